@@ -1,0 +1,25 @@
+/*
+ * base/banned.h - calls this code base does without; include it last.
+ *
+ * Does:     turn each forbidden name into a compile error that says what to use.
+ * Owns:     nothing.
+ * May use:  nothing.
+ * Knows no: anything.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: refusing to compile.
+ * Limits:   none.
+ * Promises: 1. No unbounded string copy, locale- or time-zone-dependent call, shell or raw
+ *              allocation is compiled outside base/alloc.c.
+ */
+#ifndef BASE_BANNED_H
+#define BASE_BANNED_H
+
+#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok gets
+#pragma GCC poison scanf sscanf fscanf atoi atol atoll strtol strtoul strtoll strtoull
+#pragma GCC poison gmtime localtime ctime rand srand alloca mktemp system popen
+#ifndef BASE_ALLOC_IMPLEMENTATION
+#pragma GCC poison malloc calloc realloc free strdup strndup
+#endif
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * base/text.h - strict codecs between bytes and text.
+ *
+ * Does:     UTF-8 check, percent, base64 and base64url, hex, base62 digits, strict decimal numbers.
+ * Owns:     nothing; output goes into the caller's buf or memory.
+ * May use:  base/.
+ * Knows no: JSON, URLs beyond percent-encoding.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_INVALID for anything not in canonical form, ERR_TOO_BIG when it does not fit.
+ * Limits:   the output buf's max.
+ * Promises: 1. Decoders accept exactly what encoders make, plus lower-case hex in percent codes;
+ *              no padding variants, no whitespace, no overlong UTF-8, no surrogates.
+ */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+bool base_utf8_is_valid(struct slice s);
+
+/* Percent-decode a path segment or query value; "+" stays "+". %00 is allowed: keys are bytes. */
+enum err base_percent_decode(struct slice in, struct buf *out) MUST_CHECK;
+/* Encode everything but unreserved characters (RFC 3986 2.3). */
+enum err base_percent_encode(struct slice in, struct buf *out);
+
+/* Standard alphabet with padding (JSON value_b64) and URL alphabet without (tokens). */
+enum err base_base64_encode(struct slice in, struct buf *out);
+enum err base_base64_decode(struct slice in, struct buf *out) MUST_CHECK;
+enum err base_base64url_encode(struct slice in, struct buf *out);
+enum err base_base64url_decode(struct slice in, struct buf *out) MUST_CHECK;
+
+enum err base_hex_encode(struct slice in, struct buf *out);
+
+/* Decimal without sign, spaces or leading zeros ("0" itself is fine). */
+enum err base_parse_u64(struct slice in, uint64_t *out) MUST_CHECK;
+enum err base_parse_i64(struct slice in, int64_t *out) MUST_CHECK;
+
+extern const char BASE_BASE62_DIGITS[63];
+
+#endif
