@@ -1,0 +1,58 @@
+/*
+ * storage/account.h - what one tenant stores, counted exactly, and the ceilings on it.
+ *
+ * Does:     hold the live counters of a tenant and of each of its tables, the ceilings that a
+ *           write may not push them over, and the gate that stops its operations.
+ * Owns:     nothing beyond itself; embedded in the tenant (tenancy/tenant.h).
+ * May use:  base/.
+ * Knows no: why a ceiling or a gate is set.
+ * Threads:  counters are written by the tenant's committer only and read by any; ceilings and gate
+ *           are written by tenancy's control thread and read by any.
+ * Blocks:   no.
+ * Fails by: does not fail.
+ * Limits:   none.
+ * Promises: 1. bytes = sum over stored cells of len(row key) + len(family name) + len(qualifier)
+ *              + len(value) + 8; cells and rows likewise count what is stored.
+ *           2. The counters on disk change in the same batch as the cells they count.
+ */
+#ifndef STORAGE_ACCOUNT_H
+#define STORAGE_ACCOUNT_H
+
+#include <stdatomic.h>
+
+#include "base/err.h"
+
+struct sto_usage {
+    uint64_t bytes;
+    uint64_t rows;
+    uint64_t cells;
+};
+
+struct sto_counters {
+    _Atomic uint64_t bytes;
+    _Atomic uint64_t rows;
+    _Atomic uint64_t cells;
+};
+
+#define STO_NO_CEILING UINT64_MAX
+
+/* Bits of gate: what is refused now. Checked at submission and again by committer and readers. */
+#define STO_GATE_NO_READS  1u /* ERR_SUSPENDED */
+#define STO_GATE_NO_WRITES 2u /* ERR_SUSPENDED; deletes are writes here */
+#define STO_GATE_GONE      4u /* ERR_GONE for everything */
+
+struct sto_account {
+    uint32_t shard; /* which committer; any number, taken modulo the committers */
+    struct sto_counters total;
+    _Atomic uint64_t bytes_max; /* STO_NO_CEILING: none */
+    _Atomic uint64_t rows_max;
+    _Atomic uint64_t cell_bytes_max; /* largest value of one cell */
+    _Atomic uint32_t gate;
+    _Atomic uint32_t reads_open; /* read slices running now; a purge waits for 0 */
+};
+
+/* All counters 0, no ceilings but LIM_CELL_BYTES, gate open. */
+void sto_account_init(struct sto_account *a, uint32_t shard);
+struct sto_usage sto_counters_read(const struct sto_counters *c);
+
+#endif

@@ -1,0 +1,219 @@
+/*
+ * storage/engine.h - the boundary between the product and whatever keeps the rows.
+ *
+ * Does:     take operations on rows of one table scope, answer them later on the caller's own
+ *           thread; keep small versioned documents; drop ranges; count what is there.
+ * Owns:     the engine's threads and files. An operation belongs to the engine from submission
+ *           until its done runs, then to its maker again.
+ * May use:  base/, storage/.
+ * Knows no: tenants' names for things, HTTP, who is asking.
+ * Threads:  submit from any thread that owns a mailbox; done runs on the thread of reply_to.
+ *           Functions marked "blocking" wait for the disk: control and job threads only.
+ * Blocks:   only where marked.
+ * Fails by: ERR_SUSPENDED and ERR_GONE (gate), ERR_QUOTA, ERR_STORAGE_FULL, ERR_OVERLOADED,
+ *           ERR_TOO_BIG (row over LIM_ROW_BYTES), ERR_UNAVAILABLE (engine failed or closing),
+ *           ERR_OUTCOME_UNKNOWN (the write may or may not be there), ERR_CORRUPT, ERR_IO.
+ * Limits:   the queue and slice limits of base/limits.h.
+ * Promises: 1. A row is read and written atomically. 2. A scan is not a snapshot across rows.
+ *           3. done runs exactly once per submission, never before the submission returned.
+ *           4. ERR_OK of a mutation means it survives power loss (embedded engine).
+ *           5. Any read or write error of the engine latches: everything later is
+ *              ERR_UNAVAILABLE until the process restarts.
+ */
+#ifndef STORAGE_ENGINE_H
+#define STORAGE_ENGINE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mailbox.h"
+#include "storage/mutation.h"
+#include "storage/read.h"
+#include "storage/scope.h"
+
+struct sto_engine;
+
+/* --- changing one row ------------------------------------------------------------------------ */
+
+struct sto_mutate_op {
+    struct base_msg msg; /* the engine's while submitted */
+    struct base_mailbox *reply_to;
+    void (*done)(struct sto_mutate_op *op);
+    void *user;
+
+    struct sto_table_scope scope; /* released by the maker after done */
+    struct slice row_key;         /* checked with sto_mutations_check before submission */
+    struct sto_mutation *mutations;
+    size_t mutation_count;
+    bool must_exist; /* ERR_NOT_FOUND, and nothing changes, when the row has no cell */
+
+    enum err result;
+    struct errbuf detail;
+    int64_t commit_us; /* the timestamp given to STO_TIMESTAMP_SERVER cells */
+    bool row_existed;  /* before this operation */
+};
+
+void sto_mutate_row(struct sto_engine *e, struct sto_mutate_op *op);
+
+/* --- reading rows, slice by slice --------------------------------------------------------------
+ */
+
+enum sto_read_state {
+    STO_READ_MORE, /* the slice is full: call sto_read_rows again for the next one */
+    STO_READ_END,  /* everything asked for was given */
+    STO_READ_FAILED,
+};
+
+struct sto_read_op {
+    struct base_msg msg;
+    struct base_mailbox *reply_to;
+    void (*done)(struct sto_read_op *op);
+    void *user;
+
+    struct sto_table_scope scope; /* released by the maker after the last done */
+    struct sto_read_spec spec;    /* unchanged by the engine */
+    struct sto_row_sink *sink;
+
+    enum sto_read_state state;
+    enum err result; /* why, when STO_READ_FAILED */
+    struct errbuf detail;
+    uint64_t rows_given;            /* over all slices */
+    uint64_t cells_seen;            /* visited, for charging */
+    struct sto_read_cursor *cursor; /* the engine's memory between slices; starts as NULL */
+};
+
+/* Run the next slice. Returns true when it was done at once on this thread, from memory, and done
+ * will not be called; false when done comes later. try_inline is for point reads on a loop. */
+bool sto_read_rows(struct sto_engine *e, struct sto_read_op *op, bool try_inline) MUST_CHECK;
+/* After the last done (or instead of asking for more): give the cursor back. */
+void sto_read_finish(struct sto_engine *e, struct sto_read_op *op);
+
+/* --- removing many rows of one table, exactly counted ------------------------------------------
+ */
+
+struct sto_drop_op {
+    struct base_msg msg;
+    struct base_mailbox *reply_to;
+    void (*done)(struct sto_drop_op *op);
+    void *user;
+
+    struct sto_table_scope scope;
+    struct sto_row_range range;
+    bool ignore_gate; /* the removal of a table marked as deleting, by tenancy only */
+
+    enum err result;
+    struct errbuf detail;
+    struct sto_usage removed;
+    struct sto_drop_cursor *cursor; /* the engine's; starts as NULL, freed before done */
+};
+
+/* Rows written before the submission are gone when done says ERR_OK; in bounded commits, so other
+ * writes go on in between; a crash leaves it partly done and exactly counted. */
+void sto_drop_rows(struct sto_engine *e, struct sto_drop_op *op);
+
+/* --- counting what is really there ---------------------------------------------------------------
+ */
+
+struct sto_recount_op {
+    struct base_msg msg;
+    struct base_mailbox *reply_to;
+    void (*done)(struct sto_recount_op *op);
+    void *user;
+
+    struct sto_tenant_scope scope;
+
+    enum err result;
+    struct errbuf detail;
+    struct sto_usage counted;  /* by iterating over a snapshot */
+    struct sto_usage recorded; /* the counters at that same snapshot */
+    void *engine_state;        /* the engine's; starts as NULL */
+};
+
+void sto_recount(struct sto_engine *e, struct sto_recount_op *op);
+
+/* --- small versioned documents (registry, keys, schemas, jobs)
+ * ------------------------------------- */
+
+#define STO_DOC_ABSENT   0          /* expect: must not exist */
+#define STO_DOC_ANY      UINT64_MAX /* expect: whatever is there */
+#define STO_DOC_KEY_MAX  255
+#define STO_DOC_BODY_MAX (1024 * 1024)
+
+struct sto_doc_change {
+    struct slice key;  /* starts with a room's own letter and '/', e.g. "t/altostrat" */
+    struct slice body; /* ptr NULL deletes */
+    uint64_t expect;   /* version that must be there now */
+};
+
+/* Blocking. All changes in one synced batch, or none: ERR_CONFLICT names the first key whose
+ * version differs. Each stored document's new version is its old one plus 1 (1 when new). */
+enum err sto_docs_commit(struct sto_engine *e, const struct sto_doc_change *changes, size_t count,
+                         struct errbuf *eb) MUST_CHECK;
+/* Blocking. Body appended to out; ERR_NOT_FOUND. */
+enum err sto_doc_get(struct sto_engine *e, struct slice key, uint64_t *out_version, struct buf *out,
+                     struct errbuf *eb) MUST_CHECK;
+/* Blocking. In key order; visit returns ERR_OK to go on, anything else ends with that. */
+enum err sto_docs_scan(struct sto_engine *e, struct slice key_prefix,
+                       enum err (*visit)(void *ctx, struct slice key, uint64_t version,
+                                         struct slice body),
+                       void *ctx, struct errbuf *eb) MUST_CHECK;
+
+/* --- counters
+ * ---------------------------------------------------------------------------------------- */
+
+/* Blocking. Load the stored counters of a table, and add them to its tenant's account; at start,
+ * before the account is used. Zero when there are none. */
+enum err sto_counters_load(struct sto_engine *e, const struct sto_table_scope *scope,
+                           struct errbuf *eb) MUST_CHECK;
+/* Blocking. Forget the counters of a dropped table (they must be 0) together with its schema. */
+enum err sto_table_forget(struct sto_engine *e, const struct sto_table_scope *scope,
+                          const struct sto_doc_change *schema_doc, struct errbuf *eb) MUST_CHECK;
+
+/* --- removing a tenant, with proof
+ * ----------------------------------------------------------------------- */
+
+/* The physical steps, in the only safe order (facts: DeleteFilesInRange after DeleteRange can bring
+ * deleted rows back). Each is blocking, idempotent and may be repeated after a crash. */
+enum sto_purge_step {
+    STO_PURGE_FENCE,        /* gate must be GONE: wait for commits under way and open reads */
+    STO_PURGE_DELETE_FILES, /* DeleteFilesInRange inside the tenant */
+    STO_PURGE_DELETE_RANGE, /* one synced batch: range tombstone, counters 0, `changes` */
+    STO_PURGE_FLUSH,        /* all column families, so that the log holds nothing of it */
+    STO_PURGE_COMPACT,      /* CompactRange, bottommost level forced */
+    STO_PURGE_STEP_COUNT
+};
+const char *sto_purge_step_name(enum sto_purge_step step);
+
+/* changes: documents to change in the same batch; used by STO_PURGE_DELETE_RANGE only. */
+enum err sto_purge_run(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                       enum sto_purge_step step, const struct sto_doc_change *changes,
+                       size_t change_count, struct errbuf *eb) MUST_CHECK;
+
+struct sto_audit {
+    uint64_t physical_keys;       /* entries in the range, range tombstones ignored */
+    uint64_t live_files_inside;   /* live files with a boundary key inside the range */
+    uint64_t live_files_spanning; /* live files around the range: boundaries outside, both sides */
+    uint64_t counters;            /* counter and schema documents left */
+    uint64_t sequence;            /* engine's sequence number when it was taken */
+};
+
+/* Blocking. Look at what is physically there. */
+enum err sto_audit_range(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                         struct sto_audit *out, struct errbuf *eb) MUST_CHECK;
+
+/* --- health
+ * ---------------------------------------------------------------------------------------------- */
+
+struct sto_health {
+    bool failed;   /* latched engine error */
+    bool disk_low; /* at the headroom: growing writes are refused */
+    uint64_t disk_free_bytes;
+    uint64_t sequence;
+    char reason[160]; /* first failure, without keys or values */
+};
+
+void sto_health_get(struct sto_engine *e, struct sto_health *out);
+
+/* Blocking. Finish queued work, flush, write the witness, close. */
+void sto_engine_close(struct sto_engine *e);
+
+#endif

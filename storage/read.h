@@ -1,0 +1,63 @@
+/*
+ * storage/read.h - which rows to read, and where they go.
+ *
+ * Does:     describe a set of rows and columns, and the sink that receives cells in order.
+ * Owns:     nothing.
+ * May use:  base/, storage/schema.h.
+ * Knows no: the engine, JSON.
+ * Threads:  a sink is called by one thread at a time, but not always the same one.
+ * Blocks:   sinks must not.
+ * Fails by: ERR_INVALID for an empty or reversed range.
+ * Limits:   LIM_SLICE_BYTES is what a sink should report as full.
+ * Promises: 1. Calls come as row_begin cell+ row_end, rows in key order, cells by family number,
+ *              qualifier, newest first; rows without a visible cell are not begun.
+ *           2. After row_undo, the sink is as before that row's row_begin; the row comes again.
+ */
+#ifndef STORAGE_READ_H
+#define STORAGE_READ_H
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "storage/schema.h"
+
+struct sto_cell {
+    const struct sto_family *family;
+    struct slice qualifier;
+    int64_t timestamp_us;
+    struct slice value;
+};
+
+/* Slices passed in are valid during the call only. */
+struct sto_row_sink {
+    void (*row_begin)(struct sto_row_sink *sink, struct slice row_key);
+    void (*cell)(struct sto_row_sink *sink, const struct sto_cell *cell);
+    void (*row_end)(struct sto_row_sink *sink);
+    void (*row_undo)(struct sto_row_sink *sink);
+    /* Asked after each cell and row: true ends the slice there. */
+    bool (*is_full)(struct sto_row_sink *sink);
+};
+
+/* Row keys are the tenant's own (no prefix). Bytes belong to the operation's maker. */
+struct sto_row_range {
+    struct slice start;   /* inclusive; empty: from the first row */
+    bool start_exclusive; /* start itself is left out (continuing a page) */
+    struct slice end;     /* exclusive; empty: to the last row */
+};
+
+struct sto_read_spec {
+    bool single_row; /* the row whose key is range.start; otherwise the range */
+    struct sto_row_range range;
+    uint64_t row_limit; /* rows given to the sink; 0: no limit */
+    uint16_t family;    /* 0: all families */
+    bool one_column;    /* only `qualifier` of `family` */
+    struct slice qualifier;
+    uint32_t versions; /* newest n of each column; 0: all */
+};
+
+/* The range of rows whose key begins with prefix: end is the smallest key behind them, written to
+ * end_bytes (LIM_ROW_KEY long); an all-FF prefix has no end. */
+struct sto_row_range sto_range_of_prefix(struct slice prefix, uint8_t *end_bytes);
+/* ERR_INVALID when start >= end, naming both fields. */
+enum err sto_range_check(const struct sto_row_range *range, struct errbuf *eb) MUST_CHECK;
+
+#endif

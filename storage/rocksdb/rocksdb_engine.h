@@ -1,0 +1,41 @@
+/*
+ * storage/rocksdb/rocksdb_engine.h - the embedded engine, the default.
+ *
+ * Does:     open the one shared table in a directory and give it as a storage/engine.h engine.
+ * Owns:     the database, its committer and reader threads, witness and ballast files.
+ * May use:  base/, storage/.
+ * Knows no: tenancy, HTTP.
+ * Threads:  open and close from one thread.
+ * Blocks:   yes.
+ * Fails by: ERR_CORRUPT (damage, or behind its witness), ERR_IO, ERR_LOCKED.
+ * Limits:   those of base/limits.h.
+ * Promises: 1. A database that lost acknowledged writes is not opened.
+ *           2. More than the contract: exact quotas, fsync before the answer, immediate drop.
+ */
+#ifndef STORAGE_ROCKSDB_ROCKSDB_ENGINE_H
+#define STORAGE_ROCKSDB_ROCKSDB_ENGINE_H
+
+#include "base/epoch.h"
+#include "storage/engine.h"
+
+struct sto_rocksdb_options {
+    const char *dir;         /* holds db/, witness, ballast; must exist and be locked by us */
+    size_t cache_bytes;      /* block cache, shared by both column families */
+    size_t memtable_bytes;   /* write buffer of the cells column family */
+    int committers;          /* 0: half the cores, at least 1 */
+    int readers;             /* 0: as many as cores, at least 2 */
+    uint64_t headroom_bytes; /* writes that grow stop when less is free */
+    uint64_t ballast_bytes;  /* reserve file, released when the headroom is breached hard */
+};
+
+/* All defaults filled in except dir. */
+void sto_rocksdb_options_default(struct sto_rocksdb_options *o);
+
+enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_engine **out,
+                          struct errbuf *eb) MUST_CHECK;
+
+/* Test tools: make the n-th next commit fail as the disk would; pretend this much disk is free. */
+void sto_rocksdb_test_fail_commit(struct sto_engine *e, int after);
+void sto_rocksdb_test_disk_free(struct sto_engine *e, uint64_t bytes);
+
+#endif
