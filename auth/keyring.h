@@ -1,0 +1,79 @@
+/*
+ * auth/keyring.h - the API keys that exist: checked without a lock, revoked at once.
+ *
+ * Does:     load keys, verify a presented text in constant time, create, list, revoke.
+ * Owns:     every struct auth_key, the pepper.
+ * May use:  base/, storage/, tenancy/, auth/.
+ * Knows no: HTTP.
+ * Threads:  verify from threads joined to the epoch, each with its own auth_verifier; the rest on
+ *           tenancy's control thread.
+ * Blocks:   control functions block on the disk.
+ * Fails by: ERR_UNAUTHENTICATED (unknown, malformed, revoked: all alike), ERR_NOT_FOUND,
+ *           ERR_INVALID, ERR_TOO_BIG (LIM_KEYS_PER_TENANT).
+ * Limits:   LIM_KEYS_PER_TENANT.
+ * Promises: 1. Only HMAC-SHA-256(pepper, secret) is stored. 2. Unknown IDs cost the same HMAC.
+ *           3. A verify that begins after revoke returned fails.
+ * Stored:   "k/<key id>" (base/record.h).
+ */
+#ifndef AUTH_KEYRING_H
+#define AUTH_KEYRING_H
+
+#include "auth/apikey.h"
+#include "auth/scopes.h"
+#include "tenancy/registry.h"
+
+#define AUTH_PEPPER_BYTES 32
+#define AUTH_LABEL_BYTES  128
+
+/* Immutable; valid until the thread's next quiescent point. */
+struct auth_key {
+    char id[AUTH_KEY_ID + 1];
+    enum auth_kind kind;
+    uint64_t scopes;
+    struct ten_tenant *tenant; /* NULL unless AUTH_TENANT */
+    char label[AUTH_LABEL_BYTES + 1];
+    int64_t created_us;
+    uint64_t doc_version;
+    uint8_t digest[32];
+};
+
+struct auth_keyring;
+struct auth_verifier; /* one per thread: prepared HMAC state */
+
+enum err auth_keyring_open(struct ten_registry *registry, struct base_epoch *epoch,
+                           const uint8_t pepper[AUTH_PEPPER_BYTES], struct auth_keyring **out,
+                           struct errbuf *eb) MUST_CHECK;
+void auth_keyring_close(struct auth_keyring *k);
+
+enum err auth_verifier_new(struct auth_keyring *k, struct auth_verifier **out) MUST_CHECK;
+void auth_verifier_free(struct auth_verifier *v);
+
+/* Lock-free. */
+enum err auth_verify(struct auth_verifier *v, struct slice text,
+                     const struct auth_key **out) MUST_CHECK;
+
+/* --- control thread ----------------------------------------------------------------------------
+ */
+
+/* tenant: NULL unless kind is AUTH_TENANT. scopes must fit the kind: tenant and service keys take
+ * AUTH_SCOPES_TENANT bits, operator keys AUTH_SCOPES_OPERATOR bits. out_text is shown once. */
+enum err auth_key_create(struct auth_keyring *k, enum auth_kind kind, struct ten_tenant *tenant,
+                         uint64_t scopes, struct slice label, char out_text[AUTH_KEY_TEXT + 1],
+                         struct errbuf *eb) MUST_CHECK;
+enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct ten_tenant *tenant,
+                         struct errbuf *eb) MUST_CHECK;
+/* Keys of one tenant, or service and operator keys when tenant is NULL, in ID order. */
+size_t auth_key_list(struct auth_keyring *k, const struct ten_tenant *tenant,
+                     const struct auth_key **out, size_t limit);
+
+/* --- who acts for whom ---------------------------------------------------------------------------
+ */
+
+/* The tenant a request is about. Tenant keys: their own; a different name in `named` is
+ * ERR_FORBIDDEN. Service keys: `named` is required (ERR_INVALID without) and must exist, else
+ * ERR_FORBIDDEN. Operator keys: ERR_FORBIDDEN, they have no data scopes. */
+enum err auth_acting_tenant(const struct auth_key *key, struct ten_registry *registry,
+                            struct slice named, struct ten_tenant **out,
+                            struct errbuf *eb) MUST_CHECK;
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * auth/scopes.h - what a credential may do, as named bits.
+ *
+ * Does:     name the scopes; convert between names and bits.
+ * Owns:     nothing.
+ * May use:  base/.
+ * Knows no: routes.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_INVALID for an unknown name.
+ * Limits:   64 scopes.
+ * Promises: 1. Bits are stored: append only.
+ */
+#ifndef AUTH_SCOPES_H
+#define AUTH_SCOPES_H
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#define AUTH_DATA_READ   (1ull << 0) /* "data.read": rows, scans, own usage */
+#define AUTH_DATA_WRITE  (1ull << 1) /* "data.write" */
+#define AUTH_TABLE_ADMIN (1ull << 2) /* "table.admin": make, change, delete tables; drop rows */
+#define AUTH_ADMIN_READ  (1ull << 3) /* "admin.read": tenants, keys (not secrets), jobs, usage */
+#define AUTH_ADMIN_WRITE (1ull << 4) /* "admin.write": create, suspend, quota, keys, offboard */
+
+#define AUTH_SCOPES_TENANT   (AUTH_DATA_READ | AUTH_DATA_WRITE | AUTH_TABLE_ADMIN)
+#define AUTH_SCOPES_OPERATOR (AUTH_ADMIN_READ | AUTH_ADMIN_WRITE)
+
+enum err auth_scope_parse(struct slice name, uint64_t *out_bit) MUST_CHECK;
+/* Name of bit number i, NULL behind the last. */
+const char *auth_scope_name(unsigned i);
+
+#endif

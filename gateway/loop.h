@@ -1,0 +1,55 @@
+/*
+ * gateway/loop.h - one loop thread: its sockets, its mailbox, its clock tick.
+ *
+ * Does:     run h2o's event loop; deliver messages from engine and workers; accept connections on
+ *           its own SO_REUSEPORT listener; reap idle, slow and stalled connections by a monotonic
+ *           timer; drain for shutdown.
+ * Owns:     its thread, listener, connections.
+ * May use:  base/, gateway/exchange.h, gateway/tls.h, gateway/connection.h.
+ * Knows no: routes and tenants; requests go to the handler given at start.
+ * Threads:  start/stop from main; everything else on the loop itself.
+ * Blocks:   in epoll only.
+ * Fails by: ERR_IO (port in use: the detail says which), ERR_NO_MEMORY.
+ * Limits:   LIM_CONNECTIONS over all loops, LIM_*_TIMEOUT_MS.
+ * Promises: 1. on_request is called once per request, on this thread, when the head is complete.
+ *           2. After gw_loops_stop returned, every answered request is on the wire and no
+ *              connection is left.
+ */
+#ifndef GATEWAY_LOOP_H
+#define GATEWAY_LOOP_H
+
+#include "base/epoch.h"
+#include "base/mailbox.h"
+#include "gateway/exchange.h"
+#include "gateway/tls.h"
+
+struct gw_loops;
+
+struct gw_loop_options {
+    const char *listen_host; /* numeric address */
+    uint16_t listen_port;    /* 0: any free one, see gw_loops_port */
+    int count;               /* 0: one per core */
+    struct gw_tls *tls;
+    struct base_epoch *epoch;
+    void *user;
+    /* Called on each loop thread before its first request and after its last. */
+    enum err (*thread_begin)(struct gw_loop *loop, void *user, void **out_thread_state);
+    void (*thread_end)(struct gw_loop *loop, void *thread_state);
+    /* Must call gw_exchange_listen before it returns. */
+    void (*on_request)(struct gw_exchange *ex, void *thread_state);
+};
+
+enum err gw_loops_start(const struct gw_loop_options *options, struct gw_loops **out,
+                        struct errbuf *eb) MUST_CHECK;
+uint16_t gw_loops_port(const struct gw_loops *loops);
+/* Graceful: stop accepting, GOAWAY / Connection: close, finish, then hard close after
+ * LIM_DRAIN_TIMEOUT_MS; joins the threads and frees. */
+void gw_loops_stop(struct gw_loops *loops);
+
+/* Mailbox of this loop: reply_to of operations started on it. */
+struct base_mailbox *gw_loop_mailbox(struct gw_loop *loop);
+void *gw_loop_thread_state(struct gw_loop *loop);
+/* Connections open on all loops. */
+size_t gw_loops_connections(const struct gw_loops *loops);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * migrations/datadir.h - the data directory: whose it is, which format, who has it open.
+ *
+ * Does:     make a new directory, open an existing one after checking its FORMAT file, lock it.
+ * Owns:     the lock, while open.
+ * May use:  base/.
+ * Knows no: RocksDB, certificates.
+ * Threads:  one.
+ * Blocks:   yes.
+ * Fails by: ERR_NOT_FOUND (no directory), ERR_INVALID (not ours), ERR_UNSUPPORTED (from the
+ *           future), ERR_LOCKED, ERR_EXISTS, ERR_IO.
+ * Limits:   paths of BASE_PATH_BYTES.
+ * Promises: 1. Nothing in a directory is touched before its FORMAT was found to be ours.
+ *           2. A directory is complete or it is not ours: FORMAT is written last.
+ * Holds:    FORMAT ("bigtent data 1\n"), LOCK, pepper, ca.pem, ca.key, server.pem, server.key,
+ *           operator.key, db/, witness, ballast.
+ */
+#ifndef MIGRATIONS_DATADIR_H
+#define MIGRATIONS_DATADIR_H
+
+#include "base/err.h"
+#include "base/file.h"
+
+#define MIG_FORMAT_VERSION 1
+
+struct mig_datadir {
+    char path[BASE_PATH_BYTES];
+    int lock_fd;
+    uint32_t format;
+};
+
+/* Make (or take an empty) directory and lock it; not yet ours until mig_datadir_seal. */
+enum err mig_datadir_create(const char *path, struct mig_datadir *out,
+                            struct errbuf *eb) MUST_CHECK;
+/* Write FORMAT: from now on it is a Bigtent directory. */
+enum err mig_datadir_seal(struct mig_datadir *d, struct errbuf *eb) MUST_CHECK;
+enum err mig_datadir_open(const char *path, struct mig_datadir *out, struct errbuf *eb) MUST_CHECK;
+void mig_datadir_close(struct mig_datadir *d);
+
+#endif

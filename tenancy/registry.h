@@ -1,0 +1,91 @@
+/*
+ * tenancy/registry.h - all tenants: found without a lock, changed by one thread, stored durably.
+ *
+ * Does:     load tenants, schemas and counters at start; find; create, suspend, resume, set quotas;
+ *           make, change and remove tables.
+ * Owns:     every struct ten_tenant, the control worker.
+ * May use:  base/, storage/.
+ * Knows no: API keys, HTTP.
+ * Threads:  "control" functions run on the control worker only (ten_control_post); find and the
+ *           like from any thread joined to the epoch.
+ * Blocks:   control functions block on the disk.
+ * Fails by: as said per function.
+ * Limits:   LIM_TABLES per tenant.
+ * Promises: 1. A change is durable before it is visible, and visible before the call returns.
+ *           2. An ID that ever existed is never created again (ERR_EXISTS).
+ * Stored:   "t/<tenant>" tenant, "s/<tenant>/<table>" schema, "j/<job>" job (base/record.h).
+ */
+#ifndef TENANCY_REGISTRY_H
+#define TENANCY_REGISTRY_H
+
+#include "base/epoch.h"
+#include "base/worker.h"
+#include "storage/engine.h"
+#include "tenancy/tenant.h"
+
+struct ten_registry;
+
+/* Blocking; starts the control worker, then resumes interrupted jobs and table removals. */
+enum err ten_registry_open(struct sto_engine *engine, struct base_epoch *epoch,
+                           struct ten_registry **out, struct errbuf *eb) MUST_CHECK;
+/* Blocking; stops the workers between two steps of a job. */
+void ten_registry_close(struct ten_registry *r);
+
+struct sto_engine *ten_registry_engine(struct ten_registry *r);
+/* Run msg->run on the control worker, after everything posted before. */
+void ten_control_post(struct ten_registry *r, struct base_msg *msg);
+
+/* NULL when there is no such tenant. Any joined thread. */
+struct ten_tenant *ten_tenant_find(struct ten_registry *r, struct slice id);
+/* Live details; valid until the thread's next quiescent point. */
+const struct ten_details *ten_tenant_details(const struct ten_tenant *t);
+const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t);
+
+/* --- control thread --------------------------------------------------------------------------- */
+
+/* ERR_INVALID (ID, display name), ERR_EXISTS (exists or ever existed). */
+enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice display_name,
+                           struct ten_tenant **out, struct errbuf *eb) MUST_CHECK;
+/* Self-transitions are fine; ERR_CONFLICT when the state does not allow it. */
+enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, struct slice reason,
+                            struct errbuf *eb) MUST_CHECK;
+enum err ten_tenant_resume(struct ten_registry *r, struct ten_tenant *t,
+                           struct errbuf *eb) MUST_CHECK;
+/* ERR_INVALID for values out of range; a quota below usage is legal and blocks growth. */
+enum err ten_tenant_set_quota(struct ten_registry *r, struct ten_tenant *t,
+                              const struct ten_quota *quota, struct errbuf *eb) MUST_CHECK;
+/* In ID order from after `after` (exclusive, may be empty), at most limit. Returns how many. */
+size_t ten_tenant_list(struct ten_registry *r, struct slice after, struct ten_tenant **out,
+                       size_t limit);
+
+/* Create or change a table to have exactly these families. out_created tells which.
+ * ERR_INVALID, ERR_TOO_BIG (families, tables), ERR_CONFLICT (being deleted; or a family with cells
+ * would be dropped: families are only added or changed here), ERR_GONE, ERR_SUSPENDED. */
+enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
+                       const struct sto_family_spec *families, size_t count, bool *out_created,
+                       struct errbuf *eb) MUST_CHECK;
+
+/* --- removing a table: any thread; done runs on reply_to's thread ------------------------------
+ */
+
+struct ten_table_delete_op {
+    struct base_msg msg;
+    struct base_mailbox *reply_to; /* NULL: nobody waits, the op is freed with base_free */
+    void (*done)(struct ten_table_delete_op *op);
+    void *user;
+    struct ten_tenant *tenant;
+    char table_id[LIM_TABLE_ID + 1];
+
+    enum err result; /* ERR_NOT_FOUND, ERR_CONFLICT (already being deleted), engine errors */
+    struct errbuf detail;
+    struct sto_usage removed;
+
+    struct ten_registry *registry; /* tenancy's own from here on */
+    struct sto_drop_op drop;
+};
+
+/* The table is gone for every request once this is durable; done comes when its rows are gone too.
+ * A crash in between is finished at the next start. */
+void ten_table_delete(struct ten_registry *r, struct ten_table_delete_op *op);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * tenancy/tenant.h - one tenant, live in memory.
+ *
+ * Does:     hold what a request needs to know of its tenant without a lock: state, account, rates,
+ *           tables.
+ * Owns:     its current details and table list (replaced, never changed; old ones are retired).
+ * May use:  base/, storage/.
+ * Knows no: credentials, HTTP.
+ * Threads:  read from any thread joined to the registry's epoch; changed by the control thread.
+ * Blocks:   no.
+ * Fails by: does not fail.
+ * Limits:   LIM_TABLES, LIM_TENANT_ID, LIM_DISPLAY_NAME, LIM_REASON.
+ * Promises: 1. A struct ten_tenant lives until the registry closes; IDs are never used again.
+ *           2. details and tables read once stay valid until the thread's next quiescent point.
+ */
+#ifndef TENANCY_TENANT_H
+#define TENANCY_TENANT_H
+
+#include <stdatomic.h>
+
+#include "base/limits.h"
+#include "base/slice.h"
+#include "storage/account.h"
+#include "storage/schema.h"
+#include "tenancy/rate.h"
+
+/* Stored as numbers: append only. Legal transitions: tenancy/lifecycle.h. */
+enum ten_state {
+    TEN_ACTIVE = 1,
+    TEN_SUSPENDED = 2,
+    TEN_PURGING = 3,
+    TEN_PURGED = 4,
+};
+const char *ten_state_name(enum ten_state s); /* "active", ... */
+
+/* Every field: UINT64_MAX means no limit. */
+struct ten_quota {
+    uint64_t stored_bytes;
+    uint64_t rows;
+    uint64_t read_ops_per_s;
+    uint64_t write_ops_per_s;
+    uint64_t cell_bytes; /* at most LIM_CELL_BYTES_HARD; default LIM_CELL_BYTES */
+};
+void ten_quota_default(struct ten_quota *q);
+
+struct ten_details {
+    uint64_t doc_version;
+    char display_name[LIM_DISPLAY_NAME + 1];
+    char reason[LIM_REASON + 1]; /* of the suspension, shown to the tenant */
+    int64_t created_us;
+    int64_t state_since_us;
+    struct ten_quota quota;
+    char job[24]; /* the offboarding job, "" if none */
+};
+
+struct ten_tables {
+    size_t count;
+    struct sto_schema *schemas[]; /* sorted by table ID, one ref each */
+};
+
+#define TEN_TENANT_MAGIC 0x7e4a4701u
+
+struct ten_tenant {
+    uint32_t magic;
+    uint8_t id_len;
+    char id[LIM_TENANT_ID + 1];
+    _Atomic uint32_t state; /* enum ten_state */
+    struct sto_account account;
+    struct ten_rate read_ops;
+    struct ten_rate write_ops;
+    _Atomic(struct ten_details *) details;
+    _Atomic(struct ten_tables *) tables;
+};
+
+static inline struct slice ten_tenant_id(const struct ten_tenant *t)
+{
+    return base_slice(t->id, t->id_len);
+}
+
+#endif
