@@ -21,28 +21,28 @@
 
 enum err {
     ERR_OK = 0,
-    ERR_INVALID,          /* input is malformed; a retry cannot help */
-    ERR_TOO_BIG,          /* input is over a limit; the detail names limit, value and what was sent */
-    ERR_NOT_FOUND,        /* no such tenant, table, family, row, key or job */
-    ERR_EXISTS,           /* it is there already, or its name was used before */
-    ERR_CONFLICT,         /* it changed meanwhile, or its state does not allow this */
-    ERR_UNAUTHENTICATED,  /* no valid credential */
-    ERR_FORBIDDEN,        /* valid credential, missing scope or foreign tenant */
-    ERR_SUSPENDED,        /* the tenant is suspended */
-    ERR_GONE,             /* the tenant is being deleted or was deleted */
-    ERR_QUOTA,            /* a stored quota is full; deletes still pass */
-    ERR_RATE_LIMITED,     /* too fast; retry after the time given */
-    ERR_OVERLOADED,       /* a bounded queue is full; retry soon */
-    ERR_STORAGE_FULL,     /* the disk is at its headroom; deletes still pass */
-    ERR_UNAVAILABLE,      /* the engine is stopped or stopping */
-    ERR_OUTCOME_UNKNOWN,  /* a write failed while being made durable: it may or may not be there */
-    ERR_CORRUPT,          /* stored bytes are not what they must be */
-    ERR_IO,               /* file system or engine input/output */
-    ERR_NO_MEMORY,        /* an allocation whose size came from input failed */
-    ERR_CANCELLED,        /* the caller went away */
-    ERR_LOCKED,           /* another process holds the data directory */
-    ERR_UNSUPPORTED,      /* from a newer version, or not built in */
-    ERR_TIMEOUT,          /* a deadline passed */
+    ERR_INVALID,   /* input is malformed; a retry cannot help */
+    ERR_TOO_BIG,   /* input is over a limit; the detail names limit, value and what was sent */
+    ERR_NOT_FOUND, /* no such tenant, table, family, row, key or job */
+    ERR_EXISTS,    /* it is there already, or its name was used before */
+    ERR_CONFLICT,  /* it changed meanwhile, or its state does not allow this */
+    ERR_UNAUTHENTICATED, /* no valid credential */
+    ERR_FORBIDDEN,       /* valid credential, missing scope or foreign tenant */
+    ERR_SUSPENDED,       /* the tenant is suspended */
+    ERR_GONE,            /* the tenant is being deleted or was deleted */
+    ERR_QUOTA,           /* a stored quota is full; deletes still pass */
+    ERR_RATE_LIMITED,    /* too fast; retry after the time given */
+    ERR_OVERLOADED,      /* a bounded queue is full; retry soon */
+    ERR_STORAGE_FULL,    /* the disk is at its headroom; deletes still pass */
+    ERR_UNAVAILABLE,     /* the engine is stopped or stopping */
+    ERR_OUTCOME_UNKNOWN, /* a write failed while being made durable: it may or may not be there */
+    ERR_CORRUPT,         /* stored bytes are not what they must be */
+    ERR_IO,              /* file system or engine input/output */
+    ERR_NO_MEMORY,       /* an allocation whose size came from input failed */
+    ERR_CANCELLED,       /* the caller went away */
+    ERR_LOCKED,          /* another process holds the data directory */
+    ERR_UNSUPPORTED,     /* from a newer version, or not built in */
+    ERR_TIMEOUT,         /* a deadline passed */
     ERR_COUNT
 };
 

@@ -20,7 +20,8 @@
 
 #include "base/buf.h"
 
-enum err base_file_read(const char *path, size_t max, struct buf *out, struct errbuf *eb) MUST_CHECK;
+enum err base_file_read(const char *path, size_t max, struct buf *out,
+                        struct errbuf *eb) MUST_CHECK;
 /* temp file, fsync, rename, fsync of the directory. */
 enum err base_file_replace(const char *path, struct slice bytes, mode_t mode,
                            struct errbuf *eb) MUST_CHECK;

@@ -31,8 +31,8 @@ enum err base_hashmap_insert(struct base_hashmap *m, struct slice key, void *val
 void *base_hashmap_remove(struct base_hashmap *m, struct slice key);
 size_t base_hashmap_count(const struct base_hashmap *m);
 /* Writer thread only; in no order; visit returns false to stop. */
-void base_hashmap_walk(struct base_hashmap *m, bool (*visit)(void *ctx, struct slice key, void *value),
-                       void *ctx);
+void base_hashmap_walk(struct base_hashmap *m,
+                       bool (*visit)(void *ctx, struct slice key, void *value), void *ctx);
 
 /* SipHash-1-3 with a per-process random key; also used to spread tenants over committers. */
 uint64_t base_hash(struct slice key);

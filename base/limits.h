@@ -19,60 +19,60 @@
 #define GIB (1024UL * MIB)
 
 /* Names. Bigtable's rules; the tenant's is ours (no '#', fits a DNS label). */
-#define LIM_TENANT_ID_MIN  2
-#define LIM_TENANT_ID      63
-#define LIM_TABLE_ID       50
-#define LIM_FAMILY_NAME    64
-#define LIM_DISPLAY_NAME   256
-#define LIM_REASON         512
+#define LIM_TENANT_ID_MIN 2
+#define LIM_TENANT_ID     63
+#define LIM_TABLE_ID      50
+#define LIM_FAMILY_NAME   64
+#define LIM_DISPLAY_NAME  256
+#define LIM_REASON        512
 
 /* Data model: Bigtable's documented limits. */
-#define LIM_ROW_KEY            4096
-#define LIM_QUALIFIER          (16 * KIB)
-#define LIM_CELL_BYTES         (10 * MIB)  /* default; the hard ceiling is LIM_CELL_BYTES_HARD */
-#define LIM_CELL_BYTES_HARD    (100 * MIB)
-#define LIM_ROW_BYTES          (256 * MIB)
-#define LIM_FAMILIES           100
-#define LIM_TABLES             1000
-#define LIM_MUTATIONS_PER_ROW  100000
-#define LIM_KEYS_PER_TENANT    1000
+#define LIM_ROW_KEY           4096
+#define LIM_QUALIFIER         (16 * KIB)
+#define LIM_CELL_BYTES        (10 * MIB) /* default; the hard ceiling is LIM_CELL_BYTES_HARD */
+#define LIM_CELL_BYTES_HARD   (100 * MIB)
+#define LIM_ROW_BYTES         (256 * MIB)
+#define LIM_FAMILIES          100
+#define LIM_TABLES            1000
+#define LIM_MUTATIONS_PER_ROW 100000
+#define LIM_KEYS_PER_TENANT   1000
 
 /* Stored key: every byte may be escaped to two; two terminators; family 2, timestamp 8. */
 #define LIM_STORED_KEY                                                                             \
     (LIM_TENANT_ID + 1 + LIM_TABLE_ID + 1 + 2 * LIM_ROW_KEY + 2 + 2 + 2 * LIM_QUALIFIER + 2 + 8)
 
 /* Commit pipeline. A batch is one fsync: large enough to share it, small enough to stay quick. */
-#define LIM_BATCH_OPS           1024
-#define LIM_BATCH_BYTES         (8 * MIB)
-#define LIM_COMMIT_QUEUE_OPS    65536
-#define LIM_COMMIT_QUEUE_BYTES  (256 * MIB)
-#define LIM_READ_QUEUE_OPS      4096
+#define LIM_BATCH_OPS          1024
+#define LIM_BATCH_BYTES        (8 * MIB)
+#define LIM_COMMIT_QUEUE_OPS   65536
+#define LIM_COMMIT_QUEUE_BYTES (256 * MIB)
+#define LIM_READ_QUEUE_OPS     4096
 
 /* Scans: a slice is what a reader makes before it hands over; bounds memory per slow client. */
-#define LIM_SLICE_BYTES     (256 * KIB)
-#define LIM_SLICE_ROWS      8192
-#define LIM_SLICE_STEPS     100000  /* iterator steps, so that sparse scans yield too */
-#define LIM_DROP_SLICE_CELLS 4096   /* point deletes per commit of a prefix drop */
-#define LIM_PAGE_ROWS       10000
+#define LIM_SLICE_BYTES       (256 * KIB)
+#define LIM_SLICE_ROWS        8192
+#define LIM_SLICE_STEPS       100000 /* iterator steps, so that sparse scans yield too */
+#define LIM_DROP_SLICE_CELLS  4096   /* point deletes per commit of a prefix drop */
+#define LIM_PAGE_ROWS         10000
 #define LIM_PAGE_ROWS_DEFAULT 1000
-#define LIM_PAGE_BYTES      (8 * MIB) /* a JSON page ends early here, with a token */
+#define LIM_PAGE_BYTES        (8 * MIB) /* a JSON page ends early here, with a token */
 
 /* Edge. */
-#define LIM_BODY_BYTES        (16 * MIB)  /* buffered bodies; h2o keeps up to 32 MB in memory */
-#define LIM_JSON_DEPTH        32
-#define LIM_JSON_ADMIN_BYTES  (64 * KIB)
-#define LIM_BULK_LINE_BYTES   (16 * MIB)
-#define LIM_BULK_INFLIGHT     256
-#define LIM_HEAD_BYTES        (32 * KIB)
-#define LIM_HEADERS           64
-#define LIM_TARGET_BYTES      (24 * KIB)  /* a percent-encoded 4 KiB key is 12 KiB */
-#define LIM_STREAMS_PER_CONN  128
-#define LIM_CONNECTIONS       20000
-#define LIM_OUT_HIGH_BYTES    (512 * KIB) /* stop producing for a peer above this */
-#define LIM_HEAD_TIMEOUT_MS   10000
-#define LIM_IDLE_TIMEOUT_MS   75000
-#define LIM_STALL_TIMEOUT_MS  30000       /* a peer that takes nothing for this long is closed */
-#define LIM_DRAIN_TIMEOUT_MS  10000       /* graceful shutdown, then hard close */
+#define LIM_BODY_BYTES       (16 * MIB) /* buffered bodies; h2o keeps up to 32 MB in memory */
+#define LIM_JSON_DEPTH       32
+#define LIM_JSON_ADMIN_BYTES (64 * KIB)
+#define LIM_BULK_LINE_BYTES  (16 * MIB)
+#define LIM_BULK_INFLIGHT    256
+#define LIM_HEAD_BYTES       (32 * KIB)
+#define LIM_HEADERS          64
+#define LIM_TARGET_BYTES     (24 * KIB) /* a percent-encoded 4 KiB key is 12 KiB */
+#define LIM_STREAMS_PER_CONN 128
+#define LIM_CONNECTIONS      20000
+#define LIM_OUT_HIGH_BYTES   (512 * KIB) /* stop producing for a peer above this */
+#define LIM_HEAD_TIMEOUT_MS  10000
+#define LIM_IDLE_TIMEOUT_MS  75000
+#define LIM_STALL_TIMEOUT_MS 30000 /* a peer that takes nothing for this long is closed */
+#define LIM_DRAIN_TIMEOUT_MS 10000 /* graceful shutdown, then hard close */
 
 /* Keep free on the data directory's disk: writes stop below, deletes pass. */
 #define LIM_HEADROOM_BYTES_DEFAULT (512 * MIB)
