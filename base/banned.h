@@ -15,6 +15,8 @@
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 
+#undef alloca /* the C library makes it a macro */
+
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok gets
 #pragma GCC poison scanf sscanf fscanf atoi atol atoll strtol strtoul strtoll strtoull
 #pragma GCC poison gmtime localtime ctime rand srand alloca mktemp system popen

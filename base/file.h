@@ -20,20 +20,21 @@
 
 #include "base/buf.h"
 
+/* out is made here with max: pass it zeroed, new or fini'd. Empty after a failure. */
 enum err base_file_read(const char *path, size_t max, struct buf *out,
                         struct errbuf *eb) MUST_CHECK;
-/* temp file, fsync, rename, fsync of the directory. */
+/* temp file, fsync, rename, fsync of the directory. mode is exact, whatever the umask. */
 enum err base_file_replace(const char *path, struct slice bytes, mode_t mode,
                            struct errbuf *eb) MUST_CHECK;
 /* Like replace but ERR_EXISTS when the file is there. */
 enum err base_file_create(const char *path, struct slice bytes, mode_t mode,
                           struct errbuf *eb) MUST_CHECK;
-/* One directory level; ERR_EXISTS when it is there. */
+/* One directory level, durable on return; ERR_EXISTS when it is there. */
 enum err base_dir_make(const char *path, mode_t mode, struct errbuf *eb) MUST_CHECK;
 enum err base_dir_sync(const char *path, struct errbuf *eb) MUST_CHECK;
 /* Open (creating) and flock exclusively without waiting; ERR_LOCKED when another holds it. */
 enum err base_file_lock(const char *path, int *out_fd, struct errbuf *eb) MUST_CHECK;
-/* "dir/name" into out; ERR_TOO_BIG when longer than BASE_PATH_BYTES. */
+/* "dir/name" into out; ERR_TOO_BIG when longer than BASE_PATH_BYTES with its NUL. */
 #define BASE_PATH_BYTES 1024
 enum err base_path_join(char out[BASE_PATH_BYTES], const char *dir, const char *name,
                         struct errbuf *eb) MUST_CHECK;

@@ -30,7 +30,8 @@ enum err base_hashmap_insert(struct base_hashmap *m, struct slice key, void *val
 /* The removed value, or NULL when there was none. */
 void *base_hashmap_remove(struct base_hashmap *m, struct slice key);
 size_t base_hashmap_count(const struct base_hashmap *m);
-/* Writer thread only; in no order; visit returns false to stop. */
+/* Writer thread only; in no order; visit returns false to stop. It may remove the key it is shown,
+ * and change nothing else. */
 void base_hashmap_walk(struct base_hashmap *m,
                        bool (*visit)(void *ctx, struct slice key, void *value), void *ctx);
 

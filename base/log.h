@@ -8,7 +8,7 @@
  * Threads:  any.
  * Blocks:   on stderr; never on a hot path.
  * Fails by: drops the line.
- * Limits:   1024 bytes a line; control characters are written as \xNN.
+ * Limits:   1024 bytes a line, the rest is cut; bytes outside printable ASCII are written as \xNN.
  * Promises: 1. No line carries a token, a row key or a value: callers pass names and numbers.
  */
 #ifndef BASE_LOG_H

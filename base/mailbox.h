@@ -8,7 +8,7 @@
  * Knows no: what messages mean.
  * Threads:  push from any; take and wait from the owner only.
  * Blocks:   only base_mailbox_wait.
- * Fails by: does not fail after init.
+ * Fails by: ERR_IO, ERR_NO_MEMORY from init; nothing fails afterwards.
  * Limits:   none here; senders bound what they have outstanding.
  * Promises: 1. Messages of one sender arrive in the order sent.
  *           2. A push after the owner's take always wakes it: no message sleeps.
@@ -33,6 +33,7 @@ struct base_mailbox {
 };
 
 enum err base_mailbox_init(struct base_mailbox *m) MUST_CHECK;
+/* No push may be under way: join the senders first. */
 void base_mailbox_fini(struct base_mailbox *m);
 
 void base_mailbox_push(struct base_mailbox *m, struct base_msg *msg);
@@ -40,7 +41,8 @@ void base_mailbox_push(struct base_mailbox *m, struct base_msg *msg);
 struct base_msg *base_mailbox_take(struct base_mailbox *m);
 /* Take all and call run on each. Returns how many. */
 size_t base_mailbox_run(struct base_mailbox *m);
-/* Sleep until something is there or timeout_ms passed (-1: no timeout). */
+/* Sleep until something is there or timeout_ms passed (-1: no timeout). May return early, with
+ * nothing there. */
 void base_mailbox_wait(struct base_mailbox *m, int timeout_ms);
 
 #endif

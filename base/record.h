@@ -1,7 +1,7 @@
 /*
  * base/record.h - the form of every stored document: tagged fields that can grow.
  *
- * Does:     write and read sequences of (tag, length, bytes); integers as varints.
+ * Does:     write and read sequences of (tag, length, bytes) and (tag, varint).
  * Owns:     nothing.
  * May use:  base/.
  * Knows no: what the fields mean.
@@ -24,15 +24,15 @@ struct base_field {
     uint32_t tag;
     struct slice bytes; /* raw field bytes */
     uint64_t number;    /* its value as an integer; valid when is_number */
-    bool is_number;
+    bool is_number;     /* written by put_u64; false: by put_bytes */
 };
 
-/* Take the next field off *rest. ERR_OK with *out_end true at the end. */
+/* Take the next field off *rest. ERR_OK with *out_end true at the end, *out untouched then. */
 enum err base_record_next(struct slice *rest, struct base_field *out, bool *out_end) MUST_CHECK;
 
 /* Varint (LEB128, at most 10 bytes), also used inside stored values. */
 enum err base_varint_put(struct buf *out, uint64_t value);
-/* Takes it off *rest; ERR_CORRUPT when cut short or too long. */
+/* Takes it off *rest; ERR_CORRUPT when cut short, too long or longer than the value needs. */
 enum err base_varint_take(struct slice *rest, uint64_t *out) MUST_CHECK;
 
 #endif

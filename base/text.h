@@ -9,8 +9,10 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID for anything not in canonical form, ERR_TOO_BIG when it does not fit.
  * Limits:   the output buf's max.
- * Promises: 1. Decoders accept exactly what encoders make, plus lower-case hex in percent codes;
- *              no padding variants, no whitespace, no overlong UTF-8, no surrogates.
+ * Promises: 1. Decoders accept exactly what encoders make; no padding variants, no whitespace, no
+ *              overlong UTF-8, no surrogates. Percent codes may have lower-case hex, and visible
+ *              ASCII need not be encoded.
+ *           2. A failed call adds nothing to the buf and writes no result.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -34,7 +36,8 @@ enum err base_base64url_decode(struct slice in, struct buf *out) MUST_CHECK;
 
 enum err base_hex_encode(struct slice in, struct buf *out);
 
-/* Decimal without sign, spaces or leading zeros ("0" itself is fine). */
+/* Decimal without spaces, leading zeros ("0" itself is fine) or "+"; "-" only before a negative
+ * i64. ERR_TOO_BIG when the number does not fit. */
 enum err base_parse_u64(struct slice in, uint64_t *out) MUST_CHECK;
 enum err base_parse_i64(struct slice in, int64_t *out) MUST_CHECK;
 

@@ -28,9 +28,11 @@ struct base_worker {
 /* name: at most 15 characters, shown by top -H. */
 enum err base_worker_start(struct base_worker *w, const char *name) MUST_CHECK;
 void base_worker_post(struct base_worker *w, struct base_msg *msg);
+/* Nothing may be posted any more by others. Fine on a zeroed worker. */
 void base_worker_stop(struct base_worker *w);
 
-/* A plain thread with our stack size and name; every thread of the program is made here. */
+/* A plain thread with our stack size and name; every thread of the program is made here. Signals
+ * sent to the process are blocked in it: they are the main thread's. */
 enum err base_thread_start(pthread_t *out, const char *name, void *(*run)(void *),
                            void *arg) MUST_CHECK;
 

@@ -1,0 +1,90 @@
+/*
+ * base/alloc.c - the heap, behind two policies.
+ *
+ * Mechanism: base_new* end the process when memory is out; base_try_* report it. No size of zero
+ * reaches the C library, whose answer to it is unspecified.
+ *
+ * The countdown of base_alloc_fail_after: negative = off, n = so many calls still succeed.
+ */
+#define BASE_ALLOC_IMPLEMENTATION
+
+#include "base/alloc.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+#include "base/banned.h"
+
+static atomic_long successes_left = -1;
+
+static size_t at_least_one(size_t bytes)
+{
+    return bytes == 0 ? 1 : bytes;
+}
+
+void *base_new(size_t bytes)
+{
+    return base_new_array(1, bytes);
+}
+
+void *base_new_array(size_t count, size_t bytes_each)
+{
+    /* calloc checks the product. */
+    void *ptr = calloc(at_least_one(count), at_least_one(bytes_each));
+    if (ptr == NULL)
+        base_panic(__FILE__, __LINE__, "out of memory");
+    return ptr;
+}
+
+char *base_new_text(const void *bytes, size_t len)
+{
+    INVARIANT(len < SIZE_MAX);
+    char *text = base_new(len + 1);
+    if (len > 0)
+        memcpy(text, bytes, len);
+    return text;
+}
+
+static bool is_made_to_fail(void)
+{
+    long left = atomic_load_explicit(&successes_left, memory_order_relaxed);
+    while (left > 0) {
+        if (atomic_compare_exchange_weak_explicit(&successes_left, &left, left - 1,
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return false;
+    }
+    return left == 0;
+}
+
+void *base_try_alloc(size_t bytes)
+{
+    return base_try_realloc(NULL, bytes);
+}
+
+void *base_try_realloc(void *old, size_t bytes)
+{
+    if (is_made_to_fail())
+        return NULL;
+    return realloc(old, at_least_one(bytes));
+}
+
+void base_free(void *ptr)
+{
+    free(ptr);
+}
+
+void base_free_secret(void *ptr, size_t bytes)
+{
+    if (ptr == NULL)
+        return;
+    explicit_bzero(ptr, bytes);
+    free(ptr);
+}
+
+void base_alloc_fail_after(long count)
+{
+    atomic_store_explicit(&successes_left, count < 0 ? -1 : count, memory_order_relaxed);
+}

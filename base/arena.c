@@ -1,0 +1,147 @@
+/*
+ * base/arena.c - bump allocation in chained blocks.
+ *
+ * Mechanism: next/left describe what is free at the end of the first block of the chain. A request
+ * that does not fit gets a new block; one so large that it would fill most of a new block gets a
+ * block of its own, chained second, and the first stays in use: at most a quarter of a block is
+ * ever left behind.
+ *
+ * Invariants:
+ *   1. used = bytes handed out plus the padding between them; used <= max.
+ *   2. Every block starts aligned for any type (the header's size is a multiple of ALIGNMENT).
+ */
+#include "base/arena.h"
+
+#include <stdalign.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+
+#include "base/banned.h"
+
+#define ALIGNMENT       alignof(max_align_t)
+#define BLOCK_BYTES_MIN ((size_t)4064) /* with header and the heap's own word: one page */
+#define BLOCK_BYTES_MAX ((size_t)64 * 1024)
+
+struct arena_block {
+    alignas(max_align_t) struct arena_block *next;
+    alignas(max_align_t) uint8_t bytes[];
+};
+
+void base_arena_init(struct arena *a, size_t max)
+{
+    *a = (struct arena){.max = max};
+}
+
+void base_arena_fini(struct arena *a)
+{
+    if (a == NULL)
+        return;
+    struct arena_block *block = a->blocks;
+    while (block != NULL) {
+        struct arena_block *next = block->next;
+        base_free(block);
+        block = next;
+    }
+    *a = (struct arena){0};
+}
+
+static struct arena_block *block_new(size_t payload_bytes)
+{
+    if (payload_bytes > SIZE_MAX - sizeof(struct arena_block))
+        return NULL;
+    return base_try_alloc(sizeof(struct arena_block) + payload_bytes);
+}
+
+/* Blocks grow with the arena, and never beyond what may still be handed out. */
+static size_t next_block_bytes(const struct arena *a)
+{
+    size_t bytes = a->used;
+    if (bytes < BLOCK_BYTES_MIN)
+        bytes = BLOCK_BYTES_MIN;
+    if (bytes > BLOCK_BYTES_MAX)
+        bytes = BLOCK_BYTES_MAX;
+    return bytes < a->max - a->used ? bytes : a->max - a->used;
+}
+
+static void *alloc_own_block(struct arena *a, size_t bytes)
+{
+    struct arena_block *block = block_new(bytes);
+    if (block == NULL)
+        return NULL;
+    if (a->blocks == NULL) {
+        block->next = NULL;
+        a->blocks = block;
+    } else {
+        block->next = a->blocks->next;
+        a->blocks->next = block;
+    }
+    a->used += bytes;
+    return block->bytes;
+}
+
+static void *alloc_new_block(struct arena *a, size_t bytes)
+{
+    if (bytes > a->max - a->used)
+        return NULL;
+    size_t payload_bytes = next_block_bytes(a);
+    if (bytes > payload_bytes / 4 * 3)
+        return alloc_own_block(a, bytes);
+    struct arena_block *block = block_new(payload_bytes);
+    if (block == NULL)
+        return NULL;
+    block->next = a->blocks;
+    a->blocks = block;
+    a->next = block->bytes + bytes;
+    a->left = payload_bytes - bytes;
+    a->used += bytes;
+    return block->bytes;
+}
+
+void *base_arena_alloc(struct arena *a, size_t bytes)
+{
+    INVARIANT(a->used <= a->max);
+    if (bytes == 0)
+        bytes = 1; /* so that success is never NULL */
+    size_t padding = (ALIGNMENT - (uintptr_t)a->next % ALIGNMENT) % ALIGNMENT;
+    if (a->left < padding || bytes > a->left - padding)
+        return alloc_new_block(a, bytes);
+    if (padding + bytes > a->max - a->used)
+        return NULL;
+    void *ptr = a->next + padding;
+    a->next += padding + bytes;
+    a->left -= padding + bytes;
+    a->used += padding + bytes;
+    return ptr;
+}
+
+void *base_arena_zalloc(struct arena *a, size_t bytes)
+{
+    void *ptr = base_arena_alloc(a, bytes);
+    if (ptr != NULL)
+        memset(ptr, 0, bytes);
+    return ptr;
+}
+
+struct slice base_arena_copy(struct arena *a, struct slice s)
+{
+    if (s.len == 0)
+        return SLICE_EMPTY;
+    void *ptr = base_arena_alloc(a, s.len);
+    if (ptr != NULL)
+        memcpy(ptr, s.ptr, s.len);
+    return base_slice(ptr, s.len);
+}
+
+char *base_arena_text(struct arena *a, struct slice s)
+{
+    if (s.len == SIZE_MAX)
+        return NULL;
+    char *text = base_arena_alloc(a, s.len + 1);
+    if (text == NULL)
+        return NULL;
+    if (s.len > 0)
+        memcpy(text, s.ptr, s.len);
+    text[s.len] = '\0';
+    return text;
+}
