@@ -1,0 +1,63 @@
+/*
+ * storage/value.c - the few bytes in front of, or instead of, what callers store.
+ */
+#include "storage/value.h"
+
+#include "base/record.h"
+#include "storage/keycodec.h"
+
+#include "base/banned.h"
+
+static size_t varint_write(uint8_t *out, uint64_t v)
+{
+    size_t n = 0;
+    while (v >= 0x80) {
+        out[n++] = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    out[n++] = (uint8_t)v;
+    return n;
+}
+
+size_t sto_row_head_encode(const struct sto_row_head *head, uint8_t out[STO_ROW_HEAD_MAX])
+{
+    INVARIANT(head->cells > 0 && head->bytes > 0);
+    size_t n = 0;
+    out[n++] = STO_ROW_HEAD_FORMAT;
+    n += varint_write(out + n, head->cells);
+    n += varint_write(out + n, head->bytes);
+    return n;
+}
+
+enum err sto_row_head_decode(struct slice stored, struct sto_row_head *out)
+{
+    if (stored.len < 3 || stored.ptr[0] != STO_ROW_HEAD_FORMAT)
+        return ERR_CORRUPT;
+    struct slice rest = base_slice_skip(stored, 1);
+    struct sto_row_head head;
+    if (base_varint_take(&rest, &head.cells) != ERR_OK ||
+        base_varint_take(&rest, &head.bytes) != ERR_OK || rest.len != 0)
+        return ERR_CORRUPT;
+    if (head.cells == 0 || head.bytes == 0)
+        return ERR_CORRUPT;
+    *out = head;
+    return ERR_OK;
+}
+
+void sto_counters_encode(const struct sto_usage *usage, uint8_t out[STO_COUNTERS_BYTES])
+{
+    out[0] = STO_COUNTERS_FORMAT;
+    sto_put_be64(out + 1, usage->bytes);
+    sto_put_be64(out + 9, usage->rows);
+    sto_put_be64(out + 17, usage->cells);
+}
+
+enum err sto_counters_decode(struct slice stored, struct sto_usage *out)
+{
+    if (stored.len != STO_COUNTERS_BYTES || stored.ptr[0] != STO_COUNTERS_FORMAT)
+        return ERR_CORRUPT;
+    out->bytes = sto_get_be64(stored.ptr + 1);
+    out->rows = sto_get_be64(stored.ptr + 9);
+    out->cells = sto_get_be64(stored.ptr + 17);
+    return ERR_OK;
+}

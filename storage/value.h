@@ -1,0 +1,67 @@
+/*
+ * storage/value.h - stored values: cells, row headers, counters.
+ *
+ * Does:     encode and decode the value side of a stored key.
+ * Owns:     nothing.
+ * May use:  base/, storage/.
+ * Knows no: keys, RocksDB.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_CORRUPT when decoding.
+ * Limits:   none.
+ * Promises: 1. Every value begins with a format byte; an unknown one is ERR_CORRUPT, not a guess.
+ *           2. A cell carries the length of its family's name, so that what it counts for is known
+ *              without its schema, also after the family was dropped.
+ */
+#ifndef STORAGE_VALUE_H
+#define STORAGE_VALUE_H
+
+#include "storage/account.h"
+#include "storage/schema.h"
+
+/* A cell: format, length of the family's name, the bytes. */
+#define STO_CELL_PLAIN  0x01
+#define STO_CELL_PREFIX 2
+
+struct sto_stored_cell {
+    uint8_t family_name_len;
+    struct slice bytes;
+};
+
+static inline enum err sto_cell_decode(struct slice stored, struct sto_stored_cell *out)
+{
+    if (stored.len < STO_CELL_PREFIX || stored.ptr[0] != STO_CELL_PLAIN || stored.ptr[1] == 0 ||
+        stored.ptr[1] > LIM_FAMILY_NAME)
+        return ERR_CORRUPT;
+    out->family_name_len = stored.ptr[1];
+    out->bytes = base_slice_skip(stored, STO_CELL_PREFIX);
+    return ERR_OK;
+}
+
+/* What one cell counts for (storage/account.h, promise 1). */
+static inline uint64_t sto_cell_bytes(size_t row_key_len, size_t family_name_len,
+                                      size_t qualifier_len, size_t value_len)
+{
+    return (uint64_t)row_key_len + family_name_len + qualifier_len + value_len + 8;
+}
+
+/* A row's header: format, varint cells, varint logical bytes; both above 0. */
+#define STO_ROW_HEAD_FORMAT 0x01
+#define STO_ROW_HEAD_MAX    21
+
+struct sto_row_head {
+    uint64_t cells;
+    uint64_t bytes;
+};
+
+size_t sto_row_head_encode(const struct sto_row_head *head, uint8_t out[STO_ROW_HEAD_MAX]);
+enum err sto_row_head_decode(struct slice stored, struct sto_row_head *out) MUST_CHECK;
+
+/* A table's counters: format, bytes, rows, cells as 8 bytes each. */
+#define STO_COUNTERS_FORMAT 0x01
+#define STO_COUNTERS_BYTES  25
+
+void sto_counters_encode(const struct sto_usage *usage, uint8_t out[STO_COUNTERS_BYTES]);
+enum err sto_counters_decode(struct slice stored, struct sto_usage *out) MUST_CHECK;
+
+#endif
