@@ -1,0 +1,59 @@
+/*
+ * tests/support/process.h - programs run by a test, and directories that go away with it.
+ *
+ * Does:     find the built programs; start one with its output caught; run one to its end; make a
+ *           temporary directory that is removed even when the test is killed.
+ * Owns:     temporary directories, through a keeper process that waits for the test to end.
+ * May use:  base/, libcheck.
+ * Knows no: Bigtent's flags.
+ * Threads:  call from the main thread of a test.
+ * Blocks:   process_run until the program ends or its time is over.
+ * Fails by: ck_abort_msg.
+ * Limits:   64 KiB of caught output.
+ * Promises: 1. A program started here dies with the test (PR_SET_PDEATHSIG).
+ *           2. Only process ids of our own children are ever signalled.
+ */
+#ifndef TESTS_SUPPORT_PROCESS_H
+#define TESTS_SUPPORT_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define PROCESS_PATH 512
+#define PROCESS_ARGS 32
+
+/* Path of a program beside the test binary; BIGTENT_BIN_DIR in the environment overrides. */
+void process_program(const char *name, char out[PROCESS_PATH]);
+
+/* A fresh directory under TMPDIR or /tmp. The keeper removes it when the last holder of the
+ * returned descriptor is gone; close the descriptor to have it removed now. */
+int process_temp_dir(char out[PROCESS_PATH]);
+/* Remove the directory now, closing the keeper's descriptor. */
+void process_temp_dir_remove(const char *path, int keeper_fd);
+
+/* argv and environment additions ("NAME=value") end with NULL; env may be NULL. stdout goes to
+ * *out_stdout_fd, or to the log when that is NULL; stderr is appended to the file log_path. */
+pid_t process_start(const char *const *argv, const char *const *env, const char *log_path,
+                    int *out_stdout_fd);
+/* Wait for our child: true with its wait status, false when it still runs after timeout_ms. */
+bool process_wait(pid_t pid, int timeout_ms, int *out_wait_status);
+
+struct process_result {
+    bool timed_out;
+    int exit_code; /* 128 + signal when it was killed */
+    size_t output_len;
+    char output[65536]; /* stdout and stderr together, NUL-terminated */
+};
+/* Run a program to its end. */
+void process_run(const char *const *argv, const char *const *env, int timeout_ms,
+                 struct process_result *out);
+
+/* Time limits are multiplied by this under sanitizers (CK_TIMEOUT_MULTIPLIER, at least 1). */
+int process_patience(void);
+/* A decimal number from the environment, or fallback. */
+long process_env_number(const char *name, long fallback);
+
+void process_sleep_ms(int ms);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * tests/support/raw_tls.h - a TLS connection that says exactly the bytes it is given.
+ *
+ * Does:     connect with a chosen ALPN protocol, send bytes, read until an answer, a close or the
+ *           end of patience.
+ * Owns:     the connection.
+ * May use:  base/, OpenSSL, tests/support/server.h, libcheck.
+ * Knows no: HTTP beyond the status line.
+ * Threads:  one.
+ * Blocks:   up to the timeout given.
+ * Fails by: ck_abort_msg when it cannot connect.
+ * Limits:   4 MiB of answer.
+ * Promises: 1. The server's certificate is verified against the data directory's CA.
+ */
+#ifndef TESTS_SUPPORT_RAW_TLS_H
+#define TESTS_SUPPORT_RAW_TLS_H
+
+#include <openssl/ssl.h>
+
+#include "base/buf.h"
+#include "tests/support/server.h"
+
+struct raw_tls {
+    SSL_CTX *context;
+    SSL *ssl;
+    int fd;
+    bool closed; /* the server ended the connection */
+    struct buf in;
+};
+
+/* alpn: "http/1.1", "h2" or NULL for none. */
+void raw_open(struct raw_tls *r, const struct server *s, const char *alpn);
+void raw_close(struct raw_tls *r);
+/* False when the server has closed already. */
+bool raw_send(struct raw_tls *r, struct slice bytes);
+/* Read until the connection is closed or nothing came for timeout_ms; true when closed. */
+bool raw_read_to_close(struct raw_tls *r, int timeout_ms);
+/* Read until `in` holds a complete response with Content-Length (or a close); the status of the
+ * first response, 0 when there is none. Takes it off `in`. */
+int raw_response(struct raw_tls *r, int timeout_ms);
+
+#endif

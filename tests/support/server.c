@@ -1,0 +1,173 @@
+/*
+ * tests/support/server.c - a real bigtentd on a data directory of its own.
+ *
+ * The server says "listening on https://127.0.0.1:PORT" on stdout once it accepts connections;
+ * nothing else is waited for. Its log (stderr) goes to a file beside the data directory and is
+ * shown when it ends in any way but the one asked for.
+ */
+#include "tests/support/server.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include "base/banned.h"
+
+#define START_TIMEOUT_MS 30000
+#define STOP_TIMEOUT_MS  30000
+#define LOG_TAIL_BYTES   8192
+
+void server_show_log(const struct server *s)
+{
+    int fd = open(s->log, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    off_t size = lseek(fd, 0, SEEK_END);
+    (void)lseek(fd, size > LOG_TAIL_BYTES ? size - LOG_TAIL_BYTES : 0, SEEK_SET);
+    char text[LOG_TAIL_BYTES];
+    ssize_t n = read(fd, text, sizeof(text));
+    if (n > 0)
+        (void)fprintf(stderr, "--- end of the server's log ---\n%.*s---\n", (int)n, text);
+    (void)close(fd);
+}
+
+static void read_operator_key(struct server *s)
+{
+    char path[PROCESS_PATH + 32];
+    (void)snprintf(path, sizeof(path), "%s/operator.key", s->data);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
+    ssize_t n = read(fd, s->operator_key, sizeof(s->operator_key) - 1);
+    (void)close(fd);
+    ck_assert_int_gt(n, 1);
+    ck_assert_msg(s->operator_key[n - 1] == '\n', "operator.key is not one line");
+    s->operator_key[n - 1] = '\0';
+    ck_assert_ptr_null(strchr(s->operator_key, '\n'));
+}
+
+void server_create(struct server *s)
+{
+    memset(s, 0, sizeof(*s));
+    s->stdout_fd = -1;
+    s->keeper_fd = process_temp_dir(s->root);
+    (void)snprintf(s->data, sizeof(s->data), "%s/data", s->root);
+    (void)snprintf(s->log, sizeof(s->log), "%s/server.log", s->root);
+    (void)snprintf(s->ca, sizeof(s->ca), "%s/ca.pem", s->data);
+    char program[PROCESS_PATH];
+    process_program("bigtentd", program);
+    const char *argv[] = {program, "init", "--data", s->data, NULL};
+    static struct process_result result;
+    process_run(argv, NULL, 20000, &result);
+    ck_assert_msg(result.exit_code == 0, "bigtentd init: exit %d: %s", result.exit_code,
+                  result.output);
+    read_operator_key(s);
+}
+
+/* The port from "listening on https://127.0.0.1:PORT\n" somewhere in text; 0 when it is not there
+ * yet. */
+static uint16_t find_port(const char *text)
+{
+    const char *mark = "listening on https://127.0.0.1:";
+    const char *at = strstr(text, mark);
+    if (at == NULL)
+        return 0;
+    at += strlen(mark);
+    size_t digits = strspn(at, "0123456789");
+    uint64_t port = 0;
+    if (at[digits] == '\0' || base_parse_u64(base_slice(at, digits), &port) != ERR_OK)
+        return 0;
+    return port <= UINT16_MAX ? (uint16_t)port : 0;
+}
+
+static void await_port(struct server *s)
+{
+    static char text[4096];
+    size_t len = 0;
+    uint64_t end_ns =
+        base_monotonic_ns() + (uint64_t)START_TIMEOUT_MS * (uint64_t)process_patience() * 1000000u;
+    text[0] = '\0';
+    while (s->port == 0) {
+        struct pollfd p = {s->stdout_fd, POLLIN, 0};
+        ssize_t n = 0;
+        bool readable = poll(&p, 1, 100) == 1;
+        if (readable)
+            n = read(s->stdout_fd, text + len, sizeof(text) - 1 - len);
+        if ((readable && n <= 0) || base_monotonic_ns() > end_ns) {
+            server_show_log(s);
+            ck_abort_msg("bigtentd serve did not come up; it wrote \"%s\"", text);
+        }
+        len += (size_t)n;
+        text[len] = '\0';
+        s->port = find_port(text);
+    }
+}
+
+void server_start(struct server *s, const char *const *env)
+{
+    ck_assert_int_eq(s->pid, 0);
+    char program[PROCESS_PATH];
+    process_program("bigtentd", program);
+    const char *argv[] = {program, "serve", "--data", s->data, "--listen", "127.0.0.1:0", NULL};
+    s->port = 0;
+    s->pid = process_start(argv, env, s->log, &s->stdout_fd);
+    await_port(s);
+}
+
+/* After the process was waited for. */
+static int ended(struct server *s, int wait_status)
+{
+    s->pid = 0;
+    (void)close(s->stdout_fd);
+    s->stdout_fd = -1;
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+int server_wait_end(struct server *s, int timeout_ms)
+{
+    int status = 0;
+    if (!process_wait(s->pid, timeout_ms * process_patience(), &status)) {
+        server_show_log(s);
+        ck_abort_msg("bigtentd still runs after %d ms", timeout_ms * process_patience());
+    }
+    return ended(s, status);
+}
+
+void server_stop(struct server *s)
+{
+    ck_assert_int_gt(s->pid, 0);
+    (void)kill(s->pid, SIGTERM);
+    int code = server_wait_end(s, STOP_TIMEOUT_MS);
+    if (code != 0) {
+        server_show_log(s);
+        ck_abort_msg("bigtentd ended with %d after SIGTERM", code);
+    }
+}
+
+void server_kill(struct server *s)
+{
+    ck_assert_int_gt(s->pid, 0);
+    (void)kill(s->pid, SIGKILL);
+    int code = server_wait_end(s, STOP_TIMEOUT_MS);
+    if (code != 128 + SIGKILL) {
+        server_show_log(s);
+        ck_abort_msg("bigtentd had ended with %d before it was killed", code);
+    }
+}
+
+void server_remove(struct server *s)
+{
+    if (s->pid > 0)
+        server_kill(s);
+    if (s->root[0] != '\0')
+        process_temp_dir_remove(s->root, s->keeper_fd);
+    memset(s, 0, sizeof(*s));
+}

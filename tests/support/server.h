@@ -1,0 +1,49 @@
+/*
+ * tests/support/server.h - a real bigtentd on a data directory of its own.
+ *
+ * Does:     bigtentd init, serve on a free port, stop, kill -9, start again on the same data.
+ * Owns:     the directory and the process, until server_remove.
+ * May use:  base/, tests/support/process.h, libcheck.
+ * Knows no: requests.
+ * Threads:  one.
+ * Blocks:   until the server says where it listens, or has ended.
+ * Fails by: ck_abort_msg, with the end of the server's log on stderr.
+ * Limits:   one server per struct.
+ * Promises: 1. server_stop accepts nothing but exit code 0, so a sanitizer's report or an abort
+ *              fails the test. 2. The data directory is the same over restarts.
+ */
+#ifndef TESTS_SUPPORT_SERVER_H
+#define TESTS_SUPPORT_SERVER_H
+
+#include <stdint.h>
+
+#include "tests/support/process.h"
+
+struct server {
+    char root[PROCESS_PATH];
+    char data[PROCESS_PATH + 8];
+    char log[PROCESS_PATH + 16];
+    char ca[PROCESS_PATH + 24];
+    char operator_key[128];
+    int keeper_fd;
+    pid_t pid; /* 0: not running */
+    int stdout_fd;
+    uint16_t port;
+};
+
+/* Temporary directory and `bigtentd init`. */
+void server_create(struct server *s);
+/* `bigtentd serve --listen 127.0.0.1:0`; env: NULL or "NAME=value"... NULL. */
+void server_start(struct server *s, const char *const *env);
+/* SIGTERM; must exit with 0. */
+void server_stop(struct server *s);
+/* SIGKILL, as a crash. */
+void server_kill(struct server *s);
+/* Wait until it ends by itself; returns its exit code (128 + signal). */
+int server_wait_end(struct server *s, int timeout_ms);
+/* Kill if it runs, remove the directory. */
+void server_remove(struct server *s);
+/* The end of its log, to stderr. */
+void server_show_log(const struct server *s);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * tests/support/world.c - the small world most tests live in: a server, an operator, tenants.
+ *
+ * The shared server is started by the runner itself (an unchecked fixture): it is another program,
+ * so no thread and no database lives in the process that forks the tests.
+ */
+#include "tests/support/world.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include "base/banned.h"
+
+static struct server shared;
+
+void world_server_up(void)
+{
+    server_create(&shared);
+    server_start(&shared, NULL);
+}
+
+void world_server_down(void)
+{
+    server_stop(&shared);
+    server_remove(&shared);
+}
+
+const struct server *world_server(void)
+{
+    return &shared;
+}
+
+void world_fresh_id(char out[WORLD_ID])
+{
+    static unsigned count;
+    (void)snprintf(out, WORLD_ID, "w%x-%llx-%u", (unsigned)getpid(),
+                   (unsigned long long)(base_monotonic_ns() & 0xffffffffffu), count++);
+}
+
+void world_init_on(struct world *w, const struct server *s, enum http_version version,
+                   const char *tenant)
+{
+    memset(w, 0, sizeof(*w));
+    (void)snprintf(w->tenant, sizeof(w->tenant), "%s", tenant);
+    w->op = http_open(s, version, s->operator_key);
+    admin_create_tenant(w->op, w->tenant);
+    admin_create_key(w->op, w->tenant, NULL, w->key, NULL);
+    w->http = http_open(s, version, w->key);
+    http_json(w->http, "PUT", "{'families':{'stats':{},'raw':{}}}", "/v1/tables/devices");
+    EXPECT_STATUS(w->http, 201);
+}
+
+void world_init(struct world *w, enum http_version version)
+{
+    char id[WORLD_ID];
+    world_fresh_id(id);
+    world_init_on(w, &shared, version, id);
+}
+
+void world_fini(struct world *w)
+{
+    http_close(w->op);
+    http_close(w->http);
+    memset(w, 0, sizeof(*w));
+}
+
+/* --- operator ----------------------------------------------------------------------------------*/
+
+void admin_create_tenant(struct http *op, const char *id)
+{
+    http_value_take(op, "POST", json_pack("{s:s,s:s}", "id", id, "display_name", id),
+                    "/v1/admin/tenants");
+    EXPECT_STATUS(op, 201);
+}
+
+static void take_key(struct http *op, char out_key[WORLD_KEY], char out_id[WORLD_ID])
+{
+    EXPECT_STATUS(op, 201);
+    (void)snprintf(out_key, WORLD_KEY, "%s", http_string(op, "/key"));
+    if (out_id != NULL)
+        (void)snprintf(out_id, WORLD_ID, "%s", http_string(op, "/id"));
+}
+
+void admin_create_key(struct http *op, const char *tenant, const char *scopes,
+                      char out_key[WORLD_KEY], char out_id[WORLD_ID])
+{
+    char body[512];
+    if (scopes != NULL)
+        (void)snprintf(body, sizeof(body), "{'scopes':%s,'label':'test'}", scopes);
+    else
+        (void)snprintf(body, sizeof(body), "{'label':'test'}");
+    http_json(op, "POST", body, "/v1/admin/tenants/%s/keys", tenant);
+    take_key(op, out_key, out_id);
+}
+
+void admin_create_global_key(struct http *op, const char *kind, char out_key[WORLD_KEY],
+                             char out_id[WORLD_ID])
+{
+    char body[128];
+    (void)snprintf(body, sizeof(body), "{'kind':'%s','label':'test'}", kind);
+    http_json(op, "POST", body, "/v1/admin/keys");
+    take_key(op, out_key, out_id);
+}
+
+void admin_set_quota(struct http *op, const char *tenant, const char *json)
+{
+    http_json(op, "PUT", json, "/v1/admin/tenants/%s/quota", tenant);
+    EXPECT_STATUS(op, 200);
+}
+
+void admin_await_job(struct http *op, const char *job, int timeout_ms)
+{
+    uint64_t end_ns =
+        base_monotonic_ns() + (uint64_t)timeout_ms * (uint64_t)process_patience() * 1000000u;
+    for (;;) {
+        http_get(op, "/v1/admin/jobs/%s", job);
+        EXPECT_STATUS(op, 200);
+        if (strcmp(http_string(op, "/state"), "running") != 0)
+            break;
+        ck_assert_msg(base_monotonic_ns() < end_ns, "the job takes too long: %s", http_text(op));
+        process_sleep_ms(10);
+    }
+    ck_assert_msg(strcmp(http_string(op, "/state"), "done") == 0, "the job failed: %s",
+                  http_text(op));
+}
+
+void admin_offboard(struct http *op, const char *tenant)
+{
+    char job[WORLD_ID];
+    http_value_take(op, "POST", json_pack("{s:s}", "confirm", tenant),
+                    "/v1/admin/tenants/%s:offboard", tenant);
+    EXPECT_STATUS(op, 202);
+    (void)snprintf(job, sizeof(job), "%s", http_string(op, "/job"));
+    admin_await_job(op, job, 30000);
+}
+
+struct usage admin_recount(struct http *op, const char *tenant)
+{
+    http_get(op, "/v1/admin/tenants/%s/usage?recount=true", tenant);
+    EXPECT_STATUS(op, 200);
+    ck_assert_msg(http_number(op, "/drift/stored_bytes") == 0 &&
+                      http_number(op, "/drift/rows") == 0 && http_number(op, "/drift/cells") == 0,
+                  "counters drifted: %s", http_text(op));
+    return (struct usage){http_number(op, "/recount/stored_bytes"),
+                          http_number(op, "/recount/rows"), http_number(op, "/recount/cells")};
+}
+
+/* --- tenant ------------------------------------------------------------------------------------*/
+
+struct usage tenant_usage(struct http *h)
+{
+    http_get(h, "/v1/usage");
+    EXPECT_STATUS(h, 200);
+    return (struct usage){http_number(h, "/stored_bytes"), http_number(h, "/rows"),
+                          http_number(h, "/cells")};
+}
+
+void tenant_put(struct http *h, const char *table, const char *key, const char *family,
+                const char *qualifier, const char *value)
+{
+    http_value_take(h, "PATCH", json_pack("{s:{s:s}}", family, qualifier, value),
+                    "/v1/tables/%s/rows/%s", table, pcts(key));
+    ck_assert_msg(h->status == 200 || h->status == 201, "PATCH: %d %s", h->status, http_text(h));
+}
