@@ -35,9 +35,12 @@ struct gw_header {
 
 /* What a handler wants to hear. Set by gw_exchange_listen; any may be NULL except gone. */
 struct gw_events {
-    /* More of the body. With HTTP/1.1 the whole body comes at once. end: nothing follows. */
+    /* More of the body. With HTTP/1.1 the whole body comes at once. end: nothing follows. Comes
+     * after on_request returned, and only when has_body; then end comes exactly once (perhaps with
+     * no bytes) unless the peer vanishes or the response is complete before. NULL: thrown away. */
     void (*body)(struct gw_exchange *ex, void *user, struct slice bytes, bool end);
-    /* Queued output fell below half of LIM_OUT_HIGH_BYTES after gw_exchange_is_full was true. */
+    /* Queued output fell below half of LIM_OUT_HIGH_BYTES after gw_exchange_is_full was true.
+     * Never called from within a call of the listener's own. */
     void (*drained)(struct gw_exchange *ex, void *user);
     /* Finished or vanished; forget the exchange. */
     void (*gone)(struct gw_exchange *ex, void *user);
@@ -51,7 +54,9 @@ struct gw_transport {
     void (*read_more)(struct gw_exchange *ex, size_t consumed); /* body window */
 };
 
-#define GW_RESPONSE_HEADERS 24
+#define GW_RESPONSE_HEADERS      24
+#define GW_RESPONSE_HEADER_BYTES 2048 /* names and values of headers and trailers together */
+#define GW_TRAILERS              4
 
 struct gw_out_chunk {
     struct gw_out_chunk *next;
@@ -70,8 +75,8 @@ struct gw_exchange {
     struct slice authority;
     const struct gw_header *headers;
     size_t header_count;
-    int64_t content_length; /* -1: unknown */
-    bool has_body;
+    int64_t content_length; /* -1: unknown; 0 when there is no body */
+    bool has_body;          /* body events will come */
     uint8_t http_major;
     uint64_t received_ns; /* monotonic */
 
@@ -81,16 +86,23 @@ struct gw_exchange {
 
     /* response */
     int status;
-    struct gw_header response_headers[GW_RESPONSE_HEADERS];
-    size_t response_header_count;
-    struct buf response_header_bytes; /* copies of what was not literal */
-    int64_t response_length;          /* -1: streamed */
+    int64_t response_length; /* -1: streamed */
     bool started;
-    bool ended;    /* nothing will be queued any more */
-    bool was_full; /* owes a drained */
+    bool ended;          /* nothing will be queued any more */
+    bool was_full;       /* owes a drained */
+    bool body_is_silent; /* HEAD, 204, 304: body bytes are thrown away */
     struct gw_out_chunk *out_head;
     struct gw_out_chunk **out_tail;
     size_t out_bytes; /* queued and not yet taken by the transport */
+    size_t response_header_count;
+    size_t response_header_used;
+    size_t trailer_count;
+    struct gw_out_chunk first_chunk; /* most responses have one; used when the list is empty */
+
+    /* not cleared by gw_exchange_init */
+    struct gw_header response_headers[GW_RESPONSE_HEADERS];
+    struct gw_header trailers[GW_TRAILERS];
+    char response_header_bytes[GW_RESPONSE_HEADER_BYTES];
 };
 
 /* First header of that (lower-case) name; ptr NULL when absent. *out_count (may be NULL) gets how
@@ -103,13 +115,16 @@ void gw_exchange_consumed(struct gw_exchange *ex, size_t n);
 
 /* Before start. Copies both; name must be lower case. Too many or too long: broken invariant. */
 void gw_exchange_add_header(struct gw_exchange *ex, const char *name, struct slice value);
-/* length -1: streamed. Exactly once. */
+/* Before the end. Sent after the body on HTTP/2, which gRPC needs; HTTP/1.1 leaves them out. */
+void gw_exchange_add_trailer(struct gw_exchange *ex, const char *name, struct slice value);
+/* length -1: streamed. Exactly once. The wire may wait for the first bytes or the end. */
 void gw_exchange_start(struct gw_exchange *ex, int status, int64_t length);
-/* Queue body bytes; takes b's memory (b is empty afterwards). end: the last ones (b may be empty).
- */
+/* Queue body bytes; takes b's memory (b is empty afterwards, with the same max). end: the last
+ * ones (b may be empty). */
 void gw_exchange_send_take(struct gw_exchange *ex, struct buf *b, bool end);
-bool gw_exchange_is_full(const struct gw_exchange *ex);
-/* A streamed response cannot go on: the peer must not take it for complete. */
+/* True: stop producing until drained is called. */
+bool gw_exchange_is_full(struct gw_exchange *ex);
+/* A response cannot go on: the peer must not take it for complete. gone follows. */
 void gw_exchange_abort(struct gw_exchange *ex);
 
 /* --- for transports ------------------------------------------------------------------------------
@@ -117,9 +132,15 @@ void gw_exchange_abort(struct gw_exchange *ex);
 
 void gw_exchange_init(struct gw_exchange *ex, struct gw_loop *loop,
                       const struct gw_transport *transport);
-/* Next bytes to send (at most max), or empty; then say how many were taken. */
+/* Next bytes to send (at most max, from one buffer), or empty. */
 struct slice gw_exchange_peek(struct gw_exchange *ex, size_t max);
+/* Copy the next n queued bytes out and drop them; n is at most out_bytes. */
+void gw_exchange_copy_out(struct gw_exchange *ex, uint8_t *out, size_t n);
+/* Drop n bytes that were peeked. */
 void gw_exchange_took(struct gw_exchange *ex, size_t n);
+/* The listener waits for drained and may have it; then tell it, at a moment that is safe. */
+bool gw_exchange_is_drained(const struct gw_exchange *ex);
+void gw_exchange_tell_drained(struct gw_exchange *ex);
 /* Tell the listener, free queued output. The transport frees the exchange afterwards. */
 void gw_exchange_fini(struct gw_exchange *ex);
 
