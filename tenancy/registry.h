@@ -34,6 +34,8 @@ void ten_registry_close(struct ten_registry *r);
 struct sto_engine *ten_registry_engine(struct ten_registry *r);
 /* Run msg->run on the control worker, after everything posted before. */
 void ten_control_post(struct ten_registry *r, struct base_msg *msg);
+/* True on the control worker; control functions abort elsewhere. */
+bool ten_control_is_here(const struct ten_registry *r);
 
 /* NULL when there is no such tenant. Any joined thread. */
 struct ten_tenant *ten_tenant_find(struct ten_registry *r, struct slice id);

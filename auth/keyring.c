@@ -1,0 +1,417 @@
+/*
+ * auth/keyring.c - a map from key ID to key for the readers, a sorted list for the control thread.
+ *
+ * Verifying: take the text apart; look the ID up; HMAC the secret; compare with the stored digest,
+ * or with a random dummy when there is no such key, so that both cost the same; then the kind.
+ *
+ * 1. Map and list hold the same keys; both are changed by the control thread only.
+ * 2. The list is sorted by tenant ID (none first), then key ID: one tenant's keys are one run.
+ * 3. A key is in the map only after its document is durable, and leaves it before revoke returns.
+ */
+#include "auth/keyring.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "auth/hmac.h"
+#include "auth/key_doc.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/hashmap.h"
+#include "base/text.h"
+
+#include "base/banned.h"
+
+#define KEYRING_MAGIC  0x6b657972u
+#define KEYS_FIRST     64
+#define DOC_KEY_CHARS  (2 + AUTH_KEY_ID)
+#define CREATE_RETRIES 3 /* an ID of 71 random bits that is taken twice is no accident */
+
+struct auth_keyring {
+    uint32_t magic;
+    struct ten_registry *registry;
+    struct base_epoch *epoch;
+    struct base_hashmap *by_id; /* find: any thread */
+    EVP_MAC *mac;
+    uint8_t pepper[AUTH_PEPPER_BYTES];
+    uint8_t dummy[AUTH_DIGEST_BYTES];
+
+    /* control thread */
+    struct auth_key **sorted;
+    size_t count;
+    size_t capacity;
+    struct auth_hmac hmac;
+};
+
+struct auth_verifier {
+    struct auth_keyring *keyring;
+    struct auth_hmac hmac;
+};
+
+static struct auth_keyring *check(struct auth_keyring *k)
+{
+    INVARIANT(k != NULL && k->magic == KEYRING_MAGIC);
+    return k;
+}
+
+/* Abort unless this is the control thread. */
+static void check_control(struct auth_keyring *k)
+{
+    INVARIANT(ten_control_is_here(check(k)->registry));
+}
+
+/* --- the sorted list -------------------------------------------------------------------------- */
+
+static struct slice tenant_of(const struct ten_tenant *tenant)
+{
+    return tenant == NULL ? SLICE_EMPTY : ten_tenant_id(tenant);
+}
+
+static struct slice id_of(const struct auth_key *key)
+{
+    return base_slice(key->id, AUTH_KEY_ID);
+}
+
+static int compare(const struct auth_key *key, struct slice tenant_id, struct slice id)
+{
+    int order = base_slice_compare(tenant_of(key->tenant), tenant_id);
+    return order != 0 ? order : base_slice_compare(id_of(key), id);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct auth_key *const *left = a;
+    const struct auth_key *const *right = b;
+    return compare(*left, tenant_of((*right)->tenant), id_of(*right));
+}
+
+/* Index of the first key that is not below. */
+static size_t lower_bound(const struct auth_keyring *k, struct slice tenant_id, struct slice id)
+{
+    size_t low = 0;
+    size_t high = k->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare(k->sorted[middle], tenant_id, id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void list_append(struct auth_keyring *k, struct auth_key *key)
+{
+    if (k->count == k->capacity) {
+        size_t capacity = k->capacity == 0 ? KEYS_FIRST : k->capacity * 2;
+        struct auth_key **larger = base_new_array(capacity, sizeof larger[0]);
+        for (size_t i = 0; i < k->count; i++)
+            larger[i] = k->sorted[i];
+        base_free(k->sorted);
+        k->sorted = larger;
+        k->capacity = capacity;
+    }
+    k->sorted[k->count++] = key;
+}
+
+static void list_insert(struct auth_keyring *k, struct auth_key *key)
+{
+    size_t at = lower_bound(k, tenant_of(key->tenant), id_of(key));
+    list_append(k, key);
+    for (size_t i = k->count - 1; i > at; i--)
+        k->sorted[i] = k->sorted[i - 1];
+    k->sorted[at] = key;
+}
+
+static void list_remove(struct auth_keyring *k, const struct auth_key *key)
+{
+    size_t at = lower_bound(k, tenant_of(key->tenant), id_of(key));
+    INVARIANT(at < k->count && k->sorted[at] == key);
+    k->count--;
+    for (size_t i = at; i < k->count; i++)
+        k->sorted[i] = k->sorted[i + 1];
+}
+
+size_t auth_key_list(struct auth_keyring *k, const struct ten_tenant *tenant,
+                     const struct auth_key **out, size_t limit)
+{
+    check_control(k);
+    size_t count = 0;
+    for (size_t i = lower_bound(k, tenant_of(tenant), SLICE_EMPTY);
+         i < k->count && k->sorted[i]->tenant == tenant && count < limit; i++)
+        out[count++] = k->sorted[i];
+    return count;
+}
+
+static size_t count_of(const struct auth_keyring *k, const struct ten_tenant *tenant)
+{
+    size_t from = lower_bound(k, tenant_of(tenant), SLICE_EMPTY);
+    size_t to = from;
+    while (to < k->count && k->sorted[to]->tenant == tenant)
+        to++;
+    return to - from;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static void free_key(void *object)
+{
+    base_free_secret(object, sizeof(struct auth_key));
+}
+
+static enum err visit_key(void *ctx, struct slice doc_key, uint64_t version, struct slice body)
+{
+    struct auth_keyring *k = ctx;
+    struct auth_key decoded;
+    struct slice tenant_id;
+    enum err rc = auth_key_decode(base_slice_skip(doc_key, 2), body, &decoded, &tenant_id);
+    if (rc != ERR_OK)
+        return rc;
+    if (tenant_id.len > 0) {
+        decoded.tenant = ten_tenant_find(k->registry, tenant_id);
+        if (decoded.tenant == NULL)
+            return ERR_CORRUPT;
+    }
+    decoded.doc_version = version;
+    struct auth_key *key = base_new(sizeof *key);
+    *key = decoded;
+    OPENSSL_cleanse(&decoded, sizeof decoded);
+    rc = base_hashmap_insert(k->by_id, id_of(key), key);
+    INVARIANT(rc == ERR_OK); /* document keys are distinct */
+    list_append(k, key);
+    return ERR_OK;
+}
+
+static enum err load(struct auth_keyring *k, struct errbuf *eb)
+{
+    int slot = base_epoch_join(k->epoch); /* finds tenants while the control worker runs */
+    enum err rc =
+        sto_docs_scan(ten_registry_engine(k->registry), SLICE_LIT("k/"), visit_key, k, eb);
+    base_epoch_leave(k->epoch, slot);
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "the keys' documents cannot be read: %s", base_err_name(rc));
+    if (k->count > 0)
+        qsort(k->sorted, k->count, sizeof k->sorted[0], compare_keys);
+    return ERR_OK;
+}
+
+static enum err fill_random(uint8_t *out, size_t bytes)
+{
+    ssize_t n;
+    do {
+        n = getrandom(out, bytes, 0);
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)bytes ? ERR_OK : ERR_IO;
+}
+
+static enum err prepare_crypto(struct auth_keyring *k, const uint8_t pepper[AUTH_PEPPER_BYTES])
+{
+    memcpy(k->pepper, pepper, sizeof k->pepper);
+    k->mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    if (k->mac == NULL)
+        return ERR_NO_MEMORY;
+    enum err rc = auth_hmac_init(&k->hmac, k->mac, k->pepper);
+    return rc == ERR_OK ? fill_random(k->dummy, sizeof k->dummy) : rc;
+}
+
+enum err auth_keyring_open(struct ten_registry *registry, struct base_epoch *epoch,
+                           const uint8_t pepper[AUTH_PEPPER_BYTES], struct auth_keyring **out,
+                           struct errbuf *eb)
+{
+    struct auth_keyring *k = base_new(sizeof *k);
+    k->magic = KEYRING_MAGIC;
+    k->registry = registry;
+    k->epoch = epoch;
+    k->by_id = base_hashmap_new(epoch);
+    enum err rc = prepare_crypto(k, pepper);
+    rc = rc == ERR_OK ? load(k, eb) : base_fail(eb, rc, "HMAC-SHA-256 cannot be prepared");
+    if (rc != ERR_OK) {
+        auth_keyring_close(k);
+        return rc;
+    }
+    *out = k;
+    return ERR_OK;
+}
+
+void auth_keyring_close(struct auth_keyring *k)
+{
+    if (k == NULL)
+        return;
+    check(k);
+    base_hashmap_free(k->by_id);
+    for (size_t i = 0; i < k->count; i++)
+        free_key(k->sorted[i]);
+    base_free(k->sorted);
+    auth_hmac_fini(&k->hmac);
+    EVP_MAC_free(k->mac);
+    k->magic = 0;
+    base_free_secret(k, sizeof *k);
+}
+
+/* --- verifying -------------------------------------------------------------------------------- */
+
+enum err auth_verifier_new(struct auth_keyring *k, struct auth_verifier **out)
+{
+    struct auth_verifier *v = base_new(sizeof *v);
+    v->keyring = check(k);
+    enum err rc = auth_hmac_init(&v->hmac, k->mac, k->pepper);
+    if (rc != ERR_OK) {
+        base_free(v);
+        return rc;
+    }
+    *out = v;
+    return ERR_OK;
+}
+
+void auth_verifier_free(struct auth_verifier *v)
+{
+    if (v == NULL)
+        return;
+    auth_hmac_fini(&v->hmac);
+    base_free(v);
+}
+
+enum err auth_verify(struct auth_verifier *v, struct slice text, const struct auth_key **out)
+{
+    const struct auth_keyring *k = check(v->keyring);
+    struct auth_key_parts parts;
+    if (auth_key_parse(text, &parts) != ERR_OK)
+        return ERR_UNAUTHENTICATED;
+    const struct auth_key *key = base_hashmap_find(k->by_id, parts.id);
+    uint8_t digest[AUTH_DIGEST_BYTES];
+    enum err rc = auth_hmac_run(&v->hmac, parts.secret, digest);
+    bool is_right = CRYPTO_memcmp(digest, key != NULL ? key->digest : k->dummy, sizeof digest) == 0;
+    OPENSSL_cleanse(digest, sizeof digest);
+    if (rc != ERR_OK || !is_right || key == NULL || key->kind != parts.kind)
+        return ERR_UNAUTHENTICATED;
+    *out = key;
+    return ERR_OK;
+}
+
+/* --- creating and revoking -------------------------------------------------------------------- */
+
+static void doc_key_of(struct slice id, uint8_t out[DOC_KEY_CHARS])
+{
+    INVARIANT(id.len == AUTH_KEY_ID);
+    memcpy(out, "k/", 2);
+    memcpy(out + 2, id.ptr, AUTH_KEY_ID);
+}
+
+static enum err create_check(const struct auth_keyring *k, enum auth_kind kind,
+                             const struct ten_tenant *tenant, uint64_t scopes, struct slice label,
+                             struct errbuf *eb)
+{
+    INVARIANT((kind == AUTH_TENANT) == (tenant != NULL));
+    if (scopes == 0)
+        return base_fail(eb, ERR_INVALID, "a key needs at least one scope");
+    if ((scopes & ~auth_kind_scopes(kind)) != 0)
+        return base_fail(eb, ERR_INVALID, "%s keys cannot have %s scopes", auth_kind_name(kind),
+                         kind == AUTH_OPERATOR ? "data" : "admin");
+    if (label.len > AUTH_LABEL_BYTES)
+        return base_fail(eb, ERR_INVALID, "the label is %zu bytes; the limit is %d", label.len,
+                         AUTH_LABEL_BYTES);
+    if (!base_utf8_is_valid(label) || (label.len > 0 && memchr(label.ptr, '\0', label.len) != NULL))
+        return base_fail(eb, ERR_INVALID, "the label is not text in UTF-8");
+    if (tenant != NULL) {
+        uint32_t state = atomic_load(&tenant->state);
+        if (state == TEN_PURGING || state == TEN_PURGED)
+            return base_fail(eb, ERR_GONE, "the tenant is %s", ten_state_name(state));
+    }
+    if (count_of(k, tenant) >= LIM_KEYS_PER_TENANT)
+        return base_fail(eb, ERR_TOO_BIG, "there are %d keys; the limit is %d: revoke some first",
+                         LIM_KEYS_PER_TENANT, LIM_KEYS_PER_TENANT);
+    return ERR_OK;
+}
+
+static enum err store(struct auth_keyring *k, const struct auth_key *key, struct errbuf *eb)
+{
+    uint8_t doc_key[DOC_KEY_CHARS];
+    doc_key_of(id_of(key), doc_key);
+    struct buf body;
+    base_buf_init(&body, AUTH_KEY_DOC_MAX);
+    enum err rc = auth_key_encode(key, &body);
+    if (rc == ERR_OK) {
+        struct sto_doc_change change = {
+            .key = base_slice(doc_key, sizeof doc_key),
+            .body = base_buf_slice(&body),
+            .expect = STO_DOC_ABSENT,
+        };
+        rc = sto_docs_commit(ten_registry_engine(k->registry), &change, 1, eb);
+    } else {
+        rc = base_fail(eb, rc, "the key's document cannot be written: %s", base_err_name(rc));
+    }
+    base_buf_fini(&body);
+    return rc;
+}
+
+/* A new text in out_text, its ID and digest in key, and that stored. */
+static enum err generate(struct auth_keyring *k, struct auth_key *key,
+                         char out_text[AUTH_KEY_TEXT + 1], struct errbuf *eb)
+{
+    struct auth_key_parts parts;
+    enum err rc = auth_key_generate(key->kind, out_text);
+    if (rc == ERR_OK)
+        rc = auth_key_parse(base_slice(out_text, AUTH_KEY_TEXT), &parts);
+    if (rc == ERR_OK)
+        rc = auth_hmac_run(&k->hmac, parts.secret, key->digest);
+    if (rc != ERR_OK)
+        return base_fail(eb, ERR_IO, "no random key can be made");
+    memcpy(key->id, parts.id.ptr, AUTH_KEY_ID);
+    return store(k, key, eb);
+}
+
+enum err auth_key_create(struct auth_keyring *k, enum auth_kind kind, struct ten_tenant *tenant,
+                         uint64_t scopes, struct slice label, char out_text[AUTH_KEY_TEXT + 1],
+                         struct errbuf *eb)
+{
+    check_control(k);
+    enum err rc = create_check(k, kind, tenant, scopes, label, eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct auth_key *key = base_new(sizeof *key);
+    key->kind = kind;
+    key->scopes = scopes;
+    key->tenant = tenant;
+    if (label.len > 0)
+        memcpy(key->label, label.ptr, label.len);
+    key->created_us = base_wall_us();
+    key->doc_version = 1;
+    int tries = 0;
+    do {
+        rc = generate(k, key, out_text, eb);
+    } while (rc == ERR_CONFLICT && ++tries < CREATE_RETRIES);
+    if (rc != ERR_OK) {
+        OPENSSL_cleanse(out_text, AUTH_KEY_TEXT + 1);
+        free_key(key);
+        return rc;
+    }
+    list_insert(k, key);
+    rc = base_hashmap_insert(k->by_id, id_of(key), key);
+    INVARIANT(rc == ERR_OK); /* no document of this ID was there */
+    return ERR_OK;
+}
+
+enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct ten_tenant *tenant,
+                         struct errbuf *eb)
+{
+    check_control(k);
+    struct auth_key *key = base_hashmap_find(k->by_id, id);
+    if (key == NULL || key->tenant != tenant)
+        return base_fail(eb, ERR_NOT_FOUND, "there is no such key here");
+    uint8_t doc_key[DOC_KEY_CHARS];
+    doc_key_of(id, doc_key);
+    struct sto_doc_change change = {
+        .key = base_slice(doc_key, sizeof doc_key),
+        .body = SLICE_EMPTY,
+        .expect = key->doc_version,
+    };
+    enum err rc = sto_docs_commit(ten_registry_engine(k->registry), &change, 1, eb);
+    if (rc != ERR_OK)
+        return rc;
+    (void)base_hashmap_remove(k->by_id, id); /* it is key */
+    list_remove(k, key);
+    base_epoch_retire(k->epoch, key, free_key);
+    return ERR_OK;
+}

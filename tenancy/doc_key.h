@@ -1,0 +1,40 @@
+/*
+ * tenancy/doc_key.h - the keys of the documents that tenancy stores.
+ *
+ * Does:     make "t/<tenant>", "s/<tenant>/<table>" and "j/<job>"; take "s/..." apart.
+ * Owns:     nothing; a key is a value.
+ * May use:  base/, storage/.
+ * Knows no: what the documents hold.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_CORRUPT for a stored key that is none.
+ * Limits:   STO_DOC_KEY_MAX.
+ * Promises: 1. The schema keys of one tenant are one run of keys: "s/<tenant>/" is a prefix of
+ *              theirs and of nobody else's, because tenant IDs hold no '/'.
+ */
+#ifndef TENANCY_DOC_KEY_H
+#define TENANCY_DOC_KEY_H
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "storage/engine.h"
+
+struct ten_doc_key {
+    size_t len;
+    uint8_t bytes[STO_DOC_KEY_MAX];
+};
+
+struct ten_doc_key ten_doc_key_tenant(struct slice tenant_id);
+/* An empty table ID gives the prefix of all the tenant's schemas. */
+struct ten_doc_key ten_doc_key_schema(struct slice tenant_id, struct slice table_id);
+struct ten_doc_key ten_doc_key_job(struct slice job_id);
+
+enum err ten_doc_key_schema_parts(struct slice key, struct slice *out_tenant_id,
+                                  struct slice *out_table_id) MUST_CHECK;
+
+static inline struct slice ten_doc_key_slice(const struct ten_doc_key *k)
+{
+    return base_slice(k->bytes, k->len);
+}
+
+#endif

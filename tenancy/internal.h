@@ -1,0 +1,140 @@
+/*
+ * tenancy/internal.h - what the files of this room share and nobody else sees.
+ *
+ * Does:     lay out the registry; publish changes of a tenant; hand table removals and purges from
+ *           thread to thread.
+ * Owns:     see registry.h.
+ * May use:  base/, storage/, tenancy/.
+ * Knows no: API keys, HTTP.
+ * Threads:  everything here is the control thread's, unless it says otherwise.
+ * Blocks:   where marked.
+ * Fails by: as said per function.
+ * Limits:   those of registry.h.
+ * Promises: 1. Details, tables, map and removals are changed by the control thread only (by the
+ *              opening thread before it starts). 2. A tenant's document is written by the control
+ *              thread only, its job's document by the job worker once the job is posted, but for
+ *              the last one, which finishes both.
+ */
+#ifndef TENANCY_INTERNAL_H
+#define TENANCY_INTERNAL_H
+
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "base/epoch.h"
+#include "base/hashmap.h"
+#include "base/worker.h"
+#include "storage/engine.h"
+#include "tenancy/offboard.h"
+#include "tenancy/registry.h"
+#include "tenancy/tenant.h"
+
+#define TEN_REGISTRY_MAGIC 0x7e4a4702u
+
+/* A table whose schema is marked as deleting. */
+struct ten_removal {
+    struct ten_removal *next;
+    struct ten_registry *registry;
+    struct ten_tenant *tenant;
+    struct sto_schema *schema;      /* one ref */
+    struct ten_table_delete_op *op; /* at work; NULL: failed before, waits for the next try */
+    struct base_msg retry;
+};
+
+struct ten_registry {
+    uint32_t magic;
+    struct sto_engine *engine;
+    struct base_epoch *epoch;
+    struct base_worker control;
+    struct base_worker jobs;   /* runs purges */
+    struct base_worker waiter; /* lets time pass for removals of tables that are still in use */
+    atomic_bool stopping;
+    struct base_msg claim_msg; /* first message of the control worker */
+
+    /* finds run on any thread; changes on the control thread */
+    struct base_hashmap *by_id;
+
+    /* control thread */
+    struct ten_tenant **sorted; /* by ID */
+    size_t tenant_count;
+    size_t tenant_capacity;
+    struct ten_removal *removals;
+    size_t removals_running;
+    uint64_t last_job_ms;
+    struct base_msg drain_msg;
+    bool draining;
+    sem_t drained; /* posted once no removal is running after draining was set */
+};
+
+/* Abort unless this is r's control thread. */
+void ten_control_check(const struct ten_registry *r);
+
+/* --- tenant.c ----------------------------------------------------------------------------------
+ */
+
+/* Takes details; the tenant starts with no tables and its gate, ceilings and rates set. */
+struct ten_tenant *ten_tenant_new(struct slice id, enum ten_state state,
+                                  struct ten_details *details_take);
+void ten_tenant_free(struct ten_tenant *t);
+enum ten_state ten_tenant_state(const struct ten_tenant *t);
+/* Space for count schemas, not filled. */
+struct ten_tables *ten_tables_new(size_t count);
+/* Make tables_take the tenant's list; the old one is retired. */
+void ten_tables_publish(struct ten_registry *r, struct ten_tenant *t,
+                        struct ten_tables *tables_take);
+/* Blocking. Store state and details (doc_version is set here) together with the other changes in
+ * one batch; then make them visible. */
+enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
+                           const struct ten_details *wanted, const struct sto_doc_change *also,
+                           size_t also_count, struct errbuf *eb) MUST_CHECK;
+/* Printable UTF-8 of at most max bytes; ERR_INVALID names `what`. */
+enum err ten_text_check(struct slice text, size_t max, const char *what,
+                        struct errbuf *eb) MUST_CHECK;
+
+/* --- registry.c, registry_load.c ---------------------------------------------------------------
+ */
+
+/* Add to map and sorted list. ERR_EXISTS. */
+enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t) MUST_CHECK;
+/* Blocking, before the workers run: tenants, schemas, counters. */
+enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
+
+/* --- tables.c, table_removal.c -----------------------------------------------------------------
+ */
+
+/* Index of the table, or where it belongs. Any thread. */
+bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, size_t *out_at);
+/* A copy of the list with one more, one replaced or one fewer; schemas are ref-counted. */
+struct ten_tables *ten_tables_with(const struct ten_tables *old, struct sto_schema *schema_take);
+struct ten_tables *ten_tables_without(const struct ten_tables *old, size_t at);
+
+/* Blocking. Store schema where version `expect` is; sets its version. It is not published yet. */
+enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *schema,
+                           uint64_t expect, struct errbuf *eb) MUST_CHECK;
+
+struct ten_removal *ten_removal_find(struct ten_registry *r, const struct ten_tenant *t,
+                                     struct slice table_id);
+struct ten_removal *ten_removal_add(struct ten_registry *r, struct ten_tenant *t,
+                                    struct sto_schema *schema_take);
+/* One of the tenant's is running: a purge has to wait. */
+bool ten_removal_is_running(const struct ten_registry *r, const struct ten_tenant *t);
+/* Forget those of the tenant that are not running; its purge does their work. */
+void ten_removal_discard(struct ten_registry *r, const struct ten_tenant *t);
+/* Go on with what was loaded at open. */
+void ten_removal_resume_all(struct ten_registry *r);
+void ten_removal_free_all(struct ten_registry *r);
+
+/* --- offboard.c, purge.c -----------------------------------------------------------------------
+ */
+
+/* Blocking, before the workers run: ERR_CORRUPT when a purging tenant has no job. */
+enum err ten_offboard_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
+/* Post the purge of every purging tenant, oldest job first. */
+void ten_offboard_resume_all(struct ten_registry *r);
+/* Blocking, any thread. ERR_NOT_FOUND. */
+enum err ten_job_read(struct ten_registry *r, struct slice id, uint64_t *out_version,
+                      struct ten_job *out, struct errbuf *eb) MUST_CHECK;
+/* Post the purge of a tenant in PURGING to the job worker. */
+void ten_purge_post(struct ten_registry *r, struct ten_tenant *t);
+
+#endif

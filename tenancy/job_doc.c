@@ -1,0 +1,263 @@
+/*
+ * tenancy/job_doc.c - fields by tag; steps, usage and audits are records inside the record.
+ *
+ * 1. Tags are stored: append only. Steps are stored by number, so a program with more steps reads
+ *    the jobs of one with fewer.
+ */
+#include "tenancy/job_doc.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "base/record.h"
+
+#include "base/banned.h"
+
+enum {
+    TAG_TENANT = 1,
+    TAG_REQUESTED_BY = 2,
+    TAG_STATE = 3,
+    TAG_STEPS_DONE = 4,
+    TAG_REQUESTED = 5,
+    TAG_FINISHED = 6,
+    TAG_ERROR = 7,
+    TAG_STEP_TIMES = 8, /* record of tag step + 1: microseconds */
+    TAG_USAGE_BEFORE = 9,
+    TAG_AUDIT_BEFORE = 10,
+    TAG_AUDIT_AFTER = 11,
+};
+
+#define NUMBERS_MAX 8
+
+const char *ten_job_step_name(uint32_t step)
+{
+    if (step < STO_PURGE_STEP_COUNT)
+        return sto_purge_step_name((enum sto_purge_step)step);
+    return step == STO_PURGE_STEP_COUNT ? "audit" : "unknown";
+}
+
+const char *ten_job_state_name(enum ten_job_state s)
+{
+    switch (s) {
+    case TEN_JOB_RUNNING:
+        return "running";
+    case TEN_JOB_DONE:
+        return "done";
+    case TEN_JOB_FAILED:
+        return "failed";
+    }
+    return "unknown";
+}
+
+/* --- a fixed set of numbers as a record: tag i + 1 holds numbers[i], 0 is left out ------------ */
+
+static void put_numbers(struct buf *out, uint32_t tag, const uint64_t *numbers, size_t count)
+{
+    struct buf inner;
+    base_buf_init(&inner, 256);
+    for (size_t i = 0; i < count; i++)
+        if (numbers[i] != 0)
+            (void)base_record_put_u64(&inner, (uint32_t)i + 1, numbers[i]); /* 8 * 13 bytes fit */
+    if (inner.len > 0)
+        (void)base_record_put_bytes(out, tag, base_buf_slice(&inner)); /* errors latch in out */
+    base_buf_fini(&inner);
+}
+
+static enum err take_numbers(const struct base_field *f, uint64_t numbers[NUMBERS_MAX])
+{
+    struct slice rest = f->bytes;
+    if (f->is_number)
+        return ERR_CORRUPT;
+    for (;;) {
+        struct base_field field;
+        bool end = false;
+        enum err rc = base_record_next(&rest, &field, &end);
+        if (rc != ERR_OK || end)
+            return rc;
+        if (!field.is_number)
+            return ERR_CORRUPT;
+        if (field.tag <= NUMBERS_MAX)
+            numbers[field.tag - 1] = field.number;
+    }
+}
+
+static void put_audit(struct buf *out, uint32_t tag, const struct sto_audit *a)
+{
+    const uint64_t numbers[] = {a->physical_keys, a->live_files_inside, a->live_files_spanning,
+                                a->counters, a->sequence};
+    put_numbers(out, tag, numbers, sizeof numbers / sizeof numbers[0]);
+}
+
+static enum err take_audit(const struct base_field *f, struct sto_audit *out)
+{
+    uint64_t n[NUMBERS_MAX] = {0};
+    enum err rc = take_numbers(f, n);
+    *out = (struct sto_audit){n[0], n[1], n[2], n[3], n[4]};
+    return rc;
+}
+
+static enum err take_usage(const struct base_field *f, struct sto_usage *out)
+{
+    uint64_t n[NUMBERS_MAX] = {0};
+    enum err rc = take_numbers(f, n);
+    *out = (struct sto_usage){.bytes = n[0], .rows = n[1], .cells = n[2]};
+    return rc;
+}
+
+static enum err take_times(const struct base_field *f, int64_t times[TEN_JOB_STEPS])
+{
+    _Static_assert(TEN_JOB_STEPS <= NUMBERS_MAX, "step times must fit");
+    uint64_t n[NUMBERS_MAX] = {0};
+    enum err rc = take_numbers(f, n);
+    for (size_t i = 0; i < TEN_JOB_STEPS; i++)
+        times[i] = (int64_t)n[i];
+    return rc;
+}
+
+/* --- the document ----------------------------------------------------------------------------- */
+
+enum err ten_job_encode(const struct ten_job *j, struct buf *out)
+{
+    /* errors latch in out */
+    (void)base_record_put_bytes(out, TAG_TENANT, base_slice_text(j->tenant));
+    (void)base_record_put_bytes(out, TAG_REQUESTED_BY, base_slice_text(j->requested_by));
+    (void)base_record_put_u64(out, TAG_STATE, j->state);
+    (void)base_record_put_u64(out, TAG_STEPS_DONE, j->steps_done);
+    (void)base_record_put_u64(out, TAG_REQUESTED, (uint64_t)j->requested_us);
+    (void)base_record_put_u64(out, TAG_FINISHED, (uint64_t)j->finished_us);
+    (void)base_record_put_bytes(out, TAG_ERROR, base_slice_text(j->error));
+    uint64_t times[TEN_JOB_STEPS];
+    for (size_t i = 0; i < TEN_JOB_STEPS; i++)
+        times[i] = (uint64_t)j->step_done_us[i];
+    put_numbers(out, TAG_STEP_TIMES, times, TEN_JOB_STEPS);
+    const uint64_t usage[] = {j->usage_before.bytes, j->usage_before.rows, j->usage_before.cells};
+    put_numbers(out, TAG_USAGE_BEFORE, usage, 3);
+    put_audit(out, TAG_AUDIT_BEFORE, &j->audit_before);
+    put_audit(out, TAG_AUDIT_AFTER, &j->audit_after);
+    return out->error;
+}
+
+static enum err take_text(const struct base_field *f, char *out, size_t out_bytes)
+{
+    if (f->is_number || f->bytes.len >= out_bytes)
+        return ERR_CORRUPT;
+    if (f->bytes.len > 0) {
+        if (memchr(f->bytes.ptr, '\0', f->bytes.len) != NULL)
+            return ERR_CORRUPT;
+        memcpy(out, f->bytes.ptr, f->bytes.len);
+    }
+    out[f->bytes.len] = '\0';
+    return ERR_OK;
+}
+
+static enum err take_number(const struct base_field *f, struct ten_job *j)
+{
+    if (!f->is_number)
+        return ERR_CORRUPT;
+    if (f->tag == TAG_STATE) {
+        if (f->number < TEN_JOB_RUNNING || f->number > TEN_JOB_FAILED)
+            return ERR_CORRUPT;
+        j->state = (enum ten_job_state)f->number;
+    } else if (f->tag == TAG_STEPS_DONE) {
+        if (f->number > TEN_JOB_STEPS)
+            return ERR_CORRUPT;
+        j->steps_done = (uint32_t)f->number;
+    } else if (f->tag == TAG_REQUESTED) {
+        j->requested_us = (int64_t)f->number;
+    } else {
+        j->finished_us = (int64_t)f->number;
+    }
+    return ERR_OK;
+}
+
+static enum err take_field(const struct base_field *f, struct ten_job *j)
+{
+    switch (f->tag) {
+    case TAG_TENANT:
+        return take_text(f, j->tenant, sizeof j->tenant);
+    case TAG_REQUESTED_BY:
+        return take_text(f, j->requested_by, sizeof j->requested_by);
+    case TAG_ERROR:
+        return take_text(f, j->error, sizeof j->error);
+    case TAG_STATE:
+    case TAG_STEPS_DONE:
+    case TAG_REQUESTED:
+    case TAG_FINISHED:
+        return take_number(f, j);
+    case TAG_STEP_TIMES:
+        return take_times(f, j->step_done_us);
+    case TAG_USAGE_BEFORE:
+        return take_usage(f, &j->usage_before);
+    case TAG_AUDIT_BEFORE:
+        return take_audit(f, &j->audit_before);
+    case TAG_AUDIT_AFTER:
+        return take_audit(f, &j->audit_after);
+    default:
+        return ERR_OK; /* from a newer program */
+    }
+}
+
+enum err ten_job_decode(struct slice id, struct slice body, struct ten_job *out)
+{
+    struct ten_job j = {0};
+    uint64_t wall_ms;
+    if (ten_job_id_parse(id, &wall_ms) != ERR_OK)
+        return ERR_CORRUPT;
+    memcpy(j.id, id.ptr, id.len);
+    for (;;) {
+        struct base_field field;
+        bool end = false;
+        enum err rc = base_record_next(&body, &field, &end);
+        if (rc == ERR_OK && end)
+            break;
+        if (rc == ERR_OK)
+            rc = take_field(&field, &j);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    if (j.state == 0 || j.tenant[0] == '\0')
+        return ERR_CORRUPT;
+    *out = j;
+    return ERR_OK;
+}
+
+/* --- IDs -------------------------------------------------------------------------------------- */
+
+static const char DIGITS[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* ascending: sorts as numbers */
+
+#define TIME_DIGITS 10
+
+static void put_base32(uint64_t number, char *out, size_t digits)
+{
+    for (size_t i = digits; i-- > 0; number >>= 5)
+        out[i] = DIGITS[number & 31];
+}
+
+void ten_job_id_make(uint64_t wall_ms, char out[TEN_JOB_ID + 1])
+{
+    uint32_t chance;
+    ssize_t n;
+    do {
+        n = getrandom(&chance, sizeof chance, 0);
+    } while (n < 0 && errno == EINTR);
+    INVARIANT(n == (ssize_t)sizeof chance);
+    put_base32(wall_ms, out, TIME_DIGITS);
+    put_base32(chance, out + TIME_DIGITS, TEN_JOB_ID - TIME_DIGITS);
+    out[TEN_JOB_ID] = '\0';
+}
+
+enum err ten_job_id_parse(struct slice id, uint64_t *out_wall_ms)
+{
+    if (id.len != TEN_JOB_ID)
+        return ERR_INVALID;
+    uint64_t wall_ms = 0;
+    for (size_t i = 0; i < id.len; i++) {
+        const char *digit = id.ptr[i] == '\0' ? NULL : strchr(DIGITS, id.ptr[i]);
+        if (digit == NULL)
+            return ERR_INVALID;
+        if (i < TIME_DIGITS)
+            wall_ms = wall_ms << 5 | (uint64_t)(digit - DIGITS);
+    }
+    *out_wall_ms = wall_ms;
+    return ERR_OK;
+}

@@ -1,0 +1,331 @@
+/*
+ * tenancy/purge.c - the steps of an offboarding job, on the job worker.
+ *
+ *   step          what is durable when it is done
+ *   fence         usage and physical audit as they were before anything was deleted
+ *   delete_files  -
+ *   delete_range  range tombstone, counters 0, schema documents gone, job: one batch
+ *   flush         -
+ *   compact       -
+ *   audit         nothing found: job DONE and tenant PURGED, one batch, on the control thread
+ *
+ * After each step the job's document says so; a purge that is interrupted anywhere repeats at most
+ * the step it was in. An audit that finds something, or a step that fails, makes the job FAILED;
+ * the tenant stays in PURGING, and the next start (or the next request to offboard) begins again
+ * with the first step, keeping what was recorded before the first deletion.
+ *
+ * 1. Only the job worker writes the job's document while a purge runs, until it hands the purge to
+ *    the control thread for the last batch.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "tenancy/doc_key.h"
+#include "tenancy/internal.h"
+#include "tenancy/job_doc.h"
+#include "tenancy/scope.h"
+
+#include "base/banned.h"
+
+#define STEP_AUDIT     STO_PURGE_STEP_COUNT
+#define EXIT_AS_KILLED 137
+
+struct purge {
+    struct base_msg msg;
+    struct ten_registry *registry;
+    struct ten_tenant *tenant;
+    struct ten_job job;
+    uint64_t version; /* of the job's document */
+};
+
+/* --- test tool -------------------------------------------------------------------------------- */
+
+static atomic_int die_after = -1;
+static atomic_bool die_is_set;
+
+void ten_offboard_test_die_after(int step)
+{
+    atomic_store(&die_after, step);
+    atomic_store(&die_is_set, true);
+}
+
+static int die_step(void)
+{
+    if (atomic_load(&die_is_set))
+        return atomic_load(&die_after);
+    const char *text = getenv("BIGTENT_TEST_DIE_AFTER_STEP");
+    uint64_t step;
+    if (text == NULL || base_parse_u64(base_slice_text(text), &step) != ERR_OK ||
+        step >= TEN_JOB_STEPS)
+        return -1;
+    return (int)step;
+}
+
+static void step_is_durable(uint32_t step)
+{
+    if (die_step() == (int)step)
+        _exit(EXIT_AS_KILLED);
+}
+
+/* --- the job's document ----------------------------------------------------------------------- */
+
+static enum err encode(const struct purge *p, struct buf *body, struct errbuf *eb)
+{
+    enum err rc = ten_job_encode(&p->job, body);
+    return rc == ERR_OK ? ERR_OK : base_fail(eb, rc, "the job's document cannot be written");
+}
+
+static enum err store(struct purge *p, struct errbuf *eb)
+{
+    struct buf body;
+    base_buf_init(&body, TEN_JOB_DOC_MAX);
+    enum err rc = encode(p, &body, eb);
+    if (rc == ERR_OK) {
+        struct ten_doc_key key = ten_doc_key_job(base_slice_text(p->job.id));
+        struct sto_doc_change change = {
+            .key = ten_doc_key_slice(&key),
+            .body = base_buf_slice(&body),
+            .expect = p->version,
+        };
+        rc = sto_docs_commit(p->registry->engine, &change, 1, eb);
+    }
+    base_buf_fini(&body);
+    if (rc == ERR_OK)
+        p->version++;
+    return rc;
+}
+
+static void fail(struct purge *p, uint32_t step, enum err rc, const struct errbuf *detail)
+{
+    struct errbuf text = {0};
+    (void)base_fail(&text, rc, "step %s: %s (%s)", ten_job_step_name(step), detail->text,
+                    base_err_name(rc)); /* rc is known */
+    size_t len = strnlen(text.text, sizeof p->job.error - 1);
+    memset(p->job.error, 0, sizeof p->job.error);
+    memcpy(p->job.error, text.text, len);
+    p->job.state = TEN_JOB_FAILED;
+    p->job.finished_us = base_wall_us();
+    p->job.steps_done = step;
+    if (step != STO_PURGE_FENCE) /* whose time says that what was before is recorded */
+        p->job.step_done_us[step] = 0;
+    (void)store(p, NULL); /* when this fails too the job stays RUNNING and is resumed at a start */
+}
+
+/* --- DELETE_RANGE: the documents that go in the same batch ------------------------------------ */
+
+struct doomed {
+    struct ten_doc_key *keys;
+    size_t count;
+    size_t capacity;
+};
+
+static enum err visit_doomed(void *ctx, struct slice key, uint64_t version, struct slice body)
+{
+    struct doomed *d = ctx;
+    (void)version;
+    (void)body; /* whatever it says, it goes */
+    if (d->count == d->capacity) {
+        size_t capacity = d->capacity == 0 ? 16 : d->capacity * 2;
+        struct ten_doc_key *larger = base_new_array(capacity, sizeof larger[0]);
+        for (size_t i = 0; i < d->count; i++)
+            larger[i] = d->keys[i];
+        base_free(d->keys);
+        d->keys = larger;
+        d->capacity = capacity;
+    }
+    INVARIANT(key.len <= sizeof d->keys[0].bytes);
+    d->keys[d->count].len = key.len;
+    memcpy(d->keys[d->count].bytes, key.ptr, key.len);
+    d->count++;
+    return ERR_OK;
+}
+
+/* The job's document, already counting this step as done, and every schema document. */
+static enum err delete_range(struct purge *p, const struct sto_tenant_scope *scope,
+                             struct errbuf *eb)
+{
+    struct sto_engine *engine = p->registry->engine;
+    struct doomed d = {0};
+    struct sto_doc_change *changes = NULL;
+    struct buf body;
+    base_buf_init(&body, TEN_JOB_DOC_MAX);
+    struct ten_doc_key prefix = ten_doc_key_schema(ten_tenant_id(p->tenant), SLICE_EMPTY);
+    enum err rc = sto_docs_scan(engine, ten_doc_key_slice(&prefix), visit_doomed, &d, eb);
+    if (rc == ERR_OK)
+        rc = encode(p, &body, eb);
+    if (rc == ERR_OK) {
+        struct ten_doc_key key = ten_doc_key_job(base_slice_text(p->job.id));
+        changes = base_new_array(d.count + 1, sizeof changes[0]);
+        changes[0] = (struct sto_doc_change){
+            .key = ten_doc_key_slice(&key),
+            .body = base_buf_slice(&body),
+            .expect = p->version,
+        };
+        for (size_t i = 0; i < d.count; i++)
+            changes[i + 1] = (struct sto_doc_change){
+                .key = ten_doc_key_slice(&d.keys[i]),
+                .expect = STO_DOC_ANY,
+            };
+        rc = sto_purge_run(engine, scope, STO_PURGE_DELETE_RANGE, changes, d.count + 1, eb);
+    }
+    if (rc == ERR_OK)
+        p->version++;
+    base_free(changes);
+    base_free(d.keys);
+    base_buf_fini(&body);
+    return rc;
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+static void mark_done(struct purge *p, uint32_t step)
+{
+    p->job.step_done_us[step] = base_wall_us();
+    p->job.steps_done = step + 1;
+}
+
+static enum err run_step(struct purge *p, uint32_t step, struct errbuf *eb)
+{
+    struct sto_engine *engine = p->registry->engine;
+    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
+    bool is_first_time = p->job.step_done_us[step] == 0;
+    enum err rc;
+    if (step == STO_PURGE_DELETE_RANGE) {
+        mark_done(p, step);
+        return delete_range(p, &scope, eb);
+    }
+    rc = sto_purge_run(engine, &scope, (enum sto_purge_step)step, NULL, 0, eb);
+    if (rc == ERR_OK && step == STO_PURGE_FENCE && is_first_time) {
+        p->job.usage_before = sto_counters_read(&p->tenant->account.total);
+        rc = sto_audit_range(engine, &scope, &p->job.audit_before, eb);
+    }
+    if (rc != ERR_OK)
+        return rc;
+    mark_done(p, step);
+    return store(p, eb);
+}
+
+static enum err audit(struct purge *p, struct errbuf *eb)
+{
+    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
+    struct sto_audit *a = &p->job.audit_after;
+    enum err rc = sto_audit_range(p->registry->engine, &scope, a, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (a->physical_keys == 0 && a->live_files_inside == 0 && a->counters == 0)
+        return ERR_OK;
+    return base_fail(eb, ERR_CORRUPT, "found %llu keys, %llu files and %llu documents left",
+                     (unsigned long long)a->physical_keys, (unsigned long long)a->live_files_inside,
+                     (unsigned long long)a->counters);
+}
+
+/* --- the last batch, on the control thread ---------------------------------------------------- */
+
+static enum err finish_commit(struct purge *p, struct errbuf *eb)
+{
+    struct ten_details wanted = *ten_tenant_details(p->tenant);
+    memset(wanted.display_name, 0, sizeof wanted.display_name);
+    memset(wanted.reason, 0, sizeof wanted.reason);
+    wanted.state_since_us = p->job.finished_us;
+    struct buf body;
+    base_buf_init(&body, TEN_JOB_DOC_MAX);
+    enum err rc = encode(p, &body, eb);
+    if (rc == ERR_OK) {
+        struct ten_doc_key key = ten_doc_key_job(base_slice_text(p->job.id));
+        struct sto_doc_change change = {
+            .key = ten_doc_key_slice(&key),
+            .body = base_buf_slice(&body),
+            .expect = p->version,
+        };
+        rc = ten_tenant_commit(p->registry, p->tenant, TEN_PURGED, &wanted, &change, 1, eb);
+    }
+    base_buf_fini(&body);
+    return rc;
+}
+
+static void run_finish(struct base_msg *msg)
+{
+    struct purge *p = (struct purge *)((char *)msg - offsetof(struct purge, msg));
+    ten_control_check(p->registry);
+    struct errbuf eb = {0};
+    enum err rc = finish_commit(p, &eb);
+    if (rc == ERR_OK)
+        step_is_durable(STEP_AUDIT);
+    else
+        fail(p, STEP_AUDIT, rc, &eb);
+    base_free(p);
+}
+
+/* --- a whole purge, on the job worker --------------------------------------------------------- */
+
+/* ERR_OK: run it; anything else: leave it alone. */
+static enum err prepare(struct purge *p)
+{
+    struct slice id = base_slice_text(p->job.id);
+    struct ten_job stored;
+    enum err rc = ten_job_read(p->registry, id, &p->version, &stored, NULL);
+    if (rc != ERR_OK)
+        return rc;
+    p->job = stored;
+    if (p->job.state == TEN_JOB_DONE)
+        return ERR_EXISTS;
+    if (p->job.state == TEN_JOB_RUNNING)
+        return ERR_OK;
+    p->job.state = TEN_JOB_RUNNING;
+    p->job.steps_done = 0;
+    p->job.finished_us = 0;
+    for (uint32_t step = STO_PURGE_FENCE + 1; step < TEN_JOB_STEPS; step++)
+        p->job.step_done_us[step] = 0;
+    memset(p->job.error, 0, sizeof p->job.error);
+    return store(p, NULL);
+}
+
+static void run_purge(struct base_msg *msg)
+{
+    struct purge *p = (struct purge *)((char *)msg - offsetof(struct purge, msg));
+    struct ten_registry *r = p->registry;
+    struct errbuf eb = {0};
+    enum err rc = atomic_load(&r->stopping) ? ERR_UNAVAILABLE : prepare(p);
+    if (rc != ERR_OK) {
+        base_free(p); /* done already, or the engine failed: the next start looks again */
+        return;
+    }
+    uint32_t step = p->job.steps_done;
+    for (; rc == ERR_OK && step < STO_PURGE_STEP_COUNT; step++) {
+        if (atomic_load(&r->stopping)) {
+            base_free(p); /* resumed at the next start */
+            return;
+        }
+        rc = run_step(p, step, &eb);
+        if (rc == ERR_OK)
+            step_is_durable(step);
+        else
+            break;
+    }
+    if (rc == ERR_OK)
+        rc = audit(p, &eb);
+    if (rc != ERR_OK) {
+        fail(p, step, rc, &eb);
+        base_free(p);
+        return;
+    }
+    mark_done(p, STEP_AUDIT);
+    p->job.state = TEN_JOB_DONE;
+    p->job.finished_us = base_wall_us();
+    p->msg.run = run_finish;
+    ten_control_post(r, &p->msg);
+}
+
+void ten_purge_post(struct ten_registry *r, struct ten_tenant *t)
+{
+    struct purge *p = base_new(sizeof *p);
+    p->registry = r;
+    p->tenant = t;
+    const char *id = ten_tenant_details(t)->job;
+    memcpy(p->job.id, id, strnlen(id, TEN_JOB_ID));
+    p->msg.run = run_purge;
+    base_worker_post(&r->jobs, &p->msg);
+}

@@ -1,0 +1,195 @@
+/*
+ * tenancy/registry.c - the registry's threads, and finding tenants.
+ *
+ * Closing: `stopping` keeps new removals and the next purge steps away; the job worker is joined
+ * (it ends between two steps); then the control worker waits until the engine has given back every
+ * drop that is under way, because its answer goes to the control mailbox; then the rest stops.
+ *
+ * 1. The map and the sorted list hold the same tenants; none ever leaves.
+ */
+#include "tenancy/registry.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "tenancy/internal.h"
+
+#include "base/banned.h"
+
+#define TENANTS_FIRST 64
+
+/* The registry whose control thread this is. */
+static _Thread_local const struct ten_registry *control_of;
+
+static struct ten_registry *check(struct ten_registry *r)
+{
+    INVARIANT(r != NULL && r->magic == TEN_REGISTRY_MAGIC);
+    return r;
+}
+
+bool ten_control_is_here(const struct ten_registry *r)
+{
+    return control_of == r;
+}
+
+void ten_control_check(const struct ten_registry *r)
+{
+    INVARIANT(r != NULL && r->magic == TEN_REGISTRY_MAGIC);
+    INVARIANT(ten_control_is_here(r));
+}
+
+struct sto_engine *ten_registry_engine(struct ten_registry *r)
+{
+    return check(r)->engine;
+}
+
+void ten_control_post(struct ten_registry *r, struct base_msg *msg)
+{
+    base_worker_post(&check(r)->control, msg);
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static void run_claim(struct base_msg *msg)
+{
+    struct ten_registry *r =
+        (struct ten_registry *)((char *)msg - offsetof(struct ten_registry, claim_msg));
+    control_of = r;
+    ten_removal_resume_all(r);
+    ten_offboard_resume_all(r);
+}
+
+static enum err start_workers(struct ten_registry *r, struct errbuf *eb)
+{
+    enum err rc = base_worker_start(&r->control, "ten-control");
+    if (rc == ERR_OK)
+        rc = base_worker_start(&r->jobs, "ten-jobs");
+    if (rc == ERR_OK)
+        rc = base_worker_start(&r->waiter, "ten-waiter");
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "a registry thread cannot be started: %s", base_err_name(rc));
+    r->claim_msg.run = run_claim;
+    base_worker_post(&r->control, &r->claim_msg);
+    return ERR_OK;
+}
+
+static void free_all(struct ten_registry *r)
+{
+    ten_removal_free_all(r);
+    base_hashmap_free(r->by_id);
+    for (size_t i = 0; i < r->tenant_count; i++)
+        ten_tenant_free(r->sorted[i]);
+    base_free(r->sorted);
+    (void)sem_destroy(&r->drained); /* fails only for a semaphore that is none */
+    r->magic = 0;
+    base_free(r);
+}
+
+enum err ten_registry_open(struct sto_engine *engine, struct base_epoch *epoch,
+                           struct ten_registry **out, struct errbuf *eb)
+{
+    struct ten_registry *r = base_new(sizeof *r);
+    r->magic = TEN_REGISTRY_MAGIC;
+    r->engine = engine;
+    r->epoch = epoch;
+    r->by_id = base_hashmap_new(epoch);
+    int error = sem_init(&r->drained, 0, 0);
+    INVARIANT(error == 0);
+
+    enum err rc = ten_registry_load(r, eb);
+    if (rc == ERR_OK)
+        rc = ten_offboard_load(r, eb);
+    if (rc == ERR_OK)
+        rc = start_workers(r, eb);
+    if (rc != ERR_OK) {
+        base_worker_stop(&r->waiter);
+        base_worker_stop(&r->jobs);
+        base_worker_stop(&r->control);
+        free_all(r);
+        return rc;
+    }
+    *out = r;
+    return ERR_OK;
+}
+
+static void run_drain(struct base_msg *msg)
+{
+    struct ten_registry *r =
+        (struct ten_registry *)((char *)msg - offsetof(struct ten_registry, drain_msg));
+    r->draining = true;
+    if (r->removals_running == 0) {
+        int error = sem_post(&r->drained);
+        INVARIANT(error == 0);
+    }
+}
+
+void ten_registry_close(struct ten_registry *r)
+{
+    if (r == NULL)
+        return;
+    check(r);
+    atomic_store(&r->stopping, true);
+    base_worker_stop(&r->jobs);
+    r->drain_msg.run = run_drain;
+    base_worker_post(&r->control, &r->drain_msg);
+    while (sem_wait(&r->drained) != 0)
+        INVARIANT(errno == EINTR);
+    base_worker_stop(&r->waiter);
+    base_worker_stop(&r->control);
+    free_all(r);
+}
+
+/* --- the tenants ------------------------------------------------------------------------------ */
+
+struct ten_tenant *ten_tenant_find(struct ten_registry *r, struct slice id)
+{
+    return base_hashmap_find(check(r)->by_id, id);
+}
+
+/* Index of the first tenant whose ID is not below id (or, if after, is above it). */
+static size_t lower_bound(const struct ten_registry *r, struct slice id, bool after)
+{
+    size_t low = 0;
+    size_t high = r->tenant_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = base_slice_compare(ten_tenant_id(r->sorted[middle]), id);
+        if (order < 0 || (after && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t)
+{
+    enum err rc = base_hashmap_insert(r->by_id, ten_tenant_id(t), t);
+    if (rc != ERR_OK)
+        return rc;
+    if (r->tenant_count == r->tenant_capacity) {
+        size_t capacity = r->tenant_capacity == 0 ? TENANTS_FIRST : r->tenant_capacity * 2;
+        struct ten_tenant **larger = base_new_array(capacity, sizeof larger[0]);
+        for (size_t i = 0; i < r->tenant_count; i++)
+            larger[i] = r->sorted[i];
+        base_free(r->sorted);
+        r->sorted = larger;
+        r->tenant_capacity = capacity;
+    }
+    size_t at = lower_bound(r, ten_tenant_id(t), false);
+    for (size_t i = r->tenant_count; i > at; i--)
+        r->sorted[i] = r->sorted[i - 1];
+    r->sorted[at] = t;
+    r->tenant_count++;
+    return ERR_OK;
+}
+
+size_t ten_tenant_list(struct ten_registry *r, struct slice after, struct ten_tenant **out,
+                       size_t limit)
+{
+    ten_control_check(r);
+    size_t count = 0;
+    for (size_t i = lower_bound(r, after, true); i < r->tenant_count && count < limit; i++)
+        out[count++] = r->sorted[i];
+    return count;
+}

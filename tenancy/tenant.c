@@ -1,0 +1,181 @@
+/*
+ * tenancy/tenant.c - a tenant's memory, and how changes of it become visible.
+ *
+ * ten_tenant_commit is the only writer of a tenant's document. Order: document on disk, details,
+ * ceilings and rates, gate, state. A reader that sees the new state therefore finds the new reason.
+ *
+ * 1. details and tables are never NULL and never changed in place.
+ */
+#include "tenancy/tenant.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "tenancy/doc_key.h"
+#include "tenancy/internal.h"
+#include "tenancy/lifecycle.h"
+#include "tenancy/tenant_doc.h"
+
+#include "base/banned.h"
+
+void ten_quota_default(struct ten_quota *q)
+{
+    *q = (struct ten_quota){
+        .stored_bytes = UINT64_MAX,
+        .rows = UINT64_MAX,
+        .read_ops_per_s = UINT64_MAX,
+        .write_ops_per_s = UINT64_MAX,
+        .cell_bytes = LIM_CELL_BYTES,
+    };
+}
+
+enum err ten_text_check(struct slice text, size_t max, const char *what, struct errbuf *eb)
+{
+    if (text.len > max)
+        return base_fail(eb, ERR_INVALID, "%s is %zu bytes; the limit is %zu", what, text.len, max);
+    if (!base_utf8_is_valid(text))
+        return base_fail(eb, ERR_INVALID, "%s is not valid UTF-8", what);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] < 0x20 || text.ptr[i] == 0x7f)
+            return base_fail(eb, ERR_INVALID, "%s holds a control character at byte %zu", what,
+                             i + 1);
+    return ERR_OK;
+}
+
+/* --- what the state and the quota mean for storage ------------------------------------------ */
+
+static void rate_apply(struct ten_rate *rate, uint64_t limit)
+{
+    uint64_t per_second = limit == UINT64_MAX ? 0 : limit;
+    /* Setting it forgives debt; a change of anything else must not. */
+    if (atomic_load_explicit(&rate->per_second, memory_order_relaxed) != per_second)
+        ten_rate_set(rate, per_second);
+}
+
+static void apply(struct ten_tenant *t, enum ten_state state, const struct ten_quota *q)
+{
+    atomic_store(&t->account.bytes_max, q->stored_bytes);
+    atomic_store(&t->account.rows_max, q->rows);
+    atomic_store(&t->account.cell_bytes_max, q->cell_bytes);
+    rate_apply(&t->read_ops, q->read_ops_per_s);
+    rate_apply(&t->write_ops, q->write_ops_per_s);
+    atomic_store(&t->account.gate, ten_state_gate(state));
+    atomic_store_explicit(&t->state, (uint32_t)state, memory_order_release);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+struct ten_tables *ten_tables_new(size_t count)
+{
+    struct ten_tables *tables = base_new(sizeof *tables + count * sizeof tables->schemas[0]);
+    tables->count = count;
+    return tables;
+}
+
+static void tables_free(void *object)
+{
+    struct ten_tables *tables = object;
+    if (tables == NULL)
+        return;
+    for (size_t i = 0; i < tables->count; i++)
+        sto_schema_unref(tables->schemas[i]);
+    base_free(tables);
+}
+
+struct ten_tenant *ten_tenant_new(struct slice id, enum ten_state state,
+                                  struct ten_details *details_take)
+{
+    INVARIANT(id.len <= LIM_TENANT_ID);
+    struct ten_tenant *t = base_new(sizeof *t);
+    t->magic = TEN_TENANT_MAGIC;
+    t->id_len = (uint8_t)id.len;
+    memcpy(t->id, id.ptr, id.len);
+    sto_account_init(&t->account, (uint32_t)base_hash(id));
+    atomic_init(&t->details, details_take);
+    atomic_init(&t->tables, ten_tables_new(0));
+    apply(t, state, &details_take->quota);
+    return t;
+}
+
+void ten_tenant_free(struct ten_tenant *t)
+{
+    if (t == NULL)
+        return;
+    INVARIANT(t->magic == TEN_TENANT_MAGIC);
+    base_free(atomic_load(&t->details));
+    tables_free(atomic_load(&t->tables));
+    t->magic = 0;
+    base_free(t);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+enum ten_state ten_tenant_state(const struct ten_tenant *t)
+{
+    INVARIANT(t != NULL && t->magic == TEN_TENANT_MAGIC);
+    return (enum ten_state)atomic_load_explicit(&t->state, memory_order_acquire);
+}
+
+const struct ten_details *ten_tenant_details(const struct ten_tenant *t)
+{
+    INVARIANT(t != NULL && t->magic == TEN_TENANT_MAGIC);
+    return atomic_load_explicit(&t->details, memory_order_acquire);
+}
+
+const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t)
+{
+    INVARIANT(t != NULL && t->magic == TEN_TENANT_MAGIC);
+    return atomic_load_explicit(&t->tables, memory_order_acquire);
+}
+
+/* --- changing --------------------------------------------------------------------------------- */
+
+void ten_tables_publish(struct ten_registry *r, struct ten_tenant *t,
+                        struct ten_tables *tables_take)
+{
+    struct ten_tables *old =
+        atomic_exchange_explicit(&t->tables, tables_take, memory_order_acq_rel);
+    base_epoch_retire(r->epoch, old, tables_free);
+}
+
+static enum err store(struct ten_registry *r, const struct sto_doc_change *own,
+                      const struct sto_doc_change *also, size_t also_count, struct errbuf *eb)
+{
+    struct sto_doc_change changes[4];
+    INVARIANT(also_count < sizeof changes / sizeof changes[0]);
+    changes[0] = *own;
+    for (size_t i = 0; i < also_count; i++)
+        changes[i + 1] = also[i];
+    return sto_docs_commit(r->engine, changes, also_count + 1, eb);
+}
+
+enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
+                           const struct ten_details *wanted, const struct sto_doc_change *also,
+                           size_t also_count, struct errbuf *eb)
+{
+    struct buf body;
+    base_buf_init(&body, TEN_TENANT_DOC_MAX);
+    enum err rc = ten_tenant_encode(state, wanted, &body);
+    if (rc != ERR_OK) {
+        base_buf_fini(&body);
+        return base_fail(eb, rc, "the tenant's document cannot be written: %s", base_err_name(rc));
+    }
+    uint64_t version = ten_tenant_details(t)->doc_version;
+    struct ten_doc_key key = ten_doc_key_tenant(ten_tenant_id(t));
+    struct sto_doc_change own = {
+        .key = ten_doc_key_slice(&key),
+        .body = base_buf_slice(&body),
+        .expect = version, /* 0 is STO_DOC_ABSENT: a tenant that is being created */
+    };
+    rc = store(r, &own, also, also_count, eb);
+    base_buf_fini(&body);
+    if (rc != ERR_OK)
+        return rc;
+
+    struct ten_details *fresh = base_new(sizeof *fresh);
+    *fresh = *wanted;
+    fresh->doc_version = version + 1;
+    struct ten_details *old = atomic_exchange_explicit(&t->details, fresh, memory_order_acq_rel);
+    base_epoch_retire(r->epoch, old, base_free);
+    apply(t, state, &fresh->quota);
+    return ERR_OK;
+}

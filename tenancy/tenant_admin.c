@@ -1,0 +1,112 @@
+/*
+ * tenancy/tenant_admin.c - creating tenants and changing what they may do.
+ *
+ * Every change is one document written by ten_tenant_commit (tenant.c), which also makes it
+ * visible. A tenant that is leaving is changed by its purge alone.
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "tenancy/internal.h"
+#include "tenancy/lifecycle.h"
+
+#include "base/banned.h"
+
+#define RATE_MAX 1000000000ull /* tenancy/rate.h */
+
+enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice display_name,
+                           struct ten_tenant **out, struct errbuf *eb)
+{
+    ten_control_check(r);
+    enum err rc = sto_tenant_id_check(id, eb);
+    if (rc == ERR_OK)
+        rc = ten_text_check(display_name, LIM_DISPLAY_NAME, "the display name", eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (ten_tenant_find(r, id) != NULL)
+        return base_fail(eb, ERR_EXISTS,
+                         "a tenant of this ID exists or existed; IDs are never used again");
+
+    struct ten_details *details = base_new(sizeof *details);
+    memcpy(details->display_name, display_name.len > 0 ? (const char *)display_name.ptr : "",
+           display_name.len);
+    details->created_us = base_wall_us();
+    details->state_since_us = details->created_us;
+    ten_quota_default(&details->quota);
+    struct ten_details wanted = *details;
+    struct ten_tenant *t = ten_tenant_new(id, TEN_ACTIVE, details);
+    rc = ten_tenant_commit(r, t, TEN_ACTIVE, &wanted, NULL, 0, eb);
+    if (rc != ERR_OK) {
+        ten_tenant_free(t);
+        return rc == ERR_CONFLICT ? base_fail(eb, ERR_EXISTS, "a tenant of this ID is stored") : rc;
+    }
+    rc = ten_registry_add(r, t);
+    INVARIANT(rc == ERR_OK);
+    *out = t;
+    return ERR_OK;
+}
+
+enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, struct slice reason,
+                            struct errbuf *eb)
+{
+    ten_control_check(r);
+    enum ten_state state = ten_tenant_state(t);
+    enum err rc = ten_text_check(reason, LIM_REASON, "the reason", eb);
+    if (rc == ERR_OK)
+        rc = ten_transition_check(state, TEN_SUSPENDED, eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct ten_details wanted = *ten_tenant_details(t);
+    if (state == TEN_SUSPENDED && base_slice_is(reason, wanted.reason))
+        return ERR_OK;
+    memset(wanted.reason, 0, sizeof wanted.reason);
+    if (reason.len > 0)
+        memcpy(wanted.reason, reason.ptr, reason.len);
+    if (state != TEN_SUSPENDED)
+        wanted.state_since_us = base_wall_us();
+    return ten_tenant_commit(r, t, TEN_SUSPENDED, &wanted, NULL, 0, eb);
+}
+
+enum err ten_tenant_resume(struct ten_registry *r, struct ten_tenant *t, struct errbuf *eb)
+{
+    ten_control_check(r);
+    enum ten_state state = ten_tenant_state(t);
+    enum err rc = ten_transition_check(state, TEN_ACTIVE, eb);
+    if (rc != ERR_OK || state == TEN_ACTIVE)
+        return rc;
+    struct ten_details wanted = *ten_tenant_details(t);
+    memset(wanted.reason, 0, sizeof wanted.reason);
+    wanted.state_since_us = base_wall_us();
+    return ten_tenant_commit(r, t, TEN_ACTIVE, &wanted, NULL, 0, eb);
+}
+
+static enum err rate_check(const char *name, uint64_t rate, struct errbuf *eb)
+{
+    if (rate == UINT64_MAX || (rate >= 1 && rate <= RATE_MAX))
+        return ERR_OK;
+    return base_fail(eb, ERR_INVALID, "%s is %llu; it must be 1 to %llu, or no limit", name,
+                     (unsigned long long)rate, RATE_MAX);
+}
+
+enum err ten_tenant_set_quota(struct ten_registry *r, struct ten_tenant *t,
+                              const struct ten_quota *quota, struct errbuf *eb)
+{
+    ten_control_check(r);
+    enum ten_state state = ten_tenant_state(t);
+    if (state != TEN_ACTIVE && state != TEN_SUSPENDED)
+        return base_fail(eb, ERR_CONFLICT, "the tenant is %s; its quota cannot be changed",
+                         ten_state_name(state));
+    struct ten_quota q = *quota;
+    if (q.cell_bytes == UINT64_MAX)
+        q.cell_bytes = LIM_CELL_BYTES;
+    if (q.cell_bytes < 1 || q.cell_bytes > LIM_CELL_BYTES_HARD)
+        return base_fail(eb, ERR_INVALID, "cell_bytes is %llu; it must be 1 to %lu",
+                         (unsigned long long)q.cell_bytes, LIM_CELL_BYTES_HARD);
+    enum err rc = rate_check("read_ops_per_s", q.read_ops_per_s, eb);
+    if (rc == ERR_OK)
+        rc = rate_check("write_ops_per_s", q.write_ops_per_s, eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct ten_details wanted = *ten_tenant_details(t);
+    wanted.quota = q;
+    return ten_tenant_commit(r, t, state, &wanted, NULL, 0, eb);
+}
