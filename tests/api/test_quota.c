@@ -1,0 +1,260 @@
+/*
+ * tests/api/test_quota.c - ceilings on what is stored and on how fast.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "tests/support/world.h"
+
+#include "base/banned.h"
+
+static struct world w;
+
+static void tear_down(void)
+{
+    world_fini(&w);
+}
+
+#define ROW "/v1/tables/devices/rows/"
+
+START_TEST(a_quota_is_shown_as_it_was_set)
+{
+    world_init(&w, (enum http_version)_i);
+    admin_set_quota(w.op, w.tenant,
+                    "{'stored_bytes':1000000,'rows':500,'read_ops_per_s':100,"
+                    "'write_ops_per_s':50,'cell_bytes':2048}");
+    http_get(w.op, "/v1/admin/tenants/%s/quota", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    EXPECT_JSON(w.op, "{'stored_bytes':1000000,'rows':500,'read_ops_per_s':100,"
+                      "'write_ops_per_s':50,'cell_bytes':2048}");
+    http_get(w.http, "/v1/usage");
+    ck_assert_int_eq(http_number(w.http, "/quota/stored_bytes"), 1000000);
+    ck_assert_int_eq(http_number(w.http, "/quota/cell_bytes"), 2048);
+    admin_set_quota(w.op, w.tenant, "{'rows':null,'stored_bytes':7}");
+    http_get(w.op, "/v1/admin/tenants/%s/quota", w.tenant);
+    EXPECT_JSON(w.op, "{'stored_bytes':7,'rows':null,'read_ops_per_s':null,"
+                      "'write_ops_per_s':null,'cell_bytes':10485760}");
+}
+END_TEST
+
+static const char *const BAD_QUOTAS[] = {
+    "{'stored_bytes':-1}",
+    "{'rows':'7'}",
+    "{'rows':1.5}",
+    "{'unknown':1}",
+    "{'cell_bytes':999999999999}",
+    "[]",
+    "{'read_ops_per_s':-5}",
+    "{'rows':true}",
+    "{'write_ops_per_s':2000000000}",
+    "{'rows':1,'rows':2}",
+    "",
+};
+
+START_TEST(a_quota_that_makes_no_sense_changes_nothing)
+{
+    world_init(&w, (enum http_version)(_i % HTTP_VERSIONS));
+    admin_set_quota(w.op, w.tenant, "{'rows':12}");
+    http_json(w.op, "PUT", BAD_QUOTAS[_i / HTTP_VERSIONS], "/v1/admin/tenants/%s/quota", w.tenant);
+    EXPECT_PROBLEM(w.op, 400, "invalid");
+    http_get(w.op, "/v1/admin/tenants/%s/quota", w.tenant);
+    ck_assert_int_eq(http_number(w.op, "/rows"), 12);
+}
+END_TEST
+
+START_TEST(the_byte_quota_is_exact_and_lets_deletes_pass)
+{
+    world_init(&w, (enum http_version)_i);
+    /* a row is 1 + 5 + 1 + 10 + 8 = 25 bytes: exactly four fit */
+    admin_set_quota(w.op, w.tenant, "{'stored_bytes':100}");
+    for (int i = 0; i < 4; i++) {
+        char key[2] = {(char)('a' + i), '\0'};
+        tenant_put(w.http, "devices", key, "stats", "q", "0123456789");
+    }
+    http_json(w.http, "PUT", "{'stats':{'q':''}}", ROW "e");
+    EXPECT_PROBLEM(w.http, 507, "quota");
+    ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "100"));
+    http_bytes(w.http, "PUT", SLICE_EMPTY, "/v1/tables/devices/cells/e/raw/q");
+    EXPECT_PROBLEM(w.http, 507, "quota");
+    /* replacing a value by one that is not longer passes, by a longer one does not */
+    http_json(w.http, "PUT", "{'stats':{'q':'9876543210'}}", ROW "a");
+    EXPECT_STATUS(w.http, 200);
+    http_json(w.http, "PUT", "{'stats':{'q':'9876543210X'}}", ROW "a");
+    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_USAGE(tenant_usage(w.http), 100, 4, 4);
+    /* every kind of delete passes */
+    http_json(w.http, "PATCH", "{'stats':{'q':null}}", ROW "a");
+    EXPECT_STATUS(w.http, 200);
+    http_delete(w.http, ROW "b");
+    EXPECT_STATUS(w.http, 204);
+    http_delete(w.http, "/v1/tables/devices/cells/c/stats/q");
+    EXPECT_STATUS(w.http, 204);
+    http_json(w.http, "POST", "{'prefix':'d'}", "/v1/tables/devices:drop");
+    EXPECT_STATUS(w.http, 200);
+    EXPECT_USAGE(tenant_usage(w.http), 0, 0, 0);
+    tenant_put(w.http, "devices", "z", "stats", "q", "room again");
+    EXPECT_USAGE(admin_recount(w.op, w.tenant), 25, 1, 1);
+}
+END_TEST
+
+START_TEST(a_quota_below_usage_blocks_growth_only)
+{
+    world_init(&w, (enum http_version)_i);
+    for (int i = 0; i < 4; i++) {
+        char key[2] = {(char)('a' + i), '\0'};
+        tenant_put(w.http, "devices", key, "stats", "q", "0123456789");
+    }
+    admin_set_quota(w.op, w.tenant, "{'stored_bytes':30}");
+    http_get(w.http, ROW "a");
+    EXPECT_STATUS(w.http, 200);
+    http_json(w.http, "PATCH", "{'stats':{'r':''}}", ROW "a");
+    EXPECT_PROBLEM(w.http, 507, "quota");
+    http_json(w.http, "PUT", "{'stats':{'q':'shorter'}}", ROW "a");
+    EXPECT_STATUS(w.http, 200);
+    http_delete(w.http, ROW "b");
+    EXPECT_STATUS(w.http, 204);
+    admin_set_quota(w.op, w.tenant, "{}");
+    http_json(w.http, "PATCH", "{'stats':{'r':''}}", ROW "a");
+    EXPECT_STATUS(w.http, 200);
+}
+END_TEST
+
+START_TEST(the_row_quota_counts_rows_not_cells)
+{
+    world_init(&w, (enum http_version)_i);
+    admin_set_quota(w.op, w.tenant, "{'rows':2}");
+    tenant_put(w.http, "devices", "a", "stats", "q", "1");
+    tenant_put(w.http, "devices", "b", "stats", "q", "1");
+    tenant_put(w.http, "devices", "a", "stats", "r", "1");
+    http_json(w.http, "PUT", "{'stats':{'q':'1'}}", ROW "c");
+    EXPECT_PROBLEM(w.http, 507, "quota");
+    http_delete(w.http, ROW "a");
+    http_json(w.http, "PUT", "{'stats':{'q':'1'}}", ROW "c");
+    EXPECT_STATUS(w.http, 201);
+    EXPECT_USAGE(admin_recount(w.op, w.tenant), 2 * 16, 2, 2);
+}
+END_TEST
+
+START_TEST(many_at_once_never_go_over_the_quota)
+{
+    world_init(&w, HTTP_2);
+    admin_set_quota(w.op, w.tenant, "{'rows':40,'stored_bytes':1000}");
+    static char targets[100][64];
+    struct http_call calls[100];
+    for (size_t i = 0; i < 100; i++) {
+        (void)snprintf(targets[i], sizeof(targets[i]), ROW "k%02zu", i);
+        calls[i] = (struct http_call){"PUT", targets[i],
+                                      SLICE_LIT("{\"stats\":{\"q\":\"0123456789\"}}"), 0};
+    }
+    http_send_all(w.http, calls, 100);
+    int created = 0;
+    for (size_t i = 0; i < 100; i++) {
+        ck_assert_msg(calls[i].status == 201 || calls[i].status == 507, "status %d",
+                      calls[i].status);
+        created += calls[i].status == 201;
+    }
+    /* a row is 3 + 5 + 1 + 10 + 8 = 27 bytes: 37 fit into 1000 */
+    ck_assert_int_eq(created, 37);
+    EXPECT_USAGE(admin_recount(w.op, w.tenant), 37 * 27, 37, 37);
+}
+END_TEST
+
+/* --- rates ------------------------------------------------------------------------------------ */
+
+START_TEST(writes_over_the_rate_are_429_with_retry_after)
+{
+    world_init(&w, (enum http_version)_i);
+    admin_set_quota(w.op, w.tenant, "{'write_ops_per_s':2}");
+    int limited = 0;
+    for (int i = 0; i < 20 && limited == 0; i++) {
+        http_json(w.http, "PUT", "{'stats':{'q':'1'}}", ROW "k");
+        limited = w.http->status == 429;
+    }
+    EXPECT_PROBLEM(w.http, 429, "rate_limited");
+    ck_assert(json_is_true(http_at(w.http, "/retry")));
+    uint64_t wait_s = 0;
+    ck_assert_int_eq(base_parse_u64(base_slice_text(http_header(w.http, "retry-after")), &wait_s),
+                     ERR_OK);
+    ck_assert_uint_ge(wait_s, 1);
+    ck_assert_uint_le(wait_s, 5);
+    /* reads have a rate of their own */
+    http_get(w.http, ROW "k");
+    EXPECT_STATUS(w.http, 200);
+    process_sleep_ms((int)wait_s * 1000);
+    http_json(w.http, "PUT", "{'stats':{'q':'1'}}", ROW "k");
+    EXPECT_STATUS(w.http, 200);
+}
+END_TEST
+
+START_TEST(reads_over_the_rate_are_429)
+{
+    world_init(&w, (enum http_version)_i);
+    tenant_put(w.http, "devices", "k", "stats", "q", "1");
+    admin_set_quota(w.op, w.tenant, "{'read_ops_per_s':2}");
+    for (int i = 0; i < 20 && w.http->status != 429; i++)
+        http_get(w.http, ROW "k");
+    EXPECT_PROBLEM(w.http, 429, "rate_limited");
+    http_get(w.http, "/v1/tables/devices/rows");
+    EXPECT_PROBLEM(w.http, 429, "rate_limited");
+    http_json(w.http, "PUT", "{'stats':{'q':'1'}}", ROW "k");
+    EXPECT_STATUS(w.http, 200);
+    /* another tenant is not touched */
+    char other[WORLD_ID], key[WORLD_KEY];
+    world_fresh_id(other);
+    admin_create_tenant(w.op, other);
+    admin_create_key(w.op, other, NULL, key, NULL);
+    http_use_key(w.http, key);
+    for (int i = 0; i < 20; i++) {
+        http_get(w.http, "/v1/tables");
+        EXPECT_STATUS(w.http, 200);
+    }
+    /* lifting the limit works at once */
+    http_use_key(w.http, w.key);
+    admin_set_quota(w.op, w.tenant, "{}");
+    http_get(w.http, ROW "k");
+    EXPECT_STATUS(w.http, 200);
+}
+END_TEST
+
+START_TEST(the_rate_is_kept_over_seconds)
+{
+    world_init(&w, HTTP_2);
+    admin_set_quota(w.op, w.tenant, "{'read_ops_per_s':100}");
+    uint64_t start = base_monotonic_ns();
+    int passed = 0;
+    while (base_monotonic_ns() - start < 2000000000u) {
+        http_get(w.http, ROW "none");
+        passed += w.http->status == 404;
+    }
+    double seconds = (double)(base_monotonic_ns() - start) / 1e9;
+    /* rate * t + burst (one second's worth) + one operation; and not much less than the rate */
+    ck_assert_msg(passed <= 100 * seconds + 100 + 1, "%d passed in %.2f s", passed, seconds);
+    ck_assert_msg(process_patience() > 1 || passed >= 150, "%d passed in %.2f s", passed, seconds);
+}
+END_TEST
+
+Suite *suite_api_quota(void);
+Suite *suite_api_quota(void)
+{
+    Suite *s = suite_create("api_quota");
+    TCase *tc = tcase_create("quota");
+    tcase_set_timeout(tc, 60);
+    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    tcase_add_checked_fixture(tc, NULL, tear_down);
+    tcase_add_loop_test(tc, a_quota_is_shown_as_it_was_set, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, a_quota_that_makes_no_sense_changes_nothing, 0,
+                        (int)(sizeof(BAD_QUOTAS) / sizeof(BAD_QUOTAS[0])) * HTTP_VERSIONS);
+    tcase_add_loop_test(tc, the_byte_quota_is_exact_and_lets_deletes_pass, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, a_quota_below_usage_blocks_growth_only, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, the_row_quota_counts_rows_not_cells, 0, HTTP_VERSIONS);
+    tcase_add_test(tc, many_at_once_never_go_over_the_quota);
+    tcase_add_loop_test(tc, writes_over_the_rate_are_429_with_retry_after, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, reads_over_the_rate_are_429, 0, HTTP_VERSIONS);
+    tcase_add_test(tc, the_rate_is_kept_over_seconds);
+    suite_add_tcase(s, tc);
+    return s;
+}
