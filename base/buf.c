@@ -135,7 +135,7 @@ enum err base_buf_printf(struct buf *b, const char *format, ...)
     va_start(args, format);
     int len = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (len < 0) /* more than INT_MAX bytes */
+    if (len < 0) /* more than INT_MAX bytes, or a wide character */
         return b->error = ERR_TOO_BIG;
     if ((size_t)len < sizeof text)
         return base_buf_append(b, base_slice(text, (size_t)len));
