@@ -1,0 +1,201 @@
+/*
+ * tests/api/test_offboard.c - a departed tenant is gone, provably, and its ID never comes back.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "tests/support/world.h"
+
+#include "base/banned.h"
+
+static struct world w;
+
+static void tear_down(void)
+{
+    world_fini(&w);
+}
+
+#define ROW "/v1/tables/devices/rows/"
+
+static void fill(struct http *h, const char *value, int count)
+{
+    struct buf body;
+    base_buf_init(&body, 16 * MIB);
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(
+            base_buf_printf(&body, "{\"key\":\"row%05d\",\"cells\":{\"raw\":{\"v\":\"%s\"}}}\n", i,
+                            value),
+            ERR_OK);
+    http_once(h, "Content-Type: application/x-ndjson");
+    http_bytes(h, "POST", base_buf_slice(&body), "/v1/tables/devices:write");
+    EXPECT_STATUS(h, 200);
+    base_buf_fini(&body);
+}
+
+static void expect_zero_audit(struct http *op, int64_t rows_before)
+{
+    ck_assert_int_eq(http_number(op, "/audit/physical_keys"), 0);
+    ck_assert_int_eq(http_number(op, "/audit/live_files_inside"), 0);
+    ck_assert_int_eq(http_number(op, "/audit/counters"), 0);
+    ck_assert_int_gt(http_number(op, "/audit/sequence"), 0);
+    ck_assert_int_eq(http_number(op, "/usage_before/rows"), rows_before);
+    ck_assert_int_gt(http_number(op, "/audit_before/physical_keys"), 0);
+    ck_assert_uint_eq(http_count(op, "/steps"), 6);
+    for (int i = 0; i < 6; i++) {
+        char path[64];
+        (void)snprintf(path, sizeof(path), "/steps/%d/done", i);
+        json_t *done = http_at(op, path);
+        ck_assert_msg(done != NULL && !json_is_null(done) && !json_is_false(done),
+                      "step %d is not done", i);
+    }
+}
+
+START_TEST(offboarding_runs_to_done_with_nothing_left)
+{
+    world_init(&w, (enum http_version)_i);
+    struct world neighbour;
+    world_init(&neighbour, (enum http_version)_i);
+    fill(w.http, "departing", 3000);
+    fill(neighbour.http, "staying", 3000);
+    struct usage before = tenant_usage(neighbour.http);
+
+    admin_offboard(w.op, w.tenant);
+    expect_zero_audit(w.op, 3000);
+    char job[WORLD_ID];
+    (void)snprintf(job, sizeof(job), "%s", http_string(w.op, "/id"));
+    ck_assert_str_eq(http_string(w.op, "/tenant"), w.tenant);
+    http_get(w.op, "/v1/admin/jobs");
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_ptr_nonnull(strstr((const char *)http_text(w.op), job));
+    http_get(w.op, "/v1/admin/tenants/%s", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_str_eq(http_string(w.op, "/state"), "purged");
+    ck_assert_int_eq(http_number(w.op, "/usage/stored_bytes"), 0);
+    ck_assert_str_eq(http_string(w.op, "/job"), job);
+
+    struct usage after = tenant_usage(neighbour.http);
+    EXPECT_USAGE(after, before.bytes, before.rows, before.cells);
+    EXPECT_USAGE(admin_recount(w.op, neighbour.tenant), before.bytes, before.rows, before.cells);
+    world_fini(&neighbour);
+}
+END_TEST
+
+START_TEST(everything_of_a_gone_tenant_answers_410)
+{
+    world_init(&w, (enum http_version)_i);
+    tenant_put(w.http, "devices", "k", "stats", "q", "1");
+    admin_offboard(w.op, w.tenant);
+    static const struct {
+        const char *method;
+        const char *target;
+        const char *body;
+    } routes[] = {{"GET", ROW "k", NULL},
+                  {"PUT", ROW "k", "{'stats':{'q':'1'}}"},
+                  {"PATCH", ROW "k", "{'stats':{'q':'1'}}"},
+                  {"DELETE", ROW "k", NULL},
+                  {"GET", "/v1/tables/devices/rows", NULL},
+                  {"GET", "/v1/tables", NULL},
+                  {"GET", "/v1/tables/devices", NULL},
+                  {"PUT", "/v1/tables/devices", "{'families':{'f':{}}}"},
+                  {"DELETE", "/v1/tables/devices", NULL},
+                  {"GET", "/v1/tables/devices/cells/k/stats/q", NULL},
+                  {"DELETE", "/v1/tables/devices/cells/k/stats/q", NULL},
+                  {"POST", "/v1/tables/devices:drop", "{'all':true}"},
+                  {"GET", "/v1/usage", NULL}};
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+        http_send(w.http, routes[i].method, routes[i].target,
+                  routes[i].body != NULL ? quoted(routes[i].body) : SLICE_EMPTY);
+        const char *mismatch = http_problem_mismatch(w.http, 410, "gone");
+        ck_assert_msg(mismatch == NULL, "%s %s: %s", routes[i].method, routes[i].target, mismatch);
+    }
+}
+END_TEST
+
+START_TEST(an_id_is_never_used_again)
+{
+    world_init(&w, (enum http_version)_i);
+    admin_offboard(w.op, w.tenant);
+    http_value_take(w.op, "POST", json_pack("{s:s}", "id", w.tenant), "/v1/admin/tenants");
+    EXPECT_PROBLEM(w.op, 409, "exists");
+    http_json(w.op, "POST", "{}", "/v1/admin/tenants/%s:resume", w.tenant);
+    ck_assert_msg(w.op->status == 409 || w.op->status == 410, "%d", w.op->status);
+    http_json(w.op, "POST", "{'reason':'x'}", "/v1/admin/tenants/%s:suspend", w.tenant);
+    ck_assert_msg(w.op->status == 409 || w.op->status == 410, "%d", w.op->status);
+    http_json(w.op, "POST", "{}", "/v1/admin/tenants/%s/keys", w.tenant);
+    ck_assert_msg(w.op->status == 409 || w.op->status == 410, "%d", w.op->status);
+}
+END_TEST
+
+START_TEST(offboarding_wants_the_name_repeated)
+{
+    world_init(&w, (enum http_version)_i);
+    tenant_put(w.http, "devices", "k", "stats", "q", "1");
+    static const char *const bodies[] = {"{}", "{'confirm':'other'}", "{'confirm':true}",
+                                         "{'confirm':''}", "[]"};
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        http_json(w.op, "POST", bodies[i], "/v1/admin/tenants/%s:offboard", w.tenant);
+        EXPECT_PROBLEM(w.op, 400, "invalid");
+    }
+    http_get(w.http, ROW "k");
+    EXPECT_STATUS(w.http, 200);
+}
+END_TEST
+
+START_TEST(offboarding_an_empty_or_suspended_tenant_works)
+{
+    world_init(&w, (enum http_version)_i);
+    http_json(w.op, "POST", "{'reason':'leaving'}", "/v1/admin/tenants/%s:suspend", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    admin_offboard(w.op, w.tenant);
+    ck_assert_int_eq(http_number(w.op, "/audit/physical_keys"), 0);
+    /* again: the same job, or a clear no */
+    http_value_take(w.op, "POST", json_pack("{s:s}", "confirm", w.tenant),
+                    "/v1/admin/tenants/%s:offboard", w.tenant);
+    ck_assert_msg(w.op->status == 409 || w.op->status == 410 || w.op->status == 202, "%d",
+                  w.op->status);
+}
+END_TEST
+
+START_TEST(the_neighbours_whose_ids_enclose_it_stay_whole)
+{
+    char middle[WORLD_ID], longer[WORLD_ID + 8], dashed[WORLD_ID + 8];
+    struct world a, b;
+    world_fresh_id(middle);
+    (void)snprintf(longer, sizeof(longer), "%.60sz", middle);
+    (void)snprintf(dashed, sizeof(dashed), "%.60s-", middle);
+    world_init_on(&w, world_server(), HTTP_2, middle);
+    world_init_on(&a, world_server(), HTTP_2, longer);
+    world_init_on(&b, world_server(), HTTP_2, dashed);
+    fill(w.http, "middle", 500);
+    fill(a.http, "longer", 500);
+    fill(b.http, "dashed", 500);
+    admin_offboard(w.op, middle);
+    expect_zero_audit(w.op, 500);
+    ck_assert_int_eq(tenant_usage(a.http).rows, 500);
+    ck_assert_int_eq(tenant_usage(b.http).rows, 500);
+    ck_assert_int_eq(admin_recount(w.op, longer).rows, 500);
+    ck_assert_int_eq(admin_recount(w.op, dashed).rows, 500);
+    world_fini(&a);
+    world_fini(&b);
+}
+END_TEST
+
+Suite *suite_api_offboard(void);
+Suite *suite_api_offboard(void)
+{
+    Suite *s = suite_create("api_offboard");
+    TCase *tc = tcase_create("offboard");
+    tcase_set_timeout(tc, 90);
+    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    tcase_add_checked_fixture(tc, NULL, tear_down);
+    tcase_add_loop_test(tc, offboarding_runs_to_done_with_nothing_left, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, everything_of_a_gone_tenant_answers_410, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, an_id_is_never_used_again, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, offboarding_wants_the_name_repeated, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, offboarding_an_empty_or_suspended_tenant_works, 0, HTTP_VERSIONS);
+    tcase_add_test(tc, the_neighbours_whose_ids_enclose_it_stay_whole);
+    suite_add_tcase(s, tc);
+    return s;
+}
