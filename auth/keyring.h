@@ -52,8 +52,7 @@ void auth_verifier_free(struct auth_verifier *v);
 enum err auth_verify(struct auth_verifier *v, struct slice text,
                      const struct auth_key **out) MUST_CHECK;
 
-/* --- control thread ----------------------------------------------------------------------------
- */
+/* --- control thread --------------------------------------------------------------------------- */
 
 /* tenant: NULL unless kind is AUTH_TENANT. scopes must fit the kind: tenant and service keys take
  * AUTH_SCOPES_TENANT bits, operator keys AUTH_SCOPES_OPERATOR bits. out_text is shown once. */
@@ -66,8 +65,7 @@ enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct t
 size_t auth_key_list(struct auth_keyring *k, const struct ten_tenant *tenant,
                      const struct auth_key **out, size_t limit);
 
-/* --- who acts for whom ---------------------------------------------------------------------------
- */
+/* --- who acts for whom ------------------------------------------------------------------------ */
 
 /* The tenant a request is about. Tenant keys: their own; a different name in `named` is
  * ERR_FORBIDDEN. Service keys: `named` is required (ERR_INVALID without) and must exist, else

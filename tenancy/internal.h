@@ -38,7 +38,6 @@ struct ten_removal {
     struct ten_tenant *tenant;
     struct sto_schema *schema;      /* one ref */
     struct ten_table_delete_op *op; /* at work; NULL: failed before, waits for the next try */
-    struct base_msg retry;
 };
 
 struct ten_registry {
@@ -46,8 +45,7 @@ struct ten_registry {
     struct sto_engine *engine;
     struct base_epoch *epoch;
     struct base_worker control;
-    struct base_worker jobs;   /* runs purges */
-    struct base_worker waiter; /* lets time pass for removals of tables that are still in use */
+    struct base_worker jobs; /* runs purges */
     atomic_bool stopping;
     struct base_msg claim_msg; /* first message of the control worker */
 
@@ -69,8 +67,7 @@ struct ten_registry {
 /* Abort unless this is r's control thread. */
 void ten_control_check(const struct ten_registry *r);
 
-/* --- tenant.c ----------------------------------------------------------------------------------
- */
+/* --- tenant.c --------------------------------------------------------------------------------- */
 
 /* Takes details; the tenant starts with no tables and its gate, ceilings and rates set. */
 struct ten_tenant *ten_tenant_new(struct slice id, enum ten_state state,
@@ -91,16 +88,14 @@ enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum te
 enum err ten_text_check(struct slice text, size_t max, const char *what,
                         struct errbuf *eb) MUST_CHECK;
 
-/* --- registry.c, registry_load.c ---------------------------------------------------------------
- */
+/* --- registry.c, registry_load.c -------------------------------------------------------------- */
 
 /* Add to map and sorted list. ERR_EXISTS. */
 enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t) MUST_CHECK;
 /* Blocking, before the workers run: tenants, schemas, counters. */
 enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
 
-/* --- tables.c, table_removal.c -----------------------------------------------------------------
- */
+/* --- tables.c, table_removal.c ---------------------------------------------------------------- */
 
 /* Index of the table, or where it belongs. Any thread. */
 bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, size_t *out_at);
@@ -124,8 +119,7 @@ void ten_removal_discard(struct ten_registry *r, const struct ten_tenant *t);
 void ten_removal_resume_all(struct ten_registry *r);
 void ten_removal_free_all(struct ten_registry *r);
 
-/* --- offboard.c, purge.c -----------------------------------------------------------------------
- */
+/* --- offboard.c, purge.c ---------------------------------------------------------------------- */
 
 /* Blocking, before the workers run: ERR_CORRUPT when a purging tenant has no job. */
 enum err ten_offboard_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;

@@ -64,8 +64,6 @@ static enum err start_workers(struct ten_registry *r, struct errbuf *eb)
     enum err rc = base_worker_start(&r->control, "ten-control");
     if (rc == ERR_OK)
         rc = base_worker_start(&r->jobs, "ten-jobs");
-    if (rc == ERR_OK)
-        rc = base_worker_start(&r->waiter, "ten-waiter");
     if (rc != ERR_OK)
         return base_fail(eb, rc, "a registry thread cannot be started: %s", base_err_name(rc));
     r->claim_msg.run = run_claim;
@@ -102,7 +100,6 @@ enum err ten_registry_open(struct sto_engine *engine, struct base_epoch *epoch,
     if (rc == ERR_OK)
         rc = start_workers(r, eb);
     if (rc != ERR_OK) {
-        base_worker_stop(&r->waiter);
         base_worker_stop(&r->jobs);
         base_worker_stop(&r->control);
         free_all(r);
@@ -134,7 +131,6 @@ void ten_registry_close(struct ten_registry *r)
     base_worker_post(&r->control, &r->drain_msg);
     while (sem_wait(&r->drained) != 0)
         INVARIANT(errno == EINTR);
-    base_worker_stop(&r->waiter);
     base_worker_stop(&r->control);
     free_all(r);
 }

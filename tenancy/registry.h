@@ -67,8 +67,7 @@ enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slic
                        const struct sto_family_spec *families, size_t count, bool *out_created,
                        struct errbuf *eb) MUST_CHECK;
 
-/* --- removing a table: any thread; done runs on reply_to's thread ------------------------------
- */
+/* --- removing a table: any thread; done runs on reply_to's thread ----------------------------- */
 
 struct ten_table_delete_op {
     struct base_msg msg;

@@ -1,31 +1,26 @@
 /*
- * tenancy/table_removal.c - deleting a table: hide it, wait for its last user, drop its rows.
+ * tenancy/table_removal.c - deleting a table: hide it, drop its rows, forget it.
  *
- *   begin    schema marked as deleting on disk; then the table leaves the visible list. From here
- *            on requests get ERR_NOT_FOUND, and making it again is ERR_CONFLICT.
- *   advance  while requests that found the table before still hold its schema, let a little time
- *            pass on the waiter and look again. A write of theirs after the drop would leave rows
- *            behind a forgotten table.
+ *   begin    schema marked as deleting on disk; the table leaves the visible list and is closed to
+ *            writes. From here on requests get ERR_NOT_FOUND, and making it again is ERR_CONFLICT.
  *   drop     the engine removes the rows, in bounded commits, exactly counted.
  *   settle   counters and schema document are forgotten in one batch; then done is posted.
  *
- * A crash after begin leaves a schema marked as deleting; the next open goes on at advance.
+ * A crash after begin leaves a schema marked as deleting; the next open goes on with the drop. A
+ * drop that fails leaves the removal waiting: deleting the table again goes on as well.
  *
  * 1. A table is in the visible list or among the removals, never in both.
- * 2. When the removal's schema holds the only ref on the sto_table, no scope of the table exists
- *    and none can be made: the table is in no list.
+ * 2. Requests that found the table before begin may still hold its schema. sto_table.forgotten,
+ *    set before the drop is submitted, makes the committer refuse what they write after it, so one
+ *    drop finds every row and no row is left behind a forgotten table.
  * 3. While a removal runs its tenant is not purged; the purge is posted when the last one settles.
  */
-#include <time.h>
-
 #include "base/alloc.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
 #include "tenancy/scope.h"
 
 #include "base/banned.h"
-
-#define RETRY_NS 2000000L
 
 static struct slice id_of(const struct sto_schema *s)
 {
@@ -158,63 +153,20 @@ static void drop_done(struct sto_drop_op *drop)
     settle(m, rc);
 }
 
-static void drop(struct ten_removal *m)
+static void start(struct ten_removal *m, struct ten_table_delete_op *op)
 {
     struct sto_tenant_scope tenant = ten_scope_tenant(m->tenant);
-    struct sto_drop_op *d = &m->op->drop;
-    *d = (struct sto_drop_op){
+    m->op = op;
+    m->registry->removals_running++;
+    atomic_store(&m->schema->table->forgotten, true);
+    op->drop = (struct sto_drop_op){
         .reply_to = &m->registry->control.mailbox,
         .done = drop_done,
         .user = m,
         .scope = sto_table_scope_make(&tenant, m->schema),
         .ignore_gate = true,
     };
-    sto_drop_rows(m->registry->engine, d);
-}
-
-static void advance(struct ten_removal *m);
-
-static void run_retry(struct base_msg *msg)
-{
-    advance((struct ten_removal *)((char *)msg - offsetof(struct ten_removal, retry)));
-}
-
-/* Waiter thread. */
-static void run_wait(struct base_msg *msg)
-{
-    struct ten_removal *m =
-        (struct ten_removal *)((char *)msg - offsetof(struct ten_removal, retry));
-    struct ten_registry *r = m->registry;
-    if (!atomic_load(&r->stopping)) {
-        struct timespec pause = {.tv_nsec = RETRY_NS};
-        (void)nanosleep(&pause, NULL); /* cut short by a signal: looks again a little earlier */
-    }
-    msg->run = run_retry;
-    ten_control_post(r, msg);
-}
-
-static void advance(struct ten_removal *m)
-{
-    struct ten_registry *r = m->registry;
-    if (atomic_load(&r->stopping)) {
-        settle(m, base_fail(&m->op->detail, ERR_UNAVAILABLE,
-                            "the service is stopping; the table's rows go at the next start"));
-        return;
-    }
-    /* acquire: what the last user did happened before the drop */
-    if (atomic_load_explicit(&m->schema->table->refs, memory_order_acquire) == 1) {
-        drop(m);
-        return;
-    }
-    m->retry.run = run_wait;
-    base_worker_post(&r->waiter, &m->retry);
-}
-
-static void start(struct ten_removal *m, struct ten_table_delete_op *op)
-{
-    m->op = op;
-    m->registry->removals_running++;
-    advance(m);
+    sto_drop_rows(m->registry->engine, &op->drop);
 }
 
 /* --- beginning -------------------------------------------------------------------------------- */

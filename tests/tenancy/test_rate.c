@@ -1,0 +1,306 @@
+/*
+ * tests/tenancy/test_rate.c - the rate limit counted unit by unit over simulated time.
+ */
+#include <check.h>
+#include <pthread.h>
+
+#include "tenancy/rate.h"
+
+#include "base/banned.h"
+
+#define SECOND 1000000000ull
+#define START  (5 * SECOND)
+
+static struct ten_rate rate_of(uint64_t per_second)
+{
+    struct ten_rate r = {0};
+    ten_rate_set(&r, per_second);
+    return r;
+}
+
+static uint64_t take_while_open(struct ten_rate *r, uint64_t cost, uint64_t now)
+{
+    uint64_t count = 0;
+    uint64_t wait = 0;
+    while (count < 10000000 && ten_rate_take(r, cost, now, &wait))
+        count++;
+    return count;
+}
+
+static const uint64_t RATES[] = {1, 2, 3, 7, 10, 60, 999, 1000, 4096, 1000000};
+
+#define RATE_COUNT (int)(sizeof RATES / sizeof RATES[0])
+
+START_TEST(burst_is_exactly_one_second_of_units)
+{
+    struct ten_rate r = rate_of(RATES[_i]);
+    ck_assert_uint_eq(ten_rate_left(&r, START), RATES[_i]);
+    ck_assert_uint_eq(take_while_open(&r, 1, START), RATES[_i]);
+    ck_assert_uint_eq(ten_rate_left(&r, START), 0);
+}
+END_TEST
+
+START_TEST(sustained_rate_is_exact_over_a_minute)
+{
+    /* one knock every 100 us; rates that divide a second pass exactly, others lose rounding only */
+    uint64_t per_second = RATES[_i];
+    if (per_second > 10000)
+        return; /* more than one a knock */
+    struct ten_rate r = rate_of(per_second);
+    uint64_t passed = take_while_open(&r, 1, START);
+    uint64_t wait = 0;
+    for (uint64_t at = 100000; at <= 60 * SECOND; at += 100000)
+        passed += ten_rate_take(&r, 1, START + at, &wait);
+    ck_assert_uint_le(passed, per_second * 61);
+    ck_assert_uint_ge(passed, per_second * 61 - 1);
+}
+END_TEST
+
+START_TEST(any_window_holds_at_most_rate_and_burst)
+{
+    enum { PER_SECOND = 50, STEPS = 4000, STEP_MS = 5 };
+    static uint32_t passed[STEPS];
+    struct ten_rate r = rate_of(PER_SECOND);
+    uint64_t wait = 0;
+    uint64_t seed = 12345;
+    for (int i = 0; i < STEPS; i++) {
+        seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+        uint64_t knocks = (seed >> 40) % 4 == 0 ? (seed >> 50) % 40 : 0;
+        passed[i] = 0;
+        for (uint64_t k = 0; k < knocks; k++)
+            passed[i] += ten_rate_take(&r, 1, START + (uint64_t)i * STEP_MS * 1000000, &wait);
+    }
+    for (int from = 0; from < STEPS; from += 3) {
+        uint64_t sum = 0;
+        for (int to = from; to < STEPS; to++) {
+            sum += passed[to];
+            uint64_t elapsed_ms = (uint64_t)(to - from) * STEP_MS;
+            ck_assert_uint_le(sum, PER_SECOND + PER_SECOND * elapsed_ms / 1000 + 1);
+        }
+    }
+}
+END_TEST
+
+START_TEST(wait_is_exactly_when_it_passes)
+{
+    struct ten_rate r = rate_of(RATES[_i]);
+    uint64_t wait = 0;
+    (void)take_while_open(&r, 1, START);
+    ck_assert(!ten_rate_take(&r, 1, START, &wait));
+    ck_assert_uint_gt(wait, 0);
+    ck_assert_uint_le(wait, SECOND);
+    uint64_t again = 0;
+    ck_assert(!ten_rate_take(&r, 1, START + wait - 1, &again));
+    ck_assert_uint_eq(again, 1);
+    ck_assert(ten_rate_take(&r, 1, START + wait, &again));
+}
+END_TEST
+
+START_TEST(refused_take_charges_nothing)
+{
+    struct ten_rate r = rate_of(10);
+    uint64_t wait = 0;
+    (void)take_while_open(&r, 1, START);
+    for (int i = 0; i < 1000; i++)
+        ck_assert(!ten_rate_take(&r, 1, START, &wait));
+    ck_assert_uint_eq(wait, SECOND / 10);
+    ck_assert_uint_eq(take_while_open(&r, 1, START + SECOND), 10);
+}
+END_TEST
+
+START_TEST(cost_zero_passes_even_in_debt)
+{
+    struct ten_rate r = rate_of(1);
+    uint64_t wait = 77;
+    ck_assert(ten_rate_take(&r, 1000, START, &wait));
+    ck_assert(!ten_rate_take(&r, 1, START, &wait));
+    uint64_t before = atomic_load(&r.arrival_ns);
+    ck_assert(ten_rate_take(&r, 0, START, &wait));
+    ten_rate_charge(&r, 0, START);
+    ck_assert_uint_eq(atomic_load(&r.arrival_ns), before);
+}
+END_TEST
+
+START_TEST(no_limit_always_passes)
+{
+    struct ten_rate r = rate_of(0);
+    uint64_t wait = 0;
+    for (int i = 0; i < 1000; i++)
+        ck_assert(ten_rate_take(&r, UINT64_MAX, START, &wait));
+    ten_rate_charge(&r, UINT64_MAX, START);
+    ck_assert_uint_eq(ten_rate_left(&r, START), UINT64_MAX);
+}
+END_TEST
+
+START_TEST(large_operation_passes_on_credit_and_is_paid_off)
+{
+    struct ten_rate r = rate_of(10);
+    uint64_t wait = 0;
+    ck_assert(ten_rate_take(&r, 9, START, &wait)); /* one unit left is enough */
+    ck_assert(ten_rate_take(&r, 100, START, &wait));
+    ck_assert(!ten_rate_take(&r, 1, START, &wait));
+    /* 109 units are owed and 10 are the burst: the next unit is there after 10 s */
+    ck_assert_uint_eq(wait, 10 * SECOND);
+    ck_assert(!ten_rate_take(&r, 1, START + 10 * SECOND - 1, &wait));
+    ck_assert(ten_rate_take(&r, 1, START + 10 * SECOND, &wait));
+}
+END_TEST
+
+START_TEST(charged_debt_is_at_most_one_second)
+{
+    struct ten_rate r = rate_of(100);
+    uint64_t wait = 0;
+    ten_rate_charge(&r, 1000000, START);
+    ck_assert_uint_eq(ten_rate_left(&r, START), 0);
+    ck_assert(!ten_rate_take(&r, 1, START, &wait));
+    ck_assert_uint_eq(wait, SECOND + SECOND / 100);
+    ten_rate_charge(&r, UINT64_MAX, START);
+    ck_assert(!ten_rate_take(&r, 1, START, &wait));
+    ck_assert_uint_eq(wait, SECOND + SECOND / 100);
+}
+END_TEST
+
+START_TEST(charge_never_forgives_debt)
+{
+    struct ten_rate r = rate_of(10);
+    uint64_t wait = 0;
+    ck_assert(ten_rate_take(&r, 1000, START, &wait));
+    uint64_t before = atomic_load(&r.arrival_ns);
+    ten_rate_charge(&r, 5, START);
+    ck_assert_uint_ge(atomic_load(&r.arrival_ns), before);
+}
+END_TEST
+
+START_TEST(small_charge_is_counted_exactly)
+{
+    struct ten_rate r = rate_of(100);
+    ten_rate_charge(&r, 30, START);
+    ck_assert_uint_eq(ten_rate_left(&r, START), 70);
+    ten_rate_charge(&r, 30, START);
+    ck_assert_uint_eq(ten_rate_left(&r, START), 40);
+    ck_assert_uint_eq(take_while_open(&r, 1, START), 40);
+}
+END_TEST
+
+START_TEST(idle_time_gives_no_more_than_one_burst)
+{
+    struct ten_rate r = rate_of(10);
+    (void)take_while_open(&r, 1, START);
+    ck_assert_uint_eq(take_while_open(&r, 1, START + 3600 * SECOND), 10);
+}
+END_TEST
+
+START_TEST(huge_rates_and_costs_do_not_overflow)
+{
+    static const uint64_t BIG[] = {1000000000ull, 1000000001ull, 1ull << 40, UINT64_MAX - 1,
+                                   UINT64_MAX};
+    for (size_t i = 0; i < sizeof BIG / sizeof BIG[0]; i++) {
+        struct ten_rate r = rate_of(BIG[i]);
+        uint64_t wait = 0;
+        for (int k = 0; k < 100; k++)
+            ck_assert(ten_rate_take(&r, 1, START, &wait));
+        ck_assert(ten_rate_take(&r, UINT64_MAX, START, &wait));
+        ten_rate_charge(&r, UINT64_MAX, START);
+        ck_assert(!ten_rate_take(&r, 1, START, &wait));
+        ck_assert_uint_gt(wait, 0);
+        ck_assert_uint_eq(ten_rate_left(&r, START), 0);
+    }
+    struct ten_rate late = rate_of(1);
+    uint64_t wait = 0;
+    ck_assert(ten_rate_take(&late, 1, UINT64_MAX - 1, &wait));
+    ten_rate_charge(&late, UINT64_MAX, UINT64_MAX);
+    ck_assert_uint_eq(ten_rate_left(&late, 0), 0);
+}
+END_TEST
+
+START_TEST(highest_rate_counts_single_units)
+{
+    struct ten_rate r = rate_of(SECOND);
+    uint64_t wait = 0;
+    ck_assert(ten_rate_take(&r, SECOND - 1, START, &wait));
+    ck_assert(ten_rate_take(&r, 1, START, &wait));
+    ck_assert(!ten_rate_take(&r, 1, START, &wait));
+    ck_assert_uint_eq(wait, 1);
+}
+END_TEST
+
+START_TEST(set_forgives_debt)
+{
+    struct ten_rate r = rate_of(1);
+    uint64_t wait = 0;
+    ck_assert(ten_rate_take(&r, 1000000, START, &wait));
+    ten_rate_set(&r, 5);
+    ck_assert_uint_eq(take_while_open(&r, 1, START), 5);
+}
+END_TEST
+
+/* --- four threads on one limit ---------------------------------------------------------------- */
+
+enum { THREADS = 4, STEPS_EACH = 200000 };
+
+struct racer {
+    struct ten_rate *rate;
+    uint64_t passed;
+};
+
+static void *race(void *arg)
+{
+    struct racer *me = arg;
+    uint64_t wait = 0;
+    for (uint64_t i = 0; i < STEPS_EACH; i++)
+        me->passed += ten_rate_take(me->rate, 1, START + i * 5000, &wait); /* one second in all */
+    return NULL;
+}
+
+START_TEST(threads_together_pass_what_one_may)
+{
+    enum { PER_SECOND = 20000 };
+    struct ten_rate r = rate_of(PER_SECOND);
+    struct racer racers[THREADS] = {{0}};
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        racers[i].rate = &r;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+    }
+    uint64_t sum = 0;
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+        sum += racers[i].passed;
+    }
+    ck_assert_uint_le(sum, 2 * PER_SECOND);
+    ck_assert_uint_ge(sum, 2 * PER_SECOND - 2); /* nothing was lost to the race either */
+}
+END_TEST
+
+Suite *suite_tenancy_rate(void);
+Suite *suite_tenancy_rate(void)
+{
+    Suite *s = suite_create("tenancy/rate");
+    TCase *c = tcase_create("counts");
+    tcase_set_timeout(c, 30);
+    tcase_add_loop_test(c, burst_is_exactly_one_second_of_units, 0, RATE_COUNT);
+    tcase_add_loop_test(c, sustained_rate_is_exact_over_a_minute, 0, RATE_COUNT);
+    tcase_add_test(c, any_window_holds_at_most_rate_and_burst);
+    tcase_add_loop_test(c, wait_is_exactly_when_it_passes, 0, RATE_COUNT);
+    tcase_add_test(c, refused_take_charges_nothing);
+    tcase_add_test(c, cost_zero_passes_even_in_debt);
+    tcase_add_test(c, no_limit_always_passes);
+    tcase_add_test(c, idle_time_gives_no_more_than_one_burst);
+    tcase_add_test(c, set_forgives_debt);
+    suite_add_tcase(s, c);
+    c = tcase_create("debt");
+    tcase_add_test(c, large_operation_passes_on_credit_and_is_paid_off);
+    tcase_add_test(c, charged_debt_is_at_most_one_second);
+    tcase_add_test(c, charge_never_forgives_debt);
+    tcase_add_test(c, small_charge_is_counted_exactly);
+    suite_add_tcase(s, c);
+    c = tcase_create("extremes");
+    tcase_add_test(c, huge_rates_and_costs_do_not_overflow);
+    tcase_add_test(c, highest_rate_counts_single_units);
+    suite_add_tcase(s, c);
+    c = tcase_create("threads");
+    tcase_set_timeout(c, 30);
+    tcase_add_test(c, threads_together_pass_what_one_may);
+    suite_add_tcase(s, c);
+    return s;
+}
