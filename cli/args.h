@@ -1,0 +1,44 @@
+/*
+ * cli/args.h - the command line taken apart.
+ *
+ * Does:     find the command, its positional words and its options; global options may stand
+ *           anywhere, "--" ends options, "--name=value" and "--name value" are the same.
+ * Owns:     two arrays of pointers into argv, until cli_args_fini.
+ * May use:  base/, cli/.
+ * Knows no: what options mean.
+ * Threads:  one.
+ * Blocks:   no.
+ * Fails by: CLI_USAGE, said on stderr.
+ * Limits:   none; argv is bounded by the system.
+ * Promises: 1. After CLI_OK without help or version: the command is known, the number of words
+ *              fits, every required option is there, no single option came twice.
+ */
+#ifndef CLI_ARGS_H
+#define CLI_ARGS_H
+
+#include "cli/command.h"
+
+struct cli_given {
+    const struct cli_option *option;
+    const char *value; /* NULL for a flag */
+};
+
+struct cli_args {
+    const struct cli_group *group;     /* what was found before the line ended */
+    const struct cli_command *command; /* or help was asked for */
+    const char **words;
+    size_t word_count;
+    struct cli_given *given;
+    size_t given_count;
+    bool help;
+    bool version;
+};
+
+enum cli_exit cli_args_parse(int argc, char **argv, struct cli_args *out);
+void cli_args_fini(struct cli_args *a);
+
+/* The option's value; NULL when it was not given. */
+const char *cli_args_value(const struct cli_args *a, const char *name);
+bool cli_args_flag(const struct cli_args *a, const char *name);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * cli/bounds.h - what bounds the memory, time and terminal lines of the command line.
+ *
+ * Does:     name the numbers, each with its reason; the service's own are in base/limits.h.
+ * Owns:     nothing.
+ * May use:  base/limits.h.
+ * Knows no: how they are enforced.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: does not fail.
+ * Limits:   these.
+ * Promises: 1. A number that bounds input, memory or time of bigtent stands here.
+ */
+#ifndef CLI_BOUNDS_H
+#define CLI_BOUNDS_H
+
+#include "base/limits.h"
+
+/* One answer held whole, or one line of a stream: the largest row, doubled by JSON escapes. */
+#define CLI_ANSWER_BYTES  (2 * LIM_ROW_BYTES)
+#define CLI_PROBLEM_BYTES (64 * KIB) /* a refusal; more is not a problem document */
+#define CLI_REQUEST_BYTES LIM_BODY_BYTES
+#define CLI_TARGET_BYTES  (64 * KIB) /* over the server's limit, so that the server explains */
+#define CLI_TEXT_BYTES    (4 * CLI_ANSWER_BYTES) /* an answer with every byte shown as \xNN */
+#define CLI_KEY_BYTES     512                    /* a key file is one line of 58 characters */
+
+/* Bulk load: a chunk is one request; small enough to keep and repeat, large enough that the pause
+ * between two is nothing. */
+#define CLI_CHUNK_BYTES   (1 * MIB)
+#define CLI_CHUNK_LINES   8192
+#define CLI_READ_BYTES    (256 * KIB)
+#define CLI_INPUT_WAIT_MS 100 /* a slow pipe's lines are sent when it pauses this long */
+
+#define CLI_CONNECT_TIMEOUT_MS 10000
+#define CLI_STALL_SECONDS      600 /* recounts and drops may be silent for minutes */
+#define CLI_RETRY_DEFAULT      3
+#define CLI_RETRY_MAX          1000
+#define CLI_RETRY_WAIT_MAX_MS  300000 /* a longer Retry-After is the caller's decision */
+#define CLI_LINE_WAIT_MIN_MS   2
+#define CLI_LINE_WAIT_MAX_MS   10000
+
+#define CLI_JOB_POLL_MIN_MS 100
+#define CLI_JOB_POLL_MAX_MS 2000
+#define CLI_BAR_PERIOD_MS   100
+#define CLI_PAGE_ROWS       1000
+
+/* Terminal tables: column widths are learnt from the first rows. */
+#define CLI_TABLE_COLUMNS      8
+#define CLI_TABLE_WINDOW_ROWS  256
+#define CLI_TABLE_WINDOW_BYTES (256 * KIB)
+#define CLI_TABLE_PAD_MAX      60   /* wider cells push their line, not the whole column */
+#define CLI_CELL_COLUMNS       1000 /* longer texts are cut on a terminal; --json shows all */
+
+#endif

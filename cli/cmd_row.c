@@ -1,0 +1,170 @@
+/* cli/cmd_row.c - single rows and drops: /v1/tables/{table}/rows/{key}, :drop. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/cells.h"
+#include "cli/fields.h"
+#include "cli/handlers.h"
+#include "cli/http.h"
+#include "cli/interrupt.h"
+#include "cli/json_text.h"
+#include "cli/out.h"
+#include "cli/target.h"
+
+#include "base/banned.h"
+
+#define ROW "/v1/tables/{}/rows/{}"
+
+static enum cli_exit row_target(const struct cli *cli, struct buf *target)
+{
+    if (cli->args.words[1][0] == '\0')
+        return cli_fail(CLI_USAGE, "a row key has at least one byte");
+    cli_target2(target, ROW, cli->args.words[0], cli->args.words[1]);
+    return CLI_OK;
+}
+
+enum cli_exit cli_row_get(struct cli *cli)
+{
+    struct buf target;
+    json_t *row = NULL;
+    enum cli_exit e = row_target(cli, &target);
+    if (e == CLI_OK)
+        e = cli_http_get(cli->http, &target, &row);
+    if (e == CLI_OK && cli->config.json) {
+        cli_json_print(row);
+    } else if (e == CLI_OK) {
+        struct cli_table table;
+        size_t cells = 0;
+        cli_cells_begin(&table);
+        e = cli_cells_print(&table, row, &cells);
+        cli_table_end(&table);
+    }
+    json_decref(row);
+    return e;
+}
+
+/* Send the row and show its timestamp. Takes body. */
+static enum cli_exit write_row(struct cli *cli, const char *method, json_t *body)
+{
+    static const struct cli_field fields[] = {
+        {"timestamp", "timestamp", CLI_FIELD_MICROS, NULL},
+        {NULL, NULL, CLI_FIELD_TEXT, NULL},
+    };
+    struct buf target;
+    json_t *answer = NULL;
+    enum cli_exit e = row_target(cli, &target);
+    if (e == CLI_OK)
+        e = cli_http_send(cli->http, method, &target, body, true, &answer);
+    else
+        json_decref(body);
+    if (e == CLI_OK)
+        cli_fields_show(cli, fields, answer);
+    return e;
+}
+
+static enum cli_exit write_cells(struct cli *cli, const char *method)
+{
+    json_t *body = NULL;
+    enum cli_exit e = cli_cells_from_words(cli->args.words + 2, cli->args.word_count - 2, &body);
+    return e == CLI_OK ? write_row(cli, method, body) : e;
+}
+
+enum cli_exit cli_row_put(struct cli *cli)
+{
+    return write_cells(cli, "PUT");
+}
+
+enum cli_exit cli_row_set(struct cli *cli)
+{
+    return write_cells(cli, "PATCH");
+}
+
+enum cli_exit cli_row_delete(struct cli *cli)
+{
+    if (cli->args.word_count > 2) {
+        json_t *body = NULL;
+        enum cli_exit e = cli_cells_deletion(cli->args.words + 2, cli->args.word_count - 2, &body);
+        return e == CLI_OK ? write_row(cli, "PATCH", body) : e;
+    }
+    struct buf target;
+    json_t *answer = NULL;
+    enum cli_exit e = row_target(cli, &target);
+    if (e == CLI_OK)
+        e = cli_http_send(cli->http, "DELETE", &target, NULL, true, &answer);
+    json_decref(answer);
+    if (e == CLI_OK && cli_out_is_terminal() && !cli->config.json)
+        cli_out_text("row deleted\n");
+    return e;
+}
+
+/* --- drop -------------------------------------------------------------------------------------
+ */
+
+/* Ask on the terminal; the answer is the table's name. */
+static enum cli_exit confirm_all(const char *table)
+{
+    if (isatty(STDIN_FILENO) != 1 || !cli_err_is_terminal())
+        return cli_fail(CLI_USAGE, "--all drops every row of the table; add --yes to do it "
+                                   "without a question");
+    cli_say("every row of table %s will be gone. Type the table's name to go on:", table);
+    char line[256];
+    ssize_t n = read(STDIN_FILENO, line, sizeof line);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    struct slice answer = base_slice(line, n > 0 ? (size_t)n : 0);
+    while (answer.len > 0 && answer.ptr[answer.len - 1] == '\n')
+        answer.len--;
+    if (!base_slice_is(answer, table))
+        return cli_fail(CLI_USAGE, "that is not its name; nothing was dropped");
+    return CLI_OK;
+}
+
+static json_t *drop_body(const char *prefix)
+{
+    if (prefix == NULL)
+        return json_pack("{s:b}", "all", 1);
+    struct slice bytes = base_slice_text(prefix);
+    if (base_utf8_is_valid(bytes))
+        return json_pack("{s:s}", "prefix", prefix);
+    struct buf text;
+    base_buf_init(&text, CLI_TARGET_BYTES);
+    json_t *body = NULL;
+    if (base_base64_encode(bytes, &text) == ERR_OK)
+        body = json_pack("{s:s%}", "prefix_b64", (const char *)text.ptr, text.len);
+    base_buf_fini(&text);
+    return body;
+}
+
+enum cli_exit cli_row_drop(struct cli *cli)
+{
+    static const struct cli_field fields[] = {
+        {"rows dropped", "removed.rows", CLI_FIELD_COUNT, NULL},
+        {"cells", "removed.cells", CLI_FIELD_COUNT, NULL},
+        {"stored", "removed.stored_bytes", CLI_FIELD_BYTES, NULL},
+        {NULL, NULL, CLI_FIELD_TEXT, NULL},
+    };
+    const char *table = cli->args.words[0];
+    const char *prefix = cli_args_value(&cli->args, "prefix");
+    bool all = cli_args_flag(&cli->args, "all");
+    if ((prefix != NULL) == all)
+        return cli_fail(CLI_USAGE, "say which rows: --prefix P or --all");
+    if (prefix != NULL && prefix[0] == '\0')
+        return cli_fail(CLI_USAGE, "an empty prefix means every row; if so, say --all");
+    if (all && !cli_args_flag(&cli->args, "yes")) {
+        enum cli_exit e = confirm_all(table);
+        if (e != CLI_OK)
+            return e;
+    }
+    json_t *body = drop_body(prefix);
+    if (body == NULL)
+        return cli_fail(CLI_USAGE, "the prefix does not fit into a request");
+    struct buf target;
+    json_t *answer = NULL;
+    cli_target1(&target, "/v1/tables/{}:drop", table);
+    enum cli_exit e = cli_http_send(cli->http, "POST", &target, body, true, &answer);
+    if (e == CLI_OK)
+        cli_fields_show(cli, fields, answer);
+    return e;
+}

@@ -1,0 +1,62 @@
+/*
+ * cli/command.h - what a command is: one entry of the table that drives dispatch and help.
+ *
+ * Does:     describe commands and options; find a command by its words.
+ * Owns:     the table (cli/commands.c), read-only.
+ * May use:  base/, cli/.
+ * Knows no: how arguments are parsed or help is laid out.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: NULL when there is no such command.
+ * Limits:   none.
+ * Promises: 1. A command or option that is not in the table does not exist.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/exit.h"
+
+struct cli;
+
+struct cli_option {
+    const char *name;  /* without "--"; NULL ends a list */
+    const char *value; /* what it takes, e.g. "N"; NULL for a flag */
+    const char *help;
+    bool required;
+    bool repeated;
+};
+
+struct cli_command {
+    const char *group; /* first word, NULL for commands of one word; name NULL ends the table */
+    const char *name;
+    const char *words; /* positional arguments as help shows them */
+    int words_min;
+    int words_max;                    /* -1: any number */
+    const struct cli_option *options; /* NULL: only the global ones */
+    const char *summary;              /* at most 45 characters */
+    const char *about;                /* paragraphs, lines of at most 78 characters */
+    const char *examples;             /* lines to paste, without indentation */
+    enum cli_exit (*run)(struct cli *cli);
+    bool needs_key;
+};
+
+struct cli_group {
+    const char *name; /* NULL ends the list */
+    const char *about;
+};
+
+extern const struct cli_command CLI_COMMANDS[];
+extern const struct cli_group CLI_GROUPS[];
+extern const struct cli_option CLI_GLOBAL_OPTIONS[];
+
+/* group NULL: a command of one word. */
+const struct cli_command *cli_command_find(const char *group, const char *name);
+const struct cli_group *cli_group_find(const char *name);
+/* The known word nearest to a mistyped one, among groups and single commands (group NULL) or a
+ * group's commands; NULL when nothing is near. */
+const char *cli_command_nearest(const char *group, const char *word);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * cli/handlers.h - what the commands of the table run; cmd_<group>.c holds each.
+ *
+ * Does:     declare one function per command.
+ * Owns:     nothing.
+ * May use:  cli/.
+ * Knows no: parsing.
+ * Threads:  one.
+ * Blocks:   on the network, input and output.
+ * Fails by: the exit code, explained on stderr.
+ * Limits:   those of cli/bounds.h.
+ * Promises: 1. A handler prints its result only when it succeeded, streams excepted.
+ */
+#ifndef CLI_HANDLERS_H
+#define CLI_HANDLERS_H
+
+#include "cli/cli.h"
+
+enum cli_exit cli_tenant_create(struct cli *cli);
+enum cli_exit cli_tenant_list(struct cli *cli);
+enum cli_exit cli_tenant_show(struct cli *cli);
+enum cli_exit cli_tenant_suspend(struct cli *cli);
+enum cli_exit cli_tenant_resume(struct cli *cli);
+enum cli_exit cli_tenant_offboard(struct cli *cli);
+enum cli_exit cli_tenant_quota(struct cli *cli);
+
+enum cli_exit cli_key_create(struct cli *cli);
+enum cli_exit cli_key_list(struct cli *cli);
+enum cli_exit cli_key_revoke(struct cli *cli);
+
+enum cli_exit cli_table_list(struct cli *cli);
+enum cli_exit cli_table_create(struct cli *cli);
+enum cli_exit cli_table_show(struct cli *cli);
+enum cli_exit cli_table_delete(struct cli *cli);
+
+enum cli_exit cli_row_get(struct cli *cli);
+enum cli_exit cli_row_put(struct cli *cli);
+enum cli_exit cli_row_set(struct cli *cli);
+enum cli_exit cli_row_delete(struct cli *cli);
+enum cli_exit cli_row_load(struct cli *cli);
+enum cli_exit cli_row_drop(struct cli *cli);
+
+enum cli_exit cli_scan(struct cli *cli);
+enum cli_exit cli_usage(struct cli *cli);
+enum cli_exit cli_job_list(struct cli *cli);
+enum cli_exit cli_job_show(struct cli *cli);
+enum cli_exit cli_health(struct cli *cli);
+
+/* Follow a job to its end with a bar over its steps, then print it. CLI_CHECK_FAILED when it
+ * failed. */
+enum cli_exit cli_job_follow(struct cli *cli, const char *job_id);
+
+#endif

@@ -1,0 +1,295 @@
+/*
+ * cli/http.c - see http.h.
+ *
+ * One curl handle for the life of the program keeps the connection; its options are set anew for
+ * each request. Bytes of an answer go to the caller's on_bytes only when the status is 2xx:
+ * refusals are always collected, to be explained.
+ */
+#include "cli/http.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "cli/bounds.h"
+#include "cli/interrupt.h"
+#include "cli/json_text.h"
+#include "cli/out.h"
+#include "cli/problem.h"
+
+#include "base/banned.h"
+
+#define HEADER_BYTES 4096
+#define BACKOFF_MS   1000
+#define ADMIN_PREFIX "/v1/admin"
+#define JSON_MEDIA   "application/json"
+#define USER_AGENT   "bigtent/" BIGTENT_VERSION
+
+struct cli_http {
+    const struct cli_config *config;
+    CURL *curl;
+    char detail[CURL_ERROR_SIZE];
+};
+
+struct transfer {
+    CURL *curl;
+    const struct cli_request *request;
+    struct cli_answer *answer;
+    enum cli_exit stop; /* why the write callback broke off */
+    bool too_big;
+};
+
+enum cli_exit cli_http_open(const struct cli_config *config, struct cli_http **out)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return cli_fail(CLI_UNREACHABLE, "cannot start the TLS library");
+    CURL *curl = curl_easy_init();
+    if (curl == NULL)
+        return cli_fail(CLI_UNREACHABLE, "cannot start the HTTP library");
+    struct cli_http *http = base_new(sizeof *http);
+    http->config = config;
+    http->curl = curl;
+    *out = http;
+    return CLI_OK;
+}
+
+void cli_http_close(struct cli_http *http)
+{
+    if (http == NULL)
+        return;
+    curl_easy_cleanup(http->curl);
+    curl_global_cleanup();
+    base_free(http);
+}
+
+static size_t on_write(char *bytes, size_t size, size_t count, void *user)
+{
+    struct transfer *t = user;
+    size_t len = size * count;
+    long status = 0;
+    (void)curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+    t->answer->began = true;
+    bool good = status >= 200 && status < 300;
+    if (good && t->request->on_bytes != NULL) {
+        t->stop = t->request->on_bytes(t->request->ctx, base_slice(bytes, len));
+        return t->stop == CLI_OK ? len : 0;
+    }
+    struct buf *body = &t->answer->body;
+    if (!good && body->len + len > CLI_PROBLEM_BYTES)
+        return len; /* what there is will do to explain it */
+    if (base_buf_append(body, base_slice(bytes, len)) == ERR_OK)
+        return len;
+    t->too_big = true;
+    return 0;
+}
+
+static int on_progress(void *user, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                       curl_off_t up)
+{
+    (void)user; /* only the signal matters here */
+    (void)down_total;
+    (void)down;
+    (void)up_total;
+    (void)up;
+    return cli_interrupted() ? 1 : 0;
+}
+
+static struct curl_slist *add_header(struct curl_slist *list, const char *name, const char *value)
+{
+    char line[HEADER_BYTES];
+    int n = snprintf(line, sizeof line, "%s: %s", name, value);
+    INVARIANT(n > 0 && (size_t)n < sizeof line); /* config and callers bound their values */
+    struct curl_slist *longer = curl_slist_append(list, line);
+    INVARIANT(longer != NULL);
+    explicit_bzero(line, sizeof line);
+    return longer;
+}
+
+static struct curl_slist *make_headers(const struct cli_http *http, const struct cli_request *rq)
+{
+    struct curl_slist *list = add_header(NULL, "Accept", rq->accept ? rq->accept : JSON_MEDIA);
+    if (rq->body.ptr != NULL)
+        list = add_header(list, "Content-Type", rq->content_type ? rq->content_type : JSON_MEDIA);
+    if (http->config->key != NULL && !rq->open) {
+        char value[CLI_KEY_BYTES + 16];
+        (void)snprintf(value, sizeof value, "Bearer %s", http->config->key); /* bounded by config */
+        list = add_header(list, "Authorization", value);
+        explicit_bzero(value, sizeof value);
+    }
+    /* The admin routes name the tenant in the path. */
+    bool is_admin = base_slice_starts_with(base_buf_slice(rq->target), SLICE_LIT(ADMIN_PREFIX));
+    if (http->config->tenant != NULL && !is_admin && !rq->open)
+        list = add_header(list, "Bigtent-Tenant", http->config->tenant);
+    /* Without this curl waits for "100 Continue" before a large body. */
+    struct curl_slist *longer = curl_slist_append(list, "Expect:");
+    INVARIANT(longer != NULL);
+    return longer;
+}
+
+static void free_headers(struct curl_slist *list)
+{
+    for (struct curl_slist *h = list; h != NULL; h = h->next)
+        explicit_bzero(h->data, strlen(h->data));
+    curl_slist_free_all(list);
+}
+
+static void set_options(struct cli_http *http, struct transfer *t, const char *url,
+                        struct curl_slist *headers)
+{
+    CURL *c = http->curl;
+    const struct cli_request *rq = t->request;
+    curl_easy_reset(c);
+    http->detail[0] = '\0';
+    (void)curl_easy_setopt(c, CURLOPT_ERRORBUFFER, http->detail);
+    (void)curl_easy_setopt(c, CURLOPT_URL, url);
+    (void)curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L); /* "." and ".." are row keys */
+    (void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "https");
+    (void)curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    (void)curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    (void)curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
+    (void)curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
+    if (http->config->cacert != NULL) {
+        (void)curl_easy_setopt(c, CURLOPT_CAINFO, http->config->cacert);
+        (void)curl_easy_setopt(c, CURLOPT_CAPATH, NULL);
+    }
+    (void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_easy_setopt(c, CURLOPT_TCP_KEEPALIVE, 1L);
+    (void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)CLI_CONNECT_TIMEOUT_MS);
+    (void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    (void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)CLI_STALL_SECONDS);
+    (void)curl_easy_setopt(c, CURLOPT_USERAGENT, USER_AGENT);
+    (void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
+    (void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_write);
+    (void)curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
+    (void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    (void)curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    if (strcmp(rq->method, "GET") == 0)
+        return;
+    if (rq->body.ptr != NULL || strcmp(rq->method, "DELETE") != 0) {
+        (void)curl_easy_setopt(c, CURLOPT_POST, 1L);
+        (void)curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)rq->body.len);
+        (void)curl_easy_setopt(c, CURLOPT_POSTFIELDS,
+                               rq->body.ptr != NULL ? (const char *)rq->body.ptr : "");
+    }
+    (void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, rq->method);
+}
+
+/* One try. CLI_OK when a whole answer came, whatever its status. */
+static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq,
+                             struct cli_answer *out)
+{
+    struct transfer t = {.curl = http->curl, .request = rq, .answer = out};
+    out->began = false;
+    struct buf url;
+    base_buf_init(&url, CLI_TARGET_BYTES + HEADER_BYTES);
+    base_buf_append_text(&url, http->config->url);
+    base_buf_append(&url, base_buf_slice(rq->target));
+    base_buf_append_byte(&url, '\0');
+    if (url.error != ERR_OK || rq->target->error != ERR_OK) {
+        base_buf_fini(&url);
+        return cli_fail(CLI_USAGE, "the names on the command line are too long for a request");
+    }
+    struct curl_slist *headers = make_headers(http, rq);
+    set_options(http, &t, (const char *)url.ptr, headers);
+    CURLcode code = curl_easy_perform(http->curl);
+    long version = 0;
+    curl_off_t total_us = 0;
+    (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &out->status);
+    (void)curl_easy_getinfo(http->curl, CURLINFO_HTTP_VERSION, &version);
+    (void)curl_easy_getinfo(http->curl, CURLINFO_TOTAL_TIME_T, &total_us);
+    out->http_version = version == CURL_HTTP_VERSION_2_0   ? 20
+                        : version == CURL_HTTP_VERSION_1_1 ? 11
+                                                           : 10;
+    out->duration_us = (uint64_t)total_us;
+    out->began = out->began || out->status > 0;
+    free_headers(headers);
+    base_buf_fini(&url);
+    if (code == CURLE_OK)
+        return CLI_OK;
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (t.stop != CLI_OK)
+        return t.stop;
+    if (t.too_big)
+        return cli_fail(CLI_REFUSED, "the server's answer is larger than %lu bytes",
+                        CLI_ANSWER_BYTES);
+    return cli_problem_transport(http->config, code, http->detail, out->began);
+}
+
+/* Milliseconds until another try makes sense. */
+static uint64_t retry_wait_ms(const struct cli_http *http, unsigned tries)
+{
+    curl_off_t seconds = 0;
+    if (curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0)
+        return (uint64_t)seconds * 1000;
+    return BACKOFF_MS << (tries < 5 ? tries : 5);
+}
+
+enum cli_exit cli_http_run(struct cli_http *http, struct cli_request *request,
+                           struct cli_answer *out)
+{
+    memset(out, 0, sizeof *out);
+    base_buf_init(&out->body, CLI_ANSWER_BYTES);
+    for (unsigned tries = 0;; tries++) {
+        base_buf_truncate(&out->body, 0);
+        enum cli_exit e = perform(http, request, out);
+        if (e != CLI_OK)
+            return e;
+        if (request->any_status || (out->status >= 200 && out->status < 300))
+            return CLI_OK;
+        bool may_help = request->repeatable && (out->status == 429 || out->status == 503);
+        uint64_t wait_ms = may_help ? retry_wait_ms(http, tries) : 0;
+        if (!may_help || tries >= http->config->retries || wait_ms > CLI_RETRY_WAIT_MAX_MS)
+            return cli_problem_answer(http->config, out->status, base_buf_slice(&out->body));
+        if (cli_err_is_terminal())
+            cli_say("%s; trying again in %llu s", out->status == 429 ? "too fast" : "busy",
+                    (unsigned long long)(wait_ms + 999) / 1000);
+        if (!cli_sleep_ms(wait_ms))
+            return CLI_INTERRUPTED;
+    }
+}
+
+enum cli_exit cli_http_json(struct cli_http *http, struct cli_request *request, json_t **out)
+{
+    struct cli_answer answer;
+    *out = NULL;
+    enum cli_exit e = cli_http_run(http, request, &answer);
+    if (e == CLI_OK && answer.body.len > 0) {
+        *out = cli_json_parse(base_buf_slice(&answer.body));
+        if (*out == NULL)
+            e = cli_fail(CLI_REFUSED, "%s answered with something that is not JSON",
+                         http->config->url);
+    }
+    base_buf_fini(&answer.body);
+    return e;
+}
+
+enum cli_exit cli_http_get(struct cli_http *http, struct buf *target, json_t **out)
+{
+    struct cli_request request = {.method = "GET", .target = target, .repeatable = true};
+    enum cli_exit e = cli_http_json(http, &request, out);
+    if (e == CLI_OK && *out == NULL)
+        e = cli_fail(CLI_REFUSED, "%s answered with nothing", http->config->url);
+    base_buf_fini(target);
+    return e;
+}
+
+enum cli_exit cli_http_send(struct cli_http *http, const char *method, struct buf *target,
+                            json_t *body, bool repeatable, json_t **out)
+{
+    struct buf text;
+    base_buf_init(&text, CLI_REQUEST_BYTES);
+    struct cli_request request = {.method = method, .target = target, .repeatable = repeatable};
+    enum cli_exit e = CLI_OK;
+    *out = NULL;
+    if (body != NULL && !cli_json_append(&text, body, 0))
+        e = cli_fail(CLI_USAGE, "the request is larger than %lu bytes", CLI_REQUEST_BYTES);
+    if (text.len > 0)
+        request.body = base_buf_slice(&text);
+    if (e == CLI_OK)
+        e = cli_http_json(http, &request, out);
+    json_decref(body);
+    base_buf_fini(&text);
+    base_buf_fini(target);
+    return e;
+}

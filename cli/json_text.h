@@ -1,0 +1,38 @@
+/*
+ * cli/json_text.h - JSON in and out.
+ *
+ * Does:     parse an answer; print JSON indented on a terminal, compact elsewhere; walk paths.
+ * Owns:     nothing.
+ * May use:  base/, cli/.
+ * Knows no: what documents mean.
+ * Threads:  one; cli_json_init sets the library's allocator.
+ * Blocks:   on stdout.
+ * Fails by: NULL or false for what is not JSON or does not fit.
+ * Limits:   CLI_TEXT_BYTES.
+ * Promises: 1. On a terminal control characters are escaped, and it is still the same JSON.
+ */
+#ifndef CLI_JSON_TEXT_H
+#define CLI_JSON_TEXT_H
+
+#include <jansson.h>
+
+#include "base/buf.h"
+
+/* The heap of base/alloc.h for everything the library allocates. */
+void cli_json_init(void);
+
+json_t *cli_json_parse(struct slice text);
+/* Append value as JSON text; flags are jansson's (0: compact). False when it does not fit. */
+bool cli_json_append(struct buf *out, const json_t *value, size_t flags);
+
+/* One document and a line feed on stdout. */
+void cli_json_print(const json_t *value);
+/* The elements of one array, arriving in several documents, as one document {"name":[...]}. */
+void cli_json_list_begin(const char *name);
+void cli_json_list_element(const json_t *element, bool is_first);
+void cli_json_list_end(bool was_empty);
+
+/* "usage.rows": NULL when a step is missing. */
+json_t *cli_json_at(const json_t *root, const char *path);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * cli/out.h - the two ways out: results on stdout, messages on stderr.
+ *
+ * Does:     write results and remember when the reader went away; write messages as one line that
+ *           begins with "bigtent:" and never disturbs a progress bar.
+ * Owns:     stdout and stderr of the process.
+ * May use:  base/, cli/.
+ * Knows no: tables, JSON.
+ * Threads:  one.
+ * Blocks:   on the two streams.
+ * Fails by: cli_out_state and cli_out_flush: CLI_BROKEN_PIPE, CLI_REFUSED (disk full and the like),
+ *           CLI_INTERRUPTED.
+ * Limits:   messages of 4 KiB.
+ * Promises: 1. Messages are escaped (cli/text.h promise 1).
+ *           2. After a failed write nothing more is written.
+ */
+#ifndef CLI_OUT_H
+#define CLI_OUT_H
+
+#include "base/slice.h"
+#include "cli/exit.h"
+
+void cli_out_init(void);
+bool cli_out_is_terminal(void);
+bool cli_err_is_terminal(void);
+/* Width of the terminal behind stderr, 80 when it does not say. */
+unsigned cli_err_columns(void);
+
+void cli_out_bytes(struct slice bytes);
+void cli_out_text(const char *text);
+void cli_out_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* How writing goes so far; the message for a failed write is printed by cli_out_flush. */
+enum cli_exit cli_out_state(void);
+enum cli_exit cli_out_flush(void);
+
+/* "bigtent: ..." and a line feed on stderr. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Say it and return code: `return cli_fail(CLI_USAGE, "...")`. */
+enum cli_exit cli_fail(enum cli_exit code, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,59 @@
+/* cli/progress.c - see progress.h. */
+#include "cli/progress.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "cli/bounds.h"
+#include "cli/interrupt.h"
+#include "cli/out.h"
+#include "cli/text.h"
+
+#include "base/banned.h"
+
+#define BAR_CELLS 24
+
+static bool drawn;
+static uint64_t drawn_ns;
+
+bool cli_progress_due(void)
+{
+    return cli_err_is_terminal() &&
+           base_monotonic_ns() - drawn_ns >= CLI_BAR_PERIOD_MS * UINT64_C(1000000);
+}
+
+void cli_progress_draw(uint64_t done, uint64_t total, const char *text)
+{
+    if (!cli_err_is_terminal() || cli_interrupted())
+        return;
+    struct buf line;
+    base_buf_init(&line, 4096);
+    if (total > 0) {
+        double part = done >= total ? 1.0 : (double)done / (double)total;
+        unsigned full = (unsigned)(part * BAR_CELLS);
+        base_buf_append_byte(&line, '[');
+        for (unsigned i = 0; i < BAR_CELLS; i++)
+            base_buf_append_byte(&line, i < full ? '#' : i == full ? '>' : ' ');
+        base_buf_printf(&line, "] %3u%%  ", (unsigned)(part * 100));
+    }
+    base_buf_append_text(&line, text);
+    /* One column stays free: writing the last one makes some terminals wrap. */
+    struct slice shown = cli_text_cut(base_buf_slice(&line), cli_err_columns() - 1);
+    (void)fflush(stdout); /* keeps the order on a terminal */
+    cli_interrupt_bar(true);
+    (void)fprintf(stderr, "\r%.*s\033[K", SLICE_ARGS(shown)); /* a lost bar is no loss */
+    base_buf_fini(&line);
+    drawn = true;
+    drawn_ns = base_monotonic_ns();
+}
+
+void cli_progress_hide(void)
+{
+    if (!drawn)
+        return;
+    (void)fputs("\r\033[K", stderr); /* a lost bar is no loss */
+    drawn = false;
+    drawn_ns = 0;
+    cli_interrupt_bar(false);
+}

@@ -1,0 +1,27 @@
+/*
+ * cli/target.h - request targets: a route with its values percent-encoded in.
+ *
+ * Does:     fill a pattern, add query parameters.
+ * Owns:     nothing.
+ * May use:  base/, cli/bounds.h.
+ * Knows no: which routes exist.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: the buf's latched error.
+ * Limits:   CLI_TARGET_BYTES.
+ * Promises: 1. Whatever a value holds, it stays one path segment or one query value.
+ */
+#ifndef CLI_TARGET_H
+#define CLI_TARGET_H
+
+#include "base/buf.h"
+
+/* Each "{}" in pattern takes the next value. Initialises out; base_buf_fini it. */
+void cli_target(struct buf *out, const char *pattern, const char *const *values);
+/* For the common cases of one and two values. */
+void cli_target1(struct buf *out, const char *pattern, const char *value);
+void cli_target2(struct buf *out, const char *pattern, const char *first, const char *second);
+/* Adds "?name=value" or "&name=value"; a NULL value adds nothing. */
+void cli_target_query(struct buf *target, const char *name, const char *value);
+
+#endif
