@@ -96,7 +96,7 @@ static const struct bad {
     {"unknown table, scan", "GET", "/v1/tables/nosuch/rows", NULL, 404, "not_found"},
     {"unknown table, drop", "POST", "/v1/tables/nosuch:drop", "{'all':true}", 404, "not_found"},
     {"unknown table, cell", "PUT", "/v1/tables/nosuch/cells/k/stats/q", "v", 404, "not_found"},
-    {"impossible table", "GET", "/v1/tables/%FF/rows/k", NULL, 400, "invalid"},
+    {"impossible table", "GET", "/v1/tables/%FF/rows/k", NULL, 404, "not_found"},
     /* percent codes */
     {"% at the end", "GET", T "/rows/abc%", NULL, 400, "invalid"},
     {"% and one digit", "GET", T "/rows/abc%4", NULL, 400, "invalid"},
@@ -107,7 +107,8 @@ static const struct bad {
     {"root", "GET", "/", NULL, 404, "not_found"},
     {"old version", "GET", "/v0/tables", NULL, 404, "not_found"},
     {"unknown action", "POST", T ":burn", "{}", 404, "not_found"},
-    {"slash at the end", "GET", "/v1/tables/", NULL, 404, "not_found"},
+    {"slash at the end", "GET", "/v1/tables/", NULL, 400, "invalid"},
+    {"dots for a key", "GET", "/v1/tables/devices/rows/..", NULL, 400, "invalid"},
     {"double slash", "GET", "/v1//tables", NULL, 404, "not_found"},
     {"upper case", "GET", "/V1/tables", NULL, 404, "not_found"},
     {"row below a row", "GET", ROW "/x", NULL, 404, "not_found"},
@@ -265,8 +266,8 @@ START_TEST(other_content_types_are_415)
 {
     world_init(&w, (enum http_version)_i);
     tenant_put(w.http, "devices", "k", "stats", "q", "before");
-    static const char *const types[] = {"text/plain", "application/xml",
-                                        "application/x-www-form-urlencoded"};
+    static const char *const types[] = {"application/xml", "multipart/form-data; boundary=x",
+                                        "application/x-ndjson"};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         http_once(w.http, "Content-Type: %s", types[i]);
         http_json(w.http, "PUT", "{'stats':{'q':'after'}}", ROW);

@@ -308,10 +308,10 @@ static const struct {
     {"unknown but well made",
      "Authorization: Bearer btt_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", NULL, 401,
      "unauthenticated"},
-    {"both headers", "Authorization: Bearer KEY", "x-goog-api-key: KEY", 401, "unauthenticated"},
-    {"twice the same header", "x-goog-api-key: KEY", "X-Goog-Api-Key: KEY", 401, "unauthenticated"},
-    {"twice authorization", "Authorization: Bearer KEY", "authorization: Bearer KEY", 401,
-     "unauthenticated"},
+    {"both headers", "Authorization: Bearer KEY", "x-goog-api-key: KEY", 400, "invalid"},
+    {"twice the same header", "x-goog-api-key: KEY", "X-Goog-Api-Key: KEY", 400, "invalid"},
+    {"twice authorization", "Authorization: Bearer KEY", "authorization: Bearer KEY", 400,
+     "invalid"},
 };
 
 static void add_header(const char *pattern)

@@ -206,7 +206,7 @@ START_TEST(another_content_type_is_415)
     http_json(w.http, "POST", "{'key':'a','cells':{'stats':{'n':'1'}}}\n",
               "/v1/tables/devices:write");
     EXPECT_PROBLEM(w.http, 415, "unsupported_media_type");
-    http_once(w.http, "Content-Type: text/plain");
+    http_once(w.http, "Content-Type: application/xml");
     http_json(w.http, "POST", "{'key':'a','cells':{'stats':{'n':'1'}}}\n",
               "/v1/tables/devices:write");
     EXPECT_PROBLEM(w.http, 415, "unsupported_media_type");

@@ -273,7 +273,8 @@ const char *pct(const void *bytes, size_t len)
     ck_assert(len * 3 < sizeof(ring[0]));
     for (size_t i = 0; i < len; i++) {
         bool plain = (in[i] >= 'a' && in[i] <= 'z') || (in[i] >= 'A' && in[i] <= 'Z') ||
-                     (in[i] >= '0' && in[i] <= '9') || strchr("-._~", in[i] ? in[i] : '/') != NULL;
+                     (in[i] >= '0' && in[i] <= '9') ||
+                     strchr("-_~", in[i] != 0 ? in[i] : '/') != NULL;
         if (plain) {
             out[n++] = (char)in[i];
         } else {

@@ -108,7 +108,8 @@ json_t *json_at(json_t *from, const char *path);
     } while (0)
 const char *http_json_difference(struct http *h, const char *expected);
 
-/* Percent-encode bytes for a target; in a ring of thread-local memory, good for 8 calls. */
+/* Percent-encode bytes for a target (dots too: ".." is a row key); in a ring of thread-local
+ * memory, good for 8 calls. */
 const char *pct(const void *bytes, size_t len);
 /* The same for a C string. */
 const char *pcts(const char *text);
