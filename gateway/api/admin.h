@@ -1,0 +1,24 @@
+/*
+ * gateway/api/admin.h - what the administration handlers share.
+ *
+ * Does:     find the tenant of the path; parse scope lists.
+ * Owns:     nothing.
+ * May use:  gateway/api/call.h.
+ * Knows no: what is done with it.
+ * Threads:  the loop of the call.
+ * Blocks:   no.
+ * Fails by: answering the call.
+ * Limits:   none.
+ * Promises: 1. Only routes that need an admin scope use this.
+ */
+#ifndef GATEWAY_API_ADMIN_H
+#define GATEWAY_API_ADMIN_H
+
+#include "gateway/api/call.h"
+
+/* The tenant of the first path parameter; NULL when the call was answered with 404. */
+struct ten_tenant *gw_admin_tenant(struct gw_call *call);
+/* Parse the body (empty is {} when optional) and allow these fields only; false when answered. */
+bool gw_admin_parse(struct gw_call *call, const char *const *names);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * gateway/api/admin_jobs.c - offboarding jobs: how far they are, and what the audit found.
+ */
+#include "base/alloc.h"
+#include "gateway/api/describe.h"
+#include "gateway/api/handlers.h"
+#include "tenancy/offboard.h"
+
+#include "base/banned.h"
+
+#define JOBS_SHOWN_MAX LIM_PAGE_ROWS_DEFAULT
+
+static void put_audit(struct gw_json *j, const char *name, const struct sto_audit *audit)
+{
+    gw_json_name(j, name);
+    gw_json_open(j, '{');
+    gw_json_name_u64(j, "physical_keys", audit->physical_keys);
+    gw_json_name_u64(j, "live_files_inside", audit->live_files_inside);
+    gw_json_name_u64(j, "live_files_spanning", audit->live_files_spanning);
+    gw_json_name_u64(j, "counters", audit->counters);
+    gw_json_name_u64(j, "sequence", audit->sequence);
+    gw_json_close(j, '}');
+}
+
+static void put_steps(struct gw_json *j, const struct ten_job *job)
+{
+    gw_json_name(j, "steps");
+    gw_json_open(j, '[');
+    for (uint32_t i = 0; i < TEN_JOB_STEPS; i++) {
+        gw_json_open(j, '{');
+        gw_json_name_text(j, "name", ten_job_step_name(i));
+        gw_json_name(j, "done");
+        gw_json_bool(j, i < job->steps_done);
+        gw_json_name_time(j, "finished", job->step_done_us[i]);
+        gw_json_close(j, '}');
+    }
+    gw_json_close(j, ']');
+}
+
+static void describe_job(struct gw_json *j, const struct ten_job *job)
+{
+    gw_json_open(j, '{');
+    gw_json_name_text(j, "id", job->id);
+    gw_json_name_text(j, "tenant", job->tenant);
+    gw_json_name_text(j, "state", ten_job_state_name(job->state));
+    put_steps(j, job);
+    gw_json_name_time(j, "requested", job->requested_us);
+    gw_json_name_text(j, "requested_by", job->requested_by);
+    gw_json_name_time(j, "finished", job->finished_us);
+    gw_json_name(j, "usage_before");
+    gw_describe_usage(j, &job->usage_before);
+    put_audit(j, "audit_before", &job->audit_before);
+    if (job->steps_done == TEN_JOB_STEPS) {
+        put_audit(j, "audit", &job->audit_after);
+    } else {
+        gw_json_name(j, "audit");
+        gw_json_null(j);
+    }
+    gw_json_name_text(j, "error", job->error);
+    gw_json_close(j, '}');
+}
+
+static enum err list_work(struct gw_call *call, struct errbuf *eb)
+{
+    struct ten_job *jobs = base_new_array(JOBS_SHOWN_MAX, sizeof jobs[0]);
+    size_t count = 0;
+    enum err e = ten_job_list(call->api->registry, jobs, JOBS_SHOWN_MAX, &count, eb);
+    struct gw_json j = gw_json_start(&call->out);
+    gw_json_open(&j, '{');
+    gw_json_name(&j, "jobs");
+    gw_json_open(&j, '[');
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        describe_job(&j, &jobs[i]);
+    gw_json_close(&j, ']');
+    gw_json_close(&j, '}');
+    base_free(jobs);
+    return e;
+}
+
+void gw_job_list(struct gw_call *call)
+{
+    gw_task_on_control(call, 200, list_work);
+}
+
+static enum err get_work(struct gw_call *call, struct errbuf *eb)
+{
+    struct ten_job *job = base_new(sizeof *job);
+    enum err e = ten_job_get(call->api->registry, gw_call_param(call, 0), job, eb);
+    if (e == ERR_OK) {
+        struct gw_json j = gw_json_start(&call->out);
+        describe_job(&j, job);
+    }
+    base_free(job);
+    return e;
+}
+
+void gw_job_get(struct gw_call *call)
+{
+    gw_task_on_control(call, 200, get_work);
+}

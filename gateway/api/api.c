@@ -1,0 +1,81 @@
+/*
+ * gateway/api/api.c - the JSON API, as the loops see it.
+ */
+#include "gateway/api/api.h"
+
+#include "base/alloc.h"
+#include "gateway/api/call.h"
+#include "gateway/api/dispatch.h"
+
+#include "base/banned.h"
+
+#define WAIT_MS 100
+
+enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out, struct errbuf *eb)
+{
+    struct gw_api *api = base_new(sizeof *api);
+    api->registry = options->registry;
+    api->keyring = options->keyring;
+    api->engine = ten_registry_engine(options->registry);
+    enum err e = gw_page_key_derive(options->pepper, &api->page_key);
+    if (e == ERR_OK)
+        e = base_worker_start(&api->helper, "api-helper");
+    if (e != ERR_OK) {
+        base_free_secret(api, sizeof *api);
+        return base_fail(eb, e, "the API cannot be started: %s", base_err_name(e));
+    }
+    api->router = gw_router_new(gw_routes, gw_route_count);
+    *out = api;
+    return ERR_OK;
+}
+
+void gw_api_close(struct gw_api *api)
+{
+    if (api == NULL)
+        return;
+    base_worker_stop(&api->helper);
+    gw_router_free(api->router);
+    base_free_secret(api, sizeof *api);
+}
+
+void gw_api_drain(struct gw_api *api)
+{
+    atomic_store_explicit(&api->draining, true, memory_order_relaxed);
+}
+
+enum err gw_api_thread_begin(struct gw_loop *loop, void *user, void **out_thread_state)
+{
+    struct gw_api *api = user;
+    struct gw_api_thread *thread = base_new(sizeof *thread);
+    thread->api = api;
+    thread->loop = loop;
+    thread->mailbox = gw_loop_mailbox(loop);
+    enum err e = auth_verifier_new(api->keyring, &thread->verifier);
+    if (e != ERR_OK) {
+        base_free(thread);
+        return e;
+    }
+    *out_thread_state = thread;
+    return ERR_OK;
+}
+
+/* Every exchange is gone by now; operations under way still answer into this loop's mailbox. */
+void gw_api_thread_end(struct gw_loop *loop, void *thread_state)
+{
+    (void)loop; /* the thread knows it */
+    struct gw_api_thread *thread = thread_state;
+    if (thread == NULL)
+        return;
+    while (thread->live > 0) {
+        base_mailbox_wait(thread->mailbox, WAIT_MS);
+        (void)base_mailbox_run(thread->mailbox); /* how many does not matter */
+    }
+    gw_call_free_spares(thread);
+    auth_verifier_free(thread->verifier);
+    base_free(thread);
+}
+
+void gw_api_on_request(struct gw_exchange *ex, void *thread_state)
+{
+    gw_dispatch(thread_state, ex);
+}

@@ -1,0 +1,43 @@
+/*
+ * gateway/api/api.h - the JSON API, as the loops see it.
+ *
+ * Does:     tie registry, keyring and routes together; take requests from the loops.
+ * Owns:     the compiled routes, the key of page tokens, a helper thread for heavy parsing, and the
+ *           per-loop state.
+ * May use:  base/, tenancy/, auth/, gateway/.
+ * Knows no: transports.
+ * Threads:  open and close from main; thread_begin, thread_end and on_request from each loop.
+ * Blocks:   thread_end waits for operations under way.
+ * Fails by: ERR_NO_MEMORY, ERR_IO.
+ * Limits:   those of base/limits.h.
+ * Promises: 1. After thread_end nothing refers to the loop any more.
+ */
+#ifndef GATEWAY_API_API_H
+#define GATEWAY_API_API_H
+
+#include "auth/keyring.h"
+#include "gateway/exchange.h"
+#include "gateway/loop.h"
+#include "tenancy/registry.h"
+
+struct gw_api;
+
+struct gw_api_options {
+    struct ten_registry *registry;
+    struct auth_keyring *keyring;
+    struct slice pepper; /* page tokens are keyed from it */
+};
+
+enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out,
+                     struct errbuf *eb) MUST_CHECK;
+/* Loops must be stopped. */
+void gw_api_close(struct gw_api *api);
+/* From now on /readyz says not ready. */
+void gw_api_drain(struct gw_api *api);
+
+/* For struct gw_loop_options; user is the gw_api. */
+enum err gw_api_thread_begin(struct gw_loop *loop, void *user, void **out_thread_state) MUST_CHECK;
+void gw_api_thread_end(struct gw_loop *loop, void *thread_state);
+void gw_api_on_request(struct gw_exchange *ex, void *thread_state);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * gateway/api/describe.h - usage, quotas, tables, tenants and keys as JSON.
+ *
+ * Does:     write the objects that several answers share.
+ * Owns:     nothing.
+ * May use:  base/, storage/, tenancy/, auth/, gateway/api/json_out.h.
+ * Knows no: calls, HTTP.
+ * Threads:  any joined to the epoch, and the control thread.
+ * Blocks:   no.
+ * Fails by: the output buf's latched error.
+ * Limits:   none here.
+ * Promises: 1. No secret is written.
+ */
+#ifndef GATEWAY_API_DESCRIBE_H
+#define GATEWAY_API_DESCRIBE_H
+
+#include "auth/keyring.h"
+#include "gateway/api/json_out.h"
+#include "storage/account.h"
+#include "storage/schema.h"
+#include "tenancy/tenant.h"
+
+/* {"stored_bytes":N,"rows":N,"cells":N} */
+void gw_describe_usage(struct gw_json *j, const struct sto_usage *usage);
+/* The three members alone, inside an open object. */
+void gw_describe_usage_members(struct gw_json *j, const struct sto_usage *usage);
+/* {"stored_bytes":N|null,...} */
+void gw_describe_quota(struct gw_json *j, const struct ten_quota *quota);
+/* {"id","families","usage"} */
+void gw_describe_table(struct gw_json *j, const struct sto_schema *schema);
+/* {"id","display_name","state","reason","created","state_since","usage","quota","job"} */
+void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
+                        const struct ten_details *details);
+/* ["data.read",...] */
+void gw_describe_scopes(struct gw_json *j, uint64_t scopes);
+/* {"id","kind","scopes","label","created"} */
+void gw_describe_key(struct gw_json *j, const struct auth_key *key);
+
+#endif

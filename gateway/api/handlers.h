@@ -1,0 +1,79 @@
+/*
+ * gateway/api/handlers.h - what the route table names; one .c per subject.
+ *
+ * Does:     declare the handlers and the query parameters they take.
+ * Owns:     nothing.
+ * May use:  gateway/api/call.h.
+ * Knows no: matching, credentials: a handler runs when all of that is settled.
+ * Threads:  the loop of the call.
+ * Blocks:   no.
+ * Fails by: answering the call with a problem.
+ * Limits:   those of each route.
+ * Promises: 1. Every handler answers the call exactly once, now or later, or its peer is gone.
+ */
+#ifndef GATEWAY_API_HANDLERS_H
+#define GATEWAY_API_HANDLERS_H
+
+#include "gateway/api/call.h"
+
+/* rows.c */
+void gw_row_put(struct gw_call *call);
+void gw_row_patch(struct gw_call *call);
+void gw_row_get(struct gw_call *call);
+void gw_row_delete(struct gw_call *call);
+
+/* scan.c */
+extern const char *const gw_scan_query[];
+void gw_scan(struct gw_call *call);
+
+/* cells.c */
+extern const char *const gw_cell_put_query[];
+void gw_cell_get(struct gw_call *call);
+void gw_cell_put(struct gw_call *call);
+void gw_cell_delete(struct gw_call *call);
+
+/* write.c */
+void gw_bulk_write(struct gw_call *call);
+
+/* drop.c */
+void gw_drop(struct gw_call *call);
+
+/* tables.c */
+void gw_table_list(struct gw_call *call);
+void gw_table_put(struct gw_call *call);
+void gw_table_get(struct gw_call *call);
+void gw_table_delete(struct gw_call *call);
+
+/* usage.c */
+extern const char *const gw_admin_usage_query[];
+void gw_usage_get(struct gw_call *call);
+void gw_admin_usage_get(struct gw_call *call);
+
+/* admin_tenants.c */
+extern const char *const gw_tenant_list_query[];
+void gw_tenant_create(struct gw_call *call);
+void gw_tenant_list(struct gw_call *call);
+void gw_tenant_get(struct gw_call *call);
+void gw_tenant_suspend(struct gw_call *call);
+void gw_tenant_resume(struct gw_call *call);
+void gw_tenant_offboard(struct gw_call *call);
+void gw_tenant_quota_get(struct gw_call *call);
+void gw_tenant_quota_put(struct gw_call *call);
+
+/* admin_keys.c */
+void gw_tenant_key_create(struct gw_call *call);
+void gw_tenant_key_list(struct gw_call *call);
+void gw_tenant_key_revoke(struct gw_call *call);
+void gw_admin_key_create(struct gw_call *call);
+void gw_admin_key_list(struct gw_call *call);
+void gw_admin_key_revoke(struct gw_call *call);
+
+/* admin_jobs.c */
+void gw_job_list(struct gw_call *call);
+void gw_job_get(struct gw_call *call);
+
+/* health.c */
+void gw_healthz(struct gw_call *call);
+void gw_readyz(struct gw_call *call);
+
+#endif

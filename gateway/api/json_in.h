@@ -1,0 +1,54 @@
+/*
+ * gateway/api/json_in.h - read JSON that strangers wrote.
+ *
+ * Does:     refuse bombs before parsing, parse strictly, get fields with their type; every error
+ *           names the place or the field, never the content.
+ * Owns:     nothing; parsed trees are the caller's (json_decref).
+ * May use:  base/, jansson.
+ * Knows no: routes, rows.
+ * Threads:  any.
+ * Blocks:   no; parsing takes time in proportion to the text.
+ * Fails by: ERR_INVALID, ERR_TOO_BIG (depth, number of values), ERR_NO_MEMORY.
+ * Limits:   LIM_JSON_DEPTH; GW_JSON_VALUES_MAX values.
+ * Promises: 1. Duplicate member names are refused. 2. Text slices point into the tree and may hold
+ *              NUL. 3. An unknown field is refused by name.
+ */
+#ifndef GATEWAY_API_JSON_IN_H
+#define GATEWAY_API_JSON_IN_H
+
+#include <jansson.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "base/slice.h"
+
+/* A row's longest list of cells, each {"value":..,"timestamp":..}, with room to spare. jansson
+ * takes up to 80 bytes for two bytes of input, so the size of the text alone is no bound. */
+#define GW_JSON_VALUES_MAX (6 * LIM_MUTATIONS_PER_ROW)
+
+/* An object, alone in text. */
+enum err gw_json_parse(struct slice text, json_t **out, struct errbuf *eb) MUST_CHECK;
+
+/* Refuse members whose name is not in the NULL-terminated list. */
+enum err gw_json_only(const json_t *object, const char *const *names, struct errbuf *eb) MUST_CHECK;
+
+/* Slices point into the tree. */
+struct slice gw_json_string(const json_t *string);
+struct slice gw_json_member_name(void *iterator);
+
+/* Absent or null: ptr NULL. */
+enum err gw_json_get_text(const json_t *object, const char *name, struct slice *out,
+                          struct errbuf *eb) MUST_CHECK;
+/* Absent or null: UINT64_MAX. Numbers are 0..INT64_MAX. */
+enum err gw_json_get_u64(const json_t *object, const char *name, uint64_t *out,
+                         struct errbuf *eb) MUST_CHECK;
+/* Absent or null: false. */
+enum err gw_json_get_bool(const json_t *object, const char *name, bool *out,
+                          struct errbuf *eb) MUST_CHECK;
+/* Bytes given as `name` (text) or `name`_b64, not both. Neither: ptr NULL; present and empty: ptr
+ * not NULL, len 0. Decoded bytes live in the arena. */
+enum err gw_json_get_bytes(const json_t *object, const char *name, struct arena *arena,
+                           struct slice *out, struct errbuf *eb) MUST_CHECK;
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * gateway/api/page_token.h - where a list goes on, in a token only its own query accepts.
+ *
+ * Does:     make and open base64url(mac | last key); the mac covers everything the list depends on.
+ * Owns:     nothing.
+ * May use:  base/, OpenSSL.
+ * Knows no: HTTP, tenants' rows.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_INVALID for a token that was changed or belongs to another query.
+ * Limits:   LIM_ROW_KEY in the last key.
+ * Promises: 1. A token works for the same purpose, tenant, table and bounds only.
+ *           2. HMAC-SHA-256 cut to 16 bytes, compared in constant time.
+ */
+#ifndef GATEWAY_API_PAGE_TOKEN_H
+#define GATEWAY_API_PAGE_TOKEN_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+#define GW_PAGE_KEY_BYTES 32
+#define GW_PAGE_PARTS     8
+
+struct gw_page_key {
+    uint8_t bytes[GW_PAGE_KEY_BYTES];
+};
+
+/* What the list depends on: purpose, tenant, table, bounds; at most GW_PAGE_PARTS. */
+struct gw_page_context {
+    struct slice parts[GW_PAGE_PARTS];
+    size_t count;
+};
+
+/* Derive the key of tokens from the server's secret. */
+enum err gw_page_key_derive(struct slice secret, struct gw_page_key *out) MUST_CHECK;
+
+/* Token appended to out. */
+enum err gw_page_token_make(const struct gw_page_key *key, const struct gw_page_context *context,
+                            struct slice last_key, struct buf *out) MUST_CHECK;
+/* Last key appended to out. */
+enum err gw_page_token_open(const struct gw_page_key *key, const struct gw_page_context *context,
+                            struct slice token, struct buf *out, struct errbuf *eb) MUST_CHECK;
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * gateway/api/query.h - the query part of a target, strictly.
+ *
+ * Does:     split name=value pairs, percent-decode values, refuse what a route does not know.
+ * Owns:     nothing; values lie in the arena.
+ * May use:  base/.
+ * Knows no: what the parameters mean.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_INVALID naming the parameter; ERR_NO_MEMORY.
+ * Limits:   GW_QUERY_PARAMS names a route may take; LIM_TARGET_BYTES bounds the text.
+ * Promises: 1. Unknown and repeated parameters are refused. 2. "+" is a plus sign.
+ */
+#ifndef GATEWAY_API_QUERY_H
+#define GATEWAY_API_QUERY_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+#define GW_QUERY_PARAMS 8
+
+struct gw_query {
+    const char *const *names;             /* NULL-terminated */
+    struct slice values[GW_QUERY_PARAMS]; /* ptr NULL: not given */
+};
+
+enum err gw_query_parse(struct slice raw, const char *const *names, struct arena *arena,
+                        struct gw_query *out, struct errbuf *eb) MUST_CHECK;
+/* Value of a name in the list; ptr NULL when it was not given. */
+struct slice gw_query_get(const struct gw_query *q, const char *name);
+/* Number within [min, max]; fallback when not given. */
+enum err gw_query_number(const struct gw_query *q, const char *name, uint64_t min, uint64_t max,
+                         uint64_t fallback, uint64_t *out, struct errbuf *eb) MUST_CHECK;
+
+#endif

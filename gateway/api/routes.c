@@ -1,0 +1,80 @@
+/*
+ * gateway/api/routes.c - the one table of routes.
+ *
+ * The routes that carry the load stand first: matching walks the table from the top.
+ */
+#include "gateway/api/routes.h"
+
+#include "auth/scopes.h"
+#include "base/limits.h"
+#include "gateway/api/handlers.h"
+
+#include "base/banned.h"
+
+#define READ    AUTH_DATA_READ, GW_ACCESS_READ, 1
+#define WRITE   AUTH_DATA_WRITE, GW_ACCESS_WRITE, 1
+#define TABLE_W AUTH_TABLE_ADMIN, GW_ACCESS_WRITE, 1
+#define ADMIN_R AUTH_ADMIN_READ, GW_ACCESS_NONE, 0
+#define ADMIN_W AUTH_ADMIN_WRITE, GW_ACCESS_NONE, 0
+#define OPEN    0, GW_ACCESS_NONE, 0
+
+#define IN_TABLE true
+#define NO_TABLE false
+
+#define NO_BODY    GW_BODY_NONE, 0
+#define ROW_BODY   GW_BODY_JSON, LIM_BODY_BYTES
+#define RAW_BODY   GW_BODY_RAW, LIM_BODY_BYTES
+#define ADMIN_BODY GW_BODY_JSON, LIM_JSON_ADMIN_BYTES
+#define MAYBE_BODY GW_BODY_OPTIONAL, LIM_JSON_ADMIN_BYTES
+#define LINES_BODY GW_BODY_LINES, 0
+
+#define ROW    "/v1/tables/{table}/rows/{key}"
+#define ROWS   "/v1/tables/{table}/rows"
+#define CELL   "/v1/tables/{table}/cells/{key}/{family}/{qualifier}"
+#define TABLE  "/v1/tables/{table}"
+#define TENANT "/v1/admin/tenants/{id}"
+
+/* clang-format off */
+const struct gw_route gw_routes[] = {
+    {"GET", ROW, READ, IN_TABLE, NO_BODY, NULL, gw_row_get, "read a row"},
+    {"PUT", ROW, WRITE, IN_TABLE, ROW_BODY, NULL, gw_row_put, "replace a row"},
+    {"PATCH", ROW, WRITE, IN_TABLE, ROW_BODY, NULL, gw_row_patch, "add cells to a row; null deletes a column or a family"},
+    {"DELETE", ROW, WRITE, IN_TABLE, NO_BODY, NULL, gw_row_delete, "delete a row"},
+    {"GET", ROWS, READ, IN_TABLE, NO_BODY, gw_scan_query, gw_scan, "read rows by prefix or range: JSON pages, or NDJSON by Accept"},
+    {"GET", CELL, READ, IN_TABLE, NO_BODY, NULL, gw_cell_get, "read one cell as raw bytes"},
+    {"PUT", CELL, WRITE, IN_TABLE, RAW_BODY, gw_cell_put_query, gw_cell_put, "write one cell from raw bytes"},
+    {"DELETE", CELL, WRITE, IN_TABLE, NO_BODY, NULL, gw_cell_delete, "delete all versions of one cell"},
+    {"POST", TABLE ":write", AUTH_DATA_WRITE, GW_ACCESS_WRITE, 0, IN_TABLE, LINES_BODY, NULL, gw_bulk_write, "write many rows, one a line, with a verdict a line"},
+    {"POST", TABLE ":drop", TABLE_W, IN_TABLE, ADMIN_BODY, NULL, gw_drop, "delete all rows with a prefix, or all rows"},
+
+    {"GET", "/v1/tables", READ, NO_TABLE, NO_BODY, NULL, gw_table_list, "list tables"},
+    {"PUT", TABLE, TABLE_W, NO_TABLE, ADMIN_BODY, NULL, gw_table_put, "create a table, add or change families"},
+    {"GET", TABLE, READ, IN_TABLE, NO_BODY, NULL, gw_table_get, "describe a table"},
+    {"DELETE", TABLE, TABLE_W, NO_TABLE, NO_BODY, NULL, gw_table_delete, "delete a table and its rows"},
+    {"GET", "/v1/usage", READ, NO_TABLE, NO_BODY, NULL, gw_usage_get, "what the tenant stores, and its quota"},
+
+    {"POST", "/v1/admin/tenants", ADMIN_W, NO_TABLE, ADMIN_BODY, NULL, gw_tenant_create, "create a tenant"},
+    {"GET", "/v1/admin/tenants", ADMIN_R, NO_TABLE, NO_BODY, gw_tenant_list_query, gw_tenant_list, "list tenants"},
+    {"GET", TENANT, ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_tenant_get, "describe a tenant"},
+    {"POST", TENANT ":suspend", ADMIN_W, NO_TABLE, MAYBE_BODY, NULL, gw_tenant_suspend, "refuse a tenant's requests"},
+    {"POST", TENANT ":resume", ADMIN_W, NO_TABLE, MAYBE_BODY, NULL, gw_tenant_resume, "end a suspension"},
+    {"POST", TENANT ":offboard", ADMIN_W, NO_TABLE, ADMIN_BODY, NULL, gw_tenant_offboard, "delete a tenant for good, with proof"},
+    {"GET", TENANT "/usage", ADMIN_R, NO_TABLE, NO_BODY, gw_admin_usage_query, gw_admin_usage_get, "what a tenant stores; with recount=true also counted anew"},
+    {"GET", TENANT "/quota", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_tenant_quota_get, "a tenant's quota"},
+    {"PUT", TENANT "/quota", ADMIN_W, NO_TABLE, ADMIN_BODY, NULL, gw_tenant_quota_put, "set a tenant's quota"},
+    {"POST", TENANT "/keys", ADMIN_W, NO_TABLE, MAYBE_BODY, NULL, gw_tenant_key_create, "create a key of a tenant"},
+    {"GET", TENANT "/keys", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_tenant_key_list, "list the keys of a tenant"},
+    {"DELETE", TENANT "/keys/{keyid}", ADMIN_W, NO_TABLE, NO_BODY, NULL, gw_tenant_key_revoke, "revoke a key of a tenant"},
+    {"POST", "/v1/admin/keys", ADMIN_W, NO_TABLE, ADMIN_BODY, NULL, gw_admin_key_create, "create a service or operator key"},
+    {"GET", "/v1/admin/keys", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_admin_key_list, "list service and operator keys"},
+    {"DELETE", "/v1/admin/keys/{keyid}", ADMIN_W, NO_TABLE, NO_BODY, NULL, gw_admin_key_revoke, "revoke a service or operator key"},
+    {"GET", "/v1/admin/jobs", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_job_list, "list offboarding jobs, newest first"},
+    {"GET", "/v1/admin/jobs/{job}", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_job_get, "describe an offboarding job"},
+
+    {"GET", "/healthz", OPEN, NO_TABLE, NO_BODY, NULL, gw_healthz, "the process answers"},
+    {"GET", "/readyz", OPEN, NO_TABLE, NO_BODY, NULL, gw_readyz, "the service can work"},
+    {NULL, NULL, 0, GW_ACCESS_NONE, 0, false, GW_BODY_NONE, 0, NULL, NULL, NULL},
+};
+/* clang-format on */
+
+const size_t gw_route_count = sizeof gw_routes / sizeof gw_routes[0] - 1;

@@ -1,0 +1,58 @@
+/*
+ * gateway/api/routes.h - the one table of routes.
+ *
+ * Does:     say for every route its method, pattern, needed scope, whose data it touches, what body
+ *           and query it takes, who handles it, and one line of documentation.
+ * Owns:     nothing; static data.
+ * May use:  base/, auth/scopes.h.
+ * Knows no: how requests arrive or are matched.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: does not fail.
+ * Limits:   body_max of each route.
+ * Promises: 1. A route that is not in the table does not exist. 2. A route with scope 0 needs no
+ *              credential and touches no tenant.
+ */
+#ifndef GATEWAY_API_ROUTES_H
+#define GATEWAY_API_ROUTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gw_call;
+
+/* What a route does to the acting tenant. */
+enum gw_access {
+    GW_ACCESS_NONE,  /* no acting tenant: health and administration */
+    GW_ACCESS_READ,  /* refused while the tenant may not be read */
+    GW_ACCESS_WRITE, /* refused while it may not be written */
+};
+
+enum gw_body {
+    GW_BODY_NONE,     /* a body is refused */
+    GW_BODY_JSON,     /* collected; an object is expected by the handler */
+    GW_BODY_OPTIONAL, /* like JSON, and may be left out */
+    GW_BODY_RAW,      /* collected; any bytes */
+    GW_BODY_LINES,    /* streamed to the handler; one JSON object a line */
+};
+
+struct gw_route {
+    const char *method;
+    const char *pattern; /* segments, {parameters}, and perhaps a final :verb */
+    uint64_t scope;
+    enum gw_access access;
+    uint8_t cost;  /* operations charged when admitted; 0: the handler charges */
+    bool in_table; /* the first parameter is a table of the acting tenant */
+    enum gw_body body;
+    size_t body_max;
+    const char *const *query; /* parameters it takes; NULL: none */
+    void (*handler)(struct gw_call *call);
+    const char *doc;
+};
+
+/* Ends with an entry whose method is NULL. */
+extern const struct gw_route gw_routes[];
+extern const size_t gw_route_count;
+
+#endif

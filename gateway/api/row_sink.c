@@ -1,0 +1,302 @@
+/*
+ * gateway/api/row_sink.c - rows, as the engine gives them, become JSON in a buf.
+ *
+ * Mechanism: a small state machine over what is open in the output.
+ *
+ *     row begun:      {"key":K,"cells":{
+ *     family opens:   ,"F":{          when the family number changes
+ *     column opens:   ,"Q":[          when the qualifier changes
+ *     cell:           ,{"value":V,"timestamp":"T"}
+ *     row ended:      ] } ,"$binary":[..] }}
+ *
+ * Cells of columns that cannot be member names are collected in `binary` and follow at the end of
+ * the row. The usual cell, plain text in a plain column, takes one reserve and a few memcpy.
+ *
+ * Invariants:
+ *   1. column_open implies family != 0; qualifier holds the open column's name.
+ *   2. row_start is valid only while begun_here: the row's first byte is still in `out`.
+ */
+#include "gateway/api/row_sink.h"
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "gateway/api/json_out.h"
+
+#include "base/banned.h"
+
+/* The literal parts around one cell, the timestamp's sign and digits, and brackets that close what
+ * stood before: an upper bound. */
+#define CELL_OVERHEAD 128
+#define BINARY_MAX    (2 * LIM_ROW_BYTES)
+
+static struct gw_row_sink *of(struct sto_row_sink *sink)
+{
+    return (struct gw_row_sink *)(void *)sink;
+}
+
+static uint8_t *put(uint8_t *to, const void *bytes, size_t len)
+{
+    if (len != 0)
+        memcpy(to, bytes, len);
+    return to + len;
+}
+
+#define PUT(to, literal) put((to), (literal), sizeof(literal) - 1)
+
+/* --- rows --------------------------------------------------------------------------------------
+ */
+
+static void row_begin(struct sto_row_sink *sink, struct slice row_key)
+{
+    struct gw_row_sink *s = of(sink);
+    if (s->row_cap != 0 && s->rows == s->row_cap) {
+        s->over_cap = true;
+        return;
+    }
+    s->in_row = true;
+    s->begun_here = true;
+    s->row_start = s->out->len;
+    s->family = 0;
+    s->any_family = false;
+    s->column_open = false;
+    if (s->binary.len != 0)
+        base_buf_truncate(&s->binary, 0);
+    if (s->keep_last_key) {
+        base_buf_truncate(&s->last_key, 0);
+        (void)base_buf_append(&s->last_key, row_key); /* latches; checked by row_stream */
+    }
+    bool comma = s->framing == GW_ROWS_LIST && s->rows > 0;
+    (void)base_buf_append_text(s->out, comma ? ",{" : "{"); /* all of these latch */
+    gw_json_put_bytes(s->out, "key", row_key);
+    (void)base_buf_append(s->out, SLICE_LIT(",\"cells\":{"));
+}
+
+/* Brackets of the open column and family. */
+static uint8_t *close_open(struct gw_row_sink *s, uint8_t *to)
+{
+    if (s->column_open)
+        *to++ = ']';
+    if (s->family != 0)
+        *to++ = '}';
+    s->column_open = false;
+    s->family = 0;
+    return to;
+}
+
+static void row_end(struct sto_row_sink *sink)
+{
+    struct gw_row_sink *s = of(sink);
+    if (s->over_cap)
+        return;
+    s->in_row = false;
+    s->begun_here = false;
+    s->rows++;
+    if (base_buf_reserve(s->out, CELL_OVERHEAD + s->binary.len) != ERR_OK)
+        return;
+    uint8_t *to = close_open(s, base_buf_end(s->out));
+    if (s->binary.len != 0) {
+        if (s->any_family)
+            *to++ = ',';
+        to = PUT(to, "\"$binary\":[");
+        to = put(to, s->binary.ptr, s->binary.len);
+        *to++ = ']';
+    }
+    to = PUT(to, "}}");
+    if (s->framing == GW_ROWS_LINES)
+        *to++ = '\n';
+    s->out->len = (size_t)(to - s->out->ptr);
+}
+
+static void row_undo(struct sto_row_sink *sink)
+{
+    struct gw_row_sink *s = of(sink);
+    if (s->over_cap) {
+        s->over_cap = false;
+        return;
+    }
+    if (!s->begun_here) {
+        s->broken = true;
+        return;
+    }
+    base_buf_truncate(s->out, s->row_start);
+    s->in_row = false;
+    s->begun_here = false;
+}
+
+static bool is_full(struct sto_row_sink *sink)
+{
+    const struct gw_row_sink *s = of(sink);
+    return s->over_cap || s->out->len + s->binary.len >= LIM_SLICE_BYTES ||
+           s->out->error != ERR_OK || s->binary.error != ERR_OK;
+}
+
+/* --- cells -------------------------------------------------------------------------------------
+ */
+
+static size_t timestamp_text(uint8_t *to, int64_t timestamp_us)
+{
+    size_t sign = 0;
+    uint64_t magnitude = (uint64_t)timestamp_us;
+    if (timestamp_us < 0) {
+        to[0] = '-';
+        sign = 1;
+        magnitude = 0 - magnitude;
+    }
+    return sign + gw_json_digits(to + sign, magnitude);
+}
+
+/* ,"timestamp":"T"} */
+static uint8_t *put_timestamp(uint8_t *to, int64_t timestamp_us)
+{
+    to = PUT(to, ",\"timestamp\":\"");
+    to += timestamp_text(to, timestamp_us);
+    return PUT(to, "\"}");
+}
+
+static void append_timestamp(struct buf *out, int64_t timestamp_us)
+{
+    uint8_t text[CELL_OVERHEAD];
+    uint8_t *end = put_timestamp(text, timestamp_us);
+    (void)base_buf_append(out, base_slice(text, (size_t)(end - text))); /* latches */
+}
+
+/* A cell whose qualifier cannot be a member name; everything here latches in s->binary. */
+static void binary_cell(struct gw_row_sink *s, const struct sto_cell *cell)
+{
+    struct buf *out = &s->binary;
+    struct slice name = base_slice(cell->family->name, cell->family->name_len);
+    (void)base_buf_append_text(out, out->len == 0 ? "{\"family\":" : ",{\"family\":");
+    gw_json_put_text(out, name);
+    (void)base_buf_append(out, SLICE_LIT(",\"qualifier_b64\":\""));
+    (void)base_base64_encode(cell->qualifier, out);
+    (void)base_buf_append(out, SLICE_LIT("\","));
+    gw_json_put_bytes(out, "value", cell->value);
+    append_timestamp(out, cell->timestamp_us);
+}
+
+static bool same_column(const struct gw_row_sink *s, const struct sto_cell *cell)
+{
+    return s->column_open && s->family == cell->family->number &&
+           base_slice_equal(base_buf_slice(&s->qualifier), cell->qualifier);
+}
+
+/* Everything from the end of the previous cell up to the opening bracket of this one's family. */
+static uint8_t *put_family(struct gw_row_sink *s, uint8_t *to, const struct sto_family *family)
+{
+    if (s->family == family->number) {
+        if (s->column_open)
+            to = PUT(to, "],");
+        s->column_open = false;
+        return to;
+    }
+    to = close_open(s, to);
+    if (s->any_family)
+        *to++ = ',';
+    *to++ = '"';
+    to = put(to, family->name, family->name_len); /* [-_.a-zA-Z0-9]: needs no escape */
+    to = PUT(to, "\":{");
+    s->family = family->number;
+    s->any_family = true;
+    return to;
+}
+
+static void remember_column(struct gw_row_sink *s, struct slice qualifier)
+{
+    base_buf_truncate(&s->qualifier, 0);
+    s->column_open = base_buf_append(&s->qualifier, qualifier) == ERR_OK;
+    if (!s->column_open)
+        s->out->error = s->qualifier.error;
+}
+
+/* Column and value are plain: one reserve for all of it. */
+static void plain_cell(struct gw_row_sink *s, const struct sto_cell *cell, bool same)
+{
+    size_t need = CELL_OVERHEAD + cell->family->name_len + cell->qualifier.len + cell->value.len;
+    if (base_buf_reserve(s->out, need) != ERR_OK)
+        return;
+    uint8_t *to = base_buf_end(s->out);
+    if (same) {
+        *to++ = ',';
+    } else {
+        to = put_family(s, to, cell->family);
+        *to++ = '"';
+        to = put(to, cell->qualifier.ptr, cell->qualifier.len);
+        to = PUT(to, "\":[");
+        remember_column(s, cell->qualifier);
+    }
+    to = PUT(to, "{\"value\":\"");
+    to = put(to, cell->value.ptr, cell->value.len);
+    *to++ = '"';
+    to = put_timestamp(to, cell->timestamp_us);
+    s->out->len = (size_t)(to - s->out->ptr);
+}
+
+/* Any column that can be a member name, any value; every append latches. */
+static void text_cell(struct gw_row_sink *s, const struct sto_cell *cell, bool same)
+{
+    struct buf *out = s->out;
+    if (same) {
+        (void)base_buf_append_byte(out, ',');
+    } else {
+        if (base_buf_reserve(out, CELL_OVERHEAD + cell->family->name_len) != ERR_OK)
+            return;
+        uint8_t *to = put_family(s, base_buf_end(out), cell->family);
+        out->len = (size_t)(to - out->ptr);
+        gw_json_put_text(out, cell->qualifier);
+        (void)base_buf_append(out, SLICE_LIT(":["));
+        remember_column(s, cell->qualifier);
+    }
+    (void)base_buf_append_byte(out, '{');
+    gw_json_put_bytes(out, "value", cell->value);
+    append_timestamp(out, cell->timestamp_us);
+}
+
+static bool can_be_name(struct slice qualifier, enum gw_text_class class)
+{
+    if (class == GW_TEXT_PLAIN)
+        return true;
+    return class == GW_TEXT_ESCAPE && memchr(qualifier.ptr, 0, qualifier.len) == NULL;
+}
+
+static void take_cell(struct sto_row_sink *sink, const struct sto_cell *cell)
+{
+    struct gw_row_sink *s = of(sink);
+    if (s->over_cap)
+        return;
+    bool same = same_column(s, cell);
+    enum gw_text_class column = same ? GW_TEXT_ESCAPE : gw_text_classify(cell->qualifier);
+    if (!same && !can_be_name(cell->qualifier, column)) {
+        binary_cell(s, cell);
+        return;
+    }
+    bool is_plain = same || column == GW_TEXT_PLAIN;
+    if (is_plain && gw_text_classify(cell->value) == GW_TEXT_PLAIN)
+        plain_cell(s, cell, same);
+    else
+        text_cell(s, cell, same);
+}
+
+void gw_row_sink_init(struct gw_row_sink *s, struct buf *out, enum gw_row_framing framing)
+{
+    *s = (struct gw_row_sink){
+        .sink = {row_begin, take_cell, row_end, row_undo, is_full},
+        .out = out,
+        .framing = framing,
+    };
+    base_buf_init(&s->last_key, LIM_ROW_KEY);
+    base_buf_init(&s->qualifier, LIM_QUALIFIER);
+    base_buf_init(&s->binary, BINARY_MAX);
+}
+
+void gw_row_sink_next_slice(struct gw_row_sink *s)
+{
+    s->begun_here = false;
+    s->over_cap = false;
+}
+
+void gw_row_sink_fini(struct gw_row_sink *s)
+{
+    base_buf_fini(&s->last_key);
+    base_buf_fini(&s->qualifier);
+    base_buf_fini(&s->binary);
+}

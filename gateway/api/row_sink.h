@@ -1,0 +1,56 @@
+/*
+ * gateway/api/row_sink.h - rows, as the engine gives them, become JSON in a buf.
+ *
+ * Does:     write {"key":..,"cells":{"family":{"qualifier":[{"value":..,"timestamp":..}]}}} row by
+ *           row while a reader walks over the cells; end a slice; stop after so many rows.
+ * Owns:     small buffers beside the output (until gw_row_sink_fini); not the output.
+ * May use:  base/, storage/read.h, gateway/api/json_out.h.
+ * Knows no: HTTP, calls, the engine.
+ * Threads:  one at a time: a reader while a slice runs, the loop in between.
+ * Blocks:   no.
+ * Fails by: the output buf's latched error; looked at by whoever sends it.
+ * Limits:   LIM_SLICE_BYTES a slice, the output's max.
+ * Promises: 1. After the end of each row the output is whole rows of valid JSON.
+ *           2. Qualifiers that are not UTF-8, or hold NUL (many parsers refuse it in a member
+ *              name), stand in "$binary".
+ */
+#ifndef GATEWAY_API_ROW_SINK_H
+#define GATEWAY_API_ROW_SINK_H
+
+#include "base/buf.h"
+#include "storage/read.h"
+
+enum gw_row_framing {
+    GW_ROWS_SINGLE, /* one row, nothing around it */
+    GW_ROWS_LIST,   /* a comma between rows */
+    GW_ROWS_LINES,  /* a line feed behind each row */
+};
+
+struct gw_row_sink {
+    struct sto_row_sink sink; /* first: the engine's view */
+    struct buf *out;
+    enum gw_row_framing framing;
+    uint64_t row_cap; /* rows to write; one more sets over_cap and ends the slice; 0: no cap */
+    bool keep_last_key;
+
+    uint64_t rows; /* written whole */
+    bool over_cap;
+    bool in_row;
+    bool broken;     /* a row was taken back whose beginning is sent: the stream cannot go on */
+    bool begun_here; /* the current row began in this slice: it can be taken back */
+    size_t row_start;
+    struct buf last_key; /* of the newest row begun */
+
+    uint16_t family; /* open in the output; 0: none */
+    bool any_family;
+    bool column_open;
+    struct buf qualifier; /* of the open column */
+    struct buf binary;    /* "$binary" entries of this row */
+};
+
+void gw_row_sink_init(struct gw_row_sink *s, struct buf *out, enum gw_row_framing framing);
+/* The output was taken away: what comes next begins a new slice. */
+void gw_row_sink_next_slice(struct gw_row_sink *s);
+void gw_row_sink_fini(struct gw_row_sink *s);
+
+#endif

@@ -1,0 +1,532 @@
+/*
+ * gateway/api/write.c - many writes: NDJSON in, a verdict a line out, in order, in flat memory.
+ *
+ * Lines become operations as they arrive and stand in a list in their order. At most
+ * LIM_BULK_INFLIGHT lines, or LIM_BODY_BYTES of them, stand in it; beyond that, or while the peer
+ * does not take verdicts, nothing more is read: bytes that came anyway wait in `pending` and are
+ * not reported as consumed, so that the peer's window closes. Reading goes on when half of it is
+ * free, in order that commits stay large.
+ *
+ * A line that takes long to parse goes to the helper thread; nothing behind it is read until it is
+ * back, because lines of one row must be applied in order.
+ *
+ * Invariants:
+ *   1. Every line in the list is done, or its operation or the helper has it (undone counts those).
+ *   2. Verdicts leave from the head of the list only.
+ *   3. The call is held once per operation, and by the helper's task.
+ */
+#include "base/alloc.h"
+#include "gateway/api/handlers.h"
+#include "gateway/api/json_out.h"
+#include "gateway/api/row_body.h"
+#include "gateway/problem.h"
+
+#include "base/banned.h"
+
+#define NDJSON            "application/x-ndjson"
+#define PARSE_ON_LOOP_MAX LIM_SLICE_BYTES
+#define SEND_BYTES        (16 * KIB)
+#define LINE_ARENA_MAX    (3 * LIM_BULK_LINE_BYTES)
+#define PENDING_MAX       (2 * LIM_BODY_BYTES) /* a whole HTTP/1.1 body, or a window */
+#define NS_PER_MS         1000000U
+
+struct line {
+    struct sto_mutate_op op;
+    struct bulk *bulk;
+    struct line *next;
+    uint64_t number;
+    size_t bytes;
+    uint64_t retry_ns;
+    bool done;
+    bool has_scope;
+    struct arena arena;
+    struct buf text; /* copy, for the helper */
+    json_t *json;
+    struct gw_row_body body;
+    struct sto_mutation delete_row;
+};
+
+struct bulk {
+    struct gw_call *call;
+    struct line *first;
+    struct line **last;
+    struct line *spare;
+    struct line *with_helper;
+    size_t in_list;
+    size_t in_list_bytes;
+    size_t undone;
+    struct buf partial; /* the beginning of a line whose end has not come */
+    struct buf pending; /* came while paused; not consumed */
+    size_t pending_at;  /* what stands before it has been taken */
+    bool skipping;      /* inside a line that is too long */
+    bool paused;
+    bool input_ended;
+    bool finished;
+    uint64_t lines;
+    uint64_t ok;
+    uint64_t failed;
+};
+
+static void pump(struct bulk *b);
+
+/* --- lines -------------------------------------------------------------------------------------
+ */
+
+static void line_clear(struct line *l)
+{
+    if (l->has_scope)
+        sto_table_scope_release(&l->op.scope);
+    json_decref(l->json);
+    base_buf_fini(&l->text);
+    base_arena_fini(&l->arena);
+}
+
+static struct line *line_append(struct bulk *b, size_t bytes)
+{
+    struct line *l = b->spare;
+    if (l != NULL)
+        b->spare = l->next;
+    else
+        l = base_new(sizeof *l);
+    memset(l, 0, sizeof *l);
+    l->bulk = b;
+    l->number = b->lines;
+    l->bytes = bytes;
+    base_arena_init(&l->arena, LINE_ARENA_MAX);
+    *b->last = l;
+    b->last = &l->next;
+    b->in_list++;
+    b->in_list_bytes += bytes;
+    return l;
+}
+
+static void line_done(struct line *l, enum err result)
+{
+    l->op.result = result;
+    l->done = true;
+}
+
+static void free_lines(struct line *l)
+{
+    while (l != NULL) {
+        struct line *next = l->next;
+        base_free(l);
+        l = next;
+    }
+}
+
+static void cleanup(struct gw_call *call)
+{
+    struct bulk *b = call->state;
+    for (struct line *l = b->first; l != NULL; l = l->next)
+        line_clear(l);
+    free_lines(b->first);
+    free_lines(b->spare);
+    base_buf_fini(&b->partial);
+    base_buf_fini(&b->pending);
+}
+
+/* --- verdicts ----------------------------------------------------------------------------------
+ */
+
+static void put_verdict(struct buf *out, const struct line *l)
+{
+    struct gw_json j = gw_json_start(out);
+    enum err e = l->op.result;
+    gw_json_open(&j, '{');
+    gw_json_name_u64(&j, "line", l->number);
+    gw_json_name_u64(&j, "status", e == ERR_OK ? 200 : gw_problem_get((int)e)->status);
+    if (e != ERR_OK) {
+        gw_json_name_text(&j, "code", gw_problem_get((int)e)->code);
+        const char *detail = l->op.detail.text;
+        gw_json_name_text(&j, "detail", detail[0] == '\0' ? gw_problem_get((int)e)->title : detail);
+    }
+    if (e == ERR_RATE_LIMITED)
+        gw_json_name_u64(&j, "retry_after_ms", l->retry_ns / NS_PER_MS + 1);
+    gw_json_close(&j, '}');
+    (void)base_buf_append_byte(out, '\n'); /* latches; send_verdicts looks */
+}
+
+static void take_verdicts(struct bulk *b)
+{
+    while (b->first != NULL && b->first->done) {
+        struct line *l = b->first;
+        if (l->op.result == ERR_OK)
+            b->ok++;
+        else
+            b->failed++;
+        put_verdict(&b->call->out, l);
+        line_clear(l);
+        b->first = l->next;
+        if (b->first == NULL)
+            b->last = &b->first;
+        b->in_list--;
+        b->in_list_bytes -= l->bytes;
+        l->next = b->spare;
+        b->spare = l;
+    }
+}
+
+static void break_off(struct bulk *b, enum err e, const char *detail)
+{
+    struct gw_call *call = b->call;
+    b->finished = true;
+    if (!call->answered)
+        gw_call_problem(call, (int)e, detail);
+    else if (call->ex != NULL)
+        gw_exchange_abort(call->ex);
+}
+
+static void put_summary(struct bulk *b)
+{
+    struct gw_json j = gw_json_start(&b->call->out);
+    gw_json_open(&j, '{');
+    gw_json_name(&j, "done");
+    gw_json_bool(&j, true);
+    gw_json_name_u64(&j, "lines", b->lines);
+    gw_json_name_u64(&j, "ok", b->ok);
+    gw_json_name_u64(&j, "failed", b->failed);
+    gw_json_close(&j, '}');
+    (void)base_buf_append_byte(&b->call->out, '\n'); /* latches; send_verdicts looks */
+}
+
+/* --- one line becomes an operation -------------------------------------------------------------
+ */
+
+static void write_done(struct sto_mutate_op *op)
+{
+    struct line *l = op->user;
+    struct bulk *b = l->bulk;
+    struct gw_call *call = b->call;
+    l->done = true;
+    b->undone--;
+    pump(b);
+    gw_call_drop(call);
+}
+
+static void submit(struct line *l)
+{
+    struct bulk *b = l->bulk;
+    l->op.reply_to = b->call->thread->mailbox;
+    l->op.done = write_done;
+    l->op.user = l;
+    b->undone++;
+    gw_call_hold(b->call);
+    sto_mutate_row(b->call->api->engine, &l->op);
+}
+
+static enum err parse_op(struct line *l, struct slice op, enum gw_row_verb *out, bool *out_delete)
+{
+    *out = GW_ROW_PATCH;
+    *out_delete = false;
+    if (op.ptr == NULL || base_slice_is(op, "patch"))
+        return ERR_OK;
+    if (base_slice_is(op, "put"))
+        *out = GW_ROW_PUT;
+    else if (base_slice_is(op, "delete"))
+        *out_delete = true;
+    else
+        return base_fail(&l->op.detail, ERR_INVALID,
+                         "\"op\" must be \"patch\", \"put\" or \"delete\"");
+    return ERR_OK;
+}
+
+static enum err build_mutations(struct line *l, enum gw_row_verb verb, bool is_delete)
+{
+    const json_t *cells = json_object_get(l->json, "cells");
+    struct errbuf *eb = &l->op.detail;
+    if (is_delete && cells != NULL)
+        return base_fail(eb, ERR_INVALID, "\"delete\" takes no \"cells\"");
+    if (is_delete) {
+        l->delete_row.kind = STO_DELETE_FROM_ROW;
+        l->op.mutations = &l->delete_row;
+        l->op.mutation_count = 1;
+        return ERR_OK;
+    }
+    if (!json_is_object(cells))
+        return base_fail(eb, ERR_INVALID, "\"cells\" must be an object of families");
+    enum err e = gw_row_body_build(cells, verb, l->op.scope.schema, &l->arena, &l->body, eb);
+    l->op.mutations = l->body.mutations;
+    l->op.mutation_count = l->body.count;
+    return e;
+}
+
+/* Text to a checked operation; on the loop or the helper. */
+static enum err build(struct line *l, struct slice text)
+{
+    static const char *const names[] = {"op", "key", "key_b64", "cells", NULL};
+    struct errbuf *eb = &l->op.detail;
+    struct slice op;
+    enum gw_row_verb verb = GW_ROW_PATCH;
+    bool is_delete = false;
+    enum err e = gw_json_parse(text, &l->json, eb);
+    if (e == ERR_OK)
+        e = gw_json_only(l->json, names, eb);
+    if (e == ERR_OK)
+        e = gw_json_get_text(l->json, "op", &op, eb);
+    if (e == ERR_OK)
+        e = parse_op(l, op, &verb, &is_delete);
+    if (e == ERR_OK)
+        e = gw_json_get_bytes(l->json, "key", &l->arena, &l->op.row_key, eb);
+    if (e == ERR_OK && l->op.row_key.ptr == NULL)
+        e = base_fail(eb, ERR_INVALID, "\"key\" or \"key_b64\" is missing");
+    if (e == ERR_OK)
+        e = build_mutations(l, verb, is_delete);
+    if (e != ERR_OK)
+        return e;
+    return sto_mutations_check(l->op.scope.schema, &l->bulk->call->tenant->account, l->op.row_key,
+                               l->op.mutations, l->op.mutation_count, eb);
+}
+
+static enum err enter_table(struct line *l)
+{
+    const struct gw_call *call = l->bulk->call;
+    if (l->has_scope)
+        sto_table_scope_release(&l->op.scope);
+    enum err e = ten_scope_table(call->tenant, gw_call_param(call, 0), &l->op.scope, &l->op.detail);
+    l->has_scope = e == ERR_OK;
+    return e;
+}
+
+static enum err work_on_helper(struct gw_call *call, struct errbuf *eb)
+{
+    (void)eb; /* the line has its own detail */
+    struct bulk *b = call->state;
+    return build(b->with_helper, base_buf_slice(&b->with_helper->text));
+}
+
+static void back_from_helper(struct gw_call *call)
+{
+    struct bulk *b = call->state;
+    struct line *l = b->with_helper;
+    enum err e = call->task.result;
+    b->with_helper = NULL;
+    b->undone--;
+    if (e == ERR_OK)
+        e = enter_table(l); /* it may have been deleted meanwhile */
+    if (e != ERR_OK)
+        line_done(l, e);
+    else if (call->ex != NULL)
+        submit(l);
+    pump(b);
+}
+
+static enum err give_to_helper(struct line *l, struct slice text)
+{
+    struct bulk *b = l->bulk;
+    base_buf_init(&l->text, text.len);
+    enum err e = base_buf_append(&l->text, text);
+    if (e != ERR_OK)
+        return base_fail(&l->op.detail, e, "out of memory for a line of %zu bytes", text.len);
+    b->with_helper = l;
+    b->undone++;
+    gw_task_on_helper(b->call, work_on_helper, back_from_helper);
+    return ERR_OK;
+}
+
+static bool is_blank(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] != ' ' && text.ptr[i] != '\t' && text.ptr[i] != '\r')
+            return false;
+    }
+    return true;
+}
+
+/* In the order of every other request: state and rate, table, input. */
+static void take_line(struct bulk *b, struct slice text)
+{
+    b->lines++;
+    if (is_blank(text))
+        return;
+    struct line *l = line_append(b, text.len);
+    enum err e = ten_admit(b->call->tenant, TEN_WRITE, 1, &l->retry_ns, &l->op.detail);
+    if (e == ERR_OK)
+        e = enter_table(l);
+    if (e == ERR_OK && text.len > PARSE_ON_LOOP_MAX) {
+        e = give_to_helper(l, text);
+    } else if (e == ERR_OK) {
+        e = build(l, text);
+        if (e == ERR_OK)
+            submit(l);
+    }
+    if (e != ERR_OK)
+        line_done(l, e);
+}
+
+static void refuse_long_line(struct bulk *b)
+{
+    b->lines++;
+    struct line *l = line_append(b, 0);
+    line_done(l, base_fail(&l->op.detail, ERR_TOO_BIG,
+                           "the line is longer than the limit of %lu bytes", LIM_BULK_LINE_BYTES));
+}
+
+/* --- bytes become lines ------------------------------------------------------------------------
+ */
+
+static bool is_full(const struct bulk *b, size_t divisor)
+{
+    return b->in_list >= LIM_BULK_INFLIGHT / divisor ||
+           b->in_list_bytes >= LIM_BODY_BYTES / divisor || b->with_helper != NULL ||
+           (b->call->ex != NULL && gw_exchange_is_full(b->call->ex));
+}
+
+/* The end of a line: what stands in partial, then tail. */
+static void end_line(struct bulk *b, struct slice tail)
+{
+    if (!b->skipping && b->partial.len + tail.len > LIM_BULK_LINE_BYTES)
+        b->skipping = true;
+    if (b->skipping) {
+        refuse_long_line(b);
+    } else if (b->partial.len == 0) {
+        take_line(b, tail);
+    } else {
+        (void)base_buf_append(&b->partial, tail); /* latches */
+        if (b->partial.error != ERR_OK)
+            break_off(b, b->partial.error, "out of memory for a line");
+        else
+            take_line(b, base_buf_slice(&b->partial));
+    }
+    b->skipping = false;
+    base_buf_truncate(&b->partial, 0);
+}
+
+static void keep_partial(struct bulk *b, struct slice bytes)
+{
+    if (!b->skipping && b->partial.len + bytes.len > LIM_BULK_LINE_BYTES) {
+        b->skipping = true;
+        base_buf_fini(&b->partial);
+        base_buf_init(&b->partial, LIM_BULK_LINE_BYTES);
+    }
+    if (!b->skipping && base_buf_append(&b->partial, bytes) != ERR_OK)
+        break_off(b, ERR_NO_MEMORY, "out of memory for a line");
+}
+
+/* Take lines until the bytes end or the list is full; returns how many bytes were taken. */
+static size_t take_lines(struct bulk *b, struct slice bytes)
+{
+    size_t at = 0;
+    while (at < bytes.len && !b->finished && !(b->paused = is_full(b, 1))) {
+        const uint8_t *from = bytes.ptr + at;
+        const uint8_t *newline = memchr(from, '\n', bytes.len - at);
+        if (newline == NULL) {
+            keep_partial(b, base_slice(from, bytes.len - at));
+            return bytes.len;
+        }
+        end_line(b, base_slice(from, (size_t)(newline - from)));
+        at += (size_t)(newline - from) + 1;
+    }
+    return at;
+}
+
+static void consumed(const struct bulk *b, size_t n)
+{
+    if (b->call->ex != NULL && n > 0)
+        gw_exchange_consumed(b->call->ex, n);
+}
+
+static size_t pending_bytes(const struct bulk *b)
+{
+    return b->pending.len - b->pending_at;
+}
+
+static void take_pending(struct bulk *b)
+{
+    if (b->pending.len == 0)
+        return;
+    size_t taken = take_lines(b, base_slice_skip(base_buf_slice(&b->pending), b->pending_at));
+    b->pending_at += taken;
+    consumed(b, taken);
+    if (pending_bytes(b) == 0) { /* give its memory back */
+        base_buf_fini(&b->pending);
+        base_buf_init(&b->pending, PENDING_MAX);
+        b->pending_at = 0;
+    }
+}
+
+static bool is_input_left(const struct bulk *b)
+{
+    return !b->input_ended || b->pending.len > 0 || b->partial.len > 0 || b->skipping;
+}
+
+/* The last line may come without its line feed. */
+static void take_rest(struct bulk *b)
+{
+    bool is_last = b->input_ended && b->pending.len == 0;
+    if (is_last && is_input_left(b) && !b->finished && !is_full(b, 1))
+        end_line(b, SLICE_EMPTY);
+}
+
+/* Send verdicts in pieces of some size, or what there is when nothing else is coming. */
+static void send_verdicts(struct bulk *b)
+{
+    struct gw_call *call = b->call;
+    bool is_last = b->first == NULL && !is_input_left(b);
+    if (is_last)
+        put_summary(b);
+    bool is_due = call->out.len >= SEND_BYTES || b->undone == 0;
+    if (call->out.len == 0 || !is_due)
+        return;
+    if (call->out.error != ERR_OK) {
+        break_off(b, call->out.error, "out of memory for the verdicts");
+        return;
+    }
+    b->finished = is_last;
+    gw_call_start_stream(call, 200, NDJSON);
+    if (call->ex != NULL)
+        gw_exchange_send_take(call->ex, &call->out, is_last);
+}
+
+/* Whatever can go on goes on. */
+static void pump(struct bulk *b)
+{
+    if (b->finished || b->call->ex == NULL)
+        return;
+    take_verdicts(b);
+    if (b->paused && !is_full(b, 2))
+        b->paused = false;
+    if (!b->paused) {
+        take_pending(b);
+        take_rest(b);
+        take_verdicts(b);
+    }
+    if (!b->finished)
+        send_verdicts(b);
+}
+
+static void on_body(struct gw_call *call, struct slice bytes, bool end)
+{
+    struct bulk *b = call->state;
+    if (b->finished) {
+        consumed(b, bytes.len);
+        return;
+    }
+    size_t taken = b->pending.len == 0 ? take_lines(b, bytes) : 0;
+    consumed(b, taken);
+    if (base_buf_append(&b->pending, base_slice_skip(bytes, taken)) != ERR_OK)
+        break_off(b, b->pending.error, "more body came than the window allows");
+    b->input_ended = end;
+    pump(b);
+}
+
+static void on_drained(struct gw_call *call)
+{
+    pump(call->state);
+}
+
+void gw_bulk_write(struct gw_call *call)
+{
+    struct bulk *b = gw_call_new_state(call, sizeof *b, cleanup);
+    b->call = call;
+    b->last = &b->first;
+    base_buf_init(&b->partial, LIM_BULK_LINE_BYTES);
+    base_buf_init(&b->pending, PENDING_MAX);
+    gw_call_leave_table(call); /* every line takes it anew */
+    call->on_body = on_body;
+    call->on_drained = on_drained;
+    if (!call->ex->has_body) {
+        b->input_ended = true;
+        pump(b);
+    }
+}
