@@ -1,0 +1,86 @@
+/*
+ * gateway/connection.h - what loop, listener, reaper and the two protocols share about a
+ * connection.
+ *
+ * Does:     tie a socket to its loop and protocol; defer work to a safe moment; watch progress.
+ * Owns:     struct gw_conn from accept until its socket is closed.
+ * May use:  base/, gateway/loop.h, h2o.
+ * Knows no: requests.
+ * Threads:  the connection's loop.
+ * Blocks:   no.
+ * Fails by: does not fail.
+ * Limits:   the GW_* numbers below; LIM_CONNECTIONS, LIM_*_TIMEOUT_MS.
+ * Promises: 1. ops->free_protocol is called once, after the socket is gone.
+ *           2. ops->run_deferred runs outside of any h2o, nghttp2 or handler call.
+ */
+#ifndef GATEWAY_CONNECTION_H
+#define GATEWAY_CONNECTION_H
+
+#include <h2o.h>
+#include <stdatomic.h>
+
+#include "gateway/loop.h"
+
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S  1000000000ULL
+
+/* Requests open on one loop; more are refused so that idle uploads cannot fill the memory. */
+#define GW_LOOP_EXCHANGES_MAX 16384
+/* Bodies that h2o buffers before a handler sees them, all HTTP/1 connections of a loop together. */
+#define GW_LOOP_BODY_BYTES_MAX (512 * MIB)
+/* A body must come at least this fast, measured after LIM_HEAD_TIMEOUT_MS. */
+#define GW_BODY_BYTES_PER_S 1024
+/* Bytes gathered for one write to a socket. */
+#define GW_WRITE_BYTES (64 * KIB)
+
+struct gw_conn;
+
+struct gw_conn_ops {
+    void (*run_deferred)(struct gw_conn *c);
+    void (*tick)(struct gw_conn *c, uint64_t now_ns);  /* every second */
+    void (*drain)(struct gw_conn *c, uint64_t now_ns); /* repeatedly while the loop is draining */
+    void (*kill)(struct gw_conn *c); /* hard: the socket was shut down, let go of the handlers */
+    void (*free_protocol)(struct gw_conn *c);
+};
+
+struct gw_conn {
+    struct gw_conn *next; /* of the loop's connections */
+    struct gw_conn **link;
+    struct gw_conn *next_deferred;
+    bool is_deferred;
+    bool is_closing; /* h2o_socket_close was called; only its flush is left */
+    struct gw_loop *loop;
+    h2o_socket_t *sock;
+    const struct gw_conn_ops *ops;
+    void *protocol;       /* what ops work on; NULL during the handshake */
+    SSL_CTX *tls_context; /* referenced until the handshake is over */
+    uint64_t since_ns;    /* accepted, then: when the protocol took over */
+    /* output progress, see gw_conn_is_stalled */
+    uint64_t acked_bytes;
+    uint64_t progress_ns;
+};
+
+/* Take over an accepted, non-blocking descriptor and begin the TLS handshake. */
+void gw_conn_open(struct gw_loop *loop, int fd);
+/* Close the socket politely (TLS close_notify); for protocols that own it. */
+void gw_conn_close(struct gw_conn *c);
+/* Break the connection off from outside: whoever reads or writes the socket will see an error. */
+void gw_conn_shut(struct gw_conn *c);
+/* For sock->on_close of a protocol: unlink and free c. */
+void gw_conn_socket_gone(void *c);
+/* Have ops->run_deferred called soon, once. */
+void gw_conn_defer(struct gw_conn *c);
+/* At a tick while a write is pending: did the peer take no byte for LIM_STALL_TIMEOUT_MS? */
+bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns);
+/* The idle time allowed now; shorter when connections are scarce. */
+uint64_t gw_conn_idle_ns(const struct gw_conn *c);
+
+/* --- protocols ----------------------------------------------------------------------------------
+ */
+
+void gw_http1_open(struct gw_conn *c);
+void gw_http2_open(struct gw_conn *c);
+/* One configuration for all loops; the context of each loop is made from it. */
+void gw_http1_configure(h2o_globalconf_t *config);
+
+#endif

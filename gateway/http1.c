@@ -1,0 +1,270 @@
+/*
+ * From h2o's request to the exchange and back. h2o calls on_request with a complete request; the
+ * exchange lives in the request's pool, whose disposal is the one sign of the end that h2o always
+ * gives (response sent, peer gone, connection closed) and becomes `gone`.
+ *
+ * h2o takes one piece of output at a time and asks for the next by calling proceed; the bytes stay
+ * in the exchange until then. Two of h2o's calls would free the request under the caller's feet (a
+ * last piece without bytes, and an error without bytes): they are made from a deferred run.
+ *
+ *   idle -> (more) -> in flight -> proceed -> idle ... -> final, nothing may be sent any more
+ */
+#include <h2o.h>
+
+#include "gateway/http1_internal.h"
+
+#include "base/banned.h"
+
+#define ONE_YEAR_MS      (365ULL * 24 * 3600 * 1000)
+#define PIECES_PER_WRITE 8
+
+struct gw_http1_request {
+    struct gw_exchange ex;
+    h2o_generator_t generator;
+    h2o_req_t *req;
+    struct gw_http1 *h;
+    bool is_begun; /* h2o has the response head */
+    bool is_final; /* h2o was given the last piece */
+    bool is_aborted;
+    size_t in_flight; /* bytes h2o is sending */
+    struct gw_header headers[LIM_HEADERS];
+};
+
+static struct gw_http1_request *of_exchange(struct gw_exchange *ex)
+{
+    return H2O_STRUCT_FROM_MEMBER(struct gw_http1_request, ex, ex);
+}
+
+/* --- response ----------------------------------------------------------------------------------
+ */
+
+static const char *reason_phrase(int status)
+{
+    static const struct {
+        int status;
+        const char *phrase;
+    } table[] = {
+        {200, "OK"},
+        {201, "Created"},
+        {202, "Accepted"},
+        {204, "No Content"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {410, "Gone"},
+        {412, "Precondition Failed"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
+        {507, "Insufficient Storage"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].status == status)
+            return table[i].phrase;
+    return "Unknown";
+}
+
+static void begin(struct gw_http1_request *r)
+{
+    struct gw_exchange *ex = &r->ex;
+    h2o_req_t *req = r->req;
+    r->is_begun = true;
+    req->res.status = ex->status;
+    req->res.reason = reason_phrase(ex->status);
+    bool has_length = ex->response_length >= 0 && ex->status != 204 && ex->status != 304;
+    req->res.content_length = has_length ? (size_t)ex->response_length : SIZE_MAX;
+    for (size_t i = 0; i < ex->response_header_count; i++) {
+        const struct gw_header *header = &ex->response_headers[i];
+        h2o_add_header_by_str(&req->pool, &req->res.headers, (const char *)header->name.ptr,
+                              header->name.len, 1, NULL, (const char *)header->value.ptr,
+                              header->value.len);
+    }
+    /* Without a length HTTP/1.0 knows the end of a body only by the end of the connection. */
+    bool ends_by_close = req->version < 0x101 && !has_length && !ex->body_is_silent;
+    if (r->h->is_closing_after || r->h->conn->loop->is_draining || ends_by_close)
+        req->http1_is_persistent = 0;
+    h2o_start_response(req, &r->generator);
+}
+
+/* Give h2o the next pieces, unless it still has some. */
+static void push(struct gw_http1_request *r)
+{
+    struct gw_exchange *ex = &r->ex;
+    h2o_iovec_t pieces[PIECES_PER_WRITE];
+    size_t count = 0;
+    size_t bytes = 0;
+    if (r->in_flight > 0 || r->is_final || r->is_aborted || (ex->out_bytes == 0 && !ex->ended))
+        return;
+    for (struct gw_out_chunk *chunk = ex->out_head;
+         chunk != NULL && count < PIECES_PER_WRITE && bytes < GW_WRITE_BYTES; chunk = chunk->next) {
+        size_t left = chunk->bytes.len - chunk->sent;
+        size_t room = GW_WRITE_BYTES - bytes;
+        size_t n = left < room ? left : room;
+        pieces[count++] = h2o_iovec_init((const char *)chunk->bytes.ptr + chunk->sent, n);
+        bytes += n;
+    }
+    bool is_last = ex->ended && bytes == ex->out_bytes;
+    if (r->is_begun && bytes == 0) {
+        gw_conn_defer(r->h->conn); /* see gw_http1_request_deferred */
+        return;
+    }
+    if (!r->is_begun)
+        begin(r);
+    r->in_flight = bytes;
+    r->is_final = is_last;
+    h2o_send(r->req, pieces, count, is_last ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+}
+
+static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
+{
+    struct gw_http1_request *r =
+        H2O_STRUCT_FROM_MEMBER(struct gw_http1_request, generator, generator);
+    size_t sent = r->in_flight;
+    (void)req;
+    r->in_flight = 0;
+    gw_exchange_took(&r->ex, sent);
+    if (gw_exchange_is_drained(&r->ex))
+        gw_exchange_tell_drained(&r->ex);
+    push(r);
+}
+
+static void on_start(struct gw_exchange *ex)
+{
+    (void)ex; /* the head goes out with the first bytes */
+}
+
+static void on_more(struct gw_exchange *ex)
+{
+    push(of_exchange(ex));
+}
+
+static void on_abort(struct gw_exchange *ex)
+{
+    struct gw_http1_request *r = of_exchange(ex);
+    if (r->is_aborted)
+        return;
+    r->is_aborted = true;
+    /* Cut off below TLS: without close_notify even a body that ends by close is not whole. */
+    gw_conn_shut(r->h->conn);
+    gw_conn_defer(r->h->conn);
+}
+
+static void on_read_more(struct gw_exchange *ex, size_t consumed)
+{
+    (void)ex; /* the body was delivered whole */
+    (void)consumed;
+}
+
+static const struct gw_transport HTTP1_TRANSPORT = {
+    .start = on_start, .more = on_more, .abort = on_abort, .read_more = on_read_more};
+
+void gw_http1_request_deferred(struct gw_http1 *h)
+{
+    struct gw_http1_request *r = h->request;
+    if (r == NULL || r->in_flight > 0 || r->is_final)
+        return;
+    if (r->is_aborted) {
+        if (!r->is_begun) {
+            r->ex.status = r->ex.started ? r->ex.status : 500;
+            begin(r);
+        }
+        r->is_final = true;
+        r->req->http1_is_persistent = 0;
+        h2o_send(r->req, NULL, 0, H2O_SEND_STATE_ERROR); /* fails, since the socket is shut */
+    } else if (r->ex.ended && r->ex.out_bytes == 0 && r->is_begun) {
+        r->is_final = true;
+        h2o_send(r->req, NULL, 0, H2O_SEND_STATE_FINAL);
+    }
+}
+
+void gw_http1_request_kill(struct gw_http1 *h)
+{
+    if (h->request != NULL)
+        on_abort(&h->request->ex);
+}
+
+/* --- request -----------------------------------------------------------------------------------
+ */
+
+static void on_dispose(void *memory)
+{
+    struct gw_http1_request *r = memory;
+    r->h->request = NULL;
+    r->h->conn->loop->open_exchanges--;
+    gw_exchange_fini(&r->ex);
+}
+
+static struct slice of_iovec(h2o_iovec_t v)
+{
+    return base_slice(v.base, v.len);
+}
+
+static void fill_exchange(struct gw_http1_request *r, h2o_req_t *req)
+{
+    struct gw_exchange *ex = &r->ex;
+    gw_exchange_init(ex, r->h->conn->loop, &HTTP1_TRANSPORT);
+    ex->method = of_iovec(req->input.method);
+    ex->authority = of_iovec(req->input.authority);
+    ex->path = of_iovec(req->input.path);
+    const uint8_t *mark = memchr(ex->path.ptr, '?', ex->path.len);
+    if (mark != NULL) {
+        size_t path_len = (size_t)(mark - ex->path.ptr);
+        ex->query = base_slice_skip(ex->path, path_len + 1);
+        ex->path.len = path_len;
+    }
+    INVARIANT(req->headers.size <= LIM_HEADERS); /* the gate counted */
+    for (size_t i = 0; i < req->headers.size; i++) {
+        const h2o_header_t *header = &req->headers.entries[i];
+        r->headers[i] = (struct gw_header){of_iovec(*header->name), of_iovec(header->value)};
+    }
+    ex->headers = r->headers;
+    ex->header_count = req->headers.size;
+    ex->has_body = req->entity.base != NULL && req->entity.len > 0;
+    ex->content_length = ex->has_body ? (int64_t)req->entity.len : 0;
+    ex->http_major = 1;
+    ex->received_ns = r->h->begun_ns;
+}
+
+static int on_request(h2o_handler_t *self, h2o_req_t *req)
+{
+    struct gw_loop *loop = H2O_STRUCT_FROM_MEMBER(struct gw_loop, h2o, req->conn->ctx);
+    struct gw_conn *c = req->conn->callbacks->get_socket(req->conn)->on_close.data;
+    struct gw_http1_request *r = h2o_mem_alloc_shared(&req->pool, sizeof *r, on_dispose);
+    (void)self;
+    memset(r, 0, offsetof(struct gw_http1_request, headers));
+    r->generator = (h2o_generator_t){.proceed = on_proceed};
+    r->req = req;
+    r->h = c->protocol;
+    INVARIANT(r->h->request == NULL);
+    r->h->request = r;
+    loop->open_exchanges++;
+    fill_exchange(r, req);
+    loop->all->options.on_request(&r->ex, loop->thread_state);
+    INVARIANT(r->ex.events != NULL);
+    if (r->ex.has_body && r->ex.events->body != NULL && !r->ex.ended && !r->is_aborted)
+        r->ex.events->body(&r->ex, r->ex.user, of_iovec(req->entity), true);
+    return 0;
+}
+
+void gw_http1_configure(h2o_globalconf_t *config)
+{
+    config->server_name = h2o_iovec_init(NULL, 0); /* no banner */
+    config->http1.upgrade_to_http2 = 0;
+    /* Wall-clock timers: long enough that ours decide, also after a clock was set. */
+    config->http1.req_timeout = ONE_YEAR_MS;
+    config->max_request_entity_size = LIM_BODY_BYTES + 64 * KIB; /* the gate is stricter */
+    h2o_hostconf_t *host =
+        h2o_config_register_host(config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
+    h2o_pathconf_t *root = h2o_config_register_path(host, "/", 0);
+    h2o_create_handler(root, sizeof(h2o_handler_t))->on_req = on_request;
+    h2o_create_handler(&host->fallback_path, sizeof(h2o_handler_t))->on_req = on_request;
+}

@@ -1,0 +1,327 @@
+/*
+ * Between the socket and h2o's parser. h2o asks for bytes (gw_http1_h2o_reads, through the seam);
+ * the gate reads instead, validates, and calls h2o's callback when there are bytes it may see.
+ *
+ * sock->input holds, in this order: bytes shown to h2o, then - only while a request head is not
+ * complete - bytes it was not told of. What follows the current request goes to `held` and comes
+ * back, by a deferred run, when h2o asks for the next request. While something is held the socket
+ * is not read, so what a client can make us keep is what one read brought in.
+ *
+ *   READING --whole request--> BUSY --h2o reads again--> READING
+ *   READING --refused--> REFUSING --written--> LINGERING --peer closed or time is up--> gone
+ *
+ * Refusing: the reply is written by us, the way out is h2o's: its callback is told that the socket
+ * was closed, upon which it frees its connection and closes the socket.
+ */
+#include <h2o.h>
+#include <h2o/http1.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "gateway/http1_internal.h"
+#include "gateway/http1_seam.h"
+#include "gateway/problem.h"
+
+#include "base/banned.h"
+
+#define LINGER_NS         (2 * NS_PER_S)
+#define REFUSAL_BYTES_MAX 2048
+
+static void uncount_body(struct gw_http1 *h)
+{
+    h->conn->loop->body_bytes -= h->counted_body;
+    h->counted_body = 0;
+}
+
+/* Let h2o free its connection and close the socket. */
+static void close_by_h2o(struct gw_http1 *h)
+{
+    h2o_socket_cb reader = h->h2o_reader;
+    if (reader == NULL) {
+        gw_conn_shut(h->conn);
+        return;
+    }
+    h->h2o_reader = NULL;
+    h->conn->is_closing = true;
+    reader(h->conn->sock, h2o_socket_error_closed);
+}
+
+/* --- refusing ----------------------------------------------------------------------------------
+ */
+
+/* Closing with unread input would reset the connection and take the reply with it. */
+static void on_linger_read(h2o_socket_t *sock, const char *err)
+{
+    struct gw_conn *c = sock->on_close.data;
+    if (err != NULL)
+        close_by_h2o(c->protocol);
+    else
+        h2o_buffer_consume(&sock->input, sock->input->size);
+}
+
+static void on_refusal_written(h2o_socket_t *sock, const char *err)
+{
+    struct gw_conn *c = sock->on_close.data;
+    struct gw_http1 *h = c->protocol;
+    if (err != NULL) {
+        close_by_h2o(h);
+        return;
+    }
+    h->phase = GW_HTTP1_LINGERING;
+    h->linger_until_ns = base_monotonic_ns() + LINGER_NS;
+    h2o_buffer_consume(&sock->input, sock->input->size);
+    (void)shutdown(h2o_socket_get_fd(sock), SHUT_WR); /* ENOTCONN: the next read tells */
+    gw_http1_real_read_start(sock, on_linger_read);
+}
+
+static int problem_of(int status)
+{
+    switch (status) {
+    case 413:
+        return ERR_TOO_BIG;
+    case 414:
+        return GW_PROBLEM_TARGET;
+    case 431:
+        return GW_PROBLEM_HEADERS;
+    case 503:
+        return ERR_OVERLOADED;
+    default:
+        return ERR_INVALID;
+    }
+}
+
+static void refuse(struct gw_http1 *h, int status, const char *detail)
+{
+    h2o_socket_t *sock = h->conn->sock;
+    int problem = problem_of(status);
+    struct buf body;
+    struct buf reply;
+    base_buf_init(&body, REFUSAL_BYTES_MAX / 2);
+    base_buf_init(&reply, REFUSAL_BYTES_MAX);
+    gw_problem_write(&body, problem, detail);
+    (void)base_buf_printf(&reply,
+                          "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
+                          "Connection: close\r\nContent-Length: %zu\r\n\r\n",
+                          gw_problem_get(problem)->status, gw_problem_get(problem)->title,
+                          body.len);
+    (void)base_buf_append(&reply, base_buf_slice(&body)); /* latches */
+    h->phase = GW_HTTP1_REFUSING;
+    gw_http1_real_read_stop(sock);
+    /* The socket encrypts, and thereby copies, before h2o_socket_write returns. */
+    h2o_iovec_t out = h2o_iovec_init(reply.ptr, reply.len);
+    h2o_socket_write(sock, &out, 1, on_refusal_written);
+    base_buf_fini(&reply);
+    base_buf_fini(&body);
+}
+
+/* --- letting bytes through ---------------------------------------------------------------------
+ */
+
+/* The gate has judged what is in sock->input by now: refuse it, or call h2o if it may look. */
+static void act_on(struct gw_http1 *h, enum gw_gate_verdict verdict)
+{
+    h2o_socket_t *sock = h->conn->sock;
+    struct gw_loop *loop = h->conn->loop;
+    if (verdict == GW_GATE_REFUSED) {
+        refuse(h, h->gate.status, h->gate.detail);
+        return;
+    }
+    if (!h->gate.head_done)
+        return;
+    if (sock->input->size > h->counted_body) {
+        loop->body_bytes += sock->input->size - h->counted_body;
+        h->counted_body = sock->input->size;
+        if (loop->body_bytes > GW_LOOP_BODY_BYTES_MAX) {
+            refuse(h, 503, "too many request bodies are being received; try again soon");
+            return;
+        }
+    }
+    h->h2o_reader(sock, NULL);
+}
+
+static void note_input(struct gw_http1 *h)
+{
+    h->input_ns = base_monotonic_ns();
+    if (h->begun_ns == 0)
+        h->begun_ns = h->input_ns;
+}
+
+/* The last bytes of sock->input are new. Those of the current request stay there. */
+static void on_read(h2o_socket_t *sock, const char *err)
+{
+    struct gw_conn *c = sock->on_close.data;
+    struct gw_http1 *h = c->protocol;
+    if (err != NULL) {
+        close_by_h2o(h);
+        return;
+    }
+    if (sock->bytes_read == 0) /* part of a TLS record */
+        return;
+    note_input(h);
+    size_t fresh = sock->bytes_read;
+    const char *first = sock->input->bytes + sock->input->size - fresh;
+    size_t taken;
+    enum gw_gate_verdict verdict = gw_http1_gate_feed(&h->gate, base_slice(first, fresh), &taken);
+    if (verdict == GW_GATE_COMPLETE && taken < fresh) {
+        if (base_buf_append(&h->held, base_slice(first + taken, fresh - taken)) != ERR_OK) {
+            refuse(h, 503, "too many bytes were pipelined behind a request");
+            return;
+        }
+        sock->input->size -= fresh - taken;
+    }
+    act_on(h, verdict);
+}
+
+/* Give h2o's next request what was held back; read on when that was not all of it. */
+static void pump(struct gw_http1 *h)
+{
+    h2o_socket_t *sock = h->conn->sock;
+    struct slice bytes = base_slice_skip(base_buf_slice(&h->held), h->held_at);
+    size_t taken;
+    enum gw_gate_verdict verdict = gw_http1_gate_feed(&h->gate, bytes, &taken);
+    note_input(h);
+    h2o_iovec_t room = h2o_buffer_reserve(&sock->input, taken);
+    INVARIANT(room.base != NULL); /* h2o aborts when memory is out */
+    memcpy(room.base, bytes.ptr, taken);
+    sock->input->size += taken;
+    h->held_at += taken;
+    if (taken == bytes.len) {
+        base_buf_fini(&h->held);
+        base_buf_init(&h->held, GW_HELD_BYTES);
+        h->held_at = 0;
+    }
+    act_on(h, verdict);
+    if (h->conn->sock != NULL && h->phase == GW_HTTP1_READING && h->held.len == 0)
+        gw_http1_real_read_start(sock, on_read);
+}
+
+/* --- called by the seam ------------------------------------------------------------------------
+ */
+
+void gw_http1_h2o_reads(h2o_socket_t *sock, h2o_socket_cb h2o_reader)
+{
+    struct gw_conn *c = sock->on_close.data;
+    struct gw_http1 *h = c->protocol;
+    if (c->is_closing) { /* h2o is saying goodbye on the TLS layer */
+        gw_http1_real_read_start(sock, h2o_reader);
+        return;
+    }
+    h->h2o_reader = h2o_reader;
+    h->phase = GW_HTTP1_READING;
+    if (sock->input->size == 0) { /* a new request, not the rest of a body after 100 Continue */
+        gw_http1_gate_init(&h->gate);
+        uncount_body(h);
+        h->begun_ns = 0;
+        h->idle_since_ns = base_monotonic_ns();
+    }
+    if (h->held.len > 0 || h->is_closing_after)
+        gw_conn_defer(c);
+    else
+        gw_http1_real_read_start(sock, on_read);
+}
+
+void gw_http1_h2o_stops(h2o_socket_t *sock)
+{
+    struct gw_conn *c = sock->on_close.data;
+    struct gw_http1 *h = c->protocol;
+    h->h2o_reader = NULL;
+    if (h->phase == GW_HTTP1_READING)
+        h->phase = GW_HTTP1_BUSY;
+}
+
+void gw_http1_socket_gone(void *data)
+{
+    gw_conn_socket_gone(data);
+}
+
+/* --- operations of the connection --------------------------------------------------------------
+ */
+
+static void run_deferred(struct gw_conn *c)
+{
+    struct gw_http1 *h = c->protocol;
+    if (h->phase == GW_HTTP1_READING && h->h2o_reader != NULL) {
+        if (h->is_closing_after)
+            close_by_h2o(h);
+        else if (h->held.len > 0)
+            pump(h);
+    } else if (h->phase == GW_HTTP1_BUSY) {
+        gw_http1_request_deferred(h);
+    }
+}
+
+static bool is_too_slow(const struct gw_http1 *h, uint64_t now_ns)
+{
+    uint64_t grace_ns = LIM_HEAD_TIMEOUT_MS * NS_PER_MS;
+    uint64_t age_ns = now_ns - h->begun_ns;
+    if (!h->gate.head_done)
+        return age_ns > grace_ns;
+    uint64_t allowed_ns = grace_ns + h->conn->sock->input->size * NS_PER_S / GW_BODY_BYTES_PER_S;
+    return age_ns > allowed_ns || now_ns - h->input_ns > LIM_STALL_TIMEOUT_MS * NS_PER_MS;
+}
+
+static void tick(struct gw_conn *c, uint64_t now_ns)
+{
+    struct gw_http1 *h = c->protocol;
+    if (gw_conn_is_stalled(c, now_ns)) {
+        gw_conn_shut(c);
+        return;
+    }
+    if (h->phase == GW_HTTP1_LINGERING) {
+        if (now_ns > h->linger_until_ns)
+            close_by_h2o(h);
+    } else if (h->phase == GW_HTTP1_READING) {
+        if (h->begun_ns == 0 ? now_ns - h->idle_since_ns > gw_conn_idle_ns(c)
+                             : is_too_slow(h, now_ns))
+            close_by_h2o(h);
+    }
+}
+
+static void drain(struct gw_conn *c, uint64_t now_ns)
+{
+    struct gw_http1 *h = c->protocol;
+    (void)now_ns;
+    h->is_closing_after = true;
+    if (h->phase == GW_HTTP1_READING && h->begun_ns == 0 && h->held.len == 0)
+        close_by_h2o(h);
+}
+
+static void kill_handler(struct gw_conn *c)
+{
+    gw_http1_request_kill(c->protocol);
+}
+
+static void free_protocol(struct gw_conn *c)
+{
+    struct gw_http1 *h = c->protocol;
+    uncount_body(h);
+    base_buf_fini(&h->held);
+    base_free(h);
+}
+
+static const struct gw_conn_ops HTTP1_OPS = {
+    .run_deferred = run_deferred,
+    .tick = tick,
+    .drain = drain,
+    .kill = kill_handler,
+    .free_protocol = free_protocol,
+};
+
+void gw_http1_open(struct gw_conn *c)
+{
+    struct gw_http1 *h = base_new(sizeof *h);
+    h2o_socket_t *sock = c->sock;
+    h->conn = c;
+    base_buf_init(&h->held, GW_HELD_BYTES);
+    c->protocol = h;
+    c->ops = &HTTP1_OPS;
+    sock->on_close.cb = gw_http1_socket_gone;
+    /* Bytes that came with the handshake must pass the gate like all others. */
+    if (base_buf_append(&h->held, base_slice(sock->input->bytes, sock->input->size)) != ERR_OK) {
+        gw_conn_close(c);
+        return;
+    }
+    h2o_buffer_consume(&sock->input, sock->input->size);
+    h2o_accept_ctx_t accept = {.ctx = &c->loop->h2o, .hosts = c->loop->all->config.hosts};
+    h2o_http1_accept(&accept, sock, (struct timeval){.tv_sec = (time_t)(base_wall_us() / 1000000)});
+}

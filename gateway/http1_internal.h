@@ -1,0 +1,59 @@
+/*
+ * gateway/http1_internal.h - the inside of an HTTP/1 connection, for http1.c, http1_intake.c and
+ * the seam.
+ *
+ * Does:     hold the gate, the bytes it keeps back and the request h2o is working on.
+ * Owns:     held bytes; the request belongs to h2o's request pool.
+ * May use:  base/, gateway/connection.h, gateway/http1_gate.h, gateway/loop_internal.h, h2o.
+ * Knows no: routes.
+ * Threads:  the connection's loop.
+ * Blocks:   no.
+ * Fails by: does not fail.
+ * Limits:   GW_HELD_BYTES.
+ * Promises: 1. While h2o may parse, its input holds bytes of one validated request only.
+ */
+#ifndef GATEWAY_HTTP1_INTERNAL_H
+#define GATEWAY_HTTP1_INTERNAL_H
+
+#include "gateway/connection.h"
+#include "gateway/http1_gate.h"
+#include "gateway/loop_internal.h"
+
+/* What a client may pipeline behind the current request, as far as one read brought it in. */
+#define GW_HELD_BYTES (8 * MIB)
+
+enum gw_http1_phase {
+    GW_HTTP1_READING,   /* h2o waits for bytes: the gate reads */
+    GW_HTTP1_BUSY,      /* h2o has the whole request, or sends 100 Continue: nobody reads */
+    GW_HTTP1_REFUSING,  /* our refusal is being written */
+    GW_HTTP1_LINGERING, /* it was sent: input is thrown away until the peer closes */
+};
+
+struct gw_http1_request;
+
+struct gw_http1 {
+    struct gw_conn *conn;
+    enum gw_http1_phase phase;
+    h2o_socket_cb h2o_reader; /* h2o's own callback; NULL when it does not read */
+    struct gw_http1_gate gate;
+    bool is_closing_after; /* close before reading another request */
+    struct buf held;       /* bytes behind the current request, from held_at on */
+    size_t held_at;
+    size_t counted_body;    /* our share of loop->body_bytes */
+    uint64_t idle_since_ns; /* when h2o began to wait for a request */
+    uint64_t begun_ns;      /* first byte of the current request, 0: none yet */
+    uint64_t input_ns;      /* last byte of it */
+    uint64_t linger_until_ns;
+    struct gw_http1_request *request; /* what a handler works on, or NULL */
+};
+
+/* http1_intake.c */
+void gw_http1_socket_gone(void *conn);
+void gw_http1_h2o_reads(h2o_socket_t *sock, h2o_socket_cb h2o_reader);
+void gw_http1_h2o_stops(h2o_socket_t *sock);
+
+/* http1.c: work for a safe moment, and letting go of the handler. */
+void gw_http1_request_deferred(struct gw_http1 *h);
+void gw_http1_request_kill(struct gw_http1 *h);
+
+#endif

@@ -1,0 +1,292 @@
+/*
+ * One nghttp2 session per connection, driven by h2o's socket: what was read goes into
+ * nghttp2_session_mem_recv, what nghttp2 and the responses have to say is gathered into one buffer
+ * (up to GW_WRITE_BYTES) and written at once; the next write starts when that one has left.
+ *
+ * The buffer is the loop's, not the connection's: a TLS socket encrypts, and thereby copies, before
+ * h2o_socket_write returns.
+ *
+ * Bounds: a slow reader costs one gathered write plus what its handlers queued (LIM_OUT_HIGH_BYTES
+ * each); frames that wait are bounded by not reading above GW_HTTP2_BACKLOG; bodies by the windows.
+ *
+ * Closing, always through close_now at the top of the stack, never inside nghttp2:
+ *   open -> (idle or drain) notice -> GOAWAY -> no streams -> closed
+ *   open -> (socket error, protocol error, killed) -> closed
+ */
+#include "gateway/http2_internal.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include "base/banned.h"
+
+#define RECEIVE_STEP  (16 * KIB) /* the backlog is looked at after each */
+#define NOTICE_NS     (100 * NS_PER_MS)
+#define RESET_BURST   1000
+#define RESET_RATE    33
+#define CONTINUATIONS 8
+
+static void on_written(h2o_socket_t *sock, const char *err);
+
+static void close_now(struct gw_http2 *h)
+{
+    if (h->session == NULL)
+        return;
+    while (h->streams != NULL)
+        gw_http2_stream_free(h->streams);
+    nghttp2_session_del(h->session);
+    h->session = NULL;
+    gw_conn_close(h->conn);
+}
+
+/* --- writing -----------------------------------------------------------------------------------
+ */
+
+/* Fill the loop's buffer; false when the session cannot go on. */
+static bool gather(struct gw_http2 *h)
+{
+    h->out_len = 0;
+    while (h->out_len < GW_WRITE_BYTES) {
+        const uint8_t *bytes;
+        ssize_t n = nghttp2_session_mem_send(h->session, &bytes);
+        if (n <= 0)
+            return n == 0;
+        INVARIANT((size_t)n <= GW_OUT_BYTES - h->out_len); /* frames are far smaller */
+        memcpy(h->conn->loop->out + h->out_len, bytes, (size_t)n);
+        h->out_len += (size_t)n;
+    }
+    return true;
+}
+
+static void tell_drained(struct gw_http2 *h)
+{
+    if (!h->has_drained)
+        return;
+    h->has_drained = false;
+    for (struct gw_http2_stream *s = h->streams; s != NULL; s = s->next)
+        if (gw_exchange_is_drained(&s->ex))
+            gw_exchange_tell_drained(&s->ex);
+}
+
+/* Write what there is, unless a write is under way; close when both sides are done. */
+static void flush(struct gw_http2 *h)
+{
+    if (h->session == NULL || h->is_writing)
+        return;
+    if (!gather(h)) {
+        close_now(h);
+    } else if (h->out_len > 0) {
+        h2o_iovec_t out = h2o_iovec_init((char *)h->conn->loop->out, h->out_len);
+        h->is_writing = true;
+        h2o_socket_write(h->conn->sock, &out, 1, on_written);
+        tell_drained(h);
+    } else if (nghttp2_session_want_read(h->session) == 0 &&
+               nghttp2_session_want_write(h->session) == 0) {
+        close_now(h);
+    }
+}
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+static void on_read(h2o_socket_t *sock, const char *err);
+
+static bool has_backlog(const struct gw_http2 *h)
+{
+    return nghttp2_session_get_outbound_queue_size(h->session) > GW_HTTP2_BACKLOG;
+}
+
+/* Feed what the socket has; stop, and stop reading, when too much waits to be sent. */
+static void receive(struct gw_http2 *h)
+{
+    h2o_socket_t *sock = h->conn->sock;
+    size_t at = 0;
+    h->read_ns = base_monotonic_ns();
+    while (at < sock->input->size) {
+        if (has_backlog(h)) {
+            flush(h);
+            if (h->session == NULL)
+                return;
+            if (has_backlog(h))
+                break;
+        }
+        size_t left = sock->input->size - at;
+        ssize_t n = nghttp2_session_mem_recv(h->session, (const uint8_t *)sock->input->bytes + at,
+                                             left < RECEIVE_STEP ? left : RECEIVE_STEP);
+        if (n < 0) {
+            close_now(h);
+            return;
+        }
+        at += (size_t)n;
+    }
+    bool must_pause = at < sock->input->size;
+    h2o_buffer_consume(&sock->input, at);
+    if (must_pause != h->is_paused) {
+        h->is_paused = must_pause;
+        if (must_pause)
+            h2o_socket_read_stop(sock);
+        else
+            h2o_socket_read_start(sock, on_read);
+    }
+    flush(h);
+}
+
+static void on_read(h2o_socket_t *sock, const char *err)
+{
+    struct gw_conn *c = sock->data;
+    struct gw_http2 *h = c->protocol;
+    if (err != NULL)
+        close_now(h);
+    else if (sock->input->size > 0)
+        receive(h);
+}
+
+static void on_written(h2o_socket_t *sock, const char *err)
+{
+    struct gw_conn *c = sock->data;
+    struct gw_http2 *h = c->protocol;
+    h->is_writing = false;
+    if (err != NULL)
+        close_now(h);
+    else if (h->is_paused)
+        receive(h);
+    else
+        flush(h);
+}
+
+/* --- operations of the connection --------------------------------------------------------------
+ */
+
+static void run_deferred(struct gw_conn *c)
+{
+    flush(c->protocol);
+}
+
+/* Tell the peer, give its requests on the way a moment to arrive, then take no more. */
+static void go_away(struct gw_http2 *h, uint64_t now_ns)
+{
+    int rc = 0;
+    if (h->notice_ns == 0) {
+        rc = nghttp2_submit_shutdown_notice(h->session);
+        h->notice_ns = now_ns;
+    } else if (!h->goaway_sent && now_ns - h->notice_ns > NOTICE_NS) {
+        int32_t last = nghttp2_session_get_last_proc_stream_id(h->session);
+        rc = nghttp2_submit_goaway(h->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
+        h->goaway_sent = true;
+    } else if (h->goaway_sent && h->stream_count == 0 && !h->is_writing &&
+               nghttp2_session_want_write(h->session) == 0) {
+        close_now(h);
+        return;
+    }
+    if (rc != 0)
+        close_now(h);
+    else
+        flush(h);
+}
+
+/* The peer does not send the body it owes, or does not open its window for what it asked. */
+static bool is_stuck(const struct gw_http2_stream *s, uint64_t now_ns)
+{
+    bool owes_body = !s->request_ended && s->unconsumed == 0;
+    bool owes_window = s->has_submitted && s->ex.out_bytes > 0;
+    return (owes_body || owes_window) && now_ns > s->progress_ns + LIM_STALL_TIMEOUT_MS * NS_PER_MS;
+}
+
+static void tick(struct gw_conn *c, uint64_t now_ns)
+{
+    struct gw_http2 *h = c->protocol;
+    uint64_t head_ns = LIM_HEAD_TIMEOUT_MS * NS_PER_MS;
+    if (gw_conn_is_stalled(c, now_ns) ||
+        (h->head_since_ns != 0 && now_ns > h->head_since_ns + head_ns) ||
+        (!h->got_settings && now_ns > c->since_ns + head_ns)) {
+        gw_conn_shut(c);
+        return;
+    }
+    h->read_ns = now_ns;
+    for (struct gw_http2_stream *s = h->streams; s != NULL; s = s->next)
+        if (is_stuck(s, now_ns)) {
+            s->progress_ns = now_ns;
+            int rc =
+                nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
+            INVARIANT(rc == 0); /* it fails for want of memory only */
+        }
+    bool is_idle = h->stream_count == 0 && now_ns > h->idle_since_ns + gw_conn_idle_ns(c);
+    if (is_idle || h->notice_ns != 0)
+        go_away(h, now_ns);
+    else
+        flush(h);
+}
+
+static void drain(struct gw_conn *c, uint64_t now_ns)
+{
+    go_away(c->protocol, now_ns);
+}
+
+static void kill_streams(struct gw_conn *c)
+{
+    close_now(c->protocol);
+}
+
+static void free_protocol(struct gw_conn *c)
+{
+    struct gw_http2 *h = c->protocol;
+    INVARIANT(h->session == NULL);
+    base_free(h);
+}
+
+static const struct gw_conn_ops HTTP2_OPS = {
+    .run_deferred = run_deferred,
+    .tick = tick,
+    .drain = drain,
+    .kill = kill_streams,
+    .free_protocol = free_protocol,
+};
+
+static nghttp2_session *session_new(struct gw_http2 *h)
+{
+    nghttp2_session *session = NULL;
+    nghttp2_session_callbacks *callbacks = NULL;
+    nghttp2_option *option = NULL;
+    if (nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&option) == 0) {
+        gw_http2_set_callbacks(callbacks);
+        nghttp2_option_set_no_auto_window_update(option, 1);
+        nghttp2_option_set_no_closed_streams(option, 1);
+        nghttp2_option_set_stream_reset_rate_limit(option, RESET_BURST, RESET_RATE);
+        nghttp2_option_set_max_continuations(option, CONTINUATIONS);
+        if (nghttp2_session_server_new2(&session, callbacks, h, option) != 0)
+            session = NULL;
+    }
+    nghttp2_option_del(option);
+    nghttp2_session_callbacks_del(callbacks);
+    return session;
+}
+
+void gw_http2_open(struct gw_conn *c)
+{
+    static const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, LIM_STREAMS_PER_CONN},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, GW_HTTP2_STREAM_WINDOW},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, LIM_HEAD_BYTES},
+    };
+    struct gw_http2 *h = base_new(sizeof *h);
+    h->conn = c;
+    c->protocol = h;
+    c->ops = &HTTP2_OPS;
+    h->read_ns = c->since_ns;
+    h->idle_since_ns = c->since_ns;
+    h->reset_refill_ns = c->since_ns;
+    h->reset_tokens = GW_HTTP2_RESETS_BURST;
+    h->session = session_new(h);
+    if (h->session == NULL ||
+        nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings,
+                                sizeof settings / sizeof settings[0]) != 0 ||
+        nghttp2_session_set_local_window_size(h->session, NGHTTP2_FLAG_NONE, 0, GW_HTTP2_WINDOW) !=
+            0) {
+        nghttp2_session_del(h->session);
+        h->session = NULL;
+        gw_conn_close(c);
+        return;
+    }
+    h2o_socket_read_start(c->sock, on_read);
+    receive(h);
+}

@@ -1,0 +1,90 @@
+/*
+ * gateway/http2_internal.h - the inside of an HTTP/2 connection, for the http2_*.c files.
+ *
+ * Does:     hold the nghttp2 session, its streams and what of their heads has been read.
+ * Owns:     sessions and streams; an exchange is part of its stream.
+ * May use:  base/, gateway/connection.h, gateway/exchange.h, gateway/loop_internal.h, nghttp2.
+ * Knows no: routes.
+ * Threads:  the connection's loop.
+ * Blocks:   no.
+ * Fails by: does not fail.
+ * Limits:   LIM_STREAMS_PER_CONN, LIM_HEADERS, LIM_HEAD_BYTES, the GW_HTTP2_* numbers.
+ * Promises: 1. A stream is freed in on_stream_close or when its connection is closed, and only
+ * there.
+ *           2. Window is given back exactly for body bytes that were consumed or thrown away.
+ */
+#ifndef GATEWAY_HTTP2_INTERNAL_H
+#define GATEWAY_HTTP2_INTERNAL_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "gateway/connection.h"
+#include "gateway/loop_internal.h"
+
+/* Body bytes on the way to a handler: per stream and per connection. */
+#define GW_HTTP2_STREAM_WINDOW (256 * KIB)
+#define GW_HTTP2_WINDOW        (1 * MIB)
+/* Frames waiting to be sent; above it the connection is not read until they are. */
+#define GW_HTTP2_BACKLOG 1000
+/* Requests that ended badly: so many at once, then so many a second. */
+#define GW_HTTP2_RESETS_BURST 512
+#define GW_HTTP2_RESETS_PER_S 33
+/* Bytes of a request head kept inside the stream; the rest goes to a block of its own. */
+#define GW_HTTP2_INLINE_BYTES 1024
+
+struct gw_http2 {
+    struct gw_conn *conn;
+    nghttp2_session *session; /* NULL once closed */
+    struct gw_http2_stream *streams;
+    size_t stream_count;
+    bool is_writing;
+    bool is_paused; /* not reading: too many frames wait to be sent */
+    bool got_settings;
+    bool has_drained; /* some listener waits to be told */
+    bool goaway_sent;
+    uint64_t notice_ns;     /* when the peer was told that we are closing; 0: not */
+    uint64_t read_ns;       /* when the last bytes came */
+    uint64_t idle_since_ns; /* when the last stream ended */
+    uint64_t head_since_ns; /* when the head now being read began; 0: none */
+    uint32_t reset_tokens;
+    uint64_t reset_refill_ns;
+    size_t out_len; /* bytes in loop->out while gathering */
+};
+
+struct gw_http2_stream {
+    struct gw_http2_stream *next;
+    struct gw_http2_stream **link;
+    struct gw_http2 *h;
+    int32_t id;
+    bool is_dispatched;
+    bool request_ended;
+    bool has_submitted;  /* nghttp2 has the response head */
+    bool response_ended; /* its last frame was sent */
+    bool in_trailers;    /* header fields are now trailers: not kept */
+    bool has_host;
+    bool has_length;
+    uint8_t authorizations;
+    int problem; /* first reason to refuse, an enum err or gw_problem_http; 0: none */
+    const char *detail;
+    size_t unconsumed;    /* body bytes given to the listener */
+    uint64_t progress_ns; /* last time either side moved */
+    size_t header_count;
+    size_t head_bytes; /* with 32 per field, as RFC 9113 counts */
+    size_t used;
+    uint8_t *more; /* LIM_HEAD_BYTES, when inline_bytes are full */
+    size_t more_used;
+    struct gw_exchange ex; /* from here on not cleared when a stream begins */
+    struct gw_header headers[LIM_HEADERS];
+    uint8_t inline_bytes[GW_HTTP2_INLINE_BYTES];
+};
+
+/* http2_request.c: frames from the peer. */
+void gw_http2_set_callbacks(nghttp2_session_callbacks *callbacks);
+void gw_http2_stream_free(struct gw_http2_stream *s);
+
+/* http2_response.c: what the exchange gives back. */
+extern const struct gw_transport GW_HTTP2_TRANSPORT;
+int gw_http2_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *framehd,
+                       size_t length, nghttp2_data_source *source, void *user);
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * gateway/loop_internal.h - the inside of a loop, for loop.c, listener.c, reaper.c and
+ * connection.c.
+ *
+ * Does:     hold what belongs to one loop thread and what all loops share.
+ * Owns:     see the fields.
+ * May use:  base/, gateway/connection.h, gateway/loop.h, h2o.
+ * Knows no: requests.
+ * Threads:  fields of gw_loop: its own thread, but where said otherwise.
+ * Blocks:   no.
+ * Fails by: see the functions.
+ * Limits:   LIM_CONNECTIONS.
+ * Promises: 1. A descriptor handed to another loop is opened or closed there, never lost.
+ */
+#ifndef GATEWAY_LOOP_INTERNAL_H
+#define GATEWAY_LOOP_INTERNAL_H
+
+#include <pthread.h>
+
+#include "gateway/connection.h"
+
+enum gw_loop_phase { GW_LOOP_STARTING, GW_LOOP_RUNNING, GW_LOOP_FAILED, GW_LOOP_ENDED };
+
+struct gw_stop_msg {
+    struct base_msg msg;
+    struct gw_loop *loop;
+};
+
+struct gw_loop {
+    struct gw_loops *all;
+    h2o_evloop_t *evloop;
+    h2o_context_t h2o;
+    struct base_mailbox mailbox;
+    h2o_socket_t *mail_sock;
+    h2o_socket_t *listener; /* NULL when not listening any more */
+    void *thread_state;
+    int epoch_slot;
+    pthread_t thread;
+    struct gw_stop_msg stop;
+
+    struct gw_conn *conns;
+    struct gw_conn *deferred;
+    uint64_t next_tick_ns;
+    size_t open_exchanges;
+    size_t body_bytes;
+
+    int listen_fd;            /* until the thread has made listener of it */
+    int spare_fd;             /* given up for a moment when descriptors run out */
+    uint64_t accept_again_ns; /* 0, or when to listen again */
+
+    bool is_draining;
+    bool is_killing;
+    uint64_t drain_began_ns;
+
+    uint8_t *out; /* GW_OUT_BYTES, for gathering one write */
+    time_t date_second;
+    char date[30];
+
+    _Atomic(size_t) connections; /* any thread reads */
+};
+
+#define GW_OUT_BYTES (2 * GW_WRITE_BYTES)
+
+struct gw_loops {
+    struct gw_loop_options options;
+    h2o_globalconf_t config;
+    struct gw_loop *loops;
+    int count;
+    uint16_t port;
+    _Atomic(size_t) connections; /* of all loops, and descriptors on their way between them */
+    /* start-up: threads tell how thread_begin went */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    enum gw_loop_phase *phase;
+    enum err *begin_error;
+};
+
+/* listener.c */
+enum err gw_listener_bind(struct gw_loops *all, struct errbuf *eb) MUST_CHECK;
+void gw_listener_open(struct gw_loop *loop);
+void gw_listener_close(struct gw_loop *loop);
+void gw_listener_tick(struct gw_loop *loop, uint64_t now_ns);
+
+/* reaper.c */
+void gw_reaper_tick(struct gw_loop *loop, uint64_t now_ns);
+/* Called often while draining; true when nothing is left. */
+bool gw_reaper_drain(struct gw_loop *loop, uint64_t now_ns);
+
+/* connection.c */
+void gw_conn_run_deferred(struct gw_loop *loop);
+
+/* loop.c: the Date header of now, 29 bytes. */
+struct slice gw_loop_date(struct gw_loop *loop);
+
+#endif
