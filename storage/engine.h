@@ -98,6 +98,8 @@ struct sto_drop_op {
 
     struct sto_table_scope scope;
     struct sto_row_range range;
+    uint16_t
+        family; /* 0: whole rows; else only this family's cells, whether in the schema or not */
     bool ignore_gate; /* the removal of a table marked as deleting, by tenancy only */
 
     enum err result;

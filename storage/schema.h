@@ -39,6 +39,7 @@ struct sto_family {
 struct sto_table {
     _Atomic uint32_t refs;
     struct sto_counters counters;
+    _Atomic bool forgotten; /* sto_table_forget ran: nothing may be written any more */
     char id[LIM_TABLE_ID + 1];
     uint8_t id_len;
 };

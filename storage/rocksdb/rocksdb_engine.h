@@ -34,7 +34,12 @@ void sto_rocksdb_options_default(struct sto_rocksdb_options *o);
 enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_engine **out,
                           struct errbuf *eb) MUST_CHECK;
 
-/* Test tools: make the n-th next commit fail as the disk would; pretend this much disk is free. */
+/* A database that was put there on purpose (a restored backup): the next open accepts it whatever
+ * the witness said, and watches over it from then on. Not while it is open. */
+enum err sto_rocksdb_adopt(const char *dir, struct errbuf *eb) MUST_CHECK;
+
+/* Test tools: make the n-th next commit fail as the disk would (1: the next; 0: none); pretend this
+ * much disk is free (UINT64_MAX: what is true again). */
 void sto_rocksdb_test_fail_commit(struct sto_engine *e, int after);
 void sto_rocksdb_test_disk_free(struct sto_engine *e, uint64_t bytes);
 

@@ -125,8 +125,12 @@ START_TEST(a_stored_schema_is_the_same_again)
     ck_assert(c->deleting);
     ck_assert_uint_eq(c->next_number, a->next_number);
     ck_assert_uint_eq(c->family_count, a->family_count);
-    for (size_t i = 0; i < a->family_count; i++)
-        ck_assert_mem_eq(&a->families[i], &c->families[i], sizeof(a->families[i]));
+    for (size_t i = 0; i < a->family_count; i++) {
+        ck_assert_uint_eq(a->families[i].number, c->families[i].number);
+        ck_assert_str_eq(a->families[i].name, c->families[i].name);
+        ck_assert_uint_eq(a->families[i].gc.max_versions, c->families[i].gc.max_versions);
+        ck_assert_uint_eq(a->families[i].gc.max_age_us, c->families[i].gc.max_age_us);
+    }
     sto_schema_unref(c);
     sto_schema_unref(deleting);
     sto_schema_unref(a);

@@ -1,0 +1,136 @@
+/*
+ * storage/engine.c - from the boundary to the engine behind it, checked once, here.
+ *
+ * 1. Every handle carries STO_ENGINE_MAGIC, every scope its own magic: a stale or foreign pointer
+ *    aborts at the border instead of reading another tenant's rows.
+ */
+#include "storage/engine_ops.h"
+
+#include "base/banned.h"
+
+static void check_engine(const struct sto_engine *e)
+{
+    INVARIANT(e != NULL && e->magic == STO_ENGINE_MAGIC);
+}
+
+static void check_table(const struct sto_table_scope *scope)
+{
+    INVARIANT(scope->tenant.magic == STO_SCOPE_MAGIC && scope->schema != NULL);
+}
+
+void sto_mutate_row(struct sto_engine *e, struct sto_mutate_op *op)
+{
+    check_engine(e);
+    check_table(&op->scope);
+    INVARIANT(op->done != NULL && op->reply_to != NULL);
+    e->ops->mutate_row(e, op);
+}
+
+bool sto_read_rows(struct sto_engine *e, struct sto_read_op *op, bool try_inline)
+{
+    check_engine(e);
+    check_table(&op->scope);
+    INVARIANT(op->sink != NULL && op->done != NULL && op->reply_to != NULL);
+    return e->ops->read_rows(e, op, try_inline);
+}
+
+void sto_read_finish(struct sto_engine *e, struct sto_read_op *op)
+{
+    check_engine(e);
+    e->ops->read_finish(e, op);
+}
+
+void sto_drop_rows(struct sto_engine *e, struct sto_drop_op *op)
+{
+    check_engine(e);
+    check_table(&op->scope);
+    INVARIANT(op->done != NULL && op->reply_to != NULL);
+    e->ops->drop_rows(e, op);
+}
+
+void sto_recount(struct sto_engine *e, struct sto_recount_op *op)
+{
+    check_engine(e);
+    INVARIANT(op->scope.magic == STO_SCOPE_MAGIC && op->done != NULL && op->reply_to != NULL);
+    e->ops->recount(e, op);
+}
+
+enum err sto_docs_commit(struct sto_engine *e, const struct sto_doc_change *changes, size_t count,
+                         struct errbuf *eb)
+{
+    check_engine(e);
+    return e->ops->docs_commit(e, changes, count, eb);
+}
+
+enum err sto_doc_get(struct sto_engine *e, struct slice key, uint64_t *out_version, struct buf *out,
+                     struct errbuf *eb)
+{
+    check_engine(e);
+    return e->ops->doc_get(e, key, out_version, out, eb);
+}
+
+enum err sto_docs_scan(struct sto_engine *e, struct slice key_prefix, sto_doc_visit *visit,
+                       void *ctx, struct errbuf *eb)
+{
+    check_engine(e);
+    return e->ops->docs_scan(e, key_prefix, visit, ctx, eb);
+}
+
+enum err sto_counters_load(struct sto_engine *e, const struct sto_table_scope *scope,
+                           struct errbuf *eb)
+{
+    check_engine(e);
+    check_table(scope);
+    return e->ops->counters_load(e, scope, eb);
+}
+
+enum err sto_table_forget(struct sto_engine *e, const struct sto_table_scope *scope,
+                          const struct sto_doc_change *schema_doc, struct errbuf *eb)
+{
+    check_engine(e);
+    check_table(scope);
+    return e->ops->table_forget(e, scope, schema_doc, eb);
+}
+
+const char *sto_purge_step_name(enum sto_purge_step step)
+{
+    static const char *const NAMES[STO_PURGE_STEP_COUNT] = {
+        [STO_PURGE_FENCE] = "fence",
+        [STO_PURGE_DELETE_FILES] = "delete_files",
+        [STO_PURGE_DELETE_RANGE] = "delete_range",
+        [STO_PURGE_FLUSH] = "flush",
+        [STO_PURGE_COMPACT] = "compact",
+    };
+    return (unsigned)step < STO_PURGE_STEP_COUNT ? NAMES[step] : "unknown";
+}
+
+enum err sto_purge_run(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                       enum sto_purge_step step, const struct sto_doc_change *changes,
+                       size_t change_count, struct errbuf *eb)
+{
+    check_engine(e);
+    INVARIANT(scope->magic == STO_SCOPE_MAGIC);
+    return e->ops->purge_run(e, scope, step, changes, change_count, eb);
+}
+
+enum err sto_audit_range(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                         struct sto_audit *out, struct errbuf *eb)
+{
+    check_engine(e);
+    INVARIANT(scope->magic == STO_SCOPE_MAGIC);
+    return e->ops->audit_range(e, scope, out, eb);
+}
+
+void sto_health_get(struct sto_engine *e, struct sto_health *out)
+{
+    check_engine(e);
+    e->ops->health_get(e, out);
+}
+
+void sto_engine_close(struct sto_engine *e)
+{
+    if (e == NULL)
+        return;
+    check_engine(e);
+    e->ops->close(e);
+}

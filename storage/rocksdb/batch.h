@@ -1,0 +1,101 @@
+/*
+ * storage/rocksdb/batch.h - one commit: changed cells, exact counters, one synced write.
+ *
+ * Does:     see rows as the batch under way leaves them; collect changes and what they do to the
+ *           counters; write all of it with one fsync.
+ * Owns:     overlay, RocksDB batch and tallies, until fini.
+ * May use:  base/, storage/.
+ * Knows no: queues, operations, quotas.
+ * Threads:  one committer's.
+ * Blocks:   on reads and on the fsync of sto_rdb_batch_write.
+ * Fails by: ERR_CORRUPT, ERR_IO (both after latching the engine), ERR_NO_MEMORY,
+ *           ERR_OUTCOME_UNKNOWN (write failed), ERR_UNAVAILABLE (latched before).
+ * Limits:   LIM_BATCH_OPS tallies.
+ * Promises: 1. Counters in memory change only after the write that changes them on disk succeeded.
+ *           2. Cells and the counters of their table are in the same batch.
+ */
+#ifndef STORAGE_ROCKSDB_BATCH_H
+#define STORAGE_ROCKSDB_BATCH_H
+
+#include <rocksdb/c.h>
+
+#include "storage/keycodec.h"
+#include "storage/rocksdb/overlay.h"
+
+struct rdb_engine;
+
+/* The counters of one table, and of the account it belongs to, as this batch leaves them. */
+struct rdb_tally {
+    struct sto_table *table;
+    struct sto_tenant_scope tenant;
+    struct sto_usage usage;
+    bool changed;
+    size_t account_index;
+};
+
+struct rdb_account_tally {
+    struct sto_account *account;
+    struct sto_usage usage;
+};
+
+struct rdb_batch {
+    struct rdb_engine *engine;
+    struct rdb_overlay overlay;
+    rocksdb_writebatch_t *writes;
+    size_t tally_count;
+    size_t account_count;
+    struct rdb_tally tallies[LIM_BATCH_OPS];
+    struct rdb_account_tally accounts[LIM_BATCH_OPS];
+};
+
+struct sto_delta {
+    int64_t bytes;
+    int64_t rows;
+    int64_t cells;
+};
+
+void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e);
+void sto_rdb_batch_fini(struct rdb_batch *b);
+
+/* The row header as the batch sees it; head->cells 0 when there is no row. *out_in_db: the database
+ * has a header for it (so it may have cells), whatever the batch did since. */
+enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct sto_row_head *out,
+                            bool *out_in_db) MUST_CHECK;
+/* A cell as the batch sees it: whether it is there, its value's length and family name length.
+ * row_in_db false: the database is not asked. *out_entry receives the change to fill in. */
+struct rdb_cell_view {
+    struct rdb_entry *entry;
+    bool present;
+    bool in_db;
+    uint8_t family_name_len;
+    size_t value_len;
+};
+enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_db,
+                            struct rdb_cell_view *out) MUST_CHECK;
+
+enum err sto_rdb_batch_put_cell(struct rdb_batch *b, const struct rdb_cell_view *view,
+                                uint8_t family_name_len, struct slice value) MUST_CHECK;
+enum err sto_rdb_batch_delete_cell(struct rdb_batch *b, struct slice key, bool in_db) MUST_CHECK;
+/* head->cells 0 deletes the header. */
+enum err sto_rdb_batch_put_head(struct rdb_batch *b, struct slice header_key, bool in_db,
+                                const struct sto_row_head *head) MUST_CHECK;
+
+/* The tally of a scope's table; NULL when the batch has LIM_BATCH_OPS tables already. */
+struct rdb_tally *sto_rdb_batch_tally(struct rdb_batch *b, const struct sto_table_scope *scope);
+/* The account's counters as the batch leaves them. */
+const struct sto_usage *sto_rdb_batch_account(const struct rdb_batch *b,
+                                              const struct rdb_tally *tally);
+/* ERR_CORRUPT when a counter would fall below zero; nothing changes then. */
+enum err sto_rdb_batch_count(struct rdb_batch *b, struct rdb_tally *tally,
+                             const struct sto_delta *delta) MUST_CHECK;
+
+/* Write and clear. Whatever the result, the batch is empty afterwards. */
+enum err sto_rdb_batch_write(struct rdb_batch *b) MUST_CHECK;
+void sto_rdb_batch_clear(struct rdb_batch *b);
+
+/* "u/<tenant>/<table>": where the counters of a table are stored. */
+#define RDB_COUNTER_KEY_MAX (LIM_TENANT_ID + LIM_TABLE_ID + 4)
+size_t sto_rdb_counter_key(const struct sto_tenant_scope *tenant, const struct sto_table *table,
+                           uint8_t out[RDB_COUNTER_KEY_MAX]);
+
+#endif

@@ -1,0 +1,222 @@
+/*
+ * storage/rocksdb/db.c - options, in one place, each with its reason.
+ *
+ * 1. Everything is set here, at open. README.md lists what stays off and why.
+ * 2. The prefix of a cell key is its row prefix (storage/keycodec.h), so that a read of one row
+ * asks one filter; its name carries a number that changes when the rule does.
+ * 3. Handles are destroyed before the database, options and cache after it.
+ */
+#include "storage/rocksdb/db.h"
+
+#include "storage/keycodec.h"
+
+#include "base/banned.h"
+
+#define BLOCK_BYTES       (8 * KIB)
+#define BLOOM_BITS        10
+#define META_MEMTABLE     (8 * MIB)
+#define INFO_LOG_BYTES    (4 * MIB)
+#define INFO_LOG_FILES    4
+#define OPEN_FILES        1024
+#define BACKGROUND_JOBS   3
+#define LOG_LEVEL_WARN    2
+#define MEMTABLE_BLOOM    0.05
+#define SYNC_STRIDE_BYTES MIB
+
+/* Small manifests: what they remember of deleted keys goes with each roll (facts: residue after a
+ * purge). No automatic resume: an error of the engine stops it, the supervisor restarts it. */
+static const char STRING_OPTIONS[] = "max_manifest_file_size=4194304;max_bgerror_resume_count=0";
+
+/* --- row prefix ------------------------------------------------------------------------------ */
+
+static char *row_prefix(void *state, const char *key, size_t len, size_t *out_len)
+{
+    (void)state;
+    *out_len = sto_key_row_prefix_len(base_slice(key, len));
+    return (char *)(uintptr_t)key;
+}
+
+static unsigned char has_row_prefix(void *state, const char *key, size_t len)
+{
+    (void)state;
+    return sto_key_row_prefix_len(base_slice(key, len)) != 0;
+}
+
+static unsigned char is_row_prefix(void *state, const char *key, size_t len)
+{
+    (void)state;
+    return len != 0 && sto_key_row_prefix_len(base_slice(key, len)) == len;
+}
+
+static const char *row_prefix_name(void *state)
+{
+    (void)state;
+    return "bigtent.row.1";
+}
+
+static void row_prefix_destroy(void *state)
+{
+    (void)state;
+}
+
+/* --- options --------------------------------------------------------------------------------- */
+
+static rocksdb_block_based_table_options_t *table_options(rocksdb_cache_t *cache)
+{
+    rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
+    rocksdb_block_based_options_set_block_size(t, BLOCK_BYTES);
+    rocksdb_block_based_options_set_filter_policy(
+        t, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS));
+    rocksdb_block_based_options_set_whole_key_filtering(t, 1);
+    rocksdb_block_based_options_set_block_cache(t, cache);
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks(t, 1);
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(t, 1);
+    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(t, 1);
+    rocksdb_block_based_options_set_format_version(t, 5);
+    return t;
+}
+
+static rocksdb_options_t *family_options(const struct sto_rocksdb_options *options,
+                                         rocksdb_cache_t *cache, int family, bool create, bool lz4)
+{
+    rocksdb_options_t *plain = rocksdb_options_create();
+    rocksdb_options_t *o = rocksdb_options_create();
+    char *error = NULL;
+    rocksdb_get_options_from_string(plain, STRING_OPTIONS, o, &error);
+    INVARIANT(error == NULL); /* a constant text, tested against this release */
+    rocksdb_options_destroy(plain);
+
+    rocksdb_options_set_create_if_missing(o, create);
+    rocksdb_options_set_create_missing_column_families(o, create);
+    rocksdb_options_set_paranoid_checks(o, 1);
+    rocksdb_options_set_wal_recovery_mode(o, rocksdb_tolerate_corrupted_tail_records_recovery);
+    rocksdb_options_set_max_open_files(o, OPEN_FILES);
+    rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
+    rocksdb_options_set_max_total_wal_size(o, 4 * options->memtable_bytes);
+    rocksdb_options_set_keep_log_file_num(o, INFO_LOG_FILES);
+    rocksdb_options_set_max_log_file_size(o, INFO_LOG_BYTES);
+    rocksdb_options_set_info_log_level(o, LOG_LEVEL_WARN); /* below it, keys are printed */
+    rocksdb_options_set_stats_dump_period_sec(o, 0);
+    rocksdb_options_set_stats_persist_period_sec(o, 0);
+    rocksdb_options_set_bytes_per_sync(o, SYNC_STRIDE_BYTES);
+    rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
+    rocksdb_options_set_compression(o, lz4 ? rocksdb_lz4_compression : rocksdb_no_compression);
+
+    rocksdb_block_based_table_options_t *t = table_options(cache);
+    rocksdb_options_set_block_based_table_factory(o, t);
+    rocksdb_block_based_options_destroy(t);
+    if (family == RDB_CF_CELLS) {
+        rocksdb_options_set_write_buffer_size(o, options->memtable_bytes);
+        rocksdb_options_set_max_write_buffer_number(o, 4);
+        rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, MEMTABLE_BLOOM);
+        rocksdb_options_set_prefix_extractor(
+            o, rocksdb_slicetransform_create(NULL, row_prefix_destroy, row_prefix, has_row_prefix,
+                                             is_row_prefix, row_prefix_name));
+    } else {
+        rocksdb_options_set_write_buffer_size(o, META_MEMTABLE);
+    }
+    return o;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static void options_make(struct rdb_db *db, const struct sto_rocksdb_options *options, bool create,
+                         bool lz4)
+{
+    for (int i = 0; i < RDB_CF_COUNT; i++)
+        db->options[i] = family_options(options, db->cache, i, create, lz4);
+}
+
+static void options_drop(struct rdb_db *db)
+{
+    for (int i = 0; i < RDB_CF_COUNT; i++) {
+        if (db->options[i] != NULL)
+            rocksdb_options_destroy(db->options[i]);
+        db->options[i] = NULL;
+    }
+}
+
+enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
+                         const struct sto_rocksdb_options *options, bool create, struct errbuf *eb)
+{
+    static const char *const NAMES[RDB_CF_COUNT] = {"default", "cells", "meta"};
+    char *error = NULL;
+    db->cache = rocksdb_cache_create_lru(options->cache_bytes);
+    options_make(db, options, create, true);
+    db->handle =
+        rocksdb_open_column_families(db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, NAMES,
+                                     (const rocksdb_options_t *const *)db->options, db->cf, &error);
+    if (error != NULL && strstr(error, "not linked") != NULL) { /* a build without LZ4 */
+        rocksdb_free(error);
+        error = NULL;
+        options_drop(db);
+        options_make(db, options, create, false);
+        db->handle = rocksdb_open_column_families(
+            db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, NAMES,
+            (const rocksdb_options_t *const *)db->options, db->cf, &error);
+    }
+    if (error != NULL) {
+        enum err rc = sto_rdb_error_class(error);
+        (void)base_fail(eb, rc, "the database cannot be opened: %s", error);
+        rocksdb_free(error);
+        db->handle = NULL;
+        return rc;
+    }
+    db->cells = db->cf[RDB_CF_CELLS];
+    db->meta = db->cf[RDB_CF_META];
+    db->synced = rocksdb_writeoptions_create();
+    rocksdb_writeoptions_set_sync(db->synced, 1);
+    db->point = rocksdb_readoptions_create();
+    return ERR_OK;
+}
+
+void sto_rdb_db_close(struct rdb_db *db)
+{
+    if (db->handle != NULL) {
+        for (int i = 0; i < RDB_CF_COUNT; i++)
+            rocksdb_column_family_handle_destroy(db->cf[i]);
+        rocksdb_close(db->handle);
+    }
+    if (db->synced != NULL)
+        rocksdb_writeoptions_destroy(db->synced);
+    if (db->point != NULL)
+        rocksdb_readoptions_destroy(db->point);
+    options_drop(db);
+    if (db->cache != NULL)
+        rocksdb_cache_destroy(db->cache);
+    memset(db, 0, sizeof(*db));
+}
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+static bool begins_with(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+bool sto_rdb_error_is_incomplete(const char *error)
+{
+    return begins_with(error, "Result incomplete");
+}
+
+enum err sto_rdb_error_class(const char *error)
+{
+    if (begins_with(error, "Corruption") || strstr(error, "checksum mismatch") != NULL)
+        return ERR_CORRUPT;
+    if (begins_with(error, "IO error"))
+        return strstr(error, "While lock file") != NULL ? ERR_LOCKED : ERR_IO;
+    if (begins_with(error, "Invalid argument") || begins_with(error, "Not implemented"))
+        return ERR_CORRUPT; /* at open: column families or files that do not fit together */
+    return ERR_IO;
+}
+
+rocksdb_readoptions_t *sto_rdb_scan_options(struct slice lower, struct slice upper)
+{
+    INVARIANT(base_slice_compare(lower, upper) < 0);
+    rocksdb_readoptions_t *o = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_total_order_seek(o, 1);
+    rocksdb_readoptions_set_iterate_lower_bound(o, (const char *)lower.ptr, lower.len);
+    rocksdb_readoptions_set_iterate_upper_bound(o, (const char *)upper.ptr, upper.len);
+    rocksdb_readoptions_set_background_purge_on_iterator_cleanup(o, 1);
+    return o;
+}

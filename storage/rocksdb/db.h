@@ -1,0 +1,49 @@
+/*
+ * storage/rocksdb/db.h - the RocksDB handles and how they are set up.
+ *
+ * Does:     choose options, open and close the three column families, translate RocksDB's errors.
+ * Owns:     every RocksDB handle that lives as long as the engine.
+ * May use:  base/, storage/, RocksDB.
+ * Knows no: committers, readers, accounts.
+ * Threads:  open and close from one thread; the handles from any.
+ * Blocks:   yes.
+ * Fails by: ERR_CORRUPT, ERR_IO, ERR_LOCKED, ERR_UNSUPPORTED.
+ * Limits:   options are set at open and never changed later (7.8.3 loses changed ones).
+ * Promises: 1. A log that is damaged in its middle is refused; a torn tail is accepted.
+ *           2. None of the features listed in README.md ("deliberately off") is on.
+ */
+#ifndef STORAGE_ROCKSDB_DB_H
+#define STORAGE_ROCKSDB_DB_H
+
+#include <rocksdb/c.h>
+
+#include "storage/rocksdb/rocksdb_engine.h"
+
+enum { RDB_CF_DEFAULT, RDB_CF_CELLS, RDB_CF_META, RDB_CF_COUNT };
+
+struct rdb_db {
+    rocksdb_t *handle;
+    rocksdb_column_family_handle_t *cf[RDB_CF_COUNT];
+    rocksdb_column_family_handle_t *cells; /* the one shared table */
+    rocksdb_column_family_handle_t *meta;  /* documents and counters */
+    rocksdb_options_t *options[RDB_CF_COUNT];
+    rocksdb_cache_t *cache;
+    rocksdb_writeoptions_t *synced;
+    rocksdb_readoptions_t *point; /* for gets */
+};
+
+enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
+                         const struct sto_rocksdb_options *options, bool create,
+                         struct errbuf *eb) MUST_CHECK;
+/* Accepts a zeroed or half-opened db. */
+void sto_rdb_db_close(struct rdb_db *db);
+
+/* What RocksDB's error text stands for; does not free it. */
+enum err sto_rdb_error_class(const char *error);
+bool sto_rdb_error_is_incomplete(const char *error);
+
+/* Options for an iterator over many rows: whole order, no prefix filter. The bounds' memory must
+ * outlive the iterator and the options. Free with rocksdb_readoptions_destroy. */
+rocksdb_readoptions_t *sto_rdb_scan_options(struct slice lower, struct slice upper);
+
+#endif

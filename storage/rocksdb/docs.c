@@ -1,0 +1,292 @@
+/*
+ * storage/rocksdb/docs.c - key -> 8 bytes version, body.
+ *
+ * 1. "u/" holds counters and "!layout" the format of the database: neither is a document, neither
+ *    can be named by callers.
+ * 2. A table is forgotten on its committer, where no write of its rows can be under way, and only
+ *    when it counts nothing; afterwards the committer refuses writes that still carry it.
+ */
+#include "storage/rocksdb/docs.h"
+
+#include <inttypes.h>
+
+#include "storage/keycodec.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define VERSION_BYTES 8
+
+static enum err key_check(struct slice key, struct errbuf *eb)
+{
+    if (key.len < 3 || key.len > STO_DOC_KEY_MAX)
+        return base_fail(eb, ERR_INVALID, "a document's key has 3 to %d bytes, not %zu",
+                         STO_DOC_KEY_MAX, key.len);
+    if (key.ptr[0] < 'a' || key.ptr[0] > 'z' || key.ptr[0] == 'u' || key.ptr[1] != '/')
+        return base_fail(eb, ERR_INVALID, "a document's key begins with a letter, not u, and '/'");
+    return ERR_OK;
+}
+
+/* --- reading -------------------------------------------------------------------------------- */
+
+struct stored {
+    rocksdb_pinnableslice_t *pinned; /* NULL: there is no such key */
+    struct slice bytes;
+};
+
+static enum err meta_get(struct rdb_engine *e, struct slice key, struct stored *out,
+                         struct errbuf *eb)
+{
+    char *error = NULL;
+    out->bytes = SLICE_EMPTY;
+    out->pinned = rocksdb_get_pinned_cf(e->db.handle, e->db.point, e->db.meta,
+                                        (const char *)key.ptr, key.len, &error);
+    if (error != NULL)
+        return base_fail(eb, sto_rdb_fail(e, "read", error), "a document cannot be read");
+    if (out->pinned != NULL)
+        out->bytes.ptr = (const uint8_t *)rocksdb_pinnableslice_value(out->pinned, &out->bytes.len);
+    return ERR_OK;
+}
+
+static void stored_drop(struct stored *s)
+{
+    if (s->pinned != NULL)
+        rocksdb_pinnableslice_destroy(s->pinned);
+    s->pinned = NULL;
+}
+
+/* STO_DOC_ABSENT when there is no such document. */
+static enum err version_get(struct rdb_engine *e, struct slice key, uint64_t *out,
+                            struct errbuf *eb)
+{
+    struct stored s;
+    enum err rc = meta_get(e, key, &s, eb);
+    if (rc != ERR_OK)
+        return rc;
+    *out = STO_DOC_ABSENT;
+    if (s.pinned != NULL && s.bytes.len < VERSION_BYTES)
+        rc = base_fail(eb, ERR_CORRUPT, "a stored document is damaged");
+    else if (s.pinned != NULL)
+        *out = sto_get_be64(s.bytes.ptr);
+    stored_drop(&s);
+    return rc;
+}
+
+enum err sto_rdb_doc_get(struct sto_engine *engine, struct slice key, uint64_t *out_version,
+                         struct buf *out, struct errbuf *eb)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    enum err rc = key_check(key, eb);
+    if (rc == ERR_OK)
+        rc = sto_rdb_usable(e, eb);
+    struct stored s = {0};
+    if (rc == ERR_OK)
+        rc = meta_get(e, key, &s, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (s.pinned == NULL)
+        return base_fail(eb, ERR_NOT_FOUND, "there is no such document");
+    if (s.bytes.len < VERSION_BYTES)
+        rc = base_fail(eb, ERR_CORRUPT, "a stored document is damaged");
+    if (rc == ERR_OK)
+        rc = base_buf_append(out, base_slice_skip(s.bytes, VERSION_BYTES));
+    if (rc == ERR_OK)
+        *out_version = sto_get_be64(s.bytes.ptr);
+    stored_drop(&s);
+    return rc;
+}
+
+enum err sto_rdb_docs_scan(struct sto_engine *engine, struct slice key_prefix,
+                           enum err (*visit)(void *ctx, struct slice key, uint64_t version,
+                                             struct slice body),
+                           void *ctx, struct errbuf *eb)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (key_prefix.len < 2 || key_prefix.len > STO_DOC_KEY_MAX || key_prefix.ptr[1] != '/' ||
+        key_prefix.ptr[0] == 'u')
+        return base_fail(eb, ERR_INVALID, "documents are scanned by a letter, not u, and '/'");
+    uint8_t end[STO_DOC_KEY_MAX];
+    struct sto_row_range range = sto_range_of_prefix(key_prefix, end);
+    rocksdb_readoptions_t *options = sto_rdb_scan_options(range.start, range.end);
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
+    rocksdb_iter_seek_to_first(it);
+    for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        struct slice key, value;
+        key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
+        value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
+        if (value.len < VERSION_BYTES)
+            rc = base_fail(eb, ERR_CORRUPT, "a stored document is damaged");
+        else
+            rc = visit(ctx, key, sto_get_be64(value.ptr), base_slice_skip(value, VERSION_BYTES));
+    }
+    char *error = NULL;
+    rocksdb_iter_get_error(it, &error);
+    if (error != NULL)
+        rc = base_fail(eb, sto_rdb_fail(e, "read", error), "documents cannot be read");
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    return rc;
+}
+
+/* --- changing ------------------------------------------------------------------------------- */
+
+static enum err change_check(const struct sto_doc_change *changes, size_t i, struct errbuf *eb)
+{
+    enum err rc = key_check(changes[i].key, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (changes[i].body.ptr != NULL && changes[i].body.len > STO_DOC_BODY_MAX)
+        return base_fail(eb, ERR_TOO_BIG, "a document has at most %d bytes, not %zu",
+                         STO_DOC_BODY_MAX, changes[i].body.len);
+    for (size_t k = 0; k < i; k++)
+        if (base_slice_equal(changes[k].key, changes[i].key))
+            return base_fail(eb, ERR_INVALID, "a document is changed twice in one commit");
+    return ERR_OK;
+}
+
+static enum err change_stage(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                             const struct sto_doc_change *change, struct errbuf *eb)
+{
+    uint64_t version = 0;
+    enum err rc = version_get(e, change->key, &version, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (change->expect != STO_DOC_ANY && change->expect != version)
+        return base_fail(eb, ERR_CONFLICT,
+                         "document \"%.*s\" has version %" PRIu64 ", not the expected %" PRIu64,
+                         SLICE_ARGS(change->key), version, change->expect);
+    const char *key = (const char *)change->key.ptr;
+    if (change->body.ptr == NULL) {
+        if (version != STO_DOC_ABSENT)
+            rocksdb_writebatch_delete_cf(batch, e->db.meta, key, change->key.len);
+        return ERR_OK;
+    }
+    uint8_t head[VERSION_BYTES];
+    sto_put_be64(head, version + 1);
+    const char *parts[2] = {(const char *)head, (const char *)change->body.ptr};
+    size_t lengths[2] = {VERSION_BYTES, change->body.len};
+    rocksdb_writebatch_putv_cf(batch, e->db.meta, 1, &key, &change->key.len, 2, parts, lengths);
+    return ERR_OK;
+}
+
+enum err sto_rdb_docs_stage(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                            const struct sto_doc_change *changes, size_t count, struct errbuf *eb)
+{
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        rc = change_check(changes, i, eb);
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        rc = change_stage(e, batch, &changes[i], eb);
+    return rc;
+}
+
+static enum err write_batch(struct rdb_engine *e, rocksdb_writebatch_t *batch, struct errbuf *eb)
+{
+    if (rocksdb_writebatch_count(batch) == 0)
+        return ERR_OK;
+    enum err rc = sto_rdb_write(e, batch);
+    return rc == ERR_OK ? rc : base_fail(eb, rc, "the change could not be made durable");
+}
+
+enum err sto_rdb_docs_commit(struct sto_engine *engine, const struct sto_doc_change *changes,
+                             size_t count, struct errbuf *eb)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    pthread_mutex_lock(&e->docs_lock);
+    rc = sto_rdb_docs_stage(e, batch, changes, count, eb);
+    if (rc == ERR_OK)
+        rc = write_batch(e, batch, eb);
+    pthread_mutex_unlock(&e->docs_lock);
+    rocksdb_writebatch_destroy(batch);
+    return rc;
+}
+
+/* --- counters ------------------------------------------------------------------------------- */
+
+enum err sto_rdb_counters_load(struct sto_engine *engine, const struct sto_table_scope *scope,
+                               struct errbuf *eb)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    uint8_t key[RDB_COUNTER_KEY_MAX];
+    struct sto_table *table = scope->schema->table;
+    struct sto_account *account = scope->tenant.account;
+    size_t key_len = sto_rdb_counter_key(&scope->tenant, table, key);
+    struct stored s;
+    rc = meta_get(e, base_slice(key, key_len), &s, eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct sto_usage usage = {0};
+    if (s.pinned != NULL && sto_counters_decode(s.bytes, &usage) != ERR_OK)
+        rc = base_fail(eb, ERR_CORRUPT, "the stored counters of a table are damaged");
+    stored_drop(&s);
+    if (rc != ERR_OK)
+        return rc;
+    atomic_store(&table->counters.bytes, usage.bytes);
+    atomic_store(&table->counters.rows, usage.rows);
+    atomic_store(&table->counters.cells, usage.cells);
+    atomic_fetch_add(&account->total.bytes, usage.bytes);
+    atomic_fetch_add(&account->total.rows, usage.rows);
+    atomic_fetch_add(&account->total.cells, usage.cells);
+    return ERR_OK;
+}
+
+struct forget {
+    const struct sto_table_scope *scope;
+    const struct sto_doc_change *schema_doc;
+    struct errbuf *eb;
+    enum err result;
+};
+
+static enum err forget_staged(struct rdb_engine *e, rocksdb_writebatch_t *batch, struct forget *f)
+{
+    uint8_t key[RDB_COUNTER_KEY_MAX];
+    struct sto_table *table = f->scope->schema->table;
+    enum err rc = sto_rdb_docs_stage(e, batch, f->schema_doc, f->schema_doc != NULL ? 1 : 0, f->eb);
+    if (rc != ERR_OK)
+        return rc;
+    size_t key_len = sto_rdb_counter_key(&f->scope->tenant, table, key);
+    rocksdb_writebatch_delete_cf(batch, e->db.meta, (const char *)key, key_len);
+    return write_batch(e, batch, f->eb);
+}
+
+static void forget_on_committer(struct rdb_committer *c, void *ctx)
+{
+    struct forget *f = ctx;
+    struct rdb_engine *e = c->engine;
+    struct sto_table *table = f->scope->schema->table;
+    struct sto_usage left = sto_counters_read(&table->counters);
+    if (left.bytes != 0 || left.rows != 0 || left.cells != 0) {
+        f->result = base_fail(f->eb, ERR_CONFLICT,
+                              "the table still holds %" PRIu64 " rows; drop them first", left.rows);
+        return;
+    }
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    pthread_mutex_lock(&e->docs_lock);
+    f->result = forget_staged(e, batch, f);
+    pthread_mutex_unlock(&e->docs_lock);
+    rocksdb_writebatch_destroy(batch);
+    if (f->result == ERR_OK)
+        atomic_store(&table->forgotten, true);
+}
+
+enum err sto_rdb_table_forget(struct sto_engine *engine, const struct sto_table_scope *scope,
+                              const struct sto_doc_change *schema_doc, struct errbuf *eb)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct forget f = {.scope = scope, .schema_doc = schema_doc, .eb = eb};
+    sto_rdb_committer_call(sto_rdb_committer_of(e, scope->tenant.account), forget_on_committer, &f);
+    return f.result;
+}

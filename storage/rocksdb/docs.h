@@ -1,0 +1,45 @@
+/*
+ * storage/rocksdb/docs.h - small versioned documents beside the table.
+ *
+ * Does:     compare-and-set of several documents in one synced batch; get, scan, counters.
+ * Owns:     nothing.
+ * May use:  base/, storage/.
+ * Knows no: what documents say.
+ * Threads:  any that may block.
+ * Blocks:   on the disk, and on other changes of documents.
+ * Fails by: ERR_CONFLICT, ERR_INVALID, ERR_TOO_BIG, ERR_NOT_FOUND, ERR_CORRUPT, ERR_IO,
+ *           ERR_UNAVAILABLE, ERR_OUTCOME_UNKNOWN.
+ * Limits:   STO_DOC_KEY_MAX, STO_DOC_BODY_MAX.
+ * Promises: 1. Versions are compared and written under one lock: of two changes that expect the
+ *              same version one fails.
+ */
+#ifndef STORAGE_ROCKSDB_DOCS_H
+#define STORAGE_ROCKSDB_DOCS_H
+
+#include <rocksdb/c.h>
+
+#include "storage/engine.h"
+
+struct rdb_engine;
+
+/* Under docs_lock: compare all versions and put the changes into batch. */
+enum err sto_rdb_docs_stage(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                            const struct sto_doc_change *changes, size_t count,
+                            struct errbuf *eb) MUST_CHECK;
+
+/* The functions of storage/engine_ops.h. */
+enum err sto_rdb_docs_commit(struct sto_engine *engine, const struct sto_doc_change *changes,
+                             size_t count, struct errbuf *eb) MUST_CHECK;
+enum err sto_rdb_doc_get(struct sto_engine *engine, struct slice key, uint64_t *out_version,
+                         struct buf *out, struct errbuf *eb) MUST_CHECK;
+enum err sto_rdb_docs_scan(struct sto_engine *engine, struct slice key_prefix,
+                           enum err (*visit)(void *ctx, struct slice key, uint64_t version,
+                                             struct slice body),
+                           void *ctx, struct errbuf *eb) MUST_CHECK;
+enum err sto_rdb_counters_load(struct sto_engine *engine, const struct sto_table_scope *scope,
+                               struct errbuf *eb) MUST_CHECK;
+enum err sto_rdb_table_forget(struct sto_engine *engine, const struct sto_table_scope *scope,
+                              const struct sto_doc_change *schema_doc,
+                              struct errbuf *eb) MUST_CHECK;
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * storage/rocksdb/drop.c - a message that sends itself again until its range is empty.
+ *
+ * 1. A slice is one commit: point deletes of at most LIM_DROP_SLICE_CELLS cells, the headers of the
+ *    rows they belonged to, the counters. It starts with an empty batch and leaves one.
+ * 2. position is the stored key where the next slice begins, in the middle of a row if need be.
+ *    The row's header is read again there: others may have changed the row in between.
+ * 3. A row that was entered is closed (header written or deleted) before the slice commits.
+ */
+#include "storage/rocksdb/drop.h"
+
+#include <stddef.h>
+
+#include "base/alloc.h"
+#include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+/* Cells of other families are stepped over when one family is dropped: bound them too. */
+#define STEPS_PER_SLICE (4 * LIM_DROP_SLICE_CELLS)
+
+struct sto_drop_cursor {
+    struct rdb_engine *engine;
+    struct rdb_committer *committer;
+    bool finished;
+    size_t cells; /* deleted in this slice */
+    size_t steps;
+
+    /* the row being emptied; row_len 0: none */
+    size_t row_len;
+    bool changed;
+    size_t row_key_len; /* logical */
+    struct sto_row_head before;
+    struct sto_row_head now;
+
+    size_t position_len;
+    struct sto_key_bounds bounds;
+    uint8_t position[STO_KEY_MAX];
+    uint8_t row[STO_KEY_HEADER_MAX];
+};
+
+static void run_done(struct base_msg *msg)
+{
+    struct sto_drop_op *op =
+        (struct sto_drop_op *)((char *)msg - offsetof(struct sto_drop_op, msg));
+    op->done(op);
+}
+
+static void answer(struct sto_drop_op *op, enum err rc)
+{
+    op->result = rc;
+    base_free(op->cursor);
+    op->cursor = NULL;
+    op->msg.run = run_done;
+    base_mailbox_push(op->reply_to, &op->msg);
+}
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+static enum err row_close(struct rdb_batch *batch, struct sto_drop_op *op)
+{
+    struct sto_drop_cursor *d = op->cursor;
+    size_t row_len = d->row_len;
+    d->row_len = 0;
+    if (row_len == 0 || !d->changed)
+        return ERR_OK;
+    if ((d->now.cells == 0) != (d->now.bytes == 0))
+        return ERR_CORRUPT;
+    struct rdb_tally *tally = sto_rdb_batch_tally(batch, &op->scope);
+    INVARIANT(tally != NULL); /* the only one of this batch */
+    struct sto_delta delta = {.bytes = -(int64_t)(d->before.bytes - d->now.bytes),
+                              .cells = -(int64_t)(d->before.cells - d->now.cells),
+                              .rows = d->now.cells == 0 ? -1 : 0};
+    size_t n = sto_key_header(d->row, row_len);
+    enum err rc = sto_rdb_batch_put_head(batch, base_slice(d->row, n), true, &d->now);
+    return rc == ERR_OK ? sto_rdb_batch_count(batch, tally, &delta) : rc;
+}
+
+/* key is the first one of a row, or, at the front of a slice, one in the middle of it. */
+static enum err row_open(struct rdb_batch *batch, struct sto_drop_cursor *d, struct slice key)
+{
+    size_t row_len = sto_key_row_prefix_len(key);
+    if (row_len == 0 || row_len > STO_KEY_ROW_MAX)
+        return ERR_CORRUPT;
+    memcpy(d->row, key.ptr, row_len);
+    struct sto_key parts;
+    size_t n = sto_key_header(d->row, row_len);
+    bool in_db = false;
+    if (sto_key_decode(base_slice(d->row, n), &parts) != ERR_OK)
+        return ERR_CORRUPT;
+    enum err rc = sto_rdb_batch_head(batch, base_slice(d->row, n), &d->before, &in_db);
+    if (rc != ERR_OK)
+        return rc;
+    if (!in_db)
+        return ERR_CORRUPT; /* cells without a header */
+    d->row_len = row_len;
+    d->row_key_len = sto_key_unescaped_len(parts.row_escaped);
+    d->now = d->before;
+    d->changed = false;
+    return ERR_OK;
+}
+
+static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, struct slice key,
+                            struct slice value)
+{
+    struct sto_drop_cursor *d = op->cursor;
+    struct sto_key parts;
+    struct sto_stored_cell cell;
+    if (sto_key_decode(key, &parts) != ERR_OK)
+        return ERR_CORRUPT;
+    if (parts.family == 0 || (op->family != 0 && parts.family != op->family))
+        return ERR_OK;
+    if (sto_cell_decode(value, &cell) != ERR_OK)
+        return ERR_CORRUPT;
+    uint64_t bytes = sto_cell_bytes(d->row_key_len, cell.family_name_len,
+                                    sto_key_unescaped_len(parts.qualifier_escaped), cell.bytes.len);
+    if (d->now.cells == 0 || d->now.bytes < bytes)
+        return ERR_CORRUPT;
+    d->now.cells--;
+    d->now.bytes -= bytes;
+    d->changed = true;
+    d->cells++;
+    return sto_rdb_batch_delete_cell(batch, key, true);
+}
+
+/* --- slices --------------------------------------------------------------------------------- */
+
+static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
+                              rocksdb_iterator_t *it)
+{
+    struct sto_drop_cursor *d = op->cursor;
+    enum err rc = ERR_OK;
+    d->row_len = 0;
+    d->cells = 0;
+    d->steps = 0;
+    rocksdb_iter_seek(it, (const char *)d->position, d->position_len);
+    for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        struct slice key, value;
+        key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
+        value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
+        if (key.len > STO_KEY_MAX)
+            return ERR_CORRUPT;
+        if (d->cells >= LIM_DROP_SLICE_CELLS || d->steps++ >= STEPS_PER_SLICE) {
+            memcpy(d->position, key.ptr, key.len);
+            d->position_len = key.len;
+            return row_close(batch, op);
+        }
+        bool same_row =
+            d->row_len != 0 && base_slice_starts_with(key, base_slice(d->row, d->row_len));
+        if (!same_row) {
+            rc = row_close(batch, op);
+            if (rc == ERR_OK)
+                rc = row_open(batch, d, key);
+        }
+        if (rc == ERR_OK)
+            rc = cell_delete(batch, op, key, value);
+    }
+    if (rc != ERR_OK)
+        return rc;
+    char *error = NULL;
+    rocksdb_iter_get_error(it, &error);
+    if (error != NULL)
+        return sto_rdb_fail(d->engine, "read", error);
+    d->finished = true;
+    return row_close(batch, op);
+}
+
+static enum err slice_run(struct rdb_batch *batch, struct sto_drop_op *op)
+{
+    struct sto_drop_cursor *d = op->cursor;
+    enum err rc = sto_rdb_usable(d->engine, &op->detail);
+    if (rc == ERR_OK && !op->ignore_gate)
+        rc = sto_rdb_gate_check(op->scope.tenant.account, true, &op->detail);
+    if (rc != ERR_OK)
+        return rc;
+    struct sto_usage before = sto_counters_read(&op->scope.schema->table->counters);
+    rocksdb_readoptions_t *options =
+        sto_rdb_scan_options(base_slice(d->bounds.lower, d->bounds.lower_len),
+                             base_slice(d->bounds.upper, d->bounds.upper_len));
+    rocksdb_iterator_t *it =
+        rocksdb_create_iterator_cf(d->engine->db.handle, options, d->engine->db.cells);
+    rc = slice_collect(batch, op, it);
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    if (rc != ERR_OK) {
+        sto_rdb_batch_clear(batch);
+        return base_fail(&op->detail, rc, "the rows cannot be dropped: reading them failed");
+    }
+    rc = sto_rdb_batch_write(batch);
+    if (rc != ERR_OK)
+        return base_fail(&op->detail, rc, "a commit of the drop failed");
+    struct sto_usage after = sto_counters_read(&op->scope.schema->table->counters);
+    op->removed.bytes += before.bytes - after.bytes;
+    op->removed.rows += before.rows - after.rows;
+    op->removed.cells += before.cells - after.cells;
+    return ERR_OK;
+}
+
+static void run_slice(struct base_msg *msg)
+{
+    struct sto_drop_op *op =
+        (struct sto_drop_op *)((char *)msg - offsetof(struct sto_drop_op, msg));
+    struct rdb_committer *c = op->cursor->committer;
+    enum err rc = slice_run(&c->batch, op);
+    if (rc != ERR_OK || op->cursor->finished)
+        answer(op, rc);
+    else
+        sto_rdb_committer_post(c, &op->msg);
+}
+
+void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    op->detail.text[0] = '\0';
+    op->removed = (struct sto_usage){0};
+    op->cursor = NULL;
+    enum err rc = sto_rdb_usable(e, &op->detail);
+    if (rc == ERR_OK && (op->range.start.len > LIM_ROW_KEY || op->range.end.len > LIM_ROW_KEY))
+        rc = base_fail(&op->detail, ERR_INVALID, "the rows to drop cannot exist");
+    if (rc != ERR_OK) {
+        answer(op, rc);
+        return;
+    }
+    struct sto_drop_cursor *d = base_new(sizeof(*d));
+    op->cursor = d;
+    d->engine = e;
+    d->committer = sto_rdb_committer_of(e, op->scope.tenant.account);
+    if (!sto_key_bounds_of_rows(&op->scope, &op->range, &d->bounds)) {
+        answer(op, ERR_OK);
+        return;
+    }
+    memcpy(d->position, d->bounds.lower, d->bounds.lower_len);
+    d->position_len = d->bounds.lower_len;
+    op->msg.run = run_slice;
+    sto_rdb_committer_post(d->committer, &op->msg);
+}

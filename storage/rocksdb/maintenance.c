@@ -1,0 +1,98 @@
+/*
+ * storage/rocksdb/maintenance.c - a loop around a timed wait.
+ *
+ * 1. A witness that cannot be written latches the engine: acknowledging on would let the file fall
+ *    behind without bound.
+ */
+#include "storage/rocksdb/maintenance.h"
+
+#include <time.h>
+
+#include "base/worker.h"
+#include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/witness.h"
+
+#include "base/banned.h"
+
+void sto_rdb_maintenance_witness(struct rdb_maintenance *m)
+{
+    struct rdb_witness w = {.sequence = atomic_load(&m->engine->acked_sequence)};
+    if (w.sequence == m->witnessed)
+        return;
+    struct errbuf eb = {{0}};
+    if (sto_rdb_witness_write(m->engine->dir, &w, &eb) == ERR_OK)
+        m->witnessed = w.sequence;
+    else
+        sto_rdb_fail_text(m->engine, eb.text);
+}
+
+static uint64_t property(struct rdb_engine *e, const char *name)
+{
+    uint64_t value = 0;
+    return rocksdb_property_int_cf(e->db.handle, e->db.cells, name, &value) == 0 ? value : 0;
+}
+
+static void look(struct rdb_maintenance *m)
+{
+    struct rdb_engine *e = m->engine;
+    sto_rdb_headroom_check(&e->headroom);
+    if (atomic_load(&e->failed))
+        return;
+    sto_rdb_maintenance_witness(m);
+    if (property(e, "rocksdb.background-errors") > 0)
+        sto_rdb_fail_text(e, "a flush or compaction failed");
+    m->stalled_seconds = property(e, "rocksdb.is-write-stopped") != 0 ? m->stalled_seconds + 1 : 0;
+    if (m->stalled_seconds >= RDB_STALL_SECONDS)
+        sto_rdb_fail_text(e, "writes have been stopped for too long");
+}
+
+/* True when it is time to end. */
+static bool wait_second(struct rdb_maintenance *m)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
+    until.tv_sec++;
+    pthread_mutex_lock(&m->lock);
+    int rc = 0;
+    while (!m->stopping && rc == 0)
+        rc = pthread_cond_timedwait(&m->changed, &m->lock, &until);
+    bool stopping = m->stopping;
+    pthread_mutex_unlock(&m->lock);
+    return stopping;
+}
+
+static void *thread_main(void *arg)
+{
+    struct rdb_maintenance *m = arg;
+    while (!wait_second(m))
+        look(m);
+    return NULL;
+}
+
+enum err sto_rdb_maintenance_start(struct rdb_maintenance *m, struct rdb_engine *e)
+{
+    m->engine = e;
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr); /* these four cannot fail on Linux */
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&m->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&m->lock, NULL); /* default attributes: cannot fail */
+    enum err rc = base_thread_start(&m->thread, "storage-care", thread_main, m);
+    m->started = rc == ERR_OK;
+    return rc;
+}
+
+void sto_rdb_maintenance_stop(struct rdb_maintenance *m)
+{
+    if (!m->started)
+        return;
+    pthread_mutex_lock(&m->lock);
+    m->stopping = true;
+    pthread_cond_signal(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+    INVARIANT(pthread_join(m->thread, NULL) == 0);
+    m->started = false;
+    (void)pthread_cond_destroy(&m->changed); /* nobody waits */
+    (void)pthread_mutex_destroy(&m->lock);
+}

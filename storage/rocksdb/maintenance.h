@@ -1,0 +1,43 @@
+/*
+ * storage/rocksdb/maintenance.h - the thread that looks after the engine once a second.
+ *
+ * Does:     write the witness when something was acknowledged, look at the disk, ask RocksDB
+ *           whether its background work failed or its writes stand still.
+ * Owns:     its thread.
+ * May use:  base/, storage/.
+ * Knows no: operations.
+ * Threads:  start and stop from one.
+ * Blocks:   stop joins.
+ * Fails by: latching the engine.
+ * Limits:   RDB_STALL_SECONDS.
+ * Promises: 1. The witness is at most about a second behind.
+ */
+#ifndef STORAGE_ROCKSDB_MAINTENANCE_H
+#define STORAGE_ROCKSDB_MAINTENANCE_H
+
+#include <pthread.h>
+
+#include "base/err.h"
+
+struct rdb_engine;
+
+/* RocksDB 7.8.3 can stop writes and never schedule the compaction that would free them. */
+#define RDB_STALL_SECONDS 120
+
+struct rdb_maintenance {
+    struct rdb_engine *engine;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool started;
+    bool stopping;      /* under lock */
+    uint64_t witnessed; /* its thread, then close */
+    unsigned stalled_seconds;
+};
+
+enum err sto_rdb_maintenance_start(struct rdb_maintenance *m, struct rdb_engine *e) MUST_CHECK;
+void sto_rdb_maintenance_stop(struct rdb_maintenance *m);
+/* Write the witness if it is behind; after stop, or from the thread itself. */
+void sto_rdb_maintenance_witness(struct rdb_maintenance *m);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * storage/rocksdb/overlay.c - a skip list in an arena, and a chain of old states.
+ *
+ * 1. Entries are never unlinked; undo turns a new one into one that is not live.
+ * 2. Level n holds every fourth entry of level n-1, by dice that start alike for every batch.
+ */
+#include "storage/rocksdb/overlay.h"
+
+#include "base/banned.h"
+
+struct rdb_undo {
+    struct rdb_undo *before;
+    struct rdb_entry *entry;
+    struct rdb_change old;
+};
+
+void sto_rdb_overlay_init(struct rdb_overlay *o)
+{
+    memset(o, 0, sizeof(*o));
+    base_arena_init(&o->arena, RDB_OVERLAY_MAX);
+    o->dice = 0x9e3779b97f4a7c15u;
+}
+
+void sto_rdb_overlay_fini(struct rdb_overlay *o)
+{
+    base_arena_fini(&o->arena);
+}
+
+/* The links that lead to the first entry at or behind key, one per level. */
+static struct rdb_entry *descend(struct rdb_overlay *o, struct slice key,
+                                 struct rdb_entry **links[RDB_OVERLAY_LEVELS])
+{
+    struct rdb_entry *from = NULL;
+    struct rdb_entry *at = NULL;
+    struct rdb_entry *known_behind = NULL; /* compared one level above already */
+    for (int level = RDB_OVERLAY_LEVELS - 1; level >= 0; level--) {
+        struct rdb_entry **link = from != NULL ? &from->next[level] : &o->first[level];
+        at = *link;
+        while (at != NULL && at != known_behind && base_slice_compare(at->key, key) < 0) {
+            from = at;
+            link = &at->next[level];
+            at = *link;
+        }
+        known_behind = at;
+        if (links != NULL)
+            links[level] = link;
+    }
+    return at;
+}
+
+struct rdb_entry *sto_rdb_overlay_seek(struct rdb_overlay *o, struct slice key)
+{
+    return descend(o, key, NULL);
+}
+
+static int roll_levels(struct rdb_overlay *o)
+{
+    o->dice ^= o->dice << 13;
+    o->dice ^= o->dice >> 7;
+    o->dice ^= o->dice << 17;
+    int levels = 1;
+    for (uint64_t bits = o->dice; levels < RDB_OVERLAY_LEVELS && (bits & 3) == 0; bits >>= 2)
+        levels++;
+    return levels;
+}
+
+struct rdb_entry *sto_rdb_overlay_touch(struct rdb_overlay *o, struct slice key)
+{
+    struct rdb_entry **links[RDB_OVERLAY_LEVELS];
+    struct rdb_entry *found = descend(o, key, links);
+    if (found != NULL && base_slice_equal(found->key, key))
+        return found;
+    size_t levels = (size_t)roll_levels(o);
+    struct rdb_entry *entry =
+        base_arena_alloc(&o->arena, sizeof(*entry) + levels * sizeof(entry->next[0]) + key.len);
+    if (entry == NULL)
+        return NULL;
+    memset(entry, 0, sizeof(*entry));
+    uint8_t *key_bytes = (uint8_t *)&entry->next[levels];
+    memcpy(key_bytes, key.ptr, key.len);
+    entry->key = base_slice(key_bytes, key.len);
+    for (size_t i = 0; i < levels; i++) {
+        entry->next[i] = *links[i];
+        *links[i] = entry;
+    }
+    o->entry_count++;
+    return entry;
+}
+
+bool sto_rdb_overlay_change(struct rdb_overlay *o, struct rdb_entry *entry,
+                            const struct rdb_change *change)
+{
+    struct rdb_undo *undo = base_arena_alloc(&o->arena, sizeof(*undo));
+    if (undo == NULL)
+        return false;
+    *undo = (struct rdb_undo){.before = o->undo, .entry = entry, .old = entry->now};
+    o->undo = undo;
+    entry->now = *change;
+    return true;
+}
+
+struct rdb_undo *sto_rdb_overlay_mark(const struct rdb_overlay *o)
+{
+    return o->undo;
+}
+
+void sto_rdb_overlay_undo(struct rdb_overlay *o, struct rdb_undo *mark)
+{
+    while (o->undo != mark) {
+        INVARIANT(o->undo != NULL);
+        o->undo->entry->now = o->undo->old;
+        o->undo = o->undo->before;
+    }
+}

@@ -1,0 +1,268 @@
+/*
+ * storage/rocksdb/purge.c - the only file that deletes ranges, files and compacts.
+ *
+ *   step           what a crash right after it leaves              what the repeat does
+ *   FENCE          nothing changed                                 waits again
+ *   DELETE_FILES   files wholly inside are gone                    drops what lies inside now
+ *   DELETE_RANGE   tombstone, counters and documents, together     one more tombstone, harmless
+ *   FLUSH          logs hold nothing of the tenant                 flushes nothing
+ *   COMPACT        files hold nothing of the tenant                rewrites little
+ *
+ * 1. Files before range, never after: a tombstone dropped with a file would let older rows in a
+ *    straddling file come back.
+ * 2. delete_file_in_range is end-inclusive: its limit is range.last_inside, never range.end.
+ * 3. The range tombstone is written on the tenant's committer: no commit of the tenant can be under
+ *    way around it.
+ * 4. A recount counts in reads_open: its snapshot would keep the bytes.
+ */
+#include "storage/rocksdb/purge.h"
+
+#include <time.h>
+
+#include "storage/keycodec.h"
+#include "storage/range.h"
+#include "storage/rocksdb/docs.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define FORCE_BOTTOMMOST 2
+
+/* --- fence ---------------------------------------------------------------------------------- */
+
+static void nothing(struct rdb_committer *c, void *ctx)
+{
+    (void)c;
+    (void)ctx;
+}
+
+static bool gate_is_closed(const struct sto_tenant_scope *scope)
+{
+    return (atomic_load(&scope->account->gate) & STO_GATE_GONE) != 0;
+}
+
+static enum err fence(struct rdb_engine *e, const struct sto_tenant_scope *scope, struct errbuf *eb)
+{
+    sto_rdb_committer_call(sto_rdb_committer_of(e, scope->account), nothing, NULL);
+    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+    for (int i = 0; i < RDB_FENCE_SECONDS * 500; i++) {
+        if (atomic_load(&scope->account->reads_open) == 0)
+            return ERR_OK;
+        (void)nanosleep(&pause, NULL); /* woken early: looks early */
+    }
+    return base_fail(eb, ERR_TIMEOUT, "%u reads of the tenant are still open after %d s",
+                     atomic_load(&scope->account->reads_open), RDB_FENCE_SECONDS);
+}
+
+/* --- range ---------------------------------------------------------------------------------- */
+
+static enum err delete_files(struct rdb_engine *e, const struct sto_tenant_scope *scope,
+                             struct errbuf *eb)
+{
+    struct sto_range range = sto_range_of_tenant(scope);
+    char *error = NULL;
+    rocksdb_delete_file_in_range_cf(e->db.handle, e->db.cells, (const char *)range.begin,
+                                    range.begin_len, (const char *)range.last_inside,
+                                    range.last_inside_len, &error);
+    if (error == NULL)
+        return ERR_OK;
+    return base_fail(eb, sto_rdb_fail(e, "delete files", error), "files could not be deleted");
+}
+
+struct range_delete {
+    const struct sto_tenant_scope *scope;
+    const struct sto_doc_change *changes;
+    size_t change_count;
+    struct errbuf *eb;
+    enum err result;
+};
+
+/* Point deletes of the counters: few, and meta stays free of range tombstones. */
+static enum err counters_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                                const struct sto_tenant_scope *scope)
+{
+    struct sto_range range = sto_range_of_docs(scope, 'u');
+    rocksdb_readoptions_t *options =
+        sto_rdb_scan_options(sto_range_begin(&range), sto_range_end(&range));
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
+    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        size_t len = 0;
+        const char *key = rocksdb_iter_key(it, &len);
+        rocksdb_writebatch_delete_cf(batch, e->db.meta, key, len);
+    }
+    char *error = NULL;
+    rocksdb_iter_get_error(it, &error);
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    return error == NULL ? ERR_OK : sto_rdb_fail(e, "read", error);
+}
+
+static enum err range_delete_write(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                                   struct range_delete *d)
+{
+    struct sto_range range = sto_range_of_tenant(d->scope);
+    enum err rc = sto_rdb_docs_stage(e, batch, d->changes, d->change_count, d->eb);
+    if (rc != ERR_OK)
+        return rc;
+    rc = counters_delete(e, batch, d->scope);
+    if (rc != ERR_OK)
+        return base_fail(d->eb, rc, "the tenant's counters cannot be read");
+    rocksdb_writebatch_delete_range_cf(batch, e->db.cells, (const char *)range.begin,
+                                       range.begin_len, (const char *)range.end, range.end_len);
+    rc = sto_rdb_write(e, batch);
+    return rc == ERR_OK ? rc : base_fail(d->eb, rc, "the deletion could not be made durable");
+}
+
+static void range_delete_on_committer(struct rdb_committer *c, void *ctx)
+{
+    struct range_delete *d = ctx;
+    struct rdb_engine *e = c->engine;
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    pthread_mutex_lock(&e->docs_lock);
+    d->result = range_delete_write(e, batch, d);
+    pthread_mutex_unlock(&e->docs_lock);
+    rocksdb_writebatch_destroy(batch);
+    if (d->result != ERR_OK)
+        return;
+    struct sto_counters *total = &d->scope->account->total;
+    atomic_store(&total->bytes, 0);
+    atomic_store(&total->rows, 0);
+    atomic_store(&total->cells, 0);
+}
+
+static enum err delete_range(struct rdb_engine *e, const struct sto_tenant_scope *scope,
+                             const struct sto_doc_change *changes, size_t change_count,
+                             struct errbuf *eb)
+{
+    struct range_delete d = {
+        .scope = scope, .changes = changes, .change_count = change_count, .eb = eb};
+    sto_rdb_committer_call(sto_rdb_committer_of(e, scope->account), range_delete_on_committer, &d);
+    return d.result;
+}
+
+/* --- compact -------------------------------------------------------------------------------- */
+
+static void compact(struct rdb_engine *e, rocksdb_column_family_handle_t *family,
+                    const struct sto_range *range)
+{
+    rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
+    rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE_BOTTOMMOST);
+    rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
+    rocksdb_compact_range_cf_opt(e->db.handle, family, options, (const char *)range->begin,
+                                 range->begin_len, (const char *)range->end, range->end_len);
+    rocksdb_compactoptions_destroy(options);
+}
+
+static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope *scope,
+                            struct errbuf *eb)
+{
+    struct sto_range cells = sto_range_of_tenant(scope);
+    struct sto_range counters = sto_range_of_docs(scope, 'u');
+    struct sto_range schemas = sto_range_of_docs(scope, 's');
+    compact(e, e->db.cells, &cells);
+    compact(e, e->db.meta, &counters);
+    compact(e, e->db.meta, &schemas);
+    uint64_t errors = 0; /* the C API gives no result for a compaction */
+    if (rocksdb_property_int_cf(e->db.handle, e->db.cells, "rocksdb.background-errors", &errors) ==
+            0 &&
+        errors == 0)
+        return ERR_OK;
+    sto_rdb_fail_text(e, "a flush or compaction failed");
+    return base_fail(eb, ERR_IO, "the compaction failed");
+}
+
+enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
+                           enum sto_purge_step step, const struct sto_doc_change *changes,
+                           size_t change_count, struct errbuf *eb)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (!gate_is_closed(scope))
+        return base_fail(eb, ERR_CONFLICT, "the tenant's gate must be closed before it is purged");
+    switch (step) {
+    case STO_PURGE_FENCE:
+        return fence(e, scope, eb);
+    case STO_PURGE_DELETE_FILES:
+        return delete_files(e, scope, eb);
+    case STO_PURGE_DELETE_RANGE:
+        return delete_range(e, scope, changes, change_count, eb);
+    case STO_PURGE_FLUSH:
+        rc = sto_rdb_flush(e);
+        return rc == ERR_OK ? rc : base_fail(eb, rc, "the flush failed");
+    case STO_PURGE_COMPACT:
+        return compact_all(e, scope, eb);
+    case STO_PURGE_STEP_COUNT:
+        break;
+    }
+    return base_fail(eb, ERR_INVALID, "there is no such step of a purge");
+}
+
+/* --- audit ---------------------------------------------------------------------------------- */
+
+static enum err count_keys(struct rdb_engine *e, const struct sto_range *range,
+                           rocksdb_column_family_handle_t *family, uint64_t *inout,
+                           struct errbuf *eb)
+{
+    rocksdb_readoptions_t *options =
+        sto_rdb_scan_options(sto_range_begin(range), sto_range_end(range));
+    rocksdb_readoptions_set_ignore_range_deletions(options, 1);
+    rocksdb_readoptions_set_fill_cache(options, 0);
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, family);
+    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it))
+        (*inout)++;
+    char *error = NULL;
+    rocksdb_iter_get_error(it, &error);
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    if (error == NULL)
+        return ERR_OK;
+    return base_fail(eb, sto_rdb_fail(e, "read", error), "the audit could not read");
+}
+
+static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
+                          struct sto_audit *out)
+{
+    struct slice begin = sto_range_begin(range);
+    struct slice end = sto_range_end(range);
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
+        if (strcmp(rocksdb_livefiles_column_family_name(files, i), "cells") != 0)
+            continue;
+        struct slice low, high;
+        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
+        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
+        bool low_inside = base_slice_compare(low, begin) >= 0 && base_slice_compare(low, end) < 0;
+        bool high_inside =
+            base_slice_compare(high, begin) >= 0 && base_slice_compare(high, end) < 0;
+        if (low_inside || high_inside)
+            out->live_files_inside++;
+        else if (base_slice_compare(low, begin) < 0 && base_slice_compare(high, end) >= 0)
+            out->live_files_spanning++;
+    }
+    rocksdb_livefiles_destroy(files);
+}
+
+enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_scope *scope,
+                             struct sto_audit *out, struct errbuf *eb)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct sto_range cells = sto_range_of_tenant(scope);
+    struct sto_range counters = sto_range_of_docs(scope, 'u');
+    struct sto_range schemas = sto_range_of_docs(scope, 's');
+    struct sto_audit audit = {.sequence = rocksdb_get_latest_sequence_number(e->db.handle)};
+    rc = count_keys(e, &cells, e->db.cells, &audit.physical_keys, eb);
+    if (rc == ERR_OK)
+        rc = count_keys(e, &counters, e->db.meta, &audit.counters, eb);
+    if (rc == ERR_OK)
+        rc = count_keys(e, &schemas, e->db.meta, &audit.counters, eb);
+    if (rc != ERR_OK)
+        return rc;
+    look_at_files(e, &cells, &audit);
+    *out = audit;
+    return ERR_OK;
+}

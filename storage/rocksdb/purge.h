@@ -1,0 +1,30 @@
+/*
+ * storage/rocksdb/purge.h - removing a tenant's bytes from the files, and looking whether they
+ * left.
+ *
+ * Does:     the physical steps of storage/engine.h in their order; the audit behind them.
+ * Owns:     nothing.
+ * May use:  base/, storage/.
+ * Knows no: why a tenant leaves, who signs the certificate.
+ * Threads:  job threads.
+ * Blocks:   yes, for as long as a compaction takes.
+ * Fails by: ERR_CONFLICT (gate is not GONE, or a document changed), ERR_TIMEOUT (reads still open),
+ *           ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_OUTCOME_UNKNOWN.
+ * Limits:   RDB_FENCE_SECONDS.
+ * Promises: 1. This room calls delete_range, delete_file_in_range and compact_range nowhere else,
+ * and only with ranges from storage/range.h. 2. Every step may be repeated.
+ */
+#ifndef STORAGE_ROCKSDB_PURGE_H
+#define STORAGE_ROCKSDB_PURGE_H
+
+#include "storage/engine.h"
+
+#define RDB_FENCE_SECONDS 30
+
+enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
+                           enum sto_purge_step step, const struct sto_doc_change *changes,
+                           size_t change_count, struct errbuf *eb) MUST_CHECK;
+enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_scope *scope,
+                             struct sto_audit *out, struct errbuf *eb) MUST_CHECK;
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * storage/rocksdb/rdb.h - the embedded engine's own structure, for the files of this room.
+ *
+ * Does:     hold the parts together; latch the first failure; make synced writes.
+ * Owns:     all parts, from sto_rocksdb_open to sto_engine_close.
+ * May use:  base/, storage/.
+ * Knows no: what the parts do.
+ * Threads:  fields say which.
+ * Blocks:   sto_rdb_write waits for the disk.
+ * Fails by: sto_rdb_fail latches and translates.
+ * Limits:   none.
+ * Promises: 1. After the first failure every later write is refused without touching RocksDB.
+ *           2. acked_sequence never names a write that is not on disk.
+ */
+#ifndef STORAGE_ROCKSDB_RDB_H
+#define STORAGE_ROCKSDB_RDB_H
+
+#include <pthread.h>
+
+#include "base/file.h"
+#include "storage/engine_ops.h"
+#include "storage/rocksdb/committer.h"
+#include "storage/rocksdb/db.h"
+#include "storage/rocksdb/headroom.h"
+#include "storage/rocksdb/maintenance.h"
+#include "storage/rocksdb/pool.h"
+
+#define RDB_COMMITTERS_MAX 64
+#define RDB_READERS_MAX    256
+
+struct rdb_engine {
+    struct sto_engine base; /* first: the handle is a pointer to it */
+
+    /* set at open, then read only */
+    struct sto_rocksdb_options options;
+    char dir[BASE_PATH_BYTES];
+    struct rdb_db db;
+    int committer_count;
+    struct rdb_committer *committers[RDB_COMMITTERS_MAX];
+    struct rdb_pool pool;
+
+    /* any thread */
+    _Atomic bool failed;
+    _Atomic bool closing;
+    _Atomic uint64_t acked_sequence;
+    _Atomic int fail_commit; /* test tool: counts down, the write that reaches 0 fails */
+    pthread_mutex_t reason_lock;
+    char reason[160];          /* under reason_lock */
+    pthread_mutex_t docs_lock; /* one change of documents at a time */
+
+    struct rdb_headroom headroom;
+    struct rdb_maintenance maintenance;
+};
+
+static inline struct rdb_engine *sto_rdb_engine(struct sto_engine *e)
+{
+    return (struct rdb_engine *)e;
+}
+
+static inline struct rdb_committer *sto_rdb_committer_of(struct rdb_engine *e,
+                                                         const struct sto_account *account)
+{
+    return e->committers[account->shard % (uint32_t)e->committer_count];
+}
+
+/* Latch the engine; takes and frees RocksDB's error text. Returns what it stands for. */
+enum err sto_rdb_fail(struct rdb_engine *e, const char *doing, char *rocksdb_error);
+/* The same for failures that RocksDB did not report. */
+void sto_rdb_fail_text(struct rdb_engine *e, const char *reason);
+
+/* ERR_UNAVAILABLE with the reason when the engine has failed; usable: or when it is closing. */
+enum err sto_rdb_sound(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
+enum err sto_rdb_usable(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
+
+/* One synced write. ERR_UNAVAILABLE: not attempted; ERR_OUTCOME_UNKNOWN: it failed, latched. */
+enum err sto_rdb_write(struct rdb_engine *e, rocksdb_writebatch_t *batch) MUST_CHECK;
+/* Flush all column families: afterwards no log holds what was written before. */
+enum err sto_rdb_flush(struct rdb_engine *e) MUST_CHECK;
+
+#endif

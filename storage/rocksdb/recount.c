@@ -1,0 +1,235 @@
+/*
+ * storage/rocksdb/recount.c - a snapshot between two commits, then patience.
+ *
+ * 1. The snapshot is taken on the tenant's committer while no batch is under way, together with the
+ *    counters in memory: both are of that moment.
+ * 2. Every row's cells and bytes must add up to its header, and the stored counters of all tables
+ *    to those in memory; what remains is the caller's comparison of counted with recorded.
+ */
+#include "storage/rocksdb/recount.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "base/alloc.h"
+#include "storage/range.h"
+#include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+struct state {
+    struct rdb_engine *engine;
+    const rocksdb_snapshot_t *snapshot;
+    size_t row_len; /* 0: no row open */
+    size_t row_key_len;
+    struct sto_row_head head;
+    struct sto_row_head seen;
+    uint8_t row[STO_KEY_ROW_MAX];
+};
+
+static struct sto_recount_op *op_of(struct base_msg *msg)
+{
+    return (struct sto_recount_op *)((char *)msg - offsetof(struct sto_recount_op, msg));
+}
+
+static void run_done(struct base_msg *msg)
+{
+    struct sto_recount_op *op = op_of(msg);
+    op->done(op);
+}
+
+static void answer(struct sto_recount_op *op, enum err rc)
+{
+    struct state *s = op->engine_state;
+    if (s != NULL && s->snapshot != NULL)
+        rocksdb_release_snapshot(s->engine->db.handle, s->snapshot);
+    base_free(s);
+    op->engine_state = NULL;
+    op->result = rc;
+    op->msg.run = run_done;
+    base_mailbox_push(op->reply_to, &op->msg);
+}
+
+/* --- cells ---------------------------------------------------------------------------------- */
+
+static enum err row_close(struct sto_recount_op *op)
+{
+    struct state *s = op->engine_state;
+    if (s->row_len == 0)
+        return ERR_OK;
+    s->row_len = 0;
+    if (s->seen.cells == s->head.cells && s->seen.bytes == s->head.bytes)
+        return ERR_OK;
+    return base_fail(&op->detail, ERR_CORRUPT,
+                     "a row's header says %" PRIu64 " cells and %" PRIu64 " bytes, but %" PRIu64
+                     " and %" PRIu64 " are there",
+                     s->head.cells, s->head.bytes, s->seen.cells, s->seen.bytes);
+}
+
+static enum err row_open(struct sto_recount_op *op, const struct sto_key *key, struct slice value)
+{
+    struct state *s = op->engine_state;
+    enum err rc = row_close(op);
+    if (rc != ERR_OK)
+        return rc;
+    if (sto_row_head_decode(value, &s->head) != ERR_OK)
+        return base_fail(&op->detail, ERR_CORRUPT, "a row's header is damaged");
+    memcpy(s->row, key->row_prefix.ptr, key->row_prefix.len);
+    s->row_len = key->row_prefix.len;
+    s->row_key_len = sto_key_unescaped_len(key->row_escaped);
+    s->seen = (struct sto_row_head){0};
+    op->counted.rows++;
+    return ERR_OK;
+}
+
+static enum err key_visit(struct sto_recount_op *op, struct slice stored_key, struct slice value)
+{
+    struct state *s = op->engine_state;
+    struct sto_key key;
+    struct sto_stored_cell cell;
+    if (sto_key_decode(stored_key, &key) != ERR_OK)
+        return base_fail(&op->detail, ERR_CORRUPT, "a stored key is damaged");
+    if (key.family == 0)
+        return row_open(op, &key, value);
+    if (s->row_len == 0 || !base_slice_equal(key.row_prefix, base_slice(s->row, s->row_len)))
+        return base_fail(&op->detail, ERR_CORRUPT, "a cell stands outside any row");
+    if (sto_cell_decode(value, &cell) != ERR_OK)
+        return base_fail(&op->detail, ERR_CORRUPT, "a stored cell is damaged");
+    uint64_t bytes = sto_cell_bytes(s->row_key_len, cell.family_name_len,
+                                    sto_key_unescaped_len(key.qualifier_escaped), cell.bytes.len);
+    s->seen.cells++;
+    s->seen.bytes += bytes;
+    op->counted.cells++;
+    op->counted.bytes += bytes;
+    return ERR_OK;
+}
+
+static enum err iterator_error(struct sto_recount_op *op, rocksdb_iterator_t *it)
+{
+    struct state *s = op->engine_state;
+    char *error = NULL;
+    rocksdb_iter_get_error(it, &error);
+    return error == NULL ? ERR_OK
+                         : base_fail(&op->detail, sto_rdb_fail(s->engine, "read", error),
+                                     "what is stored cannot be read");
+}
+
+static rocksdb_iterator_t *iterate(struct state *s, const struct sto_range *range,
+                                   rocksdb_column_family_handle_t *family,
+                                   rocksdb_readoptions_t **out_options)
+{
+    *out_options = sto_rdb_scan_options(sto_range_begin(range), sto_range_end(range));
+    rocksdb_readoptions_set_snapshot(*out_options, s->snapshot);
+    rocksdb_readoptions_set_fill_cache(*out_options, 0);
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(s->engine->db.handle, *out_options, family);
+    rocksdb_iter_seek_to_first(it);
+    return it;
+}
+
+static enum err count_cells(struct sto_recount_op *op)
+{
+    struct state *s = op->engine_state;
+    struct sto_range range = sto_range_of_tenant(&op->scope);
+    rocksdb_readoptions_t *options;
+    rocksdb_iterator_t *it = iterate(s, &range, s->engine->db.cells, &options);
+    enum err rc = ERR_OK;
+    for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        struct slice key, value;
+        key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
+        value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
+        rc = key_visit(op, key, value);
+        if (rc == ERR_OK && (atomic_load(&op->scope.account->gate) & STO_GATE_GONE) != 0)
+            rc = base_fail(&op->detail, ERR_GONE, "the tenant is being deleted");
+        if (rc == ERR_OK)
+            rc = sto_rdb_usable(s->engine, &op->detail);
+    }
+    if (rc == ERR_OK)
+        rc = iterator_error(op, it);
+    if (rc == ERR_OK)
+        rc = row_close(op);
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    return rc;
+}
+
+/* --- counters ------------------------------------------------------------------------------- */
+
+static enum err check_stored_counters(struct sto_recount_op *op)
+{
+    struct state *s = op->engine_state;
+    struct sto_range range = sto_range_of_docs(&op->scope, 'u');
+    rocksdb_readoptions_t *options;
+    rocksdb_iterator_t *it = iterate(s, &range, s->engine->db.meta, &options);
+    struct sto_usage sum = {0};
+    enum err rc = ERR_OK;
+    for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        struct slice value;
+        struct sto_usage one;
+        value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
+        rc = sto_counters_decode(value, &one);
+        if (rc != ERR_OK)
+            break;
+        sum.bytes += one.bytes;
+        sum.rows += one.rows;
+        sum.cells += one.cells;
+    }
+    if (rc == ERR_OK)
+        rc = iterator_error(op, it);
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    if (rc == ERR_OK && (sum.bytes != op->recorded.bytes || sum.rows != op->recorded.rows ||
+                         sum.cells != op->recorded.cells))
+        rc = base_fail(&op->detail, ERR_CORRUPT,
+                       "the stored counters add up to %" PRIu64 " bytes, those in use to %" PRIu64,
+                       sum.bytes, op->recorded.bytes);
+    return rc;
+}
+
+/* --- the two threads -------------------------------------------------------------------------- */
+
+static void run_on_reader(struct base_msg *msg)
+{
+    struct sto_recount_op *op = op_of(msg);
+    atomic_fetch_add(&op->scope.account->reads_open, 1);
+    enum err rc = count_cells(op);
+    if (rc == ERR_OK)
+        rc = check_stored_counters(op);
+    atomic_fetch_sub(&op->scope.account->reads_open, 1);
+    answer(op, rc);
+}
+
+static void run_on_committer(struct base_msg *msg)
+{
+    struct sto_recount_op *op = op_of(msg);
+    struct state *s = op->engine_state;
+    enum err rc = sto_rdb_usable(s->engine, &op->detail);
+    if (rc != ERR_OK) {
+        answer(op, rc);
+        return;
+    }
+    s->snapshot = rocksdb_create_snapshot(s->engine->db.handle);
+    op->recorded = sto_counters_read(&op->scope.account->total);
+    op->msg.run = run_on_reader;
+    if (!sto_rdb_pool_push(&s->engine->pool, &op->msg, false))
+        answer(op, base_fail(&op->detail, ERR_OVERLOADED, "the read queue is full; retry"));
+}
+
+void sto_rdb_recount(struct sto_engine *engine, struct sto_recount_op *op)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    op->detail.text[0] = '\0';
+    op->counted = (struct sto_usage){0};
+    op->recorded = (struct sto_usage){0};
+    op->engine_state = NULL;
+    enum err rc = sto_rdb_usable(e, &op->detail);
+    if (rc != ERR_OK) {
+        answer(op, rc);
+        return;
+    }
+    struct state *s = base_new(sizeof(*s));
+    s->engine = e;
+    op->engine_state = s;
+    op->msg.run = run_on_committer;
+    sto_rdb_committer_post(sto_rdb_committer_of(e, op->scope.account), &op->msg);
+}

@@ -1,0 +1,21 @@
+/*
+ * storage/rocksdb/recount.h - count what is there and compare it with what is recorded.
+ *
+ * Does:     count the cells of a tenant over a snapshot, check every row header on the way.
+ * Owns:     the operation's state and snapshot.
+ * May use:  base/, storage/.
+ * Knows no: what is done about a difference.
+ * Threads:  submit from any; the snapshot is taken on the tenant's committer, counted on a reader.
+ * Blocks:   readers only.
+ * Fails by: ERR_CORRUPT (header or stored counters disagree), ERR_IO, ERR_UNAVAILABLE, ERR_GONE.
+ * Limits:   none; it reads everything the tenant has, without filling the cache.
+ * Promises: 1. counted and recorded are of the same moment.
+ */
+#ifndef STORAGE_ROCKSDB_RECOUNT_H
+#define STORAGE_ROCKSDB_RECOUNT_H
+
+#include "storage/engine.h"
+
+void sto_rdb_recount(struct sto_engine *engine, struct sto_recount_op *op);
+
+#endif

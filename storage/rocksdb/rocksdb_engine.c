@@ -1,0 +1,390 @@
+/*
+ * storage/rocksdb/rocksdb_engine.c - open, close, fail.
+ *
+ *   db/      witness    what open does
+ *   none     none       a new database: witness "adopting", create, witness "live"
+ *   any      adopting   open whatever is there, creating it when missing; witness "live"
+ *   some     live       open; refuse when its last sequence number is below the witness
+ *   some     none       refuse: the witness was lost, or the files are not ours
+ *   none     live       refuse: the database was lost
+ *
+ * 1. Threads start after the database is open and checked, and end before it closes.
+ * 2. The first failure stays: reason is written once, failed is never cleared.
+ */
+#define _GNU_SOURCE
+#include "storage/rocksdb/rocksdb_engine.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "storage/rocksdb/docs.h"
+#include "storage/rocksdb/drop.h"
+#include "storage/rocksdb/purge.h"
+#include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/reader.h"
+#include "storage/rocksdb/recount.h"
+#include "storage/rocksdb/witness.h"
+
+#include "base/banned.h"
+
+#define LAYOUT_KEY   "!layout"
+#define LAYOUT_VALUE "1"
+
+/* --- failing -------------------------------------------------------------------------------- */
+
+void sto_rdb_fail_text(struct rdb_engine *e, const char *reason)
+{
+    pthread_mutex_lock(&e->reason_lock);
+    if (!atomic_load(&e->failed)) {
+        (void)snprintf(e->reason, sizeof(e->reason), "%s", reason); /* cut is fine */
+        atomic_store(&e->failed, true);
+    }
+    pthread_mutex_unlock(&e->reason_lock);
+}
+
+enum err sto_rdb_fail(struct rdb_engine *e, const char *doing, char *rocksdb_error)
+{
+    enum err rc = sto_rdb_error_class(rocksdb_error);
+    char reason[sizeof(e->reason)];
+    (void)snprintf(reason, sizeof(reason), "%s: %s", doing, rocksdb_error); /* cut is fine */
+    rocksdb_free(rocksdb_error);
+    sto_rdb_fail_text(e, reason);
+    return rc;
+}
+
+enum err sto_rdb_sound(struct rdb_engine *e, struct errbuf *eb)
+{
+    if (!atomic_load_explicit(&e->failed, memory_order_relaxed))
+        return ERR_OK;
+    return base_fail(eb, ERR_UNAVAILABLE, "the storage engine has stopped after a failure");
+}
+
+enum err sto_rdb_usable(struct rdb_engine *e, struct errbuf *eb)
+{
+    if (atomic_load_explicit(&e->closing, memory_order_relaxed))
+        return base_fail(eb, ERR_UNAVAILABLE, "the storage engine is closing");
+    return sto_rdb_sound(e, eb);
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+/* Raise acked_sequence to what is durable now. */
+static void acknowledge(struct rdb_engine *e)
+{
+    uint64_t now = rocksdb_get_latest_sequence_number(e->db.handle);
+    uint64_t before = atomic_load_explicit(&e->acked_sequence, memory_order_relaxed);
+    while (before < now && !atomic_compare_exchange_weak(&e->acked_sequence, &before, now))
+        continue;
+}
+
+static bool test_fails(struct rdb_engine *e)
+{
+    int left = atomic_load_explicit(&e->fail_commit, memory_order_relaxed);
+    return left > 0 && atomic_fetch_sub(&e->fail_commit, 1) == 1;
+}
+
+enum err sto_rdb_write(struct rdb_engine *e, rocksdb_writebatch_t *batch)
+{
+    if (sto_rdb_sound(e, NULL) != ERR_OK)
+        return ERR_UNAVAILABLE;
+    if (test_fails(e)) {
+        sto_rdb_fail_text(e, "write: failed by a test");
+        return ERR_OUTCOME_UNKNOWN;
+    }
+    char *error = NULL;
+    size_t bytes = 0;
+    (void)rocksdb_writebatch_data(batch, &bytes); /* only its size */
+    rocksdb_write(e->db.handle, e->db.synced, batch, &error);
+    if (error != NULL) {
+        (void)sto_rdb_fail(e, "write", error); /* whatever its class: it may be there or not */
+        sto_rdb_headroom_check(&e->headroom);
+        return ERR_OUTCOME_UNKNOWN;
+    }
+    acknowledge(e);
+    sto_rdb_headroom_wrote(&e->headroom, bytes);
+    return ERR_OK;
+}
+
+/* --- the operations that need no file of their own ------------------------------------------- */
+
+static void mutate_row(struct sto_engine *engine, struct sto_mutate_op *op)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    sto_rdb_committer_submit(sto_rdb_committer_of(e, op->scope.tenant.account), op);
+}
+
+static void health_get(struct sto_engine *engine, struct sto_health *out)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    *out = (struct sto_health){
+        .failed = atomic_load(&e->failed),
+        .disk_low = sto_rdb_headroom_is_low(&e->headroom),
+        .disk_free_bytes = atomic_load(&e->headroom.free_bytes),
+        .sequence = rocksdb_get_latest_sequence_number(e->db.handle),
+    };
+    pthread_mutex_lock(&e->reason_lock);
+    memcpy(out->reason, e->reason, sizeof(out->reason));
+    pthread_mutex_unlock(&e->reason_lock);
+}
+
+/* --- closing -------------------------------------------------------------------------------- */
+
+enum err sto_rdb_flush(struct rdb_engine *e)
+{
+    rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
+    rocksdb_flushoptions_set_wait(options, 1);
+    char *error = NULL;
+    for (int i = 0; error == NULL && i < RDB_CF_COUNT; i++)
+        rocksdb_flush_cf(e->db.handle, options, e->db.cf[i], &error);
+    rocksdb_flushoptions_destroy(options);
+    return error == NULL ? ERR_OK : sto_rdb_fail(e, "flush", error);
+}
+
+/* Accepts an engine of which only the first parts were made. */
+static void engine_free(struct rdb_engine *e)
+{
+    for (int i = 0; i < e->committer_count; i++)
+        sto_rdb_committer_stop(e->committers[i]);
+    sto_rdb_pool_stop(&e->pool);
+    sto_rdb_maintenance_stop(&e->maintenance);
+    sto_rdb_db_close(&e->db);
+    sto_rdb_headroom_fini(&e->headroom);
+    (void)pthread_mutex_destroy(&e->reason_lock); /* nobody holds them */
+    (void)pthread_mutex_destroy(&e->docs_lock);
+    e->base.magic = 0;
+    base_free(e);
+}
+
+static void engine_close(struct sto_engine *engine)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    atomic_store(&e->closing, true);
+    for (int i = 0; i < e->committer_count; i++)
+        sto_rdb_committer_stop(e->committers[i]);
+    e->committer_count = 0;
+    sto_rdb_pool_stop(&e->pool);
+    sto_rdb_maintenance_stop(&e->maintenance);
+    if (!atomic_load(&e->failed) && sto_rdb_flush(e) == ERR_OK)
+        sto_rdb_maintenance_witness(&e->maintenance);
+    engine_free(e);
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (cores < 1)
+        cores = 1;
+    *o = (struct sto_rocksdb_options){
+        .cache_bytes = 256 * MIB,
+        .memtable_bytes = 64 * MIB,
+        .committers = cores / 2 < 1 ? 1 : (int)(cores / 2),
+        .readers = cores < 2 ? 2 : (int)cores,
+        .headroom_bytes = LIM_HEADROOM_BYTES_DEFAULT,
+        .ballast_bytes = LIM_BALLAST_BYTES_DEFAULT,
+    };
+}
+
+static void options_complete(struct sto_rocksdb_options *o)
+{
+    struct sto_rocksdb_options standard;
+    sto_rocksdb_options_default(&standard);
+    if (o->committers <= 0)
+        o->committers = standard.committers;
+    if (o->readers <= 0)
+        o->readers = standard.readers;
+    if (o->committers > RDB_COMMITTERS_MAX)
+        o->committers = RDB_COMMITTERS_MAX;
+    if (o->readers > RDB_READERS_MAX)
+        o->readers = RDB_READERS_MAX;
+    if (o->cache_bytes == 0)
+        o->cache_bytes = standard.cache_bytes;
+    if (o->memtable_bytes == 0)
+        o->memtable_bytes = standard.memtable_bytes;
+}
+
+/* Whether the directory is there and holds anything. */
+static enum err has_content(const char *path, bool *out, struct errbuf *eb)
+{
+    *out = false;
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return errno == ENOENT
+                   ? ERR_OK
+                   : base_fail(eb, ERR_IO, "cannot look into %s: %s", path, strerrordesc_np(errno));
+    for (const struct dirent *d; !*out && (d = readdir(dir)) != NULL;)
+        *out = strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
+    (void)closedir(dir); /* only read from */
+    return ERR_OK;
+}
+
+/* The table at the top of this file, up to the database's opening. */
+static enum err witness_prepare(struct rdb_engine *e, const char *db_path, struct rdb_witness *out,
+                                struct errbuf *eb)
+{
+    bool db_exists = false;
+    enum err rc = has_content(db_path, &db_exists, eb);
+    if (rc != ERR_OK)
+        return rc;
+    rc = sto_rdb_witness_read(e->dir, out, eb);
+    if (rc == ERR_NOT_FOUND && db_exists)
+        return base_fail(eb, ERR_CORRUPT,
+                         "%s holds a database but its witness file is missing, so lost writes "
+                         "could not be noticed; restore a backup",
+                         e->dir);
+    if (rc == ERR_NOT_FOUND) {
+        *out = (struct rdb_witness){.adopting = true};
+        if (eb != NULL)
+            eb->text[0] = '\0';
+        return sto_rdb_witness_write(e->dir, out, eb);
+    }
+    if (rc == ERR_OK && !out->adopting && !db_exists)
+        return base_fail(eb, ERR_CORRUPT,
+                         "%s has a witness of %" PRIu64
+                         " acknowledged changes but no database; restore a backup",
+                         e->dir, out->sequence);
+    return rc;
+}
+
+static enum err layout_check(struct rdb_engine *e, bool adopting, struct errbuf *eb)
+{
+    char *error = NULL;
+    rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(
+        e->db.handle, e->db.point, e->db.meta, LAYOUT_KEY, sizeof(LAYOUT_KEY) - 1, &error);
+    if (error != NULL)
+        return base_fail(eb, sto_rdb_fail(e, "read", error), "the database cannot be read");
+    if (pinned != NULL) {
+        size_t len = 0;
+        const char *value = rocksdb_pinnableslice_value(pinned, &len);
+        bool known = base_slice_is(base_slice(value, len), LAYOUT_VALUE);
+        rocksdb_pinnableslice_destroy(pinned);
+        return known ? ERR_OK
+                     : base_fail(eb, ERR_UNSUPPORTED,
+                                 "the database was written by a newer version of this program");
+    }
+    if (!adopting)
+        return base_fail(eb, ERR_CORRUPT, "the database does not say which layout it has");
+    /* Also what must stand before the first snapshot: 7.8.3 mistakes a snapshot at sequence 0. */
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    rocksdb_writebatch_put_cf(batch, e->db.meta, LAYOUT_KEY, sizeof(LAYOUT_KEY) - 1, LAYOUT_VALUE,
+                              sizeof(LAYOUT_VALUE) - 1);
+    enum err rc = sto_rdb_write(e, batch);
+    rocksdb_writebatch_destroy(batch);
+    return rc == ERR_OK ? rc : base_fail(eb, ERR_IO, "the first write failed: %s", e->reason);
+}
+
+static enum err db_open(struct rdb_engine *e, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    enum err rc = base_path_join(path, e->dir, "db", eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct rdb_witness witness = {0};
+    rc = witness_prepare(e, path, &witness, eb);
+    if (rc == ERR_OK)
+        rc = sto_rdb_db_open(&e->db, path, &e->options, witness.adopting, eb);
+    if (rc != ERR_OK)
+        return rc;
+    uint64_t sequence = rocksdb_get_latest_sequence_number(e->db.handle);
+    if (sequence < witness.sequence)
+        return base_fail(eb, ERR_CORRUPT,
+                         "the database in %s ends at change %" PRIu64 " but %" PRIu64
+                         " were acknowledged: it lost writes; restore a backup",
+                         e->dir, sequence, witness.sequence);
+    rc = layout_check(e, witness.adopting, eb);
+    if (rc != ERR_OK)
+        return rc;
+    acknowledge(e);
+    if (!witness.adopting) {
+        e->maintenance.witnessed = witness.sequence;
+        return ERR_OK;
+    }
+    witness = (struct rdb_witness){.sequence = atomic_load(&e->acked_sequence)};
+    e->maintenance.witnessed = witness.sequence;
+    return sto_rdb_witness_write(e->dir, &witness, eb);
+}
+
+static enum err threads_start(struct rdb_engine *e, struct errbuf *eb)
+{
+    enum err rc = sto_rdb_pool_start(&e->pool, e->options.readers);
+    for (int i = 0; rc == ERR_OK && i < e->options.committers; i++) {
+        e->committers[i] = sto_rdb_committer_start(e, i);
+        if (e->committers[i] == NULL)
+            rc = ERR_NO_MEMORY;
+        else
+            e->committer_count++;
+    }
+    if (rc == ERR_OK)
+        rc = sto_rdb_maintenance_start(&e->maintenance, e);
+    return rc == ERR_OK ? rc : base_fail(eb, rc, "the engine's threads cannot be started");
+}
+
+static const struct sto_engine_ops OPS = {
+    .mutate_row = mutate_row,
+    .read_rows = sto_rdb_read_rows,
+    .read_finish = sto_rdb_read_finish,
+    .drop_rows = sto_rdb_drop_rows,
+    .recount = sto_rdb_recount,
+    .docs_commit = sto_rdb_docs_commit,
+    .doc_get = sto_rdb_doc_get,
+    .docs_scan = sto_rdb_docs_scan,
+    .counters_load = sto_rdb_counters_load,
+    .table_forget = sto_rdb_table_forget,
+    .purge_run = sto_rdb_purge_run,
+    .audit_range = sto_rdb_audit_range,
+    .health_get = health_get,
+    .close = engine_close,
+};
+
+enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_engine **out,
+                          struct errbuf *eb)
+{
+    struct rdb_engine *e = base_new(sizeof(*e));
+    e->base = (struct sto_engine){.magic = STO_ENGINE_MAGIC, .ops = &OPS};
+    (void)pthread_mutex_init(&e->reason_lock, NULL); /* default attributes: cannot fail */
+    (void)pthread_mutex_init(&e->docs_lock, NULL);
+    e->options = *options;
+    options_complete(&e->options);
+    enum err rc = base_path_join(e->dir, options->dir, "", eb);
+    if (rc == ERR_OK) {
+        e->dir[strlen(options->dir)] = '\0';
+        e->options.dir = e->dir;
+        rc = sto_rdb_headroom_init(&e->headroom, e->dir, options->headroom_bytes,
+                                   options->ballast_bytes, eb);
+    }
+    if (rc == ERR_OK)
+        rc = db_open(e, eb);
+    if (rc == ERR_OK)
+        rc = threads_start(e, eb);
+    if (rc != ERR_OK) {
+        engine_free(e);
+        return rc;
+    }
+    *out = &e->base;
+    return ERR_OK;
+}
+
+enum err sto_rocksdb_adopt(const char *dir, struct errbuf *eb)
+{
+    struct rdb_witness witness = {.adopting = true};
+    return sto_rdb_witness_write(dir, &witness, eb);
+}
+
+/* --- test tools ------------------------------------------------------------------------------- */
+
+void sto_rocksdb_test_fail_commit(struct sto_engine *engine, int after)
+{
+    atomic_store(&sto_rdb_engine(engine)->fail_commit, after);
+}
+
+void sto_rocksdb_test_disk_free(struct sto_engine *engine, uint64_t bytes)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    atomic_store(&e->headroom.pretended_bytes, bytes);
+    sto_rdb_headroom_check(&e->headroom);
+}

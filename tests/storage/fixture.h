@@ -1,0 +1,401 @@
+/*
+ * tests/storage/fixture.h - an engine in a directory of its own, driven from one thread.
+ *
+ * Does:     open and close it, wait for answers, keep what a sink received as text.
+ * Owns:     the directory, removed at the end.
+ * May use:  base/, storage/, check.
+ * Knows no: what is tested.
+ * Threads:  one.
+ * Blocks:   yes.
+ * Fails by: ck_assert.
+ * Limits:   FIX_TENANTS, FIX_TABLES.
+ * Promises: 1. RocksDB and threads start inside the test's own process.
+ */
+#ifndef TESTS_STORAGE_FIXTURE_H
+#define TESTS_STORAGE_FIXTURE_H
+
+#define _GNU_SOURCE
+#include <check.h>
+#include <ftw.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "storage/keycodec.h"
+#include "storage/rocksdb/rocksdb_engine.h"
+
+#define FIX_TENANTS 3
+#define FIX_TABLES  2
+#define UNUSED_FN   __attribute__((unused))
+
+/* 'ab' and 'abc' so that one begins like the other. */
+static const char *const fix_tenant_names[FIX_TENANTS] = {"ab", "abc", "b-0"};
+static const char *const fix_table_names[FIX_TABLES] = {"t", "t2"};
+
+static struct fixture {
+    char dir[256];
+    struct sto_engine *engine;
+    struct base_mailbox mailbox;
+    struct sto_rocksdb_options options;
+    struct sto_account accounts[FIX_TENANTS];
+    struct sto_tenant_scope tenants[FIX_TENANTS];
+    struct sto_table_scope tables[FIX_TENANTS][FIX_TABLES];
+    struct sto_gc gc[2]; /* of families f and g in tables made from now on */
+    size_t outstanding;
+} fix;
+
+UNUSED_FN static void fix_dir_make(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    (void)snprintf(fix.dir, sizeof(fix.dir), "%s/bigtent-storage-XXXXXX", tmp ? tmp : "/tmp");
+    ck_assert_ptr_nonnull(mkdtemp(fix.dir));
+}
+
+static int fix_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+UNUSED_FN static void fix_dir_remove(void)
+{
+    ck_assert_int_eq(nftw(fix.dir, fix_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* New accounts and schemas, as a start of the program makes them. */
+static void fix_scopes_make(void)
+{
+    struct sto_family_spec families[2] = {{.name = SLICE_LIT("f"), .gc = fix.gc[0]},
+                                          {.name = SLICE_LIT("gg"), .gc = fix.gc[1]}};
+    for (uint32_t i = 0; i < FIX_TENANTS; i++) {
+        sto_account_init(&fix.accounts[i], i);
+        ck_assert_int_eq(
+            sto_scope_open(base_slice_text(fix_tenant_names[i]), &fix.accounts[i], &fix.tenants[i]),
+            ERR_OK);
+        for (size_t k = 0; k < FIX_TABLES; k++) {
+            struct sto_schema *schema = NULL;
+            ck_assert_int_eq(sto_schema_make(base_slice_text(fix_table_names[k]), NULL, families, 2,
+                                             &schema, NULL),
+                             ERR_OK);
+            fix.tables[i][k] = sto_table_scope_make(&fix.tenants[i], schema);
+            sto_schema_unref(schema);
+        }
+    }
+}
+
+static void fix_scopes_drop(void)
+{
+    for (size_t i = 0; i < FIX_TENANTS; i++)
+        for (size_t k = 0; k < FIX_TABLES; k++)
+            sto_table_scope_release(&fix.tables[i][k]);
+}
+
+UNUSED_FN static enum err fix_try_open(struct errbuf *eb)
+{
+    return sto_rocksdb_open(&fix.options, &fix.engine, eb);
+}
+
+UNUSED_FN static void fix_open(void)
+{
+    struct errbuf eb = {{0}};
+    enum err rc = fix_try_open(&eb);
+    ck_assert_msg(rc == ERR_OK, "%s", eb.text);
+    fix_scopes_make();
+    for (size_t i = 0; i < FIX_TENANTS; i++)
+        for (size_t k = 0; k < FIX_TABLES; k++)
+            ck_assert_int_eq(sto_counters_load(fix.engine, &fix.tables[i][k], NULL), ERR_OK);
+}
+
+UNUSED_FN static void fix_close(void)
+{
+    sto_engine_close(fix.engine);
+    fix.engine = NULL;
+    fix_scopes_drop();
+}
+
+UNUSED_FN static void fix_reopen(void)
+{
+    fix_close();
+    fix_open();
+}
+
+UNUSED_FN static void fix_prepare(void)
+{
+    fix_dir_make();
+    ck_assert_int_eq(base_mailbox_init(&fix.mailbox), ERR_OK);
+    sto_rocksdb_options_default(&fix.options);
+    fix.options.dir = fix.dir;
+    fix.options.memtable_bytes = 4 * MIB;
+    fix.options.cache_bytes = 16 * MIB;
+    fix.options.committers = 2;
+    fix.options.ballast_bytes = 0;
+    fix.options.headroom_bytes = MIB;
+}
+
+UNUSED_FN static void fix_setup(void)
+{
+    fix_prepare();
+    fix_open();
+}
+
+UNUSED_FN static void fix_teardown(void)
+{
+    if (fix.engine != NULL)
+        fix_close();
+    base_mailbox_fini(&fix.mailbox);
+    fix_dir_remove();
+}
+
+static void fix_wait(void)
+{
+    while (fix.outstanding > 0) {
+        base_mailbox_wait(&fix.mailbox, 1000);
+        (void)base_mailbox_run(&fix.mailbox);
+    }
+}
+
+/* --- mutations ------------------------------------------------------------------------------- */
+
+static void fix_mutate_done(struct sto_mutate_op *op)
+{
+    (void)op;
+    fix.outstanding--;
+}
+
+UNUSED_FN static void fix_submit(struct sto_mutate_op *op)
+{
+    op->reply_to = &fix.mailbox;
+    op->done = fix_mutate_done;
+    fix.outstanding++;
+    sto_mutate_row(fix.engine, op);
+}
+
+UNUSED_FN static struct sto_mutation fix_set(uint16_t family, const char *qualifier, int64_t ts,
+                                             struct slice value)
+{
+    return (struct sto_mutation){.kind = STO_SET_CELL,
+                                 .family = family,
+                                 .qualifier = base_slice_text(qualifier),
+                                 .timestamp_us = ts,
+                                 .value = value};
+}
+
+static struct errbuf fix_detail; /* of the last fix_mutate */
+
+UNUSED_FN static enum err fix_mutate(const struct sto_table_scope *scope, const char *row,
+                                     struct sto_mutation *mutations, size_t count)
+{
+    struct sto_mutate_op op = {.scope = *scope,
+                               .row_key = base_slice_text(row),
+                               .mutations = mutations,
+                               .mutation_count = count};
+    fix_submit(&op);
+    fix_wait();
+    fix_detail = op.detail;
+    ck_assert_int_eq(op.result == ERR_OK, op.detail.text[0] == '\0');
+    return op.result;
+}
+
+UNUSED_FN static enum err fix_put(const struct sto_table_scope *scope, const char *row,
+                                  const char *value)
+{
+    struct sto_mutation m = fix_set(1, "q", 1000, base_slice_text(value));
+    return fix_mutate(scope, row, &m, 1);
+}
+
+UNUSED_FN static enum err fix_delete_row(const struct sto_table_scope *scope, const char *row)
+{
+    struct sto_mutation m = {.kind = STO_DELETE_FROM_ROW};
+    return fix_mutate(scope, row, &m, 1);
+}
+
+UNUSED_FN static void fix_assert_usage(size_t tenant, uint64_t bytes, uint64_t rows, uint64_t cells)
+{
+    struct sto_usage u = sto_counters_read(&fix.accounts[tenant].total);
+    ck_assert_uint_eq(u.bytes, bytes);
+    ck_assert_uint_eq(u.rows, rows);
+    ck_assert_uint_eq(u.cells, cells);
+}
+
+/* --- reads: the sink writes "row{family:qualifier@ts=value,...}" -------------------------------
+ */
+
+struct fix_sink {
+    struct sto_row_sink sink; /* first */
+    struct buf text;
+    size_t full_bytes; /* is_full above so many bytes since the slice began */
+    size_t slice_begin;
+    size_t row_begin;
+    bool in_row;
+    unsigned undone;
+    unsigned slices;
+    unsigned inline_slices;
+    unsigned halves; /* slices that ended inside a row */
+};
+
+static void fix_row_begin(struct sto_row_sink *sink, struct slice row_key)
+{
+    struct fix_sink *s = (struct fix_sink *)sink;
+    ck_assert(!s->in_row);
+    s->in_row = true;
+    s->row_begin = s->text.len;
+    ck_assert_int_eq(base_buf_append(&s->text, row_key), ERR_OK);
+    ck_assert_int_eq(base_buf_append_text(&s->text, "{"), ERR_OK);
+}
+
+static void fix_cell(struct sto_row_sink *sink, const struct sto_cell *cell)
+{
+    struct fix_sink *s = (struct fix_sink *)sink;
+    ck_assert(s->in_row);
+    ck_assert_int_eq(base_buf_printf(&s->text, "%.*s:", cell->family->name_len, cell->family->name),
+                     ERR_OK);
+    ck_assert_int_eq(base_buf_append(&s->text, cell->qualifier), ERR_OK);
+    ck_assert_int_eq(base_buf_printf(&s->text, "@%lld=", (long long)cell->timestamp_us), ERR_OK);
+    ck_assert_int_eq(base_buf_append(&s->text, cell->value), ERR_OK);
+    ck_assert_int_eq(base_buf_append_text(&s->text, ","), ERR_OK);
+}
+
+static void fix_row_end(struct sto_row_sink *sink)
+{
+    struct fix_sink *s = (struct fix_sink *)sink;
+    ck_assert(s->in_row);
+    s->in_row = false;
+    ck_assert_int_eq(base_buf_append_text(&s->text, "}"), ERR_OK);
+}
+
+static void fix_row_undo(struct sto_row_sink *sink)
+{
+    struct fix_sink *s = (struct fix_sink *)sink;
+    ck_assert(s->in_row && s->row_begin >= s->slice_begin);
+    s->in_row = false;
+    s->undone++;
+    base_buf_truncate(&s->text, s->row_begin);
+}
+
+static bool fix_is_full(struct sto_row_sink *sink)
+{
+    struct fix_sink *s = (struct fix_sink *)sink;
+    return s->text.len - s->slice_begin >= s->full_bytes;
+}
+
+static void fix_read_done(struct sto_read_op *op)
+{
+    (void)op;
+    fix.outstanding--;
+}
+
+UNUSED_FN static void fix_sink_init(struct fix_sink *s)
+{
+    *s = (struct fix_sink){.sink = {.row_begin = fix_row_begin,
+                                    .cell = fix_cell,
+                                    .row_end = fix_row_end,
+                                    .row_undo = fix_row_undo,
+                                    .is_full = fix_is_full},
+                           .full_bytes = SIZE_MAX};
+    base_buf_init(&s->text, 512 * MIB);
+}
+
+/* One slice. */
+UNUSED_FN static void fix_slice(struct sto_read_op *op, struct fix_sink *s, bool try_inline)
+{
+    op->sink = &s->sink;
+    op->reply_to = &fix.mailbox;
+    op->done = fix_read_done;
+    s->slice_begin = s->text.len;
+    s->slices++;
+    fix.outstanding++;
+    if (sto_read_rows(fix.engine, op, try_inline)) {
+        fix.outstanding--;
+        s->inline_slices++;
+    }
+    fix_wait();
+    s->halves += s->in_row;
+}
+
+/* All slices, to the end; the text is NUL-terminated in s->text. */
+UNUSED_FN static enum err fix_read(const struct sto_table_scope *scope,
+                                   const struct sto_read_spec *spec, struct fix_sink *s,
+                                   bool try_inline)
+{
+    struct sto_read_op op = {.scope = *scope, .spec = *spec};
+    do {
+        fix_slice(&op, s, try_inline);
+    } while (op.state == STO_READ_MORE);
+    sto_read_finish(fix.engine, &op);
+    ck_assert_ptr_null(op.cursor);
+    ck_assert_uint_eq(atomic_load(&scope->tenant.account->reads_open), 0);
+    ck_assert_int_eq(base_buf_append_byte(&s->text, 0), ERR_OK);
+    fix_detail = op.detail;
+    return op.state == STO_READ_END ? ERR_OK : op.result;
+}
+
+UNUSED_FN static void fix_assert_rows(const struct sto_table_scope *scope,
+                                      const struct sto_read_spec *spec, const char *wanted)
+{
+    for (int try_inline = 0; try_inline < 2; try_inline++) {
+        struct fix_sink s;
+        fix_sink_init(&s);
+        ck_assert_int_eq(fix_read(scope, spec, &s, try_inline != 0), ERR_OK);
+        ck_assert_msg(strcmp((const char *)s.text.ptr, wanted) == 0, "got %.300s, wanted %.300s",
+                      (const char *)s.text.ptr, wanted);
+        base_buf_fini(&s.text);
+    }
+}
+
+/* --- other operations --------------------------------------------------------------------------
+ */
+
+static void fix_drop_done(struct sto_drop_op *op)
+{
+    (void)op;
+    fix.outstanding--;
+}
+
+UNUSED_FN static enum err fix_drop(const struct sto_table_scope *scope, struct sto_row_range range,
+                                   uint16_t family, struct sto_usage *removed)
+{
+    struct sto_drop_op op = {.scope = *scope,
+                             .range = range,
+                             .family = family,
+                             .reply_to = &fix.mailbox,
+                             .done = fix_drop_done};
+    fix.outstanding++;
+    sto_drop_rows(fix.engine, &op);
+    fix_wait();
+    if (removed != NULL)
+        *removed = op.removed;
+    return op.result;
+}
+
+static void fix_recount_done(struct sto_recount_op *op)
+{
+    (void)op;
+    fix.outstanding--;
+}
+
+UNUSED_FN static struct sto_recount_op fix_recount(size_t tenant)
+{
+    struct sto_recount_op op = {
+        .scope = fix.tenants[tenant], .reply_to = &fix.mailbox, .done = fix_recount_done};
+    fix.outstanding++;
+    sto_recount(fix.engine, &op);
+    fix_wait();
+    return op;
+}
+
+UNUSED_FN static void fix_assert_no_drift(size_t tenant)
+{
+    struct sto_recount_op op = fix_recount(tenant);
+    ck_assert_msg(op.result == ERR_OK, "%s", op.detail.text);
+    ck_assert_uint_eq(op.counted.bytes, op.recorded.bytes);
+    ck_assert_uint_eq(op.counted.rows, op.recorded.rows);
+    ck_assert_uint_eq(op.counted.cells, op.recorded.cells);
+}
+
+#endif
