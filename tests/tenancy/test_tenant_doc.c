@@ -1,0 +1,233 @@
+/*
+ * tests/tenancy/test_tenant_doc.c - the stored form of a tenant, its keys and its states.
+ */
+#include <check.h>
+
+#include "base/record.h"
+#include "tenancy/doc_key.h"
+#include "tenancy/lifecycle.h"
+#include "tenancy/tenant_doc.h"
+
+#include "base/banned.h"
+
+static struct ten_details sample(void)
+{
+    struct ten_details d = {
+        .doc_version = 7, /* not part of the body */
+        .created_us = 1700000000123456,
+        .state_since_us = 1700000001000000,
+        .quota = {1, 0, UINT64_MAX, 1000000000, LIM_CELL_BYTES_HARD},
+    };
+    memset(d.display_name, 'n', LIM_DISPLAY_NAME);
+    memset(d.reason, 'r', LIM_REASON);
+    memcpy(d.job, "01hzzzzzzzzzzzzz", 16);
+    return d;
+}
+
+static void encode(enum ten_state state, const struct ten_details *d, struct buf *out)
+{
+    base_buf_init(out, TEN_TENANT_DOC_MAX);
+    ck_assert_int_eq(ten_tenant_encode(state, d, out), ERR_OK);
+}
+
+START_TEST(round_trip_keeps_everything)
+{
+    struct ten_details d = sample();
+    for (enum ten_state s = TEN_ACTIVE; s <= TEN_PURGED; s++) {
+        struct buf body;
+        struct ten_details back;
+        enum ten_state state;
+        encode(s, &d, &body);
+        ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &state, &back), ERR_OK);
+        ck_assert_int_eq(state, s);
+        ck_assert_str_eq(back.display_name, d.display_name);
+        ck_assert_str_eq(back.reason, d.reason);
+        ck_assert_str_eq(back.job, d.job);
+        ck_assert_int_eq(back.created_us, d.created_us);
+        ck_assert_int_eq(back.state_since_us, d.state_since_us);
+        ck_assert_int_eq(memcmp(&back.quota, &d.quota, sizeof d.quota), 0);
+        ck_assert_uint_eq(back.doc_version, 0);
+        base_buf_fini(&body);
+    }
+}
+END_TEST
+
+START_TEST(empty_texts_and_no_limits_round_trip)
+{
+    struct ten_details d = {0};
+    struct ten_details back;
+    enum ten_state state;
+    struct buf body;
+    ten_quota_default(&d.quota);
+    encode(TEN_ACTIVE, &d, &body);
+    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &state, &back), ERR_OK);
+    ck_assert_str_eq(back.display_name, "");
+    ck_assert_str_eq(back.reason, "");
+    ck_assert_str_eq(back.job, "");
+    ck_assert_uint_eq(back.quota.stored_bytes, UINT64_MAX);
+    ck_assert_uint_eq(back.quota.rows, UINT64_MAX);
+    ck_assert_uint_eq(back.quota.read_ops_per_s, UINT64_MAX);
+    ck_assert_uint_eq(back.quota.write_ops_per_s, UINT64_MAX);
+    ck_assert_uint_eq(back.quota.cell_bytes, LIM_CELL_BYTES);
+    base_buf_fini(&body);
+}
+END_TEST
+
+START_TEST(unknown_fields_are_skipped)
+{
+    struct ten_details d = sample();
+    struct ten_details back;
+    enum ten_state state;
+    struct buf body;
+    encode(TEN_SUSPENDED, &d, &body);
+    ck_assert_int_eq(base_record_put_u64(&body, 60000, 5), ERR_OK);
+    ck_assert_int_eq(base_record_put_bytes(&body, 999, SLICE_LIT("later")), ERR_OK);
+    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &state, &back), ERR_OK);
+    ck_assert_int_eq(state, TEN_SUSPENDED);
+    base_buf_fini(&body);
+}
+END_TEST
+
+START_TEST(every_cut_is_refused_or_whole)
+{
+    struct ten_details d = sample();
+    struct ten_details back;
+    enum ten_state state;
+    struct buf body;
+    encode(TEN_ACTIVE, &d, &body);
+    size_t whole = 0;
+    for (size_t len = 0; len < body.len; len++)
+        whole += ten_tenant_decode(base_slice(body.ptr, len), &state, &back) == ERR_OK;
+    ck_assert_uint_le(whole, 11); /* only between two fields can a cut go unnoticed */
+    ck_assert_int_eq(ten_tenant_decode(SLICE_EMPTY, &state, &back), ERR_CORRUPT);
+    base_buf_fini(&body);
+}
+END_TEST
+
+static enum err decode_with(uint32_t tag, bool number, uint64_t n, struct slice bytes)
+{
+    struct ten_details d = {0};
+    struct ten_details back;
+    enum ten_state state;
+    struct buf body;
+    ten_quota_default(&d.quota);
+    encode(TEN_ACTIVE, &d, &body);
+    ck_assert_int_eq(number ? base_record_put_u64(&body, tag, n)
+                            : base_record_put_bytes(&body, tag, bytes),
+                     ERR_OK);
+    enum err rc = ten_tenant_decode(base_buf_slice(&body), &state, &back);
+    base_buf_fini(&body);
+    return rc;
+}
+
+START_TEST(fields_of_the_wrong_kind_or_size_are_refused)
+{
+    static const char LONG[LIM_REASON + 2] = {0};
+    ck_assert_int_eq(decode_with(1, true, 99, SLICE_EMPTY), ERR_UNSUPPORTED);
+    ck_assert_int_eq(decode_with(1, true, UINT64_MAX, SLICE_EMPTY), ERR_UNSUPPORTED);
+    ck_assert_int_eq(decode_with(1, true, 0, SLICE_EMPTY), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(10, true, LIM_CELL_BYTES_HARD + 1, SLICE_EMPTY), ERR_CORRUPT);
+    for (uint32_t tag = 1; tag <= 11; tag++) {
+        bool is_text = tag == 2 || tag == 3 || tag == 11;
+        ck_assert_int_eq(is_text ? decode_with(tag, true, 5, SLICE_EMPTY)
+                                 : decode_with(tag, false, 0, SLICE_LIT("text")),
+                         ERR_CORRUPT);
+    }
+    ck_assert_int_eq(decode_with(2, false, 0, base_slice(LONG, LIM_DISPLAY_NAME + 1)), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(3, false, 0, base_slice(LONG, LIM_REASON + 1)), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(3, false, 0, SLICE_LIT("a\0b")), ERR_CORRUPT);
+}
+END_TEST
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+START_TEST(keys_are_as_documented)
+{
+    struct slice tenant = SLICE_LIT("altostrat");
+    struct ten_doc_key t = ten_doc_key_tenant(tenant);
+    struct ten_doc_key s = ten_doc_key_schema(tenant, SLICE_LIT("devices"));
+    struct ten_doc_key p = ten_doc_key_schema(tenant, SLICE_EMPTY);
+    struct ten_doc_key j = ten_doc_key_job(SLICE_LIT("0123456789abcdef"));
+    ck_assert(base_slice_is(ten_doc_key_slice(&t), "t/altostrat"));
+    ck_assert(base_slice_is(ten_doc_key_slice(&s), "s/altostrat/devices"));
+    ck_assert(base_slice_is(ten_doc_key_slice(&p), "s/altostrat/"));
+    ck_assert(base_slice_is(ten_doc_key_slice(&j), "j/0123456789abcdef"));
+    struct slice id;
+    struct slice table;
+    ck_assert_int_eq(ten_doc_key_schema_parts(ten_doc_key_slice(&s), &id, &table), ERR_OK);
+    ck_assert(base_slice_is(id, "altostrat") && base_slice_is(table, "devices"));
+    ck_assert_int_eq(ten_doc_key_schema_parts(SLICE_LIT("s/altostrat"), &id, &table), ERR_CORRUPT);
+    ck_assert_int_eq(ten_doc_key_schema_parts(SLICE_LIT("t/a/b"), &id, &table), ERR_CORRUPT);
+}
+END_TEST
+
+START_TEST(no_tenants_schema_prefix_covers_anothers)
+{
+    static const char *const IDS[] = {"ab", "abc", "ab-", "ab-c", "a0", "b", "ab0"};
+    for (size_t a = 0; a < 7; a++)
+        for (size_t b = 0; b < 7; b++) {
+            struct ten_doc_key prefix = ten_doc_key_schema(base_slice_text(IDS[a]), SLICE_EMPTY);
+            struct ten_doc_key key =
+                ten_doc_key_schema(base_slice_text(IDS[b]), SLICE_LIT("table"));
+            ck_assert(base_slice_starts_with(ten_doc_key_slice(&key), ten_doc_key_slice(&prefix)) ==
+                      (a == b));
+        }
+}
+END_TEST
+
+/* --- states ----------------------------------------------------------------------------------- */
+
+START_TEST(only_the_legal_transitions_pass)
+{
+    static const char LEGAL[5][5] = {
+        {0}, {0, 1, 1, 1, 0}, {0, 1, 1, 1, 0}, {0, 0, 0, 1, 1}, {0, 0, 0, 0, 1},
+    };
+    for (enum ten_state from = TEN_ACTIVE; from <= TEN_PURGED; from++)
+        for (enum ten_state to = TEN_ACTIVE; to <= TEN_PURGED; to++) {
+            struct errbuf eb = {0};
+            enum err rc = ten_transition_check(from, to, &eb);
+            ck_assert_int_eq(rc, LEGAL[from][to] ? ERR_OK : ERR_CONFLICT);
+            if (rc != ERR_OK) {
+                ck_assert_ptr_nonnull(strstr(eb.text, ten_state_name(from)));
+                ck_assert_ptr_nonnull(strstr(eb.text, ten_state_name(to)));
+            }
+        }
+}
+END_TEST
+
+START_TEST(states_have_names_and_gates)
+{
+    ck_assert_str_eq(ten_state_name(TEN_ACTIVE), "active");
+    ck_assert_str_eq(ten_state_name(TEN_SUSPENDED), "suspended");
+    ck_assert_str_eq(ten_state_name(TEN_PURGING), "purging");
+    ck_assert_str_eq(ten_state_name(TEN_PURGED), "purged");
+    ck_assert_str_eq(ten_state_name((enum ten_state)0), "unknown");
+    ck_assert_str_eq(ten_state_name((enum ten_state)5), "unknown");
+    ck_assert_uint_eq(ten_state_gate(TEN_ACTIVE), 0);
+    ck_assert_uint_eq(ten_state_gate(TEN_SUSPENDED), STO_GATE_NO_READS | STO_GATE_NO_WRITES);
+    ck_assert_uint_eq(ten_state_gate(TEN_PURGING), STO_GATE_GONE);
+    ck_assert_uint_eq(ten_state_gate(TEN_PURGED), STO_GATE_GONE);
+}
+END_TEST
+
+Suite *suite_tenancy_tenant_doc(void);
+Suite *suite_tenancy_tenant_doc(void)
+{
+    Suite *s = suite_create("tenancy/tenant_doc");
+    TCase *c = tcase_create("body");
+    tcase_add_test(c, round_trip_keeps_everything);
+    tcase_add_test(c, empty_texts_and_no_limits_round_trip);
+    tcase_add_test(c, unknown_fields_are_skipped);
+    tcase_add_test(c, every_cut_is_refused_or_whole);
+    tcase_add_test(c, fields_of_the_wrong_kind_or_size_are_refused);
+    suite_add_tcase(s, c);
+    c = tcase_create("keys");
+    tcase_add_test(c, keys_are_as_documented);
+    tcase_add_test(c, no_tenants_schema_prefix_covers_anothers);
+    suite_add_tcase(s, c);
+    c = tcase_create("states");
+    tcase_add_test(c, only_the_legal_transitions_pass);
+    tcase_add_test(c, states_have_names_and_gates);
+    suite_add_tcase(s, c);
+    return s;
+}
