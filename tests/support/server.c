@@ -111,7 +111,7 @@ static void await_port(struct server *s)
     }
 }
 
-void server_start(struct server *s, const char *const *env)
+void server_launch(struct server *s, const char *const *env)
 {
     ck_assert_int_eq(s->pid, 0);
     char program[PROCESS_PATH];
@@ -119,6 +119,11 @@ void server_start(struct server *s, const char *const *env)
     const char *argv[] = {program, "serve", "--data", s->data, "--listen", "127.0.0.1:0", NULL};
     s->port = 0;
     s->pid = process_start(argv, env, s->log, &s->stdout_fd);
+}
+
+void server_start(struct server *s, const char *const *env)
+{
+    server_launch(s, env);
     await_port(s);
 }
 

@@ -35,6 +35,8 @@ struct server {
 void server_create(struct server *s);
 /* `bigtentd serve --listen 127.0.0.1:0`; env: NULL or "NAME=value"... NULL. */
 void server_start(struct server *s, const char *const *env);
+/* The same without waiting for it to listen: for servers that are about to end. */
+void server_launch(struct server *s, const char *const *env);
 /* SIGTERM; must exit with 0. */
 void server_stop(struct server *s);
 /* SIGKILL, as a crash. */
