@@ -44,7 +44,7 @@ static enum err check_cost(struct slice text, struct errbuf *eb)
         if (c == '[' || c == '{' || c == ',' || c == ':')
             values++;
         if (depth > LIM_JSON_DEPTH)
-            return base_fail(eb, ERR_TOO_BIG, "JSON is nested deeper than %d levels",
+            return base_fail(eb, ERR_INVALID, "JSON is nested deeper than %d levels",
                              LIM_JSON_DEPTH);
         if (values > GW_JSON_VALUES_MAX)
             return base_fail(eb, ERR_TOO_BIG, "JSON has more than %d values", GW_JSON_VALUES_MAX);

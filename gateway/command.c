@@ -1,0 +1,69 @@
+/*
+ * gateway/command.c - what the commands of bigtentd share: exit codes, messages, option values.
+ */
+#include "gateway/command.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/slice.h"
+#include "base/text.h"
+
+#include "base/banned.h"
+
+int gw_command_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)fprintf(stderr, "bigtentd: "); /* nobody to tell when stderr is closed */
+    (void)vfprintf(stderr, format, args);
+    (void)fprintf(stderr, "; see bigtentd --help\n");
+    va_end(args);
+    return GW_EXIT_USAGE;
+}
+
+int gw_command_failed(enum err code, const struct errbuf *eb)
+{
+    bool has_text = eb->text[0] != '\0';
+    (void)fprintf(stderr, "bigtentd: %s\n", has_text ? eb->text : base_err_name(code));
+    return GW_EXIT_FAILED;
+}
+
+bool gw_command_number(const char *name, const char *text, uint64_t min, uint64_t max,
+                       uint64_t *out)
+{
+    uint64_t number = 0;
+    if (base_parse_u64(base_slice_text(text), &number) == ERR_OK && number >= min &&
+        number <= max) {
+        *out = number;
+        return true;
+    }
+    (void)gw_command_usage("--%s must be a whole number from %" PRIu64 " to %" PRIu64
+                           ", not \"%.60s\"",
+                           name, min, max, text);
+    return false;
+}
+
+const char *gw_command_only_data(int argc, char **argv)
+{
+    static const struct option options[] = {{"data", required_argument, NULL, GW_OPTION_FIRST},
+                                            {NULL, 0, NULL, 0}};
+    const char *data = NULL;
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (option != GW_OPTION_FIRST) {
+            (void)gw_command_usage("%s takes --data DIR only", argv[0]);
+            return NULL;
+        }
+        data = optarg;
+    }
+    if (optind < argc) {
+        (void)gw_command_usage("%s does not know \"%.60s\"", argv[0], argv[optind]);
+        return NULL;
+    }
+    if (data == NULL)
+        (void)gw_command_usage("%s needs --data DIR", argv[0]);
+    return data;
+}

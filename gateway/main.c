@@ -1,0 +1,73 @@
+/*
+ * gateway/main.c - bigtentd: choose the command.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "gateway/command.h"
+
+#include "base/banned.h"
+
+static const char HELP[] =
+    "bigtentd " BIGTENT_VERSION " - one big table under which many tenants live\n"
+    "\n"
+    "usage: bigtentd init  --data DIR [--host NAME]...\n"
+    "           make a data directory, a development CA, a server certificate for localhost and\n"
+    "           each NAME (DNS name or IP address), and the first operator key\n"
+    "       bigtentd serve --data DIR [options]\n"
+    "           answer requests until SIGTERM; SIGHUP reads the certificate again\n"
+    "           --listen ADDR:PORT     127.0.0.1:8443; port 0 takes any free one\n"
+    "           --cert FILE --key FILE certificate chain and key (PEM) instead of the made ones\n"
+    "           --cache-mb N           block cache\n"
+    "           --memtable-mb N        write buffer\n"
+    "           --loops N              threads that answer; default: one per core\n"
+    "           --committers N         threads that write; default: half the cores\n"
+    "           --readers N            threads that read from disk; default: one per core\n"
+    "           --headroom-mb N        disk space to keep free: writes that grow stop below it\n"
+    "       bigtentd check --data DIR\n"
+    "           count what every tenant stores and compare with the counters\n"
+    "       bigtentd upgrade --data DIR\n"
+    "           bring an older data directory to this version's format\n"
+    "       bigtentd --version | --help\n"
+    "\n"
+    "A first session:\n"
+    "\n"
+    "    bigtentd init --data /var/lib/bigtent\n"
+    "    bigtentd serve --data /var/lib/bigtent &\n"
+    "    op=\"Authorization: Bearer $(cat /var/lib/bigtent/operator.key)\"\n"
+    "    api=\"curl --cacert /var/lib/bigtent/ca.pem\"\n"
+    "    $api -H \"$op\" https://localhost:8443/v1/admin/tenants -d '{\"id\":\"altostrat\"}'\n"
+    "    $api -H \"$op\" https://localhost:8443/v1/admin/tenants/altostrat/keys -d '{}'\n"
+    "\n"
+    "exit codes: 0 stopped as asked, 1 could not start or run, 2 wrong command line,\n"
+    "            3 the storage engine failed: start again\n";
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} COMMANDS[] = {
+    {"init", gw_command_init},
+    {"serve", gw_command_serve},
+    {"check", gw_command_check},
+    {"upgrade", gw_command_upgrade},
+};
+
+static int say(const char *text)
+{
+    return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? GW_EXIT_FAILED : GW_EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return gw_command_usage("a command is needed: init, serve, check or upgrade");
+    if (strcmp(argv[1], "--version") == 0)
+        return say("bigtentd " BIGTENT_VERSION "\n");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return say(HELP);
+    for (size_t i = 0; i < sizeof COMMANDS / sizeof COMMANDS[0]; i++) {
+        if (strcmp(argv[1], COMMANDS[i].name) == 0)
+            return COMMANDS[i].run(argc - 1, argv + 1);
+    }
+    return gw_command_usage("there is no command \"%.60s\"", argv[1]);
+}

@@ -1,0 +1,243 @@
+/*
+ * gateway/serve.c - the server: open everything, answer requests, watch, stop.
+ *
+ * The main thread waits for signals, and once a second looks at the engine's health. Opening and
+ * closing are strictly nested; a failed engine is not closed: its files are as a crash would leave
+ * them, and the next start recovers from the log.
+ */
+#include "gateway/serve.h"
+
+#include <arpa/inet.h>
+#include <jansson.h>
+#include <openssl/crypto.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "gateway/api/api.h"
+#include "gateway/command.h"
+#include "gateway/loop.h"
+#include "gateway/store.h"
+#include "gateway/tls.h"
+
+#include "base/banned.h"
+
+#define DEFAULT_HOST "127.0.0.1"
+#define DEFAULT_PORT 8443
+
+struct server {
+    struct gw_serve_options *options;
+    struct mig_datadir datadir;
+    struct gw_store store;
+    struct gw_tls *tls;
+    struct gw_api *api;
+    struct gw_loops *loops;
+    sigset_t signals;
+};
+
+/* --- options -----------------------------------------------------------------------------------
+ */
+
+void gw_serve_options_default(struct gw_serve_options *o)
+{
+    *o = (struct gw_serve_options){.host = DEFAULT_HOST, .port = DEFAULT_PORT};
+    sto_rocksdb_options_default(&o->engine);
+}
+
+static enum err bad_listen(const char *text, struct errbuf *eb)
+{
+    return base_fail(eb, ERR_INVALID,
+                     "\"%.80s\" is no ADDR:PORT, such as 127.0.0.1:8443 or [::1]:8443", text);
+}
+
+enum err gw_serve_parse_listen(const char *text, struct gw_serve_options *o, struct errbuf *eb)
+{
+    uint8_t address[16];
+    uint64_t port = 0;
+    const char *colon = strrchr(text, ':');
+    if (colon == NULL)
+        return bad_listen(text, eb);
+    bool is_v6 = text[0] == '[' && colon > text && colon[-1] == ']';
+    struct slice host = base_slice(text, (size_t)(colon - text));
+    if (is_v6)
+        host = base_slice(host.ptr + 1, host.len - 2);
+    if (host.len == 0 || host.len >= sizeof o->host)
+        return bad_listen(text, eb);
+    memcpy(o->host, host.ptr, host.len);
+    o->host[host.len] = '\0';
+    if (inet_pton(is_v6 ? AF_INET6 : AF_INET, o->host, address) != 1 ||
+        base_parse_u64(base_slice_text(colon + 1), &port) != ERR_OK || port > UINT16_MAX)
+        return bad_listen(text, eb);
+    o->port = (uint16_t)port;
+    return ERR_OK;
+}
+
+/* --- opening -----------------------------------------------------------------------------------
+ */
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return; /* the connection cap adapts by accept errors */
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        base_log(BASE_LOG_WARN, "descriptor_limit", "cannot be raised");
+}
+
+static enum err open_tls(struct server *s, struct errbuf *eb)
+{
+    char cert[BASE_PATH_BYTES];
+    char key[BASE_PATH_BYTES];
+    const struct gw_serve_options *o = s->options;
+    enum err e = base_path_join(cert, s->datadir.path, "server.pem", eb);
+    if (e == ERR_OK)
+        e = base_path_join(key, s->datadir.path, "server.key", eb);
+    if (e != ERR_OK)
+        return e;
+    return gw_tls_open(o->cert == NULL ? cert : o->cert, o->key == NULL ? key : o->key, &s->tls,
+                       eb);
+}
+
+static enum err open_loops(struct server *s, struct errbuf *eb)
+{
+    struct gw_loop_options o = {
+        .listen_host = s->options->host,
+        .listen_port = s->options->port,
+        .count = s->options->loops,
+        .tls = s->tls,
+        .epoch = s->store.epoch,
+        .user = s->api,
+        .thread_begin = gw_api_thread_begin,
+        .thread_end = gw_api_thread_end,
+        .on_request = gw_api_on_request,
+    };
+    return gw_loops_start(&o, &s->loops, eb);
+}
+
+static enum err open_api(struct server *s, struct errbuf *eb)
+{
+    struct gw_api_options o = {
+        .registry = s->store.registry,
+        .keyring = s->store.keyring,
+        .pepper = base_slice(s->store.pepper, sizeof s->store.pepper),
+    };
+    return gw_api_open(&o, &s->api, eb);
+}
+
+/* In reverse; a part that was not opened is NULL. */
+static void close_all(struct server *s)
+{
+    gw_loops_stop(s->loops);
+    gw_api_close(s->api);
+    gw_tls_close(s->tls);
+    gw_store_close(&s->store);
+}
+
+/* Behind the lock. The certificate is looked at first: it is the likeliest to be wrong. */
+static enum err open_all(struct server *s, struct errbuf *eb)
+{
+    enum err e = open_tls(s, eb);
+    if (e == ERR_OK)
+        e = gw_store_open(&s->store, &s->datadir, &s->options->engine, eb);
+    if (e == ERR_OK)
+        e = open_api(s, eb);
+    if (e == ERR_OK)
+        e = open_loops(s, eb);
+    if (e != ERR_OK)
+        close_all(s);
+    return e;
+}
+
+static void say_listening(const struct server *s)
+{
+    bool is_v6 = strchr(s->options->host, ':') != NULL;
+    (void)printf("listening on https://%s%s%s:%u\n", is_v6 ? "[" : "", s->options->host,
+                 is_v6 ? "]" : "", gw_loops_port(s->loops)); /* whoever waits reads it or not */
+    (void)fflush(stdout);
+    base_log(BASE_LOG_INFO, "listening", "host=%s port=%u version=%s", s->options->host,
+             gw_loops_port(s->loops), BIGTENT_VERSION);
+}
+
+/* --- running -----------------------------------------------------------------------------------
+ */
+
+static void reload_certificate(struct server *s)
+{
+    struct errbuf eb = {{0}};
+    if (gw_tls_reload(s->tls, &eb) == ERR_OK)
+        base_log(BASE_LOG_INFO, "certificate_reloaded", "ok=1");
+    else
+        base_log(BASE_LOG_ERROR, "certificate_kept", "reason=\"%s\"", eb.text);
+}
+
+/* Until told to stop (GW_EXIT_OK) or the engine failed (GW_EXIT_ENGINE). */
+static int watch(struct server *s)
+{
+    const struct timespec second = {.tv_sec = 1};
+    for (;;) {
+        struct sto_health health;
+        int signal_number = sigtimedwait(&s->signals, NULL, &second);
+        if (signal_number == SIGHUP)
+            reload_certificate(s);
+        if (signal_number == SIGTERM || signal_number == SIGINT) {
+            base_log(BASE_LOG_INFO, "stopping", "signal=%d connections=%zu", signal_number,
+                     gw_loops_connections(s->loops));
+            return GW_EXIT_OK;
+        }
+        sto_health_get(s->store.engine, &health);
+        if (health.failed) {
+            base_log(BASE_LOG_ERROR, "engine_failed", "reason=\"%s\"", health.reason);
+            return GW_EXIT_ENGINE;
+        }
+    }
+}
+
+/* From now on a second signal ends the process the default way, at once. */
+static void let_signals_through(const struct server *s)
+{
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGHUP, SIG_IGN);
+    (void)pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL); /* cannot fail: the set is valid */
+}
+
+static int run(struct server *s)
+{
+    say_listening(s);
+    int exit_code = watch(s);
+    gw_api_drain(s->api);
+    let_signals_through(s);
+    if (exit_code == GW_EXIT_ENGINE) {
+        gw_loops_stop(s->loops);
+        base_log(BASE_LOG_ERROR, "stopped", "exit=%d", exit_code);
+        _exit(exit_code);
+    }
+    close_all(s);
+    base_log(BASE_LOG_INFO, "stopped", "exit=%d", exit_code);
+    return exit_code;
+}
+
+int gw_serve(struct gw_serve_options *o)
+{
+    struct server s = {.options = o};
+    struct errbuf eb = {{0}};
+    (void)sigemptyset(&s.signals); /* none of these four can fail with valid arguments */
+    (void)sigaddset(&s.signals, SIGTERM);
+    (void)sigaddset(&s.signals, SIGINT);
+    (void)sigaddset(&s.signals, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, &s.signals, NULL);
+    raise_descriptor_limit();
+    json_object_seed(0);
+    enum err e = mig_datadir_open(o->data, &s.datadir, &eb);
+    if (e != ERR_OK)
+        return gw_command_failed(e, &eb);
+    e = open_all(&s, &eb);
+    int exit_code = e == ERR_OK ? run(&s) : gw_command_failed(e, &eb);
+    mig_datadir_close(&s.datadir);
+    return exit_code;
+}

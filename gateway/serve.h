@@ -1,0 +1,42 @@
+/*
+ * gateway/serve.h - the server: open everything, answer requests, watch, stop.
+ *
+ * Does:     run a server on a data directory until it is told to stop or its engine fails.
+ * Owns:     everything it opens.
+ * May use:  base/, storage/, tenancy/, auth/, migrations/, gateway/.
+ * Knows no: command lines.
+ * Threads:  main; blocks its signals before any other thread is made.
+ * Blocks:   yes.
+ * Fails by: exit codes (gateway/command.h), with one line on stderr.
+ * Limits:   those of base/limits.h.
+ * Promises: 1. "listening on https://..." is printed once, when connections are answered.
+ *           2. SIGTERM and SIGINT: running requests finish, everything is flushed, exit 0; a second
+ *              one ends the process at once. SIGHUP reads the certificate again.
+ *           3. A failed engine ends the process with GW_EXIT_ENGINE.
+ */
+#ifndef GATEWAY_SERVE_H
+#define GATEWAY_SERVE_H
+
+#include "storage/rocksdb/rocksdb_engine.h"
+
+#define GW_HOST_TEXT 64
+
+struct gw_serve_options {
+    const char *data;
+    char host[GW_HOST_TEXT]; /* numeric */
+    uint16_t port;
+    const char *cert; /* NULL: the data directory's own */
+    const char *key;
+    int loops;
+    struct sto_rocksdb_options engine;
+};
+
+/* 127.0.0.1:8443 and the engine's defaults. */
+void gw_serve_options_default(struct gw_serve_options *o);
+/* "ADDR:PORT" or "[ADDR]:PORT"; ERR_INVALID. */
+enum err gw_serve_parse_listen(const char *text, struct gw_serve_options *o,
+                               struct errbuf *eb) MUST_CHECK;
+
+int gw_serve(struct gw_serve_options *o);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * gateway/serve_command.c - the command line of bigtentd serve.
+ */
+#include <getopt.h>
+
+#include "base/limits.h"
+#include "gateway/command.h"
+#include "gateway/serve.h"
+
+#include "base/banned.h"
+
+#define MB_MAX      (1024UL * 1024UL) /* a tebibyte */
+#define THREADS_MAX 256
+
+enum serve_option {
+    DATA = GW_OPTION_FIRST,
+    LISTEN,
+    CERT,
+    KEY,
+    CACHE_MB,
+    MEMTABLE_MB,
+    LOOPS,
+    COMMITTERS,
+    READERS,
+    HEADROOM_MB,
+};
+
+static const struct option OPTIONS[] = {
+    {"data", required_argument, NULL, DATA},
+    {"listen", required_argument, NULL, LISTEN},
+    {"cert", required_argument, NULL, CERT},
+    {"key", required_argument, NULL, KEY},
+    {"cache-mb", required_argument, NULL, CACHE_MB},
+    {"memtable-mb", required_argument, NULL, MEMTABLE_MB},
+    {"loops", required_argument, NULL, LOOPS},
+    {"committers", required_argument, NULL, COMMITTERS},
+    {"readers", required_argument, NULL, READERS},
+    {"headroom-mb", required_argument, NULL, HEADROOM_MB},
+    {NULL, 0, NULL, 0},
+};
+
+static bool take_number(struct gw_serve_options *o, enum serve_option option, const char *name,
+                        const char *text)
+{
+    bool is_mb = option == CACHE_MB || option == MEMTABLE_MB || option == HEADROOM_MB;
+    uint64_t n = 0;
+    if (!gw_command_number(name, text, 1, is_mb ? MB_MAX : THREADS_MAX, &n))
+        return false;
+    if (option == CACHE_MB)
+        o->engine.cache_bytes = (size_t)n * MIB;
+    else if (option == MEMTABLE_MB)
+        o->engine.memtable_bytes = (size_t)n * MIB;
+    else if (option == HEADROOM_MB)
+        o->engine.headroom_bytes = n * MIB;
+    else if (option == LOOPS)
+        o->loops = (int)n;
+    else if (option == COMMITTERS)
+        o->engine.committers = (int)n;
+    else
+        o->engine.readers = (int)n;
+    return true;
+}
+
+/* One option; false after saying what is wrong. */
+static bool take(struct gw_serve_options *o, int option, int index)
+{
+    struct errbuf eb = {{0}};
+    switch (option) {
+    case DATA:
+        o->data = optarg;
+        return true;
+    case CERT:
+        o->cert = optarg;
+        return true;
+    case KEY:
+        o->key = optarg;
+        return true;
+    case LISTEN:
+        if (gw_serve_parse_listen(optarg, o, &eb) == ERR_OK)
+            return true;
+        (void)gw_command_usage("--listen: %s", eb.text);
+        return false;
+    case '?':
+    case ':':
+        (void)gw_command_usage("serve does not know that option, or it lacks its value");
+        return false;
+    default:
+        return take_number(o, (enum serve_option)option, OPTIONS[index].name, optarg);
+    }
+}
+
+int gw_command_serve(int argc, char **argv)
+{
+    struct gw_serve_options o;
+    int option;
+    int index = 0;
+    gw_serve_options_default(&o);
+    while ((option = getopt_long(argc, argv, "", OPTIONS, &index)) != -1) {
+        if (!take(&o, option, index))
+            return GW_EXIT_USAGE;
+    }
+    if (optind < argc)
+        return gw_command_usage("serve does not know \"%.60s\"", argv[optind]);
+    if (o.data == NULL)
+        return gw_command_usage("serve needs --data DIR");
+    if ((o.cert == NULL) != (o.key == NULL))
+        return gw_command_usage("--cert and --key go together");
+    return gw_serve(&o);
+}

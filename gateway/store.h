@@ -1,0 +1,39 @@
+/*
+ * gateway/store.h - everything behind the gateway, opened in order and closed in reverse.
+ *
+ * Does:     open the engine, the registry and the keyring of a locked data directory; run one piece
+ *           of work on the control thread and wait for it; wait for an operation.
+ * Owns:     engine, epoch, registry, keyring, pepper; not the data directory.
+ * May use:  base/, storage/, tenancy/, auth/, migrations/.
+ * Knows no: HTTP, loops.
+ * Threads:  main.
+ * Blocks:   yes.
+ * Fails by: what the rooms below say.
+ * Limits:   none here.
+ * Promises: 1. Nothing is left open when open failed.
+ */
+#ifndef GATEWAY_STORE_H
+#define GATEWAY_STORE_H
+
+#include "auth/keyring.h"
+#include "migrations/datadir.h"
+#include "storage/rocksdb/rocksdb_engine.h"
+#include "tenancy/registry.h"
+
+struct gw_store {
+    struct base_epoch *epoch;
+    struct sto_engine *engine;
+    struct ten_registry *registry;
+    struct auth_keyring *keyring;
+    uint8_t pepper[AUTH_PEPPER_BYTES];
+};
+
+/* options: dir is set here. The pepper file must be there. */
+enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
+                       struct sto_rocksdb_options *options, struct errbuf *eb) MUST_CHECK;
+void gw_store_close(struct gw_store *s);
+
+/* Run work(ctx) on the control thread and wait until it returned. */
+void gw_store_on_control(struct gw_store *s, void (*work)(void *ctx), void *ctx);
+
+#endif
