@@ -77,9 +77,13 @@ static void draw(const struct load *l)
     cli_text_put_count(&text, (uint64_t)((double)rows / seconds));
     base_buf_append_text(&text, " rows/s  ");
     cli_text_put_bytes(&text, l->done_bytes);
-    base_buf_append_text(&text, "  ");
-    cli_text_put_bytes(&text, (uint64_t)((double)l->done_bytes / seconds));
-    base_buf_append_text(&text, l->slow ? "/s  rate limited" : "/s");
+    if (l->slow) {
+        base_buf_append_text(&text, "  rate limited");
+    } else {
+        base_buf_append_text(&text, "  ");
+        cli_text_put_bytes(&text, (uint64_t)((double)l->done_bytes / seconds));
+        base_buf_append_text(&text, "/s");
+    }
     base_buf_append_byte(&text, '\0');
     cli_progress_draw(l->done_bytes, l->input.total_bytes, (const char *)text.ptr);
     base_buf_fini(&text);

@@ -60,6 +60,7 @@ static const struct cli_option TENANT_QUOTA[] = {
     END,
 };
 static const struct cli_option KEY_CREATE[] = {
+    {"tenant", "ID", "works on this tenant only", false, false},
     {"service", NULL, "a backend that acts for many tenants", false, false},
     {"operator", NULL, "manages tenants and keys, reads no data", false, false},
     {"scope", "S",
@@ -67,6 +68,10 @@ static const struct cli_option KEY_CREATE[] = {
      "                        admin.write; default: all of the kind",
      false, true},
     {"label", "L", "a note for the list of keys", false, false},
+    END,
+};
+static const struct cli_option KEY_OF[] = {
+    {"tenant", "ID", "whose; without it the service and operator keys", false, false},
     END,
 };
 static const struct cli_option ROW_DROP[] = {
@@ -83,6 +88,7 @@ static const struct cli_option SCAN[] = {
     END,
 };
 static const struct cli_option USAGE[] = {
+    {"tenant", "ID", "whose (service and operator keys)", false, false},
     {"recount", NULL, "count what is stored and compare (operator key)", false, false},
     END,
 };
@@ -131,12 +137,12 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent key create --service --label backend\n"
      "(umask 077; bigtent key create --tenant altostrat | awk '$1 == \"key\" { print $2 }' > key)",
      cli_key_create, true},
-    {"key", "list", "", 0, 0, NULL, "list a tenant's keys, or the others",
+    {"key", "list", "", 0, 0, KEY_OF, "list a tenant's keys, or the others",
      "List the keys of --tenant ID, or without it the service and operator keys. The\n"
      "keys themselves are not stored and cannot be shown.\n"
      "Columns: id, kind, scopes, created, label.",
      "bigtent key list --tenant altostrat\nbigtent key list", cli_key_list, true},
-    {"key", "revoke", "KEYID", 1, 1, NULL, "make a key stop working, at once",
+    {"key", "revoke", "KEYID", 1, 1, KEY_OF, "make a key stop working, at once",
      "Revoke the key with this ID (see key list): of --tenant ID, or without it a\n"
      "service or operator key.",
      "bigtent key revoke 4fGh67kPq2Xa --tenant altostrat", cli_key_revoke, true},

@@ -177,14 +177,11 @@ void cli_fields_show(const struct cli *cli, const struct cli_field *fields, json
         base_buf_init(&text, CLI_ANSWER_BYTES);
         base_buf_init(&line, CLI_TEXT_BYTES);
         cli_field_text(&text, doc, f);
-        bool missing = json_is_null(cli_json_at(doc, f->path)) || cli_json_at(doc, f->path) == NULL;
-        if (text.len > 0 || !missing) {
+        if (text.len > 0) {
             if (cli_out_is_terminal())
                 base_buf_printf(&line, "%-*s", LABEL_PAD, f->label);
             else
                 base_buf_printf(&line, "%s ", f->path);
-            if (text.len == 0)
-                base_buf_append_byte(&line, '-');
             cli_text_escape(&line, base_buf_slice(&text), CLI_ESCAPE_BACKSLASH);
             base_buf_append_byte(&line, '\n');
             cli_out_bytes(base_buf_slice(&line));

@@ -9,7 +9,7 @@
  * Blocks:   on stdout and, for lists, on the network.
  * Fails by: what cli/http.h and cli/out.h report.
  * Limits:   CLI_TABLE_COLUMNS for lists.
- * Promises: 1. A field the document lacks is "-" in a list and left out when shown alone.
+ * Promises: 1. A field that is missing or empty is "-" in a list and left out when shown alone.
  *           2. Lists are printed page by page; no more than one page is held.
  */
 #ifndef CLI_FIELDS_H

@@ -49,7 +49,7 @@ static const char OUTRO[] =
     "More: bigtent help COMMAND, for instance: bigtent help row load\n";
 
 /* "tenant suspend ID --reason R" */
-static void synopsis(struct buf *out, const struct cli_command *c)
+static void synopsis(struct buf *out, const struct cli_command *c, bool with_optional)
 {
     if (c->group != NULL)
         base_buf_printf(out, "%s ", c->group);
@@ -57,6 +57,8 @@ static void synopsis(struct buf *out, const struct cli_command *c)
     if (c->words[0] != '\0')
         base_buf_printf(out, " %s", c->words);
     for (const struct cli_option *o = c->options; o != NULL && o->name != NULL; o++) {
+        if (!o->required && !with_optional)
+            continue;
         base_buf_printf(out, " %s--%s", o->required ? "" : "[", o->name);
         if (o->value != NULL)
             base_buf_printf(out, " %s", o->value);
@@ -68,21 +70,17 @@ static void print_usage_line(const struct cli_command *c)
 {
     struct buf line;
     base_buf_init(&line, SYNOPSIS_BYTES);
-    synopsis(&line, c);
+    synopsis(&line, c, true);
     cli_out_printf("Usage: bigtent %.*s\n", SLICE_ARGS(base_buf_slice(&line)));
     base_buf_fini(&line);
 }
 
-/* One line of a list of commands. */
+/* One line of a list of commands: what must be given, and the summary. */
 static void print_entry(const struct cli_command *c)
 {
     struct buf line;
     base_buf_init(&line, SYNOPSIS_BYTES);
-    if (c->group != NULL)
-        base_buf_printf(&line, "%s ", c->group);
-    base_buf_append_text(&line, c->name);
-    if (c->words[0] != '\0')
-        base_buf_printf(&line, " %s", c->words);
+    synopsis(&line, c, false);
     if (line.len > COMMAND_PAD)
         cli_out_printf("  %.*s\n  %-*s%s\n", SLICE_ARGS(base_buf_slice(&line)), COMMAND_PAD, "",
                        c->summary);

@@ -12,7 +12,7 @@
 
 #include "base/banned.h"
 
-#define BAR_CELLS 24
+#define BAR_CELLS 16
 
 static bool drawn;
 static uint64_t drawn_ns;

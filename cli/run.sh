@@ -1,0 +1,161 @@
+#!/bin/sh
+# Serve on this machine with two sample tenants, and say what to type.
+#
+#   cli/run.sh build/release
+#
+# BIGTENT_RUN_DIR  where data and keys are kept, default build/run; a second start finds them
+# BIGTENT_PORT     default 8443
+#
+# On first use: bigtentd init, the tenants altostrat and examplepetstore with a key each (mode 0600)
+# and a table "phone". Then the server runs until Ctrl-C or SIGTERM.
+set -u
+
+build=${1:?usage: cli/run.sh build/release}
+dir=${BIGTENT_RUN_DIR:-build/run}
+port=${BIGTENT_PORT:-8443}
+server="$build/bigtentd"
+cli="$build/bigtent"
+
+fail() {
+    echo "run.sh: $*" >&2
+    exit 1
+}
+
+umask 077
+mkdir -p "$dir" || fail "cannot make $dir"
+dir=$(cd "$dir" && pwd) || fail "cannot enter $dir"
+data="$dir/data"
+log="$dir/bigtentd.log"
+server_pid=
+
+# --- the server ---------------------------------------------------------------------------------
+
+if [ ! -e "$data" ]; then
+    echo "making $data"
+    "$server" init --data "$data" > "$log" 2>&1 || { cat "$log" >&2; fail "bigtentd init failed"; }
+fi
+[ -r "$data/operator.key" ] || fail "$data is not whole; remove it to begin anew"
+
+stopping=
+stop() {
+    stopping=yes
+    [ -z "$server_pid" ] || kill -TERM "$server_pid" 2> /dev/null
+}
+trap stop INT TERM HUP
+
+BIGTENT_URL="https://127.0.0.1:$port"
+BIGTENT_CACERT="$data/ca.pem"
+export BIGTENT_URL BIGTENT_CACERT
+unset BIGTENT_KEY
+
+# In a session of its own: Ctrl-C reaches this script alone, which then asks the server to stop.
+alone=
+if command -v setsid > /dev/null 2>&1; then
+    alone=setsid
+fi
+$alone "$server" serve --data "$data" --listen "127.0.0.1:$port" > "$dir/started" 2>> "$log" &
+server_pid=$!
+
+# A signal ends "wait" early; the server is waited for until it is gone.
+await_end() {
+    while :; do
+        wait "$server_pid"
+        code=$?
+        kill -0 "$server_pid" 2> /dev/null || return "$code"
+    done
+}
+
+# Leave: after a signal with 0, else with what the server said.
+finish() {
+    await_end
+    code=$?
+    if [ -n "$stopping" ]; then
+        echo "stopped"
+        exit 0
+    fi
+    cat "$dir/started" >&2
+    tail -n 5 "$log" >&2
+    fail "bigtentd ended with $code; its log is $log"
+}
+
+tries=0
+until grep -q '^listening on ' "$dir/started" && "$cli" health > /dev/null 2>&1; do
+    kill -0 "$server_pid" 2> /dev/null || finish
+    [ -z "$stopping" ] || finish
+    tries=$((tries + 1))
+    if [ "$tries" -gt 300 ]; then
+        kill -TERM "$server_pid"
+        fail "the server did not become ready; its log is $log"
+    fi
+    sleep 0.1
+done
+
+# --- the sample tenants -------------------------------------------------------------------------
+
+# Run the command line as operator; stop the server when that fails.
+operator() {
+    "$cli" --key-file "$data/operator.key" "$@"
+}
+
+give_up() {
+    [ -z "$stopping" ] || finish
+    kill -TERM "$server_pid"
+    await_end
+    fail "$*"
+}
+
+make_tenant() {
+    key_file="$dir/$1.key"
+    if [ ! -s "$key_file" ]; then
+        operator tenant show "$1" > /dev/null 2>&1 ||
+            operator tenant create "$1" --name "$2" > /dev/null || give_up "no tenant $1"
+        operator key create --tenant "$1" --label make-run > "$key_file.new" ||
+            give_up "no key for $1"
+        # "key btt_..." is the line that counts.
+        sed -n 's/^key //p' "$key_file.new" > "$key_file.only" && mv "$key_file.only" "$key_file" ||
+            give_up "cannot write $key_file"
+        rm -f "$key_file.new"
+    fi
+    "$cli" --key-file "$key_file" table show phone > /dev/null 2>&1 ||
+        "$cli" --key-file "$key_file" table create phone stats:max_versions=3 > /dev/null ||
+        give_up "no table for $1"
+}
+
+make_tenant altostrat "Altostrat"
+make_tenant examplepetstore "Example Pet Store"
+
+# --- what to type -------------------------------------------------------------------------------
+
+quote() {
+    printf "'"
+    printf '%s' "$1" | sed "s/'/'\\\\''/g"
+    printf "'"
+}
+
+key=$(cat "$dir/altostrat.key")
+curl="curl --cacert $(quote "$data/ca.pem") -H 'Authorization: Bearer $key'"
+
+cat << END
+
+Bigtent serves on $BIGTENT_URL. Data and keys are in $dir.
+Tenants: altostrat and examplepetstore, each with a key and a table "phone".
+
+With curl, as altostrat:
+
+$curl -X PUT -H 'Content-Type: application/json' -d '{"stats":{"os_build":"PQ2A.190405.003","wifi":"1"}}' $BIGTENT_URL/v1/tables/phone/rows/4c410523%2320190501
+$curl $BIGTENT_URL/v1/tables/phone/rows/4c410523%2320190501
+$curl '$BIGTENT_URL/v1/tables/phone/rows?prefix=4c410523%23'
+$curl $BIGTENT_URL/v1/usage
+
+With bigtent, in another terminal:
+
+export PATH=$(quote "$(cd "$build" && pwd)"):"\$PATH"
+export BIGTENT_URL=$BIGTENT_URL BIGTENT_CACERT=$(quote "$data/ca.pem")
+export BIGTENT_KEY="\$(cat $(quote "$dir/altostrat.key"))"
+bigtent scan phone
+bigtent tenant list --key-file $(quote "$data/operator.key")
+
+Ctrl-C stops the server. Its log: $log
+END
+
+finish
