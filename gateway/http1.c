@@ -132,9 +132,12 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
     (void)req;
     r->in_flight = 0;
     gw_exchange_took(&r->ex, sent);
-    if (gw_exchange_is_drained(&r->ex))
+    if (!r->is_aborted && gw_exchange_is_drained(&r->ex))
         gw_exchange_tell_drained(&r->ex);
-    push(r);
+    if (r->is_aborted)
+        gw_conn_defer(r->h->conn); /* now nothing is in flight */
+    else
+        push(r);
 }
 
 static void on_start(struct gw_exchange *ex)

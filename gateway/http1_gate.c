@@ -296,7 +296,7 @@ static void header_done(struct gw_http1_gate *g)
         break;
     case EXPECT:
         if (!remembered(g->value, g->value_len, "100-continue") || g->minor_version == 0)
-            refuse(g, 417, "the only expectation is 100-continue, in HTTP/1.1");
+            refuse(g, 400, "the only expectation is 100-continue, in HTTP/1.1");
         break;
     case AUTHORIZATION:
         if (++g->authorizations > 1)

@@ -9,7 +9,7 @@
  * Knows no: sockets, h2o, what requests mean.
  * Threads:  one at a time.
  * Blocks:   no.
- * Fails by: GW_GATE_REFUSED with status 400, 413, 414, 417 or 431 and a sentence; latched.
+ * Fails by: GW_GATE_REFUSED with status 400, 413, 414 or 431 and a sentence; latched.
  * Limits:   LIM_HEAD_BYTES, LIM_HEADERS, LIM_TARGET_BYTES, LIM_BODY_BYTES.
  * Promises: 1. The verdict does not depend on how the bytes were cut into pieces.
  *           2. No byte after a refused one is ever taken.

@@ -1,0 +1,292 @@
+#include "tests/support/edge.h"
+
+#include <check.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+#include "base/banned.h"
+
+#define PIECE (64 * KIB)
+
+/* --- certificates ------------------------------------------------------------------------------
+ */
+
+void edge_make_certificate(const char *cert_path, const char *key_path, const char *name,
+                           long begins, long ends)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *cert = X509_new();
+    ck_assert(key != NULL && cert != NULL);
+    X509_set_version(cert, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(cert), 1);
+    X509_gmtime_adj(X509_getm_notBefore(cert), begins);
+    X509_gmtime_adj(X509_getm_notAfter(cert), ends);
+    X509_NAME *subject = X509_get_subject_name(cert);
+    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
+    X509_set_issuer_name(cert, subject);
+    X509_set_pubkey(cert, key);
+    ck_assert(X509_sign(cert, key, EVP_sha256()) > 0);
+    FILE *file = fopen(cert_path, "we");
+    ck_assert(file != NULL && PEM_write_X509(file, cert) == 1 && fclose(file) == 0);
+    file = fopen(key_path, "we");
+    ck_assert(file != NULL && PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1 &&
+              fclose(file) == 0);
+    X509_free(cert);
+    EVP_PKEY_free(key);
+}
+
+/* --- the handler -------------------------------------------------------------------------------
+ */
+
+struct request {
+    struct edge *edge;
+    struct gw_exchange *ex; /* NULL when gone */
+    struct buf body;
+    uint64_t left; /* of a stream */
+    bool aborts;
+    bool is_echo;
+    bool holds;
+    /* /slow: there and back */
+    struct base_msg msg;
+    struct base_mailbox *reply_to;
+    int delay_ms;
+    bool is_away;
+};
+
+static void request_free(struct request *r)
+{
+    base_buf_fini(&r->body);
+    base_free(r);
+}
+
+static void answer_take(struct gw_exchange *ex, int status, struct buf *b)
+{
+    gw_exchange_add_header(ex, "content-type", SLICE_LIT("text/plain"));
+    gw_exchange_start(ex, status, (int64_t)b->len);
+    gw_exchange_send_take(ex, b, true);
+}
+
+static void answer_filled(struct gw_exchange *ex, size_t count)
+{
+    struct buf b;
+    base_buf_init(&b, EDGE_ANSWER_MAX);
+    ck_assert_int_eq(base_buf_reserve(&b, count), ERR_OK);
+    memset(b.ptr, 'x', count);
+    b.len = count;
+    answer_take(ex, 200, &b);
+}
+
+static void produce(struct request *r)
+{
+    while (r->left > 0 && !gw_exchange_is_full(r->ex)) {
+        size_t n = r->left < PIECE ? (size_t)r->left : PIECE;
+        struct buf b;
+        base_buf_init(&b, PIECE);
+        ck_assert_int_eq(base_buf_reserve(&b, n), ERR_OK);
+        memset(b.ptr, 's', n);
+        b.len = n;
+        r->left -= n;
+        gw_exchange_send_take(r->ex, &b, r->left == 0 && !r->aborts);
+        if (r->ex->out_bytes > atomic_load(&r->edge->most_queued))
+            atomic_store(&r->edge->most_queued, r->ex->out_bytes);
+    }
+    if (r->left == 0 && r->aborts)
+        gw_exchange_abort(r->ex);
+}
+
+static void on_drained(struct gw_exchange *ex, void *user)
+{
+    struct request *r = user;
+    ck_assert_ptr_eq(r->ex, ex);
+    produce(r);
+}
+
+static void on_body(struct gw_exchange *ex, void *user, struct slice bytes, bool end)
+{
+    struct request *r = user;
+    atomic_fetch_add(&r->edge->body_bytes, bytes.len);
+    if (r->holds)
+        return;
+    gw_exchange_consumed(ex, bytes.len);
+    if (r->is_echo)
+        ck_assert_int_eq(base_buf_append(&r->body, bytes), ERR_OK);
+    if (end && r->is_echo)
+        answer_take(ex, 200, &r->body);
+}
+
+static void on_gone(struct gw_exchange *ex, void *user)
+{
+    struct request *r = user;
+    ck_assert_ptr_eq(r->ex, ex);
+    r->ex = NULL;
+    atomic_fetch_add(&r->edge->gone, 1);
+    if (!r->is_away)
+        request_free(r);
+}
+
+static const struct gw_events EVENTS = {.body = on_body, .drained = on_drained, .gone = on_gone};
+
+static void on_slow_done(struct base_msg *msg)
+{
+    struct request *r = (struct request *)((char *)msg - offsetof(struct request, msg));
+    r->is_away = false;
+    atomic_fetch_sub(&r->edge->slow_pending, 1);
+    if (r->ex != NULL)
+        answer_filled(r->ex, 5);
+    else
+        request_free(r);
+}
+
+static void on_slow(struct base_msg *msg)
+{
+    struct request *r = (struct request *)((char *)msg - offsetof(struct request, msg));
+    edge_sleep_ms(r->delay_ms);
+    msg->run = on_slow_done;
+    base_mailbox_push(r->reply_to, msg);
+}
+
+static void slow(struct request *r, uint64_t ms)
+{
+    r->is_away = true;
+    r->delay_ms = (int)ms;
+    r->reply_to = gw_loop_mailbox(r->ex->loop);
+    r->msg.run = on_slow;
+    atomic_fetch_add(&r->edge->slow_pending, 1);
+    base_worker_post(&r->edge->worker, &r->msg);
+}
+
+static void stream(struct request *r, uint64_t n, bool has_length, bool aborts)
+{
+    r->left = n;
+    r->aborts = aborts;
+    gw_exchange_start(r->ex, 200, has_length ? (int64_t)n : -1);
+    produce(r);
+}
+
+static void describe(struct gw_exchange *ex)
+{
+    struct buf b;
+    base_buf_init(&b, 64 * KIB);
+    (void)base_buf_printf(&b, "%.*s|%.*s|", SLICE_ARGS(ex->method), SLICE_ARGS(ex->path));
+    (void)base_buf_printf(&b, "%.*s|%.*s|", SLICE_ARGS(ex->query), SLICE_ARGS(ex->authority));
+    for (size_t i = 0; i < ex->header_count; i++)
+        (void)base_buf_printf(&b, "%.*s=%.*s|", SLICE_ARGS(ex->headers[i].name),
+                              SLICE_ARGS(ex->headers[i].value));
+    (void)base_buf_printf(&b, "%lld|%d", (long long)ex->content_length, ex->http_major);
+    ck_assert_int_eq(b.error, ERR_OK);
+    answer_take(ex, 200, &b);
+}
+
+static void on_request(struct gw_exchange *ex, void *thread_state)
+{
+    struct request *r = base_new(sizeof *r);
+    uint64_t n = 0;
+    r->edge = thread_state;
+    r->ex = ex;
+    base_buf_init(&r->body, LIM_BODY_BYTES);
+    atomic_fetch_add(&r->edge->begun, 1);
+    gw_exchange_listen(ex, &EVENTS, r);
+    if (ex->query.len > 0)
+        ck_assert_int_eq(base_parse_u64(ex->query, &n), ERR_OK);
+    if (base_slice_is(ex->path, "/echo") && ex->has_body)
+        r->is_echo = true;
+    else if (base_slice_is(ex->path, "/stream"))
+        stream(r, n, false, false);
+    else if (base_slice_is(ex->path, "/sized"))
+        stream(r, n, true, false);
+    else if (base_slice_is(ex->path, "/abort"))
+        stream(r, n, false, true);
+    else if (base_slice_is(ex->path, "/slow"))
+        slow(r, n);
+    else if (base_slice_is(ex->path, "/hold"))
+        r->holds = true;
+    else if (base_slice_is(ex->path, "/early"))
+        answer_take(ex, 403, &r->body);
+    else if (base_slice_starts_with(ex->path, SLICE_LIT("/head")))
+        describe(ex);
+    else if (!base_slice_is(ex->path, "/hang"))
+        answer_filled(ex, 1024);
+}
+
+static enum err on_thread_begin(struct gw_loop *loop, void *user, void **out_thread_state)
+{
+    struct edge *e = user;
+    (void)loop;
+    atomic_fetch_add(&e->threads, 1);
+    *out_thread_state = e;
+    return ERR_OK;
+}
+
+static void on_thread_end(struct gw_loop *loop, void *thread_state)
+{
+    struct edge *e = thread_state;
+    while (atomic_load(&e->slow_pending) > 0) {
+        base_mailbox_wait(gw_loop_mailbox(loop), 10);
+        base_mailbox_run(gw_loop_mailbox(loop));
+    }
+    atomic_fetch_sub(&e->threads, 1);
+}
+
+/* --- start and stop ----------------------------------------------------------------------------
+ */
+
+void edge_sleep_ms(int ms)
+{
+    struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
+    (void)nanosleep(&t, NULL); /* shorter when a signal comes: fine */
+}
+
+void edge_start(struct edge *e, int loops)
+{
+    struct errbuf eb = {0};
+    memset(e, 0, sizeof *e);
+    (void)snprintf(e->dir, sizeof e->dir, "/tmp/bigtent-edge-XXXXXX"); /* fits */
+    ck_assert(mkdtemp(e->dir) != NULL);
+    ck_assert_int_eq(base_path_join(e->cert_path, e->dir, "cert.pem", &eb), ERR_OK);
+    ck_assert_int_eq(base_path_join(e->key_path, e->dir, "key.pem", &eb), ERR_OK);
+    edge_make_certificate(e->cert_path, e->key_path, "first", -60, 3600);
+    ck_assert_int_eq(base_worker_start(&e->worker, "edge-slow"), ERR_OK);
+    e->epoch = base_epoch_new();
+    ck_assert_msg(gw_tls_open(e->cert_path, e->key_path, &e->tls, &eb) == ERR_OK, "%s", eb.text);
+    struct gw_loop_options options = {.listen_host = "127.0.0.1",
+                                      .count = loops,
+                                      .tls = e->tls,
+                                      .epoch = e->epoch,
+                                      .user = e,
+                                      .thread_begin = on_thread_begin,
+                                      .thread_end = on_thread_end,
+                                      .on_request = on_request};
+    ck_assert_msg(gw_loops_start(&options, &e->loops, &eb) == ERR_OK, "%s", eb.text);
+    e->port = gw_loops_port(e->loops);
+}
+
+bool edge_all_gone(struct edge *e, int timeout_ms)
+{
+    for (int waited = 0; waited < timeout_ms; waited += 5) {
+        if (atomic_load(&e->gone) == atomic_load(&e->begun))
+            return true;
+        edge_sleep_ms(5);
+    }
+    return false;
+}
+
+void edge_stop(struct edge *e)
+{
+    gw_loops_stop(e->loops);
+    base_worker_stop(&e->worker);
+    ck_assert_int_eq(atomic_load(&e->threads), 0);
+    ck_assert_int_eq(atomic_load(&e->gone), atomic_load(&e->begun));
+    gw_tls_close(e->tls);
+    base_epoch_free(e->epoch);
+    (void)unlink(e->cert_path); /* a temporary directory: best effort */
+    (void)unlink(e->key_path);
+    (void)rmdir(e->dir);
+}

@@ -1,0 +1,86 @@
+/*
+ * tests/support/edge.h - the edge alone, in this process: loops with a small handler, and a client
+ *                        that says exactly the bytes it is given.
+ *
+ * Does:     make certificates, start and stop loops, count what the handler saw, talk TLS.
+ * Owns:     a temporary directory with certificate and key, until edge_stop.
+ * May use:  base/, gateway/loop.h, gateway/tls.h, OpenSSL, libcheck.
+ * Knows no: the API; routes are the handler's own, listed below.
+ * Threads:  one test at a time; the handler runs on the loops.
+ * Blocks:   up to the timeouts given.
+ * Fails by: ck_abort_msg.
+ * Limits:   EDGE_ANSWER_MAX of answer.
+ * Promises: 1. edge_stop fails the test when an exchange was begun but never gone.
+ *
+ * Routes of the handler, by path (query is a number n):
+ *   /static        1024 bytes           /echo          the body, when it is whole
+ *   /stream?n      n bytes, streamed    /sized?n       n bytes with Content-Length
+ *   /slow?n        answers after n ms from another thread, by mailbox
+ *   /hang          never answers        /abort?n       n bytes of a stream, then breaks off
+ *   /early         403 before the body  /hold          never consumes the body
+ *   /head          what it understood of the request, as text
+ */
+#ifndef TESTS_SUPPORT_EDGE_H
+#define TESTS_SUPPORT_EDGE_H
+
+#include <openssl/ssl.h>
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/worker.h"
+#include "gateway/loop.h"
+
+#define EDGE_ANSWER_MAX (128 * MIB)
+
+struct edge {
+    char dir[64];
+    char cert_path[BASE_PATH_BYTES];
+    char key_path[BASE_PATH_BYTES];
+    struct gw_tls *tls;
+    struct gw_loops *loops;
+    struct base_epoch *epoch;
+    struct base_worker worker; /* answers /slow */
+    uint16_t port;
+    atomic_int begun;
+    atomic_int gone;
+    atomic_int slow_pending;
+    atomic_int threads;        /* thread_begin minus thread_end */
+    atomic_size_t most_queued; /* the most a stream had queued */
+    atomic_size_t body_bytes;  /* body bytes handlers were given */
+};
+
+/* name and validity of a new self-signed ECDSA P-256 certificate; begins and ends: seconds from
+ * now. */
+void edge_make_certificate(const char *cert_path, const char *key_path, const char *name,
+                           long begins, long ends);
+void edge_start(struct edge *e, int loops);
+void edge_stop(struct edge *e);
+/* Wait until gone equals begun; false after timeout_ms. */
+bool edge_all_gone(struct edge *e, int timeout_ms);
+void edge_sleep_ms(int ms);
+
+struct edge_client {
+    SSL_CTX *context;
+    SSL *ssl;
+    int fd;
+    bool closed; /* the server ended the connection */
+    struct buf in;
+};
+
+/* alpn: "h2", "http/1.1" or NULL. False when the handshake fails. */
+bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn);
+void edge_disconnect(struct edge_client *c);
+/* False when the server does not take it. */
+bool edge_send(struct edge_client *c, struct slice bytes);
+/* Wait up to timeout_ms for more input; false when none came or the connection is closed. */
+bool edge_receive(struct edge_client *c, int timeout_ms);
+/* Read until the connection is closed or nothing came for timeout_ms; true when closed. */
+bool edge_read_to_close(struct edge_client *c, int timeout_ms);
+/* Take one response with Content-Length off the input; its status, 0 when there is none. body may
+ * be NULL; an initialised buf otherwise. */
+int edge_response(struct edge_client *c, int timeout_ms, struct buf *body);
+/* New connection, send, read one response; the status, 0 for none. closed: was it closed then? */
+int edge_ask(const struct edge *e, struct slice request, bool *out_closed);
+
+#endif
