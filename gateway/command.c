@@ -24,6 +24,12 @@ int gw_command_usage(const char *format, ...)
     return GW_EXIT_USAGE;
 }
 
+int gw_command_bad_option(char **argv)
+{
+    return gw_command_usage("%s does not know \"%.60s\", or it lacks its value", argv[0],
+                            argv[optind - 1]);
+}
+
 int gw_command_failed(enum err code, const struct errbuf *eb)
 {
     bool has_text = eb->text[0] != '\0';
@@ -52,9 +58,10 @@ const char *gw_command_only_data(int argc, char **argv)
                                             {NULL, 0, NULL, 0}};
     const char *data = NULL;
     int option;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
         if (option != GW_OPTION_FIRST) {
-            (void)gw_command_usage("%s takes --data DIR only", argv[0]);
+            (void)gw_command_bad_option(argv);
             return NULL;
         }
         data = optarg;

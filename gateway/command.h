@@ -25,6 +25,8 @@ enum gw_exit {
 
 /* Print the message; return GW_EXIT_USAGE or GW_EXIT_FAILED. */
 int gw_command_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* About the argument getopt_long has just refused. */
+int gw_command_bad_option(char **argv);
 int gw_command_failed(enum err code, const struct errbuf *eb);
 
 /* A whole number from min to max; false after saying what is wrong with option `name`. */

@@ -114,7 +114,8 @@ int gw_command_init(int argc, char **argv)
     const char *hosts[GW_CERT_HOSTS];
     size_t host_count = 0;
     int option;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
         if (option == DATA)
             data = optarg;
         else if (option == HOST && host_count == GW_CERT_HOSTS)
@@ -122,7 +123,7 @@ int gw_command_init(int argc, char **argv)
         else if (option == HOST)
             hosts[host_count++] = optarg;
         else
-            return gw_command_usage("init takes --data DIR and --host NAME");
+            return gw_command_bad_option(argv);
     }
     if (optind < argc)
         return gw_command_usage("init does not know \"%.60s\"", argv[optind]);

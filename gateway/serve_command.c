@@ -62,7 +62,7 @@ static bool take_number(struct gw_serve_options *o, enum serve_option option, co
 }
 
 /* One option; false after saying what is wrong. */
-static bool take(struct gw_serve_options *o, int option, int index)
+static bool take(struct gw_serve_options *o, char **argv, int option, int index)
 {
     struct errbuf eb = {{0}};
     switch (option) {
@@ -82,7 +82,7 @@ static bool take(struct gw_serve_options *o, int option, int index)
         return false;
     case '?':
     case ':':
-        (void)gw_command_usage("serve does not know that option, or it lacks its value");
+        (void)gw_command_bad_option(argv);
         return false;
     default:
         return take_number(o, (enum serve_option)option, OPTIONS[index].name, optarg);
@@ -95,8 +95,9 @@ int gw_command_serve(int argc, char **argv)
     int option;
     int index = 0;
     gw_serve_options_default(&o);
-    while ((option = getopt_long(argc, argv, "", OPTIONS, &index)) != -1) {
-        if (!take(&o, option, index))
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":", OPTIONS, &index)) != -1) {
+        if (!take(&o, argv, option, index))
             return GW_EXIT_USAGE;
     }
     if (optind < argc)

@@ -50,7 +50,7 @@ static void describe_job(struct gw_json *j, const struct ten_job *job)
     gw_json_name(j, "usage_before");
     gw_describe_usage(j, &job->usage_before);
     put_audit(j, "audit_before", &job->audit_before);
-    if (job->steps_done == TEN_JOB_STEPS) {
+    if (job->state != TEN_JOB_RUNNING) {
         put_audit(j, "audit", &job->audit_after);
     } else {
         gw_json_name(j, "audit");

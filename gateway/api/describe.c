@@ -44,22 +44,29 @@ void gw_describe_quota(struct gw_json *j, const struct ten_quota *quota)
     gw_json_close(j, '}');
 }
 
-/* {}, {"max_versions":N}, {"max_age":"86400s"} or both; the age with as many digits as it needs. */
+/* Seconds with as many decimals as they need. */
+static void put_age(struct gw_json *j, uint64_t age_us)
+{
+    char text[48];
+    int len =
+        snprintf(text, sizeof text, "%" PRIu64 ".%06" PRIu64, age_us / US_PER_S, age_us % US_PER_S);
+    while (text[len - 1] == '0')
+        len--;
+    if (text[len - 1] == '.')
+        len--;
+    text[len++] = 's';
+    gw_json_name(j, "max_age");
+    gw_json_text(j, base_slice(text, (size_t)len));
+}
+
+/* {}, {"max_versions":N}, {"max_age":"86400s"} or both. */
 static void put_gc(struct gw_json *j, const struct sto_gc *gc)
 {
     gw_json_open(j, '{');
     if (gc->max_versions != 0)
         gw_json_name_u64(j, "max_versions", gc->max_versions);
-    if (gc->max_age_us != 0) {
-        char text[48];
-        uint64_t fraction = gc->max_age_us % US_PER_S;
-        int len = fraction == 0
-                      ? snprintf(text, sizeof text, "%" PRIu64 "s", gc->max_age_us / US_PER_S)
-                      : snprintf(text, sizeof text, "%" PRIu64 ".%06" PRIu64 "s",
-                                 gc->max_age_us / US_PER_S, fraction);
-        gw_json_name(j, "max_age");
-        gw_json_text(j, base_slice(text, (size_t)len));
-    }
+    if (gc->max_age_us != 0)
+        put_age(j, gc->max_age_us);
     gw_json_close(j, '}');
 }
 

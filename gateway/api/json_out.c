@@ -40,15 +40,22 @@ static bool byte_escapes(uint8_t c)
     return c < 0x20 || c == '"' || c == '\\';
 }
 
+/* Sixteen bytes at once, in whatever vector registers the machine has. */
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+
 static bool is_plain(struct slice s)
 {
-    uint64_t seen = 0;
+    bytes16 seen = {0};
     size_t at = 0;
-    for (; s.len - at >= 8; at += 8) {
-        uint64_t word = load_word(s.ptr + at);
-        seen |= word_escapes(word) | (word & HIGH_BITS);
+    for (; s.len - at >= sizeof seen; at += sizeof seen) {
+        bytes16 b;
+        memcpy(&b, s.ptr + at, sizeof b);
+        /* from 0x80 on, or below 0x20, which wraps around */
+        seen |= (bytes16)(b - 0x20 >= 0x60) | (bytes16)(b == '"') | (bytes16)(b == '\\');
     }
-    if (seen != 0)
+    uint64_t halves[2];
+    memcpy(halves, &seen, sizeof halves);
+    if ((halves[0] | halves[1]) != 0)
         return false;
     for (; at < s.len; at++) {
         if (byte_escapes(s.ptr[at]) || s.ptr[at] >= 0x80)
