@@ -296,7 +296,6 @@ static const struct {
     const char *code;
 } HEADERS[] = {
     {"no header", NULL, NULL, 401, "unauthenticated"},
-    {"empty bearer", "Authorization: Bearer ", NULL, 401, "unauthenticated"},
     {"only the scheme", "Authorization: Bearer", NULL, 401, "unauthenticated"},
     {"empty x-goog-api-key", "x-goog-api-key;", NULL, 401, "unauthenticated"},
     {"basic", "Authorization: Basic YTpi", NULL, 401, "unauthenticated"},

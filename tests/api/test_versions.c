@@ -105,7 +105,6 @@ static const struct {
     {"'1e6'", false},
     {"''", false},
     {"1000", false},
-    {"null", false},
     {"true", false},
     {"'99999999999999999999000'", false},
 };

@@ -46,7 +46,8 @@ static void put_table(struct world *w, const char *table, const char *canary)
         tenant_put(w->http, table, key, "stats", "same", value);
     }
     /* keys that look like the stored form of another tenant's */
-    static const char *const odd[] = {"abc#devices#row#00", "#", "$", "ab-", "\xff", "\x01"};
+    static const char *const odd[] = {"abc#devices#row#00", "#",    "$",
+                                      "ab-#devices",        "\xff", "\x01"};
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
         tenant_put(w->http, table, odd[i], "stats", "same", canary);
 }
@@ -307,7 +308,7 @@ START_TEST(what_others_have_looks_like_what_nobody_has)
 {
     struct http *h = worlds[0].http;
     static const char *const forms[] = {"/v1/tables/only-%s", "/v1/tables/only-%s/rows",
-                                        "/v1/tables/only-%s/rows/row%%2301",
+                                        "/v1/tables/only-%s/rows/row%2301",
                                         "/v1/tables/only-%s/cells/k/stats/q"};
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         char bodies[2][1024];

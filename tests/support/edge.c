@@ -246,6 +246,11 @@ void edge_sleep_ms(int ms)
 
 void edge_start(struct edge *e, int loops)
 {
+    edge_start_with(e, loops, NULL);
+}
+
+void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeouts)
+{
     struct errbuf eb = {0};
     memset(e, 0, sizeof *e);
     (void)snprintf(e->dir, sizeof e->dir, "/tmp/bigtent-edge-XXXXXX"); /* fits */
@@ -264,6 +269,8 @@ void edge_start(struct edge *e, int loops)
                                       .thread_begin = on_thread_begin,
                                       .thread_end = on_thread_end,
                                       .on_request = on_request};
+    if (timeouts != NULL)
+        options.timeouts = *timeouts;
     ck_assert_msg(gw_loops_start(&options, &e->loops, &eb) == ERR_OK, "%s", eb.text);
     e->port = gw_loops_port(e->loops);
 }

@@ -55,6 +55,8 @@ struct edge {
 void edge_make_certificate(const char *cert_path, const char *key_path, const char *name,
                            long begins, long ends);
 void edge_start(struct edge *e, int loops);
+/* The same with a shorter patience of the server's; NULL: the usual. */
+void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeouts);
 void edge_stop(struct edge *e);
 /* Wait until gone equals begun; false after timeout_ms. */
 bool edge_all_gone(struct edge *e, int timeout_ms);

@@ -53,7 +53,7 @@ json_t *http_body(struct http *h)
     if (h->json == NULL) {
         json_error_t error;
         h->json = json_loadb((const char *)h->body.ptr, h->body.len,
-                             JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+                             JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
         ck_assert_msg(h->json != NULL, "body is not JSON (%s at %d): %s", error.text,
                       error.position, http_text(h));
     }
@@ -128,7 +128,8 @@ json_t *http_line_new(struct http *h, size_t n)
     const char *eol = memchr(at, '\n', (size_t)(end - at));
     ck_assert_msg(eol != NULL, "the last line has no end");
     json_error_t error;
-    json_t *line = json_loadb(at, (size_t)(eol - at), JSON_REJECT_DUPLICATES, &error);
+    json_t *line =
+        json_loadb(at, (size_t)(eol - at), JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     ck_assert_msg(line != NULL, "a line is not JSON: %.200s", at);
     return line;
 }
