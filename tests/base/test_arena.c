@@ -89,6 +89,19 @@ START_TEST(max_counts_over_all_blocks)
 }
 END_TEST
 
+START_TEST(max_holds_though_the_block_has_room)
+{
+    struct arena a;
+    base_arena_init(&a, 5000);
+    ck_assert_ptr_nonnull(base_arena_alloc(&a, 16)); /* makes a block of 4064 */
+    ck_assert_ptr_nonnull(base_arena_alloc(&a, 4500));
+    ck_assert_ptr_null(base_arena_alloc(&a, 485));
+    ck_assert_ptr_nonnull(base_arena_alloc(&a, 484));
+    ck_assert_uint_eq(a.used, 5000);
+    base_arena_fini(&a);
+}
+END_TEST
+
 START_TEST(padding_counts_against_max)
 {
     struct arena a;
@@ -199,6 +212,7 @@ Suite *suite_base_arena(void)
     TCase *limits = tcase_create("limits");
     tcase_add_test(limits, max_fits_in_one_piece_and_one_more_byte_does_not);
     tcase_add_test(limits, max_counts_over_all_blocks);
+    tcase_add_test(limits, max_holds_though_the_block_has_room);
     tcase_add_test(limits, padding_counts_against_max);
     tcase_add_test(limits, refused_allocation_leaves_the_rest_usable);
     tcase_add_test(limits, empty_arena_hands_out_nothing);

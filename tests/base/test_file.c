@@ -1,84 +1,15 @@
-/* tests/base/test_file.c - small files, whole or not at all, also when the system refuses. */
+/* tests/base/test_file.c - small files, directories, locks and paths. */
 #define _GNU_SOURCE
 
-#include "tests/base/check_base.h"
+#include "tests/base/temp_dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 
 Suite *suite_base_file(void);
-
-static char root[64];
-static char dir[80];
-static char path[128];
-
-static int remove_entry(const char *entry, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at; /* nftw's form; the name is enough */
-    return remove(entry);
-}
-
-/* Once per group, outside the tests' processes: a test that was refused unlink leaves nothing. */
-static void make_root(void)
-{
-    snprintf(root, sizeof root, "/tmp/bigtent-test-file-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-static void remove_root(void)
-{
-    nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void make_dir(void)
-{
-    snprintf(dir, sizeof dir, "%s/XXXXXX", root);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    snprintf(path, sizeof path, "%s/target", dir);
-}
-
-static int files_in_dir(void)
-{
-    int count = 0;
-    DIR *d = opendir(dir);
-    ck_assert_ptr_nonnull(d);
-    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d))
-        count += e->d_name[0] != '.';
-    closedir(d);
-    return count;
-}
-
-static void assert_content(const char *file, struct slice want)
-{
-    struct buf b = {0};
-    struct errbuf eb = {0};
-    ck_assert_int_eq(base_file_read(file, 1 << 20, &b, &eb), ERR_OK);
-    assert_slice(base_buf_slice(&b), want);
-    base_buf_fini(&b);
-}
-
-static unsigned mode_of(const char *file)
-{
-    struct stat st;
-    ck_assert_int_eq(stat(file, &st), 0);
-    return st.st_mode & 07777;
-}
-
-static void assert_mentions(const struct errbuf *eb, const char *word)
-{
-    if (strstr(eb->text, word) == NULL)
-        ck_abort_msg("\"%s\" is not in: %s", word, eb->text);
-}
 
 /* --- read ----------------------------------------------------------------------------------- */
 
@@ -284,79 +215,6 @@ START_TEST(stale_temporary_file_is_no_obstacle)
 }
 END_TEST
 
-/* The old content survives, nothing is left beside it, and the reason is told. */
-static void assert_refused(const char *reason)
-{
-    struct errbuf eb = {0};
-    uint8_t big[8192] = {0};
-    ck_assert_int_eq(base_file_replace(path, base_slice(big, sizeof big), 0600, &eb), ERR_IO);
-    assert_mentions(&eb, path);
-    assert_mentions(&eb, reason);
-    assert_content(path, SLICE_LIT("old"));
-    ck_assert_int_eq(files_in_dir(), 1);
-}
-
-static void write_old(void)
-{
-    ck_assert_int_eq(base_file_replace(path, SLICE_LIT("old"), 0600, NULL), ERR_OK);
-}
-
-START_TEST(full_disk_keeps_the_old_content)
-{
-    write_old();
-    signal(SIGXFSZ, SIG_IGN);
-    struct rlimit limit = {.rlim_cur = 4096, .rlim_max = 4096};
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    assert_refused("File too large");
-}
-END_TEST
-
-START_TEST(failing_fsync_keeps_the_old_content)
-{
-    write_old();
-    refuse_syscall(SYS_fsync, EIO);
-    assert_refused("Input/output error");
-}
-END_TEST
-
-START_TEST(failing_rename_keeps_the_old_content)
-{
-    write_old();
-    refuse_syscall(SYS_rename, EIO);
-    assert_refused("Input/output error");
-}
-END_TEST
-
-START_TEST(failing_chmod_keeps_the_old_content)
-{
-    write_old();
-    refuse_syscall(SYS_fchmod, EPERM);
-    assert_refused("Operation not permitted");
-}
-END_TEST
-
-START_TEST(failing_directory_fsync_is_reported)
-{
-    write_old();
-    refuse_syscall_with(SYS_openat, EIO, 2, O_DIRECTORY);
-    struct errbuf eb = {0};
-    ck_assert_int_eq(base_file_replace(path, SLICE_LIT("new"), 0600, &eb), ERR_IO);
-    assert_mentions(&eb, "directory");
-    assert_content(path, SLICE_LIT("new")); /* the old or the new, never a mixture */
-    snprintf(path, sizeof path, "%s/another", dir);
-    ck_assert_int_eq(base_file_create(path, SLICE_LIT("new"), 0600, &eb), ERR_IO);
-}
-END_TEST
-
-START_TEST(failing_link_makes_nothing)
-{
-    refuse_syscall(SYS_link, EIO);
-    struct errbuf eb = {0};
-    ck_assert_int_eq(base_file_create(path, SLICE_LIT("x"), 0600, &eb), ERR_IO);
-    ck_assert_int_eq(files_in_dir(), 0);
-}
-END_TEST
-
 /* --- directories, locks, paths -------------------------------------------------------------- */
 
 START_TEST(dir_make_makes_one_level)
@@ -468,15 +326,6 @@ START_TEST(join_is_bounded)
 }
 END_TEST
 
-static TCase *case_in_dir(Suite *suite, const char *name)
-{
-    TCase *tc = tcase_create(name);
-    tcase_add_unchecked_fixture(tc, make_root, remove_root);
-    tcase_add_checked_fixture(tc, make_dir, NULL);
-    suite_add_tcase(suite, tc);
-    return tc;
-}
-
 Suite *suite_base_file(void)
 {
     Suite *suite = suite_create("base/file");
@@ -497,13 +346,6 @@ Suite *suite_base_file(void)
     tcase_add_test(writing, replacing_a_directory_is_an_io_error_and_leaves_nothing);
     tcase_add_test(writing, endless_paths_are_too_big);
     tcase_add_test(writing, stale_temporary_file_is_no_obstacle);
-    TCase *faults = case_in_dir(suite, "faults");
-    tcase_add_test(faults, full_disk_keeps_the_old_content);
-    tcase_add_test(faults, failing_fsync_keeps_the_old_content);
-    tcase_add_test(faults, failing_rename_keeps_the_old_content);
-    tcase_add_test(faults, failing_chmod_keeps_the_old_content);
-    tcase_add_test(faults, failing_directory_fsync_is_reported);
-    tcase_add_test(faults, failing_link_makes_nothing);
     TCase *dirs = case_in_dir(suite, "directories");
     tcase_add_test(dirs, dir_make_makes_one_level);
     tcase_add_test(dirs, dir_make_accepts_trailing_slashes);

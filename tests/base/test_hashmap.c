@@ -158,8 +158,10 @@ static bool note_visit(void *ctx, struct slice key, void *value)
     ck_assert(!walk->seen[i]);
     walk->seen[i] = true;
     walk->count++;
-    if (walk->is_removing)
+    if (walk->is_removing) {
         ck_assert_ptr_eq(base_hashmap_remove(map, key), value);
+        ck_assert(base_slice_equal(key, key_of(i, &name))); /* alive until the epoch passes */
+    }
     return walk->count != walk->stop_after;
 }
 

@@ -1,4 +1,4 @@
-/* tests/base/test_text.c - strict codecs: what they accept, what they refuse, round trips. */
+/* tests/base/test_text.c - percent, base64 and hex: what they accept and refuse, round trips. */
 #include "tests/base/check_base.h"
 
 #include <stdio.h>
@@ -7,105 +7,6 @@
 #include "base/text.h"
 
 Suite *suite_base_text(void);
-
-/* --- UTF-8 ---------------------------------------------------------------------------------- */
-
-/* The definition, written the long way: decode by arithmetic, then look at the number. */
-static bool is_utf8_by_definition(const uint8_t *p, size_t len)
-{
-    for (size_t at = 0; at < len;) {
-        uint8_t lead = p[at];
-        size_t n = lead < 0x80       ? 1
-                   : lead >> 5 == 6  ? 2
-                   : lead >> 4 == 14 ? 3
-                   : lead >> 3 == 30 ? 4
-                                     : 0;
-        if (n == 0 || n > len - at)
-            return false;
-        uint32_t code = n == 1 ? lead : lead & (0x7FU >> n);
-        for (size_t i = 1; i < n; i++) {
-            if (p[at + i] >> 6 != 2)
-                return false;
-            code = code << 6 | (p[at + i] & 0x3FU);
-        }
-        static const uint32_t LEAST[] = {0, 0, 0x80, 0x800, 0x10000};
-        if (code < LEAST[n] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
-            return false;
-        at += n;
-    }
-    return true;
-}
-
-START_TEST(utf8_agrees_with_the_definition_on_all_short_sequences)
-{
-    for (uint32_t bits = 0; bits < 1U << 24; bits++) {
-        uint8_t p[3] = {(uint8_t)(bits >> 16), (uint8_t)(bits >> 8), (uint8_t)bits};
-        if (p[0] < 0x80)
-            continue;
-        if (base_utf8_is_valid(base_slice(p, 3)) != is_utf8_by_definition(p, 3))
-            ck_abort_msg("%02x %02x %02x", p[0], p[1], p[2]);
-    }
-}
-END_TEST
-
-START_TEST(utf8_agrees_with_the_definition_on_four_byte_sequences)
-{
-    for (uint32_t bits = 0; bits < 1U << 24; bits++) {
-        uint8_t p[4] = {(uint8_t)(0xF0 | bits >> 20), (uint8_t)(bits >> 12),
-                        (uint8_t)(0x70 + (bits >> 6 & 0x3F) * 2),
-                        (uint8_t)(0x70 + (bits & 0x3F) * 2)};
-        if (base_utf8_is_valid(base_slice(p, 4)) != is_utf8_by_definition(p, 4))
-            ck_abort_msg("%02x %02x %02x %02x", p[0], p[1], p[2], p[3]);
-    }
-}
-END_TEST
-
-START_TEST(utf8_finds_a_bad_byte_at_every_place)
-{
-    char text[64];
-    for (size_t len = 1; len < sizeof text; len++) {
-        memset(text, 'a', len);
-        ck_assert(base_utf8_is_valid(base_slice(text, len)));
-        for (size_t at = 0; at < len; at++) {
-            text[at] = '\xff';
-            ck_assert(!base_utf8_is_valid(base_slice(text, len)));
-            text[at] = 'a';
-        }
-    }
-}
-END_TEST
-
-START_TEST(utf8_knows_the_edges)
-{
-    static const char *const GOOD[] = {"",
-                                       "plain",
-                                       "\xc2\x80",
-                                       "\xdf\xbf",
-                                       "\xe0\xa0\x80",
-                                       "\xed\x9f\xbf",
-                                       "\xee\x80\x80",
-                                       "\xef\xbf\xbf",
-                                       "\xf0\x90\x80\x80",
-                                       "\xf4\x8f\xbf\xbf",
-                                       "gr\xc3\xbc\xc3\x9f 12345678 \xe2\x82\xac"};
-    static const char *const BAD[] = {"\x80",
-                                      "\xc0\x80",
-                                      "\xc1\xbf",
-                                      "\xc2",
-                                      "\xe0\x9f\xbf",
-                                      "\xed\xa0\x80",
-                                      "\xe2\x82",
-                                      "\xf0\x8f\xbf\xbf",
-                                      "\xf4\x90\x80\x80",
-                                      "\xf5\x80\x80\x80",
-                                      "abcdefgh\xe2\x82"};
-    for (size_t i = 0; i < sizeof GOOD / sizeof GOOD[0]; i++)
-        ck_assert(base_utf8_is_valid(base_slice_text(GOOD[i])));
-    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++)
-        ck_assert(!base_utf8_is_valid(base_slice_text(BAD[i])));
-    ck_assert(base_utf8_is_valid(base_slice("a\0b", 3)));
-}
-END_TEST
 
 /* --- codecs --------------------------------------------------------------------------------- */
 
@@ -384,109 +285,9 @@ START_TEST(absurd_lengths_are_too_big_before_they_are_read)
 }
 END_TEST
 
-/* --- numbers -------------------------------------------------------------------------------- */
-
-START_TEST(u64_takes_what_append_makes)
-{
-    static const uint64_t VALUES[] = {0, 1, 9, 10, 123456, 18446744073709551614U, UINT64_MAX};
-    for (size_t i = 0; i < sizeof VALUES / sizeof VALUES[0]; i++) {
-        struct buf b;
-        base_buf_init(&b, 32);
-        ck_assert_int_eq(base_buf_append_u64(&b, VALUES[i]), ERR_OK);
-        uint64_t got = 77;
-        ck_assert_int_eq(base_parse_u64(base_buf_slice(&b), &got), ERR_OK);
-        ck_assert_uint_eq(got, VALUES[i]);
-        base_buf_fini(&b);
-    }
-}
-END_TEST
-
-START_TEST(u64_refuses_other_forms)
-{
-    static const char *const BAD[] = {"",   "00", "01",  "-0",  "-1",  "+1", " 1", "1 ",
-                                      "1a", "a",  "0x1", "1.0", "1e3", "-",  "/",  ":"};
-    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
-        uint64_t got = 77;
-        ck_assert_int_eq(base_parse_u64(base_slice_text(BAD[i]), &got), ERR_INVALID);
-        ck_assert_uint_eq(got, 77);
-    }
-}
-END_TEST
-
-START_TEST(u64_beyond_its_range_is_too_big)
-{
-    static const char *const BIG[] = {"18446744073709551616", "18446744073709551620",
-                                      "99999999999999999999", "184467440737095516150",
-                                      "100000000000000000000000000000000000000000000"};
-    for (size_t i = 0; i < sizeof BIG / sizeof BIG[0]; i++) {
-        uint64_t got = 77;
-        ck_assert_int_eq(base_parse_u64(base_slice_text(BIG[i]), &got), ERR_TOO_BIG);
-        ck_assert_uint_eq(got, 77);
-    }
-    uint64_t got = 77;
-    ck_assert_int_eq(base_parse_u64(SLICE_LIT("99999999999999999999x"), &got), ERR_INVALID);
-}
-END_TEST
-
-START_TEST(i64_takes_what_append_makes)
-{
-    static const int64_t VALUES[] = {0, 1, -1, 42, -1000000, INT64_MAX, INT64_MIN, INT64_MIN + 1};
-    for (size_t i = 0; i < sizeof VALUES / sizeof VALUES[0]; i++) {
-        struct buf b;
-        base_buf_init(&b, 32);
-        ck_assert_int_eq(base_buf_append_i64(&b, VALUES[i]), ERR_OK);
-        int64_t got = 77;
-        ck_assert_int_eq(base_parse_i64(base_buf_slice(&b), &got), ERR_OK);
-        ck_assert_int_eq(got, VALUES[i]);
-        base_buf_fini(&b);
-    }
-}
-END_TEST
-
-START_TEST(i64_refuses_other_forms)
-{
-    static const char *const BAD[] = {"", "-", "-0", "--1", "-01", "+1", "- 1", "1-", "00"};
-    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
-        int64_t got = 77;
-        ck_assert_int_eq(base_parse_i64(base_slice_text(BAD[i]), &got), ERR_INVALID);
-        ck_assert_int_eq(got, 77);
-    }
-}
-END_TEST
-
-START_TEST(i64_beyond_its_range_is_too_big)
-{
-    static const char *const BIG[] = {"9223372036854775808", "-9223372036854775809",
-                                      "18446744073709551616", "-18446744073709551616"};
-    for (size_t i = 0; i < sizeof BIG / sizeof BIG[0]; i++) {
-        int64_t got = 77;
-        ck_assert_int_eq(base_parse_i64(base_slice_text(BIG[i]), &got), ERR_TOO_BIG);
-        ck_assert_int_eq(got, 77);
-    }
-}
-END_TEST
-
-START_TEST(base62_has_every_letter_and_digit_once)
-{
-    ck_assert_uint_eq(strlen(BASE_BASE62_DIGITS), 62);
-    for (int i = 0; i < 62; i++) {
-        char c = BASE_BASE62_DIGITS[i];
-        ck_assert((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'));
-        ck_assert_ptr_eq(strchr(BASE_BASE62_DIGITS, c), BASE_BASE62_DIGITS + i);
-    }
-}
-END_TEST
-
 Suite *suite_base_text(void)
 {
     Suite *suite = suite_create("base/text");
-    TCase *utf8 = tcase_create("utf8");
-    tcase_set_timeout(utf8, 60);
-    tcase_add_test(utf8, utf8_agrees_with_the_definition_on_all_short_sequences);
-    tcase_add_test(utf8, utf8_agrees_with_the_definition_on_four_byte_sequences);
-    tcase_add_test(utf8, utf8_finds_a_bad_byte_at_every_place);
-    tcase_add_test(utf8, utf8_knows_the_edges);
-    suite_add_tcase(suite, utf8);
     TCase *percent = tcase_create("percent");
     tcase_add_test(percent, percent_decode_takes_codes_and_visible_ascii);
     tcase_add_test(percent, percent_decode_refuses_every_other_byte);
@@ -505,14 +306,5 @@ Suite *suite_base_text(void)
     tcase_add_test(base64, hex_is_lower_case);
     tcase_add_test(base64, absurd_lengths_are_too_big_before_they_are_read);
     suite_add_tcase(suite, base64);
-    TCase *numbers = tcase_create("numbers");
-    tcase_add_test(numbers, u64_takes_what_append_makes);
-    tcase_add_test(numbers, u64_refuses_other_forms);
-    tcase_add_test(numbers, u64_beyond_its_range_is_too_big);
-    tcase_add_test(numbers, i64_takes_what_append_makes);
-    tcase_add_test(numbers, i64_refuses_other_forms);
-    tcase_add_test(numbers, i64_beyond_its_range_is_too_big);
-    tcase_add_test(numbers, base62_has_every_letter_and_digit_once);
-    suite_add_tcase(suite, numbers);
     return suite;
 }

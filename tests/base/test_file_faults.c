@@ -1,0 +1,90 @@
+/* tests/base/test_file_faults.c - the old file or the new one, also when the system refuses. */
+#define _GNU_SOURCE
+
+#include "tests/base/temp_dir.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+Suite *suite_base_file_faults(void);
+
+/* The old content survives, nothing is left beside it, and the reason is told. */
+static void assert_refused(const char *reason)
+{
+    struct errbuf eb = {0};
+    uint8_t big[8192] = {0};
+    ck_assert_int_eq(base_file_replace(path, base_slice(big, sizeof big), 0600, &eb), ERR_IO);
+    assert_mentions(&eb, path);
+    assert_mentions(&eb, reason);
+    assert_content(path, SLICE_LIT("old"));
+    ck_assert_int_eq(files_in_dir(), 1);
+}
+
+START_TEST(full_disk_keeps_the_old_content)
+{
+    write_old();
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit = {.rlim_cur = 4096, .rlim_max = 4096};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_refused("File too large");
+}
+END_TEST
+
+START_TEST(failing_fsync_keeps_the_old_content)
+{
+    write_old();
+    refuse_syscall(SYS_fsync, EIO);
+    assert_refused("Input/output error");
+}
+END_TEST
+
+START_TEST(failing_rename_keeps_the_old_content)
+{
+    write_old();
+    refuse_syscall(SYS_rename, EIO);
+    assert_refused("Input/output error");
+}
+END_TEST
+
+START_TEST(failing_chmod_keeps_the_old_content)
+{
+    write_old();
+    refuse_syscall(SYS_fchmod, EPERM);
+    assert_refused("Operation not permitted");
+}
+END_TEST
+
+START_TEST(failing_directory_fsync_is_reported)
+{
+    write_old();
+    refuse_syscall_with(SYS_openat, EIO, 2, O_DIRECTORY);
+    struct errbuf eb = {0};
+    ck_assert_int_eq(base_file_replace(path, SLICE_LIT("new"), 0600, &eb), ERR_IO);
+    assert_mentions(&eb, "directory");
+    assert_content(path, SLICE_LIT("new")); /* the old or the new, never a mixture */
+    snprintf(path, sizeof path, "%s/another", dir);
+    ck_assert_int_eq(base_file_create(path, SLICE_LIT("new"), 0600, &eb), ERR_IO);
+}
+END_TEST
+
+START_TEST(failing_link_makes_nothing)
+{
+    refuse_syscall(SYS_link, EIO);
+    struct errbuf eb = {0};
+    ck_assert_int_eq(base_file_create(path, SLICE_LIT("x"), 0600, &eb), ERR_IO);
+    ck_assert_int_eq(files_in_dir(), 0);
+}
+END_TEST
+
+Suite *suite_base_file_faults(void)
+{
+    Suite *suite = suite_create("base/file_faults");
+    TCase *faults = case_in_dir(suite, "faults");
+    tcase_add_test(faults, full_disk_keeps_the_old_content);
+    tcase_add_test(faults, failing_fsync_keeps_the_old_content);
+    tcase_add_test(faults, failing_rename_keeps_the_old_content);
+    tcase_add_test(faults, failing_chmod_keeps_the_old_content);
+    tcase_add_test(faults, failing_directory_fsync_is_reported);
+    tcase_add_test(faults, failing_link_makes_nothing);
+    return suite;
+}

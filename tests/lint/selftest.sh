@@ -1,0 +1,177 @@
+#!/bin/sh
+# Plant one violation of every rule in a small tree and see that lint.sh finds it, and nothing else.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT INT TERM
+failed=0
+cases=0
+
+card() {
+    printf '/*\n * %s - a subject.\n *\n' "$1"
+    printf ' * %s\n' 'Does:     something.' 'Owns:     nothing.' "May use:  $2" \
+        'Knows no: anything.' 'Threads:  any.' 'Blocks:   no.' 'Fails by: no.' 'Limits:   none.' \
+        'Promises: 1. One.'
+    printf ' */\n'
+}
+
+source_of() {
+    for header; do printf '#include "%s"\n\n' "$header"; done
+    printf '#include "base/banned.h"\n'
+}
+
+clean_tree() {
+    tree="$work/tree"
+    rm -rf "$tree"
+    mkdir -p "$tree/base" "$tree/storage/rocksdb" "$tree/tenancy" "$tree/gateway" "$tree/cli" \
+        "$tree/tests/storage"
+    cp "$here/../../.clang-format" "$tree/"
+    card base/banned.h nothing. > "$tree/base/banned.h"
+    card base/err.h nothing. > "$tree/base/err.h"
+    card base/buf.h 'base/err.h.' > "$tree/base/buf.h"
+    card storage/table.h 'base/.' > "$tree/storage/table.h"
+    card tenancy/scope.h 'base/, storage/.' > "$tree/tenancy/scope.h"
+    source_of base/buf.h base/err.h > "$tree/base/buf.c"
+    source_of storage/table.h base/buf.h > "$tree/storage/table.c"
+    source_of tenancy/scope.h storage/table.h > "$tree/tenancy/scope.c"
+    source_of base/err.h > "$tree/cli/main.c"
+    source_of base/err.h > "$tree/storage/rocksdb/purge.c"
+    source_of base/err.h > "$tree/gateway/loop.c"
+}
+
+# expect NAME PATTERN: the tree as it is now has exactly one finding, and it matches.
+expect() {
+    cases=$((cases + 1))
+    "$here/lint.sh" "$tree" > "$work/out" 2>&1
+    status=$?
+    if [ $status -ne 1 ] || [ "$(wc -l < "$work/out")" -ne 2 ] || ! grep -qE "$2" "$work/out"; then
+        echo "$1: expected one finding like \"$2\", exit 1; got exit $status:"
+        sed 's/^/    /' "$work/out"
+        failed=$((failed + 1))
+    fi
+    clean_tree
+}
+
+expect_clean() {
+    cases=$((cases + 1))
+    if ! "$here/lint.sh" "$tree" > "$work/out" 2>&1 || ! grep -q 'nothing found$' "$work/out"; then
+        echo "$1: expected nothing; got:"
+        sed 's/^/    /' "$work/out"
+        failed=$((failed + 1))
+    fi
+    clean_tree
+}
+
+before() { # LINE FILE: put LINE and an empty line first in FILE
+    { printf '%s\n\n' "$1"; cat "$tree/$2"; } > "$work/new" && mv "$work/new" "$tree/$2"
+}
+
+replace() { # SCRIPT FILE
+    sed "$1" "$tree/$2" > "$work/new" && mv "$work/new" "$tree/$2"
+}
+
+clean_tree
+expect_clean "a clean tree"
+
+before '#include "tenancy/scope.h"' storage/rocksdb/purge.c
+expect "upward include" '^storage/rocksdb/purge.c:1: storage/ may not include upward'
+before '#include "storage/table.h"' cli/main.c
+expect "cli includes a room" '^cli/main.c:1: cli/ may include only base/'
+before '#include "cli/x.h"' gateway/loop.c
+expect "a room includes cli" '^gateway/loop.c:1: nothing may include cli/'
+before '#include "err.h"' gateway/loop.c
+expect "include not from the root" '^gateway/loop.c:1: .*written from the root'
+before '#include <h2o.h>' tenancy/scope.c
+expect "h2o outside gateway" '^tenancy/scope.c:1: h2o belongs'
+before '#include <nghttp2/nghttp2.h>' cli/main.c
+expect "nghttp2 outside gateway" '^cli/main.c:1: nghttp2 belongs'
+before '#include <rocksdb/c.h>' storage/table.c
+expect "rocksdb outside its folder" '^storage/table.c:1: rocksdb belongs'
+before '#include <jansson.h>' storage/table.c
+expect "jansson in storage" '^storage/table.c:1: base/ and storage/ know no JSON'
+before '#include <h2o.h>' gateway/loop.c
+before '#include <nghttp2/nghttp2.h>' gateway/loop.c
+before '#include <jansson.h>' gateway/loop.c
+before '#include <rocksdb/c.h>' storage/rocksdb/purge.c
+expect_clean "libraries where they belong"
+
+before 'extern int x;' base/err.h
+expect "no card" '^base/err.h:1: does not open with a room card'
+replace 's|base/err.h -|base/error.h -|' base/err.h
+expect "card of another file" '^base/err.h:2: the card does not begin'
+for key in Does Owns 'May use' 'Knows no' Threads Blocks 'Fails by' Limits Promises; do
+    [ "$key" = 'May use' ] && continue # an absent "May use" is two findings: the includes as well
+    replace "/^ \* $key:/d" base/buf.h
+    expect "card without $key" "^base/buf.h:1: the room card lacks \"$key:\""
+done
+replace '/^ \* May use:/d' base/banned.h
+expect "card without May use" '^base/banned.h:1: the room card lacks "May use:"'
+replace 's|^\( \* Limits:\).*|\1|' base/err.h
+expect "empty line in a card" '^base/err.h:11: the card.s "Limits:" says nothing'
+before '#include "base/err.h"' storage/table.c
+replace 's|May use:  base/.|May use:  base/buf.h.|' storage/table.h
+expect "May use too narrow" '^storage/table.c:1: base/err.h is not under "May use"'
+printf '\n#include "base/err.h"\n' >> "$tree/base/banned.h"
+expect "include against nothing" '^base/banned.h:[0-9]*: the card of base/banned.h may use nothing'
+
+for call in rocksdb_delete_range_cf rocksdb_writebatch_delete_range_cf \
+    rocksdb_delete_file_in_range_cf rocksdb_compact_range_cf_opt; do
+    echo "int x = $call(1);" >> "$tree/storage/table.c"
+    expect "$call elsewhere" "^storage/table.c:[0-9]*: $call belongs"
+    echo "int x = $call(1);" >> "$tree/storage/rocksdb/purge.c"
+    printf '/* not %s(1) */\nconst char *name = "%s(";\n' "$call" "$call" >> "$tree/storage/table.c"
+    expect_clean "$call in its place, in comments and texts"
+done
+echo 'int x = sto_scope_open(1);' >> "$tree/gateway/loop.c"
+expect "a scope is made outside tenancy" '^gateway/loop.c:[0-9]*: sto_scope_open is called'
+echo 'int x = sto_scope_open(1);' >> "$tree/tenancy/scope.c"
+echo 'int x = sto_scope_open(1);' > "$tree/tests/storage/test_scope.c"
+expect_clean "scopes where they belong"
+
+echo '#include "base/err.h"' > "$tree/cli/main.c"
+expect "banned.h is missing" '^cli/main.c:1: base/banned.h must be the last include'
+printf '\n#include <stdio.h>\n' >> "$tree/cli/main.c"
+expect "banned.h is not last" '^cli/main.c:[0-9]*: base/banned.h must be the last include'
+
+for word in 'TO''DO' 'FIX''ME' 'XX''X'; do
+    echo "/* $word: later */" >> "$tree/base/buf.c"
+    expect "$word" '^base/buf.c:[0-9]*: unfinished work'
+    echo "# $word later" > "$tree/run.sh"
+    expect "$word in a script" '^run.sh:1: unfinished work'
+done
+echo 'char path[] = "/tmp/XX''XXXX";' >> "$tree/base/buf.c"
+expect_clean "a template of mkstemp is no unfinished work"
+
+lines() { awk -v n="$1" -v text="$2" 'BEGIN { for (i = 1; i <= n; i++) print text i ";" }'; }
+lines 801 'extern int x' > "$tree/tests/long.h"
+expect "file of 801 lines" '^tests/long.h:801: file of 801 lines; the limit is 800'
+lines 501 'extern int x' > "$tree/tests/long.h"
+expect "file of 501 lines" '^tests/long.h:501: .*does not say why'
+{ echo '/* Long lines because reasons. */'; lines 799 'extern int x'; } > "$tree/tests/long.h"
+expect_clean "file of 800 lines that says why"
+lines 500 'extern int x' > "$tree/tests/long.h"
+expect_clean "file of 500 lines"
+{ printf 'int f(void)\n{\n'; lines 69 '    f'; printf '}\n'; } > "$tree/tests/f.h"
+expect "function of 71 lines" '^tests/f.h:2: function of 71 lines'
+{ printf 'int f(void)\n{\n'; lines 68 '    f'; printf '}\n'; } > "$tree/tests/f.h"
+expect_clean "function of 70 lines"
+# A long word in a comment is nothing that clang-format could break.
+awk 'BEGIN { printf "// "; for (i = 0; i < 98; i++) printf "a"; print "" }' > "$tree/tests/w.h"
+expect "line of 101 columns" '^tests/w.h:1: 101 columns'
+awk 'BEGIN { printf "// "; for (i = 0; i < 97; i++) printf "\303\244"; print "" }' > "$tree/tests/w.h"
+expect_clean "line of 100 columns and more bytes"
+echo 'int   x;' > "$tree/tests/w.h"
+expect "unformatted" '^tests/w.h:1: not as clang-format'
+mkdir "$work/bin"
+printf '#!/bin/sh\necho broken\nexit 1\n' > "$work/bin/clang-format"
+chmod +x "$work/bin/clang-format"
+path=$PATH
+PATH="$work/bin:$PATH"
+expect "clang-format fails" '^.clang-format:1: clang-format failed: broken'
+PATH=$path
+
+if [ $failed -ne 0 ]; then
+    echo "lint selftest: $failed of $cases cases failed"
+    exit 1
+fi
+echo "lint selftest: $cases cases, every rule finds its violation"
