@@ -203,13 +203,16 @@ static void tick(struct gw_conn *c, uint64_t now_ns)
         return;
     }
     h->read_ns = now_ns;
-    for (struct gw_http2_stream *s = h->streams; s != NULL; s = s->next)
-        if (is_stuck(s, now_ns)) {
+    for (struct gw_http2_stream *s = h->streams; s != NULL; s = s->next) {
+        int rc = 0;
+        if (gw_http2_lingers_too_long(s, now_ns)) {
+            rc = gw_http2_stop_request(s);
+        } else if (is_stuck(s, now_ns)) {
             s->progress_ns = now_ns;
-            int rc =
-                nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
-            INVARIANT(rc == 0); /* it fails for want of memory only */
+            rc = nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
         }
+        INVARIANT(rc == 0); /* it fails for want of memory only */
+    }
     bool is_idle = h->stream_count == 0 && now_ns > h->idle_since_ns + gw_conn_idle_ns(c);
     if (is_idle || h->notice_ns != 0)
         go_away(h, now_ns);

@@ -24,6 +24,9 @@
 /* Body bytes on the way to a handler: per stream and per connection. */
 #define GW_HTTP2_STREAM_WINDOW (256 * KIB)
 #define GW_HTTP2_WINDOW        (1 * MIB)
+/* What is still taken, and thrown away, of a body whose request was answered early. */
+#define GW_HTTP2_LINGER_BYTES (1 * MIB)
+#define GW_HTTP2_LINGER_MS    2000
 /* Frames waiting to be sent; above it the connection is not read until they are. */
 #define GW_HTTP2_BACKLOG 1000
 /* Requests that ended badly: so many at once, then so many a second. */
@@ -60,6 +63,7 @@ struct gw_http2_stream {
     bool request_ended;
     bool has_submitted;  /* nghttp2 has the response head */
     bool response_ended; /* its last frame was sent */
+    bool stop_sent;      /* the peer was told to stop sending the rest of its body */
     bool in_trailers;    /* header fields are now trailers: not kept */
     bool has_host;
     bool has_length;
@@ -67,6 +71,8 @@ struct gw_http2_stream {
     int problem; /* first reason to refuse, an enum err or gw_problem_http; 0: none */
     const char *detail;
     size_t unconsumed;    /* body bytes given to the listener */
+    size_t lingered;      /* body bytes thrown away after the response */
+    uint64_t ended_ns;    /* when the response ended */
     uint64_t progress_ns; /* last time either side moved */
     size_t header_count;
     size_t head_bytes; /* with 32 per field, as RFC 9113 counts */
@@ -81,6 +87,9 @@ struct gw_http2_stream {
 /* http2_request.c: frames from the peer. */
 void gw_http2_set_callbacks(nghttp2_session_callbacks *callbacks);
 void gw_http2_stream_free(struct gw_http2_stream *s);
+/* The response is out and the request goes on for too long: stop it. */
+bool gw_http2_lingers_too_long(const struct gw_http2_stream *s, uint64_t now_ns);
+int gw_http2_stop_request(struct gw_http2_stream *s);
 
 /* http2_response.c: what the exchange gives back. */
 extern const struct gw_transport GW_HTTP2_TRANSPORT;

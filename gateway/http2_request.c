@@ -279,8 +279,12 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
     if (s == NULL)
         return nghttp2_session_consume_connection(session, len);
     s->progress_ns = h->read_ns;
-    if (!wants_body(s))
+    if (!wants_body(s)) {
+        s->lingered += len;
+        if (gw_http2_lingers_too_long(s, h->read_ns) && gw_http2_stop_request(s) != 0)
+            return NGHTTP2_ERR_CALLBACK_FAILURE;
         return nghttp2_session_consume(session, id, len);
+    }
     s->unconsumed += len;
     s->ex.events->body(&s->ex, s->ex.user, base_slice(bytes, len), false);
     return 0;
@@ -308,10 +312,24 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
 }
 
-/* The response is complete while the request is not: the peer may stop sending it. */
+/* Many clients, libcurl among them, lose a response whose stream is reset while they still send; so
+ * the rest of a body is taken and thrown away for a while before the peer is told to stop. */
+bool gw_http2_lingers_too_long(const struct gw_http2_stream *s, uint64_t now_ns)
+{
+    return s->response_ended && !s->request_ended && !s->stop_sent &&
+           (s->lingered > GW_HTTP2_LINGER_BYTES ||
+            now_ns > s->ended_ns + GW_HTTP2_LINGER_MS * NS_PER_MS);
+}
+
+int gw_http2_stop_request(struct gw_http2_stream *s)
+{
+    s->stop_sent = true;
+    return nghttp2_submit_rst_stream(s->h->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
+}
+
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
-    (void)user;
+    struct gw_http2 *h = user;
     if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) ||
         (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
         return 0;
@@ -319,9 +337,8 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
     if (s == NULL)
         return 0;
     s->response_ended = true;
-    if (s->request_ended)
-        return 0;
-    return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
+    s->ended_ns = h->read_ns;
+    return 0;
 }
 
 void gw_http2_set_callbacks(nghttp2_session_callbacks *callbacks)
