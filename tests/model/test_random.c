@@ -542,6 +542,12 @@ static void step(void)
         remake_table(t, table, name);
 }
 
+/* About ten seconds' worth; fewer where every step is slow. */
+static long operations(void)
+{
+    return process_env_number("MODEL_OPS", 20000 / process_patience());
+}
+
 static void set_up(void)
 {
     server_create(&server);
@@ -582,7 +588,7 @@ static void tear_down(void)
 
 START_TEST(the_server_behaves_like_the_model)
 {
-    long ops = process_env_number("MODEL_OPS", 4000);
+    long ops = operations();
     uint64_t seed = (uint64_t)process_env_number("MODEL_SEED", (long)(base_wall_us() & 0xffffffff));
     dice.state = seed;
     (void)printf("model: MODEL_SEED=%llu MODEL_OPS=%ld\n", (unsigned long long)seed, ops);
@@ -606,7 +612,7 @@ Suite *suite_model_random(void)
 {
     Suite *s = suite_create("model_random");
     TCase *tc = tcase_create("random");
-    tcase_set_timeout(tc, (double)(60 + process_env_number("MODEL_OPS", 4000) / 20));
+    tcase_set_timeout(tc, (double)(60 + operations() / 20));
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, the_server_behaves_like_the_model);
     suite_add_tcase(s, tc);
