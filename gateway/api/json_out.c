@@ -1,9 +1,9 @@
 /*
  * gateway/api/json_out.c - write JSON straight into a buf.
  *
- * Mechanism: text is looked at eight bytes at a time. A word whose bytes are all printable ASCII
- * and neither '"' nor '\' needs nothing; most text consists of such words only and is copied whole.
- * What is left is written in runs between the characters that need an escape.
+ * Mechanism: text is looked at sixteen bytes at a time. Most of it is printable ASCII without '"'
+ * and '\' and is copied whole. What is left is written in runs between the characters that need an
+ * escape.
  */
 #include "gateway/api/json_out.h"
 

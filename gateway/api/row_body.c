@@ -1,7 +1,7 @@
 /*
  * gateway/api/row_body.c - the JSON body of a row, as a list of mutations.
  *
- * Mechanism: one pass counts an upper bound of mutations, so that the list is one allocation; a
+ * Mechanism: one pass counts the mutations there can be, so that the list is one allocation; a
  * second pass fills it. The order of the list is the order of the body, "$binary" where it stands.
  */
 #include "gateway/api/row_body.h"
@@ -28,10 +28,10 @@ static json_t *looked_at(const json_t *object)
 
 static size_t count_family(const json_t *columns)
 {
-    size_t count = 1;
+    size_t count = 0;
     json_t *o = looked_at(columns);
     if (!json_is_object(columns))
-        return count;
+        return 1;
     for (void *i = json_object_iter(o); i != NULL; i = json_object_iter_next(o, i)) {
         const json_t *value = json_object_iter_value(i);
         count += json_is_array(value) ? json_array_size(value) : 1;
@@ -39,9 +39,9 @@ static size_t count_family(const json_t *columns)
     return count;
 }
 
-static size_t count_body(const json_t *body)
+static size_t count_body(const json_t *body, enum gw_row_verb verb)
 {
-    size_t count = 1; /* the deletion of the row */
+    size_t count = verb == GW_ROW_PUT ? 1 : 0; /* the deletion of the row */
     json_t *o = looked_at(body);
     for (void *i = json_object_iter(o); i != NULL; i = json_object_iter_next(o, i)) {
         const json_t *value = json_object_iter_value(i);
@@ -227,13 +227,13 @@ enum err gw_row_body_build(const json_t *body, enum gw_row_verb verb,
                            const struct sto_schema *schema, struct arena *arena,
                            struct gw_row_body *out, struct errbuf *eb)
 {
-    size_t room = count_body(body);
-    if (room > LIM_MUTATIONS_PER_ROW + 1)
-        return base_fail(eb, ERR_TOO_BIG, "%zu changes to one row; the limit is %d", room - 1,
+    size_t room = count_body(body, verb);
+    if (room > LIM_MUTATIONS_PER_ROW)
+        return base_fail(eb, ERR_TOO_BIG, "%zu changes to one row; the limit is %d", room,
                          LIM_MUTATIONS_PER_ROW);
     *out = (struct gw_row_body){.mutations =
                                     base_arena_alloc(arena, room * sizeof(struct sto_mutation))};
-    if (out->mutations == NULL)
+    if (out->mutations == NULL && room > 0)
         return base_fail(eb, ERR_NO_MEMORY, "out of memory for %zu changes to one row", room);
 
     struct builder b = {arena, schema, verb, out, room, eb};

@@ -1,0 +1,246 @@
+/*
+ * tests/gateway/test_json_in.c - bombs are refused before they are parsed; errors name no content.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "gateway/api/json_in.h"
+
+#include "base/banned.h"
+
+static json_t *tree;
+static struct errbuf eb;
+static struct arena arena;
+static struct buf text;
+
+static void set_up(void)
+{
+    eb.text[0] = '\0';
+    base_arena_init(&arena, 1 << 20);
+    base_buf_init(&text, 64 * MIB);
+}
+
+static void tear_down(void)
+{
+    json_decref(tree);
+    base_arena_fini(&arena);
+    base_buf_fini(&text);
+}
+
+static enum err parse_slice(struct slice s)
+{
+    json_decref(tree);
+    tree = NULL;
+    return gw_json_parse(s, &tree, &eb);
+}
+
+static enum err parse(const char *s)
+{
+    return parse_slice(base_slice_text(s));
+}
+
+static void add(const char *s, size_t times)
+{
+    for (size_t i = 0; i < times; i++)
+        ck_assert_int_eq(base_buf_append_text(&text, s), ERR_OK);
+}
+
+/* An object, `depth` levels deep in all. */
+static struct slice nested(size_t depth)
+{
+    base_buf_truncate(&text, 0);
+    add("{\"a\":", 1);
+    add("[", depth - 1);
+    add("]", depth - 1);
+    add("}", 1);
+    return base_buf_slice(&text);
+}
+
+START_TEST(depth_is_limited)
+{
+    ck_assert_int_eq(parse_slice(nested(LIM_JSON_DEPTH - 1)), ERR_OK);
+    ck_assert_int_eq(parse_slice(nested(LIM_JSON_DEPTH)), ERR_OK);
+    ck_assert_int_eq(parse_slice(nested(LIM_JSON_DEPTH + 1)), ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(eb.text, "32"));
+    ck_assert_int_eq(parse_slice(nested(1000000)), ERR_INVALID);
+}
+END_TEST
+
+START_TEST(brackets_in_strings_do_not_count)
+{
+    add("{\"a\":\"\\\"", 1);
+    add("[{", 1000);
+    add("\\\\\"}", 1);
+    ck_assert_int_eq(parse_slice(base_buf_slice(&text)), ERR_OK);
+}
+END_TEST
+
+/* jansson would take 80 bytes for each of these two. */
+START_TEST(the_number_of_values_is_limited)
+{
+    add("{\"a\":[", 1);
+    add("0,", GW_JSON_VALUES_MAX - 3); /* '{', ':' and '[' count as well */
+    add("0]}", 1);
+    ck_assert_int_eq(parse_slice(base_buf_slice(&text)), ERR_OK);
+    base_buf_truncate(&text, 0);
+    add("{\"a\":[", 1);
+    add("0,", GW_JSON_VALUES_MAX - 2);
+    add("0]}", 1);
+    ck_assert_int_eq(parse_slice(base_buf_slice(&text)), ERR_TOO_BIG);
+    ck_assert_ptr_null(tree);
+}
+END_TEST
+
+static const char *const BAD[] = {
+    "",
+    " ",
+    "[]",
+    "1",
+    "\"text\"",
+    "null",
+    "{",
+    "}",
+    "{}x",
+    "{}{}",
+    "{\"a\":1,}",
+    "{\"a\":1,\"a\":2}",
+    "{\"a\":1,\"\\u0061\":2}",
+    "{\"a\":{\"b\":1,\"b\":2}}",
+    "{\"a\\u0000b\":1}",
+    "{\"a\":01}",
+    "{\"a\":9223372036854775808}",
+    "{\"a\":1e400}",
+    "{\"a\":NaN}",
+    "{\"a\":\"\xff\"}",
+    "{\"a\":\"\xc0\xaf\"}",
+    "{\"a\":\"\\ud800\"}",
+    "{\"a\":\"\n\"}",
+    "{'a':1}",
+    "{\"a\":\"unterminated",
+    "{\"a\":\"ends in a backslash\\",
+    "\xef\xbb\xbf{}",
+};
+
+START_TEST(malformed_text_is_refused)
+{
+    ck_assert_int_eq(parse(BAD[_i]), ERR_INVALID);
+    ck_assert_ptr_null(tree);
+    ck_assert_str_ne(eb.text, "");
+}
+END_TEST
+
+START_TEST(errors_tell_the_place_but_no_content)
+{
+    ck_assert_int_eq(parse("{\n  \"password\": s3cr3t }"), ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(eb.text, "line 2"));
+    ck_assert_ptr_null(strstr(eb.text, "s3"));
+    ck_assert_ptr_null(strstr(eb.text, "password"));
+    ck_assert_int_eq(parse("{\"secret\":1,\"secret\":2}"), ERR_INVALID);
+    ck_assert_ptr_null(strstr(eb.text, "secret"));
+}
+END_TEST
+
+START_TEST(text_may_hold_nul)
+{
+    struct slice s;
+    ck_assert_int_eq(parse("{\"a\":\"x\\u0000y\"}"), ERR_OK);
+    ck_assert_int_eq(gw_json_get_text(tree, "a", &s, &eb), ERR_OK);
+    ck_assert(base_slice_equal(s, base_slice("x\0y", 3)));
+}
+END_TEST
+
+START_TEST(unknown_fields_are_named)
+{
+    static const char *const names[] = {"a", "b", NULL};
+    ck_assert_int_eq(parse("{\"a\":1,\"b\":2}"), ERR_OK);
+    ck_assert_int_eq(gw_json_only(tree, names, &eb), ERR_OK);
+    ck_assert_int_eq(parse("{\"a\":1,\"colour\":2}"), ERR_OK);
+    ck_assert_int_eq(gw_json_only(tree, names, &eb), ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(eb.text, "colour"));
+}
+END_TEST
+
+START_TEST(fields_have_types)
+{
+    struct slice s;
+    uint64_t n = 0;
+    bool b = true;
+    ck_assert_int_eq(parse("{\"t\":\"x\",\"n\":7,\"b\":true,\"z\":null,\"m\":-1,\"r\":1.5}"),
+                     ERR_OK);
+    ck_assert_int_eq(gw_json_get_text(tree, "t", &s, &eb), ERR_OK);
+    ck_assert(base_slice_is(s, "x"));
+    ck_assert_int_eq(gw_json_get_text(tree, "z", &s, &eb), ERR_OK);
+    ck_assert_ptr_null(s.ptr);
+    ck_assert_int_eq(gw_json_get_text(tree, "absent", &s, &eb), ERR_OK);
+    ck_assert_ptr_null(s.ptr);
+    ck_assert_int_eq(gw_json_get_text(tree, "n", &s, &eb), ERR_INVALID);
+    ck_assert_int_eq(gw_json_get_u64(tree, "n", &n, &eb), ERR_OK);
+    ck_assert_uint_eq(n, 7);
+    ck_assert_int_eq(gw_json_get_u64(tree, "z", &n, &eb), ERR_OK);
+    ck_assert_uint_eq(n, UINT64_MAX);
+    ck_assert_int_eq(gw_json_get_u64(tree, "m", &n, &eb), ERR_INVALID);
+    ck_assert_int_eq(gw_json_get_u64(tree, "r", &n, &eb), ERR_INVALID);
+    ck_assert_int_eq(gw_json_get_u64(tree, "t", &n, &eb), ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(eb.text, "\"t\""));
+    ck_assert_int_eq(gw_json_get_bool(tree, "b", &b, &eb), ERR_OK);
+    ck_assert(b);
+    ck_assert_int_eq(gw_json_get_bool(tree, "z", &b, &eb), ERR_OK);
+    ck_assert(!b);
+    ck_assert_int_eq(gw_json_get_bool(tree, "n", &b, &eb), ERR_INVALID);
+}
+END_TEST
+
+START_TEST(bytes_are_text_or_base64)
+{
+    struct slice s;
+    ck_assert_int_eq(parse("{\"a\":\"x\",\"b_b64\":\"/wA=\",\"c_b64\":\"\",\"d\":\"\","
+                           "\"e\":\"x\",\"e_b64\":\"eA==\",\"f_b64\":\"eA\",\"g_b64\":\"e A==\"}"),
+                     ERR_OK);
+    ck_assert_int_eq(gw_json_get_bytes(tree, "a", &arena, &s, &eb), ERR_OK);
+    ck_assert(base_slice_is(s, "x"));
+    ck_assert_int_eq(gw_json_get_bytes(tree, "b", &arena, &s, &eb), ERR_OK);
+    ck_assert(base_slice_equal(s, base_slice("\xff\0", 2)));
+    ck_assert_int_eq(gw_json_get_bytes(tree, "c", &arena, &s, &eb), ERR_OK);
+    ck_assert(s.ptr != NULL && s.len == 0);
+    ck_assert_int_eq(gw_json_get_bytes(tree, "d", &arena, &s, &eb), ERR_OK);
+    ck_assert(s.ptr != NULL && s.len == 0);
+    ck_assert_int_eq(gw_json_get_bytes(tree, "none", &arena, &s, &eb), ERR_OK);
+    ck_assert_ptr_null(s.ptr);
+    static const char *const bad[] = {"e", "f", "g"};
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(gw_json_get_bytes(tree, bad[i], &arena, &s, &eb), ERR_INVALID);
+}
+END_TEST
+
+START_TEST(decoded_bytes_need_room)
+{
+    struct slice s;
+    struct arena small;
+    base_arena_init(&small, 4);
+    ck_assert_int_eq(parse("{\"a_b64\":\"AAAAAAAAAAAAAAAA\"}"), ERR_OK);
+    ck_assert_int_eq(gw_json_get_bytes(tree, "a", &small, &s, &eb), ERR_NO_MEMORY);
+    base_arena_fini(&small);
+}
+END_TEST
+
+Suite *suite_gateway_json_in(void);
+Suite *suite_gateway_json_in(void)
+{
+    Suite *s = suite_create("gateway_json_in");
+    TCase *tc = tcase_create("json_in");
+    tcase_set_timeout(tc, 20);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, depth_is_limited);
+    tcase_add_test(tc, brackets_in_strings_do_not_count);
+    tcase_add_test(tc, the_number_of_values_is_limited);
+    tcase_add_loop_test(tc, malformed_text_is_refused, 0, (int)(sizeof BAD / sizeof BAD[0]));
+    tcase_add_test(tc, errors_tell_the_place_but_no_content);
+    tcase_add_test(tc, text_may_hold_nul);
+    tcase_add_test(tc, unknown_fields_are_named);
+    tcase_add_test(tc, fields_have_types);
+    tcase_add_test(tc, bytes_are_text_or_base64);
+    tcase_add_test(tc, decoded_bytes_need_room);
+    suite_add_tcase(s, tc);
+    return s;
+}
