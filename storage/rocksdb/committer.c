@@ -153,7 +153,7 @@ struct rdb_committer *sto_rdb_committer_start(struct rdb_engine *e, int index)
         return NULL;
     }
     sto_rdb_batch_init(&c->batch, e);
-    char name[16];
+    char name[24]; /* base_thread_start checks that it is short */
     (void)snprintf(name, sizeof(name), "commit-%d", index);
     if (base_thread_start(&c->thread, name, thread_main, c) != ERR_OK) {
         sto_rdb_batch_fini(&c->batch);

@@ -204,7 +204,10 @@ enum err sto_rdb_error_class(const char *error)
     if (begins_with(error, "Corruption") || strstr(error, "checksum mismatch") != NULL)
         return ERR_CORRUPT;
     if (begins_with(error, "IO error"))
-        return strstr(error, "While lock file") != NULL ? ERR_LOCKED : ERR_IO;
+        return strstr(error, "While lock file") != NULL ||
+                       strstr(error, "lock hold by current process") != NULL
+                   ? ERR_LOCKED
+                   : ERR_IO;
     if (begins_with(error, "Invalid argument") || begins_with(error, "Not implemented"))
         return ERR_CORRUPT; /* at open: column families or files that do not fit together */
     return ERR_IO;

@@ -26,10 +26,16 @@ void sto_rdb_maintenance_witness(struct rdb_maintenance *m)
         sto_rdb_fail_text(m->engine, eb.text);
 }
 
+/* Both are of the whole database, but 7.8.3 keeps the first at the default column family. */
 static uint64_t property(struct rdb_engine *e, const char *name)
 {
     uint64_t value = 0;
-    return rocksdb_property_int_cf(e->db.handle, e->db.cells, name, &value) == 0 ? value : 0;
+    return rocksdb_property_int(e->db.handle, name, &value) == 0 ? value : 0;
+}
+
+bool sto_rdb_background_failed(struct rdb_engine *e)
+{
+    return property(e, "rocksdb.background-errors") > 0;
 }
 
 static void look(struct rdb_maintenance *m)
@@ -39,7 +45,7 @@ static void look(struct rdb_maintenance *m)
     if (atomic_load(&e->failed))
         return;
     sto_rdb_maintenance_witness(m);
-    if (property(e, "rocksdb.background-errors") > 0)
+    if (sto_rdb_background_failed(e))
         sto_rdb_fail_text(e, "a flush or compaction failed");
     m->stalled_seconds = property(e, "rocksdb.is-write-stopped") != 0 ? m->stalled_seconds + 1 : 0;
     if (m->stalled_seconds >= RDB_STALL_SECONDS)

@@ -39,5 +39,7 @@ enum err sto_rdb_maintenance_start(struct rdb_maintenance *m, struct rdb_engine 
 void sto_rdb_maintenance_stop(struct rdb_maintenance *m);
 /* Write the witness if it is behind; after stop, or from the thread itself. */
 void sto_rdb_maintenance_witness(struct rdb_maintenance *m);
+/* Whether a flush or compaction failed since the database was opened. */
+bool sto_rdb_background_failed(struct rdb_engine *e);
 
 #endif

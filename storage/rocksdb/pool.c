@@ -58,7 +58,7 @@ enum err sto_rdb_pool_start(struct rdb_pool *p, int threads)
     *p = (struct rdb_pool){.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
     p->threads = base_new_array((size_t)threads, sizeof(p->threads[0]));
     for (int i = 0; i < threads; i++) {
-        char name[16];
+        char name[24]; /* base_thread_start checks that it is short */
         (void)snprintf(name, sizeof(name), "read-%d", i);
         enum err rc = base_thread_start(&p->threads[i], name, thread_main, p);
         if (rc != ERR_OK) {

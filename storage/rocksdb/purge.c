@@ -6,7 +6,8 @@
  *   DELETE_FILES   files wholly inside are gone                    drops what lies inside now
  *   DELETE_RANGE   tombstone, counters and documents, together     one more tombstone, harmless
  *   FLUSH          logs hold nothing of the tenant                 flushes nothing
- *   COMPACT        files hold nothing of the tenant                rewrites little
+ *   COMPACT        files hold nothing of the tenant, old ones are  rewrites little, waits again
+ *                  gone from the disk
  *
  * 1. Files before range, never after: a tombstone dropped with a file would let older rows in a
  *    straddling file come back.
@@ -22,6 +23,7 @@
 #include "storage/keycodec.h"
 #include "storage/range.h"
 #include "storage/rocksdb/docs.h"
+#include "storage/rocksdb/heldfiles.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -45,13 +47,13 @@ static enum err fence(struct rdb_engine *e, const struct sto_tenant_scope *scope
 {
     sto_rdb_committer_call(sto_rdb_committer_of(e, scope->account), nothing, NULL);
     const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
-    for (int i = 0; i < RDB_FENCE_SECONDS * 500; i++) {
+    for (int i = 0; i < e->wait_seconds * 500; i++) {
         if (atomic_load(&scope->account->reads_open) == 0)
             return ERR_OK;
         (void)nanosleep(&pause, NULL); /* woken early: looks early */
     }
     return base_fail(eb, ERR_TIMEOUT, "%u reads of the tenant are still open after %d s",
-                     atomic_load(&scope->account->reads_open), RDB_FENCE_SECONDS);
+                     atomic_load(&scope->account->reads_open), e->wait_seconds);
 }
 
 /* --- range ---------------------------------------------------------------------------------- */
@@ -162,11 +164,8 @@ static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope 
     compact(e, e->db.cells, &cells);
     compact(e, e->db.meta, &counters);
     compact(e, e->db.meta, &schemas);
-    uint64_t errors = 0; /* the C API gives no result for a compaction */
-    if (rocksdb_property_int_cf(e->db.handle, e->db.cells, "rocksdb.background-errors", &errors) ==
-            0 &&
-        errors == 0)
-        return ERR_OK;
+    if (!sto_rdb_background_failed(e)) /* the C API gives no result for a compaction */
+        return sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
     sto_rdb_fail_text(e, "a flush or compaction failed");
     return base_fail(eb, ERR_IO, "the compaction failed");
 }

@@ -10,7 +10,7 @@
  * Blocks:   yes, for as long as a compaction takes.
  * Fails by: ERR_CONFLICT (gate is not GONE, or a document changed), ERR_TIMEOUT (reads still open),
  *           ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_OUTCOME_UNKNOWN.
- * Limits:   RDB_FENCE_SECONDS.
+ * Limits:   RDB_WAIT_SECONDS for reads of the tenant to end, and for replaced files to be let go.
  * Promises: 1. This room calls delete_range, delete_file_in_range and compact_range nowhere else,
  * and only with ranges from storage/range.h. 2. Every step may be repeated.
  */
@@ -18,8 +18,6 @@
 #define STORAGE_ROCKSDB_PURGE_H
 
 #include "storage/engine.h"
-
-#define RDB_FENCE_SECONDS 30
 
 enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
                            enum sto_purge_step step, const struct sto_doc_change *changes,

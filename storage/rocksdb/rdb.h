@@ -27,6 +27,7 @@
 
 #define RDB_COMMITTERS_MAX 64
 #define RDB_READERS_MAX    256
+#define RDB_WAIT_SECONDS   30 /* a purge step waits so long for readers, then ERR_TIMEOUT */
 
 struct rdb_engine {
     struct sto_engine base; /* first: the handle is a pointer to it */
@@ -35,6 +36,7 @@ struct rdb_engine {
     struct sto_rocksdb_options options;
     char dir[BASE_PATH_BYTES];
     struct rdb_db db;
+    int wait_seconds; /* RDB_WAIT_SECONDS; tests shorten it */
     int committer_count;
     struct rdb_committer *committers[RDB_COMMITTERS_MAX];
     struct rdb_pool pool;

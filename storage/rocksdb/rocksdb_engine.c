@@ -348,6 +348,7 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     e->base = (struct sto_engine){.magic = STO_ENGINE_MAGIC, .ops = &OPS};
     (void)pthread_mutex_init(&e->reason_lock, NULL); /* default attributes: cannot fail */
     (void)pthread_mutex_init(&e->docs_lock, NULL);
+    e->wait_seconds = RDB_WAIT_SECONDS;
     e->options = *options;
     options_complete(&e->options);
     enum err rc = base_path_join(e->dir, options->dir, "", eb);

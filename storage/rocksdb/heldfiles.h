@@ -1,0 +1,28 @@
+/*
+ * storage/rocksdb/heldfiles.h - wait until the files that are no longer live are gone from the
+ * disk.
+ *
+ * Does:     after a compaction, find table files that the database does not use any more (an open
+ *           iterator or snapshot of anybody still holds them), and wait until they are removed.
+ * Owns:     nothing.
+ * May use:  base/, storage/.
+ * Knows no: tenants.
+ * Threads:  job threads.
+ * Blocks:   up to the seconds given.
+ * Fails by: ERR_TIMEOUT, ERR_IO.
+ * Limits:   RDB_HELD_FILES_MAX names; more wait for the next call.
+ * Promises: 1. ERR_OK means: every table file that was on the disk at the call is live or gone.
+ */
+#ifndef STORAGE_ROCKSDB_HELDFILES_H
+#define STORAGE_ROCKSDB_HELDFILES_H
+
+#include "base/err.h"
+
+struct rdb_engine;
+
+#define RDB_HELD_FILES_MAX 4096
+
+enum err sto_rdb_wait_for_held_files(struct rdb_engine *e, int seconds,
+                                     struct errbuf *eb) MUST_CHECK;
+
+#endif

@@ -1,0 +1,302 @@
+/*
+ * tests/storage/test_engine_purge.c - a tenant leaves, its neighbours do not notice.
+ */
+#include "fixture.h"
+
+#include <dirent.h>
+
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+Suite *suite_storage_engine_purge(void);
+
+enum { ROWS = 400 };
+static const char CANARY[] = "canary-5d1c7e-of-ab";
+
+/* Rows of all tenants in two flushes, so that files hold neighbours together. */
+static void fill(void)
+{
+    static struct fill_op {
+        struct sto_mutate_op op;
+        struct sto_mutation m;
+        char row[64];
+    } ops[ROWS][FIX_TENANTS];
+    for (int i = 0; i < ROWS; i++) {
+        for (size_t n = 0; n < FIX_TENANTS; n++) {
+            struct fill_op *f = &ops[i][n];
+            (void)snprintf(f->row, sizeof(f->row), "%s-%04d", n == 0 ? CANARY : "row", i);
+            f->m = fix_set(1, "q", 1000, base_slice_text(n == 0 ? CANARY : "v"));
+            f->op = (struct sto_mutate_op){.scope = fix.tables[n][(size_t)i % 2],
+                                           .row_key = base_slice_text(f->row),
+                                           .mutations = &f->m,
+                                           .mutation_count = 1};
+            fix_submit(&f->op);
+        }
+        if (i == ROWS / 2) {
+            fix_wait();
+            ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
+        }
+    }
+    fix_wait();
+    struct sto_doc_change docs[2] = {
+        {.key = SLICE_LIT("s/ab/t"), .body = SLICE_LIT("schema"), .expect = STO_DOC_ABSENT},
+        {.key = SLICE_LIT("s/abc/t"), .body = SLICE_LIT("schema"), .expect = STO_DOC_ABSENT}};
+    ck_assert_int_eq(sto_docs_commit(fix.engine, docs, 2, NULL), ERR_OK);
+}
+
+static enum err step(enum sto_purge_step s)
+{
+    struct sto_doc_change changes[2] = {
+        {.key = SLICE_LIT("s/ab/t"), .expect = STO_DOC_ANY},
+        {.key = SLICE_LIT("g/purged"), .body = SLICE_LIT("ab"), .expect = STO_DOC_ANY}};
+    struct errbuf eb = {{0}};
+    enum err rc = sto_purge_run(fix.engine, &fix.tenants[0], s, changes, 2, &eb);
+    ck_assert_int_eq(rc == ERR_OK, eb.text[0] == '\0');
+    return rc;
+}
+
+static struct sto_audit audit(size_t tenant)
+{
+    struct sto_audit a;
+    ck_assert_int_eq(sto_audit_range(fix.engine, &fix.tenants[tenant], &a, NULL), ERR_OK);
+    return a;
+}
+
+static void assert_gone(void)
+{
+    struct sto_audit a = audit(0);
+    ck_assert_uint_eq(a.physical_keys, 0);
+    ck_assert_uint_eq(a.live_files_inside, 0);
+    ck_assert_uint_eq(a.counters, 0);
+    ck_assert_uint_gt(a.sequence, 0);
+    fix_assert_usage(0, 0, 0, 0);
+}
+
+static void assert_neighbours_untouched(void)
+{
+    for (size_t n = 1; n < FIX_TENANTS; n++) {
+        ck_assert_uint_eq(sto_counters_read(&fix.accounts[n].total).rows, ROWS);
+        fix_assert_no_drift(n);
+    }
+    ck_assert_uint_eq(audit(1).physical_keys, 2 * ROWS);
+    ck_assert_uint_eq(audit(1).counters, 3);
+}
+
+static void close_gate(void)
+{
+    atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
+}
+
+/* Whether any file under the directory holds the text. */
+static bool files_hold(const char *dir, const char *text)
+{
+    DIR *d = opendir(dir);
+    ck_assert_ptr_nonnull(d);
+    bool found = false;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+        char path[600];
+        (void)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+        if (e->d_type == DT_DIR) {
+            if (e->d_name[0] != '.')
+                found = files_hold(path, text) || found;
+            continue;
+        }
+        struct buf b;
+        if (base_file_read(path, 512 * MIB, &b, NULL) == ERR_OK)
+            found = found || (b.len > 0 && memmem(b.ptr, b.len, text, strlen(text)) != NULL);
+        base_buf_fini(&b);
+    }
+    (void)closedir(d);
+    return found;
+}
+
+START_TEST(a_purged_tenant_is_physically_gone)
+{
+    fill();
+    ck_assert_uint_eq(audit(0).physical_keys, 2 * ROWS);
+    ck_assert_uint_eq(audit(0).counters, 3);
+    ck_assert(files_hold(fix.dir, CANARY));
+    close_gate();
+    for (int s = 0; s < STO_PURGE_STEP_COUNT; s++)
+        ck_assert_int_eq(step((enum sto_purge_step)s), ERR_OK);
+    assert_gone();
+    assert_neighbours_untouched();
+    fix_reopen();
+    assert_gone();
+    assert_neighbours_untouched();
+    ck_assert(!files_hold(fix.dir, CANARY)); /* logs, tables, manifest */
+}
+END_TEST
+
+START_TEST(a_purge_resumes_after_each_step)
+{
+    fill();
+    close_gate();
+    int stop_after = _i;
+    for (int s = 0; s <= stop_after; s++)
+        ck_assert_int_eq(step((enum sto_purge_step)s), ERR_OK);
+    fix_reopen();
+    close_gate();
+    for (int s = 0; s < STO_PURGE_STEP_COUNT; s++)
+        ck_assert_int_eq(step((enum sto_purge_step)s), ERR_OK);
+    assert_gone();
+    assert_neighbours_untouched();
+    struct buf b;
+    uint64_t version;
+    base_buf_init(&b, 100);
+    ck_assert_int_eq(sto_doc_get(fix.engine, SLICE_LIT("g/purged"), &version, &b, NULL), ERR_OK);
+    base_buf_fini(&b);
+}
+END_TEST
+
+START_TEST(nothing_is_purged_while_the_gate_is_open)
+{
+    fill();
+    for (int s = 0; s < STO_PURGE_STEP_COUNT; s++)
+        ck_assert_int_eq(step((enum sto_purge_step)s), ERR_CONFLICT);
+    atomic_store(&fix.accounts[0].gate, STO_GATE_NO_READS | STO_GATE_NO_WRITES);
+    ck_assert_int_eq(step(STO_PURGE_DELETE_RANGE), ERR_CONFLICT);
+    atomic_store(&fix.accounts[0].gate, 0);
+    fix_assert_no_drift(0);
+    ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).rows, ROWS);
+}
+END_TEST
+
+START_TEST(a_conflicting_document_stops_the_range_delete)
+{
+    fill();
+    close_gate();
+    struct sto_doc_change change = {.key = SLICE_LIT("s/ab/t"), .expect = 99};
+    ck_assert_int_eq(
+        sto_purge_run(fix.engine, &fix.tenants[0], STO_PURGE_DELETE_RANGE, &change, 1, NULL),
+        ERR_CONFLICT);
+    ck_assert_uint_eq(audit(0).physical_keys, 2 * ROWS);
+    ck_assert_uint_eq(audit(0).counters, 3);
+}
+END_TEST
+
+START_TEST(the_fence_waits_for_open_reads)
+{
+    sto_rdb_engine(fix.engine)->wait_seconds = 1;
+    static uint8_t big[20000];
+    struct sto_mutation m[2] = {fix_set(1, "a", 1000, base_slice(big, sizeof(big))),
+                                fix_set(1, "b", 1000, base_slice(big, sizeof(big)))};
+    ck_assert_int_eq(fix_mutate(&fix.tables[0][0], "row", m, 2), ERR_OK);
+    struct sto_read_op op = {.scope = fix.tables[0][0]};
+    struct fix_sink s;
+    fix_sink_init(&s);
+    s.full_bytes = 1000;
+    fix_slice(&op, &s, false);
+    ck_assert(op.state == STO_READ_MORE && s.in_row);
+    close_gate();
+    ck_assert_int_eq(step(STO_PURGE_FENCE), ERR_TIMEOUT);
+    sto_read_finish(fix.engine, &op);
+    base_buf_fini(&s.text);
+    ck_assert_int_eq(step(STO_PURGE_FENCE), ERR_OK);
+}
+END_TEST
+
+START_TEST(compaction_waits_for_files_that_neighbours_hold)
+{
+    fill();
+    sto_rdb_engine(fix.engine)->wait_seconds = 1;
+    static uint8_t big[20000];
+    struct sto_mutation m[2] = {fix_set(1, "a", 1000, base_slice(big, sizeof(big))),
+                                fix_set(1, "b", 1000, base_slice(big, sizeof(big)))};
+    ck_assert_int_eq(fix_mutate(&fix.tables[2][0], "big", m, 2), ERR_OK);
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
+    struct sto_read_op op = {.scope = fix.tables[2][0], .spec.range.start = SLICE_LIT("big")};
+    struct fix_sink s;
+    fix_sink_init(&s);
+    s.full_bytes = 1000;
+    fix_slice(&op, &s, false);
+    ck_assert(op.state == STO_READ_MORE && s.in_row);
+    close_gate();
+    for (int k = 0; k < STO_PURGE_COMPACT; k++)
+        ck_assert_int_eq(step((enum sto_purge_step)k), ERR_OK);
+    ck_assert_int_eq(step(STO_PURGE_COMPACT), ERR_TIMEOUT);
+    sto_read_finish(fix.engine, &op);
+    base_buf_fini(&s.text);
+    ck_assert_int_eq(step(STO_PURGE_COMPACT), ERR_OK);
+    assert_gone();
+}
+END_TEST
+
+/* RocksDB's C call is end-inclusive: with the range's end as its limit this file would go. */
+START_TEST(delete_files_spares_a_key_that_equals_the_end)
+{
+    struct rdb_db *db = &sto_rdb_engine(fix.engine)->db;
+    ck_assert_int_eq(fix_put(&fix.tables[0][0], "row", "v"), ERR_OK);
+    char *error = NULL;
+    rocksdb_put_cf(db->handle, db->synced, db->cells, "ab$", 3, "neighbour", 9, &error);
+    ck_assert_ptr_null(error);
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
+    rocksdb_compact_range_cf(db->handle, db->cells, NULL, 0, NULL, 0); /* off level 0 */
+    close_gate();
+    ck_assert_int_eq(step(STO_PURGE_DELETE_FILES), ERR_OK);
+    size_t len = 0;
+    char *value = rocksdb_get_cf(db->handle, db->point, db->cells, "ab$", 3, &len, &error);
+    ck_assert_ptr_nonnull(value);
+    rocksdb_free(value);
+}
+END_TEST
+
+/* The same trap one step further on: files wholly inside do go, at once. */
+START_TEST(delete_files_takes_files_that_are_wholly_inside)
+{
+    struct rdb_db *db = &sto_rdb_engine(fix.engine)->db;
+    ck_assert_int_eq(fix_put(&fix.tables[0][0], "row", "v"), ERR_OK);
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
+    rocksdb_compact_range_cf(db->handle, db->cells, NULL, 0, NULL, 0);
+    ck_assert_uint_eq(audit(0).live_files_inside, 1);
+    close_gate();
+    ck_assert_int_eq(step(STO_PURGE_DELETE_FILES), ERR_OK);
+    struct sto_audit a = audit(0);
+    ck_assert_uint_eq(a.live_files_inside, 0);
+    ck_assert_uint_eq(a.physical_keys, 0);
+    ck_assert_uint_eq(a.counters, 1);
+}
+END_TEST
+
+START_TEST(an_audit_sees_files_around_the_tenant)
+{
+    struct rdb_db *db = &sto_rdb_engine(fix.engine)->db;
+    ck_assert_int_eq(fix_put(&fix.tables[0][0], "row", "v"), ERR_OK);
+    ck_assert_int_eq(fix_put(&fix.tables[2][0], "row", "v"), ERR_OK);
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
+    rocksdb_compact_range_cf(db->handle, db->cells, NULL, 0, NULL, 0);
+    ck_assert_uint_eq(audit(0).live_files_inside, 1);
+    ck_assert_uint_eq(audit(1).live_files_inside, 0);
+    ck_assert_uint_eq(audit(1).live_files_spanning, 1); /* 'abc' lies between 'ab' and 'b-0' */
+    ck_assert_uint_eq(audit(1).physical_keys, 0);
+}
+END_TEST
+
+START_TEST(steps_have_names)
+{
+    ck_assert_str_eq(sto_purge_step_name(STO_PURGE_FENCE), "fence");
+    ck_assert_str_eq(sto_purge_step_name(STO_PURGE_COMPACT), "compact");
+    ck_assert_str_eq(sto_purge_step_name(STO_PURGE_STEP_COUNT), "unknown");
+}
+END_TEST
+
+Suite *suite_storage_engine_purge(void)
+{
+    Suite *s = suite_create("storage_engine_purge");
+    TCase *t = tcase_create("purge");
+    tcase_add_checked_fixture(t, fix_setup, fix_teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, a_purged_tenant_is_physically_gone);
+    tcase_add_loop_test(t, a_purge_resumes_after_each_step, 0, STO_PURGE_STEP_COUNT);
+    tcase_add_test(t, nothing_is_purged_while_the_gate_is_open);
+    tcase_add_test(t, a_conflicting_document_stops_the_range_delete);
+    tcase_add_test(t, the_fence_waits_for_open_reads);
+    tcase_add_test(t, compaction_waits_for_files_that_neighbours_hold);
+    tcase_add_test(t, delete_files_spares_a_key_that_equals_the_end);
+    tcase_add_test(t, delete_files_takes_files_that_are_wholly_inside);
+    tcase_add_test(t, an_audit_sees_files_around_the_tenant);
+    tcase_add_test(t, steps_have_names);
+    suite_add_tcase(s, t);
+    return s;
+}
