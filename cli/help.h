@@ -3,7 +3,7 @@
  *
  * Does:     print the overview, a group's page, a command's page, the version.
  * Owns:     nothing.
- * May use:  cli/.
+ * May use:  base/, cli/.
  * Knows no: the network.
  * Threads:  one.
  * Blocks:   on stdout or stderr.

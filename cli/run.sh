@@ -133,7 +133,7 @@ quote() {
 }
 
 key=$(cat "$dir/altostrat.key")
-curl="curl --cacert $(quote "$data/ca.pem") -H 'Authorization: Bearer $key'"
+curl="curl -sS -w '\\n' --cacert $(quote "$data/ca.pem") -H 'Authorization: Bearer $key'"
 
 cat << END
 

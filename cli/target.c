@@ -6,6 +6,17 @@
 
 #include "base/banned.h"
 
+/* A segment "." or ".." would be a step in the path, so their dots are encoded too. */
+static void append_segment(struct buf *out, const char *value)
+{
+    if (strcmp(value, ".") == 0)
+        base_buf_append_text(out, "%2E");
+    else if (strcmp(value, "..") == 0)
+        base_buf_append_text(out, "%2E%2E");
+    else
+        base_percent_encode(base_slice_text(value), out);
+}
+
 void cli_target(struct buf *out, const char *pattern, const char *const *values)
 {
     base_buf_init(out, CLI_TARGET_BYTES);
@@ -15,7 +26,7 @@ void cli_target(struct buf *out, const char *pattern, const char *const *values)
         base_buf_append(out, base_slice(p, len));
         p += len;
         if (hole != NULL) {
-            base_percent_encode(base_slice_text(*values), out);
+            append_segment(out, *values);
             values++;
             p += 2;
         }
