@@ -112,6 +112,19 @@ START_TEST(free_accepts_null)
 }
 END_TEST
 
+START_TEST(secrets_are_overwritten_before_they_are_freed)
+{
+    enum { BYTES = 200, USED_BY_THE_HEAP = 16 };
+    uint8_t *secret = base_try_alloc(BYTES);
+    memset(secret, 'S', BYTES);
+    base_free_secret(secret, BYTES);
+    uint8_t *again = base_try_alloc(BYTES); /* the same memory, as it was left */
+    for (int i = USED_BY_THE_HEAP; i < BYTES; i++)
+        ck_assert_uint_ne(again[i], 'S');
+    base_free(again);
+}
+END_TEST
+
 START_TEST(fail_after_lets_so_many_succeed)
 {
     for (long count = 0; count < 4; count++) {
@@ -194,8 +207,10 @@ Suite *suite_base_alloc(void)
     suite_add_tcase(suite, new);
     TCase *try = tcase_create("try");
     tcase_add_test(try, try_of_nothing_is_not_null);
-    if (HEAP_IS_PLAIN)
+    if (HEAP_IS_PLAIN) {
         tcase_add_test(try, try_returns_null_when_memory_is_out);
+        tcase_add_test(try, secrets_are_overwritten_before_they_are_freed);
+    }
     tcase_add_test(try, try_realloc_keeps_the_content);
     tcase_add_test(try, free_accepts_null);
     suite_add_tcase(suite, try);

@@ -24,9 +24,13 @@ START_TEST(full_disk_keeps_the_old_content)
 {
     write_old();
     signal(SIGXFSZ, SIG_IGN);
-    struct rlimit limit = {.rlim_cur = 4096, .rlim_max = 4096};
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = 4096;
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     assert_refused("File too large");
+    limit.rlim_cur = limit.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 END_TEST
 
