@@ -97,13 +97,14 @@ bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns)
         c->acked_bytes = info.tcpi_bytes_acked;
         c->progress_ns = now_ns;
     }
-    return now_ns - c->progress_ns > LIM_STALL_TIMEOUT_MS * NS_PER_MS;
+    return now_ns - c->progress_ns > c->loop->all->stall_ns;
 }
 
 uint64_t gw_conn_idle_ns(const struct gw_conn *c)
 {
     size_t all = atomic_load_explicit(&c->loop->all->connections, memory_order_relaxed);
-    return all > CROWDED_CONNECTIONS ? CROWDED_IDLE_NS : LIM_IDLE_TIMEOUT_MS * NS_PER_MS;
+    uint64_t usual_ns = c->loop->all->idle_ns;
+    return all > CROWDED_CONNECTIONS && usual_ns > CROWDED_IDLE_NS ? CROWDED_IDLE_NS : usual_ns;
 }
 
 /* --- handshake ---------------------------------------------------------------------------------
@@ -116,7 +117,7 @@ static void handshake_nothing(struct gw_conn *c)
 
 static void handshake_tick(struct gw_conn *c, uint64_t now_ns)
 {
-    if (now_ns - c->since_ns > LIM_HEAD_TIMEOUT_MS * NS_PER_MS)
+    if (now_ns - c->since_ns > c->loop->all->head_ns)
         gw_conn_shut(c);
 }
 

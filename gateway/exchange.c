@@ -82,6 +82,11 @@ void gw_exchange_send_take(struct gw_exchange *ex, struct buf *b, bool end)
 {
     INVARIANT(ex->started && !ex->ended);
     ex->ended = end;
+    ex->queued_bytes += b->len;
+    /* One byte more or less and the next response on the connection would be misread. */
+    INVARIANT(ex->response_length < 0 || ex->body_is_silent ||
+              (end ? ex->queued_bytes == (uint64_t)ex->response_length
+                   : ex->queued_bytes <= (uint64_t)ex->response_length));
     if (b->len > 0 && !ex->body_is_silent) {
         struct gw_out_chunk *chunk =
             ex->out_head == NULL ? &ex->first_chunk : base_new(sizeof *chunk);

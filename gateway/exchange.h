@@ -87,6 +87,7 @@ struct gw_exchange {
     /* response */
     int status;
     int64_t response_length; /* -1: streamed */
+    uint64_t queued_bytes;   /* ever */
     bool started;
     bool ended;          /* nothing will be queued any more */
     bool was_full;       /* owes a drained */
@@ -117,7 +118,8 @@ void gw_exchange_consumed(struct gw_exchange *ex, size_t n);
 void gw_exchange_add_header(struct gw_exchange *ex, const char *name, struct slice value);
 /* Before the end. Sent after the body on HTTP/2, which gRPC needs; HTTP/1.1 leaves them out. */
 void gw_exchange_add_trailer(struct gw_exchange *ex, const char *name, struct slice value);
-/* length -1: streamed. Exactly once. The wire may wait for the first bytes or the end. */
+/* length -1: streamed; otherwise exactly as many bytes must be queued. Exactly once. The wire may
+ * wait for the first bytes or the end. */
 void gw_exchange_start(struct gw_exchange *ex, int status, int64_t length);
 /* Queue body bytes; takes b's memory (b is empty afterwards, with the same max). end: the last
  * ones (b may be empty). */

@@ -252,12 +252,12 @@ static void run_deferred(struct gw_conn *c)
 
 static bool is_too_slow(const struct gw_http1 *h, uint64_t now_ns)
 {
-    uint64_t grace_ns = LIM_HEAD_TIMEOUT_MS * NS_PER_MS;
+    uint64_t grace_ns = h->conn->loop->all->head_ns;
     uint64_t age_ns = now_ns - h->begun_ns;
     if (!h->gate.head_done)
         return age_ns > grace_ns;
     uint64_t allowed_ns = grace_ns + h->conn->sock->input->size * NS_PER_S / GW_BODY_BYTES_PER_S;
-    return age_ns > allowed_ns || now_ns - h->input_ns > LIM_STALL_TIMEOUT_MS * NS_PER_MS;
+    return age_ns > allowed_ns || now_ns - h->input_ns > h->conn->loop->all->stall_ns;
 }
 
 static void tick(struct gw_conn *c, uint64_t now_ns)

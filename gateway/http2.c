@@ -189,13 +189,13 @@ static bool is_stuck(const struct gw_http2_stream *s, uint64_t now_ns)
 {
     bool owes_body = !s->request_ended && s->unconsumed == 0;
     bool owes_window = s->has_submitted && s->ex.out_bytes > 0;
-    return (owes_body || owes_window) && now_ns > s->progress_ns + LIM_STALL_TIMEOUT_MS * NS_PER_MS;
+    return (owes_body || owes_window) && now_ns > s->progress_ns + s->ex.loop->all->stall_ns;
 }
 
 static void tick(struct gw_conn *c, uint64_t now_ns)
 {
     struct gw_http2 *h = c->protocol;
-    uint64_t head_ns = LIM_HEAD_TIMEOUT_MS * NS_PER_MS;
+    uint64_t head_ns = c->loop->all->head_ns;
     if (gw_conn_is_stalled(c, now_ns) ||
         (h->head_since_ns != 0 && now_ns > h->head_since_ns + head_ns) ||
         (!h->got_settings && now_ns > c->since_ns + head_ns)) {

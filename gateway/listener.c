@@ -65,12 +65,12 @@ static bool set_option(int fd, int level, int name, int value)
 }
 
 /* share: with the sockets of the other loops. Without, bind fails when anybody listens there. */
-static enum err bind_one(const struct gw_loop_options *o, uint16_t port, bool share, int *out_fd,
-                         struct errbuf *eb)
+static enum err bind_one(const struct gw_loops *all, bool share, int *out_fd, struct errbuf *eb)
 {
+    const struct gw_loop_options *o = &all->options;
     union address address;
     socklen_t len = 0;
-    enum err e = parse_address(o->listen_host, port, &address, &len, eb);
+    enum err e = parse_address(o->listen_host, all->port, &address, &len, eb);
     if (e != ERR_OK)
         return e;
     int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -79,10 +79,10 @@ static enum err bind_one(const struct gw_loop_options *o, uint16_t port, bool sh
     bool is_set = set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) &&
                   (!share || set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1)) &&
                   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1) &&
-                  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, LIM_STALL_TIMEOUT_MS) &&
+                  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)(all->stall_ns / NS_PER_MS)) &&
                   set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOT_SENT_YET_BYTES);
     if (!is_set || bind(fd, &address.any, len) != 0) {
-        e = base_fail(eb, ERR_IO, "cannot listen on %s port %u: %m", o->listen_host, port);
+        e = base_fail(eb, ERR_IO, "cannot listen on %s port %u: %m", o->listen_host, all->port);
         (void)close(fd); /* nothing was written to it */
         return e;
     }
@@ -104,14 +104,14 @@ enum err gw_listener_bind(struct gw_loops *all, struct errbuf *eb)
     all->port = all->options.listen_port;
     if (all->port != 0) {
         int probe;
-        enum err e = bind_one(&all->options, all->port, false, &probe, eb);
+        enum err e = bind_one(all, false, &probe, eb);
         if (e != ERR_OK)
             return e;
         (void)close(probe); /* it was bound, that is all we wanted to know */
     }
     for (int i = 0; i < all->count; i++) {
         struct gw_loop *loop = &all->loops[i];
-        enum err e = bind_one(&all->options, all->port, true, &loop->listen_fd, eb);
+        enum err e = bind_one(all, true, &loop->listen_fd, eb);
         if (e == ERR_OK && listen(loop->listen_fd, BACKLOG) != 0)
             e = base_fail(eb, ERR_IO, "cannot listen on %s port %u: %m", all->options.listen_host,
                           all->port);

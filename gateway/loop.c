@@ -25,7 +25,7 @@
 
 #include "base/banned.h"
 
-#define TICK_NS       NS_PER_S
+#define TICK_NS_MAX   NS_PER_S
 #define DRAIN_WAIT_MS 20
 
 struct base_mailbox *gw_loop_mailbox(struct gw_loop *loop)
@@ -97,7 +97,7 @@ static void loop_init(struct gw_loop *loop)
     loop->mail_sock->data = loop;
     h2o_socket_read_start(loop->mail_sock, on_mail);
     loop->out = base_new(GW_OUT_BYTES);
-    loop->next_tick_ns = base_monotonic_ns() + TICK_NS;
+    loop->next_tick_ns = base_monotonic_ns() + loop->all->tick_ns;
 }
 
 static void loop_fini(struct gw_loop *loop)
@@ -136,7 +136,7 @@ static void loop_run(struct gw_loop *loop)
         if (loop->accept_again_ns != 0)
             gw_listener_tick(loop, now_ns);
         if (now_ns >= loop->next_tick_ns) {
-            loop->next_tick_ns = now_ns + TICK_NS;
+            loop->next_tick_ns = now_ns + loop->all->tick_ns;
             gw_reaper_tick(loop, now_ns);
         }
         if (loop->is_draining && gw_reaper_drain(loop, now_ns) && loop->deferred == NULL)
@@ -179,8 +179,22 @@ static void *loop_main(void *arg)
 /* --- start and stop ----------------------------------------------------------------------------
  */
 
+static uint64_t timeout_ns(uint32_t given_ms, uint64_t limit_ms)
+{
+    return (given_ms != 0 ? given_ms : limit_ms) * NS_PER_MS;
+}
+
 static void configure(struct gw_loops *all)
 {
+    const struct gw_timeouts *given = &all->options.timeouts;
+    all->head_ns = timeout_ns(given->head_ms, LIM_HEAD_TIMEOUT_MS);
+    all->idle_ns = timeout_ns(given->idle_ms, LIM_IDLE_TIMEOUT_MS);
+    all->stall_ns = timeout_ns(given->stall_ms, LIM_STALL_TIMEOUT_MS);
+    all->drain_ns = timeout_ns(given->drain_ms, LIM_DRAIN_TIMEOUT_MS);
+    all->tick_ns = all->head_ns < all->idle_ns ? all->head_ns : all->idle_ns;
+    all->tick_ns = (all->tick_ns < all->stall_ns ? all->tick_ns : all->stall_ns) / 4;
+    if (all->tick_ns > TICK_NS_MAX)
+        all->tick_ns = TICK_NS_MAX;
     h2o_socket_buffer_mmap_settings.threshold = SIZE_MAX; /* no tenant data in /tmp */
     h2o_config_init(&all->config);
     gw_http1_configure(&all->config);

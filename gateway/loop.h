@@ -25,12 +25,21 @@
 
 struct gw_loops;
 
+/* 0: the LIM_*_TIMEOUT_MS of base/limits.h. Tests are less patient. */
+struct gw_timeouts {
+    uint32_t head_ms;
+    uint32_t idle_ms;
+    uint32_t stall_ms;
+    uint32_t drain_ms;
+};
+
 struct gw_loop_options {
     const char *listen_host; /* numeric address */
     uint16_t listen_port;    /* 0: any free one, see gw_loops_port */
     int count;               /* 0: one per core */
     struct gw_tls *tls;
     struct base_epoch *epoch;
+    struct gw_timeouts timeouts;
     void *user;
     /* Called on each loop thread before its first request and after its last. */
     enum err (*thread_begin)(struct gw_loop *loop, void *user, void **out_thread_state);

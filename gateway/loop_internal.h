@@ -63,6 +63,11 @@ struct gw_loop {
 
 struct gw_loops {
     struct gw_loop_options options;
+    uint64_t head_ns; /* options.timeouts or the limits */
+    uint64_t idle_ns;
+    uint64_t stall_ns;
+    uint64_t drain_ns;
+    uint64_t tick_ns;
     h2o_globalconf_t config;
     struct gw_loop *loops;
     int count;

@@ -23,7 +23,7 @@ void gw_reaper_tick(struct gw_loop *loop, uint64_t now_ns)
 
 bool gw_reaper_drain(struct gw_loop *loop, uint64_t now_ns)
 {
-    bool time_is_up = now_ns - loop->drain_began_ns > LIM_DRAIN_TIMEOUT_MS * NS_PER_MS;
+    bool time_is_up = now_ns - loop->drain_began_ns > loop->all->drain_ns;
     struct gw_conn *next;
     for (struct gw_conn *c = loop->conns; c != NULL; c = next) {
         next = c->next;

@@ -185,6 +185,17 @@ static void describe(struct gw_exchange *ex)
     answer_take(ex, 200, &b);
 }
 
+static void with_trailers(struct gw_exchange *ex)
+{
+    struct buf b;
+    base_buf_init(&b, KIB);
+    gw_exchange_start(ex, 200, -1);
+    ck_assert_int_eq(base_buf_append_text(&b, "hello"), ERR_OK);
+    gw_exchange_send_take(ex, &b, false);
+    gw_exchange_add_trailer(ex, "grpc-status", SLICE_LIT("0"));
+    gw_exchange_send_take(ex, &b, true);
+}
+
 static void on_request(struct gw_exchange *ex, void *thread_state)
 {
     struct request *r = base_new(sizeof *r);
@@ -212,6 +223,8 @@ static void on_request(struct gw_exchange *ex, void *thread_state)
         answer_take(ex, 403, &r->body);
     else if (base_slice_starts_with(ex->path, SLICE_LIT("/head")))
         describe(ex);
+    else if (base_slice_is(ex->path, "/trailers"))
+        with_trailers(ex);
     else if (!base_slice_is(ex->path, "/hang"))
         answer_filled(ex, 1024);
 }

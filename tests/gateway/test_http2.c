@@ -1,0 +1,551 @@
+/*
+ * HTTP/2 through the whole edge, by an honest client and by dishonest ones.
+ */
+#define _GNU_SOURCE
+#include <check.h>
+#include <sys/socket.h>
+
+#include "tests/support/edge_h2.h"
+#include "tests/support/random.h"
+
+#include "base/banned.h"
+
+static struct edge edge;
+
+static void set_up(void)
+{
+    edge_start(&edge, 2);
+}
+
+static void tear_down(void)
+{
+    edge_stop(&edge);
+}
+
+/* The server still serves others. */
+static void check_alive(void)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    const struct h2_stream *s = h2_request(&h, "GET", "/static", 0, false);
+    ck_assert(h2_run(&h, 3000));
+    ck_assert_int_eq(s->status, 200);
+    h2_close(&h);
+}
+
+START_TEST(many_requests_on_one_connection)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 100; i++)
+            (void)h2_request(&h, "GET", "/static", 0, false);
+        ck_assert(h2_run(&h, 3000));
+    }
+    for (size_t i = 0; i < h.count; i++) {
+        ck_assert_int_eq(h.streams[i].status, 200);
+        ck_assert_uint_eq(h.streams[i].body.len, 1024);
+        ck_assert_uint_eq(h.streams[i].error, NGHTTP2_NO_ERROR);
+    }
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(fills_the_exchange)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    nghttp2_nv nv[] = {h2_nv(":method", "GET"),
+                       h2_nv(":scheme", "https"),
+                       h2_nv(":path", "/head/%2e%2E/a%2Fb//?17"),
+                       h2_nv(":authority", "X:1"),
+                       h2_nv("x-one", "1"),
+                       h2_nv("host", "X:1"),
+                       h2_nv("te", "trailers"),
+                       h2_nv("x-one", "2")};
+    struct h2_stream *s = h2_submit(&h, nv, sizeof nv / sizeof nv[0]);
+    ck_assert(h2_run(&h, 2000));
+    ck_assert_int_eq(s->status, 200);
+    ck_assert_int_eq(base_buf_append_byte(&s->body, 0), ERR_OK);
+    ck_assert_str_eq((char *)s->body.ptr,
+                     "GET|/head/%2e%2E/a%2Fb//|17|X:1|x-one=1|te=trailers|x-one=2|0|2");
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(echoes_large_bodies_side_by_side)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    for (int i = 0; i < 4; i++)
+        (void)h2_request(&h, "POST", "/echo", 3 * MIB + (size_t)i, false);
+    ck_assert(h2_run(&h, 5000));
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(h.streams[i].status, 200);
+        ck_assert_uint_eq(h.streams[i].body_bytes, 3 * MIB + i);
+    }
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(sends_trailers_after_the_body)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    const struct h2_stream *s = h2_request(&h, "GET", "/trailers", 0, false);
+    ck_assert(h2_run(&h, 2000));
+    ck_assert_int_eq(s->status, 200);
+    ck_assert_uint_eq(s->body.len, 5);
+    ck_assert(s->has_trailer);
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(head_has_no_body)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    const struct h2_stream *s = h2_request(&h, "HEAD", "/static", 0, false);
+    const struct h2_stream *t = h2_request(&h, "HEAD", "/stream?70000", 0, false);
+    ck_assert(h2_run(&h, 2000));
+    ck_assert_int_eq(s->status, 200);
+    ck_assert_int_eq(t->status, 200);
+    ck_assert_uint_eq(s->body_bytes + t->body_bytes, 0);
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(streams_to_a_slow_reader_in_bounded_memory)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    const struct h2_stream *s = h2_request(&h, "GET", "/stream?67108864", 0, false);
+    h2_push(&h);
+    edge_sleep_ms(500);
+    ck_assert_uint_le(atomic_load(&edge.most_queued), LIM_OUT_HIGH_BYTES + 64 * KIB);
+    ck_assert(h2_run(&h, 5000));
+    ck_assert_int_eq(s->status, 200);
+    ck_assert_uint_eq(s->body_bytes, 64 * MIB);
+    ck_assert_uint_le(atomic_load(&edge.most_queued), LIM_OUT_HIGH_BYTES + 64 * KIB);
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(body_nobody_consumes_stops_at_the_window)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    (void)h2_request(&h, "POST", "/hold", 3 * MIB, false);
+    ck_assert(!h2_run(&h, 300));
+    ck_assert_uint_eq(atomic_load(&edge.body_bytes), 256 * KIB);
+    for (int i = 0; i < 7; i++)
+        (void)h2_request(&h, "POST", "/hold", 3 * MIB, false);
+    ck_assert(!h2_run(&h, 300));
+    ck_assert_uint_le(atomic_load(&edge.body_bytes), 1 * MIB);
+    ck_assert_uint_gt(atomic_load(&edge.body_bytes), 900 * KIB);
+    h2_close(&h);
+    ck_assert(edge_all_gone(&edge, 2000));
+}
+END_TEST
+
+START_TEST(window_of_a_dead_upload_comes_back)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    for (int round = 0; round < 8; round++) {
+        for (int i = 0; i < 4; i++)
+            (void)h2_request(&h, "POST", "/hold", 256 * KIB, true);
+        ck_assert(!h2_run(&h, 60));
+        for (size_t i = 0; i < 4; i++)
+            ck_assert_int_eq(nghttp2_submit_rst_stream(h.session, 0, h.streams[h.count - 1 - i].id,
+                                                       NGHTTP2_CANCEL),
+                             0);
+        ck_assert(h2_run(&h, 1000));
+    }
+    const struct h2_stream *s = h2_request(&h, "POST", "/echo", 3 * MIB, false);
+    ck_assert(h2_run(&h, 2000));
+    ck_assert_uint_eq(s->body_bytes, 3 * MIB);
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(early_answer_ends_the_upload)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    const struct h2_stream *s = h2_request(&h, "POST", "/early", 64 * MIB, false);
+    ck_assert(h2_run(&h, 3000));
+    ck_assert_int_eq(s->status, 403);
+    ck_assert_uint_eq(s->error, NGHTTP2_NO_ERROR);
+    const struct h2_stream *t = h2_request(&h, "POST", "/echo", 2 * MIB, false);
+    ck_assert(h2_run(&h, 3000));
+    ck_assert_uint_eq(t->body_bytes, 2 * MIB);
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(aborted_stream_is_reset)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    const struct h2_stream *s = h2_request(&h, "GET", "/abort?100000", 0, false);
+    const struct h2_stream *t = h2_request(&h, "GET", "/abort?0", 0, false);
+    ck_assert(h2_run(&h, 2000));
+    ck_assert_uint_eq(s->error, NGHTTP2_INTERNAL_ERROR);
+    ck_assert_uint_eq(t->error, NGHTTP2_INTERNAL_ERROR);
+    ck_assert(!h.is_broken);
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(client_vanishes)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    for (int i = 0; i < 10; i++) {
+        (void)h2_request(&h, "GET", "/stream?67108864", 0, false);
+        (void)h2_request(&h, "GET", "/slow?10", 0, false);
+        (void)h2_request(&h, "GET", "/hang", 0, false);
+        (void)h2_request(&h, "POST", "/echo", 1000, true);
+    }
+    (void)h2_run(&h, 5);
+    h2_close(&h);
+    ck_assert(edge_all_gone(&edge, 3000));
+    ck_assert_int_eq(atomic_load(&edge.begun), 40);
+}
+END_TEST
+
+START_TEST(reset_request_is_gone)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    for (int i = 0; i < 20; i++) {
+        const struct h2_stream *s =
+            h2_request(&h, "GET", i % 2 == 0 ? "/hang" : "/slow?5", 0, false);
+        h2_push(&h);
+        ck_assert_int_eq(nghttp2_submit_rst_stream(h.session, 0, s->id, NGHTTP2_CANCEL), 0);
+    }
+    ck_assert(h2_run(&h, 1000));
+    ck_assert(edge_all_gone(&edge, 2000));
+    (void)h2_request(&h, "GET", "/static", 0, false);
+    ck_assert(h2_run(&h, 1000));
+    ck_assert_int_eq(h.streams[h.count - 1].status, 200);
+    h2_close(&h);
+}
+END_TEST
+
+/* --- refusals ----------------------------------------------------------------------------------
+ */
+
+static void check_refused(const nghttp2_nv *nv, size_t count, int status)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    struct h2_stream *s = h2_submit(&h, nv, count);
+    ck_assert(h2_run(&h, 2000));
+    ck_assert_msg(s->status == status, "%s of %zu: %d", (const char *)nv[count - 1].name, count,
+                  s->status);
+    if (status != 0)
+        ck_assert(memmem(s->body.ptr, s->body.len, "problems/", 9) != NULL);
+    else
+        ck_assert_uint_eq(s->error, NGHTTP2_PROTOCOL_ERROR);
+    h2_close(&h);
+    ck_assert_int_eq(atomic_load(&edge.begun), 0);
+}
+
+#define USUAL(path) h2_nv(":method", "GET"), h2_nv(":scheme", "https"), h2_nv(":path", path)
+#define REFUSED(status, ...)                                                                       \
+    do {                                                                                           \
+        nghttp2_nv nv_[] = {__VA_ARGS__};                                                          \
+        check_refused(nv_, sizeof nv_ / sizeof nv_[0], status);                                    \
+    } while (0)
+
+START_TEST(malformed_head_is_refused)
+{
+    nghttp2_nv authority = h2_nv(":authority", "x");
+    REFUSED(0, USUAL("/static"));
+    REFUSED(400, USUAL("/a#b"), authority);
+    REFUSED(0, USUAL("/a b"), authority);
+    REFUSED(400, USUAL("/\xc3\xa9"), authority);
+    REFUSED(400, USUAL("/static"), authority, h2_nv("host", "y"));
+    REFUSED(0, USUAL("/static"), h2_nv("host", "x"), h2_nv("host", "x"));
+    REFUSED(400, USUAL("/static"), authority, h2_nv("authorization", "a"),
+            h2_nv("authorization", "a"));
+    REFUSED(400, h2_nv(":method", "OPTIONS"), h2_nv(":scheme", "https"), h2_nv(":path", "*"),
+            authority);
+    REFUSED(400, h2_nv(":method", "CONNECT"), authority);
+    REFUSED(0, USUAL("static"), authority);
+    REFUSED(0, USUAL(""), authority);
+    REFUSED(0, USUAL("/static"), authority, h2_nv("connection", "close"));
+    REFUSED(0, USUAL("/static"), authority, h2_nv("transfer-encoding", "chunked"));
+    REFUSED(0, USUAL("/static"), authority, h2_nv("content-length", "5"));
+    REFUSED(0, h2_nv(":method", "GET"), h2_nv(":path", "/static"), authority);
+}
+END_TEST
+
+START_TEST(large_head_is_refused)
+{
+    static char path[LIM_TARGET_BYTES + 2];
+    static char value[LIM_HEAD_BYTES / 2];
+    nghttp2_nv nv[LIM_HEADERS + 5] = {USUAL("/static"), h2_nv(":authority", "x")};
+    memset(path, 'a', sizeof path - 1);
+    path[0] = '/';
+    REFUSED(414, USUAL(path), h2_nv(":authority", "x"));
+    for (size_t i = 4; i < sizeof nv / sizeof nv[0]; i++)
+        nv[i] = h2_nv("a", "b");
+    check_refused(nv, sizeof nv / sizeof nv[0], 431);
+    memset(value, 'v', sizeof value - 1);
+    nv[4] = h2_nv("a", value);
+    nv[5] = h2_nv("b", value);
+    check_refused(nv, 6, 431);
+}
+END_TEST
+
+START_TEST(head_at_the_limits_is_served)
+{
+    static char path[LIM_TARGET_BYTES + 1];
+    nghttp2_nv nv[LIM_HEADERS + 4] = {USUAL("/static"), h2_nv(":authority", "x")};
+    struct h2 h;
+    h2_open(&h, &edge);
+    memset(path, 'a', sizeof path - 1);
+    path[0] = '/';
+    nghttp2_nv long_path[] = {USUAL(path), h2_nv(":authority", "x")};
+    for (size_t i = 4; i < sizeof nv / sizeof nv[0]; i++)
+        nv[i] = h2_nv("a", "b");
+    const struct h2_stream *s = h2_submit(&h, nv, sizeof nv / sizeof nv[0]);
+    const struct h2_stream *t = h2_submit(&h, long_path, 4);
+    ck_assert(h2_run(&h, 2000));
+    ck_assert_int_eq(s->status, 200);
+    ck_assert_int_eq(t->status, 200);
+    h2_close(&h);
+}
+END_TEST
+
+/* --- attacks -----------------------------------------------------------------------------------
+ */
+
+/* GET / with the static table alone; and with an authority from a literal. */
+static const uint8_t HEAD_BLOCK[] = {0x82, 0x87, 0x84, 0x41, 0x01, 'x'};
+
+static bool send_head(struct h2 *h, int32_t id, uint8_t flags)
+{
+    return h2_frame(h, NGHTTP2_HEADERS, flags | NGHTTP2_FLAG_END_HEADERS, id,
+                    base_slice(HEAD_BLOCK, sizeof HEAD_BLOCK));
+}
+
+START_TEST(rapid_reset_ends_the_connection)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    int sent = 0;
+    for (int32_t id = 1; id < 40000; id += 2, sent++) {
+        static const uint8_t cancel[] = {0, 0, 0, NGHTTP2_CANCEL};
+        if (!send_head(&h, id, 0) ||
+            !h2_frame(&h, NGHTTP2_RST_STREAM, 0, id, base_slice(cancel, 4)))
+            break;
+    }
+    (void)h2_run(&h, 2000);
+    ck_assert(h.is_broken || h.got_goaway);
+    ck_assert_int_le(atomic_load(&edge.begun), 1100);
+    h2_close(&h);
+    ck_assert(edge_all_gone(&edge, 2000));
+    check_alive();
+}
+END_TEST
+
+/* The peer makes the server reset streams: a window overflow on each. */
+START_TEST(made_you_reset_ends_the_connection)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    for (int32_t id = 1; id < 40000; id += 2) {
+        static const uint8_t most[] = {0x7f, 0xff, 0xff, 0xff};
+        if (!send_head(&h, id, 0) ||
+            !h2_frame(&h, NGHTTP2_WINDOW_UPDATE, 0, id, base_slice(most, 4)))
+            break;
+    }
+    (void)h2_run(&h, 2000);
+    ck_assert(h.is_broken || h.got_goaway);
+    ck_assert_int_le(atomic_load(&edge.begun), 1100);
+    h2_close(&h);
+    ck_assert(edge_all_gone(&edge, 2000));
+    check_alive();
+}
+END_TEST
+
+START_TEST(too_many_streams_are_refused)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    (void)h2_run(&h, 100);
+    for (int32_t id = 1; id < 2 * (LIM_STREAMS_PER_CONN + 20); id += 2)
+        if (!send_head(&h, id, 0))
+            break;
+    (void)h2_run(&h, 200);
+    ck_assert_int_le(atomic_load(&edge.begun), LIM_STREAMS_PER_CONN);
+    h2_close(&h);
+    ck_assert(edge_all_gone(&edge, 2000));
+    check_alive();
+}
+END_TEST
+
+/* Requests and pings whose answers are never read: memory for answers must not grow. */
+START_TEST(unread_answers_stop_the_reading)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    struct timeval patience = {.tv_usec = 300000};
+    ck_assert_int_eq(setsockopt(h.tls.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
+    static const uint8_t eight[8] = {0};
+    bool is_stopped = false;
+    for (int i = 0; i < 3000000 && !is_stopped; i++)
+        is_stopped = !h2_frame(&h, NGHTTP2_PING, 0, 0, base_slice(eight, 8));
+    ck_assert(is_stopped);
+    h2_close(&h);
+    check_alive();
+}
+END_TEST
+
+START_TEST(continuation_flood_ends_the_connection)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    bool is_stopped = !h2_frame(&h, NGHTTP2_HEADERS, 0, 1, base_slice(HEAD_BLOCK, 3));
+    for (int i = 0; i < 100000 && !is_stopped; i++)
+        is_stopped = !h2_frame(&h, NGHTTP2_CONTINUATION, 0, 1, base_slice("\0\1a\1b", 5));
+    ck_assert(is_stopped);
+    h2_close(&h);
+    check_alive();
+}
+END_TEST
+
+START_TEST(hpack_bomb_costs_little)
+{
+    struct h2 h;
+    struct buf block;
+    base_buf_init(&block, MIB);
+    h2_open(&h, &edge);
+    /* one field of 3,900 bytes into the dynamic table, then thousands of one-byte references */
+    ck_assert_int_eq(base_buf_append(&block, base_slice(HEAD_BLOCK, sizeof HEAD_BLOCK)), ERR_OK);
+    ck_assert_int_eq(base_buf_append(&block, base_slice("\x40\x01"
+                                                        "a"
+                                                        "\x7f\xbd\x1d",
+                                                        6)),
+                     ERR_OK);
+    for (int i = 0; i < 127 + 0xe80 + 0x3d; i++)
+        ck_assert_int_eq(base_buf_append_byte(&block, 'v'), ERR_OK);
+    while (block.len < 16000)
+        ck_assert_int_eq(base_buf_append_byte(&block, 0xbe), ERR_OK);
+    (void)h2_frame(&h, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
+                   base_buf_slice(&block));
+    (void)h2_run(&h, 300);
+    h2_close(&h);
+    base_buf_fini(&block);
+    ck_assert_int_eq(atomic_load(&edge.begun), 0);
+    check_alive();
+}
+END_TEST
+
+START_TEST(upper_case_name_is_refused)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    (void)h2_frame(&h, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
+                   base_slice("\x82\x87\x84\x41\x01x\x40\x01"
+                              "A\x01"
+                              "b",
+                              11));
+    (void)h2_run(&h, 200);
+    ck_assert_int_eq(atomic_load(&edge.begun), 0);
+    h2_close(&h);
+    check_alive();
+}
+END_TEST
+
+START_TEST(plain_text_on_http2_is_closed)
+{
+    struct edge_client c;
+    ck_assert(edge_connect(&c, &edge, "h2"));
+    ck_assert(edge_send(&c, SLICE_LIT("GET / HTTP/1.1\r\nHost: x\r\n\r\n")));
+    ck_assert(edge_read_to_close(&c, 2000));
+    ck_assert_int_eq(atomic_load(&edge.begun), 0);
+    edge_disconnect(&c);
+}
+END_TEST
+
+/* A recorded conversation with random damage, from many connections. */
+START_TEST(damaged_frames_do_no_harm)
+{
+    static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    static const uint8_t frames[] = {
+        0, 0, 6, 4, 0, 0, 0, 0, 0, 0,    4,    0,    0,    0xff, 0xff,       /* SETTINGS */
+        0, 0, 4, 8, 0, 0, 0, 0, 0, 0,    1,    0,    0,                      /* WINDOW_UPDATE */
+        0, 0, 6, 1, 4, 0, 0, 0, 1, 0x83, 0x87, 0x84, 0x41, 1,    'x',        /* HEADERS, open */
+        0, 0, 5, 0, 0, 0, 0, 0, 1, 'h',  'e',  'l',  'l',  'o',              /* DATA */
+        0, 0, 5, 2, 0, 0, 0, 0, 3, 0,    0,    0,    1,    9,                /* PRIORITY */
+        0, 0, 8, 6, 0, 0, 0, 0, 0, 1,    2,    3,    4,    5,    6,    7, 8, /* PING */
+        0, 0, 3, 1, 0, 0, 0, 0, 3, 0x82, 0x87, 0x84,                         /* HEADERS */
+        0, 0, 3, 9, 4, 0, 0, 0, 3, 0x41, 1,    'x',                          /* CONTINUATION */
+        0, 0, 0, 0, 1, 0, 0, 0, 1,                                           /* DATA, end */
+        0, 0, 4, 3, 0, 0, 0, 0, 3, 0,    0,    0,    8,                      /* RST_STREAM */
+        0, 0, 8, 7, 0, 0, 0, 0, 0, 0,    0,    0,    0,    0,    0,    0, 0, /* GOAWAY */
+    };
+    struct random dice = {.state = 9113};
+    for (int round = 0; round < 400; round++) {
+        uint8_t copy[sizeof frames];
+        struct edge_client c;
+        memcpy(copy, frames, sizeof frames);
+        uint32_t changes = random_below(&dice, 4);
+        for (uint32_t i = 0; i < changes; i++)
+            copy[random_below(&dice, sizeof copy)] = (uint8_t)random_next(&dice);
+        ck_assert(edge_connect(&c, &edge, "h2"));
+        (void)edge_send(&c, SLICE_LIT(preface));
+        size_t cut = random_below(&dice, 8) == 0 ? random_below(&dice, sizeof copy) : sizeof copy;
+        (void)edge_send(&c, base_slice(copy, cut));
+        if (random_below(&dice, 4) == 0)
+            (void)edge_receive(&c, 10);
+        edge_disconnect(&c);
+    }
+    ck_assert(edge_all_gone(&edge, 3000));
+    check_alive();
+}
+END_TEST
+
+Suite *suite_gateway_http2(void);
+Suite *suite_gateway_http2(void)
+{
+    Suite *s = suite_create("gateway/http2");
+    TCase *t = tcase_create("honest");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_set_timeout(t, 20);
+    tcase_add_test(t, many_requests_on_one_connection);
+    tcase_add_test(t, fills_the_exchange);
+    tcase_add_test(t, echoes_large_bodies_side_by_side);
+    tcase_add_test(t, sends_trailers_after_the_body);
+    tcase_add_test(t, head_has_no_body);
+    tcase_add_test(t, streams_to_a_slow_reader_in_bounded_memory);
+    tcase_add_test(t, body_nobody_consumes_stops_at_the_window);
+    tcase_add_test(t, window_of_a_dead_upload_comes_back);
+    tcase_add_test(t, early_answer_ends_the_upload);
+    tcase_add_test(t, aborted_stream_is_reset);
+    tcase_add_test(t, client_vanishes);
+    tcase_add_test(t, reset_request_is_gone);
+    tcase_add_test(t, malformed_head_is_refused);
+    tcase_add_test(t, large_head_is_refused);
+    tcase_add_test(t, head_at_the_limits_is_served);
+    suite_add_tcase(s, t);
+    TCase *attacks = tcase_create("attacks");
+    tcase_add_checked_fixture(attacks, set_up, tear_down);
+    tcase_set_timeout(attacks, 30);
+    tcase_add_test(attacks, rapid_reset_ends_the_connection);
+    tcase_add_test(attacks, made_you_reset_ends_the_connection);
+    tcase_add_test(attacks, too_many_streams_are_refused);
+    tcase_add_test(attacks, unread_answers_stop_the_reading);
+    tcase_add_test(attacks, continuation_flood_ends_the_connection);
+    tcase_add_test(attacks, hpack_bomb_costs_little);
+    tcase_add_test(attacks, upper_case_name_is_refused);
+    tcase_add_test(attacks, plain_text_on_http2_is_closed);
+    tcase_add_test(attacks, damaged_frames_do_no_harm);
+    suite_add_tcase(s, attacks);
+    return s;
+}
