@@ -196,6 +196,8 @@ static void with_trailers(struct gw_exchange *ex)
     gw_exchange_send_take(ex, &b, true);
 }
 
+static struct gw_loop *first_loop;
+
 static void on_request(struct gw_exchange *ex, void *thread_state)
 {
     struct request *r = base_new(sizeof *r);
@@ -205,6 +207,8 @@ static void on_request(struct gw_exchange *ex, void *thread_state)
     base_buf_init(&r->body, LIM_BODY_BYTES);
     atomic_fetch_add(&r->edge->begun, 1);
     gw_exchange_listen(ex, &EVENTS, r);
+    if (base_slice_is(ex->path, "/loop") && ex->loop == first_loop)
+        atomic_fetch_add(&r->edge->on_first_loop, 1);
     if (ex->query.len > 0)
         ck_assert_int_eq(base_parse_u64(ex->query, &n), ERR_OK);
     if (base_slice_is(ex->path, "/echo") && ex->has_body)
@@ -232,8 +236,8 @@ static void on_request(struct gw_exchange *ex, void *thread_state)
 static enum err on_thread_begin(struct gw_loop *loop, void *user, void **out_thread_state)
 {
     struct edge *e = user;
-    (void)loop;
-    atomic_fetch_add(&e->threads, 1);
+    if (atomic_fetch_add(&e->threads, 1) == 0)
+        first_loop = loop;
     *out_thread_state = e;
     return ERR_OK;
 }
@@ -274,17 +278,17 @@ void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeou
     ck_assert_int_eq(base_worker_start(&e->worker, "edge-slow"), ERR_OK);
     e->epoch = base_epoch_new();
     ck_assert_msg(gw_tls_open(e->cert_path, e->key_path, &e->tls, &eb) == ERR_OK, "%s", eb.text);
-    struct gw_loop_options options = {.listen_host = "127.0.0.1",
-                                      .count = loops,
-                                      .tls = e->tls,
-                                      .epoch = e->epoch,
-                                      .user = e,
-                                      .thread_begin = on_thread_begin,
-                                      .thread_end = on_thread_end,
-                                      .on_request = on_request};
+    e->options = (struct gw_loop_options){.listen_host = "127.0.0.1",
+                                          .count = loops,
+                                          .tls = e->tls,
+                                          .epoch = e->epoch,
+                                          .user = e,
+                                          .thread_begin = on_thread_begin,
+                                          .thread_end = on_thread_end,
+                                          .on_request = on_request};
     if (timeouts != NULL)
-        options.timeouts = *timeouts;
-    ck_assert_msg(gw_loops_start(&options, &e->loops, &eb) == ERR_OK, "%s", eb.text);
+        e->options.timeouts = *timeouts;
+    ck_assert_msg(gw_loops_start(&e->options, &e->loops, &eb) == ERR_OK, "%s", eb.text);
     e->port = gw_loops_port(e->loops);
 }
 

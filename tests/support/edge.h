@@ -19,6 +19,7 @@
  *   /hang          never answers        /abort?n       n bytes of a stream, then breaks off
  *   /early         403 before the body  /hold          never consumes the body
  *   /head          what it understood of the request, as text
+ *   /loop          1024 bytes, and counts the loop
  *   /trailers      5 bytes and a trailer
  */
 #ifndef TESTS_SUPPORT_EDGE_H
@@ -38,6 +39,7 @@ struct edge {
     char dir[64];
     char cert_path[BASE_PATH_BYTES];
     char key_path[BASE_PATH_BYTES];
+    struct gw_loop_options options; /* what the loops were started with */
     struct gw_tls *tls;
     struct gw_loops *loops;
     struct base_epoch *epoch;
@@ -47,6 +49,7 @@ struct edge {
     atomic_int gone;
     atomic_int slow_pending;
     atomic_int threads;        /* thread_begin minus thread_end */
+    atomic_int on_first_loop;  /* requests seen by the loop that began first */
     atomic_size_t most_queued; /* the most a stream had queued */
     atomic_size_t body_bytes;  /* body bytes handlers were given */
 };

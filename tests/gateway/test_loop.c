@@ -1,0 +1,564 @@
+/*
+ * Loops as a whole: start, spread, time out, run out of descriptors, reload, drain.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <check.h>
+#include <netinet/in.h>
+#include <openssl/err.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/support/edge_h2.h"
+
+#include "base/banned.h"
+
+#define H      "Host: x\r\n"
+#define STATIC "GET /static HTTP/1.1\r\n" H "\r\n"
+
+static struct edge edge;
+
+static void set_up(void)
+{
+    edge_start(&edge, 2);
+}
+
+/* Everything that waits waits a quarter of a second or two. */
+static void set_up_impatient(void)
+{
+    static const struct gw_timeouts timeouts = {
+        .head_ms = 300, .idle_ms = 400, .stall_ms = 1000, .drain_ms = 500};
+    edge_start_with(&edge, 2, &timeouts);
+}
+
+static void tear_down(void)
+{
+    edge_stop(&edge);
+}
+
+static int ms_since(uint64_t began_ns)
+{
+    return (int)((base_monotonic_ns() - began_ns) / 1000000);
+}
+
+static bool no_connections(int timeout_ms)
+{
+    for (int waited = 0; waited < timeout_ms; waited += 5) {
+        if (gw_loops_connections(edge.loops) == 0)
+            return true;
+        edge_sleep_ms(5);
+    }
+    return false;
+}
+
+/* --- starting ----------------------------------------------------------------------------------
+ */
+
+static enum err start_another(const char *host, uint16_t port, struct errbuf *eb)
+{
+    struct gw_loop_options options = edge.options;
+    struct gw_loops *loops = NULL;
+    options.listen_host = host;
+    options.listen_port = port;
+    enum err e = gw_loops_start(&options, &loops, eb);
+    ck_assert((loops != NULL) == (e == ERR_OK));
+    gw_loops_stop(loops);
+    return e;
+}
+
+START_TEST(port_in_use_is_an_error)
+{
+    struct errbuf eb = {0};
+    char port[16];
+    (void)snprintf(port, sizeof port, "port %u", edge.port); /* fits */
+    ck_assert_int_eq(start_another("127.0.0.1", edge.port, &eb), ERR_IO);
+    ck_assert_msg(strstr(eb.text, port) != NULL && strstr(eb.text, "in use") != NULL, "%s",
+                  eb.text);
+    ck_assert_int_eq(start_another("localhost", 0, &eb), ERR_INVALID);
+    ck_assert_msg(strstr(eb.text, "localhost") != NULL, "%s", eb.text);
+    ck_assert_int_eq(start_another("192.0.2.1", 0, &eb), ERR_IO);
+    ck_assert_int_eq(start_another("127.0.0.1", 0, &eb), ERR_OK);
+    ck_assert_int_eq(start_another("::1", 0, &eb), ERR_OK);
+}
+END_TEST
+
+static atomic_int begins;
+
+static enum err second_thread_fails(struct gw_loop *loop, void *user, void **out_thread_state)
+{
+    (void)loop;
+    *out_thread_state = user;
+    return atomic_fetch_add(&begins, 1) == 1 ? ERR_NO_MEMORY : ERR_OK;
+}
+
+static void no_end(struct gw_loop *loop, void *thread_state)
+{
+    (void)loop;
+    (void)thread_state;
+}
+
+START_TEST(thread_that_cannot_begin_stops_the_start)
+{
+    struct errbuf eb = {0};
+    struct gw_loop_options options = edge.options;
+    struct gw_loops *loops = NULL;
+    options.count = 3;
+    options.thread_begin = second_thread_fails;
+    options.thread_end = no_end;
+    ck_assert_int_eq(gw_loops_start(&options, &loops, &eb), ERR_NO_MEMORY);
+    ck_assert_ptr_null(loops);
+}
+END_TEST
+
+START_TEST(connections_are_spread_evenly)
+{
+    struct edge_client c[40];
+    for (int i = 0; i < 40; i++) {
+        ck_assert(edge_connect(&c[i], &edge, "http/1.1"));
+        ck_assert(edge_send(&c[i], SLICE_LIT("GET /loop HTTP/1.1\r\n" H "\r\n")));
+        ck_assert_int_eq(edge_response(&c[i], 2000, NULL), 200);
+    }
+    ck_assert_uint_eq(gw_loops_connections(edge.loops), 40);
+    ck_assert_int_ge(atomic_load(&edge.on_first_loop), 18);
+    ck_assert_int_le(atomic_load(&edge.on_first_loop), 22);
+    for (int i = 0; i < 40; i++)
+        edge_disconnect(&c[i]);
+    ck_assert(no_connections(2000));
+}
+END_TEST
+
+/* --- TLS ---------------------------------------------------------------------------------------
+ */
+
+static void check_served_name(const char *expected)
+{
+    struct edge_client c;
+    char name[64];
+    ck_assert(edge_connect(&c, &edge, "h2"));
+    X509 *cert = SSL_get1_peer_certificate(c.ssl);
+    ck_assert_int_gt(
+        X509_NAME_get_text_by_NID(X509_get_subject_name(cert), NID_commonName, name, sizeof name),
+        0);
+    ck_assert_str_eq(name, expected);
+    X509_free(cert);
+    edge_disconnect(&c);
+}
+
+START_TEST(reload_serves_the_new_certificate)
+{
+    struct errbuf eb = {0};
+    struct edge_client old;
+    ck_assert(edge_connect(&old, &edge, "http/1.1"));
+    check_served_name("first");
+    edge_make_certificate(edge.cert_path, edge.key_path, "second", -60, 3600);
+    ck_assert_int_eq(gw_tls_reload(edge.tls, &eb), ERR_OK);
+    check_served_name("second");
+    edge_make_certificate(edge.cert_path, edge.key_path, "third", -7200, -3600);
+    ck_assert_int_eq(gw_tls_reload(edge.tls, &eb), ERR_INVALID);
+    check_served_name("second");
+    ck_assert(edge_send(&old, base_slice_text(STATIC)));
+    ck_assert_int_eq(edge_response(&old, 2000, NULL), 200);
+    edge_disconnect(&old);
+}
+END_TEST
+
+START_TEST(unknown_protocol_is_turned_away)
+{
+    struct edge_client c;
+    ck_assert(!edge_connect(&c, &edge, "ftp"));
+    edge_disconnect(&c);
+    ck_assert(no_connections(2000));
+}
+END_TEST
+
+START_TEST(sessions_are_not_resumed)
+{
+    struct edge_client c;
+    ck_assert(edge_connect(&c, &edge, "http/1.1"));
+    ck_assert(edge_send(&c, base_slice_text(STATIC)));
+    ck_assert_int_eq(edge_response(&c, 2000, NULL), 200);
+    ck_assert_int_eq(SSL_SESSION_is_resumable(SSL_get0_session(c.ssl)), 0);
+    edge_disconnect(&c);
+}
+END_TEST
+
+/* A plain TCP connection. */
+static int dial(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(edge.port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct timeval patience = {.tv_sec = 5};
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience); /* no hangs */
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {
+        (void)close(fd); /* never used */
+        return -1;
+    }
+    return fd;
+}
+
+START_TEST(rubbish_instead_of_tls_is_closed)
+{
+    char byte;
+    int fd = dial();
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, "GET / HTTP/1.1\r\n\r\n", 18), 18);
+    ck_assert_int_le(read(fd, &byte, 1), 0);
+    (void)close(fd); /* nothing of value */
+    ck_assert(no_connections(2000));
+}
+END_TEST
+
+/* --- patience ----------------------------------------------------------------------------------
+ */
+
+START_TEST(silent_peers_are_closed)
+{
+    struct edge_client half_head;
+    struct edge_client idle;
+    struct edge_client half_body;
+    struct edge_client no_settings;
+    uint64_t began_ns = base_monotonic_ns();
+    int no_hello = dial();
+    ck_assert(edge_connect(&half_head, &edge, "http/1.1"));
+    ck_assert(edge_connect(&idle, &edge, "http/1.1"));
+    ck_assert(edge_connect(&half_body, &edge, "http/1.1"));
+    ck_assert(edge_connect(&no_settings, &edge, "h2"));
+    ck_assert(edge_send(&half_head, SLICE_LIT("GET / HTTP/1.1\r\nHo")));
+    ck_assert(
+        edge_send(&half_body, SLICE_LIT("POST /echo HTTP/1.1\r\n" H "Content-Length: 9\r\n\r\nx")));
+    ck_assert(edge_read_to_close(&half_head, 3000));
+    ck_assert_int_ge(ms_since(began_ns), 290);
+    ck_assert(edge_read_to_close(&half_body, 3000));
+    ck_assert(edge_read_to_close(&idle, 3000));
+    ck_assert(edge_read_to_close(&no_settings, 3000));
+    ck_assert_int_lt(ms_since(began_ns), 2500);
+    edge_disconnect(&half_head);
+    edge_disconnect(&half_body);
+    edge_disconnect(&idle);
+    edge_disconnect(&no_settings);
+    ck_assert(no_connections(2000));
+    (void)close(no_hello); /* the server closed it */
+    ck_assert_int_eq(atomic_load(&edge.begun), 0);
+}
+END_TEST
+
+/* One byte now and then must not keep a request head open. */
+START_TEST(dribbled_head_is_closed)
+{
+    struct edge_client c;
+    uint64_t began_ns = base_monotonic_ns();
+    ck_assert(edge_connect(&c, &edge, "http/1.1"));
+    while (edge_send(&c, SLICE_LIT("G")) && ms_since(began_ns) < 3000)
+        edge_sleep_ms(50);
+    ck_assert_int_lt(ms_since(began_ns), 2000);
+    edge_disconnect(&c);
+}
+END_TEST
+
+START_TEST(idle_http2_gets_goaway)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    (void)h2_request(&h, "GET", "/static", 0, false);
+    ck_assert(h2_run(&h, 1000));
+    h.count = 0;
+    (void)h2_run(&h, 2000);
+    ck_assert(h.got_goaway);
+    ck_assert_uint_eq(h.goaway_error, NGHTTP2_NO_ERROR);
+    ck_assert(h.is_broken);
+    h2_close(&h);
+}
+END_TEST
+
+/* Pings are no work: they do not keep a connection. */
+START_TEST(pings_do_not_keep_a_connection)
+{
+    static const uint8_t eight[8] = {0};
+    struct h2 h;
+    uint64_t began_ns = base_monotonic_ns();
+    h2_open(&h, &edge);
+    while (!h.is_broken && ms_since(began_ns) < 4000) {
+        (void)h2_frame(&h, NGHTTP2_PING, 0, 0, base_slice(eight, 8)); /* the end is waited for */
+        (void)h2_run(&h, 50);
+    }
+    ck_assert_int_lt(ms_since(began_ns), 2500);
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(unfinished_http2_requests_are_ended)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    const struct h2_stream *body = h2_request(&h, "POST", "/echo", 10, true);
+    ck_assert(h2_run(&h, 3000));
+    ck_assert_uint_eq(body->error, NGHTTP2_CANCEL);
+    ck_assert(edge_all_gone(&edge, 1000));
+    h2_close(&h);
+}
+END_TEST
+
+/* A header block that is never finished. */
+START_TEST(unfinished_http2_head_is_closed)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    ck_assert(h2_frame(&h, NGHTTP2_HEADERS, 0, 1, base_slice("\x82\x87", 2)));
+    (void)h2_run(&h, 2000);
+    ck_assert(h.is_broken);
+    h2_close(&h);
+}
+END_TEST
+
+START_TEST(peers_that_take_nothing_are_closed)
+{
+    struct edge_client one;
+    struct h2 two;
+    ck_assert(edge_connect(&one, &edge, "http/1.1"));
+    ck_assert(edge_send(&one, SLICE_LIT("GET /sized?134217728 HTTP/1.1\r\n" H "\r\n")));
+    h2_open(&two, &edge);
+    (void)nghttp2_session_set_local_window_size(two.session, 0, 0, 256 << 20);
+    (void)h2_request(&two, "GET", "/stream?134217728", 0, false);
+    h2_push(&two);
+    ck_assert(edge_all_gone(&edge, 8000));
+    ck_assert_int_eq(atomic_load(&edge.begun), 2);
+    edge_disconnect(&one);
+    h2_close(&two);
+}
+END_TEST
+
+/* A window of zero: the socket moves, the stream does not. */
+START_TEST(stream_without_window_is_ended)
+{
+    nghttp2_settings_entry none = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0};
+    struct h2 h;
+    h2_open(&h, &edge);
+    ck_assert_int_eq(nghttp2_submit_settings(h.session, 0, &none, 1), 0);
+    const struct h2_stream *s = h2_request(&h, "GET", "/static", 0, false);
+    ck_assert(h2_run(&h, 4000));
+    ck_assert_uint_eq(s->error, NGHTTP2_CANCEL);
+    ck_assert_uint_eq(s->body_bytes, 0);
+    h2_close(&h);
+}
+END_TEST
+
+/* A slow handler is not an idle peer. */
+START_TEST(slow_answer_is_waited_for)
+{
+    struct edge_client c;
+    struct h2 h;
+    ck_assert(edge_connect(&c, &edge, "http/1.1"));
+    ck_assert(edge_send(&c, SLICE_LIT("GET /slow?1500 HTTP/1.1\r\n" H "\r\n")));
+    h2_open(&h, &edge);
+    const struct h2_stream *s = h2_request(&h, "GET", "/slow?10", 0, false);
+    ck_assert(h2_run(&h, 4000));
+    ck_assert_int_eq(s->status, 200);
+    ck_assert_int_eq(edge_response(&c, 4000, NULL), 200);
+    edge_disconnect(&c);
+    h2_close(&h);
+}
+END_TEST
+
+/* --- out of descriptors ------------------------------------------------------------------------
+ */
+
+static double cpu_seconds(void)
+{
+    struct rusage used;
+    (void)getrusage(RUSAGE_SELF, &used); /* cannot fail */
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+START_TEST(running_out_of_descriptors_is_survived)
+{
+    enum { MANY = 120 };
+    struct edge_client good;
+    int fds[MANY];
+    int count = 0;
+    ck_assert(edge_connect(&good, &edge, "http/1.1"));
+    struct rlimit limit = {.rlim_cur = 100, .rlim_max = 100};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    while (count < MANY && (fds[count] = dial()) >= 0) {
+        count++;
+        edge_sleep_ms(1);
+    }
+    ck_assert_int_gt(count, 10);
+    ck_assert_int_lt(count, MANY); /* client and server share the limit: all are used up */
+    double before = cpu_seconds();
+    edge_sleep_ms(1000);
+    ck_assert(cpu_seconds() - before < 0.3);
+    ck_assert(edge_send(&good, base_slice_text(STATIC)));
+    ck_assert_int_eq(edge_response(&good, 2000, NULL), 200);
+    while (count > 0)
+        (void)close(fds[--count]); /* nothing of value */
+    edge_sleep_ms(500);
+    struct edge_client later;
+    ck_assert(edge_connect(&later, &edge, "http/1.1"));
+    ck_assert(edge_send(&later, base_slice_text(STATIC)));
+    ck_assert_int_eq(edge_response(&later, 3000, NULL), 200);
+    edge_disconnect(&later);
+    edge_disconnect(&good);
+}
+END_TEST
+
+/* --- stopping ----------------------------------------------------------------------------------
+ */
+
+static void *stop_loops(void *unused)
+{
+    gw_loops_stop(edge.loops);
+    edge.loops = NULL;
+    return unused;
+}
+
+START_TEST(stop_lets_running_responses_finish)
+{
+    pthread_t thread;
+    struct edge_client one;
+    struct h2 two;
+    ck_assert(edge_connect(&one, &edge, "http/1.1"));
+    ck_assert(edge_send(&one, SLICE_LIT("GET /slow?300 HTTP/1.1\r\n" H "\r\n")));
+    h2_open(&two, &edge);
+    const struct h2_stream *big = h2_request(&two, "GET", "/stream?20000000", 0, false);
+    const struct h2_stream *slow = h2_request(&two, "GET", "/slow?100", 0, false);
+    (void)h2_run(&two, 50);
+    uint64_t began_ns = base_monotonic_ns();
+    ck_assert_int_eq(base_thread_start(&thread, "stop", stop_loops, NULL), ERR_OK);
+    ck_assert(h2_run(&two, 3000));
+    ck_assert_int_eq(slow->status, 200);
+    ck_assert_uint_eq(big->body_bytes, 20000000);
+    two.count = 0;
+    (void)h2_run(&two, 1000);
+    ck_assert(two.got_goaway);
+    ck_assert_int_eq(edge_response(&one, 3000, NULL), 200);
+    ck_assert(edge_read_to_close(&one, 1000));
+    pthread_join(thread, NULL);
+    ck_assert_int_lt(ms_since(began_ns), 3000);
+    ck_assert_int_eq(dial(), -1);
+    edge_disconnect(&one);
+    h2_close(&two);
+}
+END_TEST
+
+START_TEST(stop_is_quick_when_all_are_idle)
+{
+    struct edge_client one;
+    struct edge_client fresh;
+    struct h2 two;
+    ck_assert(edge_connect(&one, &edge, "http/1.1"));
+    ck_assert(edge_send(&one, base_slice_text(STATIC)));
+    ck_assert_int_eq(edge_response(&one, 2000, NULL), 200);
+    ck_assert(edge_connect(&fresh, &edge, "http/1.1"));
+    h2_open(&two, &edge);
+    (void)h2_request(&two, "GET", "/static", 0, false);
+    ck_assert(h2_run(&two, 1000));
+    uint64_t began_ns = base_monotonic_ns();
+    stop_loops(NULL);
+    ck_assert_int_lt(ms_since(began_ns), 800);
+    ck_assert(edge_read_to_close(&one, 1000));
+    ck_assert(edge_read_to_close(&fresh, 1000));
+    edge_disconnect(&one);
+    edge_disconnect(&fresh);
+    h2_close(&two);
+}
+END_TEST
+
+START_TEST(stop_does_not_wait_for_ever)
+{
+    struct edge_client hanging;
+    struct edge_client unread;
+    struct edge_client uploading;
+    struct h2 two;
+    ck_assert(edge_connect(&hanging, &edge, "http/1.1"));
+    ck_assert(edge_send(&hanging, SLICE_LIT("GET /hang HTTP/1.1\r\n" H "\r\n")));
+    ck_assert(edge_connect(&unread, &edge, "http/1.1"));
+    ck_assert(edge_send(&unread, SLICE_LIT("GET /sized?134217728 HTTP/1.1\r\n" H "\r\n")));
+    ck_assert(edge_connect(&uploading, &edge, "http/1.1"));
+    ck_assert(
+        edge_send(&uploading, SLICE_LIT("POST /echo HTTP/1.1\r\n" H "Content-Length: 9\r\n\r\n")));
+    h2_open(&two, &edge);
+    (void)h2_request(&two, "GET", "/hang", 0, false);
+    (void)h2_request(&two, "GET", "/slow?200", 0, false);
+    (void)h2_run(&two, 50);
+    int no_hello = dial();
+    edge_sleep_ms(50);
+    uint64_t began_ns = base_monotonic_ns();
+    stop_loops(NULL);
+    ck_assert_int_ge(ms_since(began_ns), 400);
+    ck_assert_int_lt(ms_since(began_ns), 2500);
+    ck_assert_int_eq(atomic_load(&edge.begun), 4);
+    edge_disconnect(&hanging);
+    edge_disconnect(&unread);
+    edge_disconnect(&uploading);
+    h2_close(&two);
+    (void)close(no_hello); /* the server closed it */
+}
+END_TEST
+
+/* Connections come and go while the loops stop. */
+static void *knock(void *stop)
+{
+    while (!atomic_load((atomic_bool *)stop)) {
+        int fd = dial();
+        if (fd >= 0)
+            (void)close(fd); /* never used */
+    }
+    return NULL;
+}
+
+START_TEST(stop_under_load_loses_no_descriptor)
+{
+    atomic_bool stop = false;
+    pthread_t thread[3];
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(base_thread_start(&thread[i], "knock", knock, &stop), ERR_OK);
+    edge_sleep_ms(200);
+    stop_loops(NULL);
+    atomic_store(&stop, true);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+}
+END_TEST
+
+Suite *suite_gateway_loop(void);
+Suite *suite_gateway_loop(void)
+{
+    Suite *s = suite_create("gateway/loop");
+    TCase *t = tcase_create("usual");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_set_timeout(t, 20);
+    tcase_add_test(t, port_in_use_is_an_error);
+    tcase_add_test(t, thread_that_cannot_begin_stops_the_start);
+    tcase_add_test(t, connections_are_spread_evenly);
+    tcase_add_test(t, reload_serves_the_new_certificate);
+    tcase_add_test(t, unknown_protocol_is_turned_away);
+    tcase_add_test(t, sessions_are_not_resumed);
+    tcase_add_test(t, rubbish_instead_of_tls_is_closed);
+    tcase_add_test(t, running_out_of_descriptors_is_survived);
+    tcase_add_test(t, stop_lets_running_responses_finish);
+    tcase_add_test(t, stop_is_quick_when_all_are_idle);
+    tcase_add_test(t, stop_under_load_loses_no_descriptor);
+    suite_add_tcase(s, t);
+    TCase *impatient = tcase_create("impatient");
+    tcase_add_checked_fixture(impatient, set_up_impatient, tear_down);
+    tcase_set_timeout(impatient, 20);
+    tcase_add_test(impatient, silent_peers_are_closed);
+    tcase_add_test(impatient, dribbled_head_is_closed);
+    tcase_add_test(impatient, idle_http2_gets_goaway);
+    tcase_add_test(impatient, pings_do_not_keep_a_connection);
+    tcase_add_test(impatient, unfinished_http2_requests_are_ended);
+    tcase_add_test(impatient, unfinished_http2_head_is_closed);
+    tcase_add_test(impatient, peers_that_take_nothing_are_closed);
+    tcase_add_test(impatient, stream_without_window_is_ended);
+    tcase_add_test(impatient, slow_answer_is_waited_for);
+    tcase_add_test(impatient, stop_does_not_wait_for_ever);
+    suite_add_tcase(s, impatient);
+    return s;
+}
