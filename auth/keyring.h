@@ -9,7 +9,8 @@
  *           tenancy's control thread.
  * Blocks:   control functions block on the disk.
  * Fails by: ERR_UNAUTHENTICATED (unknown, malformed, revoked: all alike), ERR_NOT_FOUND,
- *           ERR_INVALID, ERR_TOO_BIG (LIM_KEYS_PER_TENANT).
+ *           ERR_INVALID, ERR_TOO_BIG (LIM_KEYS_PER_TENANT), ERR_GONE (a key for a tenant that is
+ *           leaving; those it has stay valid until revoked).
  * Limits:   LIM_KEYS_PER_TENANT.
  * Promises: 1. Only HMAC-SHA-256(pepper, secret) is stored. 2. Unknown IDs cost the same HMAC.
  *           3. A verify that begins after revoke returned fails.

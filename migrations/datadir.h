@@ -8,7 +8,8 @@
  * Threads:  one.
  * Blocks:   yes.
  * Fails by: ERR_NOT_FOUND (no directory), ERR_INVALID (not ours), ERR_UNSUPPORTED (from the
- *           future), ERR_LOCKED, ERR_EXISTS, ERR_IO.
+ *           future), ERR_LOCKED, ERR_EXISTS, ERR_TOO_BIG (path), ERR_IO. Each case has a text of
+ *           its own: the table in datadir.c.
  * Limits:   paths of BASE_PATH_BYTES.
  * Promises: 1. Nothing in a directory is touched before its FORMAT was found to be ours.
  *           2. A directory is complete or it is not ours: FORMAT is written last.

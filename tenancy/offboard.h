@@ -11,7 +11,8 @@
  * Fails by: ERR_CONFLICT (state), ERR_NOT_FOUND (job).
  * Limits:   one running purge at a time; others wait in order.
  * Promises: 1. State PURGING is durable before the first destructive step, PURGED only after an
- *              audit that found nothing. 2. Every step may run again.
+ *              audit that found nothing. 2. Every step may run again. 3. A job that failed leaves
+ *              the tenant in PURGING and is tried again at the next start.
  */
 #ifndef TENANCY_OFFBOARD_H
 #define TENANCY_OFFBOARD_H
@@ -43,7 +44,8 @@ const char *ten_job_step_name(uint32_t step);
 const char *ten_job_state_name(enum ten_job_state s);
 
 /* Control thread. Writes tenant state and job in one batch, closes the gate, wakes the worker.
- * ERR_CONFLICT when PURGED; the existing job when it is PURGING already. */
+ * ERR_CONFLICT when PURGED; the existing job when it is PURGING already, tried again if it FAILED.
+ */
 enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t, struct slice requested_by,
                             char out_job[TEN_JOB_ID + 1], struct errbuf *eb) MUST_CHECK;
 /* Control thread, blocking. */
@@ -53,8 +55,8 @@ enum err ten_job_get(struct ten_registry *r, struct slice id, struct ten_job *ou
 enum err ten_job_list(struct ten_registry *r, struct ten_job *out, size_t limit, size_t *out_count,
                       struct errbuf *eb) MUST_CHECK;
 
-/* Test tool: stop the process (_exit 137) right after step n became durable; negative: off. Set by
- * the environment variable BIGTENT_TEST_DIE_AFTER_STEP as well. */
+/* Test tool: stop the process (_exit 137) right after step n (0 to TEN_JOB_STEPS - 1) became
+ * durable; negative: off. The environment variable BIGTENT_TEST_DIE_AFTER_STEP does the same. */
 void ten_offboard_test_die_after(int step);
 
 #endif

@@ -8,7 +8,8 @@
  * Threads:  take from any thread at once, lock-free; set from one.
  * Blocks:   no.
  * Fails by: says no.
- * Limits:   rates up to 1e9 per second.
+ * Limits:   rates up to 1e9 per second; they act as 1e9 / n for a whole n, rounded down, which
+ *           shows above ten million a second only.
  * Promises: 1. Over any stretch of t seconds at most rate * t + burst units pass, plus the cost of
  *              one operation (a large operation passes on credit and is paid off afterwards).
  *           2. Time is monotonic: a jump of the wall clock neither opens nor freezes a limit.
@@ -26,6 +27,7 @@ struct ten_rate {
     _Atomic uint64_t arrival_ns; /* theoretical arrival time */
 };
 
+/* Also forgets what is owed. */
 void ten_rate_set(struct ten_rate *r, uint64_t per_second);
 /* True: passed and charged. False: not charged; *out_wait_ns is when it would pass. */
 bool ten_rate_take(struct ten_rate *r, uint64_t cost, uint64_t now_ns, uint64_t *out_wait_ns);

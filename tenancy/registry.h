@@ -6,8 +6,8 @@
  * Owns:     every struct ten_tenant, the control worker.
  * May use:  base/, storage/.
  * Knows no: API keys, HTTP.
- * Threads:  "control" functions run on the control worker only (ten_control_post); find and the
- *           like from any thread joined to the epoch.
+ * Threads:  "control" functions run on the control worker only (ten_control_post) and abort
+ *           elsewhere; find and the like from any thread joined to the epoch, or on control.
  * Blocks:   control functions block on the disk.
  * Fails by: as said per function.
  * Limits:   LIM_TABLES per tenant.
@@ -53,7 +53,8 @@ enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, struct
                             struct errbuf *eb) MUST_CHECK;
 enum err ten_tenant_resume(struct ten_registry *r, struct ten_tenant *t,
                            struct errbuf *eb) MUST_CHECK;
-/* ERR_INVALID for values out of range; a quota below usage is legal and blocks growth. */
+/* Takes effect at once. ERR_INVALID for values out of range; a quota below usage is legal and
+ * blocks growth. ERR_CONFLICT for a tenant that is leaving or gone. */
 enum err ten_tenant_set_quota(struct ten_registry *r, struct ten_tenant *t,
                               const struct ten_quota *quota, struct errbuf *eb) MUST_CHECK;
 /* In ID order from after `after` (exclusive, may be empty), at most limit. Returns how many. */
@@ -85,8 +86,9 @@ struct ten_table_delete_op {
     struct sto_drop_op drop;
 };
 
-/* The table is gone for every request once this is durable; done comes when its rows are gone too.
- * A crash in between is finished at the next start. */
+/* The table is gone for every request once this is durable, and refuses the writes of requests that
+ * found it before; done comes when its rows are gone too. A crash in between is finished at the
+ * next start. After an error of the engine the table stays gone, and deleting it again goes on. */
 void ten_table_delete(struct ten_registry *r, struct ten_table_delete_op *op);
 
 #endif

@@ -39,7 +39,7 @@ struct ten_quota {
     uint64_t rows;
     uint64_t read_ops_per_s;
     uint64_t write_ops_per_s;
-    uint64_t cell_bytes; /* at most LIM_CELL_BYTES_HARD; default LIM_CELL_BYTES */
+    uint64_t cell_bytes; /* 1 to LIM_CELL_BYTES_HARD; UINT64_MAX stands for LIM_CELL_BYTES */
 };
 void ten_quota_default(struct ten_quota *q);
 

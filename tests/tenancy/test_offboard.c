@@ -37,7 +37,7 @@ static void fill(const char *id, const char *value)
     tent_table(&tent, t, "devices");
     tent_table(&tent, t, "alarms");
     for (int i = 0; i < ROWS_EACH; i++) {
-        char row[16];
+        char row[32];
         (void)snprintf(row, sizeof row, "row%03d", i);
         tent_write(&tent, t, i % 4 == 0 ? "alarms" : "devices", row, value);
     }
@@ -484,7 +484,7 @@ END_TEST
 START_TEST(offboarding_during_a_table_removal_waits_for_it)
 {
     for (int round = 0; round < 10; round++) {
-        char name[16];
+        char name[32];
         char id[TEN_JOB_ID + 1];
         struct ten_job job;
         bool done = false;
@@ -492,7 +492,7 @@ START_TEST(offboarding_during_a_table_removal_waits_for_it)
         struct ten_tenant *t = tent_create(&tent, name);
         tent_table(&tent, t, "devices");
         for (int i = 0; i < 30; i++) {
-            char row[16];
+            char row[32];
             (void)snprintf(row, sizeof row, "row%d", i);
             tent_write(&tent, t, "devices", row, "value");
         }
@@ -535,14 +535,14 @@ START_TEST(jobs_run_one_after_the_other_and_list_newest_first)
     char ids[JOBS][TEN_JOB_ID + 1];
     struct ten_job job;
     for (int i = 0; i < JOBS; i++) {
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof name, "tenant%d", i);
         struct ten_tenant *t = tent_create(&tent, name);
         tent_table(&tent, t, "devices");
         tent_write(&tent, t, "devices", "r", "v");
     }
     for (int i = 0; i < JOBS; i++) {
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof name, "tenant%d", i);
         ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, name), ids[i]), ERR_OK);
         if (i > 0)

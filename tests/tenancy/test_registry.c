@@ -308,7 +308,7 @@ static void create_many(struct tent *t, void *ctx)
 {
     (void)ctx;
     for (int i = 0; i < 1000; i++) {
-        char id[16];
+        char id[32];
         struct ten_tenant *out;
         (void)snprintf(id, sizeof id, "t%04d", i * 7 % 1000); /* not in order */
         if (ten_tenant_create(t->registry, base_slice_text(id), SLICE_EMPTY, &out, &t->eb) !=
@@ -325,7 +325,7 @@ static void check_pages(void)
     for (;;) {
         size_t got = tent_list(&tent, after, page, 64);
         for (size_t i = 0; i < got; i++, seen++) {
-            char id[16];
+            char id[32];
             (void)snprintf(id, sizeof id, "t%04d", seen);
             ck_assert_str_eq(page[i]->id, id);
             ck_assert_ptr_eq(tent_find(&tent, id), page[i]);
@@ -417,7 +417,7 @@ START_TEST(readers_follow_changes_without_a_lock)
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(base_thread_start(&readers[i], "reader", read_on, NULL), ERR_OK);
     for (int round = 0; round < 30; round++) {
-        char id[16];
+        char id[32];
         (void)snprintf(id, sizeof id, "other-%d", round);
         (void)tent_create(&tent, id);
         (void)snprintf(id, sizeof id, "table%d", round);

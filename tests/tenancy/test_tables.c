@@ -140,7 +140,7 @@ static void make_all_tables(struct tent *t, void *ctx)
     struct sto_family_spec f = {.name = SLICE_LIT("f")};
     enum err *rc = ctx;
     for (int i = 0; *rc == ERR_OK && i < LIM_TABLES; i++) {
-        char id[16];
+        char id[32];
         bool created;
         (void)snprintf(id, sizeof id, "t%03d", i * 7 % LIM_TABLES);
         *rc = ten_table_put(t->registry, owner, base_slice_text(id), &f, 1, &created, &t->eb);
@@ -236,7 +236,7 @@ START_TEST(table_under_removal_is_a_conflict_until_its_rows_are_gone)
 {
     tent_table(&tent, owner, "devices");
     for (int i = 0; i < 50; i++) {
-        char row[16];
+        char row[32];
         (void)snprintf(row, sizeof row, "row%d", i);
         tent_write(&tent, owner, "devices", row, "value");
     }
@@ -386,7 +386,7 @@ START_TEST(closing_at_once_after_delete_loses_nothing)
     for (int round = 0; round < 5; round++) {
         tent_table(&tent, owner, "devices");
         for (int i = 0; i < 20; i++) {
-            char row[16];
+            char row[32];
             (void)snprintf(row, sizeof row, "row%d", i);
             tent_write(&tent, owner, "devices", row, "value");
         }
