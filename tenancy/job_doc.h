@@ -1,8 +1,12 @@
 /*
  * tenancy/job_doc.h - an offboarding job as a stored document, and its ID.
  *
- * Does:     encode and decode struct ten_job ("j/<job>", base/record.h); make IDs that sort by
- * time. Owns:     nothing. May use:  base/, tenancy/. Knows no: what the steps do. Threads:  any.
+ * Does:     encode and decode struct ten_job ("j/<job>", base/record.h); make job IDs, which sort
+ *           by time.
+ * Owns:     nothing.
+ * May use:  base/, tenancy/.
+ * Knows no: what the steps do.
+ * Threads:  any.
  * Blocks:   no (getrandom for an ID).
  * Fails by: ERR_CORRUPT, ERR_INVALID (not a job ID).
  * Limits:   TEN_JOB_ID characters.

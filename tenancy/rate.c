@@ -12,7 +12,8 @@
  *
  * 1. An operation passes when at least one unit is left, whatever it costs: large operations
  *    cannot starve behind small ones, and what they take beyond the burst is owed in full.
- * 2. All sums saturate; arrival never moves back except in ten_rate_set.
+ * 2. Products stop at 2^62 ns, 146 years; so does now_ns, so no sum of three overflows.
+ * 3. arrival never moves back except in ten_rate_set.
  */
 #include "tenancy/rate.h"
 
@@ -20,14 +21,7 @@
 
 #define SECOND_NS 1000000000ull
 
-/* Owing more than this is no different from owing it: 146 years. */
 #define DEBT_NS_MAX (1ull << 62)
-
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
 
 static uint64_t multiply(uint64_t a, uint64_t b)
 {
@@ -55,7 +49,7 @@ bool ten_rate_take(struct ten_rate *r, uint64_t cost, uint64_t now_ns, uint64_t 
     if (per_second == 0 || cost == 0)
         return true;
     uint64_t unit = unit_of(per_second);
-    uint64_t open_until = add(now_ns, multiply(unit, per_second) - unit);
+    uint64_t open_until = now_ns + multiply(unit, per_second) - unit;
     uint64_t price = multiply(unit, cost);
     uint64_t arrival = atomic_load_explicit(&r->arrival_ns, memory_order_relaxed);
     uint64_t next;
@@ -64,7 +58,7 @@ bool ten_rate_take(struct ten_rate *r, uint64_t cost, uint64_t now_ns, uint64_t 
             *out_wait_ns = arrival - open_until;
             return false;
         }
-        next = add(arrival > now_ns ? arrival : now_ns, price);
+        next = (arrival > now_ns ? arrival : now_ns) + price;
     } while (!atomic_compare_exchange_weak_explicit(&r->arrival_ns, &arrival, next,
                                                     memory_order_relaxed, memory_order_relaxed));
     return true;
@@ -78,11 +72,11 @@ void ten_rate_charge(struct ten_rate *r, uint64_t cost, uint64_t now_ns)
     uint64_t unit = unit_of(per_second);
     uint64_t price = multiply(unit, cost);
     /* the burst itself and one more second's worth of debt */
-    uint64_t latest = add(now_ns, 2 * multiply(unit, per_second));
+    uint64_t latest = now_ns + 2 * multiply(unit, per_second);
     uint64_t arrival = atomic_load_explicit(&r->arrival_ns, memory_order_relaxed);
     uint64_t next;
     do {
-        next = add(arrival > now_ns ? arrival : now_ns, price);
+        next = (arrival > now_ns ? arrival : now_ns) + price;
         if (next > latest)
             next = latest;
         if (next <= arrival)
@@ -97,7 +91,7 @@ uint64_t ten_rate_left(const struct ten_rate *r, uint64_t now_ns)
     if (per_second == 0)
         return UINT64_MAX;
     uint64_t unit = unit_of(per_second);
-    uint64_t end = add(now_ns, multiply(unit, per_second));
+    uint64_t end = now_ns + multiply(unit, per_second);
     uint64_t arrival = atomic_load_explicit(&r->arrival_ns, memory_order_relaxed);
     if (arrival <= now_ns)
         return per_second;

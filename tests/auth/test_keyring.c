@@ -1,128 +1,12 @@
 /*
  * tests/auth/test_keyring.c - keys made, checked, revoked, over the real engine.
  */
-#include "tests/tenancy/tent.h"
+#include "tests/auth/keys.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "auth/keyring.h"
-
 #include "base/banned.h"
-
-static struct tent tent;
-static struct auth_keyring *keyring;
-static struct auth_verifier *verifier;
-static uint8_t pepper[AUTH_PEPPER_BYTES] = "0123456789abcdef0123456789abcde";
-
-static void open_keyring(void)
-{
-    enum err rc = auth_keyring_open(tent.registry, tent.epoch, pepper, &keyring, &tent.eb);
-    ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
-    ck_assert_int_eq(auth_verifier_new(keyring, &verifier), ERR_OK);
-}
-
-static void close_keyring(void)
-{
-    auth_verifier_free(verifier);
-    auth_keyring_close(keyring);
-}
-
-static void setup(void)
-{
-    tent_make(&tent);
-    tent_open(&tent);
-    open_keyring();
-}
-
-static void teardown(void)
-{
-    close_keyring();
-    tent_close(&tent);
-    tent_remove(&tent);
-}
-
-static void reopen(void)
-{
-    close_keyring();
-    tent_reopen(&tent);
-    open_keyring();
-}
-
-/* --- on the control thread -------------------------------------------------------------------- */
-
-struct key_args {
-    enum auth_kind kind;
-    struct ten_tenant *tenant;
-    uint64_t scopes;
-    struct slice text;
-    char out[AUTH_KEY_TEXT + 1];
-    const struct auth_key **list;
-    size_t limit;
-    enum err rc;
-};
-
-static void do_create(struct tent *t, void *ctx)
-{
-    struct key_args *a = ctx;
-    a->rc = auth_key_create(keyring, a->kind, a->tenant, a->scopes, a->text, a->out, &t->eb);
-}
-
-static enum err try_create(enum auth_kind kind, struct ten_tenant *tenant, uint64_t scopes,
-                           struct slice label, char out[AUTH_KEY_TEXT + 1])
-{
-    struct key_args a = {.kind = kind, .tenant = tenant, .scopes = scopes, .text = label};
-    memset(a.out, 'x', sizeof a.out - 1);
-    tent_control(&tent, do_create, &a);
-    if (out != NULL)
-        memcpy(out, a.out, sizeof a.out);
-    return a.rc;
-}
-
-static void create(enum auth_kind kind, struct ten_tenant *tenant, char out[AUTH_KEY_TEXT + 1])
-{
-    enum err rc =
-        try_create(kind, tenant, kind == AUTH_OPERATOR ? AUTH_SCOPES_OPERATOR : AUTH_SCOPES_TENANT,
-                   SLICE_LIT("app"), out);
-    ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
-}
-
-static void do_revoke(struct tent *t, void *ctx)
-{
-    struct key_args *a = ctx;
-    a->rc = auth_key_revoke(keyring, a->text, a->tenant, &t->eb);
-}
-
-static enum err revoke_key(struct slice id, struct ten_tenant *tenant)
-{
-    struct key_args a = {.tenant = tenant, .text = id};
-    tent_control(&tent, do_revoke, &a);
-    return a.rc;
-}
-
-static void do_list(struct tent *t, void *ctx)
-{
-    struct key_args *a = ctx;
-    (void)t;
-    a->limit = auth_key_list(keyring, a->tenant, a->list, a->limit);
-}
-
-static size_t list(struct ten_tenant *tenant, const struct auth_key **out, size_t limit)
-{
-    struct key_args a = {.tenant = tenant, .list = out, .limit = limit};
-    tent_control(&tent, do_list, &a);
-    return a.limit;
-}
-
-static struct slice id_of(const char *text)
-{
-    return base_slice(text + 4, AUTH_KEY_ID);
-}
-
-static enum err verify(const char *text, const struct auth_key **out)
-{
-    return auth_verify(verifier, base_slice_text(text), out);
-}
 
 /* --- verifying -------------------------------------------------------------------------------- */
 
@@ -462,69 +346,6 @@ START_TEST(revocation_is_effective_at_once_across_threads)
 }
 END_TEST
 
-/* --- who acts for whom --------------------------------------------------------------------------
- */
-
-static enum err acting(const char *text, const char *named, struct ten_tenant **out)
-{
-    const struct auth_key *key = NULL;
-    ck_assert_int_eq(verify(text, &key), ERR_OK);
-    *out = NULL;
-    return auth_acting_tenant(key, tent.registry, base_slice_text(named), out, &tent.eb);
-}
-
-START_TEST(each_kind_acts_for_whom_it_may)
-{
-    struct ten_tenant *a = tent_create(&tent, "ab");
-    struct ten_tenant *b = tent_create(&tent, "abc");
-    struct ten_tenant *got;
-    char ka[AUTH_KEY_TEXT + 1];
-    char service[AUTH_KEY_TEXT + 1];
-    char operator[AUTH_KEY_TEXT + 1];
-    create(AUTH_TENANT, a, ka);
-    create(AUTH_SERVICE, NULL, service);
-    create(AUTH_OPERATOR, NULL, operator);
-    ck_assert_int_eq(acting(ka, "", &got), ERR_OK);
-    ck_assert_ptr_eq(got, a);
-    ck_assert_int_eq(acting(ka, "ab", &got), ERR_OK);
-    ck_assert_ptr_eq(got, a);
-    ck_assert_int_eq(acting(ka, "abc", &got), ERR_FORBIDDEN);
-    ck_assert_int_eq(acting(ka, "a", &got), ERR_FORBIDDEN);
-    ck_assert_int_eq(acting(ka, "nobody", &got), ERR_FORBIDDEN);
-    ck_assert_ptr_null(got);
-    ck_assert_int_eq(acting(service, "abc", &got), ERR_OK);
-    ck_assert_ptr_eq(got, b);
-    ck_assert_int_eq(acting(service, "", &got), ERR_INVALID);
-    ck_assert_int_eq(acting(service, "nobody", &got), ERR_FORBIDDEN);
-    struct errbuf unknown = tent.eb;
-    ck_assert_int_eq(acting(service, "AB#\x01", &got), ERR_FORBIDDEN);
-    ck_assert_str_eq(unknown.text, tent.eb.text); /* says nothing about what exists */
-    ck_assert_int_eq(acting(operator, "ab", &got), ERR_FORBIDDEN);
-    ck_assert_int_eq(acting(operator, "", &got), ERR_FORBIDDEN);
-}
-END_TEST
-
-START_TEST(keys_of_a_purged_tenant_stay_valid_and_can_be_revoked)
-{
-    struct ten_tenant *t = tent_create(&tent, "altostrat");
-    char text[AUTH_KEY_TEXT + 1];
-    char id[TEN_JOB_ID + 1];
-    const struct auth_key *key = NULL;
-    struct ten_job job;
-    create(AUTH_TENANT, t, text);
-    ck_assert_int_eq(tent_offboard(&tent, t, id), ERR_OK);
-    ck_assert_int_eq(try_create(AUTH_TENANT, t, 1, SLICE_EMPTY, NULL), ERR_GONE);
-    tent_await_job(&tent, id, &job);
-    ck_assert_int_eq(job.state, TEN_JOB_DONE);
-    ck_assert_int_eq(try_create(AUTH_TENANT, t, 1, SLICE_EMPTY, NULL), ERR_GONE);
-    reopen();
-    ck_assert_int_eq(verify(text, &key), ERR_OK);
-    ck_assert_int_eq(ten_access_check(key->tenant, TEN_READ, &tent.eb), ERR_GONE);
-    ck_assert_int_eq(revoke_key(id_of(text), tent_find(&tent, "altostrat")), ERR_OK);
-    ck_assert_int_eq(verify(text, &key), ERR_UNAUTHENTICATED);
-}
-END_TEST
-
 /* --- damage -------------------------------------------------------------------------------------
  */
 
@@ -554,18 +375,6 @@ START_TEST(closing_nothing_is_fine)
 }
 END_TEST
 
-static void add_case(Suite *s, const char *name, const TTest *const *tests, size_t count)
-{
-    TCase *c = tcase_create(name);
-    tcase_set_timeout(c, 60);
-    tcase_add_checked_fixture(c, setup, teardown);
-    for (size_t i = 0; i < count; i++)
-        tcase_add_test(c, tests[i]);
-    suite_add_tcase(s, c);
-}
-
-#define ADD(s, name, tests) add_case(s, name, tests, sizeof(tests) / sizeof(tests)[0])
-
 Suite *suite_auth_keyring(void);
 Suite *suite_auth_keyring(void)
 {
@@ -591,13 +400,8 @@ Suite *suite_auth_keyring(void)
         keys_are_revoked_by_their_owner_only,
         revocation_is_effective_at_once_across_threads,
     };
-    const TTest *const acting_tests[] = {
-        each_kind_acts_for_whom_it_may,
-        keys_of_a_purged_tenant_stay_valid_and_can_be_revoked,
-    };
-    ADD(s, "verify", verify_tests);
-    ADD(s, "create", create_tests);
-    ADD(s, "revoke", revoke_tests);
-    ADD(s, "acting", acting_tests);
+    ADD_CASE(s, "verify", verify_tests);
+    ADD_CASE(s, "create", create_tests);
+    ADD_CASE(s, "revoke", revoke_tests);
     return s;
 }

@@ -1,8 +1,7 @@
 /*
  * tests/tenancy/tent.h - a registry over a real engine in a directory of its own.
  *
- * Does:     open, close and reopen; run control functions on the control thread; write, read, count
- *           and delete as requests do.
+ * Does:     open, close and reopen; run control functions on the control thread.
  * Owns:     the directory, until tent_remove.
  * May use:  base/, storage/, tenancy/, libcheck.
  * Knows no: HTTP.
@@ -33,7 +32,6 @@
 #include "storage/rocksdb/rocksdb_engine.h"
 #include "tenancy/offboard.h"
 #include "tenancy/registry.h"
-#include "tenancy/scope.h"
 
 struct tent {
     char dir[64];
@@ -304,186 +302,6 @@ static inline enum err tent_delete_table(struct tent *t, struct ten_tenant *tena
     if (out_removed != NULL)
         *out_removed = op.removed;
     return op.result;
-}
-
-/* --- rows ------------------------------------------------------------------------------------- */
-
-static inline void tent_mutate_done(struct sto_mutate_op *op)
-{
-    *(bool *)op->user = true;
-}
-
-/* Set cell f:q of a row in a scope that was opened before. */
-static inline enum err tent_write_scope(struct tent *t, const struct sto_table_scope *scope,
-                                        const char *row, struct slice value)
-{
-    bool done = false;
-    struct sto_mutation m = {.kind = STO_SET_CELL,
-                             .family = scope->schema->families[0].number,
-                             .qualifier = SLICE_LIT("q"),
-                             .timestamp_us = STO_TIMESTAMP_SERVER,
-                             .value = value};
-    struct sto_mutate_op op = {.reply_to = &t->mail,
-                               .done = tent_mutate_done,
-                               .user = &done,
-                               .scope = *scope,
-                               .row_key = base_slice_text(row),
-                               .mutations = &m,
-                               .mutation_count = 1};
-    enum err rc =
-        sto_mutations_check(scope->schema, scope->tenant.account, op.row_key, &m, 1, &t->eb);
-    if (rc != ERR_OK)
-        return rc;
-    sto_mutate_row(t->engine, &op);
-    tent_wait_flag(t, &done);
-    t->eb = op.detail;
-    return op.result;
-}
-
-static inline enum err tent_try_write(struct tent *t, struct ten_tenant *tenant, const char *table,
-                                      const char *row, struct slice value)
-{
-    struct sto_table_scope scope;
-    uint64_t retry_ns;
-    enum err rc = ten_admit(tenant, TEN_WRITE, 1, &retry_ns, &t->eb);
-    if (rc == ERR_OK)
-        rc = ten_scope_table(tenant, base_slice_text(table), &scope, &t->eb);
-    if (rc != ERR_OK)
-        return rc;
-    rc = tent_write_scope(t, &scope, row, value);
-    sto_table_scope_release(&scope);
-    return rc;
-}
-
-static inline void tent_write(struct tent *t, struct ten_tenant *tenant, const char *table,
-                              const char *row, const char *value)
-{
-    enum err rc = tent_try_write(t, tenant, table, row, base_slice_text(value));
-    ck_assert_msg(rc == ERR_OK, "write %s/%s: %s", table, row, t->eb.text);
-}
-
-struct tent_sink {
-    struct sto_row_sink sink;
-    uint64_t rows;
-    uint64_t cells;
-    struct buf keys;   /* row keys, a comma behind each */
-    struct buf values; /* likewise */
-};
-
-static inline void tent_sink_row_begin(struct sto_row_sink *s, struct slice row_key)
-{
-    struct tent_sink *k = (struct tent_sink *)s;
-    (void)base_buf_append(&k->keys, row_key);
-    (void)base_buf_append_byte(&k->keys, ',');
-}
-
-static inline void tent_sink_cell(struct sto_row_sink *s, const struct sto_cell *cell)
-{
-    struct tent_sink *k = (struct tent_sink *)s;
-    k->cells++;
-    (void)base_buf_append(&k->values, cell->value);
-    (void)base_buf_append_byte(&k->values, ',');
-}
-
-static inline void tent_sink_row_end(struct sto_row_sink *s)
-{
-    ((struct tent_sink *)s)->rows++;
-}
-
-static inline void tent_sink_row_undo(struct sto_row_sink *s)
-{
-    (void)s;
-    ck_abort_msg("the sink is never full");
-}
-
-static inline bool tent_sink_is_full(struct sto_row_sink *s)
-{
-    (void)s;
-    return false;
-}
-
-static inline void tent_sink_init(struct tent_sink *k)
-{
-    *k = (struct tent_sink){.sink = {tent_sink_row_begin, tent_sink_cell, tent_sink_row_end,
-                                     tent_sink_row_undo, tent_sink_is_full}};
-    base_buf_init(&k->keys, MIB);
-    base_buf_init(&k->values, MIB);
-}
-
-static inline void tent_sink_fini(struct tent_sink *k)
-{
-    base_buf_fini(&k->keys);
-    base_buf_fini(&k->values);
-}
-
-static inline void tent_read_done(struct sto_read_op *op)
-{
-    *(bool *)op->user = true;
-}
-
-/* Read all rows of a table into sink. */
-static inline enum err tent_scan(struct tent *t, struct ten_tenant *tenant, const char *table,
-                                 struct tent_sink *sink)
-{
-    bool done = false;
-    uint64_t retry_ns;
-    struct sto_read_op op = {
-        .reply_to = &t->mail, .done = tent_read_done, .user = &done, .sink = &sink->sink};
-    enum err rc = ten_admit(tenant, TEN_READ, 1, &retry_ns, &t->eb);
-    if (rc == ERR_OK)
-        rc = ten_scope_table(tenant, base_slice_text(table), &op.scope, &t->eb);
-    if (rc != ERR_OK)
-        return rc;
-    do {
-        done = false;
-        if (!sto_read_rows(t->engine, &op, false))
-            tent_wait_flag(t, &done);
-    } while (op.state == STO_READ_MORE);
-    sto_read_finish(t->engine, &op);
-    sto_table_scope_release(&op.scope);
-    t->eb = op.detail;
-    return op.state == STO_READ_FAILED ? op.result : ERR_OK;
-}
-
-/* All row keys of a table, a comma behind each, in static memory. */
-static inline const char *tent_keys(struct tent *t, struct ten_tenant *tenant, const char *table)
-{
-    static char text[4096];
-    struct tent_sink sink;
-    tent_sink_init(&sink);
-    enum err rc = tent_scan(t, tenant, table, &sink);
-    ck_assert_msg(rc == ERR_OK, "scan %s: %s", table, t->eb.text);
-    ck_assert_uint_lt(sink.keys.len, sizeof text);
-    (void)snprintf(text, sizeof text, "%.*s", (int)sink.keys.len,
-                   sink.keys.len > 0 ? (const char *)sink.keys.ptr : "");
-    tent_sink_fini(&sink);
-    return text;
-}
-
-static inline void tent_recount_done(struct sto_recount_op *op)
-{
-    *(bool *)op->user = true;
-}
-
-/* Counters must equal what is there; returns it. */
-static inline struct sto_usage tent_recount(struct tent *t, struct ten_tenant *tenant)
-{
-    bool done = false;
-    struct sto_recount_op op = {.reply_to = &t->mail,
-                                .done = tent_recount_done,
-                                .user = &done,
-                                .scope = ten_scope_tenant(tenant)};
-    sto_recount(t->engine, &op);
-    tent_wait_flag(t, &done);
-    ck_assert_int_eq(op.result, ERR_OK);
-    ck_assert_uint_eq(op.counted.bytes, op.recorded.bytes);
-    ck_assert_uint_eq(op.counted.rows, op.recorded.rows);
-    ck_assert_uint_eq(op.counted.cells, op.recorded.cells);
-    struct sto_usage live = sto_counters_read(&tenant->account.total);
-    ck_assert_uint_eq(op.counted.bytes, live.bytes);
-    ck_assert_uint_eq(op.counted.rows, live.rows);
-    ck_assert_uint_eq(op.counted.cells, live.cells);
-    return op.counted;
 }
 
 /* --- offboarding ------------------------------------------------------------------------------ */

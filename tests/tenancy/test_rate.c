@@ -139,6 +139,7 @@ START_TEST(large_operation_passes_on_credit_and_is_paid_off)
     ck_assert(ten_rate_take(&r, 9, START, &wait)); /* one unit left is enough */
     ck_assert(ten_rate_take(&r, 100, START, &wait));
     ck_assert(!ten_rate_take(&r, 1, START, &wait));
+    ck_assert(!ten_rate_take(&r, 100, START, &wait)); /* one at a time */
     /* 109 units are owed and 10 are the burst: the next unit is there after 10 s */
     ck_assert_uint_eq(wait, 10 * SECOND);
     ck_assert(!ten_rate_take(&r, 1, START + 10 * SECOND - 1, &wait));
@@ -205,11 +206,6 @@ START_TEST(huge_rates_and_costs_do_not_overflow)
         ck_assert_uint_gt(wait, 0);
         ck_assert_uint_eq(ten_rate_left(&r, START), 0);
     }
-    struct ten_rate late = rate_of(1);
-    uint64_t wait = 0;
-    ck_assert(ten_rate_take(&late, 1, UINT64_MAX - 1, &wait));
-    ten_rate_charge(&late, UINT64_MAX, UINT64_MAX);
-    ck_assert_uint_eq(ten_rate_left(&late, 0), 0);
 }
 END_TEST
 
@@ -221,6 +217,22 @@ START_TEST(highest_rate_counts_single_units)
     ck_assert(ten_rate_take(&r, 1, START, &wait));
     ck_assert(!ten_rate_take(&r, 1, START, &wait));
     ck_assert_uint_eq(wait, 1);
+}
+END_TEST
+
+START_TEST(rounding_never_lets_more_through)
+{
+    static const uint64_t UNEVEN[] = {3, 700, 600000000, 700000000, 999999999};
+    uint64_t per_second = UNEVEN[_i];
+    uint64_t cost = per_second / 100 + 1;
+    struct ten_rate r = rate_of(per_second);
+    uint64_t passed = 0;
+    uint64_t wait = 0;
+    for (uint64_t at = 0; at <= 20 * SECOND; at += SECOND / 1000)
+        while (ten_rate_take(&r, cost, START + at, &wait))
+            passed += cost;
+    ck_assert_uint_le(passed, per_second * 21 + cost);
+    ck_assert_uint_ge(passed, per_second * 21 / 2); /* 1e9 / 2 for all between 5e8 and 1e9 */
 }
 END_TEST
 
@@ -297,6 +309,7 @@ Suite *suite_tenancy_rate(void)
     c = tcase_create("extremes");
     tcase_add_test(c, huge_rates_and_costs_do_not_overflow);
     tcase_add_test(c, highest_rate_counts_single_units);
+    tcase_add_loop_test(c, rounding_never_lets_more_through, 0, 5);
     suite_add_tcase(s, c);
     c = tcase_create("threads");
     tcase_set_timeout(c, 30);

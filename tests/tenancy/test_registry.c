@@ -1,7 +1,7 @@
 /*
  * tests/tenancy/test_registry.c - tenants created, changed, listed and found again after a restart.
  */
-#include "tests/tenancy/tent.h"
+#include "tests/tenancy/tent_rows.h"
 
 #include "tenancy/doc_key.h"
 

@@ -1,7 +1,7 @@
 /*
  * tests/tenancy/test_scope.c - who gets in, why not, and that a scope reaches its own keys only.
  */
-#include "tests/tenancy/tent.h"
+#include "tests/tenancy/tent_rows.h"
 
 #include "base/banned.h"
 

@@ -1,7 +1,7 @@
 /*
  * tests/tenancy/test_tables.c - tables made, changed, deleted and made again.
  */
-#include "tests/tenancy/tent.h"
+#include "tests/tenancy/tent_rows.h"
 
 #include "tenancy/doc_key.h"
 
