@@ -267,7 +267,7 @@ START_TEST(idle_http2_gets_goaway)
     h2_open(&h, &edge);
     (void)h2_request(&h, "GET", "/static", 0, false);
     ck_assert(h2_run(&h, 1000));
-    h.count = 0;
+    h2_forget(&h);
     (void)h2_run(&h, 2000);
     ck_assert(h.got_goaway);
     ck_assert_uint_eq(h.goaway_error, NGHTTP2_NO_ERROR);
@@ -434,7 +434,7 @@ START_TEST(stop_lets_running_responses_finish)
     ck_assert(h2_run(&two, 3000));
     ck_assert_int_eq(slow->status, 200);
     ck_assert_uint_eq(big->body_bytes, 20000000);
-    two.count = 0;
+    h2_forget(&two);
     (void)h2_run(&two, 1000);
     ck_assert(two.got_goaway);
     ck_assert_int_eq(edge_response(&one, 3000, NULL), 200);

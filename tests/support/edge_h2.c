@@ -106,10 +106,16 @@ void h2_open(struct h2 *h, const struct edge *e)
     h2_push(h);
 }
 
-void h2_close(struct h2 *h)
+void h2_forget(struct h2 *h)
 {
     for (size_t i = 0; i < h->count; i++)
         base_buf_fini(&h->streams[i].body);
+    h->count = 0;
+}
+
+void h2_close(struct h2 *h)
+{
+    h2_forget(h);
     nghttp2_session_del(h->session);
     edge_disconnect(&h->tls);
 }

@@ -46,6 +46,8 @@ struct h2 {
 
 void h2_open(struct h2 *h, const struct edge *e);
 void h2_close(struct h2 *h);
+/* Drop what is known of past requests. */
+void h2_forget(struct h2 *h);
 
 /* path as given; upload bytes follow ('u'); endless: the request is never ended. */
 struct h2_stream *h2_request(struct h2 *h, const char *method, const char *path, size_t upload,
