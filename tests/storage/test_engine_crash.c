@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +21,13 @@
 Suite *suite_storage_engine_crash(void);
 
 #define T &fix.tables[0][0]
+
+static struct rdb_witness witness(void)
+{
+    struct rdb_witness w;
+    ck_assert_int_eq(sto_rdb_witness_read(fix.dir, &w, NULL), ERR_OK);
+    return w;
+}
 
 /* --- kill -9 --------------------------------------------------------------------------------- */
 
@@ -134,7 +142,9 @@ START_TEST(acknowledged_writes_survive_kill_9)
             child_write(first);
         }
         (void)close(fds[1]);
-        (void)usleep(150000 + 70000 * (useconds_t)cycle);
+        struct pollfd acks = {.fd = fds[0], .events = POLLIN};
+        ck_assert_int_eq(poll(&acks, 1, 20000), 1); /* it has begun */
+        (void)usleep(50000 + 70000 * (useconds_t)cycle);
         ck_assert_int_eq(kill(writer, SIGKILL), 0);
         int status = 0;
         ck_assert_int_eq(waitpid(writer, &status, 0), writer);
@@ -155,13 +165,6 @@ START_TEST(acknowledged_writes_survive_kill_9)
 END_TEST
 
 /* --- witness --------------------------------------------------------------------------------- */
-
-static struct rdb_witness witness(void)
-{
-    struct rdb_witness w;
-    ck_assert_int_eq(sto_rdb_witness_read(fix.dir, &w, NULL), ERR_OK);
-    return w;
-}
 
 static void assert_refused(enum err wanted, const char *about)
 {
@@ -263,7 +266,10 @@ START_TEST(a_deleted_log_is_noticed)
         for (int i = 0; i < 20; i++)
             if (fix_put(T, "row", "v") != ERR_OK)
                 _exit(1);
-        sto_rdb_maintenance_witness(&sto_rdb_engine(fix.engine)->maintenance);
+        struct sto_health health;
+        sto_health_get(fix.engine, &health);
+        for (int i = 0; i < 50 && witness().sequence < health.sequence; i++)
+            (void)usleep(100000);
         _exit(0);
     }
     int status = 0;
