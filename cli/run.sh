@@ -53,6 +53,7 @@ alone=
 if command -v setsid > /dev/null 2>&1; then
     alone=setsid
 fi
+: > "$dir/started" || fail "cannot write in $dir"
 $alone "$server" serve --data "$data" --listen "127.0.0.1:$port" > "$dir/started" 2>> "$log" &
 server_pid=$!
 

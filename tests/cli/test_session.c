@@ -1,6 +1,8 @@
 /*
  * tests/cli/test_session.c - the whole command line against a real server: tenants, keys, tables,
  * rows, usage, jobs.
+ *
+ * Over 500 lines because it is one session: each command once, in the order a person meets them.
  */
 #define _GNU_SOURCE
 #include "tests/cli/program.h"

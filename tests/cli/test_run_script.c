@@ -1,0 +1,169 @@
+/*
+ * tests/cli/test_run_script.c - `make run`: first start, the lines it prints, stop, second start.
+ */
+#define _GNU_SOURCE
+#include "tests/cli/program.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/banned.h"
+
+static char dir[PROCESS_PATH];
+static char build[PROCESS_PATH];
+static char log_path[PROCESS_PATH + 16];
+static char port[16];
+static int keeper;
+
+struct script {
+    pid_t pid;
+    int fd;
+    size_t len;
+    char out[16384];
+};
+static struct script script;
+
+static void set_up(void)
+{
+    keeper = process_temp_dir(dir);
+    (void)snprintf(log_path, sizeof log_path, "%s/script.log", dir);
+    process_program("bigtent", build);
+    *strrchr(build, '/') = '\0';
+    /* A free port: bound once, then let go. */
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    (void)close(fd);
+    (void)snprintf(port, sizeof port, "%u", ntohs(address.sin_port));
+}
+
+static void tear_down(void)
+{
+    process_temp_dir_remove(dir, keeper);
+}
+
+static void start(const char *until)
+{
+    char run_dir[PROCESS_PATH + 32];
+    char run_port[64];
+    (void)snprintf(run_dir, sizeof run_dir, "BIGTENT_RUN_DIR=%s/it's here", dir);
+    (void)snprintf(run_port, sizeof run_port, "BIGTENT_PORT=%s", port);
+    const char *const argv[] = {"/bin/sh", "cli/run.sh", build, NULL};
+    const char *const env[] = {run_dir, run_port, NULL};
+    memset(&script, 0, sizeof script);
+    script.pid = process_start(argv, env, log_path, &script.fd);
+    while (strstr(script.out, until) == NULL) {
+        struct pollfd p = {script.fd, POLLIN, 0};
+        ck_assert_msg(poll(&p, 1, 30000 * process_patience()) == 1, "no more output after: %s",
+                      script.out);
+        ssize_t n = read(script.fd, script.out + script.len, sizeof script.out - 1 - script.len);
+        ck_assert_msg(n > 0, "it ended after: %s", script.out);
+        script.len += (size_t)n;
+    }
+}
+
+static void stop(int wanted)
+{
+    int status = 0;
+    (void)kill(script.pid, SIGTERM);
+    ck_assert(process_wait(script.pid, 20000 * process_patience(), &status));
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), wanted);
+    (void)close(script.fd);
+}
+
+/* Run the n-th printed line that begins with `begin`; its output. */
+static const char *paste(const char *begin, int n)
+{
+    static struct process_result result;
+    static char line[4096];
+    const char *at = script.out;
+    for (int i = 0; i <= n; i++) {
+        at = strstr(at, begin);
+        ck_assert_msg(at != NULL, "no line %d of \"%s\" in: %s", n, begin, script.out);
+        at++;
+    }
+    size_t len = strcspn(at, "\n");
+    ck_assert_uint_lt(len, sizeof line);
+    memcpy(line, at, len);
+    line[len] = '\0';
+    process_run((const char *const[]){"/bin/sh", "-c", line, NULL}, NULL, 20000, &result);
+    ck_assert_msg(result.exit_code == 0, "exit %d: %s: %s", result.exit_code, line, result.output);
+    return result.output;
+}
+
+/* The lines from the first export to the end, as one paste. */
+static const char *paste_exports(const char *command)
+{
+    static struct process_result result;
+    static char text[8192];
+    const char *from = strstr(script.out, "\nexport PATH=");
+    ck_assert_ptr_nonnull(from);
+    const char *end = strstr(from, "\nbigtent scan");
+    ck_assert_ptr_nonnull(end);
+    (void)snprintf(text, sizeof text, "%.*s\n%s", (int)(end - from), from, command);
+    process_run((const char *const[]){"/bin/sh", "-c", text, NULL}, NULL, 20000, &result);
+    ck_assert_msg(result.exit_code == 0, "exit %d: %s: %s", result.exit_code, text, result.output);
+    return result.output;
+}
+
+START_TEST(printed_lines_work_as_printed_and_a_second_start_finds_everything)
+{
+    start("Ctrl-C stops the server");
+    EXPECT_IN(paste("\ncurl ", 0), "\"timestamp\"");
+    EXPECT_IN(paste("\ncurl ", 1), "PQ2A.190405.003");
+    EXPECT_IN(paste("\ncurl ", 2), "\"rows\":[{\"key\":\"4c410523#20190501\"");
+    EXPECT_IN(paste("\ncurl ", 3), "\"tenant\":\"altostrat\"");
+    EXPECT_NOT_IN(script.out, " -k ");
+    EXPECT_IN(paste_exports("bigtent scan phone"), "4c410523#20190501 stats:os_build ");
+    const char *const names[] = {"altostrat", "examplepetstore"};
+    struct stat st;
+    char path[PROCESS_PATH + 64];
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(path, sizeof path, "%s/it's here/%s.key", dir, names[i]);
+        ck_assert_int_eq(stat(path, &st), 0);
+        ck_assert_uint_eq(st.st_mode & 0777, 0600);
+    }
+    stop(0);
+    start("Ctrl-C stops the server");
+    EXPECT_NOT_IN(script.out, "making");
+    EXPECT_IN(paste("\ncurl ", 1), "PQ2A.190405.003");
+    stop(0);
+}
+END_TEST
+
+START_TEST(second_server_on_the_same_data_fails_and_leaves_the_first_alone)
+{
+    start("Ctrl-C stops the server");
+    struct script first = script;
+    char run_dir[PROCESS_PATH + 32];
+    char run_port[64];
+    (void)snprintf(run_dir, sizeof run_dir, "BIGTENT_RUN_DIR=%s/it's here", dir);
+    (void)snprintf(run_port, sizeof run_port, "BIGTENT_PORT=%s", port);
+    static struct process_result result;
+    process_run((const char *const[]){"/bin/sh", "cli/run.sh", build, NULL},
+                (const char *const[]){run_dir, run_port, NULL}, 30000, &result);
+    ck_assert_int_eq(result.exit_code, 1);
+    EXPECT_IN(result.output, "run.sh: ");
+    EXPECT_NOT_IN(result.output, "Ctrl-C");
+    EXPECT_IN(paste("\ncurl ", 3), "\"tenant\":\"altostrat\"");
+    script = first;
+    stop(0);
+}
+END_TEST
+
+Suite *suite_cli_run_script(void);
+Suite *suite_cli_run_script(void)
+{
+    Suite *s = suite_create("cli_run_script");
+    TCase *t = tcase_create("run");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, printed_lines_work_as_printed_and_a_second_start_finds_everything);
+    tcase_add_test(t, second_server_on_the_same_data_fails_and_leaves_the_first_alone);
+    suite_add_tcase(s, t);
+    return s;
+}
