@@ -478,11 +478,8 @@ static void send_verdicts(struct bulk *b)
         gw_exchange_send_take(call->ex, &call->out, is_last);
 }
 
-/* Whatever can go on goes on. */
-static void pump(struct bulk *b)
+static void pump_once(struct bulk *b)
 {
-    if (b->finished || b->call->ex == NULL)
-        return;
     take_verdicts(b);
     if (b->paused && !is_full(b, 2))
         b->paused = false;
@@ -493,6 +490,17 @@ static void pump(struct bulk *b)
     }
     if (!b->finished)
         send_verdicts(b);
+}
+
+/* Whatever can go on goes on. Lines that are refused at once fill the list and leave it without any
+ * completion, so the next lines must be taken here: nobody would call again. */
+static void pump(struct bulk *b)
+{
+    while (!b->finished && b->call->ex != NULL) {
+        pump_once(b);
+        if (!b->paused || is_full(b, 2))
+            return;
+    }
 }
 
 static void on_body(struct gw_call *call, struct slice bytes, bool end)
