@@ -6,6 +6,8 @@
  * ThreadSanitizer, which therefore cannot see how it orders its memory between threads. Nothing of
  * ours is listed here.
  */
+#include "base/banned.h"
+
 #ifdef __SANITIZE_ADDRESS__
 
 const char *__lsan_default_suppressions(void);

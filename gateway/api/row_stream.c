@@ -12,8 +12,6 @@
  */
 #include "gateway/api/row_stream.h"
 
-#include "gateway/problem.h"
-
 #include "base/banned.h"
 
 static void cleanup(struct gw_call *call)

@@ -16,42 +16,23 @@
  *   3. The call is held once per operation, and by the helper's task.
  */
 #include "base/alloc.h"
+#include "gateway/api/bulk_line.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
-#include "gateway/api/row_body.h"
-#include "gateway/problem.h"
 
 #include "base/banned.h"
 
 #define NDJSON            "application/x-ndjson"
 #define PARSE_ON_LOOP_MAX LIM_SLICE_BYTES
 #define SEND_BYTES        (16 * KIB)
-#define LINE_ARENA_MAX    (3 * LIM_BULK_LINE_BYTES)
 #define PENDING_MAX       (2 * LIM_BODY_BYTES) /* a whole HTTP/1.1 body, or a window */
-#define NS_PER_MS         1000000U
 
-struct line {
-    struct sto_mutate_op op;
-    struct bulk *bulk;
-    struct line *next;
-    uint64_t number;
-    size_t bytes;
-    uint64_t retry_ns;
-    bool done;
-    bool has_scope;
-    struct arena arena;
-    struct buf text; /* copy, for the helper */
-    json_t *json;
-    struct gw_row_body body;
-    struct sto_mutation delete_row;
-};
-
-struct bulk {
+struct gw_bulk {
     struct gw_call *call;
-    struct line *first;
-    struct line **last;
-    struct line *spare;
-    struct line *with_helper;
+    struct gw_bulk_line *first;
+    struct gw_bulk_line **last;
+    struct gw_bulk_line *spare;
+    struct gw_bulk_line *with_helper;
     size_t in_list;
     size_t in_list_bytes;
     size_t undone;
@@ -67,32 +48,19 @@ struct bulk {
     uint64_t failed;
 };
 
-static void pump(struct bulk *b);
+static void pump(struct gw_bulk *b);
 
 /* --- lines -------------------------------------------------------------------------------------
  */
 
-static void line_clear(struct line *l)
+static struct gw_bulk_line *line_append(struct gw_bulk *b, size_t bytes)
 {
-    if (l->has_scope)
-        sto_table_scope_release(&l->op.scope);
-    json_decref(l->json);
-    base_buf_fini(&l->text);
-    base_arena_fini(&l->arena);
-}
-
-static struct line *line_append(struct bulk *b, size_t bytes)
-{
-    struct line *l = b->spare;
+    struct gw_bulk_line *l = b->spare;
     if (l != NULL)
         b->spare = l->next;
     else
         l = base_new(sizeof *l);
-    memset(l, 0, sizeof *l);
-    l->bulk = b;
-    l->number = b->lines;
-    l->bytes = bytes;
-    base_arena_init(&l->arena, LINE_ARENA_MAX);
+    gw_bulk_line_init(l, b, b->lines, bytes);
     *b->last = l;
     b->last = &l->next;
     b->in_list++;
@@ -100,16 +68,16 @@ static struct line *line_append(struct bulk *b, size_t bytes)
     return l;
 }
 
-static void line_done(struct line *l, enum err result)
+static void line_done(struct gw_bulk_line *l, enum err result)
 {
     l->op.result = result;
     l->done = true;
 }
 
-static void free_lines(struct line *l)
+static void free_lines(struct gw_bulk_line *l)
 {
     while (l != NULL) {
-        struct line *next = l->next;
+        struct gw_bulk_line *next = l->next;
         base_free(l);
         l = next;
     }
@@ -117,9 +85,9 @@ static void free_lines(struct line *l)
 
 static void cleanup(struct gw_call *call)
 {
-    struct bulk *b = call->state;
-    for (struct line *l = b->first; l != NULL; l = l->next)
-        line_clear(l);
+    struct gw_bulk *b = call->state;
+    for (struct gw_bulk_line *l = b->first; l != NULL; l = l->next)
+        gw_bulk_line_clear(l);
     free_lines(b->first);
     free_lines(b->spare);
     base_buf_fini(&b->partial);
@@ -129,34 +97,16 @@ static void cleanup(struct gw_call *call)
 /* --- verdicts ----------------------------------------------------------------------------------
  */
 
-static void put_verdict(struct buf *out, const struct line *l)
-{
-    struct gw_json j = gw_json_start(out);
-    enum err e = l->op.result;
-    gw_json_open(&j, '{');
-    gw_json_name_u64(&j, "line", l->number);
-    gw_json_name_u64(&j, "status", e == ERR_OK ? 200 : gw_problem_get((int)e)->status);
-    if (e != ERR_OK) {
-        gw_json_name_text(&j, "code", gw_problem_get((int)e)->code);
-        const char *detail = l->op.detail.text;
-        gw_json_name_text(&j, "detail", detail[0] == '\0' ? gw_problem_get((int)e)->title : detail);
-    }
-    if (e == ERR_RATE_LIMITED)
-        gw_json_name_u64(&j, "retry_after_ms", l->retry_ns / NS_PER_MS + 1);
-    gw_json_close(&j, '}');
-    (void)base_buf_append_byte(out, '\n'); /* latches; send_verdicts looks */
-}
-
-static void take_verdicts(struct bulk *b)
+static void take_verdicts(struct gw_bulk *b)
 {
     while (b->first != NULL && b->first->done) {
-        struct line *l = b->first;
+        struct gw_bulk_line *l = b->first;
         if (l->op.result == ERR_OK)
             b->ok++;
         else
             b->failed++;
-        put_verdict(&b->call->out, l);
-        line_clear(l);
+        gw_bulk_line_put_verdict(&b->call->out, l);
+        gw_bulk_line_clear(l);
         b->first = l->next;
         if (b->first == NULL)
             b->last = &b->first;
@@ -167,7 +117,7 @@ static void take_verdicts(struct bulk *b)
     }
 }
 
-static void break_off(struct bulk *b, enum err e, const char *detail)
+static void break_off(struct gw_bulk *b, enum err e, const char *detail)
 {
     struct gw_call *call = b->call;
     b->finished = true;
@@ -177,7 +127,7 @@ static void break_off(struct bulk *b, enum err e, const char *detail)
         gw_exchange_abort(call->ex);
 }
 
-static void put_summary(struct bulk *b)
+static void put_summary(struct gw_bulk *b)
 {
     struct gw_json j = gw_json_start(&b->call->out);
     gw_json_open(&j, '{');
@@ -195,8 +145,8 @@ static void put_summary(struct bulk *b)
 
 static void write_done(struct sto_mutate_op *op)
 {
-    struct line *l = op->user;
-    struct bulk *b = l->bulk;
+    struct gw_bulk_line *l = op->user;
+    struct gw_bulk *b = l->bulk;
     struct gw_call *call = b->call;
     l->done = true;
     b->undone--;
@@ -204,9 +154,9 @@ static void write_done(struct sto_mutate_op *op)
     gw_call_drop(call);
 }
 
-static void submit(struct line *l)
+static void submit(struct gw_bulk_line *l)
 {
-    struct bulk *b = l->bulk;
+    struct gw_bulk *b = l->bulk;
     l->op.reply_to = b->call->thread->mailbox;
     l->op.done = write_done;
     l->op.user = l;
@@ -215,95 +165,29 @@ static void submit(struct line *l)
     sto_mutate_row(b->call->api->engine, &l->op);
 }
 
-static enum err parse_op(struct line *l, struct slice op, enum gw_row_verb *out, bool *out_delete)
-{
-    *out = GW_ROW_PATCH;
-    *out_delete = false;
-    if (op.ptr == NULL || base_slice_is(op, "patch"))
-        return ERR_OK;
-    if (base_slice_is(op, "put"))
-        *out = GW_ROW_PUT;
-    else if (base_slice_is(op, "delete"))
-        *out_delete = true;
-    else
-        return base_fail(&l->op.detail, ERR_INVALID,
-                         "\"op\" must be \"patch\", \"put\" or \"delete\"");
-    return ERR_OK;
-}
-
-static enum err build_mutations(struct line *l, enum gw_row_verb verb, bool is_delete)
-{
-    const json_t *cells = json_object_get(l->json, "cells");
-    struct errbuf *eb = &l->op.detail;
-    if (is_delete && cells != NULL)
-        return base_fail(eb, ERR_INVALID, "\"delete\" takes no \"cells\"");
-    if (is_delete) {
-        l->delete_row.kind = STO_DELETE_FROM_ROW;
-        l->op.mutations = &l->delete_row;
-        l->op.mutation_count = 1;
-        return ERR_OK;
-    }
-    if (!json_is_object(cells))
-        return base_fail(eb, ERR_INVALID, "\"cells\" must be an object of families");
-    enum err e = gw_row_body_build(cells, verb, l->op.scope.schema, &l->arena, &l->body, eb);
-    l->op.mutations = l->body.mutations;
-    l->op.mutation_count = l->body.count;
-    return e;
-}
-
-/* Text to a checked operation; on the loop or the helper. */
-static enum err build(struct line *l, struct slice text)
-{
-    static const char *const names[] = {"op", "key", "key_b64", "cells", NULL};
-    struct errbuf *eb = &l->op.detail;
-    struct slice op;
-    enum gw_row_verb verb = GW_ROW_PATCH;
-    bool is_delete = false;
-    enum err e = gw_json_parse(text, &l->json, eb);
-    if (e == ERR_OK)
-        e = gw_json_only(l->json, names, eb);
-    if (e == ERR_OK)
-        e = gw_json_get_text(l->json, "op", &op, eb);
-    if (e == ERR_OK)
-        e = parse_op(l, op, &verb, &is_delete);
-    if (e == ERR_OK)
-        e = gw_json_get_bytes(l->json, "key", &l->arena, &l->op.row_key, eb);
-    if (e == ERR_OK && l->op.row_key.ptr == NULL)
-        e = base_fail(eb, ERR_INVALID, "\"key\" or \"key_b64\" is missing");
-    if (e == ERR_OK)
-        e = build_mutations(l, verb, is_delete);
-    if (e != ERR_OK)
-        return e;
-    return sto_mutations_check(l->op.scope.schema, &l->bulk->call->tenant->account, l->op.row_key,
-                               l->op.mutations, l->op.mutation_count, eb);
-}
-
-static enum err enter_table(struct line *l)
+static enum err enter(struct gw_bulk_line *l)
 {
     const struct gw_call *call = l->bulk->call;
-    if (l->has_scope)
-        sto_table_scope_release(&l->op.scope);
-    enum err e = ten_scope_table(call->tenant, gw_call_param(call, 0), &l->op.scope, &l->op.detail);
-    l->has_scope = e == ERR_OK;
-    return e;
+    return gw_bulk_line_enter(l, call->tenant, gw_call_param(call, 0));
 }
 
 static enum err work_on_helper(struct gw_call *call, struct errbuf *eb)
 {
     (void)eb; /* the line has its own detail */
-    struct bulk *b = call->state;
-    return build(b->with_helper, base_buf_slice(&b->with_helper->text));
+    struct gw_bulk *b = call->state;
+    return gw_bulk_line_build(b->with_helper, &call->tenant->account,
+                              base_buf_slice(&b->with_helper->text));
 }
 
 static void back_from_helper(struct gw_call *call)
 {
-    struct bulk *b = call->state;
-    struct line *l = b->with_helper;
+    struct gw_bulk *b = call->state;
+    struct gw_bulk_line *l = b->with_helper;
     enum err e = call->task.result;
     b->with_helper = NULL;
     b->undone--;
     if (e == ERR_OK)
-        e = enter_table(l); /* it may have been deleted meanwhile */
+        e = enter(l); /* it may have been deleted meanwhile */
     if (e != ERR_OK)
         line_done(l, e);
     else if (call->ex != NULL)
@@ -311,9 +195,9 @@ static void back_from_helper(struct gw_call *call)
     pump(b);
 }
 
-static enum err give_to_helper(struct line *l, struct slice text)
+static enum err give_to_helper(struct gw_bulk_line *l, struct slice text)
 {
-    struct bulk *b = l->bulk;
+    struct gw_bulk *b = l->bulk;
     base_buf_init(&l->text, text.len);
     enum err e = base_buf_append(&l->text, text);
     if (e != ERR_OK)
@@ -334,19 +218,20 @@ static bool is_blank(struct slice text)
 }
 
 /* In the order of every other request: state and rate, table, input. */
-static void take_line(struct bulk *b, struct slice text)
+static void take_line(struct gw_bulk *b, struct slice text)
 {
     b->lines++;
     if (is_blank(text))
         return;
-    struct line *l = line_append(b, text.len);
-    enum err e = ten_admit(b->call->tenant, TEN_WRITE, 1, &l->retry_ns, &l->op.detail);
+    const struct gw_call *call = b->call;
+    struct gw_bulk_line *l = line_append(b, text.len);
+    enum err e = ten_admit(call->tenant, TEN_WRITE, 1, &l->retry_ns, &l->op.detail);
     if (e == ERR_OK)
-        e = enter_table(l);
+        e = enter(l);
     if (e == ERR_OK && text.len > PARSE_ON_LOOP_MAX) {
         e = give_to_helper(l, text);
     } else if (e == ERR_OK) {
-        e = build(l, text);
+        e = gw_bulk_line_build(l, &call->tenant->account, text);
         if (e == ERR_OK)
             submit(l);
     }
@@ -354,10 +239,10 @@ static void take_line(struct bulk *b, struct slice text)
         line_done(l, e);
 }
 
-static void refuse_long_line(struct bulk *b)
+static void refuse_long_line(struct gw_bulk *b)
 {
     b->lines++;
-    struct line *l = line_append(b, 0);
+    struct gw_bulk_line *l = line_append(b, 0);
     line_done(l, base_fail(&l->op.detail, ERR_TOO_BIG,
                            "the line is longer than the limit of %lu bytes", LIM_BULK_LINE_BYTES));
 }
@@ -365,7 +250,7 @@ static void refuse_long_line(struct bulk *b)
 /* --- bytes become lines ------------------------------------------------------------------------
  */
 
-static bool is_full(const struct bulk *b, size_t divisor)
+static bool is_full(const struct gw_bulk *b, size_t divisor)
 {
     return b->in_list >= LIM_BULK_INFLIGHT / divisor ||
            b->in_list_bytes >= LIM_BODY_BYTES / divisor || b->with_helper != NULL ||
@@ -373,7 +258,7 @@ static bool is_full(const struct bulk *b, size_t divisor)
 }
 
 /* The end of a line: what stands in partial, then tail. */
-static void end_line(struct bulk *b, struct slice tail)
+static void end_line(struct gw_bulk *b, struct slice tail)
 {
     if (!b->skipping && b->partial.len + tail.len > LIM_BULK_LINE_BYTES)
         b->skipping = true;
@@ -392,7 +277,7 @@ static void end_line(struct bulk *b, struct slice tail)
     base_buf_truncate(&b->partial, 0);
 }
 
-static void keep_partial(struct bulk *b, struct slice bytes)
+static void keep_partial(struct gw_bulk *b, struct slice bytes)
 {
     if (!b->skipping && b->partial.len + bytes.len > LIM_BULK_LINE_BYTES) {
         b->skipping = true;
@@ -404,7 +289,7 @@ static void keep_partial(struct bulk *b, struct slice bytes)
 }
 
 /* Take lines until the bytes end or the list is full; returns how many bytes were taken. */
-static size_t take_lines(struct bulk *b, struct slice bytes)
+static size_t take_lines(struct gw_bulk *b, struct slice bytes)
 {
     size_t at = 0;
     while (at < bytes.len && !b->finished && !(b->paused = is_full(b, 1))) {
@@ -420,18 +305,18 @@ static size_t take_lines(struct bulk *b, struct slice bytes)
     return at;
 }
 
-static void consumed(const struct bulk *b, size_t n)
+static void consumed(const struct gw_bulk *b, size_t n)
 {
     if (b->call->ex != NULL && n > 0)
         gw_exchange_consumed(b->call->ex, n);
 }
 
-static size_t pending_bytes(const struct bulk *b)
+static size_t pending_bytes(const struct gw_bulk *b)
 {
     return b->pending.len - b->pending_at;
 }
 
-static void take_pending(struct bulk *b)
+static void take_pending(struct gw_bulk *b)
 {
     if (b->pending.len == 0)
         return;
@@ -445,13 +330,13 @@ static void take_pending(struct bulk *b)
     }
 }
 
-static bool is_input_left(const struct bulk *b)
+static bool is_input_left(const struct gw_bulk *b)
 {
     return !b->input_ended || b->pending.len > 0 || b->partial.len > 0 || b->skipping;
 }
 
 /* The last line may come without its line feed. */
-static void take_rest(struct bulk *b)
+static void take_rest(struct gw_bulk *b)
 {
     bool is_last = b->input_ended && b->pending.len == 0;
     if (is_last && is_input_left(b) && !b->finished && !is_full(b, 1))
@@ -459,7 +344,7 @@ static void take_rest(struct bulk *b)
 }
 
 /* Send verdicts in pieces of some size, or what there is when nothing else is coming. */
-static void send_verdicts(struct bulk *b)
+static void send_verdicts(struct gw_bulk *b)
 {
     struct gw_call *call = b->call;
     bool is_last = b->first == NULL && !is_input_left(b);
@@ -478,7 +363,7 @@ static void send_verdicts(struct bulk *b)
         gw_exchange_send_take(call->ex, &call->out, is_last);
 }
 
-static void pump_once(struct bulk *b)
+static void pump_once(struct gw_bulk *b)
 {
     take_verdicts(b);
     if (b->paused && !is_full(b, 2))
@@ -494,7 +379,7 @@ static void pump_once(struct bulk *b)
 
 /* Whatever can go on goes on. Lines that are refused at once fill the list and leave it without any
  * completion, so the next lines must be taken here: nobody would call again. */
-static void pump(struct bulk *b)
+static void pump(struct gw_bulk *b)
 {
     while (!b->finished && b->call->ex != NULL) {
         pump_once(b);
@@ -505,7 +390,7 @@ static void pump(struct bulk *b)
 
 static void on_body(struct gw_call *call, struct slice bytes, bool end)
 {
-    struct bulk *b = call->state;
+    struct gw_bulk *b = call->state;
     if (b->finished) {
         consumed(b, bytes.len);
         return;
@@ -525,7 +410,7 @@ static void on_drained(struct gw_call *call)
 
 void gw_bulk_write(struct gw_call *call)
 {
-    struct bulk *b = gw_call_new_state(call, sizeof *b, cleanup);
+    struct gw_bulk *b = gw_call_new_state(call, sizeof *b, cleanup);
     b->call = call;
     b->last = &b->first;
     base_buf_init(&b->partial, LIM_BULK_LINE_BYTES);

@@ -1,0 +1,51 @@
+/*
+ * gateway/api/bulk_line.h - one line of a bulk write: from its text to an operation, to a verdict.
+ *
+ * Does:     parse and check a line into a ready sto_mutate_op; write its verdict.
+ * Owns:     the line's memory (arena, JSON tree, copy of its text) and table scope, until clear.
+ * May use:  base/, storage/, tenancy/, gateway/problem.h, gateway/api/.
+ * Knows no: where lines come from, in which order they are answered.
+ * Threads:  one at a time: the loop or the helper.
+ * Blocks:   no.
+ * Fails by: the errors of input, table and mutations, with detail in op.detail.
+ * Limits:   LIM_BULK_LINE_BYTES.
+ * Promises: 1. A line that was built can be submitted as it is.
+ */
+#ifndef GATEWAY_API_BULK_LINE_H
+#define GATEWAY_API_BULK_LINE_H
+
+#include "gateway/api/row_body.h"
+#include "storage/engine.h"
+#include "tenancy/scope.h"
+
+struct gw_bulk;
+
+struct gw_bulk_line {
+    struct sto_mutate_op op;
+    struct gw_bulk *bulk;
+    struct gw_bulk_line *next;
+    uint64_t number;   /* from 1 */
+    size_t bytes;      /* of its text */
+    uint64_t retry_ns; /* with ERR_RATE_LIMITED */
+    bool done;         /* op.result is its verdict */
+    bool has_scope;
+    struct arena arena;
+    struct buf text; /* a copy, for the helper */
+    json_t *json;
+    struct gw_row_body body;
+    struct sto_mutation delete_row;
+};
+
+void gw_bulk_line_init(struct gw_bulk_line *l, struct gw_bulk *bulk, uint64_t number, size_t bytes);
+void gw_bulk_line_clear(struct gw_bulk_line *l);
+
+/* (Re)take the scope of the table. */
+enum err gw_bulk_line_enter(struct gw_bulk_line *l, struct ten_tenant *t,
+                            struct slice table) MUST_CHECK;
+/* Text to a checked operation; the scope must be taken. */
+enum err gw_bulk_line_build(struct gw_bulk_line *l, const struct sto_account *account,
+                            struct slice text) MUST_CHECK;
+/* {"line":N,"status":S,...} and a line feed; the buf latches. */
+void gw_bulk_line_put_verdict(struct buf *out, const struct gw_bulk_line *l);
+
+#endif
