@@ -100,7 +100,9 @@ struct sto_drop_op {
     struct sto_row_range range;
     uint16_t
         family; /* 0: whole rows; else only this family's cells, whether in the schema or not */
-    bool ignore_gate; /* the removal of a table marked as deleting, by tenancy only */
+    bool expired_only; /* the sweeper: only cells that no read shows any more, by the rules of the
+                        * scope's schema: too old, too many, or of a family that was removed */
+    bool ignore_gate;  /* the removal of a table marked as deleting, by tenancy only */
 
     enum err result;
     struct errbuf detail;

@@ -6,12 +6,16 @@
  * 2. position is the stored key where the next slice begins, in the middle of a row if need be.
  *    The row's header is read again there: others may have changed the row in between.
  * 3. A row that was entered is closed (header written or deleted) before the slice commits.
+ * 4. When only expired cells are dropped, versions are counted from the newest of a column, in one
+ *    slice: a slice that ends inside a column begins again at the column's front. It ends there
+ * only after it deleted something, so it always gets on.
  */
 #include "storage/rocksdb/drop.h"
 
 #include <stddef.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
 
@@ -34,10 +38,17 @@ struct sto_drop_cursor {
     struct sto_row_head before;
     struct sto_row_head now;
 
+    /* the column being looked through when only expired cells go; column_len 0: none */
+    size_t column_len;
+    const struct sto_family *family; /* NULL: not in the schema */
+    uint64_t versions;
+    int64_t now_us;
+
     size_t position_len;
     struct sto_key_bounds bounds;
     uint8_t position[STO_KEY_MAX];
     uint8_t row[STO_KEY_HEADER_MAX];
+    uint8_t column[STO_KEY_COLUMN_MAX];
 };
 
 static void run_done(struct base_msg *msg)
@@ -101,6 +112,27 @@ static enum err row_open(struct rdb_batch *batch, struct sto_drop_cursor *d, str
     return ERR_OK;
 }
 
+/* Whether no read of the scope's schema shows this cell. Numbers of families are never used again:
+ * one below next_number that is missing was removed for good. */
+static bool is_expired(struct sto_drop_op *op, const struct sto_key *key)
+{
+    struct sto_drop_cursor *d = op->cursor;
+    const struct sto_schema *schema = op->scope.schema;
+    if (d->column_len == 0 ||
+        !base_slice_equal(key->column_prefix, base_slice(d->column, d->column_len))) {
+        memcpy(d->column, key->column_prefix.ptr, key->column_prefix.len);
+        d->column_len = key->column_prefix.len;
+        d->family = sto_schema_family_by_number(schema, key->family);
+        d->versions = 0;
+    }
+    if (d->family == NULL)
+        return key->family < schema->next_number;
+    const struct sto_gc *gc = &d->family->gc;
+    d->versions++;
+    return (gc->max_versions != 0 && d->versions > gc->max_versions) ||
+           key->timestamp_us < sto_gc_oldest_us(gc, d->now_us);
+}
+
 static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, struct slice key,
                             struct slice value)
 {
@@ -109,7 +141,8 @@ static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, str
     struct sto_stored_cell cell;
     if (sto_key_decode(key, &parts) != ERR_OK)
         return ERR_CORRUPT;
-    if (parts.family == 0 || (op->family != 0 && parts.family != op->family))
+    if (parts.family == 0 || (op->family != 0 && parts.family != op->family) ||
+        (op->expired_only && !is_expired(op, &parts)))
         return ERR_OK;
     if (sto_cell_decode(value, &cell) != ERR_OK)
         return ERR_CORRUPT;
@@ -126,14 +159,31 @@ static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, str
 
 /* --- slices --------------------------------------------------------------------------------- */
 
+/* True when the slice ends in front of key; position says where the next one begins. */
+static bool slice_ends(struct sto_drop_cursor *d, struct slice key)
+{
+    if (d->cells < LIM_DROP_SLICE_CELLS && d->steps++ < STEPS_PER_SLICE)
+        return false;
+    bool in_column =
+        d->column_len != 0 && base_slice_starts_with(key, base_slice(d->column, d->column_len));
+    if (in_column && d->cells == 0)
+        return false;
+    struct slice next = in_column ? base_slice(d->column, d->column_len) : key;
+    memcpy(d->position, next.ptr, next.len);
+    d->position_len = next.len;
+    return true;
+}
+
 static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
                               rocksdb_iterator_t *it)
 {
     struct sto_drop_cursor *d = op->cursor;
     enum err rc = ERR_OK;
     d->row_len = 0;
+    d->column_len = 0;
     d->cells = 0;
     d->steps = 0;
+    d->now_us = base_wall_us();
     rocksdb_iter_seek(it, (const char *)d->position, d->position_len);
     for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         struct slice key, value;
@@ -141,11 +191,8 @@ static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
         value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
         if (key.len > STO_KEY_MAX)
             return ERR_CORRUPT;
-        if (d->cells >= LIM_DROP_SLICE_CELLS || d->steps++ >= STEPS_PER_SLICE) {
-            memcpy(d->position, key.ptr, key.len);
-            d->position_len = key.len;
+        if (slice_ends(d, key))
             return row_close(batch, op);
-        }
         bool same_row =
             d->row_len != 0 && base_slice_starts_with(key, base_slice(d->row, d->row_len));
         if (!same_row) {

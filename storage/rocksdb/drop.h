@@ -1,7 +1,8 @@
 /*
  * storage/rocksdb/drop.h - removing many rows, exactly counted, in bounded commits.
  *
- * Does:     point-delete the cells of a range of rows, LIM_DROP_SLICE_CELLS at a time.
+ * Does:     point-delete the cells of a range of rows, all, one family's, or those that no read
+ *           shows any more, LIM_DROP_SLICE_CELLS at a time.
  * Owns:     the operation's cursor.
  * May use:  base/, storage/.
  * Knows no: why rows are dropped.

@@ -2,25 +2,21 @@
  * storage/rocksdb/reader.h - rows and ranges of rows, slice by slice.
  *
  * Does:     run read operations, on the caller's thread from memory or on a reader thread.
- * Owns:     cursors, and with them an iterator while a row is open between two slices.
+ * Owns:     cursors, until sto_read_finish.
  * May use:  base/, storage/.
  * Knows no: who reads.
  * Threads:  as storage/engine.h.
  * Blocks:   only on reader threads.
  * Fails by: ERR_SUSPENDED, ERR_GONE, ERR_OVERLOADED, ERR_UNAVAILABLE, ERR_CORRUPT, ERR_IO,
  *           ERR_INVALID, ERR_NO_MEMORY.
- * Limits:   LIM_SLICE_ROWS, LIM_SLICE_STEPS, LIM_READ_QUEUE_OPS, RDB_INLINE_STEPS.
+ * Limits:   LIM_READ_QUEUE_OPS, those of slice.h.
  * Promises: 1. A row is given from one view of the database, however many slices it takes.
- *           2. Between slices no iterator is held unless a row is open; one that is held counts in
- *              reads_open of the account.
+ *           2. A point read that memory can answer allocates nothing here.
  */
 #ifndef STORAGE_ROCKSDB_READER_H
 #define STORAGE_ROCKSDB_READER_H
 
 #include "storage/engine.h"
-
-/* What a loop thread may spend on one read before a reader takes over: about a millisecond. */
-#define RDB_INLINE_STEPS 2000
 
 bool sto_rdb_read_rows(struct sto_engine *engine, struct sto_read_op *op,
                        bool try_inline) MUST_CHECK;

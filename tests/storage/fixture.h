@@ -357,6 +357,17 @@ static void fix_drop_done(struct sto_drop_op *op)
     fix.outstanding--;
 }
 
+UNUSED_FN static struct sto_usage fix_sweep(const struct sto_table_scope *scope)
+{
+    struct sto_drop_op op = {
+        .scope = *scope, .expired_only = true, .reply_to = &fix.mailbox, .done = fix_drop_done};
+    fix.outstanding++;
+    sto_drop_rows(fix.engine, &op);
+    fix_wait();
+    ck_assert_int_eq(op.result, ERR_OK);
+    return op.removed;
+}
+
 UNUSED_FN static enum err fix_drop(const struct sto_table_scope *scope, struct sto_row_range range,
                                    uint16_t family, struct sto_usage *removed)
 {

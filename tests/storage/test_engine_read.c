@@ -3,7 +3,7 @@
  */
 #include "fixture.h"
 
-#include "storage/rocksdb/reader.h"
+#include "storage/rocksdb/slice.h"
 
 #include "base/banned.h"
 

@@ -206,6 +206,19 @@ START_TEST(decode_accepts_only_what_encode_makes)
 }
 END_TEST
 
+START_TEST(a_negative_timestamp_is_damage)
+{
+    static uint8_t key[STO_KEY_MAX];
+    size_t n = sto_key_row(&scopes[0][0], SLICE_LIT("row"), key);
+    n = sto_key_column(key, n, 1, SLICE_LIT("q"));
+    struct sto_key k;
+    size_t end = sto_key_version(key, n, INT64_MAX);
+    ck_assert_int_eq(sto_key_decode(base_slice(key, end), &k), ERR_OK);
+    end = sto_key_version(key, n, -1);
+    ck_assert_int_eq(sto_key_decode(base_slice(key, end), &k), ERR_CORRUPT);
+}
+END_TEST
+
 START_TEST(longest_parts_fit)
 {
     static uint8_t key[STO_KEY_MAX], zeros[LIM_QUALIFIER];
@@ -348,6 +361,7 @@ Suite *suite_storage_keycodec(void)
     tcase_add_test(t, order_of_keys_is_order_of_parts);
     tcase_add_test(t, decode_gives_back_what_was_encoded);
     tcase_add_test(t, decode_accepts_only_what_encode_makes);
+    tcase_add_test(t, a_negative_timestamp_is_damage);
     tcase_add_test(t, longest_parts_fit);
     tcase_add_test(t, bounds_hold_exactly_the_rows_of_the_range);
     tcase_add_test(t, row_and_column_ends_are_behind_their_versions);
