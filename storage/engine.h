@@ -217,7 +217,8 @@ struct sto_health {
 
 void sto_health_get(struct sto_engine *e, struct sto_health *out);
 
-/* Blocking. Finish queued work, flush, write the witness, close. */
+/* Blocking. Finish queued work, flush, write the witness, close. Every read must have been finished
+ * (sto_read_finish) before: a cursor may hold what is closed here. */
 void sto_engine_close(struct sto_engine *e);
 
 #endif

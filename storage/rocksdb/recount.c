@@ -3,7 +3,9 @@
  *
  * 1. The snapshot is taken on the tenant's committer while no batch is under way, together with the
  *    counters in memory: both are of that moment.
- * 2. Every row's cells and bytes must add up to its header, and the stored counters of all tables
+ * 2. It counts LIM_SLICE_STEPS keys, then goes to the end of the readers' queue: reads have their
+ * turn.
+ * 3. Every row's cells and bytes must add up to its header, and the stored counters of all tables
  *    to those in memory; what remains is the caller's comparison of counted with recorded.
  */
 #include "storage/rocksdb/recount.h"
@@ -21,6 +23,9 @@
 struct state {
     struct rdb_engine *engine;
     const rocksdb_snapshot_t *snapshot;
+    struct sto_range range;
+    rocksdb_readoptions_t *options; /* both NULL until the first slice */
+    rocksdb_iterator_t *cells;
     size_t row_len; /* 0: no row open */
     size_t row_key_len;
     struct sto_row_head head;
@@ -42,6 +47,11 @@ static void run_done(struct base_msg *msg)
 static void answer(struct sto_recount_op *op, enum err rc)
 {
     struct state *s = op->engine_state;
+    if (s != NULL && s->cells != NULL) {
+        rocksdb_iter_destroy(s->cells);
+        rocksdb_readoptions_destroy(s->options);
+        atomic_fetch_sub(&op->scope.account->reads_open, 1);
+    }
     if (s != NULL && s->snapshot != NULL)
         rocksdb_release_snapshot(s->engine->db.handle, s->snapshot);
     base_free(s);
@@ -127,29 +137,26 @@ static rocksdb_iterator_t *iterate(struct state *s, const struct sto_range *rang
     return it;
 }
 
-static enum err count_cells(struct sto_recount_op *op)
+/* One slice; *out_end true when there is nothing more to count. */
+static enum err count_cells(struct sto_recount_op *op, bool *out_end)
 {
     struct state *s = op->engine_state;
-    struct sto_range range = sto_range_of_tenant(&op->scope);
-    rocksdb_readoptions_t *options;
-    rocksdb_iterator_t *it = iterate(s, &range, s->engine->db.cells, &options);
-    enum err rc = ERR_OK;
-    for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+    *out_end = false;
+    if ((atomic_load(&op->scope.account->gate) & STO_GATE_GONE) != 0)
+        return base_fail(&op->detail, ERR_GONE, "the tenant is being deleted");
+    enum err rc = sto_rdb_usable(s->engine, &op->detail);
+    for (int i = 0; rc == ERR_OK && i < LIM_SLICE_STEPS; i++) {
+        if (!rocksdb_iter_valid(s->cells)) {
+            *out_end = true;
+            rc = iterator_error(op, s->cells);
+            return rc == ERR_OK ? row_close(op) : rc;
+        }
         struct slice key, value;
-        key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
-        value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
+        key.ptr = (const uint8_t *)rocksdb_iter_key(s->cells, &key.len);
+        value.ptr = (const uint8_t *)rocksdb_iter_value(s->cells, &value.len);
         rc = key_visit(op, key, value);
-        if (rc == ERR_OK && (atomic_load(&op->scope.account->gate) & STO_GATE_GONE) != 0)
-            rc = base_fail(&op->detail, ERR_GONE, "the tenant is being deleted");
-        if (rc == ERR_OK)
-            rc = sto_rdb_usable(s->engine, &op->detail);
+        rocksdb_iter_next(s->cells);
     }
-    if (rc == ERR_OK)
-        rc = iterator_error(op, it);
-    if (rc == ERR_OK)
-        rc = row_close(op);
-    rocksdb_iter_destroy(it);
-    rocksdb_readoptions_destroy(options);
     return rc;
 }
 
@@ -191,11 +198,18 @@ static enum err check_stored_counters(struct sto_recount_op *op)
 static void run_on_reader(struct base_msg *msg)
 {
     struct sto_recount_op *op = op_of(msg);
-    atomic_fetch_add(&op->scope.account->reads_open, 1);
-    enum err rc = count_cells(op);
+    struct state *s = op->engine_state;
+    if (s->cells == NULL) {
+        atomic_fetch_add(&op->scope.account->reads_open, 1);
+        s->range = sto_range_of_tenant(&op->scope);
+        s->cells = iterate(s, &s->range, s->engine->db.cells, &s->options);
+    }
+    bool end = false;
+    enum err rc = count_cells(op, &end);
+    if (rc == ERR_OK && !end && sto_rdb_pool_push(&s->engine->pool, &op->msg, true))
+        return;
     if (rc == ERR_OK)
         rc = check_stored_counters(op);
-    atomic_fetch_sub(&op->scope.account->reads_open, 1);
     answer(op, rc);
 }
 

@@ -8,7 +8,7 @@
  * Threads:  submit from any; the snapshot is taken on the tenant's committer, counted on a reader.
  * Blocks:   readers only.
  * Fails by: ERR_CORRUPT (header or stored counters disagree), ERR_IO, ERR_UNAVAILABLE, ERR_GONE.
- * Limits:   none; it reads everything the tenant has, without filling the cache.
+ * Limits:   LIM_SLICE_STEPS keys at a time; it reads everything without filling the cache.
  * Promises: 1. counted and recorded are of the same moment.
  */
 #ifndef STORAGE_ROCKSDB_RECOUNT_H

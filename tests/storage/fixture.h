@@ -134,6 +134,7 @@ UNUSED_FN static void fix_prepare(void)
     fix.options.memtable_bytes = 4 * MIB;
     fix.options.cache_bytes = 16 * MIB;
     fix.options.committers = 2;
+    fix.options.readers = 2;
     fix.options.ballast_bytes = 0;
     fix.options.headroom_bytes = MIB;
 }

@@ -257,15 +257,18 @@ START_TEST(every_flipped_bit_of_a_witness_is_noticed)
 }
 END_TEST
 
-START_TEST(a_deleted_log_is_noticed)
+/* Acknowledged writes that are only in the log, by a child that leaves without a close. */
+static void write_log_only(int rows)
 {
-    /* Acknowledged writes that are only in the log: leave without the flush of a close. */
     pid_t writer = fork();
     if (writer == 0) {
         fix_open();
-        for (int i = 0; i < 20; i++)
-            if (fix_put(T, "row", "v") != ERR_OK)
+        for (int i = 0; i < rows; i++) {
+            char row[24];
+            (void)snprintf(row, sizeof(row), "row%05d", i);
+            if (fix_put(T, row, "value") != ERR_OK)
                 _exit(1);
+        }
         struct sto_health health;
         sto_health_get(fix.engine, &health);
         for (int i = 0; i < 50 && witness().sequence < health.sequence; i++)
@@ -275,24 +278,74 @@ START_TEST(a_deleted_log_is_noticed)
     int status = 0;
     ck_assert_int_eq(waitpid(writer, &status, 0), writer);
     ck_assert_int_eq(status, 0);
+}
+
+/* The path of the largest log. */
+static void log_path(char out[600])
+{
     char db[300];
     (void)snprintf(db, sizeof(db), "%s/db", fix.dir);
     DIR *d = opendir(db);
     ck_assert_ptr_nonnull(d);
-    int removed = 0;
+    off_t largest = 0;
     for (const struct dirent *e; (e = readdir(d)) != NULL;) {
         size_t len = strlen(e->d_name);
         char path[600];
+        struct stat st;
         (void)snprintf(path, sizeof(path), "%s/%s", db, e->d_name);
-        if (len > 4 && strcmp(e->d_name + len - 4, ".log") == 0)
-            removed += unlink(path) == 0;
+        if (len < 4 || strcmp(e->d_name + len - 4, ".log") != 0 || stat(path, &st) != 0 ||
+            st.st_size <= largest)
+            continue;
+        largest = st.st_size;
+        memcpy(out, path, strlen(path) + 1);
     }
     (void)closedir(d);
-    ck_assert_int_gt(removed, 0);
+    ck_assert_int_gt(largest, 0);
+}
+
+START_TEST(a_deleted_log_is_noticed)
+{
+    char path[600];
+    write_log_only(20);
+    log_path(path);
+    ck_assert_int_eq(unlink(path), 0);
     assert_refused(ERR_CORRUPT, "it lost writes");
     ck_assert_int_eq(sto_rocksdb_adopt(fix.dir, NULL), ERR_OK); /* on purpose, then */
     fix_open();
     ck_assert(!witness().adopting);
+}
+END_TEST
+
+START_TEST(damage_in_the_middle_of_the_log_is_refused)
+{
+    char path[600];
+    struct buf b;
+    write_log_only(200);
+    log_path(path);
+    ck_assert_int_eq(base_file_read(path, 64 * MIB, &b, NULL), ERR_OK);
+    b.ptr[b.len / 2] ^= 4;
+    ck_assert_int_eq(base_file_replace(path, base_buf_slice(&b), 0600, NULL), ERR_OK);
+    base_buf_fini(&b);
+    ck_assert_int_eq(sto_rocksdb_adopt(fix.dir, NULL), ERR_OK); /* not by the witness, then */
+    assert_refused(ERR_CORRUPT, "cannot be opened");
+}
+END_TEST
+
+START_TEST(a_torn_tail_is_accepted_when_nothing_acknowledged_was_in_it)
+{
+    char path[600];
+    struct stat st;
+    write_log_only(200);
+    log_path(path);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(truncate(path, st.st_size - 3), 0);
+    assert_refused(ERR_CORRUPT, "it lost writes"); /* this one was */
+    struct rdb_witness w = witness();
+    w.sequence -= 3; /* header, cell and counters of the last one */
+    ck_assert_int_eq(sto_rdb_witness_write(fix.dir, &w, NULL), ERR_OK);
+    fix_open();
+    ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).rows, 199);
+    fix_assert_no_drift(0);
 }
 END_TEST
 
@@ -412,6 +465,8 @@ Suite *suite_storage_engine_crash(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, acknowledged_writes_survive_kill_9);
     tcase_add_test(t, a_deleted_log_is_noticed);
+    tcase_add_test(t, damage_in_the_middle_of_the_log_is_refused);
+    tcase_add_test(t, a_torn_tail_is_accepted_when_nothing_acknowledged_was_in_it);
     suite_add_tcase(s, t);
     t = tcase_create("witness");
     tcase_add_checked_fixture(t, fix_setup, fix_teardown);

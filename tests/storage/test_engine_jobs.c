@@ -226,12 +226,12 @@ START_TEST(a_recount_notices_what_was_changed_behind_its_back)
     ck_assert_int_eq(fix_put(T, "a", "v"), ERR_OK);
     ck_assert_int_eq(fix_put(T, "b", "v"), ERR_OK);
     fix_assert_no_drift(0);
-    damage("ab#t#a\0\1\0\0", 10, "\1\2\15", 3); /* a header that says two cells */
+    damage("ab#t#a\0\1\0\0", 10, "\1\2\14", 3); /* a header that says two cells */
     struct sto_recount_op op = fix_recount(0);
     ck_assert_int_eq(op.result, ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(op.detail.text, "header"));
-    damage("ab#t#a\0\1\0\0", 10, "\1\1\15", 3);
-    ck_assert_int_eq(fix_recount(0).result, ERR_CORRUPT); /* right again but for its bytes: 14 */
+    damage("ab#t#a\0\1\0\0", 10, "\1\1\15", 3); /* one cell, but a byte too many */
+    ck_assert_int_eq(fix_recount(0).result, ERR_CORRUPT);
     damage("ab#t#a\0\1\0\0", 10, "\1\1\14", 3);
     fix_assert_no_drift(0);
     damage("ab#t#c\0\1\0\0", 10, "\1\1\14", 3);
@@ -241,6 +241,29 @@ START_TEST(a_recount_notices_what_was_changed_behind_its_back)
     ck_assert_uint_eq(op.counted.rows, op.recorded.rows + 1);
     damage("ab#t#d\0\1\0\1q\0\1\377\377\377\377\377\377\374\27", 21, "\1\1v", 3);
     ck_assert_int_eq(fix_recount(0).result, ERR_CORRUPT); /* a cell without its row */
+}
+END_TEST
+
+START_TEST(a_recount_goes_on_over_slices)
+{
+    for (int r = 0; r < 6; r++) {
+        char row[24];
+        (void)snprintf(row, sizeof(row), "row%d", r);
+        put_many(T, row, LIM_SLICE_STEPS / 5);
+    }
+    fix_assert_no_drift(0);
+    struct sto_recount_op op = fix_recount(0);
+    ck_assert_uint_eq(op.counted.cells, 6 * (LIM_SLICE_STEPS / 5));
+    ck_assert_uint_eq(atomic_load(&fix.accounts[0].reads_open), 0);
+}
+END_TEST
+
+START_TEST(a_recount_stops_when_the_tenant_goes)
+{
+    ck_assert_int_eq(fix_put(T, "a", "v"), ERR_OK);
+    atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
+    ck_assert_int_eq(fix_recount(0).result, ERR_GONE);
+    ck_assert_uint_eq(atomic_load(&fix.accounts[0].reads_open), 0);
 }
 END_TEST
 
@@ -412,6 +435,8 @@ Suite *suite_storage_engine_jobs(void)
     tcase_add_test(t, a_drop_passes_a_full_quota_and_a_full_disk_but_not_the_gate);
     tcase_add_test(t, a_drop_that_may_ignores_the_gate);
     tcase_add_test(t, a_recount_notices_what_was_changed_behind_its_back);
+    tcase_add_test(t, a_recount_goes_on_over_slices);
+    tcase_add_test(t, a_recount_stops_when_the_tenant_goes);
     tcase_add_test(t, damaged_rows_are_errors_not_answers);
     suite_add_tcase(s, t);
     t = tcase_create("documents");

@@ -3,6 +3,7 @@
  */
 #include "fixture.h"
 
+#include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/slice.h"
 
 #include "base/banned.h"
@@ -212,6 +213,15 @@ START_TEST(cells_of_a_removed_family_are_not_seen_but_counted)
     struct sto_table_scope scope = sto_table_scope_make(&fix.tenants[0], schema);
     sto_schema_unref(schema);
     fix_assert_rows(&scope, &(struct sto_read_spec){0}, "row{gg:q@1000=2,}");
+    struct sto_family_spec only_f = {.name = SLICE_LIT("f")};
+    ck_assert_int_eq(
+        sto_schema_make(SLICE_LIT("t"), fix.tables[0][0].schema, &only_f, 1, &schema, NULL),
+        ERR_OK);
+    struct sto_table_scope first = sto_table_scope_make(&fix.tenants[0], schema);
+    sto_schema_unref(schema);
+    fix_assert_rows(&first, &(struct sto_read_spec){0}, "row{f:q@1000=1,}");
+    fix_assert_rows(&first, &(struct sto_read_spec){.family = 2}, "");
+    sto_table_scope_release(&first);
     fix_assert_usage(0, 14 + 15 - 0, 1, 2);
     fix_assert_no_drift(0);
     struct sto_usage removed;
@@ -389,10 +399,36 @@ START_TEST(impossible_reads_are_refused)
 }
 END_TEST
 
-START_TEST(many_reads_at_once_all_answer_or_are_refused)
+/* A message that keeps a reader busy until it is let go. */
+struct blocker {
+    struct base_msg msg;
+    pthread_mutex_t *lock;
+    _Atomic int *reached;
+};
+
+static void run_blocker(struct base_msg *msg)
 {
+    struct blocker *b = (struct blocker *)msg;
+    atomic_fetch_add(b->reached, 1);
+    pthread_mutex_lock(b->lock);
+    pthread_mutex_unlock(b->lock);
+}
+
+START_TEST(a_full_read_queue_refuses_at_once)
+{
+    enum { EXTRA = 100, N = LIM_READ_QUEUE_OPS + EXTRA, READERS = 2 };
+    ck_assert_int_eq(fix.options.readers, READERS);
     put_rows(50, 100);
-    enum { N = LIM_READ_QUEUE_OPS + 2000 };
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static _Atomic int reached;
+    static struct blocker blockers[READERS];
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < READERS; i++) {
+        blockers[i] = (struct blocker){.msg.run = run_blocker, .lock = &lock, .reached = &reached};
+        ck_assert(sto_rdb_pool_push(&sto_rdb_engine(fix.engine)->pool, &blockers[i].msg, false));
+    }
+    while (atomic_load(&reached) < READERS)
+        (void)usleep(1000);
     struct sto_read_op *ops = base_new_array(N, sizeof(*ops));
     struct fix_sink *sinks = base_new_array(N, sizeof(*sinks));
     for (size_t i = 0; i < N; i++) {
@@ -402,17 +438,17 @@ START_TEST(many_reads_at_once_all_answer_or_are_refused)
         fix.outstanding++;
         ck_assert(!sto_read_rows(fix.engine, &ops[i], false));
     }
+    (void)base_mailbox_run(&fix.mailbox);
+    ck_assert_uint_eq(fix.outstanding, LIM_READ_QUEUE_OPS);
+    pthread_mutex_unlock(&lock);
     fix_wait();
-    size_t answered = 0;
     for (size_t i = 0; i < N; i++) {
-        ck_assert(ops[i].state == STO_READ_END ||
-                  (ops[i].state == STO_READ_FAILED && ops[i].result == ERR_OVERLOADED));
-        answered += ops[i].state == STO_READ_END;
-        ck_assert_uint_eq(ops[i].rows_given, ops[i].state == STO_READ_END ? 50 : 0);
+        ck_assert_int_eq(ops[i].state, i < LIM_READ_QUEUE_OPS ? STO_READ_END : STO_READ_FAILED);
+        ck_assert_int_eq(ops[i].result, i < LIM_READ_QUEUE_OPS ? ERR_OK : ERR_OVERLOADED);
+        ck_assert_uint_eq(ops[i].rows_given, i < LIM_READ_QUEUE_OPS ? 50 : 0);
         sto_read_finish(fix.engine, &ops[i]);
         base_buf_fini(&sinks[i].text);
     }
-    ck_assert_uint_ge(answered, LIM_READ_QUEUE_OPS);
     base_free(ops);
     base_free(sinks);
 }
@@ -442,7 +478,7 @@ Suite *suite_storage_engine_read(void)
     tcase_add_test(t, the_gate_refuses_reads);
     tcase_add_test(t, what_memory_does_not_have_comes_from_a_reader);
     tcase_add_test(t, impossible_reads_are_refused);
-    tcase_add_test(t, many_reads_at_once_all_answer_or_are_refused);
+    tcase_add_test(t, a_full_read_queue_refuses_at_once);
     suite_add_tcase(s, t);
     return s;
 }
