@@ -20,7 +20,7 @@
 
 #include "base/banned.h"
 
-#define RAW_IN_MAX (4 * 1024 * 1024)
+#define RAW_IN_MAX (64 * 1024 * 1024)
 
 static int connect_to(const struct server *s)
 {

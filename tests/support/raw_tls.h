@@ -9,7 +9,7 @@
  * Threads:  one.
  * Blocks:   up to the timeout given.
  * Fails by: ck_abort_msg when it cannot connect.
- * Limits:   4 MiB of answer.
+ * Limits:   64 MiB of answer.
  * Promises: 1. The server's certificate is verified against the data directory's CA.
  */
 #ifndef TESTS_SUPPORT_RAW_TLS_H

@@ -1,0 +1,236 @@
+/*
+ * tests/api/test_streams.c - peers that are slow, that vanish, that are many: long answers and long
+ * bodies in flat memory, and nothing left over.
+ */
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "tests/support/random.h"
+#include "tests/support/raw_tls.h"
+#include "tests/support/world.h"
+
+#include "base/banned.h"
+
+static struct world w;
+
+static void tear_down(void)
+{
+    world_fini(&w);
+}
+
+/* Rows of about 10 KiB through :write. */
+static void fill(int rows)
+{
+    static char value[10001];
+    struct buf body;
+    memset(value, 'v', sizeof(value) - 1);
+    base_buf_init(&body, 512 * MIB);
+    for (int i = 0; i < rows; i++)
+        ck_assert_int_eq(
+            base_buf_printf(&body,
+                            "{\"key\":\"row%05d\",\"cells\":{\"raw\":{\"v\":{\"value\":\"%s\","
+                            "\"timestamp\":\"1000\"}}}}\n",
+                            i, value),
+            ERR_OK);
+    struct slice bytes = base_buf_slice(&body);
+    /* in parts below the limit of a buffered HTTP/1 body */
+    while (bytes.len > 0) {
+        size_t n = bytes.len < 8 * MIB ? bytes.len : 8 * MIB;
+        while (bytes.ptr[n - 1] != '\n')
+            n--;
+        http_once(w.http, "Content-Type: application/x-ndjson");
+        http_bytes(w.http, "POST", base_slice(bytes.ptr, n), "/v1/tables/devices:write");
+        EXPECT_STATUS(w.http, 200);
+        bytes = base_slice_skip(bytes, n);
+    }
+    base_buf_fini(&body);
+}
+
+static uint64_t server_rss_kib(void)
+{
+    char path[64], line[256];
+    uint64_t kib = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)world_server()->pid);
+    FILE *f = fopen(path, "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof(line), f) != NULL) {
+        const char *digits = line + strcspn(line, "0123456789");
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            ck_assert_int_eq(base_parse_u64(base_slice(digits, strspn(digits, "0123456789")), &kib),
+                             ERR_OK);
+    }
+    (void)fclose(f);
+    return kib;
+}
+
+static void ask_for_all(struct raw_tls *r)
+{
+    char request[512];
+    int n =
+        snprintf(request, sizeof(request),
+                 "GET /v1/tables/devices/rows HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n"
+                 "Accept: application/x-ndjson\r\n\r\n",
+                 w.key);
+    ck_assert(raw_send(r, base_slice(request, (size_t)n)));
+}
+
+#define SLOW 40
+
+START_TEST(slow_readers_cost_little_memory)
+{
+    static struct raw_tls readers[SLOW];
+    world_init(&w, HTTP_2);
+    fill(3000); /* 30 MB: 1.2 GB for all of them */
+    (void)http_get(w.http, "/v1/tables/devices/rows?limit=10000");
+    uint64_t before = server_rss_kib();
+    for (size_t i = 0; i < SLOW; i++) {
+        raw_open(&readers[i], world_server(), "http/1.1");
+        ask_for_all(&readers[i]);
+    }
+    process_sleep_ms(1000); /* nobody reads */
+    uint64_t grown = server_rss_kib() - before;
+    /* a slice, the queue and the socket's buffer each; sanitizers keep freed memory for a while */
+    ck_assert_msg(process_patience() > 1 || (int64_t)grown < SLOW * 3 * 1024,
+                  "%d slow readers cost %llu KiB", SLOW, (unsigned long long)grown);
+    /* others are served meanwhile */
+    ck_assert_int_eq(tenant_usage(w.http).rows, 3000);
+    /* and one that begins to read gets everything */
+    (void)raw_read_to_close(&readers[0], 1500 * process_patience());
+    const struct buf *in = &readers[0].in;
+    ck_assert_uint_gt(in->len, 3000 * 10000);
+    ck_assert_int_eq(memcmp(in->ptr + in->len - 5, "0\r\n\r\n", 5), 0);
+    for (size_t i = 0; i < SLOW; i++)
+        raw_close(&readers[i]);
+    ck_assert_int_eq(tenant_usage(w.http).rows, 3000);
+}
+END_TEST
+
+START_TEST(peers_that_vanish_leave_nothing_behind)
+{
+    struct random dice = {4711};
+    world_init(&w, HTTP_2);
+    fill(200);
+    for (int i = 0; i < 60; i++) {
+        struct raw_tls r;
+        char request[512];
+        raw_open(&r, world_server(), "http/1.1");
+        if (i % 3 == 0) {
+            ask_for_all(&r);
+        } else {
+            int n = snprintf(request, sizeof(request),
+                             "POST /v1/tables/devices:write HTTP/1.1\r\nHost: a\r\nAuthorization: "
+                             "Bearer %s\r\nContent-Type: application/x-ndjson\r\n"
+                             "Content-Length: 100000\r\n\r\n"
+                             "{\"key\":\"half\",\"cells\":{\"stats\":{\"a\":\"1\"}}}\n{\"key\":",
+                             w.key);
+            ck_assert(raw_send(&r, base_slice(request, random_below(&dice, (uint32_t)n))));
+        }
+        if (i % 2 == 0)
+            (void)raw_read_to_close(&r, (int)random_below(&dice, 20));
+        raw_close(&r);
+    }
+    ck_assert_int_le(tenant_usage(w.http).rows, 201);
+    (void)admin_recount(w.op, w.tenant);
+}
+END_TEST
+
+START_TEST(a_hundred_scans_at_once_are_all_whole)
+{
+    world_init(&w, HTTP_2);
+    fill(300);
+    struct http_call calls[100];
+    for (size_t i = 0; i < 100; i++)
+        calls[i] = (struct http_call){"GET", "/v1/tables/devices/rows?limit=10000", SLICE_EMPTY, 0};
+    http_send_all(w.http, calls, 100);
+    for (size_t i = 0; i < 100; i++)
+        ck_assert_int_eq(calls[i].status, 200);
+}
+END_TEST
+
+struct contender {
+    pthread_t thread;
+    struct http *http;
+    int number;
+    int failures;
+};
+
+static void *contend(void *arg)
+{
+    struct contender *c = arg;
+    for (int i = 0; i < 100; i++) {
+        char target[64], body[64];
+        (void)snprintf(target, sizeof(target), "/v1/tables/devices/rows/shared%d", i % 3);
+        int n = snprintf(body, sizeof(body), "{\"stats\":{\"a\":\"%d-%d\",\"b\":\"%d-%d\"}}",
+                         c->number, i, c->number, i);
+        if (!http_try(c->http, i % 2 == 0 ? "PUT" : "PATCH", target, base_slice(body, (size_t)n)) ||
+            c->http->status / 100 != 2)
+            c->failures++;
+        if (!http_try(c->http, "GET", target, SLICE_EMPTY) || c->http->status != 200)
+            c->failures++;
+        else if (strcmp(http_string(c->http, "/cells/stats/a/0/value"),
+                        http_string(c->http, "/cells/stats/b/0/value")) != 0)
+            c->failures++; /* a row is read and written whole */
+    }
+    return NULL;
+}
+
+START_TEST(writers_of_one_row_never_tear_it)
+{
+    struct contender contenders[8];
+    world_init(&w, (enum http_version)_i);
+    for (int i = 0; i < 8; i++) {
+        contenders[i] = (struct contender){.number = i};
+        contenders[i].http = http_open(world_server(), (enum http_version)_i, w.key);
+        ck_assert_int_eq(pthread_create(&contenders[i].thread, NULL, contend, &contenders[i]), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        (void)pthread_join(contenders[i].thread, NULL);
+        http_close(contenders[i].http);
+        ck_assert_int_eq(contenders[i].failures, 0);
+    }
+    (void)admin_recount(w.op, w.tenant);
+}
+END_TEST
+
+START_TEST(bodies_that_trickle_in_are_taken)
+{
+    struct raw_tls r;
+    char request[512];
+    world_init(&w, HTTP_1);
+    raw_open(&r, world_server(), "http/1.1");
+    const char *body = "{\"stats\":{\"q\":\"slowly\"}}";
+    int n =
+        snprintf(request, sizeof(request),
+                 "PUT /v1/tables/devices/rows/k HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n"
+                 "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+                 w.key, strlen(body));
+    ck_assert(raw_send(&r, base_slice(request, (size_t)n)));
+    for (size_t i = 0; body[i] != '\0'; i++) {
+        ck_assert(raw_send(&r, base_slice(body + i, 1)));
+        process_sleep_ms(5);
+    }
+    ck_assert_int_eq(raw_response(&r, 5000), 201);
+    raw_close(&r);
+}
+END_TEST
+
+Suite *suite_api_streams(void);
+Suite *suite_api_streams(void)
+{
+    Suite *s = suite_create("api_streams");
+    TCase *tc = tcase_create("streams");
+    tcase_set_timeout(tc, 90);
+    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    tcase_add_checked_fixture(tc, NULL, tear_down);
+    tcase_add_test(tc, slow_readers_cost_little_memory);
+    tcase_add_test(tc, peers_that_vanish_leave_nothing_behind);
+    tcase_add_test(tc, a_hundred_scans_at_once_are_all_whole);
+    tcase_add_loop_test(tc, writers_of_one_row_never_tear_it, 0, HTTP_VERSIONS);
+    tcase_add_test(tc, bodies_that_trickle_in_are_taken);
+    suite_add_tcase(s, tc);
+    return s;
+}
