@@ -15,13 +15,15 @@
 
 #include "base/banned.h"
 
-static char base_dir[64];
+static char base_dir[128];
 static char path[256]; /* a directory's name inside base_dir; not made */
 static struct errbuf eb;
 
 static void setup(void)
 {
-    (void)snprintf(base_dir, sizeof base_dir, "/tmp/bigtent-datadir-XXXXXX");
+    const char *parent = getenv("TMPDIR");
+    (void)snprintf(base_dir, sizeof base_dir, "%s/bigtent-datadir-XXXXXX",
+                   parent ? parent : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(base_dir));
     (void)snprintf(path, sizeof path, "%s/data", base_dir);
     memset(&eb, 0, sizeof eb);

@@ -34,7 +34,7 @@
 #include "tenancy/registry.h"
 
 struct tent {
-    char dir[64];
+    char dir[256];
     struct sto_engine *engine;
     struct base_epoch *epoch;
     int slot;
@@ -48,7 +48,8 @@ struct tent {
 static inline void tent_make(struct tent *t)
 {
     memset(t, 0, sizeof *t);
-    (void)snprintf(t->dir, sizeof t->dir, "/tmp/bigtent-tent-XXXXXX");
+    const char *parent = getenv("TMPDIR");
+    (void)snprintf(t->dir, sizeof t->dir, "%s/bigtent-tent-XXXXXX", parent ? parent : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(t->dir));
 }
 

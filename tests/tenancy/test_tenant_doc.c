@@ -122,7 +122,8 @@ static enum err decode_with(uint32_t tag, bool number, uint64_t n, struct slice 
 
 START_TEST(fields_of_the_wrong_kind_or_size_are_refused)
 {
-    static const char LONG[LIM_REASON + 2] = {0};
+    static char long_text[LIM_REASON + 1];
+    memset(long_text, 'x', sizeof long_text);
     ck_assert_int_eq(decode_with(1, true, 99, SLICE_EMPTY), ERR_UNSUPPORTED);
     ck_assert_int_eq(decode_with(1, true, UINT64_MAX, SLICE_EMPTY), ERR_UNSUPPORTED);
     ck_assert_int_eq(decode_with(1, true, 0, SLICE_EMPTY), ERR_CORRUPT);
@@ -133,8 +134,9 @@ START_TEST(fields_of_the_wrong_kind_or_size_are_refused)
                                  : decode_with(tag, false, 0, SLICE_LIT("text")),
                          ERR_CORRUPT);
     }
-    ck_assert_int_eq(decode_with(2, false, 0, base_slice(LONG, LIM_DISPLAY_NAME + 1)), ERR_CORRUPT);
-    ck_assert_int_eq(decode_with(3, false, 0, base_slice(LONG, LIM_REASON + 1)), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(2, false, 0, base_slice(long_text, LIM_DISPLAY_NAME + 1)),
+                     ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(3, false, 0, base_slice(long_text, LIM_REASON + 1)), ERR_CORRUPT);
     ck_assert_int_eq(decode_with(3, false, 0, SLICE_LIT("a\0b")), ERR_CORRUPT);
 }
 END_TEST
