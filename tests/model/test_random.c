@@ -305,6 +305,26 @@ static void bulk(struct tenant *t, struct model_table *table, const char *name)
     json_decref(wanted);
 }
 
+static struct usage minus(struct usage a, struct usage b)
+{
+    return (struct usage){a.bytes - b.bytes, a.rows - b.rows, a.cells - b.cells};
+}
+
+/* The numbers below that path: exact without gc rules, else between what is seen and what was
+ * written. Rows are always exact. */
+static void expect_between(struct http *h, const char *path, struct usage least, struct usage most)
+{
+    char at[64];
+    (void)snprintf(at, sizeof(at), "%s/stored_bytes", path);
+    ck_assert_int_ge(http_number(h, at), least.bytes);
+    ck_assert_int_le(http_number(h, at), most.bytes);
+    (void)snprintf(at, sizeof(at), "%s/cells", path);
+    ck_assert_int_ge(http_number(h, at), least.cells);
+    ck_assert_int_le(http_number(h, at), most.cells);
+    (void)snprintf(at, sizeof(at), "%s/rows", path);
+    ck_assert_int_eq(http_number(h, at), most.rows);
+}
+
 static void drop(struct tenant *t, struct model_table *table, const char *name)
 {
     uint8_t room[16];
@@ -317,17 +337,21 @@ static void drop(struct tenant *t, struct model_table *table, const char *name)
     struct http *h = client(t);
     http_value_take(h, "POST", body, "/v1/tables/%s:drop", name);
     EXPECT_STATUS(h, 200);
-    struct usage gone = model_drop(table, prefix);
-    ck_assert_int_eq(http_number(h, "/removed/stored_bytes"), gone.bytes);
-    ck_assert_int_eq(http_number(h, "/removed/rows"), gone.rows);
-    ck_assert_int_eq(http_number(h, "/removed/cells"), gone.cells);
+    struct usage most = model_usage(table);
+    struct usage least = model_usage_visible(table);
+    model_drop(table, prefix);
+    most = minus(most, model_usage(table));
+    least = minus(least, model_usage_visible(table));
+    expect_between(h, "/removed", least, most);
 }
 
+/* A rule is only ever made stricter: what one rule hid may be swept before the next shows it. */
 static void change_gc(struct tenant *t, struct model_table *table, const char *name)
 {
     json_t *families = json_object();
     for (size_t i = 0; i < table->family_count; i++) {
-        int n = (int)below(4);
+        int old = table->max_versions[i];
+        int n = old == 0 ? (int)below(6) : 1 + (int)below((uint32_t)old);
         table->max_versions[i] = n;
         json_object_set_new(families, table->families[i],
                             n == 0 ? json_object()
@@ -343,7 +367,8 @@ static void remake_table(struct tenant *t, struct model_table *table, const char
     struct http *h = client(t);
     http_delete(h, "/v1/tables/%s", name);
     EXPECT_STATUS(h, 204);
-    (void)model_drop(table, SLICE_EMPTY);
+    model_drop(table, SLICE_EMPTY);
+    memset(table->max_versions, 0, sizeof(table->max_versions));
     change_gc(t, table, name);
 }
 
@@ -473,19 +498,26 @@ static void scan_stream(struct tenant *t, struct model_table *table, const char 
 
 static void compare_usage(struct tenant *t, const char *id, bool recount)
 {
-    struct usage all = {0, 0, 0};
+    struct usage least = {0, 0, 0};
+    struct usage most = {0, 0, 0};
+    struct http *h = client(t);
     for (size_t i = 0; i < TABLES; i++) {
         struct usage u = model_usage(&t->tables[i]);
-        http_get(t->clients[HTTP_2], "/v1/tables/%s", NAMES[i]);
-        EXPECT_STATUS(t->clients[HTTP_2], 200);
-        ck_assert_int_eq(http_number(t->clients[HTTP_2], "/usage/stored_bytes"), u.bytes);
-        ck_assert_int_eq(http_number(t->clients[HTTP_2], "/usage/rows"), u.rows);
-        ck_assert_int_eq(http_number(t->clients[HTTP_2], "/usage/cells"), u.cells);
-        all = (struct usage){all.bytes + u.bytes, all.rows + u.rows, all.cells + u.cells};
+        struct usage visible = model_usage_visible(&t->tables[i]);
+        http_get(h, "/v1/tables/%s", NAMES[i]);
+        EXPECT_STATUS(h, 200);
+        expect_between(h, "/usage", visible, u);
+        least = (struct usage){least.bytes + visible.bytes, least.rows + visible.rows,
+                               least.cells + visible.cells};
+        most = (struct usage){most.bytes + u.bytes, most.rows + u.rows, most.cells + u.cells};
     }
-    EXPECT_USAGE(tenant_usage(client(t)), all.bytes, all.rows, all.cells);
-    if (recount)
-        EXPECT_USAGE(admin_recount(op, id), all.bytes, all.rows, all.cells);
+    http_get(h, "/v1/usage");
+    EXPECT_STATUS(h, 200);
+    expect_between(h, "", least, most);
+    if (recount) {
+        (void)admin_recount(op, id); /* drift 0 */
+        expect_between(op, "/recount", least, most);
+    }
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */

@@ -76,11 +76,10 @@ void model_set(struct model_table *t, struct slice key, int family, struct slice
     t->count++;
 }
 
-static struct usage cell_usage(const struct model_table *t, const struct model_cell *c)
+static int64_t cell_bytes(const struct model_table *t, const struct model_cell *c)
 {
-    return (struct usage){(int64_t)(c->key.len + strlen(t->families[c->family]) + c->qualifier.len +
-                                    c->value.len + 8),
-                          0, 1};
+    return (int64_t)(c->key.len + strlen(t->families[c->family]) + c->qualifier.len + c->value.len +
+                     8);
 }
 
 void model_delete(struct model_table *t, struct slice key, int family,
@@ -104,20 +103,50 @@ static bool begins_row(const struct model_table *t, size_t i)
     return i == 0 || !base_slice_equal(t->cells[i - 1].key, t->cells[i].key);
 }
 
-struct usage model_usage(const struct model_table *t)
+/* Which version of its column the cell at index i is, 1 being the newest. */
+static int version_of(const struct model_table *t, size_t i)
 {
-    struct usage all = {0, 0, 0};
-    for (size_t i = 0; i < t->count; i++) {
-        all.bytes += cell_usage(t, &t->cells[i]).bytes;
-        all.rows += begins_row(t, i);
-        all.cells++;
+    int version = 1;
+    while (i > 0 && base_slice_equal(t->cells[i - 1].key, t->cells[i].key) &&
+           t->cells[i - 1].family == t->cells[i].family &&
+           base_slice_equal(t->cells[i - 1].qualifier, t->cells[i].qualifier)) {
+        version++;
+        i--;
     }
-    return all;
+    return version;
 }
 
-struct usage model_drop(struct model_table *t, struct slice prefix)
+static bool is_visible(const struct model_table *t, size_t i)
 {
-    struct usage before = model_usage(t);
+    int most = t->max_versions[t->cells[i].family];
+    return most == 0 || version_of(t, i) <= most;
+}
+
+static struct usage count(const struct model_table *t, bool all)
+{
+    struct usage sum = {0, 0, 0};
+    for (size_t i = 0; i < t->count; i++) {
+        sum.rows += begins_row(t, i); /* the newest version of a column is always visible */
+        if (!all && !is_visible(t, i))
+            continue;
+        sum.bytes += cell_bytes(t, &t->cells[i]);
+        sum.cells++;
+    }
+    return sum;
+}
+
+struct usage model_usage(const struct model_table *t)
+{
+    return count(t, true);
+}
+
+struct usage model_usage_visible(const struct model_table *t)
+{
+    return count(t, false);
+}
+
+void model_drop(struct model_table *t, struct slice prefix)
+{
     size_t kept = 0;
     for (size_t i = 0; i < t->count; i++) {
         if (base_slice_starts_with(t->cells[i].key, prefix))
@@ -126,9 +155,6 @@ struct usage model_drop(struct model_table *t, struct slice prefix)
             t->cells[kept++] = t->cells[i];
     }
     t->count = kept;
-    struct usage after = model_usage(t);
-    return (struct usage){before.bytes - after.bytes, before.rows - after.rows,
-                          before.cells - after.cells};
 }
 
 size_t model_first_row(const struct model_table *t, struct slice key)
@@ -238,15 +264,9 @@ json_t *model_row_new(const struct model_table *t, struct slice key)
 {
     json_t *cells = json_object();
     size_t begin = model_first_row(t, key);
-    int version = 0;
     for (size_t i = begin; i < t->count && base_slice_equal(t->cells[i].key, key); i++) {
-        const struct model_cell *c = &t->cells[i];
-        bool same_column = i > begin && t->cells[i - 1].family == c->family &&
-                           base_slice_equal(t->cells[i - 1].qualifier, c->qualifier);
-        version = same_column ? version + 1 : 1;
-        int most = t->max_versions[c->family];
-        if (most == 0 || version <= most)
-            add_cell(cells, t->families[c->family], c);
+        if (is_visible(t, i))
+            add_cell(cells, t->families[t->cells[i].family], &t->cells[i]);
     }
     if (json_object_size(cells) == 0) {
         json_decref(cells);

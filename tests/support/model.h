@@ -46,10 +46,13 @@ void model_set(struct model_table *t, struct slice key, int family, struct slice
 /* family MODEL_ANY: the whole row; qualifier NULL: the whole family. */
 void model_delete(struct model_table *t, struct slice key, int family,
                   const struct slice *qualifier);
-/* All rows whose key begins with prefix; returns what went. */
-struct usage model_drop(struct model_table *t, struct slice prefix);
+/* All rows whose key begins with prefix. */
+void model_drop(struct model_table *t, struct slice prefix);
 
+/* What is stored when every version is kept, and when only the visible ones are: the server sweeps
+ * what nobody sees at times of its own. Without gc rules both are the same. */
 struct usage model_usage(const struct model_table *t);
+struct usage model_usage_visible(const struct model_table *t);
 bool model_has_row(const struct model_table *t, struct slice key);
 /* Newest visible cell of a column, or NULL. */
 const struct model_cell *model_newest(const struct model_table *t, struct slice key, int family,
