@@ -1,0 +1,274 @@
+#!/bin/sh
+# The figures of docs/benchmarks.md, in one run on one machine, with the ratios that must hold.
+#
+#   tests/bench/bench.sh build/release
+#
+# Everything goes over TLS with an API key and quotas on. A figure of a noisy machine means little;
+# so each is compared with one taken in the same run: reads with a static body on the same transport,
+# durable writes with RocksDB alone on the same disk, single writes with redis-server.
+#
+#   BENCH_ROWS     rows of 1 KiB loaded first, default 1000000
+#   BENCH_SCAN     rows of 100 bytes for the scan, default BENCH_ROWS / 2
+#   BENCH_SECONDS  for each measurement, default 8
+#   BENCH_IDLE     idle connections, default 10000
+#   BENCH_DIR      where the data goes, default TMPDIR or /tmp
+set -eu
+
+build=${1:?usage: tests/bench/bench.sh build/release}
+build=$(cd "$build" && pwd)
+PATH=$build:$PATH
+LC_ALL=C
+export PATH LC_ALL
+
+rows=${BENCH_ROWS:-1000000}
+scan_rows=${BENCH_SCAN:-$((rows / 2))}
+seconds=${BENCH_SECONDS:-8}
+idle=${BENCH_IDLE:-10000}
+cache_mib=256
+tmp=$(mktemp -d "${BENCH_DIR:-${TMPDIR:-/tmp}}/bigtent-bench.XXXXXX")
+data=$tmp/data
+server_pid=
+redis_pid=
+
+cleanup() {
+    code=$?
+    trap - EXIT INT TERM HUP
+    for pid in $server_pid $redis_pid; do
+        kill -KILL "$pid" 2> /dev/null || :
+        wait "$pid" 2> /dev/null || :
+    done
+    rm -rf "$tmp"
+    exit "$code"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+fail() {
+    echo "bench: $*" >&2
+    [ ! -s "$tmp/server.log" ] || tail -n 5 "$tmp/server.log" >&2
+    exit 1
+}
+
+say() {
+    echo "bench: $*" >&2
+}
+
+for tool in h2load curl bench bigtent bigtentd; do
+    command -v "$tool" > /dev/null || fail "$tool is missing (package nghttp2-client has h2load)"
+done
+
+# --- the server ---------------------------------------------------------------------------------
+
+start() {
+    : > "$tmp/started"
+    BIGTENT_BENCH=1 bigtentd serve --data "$data" --listen 127.0.0.1:0 --cache-mb $cache_mib \
+        > "$tmp/started" 2>> "$tmp/server.log" &
+    server_pid=$!
+    tries=0
+    until url=$(sed -n 's/^listening on //p' "$tmp/started") && [ -n "$url" ]; do
+        kill -0 "$server_pid" 2> /dev/null || fail "the server ended before it listened"
+        tries=$((tries + 1))
+        [ "$tries" -lt 600 ] || fail "the server does not listen"
+        sleep 0.1
+    done
+    BIGTENT_URL=$url
+    export BIGTENT_URL
+}
+
+stop() {
+    kill -TERM "$server_pid"
+    wait "$server_pid" || fail "the server ended with $?"
+    server_pid=
+}
+
+rss_mib() {
+    awk '/^VmRSS:/ { printf "%.1f", $2 / 1024 }' "/proc/$server_pid/status"
+}
+
+bigtentd init --data "$data" > /dev/null || fail "bigtentd init"
+BIGTENT_CACERT=$data/ca.pem
+export BIGTENT_CACERT
+start
+operator() {
+    bigtent --key-file "$data/operator.key" "$@" > /dev/null || fail "bigtent $*"
+}
+operator tenant create bench --name Bench
+bigtent --key-file "$data/operator.key" key create --tenant bench > "$tmp/key" || fail "no key"
+key=$(sed -n 's/^key //p' "$tmp/key")
+BIGTENT_KEY=$key
+export BIGTENT_KEY
+operator tenant quota bench --bytes 1T --rows 1000000000 --reads-per-s 100000000 --writes-per-s 100000000
+bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
+bigtent table create small f:max_versions=1 > /dev/null || fail "no table"
+
+# --- load generators ----------------------------------------------------------------------------
+
+# number NAME < output of bench
+number() {
+    awk -v name="$1" '$1 == name { print $2 }'
+}
+
+# drive CONNECTIONS STREAMS FILE_OF_URIS [OPTION]...: requests per second. FILE.1 to FILE.4 hold
+# URIs of their own, so that not all connections ask for the same row at the same time.
+drive() {
+    connections=$1 streams=$2 uris=$3
+    shift 3
+    pids=
+    for part in 1 2 3 4; do
+        h2load -t 1 -c $((connections / 4)) -m "$streams" -D "$seconds" --warm-up-time 1 \
+            -i "$uris.$part" -H "Authorization: Bearer $key" "$@" > "$tmp/h2load.$part" 2>&1 &
+        pids="$pids $!"
+    done
+    for pid in $pids; do
+        wait "$pid" || fail "h2load: $(tail -n 3 "$tmp/h2load.1")"
+    done
+    cat "$tmp"/h2load.[1-4] > "$tmp/h2load"
+    bad=$(awk '/^status codes:/ { n += $5 + $7 + $9 } /^requests:/ { n += $12 + $14 + $16 } END { print n + 0 }' "$tmp/h2load")
+    [ "$bad" = 0 ] || fail "$bad requests were refused or failed: $(grep -E '^(requests|status)' "$tmp/h2load.1")"
+    awk '/^finished in/ { for (i = 1; i < NF; i++) if ($(i + 1) ~ /^req\/s/) n += $i } END { printf "%.0f\n", n }' "$tmp/h2load"
+}
+
+write() {
+    drive "$1" "$2" "$3" -H ':method: PUT' -H 'Content-Type: application/json' -d "$tmp/body"
+}
+
+# uris NAME PREFIX ROWS: lists for drive
+uris() {
+    for part in 1 2 3 4; do
+        bench uris "$url" rows "$2" "$3" 100000 "$part" > "$tmp/$1.$part"
+    done
+}
+
+baseline() {
+    rm -rf "$tmp/baseline"
+    bench rocksdb-baseline "$tmp/baseline" "$seconds" | number puts_per_s
+    rm -rf "$tmp/baseline"
+}
+
+# --- the table ----------------------------------------------------------------------------------
+
+: > "$tmp/table"
+missed=0
+
+# line WHAT FIGURE UNIT [AGAINST FIGURE2 RATIO_AT_LEAST]
+line() {
+    awk -v what="$1" -v figure="$2" -v unit="$3" -v against="${4-}" -v other="${5-}" -v least="${6-}" 'BEGIN {
+        verdict = ""
+        if (against != "" && other + 0 > 0) {
+            ratio = figure / other
+            verdict = sprintf("%.2f of %s (%s)", ratio, against, other)
+            if (least != "") verdict = verdict sprintf(", at least %s: %s", least, ratio >= least ? "met" : "NOT MET")
+        }
+        printf "%-38s %10s %-9s %s\n", what, figure, unit, verdict }' >> "$tmp/table"
+    tail -n 1 "$tmp/table" >&2
+}
+
+# bound WHAT FIGURE UNIT at-least|below LIMIT
+bound() {
+    awk -v what="$1" -v figure="$2" -v unit="$3" -v how="$4" -v limit="$5" 'BEGIN {
+        met = how == "below" ? figure + 0 < limit + 0 : figure + 0 >= limit + 0
+        printf "%-38s %10s %-9s %s %s: %s\n", what, figure, unit, how == "below" ? "below" : "at least", limit, met ? "met" : "NOT MET" }' >> "$tmp/table"
+    tail -n 1 "$tmp/table" >&2
+}
+
+# --- measuring ----------------------------------------------------------------------------------
+
+say "loading $rows rows of 1 KiB"
+line "bulk load of 1 KiB rows, :write" \
+    "$(bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$key" user "$rows" 1024 | number rows_per_s)" rows/s
+bench load "$url/v1/tables/small:write" "$data/ca.pem" "$key" small "$scan_rows" 100 > /dev/null || fail "load"
+# {"f":{"v":"..."}} with a value of 1 KiB
+awk 'BEGIN { printf "{\"f\":{\"v\":\""; for (i = 0; i < 1024; i++) printf "%c", 65 + (i * 7 + int(i / 13)) % 26; printf "\"}}" }' > "$tmp/body"
+
+stop
+start
+sleep 2
+bound "idle memory after a start" "$(rss_mib)" MiB below 64
+
+static=/bench/static
+code=$(curl -s -o "$tmp/static" -w '%{http_code}' --cacert "$data/ca.pem" -H "Authorization: Bearer $key" "$url$static")
+if [ "$code" != 200 ]; then
+    static=/healthz
+fi
+static_bytes=$(curl -s --cacert "$data/ca.pem" -H "Authorization: Bearer $key" "$url$static" | wc -c)
+for part in 1 2 3 4; do
+    echo "$url$static" > "$tmp/static.$part"
+done
+uris read user "$rows"
+uris new fresh 90000000
+uris old user "$rows"
+uris single once 90000000
+
+say "reads"
+static_rate=$(drive 16 32 "$tmp/static")
+line "static body of $static_bytes bytes, 16x32" "$static_rate" req/s
+drive 16 32 "$tmp/read" > /dev/null # warm the cache
+line "row read, random keys, 16x32" "$(drive 16 32 "$tmp/read")" rows/s static "$static_rate" 0.5
+static_single=$(drive 64 1 "$tmp/static")
+line "row read, random keys, 64x1" "$(drive 64 1 "$tmp/read")" rows/s static "$static_single"
+
+say "durable writes"
+alone=$(baseline)
+line "RocksDB alone, 128 puts a sync" "$alone" puts/s
+line "durable row write, new rows, 16x32" "$(write 16 32 "$tmp/new")" rows/s "RocksDB alone" "$alone" 0.4
+line "durable row replace, old rows, 16x32" "$(write 16 32 "$tmp/old")" rows/s "RocksDB alone" "$alone"
+single=$(write 64 1 "$tmp/single")
+if command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null; then
+    mkdir "$tmp/redis"
+    redis-server --port 0 --tls-port 16379 --bind 127.0.0.1 --dir "$tmp/redis" --appendonly yes \
+        --appendfsync always --save '' --tls-cert-file "$data/server.pem" \
+        --tls-key-file "$data/server.key" --tls-ca-cert-file "$data/ca.pem" \
+        --tls-auth-clients no > "$tmp/redis.log" 2>&1 &
+    redis_pid=$!
+    tries=0
+    until redis-cli --tls --cacert "$data/ca.pem" -p 16379 ping > /dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 100 ] || fail "redis-server does not answer: $(tail -n 2 "$tmp/redis.log")"
+        sleep 0.1
+    done
+    redis=$(redis-benchmark --tls --cacert "$data/ca.pem" -p 16379 -t set -c 64 -P 1 -d 1024 -r 1000000 -n 200000 --csv |
+        awk -F '[",]+' '$2 == "SET" { printf "%.0f\n", $3 }')
+    kill -TERM "$redis_pid"
+    wait "$redis_pid" || :
+    redis_pid=
+    line "redis-server, TLS, fsync always, 64x1" "$redis" sets/s
+    line "durable row write, 64x1" "$single" rows/s redis-server "$redis"
+else
+    line "durable row write, 64x1" "$single" rows/s
+fi
+
+say "scan"
+scan() {
+    curl -s --cacert "$data/ca.pem" -H "Authorization: Bearer $key" -H 'Accept: application/x-ndjson' \
+        -o /dev/null -w '%{http_code} %{time_total} %{size_download}\n' "$url/v1/tables/small/rows"
+}
+scan > /dev/null
+scan_result=$(scan)
+[ "${scan_result%% *}" = 200 ] || fail "scan: $scan_result"
+bound "scan of 100-byte cells as NDJSON" \
+    "$(echo "$scan_result" | awk -v n="$scan_rows" '{ printf "%.0f", n / $2 }')" rows/s at-least 300000
+
+say "memory"
+sleep 2
+bound "memory after all that, less the cache" "$(rss_mib | awk -v c=$cache_mib '{ printf "%.1f", $1 - c }')" MiB below 64
+bound "each of $idle idle connections" \
+    "$(bench idle-connections "${url##*:}" "$server_pid" "$idle" | number kib_per_connection)" KiB below 64
+stop
+
+# --- what came out ------------------------------------------------------------------------------
+
+cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+echo
+echo "machine  ${cpu:-unknown}, $(nproc) cores, $(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo), Linux $(uname -r), data on $(df -P "$tmp" | awk 'NR == 2 { print $1 }')"
+echo "build    $(bigtentd --version), $rows rows of 1 KiB, $seconds s each"
+echo "date     $(date -u '+%Y-%m-%d %H:%M') UTC, load before $(cut -d ' ' -f 1 /proc/loadavg)"
+echo
+cat "$tmp/table"
+missed=$(grep -c 'NOT MET' "$tmp/table" || :)
+echo
+if [ "$missed" = 0 ]; then
+    echo "bench: everything that must hold is met"
+else
+    echo "bench: $missed not met"
+    exit 1
+fi
