@@ -263,7 +263,7 @@ Suite *suite_api_bad_http(void)
     Suite *s = suite_create("api_bad_http");
     TCase *tc = tcase_create("bad_http");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, is_answered_with_400_and_a_close, 0, PROBE_COUNT);
     tcase_add_test(tc, nul_bytes_in_a_head_are_refused);
@@ -274,6 +274,7 @@ Suite *suite_api_bad_http(void)
     tcase_add_test(tc, without_alpn_it_is_http1);
     tcase_add_test(tc, upgrade_to_h2c_is_ignored_or_refused);
     tcase_add_test(tc, rubbish_on_h2_does_not_hurt_others);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -298,7 +298,7 @@ Suite *suite_api_bad_input(void)
     Suite *s = suite_create("api_bad_input");
     TCase *tc = tcase_create("bad_input");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, is_refused_and_changes_nothing, 0, BAD_COUNT * HTTP_VERSIONS);
     tcase_add_loop_test(tc, deep_nesting_is_refused, 0, 5 * HTTP_VERSIONS);
@@ -309,6 +309,7 @@ Suite *suite_api_bad_input(void)
     tcase_add_loop_test(tc, too_large_headers_are_431, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, other_content_types_are_415, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, unicode_nul_is_a_byte_of_a_value, 0, HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -177,7 +177,7 @@ Suite *suite_api_cells(void)
     Suite *s = suite_create("api_cells");
     TCase *tc = tcase_create("cells");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, bytes_come_back_as_they_went_in, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, put_with_timestamp_makes_a_version_get_gives_the_newest, 0,
@@ -188,6 +188,7 @@ Suite *suite_api_cells(void)
     tcase_add_loop_test(tc, the_cell_limit_can_be_set_per_tenant, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, odd_requests_change_nothing, 0,
                         (int)(sizeof(ODD) / sizeof(ODD[0])) * HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -363,7 +363,7 @@ Suite *suite_api_keys(void)
     Suite *s = suite_create("api_keys");
     TCase *tc = tcase_create("keys");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, a_key_is_shown_once_and_listed_without_secret, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, each_route_needs_its_scope, 0, HTTP_VERSIONS);
@@ -378,6 +378,7 @@ Suite *suite_api_keys(void)
                         (int)(sizeof(BAD_KEYS) / sizeof(BAD_KEYS[0])) * HTTP_VERSIONS);
     tcase_add_loop_test(tc, without_one_good_key_nothing_happens, 0,
                         (int)(sizeof(HEADERS) / sizeof(HEADERS[0])) * HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -188,7 +188,7 @@ Suite *suite_api_offboard(void)
     Suite *s = suite_create("api_offboard");
     TCase *tc = tcase_create("offboard");
     tcase_set_timeout(tc, 90);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, offboarding_runs_to_done_with_nothing_left, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, everything_of_a_gone_tenant_answers_410, 0, HTTP_VERSIONS);
@@ -196,6 +196,7 @@ Suite *suite_api_offboard(void)
     tcase_add_loop_test(tc, offboarding_wants_the_name_repeated, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, offboarding_an_empty_or_suspended_tenant_works, 0, HTTP_VERSIONS);
     tcase_add_test(tc, the_neighbours_whose_ids_enclose_it_stay_whole);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -243,7 +243,7 @@ Suite *suite_api_quota(void)
     Suite *s = suite_create("api_quota");
     TCase *tc = tcase_create("quota");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, a_quota_is_shown_as_it_was_set, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_quota_that_makes_no_sense_changes_nothing, 0,
@@ -255,6 +255,7 @@ Suite *suite_api_quota(void)
     tcase_add_loop_test(tc, writes_over_the_rate_are_429_with_retry_after, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, reads_over_the_rate_are_429, 0, HTTP_VERSIONS);
     tcase_add_test(tc, the_rate_is_kept_over_seconds);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -325,7 +325,7 @@ Suite *suite_api_rows(void)
     Suite *s = suite_create("api_rows");
     TCase *tc = tcase_create("rows");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, put_then_get_gives_it_back, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, put_replaces_the_whole_row, 0, HTTP_VERSIONS);
@@ -342,6 +342,7 @@ Suite *suite_api_rows(void)
     tcase_add_loop_test(tc, an_empty_row_key_is_refused, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, qualifiers_up_to_16384_bytes, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_wide_row_comes_back_whole, 0, HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -346,7 +346,7 @@ Suite *suite_api_scans(void)
     Suite *s = suite_create("api_scans");
     TCase *tc = tcase_create("scans");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, bounds_choose_exactly_these_rows, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, queries_that_make_no_sense_are_refused, 0,
@@ -359,6 +359,7 @@ Suite *suite_api_scans(void)
     tcase_add_loop_test(tc, ndjson_gives_one_row_a_line, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, large_streams_arrive_whole, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, order_is_order_of_bytes, 0, HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -224,13 +224,14 @@ Suite *suite_api_streams(void)
     Suite *s = suite_create("api_streams");
     TCase *tc = tcase_create("streams");
     tcase_set_timeout(tc, 90);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_test(tc, slow_readers_cost_little_memory);
     tcase_add_test(tc, peers_that_vanish_leave_nothing_behind);
     tcase_add_test(tc, a_hundred_scans_at_once_are_all_whole);
     tcase_add_loop_test(tc, writers_of_one_row_never_tear_it, 0, HTTP_VERSIONS);
     tcase_add_test(tc, bodies_that_trickle_in_are_taken);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -208,7 +208,7 @@ Suite *suite_api_tables(void)
     Suite *s = suite_create("api_tables");
     TCase *tc = tcase_create("tables");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, put_creates_with_201_then_changes_with_200, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, put_twice_the_same_is_fine, 0, HTTP_VERSIONS);
@@ -220,6 +220,7 @@ Suite *suite_api_tables(void)
     tcase_add_loop_test(tc, schemas_that_make_no_sense_are_refused, 0,
                         (int)(sizeof(SCHEMAS) / sizeof(SCHEMAS[0])) * HTTP_VERSIONS);
     tcase_add_loop_test(tc, families_are_limited_in_count_and_name, 0, HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

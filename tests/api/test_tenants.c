@@ -243,7 +243,7 @@ Suite *suite_api_tenants(void)
     Suite *s = suite_create("api_tenants");
     TCase *tc = tcase_create("tenants");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, a_new_tenant_is_active_and_empty, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, an_id_exists_once, 0, HTTP_VERSIONS);
@@ -255,6 +255,7 @@ Suite *suite_api_tenants(void)
     tcase_add_loop_test(tc, a_suspended_tenant_is_refused_with_the_reason, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, an_unknown_tenant_is_404_for_the_operator, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, health_needs_no_key, 0, HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -229,7 +229,7 @@ Suite *suite_api_usage(void)
     Suite *s = suite_create("api_usage");
     TCase *tc = tcase_create("usage");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, a_new_tenant_stores_nothing, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, each_change_moves_the_counters_exactly, 0, HTTP_VERSIONS);
@@ -241,6 +241,7 @@ Suite *suite_api_usage(void)
     tcase_add_loop_test(tc, a_drop_that_is_not_clear_drops_nothing, 0,
                         (int)(sizeof(BAD_DROPS) / sizeof(BAD_DROPS[0])) * HTTP_VERSIONS);
     tcase_add_loop_test(tc, drop_needs_table_admin, 0, HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -210,7 +210,7 @@ Suite *suite_api_versions(void)
     Suite *s = suite_create("api_versions");
     TCase *tc = tcase_create("versions");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, the_server_gives_milliseconds_of_now, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, server_timestamps_never_go_back, 0, HTTP_VERSIONS);
@@ -221,6 +221,7 @@ Suite *suite_api_versions(void)
     tcase_add_loop_test(tc, max_versions_shows_the_newest_n, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, changing_gc_changes_what_is_seen_at_once, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, max_age_hides_what_is_older, 0, HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -303,7 +303,7 @@ Suite *suite_api_write(void)
     Suite *s = suite_create("api_write");
     TCase *tc = tcase_create("write");
     tcase_set_timeout(tc, 60);
-    tcase_add_unchecked_fixture(tc, world_server_up, world_server_down);
+    world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, every_kind_of_line_has_its_effect, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_failing_line_does_not_stop_the_others, 0, HTTP_VERSIONS);
@@ -316,6 +316,7 @@ Suite *suite_api_write(void)
     tcase_add_loop_test(tc, an_unknown_table_is_refused_as_a_whole, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, lines_over_the_quota_say_so, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, lines_over_the_rate_say_when, 0, HTTP_VERSIONS);
+    world_end(tc);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -16,15 +16,6 @@
 
 #define PIECE (64 * KIB)
 
-#if defined(__SANITIZE_ADDRESS__)
-/* libh2o keeps free blocks in thread-local lists that it has no call to empty. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:h2o_mem_alloc_recycle\nleak:h2o_multithread_create_queue\n";
-}
-#endif
-
 /* --- certificates ------------------------------------------------------------------------------
  */
 

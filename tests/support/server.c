@@ -157,6 +157,47 @@ void server_stop(struct server *s)
     }
 }
 
+/* Field `wanted` (from 3 on) of /proc/PID/stat; "" when the process is gone. */
+static void stat_field(pid_t pid, int wanted, char *out, size_t size)
+{
+    char path[64];
+    char text[2048];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    out[0] = '\0';
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *at = strrchr(text, ')'); /* the name before it may hold anything */
+    for (int field = 2; at != NULL && field < wanted; field++) {
+        at = strchr(at, ' ');
+        at = at != NULL ? at + 1 : NULL;
+    }
+    if (at != NULL)
+        (void)snprintf(out, size, "%.*s", (int)strcspn(at, " \n"), at);
+}
+
+int server_end_of_runner(const struct server *s)
+{
+    char field[32];
+    uint64_t status = 0;
+    ck_assert_int_gt(s->pid, 0);
+    (void)kill(s->pid, SIGTERM);
+    for (int ms = 0; ms < STOP_TIMEOUT_MS * process_patience(); ms += 10) {
+        stat_field(s->pid, 3, field, sizeof(field));
+        if (strcmp(field, "Z") == 0) {
+            stat_field(s->pid, 52, field, sizeof(field));
+            ck_assert_int_eq(base_parse_u64(base_slice_text(field), &status), ERR_OK);
+            return WIFEXITED((int)status) ? WEXITSTATUS((int)status) : 128 + WTERMSIG((int)status);
+        }
+        process_sleep_ms(10);
+    }
+    server_show_log(s);
+    ck_abort_msg("bigtentd does not end after SIGTERM");
+}
+
 void server_kill(struct server *s)
 {
     ck_assert_int_gt(s->pid, 0);
@@ -172,6 +213,8 @@ void server_remove(struct server *s)
 {
     if (s->pid > 0)
         server_kill(s);
+    if (s->root[0] != '\0' && s->stdout_fd >= 0)
+        (void)close(s->stdout_fd);
     if (s->root[0] != '\0')
         process_temp_dir_remove(s->root, s->keeper_fd);
     memset(s, 0, sizeof(*s));

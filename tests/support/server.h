@@ -39,6 +39,9 @@ void server_start(struct server *s, const char *const *env);
 void server_launch(struct server *s, const char *const *env);
 /* SIGTERM; must exit with 0. */
 void server_stop(struct server *s);
+/* The same for a server that the runner started: SIGTERM, wait until it has ended and return its
+ * exit code, which the kernel keeps until the runner waits for it. */
+int server_end_of_runner(const struct server *s);
 /* SIGKILL, as a crash. */
 void server_kill(struct server *s);
 /* Wait until it ends by itself; returns its exit code (128 + signal). */

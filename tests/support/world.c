@@ -7,6 +7,7 @@
 #include "tests/support/world.h"
 
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,16 +19,41 @@
 
 static struct server shared;
 
-void world_server_up(void)
+static void server_up(void)
 {
     server_create(&shared);
     server_start(&shared, NULL);
 }
 
-void world_server_down(void)
+/* In the runner itself, where an assertion would end the whole run: nothing is asserted here. */
+static void server_down(void)
 {
-    server_stop(&shared);
+    int status;
+    if (shared.pid > 0 && !process_wait(shared.pid, 100, &status)) {
+        (void)kill(shared.pid, SIGKILL);
+        (void)process_wait(shared.pid, 10000, &status);
+    }
+    shared.pid = 0;
     server_remove(&shared);
+}
+
+START_TEST(the_server_of_these_tests_stops_with_0)
+{
+    int code = server_end_of_runner(&shared);
+    if (code != 0)
+        server_show_log(&shared);
+    ck_assert_int_eq(code, 0);
+}
+END_TEST
+
+void world_begin(TCase *tc)
+{
+    tcase_add_unchecked_fixture(tc, server_up, server_down);
+}
+
+void world_end(TCase *tc)
+{
+    tcase_add_test(tc, the_server_of_these_tests_stops_with_0);
 }
 
 const struct server *world_server(void)

@@ -15,14 +15,18 @@
 #ifndef TESTS_SUPPORT_WORLD_H
 #define TESTS_SUPPORT_WORLD_H
 
+#include <check.h>
+
 #include "tests/support/http.h"
 
 #define WORLD_ID  64
 #define WORLD_KEY 128
 
-/* Unchecked fixture: one server for all tests of a TCase. */
-void world_server_up(void);
-void world_server_down(void);
+/* One server for all tests of a TCase. Call begin before and end behind the TCase's tests: end adds
+ * a test that stops the server and wants exit code 0, so that what a sanitizer finds is a failure.
+ */
+void world_begin(TCase *tc);
+void world_end(TCase *tc);
 const struct server *world_server(void);
 
 struct world {
