@@ -1,7 +1,7 @@
 /*
  * tests/bench/bench.h - the parts of the benchmark that no packaged tool does.
  *
- * Does:     measure RocksDB alone, open idle connections, load rows, write lists of URIs.
+ * Does:     measure RocksDB alone, serve a static body, hold idle connections, load, list URIs.
  * Owns:     nothing.
  * May use:  base/, libcurl, OpenSSL, RocksDB.
  * Knows no: what the figures should be; bench.sh does.
@@ -25,6 +25,7 @@ int bench_rocksdb_baseline(int argc, char **argv);
 int bench_idle_connections(int argc, char **argv);
 int bench_load(int argc, char **argv);
 int bench_uris(int argc, char **argv);
+int bench_static(int argc, char **argv);
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A decimal number or the end. */
