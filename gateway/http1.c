@@ -90,7 +90,7 @@ static void begin(struct gw_http1_request *r)
     }
     /* Without a length HTTP/1.0 knows the end of a body only by the end of the connection. */
     bool ends_by_close = req->version < 0x101 && !has_length && !ex->body_is_silent;
-    if (r->h->is_closing_after || r->h->conn->loop->is_draining || ends_by_close)
+    if (r->h->conn->loop->is_draining || ends_by_close)
         req->http1_is_persistent = 0;
     h2o_start_response(req, &r->generator);
 }

@@ -214,7 +214,7 @@ void gw_http1_h2o_reads(h2o_socket_t *sock, h2o_socket_cb h2o_reader)
         h->begun_ns = 0;
         h->idle_since_ns = base_monotonic_ns();
     }
-    if (h->held.len > 0 || h->is_closing_after)
+    if (h->held.len > 0)
         gw_conn_defer(c);
     else
         gw_http1_real_read_start(sock, on_read);
@@ -241,9 +241,7 @@ static void run_deferred(struct gw_conn *c)
 {
     struct gw_http1 *h = c->protocol;
     if (h->phase == GW_HTTP1_READING && h->h2o_reader != NULL) {
-        if (h->is_closing_after)
-            close_by_h2o(h);
-        else if (h->held.len > 0)
+        if (h->held.len > 0)
             pump(h);
     } else if (h->phase == GW_HTTP1_BUSY) {
         gw_http1_request_deferred(h);
@@ -281,7 +279,6 @@ static void drain(struct gw_conn *c, uint64_t now_ns)
 {
     struct gw_http1 *h = c->protocol;
     (void)now_ns;
-    h->is_closing_after = true;
     if (h->phase == GW_HTTP1_READING && h->begun_ns == 0 && h->held.len == 0)
         close_by_h2o(h);
 }

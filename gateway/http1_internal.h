@@ -36,8 +36,7 @@ struct gw_http1 {
     enum gw_http1_phase phase;
     h2o_socket_cb h2o_reader; /* h2o's own callback; NULL when it does not read */
     struct gw_http1_gate gate;
-    bool is_closing_after; /* close before reading another request */
-    struct buf held;       /* bytes behind the current request, from held_at on */
+    struct buf held; /* bytes behind the current request, from held_at on */
     size_t held_at;
     size_t counted_body;    /* our share of loop->body_bytes */
     uint64_t idle_since_ns; /* when h2o began to wait for a request */

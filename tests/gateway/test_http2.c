@@ -397,11 +397,22 @@ START_TEST(unread_answers_stop_the_reading)
     h2_open(&h, &edge);
     struct timeval patience = {.tv_usec = 300000};
     ck_assert_int_eq(setsockopt(h.tls.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
-    static const uint8_t eight[8] = {0};
+    uint8_t pings[17 * 500];
+    static const uint8_t ping[17] = {0, 0, 8, NGHTTP2_PING};
+    for (size_t i = 0; i < sizeof pings; i++)
+        pings[i] = ping[i % sizeof ping];
     bool is_stopped = false;
-    for (int i = 0; i < 3000000 && !is_stopped; i++)
-        is_stopped = !h2_frame(&h, NGHTTP2_PING, 0, 0, base_slice(eight, 8));
+    for (int i = 0; i < 6000 && !is_stopped; i++)
+        is_stopped = !edge_send(&h.tls, base_slice(pings, sizeof pings));
     ck_assert(is_stopped);
+    /* It waits, it did not close: everything is answered once we read. */
+    do
+        for (int i = 0; i < 1000 && edge_receive(&h.tls, 20); i++)
+            continue;
+    while (!edge_send(&h.tls, base_slice(pings, sizeof pings)) && !h.tls.closed);
+    const struct h2_stream *s = h2_request(&h, "GET", "/static", 0, false);
+    ck_assert(h2_run(&h, 1000));
+    ck_assert_int_eq(s->status, 200);
     h2_close(&h);
     check_alive();
 }
