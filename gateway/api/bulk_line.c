@@ -25,8 +25,6 @@ void gw_bulk_line_clear(struct gw_bulk_line *l)
     if (l->has_scope)
         sto_table_scope_release(&l->op.scope);
     l->has_scope = false;
-    json_decref(l->json);
-    l->json = NULL;
     base_buf_fini(&l->text);
     base_arena_fini(&l->arena);
 }
@@ -40,68 +38,146 @@ enum err gw_bulk_line_enter(struct gw_bulk_line *l, struct ten_tenant *t, struct
     return e;
 }
 
-static enum err parse_op(struct gw_bulk_line *l, struct slice op, enum gw_row_verb *out,
-                         bool *out_delete)
+/* The members of a line; each ptr NULL until it was seen. */
+struct members {
+    struct slice op;
+    struct slice key;
+    struct gw_row_cells cells;
+    bool has_cells;
+    unsigned seen;
+};
+
+static enum err malformed(struct gw_bulk_line *l)
 {
-    *out = GW_ROW_PATCH;
-    *out_delete = false;
-    if (op.ptr == NULL || base_slice_is(op, "patch"))
+    return base_fail(&l->op.detail, ERR_INVALID, "not valid JSON");
+}
+
+static enum err take_text(struct gw_bulk_line *l, struct gw_scan *scan, const char *name,
+                          struct slice *out)
+{
+    if (gw_scan_null(scan) || gw_scan_string(scan, out))
         return ERR_OK;
-    if (base_slice_is(op, "put"))
-        *out = GW_ROW_PUT;
-    else if (base_slice_is(op, "delete"))
-        *out_delete = true;
-    else
-        return base_fail(&l->op.detail, ERR_INVALID,
-                         "\"op\" must be \"patch\", \"put\" or \"delete\"");
+    if (scan->out_of_memory)
+        return base_fail(&l->op.detail, ERR_NO_MEMORY, "out of memory for a line");
+    return base_fail(&l->op.detail, ERR_INVALID, "\"%s\" must be text", name);
+}
+
+static enum err take_key(struct gw_bulk_line *l, struct gw_scan *scan, bool is_base64,
+                         struct slice *key)
+{
+    struct slice text = SLICE_EMPTY;
+    enum err e = take_text(l, scan, is_base64 ? "key_b64" : "key", &text);
+    if (e != ERR_OK || text.ptr == NULL)
+        return e;
+    if (key->ptr != NULL)
+        return base_fail(&l->op.detail, ERR_INVALID, "give \"key\" or \"key_b64\", not both");
+    if (is_base64)
+        return gw_scan_base64(scan, text, "key_b64", key, &l->op.detail);
+    *key = text;
     return ERR_OK;
 }
 
-static enum err build_mutations(struct gw_bulk_line *l, enum gw_row_verb verb, bool is_delete)
+enum { OP = 1, KEY = 2, KEY_B64 = 4, CELLS = 8 };
+
+static unsigned member_bit(struct slice name)
 {
-    const json_t *cells = json_object_get(l->json, "cells");
-    struct errbuf *eb = &l->op.detail;
-    if (is_delete && cells != NULL)
-        return base_fail(eb, ERR_INVALID, "\"delete\" takes no \"cells\"");
-    if (is_delete) {
-        l->delete_row.kind = STO_DELETE_FROM_ROW;
-        l->op.mutations = &l->delete_row;
-        l->op.mutation_count = 1;
-        return ERR_OK;
+    if (base_slice_is(name, "key"))
+        return KEY;
+    if (base_slice_is(name, "cells"))
+        return CELLS;
+    if (base_slice_is(name, "op"))
+        return OP;
+    return base_slice_is(name, "key_b64") ? KEY_B64 : 0;
+}
+
+static enum err take_member(struct gw_bulk_line *l, struct gw_scan *scan, struct slice name,
+                            struct members *m)
+{
+    unsigned bit = member_bit(name);
+    if ((m->seen & bit) != 0)
+        return malformed(l);
+    m->seen |= bit;
+    if (bit == OP)
+        return take_text(l, scan, "op", &m->op);
+    if (bit == KEY || bit == KEY_B64)
+        return take_key(l, scan, bit == KEY_B64, &m->key);
+    if (bit == CELLS) {
+        m->has_cells = true;
+        return gw_row_cells_scan(scan, l->op.scope.schema, &m->cells, &l->op.detail);
     }
-    if (!json_is_object(cells))
-        return base_fail(eb, ERR_INVALID, "\"cells\" must be an object of families");
-    enum err e = gw_row_body_build(cells, verb, l->op.scope.schema, &l->arena, &l->body, eb);
-    l->op.mutations = l->body.mutations;
-    l->op.mutation_count = l->body.count;
-    return e;
+    return base_fail(&l->op.detail, ERR_INVALID, "unknown field \"%.*s\"",
+                     (int)(name.len < 48 ? name.len : 48), (const char *)name.ptr);
+}
+
+static enum err scan_line(struct gw_bulk_line *l, struct slice text, struct members *m)
+{
+    struct gw_scan scan;
+    gw_scan_init(&scan, text, &l->arena);
+    if (!gw_scan_take(&scan, '{'))
+        return base_fail(&l->op.detail, ERR_INVALID, "a line must be an object");
+    bool more = !gw_scan_take(&scan, '}');
+    while (more) {
+        struct slice name;
+        if (!gw_scan_name(&scan, &name))
+            return malformed(l);
+        enum err e = take_member(l, &scan, name, m);
+        if (e != ERR_OK)
+            return e;
+        if (!gw_scan_next(&scan, '}', &more))
+            return malformed(l);
+    }
+    return gw_scan_is_end(&scan) ? ERR_OK : malformed(l);
+}
+
+static enum err build_delete(struct gw_bulk_line *l, const struct members *m)
+{
+    if (m->has_cells)
+        return base_fail(&l->op.detail, ERR_INVALID, "\"delete\" takes no \"cells\"");
+    l->delete_row.kind = STO_DELETE_FROM_ROW;
+    l->op.mutations = &l->delete_row;
+    l->op.mutation_count = 1;
+    return ERR_OK;
+}
+
+static enum err build_write(struct gw_bulk_line *l, struct members *m, enum gw_row_verb verb)
+{
+    struct gw_row_body body;
+    if (!m->has_cells)
+        return base_fail(&l->op.detail, ERR_INVALID, "\"cells\" is missing");
+    enum err e = gw_row_cells_finish(&m->cells, verb, &body, &l->op.detail);
+    if (e != ERR_OK)
+        return e;
+    l->op.mutations = body.mutations;
+    l->op.mutation_count = body.count;
+    return ERR_OK;
+}
+
+static enum err build(struct gw_bulk_line *l, struct slice text)
+{
+    struct members m = {.op = SLICE_EMPTY};
+    enum err e = scan_line(l, text, &m);
+    if (e != ERR_OK)
+        return e;
+    if (m.key.ptr == NULL)
+        return base_fail(&l->op.detail, ERR_INVALID, "\"key\" or \"key_b64\" is missing");
+    l->op.row_key = m.key;
+    if (m.op.ptr == NULL || base_slice_is(m.op, "patch"))
+        return build_write(l, &m, GW_ROW_PATCH);
+    if (base_slice_is(m.op, "put"))
+        return build_write(l, &m, GW_ROW_PUT);
+    if (base_slice_is(m.op, "delete"))
+        return build_delete(l, &m);
+    return base_fail(&l->op.detail, ERR_INVALID, "\"op\" must be \"patch\", \"put\" or \"delete\"");
 }
 
 enum err gw_bulk_line_build(struct gw_bulk_line *l, const struct sto_account *account,
                             struct slice text)
 {
-    static const char *const names[] = {"op", "key", "key_b64", "cells", NULL};
-    struct errbuf *eb = &l->op.detail;
-    struct slice op;
-    enum gw_row_verb verb = GW_ROW_PATCH;
-    bool is_delete = false;
-    enum err e = gw_json_parse(text, &l->json, eb);
-    if (e == ERR_OK)
-        e = gw_json_only(l->json, names, eb);
-    if (e == ERR_OK)
-        e = gw_json_get_text(l->json, "op", &op, eb);
-    if (e == ERR_OK)
-        e = parse_op(l, op, &verb, &is_delete);
-    if (e == ERR_OK)
-        e = gw_json_get_bytes(l->json, "key", &l->arena, &l->op.row_key, eb);
-    if (e == ERR_OK && l->op.row_key.ptr == NULL)
-        e = base_fail(eb, ERR_INVALID, "\"key\" or \"key_b64\" is missing");
-    if (e == ERR_OK)
-        e = build_mutations(l, verb, is_delete);
+    enum err e = build(l, text);
     if (e != ERR_OK)
-        return e;
+        return gw_row_body_blame(text, e, &l->op.detail);
     return sto_mutations_check(l->op.scope.schema, account, l->op.row_key, l->op.mutations,
-                               l->op.mutation_count, eb);
+                               l->op.mutation_count, &l->op.detail);
 }
 
 void gw_bulk_line_put_verdict(struct buf *out, const struct gw_bulk_line *l)

@@ -2,7 +2,7 @@
  * gateway/api/bulk_line.h - one line of a bulk write: from its text to an operation, to a verdict.
  *
  * Does:     parse and check a line into a ready sto_mutate_op; write its verdict.
- * Owns:     the line's memory (arena, JSON tree, copy of its text) and table scope, until clear.
+ * Owns:     the line's memory (arena, copy of its text) and table scope, until clear.
  * May use:  base/, storage/, tenancy/, gateway/problem.h, gateway/api/.
  * Knows no: where lines come from, in which order they are answered.
  * Threads:  one at a time: the loop or the helper.
@@ -30,9 +30,7 @@ struct gw_bulk_line {
     bool done;         /* op.result is its verdict */
     bool has_scope;
     struct arena arena;
-    struct buf text; /* a copy, for the helper */
-    json_t *json;
-    struct gw_row_body body;
+    struct buf text; /* a copy, when it is a long one */
     struct sto_mutation delete_row;
 };
 
@@ -42,7 +40,7 @@ void gw_bulk_line_clear(struct gw_bulk_line *l);
 /* (Re)take the scope of the table. */
 enum err gw_bulk_line_enter(struct gw_bulk_line *l, struct ten_tenant *t,
                             struct slice table) MUST_CHECK;
-/* Text to a checked operation; the scope must be taken. */
+/* Text to a checked operation; the scope must be taken, and the text must live until clear. */
 enum err gw_bulk_line_build(struct gw_bulk_line *l, const struct sto_account *account,
                             struct slice text) MUST_CHECK;
 /* {"line":N,"status":S,...} and a line feed; the buf latches. */

@@ -161,14 +161,13 @@ enum err gw_call_parse(struct gw_call *call, struct errbuf *eb)
 
 enum err gw_call_keep_body(struct gw_call *call, struct errbuf *eb)
 {
-    bool is_ours = call->body.len == 0 || call->body.ptr == call->body_bytes.ptr;
+    struct slice body = call->body;
+    bool is_ours = body.len == 0 || body.ptr == call->body_bytes.ptr;
     if (is_ours)
         return ERR_OK;
-    base_buf_init(&call->body_bytes, call->body.len);
-    enum err e = base_buf_append(&call->body_bytes, call->body);
-    if (e != ERR_OK)
-        return base_fail(eb, e, "out of memory for a body of %zu bytes", call->body.len);
-    call->body = base_buf_slice(&call->body_bytes);
+    call->body = base_arena_copy(&call->arena, body);
+    if (call->body.ptr == NULL)
+        return base_fail(eb, ERR_NO_MEMORY, "out of memory for a body of %zu bytes", body.len);
     return ERR_OK;
 }
 

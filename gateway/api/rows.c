@@ -97,10 +97,7 @@ void gw_row_delete(struct gw_call *call)
 static enum err build(struct gw_call *call, struct errbuf *eb)
 {
     struct row_write *w = call->state;
-    enum err e = gw_call_parse(call, eb);
-    if (e != ERR_OK)
-        return e;
-    return gw_row_body_build(call->json, w->verb, call->scope.schema, &call->arena, &w->body, eb);
+    return gw_row_body_build(call->body, w->verb, call->scope.schema, &call->arena, &w->body, eb);
 }
 
 /* The schema may have changed while the helper worked: numbers of families stay, and the table must
@@ -123,16 +120,13 @@ static void put_or_patch(struct gw_call *call, enum gw_row_verb verb)
     struct errbuf eb;
     eb.text[0] = '\0';
     w->verb = verb;
-    enum err e = ERR_OK;
-    if (call->body.len > PARSE_ON_LOOP_MAX) {
-        e = gw_call_keep_body(call, &eb);
-        if (e == ERR_OK) {
-            gw_task_on_helper(call, build, built_on_helper);
-            return;
-        }
-    } else {
-        e = build(call, &eb);
+    enum err e = gw_call_keep_body(call, &eb);
+    if (e == ERR_OK && call->body.len > PARSE_ON_LOOP_MAX) {
+        gw_task_on_helper(call, build, built_on_helper);
+        return;
     }
+    if (e == ERR_OK)
+        e = build(call, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else

@@ -208,6 +208,15 @@ static enum err give_to_helper(struct gw_bulk_line *l, struct slice text)
     return ERR_OK;
 }
 
+/* The text goes with the bytes it stands in: the line keeps a copy. */
+static enum err keep_and_build(struct gw_bulk_line *l, struct slice text)
+{
+    struct slice copy = base_arena_copy(&l->arena, text);
+    if (copy.ptr == NULL)
+        return base_fail(&l->op.detail, ERR_NO_MEMORY, "out of memory for a line");
+    return gw_bulk_line_build(l, &l->bulk->call->tenant->account, copy);
+}
+
 static bool is_blank(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -231,7 +240,7 @@ static void take_line(struct gw_bulk *b, struct slice text)
     if (e == ERR_OK && text.len > PARSE_ON_LOOP_MAX) {
         e = give_to_helper(l, text);
     } else if (e == ERR_OK) {
-        e = gw_bulk_line_build(l, &call->tenant->account, text);
+        e = keep_and_build(l, text);
         if (e == ERR_OK)
             submit(l);
     }
