@@ -80,6 +80,8 @@ uint64_t gw_conn_idle_ns(const struct gw_conn *c);
 
 void gw_http1_open(struct gw_conn *c);
 void gw_http2_open(struct gw_conn *c);
+/* Give the streams kept for reuse back, when the loop ends. */
+void gw_http2_free_spares(struct gw_loop *loop);
 /* One configuration for all loops; the context of each loop is made from it. */
 void gw_http1_configure(h2o_globalconf_t *config);
 

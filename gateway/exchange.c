@@ -51,6 +51,9 @@ static struct slice keep_text(struct gw_exchange *ex, struct slice text)
     if (text.len > 0)
         memcpy(copy, text.ptr, text.len);
     ex->response_header_used += text.len;
+    for (size_t i = 0; i < text.len; i++)
+        if ((uint8_t)copy[i] < 0x20 || copy[i] == 0x7f)
+            copy[i] = ' '; /* a line end in a value would be another header */
     return base_slice(copy, text.len);
 }
 

@@ -114,7 +114,8 @@ void gw_exchange_listen(struct gw_exchange *ex, const struct gw_events *events, 
 /* Tell the transport that n bytes of body were dealt with, so that the peer may send more. */
 void gw_exchange_consumed(struct gw_exchange *ex, size_t n);
 
-/* Before start. Copies both; name must be lower case. Too many or too long: broken invariant. */
+/* Before start. Copies both; name must be lower case; control characters become spaces. Too many or
+ * too long: broken invariant. */
 void gw_exchange_add_header(struct gw_exchange *ex, const char *name, struct slice value);
 /* Before the end. Sent after the body on HTTP/2, which gRPC needs; HTTP/1.1 leaves them out. */
 void gw_exchange_add_trailer(struct gw_exchange *ex, const char *name, struct slice value);

@@ -89,6 +89,14 @@ static bool is_host(uint8_t c)
            c == '-' || c == '_' || c == '~' || c == ':' || c == '[' || c == ']' || c == '%';
 }
 
+bool gw_http1_is_authority(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_host(text.ptr[i]))
+            return false;
+    return text.len > 0;
+}
+
 void gw_http1_gate_init(struct gw_http1_gate *g)
 {
     *g = (struct gw_http1_gate){.state = METHOD};

@@ -62,4 +62,8 @@ void gw_http1_gate_init(struct gw_http1_gate *g);
 enum gw_gate_verdict gw_http1_gate_feed(struct gw_http1_gate *g, struct slice in,
                                         size_t *out_taken);
 
+/* What the gate demands of a Host header, for HTTP/2's authority: a name or an address with an
+ * optional port and nothing else. */
+bool gw_http1_is_authority(struct slice text);
+
 #endif

@@ -10,11 +10,14 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "gateway/http1_gate.h"
 #include "gateway/problem.h"
 
 #include "base/banned.h"
 
-#define FIELD_OVERHEAD 32 /* RFC 9113 6.5.2 */
+#define FIELD_OVERHEAD   32 /* RFC 9113 6.5.2 */
+#define METHOD_BYTES_MAX 32
+#define SPARES_MAX       256
 
 static void refuse(struct gw_http2_stream *s, int problem, const char *detail)
 {
@@ -29,11 +32,16 @@ static void refuse(struct gw_http2_stream *s, int problem, const char *detail)
 
 static struct gw_http2_stream *stream_new(struct gw_http2 *h, int32_t id)
 {
-    struct gw_http2_stream *s = base_try_alloc(sizeof *s);
-    if (s == NULL)
+    struct gw_loop *loop = h->conn->loop;
+    struct gw_http2_stream *s = loop->spare_streams;
+    if (s != NULL) {
+        loop->spare_streams = s->next;
+        loop->spare_stream_count--;
+    } else if ((s = base_try_alloc(sizeof *s)) == NULL) {
         return NULL;
+    }
     memset(s, 0, offsetof(struct gw_http2_stream, ex));
-    gw_exchange_init(&s->ex, h->conn->loop, &GW_HTTP2_TRANSPORT);
+    gw_exchange_init(&s->ex, loop, &GW_HTTP2_TRANSPORT);
     s->h = h;
     s->id = id;
     s->progress_ns = h->read_ns;
@@ -43,7 +51,7 @@ static struct gw_http2_stream *stream_new(struct gw_http2 *h, int32_t id)
         s->next->link = &s->next;
     h->streams = s;
     h->stream_count++;
-    h->conn->loop->open_exchanges++;
+    loop->open_exchanges++;
     return s;
 }
 
@@ -52,11 +60,27 @@ void gw_http2_stream_free(struct gw_http2_stream *s)
     *s->link = s->next;
     if (s->next != NULL)
         s->next->link = s->link;
+    struct gw_loop *loop = s->h->conn->loop;
     s->h->stream_count--;
-    s->h->conn->loop->open_exchanges--;
+    loop->open_exchanges--;
     gw_exchange_fini(&s->ex);
     base_free(s->more);
-    base_free(s);
+    if (loop->spare_stream_count == SPARES_MAX) {
+        base_free(s);
+        return;
+    }
+    s->next = loop->spare_streams;
+    loop->spare_streams = s;
+    loop->spare_stream_count++;
+}
+
+void gw_http2_free_spares(struct gw_loop *loop)
+{
+    while (loop->spare_streams != NULL) {
+        struct gw_http2_stream *s = loop->spare_streams;
+        loop->spare_streams = s->next;
+        base_free(s);
+    }
 }
 
 /* Requests that end badly cost the client little and us much; too many end the connection. */
@@ -219,8 +243,10 @@ static void check_head(struct gw_http2_stream *s)
     for (size_t i = 0; i < ex->path.len; i++)
         if (ex->path.ptr[i] <= 0x20 || ex->path.ptr[i] >= 0x7f || ex->path.ptr[i] == '#')
             refuse(s, ERR_INVALID, "the request target has a byte that must be percent-encoded");
-    if (ex->authority.len == 0)
-        refuse(s, ERR_INVALID, "the request names no authority");
+    if (!gw_http1_is_authority(ex->authority))
+        refuse(s, ERR_INVALID, "the authority must be a name or an address");
+    if (ex->method.len > METHOD_BYTES_MAX)
+        refuse(s, ERR_INVALID, "the method is too long");
 }
 
 static void refused_gone(struct gw_exchange *ex, void *user)

@@ -82,11 +82,11 @@ static void submit(struct gw_http2_stream *s)
 {
     struct gw_exchange *ex = &s->ex;
     nghttp2_nv nv[OWN_HEADERS + GW_RESPONSE_HEADERS];
-    char status[4];
+    const char status[3] = {(char)('0' + ex->status / 100), (char)('0' + ex->status / 10 % 10),
+                            (char)('0' + ex->status % 10)};
     char length[24];
     size_t count = 0;
-    (void)snprintf(status, sizeof status, "%03u", (unsigned)ex->status % 1000); /* fits */
-    nv[count++] = name_value(SLICE_LIT(":status"), base_slice(status, 3));
+    nv[count++] = name_value(SLICE_LIT(":status"), base_slice(status, sizeof status));
     nv[count++] = name_value(SLICE_LIT("date"), gw_loop_date(ex->loop));
     if (ex->response_length >= 0 && ex->status != 204 && ex->status != 304) {
         int digits = snprintf(length, sizeof length, "%lld", (long long)ex->response_length);

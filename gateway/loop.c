@@ -107,6 +107,7 @@ static void loop_fini(struct gw_loop *loop)
     gw_conn_run_deferred(loop);
     h2o_context_dispose(&loop->h2o);
     h2o_evloop_destroy(loop->evloop);
+    gw_http2_free_spares(loop);
     base_free(loop->out);
 }
 

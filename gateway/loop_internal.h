@@ -19,6 +19,8 @@
 
 #include "gateway/connection.h"
 
+struct gw_http2_stream;
+
 enum gw_loop_phase { GW_LOOP_STARTING, GW_LOOP_RUNNING, GW_LOOP_FAILED, GW_LOOP_ENDED };
 
 struct gw_stop_msg {
@@ -51,6 +53,9 @@ struct gw_loop {
     bool is_draining;
     bool is_killing;
     uint64_t drain_began_ns;
+
+    struct gw_http2_stream *spare_streams; /* freed ones, for reuse */
+    size_t spare_stream_count;
 
     uint8_t *out; /* GW_OUT_BYTES, for gathering one write */
     time_t date_second;

@@ -104,6 +104,8 @@ START_TEST(keeps_copies_of_response_headers)
     ck_assert(base_slice_is(ex.response_headers[0].value, "text/plain"));
     ck_assert_uint_eq(ex.response_headers[1].value.len, 0);
     ck_assert_uint_eq(ex.response_header_count, 2);
+    gw_exchange_add_header(&ex, "x-split", SLICE_LIT("a\r\nb: c\x7f"));
+    ck_assert(base_slice_is(ex.response_headers[2].value, "a  b: c "));
 }
 END_TEST
 

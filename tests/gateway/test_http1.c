@@ -106,6 +106,23 @@ START_TEST(answers_head_without_body)
 }
 END_TEST
 
+START_TEST(answer_without_content_has_no_length)
+{
+    struct edge_client c;
+    ck_assert(edge_connect(&c, &edge, "http/1.1"));
+    ck_assert(edge_send(&c, SLICE_LIT("DELETE /none HTTP/1.1\r\n" H "\r\n")));
+    ck_assert(edge_receive(&c, 2000));
+    ck_assert(contains(in_of(&c), "HTTP/1.1 204 No Content\r\n"));
+    ck_assert(contains(in_of(&c), "Connection: keep-alive\r\n"));
+    ck_assert(!contains(in_of(&c), "ontent-Length"));
+    ck_assert(!contains(in_of(&c), "ransfer-"));
+    base_buf_truncate(&c.in, 0);
+    ck_assert(edge_send(&c, base_slice_text("GET /static HTTP/1.1\r\n" H "\r\n")));
+    ck_assert_int_eq(edge_response(&c, 2000, NULL), 200);
+    edge_disconnect(&c);
+}
+END_TEST
+
 START_TEST(answers_pipelined_requests_in_order)
 {
     struct edge_client c;
@@ -436,6 +453,7 @@ Suite *suite_gateway_http1(void)
     tcase_add_test(t, has_no_banner_but_a_date);
     tcase_add_test(t, fills_the_exchange);
     tcase_add_test(t, answers_head_without_body);
+    tcase_add_test(t, answer_without_content_has_no_length);
     tcase_add_test(t, answers_pipelined_requests_in_order);
     tcase_add_test(t, malformed_second_request_leaves_the_first_alone);
     tcase_add_test(t, many_pipelined_requests_in_one_write);

@@ -238,6 +238,17 @@ START_TEST(refused_byte_is_not_taken)
 }
 END_TEST
 
+START_TEST(authority_is_a_name_or_an_address)
+{
+    ck_assert(gw_http1_is_authority(SLICE_LIT("tables.example.com:8443")));
+    ck_assert(gw_http1_is_authority(SLICE_LIT("[2001:db8::1]:443")));
+    ck_assert(!gw_http1_is_authority(SLICE_LIT("")));
+    ck_assert(!gw_http1_is_authority(SLICE_LIT("user@x")));
+    ck_assert(!gw_http1_is_authority(SLICE_LIT("x/y")));
+    ck_assert(!gw_http1_is_authority(SLICE_LIT("x y")));
+}
+END_TEST
+
 /* --- limits ------------------------------------------------------------------------------------
  */
 
@@ -374,6 +385,7 @@ Suite *suite_gateway_http1_gate(void)
     tcase_add_test(probes, zero_byte_is_refused_everywhere);
     tcase_add_test(probes, next_request_is_not_taken);
     tcase_add_test(probes, refused_byte_is_not_taken);
+    tcase_add_test(probes, authority_is_a_name_or_an_address);
     suite_add_tcase(s, probes);
     TCase *limits = tcase_create("limits");
     tcase_add_test(limits, target_limit);

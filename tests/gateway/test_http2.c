@@ -275,6 +275,9 @@ START_TEST(malformed_head_is_refused)
     REFUSED(400, h2_nv(":method", "OPTIONS"), h2_nv(":scheme", "https"), h2_nv(":path", "*"),
             authority);
     REFUSED(400, h2_nv(":method", "CONNECT"), authority);
+    REFUSED(400, USUAL("/static"), h2_nv(":authority", "u@x"));
+    REFUSED(400, h2_nv(":method", "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG"), h2_nv(":scheme", "https"),
+            h2_nv(":path", "/static"), authority);
     REFUSED(0, USUAL("static"), authority);
     REFUSED(0, USUAL(""), authority);
     REFUSED(0, USUAL("/static"), authority, h2_nv("connection", "close"));

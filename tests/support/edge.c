@@ -227,6 +227,8 @@ static void on_request(struct gw_exchange *ex, void *thread_state)
         answer_take(ex, 403, &r->body);
     else if (base_slice_starts_with(ex->path, SLICE_LIT("/head")))
         describe(ex);
+    else if (base_slice_is(ex->path, "/none"))
+        answer_take(ex, 204, &r->body);
     else if (base_slice_is(ex->path, "/trailers"))
         with_trailers(ex);
     else if (!base_slice_is(ex->path, "/hang"))

@@ -19,6 +19,7 @@
  *   /hang          never answers        /abort?n       n bytes of a stream, then breaks off
  *   /early         403 before the body  /hold          never consumes the body
  *   /head          what it understood of the request, as text
+ *   /none          204
  *   /loop          1024 bytes, and counts the loop
  *   /trailers      5 bytes and a trailer
  */
