@@ -50,26 +50,8 @@ static bool is_token(uint8_t c)
 {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
         return true;
-    switch (c) {
-    case '!':
-    case '#':
-    case '$':
-    case '%':
-    case '&':
-    case '\'':
-    case '*':
-    case '+':
-    case '-':
-    case '.':
-    case '^':
-    case '_':
-    case '`':
-    case '|':
-    case '~':
-        return true;
-    default:
-        return false;
-    }
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    return memchr(marks, c, sizeof marks - 1) != NULL;
 }
 
 static bool is_target(uint8_t c)

@@ -78,6 +78,8 @@ struct edge_client {
 /* alpn: "h2", "http/1.1" or NULL. False when the handshake fails. */
 bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn);
 void edge_disconnect(struct edge_client *c);
+/* A plain TCP connection; -1 when refused or out of descriptors. */
+int edge_dial(const struct edge *e);
 /* False when the server does not take it. */
 bool edge_send(struct edge_client *c, struct slice bytes);
 /* Wait up to timeout_ms for more input; false when none came or the connection is closed. */

@@ -15,20 +15,29 @@
 
 #include "base/banned.h"
 
+int edge_dial(const struct edge *e)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(e->port)};
+    struct timeval patience = {.tv_sec = 20};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience); /* no hangs */
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {
+        (void)close(fd); /* never used */
+        return -1;
+    }
+    return fd;
+}
+
 bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn)
 {
     memset(c, 0, sizeof *c);
     base_buf_init(&c->in, EDGE_ANSWER_MAX);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(e->port)};
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_ge(c->fd, 0);
-    ck_assert_msg(connect(c->fd, (struct sockaddr *)&to, sizeof to) == 0, "connect: %m");
+    c->fd = edge_dial(e);
+    ck_assert_msg(c->fd >= 0, "connect: %m");
     int on = 1;
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* only for speed */
-    struct timeval patience = {.tv_sec = 20};
-    (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience); /* no hangs */
-    (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     c->context = SSL_CTX_new(TLS_client_method());
     c->ssl = SSL_new(c->context);
     if (alpn != NULL) {

@@ -1,0 +1,252 @@
+/*
+ * HTTP/2 spoken by clients that mean harm: what they cost is bounded, and others are served on.
+ */
+#define _GNU_SOURCE
+#include <check.h>
+#include <sys/socket.h>
+
+#include "tests/support/edge_h2.h"
+#include "tests/support/random.h"
+
+#include "base/banned.h"
+
+static struct edge edge;
+
+static void set_up(void)
+{
+    edge_start(&edge, 2);
+}
+
+static void tear_down(void)
+{
+    edge_stop(&edge);
+}
+
+/* The server still serves others. */
+static void check_alive(void)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    const struct h2_stream *s = h2_request(&h, "GET", "/static", 0, false);
+    ck_assert(h2_run(&h, 3000));
+    ck_assert_int_eq(s->status, 200);
+    h2_close(&h);
+}
+
+/* GET / with the static table alone; and with an authority from a literal. */
+static const uint8_t HEAD_BLOCK[] = {0x82, 0x87, 0x84, 0x41, 0x01, 'x'};
+
+static bool send_head(struct h2 *h, int32_t id, uint8_t flags)
+{
+    return h2_frame(h, NGHTTP2_HEADERS, flags | NGHTTP2_FLAG_END_HEADERS, id,
+                    base_slice(HEAD_BLOCK, sizeof HEAD_BLOCK));
+}
+
+START_TEST(rapid_reset_ends_the_connection)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    int sent = 0;
+    for (int32_t id = 1; id < 40000; id += 2, sent++) {
+        static const uint8_t cancel[] = {0, 0, 0, NGHTTP2_CANCEL};
+        if (!send_head(&h, id, 0) ||
+            !h2_frame(&h, NGHTTP2_RST_STREAM, 0, id, base_slice(cancel, 4)))
+            break;
+    }
+    (void)h2_run(&h, 2000);
+    ck_assert(h.is_broken || h.got_goaway);
+    ck_assert_int_le(atomic_load(&edge.begun), 1100);
+    h2_close(&h);
+    ck_assert(edge_all_gone(&edge, 2000));
+    check_alive();
+}
+END_TEST
+
+/* The peer makes the server reset streams: a window overflow on each. */
+START_TEST(made_you_reset_ends_the_connection)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    for (int32_t id = 1; id < 40000; id += 2) {
+        static const uint8_t most[] = {0x7f, 0xff, 0xff, 0xff};
+        if (!send_head(&h, id, 0) ||
+            !h2_frame(&h, NGHTTP2_WINDOW_UPDATE, 0, id, base_slice(most, 4)))
+            break;
+    }
+    (void)h2_run(&h, 2000);
+    ck_assert(h.is_broken || h.got_goaway);
+    ck_assert_int_le(atomic_load(&edge.begun), 1100);
+    h2_close(&h);
+    ck_assert(edge_all_gone(&edge, 2000));
+    check_alive();
+}
+END_TEST
+
+START_TEST(too_many_streams_are_refused)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    (void)h2_run(&h, 100);
+    for (int32_t id = 1; id < 2 * (LIM_STREAMS_PER_CONN + 20); id += 2)
+        if (!send_head(&h, id, 0))
+            break;
+    (void)h2_run(&h, 200);
+    ck_assert_int_le(atomic_load(&edge.begun), LIM_STREAMS_PER_CONN);
+    h2_close(&h);
+    ck_assert(edge_all_gone(&edge, 2000));
+    check_alive();
+}
+END_TEST
+
+/* Requests and pings whose answers are never read: memory for answers must not grow. */
+START_TEST(unread_answers_stop_the_reading)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    struct timeval patience = {.tv_usec = 300000};
+    ck_assert_int_eq(setsockopt(h.tls.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
+    uint8_t pings[17 * 500];
+    static const uint8_t ping[17] = {0, 0, 8, NGHTTP2_PING};
+    for (size_t i = 0; i < sizeof pings; i++)
+        pings[i] = ping[i % sizeof ping];
+    bool is_stopped = false;
+    for (int i = 0; i < 6000 && !is_stopped; i++)
+        is_stopped = !edge_send(&h.tls, base_slice(pings, sizeof pings));
+    ck_assert(is_stopped);
+    /* It waits, it did not close: everything is answered once we read. */
+    do
+        for (int i = 0; i < 1000 && edge_receive(&h.tls, 20); i++)
+            continue;
+    while (!edge_send(&h.tls, base_slice(pings, sizeof pings)) && !h.tls.closed);
+    const struct h2_stream *s = h2_request(&h, "GET", "/static", 0, false);
+    ck_assert(h2_run(&h, 1000));
+    ck_assert_int_eq(s->status, 200);
+    h2_close(&h);
+    check_alive();
+}
+END_TEST
+
+START_TEST(continuation_flood_ends_the_connection)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    bool is_stopped = !h2_frame(&h, NGHTTP2_HEADERS, 0, 1, base_slice(HEAD_BLOCK, 3));
+    for (int i = 0; i < 100000 && !is_stopped; i++)
+        is_stopped = !h2_frame(&h, NGHTTP2_CONTINUATION, 0, 1, base_slice("\0\1a\1b", 5));
+    ck_assert(is_stopped);
+    h2_close(&h);
+    check_alive();
+}
+END_TEST
+
+START_TEST(hpack_bomb_costs_little)
+{
+    struct h2 h;
+    struct buf block;
+    base_buf_init(&block, MIB);
+    h2_open(&h, &edge);
+    /* one field of 3,900 bytes into the dynamic table, then thousands of one-byte references */
+    ck_assert_int_eq(base_buf_append(&block, base_slice(HEAD_BLOCK, sizeof HEAD_BLOCK)), ERR_OK);
+    ck_assert_int_eq(base_buf_append(&block, base_slice("\x40\x01"
+                                                        "a"
+                                                        "\x7f\xbd\x1d",
+                                                        6)),
+                     ERR_OK);
+    for (int i = 0; i < 127 + 0xe80 + 0x3d; i++)
+        ck_assert_int_eq(base_buf_append_byte(&block, 'v'), ERR_OK);
+    while (block.len < 16000)
+        ck_assert_int_eq(base_buf_append_byte(&block, 0xbe), ERR_OK);
+    (void)h2_frame(&h, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
+                   base_buf_slice(&block));
+    (void)h2_run(&h, 300);
+    h2_close(&h);
+    base_buf_fini(&block);
+    ck_assert_int_eq(atomic_load(&edge.begun), 0);
+    check_alive();
+}
+END_TEST
+
+START_TEST(upper_case_name_is_refused)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    (void)h2_frame(&h, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
+                   base_slice("\x82\x87\x84\x41\x01x\x40\x01"
+                              "A\x01"
+                              "b",
+                              11));
+    (void)h2_run(&h, 200);
+    ck_assert_int_eq(atomic_load(&edge.begun), 0);
+    h2_close(&h);
+    check_alive();
+}
+END_TEST
+
+START_TEST(plain_text_on_http2_is_closed)
+{
+    struct edge_client c;
+    ck_assert(edge_connect(&c, &edge, "h2"));
+    ck_assert(edge_send(&c, SLICE_LIT("GET / HTTP/1.1\r\nHost: x\r\n\r\n")));
+    ck_assert(edge_read_to_close(&c, 2000));
+    ck_assert_int_eq(atomic_load(&edge.begun), 0);
+    edge_disconnect(&c);
+}
+END_TEST
+
+/* A recorded conversation with random damage, from many connections. */
+START_TEST(damaged_frames_do_no_harm)
+{
+    static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    static const uint8_t frames[] = {
+        0, 0, 6, 4, 0, 0, 0, 0, 0, 0,    4,    0,    0,    0xff, 0xff,       /* SETTINGS */
+        0, 0, 4, 8, 0, 0, 0, 0, 0, 0,    1,    0,    0,                      /* WINDOW_UPDATE */
+        0, 0, 6, 1, 4, 0, 0, 0, 1, 0x83, 0x87, 0x84, 0x41, 1,    'x',        /* HEADERS, open */
+        0, 0, 5, 0, 0, 0, 0, 0, 1, 'h',  'e',  'l',  'l',  'o',              /* DATA */
+        0, 0, 5, 2, 0, 0, 0, 0, 3, 0,    0,    0,    1,    9,                /* PRIORITY */
+        0, 0, 8, 6, 0, 0, 0, 0, 0, 1,    2,    3,    4,    5,    6,    7, 8, /* PING */
+        0, 0, 3, 1, 0, 0, 0, 0, 3, 0x82, 0x87, 0x84,                         /* HEADERS */
+        0, 0, 3, 9, 4, 0, 0, 0, 3, 0x41, 1,    'x',                          /* CONTINUATION */
+        0, 0, 0, 0, 1, 0, 0, 0, 1,                                           /* DATA, end */
+        0, 0, 4, 3, 0, 0, 0, 0, 3, 0,    0,    0,    8,                      /* RST_STREAM */
+        0, 0, 8, 7, 0, 0, 0, 0, 0, 0,    0,    0,    0,    0,    0,    0, 0, /* GOAWAY */
+    };
+    struct random dice = {.state = 9113};
+    for (int round = 0; round < 400; round++) {
+        uint8_t copy[sizeof frames];
+        struct edge_client c;
+        memcpy(copy, frames, sizeof frames);
+        uint32_t changes = random_below(&dice, 4);
+        for (uint32_t i = 0; i < changes; i++)
+            copy[random_below(&dice, sizeof copy)] = (uint8_t)random_next(&dice);
+        ck_assert(edge_connect(&c, &edge, "h2"));
+        (void)edge_send(&c, SLICE_LIT(preface));
+        size_t cut = random_below(&dice, 8) == 0 ? random_below(&dice, sizeof copy) : sizeof copy;
+        (void)edge_send(&c, base_slice(copy, cut));
+        if (random_below(&dice, 4) == 0)
+            (void)edge_receive(&c, 10);
+        edge_disconnect(&c);
+    }
+    ck_assert(edge_all_gone(&edge, 3000));
+    check_alive();
+}
+END_TEST
+
+Suite *suite_gateway_http2_attacks(void);
+Suite *suite_gateway_http2_attacks(void)
+{
+    Suite *s = suite_create("gateway/http2_attacks");
+    TCase *attacks = tcase_create("attacks");
+    tcase_add_checked_fixture(attacks, set_up, tear_down);
+    tcase_set_timeout(attacks, 30);
+    tcase_add_test(attacks, rapid_reset_ends_the_connection);
+    tcase_add_test(attacks, made_you_reset_ends_the_connection);
+    tcase_add_test(attacks, too_many_streams_are_refused);
+    tcase_add_test(attacks, unread_answers_stop_the_reading);
+    tcase_add_test(attacks, continuation_flood_ends_the_connection);
+    tcase_add_test(attacks, hpack_bomb_costs_little);
+    tcase_add_test(attacks, upper_case_name_is_refused);
+    tcase_add_test(attacks, plain_text_on_http2_is_closed);
+    tcase_add_test(attacks, damaged_frames_do_no_harm);
+    suite_add_tcase(s, attacks);
+    return s;
+}
