@@ -151,7 +151,7 @@ START_TEST(drop_by_prefix_counts_what_went)
 {
     world_init(&w, (enum http_version)_i);
     for (int i = 0; i < 20; i++) {
-        char key[16];
+        char key[32];
         (void)snprintf(key, sizeof(key), "%s#%02d", i < 12 ? "phone" : "table", i);
         http_json(w.http, "PUT", "{'stats':{'a':'1','b':'22'}}", ROW "%s", pcts(key));
         EXPECT_STATUS(w.http, 201);
