@@ -23,6 +23,11 @@
 #define MEMTABLE_BLOOM    0.05
 #define SYNC_STRIDE_BYTES MIB
 
+/* A file in which that many deletes stand that close together is compacted for its own sake, so
+ * that what was dropped gives its space back without waiting for others to write. */
+#define RDB_DELETES_WINDOW  4096
+#define RDB_DELETES_TRIGGER 2048
+
 /* Small manifests: what they remember of deleted keys goes with each roll (facts: residue after a
  * purge). No automatic resume: an error of the engine stops it, the supervisor restarts it. */
 static const char STRING_OPTIONS[] = "max_manifest_file_size=4194304;max_bgerror_resume_count=0";
@@ -108,6 +113,8 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     if (family == RDB_CF_CELLS) {
         rocksdb_options_set_write_buffer_size(o, options->memtable_bytes);
         rocksdb_options_set_max_write_buffer_number(o, 4);
+        rocksdb_options_add_compact_on_deletion_collector_factory(o, RDB_DELETES_WINDOW,
+                                                                  RDB_DELETES_TRIGGER);
         rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, MEMTABLE_BLOOM);
         rocksdb_options_set_prefix_extractor(
             o, rocksdb_slicetransform_create(NULL, row_prefix_destroy, row_prefix, has_row_prefix,

@@ -3,6 +3,9 @@
  *
  * 1. A witness that cannot be written latches the engine: acknowledging on would let the file fall
  *    behind without bound.
+ * 2. On a disk that is low only deletes pass, and what they delete comes back with a compaction
+ *    that nothing else would start: no growth, no flush. So deletes are flushed every few seconds;
+ *    files full of them are compacted (RDB_DELETES_WINDOW), and growth goes on by itself.
  */
 #include "storage/rocksdb/maintenance.h"
 
@@ -38,6 +41,20 @@ bool sto_rdb_background_failed(struct rdb_engine *e)
     return property(e, "rocksdb.background-errors") > 0;
 }
 
+static void reclaim(struct rdb_maintenance *m)
+{
+    struct rdb_engine *e = m->engine;
+    uint64_t sequence = atomic_load(&e->acked_sequence);
+    bool is_due = sto_rdb_headroom_is_low(&e->headroom) && sequence != m->reclaimed;
+    m->low_seconds = is_due ? m->low_seconds + 1 : 0;
+    if (m->low_seconds < RDB_RECLAIM_SECONDS)
+        return;
+    m->low_seconds = 0;
+    m->reclaimed = sequence;
+    if (sto_rdb_flush(e) != ERR_OK)
+        return; /* the engine is latched */
+}
+
 static void look(struct rdb_maintenance *m)
 {
     struct rdb_engine *e = m->engine;
@@ -50,6 +67,7 @@ static void look(struct rdb_maintenance *m)
     m->stalled_seconds = property(e, "rocksdb.is-write-stopped") != 0 ? m->stalled_seconds + 1 : 0;
     if (m->stalled_seconds >= RDB_STALL_SECONDS)
         sto_rdb_fail_text(e, "writes have been stopped for too long");
+    reclaim(m);
 }
 
 /* True when it is time to end. */

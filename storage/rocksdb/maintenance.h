@@ -1,15 +1,16 @@
 /*
  * storage/rocksdb/maintenance.h - the thread that looks after the engine once a second.
  *
- * Does:     write the witness when something was acknowledged, look at the disk, ask RocksDB
- *           whether its background work failed or its writes stand still.
+ * Does:     write the witness when something was acknowledged, look at the disk, get space back
+ *           for deletes when it is low, ask RocksDB whether its background work failed or its
+ *           writes stand still.
  * Owns:     its thread.
  * May use:  base/, storage/.
  * Knows no: operations.
  * Threads:  start and stop from one.
  * Blocks:   stop joins.
  * Fails by: latching the engine.
- * Limits:   RDB_STALL_SECONDS.
+ * Limits:   RDB_STALL_SECONDS, RDB_RECLAIM_SECONDS.
  * Promises: 1. The witness is at most about a second behind.
  */
 #ifndef STORAGE_ROCKSDB_MAINTENANCE_H
@@ -23,6 +24,8 @@ struct rdb_engine;
 
 /* RocksDB 7.8.3 can stop writes and never schedule the compaction that would free them. */
 #define RDB_STALL_SECONDS 120
+/* With the disk low: how often deletes are flushed, so that their space comes back. */
+#define RDB_RECLAIM_SECONDS 3
 
 struct rdb_maintenance {
     struct rdb_engine *engine;
@@ -33,6 +36,8 @@ struct rdb_maintenance {
     bool stopping;      /* under lock */
     uint64_t witnessed; /* its thread, then close */
     unsigned stalled_seconds;
+    unsigned low_seconds;
+    uint64_t reclaimed; /* acknowledged sequence number at the last reclaim */
 };
 
 enum err sto_rdb_maintenance_start(struct rdb_maintenance *m, struct rdb_engine *e) MUST_CHECK;

@@ -331,6 +331,28 @@ START_TEST(a_low_disk_refuses_growth_and_passes_deletes)
 }
 END_TEST
 
+START_TEST(deletes_give_their_space_back_on_a_low_disk)
+{
+    enum { ROWS = 3000, PATIENCE_S = 20 };
+    struct sto_audit audit;
+    for (int i = 0; i < ROWS; i++) {
+        char row[16];
+        (void)snprintf(row, sizeof(row), "row%05d", i);
+        ck_assert_int_eq(fix_put(T, row, "value"), ERR_OK);
+    }
+    fix_reopen(); /* into a file */
+    sto_rocksdb_test_disk_free(fix.engine, fix.options.headroom_bytes - 1);
+    ck_assert_int_eq(fix_drop(T, (struct sto_row_range){0}, 0, NULL), ERR_OK);
+    uint64_t until = base_monotonic_ns() + PATIENCE_S * 1000000000ull;
+    do {
+        (void)usleep(100000);
+        ck_assert_int_eq(sto_audit_range(fix.engine, &fix.tenants[0], &audit, NULL), ERR_OK);
+    } while (audit.live_files_inside > 0 && base_monotonic_ns() < until);
+    ck_assert_uint_eq(audit.live_files_inside, 0);
+    ck_assert_uint_eq(audit.physical_keys, 0);
+}
+END_TEST
+
 START_TEST(ballast_is_given_up_and_made_again)
 {
     fix.options.ballast_bytes = MIB;
@@ -442,6 +464,7 @@ Suite *suite_storage_engine_write(void)
     tcase_add_checked_fixture(t, fix_setup, fix_teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_low_disk_refuses_growth_and_passes_deletes);
+    tcase_add_test(t, deletes_give_their_space_back_on_a_low_disk);
     tcase_add_test(t, ballast_is_given_up_and_made_again);
     tcase_add_test(t, a_failed_commit_latches_the_engine);
     tcase_add_test(t, the_nth_commit_fails_when_asked);
