@@ -138,7 +138,8 @@ asan: $(DEPS_STAMP) ## the suites under AddressSanitizer and UBSan
 
 tsan: $(DEPS_STAMP) ## the suites under ThreadSanitizer
 	@$(MAKE) --no-print-directory VARIANT=tsan binaries test-binary
-	@ROUNDS=$${ROUNDS:-3} CK_TIMEOUT_MULTIPLIER=8 tests/run.sh build/tsan
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" ROUNDS=$${ROUNDS:-3} \
+	 CK_TIMEOUT_MULTIPLIER=8 tests/run.sh build/tsan
 
 # --- run, demo, bench -------------------------------------------------------------------------
 run: all ## serve on https://127.0.0.1:8443 with two sample tenants
