@@ -44,6 +44,7 @@
 /* Commit pipeline. A batch is one fsync: large enough to share it, small enough to stay quick. */
 #define LIM_BATCH_OPS          1024
 #define LIM_BATCH_BYTES        (8 * MIB)
+#define LIM_DELETE_CELLS       2000000 /* cells one operation may delete: it holds its committer */
 #define LIM_COMMIT_QUEUE_OPS   65536
 #define LIM_COMMIT_QUEUE_BYTES (256 * MIB)
 #define LIM_READ_QUEUE_OPS     4096
@@ -52,6 +53,7 @@
 #define LIM_SLICE_BYTES       (256 * KIB)
 #define LIM_SLICE_ROWS        8192
 #define LIM_SLICE_STEPS       100000 /* iterator steps, so that sparse scans yield too */
+#define LIM_INLINE_STEPS      2000   /* iterator steps on a loop thread, then to a reader */
 #define LIM_DROP_SLICE_CELLS  4096   /* point deletes per commit of a prefix drop */
 #define LIM_PAGE_ROWS         10000
 #define LIM_PAGE_ROWS_DEFAULT 1000

@@ -85,7 +85,7 @@ static enum err delete_one(struct row *r, struct slice key, uint8_t family_name_
                                     sto_key_unescaped_len(parts.qualifier_escaped), value_len);
     if (r->now.cells == 0 || r->now.bytes < bytes)
         return ERR_CORRUPT;
-    if (++r->deleted > RDB_DELETE_CELLS_MAX)
+    if (++r->deleted > LIM_DELETE_CELLS)
         return ERR_TOO_BIG;
     r->now.cells--;
     r->now.bytes -= bytes;
@@ -217,11 +217,11 @@ static enum err mutations_run(struct row *r, struct errbuf *eb)
             continue;
         if (rc == ERR_CORRUPT)
             return base_fail(eb, rc, "stored bytes of the row are damaged");
-        if (rc == ERR_TOO_BIG && r->deleted > RDB_DELETE_CELLS_MAX)
+        if (rc == ERR_TOO_BIG && r->deleted > LIM_DELETE_CELLS)
             return base_fail(eb, rc,
                              "one operation deletes at most %d cells; delete by column or drop the "
                              "row by prefix",
-                             RDB_DELETE_CELLS_MAX);
+                             LIM_DELETE_CELLS);
         return base_fail(eb, rc, "mutation %zu of the row cannot be done: %s", i + 1,
                          base_err_name(rc));
     }

@@ -10,7 +10,7 @@
  * Blocks:   on reads.
  * Fails by: ERR_SUSPENDED, ERR_GONE, ERR_NOT_FOUND, ERR_STORAGE_FULL, ERR_QUOTA, ERR_TOO_BIG,
  *           ERR_INVALID, ERR_NO_MEMORY, ERR_CORRUPT, ERR_IO; the batch is then as before.
- * Limits:   LIM_ROW_BYTES, RDB_DELETE_CELLS_MAX.
+ * Limits:   LIM_ROW_BYTES, LIM_DELETE_CELLS.
  * Promises: 1. An operation sees all that operations before it in the batch did.
  *           2. One whose net change of bytes and rows is not above zero passes any quota.
  */
@@ -22,7 +22,6 @@
 
 /* Point deletes of one operation: each costs about 150 bytes until it is committed. A larger row is
  * removed by sto_drop_rows, in slices. */
-#define RDB_DELETE_CELLS_MAX 2000000
 
 /* Also used by reads and drops. writes: the operation is one. */
 enum err sto_rdb_gate_check(const struct sto_account *account, bool writes,

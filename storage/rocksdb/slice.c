@@ -308,7 +308,7 @@ static enum rdb_slice_end slice_break(struct sto_read_cursor *c)
 
 static bool slice_is_over(const struct sto_read_cursor *c)
 {
-    uint64_t steps_max = c->on_reader ? LIM_SLICE_STEPS : RDB_INLINE_STEPS;
+    uint64_t steps_max = c->on_reader ? LIM_SLICE_STEPS : LIM_INLINE_STEPS;
     return c->full || c->steps >= steps_max;
 }
 

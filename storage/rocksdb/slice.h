@@ -9,7 +9,7 @@
  * Blocks:   only when on_reader is set.
  * Fails by: SLICE_ERROR with op->result: ERR_SUSPENDED, ERR_GONE, ERR_UNAVAILABLE, ERR_CORRUPT,
  *           ERR_IO.
- * Limits:   LIM_SLICE_ROWS, LIM_SLICE_STEPS, RDB_INLINE_STEPS.
+ * Limits:   LIM_SLICE_ROWS, LIM_SLICE_STEPS, LIM_INLINE_STEPS.
  * Promises: 1. Between slices no iterator is held unless a row is open; one that is held counts in
  *              reads_open of the account. 2. A slice on a reader gives at least one cell or passes
  *              at least one row: a read ends.
@@ -23,9 +23,6 @@
 #include "storage/keycodec.h"
 
 struct rdb_engine;
-
-/* What a loop thread may spend on one read before a reader takes over: about a millisecond. */
-#define RDB_INLINE_STEPS 2000
 
 enum rdb_slice_end {
     SLICE_FULL,       /* more to come, position is in bounds.lower */

@@ -261,7 +261,7 @@ START_TEST(slices_join_to_the_whole)
             ck_assert_uint_gt(s.slices, 300);
             s = assert_same_in_slices(&(struct sto_read_spec){0}, SIZE_MAX, try_inline != 0);
             if (try_inline != 0)
-                ck_assert_uint_ge(s.slices, 3000 * 2 / RDB_INLINE_STEPS);
+                ck_assert_uint_ge(s.slices, 3000 * 2 / LIM_INLINE_STEPS);
         }
         fix_reopen();
     }
