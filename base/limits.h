@@ -44,7 +44,7 @@
 /* Commit pipeline. A batch is one fsync: large enough to share it, small enough to stay quick. */
 #define LIM_BATCH_OPS          1024
 #define LIM_BATCH_BYTES        (8 * MIB)
-#define LIM_DELETE_CELLS       2000000 /* cells one operation may delete: it holds its committer */
+#define LIM_DELETE_CELLS       2000000 /* by one operation; a larger row is dropped in slices */
 #define LIM_COMMIT_QUEUE_OPS   65536
 #define LIM_COMMIT_QUEUE_BYTES (256 * MIB)
 #define LIM_READ_QUEUE_OPS     4096

@@ -20,9 +20,6 @@
 #include "storage/engine.h"
 #include "storage/rocksdb/batch.h"
 
-/* Point deletes of one operation: each costs about 150 bytes until it is committed. A larger row is
- * removed by sto_drop_rows, in slices. */
-
 /* Also used by reads and drops. writes: the operation is one. */
 enum err sto_rdb_gate_check(const struct sto_account *account, bool writes,
                             struct errbuf *eb) MUST_CHECK;
