@@ -4,6 +4,8 @@
  * The model below turns a parsed tree into mutations, the plain way. Random bodies, whole and
  * damaged, go through both: what one takes the other takes, with the same mutations in the same
  * order; what one refuses the other refuses.
+ *
+ * More than 500 lines because model, maker of bodies and comparison belong together.
  */
 #include <check.h>
 
