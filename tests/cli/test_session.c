@@ -108,7 +108,7 @@ START_TEST(list_follows_pages_to_the_end)
     char prefix[WORLD_ID];
     world_fresh_id(prefix);
     for (int i = 0; i < 1005; i++) {
-        char id[WORLD_ID + 8];
+        char id[WORLD_ID + 16];
         (void)snprintf(id, sizeof id, "%s-%04d", prefix, i);
         admin_create_tenant(w.op, id);
     }
