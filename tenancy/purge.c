@@ -10,9 +10,10 @@
  *   audit         nothing found: job DONE and tenant PURGED, one batch, on the control thread
  *
  * After each step the job's document says so; a purge that is interrupted anywhere repeats at most
- * the step it was in. An audit that finds something, or a step that fails, makes the job FAILED;
- * the tenant stays in PURGING, and the next start (or the next request to offboard) begins again
- * with the first step, keeping what was recorded before the first deletion.
+ * the step it was in. A step that timed out (a read that is still open holds files) is tried again
+ * a few times. An audit that finds something, or a step that fails, makes the job FAILED; the
+ * tenant stays in PURGING, and the next start (or the next request to offboard) begins again with
+ * the first step, keeping what was recorded before the first deletion.
  *
  * 1. Only the job worker writes the job's document while a purge runs, until it hands the purge to
  *    the control thread for the last batch.
@@ -32,6 +33,7 @@
 
 #define STEP_AUDIT     STO_PURGE_STEP_COUNT
 #define EXIT_AS_KILLED 137
+#define STEP_TRIES     5
 
 struct purge {
     struct base_msg msg;
@@ -208,6 +210,18 @@ static enum err run_step(struct purge *p, uint32_t step, struct errbuf *eb)
     return store(p, eb);
 }
 
+/* ERR_CANCELLED: the registry closes; the purge is resumed at the next start. */
+static enum err run_step_patiently(struct purge *p, uint32_t step, struct errbuf *eb)
+{
+    enum err rc = ERR_TIMEOUT;
+    for (int tries = 0; rc == ERR_TIMEOUT && tries < STEP_TRIES; tries++) {
+        if (atomic_load(&p->registry->stopping))
+            return ERR_CANCELLED;
+        rc = run_step(p, step, eb);
+    }
+    return rc;
+}
+
 static enum err audit(struct purge *p, struct errbuf *eb)
 {
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
@@ -294,16 +308,15 @@ static void run_purge(struct base_msg *msg)
         return;
     }
     uint32_t step = p->job.steps_done;
-    for (; rc == ERR_OK && step < STO_PURGE_STEP_COUNT; step++) {
-        if (atomic_load(&r->stopping)) {
-            base_free(p); /* resumed at the next start */
-            return;
-        }
-        rc = run_step(p, step, &eb);
-        if (rc == ERR_OK)
-            step_is_durable(step);
-        else
+    for (; step < STO_PURGE_STEP_COUNT; step++) {
+        rc = run_step_patiently(p, step, &eb);
+        if (rc != ERR_OK)
             break;
+        step_is_durable(step);
+    }
+    if (rc == ERR_CANCELLED) {
+        base_free(p);
+        return;
     }
     if (rc == ERR_OK)
         rc = audit(p, &eb);

@@ -189,6 +189,36 @@ START_TEST(an_audit_that_finds_something_fails_and_is_retried)
 }
 END_TEST
 
+/* Killed while a table was being removed as well: the purge does its work. */
+START_TEST(a_table_that_was_under_removal_goes_with_its_tenant)
+{
+    tent_make(&tent);
+    run_and_die(0, false);
+    ck_assert_int_eq(tent_open_engine(&tent), ERR_OK);
+    struct buf body;
+    uint64_t version;
+    struct sto_schema *schema = NULL;
+    base_buf_init(&body, 65536);
+    ck_assert_int_eq(
+        sto_doc_get(tent.engine, SLICE_LIT("s/altostrat/devices"), &version, &body, &tent.eb),
+        ERR_OK);
+    ck_assert_int_eq(sto_schema_decode(SLICE_LIT("devices"), base_buf_slice(&body), NULL, &schema),
+                     ERR_OK);
+    struct sto_schema *deleting = sto_schema_make_deleting(schema);
+    base_buf_truncate(&body, 0);
+    ck_assert_int_eq(sto_schema_encode(deleting, &body), ERR_OK);
+    struct sto_doc_change change = {
+        .key = SLICE_LIT("s/altostrat/devices"), .body = base_buf_slice(&body), .expect = version};
+    ck_assert_int_eq(sto_docs_commit(tent.engine, &change, 1, &tent.eb), ERR_OK);
+    sto_schema_unref(deleting);
+    sto_schema_unref(schema);
+    base_buf_fini(&body);
+    tent_close_engine(&tent);
+    finish_after_restart(0);
+    tent_remove(&tent);
+}
+END_TEST
+
 START_TEST(a_purging_tenant_without_its_job_is_refused_at_open)
 {
     tent_make(&tent);
@@ -225,6 +255,7 @@ Suite *suite_tenancy_offboard_resume(void)
     tcase_add_loop_test(c, killed_after_each_step_it_resumes, 0, TEN_JOB_STEPS);
     tcase_add_test(c, killed_again_and_again_it_resumes);
     tcase_add_loop_test(c, an_audit_that_finds_something_fails_and_is_retried, 0, 2);
+    tcase_add_test(c, a_table_that_was_under_removal_goes_with_its_tenant);
     tcase_add_test(c, a_purging_tenant_without_its_job_is_refused_at_open);
     suite_add_tcase(s, c);
     c = tcase_create("interrupted");

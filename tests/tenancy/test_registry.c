@@ -364,7 +364,9 @@ static const struct {
     const char *body;
 } DAMAGE[] = {
     {"t/altostrat", "\xff\xff\xff"},
-    {"t/NOT-AN-ID", "\x02\x00"},
+    {"t/NOT-AN-ID", NULL},
+    {"t/altostrat#", NULL},
+    {"t/x", NULL},
     {"s/altostrat/devices", "\xff\xff\xff"},
     {"s/nobody/devices", "\x02\x01"},
     {"s/altostrat", "\x02\x01"},

@@ -81,15 +81,19 @@ START_TEST(put_makes_then_changes_then_changes_nothing)
 }
 END_TEST
 
-START_TEST(gc_rules_change_and_last)
+START_TEST(gc_rules_change_one_by_one_and_last)
 {
-    struct sto_family_spec f = {.name = SLICE_LIT("f"), .gc = {.max_versions = 1}};
-    ck_assert_int_eq(tent_try_table(&tent, owner, "devices", &f, 1, NULL), ERR_OK);
-    f.gc = (struct sto_gc){.max_age_us = 86400000000};
-    ck_assert_int_eq(tent_try_table(&tent, owner, "devices", &f, 1, NULL), ERR_OK);
-    reopen();
-    ck_assert_uint_eq(schema_of("devices")->families[0].gc.max_versions, 0);
-    ck_assert_uint_eq(schema_of("devices")->families[0].gc.max_age_us, 86400000000);
+    static const struct sto_gc RULES[] = {
+        {1, 0}, {1, 86400000000}, {2, 86400000000}, {0, 0}, {0, 1}};
+    struct sto_family_spec f = {.name = SLICE_LIT("f")};
+    for (size_t i = 0; i < sizeof RULES / sizeof RULES[0]; i++) {
+        f.gc = RULES[i];
+        ck_assert_int_eq(tent_try_table(&tent, owner, "devices", &f, 1, NULL), ERR_OK);
+        ck_assert_uint_eq(schema_of("devices")->version, i + 1);
+        reopen();
+        ck_assert_uint_eq(schema_of("devices")->families[0].gc.max_versions, RULES[i].max_versions);
+        ck_assert_uint_eq(schema_of("devices")->families[0].gc.max_age_us, RULES[i].max_age_us);
+    }
 }
 END_TEST
 
@@ -440,7 +444,7 @@ Suite *suite_tenancy_tables(void)
     Suite *s = suite_create("tenancy/tables");
     const TTest *const put_tests[] = {
         put_makes_then_changes_then_changes_nothing,
-        gc_rules_change_and_last,
+        gc_rules_change_one_by_one_and_last,
         leaving_a_family_out_is_a_conflict_that_names_it,
         names_and_family_counts_are_checked,
         tables_are_limited_and_sorted,
