@@ -25,6 +25,8 @@
 #define RESET_BURST   1000
 #define RESET_RATE    33
 #define CONTINUATIONS 8
+/* More than one step can add to a full backlog: a peer that reads nothing is paused, not closed. */
+#define OUTBOUND_ACKS (GW_HTTP2_BACKLOG + RECEIVE_STEP / 9 + 1)
 
 static void on_written(h2o_socket_t *sock, const char *err);
 
@@ -253,9 +255,9 @@ static nghttp2_session *session_new(struct gw_http2 *h)
     if (nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&option) == 0) {
         gw_http2_set_callbacks(callbacks);
         nghttp2_option_set_no_auto_window_update(option, 1);
-        nghttp2_option_set_no_closed_streams(option, 1);
         nghttp2_option_set_stream_reset_rate_limit(option, RESET_BURST, RESET_RATE);
         nghttp2_option_set_max_continuations(option, CONTINUATIONS);
+        nghttp2_option_set_max_outbound_ack(option, OUTBOUND_ACKS);
         if (nghttp2_session_server_new2(&session, callbacks, h, option) != 0)
             session = NULL;
     }

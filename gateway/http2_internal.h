@@ -27,8 +27,7 @@
 /* What is still taken, and thrown away, of a body whose request was answered early. */
 #define GW_HTTP2_LINGER_BYTES (1 * MIB)
 #define GW_HTTP2_LINGER_MS    2000
-/* Frames waiting to be sent; above it the connection is not read until they are. Below nghttp2's
- * own 1000 acknowledgements, at which it gives up. */
+/* Frames waiting to be sent; above it the connection is not read until they are. */
 #define GW_HTTP2_BACKLOG 500
 /* Requests that ended badly: so many at once, then so many a second. */
 #define GW_HTTP2_RESETS_BURST 512

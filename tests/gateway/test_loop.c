@@ -162,6 +162,27 @@ START_TEST(unknown_protocol_is_turned_away)
 }
 END_TEST
 
+START_TEST(tls_is_new_enough)
+{
+    struct edge_client c;
+    ck_assert(!edge_connect_old(&c, &edge, TLS1_1_VERSION));
+    edge_disconnect(&c);
+    ck_assert(edge_connect_old(&c, &edge, TLS1_2_VERSION));
+    ck_assert_msg(strstr(SSL_get_cipher_name(c.ssl), "ECDHE-ECDSA-") != NULL &&
+                      strstr(SSL_get_cipher_name(c.ssl), "-SHA") != NULL,
+                  "%s", SSL_get_cipher_name(c.ssl));
+    ck_assert(strstr(SSL_get_cipher_name(c.ssl), "GCM") != NULL);
+    ck_assert(edge_send(&c, base_slice_text(STATIC)));
+    ck_assert_int_eq(edge_response(&c, 2000, NULL), 200);
+    /* renegotiation is refused and ends the connection */
+    ck_assert_int_eq(SSL_renegotiate(c.ssl), 1);
+    ck_assert_int_le(SSL_do_handshake(c.ssl) == 1 && edge_send(&c, base_slice_text(STATIC)) &&
+                         edge_response(&c, 500, NULL) == 200,
+                     0);
+    edge_disconnect(&c);
+}
+END_TEST
+
 START_TEST(sessions_are_not_resumed)
 {
     struct edge_client c;
@@ -327,6 +348,7 @@ Suite *suite_gateway_loop(void)
     tcase_add_test(t, connections_are_spread_evenly);
     tcase_add_test(t, reload_serves_the_new_certificate);
     tcase_add_test(t, unknown_protocol_is_turned_away);
+    tcase_add_test(t, tls_is_new_enough);
     tcase_add_test(t, sessions_are_not_resumed);
     tcase_add_test(t, rubbish_instead_of_tls_is_closed);
     tcase_add_test(t, running_out_of_descriptors_is_survived);

@@ -77,6 +77,8 @@ struct edge_client {
 
 /* alpn: "h2", "http/1.1" or NULL. False when the handshake fails. */
 bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn);
+/* With no newer TLS than that, any cipher. */
+bool edge_connect_old(struct edge_client *c, const struct edge *e, int tls_version);
 void edge_disconnect(struct edge_client *c);
 /* A plain TCP connection; -1 when refused or out of descriptors. */
 int edge_dial(const struct edge *e);

@@ -30,7 +30,8 @@ int edge_dial(const struct edge *e)
     return fd;
 }
 
-bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn)
+static bool connect_with(struct edge_client *c, const struct edge *e, const char *alpn,
+                         int tls_version)
 {
     memset(c, 0, sizeof *c);
     base_buf_init(&c->in, EDGE_ANSWER_MAX);
@@ -39,6 +40,10 @@ bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn)
     int on = 1;
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* only for speed */
     c->context = SSL_CTX_new(TLS_client_method());
+    if (tls_version != 0) {
+        ck_assert_int_eq(SSL_CTX_set_max_proto_version(c->context, tls_version), 1);
+        ck_assert_int_eq(SSL_CTX_set_cipher_list(c->context, "ALL:@SECLEVEL=0"), 1);
+    }
     c->ssl = SSL_new(c->context);
     if (alpn != NULL) {
         unsigned char list[32];
@@ -49,6 +54,16 @@ bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn)
     SSL_set_fd(c->ssl, c->fd);
     ERR_clear_error();
     return SSL_connect(c->ssl) == 1;
+}
+
+bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn)
+{
+    return connect_with(c, e, alpn, 0);
+}
+
+bool edge_connect_old(struct edge_client *c, const struct edge *e, int tls_version)
+{
+    return connect_with(c, e, "http/1.1", tls_version);
 }
 
 void edge_disconnect(struct edge_client *c)
