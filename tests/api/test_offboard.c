@@ -2,10 +2,13 @@
  * tests/api/test_offboard.c - a departed tenant is gone, provably, and its ID never comes back.
  */
 #include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
+#include "tests/support/random.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -182,6 +185,64 @@ START_TEST(the_neighbours_whose_ids_enclose_it_stay_whole)
 }
 END_TEST
 
+struct reader {
+    pthread_t thread;
+    struct http *http;
+    atomic_bool *stop;
+    unsigned wrong;
+};
+
+static void *read_rows(void *arg)
+{
+    struct reader *r = arg;
+    for (unsigned i = 0; !atomic_load(r->stop); i++) {
+        char target[64];
+        (void)snprintf(target, sizeof(target), "/v1/tables/devices/rows/row%05u", i % 1000);
+        bool answered = i % 5 == 0 ? http_try(r->http, "PUT", target,
+                                              SLICE_LIT("{\"raw\":{\"v\":\"staying\"}}"))
+                                   : http_try(r->http, "GET", target, SLICE_EMPTY);
+        r->wrong += !answered || r->http->status != 200;
+    }
+    return NULL;
+}
+
+/* Reads that end at any moment of the job must not keep its files: it is done whether the others go
+ * on or fall silent. */
+START_TEST(offboarding_is_done_while_others_read_and_then_fall_silent)
+{
+    struct random dice = {(uint64_t)_i + 1};
+    struct reader readers[4];
+    struct world neighbour;
+    atomic_bool stop = false;
+    char job[WORLD_ID];
+    world_init(&w, HTTP_2);
+    world_init(&neighbour, HTTP_2);
+    fill(w.http, "departing", 2000);
+    fill(neighbour.http, "staying", 1000);
+    for (size_t i = 0; i < 4; i++) {
+        readers[i] = (struct reader){.stop = &stop};
+        readers[i].http = http_open(world_server(), HTTP_2, neighbour.key);
+        ck_assert_int_eq(pthread_create(&readers[i].thread, NULL, read_rows, &readers[i]), 0);
+    }
+    process_sleep_ms(50);
+    http_value_take(w.op, "POST", json_pack("{s:s}", "confirm", w.tenant),
+                    "/v1/admin/tenants/%s:offboard", w.tenant);
+    EXPECT_STATUS(w.op, 202);
+    (void)snprintf(job, sizeof(job), "%s", http_string(w.op, "/job"));
+    process_sleep_ms((int)random_below(&dice, 60));
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < 4; i++) {
+        (void)pthread_join(readers[i].thread, NULL);
+        http_close(readers[i].http);
+        ck_assert_uint_eq(readers[i].wrong, 0);
+    }
+    admin_await_job(w.op, job, 20000);
+    expect_zero_audit(w.op, 2000);
+    ck_assert_int_eq(admin_recount(w.op, neighbour.tenant).rows, 1000);
+    world_fini(&neighbour);
+}
+END_TEST
+
 Suite *suite_api_offboard(void);
 Suite *suite_api_offboard(void)
 {
@@ -196,6 +257,7 @@ Suite *suite_api_offboard(void)
     tcase_add_loop_test(tc, offboarding_wants_the_name_repeated, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, offboarding_an_empty_or_suspended_tenant_works, 0, HTTP_VERSIONS);
     tcase_add_test(tc, the_neighbours_whose_ids_enclose_it_stay_whole);
+    tcase_add_loop_test(tc, offboarding_is_done_while_others_read_and_then_fall_silent, 0, 8);
     world_end(tc);
     suite_add_tcase(s, tc);
     return s;
