@@ -7,12 +7,15 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -301,6 +304,81 @@ START_TEST(a_stop_under_load_answers_what_it_took)
 }
 END_TEST
 
+START_TEST(check_says_whether_the_counters_are_right)
+{
+    struct world w;
+    server_start(&server, NULL);
+    world_init_on(&w, &server, HTTP_2, "checked");
+    tenant_put(w.http, "devices", "k", "stats", "q", "v");
+    const char *argv[] = {program, "check", "--data", server.data, NULL};
+    process_run(argv, NULL, 20000, &result); /* not beside a server */
+    expect_refusal(server.data);
+    world_fini(&w);
+    server_stop(&server);
+    process_run(argv, NULL, 20000, &result);
+    ck_assert_msg(result.exit_code == 0 && strstr(result.output, "checked") != NULL &&
+                      strstr(result.output, "DRIFT") == NULL,
+                  "exit %d: %s", result.exit_code, result.output);
+}
+END_TEST
+
+START_TEST(below_its_headroom_only_deletes_pass)
+{
+    struct world w;
+    server_start(&server, NULL);
+    world_init_on(&w, &server, HTTP_2, "cramped");
+    tenant_put(w.http, "devices", "k", "stats", "q", "v");
+    tenant_put(w.http, "devices", "k2", "stats", "q", "v");
+    server_stop(&server);
+    char more_than_free[32];
+    struct statvfs disk;
+    ck_assert_int_eq(statvfs(server.data, &disk), 0);
+    (void)snprintf(more_than_free, sizeof(more_than_free), "%llu",
+                   (unsigned long long)disk.f_bavail * disk.f_frsize / MIB + 10240);
+    server.options[0] = "--headroom-mb";
+    server.options[1] = more_than_free;
+    server_start(&server, NULL);
+    http_reconnect(w.http);
+    http_json(w.http, "PUT", "{'stats':{'q':'w'}}", "/v1/tables/devices/rows/k");
+    EXPECT_PROBLEM(w.http, 507, "storage_full");
+    http_bytes(w.http, "PUT", SLICE_LIT("w"), "/v1/tables/devices/cells/k/stats/q");
+    EXPECT_PROBLEM(w.http, 507, "storage_full");
+    http_get(w.http, "/v1/tables/devices/rows/k");
+    ck_assert_str_eq(http_string(w.http, "/cells/stats/q/0/value"), "v");
+    http_delete(w.http, "/v1/tables/devices/rows/k");
+    EXPECT_STATUS(w.http, 204);
+    http_json(w.http, "POST", "{'all':true}", "/v1/tables/devices:drop");
+    EXPECT_STATUS(w.http, 200);
+    EXPECT_USAGE(tenant_usage(w.http), 0, 0, 0);
+    server_stop(&server);
+    server.options[0] = NULL;
+    server_start(&server, NULL);
+    http_reconnect(w.http);
+    tenant_put(w.http, "devices", "k", "stats", "q", "room again");
+    world_fini(&w);
+    server_stop(&server);
+}
+END_TEST
+
+START_TEST(sighup_takes_a_new_certificate_and_survives_a_bad_one)
+{
+    server_start(&server, NULL);
+    ck_assert_int_eq(kill(server.pid, SIGHUP), 0);
+    process_sleep_ms(100);
+    struct http *h = http_open(&server, HTTP_2, NULL);
+    http_get(h, "/healthz");
+    EXPECT_STATUS(h, 200);
+    overwrite("server.pem", "-----BEGIN RUBBISH-----\n");
+    ck_assert_int_eq(kill(server.pid, SIGHUP), 0);
+    process_sleep_ms(100);
+    http_reconnect(h); /* a new handshake, with the certificate it had */
+    http_get(h, "/healthz");
+    EXPECT_STATUS(h, 200);
+    http_close(h);
+    server_stop(&server);
+}
+END_TEST
+
 Suite *suite_api_start(void);
 Suite *suite_api_start(void)
 {
@@ -322,6 +400,9 @@ Suite *suite_api_start(void)
     tcase_add_test(tc, secrets_are_for_their_owner_only);
     tcase_add_test(tc, a_restart_keeps_everything);
     tcase_add_test(tc, a_stop_under_load_answers_what_it_took);
+    tcase_add_test(tc, check_says_whether_the_counters_are_right);
+    tcase_add_test(tc, below_its_headroom_only_deletes_pass);
+    tcase_add_test(tc, sighup_takes_a_new_certificate_and_survives_a_bad_one);
     suite_add_tcase(s, tc);
     return s;
 }

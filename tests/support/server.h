@@ -19,6 +19,8 @@
 
 #include "tests/support/process.h"
 
+#define SERVER_OPTIONS 8
+
 struct server {
     char root[PROCESS_PATH];
     char data[PROCESS_PATH + 8];
@@ -29,6 +31,7 @@ struct server {
     pid_t pid; /* 0: not running */
     int stdout_fd;
     uint16_t port;
+    const char *options[SERVER_OPTIONS]; /* more arguments of serve; the first NULL ends them */
 };
 
 /* Temporary directory and `bigtentd init`. */
