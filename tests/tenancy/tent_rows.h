@@ -72,6 +72,38 @@ static inline void tent_write(struct tent *t, struct ten_tenant *tenant, const c
     ck_assert_msg(rc == ERR_OK, "write %s/%s: %s", table, row, t->eb.text);
 }
 
+/* One row of many cells, in one mutation list: f:0, f:1, ... */
+static inline void tent_write_cells(struct tent *t, struct ten_tenant *tenant, const char *table,
+                                    const char *row, size_t count)
+{
+    bool done = false;
+    struct sto_table_scope scope;
+    ck_assert_int_eq(ten_scope_table(tenant, base_slice_text(table), &scope, &t->eb), ERR_OK);
+    struct sto_mutation *mutations = base_new_array(count, sizeof mutations[0]);
+    char(*names)[16] = base_new_array(count, sizeof names[0]);
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%zu", i);
+        mutations[i] = (struct sto_mutation){.kind = STO_SET_CELL,
+                                             .family = scope.schema->families[0].number,
+                                             .qualifier = base_slice_text(names[i]),
+                                             .timestamp_us = STO_TIMESTAMP_SERVER,
+                                             .value = SLICE_LIT("v")};
+    }
+    struct sto_mutate_op op = {.reply_to = &t->mail,
+                               .done = tent_mutate_done,
+                               .user = &done,
+                               .scope = scope,
+                               .row_key = base_slice_text(row),
+                               .mutations = mutations,
+                               .mutation_count = count};
+    sto_mutate_row(t->engine, &op);
+    tent_wait_flag(t, &done);
+    ck_assert_msg(op.result == ERR_OK, "%s", op.detail.text);
+    base_free(names);
+    base_free(mutations);
+    sto_table_scope_release(&scope);
+}
+
 struct tent_sink {
     struct sto_row_sink sink;
     uint64_t rows;
