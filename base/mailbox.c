@@ -69,16 +69,21 @@ static void clear_wake(const struct base_mailbox *m)
     INVARIANT(n == (ssize_t)sizeof count || errno == EAGAIN);
 }
 
-void base_mailbox_push(struct base_mailbox *m, struct base_msg *msg)
+void base_mailbox_push_all(struct base_mailbox *m, struct base_msg *newest, struct base_msg *oldest)
 {
     struct base_msg *head = atomic_load_explicit(&m->head, memory_order_relaxed);
     do {
-        msg->next = head;
-    } while (!atomic_compare_exchange_weak_explicit(&m->head, &head, msg, memory_order_release,
+        oldest->next = head;
+    } while (!atomic_compare_exchange_weak_explicit(&m->head, &head, newest, memory_order_release,
                                                     memory_order_relaxed));
-    /* From here on msg is the receiver's. */
+    /* From here on they are the receiver's. */
     if (head == NULL)
         wake(m);
+}
+
+void base_mailbox_push(struct base_mailbox *m, struct base_msg *msg)
+{
+    base_mailbox_push_all(m, msg, msg);
 }
 
 static struct base_msg *reversed(struct base_msg *list)

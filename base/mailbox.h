@@ -37,6 +37,9 @@ enum err base_mailbox_init(struct base_mailbox *m) MUST_CHECK;
 void base_mailbox_fini(struct base_mailbox *m);
 
 void base_mailbox_push(struct base_mailbox *m, struct base_msg *msg);
+/* Several at once, linked by next from the newest to the oldest: one wake-up for all of them. */
+void base_mailbox_push_all(struct base_mailbox *m, struct base_msg *newest,
+                           struct base_msg *oldest);
 /* All messages, oldest first, linked by next; NULL when empty. Clears the wake-up. */
 struct base_msg *base_mailbox_take(struct base_mailbox *m);
 /* Take all and call run on each. Returns how many. */

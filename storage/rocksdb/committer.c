@@ -40,6 +40,43 @@ static void answer(struct sto_mutate_op *op)
     base_mailbox_push(op->reply_to, &op->msg);
 }
 
+/* Answers on their way to one mailbox, newest first. */
+struct answers {
+    struct base_mailbox *to;
+    struct base_msg *newest;
+    struct base_msg *oldest;
+};
+
+/* The operations of a batch go back together: one wake-up for each thread that waits, not one for
+ * each operation. More threads than MAILBOXES get theirs in several rounds. */
+static void answer_all(struct sto_mutate_op *const *ops, size_t count)
+{
+    enum { MAILBOXES = 16 };
+    struct answers answers[MAILBOXES];
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct base_msg *msg = &ops[i]->msg;
+        size_t k = 0;
+        while (k < used && answers[k].to != ops[i]->reply_to)
+            k++;
+        if (k == MAILBOXES) {
+            k = i % MAILBOXES;
+            base_mailbox_push_all(answers[k].to, answers[k].newest, answers[k].oldest);
+            answers[k].to = NULL;
+        }
+        msg->run = run_done;
+        if (k == used || answers[k].to == NULL) {
+            used += k == used;
+            answers[k] = (struct answers){ops[i]->reply_to, msg, msg};
+        } else {
+            msg->next = answers[k].newest;
+            answers[k].newest = msg;
+        }
+    }
+    for (size_t k = 0; k < used; k++)
+        base_mailbox_push_all(answers[k].to, answers[k].newest, answers[k].oldest);
+}
+
 static uint64_t op_bytes(const struct sto_mutate_op *op)
 {
     uint64_t bytes = sizeof(*op) + op->row_key.len;
@@ -78,8 +115,8 @@ static void commit(struct rdb_committer *c)
     for (size_t i = 0; i < c->op_count; i++) {
         if (rc != ERR_OK && c->ops[i]->result == ERR_OK)
             refuse_unwritten(c->ops[i], rc);
-        answer(c->ops[i]);
     }
+    answer_all(c->ops, c->op_count);
     c->op_count = 0;
     c->op_bytes = 0;
 }

@@ -86,6 +86,23 @@ START_TEST(many_messages_make_one_wake_up)
 }
 END_TEST
 
+START_TEST(messages_pushed_together_keep_their_order_behind_earlier_ones)
+{
+    struct numbered n[6] = {0};
+    base_mailbox_push(&box, &n[0].msg);
+    for (int i = 2; i < 5; i++)
+        n[i].msg.next = &n[i - 1].msg;
+    base_mailbox_push_all(&box, &n[4].msg, &n[1].msg);
+    base_mailbox_push(&box, &n[5].msg);
+    struct base_msg *msg = base_mailbox_take(&box);
+    for (int i = 0; i < 6; i++, msg = msg->next)
+        ck_assert_ptr_eq(msg, &n[i].msg);
+    ck_assert_ptr_null(msg);
+    base_mailbox_push_all(&box, &n[1].msg, &n[1].msg);
+    ck_assert(is_readable(&box));
+}
+END_TEST
+
 static int ran[10];
 static int ran_count;
 
@@ -364,6 +381,7 @@ Suite *suite_base_mailbox(void)
     tcase_add_checked_fixture(wake, open_box, close_box);
     tcase_add_test(wake, push_wakes_and_take_clears);
     tcase_add_test(wake, many_messages_make_one_wake_up);
+    tcase_add_test(wake, messages_pushed_together_keep_their_order_behind_earlier_ones);
     tcase_add_test(wake, wait_returns_at_once_when_something_is_there);
     tcase_add_test(wake, wait_ends_at_its_timeout);
     tcase_add_test(wake, signals_do_not_cut_the_wait_short);
