@@ -38,7 +38,7 @@ static void tear_down(void)
 static void serve(const char *data, const char *listen_on)
 {
     const char *argv[] = {program, "serve", "--data", data, "--listen", listen_on, NULL};
-    process_run(argv, NULL, 10000, &result);
+    process_run(argv, NULL, 60000, &result);
 }
 
 /* It ended by itself, not by a signal, and said which. */
@@ -87,7 +87,7 @@ START_TEST(a_directory_that_is_not_ours_is_left_alone)
     serve(path, "127.0.0.1:0");
     expect_refusal(path);
     const char *argv[] = {program, "init", "--data", path, NULL};
-    process_run(argv, NULL, 10000, &result);
+    process_run(argv, NULL, 60000, &result);
     expect_refusal(path);
     ck_assert_int_eq(access(inside, F_OK), 0);
     (void)unlink(inside);
@@ -98,7 +98,7 @@ END_TEST
 START_TEST(init_twice_is_refused)
 {
     const char *argv[] = {program, "init", "--data", server.data, NULL};
-    process_run(argv, NULL, 10000, &result);
+    process_run(argv, NULL, 60000, &result);
     expect_refusal(server.data);
     server_start(&server, NULL); /* and nothing is damaged */
     server_stop(&server);
@@ -201,7 +201,7 @@ START_TEST(wrong_usage_is_an_error)
     const char *argv[8] = {program};
     for (size_t i = 0; USAGES[_i].argv[i] != NULL; i++)
         argv[i + 1] = USAGES[_i].argv[i];
-    process_run(argv, NULL, 10000, &result);
+    process_run(argv, NULL, 60000, &result);
     ck_assert_msg(!result.timed_out && result.exit_code > 0 && result.exit_code < 126 &&
                       result.output_len > 0,
                   "%s: exit %d: %s", USAGES[_i].what, result.exit_code, result.output);
@@ -211,7 +211,7 @@ END_TEST
 START_TEST(version_is_said)
 {
     const char *argv[] = {program, "--version", NULL};
-    process_run(argv, NULL, 10000, &result);
+    process_run(argv, NULL, 60000, &result);
     ck_assert_int_eq(result.exit_code, 0);
     ck_assert_ptr_nonnull(strstr(result.output, "bigtent"));
 }

@@ -78,6 +78,11 @@ static void ask_for_all(struct raw_tls *r)
     ck_assert(raw_send(r, base_slice(request, (size_t)n)));
 }
 
+static bool ends_whole(const struct raw_tls *r)
+{
+    return r->in.len >= 5 && memcmp(r->in.ptr + r->in.len - 5, "0\r\n\r\n", 5) == 0;
+}
+
 #define SLOW 40
 
 START_TEST(slow_readers_cost_little_memory)
@@ -102,7 +107,7 @@ START_TEST(slow_readers_cost_little_memory)
     (void)raw_read_to_close(&readers[0], 1500 * process_patience());
     const struct buf *in = &readers[0].in;
     ck_assert_uint_gt(in->len, 3000 * 10000);
-    ck_assert_int_eq(memcmp(in->ptr + in->len - 5, "0\r\n\r\n", 5), 0);
+    ck_assert(ends_whole(&readers[0]));
     for (size_t i = 0; i < SLOW; i++)
         raw_close(&readers[i]);
     ck_assert_int_eq(tenant_usage(w.http).rows, 3000);
@@ -148,6 +153,72 @@ START_TEST(a_hundred_scans_at_once_are_all_whole)
     http_send_all(w.http, calls, 100);
     for (size_t i = 0; i < 100; i++)
         ck_assert_int_eq(calls[i].status, 200);
+}
+END_TEST
+
+/* --- streams that cannot go on ---------------------------------------------------------------- */
+
+START_TEST(a_stream_of_a_suspended_tenant_is_broken_off)
+{
+    struct raw_tls r;
+    world_init(&w, HTTP_1);
+    fill(3000);
+    raw_open(&r, world_server(), "http/1.1");
+    ask_for_all(&r);
+    process_sleep_ms(200); /* it waits for this reader */
+    http_json(w.op, "POST", "{'reason':'unpaid'}", "/v1/admin/tenants/%s:suspend", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    (void)raw_read_to_close(&r, 3000 * process_patience());
+    ck_assert_uint_gt(r.in.len, 0);
+    ck_assert_uint_lt(r.in.len, 3000 * 10000);
+    ck_assert_msg(r.closed && !ends_whole(&r), "a short stream looks whole");
+    raw_close(&r);
+}
+END_TEST
+
+static void *slow_scan(void *arg)
+{
+    struct http *h = arg;
+    curl_easy_setopt(h->curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)(2 * MIB));
+    http_once(h, "Accept: application/x-ndjson");
+    return http_try(h, "GET", "/v1/tables/devices/rows", SLICE_EMPTY) ? h : NULL;
+}
+
+START_TEST(the_same_over_http2_is_a_reset)
+{
+    pthread_t thread;
+    void *answered;
+    world_init(&w, HTTP_2);
+    fill(3000);
+    struct http *h = http_open(world_server(), HTTP_2, w.key);
+    ck_assert_int_eq(pthread_create(&thread, NULL, slow_scan, h), 0);
+    process_sleep_ms(500);
+    http_json(w.op, "POST", "{'reason':'unpaid'}", "/v1/admin/tenants/%s:suspend", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    (void)pthread_join(thread, &answered);
+    ck_assert_msg(answered == NULL, "a short stream of %zu bytes looks whole", h->body.len);
+    ck_assert_uint_gt(h->body.len, 0);
+    http_close(h);
+}
+END_TEST
+
+START_TEST(a_reader_that_stopped_reading_does_not_hold_up_an_offboarding)
+{
+    struct raw_tls r[4];
+    world_init(&w, HTTP_2);
+    fill(3000);
+    for (size_t i = 0; i < 4; i++) {
+        raw_open(&r[i], world_server(), "http/1.1");
+        ask_for_all(&r[i]);
+    }
+    process_sleep_ms(200);
+    admin_offboard(w.op, w.tenant);
+    ck_assert_int_eq(http_number(w.op, "/audit/physical_keys"), 0);
+    for (size_t i = 0; i < 4; i++) {
+        (void)raw_read_to_close(&r[i], 3000 * process_patience());
+        ck_assert(r[i].closed && !ends_whole(&r[i]));
+        raw_close(&r[i]);
+    }
 }
 END_TEST
 
@@ -229,6 +300,9 @@ Suite *suite_api_streams(void)
     tcase_add_test(tc, slow_readers_cost_little_memory);
     tcase_add_test(tc, peers_that_vanish_leave_nothing_behind);
     tcase_add_test(tc, a_hundred_scans_at_once_are_all_whole);
+    tcase_add_test(tc, a_stream_of_a_suspended_tenant_is_broken_off);
+    tcase_add_test(tc, the_same_over_http2_is_a_reset);
+    tcase_add_test(tc, a_reader_that_stopped_reading_does_not_hold_up_an_offboarding);
     tcase_add_loop_test(tc, writers_of_one_row_never_tear_it, 0, HTTP_VERSIONS);
     tcase_add_test(tc, bodies_that_trickle_in_are_taken);
     world_end(tc);

@@ -66,7 +66,7 @@ void server_create(struct server *s)
     process_program("bigtentd", program);
     const char *argv[] = {program, "init", "--data", s->data, NULL};
     static struct process_result result;
-    process_run(argv, NULL, 20000, &result);
+    process_run(argv, NULL, 60000, &result);
     ck_assert_msg(result.exit_code == 0, "bigtentd init: exit %d: %s", result.exit_code,
                   result.output);
     read_operator_key(s);
