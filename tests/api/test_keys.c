@@ -252,6 +252,27 @@ START_TEST(operator_keys_can_be_made_and_limited)
 }
 END_TEST
 
+START_TEST(the_last_key_that_can_manage_keys_stays)
+{
+    world_init(&w, (enum http_version)_i);
+    char id[13];
+    (void)snprintf(id, sizeof(id), "%.12s", world_server()->operator_key + 4);
+    http_delete(w.op, "/v1/admin/keys/%s", id);
+    EXPECT_PROBLEM(w.op, 409, "conflict");
+    /* a key that only reads does not count as another one */
+    http_json(w.op, "POST", "{'kind':'operator','scopes':['admin.read']}", "/v1/admin/keys");
+    EXPECT_STATUS(w.op, 201);
+    char reader[WORLD_ID];
+    (void)snprintf(reader, sizeof(reader), "%s", http_string(w.op, "/id"));
+    http_delete(w.op, "/v1/admin/keys/%s", id);
+    EXPECT_PROBLEM(w.op, 409, "conflict");
+    http_delete(w.op, "/v1/admin/keys/%s", reader);
+    EXPECT_STATUS(w.op, 204);
+    http_get(w.op, "/v1/admin/keys");
+    EXPECT_STATUS(w.op, 200);
+}
+END_TEST
+
 static const struct {
     const char *path;
     const char *body;
@@ -373,6 +394,7 @@ Suite *suite_api_keys(void)
     tcase_add_loop_test(tc, a_tenant_key_may_name_only_itself, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, an_operator_reads_no_data, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, operator_keys_can_be_made_and_limited, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, the_last_key_that_can_manage_keys_stays, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, keys_that_make_no_sense_are_not_made, 0,
                         (int)(sizeof(BAD_KEYS) / sizeof(BAD_KEYS[0])) * HTTP_VERSIONS);
     tcase_add_loop_test(tc, without_one_good_key_nothing_happens, 0,

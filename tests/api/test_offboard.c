@@ -45,6 +45,9 @@ static void expect_zero_audit(struct http *op, int64_t rows_before)
     ck_assert_int_gt(http_number(op, "/audit/sequence"), 0);
     ck_assert_int_eq(http_number(op, "/usage_before/rows"), rows_before);
     ck_assert_int_gt(http_number(op, "/audit_before/physical_keys"), 0);
+    char key_id[13];
+    (void)snprintf(key_id, sizeof(key_id), "%.12s", op->server->operator_key + 4);
+    ck_assert_str_eq(http_string(op, "/requested_by"), key_id);
     ck_assert_uint_eq(http_count(op, "/steps"), 6);
     for (int i = 0; i < 6; i++) {
         char path[64];

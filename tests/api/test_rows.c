@@ -212,6 +212,23 @@ START_TEST(any_text_can_be_a_row_key)
 }
 END_TEST
 
+/* As they stand they are dot segments, which clients and proxies resolve. */
+START_TEST(dots_as_they_stand_are_refused)
+{
+    world_init(&w, (enum http_version)_i);
+    http_json(w.http, "PUT", "{'stats':{'q':'v'}}", ROW "..");
+    EXPECT_PROBLEM(w.http, 400, "invalid");
+    http_get(w.http, ROW ".");
+    EXPECT_PROBLEM(w.http, 400, "invalid");
+    http_json(w.http, "PUT", "{'stats':{'q':'v'}}", ROW "..a");
+    EXPECT_STATUS(w.http, 201);
+    http_json(w.http, "PUT", "{'stats':{'q':'v'}}", ROW "%%2E%%2e");
+    EXPECT_STATUS(w.http, 201);
+    http_get(w.http, "/v1/tables/devices/rows");
+    ck_assert_str_eq(http_string(w.http, "/rows/0/key"), "..");
+}
+END_TEST
+
 START_TEST(any_bytes_can_be_a_row_key)
 {
     world_init(&w, (enum http_version)_i);
@@ -337,6 +354,7 @@ Suite *suite_api_rows(void)
     tcase_add_loop_test(tc, binary_qualifiers_go_both_ways, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, empty_qualifier_is_a_column, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, any_text_can_be_a_row_key, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, dots_as_they_stand_are_refused, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, any_bytes_can_be_a_row_key, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, row_keys_up_to_4096_bytes, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, an_empty_row_key_is_refused, 0, HTTP_VERSIONS);

@@ -204,6 +204,33 @@ START_TEST(max_age_hides_what_is_older)
 }
 END_TEST
 
+START_TEST(with_both_rules_a_cell_is_hidden_when_either_says_so)
+{
+    world_init(&w, (enum http_version)_i);
+    http_json(w.http, "PUT", "{'families':{'f':{'gc':{'max_versions':2,'max_age':'3600s'}}}}",
+              "/v1/tables/both");
+    EXPECT_STATUS(w.http, 201);
+    ck_assert_int_eq(http_number(w.http, "/families/f/gc/max_versions"), 2);
+    ck_assert_str_eq(http_string(w.http, "/families/f/gc/max_age"), "3600s");
+    long long now_ms = base_wall_us() / 1000;
+    char body[512];
+    (void)snprintf(body, sizeof(body),
+                   "{'f':{'many':[{'value':'1','timestamp':'%lld000'},"
+                   "{'value':'2','timestamp':'%lld000'},{'value':'3','timestamp':'%lld000'}],"
+                   "'aged':[{'value':'young','timestamp':'%lld000'},"
+                   "{'value':'old','timestamp':'%lld000'}]}}",
+                   now_ms - 3000, now_ms - 2000, now_ms - 1000, now_ms - 1000,
+                   now_ms - 4000LL * 1000);
+    http_json(w.http, "PUT", body, "/v1/tables/both/rows/k");
+    EXPECT_STATUS(w.http, 201);
+    http_get(w.http, "/v1/tables/both/rows/k");
+    ck_assert_uint_eq(http_count(w.http, "/cells/f/many"), 2);
+    ck_assert_str_eq(http_string(w.http, "/cells/f/many/1/value"), "2");
+    ck_assert_uint_eq(http_count(w.http, "/cells/f/aged"), 1);
+    ck_assert_str_eq(http_string(w.http, "/cells/f/aged/0/value"), "young");
+}
+END_TEST
+
 Suite *suite_api_versions(void);
 Suite *suite_api_versions(void)
 {
@@ -221,6 +248,7 @@ Suite *suite_api_versions(void)
     tcase_add_loop_test(tc, max_versions_shows_the_newest_n, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, changing_gc_changes_what_is_seen_at_once, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, max_age_hides_what_is_older, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, with_both_rules_a_cell_is_hidden_when_either_says_so, 0, HTTP_VERSIONS);
     world_end(tc);
     suite_add_tcase(s, tc);
     return s;
