@@ -36,7 +36,7 @@
 #define CLI_RETRY_DEFAULT      3
 #define CLI_RETRY_MAX          1000
 #define CLI_RETRY_WAIT_MAX_MS  300000 /* a longer Retry-After is the caller's decision */
-#define CLI_LINE_WAIT_MIN_MS   2
+#define CLI_LINE_WAIT_MIN_MS   100    /* ten requests a second keep up with any rate limit */
 #define CLI_LINE_WAIT_MAX_MS   10000
 
 #define CLI_JOB_POLL_MIN_MS 100

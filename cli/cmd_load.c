@@ -8,8 +8,9 @@
  *   1. Chunks are sent one after the other; the next begins when the last has no pending line.
  *   2. Pending lines are sent in the order of the file. When a line was throttled and a later one
  *      about the same row passed, that one is pending again: the row ends as the file says.
- *   3. How many lines are sent at once (the window) shrinks to what the last round got through
- *      and doubles while nothing is throttled.
+ *   3. How many lines are sent at once (the window) is halved after a round with refusals, but
+ *      not below what passed in it, and doubles while nothing is refused. The pause is never under
+ *      CLI_LINE_WAIT_MIN_MS, in which the server saves up what passes next.
  *   4. A round in which nothing passes counts against --retry.
  */
 #include <string.h>
@@ -258,7 +259,8 @@ static enum cli_exit load_chunk(struct load *l, struct buf *body)
         }
         size_t passed = l->sent_count - l->throttled_count;
         undo_overtaking(l);
-        l->window = passed > 0 ? passed : 1;
+        l->window = l->sent_count / 2 > passed ? l->sent_count / 2 : passed;
+        l->window = l->window > 0 ? l->window : 1;
         fruitless = passed > 0 ? 0 : fruitless + 1;
         if (fruitless > l->cli->config.retries)
             return cli_fail(CLI_CHECK_FAILED, "the server stays too busy for these lines; "

@@ -174,12 +174,34 @@ static void set_options(struct cli_http *http, struct transfer *t, const char *u
     (void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, rq->method);
 }
 
-/* One try. CLI_OK when a whole answer came, whatever its status. */
-static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq,
-                             struct cli_answer *out)
+/* What a try came to, for the one after it. */
+struct attempt {
+    CURLcode code;
+    bool stale; /* it went over a connection that was used before */
+};
+
+static void note_answer(CURL *curl, struct cli_answer *out, struct attempt *attempt)
+{
+    long version = 0;
+    long connects = 0;
+    curl_off_t total_us = 0;
+    (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &out->status);
+    (void)curl_easy_getinfo(curl, CURLINFO_HTTP_VERSION, &version);
+    (void)curl_easy_getinfo(curl, CURLINFO_NUM_CONNECTS, &connects);
+    (void)curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &total_us);
+    out->http_version = version == CURL_HTTP_VERSION_2_0   ? 20
+                        : version == CURL_HTTP_VERSION_1_1 ? 11
+                                                           : 10;
+    out->duration_us = (uint64_t)total_us;
+    out->began = out->began || out->status > 0;
+    attempt->stale = connects == 0;
+}
+
+/* One try. CLI_OK when a whole answer came, whatever its status; CLI_UNREACHABLE is not said. */
+static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq, bool fresh,
+                             struct cli_answer *out, struct attempt *attempt)
 {
     struct transfer t = {.curl = http->curl, .request = rq, .answer = out};
-    out->began = false;
     struct buf url;
     base_buf_init(&url, CLI_TARGET_BYTES + HEADER_BYTES);
     base_buf_append_text(&url, http->config->url);
@@ -189,22 +211,16 @@ static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq
         base_buf_fini(&url);
         return cli_fail(CLI_USAGE, "the names on the command line are too long for a request");
     }
+    out->began = false;
+    base_buf_truncate(&out->body, 0);
     struct curl_slist *headers = make_headers(http, rq);
     set_options(http, &t, (const char *)url.ptr, headers);
-    CURLcode code = curl_easy_perform(http->curl);
-    long version = 0;
-    curl_off_t total_us = 0;
-    (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &out->status);
-    (void)curl_easy_getinfo(http->curl, CURLINFO_HTTP_VERSION, &version);
-    (void)curl_easy_getinfo(http->curl, CURLINFO_TOTAL_TIME_T, &total_us);
-    out->http_version = version == CURL_HTTP_VERSION_2_0   ? 20
-                        : version == CURL_HTTP_VERSION_1_1 ? 11
-                                                           : 10;
-    out->duration_us = (uint64_t)total_us;
-    out->began = out->began || out->status > 0;
+    (void)curl_easy_setopt(http->curl, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+    attempt->code = curl_easy_perform(http->curl);
+    note_answer(http->curl, out, attempt);
     free_headers(headers);
     base_buf_fini(&url);
-    if (code == CURLE_OK)
+    if (attempt->code == CURLE_OK)
         return CLI_OK;
     if (cli_interrupted())
         return CLI_INTERRUPTED;
@@ -213,7 +229,7 @@ static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq
     if (t.too_big)
         return cli_fail(CLI_REFUSED, "the server's answer is larger than %lu bytes",
                         CLI_ANSWER_BYTES);
-    return cli_problem_transport(http->config, code, http->detail, out->began);
+    return CLI_UNREACHABLE;
 }
 
 /* Milliseconds until another try makes sense. */
@@ -230,9 +246,16 @@ enum cli_exit cli_http_run(struct cli_http *http, struct cli_request *request,
 {
     memset(out, 0, sizeof *out);
     base_buf_init(&out->body, CLI_ANSWER_BYTES);
+    bool fresh = false;
     for (unsigned tries = 0;; tries++) {
-        base_buf_truncate(&out->body, 0);
-        enum cli_exit e = perform(http, request, out);
+        struct attempt attempt = {0};
+        enum cli_exit e = perform(http, request, fresh, out, &attempt);
+        if (e == CLI_UNREACHABLE && request->repeatable && attempt.stale && !out->began && !fresh) {
+            fresh = true; /* the server closed the connection meanwhile: once more, on a new one */
+            e = perform(http, request, fresh, out, &attempt);
+        }
+        if (e == CLI_UNREACHABLE)
+            return cli_problem_transport(http->config, attempt.code, http->detail, out->began);
         if (e != CLI_OK)
             return e;
         if (request->any_status || (out->status >= 200 && out->status < 300))

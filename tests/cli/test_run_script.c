@@ -128,8 +128,13 @@ START_TEST(printed_lines_work_as_printed_and_a_second_start_finds_everything)
         ck_assert_uint_eq(st.st_mode & 0777, 0600);
     }
     stop(0);
+    static char first_out[sizeof script.out];
+    memcpy(first_out, script.out, sizeof first_out);
     start("Ctrl-C stops the server");
     EXPECT_NOT_IN(script.out, "making");
+    /* The same lines, so the same key. */
+    const char *curl = strstr(first_out, "\ncurl ");
+    ck_assert_int_eq(strncmp(curl, strstr(script.out, "\ncurl "), strcspn(curl + 1, "\n")), 0);
     EXPECT_IN(paste("\ncurl ", 1), "PQ2A.190405.003");
     stop(0);
 }
