@@ -45,16 +45,6 @@ static enum err take_number(const struct base_field *f, uint64_t *out)
     return ERR_OK;
 }
 
-static enum err take_label(const struct base_field *f, struct auth_key *k)
-{
-    if (f->is_number || f->bytes.len > AUTH_LABEL_BYTES)
-        return ERR_CORRUPT;
-    if (f->bytes.len > 0)
-        memcpy(k->label, f->bytes.ptr, f->bytes.len);
-    k->label[f->bytes.len] = '\0';
-    return ERR_OK;
-}
-
 static enum err take_digest(const struct base_field *f, struct auth_key *k, bool *out_is_there)
 {
     if (f->is_number || f->bytes.len != sizeof k->digest)
@@ -85,7 +75,7 @@ static enum err take_field(const struct base_field *f, struct decoding *d)
         d->tenant_id = f->bytes;
         return f->is_number || f->bytes.len == 0 ? ERR_CORRUPT : ERR_OK;
     case TAG_LABEL:
-        return take_label(f, &d->key);
+        return base_field_text(f, d->key.label, sizeof d->key.label);
     case TAG_DIGEST:
         return take_digest(f, &d->key, &d->has_digest);
     default:

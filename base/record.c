@@ -126,3 +126,16 @@ enum err base_record_next(struct slice *rest, struct base_field *out, bool *out_
     *out_end = false;
     return ERR_OK;
 }
+
+enum err base_field_text(const struct base_field *field, char *out, size_t out_bytes)
+{
+    struct slice text = field->bytes;
+    if (field->is_number || text.len >= out_bytes)
+        return ERR_CORRUPT;
+    if (text.len > 0 && memchr(text.ptr, '\0', text.len) != NULL)
+        return ERR_CORRUPT;
+    if (text.len > 0)
+        memcpy(out, text.ptr, text.len);
+    out[text.len] = '\0';
+    return ERR_OK;
+}

@@ -29,6 +29,9 @@ struct base_field {
 
 /* Take the next field off *rest. ERR_OK with *out_end true at the end, *out untouched then. */
 enum err base_record_next(struct slice *rest, struct base_field *out, bool *out_end) MUST_CHECK;
+/* A field's bytes as a NUL-terminated text of at most out_bytes - 1; ERR_CORRUPT for a number, a
+ * longer text, or a NUL inside it. */
+enum err base_field_text(const struct base_field *field, char *out, size_t out_bytes) MUST_CHECK;
 
 /* Varint (LEB128, at most 10 bytes), also used inside stored values. */
 enum err base_varint_put(struct buf *out, uint64_t value);

@@ -137,19 +137,6 @@ enum err ten_job_encode(const struct ten_job *j, struct buf *out)
     return out->error;
 }
 
-static enum err take_text(const struct base_field *f, char *out, size_t out_bytes)
-{
-    if (f->is_number || f->bytes.len >= out_bytes)
-        return ERR_CORRUPT;
-    if (f->bytes.len > 0) {
-        if (memchr(f->bytes.ptr, '\0', f->bytes.len) != NULL)
-            return ERR_CORRUPT;
-        memcpy(out, f->bytes.ptr, f->bytes.len);
-    }
-    out[f->bytes.len] = '\0';
-    return ERR_OK;
-}
-
 static enum err take_number(const struct base_field *f, struct ten_job *j)
 {
     if (!f->is_number)
@@ -174,11 +161,11 @@ static enum err take_field(const struct base_field *f, struct ten_job *j)
 {
     switch (f->tag) {
     case TAG_TENANT:
-        return take_text(f, j->tenant, sizeof j->tenant);
+        return base_field_text(f, j->tenant, sizeof j->tenant);
     case TAG_REQUESTED_BY:
-        return take_text(f, j->requested_by, sizeof j->requested_by);
+        return base_field_text(f, j->requested_by, sizeof j->requested_by);
     case TAG_ERROR:
-        return take_text(f, j->error, sizeof j->error);
+        return base_field_text(f, j->error, sizeof j->error);
     case TAG_STATE:
     case TAG_STEPS_DONE:
     case TAG_REQUESTED:

@@ -53,19 +53,6 @@ enum err ten_tenant_encode(enum ten_state state, const struct ten_details *d, st
     return out->error;
 }
 
-static enum err take_text(const struct base_field *f, char *out, size_t out_bytes)
-{
-    if (f->is_number || f->bytes.len >= out_bytes)
-        return ERR_CORRUPT;
-    if (f->bytes.len > 0) {
-        if (memchr(f->bytes.ptr, '\0', f->bytes.len) != NULL)
-            return ERR_CORRUPT;
-        memcpy(out, f->bytes.ptr, f->bytes.len);
-    }
-    out[f->bytes.len] = '\0';
-    return ERR_OK;
-}
-
 /* Where a number of this tag goes; NULL for tags that are not plain numbers. */
 static uint64_t *number_of(struct ten_quota *q, uint32_t tag)
 {
@@ -104,11 +91,11 @@ static enum err take_field(const struct base_field *f, struct ten_details *d, ui
 {
     switch (f->tag) {
     case TAG_DISPLAY_NAME:
-        return take_text(f, d->display_name, sizeof d->display_name);
+        return base_field_text(f, d->display_name, sizeof d->display_name);
     case TAG_REASON:
-        return take_text(f, d->reason, sizeof d->reason);
+        return base_field_text(f, d->reason, sizeof d->reason);
     case TAG_JOB:
-        return take_text(f, d->job, sizeof d->job);
+        return base_field_text(f, d->job, sizeof d->job);
     case TAG_STATE:
     case TAG_CREATED:
     case TAG_STATE_SINCE:

@@ -329,10 +329,30 @@ START_TEST(random_records_round_trip)
 }
 END_TEST
 
+START_TEST(field_text_is_bounded_and_holds_no_nul)
+{
+    char out[5] = "old";
+    struct base_field f = {.bytes = SLICE_LIT("four")};
+    ck_assert_int_eq(base_field_text(&f, out, sizeof out), ERR_OK);
+    ck_assert_str_eq(out, "four");
+    f.bytes = SLICE_LIT("fives");
+    ck_assert_int_eq(base_field_text(&f, out, sizeof out), ERR_CORRUPT);
+    f.bytes = SLICE_LIT("a\0b");
+    ck_assert_int_eq(base_field_text(&f, out, sizeof out), ERR_CORRUPT);
+    f = (struct base_field){.is_number = true, .number = 1};
+    ck_assert_int_eq(base_field_text(&f, out, sizeof out), ERR_CORRUPT);
+    ck_assert_str_eq(out, "four");
+    f = (struct base_field){.bytes = SLICE_EMPTY};
+    ck_assert_int_eq(base_field_text(&f, out, sizeof out), ERR_OK);
+    ck_assert_str_eq(out, "");
+}
+END_TEST
+
 Suite *suite_base_record(void)
 {
     Suite *suite = suite_create("base/record");
     TCase *varint = tcase_create("varint");
+    tcase_add_test(varint, field_text_is_bounded_and_holds_no_nul);
     tcase_add_test(varint, varints_have_their_leb128_form);
     tcase_add_test(varint, varints_of_every_width_round_trip);
     tcase_add_test(varint, bad_varints_are_corrupt);
