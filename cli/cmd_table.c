@@ -57,11 +57,13 @@ static enum cli_exit add_family(json_t *families, const char *word)
 {
     size_t len = strcspn(word, ":");
     json_t *family = word[len] == ':' ? parse_rule(word + len + 1) : json_object();
-    if (family == NULL || len == 0)
+    if (family == NULL || len == 0) {
+        json_decref(family);
         return cli_fail(CLI_USAGE,
                         "\"%s\" is no family: FAMILY, FAMILY:max_versions=N or "
                         "FAMILY:max_age=Ns (also m, h, d)",
                         word);
+    }
     bool twice = json_object_getn(families, word, len) != NULL;
     if (json_object_setn_new(families, word, len, family) != 0)
         return cli_fail(CLI_USAGE, "\"%s\" is not UTF-8 text", word);
