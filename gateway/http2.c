@@ -9,6 +9,10 @@
  * Bounds: a slow reader costs one gathered write plus what its handlers queued (LIM_OUT_HIGH_BYTES
  * each); frames that wait are bounded by not reading above GW_HTTP2_BACKLOG; bodies by the windows.
  *
+ * Resets: what a rapid reset costs us is counted where a stream ends before its response did
+ * (count_reset). nghttp2 counts every RST_STREAM frame, also those libcurl sends behind finished
+ * streams, one per request; its limit is there for floods of frames alone.
+ *
  * Closing, always through close_now at the top of the stack, never inside nghttp2:
  *   open -> (idle or drain) notice -> GOAWAY -> no streams -> closed
  *   open -> (socket error, protocol error, killed) -> closed
@@ -22,8 +26,8 @@
 
 #define RECEIVE_STEP  (16 * KIB) /* the backlog is looked at after each */
 #define NOTICE_NS     (100 * NS_PER_MS)
-#define RESET_BURST   1000
-#define RESET_RATE    33
+#define RESET_BURST   100000 /* of frames: see below */
+#define RESET_RATE    50000
 #define CONTINUATIONS 8
 /* More than one step can add to a full backlog: a peer that reads nothing is paused, not closed. */
 #define OUTBOUND_ACKS (GW_HTTP2_BACKLOG + RECEIVE_STEP / 9 + 1)

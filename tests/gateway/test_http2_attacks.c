@@ -62,6 +62,25 @@ START_TEST(rapid_reset_ends_the_connection)
 }
 END_TEST
 
+/* libcurl does that behind most requests of a connection it keeps. */
+START_TEST(resets_behind_finished_streams_are_harmless)
+{
+    static const uint8_t cancel[] = {0, 0, 0, NGHTTP2_CANCEL};
+    struct h2 h;
+    h2_open(&h, &edge);
+    for (int i = 0; i < 3000; i++) {
+        const struct h2_stream *s = h2_request(&h, "GET", "/static", 0, false);
+        ck_assert(h2_run(&h, 2000));
+        ck_assert_int_eq(s->status, 200);
+        ck_assert(h2_frame(&h, NGHTTP2_RST_STREAM, 0, s->id, base_slice(cancel, 4)));
+        h2_forget(&h);
+    }
+    ck_assert(!h.is_broken && !h.got_goaway);
+    h2_close(&h);
+    check_alive();
+}
+END_TEST
+
 /* The peer makes the server reset streams: a window overflow on each. */
 START_TEST(made_you_reset_ends_the_connection)
 {
@@ -240,6 +259,7 @@ Suite *suite_gateway_http2_attacks(void)
     tcase_set_timeout(attacks, 30);
     tcase_add_test(attacks, rapid_reset_ends_the_connection);
     tcase_add_test(attacks, made_you_reset_ends_the_connection);
+    tcase_add_test(attacks, resets_behind_finished_streams_are_harmless);
     tcase_add_test(attacks, too_many_streams_are_refused);
     tcase_add_test(attacks, unread_answers_stop_the_reading);
     tcase_add_test(attacks, continuation_flood_ends_the_connection);
