@@ -297,6 +297,20 @@ START_TEST(keys_are_revoked_by_their_owner_only)
 }
 END_TEST
 
+START_TEST(a_key_in_use_outlives_its_revocation)
+{
+    char text[AUTH_KEY_TEXT + 1];
+    const struct auth_key *key = NULL;
+    create(AUTH_SERVICE, NULL, text);
+    int slot = base_epoch_join(tent.epoch); /* another reader, which is not quiescent */
+    ck_assert_int_eq(verify(text, &key), ERR_OK);
+    ck_assert_int_eq(revoke_key(id_of(text), NULL), ERR_OK);
+    ck_assert(base_slice_equal(base_slice_text(key->id), id_of(text)));
+    ck_assert_uint_eq(key->scopes, AUTH_SCOPES_TENANT);
+    base_epoch_leave(tent.epoch, slot);
+}
+END_TEST
+
 /* --- threads that verify while keys go ----------------------------------------------------------
  */
 
@@ -395,9 +409,8 @@ Suite *suite_auth_keyring(void)
         closing_nothing_is_fine,
     };
     const TTest *const revoke_tests[] = {
-        lists_are_per_tenant_and_in_id_order,
-        revoked_key_is_refused_at_once_and_for_ever,
-        keys_are_revoked_by_their_owner_only,
+        lists_are_per_tenant_and_in_id_order,           revoked_key_is_refused_at_once_and_for_ever,
+        keys_are_revoked_by_their_owner_only,           a_key_in_use_outlives_its_revocation,
         revocation_is_effective_at_once_across_threads,
     };
     ADD_CASE(s, "verify", verify_tests);

@@ -395,6 +395,26 @@ START_TEST(damaged_documents_are_refused_at_open)
 }
 END_TEST
 
+START_TEST(what_was_read_once_stays_valid_until_quiescent)
+{
+    struct ten_tenant *t = tent_create(&tent, "altostrat");
+    tent_table(&tent, t, "devices");
+    ck_assert_int_eq(tent_suspend(&tent, t, "before"), ERR_OK);
+    ck_assert_int_eq(tent_resume(&tent, t), ERR_OK);
+    int slot = base_epoch_join(tent.epoch); /* another reader, which is not quiescent */
+    const struct ten_details *d = ten_tenant_details(t);
+    const struct ten_tables *tables = ten_tenant_tables(t);
+    ck_assert_int_eq(tent_delete_table(&tent, t, "devices", NULL), ERR_OK);
+    ck_assert_int_eq(tent_suspend(&tent, t, "after"), ERR_OK);
+    ck_assert_str_eq(d->reason, "");
+    ck_assert_str_eq(d->display_name, "Somebody");
+    ck_assert_uint_eq(tables->count, 1);
+    ck_assert_str_eq(tables->schemas[0]->table->id, "devices");
+    ck_assert_str_eq(ten_tenant_details(t)->reason, "after");
+    base_epoch_leave(tent.epoch, slot);
+}
+END_TEST
+
 /* --- readers beside the control thread -------------------------------------------------------- */
 
 static atomic_bool stop_reading;
@@ -490,6 +510,7 @@ Suite *suite_tenancy_registry(void)
     tcase_add_test(c, thousand_tenants_list_in_order_by_pages);
     tcase_add_loop_test(c, damaged_documents_are_refused_at_open, 0,
                         (int)(sizeof DAMAGE / sizeof DAMAGE[0]));
+    tcase_add_test(c, what_was_read_once_stays_valid_until_quiescent);
     tcase_add_test(c, readers_follow_changes_without_a_lock);
     suite_add_tcase(s, c);
     return s;
