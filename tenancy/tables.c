@@ -138,8 +138,6 @@ enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slic
 {
     ten_control_check(r);
     enum err rc = ten_access_check(t, TEN_WRITE, eb);
-    if (rc == ERR_OK)
-        rc = sto_table_id_check(table_id, eb);
     if (rc != ERR_OK)
         return rc;
     if (ten_removal_find(r, t, table_id) != NULL)
