@@ -222,6 +222,34 @@ START_TEST(a_reader_that_stopped_reading_does_not_hold_up_an_offboarding)
 }
 END_TEST
 
+/* libcurl ends each request with a body by RST_STREAM when the answer has no length: that is no
+ * attack, however many there are. */
+START_TEST(thousands_of_requests_share_a_connection)
+{
+    world_init(&w, (enum http_version)(_i % HTTP_VERSIONS));
+    for (int i = 0; i < 3000; i++) {
+        switch (_i / HTTP_VERSIONS) {
+        case 0:
+            http_json(w.http, "PUT", "{'stats':{'q':'v'}}", "/v1/tables/devices/rows/k");
+            break;
+        case 1:
+            http_once(w.http, "Content-Type: application/x-ndjson");
+            http_json(w.http, "POST", "{'key':'k','cells':{'stats':{'q':'v'}}}\n",
+                      "/v1/tables/devices:write");
+            break;
+        case 2:
+            http_once(w.http, "Accept: application/x-ndjson");
+            http_get(w.http, "/v1/tables/devices/rows");
+            break;
+        default: /* refused before the body was read */
+            http_json(w.http, "PUT", "{'stats':{'q':'v'}}", "/v1/tables/nosuch/rows/k");
+            break;
+        }
+        ck_assert_msg(w.http->status < 500, "request %d: %d", i, w.http->status);
+    }
+}
+END_TEST
+
 struct contender {
     pthread_t thread;
     struct http *http;
@@ -300,6 +328,7 @@ Suite *suite_api_streams(void)
     tcase_add_test(tc, slow_readers_cost_little_memory);
     tcase_add_test(tc, peers_that_vanish_leave_nothing_behind);
     tcase_add_test(tc, a_hundred_scans_at_once_are_all_whole);
+    tcase_add_loop_test(tc, thousands_of_requests_share_a_connection, 0, 4 * HTTP_VERSIONS);
     tcase_add_test(tc, a_stream_of_a_suspended_tenant_is_broken_off);
     tcase_add_test(tc, the_same_over_http2_is_a_reset);
     tcase_add_test(tc, a_reader_that_stopped_reading_does_not_hold_up_an_offboarding);
