@@ -87,6 +87,19 @@ rss_mib() {
     awk '/^VmRSS:/ { printf "%.1f", $2 / 1024 }' "/proc/$server_pid/status"
 }
 
+# Wait for the compactions that a measurement left behind, so that the next one does not pay.
+settle() {
+    quiet=0
+    tries=0
+    while [ "$quiet" -lt 2 ] && [ "$tries" -lt 120 ]; do
+        before=$(awk '{ print $14 + $15 }' "/proc/$server_pid/stat")
+        sleep 1
+        after=$(awk '{ print $14 + $15 }' "/proc/$server_pid/stat")
+        if [ $((after - before)) -le 3 ]; then quiet=$((quiet + 1)); else quiet=0; fi
+        tries=$((tries + 1))
+    done
+}
+
 bigtentd init --data "$data" > /dev/null || fail "bigtentd init"
 BIGTENT_CACERT=$data/ca.pem
 export BIGTENT_CACERT
@@ -116,6 +129,7 @@ number() {
 drive() {
     connections=$1 streams=$2 uris=$3
     shift 3
+    settle
     pids=
     for part in $parts; do
         h2load -t 1 -c $((connections / 16)) -m "$streams" -D "$seconds" --warm-up-time 1 \
@@ -143,6 +157,7 @@ uris() {
 }
 
 baseline() {
+    settle
     rm -rf "$tmp/baseline"
     bench rocksdb-baseline "$tmp/baseline" "$seconds" | number puts_per_s
     rm -rf "$tmp/baseline"
@@ -221,6 +236,7 @@ line "durable row write, new rows, 16x32" "$(write 16 32 "$tmp/new")" rows/s "Ro
 line "durable row replace, old rows, 16x32" "$(write 16 32 "$tmp/old")" rows/s "RocksDB alone" "$alone"
 single=$(write 64 1 "$tmp/single")
 if command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null; then
+    settle
     mkdir "$tmp/redis"
     redis-server --port 0 --tls-port 16379 --bind 127.0.0.1 --dir "$tmp/redis" --appendonly yes \
         --appendfsync always --save '' --tls-cert-file "$data/server.pem" \
