@@ -10,11 +10,13 @@
 
 #include "base/alloc.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 
 #include "base/banned.h"
 
@@ -82,6 +84,11 @@ void base_free_secret(void *ptr, size_t bytes)
         return;
     explicit_bzero(ptr, bytes);
     free(ptr);
+}
+
+void base_alloc_keep_small_only(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, LIM_KEPT_BLOCK_BYTES); /* an allocator of its own ignores it */
 }
 
 void base_alloc_fail_after(long count)

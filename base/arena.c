@@ -16,12 +16,17 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/limits.h"
 
 #include "base/banned.h"
 
 #define ALIGNMENT       alignof(max_align_t)
 #define BLOCK_BYTES_MIN ((size_t)4064) /* with header and the heap's own word: one page */
 #define BLOCK_BYTES_MAX ((size_t)64 * 1024)
+/* A giant gets blocks that go back to the system (LIM_KEPT_BLOCK_BYTES): thousands of small ones
+ * would leave holes between what others allocated meanwhile. */
+#define GIANT_FROM        ((size_t)16 * MIB)
+#define BLOCK_BYTES_GIANT (2 * LIM_KEPT_BLOCK_BYTES)
 
 struct arena_block {
     alignas(max_align_t) struct arena_block *next;
@@ -59,7 +64,9 @@ static size_t next_block_bytes(const struct arena *a)
     size_t bytes = a->used;
     if (bytes < BLOCK_BYTES_MIN)
         bytes = BLOCK_BYTES_MIN;
-    if (bytes > BLOCK_BYTES_MAX)
+    if (bytes >= GIANT_FROM)
+        bytes = BLOCK_BYTES_GIANT;
+    else if (bytes > BLOCK_BYTES_MAX)
         bytes = BLOCK_BYTES_MAX;
     return bytes < a->max - a->used ? bytes : a->max - a->used;
 }

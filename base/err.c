@@ -21,6 +21,7 @@ static const char *const NAMES[ERR_COUNT] = {
     [ERR_NOT_FOUND] = "not_found",
     [ERR_EXISTS] = "exists",
     [ERR_CONFLICT] = "conflict",
+    [ERR_PRECONDITION] = "precondition",
     [ERR_UNAUTHENTICATED] = "unauthenticated",
     [ERR_FORBIDDEN] = "forbidden",
     [ERR_SUSPENDED] = "suspended",

@@ -21,11 +21,12 @@
 
 enum err {
     ERR_OK = 0,
-    ERR_INVALID,   /* input is malformed; a retry cannot help */
-    ERR_TOO_BIG,   /* input is over a limit; the detail names limit, value and what was sent */
-    ERR_NOT_FOUND, /* no such tenant, table, family, row, key or job */
-    ERR_EXISTS,    /* it is there already, or its name was used before */
-    ERR_CONFLICT,  /* it changed meanwhile, or its state does not allow this */
+    ERR_INVALID,      /* input is malformed; a retry cannot help */
+    ERR_TOO_BIG,      /* input is over a limit; the detail names limit, value and what was sent */
+    ERR_NOT_FOUND,    /* no such tenant, table, family, row, key or job */
+    ERR_EXISTS,       /* it is there already, or its name was used before */
+    ERR_CONFLICT,     /* it changed meanwhile, or its state does not allow this */
+    ERR_PRECONDITION, /* it is not what the caller said it must be; nothing was done */
     ERR_UNAUTHENTICATED, /* no valid credential */
     ERR_FORBIDDEN,       /* valid credential, missing scope or foreign tenant */
     ERR_SUSPENDED,       /* the tenant is suspended */
@@ -64,7 +65,7 @@ enum err base_fail(struct errbuf *eb, enum err code, const char *format, ...)
 const char *base_err_name(enum err code);
 
 /* Broken internal invariant: print file, line and text to stderr and abort, in release too. */
-_Noreturn void base_panic(const char *file, int line, const char *what);
+void base_panic(const char *file, int line, const char *what) __attribute__((noreturn));
 
 #define INVARIANT(cond)                                                                            \
     do {                                                                                           \

@@ -36,6 +36,7 @@
 #define LIM_TABLES            1000
 #define LIM_MUTATIONS_PER_ROW 100000
 #define LIM_KEYS_PER_TENANT   1000
+#define LIM_OPS_PER_S         1000000000ULL /* the finest rate of tenancy/rate.h */
 
 /* Stored key: every byte may be escaped to two; two terminators; family 2, timestamp 8. */
 #define LIM_STORED_KEY                                                                             \
@@ -44,7 +45,8 @@
 /* Commit pipeline. A batch is one fsync: large enough to share it, small enough to stay quick. */
 #define LIM_BATCH_OPS          1024
 #define LIM_BATCH_BYTES        (8 * MIB)
-#define LIM_DELETE_CELLS       2000000 /* by one operation; a larger row is dropped in slices */
+#define LIM_BATCH_MADE_BYTES   (64 * MIB) /* memory beside the operations: the batch ends there */
+#define LIM_DELETE_CELLS       2000000    /* by one operation; a larger row is dropped in slices */
 #define LIM_COMMIT_QUEUE_OPS   65536
 #define LIM_COMMIT_QUEUE_BYTES (256 * MIB)
 #define LIM_READ_QUEUE_OPS     4096
@@ -59,9 +61,31 @@
 #define LIM_PAGE_ROWS_DEFAULT 1000
 #define LIM_PAGE_BYTES        (8 * MIB) /* a JSON page ends early here, with a token */
 
+/* Filters. Bytes and depth are Bigtable's; the others bound what one small filter may cost. */
+#define LIM_FILTER_BYTES          20480 /* as a serialized RowFilter */
+#define LIM_FILTER_DEPTH          20
+#define LIM_FILTER_COPIES         1024  /* outputs of one cell: interleaves in a chain multiply */
+#define LIM_FILTER_VISITS         65536 /* steps of evaluation for one cell */
+#define LIM_FILTER_PASSES         16  /* conditions waiting for each other: the row is read again */
+#define LIM_FILTER_REGEXES        128 /* each may read a whole value; literal ones are free */
+#define LIM_FILTER_REGEX_BYTES    (4 * MIB) /* compiled patterns of one filter, with their caches */
+#define LIM_LABEL                 15
+#define LIM_ROW_SET               100000 /* keys and ranges of one read */
+#define LIM_GC_RULE_BYTES         500    /* as a serialized GcRule */
+#define LIM_GC_NODES              64
+#define LIM_ROW_KEY_NOTES         (4 * KIB) /* a table's notes on its row keys */
+#define LIM_FAMILIES_DROPPED      1000      /* removed ones whose cells are not yet gone */
+#define LIM_CHECK_STEPS           200000    /* cells a check-and-mutate looks at */
+#define LIM_MODIFY_RULES          1000      /* of one read-modify-write */
+#define LIM_IDEMPOTENCY_TOKEN_MIN 8
+#define LIM_IDEMPOTENCY_TOKEN     64
+#define LIM_IDEMPOTENCY_US        (15ULL * 60 * 1000000) /* how long a retry is recognised */
+#define LIM_IDEMPOTENCY_AHEAD_US  (5ULL * 60 * 1000000)  /* of clients whose clock is ahead */
+#define LIM_TOKENS_PER_SWEEP      4096                   /* removed in one commit */
+
 /* Edge. */
 #define LIM_BODY_BYTES       (16 * MIB) /* buffered bodies; h2o keeps up to 32 MB in memory */
-#define LIM_JSON_DEPTH       32
+#define LIM_JSON_DEPTH       64         /* a filter of LIM_FILTER_DEPTH takes two for each */
 #define LIM_JSON_ADMIN_BYTES (64 * KIB)
 #define LIM_BULK_LINE_BYTES  (16 * MIB)
 #define LIM_BULK_INFLIGHT    256
@@ -80,6 +104,7 @@
 #define LIM_HEADROOM_BYTES_DEFAULT (512 * MIB)
 #define LIM_BALLAST_BYTES_DEFAULT  (64 * MIB)
 
+#define LIM_KEPT_BLOCK_BYTES   (2 * MIB) /* a larger one goes back to the system when freed */
 #define LIM_THREAD_STACK_BYTES (2 * MIB) /* jansson at its own depth limit needs 700 KiB */
 
 #endif

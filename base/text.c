@@ -56,6 +56,19 @@ bool base_utf8_is_valid(struct slice s)
     return true;
 }
 
+enum err base_text_check(struct slice text, size_t max, const char *what, struct errbuf *eb)
+{
+    if (text.len > max)
+        return base_fail(eb, ERR_INVALID, "%s is %zu bytes; the limit is %zu", what, text.len, max);
+    if (!base_utf8_is_valid(text))
+        return base_fail(eb, ERR_INVALID, "%s is not valid UTF-8", what);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] < 0x20 || text.ptr[i] == 0x7f)
+            return base_fail(eb, ERR_INVALID, "%s holds a control character at byte %zu", what,
+                             i + 1);
+    return ERR_OK;
+}
+
 /* --- percent and hex ------------------------------------------------------------------------ */
 
 static const char HEX_LOWER[] = "0123456789abcdef";

@@ -22,6 +22,9 @@
 #include "base/slice.h"
 
 bool base_utf8_is_valid(struct slice s);
+/* UTF-8 without control characters, of at most max bytes; ERR_INVALID names `what`. */
+enum err base_text_check(struct slice text, size_t max, const char *what,
+                         struct errbuf *eb) MUST_CHECK;
 
 /* Percent-decode a path segment or query value; "+" stays "+". %00 is allowed: keys are bytes. */
 enum err base_percent_decode(struct slice in, struct buf *out) MUST_CHECK;
