@@ -1,7 +1,7 @@
 # tests/lint/cards.awk - every header opens with a room card, and "May use" tells the truth.
 #
 # A card's "May use" names folders (base/), headers (base/err.h), libraries (not checked here) or
-# says "nothing". It covers what the header and the .c of the same name include. A header's own
+# says "nothing". It covers what the header and the source of the same name include. A header's own
 # folder is always allowed, unless the card says "nothing"; so are the header itself and
 # base/banned.h.
 
@@ -15,7 +15,7 @@ FNR == 1 {
     file = FILENAME
     is_header = FILENAME ~ /\.h$/
     stem = FILENAME
-    sub(/\.[ch]$/, "", stem)
+    sub(/\.(c|cc|h)$/, "", stem)
     in_card = is_header
     current = ""
     split("", has)

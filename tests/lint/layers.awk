@@ -13,6 +13,8 @@ FNR == 1 {
     is_test = room == "tests"
     last_include = ""
     last_line = 1
+    if (file ~ /\.cc$/ && file != "storage/pattern.cc")
+        finding(file, 1, "C++ belongs to storage/pattern.cc alone")
 }
 
 {
@@ -60,6 +62,8 @@ function check_foreign(path) {
         finding(file, FNR, "nghttp2 belongs to gateway/ and storage/bigtable/")
     if (path ~ /^rocksdb\// && file !~ /^storage\/rocksdb\//)
         finding(file, FNR, "rocksdb belongs to storage/rocksdb/")
+    if (path ~ /^re2\// && file != "storage/pattern.cc")
+        finding(file, FNR, "re2 belongs to storage/pattern.cc")
     if (path ~ /^jansson/ && (room == "base" || room == "storage"))
         finding(file, FNR, "base/ and storage/ know no JSON")
 }
@@ -79,7 +83,7 @@ function check_calls(code,    name) {
 
 {
     if (code ~ /(^|[^A-Za-z0-9_])sto_scope_open[ \t]*\(/ && file != "tenancy/scope.c" &&
-        file !~ /^tests\/storage\// && file !~ /^storage\/scope\.[ch]$/)
+        file !~ /^tests\/(storage|bench|fuzz|check)\// && file !~ /^storage\/scope\.[ch]$/)
         finding(file, FNR, "sto_scope_open is called in tenancy/scope.c alone")
 }
 

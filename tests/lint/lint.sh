@@ -28,7 +28,7 @@ list() {
 
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT INT TERM
-list '*.c' '*.h' > "$work/code"
+list '*.c' '*.cc' '*.h' > "$work/code"
 list '*.sh' '*.awk' '*.py' Makefile > "$work/scripts"
 grep -v '^tests/.*\.h$' "$work/code" > "$work/carded"
 count=$(wc -l < "$work/code" | tr -d ' ')

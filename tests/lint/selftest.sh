@@ -87,6 +87,10 @@ before '#include <nghttp2/nghttp2.h>' cli/main.c
 expect "nghttp2 outside gateway" '^cli/main.c:1: nghttp2 belongs'
 before '#include <rocksdb/c.h>' storage/table.c
 expect "rocksdb outside its folder" '^storage/table.c:1: rocksdb belongs'
+before '#include <re2/re2.h>' storage/table.c
+expect "re2 outside its file" '^storage/table.c:1: re2 belongs'
+echo 'int x;' > "$tree/storage/table.cc"
+expect "C++ elsewhere" '^storage/table.cc:1: C.. belongs'
 before '#include <jansson.h>' storage/table.c
 expect "jansson in storage" '^storage/table.c:1: base/ and storage/ know no JSON'
 before '#include <h2o.h>' gateway/loop.c

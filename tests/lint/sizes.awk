@@ -8,7 +8,7 @@ BEGIN {
 FNR == 1 {
     check_file()
     file = FILENAME
-    is_c = file ~ /\.[ch]$/
+    is_c = file ~ /\.(c|cc|h)$/
     begun = 0
     says_why = 0
 }

@@ -1,0 +1,172 @@
+/*
+ * storage/filter_node.c - one node of a program and one cell.
+ *
+ * Mechanism: patterns are asked once per row (by storage/filter_run.c), column or value. A node
+ * that rejects says how far its verdict reaches: to the end of the row when it is over for good, of
+ * the family, of the column; older versions follow newer ones. A limit that is reached by a cell
+ * which it lets pass raises the floor under the hint of that cell's path.
+ */
+#include "storage/filter_run.h"
+
+#include "base/banned.h"
+
+static struct filter_state *state_of(struct sto_filter_run *run, uint32_t index, uint64_t of)
+{
+    struct filter_state *state = &run->states[index];
+    if (state->of != of)
+        *state = (struct filter_state){.of = of};
+    return state;
+}
+
+static bool qualifier_matches(struct sto_filter_run *run, uint32_t index, struct slice qualifier)
+{
+    struct filter_state *state = &run->states[index];
+    if (state->of != run->column) {
+        state->of = run->column;
+        state->verdict = sto_pattern_matches(run->program->nodes[index].u.pattern, qualifier);
+    }
+    return state->verdict;
+}
+
+/* A copy of the cell may come by again: a value is matched once. */
+static bool value_matches(struct sto_filter_run *run, const struct filter_position *at,
+                          const struct sto_cell *cell)
+{
+    const struct sto_pattern *pattern = run->program->nodes[at->node].u.pattern;
+    struct filter_state *state = &run->states[at->node];
+    if (at->stripped)
+        return sto_pattern_matches(pattern, SLICE_EMPTY);
+    if (state->of != run->cell) {
+        state->of = run->cell;
+        state->verdict = sto_pattern_matches(pattern, cell->value);
+    }
+    return state->verdict;
+}
+
+static bool has_mask(struct slice value, struct slice mask)
+{
+    if (value.len != mask.len)
+        return false;
+    for (size_t i = 0; i < mask.len; i++)
+        if ((value.ptr[i] & mask.ptr[i]) != mask.ptr[i])
+            return false;
+    return true;
+}
+
+static bool pass_column(const struct filter_node *node, const struct sto_cell *cell,
+                        enum sto_filter_hint *out_hint)
+{
+    uint16_t number = cell->family->number;
+    const struct sto_bytes_range *range = &node->u.column.range;
+    if (number == node->u.column.family_number && sto_bytes_range_holds(range, cell->qualifier))
+        return true;
+    if (number < node->u.column.family_number)
+        *out_hint = STO_FILTER_NEXT_FAMILY;
+    else if (number == node->u.column.family_number &&
+             base_slice_compare(cell->qualifier, range->start) <= 0)
+        *out_hint = STO_FILTER_NEXT_COLUMN;
+    else
+        *out_hint = STO_FILTER_NEXT_ROW;
+    return false;
+}
+
+static bool pass_family(const struct sto_filter_run *run, const struct filter_node *node,
+                        const struct sto_cell *cell, enum sto_filter_hint *out_hint)
+{
+    if (filter_has_family(node, run->family_index))
+        return true;
+    *out_hint = cell->family->number > node->u.families.last_number ? STO_FILTER_NEXT_ROW
+                                                                    : STO_FILTER_NEXT_FAMILY;
+    return false;
+}
+
+static bool pass_time(const struct filter_node *node, const struct sto_cell *cell,
+                      enum sto_filter_hint *out_hint)
+{
+    if (cell->timestamp_us < node->u.time.since_us) {
+        *out_hint = STO_FILTER_NEXT_COLUMN; /* the rest is older */
+        return false;
+    }
+    *out_hint = STO_FILTER_NEXT_CELL;
+    return node->u.time.until_us == 0 || cell->timestamp_us < node->u.time.until_us;
+}
+
+static void raise_floor(struct filter_position *at, enum sto_filter_hint floor)
+{
+    bool holds = !at->counted || floor == STO_FILTER_NEXT_ROW;
+    if (holds && floor > at->floor)
+        at->floor = floor;
+}
+
+static bool pass_offset(struct sto_filter_run *run, const struct filter_node *node,
+                        struct filter_position *at, enum sto_filter_hint *out_hint)
+{
+    struct filter_state *state = state_of(run, at->node, run->pass_of_row);
+    *out_hint = STO_FILTER_NEXT_CELL;
+    if (state->count < node->u.count) {
+        state->count++;
+        return false;
+    }
+    return true; /* has skipped all it will: does not count any more */
+}
+
+static bool pass_limit(struct sto_filter_run *run, const struct filter_node *node,
+                       struct filter_position *at, enum sto_filter_hint *out_hint)
+{
+    bool per_row = node->op == FILTER_ROW_LIMIT;
+    struct filter_state *state = state_of(run, at->node, per_row ? run->pass_of_row : run->column);
+    *out_hint = per_row ? STO_FILTER_NEXT_ROW : STO_FILTER_NEXT_COLUMN;
+    if (state->count == node->u.count)
+        return false;
+    if (++state->count == node->u.count)
+        raise_floor(at, *out_hint);
+    if (per_row)
+        at->counted = true;
+    return true;
+}
+
+bool sto_filter_pass(struct sto_filter_run *run, struct filter_position *at,
+                     const struct sto_cell *cell, enum sto_filter_hint *out_hint)
+{
+    const struct filter_node *node = &run->program->nodes[at->node];
+    *out_hint = STO_FILTER_NEXT_CELL;
+    switch (node->op) {
+    case FILTER_FAMILIES:
+        return pass_family(run, node, cell, out_hint);
+    case FILTER_QUALIFIER_REGEX:
+        *out_hint = STO_FILTER_NEXT_COLUMN;
+        return qualifier_matches(run, at->node, cell->qualifier);
+    case FILTER_COLUMN_RANGE:
+        return pass_column(node, cell, out_hint);
+    case FILTER_TIMESTAMP_RANGE:
+        return pass_time(node, cell, out_hint);
+    case FILTER_VALUE_REGEX:
+        return value_matches(run, at, cell);
+    case FILTER_VALUE_RANGE:
+        return sto_bytes_range_holds(&node->u.values, filter_value_of(at, cell));
+    case FILTER_VALUE_BITMASK:
+        return has_mask(filter_value_of(at, cell), node->u.bytes);
+    case FILTER_ROW_OFFSET:
+        return pass_offset(run, node, at, out_hint);
+    case FILTER_ROW_LIMIT:
+    case FILTER_COLUMN_LIMIT:
+        return pass_limit(run, node, at, out_hint);
+    case FILTER_STRIP_VALUE:
+        at->stripped = true;
+        return true;
+    case FILTER_LABEL:
+        at->label = &node->u.bytes;
+        return true;
+    case FILTER_ROW_KEY_REGEX:
+    case FILTER_ROW_SAMPLE:
+        return true; /* it is live */
+    case FILTER_OUTPUT:
+    case FILTER_DEAD_END:
+    case FILTER_MATCHED:
+    case FILTER_INTERLEAVE:
+    case FILTER_CONDITION:
+        break;
+    }
+    INVARIANT(false);
+    return false;
+}

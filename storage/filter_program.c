@@ -1,0 +1,68 @@
+/*
+ * storage/filter_program.c - a compiled filter from its allocation to its last ref.
+ */
+#include "storage/filter_program.h"
+
+#include "base/alloc.h"
+
+#include "base/banned.h"
+
+static void free_program(struct sto_filter_program *p)
+{
+    for (uint32_t i = 0; i < p->node_count; i++) {
+        enum filter_op op = p->nodes[i].op;
+        if (op == FILTER_ROW_KEY_REGEX || op == FILTER_QUALIFIER_REGEX || op == FILTER_VALUE_REGEX)
+            sto_pattern_free(p->nodes[i].u.pattern);
+    }
+    base_free(p->nodes);
+    base_free(p->branches);
+    base_free(p->bytes);
+    base_free(p);
+}
+
+/* Room for the bounds of what a pattern can match; what the tree itself holds is on the wire. */
+static size_t bound_bytes(const struct filter_census *census)
+{
+    return census->patterns * 2 * STO_PATTERN_RANGE_MAX;
+}
+
+struct sto_filter_program *sto_filter_program_new(const struct sto_schema *schema,
+                                                  const struct filter_census *census)
+{
+    struct sto_filter_program *p = base_try_alloc(sizeof *p);
+    if (p == NULL)
+        return NULL;
+    *p = (struct sto_filter_program){.refs = 1, .family_count = schema->family_count};
+    for (size_t i = 0; i < schema->family_count; i++)
+        p->family_numbers[i] = schema->families[i].number;
+    p->nodes = base_try_alloc(filter_nodes_max(census) * sizeof *p->nodes);
+    p->branches = base_try_alloc(census->branches * sizeof *p->branches);
+    p->bytes = base_try_alloc(census->wire_bytes + bound_bytes(census));
+    if (p->nodes == NULL || p->branches == NULL || p->bytes == NULL) {
+        free_program(p);
+        return NULL;
+    }
+    return p;
+}
+
+struct sto_filter_program *sto_filter_ref(struct sto_filter_program *p)
+{
+    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+    return p;
+}
+
+void sto_filter_unref(struct sto_filter_program *p)
+{
+    if (p != NULL && atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) == 1)
+        free_program(p);
+}
+
+const struct sto_projection *sto_filter_projection(const struct sto_filter_program *p)
+{
+    return &p->projection;
+}
+
+const struct sto_bytes_range *sto_filter_rows(const struct sto_filter_program *p)
+{
+    return p->restricts_rows ? &p->rows : NULL;
+}

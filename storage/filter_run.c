@@ -1,0 +1,285 @@
+/*
+ * storage/filter_run.c - push the cells of rows through a program.
+ *
+ * Mechanism: a cell follows the links of the program. At an interleave it goes into the first
+ * branch and a frame remembers the others; at an end, or where it is rejected, the topmost frame
+ * says where it goes on. Nothing is held of a cell when it has come out of its last branch, and
+ * nothing is allocated after sto_filter_run_new.
+ *
+ * Passes. In pass p, conditions of rank p are decided: their cells go into the predicate and no
+ * further, and one that reaches its end makes the condition true. Conditions of lower rank are
+ * known, their cells take the chosen branch. Those of higher rank let cells into the predicate only
+ * for the conditions inside it. The last pass, and no other, has an output.
+ *
+ * Live nodes. A node is live when a cell that enters there can change something in this pass of
+ * this row: it leads to what the pass is for, past row_key_regex, row_sample and known conditions.
+ * Dead ones are not entered, and a pass without a live entry is not made.
+ *
+ * Hints. Each path that a cell took ends with a hint x: how much of what follows can change nothing
+ * there. What the path went through on its way makes of it F(x) = max(floor, x), or, behind a count
+ * per row, F(x) = x == ROW ? ROW : floor: what is skipped would not have been counted, and only the
+ * end of the row makes that harmless. (A count per column is void after the column.) A limit that
+ * is reached raises the floor. The hint of the cell is the lowest of its paths: all of them are
+ * monotone, so the order of minimum and F does not matter.
+ */
+#include "storage/filter_run.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/siphash.h"
+
+#include "base/banned.h"
+
+/* --- a run ------------------------------------------------------------------------------------
+ */
+
+static void make_sample_key(struct base_siphash_key *key)
+{
+    ssize_t n;
+    do {
+        n = getrandom(key, sizeof *key, 0);
+    } while (n < 0 && errno == EINTR);
+    INVARIANT(n == (ssize_t)sizeof *key);
+}
+
+struct sto_filter_run *sto_filter_run_new(struct sto_filter_program *p, sto_filter_emit *emit,
+                                          void *ctx)
+{
+    struct sto_filter_run *run = base_try_alloc(sizeof *run);
+    if (run == NULL)
+        return NULL;
+    *run = (struct sto_filter_run){
+        .program = sto_filter_ref(p), .emit = emit, .ctx = ctx, .is_done = true};
+    run->states = base_try_alloc(p->node_count * sizeof *run->states);
+    run->live = base_try_alloc(p->node_count * sizeof *run->live);
+    run->frames = base_try_alloc(p->frames * sizeof *run->frames);
+    if (run->states == NULL || run->live == NULL || run->frames == NULL) {
+        sto_filter_run_free(run);
+        return NULL;
+    }
+    memset(run->states, 0, p->node_count * sizeof *run->states);
+    make_sample_key(&run->sample_key);
+    return run;
+}
+
+void sto_filter_run_free(struct sto_filter_run *run)
+{
+    if (run == NULL)
+        return;
+    base_free(run->states);
+    base_free(run->live);
+    base_free(run->frames);
+    sto_filter_unref(run->program);
+    base_free(run);
+}
+
+/* --- rows and passes --------------------------------------------------------------------------
+ */
+
+static bool is_sampled(const struct sto_filter_run *run, uint32_t index, struct slice row_key)
+{
+    struct base_siphash_key key = {run->sample_key.k0, run->sample_key.k1 ^ index};
+    return base_siphash13(key, row_key) < run->program->nodes[index].u.sample_below;
+}
+
+static void look_at_row(struct sto_filter_run *run, struct slice row_key)
+{
+    const struct sto_filter_program *p = run->program;
+    for (uint32_t i = 0; p->looks_at_rows && i < p->node_count; i++) {
+        if (p->nodes[i].op == FILTER_ROW_KEY_REGEX)
+            run->states[i].verdict = sto_pattern_matches(p->nodes[i].u.pattern, row_key);
+        else if (p->nodes[i].op == FILTER_ROW_SAMPLE)
+            run->states[i].verdict = is_sampled(run, i, row_key);
+    }
+}
+
+static bool is_last_pass(const struct sto_filter_run *run)
+{
+    return run->pass + 1 == run->program->passes;
+}
+
+static bool is_true(const struct sto_filter_run *run, uint32_t condition)
+{
+    return run->states[condition].of == run->row;
+}
+
+/* Where a cell goes from a condition in this pass. */
+static uint32_t way_from(const struct sto_filter_run *run, uint32_t condition)
+{
+    const struct filter_node *node = &run->program->nodes[condition];
+    if (run->pass < node->u.condition.rank)
+        return node->u.condition.predicate;
+    if (is_true(run, condition))
+        return run->pass == node->u.condition.rank ? FILTER_DEAD_END_NODE
+                                                   : node->u.condition.when_true;
+    return run->pass == node->u.condition.rank ? node->u.condition.predicate
+                                               : node->u.condition.when_false;
+}
+
+static bool is_any_branch_live(const struct sto_filter_run *run, const struct filter_node *node)
+{
+    const uint32_t *branches = run->program->branches + node->u.interleave.first;
+    for (uint32_t i = 0; i < node->u.interleave.count; i++)
+        if (run->live[branches[i]])
+            return true;
+    return false;
+}
+
+/* The nodes it leads to have been asked before. */
+static bool is_live(const struct sto_filter_run *run, uint32_t index)
+{
+    const struct filter_node *node = &run->program->nodes[index];
+    if (node->op == FILTER_OUTPUT)
+        return is_last_pass(run);
+    if (node->op == FILTER_DEAD_END)
+        return false;
+    if (node->op == FILTER_MATCHED)
+        return run->program->nodes[node->u.condition_of].u.condition.rank == run->pass;
+    if (node->op == FILTER_INTERLEAVE)
+        return is_any_branch_live(run, node);
+    if (node->op == FILTER_CONDITION)
+        return run->live[way_from(run, index)];
+    if (node->op == FILTER_ROW_KEY_REGEX || node->op == FILTER_ROW_SAMPLE)
+        return run->states[index].verdict && run->live[node->next];
+    return run->live[node->next];
+}
+
+static void find_live_nodes(struct sto_filter_run *run)
+{
+    const struct sto_filter_program *p = run->program;
+    bool is_same_for_all_rows = p->passes == 1 && !p->looks_at_rows;
+    if (is_same_for_all_rows && run->row > 1)
+        return;
+    for (uint32_t i = 0; i < p->node_count; i++)
+        run->live[i] = is_live(run, i);
+}
+
+/* Begins the first pass from run->pass on that can change anything. */
+static void begin_pass(struct sto_filter_run *run)
+{
+    const struct sto_filter_program *p = run->program;
+    for (; run->pass < p->passes; run->pass++) {
+        find_live_nodes(run);
+        if (run->live[p->entry])
+            break;
+    }
+    run->is_done = run->pass == p->passes;
+    run->pass_of_row++;
+    run->got_cells = false;
+    run->family = NULL;
+}
+
+enum sto_filter_hint sto_filter_row_begin(struct sto_filter_run *run, struct slice row_key)
+{
+    run->row++;
+    run->pass = 0;
+    look_at_row(run, row_key);
+    begin_pass(run);
+    return run->is_done ? STO_FILTER_NEXT_ROW : STO_FILTER_NEXT_CELL;
+}
+
+bool sto_filter_row_end(struct sto_filter_run *run)
+{
+    if (run->is_done || !run->got_cells) {
+        /* A row that has no cell for one pass has none for the others. */
+        run->is_done = true;
+        return false;
+    }
+    run->pass++;
+    begin_pass(run);
+    return !run->is_done;
+}
+
+/* --- a cell's whole way -----------------------------------------------------------------------
+ */
+
+static void end_path(struct sto_filter_run *run, const struct filter_position *at,
+                     enum sto_filter_hint hint)
+{
+    bool is_void = at->counted && hint != STO_FILTER_NEXT_ROW;
+    if (is_void || hint < at->floor)
+        hint = at->floor;
+    if (hint < run->hint)
+        run->hint = hint;
+}
+
+static void give(struct sto_filter_run *run, const struct filter_position *at,
+                 const struct sto_cell *cell)
+{
+    struct sto_cell out = *cell;
+    out.value = filter_value_of(at, cell);
+    if (at->label != NULL)
+        out.label = *at->label;
+    run->emit(run->ctx, &out);
+}
+
+/* Into the next live branch; a frame stays behind while there are others. False: none is live. */
+static bool enter_branch(struct sto_filter_run *run, struct filter_position *at, size_t *depth)
+{
+    const struct filter_node *node = &run->program->nodes[at->node];
+    const uint32_t *branches = run->program->branches + node->u.interleave.first;
+    while (at->branch < node->u.interleave.count && !run->live[branches[at->branch]])
+        at->branch++;
+    if (at->branch == node->u.interleave.count)
+        return false;
+    uint32_t entered = branches[at->branch++];
+    if (at->branch < node->u.interleave.count)
+        run->frames[(*depth)++] = *at;
+    at->node = entered;
+    at->branch = 0;
+    return true;
+}
+
+/* Along one path to its end. */
+static void follow(struct sto_filter_run *run, struct filter_position at,
+                   const struct sto_cell *cell, size_t *depth)
+{
+    enum sto_filter_hint hint = STO_FILTER_NEXT_ROW;
+    while (run->live[at.node]) {
+        const struct filter_node *node = &run->program->nodes[at.node];
+        if (node->op == FILTER_OUTPUT) {
+            give(run, &at, cell);
+            hint = STO_FILTER_NEXT_CELL;
+            break;
+        }
+        if (node->op == FILTER_MATCHED) {
+            run->states[node->u.condition_of].of = run->row;
+            break;
+        }
+        if (node->op == FILTER_INTERLEAVE) {
+            if (!enter_branch(run, &at, depth))
+                break;
+        } else if (node->op == FILTER_CONDITION) {
+            at.node = way_from(run, at.node);
+        } else if (sto_filter_pass(run, &at, cell, &hint)) {
+            at.node = node->next;
+            hint = STO_FILTER_NEXT_ROW;
+        } else {
+            break;
+        }
+    }
+    end_path(run, &at, hint);
+}
+
+enum sto_filter_hint sto_filter_cell(struct sto_filter_run *run, const struct sto_cell *cell,
+                                     bool new_column)
+{
+    if (run->is_done)
+        return STO_FILTER_NEXT_ROW;
+    run->cell++;
+    if (new_column || !run->got_cells)
+        run->column++;
+    run->got_cells = true;
+    if (cell->family != run->family) {
+        run->family = cell->family;
+        run->family_index = filter_family_index(run->program, cell->family->number);
+    }
+    run->hint = STO_FILTER_NEXT_ROW;
+    size_t depth = 0;
+    follow(run, (struct filter_position){.node = run->program->entry}, cell, &depth);
+    while (depth > 0)
+        follow(run, run->frames[--depth], cell, &depth);
+    return run->hint;
+}

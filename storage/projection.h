@@ -1,0 +1,56 @@
+/*
+ * storage/projection.h - the part of a row that can matter to a read: families, qualifiers, time.
+ *
+ * Does:     describe a box of columns and versions; intersect and join boxes, so that a scan can
+ *           seek past what lies outside.
+ * Owns:     nothing; bytes belong to whoever made the box.
+ * May use:  base/, storage/schema.h.
+ * Knows no: filters, the engine.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: does not fail.
+ * Limits:   LIM_FAMILIES.
+ * Promises: 1. intersect(a, b) holds exactly the cells in both.
+ *           2. join(a, b) holds at least the cells in either.
+ */
+#ifndef STORAGE_PROJECTION_H
+#define STORAGE_PROJECTION_H
+
+#include "storage/schema.h"
+
+#define STO_FAMILY_WORDS ((LIM_FAMILIES + 63) / 64)
+
+/* An interval of byte strings. */
+struct sto_bytes_range {
+    struct slice start; /* empty and not exclusive: from the beginning */
+    bool start_exclusive;
+    bool has_end;
+    struct slice end;
+    bool end_inclusive;
+};
+
+bool sto_bytes_range_holds(const struct sto_bytes_range *range, struct slice bytes);
+/* True when no byte string lies in it. */
+bool sto_bytes_range_is_empty(const struct sto_bytes_range *range);
+/* What lies in both; the smallest interval around either. */
+void sto_bytes_range_intersect(struct sto_bytes_range *range, const struct sto_bytes_range *with);
+void sto_bytes_range_join(struct sto_bytes_range *range, const struct sto_bytes_range *with);
+
+struct sto_projection {
+    uint64_t families[STO_FAMILY_WORDS]; /* bit i: schema->families[i] is wanted */
+    struct sto_bytes_range qualifiers;   /* of every wanted family */
+    int64_t since_us;                    /* timestamps in [since, until) */
+    int64_t until_us;                    /* 0: no end */
+};
+
+/* Everything a schema has. */
+void sto_projection_all(const struct sto_schema *schema, struct sto_projection *out);
+void sto_projection_none(struct sto_projection *out);
+/* Only the family at this index of the schema, whatever was wanted before. */
+void sto_projection_family(struct sto_projection *p, size_t family_index);
+bool sto_projection_has_family(const struct sto_projection *p, size_t family_index);
+bool sto_projection_is_empty(const struct sto_projection *p);
+void sto_projection_intersect(struct sto_projection *p, const struct sto_projection *with);
+void sto_projection_join(struct sto_projection *p, const struct sto_projection *with);
+
+#endif
