@@ -1,12 +1,12 @@
 /*
- * storage/account.c - counters start at zero, ceilings at "none".
+ * storage/account.c - counters start at zero, ceilings at "none", limits at their default.
  *
  * 1. Only the tenant's committer stores to the counters, after the batch that changes them is
  *    durable; readers may see the three numbers of two neighbouring batches, never a torn number.
  */
 #include "storage/account.h"
 
-#include "base/limits.h"
+#include <inttypes.h>
 
 #include "base/banned.h"
 
@@ -18,9 +18,36 @@ void sto_account_init(struct sto_account *a, uint32_t shard)
     atomic_init(&a->total.cells, 0);
     atomic_init(&a->bytes_max, STO_NO_CEILING);
     atomic_init(&a->rows_max, STO_NO_CEILING);
-    atomic_init(&a->cell_bytes_max, LIM_CELL_BYTES);
+    for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
+        atomic_init(&a->limits[i], sto_limit_info(i)->standard);
     atomic_init(&a->gate, 0);
     atomic_init(&a->reads_open, 0);
+}
+
+uint64_t sto_account_limit(const struct sto_account *a, enum sto_limit limit)
+{
+    INVARIANT(limit < STO_LIMIT_COUNT);
+    return atomic_load_explicit(&a->limits[limit], memory_order_relaxed);
+}
+
+void sto_account_limit_set(struct sto_account *a, enum sto_limit limit, uint64_t value)
+{
+    const struct sto_limit_info *info = sto_limit_info(limit);
+    INVARIANT(value == UINT64_MAX || (value >= 1 && value <= info->hard));
+    atomic_store(&a->limits[limit], value == UINT64_MAX ? info->standard : value);
+}
+
+enum err sto_account_limit_check(const struct sto_account *a, enum sto_limit limit, uint64_t sent,
+                                 struct errbuf *eb)
+{
+    const struct sto_limit_info *info = sto_limit_info(limit);
+    uint64_t max = a == NULL ? info->hard : sto_account_limit(a, limit);
+    if (sent <= max)
+        return ERR_OK;
+    bool is_own = a != NULL && max != info->standard;
+    return base_fail(eb, ERR_TOO_BIG, "%s %" PRIu64 " %s; the limit is %" PRIu64 " (%s%s)",
+                     info->subject, sent, info->unit, max, is_own ? "this tenant's " : "",
+                     info->name);
 }
 
 struct sto_usage sto_counters_read(const struct sto_counters *c)

@@ -2,18 +2,20 @@
  * storage/account.h - what one tenant stores, counted exactly, and the ceilings on it.
  *
  * Does:     hold the live counters of a tenant and of each of its tables, the ceilings that a
- *           write may not push them over, and the gate that stops its operations.
+ *           write may not push them over, the tenant's limits of the data model, and the gate that
+ *           stops its operations.
  * Owns:     nothing beyond itself; embedded in the tenant (tenancy/tenant.h).
  * May use:  base/.
- * Knows no: why a ceiling or a gate is set.
- * Threads:  counters are written by the tenant's committer only and read by any; ceilings and gate
- *           are written by tenancy's control thread and read by any.
+ * Knows no: why a ceiling, a limit or a gate is set.
+ * Threads:  counters are written by the tenant's committer only and read by any; ceilings, limits
+ *           and gate are written by tenancy's control thread and read by any.
  * Blocks:   no.
- * Fails by: does not fail.
- * Limits:   none.
+ * Fails by: ERR_TOO_BIG, naming limit, value and what was sent.
+ * Limits:   those of storage/limit.h.
  * Promises: 1. bytes = sum over stored cells of len(row key) + len(family name) + len(qualifier)
  *              + len(value) + 8; cells and rows likewise count what is stored.
  *           2. The counters on disk change in the same batch as the cells they count.
+ *           3. A limit is never 0 and never above the hard one.
  */
 #ifndef STORAGE_ACCOUNT_H
 #define STORAGE_ACCOUNT_H
@@ -21,6 +23,7 @@
 #include <stdatomic.h>
 
 #include "base/err.h"
+#include "storage/limit.h"
 
 struct sto_usage {
     uint64_t bytes;
@@ -46,13 +49,19 @@ struct sto_account {
     struct sto_counters total;
     _Atomic uint64_t bytes_max; /* STO_NO_CEILING: none */
     _Atomic uint64_t rows_max;
-    _Atomic uint64_t cell_bytes_max; /* largest value of one cell */
+    _Atomic uint64_t limits[STO_LIMIT_COUNT]; /* by sto_account_limit and _limit_set only */
     _Atomic uint32_t gate;
     _Atomic uint32_t reads_open; /* read slices running now; a purge waits for 0 */
 };
 
-/* All counters 0, no ceilings but LIM_CELL_BYTES, gate open. */
+/* All counters 0, no ceilings, default limits, gate open. */
 void sto_account_init(struct sto_account *a, uint32_t shard);
+uint64_t sto_account_limit(const struct sto_account *a, enum sto_limit limit);
+/* 1 to the hard limit, or UINT64_MAX for the default. */
+void sto_account_limit_set(struct sto_account *a, enum sto_limit limit, uint64_t value);
+/* What is sent against the account's limit; account NULL: against the hard one. */
+enum err sto_account_limit_check(const struct sto_account *a, enum sto_limit limit, uint64_t sent,
+                                 struct errbuf *eb) MUST_CHECK;
 struct sto_usage sto_counters_read(const struct sto_counters *c);
 
 #endif

@@ -8,15 +8,25 @@
 
 #include "base/banned.h"
 
+static enum err try_families(const struct sto_schema *old, const struct sto_family_spec *specs,
+                             size_t count, struct sto_schema **out)
+{
+    struct sto_table_spec spec = {.families = specs, .family_count = count};
+    return sto_schema_make(SLICE_LIT("table"), old, &spec, out, NULL);
+}
+
 static struct sto_schema *make(const struct sto_schema *old, const char *const *names, size_t count)
 {
     struct sto_family_spec specs[LIM_FAMILIES];
-    for (size_t i = 0; i < count; i++)
+    struct sto_gc_node nodes[LIM_FAMILIES];
+    for (size_t i = 0; i < count; i++) {
+        nodes[i] =
+            (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = (uint32_t)i + 1};
         specs[i] = (struct sto_family_spec){
-            .name = base_slice_text(names[i]),
-            .gc = {.max_versions = (uint32_t)i + 1, .max_age_us = (uint64_t)i << 40}};
+            .name = base_slice_text(names[i]), .gc_nodes = &nodes[i], .gc_node_count = 1};
+    }
     struct sto_schema *s = NULL;
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("table"), old, specs, count, &s, NULL), ERR_OK);
+    ck_assert_int_eq(try_families(old, specs, count, &s), ERR_OK);
     return s;
 }
 
@@ -52,7 +62,7 @@ START_TEST(families_are_sorted_by_number_with_the_new_rules)
     struct sto_schema *b = make(a, (const char *[]){"v", "w", "x"}, 3);
     for (size_t i = 1; i < b->family_count; i++)
         ck_assert_uint_lt(b->families[i - 1].number, b->families[i].number);
-    ck_assert_uint_eq(sto_schema_family(b, SLICE_LIT("x"))->gc.max_versions, 3);
+    ck_assert_uint_eq(sto_schema_family(b, SLICE_LIT("x"))->gc.nodes[0].max_versions, 3);
     sto_schema_unref(a);
     sto_schema_unref(b);
 }
@@ -64,7 +74,7 @@ START_TEST(numbers_run_out_with_an_error)
     a->next_number = 65535;
     struct sto_family_spec spec = {.name = SLICE_LIT("new")};
     struct sto_schema *s = NULL;
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("table"), a, &spec, 1, &s, NULL), ERR_TOO_BIG);
+    ck_assert_int_eq(try_families(a, &spec, 1, &s), ERR_TOO_BIG);
     ck_assert_ptr_null(s);
     sto_schema_unref(a);
 }
@@ -74,19 +84,17 @@ START_TEST(bad_specs_are_refused)
 {
     struct sto_schema *s = NULL;
     struct sto_family_spec twice[2] = {{.name = SLICE_LIT("a")}, {.name = SLICE_LIT("a")}};
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("table"), NULL, twice, 2, &s, NULL), ERR_INVALID);
+    ck_assert_int_eq(try_families(NULL, twice, 2, &s), ERR_INVALID);
     struct sto_family_spec bad = {.name = SLICE_LIT("a:b")};
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("table"), NULL, &bad, 1, &s, NULL), ERR_INVALID);
+    ck_assert_int_eq(try_families(NULL, &bad, 1, &s), ERR_INVALID);
     struct sto_family_spec many[LIM_FAMILIES + 1];
     char names[LIM_FAMILIES + 1][8];
     for (size_t i = 0; i <= LIM_FAMILIES; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "f%zu", i);
         many[i] = (struct sto_family_spec){.name = base_slice_text(names[i])};
     }
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("table"), NULL, many, LIM_FAMILIES + 1, &s, NULL),
-                     ERR_TOO_BIG);
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("table"), NULL, many, LIM_FAMILIES, &s, NULL),
-                     ERR_OK);
+    ck_assert_int_eq(try_families(NULL, many, LIM_FAMILIES + 1, &s), ERR_TOO_BIG);
+    ck_assert_int_eq(try_families(NULL, many, LIM_FAMILIES, &s), ERR_OK);
     sto_schema_unref(s);
 }
 END_TEST
@@ -128,8 +136,7 @@ START_TEST(a_stored_schema_is_the_same_again)
     for (size_t i = 0; i < a->family_count; i++) {
         ck_assert_uint_eq(a->families[i].number, c->families[i].number);
         ck_assert_str_eq(a->families[i].name, c->families[i].name);
-        ck_assert_uint_eq(a->families[i].gc.max_versions, c->families[i].gc.max_versions);
-        ck_assert_uint_eq(a->families[i].gc.max_age_us, c->families[i].gc.max_age_us);
+        ck_assert(sto_gc_equal(&a->families[i].gc, &c->families[i].gc));
     }
     sto_schema_unref(c);
     sto_schema_unref(deleting);

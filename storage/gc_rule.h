@@ -1,0 +1,80 @@
+/*
+ * storage/gc_rule.h - which old cells of a family are garbage.
+ *
+ * Does:     hold a rule as its owner wrote it (max versions, max age, unions and intersections of
+ *           rules), turn it into a short list of terms, and decide about one cell.
+ * Owns:     nothing; nodes and terms live where the caller or the schema put them.
+ * May use:  base/.
+ * Knows no: tables, cells' bytes, when a sweep runs.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_INVALID, ERR_TOO_BIG naming limit and value.
+ * Limits:   LIM_GC_RULE_BYTES as a serialized GcRule, LIM_GC_NODES nodes, LIM_FILTER_DEPTH deep.
+ * Promises: 1. A cell is garbage exactly when the tree says so. 2. If a cell is garbage, every
+ * older cell of its column is: a reader may leave the column there.
+ *
+ * Every rule is a union of terms "at least `versions` newer cells AND older than `age_us`": an
+ * intersection takes the larger of both, a union keeps both, and a term that another one implies is
+ * dropped. With versions rising and ages falling along the list, it stays shorter than the rule.
+ */
+#ifndef STORAGE_GC_RULE_H
+#define STORAGE_GC_RULE_H
+
+#include "base/err.h"
+#include "base/limits.h"
+
+enum sto_gc_kind { STO_GC_MAX_VERSIONS = 1, STO_GC_MAX_AGE, STO_GC_UNION, STO_GC_INTERSECTION };
+
+/* A tree in prefix order: a union or intersection stands before its members. */
+struct sto_gc_node {
+    enum sto_gc_kind kind;
+    uint32_t max_versions; /* MAX_VERSIONS: 1 or more */
+    uint64_t max_age_us;   /* MAX_AGE: 1000 or more, whole milliseconds */
+    uint32_t member_count; /* UNION, INTERSECTION */
+};
+
+struct sto_gc_term {
+    uint32_t versions; /* 0: whatever the number of newer cells */
+    uint64_t age_us;   /* 0: whatever the age */
+};
+
+/* node_count 0: nothing is garbage. */
+struct sto_gc {
+    const struct sto_gc_node *nodes;
+    const struct sto_gc_term *terms;
+    uint16_t node_count;
+    uint16_t term_count;
+};
+
+/* Check the tree and write its terms (room for node_count of them). */
+enum err sto_gc_compile(const struct sto_gc_node *nodes, size_t node_count,
+                        struct sto_gc_term *terms, size_t *out_term_count,
+                        struct errbuf *eb) MUST_CHECK;
+bool sto_gc_equal(const struct sto_gc *a, const struct sto_gc *b);
+/* Bytes of the rule as a google.bigtable.admin.v2.GcRule message. */
+size_t sto_gc_wire_bytes(const struct sto_gc_node *nodes, size_t node_count);
+
+/* newer: stored cells of the column that are newer, garbage or not. */
+static inline bool sto_gc_collects(const struct sto_gc *gc, uint64_t newer, int64_t timestamp_us,
+                                   int64_t now_us)
+{
+    for (size_t i = 0; i < gc->term_count; i++) {
+        const struct sto_gc_term *t = &gc->terms[i];
+        if (newer >= t->versions &&
+            (t->age_us == 0 ||
+             (timestamp_us < now_us && (uint64_t)(now_us - timestamp_us) > t->age_us)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the number of newer cells matters: then a reader may not jump over newer ones. */
+static inline bool sto_gc_counts(const struct sto_gc *gc)
+{
+    for (size_t i = 0; i < gc->term_count; i++)
+        if (gc->terms[i].versions != 0)
+            return true;
+    return false;
+}
+
+#endif

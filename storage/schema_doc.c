@@ -1,0 +1,369 @@
+/*
+ * storage/schema_doc.c - a schema as a stored document (base/record.h).
+ *
+ *   document   1 next number, 2 deleting, 3 one family each, 4 protected, 5 notes on row keys,
+ *              6 numbers of dropped families as varints, 7 revision
+ *   family     1 number, 2 name, 5 aggregate, 6 gc rule: (varint kind, varint value) for each node
+ *
+ * Before there were trees, a family had 3 max versions and 4 max age, 0 for none, hiding what
+ * either of them says. They are read as the rule they were and written in the new form.
+ *
+ * Before there were revisions, a table's was its document's version: whoever decodes one without
+ * (0) sets it so.
+ *
+ * 1. The version is the document's, not in it. 2. Decoding counts first and allocates exactly.
+ */
+#include "base/record.h"
+#include "base/text.h"
+#include "storage/schema_internal.h"
+
+#include "base/banned.h"
+
+enum {
+    FIELD_NEXT_NUMBER = 1,
+    FIELD_DELETING = 2,
+    FIELD_FAMILY = 3,
+    FIELD_PROTECTED = 4,
+    FIELD_NOTES = 5,
+    FIELD_DROPPED = 6,
+    FIELD_REVISION = 7,
+};
+enum {
+    FAMILY_NUMBER = 1,
+    FAMILY_NAME = 2,
+    FAMILY_MAX_VERSIONS = 3,
+    FAMILY_MAX_AGE = 4,
+    FAMILY_AGGREGATE = 5,
+    FAMILY_GC = 6,
+};
+
+#define FAMILY_BYTES_MAX (2 * KIB) /* 64 gc nodes of at most 11 bytes, a name, numbers */
+#define US_PER_MS        1000U
+
+/* --- encoding ----------------------------------------------------------------------------- */
+
+static uint64_t node_value(const struct sto_gc_node *n)
+{
+    if (n->kind == STO_GC_MAX_VERSIONS)
+        return n->max_versions;
+    return n->kind == STO_GC_MAX_AGE ? n->max_age_us : n->member_count;
+}
+
+static enum err family_encode(const struct sto_family *f, struct buf *out)
+{
+    struct buf gc;
+    base_buf_init(&gc, FAMILY_BYTES_MAX);
+    for (size_t i = 0; i < f->gc.node_count; i++) {
+        (void)base_varint_put(&gc, f->gc.nodes[i].kind); /* errors latch, here and below */
+        (void)base_varint_put(&gc, node_value(&f->gc.nodes[i]));
+    }
+    enum err rc = gc.error;
+    (void)base_record_put_u64(out, FAMILY_NUMBER, f->number);
+    (void)base_record_put_bytes(out, FAMILY_NAME, base_slice(f->name, f->name_len));
+    if (f->aggregate != STO_AGGREGATE_NONE)
+        (void)base_record_put_u64(out, FAMILY_AGGREGATE, f->aggregate);
+    if (f->gc.node_count > 0)
+        (void)base_record_put_bytes(out, FAMILY_GC, base_buf_slice(&gc));
+    base_buf_fini(&gc);
+    return rc != ERR_OK ? rc : out->error;
+}
+
+static enum err families_encode(const struct sto_schema *s, struct buf *out)
+{
+    for (size_t i = 0; i < s->family_count; i++) {
+        struct buf one;
+        base_buf_init(&one, FAMILY_BYTES_MAX);
+        enum err rc = family_encode(&s->families[i], &one);
+        if (rc == ERR_OK)
+            rc = base_record_put_bytes(out, FIELD_FAMILY, base_buf_slice(&one));
+        base_buf_fini(&one);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err dropped_encode(const struct sto_schema *s, struct buf *out)
+{
+    struct buf numbers;
+    base_buf_init(&numbers, 3 * LIM_FAMILIES_DROPPED);
+    for (size_t i = 0; i < s->dropped_count; i++)
+        (void)base_varint_put(&numbers, s->dropped[i]); /* errors latch */
+    enum err rc = numbers.error;
+    if (rc == ERR_OK)
+        rc = base_record_put_bytes(out, FIELD_DROPPED, base_buf_slice(&numbers));
+    base_buf_fini(&numbers);
+    return rc;
+}
+
+enum err sto_schema_encode(const struct sto_schema *s, struct buf *out)
+{
+    (void)base_record_put_u64(out, FIELD_NEXT_NUMBER, s->next_number); /* errors latch in out */
+    (void)base_record_put_u64(out, FIELD_REVISION, s->revision);
+    if (s->deleting)
+        (void)base_record_put_u64(out, FIELD_DELETING, 1);
+    if (s->protected)
+        (void)base_record_put_u64(out, FIELD_PROTECTED, 1);
+    if (s->row_key_notes.len > 0)
+        (void)base_record_put_bytes(out, FIELD_NOTES, s->row_key_notes);
+    enum err rc = families_encode(s, out);
+    if (rc == ERR_OK && s->dropped_count > 0)
+        rc = dropped_encode(s, out);
+    return rc != ERR_OK ? rc : out->error;
+}
+
+/* --- decoding a family -------------------------------------------------------------------- */
+
+struct family_body {
+    struct sto_family_spec spec;
+    uint16_t number;
+    uint32_t max_versions; /* of the old form */
+    uint64_t max_age_us;
+    struct sto_gc_node nodes[LIM_GC_NODES];
+};
+
+static enum err gc_decode(struct slice body, struct family_body *out)
+{
+    size_t n = 0;
+    while (body.len > 0) {
+        uint64_t kind = 0;
+        uint64_t value = 0;
+        if (n == LIM_GC_NODES || base_varint_take(&body, &kind) != ERR_OK ||
+            base_varint_take(&body, &value) != ERR_OK || kind < STO_GC_MAX_VERSIONS ||
+            kind > STO_GC_INTERSECTION || (kind != STO_GC_MAX_AGE && value > UINT32_MAX))
+            return ERR_CORRUPT;
+        struct sto_gc_node *node = &out->nodes[n++];
+        *node = (struct sto_gc_node){.kind = (enum sto_gc_kind)kind};
+        if (kind == STO_GC_MAX_AGE)
+            node->max_age_us = value;
+        else if (kind == STO_GC_MAX_VERSIONS)
+            node->max_versions = (uint32_t)value;
+        else
+            node->member_count = (uint32_t)value;
+    }
+    out->spec.gc_node_count = n;
+    return ERR_OK;
+}
+
+/* Max versions and max age of the old form, as the rule they were. */
+static void gc_from_old_form(struct family_body *f)
+{
+    if (f->spec.gc_node_count > 0)
+        return;
+    bool both = f->max_versions != 0 && f->max_age_us != 0;
+    size_t n = 0;
+    if (both)
+        f->nodes[n++] = (struct sto_gc_node){.kind = STO_GC_UNION, .member_count = 2};
+    if (f->max_versions != 0)
+        f->nodes[n++] =
+            (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = f->max_versions};
+    if (f->max_age_us != 0) {
+        /* Parts of a millisecond were allowed; no timestamp has them, so rounding up keeps all. */
+        uint64_t whole_ms = f->max_age_us / US_PER_MS + (f->max_age_us % US_PER_MS != 0);
+        f->nodes[n++] =
+            (struct sto_gc_node){.kind = STO_GC_MAX_AGE, .max_age_us = whole_ms * US_PER_MS};
+    }
+    f->spec.gc_node_count = n;
+}
+
+static enum err family_number_field(const struct base_field *field, struct family_body *out)
+{
+    if (!field->is_number)
+        return ERR_CORRUPT;
+    switch (field->tag) {
+    case FAMILY_NUMBER:
+        if (field->number == 0 || field->number >= STO_FAMILY_NUMBER_MAX)
+            return ERR_CORRUPT;
+        out->number = (uint16_t)field->number;
+        return ERR_OK;
+    case FAMILY_MAX_VERSIONS:
+        if (field->number > INT32_MAX)
+            return ERR_CORRUPT;
+        out->max_versions = (uint32_t)field->number;
+        return ERR_OK;
+    case FAMILY_MAX_AGE:
+        if (field->number > INT64_MAX)
+            return ERR_CORRUPT;
+        out->max_age_us = field->number;
+        return ERR_OK;
+    default:
+        if (field->number >= STO_AGGREGATE_COUNT)
+            return ERR_CORRUPT;
+        out->spec.aggregate = (enum sto_aggregate)field->number;
+        return ERR_OK;
+    }
+}
+
+static enum err family_decode(struct slice body, struct family_body *out)
+{
+    out->spec = (struct sto_family_spec){.gc_nodes = out->nodes};
+    out->number = 0;
+    out->max_versions = 0;
+    out->max_age_us = 0;
+    for (;;) {
+        struct base_field field;
+        bool end = false;
+        enum err rc = base_record_next(&body, &field, &end);
+        if (rc != ERR_OK)
+            return rc;
+        if (end)
+            break;
+        if (field.tag == FAMILY_NAME)
+            out->spec.name = field.bytes;
+        else if (field.tag == FAMILY_GC)
+            rc = gc_decode(field.bytes, out);
+        else if (field.tag >= FAMILY_NUMBER && field.tag <= FAMILY_AGGREGATE)
+            rc = family_number_field(&field, out);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    gc_from_old_form(out);
+    bool is_whole = out->number != 0 && sto_family_name_check(out->spec.name, NULL) == ERR_OK;
+    return is_whole ? ERR_OK : ERR_CORRUPT;
+}
+
+/* --- decoding a schema -------------------------------------------------------------------- */
+
+static enum err dropped_count(struct slice body, size_t *out)
+{
+    uint64_t last = 0;
+    size_t n = 0;
+    for (; body.len > 0; n++) {
+        uint64_t number = 0;
+        if (base_varint_take(&body, &number) != ERR_OK || number <= last ||
+            number >= STO_FAMILY_NUMBER_MAX)
+            return ERR_CORRUPT;
+        last = number;
+    }
+    *out = n;
+    return n <= LIM_FAMILIES_DROPPED ? ERR_OK : ERR_CORRUPT;
+}
+
+/* What the document needs room for. */
+static enum err body_count(struct slice body, struct family_body *scratch,
+                           struct sto_schema_room *out)
+{
+    *out = (struct sto_schema_room){0};
+    for (;;) {
+        struct base_field field;
+        bool end = false;
+        enum err rc = base_record_next(&body, &field, &end);
+        if (rc != ERR_OK || end)
+            return rc;
+        if (field.tag == FIELD_FAMILY) {
+            rc = family_decode(field.bytes, scratch);
+            out->gc_nodes += scratch->spec.gc_node_count;
+            if (rc == ERR_OK && ++out->families > LIM_FAMILIES)
+                rc = ERR_CORRUPT;
+        } else if (field.tag == FIELD_DROPPED) {
+            rc = out->dropped == 0 ? dropped_count(field.bytes, &out->dropped) : ERR_CORRUPT;
+        } else if (field.tag == FIELD_NOTES) {
+            bool is_good = field.bytes.len <= LIM_ROW_KEY_NOTES && out->notes_bytes == 0 &&
+                           base_utf8_is_valid(field.bytes);
+            rc = is_good ? ERR_OK : ERR_CORRUPT;
+            out->notes_bytes = field.bytes.len;
+        }
+        if (rc != ERR_OK)
+            return rc;
+    }
+}
+
+static enum err family_append(struct sto_schema_fill *f, struct slice body,
+                              struct family_body *scratch)
+{
+    const struct sto_schema *s = f->schema;
+    enum err rc = family_decode(body, scratch);
+    if (rc != ERR_OK)
+        return rc;
+    if (s->family_count > 0 && s->families[s->family_count - 1].number >= scratch->number)
+        return ERR_CORRUPT;
+    if (sto_schema_family(s, scratch->spec.name) != NULL)
+        return ERR_CORRUPT;
+    rc = sto_schema_fill_family(f, scratch->number, &scratch->spec, NULL);
+    return rc == ERR_OK ? ERR_OK : ERR_CORRUPT;
+}
+
+static enum err number_field(const struct base_field *field, struct sto_schema *s)
+{
+    if (!field->is_number)
+        return ERR_CORRUPT;
+    if (field->tag == FIELD_DELETING) {
+        s->deleting = field->number != 0;
+    } else if (field->tag == FIELD_PROTECTED) {
+        s->protected = field->number != 0;
+    } else if (field->tag == FIELD_REVISION) {
+        s->revision = field->number;
+    } else {
+        if (field->number == 0 || field->number > STO_FAMILY_NUMBER_MAX)
+            return ERR_CORRUPT;
+        s->next_number = (uint16_t)field->number;
+    }
+    return ERR_OK;
+}
+
+/* Counted before, so well formed. */
+static void dropped_fill(struct sto_schema_fill *f, struct slice body)
+{
+    uint64_t number = 0;
+    while (body.len > 0 && base_varint_take(&body, &number) == ERR_OK)
+        sto_schema_fill_dropped(f, (uint16_t)number);
+}
+
+/* Numbers that are not given out yet, or a family both there and dropped. */
+static bool numbers_are_wrong(const struct sto_schema *s)
+{
+    if (s->next_number == 0)
+        return true;
+    if (s->family_count > 0 && s->families[s->family_count - 1].number >= s->next_number)
+        return true;
+    if (s->dropped_count > 0 && s->dropped[s->dropped_count - 1] >= s->next_number)
+        return true;
+    for (size_t i = 0; i < s->dropped_count; i++)
+        if (sto_schema_family_by_number(s, s->dropped[i]) != NULL)
+            return true;
+    return false;
+}
+
+static enum err body_fill(struct slice body, struct sto_schema_fill *f, struct family_body *scratch)
+{
+    for (;;) {
+        struct base_field field;
+        bool end = false;
+        enum err rc = base_record_next(&body, &field, &end);
+        if (rc != ERR_OK)
+            return rc;
+        if (end)
+            return numbers_are_wrong(f->schema) ? ERR_CORRUPT : ERR_OK;
+        if (field.tag == FIELD_FAMILY)
+            rc = family_append(f, field.bytes, scratch);
+        else if (field.tag == FIELD_NOTES)
+            sto_schema_fill_notes(f, field.bytes);
+        else if (field.tag == FIELD_DROPPED)
+            dropped_fill(f, field.bytes);
+        else if (field.tag >= FIELD_NEXT_NUMBER && field.tag <= FIELD_REVISION)
+            rc = number_field(&field, f->schema);
+        if (rc != ERR_OK)
+            return rc;
+    }
+}
+
+enum err sto_schema_decode(struct slice table_id, struct slice body, struct sto_table *table,
+                           struct sto_schema **out)
+{
+    if (sto_table_id_check(table_id, NULL) != ERR_OK)
+        return ERR_INVALID;
+    struct family_body scratch;
+    struct sto_schema_room room;
+    enum err rc = body_count(body, &scratch, &room);
+    if (rc != ERR_OK)
+        return rc;
+    struct sto_schema_fill fill;
+    sto_schema_fill_begin(&fill, table, table_id, &room);
+    rc = body_fill(body, &fill, &scratch);
+    if (rc != ERR_OK) {
+        sto_schema_unref(fill.schema);
+        return rc;
+    }
+    *out = fill.schema;
+    return ERR_OK;
+}

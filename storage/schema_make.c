@@ -1,0 +1,228 @@
+/*
+ * storage/schema_make.c - the next schema of a table from what its owner asks for.
+ *
+ * 1. What is asked for is checked as a whole before anything is allocated, but for the gc rules,
+ *    which are checked where they are compiled; a schema half filled is given back.
+ * 2. A schema that is not stored or not used leaves no trace: numbers are given out by the schema
+ *    that is stored.
+ */
+#include "base/text.h"
+#include "storage/schema_internal.h"
+
+#include "base/banned.h"
+
+static enum err families_check(const struct sto_family_spec *families, size_t count,
+                               struct errbuf *eb)
+{
+    if (count > LIM_FAMILIES)
+        return base_fail(eb, ERR_TOO_BIG, "a table has at most %d families; this one has %zu",
+                         LIM_FAMILIES, count);
+    for (size_t i = 0; i < count; i++) {
+        enum err rc = sto_family_name_check(families[i].name, eb);
+        if (rc != ERR_OK)
+            return rc;
+        for (size_t k = 0; k < i; k++)
+            if (base_slice_equal(families[i].name, families[k].name))
+                return base_fail(eb, ERR_INVALID, "family \"%.*s\" is named twice",
+                                 SLICE_ARGS(families[i].name));
+        if (families[i].gc_node_count > LIM_GC_NODES)
+            return base_fail(eb, ERR_TOO_BIG,
+                             "family \"%.*s\": a gc rule has %zu parts; the limit is %d",
+                             SLICE_ARGS(families[i].name), families[i].gc_node_count, LIM_GC_NODES);
+    }
+    return ERR_OK;
+}
+
+static enum err notes_check(struct slice notes, struct errbuf *eb)
+{
+    if (notes.len > LIM_ROW_KEY_NOTES)
+        return base_fail(eb, ERR_TOO_BIG, "row key notes have %zu bytes; the limit is %lu",
+                         notes.len, LIM_ROW_KEY_NOTES);
+    if (!base_utf8_is_valid(notes))
+        return base_fail(eb, ERR_INVALID, "row key notes must be UTF-8");
+    return ERR_OK;
+}
+
+static const char *type_name(enum sto_aggregate a)
+{
+    return a == STO_AGGREGATE_NONE ? "none (plain cells)" : sto_aggregate_name(a);
+}
+
+static const struct sto_family_spec *spec_named(const struct sto_table_spec *spec,
+                                                const struct sto_family *family)
+{
+    struct slice name = base_slice(family->name, family->name_len);
+    for (size_t i = 0; i < spec->family_count; i++)
+        if (base_slice_equal(spec->families[i].name, name))
+            return &spec->families[i];
+    return NULL;
+}
+
+/* What becomes of the families there are: how many go, or why one of them cannot. */
+static enum err families_compare(const struct sto_schema *old, const struct sto_table_spec *spec,
+                                 size_t *out_dropped, struct errbuf *eb)
+{
+    size_t dropped = 0;
+    for (size_t i = 0; i < old->family_count; i++) {
+        const struct sto_family *family = &old->families[i];
+        const struct sto_family_spec *next = spec_named(spec, family);
+        if (next == NULL && old->protected)
+            return base_fail(eb, ERR_CONFLICT,
+                             "deletion protection is on: family \"%s\" cannot be dropped",
+                             family->name);
+        if (next == NULL)
+            dropped++;
+        else if (next->aggregate != family->aggregate)
+            return base_fail(eb, ERR_CONFLICT,
+                             "family \"%s\" has type %s, and a family's type never changes",
+                             family->name, type_name(family->aggregate));
+    }
+    if (dropped > 0 && old->dropped_count + dropped > LIM_FAMILIES_DROPPED)
+        return base_fail(eb, ERR_OVERLOADED,
+                         "the cells of %zu dropped families are still being removed; the limit is "
+                         "%d; retry later",
+                         old->dropped_count, LIM_FAMILIES_DROPPED);
+    *out_dropped = dropped;
+    return ERR_OK;
+}
+
+static bool is_dropped(const struct sto_schema *old, size_t family, const struct sto_table_spec *s)
+{
+    return family < old->family_count && spec_named(s, &old->families[family]) == NULL;
+}
+
+/* The old list and the families that go now, both rising, merged. */
+static void dropped_merge(struct sto_schema_fill *f, const struct sto_schema *old,
+                          const struct sto_table_spec *spec)
+{
+    size_t i = 0;
+    for (size_t k = 0; k < old->family_count; k++) {
+        if (!is_dropped(old, k, spec))
+            continue;
+        while (i < old->dropped_count && old->dropped[i] < old->families[k].number)
+            sto_schema_fill_dropped(f, old->dropped[i++]);
+        sto_schema_fill_dropped(f, old->families[k].number);
+    }
+    while (i < old->dropped_count)
+        sto_schema_fill_dropped(f, old->dropped[i++]);
+}
+
+static enum err families_fill(struct sto_schema_fill *f, const struct sto_schema *old,
+                              const struct sto_table_spec *spec, struct errbuf *eb)
+{
+    uint32_t next = old != NULL ? old->next_number : 1;
+    for (size_t i = 0; i < spec->family_count; i++) {
+        const struct sto_family *kept =
+            old != NULL ? sto_schema_family(old, spec->families[i].name) : NULL;
+        if (kept == NULL && next >= STO_FAMILY_NUMBER_MAX)
+            return base_fail(eb, ERR_TOO_BIG,
+                             "this table has had %u families; make a new table for more",
+                             STO_FAMILY_NUMBER_MAX - 1);
+        uint16_t number = kept != NULL ? kept->number : (uint16_t)next++;
+        enum err rc = sto_schema_fill_family(f, number, &spec->families[i], eb);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    f->schema->next_number = (uint16_t)next;
+    return ERR_OK;
+}
+
+enum err sto_schema_make(struct slice table_id, const struct sto_schema *old,
+                         const struct sto_table_spec *spec, struct sto_schema **out,
+                         struct errbuf *eb)
+{
+    struct sto_schema_room room = {.families = spec->family_count,
+                                   .notes_bytes = spec->row_key_notes.len};
+    enum err rc = sto_table_id_check(table_id, eb);
+    if (rc == ERR_OK)
+        rc = families_check(spec->families, spec->family_count, eb);
+    if (rc == ERR_OK)
+        rc = notes_check(spec->row_key_notes, eb);
+    if (rc == ERR_OK && old != NULL)
+        rc = families_compare(old, spec, &room.dropped, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (old != NULL && !base_slice_equal(table_id, base_slice(old->table->id, old->table->id_len)))
+        return base_fail(eb, ERR_INVALID, "the table ID does not match the schema it replaces");
+    for (size_t i = 0; i < spec->family_count; i++)
+        room.gc_nodes += spec->families[i].gc_node_count;
+    if (old != NULL)
+        room.dropped += old->dropped_count;
+
+    struct sto_schema_fill fill;
+    sto_schema_fill_begin(&fill, old != NULL ? old->table : NULL, table_id, &room);
+    rc = families_fill(&fill, old, spec, eb);
+    if (rc != ERR_OK) {
+        sto_schema_unref(fill.schema);
+        return rc;
+    }
+    if (old != NULL)
+        dropped_merge(&fill, old, spec);
+    sto_schema_fill_notes(&fill, spec->row_key_notes);
+    fill.schema->version = old != NULL ? old->version : 0;
+    fill.schema->revision = old != NULL ? old->revision + 1 : 1;
+    fill.schema->protected = spec->protected;
+    *out = fill.schema;
+    return ERR_OK;
+}
+
+static struct sto_schema *copy_without(const struct sto_schema *old, uint16_t swept)
+{
+    struct sto_schema_room room = {.families = old->family_count,
+                                   .dropped = old->dropped_count,
+                                   .notes_bytes = old->row_key_notes.len};
+    for (size_t i = 0; i < old->family_count; i++)
+        room.gc_nodes += old->families[i].gc.node_count;
+    struct sto_schema_fill fill;
+    sto_schema_fill_begin(&fill, old->table, SLICE_EMPTY, &room);
+    for (size_t i = 0; i < old->family_count; i++) {
+        const struct sto_family *family = &old->families[i];
+        struct sto_family_spec spec = sto_family_spec_of(family);
+        enum err rc = sto_schema_fill_family(&fill, family->number, &spec, NULL);
+        INVARIANT(rc == ERR_OK); /* it was compiled before */
+    }
+    for (size_t i = 0; i < old->dropped_count; i++)
+        if (old->dropped[i] != swept)
+            sto_schema_fill_dropped(&fill, old->dropped[i]);
+    sto_schema_fill_notes(&fill, old->row_key_notes);
+    fill.schema->version = old->version;
+    fill.schema->revision = old->revision;
+    fill.schema->next_number = old->next_number;
+    fill.schema->protected = old->protected;
+    fill.schema->deleting = old->deleting;
+    return fill.schema;
+}
+
+struct sto_family_spec sto_family_spec_of(const struct sto_family *family)
+{
+    return (struct sto_family_spec){
+        .name = base_slice(family->name, family->name_len),
+        .aggregate = family->aggregate,
+        .gc_nodes = family->gc.nodes,
+        .gc_node_count = family->gc.node_count,
+    };
+}
+
+struct sto_schema *sto_schema_make_deleting(const struct sto_schema *old)
+{
+    struct sto_schema *s = copy_without(old, 0);
+    s->deleting = true;
+    return s;
+}
+
+struct sto_schema *sto_schema_make_swept(const struct sto_schema *old, uint16_t number)
+{
+    return copy_without(old, number);
+}
+
+bool sto_schema_looks_same(const struct sto_schema *a, const struct sto_schema *b)
+{
+    if (a->family_count != b->family_count || a->protected != b->protected ||
+        a->deleting != b->deleting || !base_slice_equal(a->row_key_notes, b->row_key_notes))
+        return false;
+    for (size_t i = 0; i < a->family_count; i++)
+        if (a->families[i].number != b->families[i].number ||
+            !sto_gc_equal(&a->families[i].gc, &b->families[i].gc))
+            return false;
+    return true;
+}
