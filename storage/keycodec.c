@@ -105,6 +105,8 @@ bool sto_key_bounds_of_rows(const struct sto_table_scope *scope, const struct st
         out->upper[out->upper_len - 1] = '#' + 1;
     } else {
         out->upper_len = sto_key_row(scope, range->end, out->upper);
+        if (range->end_inclusive)
+            sto_key_after(out->upper, out->upper_len);
     }
     return base_slice_compare(base_slice(out->lower, out->lower_len),
                               base_slice(out->upper, out->upper_len)) < 0;

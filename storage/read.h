@@ -3,7 +3,7 @@
  *
  * Does:     describe a set of rows and columns, and the sink that receives cells in order.
  * Owns:     nothing.
- * May use:  base/, storage/schema.h.
+ * May use:  base/, storage/schema.h, storage/projection.h.
  * Knows no: the engine, JSON.
  * Threads:  a sink is called by one thread at a time, but not always the same one.
  * Blocks:   sinks must not.
@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "storage/projection.h"
 #include "storage/schema.h"
 
 struct sto_cell {
@@ -25,6 +26,7 @@ struct sto_cell {
     struct slice qualifier;
     int64_t timestamp_us;
     struct slice value;
+    struct slice label; /* given by a filter; empty: none */
 };
 
 /* Slices passed in are valid during the call only. */
@@ -39,19 +41,30 @@ struct sto_row_sink {
 
 /* Row keys are the tenant's own (no prefix). Bytes belong to the operation's maker. */
 struct sto_row_range {
-    struct slice start;   /* inclusive; empty: from the first row */
+    struct slice start;   /* empty: from the first row */
     bool start_exclusive; /* start itself is left out (continuing a page) */
-    struct slice end;     /* exclusive; empty: to the last row */
+    struct slice end;     /* empty: to the last row */
+    bool end_inclusive;
 };
 
+/* Sorted ranges that do not overlap (storage/row_set.h makes them). All zero: every row. */
+struct sto_row_set {
+    const struct sto_row_range *ranges;
+    size_t count; /* 0: every row, unless none */
+    bool none;
+};
+
+struct sto_filter_program;
+
 struct sto_read_spec {
-    bool single_row; /* the row whose key is range.start; otherwise the range */
-    struct sto_row_range range;
-    uint64_t row_limit; /* rows given to the sink; 0: no limit */
-    uint16_t family;    /* 0: all families */
-    bool one_column;    /* only `qualifier` of `family` */
-    struct slice qualifier;
-    uint32_t versions; /* newest n of each column; 0: all */
+    struct slice row_key;    /* not empty: only this row, and rows is not looked at */
+    struct sto_row_set rows; /* unchanged by the engine */
+    bool reversed;           /* rows last to first; cells inside a row stay in order */
+    uint64_t row_limit;      /* rows given to the sink; 0: no limit */
+    bool narrowed;           /* projection counts; else everything is wanted */
+    struct sto_projection projection;
+    uint32_t versions; /* newest n of each column within projection; 0: all; before filter */
+    struct sto_filter_program *filter; /* NULL: none. Borrowed; compiled for the scope's schema */
 };
 
 /* The range of rows whose key begins with prefix: end is the smallest key behind them, written to

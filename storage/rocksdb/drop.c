@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/drop_count.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -24,7 +25,7 @@
 /* Cells of other families are stepped over when one family is dropped: bound them too. */
 #define STEPS_PER_SLICE (4 * LIM_DROP_SLICE_CELLS)
 
-struct sto_drop_cursor {
+struct drop {
     struct rdb_engine *engine;
     struct rdb_committer *committer;
     bool finished;
@@ -41,7 +42,7 @@ struct sto_drop_cursor {
     /* the column being looked through when only expired cells go; column_len 0: none */
     size_t column_len;
     const struct sto_family *family; /* NULL: not in the schema */
-    uint64_t versions;
+    uint64_t newer;                  /* stored cells of the column passed */
     int64_t now_us;
 
     size_t position_len;
@@ -61,8 +62,8 @@ static void run_done(struct base_msg *msg)
 static void answer(struct sto_drop_op *op, enum err rc)
 {
     op->result = rc;
-    base_free(op->cursor);
-    op->cursor = NULL;
+    base_free(op->engine_state);
+    op->engine_state = NULL;
     op->msg.run = run_done;
     base_mailbox_push(op->reply_to, &op->msg);
 }
@@ -71,7 +72,7 @@ static void answer(struct sto_drop_op *op, enum err rc)
 
 static enum err row_close(struct rdb_batch *batch, struct sto_drop_op *op)
 {
-    struct sto_drop_cursor *d = op->cursor;
+    struct drop *d = op->engine_state;
     size_t row_len = d->row_len;
     d->row_len = 0;
     if (row_len == 0 || !d->changed)
@@ -89,7 +90,7 @@ static enum err row_close(struct rdb_batch *batch, struct sto_drop_op *op)
 }
 
 /* key is the first one of a row, or, at the front of a slice, one in the middle of it. */
-static enum err row_open(struct rdb_batch *batch, struct sto_drop_cursor *d, struct slice key)
+static enum err row_open(struct rdb_batch *batch, struct drop *d, struct slice key)
 {
     size_t row_len = sto_key_row_prefix_len(key);
     if (row_len == 0 || row_len > STO_KEY_ROW_MAX)
@@ -116,27 +117,24 @@ static enum err row_open(struct rdb_batch *batch, struct sto_drop_cursor *d, str
  * one below next_number that is missing was removed for good. */
 static bool is_expired(struct sto_drop_op *op, const struct sto_key *key)
 {
-    struct sto_drop_cursor *d = op->cursor;
+    struct drop *d = op->engine_state;
     const struct sto_schema *schema = op->scope.schema;
     if (d->column_len == 0 ||
         !base_slice_equal(key->column_prefix, base_slice(d->column, d->column_len))) {
         memcpy(d->column, key->column_prefix.ptr, key->column_prefix.len);
         d->column_len = key->column_prefix.len;
         d->family = sto_schema_family_by_number(schema, key->family);
-        d->versions = 0;
+        d->newer = 0;
     }
     if (d->family == NULL)
         return key->family < schema->next_number;
-    const struct sto_gc *gc = &d->family->gc;
-    d->versions++;
-    return (gc->max_versions != 0 && d->versions > gc->max_versions) ||
-           key->timestamp_us < sto_gc_oldest_us(gc, d->now_us);
+    return sto_gc_collects(&d->family->gc, d->newer++, key->timestamp_us, d->now_us);
 }
 
 static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, struct slice key,
                             struct slice value)
 {
-    struct sto_drop_cursor *d = op->cursor;
+    struct drop *d = op->engine_state;
     struct sto_key parts;
     struct sto_stored_cell cell;
     if (sto_key_decode(key, &parts) != ERR_OK)
@@ -159,11 +157,23 @@ static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, str
 
 /* --- slices --------------------------------------------------------------------------------- */
 
-/* True when the slice ends in front of key; position says where the next one begins. */
-static bool slice_ends(struct sto_drop_cursor *d, struct slice key)
+/* Whether the operation looked at enough and may end in front of key: at the front of a row. */
+static bool is_enough(const struct sto_drop_op *op, struct slice key)
 {
-    if (d->cells < LIM_DROP_SLICE_CELLS && d->steps++ < STEPS_PER_SLICE)
+    struct sto_key parts;
+    return op->steps_max != 0 && op->steps >= op->steps_max &&
+           sto_key_decode(key, &parts) == ERR_OK && parts.family == 0;
+}
+
+/* True when the slice ends in front of key; position says where the next one begins. */
+static bool slice_ends(struct sto_drop_op *op, struct slice key)
+{
+    struct drop *d = op->engine_state;
+    if (!is_enough(op, key) && d->cells < LIM_DROP_SLICE_CELLS && d->steps < STEPS_PER_SLICE) {
+        d->steps++;
+        op->steps++;
         return false;
+    }
     bool in_column =
         d->column_len != 0 && base_slice_starts_with(key, base_slice(d->column, d->column_len));
     if (in_column && d->cells == 0)
@@ -177,7 +187,7 @@ static bool slice_ends(struct sto_drop_cursor *d, struct slice key)
 static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
                               rocksdb_iterator_t *it)
 {
-    struct sto_drop_cursor *d = op->cursor;
+    struct drop *d = op->engine_state;
     enum err rc = ERR_OK;
     d->row_len = 0;
     d->column_len = 0;
@@ -191,7 +201,7 @@ static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
         value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
         if (key.len > STO_KEY_MAX)
             return ERR_CORRUPT;
-        if (slice_ends(d, key))
+        if (slice_ends(op, key))
             return row_close(batch, op);
         bool same_row =
             d->row_len != 0 && base_slice_starts_with(key, base_slice(d->row, d->row_len));
@@ -213,18 +223,34 @@ static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
     return row_close(batch, op);
 }
 
+/* A slice that passes this is over before any write that was made under newer rules. */
+static enum err sweep_check(struct sto_drop_op *op)
+{
+    const struct sto_schema *schema = op->scope.schema;
+    if (!op->expired_only)
+        return ERR_OK;
+    if (atomic_load(&schema->table->forgotten))
+        return base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
+    if (atomic_load(&schema->table->published) != schema->version)
+        return base_fail(&op->detail, ERR_CONFLICT, "the table's schema has changed");
+    return ERR_OK;
+}
+
 static enum err slice_run(struct rdb_batch *batch, struct sto_drop_op *op)
 {
-    struct sto_drop_cursor *d = op->cursor;
+    struct drop *d = op->engine_state;
     enum err rc = sto_rdb_usable(d->engine, &op->detail);
     if (rc == ERR_OK && !op->ignore_gate)
         rc = sto_rdb_gate_check(op->scope.tenant.account, true, &op->detail);
+    if (rc == ERR_OK)
+        rc = sweep_check(op);
     if (rc != ERR_OK)
         return rc;
     struct sto_usage before = sto_counters_read(&op->scope.schema->table->counters);
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(d->bounds.lower, d->bounds.lower_len),
                              base_slice(d->bounds.upper, d->bounds.upper_len));
+    rocksdb_readoptions_set_fill_cache(options, !op->expired_only); /* a sweep reads everything */
     rocksdb_iterator_t *it =
         rocksdb_create_iterator_cf(d->engine->db.handle, options, d->engine->db.cells);
     rc = slice_collect(batch, op, it);
@@ -244,13 +270,25 @@ static enum err slice_run(struct rdb_batch *batch, struct sto_drop_op *op)
     return ERR_OK;
 }
 
+/* True when the operation ends here, because it looked at enough; resume is set. */
+static bool ends_early(struct sto_drop_op *op)
+{
+    const struct drop *d = op->engine_state;
+    struct slice position = base_slice(d->position, d->position_len);
+    struct sto_key key;
+    uint8_t scratch[2 * LIM_ROW_KEY];
+    return is_enough(op, position) && sto_key_decode(position, &key) == ERR_OK &&
+           base_buf_append(op->resume, sto_key_unescape(key.row_escaped, scratch)) == ERR_OK;
+}
+
 static void run_slice(struct base_msg *msg)
 {
     struct sto_drop_op *op =
         (struct sto_drop_op *)((char *)msg - offsetof(struct sto_drop_op, msg));
-    struct rdb_committer *c = op->cursor->committer;
+    const struct drop *d = op->engine_state;
+    struct rdb_committer *c = d->committer;
     enum err rc = slice_run(&c->batch, op);
-    if (rc != ERR_OK || op->cursor->finished)
+    if (rc != ERR_OK || d->finished || ends_early(op))
         answer(op, rc);
     else
         sto_rdb_committer_post(c, &op->msg);
@@ -261,7 +299,9 @@ void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
     struct rdb_engine *e = sto_rdb_engine(engine);
     op->detail.text[0] = '\0';
     op->removed = (struct sto_usage){0};
-    op->cursor = NULL;
+    op->steps = 0;
+    op->engine_state = NULL;
+    INVARIANT(op->steps_max == 0 || op->resume != NULL);
     enum err rc = sto_rdb_usable(e, &op->detail);
     if (rc == ERR_OK && (op->range.start.len > LIM_ROW_KEY || op->range.end.len > LIM_ROW_KEY))
         rc = base_fail(&op->detail, ERR_INVALID, "the rows to drop cannot exist");
@@ -269,8 +309,12 @@ void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
         answer(op, rc);
         return;
     }
-    struct sto_drop_cursor *d = base_new(sizeof(*d));
-    op->cursor = d;
+    if (op->dry_run) {
+        sto_rdb_drop_count(e, op);
+        return;
+    }
+    struct drop *d = base_new(sizeof(*d));
+    op->engine_state = d;
     d->engine = e;
     d->committer = sto_rdb_committer_of(e, op->scope.tenant.account);
     if (!sto_key_bounds_of_rows(&op->scope, &op->range, &d->bounds)) {

@@ -53,37 +53,30 @@ static bool answer_failure(struct sto_read_op *op, bool at_once)
     return false;
 }
 
-/* Bounds of the whole operation. False: it is empty, or wrong (op->result says so). */
-static bool cursor_bounds(struct sto_read_cursor *c)
+/* What would overrun memory; everything else was checked before (storage/row_set.h). */
+static enum err spec_check(struct sto_read_op *op)
 {
-    struct sto_read_op *op = c->op;
     const struct sto_read_spec *spec = &op->spec;
-    op->result = ERR_OK;
-    if (spec->range.start.len > LIM_ROW_KEY || spec->range.end.len > LIM_ROW_KEY ||
-        spec->qualifier.len > LIM_QUALIFIER || (spec->single_row && spec->range.start.len == 0) ||
-        (spec->one_column && spec->family == 0)) {
-        op->result = base_fail(&op->detail, ERR_INVALID, "the rows asked for cannot exist");
-        return false;
-    }
-    if (!spec->single_row)
-        return sto_key_bounds_of_rows(&op->scope, &spec->range, &c->bounds);
-    sto_key_bounds_of_row(&op->scope, spec->range.start, &c->bounds);
-    return true;
+    bool fits = spec->row_key.len <= LIM_ROW_KEY;
+    for (size_t i = 0; fits && spec->row_key.len == 0 && i < spec->rows.count; i++)
+        fits = spec->rows.ranges[i].start.len <= LIM_ROW_KEY &&
+               spec->rows.ranges[i].end.len <= LIM_ROW_KEY;
+    if (fits && spec->narrowed)
+        fits = spec->projection.qualifiers.start.len <= LIM_QUALIFIER;
+    return fits ? ERR_OK : base_fail(&op->detail, ERR_INVALID, "the rows asked for cannot exist");
 }
 
 /* A cursor on the heap, which lives until sto_read_finish. */
-static bool cursor_keep(struct sto_read_op *op, const struct sto_read_cursor *from)
+static bool cursor_keep(struct sto_read_op *op, struct sto_read_cursor *from)
 {
-    op->cursor = base_try_alloc(sizeof(*op->cursor));
-    if (op->cursor == NULL) {
-        op->result = base_fail(&op->detail, ERR_NO_MEMORY, "no memory for the scan");
+    struct sto_read_cursor *kept = base_try_alloc(sizeof(*kept));
+    op->result = kept == NULL ? base_fail(&op->detail, ERR_NO_MEMORY, "no memory for the scan")
+                              : sto_rdb_cursor_move(kept, from);
+    if (op->result != ERR_OK) {
+        base_free(kept);
         return false;
     }
-    sto_rdb_cursor_init(op->cursor, from->engine, op);
-    op->cursor->bounds.lower_len = from->bounds.lower_len;
-    op->cursor->bounds.upper_len = from->bounds.upper_len;
-    memcpy(op->cursor->bounds.lower, from->bounds.lower, from->bounds.lower_len);
-    memcpy(op->cursor->bounds.upper, from->bounds.upper, from->bounds.upper_len);
+    op->cursor = kept;
     return true;
 }
 
@@ -96,39 +89,39 @@ static bool to_reader(struct rdb_engine *e, struct sto_read_op *op, bool at_once
     return answer_failure(op, at_once);
 }
 
+/* The first slice, of which nobody knows yet whether it is the last. */
+static bool begin(struct rdb_engine *e, struct sto_read_op *op, bool try_inline)
+{
+    struct sto_read_cursor local; /* large: only what is used is ever touched */
+    op->result = sto_rdb_usable(e, &op->detail);
+    if (op->result == ERR_OK)
+        op->result = spec_check(op);
+    if (op->result == ERR_OK)
+        op->result = sto_rdb_cursor_init(&local, e, op);
+    if (op->result != ERR_OK)
+        return answer_failure(op, try_inline);
+    enum rdb_slice_end rc = try_inline ? sto_rdb_slice_run(&local) : SLICE_INCOMPLETE;
+    bool goes_on = rc == SLICE_INCOMPLETE || rc == SLICE_FULL;
+    bool kept = !goes_on || cursor_keep(op, &local);
+    sto_rdb_cursor_fini(&local);
+    if (!kept)
+        return answer_failure(op, try_inline);
+    if (rc == SLICE_INCOMPLETE)
+        return to_reader(e, op, try_inline);
+    conclude(op, rc);
+    return true;
+}
+
 bool sto_rdb_read_rows(struct sto_engine *engine, struct sto_read_op *op, bool try_inline)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
     op->detail.text[0] = '\0';
-    if (op->cursor != NULL && (op->cursor->iterator != NULL || !try_inline))
+    if (op->cursor == NULL)
+        return begin(e, op, try_inline);
+    if (op->cursor->iterator != NULL || !try_inline)
         return to_reader(e, op, try_inline);
-
-    struct sto_read_cursor local; /* large: only what is used is ever touched */
-    struct sto_read_cursor *c = op->cursor;
-    if (c == NULL) {
-        c = &local;
-        sto_rdb_cursor_init(c, e, op);
-        op->result = sto_rdb_usable(e, &op->detail);
-        if (op->result != ERR_OK)
-            return answer_failure(op, try_inline);
-        if (!cursor_bounds(c)) {
-            if (op->result != ERR_OK)
-                return answer_failure(op, try_inline);
-            op->state = STO_READ_END;
-            if (try_inline)
-                return true;
-            op->msg.run = run_done;
-            base_mailbox_push(op->reply_to, &op->msg);
-            return false;
-        }
-    }
-    enum rdb_slice_end rc = SLICE_INCOMPLETE;
-    if (try_inline) {
-        c->on_reader = false;
-        rc = sto_rdb_slice_run(c);
-    }
-    if ((rc == SLICE_INCOMPLETE || rc == SLICE_FULL) && op->cursor == NULL && !cursor_keep(op, c))
-        return answer_failure(op, try_inline);
+    op->cursor->on_reader = false;
+    enum rdb_slice_end rc = sto_rdb_slice_run(op->cursor);
     if (rc == SLICE_INCOMPLETE)
         return to_reader(e, op, try_inline);
     conclude(op, rc);
@@ -140,7 +133,7 @@ void sto_rdb_read_finish(struct sto_engine *engine, struct sto_read_op *op)
     (void)engine;
     if (op->cursor == NULL)
         return;
-    sto_rdb_slice_release(op->cursor);
+    sto_rdb_cursor_fini(op->cursor);
     base_free(op->cursor);
     op->cursor = NULL;
 }

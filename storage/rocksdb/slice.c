@@ -1,34 +1,35 @@
 /*
- * storage/rocksdb/slice.c - one iterator, one row at a time, seeks only where steps would be many.
+ * storage/rocksdb/slice.c - rows one after another, seeks only where steps would be many.
  *
  *   where a slice ends                       what the next one begins with
- *   between rows (sink full, limits)         bounds.lower = behind the last row given
- *   inside a small row, others before it     row undone, bounds.lower = that row
+ *   between rows (sink full, limits)         position behind the last row given
+ *   inside a small row, others before it     row undone, position at that row
  *   inside the first row, on the caller      row undone, a reader takes over in the same slice
  *   inside the first or a large row, on a    the iterator itself, kept in the cursor
  *   reader
  *
- * 1. A row is entered at its header only, or, for a single row, where the columns asked for begin;
- *    anything else at the front of a row is damage.
+ * 1. A row is entered at its header, or, when it is the only one of its range, where the columns
+ *    asked for begin; anything else at the front of a row is damage.
  * 2. row[] is a copy of the row prefix, column[] of the column prefix under the iterator: what the
  *    iterator shows is compared with them, never with its own older memory.
- * 3. The sink hears of a row at its first visible cell; begun says that it did.
- * 4. reads_open counts cursors that have an iterator; the gate is looked at after counting, so a
- *    purge that closed the gate and then sees 0 knows that nobody reads.
+ * 3. A reversed read finds the row before with one seek backwards, then goes through it forwards.
+ * 4. reads_open counts cursors that may have an iterator; the gate is looked at after counting, so
+ * a purge that closed the gate and then sees 0 knows that nobody reads.
  */
 #include "storage/rocksdb/slice.h"
 
 #include "base/clock.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/slice_range.h"
 #include "storage/value.h"
 
 #include "base/banned.h"
 
 #define STEPS_BEFORE_SEEK 6
-#define CACHE_TIER_ONLY   1
 #define ROW_AGAIN_BYTES   (64 * KIB) /* a row up to this is rather read again than kept open */
 #define ROW_BYTES_UNKNOWN UINT64_MAX
+#define BYTES_OF_A_STEP   KIB
 
 /* --- moving --------------------------------------------------------------------------------- */
 
@@ -42,93 +43,86 @@ static struct slice key_now(const struct sto_read_cursor *c)
 static void step(struct sto_read_cursor *c)
 {
     c->steps++;
+    c->op->steps++;
     rocksdb_iter_next(c->iterator);
+}
+
+static void seek(struct sto_read_cursor *c, struct slice target)
+{
+    c->steps++;
+    c->op->seeks++;
+    rocksdb_iter_seek(c->iterator, (const char *)target.ptr, target.len);
+}
+
+static void seek_back(struct sto_read_cursor *c, struct slice target)
+{
+    c->steps++;
+    c->op->seeks++;
+    rocksdb_iter_seek_for_prev(c->iterator, (const char *)target.ptr, target.len);
 }
 
 /* To the first key at or behind target: a few steps if that reaches it, else a seek. */
 static void skip_to(struct sto_read_cursor *c, struct slice target)
 {
-    for (int i = 0; i < STEPS_BEFORE_SEEK; i++) {
+    for (int i = 0; i < STEPS_BEFORE_SEEK && rocksdb_iter_valid(c->iterator); i++) {
         step(c);
         if (!rocksdb_iter_valid(c->iterator) || base_slice_compare(key_now(c), target) >= 0)
             return;
     }
-    c->steps++;
-    rocksdb_iter_seek(c->iterator, (const char *)target.ptr, target.len);
+    seek(c, target);
 }
 
-static void skip_column(struct sto_read_cursor *c)
+/* Where the first column at or behind the one the visit asked for begins, in c->target. */
+static struct slice column_target(struct sto_read_cursor *c)
 {
-    memcpy(c->target, c->column, c->column_len);
-    sto_key_after(c->target, c->column_len);
-    skip_to(c, base_slice(c->target, c->column_len));
-}
-
-static void skip_row(struct sto_read_cursor *c)
-{
-    c->finished = c->op->spec.single_row;
-    if (c->finished)
-        return;
+    const struct sto_visit *v = &c->visit;
     memcpy(c->target, c->row, c->row_len);
-    sto_key_after(c->target, c->row_len);
-    skip_to(c, base_slice(c->target, c->row_len));
+    return base_slice(
+        c->target, v->seek_qualifier.len == 0
+                       ? sto_key_family(c->target, c->row_len, v->seek_family)
+                       : sto_key_column(c->target, c->row_len, v->seek_family, v->seek_qualifier));
 }
 
-static void skip_to_family(struct sto_read_cursor *c, uint16_t family)
+/* From the cell, or the header, under the iterator to where the visit goes on. */
+static void move(struct sto_read_cursor *c, enum sto_visit_next next)
 {
-    memcpy(c->target, c->row, c->row_len);
-    skip_to(c, base_slice(c->target, sto_key_family(c->target, c->row_len, family)));
-}
-
-/* Where the columns asked for begin in the current row, written to c->target. */
-static struct slice first_wanted(struct sto_read_cursor *c)
-{
-    const struct sto_read_spec *spec = &c->op->spec;
-    memcpy(c->target, c->row, c->row_len);
-    if (spec->one_column)
-        return base_slice(c->target,
-                          sto_key_column(c->target, c->row_len, spec->family, spec->qualifier));
-    return base_slice(c->target,
-                      sto_key_family(c->target, c->row_len, spec->family != 0 ? spec->family : 1));
-}
-
-/* --- iterator ------------------------------------------------------------------------------- */
-
-static void iterator_open(struct sto_read_cursor *c, bool from_memory)
-{
-    struct slice lower = base_slice(c->bounds.lower, c->bounds.lower_len);
-    struct slice upper = base_slice(c->bounds.upper, c->bounds.upper_len);
-    c->options = sto_rdb_scan_options(lower, upper);
-    if (c->op->spec.single_row) {
-        rocksdb_readoptions_set_total_order_seek(c->options, 0);
-        rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
+    switch (next) {
+    case STO_VISIT_NEXT:
+        step(c);
+        break;
+    case STO_VISIT_SKIP_COLUMN:
+        memcpy(c->target, c->column, c->column_len);
+        sto_key_after(c->target, c->column_len);
+        skip_to(c, base_slice(c->target, c->column_len));
+        break;
+    case STO_VISIT_SEEK_COLUMN:
+        skip_to(c, column_target(c));
+        break;
+    case STO_VISIT_SEEK_VERSION:
+        memcpy(c->target, c->column, c->column_len);
+        skip_to(c,
+                base_slice(c->target, sto_key_version(c->target, c->column_len, c->visit.seek_us)));
+        break;
+    case STO_VISIT_SKIP_ROW:
+        c->row_is_over = true;
+        break;
     }
-    if (from_memory)
-        rocksdb_readoptions_set_read_tier(c->options, CACHE_TIER_ONLY);
-    c->iterator = rocksdb_create_iterator_cf(c->engine->db.handle, c->options, c->engine->db.cells);
-    c->row_len = 0;
+}
+
+/* To the first cell of the row that matters, from wherever the iterator is. */
+static void move_from_start(struct sto_read_cursor *c, enum sto_visit_next next)
+{
     c->column_len = 0;
-    c->begun = false;
-    c->finished = false;
-    if (c->op->spec.single_row) {
-        memcpy(c->row, lower.ptr, lower.len);
-        c->row_len = lower.len;
-        c->row_bytes = ROW_BYTES_UNKNOWN;
-        lower = first_wanted(c);
+    c->row_is_over = next == STO_VISIT_SKIP_ROW;
+    if (next == STO_VISIT_NEXT) {
+        c->visit.seek_family = 1;
+        c->visit.seek_qualifier = SLICE_EMPTY;
     }
-    c->steps++;
-    rocksdb_iter_seek(c->iterator, (const char *)lower.ptr, lower.len);
+    if (!c->row_is_over)
+        seek(c, column_target(c));
 }
 
-void sto_rdb_slice_release(struct sto_read_cursor *c)
-{
-    if (c->iterator == NULL)
-        return;
-    rocksdb_iter_destroy(c->iterator);
-    rocksdb_readoptions_destroy(c->options);
-    c->iterator = NULL;
-    atomic_fetch_sub(&c->op->scope.tenant.account->reads_open, 1);
-}
+/* --- errors --------------------------------------------------------------------------------- */
 
 static enum rdb_slice_end fail(struct sto_read_cursor *c, enum err rc, const char *what)
 {
@@ -136,161 +130,200 @@ static enum rdb_slice_end fail(struct sto_read_cursor *c, enum err rc, const cha
     return SLICE_ERROR;
 }
 
+/* Why the iterator shows nothing; SLICE_FULL: it came to its end. */
+static enum rdb_slice_end iterator_status(struct sto_read_cursor *c)
+{
+    char *error = NULL;
+    rocksdb_iter_get_error(c->iterator, &error);
+    if (error == NULL)
+        return SLICE_FULL;
+    if (!c->on_reader && sto_rdb_error_is_incomplete(error)) {
+        rocksdb_free(error);
+        return SLICE_INCOMPLETE;
+    }
+    return fail(c, sto_rdb_fail(c->engine, "read", error), "the rows cannot be read");
+}
+
 /* --- rows ----------------------------------------------------------------------------------- */
 
 /* The current row gives nothing more to this slice and comes again in the next. */
 static void row_put_back(struct sto_read_cursor *c)
 {
-    if (c->begun)
+    if (c->row_len == 0)
+        return;
+    if (c->visit.begun)
         c->op->sink->row_undo(c->op->sink);
-    c->begun = false;
-    if (c->row_len > 0) {
-        memcpy(c->bounds.lower, c->row, c->row_len);
-        c->bounds.lower_len = c->row_len;
+    c->visit.begun = false;
+    c->op->rows_seen -= c->row_seen;
+    if (!c->is_point) {
+        memcpy(c->position, c->row, c->row_len);
+        c->position_len = c->row_len;
+        if (c->op->spec.reversed)
+            sto_key_after(c->position, c->position_len);
     }
+    c->row_len = 0;
 }
 
 /* True when the row limit is reached. */
 static bool row_finish(struct sto_read_cursor *c)
 {
     struct sto_read_op *op = c->op;
-    memcpy(c->bounds.lower, c->row, c->row_len);
-    c->bounds.lower_len = c->row_len;
-    sto_key_after(c->bounds.lower, c->row_len);
-    c->row_len = 0;
-    c->column_len = 0;
     c->rows++;
-    if (!c->begun)
+    if (c->is_point) {
+        sto_rdb_range_close(c, true);
+    } else {
+        memcpy(c->position, c->row, c->row_len);
+        c->position_len = c->row_len;
+        if (!op->spec.reversed)
+            sto_key_after(c->position, c->position_len);
+        c->must_move = op->spec.reversed || c->row_is_over;
+    }
+    c->row_len = 0;
+    if (!c->visit.begun)
         return false;
-    c->begun = false;
-    op->sink->row_end(op->sink);
     op->rows_given++;
+    op->cells_given += c->visit.cells_given;
     c->full = c->full || op->sink->is_full(op->sink);
     return op->spec.row_limit != 0 && op->rows_given >= op->spec.row_limit;
 }
 
-/* The iterator stands on the first key of a row. */
-static enum rdb_slice_end row_enter(struct sto_read_cursor *c, struct slice key)
+/* Length of the row prefix at the front of key; 0: it is not a key of this table. */
+static size_t row_prefix_of(const struct sto_read_cursor *c, struct slice key)
 {
-    struct slice table = base_slice(c->bounds.upper, c->table_len - 1);
-    size_t row_len = base_slice_starts_with(key, table) && key.ptr[c->table_len - 1] == '#'
-                         ? sto_key_find_end(key, c->table_len)
-                         : 0;
+    struct slice table = base_slice(c->bounds.lower, c->table_len);
+    size_t row_len = base_slice_starts_with(key, table) ? sto_key_find_end(key, c->table_len) : 0;
+    return row_len - c->table_len <= sizeof(c->row_key_scratch) ? row_len : 0;
+}
+
+/* The iterator stands on the first key of a row. */
+static enum rdb_slice_end row_enter(struct sto_read_cursor *c)
+{
+    struct slice key = key_now(c);
     struct slice value;
     value.ptr = (const uint8_t *)rocksdb_iter_value(c->iterator, &value.len);
     struct sto_row_head head;
-    if (row_len == 0 || row_len - c->table_len > sizeof(c->row_key_scratch) ||
-        key.len != row_len + 2 || key.ptr[row_len] != 0 || key.ptr[row_len + 1] != 0 ||
-        sto_row_head_decode(value, &head) != ERR_OK)
+    size_t row_len = row_prefix_of(c, key);
+    if (row_len == 0 || key.len != row_len + 2 || key.ptr[row_len] != 0 ||
+        key.ptr[row_len + 1] != 0 || sto_row_head_decode(value, &head) != ERR_OK)
         return fail(c, ERR_CORRUPT, "a stored row is damaged");
     memcpy(c->row, key.ptr, row_len);
     c->row_len = row_len;
     c->row_bytes = head.bytes;
+    c->row_seen = true;
+    c->row_is_over = false;
+    c->op->rows_seen++;
     c->column_len = 0;
-    if (c->op->spec.family != 0)
-        skip_to(c, first_wanted(c));
-    else
-        step(c);
+    c->visit.now_us = base_wall_us();
+    struct slice escaped = base_slice(c->row + c->table_len, row_len - 2 - c->table_len);
+    move(c, sto_visit_row_begin(&c->visit, sto_key_unescape(escaped, c->row_key_scratch)));
     return SLICE_FULL;
+}
+
+/* The iterator stands somewhere in a row: go to its first key. */
+static enum rdb_slice_end row_enter_backwards(struct sto_read_cursor *c)
+{
+    struct slice key = key_now(c);
+    size_t row_len = row_prefix_of(c, key);
+    if (row_len == 0)
+        return fail(c, ERR_CORRUPT, "a stored row is damaged");
+    memcpy(c->target, key.ptr, row_len);
+    seek(c, base_slice(c->target, row_len));
+    if (rocksdb_iter_valid(c->iterator))
+        return row_enter(c);
+    enum rdb_slice_end rc = iterator_status(c);
+    return rc == SLICE_FULL ? fail(c, ERR_CORRUPT, "a stored row is damaged") : rc;
+}
+
+/* The only row of its range: begin where its columns asked for begin. */
+static void row_enter_point(struct sto_read_cursor *c)
+{
+    memcpy(c->row, c->bounds.lower, c->bounds.lower_len);
+    c->row_len = c->bounds.lower_len;
+    c->row_bytes = ROW_BYTES_UNKNOWN;
+    c->row_seen = false;
+    c->visit.now_us = base_wall_us();
+    move_from_start(c, sto_visit_row_begin(&c->visit, sto_rdb_range_point(c)));
+}
+
+/* Enter the next row. SLICE_END: there is none. */
+static enum rdb_slice_end row_find(struct sto_read_cursor *c)
+{
+    bool reversed = c->op->spec.reversed;
+    for (;;) {
+        struct slice position = base_slice(c->position, c->position_len);
+        if (c->iterator != NULL && c->must_move && reversed) {
+            seek_back(c, position);
+        } else if (c->iterator != NULL && c->must_move) {
+            skip_to(c, position);
+        } else if (c->iterator == NULL) {
+            if (!sto_rdb_range_open(c))
+                return SLICE_END;
+            if (c->is_point) {
+                row_enter_point(c);
+                return SLICE_FULL;
+            }
+            if (reversed)
+                seek_back(c, base_slice(c->bounds.upper, c->bounds.upper_len));
+            else
+                seek(c, base_slice(c->bounds.lower, c->bounds.lower_len));
+        }
+        c->must_move = false;
+        if (rocksdb_iter_valid(c->iterator))
+            return reversed ? row_enter_backwards(c) : row_enter(c);
+        enum rdb_slice_end rc = iterator_status(c);
+        if (rc != SLICE_FULL)
+            return rc;
+        sto_rdb_range_close(c, true);
+    }
 }
 
 /* --- cells ---------------------------------------------------------------------------------- */
 
-/* A new column is under the iterator: what of it is visible. False when its key is damaged. */
-static bool column_enter(struct sto_read_cursor *c, struct slice key)
+/* A new column is under the iterator. False when its key is damaged. */
+static bool column_enter(struct sto_read_cursor *c, struct slice key, enum sto_visit_next *out_next)
 {
     size_t column_len = sto_key_find_end(key, c->row_len + 2);
-    if (column_len == 0 || key.len != column_len + 8 ||
+    uint16_t family = (uint16_t)(key.ptr[c->row_len] << 8 | key.ptr[c->row_len + 1]);
+    if (column_len == 0 || key.len != column_len + 8 || family == 0 ||
         column_len - c->row_len - 4 > sizeof(c->qualifier_scratch))
         return false;
     memcpy(c->column, key.ptr, column_len);
     c->column_len = column_len;
-    const struct sto_read_spec *spec = &c->op->spec;
-    uint16_t number = (uint16_t)(key.ptr[c->row_len] << 8 | key.ptr[c->row_len + 1]);
-    if (number == 0)
-        return false;
-    c->family = sto_schema_family_by_number(c->op->scope.schema, number);
-    if (c->family == NULL)
-        return true;
-    const struct sto_gc *gc = &c->family->gc;
-    uint32_t versions = gc->max_versions;
-    if (spec->versions != 0 && (versions == 0 || spec->versions < versions))
-        versions = spec->versions;
-    c->versions_left = versions == 0 ? UINT32_MAX : versions;
-    c->oldest_us = sto_gc_oldest_us(gc, c->now_us);
-    c->qualifier =
-        sto_key_unescape(base_slice(c->column + c->row_len + 2, column_len - 2 - (c->row_len + 2)),
-                         c->qualifier_scratch);
+    struct slice escaped =
+        base_slice(c->column + c->row_len + 2, column_len - 2 - (c->row_len + 2));
+    *out_next =
+        sto_visit_column(&c->visit, family, sto_key_unescape(escaped, c->qualifier_scratch));
     return true;
 }
 
-/* Whether the column under the iterator is one that was asked for; moves on when not. */
-static bool column_is_wanted(struct sto_read_cursor *c)
+static bool same_column(const struct sto_read_cursor *c, struct slice key)
 {
-    const struct sto_read_spec *spec = &c->op->spec;
-    if (spec->family == 0) {
-        if (c->family != NULL)
-            return true;
-        uint16_t number = (uint16_t)(c->column[c->row_len] << 8 | c->column[c->row_len + 1]);
-        if (number == UINT16_MAX)
-            skip_row(c);
-        else
-            skip_to_family(c, (uint16_t)(number + 1));
-        return false;
-    }
-    if (c->family != NULL && c->family->number == spec->family &&
-        (!spec->one_column || base_slice_equal(c->qualifier, spec->qualifier)))
-        return true;
-    skip_row(c); /* the row was entered where they begin: this is behind them */
-    return false;
-}
-
-static enum rdb_slice_end give_cell(struct sto_read_cursor *c, int64_t timestamp_us)
-{
-    struct sto_read_op *op = c->op;
-    struct slice stored;
-    stored.ptr = (const uint8_t *)rocksdb_iter_value(c->iterator, &stored.len);
-    struct sto_stored_cell cell;
-    if (sto_cell_decode(stored, &cell) != ERR_OK)
-        return fail(c, ERR_CORRUPT, "a stored cell is damaged");
-    if (!c->begun) {
-        struct slice escaped = base_slice(c->row + c->table_len, c->row_len - 2 - c->table_len);
-        op->sink->row_begin(op->sink, sto_key_unescape(escaped, c->row_key_scratch));
-        c->begun = true;
-    }
-    struct sto_cell given = {.family = c->family,
-                             .qualifier = c->qualifier,
-                             .timestamp_us = timestamp_us,
-                             .value = cell.bytes};
-    op->sink->cell(op->sink, &given);
-    c->full = op->sink->is_full(op->sink);
-    return SLICE_FULL;
+    return c->column_len != 0 && key.len == c->column_len + 8 &&
+           memcmp(key.ptr + c->row_len, c->column + c->row_len, c->column_len - c->row_len) == 0;
 }
 
 /* The iterator stands on a cell of the current row. */
 static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key)
 {
-    c->op->cells_seen++;
-    bool same_column =
-        c->column_len != 0 && key.len == c->column_len + 8 &&
-        memcmp(key.ptr + c->row_len, c->column + c->row_len, c->column_len - c->row_len) == 0;
-    if (!same_column && !column_enter(c, key))
+    struct sto_read_op *op = c->op;
+    enum sto_visit_next next = STO_VISIT_NEXT;
+    op->cells_seen++;
+    op->rows_seen += !c->row_seen;
+    c->row_seen = true;
+    if (key.len < c->row_len + 2 || (!same_column(c, key) && !column_enter(c, key, &next)))
         return fail(c, ERR_CORRUPT, "a stored cell is damaged");
-    if (!same_column && !column_is_wanted(c))
-        return SLICE_FULL;
-    uint64_t timestamp = ~sto_get_be64(key.ptr + c->column_len);
-    if (timestamp > INT64_MAX)
-        return fail(c, ERR_CORRUPT, "a stored cell is damaged");
-    if (c->versions_left == 0 || (int64_t)timestamp < c->oldest_us) {
-        skip_column(c);
-        return SLICE_FULL;
+    if (next == STO_VISIT_NEXT) {
+        struct slice stored;
+        struct sto_stored_cell cell;
+        stored.ptr = (const uint8_t *)rocksdb_iter_value(c->iterator, &stored.len);
+        uint64_t timestamp = ~sto_get_be64(key.ptr + c->column_len);
+        if (timestamp > INT64_MAX || sto_cell_decode(stored, &cell) != ERR_OK)
+            return fail(c, ERR_CORRUPT, "a stored cell is damaged");
+        next = sto_visit_version(&c->visit, (int64_t)timestamp, cell.bytes);
+        c->steps += cell.bytes.len / BYTES_OF_A_STEP; /* a filter may have read it */
+        c->full = c->visit.begun && op->sink->is_full(op->sink);
     }
-    enum rdb_slice_end rc = give_cell(c, (int64_t)timestamp);
-    if (rc != SLICE_FULL)
-        return rc;
-    if (c->versions_left != UINT32_MAX)
-        c->versions_left--;
-    step(c);
+    move(c, next);
     return SLICE_FULL;
 }
 
@@ -312,77 +345,122 @@ static bool slice_is_over(const struct sto_read_cursor *c)
     return c->full || c->steps >= steps_max;
 }
 
+/* Whether the iterator still stands in the row; rc when that cannot be said. */
+static bool in_row(struct sto_read_cursor *c, enum rdb_slice_end *rc)
+{
+    *rc = SLICE_FULL;
+    if (c->row_is_over)
+        return false;
+    if (!rocksdb_iter_valid(c->iterator)) {
+        *rc = iterator_status(c);
+        return false;
+    }
+    struct slice key = key_now(c);
+    return key.len > c->row_len && memcmp(key.ptr, c->row, c->row_len) == 0;
+}
+
+/* Through the row under the iterator, until it is over (*out_over) or the slice is. */
+static enum rdb_slice_end row_walk(struct sto_read_cursor *c, bool *out_over)
+{
+    enum rdb_slice_end rc = SLICE_FULL;
+    *out_over = false;
+    while (rc == SLICE_FULL && !*out_over) {
+        if (in_row(c, &rc)) {
+            if (slice_is_over(c))
+                return slice_break(c);
+            rc = cell_visit(c, key_now(c));
+        } else if (rc == SLICE_FULL) {
+            *out_over = !sto_visit_row_end(&c->visit);
+            if (!*out_over)
+                move_from_start(c, sto_visit_row_again(&c->visit));
+        }
+    }
+    return rc;
+}
+
 static enum rdb_slice_end slice_rows(struct sto_read_cursor *c)
 {
-    while (!c->finished && rocksdb_iter_valid(c->iterator)) {
-        struct slice key = key_now(c);
-        bool same_row =
-            c->row_len != 0 && key.len > c->row_len && memcmp(key.ptr, c->row, c->row_len) == 0;
-        if (!same_row && c->row_len != 0) {
-            if (row_finish(c))
-                return SLICE_END;
-            if (slice_is_over(c) || c->rows >= LIM_SLICE_ROWS)
-                return SLICE_FULL;
-        }
-        if (same_row && slice_is_over(c))
-            return slice_break(c);
-        enum rdb_slice_end rc = same_row ? cell_visit(c, key) : row_enter(c, key);
-        if (rc != SLICE_FULL)
+    for (;;) {
+        bool over = false;
+        enum rdb_slice_end rc = c->row_len != 0 ? SLICE_FULL : row_find(c);
+        if (rc == SLICE_FULL)
+            rc = row_walk(c, &over);
+        if (rc != SLICE_FULL || !over)
             return rc;
+        if (row_finish(c))
+            return SLICE_END;
+        if (slice_is_over(c) || c->rows >= LIM_SLICE_ROWS)
+            return SLICE_FULL;
     }
-    char *error = NULL;
-    rocksdb_iter_get_error(c->iterator, &error);
-    if (error != NULL && !c->on_reader && sto_rdb_error_is_incomplete(error)) {
-        rocksdb_free(error);
-        return SLICE_INCOMPLETE;
-    }
-    if (error != NULL)
-        return fail(c, sto_rdb_fail(c->engine, "read", error), "the rows cannot be read");
-    if (c->row_len != 0)
-        (void)row_finish(c); /* the last one in any case */
-    return SLICE_END;
+}
+
+static void uncount(struct sto_read_cursor *c)
+{
+    if (c->counted)
+        atomic_fetch_sub(&c->op->scope.tenant.account->reads_open, 1);
+    c->counted = false;
 }
 
 enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
 {
     struct sto_account *account = c->op->scope.tenant.account;
-    bool resumes = c->iterator != NULL;
-    if (!resumes)
+    if (!c->counted)
         atomic_fetch_add(&account->reads_open, 1);
+    c->counted = true;
     c->steps = 0;
     c->rows = 0;
     c->full = false;
-    c->now_us = base_wall_us();
     enum rdb_slice_end rc = SLICE_ERROR;
     c->op->result = sto_rdb_gate_check(account, false, &c->op->detail);
     if (c->op->result == ERR_OK)
         c->op->result = sto_rdb_usable(c->engine, &c->op->detail);
-    if (c->op->result == ERR_OK) {
-        if (!resumes)
-            iterator_open(c, !c->on_reader);
+    if (c->op->result == ERR_OK)
         rc = slice_rows(c);
-    }
     if (rc == SLICE_INCOMPLETE)
         row_put_back(c);
     if (rc != SLICE_HELD) {
-        if (c->iterator != NULL)
-            sto_rdb_slice_release(c);
-        else
-            atomic_fetch_sub(&account->reads_open, 1);
+        sto_rdb_range_close(c, false);
+        uncount(c);
     }
     return rc;
 }
 
-void sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e, struct sto_read_op *op)
+/* --- life ----------------------------------------------------------------------------------- */
+
+enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
+                             struct sto_read_op *op)
 {
     c->engine = e;
     c->op = op;
     c->on_reader = false;
+    c->counted = false;
     c->iterator = NULL;
     c->options = NULL;
+    c->range_index = 0;
+    c->must_move = false;
+    c->position_len = 0;
     c->row_len = 0;
     c->column_len = 0;
-    c->begun = false;
     uint8_t table[STO_KEY_TABLE_MAX];
     c->table_len = sto_key_table(&op->scope, table);
+    return sto_visit_open(&c->visit, op->scope.schema, &op->spec, op->sink, &op->detail);
+}
+
+void sto_rdb_cursor_fini(struct sto_read_cursor *c)
+{
+    sto_rdb_range_close(c, false);
+    uncount(c);
+    sto_visit_close(&c->visit);
+}
+
+enum err sto_rdb_cursor_move(struct sto_read_cursor *to, struct sto_read_cursor *from)
+{
+    INVARIANT(from->iterator == NULL && from->row_len == 0);
+    enum err rc = sto_rdb_cursor_init(to, from->engine, from->op);
+    if (rc != ERR_OK)
+        return rc;
+    to->range_index = from->range_index;
+    to->position_len = from->position_len;
+    memcpy(to->position, from->position, from->position_len);
+    return ERR_OK;
 }

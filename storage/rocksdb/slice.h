@@ -1,10 +1,10 @@
 /*
  * storage/rocksdb/slice.h - the next part of a read: one iterator, one row at a time.
  *
- * Does:     run one slice of a read on the calling thread, give its rows to the sink.
- * Owns:     the cursor's iterator.
+ * Does:     run one slice of a read on the calling thread, give what is visible to the sink.
+ * Owns:     the cursor's iterator and visit.
  * May use:  base/, storage/.
- * Knows no: which thread it is on, beyond whether it may wait; who is answered.
+ * Knows no: which thread it is on, beyond whether it may wait; who is answered; what is visible.
  * Threads:  one at a time per cursor.
  * Blocks:   only when on_reader is set.
  * Fails by: SLICE_ERROR with op->result: ERR_SUSPENDED, ERR_GONE, ERR_UNAVAILABLE, ERR_CORRUPT,
@@ -21,11 +21,12 @@
 
 #include "storage/engine.h"
 #include "storage/keycodec.h"
+#include "storage/visit.h"
 
 struct rdb_engine;
 
 enum rdb_slice_end {
-    SLICE_FULL,       /* more to come, position is in bounds.lower */
+    SLICE_FULL,       /* more to come: position says where */
     SLICE_HELD,       /* more to come, the iterator stands inside a row */
     SLICE_END,        /* nothing more */
     SLICE_INCOMPLETE, /* memory did not have it, or it takes too long here: to a reader */
@@ -36,41 +37,48 @@ struct sto_read_cursor {
     struct rdb_engine *engine;
     struct sto_read_op *op;
     bool on_reader;
+    bool counted;                 /* in reads_open */
     rocksdb_iterator_t *iterator; /* NULL between slices unless a row is open */
     rocksdb_readoptions_t *options;
+    struct sto_visit visit;
     size_t table_len;
+
+    /* where in the row set */
+    size_t range_index;  /* in the direction of the read */
+    bool is_point;       /* the range is one row */
+    bool must_move;      /* the iterator has to go to `position` before it shows the next row */
+    size_t position_len; /* 0: the range from its beginning; else what is left of it begins here
+                          * (ends here, when reversed) */
 
     /* the row under the iterator; row_len 0: none */
     size_t row_len;
-    bool begun;
-    bool full;
-    bool finished;      /* a single row has nothing more that was asked for */
+    bool row_seen;      /* it is there: counted in rows_seen */
+    bool row_is_over;   /* nothing more of it matters in this pass */
     uint64_t row_bytes; /* from its header */
-
-    /* the column under the iterator; column_len 0: none */
-    size_t column_len;
-    const struct sto_family *family; /* NULL: not in the schema */
-    struct slice qualifier;
-    uint32_t versions_left;
-    int64_t oldest_us;
+    size_t column_len;  /* of the column under the iterator; 0: none */
 
     /* this slice */
     uint64_t steps;
     uint64_t rows;
-    int64_t now_us;
+    bool full;
 
-    struct sto_key_bounds bounds;
+    struct sto_key_bounds bounds; /* of the iterator; unchanged while it lives */
+    uint8_t position[STO_KEY_ROW_MAX];
     uint8_t row[STO_KEY_ROW_MAX];
     uint8_t column[STO_KEY_COLUMN_MAX];
-    uint8_t target[STO_KEY_COLUMN_MAX];
+    uint8_t target[STO_KEY_MAX];
     uint8_t row_key_scratch[2 * LIM_ROW_KEY];
     uint8_t qualifier_scratch[2 * LIM_QUALIFIER];
 };
 
-/* Everything but the bounds, which the caller fills in. Touches only what is used. */
-void sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e, struct sto_read_op *op);
+/* Touches only what is used. ERR_NO_MEMORY; fini is needed after ERR_OK only. */
+enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
+                             struct sto_read_op *op) MUST_CHECK;
+/* Gives up a held iterator, too. */
+void sto_rdb_cursor_fini(struct sto_read_cursor *c);
+/* Continue in a new cursor, on the heap, where the old one stands between rows. */
+enum err sto_rdb_cursor_move(struct sto_read_cursor *to, struct sto_read_cursor *from) MUST_CHECK;
+
 enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c);
-/* Give up a held iterator, if there is one. */
-void sto_rdb_slice_release(struct sto_read_cursor *c);
 
 #endif

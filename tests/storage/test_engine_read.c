@@ -59,20 +59,24 @@ START_TEST(ranges_and_prefixes_give_their_rows)
         ck_assert_int_eq(fix_put(T, rows[i], rows[i]), ERR_OK);
     ck_assert_int_eq(fix_put(&fix.tables[0][1], "aa", "other table"), ERR_OK);
     ck_assert_int_eq(fix_put(&fix.tables[1][0], "aa", "other tenant"), ERR_OK);
-    struct sto_read_spec spec = {.range = {.start = SLICE_LIT("aa"), .end = SLICE_LIT("b")}};
+    struct sto_read_spec spec = {.rows =
+                                     FIX_RANGE(.start = SLICE_LIT("aa"), .end = SLICE_LIT("b"))};
     fix_assert_rows(T, &spec, "aa{f:q@1000=aa,}ab{f:q@1000=ab,}");
-    spec.range.start_exclusive = true;
+    spec.rows = (struct sto_row_set)FIX_RANGE(.start = SLICE_LIT("aa"), .start_exclusive = true,
+                                              .end = SLICE_LIT("b"));
     fix_assert_rows(T, &spec, "ab{f:q@1000=ab,}");
     uint8_t end[LIM_ROW_KEY];
-    spec = (struct sto_read_spec){.range = sto_range_of_prefix(SLICE_LIT("a"), end)};
+    struct sto_row_range range = sto_range_of_prefix(SLICE_LIT("a"), end);
+    spec = (struct sto_read_spec){.rows = {.ranges = &range, .count = 1}};
     fix_assert_rows(T, &spec, "a{f:q@1000=a,}aa{f:q@1000=aa,}ab{f:q@1000=ab,}");
     spec.row_limit = 2;
     fix_assert_rows(T, &spec, "a{f:q@1000=a,}aa{f:q@1000=aa,}");
-    spec = (struct sto_read_spec){.range = sto_range_of_prefix(SLICE_LIT("\xff"), end)};
+    range = sto_range_of_prefix(SLICE_LIT("\xff"), end);
+    spec.row_limit = 0;
     fix_assert_rows(T, &spec, "\xff{f:q@1000=\xff,}\xff\xff{f:q@1000=\xff\xff,}");
-    spec = (struct sto_read_spec){.range = {.start = SLICE_LIT("c"), .end = SLICE_LIT("d")}};
+    range = (struct sto_row_range){.start = SLICE_LIT("c"), .end = SLICE_LIT("d")};
     fix_assert_rows(T, &spec, "");
-    spec = (struct sto_read_spec){.range = {.start = SLICE_LIT("d"), .end = SLICE_LIT("c")}};
+    range = (struct sto_row_range){.start = SLICE_LIT("d"), .end = SLICE_LIT("c")};
     fix_assert_rows(T, &spec, "");
 }
 END_TEST
@@ -81,14 +85,14 @@ START_TEST(a_single_row_is_exactly_that_row)
 {
     ck_assert_int_eq(fix_put(T, "a", "1"), ERR_OK);
     ck_assert_int_eq(fix_put(T, "ab", "2"), ERR_OK);
-    struct sto_read_spec spec = {.single_row = true, .range.start = SLICE_LIT("a")};
+    struct sto_read_spec spec = {.row_key = SLICE_LIT("a")};
     fix_assert_rows(T, &spec, "a{f:q@1000=1,}");
-    spec.range.start = SLICE_LIT("b");
+    spec.row_key = SLICE_LIT("b");
     fix_assert_rows(T, &spec, "");
     fix_reopen(); /* now from files, through their filters */
-    spec.range.start = SLICE_LIT("ab");
+    spec.row_key = SLICE_LIT("ab");
     fix_assert_rows(T, &spec, "ab{f:q@1000=2,}");
-    spec.range.start = SLICE_LIT("b");
+    spec.row_key = SLICE_LIT("b");
     fix_assert_rows(T, &spec, "");
 }
 END_TEST
@@ -110,19 +114,19 @@ START_TEST(columns_and_versions_are_restricted_exactly)
     fix_assert_rows(T, &spec,
                     "r1{f:a@4000=v,f:b@4000=v,f:c@4000=v,gg:a@4000=v,gg:b@4000=v,gg:c@4000=v,}"
                     "r2{f:a@4000=v,f:b@4000=v,f:c@4000=v,}r3{gg:b@9000=w,}");
-    spec = (struct sto_read_spec){.family = 2, .versions = 1};
+    spec = (struct sto_read_spec){.narrowed = true, .projection = fix_family(2), .versions = 1};
     fix_assert_rows(T, &spec, "r1{gg:a@4000=v,gg:b@4000=v,gg:c@4000=v,}r3{gg:b@9000=w,}");
-    spec = (struct sto_read_spec){.family = 1, .one_column = true, .qualifier = SLICE_LIT("b")};
+    spec = (struct sto_read_spec){.narrowed = true, .projection = fix_column(1, SLICE_LIT("b"))};
     fix_assert_rows(T, &spec,
                     "r1{f:b@4000=v,f:b@3000=v,f:b@2000=v,f:b@1000=v,}"
                     "r2{f:b@4000=v,f:b@3000=v,f:b@2000=v,f:b@1000=v,}");
     spec.versions = 2;
-    spec.single_row = true;
-    spec.range.start = SLICE_LIT("r2");
+    spec.row_key = SLICE_LIT("r2");
     fix_assert_rows(T, &spec, "r2{f:b@4000=v,f:b@3000=v,}");
-    spec.qualifier = SLICE_LIT("bb");
+    spec.projection = fix_column(1, SLICE_LIT("bb"));
     fix_assert_rows(T, &spec, "");
-    spec = (struct sto_read_spec){.single_row = true, .range.start = SLICE_LIT("r3"), .family = 1};
+    spec = (struct sto_read_spec){
+        .row_key = SLICE_LIT("r3"), .narrowed = true, .projection = fix_family(1)};
     fix_assert_rows(T, &spec, "");
 }
 END_TEST
@@ -143,10 +147,9 @@ START_TEST(seeks_and_steps_over_many_versions_give_the_same)
     fix_assert_rows(T, &spec,
                     "r00{f:many@40000=v,gg:many@20000=v,}r01{f:many@40000=v,gg:many@20000=v,}");
     spec = (struct sto_read_spec){.versions = 1,
-                                  .family = 2,
-                                  .one_column = true,
-                                  .qualifier = SLICE_LIT("many"),
-                                  .range.start = SLICE_LIT("r28")};
+                                  .narrowed = true,
+                                  .projection = fix_column(2, SLICE_LIT("many")),
+                                  .rows = FIX_RANGE(.start = SLICE_LIT("r28"))};
     fix_assert_rows(T, &spec, "r28{gg:many@20000=v,}r29{gg:many@20000=v,}");
 }
 END_TEST
@@ -176,8 +179,8 @@ END_TEST
 
 START_TEST(gc_rules_hide_exactly_what_they_say)
 {
-    fix.gc[0] = (struct sto_gc){.max_versions = 2};
-    fix.gc[1] = (struct sto_gc){.max_age_us = 3600ULL * 1000000};
+    fix.gc[0] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 2};
+    fix.gc[1] = (struct sto_gc_node){.kind = STO_GC_MAX_AGE, .max_age_us = 3600ULL * 1000000};
     fix_reopen();
     int64_t now = base_wall_us() / 1000 * 1000;
     struct sto_mutation m[6] = {
@@ -191,11 +194,14 @@ START_TEST(gc_rules_hide_exactly_what_they_say)
                    (long long)now);
     fix_assert_rows(T, &(struct sto_read_spec){0}, wanted);
     fix_assert_rows(T, &(struct sto_read_spec){.versions = 5}, wanted);
-    fix_assert_rows(T, &(struct sto_read_spec){.versions = 1, .family = 1}, "row{f:q@3000=3,}");
+    fix_assert_rows(
+        T, &(struct sto_read_spec){.versions = 1, .narrowed = true, .projection = fix_family(1)},
+        "row{f:q@3000=3,}");
     /* A row without a visible cell does not use up the limit either. */
     ck_assert_int_eq(fix_put(T, "tow", "t"), ERR_OK);
-    fix_assert_rows(T, &(struct sto_read_spec){.row_limit = 1, .range.start = SLICE_LIT("s")},
-                    "tow{f:q@1000=t,}");
+    fix_assert_rows(
+        T, &(struct sto_read_spec){.row_limit = 1, .rows = FIX_RANGE(.start = SLICE_LIT("s"))},
+        "tow{f:q@1000=t,}");
     fix_assert_no_drift(0);
 }
 END_TEST
@@ -206,21 +212,16 @@ START_TEST(cells_of_a_removed_family_are_not_seen_but_counted)
                                 fix_set(2, "q", 1000, SLICE_LIT("2"))};
     ck_assert_int_eq(fix_mutate(T, "row", m, 2), ERR_OK);
     struct sto_family_spec only_g = {.name = SLICE_LIT("gg")};
-    struct sto_schema *schema = NULL;
-    ck_assert_int_eq(
-        sto_schema_make(SLICE_LIT("t"), fix.tables[0][0].schema, &only_g, 1, &schema, NULL),
-        ERR_OK);
+    struct sto_schema *schema = fix_schema("t", fix.tables[0][0].schema, &only_g, 1);
     struct sto_table_scope scope = sto_table_scope_make(&fix.tenants[0], schema);
     sto_schema_unref(schema);
     fix_assert_rows(&scope, &(struct sto_read_spec){0}, "row{gg:q@1000=2,}");
     struct sto_family_spec only_f = {.name = SLICE_LIT("f")};
-    ck_assert_int_eq(
-        sto_schema_make(SLICE_LIT("t"), fix.tables[0][0].schema, &only_f, 1, &schema, NULL),
-        ERR_OK);
+    schema = fix_schema("t", fix.tables[0][0].schema, &only_f, 1);
     struct sto_table_scope first = sto_table_scope_make(&fix.tenants[0], schema);
     sto_schema_unref(schema);
     fix_assert_rows(&first, &(struct sto_read_spec){0}, "row{f:q@1000=1,}");
-    fix_assert_rows(&first, &(struct sto_read_spec){.family = 2}, "");
+    fix_assert_rows(&first, &(struct sto_read_spec){.versions = 1}, "row{f:q@1000=1,}");
     sto_table_scope_release(&first);
     fix_assert_usage(0, 14 + 15 - 0, 1, 2);
     fix_assert_no_drift(0);
@@ -278,13 +279,12 @@ START_TEST(a_huge_row_stays_whole_over_slices)
             assert_same_in_slices(&(struct sto_read_spec){0}, 100000, try_inline != 0);
         ck_assert_uint_gt(s.slices, 15);
         ck_assert_uint_gt(s.halves, 10);
-        struct sto_read_spec single = {.single_row = true, .range.start = SLICE_LIT("huge")};
+        struct sto_read_spec single = {.row_key = SLICE_LIT("huge")};
         s = assert_same_in_slices(&single, 100000, try_inline != 0);
         ck_assert_uint_gt(s.halves, 10);
     }
     /* What changes meanwhile is not seen in the middle of the row. */
-    struct sto_read_op op = {.scope = *T,
-                             .spec = {.single_row = true, .range.start = SLICE_LIT("huge")}};
+    struct sto_read_op op = {.scope = *T, .spec = {.row_key = SLICE_LIT("huge")}};
     struct fix_sink s;
     fix_sink_init(&s);
     s.full_bytes = 100000;
@@ -366,7 +366,7 @@ START_TEST(what_memory_does_not_have_comes_from_a_reader)
     fix_reopen();
     struct fix_sink s;
     fix_sink_init(&s);
-    struct sto_read_spec spec = {.single_row = true, .range.start = SLICE_LIT("row00000700")};
+    struct sto_read_spec spec = {.row_key = SLICE_LIT("row00000700")};
     ck_assert_int_eq(fix_read(T, &spec, &s, true), ERR_OK);
     ck_assert_uint_eq(s.inline_slices, 0);
     ck_assert_uint_gt(s.text.len, 500);
@@ -383,11 +383,10 @@ START_TEST(impossible_reads_are_refused)
 {
     static uint8_t bytes[LIM_QUALIFIER + 1];
     struct sto_read_spec bad[] = {
-        {.single_row = true},
-        {.one_column = true},
-        {.range.start = {bytes, LIM_ROW_KEY + 1}},
-        {.range.end = {bytes, LIM_ROW_KEY + 1}},
-        {.family = 1, .one_column = true, .qualifier = {bytes, LIM_QUALIFIER + 1}},
+        {.row_key = {bytes, LIM_ROW_KEY + 1}},
+        {.rows = FIX_RANGE(.start = {bytes, LIM_ROW_KEY + 1})},
+        {.rows = FIX_RANGE(.end = {bytes, LIM_ROW_KEY + 1})},
+        {.narrowed = true, .projection = fix_column(1, (struct slice){bytes, LIM_QUALIFIER + 1})},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         for (int try_inline = 0; try_inline < 2; try_inline++) {

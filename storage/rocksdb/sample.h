@@ -1,0 +1,21 @@
+/*
+ * storage/rocksdb/sample.h - keys that divide a table into parts of about the same size.
+ *
+ * Does:     find row keys of a table and how many of its bytes stand in front of each.
+ * Owns:     nothing between two calls.
+ * May use:  base/, storage/.
+ * Knows no: who divides work by them.
+ * Threads:  submit from any; it runs on a reader.
+ * Blocks:   readers only.
+ * Fails by: ERR_OVERLOADED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_NO_MEMORY.
+ * Limits:   SAMPLES_MAX samples, WALK_ROWS_MAX rows gone through.
+ * Promises: 1. Offsets count the table's own bytes only, and the last one is what the table holds.
+ */
+#ifndef STORAGE_ROCKSDB_SAMPLE_H
+#define STORAGE_ROCKSDB_SAMPLE_H
+
+#include "storage/engine.h"
+
+void sto_rdb_sample_row_keys(struct sto_engine *engine, struct sto_sample_op *op);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * storage/rocksdb/slice_range.c - bounds of ranges, and the iterator's options.
+ *
+ * 1. A range of one row is read with the row's prefix filter; a longer one in total order.
+ * 2. The bounds belong to the iterator as long as it lives; what is left of a range is in position.
+ */
+#include "storage/rocksdb/slice_range.h"
+
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define CACHE_TIER_ONLY 1
+
+/* --- which range ---------------------------------------------------------------------------- */
+
+static size_t range_count(const struct sto_read_spec *spec)
+{
+    if (spec->row_key.len != 0)
+        return 1;
+    if (spec->rows.none)
+        return 0;
+    return spec->rows.count == 0 ? 1 : spec->rows.count;
+}
+
+static struct sto_row_range range_now(const struct sto_read_cursor *c)
+{
+    const struct sto_read_spec *spec = &c->op->spec;
+    if (spec->row_key.len != 0)
+        return (struct sto_row_range){
+            .start = spec->row_key, .end = spec->row_key, .end_inclusive = true};
+    if (spec->rows.count == 0)
+        return (struct sto_row_range){.start = SLICE_EMPTY};
+    size_t i = spec->reversed ? spec->rows.count - 1 - c->range_index : c->range_index;
+    return spec->rows.ranges[i];
+}
+
+static bool is_one_row(const struct sto_row_range *range)
+{
+    return range->start.len != 0 && !range->start_exclusive && range->end_inclusive &&
+           base_slice_equal(range->start, range->end);
+}
+
+struct slice sto_rdb_range_point(const struct sto_read_cursor *c)
+{
+    return range_now(c).start;
+}
+
+/* --- bounds --------------------------------------------------------------------------------- */
+
+static struct slice lower_of(const struct sto_key_bounds *b)
+{
+    return base_slice(b->lower, b->lower_len);
+}
+
+static struct slice upper_of(const struct sto_key_bounds *b)
+{
+    return base_slice(b->upper, b->upper_len);
+}
+
+static void raise_lower(struct sto_key_bounds *b, struct slice to)
+{
+    if (base_slice_compare(to, lower_of(b)) <= 0)
+        return;
+    memcpy(b->lower, to.ptr, to.len);
+    b->lower_len = to.len;
+}
+
+static void reduce_upper(struct sto_key_bounds *b, struct slice to)
+{
+    if (base_slice_compare(to, upper_of(b)) >= 0)
+        return;
+    memcpy(b->upper, to.ptr, to.len);
+    b->upper_len = to.len;
+}
+
+/* Leave out rows whose keys cannot pass the filter. False: none is left. */
+static bool cut_to_filter(struct sto_read_cursor *c)
+{
+    struct sto_filter_program *filter = c->op->spec.filter;
+    const struct sto_bytes_range *keys = filter != NULL ? sto_filter_rows(filter) : NULL;
+    if (keys == NULL)
+        return true;
+    if (c->is_point)
+        return sto_bytes_range_holds(keys, sto_rdb_range_point(c));
+    if (keys->has_end && keys->end.len == 0)
+        return false;
+    struct sto_row_range range = {.start = keys->start,
+                                  .start_exclusive = keys->start_exclusive,
+                                  .end = keys->has_end ? keys->end : SLICE_EMPTY,
+                                  .end_inclusive = keys->end_inclusive};
+    struct sto_key_bounds cut;
+    if (!sto_key_bounds_of_rows(&c->op->scope, &range, &cut))
+        return false;
+    raise_lower(&c->bounds, lower_of(&cut));
+    reduce_upper(&c->bounds, upper_of(&cut));
+    return true;
+}
+
+/* Bounds of what is left of the current range. False: nothing. */
+static bool bounds_make(struct sto_read_cursor *c)
+{
+    struct sto_row_range range = range_now(c);
+    c->is_point = is_one_row(&range);
+    if (c->is_point)
+        sto_key_bounds_of_row(&c->op->scope, range.start, &c->bounds);
+    else if (!sto_key_bounds_of_rows(&c->op->scope, &range, &c->bounds))
+        return false;
+    if (!cut_to_filter(c))
+        return false;
+    struct slice position = base_slice(c->position, c->position_len);
+    if (c->position_len != 0 && c->op->spec.reversed)
+        reduce_upper(&c->bounds, position);
+    else if (c->position_len != 0)
+        raise_lower(&c->bounds, position);
+    return base_slice_compare(lower_of(&c->bounds), upper_of(&c->bounds)) < 0;
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+bool sto_rdb_range_open(struct sto_read_cursor *c)
+{
+    size_t count = range_count(&c->op->spec);
+    while (c->range_index < count && !bounds_make(c)) {
+        c->range_index++;
+        c->position_len = 0;
+    }
+    if (c->range_index >= count)
+        return false;
+    c->options = sto_rdb_scan_options(lower_of(&c->bounds), upper_of(&c->bounds));
+    if (c->is_point) {
+        rocksdb_readoptions_set_total_order_seek(c->options, 0);
+        rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
+    }
+    if (!c->on_reader)
+        rocksdb_readoptions_set_read_tier(c->options, CACHE_TIER_ONLY);
+    c->iterator = rocksdb_create_iterator_cf(c->engine->db.handle, c->options, c->engine->db.cells);
+    c->must_move = false;
+    c->row_len = 0;
+    return true;
+}
+
+void sto_rdb_range_close(struct sto_read_cursor *c, bool finished)
+{
+    if (c->iterator != NULL) {
+        rocksdb_iter_destroy(c->iterator);
+        rocksdb_readoptions_destroy(c->options);
+        c->iterator = NULL;
+    }
+    if (finished) {
+        c->range_index++;
+        c->position_len = 0;
+    }
+}

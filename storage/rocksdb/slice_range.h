@@ -1,0 +1,29 @@
+/*
+ * storage/rocksdb/slice_range.h - the ranges of a read, one iterator for each.
+ *
+ * Does:     open an iterator over what is left of the next range of the read's row set.
+ * Owns:     nothing; works on the cursor.
+ * May use:  base/, storage/.
+ * Knows no: rows, cells.
+ * Threads:  one at a time per cursor.
+ * Blocks:   opening does not read.
+ * Fails by: does not fail.
+ * Limits:   none.
+ * Promises: 1. Every range of the row set comes once, in the direction of the read, without the
+ * rows that the filter's row keys rule out.
+ */
+#ifndef STORAGE_ROCKSDB_SLICE_RANGE_H
+#define STORAGE_ROCKSDB_SLICE_RANGE_H
+
+#include "storage/rocksdb/slice.h"
+
+/* Open the iterator of the current range or, when nothing is left of that, of a later one; not yet
+ * positioned. False: no range is left. */
+bool sto_rdb_range_open(struct sto_read_cursor *c);
+/* The same range, or the next, will be opened later. */
+void sto_rdb_range_close(struct sto_read_cursor *c, bool finished);
+
+/* The key of the row when is_point. */
+struct slice sto_rdb_range_point(const struct sto_read_cursor *c);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * storage/row_set.c - sort by start, then merge with the one before.
+ *
+ * 1. A bound is compared as the point of the order where it cuts: in front of its key, or behind it
+ *    when the key itself is left out (start) or let in (end). An empty end cuts behind everything.
+ */
+#include "storage/row_set.h"
+
+#include <stdlib.h>
+
+#include "base/banned.h"
+
+struct sto_row_range sto_range_of_key(struct slice row_key)
+{
+    return (struct sto_row_range){.start = row_key, .end = row_key, .end_inclusive = true};
+}
+
+/* --- order of bounds ------------------------------------------------------------------------ */
+
+static int cut_compare(struct slice a, bool a_behind, struct slice b, bool b_behind)
+{
+    int order = base_slice_compare(a, b);
+    return order != 0 ? order : (int)a_behind - (int)b_behind;
+}
+
+static int start_compare(const void *a, const void *b)
+{
+    const struct sto_row_range *x = a;
+    const struct sto_row_range *y = b;
+    return cut_compare(x->start, x->start_exclusive, y->start, y->start_exclusive);
+}
+
+static int end_compare(const struct sto_row_range *a, const struct sto_row_range *b)
+{
+    if (a->end.len == 0 || b->end.len == 0)
+        return (int)(a->end.len == 0) - (int)(b->end.len == 0);
+    return cut_compare(a->end, a->end_inclusive, b->end, b->end_inclusive);
+}
+
+/* Whether no key lies between the start and the end of these two. */
+static bool is_empty(const struct sto_row_range *start, const struct sto_row_range *end)
+{
+    return end->end.len != 0 &&
+           cut_compare(start->start, start->start_exclusive, end->end, end->end_inclusive) >= 0;
+}
+
+/* --- making --------------------------------------------------------------------------------- */
+
+static enum err range_check(const struct sto_row_range *range, size_t index, struct errbuf *eb)
+{
+    if (range->start.len > LIM_ROW_KEY || range->end.len > LIM_ROW_KEY)
+        return base_fail(eb, ERR_TOO_BIG,
+                         "row set, element %zu: keys have at most %d bytes; start has %zu, end %zu",
+                         index, LIM_ROW_KEY, range->start.len, range->end.len);
+    if (is_empty(range, range))
+        return base_fail(eb, ERR_INVALID, "row set, element %zu: the start must be before the end",
+                         index);
+    return ERR_OK;
+}
+
+enum err sto_row_set_make(struct sto_row_range *ranges, size_t count, struct sto_row_set *out,
+                          struct errbuf *eb)
+{
+    if (count > LIM_ROW_SET)
+        return base_fail(eb, ERR_TOO_BIG, "the row set has %zu keys and ranges; the limit is %d",
+                         count, LIM_ROW_SET);
+    for (size_t i = 0; i < count; i++) {
+        enum err rc = range_check(&ranges[i], i, eb);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    if (count > 1)
+        qsort(ranges, count, sizeof(ranges[0]), start_compare);
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct sto_row_range *last = used > 0 ? &ranges[used - 1] : NULL;
+        if (last == NULL || is_empty(&ranges[i], last)) {
+            ranges[used++] = ranges[i];
+        } else if (end_compare(&ranges[i], last) > 0) {
+            last->end = ranges[i].end;
+            last->end_inclusive = ranges[i].end_inclusive;
+        }
+    }
+    *out = (struct sto_row_set){.ranges = ranges, .count = used};
+    return ERR_OK;
+}
+
+void sto_row_set_continue(struct sto_row_range *ranges, struct sto_row_set *set, struct slice last,
+                          bool reversed)
+{
+    struct sto_row_range cut = {.start = last, .start_exclusive = !reversed, .end = last};
+    size_t used = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        struct sto_row_range left = ranges[i];
+        if (!reversed && start_compare(&cut, &left) > 0) {
+            left.start = last;
+            left.start_exclusive = true;
+        } else if (reversed && end_compare(&cut, &left) < 0) {
+            left.end = last;
+            left.end_inclusive = false;
+        }
+        if (!is_empty(&left, &left))
+            ranges[used++] = left;
+    }
+    set->count = used;
+    set->none = used == 0;
+}
