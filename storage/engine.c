@@ -40,6 +40,14 @@ void sto_read_finish(struct sto_engine *e, struct sto_read_op *op)
     e->ops->read_finish(e, op);
 }
 
+void sto_sample_row_keys(struct sto_engine *e, struct sto_sample_op *op)
+{
+    check_engine(e);
+    check_table(&op->scope);
+    INVARIANT(op->arena != NULL && op->done != NULL && op->reply_to != NULL);
+    e->ops->sample_row_keys(e, op);
+}
+
 void sto_drop_rows(struct sto_engine *e, struct sto_drop_op *op)
 {
     check_engine(e);

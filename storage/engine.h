@@ -10,9 +10,10 @@
  * Threads:  submit from any thread that owns a mailbox; done runs on the thread of reply_to.
  *           Functions marked "blocking" wait for the disk: control and job threads only.
  * Blocks:   only where marked.
- * Fails by: ERR_SUSPENDED and ERR_GONE (gate), ERR_QUOTA, ERR_STORAGE_FULL, ERR_OVERLOADED,
- *           ERR_TOO_BIG (row over LIM_ROW_BYTES), ERR_UNAVAILABLE (engine failed or closing),
- *           ERR_OUTCOME_UNKNOWN (the write may or may not be there), ERR_CORRUPT, ERR_IO.
+ * Fails by: ERR_SUSPENDED and ERR_GONE (gate), ERR_PRECONDITION, ERR_QUOTA, ERR_STORAGE_FULL,
+ *           ERR_OVERLOADED, ERR_TOO_BIG (row over its limit), ERR_UNAVAILABLE (engine failed
+ *           or closing), ERR_OUTCOME_UNKNOWN (the write may or may not be there), ERR_CORRUPT,
+ *           ERR_IO.
  * Limits:   the queue and slice limits of base/limits.h.
  * Promises: 1. A row is read and written atomically. 2. A scan is not a snapshot across rows.
  *           3. done runs exactly once per submission, never before the submission returned.
@@ -23,9 +24,11 @@
 #ifndef STORAGE_ENGINE_H
 #define STORAGE_ENGINE_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mailbox.h"
+#include "storage/filter.h"
 #include "storage/mutation.h"
 #include "storage/read.h"
 #include "storage/scope.h"
@@ -33,6 +36,32 @@
 struct sto_engine;
 
 /* --- changing one row ------------------------------------------------------------------------ */
+
+/* Check and mutate: the operation's mutations happen when the predicate gives a cell of the row as
+ * it is then, `otherwise` when not. Atomic with the reading. */
+struct sto_check {
+    struct sto_filter_program *predicate; /* NULL: whether the row has any cell */
+    struct sto_mutation *otherwise;
+    size_t otherwise_count;
+    bool matched; /* out */
+};
+
+/* Read-modify-write: the cells that STO_APPEND and STO_INCREMENT made, one for each column, in the
+ * order of the row; copied into the maker's arena. */
+struct sto_modified {
+    struct arena *arena;    /* used by the committer while the operation is submitted */
+    struct sto_cell *cells; /* out */
+    size_t count;           /* out */
+};
+
+/* A retry with the same token within LIM_IDEMPOTENCY_US changes nothing and succeeds; commit_us,
+ * row_existed and matched are those of the first attempt, modified cells are as they are now. The
+ * same token with another table, row key or mutations is ERR_CONFLICT. */
+struct sto_idempotency {
+    struct slice token; /* empty: none */
+    int64_t start_us;   /* when the first attempt began; ERR_CONFLICT when that is longer ago, or
+                         * more than LIM_IDEMPOTENCY_AHEAD_US in the future */
+};
 
 struct sto_mutate_op {
     struct base_msg msg; /* the engine's while submitted */
@@ -44,12 +73,17 @@ struct sto_mutate_op {
     struct slice row_key;         /* checked with sto_mutations_check before submission */
     struct sto_mutation *mutations;
     size_t mutation_count;
-    bool must_exist; /* ERR_NOT_FOUND, and nothing changes, when the row has no cell */
+    bool must_exist;         /* ERR_PRECONDITION, and nothing changes, when the row has no cell */
+    bool must_not_exist;     /* the same when it has one */
+    struct sto_check *check; /* NULL: unconditional */
+    struct sto_modified *modified; /* NULL unless APPEND or INCREMENT are among the mutations */
+    struct sto_idempotency idempotency;
 
     enum err result;
     struct errbuf detail;
     int64_t commit_us; /* the timestamp given to STO_TIMESTAMP_SERVER cells */
     bool row_existed;  /* before this operation */
+    bool repeated;     /* the idempotency token was known: nothing was done again */
 };
 
 void sto_mutate_row(struct sto_engine *e, struct sto_mutate_op *op);
@@ -76,8 +110,12 @@ struct sto_read_op {
     enum sto_read_state state;
     enum err result; /* why, when STO_READ_FAILED */
     struct errbuf detail;
-    uint64_t rows_given;            /* over all slices */
-    uint64_t cells_seen;            /* visited, for charging */
+    uint64_t rows_given; /* over all slices */
+    uint64_t rows_seen;  /* visited, whether anything of them was given or not */
+    uint64_t cells_seen; /* visited, for charging */
+    uint64_t cells_given;
+    uint64_t seeks;                 /* of the engine's iterator */
+    uint64_t steps;                 /* of the same, to the next key; beside the seeks */
     struct sto_read_cursor *cursor; /* the engine's memory between slices; starts as NULL */
 };
 
@@ -86,6 +124,33 @@ struct sto_read_op {
 bool sto_read_rows(struct sto_engine *e, struct sto_read_op *op, bool try_inline) MUST_CHECK;
 /* After the last done (or instead of asking for more): give the cursor back. */
 void sto_read_finish(struct sto_engine *e, struct sto_read_op *op);
+
+/* --- where a table could be divided -------------------------------------------------------------
+ */
+
+struct sto_sample {
+    struct slice row_key;  /* empty, as the last one: the end of the table */
+    uint64_t offset_bytes; /* of stored bytes in front of it, of this table, approximately */
+};
+
+struct sto_sample_op {
+    struct base_msg msg;
+    struct base_mailbox *reply_to;
+    void (*done)(struct sto_sample_op *op);
+    void *user;
+
+    struct sto_table_scope scope;
+    uint64_t bytes_between; /* wanted between two samples; 0: the engine chooses */
+    struct arena *arena;    /* of the maker: samples and keys are written into it */
+
+    enum err result;
+    struct errbuf detail;
+    struct sto_sample *samples; /* keys rising, offsets never falling */
+    size_t count;
+    void *engine_state; /* the engine's; starts as NULL */
+};
+
+void sto_sample_row_keys(struct sto_engine *e, struct sto_sample_op *op);
 
 /* --- removing many rows of one table, exactly counted ------------------------------------------
  */
@@ -100,18 +165,25 @@ struct sto_drop_op {
     struct sto_row_range range;
     uint16_t
         family; /* 0: whole rows; else only this family's cells, whether in the schema or not */
-    bool expired_only; /* the sweeper: only cells that no read shows any more, by the rules of the
-                        * scope's schema: too old, too many, or of a family that was removed */
-    bool ignore_gate;  /* the removal of a table marked as deleting, by tenancy only */
+    bool expired_only;  /* the sweeper: only cells that no read shows any more, by the rules of the
+                         * scope's schema: too old, too many, or of a family that was removed */
+    bool dry_run;       /* change nothing: `removed` is what would go */
+    uint64_t steps_max; /* end at the first row behind so many stored keys; 0: no bound */
+    struct buf *resume; /* with steps_max: the row key where to go on; empty: that was all */
+    bool ignore_gate;   /* the removal of a table marked as deleting, by tenancy only */
 
     enum err result;
     struct errbuf detail;
     struct sto_usage removed;
-    struct sto_drop_cursor *cursor; /* the engine's; starts as NULL, freed before done */
+    uint64_t steps;     /* stored keys looked at */
+    void *engine_state; /* the engine's; freed before done */
 };
 
 /* Rows written before the submission are gone when done says ERR_OK; in bounded commits, so other
- * writes go on in between; a crash leaves it partly done and exactly counted. */
+ * writes go on in between; a crash leaves it partly done and exactly counted. A sweep
+ * (expired_only) ends with ERR_CONFLICT as soon as the scope's schema is not the table's newest one
+ * any more (sto_table.published), and with ERR_NOT_FOUND when the table was deleted: what was
+ * garbage by older rules may not be it by newer ones. */
 void sto_drop_rows(struct sto_engine *e, struct sto_drop_op *op);
 
 /* --- counting what is really there ---------------------------------------------------------------
@@ -196,7 +268,7 @@ struct sto_audit {
     uint64_t physical_keys;       /* entries in the range, range tombstones ignored */
     uint64_t live_files_inside;   /* live files with a boundary key inside the range */
     uint64_t live_files_spanning; /* live files around the range: boundaries outside, both sides */
-    uint64_t counters;            /* counter and schema documents left */
+    uint64_t counters;            /* counters, schemas and tokens left */
     uint64_t sequence;            /* engine's sequence number when it was taken */
 };
 

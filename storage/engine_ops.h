@@ -25,6 +25,7 @@ struct sto_engine_ops {
     void (*mutate_row)(struct sto_engine *e, struct sto_mutate_op *op);
     bool (*read_rows)(struct sto_engine *e, struct sto_read_op *op, bool try_inline);
     void (*read_finish)(struct sto_engine *e, struct sto_read_op *op);
+    void (*sample_row_keys)(struct sto_engine *e, struct sto_sample_op *op);
     void (*drop_rows)(struct sto_engine *e, struct sto_drop_op *op);
     void (*recount)(struct sto_engine *e, struct sto_recount_op *op);
     enum err (*docs_commit)(struct sto_engine *e, const struct sto_doc_change *changes,

@@ -1,16 +1,20 @@
 /*
  * storage/mutation.h - changes to one row, as Bigtable names them.
  *
- * Does:     describe set cell, delete from column, from family, of the row; check them against the
- *           limits before they enter the commit queue.
+ * Does:     describe the six mutations of Bigtable and the two rules of read-modify-write; check
+ *           them against the limits before they enter the commit queue.
  * Owns:     nothing; bytes belong to the operation's maker.
  * May use:  base/, storage/schema.h.
  * Knows no: where the row lies, JSON, protobuf.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_INVALID, ERR_TOO_BIG, ERR_NOT_FOUND (family), each naming limit and value.
- * Limits:   LIM_ROW_KEY, LIM_QUALIFIER, cell_bytes_max of the account, LIM_MUTATIONS_PER_ROW.
- * Promises: 1. A row whose check passed can only be refused for usage, gate or disk reasons.
+ * Limits:   the account's of keys, qualifiers, cells and mutations (storage/limit.h);
+ *           LIM_MODIFY_RULES.
+ * Promises: 1. A row whose check passed can only be refused for usage, gate or disk reasons, or for
+ *              what stands in the cell that is added to.
+ *           2. Whatever is stored can be named by reads and deletes: they meet the hard limits of
+ *              keys and qualifiers only, never a limit that was lowered later.
  */
 #ifndef STORAGE_MUTATION_H
 #define STORAGE_MUTATION_H
@@ -24,6 +28,10 @@ enum sto_mutation_kind {
     STO_DELETE_FROM_COLUMN,
     STO_DELETE_FROM_FAMILY,
     STO_DELETE_FROM_ROW,
+    STO_ADD_TO_CELL,   /* aggregate families only: one more input */
+    STO_MERGE_TO_CELL, /* aggregate families only: another state */
+    STO_APPEND,        /* read-modify-write: value behind the newest cell of the column */
+    STO_INCREMENT,     /* read-modify-write: add to the newest cell, 8 bytes big-endian */
 };
 
 /* "Assigned by the server": the committer's clock, whole milliseconds, never going back. */
@@ -32,18 +40,24 @@ enum sto_mutation_kind {
 struct sto_mutation {
     enum sto_mutation_kind kind;
     uint16_t family;        /* number, from the schema; not for DELETE_FROM_ROW */
-    struct slice qualifier; /* SET_CELL, DELETE_FROM_COLUMN; may be empty */
-    int64_t timestamp_us;   /* SET_CELL: >= 0 and a multiple of 1000, or STO_TIMESTAMP_SERVER */
-    struct slice value;     /* SET_CELL */
+    struct slice qualifier; /* not for DELETE_FROM_FAMILY and DELETE_FROM_ROW; may be empty */
+    int64_t timestamp_us;   /* SET_CELL, ADD, MERGE: >= 0 and a multiple of 1000, or
+                             * STO_TIMESTAMP_SERVER */
+    struct slice value;     /* SET_CELL, APPEND; input of ADD, state of MERGE */
+    int64_t increment;      /* INCREMENT */
     int64_t start_us;       /* DELETE_FROM_COLUMN: [start, end); end 0 means no end */
     int64_t end_us;
 };
 
-enum err sto_row_key_check(struct slice row_key, struct errbuf *eb) MUST_CHECK;
-enum err sto_qualifier_check(struct slice qualifier, struct errbuf *eb) MUST_CHECK;
+/* Against the account's limit where cells are made; account NULL: against the hard one, where they
+ * are read or deleted. */
+enum err sto_row_key_check(const struct sto_account *account, struct slice row_key,
+                           struct errbuf *eb) MUST_CHECK;
+enum err sto_qualifier_check(const struct sto_account *account, struct slice qualifier,
+                             struct errbuf *eb) MUST_CHECK;
 enum err sto_timestamp_check(int64_t timestamp_us, struct errbuf *eb) MUST_CHECK;
 
-/* Check a row's whole list, families against schema. */
+/* Check a row's whole list, families against schema. APPEND and INCREMENT come without others. */
 enum err sto_mutations_check(const struct sto_schema *schema, const struct sto_account *account,
                              struct slice row_key, const struct sto_mutation *mutations,
                              size_t count, struct errbuf *eb) MUST_CHECK;

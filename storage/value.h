@@ -45,14 +45,6 @@ static inline uint64_t sto_cell_bytes(size_t row_key_len, size_t family_name_len
     return (uint64_t)row_key_len + family_name_len + qualifier_len + value_len + 8;
 }
 
-/* Cells older than this are not visible under gc; 0: none are too old. */
-static inline int64_t sto_gc_oldest_us(const struct sto_gc *gc, int64_t now_us)
-{
-    if (gc->max_age_us == 0 || now_us < 0 || gc->max_age_us > (uint64_t)now_us)
-        return 0;
-    return now_us - (int64_t)gc->max_age_us;
-}
-
 /* A row's header: format, varint cells, varint logical bytes; both above 0. */
 #define STO_ROW_HEAD_FORMAT 0x01
 #define STO_ROW_HEAD_MAX    21

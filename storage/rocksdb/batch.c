@@ -19,6 +19,7 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
 {
     b->engine = e;
     sto_rdb_overlay_init(&b->overlay);
+    sto_rdb_overlay_init(&b->tokens);
     b->writes = rocksdb_writebatch_create();
     b->tally_count = 0;
     b->account_count = 0;
@@ -27,14 +28,35 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
 void sto_rdb_batch_fini(struct rdb_batch *b)
 {
     sto_rdb_overlay_fini(&b->overlay);
+    sto_rdb_overlay_fini(&b->tokens);
     rocksdb_writebatch_destroy(b->writes);
+}
+
+static void overlays_clear(struct rdb_batch *b)
+{
+    sto_rdb_overlay_fini(&b->overlay);
+    sto_rdb_overlay_init(&b->overlay);
+    sto_rdb_overlay_fini(&b->tokens);
+    sto_rdb_overlay_init(&b->tokens);
+}
+
+/* RocksDB's batch keeps its memory when it is cleared: one that became large is not kept. */
+static void writes_clear(struct rdb_batch *b)
+{
+    size_t bytes = 0;
+    (void)rocksdb_writebatch_data(b->writes, &bytes);
+    if (bytes <= LIM_BATCH_BYTES) {
+        rocksdb_writebatch_clear(b->writes);
+        return;
+    }
+    rocksdb_writebatch_destroy(b->writes);
+    b->writes = rocksdb_writebatch_create();
 }
 
 void sto_rdb_batch_clear(struct rdb_batch *b)
 {
-    sto_rdb_overlay_fini(&b->overlay);
-    sto_rdb_overlay_init(&b->overlay);
-    rocksdb_writebatch_clear(b->writes);
+    overlays_clear(b);
+    writes_clear(b);
     b->tally_count = 0;
     b->account_count = 0;
 }
@@ -90,15 +112,14 @@ enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_d
         out->present = now->present;
         out->in_db = now->in_db;
         out->family_name_len = now->family_name_len;
-        out->value_len = now->value.len;
+        out->value = now->value;
         return ERR_OK;
     }
     if (!row_in_db)
         return ERR_OK;
-    rocksdb_pinnableslice_t *pinned = NULL;
     struct slice value;
-    enum err rc = get(b, key, &pinned, &value);
-    if (rc != ERR_OK || pinned == NULL)
+    enum err rc = get(b, key, &out->pinned, &value);
+    if (rc != ERR_OK || out->pinned == NULL)
         return rc;
     struct sto_stored_cell cell;
     rc = sto_cell_decode(value, &cell);
@@ -106,10 +127,17 @@ enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_d
         out->present = true;
         out->in_db = true;
         out->family_name_len = cell.family_name_len;
-        out->value_len = cell.bytes.len;
+        out->value = cell.bytes;
     }
-    rocksdb_pinnableslice_destroy(pinned);
     return rc;
+}
+
+void sto_rdb_cell_view_release(struct rdb_cell_view *view)
+{
+    if (view->pinned != NULL)
+        rocksdb_pinnableslice_destroy(view->pinned);
+    view->pinned = NULL;
+    view->value = SLICE_EMPTY;
 }
 
 /* --- changing ------------------------------------------------------------------------------- */
@@ -122,6 +150,20 @@ enum err sto_rdb_batch_put_cell(struct rdb_batch *b, const struct rdb_cell_view 
                                 .in_db = view->in_db,
                                 .family_name_len = family_name_len,
                                 .value = value};
+    return sto_rdb_overlay_change(&b->overlay, view->entry, &change) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err sto_rdb_batch_put_made(struct rdb_batch *b, const struct rdb_cell_view *view,
+                                uint8_t family_name_len, struct slice head, struct slice tail)
+{
+    struct rdb_change change = {
+        .live = true, .present = true, .in_db = view->in_db, .family_name_len = family_name_len};
+    if (!sto_rdb_overlay_own(&b->overlay, view->entry, head.len + tail.len, &change))
+        return ERR_NO_MEMORY;
+    if (head.len > 0 && head.ptr != change.own)
+        memcpy(change.own, head.ptr, head.len);
+    if (tail.len > 0)
+        memcpy(change.own + head.len, tail.ptr, tail.len);
     return sto_rdb_overlay_change(&b->overlay, view->entry, &change) ? ERR_OK : ERR_NO_MEMORY;
 }
 
@@ -278,19 +320,42 @@ static void write_tally(struct rdb_batch *b, const struct rdb_tally *tally)
                               (const char *)value, sizeof(value));
 }
 
+static void table_publish(struct rdb_tally *tally)
+{
+    publish(&tally->table->counters, &tally->usage);
+    if (tally->changed)
+        atomic_fetch_add_explicit(&tally->table->commits, 1, memory_order_relaxed);
+}
+
+static void write_token(struct rdb_batch *b, const struct rdb_entry *entry)
+{
+    if (entry->now.live)
+        rocksdb_writebatch_put_cf(b->writes, b->engine->db.meta, (const char *)entry->key.ptr,
+                                  entry->key.len, (const char *)entry->now.value.ptr,
+                                  entry->now.value.len);
+}
+
+size_t sto_rdb_batch_bytes(const struct rdb_batch *b)
+{
+    return b->overlay.arena.used + b->tokens.arena.used;
+}
+
 enum err sto_rdb_batch_write(struct rdb_batch *b)
 {
     for (const struct rdb_entry *e = b->overlay.first[0]; e != NULL; e = e->next[0])
         write_entry(b, e);
+    for (const struct rdb_entry *e = b->tokens.first[0]; e != NULL; e = e->next[0])
+        write_token(b, e);
     for (size_t i = 0; i < b->tally_count; i++)
         if (b->tallies[i].changed)
             write_tally(b, &b->tallies[i]);
+    overlays_clear(b); /* copied; a giant needs the memory now */
     enum err rc = ERR_OK;
     if (rocksdb_writebatch_count(b->writes) > 0)
         rc = sto_rdb_write(b->engine, b->writes);
     if (rc == ERR_OK) {
         for (size_t i = 0; i < b->tally_count; i++)
-            publish(&b->tallies[i].table->counters, &b->tallies[i].usage);
+            table_publish(&b->tallies[i]);
         for (size_t i = 0; i < b->account_count; i++)
             publish(&b->accounts[i].account->total, &b->accounts[i].usage);
     }

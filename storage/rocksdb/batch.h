@@ -40,7 +40,8 @@ struct rdb_account_tally {
 
 struct rdb_batch {
     struct rdb_engine *engine;
-    struct rdb_overlay overlay;
+    struct rdb_overlay overlay; /* cells and row headers */
+    struct rdb_overlay tokens;  /* of idempotency (token.h) */
     rocksdb_writebatch_t *writes;
     size_t tally_count;
     size_t account_count;
@@ -61,20 +62,28 @@ void sto_rdb_batch_fini(struct rdb_batch *b);
  * has a header for it (so it may have cells), whatever the batch did since. */
 enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct sto_row_head *out,
                             bool *out_in_db) MUST_CHECK;
-/* A cell as the batch sees it: whether it is there, its value's length and family name length.
- * row_in_db false: the database is not asked. *out_entry receives the change to fill in. */
+/* A cell as the batch sees it. row_in_db false: the database is not asked. */
 struct rdb_cell_view {
-    struct rdb_entry *entry;
+    struct rdb_entry *entry; /* where a change of it goes */
     bool present;
     bool in_db;
     uint8_t family_name_len;
-    size_t value_len;
+    struct slice value; /* of a present cell; until the view is released */
+    rocksdb_pinnableslice_t *pinned;
 };
+/* The view is released by the caller, after a failure too. */
 enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_db,
                             struct rdb_cell_view *out) MUST_CHECK;
+void sto_rdb_cell_view_release(struct rdb_cell_view *view);
 
+/* value: borrowed until the batch is written. */
 enum err sto_rdb_batch_put_cell(struct rdb_batch *b, const struct rdb_cell_view *view,
                                 uint8_t family_name_len, struct slice value) MUST_CHECK;
+/* value is copied. Both parts make it together; either may be empty, and head may be what the cell
+ * holds now. */
+enum err sto_rdb_batch_put_made(struct rdb_batch *b, const struct rdb_cell_view *view,
+                                uint8_t family_name_len, struct slice head,
+                                struct slice tail) MUST_CHECK;
 enum err sto_rdb_batch_delete_cell(struct rdb_batch *b, struct slice key, bool in_db) MUST_CHECK;
 /* head->cells 0 deletes the header. */
 enum err sto_rdb_batch_put_head(struct rdb_batch *b, struct slice header_key, bool in_db,
@@ -89,6 +98,8 @@ const struct sto_usage *sto_rdb_batch_account(const struct rdb_batch *b,
 enum err sto_rdb_batch_count(struct rdb_batch *b, struct rdb_tally *tally,
                              const struct sto_delta *delta) MUST_CHECK;
 
+/* Memory that the batch took beside the operations themselves. */
+size_t sto_rdb_batch_bytes(const struct rdb_batch *b);
 /* Write and clear. Whatever the result, the batch is empty afterwards. */
 enum err sto_rdb_batch_write(struct rdb_batch *b) MUST_CHECK;
 void sto_rdb_batch_clear(struct rdb_batch *b);

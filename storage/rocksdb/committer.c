@@ -77,12 +77,20 @@ static void answer_all(struct sto_mutate_op *const *ops, size_t count)
         base_mailbox_push_all(answers[k].to, answers[k].newest, answers[k].oldest);
 }
 
+static uint64_t mutations_bytes(const struct sto_mutation *mutations, size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += sizeof(mutations[0]) + mutations[i].qualifier.len + mutations[i].value.len;
+    return bytes;
+}
+
 static uint64_t op_bytes(const struct sto_mutate_op *op)
 {
-    uint64_t bytes = sizeof(*op) + op->row_key.len;
-    for (size_t i = 0; i < op->mutation_count; i++)
-        bytes +=
-            sizeof(op->mutations[0]) + op->mutations[i].qualifier.len + op->mutations[i].value.len;
+    uint64_t bytes =
+        sizeof(*op) + op->row_key.len + mutations_bytes(op->mutations, op->mutation_count);
+    if (op->check != NULL)
+        bytes += mutations_bytes(op->check->otherwise, op->check->otherwise_count);
     return bytes;
 }
 
@@ -139,7 +147,8 @@ static void take_op(struct rdb_committer *c, struct sto_mutate_op *op)
     if (rc == ERR_OK)
         rc = sto_rdb_apply(&c->batch, op, server_us(c));
     op->result = rc;
-    if (c->op_count == LIM_BATCH_OPS || c->op_bytes >= LIM_BATCH_BYTES)
+    if (c->op_count == LIM_BATCH_OPS || c->op_bytes >= LIM_BATCH_BYTES ||
+        sto_rdb_batch_bytes(&c->batch) >= LIM_BATCH_MADE_BYTES)
         commit(c);
 }
 

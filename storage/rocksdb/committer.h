@@ -9,7 +9,8 @@
  * Threads:  submit and call from any; the rest is its own.
  * Blocks:   sto_rdb_committer_call waits for the committer.
  * Fails by: ERR_OVERLOADED when the queue is full, ERR_UNAVAILABLE when failed or closing.
- * Limits:   LIM_COMMIT_QUEUE_OPS, LIM_COMMIT_QUEUE_BYTES, LIM_BATCH_OPS, LIM_BATCH_BYTES.
+ * Limits:   LIM_COMMIT_QUEUE_OPS, LIM_COMMIT_QUEUE_BYTES, LIM_BATCH_OPS, LIM_BATCH_BYTES,
+ *           LIM_BATCH_MADE_BYTES.
  * Promises: 1. Operations of one tenant take effect in the order of submission.
  *           2. An operation is answered after the fsync of the batch it was in.
  *           3. Server timestamps never go back while the process runs.

@@ -1,8 +1,8 @@
 /*
  * storage/rocksdb/docs.c - key -> 8 bytes version, body.
  *
- * 1. "u/" holds counters and "!layout" the format of the database: neither is a document, neither
- *    can be named by callers.
+ * 1. "u/" holds counters, "i/" tokens of idempotency and "!layout" the format of the database: none
+ *    of them is a document, none can be named by callers.
  * 2. A table is forgotten on its committer, where no write of its rows can be under way, and only
  *    when it counts nothing; afterwards the committer refuses writes that still carry it.
  */
@@ -12,18 +12,26 @@
 
 #include "storage/keycodec.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/token.h"
 
 #include "base/banned.h"
 
 #define VERSION_BYTES 8
+
+/* Whether documents may stand under this letter. */
+static bool is_document_letter(uint8_t letter)
+{
+    return letter >= 'a' && letter <= 'z' && letter != 'u' && letter != RDB_TOKEN_LETTER;
+}
 
 static enum err key_check(struct slice key, struct errbuf *eb)
 {
     if (key.len < 3 || key.len > STO_DOC_KEY_MAX)
         return base_fail(eb, ERR_INVALID, "a document's key has 3 to %d bytes, not %zu",
                          STO_DOC_KEY_MAX, key.len);
-    if (key.ptr[0] < 'a' || key.ptr[0] > 'z' || key.ptr[0] == 'u' || key.ptr[1] != '/')
-        return base_fail(eb, ERR_INVALID, "a document's key begins with a letter, not u, and '/'");
+    if (!is_document_letter(key.ptr[0]) || key.ptr[1] != '/')
+        return base_fail(eb, ERR_INVALID,
+                         "a document's key begins with a letter, not u or i, and '/'");
     return ERR_OK;
 }
 
@@ -106,8 +114,8 @@ enum err sto_rdb_docs_scan(struct sto_engine *engine, struct slice key_prefix,
     if (rc != ERR_OK)
         return rc;
     if (key_prefix.len < 2 || key_prefix.len > STO_DOC_KEY_MAX || key_prefix.ptr[1] != '/' ||
-        key_prefix.ptr[0] == 'u')
-        return base_fail(eb, ERR_INVALID, "documents are scanned by a letter, not u, and '/'");
+        !is_document_letter(key_prefix.ptr[0]))
+        return base_fail(eb, ERR_INVALID, "documents are scanned by a letter, not u or i, and '/'");
     uint8_t end[STO_DOC_KEY_MAX];
     struct sto_row_range range = sto_range_of_prefix(key_prefix, end);
     rocksdb_readoptions_t *options = sto_rdb_scan_options(range.start, range.end);

@@ -11,6 +11,7 @@
 
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/worker.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/witness.h"
@@ -55,6 +56,18 @@ static void reclaim(struct rdb_maintenance *m)
         return; /* the engine is latched */
 }
 
+static void tokens_sweep(struct rdb_maintenance *m)
+{
+    bool more = true;
+    for (int i = 0; more && i < RDB_SWEEPS_PER_SECOND; i++) {
+        enum err rc = sto_rdb_tokens_sweep(m->engine, &m->tokens, base_wall_us(), &more);
+        if (rc == ERR_CORRUPT)
+            sto_rdb_fail_text(m->engine, "a stored token of idempotency is damaged");
+        if (rc != ERR_OK)
+            return;
+    }
+}
+
 static void look(struct rdb_maintenance *m)
 {
     struct rdb_engine *e = m->engine;
@@ -67,6 +80,7 @@ static void look(struct rdb_maintenance *m)
     m->stalled_seconds = property(e, "rocksdb.is-write-stopped") != 0 ? m->stalled_seconds + 1 : 0;
     if (m->stalled_seconds >= RDB_STALL_SECONDS)
         sto_rdb_fail_text(e, "writes have been stopped for too long");
+    tokens_sweep(m);
     reclaim(m);
 }
 

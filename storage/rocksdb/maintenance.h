@@ -3,14 +3,14 @@
  *
  * Does:     write the witness when something was acknowledged, look at the disk, get space back
  *           for deletes when it is low, ask RocksDB whether its background work failed or its
- *           writes stand still.
+ *           writes stand still, remove expired tokens of idempotency.
  * Owns:     its thread.
  * May use:  base/, storage/.
  * Knows no: operations.
  * Threads:  start and stop from one.
  * Blocks:   stop joins.
  * Fails by: latching the engine.
- * Limits:   RDB_STALL_SECONDS, RDB_RECLAIM_SECONDS.
+ * Limits:   RDB_STALL_SECONDS, RDB_RECLAIM_SECONDS, RDB_SWEEPS_PER_SECOND.
  * Promises: 1. The witness is at most about a second behind.
  */
 #ifndef STORAGE_ROCKSDB_MAINTENANCE_H
@@ -18,14 +18,14 @@
 
 #include <pthread.h>
 
-#include "base/err.h"
-
-struct rdb_engine;
+#include "storage/rocksdb/token.h"
 
 /* RocksDB 7.8.3 can stop writes and never schedule the compaction that would free them. */
 #define RDB_STALL_SECONDS 120
 /* With the disk low: how often deletes are flushed, so that their space comes back. */
 #define RDB_RECLAIM_SECONDS 3
+/* Commits of LIM_TOKENS_PER_SWEEP: more than can be made in a second, so they do not pile up. */
+#define RDB_SWEEPS_PER_SECOND 16
 
 struct rdb_maintenance {
     struct rdb_engine *engine;
@@ -38,6 +38,7 @@ struct rdb_maintenance {
     unsigned stalled_seconds;
     unsigned low_seconds;
     uint64_t reclaimed; /* acknowledged sequence number at the last reclaim */
+    struct rdb_token_sweep tokens;
 };
 
 enum err sto_rdb_maintenance_start(struct rdb_maintenance *m, struct rdb_engine *e) MUST_CHECK;

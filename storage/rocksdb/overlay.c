@@ -2,16 +2,22 @@
  * storage/rocksdb/overlay.c - a skip list in an arena, and a chain of old states.
  *
  * 1. Entries are never unlinked; undo turns a new one into one that is not live.
- * 2. Level n holds every fourth entry of level n-1, by dice that start alike for every batch.
+ * 2. A value made by the operation under way may be changed where it lies: undo goes back to states
+ *    from before the operation, and those have other memory.
+ * 3. Level n holds every fourth entry of level n-1, by dice that start alike for every batch.
  */
 #include "storage/rocksdb/overlay.h"
 
 #include "base/banned.h"
 
+/* Spare room behind a value that grows: half of it, up to this. */
+#define OWN_SPARE_MAX (4 * MIB)
+
 struct rdb_undo {
     struct rdb_undo *before;
     struct rdb_entry *entry;
-    struct rdb_change old;
+    bool was_live;
+    struct rdb_change old[]; /* when it was live */
 };
 
 void sto_rdb_overlay_init(struct rdb_overlay *o)
@@ -90,17 +96,43 @@ struct rdb_entry *sto_rdb_overlay_touch(struct rdb_overlay *o, struct slice key)
 bool sto_rdb_overlay_change(struct rdb_overlay *o, struct rdb_entry *entry,
                             const struct rdb_change *change)
 {
-    struct rdb_undo *undo = base_arena_alloc(&o->arena, sizeof(*undo));
+    bool was_live = entry->now.live;
+    struct rdb_undo *undo =
+        base_arena_alloc(&o->arena, sizeof(*undo) + (was_live ? sizeof(undo->old[0]) : 0));
     if (undo == NULL)
         return false;
-    *undo = (struct rdb_undo){.before = o->undo, .entry = entry, .old = entry->now};
+    undo->before = o->undo;
+    undo->entry = entry;
+    undo->was_live = was_live;
+    if (was_live)
+        undo->old[0] = entry->now;
     o->undo = undo;
     entry->now = *change;
     return true;
 }
 
-struct rdb_undo *sto_rdb_overlay_mark(const struct rdb_overlay *o)
+bool sto_rdb_overlay_own(struct rdb_overlay *o, const struct rdb_entry *entry, size_t len,
+                         struct rdb_change *change)
 {
+    const struct rdb_change *now = &entry->now;
+    bool again = now->own != NULL && now->made_by == o->operation;
+    INVARIANT(len <= UINT32_MAX / 2);
+    change->made_by = o->operation;
+    if (again && len <= now->own_room) {
+        change->own = now->own;
+        change->own_room = now->own_room;
+    } else {
+        size_t spare = !again ? 0 : len / 2 < OWN_SPARE_MAX ? len / 2 : OWN_SPARE_MAX;
+        change->own = base_arena_alloc(&o->arena, len + spare + 1);
+        change->own_room = (uint32_t)(len + spare);
+    }
+    change->value = base_slice(change->own, len);
+    return change->own != NULL;
+}
+
+struct rdb_undo *sto_rdb_overlay_mark(struct rdb_overlay *o)
+{
+    o->operation++;
     return o->undo;
 }
 
@@ -108,7 +140,7 @@ void sto_rdb_overlay_undo(struct rdb_overlay *o, struct rdb_undo *mark)
 {
     while (o->undo != mark) {
         INVARIANT(o->undo != NULL);
-        o->undo->entry->now = o->undo->old;
+        o->undo->entry->now = o->undo->was_live ? o->undo->old[0] : (struct rdb_change){0};
         o->undo = o->undo->before;
     }
 }

@@ -3,7 +3,8 @@
  *
  * Does:     hold the changed cells and row headers of one batch, so that an operation sees those
  *           before it; take back the changes of an operation that is refused.
- * Owns:     its entries and keys; cell values are borrowed from the operations of the batch.
+ * Owns:     its entries and keys, and cell values that were made here; other values are borrowed
+ *           from the operations of the batch.
  * May use:  base/, storage/.
  * Knows no: RocksDB, quotas.
  * Threads:  one committer's.
@@ -13,6 +14,7 @@
  * Promises: 1. undo(mark) makes the overlay as it was at mark, in time linear in what was changed
  *              since (RocksDB's WriteBatchWithIndex rebuilds its whole index instead: 2.5 ms in a
  *              batch of 2,000, for every refused operation).
+ *           2. A value that one operation changes many times is copied a few times only.
  */
 #ifndef STORAGE_ROCKSDB_OVERLAY_H
 #define STORAGE_ROCKSDB_OVERLAY_H
@@ -29,8 +31,11 @@ struct rdb_change {
     bool in_db;   /* the database holds this key */
     bool is_head;
     uint8_t family_name_len;  /* a present cell */
-    struct slice value;       /* a present cell: the caller's bytes */
+    struct slice value;       /* a present cell: the caller's bytes, or those of own */
     struct sto_row_head head; /* a present row header */
+    uint8_t *own;             /* value made in the overlay's memory; NULL: borrowed */
+    uint32_t own_room;        /* bytes there */
+    uint32_t made_by;         /* number of the operation that made it */
 };
 
 struct rdb_entry {
@@ -47,6 +52,7 @@ struct rdb_overlay {
     struct rdb_undo *undo;
     uint64_t dice;
     size_t entry_count;
+    uint32_t operation; /* counts marks */
 };
 
 void sto_rdb_overlay_init(struct rdb_overlay *o);
@@ -60,7 +66,15 @@ struct rdb_entry *sto_rdb_overlay_touch(struct rdb_overlay *o, struct slice key)
 bool sto_rdb_overlay_change(struct rdb_overlay *o, struct rdb_entry *entry,
                             const struct rdb_change *change);
 
-struct rdb_undo *sto_rdb_overlay_mark(const struct rdb_overlay *o);
+/* Memory for a value of `len` bytes that the operation under way makes for entry, to be put there
+ * with change: own, own_room and made_by are filled in, value is that memory. It may be the memory
+ * of the value that the same operation made before, whose bytes then stand in it; nothing else
+ * refers to them. False when memory is out. */
+bool sto_rdb_overlay_own(struct rdb_overlay *o, const struct rdb_entry *entry, size_t len,
+                         struct rdb_change *change);
+
+/* An operation begins. */
+struct rdb_undo *sto_rdb_overlay_mark(struct rdb_overlay *o);
 void sto_rdb_overlay_undo(struct rdb_overlay *o, struct rdb_undo *mark);
 
 #endif

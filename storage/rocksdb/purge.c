@@ -4,7 +4,8 @@
  *   step           what a crash right after it leaves              what the repeat does
  *   FENCE          nothing changed                                 waits again
  *   DELETE_FILES   files wholly inside are gone                    drops what lies inside now
- *   DELETE_RANGE   tombstone, counters and documents, together     one more tombstone, harmless
+ *   DELETE_RANGE   tokens; then tombstone, counters and documents, one more tombstone, harmless
+ *                  together
  *   FLUSH          logs hold nothing of the tenant                 flushes nothing
  *   COMPACT        files hold nothing of the tenant, old ones are  rewrites little, waits again
  *                  gone from the disk
@@ -25,10 +26,14 @@
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/heldfiles.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/token.h"
 
 #include "base/banned.h"
 
 #define FORCE_BOTTOMMOST 2
+
+/* Of a tenant's metadata that leaves with it: counters, schemas, tokens. */
+static const char TENANT_LETTERS[] = {'u', 's', RDB_TOKEN_LETTER, '\0'};
 
 /* --- fence ---------------------------------------------------------------------------------- */
 
@@ -69,6 +74,30 @@ static enum err delete_files(struct rdb_engine *e, const struct sto_tenant_scope
     if (error == NULL)
         return ERR_OK;
     return base_fail(eb, sto_rdb_fail(e, "delete files", error), "files could not be deleted");
+}
+
+struct tokens_delete {
+    const struct sto_tenant_scope *scope;
+    bool more;
+    enum err result;
+};
+
+static void tokens_delete_on_committer(struct rdb_committer *c, void *ctx)
+{
+    struct tokens_delete *d = ctx;
+    d->result = sto_rdb_tokens_purge(c->engine, d->scope, &d->more);
+}
+
+/* Any number of them: in commits of their own, others' between them. */
+static enum err tokens_delete(struct rdb_engine *e, const struct sto_tenant_scope *scope,
+                              struct errbuf *eb)
+{
+    struct tokens_delete d = {.scope = scope, .more = true};
+    while (d.more && d.result == ERR_OK)
+        sto_rdb_committer_call(sto_rdb_committer_of(e, scope->account), tokens_delete_on_committer,
+                               &d);
+    return d.result == ERR_OK ? ERR_OK
+                              : base_fail(eb, d.result, "the tenant's tokens cannot be removed");
 }
 
 struct range_delete {
@@ -138,6 +167,9 @@ static enum err delete_range(struct rdb_engine *e, const struct sto_tenant_scope
 {
     struct range_delete d = {
         .scope = scope, .changes = changes, .change_count = change_count, .eb = eb};
+    enum err rc = tokens_delete(e, scope, eb);
+    if (rc != ERR_OK)
+        return rc;
     sto_rdb_committer_call(sto_rdb_committer_of(e, scope->account), range_delete_on_committer, &d);
     return d.result;
 }
@@ -159,11 +191,11 @@ static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope 
                             struct errbuf *eb)
 {
     struct sto_range cells = sto_range_of_tenant(scope);
-    struct sto_range counters = sto_range_of_docs(scope, 'u');
-    struct sto_range schemas = sto_range_of_docs(scope, 's');
     compact(e, e->db.cells, &cells);
-    compact(e, e->db.meta, &counters);
-    compact(e, e->db.meta, &schemas);
+    for (size_t i = 0; i < sizeof(TENANT_LETTERS) - 1; i++) {
+        struct sto_range docs = sto_range_of_docs(scope, TENANT_LETTERS[i]);
+        compact(e, e->db.meta, &docs);
+    }
     if (!sto_rdb_background_failed(e)) /* the C API gives no result for a compaction */
         return sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
     sto_rdb_fail_text(e, "a flush or compaction failed");
@@ -251,14 +283,12 @@ enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_
     if (rc != ERR_OK)
         return rc;
     struct sto_range cells = sto_range_of_tenant(scope);
-    struct sto_range counters = sto_range_of_docs(scope, 'u');
-    struct sto_range schemas = sto_range_of_docs(scope, 's');
     struct sto_audit audit = {.sequence = rocksdb_get_latest_sequence_number(e->db.handle)};
     rc = count_keys(e, &cells, e->db.cells, &audit.physical_keys, eb);
-    if (rc == ERR_OK)
-        rc = count_keys(e, &counters, e->db.meta, &audit.counters, eb);
-    if (rc == ERR_OK)
-        rc = count_keys(e, &schemas, e->db.meta, &audit.counters, eb);
+    for (size_t i = 0; rc == ERR_OK && i < sizeof(TENANT_LETTERS) - 1; i++) {
+        struct sto_range docs = sto_range_of_docs(scope, TENANT_LETTERS[i]);
+        rc = count_keys(e, &docs, e->db.meta, &audit.counters, eb);
+    }
     if (rc != ERR_OK)
         return rc;
     look_at_files(e, &cells, &audit);

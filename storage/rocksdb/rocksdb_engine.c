@@ -27,6 +27,7 @@
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/reader.h"
 #include "storage/rocksdb/recount.h"
+#include "storage/rocksdb/sample.h"
 #include "storage/rocksdb/witness.h"
 
 #include "base/banned.h"
@@ -328,6 +329,7 @@ static const struct sto_engine_ops OPS = {
     .mutate_row = mutate_row,
     .read_rows = sto_rdb_read_rows,
     .read_finish = sto_rdb_read_finish,
+    .sample_row_keys = sto_rdb_sample_row_keys,
     .drop_rows = sto_rdb_drop_rows,
     .recount = sto_rdb_recount,
     .docs_commit = sto_rdb_docs_commit,

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "storage/keycodec.h"
+#include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/rocksdb_engine.h"
 
 #define FIX_TENANTS 3
@@ -44,7 +45,8 @@ static struct fixture {
     struct sto_account accounts[FIX_TENANTS];
     struct sto_tenant_scope tenants[FIX_TENANTS];
     struct sto_table_scope tables[FIX_TENANTS][FIX_TABLES];
-    struct sto_gc gc[2]; /* of families f and g in tables made from now on */
+    struct sto_gc_node gc[2]; /* of families f and gg in tables made from now on; all zero: none */
+    bool aggregates;          /* tables have the families sum, min, max, hll as well: 3 to 6 */
     size_t outstanding;
 } fix;
 
@@ -68,21 +70,36 @@ UNUSED_FN static void fix_dir_remove(void)
     ck_assert_int_eq(nftw(fix.dir, fix_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+/* A schema with one ref. */
+static struct sto_schema *fix_schema(const char *table, const struct sto_schema *old,
+                                     const struct sto_family_spec *families, size_t count)
+{
+    struct sto_table_spec spec = {.families = families, .family_count = count};
+    struct sto_schema *schema = NULL;
+    ck_assert_int_eq(sto_schema_make(base_slice_text(table), old, &spec, &schema, NULL), ERR_OK);
+    return schema;
+}
+
 /* New accounts and schemas, as a start of the program makes them. */
 static void fix_scopes_make(void)
 {
-    struct sto_family_spec families[2] = {{.name = SLICE_LIT("f"), .gc = fix.gc[0]},
-                                          {.name = SLICE_LIT("gg"), .gc = fix.gc[1]}};
+    struct sto_family_spec families[6] = {{.name = SLICE_LIT("f")}, {.name = SLICE_LIT("gg")}};
+    for (size_t i = 2; i < 6; i++) {
+        families[i].aggregate = (enum sto_aggregate)(STO_AGGREGATE_SUM + i - 2);
+        families[i].name = base_slice_text(sto_aggregate_name(families[i].aggregate));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        families[i].gc_nodes = &fix.gc[i];
+        families[i].gc_node_count = fix.gc[i].kind != 0;
+    }
     for (uint32_t i = 0; i < FIX_TENANTS; i++) {
         sto_account_init(&fix.accounts[i], i);
         ck_assert_int_eq(
             sto_scope_open(base_slice_text(fix_tenant_names[i]), &fix.accounts[i], &fix.tenants[i]),
             ERR_OK);
         for (size_t k = 0; k < FIX_TABLES; k++) {
-            struct sto_schema *schema = NULL;
-            ck_assert_int_eq(sto_schema_make(base_slice_text(fix_table_names[k]), NULL, families, 2,
-                                             &schema, NULL),
-                             ERR_OK);
+            struct sto_schema *schema =
+                fix_schema(fix_table_names[k], NULL, families, fix.aggregates ? 6 : 2);
             fix.tables[i][k] = sto_table_scope_make(&fix.tenants[i], schema);
             sto_schema_unref(schema);
         }
@@ -125,9 +142,10 @@ UNUSED_FN static void fix_reopen(void)
     fix_open();
 }
 
-UNUSED_FN static void fix_prepare(void)
+/* In a directory that is there. */
+UNUSED_FN static void fix_prepare_in(const char *dir)
 {
-    fix_dir_make();
+    (void)snprintf(fix.dir, sizeof(fix.dir), "%s", dir);
     ck_assert_int_eq(base_mailbox_init(&fix.mailbox), ERR_OK);
     sto_rocksdb_options_default(&fix.options);
     fix.options.dir = fix.dir;
@@ -137,6 +155,14 @@ UNUSED_FN static void fix_prepare(void)
     fix.options.readers = 2;
     fix.options.ballast_bytes = 0;
     fix.options.headroom_bytes = MIB;
+}
+
+UNUSED_FN static void fix_prepare(void)
+{
+    fix_dir_make();
+    char dir[sizeof(fix.dir)];
+    memcpy(dir, fix.dir, sizeof(dir));
+    fix_prepare_in(dir);
 }
 
 UNUSED_FN static void fix_setup(void)
@@ -185,6 +211,41 @@ UNUSED_FN static struct sto_mutation fix_set(uint16_t family, const char *qualif
                                  .qualifier = base_slice_text(qualifier),
                                  .timestamp_us = ts,
                                  .value = value};
+}
+
+UNUSED_FN static struct sto_mutation fix_append(uint16_t family, const char *qualifier,
+                                                struct slice value)
+{
+    return (struct sto_mutation){.kind = STO_APPEND,
+                                 .family = family,
+                                 .qualifier = base_slice_text(qualifier),
+                                 .value = value};
+}
+
+UNUSED_FN static struct sto_mutation fix_increment(uint16_t family, const char *qualifier,
+                                                   int64_t by)
+{
+    return (struct sto_mutation){.kind = STO_INCREMENT,
+                                 .family = family,
+                                 .qualifier = base_slice_text(qualifier),
+                                 .increment = by};
+}
+
+/* Messages for the committer of the tenant, so that what is submitted next meets in one batch. */
+static void fix_hold_run(struct base_msg *msg)
+{
+    (void)msg;
+    (void)usleep(20000);
+}
+
+UNUSED_FN static void fix_hold_committer(size_t tenant)
+{
+    static struct base_msg holds[64];
+    static size_t next;
+    struct base_msg *msg = &holds[next++ % 64];
+    msg->run = fix_hold_run;
+    struct rdb_engine *e = sto_rdb_engine(fix.engine);
+    sto_rdb_committer_post(sto_rdb_committer_of(e, &fix.accounts[tenant]), msg);
 }
 
 static struct errbuf fix_detail; /* of the last fix_mutate */
@@ -317,6 +378,26 @@ UNUSED_FN static void fix_slice(struct sto_read_op *op, struct fix_sink *s, bool
     }
     fix_wait();
     s->halves += s->in_row;
+}
+
+/* For .rows: one range, given as members of sto_row_range. */
+#define FIX_RANGE(...)                                                                             \
+    {                                                                                              \
+        .ranges = &(struct sto_row_range){__VA_ARGS__}, .count = 1                                 \
+    }
+
+/* For .projection, of the families f (1) and gg (2). */
+UNUSED_FN static struct sto_projection fix_family(uint16_t number)
+{
+    return (struct sto_projection){.families = {1ULL << (number - 1)}};
+}
+
+UNUSED_FN static struct sto_projection fix_column(uint16_t number, struct slice qualifier)
+{
+    struct sto_projection p = fix_family(number);
+    p.qualifiers = (struct sto_bytes_range){
+        .start = qualifier, .has_end = true, .end = qualifier, .end_inclusive = true};
+    return p;
 }
 
 /* All slices, to the end; the text is NUL-terminated in s->text. */

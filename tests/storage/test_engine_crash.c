@@ -99,7 +99,7 @@ static _Noreturn void child_look(const uint8_t *acked, uint32_t count)
         char row[24], wanted[128];
         (void)snprintf(row, sizeof(row), "%08u", n);
         (void)snprintf(wanted, sizeof(wanted), "%s{f:a@1000=%s,gg:b@1000=%s,}", row, row, row);
-        struct sto_read_spec spec = {.single_row = true, .range.start = base_slice_text(row)};
+        struct sto_read_spec spec = {.row_key = base_slice_text(row)};
         struct fix_sink s;
         fix_sink_init(&s);
         if (fix_read(&fix.tables[n / 3 % FIX_TENANTS][0], &spec, &s, true) != ERR_OK)

@@ -47,8 +47,9 @@ START_TEST(a_dropped_range_is_gone_and_counted)
     ck_assert_uint_eq(removed.cells, 9);
     struct sto_usage after = sto_counters_read(&fix.accounts[0].total);
     ck_assert_uint_eq(before.bytes - after.bytes, removed.bytes);
-    fix_assert_rows(T, &(struct sto_read_spec){.versions = 1, .family = 2},
-                    "a{gg:c000001@1000=value,}c{gg:c000001@1000=value,}");
+    fix_assert_rows(
+        T, &(struct sto_read_spec){.versions = 1, .narrowed = true, .projection = fix_family(2)},
+        "a{gg:c000001@1000=value,}c{gg:c000001@1000=value,}");
     fix_assert_rows(&fix.tables[0][1], &(struct sto_read_spec){0}, "b{f:q@1000=other table,}");
     fix_assert_rows(&fix.tables[1][0], &(struct sto_read_spec){0}, "b{f:q@1000=other tenant,}");
     ck_assert_int_eq(fix_drop(T, (struct sto_row_range){0}, 0, &removed), ERR_OK);
@@ -115,7 +116,7 @@ START_TEST(one_family_can_be_dropped)
     ck_assert_int_eq(fix_drop(T, (struct sto_row_range){0}, 2, &removed), ERR_OK);
     ck_assert_uint_eq(removed.cells, 2500 + 2 + 1);
     ck_assert_uint_eq(removed.rows, 1);
-    fix_assert_rows(T, &(struct sto_read_spec){.range.start = SLICE_LIT("b")},
+    fix_assert_rows(T, &(struct sto_read_spec){.rows = FIX_RANGE(.start = SLICE_LIT("b"))},
                     "b{f:c000000@1000=value,f:c000002@1000=value,}");
     fix_assert_no_drift(0);
 }
@@ -123,8 +124,8 @@ END_TEST
 
 START_TEST(a_sweep_removes_what_no_read_shows)
 {
-    fix.gc[0] = (struct sto_gc){.max_versions = 3};
-    fix.gc[1] = (struct sto_gc){.max_age_us = 3600ULL * 1000000};
+    fix.gc[0] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 3};
+    fix.gc[1] = (struct sto_gc_node){.kind = STO_GC_MAX_AGE, .max_age_us = 3600ULL * 1000000};
     fix_reopen();
     int64_t now = base_wall_us() / 1000 * 1000;
     size_t versions = 2 * LIM_DROP_SLICE_CELLS + 500; /* one column over several slices */
@@ -174,9 +175,8 @@ START_TEST(a_sweep_takes_removed_families_and_spares_new_ones)
                                   fix_set(2, "q", 1000, SLICE_LIT("v"))};
     ck_assert_int_eq(fix_mutate(T, "row", set, 2), ERR_OK);
     struct sto_family_spec specs[2] = {{.name = SLICE_LIT("gg")}, {.name = SLICE_LIT("new")}};
-    struct sto_schema *less = NULL, *more = NULL;
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("t"), (T)->schema, specs, 1, &less, NULL), ERR_OK);
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("t"), less, specs, 2, &more, NULL), ERR_OK);
+    struct sto_schema *less = fix_schema("t", (T)->schema, specs, 1);
+    struct sto_schema *more = fix_schema("t", less, specs, 2);
     struct sto_table_scope old = sto_table_scope_make(&fix.tenants[0], less);
     struct sto_table_scope new = sto_table_scope_make(&fix.tenants[0], more);
     struct sto_mutation fresh = fix_set(3, "q", 1000, SLICE_LIT("v"));
@@ -281,7 +281,7 @@ START_TEST(damaged_rows_are_errors_not_answers)
     damage("ab#t#e\0\1\0\0", 10, "\1\1\14", 3);
     damage("ab#t#e\0\1\0\1q\0\1\377\377\377\377\377\377\374\27", 21, "\3\1v", 3);
     fix_sink_init(&s);
-    struct sto_read_spec spec = {.single_row = true, .range.start = SLICE_LIT("e")};
+    struct sto_read_spec spec = {.row_key = SLICE_LIT("e")};
     ck_assert_int_eq(fix_read(T, &spec, &s, true), ERR_CORRUPT);
     base_buf_fini(&s.text);
     ck_assert_int_eq(fix_delete_row(T, "e"), ERR_CORRUPT);

@@ -206,7 +206,8 @@ START_TEST(compaction_waits_for_files_that_neighbours_hold)
                                 fix_set(1, "b", 1000, base_slice(big, sizeof(big)))};
     ck_assert_int_eq(fix_mutate(&fix.tables[2][0], "big", m, 2), ERR_OK);
     ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
-    struct sto_read_op op = {.scope = fix.tables[2][0], .spec.range.start = SLICE_LIT("big")};
+    struct sto_read_op op = {.scope = fix.tables[2][0],
+                             .spec.rows = FIX_RANGE(.start = SLICE_LIT("big"))};
     struct fix_sink s;
     fix_sink_init(&s);
     s.full_bytes = 1000;

@@ -87,7 +87,7 @@ START_TEST(must_exist_refuses_new_rows)
                                .must_exist = true};
     fix_submit(&op);
     fix_wait();
-    ck_assert_int_eq(op.result, ERR_NOT_FOUND);
+    ck_assert_int_eq(op.result, ERR_PRECONDITION);
     fix_assert_usage(0, 0, 0, 0);
     ck_assert_int_eq(fix_put(T, "row", "v"), ERR_OK);
     fix_submit(&op);
@@ -309,7 +309,7 @@ START_TEST(a_commit_queue_has_a_largest_weight)
     pthread_mutex_unlock(&b.lock);
     fix_wait();
     for (size_t i = 0; i < 5; i++)
-        ck_assert_int_eq(ops[i].result, i < 3 ? ERR_NOT_FOUND : ERR_OVERLOADED);
+        ck_assert_int_eq(ops[i].result, i < 3 ? ERR_PRECONDITION : ERR_OVERLOADED);
     base_free(big);
 }
 END_TEST

@@ -33,6 +33,7 @@ static struct slice random_bytes(uint8_t *out, size_t min, size_t max)
 
 static const char *const TENANTS[] = {"ab", "abc", "ab-", "abcd", "a0", "ab0"};
 static const char *const TABLES[] = {"t", "t0", "tt", "_"};
+static const struct sto_table_spec no_families;
 static struct sto_account account;
 static struct sto_table_scope scopes[6][4];
 
@@ -45,7 +46,8 @@ static void scopes_make(void)
         for (size_t k = 0; k < 4; k++) {
             struct sto_schema *schema = NULL;
             ck_assert_int_eq(
-                sto_schema_make(base_slice_text(TABLES[k]), NULL, NULL, 0, &schema, NULL), ERR_OK);
+                sto_schema_make(base_slice_text(TABLES[k]), NULL, &no_families, &schema, NULL),
+                ERR_OK);
             scopes[i][k] = sto_table_scope_make(&tenant, schema);
             sto_schema_unref(schema);
         }
@@ -228,8 +230,9 @@ START_TEST(longest_parts_fit)
     struct sto_tenant_scope scope;
     ck_assert_int_eq(sto_scope_open(base_slice(tenant, LIM_TENANT_ID), &account, &scope), ERR_OK);
     struct sto_schema *schema = NULL;
-    ck_assert_int_eq(sto_schema_make(base_slice(table, LIM_TABLE_ID), NULL, NULL, 0, &schema, NULL),
-                     ERR_OK);
+    ck_assert_int_eq(
+        sto_schema_make(base_slice(table, LIM_TABLE_ID), NULL, &no_families, &schema, NULL),
+        ERR_OK);
     struct sto_table_scope ts = sto_table_scope_make(&scope, schema);
     size_t n = sto_key_row(&ts, base_slice(zeros, LIM_ROW_KEY), key);
     n = sto_key_column(key, n, 65535, base_slice(zeros, LIM_QUALIFIER));

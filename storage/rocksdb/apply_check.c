@@ -1,0 +1,175 @@
+/*
+ * storage/rocksdb/apply_check.c - whether a filter gives anything of a row.
+ *
+ * 1. The row is walked as often as the filter asks (storage/visit.h), and left at its first cell.
+ * 2. The walk is bounded: other writes wait for it on the same committer.
+ */
+#include "storage/rocksdb/apply_row.h"
+
+#include "storage/visit.h"
+
+#include "base/banned.h"
+
+#define BYTES_OF_A_STEP KIB
+
+struct any_sink {
+    struct sto_row_sink sink; /* first */
+    bool any;
+};
+
+static void any_cell(struct sto_row_sink *sink, const struct sto_cell *cell)
+{
+    (void)cell;
+    ((struct any_sink *)sink)->any = true;
+}
+
+static void any_row(struct sto_row_sink *sink, struct slice row_key)
+{
+    (void)sink;
+    (void)row_key;
+}
+
+static void any_end(struct sto_row_sink *sink)
+{
+    (void)sink;
+}
+
+static bool any_is_full(struct sto_row_sink *sink)
+{
+    return ((struct any_sink *)sink)->any;
+}
+
+/* One walk over the row. */
+struct walk {
+    struct rdb_row *row;
+    struct sto_visit *visit;
+    uint64_t steps;    /* cells looked at, and large values */
+    size_t column_len; /* of the column the cursor is in, a prefix of column; 0: none */
+    uint8_t column[STO_KEY_COLUMN_MAX];
+    uint8_t qualifier[LIM_QUALIFIER * 2];
+};
+
+static enum err seek(struct walk *w, size_t len)
+{
+    return sto_rdb_row_cursor_seek(&w->row->cursor, base_slice(w->row->key, len));
+}
+
+static enum err seek_behind_column(struct walk *w)
+{
+    memcpy(w->row->key, w->column, w->column_len);
+    sto_key_after(w->row->key, w->column_len);
+    /* Only bytes behind the row's prefix changed: a column's terminator lies there. */
+    return seek(w, w->column_len);
+}
+
+static enum err seek_version(struct walk *w)
+{
+    memcpy(w->row->key, w->column, w->column_len);
+    return seek(w, sto_key_version(w->row->key, w->column_len, w->visit->seek_us));
+}
+
+/* From the cell under the cursor to where the visit goes on. */
+static enum err go_on(struct walk *w, enum sto_visit_next next)
+{
+    struct rdb_row *r = w->row;
+    switch (next) {
+    case STO_VISIT_NEXT:
+        return sto_rdb_row_cursor_next(&r->cursor);
+    case STO_VISIT_SKIP_COLUMN:
+        return seek_behind_column(w);
+    case STO_VISIT_SEEK_COLUMN:
+        return seek(
+            w, sto_key_column(r->key, r->row_len, w->visit->seek_family, w->visit->seek_qualifier));
+    case STO_VISIT_SEEK_VERSION:
+        return seek_version(w);
+    case STO_VISIT_SKIP_ROW:
+        break;
+    }
+    r->cursor.at_end = true;
+    return ERR_OK;
+}
+
+/* To where a pass begins. */
+static enum err start(struct walk *w, enum sto_visit_next next)
+{
+    w->column_len = 0;
+    if (next != STO_VISIT_NEXT)
+        return go_on(w, next);
+    return seek(w, sto_key_family(w->row->key, w->row->row_len, 1)); /* behind the header */
+}
+
+/* The cursor stands on a cell: show it. */
+static enum err visit_cell(struct walk *w, enum sto_visit_next *out_next)
+{
+    const struct rdb_row_cursor *c = &w->row->cursor;
+    struct sto_key parts;
+    if (sto_key_decode(c->key, &parts) != ERR_OK || parts.family == 0)
+        return ERR_CORRUPT;
+    if (!base_slice_equal(parts.column_prefix, base_slice(w->column, w->column_len))) {
+        memcpy(w->column, parts.column_prefix.ptr, parts.column_prefix.len);
+        w->column_len = parts.column_prefix.len;
+        size_t at = w->row->row_len + 2;
+        struct slice escaped = base_slice(w->column + at, parts.qualifier_escaped.len);
+        *out_next =
+            sto_visit_column(w->visit, parts.family, sto_key_unescape(escaped, w->qualifier));
+        if (*out_next != STO_VISIT_NEXT)
+            return ERR_OK;
+    }
+    *out_next = sto_visit_version(w->visit, parts.timestamp_us, c->value);
+    w->steps += c->value.len / BYTES_OF_A_STEP; /* the filter may have read it */
+    return ERR_OK;
+}
+
+/* One pass; ends early when the sink was given something. */
+static enum err pass(struct walk *w, const struct any_sink *sink, enum sto_visit_next next)
+{
+    enum err rc = start(w, next);
+    while (rc == ERR_OK && !w->row->cursor.at_end) {
+        rc = ++w->steps > LIM_CHECK_STEPS ? ERR_TOO_BIG : visit_cell(w, &next);
+        if (rc != ERR_OK || sink->any)
+            return rc;
+        rc = go_on(w, next);
+    }
+    return rc;
+}
+
+static enum err walk_row(struct walk *w, const struct any_sink *sink)
+{
+    struct sto_visit *v = w->visit;
+    enum err rc = pass(w, sink, sto_visit_row_begin(v, w->row->op->row_key));
+    while (rc == ERR_OK && !sink->any && sto_visit_row_end(v))
+        rc = pass(w, sink, sto_visit_row_again(v));
+    return rc;
+}
+
+enum err sto_rdb_row_matches(struct rdb_row *r, struct sto_filter_program *predicate, bool *out,
+                             struct errbuf *eb)
+{
+    *out = false;
+    if (r->now.cells == 0)
+        return ERR_OK;
+    struct any_sink sink = {.sink = {.row_begin = any_row,
+                                     .cell = any_cell,
+                                     .row_end = any_end,
+                                     .row_undo = any_end,
+                                     .is_full = any_is_full}};
+    struct sto_read_spec spec = {.row_key = r->op->row_key, .filter = predicate};
+    struct sto_visit visit;
+    enum err rc = sto_visit_open(&visit, r->op->scope.schema, &spec, &sink.sink, eb);
+    if (rc != ERR_OK)
+        return rc;
+    visit.now_us = r->server_us;
+    struct walk walk; /* large: not zeroed */
+    walk.row = r;
+    walk.visit = &visit;
+    walk.steps = 0;
+    rc = walk_row(&walk, &sink);
+    if (rc == ERR_TOO_BIG)
+        rc = base_fail(eb, rc,
+                       "the predicate would look at more than %d cells (or KiB of values) of the "
+                       "row; narrow it to a family or a column",
+                       LIM_CHECK_STEPS);
+    sto_visit_close(&visit);
+    *out = sink.any;
+    return rc;
+}

@@ -1,0 +1,74 @@
+/*
+ * storage/rocksdb/apply_delete.c - point deletes of the cells that are there.
+ */
+#include "storage/rocksdb/apply_row.h"
+
+#include "base/banned.h"
+
+/* The cell under the cursor. */
+static enum err delete_one(struct rdb_row *r)
+{
+    const struct rdb_row_cursor *c = &r->cursor;
+    struct sto_key parts;
+    if (sto_key_decode(c->key, &parts) != ERR_OK || parts.family == 0)
+        return ERR_CORRUPT;
+    uint64_t bytes = sto_cell_bytes(r->op->row_key.len, c->family_name_len,
+                                    sto_key_unescaped_len(parts.qualifier_escaped), c->value.len);
+    if (r->now.cells == 0 || r->now.bytes < bytes)
+        return ERR_CORRUPT;
+    if (++r->deleted > LIM_DELETE_CELLS)
+        return ERR_TOO_BIG;
+    r->now.cells--;
+    r->now.bytes -= bytes;
+    return sto_rdb_batch_delete_cell(r->batch, c->key, c->cell_in_db);
+}
+
+/* Bounds of what m deletes: lower in r->key, upper in r->upper. */
+static void bounds_of(struct rdb_row *r, const struct sto_mutation *m, struct slice *lower,
+                      struct slice *upper)
+{
+    size_t n = r->row_len;
+    if (m->kind == STO_DELETE_FROM_COLUMN) {
+        n = sto_key_column(r->key, r->row_len, m->family, m->qualifier);
+        memcpy(r->upper, r->key, n);
+        size_t low = m->end_us > 0 ? sto_key_version(r->key, n, m->end_us - 1) : n;
+        if (m->start_us > 0)
+            n = sto_key_version(r->upper, n, m->start_us - 1);
+        else
+            sto_key_after(r->upper, n);
+        *lower = base_slice(r->key, low);
+    } else if (m->kind == STO_DELETE_FROM_FAMILY) {
+        n = sto_key_family(r->key, r->row_len, m->family);
+        memcpy(r->upper, r->key, r->row_len);
+        if (m->family == UINT16_MAX)
+            sto_key_after(r->upper, n = r->row_len);
+        else
+            n = sto_key_family(r->upper, r->row_len, (uint16_t)(m->family + 1));
+        *lower = base_slice(r->key, r->row_len + 2);
+    } else {
+        size_t low = sto_key_family(r->key, r->row_len, 1); /* behind the header */
+        memcpy(r->upper, r->key, n);
+        sto_key_after(r->upper, n);
+        *lower = base_slice(r->key, low);
+    }
+    *upper = base_slice(r->upper, n);
+}
+
+enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m)
+{
+    if (m->kind == STO_DELETE_FROM_COLUMN && m->qualifier.len > LIM_QUALIFIER)
+        return ERR_TOO_BIG;
+    if (m->kind != STO_DELETE_FROM_ROW && m->family == 0)
+        return ERR_NOT_FOUND;
+    struct slice lower, upper;
+    bounds_of(r, m, &lower, &upper);
+    if (base_slice_compare(lower, upper) >= 0 || r->now.cells == 0)
+        return ERR_OK;
+    enum err rc = sto_rdb_row_cursor_seek(&r->cursor, lower);
+    while (rc == ERR_OK && !r->cursor.at_end && base_slice_compare(r->cursor.key, upper) < 0) {
+        rc = delete_one(r);
+        if (rc == ERR_OK)
+            rc = sto_rdb_row_cursor_next(&r->cursor);
+    }
+    return rc;
+}

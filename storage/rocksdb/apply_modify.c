@@ -1,0 +1,174 @@
+/*
+ * storage/rocksdb/apply_modify.c - read-modify-write of the newest cell of a column.
+ *
+ * 1. Only the newest cell can count: where a rule of the family collects it, it collects every
+ *    older one as well (storage/gc_rule.h, promise 2).
+ * 2. The new cell is not older than any of its column, so afterwards it is the newest, and "the
+ *    cells that were made" are the newest ones of the columns that the rules name.
+ */
+#include "storage/rocksdb/apply_row.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/banned.h"
+
+#define INTEGER_BYTES 8
+
+struct newest {
+    bool there;
+    int64_t timestamp_us;
+    struct slice value; /* until the cursor moves */
+};
+
+/* The newest visible cell of a column. The column's prefix is left in r->key. */
+static enum err find_newest(struct rdb_row *r, const struct sto_family *family,
+                            struct slice qualifier, size_t *out_column_len, struct newest *out)
+{
+    size_t n = sto_key_column(r->key, r->row_len, family->number, qualifier);
+    struct slice column = base_slice(r->key, n);
+    *out_column_len = n;
+    *out = (struct newest){0};
+    enum err rc = sto_rdb_row_cursor_seek(&r->cursor, column);
+    if (rc != ERR_OK || r->cursor.at_end || !base_slice_starts_with(r->cursor.key, column))
+        return rc;
+    struct sto_key parts;
+    if (sto_key_decode(r->cursor.key, &parts) != ERR_OK)
+        return ERR_CORRUPT;
+    out->there = !sto_gc_collects(&family->gc, 0, parts.timestamp_us, r->server_us);
+    out->timestamp_us = parts.timestamp_us;
+    out->value = r->cursor.value;
+    return ERR_OK;
+}
+
+static enum err increment(const struct newest *newest, int64_t by, uint8_t out[INTEGER_BYTES],
+                          struct errbuf *eb)
+{
+    int64_t value = 0;
+    if (newest->there && newest->value.len != INTEGER_BYTES)
+        return base_fail(eb, ERR_CONFLICT, "increment needs a value of %d bytes, the cell has %zu",
+                         INTEGER_BYTES, newest->value.len);
+    if (newest->there)
+        value = (int64_t)sto_get_be64(newest->value.ptr);
+    if (__builtin_add_overflow(value, by, &value))
+        return base_fail(eb, ERR_CONFLICT, "the increment leaves the range of a 64-bit integer");
+    sto_put_be64(out, (uint64_t)value);
+    return ERR_OK;
+}
+
+/* Put head and tail together as the cell whose key stands in r->key. */
+static enum err put(struct rdb_row *r, const struct sto_mutation *m,
+                    const struct sto_family *family, struct slice key, bool in_db,
+                    struct slice head, struct slice tail)
+{
+    struct rdb_cell_view view;
+    enum err rc = sto_rdb_batch_cell(r->batch, key, in_db, &view);
+    if (rc == ERR_OK)
+        rc = sto_rdb_row_count_cell(r, &view, family, m->qualifier.len, head.len + tail.len);
+    if (rc == ERR_OK)
+        rc = sto_rdb_batch_put_made(r->batch, &view, family->name_len, head, tail);
+    sto_rdb_cell_view_release(&view);
+    return rc;
+}
+
+enum err sto_rdb_row_modify(struct rdb_row *r, const struct sto_mutation *m, struct errbuf *eb)
+{
+    const struct sto_family *family = sto_schema_family_by_number(r->op->scope.schema, m->family);
+    if (family == NULL)
+        return ERR_NOT_FOUND;
+    if (family->aggregate != STO_AGGREGATE_NONE)
+        return ERR_INVALID;
+    if (m->qualifier.len > LIM_QUALIFIER || m->value.len > LIM_CELL_BYTES_HARD)
+        return ERR_TOO_BIG;
+    struct newest newest;
+    size_t n = 0;
+    enum err rc = find_newest(r, family, m->qualifier, &n, &newest);
+    if (rc != ERR_OK)
+        return rc;
+    uint8_t integer[INTEGER_BYTES];
+    struct slice head = newest.value, tail = m->value;
+    if (m->kind == STO_INCREMENT) {
+        rc = increment(&newest, m->increment, integer, eb);
+        head = base_slice(integer, sizeof(integer));
+        tail = SLICE_EMPTY;
+    } else if (!newest.there) {
+        head = SLICE_EMPTY;
+    }
+    if (rc == ERR_OK)
+        rc = sto_account_limit_check(r->op->scope.tenant.account, STO_LIMIT_CELL,
+                                     head.len + tail.len, eb);
+    if (rc != ERR_OK)
+        return rc;
+    bool later = !newest.there || newest.timestamp_us < r->server_us;
+    n = sto_key_version(r->key, n, later ? r->server_us : newest.timestamp_us);
+    /* A cell that is newer than the newest one is not in the database. */
+    return put(r, m, family, base_slice(r->key, n), r->in_db && !later, head, tail);
+}
+
+/* --- what was made ------------------------------------------------------------------------------
+ */
+
+static int compare_columns(const void *a, const void *b)
+{
+    const struct sto_cell *x = a, *y = b;
+    if (x->family->number != y->family->number)
+        return x->family->number < y->family->number ? -1 : 1;
+    return base_slice_compare(x->qualifier, y->qualifier);
+}
+
+/* The columns that the rules name, in the order of the row, each once. */
+static size_t columns_of(const struct rdb_row *r, struct sto_cell *cells)
+{
+    size_t count = 0, distinct = 0;
+    for (size_t i = 0; i < r->op->mutation_count; i++) {
+        const struct sto_mutation *m = &r->op->mutations[i];
+        const struct sto_family *family =
+            sto_schema_family_by_number(r->op->scope.schema, m->family);
+        if (family != NULL && (m->kind == STO_APPEND || m->kind == STO_INCREMENT))
+            cells[count++] = (struct sto_cell){.family = family, .qualifier = m->qualifier};
+    }
+    qsort(cells, count, sizeof(cells[0]), compare_columns);
+    for (size_t i = 0; i < count; i++)
+        if (distinct == 0 || compare_columns(&cells[distinct - 1], &cells[i]) != 0)
+            cells[distinct++] = cells[i];
+    return distinct;
+}
+
+static enum err copy_newest(struct rdb_row *r, struct arena *arena, struct sto_cell *cell,
+                            bool *out_there)
+{
+    struct newest newest;
+    size_t n = 0;
+    enum err rc = find_newest(r, cell->family, cell->qualifier, &n, &newest);
+    *out_there = newest.there;
+    if (rc != ERR_OK || !newest.there)
+        return rc;
+    cell->timestamp_us = newest.timestamp_us;
+    cell->qualifier = base_arena_copy(arena, cell->qualifier);
+    cell->value = base_arena_copy(arena, newest.value);
+    bool copied = (cell->qualifier.len == 0 || cell->qualifier.ptr != NULL) &&
+                  (cell->value.len == 0 || cell->value.ptr != NULL);
+    return copied ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err sto_rdb_row_modified(struct rdb_row *r, struct sto_modified *out, struct errbuf *eb)
+{
+    if (r->op->mutation_count > LIM_MODIFY_RULES)
+        return base_fail(eb, ERR_TOO_BIG, "%zu rules; the limit is %d", r->op->mutation_count,
+                         LIM_MODIFY_RULES);
+    struct sto_cell *cells =
+        base_arena_alloc(out->arena, r->op->mutation_count * sizeof(cells[0]) + 1);
+    enum err rc = cells == NULL ? ERR_NO_MEMORY : ERR_OK;
+    size_t count = rc == ERR_OK ? columns_of(r, cells) : 0, given = 0;
+    for (size_t i = 0; rc == ERR_OK && i < count; i++) {
+        bool there = false;
+        rc = copy_newest(r, out->arena, &cells[i], &there);
+        if (there)
+            cells[given++] = cells[i];
+    }
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "the modified cells cannot be given back: %s", base_err_name(rc));
+    out->cells = cells;
+    out->count = given;
+    return ERR_OK;
+}

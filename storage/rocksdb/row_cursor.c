@@ -1,0 +1,145 @@
+/*
+ * storage/rocksdb/row_cursor.c - two orders of keys, merged.
+ *
+ * 1. An entry of the overlay that is live hides the database's value of the same key; one that is
+ *    not says nothing.
+ * 2. pending stands at or behind the cell under the cursor. Entries made in front of it are those
+ * of cells that were passed, or of new ones the walk need not see.
+ */
+#include "storage/rocksdb/row_cursor.h"
+
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+void sto_rdb_row_cursor_open(struct rdb_row_cursor *c, struct rdb_batch *b, struct slice row,
+                             bool in_db)
+{
+    c->batch = b;
+    c->row = row;
+    c->in_db = in_db;
+    c->begun = false;
+    c->options = NULL;
+    c->iterator = NULL;
+    c->at_end = true;
+}
+
+void sto_rdb_row_cursor_close(struct rdb_row_cursor *c)
+{
+    if (c->iterator != NULL)
+        rocksdb_iter_destroy(c->iterator);
+    if (c->options != NULL)
+        rocksdb_readoptions_destroy(c->options);
+    c->iterator = NULL;
+    c->options = NULL;
+    c->begun = false;
+}
+
+static void begin(struct rdb_row_cursor *c)
+{
+    if (c->begun || !c->in_db)
+        return;
+    memcpy(c->upper, c->row.ptr, c->row.len);
+    sto_key_after(c->upper, c->row.len);
+    c->options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
+    rocksdb_readoptions_set_iterate_lower_bound(c->options, (const char *)c->row.ptr, c->row.len);
+    rocksdb_readoptions_set_iterate_upper_bound(c->options, (const char *)c->upper, c->row.len);
+    c->iterator = rocksdb_create_iterator_cf(c->batch->engine->db.handle, c->options,
+                                             c->batch->engine->db.cells);
+    c->begun = true;
+}
+
+static bool stored_key(const struct rdb_row_cursor *c, struct slice *out)
+{
+    if (c->iterator == NULL || !rocksdb_iter_valid(c->iterator))
+        return false;
+    out->ptr = (const uint8_t *)rocksdb_iter_key(c->iterator, &out->len);
+    return true;
+}
+
+static enum err stand_on_stored(struct rdb_row_cursor *c, struct slice key)
+{
+    struct slice stored;
+    struct sto_stored_cell cell;
+    stored.ptr = (const uint8_t *)rocksdb_iter_value(c->iterator, &stored.len);
+    if (sto_cell_decode(stored, &cell) != ERR_OK)
+        return ERR_CORRUPT;
+    c->at_end = false;
+    c->on_pending = false;
+    c->cell_in_db = true;
+    c->family_name_len = cell.family_name_len;
+    c->key = key;
+    c->value = cell.bytes;
+    return ERR_OK;
+}
+
+static void stand_on_pending(struct rdb_row_cursor *c)
+{
+    const struct rdb_change *now = &c->pending->now;
+    c->at_end = false;
+    c->on_pending = true;
+    c->cell_in_db = now->in_db;
+    c->family_name_len = now->family_name_len;
+    c->key = c->pending->key;
+    c->value = now->value;
+}
+
+static void skip_silent(struct rdb_row_cursor *c)
+{
+    while (c->pending != NULL && !c->pending->now.live)
+        c->pending = c->pending->next[0];
+    if (c->pending != NULL && !base_slice_starts_with(c->pending->key, c->row))
+        c->pending = NULL;
+}
+
+static enum err finish(struct rdb_row_cursor *c)
+{
+    c->at_end = true;
+    char *error = NULL;
+    if (c->iterator != NULL)
+        rocksdb_iter_get_error(c->iterator, &error);
+    return error == NULL ? ERR_OK : sto_rdb_fail(c->batch->engine, "read", error);
+}
+
+/* Both sides stand at or behind where the cursor is to be. */
+static enum err settle(struct rdb_row_cursor *c)
+{
+    for (;;) {
+        struct slice key;
+        skip_silent(c);
+        bool stored = stored_key(c, &key);
+        if (!stored && c->pending == NULL)
+            return finish(c);
+        int order = !stored              ? 1
+                    : c->pending == NULL ? -1
+                                         : base_slice_compare(key, c->pending->key);
+        if (order < 0)
+            return stand_on_stored(c, key);
+        if (order == 0)
+            rocksdb_iter_next(c->iterator); /* hidden */
+        if (c->pending->now.present && !c->pending->now.is_head) {
+            stand_on_pending(c);
+            return ERR_OK;
+        }
+        c->pending = c->pending->next[0];
+    }
+}
+
+enum err sto_rdb_row_cursor_seek(struct rdb_row_cursor *c, struct slice key)
+{
+    begin(c);
+    c->pending = sto_rdb_overlay_seek(&c->batch->overlay, key);
+    if (c->iterator != NULL)
+        rocksdb_iter_seek(c->iterator, (const char *)key.ptr, key.len);
+    return settle(c);
+}
+
+enum err sto_rdb_row_cursor_next(struct rdb_row_cursor *c)
+{
+    if (c->on_pending)
+        c->pending = c->pending->next[0];
+    else
+        rocksdb_iter_next(c->iterator);
+    return settle(c);
+}
