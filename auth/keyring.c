@@ -309,11 +309,9 @@ static enum err create_check(const struct auth_keyring *k, enum auth_kind kind,
     if ((scopes & ~auth_kind_scopes(kind)) != 0)
         return base_fail(eb, ERR_INVALID, "%s keys cannot have %s scopes", auth_kind_name(kind),
                          kind == AUTH_OPERATOR ? "data" : "admin");
-    if (label.len > AUTH_LABEL_BYTES)
-        return base_fail(eb, ERR_INVALID, "the label is %zu bytes; the limit is %d", label.len,
-                         AUTH_LABEL_BYTES);
-    if (!base_utf8_is_valid(label) || (label.len > 0 && memchr(label.ptr, '\0', label.len) != NULL))
-        return base_fail(eb, ERR_INVALID, "the label is not text in UTF-8");
+    enum err e = base_text_check(label, AUTH_LABEL_BYTES, "the label", eb);
+    if (e != ERR_OK)
+        return e;
     if (tenant != NULL) {
         uint32_t state = atomic_load(&tenant->state);
         if (state == TEN_PURGING || state == TEN_PURGED)

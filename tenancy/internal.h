@@ -27,17 +27,22 @@
 #include "storage/engine.h"
 #include "tenancy/offboard.h"
 #include "tenancy/registry.h"
+#include "tenancy/sweeper.h"
 #include "tenancy/tenant.h"
 
 #define TEN_REGISTRY_MAGIC 0x7e4a4702u
 
-/* A table whose schema is marked as deleting. */
+/* What of a table has to go: all of it, or the cells of its dropped families. */
 struct ten_removal {
     struct ten_removal *next;
     struct ten_registry *registry;
     struct ten_tenant *tenant;
-    struct sto_schema *schema;      /* one ref */
-    struct ten_table_delete_op *op; /* at work; NULL: failed before, waits for the next try */
+    struct sto_schema *schema; /* one ref; whole: the one marked as deleting */
+    bool whole;
+    bool running;                   /* false: failed before, waits for the next try */
+    struct ten_table_delete_op *op; /* who is answered when a whole table is gone; may be NULL */
+    uint16_t family;                /* whose cells are being dropped; 0: rows */
+    struct sto_drop_op drop;
 };
 
 struct ten_registry {
@@ -46,6 +51,7 @@ struct ten_registry {
     struct base_epoch *epoch;
     struct base_worker control;
     struct base_worker jobs; /* runs purges */
+    struct ten_sweeper *sweeper;
     atomic_bool stopping;
     struct base_msg claim_msg; /* first message of the control worker */
 
@@ -84,9 +90,6 @@ void ten_tables_publish(struct ten_registry *r, struct ten_tenant *t,
 enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
                            const struct ten_details *wanted, const struct sto_doc_change *also,
                            size_t also_count, struct errbuf *eb) MUST_CHECK;
-/* Printable UTF-8 of at most max bytes; ERR_INVALID names `what`. */
-enum err ten_text_check(struct slice text, size_t max, const char *what,
-                        struct errbuf *eb) MUST_CHECK;
 
 /* --- registry.c, registry_load.c -------------------------------------------------------------- */
 
@@ -95,7 +98,7 @@ enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t) MUST_CHE
 /* Blocking, before the workers run: tenants, schemas, counters. */
 enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
 
-/* --- tables.c, table_removal.c ---------------------------------------------------------------- */
+/* --- tables.c, table_families.c --------------------------------------------------------------- */
 
 /* Index of the table, or where it belongs. Any thread. */
 bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, size_t *out_at);
@@ -107,10 +110,42 @@ struct ten_tables *ten_tables_without(const struct ten_tables *old, size_t at);
 enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *schema,
                            uint64_t expect, struct errbuf *eb) MUST_CHECK;
 
+/* ERR_PRECONDITION; schema: NULL when there is no such table. */
+enum err ten_expect_check(const struct ten_expect *expect, const struct sto_schema *schema,
+                          struct errbuf *eb) MUST_CHECK;
+/* The table and whether it may be changed: ERR_CONFLICT while it is being deleted. *out is NULL
+ * when there is none. */
+enum err ten_table_for_change(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
+                              const struct ten_expect *expect, struct sto_schema **out,
+                              struct errbuf *eb) MUST_CHECK;
+/* Blocking. Make the table (old: NULL) or its next schema, if it differs, and publish it. */
+enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
+                         struct sto_schema *old, const struct sto_table_spec *spec,
+                         struct errbuf *eb) MUST_CHECK;
+
+/* --- removal.c, table_removal.c, family_removal.c ----------------------------------------------
+ */
+
+/* NULL when nothing of the table has to go. */
 struct ten_removal *ten_removal_find(struct ten_registry *r, const struct ten_tenant *t,
                                      struct slice table_id);
 struct ten_removal *ten_removal_add(struct ten_registry *r, struct ten_tenant *t,
                                     struct sto_schema *schema_take);
+/* Take it off the list. */
+void ten_removal_free(struct ten_removal *m);
+/* Drop m->family, or the rows; what comes next is called with m->drop.result set. */
+void ten_removal_drop(struct ten_removal *m);
+/* Begin to run. */
+void ten_removal_enter(struct ten_removal *m);
+/* It stops running, for good (ERR_OK: m is freed) or until somebody tries again. */
+void ten_removal_leave(struct ten_removal *m, enum err result);
+void ten_table_removal_run(struct ten_removal *m);
+void ten_table_removal_dropped(struct ten_removal *m);
+/* Take care of the dropped families of a schema that was just published, if it has any. */
+void ten_family_removal_begin(struct ten_registry *r, struct ten_tenant *t,
+                              struct sto_schema *schema);
+void ten_family_removal_run(struct ten_removal *m);
+void ten_family_removal_dropped(struct ten_removal *m);
 /* One of the tenant's is running: a purge has to wait. */
 bool ten_removal_is_running(const struct ten_registry *r, const struct ten_tenant *t);
 /* Forget those of the tenant that are not running; its purge does their work. */

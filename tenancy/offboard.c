@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
 #include "tenancy/job_doc.h"
@@ -149,7 +150,7 @@ enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t, struct
 {
     ten_control_check(r);
     struct ten_job job;
-    enum err rc = ten_text_check(requested_by, sizeof job.requested_by - 1, "the requester", eb);
+    enum err rc = base_text_check(requested_by, sizeof job.requested_by - 1, "the requester", eb);
     if (rc == ERR_OK)
         rc = ten_transition_check(ten_tenant_state(t), TEN_PURGING, eb);
     if (rc != ERR_OK)

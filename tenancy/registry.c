@@ -64,6 +64,8 @@ static enum err start_workers(struct ten_registry *r, struct errbuf *eb)
     enum err rc = base_worker_start(&r->control, "ten-control");
     if (rc == ERR_OK)
         rc = base_worker_start(&r->jobs, "ten-jobs");
+    if (rc == ERR_OK)
+        rc = ten_sweeper_start(r, &r->sweeper);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "a registry thread cannot be started: %s", base_err_name(rc));
     r->claim_msg.run = run_claim;
@@ -126,6 +128,7 @@ void ten_registry_close(struct ten_registry *r)
         return;
     check(r);
     atomic_store(&r->stopping, true);
+    ten_sweeper_stop(r->sweeper);
     base_worker_stop(&r->jobs);
     r->drain_msg.run = run_drain;
     base_worker_post(&r->control, &r->drain_msg);

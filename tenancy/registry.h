@@ -10,7 +10,7 @@
  *           elsewhere; find and the like from any thread joined to the epoch, or on control.
  * Blocks:   control functions block on the disk.
  * Fails by: as said per function.
- * Limits:   LIM_TABLES per tenant.
+ * Limits:   tables per tenant, families per table: the tenant's (tenancy/quota.h).
  * Promises: 1. A change is durable before it is visible, and visible before the call returns.
  *           2. An ID that ever existed is never created again (ERR_EXISTS).
  * Stored:   "t/<tenant>" tenant, "s/<tenant>/<table>" schema, "j/<job>" job (base/record.h).
@@ -61,12 +61,49 @@ enum err ten_tenant_set_quota(struct ten_registry *r, struct ten_tenant *t,
 size_t ten_tenant_list(struct ten_registry *r, struct slice after, struct ten_tenant **out,
                        size_t limit);
 
-/* Create or change a table to have exactly these families. out_created tells which.
- * ERR_INVALID, ERR_TOO_BIG (families, tables), ERR_CONFLICT (being deleted; or a family with cells
- * would be dropped: families are only added or changed here), ERR_GONE, ERR_SUSPENDED. */
+/* What the caller believes a table to be; all zero: anything. ERR_PRECONDITION when it is not. */
+struct ten_expect {
+    bool absent;
+    bool present;
+    uint64_t revision; /* not 0: present, and in this one */
+};
+
+/* Families are exactly these; what is not given stays as it is, or is off and empty at first. */
+struct ten_table_wanted {
+    const struct sto_family_spec *families;
+    size_t family_count;
+    bool has_protected;
+    bool protected;
+    bool has_row_key_notes;
+    struct slice row_key_notes;
+    struct ten_expect expect;
+};
+
+/* Create or change a table. out_created tells which. ERR_INVALID, ERR_TOO_BIG (families, tables),
+ * ERR_CONFLICT (being deleted; a family would be dropped: here families are only added or changed;
+ * a family's type would change), ERR_PRECONDITION, ERR_GONE, ERR_SUSPENDED. */
 enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
-                       const struct sto_family_spec *families, size_t count, bool *out_created,
+                       const struct ten_table_wanted *wanted, bool *out_created,
                        struct errbuf *eb) MUST_CHECK;
+
+/* All of it or nothing, in this order: create, update, drop. */
+struct ten_families_change {
+    const struct sto_family_spec *create;
+    size_t create_count;
+    const struct sto_family_spec *update; /* the rule is replaced; STO_AGGREGATE_NONE: type stays */
+    size_t update_count;
+    const struct slice *drop;
+    size_t drop_count;
+    struct ten_expect expect;
+};
+
+/* Cells of dropped families are invisible and closed to writers at once; they are removed, counted
+ * exactly, after this returned, and if need be after the next start. ERR_EXISTS (create),
+ * ERR_NOT_FOUND (table; update, drop), ERR_CONFLICT (being deleted, type, deletion protection),
+ * ERR_OVERLOADED (too many dropped families still have cells), else as ten_table_put. */
+enum err ten_table_change_families(struct ten_registry *r, struct ten_tenant *t,
+                                   struct slice table_id, const struct ten_families_change *change,
+                                   struct errbuf *eb) MUST_CHECK;
 
 /* --- removing a table: any thread; done runs on reply_to's thread ----------------------------- */
 
@@ -77,13 +114,14 @@ struct ten_table_delete_op {
     void *user;
     struct ten_tenant *tenant;
     char table_id[LIM_TABLE_ID + 1];
+    struct ten_expect expect;
 
-    enum err result; /* ERR_NOT_FOUND, ERR_CONFLICT (already being deleted), engine errors */
+    enum err result; /* ERR_NOT_FOUND, ERR_CONFLICT (already being deleted, deletion protection),
+                      * ERR_PRECONDITION, engine errors */
     struct errbuf detail;
     struct sto_usage removed;
 
-    struct ten_registry *registry; /* tenancy's own from here on */
-    struct sto_drop_op drop;
+    struct ten_registry *registry; /* tenancy's own */
 };
 
 /* The table is gone for every request once this is durable, and refuses the writes of requests that

@@ -5,7 +5,8 @@
  * counters of each table, through a scope, so that the account is exact before the first request.
  *
  * 1. A schema of a tenant that is being purged only brings its counters; the purge removes it.
- * 2. A schema marked as deleting becomes a removal, not a visible table.
+ * 2. A schema marked as deleting becomes a removal, not a visible table. One with dropped families
+ *    whose cells may still be there is visible and has a removal too.
  */
 #include "base/alloc.h"
 #include "tenancy/doc_key.h"
@@ -80,6 +81,8 @@ static enum err visit_schema(void *ctx, struct slice key, uint64_t version, stru
     if (rc != ERR_OK)
         return rc;
     schema->version = version;
+    if (schema->revision == 0) /* stored before there were revisions */
+        schema->revision = version;
     scan_add(s, t, schema);
     return ERR_OK;
 }
@@ -118,6 +121,9 @@ static void hand_over(struct ten_registry *r, struct loaded *items, size_t from,
         else
             tables->schemas[at++] = schema;
     }
+    for (size_t i = 0; i < visible; i++)
+        if (tables->schemas[i]->dropped_count > 0)
+            (void)ten_removal_add(r, t, sto_schema_ref(tables->schemas[i]));
     ten_tables_publish(r, t, tables);
 }
 

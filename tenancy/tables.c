@@ -2,8 +2,10 @@
  * tenancy/tables.c - the list of a tenant's tables, and making and changing one.
  *
  * The visible list is an array sorted by table ID, replaced as a whole. Tables that are being
- * removed are not in it (table_removal.c), so a request cannot find them.
+ * removed are not in it (removal.c), so a request cannot find them.
  */
+#include <inttypes.h>
+
 #include "base/alloc.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
@@ -11,12 +13,7 @@
 
 #include "base/banned.h"
 
-#define SCHEMA_DOC_MAX (64 * KIB) /* 100 families of some 90 bytes */
-
-static struct slice id_of(const struct sto_schema *s)
-{
-    return base_slice(s->table->id, s->table->id_len);
-}
+#define SCHEMA_DOC_MAX (256 * KIB) /* 100 families of at most 2 KiB, notes, dropped families */
 
 bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, size_t *out_at)
 {
@@ -24,7 +21,7 @@ bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, s
     size_t high = tables->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = base_slice_compare(id_of(tables->schemas[middle]), table_id);
+        int order = base_slice_compare(sto_schema_table_id(tables->schemas[middle]), table_id);
         if (order == 0) {
             *out_at = middle;
             return true;
@@ -41,7 +38,7 @@ bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, s
 struct ten_tables *ten_tables_with(const struct ten_tables *old, struct sto_schema *schema_take)
 {
     size_t at;
-    bool is_there = ten_tables_search(old, id_of(schema_take), &at);
+    bool is_there = ten_tables_search(old, sto_schema_table_id(schema_take), &at);
     struct ten_tables *fresh = ten_tables_new(old->count + (is_there ? 0 : 1));
     for (size_t i = 0; i < at; i++)
         fresh->schemas[i] = sto_schema_ref(old->schemas[i]);
@@ -62,32 +59,7 @@ struct ten_tables *ten_tables_without(const struct ten_tables *old, size_t at)
     return fresh;
 }
 
-/* --- making and changing ---------------------------------------------------------------------- */
-
-/* Every family of old must be among the wanted ones. */
-static enum err nothing_dropped(const struct sto_schema *old, const struct sto_schema *wanted,
-                                struct errbuf *eb)
-{
-    for (size_t i = 0; i < old->family_count; i++)
-        if (sto_schema_family_by_number(wanted, old->families[i].number) == NULL)
-            return base_fail(eb, ERR_CONFLICT,
-                             "the table has a family \"%s\" that is left out; families are only "
-                             "added or changed",
-                             old->families[i].name);
-    return ERR_OK;
-}
-
-/* No family was dropped, so the same number of families are the same families. */
-static bool is_same(const struct sto_schema *old, const struct sto_schema *wanted)
-{
-    if (old->family_count != wanted->family_count)
-        return false;
-    for (size_t i = 0; i < old->family_count; i++)
-        if (old->families[i].gc.max_versions != wanted->families[i].gc.max_versions ||
-            old->families[i].gc.max_age_us != wanted->families[i].gc.max_age_us)
-            return false;
-    return true;
-}
+/* --- storing ---------------------------------------------------------------------------------- */
 
 enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *schema,
                            uint64_t expect, struct errbuf *eb)
@@ -96,7 +68,7 @@ enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct 
     base_buf_init(&body, SCHEMA_DOC_MAX);
     enum err rc = sto_schema_encode(schema, &body);
     if (rc == ERR_OK) {
-        struct ten_doc_key key = ten_doc_key_schema(ten_tenant_id(t), id_of(schema));
+        struct ten_doc_key key = ten_doc_key_schema(ten_tenant_id(t), sto_schema_table_id(schema));
         struct sto_doc_change change = {
             .key = ten_doc_key_slice(&key),
             .body = base_buf_slice(&body),
@@ -112,49 +84,124 @@ enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct 
     return rc;
 }
 
-static enum err put_checked(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *old,
-                            struct sto_schema *wanted, bool *out_is_used, struct errbuf *eb)
+/* What is there stays, also over a limit that was lowered since. */
+static enum err growth_check(const struct ten_tenant *t, const struct sto_schema *old,
+                             size_t family_count, struct errbuf *eb)
+{
+    enum err rc = ERR_OK;
+    if (old == NULL)
+        rc = sto_account_limit_check(&t->account, STO_LIMIT_TABLES, ten_tenant_tables(t)->count + 1,
+                                     eb);
+    if (rc == ERR_OK && (old == NULL || family_count > old->family_count))
+        rc = sto_account_limit_check(&t->account, STO_LIMIT_FAMILIES, family_count, eb);
+    return rc;
+}
+
+enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
+                         struct sto_schema *old, const struct sto_table_spec *spec,
+                         struct errbuf *eb)
 {
     const struct ten_tables *tables = ten_tenant_tables(t);
-    if (old == NULL && tables->count >= LIM_TABLES)
-        return base_fail(eb, ERR_TOO_BIG, "the tenant has %zu tables; the limit is %d",
-                         tables->count, LIM_TABLES);
-    if (old != NULL) {
-        enum err rc = nothing_dropped(old, wanted, eb);
-        if (rc != ERR_OK || is_same(old, wanted))
-            return rc;
-    }
-    enum err rc = ten_schema_commit(r, t, wanted, old != NULL ? old->version : STO_DOC_ABSENT, eb);
+    struct sto_schema *fresh = NULL;
+    enum err rc = growth_check(t, old, spec->family_count, eb);
+    if (rc == ERR_OK)
+        rc = sto_schema_make(table_id, old, spec, &fresh, eb);
     if (rc != ERR_OK)
         return rc;
-    ten_tables_publish(r, t, ten_tables_with(tables, wanted));
-    *out_is_used = true;
+    bool is_same = old != NULL && sto_schema_looks_same(old, fresh);
+    if (!is_same)
+        rc = ten_schema_commit(r, t, fresh, old != NULL ? old->version : STO_DOC_ABSENT, eb);
+    if (is_same || rc != ERR_OK) {
+        sto_schema_unref(fresh);
+        return rc;
+    }
+    ten_tables_publish(r, t, ten_tables_with(tables, fresh));
+    ten_family_removal_begin(r, t, fresh);
     return ERR_OK;
 }
 
-enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
-                       const struct sto_family_spec *families, size_t count, bool *out_created,
-                       struct errbuf *eb)
+/* --- making and changing ---------------------------------------------------------------------- */
+
+enum err ten_expect_check(const struct ten_expect *expect, const struct sto_schema *schema,
+                          struct errbuf *eb)
+{
+    if (schema == NULL) {
+        if (expect->present || expect->revision != 0)
+            return base_fail(eb, ERR_PRECONDITION, "the table does not exist");
+        return ERR_OK;
+    }
+    if (expect->absent)
+        return base_fail(eb, ERR_PRECONDITION, "the table exists; its version is %" PRIu64,
+                         schema->revision);
+    if (expect->revision != 0 && expect->revision != schema->revision)
+        return base_fail(eb, ERR_PRECONDITION,
+                         "the table's version is %" PRIu64 ", not the one that was expected",
+                         schema->revision);
+    return ERR_OK;
+}
+
+enum err ten_table_for_change(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
+                              const struct ten_expect *expect, struct sto_schema **out,
+                              struct errbuf *eb)
 {
     ten_control_check(r);
     enum err rc = ten_access_check(t, TEN_WRITE, eb);
     if (rc != ERR_OK)
         return rc;
-    if (ten_removal_find(r, t, table_id) != NULL)
+    const struct ten_removal *removal = ten_removal_find(r, t, table_id);
+    if (removal != NULL && removal->whole)
         return base_fail(eb, ERR_CONFLICT,
                          "a table of this name is being deleted; try again when its rows are gone");
     const struct ten_tables *tables = ten_tenant_tables(t);
     size_t at;
-    struct sto_schema *old = ten_tables_search(tables, table_id, &at) ? tables->schemas[at] : NULL;
-    struct sto_schema *wanted = NULL;
-    rc = sto_schema_make(table_id, old, families, count, &wanted, eb);
+    struct sto_schema *schema =
+        ten_tables_search(tables, table_id, &at) ? tables->schemas[at] : NULL;
+    rc = ten_expect_check(expect, schema, eb);
+    if (rc == ERR_OK)
+        *out = schema;
+    return rc;
+}
+
+/* Every family of old must be among the wanted ones. */
+static enum err nothing_dropped(const struct sto_schema *old, const struct ten_table_wanted *wanted,
+                                struct errbuf *eb)
+{
+    for (size_t i = 0; i < old->family_count; i++) {
+        struct slice name = base_slice(old->families[i].name, old->families[i].name_len);
+        size_t k = 0;
+        while (k < wanted->family_count && !base_slice_equal(wanted->families[k].name, name))
+            k++;
+        if (k == wanted->family_count)
+            return base_fail(eb, ERR_CONFLICT,
+                             "the table has a family \"%s\" that is left out; here families are "
+                             "only added or changed",
+                             old->families[i].name);
+    }
+    return ERR_OK;
+}
+
+enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
+                       const struct ten_table_wanted *wanted, bool *out_created, struct errbuf *eb)
+{
+    struct sto_schema *old = NULL;
+    enum err rc = ten_table_for_change(r, t, table_id, &wanted->expect, &old, eb);
+    if (rc == ERR_OK && old != NULL)
+        rc = nothing_dropped(old, wanted, eb);
     if (rc != ERR_OK)
         return rc;
-    bool is_used = false;
-    rc = put_checked(r, t, old, wanted, &is_used, eb);
-    if (!is_used)
-        sto_schema_unref(wanted);
+    struct sto_table_spec spec = {
+        .families = wanted->families,
+        .family_count = wanted->family_count,
+        .protected = old != NULL && old->protected,
+        .row_key_notes = old != NULL ? old->row_key_notes : SLICE_EMPTY,
+    };
+    if (wanted->has_protected)
+        spec.protected = wanted->protected;
+    if (wanted->has_row_key_notes)
+        spec.row_key_notes = wanted->row_key_notes;
+    bool created = old == NULL; /* old may be gone after this */
+    rc = ten_table_store(r, t, table_id, old, &spec, eb);
     if (rc == ERR_OK)
-        *out_created = old == NULL;
+        *out_created = created;
     return rc;
 }

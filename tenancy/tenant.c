@@ -9,37 +9,12 @@
 #include "tenancy/tenant.h"
 
 #include "base/alloc.h"
-#include "base/text.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
 #include "tenancy/lifecycle.h"
 #include "tenancy/tenant_doc.h"
 
 #include "base/banned.h"
-
-void ten_quota_default(struct ten_quota *q)
-{
-    *q = (struct ten_quota){
-        .stored_bytes = UINT64_MAX,
-        .rows = UINT64_MAX,
-        .read_ops_per_s = UINT64_MAX,
-        .write_ops_per_s = UINT64_MAX,
-        .cell_bytes = LIM_CELL_BYTES,
-    };
-}
-
-enum err ten_text_check(struct slice text, size_t max, const char *what, struct errbuf *eb)
-{
-    if (text.len > max)
-        return base_fail(eb, ERR_INVALID, "%s is %zu bytes; the limit is %zu", what, text.len, max);
-    if (!base_utf8_is_valid(text))
-        return base_fail(eb, ERR_INVALID, "%s is not valid UTF-8", what);
-    for (size_t i = 0; i < text.len; i++)
-        if (text.ptr[i] < 0x20 || text.ptr[i] == 0x7f)
-            return base_fail(eb, ERR_INVALID, "%s holds a control character at byte %zu", what,
-                             i + 1);
-    return ERR_OK;
-}
 
 /* --- what the state and the quota mean for storage ------------------------------------------ */
 
@@ -55,7 +30,8 @@ static void apply(struct ten_tenant *t, enum ten_state state, const struct ten_q
 {
     atomic_store(&t->account.bytes_max, q->stored_bytes);
     atomic_store(&t->account.rows_max, q->rows);
-    atomic_store(&t->account.cell_bytes_max, q->cell_bytes);
+    for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
+        sto_account_limit_set(&t->account, i, q->limits[i]);
     rate_apply(&t->read_ops, q->read_ops_per_s);
     rate_apply(&t->write_ops, q->write_ops_per_s);
     atomic_store(&t->account.gate, ten_state_gate(state));
@@ -132,6 +108,8 @@ const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t)
 void ten_tables_publish(struct ten_registry *r, struct ten_tenant *t,
                         struct ten_tables *tables_take)
 {
+    for (size_t i = 0; i < tables_take->count; i++)
+        atomic_store(&tables_take->schemas[i]->table->published, tables_take->schemas[i]->version);
     struct ten_tables *old =
         atomic_exchange_explicit(&t->tables, tables_take, memory_order_acq_rel);
     base_epoch_retire(r->epoch, old, tables_free);

@@ -9,7 +9,7 @@
  * Threads:  read from any thread joined to the registry's epoch; changed by the control thread.
  * Blocks:   no.
  * Fails by: does not fail.
- * Limits:   LIM_TABLES, LIM_TENANT_ID, LIM_DISPLAY_NAME, LIM_REASON.
+ * Limits:   LIM_TENANT_ID, LIM_DISPLAY_NAME, LIM_REASON.
  * Promises: 1. A struct ten_tenant lives until the registry closes; IDs are never used again.
  *           2. details and tables read once stay valid until the thread's next quiescent point.
  */
@@ -22,6 +22,7 @@
 #include "base/slice.h"
 #include "storage/account.h"
 #include "storage/schema.h"
+#include "tenancy/quota.h"
 #include "tenancy/rate.h"
 
 /* Stored as numbers: append only. Legal transitions: tenancy/lifecycle.h. */
@@ -32,16 +33,6 @@ enum ten_state {
     TEN_PURGED = 4,
 };
 const char *ten_state_name(enum ten_state s); /* "active", ... */
-
-/* Every field: UINT64_MAX means no limit. */
-struct ten_quota {
-    uint64_t stored_bytes;
-    uint64_t rows;
-    uint64_t read_ops_per_s;
-    uint64_t write_ops_per_s;
-    uint64_t cell_bytes; /* 1 to LIM_CELL_BYTES_HARD; UINT64_MAX stands for LIM_CELL_BYTES */
-};
-void ten_quota_default(struct ten_quota *q);
 
 struct ten_details {
     uint64_t doc_version;

@@ -6,12 +6,11 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "tenancy/internal.h"
 #include "tenancy/lifecycle.h"
 
 #include "base/banned.h"
-
-#define RATE_MAX 1000000000ull /* tenancy/rate.h */
 
 enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice display_name,
                            struct ten_tenant **out, struct errbuf *eb)
@@ -19,7 +18,7 @@ enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice
     ten_control_check(r);
     enum err rc = sto_tenant_id_check(id, eb);
     if (rc == ERR_OK)
-        rc = ten_text_check(display_name, LIM_DISPLAY_NAME, "the display name", eb);
+        rc = base_text_check(display_name, LIM_DISPLAY_NAME, "the display name", eb);
     if (rc != ERR_OK)
         return rc;
     if (ten_tenant_find(r, id) != NULL)
@@ -50,7 +49,7 @@ enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, struct
 {
     ten_control_check(r);
     enum ten_state state = ten_tenant_state(t);
-    enum err rc = ten_text_check(reason, LIM_REASON, "the reason", eb);
+    enum err rc = base_text_check(reason, LIM_REASON, "the reason", eb);
     if (rc == ERR_OK)
         rc = ten_transition_check(state, TEN_SUSPENDED, eb);
     if (rc != ERR_OK)
@@ -79,14 +78,6 @@ enum err ten_tenant_resume(struct ten_registry *r, struct ten_tenant *t, struct 
     return ten_tenant_commit(r, t, TEN_ACTIVE, &wanted, NULL, 0, eb);
 }
 
-static enum err rate_check(const char *name, uint64_t rate, struct errbuf *eb)
-{
-    if (rate == UINT64_MAX || (rate >= 1 && rate <= RATE_MAX))
-        return ERR_OK;
-    return base_fail(eb, ERR_INVALID, "%s is %llu; it must be 1 to %llu, or no limit", name,
-                     (unsigned long long)rate, RATE_MAX);
-}
-
 enum err ten_tenant_set_quota(struct ten_registry *r, struct ten_tenant *t,
                               const struct ten_quota *quota, struct errbuf *eb)
 {
@@ -95,18 +86,10 @@ enum err ten_tenant_set_quota(struct ten_registry *r, struct ten_tenant *t,
     if (state != TEN_ACTIVE && state != TEN_SUSPENDED)
         return base_fail(eb, ERR_CONFLICT, "the tenant is %s; its quota cannot be changed",
                          ten_state_name(state));
-    struct ten_quota q = *quota;
-    if (q.cell_bytes == UINT64_MAX)
-        q.cell_bytes = LIM_CELL_BYTES;
-    if (q.cell_bytes < 1 || q.cell_bytes > LIM_CELL_BYTES_HARD)
-        return base_fail(eb, ERR_INVALID, "cell_bytes is %llu; it must be 1 to %lu",
-                         (unsigned long long)q.cell_bytes, LIM_CELL_BYTES_HARD);
-    enum err rc = rate_check("read_ops_per_s", q.read_ops_per_s, eb);
-    if (rc == ERR_OK)
-        rc = rate_check("write_ops_per_s", q.write_ops_per_s, eb);
+    struct ten_details wanted = *ten_tenant_details(t);
+    wanted.quota = *quota;
+    enum err rc = ten_quota_settle(&wanted.quota, eb);
     if (rc != ERR_OK)
         return rc;
-    struct ten_details wanted = *ten_tenant_details(t);
-    wanted.quota = q;
     return ten_tenant_commit(r, t, state, &wanted, NULL, 0, eb);
 }

@@ -1,7 +1,8 @@
 /*
- * tenancy/tenant_doc.c - fields by tag; a limit that is left out means "none".
+ * tenancy/tenant_doc.c - fields by tag; of a quota, those that are not the default.
  *
- * 1. Tags are stored: append only, never give one a new meaning.
+ * 1. Tags are stored: append only, never give one a new meaning. 6 to 10 and 12 to 17 are those of
+ *    quota fields (tenancy/quota.c).
  */
 #include "tenancy/tenant_doc.h"
 
@@ -16,18 +17,16 @@ enum {
     TAG_REASON = 3,
     TAG_CREATED = 4,
     TAG_STATE_SINCE = 5,
-    TAG_STORED_BYTES = 6,
-    TAG_ROWS = 7,
-    TAG_READ_OPS = 8,
-    TAG_WRITE_OPS = 9,
-    TAG_CELL_BYTES = 10,
     TAG_JOB = 11,
 };
 
-static void put_limit(struct buf *out, uint32_t tag, uint64_t limit)
+static void put_quota(struct buf *out, const struct ten_quota *q)
 {
-    if (limit != UINT64_MAX)
-        (void)base_record_put_u64(out, tag, limit); /* errors latch in out */
+    for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++) {
+        struct ten_quota_field f = ten_quota_field(i);
+        if (q->each[i] != f.standard)
+            (void)base_record_put_u64(out, f.tag, q->each[i]); /* errors latch in out */
+    }
 }
 
 static void put_text(struct buf *out, uint32_t tag, const char *text)
@@ -44,47 +43,35 @@ enum err ten_tenant_encode(enum ten_state state, const struct ten_details *d, st
     put_text(out, TAG_REASON, d->reason);
     (void)base_record_put_u64(out, TAG_CREATED, (uint64_t)d->created_us);
     (void)base_record_put_u64(out, TAG_STATE_SINCE, (uint64_t)d->state_since_us);
-    put_limit(out, TAG_STORED_BYTES, d->quota.stored_bytes);
-    put_limit(out, TAG_ROWS, d->quota.rows);
-    put_limit(out, TAG_READ_OPS, d->quota.read_ops_per_s);
-    put_limit(out, TAG_WRITE_OPS, d->quota.write_ops_per_s);
-    put_limit(out, TAG_CELL_BYTES, d->quota.cell_bytes);
+    put_quota(out, &d->quota);
     put_text(out, TAG_JOB, d->job);
     return out->error;
 }
 
-/* Where a number of this tag goes; NULL for tags that are not plain numbers. */
-static uint64_t *number_of(struct ten_quota *q, uint32_t tag)
+/* The field of the quota that has this tag, or NULL. */
+static uint64_t *quota_field(struct ten_quota *q, uint32_t tag)
 {
-    switch (tag) {
-    case TAG_STORED_BYTES:
-        return &q->stored_bytes;
-    case TAG_ROWS:
-        return &q->rows;
-    case TAG_READ_OPS:
-        return &q->read_ops_per_s;
-    case TAG_WRITE_OPS:
-        return &q->write_ops_per_s;
-    case TAG_CELL_BYTES:
-        return &q->cell_bytes;
-    default:
-        return NULL;
-    }
+    for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++)
+        if (ten_quota_field(i).tag == tag)
+            return &q->each[i];
+    return NULL;
 }
 
-static enum err take_number(const struct base_field *f, struct ten_details *d, uint64_t *out_state)
+static enum err take_number(const struct base_field *f, uint64_t *out)
 {
     if (!f->is_number)
         return ERR_CORRUPT;
-    if (f->tag == TAG_STATE)
-        *out_state = f->number;
-    else if (f->tag == TAG_CREATED)
-        d->created_us = (int64_t)f->number;
-    else if (f->tag == TAG_STATE_SINCE)
-        d->state_since_us = (int64_t)f->number;
-    else
-        *number_of(&d->quota, f->tag) = f->number;
+    *out = f->number;
     return ERR_OK;
+}
+
+static enum err take_time(const struct base_field *f, int64_t *out)
+{
+    uint64_t number = 0;
+    enum err rc = take_number(f, &number);
+    if (rc == ERR_OK)
+        *out = (int64_t)number;
+    return rc;
 }
 
 static enum err take_field(const struct base_field *f, struct ten_details *d, uint64_t *out_state)
@@ -97,22 +84,22 @@ static enum err take_field(const struct base_field *f, struct ten_details *d, ui
     case TAG_JOB:
         return base_field_text(f, d->job, sizeof d->job);
     case TAG_STATE:
+        return take_number(f, out_state);
     case TAG_CREATED:
+        return take_time(f, &d->created_us);
     case TAG_STATE_SINCE:
-    case TAG_STORED_BYTES:
-    case TAG_ROWS:
-    case TAG_READ_OPS:
-    case TAG_WRITE_OPS:
-    case TAG_CELL_BYTES:
-        return take_number(f, d, out_state);
+        return take_time(f, &d->state_since_us);
     default:
-        return ERR_OK; /* from a newer program */
+        break;
     }
+    uint64_t *number = quota_field(&d->quota, f->tag);
+    return number == NULL ? ERR_OK : take_number(f, number); /* NULL: from a newer program */
 }
 
 enum err ten_tenant_decode(struct slice body, enum ten_state *out_state, struct ten_details *out)
 {
-    struct ten_details d = {.quota = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    struct ten_details d = {.doc_version = 0};
+    ten_quota_default(&d.quota);
     uint64_t state = 0;
     for (;;) {
         struct base_field field;
@@ -125,7 +112,7 @@ enum err ten_tenant_decode(struct slice body, enum ten_state *out_state, struct 
         if (rc != ERR_OK)
             return rc;
     }
-    if (state == 0 || d.quota.cell_bytes > LIM_CELL_BYTES_HARD)
+    if (state == 0 || ten_quota_settle(&d.quota, NULL) != ERR_OK)
         return ERR_CORRUPT;
     if (!ten_state_is_known(state))
         return ERR_UNSUPPORTED;

@@ -181,6 +181,8 @@ START_TEST(labels_are_checked_at_every_edge)
                      ERR_OK);
     ck_assert_int_eq(try_create(AUTH_SERVICE, NULL, 1, SLICE_LIT("\xff"), NULL), ERR_INVALID);
     ck_assert_int_eq(try_create(AUTH_SERVICE, NULL, 1, SLICE_LIT("a\0b"), NULL), ERR_INVALID);
+    ck_assert_int_eq(try_create(AUTH_SERVICE, NULL, 1, SLICE_LIT("a\nb"), NULL), ERR_INVALID);
+    ck_assert_int_eq(try_create(AUTH_SERVICE, NULL, 1, SLICE_LIT("a\x7f"), NULL), ERR_INVALID);
     ck_assert_int_eq(try_create(AUTH_SERVICE, NULL, 1, SLICE_EMPTY, NULL), ERR_OK);
     reopen();
     const struct auth_key *keys[3];

@@ -154,7 +154,8 @@ struct tent_args {
     struct slice text;
     struct slice more;
     const struct ten_quota *quota;
-    const struct sto_family_spec *families;
+    const struct ten_table_wanted *table;
+    const struct ten_families_change *change;
     size_t count;
     bool created;
     char job[TEN_JOB_ID + 1];
@@ -251,16 +252,38 @@ static inline size_t tent_list(struct tent *t, const char *after, struct ten_ten
 static inline void tent_do_put_table(struct tent *t, void *ctx)
 {
     struct tent_args *a = ctx;
-    a->rc =
-        ten_table_put(t->registry, a->tenant, a->text, a->families, a->count, &a->created, &t->eb);
+    a->rc = ten_table_put(t->registry, a->tenant, a->text, a->table, &a->created, &t->eb);
+}
+
+static inline enum err tent_put_table(struct tent *t, struct ten_tenant *tenant, const char *table,
+                                      const struct ten_table_wanted *wanted)
+{
+    struct tent_args a = {.tenant = tenant, .text = base_slice_text(table), .table = wanted};
+    tent_control(t, tent_do_put_table, &a);
+    return a.rc;
+}
+
+static inline void tent_do_change_families(struct tent *t, void *ctx)
+{
+    struct tent_args *a = ctx;
+    a->rc = ten_table_change_families(t->registry, a->tenant, a->text, a->change, &t->eb);
+}
+
+static inline enum err tent_change_families(struct tent *t, struct ten_tenant *tenant,
+                                            const char *table,
+                                            const struct ten_families_change *change)
+{
+    struct tent_args a = {.tenant = tenant, .text = base_slice_text(table), .change = change};
+    tent_control(t, tent_do_change_families, &a);
+    return a.rc;
 }
 
 static inline enum err tent_try_table(struct tent *t, struct ten_tenant *tenant, const char *table,
                                       const struct sto_family_spec *families, size_t count,
                                       bool *out_created)
 {
-    struct tent_args a = {
-        .tenant = tenant, .text = base_slice_text(table), .families = families, .count = count};
+    struct ten_table_wanted wanted = {.families = families, .family_count = count};
+    struct tent_args a = {.tenant = tenant, .text = base_slice_text(table), .table = &wanted};
     tent_control(t, tent_do_put_table, &a);
     if (a.rc == ERR_OK && out_created != NULL)
         *out_created = a.created;
@@ -290,12 +313,16 @@ static inline void tent_delete_done(struct ten_table_delete_op *op)
     *(bool *)op->user = true;
 }
 
-static inline enum err tent_delete_table(struct tent *t, struct ten_tenant *tenant,
-                                         const char *table, struct sto_usage *out_removed)
+static inline enum err tent_delete_table_if(struct tent *t, struct ten_tenant *tenant,
+                                            const char *table, struct ten_expect expect,
+                                            struct sto_usage *out_removed)
 {
     bool done = false;
-    struct ten_table_delete_op op = {
-        .reply_to = &t->mail, .done = tent_delete_done, .user = &done, .tenant = tenant};
+    struct ten_table_delete_op op = {.reply_to = &t->mail,
+                                     .done = tent_delete_done,
+                                     .user = &done,
+                                     .tenant = tenant,
+                                     .expect = expect};
     (void)snprintf(op.table_id, sizeof op.table_id, "%s", table);
     ten_table_delete(t->registry, &op);
     tent_wait_flag(t, &done);
@@ -303,6 +330,12 @@ static inline enum err tent_delete_table(struct tent *t, struct ten_tenant *tena
     if (out_removed != NULL)
         *out_removed = op.removed;
     return op.result;
+}
+
+static inline enum err tent_delete_table(struct tent *t, struct ten_tenant *tenant,
+                                         const char *table, struct sto_usage *out_removed)
+{
+    return tent_delete_table_if(t, tenant, table, (struct ten_expect){0}, out_removed);
 }
 
 /* --- offboarding ------------------------------------------------------------------------------ */

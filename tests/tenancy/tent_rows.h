@@ -80,7 +80,7 @@ static inline void tent_write_cells(struct tent *t, struct ten_tenant *tenant, c
     struct sto_table_scope scope;
     ck_assert_int_eq(ten_scope_table(tenant, base_slice_text(table), &scope, &t->eb), ERR_OK);
     struct sto_mutation *mutations = base_new_array(count, sizeof mutations[0]);
-    char(*names)[16] = base_new_array(count, sizeof names[0]);
+    char(*names)[24] = base_new_array(count, sizeof names[0]);
     for (size_t i = 0; i < count; i++) {
         (void)snprintf(names[i], sizeof names[i], "%zu", i);
         mutations[i] = (struct sto_mutation){.kind = STO_SET_CELL,

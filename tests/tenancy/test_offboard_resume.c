@@ -133,10 +133,12 @@ static void plant(void)
     enum err rc = tent_open_engine(&tent);
     ck_assert_int_eq(rc, ERR_OK);
     struct sto_family_spec f = {.name = SLICE_LIT("f")};
+    struct sto_table_spec table = {.families = &f, .family_count = 1};
     struct sto_schema *schema = NULL;
     struct buf body;
     base_buf_init(&body, 65536);
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("devices"), NULL, &f, 1, &schema, &tent.eb), ERR_OK);
+    ck_assert_int_eq(sto_schema_make(SLICE_LIT("devices"), NULL, &table, &schema, &tent.eb),
+                     ERR_OK);
     ck_assert_int_eq(sto_schema_encode(schema, &body), ERR_OK);
     struct sto_doc_change change = {.key = SLICE_LIT("s/altostrat/devices"),
                                     .body = base_buf_slice(&body),

@@ -39,7 +39,7 @@ START_TEST(created_tenant_is_found_with_defaults)
     ck_assert_uint_eq(d->doc_version, 1);
     ck_assert_int_gt(d->created_us, 1600000000000000);
     ck_assert_int_eq(d->state_since_us, d->created_us);
-    ck_assert_uint_eq(d->quota.cell_bytes, LIM_CELL_BYTES);
+    ck_assert_uint_eq(d->quota.limits[STO_LIMIT_CELL], LIM_CELL_BYTES);
     ck_assert_uint_eq(d->quota.stored_bytes, UINT64_MAX);
     ck_assert_uint_eq(ten_tenant_tables(t)->count, 0);
     ck_assert_ptr_eq(ten_registry_engine(tent.registry), tent.engine);

@@ -83,16 +83,22 @@ END_TEST
 
 START_TEST(gc_rules_change_one_by_one_and_last)
 {
-    static const struct sto_gc RULES[] = {
-        {1, 0}, {1, 86400000000}, {2, 86400000000}, {0, 0}, {0, 1}};
+    static const struct sto_gc_node ONE = {.kind = STO_GC_MAX_VERSIONS, .max_versions = 1};
+    static const struct sto_gc_node DAY = {.kind = STO_GC_MAX_AGE, .max_age_us = 86400000000};
+    static const struct sto_gc_node EITHER = {.kind = STO_GC_UNION, .member_count = 2};
+    static const struct sto_gc_node BOTH = {.kind = STO_GC_INTERSECTION, .member_count = 2};
+    const struct sto_gc_node rules[][3] = {{ONE}, {EITHER, ONE, DAY}, {BOTH, ONE, DAY},
+                                           {DAY}, {BOTH, DAY, ONE},   {{0}}};
+    static const size_t COUNTS[] = {1, 3, 3, 1, 3, 0};
     struct sto_family_spec f = {.name = SLICE_LIT("f")};
-    for (size_t i = 0; i < sizeof RULES / sizeof RULES[0]; i++) {
-        f.gc = RULES[i];
+    for (size_t i = 0; i < sizeof COUNTS / sizeof COUNTS[0]; i++) {
+        f.gc_nodes = rules[i];
+        f.gc_node_count = COUNTS[i];
+        struct sto_gc wanted = {.nodes = rules[i], .node_count = (uint16_t)COUNTS[i]};
         ck_assert_int_eq(tent_try_table(&tent, owner, "devices", &f, 1, NULL), ERR_OK);
         ck_assert_uint_eq(schema_of("devices")->version, i + 1);
         reopen();
-        ck_assert_uint_eq(schema_of("devices")->families[0].gc.max_versions, RULES[i].max_versions);
-        ck_assert_uint_eq(schema_of("devices")->families[0].gc.max_age_us, RULES[i].max_age_us);
+        ck_assert(sto_gc_equal(&schema_of("devices")->families[0].gc, &wanted));
     }
 }
 END_TEST
@@ -142,12 +148,13 @@ END_TEST
 static void make_all_tables(struct tent *t, void *ctx)
 {
     struct sto_family_spec f = {.name = SLICE_LIT("f")};
+    struct ten_table_wanted wanted = {.families = &f, .family_count = 1};
     enum err *rc = ctx;
     for (int i = 0; *rc == ERR_OK && i < LIM_TABLES; i++) {
         char id[32];
         bool created;
         (void)snprintf(id, sizeof id, "t%03d", i * 7 % LIM_TABLES);
-        *rc = ten_table_put(t->registry, owner, base_slice_text(id), &f, 1, &created, &t->eb);
+        *rc = ten_table_put(t->registry, owner, base_slice_text(id), &wanted, &created, &t->eb);
     }
 }
 

@@ -16,7 +16,11 @@ static struct ten_details sample(void)
         .doc_version = 7, /* not part of the body */
         .created_us = 1700000000123456,
         .state_since_us = 1700000001000000,
-        .quota = {1, 0, UINT64_MAX, 1000000000, LIM_CELL_BYTES_HARD},
+        .quota = {.stored_bytes = 1,
+                  .rows = 0,
+                  .read_ops_per_s = UINT64_MAX,
+                  .write_ops_per_s = 1000000000,
+                  .limits = {1, 2, LIM_CELL_BYTES_HARD, 4, 5, 6, 7}},
     };
     memset(d.display_name, 'n', LIM_DISPLAY_NAME);
     memset(d.reason, 'r', LIM_REASON);
@@ -68,7 +72,37 @@ START_TEST(empty_texts_and_no_limits_round_trip)
     ck_assert_uint_eq(back.quota.rows, UINT64_MAX);
     ck_assert_uint_eq(back.quota.read_ops_per_s, UINT64_MAX);
     ck_assert_uint_eq(back.quota.write_ops_per_s, UINT64_MAX);
-    ck_assert_uint_eq(back.quota.cell_bytes, LIM_CELL_BYTES);
+    for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
+        ck_assert_uint_eq(back.quota.limits[i], sto_limit_info(i)->standard);
+    base_buf_fini(&body);
+}
+END_TEST
+
+/* As programs wrote them that knew one limit of the data model, cell_bytes. */
+START_TEST(documents_from_before_the_limits_get_the_defaults)
+{
+    struct ten_details back;
+    enum ten_state state;
+    struct buf body;
+    base_buf_init(&body, TEN_TENANT_DOC_MAX);
+    static const uint64_t OLD[][2] = {{1, TEN_ACTIVE},
+                                      {4, 1700000000123456},
+                                      {5, 1700000000123456},
+                                      {6, 1000},
+                                      {7, 5},
+                                      {8, 10},
+                                      {9, 20},
+                                      {10, 30}};
+    for (size_t i = 0; i < sizeof OLD / sizeof OLD[0]; i++)
+        ck_assert_int_eq(base_record_put_u64(&body, (uint32_t)OLD[i][0], OLD[i][1]), ERR_OK);
+    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &state, &back), ERR_OK);
+    ck_assert_uint_eq(back.quota.stored_bytes, 1000);
+    ck_assert_uint_eq(back.quota.rows, 5);
+    ck_assert_uint_eq(back.quota.read_ops_per_s, 10);
+    ck_assert_uint_eq(back.quota.write_ops_per_s, 20);
+    for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
+        ck_assert_uint_eq(back.quota.limits[i],
+                          i == STO_LIMIT_CELL ? 30 : sto_limit_info(i)->standard);
     base_buf_fini(&body);
 }
 END_TEST
@@ -98,7 +132,7 @@ START_TEST(every_cut_is_refused_or_whole)
     size_t whole = 0;
     for (size_t len = 0; len < body.len; len++)
         whole += ten_tenant_decode(base_slice(body.ptr, len), &state, &back) == ERR_OK;
-    ck_assert_uint_le(whole, 11); /* only between two fields can a cut go unnoticed */
+    ck_assert_uint_le(whole, 16); /* only between two fields can a cut go unnoticed */
     ck_assert_int_eq(ten_tenant_decode(SLICE_EMPTY, &state, &back), ERR_CORRUPT);
     base_buf_fini(&body);
 }
@@ -127,8 +161,15 @@ START_TEST(fields_of_the_wrong_kind_or_size_are_refused)
     ck_assert_int_eq(decode_with(1, true, 99, SLICE_EMPTY), ERR_UNSUPPORTED);
     ck_assert_int_eq(decode_with(1, true, UINT64_MAX, SLICE_EMPTY), ERR_UNSUPPORTED);
     ck_assert_int_eq(decode_with(1, true, 0, SLICE_EMPTY), ERR_CORRUPT);
-    ck_assert_int_eq(decode_with(10, true, LIM_CELL_BYTES_HARD + 1, SLICE_EMPTY), ERR_CORRUPT);
-    for (uint32_t tag = 1; tag <= 11; tag++) {
+    for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++) {
+        struct ten_quota_field f = ten_quota_field(i);
+        ck_assert_int_eq(decode_with(f.tag, true, f.max, SLICE_EMPTY), ERR_OK);
+        if (f.max != UINT64_MAX)
+            ck_assert_int_eq(decode_with(f.tag, true, f.max + 1, SLICE_EMPTY), ERR_CORRUPT);
+        ck_assert_int_eq(decode_with(f.tag, true, 0, SLICE_EMPTY),
+                         f.min == 0 ? ERR_OK : ERR_CORRUPT);
+    }
+    for (uint32_t tag = 1; tag <= 17; tag++) {
         bool is_text = tag == 2 || tag == 3 || tag == 11;
         ck_assert_int_eq(is_text ? decode_with(tag, true, 5, SLICE_EMPTY)
                                  : decode_with(tag, false, 0, SLICE_LIT("text")),
@@ -219,6 +260,7 @@ Suite *suite_tenancy_tenant_doc(void)
     TCase *c = tcase_create("body");
     tcase_add_test(c, round_trip_keeps_everything);
     tcase_add_test(c, empty_texts_and_no_limits_round_trip);
+    tcase_add_test(c, documents_from_before_the_limits_get_the_defaults);
     tcase_add_test(c, unknown_fields_are_skipped);
     tcase_add_test(c, every_cut_is_refused_or_whole);
     tcase_add_test(c, fields_of_the_wrong_kind_or_size_are_refused);

@@ -1,0 +1,319 @@
+/*
+ * tenancy/sweeper.c - one portion of one table at a time, on the control thread's word.
+ *
+ *   tick       the ticker posts a message every TEN_SWEEP_TICK_MS; it adds to the allowance
+ *   portion    while there is allowance, a drop of garbage of at most TEN_SWEEP_PORTION keys runs
+ *              on the tenant's committer, between the commits of that tenant
+ *   done       what was looked at is taken off the allowance; the next portion goes on where this
+ *              one ended, with the schema that the table has then
+ *
+ * 1. The place is kept as names, not pointers: tenants and tables come and go between portions.
+ * 2. A portion that fails (suspended, leaving, changed, deleted meanwhile) leaves its table alone
+ *    until the next round; a changed schema is begun again at once.
+ * 3. Where a round was is not stored: after a restart it begins anew, and what was swept is gone.
+ */
+#include "tenancy/sweeper.h"
+
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "tenancy/internal.h"
+#include "tenancy/scope.h"
+
+#include "base/banned.h"
+
+#define NS_PER_S      1000000000LL
+#define ALLOWANCE_MAX (TEN_SWEEP_KEYS_PER_S) /* what a pause saves up: one second */
+
+struct place {
+    char tenant[LIM_TENANT_ID + 1];
+    size_t tenant_len;
+    char table[LIM_TABLE_ID + 1];
+    size_t table_len;
+    struct buf row; /* the next row; empty: the table's first */
+};
+
+struct ten_sweeper {
+    struct ten_registry *registry;
+
+    /* the ticker */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stopping; /* under lock */
+    bool idle;     /* under lock: the control thread has seen stopping, and no portion runs */
+    bool ticked;   /* under lock: the tick message is on its way */
+    struct base_msg tick_msg;
+
+    /* control thread */
+    bool stops;
+    bool running; /* a portion is with the engine */
+    struct place place;
+    int64_t allowance; /* keys */
+    int64_t last_ns;
+    struct sto_drop_op op;
+    struct buf resume;
+
+    _Atomic uint64_t rounds, keys, cells;
+};
+
+static int64_t now_ns(void)
+{
+    return (int64_t)base_monotonic_ns();
+}
+
+/* --- which table ------------------------------------------------------------------------------ */
+
+static bool has_rules(const struct sto_schema *schema, bool *out_ages)
+{
+    bool any = false;
+    *out_ages = false;
+    for (size_t i = 0; i < schema->family_count; i++) {
+        const struct sto_gc *gc = &schema->families[i].gc;
+        any = any || gc->term_count > 0;
+        for (size_t k = 0; k < gc->term_count; k++)
+            *out_ages = *out_ages || gc->terms[k].age_us != 0;
+    }
+    return any;
+}
+
+/* Whether something of the table may have become garbage since it was swept. */
+static bool is_due(const struct sto_schema *schema)
+{
+    struct sto_table *table = schema->table;
+    bool ages = false;
+    if (!has_rules(schema, &ages))
+        return false;
+    if (table->swept_at_ns == 0 || table->swept_version != schema->version)
+        return true;
+    if (ages)
+        return now_ns() - table->swept_at_ns >= TEN_SWEEP_AGES_S * NS_PER_S;
+    return atomic_load_explicit(&table->commits, memory_order_relaxed) != table->swept_commits;
+}
+
+/* The table of a tenant at or behind the place's. */
+static struct sto_schema *next_table(const struct ten_sweeper *s, const struct ten_tenant *t)
+{
+    const struct ten_tables *tables = ten_tenant_tables(t);
+    size_t at = 0;
+    struct slice from = base_slice(s->place.table, s->place.table_len);
+    if (base_slice_equal(ten_tenant_id(t), base_slice(s->place.tenant, s->place.tenant_len)))
+        (void)ten_tables_search(tables, from, &at); /* there, or the next one */
+    for (; at < tables->count; at++)
+        if (is_due(tables->schemas[at]))
+            return tables->schemas[at];
+    return NULL;
+}
+
+static void place_set(struct place *p, struct slice tenant, struct slice table)
+{
+    bool same = base_slice_equal(tenant, base_slice(p->tenant, p->tenant_len)) &&
+                base_slice_equal(table, base_slice(p->table, p->table_len));
+    if (same)
+        return;
+    memcpy(p->tenant, tenant.ptr, tenant.len);
+    p->tenant_len = tenant.len;
+    if (table.len != 0)
+        memcpy(p->table, table.ptr, table.len);
+    p->table_len = table.len;
+    base_buf_truncate(&p->row, 0);
+}
+
+/* Behind the place's table: its ID with a byte of 00 more is the first that can follow. */
+static void place_pass(struct place *p)
+{
+    INVARIANT(p->table_len < sizeof(p->table));
+    p->table[p->table_len++] = '\0';
+    base_buf_truncate(&p->row, 0);
+}
+
+/* The next tenant and table to sweep; false: nothing is due. The place is left there. */
+static bool find(struct ten_sweeper *s, struct ten_tenant **out_tenant, struct sto_schema **out)
+{
+    enum { AT_ONCE = 512 }; /* tenants looked at in one tick */
+    struct slice after = base_slice(s->place.tenant, s->place.tenant_len);
+    struct ten_tenant *t = ten_tenant_find(s->registry, after);
+    for (int i = 0; i < AT_ONCE; i++) {
+        if (t != NULL && ten_tenant_state(t) == TEN_ACTIVE) {
+            *out = next_table(s, t);
+            *out_tenant = t;
+            if (*out != NULL) {
+                place_set(&s->place, ten_tenant_id(t), sto_schema_table_id(*out));
+                return true;
+            }
+        }
+        if (ten_tenant_list(s->registry, after, &t, 1) == 0) {
+            s->place.tenant_len = 0;
+            s->place.table_len = 0;
+            atomic_fetch_add_explicit(&s->rounds, 1, memory_order_relaxed);
+            return false;
+        }
+        after = ten_tenant_id(t);
+        place_set(&s->place, after, SLICE_EMPTY);
+    }
+    return false; /* the rest at the next tick */
+}
+
+/* --- portions --------------------------------------------------------------------------------- */
+
+static void portions_run(struct ten_sweeper *s);
+
+static void table_finished(struct ten_sweeper *s, const struct sto_schema *schema)
+{
+    struct sto_table *table = schema->table;
+    table->swept_at_ns = now_ns();
+    table->swept_version = schema->version;
+    table->swept_commits = table->sweep_began_commits;
+    place_pass(&s->place);
+}
+
+static void portion_done(struct sto_drop_op *op)
+{
+    struct ten_sweeper *s = op->user;
+    ten_control_check(s->registry);
+    s->running = false;
+    s->allowance -= (int64_t)op->steps;
+    atomic_fetch_add_explicit(&s->keys, op->steps, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->cells, op->removed.cells, memory_order_relaxed);
+    if (op->result == ERR_CONFLICT) {
+        base_buf_truncate(&s->place.row, 0);
+    } else if (op->result != ERR_OK) {
+        place_pass(&s->place);
+    } else if (s->resume.len == 0) {
+        table_finished(s, op->scope.schema);
+    } else {
+        base_buf_truncate(&s->place.row, 0);
+        INVARIANT(base_buf_append(&s->place.row, base_buf_slice(&s->resume)) == ERR_OK);
+    }
+    sto_table_scope_release(&op->scope);
+    portions_run(s);
+}
+
+static void portion_begin(struct ten_sweeper *s, struct ten_tenant *t, struct sto_schema *schema)
+{
+    struct sto_tenant_scope tenant = ten_scope_tenant(t);
+    if (s->place.row.len == 0)
+        schema->table->sweep_began_commits =
+            atomic_load_explicit(&schema->table->commits, memory_order_relaxed);
+    base_buf_truncate(&s->resume, 0);
+    s->op = (struct sto_drop_op){
+        .reply_to = &s->registry->control.mailbox,
+        .done = portion_done,
+        .user = s,
+        .scope = sto_table_scope_make(&tenant, schema),
+        .range = {.start = base_buf_slice(&s->place.row)},
+        .expired_only = true,
+        .steps_max = TEN_SWEEP_PORTION,
+        .resume = &s->resume,
+    };
+    s->running = true;
+    sto_drop_rows(s->registry->engine, &s->op);
+}
+
+static void portions_run(struct ten_sweeper *s)
+{
+    struct ten_tenant *t = NULL;
+    struct sto_schema *schema = NULL;
+    if (s->stops) {
+        (void)pthread_mutex_lock(&s->lock); /* a plain mutex: cannot fail */
+        s->idle = true;
+        (void)pthread_cond_broadcast(&s->changed);
+        (void)pthread_mutex_unlock(&s->lock);
+    } else if (s->allowance > 0 && find(s, &t, &schema)) {
+        portion_begin(s, t, schema);
+    }
+}
+
+/* --- ticks ------------------------------------------------------------------------------------ */
+
+static void run_tick(struct base_msg *msg)
+{
+    struct ten_sweeper *s =
+        (struct ten_sweeper *)((char *)msg - offsetof(struct ten_sweeper, tick_msg));
+    (void)pthread_mutex_lock(&s->lock);
+    s->ticked = false;
+    s->stops = s->stopping;
+    (void)pthread_mutex_unlock(&s->lock);
+    int64_t now = now_ns();
+    s->allowance += (now - s->last_ns) * TEN_SWEEP_KEYS_PER_S / NS_PER_S;
+    s->last_ns = now;
+    if (s->allowance > ALLOWANCE_MAX)
+        s->allowance = ALLOWANCE_MAX;
+    if (!s->running)
+        portions_run(s);
+}
+
+static void *tick_main(void *arg)
+{
+    struct ten_sweeper *s = arg;
+    (void)pthread_mutex_lock(&s->lock);
+    while (!s->idle) {
+        struct timespec until;
+        (void)clock_gettime(CLOCK_MONOTONIC, &until); /* exists wherever this runs */
+        until.tv_nsec += TEN_SWEEP_TICK_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / NS_PER_S;
+        until.tv_nsec %= NS_PER_S;
+        (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* woken early: ticks early */
+        if (!s->ticked && !s->idle) {
+            s->ticked = true;
+            ten_control_post(s->registry, &s->tick_msg);
+        }
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void sweeper_free(struct ten_sweeper *s)
+{
+    base_buf_fini(&s->place.row);
+    base_buf_fini(&s->resume);
+    (void)pthread_cond_destroy(&s->changed);
+    (void)pthread_mutex_destroy(&s->lock);
+    base_free(s);
+}
+
+enum err ten_sweeper_start(struct ten_registry *r, struct ten_sweeper **out)
+{
+    struct ten_sweeper *s = base_new(sizeof *s);
+    s->registry = r;
+    s->tick_msg.run = run_tick;
+    s->last_ns = now_ns();
+    base_buf_init(&s->place.row, LIM_ROW_KEY);
+    base_buf_init(&s->resume, LIM_ROW_KEY);
+    pthread_condattr_t attr;
+    int error = pthread_condattr_init(&attr) | pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) |
+                pthread_cond_init(&s->changed, &attr) | pthread_condattr_destroy(&attr) |
+                pthread_mutex_init(&s->lock, NULL);
+    INVARIANT(error == 0);
+    enum err rc = base_thread_start(&s->thread, "ten-sweep", tick_main, s);
+    if (rc != ERR_OK) {
+        sweeper_free(s);
+        return rc;
+    }
+    *out = s;
+    return ERR_OK;
+}
+
+void ten_sweeper_stop(struct ten_sweeper *s)
+{
+    if (s == NULL)
+        return;
+    (void)pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    (void)pthread_cond_broadcast(&s->changed);
+    (void)pthread_mutex_unlock(&s->lock);
+    INVARIANT(pthread_join(s->thread, NULL) == 0);
+    sweeper_free(s);
+}
+
+struct ten_sweep_stats ten_sweeper_stats(const struct ten_sweeper *s)
+{
+    return (struct ten_sweep_stats){
+        .rounds = atomic_load_explicit(&s->rounds, memory_order_relaxed),
+        .keys = atomic_load_explicit(&s->keys, memory_order_relaxed),
+        .cells = atomic_load_explicit(&s->cells, memory_order_relaxed),
+    };
+}

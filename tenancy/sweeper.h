@@ -1,0 +1,42 @@
+/*
+ * tenancy/sweeper.h - garbage cells go, a little at a time.
+ *
+ * Does:     walk round all tables that have gc rules and remove, through the write path, the cells
+ *           that no read shows any more, at a bounded rate, while the service works.
+ * Owns:     its ticker thread.
+ * May use:  base/, storage/, tenancy/.
+ * Knows no: what garbage is (storage/gc_rule.h), how it is removed (sto_drop_rows).
+ * Threads:  start and stop from the opening thread; everything else is the control thread's.
+ * Blocks:   stop waits for the portion under way.
+ * Fails by: start: ERR_NO_MEMORY. A table that cannot be swept now is left for the next round.
+ * Limits:   TEN_SWEEP_KEYS_PER_S stored keys looked at, TEN_SWEEP_PORTION at once.
+ * Promises: 1. Only cells that are garbage under the table's newest rules go (storage/engine.h).
+ *           2. A table without rules, or that has nothing new since it was swept and no ages, is
+ *              not looked at.
+ */
+#ifndef TENANCY_SWEEPER_H
+#define TENANCY_SWEEPER_H
+
+#include "base/err.h"
+
+struct ten_registry;
+struct ten_sweeper;
+
+#define TEN_SWEEP_KEYS_PER_S 50000
+#define TEN_SWEEP_PORTION    4096
+#define TEN_SWEEP_TICK_MS    100
+#define TEN_SWEEP_AGES_S     60 /* how often a table with ages is looked through */
+
+enum err ten_sweeper_start(struct ten_registry *r, struct ten_sweeper **out) MUST_CHECK;
+/* The control worker must still run. NULL is fine. */
+void ten_sweeper_stop(struct ten_sweeper *s);
+
+struct ten_sweep_stats {
+    uint64_t rounds; /* every table seen once */
+    uint64_t keys;   /* looked at */
+    uint64_t cells;  /* removed */
+};
+/* Any thread; numbers of slightly different moments. */
+struct ten_sweep_stats ten_sweeper_stats(const struct ten_sweeper *s);
+
+#endif
