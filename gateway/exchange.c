@@ -81,27 +81,50 @@ void gw_exchange_start(struct gw_exchange *ex, int status, int64_t length)
     ex->transport->start(ex);
 }
 
-void gw_exchange_send_take(struct gw_exchange *ex, struct buf *b, bool end)
+/* Count bytes that are to go out; true when they really will. */
+static bool admit(struct gw_exchange *ex, size_t len, bool end)
 {
     INVARIANT(ex->started && !ex->ended);
     ex->ended = end;
-    ex->queued_bytes += b->len;
+    ex->queued_bytes += len;
     /* One byte more or less and the next response on the connection would be misread. */
     INVARIANT(ex->response_length < 0 || ex->body_is_silent ||
               (end ? ex->queued_bytes == (uint64_t)ex->response_length
                    : ex->queued_bytes <= (uint64_t)ex->response_length));
-    if (b->len > 0 && !ex->body_is_silent) {
-        struct gw_out_chunk *chunk =
-            ex->out_head == NULL ? &ex->first_chunk : base_new(sizeof *chunk);
-        *chunk = (struct gw_out_chunk){0};
+    return len > 0 && !ex->body_is_silent;
+}
+
+/* A chunk of that many bytes, at the end of the queue; the caller fills it. */
+static struct gw_out_chunk *add_chunk(struct gw_exchange *ex, size_t len)
+{
+    struct gw_out_chunk *chunk = ex->out_head == NULL ? &ex->first_chunk : base_new(sizeof *chunk);
+    *chunk = (struct gw_out_chunk){0};
+    *ex->out_tail = chunk;
+    ex->out_tail = &chunk->next;
+    ex->out_bytes += len;
+    return chunk;
+}
+
+void gw_exchange_send_take(struct gw_exchange *ex, struct buf *b, bool end)
+{
+    if (admit(ex, b->len, end)) {
+        struct gw_out_chunk *chunk = add_chunk(ex, b->len);
         base_buf_take(&chunk->bytes, b);
-        *ex->out_tail = chunk;
-        ex->out_tail = &chunk->next;
-        ex->out_bytes += chunk->bytes.len;
     } else {
         size_t max = b->max;
         base_buf_fini(b);
         base_buf_init(b, max);
+    }
+    ex->transport->more(ex);
+}
+
+void gw_exchange_send_static(struct gw_exchange *ex, struct slice bytes, bool end)
+{
+    if (admit(ex, bytes.len, end)) {
+        struct gw_out_chunk *chunk = add_chunk(ex, bytes.len);
+        chunk->is_borrowed = true;
+        chunk->bytes.ptr = (uint8_t *)(uintptr_t)bytes.ptr; /* only read */
+        chunk->bytes.len = bytes.len;
     }
     ex->transport->more(ex);
 }
@@ -144,7 +167,8 @@ static void drop_chunk(struct gw_exchange *ex)
     ex->out_head = chunk->next;
     if (ex->out_head == NULL)
         ex->out_tail = &ex->out_head;
-    base_buf_fini(&chunk->bytes);
+    if (!chunk->is_borrowed)
+        base_buf_fini(&chunk->bytes);
     if (chunk != &ex->first_chunk)
         base_free(chunk);
 }

@@ -62,6 +62,7 @@ struct gw_out_chunk {
     struct gw_out_chunk *next;
     struct buf bytes;
     size_t sent;
+    bool is_borrowed; /* somebody else frees the bytes */
 };
 
 struct gw_exchange {
@@ -125,6 +126,8 @@ void gw_exchange_start(struct gw_exchange *ex, int status, int64_t length);
 /* Queue body bytes; takes b's memory (b is empty afterwards, with the same max). end: the last
  * ones (b may be empty). */
 void gw_exchange_send_take(struct gw_exchange *ex, struct buf *b, bool end);
+/* The same for bytes that outlive the exchange: nothing is copied, however many peers ask. */
+void gw_exchange_send_static(struct gw_exchange *ex, struct slice bytes, bool end);
 /* True: stop producing until drained is called. */
 bool gw_exchange_is_full(struct gw_exchange *ex);
 /* A response cannot go on: the peer must not take it for complete. gone follows. */

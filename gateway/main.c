@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "gateway/command.h"
 
 #include "base/banned.h"
@@ -59,6 +60,7 @@ static int say(const char *text)
 
 int main(int argc, char **argv)
 {
+    base_alloc_keep_small_only();
     if (argc < 2)
         return gw_command_usage("a command is needed: init, serve, check or upgrade");
     if (strcmp(argv[1], "--version") == 0)

@@ -18,6 +18,7 @@ static const struct gw_problem PROBLEMS[GW_PROBLEM_COUNT] = {
     [ERR_NOT_FOUND] = {"not_found", "Not found", 404, 0, false},
     [ERR_EXISTS] = {"exists", "Already exists", 409, 0, false},
     [ERR_CONFLICT] = {"conflict", "Conflict", 409, 0, false},
+    [ERR_PRECONDITION] = {"precondition", "Precondition failed", 412, 0, false},
     [ERR_UNAUTHENTICATED] = {"unauthenticated", "Authentication required", 401, 0, false},
     [ERR_FORBIDDEN] = {"forbidden", "Forbidden", 403, 0, false},
     [ERR_SUSPENDED] = {"suspended", "Tenant suspended", 403, 0, false},

@@ -253,19 +253,9 @@ void gw_tenant_quota_get(struct gw_call *call)
 
 static enum err parse_quota(const json_t *body, struct ten_quota *q, struct errbuf *eb)
 {
-    struct ten_quota standard;
-    ten_quota_default(&standard);
-    enum err e = gw_json_get_u64(body, "stored_bytes", &q->stored_bytes, eb);
-    if (e == ERR_OK)
-        e = gw_json_get_u64(body, "rows", &q->rows, eb);
-    if (e == ERR_OK)
-        e = gw_json_get_u64(body, "read_ops_per_s", &q->read_ops_per_s, eb);
-    if (e == ERR_OK)
-        e = gw_json_get_u64(body, "write_ops_per_s", &q->write_ops_per_s, eb);
-    if (e == ERR_OK)
-        e = gw_json_get_u64(body, "cell_bytes", &q->cell_bytes, eb);
-    if (e == ERR_OK && q->cell_bytes == UINT64_MAX)
-        q->cell_bytes = standard.cell_bytes;
+    enum err e = ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < TEN_QUOTA_FIELDS; i++)
+        e = gw_json_get_u64(body, ten_quota_field(i).name, &q->each[i], eb);
     return e;
 }
 
@@ -282,8 +272,9 @@ static enum err quota_work(struct gw_call *call, struct errbuf *eb)
 
 void gw_tenant_quota_put(struct gw_call *call)
 {
-    static const char *const names[] = {"stored_bytes",    "rows",       "read_ops_per_s",
-                                        "write_ops_per_s", "cell_bytes", NULL};
+    const char *names[TEN_QUOTA_FIELDS + 1] = {NULL};
+    for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++)
+        names[i] = ten_quota_field(i).name;
     struct tenant_change *c = begin_change(call, names);
     if (c == NULL)
         return;

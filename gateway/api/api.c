@@ -17,10 +17,16 @@ enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out, 
     api->registry = options->registry;
     api->keyring = options->keyring;
     api->engine = ten_registry_engine(options->registry);
-    enum err e = gw_page_key_derive(options->pepper, &api->page_key);
+    enum err e = gw_openapi_build(gw_routes, gw_route_count, &api->openapi, eb);
+    if (e != ERR_OK) {
+        base_free_secret(api, sizeof *api);
+        return e;
+    }
+    e = gw_page_key_derive(options->pepper, &api->page_key);
     if (e == ERR_OK)
         e = base_worker_start(&api->helper, "api-helper");
     if (e != ERR_OK) {
+        gw_openapi_fini(&api->openapi);
         base_free_secret(api, sizeof *api);
         return base_fail(eb, e, "the API cannot be started: %s", base_err_name(e));
     }
@@ -35,6 +41,7 @@ void gw_api_close(struct gw_api *api)
         return;
     base_worker_stop(&api->helper);
     gw_router_free(api->router);
+    gw_openapi_fini(&api->openapi);
     base_free_secret(api, sizeof *api);
 }
 

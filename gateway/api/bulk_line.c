@@ -1,9 +1,14 @@
 /*
  * gateway/api/bulk_line.c - one line of a bulk write: from its text to an operation, to a verdict.
+ *
+ * Lines of cells are read in one pass, without a tree. At a member "mutations" that pass stops, and
+ * the line is read again with one.
  */
 #include "gateway/api/bulk_line.h"
 
+#include "gateway/api/idempotency.h"
 #include "gateway/api/json_out.h"
+#include "gateway/api/mutation_json.h"
 #include "gateway/problem.h"
 
 #include "base/banned.h"
@@ -25,6 +30,8 @@ void gw_bulk_line_clear(struct gw_bulk_line *l)
     if (l->has_scope)
         sto_table_scope_release(&l->op.scope);
     l->has_scope = false;
+    json_decref(l->json);
+    l->json = NULL;
     base_buf_fini(&l->text);
     base_arena_fini(&l->arena);
 }
@@ -42,8 +49,11 @@ enum err gw_bulk_line_enter(struct gw_bulk_line *l, struct ten_tenant *t, struct
 struct members {
     struct slice op;
     struct slice key;
+    struct slice token;
+    struct slice start;
     struct gw_row_cells cells;
     bool has_cells;
+    bool has_mutations; /* nothing behind it was read */
     unsigned seen;
 };
 
@@ -77,7 +87,10 @@ static enum err take_key(struct gw_bulk_line *l, struct gw_scan *scan, bool is_b
     return ERR_OK;
 }
 
-enum { OP = 1, KEY = 2, KEY_B64 = 4, CELLS = 8 };
+#define TOKEN_FIELD "idempotency_token"
+#define START_FIELD "idempotency_start"
+
+enum { OP = 1, KEY = 2, KEY_B64 = 4, CELLS = 8, TOKEN = 16, START = 32 };
 
 static unsigned member_bit(struct slice name)
 {
@@ -87,6 +100,10 @@ static unsigned member_bit(struct slice name)
         return CELLS;
     if (base_slice_is(name, "op"))
         return OP;
+    if (base_slice_is(name, TOKEN_FIELD))
+        return TOKEN;
+    if (base_slice_is(name, START_FIELD))
+        return START;
     return base_slice_is(name, "key_b64") ? KEY_B64 : 0;
 }
 
@@ -99,6 +116,10 @@ static enum err take_member(struct gw_bulk_line *l, struct gw_scan *scan, struct
     m->seen |= bit;
     if (bit == OP)
         return take_text(l, scan, "op", &m->op);
+    if (bit == TOKEN)
+        return take_text(l, scan, TOKEN_FIELD, &m->token);
+    if (bit == START)
+        return take_text(l, scan, START_FIELD, &m->start);
     if (bit == KEY || bit == KEY_B64)
         return take_key(l, scan, bit == KEY_B64, &m->key);
     if (bit == CELLS) {
@@ -120,6 +141,9 @@ static enum err scan_line(struct gw_bulk_line *l, struct slice text, struct memb
         struct slice name;
         if (!gw_scan_name(&scan, &name))
             return malformed(l);
+        m->has_mutations = base_slice_is(name, "mutations");
+        if (m->has_mutations)
+            return ERR_OK;
         enum err e = take_member(l, &scan, name, m);
         if (e != ERR_OK)
             return e;
@@ -152,22 +176,57 @@ static enum err build_write(struct gw_bulk_line *l, struct members *m, enum gw_r
     return ERR_OK;
 }
 
+static enum err build_cells(struct gw_bulk_line *l, struct members *m)
+{
+    if (m->key.ptr == NULL)
+        return base_fail(&l->op.detail, ERR_INVALID, "\"key\" or \"key_b64\" is missing");
+    l->op.row_key = m->key;
+    if (m->op.ptr == NULL || base_slice_is(m->op, "patch"))
+        return build_write(l, m, GW_ROW_PATCH);
+    if (base_slice_is(m->op, "put"))
+        return build_write(l, m, GW_ROW_PUT);
+    if (base_slice_is(m->op, "delete"))
+        return build_delete(l, m);
+    return base_fail(&l->op.detail, ERR_INVALID, "\"op\" must be \"patch\", \"put\" or \"delete\"");
+}
+
+/* {"key":..,"mutations":[..]} */
+static enum err build_mutations(struct gw_bulk_line *l, struct slice text, struct members *m)
+{
+    static const char *const names[] = {"key",       "key_b64",   "mutations",
+                                        TOKEN_FIELD, START_FIELD, NULL};
+    struct errbuf *eb = &l->op.detail;
+    struct gw_mutations mutations;
+    enum err e = gw_json_parse(text, &l->json, eb);
+    if (e == ERR_OK)
+        e = gw_json_only(l->json, names, eb);
+    if (e == ERR_OK)
+        e = gw_json_get_bytes(l->json, "key", &l->arena, &l->op.row_key, eb);
+    if (e == ERR_OK && l->op.row_key.ptr == NULL)
+        e = base_fail(eb, ERR_INVALID, "\"key\" or \"key_b64\" is missing");
+    if (e == ERR_OK)
+        e = gw_json_get_text(l->json, TOKEN_FIELD, &m->token, eb);
+    if (e == ERR_OK)
+        e = gw_json_get_text(l->json, START_FIELD, &m->start, eb);
+    if (e == ERR_OK)
+        e = gw_mutations_from_json(l->json, "mutations", l->op.scope.schema, &l->arena, &mutations,
+                                   eb);
+    if (e != ERR_OK)
+        return e;
+    l->op.mutations = mutations.list;
+    l->op.mutation_count = mutations.count;
+    return ERR_OK;
+}
+
 static enum err build(struct gw_bulk_line *l, struct slice text)
 {
     struct members m = {.op = SLICE_EMPTY};
     enum err e = scan_line(l, text, &m);
-    if (e != ERR_OK)
-        return e;
-    if (m.key.ptr == NULL)
-        return base_fail(&l->op.detail, ERR_INVALID, "\"key\" or \"key_b64\" is missing");
-    l->op.row_key = m.key;
-    if (m.op.ptr == NULL || base_slice_is(m.op, "patch"))
-        return build_write(l, &m, GW_ROW_PATCH);
-    if (base_slice_is(m.op, "put"))
-        return build_write(l, &m, GW_ROW_PUT);
-    if (base_slice_is(m.op, "delete"))
-        return build_delete(l, &m);
-    return base_fail(&l->op.detail, ERR_INVALID, "\"op\" must be \"patch\", \"put\" or \"delete\"");
+    if (e == ERR_OK)
+        e = m.has_mutations ? build_mutations(l, text, &m) : build_cells(l, &m);
+    if (e == ERR_OK)
+        e = gw_idempotency_make(m.token, m.start, TOKEN_FIELD, &l->op.idempotency, &l->op.detail);
+    return e;
 }
 
 enum err gw_bulk_line_build(struct gw_bulk_line *l, const struct sto_account *account,
@@ -191,6 +250,10 @@ void gw_bulk_line_put_verdict(struct buf *out, const struct gw_bulk_line *l)
         gw_json_name_text(&j, "code", gw_problem_get((int)e)->code);
         const char *detail = l->op.detail.text;
         gw_json_name_text(&j, "detail", detail[0] == '\0' ? gw_problem_get((int)e)->title : detail);
+    }
+    if (l->op.repeated && e == ERR_OK) {
+        gw_json_name(&j, "replayed");
+        gw_json_bool(&j, true);
     }
     if (e == ERR_RATE_LIMITED)
         gw_json_name_u64(&j, "retry_after_ms", l->retry_ns / NS_PER_MS + 1);

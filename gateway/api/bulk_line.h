@@ -2,7 +2,7 @@
  * gateway/api/bulk_line.h - one line of a bulk write: from its text to an operation, to a verdict.
  *
  * Does:     parse and check a line into a ready sto_mutate_op; write its verdict.
- * Owns:     the line's memory (arena, copy of its text) and table scope, until clear.
+ * Owns:     the line's memory (arena, copy of its text, JSON) and table scope, until clear.
  * May use:  base/, storage/, tenancy/, gateway/problem.h, gateway/api/.
  * Knows no: where lines come from, in which order they are answered.
  * Threads:  one at a time: the loop or the helper.
@@ -13,6 +13,8 @@
  */
 #ifndef GATEWAY_API_BULK_LINE_H
 #define GATEWAY_API_BULK_LINE_H
+
+#include <jansson.h>
 
 #include "gateway/api/row_body.h"
 #include "storage/engine.h"
@@ -31,6 +33,7 @@ struct gw_bulk_line {
     bool has_scope;
     struct arena arena;
     struct buf text; /* a copy, when it is a long one */
+    json_t *json;    /* of a line with "mutations", else NULL */
     struct sto_mutation delete_row;
 };
 

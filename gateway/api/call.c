@@ -8,6 +8,7 @@
  *      NULL.
  *   3. The struct is recycled; everything it points to is given back first.
  */
+#define _GNU_SOURCE
 #include "gateway/api/call.h"
 
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "gateway/api/cell_fields.h"
 #include "gateway/problem.h"
 
 #include "base/banned.h"
@@ -142,12 +144,7 @@ void gw_call_leave_table(struct gw_call *call)
 enum err gw_call_family(const struct gw_call *call, struct slice name,
                         const struct sto_family **out, struct errbuf *eb)
 {
-    *out = sto_schema_family(call->scope.schema, name);
-    if (*out != NULL)
-        return ERR_OK;
-    return base_fail(eb, ERR_NOT_FOUND, "the table has no family \"%.*s\"",
-                     (int)(name.len < LIM_FAMILY_NAME ? name.len : LIM_FAMILY_NAME),
-                     (const char *)name.ptr);
+    return gw_family_find(call->scope.schema, name, out, eb);
 }
 
 /* --- input -------------------------------------------------------------------------------------
@@ -292,6 +289,29 @@ void gw_call_send(struct gw_call *call, int status, const char *content_type)
 void gw_call_send_json(struct gw_call *call, int status)
 {
     gw_call_send(call, status, "application/json");
+}
+
+/* An ETag is quoted, so that it cannot be found inside another one. */
+static bool has_copy(const struct gw_call *call, const char *etag)
+{
+    struct slice known = gw_exchange_header(call->ex, "if-none-match", NULL);
+    return known.len > 0 &&
+           (base_slice_is(known, "*") || memmem(known.ptr, known.len, etag, strlen(etag)) != NULL);
+}
+
+void gw_call_send_static(struct gw_call *call, const char *content_type, const char *etag,
+                         struct slice bytes)
+{
+    if (!begin_answer(call))
+        return;
+    bool is_known = has_copy(call, etag);
+    gw_exchange_add_header(call->ex, "etag", base_slice_text(etag));
+    gw_exchange_add_header(call->ex, "cache-control", SLICE_LIT("public, max-age=300"));
+    if (!is_known)
+        gw_exchange_add_header(call->ex, "content-type", base_slice_text(content_type));
+    gw_exchange_start(call->ex, is_known ? 304 : 200, is_known ? 0 : (int64_t)bytes.len);
+    if (call->ex != NULL)
+        gw_exchange_send_static(call->ex, is_known ? SLICE_EMPTY : bytes, true);
 }
 
 void gw_call_no_content(struct gw_call *call)

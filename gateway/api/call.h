@@ -24,6 +24,7 @@
 #include "base/arena.h"
 #include "base/worker.h"
 #include "gateway/api/json_in.h"
+#include "gateway/api/openapi.h"
 #include "gateway/api/page_token.h"
 #include "gateway/api/query.h"
 #include "gateway/api/router.h"
@@ -39,6 +40,7 @@ struct gw_api {
     struct sto_engine *engine;
     struct gw_router *router;
     struct gw_page_key page_key;
+    struct gw_openapi openapi;
     struct base_worker helper; /* parses what would hold up a loop */
     _Atomic bool draining;
 };
@@ -143,6 +145,9 @@ void gw_call_refuse(struct gw_call *call, enum err code, const char *format, ...
 /* call->out as the whole body. */
 void gw_call_send(struct gw_call *call, int status, const char *content_type);
 void gw_call_send_json(struct gw_call *call, int status);
+/* Bytes that outlive every call, named by an ETag, which the peer may keep for a while. */
+void gw_call_send_static(struct gw_call *call, const char *content_type, const char *etag,
+                         struct slice bytes);
 void gw_call_no_content(struct gw_call *call);
 /* Begin a streamed answer. */
 void gw_call_start_stream(struct gw_call *call, int status, const char *content_type);

@@ -1,8 +1,9 @@
 /*
  * gateway/api/cells.c - one cell as raw bytes.
  */
-#include "base/text.h"
+#include "gateway/api/cell_fields.h"
 #include "gateway/api/handlers.h"
+#include "gateway/api/row_write.h"
 
 #include "base/banned.h"
 
@@ -117,14 +118,15 @@ static void cell_done(struct sto_read_op *op)
     gw_call_drop(call);
 }
 
-/* Key, family and qualifier of the path; false when the call was answered. */
+/* Key, family and qualifier of the path, as reads and deletes may name them; false when the call
+ * was answered. */
 static bool check_cell_path(struct gw_call *call, const struct sto_family **out_family)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = sto_row_key_check(gw_call_param(call, PARAM_KEY), &eb);
+    enum err e = sto_row_key_check(NULL, gw_call_param(call, PARAM_KEY), &eb);
     if (e == ERR_OK)
-        e = sto_qualifier_check(gw_call_param(call, PARAM_QUALIFIER), &eb);
+        e = sto_qualifier_check(NULL, gw_call_param(call, PARAM_QUALIFIER), &eb);
     if (e == ERR_OK)
         e = gw_call_family(call, gw_call_param(call, PARAM_FAMILY), out_family, &eb);
     if (e != ERR_OK)
@@ -146,13 +148,16 @@ void gw_cell_get(struct gw_call *call)
     r->op.scope = call->scope; /* the call keeps the ref until it is freed */
     r->op.sink = &r->sink;
     r->op.spec = (struct sto_read_spec){
-        .single_row = true,
-        .range = {.start = gw_call_param(call, PARAM_KEY)},
-        .family = family->number,
-        .one_column = true,
-        .qualifier = gw_call_param(call, PARAM_QUALIFIER),
+        .row_key = gw_call_param(call, PARAM_KEY),
+        .narrowed = true,
+        .projection.qualifiers = {.start = gw_call_param(call, PARAM_QUALIFIER),
+                                  .has_end = true,
+                                  .end = gw_call_param(call, PARAM_QUALIFIER),
+                                  .end_inclusive = true},
         .versions = 1,
     };
+    size_t at = (size_t)(family - call->scope.schema->families);
+    r->op.spec.projection.families[at / 64] = 1ULL << (at % 64);
     read_cell(r, true);
 }
 
@@ -160,55 +165,28 @@ void gw_cell_get(struct gw_call *call)
  */
 
 struct cell_write {
-    struct sto_mutate_op op;
+    struct gw_row_write write; /* first */
     struct sto_mutation mutation;
 };
 
-static void write_done(struct sto_mutate_op *op)
+static enum err read_cell_body(struct gw_call *call, struct errbuf *eb)
 {
-    struct gw_call *call = op->user;
-    if (op->result != ERR_OK)
-        gw_call_problem(call, (int)op->result, op->detail.text);
-    else
-        gw_call_no_content(call);
-    gw_call_drop(call);
+    struct cell_write *w = call->state;
+    (void)eb; /* any bytes are a value */
+    if (w->mutation.kind == STO_SET_CELL)
+        w->mutation.value = call->body;
+    w->write.op.mutations = &w->mutation;
+    w->write.op.mutation_count = 1;
+    return ERR_OK;
 }
 
-static void submit(struct gw_call *call, const struct sto_mutation *mutation)
+static void start_write(struct gw_call *call, const struct sto_mutation *mutation)
 {
     struct cell_write *w = gw_call_new_state(call, sizeof *w, NULL);
-    struct errbuf eb;
-    eb.text[0] = '\0';
     w->mutation = *mutation;
-    enum err e = sto_mutations_check(call->scope.schema, &call->tenant->account,
-                                     gw_call_param(call, PARAM_KEY), &w->mutation, 1, &eb);
-    if (e != ERR_OK) {
-        gw_call_problem(call, (int)e, eb.text);
-        return;
-    }
-    w->op.reply_to = call->thread->mailbox;
-    w->op.done = write_done;
-    w->op.user = call;
-    w->op.scope = call->scope; /* the call keeps the ref until it is freed */
-    w->op.row_key = gw_call_param(call, PARAM_KEY);
-    w->op.mutations = &w->mutation;
-    w->op.mutation_count = 1;
-    gw_call_hold(call);
-    sto_mutate_row(call->api->engine, &w->op);
-}
-
-static enum err get_timestamp(const struct gw_call *call, int64_t *out, struct errbuf *eb)
-{
-    struct slice text = gw_query_get(&call->query, "timestamp");
-    uint64_t number = 0;
-    *out = STO_TIMESTAMP_SERVER;
-    if (text.ptr == NULL)
-        return ERR_OK;
-    if (base_parse_u64(text, &number) != ERR_OK || number > INT64_MAX)
-        return base_fail(eb, ERR_INVALID,
-                         "query parameter \"timestamp\" must be a whole number of microseconds");
-    *out = (int64_t)number;
-    return ERR_OK;
+    w->write.read = read_cell_body;
+    w->write.answer = gw_call_no_content;
+    gw_row_write_start(call, &w->write);
 }
 
 void gw_cell_put(struct gw_call *call)
@@ -219,20 +197,18 @@ void gw_cell_put(struct gw_call *call)
     eb.text[0] = '\0';
     if (!check_cell_path(call, &family))
         return;
-    enum err e = get_timestamp(call, &timestamp_us, &eb);
-    if (e == ERR_OK)
-        e = gw_call_keep_body(call, &eb);
+    enum err e = gw_timestamp_parse(gw_query_get(&call->query, "timestamp"), "timestamp",
+                                    STO_TIMESTAMP_SERVER, &timestamp_us, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
-    submit(call, &(struct sto_mutation){
-                     .kind = STO_SET_CELL,
-                     .family = family->number,
-                     .qualifier = gw_call_param(call, PARAM_QUALIFIER),
-                     .timestamp_us = timestamp_us,
-                     .value = call->body,
-                 });
+    start_write(call, &(struct sto_mutation){
+                          .kind = STO_SET_CELL,
+                          .family = family->number,
+                          .qualifier = gw_call_param(call, PARAM_QUALIFIER),
+                          .timestamp_us = timestamp_us,
+                      });
 }
 
 void gw_cell_delete(struct gw_call *call)
@@ -240,9 +216,9 @@ void gw_cell_delete(struct gw_call *call)
     const struct sto_family *family = NULL;
     if (!check_cell_path(call, &family))
         return;
-    submit(call, &(struct sto_mutation){
-                     .kind = STO_DELETE_FROM_COLUMN,
-                     .family = family->number,
-                     .qualifier = gw_call_param(call, PARAM_QUALIFIER),
-                 });
+    start_write(call, &(struct sto_mutation){
+                          .kind = STO_DELETE_FROM_COLUMN,
+                          .family = family->number,
+                          .qualifier = gw_call_param(call, PARAM_QUALIFIER),
+                      });
 }

@@ -36,11 +36,8 @@ static void put_limit(struct gw_json *j, const char *name, uint64_t limit)
 void gw_describe_quota(struct gw_json *j, const struct ten_quota *quota)
 {
     gw_json_open(j, '{');
-    put_limit(j, "stored_bytes", quota->stored_bytes);
-    put_limit(j, "rows", quota->rows);
-    put_limit(j, "read_ops_per_s", quota->read_ops_per_s);
-    put_limit(j, "write_ops_per_s", quota->write_ops_per_s);
-    put_limit(j, "cell_bytes", quota->cell_bytes);
+    for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++)
+        put_limit(j, ten_quota_field(i).name, quota->each[i]);
     gw_json_close(j, '}');
 }
 
@@ -59,14 +56,60 @@ static void put_age(struct gw_json *j, uint64_t age_us)
     gw_json_text(j, base_slice(text, (size_t)len));
 }
 
-/* {}, {"max_versions":N}, {"max_age":"86400s"} or both. */
+static void put_leaf(struct gw_json *j, const struct sto_gc_node *n)
+{
+    if (n->kind == STO_GC_MAX_VERSIONS)
+        gw_json_name_u64(j, "max_versions", n->max_versions);
+    else
+        put_age(j, n->max_age_us);
+}
+
+/* One object, {"max_versions":N,"max_age":"Ns"}, says it (table_body.h, promise 1). */
+static bool is_short_union(const struct sto_gc *gc, size_t i)
+{
+    const struct sto_gc_node *n = &gc->nodes[i];
+    return n->kind == STO_GC_UNION && n->member_count == 2 && n[1].kind == STO_GC_MAX_VERSIONS &&
+           n[2].kind == STO_GC_MAX_AGE;
+}
+
+/* The rule as gateway/api/table_body.h reads it. */
 static void put_gc(struct gw_json *j, const struct sto_gc *gc)
 {
+    uint32_t missing[LIM_FILTER_DEPTH]; /* members, on each level */
+    size_t depth = 0;
+    for (size_t i = 0; i < gc->node_count; i++) {
+        const struct sto_gc_node *n = &gc->nodes[i];
+        gw_json_open(j, '{');
+        if (is_short_union(gc, i)) {
+            put_leaf(j, &n[1]);
+            put_leaf(j, &n[2]);
+            i += 2;
+        } else if (n->kind == STO_GC_UNION || n->kind == STO_GC_INTERSECTION) {
+            gw_json_name(j, n->kind == STO_GC_UNION ? "union" : "intersection");
+            gw_json_open(j, '[');
+            missing[depth++] = n->member_count;
+            continue;
+        } else {
+            put_leaf(j, n);
+        }
+        gw_json_close(j, '}');
+        while (depth > 0 && --missing[depth - 1] == 0) {
+            gw_json_close(j, ']');
+            gw_json_close(j, '}');
+            depth--;
+        }
+    }
+}
+
+static void put_family(struct gw_json *j, const struct sto_family *family)
+{
     gw_json_open(j, '{');
-    if (gc->max_versions != 0)
-        gw_json_name_u64(j, "max_versions", gc->max_versions);
-    if (gc->max_age_us != 0)
-        put_age(j, gc->max_age_us);
+    if (family->aggregate != STO_AGGREGATE_NONE)
+        gw_json_name_text(j, "type", sto_aggregate_name(family->aggregate));
+    if (family->gc.node_count > 0) {
+        gw_json_name(j, "gc");
+        put_gc(j, &family->gc);
+    }
     gw_json_close(j, '}');
 }
 
@@ -75,20 +118,21 @@ void gw_describe_table(struct gw_json *j, const struct sto_schema *schema)
     struct sto_usage usage = sto_counters_read(&schema->table->counters);
     gw_json_open(j, '{');
     gw_json_name_text(j, "id", schema->table->id);
+    gw_json_name_u64(j, "version", schema->revision);
     gw_json_name(j, "families");
     gw_json_open(j, '{');
     for (size_t i = 0; i < schema->family_count; i++) {
-        const struct sto_family *f = &schema->families[i];
-        bool has_gc = f->gc.max_versions != 0 || f->gc.max_age_us != 0;
-        gw_json_name(j, f->name);
-        gw_json_open(j, '{');
-        if (has_gc) {
-            gw_json_name(j, "gc");
-            put_gc(j, &f->gc);
-        }
-        gw_json_close(j, '}');
+        gw_json_name(j, schema->families[i].name);
+        put_family(j, &schema->families[i]);
     }
     gw_json_close(j, '}');
+    gw_json_name(j, "deletion_protection");
+    gw_json_bool(j, schema->protected);
+    gw_json_name(j, "row_key_notes");
+    if (schema->row_key_notes.len > 0)
+        gw_json_text(j, schema->row_key_notes);
+    else
+        gw_json_null(j);
     gw_json_name(j, "usage");
     gw_describe_usage(j, &usage);
     gw_json_close(j, '}');

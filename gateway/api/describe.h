@@ -26,7 +26,7 @@ void gw_describe_usage(struct gw_json *j, const struct sto_usage *usage);
 void gw_describe_usage_members(struct gw_json *j, const struct sto_usage *usage);
 /* {"stored_bytes":N|null,...} */
 void gw_describe_quota(struct gw_json *j, const struct ten_quota *quota);
-/* {"id","families","usage"} */
+/* {"id","version","families","deletion_protection","row_key_notes","usage"} */
 void gw_describe_table(struct gw_json *j, const struct sto_schema *schema);
 /* {"id","display_name","state","reason","created","state_since","usage","quota","job"} */
 void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,

@@ -111,9 +111,10 @@ static const struct auth_key *check_credential(struct gw_call *call)
     memcpy(call->who.key_id, key->id, sizeof call->who.key_id);
     call->who.kind = key->kind;
     call->who.scopes = key->scopes;
-    if ((key->scopes & call->route->scope) == 0) {
+    uint64_t missing = call->route->scope & ~key->scopes;
+    if (missing != 0) {
         gw_call_refuse(call, ERR_FORBIDDEN, "this key does not have the scope %s",
-                       scope_name(call->route->scope));
+                       scope_name(missing));
         return NULL;
     }
     return key;

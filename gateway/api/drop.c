@@ -1,5 +1,5 @@
 /*
- * gateway/api/drop.c - delete all rows with a prefix, or all rows of a table.
+ * gateway/api/drop.c - delete all rows with a prefix, or all rows of a table; or say what would go.
  */
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
@@ -19,7 +19,7 @@ static void drop_done(struct sto_drop_op *op)
     } else {
         struct gw_json j = gw_json_start(&call->out);
         gw_json_open(&j, '{');
-        gw_json_name(&j, "removed");
+        gw_json_name(&j, op->dry_run ? "would_remove" : "removed");
         gw_describe_usage(&j, &op->removed);
         gw_json_close(&j, '}');
         gw_call_send_json(call, 200);
@@ -29,7 +29,7 @@ static void drop_done(struct sto_drop_op *op)
 
 static enum err get_range(struct gw_call *call, struct drop *d, struct errbuf *eb)
 {
-    static const char *const names[] = {"prefix", "prefix_b64", "all", NULL};
+    static const char *const names[] = {"prefix", "prefix_b64", "all", "dry_run", NULL};
     struct slice prefix;
     bool all = false;
     enum err e = gw_call_parse(call, eb);
@@ -39,11 +39,16 @@ static enum err get_range(struct gw_call *call, struct drop *d, struct errbuf *e
         e = gw_json_get_bytes(call->json, "prefix", &call->arena, &prefix, eb);
     if (e == ERR_OK)
         e = gw_json_get_bool(call->json, "all", &all, eb);
+    if (e == ERR_OK)
+        e = gw_json_get_bool(call->json, "dry_run", &d->op.dry_run, eb);
     if (e != ERR_OK)
         return e;
     if (all != (prefix.ptr == NULL))
         return base_fail(eb, ERR_INVALID,
                          "give \"prefix\" (or \"prefix_b64\"), or \"all\":true, and not both");
+    if (all && call->scope.schema->protected)
+        return base_fail(eb, ERR_CONFLICT,
+                         "deletion protection is on: not all rows can be removed at once");
     if (all)
         return ERR_OK;
     if (prefix.len == 0)

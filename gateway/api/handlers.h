@@ -19,12 +19,25 @@
 /* rows.c */
 void gw_row_put(struct gw_call *call);
 void gw_row_patch(struct gw_call *call);
+extern const char *const gw_row_get_query[];
 void gw_row_get(struct gw_call *call);
 void gw_row_delete(struct gw_call *call);
+
+/* check_and_mutate.c, mutate.c, modify.c */
+void gw_row_check(struct gw_call *call);
+void gw_row_mutate(struct gw_call *call);
+void gw_row_modify(struct gw_call *call);
 
 /* scan.c */
 extern const char *const gw_scan_query[];
 void gw_scan(struct gw_call *call);
+
+/* read.c */
+void gw_read(struct gw_call *call);
+
+/* samples.c */
+extern const char *const gw_samples_query[];
+void gw_samples(struct gw_call *call);
 
 /* cells.c */
 extern const char *const gw_cell_put_query[];
@@ -43,6 +56,7 @@ void gw_table_list(struct gw_call *call);
 void gw_table_put(struct gw_call *call);
 void gw_table_get(struct gw_call *call);
 void gw_table_delete(struct gw_call *call);
+void gw_table_families(struct gw_call *call);
 
 /* usage.c */
 extern const char *const gw_admin_usage_query[];
@@ -71,6 +85,9 @@ void gw_admin_key_revoke(struct gw_call *call);
 /* admin_jobs.c */
 void gw_job_list(struct gw_call *call);
 void gw_job_get(struct gw_call *call);
+
+/* openapi_get.c */
+void gw_openapi_get(struct gw_call *call);
 
 /* health.c */
 void gw_healthz(struct gw_call *call);

@@ -88,6 +88,9 @@ enum err gw_json_parse(struct slice text, json_t **out, struct errbuf *eb)
 {
     if (text.len == 0)
         return base_fail(eb, ERR_INVALID, "the body is empty; a JSON object is expected");
+    /* jansson passes over one behind a number */
+    if (memchr(text.ptr, '\0', text.len) != NULL)
+        return base_fail(eb, ERR_INVALID, "not valid JSON: there is a zero byte in it");
     enum err e = check_cost(text, eb);
     if (e != ERR_OK)
         return e;
@@ -105,6 +108,18 @@ enum err gw_json_parse(struct slice text, json_t **out, struct errbuf *eb)
     }
     *out = tree;
     return ERR_OK;
+}
+
+static int dump_piece(const char *bytes, size_t len, void *to)
+{
+    return base_buf_append(to, base_slice(bytes, len)) == ERR_OK ? 0 : -1;
+}
+
+enum err gw_json_dump(const json_t *tree, size_t flags, struct buf *out)
+{
+    if (json_dump_callback(tree, dump_piece, out, JSON_COMPACT | flags) == 0)
+        return ERR_OK;
+    return out->error != ERR_OK ? out->error : ERR_NO_MEMORY;
 }
 
 struct slice gw_json_string(const json_t *string)
@@ -160,6 +175,20 @@ enum err gw_json_get_text(const json_t *object, const char *name, struct slice *
     return ERR_OK;
 }
 
+/* 5.0 is 5: JSON knows one kind of number. Above 2^53 a real number is no longer exact. */
+static bool take_whole(const json_t *value, uint64_t *out)
+{
+    if (json_is_integer(value) && json_integer_value(value) >= 0) {
+        *out = (uint64_t)json_integer_value(value);
+        return true;
+    }
+    double real = json_real_value(value); /* 0 for what is none */
+    if (!json_is_real(value) || !(real >= 0 && real <= (double)(1ULL << 53)))
+        return false;
+    *out = (uint64_t)real;
+    return (double)*out == real;
+}
+
 enum err gw_json_get_u64(const json_t *object, const char *name, uint64_t *out, struct errbuf *eb)
 {
     const json_t *value = member(object, name);
@@ -167,9 +196,8 @@ enum err gw_json_get_u64(const json_t *object, const char *name, uint64_t *out, 
         *out = UINT64_MAX;
         return ERR_OK;
     }
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
+    if (!take_whole(value, out))
         return base_fail(eb, ERR_INVALID, "\"%s\" must be a whole number from 0 on", name);
-    *out = (uint64_t)json_integer_value(value);
     return ERR_OK;
 }
 

@@ -19,6 +19,7 @@
 #include <jansson.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/slice.h"
@@ -29,6 +30,9 @@
 
 /* An object, alone in text. */
 enum err gw_json_parse(struct slice text, json_t **out, struct errbuf *eb) MUST_CHECK;
+
+/* The tree as text without blanks, appended; flags: JSON_SORT_KEYS or 0. */
+enum err gw_json_dump(const json_t *tree, size_t flags, struct buf *out) MUST_CHECK;
 
 /* Refuse members whose name is not in the NULL-terminated list. */
 enum err gw_json_only(const json_t *object, const char *const *names, struct errbuf *eb) MUST_CHECK;

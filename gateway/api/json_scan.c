@@ -46,6 +46,13 @@ bool gw_scan_is_end(struct gw_scan *s)
     return gw_scan_peek(s) == 0 && s->at == s->end;
 }
 
+enum err gw_scan_failed(const struct gw_scan *s, struct errbuf *eb)
+{
+    if (s->out_of_memory)
+        return base_fail(eb, ERR_NO_MEMORY, "out of memory for the text");
+    return base_fail(eb, ERR_INVALID, "not valid JSON");
+}
+
 bool gw_scan_next(struct gw_scan *s, uint8_t closing, bool *out_more)
 {
     *out_more = gw_scan_take(s, ',');
@@ -187,6 +194,21 @@ bool gw_scan_string(struct gw_scan *s, struct slice *out)
     }
     s->at = quote + 1;
     *out = raw;
+    return true;
+}
+
+bool gw_scan_integer(struct gw_scan *s, int64_t *out)
+{
+    (void)gw_scan_peek(s); /* stands behind white space now */
+    const uint8_t *at = s->at;
+    while (at < s->end && ((*at >= '0' && *at <= '9') || *at == '-'))
+        at++;
+    struct slice text = base_slice(s->at, (size_t)(at - s->at));
+    bool is_whole = at == s->end || (*at != '.' && (*at | 0x20) != 'e');
+    *out = 0;
+    if (!is_whole || (!base_slice_is(text, "-0") && base_parse_i64(text, out) != ERR_OK))
+        return false;
+    s->at = at;
     return true;
 }
 

@@ -36,11 +36,16 @@ bool gw_scan_take(struct gw_scan *s, uint8_t byte);
 bool gw_scan_null(struct gw_scan *s);
 /* Valid UTF-8; ptr is never NULL. */
 bool gw_scan_string(struct gw_scan *s, struct slice *out);
+/* A number without fraction and exponent that fits; what follows it is the caller's to see. */
+bool gw_scan_integer(struct gw_scan *s, int64_t *out);
 /* A string without NUL and the ':' behind it. */
 bool gw_scan_name(struct gw_scan *s, struct slice *out);
 /* Inside a list or object, behind a value: step over ',' (*out_more true) or the closing bracket.
  */
 bool gw_scan_next(struct gw_scan *s, uint8_t closing, bool *out_more);
+/* What to report when something was not there as asked: ERR_INVALID, or ERR_NO_MEMORY when the
+ * arena was full. */
+enum err gw_scan_failed(const struct gw_scan *s, struct errbuf *eb) MUST_CHECK;
 /* Nothing but white space is left. */
 bool gw_scan_is_end(struct gw_scan *s);
 

@@ -20,7 +20,7 @@
 #include "base/slice.h"
 
 #define GW_PAGE_KEY_BYTES 32
-#define GW_PAGE_PARTS     8
+#define GW_PAGE_PARTS     16
 
 struct gw_page_key {
     uint8_t bytes[GW_PAGE_KEY_BYTES];

@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-#define GW_QUERY_PARAMS 8
+#define GW_QUERY_PARAMS 16
 
 struct gw_query {
     const char *const *names;             /* NULL-terminated */

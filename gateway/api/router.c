@@ -171,8 +171,9 @@ static enum fit fit(const struct compiled *c, const struct slice *parts, size_t 
 static void allow(struct gw_match *out, const char *method)
 {
     size_t used = strlen(out->allow);
+    bool is_get = strcmp(method, "GET") == 0;
     (void)snprintf(out->allow + used, sizeof out->allow - used, "%s%s", used == 0 ? "" : ", ",
-                   method); /* all methods of one path fit */
+                   is_get ? "GET, HEAD" : method); /* all methods of one path fit */
 }
 
 enum gw_matched gw_router_match(const struct gw_router *r, struct slice method, struct slice path,
@@ -181,6 +182,7 @@ enum gw_matched gw_router_match(const struct gw_router *r, struct slice method, 
     struct slice parts[GW_PATH_SEGMENTS];
     size_t count = 0;
     bool is_bad = false;
+    struct slice wanted = base_slice_is(method, "HEAD") ? SLICE_LIT("GET") : method;
     out->route = NULL;
     out->param_count = 0;
     out->allow[0] = '\0';
@@ -193,7 +195,7 @@ enum gw_matched gw_router_match(const struct gw_router *r, struct slice method, 
             is_bad = true;
         if (f != FIT_YES)
             continue;
-        if (base_slice_equal(c->method, method)) {
+        if (base_slice_equal(c->method, wanted)) {
             out->route = c->route;
             return GW_MATCHED;
         }

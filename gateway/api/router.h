@@ -12,7 +12,8 @@
  * Promises: 1. The path is split before it is decoded: an encoded slash is part of its segment.
  *           2. Parameters may hold any byte, %00 and %2F included. 3. Only {qualifier} may be
  * empty.
- *           4. A ':' splits a verb off only where some route has that very verb; in {key} and
+ *           4. HEAD finds the route of GET.
+ *           5. A ':' splits a verb off only where some route has that very verb; in {key} and
  *              {qualifier} it is an ordinary byte.
  */
 #ifndef GATEWAY_API_ROUTER_H

@@ -13,6 +13,7 @@
 
 #define READ    AUTH_DATA_READ, GW_ACCESS_READ, 1
 #define WRITE   AUTH_DATA_WRITE, GW_ACCESS_WRITE, 1
+#define MODIFY  AUTH_DATA_READ | AUTH_DATA_WRITE, GW_ACCESS_WRITE, 1 /* answers what is there */
 #define BULK    AUTH_DATA_WRITE, GW_ACCESS_WRITE, 0 /* the handler charges line by line */
 #define TABLE_W AUTH_TABLE_ADMIN, GW_ACCESS_WRITE, 1
 #define ADMIN_R AUTH_ADMIN_READ, GW_ACCESS_NONE, 0
@@ -37,16 +38,26 @@
 
 /* clang-format off */
 const struct gw_route gw_routes[] = {
-    {"GET", ROW, READ, IN_TABLE, NO_BODY, NULL, gw_row_get,
-     "read a row"},
+    {"GET", ROW, READ, IN_TABLE, NO_BODY, gw_row_get_query, gw_row_get,
+     "read a row, or some of its columns and versions"},
     {"PUT", ROW, WRITE, IN_TABLE, ROW_BODY, NULL, gw_row_put,
      "replace a row"},
     {"PATCH", ROW, WRITE, IN_TABLE, ROW_BODY, NULL, gw_row_patch,
      "add cells to a row; null deletes a column or a family"},
     {"DELETE", ROW, WRITE, IN_TABLE, NO_BODY, NULL, gw_row_delete,
      "delete a row"},
+    {"POST", ROW ":mutate", WRITE, IN_TABLE, ROW_BODY, NULL, gw_row_mutate,
+     "apply a list of mutations to a row"},
+    {"POST", ROW ":modify", MODIFY, IN_TABLE, ROW_BODY, NULL, gw_row_modify,
+     "append to and increment cells of a row; answers the new ones"},
+    {"POST", ROW ":check", MODIFY, IN_TABLE, ROW_BODY, NULL, gw_row_check,
+     "apply one of two lists of mutations, by whether a filter matches the row"},
     {"GET", ROWS, READ, IN_TABLE, NO_BODY, gw_scan_query, gw_scan,
      "read rows by prefix or range: JSON pages, or NDJSON by Accept"},
+    {"POST", TABLE ":read", READ, IN_TABLE, ROW_BODY, NULL, gw_read,
+     "read any set of rows through a filter: JSON pages, or NDJSON by Accept"},
+    {"GET", TABLE ":samples", READ, IN_TABLE, NO_BODY, gw_samples_query, gw_samples,
+     "keys that divide a table into parts of about the same size"},
     {"GET", CELL, READ, IN_TABLE, NO_BODY, NULL, gw_cell_get,
      "read one cell as raw bytes"},
     {"PUT", CELL, WRITE, IN_TABLE, RAW_BODY, gw_cell_put_query, gw_cell_put,
@@ -64,6 +75,8 @@ const struct gw_route gw_routes[] = {
      "create a table, add or change families"},
     {"GET", TABLE, READ, IN_TABLE, NO_BODY, NULL, gw_table_get,
      "describe a table"},
+    {"POST", TABLE ":families", TABLE_W, IN_TABLE, ADMIN_BODY, NULL, gw_table_families,
+     "create, update and drop families, all or nothing"},
     {"DELETE", TABLE, TABLE_W, NO_TABLE, NO_BODY, NULL, gw_table_delete,
      "delete a table and its rows"},
     {"GET", "/v1/usage", READ, NO_TABLE, NO_BODY, NULL, gw_usage_get,
@@ -104,6 +117,8 @@ const struct gw_route gw_routes[] = {
     {"GET", "/v1/admin/jobs/{job}", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_job_get,
      "describe an offboarding job"},
 
+    {"GET", "/openapi.json", OPEN, NO_TABLE, NO_BODY, NULL, gw_openapi_get,
+     "this API, described for programs"},
     {"GET", "/healthz", OPEN, NO_TABLE, NO_BODY, NULL, gw_healthz,
      "the process answers"},
     {"GET", "/readyz", OPEN, NO_TABLE, NO_BODY, NULL, gw_readyz,

@@ -40,7 +40,7 @@ enum gw_body {
 struct gw_route {
     const char *method;
     const char *pattern; /* segments, {parameters}, and perhaps a final :verb */
-    uint64_t scope;
+    uint64_t scope;      /* all of these bits */
     enum gw_access access;
     uint8_t cost;  /* operations charged when admitted; 0: the handler charges */
     bool in_table; /* the first parameter is a table of the acting tenant */

@@ -15,7 +15,8 @@
 
 #include <stdlib.h>
 
-#include "base/text.h"
+#include "gateway/api/cell_fields.h"
+#include "gateway/api/cell_scan.h"
 #include "gateway/api/json_in.h"
 
 #include "base/banned.h"
@@ -75,8 +76,9 @@ static enum err add(struct builder *b, const struct sto_mutation *m)
         return e;
     out->list = list;
     out->list[out->count++] = *m;
-    out->cells += m->kind == STO_SET_CELL;
-    out->has_null |= m->kind != STO_SET_CELL;
+    bool deletes = m->kind == STO_DELETE_FROM_COLUMN || m->kind == STO_DELETE_FROM_FAMILY;
+    out->cells += !deletes;
+    out->has_null |= deletes;
     return ERR_OK;
 }
 
@@ -98,9 +100,7 @@ static int compare_names(const void *a, const void *b)
 
 static enum err syntax(struct builder *b)
 {
-    if (b->scan->out_of_memory)
-        return no_memory(b);
-    return base_fail(b->eb, ERR_INVALID, "not valid JSON");
+    return gw_scan_failed(b->scan, b->eb);
 }
 
 static enum err check_column_names(struct builder *b)
@@ -116,155 +116,23 @@ static enum err check_column_names(struct builder *b)
     return ERR_OK;
 }
 
-/* --- values ------------------------------------------------------------------------------------
+/* --- columns, families, "$binary" --------------------------------------------------------------
  */
 
-/* The members of a value object, or of an entry of "$binary". */
-struct value_fields {
-    struct slice family;
-    struct slice qualifier;
-    struct slice value;
-    struct slice timestamp;
-    bool value_is_null;
-};
-
-static enum err refuse_both(struct builder *b, const char *name)
-{
-    return base_fail(b->eb, ERR_INVALID, "give \"%s\" or \"%s_b64\", once", name, name);
-}
-
-/* A text member into *out; null counts as absent. */
-static enum err take_text(struct builder *b, const char *name, struct slice *out)
-{
-    if (gw_scan_null(b->scan))
-        return ERR_OK;
-    if (out->ptr != NULL)
-        return refuse_both(b, name);
-    if (gw_scan_string(b->scan, out))
-        return ERR_OK;
-    return gw_scan_peek(b->scan) == '"'
-               ? syntax(b)
-               : base_fail(b->eb, ERR_INVALID, "\"%s\" must be text", name);
-}
-
-static enum err take_base64(struct builder *b, const char *name, struct slice *out)
-{
-    struct slice text = SLICE_EMPTY;
-    enum err e = take_text(b, name, &text);
-    if (e != ERR_OK || text.ptr == NULL)
-        return e;
-    if (out->ptr != NULL)
-        return refuse_both(b, name);
-    return gw_scan_base64(b->scan, text, name, out, b->eb);
-}
-
-static enum err unknown_field(struct builder *b, struct slice name)
-{
-    return base_fail(b->eb, ERR_INVALID, "unknown field \"%.*s\"",
-                     (int)(name.len < 48 ? name.len : 48), (const char *)name.ptr);
-}
-
-static enum err take_member(struct builder *b, struct slice name, bool is_binary,
-                            struct value_fields *f)
-{
-    if (base_slice_is(name, "value")) {
-        f->value_is_null = gw_scan_peek(b->scan) == 'n';
-        return take_text(b, "value", &f->value);
-    }
-    if (base_slice_is(name, "value_b64"))
-        return take_base64(b, "value", &f->value);
-    if (base_slice_is(name, "timestamp"))
-        return take_text(b, "timestamp", &f->timestamp);
-    if (is_binary && base_slice_is(name, "family"))
-        return take_text(b, "family", &f->family);
-    if (is_binary && base_slice_is(name, "qualifier"))
-        return take_text(b, "qualifier", &f->qualifier);
-    if (is_binary && base_slice_is(name, "qualifier_b64"))
-        return take_base64(b, "qualifier", &f->qualifier);
-    return unknown_field(b, name);
-}
-
-/* A bit for each name a value object may have, to find duplicates. */
-static unsigned member_bit(struct slice name)
-{
-    static const char *const names[] = {"value",  "value_b64", "timestamp",
-                                        "family", "qualifier", "qualifier_b64"};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (base_slice_is(name, names[i]))
-            return 1u << i;
-    }
-    return 0;
-}
-
-/* Behind '{'. */
-static enum err take_fields(struct builder *b, bool is_binary, struct value_fields *f)
-{
-    unsigned seen = 0;
-    bool more = !gw_scan_take(b->scan, '}');
-    while (more) {
-        struct slice name;
-        if (!gw_scan_name(b->scan, &name))
-            return syntax(b);
-        if ((seen & member_bit(name)) != 0)
-            return syntax(b);
-        seen |= member_bit(name);
-        enum err e = take_member(b, name, is_binary, f);
-        if (e != ERR_OK)
-            return e;
-        if (!gw_scan_next(b->scan, '}', &more))
-            return syntax(b);
-    }
-    return ERR_OK;
-}
-
-static enum err parse_timestamp(struct builder *b, struct slice text, int64_t *out)
-{
-    uint64_t number = 0;
-    *out = STO_TIMESTAMP_SERVER;
-    if (text.ptr == NULL)
-        return ERR_OK;
-    if (base_parse_u64(text, &number) != ERR_OK || number > INT64_MAX)
-        return base_fail(b->eb, ERR_INVALID,
-                         "\"timestamp\" must be a decimal string of microseconds");
-    *out = (int64_t)number;
-    return ERR_OK;
-}
-
 static enum err add_fields(struct builder *b, const struct sto_family *family,
-                           struct slice qualifier, const struct value_fields *f)
+                           struct slice qualifier, const struct gw_cell_fields *f)
 {
-    struct sto_mutation m = {
-        .kind = STO_SET_CELL, .family = family->number, .qualifier = qualifier, .value = f->value};
-    enum err e = parse_timestamp(b, f->timestamp, &m.timestamp_us);
-    if (e != ERR_OK)
-        return e;
-    if (f->value.ptr == NULL)
-        return base_fail(b->eb, ERR_INVALID,
-                         "a cell of family \"%s\" has neither \"value\" nor \"value_b64\"",
-                         family->name);
-    return add(b, &m);
+    struct sto_mutation m;
+    enum err e = gw_cell_mutation(f, family, qualifier, &m, b->eb);
+    return e == ERR_OK ? add(b, &m) : e;
 }
 
 static enum err add_cell(struct builder *b, const struct sto_family *family, struct slice qualifier)
 {
-    struct value_fields f = {.value_is_null = false};
-    uint8_t next = gw_scan_peek(b->scan);
-    if (next == '"') {
-        if (!gw_scan_string(b->scan, &f.value))
-            return syntax(b);
-        return add_fields(b, family, qualifier, &f);
-    }
-    if (!gw_scan_take(b->scan, '{'))
-        return base_fail(b->eb, ERR_INVALID,
-                         "a cell of family \"%s\" must be text, {\"value\":..}, {\"value_b64\":..} "
-                         "or a list of those",
-                         family->name);
-    enum err e = take_fields(b, false, &f);
+    struct gw_cell_fields f;
+    enum err e = gw_cell_scan(b->scan, family, &f, b->eb);
     return e == ERR_OK ? add_fields(b, family, qualifier, &f) : e;
 }
-
-/* --- columns, families, "$binary" --------------------------------------------------------------
- */
 
 static enum err delete_column(struct builder *b, const struct sto_family *family,
                               struct slice qualifier)
@@ -292,16 +160,6 @@ static enum err add_column(struct builder *b, const struct sto_family *family,
     return ERR_OK;
 }
 
-static enum err find_family(struct builder *b, struct slice name, const struct sto_family **out)
-{
-    *out = sto_schema_family(b->schema, name);
-    if (*out != NULL)
-        return ERR_OK;
-    return base_fail(b->eb, ERR_NOT_FOUND, "the table has no family \"%.*s\"",
-                     (int)(name.len < LIM_FAMILY_NAME ? name.len : LIM_FAMILY_NAME),
-                     (const char *)name.ptr);
-}
-
 /* Mark what stands at place i of the schema; false when it was there before. */
 static bool is_first(struct builder *b, size_t i)
 {
@@ -314,7 +172,7 @@ static bool is_first(struct builder *b, size_t i)
 static enum err add_family(struct builder *b, struct slice name)
 {
     const struct sto_family *family = NULL;
-    enum err e = find_family(b, name, &family);
+    enum err e = gw_family_find(b->schema, name, &family, b->eb);
     if (e != ERR_OK)
         return e;
     if (!is_first(b, (size_t)(family - b->schema->families)))
@@ -344,20 +202,20 @@ static enum err add_family(struct builder *b, struct slice name)
 /* One entry of "$binary": {"family","qualifier_b64" or "qualifier","value".., "timestamp"}. */
 static enum err add_binary(struct builder *b)
 {
-    struct value_fields f = {.value_is_null = false};
+    struct gw_cell_fields f;
     const struct sto_family *family = NULL;
     if (!gw_scan_take(b->scan, '{'))
         return base_fail(b->eb, ERR_INVALID, "entries of \"" BINARY_NAME "\" must be objects");
-    enum err e = take_fields(b, true, &f);
+    enum err e = gw_cell_scan_entry(b->scan, &f, b->eb);
     if (e != ERR_OK)
         return e;
     if (f.family.ptr == NULL || f.qualifier.ptr == NULL)
         return base_fail(b->eb, ERR_INVALID,
                          "entries of \"" BINARY_NAME "\" need \"family\" and \"qualifier_b64\"");
-    e = find_family(b, f.family, &family);
+    e = gw_family_find(b->schema, f.family, &family, b->eb);
     if (e != ERR_OK)
         return e;
-    if (f.value_is_null && f.value.ptr == NULL)
+    if (f.value_is_null && f.value.ptr == NULL && f.input.ptr == NULL)
         return delete_column(b, family, f.qualifier);
     return add_fields(b, family, f.qualifier, &f);
 }

@@ -3,7 +3,8 @@
  *
  * Does:     turn {"family":{"qualifier":value}} and "$binary" into struct sto_mutation.
  * Owns:     nothing; mutations lie in the arena, their bytes in the text or the arena.
- * May use:  base/, storage/, gateway/api/json_scan.h, gateway/api/json_in.h.
+ * May use:  base/, storage/, gateway/api/cell_scan.h, gateway/api/json_scan.h,
+ *           gateway/api/json_in.h, gateway/api/cell_fields.h.
  * Knows no: HTTP, who writes.
  * Threads:  any.
  * Blocks:   no.
@@ -12,7 +13,7 @@
  * Promises: 1. A PUT list begins with the deletion of the row and sets at least one cell.
  *           2. Sizes and timestamps are left to sto_mutations_check.
  *           3. Text that a strict parser refuses (base syntax, duplicate names) is refused, and
- * with its error: malformed comes before meaningless.
+ *              with its error: malformed comes before meaningless.
  */
 #ifndef GATEWAY_API_ROW_BODY_H
 #define GATEWAY_API_ROW_BODY_H
@@ -26,7 +27,7 @@ enum gw_row_verb { GW_ROW_PUT, GW_ROW_PATCH };
 struct gw_row_body {
     struct sto_mutation *mutations;
     size_t count;
-    size_t cells; /* how many of them set a cell */
+    size_t cells; /* how many of them set a cell or add to one */
 };
 
 /* The text must live as long as the mutations. */

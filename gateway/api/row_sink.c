@@ -6,7 +6,7 @@
  *     row begun:      {"key":K,"cells":{
  *     family opens:   ,"F":{          when the family number changes
  *     column opens:   ,"Q":[          when the qualifier changes
- *     cell:           ,{"value":V,"timestamp":"T"}
+ *     cell:           ,{"value":V,"timestamp":"T","label":"L"}
  *     row ended:      ] } ,"$binary":[..] }}
  *
  * Cells of columns that cannot be member names are collected in `binary` and follow at the end of
@@ -20,13 +20,14 @@
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "gateway/api/cell_fields.h"
 #include "gateway/api/json_out.h"
 
 #include "base/banned.h"
 
 /* The literal parts around one cell, the timestamp's sign and digits, and brackets that close what
  * stood before: an upper bound. */
-#define CELL_OVERHEAD 128
+#define CELL_OVERHEAD (128 + LIM_LABEL)
 #define BINARY_MAX    (2 * LIM_ROW_BYTES)
 
 static struct gw_row_sink *of(struct sto_row_sink *sink)
@@ -145,19 +146,50 @@ static size_t timestamp_text(uint8_t *to, int64_t timestamp_us)
     return sign + gw_json_digits(to + sign, magnitude);
 }
 
-/* ,"timestamp":"T"} */
-static uint8_t *put_timestamp(uint8_t *to, int64_t timestamp_us)
+/* ,"timestamp":"T","label":"L"} with the label only when there is one: [a-z0-9-], no escapes. */
+static uint8_t *put_rest(uint8_t *to, const struct sto_cell *cell)
 {
     to = PUT(to, ",\"timestamp\":\"");
-    to += timestamp_text(to, timestamp_us);
+    to += timestamp_text(to, cell->timestamp_us);
+    if (cell->label.len != 0) {
+        to = PUT(to, "\",\"label\":\"");
+        to = put(to, cell->label.ptr, cell->label.len);
+    }
     return PUT(to, "\"}");
 }
 
-static void append_timestamp(struct buf *out, int64_t timestamp_us)
+static void append_rest(struct buf *out, const struct sto_cell *cell)
 {
     uint8_t text[CELL_OVERHEAD];
-    uint8_t *end = put_timestamp(text, timestamp_us);
+    uint8_t *end = put_rest(text, cell);
     (void)base_buf_append(out, base_slice(text, (size_t)(end - text))); /* latches */
+}
+
+/* "number":5, or "estimate":3, and the state, for whoever merges it elsewhere. */
+static void put_aggregate(struct buf *out, enum sto_aggregate aggregate, struct slice state)
+{
+    struct gw_json j = gw_json_start(out);
+    uint64_t estimate = 0;
+    if (aggregate != STO_AGGREGATE_HLL) {
+        gw_json_name(&j, "number");
+        gw_json_i64(&j, gw_integer_of_bytes(state));
+    } else if (sto_aggregate_estimate(state, &estimate) == ERR_OK) {
+        gw_json_name_u64(&j, "estimate", estimate);
+    }
+    gw_json_name(&j, "value_b64");
+    (void)base_buf_append_byte(out, '"');
+    (void)base_base64_encode(state, out);
+    (void)base_buf_append_byte(out, '"');
+}
+
+/* A filter may have put something else in the place of a state. */
+static void put_value(struct buf *out, const struct sto_cell *cell)
+{
+    enum sto_aggregate aggregate = cell->family->aggregate;
+    if (aggregate != STO_AGGREGATE_NONE && sto_aggregate_is_state(aggregate, cell->value))
+        put_aggregate(out, aggregate, cell->value);
+    else
+        gw_json_put_bytes(out, "value", cell->value);
 }
 
 /* A cell whose qualifier cannot be a member name; everything here latches in s->binary. */
@@ -170,8 +202,8 @@ static void binary_cell(struct gw_row_sink *s, const struct sto_cell *cell)
     (void)base_buf_append(out, SLICE_LIT(",\"qualifier_b64\":\""));
     (void)base_base64_encode(cell->qualifier, out);
     (void)base_buf_append(out, SLICE_LIT("\","));
-    gw_json_put_bytes(out, "value", cell->value);
-    append_timestamp(out, cell->timestamp_us);
+    put_value(out, cell);
+    append_rest(out, cell);
 }
 
 static bool same_column(const struct gw_row_sink *s, const struct sto_cell *cell)
@@ -227,7 +259,7 @@ static void plain_cell(struct gw_row_sink *s, const struct sto_cell *cell, bool 
     to = PUT(to, "{\"value\":\"");
     to = put(to, cell->value.ptr, cell->value.len);
     *to++ = '"';
-    to = put_timestamp(to, cell->timestamp_us);
+    to = put_rest(to, cell);
     s->out->len = (size_t)(to - s->out->ptr);
 }
 
@@ -247,8 +279,8 @@ static void text_cell(struct gw_row_sink *s, const struct sto_cell *cell, bool s
         remember_column(s, cell->qualifier);
     }
     (void)base_buf_append_byte(out, '{');
-    gw_json_put_bytes(out, "value", cell->value);
-    append_timestamp(out, cell->timestamp_us);
+    put_value(out, cell);
+    append_rest(out, cell);
 }
 
 static bool can_be_name(struct slice qualifier, enum gw_text_class class)
@@ -269,7 +301,8 @@ static void take_cell(struct sto_row_sink *sink, const struct sto_cell *cell)
         binary_cell(s, cell);
         return;
     }
-    bool is_plain = same || column == GW_TEXT_PLAIN;
+    bool is_plain =
+        (same || column == GW_TEXT_PLAIN) && cell->family->aggregate == STO_AGGREGATE_NONE;
     if (is_plain && gw_text_classify(cell->value) == GW_TEXT_PLAIN)
         plain_cell(s, cell, same);
     else

@@ -4,7 +4,7 @@
  * Does:     write {"key":..,"cells":{"family":{"qualifier":[{"value":..,"timestamp":..}]}}} row by
  *           row while a reader walks over the cells; end a slice; stop after so many rows.
  * Owns:     small buffers beside the output (until gw_row_sink_fini); not the output.
- * May use:  base/, storage/read.h, gateway/api/json_out.h.
+ * May use:  base/, storage/read.h, gateway/api/json_out.h, gateway/api/cell_fields.h.
  * Knows no: HTTP, calls, the engine.
  * Threads:  one at a time: a reader while a slice runs, the loop in between.
  * Blocks:   no.
@@ -13,6 +13,8 @@
  * Promises: 1. After the end of each row the output is whole rows of valid JSON.
  *           2. Qualifiers that are not UTF-8, or hold NUL (many parsers refuse it in a member
  *              name), stand in "$binary".
+ *           3. Aggregates are {"number":..} or, of distinct inputs, {"estimate":..}, with the state
+ *              as "value_b64" beside it.
  */
 #ifndef GATEWAY_API_ROW_SINK_H
 #define GATEWAY_API_ROW_SINK_H

@@ -18,6 +18,7 @@ static void cleanup(struct gw_call *call)
 {
     struct gw_row_stream *s = call->state;
     sto_read_finish(call->api->engine, &s->op);
+    sto_filter_unref(s->op.spec.filter);
     gw_row_sink_fini(&s->sink);
 }
 
@@ -101,6 +102,13 @@ static bool slice_done(struct gw_row_stream *s)
     s->bytes += call->out.len;
     if (s->op.state == STO_READ_END || is_cut(s)) {
         end(s, s->op.state != STO_READ_END || s->sink.over_cap);
+        return false;
+    }
+    if (base_slice_is(call->ex->method, "HEAD")) { /* the head is known: nothing more to read */
+        s->ended = true;
+        gw_call_start_stream(call, 200, s->content_type);
+        if (call->ex != NULL)
+            gw_exchange_send_take(call->ex, &call->out, true);
         return false;
     }
     send_slice(s);

@@ -24,7 +24,10 @@ struct gw_row_stream {
     struct sto_read_op op; /* spec is filled in by the handler before start */
     struct gw_row_sink sink;
     const char *content_type;
-    size_t bytes_max; /* end behind the row that passes it; 0: no limit */
+    size_t bytes_max;                   /* end behind the row that passes it; 0: no limit */
+    const struct gw_page_context *page; /* for gateway/api/row_page.c */
+    bool with_stats;                    /* the same */
+    void *user;                         /* the handler's */
     /* Write the end of the answer into call->out; cut: rows may be left. May be NULL. */
     enum err (*finish)(struct gw_call *call, bool cut, struct errbuf *eb);
 

@@ -1,46 +1,29 @@
 /*
- * gateway/api/scan.c - many rows: JSON pages with tokens, or one NDJSON stream.
- *
- * A page asks the engine for one row more than it shows: that row tells whether there is another
- * page, so that a missing token means "that was all".
+ * gateway/api/scan.c - GET of many rows: a prefix or a range, and what of each row.
  */
+#include "gateway/api/columns.h"
 #include "gateway/api/handlers.h"
-#include "gateway/api/json_out.h"
-#include "gateway/api/row_stream.h"
-#include "gateway/problem.h"
+#include "gateway/api/row_page.h"
+#include "storage/row_set.h"
 
 #include "base/banned.h"
 
-#define NDJSON "application/x-ndjson"
+const char *const gw_scan_query[] = {
+    "prefix", "start", "end", "limit", "page_token", "order", "stats", GW_COLUMNS_QUERY, NULL};
 
-const char *const gw_scan_query[] = {"prefix", "start", "end", "limit", "page_token", NULL};
-
-static struct gw_page_context context_of(const struct gw_call *call)
+/* Everything the list depends on. */
+static enum err context_make(struct gw_call *call, const struct gw_page_context **out)
 {
-    return (struct gw_page_context){
-        .parts = {SLICE_LIT("rows"), ten_tenant_id(call->tenant), gw_call_param(call, 0),
-                  gw_query_get(&call->query, "prefix"), gw_query_get(&call->query, "start"),
-                  gw_query_get(&call->query, "end")},
-        .count = 6,
-    };
-}
-
-/* The rest of {"rows":[...]; the out buf begins with the rows of the last slice. */
-static enum err finish_page(struct gw_call *call, bool cut, struct errbuf *eb)
-{
-    const struct gw_row_stream *s = call->state;
-    struct buf *out = &call->out;
-    (void)base_buf_append_byte(out, ']'); /* everything here latches */
-    if (cut) {
-        struct gw_page_context context = context_of(call);
-        (void)base_buf_append(out, SLICE_LIT(",\"next_page_token\":\""));
-        enum err e = gw_page_token_make(&call->api->page_key, &context,
-                                        base_buf_slice(&s->sink.last_key), out);
-        if (e != ERR_OK)
-            return base_fail(eb, e, "out of memory for the page token");
-        (void)base_buf_append_byte(out, '"');
-    }
-    (void)base_buf_append_byte(out, '}');
+    static const char *const bound[] = {"prefix", "start", "end", "order", GW_COLUMNS_QUERY, NULL};
+    struct gw_page_context *context = base_arena_zalloc(&call->arena, sizeof *context);
+    if (context == NULL)
+        return ERR_NO_MEMORY;
+    context->parts[context->count++] = SLICE_LIT("rows");
+    context->parts[context->count++] = ten_tenant_id(call->tenant);
+    context->parts[context->count++] = gw_call_param(call, 0);
+    for (size_t i = 0; bound[i] != NULL; i++)
+        context->parts[context->count++] = gw_query_get(&call->query, bound[i]);
+    *out = context;
     return ERR_OK;
 }
 
@@ -86,66 +69,52 @@ static enum err get_range(struct gw_call *call, struct sto_row_range *out, struc
     return sto_range_check(out, eb);
 }
 
-/* Move the start of the range behind the last row of the page before. */
-static enum err apply_token(struct gw_call *call, struct sto_row_range *range, struct errbuf *eb)
+static enum err get_flag(struct gw_call *call, const char *name, const char *no, const char *yes,
+                         bool *out, struct errbuf *eb)
 {
-    struct slice token = gw_query_get(&call->query, "page_token");
-    if (token.ptr == NULL)
+    struct slice text = gw_query_get(&call->query, name);
+    *out = text.ptr != NULL && base_slice_is(text, yes);
+    if (text.ptr == NULL || *out || base_slice_is(text, no))
         return ERR_OK;
-    struct gw_page_context context = context_of(call);
-    struct buf last;
-    base_buf_init(&last, LIM_ROW_KEY);
-    enum err e = gw_page_token_open(&call->api->page_key, &context, token, &last, eb);
-    if (e == ERR_OK) {
-        range->start = base_arena_copy(&call->arena, base_buf_slice(&last));
-        range->start_exclusive = true;
-        if (range->start.ptr == NULL)
-            e = base_fail(eb, ERR_NO_MEMORY, "out of memory for the page token");
-    }
-    base_buf_fini(&last);
-    return e;
+    return base_fail(eb, ERR_INVALID, "query parameter \"%s\" must be %s or %s", name, no, yes);
 }
 
-static enum err get_spec(struct gw_call *call, bool is_stream, struct sto_read_spec *spec,
-                         struct errbuf *eb)
+static enum err get_rows(struct gw_row_stream *s, struct errbuf *eb)
 {
-    if (is_stream && gw_query_get(&call->query, "page_token").ptr != NULL)
-        return base_fail(eb, ERR_INVALID, "\"page_token\" is for JSON pages, not for streams");
-    enum err e = gw_query_number(&call->query, "limit", 1, is_stream ? INT64_MAX : LIM_PAGE_ROWS,
-                                 is_stream ? 0 : LIM_PAGE_ROWS_DEFAULT, &spec->row_limit, eb);
+    struct gw_call *call = s->call;
+    struct sto_read_spec *spec = &s->op.spec;
+    const struct gw_page_context *context = NULL;
+    struct sto_row_range *range = base_arena_alloc(&call->arena, sizeof *range);
+    if (range == NULL || context_make(call, &context) != ERR_OK)
+        return base_fail(eb, ERR_NO_MEMORY, "out of memory for the range");
+    enum err e = get_range(call, range, eb);
     if (e == ERR_OK)
-        e = get_range(call, &spec->range, eb);
+        e = sto_row_set_make(range, 1, &spec->rows, eb);
     if (e == ERR_OK)
-        e = apply_token(call, &spec->range, eb);
+        e = gw_row_page_continue(s, context, gw_query_get(&call->query, "page_token"), range, eb);
     return e;
-}
-
-/* --- handler -----------------------------------------------------------------------------------
- */
-
-static void begin_page(struct gw_row_stream *s)
-{
-    s->sink.row_cap = s->op.spec.row_limit;
-    s->sink.keep_last_key = true;
-    s->op.spec.row_limit++;
-    s->bytes_max = LIM_PAGE_BYTES;
-    s->finish = finish_page;
-    (void)base_buf_append(&s->call->out, SLICE_LIT("{\"rows\":[")); /* latches */
 }
 
 void gw_scan(struct gw_call *call)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    bool is_stream = gw_call_accepts(call, NDJSON);
-    struct gw_row_stream *s = gw_row_stream_new(call, is_stream ? GW_ROWS_LINES : GW_ROWS_LIST,
-                                                is_stream ? NDJSON : "application/json");
-    enum err e = get_spec(call, is_stream, &s->op.spec, &eb);
-    if (e != ERR_OK) {
+    struct gw_row_stream *s = gw_row_page_new(call);
+    uint64_t limit = UINT64_MAX;
+    bool stats = false;
+    enum err e = gw_query_number(&call->query, "limit", 1, INT64_MAX, UINT64_MAX, &limit, &eb);
+    if (e == ERR_OK)
+        e = gw_row_page_limit(s, limit, &eb);
+    if (e == ERR_OK)
+        e = get_flag(call, "order", "asc", "desc", &s->op.spec.reversed, &eb);
+    if (e == ERR_OK)
+        e = get_flag(call, "stats", "false", "true", &stats, &eb);
+    if (e == ERR_OK)
+        e = gw_columns_from_query(call, &s->op.spec, &eb);
+    if (e == ERR_OK)
+        e = get_rows(s, &eb);
+    if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
-        return;
-    }
-    if (!is_stream)
-        begin_page(s);
-    gw_row_stream_start(s, false);
+    else
+        gw_row_page_start(s, stats);
 }

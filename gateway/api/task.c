@@ -56,8 +56,15 @@ static void prepare(struct gw_call *call, enum err (*work)(struct gw_call *, str
 void gw_task_on_control(struct gw_call *call, int status,
                         enum err (*work)(struct gw_call *call, struct errbuf *eb))
 {
-    prepare(call, work, gw_task_answer);
     call->task.status = status;
+    gw_task_on_control_then(call, work, gw_task_answer);
+}
+
+void gw_task_on_control_then(struct gw_call *call,
+                             enum err (*work)(struct gw_call *call, struct errbuf *eb),
+                             void (*done)(struct gw_call *call))
+{
+    prepare(call, work, done);
     ten_control_post(call->api->registry, &call->task.msg);
 }
 

@@ -33,6 +33,10 @@ struct gw_task {
 /* Afterwards answer with the problem, or with call->out as JSON and task.status (204: nothing). */
 void gw_task_on_control(struct gw_call *call, int status,
                         enum err (*work)(struct gw_call *call, struct errbuf *eb));
+/* done answers; it may leave a failed result to gw_task_answer. */
+void gw_task_on_control_then(struct gw_call *call,
+                             enum err (*work)(struct gw_call *call, struct errbuf *eb),
+                             void (*done)(struct gw_call *call));
 void gw_task_on_helper(struct gw_call *call,
                        enum err (*work)(struct gw_call *call, struct errbuf *eb),
                        void (*done)(struct gw_call *call));

@@ -420,6 +420,8 @@ static void on_drained(struct gw_call *call)
 void gw_bulk_write(struct gw_call *call)
 {
     struct gw_bulk *b = gw_call_new_state(call, sizeof *b, cleanup);
+    size_t tokens = 0;
+    (void)gw_exchange_header(call->ex, "idempotency-key", &tokens);
     b->call = call;
     b->last = &b->first;
     base_buf_init(&b->partial, LIM_BULK_LINE_BYTES);
@@ -427,6 +429,11 @@ void gw_bulk_write(struct gw_call *call)
     gw_call_leave_table(call); /* every line takes it anew */
     call->on_body = on_body;
     call->on_drained = on_drained;
+    if (tokens > 0) {
+        break_off(b, ERR_INVALID,
+                  "\"idempotency-key\" is for one row: give lines an \"idempotency_token\"");
+        return;
+    }
     if (!call->ex->has_body) {
         b->input_ended = true;
         pump(b);

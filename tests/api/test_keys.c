@@ -40,6 +40,8 @@ START_TEST(a_key_is_shown_once_and_listed_without_secret)
 }
 END_TEST
 
+#define APPEND_NOTHING "{'rules':[{'family':'stats','qualifier':'q','append':''}]}"
+
 START_TEST(each_route_needs_its_scope)
 {
     world_init(&w, (enum http_version)_i);
@@ -60,6 +62,11 @@ START_TEST(each_route_needs_its_scope)
     ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "data.write"));
     http_delete(w.http, ROW "k");
     EXPECT_PROBLEM(w.http, 403, "forbidden");
+    http_json(w.http, "POST", "{'mutations':[{'delete_from_row':{}}]}", ROW "k:mutate");
+    EXPECT_PROBLEM(w.http, 403, "forbidden");
+    http_json(w.http, "POST", APPEND_NOTHING, ROW "k:modify");
+    EXPECT_PROBLEM(w.http, 403, "forbidden");
+    ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "data.write"));
     http_json(w.http, "PUT", "{'families':{'f':{}}}", "/v1/tables/more");
     EXPECT_PROBLEM(w.http, 403, "forbidden");
 
@@ -68,6 +75,12 @@ START_TEST(each_route_needs_its_scope)
     http_json(w.http, "PUT", "{'stats':{'q':'3'}}", ROW "k");
     EXPECT_STATUS(w.http, 200);
     http_get(w.http, ROW "k");
+    EXPECT_PROBLEM(w.http, 403, "forbidden");
+    /* what answers with cells, or by them, is also a read */
+    http_json(w.http, "POST", APPEND_NOTHING, ROW "k:modify");
+    EXPECT_PROBLEM(w.http, 403, "forbidden");
+    ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "data.read"));
+    http_json(w.http, "POST", "{'then':[{'delete_from_row':{}}]}", ROW "k:check");
     EXPECT_PROBLEM(w.http, 403, "forbidden");
     http_delete(w.http, "/v1/tables/devices");
     EXPECT_PROBLEM(w.http, 403, "forbidden");
@@ -283,6 +296,7 @@ static const struct {
     {"/v1/admin/tenants/%s/keys", "{'scopes':[]}"},
     {"/v1/admin/tenants/%s/keys", "{'scopes':[1]}"},
     {"/v1/admin/tenants/%s/keys", "{'label':1}"},
+    {"/v1/admin/tenants/%s/keys", "{'label':'two\\nlines'}"},
     {"/v1/admin/tenants/%s/keys", "{'scope':['data.read']}"},
     {"/v1/admin/keys", "{}"},
     {"/v1/admin/keys", "{'kind':'tenant'}"},

@@ -21,23 +21,34 @@ static void tear_down(void)
 
 #define ROW "/v1/tables/devices/rows/"
 
+#define DEFAULTS                                                                                   \
+    "'row_key_bytes':4096,'qualifier_bytes':16384,'cell_bytes':10485760,'row_bytes':268435456,"    \
+    "'mutations_per_row':100000,'families':100,'tables':1000"
+#define LOWERED                                                                                    \
+    "'row_key_bytes':10,'qualifier_bytes':20,'cell_bytes':2048,'row_bytes':4096,"                  \
+    "'mutations_per_row':30,'families':40,'tables':50"
+
 START_TEST(a_quota_is_shown_as_it_was_set)
 {
     world_init(&w, (enum http_version)_i);
     admin_set_quota(w.op, w.tenant,
                     "{'stored_bytes':1000000,'rows':500,'read_ops_per_s':100,"
-                    "'write_ops_per_s':50,'cell_bytes':2048}");
+                    "'write_ops_per_s':50," LOWERED "}");
     http_get(w.op, "/v1/admin/tenants/%s/quota", w.tenant);
     EXPECT_STATUS(w.op, 200);
     EXPECT_JSON(w.op, "{'stored_bytes':1000000,'rows':500,'read_ops_per_s':100,"
-                      "'write_ops_per_s':50,'cell_bytes':2048}");
+                      "'write_ops_per_s':50," LOWERED "}");
     http_get(w.http, "/v1/usage");
     ck_assert_int_eq(http_number(w.http, "/quota/stored_bytes"), 1000000);
     ck_assert_int_eq(http_number(w.http, "/quota/cell_bytes"), 2048);
-    admin_set_quota(w.op, w.tenant, "{'rows':null,'stored_bytes':7}");
+    ck_assert_int_eq(http_number(w.http, "/quota/row_key_bytes"), 10);
+    ck_assert_int_eq(http_number(w.http, "/quota/tables"), 50);
+    http_get(w.op, "/v1/admin/tenants/%s", w.tenant);
+    ck_assert_int_eq(http_number(w.op, "/quota/families"), 40);
+    admin_set_quota(w.op, w.tenant, "{'rows':null,'stored_bytes':7,'families':null}");
     http_get(w.op, "/v1/admin/tenants/%s/quota", w.tenant);
     EXPECT_JSON(w.op, "{'stored_bytes':7,'rows':null,'read_ops_per_s':null,"
-                      "'write_ops_per_s':null,'cell_bytes':10485760}");
+                      "'write_ops_per_s':null," DEFAULTS "}");
 }
 END_TEST
 
@@ -47,6 +58,21 @@ static const char *const BAD_QUOTAS[] = {
     "{'rows':1.5}",
     "{'unknown':1}",
     "{'cell_bytes':999999999999}",
+    "{'row_key_bytes':0}",
+    "{'row_key_bytes':4097}",
+    "{'qualifier_bytes':0}",
+    "{'qualifier_bytes':16385}",
+    "{'cell_bytes':0}",
+    "{'cell_bytes':104857601}",
+    "{'row_bytes':0}",
+    "{'row_bytes':268435457}",
+    "{'mutations_per_row':0}",
+    "{'mutations_per_row':100001}",
+    "{'families':0}",
+    "{'families':101}",
+    "{'tables':0}",
+    "{'tables':1001}",
+    "{'tables':'7'}",
     "[]",
     "{'read_ops_per_s':-5}",
     "{'rows':true}",

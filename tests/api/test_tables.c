@@ -23,7 +23,10 @@ START_TEST(put_creates_with_201_then_changes_with_200)
               "/v1/tables/metrics");
     EXPECT_STATUS(w.http, 201);
     ck_assert_str_eq(http_header(w.http, "content-type"), "application/json");
-    EXPECT_JSON(w.http, "{'id':'metrics','families':{'stats':{'gc':{'max_versions':1}},'raw':{}},"
+    ck_assert_str_eq(http_header(w.http, "etag"), "\"1\"");
+    EXPECT_JSON(w.http, "{'id':'metrics','version':1,"
+                        "'families':{'stats':{'gc':{'max_versions':1}},'raw':{}},"
+                        "'deletion_protection':false,'row_key_notes':null,"
                         "'usage':{'stored_bytes':0,'rows':0,'cells':0}}");
     http_json(w.http, "PUT",
               "{'families':{'stats':{'gc':{'max_versions':3}},'raw':{'gc':{'max_age':'86400s'}},"
@@ -32,8 +35,11 @@ START_TEST(put_creates_with_201_then_changes_with_200)
     EXPECT_STATUS(w.http, 200);
     http_get(w.http, "/v1/tables/metrics");
     EXPECT_STATUS(w.http, 200);
-    EXPECT_JSON(w.http, "{'id':'metrics','families':{'stats':{'gc':{'max_versions':3}},"
+    ck_assert_str_eq(http_header(w.http, "etag"), "\"2\"");
+    EXPECT_JSON(w.http, "{'id':'metrics','version':2,"
+                        "'families':{'stats':{'gc':{'max_versions':3}},"
                         "'raw':{'gc':{'max_age':'86400s'}},'more':{}},"
+                        "'deletion_protection':false,'row_key_notes':null,"
                         "'usage':{'stored_bytes':0,'rows':0,'cells':0}}");
 }
 END_TEST

@@ -157,6 +157,28 @@ START_TEST(drained_is_owed_once_after_full)
 }
 END_TEST
 
+START_TEST(static_bytes_are_sent_as_they_lie_and_never_freed)
+{
+    static const char text[] = "not from the heap";
+    gw_exchange_start(&ex, 200, 3 + 2 * (sizeof text - 1));
+    gw_exchange_send_static(&ex, SLICE_LIT(text), false);
+    ck_assert_ptr_eq(gw_exchange_peek(&ex, 100).ptr, text);
+    send_bytes(3, false);
+    gw_exchange_send_static(&ex, SLICE_LIT(text), true);
+    ck_assert(ex.ended);
+    ck_assert_uint_eq(ex.out_bytes, 3 + 2 * (sizeof text - 1));
+    gw_exchange_took(&ex, sizeof text + 4);
+    ck_assert_ptr_eq(gw_exchange_peek(&ex, 100).ptr, text + 2);
+    gw_exchange_fini(&ex);
+    set_up();
+    ex.method = SLICE_LIT("HEAD");
+    gw_exchange_start(&ex, 200, sizeof text - 1);
+    gw_exchange_send_static(&ex, SLICE_LIT(text), true);
+    ck_assert_uint_eq(ex.out_bytes, 0);
+    gw_exchange_fini(&ex);
+}
+END_TEST
+
 START_TEST(silent_bodies_are_thrown_away)
 {
     ex.method = SLICE_LIT("HEAD");
@@ -235,6 +257,7 @@ Suite *suite_gateway_exchange(void)
     tcase_add_test(t, keeps_copies_of_response_headers);
     tcase_add_test(t, queue_comes_out_in_order_and_once);
     tcase_add_test(t, drained_is_owed_once_after_full);
+    tcase_add_test(t, static_bytes_are_sent_as_they_lie_and_never_freed);
     tcase_add_test(t, silent_bodies_are_thrown_away);
     tcase_add_test(t, fini_frees_what_is_queued);
     tcase_add_test(t, passes_window_and_abort_on);

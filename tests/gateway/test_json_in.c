@@ -57,12 +57,28 @@ static struct slice nested(size_t depth)
     return base_buf_slice(&text);
 }
 
+START_TEST(a_zero_byte_is_refused_wherever_it_stands)
+{
+    static const char document[] = "{\"a\":-1,\"b\":[1.5e3,true,null,\"x\"],\"c\":{}}";
+    struct slice whole = SLICE_LIT(document);
+    for (size_t at = 0; at <= whole.len; at++) {
+        base_buf_truncate(&text, 0);
+        ck_assert_int_eq(base_buf_append(&text, base_slice(whole.ptr, at)), ERR_OK);
+        ck_assert_int_eq(base_buf_append_byte(&text, 0), ERR_OK);
+        ck_assert_int_eq(base_buf_append(&text, base_slice_skip(whole, at)), ERR_OK);
+        ck_assert_int_eq(parse_slice(base_buf_slice(&text)), ERR_INVALID);
+        ck_assert_str_ne(eb.text, "");
+    }
+    ck_assert_int_eq(parse_slice(whole), ERR_OK);
+}
+END_TEST
+
 START_TEST(depth_is_limited)
 {
     ck_assert_int_eq(parse_slice(nested(LIM_JSON_DEPTH - 1)), ERR_OK);
     ck_assert_int_eq(parse_slice(nested(LIM_JSON_DEPTH)), ERR_OK);
     ck_assert_int_eq(parse_slice(nested(LIM_JSON_DEPTH + 1)), ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(eb.text, "32"));
+    ck_assert_ptr_nonnull(strstr(eb.text, "64"));
     ck_assert_int_eq(parse_slice(nested(1000000)), ERR_INVALID);
 }
 END_TEST
@@ -166,7 +182,9 @@ START_TEST(fields_have_types)
     struct slice s;
     uint64_t n = 0;
     bool b = true;
-    ck_assert_int_eq(parse("{\"t\":\"x\",\"n\":7,\"b\":true,\"z\":null,\"m\":-1,\"r\":1.5}"),
+    ck_assert_int_eq(parse("{\"t\":\"x\",\"n\":7,\"b\":true,\"z\":null,\"m\":-1,\"r\":1.5,"
+                           "\"w\":8.0,\"e\":9007199254740992.0,\"l\":9007199254740994.0,"
+                           "\"v\":-1.0}"),
                      ERR_OK);
     ck_assert_int_eq(gw_json_get_text(tree, "t", &s, &eb), ERR_OK);
     ck_assert(base_slice_is(s, "x"));
@@ -181,6 +199,12 @@ START_TEST(fields_have_types)
     ck_assert_uint_eq(n, UINT64_MAX);
     ck_assert_int_eq(gw_json_get_u64(tree, "m", &n, &eb), ERR_INVALID);
     ck_assert_int_eq(gw_json_get_u64(tree, "r", &n, &eb), ERR_INVALID);
+    ck_assert_int_eq(gw_json_get_u64(tree, "v", &n, &eb), ERR_INVALID);
+    ck_assert_int_eq(gw_json_get_u64(tree, "l", &n, &eb), ERR_INVALID);
+    ck_assert_int_eq(gw_json_get_u64(tree, "w", &n, &eb), ERR_OK);
+    ck_assert_uint_eq(n, 8);
+    ck_assert_int_eq(gw_json_get_u64(tree, "e", &n, &eb), ERR_OK);
+    ck_assert_uint_eq(n, 1ULL << 53);
     ck_assert_int_eq(gw_json_get_u64(tree, "t", &n, &eb), ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(eb.text, "\"t\""));
     ck_assert_int_eq(gw_json_get_bool(tree, "b", &b, &eb), ERR_OK);
@@ -231,6 +255,7 @@ Suite *suite_gateway_json_in(void)
     TCase *tc = tcase_create("json_in");
     tcase_set_timeout(tc, 20);
     tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, a_zero_byte_is_refused_wherever_it_stands);
     tcase_add_test(tc, depth_is_limited);
     tcase_add_test(tc, brackets_in_strings_do_not_count);
     tcase_add_test(tc, the_number_of_values_is_limited);

@@ -130,6 +130,43 @@ START_TEST(null_is_a_word)
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    bool good;
+    int64_t number;
+    uint8_t next;
+} INTEGERS[] = {
+    {"0", true, 0, 0},
+    {" 7,", true, 7, ','},
+    {"-7]", true, -7, ']'},
+    {"-0 }", true, 0, '}'},
+    {"9223372036854775807", true, INT64_MAX, 0},
+    {"-9223372036854775808", true, INT64_MIN, 0},
+    {"9223372036854775808", false, 0, '9'},
+    {"-9223372036854775809", false, 0, '-'},
+    {"1.0", false, 0, '1'},
+    {"1e2", false, 0, '1'},
+    {"1E2", false, 0, '1'},
+    {"01", false, 0, '0'},
+    {"+1", false, 0, '+'},
+    {"--1", false, 0, '-'},
+    {"1-2", false, 0, '1'},
+    {"-", false, 0, '-'},
+    {"", false, 0, 0},
+    {"x", false, 0, 'x'},
+};
+
+START_TEST(integers_fit_64_bits)
+{
+    int64_t number = 1;
+    start(INTEGERS[_i].text);
+    ck_assert_int_eq(gw_scan_integer(&scan, &number), INTEGERS[_i].good);
+    if (INTEGERS[_i].good)
+        ck_assert_int_eq(number, INTEGERS[_i].number);
+    ck_assert_uint_eq(gw_scan_peek(&scan), INTEGERS[_i].next);
+}
+END_TEST
+
 START_TEST(a_full_arena_is_told)
 {
     struct slice s;
@@ -170,6 +207,7 @@ Suite *suite_gateway_json_scan(void)
     tcase_add_test(tc, lists_go_on_or_end);
     tcase_add_test(tc, a_nul_byte_is_not_the_end);
     tcase_add_test(tc, null_is_a_word);
+    tcase_add_loop_test(tc, integers_fit_64_bits, 0, (int)(sizeof INTEGERS / sizeof INTEGERS[0]));
     tcase_add_test(tc, a_full_arena_is_told);
     tcase_add_test(tc, base64_is_strict);
     suite_add_tcase(s, tc);

@@ -32,6 +32,7 @@ static const struct {
     {ERR_NOT_FOUND, 404, "not_found", false},
     {ERR_EXISTS, 409, "exists", false},
     {ERR_CONFLICT, 409, "conflict", false},
+    {ERR_PRECONDITION, 412, "precondition", false},
     {ERR_UNAUTHENTICATED, 401, "unauthenticated", false},
     {ERR_FORBIDDEN, 403, "forbidden", false},
     {ERR_SUSPENDED, 403, "suspended", false},

@@ -17,8 +17,8 @@ static void set_up(void)
 {
     static const struct sto_family_spec families[] = {{.name = {(const uint8_t *)"stats", 5}},
                                                       {.name = {(const uint8_t *)"raw", 3}}};
-    ck_assert_int_eq(sto_schema_make(SLICE_LIT("devices"), NULL, families, 2, &schema, &eb),
-                     ERR_OK);
+    static const struct sto_table_spec table = {.families = families, .family_count = 2};
+    ck_assert_int_eq(sto_schema_make(SLICE_LIT("devices"), NULL, &table, &schema, &eb), ERR_OK);
     base_arena_init(&arena, 64 * MIB);
 }
 

@@ -42,7 +42,8 @@ static void begin(struct slice key)
 static void cell(const struct sto_family *family, struct slice qualifier, int64_t timestamp_us,
                  struct slice value)
 {
-    struct sto_cell c = {family, qualifier, timestamp_us, value};
+    struct sto_cell c = {
+        .family = family, .qualifier = qualifier, .timestamp_us = timestamp_us, .value = value};
     sink.sink.cell(&sink.sink, &c);
 }
 

@@ -1,0 +1,226 @@
+/*
+ * gateway/api/cell_scan.c - one cell of a row's JSON body, straight from its text.
+ */
+#include "gateway/api/cell_scan.h"
+
+#include "gateway/api/cell_fields.h"
+
+#include "base/banned.h"
+
+struct reader {
+    struct gw_scan *scan;
+    struct gw_cell_fields *f;
+    struct errbuf *eb;
+};
+
+/* --- members ---------------------------------------------------------------------------------- */
+
+static enum err refuse_both(struct reader *r, const char *name)
+{
+    return base_fail(r->eb, ERR_INVALID, "give \"%s\" or \"%s_b64\", once", name, name);
+}
+
+/* A text member into *out; null counts as absent. */
+static enum err take_text(struct reader *r, const char *name, struct slice *out)
+{
+    if (gw_scan_null(r->scan))
+        return ERR_OK;
+    if (out->ptr != NULL)
+        return refuse_both(r, name);
+    if (gw_scan_string(r->scan, out))
+        return ERR_OK;
+    return gw_scan_peek(r->scan) == '"'
+               ? gw_scan_failed(r->scan, r->eb)
+               : base_fail(r->eb, ERR_INVALID, "\"%s\" must be text", name);
+}
+
+static enum err take_base64(struct reader *r, const char *name, struct slice *out)
+{
+    struct slice text = SLICE_EMPTY;
+    enum err e = take_text(r, name, &text);
+    if (e != ERR_OK || text.ptr == NULL)
+        return e;
+    if (out->ptr != NULL)
+        return refuse_both(r, name);
+    return gw_scan_base64(r->scan, text, name, out, r->eb);
+}
+
+static bool is_number_next(struct reader *r)
+{
+    uint8_t next = gw_scan_peek(r->scan);
+    return next == '-' || (next >= '0' && next <= '9');
+}
+
+static enum err take_integer(struct reader *r)
+{
+    int64_t number = 0;
+    if (r->f->input.ptr != NULL)
+        return refuse_both(r, "input");
+    if (!gw_scan_integer(r->scan, &number))
+        return base_fail(r->eb, ERR_INVALID, "an input must be a whole number of 64 bits");
+    r->f->input_is_integer = true;
+    return gw_integer_bytes(number, r->scan->arena, &r->f->input, r->eb);
+}
+
+static enum err take_input(struct reader *r)
+{
+    if (is_number_next(r))
+        return take_integer(r);
+    r->f->input_is_text = gw_scan_peek(r->scan) == '"';
+    return take_text(r, "input", &r->f->input);
+}
+
+static enum err take_reading(struct reader *r, const char *name)
+{
+    int64_t number = 0;
+    r->f->has_reading = true;
+    if (gw_scan_integer(r->scan, &number))
+        return ERR_OK;
+    return base_fail(r->eb, ERR_INVALID, "\"%s\" must be a whole number of 64 bits", name);
+}
+
+static enum err unknown_field(struct reader *r, struct slice name)
+{
+    return base_fail(r->eb, ERR_INVALID, "unknown field \"%.*s\"",
+                     (int)(name.len < 48 ? name.len : 48), (const char *)name.ptr);
+}
+
+static enum err take_member(struct reader *r, struct slice name, bool is_entry)
+{
+    struct gw_cell_fields *f = r->f;
+    if (base_slice_is(name, "value")) {
+        f->value_is_null = gw_scan_peek(r->scan) == 'n';
+        return take_text(r, "value", &f->value);
+    }
+    if (base_slice_is(name, "value_b64"))
+        return take_base64(r, "value", &f->value);
+    if (base_slice_is(name, "timestamp"))
+        return take_text(r, "timestamp", &f->timestamp);
+    if (base_slice_is(name, "input"))
+        return take_input(r);
+    if (base_slice_is(name, "input_b64"))
+        return take_base64(r, "input", &f->input);
+    if (base_slice_is(name, "number"))
+        return take_reading(r, "number");
+    if (base_slice_is(name, "estimate"))
+        return take_reading(r, "estimate");
+    if (is_entry && base_slice_is(name, "family"))
+        return take_text(r, "family", &f->family);
+    if (is_entry && base_slice_is(name, "qualifier"))
+        return take_text(r, "qualifier", &f->qualifier);
+    if (is_entry && base_slice_is(name, "qualifier_b64"))
+        return take_base64(r, "qualifier", &f->qualifier);
+    return unknown_field(r, name);
+}
+
+/* A bit for each name a cell may have, to find duplicates. */
+static unsigned member_bit(struct slice name)
+{
+    static const char *const names[] = {"value",     "value_b64",     "timestamp", "family",
+                                        "qualifier", "qualifier_b64", "input",     "input_b64",
+                                        "number",    "estimate"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (base_slice_is(name, names[i]))
+            return 1u << i;
+    }
+    return 0;
+}
+
+/* Behind '{'. */
+static enum err take_members(struct reader *r, bool is_entry)
+{
+    unsigned seen = 0;
+    bool more = !gw_scan_take(r->scan, '}');
+    while (more) {
+        struct slice name;
+        if (!gw_scan_name(r->scan, &name))
+            return gw_scan_failed(r->scan, r->eb);
+        if ((seen & member_bit(name)) != 0)
+            return gw_scan_failed(r->scan, r->eb);
+        seen |= member_bit(name);
+        enum err e = take_member(r, name, is_entry);
+        if (e != ERR_OK)
+            return e;
+        if (!gw_scan_next(r->scan, '}', &more))
+            return gw_scan_failed(r->scan, r->eb);
+    }
+    return ERR_OK;
+}
+
+/* --- cells ------------------------------------------------------------------------------------ */
+
+static enum err wrong_cell(const struct sto_family *family, struct errbuf *eb)
+{
+    if (family->aggregate != STO_AGGREGATE_NONE)
+        return base_fail(eb, ERR_INVALID,
+                         "a cell of family \"%s\" (%s) must be %s, {\"input\":..}, "
+                         "{\"value_b64\":..} or a list of those",
+                         family->name, sto_aggregate_name(family->aggregate),
+                         family->aggregate == STO_AGGREGATE_HLL ? "text" : "a whole number");
+    return base_fail(eb, ERR_INVALID,
+                     "a cell of family \"%s\" must be text, {\"value\":..}, {\"value_b64\":..} "
+                     "or a list of those",
+                     family->name);
+}
+
+enum err gw_cell_scan(struct gw_scan *scan, const struct sto_family *family,
+                      struct gw_cell_fields *out, struct errbuf *eb)
+{
+    struct reader r = {scan, out, eb};
+    bool is_plain = family->aggregate == STO_AGGREGATE_NONE;
+    *out = (struct gw_cell_fields){.value_is_null = false};
+    if (gw_scan_peek(scan) == '"') {
+        out->input_is_text = true;
+        return gw_scan_string(scan, is_plain ? &out->value : &out->input)
+                   ? ERR_OK
+                   : gw_scan_failed(scan, eb);
+    }
+    if (!is_plain && is_number_next(&r))
+        return take_integer(&r);
+    return gw_scan_take(scan, '{') ? take_members(&r, false) : wrong_cell(family, eb);
+}
+
+enum err gw_cell_scan_entry(struct gw_scan *scan, struct gw_cell_fields *out, struct errbuf *eb)
+{
+    struct reader r = {scan, out, eb};
+    *out = (struct gw_cell_fields){.value_is_null = false};
+    return take_members(&r, true);
+}
+
+/* --- mutations -------------------------------------------------------------------------------- */
+
+static enum err aggregate_mutation(const struct gw_cell_fields *f, const struct sto_family *family,
+                                   struct sto_mutation *out, struct errbuf *eb)
+{
+    bool is_input = f->input.ptr != NULL;
+    if (is_input == (f->value.ptr != NULL) || (is_input && f->has_reading))
+        return base_fail(eb, ERR_INVALID,
+                         "a cell of family \"%s\" (%s) needs \"input\", to be added, or the "
+                         "\"value\" of another, to be merged",
+                         family->name, sto_aggregate_name(family->aggregate));
+    out->kind = is_input ? STO_ADD_TO_CELL : STO_MERGE_TO_CELL;
+    out->value = is_input ? f->input : f->value;
+    enum err e = gw_timestamp_parse(f->timestamp, "timestamp", GW_AGGREGATE_TIMESTAMP,
+                                    &out->timestamp_us, eb);
+    /* Bytes may be an integer's: sto_mutations_check looks at them. */
+    if (e == ERR_OK && is_input && (f->input_is_integer || f->input_is_text))
+        e = gw_input_check(family, f->input_is_integer, eb);
+    return e;
+}
+
+enum err gw_cell_mutation(const struct gw_cell_fields *f, const struct sto_family *family,
+                          struct slice qualifier, struct sto_mutation *out, struct errbuf *eb)
+{
+    *out = (struct sto_mutation){
+        .kind = STO_SET_CELL, .family = family->number, .qualifier = qualifier, .value = f->value};
+    if (family->aggregate != STO_AGGREGATE_NONE)
+        return aggregate_mutation(f, family, out, eb);
+    if (f->input.ptr != NULL || f->has_reading)
+        return gw_input_check(family, false, eb);
+    if (f->value.ptr == NULL)
+        return base_fail(eb, ERR_INVALID,
+                         "a cell of family \"%s\" has neither \"value\" nor \"value_b64\"",
+                         family->name);
+    return gw_timestamp_parse(f->timestamp, "timestamp", STO_TIMESTAMP_SERVER, &out->timestamp_us,
+                              eb);
+}

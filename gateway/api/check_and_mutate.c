@@ -1,0 +1,93 @@
+/*
+ * gateway/api/check_and_mutate.c - POST :check, one of two lists of mutations, by what the row is.
+ *
+ *     {"predicate":FILTER,"then":[MUTATION,..],"else":[MUTATION,..]}
+ *
+ * Without a predicate it asks whether the row exists.
+ */
+#include "gateway/api/filter_json.h"
+#include "gateway/api/handlers.h"
+#include "gateway/api/mutation_json.h"
+#include "gateway/api/row_write.h"
+
+#include "base/banned.h"
+
+struct row_check {
+    struct gw_row_write write; /* first */
+    struct sto_check check;
+    bool has_filter;
+    struct sto_filter filter;
+};
+
+static void cleanup(struct gw_call *call)
+{
+    struct row_check *c = call->state;
+    sto_filter_unref(c->check.predicate);
+}
+
+static enum err take_predicate(struct gw_call *call, struct row_check *c, struct errbuf *eb)
+{
+    const json_t *json = json_object_get(call->json, "predicate");
+    c->has_filter = json != NULL && !json_is_null(json);
+    return c->has_filter ? gw_filter_from_json(json, &call->arena, &c->filter, eb) : ERR_OK;
+}
+
+static enum err take_lists(struct gw_call *call, struct row_check *c, struct errbuf *eb)
+{
+    const struct sto_schema *schema = call->scope.schema;
+    struct gw_mutations then, otherwise;
+    enum err e = gw_mutations_from_json(call->json, "then", schema, &call->arena, &then, eb);
+    if (e == ERR_OK)
+        e = gw_mutations_from_json(call->json, "else", schema, &call->arena, &otherwise, eb);
+    if (e == ERR_OK && then.count + otherwise.count == 0)
+        e = base_fail(eb, ERR_INVALID, "give mutations in \"then\", in \"else\", or in both");
+    if (e != ERR_OK)
+        return e;
+    c->write.op.mutations = then.list;
+    c->write.op.mutation_count = then.count;
+    c->check.otherwise = otherwise.list;
+    c->check.otherwise_count = otherwise.count;
+    c->write.op.check = &c->check;
+    return ERR_OK;
+}
+
+static enum err read_body(struct gw_call *call, struct errbuf *eb)
+{
+    static const char *const names[] = {"predicate", "then", "else", NULL};
+    struct row_check *c = call->state;
+    enum err e = gw_call_parse(call, eb);
+    if (e == ERR_OK)
+        e = gw_json_only(call->json, names, eb);
+    if (e == ERR_OK)
+        e = take_predicate(call, c, eb);
+    return e == ERR_OK ? take_lists(call, c, eb) : e;
+}
+
+static enum err compile(struct gw_call *call, struct errbuf *eb)
+{
+    struct row_check *c = call->state;
+    if (!c->has_filter)
+        return ERR_OK;
+    return sto_filter_compile(&c->filter, call->scope.schema, &c->check.predicate, eb);
+}
+
+static void answer(struct gw_call *call)
+{
+    const struct row_check *c = call->state;
+    struct gw_json j = gw_json_start(&call->out);
+    gw_json_open(&j, '{');
+    gw_json_name(&j, "matched");
+    gw_json_bool(&j, c->check.matched);
+    gw_row_write_put_timestamp(call, &j);
+    gw_json_close(&j, '}');
+    gw_call_send_json(call, 200);
+}
+
+void gw_row_check(struct gw_call *call)
+{
+    struct row_check *c = gw_call_new_state(call, sizeof *c, cleanup);
+    c->write.read = read_body;
+    c->write.prepare = compile;
+    c->write.answer = answer;
+    gw_row_write_start(call, &c->write);
+}

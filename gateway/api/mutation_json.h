@@ -1,0 +1,47 @@
+/*
+ * gateway/api/mutation_json.h - changes to one row as JSON, with the names of the Bigtable API.
+ *
+ * Does:     turn lists of mutations into struct sto_mutation:
+ *             {"set_cell":{"family":"f","qualifier":"q","value":"v","timestamp":"1000"}}
+ *             {"delete_from_column":{"family":"f","qualifier":"q","start":"0","end":"1000"}}
+ *             {"delete_from_family":{"family":"f"}}          {"delete_from_row":{}}
+ *             {"add_to_cell":{"family":"f","qualifier":"q","input":5,"timestamp":"0"}}
+ *             {"merge_to_cell":{"family":"f","qualifier":"q","state_b64":"..","timestamp":"0"}}
+ *           and lists of rules of read-modify-write:
+ *             {"family":"f","qualifier":"q","append":"x"}    {..,"increment":5}
+ *           Bytes that are not text stand in members whose names end in "_b64".
+ * Owns:     nothing; lists lie in the arena, their bytes in arena and JSON.
+ * May use:  base/, storage/, gateway/api/json_in.h, gateway/api/cell_fields.h.
+ * Knows no: HTTP, which row.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_INVALID, ERR_NOT_FOUND (family), ERR_TOO_BIG, ERR_NO_MEMORY, naming list, place and
+ *           field.
+ * Limits:   LIM_MUTATIONS_PER_ROW, LIM_MODIFY_RULES.
+ * Promises: 1. Sizes, values of timestamps and states are left to sto_mutations_check.
+ */
+#ifndef GATEWAY_API_MUTATION_JSON_H
+#define GATEWAY_API_MUTATION_JSON_H
+
+#include "gateway/api/json_in.h"
+#include "storage/mutation.h"
+
+struct gw_mutations {
+    struct sto_mutation *list;
+    size_t count;
+};
+
+/* The member of object that has that name; absent or null is an empty list. The JSON must outlive
+ * the mutations. */
+enum err gw_mutations_from_json(const json_t *object, const char *name,
+                                const struct sto_schema *schema, struct arena *arena,
+                                struct gw_mutations *out, struct errbuf *eb) MUST_CHECK;
+/* The same for rules. */
+enum err gw_rules_from_json(const json_t *object, const char *name, const struct sto_schema *schema,
+                            struct arena *arena, struct gw_mutations *out,
+                            struct errbuf *eb) MUST_CHECK;
+
+/* Whether the row exists once the list was done: the last of it adds a cell. */
+bool gw_mutations_end_with_a_cell(const struct sto_mutation *list, size_t count);
+
+#endif

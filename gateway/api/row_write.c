@@ -1,0 +1,133 @@
+/*
+ * gateway/api/row_write.c - one change to one row, from a request to its answer.
+ *
+ * A body that takes long to read is read on the helper thread, so that it holds up no loop. The
+ * table may have changed, or gone, meanwhile: numbers of families stay, and everything is checked
+ * against the table as it is when the operation leaves.
+ */
+#include "gateway/api/row_write.h"
+
+#include "gateway/api/idempotency.h"
+#include "gateway/api/precondition.h"
+
+#include "base/banned.h"
+
+#define PARSE_ON_LOOP_MAX LIM_SLICE_BYTES
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+void gw_row_write_put_timestamp(struct gw_call *call, struct gw_json *j)
+{
+    const struct gw_row_write *w = call->state;
+    gw_json_name(j, "timestamp");
+    (void)base_buf_printf(&call->out, "\"%lld\"", (long long)w->op.commit_us); /* latches */
+    j->comma = true;
+}
+
+void gw_row_write_answer_timestamp(struct gw_call *call, bool created)
+{
+    struct gw_json j = gw_json_start(&call->out);
+    gw_json_open(&j, '{');
+    gw_row_write_put_timestamp(call, &j);
+    gw_json_close(&j, '}');
+    gw_call_send_json(call, created ? 201 : 200);
+}
+
+static void write_done(struct sto_mutate_op *op)
+{
+    struct gw_call *call = op->user;
+    struct gw_row_write *w = call->state;
+    if (op->result != ERR_OK) {
+        gw_call_problem(call, (int)op->result, op->detail.text);
+    } else {
+        if (op->repeated && call->ex != NULL && !call->answered)
+            gw_exchange_add_header(call->ex, "idempotency-replayed", SLICE_LIT("true"));
+        w->answer(call);
+    }
+    gw_call_drop(call);
+}
+
+/* --- the way there ---------------------------------------------------------------------------- */
+
+static enum err check_list(const struct gw_call *call, const struct sto_mutation *list,
+                           size_t count, struct errbuf *eb)
+{
+    return sto_mutations_check(call->scope.schema, &call->tenant->account, gw_call_param(call, 1),
+                               list, count, eb);
+}
+
+static enum err check_all(const struct gw_call *call, const struct sto_mutate_op *op,
+                          struct errbuf *eb)
+{
+    const struct sto_check *check = op->check;
+    enum err e = ERR_OK;
+    if (check != NULL && check->otherwise_count > 0)
+        e = check_list(call, check->otherwise, check->otherwise_count, eb);
+    if (e == ERR_OK && (check == NULL || op->mutation_count > 0))
+        e = check_list(call, op->mutations, op->mutation_count, eb);
+    return e;
+}
+
+static void submit(struct gw_call *call)
+{
+    struct gw_row_write *w = call->state;
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = w->prepare == NULL ? ERR_OK : w->prepare(call, &eb);
+    if (e == ERR_OK)
+        e = check_all(call, &w->op, &eb);
+    if (e != ERR_OK) {
+        gw_call_problem(call, (int)e, eb.text);
+        return;
+    }
+    w->op.reply_to = call->thread->mailbox;
+    w->op.done = write_done;
+    w->op.user = call;
+    w->op.scope = call->scope; /* the call keeps the ref until it is freed */
+    w->op.row_key = gw_call_param(call, 1);
+    gw_call_hold(call);
+    sto_mutate_row(call->api->engine, &w->op);
+}
+
+static void read_on_helper(struct gw_call *call)
+{
+    enum err e = call->task.result;
+    if (e == ERR_OK && call->ex != NULL)
+        e = gw_call_enter_table(call, &call->task.detail);
+    if (e != ERR_OK)
+        gw_call_problem(call, (int)e, call->task.detail.text);
+    else if (call->ex != NULL)
+        submit(call);
+}
+
+static enum err take_conditions(struct gw_call *call, struct sto_mutate_op *op, struct errbuf *eb)
+{
+    struct ten_expect expect;
+    enum err e = gw_precondition_parse(call->ex, &expect, eb);
+    if (e == ERR_OK && expect.revision != 0)
+        e = base_fail(eb, ERR_INVALID, "rows have no ETag: \"if-match\" must be * here");
+    op->must_exist = expect.present;
+    op->must_not_exist = expect.absent;
+    return e;
+}
+
+void gw_row_write_start(struct gw_call *call, struct gw_row_write *w)
+{
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = take_conditions(call, &w->op, &eb);
+    if (e == ERR_OK)
+        e = gw_idempotency_of_request(call->ex, &call->arena, &w->op.idempotency, &eb);
+    if (e == ERR_OK)
+        e = gw_call_keep_body(call, &eb);
+    if (e == ERR_OK && call->body.len > PARSE_ON_LOOP_MAX) {
+        gw_task_on_helper(call, w->read, read_on_helper);
+        return;
+    }
+    if (e == ERR_OK)
+        e = w->read(call, &eb);
+    if (e != ERR_OK)
+        gw_call_problem(call, (int)e, eb.text);
+    else
+        submit(call);
+}

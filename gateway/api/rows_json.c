@@ -1,0 +1,166 @@
+/*
+ * gateway/api/rows_json.c - a set of rows as JSON: keys, ranges, prefixes.
+ */
+#include "gateway/api/rows_json.h"
+
+#include "base/text.h"
+
+#include "base/banned.h"
+
+struct list {
+    struct arena *arena;
+    struct sto_row_range *ranges;
+    size_t count;
+    struct errbuf *eb;
+};
+
+static enum err length_check(const char *what, size_t index, struct slice key, bool may_be_empty,
+                             struct errbuf *eb)
+{
+    if (key.len > LIM_ROW_KEY)
+        return base_fail(eb, ERR_TOO_BIG, "\"%s\" %zu is %zu bytes; the limit is %d", what, index,
+                         key.len, LIM_ROW_KEY);
+    if (key.len == 0 && !may_be_empty)
+        return base_fail(eb, ERR_INVALID, "\"%s\" %zu is empty; row keys have at least one byte",
+                         what, index);
+    return ERR_OK;
+}
+
+/* --- keys ----------------------------------------------------------------------------------- */
+
+static enum err decode_key(struct list *list, size_t index, struct slice text, struct slice *out)
+{
+    struct buf bytes;
+    base_buf_init(&bytes, text.len);
+    enum err e = base_base64_decode(text, &bytes);
+    if (e == ERR_OK) {
+        *out = base_arena_copy(list->arena, base_buf_slice(&bytes));
+        e = out->ptr == NULL && out->len > 0 ? ERR_NO_MEMORY : ERR_OK;
+    }
+    base_buf_fini(&bytes);
+    if (e == ERR_OK)
+        return ERR_OK;
+    return base_fail(list->eb, e, "\"keys_b64\" %zu is not base64 (standard alphabet, padded)",
+                     index);
+}
+
+static enum err add_keys(struct list *list, const json_t *keys, const char *name, bool is_b64)
+{
+    for (size_t i = 0; i < json_array_size(keys); i++) {
+        const json_t *key = json_array_get(keys, i);
+        if (!json_is_string(key))
+            return base_fail(list->eb, ERR_INVALID, "\"%s\" must be a list of texts", name);
+        struct slice bytes = gw_json_string(key);
+        enum err e = is_b64 ? decode_key(list, i, bytes, &bytes) : ERR_OK;
+        if (e == ERR_OK)
+            e = length_check(name, i, bytes, false, list->eb);
+        if (e != ERR_OK)
+            return e;
+        list->ranges[list->count++] = sto_range_of_key(bytes);
+    }
+    return ERR_OK;
+}
+
+/* --- ranges --------------------------------------------------------------------------------- */
+
+/* Either of two members; *out_second: it was the other one. */
+static enum err one_of(struct list *list, const json_t *range, size_t index, const char *first,
+                       const char *second, struct slice *out, bool *out_second)
+{
+    struct slice a, b;
+    enum err e = gw_json_get_bytes(range, first, list->arena, &a, list->eb);
+    if (e == ERR_OK)
+        e = gw_json_get_bytes(range, second, list->arena, &b, list->eb);
+    if (e != ERR_OK)
+        return e;
+    if (a.ptr != NULL && b.ptr != NULL)
+        return base_fail(list->eb, ERR_INVALID, "\"ranges\" %zu: give \"%s\" or \"%s\", not both",
+                         index, first, second);
+    *out_second = b.ptr != NULL;
+    *out = *out_second ? b : a;
+    return length_check("ranges", index, *out, true, list->eb);
+}
+
+static enum err prefix_range(struct list *list, size_t index, struct slice prefix,
+                             struct sto_row_range *out)
+{
+    enum err e = length_check("ranges", index, prefix, true, list->eb);
+    uint8_t *end = e == ERR_OK ? base_arena_alloc(list->arena, LIM_ROW_KEY) : NULL;
+    if (e == ERR_OK && end == NULL)
+        e = base_fail(list->eb, ERR_NO_MEMORY, "out of memory for the ranges");
+    if (e == ERR_OK)
+        *out = sto_range_of_prefix(prefix, end);
+    return e;
+}
+
+static enum err add_range(struct list *list, const json_t *range, size_t index)
+{
+    static const char *const names[] = {"prefix",     "prefix_b64",     "start", "start_b64",
+                                        "start_open", "start_open_b64", "end",   "end_b64",
+                                        "end_closed", "end_closed_b64", NULL};
+    if (!json_is_object(range))
+        return base_fail(list->eb, ERR_INVALID, "\"ranges\" must be a list of objects");
+    struct sto_row_range *out = &list->ranges[list->count++];
+    struct slice prefix;
+    *out = (struct sto_row_range){.start = SLICE_EMPTY};
+    enum err e = gw_json_only(range, names, list->eb);
+    if (e == ERR_OK)
+        e = gw_json_get_bytes(range, "prefix", list->arena, &prefix, list->eb);
+    if (e != ERR_OK)
+        return e;
+    if (prefix.ptr != NULL && json_object_size(range) > 1)
+        return base_fail(list->eb, ERR_INVALID, "\"ranges\" %zu: \"prefix\" stands alone", index);
+    if (prefix.ptr != NULL)
+        return prefix_range(list, index, prefix, out);
+    e = one_of(list, range, index, "start", "start_open", &out->start, &out->start_exclusive);
+    if (e == ERR_OK)
+        e = one_of(list, range, index, "end", "end_closed", &out->end, &out->end_inclusive);
+    if (out->start.len == 0)
+        out->start_exclusive = false;
+    return e;
+}
+
+/* --- all of it ------------------------------------------------------------------------------ */
+
+static enum err get_list(const json_t *object, const char *name, const json_t **out, size_t *count,
+                         struct errbuf *eb)
+{
+    *out = json_object_get(object, name);
+    if (*out != NULL && !json_is_array(*out))
+        return base_fail(eb, ERR_INVALID, "\"%s\" must be a list", name);
+    *count += json_array_size(*out);
+    return ERR_OK;
+}
+
+enum err gw_rows_from_json(const json_t *object, struct arena *arena, struct sto_row_set *out,
+                           struct sto_row_range **out_ranges, struct errbuf *eb)
+{
+    struct list list = {.arena = arena, .eb = eb};
+    const json_t *keys, *keys_b64, *ranges;
+    size_t count = 0;
+    enum err e = get_list(object, "keys", &keys, &count, eb);
+    if (e == ERR_OK)
+        e = get_list(object, "keys_b64", &keys_b64, &count, eb);
+    if (e == ERR_OK)
+        e = get_list(object, "ranges", &ranges, &count, eb);
+    if (e == ERR_OK && count > LIM_ROW_SET)
+        e = base_fail(eb, ERR_TOO_BIG, "%zu keys and ranges; the limit is %d", count, LIM_ROW_SET);
+    if (e != ERR_OK)
+        return e;
+    list.ranges = base_arena_zalloc(arena, (count + 1) * sizeof list.ranges[0]);
+    if (list.ranges == NULL)
+        return base_fail(eb, ERR_NO_MEMORY, "out of memory for the rows");
+    e = add_keys(&list, keys, "keys", false);
+    if (e == ERR_OK)
+        e = add_keys(&list, keys_b64, "keys_b64", true);
+    for (size_t i = 0; e == ERR_OK && i < json_array_size(ranges); i++)
+        e = add_range(&list, json_array_get(ranges, i), i);
+    if (e == ERR_OK && list.count == 0 && keys == NULL && keys_b64 == NULL && ranges == NULL)
+        list.count = 1; /* all zero: every row */
+    *out_ranges = list.ranges;
+    if (e == ERR_OK && list.count == 0)
+        *out = (struct sto_row_set){.none = true};
+    else if (e == ERR_OK)
+        e = sto_row_set_make(list.ranges, list.count, out, eb);
+    return e;
+}
