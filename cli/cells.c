@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/json_text.h"
 #include "cli/out.h"
 
 #include "base/banned.h"
@@ -10,70 +11,46 @@
 /* --- words to JSON ----------------------------------------------------------------------------
  */
 
-struct word {
-    struct slice family;
-    struct slice qualifier;
-    struct slice value;
-    bool has_qualifier;
-};
-
-static enum cli_exit split(const char *text, bool with_value, struct word *out)
+enum cli_exit cli_word_split(struct slice text, bool with_value, struct cli_word *out)
 {
-    struct slice s = base_slice_text(text);
-    const uint8_t *colon = memchr(s.ptr, ':', s.len);
+    const uint8_t *colon = text.len == 0 ? NULL : memchr(text.ptr, ':', text.len);
     memset(out, 0, sizeof *out);
-    out->family = s;
+    out->family = text;
     if (colon != NULL) {
         out->has_qualifier = true;
-        out->family.len = (size_t)(colon - s.ptr);
-        out->qualifier = base_slice_skip(s, out->family.len + 1);
+        out->family.len = (size_t)(colon - text.ptr);
+        out->qualifier = base_slice_skip(text, out->family.len + 1);
     }
     if (with_value && colon != NULL) {
-        const uint8_t *equals = memchr(out->qualifier.ptr, '=', out->qualifier.len);
+        struct slice rest = out->qualifier;
+        const uint8_t *equals = rest.len == 0 ? NULL : memchr(rest.ptr, '=', rest.len);
         if (equals == NULL)
-            return cli_fail(CLI_USAGE, "\"%s\" has no \"=\": cells are FAMILY:QUALIFIER=VALUE",
-                            text);
-        size_t len = (size_t)(equals - out->qualifier.ptr);
-        out->value = base_slice_skip(out->qualifier, len + 1);
-        out->qualifier.len = len;
+            return cli_fail(CLI_USAGE, "\"%.*s\" has no \"=\": cells are FAMILY:QUALIFIER=VALUE",
+                            SLICE_ARGS(text));
+        out->qualifier.len = (size_t)(equals - rest.ptr);
+        out->value = base_slice_skip(rest, out->qualifier.len + 1);
     }
     if ((with_value && colon == NULL) || out->family.len == 0 || !base_utf8_is_valid(out->family))
-        return cli_fail(CLI_USAGE, "\"%s\" is no %s", text,
+        return cli_fail(CLI_USAGE, "\"%.*s\" is no %s", SLICE_ARGS(text),
                         with_value ? "cell: FAMILY:QUALIFIER=VALUE"
                                    : "column: FAMILY:QUALIFIER or FAMILY");
     return CLI_OK;
 }
 
-static json_t *string_of(struct slice s)
-{
-    return json_stringn((const char *)s.ptr, s.len);
-}
-
-static json_t *base64_of(struct slice s)
-{
-    struct buf text;
-    base_buf_init(&text, CLI_REQUEST_BYTES);
-    json_t *value = NULL;
-    if (base_base64_encode(s, &text) == ERR_OK)
-        value = text.len > 0 ? string_of(base_buf_slice(&text)) : json_string("");
-    base_buf_fini(&text);
-    return value;
-}
-
+/* Text as it is, bytes as {"value_b64":..}. */
 static json_t *value_of(struct slice value)
 {
-    if (base_utf8_is_valid(value))
-        return value.len > 0 ? string_of(value) : json_string("");
     json_t *object = json_object();
-    if (json_object_set_new(object, "value_b64", base64_of(value)) != 0) {
-        json_decref(object);
-        return NULL;
-    }
-    return object;
+    bool fits = cli_json_set_bytes(object, "value", value);
+    json_t *text = json_incref(json_object_get(object, "value"));
+    if (fits && text == NULL)
+        return object;
+    json_decref(object);
+    return text;
 }
 
 /* {"family":..,"qualifier_b64":..,"value":..} in the body's "$binary" list. */
-static bool add_binary(json_t *body, const struct word *w)
+static bool add_binary(json_t *body, const struct cli_word *w)
 {
     json_t *list = json_object_get(body, "$binary");
     if (list == NULL) {
@@ -81,17 +58,14 @@ static bool add_binary(json_t *body, const struct word *w)
         if (json_object_set_new(body, "$binary", list) != 0)
             return false;
     }
-    bool is_text = base_utf8_is_valid(w->value);
-    json_t *cell = json_pack("{s:o*, s:o*}", "family", string_of(w->family), "qualifier_b64",
-                             base64_of(w->qualifier));
-    if (cell == NULL)
-        return false;
-    if (json_object_set_new(cell, is_text ? "value" : "value_b64",
-                            is_text ? value_of(w->value) : base64_of(w->value)) != 0) {
-        json_decref(cell);
-        return false;
-    }
-    return json_array_append_new(list, cell) == 0;
+    json_t *cell = json_object();
+    bool fits = cli_json_set_bytes(cell, "family", w->family) &&
+                cli_json_set_bytes(cell, "qualifier", w->qualifier) &&
+                cli_json_set_bytes(cell, "value", w->value);
+    if (fits)
+        return json_array_append_new(list, cell) == 0;
+    json_decref(cell);
+    return false;
 }
 
 /* The family's object in body, made when it is not there. */
@@ -106,7 +80,8 @@ static json_t *family_of(json_t *body, struct slice family)
     return object;
 }
 
-static enum cli_exit add_column(json_t *body, const struct word *w, const char *text, json_t *value)
+static enum cli_exit add_column(json_t *body, const struct cli_word *w, const char *text,
+                                json_t *value)
 {
     json_t *family = family_of(body, w->family);
     const char *name = (const char *)w->qualifier.ptr;
@@ -124,8 +99,8 @@ enum cli_exit cli_cells_from_words(const char *const *words, size_t count, json_
     json_t *body = json_object();
     enum cli_exit e = CLI_OK;
     for (size_t i = 0; i < count && e == CLI_OK; i++) {
-        struct word w;
-        e = split(words[i], true, &w);
+        struct cli_word w;
+        e = cli_word_split(base_slice_text(words[i]), true, &w);
         if (e != CLI_OK)
             break;
         if (base_utf8_is_valid(w.qualifier))
@@ -145,8 +120,8 @@ enum cli_exit cli_cells_deletion(const char *const *words, size_t count, json_t 
     json_t *body = json_object();
     enum cli_exit e = CLI_OK;
     for (size_t i = 0; i < count && e == CLI_OK; i++) {
-        struct word w;
-        e = split(words[i], false, &w);
+        struct cli_word w;
+        e = cli_word_split(base_slice_text(words[i]), false, &w);
         if (e != CLI_OK)
             break;
         const char *family = (const char *)w.family.ptr;
@@ -171,22 +146,6 @@ enum cli_exit cli_cells_deletion(const char *const *words, size_t count, json_t 
 /* --- JSON to lines ----------------------------------------------------------------------------
  */
 
-/* The bytes of "name" or, in base64, "name_b64"; points into holder or the document. */
-static struct slice bytes_of(const json_t *object, const char *name, const char *name_b64,
-                             struct buf *holder)
-{
-    const json_t *text = json_object_get(object, name);
-    if (json_is_string(text))
-        return base_slice(json_string_value(text), json_string_length(text));
-    const json_t *coded = json_object_get(object, name_b64);
-    base_buf_truncate(holder, 0);
-    if (!json_is_string(coded) ||
-        base_base64_decode(base_slice(json_string_value(coded), json_string_length(coded)),
-                           holder) != ERR_OK)
-        return SLICE_EMPTY;
-    return base_buf_slice(holder);
-}
-
 void cli_cells_begin(struct cli_table *t)
 {
     static const struct cli_column columns[] = {
@@ -202,6 +161,19 @@ struct printer {
     size_t cells;
 };
 
+/* What the cell is for people: the number of an aggregate, or its value. */
+static struct slice shown_of(const json_t *cell, struct buf *holder)
+{
+    const json_t *number = json_object_get(cell, "number");
+    if (number == NULL)
+        number = json_object_get(cell, "estimate");
+    if (!json_is_integer(number))
+        return cli_json_bytes(cell, "value", "value_b64", holder);
+    base_buf_truncate(holder, 0);
+    base_buf_printf(holder, "%lld", (long long)json_integer_value(number));
+    return base_buf_slice(holder);
+}
+
 static void print_cell(struct printer *p, const char *family, struct slice qualifier,
                        const json_t *cell)
 {
@@ -216,8 +188,7 @@ static void print_cell(struct printer *p, const char *family, struct slice quali
     base_buf_truncate(&p->column, 0);
     base_buf_printf(&p->column, "%s:", family);
     base_buf_append(&p->column, qualifier);
-    struct slice cells[] = {p->key, base_buf_slice(&p->column), time,
-                            bytes_of(cell, "value", "value_b64", &p->value)};
+    struct slice cells[] = {p->key, base_buf_slice(&p->column), time, shown_of(cell, &p->value)};
     cli_table_row(p->table, cells);
     p->cells++;
 }
@@ -242,7 +213,7 @@ static void print_binary(struct printer *p, const json_t *list)
     json_array_foreach(list, i, cell)
     {
         const char *family = json_string_value(json_object_get(cell, "family"));
-        struct slice name = bytes_of(cell, "qualifier", "qualifier_b64", &qualifier);
+        struct slice name = cli_json_bytes(cell, "qualifier", "qualifier_b64", &qualifier);
         print_cell(p, family != NULL ? family : "", name, cell);
     }
     base_buf_fini(&qualifier);
@@ -256,7 +227,7 @@ enum cli_exit cli_cells_print(struct cli_table *t, const json_t *row, size_t *ce
     base_buf_init(&p.column, CLI_ANSWER_BYTES);
     base_buf_init(&p.value, CLI_ANSWER_BYTES);
     json_t *families = json_object_get(row, "cells");
-    p.key = bytes_of(row, "key", "key_b64", &key);
+    p.key = cli_json_bytes(row, "key", "key_b64", &key);
     enum cli_exit e = CLI_OK;
     if (!json_is_object(families) || p.key.len == 0)
         e = cli_fail(CLI_REFUSED, "the server sent something that is not a row");
@@ -279,4 +250,18 @@ enum cli_exit cli_cells_print(struct cli_table *t, const json_t *row, size_t *ce
     base_buf_fini(&p.column);
     base_buf_fini(&p.value);
     return e != CLI_OK ? e : cli_out_state();
+}
+
+enum cli_exit cli_cells_show(bool as_json, const json_t *row)
+{
+    struct cli_table table;
+    size_t cells = 0;
+    if (as_json) {
+        cli_json_print(row);
+        return CLI_OK;
+    }
+    cli_cells_begin(&table);
+    enum cli_exit e = cli_cells_print(&table, row, &cells);
+    cli_table_end(&table);
+    return e;
 }

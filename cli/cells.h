@@ -1,7 +1,7 @@
 /*
  * cli/cells.h - rows as the JSON API writes them.
  *
- * Does:     build request bodies from FAMILY:QUAL=VALUE words; print the cells of a row.
+ * Does:     take FAMILY:QUAL=VALUE words apart, build request bodies from them; print cells.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: requests.
@@ -17,8 +17,19 @@
 
 #include <jansson.h>
 
+#include "base/slice.h"
 #include "cli/exit.h"
 #include "cli/table.h"
+
+struct cli_word {
+    struct slice family;
+    struct slice qualifier;
+    struct slice value;
+    bool has_qualifier;
+};
+
+/* FAMILY:QUAL=VALUE, or without a value FAMILY:QUAL or FAMILY. Points into text. */
+enum cli_exit cli_word_split(struct slice text, bool with_value, struct cli_word *out);
 
 /* FAMILY:QUAL=VALUE words; the qualifier ends at the first "=". json_decref *out. */
 enum cli_exit cli_cells_from_words(const char *const *words, size_t count, json_t **out);
@@ -29,5 +40,7 @@ enum cli_exit cli_cells_deletion(const char *const *words, size_t count, json_t 
 void cli_cells_begin(struct cli_table *t);
 /* Every cell of one row document; *cell_count grows by how many. */
 enum cli_exit cli_cells_print(struct cli_table *t, const json_t *row, size_t *cell_count);
+/* One row document, as JSON or as a table. */
+enum cli_exit cli_cells_show(bool as_json, const json_t *row);
 
 #endif

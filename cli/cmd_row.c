@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "cli/cells.h"
 #include "cli/fields.h"
 #include "cli/handlers.h"
@@ -11,36 +10,60 @@
 #include "cli/interrupt.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
+#include "cli/reads.h"
 #include "cli/target.h"
 
 #include "base/banned.h"
 
 #define ROW "/v1/tables/{}/rows/{}"
 
-static enum cli_exit row_target(const struct cli *cli, struct buf *target)
+enum cli_exit cli_row_target(const struct cli *cli, const char *pattern, struct buf *target)
 {
     if (cli->args.words[1][0] == '\0')
         return cli_fail(CLI_USAGE, "a row key has at least one byte");
-    cli_target2(target, ROW, cli->args.words[0], cli->args.words[1]);
+    cli_target2(target, pattern, cli->args.words[0], cli->args.words[1]);
     return CLI_OK;
+}
+
+/* The one row of POST :read. */
+static enum cli_exit get_filtered(struct cli *cli, json_t **out)
+{
+    struct buf target;
+    json_t *answer = NULL;
+    json_t *keys = json_object();
+    json_t *body = json_pack("{s:[o]}", "ranges", keys);
+    struct slice key = base_slice_text(cli->args.words[1]);
+    enum cli_exit e = cli_reads_filter(cli, "filter", body);
+    if (e == CLI_OK &&
+        !(cli_json_set_bytes(keys, "start", key) && cli_json_set_bytes(keys, "end_closed", key)))
+        e = cli_fail(CLI_USAGE, "the row key does not fit into a request");
+    if (e != CLI_OK) {
+        json_decref(body);
+        return e;
+    }
+    cli_target1(&target, "/v1/tables/{}:read", cli->args.words[0]);
+    e = cli_http_send(cli->http, "POST", &target, body, true, &answer);
+    *out = json_incref(json_array_get(json_object_get(answer, "rows"), 0));
+    json_decref(answer);
+    if (e == CLI_OK && *out == NULL)
+        e = cli_fail(CLI_NOT_FOUND, "there is no such row, or the filter gives no cell of it");
+    return e;
 }
 
 enum cli_exit cli_row_get(struct cli *cli)
 {
     struct buf target;
     json_t *row = NULL;
-    enum cli_exit e = row_target(cli, &target);
-    if (e == CLI_OK)
-        e = cli_http_get(cli->http, &target, &row);
-    if (e == CLI_OK && cli->config.json) {
-        cli_json_print(row);
+    enum cli_exit e = cli_row_target(cli, ROW, &target);
+    if (e == CLI_OK && cli_reads_filtered(cli)) {
+        base_buf_fini(&target);
+        e = get_filtered(cli, &row);
     } else if (e == CLI_OK) {
-        struct cli_table table;
-        size_t cells = 0;
-        cli_cells_begin(&table);
-        e = cli_cells_print(&table, row, &cells);
-        cli_table_end(&table);
+        cli_reads_query(cli, &target);
+        e = cli_http_get(cli->http, &target, &row);
     }
+    if (e == CLI_OK)
+        e = cli_cells_show(cli->config.json, row);
     json_decref(row);
     return e;
 }
@@ -54,7 +77,7 @@ static enum cli_exit write_row(struct cli *cli, const char *method, json_t *body
     };
     struct buf target;
     json_t *answer = NULL;
-    enum cli_exit e = row_target(cli, &target);
+    enum cli_exit e = cli_row_target(cli, ROW, &target);
     if (e == CLI_OK)
         e = cli_http_send(cli->http, method, &target, body, true, &answer);
     else
@@ -90,7 +113,7 @@ enum cli_exit cli_row_delete(struct cli *cli)
     }
     struct buf target;
     json_t *answer = NULL;
-    enum cli_exit e = row_target(cli, &target);
+    enum cli_exit e = cli_row_target(cli, ROW, &target);
     if (e == CLI_OK)
         e = cli_http_send(cli->http, "DELETE", &target, NULL, true, &answer);
     json_decref(answer);
@@ -121,20 +144,17 @@ static enum cli_exit confirm_all(const char *table)
     return CLI_OK;
 }
 
-static json_t *drop_body(const char *prefix)
+static json_t *drop_body(const char *prefix, bool dry_run)
 {
-    if (prefix == NULL)
-        return json_pack("{s:b}", "all", 1);
-    struct slice bytes = base_slice_text(prefix);
-    if (base_utf8_is_valid(bytes))
-        return json_pack("{s:s}", "prefix", prefix);
-    struct buf text;
-    base_buf_init(&text, CLI_TARGET_BYTES);
-    json_t *body = NULL;
-    if (base_base64_encode(bytes, &text) == ERR_OK)
-        body = json_pack("{s:s%}", "prefix_b64", (const char *)text.ptr, text.len);
-    base_buf_fini(&text);
-    return body;
+    json_t *body = json_object();
+    bool fits = prefix != NULL ? cli_json_set_bytes(body, "prefix", base_slice_text(prefix))
+                               : json_object_set_new(body, "all", json_true()) == 0;
+    if (fits && dry_run)
+        fits = json_object_set_new(body, "dry_run", json_true()) == 0;
+    if (fits)
+        return body;
+    json_decref(body);
+    return NULL;
 }
 
 enum cli_exit cli_row_drop(struct cli *cli)
@@ -143,21 +163,25 @@ enum cli_exit cli_row_drop(struct cli *cli)
         {"rows dropped", "removed.rows", CLI_FIELD_COUNT, NULL},
         {"cells", "removed.cells", CLI_FIELD_COUNT, NULL},
         {"stored", "removed.stored_bytes", CLI_FIELD_BYTES, NULL},
+        {"rows to drop", "would_remove.rows", CLI_FIELD_COUNT, NULL},
+        {"cells", "would_remove.cells", CLI_FIELD_COUNT, NULL},
+        {"stored", "would_remove.stored_bytes", CLI_FIELD_BYTES, NULL},
         {NULL, NULL, CLI_FIELD_TEXT, NULL},
     };
     const char *table = cli->args.words[0];
     const char *prefix = cli_args_value(&cli->args, "prefix");
     bool all = cli_args_flag(&cli->args, "all");
+    bool dry_run = cli_args_flag(&cli->args, "dry-run");
     if ((prefix != NULL) == all)
         return cli_fail(CLI_USAGE, "say which rows: --prefix P or --all");
     if (prefix != NULL && prefix[0] == '\0')
         return cli_fail(CLI_USAGE, "an empty prefix means every row; if so, say --all");
-    if (all && !cli_args_flag(&cli->args, "yes")) {
+    if (all && !dry_run && !cli_args_flag(&cli->args, "yes")) {
         enum cli_exit e = confirm_all(table);
         if (e != CLI_OK)
             return e;
     }
-    json_t *body = drop_body(prefix);
+    json_t *body = drop_body(prefix, dry_run);
     if (body == NULL)
         return cli_fail(CLI_USAGE, "the prefix does not fit into a request");
     struct buf target;

@@ -1,8 +1,9 @@
 /* cli/cmd_table.c - tables: /v1/tables. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "cli/families.h"
 #include "cli/fields.h"
 #include "cli/handlers.h"
 #include "cli/http.h"
@@ -16,7 +17,10 @@
 
 static const struct cli_field TABLE_FIELDS[] = {
     {"table", "id", CLI_FIELD_TEXT, NULL},
+    {"version", "version", CLI_FIELD_COUNT, NULL},
     {"families", "families", CLI_FIELD_FAMILIES, NULL},
+    {"protected", "deletion_protection", CLI_FIELD_TEXT, NULL},
+    {"notes", "row_key_notes", CLI_FIELD_TEXT, NULL},
     {"stored", "usage.stored_bytes", CLI_FIELD_BYTES, NULL},
     {"rows", "usage.rows", CLI_FIELD_COUNT, NULL},
     {"cells", "usage.cells", CLI_FIELD_COUNT, NULL},
@@ -39,55 +43,76 @@ enum cli_exit cli_table_list(struct cli *cli)
     return cli_fields_list(cli, TABLE_COLUMNS, &target, "tables");
 }
 
-/* The gc rule behind "FAMILY:", NULL when it is none. */
-static json_t *parse_rule(const char *rule)
+/* Take body, show the table that comes back. */
+static enum cli_exit send_table(struct cli *cli, const char *method, const char *path, json_t *body,
+                                bool repeatable)
 {
-    uint64_t number = 0;
-    if (strncmp(rule, "max_versions=", 13) == 0 &&
-        base_parse_u64(base_slice_text(rule + 13), &number) == ERR_OK && number <= INT64_MAX)
-        return json_pack("{s:{s:I}}", "gc", "max_versions", (json_int_t)number);
-    if (strncmp(rule, "max_age=", 8) != 0 || !cli_text_parse_seconds(rule + 8, &number))
-        return NULL;
-    char seconds[32];
-    (void)snprintf(seconds, sizeof seconds, "%llus", (unsigned long long)number); /* fits */
-    return json_pack("{s:{s:s}}", "gc", "max_age", seconds);
-}
-
-static enum cli_exit add_family(json_t *families, const char *word)
-{
-    size_t len = strcspn(word, ":");
-    json_t *family = word[len] == ':' ? parse_rule(word + len + 1) : json_object();
-    if (family == NULL || len == 0) {
-        json_decref(family);
-        return cli_fail(CLI_USAGE,
-                        "\"%s\" is no family: FAMILY, FAMILY:max_versions=N or "
-                        "FAMILY:max_age=Ns (also m, h, d)",
-                        word);
-    }
-    bool twice = json_object_getn(families, word, len) != NULL;
-    if (json_object_setn_new(families, word, len, family) != 0)
-        return cli_fail(CLI_USAGE, "\"%s\" is not UTF-8 text", word);
-    return twice ? cli_fail(CLI_USAGE, "family \"%.*s\" was named twice", (int)len, word) : CLI_OK;
+    struct buf target;
+    json_t *table = NULL;
+    cli_target1(&target, path, cli->args.words[0]);
+    enum cli_exit e = cli_http_send(cli->http, method, &target, body, repeatable, &table);
+    if (e == CLI_OK)
+        cli_fields_show(cli, TABLE_FIELDS, table);
+    return e;
 }
 
 enum cli_exit cli_table_create(struct cli *cli)
 {
+    bool protect = cli_args_flag(&cli->args, "protect");
+    const char *notes = cli_args_value(&cli->args, "notes");
+    if (protect && cli_args_flag(&cli->args, "no-protect"))
+        return cli_fail(CLI_USAGE, "--protect and --no-protect do not go together");
     json_t *families = json_object();
+    json_t *body = json_pack("{s:o}", "families", families);
     enum cli_exit e = CLI_OK;
     for (size_t i = 1; i < cli->args.word_count && e == CLI_OK; i++)
-        e = add_family(families, cli->args.words[i]);
+        e = cli_families_add(families, cli->args.words[i]);
+    if (protect || cli_args_flag(&cli->args, "no-protect"))
+        json_object_set_new(body, "deletion_protection", json_boolean(protect));
+    if (e == CLI_OK && notes != NULL &&
+        json_object_set_new(body, "row_key_notes", json_string(notes)) != 0)
+        e = cli_fail(CLI_USAGE, "--notes is not UTF-8 text");
     if (e != CLI_OK) {
-        json_decref(families);
+        json_decref(body);
         return e;
     }
-    struct buf target;
-    json_t *table = NULL;
-    cli_target1(&target, TABLE, cli->args.words[0]);
-    e = cli_http_send(cli->http, "PUT", &target, json_pack("{s:o}", "families", families), true,
-                      &table);
-    if (e == CLI_OK)
-        cli_fields_show(cli, TABLE_FIELDS, table);
-    return e;
+    return send_table(cli, "PUT", TABLE, body, true);
+}
+
+/* One --create, --update or --drop. */
+static enum cli_exit add_change(json_t *body, const char *option, const char *value)
+{
+    bool is_drop = strcmp(option, "drop") == 0;
+    json_t *member = json_object_get(body, option);
+    if (member == NULL) {
+        member = is_drop ? json_array() : json_object();
+        json_object_set_new(body, option, member);
+    }
+    if (!is_drop)
+        return cli_families_add(member, value);
+    if (json_array_append_new(member, json_string(value)) != 0)
+        return cli_fail(CLI_USAGE, "--drop is not UTF-8 text");
+    return CLI_OK;
+}
+
+enum cli_exit cli_table_change(struct cli *cli)
+{
+    static const char *const changes[] = {"create", "update", "drop"};
+    json_t *body = json_object();
+    enum cli_exit e = CLI_OK;
+    for (size_t i = 0; i < cli->args.given_count && e == CLI_OK; i++) {
+        const struct cli_given *g = &cli->args.given[i];
+        for (size_t k = 0; k < 3 && e == CLI_OK; k++)
+            if (strcmp(g->option->name, changes[k]) == 0)
+                e = add_change(body, changes[k], g->value);
+    }
+    if (e == CLI_OK && json_object_size(body) == 0)
+        e = cli_fail(CLI_USAGE, "nothing to change: give --create, --update or --drop");
+    if (e != CLI_OK) {
+        json_decref(body);
+        return e;
+    }
+    return send_table(cli, "POST", TABLE ":families", body, false);
 }
 
 enum cli_exit cli_table_show(struct cli *cli)
@@ -99,6 +124,25 @@ enum cli_exit cli_table_show(struct cli *cli)
     if (e == CLI_OK)
         cli_fields_show(cli, TABLE_FIELDS, table);
     return e;
+}
+
+enum cli_exit cli_table_samples(struct cli *cli)
+{
+    static const struct cli_field columns[] = {
+        {"OFFSET", "offset_bytes", CLI_FIELD_BYTES, NULL},
+        {"KEY", "key", CLI_FIELD_KEY, NULL},
+        {NULL, NULL, CLI_FIELD_TEXT, NULL},
+    };
+    const char *bytes = cli_args_value(&cli->args, "bytes");
+    char number[24];
+    uint64_t size = 0;
+    if (bytes != NULL && (!cli_text_parse_size(bytes, &size) || size == 0))
+        return cli_fail(CLI_USAGE, "--bytes takes a size of at least 1: N, NK, NM, NG, NT");
+    (void)snprintf(number, sizeof number, "%" PRIu64, size);
+    struct buf target;
+    cli_target1(&target, TABLE ":samples", cli->args.words[0]);
+    cli_target_query(&target, "bytes", bytes != NULL ? number : NULL);
+    return cli_fields_list(cli, columns, &target, "samples");
 }
 
 enum cli_exit cli_table_delete(struct cli *cli)

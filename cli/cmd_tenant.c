@@ -1,11 +1,11 @@
 /* cli/cmd_tenant.c - tenants and their quotas: /v1/admin/tenants. */
 #include <string.h>
 
-#include "cli/fields.h"
 #include "cli/handlers.h"
 #include "cli/http.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
+#include "cli/quota.h"
 #include "cli/target.h"
 #include "cli/text.h"
 
@@ -23,12 +23,7 @@ static const struct cli_field TENANT_FIELDS[] = {
     {"stored", "usage.stored_bytes", CLI_FIELD_BYTES, "quota.stored_bytes"},
     {"rows", "usage.rows", CLI_FIELD_COUNT, "quota.rows"},
     {"cells", "usage.cells", CLI_FIELD_COUNT, NULL},
-    {"quota: stored", "quota.stored_bytes", CLI_FIELD_LIMIT_BYTES, NULL},
-    {"quota: rows", "quota.rows", CLI_FIELD_LIMIT_COUNT, NULL},
-    {"quota: reads/s", "quota.read_ops_per_s", CLI_FIELD_LIMIT_COUNT, NULL},
-    {"quota: writes/s", "quota.write_ops_per_s", CLI_FIELD_LIMIT_COUNT, NULL},
-    {"quota: cell", "quota.cell_bytes", CLI_FIELD_LIMIT_BYTES, NULL},
-    {"job", "job", CLI_FIELD_TEXT, NULL},
+    CLI_QUOTA(CLI_QUOTA_MEMBER_FIELD){"job", "job", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
@@ -44,12 +39,7 @@ static const struct cli_field TENANT_COLUMNS[] = {
 };
 
 static const struct cli_field QUOTA_FIELDS[] = {
-    {"stored", "stored_bytes", CLI_FIELD_LIMIT_BYTES, NULL},
-    {"rows", "rows", CLI_FIELD_LIMIT_COUNT, NULL},
-    {"reads/s", "read_ops_per_s", CLI_FIELD_LIMIT_COUNT, NULL},
-    {"writes/s", "write_ops_per_s", CLI_FIELD_LIMIT_COUNT, NULL},
-    {"cell", "cell_bytes", CLI_FIELD_LIMIT_BYTES, NULL},
-    {NULL, NULL, CLI_FIELD_TEXT, NULL},
+    CLI_QUOTA(CLI_QUOTA_FIELD){NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
 /* POST a change of one tenant and show the tenant. */
@@ -149,13 +139,13 @@ static const struct {
     const char *option;
     const char *member;
 } QUOTA_OPTIONS[] = {
-    {"bytes", "stored_bytes"},         {"rows", "rows"},
-    {"reads-per-s", "read_ops_per_s"}, {"writes-per-s", "write_ops_per_s"},
-    {"cell-bytes", "cell_bytes"},
+#define OPTION(option, member, label, kind, help) {option, member},
+    CLI_QUOTA(OPTION)
+#undef OPTION
 };
 #define QUOTA_OPTION_COUNT (sizeof QUOTA_OPTIONS / sizeof QUOTA_OPTIONS[0])
 
-/* Put one option's value into the quota; "none" lifts the limit. */
+/* Put one option's value into the quota; "none" leaves it to the server's default. */
 static enum cli_exit set_member(json_t *quota, const char *option, const char *member,
                                 const char *text)
 {
@@ -224,7 +214,7 @@ enum cli_exit cli_tenant_quota(struct cli *cli)
     enum cli_exit e = collect_changes(cli, changes);
     bool changing = none || json_object_size(changes) > 0;
     if (e == CLI_OK && none && json_object_size(changes) > 0)
-        e = cli_fail(CLI_USAGE, "--none lifts every limit; it goes with no other option");
+        e = cli_fail(CLI_USAGE, "--none takes back every limit; it goes with no other option");
     if (e == CLI_OK && changing)
         e = put_quota(cli, changes, none);
     json_decref(changes);

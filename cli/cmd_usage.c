@@ -1,9 +1,9 @@
 /* cli/cmd_usage.c - what a tenant stores: /v1/usage, /v1/admin/tenants/{id}/usage. */
-#include "cli/fields.h"
 #include "cli/handlers.h"
 #include "cli/http.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
+#include "cli/quota.h"
 #include "cli/target.h"
 
 #include "base/banned.h"
@@ -19,12 +19,7 @@ static const struct cli_field USAGE_FIELDS[] = {
     {"drift: stored", "drift.stored_bytes", CLI_FIELD_BYTES, NULL},
     {"drift: rows", "drift.rows", CLI_FIELD_COUNT, NULL},
     {"drift: cells", "drift.cells", CLI_FIELD_COUNT, NULL},
-    {"quota: stored", "quota.stored_bytes", CLI_FIELD_LIMIT_BYTES, NULL},
-    {"quota: rows", "quota.rows", CLI_FIELD_LIMIT_COUNT, NULL},
-    {"quota: reads/s", "quota.read_ops_per_s", CLI_FIELD_LIMIT_COUNT, NULL},
-    {"quota: writes/s", "quota.write_ops_per_s", CLI_FIELD_LIMIT_COUNT, NULL},
-    {"quota: cell", "quota.cell_bytes", CLI_FIELD_LIMIT_BYTES, NULL},
-    {NULL, NULL, CLI_FIELD_TEXT, NULL},
+    CLI_QUOTA(CLI_QUOTA_MEMBER_FIELD){NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
 /* 0 only when the document says so three times. */

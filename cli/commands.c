@@ -7,6 +7,7 @@
 
 #include "cli/handlers.h"
 #include "cli/help.h"
+#include "cli/quota.h"
 
 #include "base/banned.h"
 
@@ -51,12 +52,7 @@ static const struct cli_option TENANT_OFFBOARD[] = {
     END,
 };
 static const struct cli_option TENANT_QUOTA[] = {
-    {"bytes", "N", "stored bytes; N, NK, NM, NG, NT or none", false, false},
-    {"rows", "N", "rows", false, false},
-    {"reads-per-s", "N", "read operations a second", false, false},
-    {"writes-per-s", "N", "write operations a second", false, false},
-    {"cell-bytes", "N", "largest value of a cell", false, false},
-    {"none", NULL, "lift every limit", false, false},
+    CLI_QUOTA(CLI_QUOTA_OPTION){"none", NULL, "no ceilings and the default limits", false, false},
     END,
 };
 static const struct cli_option KEY_CREATE[] = {
@@ -74,10 +70,48 @@ static const struct cli_option KEY_OF[] = {
     {"tenant", "ID", "whose; without it the service and operator keys", false, false},
     END,
 };
+static const struct cli_option TABLE_CREATE[] = {
+    {"protect", NULL, "refuse deleting the table, families or all rows", false, false},
+    {"no-protect", NULL, "no longer refuse that", false, false},
+    {"notes", "TEXT", "what to know about its row keys", false, false},
+    END,
+};
+static const struct cli_option TABLE_CHANGE[] = {
+    {"create", "FAMILY[:TERM]...", "make this family", false, true},
+    {"update", "FAMILY[:TERM]...", "replace this family's rule", false, true},
+    {"drop", "FAMILY", "remove this family and its cells", false, true},
+    END,
+};
+static const struct cli_option TABLE_SAMPLES[] = {
+    {"bytes", "N", "bytes between two keys; N, NK, NM, NG, NT", false, false},
+    END,
+};
+
+/* clang-format off */
+#define WHAT_OF_A_ROW                                                                              \
+    {"family", "F", "only this family", false, false},                                             \
+    {"column", "QUAL", "with --family: only this column", false, false},                           \
+    {"versions", "N", "the newest N cells of each column", false, false},                          \
+    {"since", "T", "cells with a timestamp (microseconds) from T on", false, false},               \
+    {"until", "T", "cells with a timestamp before T", false, false},                               \
+    {"filter", "JSON", "what the filter gives; instead of these", false, false}
+/* clang-format on */
+
+static const struct cli_option ROW_GET[] = {
+    WHAT_OF_A_ROW,
+    END,
+};
 static const struct cli_option ROW_DROP[] = {
     {"prefix", "P", "rows whose key begins with P", false, false},
     {"all", NULL, "every row of the table", false, false},
+    {"dry-run", NULL, "only say what would go", false, false},
     {"yes", NULL, "with --all: do not ask", false, false},
+    END,
+};
+static const struct cli_option ROW_CHECK[] = {
+    {"filter", "JSON", "the condition; without it: the row exists", false, false},
+    {"then", "CHANGE", "a change when the filter gives a cell", false, true},
+    {"else", "CHANGE", "a change when it gives none", false, true},
     END,
 };
 static const struct cli_option SCAN[] = {
@@ -85,6 +119,9 @@ static const struct cli_option SCAN[] = {
     {"start", "S", "first key, inclusive", false, false},
     {"end", "E", "last key, exclusive", false, false},
     {"limit", "N", "at most N rows", false, false},
+    {"reverse", NULL, "the last row first", false, false},
+    WHAT_OF_A_ROW,
+    {"stats", NULL, "say at the end what the scan went through", false, false},
     END,
 };
 static const struct cli_option USAGE[] = {
@@ -123,10 +160,13 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent tenant offboard altostrat --confirm altostrat --wait", cli_tenant_offboard, true},
     {"tenant", "quota", "ID", 1, 1, TENANT_QUOTA, "show or change a tenant's limits",
      "Without options show the quota. With options change those limits and keep the\n"
-     "others. A limit is a number, with K, M, G or T for powers of 1024, or none.\n"
-     "Over a stored quota writes are refused and deletes still pass.",
+     "others. A limit is a number, with K, M, G or T for powers of 1024, or none, which\n"
+     "for a limit of the data model (row key, qualifier, ...) means the default.\n"
+     "Over a stored quota writes are refused and deletes still pass. What is stored\n"
+     "already stays readable and deletable when a limit is lowered.",
      "bigtent tenant quota altostrat\n"
      "bigtent tenant quota altostrat --bytes 10G --writes-per-s 500\n"
+     "bigtent tenant quota altostrat --row-bytes 1M --families 3\n"
      "bigtent tenant quota altostrat --rows none",
      cli_tenant_quota, true},
 
@@ -151,24 +191,47 @@ const struct cli_command CLI_COMMANDS[] = {
      "List the tenant's tables. Columns: table, stored bytes, rows, cells, families.",
      "bigtent table list\nbigtent table list --tenant altostrat     # with a service key",
      cli_table_list, true},
-    {"table", "create", "T FAMILY[:max_versions=N|:max_age=Ns]...", 2, -1, NULL,
-     "make a table, or change its families",
+    {"table", "create", "T FAMILY[:TERM]...", 2, -1, TABLE_CREATE,
+     "make a table, or add and change families",
      "Make a table with these column families, or add and change families of one that\n"
-     "exists (naming all it has). Old versions beyond max_versions, or older than\n"
-     "max_age (Ns, Nm, Nh, Nd), are no longer read.",
-     "bigtent table create phone stats:max_versions=3 location:max_age=30d raw", cli_table_create,
-     true},
+     "exists (naming all it has). Terms say which old cells are no longer read:\n"
+     "  max_versions=N                 those with N newer ones in their column\n"
+     "  max_age=Ns (Nm, Nh, Nd)        those older than that\n"
+     "  union(TERM,...)                those of any of the terms\n"
+     "  intersection(TERM,...)         those of all of the terms\n"
+     "and what the family holds: type=sum, min, max or hll (a count of distinct inputs)\n"
+     "makes its cells aggregates, for good.",
+     "bigtent table create phone stats:max_versions=3 location:max_age=30d raw\n"
+     "bigtent table create phone 'log:intersection(max_versions=2,max_age=1d)' hits:type=sum\n"
+     "bigtent table create phone raw --protect --notes 'phone#day'",
+     cli_table_create, true},
+    {"table", "change", "T", 1, 1, TABLE_CHANGE, "create, update and drop families at once",
+     "Create families, replace the rules of families, and drop families with their\n"
+     "cells, in this order: all of it or nothing. Dropped families are gone at once;\n"
+     "what they stored goes, and is counted off, in the background.",
+     "bigtent table change phone --create hits:type=sum --drop raw\n"
+     "bigtent table change phone --update stats:max_versions=5",
+     cli_table_change, true},
     {"table", "show", "T", 1, 1, NULL, "show a table's families and size",
-     "Show one table: families with their rules, stored bytes, rows, cells.",
+     "Show one table: version, families with their types and rules, protection, notes,\n"
+     "stored bytes, rows, cells.",
      "bigtent table show phone", cli_table_show, true},
+    {"table", "samples", "T", 1, 1, TABLE_SAMPLES, "show keys that divide a table evenly",
+     "Show row keys that divide the table into parts of about the same size, to scan it in\n"
+     "parallel or to see where its bytes are; the last one, \"-\", is the table's end.\n"
+     "Columns: stored bytes in front of the key, key.",
+     "bigtent table samples phone\nbigtent table samples phone --bytes 64M", cli_table_samples,
+     true},
     {"table", "delete", "T", 1, 1, NULL, "delete a table and its rows",
      "Delete a table. It is invisible at once; the command returns when its rows are gone.",
      "bigtent table delete phone", cli_table_delete, true},
 
-    {"row", "get", "T KEY", 2, 2, NULL, "show a row",
+    {"row", "get", "T KEY", 2, 2, ROW_GET, "show a row",
      "Show the cells of one row, newest version first.\n"
-     "Columns: key, column, timestamp (microseconds), value.",
+     "Columns: key, column, timestamp (microseconds), value. The filter is that of POST\n"
+     ":read; a row of which it gives no cell is not found.",
      "bigtent row get phone '4c410523#20190501'\n"
+     "bigtent row get phone '4c410523#20190501' --family stats --versions 1\n"
      "bigtent row get phone '4c410523#20190501' --json",
      cli_row_get, true},
     {"row", "put", "T KEY FAMILY:QUAL=VALUE...", 3, -1, NULL, "replace a row",
@@ -185,6 +248,29 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent row delete phone '4c410523#20190501'\n"
      "bigtent row delete phone '4c410523#20190501' stats:battery location",
      cli_row_delete, true},
+    {"row", "mutate", "T KEY CHANGE...", 3, -1, NULL, "apply changes in order, all or nothing",
+     "Apply changes to a row, in their order, all of them or none:\n"
+     "  FAMILY:QUAL=VALUE    write a cell\n"
+     "  FAMILY:QUAL+=INPUT   add to an aggregate: a whole number, or text\n"
+     "  FAMILY:QUAL-         delete the column\n"
+     "  FAMILY-              delete the family\n"
+     "  -                    delete the row",
+     "bigtent row mutate phone '4c410523#20190501' stats:wifi- stats:battery=83\n"
+     "bigtent row mutate pages home hits:total+=1 visitors:today+=user17",
+     cli_row_mutate, true},
+    {"row", "modify", "T KEY FAMILY:QUAL+=N|FAMILY:QUAL.=TEXT...", 3, -1, NULL,
+     "increment and append to cells",
+     "Add N to the integer in the newest cell of a column (8 bytes, big-endian), or put\n"
+     "TEXT behind its value; a missing cell is 0, or empty. Shows the new cells.",
+     "bigtent row modify phone '4c410523#20190501' stats:starts+=1 'stats:log.= ok'",
+     cli_row_modify, true},
+    {"row", "check", "T KEY", 2, 2, ROW_CHECK, "change a row if a filter matches it",
+     "Apply the changes of --then when the filter gives a cell of the row, else those of\n"
+     "--else; nobody writes in between. Changes are those of row mutate, in their order.",
+     "bigtent row check phone '4c410523#20190501' --filter '{\"value_regex\":\"17\"}' \\\n"
+     "    --then stats:os=18 --else stats:failed=1\n"
+     "bigtent row check phone '4c410523#20190501' --else stats:made=1   # unless it exists",
+     cli_row_check, true},
     {"row", "load", "T [FILE|-]", 1, 2, NULL, "write many rows from NDJSON",
      "Read one row per line, as scan --json prints them, from a file or standard input:\n"
      "  {\"key\":\"k1\",\"cells\":{\"stats\":{\"os\":\"17\"}}}              add cells, like row "
@@ -199,7 +285,9 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent scan phone --json | bigtent row load phone2 -",
      cli_row_load, true},
     {"row", "drop", "T", 1, 1, ROW_DROP, "delete rows by key prefix",
-     "Delete every row whose key begins with P, or with --all every row of the table.",
+     "Delete every row whose key begins with P, or with --all every row of the table.\n"
+     "With --dry-run count what would go, and change nothing.",
+     "bigtent row drop phone --prefix '4c410523#' --dry-run\n"
      "bigtent row drop phone --prefix '4c410523#'\nbigtent row drop phone --all --yes",
      cli_row_drop, true},
 
@@ -207,9 +295,12 @@ const struct cli_command CLI_COMMANDS[] = {
      "Show rows in key order as they stream from the server.\n"
      "Columns: key, column, timestamp (microseconds), value. Control characters and \"\\\"\n"
      "in keys and values are escaped; spaces too, in all columns but the last. With\n"
-     "--json one row per line, exactly as the server sent it.",
+     "--json one row per line, exactly as the server sent it. The filter is that of POST\n"
+     ":read; --stats goes to stderr, with --json it is the last line.",
      "bigtent scan phone --prefix '4c410523#'\n"
      "bigtent scan phone --start a --end n --limit 100\n"
+     "bigtent scan phone --reverse --limit 1 --family stats --versions 1\n"
+     "bigtent scan phone --filter '{\"value_regex\":\"PQ2A.*\"}' --stats\n"
      "bigtent scan phone --json > phone.ndjson",
      cli_scan, true},
     {NULL, "usage", "", 0, 0, USAGE, "show what a tenant stores",

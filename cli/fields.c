@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/families.h"
 #include "cli/http.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
@@ -74,27 +75,6 @@ static void put_names(struct buf *out, const json_t *value)
     }
 }
 
-/* stats:max_versions=3,raw - as `table create` takes it, with commas between. */
-static void put_families(struct buf *out, json_t *families)
-{
-    bool is_first = true;
-    const char *name;
-    json_t *family;
-    json_object_foreach(families, name, family)
-    {
-        base_buf_printf(out, "%s%s", is_first ? "" : ",", name);
-        is_first = false;
-        json_t *gc = json_object_get(family, "gc");
-        const char *rule;
-        json_t *bound;
-        json_object_foreach(gc, rule, bound)
-        {
-            base_buf_printf(out, ":%s=", rule);
-            put_text(out, bound);
-        }
-    }
-}
-
 size_t cli_field_steps_done(const json_t *steps, size_t *out_total)
 {
     size_t done = 0;
@@ -129,8 +109,20 @@ static void put_share(struct buf *out, const json_t *value, const json_t *limit,
         base_buf_printf(out, " (%.0f%%)", 100.0 * (double)json_integer_value(value) / all);
 }
 
+static void put_key(struct buf *out, const json_t *doc)
+{
+    struct buf holder;
+    base_buf_init(&holder, CLI_ANSWER_BYTES);
+    base_buf_append(out, cli_json_bytes(doc, "key", "key_b64", &holder));
+    base_buf_fini(&holder);
+}
+
 void cli_field_text(struct buf *out, const json_t *doc, const struct cli_field *field)
 {
+    if (field->kind == CLI_FIELD_KEY) {
+        put_key(out, doc);
+        return;
+    }
     json_t *value = cli_json_at(doc, field->path);
     if (value == NULL)
         return;
@@ -154,7 +146,9 @@ void cli_field_text(struct buf *out, const json_t *doc, const struct cli_field *
         put_names(out, value);
         break;
     case CLI_FIELD_FAMILIES:
-        put_families(out, value);
+        cli_families_put(out, value);
+        break;
+    case CLI_FIELD_KEY: /* above */
         break;
     case CLI_FIELD_STEPS:
         put_steps(out, value);

@@ -29,6 +29,7 @@ enum cli_field_kind {
     CLI_FIELD_LIMIT_BYTES,
     CLI_FIELD_NAMES,    /* array of strings */
     CLI_FIELD_FAMILIES, /* "families" of a table */
+    CLI_FIELD_KEY,      /* the row key of the document, text or bytes */
     CLI_FIELD_STEPS,    /* "steps" of a job: done/all */
 };
 

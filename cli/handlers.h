@@ -3,7 +3,7 @@
  *
  * Does:     declare one function per command.
  * Owns:     nothing.
- * May use:  cli/.
+ * May use:  base/, cli/.
  * Knows no: parsing.
  * Threads:  one.
  * Blocks:   on the network, input and output.
@@ -14,6 +14,7 @@
 #ifndef CLI_HANDLERS_H
 #define CLI_HANDLERS_H
 
+#include "base/buf.h"
 #include "cli/cli.h"
 
 enum cli_exit cli_tenant_create(struct cli *cli);
@@ -30,13 +31,18 @@ enum cli_exit cli_key_revoke(struct cli *cli);
 
 enum cli_exit cli_table_list(struct cli *cli);
 enum cli_exit cli_table_create(struct cli *cli);
+enum cli_exit cli_table_change(struct cli *cli);
 enum cli_exit cli_table_show(struct cli *cli);
+enum cli_exit cli_table_samples(struct cli *cli);
 enum cli_exit cli_table_delete(struct cli *cli);
 
 enum cli_exit cli_row_get(struct cli *cli);
 enum cli_exit cli_row_put(struct cli *cli);
 enum cli_exit cli_row_set(struct cli *cli);
 enum cli_exit cli_row_delete(struct cli *cli);
+enum cli_exit cli_row_mutate(struct cli *cli);
+enum cli_exit cli_row_modify(struct cli *cli);
+enum cli_exit cli_row_check(struct cli *cli);
 enum cli_exit cli_row_load(struct cli *cli);
 enum cli_exit cli_row_drop(struct cli *cli);
 
@@ -49,5 +55,7 @@ enum cli_exit cli_health(struct cli *cli);
 /* Follow a job to its end with a bar over its steps, then print it. CLI_CHECK_FAILED when it
  * failed. */
 enum cli_exit cli_job_follow(struct cli *cli, const char *job_id);
+/* The pattern with table and key, the first two words, in it. */
+enum cli_exit cli_row_target(const struct cli *cli, const char *pattern, struct buf *target);
 
 #endif

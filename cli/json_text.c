@@ -1,7 +1,10 @@
 /* cli/json_text.c - see json_text.h. */
 #include "cli/json_text.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
+#include "base/text.h"
 #include "cli/bounds.h"
 #include "cli/out.h"
 #include "cli/text.h"
@@ -92,6 +95,42 @@ void cli_json_list_end(bool was_empty)
         cli_out_text("]\n}\n");
     else
         cli_out_printf("\n%*s]\n}\n", INDENT, "");
+}
+
+static bool set_base64(json_t *object, const char *name, struct slice bytes)
+{
+    char name_b64[PATH_LENGTH];
+    struct buf text;
+    (void)snprintf(name_b64, sizeof name_b64, "%s_b64", name); /* names are short literals */
+    base_buf_init(&text, CLI_REQUEST_BYTES);
+    bool is_set =
+        base_base64_encode(bytes, &text) == ERR_OK &&
+        json_object_set_new(object, name_b64, json_stringn((const char *)text.ptr, text.len)) == 0;
+    base_buf_fini(&text);
+    return is_set;
+}
+
+bool cli_json_set_bytes(json_t *object, const char *name, struct slice bytes)
+{
+    if (!base_utf8_is_valid(bytes))
+        return set_base64(object, name, bytes);
+    const char *text = bytes.len > 0 ? (const char *)bytes.ptr : "";
+    return json_object_set_new(object, name, json_stringn(text, bytes.len)) == 0;
+}
+
+struct slice cli_json_bytes(const json_t *object, const char *name, const char *name_b64,
+                            struct buf *holder)
+{
+    const json_t *text = json_object_get(object, name);
+    if (json_is_string(text))
+        return base_slice(json_string_value(text), json_string_length(text));
+    const json_t *coded = json_object_get(object, name_b64);
+    base_buf_truncate(holder, 0);
+    if (!json_is_string(coded) ||
+        base_base64_decode(base_slice(json_string_value(coded), json_string_length(coded)),
+                           holder) != ERR_OK)
+        return SLICE_EMPTY;
+    return base_buf_slice(holder);
 }
 
 json_t *cli_json_at(const json_t *root, const char *path)

@@ -32,6 +32,15 @@ void cli_json_list_begin(const char *name);
 void cli_json_list_element(const json_t *element, bool is_first);
 void cli_json_list_end(bool was_empty);
 
+/* Set name to the bytes as text, or, when they are no UTF-8, name_b64 to their base64. False when
+ * they do not fit. */
+bool cli_json_set_bytes(json_t *object, const char *name, struct slice bytes);
+
+/* The bytes of the member name or, in base64, name_b64; empty when it is neither. They lie in
+ * holder or in the document. */
+struct slice cli_json_bytes(const json_t *object, const char *name, const char *name_b64,
+                            struct buf *holder);
+
 /* "usage.rows": NULL when a step is missing. */
 json_t *cli_json_at(const json_t *root, const char *path);
 

@@ -13,13 +13,14 @@
 
 /* Every command there is; one that vanishes fails its test here. */
 static const char *const COMMANDS[][2] = {
-    {"tenant", "create"},   {"tenant", "list"},  {"tenant", "show"},  {"tenant", "suspend"},
-    {"tenant", "resume"},   {"tenant", "quota"}, {"key", "create"},   {"key", "list"},
-    {"tenant", "offboard"}, {"key", "revoke"},   {"table", "list"},   {"table", "create"},
-    {"table", "show"},      {"row", "get"},      {"table", "delete"}, {"row", "put"},
-    {"row", "set"},         {"row", "load"},     {"row", "delete"},   {"row", "drop"},
-    {"scan", NULL},         {"usage", NULL},     {"job", "list"},     {"job", "show"},
-    {"health", NULL},       {"help", NULL},
+    {"tenant", "create"},   {"tenant", "list"},  {"tenant", "show"}, {"tenant", "suspend"},
+    {"tenant", "resume"},   {"tenant", "quota"}, {"key", "create"},  {"key", "list"},
+    {"tenant", "offboard"}, {"key", "revoke"},   {"table", "list"},  {"table", "create"},
+    {"table", "change"},    {"table", "show"},   {"row", "get"},     {"table", "delete"},
+    {"row", "put"},         {"row", "set"},      {"row", "load"},    {"row", "delete"},
+    {"row", "drop"},        {"scan", NULL},      {"usage", NULL},    {"job", "list"},
+    {"job", "show"},        {"health", NULL},    {"help", NULL},     {"table", "samples"},
+    {"row", "mutate"},      {"row", "modify"},   {"row", "check"},
 };
 #define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])
 
@@ -123,6 +124,17 @@ START_TEST(man_page_has_every_command_and_global_option)
 {
     static const char *const options[] = {"url",  "key\\-file", "key",  "cacert", "tenant",
                                           "json", "retry",      "help", "version"};
+    static const char *const limits[] = {"bytes",
+                                         "rows",
+                                         "reads\\-per\\-s",
+                                         "writes\\-per\\-s",
+                                         "row\\-key\\-bytes",
+                                         "qualifier\\-bytes",
+                                         "cell\\-bytes",
+                                         "row\\-bytes",
+                                         "mutations\\-per\\-row",
+                                         "families",
+                                         "tables"};
     char program[PROCESS_PATH];
     char path[PROCESS_PATH + 64];
     static char page[65536];
@@ -144,13 +156,18 @@ START_TEST(man_page_has_every_command_and_global_option)
         (void)snprintf(name, sizeof name, "\\-\\-%s", options[i]);
         EXPECT_IN(page, name);
     }
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "\\fB\\-\\-%s\\fR", limits[i]);
+        EXPECT_IN(page, name);
+    }
 }
 END_TEST
 
 /* --- wrong command lines ------------------------------------------------------------------------
  */
 
-static const char *const WRONG[][6] = {
+static const char *const WRONG[][7] = {
     {NULL},
     {"tenant"},
     {"nonsense"},
@@ -171,6 +188,8 @@ static const char *const WRONG[][6] = {
     {"tenant", "quota", "acme", "--bytes", "much"},
     {"tenant", "quota", "acme", "--bytes", "99999999999G"},
     {"tenant", "quota", "acme", "--none", "--rows", "5"},
+    {"tenant", "quota", "acme", "--row-bytes", "much"},
+    {"tenant", "quota", "acme", "--families", "1", "--none"},
     {"tenant", "show", "acme", "--json=yes"},
     {"tenant", "show", "acme", "--url", "http://127.0.0.1:1"},
     {"tenant", "show", "acme", "--url", "127.0.0.1:1"},
@@ -190,6 +209,23 @@ static const char *const WRONG[][6] = {
     {"table", "create", "t", "f:colour=blue"},
     {"table", "create", "t", ":max_versions=1"},
     {"table", "create", "t", "f", "f"},
+    {"table", "create", "t", "f:"},
+    {"table", "create", "t", "f:max_versions=1:max_versions=2"},
+    {"table", "create", "t", "f:union"},
+    {"table", "create", "t", "f:union("},
+    {"table", "create", "t", "f:union()"},
+    {"table", "create", "t", "f:union(max_age=1d"},
+    {"table", "create", "t", "f:union(max_age=1d))"},
+    {"table", "create", "t", "f:union(max_age=1d),max_versions=1"},
+    {"table", "create", "t", "f:union(max_age=1d)max_versions=1"},
+    {"table", "create", "t", "f:union(type=sum)"},
+    {"table", "create", "t", "f:either(max_age=1d)"},
+    {"table", "create", "t", "f:type="},
+    {"table", "create", "t", "f", "--protect", "--no-protect"},
+    {"table", "create", "t", "f", "--notes", "\xff"},
+    {"table", "change", "t"},
+    {"table", "change", "t", "--create", "f:colour=blue"},
+    {"table", "change", "t", "--drop", "\xff"},
     {"row", "get", "t"},
     {"row", "get", "t", ""},
     {"row", "put", "t", "k"},

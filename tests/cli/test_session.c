@@ -157,10 +157,50 @@ START_TEST(quota_changes_what_is_named_and_keeps_the_rest)
     ck_assert_str_eq(plain_value(&r, "cell_bytes"), "1024");
     bigtent(&r, &op, "tenant", "quota", w.tenant);
     ck_assert_str_eq(plain_value(&r, "stored_bytes"), "10485760");
+    ck_assert_str_eq(plain_value(&r, "cell_bytes"), "1024");
     bigtent(&r, &op, "tenant", "quota", w.tenant, "--none");
     EXPECT_CODE(&r, 0);
     ck_assert_str_eq(plain_value(&r, "stored_bytes"), "none");
     ck_assert_str_eq(plain_value(&r, "read_ops_per_s"), "none");
+}
+END_TEST
+
+static const struct {
+    const char *option;
+    const char *member;
+    const char *standard;
+    const char *too_much;
+} LIMITS[] = {
+    {"--row-key-bytes", "row_key_bytes", "4096", "4097"},
+    {"--qualifier-bytes", "qualifier_bytes", "16384", "17K"},
+    {"--cell-bytes", "cell_bytes", "10485760", "101M"},
+    {"--row-bytes", "row_bytes", "268435456", "1G"},
+    {"--mutations-per-row", "mutations_per_row", "100000", "100001"},
+    {"--families", "families", "100", "101"},
+    {"--tables", "tables", "1000", "0"},
+};
+
+START_TEST(each_limit_of_the_data_model_is_set_shown_and_taken_back)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "quota.%s", LIMITS[_i].member);
+    bigtent(&r, &op, "tenant", "quota", w.tenant, "--rows", "7");
+    ck_assert_str_eq(plain_value(&r, LIMITS[_i].member), LIMITS[_i].standard);
+    bigtent(&r, &op, "tenant", "quota", w.tenant, LIMITS[_i].option, "9");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, LIMITS[_i].member), "9");
+    ck_assert_str_eq(plain_value(&r, "rows"), "7");
+    bigtent(&r, &op, "tenant", "show", w.tenant);
+    ck_assert_str_eq(plain_value(&r, path), "9");
+    bigtent(&r, &tenant, "usage");
+    ck_assert_str_eq(plain_value(&r, path), "9");
+    bigtent(&r, &op, "tenant", "quota", w.tenant, LIMITS[_i].option, LIMITS[_i].too_much);
+    EXPECT_CODE(&r, 1);
+    EXPECT_IN(r.err, LIMITS[_i].member);
+    bigtent(&r, &op, "tenant", "quota", w.tenant, LIMITS[_i].option, "none");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, LIMITS[_i].member), LIMITS[_i].standard);
+    ck_assert_str_eq(plain_value(&r, "rows"), "7");
 }
 END_TEST
 
@@ -315,6 +355,40 @@ START_TEST(table_is_made_changed_shown_and_deleted)
     ck_assert_str_eq(r.out, "");
     bigtent(&r, &tenant, "table", "show", "phone");
     EXPECT_CODE(&r, 4);
+}
+END_TEST
+
+START_TEST(table_rules_and_types_are_shown_as_they_are_given)
+{
+    static const char *const words[] = {
+        "a:max_versions=3:max_age=60s",
+        "b:intersection(max_versions=2,max_age=86400s)",
+        "c:union(max_age=5s,intersection(max_versions=2:max_age=7s,max_versions=9),max_versions=4)",
+        "d:type=sum",
+        "e:type=hll:max_age=0.5s",
+    };
+    char all[512];
+    bigtent(&r, &tenant, "table", "create", "rules", words[0], words[1], words[2], words[3],
+            words[4], "f", "--protect", "--notes", "tenant#day");
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(all, sizeof all, "%s,%s,%s,%s,%s,f", words[0], words[1], words[2], words[3],
+                   words[4]);
+    ck_assert_str_eq(plain_value(&r, "families"), all);
+    ck_assert_str_eq(plain_value(&r, "version"), "1");
+    ck_assert_str_eq(plain_value(&r, "deletion_protection"), "true");
+    ck_assert_str_eq(plain_value(&r, "row_key_notes"), "tenant#day");
+    bigtent(&r, &tenant, "table", "change", "rules", "--drop", "f");
+    EXPECT_CODE(&r, 1);
+    bigtent(&r, &tenant, "table", "create", "rules", words[0], words[1], words[2], words[3],
+            words[4], "f", "--no-protect");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &tenant, "table", "change", "rules", "--drop", "f", "--drop", "a", "--update",
+            "b:max_versions=1", "--create", "g:type=max");
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(all, sizeof all, "b:max_versions=1,%s,%s,%s,g:type=max", words[2], words[3],
+                   words[4]);
+    ck_assert_str_eq(plain_value(&r, "families"), all);
+    ck_assert_str_eq(plain_value(&r, "version"), "3");
 }
 END_TEST
 
@@ -538,12 +612,15 @@ Suite *suite_cli_session(void)
     tcase_add_test(t, list_follows_pages_to_the_end);
     tcase_add_test(t, suspension_shows_its_reason_and_ends);
     tcase_add_test(t, quota_changes_what_is_named_and_keeps_the_rest);
+    tcase_add_loop_test(t, each_limit_of_the_data_model_is_set_shown_and_taken_back, 0,
+                        (int)(sizeof LIMITS / sizeof LIMITS[0]));
     tcase_add_test(t, offboarding_is_followed_to_its_proof);
     tcase_add_test(t, key_works_until_it_is_revoked);
     tcase_add_test(t, service_key_acts_for_the_tenant_it_names);
     tcase_add_test(t, operator_key_is_made);
     tcase_add_test(t, key_comes_from_a_file_too);
     tcase_add_test(t, table_is_made_changed_shown_and_deleted);
+    tcase_add_test(t, table_rules_and_types_are_shown_as_they_are_given);
     tcase_add_test(t, row_is_put_set_read_and_deleted);
     tcase_add_loop_test(t, any_bytes_go_there_and_back, 0, 5);
     tcase_add_test(t, drop_takes_the_prefix_and_no_more);

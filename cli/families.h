@@ -1,0 +1,30 @@
+/*
+ * cli/families.h - column families as one word each: stats:max_versions=3, hits:type=sum.
+ *
+ * Does:     turn words into the JSON the server takes, and the server's JSON into words.
+ * Owns:     nothing.
+ * May use:  base/, cli/.
+ * Knows no: routes.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: CLI_USAGE.
+ * Limits:   LIM_FILTER_DEPTH levels of rules.
+ * Promises: 1. What is shown can be given again.
+ *
+ *   FAMILY[:TERM]...   TERM is type=T, max_versions=N, max_age=Ns (also m, h, d),
+ *                      union(RULE,...) or intersection(RULE,...); RULE is TERM[:TERM]...
+ */
+#ifndef CLI_FAMILIES_H
+#define CLI_FAMILIES_H
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "cli/exit.h"
+
+/* Add the family of a word to an object of families. */
+enum cli_exit cli_families_add(json_t *families, const char *word);
+/* Append all families of an object, commas between. */
+void cli_families_put(struct buf *out, json_t *families);
+
+#endif

@@ -1,0 +1,39 @@
+/* cli/reads.c - see reads.h. */
+#include "cli/reads.h"
+
+#include "cli/json_text.h"
+#include "cli/out.h"
+#include "cli/target.h"
+
+#include "base/banned.h"
+
+/* As the server calls them. */
+static const char *const COLUMNS[] = {"family", "column", "versions", "since", "until"};
+#define COLUMNS_COUNT (sizeof COLUMNS / sizeof COLUMNS[0])
+
+bool cli_reads_filtered(const struct cli *cli)
+{
+    return cli_args_value(&cli->args, "filter") != NULL;
+}
+
+void cli_reads_query(const struct cli *cli, struct buf *target)
+{
+    for (size_t i = 0; i < COLUMNS_COUNT; i++)
+        cli_target_query(target, COLUMNS[i], cli_args_value(&cli->args, COLUMNS[i]));
+}
+
+enum cli_exit cli_reads_filter(const struct cli *cli, const char *name, json_t *body)
+{
+    const char *text = cli_args_value(&cli->args, "filter");
+    if (text == NULL)
+        return CLI_OK;
+    for (size_t i = 0; i < COLUMNS_COUNT; i++) {
+        if (cli_args_value(&cli->args, COLUMNS[i]) != NULL)
+            return cli_fail(CLI_USAGE, "--filter and --%s exclude each other: say it in the filter",
+                            COLUMNS[i]);
+    }
+    json_t *filter = cli_json_parse(base_slice_text(text));
+    if (filter == NULL || json_object_set_new(body, name, filter) != 0)
+        return cli_fail(CLI_USAGE, "--filter is not JSON; for example {\"value_regex\":\"17\"}");
+    return CLI_OK;
+}
