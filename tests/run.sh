@@ -1,9 +1,10 @@
 #!/bin/sh
-# Run the test binary of a build tree; end with Check's summary line, fail unless it is there.
+# Run a test program of a build tree; end with Check's summary line, fail unless it is there.
 set -u
-tree=${1:?usage: tests/run.sh build/VARIANT}
-log="$tree/tests.log"
-"$tree/run_tests" > "$log" 2>&1
+tree=${1:?usage: tests/run.sh build/VARIANT [run_tests|run_check]}
+program=${2:-run_tests}
+log="$tree/$program.log"
+"$tree/$program" > "$log" 2>&1
 rc=$?
 grep -E ':[FE]:' "$log"
 summary=$(grep -E '^[0-9]+%: Checks: [0-9]+, Failures: [0-9]+, Errors: [0-9]+' "$log" | tail -n 1)

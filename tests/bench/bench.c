@@ -85,10 +85,11 @@ int main(int argc, char **argv)
                     {"idle-connections", bench_idle_connections},
                     {"load", bench_load},
                     {"uris", bench_uris},
-                    {"static", bench_static}};
+                    {"static", bench_static},
+                    {"accounting", bench_accounting}};
     for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 2, argv + 2);
     }
-    bench_fail("usage: bench rocksdb-baseline|idle-connections|load|uris|static ...");
+    bench_fail("usage: bench rocksdb-baseline|idle-connections|load|uris|static|accounting ...");
 }

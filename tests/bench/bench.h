@@ -26,6 +26,7 @@ int bench_idle_connections(int argc, char **argv);
 int bench_load(int argc, char **argv);
 int bench_uris(int argc, char **argv);
 int bench_static(int argc, char **argv);
+int bench_accounting(int argc, char **argv);
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A decimal number or the end. */

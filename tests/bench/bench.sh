@@ -83,6 +83,10 @@ stop() {
     server_pid=
 }
 
+rss_kib() {
+    awk '/^VmRSS:/ { print $2 }' "/proc/$server_pid/status"
+}
+
 rss_mib() {
     awk '/^VmRSS:/ { printf "%.1f", $2 / 1024 }' "/proc/$server_pid/status"
 }
@@ -270,6 +274,80 @@ scan_result=$(scan)
 [ "${scan_result%% *}" = 200 ] || fail "scan: $scan_result"
 bound "scan of 100-byte cells as NDJSON" \
     "$(echo "$scan_result" | awk -v n="$scan_rows" '{ printf "%.0f", n / $2 }')" rows/s at-least 300000
+
+say "the data model"
+# lines COUNT AWK-BODY: NDJSON lines of rows 0..COUNT-1, written by the body for row number i
+lines() {
+    awk -v n="$1" 'function text(len,  s) { s = substr(pool, int(rand() * 4000) + 1, len); return s }
+        BEGIN { srand(7); for (k = 0; k < 6000; k++) pool = pool sprintf("%c", 97 + int(rand() * 26))
+                for (i = 0; i < n; i++) { '"$2"' } }'
+}
+bulk() {
+    curl -s --cacert "$data/ca.pem" -H "Authorization: Bearer $key" -H 'Content-Type: application/x-ndjson' \
+        --data-binary @- -o "$tmp/bulk" -w '%{http_code}' "$url/v1/tables/$1:write" | grep -q 200 || fail "load of $1"
+    ! grep -q '"error"' "$tmp/bulk" || fail "load of $1: $(grep -m 1 '"error"' "$tmp/bulk")"
+}
+for table in one ten versions; do
+    bigtent table create $table f > /dev/null || fail "no table"
+done
+bigtent table create wide f0 f1 f2 f3 f4 f5 f6 f7 f8 f9 > /dev/null || fail "no table"
+model_rows=$((rows / 10))
+lines $model_rows 'printf "{\"key\":\"r%08d\",\"cells\":{\"f\":{\"q0\":\"%s\"}}}\n", i, text(1000)' | bulk one
+lines $model_rows 'printf "{\"key\":\"r%08d\",\"cells\":{\"f\":{", i
+    for (q = 0; q < 10; q++) printf "%s\"q%d\":\"%s\"", q ? "," : "", q, text(100); print "}}}"' | bulk ten
+wide_rows=$((model_rows / 4))
+lines $wide_rows 'printf "{\"key\":\"r%08d\",\"cells\":{", i
+    for (f = 0; f < 10; f++) { printf "%s\"f%d\":{", f ? "," : "", f
+        for (q = 0; q < 10; q++) printf "%s\"q%d\":\"%s\"", q ? "," : "", q, text(40); printf "}" }
+    print "}}"' | bulk wide
+lines 2000 'printf "{\"key\":\"r%08d\",\"cells\":{\"f\":{\"q\":[", i; n_versions = i < 1000 ? 1000 : 1
+    for (v = 0; v < n_versions; v++) printf "%s{\"value\":\"%s\",\"timestamp\":\"%d000\"}", v ? "," : "", text(20), v + 1
+    print "]}}}"' | bulk versions
+model_uris() {
+    for part in $parts; do
+        awk -v url="$url/v1/tables/$2" -v n="$3" -v from="$4" -v end="$5" -v seed="$part" 'BEGIN { srand(seed)
+            for (i = 0; i < 20000; i++) printf "%s/r%08d%s\n", url, from + int(rand() * n), end }' > "$tmp/$1.$part"
+    done
+}
+model_uris one one/rows $model_rows 0 ''
+model_uris ten ten/rows $model_rows 0 ''
+model_uris thousand versions/cells 1000 0 /f/q
+model_uris single versions/cells 1000 1000 /f/q
+drive 16 32 "$tmp/one" > /dev/null
+drive 16 32 "$tmp/ten" > /dev/null
+one=$(drive 16 32 "$tmp/one")
+line "row of one cell of 1000 bytes, 16x32" "$one" rows/s
+line "row of ten cells of 100 bytes, 16x32" "$(drive 16 32 "$tmp/ten")" rows/s "one cell" "$one" 0.8
+single=$(drive 16 32 "$tmp/single")
+line "newest cell of one version, 16x32" "$single" cells/s
+line "newest cell of 1000 versions, 16x32" "$(drive 16 32 "$tmp/thousand")" cells/s "one version" "$single" 0.667
+
+# scan_wide QUERY: rows per second of all rows of the table with ten families
+scan_wide() {
+    curl -s --cacert "$data/ca.pem" -H "Authorization: Bearer $key" -H 'Accept: application/x-ndjson' \
+        -o /dev/null -w '%{time_total}\n' "$url/v1/tables/wide/rows$1" | awk -v n="$wide_rows" '{ printf "%.0f", n / $1 }'
+}
+settle
+scan_wide '' > /dev/null
+before=$(rss_kib)
+high=$tmp/high
+(while sleep 0.01; do rss_kib; done) > "$high" &
+sampler=$!
+all=$(scan_wide '')
+kill "$sampler"
+wait "$sampler" 2> /dev/null || :
+line "scan of ten families of ten columns" "$all" rows/s
+line "the same, one family of ten" "$(scan_wide '?family=f4')" rows/s "all families" "$all" 3
+bound "memory of a scan beyond before" "$(sort -n "$high" | tail -n 1 | awk -v b="$before" '{ printf "%.1f", ($1 - b) / 1024 }')" MiB below 16
+
+settle
+rm -rf "$tmp/with" "$tmp/without"
+mkdir "$tmp/with" "$tmp/without"
+bench accounting "$tmp/with" "$tmp/without" "$seconds" > "$tmp/accounting" || fail "accounting"
+without=$(number without_per_s < "$tmp/accounting")
+line "new cells without counting" "$without" cells/s
+line "new cells, counted exactly" "$(number with_per_s < "$tmp/accounting")" cells/s "without counting" "$without" 0.7
+rm -rf "$tmp/with" "$tmp/without"
 
 say "memory"
 sleep 2

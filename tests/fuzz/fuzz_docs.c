@@ -1,0 +1,152 @@
+/*
+ * tests/fuzz/fuzz_docs.c - what is read back from the disk (base/record.h, storage/, tenancy/,
+ * auth/).
+ *
+ * The first byte chooses the kind of document, the rest is its bytes.
+ *   0 to 3  schema, tenant, job, key: refused, or encoding gives what decodes to the same; a
+ *           document written once is written the same way again.
+ *   4       a record's fields, written again, are the same bytes
+ *   5       row headers, counters, cells likewise
+ */
+#include "auth/key_doc.h"
+#include "base/record.h"
+#include "storage/value.h"
+#include "tenancy/job_doc.h"
+#include "tenancy/tenant_doc.h"
+#include "tests/fuzz/fuzz.h"
+
+#include "base/banned.h"
+
+#define JOB_ID "01hzzzzzzzzzzzzz"
+#define KEY_ID "k0123456789a"
+
+_Static_assert(sizeof KEY_ID == AUTH_KEY_ID + 1, "an ID of the right length");
+
+/* Decode and encode again. False: refused. */
+typedef bool recode(struct slice body, struct buf *out);
+
+static bool is_refusal(enum err e)
+{
+    INVARIANT(e == ERR_OK || e == ERR_CORRUPT || e == ERR_UNSUPPORTED);
+    return e != ERR_OK;
+}
+
+static bool recode_schema(struct slice body, struct buf *out)
+{
+    struct sto_schema *s = NULL;
+    if (is_refusal(sto_schema_decode(SLICE_LIT("devices"), body, NULL, &s)))
+        return false;
+    INVARIANT(s->family_count <= LIM_FAMILIES && s->dropped_count <= LIM_FAMILIES_DROPPED);
+    for (size_t i = 0; i < s->family_count; i++) {
+        const struct sto_family *f = &s->families[i];
+        INVARIANT(f->number < s->next_number && f->name[f->name_len] == '\0');
+        INVARIANT(sto_schema_family(s, base_slice(f->name, f->name_len)) == f);
+        INVARIANT(sto_schema_family_by_number(s, f->number) == f);
+    }
+    INVARIANT(sto_schema_encode(s, out) == ERR_OK);
+    sto_schema_unref(s);
+    return true;
+}
+
+static bool recode_tenant(struct slice body, struct buf *out)
+{
+    enum ten_state state;
+    struct ten_details d;
+    if (is_refusal(ten_tenant_decode(body, &state, &d)))
+        return false;
+    INVARIANT(strcmp(ten_state_name(state), "unknown") != 0);
+    INVARIANT(ten_tenant_encode(state, &d, out) == ERR_OK && out->len <= TEN_TENANT_DOC_MAX);
+    return true;
+}
+
+static bool recode_job(struct slice body, struct buf *out)
+{
+    struct ten_job j;
+    if (is_refusal(ten_job_decode(SLICE_LIT(JOB_ID), body, &j)))
+        return false;
+    INVARIANT(strcmp(ten_job_state_name(j.state), "unknown") != 0);
+    INVARIANT(ten_job_encode(&j, out) == ERR_OK && out->len <= TEN_JOB_DOC_MAX);
+    return true;
+}
+
+static bool recode_key(struct slice body, struct buf *out)
+{
+    static struct ten_tenant tenant;
+    struct auth_key k;
+    struct slice tenant_id;
+    if (is_refusal(auth_key_decode(SLICE_LIT(KEY_ID), body, &k, &tenant_id)))
+        return false;
+    INVARIANT((k.scopes & ~auth_kind_scopes(k.kind)) == 0 && k.scopes != 0);
+    if (tenant_id.len > LIM_TENANT_ID)
+        return false; /* the keyring finds no such tenant */
+    if (tenant_id.len > 0) {
+        memcpy(tenant.id, tenant_id.ptr, tenant_id.len);
+        tenant.id_len = (uint8_t)tenant_id.len;
+        k.tenant = &tenant;
+    }
+    INVARIANT(auth_key_encode(&k, out) == ERR_OK && out->len <= AUTH_KEY_DOC_MAX);
+    return true;
+}
+
+static void try_document(recode *again, struct slice body)
+{
+    struct buf first, second;
+    base_buf_init(&first, MIB);
+    base_buf_init(&second, MIB);
+    if (again(body, &first)) {
+        INVARIANT(again(base_buf_slice(&first), &second));
+        INVARIANT(base_slice_equal(base_buf_slice(&first), base_buf_slice(&second)));
+    }
+    base_buf_fini(&first);
+    base_buf_fini(&second);
+}
+
+static void try_record(struct slice body)
+{
+    struct buf again;
+    struct slice rest = body;
+    struct base_field field;
+    bool end = false;
+    base_buf_init(&again, MIB);
+    while (!end && base_record_next(&rest, &field, &end) == ERR_OK && !end) {
+        char text[32];
+        enum err e = field.is_number ? base_record_put_u64(&again, field.tag, field.number)
+                                     : base_record_put_bytes(&again, field.tag, field.bytes);
+        INVARIANT(e == ERR_OK);
+        INVARIANT(base_field_text(&field, text, sizeof text) != ERR_OK ||
+                  strlen(text) == field.bytes.len);
+    }
+    INVARIANT(base_slice_equal(base_buf_slice(&again),
+                               base_slice(body.ptr, (size_t)(rest.ptr - body.ptr))));
+    base_buf_fini(&again);
+}
+
+static void try_values(struct slice body)
+{
+    struct sto_row_head head;
+    struct sto_usage usage;
+    struct sto_stored_cell cell;
+    uint8_t out[STO_COUNTERS_BYTES];
+    if (sto_row_head_decode(body, &head) == ERR_OK)
+        INVARIANT(base_slice_equal(base_slice(out, sto_row_head_encode(&head, out)), body));
+    if (sto_counters_decode(body, &usage) == ERR_OK) {
+        sto_counters_encode(&usage, out);
+        INVARIANT(base_slice_equal(base_slice(out, sizeof out), body));
+    }
+    if (sto_cell_decode(body, &cell) == ERR_OK)
+        INVARIANT(cell.bytes.len == body.len - STO_CELL_PREFIX && cell.family_name_len > 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static recode *const documents[] = {recode_schema, recode_tenant, recode_job, recode_key};
+    struct fuzz_input in = {base_slice(data, size)};
+    unsigned kind = fuzz_below(&in, 6);
+    if (kind < 4)
+        try_document(documents[kind], in.rest);
+    else if (kind == 4)
+        try_record(in.rest);
+    else
+        try_values(in.rest);
+    return 0;
+}

@@ -1,0 +1,110 @@
+#!/bin/sh
+# The API's description of itself: is it valid, and does the server do what it says?
+#
+#   tests/openapi/check.sh build/release build/tools/openapi
+#
+# Starts a server of its own, fetches /openapi.json, holds it against the specification
+# (openapi-spec-validator) and Redocly's rules, then lets schemathesis make requests from it, valid
+# and invalid, with a tenant's key and with an operator's. The seed is fixed. Results stay in
+# build/openapi/. SCHEMATHESIS_EXAMPLES (default 30) bounds the requests of an operation and phase.
+set -eu
+
+build=${1:?usage: tests/openapi/check.sh build/release build/tools/openapi}
+tools=${2:?usage: tests/openapi/check.sh build/release build/tools/openapi}
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$build" && pwd)
+tools=$(cd "$tools" && pwd)
+out=$(dirname "$build")/openapi
+examples=${SCHEMATHESIS_EXAMPLES:-30}
+PATH=$build:$tools/venv/bin:$tools/node_modules/.bin:$PATH
+BIGTENT_HOOKS=$here/hooks.py
+export PATH BIGTENT_HOOKS
+
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-openapi.XXXXXX")
+data=$tmp/data
+server_pid=
+failed=
+
+fail() {
+    printf 'openapi: %s\n' "$*" >&2
+    [ ! -s "$tmp/server.log" ] || tail -n 5 "$tmp/server.log" >&2
+    exit 1
+}
+
+cleanup() {
+    code=$?
+    trap - EXIT INT TERM HUP
+    if [ -n "$server_pid" ]; then
+        kill -KILL "$server_pid" 2> /dev/null || :
+        wait "$server_pid" 2> /dev/null || :
+    fi
+    rm -rf "$tmp"
+    exit "$code"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+# --- a server with a tenant and a table that nobody will miss ------------------------------------
+
+bigtentd init --data "$data" > /dev/null || fail "bigtentd init"
+: > "$tmp/started"
+bigtentd serve --data "$data" --listen 127.0.0.1:0 > "$tmp/started" 2> "$tmp/server.log" &
+server_pid=$!
+tries=0
+until BIGTENT_URL=$(sed -n 's/^listening on //p' "$tmp/started") && [ -n "$BIGTENT_URL" ]; do
+    kill -0 "$server_pid" 2> /dev/null || fail "the server ended before it listened"
+    tries=$((tries + 1))
+    [ "$tries" -lt 300 ] || fail "the server does not listen after 30 s"
+    sleep 0.1
+done
+BIGTENT_CACERT=$data/ca.pem
+export BIGTENT_URL BIGTENT_CACERT
+
+operator() {
+    bigtent --key-file "$data/operator.key" "$@"
+}
+
+for tenant in fuzzed governed leaving; do
+    operator tenant create "$tenant" > /dev/null || fail "no tenant $tenant"
+done
+operator key create --tenant fuzzed > "$tmp/key" || fail "no key"
+(umask 077 && sed -n 's/^key //p' "$tmp/key" > "$tmp/tenant.key")
+bigtent --key-file "$tmp/tenant.key" table create fuzzed stats raw hits:type=sum people:type=hll \
+    > /dev/null || fail "no table"
+
+# --- the document ----------------------------------------------------------------------------------
+
+# schemathesis remembers failures where it runs; each run here begins anew.
+rm -rf "$out"
+mkdir -p "$out"
+cd "$out"
+curl -sS --fail --cacert "$BIGTENT_CACERT" -o "$out/openapi.json" "$BIGTENT_URL/openapi.json" ||
+    fail "no document"
+openapi-spec-validator "$out/openapi.json" || fail "not valid OpenAPI"
+REDOCLY_TELEMETRY=off redocly lint --config "$here/redocly.yaml" --format=stylish \
+    "$out/openapi.json" || fail "Redocly has objections"
+
+# --- the server against the document ---------------------------------------------------------------
+
+# attack NAME KEYFILE [OPTION]...: requests with that key.
+attack() {
+    name=$1
+    BIGTENT_KEY=$(cat "$2")
+    export BIGTENT_KEY
+    shift 2
+    echo "requests with the key of the $name"
+    schemathesis --config-file "$here/schemathesis.toml" run "$out/openapi.json" \
+        --url "$BIGTENT_URL" --max-examples "$examples" --no-color "$@" > "$out/$name.txt" 2>&1 || {
+        cat "$out/$name.txt"
+        failed=yes
+    }
+    sed -n '/SUMMARY/,$p' "$out/$name.txt"
+}
+
+attack tenant "$tmp/tenant.key" --exclude-path-regex '^/v1/admin/'
+attack operator "$data/operator.key" --include-path-regex '^/v1/admin/'
+
+[ -z "$failed" ] || fail "the server and its description differ"
+kill -TERM "$server_pid"
+wait "$server_pid" || fail "the server ended with $?"
+server_pid=
