@@ -27,6 +27,8 @@
 #include "base/banned.h"
 
 #define STEPS_BEFORE_SEEK 6
+#define SEEKS_BEFORE_STEP                                                                          \
+    16 /* after steps did not reach it, so many skips of that kind only seek */
 #define ROW_AGAIN_BYTES   (64 * KIB) /* a row up to this is rather read again than kept open */
 #define ROW_BYTES_UNKNOWN UINT64_MAX
 #define BYTES_OF_A_STEP   KIB
@@ -61,14 +63,17 @@ static void seek_back(struct sto_read_cursor *c, struct slice target)
     rocksdb_iter_seek_for_prev(c->iterator, (const char *)target.ptr, target.len);
 }
 
-/* To the first key at or behind target: a few steps if that reaches it, else a seek. */
-static void skip_to(struct sto_read_cursor *c, struct slice target)
+/* To the first key at or behind target: a few steps if that reaches it, else a seek. Rows of a
+ * table are alike: where steps did not reach it, they are not tried again for a while. */
+static void skip_to(struct sto_read_cursor *c, enum rdb_skip kind, struct slice target)
 {
-    for (int i = 0; i < STEPS_BEFORE_SEEK && rocksdb_iter_valid(c->iterator); i++) {
+    int steps = c->seeks_first[kind] > 0 ? 0 : STEPS_BEFORE_SEEK;
+    for (int i = 0; i < steps && rocksdb_iter_valid(c->iterator); i++) {
         step(c);
         if (!rocksdb_iter_valid(c->iterator) || base_slice_compare(key_now(c), target) >= 0)
             return;
     }
+    c->seeks_first[kind] = steps > 0 ? SEEKS_BEFORE_STEP : (uint8_t)(c->seeks_first[kind] - 1);
     seek(c, target);
 }
 
@@ -93,14 +98,14 @@ static void move(struct sto_read_cursor *c, enum sto_visit_next next)
     case STO_VISIT_SKIP_COLUMN:
         memcpy(c->target, c->column, c->column_len);
         sto_key_after(c->target, c->column_len);
-        skip_to(c, base_slice(c->target, c->column_len));
+        skip_to(c, RDB_SKIP_COLUMN, base_slice(c->target, c->column_len));
         break;
     case STO_VISIT_SEEK_COLUMN:
-        skip_to(c, column_target(c));
+        skip_to(c, RDB_SKIP_TO_COLUMN, column_target(c));
         break;
     case STO_VISIT_SEEK_VERSION:
         memcpy(c->target, c->column, c->column_len);
-        skip_to(c,
+        skip_to(c, RDB_SKIP_TO_VERSION,
                 base_slice(c->target, sto_key_version(c->target, c->column_len, c->visit.seek_us)));
         break;
     case STO_VISIT_SKIP_ROW:
@@ -254,7 +259,7 @@ static enum rdb_slice_end row_find(struct sto_read_cursor *c)
         if (c->iterator != NULL && c->must_move && reversed) {
             seek_back(c, position);
         } else if (c->iterator != NULL && c->must_move) {
-            skip_to(c, position);
+            skip_to(c, RDB_SKIP_ROW, position);
         } else if (c->iterator == NULL) {
             if (!sto_rdb_range_open(c))
                 return SLICE_END;
@@ -441,6 +446,7 @@ enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
     c->position_len = 0;
     c->row_len = 0;
     c->column_len = 0;
+    memset(c->seeks_first, 0, sizeof(c->seeks_first));
     uint8_t table[STO_KEY_TABLE_MAX];
     c->table_len = sto_key_table(&op->scope, table);
     return sto_visit_open(&c->visit, op->scope.schema, &op->spec, op->sink, &op->detail);

@@ -33,6 +33,15 @@ enum rdb_slice_end {
     SLICE_ERROR,
 };
 
+/* Ways to go on, each with a length of its own. */
+enum rdb_skip {
+    RDB_SKIP_COLUMN,
+    RDB_SKIP_TO_COLUMN,
+    RDB_SKIP_TO_VERSION,
+    RDB_SKIP_ROW,
+    RDB_SKIP_COUNT
+};
+
 struct sto_read_cursor {
     struct rdb_engine *engine;
     struct sto_read_op *op;
@@ -56,6 +65,8 @@ struct sto_read_cursor {
     bool row_is_over;   /* nothing more of it matters in this pass */
     uint64_t row_bytes; /* from its header */
     size_t column_len;  /* of the column under the iterator; 0: none */
+
+    uint8_t seeks_first[RDB_SKIP_COUNT]; /* skips of that kind that will not try steps */
 
     /* this slice */
     uint64_t steps;
