@@ -89,19 +89,23 @@ static enum err row_close(struct rdb_batch *batch, struct sto_drop_op *op)
     return rc == ERR_OK ? sto_rdb_batch_count(batch, tally, &delta) : rc;
 }
 
-/* key is the first one of a row, or, at the front of a slice, one in the middle of it. */
-static enum err row_open(struct rdb_batch *batch, struct drop *d, struct slice key)
+/* key is the first one of a row, its header, or, at the front of a slice, one in the middle of it.
+ * The batch holds nothing of the row: the header under the iterator is the newest. */
+static enum err row_open(struct rdb_batch *batch, struct drop *d, struct slice key,
+                         struct slice value)
 {
     size_t row_len = sto_key_row_prefix_len(key);
     if (row_len == 0 || row_len > STO_KEY_ROW_MAX)
         return ERR_CORRUPT;
     memcpy(d->row, key.ptr, row_len);
     struct sto_key parts;
-    size_t n = sto_key_header(d->row, row_len);
-    bool in_db = false;
-    if (sto_key_decode(base_slice(d->row, n), &parts) != ERR_OK)
+    struct slice header = base_slice(d->row, sto_key_header(d->row, row_len));
+    bool in_db = true;
+    if (sto_key_decode(header, &parts) != ERR_OK)
         return ERR_CORRUPT;
-    enum err rc = sto_rdb_batch_head(batch, base_slice(d->row, n), &d->before, &in_db);
+    enum err rc = base_slice_equal(key, header)
+                      ? sto_row_head_decode(value, &d->before)
+                      : sto_rdb_batch_head(batch, header, &d->before, &in_db);
     if (rc != ERR_OK)
         return rc;
     if (!in_db)
@@ -208,7 +212,7 @@ static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
         if (!same_row) {
             rc = row_close(batch, op);
             if (rc == ERR_OK)
-                rc = row_open(batch, d, key);
+                rc = row_open(batch, d, key, value);
         }
         if (rc == ERR_OK)
             rc = cell_delete(batch, op, key, value);
