@@ -22,6 +22,7 @@
 #define LIM_TENANT_ID_MIN 2
 #define LIM_TENANT_ID     63
 #define LIM_TABLE_ID      50
+#define LIM_INSTANCE_ID   64
 #define LIM_FAMILY_NAME   64
 #define LIM_DISPLAY_NAME  256
 #define LIM_REASON        512
@@ -73,10 +74,20 @@
 #define LIM_ROW_SET               100000 /* keys and ranges of one read */
 #define LIM_GC_RULE_BYTES         500    /* as a serialized GcRule */
 #define LIM_GC_NODES              64
-#define LIM_ROW_KEY_NOTES         (4 * KIB) /* a table's notes on its row keys */
-#define LIM_FAMILIES_DROPPED      1000      /* removed ones whose cells are not yet gone */
-#define LIM_CHECK_STEPS           200000    /* cells a check-and-mutate looks at */
-#define LIM_MODIFY_RULES          1000      /* of one read-modify-write */
+#define LIM_ROW_KEY_NOTES         (4 * KIB)        /* a table's notes on its row keys */
+#define LIM_CHANGES_KEPT_MIN_S    (24UL * 60 * 60) /* by a change stream: Bigtable's range */
+#define LIM_CHANGES_KEPT_S        (7UL * 24 * 60 * 60)
+#define LIM_CHANGE_PART           (256 * KIB) /* a longer change is stored and read in parts */
+#define LIM_CHANGES_PER_SWEEP     2048        /* stored parts removed in one commit */
+#define LIM_FAMILIES_DROPPED      1000        /* removed ones whose cells are not yet gone */
+#define LIM_SPLITS                1000 /* a table is made with; each takes part in every sampling */
+#define LIM_SPLIT_BYTES           (64 * KIB) /* of all of them; they are in every schema's memory */
+#define LIM_VIEW_ID               LIM_TABLE_ID
+#define LIM_VIEWS                 100        /* authorized views of a table */
+#define LIM_VIEW_PARTS            1000       /* prefixes, families and qualifiers of one view */
+#define LIM_VIEW_BYTES            (32 * KIB) /* of all of them; two of the longest qualifiers */
+#define LIM_CHECK_STEPS           200000     /* cells a check-and-mutate looks at */
+#define LIM_MODIFY_RULES          1000       /* of one read-modify-write */
 #define LIM_IDEMPOTENCY_TOKEN_MIN 8
 #define LIM_IDEMPOTENCY_TOKEN     64
 #define LIM_IDEMPOTENCY_US        (15ULL * 60 * 1000000) /* how long a retry is recognised */

@@ -115,7 +115,8 @@ enum err base_percent_decode(struct slice in, struct buf *out)
     for (size_t at = 0; at < in.len;) {
         uint8_t c = in.ptr[at++];
         if (c == '%') {
-            c = (uint8_t)(hex_value(in.ptr[at]) << 4 | hex_value(in.ptr[at + 1]));
+            c = (uint8_t)((unsigned)hex_value(in.ptr[at]) << 4 |
+                          (unsigned)hex_value(in.ptr[at + 1]));
             at += 2;
         }
         *to++ = c;

@@ -40,6 +40,24 @@ void sto_read_finish(struct sto_engine *e, struct sto_read_op *op)
     e->ops->read_finish(e, op);
 }
 
+void sto_read_changes(struct sto_engine *e, struct sto_change_op *op)
+{
+    check_engine(e);
+    check_table(&op->scope);
+    INVARIANT(op->sink != NULL && op->done != NULL && op->reply_to != NULL);
+    e->ops->read_changes(e, op);
+}
+
+bool sto_changes_wait_for(const struct sto_change_op *op)
+{
+    const struct sto_table *table = op->scope.schema->table;
+    return atomic_load(&table->changes.last_us) > op->passed_us ||
+           atomic_load(&table->changes.since_us) != op->since_us ||
+           atomic_load(&table->forgotten) ||
+           (atomic_load(&op->scope.tenant.account->gate) & (STO_GATE_NO_READS | STO_GATE_GONE)) !=
+               0;
+}
+
 void sto_sample_row_keys(struct sto_engine *e, struct sto_sample_op *op)
 {
     check_engine(e);
@@ -93,11 +111,11 @@ enum err sto_counters_load(struct sto_engine *e, const struct sto_table_scope *s
 }
 
 enum err sto_table_forget(struct sto_engine *e, const struct sto_table_scope *scope,
-                          const struct sto_doc_change *schema_doc, struct errbuf *eb)
+                          const struct sto_doc_change *docs, size_t doc_count, struct errbuf *eb)
 {
     check_engine(e);
     check_table(scope);
-    return e->ops->table_forget(e, scope, schema_doc, eb);
+    return e->ops->table_forget(e, scope, docs, doc_count, eb);
 }
 
 const char *sto_purge_step_name(enum sto_purge_step step)

@@ -12,14 +12,15 @@
  * Blocks:   only where marked.
  * Fails by: ERR_SUSPENDED and ERR_GONE (gate), ERR_PRECONDITION, ERR_QUOTA, ERR_STORAGE_FULL,
  *           ERR_OVERLOADED, ERR_TOO_BIG (row over its limit), ERR_UNAVAILABLE (engine failed
- *           or closing), ERR_OUTCOME_UNKNOWN (the write may or may not be there), ERR_CORRUPT,
- *           ERR_IO.
+ *           or closing), ERR_TIMEOUT (nothing was done), ERR_OUTCOME_UNKNOWN (the write may or
+ *           may not be there), ERR_CANCELLED (a read, by its maker), ERR_CORRUPT, ERR_IO.
  * Limits:   the queue and slice limits of base/limits.h.
  * Promises: 1. A row is read and written atomically. 2. A scan is not a snapshot across rows.
  *           3. done runs exactly once per submission, never before the submission returned.
  *           4. ERR_OK of a mutation means it survives power loss (embedded engine).
  *           5. Any read or write error of the engine latches: everything later is
  *              ERR_UNAVAILABLE until the process restarts.
+ *           6. A read that was cancelled holds no iterator once its slice has ended.
  */
 #ifndef STORAGE_ENGINE_H
 #define STORAGE_ENGINE_H
@@ -28,6 +29,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mailbox.h"
+#include "storage/change.h"
 #include "storage/filter.h"
 #include "storage/mutation.h"
 #include "storage/read.h"
@@ -41,6 +43,7 @@ struct sto_engine;
  * it is then, `otherwise` when not. Atomic with the reading. */
 struct sto_check {
     struct sto_filter_program *predicate; /* NULL: whether the row has any cell */
+    const struct sto_view *view;          /* NULL: none; else the predicate sees no more than it */
     struct sto_mutation *otherwise;
     size_t otherwise_count;
     bool matched; /* out */
@@ -77,6 +80,8 @@ struct sto_mutate_op {
     bool must_not_exist;     /* the same when it has one */
     struct sto_check *check; /* NULL: unconditional */
     struct sto_modified *modified; /* NULL unless APPEND or INCREMENT are among the mutations */
+    uint64_t deadline_ns; /* monotonic; 0: none. ERR_TIMEOUT, and nothing changes, when it has
+                           * passed before the operation's turn comes */
     struct sto_idempotency idempotency;
 
     enum err result;
@@ -106,6 +111,11 @@ struct sto_read_op {
     struct sto_table_scope scope; /* released by the maker after the last done */
     struct sto_read_spec spec;    /* unchanged by the engine */
     struct sto_row_sink *sink;
+    struct buf
+        *last_passed;       /* gets the key of the newest row that is done with, whether anything
+                             * of it was given or not; emptied by whoever looks. NULL: not wanted */
+    _Atomic bool cancelled; /* set by the maker at any time, on any thread: the slice under way ends
+                             * soon, with ERR_CANCELLED */
 
     enum sto_read_state state;
     enum err result; /* why, when STO_READ_FAILED */
@@ -125,12 +135,48 @@ bool sto_read_rows(struct sto_engine *e, struct sto_read_op *op, bool try_inline
 /* After the last done (or instead of asking for more): give the cursor back. */
 void sto_read_finish(struct sto_engine *e, struct sto_read_op *op);
 
+/* --- reading a table's change stream, slice by slice ------------------------------------------
+ */
+
+struct sto_change_op {
+    struct base_msg msg;
+    struct base_mailbox *reply_to;
+    void (*done)(struct sto_change_op *op);
+    void *user;
+
+    struct sto_table_scope scope; /* released by the maker after the last done */
+    struct sto_row_range range;   /* changes of these rows */
+    int64_t since_us;             /* the stream's, when the reading began: another one is refused */
+    int64_t until_us;             /* no changes behind this; 0: no end */
+    struct sto_change_sink *sink;
+    _Atomic bool cancelled; /* as of sto_read_op */
+
+    /* in and out: all changes up to here were given; the maker sets where it begins */
+    int64_t passed_us;
+    int64_t at_us; /* a change of which parts were given; 0: none */
+    uint32_t part; /* its next one */
+
+    enum sto_read_state state; /* MORE: the slice is full; END: there is nothing newer now */
+    enum err result;
+    struct errbuf detail;
+    struct sto_engine *engine; /* the engine's own */
+};
+
+/* Run the next slice on a reader; done comes later, always. What was committed before the
+ * submission is given, in the order of commits; at an END, passed_us is a time before which nothing
+ * will be committed any more. ERR_NOT_FOUND: the table was deleted; ERR_CONFLICT: it has no stream,
+ * not the same one any more, or passed_us is longer ago than it keeps changes. No memory is kept
+ * between slices. */
+void sto_read_changes(struct sto_engine *e, struct sto_change_op *op);
+/* Whether a slice would give something, or an error; costs a few loads. Any thread. */
+bool sto_changes_wait_for(const struct sto_change_op *op);
+
 /* --- where a table could be divided -------------------------------------------------------------
  */
 
 struct sto_sample {
-    struct slice row_key;  /* empty, as the last one: the end of the table */
-    uint64_t offset_bytes; /* of stored bytes in front of it, of this table, approximately */
+    struct slice row_key;  /* empty, as the last one: the end of the rows */
+    uint64_t offset_bytes; /* of stored bytes in front of it, of these rows, approximately */
 };
 
 struct sto_sample_op {
@@ -140,8 +186,11 @@ struct sto_sample_op {
     void *user;
 
     struct sto_table_scope scope;
-    uint64_t bytes_between; /* wanted between two samples; 0: the engine chooses */
-    struct arena *arena;    /* of the maker: samples and keys are written into it */
+    struct sto_row_set rows; /* of which samples are wanted; all zero: the table */
+    uint64_t bytes_between;  /* wanted between two samples; 0: the engine chooses. The table's
+                              * splits are samples in any case. */
+    struct arena *arena;     /* of the maker: samples and keys are written into it */
+    uint64_t deadline_ns;    /* as of mutations */
 
     enum err result;
     struct errbuf detail;
@@ -171,11 +220,14 @@ struct sto_drop_op {
     uint64_t steps_max; /* end at the first row behind so many stored keys; 0: no bound */
     struct buf *resume; /* with steps_max: the row key where to go on; empty: that was all */
     bool ignore_gate;   /* the removal of a table marked as deleting, by tenancy only */
+    uint64_t deadline_ns; /* as of mutations; what has begun goes on */
 
     enum err result;
     struct errbuf detail;
     struct sto_usage removed;
     uint64_t steps;     /* stored keys looked at */
+    int64_t expires_us; /* expired_only: before then no cell that it looked at and left becomes
+                         * garbage, if none is added; STO_GC_NEVER: age makes none of them so */
     void *engine_state; /* the engine's; freed before done */
 };
 
@@ -240,9 +292,11 @@ enum err sto_docs_scan(struct sto_engine *e, struct slice key_prefix,
  * before the account is used. Zero when there are none. */
 enum err sto_counters_load(struct sto_engine *e, const struct sto_table_scope *scope,
                            struct errbuf *eb) MUST_CHECK;
-/* Blocking. Forget the counters of a dropped table (they must be 0) together with its schema. */
+/* Blocking. Forget the changes and the counters of a dropped table (they must be 0); the documents
+ * that leave with it are changed in the same batch. */
 enum err sto_table_forget(struct sto_engine *e, const struct sto_table_scope *scope,
-                          const struct sto_doc_change *schema_doc, struct errbuf *eb) MUST_CHECK;
+                          const struct sto_doc_change *docs, size_t doc_count,
+                          struct errbuf *eb) MUST_CHECK;
 
 /* --- removing a tenant, with proof
  * ----------------------------------------------------------------------- */
@@ -265,10 +319,10 @@ enum err sto_purge_run(struct sto_engine *e, const struct sto_tenant_scope *scop
                        size_t change_count, struct errbuf *eb) MUST_CHECK;
 
 struct sto_audit {
-    uint64_t physical_keys;       /* entries in the range, range tombstones ignored */
+    uint64_t physical_keys;       /* cells and changes in the range, range tombstones ignored */
     uint64_t live_files_inside;   /* live files with a boundary key inside the range */
     uint64_t live_files_spanning; /* live files around the range: boundaries outside, both sides */
-    uint64_t counters;            /* counters, schemas and tokens left */
+    uint64_t counters;            /* counters, schemas, sweeps, views and tokens left */
     uint64_t sequence;            /* engine's sequence number when it was taken */
 };
 

@@ -25,6 +25,7 @@ struct sto_engine_ops {
     void (*mutate_row)(struct sto_engine *e, struct sto_mutate_op *op);
     bool (*read_rows)(struct sto_engine *e, struct sto_read_op *op, bool try_inline);
     void (*read_finish)(struct sto_engine *e, struct sto_read_op *op);
+    void (*read_changes)(struct sto_engine *e, struct sto_change_op *op);
     void (*sample_row_keys)(struct sto_engine *e, struct sto_sample_op *op);
     void (*drop_rows)(struct sto_engine *e, struct sto_drop_op *op);
     void (*recount)(struct sto_engine *e, struct sto_recount_op *op);
@@ -37,7 +38,8 @@ struct sto_engine_ops {
     enum err (*counters_load)(struct sto_engine *e, const struct sto_table_scope *scope,
                               struct errbuf *eb);
     enum err (*table_forget)(struct sto_engine *e, const struct sto_table_scope *scope,
-                             const struct sto_doc_change *schema_doc, struct errbuf *eb);
+                             const struct sto_doc_change *docs, size_t doc_count,
+                             struct errbuf *eb);
     enum err (*purge_run)(struct sto_engine *e, const struct sto_tenant_scope *scope,
                           enum sto_purge_step step, const struct sto_doc_change *changes,
                           size_t change_count, struct errbuf *eb);

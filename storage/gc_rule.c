@@ -126,10 +126,9 @@ static void fold(struct stairs_stack *s, enum sto_gc_kind kind, size_t members)
     }
 }
 
+/* s: empty. */
 static void build(const struct sto_gc_node *nodes, size_t count, struct stairs_stack *s)
 {
-    s->height = 0;
-    s->used = 0;
     for (size_t i = count; i-- > 0;) {
         if (is_composite(&nodes[i])) {
             fold(s, nodes[i].kind, nodes[i].member_count);
@@ -157,7 +156,7 @@ enum err sto_gc_compile(const struct sto_gc_node *nodes, size_t node_count,
     if (wire_bytes > LIM_GC_RULE_BYTES)
         return base_fail(eb, ERR_TOO_BIG, "a gc rule has %zu bytes; the limit is %d", wire_bytes,
                          LIM_GC_RULE_BYTES);
-    struct stairs_stack s;
+    struct stairs_stack s = {0};
     build(nodes, node_count, &s);
     if (s.used > 0)
         memcpy(terms, s.terms, s.used * sizeof(terms[0]));

@@ -68,6 +68,24 @@ static inline bool sto_gc_collects(const struct sto_gc *gc, uint64_t newer, int6
     return false;
 }
 
+#define STO_GC_NEVER INT64_MAX
+
+/* When a cell that is kept now becomes garbage, if its column gets no newer ones; STO_GC_NEVER. */
+static inline int64_t sto_gc_collects_at(const struct sto_gc *gc, uint64_t newer,
+                                         int64_t timestamp_us)
+{
+    int64_t first = STO_GC_NEVER;
+    for (size_t i = 0; i < gc->term_count; i++) {
+        const struct sto_gc_term *t = &gc->terms[i];
+        int64_t at;
+        if (newer >= t->versions && t->age_us != 0 &&
+            !__builtin_add_overflow(timestamp_us, t->age_us, &at) && at < STO_GC_NEVER &&
+            at + 1 < first)
+            first = at + 1;
+    }
+    return first;
+}
+
 /* Whether the number of newer cells matters: then a reader may not jump over newer ones. */
 static inline bool sto_gc_counts(const struct sto_gc *gc)
 {

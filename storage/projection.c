@@ -103,6 +103,12 @@ void sto_projection_family(struct sto_projection *p, size_t family_index)
     p->families[family_index / 64] = (uint64_t)1 << family_index % 64;
 }
 
+void sto_projection_drop_family(struct sto_projection *p, size_t family_index)
+{
+    INVARIANT(family_index < LIM_FAMILIES);
+    p->families[family_index / 64] &= ~((uint64_t)1 << family_index % 64);
+}
+
 bool sto_projection_has_family(const struct sto_projection *p, size_t family_index)
 {
     return family_index < LIM_FAMILIES &&

@@ -48,6 +48,8 @@ void sto_projection_all(const struct sto_schema *schema, struct sto_projection *
 void sto_projection_none(struct sto_projection *out);
 /* Only the family at this index of the schema, whatever was wanted before. */
 void sto_projection_family(struct sto_projection *p, size_t family_index);
+/* The family at this index is not wanted any more. */
+void sto_projection_drop_family(struct sto_projection *p, size_t family_index);
 bool sto_projection_has_family(const struct sto_projection *p, size_t family_index);
 bool sto_projection_is_empty(const struct sto_projection *p);
 void sto_projection_intersect(struct sto_projection *p, const struct sto_projection *with);

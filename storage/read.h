@@ -55,6 +55,7 @@ struct sto_row_set {
 };
 
 struct sto_filter_program;
+struct sto_view;
 
 struct sto_read_spec {
     struct slice row_key;    /* not empty: only this row, and rows is not looked at */
@@ -64,6 +65,8 @@ struct sto_read_spec {
     bool narrowed;           /* projection counts; else everything is wanted */
     struct sto_projection projection;
     uint32_t versions; /* newest n of each column within projection; 0: all; before filter */
+    const struct sto_view *view; /* NULL: none. Columns outside do not exist; before all of the
+                                  * above. Its rows are for the maker to look after. Borrowed */
     struct sto_filter_program *filter; /* NULL: none. Borrowed; compiled for the scope's schema */
 };
 

@@ -85,6 +85,63 @@ enum err sto_row_set_make(struct sto_row_range *ranges, size_t count, struct sto
     return ERR_OK;
 }
 
+/* --- taking apart --------------------------------------------------------------------------- */
+
+/* A set of every row is one range. */
+static struct sto_row_set spelled_out(const struct sto_row_set *set)
+{
+    static const struct sto_row_range every;
+    if (set->count > 0 || set->none)
+        return (struct sto_row_set){.ranges = set->ranges, .count = set->none ? 0 : set->count};
+    return (struct sto_row_set){.ranges = &every, .count = 1};
+}
+
+size_t sto_row_set_intersect_max(const struct sto_row_set *a, const struct sto_row_set *b)
+{
+    return spelled_out(a).count + spelled_out(b).count;
+}
+
+/* Side by side: of two ranges, the one that ends first has met all that it can. */
+void sto_row_set_intersect(const struct sto_row_set *a, const struct sto_row_set *b,
+                           struct sto_row_range *ranges, struct sto_row_set *out)
+{
+    struct sto_row_set left = spelled_out(a);
+    struct sto_row_set right = spelled_out(b);
+    size_t used = 0;
+    while (left.count > 0 && right.count > 0) {
+        const struct sto_row_range *start =
+            start_compare(left.ranges, right.ranges) >= 0 ? left.ranges : right.ranges;
+        bool left_ends = end_compare(left.ranges, right.ranges) <= 0;
+        const struct sto_row_range *end = left_ends ? left.ranges : right.ranges;
+        if (!is_empty(start, end))
+            ranges[used++] = (struct sto_row_range){.start = start->start,
+                                                    .start_exclusive = start->start_exclusive,
+                                                    .end = end->end,
+                                                    .end_inclusive = end->end_inclusive};
+        struct sto_row_set *passed = left_ends ? &left : &right;
+        passed->ranges++;
+        passed->count--;
+    }
+    *out = (struct sto_row_set){.ranges = ranges, .count = used, .none = used == 0};
+}
+
+bool sto_row_set_holds(const struct sto_row_set *set, struct slice row_key)
+{
+    struct sto_row_set s = spelled_out(set);
+    size_t low = 0; /* the first range that does not end in front of the key */
+    size_t high = s.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct sto_row_range *r = &s.ranges[middle];
+        if (r->end.len != 0 && cut_compare(r->end, r->end_inclusive, row_key, false) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s.count &&
+           cut_compare(s.ranges[low].start, s.ranges[low].start_exclusive, row_key, false) <= 0;
+}
+
 void sto_row_set_continue(struct sto_row_range *ranges, struct sto_row_set *set, struct slice last,
                           bool reversed)
 {

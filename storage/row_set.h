@@ -23,6 +23,12 @@ struct sto_row_range sto_range_of_key(struct slice row_key);
  * is every row. */
 enum err sto_row_set_make(struct sto_row_range *ranges, size_t count, struct sto_row_set *out,
                           struct errbuf *eb) MUST_CHECK;
+/* The keys that are in both, as ranges in the order of keys: written to ranges, which have room for
+ * sto_row_set_intersect_max, and owned by out. Bytes stay where they are. */
+size_t sto_row_set_intersect_max(const struct sto_row_set *a, const struct sto_row_set *b);
+void sto_row_set_intersect(const struct sto_row_set *a, const struct sto_row_set *b,
+                           struct sto_row_range *ranges, struct sto_row_set *out);
+bool sto_row_set_holds(const struct sto_row_set *set, struct slice row_key);
 /* Leave out everything up to last, from the front or (reversed) from the back: a page goes on
  * behind the last row of the one before. ranges: those that out owns, at least one. */
 void sto_row_set_continue(struct sto_row_range *ranges, struct sto_row_set *set, struct slice last,

@@ -3,12 +3,14 @@
  *
  * 1. A schema holds one ref on its table; the table lives as long as any of its schemas.
  * 2. Families are sorted by number, names are unique, every number is below next_number.
- * 3. A schema is one allocation: itself, its families, gc nodes, gc terms, dropped numbers, notes.
+ * 3. A schema is one allocation: itself, its families, gc nodes, gc terms, splits, dropped numbers,
+ *    notes, bytes of splits.
  */
 #include "storage/schema.h"
 
 #include "base/alloc.h"
 #include "storage/schema_internal.h"
+#include "storage/view_list.h"
 
 #include "base/banned.h"
 
@@ -71,6 +73,7 @@ static void table_unref(struct sto_table *t)
     if (before != 1)
         return;
     base_free(atomic_load(&t->closed));
+    sto_view_list_free(atomic_load(&t->views));
     base_free(t);
 }
 
@@ -82,6 +85,14 @@ void sto_table_close_family(struct sto_table *t, uint16_t number)
         atomic_store_explicit(&t->closed, bits, memory_order_release);
     }
     atomic_fetch_or(&bits->words[number / 64], 1ULL << (number % 64));
+}
+
+void sto_schema_publish(const struct sto_schema *s)
+{
+    struct sto_change_stream *changes = &s->table->changes;
+    atomic_store(&changes->retention_us, (int64_t)s->change_retention_s * 1000000);
+    atomic_store(&changes->since_us, s->change_since_us);
+    atomic_store(&s->table->published, s->version);
 }
 
 struct sto_schema *sto_schema_ref(struct sto_schema *s)
@@ -137,8 +148,10 @@ void sto_schema_fill_begin(struct sto_schema_fill *f, struct sto_table *table,
     size_t families_end = sizeof(*f->schema) + room->families * sizeof(f->schema->families[0]);
     size_t nodes_end = families_end + room->gc_nodes * sizeof(f->nodes[0]);
     size_t terms_end = nodes_end + room->gc_nodes * sizeof(f->terms[0]);
-    size_t dropped_end = terms_end + room->dropped * sizeof(f->dropped[0]);
-    uint8_t *memory = base_new(dropped_end + room->notes_bytes);
+    size_t splits_end = terms_end + room->splits * sizeof(f->splits[0]);
+    size_t dropped_end = splits_end + room->dropped * sizeof(f->dropped[0]);
+    size_t notes_end = dropped_end + room->notes_bytes;
+    uint8_t *memory = base_new(notes_end + room->split_bytes);
     struct sto_schema *s = (struct sto_schema *)(void *)memory;
     atomic_init(&s->refs, 1);
     s->table = table != NULL ? table_ref(table) : table_new(table_id);
@@ -147,10 +160,13 @@ void sto_schema_fill_begin(struct sto_schema_fill *f, struct sto_table *table,
         .left = *room,
         .nodes = (struct sto_gc_node *)(void *)(memory + families_end),
         .terms = (struct sto_gc_term *)(void *)(memory + nodes_end),
-        .dropped = (uint16_t *)(void *)(memory + terms_end),
+        .splits = (struct slice *)(void *)(memory + terms_end),
+        .dropped = (uint16_t *)(void *)(memory + splits_end),
         .notes = memory + dropped_end,
+        .split_bytes = memory + notes_end,
     };
     s->dropped = f->dropped;
+    s->splits = f->splits;
 }
 
 /* A gap in the order of numbers. */
@@ -209,4 +225,15 @@ void sto_schema_fill_notes(struct sto_schema_fill *f, struct slice notes)
     if (notes.len > 0)
         memcpy(f->notes, notes.ptr, notes.len);
     f->schema->row_key_notes = base_slice(f->notes, notes.len);
+}
+
+void sto_schema_fill_split(struct sto_schema_fill *f, struct slice key)
+{
+    INVARIANT(f->left.splits > 0 && f->left.split_bytes >= key.len);
+    memcpy(f->split_bytes, key.ptr, key.len);
+    *f->splits++ = base_slice(f->split_bytes, key.len);
+    f->split_bytes += key.len;
+    f->left.splits--;
+    f->left.split_bytes -= key.len;
+    f->schema->split_count++;
 }

@@ -1,9 +1,9 @@
 /*
- * storage/schema.h - what a table looks like: its families and their rules.
+ * storage/schema.h - what a table looks like: its families and their rules, where it was split.
  *
  * Does:     describe a table as an immutable, ref-counted value; find families; make the next
  *           version from the last one; encode and decode it as a stored document.
- * Owns:     its names and families.
+ * Owns:     its names, families and splits.
  * May use:  base/, storage/account.h, storage/aggregate.h, storage/gc_rule.h.
  * Knows no: tenants beyond the opaque counters, JSON.
  * Threads:  any; a schema never changes after it was made.
@@ -11,9 +11,10 @@
  * Fails by: ERR_INVALID, ERR_TOO_BIG, ERR_CONFLICT, ERR_OVERLOADED (too many dropped families
  *           wait for their cells to go), ERR_CORRUPT.
  * Limits:   LIM_TABLE_ID, LIM_FAMILY_NAME, LIM_FAMILIES, LIM_FAMILIES_DROPPED, LIM_ROW_KEY_NOTES,
- *           those of gc rules.
+ *           LIM_SPLITS, LIM_SPLIT_BYTES, LIM_ROW_KEY, LIM_CHANGES_KEPT_S, those of gc rules.
  * Promises: 1. A family's number is never used again within the table, not even after the family
  *              was removed. 2. Families are sorted by number; numbers are 1..65535.
+ *           3. Splits rise, none is there twice, and they stay as the table was made with them.
  */
 #ifndef STORAGE_SCHEMA_H
 #define STORAGE_SCHEMA_H
@@ -40,6 +41,22 @@ struct sto_family_bits {
     _Atomic uint64_t words[(STO_FAMILY_NUMBER_MAX + 1) / 64];
 };
 
+/* One look of the sweeper through a table, from its first row to its last. */
+struct sto_sweep_pass {
+    uint64_t version;   /* of the schema whose rules it goes by; 0: there was no such pass */
+    uint64_t additions; /* the table's when it began */
+    int64_t expires_us; /* as sto_drop_op's, over all that it looked at */
+};
+
+struct sto_view_list;
+/* A table's change stream as it is now, for those that write and read it (storage/change.h). */
+struct sto_change_stream {
+    _Atomic int64_t since_us;     /* when it was switched on; 0: nothing is recorded */
+    _Atomic int64_t retention_us; /* changes older than this need not be there any more */
+    _Atomic int64_t last_us;      /* of the newest durable change, ever; stored with the counters */
+    _Atomic int64_t passed_us;    /* readers were told that no change up to here will come */
+};
+
 /* The lasting identity of a table over schema changes; ref-counted, made with its first schema. */
 struct sto_table {
     _Atomic uint32_t refs;
@@ -47,12 +64,14 @@ struct sto_table {
     _Atomic(struct sto_family_bits *) closed; /* families dropped since the start; NULL: none */
     _Atomic bool forgotten;     /* sto_table_forget ran: nothing may be written any more */
     _Atomic uint64_t published; /* version of the newest schema; set before anybody can find it */
-    _Atomic uint64_t commits;   /* batches that changed the table since the start */
-    /* the sweeper's memory (tenancy/sweeper.c), on its own thread */
-    int64_t swept_at_ns; /* when the last pass ended; 0: never */
-    uint64_t swept_version;
-    uint64_t swept_commits; /* commits when the last finished pass began */
-    uint64_t sweep_began_commits;
+    _Atomic uint64_t additions; /* batches that added cells, ever; stored with the counters */
+    _Atomic(struct sto_view_list *) views; /* NULL: none; replaced by tenancy/views.c */
+    struct sto_change_stream changes;
+    /* the sweeper's memory (tenancy/sweep_memory.h), on its own thread */
+    struct sto_sweep_pass swept;    /* the last one that ended */
+    struct sto_sweep_pass sweeping; /* the one under way */
+    int64_t swept_at_ns;            /* monotonic, when the last one ended; 0: not since the start */
+    bool sweep_resumes; /* `sweeping` is of before the start, its row only in the document */
     char id[LIM_TABLE_ID + 1];
     uint8_t id_len;
 };
@@ -65,10 +84,14 @@ struct sto_schema {
     bool deleting;     /* its rows are being removed; nobody may use it */
     bool protected;    /* deletion protection: neither the table nor a family may be removed */
     uint16_t next_number;
-    struct slice row_key_notes; /* what the owner says about row keys; text, may be empty */
+    uint32_t change_retention_s; /* of its change stream; 0: it has none */
+    int64_t change_since_us;     /* when that was switched on */
+    struct slice row_key_notes;  /* what the owner says about row keys; text, may be empty */
     /* Numbers of removed families that may still have stored cells, rising. */
     const uint16_t *dropped;
     size_t dropped_count;
+    const struct slice *splits; /* row keys that are shown as samples, before there are rows */
+    size_t split_count;
     size_t family_count;
     struct sto_family families[];
 };
@@ -85,7 +108,11 @@ struct sto_table_spec {
     const struct sto_family_spec *families;
     size_t family_count;
     bool protected;
-    struct slice row_key_notes; /* UTF-8, at most LIM_ROW_KEY_NOTES */
+    struct slice row_key_notes;  /* UTF-8, at most LIM_ROW_KEY_NOTES */
+    const struct slice *splits;  /* row keys in any order; of a new table only */
+    size_t split_count;          /* before what is named twice is merged */
+    uint64_t change_retention_s; /* LIM_CHANGES_KEPT_MIN_S to LIM_CHANGES_KEPT_S; 0: none */
+    int64_t now_us;              /* a stream that is new begins now */
 };
 
 /* A family as it is; points into it. */
@@ -96,8 +123,8 @@ enum err sto_family_name_check(struct slice name, struct errbuf *eb) MUST_CHECK;
 
 /* A new schema with exactly these families: old == NULL makes a new table; otherwise families of
  * the same name keep their number, new names get fresh numbers, names that are missing are dropped
- * (ERR_CONFLICT when old is protected, or when an aggregate would change). Everything is copied.
- * Returns a schema with one ref. */
+ * (ERR_CONFLICT when old is protected, or when an aggregate would change), and splits are old's
+ * (ERR_INVALID when others are asked for). Everything is copied. Returns a schema with one ref. */
 enum err sto_schema_make(struct slice table_id, const struct sto_schema *old,
                          const struct sto_table_spec *spec, struct sto_schema **out,
                          struct errbuf *eb) MUST_CHECK;
@@ -105,6 +132,8 @@ enum err sto_schema_make(struct slice table_id, const struct sto_schema *old,
 struct sto_schema *sto_schema_make_deleting(const struct sto_schema *old);
 /* A copy without this dropped family: its cells are gone. */
 struct sto_schema *sto_schema_make_swept(const struct sto_schema *old, uint16_t number);
+/* Tell the table what its newest schema says, before anybody can find that. One thread only. */
+void sto_schema_publish(const struct sto_schema *s);
 /* From now on no write may touch the family, whatever schema the writer holds. One thread only. */
 void sto_table_close_family(struct sto_table *t, uint16_t number);
 /* Any thread. */
@@ -114,7 +143,7 @@ static inline bool sto_table_family_is_closed(const struct sto_table *t, uint16_
     return bits != NULL && (atomic_load(&bits->words[number / 64]) >> (number % 64) & 1) != 0;
 }
 
-/* Whether both look the same to the owner of the table; dropped families do not matter. */
+/* Whether both, of one table, look the same to its owner; dropped families do not matter. */
 bool sto_schema_looks_same(const struct sto_schema *a, const struct sto_schema *b);
 
 struct sto_schema *sto_schema_ref(struct sto_schema *s);

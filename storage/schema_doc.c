@@ -2,7 +2,8 @@
  * storage/schema_doc.c - a schema as a stored document (base/record.h).
  *
  *   document   1 next number, 2 deleting, 3 one family each, 4 protected, 5 notes on row keys,
- *              6 numbers of dropped families as varints, 7 revision
+ *              6 numbers of dropped families as varints, 7 revision, 8 seconds for which changes
+ *              are kept, 9 since when, 17 one split each, rising
  *   family     1 number, 2 name, 5 aggregate, 6 gc rule: (varint kind, varint value) for each node
  *
  * Before there were trees, a family had 3 max versions and 4 max age, 0 for none, hiding what
@@ -15,6 +16,7 @@
  */
 #include "base/record.h"
 #include "base/text.h"
+#include "storage/mutation.h"
 #include "storage/schema_internal.h"
 
 #include "base/banned.h"
@@ -27,6 +29,9 @@ enum {
     FIELD_NOTES = 5,
     FIELD_DROPPED = 6,
     FIELD_REVISION = 7,
+    FIELD_CHANGE_RETENTION = 8,
+    FIELD_CHANGE_SINCE = 9,
+    FIELD_SPLIT = 17,
 };
 enum {
     FAMILY_NUMBER = 1,
@@ -104,8 +109,14 @@ enum err sto_schema_encode(const struct sto_schema *s, struct buf *out)
         (void)base_record_put_u64(out, FIELD_DELETING, 1);
     if (s->protected)
         (void)base_record_put_u64(out, FIELD_PROTECTED, 1);
+    if (s->change_retention_s > 0) {
+        (void)base_record_put_u64(out, FIELD_CHANGE_RETENTION, s->change_retention_s);
+        (void)base_record_put_u64(out, FIELD_CHANGE_SINCE, (uint64_t)s->change_since_us);
+    }
     if (s->row_key_notes.len > 0)
         (void)base_record_put_bytes(out, FIELD_NOTES, s->row_key_notes);
+    for (size_t i = 0; i < s->split_count; i++)
+        (void)base_record_put_bytes(out, FIELD_SPLIT, s->splits[i]); /* errors latch */
     enum err rc = families_encode(s, out);
     if (rc == ERR_OK && s->dropped_count > 0)
         rc = dropped_encode(s, out);
@@ -239,6 +250,15 @@ static enum err dropped_count(struct slice body, size_t *out)
     return n <= LIM_FAMILIES_DROPPED ? ERR_OK : ERR_CORRUPT;
 }
 
+static enum err split_count(struct slice key, struct sto_schema_room *out)
+{
+    out->splits++;
+    out->split_bytes += key.len;
+    bool is_good = sto_row_key_check(NULL, key, NULL) == ERR_OK && out->splits <= LIM_SPLITS &&
+                   out->split_bytes <= LIM_SPLIT_BYTES;
+    return is_good ? ERR_OK : ERR_CORRUPT;
+}
+
 /* What the document needs room for. */
 static enum err body_count(struct slice body, struct family_body *scratch,
                            struct sto_schema_room *out)
@@ -262,6 +282,8 @@ static enum err body_count(struct slice body, struct family_body *scratch,
                            base_utf8_is_valid(field.bytes);
             rc = is_good ? ERR_OK : ERR_CORRUPT;
             out->notes_bytes = field.bytes.len;
+        } else if (field.tag == FIELD_SPLIT) {
+            rc = field.is_number ? ERR_CORRUPT : split_count(field.bytes, out);
         }
         if (rc != ERR_OK)
             return rc;
@@ -293,11 +315,28 @@ static enum err number_field(const struct base_field *field, struct sto_schema *
         s->protected = field->number != 0;
     } else if (field->tag == FIELD_REVISION) {
         s->revision = field->number;
+    } else if (field->tag == FIELD_CHANGE_RETENTION) {
+        if (field->number == 0 || field->number > LIM_CHANGES_KEPT_S)
+            return ERR_CORRUPT;
+        s->change_retention_s = (uint32_t)field->number;
+    } else if (field->tag == FIELD_CHANGE_SINCE) {
+        if (field->number == 0 || field->number > INT64_MAX)
+            return ERR_CORRUPT;
+        s->change_since_us = (int64_t)field->number;
     } else {
         if (field->number == 0 || field->number > STO_FAMILY_NUMBER_MAX)
             return ERR_CORRUPT;
         s->next_number = (uint16_t)field->number;
     }
+    return ERR_OK;
+}
+
+static enum err split_append(struct sto_schema_fill *f, struct slice key)
+{
+    const struct sto_schema *s = f->schema;
+    if (s->split_count > 0 && base_slice_compare(s->splits[s->split_count - 1], key) >= 0)
+        return ERR_CORRUPT;
+    sto_schema_fill_split(f, key);
     return ERR_OK;
 }
 
@@ -309,10 +348,10 @@ static void dropped_fill(struct sto_schema_fill *f, struct slice body)
         sto_schema_fill_dropped(f, (uint16_t)number);
 }
 
-/* Numbers that are not given out yet, or a family both there and dropped. */
+/* Numbers that are not given out yet, a family both there and dropped, half a change stream. */
 static bool numbers_are_wrong(const struct sto_schema *s)
 {
-    if (s->next_number == 0)
+    if (s->next_number == 0 || (s->change_retention_s == 0) != (s->change_since_us == 0))
         return true;
     if (s->family_count > 0 && s->families[s->family_count - 1].number >= s->next_number)
         return true;
@@ -340,7 +379,9 @@ static enum err body_fill(struct slice body, struct sto_schema_fill *f, struct f
             sto_schema_fill_notes(f, field.bytes);
         else if (field.tag == FIELD_DROPPED)
             dropped_fill(f, field.bytes);
-        else if (field.tag >= FIELD_NEXT_NUMBER && field.tag <= FIELD_REVISION)
+        else if (field.tag == FIELD_SPLIT)
+            rc = split_append(f, field.bytes);
+        else if (field.tag >= FIELD_NEXT_NUMBER && field.tag <= FIELD_CHANGE_SINCE)
             rc = number_field(&field, f->schema);
         if (rc != ERR_OK)
             return rc;

@@ -21,6 +21,8 @@ struct sto_schema_room {
     size_t gc_nodes; /* of all families; terms get as many */
     size_t dropped;
     size_t notes_bytes;
+    size_t splits;
+    size_t split_bytes; /* of all of them */
 };
 
 struct sto_schema_fill {
@@ -30,6 +32,8 @@ struct sto_schema_fill {
     struct sto_gc_term *terms;
     uint16_t *dropped; /* where the next number goes */
     uint8_t *notes;
+    struct slice *splits; /* where the next one goes */
+    uint8_t *split_bytes;
 };
 
 /* table: NULL makes one called table_id, else it gets one more ref. The schema has one ref. */
@@ -41,5 +45,17 @@ enum err sto_schema_fill_family(struct sto_schema_fill *f, uint16_t number,
 /* Numbers rising. */
 void sto_schema_fill_dropped(struct sto_schema_fill *f, uint16_t number);
 void sto_schema_fill_notes(struct sto_schema_fill *f, struct slice notes);
+/* Keys rising, once all are there. */
+void sto_schema_fill_split(struct sto_schema_fill *f, struct slice key);
+
+/* --- schema_splits.c: of keys in any order --- */
+
+/* Whether a table may be made with these. */
+enum err sto_schema_splits_check(const struct slice *splits, size_t count,
+                                 struct errbuf *eb) MUST_CHECK;
+/* The room they take. */
+void sto_schema_splits_room(const struct slice *splits, size_t count, struct sto_schema_room *room);
+/* Sorted, each once; into a schema that has none yet. */
+void sto_schema_fill_splits(struct sto_schema_fill *f, const struct slice *splits, size_t count);
 
 #endif

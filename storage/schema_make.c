@@ -6,6 +6,8 @@
  * 2. A schema that is not stored or not used leaves no trace: numbers are given out by the schema
  *    that is stored.
  */
+#include <inttypes.h>
+
 #include "base/text.h"
 #include "storage/schema_internal.h"
 
@@ -41,6 +43,42 @@ static enum err notes_check(struct slice notes, struct errbuf *eb)
     if (!base_utf8_is_valid(notes))
         return base_fail(eb, ERR_INVALID, "row key notes must be UTF-8");
     return ERR_OK;
+}
+
+/* Those of the table there is, or what a new one is asked to have. */
+static enum err splits_choose(const struct sto_schema *old, const struct sto_table_spec *spec,
+                              const struct slice **out, struct sto_schema_room *room,
+                              struct errbuf *eb)
+{
+    if (old != NULL && spec->split_count > 0)
+        return base_fail(eb, ERR_INVALID,
+                         "a table is split when it is made; this one is there already");
+    *out = old != NULL ? old->splits : spec->splits;
+    sto_schema_splits_room(*out, old != NULL ? old->split_count : spec->split_count, room);
+    return old != NULL ? ERR_OK : sto_schema_splits_check(spec->splits, spec->split_count, eb);
+}
+
+static enum err retention_check(uint64_t seconds, struct errbuf *eb)
+{
+    if (seconds == 0 || (seconds >= LIM_CHANGES_KEPT_MIN_S && seconds <= LIM_CHANGES_KEPT_S))
+        return ERR_OK;
+    return base_fail(eb, ERR_INVALID,
+                     "a change stream keeps changes for %lu s (1 day) to %lu s (7 days), not for "
+                     "%" PRIu64 " s",
+                     LIM_CHANGES_KEPT_MIN_S, LIM_CHANGES_KEPT_S, seconds);
+}
+
+/* A stream that goes on keeps its beginning; a new one begins behind all that was ever recorded. */
+static void changes_fill(struct sto_schema *s, const struct sto_schema *old,
+                         const struct sto_table_spec *spec)
+{
+    s->change_retention_s = (uint32_t)spec->change_retention_s;
+    if (s->change_retention_s == 0)
+        return;
+    int64_t last_us = atomic_load(&s->table->changes.last_us);
+    s->change_since_us = spec->now_us > last_us ? spec->now_us : last_us + 1;
+    if (old != NULL && old->change_retention_s != 0)
+        s->change_since_us = old->change_since_us;
 }
 
 static const char *type_name(enum sto_aggregate a)
@@ -133,11 +171,16 @@ enum err sto_schema_make(struct slice table_id, const struct sto_schema *old,
 {
     struct sto_schema_room room = {.families = spec->family_count,
                                    .notes_bytes = spec->row_key_notes.len};
+    const struct slice *splits = NULL;
     enum err rc = sto_table_id_check(table_id, eb);
     if (rc == ERR_OK)
         rc = families_check(spec->families, spec->family_count, eb);
     if (rc == ERR_OK)
         rc = notes_check(spec->row_key_notes, eb);
+    if (rc == ERR_OK)
+        rc = retention_check(spec->change_retention_s, eb);
+    if (rc == ERR_OK)
+        rc = splits_choose(old, spec, &splits, &room, eb);
     if (rc == ERR_OK && old != NULL)
         rc = families_compare(old, spec, &room.dropped, eb);
     if (rc != ERR_OK)
@@ -159,9 +202,11 @@ enum err sto_schema_make(struct slice table_id, const struct sto_schema *old,
     if (old != NULL)
         dropped_merge(&fill, old, spec);
     sto_schema_fill_notes(&fill, spec->row_key_notes);
+    sto_schema_fill_splits(&fill, splits, room.splits);
     fill.schema->version = old != NULL ? old->version : 0;
     fill.schema->revision = old != NULL ? old->revision + 1 : 1;
     fill.schema->protected = spec->protected;
+    changes_fill(fill.schema, old, spec);
     *out = fill.schema;
     return ERR_OK;
 }
@@ -171,6 +216,7 @@ static struct sto_schema *copy_without(const struct sto_schema *old, uint16_t sw
     struct sto_schema_room room = {.families = old->family_count,
                                    .dropped = old->dropped_count,
                                    .notes_bytes = old->row_key_notes.len};
+    sto_schema_splits_room(old->splits, old->split_count, &room);
     for (size_t i = 0; i < old->family_count; i++)
         room.gc_nodes += old->families[i].gc.node_count;
     struct sto_schema_fill fill;
@@ -185,10 +231,13 @@ static struct sto_schema *copy_without(const struct sto_schema *old, uint16_t sw
         if (old->dropped[i] != swept)
             sto_schema_fill_dropped(&fill, old->dropped[i]);
     sto_schema_fill_notes(&fill, old->row_key_notes);
+    sto_schema_fill_splits(&fill, old->splits, old->split_count);
     fill.schema->version = old->version;
     fill.schema->revision = old->revision;
     fill.schema->next_number = old->next_number;
     fill.schema->protected = old->protected;
+    fill.schema->change_retention_s = old->change_retention_s;
+    fill.schema->change_since_us = old->change_since_us;
     fill.schema->deleting = old->deleting;
     return fill.schema;
 }
@@ -218,7 +267,8 @@ struct sto_schema *sto_schema_make_swept(const struct sto_schema *old, uint16_t 
 bool sto_schema_looks_same(const struct sto_schema *a, const struct sto_schema *b)
 {
     if (a->family_count != b->family_count || a->protected != b->protected ||
-        a->deleting != b->deleting || !base_slice_equal(a->row_key_notes, b->row_key_notes))
+        a->deleting != b->deleting || a->change_retention_s != b->change_retention_s ||
+        !base_slice_equal(a->row_key_notes, b->row_key_notes))
         return false;
     for (size_t i = 0; i < a->family_count; i++)
         if (a->families[i].number != b->families[i].number ||

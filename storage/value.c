@@ -44,20 +44,29 @@ enum err sto_row_head_decode(struct slice stored, struct sto_row_head *out)
     return ERR_OK;
 }
 
-void sto_counters_encode(const struct sto_usage *usage, uint8_t out[STO_COUNTERS_BYTES])
+void sto_counters_encode(const struct sto_stored_counters *counters,
+                         uint8_t out[STO_COUNTERS_BYTES])
 {
     out[0] = STO_COUNTERS_FORMAT;
-    sto_put_be64(out + 1, usage->bytes);
-    sto_put_be64(out + 9, usage->rows);
-    sto_put_be64(out + 17, usage->cells);
+    sto_put_be64(out + 1, counters->usage.bytes);
+    sto_put_be64(out + 9, counters->usage.rows);
+    sto_put_be64(out + 17, counters->usage.cells);
+    sto_put_be64(out + 25, counters->additions);
+    sto_put_be64(out + 33, (uint64_t)counters->last_change_us);
 }
 
-enum err sto_counters_decode(struct slice stored, struct sto_usage *out)
+enum err sto_counters_decode(struct slice stored, struct sto_stored_counters *out)
 {
-    if (stored.len != STO_COUNTERS_BYTES || stored.ptr[0] != STO_COUNTERS_FORMAT)
+    static const uint8_t LENGTHS[] = {[STO_COUNTERS_FORMAT_1] = STO_COUNTERS_BYTES - 16,
+                                      [STO_COUNTERS_FORMAT_2] = STO_COUNTERS_BYTES - 8,
+                                      [STO_COUNTERS_FORMAT] = STO_COUNTERS_BYTES};
+    uint8_t format = stored.len > 0 ? stored.ptr[0] : 0;
+    if (format == 0 || format > STO_COUNTERS_FORMAT || stored.len != LENGTHS[format])
         return ERR_CORRUPT;
-    out->bytes = sto_get_be64(stored.ptr + 1);
-    out->rows = sto_get_be64(stored.ptr + 9);
-    out->cells = sto_get_be64(stored.ptr + 17);
+    out->usage.bytes = sto_get_be64(stored.ptr + 1);
+    out->usage.rows = sto_get_be64(stored.ptr + 9);
+    out->usage.cells = sto_get_be64(stored.ptr + 17);
+    out->additions = format == STO_COUNTERS_FORMAT_1 ? 1 : sto_get_be64(stored.ptr + 25);
+    out->last_change_us = format < STO_COUNTERS_FORMAT ? 0 : (int64_t)sto_get_be64(stored.ptr + 33);
     return ERR_OK;
 }

@@ -57,11 +57,22 @@ struct sto_row_head {
 size_t sto_row_head_encode(const struct sto_row_head *head, uint8_t out[STO_ROW_HEAD_MAX]);
 enum err sto_row_head_decode(struct slice stored, struct sto_row_head *out) MUST_CHECK;
 
-/* A table's counters: format, bytes, rows, cells as 8 bytes each. */
-#define STO_COUNTERS_FORMAT 0x01
-#define STO_COUNTERS_BYTES  25
+/* A table's counters: format, bytes, rows, cells, additions and the newest change as 8 bytes each.
+ * The first format had no additions: they are 1 then, some that nobody knows of; the second had no
+ * changes. */
+#define STO_COUNTERS_FORMAT_1 0x01
+#define STO_COUNTERS_FORMAT_2 0x02
+#define STO_COUNTERS_FORMAT   0x03
+#define STO_COUNTERS_BYTES    41
 
-void sto_counters_encode(const struct sto_usage *usage, uint8_t out[STO_COUNTERS_BYTES]);
-enum err sto_counters_decode(struct slice stored, struct sto_usage *out) MUST_CHECK;
+struct sto_stored_counters {
+    struct sto_usage usage;
+    uint64_t additions;     /* sto_table.additions */
+    int64_t last_change_us; /* sto_change_stream.last_us */
+};
+
+void sto_counters_encode(const struct sto_stored_counters *counters,
+                         uint8_t out[STO_COUNTERS_BYTES]);
+enum err sto_counters_decode(struct slice stored, struct sto_stored_counters *out) MUST_CHECK;
 
 #endif

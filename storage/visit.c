@@ -8,6 +8,9 @@
  *   one too many          skip the column
  *   wanted                to the filter, or to the sink
  *
+ * A view is looked at before anything else of a column, so what follows, filter included, is about
+ * a row that has no other columns.
+ *
  * 1. versions_max counts what lies within the projection's time; so with versions_max the filter's
  *    own time is not pushed into the projection: the filter must see what was counted.
  */
@@ -37,20 +40,27 @@ static bool leaves_something_out(const struct sto_schema *schema, const struct s
            p->since_us > 0 || p->until_us != 0;
 }
 
-enum err sto_visit_open(struct sto_visit *v, const struct sto_schema *schema,
-                        const struct sto_read_spec *spec, struct sto_row_sink *sink,
-                        struct errbuf *eb)
+static struct slice name_of(const struct sto_family *family)
 {
-    v->schema = schema;
-    v->sink = sink;
-    v->run = NULL;
-    v->begun = false;
-    v->versions_max = spec->versions;
-    v->narrowed = spec->narrowed;
-    if (spec->narrowed)
-        v->projection = spec->projection;
-    if (spec->filter == NULL)
-        return ERR_OK;
+    return base_slice(family->name, family->name_len);
+}
+
+/* Families of which the view shows nothing are not looked at. */
+static void narrow_to_view(struct sto_visit *v)
+{
+    if (v->view == NULL)
+        return;
+    if (!v->narrowed)
+        sto_projection_all(v->schema, &v->projection);
+    v->narrowed = true;
+    for (size_t i = 0; i < v->schema->family_count; i++)
+        if (sto_view_family(v->view, name_of(&v->schema->families[i])) == NULL)
+            sto_projection_drop_family(&v->projection, i);
+}
+
+static enum err open_filter(struct sto_visit *v, const struct sto_read_spec *spec,
+                            struct errbuf *eb)
+{
     v->run = sto_filter_run_new(spec->filter, give, v);
     if (v->run == NULL)
         return base_fail(eb, ERR_NO_MEMORY, "no memory for the filter");
@@ -63,8 +73,28 @@ enum err sto_visit_open(struct sto_visit *v, const struct sto_schema *schema,
         v->projection = wanted;
     else
         sto_projection_intersect(&v->projection, &wanted);
-    v->narrowed = leaves_something_out(schema, &v->projection);
+    v->narrowed = leaves_something_out(v->schema, &v->projection);
     return ERR_OK;
+}
+
+enum err sto_visit_open(struct sto_visit *v, const struct sto_schema *schema,
+                        const struct sto_read_spec *spec, struct sto_row_sink *sink,
+                        struct errbuf *eb)
+{
+    v->schema = schema;
+    v->sink = sink;
+    v->run = NULL;
+    v->view = spec->view;
+    v->family = NULL;
+    v->begun = false;
+    v->versions_max = spec->versions;
+    v->narrowed = spec->narrowed;
+    if (spec->narrowed)
+        v->projection = spec->projection;
+    enum err rc = spec->filter == NULL ? ERR_OK : open_filter(v, spec, eb);
+    if (rc == ERR_OK)
+        narrow_to_view(v);
+    return rc;
 }
 
 void sto_visit_close(struct sto_visit *v)
@@ -75,6 +105,16 @@ void sto_visit_close(struct sto_visit *v)
 
 /* --- where to go on ------------------------------------------------------------------------- */
 
+/* Where the first column of a family that can be wanted begins. */
+static struct slice first_qualifier(const struct sto_visit *v, const struct sto_family *family)
+{
+    struct slice wanted = v->narrowed ? v->projection.qualifiers.start : SLICE_EMPTY;
+    if (v->view == NULL)
+        return wanted;
+    struct slice shown = sto_view_family(v->view, name_of(family))->columns[0].bytes;
+    return base_slice_compare(shown, wanted) > 0 ? shown : wanted;
+}
+
 /* The first wanted family from this index of the schema on. */
 static enum sto_visit_next seek_family(struct sto_visit *v, size_t from)
 {
@@ -82,7 +122,7 @@ static enum sto_visit_next seek_family(struct sto_visit *v, size_t from)
         if (v->narrowed && !sto_projection_has_family(&v->projection, i))
             continue;
         v->seek_family = v->schema->families[i].number;
-        v->seek_qualifier = v->narrowed ? v->projection.qualifiers.start : SLICE_EMPTY;
+        v->seek_qualifier = first_qualifier(v, &v->schema->families[i]);
         return STO_VISIT_SEEK_COLUMN;
     }
     return STO_VISIT_SKIP_ROW;
@@ -144,22 +184,49 @@ enum sto_visit_next sto_visit_row_begin(struct sto_visit *v, struct slice row_ke
     return sto_visit_row_again(v);
 }
 
+/* Whether the projection wants the column that is being entered. */
+static enum sto_visit_next enter_projected(struct sto_visit *v, struct slice qualifier)
+{
+    const struct sto_bytes_range *wanted = &v->projection.qualifiers;
+    size_t index = index_of(v, v->family);
+    if (!sto_projection_has_family(&v->projection, index))
+        return seek_family(v, index + 1);
+    if (base_slice_compare(qualifier, wanted->start) < 0)
+        return seek_family(v, index);
+    if (!sto_bytes_range_holds(wanted, qualifier))
+        return base_slice_equal(qualifier, wanted->start) ? STO_VISIT_SKIP_COLUMN
+                                                          : seek_family(v, index + 1);
+    return STO_VISIT_NEXT;
+}
+
+/* Whether the view shows it; its family is projected, so the view has columns there. */
+static enum sto_visit_next enter_shown(struct sto_visit *v, struct slice qualifier)
+{
+    const struct sto_view_columns *next;
+    if (sto_view_family_find(v->shown, qualifier, &next) != NULL)
+        return STO_VISIT_NEXT;
+    if (next == NULL)
+        return seek_family(v, index_of(v, v->family) + 1);
+    v->seek_family = v->family->number;
+    v->seek_qualifier = next->bytes;
+    return STO_VISIT_SEEK_COLUMN;
+}
+
 enum sto_visit_next sto_visit_column(struct sto_visit *v, uint16_t family, struct slice qualifier)
 {
+    const struct sto_family *before = v->family;
+    enum sto_visit_next next = STO_VISIT_NEXT;
     v->family = sto_schema_family_by_number(v->schema, family);
     if (v->family == NULL)
         return seek_family(v, index_behind(v, family));
-    if (v->narrowed) {
-        const struct sto_bytes_range *wanted = &v->projection.qualifiers;
-        size_t index = index_of(v, v->family);
-        if (!sto_projection_has_family(&v->projection, index))
-            return seek_family(v, index + 1);
-        if (base_slice_compare(qualifier, wanted->start) < 0)
-            return seek_family(v, index);
-        if (!sto_bytes_range_holds(wanted, qualifier))
-            return base_slice_equal(qualifier, wanted->start) ? STO_VISIT_SKIP_COLUMN
-                                                              : seek_family(v, index + 1);
-    }
+    if (v->view != NULL && v->family != before)
+        v->shown = sto_view_family(v->view, name_of(v->family));
+    if (v->narrowed)
+        next = enter_projected(v, qualifier);
+    if (next == STO_VISIT_NEXT && v->view != NULL)
+        next = enter_shown(v, qualifier);
+    if (next != STO_VISIT_NEXT)
+        return next;
     v->qualifier = qualifier;
     v->column_new = true;
     v->newer = 0;

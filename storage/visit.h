@@ -1,5 +1,6 @@
 /*
- * storage/visit.h - what of a stored row is shown: garbage rules, projection, versions, filter.
+ * storage/visit.h - what of a stored row is shown: garbage rules, view, projection, versions,
+ * filter.
  *
  * Does:     take the stored cells of a row in order, give those that are visible and wanted to a
  *           sink, and tell the caller what it can skip.
@@ -10,8 +11,9 @@
  * Blocks:   no.
  * Fails by: ERR_NO_MEMORY at open. Visiting cannot fail.
  * Limits:   none of its own.
- * Promises: 1. The sink hears of a row at its first cell, and of nothing in passes that decide
- *              conditions. 2. What a skip leaves out would not have been shown.
+ * Promises: 1. Nothing of a column outside the view reaches filter or sink: sto_visit_column says
+ *              NEXT for those inside only. 2. The sink hears of a row at its first cell, and of
+ * nothing in passes that decide conditions. 3. What a skip leaves out would not have been shown.
  *
  *   sto_visit_row_begin
  *     for each column: sto_visit_column, then sto_visit_version for each of its cells
@@ -24,6 +26,7 @@
 
 #include "storage/filter.h"
 #include "storage/read.h"
+#include "storage/view.h"
 
 enum sto_visit_next {
     STO_VISIT_NEXT,         /* the next stored cell; after column: its first version */
@@ -37,8 +40,9 @@ struct sto_visit {
     /* set by open */
     const struct sto_schema *schema;
     struct sto_row_sink *sink;
-    struct sto_filter_run *run; /* NULL: no filter */
-    bool narrowed;              /* projection leaves something out */
+    struct sto_filter_run *run;  /* NULL: no filter */
+    const struct sto_view *view; /* NULL: everything; else projection leaves out families */
+    bool narrowed;               /* projection leaves something out */
     struct sto_projection projection;
     uint32_t versions_max; /* 0: all */
 
@@ -51,6 +55,7 @@ struct sto_visit {
 
     /* the column */
     const struct sto_family *family;
+    const struct sto_view_family *shown; /* of it; with a view only */
     struct slice qualifier;
     bool column_new;         /* the filter has seen no cell of it */
     uint64_t newer;          /* stored cells passed in it */

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "storage/rocksdb/apply_row.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/token.h"
@@ -33,6 +34,13 @@ enum err sto_rdb_gate_check(const struct sto_account *account, bool writes, stru
         return base_fail(eb, ERR_SUSPENDED, "the tenant is suspended: %s are refused",
                          writes ? "writes" : "reads");
     return ERR_OK;
+}
+
+enum err sto_rdb_deadline_check(uint64_t deadline_ns, struct errbuf *eb)
+{
+    if (deadline_ns == 0 || base_monotonic_ns() < deadline_ns)
+        return ERR_OK;
+    return base_fail(eb, ERR_TIMEOUT, "the deadline passed before its turn came; nothing was done");
 }
 
 static enum err mutation_run(struct rdb_row *r, const struct sto_mutation *m, struct errbuf *eb)
@@ -96,13 +104,51 @@ static enum err quota_check(const struct sto_account *account, const struct sto_
     return ERR_OK;
 }
 
+/* The header, and the counters. */
+static enum err row_count(struct rdb_row *r, struct rdb_tally *tally, const struct sto_delta *delta,
+                          struct errbuf *eb)
+{
+    bool adds = r->now.cells + r->deleted > r->before.head.cells;
+    if (r->now.cells != r->before.head.cells || r->now.bytes != r->before.head.bytes) {
+        enum err rc = sto_rdb_batch_put_head(r->batch, &r->before, &r->now);
+        if (rc != ERR_OK)
+            return base_fail(eb, rc, "no memory for the commit");
+        rc = sto_rdb_batch_count(r->batch, tally, delta);
+        if (rc != ERR_OK)
+            return base_fail(eb, rc, "the counters do not match what is stored");
+    }
+    if (adds)
+        sto_rdb_batch_note_added(tally);
+    return ERR_OK;
+}
+
+/* The same, and what happened beside it. */
+static enum err row_count_and_tell(struct rdb_row *r, struct rdb_tally *tally,
+                                   const struct sto_delta *delta, struct errbuf *eb)
+{
+    if (!r->changes.on)
+        return row_count(r, tally, delta, eb);
+    sto_rdb_batch_save(r->batch);
+    enum err rc = sto_rdb_change_log_put(&r->changes, r->batch, tally, &r->op->scope,
+                                         STO_CHANGE_USER, r->op->row_key, r->server_us);
+    if (rc != ERR_OK)
+        rc = base_fail(eb, rc, "no memory for the table's change stream");
+    else
+        rc = row_count(r, tally, delta, eb);
+    if (rc == ERR_OK)
+        sto_rdb_batch_keep(r->batch);
+    else
+        sto_rdb_batch_take_back(r->batch);
+    return rc;
+}
+
 /* Everything that can still refuse the operation after its changes are known, then the header. */
 static enum err row_close(struct rdb_row *r, struct errbuf *eb)
 {
     struct sto_delta delta = {
-        .bytes = (int64_t)r->now.bytes - (int64_t)r->before.bytes,
-        .cells = (int64_t)r->now.cells - (int64_t)r->before.cells,
-        .rows = (int64_t)(r->now.cells > 0) - (int64_t)(r->before.cells > 0),
+        .bytes = (int64_t)r->now.bytes - (int64_t)r->before.head.bytes,
+        .cells = (int64_t)r->now.cells - (int64_t)r->before.head.cells,
+        .rows = (int64_t)(r->now.cells > 0) - (int64_t)(r->before.head.cells > 0),
     };
     if ((r->now.cells == 0) != (r->now.bytes == 0))
         return base_fail(eb, ERR_CORRUPT, "the row's header does not match its cells");
@@ -118,14 +164,7 @@ static enum err row_close(struct rdb_row *r, struct errbuf *eb)
     rc = quota_check(account, sto_rdb_batch_account(r->batch, tally), &delta, eb);
     if (rc != ERR_OK)
         return rc;
-    if (r->now.cells == r->before.cells && r->now.bytes == r->before.bytes)
-        return ERR_OK;
-    size_t n = sto_key_header(r->key, r->row_len);
-    rc = sto_rdb_batch_put_head(r->batch, base_slice(r->key, n), r->in_db, &r->now);
-    if (rc != ERR_OK)
-        return base_fail(eb, rc, "no memory for the commit");
-    rc = sto_rdb_batch_count(r->batch, tally, &delta);
-    return rc == ERR_OK ? rc : base_fail(eb, rc, "the counters do not match what is stored");
+    return row_count_and_tell(r, tally, &delta, eb);
 }
 
 /* A family may have been dropped after the writer looked at its schema. */
@@ -150,21 +189,26 @@ static enum err row_open(struct rdb_row *r, struct rdb_batch *b, struct sto_muta
     r->deleted = 0;
     const struct sto_account *account = op->scope.tenant.account;
     enum err rc = sto_rdb_gate_check(account, true, &op->detail);
+    if (rc == ERR_OK)
+        rc = sto_rdb_deadline_check(op->deadline_ns, &op->detail);
     if (rc != ERR_OK)
         return rc;
     if (atomic_load_explicit(&op->scope.schema->table->forgotten, memory_order_relaxed))
         return base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
+    sto_rdb_change_log_begin(&r->changes, op->scope.schema->table);
     rc = sto_row_key_check(NULL, op->row_key, &op->detail); /* the account's was checked before */
     if (rc != ERR_OK)
         return rc;
     r->row_len = sto_key_row(&op->scope, op->row_key, r->key);
     size_t n = sto_key_header(r->key, r->row_len);
-    rc = sto_rdb_batch_head(b, base_slice(r->key, n), &r->before, &r->in_db);
+    rc = sto_rdb_batch_head(b, base_slice(r->key, n), &r->before);
+    if (rc == ERR_NO_MEMORY)
+        return base_fail(&op->detail, rc, "no memory for the commit");
     if (rc != ERR_OK)
         return base_fail(&op->detail, rc, "the row's header cannot be read");
-    r->now = r->before;
-    op->row_existed = r->before.cells > 0;
-    sto_rdb_row_cursor_open(&r->cursor, b, base_slice(r->key, r->row_len), r->in_db);
+    r->now = r->before.head;
+    op->row_existed = r->now.cells > 0;
+    sto_rdb_row_cursor_open(&r->cursor, b, base_slice(r->key, r->row_len), r->before.in_db);
     return ERR_OK;
 }
 
@@ -175,9 +219,9 @@ static enum err row_choose(struct rdb_row *r, struct sto_mutate_op *op, struct t
     if (check == NULL)
         return ERR_OK;
     check->matched = op->row_existed;
-    enum err rc = check->predicate == NULL
+    enum err rc = check->predicate == NULL && check->view == NULL
                       ? ERR_OK
-                      : sto_rdb_row_matches(r, check->predicate, &check->matched, &op->detail);
+                      : sto_rdb_row_matches(r, check, &check->matched, &op->detail);
     if (rc != ERR_OK)
         return op->detail.text[0] != '\0'
                    ? rc
@@ -256,6 +300,7 @@ enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t se
     struct rdb_undo *token_mark = sto_rdb_overlay_mark(&b->tokens);
     results_clear(op, server_us);
     base_buf_init(&r.state, STO_AGGREGATE_STATE_MAX);
+    sto_rdb_change_log_init(&r.changes);
     r.cursor.options = NULL;
     r.cursor.iterator = NULL;
     enum err rc = row_open(&r, b, op, server_us);
@@ -269,6 +314,7 @@ enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t se
     }
     sto_rdb_row_cursor_close(&r.cursor);
     base_buf_fini(&r.state);
+    sto_rdb_change_log_fini(&r.changes);
     op->result = rc;
     return rc;
 }

@@ -26,6 +26,9 @@
 enum err sto_rdb_gate_check(const struct sto_account *account, bool writes,
                             struct errbuf *eb) MUST_CHECK;
 
+/* deadline_ns: as in an operation, whose work has not begun. */
+enum err sto_rdb_deadline_check(uint64_t deadline_ns, struct errbuf *eb) MUST_CHECK;
+
 /* Fills in everything of op that comes out; the result is returned too. */
 enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t server_us) MUST_CHECK;
 

@@ -142,7 +142,7 @@ static enum err walk_row(struct walk *w, const struct any_sink *sink)
     return rc;
 }
 
-enum err sto_rdb_row_matches(struct rdb_row *r, struct sto_filter_program *predicate, bool *out,
+enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, bool *out,
                              struct errbuf *eb)
 {
     *out = false;
@@ -153,7 +153,8 @@ enum err sto_rdb_row_matches(struct rdb_row *r, struct sto_filter_program *predi
                                      .row_end = any_end,
                                      .row_undo = any_end,
                                      .is_full = any_is_full}};
-    struct sto_read_spec spec = {.row_key = r->op->row_key, .filter = predicate};
+    struct sto_read_spec spec = {
+        .row_key = r->op->row_key, .view = check->view, .filter = check->predicate};
     struct sto_visit visit;
     enum err rc = sto_visit_open(&visit, r->op->scope.schema, &spec, &sink.sink, eb);
     if (rc != ERR_OK)

@@ -2,11 +2,12 @@
  * storage/rocksdb/apply_delete.c - point deletes of the cells that are there.
  */
 #include "storage/rocksdb/apply_row.h"
+#include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
 
-/* The cell under the cursor. */
-static enum err delete_one(struct rdb_row *r)
+/* The cell under the cursor, and whose it was. */
+static enum err delete_one(struct rdb_row *r, uint16_t *out_family)
 {
     const struct rdb_row_cursor *c = &r->cursor;
     struct sto_key parts;
@@ -20,6 +21,7 @@ static enum err delete_one(struct rdb_row *r)
         return ERR_TOO_BIG;
     r->now.cells--;
     r->now.bytes -= bytes;
+    *out_family = parts.family;
     return sto_rdb_batch_delete_cell(r->batch, c->key, c->cell_in_db);
 }
 
@@ -38,7 +40,7 @@ static void bounds_of(struct rdb_row *r, const struct sto_mutation *m, struct sl
             sto_key_after(r->upper, n);
         *lower = base_slice(r->key, low);
     } else if (m->kind == STO_DELETE_FROM_FAMILY) {
-        n = sto_key_family(r->key, r->row_len, m->family);
+        (void)sto_key_family(r->key, r->row_len, m->family); /* two bytes behind the row */
         memcpy(r->upper, r->key, r->row_len);
         if (m->family == UINT16_MAX)
             sto_key_after(r->upper, n = r->row_len);
@@ -54,6 +56,32 @@ static void bounds_of(struct rdb_row *r, const struct sto_mutation *m, struct sl
     *upper = base_slice(r->upper, n);
 }
 
+/* For the table's change stream: m was done in a family, where it removed something or did not. On
+ * a low disk only what makes room may write about itself. A family that is not in the schema is no
+ * one's to hear of. */
+static enum err tell(struct rdb_row *r, const struct sto_mutation *m, uint16_t number, bool removed)
+{
+    const struct sto_family *family = sto_schema_family_by_number(r->op->scope.schema, number);
+    if (!r->changes.on || family == NULL ||
+        (!removed && sto_rdb_headroom_is_low(&r->batch->engine->headroom)))
+        return ERR_OK;
+    struct sto_change_mutation change = {.kind = STO_DELETE_FROM_FAMILY,
+                                         .family = base_slice(family->name, family->name_len)};
+    if (m->kind == STO_DELETE_FROM_COLUMN) {
+        change.kind = STO_DELETE_FROM_COLUMN;
+        change.qualifier = m->qualifier;
+        change.start_us = m->start_us;
+        change.end_us = m->end_us;
+    }
+    return sto_rdb_change_log_add(&r->changes, &change, removed);
+}
+
+/* A whole row is told by the families that were removed. */
+static enum err tell_nothing(struct rdb_row *r, const struct sto_mutation *m)
+{
+    return m->kind == STO_DELETE_FROM_ROW ? ERR_OK : tell(r, m, m->family, false);
+}
+
 enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m)
 {
     if (m->kind == STO_DELETE_FROM_COLUMN && m->qualifier.len > LIM_QUALIFIER)
@@ -63,12 +91,15 @@ enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m)
     struct slice lower, upper;
     bounds_of(r, m, &lower, &upper);
     if (base_slice_compare(lower, upper) >= 0 || r->now.cells == 0)
-        return ERR_OK;
+        return tell_nothing(r, m);
     enum err rc = sto_rdb_row_cursor_seek(&r->cursor, lower);
+    uint16_t told = 0, family = 0; /* families come in the order of their numbers */
     while (rc == ERR_OK && !r->cursor.at_end && base_slice_compare(r->cursor.key, upper) < 0) {
-        rc = delete_one(r);
+        rc = delete_one(r, &family);
+        if (rc == ERR_OK && family != told)
+            rc = tell(r, m, told = family, true);
         if (rc == ERR_OK)
             rc = sto_rdb_row_cursor_next(&r->cursor);
     }
-    return rc;
+    return rc == ERR_OK && told == 0 ? tell_nothing(r, m) : rc;
 }

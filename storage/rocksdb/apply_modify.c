@@ -56,17 +56,26 @@ static enum err increment(const struct newest *newest, int64_t by, uint8_t out[I
     return ERR_OK;
 }
 
-/* Put head and tail together as the cell whose key stands in r->key. */
+struct place {
+    struct slice key; /* in r->key */
+    int64_t timestamp_us;
+    bool in_db; /* it may be there */
+};
+
+/* Put head and tail together as that cell. */
 static enum err put(struct rdb_row *r, const struct sto_mutation *m,
-                    const struct sto_family *family, struct slice key, bool in_db,
-                    struct slice head, struct slice tail)
+                    const struct sto_family *family, const struct place *at, struct slice head,
+                    struct slice tail)
 {
     struct rdb_cell_view view;
-    enum err rc = sto_rdb_batch_cell(r->batch, key, in_db, &view);
+    enum err rc = sto_rdb_batch_cell(r->batch, at->key, at->in_db, &view);
     if (rc == ERR_OK)
         rc = sto_rdb_row_count_cell(r, &view, family, m->qualifier.len, head.len + tail.len);
     if (rc == ERR_OK)
         rc = sto_rdb_batch_put_made(r->batch, &view, family->name_len, head, tail);
+    if (rc == ERR_OK)
+        rc = sto_rdb_row_tell_cell(r, STO_SET_CELL, family, m->qualifier, at->timestamp_us,
+                                   view.entry->now.value);
     sto_rdb_cell_view_release(&view);
     return rc;
 }
@@ -100,9 +109,11 @@ enum err sto_rdb_row_modify(struct rdb_row *r, const struct sto_mutation *m, str
     if (rc != ERR_OK)
         return rc;
     bool later = !newest.there || newest.timestamp_us < r->server_us;
-    n = sto_key_version(r->key, n, later ? r->server_us : newest.timestamp_us);
+    int64_t timestamp_us = later ? r->server_us : newest.timestamp_us;
+    n = sto_key_version(r->key, n, timestamp_us);
     /* A cell that is newer than the newest one is not in the database. */
-    return put(r, m, family, base_slice(r->key, n), r->in_db && !later, head, tail);
+    struct place at = {base_slice(r->key, n), timestamp_us, r->before.in_db && !later};
+    return put(r, m, family, &at, head, tail);
 }
 
 /* --- what was made ------------------------------------------------------------------------------

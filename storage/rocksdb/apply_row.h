@@ -16,18 +16,19 @@
 #define STORAGE_ROCKSDB_APPLY_ROW_H
 
 #include "storage/engine.h"
+#include "storage/rocksdb/change_log.h"
 #include "storage/rocksdb/row_cursor.h"
 
 struct rdb_row {
     struct rdb_batch *batch;
     const struct sto_mutate_op *op;
     int64_t server_us;
-    bool in_db; /* the database holds cells of this row */
-    struct sto_row_head before;
+    struct rdb_head_view before; /* in_db: the database holds cells of this row */
     struct sto_row_head now;
     size_t deleted; /* cells, by this operation */
     struct rdb_row_cursor cursor;
     struct buf state; /* scratch for the state of an aggregate */
+    struct rdb_change_log changes;
     size_t row_len;
     uint8_t key[STO_KEY_MAX];   /* scratch that begins with the row prefix */
     uint8_t upper[STO_KEY_MAX]; /* scratch for the end of a delete */
@@ -42,6 +43,11 @@ enum err sto_rdb_row_count_cell(struct rdb_row *r, const struct rdb_cell_view *v
                                 const struct sto_family *family, size_t qualifier_len,
                                 size_t new_len) MUST_CHECK;
 
+/* A cell was made or added to: for the table's change stream. Bytes live as long as the row. */
+enum err sto_rdb_row_tell_cell(struct rdb_row *r, enum sto_mutation_kind kind,
+                               const struct sto_family *family, struct slice qualifier,
+                               int64_t timestamp_us, struct slice value) MUST_CHECK;
+
 /* apply_modify.c: APPEND, INCREMENT, on the newest cell of a column. */
 enum err sto_rdb_row_modify(struct rdb_row *r, const struct sto_mutation *m,
                             struct errbuf *eb) MUST_CHECK;
@@ -52,8 +58,8 @@ enum err sto_rdb_row_modified(struct rdb_row *r, struct sto_modified *out,
 /* apply_delete.c */
 enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m) MUST_CHECK;
 
-/* apply_check.c: whether the predicate gives a cell of the row. */
-enum err sto_rdb_row_matches(struct rdb_row *r, struct sto_filter_program *predicate, bool *out,
+/* apply_check.c: whether the predicate gives a cell of what its view shows of the row. */
+enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, bool *out,
                              struct errbuf *eb) MUST_CHECK;
 
 #endif

@@ -23,6 +23,11 @@ enum err sto_rdb_row_count_cell(struct rdb_row *r, const struct rdb_cell_view *v
     return ERR_OK;
 }
 
+static int64_t timestamp_of(const struct rdb_row *r, const struct sto_mutation *m)
+{
+    return m->timestamp_us == STO_TIMESTAMP_SERVER ? r->server_us : m->timestamp_us;
+}
+
 /* The family of m and, in r->key, the key of its cell. */
 static enum err address(struct rdb_row *r, const struct sto_mutation *m,
                         const struct sto_family **out_family, struct slice *out_key)
@@ -32,10 +37,30 @@ static enum err address(struct rdb_row *r, const struct sto_mutation *m,
         return ERR_NOT_FOUND;
     if (m->qualifier.len > LIM_QUALIFIER || m->value.len > LIM_CELL_BYTES_HARD)
         return ERR_TOO_BIG;
-    int64_t timestamp = m->timestamp_us == STO_TIMESTAMP_SERVER ? r->server_us : m->timestamp_us;
     size_t n = sto_key_column(r->key, r->row_len, m->family, m->qualifier);
-    *out_key = base_slice(r->key, sto_key_version(r->key, n, timestamp));
+    *out_key = base_slice(r->key, sto_key_version(r->key, n, timestamp_of(r, m)));
     return ERR_OK;
+}
+
+enum err sto_rdb_row_tell_cell(struct rdb_row *r, enum sto_mutation_kind kind,
+                               const struct sto_family *family, struct slice qualifier,
+                               int64_t timestamp_us, struct slice value)
+{
+    if (!r->changes.on)
+        return ERR_OK;
+    struct sto_change_mutation m = {.kind = kind,
+                                    .family = base_slice(family->name, family->name_len),
+                                    .qualifier = qualifier,
+                                    .timestamp_us = timestamp_us,
+                                    .value = value};
+    return sto_rdb_change_log_add(&r->changes, &m, true);
+}
+
+/* What m does, when it is done. */
+static enum err tell(struct rdb_row *r, const struct sto_mutation *m,
+                     const struct sto_family *family)
+{
+    return sto_rdb_row_tell_cell(r, m->kind, family, m->qualifier, timestamp_of(r, m), m->value);
 }
 
 enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m)
@@ -48,11 +73,13 @@ enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m)
     if (rc != ERR_OK)
         return rc;
     struct rdb_cell_view view;
-    rc = sto_rdb_batch_cell(r->batch, key, r->in_db, &view);
+    rc = sto_rdb_batch_cell(r->batch, key, r->before.in_db, &view);
     if (rc == ERR_OK)
         rc = sto_rdb_row_count_cell(r, &view, family, m->qualifier.len, m->value.len);
     if (rc == ERR_OK)
         rc = sto_rdb_batch_put_cell(r->batch, &view, family->name_len, m->value);
+    if (rc == ERR_OK)
+        rc = tell(r, m, family);
     sto_rdb_cell_view_release(&view);
     return rc;
 }
@@ -79,7 +106,7 @@ enum err sto_rdb_row_aggregate(struct rdb_row *r, const struct sto_mutation *m, 
     if (rc != ERR_OK)
         return rc;
     struct rdb_cell_view view;
-    rc = sto_rdb_batch_cell(r->batch, key, r->in_db, &view);
+    rc = sto_rdb_batch_cell(r->batch, key, r->before.in_db, &view);
     if (rc == ERR_OK)
         rc = state_make(r, m, family, &view, eb);
     if (rc == ERR_OK)
@@ -87,6 +114,8 @@ enum err sto_rdb_row_aggregate(struct rdb_row *r, const struct sto_mutation *m, 
     if (rc == ERR_OK)
         rc = sto_rdb_batch_put_made(r->batch, &view, family->name_len, base_buf_slice(&r->state),
                                     SLICE_EMPTY);
+    if (rc == ERR_OK)
+        rc = tell(r, m, family);
     sto_rdb_cell_view_release(&view);
     return rc;
 }

@@ -21,6 +21,8 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
     sto_rdb_overlay_init(&b->overlay);
     sto_rdb_overlay_init(&b->tokens);
     b->writes = rocksdb_writebatch_create();
+    base_buf_init(&b->change_part, LIM_CELL_BYTES_HARD + MIB);
+    b->change_bytes = 0;
     b->tally_count = 0;
     b->account_count = 0;
 }
@@ -30,6 +32,7 @@ void sto_rdb_batch_fini(struct rdb_batch *b)
     sto_rdb_overlay_fini(&b->overlay);
     sto_rdb_overlay_fini(&b->tokens);
     rocksdb_writebatch_destroy(b->writes);
+    base_buf_fini(&b->change_part);
 }
 
 static void overlays_clear(struct rdb_batch *b)
@@ -57,6 +60,11 @@ void sto_rdb_batch_clear(struct rdb_batch *b)
 {
     overlays_clear(b);
     writes_clear(b);
+    b->change_bytes = 0;
+    if (b->change_part.capacity > 4 * LIM_CHANGE_PART) {
+        base_buf_fini(&b->change_part);
+        base_buf_init(&b->change_part, LIM_CELL_BYTES_HARD + MIB);
+    }
     b->tally_count = 0;
     b->account_count = 0;
 }
@@ -77,26 +85,27 @@ static enum err get(struct rdb_batch *b, struct slice key, rocksdb_pinnableslice
     return ERR_OK;
 }
 
-enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct sto_row_head *out,
-                            bool *out_in_db)
+enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct rdb_head_view *out)
 {
-    *out = (struct sto_row_head){0};
-    struct rdb_entry *entry = sto_rdb_overlay_seek(&b->overlay, header_key);
-    if (entry != NULL && entry->now.live && base_slice_equal(entry->key, header_key)) {
-        if (entry->now.present)
-            *out = entry->now.head;
-        *out_in_db = entry->now.in_db;
+    *out = (struct rdb_head_view){.entry = sto_rdb_overlay_touch(&b->overlay, header_key)};
+    if (out->entry == NULL)
+        return ERR_NO_MEMORY;
+    const struct rdb_change *now = &out->entry->now;
+    if (now->live) {
+        if (now->present)
+            out->head = now->head;
+        out->in_db = now->in_db;
         return ERR_OK;
     }
     rocksdb_pinnableslice_t *pinned = NULL;
-    struct slice value;
+    struct slice value = SLICE_EMPTY;
     enum err rc = get(b, header_key, &pinned, &value);
     if (rc != ERR_OK)
         return rc;
-    *out_in_db = pinned != NULL;
+    out->in_db = pinned != NULL;
     if (pinned == NULL)
         return ERR_OK;
-    rc = sto_row_head_decode(value, out);
+    rc = sto_row_head_decode(value, &out->head);
     rocksdb_pinnableslice_destroy(pinned);
     return rc;
 }
@@ -117,7 +126,7 @@ enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_d
     }
     if (!row_in_db)
         return ERR_OK;
-    struct slice value;
+    struct slice value = SLICE_EMPTY;
     enum err rc = get(b, key, &out->pinned, &value);
     if (rc != ERR_OK || out->pinned == NULL)
         return rc;
@@ -176,15 +185,23 @@ enum err sto_rdb_batch_delete_cell(struct rdb_batch *b, struct slice key, bool i
     return sto_rdb_overlay_change(&b->overlay, entry, &change) ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err sto_rdb_batch_put_head(struct rdb_batch *b, struct slice header_key, bool in_db,
+enum err sto_rdb_batch_put_head(struct rdb_batch *b, const struct rdb_head_view *view,
                                 const struct sto_row_head *head)
 {
-    struct rdb_entry *entry = sto_rdb_overlay_touch(&b->overlay, header_key);
-    if (entry == NULL)
-        return ERR_NO_MEMORY;
-    struct rdb_change change = {
-        .live = true, .is_head = true, .in_db = in_db, .present = head->cells > 0, .head = *head};
-    return sto_rdb_overlay_change(&b->overlay, entry, &change) ? ERR_OK : ERR_NO_MEMORY;
+    struct rdb_change change = {.live = true,
+                                .is_head = true,
+                                .in_db = view->in_db,
+                                .present = head->cells > 0,
+                                .head = *head};
+    return sto_rdb_overlay_change(&b->overlay, view->entry, &change) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err sto_rdb_batch_replace_head(struct rdb_batch *b, struct slice header_key,
+                                    const struct sto_row_head *head)
+{
+    struct rdb_head_view view = {.entry = sto_rdb_overlay_touch(&b->overlay, header_key),
+                                 .in_db = true};
+    return view.entry == NULL ? ERR_NO_MEMORY : sto_rdb_batch_put_head(b, &view, head);
 }
 
 /* --- counting ------------------------------------------------------------------------------- */
@@ -211,6 +228,7 @@ struct rdb_tally *sto_rdb_batch_tally(struct rdb_batch *b, const struct sto_tabl
     *t = (struct rdb_tally){.table = table,
                             .tenant = scope->tenant,
                             .usage = sto_counters_read(&table->counters),
+                            .last_change_us = atomic_load(&table->changes.last_us),
                             .account_index = account_index(b, scope->tenant.account)};
     return t;
 }
@@ -247,6 +265,12 @@ enum err sto_rdb_batch_count(struct rdb_batch *b, struct rdb_tally *tally,
     usage_add(account, delta);
     tally->changed = true;
     return ERR_OK;
+}
+
+void sto_rdb_batch_note_added(struct rdb_tally *tally)
+{
+    tally->added = true;
+    tally->changed = true;
 }
 
 static void publish(struct sto_counters *to, const struct sto_usage *usage)
@@ -315,7 +339,13 @@ static void write_tally(struct rdb_batch *b, const struct rdb_tally *tally)
     uint8_t key[RDB_COUNTER_KEY_MAX];
     uint8_t value[STO_COUNTERS_BYTES];
     size_t key_len = sto_rdb_counter_key(&tally->tenant, tally->table, key);
-    sto_counters_encode(&tally->usage, value);
+    struct sto_stored_counters counters = {
+        .usage = tally->usage,
+        .additions = atomic_load_explicit(&tally->table->additions, memory_order_relaxed) +
+                     (tally->added ? 1 : 0),
+        .last_change_us = tally->last_change_us,
+    };
+    sto_counters_encode(&counters, value);
     rocksdb_writebatch_put_cf(b->writes, b->engine->db.meta, (const char *)key, key_len,
                               (const char *)value, sizeof(value));
 }
@@ -323,8 +353,9 @@ static void write_tally(struct rdb_batch *b, const struct rdb_tally *tally)
 static void table_publish(struct rdb_tally *tally)
 {
     publish(&tally->table->counters, &tally->usage);
-    if (tally->changed)
-        atomic_fetch_add_explicit(&tally->table->commits, 1, memory_order_relaxed);
+    if (tally->added)
+        atomic_fetch_add_explicit(&tally->table->additions, 1, memory_order_relaxed);
+    atomic_store(&tally->table->changes.last_us, tally->last_change_us);
 }
 
 static void write_token(struct rdb_batch *b, const struct rdb_entry *entry)
@@ -335,9 +366,28 @@ static void write_token(struct rdb_batch *b, const struct rdb_entry *entry)
                                   entry->now.value.len);
 }
 
+void sto_rdb_batch_save(struct rdb_batch *b)
+{
+    rocksdb_writebatch_set_save_point(b->writes);
+}
+
+void sto_rdb_batch_keep(struct rdb_batch *b)
+{
+    char *error = NULL;
+    rocksdb_writebatch_pop_save_point(b->writes, &error);
+    INVARIANT(error == NULL); /* there is one */
+}
+
+void sto_rdb_batch_take_back(struct rdb_batch *b)
+{
+    char *error = NULL;
+    rocksdb_writebatch_rollback_to_save_point(b->writes, &error);
+    INVARIANT(error == NULL);
+}
+
 size_t sto_rdb_batch_bytes(const struct rdb_batch *b)
 {
-    return b->overlay.arena.used + b->tokens.arena.used;
+    return b->overlay.arena.used + b->tokens.arena.used + b->change_bytes;
 }
 
 enum err sto_rdb_batch_write(struct rdb_batch *b)

@@ -30,6 +30,8 @@ struct rdb_tally {
     struct sto_tenant_scope tenant;
     struct sto_usage usage;
     bool changed;
+    bool added;             /* cells: sto_table.additions rises with this batch */
+    int64_t last_change_us; /* sto_change_stream.last_us behind this batch */
     size_t account_index;
 };
 
@@ -43,6 +45,8 @@ struct rdb_batch {
     struct rdb_overlay overlay; /* cells and row headers */
     struct rdb_overlay tokens;  /* of idempotency (token.h) */
     rocksdb_writebatch_t *writes;
+    struct buf change_part; /* scratch of change_log.c */
+    size_t change_bytes;    /* of changes, in writes */
     size_t tally_count;
     size_t account_count;
     struct rdb_tally tallies[LIM_BATCH_OPS];
@@ -58,10 +62,14 @@ struct sto_delta {
 void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e);
 void sto_rdb_batch_fini(struct rdb_batch *b);
 
-/* The row header as the batch sees it; head->cells 0 when there is no row. *out_in_db: the database
- * has a header for it (so it may have cells), whatever the batch did since. */
-enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct sto_row_head *out,
-                            bool *out_in_db) MUST_CHECK;
+/* The row header as the batch sees it. */
+struct rdb_head_view {
+    struct rdb_entry *entry; /* where a change of it goes */
+    bool in_db; /* the database has it (and may have cells), whatever the batch did since */
+    struct sto_row_head head; /* cells 0: there is no row */
+};
+enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key,
+                            struct rdb_head_view *out) MUST_CHECK;
 /* A cell as the batch sees it. row_in_db false: the database is not asked. */
 struct rdb_cell_view {
     struct rdb_entry *entry; /* where a change of it goes */
@@ -85,9 +93,12 @@ enum err sto_rdb_batch_put_made(struct rdb_batch *b, const struct rdb_cell_view 
                                 uint8_t family_name_len, struct slice head,
                                 struct slice tail) MUST_CHECK;
 enum err sto_rdb_batch_delete_cell(struct rdb_batch *b, struct slice key, bool in_db) MUST_CHECK;
-/* head->cells 0 deletes the header. */
-enum err sto_rdb_batch_put_head(struct rdb_batch *b, struct slice header_key, bool in_db,
+/* head->cells 0 deletes the header. Only the place and in_db of the view matter. */
+enum err sto_rdb_batch_put_head(struct rdb_batch *b, const struct rdb_head_view *view,
                                 const struct sto_row_head *head) MUST_CHECK;
+/* The same for a header that is in the database and was not looked at through the batch. */
+enum err sto_rdb_batch_replace_head(struct rdb_batch *b, struct slice header_key,
+                                    const struct sto_row_head *head) MUST_CHECK;
 
 /* The tally of a scope's table; NULL when the batch has LIM_BATCH_OPS tables already. */
 struct rdb_tally *sto_rdb_batch_tally(struct rdb_batch *b, const struct sto_table_scope *scope);
@@ -97,6 +108,14 @@ const struct sto_usage *sto_rdb_batch_account(const struct rdb_batch *b,
 /* ERR_CORRUPT when a counter would fall below zero; nothing changes then. */
 enum err sto_rdb_batch_count(struct rdb_batch *b, struct rdb_tally *tally,
                              const struct sto_delta *delta) MUST_CHECK;
+
+/* The batch adds cells to the table, whether they change what it counts or not. */
+void sto_rdb_batch_note_added(struct rdb_tally *tally);
+
+/* What is written straight into `writes` from here on can be taken back, once. */
+void sto_rdb_batch_save(struct rdb_batch *b);
+void sto_rdb_batch_keep(struct rdb_batch *b);
+void sto_rdb_batch_take_back(struct rdb_batch *b);
 
 /* Memory that the batch took beside the operations themselves. */
 size_t sto_rdb_batch_bytes(const struct rdb_batch *b);

@@ -96,13 +96,24 @@ static uint64_t op_bytes(const struct sto_mutate_op *op)
 
 /* --- one batch ------------------------------------------------------------------------------ */
 
-/* Whole milliseconds, as Bigtable's servers give; never behind what was given before. */
-static int64_t server_us(struct rdb_committer *c)
+int64_t sto_rdb_committer_us(struct rdb_committer *c)
 {
     int64_t now = base_wall_us() / 1000 * 1000;
     if (now > c->last_us)
         c->last_us = now;
     return c->last_us;
+}
+
+/* Told before the clock is read: who sees no batch knows that the next one is later than now. */
+static void batch_opens(struct rdb_committer *c)
+{
+    atomic_store(&c->open_us, 1);
+    atomic_store(&c->open_us, sto_rdb_committer_us(c));
+}
+
+static void batch_closes(struct rdb_committer *c)
+{
+    atomic_store(&c->open_us, 0);
 }
 
 static void refuse_unwritten(struct sto_mutate_op *op, enum err rc)
@@ -124,6 +135,7 @@ static void commit(struct rdb_committer *c)
         if (rc != ERR_OK && c->ops[i]->result == ERR_OK)
             refuse_unwritten(c->ops[i], rc);
     }
+    batch_closes(c);
     answer_all(c->ops, c->op_count);
     c->op_count = 0;
     c->op_bytes = 0;
@@ -141,11 +153,13 @@ static void take_op(struct rdb_committer *c, struct sto_mutate_op *op)
     uint64_t bytes = op_bytes(op);
     atomic_fetch_sub_explicit(&c->queued_ops, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&c->queued_bytes, bytes, memory_order_relaxed);
+    if (c->op_count == 0)
+        batch_opens(c);
     c->ops[c->op_count++] = op;
     c->op_bytes += bytes;
     enum err rc = sto_rdb_sound(c->engine, &op->detail); /* closing finishes what is queued */
     if (rc == ERR_OK)
-        rc = sto_rdb_apply(&c->batch, op, server_us(c));
+        rc = sto_rdb_apply(&c->batch, op, sto_rdb_committer_us(c));
     op->result = rc;
     if (c->op_count == LIM_BATCH_OPS || c->op_bytes >= LIM_BATCH_BYTES ||
         sto_rdb_batch_bytes(&c->batch) >= LIM_BATCH_MADE_BYTES)
@@ -160,7 +174,9 @@ static void run_all(struct rdb_committer *c, struct base_msg *msg)
             take_op(c, op_of(msg));
         } else {
             commit(c);
+            batch_opens(c); /* a drop's slice is one */
             msg->run(msg);
+            batch_closes(c);
         }
         msg = next;
     }
@@ -179,6 +195,7 @@ static void run_stop(struct base_msg *msg)
 static void *thread_main(void *arg)
 {
     struct rdb_committer *c = arg;
+    sto_rdb_uncounted();
     while (!c->stopping) {
         base_mailbox_wait(&c->mailbox, -1);
         run_all(c, base_mailbox_take(&c->mailbox));

@@ -32,6 +32,8 @@ struct rdb_committer {
     /* any thread */
     _Atomic uint64_t queued_ops;
     _Atomic uint64_t queued_bytes;
+    _Atomic int64_t open_us; /* the clock when the batch under way began, or lower; 0: there is
+                              * none, and what begins later reads the clock later */
 
     /* its own thread */
     bool stopping;
@@ -46,6 +48,10 @@ struct rdb_committer {
 struct rdb_committer *sto_rdb_committer_start(struct rdb_engine *e, int index);
 /* Runs what is queued, then ends; accepts NULL. */
 void sto_rdb_committer_stop(struct rdb_committer *c);
+
+/* Its clock, on its own thread: whole milliseconds, as Bigtable's servers give; never behind what
+ * it gave before. */
+int64_t sto_rdb_committer_us(struct rdb_committer *c);
 
 void sto_rdb_committer_submit(struct rdb_committer *c, struct sto_mutate_op *op);
 /* Not bounded: for the engine's own messages, whose number the engine bounds. */

@@ -92,7 +92,9 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     rocksdb_options_destroy(plain);
 
     rocksdb_options_set_create_if_missing(o, create);
-    rocksdb_options_set_create_missing_column_families(o, create);
+    /* A database from before there were change streams gets its family; one that is not ours is
+     * refused by what it does not say of its layout. */
+    rocksdb_options_set_create_missing_column_families(o, 1);
     rocksdb_options_set_paranoid_checks(o, 1);
     rocksdb_options_set_wal_recovery_mode(o, rocksdb_tolerate_corrupted_tail_records_recovery);
     rocksdb_options_set_max_open_files(o, OPEN_FILES);
@@ -119,6 +121,10 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
         rocksdb_options_set_prefix_extractor(
             o, rocksdb_slicetransform_create(NULL, row_prefix_destroy, row_prefix, has_row_prefix,
                                              is_row_prefix, row_prefix_name));
+    } else if (family == RDB_CF_CHANGES) {
+        rocksdb_options_set_write_buffer_size(o, options->memtable_bytes / 4);
+        rocksdb_options_add_compact_on_deletion_collector_factory(o, RDB_DELETES_WINDOW,
+                                                                  RDB_DELETES_TRIGGER);
     } else {
         rocksdb_options_set_write_buffer_size(o, META_MEMTABLE);
     }
@@ -146,7 +152,7 @@ static void options_drop(struct rdb_db *db)
 enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
                          const struct sto_rocksdb_options *options, bool create, struct errbuf *eb)
 {
-    static const char *const NAMES[RDB_CF_COUNT] = {"default", "cells", "meta"};
+    static const char *const NAMES[RDB_CF_COUNT] = {"default", "cells", "meta", "changes"};
     char *error = NULL;
     db->cache = rocksdb_cache_create_lru(options->cache_bytes);
     options_make(db, options, create, true);
@@ -171,6 +177,7 @@ enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
     }
     db->cells = db->cf[RDB_CF_CELLS];
     db->meta = db->cf[RDB_CF_META];
+    db->changes = db->cf[RDB_CF_CHANGES];
     db->synced = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_sync(db->synced, 1);
     db->point = rocksdb_readoptions_create();
@@ -218,6 +225,11 @@ enum err sto_rdb_error_class(const char *error)
     if (begins_with(error, "Invalid argument") || begins_with(error, "Not implemented"))
         return ERR_CORRUPT; /* at open: column families or files that do not fit together */
     return ERR_IO;
+}
+
+void sto_rdb_uncounted(void)
+{
+    rocksdb_set_perf_level(rocksdb_disable);
 }
 
 rocksdb_readoptions_t *sto_rdb_scan_options(struct slice lower, struct slice upper)

@@ -1,7 +1,7 @@
 /*
  * storage/rocksdb/db.h - the RocksDB handles and how they are set up.
  *
- * Does:     choose options, open and close the three column families, translate RocksDB's errors.
+ * Does:     choose options, open and close the column families, translate RocksDB's errors.
  * Owns:     every RocksDB handle that lives as long as the engine.
  * May use:  base/, storage/, RocksDB.
  * Knows no: committers, readers, accounts.
@@ -19,13 +19,14 @@
 
 #include "storage/rocksdb/rocksdb_engine.h"
 
-enum { RDB_CF_DEFAULT, RDB_CF_CELLS, RDB_CF_META, RDB_CF_COUNT };
+enum { RDB_CF_DEFAULT, RDB_CF_CELLS, RDB_CF_META, RDB_CF_CHANGES, RDB_CF_COUNT };
 
 struct rdb_db {
     rocksdb_t *handle;
     rocksdb_column_family_handle_t *cf[RDB_CF_COUNT];
-    rocksdb_column_family_handle_t *cells; /* the one shared table */
-    rocksdb_column_family_handle_t *meta;  /* documents and counters */
+    rocksdb_column_family_handle_t *cells;   /* the one shared table */
+    rocksdb_column_family_handle_t *meta;    /* documents and counters */
+    rocksdb_column_family_handle_t *changes; /* change streams (storage/change.h) */
     rocksdb_options_t *options[RDB_CF_COUNT];
     rocksdb_cache_t *cache;
     rocksdb_writeoptions_t *synced;
@@ -41,6 +42,10 @@ void sto_rdb_db_close(struct rdb_db *db);
 /* What RocksDB's error text stands for; does not free it. */
 enum err sto_rdb_error_class(const char *error);
 bool sto_rdb_error_is_incomplete(const char *error);
+
+/* Have RocksDB not count what the calling thread does: it counts each comparison of keys in memory
+ * of the thread, a tenth of a seek or an insert, and nobody looks at it. */
+void sto_rdb_uncounted(void);
 
 /* Options for an iterator over many rows: whole order, no prefix filter. The bounds' memory must
  * outlive the iterator and the options. Free with rocksdb_readoptions_destroy. */

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "storage/keycodec.h"
+#include "storage/rocksdb/change_care.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/token.h"
 
@@ -233,24 +234,28 @@ enum err sto_rdb_counters_load(struct sto_engine *engine, const struct sto_table
     rc = meta_get(e, base_slice(key, key_len), &s, eb);
     if (rc != ERR_OK)
         return rc;
-    struct sto_usage usage = {0};
-    if (s.pinned != NULL && sto_counters_decode(s.bytes, &usage) != ERR_OK)
+    struct sto_stored_counters stored = {0};
+    if (s.pinned != NULL && sto_counters_decode(s.bytes, &stored) != ERR_OK)
         rc = base_fail(eb, ERR_CORRUPT, "the stored counters of a table are damaged");
     stored_drop(&s);
     if (rc != ERR_OK)
         return rc;
-    atomic_store(&table->counters.bytes, usage.bytes);
-    atomic_store(&table->counters.rows, usage.rows);
-    atomic_store(&table->counters.cells, usage.cells);
-    atomic_fetch_add(&account->total.bytes, usage.bytes);
-    atomic_fetch_add(&account->total.rows, usage.rows);
-    atomic_fetch_add(&account->total.cells, usage.cells);
+    const struct sto_usage *usage = &stored.usage;
+    atomic_store(&table->counters.bytes, usage->bytes);
+    atomic_store(&table->counters.rows, usage->rows);
+    atomic_store(&table->counters.cells, usage->cells);
+    atomic_store(&table->additions, stored.additions);
+    atomic_store(&table->changes.last_us, stored.last_change_us);
+    atomic_fetch_add(&account->total.bytes, usage->bytes);
+    atomic_fetch_add(&account->total.rows, usage->rows);
+    atomic_fetch_add(&account->total.cells, usage->cells);
     return ERR_OK;
 }
 
 struct forget {
     const struct sto_table_scope *scope;
-    const struct sto_doc_change *schema_doc;
+    const struct sto_doc_change *docs;
+    size_t doc_count;
     struct errbuf *eb;
     enum err result;
 };
@@ -259,7 +264,7 @@ static enum err forget_staged(struct rdb_engine *e, rocksdb_writebatch_t *batch,
 {
     uint8_t key[RDB_COUNTER_KEY_MAX];
     struct sto_table *table = f->scope->schema->table;
-    enum err rc = sto_rdb_docs_stage(e, batch, f->schema_doc, f->schema_doc != NULL ? 1 : 0, f->eb);
+    enum err rc = sto_rdb_docs_stage(e, batch, f->docs, f->doc_count, f->eb);
     if (rc != ERR_OK)
         return rc;
     size_t key_len = sto_rdb_counter_key(&f->scope->tenant, table, key);
@@ -287,14 +292,33 @@ static void forget_on_committer(struct rdb_committer *c, void *ctx)
         atomic_store(&table->forgotten, true);
 }
 
+struct changes_remove {
+    const struct sto_table_scope *scope;
+    bool more;
+    enum err result;
+};
+
+static void changes_remove_on_committer(struct rdb_committer *c, void *ctx)
+{
+    struct changes_remove *r = ctx;
+    r->result = sto_rdb_changes_remove(c->engine, r->scope, &r->more);
+}
+
 enum err sto_rdb_table_forget(struct sto_engine *engine, const struct sto_table_scope *scope,
-                              const struct sto_doc_change *schema_doc, struct errbuf *eb)
+                              const struct sto_doc_change *docs, size_t doc_count,
+                              struct errbuf *eb)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
     enum err rc = sto_rdb_usable(e, eb);
     if (rc != ERR_OK)
         return rc;
-    struct forget f = {.scope = scope, .schema_doc = schema_doc, .eb = eb};
-    sto_rdb_committer_call(sto_rdb_committer_of(e, scope->tenant.account), forget_on_committer, &f);
+    struct rdb_committer *c = sto_rdb_committer_of(e, scope->tenant.account);
+    struct changes_remove r = {.scope = scope, .more = true};
+    while (r.more && r.result == ERR_OK) /* others' commits between them */
+        sto_rdb_committer_call(c, changes_remove_on_committer, &r);
+    if (r.result != ERR_OK)
+        return base_fail(eb, r.result, "the table's changes cannot be removed");
+    struct forget f = {.scope = scope, .docs = docs, .doc_count = doc_count, .eb = eb};
+    sto_rdb_committer_call(c, forget_on_committer, &f);
     return f.result;
 }

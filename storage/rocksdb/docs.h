@@ -39,7 +39,7 @@ enum err sto_rdb_docs_scan(struct sto_engine *engine, struct slice key_prefix,
 enum err sto_rdb_counters_load(struct sto_engine *engine, const struct sto_table_scope *scope,
                                struct errbuf *eb) MUST_CHECK;
 enum err sto_rdb_table_forget(struct sto_engine *engine, const struct sto_table_scope *scope,
-                              const struct sto_doc_change *schema_doc,
+                              const struct sto_doc_change *docs, size_t doc_count,
                               struct errbuf *eb) MUST_CHECK;
 
 #endif

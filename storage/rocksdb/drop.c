@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/change_log.h"
 #include "storage/rocksdb/drop_count.h"
 #include "storage/rocksdb/rdb.h"
 
@@ -28,6 +29,7 @@
 struct drop {
     struct rdb_engine *engine;
     struct rdb_committer *committer;
+    bool begun;
     bool finished;
     size_t cells; /* deleted in this slice */
     size_t steps;
@@ -38,6 +40,8 @@ struct drop {
     size_t row_key_len; /* logical */
     struct sto_row_head before;
     struct sto_row_head now;
+    bool from_header; /* the slice saw it from its first key */
+    struct rdb_change_log changes;
 
     /* the column being looked through when only expired cells go; column_len 0: none */
     size_t column_len;
@@ -61,8 +65,11 @@ static void run_done(struct base_msg *msg)
 
 static void answer(struct sto_drop_op *op, enum err rc)
 {
+    struct drop *d = op->engine_state;
     op->result = rc;
-    base_free(op->engine_state);
+    if (d != NULL)
+        sto_rdb_change_log_fini(&d->changes);
+    base_free(d);
     op->engine_state = NULL;
     op->msg.run = run_done;
     base_mailbox_push(op->reply_to, &op->msg);
@@ -70,7 +77,28 @@ static void answer(struct sto_drop_op *op, enum err rc)
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static enum err row_close(struct rdb_batch *batch, struct sto_drop_op *op)
+/* What went, for the table's change stream; a table that is being deleted has none any more. */
+static enum err row_tell(struct rdb_batch *batch, struct sto_drop_op *op, struct rdb_tally *tally,
+                         size_t row_len, bool to_its_end)
+{
+    struct drop *d = op->engine_state;
+    struct sto_key parts;
+    uint8_t scratch[LIM_ROW_KEY];
+    if (!d->changes.on || atomic_load(&tally->table->forgotten))
+        return ERR_OK;
+    if (d->from_header && to_its_end && op->family == 0 && !op->expired_only)
+        sto_rdb_change_log_whole_row(&d->changes);
+    size_t n = sto_key_header(d->row, row_len);
+    if (sto_key_decode(base_slice(d->row, n), &parts) != ERR_OK)
+        return ERR_CORRUPT;
+    return sto_rdb_change_log_put(&d->changes, batch, tally, &op->scope,
+                                  op->expired_only ? STO_CHANGE_GARBAGE : STO_CHANGE_USER,
+                                  sto_key_unescape(parts.row_escaped, scratch),
+                                  sto_rdb_committer_us(d->committer));
+}
+
+/* to_its_end: the iterator has passed the row. */
+static enum err row_close(struct rdb_batch *batch, struct sto_drop_op *op, bool to_its_end)
 {
     struct drop *d = op->engine_state;
     size_t row_len = d->row_len;
@@ -85,35 +113,40 @@ static enum err row_close(struct rdb_batch *batch, struct sto_drop_op *op)
                               .cells = -(int64_t)(d->before.cells - d->now.cells),
                               .rows = d->now.cells == 0 ? -1 : 0};
     size_t n = sto_key_header(d->row, row_len);
-    enum err rc = sto_rdb_batch_put_head(batch, base_slice(d->row, n), true, &d->now);
-    return rc == ERR_OK ? sto_rdb_batch_count(batch, tally, &delta) : rc;
+    enum err rc = sto_rdb_batch_replace_head(batch, base_slice(d->row, n), &d->now);
+    if (rc == ERR_OK)
+        rc = sto_rdb_batch_count(batch, tally, &delta);
+    return rc == ERR_OK ? row_tell(batch, op, tally, row_len, to_its_end) : rc;
 }
 
 /* key is the first one of a row, its header, or, at the front of a slice, one in the middle of it.
  * The batch holds nothing of the row: the header under the iterator is the newest. */
-static enum err row_open(struct rdb_batch *batch, struct drop *d, struct slice key,
+static enum err row_open(struct rdb_batch *batch, struct sto_drop_op *op, struct slice key,
                          struct slice value)
 {
+    struct drop *d = op->engine_state;
     size_t row_len = sto_key_row_prefix_len(key);
     if (row_len == 0 || row_len > STO_KEY_ROW_MAX)
         return ERR_CORRUPT;
     memcpy(d->row, key.ptr, row_len);
     struct sto_key parts;
     struct slice header = base_slice(d->row, sto_key_header(d->row, row_len));
-    bool in_db = true;
+    struct rdb_head_view head = {.in_db = true};
     if (sto_key_decode(header, &parts) != ERR_OK)
         return ERR_CORRUPT;
-    enum err rc = base_slice_equal(key, header)
-                      ? sto_row_head_decode(value, &d->before)
-                      : sto_rdb_batch_head(batch, header, &d->before, &in_db);
+    d->from_header = base_slice_equal(key, header);
+    enum err rc = d->from_header ? sto_row_head_decode(value, &head.head)
+                                 : sto_rdb_batch_head(batch, header, &head);
     if (rc != ERR_OK)
         return rc;
-    if (!in_db)
+    if (!head.in_db)
         return ERR_CORRUPT; /* cells without a header */
     d->row_len = row_len;
     d->row_key_len = sto_key_unescaped_len(parts.row_escaped);
+    d->before = head.head;
     d->now = d->before;
     d->changed = false;
+    sto_rdb_change_log_begin(&d->changes, op->scope.schema->table);
     return ERR_OK;
 }
 
@@ -132,7 +165,13 @@ static bool is_expired(struct sto_drop_op *op, const struct sto_key *key)
     }
     if (d->family == NULL)
         return key->family < schema->next_number;
-    return sto_gc_collects(&d->family->gc, d->newer++, key->timestamp_us, d->now_us);
+    uint64_t newer = d->newer++;
+    if (sto_gc_collects(&d->family->gc, newer, key->timestamp_us, d->now_us))
+        return true;
+    int64_t at = sto_gc_collects_at(&d->family->gc, newer, key->timestamp_us);
+    if (at < op->expires_us)
+        op->expires_us = at;
+    return false;
 }
 
 static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, struct slice key,
@@ -145,7 +184,7 @@ static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, str
         return ERR_CORRUPT;
     if (parts.family == 0 || (op->family != 0 && parts.family != op->family) ||
         (op->expired_only && !is_expired(op, &parts)))
-        return ERR_OK;
+        return sto_rdb_change_log_cell(&d->changes, NULL, SLICE_EMPTY, 0); /* it is left */
     if (sto_cell_decode(value, &cell) != ERR_OK)
         return ERR_CORRUPT;
     uint64_t bytes = sto_cell_bytes(d->row_key_len, cell.family_name_len,
@@ -156,7 +195,13 @@ static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, str
     d->now.bytes -= bytes;
     d->changed = true;
     d->cells++;
-    return sto_rdb_batch_delete_cell(batch, key, true);
+    enum err rc = sto_rdb_batch_delete_cell(batch, key, true);
+    if (rc != ERR_OK)
+        return rc;
+    /* What goes of a family that was dropped is nothing that a reader of changes knows of. */
+    return sto_rdb_change_log_cell(&d->changes,
+                                   sto_schema_family_by_number(op->scope.schema, parts.family),
+                                   parts.qualifier_escaped, parts.timestamp_us);
 }
 
 /* --- slices --------------------------------------------------------------------------------- */
@@ -205,14 +250,14 @@ static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
         value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
         if (key.len > STO_KEY_MAX)
             return ERR_CORRUPT;
-        if (slice_ends(op, key))
-            return row_close(batch, op);
         bool same_row =
             d->row_len != 0 && base_slice_starts_with(key, base_slice(d->row, d->row_len));
+        if (slice_ends(op, key))
+            return row_close(batch, op, !same_row);
         if (!same_row) {
-            rc = row_close(batch, op);
+            rc = row_close(batch, op, true);
             if (rc == ERR_OK)
-                rc = row_open(batch, d, key, value);
+                rc = row_open(batch, op, key, value);
         }
         if (rc == ERR_OK)
             rc = cell_delete(batch, op, key, value);
@@ -224,7 +269,7 @@ static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
     if (error != NULL)
         return sto_rdb_fail(d->engine, "read", error);
     d->finished = true;
-    return row_close(batch, op);
+    return row_close(batch, op, true);
 }
 
 /* A slice that passes this is over before any write that was made under newer rules. */
@@ -289,9 +334,12 @@ static void run_slice(struct base_msg *msg)
 {
     struct sto_drop_op *op =
         (struct sto_drop_op *)((char *)msg - offsetof(struct sto_drop_op, msg));
-    const struct drop *d = op->engine_state;
+    struct drop *d = op->engine_state;
     struct rdb_committer *c = d->committer;
-    enum err rc = slice_run(&c->batch, op);
+    enum err rc = d->begun ? ERR_OK : sto_rdb_deadline_check(op->deadline_ns, &op->detail);
+    d->begun = true;
+    if (rc == ERR_OK)
+        rc = slice_run(&c->batch, op);
     if (rc != ERR_OK || d->finished || ends_early(op))
         answer(op, rc);
     else
@@ -304,6 +352,7 @@ void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
     op->detail.text[0] = '\0';
     op->removed = (struct sto_usage){0};
     op->steps = 0;
+    op->expires_us = STO_GC_NEVER;
     op->engine_state = NULL;
     INVARIANT(op->steps_max == 0 || op->resume != NULL);
     enum err rc = sto_rdb_usable(e, &op->detail);
@@ -320,6 +369,7 @@ void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
     struct drop *d = base_new(sizeof(*d));
     op->engine_state = d;
     d->engine = e;
+    sto_rdb_change_log_init(&d->changes);
     d->committer = sto_rdb_committer_of(e, op->scope.tenant.account);
     if (!sto_key_bounds_of_rows(&op->scope, &op->range, &d->bounds)) {
         answer(op, ERR_OK);

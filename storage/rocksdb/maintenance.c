@@ -68,6 +68,18 @@ static void tokens_sweep(struct rdb_maintenance *m)
     }
 }
 
+static void changes_sweep(struct rdb_maintenance *m)
+{
+    bool more = true;
+    for (int i = 0; more && i < RDB_SWEEPS_PER_SECOND; i++) {
+        enum err rc = sto_rdb_changes_sweep(m->engine, &m->changes, base_wall_us(), &more);
+        if (rc == ERR_CORRUPT)
+            sto_rdb_fail_text(m->engine, "a stored change, or the schema beside it, is damaged");
+        if (rc != ERR_OK)
+            return;
+    }
+}
+
 static void look(struct rdb_maintenance *m)
 {
     struct rdb_engine *e = m->engine;
@@ -81,6 +93,7 @@ static void look(struct rdb_maintenance *m)
     if (m->stalled_seconds >= RDB_STALL_SECONDS)
         sto_rdb_fail_text(e, "writes have been stopped for too long");
     tokens_sweep(m);
+    changes_sweep(m);
     reclaim(m);
 }
 

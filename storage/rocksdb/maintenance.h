@@ -3,7 +3,7 @@
  *
  * Does:     write the witness when something was acknowledged, look at the disk, get space back
  *           for deletes when it is low, ask RocksDB whether its background work failed or its
- *           writes stand still, remove expired tokens of idempotency.
+ *           writes stand still, remove expired tokens of idempotency and changes.
  * Owns:     its thread.
  * May use:  base/, storage/.
  * Knows no: operations.
@@ -18,6 +18,7 @@
 
 #include <pthread.h>
 
+#include "storage/rocksdb/change_care.h"
 #include "storage/rocksdb/token.h"
 
 /* RocksDB 7.8.3 can stop writes and never schedule the compaction that would free them. */
@@ -39,6 +40,7 @@ struct rdb_maintenance {
     unsigned low_seconds;
     uint64_t reclaimed; /* acknowledged sequence number at the last reclaim */
     struct rdb_token_sweep tokens;
+    struct rdb_change_sweep changes;
 };
 
 enum err sto_rdb_maintenance_start(struct rdb_maintenance *m, struct rdb_engine *e) MUST_CHECK;

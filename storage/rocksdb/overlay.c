@@ -5,6 +5,8 @@
  * 2. A value made by the operation under way may be changed where it lies: undo goes back to states
  *    from before the operation, and those have other memory.
  * 3. Level n holds every fourth entry of level n-1, by dice that start alike for every batch.
+ * 4. links[] lead to the entry touched last, or, at the levels that it does not reach, to the first
+ *    one behind it: the cells of a row are touched one behind the other, and behind the header.
  */
 #include "storage/rocksdb/overlay.h"
 
@@ -70,15 +72,31 @@ static int roll_levels(struct rdb_overlay *o)
     return levels;
 }
 
+/* First entry at or behind key, and o->links to it; key may be right behind the last one. */
+static struct rdb_entry *approach(struct rdb_overlay *o, struct slice key)
+{
+    struct rdb_entry *last = o->touched;
+    int order = last == NULL ? 1 : base_slice_compare(last->key, key);
+    if (order == 0)
+        return last;
+    if (order > 0)
+        return descend(o, key, o->links);
+    struct rdb_entry *behind = last->next[0];
+    if (behind != NULL && base_slice_compare(behind->key, key) < 0)
+        return descend(o, key, o->links);
+    for (int level = 0; level < RDB_OVERLAY_LEVELS && *o->links[level] == last; level++)
+        o->links[level] = &last->next[level];
+    return behind;
+}
+
 struct rdb_entry *sto_rdb_overlay_touch(struct rdb_overlay *o, struct slice key)
 {
-    struct rdb_entry **links[RDB_OVERLAY_LEVELS];
-    struct rdb_entry *found = descend(o, key, links);
-    if (found != NULL && base_slice_equal(found->key, key))
-        return found;
+    struct rdb_entry *entry = approach(o, key);
+    o->touched = entry != NULL && base_slice_equal(entry->key, key) ? entry : NULL;
+    if (o->touched != NULL)
+        return entry;
     size_t levels = (size_t)roll_levels(o);
-    struct rdb_entry *entry =
-        base_arena_alloc(&o->arena, sizeof(*entry) + levels * sizeof(entry->next[0]) + key.len);
+    entry = base_arena_alloc(&o->arena, sizeof(*entry) + levels * sizeof(entry->next[0]) + key.len);
     if (entry == NULL)
         return NULL;
     memset(entry, 0, sizeof(*entry));
@@ -86,10 +104,10 @@ struct rdb_entry *sto_rdb_overlay_touch(struct rdb_overlay *o, struct slice key)
     memcpy(key_bytes, key.ptr, key.len);
     entry->key = base_slice(key_bytes, key.len);
     for (size_t i = 0; i < levels; i++) {
-        entry->next[i] = *links[i];
-        *links[i] = entry;
+        entry->next[i] = *o->links[i];
+        *o->links[i] = entry;
     }
-    o->entry_count++;
+    o->touched = entry;
     return entry;
 }
 

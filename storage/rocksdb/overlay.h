@@ -49,9 +49,10 @@ struct rdb_undo;
 struct rdb_overlay {
     struct arena arena;
     struct rdb_entry *first[RDB_OVERLAY_LEVELS];
+    struct rdb_entry *touched;                    /* last; NULL: none, links say nothing */
+    struct rdb_entry **links[RDB_OVERLAY_LEVELS]; /* to it */
     struct rdb_undo *undo;
     uint64_t dice;
-    size_t entry_count;
     uint32_t operation; /* counts marks */
 };
 

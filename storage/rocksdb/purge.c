@@ -32,8 +32,8 @@
 
 #define FORCE_BOTTOMMOST 2
 
-/* Of a tenant's metadata that leaves with it: counters, schemas, tokens. */
-static const char TENANT_LETTERS[] = {'u', 's', RDB_TOKEN_LETTER, '\0'};
+/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, tokens. */
+static const char TENANT_LETTERS[] = {'u', 's', 'w', 'v', RDB_TOKEN_LETTER, '\0'};
 
 /* --- fence ---------------------------------------------------------------------------------- */
 
@@ -63,14 +63,19 @@ static enum err fence(struct rdb_engine *e, const struct sto_tenant_scope *scope
 
 /* --- range ---------------------------------------------------------------------------------- */
 
+/* The families that hold a tenant's keys as range.h makes them. */
+static const int TENANT_FAMILIES[] = {RDB_CF_CELLS, RDB_CF_CHANGES};
+#define TENANT_FAMILY_COUNT (sizeof(TENANT_FAMILIES) / sizeof(TENANT_FAMILIES[0]))
+
 static enum err delete_files(struct rdb_engine *e, const struct sto_tenant_scope *scope,
                              struct errbuf *eb)
 {
     struct sto_range range = sto_range_of_tenant(scope);
     char *error = NULL;
-    rocksdb_delete_file_in_range_cf(e->db.handle, e->db.cells, (const char *)range.begin,
-                                    range.begin_len, (const char *)range.last_inside,
-                                    range.last_inside_len, &error);
+    for (size_t i = 0; i < TENANT_FAMILY_COUNT && error == NULL; i++)
+        rocksdb_delete_file_in_range_cf(
+            e->db.handle, e->db.cf[TENANT_FAMILIES[i]], (const char *)range.begin, range.begin_len,
+            (const char *)range.last_inside, range.last_inside_len, &error);
     if (error == NULL)
         return ERR_OK;
     return base_fail(eb, sto_rdb_fail(e, "delete files", error), "files could not be deleted");
@@ -138,8 +143,10 @@ static enum err range_delete_write(struct rdb_engine *e, rocksdb_writebatch_t *b
     rc = counters_delete(e, batch, d->scope);
     if (rc != ERR_OK)
         return base_fail(d->eb, rc, "the tenant's counters cannot be read");
-    rocksdb_writebatch_delete_range_cf(batch, e->db.cells, (const char *)range.begin,
-                                       range.begin_len, (const char *)range.end, range.end_len);
+    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++)
+        rocksdb_writebatch_delete_range_cf(batch, e->db.cf[TENANT_FAMILIES[i]],
+                                           (const char *)range.begin, range.begin_len,
+                                           (const char *)range.end, range.end_len);
     rc = sto_rdb_write(e, batch);
     return rc == ERR_OK ? rc : base_fail(d->eb, rc, "the deletion could not be made durable");
 }
@@ -190,8 +197,9 @@ static void compact(struct rdb_engine *e, rocksdb_column_family_handle_t *family
 static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope *scope,
                             struct errbuf *eb)
 {
-    struct sto_range cells = sto_range_of_tenant(scope);
-    compact(e, e->db.cells, &cells);
+    struct sto_range range = sto_range_of_tenant(scope);
+    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++)
+        compact(e, e->db.cf[TENANT_FAMILIES[i]], &range);
     for (size_t i = 0; i < sizeof(TENANT_LETTERS) - 1; i++) {
         struct sto_range docs = sto_range_of_docs(scope, TENANT_LETTERS[i]);
         compact(e, e->db.meta, &docs);
@@ -259,7 +267,8 @@ static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
     struct slice end = sto_range_end(range);
     const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
     for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
-        if (strcmp(rocksdb_livefiles_column_family_name(files, i), "cells") != 0)
+        const char *family = rocksdb_livefiles_column_family_name(files, i);
+        if (strcmp(family, "cells") != 0 && strcmp(family, "changes") != 0)
             continue;
         struct slice low, high;
         low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
@@ -282,16 +291,17 @@ enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_
     enum err rc = sto_rdb_usable(e, eb);
     if (rc != ERR_OK)
         return rc;
-    struct sto_range cells = sto_range_of_tenant(scope);
+    struct sto_range range = sto_range_of_tenant(scope);
     struct sto_audit audit = {.sequence = rocksdb_get_latest_sequence_number(e->db.handle)};
-    rc = count_keys(e, &cells, e->db.cells, &audit.physical_keys, eb);
+    for (size_t i = 0; rc == ERR_OK && i < TENANT_FAMILY_COUNT; i++)
+        rc = count_keys(e, &range, e->db.cf[TENANT_FAMILIES[i]], &audit.physical_keys, eb);
     for (size_t i = 0; rc == ERR_OK && i < sizeof(TENANT_LETTERS) - 1; i++) {
         struct sto_range docs = sto_range_of_docs(scope, TENANT_LETTERS[i]);
         rc = count_keys(e, &docs, e->db.meta, &audit.counters, eb);
     }
     if (rc != ERR_OK)
         return rc;
-    look_at_files(e, &cells, &audit);
+    look_at_files(e, &range, &audit);
     *out = audit;
     return ERR_OK;
 }

@@ -172,14 +172,14 @@ static enum err check_stored_counters(struct sto_recount_op *op)
     enum err rc = ERR_OK;
     for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         struct slice value;
-        struct sto_usage one;
+        struct sto_stored_counters one;
         value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
         rc = sto_counters_decode(value, &one);
         if (rc != ERR_OK)
             break;
-        sum.bytes += one.bytes;
-        sum.rows += one.rows;
-        sum.cells += one.cells;
+        sum.bytes += one.usage.bytes;
+        sum.rows += one.usage.rows;
+        sum.cells += one.usage.cells;
     }
     if (rc == ERR_OK)
         rc = iterator_error(op, it);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "storage/rocksdb/change_read.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/purge.h"
@@ -329,6 +330,7 @@ static const struct sto_engine_ops OPS = {
     .mutate_row = mutate_row,
     .read_rows = sto_rdb_read_rows,
     .read_finish = sto_rdb_read_finish,
+    .read_changes = sto_rdb_read_changes,
     .sample_row_keys = sto_rdb_sample_row_keys,
     .drop_rows = sto_rdb_drop_rows,
     .recount = sto_rdb_recount,

@@ -1,46 +1,32 @@
 /*
  * storage/rocksdb/sample.c - small tables by their row headers, large ones by the sizes of files.
+ * Where the table was split when it was made, there is a sample, whatever its rows are.
  *
  *   the table                                   how
  *   up to WALK_ROWS_MAX rows, or all in         from header to header; each says how many bytes its
  *   memory, where no file knows its size        row has
- *   anything else                               cut in two where half of the key space lies, and
- *                                               again, until a part is small enough by the files
+ *   anything else                               sample_divide.c
  *
- * 1. File sizes are compressed and rounded to blocks: they are scaled to what the table counts.
- * 2. Key space is rarely filled evenly: a cut that leaves nearly everything on one side is moved
- *    there, CUT_TRIES times at most.
+ * Ranges of rows are looked at one after another, as if nothing lay between them.
+ *
+ * 1. Samples are never closer than what makes FOUND_MAX of them, whatever the caller asks for.
  */
 #include "storage/rocksdb/sample.h"
 
 #include <stddef.h>
 
 #include "base/alloc.h"
-#include "storage/keycodec.h"
 #include "storage/rocksdb/apply.h"
-#include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/sample_work.h"
 #include "storage/value.h"
 
 #include "base/banned.h"
 
-#define SAMPLES_MAX    4096
-#define WALK_ROWS_MAX  50000
-#define PARTS_WANTED   64 /* when the caller does not say how far apart */
-#define BYTES_BETWEEN  (4 * MIB)
-#define CUT_TRIES      16
-#define CUT_BYTES      8 /* of a key, behind what both ends share */
-#define PARTS_OPEN_MAX 64
-
-struct work {
-    struct rdb_engine *engine;
-    struct sto_sample_op *op;
-    rocksdb_iterator_t *it;
-    struct sto_usage usage;
-    uint64_t between;    /* in bytes as the table counts them */
-    uint64_t file_bytes; /* of the whole table */
-    size_t table_len;
-    struct sto_key_bounds bounds;
-};
+#define FOUND_MAX     4096 /* samples that are neither splits nor the end */
+#define WALK_ROWS_MAX 50000
+#define PARTS_WANTED  64 /* when the caller does not say how far apart */
+#define BYTES_BETWEEN (4 * MIB)
+#define MEMORY_MAX    (64 * MIB) /* of cuts and splits as they are stored */
 
 /* --- answering ------------------------------------------------------------------------------ */
 
@@ -58,12 +44,17 @@ static void answer(struct sto_sample_op *op, enum err rc)
     base_mailbox_push(op->reply_to, &op->msg);
 }
 
-/* row_prefix: as stored; empty: the end of the table. */
-static enum err sample_add(struct work *w, struct slice row_prefix, uint64_t offset)
+enum err sto_rdb_sample_no_memory(struct sample_work *w)
+{
+    return base_fail(&w->op->detail, ERR_NO_MEMORY, "no memory for the samples");
+}
+
+/* What a row had when it was walked over may be gone from the counters. */
+enum err sto_rdb_sample_add(struct sample_work *w, struct slice row_prefix, uint64_t offset)
 {
     struct sto_sample_op *op = w->op;
     struct sto_sample *sample = &op->samples[op->count];
-    sample->offset_bytes = offset;
+    sample->offset_bytes = offset < w->usage.bytes ? offset : w->usage.bytes;
     sample->row_key = SLICE_EMPTY;
     if (row_prefix.len != 0) {
         uint8_t scratch[2 * LIM_ROW_KEY];
@@ -71,13 +62,21 @@ static enum err sample_add(struct work *w, struct slice row_prefix, uint64_t off
             base_slice(row_prefix.ptr + w->table_len, row_prefix.len - w->table_len - 2);
         sample->row_key = base_arena_copy(op->arena, sto_key_unescape(escaped, scratch));
         if (sample->row_key.ptr == NULL)
-            return base_fail(&op->detail, ERR_NO_MEMORY, "no memory for the samples");
+            return sto_rdb_sample_no_memory(w);
     }
     op->count++;
     return ERR_OK;
 }
 
-static enum err iterator_error(struct work *w)
+enum err sto_rdb_sample_found(struct sample_work *w, struct slice row_prefix, uint64_t offset)
+{
+    if (w->found == FOUND_MAX)
+        return ERR_OK;
+    w->found++;
+    return sto_rdb_sample_add(w, row_prefix, offset);
+}
+
+enum err sto_rdb_sample_iterator_error(struct sample_work *w)
 {
     char *error = NULL;
     rocksdb_iter_get_error(w->it, &error);
@@ -86,13 +85,12 @@ static enum err iterator_error(struct work *w)
                                      "the table cannot be read");
 }
 
-static enum err damaged(struct work *w)
+static enum err damaged(struct sample_work *w)
 {
     return base_fail(&w->op->detail, ERR_CORRUPT, "a stored row is damaged");
 }
 
-/* The row prefix of the key under the iterator; empty: it is damaged. Valid until it moves. */
-static struct slice row_now(const struct work *w)
+struct slice sto_rdb_sample_row_now(const struct sample_work *w)
 {
     struct slice key;
     key.ptr = (const uint8_t *)rocksdb_iter_key(w->it, &key.len);
@@ -100,233 +98,164 @@ static struct slice row_now(const struct work *w)
     return len > STO_KEY_ROW_MAX ? SLICE_EMPTY : base_slice(key.ptr, len);
 }
 
-static void seek(struct work *w, struct slice target)
+void sto_rdb_sample_seek(struct sample_work *w, struct slice target)
 {
     rocksdb_iter_seek(w->it, (const char *)target.ptr, target.len);
 }
 
 /* --- small tables ----------------------------------------------------------------------------- */
 
-static enum err walk(struct work *w)
+/* The range's splits up to this row; no row: those that are left. */
+static enum err splits_walk(struct sample_work *w, struct slice row, uint64_t offset)
+{
+    enum err rc = ERR_OK;
+    while (rc == ERR_OK && w->splits_walked < w->split_to &&
+           (row.len == 0 || base_slice_compare(w->splits[w->splits_walked], row) <= 0))
+        rc = sto_rdb_sample_add(w, w->splits[w->splits_walked++], offset);
+    return rc;
+}
+
+static enum err walk(struct sample_work *w)
 {
     uint8_t next[STO_KEY_ROW_MAX];
-    uint64_t offset = 0;
-    uint64_t sampled = 0;
+    uint64_t offset = w->offset;
     enum err rc = ERR_OK;
-    seek(w, base_slice(w->bounds.lower, w->bounds.lower_len));
+    w->splits_walked = w->split_from;
+    sto_rdb_sample_seek(w, base_slice(w->bounds.lower, w->bounds.lower_len));
     while (rc == ERR_OK && rocksdb_iter_valid(w->it)) {
-        struct slice row = row_now(w);
+        struct slice row = sto_rdb_sample_row_now(w);
         struct slice value;
         struct sto_row_head head;
         value.ptr = (const uint8_t *)rocksdb_iter_value(w->it, &value.len);
         if (row.len == 0 || sto_row_head_decode(value, &head) != ERR_OK)
             return damaged(w);
-        if (offset - sampled >= w->between && w->op->count < SAMPLES_MAX - 1) {
-            rc = sample_add(w, row, offset);
-            sampled = offset;
+        size_t splits_before = w->splits_walked;
+        rc = splits_walk(w, row, offset);
+        if (w->splits_walked != splits_before) {
+            w->sampled = offset;
+        } else if (offset - w->sampled >= w->between) {
+            rc = sto_rdb_sample_found(w, row, offset);
+            w->sampled = offset;
         }
         offset += head.bytes;
         memcpy(next, row.ptr, row.len);
         sto_key_after(next, row.len);
-        seek(w, base_slice(next, row.len));
+        sto_rdb_sample_seek(w, base_slice(next, row.len));
     }
-    return rc == ERR_OK ? iterator_error(w) : rc;
-}
-
-/* --- large tables ----------------------------------------------------------------------------- */
-
-static enum err size_between(struct work *w, struct slice from, struct slice to, uint64_t *out)
-{
-    const char *starts[] = {(const char *)from.ptr};
-    const char *ends[] = {(const char *)to.ptr};
-    char *error = NULL;
-    rocksdb_approximate_sizes_cf(w->engine->db.handle, w->engine->db.cells, 1, starts, &from.len,
-                                 ends, &to.len, out, &error);
-    return error == NULL ? ERR_OK
-                         : base_fail(&w->op->detail, sto_rdb_fail(w->engine, "read", error),
-                                     "the table's size cannot be read");
-}
-
-static uint64_t scaled(const struct work *w, uint64_t file_bytes)
-{
-    return (uint64_t)((double)file_bytes / (double)w->file_bytes * (double)w->usage.bytes);
-}
-
-/* Bytes of key behind what low and high share, as a number. */
-static uint64_t number_behind(struct slice key, size_t shared)
-{
-    uint8_t bytes[CUT_BYTES] = {0};
-    size_t n = key.len > shared ? key.len - shared : 0;
-    if (n > 0)
-        memcpy(bytes, key.ptr + shared, n < CUT_BYTES ? n : CUT_BYTES);
-    return sto_get_be64(bytes);
-}
-
-/* Halfway between two keys in the order of bytes, written to out; its length, 0: nothing between.
- */
-static size_t halfway(struct slice low, struct slice high, uint8_t *out)
-{
-    size_t shared = 0;
-    while (shared < low.len && shared < high.len && low.ptr[shared] == high.ptr[shared])
-        shared++;
-    uint64_t a = number_behind(low, shared);
-    uint64_t b = number_behind(high, shared);
-    if (b <= a || b - a < 2)
-        return 0;
-    memcpy(out, low.ptr, shared);
-    sto_put_be64(out + shared, a + (b - a) / 2);
-    return shared + CUT_BYTES;
-}
-
-struct part {
-    uint8_t *low; /* stored row prefixes, or bounds; in the work's arena */
-    size_t low_len;
-    uint8_t *high;
-    size_t high_len;
-    uint64_t bytes;
-};
-
-/* A row inside the part that divides it: cut is its row prefix, *out_left the size before it.
- * Length 0: none was found. */
-static enum err cut_find(struct work *w, const struct part *part, uint8_t cut[STO_KEY_ROW_MAX],
-                         size_t *out_len, uint64_t *out_left)
-{
-    uint8_t low[STO_KEY_ROW_MAX + CUT_BYTES], high[STO_KEY_ROW_MAX + CUT_BYTES];
-    uint8_t middle[STO_KEY_ROW_MAX + CUT_BYTES];
-    struct slice part_low = base_slice(part->low, part->low_len);
-    struct slice part_high = base_slice(part->high, part->high_len);
-    size_t low_len = part->low_len, high_len = part->high_len;
-    memcpy(low, part->low, low_len);
-    memcpy(high, part->high, high_len);
-    *out_len = 0;
-    for (int i = 0; i < CUT_TRIES; i++) {
-        size_t n = halfway(base_slice(low, low_len), base_slice(high, high_len), middle);
-        if (n == 0)
-            return ERR_OK;
-        seek(w, base_slice(middle, n));
-        struct slice row = rocksdb_iter_valid(w->it) ? row_now(w) : SLICE_EMPTY;
-        uint64_t left = part->bytes;
-        enum err rc = row.len == 0 ? iterator_error(w) : ERR_OK;
-        bool inside = row.len != 0 && base_slice_compare(row, part_low) > 0 &&
-                      base_slice_compare(row, part_high) < 0;
-        if (rc == ERR_OK && inside)
-            rc = size_between(w, part_low, row, &left);
-        if (rc != ERR_OK)
-            return rc;
-        if (inside) {
-            memcpy(cut, row.ptr, row.len);
-            *out_len = row.len;
-            *out_left = left < part->bytes ? left : part->bytes;
-        }
-        if (inside && left > part->bytes / 8 && left < part->bytes - part->bytes / 8)
-            return ERR_OK;
-        if (!inside || left > part->bytes / 2) {
-            memcpy(high, middle, high_len = n);
-        } else {
-            memcpy(low, middle, low_len = n);
-        }
-    }
-    return ERR_OK;
-}
-
-static bool part_set(struct arena *arena, struct part *part, struct slice low, struct slice high,
-                     uint64_t bytes)
-{
-    part->low = base_arena_alloc(arena, low.len);
-    part->high = base_arena_alloc(arena, high.len);
-    if (part->low == NULL || part->high == NULL)
-        return false;
-    memcpy(part->low, low.ptr, low.len);
-    memcpy(part->high, high.ptr, high.len);
-    part->low_len = low.len;
-    part->high_len = high.len;
-    part->bytes = bytes;
-    return true;
-}
-
-/* Parts left to look at are a stack with the leftmost on top: samples come in key order. */
-static enum err divide(struct work *w, struct arena *arena)
-{
-    struct part parts[PARTS_OPEN_MAX];
-    size_t open = 1;
-    uint64_t offset = 0;
-    struct slice lower = base_slice(w->bounds.lower, w->bounds.lower_len);
-    struct slice upper = base_slice(w->bounds.upper, w->bounds.upper_len);
-    bool fits = part_set(arena, &parts[0], lower, upper, w->file_bytes);
-    while (fits && open > 0) {
-        struct part part = parts[--open];
-        uint8_t cut[STO_KEY_ROW_MAX];
-        size_t cut_len = 0;
-        uint64_t left = 0;
-        enum err rc = ERR_OK;
-        if (open + 2 <= PARTS_OPEN_MAX && scaled(w, part.bytes) > w->between + w->between / 2)
-            rc = cut_find(w, &part, cut, &cut_len, &left);
-        if (rc == ERR_OK && cut_len != 0) {
-            struct slice at = base_slice(cut, cut_len);
-            fits = part_set(arena, &parts[open], at, base_slice(part.high, part.high_len),
-                            part.bytes - left) &&
-                   part_set(arena, &parts[open + 1], base_slice(part.low, part.low_len), at, left);
-            open += 2;
-        } else if (rc == ERR_OK) {
-            offset += part.bytes;
-            if (open > 0 && w->op->count < SAMPLES_MAX - 1)
-                rc = sample_add(w, base_slice(part.high, part.high_len), scaled(w, offset));
-        }
-        if (rc != ERR_OK)
-            return rc;
-    }
-    return fits ? ERR_OK : base_fail(&w->op->detail, ERR_NO_MEMORY, "no memory for the samples");
+    w->offset = offset;
+    if (rc == ERR_OK)
+        rc = sto_rdb_sample_iterator_error(w);
+    return rc == ERR_OK ? splits_walk(w, SLICE_EMPTY, offset) : rc;
 }
 
 /* --- the whole operation ---------------------------------------------------------------------- */
 
-static enum err sample(struct work *w)
+static enum err splits_encode(struct sample_work *w)
+{
+    const struct sto_schema *schema = w->op->scope.schema;
+    uint8_t prefix[STO_KEY_ROW_MAX];
+    w->splits = base_arena_alloc(&w->arena, (schema->split_count + 1) * sizeof(w->splits[0]));
+    if (w->splits == NULL)
+        return sto_rdb_sample_no_memory(w);
+    for (size_t i = 0; i < schema->split_count; i++) {
+        size_t len = sto_key_row(&w->op->scope, schema->splits[i], prefix);
+        w->splits[i] = base_arena_copy(&w->arena, base_slice(prefix, len));
+        if (w->splits[i].ptr == NULL)
+            return sto_rdb_sample_no_memory(w);
+    }
+    w->split_count = schema->split_count;
+    return ERR_OK;
+}
+
+static uint64_t between_wanted(const struct sample_work *w)
+{
+    uint64_t least = w->usage.bytes / FOUND_MAX + 1;
+    uint64_t wanted = w->op->bytes_between;
+    if (wanted == 0)
+        wanted = w->usage.bytes / PARTS_WANTED > BYTES_BETWEEN ? w->usage.bytes / PARTS_WANTED
+                                                               : BYTES_BETWEEN;
+    return wanted > least ? wanted : least;
+}
+
+static enum err begin(struct sample_work *w)
 {
     struct sto_sample_op *op = w->op;
+    static const struct sto_row_range all;
+    uint8_t table[STO_KEY_TABLE_MAX];
+    w->table_len = sto_key_table(&op->scope, table);
     w->usage = sto_counters_read(&op->scope.schema->table->counters);
-    w->between = op->bytes_between;
-    if (w->between == 0)
-        w->between = w->usage.bytes / PARTS_WANTED > BYTES_BETWEEN ? w->usage.bytes / PARTS_WANTED
-                                                                   : BYTES_BETWEEN;
-    op->samples = base_arena_alloc(op->arena, SAMPLES_MAX * sizeof(op->samples[0]));
-    if (op->samples == NULL)
-        return base_fail(&op->detail, ERR_NO_MEMORY, "no memory for the samples");
+    w->between = between_wanted(w);
+    enum err rc = splits_encode(w);
+    if (rc != ERR_OK)
+        return rc;
+    op->samples =
+        base_arena_alloc(op->arena, (FOUND_MAX + w->split_count + 1) * sizeof(op->samples[0]));
+    w->parts = base_arena_alloc(&w->arena, (w->split_count + 1) * sizeof(w->parts[0]));
+    if (op->samples == NULL || w->parts == NULL)
+        return sto_rdb_sample_no_memory(w);
+    INVARIANT(sto_key_bounds_of_rows(&op->scope, &all, &w->bounds));
+    return w->usage.rows > WALK_ROWS_MAX ? sto_rdb_table_measure(w) : ERR_OK;
+}
+
+static void choose_splits(struct sample_work *w)
+{
     struct slice lower = base_slice(w->bounds.lower, w->bounds.lower_len);
     struct slice upper = base_slice(w->bounds.upper, w->bounds.upper_len);
-    enum err rc = size_between(w, lower, upper, &w->file_bytes);
-    if (rc == ERR_OK && (w->usage.rows <= WALK_ROWS_MAX || w->file_bytes == 0)) {
-        rc = walk(w);
-    } else if (rc == ERR_OK) {
-        struct arena arena;
-        base_arena_init(&arena, 64 * MIB);
-        rc = divide(w, &arena);
-        base_arena_fini(&arena);
+    w->split_from = 0;
+    while (w->split_from < w->split_count &&
+           base_slice_compare(w->splits[w->split_from], lower) < 0)
+        w->split_from++;
+    w->split_to = w->split_from;
+    while (w->split_to < w->split_count && base_slice_compare(w->splits[w->split_to], upper) < 0)
+        w->split_to++;
+}
+
+static enum err sample_range(struct sample_work *w, const struct sto_row_range *range)
+{
+    if (!sto_key_bounds_of_rows(&w->op->scope, range, &w->bounds))
+        return ERR_OK;
+    choose_splits(w);
+    rocksdb_readoptions_t *options =
+        sto_rdb_scan_options(base_slice(w->bounds.lower, w->bounds.lower_len),
+                             base_slice(w->bounds.upper, w->bounds.upper_len));
+    w->it = rocksdb_create_iterator_cf(w->engine->db.handle, options, w->engine->db.cells);
+    enum err rc = w->file_bytes == 0 ? walk(w) : sto_rdb_range_divide(w);
+    rocksdb_iter_destroy(w->it);
+    rocksdb_readoptions_destroy(options);
+    return rc;
+}
+
+static enum err sample(struct sample_work *w)
+{
+    const struct sto_row_set *rows = &w->op->rows;
+    static const struct sto_row_range all;
+    enum err rc = begin(w);
+    if (rows->count == 0 && !rows->none) {
+        if (rc == ERR_OK)
+            rc = sample_range(w, &all);
+        w->offset = w->usage.bytes;
     }
-    return rc == ERR_OK ? sample_add(w, SLICE_EMPTY, w->usage.bytes) : rc;
+    for (size_t i = 0; rc == ERR_OK && i < rows->count; i++)
+        rc = sample_range(w, &rows->ranges[i]);
+    return rc == ERR_OK ? sto_rdb_sample_add(w, SLICE_EMPTY, w->offset) : rc;
 }
 
 static void run_on_reader(struct base_msg *msg)
 {
     struct sto_sample_op *op =
         (struct sto_sample_op *)((char *)msg - offsetof(struct sto_sample_op, msg));
-    struct work *w = op->engine_state;
+    struct sample_work *w = op->engine_state;
     struct sto_account *account = op->scope.tenant.account;
-    struct sto_row_range all = {.start = SLICE_EMPTY};
-    uint8_t table[STO_KEY_TABLE_MAX];
-    INVARIANT(sto_key_bounds_of_rows(&op->scope, &all, &w->bounds));
-    w->table_len = sto_key_table(&op->scope, table);
     atomic_fetch_add(&account->reads_open, 1);
     enum err rc = sto_rdb_gate_check(account, false, &op->detail);
     if (rc == ERR_OK)
         rc = sto_rdb_usable(w->engine, &op->detail);
+    if (rc == ERR_OK)
+        rc = sto_rdb_deadline_check(op->deadline_ns, &op->detail);
     if (rc == ERR_OK) {
-        rocksdb_readoptions_t *options =
-            sto_rdb_scan_options(base_slice(w->bounds.lower, w->bounds.lower_len),
-                                 base_slice(w->bounds.upper, w->bounds.upper_len));
-        w->it = rocksdb_create_iterator_cf(w->engine->db.handle, options, w->engine->db.cells);
+        base_arena_init(&w->arena, MEMORY_MAX);
         rc = sample(w);
-        rocksdb_iter_destroy(w->it);
-        rocksdb_readoptions_destroy(options);
+        base_arena_fini(&w->arena);
     }
     atomic_fetch_sub(&account->reads_open, 1);
     base_free(w);
@@ -339,7 +268,7 @@ void sto_rdb_sample_row_keys(struct sto_engine *engine, struct sto_sample_op *op
     struct rdb_engine *e = sto_rdb_engine(engine);
     op->detail.text[0] = '\0';
     op->count = 0;
-    struct work *w = base_new(sizeof(*w));
+    struct sample_work *w = base_new(sizeof(*w));
     w->engine = e;
     w->op = op;
     op->engine_state = w;

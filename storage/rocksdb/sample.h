@@ -1,5 +1,6 @@
 /*
- * storage/rocksdb/sample.h - keys that divide a table into parts of about the same size.
+ * storage/rocksdb/sample.h - keys that divide a table into parts of about the same size, and those
+ * it was split at when it was made.
  *
  * Does:     find row keys of a table and how many of its bytes stand in front of each.
  * Owns:     nothing between two calls.
@@ -8,8 +9,9 @@
  * Threads:  submit from any; it runs on a reader.
  * Blocks:   readers only.
  * Fails by: ERR_OVERLOADED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_NO_MEMORY.
- * Limits:   SAMPLES_MAX samples, WALK_ROWS_MAX rows gone through.
+ * Limits:   FOUND_MAX samples beside LIM_SPLITS, WALK_ROWS_MAX rows gone through.
  * Promises: 1. Offsets count the table's own bytes only, and the last one is what the table holds.
+ *           2. Every split is a sample; each costs no more than a look at the sizes of files.
  */
 #ifndef STORAGE_ROCKSDB_SAMPLE_H
 #define STORAGE_ROCKSDB_SAMPLE_H

@@ -15,6 +15,7 @@
  * 3. A reversed read finds the row before with one seek backwards, then goes through it forwards.
  * 4. reads_open counts cursors that may have an iterator; the gate is looked at after counting, so
  * a purge that closed the gate and then sees 0 knows that nobody reads.
+ * Over 500 lines because forwards, backwards and skipping share one iterator and one state.
  */
 #include "storage/rocksdb/slice.h"
 
@@ -27,11 +28,12 @@
 #include "base/banned.h"
 
 #define STEPS_BEFORE_SEEK 6
-#define SEEKS_BEFORE_STEP                                                                          \
-    16 /* after steps did not reach it, so many skips of that kind only seek */
-#define ROW_AGAIN_BYTES   (64 * KIB) /* a row up to this is rather read again than kept open */
-#define ROW_BYTES_UNKNOWN UINT64_MAX
-#define BYTES_OF_A_STEP   KIB
+/* After steps did not reach it, so many skips of that kind only seek. */
+#define SEEKS_BEFORE_STEP     16
+#define SEEKS_BEFORE_STEP_MAX 256
+#define ROW_AGAIN_BYTES       (64 * KIB) /* a row up to this is rather read again than kept open */
+#define ROW_BYTES_UNKNOWN     UINT64_MAX
+#define BYTES_OF_A_STEP       KIB
 
 /* --- moving --------------------------------------------------------------------------------- */
 
@@ -64,16 +66,26 @@ static void seek_back(struct sto_read_cursor *c, struct slice target)
 }
 
 /* To the first key at or behind target: a few steps if that reaches it, else a seek. Rows of a
- * table are alike: where steps did not reach it, they are not tried again for a while. */
+ * table are alike: where steps did not reach it, they are not tried again for a while, and the next
+ * time for twice as long. */
 static void skip_to(struct sto_read_cursor *c, enum rdb_skip kind, struct slice target)
 {
-    int steps = c->seeks_first[kind] > 0 ? 0 : STEPS_BEFORE_SEEK;
+    struct rdb_skip_memory *memory = &c->skips[kind];
+    int steps = memory->seeks_first > 0 ? 0 : STEPS_BEFORE_SEEK;
     for (int i = 0; i < steps && rocksdb_iter_valid(c->iterator); i++) {
         step(c);
-        if (!rocksdb_iter_valid(c->iterator) || base_slice_compare(key_now(c), target) >= 0)
+        if (!rocksdb_iter_valid(c->iterator) || base_slice_compare(key_now(c), target) >= 0) {
+            memory->seeks_next = SEEKS_BEFORE_STEP;
             return;
+        }
     }
-    c->seeks_first[kind] = steps > 0 ? SEEKS_BEFORE_STEP : (uint8_t)(c->seeks_first[kind] - 1);
+    if (steps == 0) {
+        memory->seeks_first--;
+    } else {
+        memory->seeks_first = memory->seeks_next;
+        if (memory->seeks_next < SEEKS_BEFORE_STEP_MAX)
+            memory->seeks_next *= 2;
+    }
     seek(c, target);
 }
 
@@ -169,11 +181,19 @@ static void row_put_back(struct sto_read_cursor *c)
     c->row_len = 0;
 }
 
+static void note_passed(struct buf *last_passed, struct slice row_key)
+{
+    base_buf_truncate(last_passed, 0);
+    (void)base_buf_append(last_passed, row_key); /* latches, for whoever looks */
+}
+
 /* True when the row limit is reached. */
 static bool row_finish(struct sto_read_cursor *c)
 {
     struct sto_read_op *op = c->op;
     c->rows++;
+    if (op->last_passed != NULL && (op->spec.view == NULL || c->row_seen))
+        note_passed(op->last_passed, c->visit.row_key);
     if (c->is_point) {
         sto_rdb_range_close(c, true);
     } else {
@@ -214,9 +234,9 @@ static enum rdb_slice_end row_enter(struct sto_read_cursor *c)
     memcpy(c->row, key.ptr, row_len);
     c->row_len = row_len;
     c->row_bytes = head.bytes;
-    c->row_seen = true;
+    c->row_seen = c->op->spec.view == NULL; /* or at its first cell inside */
     c->row_is_over = false;
-    c->op->rows_seen++;
+    c->op->rows_seen += c->row_seen;
     c->column_len = 0;
     c->visit.now_us = base_wall_us();
     struct slice escaped = base_slice(c->row + c->table_len, row_len - 2 - c->table_len);
@@ -307,16 +327,24 @@ static bool same_column(const struct sto_read_cursor *c, struct slice key)
            memcmp(key.ptr + c->row_len, c->column + c->row_len, c->column_len - c->row_len) == 0;
 }
 
+/* Through a view there are no cells but those of columns that were entered. */
+static void note_seen(struct sto_read_cursor *c, enum sto_visit_next entered)
+{
+    if (c->op->spec.view != NULL && entered != STO_VISIT_NEXT)
+        return;
+    c->op->cells_seen++;
+    c->op->rows_seen += !c->row_seen;
+    c->row_seen = true;
+}
+
 /* The iterator stands on a cell of the current row. */
 static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key)
 {
     struct sto_read_op *op = c->op;
     enum sto_visit_next next = STO_VISIT_NEXT;
-    op->cells_seen++;
-    op->rows_seen += !c->row_seen;
-    c->row_seen = true;
     if (key.len < c->row_len + 2 || (!same_column(c, key) && !column_enter(c, key, &next)))
         return fail(c, ERR_CORRUPT, "a stored cell is damaged");
+    note_seen(c, next);
     if (next == STO_VISIT_NEXT) {
         struct slice stored;
         struct sto_stored_cell cell;
@@ -342,6 +370,16 @@ static enum rdb_slice_end slice_break(struct sto_read_cursor *c)
         return SLICE_FULL;
     }
     return c->on_reader ? SLICE_HELD : SLICE_INCOMPLETE;
+}
+
+static bool is_cancelled(const struct sto_read_cursor *c)
+{
+    return atomic_load_explicit(&c->op->cancelled, memory_order_relaxed);
+}
+
+static enum rdb_slice_end cancel(struct sto_read_cursor *c)
+{
+    return fail(c, ERR_CANCELLED, "the read was cancelled");
 }
 
 static bool slice_is_over(const struct sto_read_cursor *c)
@@ -371,6 +409,8 @@ static enum rdb_slice_end row_walk(struct sto_read_cursor *c, bool *out_over)
     *out_over = false;
     while (rc == SLICE_FULL && !*out_over) {
         if (in_row(c, &rc)) {
+            if (is_cancelled(c))
+                return cancel(c);
             if (slice_is_over(c))
                 return slice_break(c);
             rc = cell_visit(c, key_now(c));
@@ -394,6 +434,8 @@ static enum rdb_slice_end slice_rows(struct sto_read_cursor *c)
             return rc;
         if (row_finish(c))
             return SLICE_END;
+        if (is_cancelled(c))
+            return cancel(c);
         if (slice_is_over(c) || c->rows >= LIM_SLICE_ROWS)
             return SLICE_FULL;
     }
@@ -415,12 +457,13 @@ enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
     c->steps = 0;
     c->rows = 0;
     c->full = false;
+    sto_rdb_uncounted(); /* loops come here, too */
     enum rdb_slice_end rc = SLICE_ERROR;
     c->op->result = sto_rdb_gate_check(account, false, &c->op->detail);
     if (c->op->result == ERR_OK)
         c->op->result = sto_rdb_usable(c->engine, &c->op->detail);
     if (c->op->result == ERR_OK)
-        rc = slice_rows(c);
+        rc = is_cancelled(c) ? cancel(c) : slice_rows(c);
     if (rc == SLICE_INCOMPLETE)
         row_put_back(c);
     if (rc != SLICE_HELD) {
@@ -446,7 +489,8 @@ enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
     c->position_len = 0;
     c->row_len = 0;
     c->column_len = 0;
-    memset(c->seeks_first, 0, sizeof(c->seeks_first));
+    for (int i = 0; i < RDB_SKIP_COUNT; i++)
+        c->skips[i] = (struct rdb_skip_memory){.seeks_next = SEEKS_BEFORE_STEP};
     uint8_t table[STO_KEY_TABLE_MAX];
     c->table_len = sto_key_table(&op->scope, table);
     return sto_visit_open(&c->visit, op->scope.schema, &op->spec, op->sink, &op->detail);

@@ -8,7 +8,7 @@
  * Threads:  one at a time per cursor.
  * Blocks:   only when on_reader is set.
  * Fails by: SLICE_ERROR with op->result: ERR_SUSPENDED, ERR_GONE, ERR_UNAVAILABLE, ERR_CORRUPT,
- *           ERR_IO.
+ *           ERR_IO, ERR_CANCELLED.
  * Limits:   LIM_SLICE_ROWS, LIM_SLICE_STEPS, LIM_INLINE_STEPS.
  * Promises: 1. Between slices no iterator is held unless a row is open; one that is held counts in
  *              reads_open of the account. 2. A slice on a reader gives at least one cell or passes
@@ -42,6 +42,12 @@ enum rdb_skip {
     RDB_SKIP_COUNT
 };
 
+/* What skips of one kind were like. */
+struct rdb_skip_memory {
+    uint16_t seeks_first; /* so many will not try steps */
+    uint16_t seeks_next;  /* ... after steps have not reached it once more */
+};
+
 struct sto_read_cursor {
     struct rdb_engine *engine;
     struct sto_read_op *op;
@@ -66,7 +72,7 @@ struct sto_read_cursor {
     uint64_t row_bytes; /* from its header */
     size_t column_len;  /* of the column under the iterator; 0: none */
 
-    uint8_t seeks_first[RDB_SKIP_COUNT]; /* skips of that kind that will not try steps */
+    struct rdb_skip_memory skips[RDB_SKIP_COUNT];
 
     /* this slice */
     uint64_t steps;

@@ -195,7 +195,7 @@ END_TEST
 
 Suite *suite_base_alloc(void)
 {
-    Suite *suite = suite_create("base/alloc");
+    Suite *suite = suite_create("base_alloc");
     TCase *new = tcase_create("new");
     tcase_add_test(new, new_memory_is_zeroed);
     tcase_add_test(new, new_of_nothing_is_not_null);

@@ -202,7 +202,7 @@ END_TEST
 
 Suite *suite_base_arena(void)
 {
-    Suite *suite = suite_create("base/arena");
+    Suite *suite = suite_create("base_arena");
     TCase *alloc = tcase_create("alloc");
     tcase_add_test(alloc, every_address_is_aligned);
     tcase_add_test(alloc, allocations_keep_their_content_and_do_not_overlap);

@@ -347,7 +347,7 @@ END_TEST
 
 Suite *suite_base_buf(void)
 {
-    Suite *suite = suite_create("base/buf");
+    Suite *suite = suite_create("base_buf");
     TCase *append = tcase_create("append");
     tcase_add_test(append, new_buf_is_empty_and_owns_nothing);
     tcase_add_test(append, appends_follow_each_other);

@@ -97,7 +97,7 @@ END_TEST
 
 Suite *suite_base_clock(void)
 {
-    Suite *suite = suite_create("base/clock");
+    Suite *suite = suite_create("base_clock");
     TCase *clocks = tcase_create("clocks");
     tcase_add_test(clocks, monotonic_time_never_goes_back);
     tcase_add_test(clocks, monotonic_time_counts_nanoseconds);

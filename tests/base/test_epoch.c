@@ -311,7 +311,7 @@ END_TEST
 
 Suite *suite_base_epoch(void)
 {
-    Suite *suite = suite_create("base/epoch");
+    Suite *suite = suite_create("base_epoch");
     TCase *order = tcase_create("order");
     tcase_add_checked_fixture(order, make_epoch, NULL);
     tcase_add_test(order, without_readers_an_object_goes_at_once);

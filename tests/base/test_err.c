@@ -141,7 +141,7 @@ END_TEST
 
 Suite *suite_base_err(void)
 {
-    Suite *suite = suite_create("base/err");
+    Suite *suite = suite_create("base_err");
     TCase *names = tcase_create("names");
     tcase_add_test(names, ok_is_zero);
     tcase_add_test(names, every_error_has_a_name_of_its_own);

@@ -329,7 +329,7 @@ END_TEST
 
 Suite *suite_base_file(void)
 {
-    Suite *suite = suite_create("base/file");
+    Suite *suite = suite_create("base_file");
     TCase *reading = case_in_dir(suite, "read");
     tcase_add_test(reading, read_gives_the_whole_file);
     tcase_add_test(reading, read_at_max_fits_and_above_is_too_big);

@@ -82,7 +82,7 @@ END_TEST
 
 Suite *suite_base_file_faults(void)
 {
-    Suite *suite = suite_create("base/file_faults");
+    Suite *suite = suite_create("base_file_faults");
     TCase *faults = case_in_dir(suite, "faults");
     tcase_add_test(faults, full_disk_keeps_the_old_content);
     tcase_add_test(faults, failing_fsync_keeps_the_old_content);

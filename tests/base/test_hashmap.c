@@ -416,7 +416,7 @@ END_TEST
 
 Suite *suite_base_hashmap(void)
 {
-    Suite *suite = suite_create("base/hashmap");
+    Suite *suite = suite_create("base_hashmap");
     TCase *content = tcase_create("content");
     tcase_add_checked_fixture(content, make_map, free_map);
     tcase_add_test(content, empty_map_finds_nothing);

@@ -179,7 +179,7 @@ END_TEST
 
 Suite *suite_base_log(void)
 {
-    Suite *suite = suite_create("base/log");
+    Suite *suite = suite_create("base_log");
     TCase *line = tcase_create("line");
     tcase_add_checked_fixture(line, catch_stderr, NULL);
     tcase_add_test(line, line_has_time_level_event_and_pairs);

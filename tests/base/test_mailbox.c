@@ -368,7 +368,7 @@ END_TEST
 
 Suite *suite_base_mailbox(void)
 {
-    Suite *suite = suite_create("base/mailbox");
+    Suite *suite = suite_create("base_mailbox");
     TCase *order = tcase_create("order");
     tcase_add_checked_fixture(order, open_box, close_box);
     tcase_add_test(order, new_mailbox_is_empty_and_silent);

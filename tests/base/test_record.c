@@ -350,7 +350,7 @@ END_TEST
 
 Suite *suite_base_record(void)
 {
-    Suite *suite = suite_create("base/record");
+    Suite *suite = suite_create("base_record");
     TCase *varint = tcase_create("varint");
     tcase_add_test(varint, field_text_is_bounded_and_holds_no_nul);
     tcase_add_test(varint, varints_have_their_leb128_form);

@@ -70,7 +70,7 @@ END_TEST
 
 Suite *suite_base_siphash(void)
 {
-    Suite *suite = suite_create("base/siphash");
+    Suite *suite = suite_create("base_siphash");
     TCase *values = tcase_create("values");
     tcase_add_test(values, known_values_are_reproduced);
     tcase_add_test(values, every_byte_and_the_length_matter);

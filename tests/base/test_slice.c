@@ -68,7 +68,7 @@ END_TEST
 
 Suite *suite_base_slice(void)
 {
-    Suite *suite = suite_create("base/slice");
+    Suite *suite = suite_create("base_slice");
     TCase *order = tcase_create("order");
     tcase_add_test(order, compare_orders_by_unsigned_bytes_then_length);
     tcase_add_test(order, compare_sees_bytes_behind_a_nul);

@@ -287,7 +287,7 @@ END_TEST
 
 Suite *suite_base_text(void)
 {
-    Suite *suite = suite_create("base/text");
+    Suite *suite = suite_create("base_text");
     TCase *percent = tcase_create("percent");
     tcase_add_test(percent, percent_decode_takes_codes_and_visible_ascii);
     tcase_add_test(percent, percent_decode_refuses_every_other_byte);

@@ -98,7 +98,7 @@ END_TEST
 
 Suite *suite_base_text_numbers(void)
 {
-    Suite *suite = suite_create("base/text_numbers");
+    Suite *suite = suite_create("base_text_numbers");
     TCase *numbers = tcase_create("numbers");
     tcase_add_test(numbers, u64_takes_what_append_makes);
     tcase_add_test(numbers, u64_refuses_other_forms);

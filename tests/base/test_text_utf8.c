@@ -104,7 +104,7 @@ END_TEST
 
 Suite *suite_base_text_utf8(void)
 {
-    Suite *suite = suite_create("base/text_utf8");
+    Suite *suite = suite_create("base_text_utf8");
     TCase *utf8 = tcase_create("utf8");
     tcase_set_timeout(utf8, 60);
     tcase_add_test(utf8, utf8_agrees_with_the_definition_on_all_short_sequences);

@@ -244,7 +244,7 @@ END_TEST
 
 Suite *suite_base_worker(void)
 {
-    Suite *suite = suite_create("base/worker");
+    Suite *suite = suite_create("base_worker");
     TCase *run = tcase_create("run");
     tcase_set_timeout(run, 60);
     tcase_add_test(run, everything_posted_before_stop_has_run);

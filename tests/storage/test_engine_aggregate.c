@@ -84,7 +84,8 @@ START_TEST(cells_hold_what_was_added)
 {
     struct sto_mutation m[9];
     size_t n = 0;
-    for (uint16_t f = SUM; f <= MAX; f++) {
+    const uint16_t last = MAX;
+    for (uint16_t f = SUM; f <= last; f++) {
         m[n++] = add(f, 1000, number(5));
         m[n++] = add(f, 1000, number(-8));
         m[n++] = change(STO_MERGE_TO_CELL, f, 1000, number(1));

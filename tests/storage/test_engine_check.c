@@ -5,6 +5,7 @@
  */
 #include "fixture.h"
 
+#include "tests/support/process.h"
 #include "tests/support/random.h"
 
 #include "base/banned.h"
@@ -240,7 +241,7 @@ static const char *const QUALIFIERS[] = {"", "q", "qq", "r"};
 
 static struct sto_filter random_leaf(struct random *r)
 {
-    struct sto_filter f = {0};
+    struct sto_filter f;
     switch (random_below(r, 8)) {
     case 0:
         f = value_is(VALUES[random_below(r, 4)]);
@@ -351,10 +352,11 @@ END_TEST
 
 START_TEST(a_predicate_matches_what_a_read_would_give)
 {
-    enum { ROUNDS = 500, CHANGES = 4 };
+    enum { CHANGES = 4 };
+    const size_t rounds = (size_t)process_rounds(500);
     struct random r = {20261120 + (uint64_t)_i};
     size_t matched = 0;
-    for (int n = 0; n < ROUNDS; n++) {
+    for (size_t n = 0; n < rounds; n++) {
         struct sto_filter nodes[NODES];
         struct sto_mutation changes[CHANGES];
         random_filter(&r, nodes);
@@ -379,12 +381,12 @@ START_TEST(a_predicate_matches_what_a_read_would_give)
         fix_sink_init(&s);
         struct sto_read_spec spec = {.row_key = SLICE_LIT("row"), .filter = p};
         ck_assert_int_eq(fix_read(T, &spec, &s, true), ERR_OK);
-        ck_assert_msg(check.matched == (s.text.len > 1), "round %d of seed %d", n, _i);
+        ck_assert_msg(check.matched == (s.text.len > 1), "round %zu of seed %d", n, _i);
         matched += check.matched;
         base_buf_fini(&s.text);
         sto_filter_unref(p);
     }
-    ck_assert(matched > ROUNDS / 10 && matched < ROUNDS * 9 / 10);
+    ck_assert(matched > rounds / 10 && matched < rounds * 9 / 10);
     fix_assert_no_drift(0);
 }
 END_TEST

@@ -122,75 +122,6 @@ START_TEST(one_family_can_be_dropped)
 }
 END_TEST
 
-START_TEST(a_sweep_removes_what_no_read_shows)
-{
-    fix.gc[0] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 3};
-    fix.gc[1] = (struct sto_gc_node){.kind = STO_GC_MAX_AGE, .max_age_us = 3600ULL * 1000000};
-    fix_reopen();
-    int64_t now = base_wall_us() / 1000 * 1000;
-    size_t versions = 2 * LIM_DROP_SLICE_CELLS + 500; /* one column over several slices */
-    struct sto_mutation *m = base_new_array(versions, sizeof(*m));
-    for (size_t i = 0; i < versions; i++)
-        m[i] = fix_set(1, "q", (int64_t)(i + 1) * 1000, SLICE_LIT("v"));
-    ck_assert_int_eq(fix_mutate(T, "many", m, versions), ERR_OK);
-    ck_assert_int_eq(fix_mutate(T, "two", m, 2), ERR_OK);
-    struct sto_mutation aged[2] = {fix_set(2, "q", now, SLICE_LIT("new")),
-                                   fix_set(2, "q", now - 7200000000, SLICE_LIT("old"))};
-    ck_assert_int_eq(fix_mutate(T, "aged", aged, 2), ERR_OK);
-    ck_assert_int_eq(fix_mutate(T, "gone", &aged[1], 1), ERR_OK);
-    base_free(m);
-    struct fix_sink before, after;
-    fix_sink_init(&before);
-    fix_sink_init(&after);
-    ck_assert_int_eq(fix_read(T, &(struct sto_read_spec){0}, &before, false), ERR_OK);
-    struct sto_usage removed = fix_sweep(T);
-    ck_assert_uint_eq(removed.cells, versions - 3 + 1 + 1);
-    ck_assert_uint_eq(removed.rows, 1);
-    ck_assert_int_eq(fix_read(T, &(struct sto_read_spec){0}, &after, false), ERR_OK);
-    ck_assert(base_slice_equal(base_buf_slice(&before.text), base_buf_slice(&after.text)));
-    base_buf_fini(&before.text);
-    base_buf_fini(&after.text);
-    ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).cells, 3 + 2 + 1);
-    fix_assert_no_drift(0);
-    ck_assert_uint_eq(fix_sweep(T).cells, 0);
-}
-END_TEST
-
-START_TEST(a_sweep_steps_over_a_long_column_that_stays)
-{
-    size_t versions = 5 * LIM_DROP_SLICE_CELLS;
-    struct sto_mutation *m = base_new_array(versions, sizeof(*m));
-    for (size_t i = 0; i < versions; i++)
-        m[i] = fix_set(1, "q", (int64_t)(i + 1) * 1000, SLICE_LIT("v"));
-    ck_assert_int_eq(fix_mutate(T, "row", m, versions), ERR_OK);
-    base_free(m);
-    ck_assert_uint_eq(fix_sweep(T).cells, 0);
-    ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).cells, versions);
-}
-END_TEST
-
-START_TEST(a_sweep_takes_removed_families_and_spares_new_ones)
-{
-    struct sto_mutation set[2] = {fix_set(1, "q", 1000, SLICE_LIT("v")),
-                                  fix_set(2, "q", 1000, SLICE_LIT("v"))};
-    ck_assert_int_eq(fix_mutate(T, "row", set, 2), ERR_OK);
-    struct sto_family_spec specs[2] = {{.name = SLICE_LIT("gg")}, {.name = SLICE_LIT("new")}};
-    struct sto_schema *less = fix_schema("t", (T)->schema, specs, 1);
-    struct sto_schema *more = fix_schema("t", less, specs, 2);
-    struct sto_table_scope old = sto_table_scope_make(&fix.tenants[0], less);
-    struct sto_table_scope new = sto_table_scope_make(&fix.tenants[0], more);
-    struct sto_mutation fresh = fix_set(3, "q", 1000, SLICE_LIT("v"));
-    ck_assert_int_eq(fix_mutate(&new, "row", &fresh, 1), ERR_OK);
-    ck_assert_uint_eq(fix_sweep(&old).cells, 1); /* f; not what came after this schema */
-    fix_assert_rows(&new, &(struct sto_read_spec){0}, "row{gg:q@1000=v,new:q@1000=v,}");
-    fix_assert_no_drift(0);
-    sto_table_scope_release(&old);
-    sto_table_scope_release(&new);
-    sto_schema_unref(less);
-    sto_schema_unref(more);
-}
-END_TEST
-
 START_TEST(a_drop_passes_a_full_quota_and_a_full_disk_but_not_the_gate)
 {
     put_many(T, "a", 3);
@@ -401,15 +332,19 @@ START_TEST(a_table_is_forgotten_only_when_empty)
 {
     ck_assert_int_eq(commit_doc("s/ab/t", "schema", STO_DOC_ABSENT), ERR_OK);
     ck_assert_int_eq(fix_put(T, "row", "v"), ERR_OK);
-    struct sto_doc_change doc = {.key = SLICE_LIT("s/ab/t"), .expect = 1};
-    ck_assert_int_eq(sto_table_forget(fix.engine, T, &doc, NULL), ERR_CONFLICT);
+    ck_assert_int_eq(commit_doc("w/ab/t", "sweep", STO_DOC_ABSENT), ERR_OK);
+    struct sto_doc_change docs[2] = {{.key = SLICE_LIT("s/ab/t"), .expect = 1},
+                                     {.key = SLICE_LIT("w/ab/t"), .expect = STO_DOC_ANY}};
+    ck_assert_int_eq(sto_table_forget(fix.engine, T, docs, 2, NULL), ERR_CONFLICT);
     assert_doc("s/ab/t", "schema", 1);
     ck_assert_int_eq(fix_drop(T, (struct sto_row_range){0}, 0, NULL), ERR_OK);
-    doc.expect = 2;
-    ck_assert_int_eq(sto_table_forget(fix.engine, T, &doc, NULL), ERR_CONFLICT);
-    doc.expect = 1;
-    ck_assert_int_eq(sto_table_forget(fix.engine, T, &doc, NULL), ERR_OK);
+    docs[0].expect = 2;
+    ck_assert_int_eq(sto_table_forget(fix.engine, T, docs, 2, NULL), ERR_CONFLICT);
+    assert_doc("w/ab/t", "sweep", 1);
+    docs[0].expect = 1;
+    ck_assert_int_eq(sto_table_forget(fix.engine, T, docs, 2, NULL), ERR_OK);
     assert_doc("s/ab/t", NULL, 0);
+    assert_doc("w/ab/t", NULL, 0);
     ck_assert_int_eq(fix_put(T, "late", "v"), ERR_NOT_FOUND); /* with the old schema in hand */
     ck_assert_int_eq(fix_put(&fix.tables[0][1], "row", "v"), ERR_OK);
     struct sto_audit audit;
@@ -429,9 +364,6 @@ Suite *suite_storage_engine_jobs(void)
     tcase_add_test(t, a_row_larger_than_a_slice_is_dropped_exactly);
     tcase_add_test(t, many_rows_are_dropped_over_slices);
     tcase_add_test(t, one_family_can_be_dropped);
-    tcase_add_test(t, a_sweep_removes_what_no_read_shows);
-    tcase_add_test(t, a_sweep_steps_over_a_long_column_that_stays);
-    tcase_add_test(t, a_sweep_takes_removed_families_and_spares_new_ones);
     tcase_add_test(t, a_drop_passes_a_full_quota_and_a_full_disk_but_not_the_gate);
     tcase_add_test(t, a_drop_that_may_ignores_the_gate);
     tcase_add_test(t, a_recount_notices_what_was_changed_behind_its_back);

@@ -20,7 +20,7 @@ START_TEST(a_random_program_does_what_the_oracle_says)
     struct random rng = {.state = 20261120 + (uint64_t)_i};
     struct program_op *ops = base_new_array(OPERATIONS, sizeof ops[0]);
     struct program_verdict verdict;
-    size_t count = (size_t)(OPERATIONS / process_patience());
+    size_t count = (size_t)process_rounds(OPERATIONS);
     program_draw(&rng, ops, count, false);
     bool ok = program_try(ops, count, &verdict);
     if (!ok) {

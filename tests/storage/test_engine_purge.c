@@ -12,7 +12,8 @@
 Suite *suite_storage_engine_purge(void);
 
 enum { ROWS = 400 };
-static const char CANARY[] = "canary-5d1c7e-of-ab";
+#define CANARY_TEXT "canary-5d1c7e-of-ab"
+static const char CANARY[] = CANARY_TEXT;
 
 /* Rows of all tenants in two flushes, so that files hold neighbours together. */
 static void fill(void)
@@ -39,19 +40,21 @@ static void fill(void)
         }
     }
     fix_wait();
-    struct sto_doc_change docs[2] = {
+    struct sto_doc_change docs[3] = {
         {.key = SLICE_LIT("s/ab/t"), .body = SLICE_LIT("schema"), .expect = STO_DOC_ABSENT},
+        {.key = SLICE_LIT("w/ab/t"), .body = SLICE_LIT(CANARY_TEXT), .expect = STO_DOC_ABSENT},
         {.key = SLICE_LIT("s/abc/t"), .body = SLICE_LIT("schema"), .expect = STO_DOC_ABSENT}};
-    ck_assert_int_eq(sto_docs_commit(fix.engine, docs, 2, NULL), ERR_OK);
+    ck_assert_int_eq(sto_docs_commit(fix.engine, docs, 3, NULL), ERR_OK);
 }
 
 static enum err step(enum sto_purge_step s)
 {
-    struct sto_doc_change changes[2] = {
+    struct sto_doc_change changes[3] = {
         {.key = SLICE_LIT("s/ab/t"), .expect = STO_DOC_ANY},
+        {.key = SLICE_LIT("w/ab/t"), .expect = STO_DOC_ANY},
         {.key = SLICE_LIT("g/purged"), .body = SLICE_LIT("ab"), .expect = STO_DOC_ANY}};
     struct errbuf eb = {{0}};
-    enum err rc = sto_purge_run(fix.engine, &fix.tenants[0], s, changes, 2, &eb);
+    enum err rc = sto_purge_run(fix.engine, &fix.tenants[0], s, changes, 3, &eb);
     ck_assert_int_eq(rc == ERR_OK, eb.text[0] == '\0');
     return rc;
 }
@@ -115,7 +118,7 @@ START_TEST(a_purged_tenant_is_physically_gone)
 {
     fill();
     ck_assert_uint_eq(audit(0).physical_keys, 2 * ROWS);
-    ck_assert_uint_eq(audit(0).counters, 3);
+    ck_assert_uint_eq(audit(0).counters, 4);
     ck_assert(files_hold(fix.dir, CANARY));
     close_gate();
     for (int s = 0; s < STO_PURGE_STEP_COUNT; s++)
@@ -172,7 +175,7 @@ START_TEST(a_conflicting_document_stops_the_range_delete)
         sto_purge_run(fix.engine, &fix.tenants[0], STO_PURGE_DELETE_RANGE, &change, 1, NULL),
         ERR_CONFLICT);
     ck_assert_uint_eq(audit(0).physical_keys, 2 * ROWS);
-    ck_assert_uint_eq(audit(0).counters, 3);
+    ck_assert_uint_eq(audit(0).counters, 4);
 }
 END_TEST
 

@@ -1,5 +1,7 @@
 /*
  * tests/storage/test_engine_read.c - which rows and cells come, in what slices, from where.
+ *
+ * Over 500 lines because rows, slices and what ends them are tested with the same few tables.
  */
 #include "fixture.h"
 
@@ -338,6 +340,98 @@ START_TEST(a_scan_given_up_in_a_row_leaves_nothing_open)
 }
 END_TEST
 
+START_TEST(a_cancelled_read_closes_at_once)
+{
+    put_wide_row("huge", 5000, 100);
+    for (int held = 0; held < 2; held++) {
+        struct sto_read_op op = {.scope = *T};
+        struct fix_sink s;
+        fix_sink_init(&s);
+        s.full_bytes = 10000;
+        if (held != 0)
+            fix_slice(&op, &s, false);
+        uint64_t cells = op.cells_seen;
+        atomic_store(&op.cancelled, true);
+        fix_slice(&op, &s, false);
+        ck_assert_int_eq(op.state, STO_READ_FAILED);
+        ck_assert_int_eq(op.result, ERR_CANCELLED);
+        ck_assert_uint_eq(op.cells_seen, cells);
+        ck_assert_uint_eq(atomic_load(&fix.accounts[0].reads_open), 0);
+        sto_read_finish(fix.engine, &op);
+        base_buf_fini(&s.text);
+    }
+}
+END_TEST
+
+/* Sinks that cancel while they are given a cell, as the loop may at any time. */
+static struct sto_read_op *op_to_cancel;
+static void (*real_cell)(struct sto_row_sink *sink, const struct sto_cell *cell);
+
+static void cell_then_cancel(struct sto_row_sink *sink, const struct sto_cell *cell)
+{
+    real_cell(sink, cell);
+    atomic_store(&op_to_cancel->cancelled, true);
+}
+
+START_TEST(a_read_cancelled_in_its_slice_stops_there)
+{
+    put_rows(100, 10);
+    put_wide_row("huge", 5000, 100);
+    struct sto_read_op op = {.scope = *T};
+    struct fix_sink s;
+    fix_sink_init(&s);
+    real_cell = s.sink.cell;
+    s.sink.cell = cell_then_cancel;
+    op_to_cancel = &op;
+    fix_slice(&op, &s, false);
+    ck_assert_int_eq(op.result, ERR_CANCELLED);
+    ck_assert_uint_eq(op.cells_seen, 1);
+    ck_assert_uint_eq(atomic_load(&fix.accounts[0].reads_open), 0);
+    sto_read_finish(fix.engine, &op);
+    base_buf_fini(&s.text);
+}
+END_TEST
+
+/* The keys told after each slice are those of rows, move one way, and end with the last row. */
+START_TEST(a_read_tells_which_row_it_passed_last)
+{
+    static const struct sto_filter nothing = {.kind = STO_FILTER_VALUE_REGEX,
+                                              .bytes = SLICE_LIT("w")};
+    put_rows(20000, 10);
+    for (int reversed = 0; reversed < 2; reversed++) {
+        struct buf passed, before;
+        struct sto_read_op op = {.scope = *T, .spec.reversed = reversed != 0};
+        struct fix_sink s;
+        fix_sink_init(&s);
+        base_buf_init(&passed, LIM_ROW_KEY);
+        base_buf_init(&before, LIM_ROW_KEY);
+        ck_assert_int_eq(sto_filter_compile(&nothing, op.scope.schema, &op.spec.filter, &op.detail),
+                         ERR_OK);
+        op.last_passed = &passed;
+        size_t slices = 0;
+        do {
+            fix_slice(&op, &s, false);
+            int order = base_slice_compare(base_buf_slice(&passed), base_buf_slice(&before));
+            ck_assert(slices == 0 || (reversed != 0 ? order < 0 : order > 0));
+            ck_assert_uint_eq(passed.len, 11);
+            base_buf_truncate(&before, 0);
+            ck_assert_int_eq(base_buf_append(&before, base_buf_slice(&passed)), ERR_OK);
+            slices++;
+        } while (op.state == STO_READ_MORE && slices < 100);
+        ck_assert_int_eq(op.state, STO_READ_END);
+        ck_assert_uint_ge(slices, 3);
+        ck_assert_uint_eq(op.rows_given, 0);
+        ck_assert(
+            base_slice_is(base_buf_slice(&before), reversed != 0 ? "row00000000" : "row00019999"));
+        sto_read_finish(fix.engine, &op);
+        sto_filter_unref(op.spec.filter);
+        base_buf_fini(&passed);
+        base_buf_fini(&before);
+        base_buf_fini(&s.text);
+    }
+}
+END_TEST
+
 START_TEST(the_gate_refuses_reads)
 {
     ck_assert_int_eq(fix_put(T, "row", "v"), ERR_OK);
@@ -474,6 +568,9 @@ Suite *suite_storage_engine_read(void)
     tcase_add_test(t, a_huge_row_stays_whole_over_slices);
     tcase_add_test(t, a_held_row_ends_when_the_gate_closes);
     tcase_add_test(t, a_scan_given_up_in_a_row_leaves_nothing_open);
+    tcase_add_test(t, a_cancelled_read_closes_at_once);
+    tcase_add_test(t, a_read_cancelled_in_its_slice_stops_there);
+    tcase_add_test(t, a_read_tells_which_row_it_passed_last);
     tcase_add_test(t, the_gate_refuses_reads);
     tcase_add_test(t, what_memory_does_not_have_comes_from_a_reader);
     tcase_add_test(t, impossible_reads_are_refused);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "storage/gc_rule.h"
+#include "tests/support/process.h"
 
 #include "base/banned.h"
 
@@ -98,6 +99,15 @@ static size_t depth_of(const struct sto_gc_node *nodes, size_t count)
     return deepest;
 }
 
+/* A cell that is kept now: the first moment when it is not. */
+static void assert_collected_at(const struct sto_gc *gc, uint64_t newer, int64_t timestamp_us)
+{
+    int64_t at = sto_gc_collects_at(gc, newer, timestamp_us);
+    ck_assert_int_gt(at, NOW_US);
+    ck_assert(!sto_gc_collects(gc, newer, timestamp_us, at - 1));
+    ck_assert(sto_gc_collects(gc, newer, timestamp_us, at) == (at != STO_GC_NEVER));
+}
+
 static void compare(const struct sto_gc_node *nodes, size_t count, uint64_t round)
 {
     struct sto_gc_term terms[LIM_GC_NODES];
@@ -121,6 +131,8 @@ static void compare(const struct sto_gc_node *nodes, size_t count, uint64_t roun
                           "seed %llu round %llu: %llu newer, %lld ms old", SEED,
                           (unsigned long long)round, (unsigned long long)newer, (long long)back);
             ck_assert(!wanted || older); /* promise 2 */
+            if (!wanted)
+                assert_collected_at(&gc, newer, NOW_US - back * 1000);
             counts = counts || wanted != tree_collects(nodes, count, 0, NOW_US - back * 1000);
         }
     }
@@ -132,7 +144,8 @@ START_TEST(terms_decide_as_the_tree_does)
     state = SEED;
     struct sto_gc_node nodes[LIM_GC_NODES];
     size_t compared = 0;
-    for (uint64_t round = 0; round < ROUNDS; round++) {
+    const uint64_t rounds = (uint64_t)process_rounds(ROUNDS);
+    for (uint64_t round = 0; round < rounds; round++) {
         size_t n = make_tree(nodes, 1 + rng(LIM_GC_NODES));
         if (depth_of(nodes, n) > LIM_FILTER_DEPTH ||
             sto_gc_wire_bytes(nodes, n) > LIM_GC_RULE_BYTES)
@@ -140,7 +153,7 @@ START_TEST(terms_decide_as_the_tree_does)
         compare(nodes, n, round);
         compared++;
     }
-    ck_assert_uint_gt(compared, ROUNDS / 2);
+    ck_assert_uint_gt(compared, rounds / 2);
 }
 END_TEST
 
@@ -165,6 +178,12 @@ START_TEST(a_cell_of_the_future_is_never_too_old)
     ck_assert(!sto_gc_collects(&gc, 0, NOW_US - 1000, NOW_US));
     ck_assert(sto_gc_collects(&gc, 0, NOW_US - 1001, NOW_US));
     ck_assert(sto_gc_collects(&gc, 0, 0, INT64_MAX));
+    ck_assert_int_eq(sto_gc_collects_at(&gc, 0, NOW_US), NOW_US + 1001);
+    ck_assert_int_eq(sto_gc_collects_at(&gc, 0, INT64_MAX - 1002), INT64_MAX - 1);
+    for (int64_t less = 0; less <= 1001; less++)
+        ck_assert_int_eq(sto_gc_collects_at(&gc, 0, INT64_MAX - less), STO_GC_NEVER);
+    term.age_us = UINT64_MAX;
+    ck_assert_int_eq(sto_gc_collects_at(&gc, 0, 0), STO_GC_NEVER);
 }
 END_TEST
 

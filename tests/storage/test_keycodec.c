@@ -6,6 +6,7 @@
 
 #include "storage/keycodec.h"
 #include "storage/range.h"
+#include "tests/support/process.h"
 
 #include "base/banned.h"
 
@@ -118,7 +119,7 @@ static int parts_compare(const struct parts *a, const struct parts *b)
 START_TEST(order_of_keys_is_order_of_parts)
 {
     static uint8_t key_a[STO_KEY_MAX], key_b[STO_KEY_MAX];
-    for (int i = 0; i < CASES; i++) {
+    for (long i = process_rounds(CASES); i > 0; i--) {
         struct parts a, b;
         parts_random(&a);
         parts_random(&b);
@@ -144,7 +145,7 @@ END_TEST
 START_TEST(decode_gives_back_what_was_encoded)
 {
     static uint8_t key[STO_KEY_MAX], scratch[STO_KEY_MAX];
-    for (int i = 0; i < CASES; i++) {
+    for (long i = process_rounds(CASES); i > 0; i--) {
         struct parts p;
         parts_random(&p);
         size_t n = parts_encode(&p, key);
@@ -167,7 +168,7 @@ START_TEST(decode_accepts_only_what_encode_makes)
     static uint8_t key[STO_KEY_MAX], again[STO_KEY_MAX];
     static uint8_t row[STO_KEY_MAX], qualifier[STO_KEY_MAX];
     int accepted = 0;
-    for (int i = 0; i < CASES; i++) {
+    for (long i = process_rounds(CASES); i > 0; i--) {
         struct parts p;
         parts_random(&p);
         size_t n = parts_encode(&p, key);
@@ -204,7 +205,7 @@ START_TEST(decode_accepts_only_what_encode_makes)
         }
         ck_assert(base_slice_equal(base_slice(key, n), base_slice(again, m)));
     }
-    ck_assert_int_gt(accepted, CASES / 20);
+    ck_assert_int_gt(accepted, process_rounds(CASES) / 20);
 }
 END_TEST
 
@@ -249,7 +250,7 @@ START_TEST(bounds_hold_exactly_the_rows_of_the_range)
 {
     static uint8_t key[STO_KEY_MAX];
     static struct sto_key_bounds b;
-    for (int i = 0; i < CASES; i++) {
+    for (long i = process_rounds(CASES); i > 0; i--) {
         struct parts p, ends;
         parts_random(&p);
         parts_random(&ends);
@@ -274,7 +275,7 @@ END_TEST
 START_TEST(row_and_column_ends_are_behind_their_versions)
 {
     static uint8_t key[STO_KEY_MAX], low[STO_KEY_MAX], high[STO_KEY_MAX];
-    for (int i = 0; i < CASES; i++) {
+    for (long i = process_rounds(CASES); i > 0; i--) {
         struct parts p, q;
         parts_random(&p);
         parts_random(&q);
@@ -305,7 +306,7 @@ END_TEST
 START_TEST(tenant_ranges_hold_exactly_their_tenant)
 {
     static uint8_t key[STO_KEY_MAX];
-    for (int i = 0; i < CASES; i++) {
+    for (long i = process_rounds(CASES); i > 0; i--) {
         struct parts p;
         parts_random(&p);
         size_t other = rng(6);

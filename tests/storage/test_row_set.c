@@ -110,6 +110,51 @@ START_TEST(sets_hold_exactly_the_keys_asked_for)
 }
 END_TEST
 
+static void random_set(struct random *rng, struct sto_row_range *ranges, struct sto_row_set *out)
+{
+    size_t count = random_below(rng, RANGES); /* 0: every row, or none */
+    for (size_t i = 0; i < count; i++)
+        do {
+            ranges[i] = random_range(rng);
+        } while (!is_forwards(&ranges[i]));
+    ck_assert_int_eq(sto_row_set_make(ranges, count, out, NULL), ERR_OK);
+    out->none = count == 0 && random_below(rng, 2) == 0;
+}
+
+static bool set_holds(const struct sto_row_set *set, struct slice key)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (holds(&set->ranges[i], key))
+            return true;
+    return set->count == 0 && !set->none;
+}
+
+START_TEST(an_intersection_holds_what_both_hold)
+{
+    struct random rng = {.state = 11};
+    keys_make();
+    for (int i = 0; i < CASES / 4; i++) {
+        struct sto_row_range a_ranges[RANGES], b_ranges[RANGES], ranges[2 * RANGES];
+        struct sto_row_set a, b, both;
+        random_set(&rng, a_ranges, &a);
+        random_set(&rng, b_ranges, &b);
+        sto_row_set_intersect(&a, &b, ranges, &both);
+        bool wrong =
+            both.count > sto_row_set_intersect_max(&a, &b) || both.none != (both.count == 0);
+        for (size_t k = 1; k < both.count; k++)
+            wrong = wrong || base_slice_compare(ranges[k - 1].start, ranges[k].start) > 0;
+        for (size_t k = 0; k < KEYS; k++) {
+            bool wanted = set_holds(&a, keys[k]) && set_holds(&b, keys[k]);
+            wrong = wrong || set_holds(&both, keys[k]) != wanted ||
+                    sto_row_set_holds(&both, keys[k]) != wanted ||
+                    sto_row_set_holds(&a, keys[k]) != set_holds(&a, keys[k]);
+        }
+        if (wrong)
+            ck_abort_msg("case %d is wrong", i);
+    }
+}
+END_TEST
+
 START_TEST(touching_and_overlapping_ranges_become_one)
 {
     struct sto_row_range r[] = {{.start = SLICE_LIT("c"), .end = SLICE_LIT("e")},
@@ -180,6 +225,7 @@ Suite *suite_storage_row_set(void)
     TCase *tc = tcase_create("sets");
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, sets_hold_exactly_the_keys_asked_for);
+    tcase_add_test(tc, an_intersection_holds_what_both_hold);
     tcase_add_test(tc, touching_and_overlapping_ranges_become_one);
     tcase_add_test(tc, nothing_asked_for_is_every_row);
     tcase_add_test(tc, backward_empty_and_long_ranges_are_refused_by_element);

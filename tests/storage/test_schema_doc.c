@@ -340,11 +340,54 @@ START_TEST(what_cannot_be_is_corrupt)
 END_TEST
 
 Suite *suite_storage_schema_doc(void);
+START_TEST(a_change_stream_is_kept_and_its_range_checked)
+{
+    static const struct {
+        uint64_t seconds;
+        enum err wanted;
+    } cases[] = {{1, ERR_INVALID},
+                 {LIM_CHANGES_KEPT_MIN_S - 1, ERR_INVALID},
+                 {LIM_CHANGES_KEPT_MIN_S, ERR_OK},
+                 {LIM_CHANGES_KEPT_S, ERR_OK},
+                 {LIM_CHANGES_KEPT_S + 1, ERR_INVALID}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sto_table_spec spec = {.change_retention_s = cases[i].seconds, .now_us = 77};
+        struct sto_schema *made = NULL, *again = NULL, *later = NULL;
+        struct buf body;
+        ck_assert_int_eq(sto_schema_make(SLICE_LIT("t"), NULL, &spec, &made, NULL),
+                         cases[i].wanted);
+        if (cases[i].wanted != ERR_OK)
+            continue;
+        base_buf_init(&body, MIB);
+        ck_assert_int_eq(sto_schema_encode(made, &body), ERR_OK);
+        ck_assert_int_eq(sto_schema_decode(SLICE_LIT("t"), base_buf_slice(&body), NULL, &again),
+                         ERR_OK);
+        ck_assert_uint_eq(again->change_retention_s, cases[i].seconds);
+        ck_assert_int_eq(again->change_since_us, 77);
+        ck_assert(sto_schema_looks_same(made, again));
+        spec.change_retention_s = 0;
+        ck_assert_int_eq(sto_schema_make(SLICE_LIT("t"), again, &spec, &later, NULL), ERR_OK);
+        ck_assert(!sto_schema_looks_same(again, later));
+        ck_assert_int_eq(later->change_since_us, 0);
+        sto_schema_unref(later);
+        spec.change_retention_s = LIM_CHANGES_KEPT_MIN_S;
+        spec.now_us = 99; /* the stream that is there goes on */
+        ck_assert_int_eq(sto_schema_make(SLICE_LIT("t"), again, &spec, &later, NULL), ERR_OK);
+        ck_assert_int_eq(later->change_since_us, 77);
+        sto_schema_unref(later);
+        sto_schema_unref(again);
+        sto_schema_unref(made);
+        base_buf_fini(&body);
+    }
+}
+END_TEST
+
 Suite *suite_storage_schema_doc(void)
 {
     Suite *s = suite_create("storage_schema_doc");
     TCase *t = tcase_create("schema_doc");
     tcase_set_timeout(t, 60);
+    tcase_add_test(t, a_change_stream_is_kept_and_its_range_checked);
     tcase_add_test(t, everything_is_stored);
     tcase_add_test(t, the_largest_schema_is_stored);
     tcase_add_test(t, types_never_change_and_protection_keeps_families);

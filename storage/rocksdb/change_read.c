@@ -1,0 +1,255 @@
+/*
+ * storage/rocksdb/change_read.c - from a position to where the stream ends now.
+ *
+ * 1. Up to where the stream is complete is found out before the iterator is made: first the table
+ *    is told that readers have passed the time of now (change_log.c places what comes later behind
+ *    it), then the committer is asked since when a batch is open. What it commits until the
+ *    iterator is made is seen; what it commits later is at or behind the one time or the other.
+ * 2. Whether something may have been removed is looked at after the iterator was made: removing is
+ *    by the same clock, so what was removed before that is too old now as well.
+ */
+#include "storage/rocksdb/change_read.h"
+
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define US_PER_MS 1000
+
+/* One slice. */
+struct slice_run {
+    struct rdb_engine *engine;
+    struct sto_change_op *op;
+    rocksdb_iterator_t *it;
+    int64_t complete_us; /* up to here nothing is missing at the end of the iterator */
+    size_t lower_len;
+    size_t upper_len;
+    uint8_t lower[STO_CHANGE_KEY_MAX];
+    uint8_t upper[STO_CHANGE_KEY_MAX];
+};
+
+static void run_done(struct base_msg *msg)
+{
+    struct sto_change_op *op =
+        (struct sto_change_op *)((char *)msg - offsetof(struct sto_change_op, msg));
+    op->done(op);
+}
+
+static void answer(struct sto_change_op *op, enum err rc)
+{
+    op->result = rc;
+    if (rc != ERR_OK)
+        op->state = STO_READ_FAILED;
+    op->msg.run = run_done;
+    base_mailbox_push(op->reply_to, &op->msg);
+}
+
+/* --- what may be read --------------------------------------------------------------------------
+ */
+
+static enum err check_stream(const struct sto_change_op *op, struct errbuf *eb)
+{
+    const struct sto_table *table = op->scope.schema->table;
+    if (atomic_load(&table->forgotten))
+        return base_fail(eb, ERR_NOT_FOUND, "the table was deleted");
+    int64_t since_us = atomic_load(&table->changes.since_us);
+    if (since_us == 0)
+        return base_fail(eb, ERR_CONFLICT, "the table has no change stream");
+    if (since_us != op->since_us)
+        return base_fail(eb, ERR_CONFLICT,
+                         "the table's change stream was switched off since, and its changes are "
+                         "gone: begin a new one");
+    return ERR_OK;
+}
+
+static enum err check_age(const struct sto_change_op *op, struct errbuf *eb)
+{
+    const struct sto_change_stream *changes = &op->scope.schema->table->changes;
+    int64_t oldest_us = base_wall_us() - atomic_load(&changes->retention_us);
+    int64_t from_us = op->at_us != 0 ? op->at_us - 1 : op->passed_us;
+    if (from_us + 1 >= op->since_us && from_us >= oldest_us)
+        return ERR_OK;
+    return base_fail(eb, ERR_CONFLICT,
+                     "changes from there are not kept any more: they are older than the table's "
+                     "change stream, or than what it retains");
+}
+
+/* See 1. above. */
+static int64_t complete_until(struct rdb_engine *e, const struct sto_change_op *op)
+{
+    struct sto_change_stream *changes = &op->scope.schema->table->changes;
+    int64_t now_us = base_wall_us() / US_PER_MS * US_PER_MS - 1;
+    int64_t passed = atomic_load(&changes->passed_us);
+    while (passed < now_us && !atomic_compare_exchange_weak(&changes->passed_us, &passed, now_us))
+        continue;
+    struct rdb_committer *c = sto_rdb_committer_of(e, op->scope.tenant.account);
+    int64_t open_us = atomic_load(&c->open_us);
+    return open_us != 0 && open_us - 1 < now_us ? open_us - 1 : now_us;
+}
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+static bool holds(const struct sto_row_range *range, struct slice row)
+{
+    int begin = base_slice_compare(row, range->start);
+    if (begin < 0 || (begin == 0 && range->start_exclusive))
+        return false;
+    int end = range->end.len == 0 ? -1 : base_slice_compare(row, range->end);
+    return end < 0 || (end == 0 && range->end_inclusive);
+}
+
+/* The first part of a change must be there before the others, and none may be missing. */
+static bool is_next_part(const struct sto_change_op *op, int64_t position, uint32_t part,
+                         const struct sto_change_part *p)
+{
+    if (p->is_first != (part == 0))
+        return false;
+    return op->at_us == 0 ? part == 0 : position == op->at_us && part == op->part;
+}
+
+static void to_next_change(struct slice_run *r, int64_t position)
+{
+    uint8_t key[STO_CHANGE_KEY_MAX];
+    size_t n = sto_change_key(&r->op->scope, position + 1, 0, key);
+    rocksdb_iter_seek(r->it, (const char *)key, n);
+}
+
+static enum err damaged(struct sto_change_op *op)
+{
+    return base_fail(&op->detail, ERR_CORRUPT, "a stored change is damaged");
+}
+
+/* The part under the iterator, which then stands behind it. */
+static enum err take_part(struct slice_run *r)
+{
+    struct sto_change_op *op = r->op;
+    struct slice key, value;
+    struct sto_change_part part;
+    int64_t position = 0;
+    uint32_t number = 0;
+    key.ptr = (const uint8_t *)rocksdb_iter_key(r->it, &key.len);
+    value.ptr = (const uint8_t *)rocksdb_iter_value(r->it, &value.len);
+    if (sto_change_key_decode(&op->scope, key, &position, &number) != ERR_OK ||
+        sto_change_part_decode(value, &part) != ERR_OK ||
+        !is_next_part(op, position, number, &part))
+        return damaged(op);
+    if (part.is_first && !holds(&op->range, part.row_key)) {
+        op->passed_us = position;
+        if (part.is_last)
+            rocksdb_iter_next(r->it);
+        else
+            to_next_change(r, position);
+        return ERR_OK;
+    }
+    op->sink->part(op->sink, position, &part);
+    op->at_us = part.is_last ? 0 : position;
+    op->part = part.is_last ? 0 : number + 1;
+    if (part.is_last)
+        op->passed_us = position;
+    rocksdb_iter_next(r->it);
+    return ERR_OK;
+}
+
+static enum err read_parts(struct slice_run *r)
+{
+    struct sto_change_op *op = r->op;
+    op->state = STO_READ_MORE;
+    rocksdb_iter_seek_to_first(r->it);
+    for (uint64_t steps = 0; rocksdb_iter_valid(r->it); steps++) {
+        if (atomic_load_explicit(&op->cancelled, memory_order_relaxed))
+            return base_fail(&op->detail, ERR_CANCELLED, "the reader went away");
+        if (steps == LIM_SLICE_STEPS)
+            return ERR_OK;
+        enum err rc = take_part(r);
+        if (rc != ERR_OK)
+            return rc;
+        if (op->sink->is_full(op->sink))
+            return ERR_OK;
+    }
+    char *error = NULL;
+    rocksdb_iter_get_error(r->it, &error);
+    if (error != NULL)
+        return base_fail(&op->detail, sto_rdb_fail(r->engine, "read", error),
+                         "the changes cannot be read");
+    if (op->at_us != 0)
+        return damaged(op); /* its last part is missing */
+    op->state = STO_READ_END;
+    if (r->complete_us > op->passed_us)
+        op->passed_us = r->complete_us;
+    return ERR_OK;
+}
+
+/* False: nothing lies between. */
+static bool bounds_make(struct slice_run *r)
+{
+    const struct sto_change_op *op = r->op;
+    bool in_change = op->at_us != 0;
+    r->lower_len = sto_change_key(&op->scope, in_change ? op->at_us : op->passed_us + 1,
+                                  in_change ? op->part : 0, r->lower);
+    r->upper_len =
+        sto_change_key(&op->scope, op->until_us != 0 ? op->until_us + 1 : INT64_MAX, 0, r->upper);
+    return base_slice_compare(base_slice(r->lower, r->lower_len),
+                              base_slice(r->upper, r->upper_len)) < 0;
+}
+
+static enum err slice_run(struct rdb_engine *e, struct sto_change_op *op)
+{
+    struct slice_run r = {.engine = e, .op = op};
+    enum err rc = check_stream(op, &op->detail);
+    if (rc != ERR_OK)
+        return rc;
+    r.complete_us = complete_until(e, op);
+    if (!bounds_make(&r)) {
+        op->state = STO_READ_END;
+        return check_age(op, &op->detail);
+    }
+    rocksdb_readoptions_t *options =
+        sto_rdb_scan_options(base_slice(r.lower, r.lower_len), base_slice(r.upper, r.upper_len));
+    r.it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.changes);
+    rc = check_age(op, &op->detail);
+    if (rc == ERR_OK)
+        rc = read_parts(&r);
+    rocksdb_iter_destroy(r.it);
+    rocksdb_readoptions_destroy(options);
+    return rc;
+}
+
+static void run_on_reader(struct base_msg *msg)
+{
+    struct sto_change_op *op =
+        (struct sto_change_op *)((char *)msg - offsetof(struct sto_change_op, msg));
+    struct rdb_engine *e = sto_rdb_engine(op->engine);
+    struct sto_account *account = op->scope.tenant.account;
+    atomic_fetch_add(&account->reads_open, 1);
+    enum err rc = sto_rdb_gate_check(account, false, &op->detail);
+    if (rc == ERR_OK)
+        rc = sto_rdb_usable(e, &op->detail);
+    if (rc == ERR_OK)
+        rc = slice_run(e, op);
+    atomic_fetch_sub(&account->reads_open, 1);
+    answer(op, rc);
+}
+
+void sto_rdb_read_changes(struct sto_engine *engine, struct sto_change_op *op)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    op->detail.text[0] = '\0';
+    op->engine = engine;
+    enum err rc = sto_rdb_usable(e, &op->detail);
+    if (rc == ERR_OK && (op->range.start.len > LIM_ROW_KEY || op->range.end.len > LIM_ROW_KEY ||
+                         op->passed_us < 0 || op->passed_us >= INT64_MAX - 1 || op->until_us < 0 ||
+                         op->until_us >= INT64_MAX - 1))
+        rc = base_fail(&op->detail, ERR_INVALID, "the changes asked for cannot exist");
+    if (rc == ERR_OK) {
+        op->msg.run = run_on_reader;
+        if (sto_rdb_pool_push(&e->pool, &op->msg, false))
+            return;
+        rc = base_fail(&op->detail, ERR_OVERLOADED, "the read queue is full; retry");
+    }
+    answer(op, rc);
+}

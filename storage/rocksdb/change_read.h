@@ -1,0 +1,22 @@
+/*
+ * storage/rocksdb/change_read.h - slices of a table's change stream.
+ *
+ * Does:     give changes behind a position to a sink, on a reader thread, a slice at a time.
+ * Owns:     nothing between slices.
+ * May use:  base/, storage/.
+ * Knows no: who reads, what a change looks like on the wire.
+ * Threads:  submit from any.
+ * Blocks:   no.
+ * Fails by: as sto_read_changes.
+ * Limits:   LIM_SLICE_STEPS parts a slice.
+ * Promises: 1. What is given is durable, in the order of positions, and nothing is left out: where
+ *              something may have been removed already, the slice fails.
+ */
+#ifndef STORAGE_ROCKSDB_CHANGE_READ_H
+#define STORAGE_ROCKSDB_CHANGE_READ_H
+
+#include "storage/engine.h"
+
+void sto_rdb_read_changes(struct sto_engine *engine, struct sto_change_op *op);
+
+#endif

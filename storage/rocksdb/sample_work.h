@@ -1,0 +1,67 @@
+/*
+ * storage/rocksdb/sample_work.h - one sampling of a table, and how a large table is divided.
+ *
+ * Does:     add samples; look at rows under the iterator; cut the table by the sizes of files.
+ * Owns:     nothing; works on the sampling, whose maker ends its arena and iterator.
+ * May use:  base/, storage/.
+ * Knows no: who asked for samples, how small tables are walked through.
+ * Threads:  the reader it runs on.
+ * Blocks:   for the disk.
+ * Fails by: ERR_IO, ERR_CORRUPT, ERR_NO_MEMORY.
+ * Limits:   those of sample.h; LIM_SPLITS.
+ * Promises: 1. Samples that are added in the order of keys are the answer's in that order.
+ */
+#ifndef STORAGE_ROCKSDB_SAMPLE_WORK_H
+#define STORAGE_ROCKSDB_SAMPLE_WORK_H
+
+#include "storage/keycodec.h"
+#include "storage/rocksdb/rdb.h"
+
+struct sample_part {
+    struct slice low; /* stored row prefixes, or bounds */
+    struct slice high;
+    uint64_t bytes;
+};
+
+struct sample_work {
+    struct rdb_engine *engine;
+    struct sto_sample_op *op;
+    rocksdb_iterator_t *it;
+    struct sto_usage usage;
+    uint64_t between;    /* in bytes as the table counts them */
+    uint64_t file_bytes; /* of the whole table */
+    size_t found;        /* samples that are neither splits nor the end */
+    size_t table_len;
+    struct sto_key_bounds bounds; /* of the range that is looked at */
+    uint64_t offset;              /* bytes of the ranges passed so far */
+    uint64_t sampled;             /* offset of the last sample of a walk */
+    struct arena arena;           /* of what is stored: splits, cuts */
+    struct slice *splits;         /* row prefixes */
+    size_t split_count;
+    size_t split_from; /* of those in the range */
+    size_t split_to;
+    size_t splits_walked;
+    struct sample_part *parts; /* room for all between splits, and one more */
+};
+
+/* row_prefix: as stored; empty: the end of the table. */
+enum err sto_rdb_sample_add(struct sample_work *w, struct slice row_prefix,
+                            uint64_t offset) MUST_CHECK;
+/* The same for one that can be left out, when there are enough. */
+enum err sto_rdb_sample_found(struct sample_work *w, struct slice row_prefix,
+                              uint64_t offset) MUST_CHECK;
+enum err sto_rdb_sample_no_memory(struct sample_work *w) MUST_CHECK;
+
+void sto_rdb_sample_seek(struct sample_work *w, struct slice target);
+/* The row prefix of the key under the iterator; empty: it is damaged. Valid until it moves. */
+struct slice sto_rdb_sample_row_now(const struct sample_work *w);
+enum err sto_rdb_sample_iterator_error(struct sample_work *w) MUST_CHECK;
+
+/* --- sample_divide.c --- */
+
+/* Sets file_bytes of the table, which bounds are; 0: no file knows them. */
+enum err sto_rdb_table_measure(struct sample_work *w) MUST_CHECK;
+/* All samples of the range. */
+enum err sto_rdb_range_divide(struct sample_work *w) MUST_CHECK;
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * tests/storage/test_engine_sweep.c - sweeps: what they remove, and what they tell of what stays.
+ */
+#include "fixture.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include "base/banned.h"
+
+Suite *suite_storage_engine_sweep(void);
+
+#define T (&fix.tables[0][0])
+
+START_TEST(a_sweep_removes_what_no_read_shows)
+{
+    fix.gc[0] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 3};
+    fix.gc[1] = (struct sto_gc_node){.kind = STO_GC_MAX_AGE, .max_age_us = 3600ULL * 1000000};
+    fix_reopen();
+    int64_t now = base_wall_us() / 1000 * 1000;
+    size_t versions = 2 * LIM_DROP_SLICE_CELLS + 500; /* one column over several slices */
+    struct sto_mutation *m = base_new_array(versions, sizeof(*m));
+    for (size_t i = 0; i < versions; i++)
+        m[i] = fix_set(1, "q", (int64_t)(i + 1) * 1000, SLICE_LIT("v"));
+    ck_assert_int_eq(fix_mutate(T, "many", m, versions), ERR_OK);
+    ck_assert_int_eq(fix_mutate(T, "two", m, 2), ERR_OK);
+    struct sto_mutation aged[2] = {fix_set(2, "q", now, SLICE_LIT("new")),
+                                   fix_set(2, "q", now - 7200000000, SLICE_LIT("old"))};
+    ck_assert_int_eq(fix_mutate(T, "aged", aged, 2), ERR_OK);
+    ck_assert_int_eq(fix_mutate(T, "gone", &aged[1], 1), ERR_OK);
+    base_free(m);
+    struct fix_sink before, after;
+    fix_sink_init(&before);
+    fix_sink_init(&after);
+    ck_assert_int_eq(fix_read(T, &(struct sto_read_spec){0}, &before, false), ERR_OK);
+    struct sto_usage removed = fix_sweep(T);
+    ck_assert_uint_eq(removed.cells, versions - 3 + 1 + 1);
+    ck_assert_uint_eq(removed.rows, 1);
+    ck_assert_int_eq(fix_read(T, &(struct sto_read_spec){0}, &after, false), ERR_OK);
+    ck_assert(base_slice_equal(base_buf_slice(&before.text), base_buf_slice(&after.text)));
+    base_buf_fini(&before.text);
+    base_buf_fini(&after.text);
+    ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).cells, 3 + 2 + 1);
+    fix_assert_no_drift(0);
+    ck_assert_uint_eq(fix_sweep(T).cells, 0);
+}
+END_TEST
+
+START_TEST(a_sweep_steps_over_a_long_column_that_stays)
+{
+    size_t versions = 5 * LIM_DROP_SLICE_CELLS;
+    struct sto_mutation *m = base_new_array(versions, sizeof(*m));
+    for (size_t i = 0; i < versions; i++)
+        m[i] = fix_set(1, "q", (int64_t)(i + 1) * 1000, SLICE_LIT("v"));
+    ck_assert_int_eq(fix_mutate(T, "row", m, versions), ERR_OK);
+    base_free(m);
+    ck_assert_uint_eq(fix_sweep(T).cells, 0);
+    ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).cells, versions);
+}
+END_TEST
+
+static int64_t sweep_expiry(void)
+{
+    struct sto_drop_op op = {
+        .scope = *T, .expired_only = true, .reply_to = &fix.mailbox, .done = fix_drop_done};
+    fix.outstanding++;
+    sto_drop_rows(fix.engine, &op);
+    fix_wait();
+    ck_assert_int_eq(op.result, ERR_OK);
+    return op.expires_us;
+}
+
+START_TEST(a_sweep_says_when_the_first_cell_it_left_is_too_old)
+{
+    enum { HOUR_S = 3600 };
+    fix.gc[0] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 3};
+    fix.gc[1] = (struct sto_gc_node){.kind = STO_GC_MAX_AGE, .max_age_us = HOUR_S * 1000000ULL};
+    fix_reopen();
+    int64_t now = base_wall_us() / 1000 * 1000;
+    ck_assert_int_eq(sweep_expiry(), STO_GC_NEVER);
+    struct sto_mutation only = fix_set(1, "q", 1000, SLICE_LIT("v"));
+    ck_assert_int_eq(fix_mutate(T, "a", &only, 1), ERR_OK);
+    ck_assert_int_eq(sweep_expiry(), STO_GC_NEVER);
+    struct sto_mutation aged[3] = {fix_set(2, "q", now, SLICE_LIT("v")),
+                                   fix_set(2, "q", now - 1000000, SLICE_LIT("v")),
+                                   fix_set(2, "q", now - 2LL * HOUR_S * 1000000, SLICE_LIT("v"))};
+    ck_assert_int_eq(fix_mutate(T, "b", aged, 3), ERR_OK);
+    ck_assert_int_eq(fix_mutate(T, "c", aged, 1), ERR_OK);
+    ck_assert_int_eq(sweep_expiry(), now - 1000000 + HOUR_S * 1000000LL + 1);
+    ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).cells, 1 + 2 + 1);
+}
+END_TEST
+
+static uint64_t additions(void)
+{
+    return atomic_load(&(T)->schema->table->additions);
+}
+
+START_TEST(only_batches_that_add_cells_are_additions_and_they_are_stored)
+{
+    struct sto_mutation swap[2] = {{.kind = STO_DELETE_FROM_ROW},
+                                   fix_set(1, "p", 1000, SLICE_LIT("w"))};
+    ck_assert_int_eq(fix_put(T, "a", "v"), ERR_OK);
+    ck_assert_uint_eq(additions(), 1);
+    ck_assert_int_eq(fix_put(T, "a", "w"), ERR_OK); /* in the place of the other one */
+    ck_assert_int_eq(fix_mutate(T, "b", swap, 1), ERR_OK);
+    ck_assert_uint_eq(additions(), 1);
+    ck_assert_int_eq(fix_mutate(T, "a", swap, 2), ERR_OK); /* counts what it counted before */
+    ck_assert_uint_eq(additions(), 2);
+    fix_reopen();
+    ck_assert_uint_eq(additions(), 2);
+    ck_assert_int_eq(fix_put(T, "b", "v"), ERR_OK);
+    ck_assert_int_eq(fix_drop(T, (struct sto_row_range){0}, 0, NULL), ERR_OK);
+    ck_assert_uint_eq(additions(), 3);
+    fix_reopen();
+    ck_assert_uint_eq(additions(), 3);
+    fix_assert_no_drift(0);
+}
+END_TEST
+
+START_TEST(a_sweep_takes_removed_families_and_spares_new_ones)
+{
+    struct sto_mutation set[2] = {fix_set(1, "q", 1000, SLICE_LIT("v")),
+                                  fix_set(2, "q", 1000, SLICE_LIT("v"))};
+    ck_assert_int_eq(fix_mutate(T, "row", set, 2), ERR_OK);
+    struct sto_family_spec specs[2] = {{.name = SLICE_LIT("gg")}, {.name = SLICE_LIT("new")}};
+    struct sto_schema *less = fix_schema("t", (T)->schema, specs, 1);
+    struct sto_schema *more = fix_schema("t", less, specs, 2);
+    struct sto_table_scope old = sto_table_scope_make(&fix.tenants[0], less);
+    struct sto_table_scope new = sto_table_scope_make(&fix.tenants[0], more);
+    struct sto_mutation fresh = fix_set(3, "q", 1000, SLICE_LIT("v"));
+    ck_assert_int_eq(fix_mutate(&new, "row", &fresh, 1), ERR_OK);
+    ck_assert_uint_eq(fix_sweep(&old).cells, 1); /* f; not what came after this schema */
+    fix_assert_rows(&new, &(struct sto_read_spec){0}, "row{gg:q@1000=v,new:q@1000=v,}");
+    fix_assert_no_drift(0);
+    sto_table_scope_release(&old);
+    sto_table_scope_release(&new);
+    sto_schema_unref(less);
+    sto_schema_unref(more);
+}
+END_TEST
+
+Suite *suite_storage_engine_sweep(void)
+{
+    Suite *s = suite_create("storage_engine_sweep");
+    TCase *t = tcase_create("sweep");
+    tcase_add_checked_fixture(t, fix_setup, fix_teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, a_sweep_removes_what_no_read_shows);
+    tcase_add_test(t, a_sweep_steps_over_a_long_column_that_stays);
+    tcase_add_test(t, a_sweep_says_when_the_first_cell_it_left_is_too_old);
+    tcase_add_test(t, only_batches_that_add_cells_are_additions_and_they_are_stored);
+    tcase_add_test(t, a_sweep_takes_removed_families_and_spares_new_ones);
+    suite_add_tcase(s, t);
+    return s;
+}
