@@ -21,13 +21,35 @@ struct ten_doc_key ten_doc_key_tenant(struct slice tenant_id)
     return k;
 }
 
-struct ten_doc_key ten_doc_key_schema(struct slice tenant_id, struct slice table_id)
+static struct ten_doc_key of_table(struct slice letter, struct slice tenant_id,
+                                   struct slice table_id)
 {
     struct ten_doc_key k = {0};
-    append(&k, SLICE_LIT("s/"));
+    append(&k, letter);
+    append(&k, SLICE_LIT("/"));
     append(&k, tenant_id);
     append(&k, SLICE_LIT("/"));
     append(&k, table_id);
+    return k;
+}
+
+struct ten_doc_key ten_doc_key_schema(struct slice tenant_id, struct slice table_id)
+{
+    return of_table(SLICE_LIT("s"), tenant_id, table_id);
+}
+
+struct ten_doc_key ten_doc_key_sweep(struct slice tenant_id, struct slice table_id)
+{
+    return of_table(SLICE_LIT("w"), tenant_id, table_id);
+}
+
+struct ten_doc_key ten_doc_key_view(struct slice tenant_id, struct slice table_id,
+                                    struct slice view_id)
+{
+    struct ten_doc_key k = of_table(SLICE_LIT("v"), tenant_id, table_id);
+    if (table_id.len > 0)
+        append(&k, SLICE_LIT("/"));
+    append(&k, view_id);
     return k;
 }
 
@@ -39,17 +61,40 @@ struct ten_doc_key ten_doc_key_job(struct slice job_id)
     return k;
 }
 
-enum err ten_doc_key_schema_parts(struct slice key, struct slice *out_tenant_id,
-                                  struct slice *out_table_id)
+/* What lies before the next '/', which is skipped. */
+static enum err take_part(struct slice *rest, struct slice *out)
 {
-    if (!base_slice_starts_with(key, SLICE_LIT("s/")))
-        return ERR_CORRUPT;
-    struct slice rest = base_slice_skip(key, 2);
-    const uint8_t *slash = memchr(rest.ptr, '/', rest.len);
+    const uint8_t *slash = rest->len == 0 ? NULL : memchr(rest->ptr, '/', rest->len);
     if (slash == NULL)
         return ERR_CORRUPT;
-    size_t tenant_len = (size_t)(slash - rest.ptr);
-    *out_tenant_id = base_slice(rest.ptr, tenant_len);
-    *out_table_id = base_slice_skip(rest, tenant_len + 1);
+    *out = base_slice(rest->ptr, (size_t)(slash - rest->ptr));
+    *rest = base_slice_skip(*rest, out->len + 1);
     return ERR_OK;
+}
+
+enum err ten_doc_key_table_parts(struct slice key, struct slice *out_tenant_id,
+                                 struct slice *out_table_id)
+{
+    if (!base_slice_starts_with(key, SLICE_LIT("s/")) &&
+        !base_slice_starts_with(key, SLICE_LIT("w/")))
+        return ERR_CORRUPT;
+    struct slice rest = base_slice_skip(key, 2);
+    enum err rc = take_part(&rest, out_tenant_id);
+    if (rc == ERR_OK)
+        *out_table_id = rest;
+    return rc;
+}
+
+enum err ten_doc_key_view_parts(struct slice key, struct slice *out_tenant_id,
+                                struct slice *out_table_id, struct slice *out_view_id)
+{
+    if (!base_slice_starts_with(key, SLICE_LIT("v/")))
+        return ERR_CORRUPT;
+    struct slice rest = base_slice_skip(key, 2);
+    enum err rc = take_part(&rest, out_tenant_id);
+    if (rc == ERR_OK)
+        rc = take_part(&rest, out_table_id);
+    if (rc == ERR_OK)
+        *out_view_id = rest;
+    return rc;
 }

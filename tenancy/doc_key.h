@@ -1,7 +1,8 @@
 /*
  * tenancy/doc_key.h - the keys of the documents that tenancy stores.
  *
- * Does:     make "t/<tenant>", "s/<tenant>/<table>" and "j/<job>"; take "s/..." apart.
+ * Does:     make "t/<tenant>", "s/<tenant>/<table>", "w/<tenant>/<table>",
+ *           "v/<tenant>/<table>/<view>" and "j/<job>"; take the keys of tables and views apart.
  * Owns:     nothing; a key is a value.
  * May use:  base/, storage/.
  * Knows no: what the documents hold.
@@ -10,7 +11,8 @@
  * Fails by: ERR_CORRUPT for a stored key that is none.
  * Limits:   STO_DOC_KEY_MAX.
  * Promises: 1. The schema keys of one tenant are one run of keys: "s/<tenant>/" is a prefix of
- *              theirs and of nobody else's, because tenant IDs hold no '/'.
+ *              theirs and of nobody else's, because tenant IDs hold no '/'. So are those of sweeps
+ *              and of views, and the views of one table, because table IDs hold no '/' either.
  */
 #ifndef TENANCY_DOC_KEY_H
 #define TENANCY_DOC_KEY_H
@@ -25,12 +27,21 @@ struct ten_doc_key {
 };
 
 struct ten_doc_key ten_doc_key_tenant(struct slice tenant_id);
-/* An empty table ID gives the prefix of all the tenant's schemas. */
+/* An empty table ID gives the prefix of all the tenant's schemas, or sweeps. */
 struct ten_doc_key ten_doc_key_schema(struct slice tenant_id, struct slice table_id);
+struct ten_doc_key ten_doc_key_sweep(struct slice tenant_id, struct slice table_id);
+/* An empty view ID gives the prefix of all the table's views, an empty table ID too of all the
+ * tenant's. */
+struct ten_doc_key ten_doc_key_view(struct slice tenant_id, struct slice table_id,
+                                    struct slice view_id);
 struct ten_doc_key ten_doc_key_job(struct slice job_id);
 
-enum err ten_doc_key_schema_parts(struct slice key, struct slice *out_tenant_id,
-                                  struct slice *out_table_id) MUST_CHECK;
+/* Of a schema's or a sweep's key. */
+enum err ten_doc_key_table_parts(struct slice key, struct slice *out_tenant_id,
+                                 struct slice *out_table_id) MUST_CHECK;
+
+enum err ten_doc_key_view_parts(struct slice key, struct slice *out_tenant_id,
+                                struct slice *out_table_id, struct slice *out_view_id) MUST_CHECK;
 
 static inline struct slice ten_doc_key_slice(const struct ten_doc_key *k)
 {

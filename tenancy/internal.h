@@ -98,6 +98,13 @@ enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t) MUST_CHE
 /* Blocking, before the workers run: tenants, schemas, counters. */
 enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
 
+/* --- views.c ---------------------------------------------------------------------------------- */
+
+/* Blocking, before the workers run: the views of visible tables. */
+enum err ten_views_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
+/* ERR_CONFLICT when one of the table's views keeps it from being deleted. */
+enum err ten_views_protection_check(const struct sto_schema *schema, struct errbuf *eb) MUST_CHECK;
+
 /* --- tables.c, table_families.c --------------------------------------------------------------- */
 
 /* Index of the table, or where it belongs. Any thread. */

@@ -4,7 +4,8 @@
  *   step          what is durable when it is done
  *   fence         usage and physical audit as they were before anything was deleted
  *   delete_files  -
- *   delete_range  range tombstone, counters 0, schema documents gone, job: one batch
+ *   delete_range  range tombstone, counters 0, schemas, sweeps and views gone, job:
+ *                 one batch
  *   flush         -
  *   compact       -
  *   audit         nothing found: job DONE and tenant PURGED, one batch, on the control thread
@@ -24,7 +25,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "tenancy/doc_key.h"
+#include "tenancy/doc_list.h"
 #include "tenancy/internal.h"
 #include "tenancy/job_doc.h"
 #include "tenancy/scope.h"
@@ -118,44 +119,23 @@ static void fail(struct purge *p, uint32_t step, enum err rc, const struct errbu
 
 /* --- DELETE_RANGE: the documents that go in the same batch ------------------------------------ */
 
-struct doomed {
-    struct ten_doc_key *keys;
-    size_t count;
-    size_t capacity;
-};
-
-static enum err visit_doomed(void *ctx, struct slice key, uint64_t version, struct slice body)
-{
-    struct doomed *d = ctx;
-    (void)version;
-    (void)body; /* whatever it says, it goes */
-    if (d->count == d->capacity) {
-        size_t capacity = d->capacity == 0 ? 16 : d->capacity * 2;
-        struct ten_doc_key *larger = base_new_array(capacity, sizeof larger[0]);
-        for (size_t i = 0; i < d->count; i++)
-            larger[i] = d->keys[i];
-        base_free(d->keys);
-        d->keys = larger;
-        d->capacity = capacity;
-    }
-    INVARIANT(key.len <= sizeof d->keys[0].bytes);
-    d->keys[d->count].len = key.len;
-    memcpy(d->keys[d->count].bytes, key.ptr, key.len);
-    d->count++;
-    return ERR_OK;
-}
-
-/* The job's document, already counting this step as done, and every schema document. */
+/* The job's document, already counting this step as done, and every schema's, sweep's and
+ * view's. */
 static enum err delete_range(struct purge *p, const struct sto_tenant_scope *scope,
                              struct errbuf *eb)
 {
     struct sto_engine *engine = p->registry->engine;
-    struct doomed d = {0};
+    struct ten_doc_list d = {0};
     struct sto_doc_change *changes = NULL;
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);
-    struct ten_doc_key prefix = ten_doc_key_schema(ten_tenant_id(p->tenant), SLICE_EMPTY);
-    enum err rc = sto_docs_scan(engine, ten_doc_key_slice(&prefix), visit_doomed, &d, eb);
+    struct slice id = ten_tenant_id(p->tenant);
+    const struct ten_doc_key prefixes[] = {ten_doc_key_schema(id, SLICE_EMPTY),
+                                           ten_doc_key_sweep(id, SLICE_EMPTY),
+                                           ten_doc_key_view(id, SLICE_EMPTY, SLICE_EMPTY)};
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < sizeof prefixes / sizeof prefixes[0]; i++)
+        rc = ten_doc_list_scan(&d, engine, &prefixes[i], eb);
     if (rc == ERR_OK)
         rc = encode(p, &body, eb);
     if (rc == ERR_OK) {
@@ -166,17 +146,13 @@ static enum err delete_range(struct purge *p, const struct sto_tenant_scope *sco
             .body = base_buf_slice(&body),
             .expect = p->version,
         };
-        for (size_t i = 0; i < d.count; i++)
-            changes[i + 1] = (struct sto_doc_change){
-                .key = ten_doc_key_slice(&d.keys[i]),
-                .expect = STO_DOC_ANY,
-            };
+        ten_doc_list_delete(&d, changes + 1);
         rc = sto_purge_run(engine, scope, STO_PURGE_DELETE_RANGE, changes, d.count + 1, eb);
     }
     if (rc == ERR_OK)
         p->version++;
     base_free(changes);
-    base_free(d.keys);
+    ten_doc_list_fini(&d);
     base_buf_fini(&body);
     return rc;
 }

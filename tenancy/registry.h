@@ -13,7 +13,8 @@
  * Limits:   tables per tenant, families per table: the tenant's (tenancy/quota.h).
  * Promises: 1. A change is durable before it is visible, and visible before the call returns.
  *           2. An ID that ever existed is never created again (ERR_EXISTS).
- * Stored:   "t/<tenant>" tenant, "s/<tenant>/<table>" schema, "j/<job>" job (base/record.h).
+ * Stored:   "t/<tenant>" tenant, "s/<tenant>/<table>" schema, "v/<tenant>/<table>/<view>" view,
+ *           "j/<job>" job (base/record.h).
  */
 #ifndef TENANCY_REGISTRY_H
 #define TENANCY_REGISTRY_H
@@ -42,12 +43,18 @@ struct ten_tenant *ten_tenant_find(struct ten_registry *r, struct slice id);
 /* Live details; valid until the thread's next quiescent point. */
 const struct ten_details *ten_tenant_details(const struct ten_tenant *t);
 const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t);
+/* The ID of its one instance. Valid as long as the details. */
+struct slice ten_tenant_instance(const struct ten_tenant *t);
 
 /* --- control thread --------------------------------------------------------------------------- */
 
 /* ERR_INVALID (ID, display name), ERR_EXISTS (exists or ever existed). */
 enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice display_name,
                            struct ten_tenant **out, struct errbuf *eb) MUST_CHECK;
+/* For the plaintext listener: a tenant that is used without a key, under that instance. ERR_EXISTS
+ * when there is a tenant of this ID, keyless or not. */
+enum err ten_tenant_create_keyless(struct ten_registry *r, struct slice id, struct slice instance,
+                                   struct ten_tenant **out, struct errbuf *eb) MUST_CHECK;
 /* Self-transitions are fine; ERR_CONFLICT when the state does not allow it. */
 enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, struct slice reason,
                             struct errbuf *eb) MUST_CHECK;
@@ -76,12 +83,16 @@ struct ten_table_wanted {
     bool protected;
     bool has_row_key_notes;
     struct slice row_key_notes;
+    const struct slice *splits; /* row keys in any order; ERR_INVALID when the table is there */
+    size_t split_count;
+    bool has_change_retention;
+    uint64_t change_retention_s; /* of the table's change stream; 0: none, its changes go */
     struct ten_expect expect;
 };
 
-/* Create or change a table. out_created tells which. ERR_INVALID, ERR_TOO_BIG (families, tables),
- * ERR_CONFLICT (being deleted; a family would be dropped: here families are only added or changed;
- * a family's type would change), ERR_PRECONDITION, ERR_GONE, ERR_SUSPENDED. */
+/* Create or change a table. out_created tells which. ERR_INVALID, ERR_TOO_BIG (families, tables,
+ * splits), ERR_CONFLICT (being deleted; a family would be dropped: here families are only added or
+ * changed; a family's type would change), ERR_PRECONDITION, ERR_GONE, ERR_SUSPENDED. */
 enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
                        const struct ten_table_wanted *wanted, bool *out_created,
                        struct errbuf *eb) MUST_CHECK;

@@ -5,13 +5,15 @@
  * counters of each table, through a scope, so that the account is exact before the first request.
  *
  * 1. A schema of a tenant that is being purged only brings its counters; the purge removes it.
- * 2. A schema marked as deleting becomes a removal, not a visible table. One with dropped families
+ * 2. Views and what the sweeper remembered come last: they belong to visible tables.
+ * 3. A schema marked as deleting becomes a removal, not a visible table. One with dropped families
  *    whose cells may still be there is visible and has a removal too.
  */
 #include "base/alloc.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
 #include "tenancy/scope.h"
+#include "tenancy/sweep_memory.h"
 #include "tenancy/tenant_doc.h"
 
 #include "base/banned.h"
@@ -70,7 +72,7 @@ static enum err visit_schema(void *ctx, struct slice key, uint64_t version, stru
     struct schema_scan *s = ctx;
     struct slice tenant_id;
     struct slice table_id;
-    enum err rc = ten_doc_key_schema_parts(key, &tenant_id, &table_id);
+    enum err rc = ten_doc_key_table_parts(key, &tenant_id, &table_id);
     if (rc != ERR_OK)
         return rc;
     struct ten_tenant *t = ten_tenant_find(s->registry, tenant_id);
@@ -154,5 +156,11 @@ enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb)
     rc = load_schemas(r, eb);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "the tables' documents cannot be read: %s", base_err_name(rc));
+    rc = ten_views_load(r, eb);
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "the views' documents cannot be read: %s", base_err_name(rc));
+    rc = ten_sweep_load(r, eb);
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "the sweeper's documents cannot be read: %s", base_err_name(rc));
     return ERR_OK;
 }

@@ -10,7 +10,8 @@
  * 1. The place is kept as names, not pointers: tenants and tables come and go between portions.
  * 2. A portion that fails (suspended, leaving, changed, deleted meanwhile) leaves its table alone
  *    until the next round; a changed schema is begun again at once.
- * 3. Where a round was is not stored: after a restart it begins anew, and what was swept is gone.
+ * 3. A pass goes by one version of the schema, from its first portion to its last.
+ * 4. What a restart needs is saved behind the work, for many portions at once (sweep_memory.h).
  */
 #include "tenancy/sweeper.h"
 
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "tenancy/internal.h"
 #include "tenancy/scope.h"
+#include "tenancy/sweep_memory.h"
 
 #include "base/banned.h"
 
@@ -54,8 +56,9 @@ struct ten_sweeper {
     int64_t last_ns;
     struct sto_drop_op op;
     struct buf resume;
+    struct ten_sweep_memory memory;
 
-    _Atomic uint64_t rounds, keys, cells;
+    _Atomic uint64_t rounds, keys, cells, saves;
 };
 
 static int64_t now_ns(void)
@@ -78,18 +81,24 @@ static bool has_rules(const struct sto_schema *schema, bool *out_ages)
     return any;
 }
 
+static uint64_t additions(const struct sto_table *table)
+{
+    return atomic_load_explicit(&table->additions, memory_order_relaxed);
+}
+
 /* Whether something of the table may have become garbage since it was swept. */
 static bool is_due(const struct sto_schema *schema)
 {
-    struct sto_table *table = schema->table;
+    const struct sto_table *table = schema->table;
     bool ages = false;
     if (!has_rules(schema, &ages))
         return false;
-    if (table->swept_at_ns == 0 || table->swept_version != schema->version)
+    if (table->swept.version != schema->version)
         return true;
-    if (ages)
-        return now_ns() - table->swept_at_ns >= TEN_SWEEP_AGES_S * NS_PER_S;
-    return atomic_load_explicit(&table->commits, memory_order_relaxed) != table->swept_commits;
+    if (additions(table) == table->swept.additions && base_wall_us() < table->swept.expires_us)
+        return false;
+    return !ages || table->swept_at_ns == 0 ||
+           now_ns() - table->swept_at_ns >= TEN_SWEEP_AGES_S * NS_PER_S;
 }
 
 /* The table of a tenant at or behind the place's. */
@@ -159,13 +168,49 @@ static bool find(struct ten_sweeper *s, struct ten_tenant **out_tenant, struct s
 
 static void portions_run(struct ten_sweeper *s);
 
-static void table_finished(struct ten_sweeper *s, const struct sto_schema *schema)
+static void save(struct ten_sweeper *s)
+{
+    const struct place *p = &s->place;
+    struct ten_sweep_position at = {base_slice(p->tenant, p->tenant_len),
+                                    base_slice(p->table, p->table_len), base_buf_slice(&p->row)};
+    if (ten_sweep_save(&s->memory, s->registry, &at))
+        atomic_fetch_add_explicit(&s->saves, 1, memory_order_relaxed);
+}
+
+static void pass_begin(struct ten_sweeper *s, const struct ten_tenant *t,
+                       const struct sto_schema *schema)
 {
     struct sto_table *table = schema->table;
-    table->swept_at_ns = now_ns();
-    table->swept_version = schema->version;
-    table->swept_commits = table->sweep_began_commits;
-    place_pass(&s->place);
+    bool goes_on = table->sweep_resumes && table->sweeping.version == schema->version;
+    table->sweep_resumes = false;
+    if (goes_on &&
+        ten_sweep_resume(s->registry, ten_tenant_id(t), sto_schema_table_id(schema), &s->place.row))
+        return;
+    base_buf_truncate(&s->place.row, 0);
+    table->sweeping = (struct sto_sweep_pass){
+        .version = schema->version, .additions = additions(table), .expires_us = STO_GC_NEVER};
+}
+
+/* A portion went through; the place goes on behind it. */
+static void pass_advance(struct ten_sweeper *s, const struct sto_drop_op *op)
+{
+    struct sto_table *table = op->scope.schema->table;
+    struct slice tenant_id = base_slice(s->place.tenant, s->place.tenant_len);
+    if (op->expires_us < table->sweeping.expires_us)
+        table->sweeping.expires_us = op->expires_us;
+    ten_sweep_note(&s->memory, ten_tenant_find(s->registry, tenant_id),
+                   sto_schema_table_id(op->scope.schema), op->steps);
+    if (s->resume.len == 0) {
+        table->swept = table->sweeping;
+        table->sweeping = (struct sto_sweep_pass){0};
+        table->swept_at_ns = now_ns();
+        place_pass(&s->place);
+    } else {
+        base_buf_truncate(&s->place.row, 0);
+        INVARIANT(base_buf_append(&s->place.row, base_buf_slice(&s->resume)) == ERR_OK);
+    }
+    if (ten_sweep_save_is_due(&s->memory))
+        save(s);
 }
 
 static void portion_done(struct sto_drop_op *op)
@@ -176,16 +221,12 @@ static void portion_done(struct sto_drop_op *op)
     s->allowance -= (int64_t)op->steps;
     atomic_fetch_add_explicit(&s->keys, op->steps, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->cells, op->removed.cells, memory_order_relaxed);
-    if (op->result == ERR_CONFLICT) {
+    if (op->result == ERR_OK)
+        pass_advance(s, op);
+    else if (op->result == ERR_CONFLICT)
         base_buf_truncate(&s->place.row, 0);
-    } else if (op->result != ERR_OK) {
+    else
         place_pass(&s->place);
-    } else if (s->resume.len == 0) {
-        table_finished(s, op->scope.schema);
-    } else {
-        base_buf_truncate(&s->place.row, 0);
-        INVARIANT(base_buf_append(&s->place.row, base_buf_slice(&s->resume)) == ERR_OK);
-    }
     sto_table_scope_release(&op->scope);
     portions_run(s);
 }
@@ -193,9 +234,8 @@ static void portion_done(struct sto_drop_op *op)
 static void portion_begin(struct ten_sweeper *s, struct ten_tenant *t, struct sto_schema *schema)
 {
     struct sto_tenant_scope tenant = ten_scope_tenant(t);
-    if (s->place.row.len == 0)
-        schema->table->sweep_began_commits =
-            atomic_load_explicit(&schema->table->commits, memory_order_relaxed);
+    if (s->place.row.len == 0 || schema->table->sweeping.version != schema->version)
+        pass_begin(s, t, schema);
     base_buf_truncate(&s->resume, 0);
     s->op = (struct sto_drop_op){
         .reply_to = &s->registry->control.mailbox,
@@ -216,6 +256,7 @@ static void portions_run(struct ten_sweeper *s)
     struct ten_tenant *t = NULL;
     struct sto_schema *schema = NULL;
     if (s->stops) {
+        save(s);
         (void)pthread_mutex_lock(&s->lock); /* a plain mutex: cannot fail */
         s->idle = true;
         (void)pthread_cond_broadcast(&s->changed);
@@ -315,5 +356,6 @@ struct ten_sweep_stats ten_sweeper_stats(const struct ten_sweeper *s)
         .rounds = atomic_load_explicit(&s->rounds, memory_order_relaxed),
         .keys = atomic_load_explicit(&s->keys, memory_order_relaxed),
         .cells = atomic_load_explicit(&s->cells, memory_order_relaxed),
+        .saves = atomic_load_explicit(&s->saves, memory_order_relaxed),
     };
 }

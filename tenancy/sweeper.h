@@ -11,8 +11,9 @@
  * Fails by: start: ERR_NO_MEMORY. A table that cannot be swept now is left for the next round.
  * Limits:   TEN_SWEEP_KEYS_PER_S stored keys looked at, TEN_SWEEP_PORTION at once.
  * Promises: 1. Only cells that are garbage under the table's newest rules go (storage/engine.h).
- *           2. A table without rules, or that has nothing new since it was swept and no ages, is
- *              not looked at.
+ *           2. A table without rules, or that got no cells since it was swept and none of whose
+ *              cells became too old, is not looked at, also after a restart.
+ *           3. A pass that a stop interrupts goes on where it was.
  */
 #ifndef TENANCY_SWEEPER_H
 #define TENANCY_SWEEPER_H
@@ -25,7 +26,7 @@ struct ten_sweeper;
 #define TEN_SWEEP_KEYS_PER_S 50000
 #define TEN_SWEEP_PORTION    4096
 #define TEN_SWEEP_TICK_MS    100
-#define TEN_SWEEP_AGES_S     60 /* how often a table with ages is looked through */
+#define TEN_SWEEP_AGES_S     60 /* at least, between two looks through a table with ages */
 
 enum err ten_sweeper_start(struct ten_registry *r, struct ten_sweeper **out) MUST_CHECK;
 /* The control worker must still run. NULL is fine. */
@@ -35,6 +36,7 @@ struct ten_sweep_stats {
     uint64_t rounds; /* every table seen once */
     uint64_t keys;   /* looked at */
     uint64_t cells;  /* removed */
+    uint64_t saves;  /* of what a restart needs, each of many tables */
 };
 /* Any thread; numbers of slightly different moments. */
 struct ten_sweep_stats ten_sweeper_stats(const struct ten_sweeper *s);

@@ -107,6 +107,7 @@ enum err ten_table_change_families(struct ten_registry *r, struct ten_tenant *t,
             .family_count = list.count,
             .protected = old->protected,
             .row_key_notes = old->row_key_notes,
+            .change_retention_s = old->change_retention_s,
         };
         rc = ten_table_store(r, t, table_id, old, &spec, eb);
     }

@@ -4,7 +4,8 @@
  *   begin    schema marked as deleting on disk; the table leaves the visible list and is closed to
  *            writes. From here on requests get ERR_NOT_FOUND, and making it again is ERR_CONFLICT.
  *   drop     the engine removes the rows, in bounded commits, exactly counted.
- *   settle   counters and schema document are forgotten in one batch; then done is posted.
+ *   settle   counters, schema, sweep and view documents are forgotten in one batch; then done is
+ * posted.
  *
  * A crash after begin leaves a schema marked as deleting; the next open goes on with the drop. A
  * drop that fails leaves the removal waiting: deleting the table again goes on as well.
@@ -14,7 +15,7 @@
  *    drop finds every row and no row is left behind a forgotten table.
  */
 #include "base/alloc.h"
-#include "tenancy/doc_key.h"
+#include "tenancy/doc_list.h"
 #include "tenancy/internal.h"
 #include "tenancy/scope.h"
 
@@ -48,14 +49,26 @@ static void answer(struct ten_table_delete_op *op, enum err result)
 static enum err forget(struct ten_removal *m, const struct sto_table_scope *scope,
                        struct errbuf *eb)
 {
-    struct ten_doc_key key =
-        ten_doc_key_schema(ten_tenant_id(m->tenant), sto_schema_table_id(m->schema));
-    struct sto_doc_change change = {
-        .key = ten_doc_key_slice(&key),
-        .body = SLICE_EMPTY,
-        .expect = m->schema->version,
-    };
-    return sto_table_forget(m->registry->engine, scope, &change, eb);
+    struct slice tenant_id = ten_tenant_id(m->tenant);
+    struct slice table_id = sto_schema_table_id(m->schema);
+    struct ten_doc_key schema = ten_doc_key_schema(tenant_id, table_id);
+    struct ten_doc_key sweep = ten_doc_key_sweep(tenant_id, table_id);
+    struct ten_doc_key of_views = ten_doc_key_view(tenant_id, table_id, SLICE_EMPTY);
+    struct ten_doc_list views = {0};
+    struct sto_engine *engine = m->registry->engine;
+    enum err rc = ten_doc_list_scan(&views, engine, &of_views, eb);
+    if (rc == ERR_OK) {
+        struct sto_doc_change *changes = base_new_array(views.count + 2, sizeof changes[0]);
+        changes[0] = (struct sto_doc_change){.key = ten_doc_key_slice(&schema),
+                                             .expect = m->schema->version};
+        changes[1] =
+            (struct sto_doc_change){.key = ten_doc_key_slice(&sweep), .expect = STO_DOC_ANY};
+        ten_doc_list_delete(&views, changes + 2);
+        rc = sto_table_forget(engine, scope, changes, views.count + 2, eb);
+        base_free(changes);
+    }
+    ten_doc_list_fini(&views);
+    return rc;
 }
 
 void ten_table_removal_dropped(struct ten_removal *m)
@@ -102,6 +115,8 @@ static enum err hide(struct ten_registry *r, struct ten_table_delete_op *op,
     if (rc == ERR_OK && old->protected)
         rc = base_fail(&op->detail, ERR_CONFLICT,
                        "deletion protection is on: the table cannot be deleted");
+    if (rc == ERR_OK)
+        rc = ten_views_protection_check(old, &op->detail);
     if (rc != ERR_OK)
         return rc;
     struct sto_schema *deleting = sto_schema_make_deleting(old);

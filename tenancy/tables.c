@@ -7,13 +7,16 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
 #include "tenancy/scope.h"
 
 #include "base/banned.h"
 
-#define SCHEMA_DOC_MAX (256 * KIB) /* 100 families of at most 2 KiB, notes, dropped families */
+#define SCHEMA_DOC_MAX                                                                             \
+    (320 * KIB) /* 100 families of at most 2 KiB, notes, dropped ones, splits                      \
+                 */
 
 bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, size_t *out_at)
 {
@@ -194,11 +197,17 @@ enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slic
         .family_count = wanted->family_count,
         .protected = old != NULL && old->protected,
         .row_key_notes = old != NULL ? old->row_key_notes : SLICE_EMPTY,
+        .splits = wanted->splits,
+        .split_count = wanted->split_count,
+        .change_retention_s = old != NULL ? old->change_retention_s : 0,
+        .now_us = base_wall_us(),
     };
     if (wanted->has_protected)
         spec.protected = wanted->protected;
     if (wanted->has_row_key_notes)
         spec.row_key_notes = wanted->row_key_notes;
+    if (wanted->has_change_retention)
+        spec.change_retention_s = wanted->change_retention_s;
     bool created = old == NULL; /* old may be gone after this */
     rc = ten_table_store(r, t, table_id, old, &spec, eb);
     if (rc == ERR_OK)

@@ -109,7 +109,7 @@ void ten_tables_publish(struct ten_registry *r, struct ten_tenant *t,
                         struct ten_tables *tables_take)
 {
     for (size_t i = 0; i < tables_take->count; i++)
-        atomic_store(&tables_take->schemas[i]->table->published, tables_take->schemas[i]->version);
+        sto_schema_publish(tables_take->schemas[i]);
     struct ten_tables *old =
         atomic_exchange_explicit(&t->tables, tables_take, memory_order_acq_rel);
     base_epoch_retire(r->epoch, old, tables_free);
@@ -156,4 +156,10 @@ enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum te
     base_epoch_retire(r->epoch, old, base_free);
     apply(t, state, &fresh->quota);
     return ERR_OK;
+}
+
+struct slice ten_tenant_instance(const struct ten_tenant *t)
+{
+    const char *own = ten_tenant_details(t)->instance;
+    return base_slice_text(own[0] == '\0' ? TEN_INSTANCE_DEFAULT : own);
 }

@@ -42,6 +42,10 @@ struct ten_details {
     int64_t state_since_us;
     struct ten_quota quota;
     char job[24]; /* the offboarding job, "" if none */
+    /* Made by the plaintext listener for development, where it is used without a key; no tenant
+     * that was made otherwise can be. */
+    bool is_keyless;
+    char instance[LIM_INSTANCE_ID + 1]; /* what clients of Bigtable call its instance; "": main */
 };
 
 struct ten_tables {
@@ -62,6 +66,8 @@ struct ten_tenant {
     _Atomic(struct ten_details *) details;
     _Atomic(struct ten_tables *) tables;
 };
+
+#define TEN_INSTANCE_DEFAULT "main"
 
 static inline struct slice ten_tenant_id(const struct ten_tenant *t)
 {

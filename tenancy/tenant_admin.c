@@ -12,28 +12,16 @@
 
 #include "base/banned.h"
 
-enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice display_name,
-                           struct ten_tenant **out, struct errbuf *eb)
+/* Takes details. */
+static enum err create(struct ten_registry *r, struct slice id, struct ten_details *details,
+                       struct ten_tenant **out, struct errbuf *eb)
 {
-    ten_control_check(r);
-    enum err rc = sto_tenant_id_check(id, eb);
-    if (rc == ERR_OK)
-        rc = base_text_check(display_name, LIM_DISPLAY_NAME, "the display name", eb);
-    if (rc != ERR_OK)
-        return rc;
-    if (ten_tenant_find(r, id) != NULL)
-        return base_fail(eb, ERR_EXISTS,
-                         "a tenant of this ID exists or existed; IDs are never used again");
-
-    struct ten_details *details = base_new(sizeof *details);
-    memcpy(details->display_name, display_name.len > 0 ? (const char *)display_name.ptr : "",
-           display_name.len);
     details->created_us = base_wall_us();
     details->state_since_us = details->created_us;
     ten_quota_default(&details->quota);
     struct ten_details wanted = *details;
     struct ten_tenant *t = ten_tenant_new(id, TEN_ACTIVE, details);
-    rc = ten_tenant_commit(r, t, TEN_ACTIVE, &wanted, NULL, 0, eb);
+    enum err rc = ten_tenant_commit(r, t, TEN_ACTIVE, &wanted, NULL, 0, eb);
     if (rc != ERR_OK) {
         ten_tenant_free(t);
         return rc == ERR_CONFLICT ? base_fail(eb, ERR_EXISTS, "a tenant of this ID is stored") : rc;
@@ -42,6 +30,46 @@ enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice
     INVARIANT(rc == ERR_OK);
     *out = t;
     return ERR_OK;
+}
+
+static enum err check_new(struct ten_registry *r, struct slice id, struct errbuf *eb)
+{
+    ten_control_check(r);
+    enum err rc = sto_tenant_id_check(id, eb);
+    if (rc == ERR_OK && ten_tenant_find(r, id) != NULL)
+        rc = base_fail(eb, ERR_EXISTS,
+                       "a tenant of this ID exists or existed; IDs are never used again");
+    return rc;
+}
+
+enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice display_name,
+                           struct ten_tenant **out, struct errbuf *eb)
+{
+    enum err rc = base_text_check(display_name, LIM_DISPLAY_NAME, "the display name", eb);
+    if (rc == ERR_OK)
+        rc = check_new(r, id, eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct ten_details *details = base_new(sizeof *details);
+    memcpy(details->display_name, display_name.len > 0 ? (const char *)display_name.ptr : "",
+           display_name.len);
+    return create(r, id, details, out, eb);
+}
+
+enum err ten_tenant_create_keyless(struct ten_registry *r, struct slice id, struct slice instance,
+                                   struct ten_tenant **out, struct errbuf *eb)
+{
+    enum err rc = base_text_check(instance, LIM_INSTANCE_ID, "the instance", eb);
+    if (rc == ERR_OK && instance.len == 0)
+        rc = base_fail(eb, ERR_INVALID, "the instance is empty");
+    if (rc == ERR_OK)
+        rc = check_new(r, id, eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct ten_details *details = base_new(sizeof *details);
+    details->is_keyless = true;
+    memcpy(details->instance, instance.ptr, instance.len);
+    return create(r, id, details, out, eb);
 }
 
 enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, struct slice reason,

@@ -18,6 +18,8 @@ enum {
     TAG_CREATED = 4,
     TAG_STATE_SINCE = 5,
     TAG_JOB = 11,
+    TAG_KEYLESS = 18,
+    TAG_INSTANCE = 19,
 };
 
 static void put_quota(struct buf *out, const struct ten_quota *q)
@@ -45,6 +47,9 @@ enum err ten_tenant_encode(enum ten_state state, const struct ten_details *d, st
     (void)base_record_put_u64(out, TAG_STATE_SINCE, (uint64_t)d->state_since_us);
     put_quota(out, &d->quota);
     put_text(out, TAG_JOB, d->job);
+    if (d->is_keyless)
+        (void)base_record_put_u64(out, TAG_KEYLESS, 1);
+    put_text(out, TAG_INSTANCE, d->instance);
     return out->error;
 }
 
@@ -83,6 +88,11 @@ static enum err take_field(const struct base_field *f, struct ten_details *d, ui
         return base_field_text(f, d->reason, sizeof d->reason);
     case TAG_JOB:
         return base_field_text(f, d->job, sizeof d->job);
+    case TAG_INSTANCE:
+        return base_field_text(f, d->instance, sizeof d->instance);
+    case TAG_KEYLESS:
+        d->is_keyless = f->is_number && f->number != 0;
+        return f->is_number ? ERR_OK : ERR_CORRUPT;
     case TAG_STATE:
         return take_number(f, out_state);
     case TAG_CREATED:

@@ -73,7 +73,7 @@ END_TEST
 Suite *suite_auth_acting_tenant(void);
 Suite *suite_auth_acting_tenant(void)
 {
-    Suite *s = suite_create("auth/acting_tenant");
+    Suite *s = suite_create("auth_acting_tenant");
     const TTest *const tests[] = {
         each_kind_acts_for_whom_it_may,
         keys_of_a_purged_tenant_stay_valid_and_can_be_revoked,

@@ -146,7 +146,7 @@ END_TEST
 Suite *suite_auth_apikey(void);
 Suite *suite_auth_apikey(void)
 {
-    Suite *s = suite_create("auth/apikey");
+    Suite *s = suite_create("auth_apikey");
     TCase *c = tcase_create("text");
     tcase_add_loop_test(c, round_trip_keeps_kind_id_and_secret, 0, 3);
     tcase_add_test(c, checksum_is_crc32_in_base62);

@@ -118,7 +118,7 @@ END_TEST
 Suite *suite_auth_key_doc(void);
 Suite *suite_auth_key_doc(void)
 {
-    Suite *s = suite_create("auth/key_doc");
+    Suite *s = suite_create("auth_key_doc");
     TCase *c = tcase_create("body");
     tcase_add_test(c, round_trip_keeps_everything);
     tcase_add_test(c, a_key_that_claims_too_much_is_refused);

@@ -394,7 +394,7 @@ END_TEST
 Suite *suite_auth_keyring(void);
 Suite *suite_auth_keyring(void)
 {
-    Suite *s = suite_create("auth/keyring");
+    Suite *s = suite_create("auth_keyring");
     const TTest *const verify_tests[] = {
         created_key_verifies_with_all_it_was_given,
         service_and_operator_keys_have_no_tenant,

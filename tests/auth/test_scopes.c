@@ -52,7 +52,7 @@ END_TEST
 Suite *suite_auth_scopes(void);
 Suite *suite_auth_scopes(void)
 {
-    Suite *s = suite_create("auth/scopes");
+    Suite *s = suite_create("auth_scopes");
     TCase *c = tcase_create("names");
     tcase_add_test(c, stored_bits_never_change);
     tcase_add_test(c, kinds_share_no_scope);

@@ -315,7 +315,7 @@ END_TEST
 Suite *suite_migrations_datadir(void);
 Suite *suite_migrations_datadir(void)
 {
-    Suite *s = suite_create("migrations/datadir");
+    Suite *s = suite_create("migrations_datadir");
     TCase *c = tcase_create("create");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, create_seal_open_round_trip);

@@ -464,7 +464,7 @@ END_TEST
 Suite *suite_tenancy_families(void);
 Suite *suite_tenancy_families(void)
 {
-    Suite *s = suite_create("tenancy/families");
+    Suite *s = suite_create("tenancy_families");
     TCase *c = tcase_create("families");
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, setup, teardown);

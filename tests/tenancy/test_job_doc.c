@@ -191,7 +191,7 @@ END_TEST
 Suite *suite_tenancy_job_doc(void);
 Suite *suite_tenancy_job_doc(void)
 {
-    Suite *s = suite_create("tenancy/job_doc");
+    Suite *s = suite_create("tenancy_job_doc");
     TCase *c = tcase_create("body");
     tcase_add_test(c, round_trip_keeps_everything);
     tcase_add_test(c, unknown_fields_and_later_steps_are_skipped);

@@ -251,7 +251,7 @@ END_TEST
 Suite *suite_tenancy_offboard_resume(void);
 Suite *suite_tenancy_offboard_resume(void)
 {
-    Suite *s = suite_create("tenancy/offboard_resume");
+    Suite *s = suite_create("tenancy_offboard_resume");
     TCase *c = tcase_create("killed");
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, killed_after_each_step_it_resumes, 0, TEN_JOB_STEPS);

@@ -198,7 +198,7 @@ static void set_limit(struct ten_tenant *t, enum sto_limit limit, uint64_t value
 START_TEST(tables_over_a_lowered_limit_stay_and_no_more_are_made)
 {
     struct ten_tenant *t = tent_create(&tent, "altostrat");
-    struct ten_tenant *other = tent_create(&tent, "other");
+    (void)tent_create(&tent, "other");
     set_limit(t, STO_LIMIT_TABLES, 2);
     ck_assert_int_eq(put_table(t, "one", 1), ERR_OK);
     ck_assert_int_eq(put_table(t, "two", 1), ERR_OK);
@@ -208,7 +208,7 @@ START_TEST(tables_over_a_lowered_limit_stay_and_no_more_are_made)
     set_limit(t, STO_LIMIT_TABLES, 1);
     tent_reopen(&tent);
     t = tent_find(&tent, "altostrat");
-    other = tent_find(&tent, "other");
+    struct ten_tenant *other = tent_find(&tent, "other");
     ck_assert_uint_eq(ten_tenant_tables(t)->count, 2);
     ck_assert_int_eq(put_table(t, "two", 2), ERR_OK); /* changing one is no growth */
     tent_write(&tent, t, "two", "r", "v");
@@ -260,7 +260,7 @@ END_TEST
 Suite *suite_tenancy_quota(void);
 Suite *suite_tenancy_quota(void)
 {
-    Suite *s = suite_create("tenancy/quota");
+    Suite *s = suite_create("tenancy_quota");
     TCase *c = tcase_create("quota");
     tcase_set_timeout(c, 30);
     tcase_add_checked_fixture(c, setup, teardown);

@@ -296,7 +296,7 @@ END_TEST
 Suite *suite_tenancy_rate(void);
 Suite *suite_tenancy_rate(void)
 {
-    Suite *s = suite_create("tenancy/rate");
+    Suite *s = suite_create("tenancy_rate");
     TCase *c = tcase_create("counts");
     tcase_set_timeout(c, 30);
     tcase_add_loop_test(c, burst_is_exactly_one_second_of_units, 0, RATE_COUNT);

@@ -369,7 +369,7 @@ END_TEST
 Suite *suite_tenancy_registry(void);
 Suite *suite_tenancy_registry(void)
 {
-    Suite *s = suite_create("tenancy/registry");
+    Suite *s = suite_create("tenancy_registry");
     TCase *c = tcase_create("create");
     tcase_set_timeout(c, 30);
     tcase_add_checked_fixture(c, setup, teardown);

@@ -217,7 +217,7 @@ END_TEST
 Suite *suite_tenancy_scope(void);
 Suite *suite_tenancy_scope(void)
 {
-    Suite *s = suite_create("tenancy/scope");
+    Suite *s = suite_create("tenancy_scope");
     TCase *c = tcase_create("state");
     tcase_set_timeout(c, 30);
     tcase_add_checked_fixture(c, setup, teardown);

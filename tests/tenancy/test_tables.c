@@ -448,7 +448,7 @@ static void add_case(Suite *s, const char *name, const TTest *const *tests, size
 Suite *suite_tenancy_tables(void);
 Suite *suite_tenancy_tables(void)
 {
-    Suite *s = suite_create("tenancy/tables");
+    Suite *s = suite_create("tenancy_tables");
     const TTest *const put_tests[] = {
         put_makes_then_changes_then_changes_nothing,
         gc_rules_change_one_by_one_and_last,

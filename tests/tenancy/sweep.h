@@ -1,0 +1,211 @@
+/*
+ * tests/tenancy/sweep.h - tables with rules, filled with garbage, and the sweeper over them.
+ *
+ * Does:     make tenants and tables, fill them, wait until cells are gone, count what was read.
+ * Owns:     the tent of the test that includes it.
+ * May use:  base/, storage/, tenancy/, tests/tenancy/tent.h, libcheck.
+ * Knows no: HTTP.
+ * Threads:  the test's main thread.
+ * Blocks:   yes.
+ * Fails by: ck_abort_msg.
+ * Limits:   none.
+ * Promises: 1. fill makes a header and `versions` stored cells for each row.
+ */
+#ifndef TESTS_TENANCY_SWEEP_H
+#define TESTS_TENANCY_SWEEP_H
+
+#include "tests/tenancy/tent.h"
+
+#include "base/clock.h"
+#include "tenancy/internal.h"
+#include "tenancy/scope.h"
+#include "tenancy/sweeper.h"
+
+static struct tent tent;
+static struct ten_tenant *tenant;
+
+static inline void setup(void)
+{
+    tent_make(&tent);
+    tent_open(&tent);
+}
+
+static inline void teardown(void)
+{
+    tent_close(&tent);
+    tent_remove(&tent);
+}
+
+static const struct sto_gc_node ONE = {.kind = STO_GC_MAX_VERSIONS, .max_versions = 1};
+static const struct sto_gc_node THREE = {.kind = STO_GC_MAX_VERSIONS, .max_versions = 3};
+static const struct sto_gc_node HOUR = {.kind = STO_GC_MAX_AGE, .max_age_us = 3600ULL * 1000000};
+
+struct table {
+    const char *id;
+    const struct sto_gc_node *rule; /* of family f; NULL: none */
+};
+
+static inline void make_tenant(struct tent *t, void *ctx)
+{
+    enum err rc =
+        ten_tenant_create(t->registry, base_slice_text(ctx), SLICE_EMPTY, &tenant, &t->eb);
+    ck_assert_msg(rc == ERR_OK, "%s", t->eb.text);
+}
+
+static inline void put_table(struct tent *t, void *ctx)
+{
+    const struct table *table = ctx;
+    struct sto_family_spec family = {
+        .name = SLICE_LIT("f"), .gc_nodes = table->rule, .gc_node_count = table->rule != NULL};
+    struct ten_table_wanted wanted = {.families = &family, .family_count = 1};
+    bool created;
+    enum err rc =
+        ten_table_put(t->registry, tenant, base_slice_text(table->id), &wanted, &created, &t->eb);
+    ck_assert_msg(rc == ERR_OK, "%s", t->eb.text);
+}
+
+static inline void tables_make(const char *tenant_id, const char *table,
+                               const struct sto_gc_node *rule)
+{
+    char id[64];
+    (void)snprintf(id, sizeof id, "%s", tenant_id);
+    tent_control(&tent, make_tenant, id);
+    tent_control(&tent, put_table, &(struct table){table, rule});
+}
+
+static size_t outstanding;
+
+static inline void mutate_done(struct sto_mutate_op *op)
+{
+    ck_assert_int_eq(op->result, ERR_OK);
+    outstanding--;
+}
+
+static inline void wait_all(void)
+{
+    while (outstanding > 0) {
+        base_mailbox_wait(&tent.mail, 1000);
+        (void)base_mailbox_run(&tent.mail);
+    }
+}
+
+/* versions cells in f:q of each of rows rows, newest at newest_us, one millisecond apart. */
+static inline void fill_from(const char *table, size_t first, size_t rows, size_t versions,
+                             int64_t newest_us)
+{
+    struct sto_table_scope scope;
+    ck_assert_int_eq(ten_scope_table(tenant, base_slice_text(table), &scope, NULL), ERR_OK);
+    struct sto_mutate_op *ops = base_new_array(rows, sizeof *ops);
+    struct sto_mutation *m = base_new_array(versions, sizeof *m);
+    char(*keys)[24] = base_new_array(rows, sizeof *keys);
+    for (size_t i = 0; i < versions; i++)
+        m[i] = (struct sto_mutation){.kind = STO_SET_CELL,
+                                     .family = 1,
+                                     .qualifier = SLICE_LIT("q"),
+                                     .timestamp_us = newest_us - (int64_t)i * 1000,
+                                     .value = SLICE_LIT("value")};
+    for (size_t i = 0; i < rows; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "row%06zu", first + i);
+        ops[i] = (struct sto_mutate_op){.scope = scope,
+                                        .row_key = base_slice_text(keys[i]),
+                                        .mutations = m,
+                                        .mutation_count = versions,
+                                        .reply_to = &tent.mail,
+                                        .done = mutate_done};
+        outstanding++;
+        sto_mutate_row(tent.engine, &ops[i]);
+    }
+    wait_all();
+    base_free(keys);
+    base_free(m);
+    base_free(ops);
+    sto_table_scope_release(&scope);
+}
+
+static inline void fill(const char *table, size_t rows, size_t versions, int64_t newest_us)
+{
+    enum { AT_ONCE = 3000 };
+    for (size_t first = 0; first < rows; first += AT_ONCE)
+        fill_from(table, first, rows - first < AT_ONCE ? rows - first : AT_ONCE, versions,
+                  newest_us);
+}
+
+static inline uint64_t cells(void)
+{
+    return sto_counters_read(&tenant->account.total).cells;
+}
+
+static inline void wait_for_cells(uint64_t wanted)
+{
+    for (int i = 0; i < 600 && cells() != wanted; i++)
+        tent_pause_ms(50);
+    ck_assert_uint_eq(cells(), wanted);
+}
+
+static inline void recount_done(struct sto_recount_op *op)
+{
+    (void)op;
+    outstanding--;
+}
+
+static inline void assert_no_drift(void)
+{
+    struct sto_recount_op op = {
+        .scope = ten_scope_tenant(tenant), .reply_to = &tent.mail, .done = recount_done};
+    outstanding++;
+    sto_recount(tent.engine, &op);
+    wait_all();
+    ck_assert_msg(op.result == ERR_OK, "%s", op.detail.text);
+    ck_assert_uint_eq(op.counted.cells, op.recorded.cells);
+    ck_assert_uint_eq(op.counted.bytes, op.recorded.bytes);
+    ck_assert_uint_eq(op.counted.rows, op.recorded.rows);
+}
+
+static inline void delete_done(struct ten_table_delete_op *op)
+{
+    ck_assert_int_eq(op->result, ERR_OK);
+    outstanding--;
+}
+
+static inline void table_delete(const char *id)
+{
+    struct ten_table_delete_op op = {.reply_to = &tent.mail, .done = delete_done, .tenant = tenant};
+    (void)snprintf(op.table_id, sizeof op.table_id, "%s", id);
+    outstanding++;
+    ten_table_delete(tent.registry, &op);
+    wait_all();
+}
+
+static inline void reopen(void)
+{
+    tent_reopen(&tent);
+    tenant = ten_tenant_find(tent.registry, SLICE_LIT("altostrat"));
+}
+
+/* Since the start. */
+static inline struct ten_sweep_stats swept(void)
+{
+    return ten_sweeper_stats(tent.registry->sweeper);
+}
+
+static inline void wait_for_keys(uint64_t at_least)
+{
+    for (int i = 0; i < 6000 && swept().keys < at_least; i++)
+        tent_pause_ms(5);
+    ck_assert_uint_ge(swept().keys, at_least);
+}
+
+/* Every table is asked whether it is due, and none is any more. */
+static inline void wait_until_idle(void)
+{
+    uint64_t keys;
+    do {
+        keys = swept().keys;
+        uint64_t rounds = swept().rounds;
+        for (int i = 0; i < 6000 && swept().rounds < rounds + 2; i++)
+            tent_pause_ms(5);
+        ck_assert_uint_ge(swept().rounds, rounds + 2);
+    } while (swept().keys != keys);
+}
+
+#endif
