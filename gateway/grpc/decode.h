@@ -1,0 +1,54 @@
+/*
+ * gateway/grpc/decode.h - protobuf messages of strangers.
+ *
+ * Does:     check the bytes of a message against its type and unpack them in the same walk.
+ * Owns:     nothing; messages, lists and texts live in the arena, fields of type bytes point into
+ *           the bytes that were given, which must live as long.
+ * May use:  base/, protobuf-c.
+ * Knows no: what messages mean.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_INVALID naming the field; ERR_TOO_BIG when the arena is full, messages are nested
+ *           too deeply or there are too many fields; ERR_NO_MEMORY.
+ * Limits:   GW_PROTO_DEPTH, GW_PROTO_FIELDS; the arena's.
+ * Promises: 1. No recursion, here or in what walks the message later, over more than
+ *              GW_PROTO_DEPTH levels, whatever the bytes.
+ *           2. Text fields of a message that was taken are UTF-8 without NUL: protobuf-c ends them
+ *              at the first one.
+ *           3. Unknown fields are skipped and cost no memory.
+ *           4. Time is linear in fields and text, memory bounded by the arena, also where the same
+ *              field is said again and again: the last one counts, messages are merged.
+ */
+#ifndef GATEWAY_GRPC_DECODE_H
+#define GATEWAY_GRPC_DECODE_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+/* Messages inside messages. A filter of LIM_FILTER_DEPTH takes two levels for each of its own. */
+#define GW_PROTO_DEPTH 100
+/* Fields of a message and of all in it, unknown ones too: what a message may cost in time.
+ * LIM_MUTATIONS_PER_ROW of the longest kind, each in an entry of its own, are 1.3 million. */
+#define GW_PROTO_FIELDS (2 * 1024 * 1024)
+
+enum err gw_proto_decode(const ProtobufCMessageDescriptor *type, struct slice bytes,
+                         struct arena *arena, ProtobufCMessage **out, struct errbuf *eb) MUST_CHECK;
+
+/* An empty message of that type, to be filled in; NULL: no memory. */
+static inline void *gw_proto_new(struct arena *arena, const ProtobufCMessageDescriptor *type)
+{
+    ProtobufCMessage *message = base_arena_alloc(arena, type->sizeof_message);
+    if (message != NULL)
+        protobuf_c_message_init(type, message);
+    return message;
+}
+
+static inline struct slice gw_proto_bytes(ProtobufCBinaryData data)
+{
+    return base_slice(data.data, data.len);
+}
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * gateway/grpc/descriptors.h - which file of a FileDescriptorSet holds what.
+ *
+ * Does:     find files by their name, by a symbol in them, and with what they import.
+ * Owns:     the index; the set's bytes are borrowed.
+ * May use:  base/.
+ * Knows no: gRPC, which services there are.
+ * Threads:  any, once made.
+ * Blocks:   no.
+ * Fails by: ERR_CORRUPT (bytes that are no such set), ERR_TOO_BIG, ERR_NO_MEMORY.
+ * Limits:   GW_DESCRIPTOR_FILES.
+ * Promises: 1. Symbols are messages, enums, services and methods, by their full names.
+ *           2. Imports of a file are complete, imports of imports too.
+ */
+#ifndef GATEWAY_GRPC_DESCRIPTORS_H
+#define GATEWAY_GRPC_DESCRIPTORS_H
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#define GW_DESCRIPTOR_FILES 64
+
+struct gw_descriptors;
+
+struct gw_descriptor_file {
+    struct slice name;
+    struct slice bytes; /* a serialized FileDescriptorProto */
+    uint64_t needs;     /* bit n: file n, by gw_descriptors_file; itself too */
+};
+
+/* Files of the set stand behind those they import. */
+enum err gw_descriptors_new(struct slice set, struct gw_descriptors **out,
+                            struct errbuf *eb) MUST_CHECK;
+void gw_descriptors_free(struct gw_descriptors *d);
+
+size_t gw_descriptors_count(const struct gw_descriptors *d);
+const struct gw_descriptor_file *gw_descriptors_file(const struct gw_descriptors *d, size_t n);
+/* NULL: there is none. */
+const struct gw_descriptor_file *gw_descriptors_by_name(const struct gw_descriptors *d,
+                                                        struct slice name);
+/* symbol: "google.bigtable.v2.RowFilter.Chain"; NULL: there is none. */
+const struct gw_descriptor_file *gw_descriptors_by_symbol(const struct gw_descriptors *d,
+                                                          struct slice symbol);
+
+#endif

@@ -1,0 +1,383 @@
+/*
+ * gateway/grpc/dispatch.c - from a gRPC request's head to its handler, through every check.
+ *
+ * Each check either passes (true) or has ended the call (false). Who is calling is settled before a
+ * byte of the message is kept. Whom he means is in the message: projects/TENANT/...; a tenant's key
+ * names its own tenant or is refused, a service key is looked at again, because the turn of the
+ * loop in which it was checked may be over.
+ */
+#include "gateway/grpc/dispatch.h"
+
+#include "base/clock.h"
+#include "gateway/grpc/emulator.h"
+#include "tenancy/views.h"
+
+#include "base/banned.h"
+
+#define INFLATE_ON_LOOP_MAX (1 * KIB) /* becomes a megabyte at most */
+
+/* --- the head ----------------------------------------------------------------------------------
+ */
+
+static bool check_method(struct gw_rpc *rpc)
+{
+    struct gw_call *call = &rpc->call;
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    rpc->method = gw_method_find(call->ex->path);
+    if (!base_slice_is(call->ex->method, "POST")) {
+        gw_call_problem(call, ERR_INVALID, "a gRPC request is a POST");
+        return false;
+    }
+    if (rpc->method == NULL) {
+        gw_call_problem(call, ERR_UNSUPPORTED, "this server does not have that method");
+        return false;
+    }
+    if (rpc->method->request == NULL) {
+        gw_call_problem(
+            call, rpc->method->refusal != ERR_OK ? (int)rpc->method->refusal : ERR_UNSUPPORTED,
+            rpc->method->doc);
+        return false;
+    }
+    enum err e = gw_metadata_read(call->ex, &rpc->metadata, &eb);
+    if (e != ERR_OK) {
+        gw_call_problem(call, (int)e, eb.text);
+        return false;
+    }
+    if (rpc->metadata.timeout_ns != 0)
+        rpc->deadline_ns = call->ex->received_ns + rpc->metadata.timeout_ns;
+    return true;
+}
+
+static bool check_caller(struct gw_rpc *rpc)
+{
+    struct gw_call *call = &rpc->call;
+    const struct gw_method *method = rpc->method;
+    if (method->scope == 0 || call->ex->is_plain)
+        return true;
+    const struct auth_key *key = gw_caller_check(call, method->scope);
+    if (key == NULL)
+        return false;
+    bool is_known_now = method->access != GW_ACCESS_NONE && key->kind != AUTH_SERVICE;
+    return !is_known_now || gw_caller_act_for(call, key, SLICE_EMPTY);
+}
+
+/* --- the message -------------------------------------------------------------------------------
+ */
+
+/* A text field of the message, or of one in it: "table.name". "" when that is not there. */
+static const char *text_field(const ProtobufCMessage *message, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    if (dot != NULL) {
+        char outer[32];
+        size_t len = (size_t)(dot - name);
+        INVARIANT(len < sizeof outer);
+        memcpy(outer, name, len);
+        outer[len] = '\0';
+        const ProtobufCFieldDescriptor *inner =
+            protobuf_c_message_descriptor_get_field_by_name(message->descriptor, outer);
+        INVARIANT(inner != NULL && inner->type == PROTOBUF_C_TYPE_MESSAGE);
+        message = *(ProtobufCMessage *const *)((const char *)message + inner->offset);
+        if (message == NULL)
+            return "";
+        name = dot + 1;
+    }
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
+    INVARIANT(field != NULL && field->type == PROTOBUF_C_TYPE_STRING);
+    return *(char *const *)((const char *)message + field->offset);
+}
+
+static bool refused(struct gw_call *call, enum err code, const struct errbuf *eb)
+{
+    if (code == ERR_OK)
+        return false;
+    gw_call_problem(call, (int)code, eb->text);
+    return true;
+}
+
+static bool check_resource(struct gw_rpc *rpc)
+{
+    const struct gw_method *method = rpc->method;
+    const char *missing = method->missing_field;
+    if (missing != NULL && text_field(rpc->request, missing)[0] != '\0') {
+        gw_call_refuse(&rpc->call, ERR_UNSUPPORTED,
+                       "%s: this server has no materialized views; name a table in %s", missing,
+                       method->name_field);
+        return false;
+    }
+    enum gw_resource_kind kind = method->resource;
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    const char *name = text_field(rpc->request, method->name_field);
+    if (method->view_field != NULL && text_field(rpc->request, method->view_field)[0] != '\0') {
+        if (name[0] != '\0') {
+            gw_call_refuse(&rpc->call, ERR_INVALID, "give %s or %s, not both", method->name_field,
+                           method->view_field);
+            return false;
+        }
+        name = text_field(rpc->request, method->view_field);
+        kind = GW_RESOURCE_VIEW;
+    }
+    enum err e = gw_resource_parse(base_slice_text(name), kind, &rpc->resource, &eb);
+    return !refused(&rpc->call, e, &eb);
+}
+
+static void go_on(struct gw_rpc *rpc);
+
+/* Whose data the request touches; false: refused, or a new tenant is being made first. */
+static bool find_tenant(struct gw_rpc *rpc)
+{
+    struct gw_call *call = &rpc->call;
+    if (call->ex->is_plain)
+        return gw_emulator_act_for(rpc, go_on);
+    const struct auth_key *key = gw_caller_check(call, rpc->method->scope);
+    return key != NULL && gw_caller_act_for(call, key, rpc->resource.project);
+}
+
+static bool check_instance(struct gw_rpc *rpc)
+{
+    struct slice own = ten_tenant_instance(rpc->call.tenant);
+    struct slice named = rpc->resource.instance;
+    if (named.len == 0 || base_slice_equal(named, own) || base_slice_is(named, "-"))
+        return true;
+    gw_call_refuse(&rpc->call, ERR_NOT_FOUND, "there is no such instance; the tenant's is \"%.*s\"",
+                   SLICE_ARGS(own));
+    return false;
+}
+
+/* The table, and the view of it that is named. */
+static bool check_table(struct gw_rpc *rpc)
+{
+    struct gw_call *call = &rpc->call;
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    if (!rpc->method->in_table)
+        return true;
+    enum err e = gw_call_enter_table(call, rpc->resource.table, &eb);
+    if (e == ERR_OK && rpc->resource.kind == GW_RESOURCE_VIEW)
+        e = ten_view_find(call->scope.schema, rpc->resource.leaf, &rpc->view, &eb);
+    return !refused(call, e, &eb);
+}
+
+static bool check_deadline(struct gw_rpc *rpc)
+{
+    if (rpc->deadline_ns == 0 || base_monotonic_ns() < rpc->deadline_ns)
+        return true;
+    gw_rpc_fail(&rpc->call, ERR_TIMEOUT, "the deadline passed before the request was complete");
+    return false;
+}
+
+/* From the tenant to the handler. */
+static void go_on(struct gw_rpc *rpc)
+{
+    if (check_instance(rpc) &&
+        gw_caller_admit(&rpc->call, rpc->method->access, rpc->method->cost) && check_table(rpc))
+        rpc->method->handler(&rpc->call);
+}
+
+static void run_handler(struct gw_rpc *rpc)
+{
+    if (!check_deadline(rpc))
+        return;
+    if (rpc->method->access == GW_ACCESS_NONE)
+        rpc->method->handler(&rpc->call);
+    else if (check_resource(rpc) && find_tenant(rpc))
+        go_on(rpc);
+}
+
+/* --- from bytes to a message -------------------------------------------------------------------
+ */
+
+/* False: the call was ended. */
+static bool charge(struct gw_rpc *rpc)
+{
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = gw_rpc_charge(rpc, rpc->in.bytes.len + rpc->in.inflated.len, &eb);
+    if (e != ERR_OK)
+        gw_rpc_fail(&rpc->call, e, eb.text);
+    return e == ERR_OK;
+}
+
+/* On the loop or the helper. */
+static enum err unpack(struct gw_call *call, struct errbuf *eb)
+{
+    struct gw_rpc *rpc = gw_rpc(call);
+    struct arena *arena = rpc->method->client_streaming ? &rpc->message : &call->arena;
+    ProtobufCMessage *message = NULL;
+    enum err e = gw_frame_unpack(&rpc->in, eb);
+    if (e == ERR_OK)
+        e = gw_proto_decode(rpc->method->request, gw_frame_message(&rpc->in), arena, &message, eb);
+    rpc->request = message;
+    return e;
+}
+
+/* The message stays where it is for as long as the call lives, because the request points into it;
+ * of a stream of messages, until its handler returns. */
+static void unpacked(struct gw_rpc *rpc, enum err result, const char *detail)
+{
+    if (gw_rpc_is_over(&rpc->call))
+        return;
+    if (result != ERR_OK)
+        gw_rpc_fail(&rpc->call, result, detail);
+    else if (charge(rpc))
+        run_handler(rpc);
+    if (rpc->method->client_streaming) {
+        gw_frame_next(&rpc->in);
+        base_arena_fini(&rpc->message);
+        base_arena_init(&rpc->message, GW_RPC_MESSAGE_MAX);
+        rpc->has_message = false;
+    }
+}
+
+static void resume(struct gw_rpc *rpc);
+
+static void unpacked_on_helper(struct gw_call *call)
+{
+    struct gw_rpc *rpc = gw_rpc(call);
+    rpc->is_unpacking = false;
+    unpacked(rpc, call->task.result, call->task.detail.text);
+    resume(rpc);
+}
+
+/* Few compressed bytes may stand for a thousand times as many. */
+static bool is_small(const struct gw_rpc *rpc)
+{
+    size_t max = gw_frame_is_compressed(&rpc->in) ? INFLATE_ON_LOOP_MAX : LIM_SLICE_BYTES;
+    return rpc->in.bytes.len <= max;
+}
+
+static void on_message(struct gw_rpc *rpc)
+{
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    rpc->has_message = true;
+    if (!check_deadline(rpc))
+        return;
+    if (is_small(rpc)) {
+        enum err e = unpack(&rpc->call, &eb);
+        unpacked(rpc, e, eb.text);
+    } else {
+        rpc->is_unpacking = true;
+        gw_task_on_helper(&rpc->call, unpack, unpacked_on_helper);
+    }
+}
+
+/* --- events ------------------------------------------------------------------------------------
+ */
+
+/* A stream of requests is read as fast as its answers leave. */
+static bool must_wait(const struct gw_rpc *rpc)
+{
+    return rpc->is_unpacking ||
+           (rpc->method->client_streaming && gw_exchange_is_full(rpc->call.ex));
+}
+
+static void on_end(struct gw_rpc *rpc)
+{
+    if (rpc->method->client_streaming && gw_frame_is_between(&rpc->in))
+        gw_rpc_end(&rpc->call);
+    else if (!rpc->has_message)
+        gw_rpc_fail(&rpc->call, ERR_INVALID, "the request ended before its message was complete");
+}
+
+/* Messages, until one must be waited for; returns the bytes behind them. */
+static struct slice take(struct gw_rpc *rpc, struct slice bytes)
+{
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    while (bytes.len > 0 && !gw_rpc_is_over(&rpc->call)) {
+        size_t used = 0;
+        bool is_complete = false;
+        if (rpc->has_message && !rpc->method->client_streaming) {
+            gw_rpc_fail(&rpc->call, ERR_INVALID, "this method takes one message");
+            break;
+        }
+        if (must_wait(rpc))
+            return bytes;
+        enum err e = gw_frame_feed(&rpc->in, bytes, &used, &is_complete, &eb);
+        if (e != ERR_OK) {
+            gw_rpc_fail(&rpc->call, e, eb.text);
+            break;
+        }
+        bytes = base_slice_skip(bytes, used);
+        if (charge(rpc) && is_complete)
+            on_message(rpc);
+    }
+    return SLICE_EMPTY;
+}
+
+static void look_for_end(struct gw_rpc *rpc)
+{
+    bool is_read = rpc->body_ended && rpc->waiting.len == 0 && !rpc->is_unpacking;
+    if (is_read && !gw_rpc_is_over(&rpc->call))
+        on_end(rpc);
+}
+
+static void put_by(struct gw_rpc *rpc, struct slice bytes)
+{
+    if (bytes.len > 0 && base_buf_append(&rpc->waiting, bytes) != ERR_OK)
+        gw_rpc_fail(&rpc->call, rpc->waiting.error, "too many requests wait");
+}
+
+/* Go on with what was put by. */
+static void resume(struct gw_rpc *rpc)
+{
+    struct buf before;
+    base_buf_init(&before, GW_RPC_WAITING_BYTES);
+    base_buf_take(&before, &rpc->waiting);
+    struct slice rest = take(rpc, base_buf_slice(&before));
+    put_by(rpc, rest);
+    if (rpc->call.ex != NULL)
+        gw_exchange_consumed(rpc->call.ex, before.len - rest.len);
+    base_buf_fini(&before);
+    look_for_end(rpc);
+}
+
+static void on_drained(struct gw_call *call)
+{
+    resume(gw_rpc(call));
+}
+
+static void on_body(struct gw_exchange *ex, void *user, struct slice bytes, bool end)
+{
+    struct gw_call *call = user;
+    struct gw_rpc *rpc = gw_rpc(call);
+    gw_call_hold(call);
+    rpc->body_ended = end;
+    struct slice rest = rpc->waiting.len > 0 ? bytes : take(rpc, bytes);
+    put_by(rpc, rest);
+    if (call->ex != NULL)
+        gw_exchange_consumed(ex, bytes.len - rest.len);
+    look_for_end(rpc);
+    gw_call_drop(call);
+}
+
+static const struct gw_events EVENTS = {on_body, gw_call_drained, gw_call_gone};
+
+static void begin(struct gw_rpc *rpc)
+{
+    struct gw_call *call = &rpc->call;
+    gw_frame_reader_init(&rpc->in, gw_method_request_max(rpc->method), rpc->metadata.encoding);
+    if (rpc->method->client_streaming) {
+        base_buf_init(&rpc->waiting, GW_RPC_WAITING_BYTES);
+        base_arena_init(&rpc->message, GW_RPC_MESSAGE_MAX);
+        call->on_drained = on_drained;
+    }
+    if (rpc->deadline_ns != 0)
+        gw_call_tick(call, gw_rpc_tick);
+    if (!call->ex->has_body)
+        on_end(rpc);
+}
+
+void gw_rpc_dispatch(struct gw_api_thread *thread, struct gw_exchange *ex)
+{
+    struct gw_call *call = gw_call_new(&gw_rpc_protocol, thread, ex);
+    struct gw_rpc *rpc = gw_rpc(call);
+    gw_exchange_listen(ex, &EVENTS, call);
+    if (check_method(rpc) && check_caller(rpc))
+        begin(rpc);
+    gw_call_drop(call);
+}

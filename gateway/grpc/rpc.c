@@ -1,0 +1,233 @@
+/*
+ * gateway/grpc/rpc.c - a gRPC call: its method, its one request message, its answers.
+ *
+ * A refusal before anything was sent is one HEADERS frame that ends the stream (trailers-only);
+ * afterwards it is the trailers.
+ */
+#define _GNU_SOURCE
+#include "gateway/grpc/rpc.h"
+
+#include "base/log.h"
+
+#include "base/banned.h"
+
+#define PYTHON "gl-python/"
+
+static const char *method_name(const struct gw_rpc *rpc)
+{
+    return rpc->method == NULL ? "-" : rpc->method->name;
+}
+
+static void log_failure(const struct gw_rpc *rpc, int problem, const char *detail)
+{
+    if (gw_problem_get(problem)->status == 500)
+        base_log(BASE_LOG_ERROR, "request_failed", "code=%s method=%s detail=\"%s\"",
+                 gw_problem_get(problem)->code, method_name(rpc), detail == NULL ? "" : detail);
+}
+
+static void add_own_headers(const struct gw_rpc *rpc)
+{
+    struct gw_exchange *ex = rpc->call.ex;
+    gw_exchange_add_header(ex, "content-type", SLICE_LIT("application/grpc"));
+    gw_exchange_add_header(ex, "grpc-accept-encoding", SLICE_LIT("identity,gzip"));
+}
+
+static void end_exchange(struct gw_rpc *rpc)
+{
+    struct buf nothing;
+    rpc->ended = true;
+    base_buf_init(&nothing, 0);
+    gw_exchange_send_take(rpc->call.ex, &nothing, true);
+}
+
+/* The classic Python client raises a TypeError of its own over details of these methods. */
+static bool takes_details(const struct gw_rpc *rpc)
+{
+    if (rpc->method == NULL || !rpc->method->bare_for_python)
+        return true;
+    struct slice client = gw_exchange_header(rpc->call.ex, "x-goog-api-client", NULL);
+    return client.len == 0 || memmem(client.ptr, client.len, PYTHON, sizeof PYTHON - 1) == NULL;
+}
+
+static void put_status(const struct gw_rpc *rpc, enum gw_status_place place, int problem,
+                       const char *detail, uint64_t retry_ns)
+{
+    /* A client's own clock may write over the status, but not over its details, when a deadline
+     * passes, and Python's raises a ValueError over two texts that differ. */
+    if (problem != ERR_TIMEOUT && takes_details(rpc))
+        gw_status_put(rpc->call.ex, place, problem, detail, retry_ns);
+    else
+        gw_status_put_bare(rpc->call.ex, place, problem, detail);
+}
+
+/* --- the protocol ------------------------------------------------------------------------------
+ */
+
+static void refuse(struct gw_call *call, int problem, const char *detail,
+                   const struct gw_problem_extra *extra)
+{
+    struct gw_rpc *rpc = gw_rpc(call);
+    log_failure(rpc, problem, detail);
+    add_own_headers(rpc);
+    put_status(rpc, GW_STATUS_IN_HEAD, problem, detail, extra == NULL ? 0 : extra->retry_ns);
+    gw_exchange_start(call->ex, 200, -1);
+    if (call->ex != NULL)
+        end_exchange(rpc);
+}
+
+static void reset(struct gw_call *call)
+{
+    struct gw_rpc *rpc = gw_rpc(call);
+    INVARIANT(call->thread->held_bytes >= rpc->charged);
+    call->thread->held_bytes -= rpc->charged;
+    gw_frame_reader_fini(&rpc->in);
+    base_buf_fini(&rpc->waiting);
+    base_arena_fini(&rpc->message);
+    rpc->method = NULL;
+    rpc->metadata = (struct gw_metadata){0};
+    rpc->deadline_ns = 0;
+    rpc->charged = 0;
+    rpc->has_message = false;
+    rpc->is_unpacking = false;
+    rpc->body_ended = false;
+    rpc->ended = false;
+    rpc->request = NULL;
+    rpc->resource = (struct gw_resource){0};
+    sto_view_unref(rpc->view);
+    rpc->view = NULL;
+}
+
+const struct gw_protocol gw_rpc_protocol = {
+    .id = GW_PROTOCOL_GRPC,
+    .call_bytes = sizeof(struct gw_rpc),
+    .arena_max = 2 * GW_RPC_MESSAGE_MAX,
+    .refuse = refuse,
+    .reset = reset,
+};
+
+enum err gw_rpc_charge(struct gw_rpc *rpc, size_t held, struct errbuf *eb)
+{
+    struct gw_api_thread *thread = rpc->call.thread;
+    if (held <= rpc->charged)
+        return ERR_OK;
+    thread->held_bytes += held - rpc->charged;
+    rpc->charged = held;
+    if (thread->held_bytes <= GW_RPC_HELD_MAX)
+        return ERR_OK;
+    return base_fail(eb, ERR_OVERLOADED, "too many large requests and rows are under way");
+}
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+/* The head, once; false when nothing can be sent any more. */
+static bool begin(struct gw_rpc *rpc)
+{
+    struct gw_call *call = &rpc->call;
+    if (gw_rpc_is_over(call))
+        return false;
+    if (!gw_call_begin_answer(call))
+        return true;
+    add_own_headers(rpc);
+    if (rpc->metadata.reply == GW_ENCODING_GZIP)
+        gw_exchange_add_header(call->ex, "grpc-encoding", SLICE_LIT("gzip"));
+    gw_exchange_start(call->ex, 200, -1);
+    return call->ex != NULL;
+}
+
+static void pack(struct gw_rpc *rpc, const ProtobufCMessage *message)
+{
+    struct buf *out = &rpc->call.out;
+    size_t at = gw_frame_begin(out);
+    size_t bytes = protobuf_c_message_get_packed_size(message);
+    if (base_buf_reserve(out, bytes) == ERR_OK)
+        out->len += protobuf_c_message_pack(message, base_buf_end(out));
+    gw_frame_end(out, at);
+    bool is_small = bytes <= LIM_SLICE_BYTES; /* others would hold up the loop: sent as they are */
+    if (rpc->metadata.reply == GW_ENCODING_GZIP && is_small && out->error == ERR_OK)
+        out->error = gw_frame_deflate(out, at);
+}
+
+void gw_rpc_send_out(struct gw_call *call)
+{
+    if (call->out.error != ERR_OK)
+        gw_rpc_fail(call, call->out.error, "the answer does not fit into memory");
+    else if (call->out.len > 0 && begin(gw_rpc(call)))
+        gw_exchange_send_take(call->ex, &call->out, false);
+    else
+        base_buf_truncate(&call->out, 0);
+}
+
+void gw_rpc_send(struct gw_call *call, const ProtobufCMessage *message)
+{
+    if (gw_rpc_is_over(call))
+        return;
+    pack(gw_rpc(call), message);
+    gw_rpc_send_out(call);
+}
+
+void gw_rpc_end(struct gw_call *call)
+{
+    struct gw_rpc *rpc = gw_rpc(call);
+    if (call->out.error != ERR_OK) {
+        gw_rpc_fail(call, call->out.error, "the answer does not fit into memory");
+        return;
+    }
+    if (!begin(rpc))
+        return;
+    gw_status_put_ok(call->ex);
+    rpc->ended = true;
+    gw_exchange_send_take(call->ex, &call->out, true);
+}
+
+void gw_rpc_reply(struct gw_call *call, const ProtobufCMessage *reply)
+{
+    if (gw_rpc_is_over(call))
+        return;
+    pack(gw_rpc(call), reply);
+    gw_rpc_end(call);
+}
+
+void gw_rpc_fail(struct gw_call *call, enum err code, const char *detail)
+{
+    struct gw_rpc *rpc = gw_rpc(call);
+    if (!call->answered) {
+        gw_call_problem(call, (int)code, detail);
+        return;
+    }
+    if (gw_rpc_is_over(call))
+        return;
+    log_failure(rpc, (int)code, detail);
+    put_status(rpc, GW_STATUS_IN_TRAILERS, (int)code, detail, 0);
+    end_exchange(rpc);
+}
+
+/* --- deadlines ---------------------------------------------------------------------------------
+ */
+
+/* The status waits behind what the peer has not taken yet. */
+void gw_rpc_tick(struct gw_call *call, uint64_t now_ns)
+{
+    const struct gw_rpc *rpc = gw_rpc(call);
+    if (rpc->deadline_ns != 0 && now_ns >= rpc->deadline_ns && !gw_rpc_is_over(call))
+        gw_rpc_fail(call, ERR_TIMEOUT, "the deadline passed before everything was done");
+}
+
+/* --- tasks -------------------------------------------------------------------------------------
+ */
+
+static void answer_task(struct gw_call *call)
+{
+    if (call->task.result != ERR_OK)
+        gw_call_problem(call, (int)call->task.result, call->task.detail.text);
+    else
+        gw_rpc(call)->reply_to_task(call);
+}
+
+void gw_rpc_on_control(struct gw_call *call,
+                       enum err (*work)(struct gw_call *call, struct errbuf *eb),
+                       void (*reply)(struct gw_call *call))
+{
+    gw_rpc(call)->reply_to_task = reply;
+    gw_task_on_control(call, work, answer_task);
+}

@@ -1,0 +1,133 @@
+/*
+ * gateway/grpc/sample_row_keys.c - SampleRowKeys: keys that divide a table, or a range of it, into
+ * parts of about the same size.
+ *
+ * Through a view there are no rows but those with its prefixes, as if the table had no others;
+ * whole rows, because nothing is read of them. The samples of a range are those of the table that
+ * lie inside it; the last one is the end of what
+ * was asked for, as it was asked for. Its offset is that of the table's first sample that is not
+ * before it, which is at most one part too far.
+ */
+#include <google/bigtable/v2/bigtable.pb-c.h>
+
+#include "gateway/grpc/handlers.h"
+#include "gateway/grpc/rows_proto.h"
+#include "gateway/grpc/wire_write.h"
+
+#include "base/banned.h"
+
+/* SampleRowKeysResponse */
+enum { SAMPLE_ROW_KEY = 1, SAMPLE_OFFSET_BYTES = 2 };
+
+struct samples {
+    struct sto_sample_op op;
+    struct sto_row_range range;
+    size_t next;  /* to be sent */
+    bool waiting; /* for drained */
+};
+
+static const Bt__SampleRowKeysRequest *request_of(const struct gw_call *call)
+{
+    return (const Bt__SampleRowKeysRequest *)gw_rpc(call)->request;
+}
+
+/* Where no key of the range follows. */
+static bool is_at_end(const struct samples *s, struct slice key)
+{
+    return key.len == 0 || (s->range.end.len != 0 && base_slice_compare(key, s->range.end) >= 0);
+}
+
+static void put_sample(struct buf *out, struct slice row_key, uint64_t offset_bytes)
+{
+    size_t message = gw_frame_begin(out);
+    if (row_key.len != 0)
+        gw_wire_put_bytes(out, SAMPLE_ROW_KEY, row_key);
+    if (offset_bytes != 0)
+        gw_wire_put_int(out, SAMPLE_OFFSET_BYTES, offset_bytes);
+    if (out->error == ERR_OK)
+        gw_frame_end(out, message);
+}
+
+/* One slice of messages; true: the last one is among them. */
+static bool put_slice(struct samples *s, struct buf *out)
+{
+    while (out->len < LIM_SLICE_BYTES && out->error == ERR_OK) {
+        INVARIANT(s->next < s->op.count);
+        const struct sto_sample *sample = &s->op.samples[s->next++];
+        if (is_at_end(s, sample->row_key)) {
+            put_sample(out, s->range.end, sample->offset_bytes);
+            return true;
+        }
+        if (base_slice_compare(sample->row_key, s->range.start) > 0)
+            put_sample(out, sample->row_key, sample->offset_bytes);
+    }
+    return false;
+}
+
+/* Until the peer has enough for now. */
+static void send_samples(struct gw_call *call)
+{
+    struct samples *s = call->state;
+    s->waiting = false;
+    while (call->ex != NULL && !s->waiting) {
+        if (put_slice(s, &call->out)) {
+            gw_rpc_end(call);
+            return;
+        }
+        if (call->out.error != ERR_OK) {
+            gw_rpc_fail(call, call->out.error, "the samples do not fit into memory");
+            return;
+        }
+        gw_rpc_send_out(call);
+        s->waiting = call->ex != NULL && gw_exchange_is_full(call->ex);
+    }
+}
+
+static void drained(struct gw_call *call)
+{
+    const struct samples *s = call->state;
+    if (s->waiting)
+        send_samples(call);
+}
+
+static void samples_done(struct sto_sample_op *op)
+{
+    struct gw_call *call = op->user;
+    if (op->result != ERR_OK)
+        gw_rpc_fail(call, op->result, op->detail.text);
+    else
+        send_samples(call);
+    gw_call_drop(call);
+}
+
+static enum err take_request(struct gw_call *call, struct samples *s, struct errbuf *eb)
+{
+    const Bt__SampleRowKeysRequest *request = request_of(call);
+    if (gw_rpc(call)->view != NULL)
+        s->op.rows = gw_rpc(call)->view->rows;
+    if (request->row_range == NULL)
+        return ERR_OK;
+    return gw_range_from_proto(request->row_range, &call->arena, &s->range, eb);
+}
+
+void gw_sample_row_keys(struct gw_call *call)
+{
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    struct samples *s = gw_call_new_state(call, sizeof *s, NULL);
+    enum err e = take_request(call, s, &eb);
+    if (e != ERR_OK) {
+        gw_rpc_fail(call, e, eb.text);
+        return;
+    }
+    gw_rpc_send_plain(call);
+    s->op.reply_to = call->thread->mailbox;
+    s->op.done = samples_done;
+    s->op.user = call;
+    s->op.deadline_ns = gw_rpc(call)->deadline_ns;
+    s->op.scope = call->scope; /* the call keeps the ref until it is freed */
+    s->op.arena = &call->arena;
+    call->on_drained = drained;
+    gw_call_hold(call);
+    sto_sample_row_keys(call->api->engine, &s->op);
+}

@@ -1,0 +1,64 @@
+/*
+ * gateway/grpc/status.h - how a call went, in gRPC's words.
+ *
+ * Does:     map enum err to status codes; put grpc-status, grpc-message and grpc-status-details-bin
+ *           into heads and trailers; make google.rpc.Status messages.
+ * Owns:     nothing.
+ * May use:  base/, gateway/exchange.h, gateway/problem.h.
+ * Knows no: methods, tenants.
+ * Threads:  any; with an exchange, its loop.
+ * Blocks:   no.
+ * Fails by: does not fail; details that do not fit are left out.
+ * Limits:   ERRBUF_BYTES of message, GW_STATUS_DETAILS of details.
+ * Promises: 1. Messages are percent-encoded as the gRPC specification says.
+ *           2. RetryInfo stands exactly where a retry may help and nothing was done; a quota that
+ *              is full comes with QuotaFailure and without RetryInfo.
+ *           3. ErrorInfo carries base_err_name as its reason, in the domain "bigtent".
+ */
+#ifndef GATEWAY_GRPC_STATUS_H
+#define GATEWAY_GRPC_STATUS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "gateway/exchange.h"
+
+#define GW_STATUS_DETAILS 1024 /* bytes of google.rpc.Status, before base64 */
+
+enum gw_status_code {
+    GW_STATUS_OK = 0,
+    GW_STATUS_CANCELLED = 1,
+    GW_STATUS_UNKNOWN = 2,
+    GW_STATUS_INVALID_ARGUMENT = 3,
+    GW_STATUS_DEADLINE_EXCEEDED = 4,
+    GW_STATUS_NOT_FOUND = 5,
+    GW_STATUS_ALREADY_EXISTS = 6,
+    GW_STATUS_PERMISSION_DENIED = 7,
+    GW_STATUS_RESOURCE_EXHAUSTED = 8,
+    GW_STATUS_FAILED_PRECONDITION = 9,
+    GW_STATUS_ABORTED = 10,
+    GW_STATUS_OUT_OF_RANGE = 11,
+    GW_STATUS_UNIMPLEMENTED = 12,
+    GW_STATUS_INTERNAL = 13,
+    GW_STATUS_UNAVAILABLE = 14,
+    GW_STATUS_DATA_LOSS = 15,
+    GW_STATUS_UNAUTHENTICATED = 16,
+};
+
+/* problem: an enum err or an enum gw_problem_http. */
+enum gw_status_code gw_status_code_of(int problem);
+
+enum gw_status_place { GW_STATUS_IN_HEAD, GW_STATUS_IN_TRAILERS };
+
+/* Put the status of a failure where it belongs; retry_ns: as in struct gw_problem_extra. */
+void gw_status_put(struct gw_exchange *ex, enum gw_status_place place, int problem,
+                   const char *detail, uint64_t retry_ns);
+/* Code and message alone, without details. */
+void gw_status_put_bare(struct gw_exchange *ex, enum gw_status_place place, int problem,
+                        const char *detail);
+/* grpc-status: 0, as a trailer. */
+void gw_status_put_ok(struct gw_exchange *ex);
+
+/* A google.rpc.Status as protobuf, at the end of out; detail may be NULL. Errors latch in out. */
+void gw_status_write(struct buf *out, int problem, const char *detail, uint64_t retry_ns);
+
+#endif

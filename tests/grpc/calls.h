@@ -1,0 +1,49 @@
+/*
+ * tests/grpc/calls.h - a tenant's table, a client, and a write of any size.
+ *
+ * Does:     what reads.h does; make a MutateRow request; compare statuses.
+ * Owns:     see reads.h.
+ * May use:  tests/support/, libcheck.
+ * Knows no: what is tested.
+ * Threads:  one.
+ * Blocks:   for answers.
+ * Fails by: ck_abort_msg.
+ * Limits:   values up to 16 MiB.
+ * Promises: 1. What a request points to stays until the next one is made.
+ */
+#ifndef TESTS_GRPC_CALLS_H
+#define TESTS_GRPC_CALLS_H
+
+#include "writes.h"
+
+#include "reads.h"
+
+#define PATIENCE (10000 * process_patience())
+
+UNUSED_FN static void expect_status(const struct grpc_call *call, enum gw_status_code status,
+                                    const char *word)
+{
+    ck_assert_msg(call->status == (int)status, "status %d: %s", call->status, call->message);
+    ck_assert_msg(strstr(call->message, word) != NULL, "%s", call->message);
+}
+
+static Bt__MutateRowRequest mutate;
+static struct set_cell cell;
+static Bt__Mutation *mutations[1];
+
+/* One cell of that many bytes. */
+UNUSED_FN static void make_mutate(size_t value_len)
+{
+    static uint8_t value[16 * MIB];
+    ck_assert_uint_le(value_len, sizeof value);
+    memset(value, 'v', value_len);
+    bt__mutate_row_request__init(&mutate);
+    mutations[0] = set_cell(&cell, "raw", "v", "");
+    cell.set.value = (ProtobufCBinaryData){.data = value, .len = value_len};
+    mutate.table_name = table;
+    mutate.row_key = binary("k");
+    mutate.mutations = mutations;
+    mutate.n_mutations = 1;
+}
+
+#endif

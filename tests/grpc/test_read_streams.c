@@ -1,0 +1,139 @@
+/*
+ * tests/grpc/test_read_streams.c - long reads over gRPC: large cells, slow peers and vanishing
+ * ones.
+ */
+#include "reads.h"
+
+#include "base/banned.h"
+
+START_TEST(a_scan_that_gives_nothing_says_how_far_it_is)
+{
+    fill(30000, 10);
+    use_filter_of_nothing();
+    request.reversed = _i == 1;
+    reader.reversed = _i == 1;
+    read_rows();
+    ck_assert_uint_eq(reader.row_count, 0);
+    ck_assert_uint_ge(reader.scanned_count, 2);
+    ck_assert_uint_eq(reader.bound.len, 8); /* row12345: the tenant's own key */
+    ck_assert(base_slice_starts_with(base_buf_slice(&reader.bound), SLICE_LIT("row")));
+}
+END_TEST
+
+/* --- sizes and speeds --------------------------------------------------------------------------
+ */
+
+START_TEST(a_large_cell_comes_in_parts)
+{
+    size_t len = 5 * MIB;
+    char *value = base_new(len + 1);
+    struct buf body;
+    for (size_t i = 0; i < len; i++)
+        value[i] = (char)('a' + i % 23);
+    base_buf_init(&body, 8 * MIB);
+    ck_assert_int_eq(base_buf_append_text(&body, "{\"raw\":{\"v\":{\"value\":\""), ERR_OK);
+    ck_assert_int_eq(base_buf_append_text(&body, value), ERR_OK);
+    ck_assert_int_eq(base_buf_append_text(&body, "\",\"timestamp\":\"1000\"}}}"), ERR_OK);
+    http_bytes(w.http, "PUT", base_buf_slice(&body), "/v1/tables/devices/rows/k");
+    ck_assert_int_le(w.http->status, 201);
+    if (_i == 1) {
+        keys[0] = data_of("k");
+        use_keys(1);
+    }
+    read_rows();
+    chunk_rows_begin(&expected, SLICE_LIT("k"));
+    chunk_rows_cell(&expected, SLICE_LIT("raw"), SLICE_LIT("v"), 1000, base_slice(value, len),
+                    SLICE_EMPTY);
+    ck_assert(base_slice_equal(base_buf_slice(&reader.rows), base_buf_slice(&expected)));
+    ck_assert_uint_ge(reader.chunk_count, 5);
+    base_buf_fini(&body);
+    base_free(value);
+}
+END_TEST
+
+START_TEST(a_slow_reader_costs_little_memory_and_gets_everything)
+{
+    static struct grpc_client slow[10];
+    fill(3000, 10000); /* 30 MB */
+    read_rows();
+    uint64_t before = server_rss_kib(world_server());
+    for (size_t i = 0; i < 10; i++) {
+        grpc_open(&slow[i], world_server(), w.key, 65535);
+        (void)grpc_start(&slow[i], READ_ROWS, &request.base, NULL);
+    }
+    process_sleep_ms(500); /* nobody reads */
+    int64_t grown = (int64_t)(server_rss_kib(world_server()) - before);
+    ck_assert_msg(process_patience() > 1 || grown < 10 * 3 * 1024, "ten slow readers cost %lld KiB",
+                  (long long)grown);
+    ck_assert(grpc_run(&slow[0], 10000 * process_patience()));
+    ck_assert(base_slice_equal(base_buf_slice(&slow[0].calls[0].body),
+                               base_buf_slice(&client.calls[0].body)) ||
+              slow[0].calls[0].body.len > 30000000);
+    chunk_reader_fini(&reader);
+    chunk_reader_init(&reader);
+    (void)take_answer(&slow[0].calls[0]);
+    ck_assert_uint_eq(reader.row_count, 3000);
+    for (size_t i = 0; i < 10; i++)
+        grpc_close(&slow[i]);
+}
+END_TEST
+
+/* A tenant is only removed when none of its reads is open any more. */
+START_TEST(a_cancelled_scan_leaves_nothing_open)
+{
+    static struct grpc_client quick;
+    fill(3000, 10000);
+    grpc_open(&quick, world_server(), w.key, 65535);
+    const struct grpc_call *call = grpc_start(&quick, READ_ROWS, &request.base, NULL);
+    ck_assert(grpc_run_until(&quick, call, 100000, 5000 * process_patience()));
+    grpc_cancel(&quick, call);
+    (void)grpc_run(&quick, 100);
+    ck_assert_uint_lt(call->body.len, 3000 * 10000);
+    /* the connection lives */
+    put(w.http, "zzz");
+    keys[0] = data_of("zzz");
+    use_keys(1);
+    call = grpc_start(&quick, READ_ROWS, &request.base, NULL);
+    ck_assert(grpc_run(&quick, 5000 * process_patience()));
+    (void)take_answer(call);
+    ck_assert_uint_eq(reader.row_count, 1);
+    use_filter_of_nothing();
+    request.rows = NULL;
+    call =
+        grpc_start(&quick, READ_ROWS, &request.base, NULL); /* on a reader when it is cancelled */
+    grpc_cancel(&quick, call);
+    (void)grpc_run(&quick, 100);
+    admin_offboard(w.op, w.tenant);
+    grpc_close(&quick);
+}
+END_TEST
+
+START_TEST(a_scan_ends_at_its_deadline)
+{
+    static struct grpc_client slow;
+    fill(3000, 10000);
+    grpc_open(&slow, world_server(), w.key, 65535);
+    const struct grpc_call *call = grpc_start(&slow, READ_ROWS, &request.base, "400m");
+    process_sleep_ms(600);
+    ck_assert(grpc_run(&slow, 5000 * process_patience()));
+    ck_assert_int_eq(call->status, GW_STATUS_DEADLINE_EXCEEDED);
+    ck_assert_str_eq(call->details, "");
+    ck_assert_uint_lt(call->body.len, 3000 * 10000);
+    grpc_close(&slow);
+}
+END_TEST
+
+Suite *suite_grpc_read_streams(void);
+Suite *suite_grpc_read_streams(void);
+Suite *suite_grpc_read_streams(void)
+{
+    Suite *s = suite_create("grpc_read_streams");
+    TCase *tc = add_case(s, "streams");
+    tcase_add_loop_test(tc, a_scan_that_gives_nothing_says_how_far_it_is, 0, 2);
+    tcase_add_loop_test(tc, a_large_cell_comes_in_parts, 0, 2);
+    tcase_add_test(tc, a_slow_reader_costs_little_memory_and_gets_everything);
+    tcase_add_test(tc, a_cancelled_scan_leaves_nothing_open);
+    tcase_add_test(tc, a_scan_ends_at_its_deadline);
+    world_end(tc);
+    return s;
+}
