@@ -4,12 +4,15 @@
  * whoever is on the stack may still look at c->sock == NULL.
  *
  *   handshake (HANDSHAKE_OPS) -> HTTP/1 or HTTP/2 by ALPN -> closing -> gone
+ *   plaintext endpoint           -> HTTP/2                -> closing -> gone
  */
 #include "gateway/connection.h"
 
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
+#include <sys/ioctl.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -84,11 +87,18 @@ void gw_conn_shut(struct gw_conn *c)
         (void)shutdown(h2o_socket_get_fd(c->sock), SHUT_RDWR); /* ENOTCONN: broken already */
 }
 
+bool gw_conn_is_sending(const struct gw_conn *c)
+{
+    int bytes = 0; /* stays so when the connection is broken */
+    (void)ioctl(h2o_socket_get_fd(c->sock), SIOCOUTQ, &bytes);
+    return h2o_socket_is_writing(c->sock) || bytes > 0;
+}
+
 bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns)
 {
     struct tcp_info info = {0};
     socklen_t len = sizeof info;
-    if (!h2o_socket_is_writing(c->sock)) {
+    if (!gw_conn_is_sending(c)) {
         c->progress_ns = now_ns;
         return false;
     }
@@ -153,12 +163,14 @@ static void on_handshake(h2o_socket_t *sock, const char *err)
         gw_http1_open(c);
 }
 
-void gw_conn_open(struct gw_loop *loop, int fd)
+void gw_conn_open(struct gw_loop *loop, int fd, enum gw_endpoint_id endpoint)
 {
     struct gw_conn *c = base_new(sizeof *c);
     c->loop = loop;
     c->ops = &HANDSHAKE_OPS;
+    c->endpoint = endpoint;
     c->since_ns = base_monotonic_ns();
+    c->progress_ns = c->since_ns;
     c->next = loop->conns;
     c->link = &loop->conns;
     if (c->next != NULL)
@@ -168,6 +180,10 @@ void gw_conn_open(struct gw_loop *loop, int fd)
     c->sock->data = c;
     c->sock->on_close.cb = gw_conn_socket_gone;
     c->sock->on_close.data = c;
+    if (endpoint == GW_ENDPOINT_PLAIN) {
+        gw_http2_open(c);
+        return;
+    }
     c->tls_context = gw_tls_current(loop->all->options.tls);
     h2o_socket_ssl_handshake(c->sock, c->tls_context, NULL, on_handshake);
 }

@@ -49,6 +49,7 @@ struct gw_conn {
     struct gw_conn *next_deferred;
     bool is_deferred;
     bool is_closing; /* h2o_socket_close was called; only its flush is left */
+    enum gw_endpoint_id endpoint;
     struct gw_loop *loop;
     h2o_socket_t *sock;
     const struct gw_conn_ops *ops;
@@ -60,17 +61,21 @@ struct gw_conn {
     uint64_t progress_ns;
 };
 
-/* Take over an accepted, non-blocking descriptor and begin the TLS handshake. */
-void gw_conn_open(struct gw_loop *loop, int fd);
+/* Take over an accepted, non-blocking descriptor: begin the TLS handshake, or, at the plaintext
+ * endpoint, HTTP/2. */
+void gw_conn_open(struct gw_loop *loop, int fd, enum gw_endpoint_id endpoint);
 /* Close the socket politely (TLS close_notify); for protocols that own it. */
 void gw_conn_close(struct gw_conn *c);
 /* Break the connection off from outside: whoever reads or writes the socket will see an error. */
 void gw_conn_shut(struct gw_conn *c);
+/* Bytes are on their way that the peer has not acknowledged. Closing now may lose them: what the
+ * peer still sends is answered with a reset, which throws away what it has not read. */
+bool gw_conn_is_sending(const struct gw_conn *c);
 /* For sock->on_close of a protocol: unlink and free c. */
 void gw_conn_socket_gone(void *c);
 /* Have ops->run_deferred called soon, once. */
 void gw_conn_defer(struct gw_conn *c);
-/* At a tick while a write is pending: did the peer take no byte for LIM_STALL_TIMEOUT_MS? */
+/* At a tick while bytes are on their way: did the peer take none for LIM_STALL_TIMEOUT_MS? */
 bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns);
 /* The idle time allowed now; shorter when connections are scarce. */
 uint64_t gw_conn_idle_ns(const struct gw_conn *c);

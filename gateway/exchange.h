@@ -79,6 +79,7 @@ struct gw_exchange {
     int64_t content_length; /* -1: unknown; 0 when there is no body */
     bool has_body;          /* body events will come */
     uint8_t http_major;
+    bool is_plain; /* came in plaintext, at the endpoint for development: it has no credential */
     uint64_t received_ns; /* monotonic */
 
     /* listener */

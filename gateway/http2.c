@@ -14,7 +14,7 @@
  * streams, one per request; its limit is there for floods of frames alone.
  *
  * Closing, always through close_now at the top of the stack, never inside nghttp2:
- *   open -> (idle or drain) notice -> GOAWAY -> no streams -> closed
+ *   open -> (idle or drain) notice -> GOAWAY -> no streams -> everything acknowledged -> closed
  *   open -> (socket error, protocol error, killed) -> closed
  */
 #include "gateway/http2_internal.h"
@@ -43,6 +43,13 @@ static void close_now(struct gw_http2 *h)
     nghttp2_session_del(h->session);
     h->session = NULL;
     gw_conn_close(h->conn);
+}
+
+/* Both sides are done; asked again whenever bytes come, at ticks and while draining. */
+static void finish(struct gw_http2 *h)
+{
+    if (!gw_conn_is_sending(h->conn))
+        close_now(h);
 }
 
 /* --- writing -----------------------------------------------------------------------------------
@@ -88,7 +95,7 @@ static void flush(struct gw_http2 *h)
         tell_drained(h);
     } else if (nghttp2_session_want_read(h->session) == 0 &&
                nghttp2_session_want_write(h->session) == 0) {
-        close_now(h);
+        finish(h);
     }
 }
 
@@ -181,7 +188,7 @@ static void go_away(struct gw_http2 *h, uint64_t now_ns)
         h->goaway_sent = true;
     } else if (h->goaway_sent && h->stream_count == 0 && !h->is_writing &&
                nghttp2_session_want_write(h->session) == 0) {
-        close_now(h);
+        finish(h);
         return;
     }
     if (rc != 0)
@@ -285,6 +292,8 @@ void gw_http2_open(struct gw_conn *c)
     h->idle_since_ns = c->since_ns;
     h->reset_refill_ns = c->since_ns;
     h->reset_tokens = GW_HTTP2_RESETS_BURST;
+    h->ping_refill_ns = c->since_ns;
+    h->ping_tokens = GW_HTTP2_PINGS_BURST;
     h->session = session_new(h);
     if (h->session == NULL ||
         nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings,

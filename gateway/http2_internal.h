@@ -32,6 +32,12 @@
 /* Requests that ended badly: so many at once, then so many a second. */
 #define GW_HTTP2_RESETS_BURST 512
 #define GW_HTTP2_RESETS_PER_S 33
+/* PINGs while no head and no body moves: so many at once, then one each so often. Clients that keep
+ * a connection alive send one each 10 s or more; those that measure send one behind a body. Then
+ * they are told to calm down, in gRPC's words, and after so many more cut off. */
+#define GW_HTTP2_PINGS_BURST 4
+#define GW_HTTP2_PING_NS     (5 * NS_PER_S)
+#define GW_HTTP2_PINGS_OVER  100
 /* Bytes of a request head kept inside the stream; the rest goes to a block of its own. */
 #define GW_HTTP2_INLINE_BYTES 1024
 
@@ -51,6 +57,9 @@ struct gw_http2 {
     uint64_t head_since_ns; /* when the head now being read began; 0: none */
     uint32_t reset_tokens;
     uint64_t reset_refill_ns;
+    uint32_t ping_tokens;
+    uint32_t pings_over; /* came without a token */
+    uint64_t ping_refill_ns;
     size_t out_len; /* bytes in loop->out while gathering */
 };
 

@@ -275,6 +275,7 @@ static void dispatch(struct gw_http2_stream *s)
     if (!ex->has_body)
         ex->content_length = 0;
     ex->http_major = 2;
+    ex->is_plain = s->h->conn->endpoint == GW_ENDPOINT_PLAIN;
     ex->received_ns = s->h->read_ns;
     if (s->problem != 0) {
         answer_refusal(s);
@@ -316,14 +317,54 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
     return 0;
 }
 
+static void refill_pings(struct gw_http2 *h)
+{
+    uint64_t tokens = h->ping_tokens + (h->read_ns - h->ping_refill_ns) / GW_HTTP2_PING_NS;
+    if (tokens > h->ping_tokens)
+        h->ping_refill_ns = h->read_ns;
+    h->ping_tokens = tokens < GW_HTTP2_PINGS_BURST ? (uint32_t)tokens : GW_HTTP2_PINGS_BURST;
+}
+
+static void forgive_pings(struct gw_http2 *h)
+{
+    h->ping_tokens = GW_HTTP2_PINGS_BURST;
+    h->ping_refill_ns = h->read_ns;
+}
+
+/* Calls under way go on to their end, but no new one is taken. */
+static int on_ping(struct gw_http2 *h)
+{
+    static const char TOO_MANY[] = "too_many_pings"; /* gRPC clients look for it */
+    refill_pings(h);
+    if (h->ping_tokens > 0) {
+        h->ping_tokens--;
+        return 0;
+    }
+    h->pings_over++;
+    if (h->pings_over > GW_HTTP2_PINGS_OVER)
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    if (h->goaway_sent)
+        return 0;
+    int32_t last = nghttp2_session_get_last_proc_stream_id(h->session);
+    int rc = nghttp2_submit_goaway(h->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_ENHANCE_YOUR_CALM,
+                                   (const uint8_t *)TOO_MANY, sizeof TOO_MANY - 1);
+    INVARIANT(rc == 0); /* it fails for want of memory only */
+    h->goaway_sent = true;
+    h->notice_ns = h->read_ns;
+    return 0;
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct gw_http2 *h = user;
     if (frame->hd.type == NGHTTP2_SETTINGS)
         h->got_settings = true;
+    if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) == 0)
+        return on_ping(h);
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
         return 0;
     struct gw_http2_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    forgive_pings(h);
     if (frame->hd.type == NGHTTP2_HEADERS)
         h->head_since_ns = 0;
     if (s == NULL)
@@ -356,8 +397,10 @@ int gw_http2_stop_request(struct gw_http2_stream *s)
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct gw_http2 *h = user;
-    if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) ||
-        (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
+        return 0;
+    forgive_pings(h);
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
         return 0;
     struct gw_http2_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (s == NULL)

@@ -31,6 +31,7 @@
 struct handed_over {
     struct base_msg msg;
     struct gw_loop *loop;
+    enum gw_endpoint_id endpoint;
     int fd;
 };
 
@@ -64,13 +65,19 @@ static bool set_option(int fd, int level, int name, int value)
     return setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-/* share: with the sockets of the other loops. Without, bind fails when anybody listens there. */
-static enum err bind_one(const struct gw_loops *all, bool share, int *out_fd, struct errbuf *eb)
+static enum err cannot_listen(const struct gw_loops *all, enum gw_endpoint_id id, struct errbuf *eb)
 {
-    const struct gw_loop_options *o = &all->options;
+    return base_fail(eb, ERR_IO, "cannot listen on %s port %u: %m", all->options.endpoints[id].host,
+                     all->ports[id]);
+}
+
+/* share: with the sockets of the other loops. Without, bind fails when anybody listens there. */
+static enum err bind_one(const struct gw_loops *all, enum gw_endpoint_id id, bool share,
+                         int *out_fd, struct errbuf *eb)
+{
     union address address;
     socklen_t len = 0;
-    enum err e = parse_address(o->listen_host, all->port, &address, &len, eb);
+    enum err e = parse_address(all->options.endpoints[id].host, all->ports[id], &address, &len, eb);
     if (e != ERR_OK)
         return e;
     int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -82,7 +89,7 @@ static enum err bind_one(const struct gw_loops *all, bool share, int *out_fd, st
                   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)(all->stall_ns / NS_PER_MS)) &&
                   set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOT_SENT_YET_BYTES);
     if (!is_set || bind(fd, &address.any, len) != 0) {
-        e = base_fail(eb, ERR_IO, "cannot listen on %s port %u: %m", o->listen_host, all->port);
+        e = cannot_listen(all, id, eb);
         (void)close(fd); /* nothing was written to it */
         return e;
     }
@@ -92,35 +99,43 @@ static enum err bind_one(const struct gw_loops *all, bool share, int *out_fd, st
 
 static uint16_t port_of(int fd)
 {
-    union address address;
+    union address address = {0};
     socklen_t len = sizeof address;
     if (getsockname(fd, &address.any, &len) != 0)
         return 0;
     return ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
 }
 
-enum err gw_listener_bind(struct gw_loops *all, struct errbuf *eb)
+static enum err bind_endpoint(struct gw_loops *all, enum gw_endpoint_id id, struct errbuf *eb)
 {
-    all->port = all->options.listen_port;
-    if (all->port != 0) {
+    all->ports[id] = all->options.endpoints[id].port;
+    if (all->ports[id] != 0) {
         int probe;
-        enum err e = bind_one(all, false, &probe, eb);
+        enum err e = bind_one(all, id, false, &probe, eb);
         if (e != ERR_OK)
             return e;
         (void)close(probe); /* it was bound, that is all we wanted to know */
     }
     for (int i = 0; i < all->count; i++) {
-        struct gw_loop *loop = &all->loops[i];
-        enum err e = bind_one(all, true, &loop->listen_fd, eb);
-        if (e == ERR_OK && listen(loop->listen_fd, BACKLOG) != 0)
-            e = base_fail(eb, ERR_IO, "cannot listen on %s port %u: %m", all->options.listen_host,
-                          all->port);
+        struct gw_listener *listener = &all->loops[i].listeners[id];
+        enum err e = bind_one(all, id, true, &listener->fd, eb);
+        if (e == ERR_OK && listen(listener->fd, BACKLOG) != 0)
+            e = cannot_listen(all, id, eb);
         if (e != ERR_OK)
             return e;
-        if (all->port == 0)
-            all->port = port_of(loop->listen_fd);
+        if (all->ports[id] == 0)
+            all->ports[id] = port_of(listener->fd);
     }
     return ERR_OK;
+}
+
+enum err gw_listeners_bind(struct gw_loops *all, struct errbuf *eb)
+{
+    enum err e = ERR_OK;
+    for (int i = 0; i < GW_ENDPOINT_COUNT && e == ERR_OK; i++)
+        if (all->options.endpoints[i].host != NULL)
+            e = bind_endpoint(all, (enum gw_endpoint_id)i, eb);
+    return e;
 }
 
 /* --- accepting ---------------------------------------------------------------------------------
@@ -141,10 +156,10 @@ static struct gw_loop *least_busy(struct gw_loop *self)
     return best;
 }
 
-static void open_or_close(struct gw_loop *loop, int fd)
+static void open_or_close(struct gw_loop *loop, int fd, enum gw_endpoint_id endpoint)
 {
     if (!loop->is_draining) {
-        gw_conn_open(loop, fd);
+        gw_conn_open(loop, fd, endpoint);
         return;
     }
     (void)close(fd); /* never used */
@@ -155,11 +170,11 @@ static void open_or_close(struct gw_loop *loop, int fd)
 static void on_handed_over(struct base_msg *msg)
 {
     struct handed_over *h = (struct handed_over *)msg;
-    open_or_close(h->loop, h->fd);
+    open_or_close(h->loop, h->fd, h->endpoint);
     base_free(h);
 }
 
-static void distribute(struct gw_loop *self, int fd)
+static void distribute(struct gw_loop *self, int fd, enum gw_endpoint_id endpoint)
 {
     struct gw_loops *all = self->all;
     if (atomic_fetch_add_explicit(&all->connections, 1, memory_order_relaxed) >= LIM_CONNECTIONS) {
@@ -170,26 +185,26 @@ static void distribute(struct gw_loop *self, int fd)
     struct gw_loop *target = least_busy(self);
     atomic_fetch_add_explicit(&target->connections, 1, memory_order_relaxed);
     if (target == self) {
-        open_or_close(self, fd);
+        open_or_close(self, fd, endpoint);
         return;
     }
     struct handed_over *h = base_new(sizeof *h);
-    *h = (struct handed_over){.msg.run = on_handed_over, .loop = target, .fd = fd};
+    *h = (struct handed_over){
+        .msg.run = on_handed_over, .loop = target, .endpoint = endpoint, .fd = fd};
     base_mailbox_push(&target->mailbox, &h->msg);
 }
 
-static void on_accept(h2o_socket_t *sock, const char *err);
-
-static void back_off(struct gw_loop *loop, int why)
+static void back_off(struct gw_listener *listener, int why)
 {
+    struct gw_loop *loop = listener->loop;
     if (loop->spare_fd >= 0) {
         (void)close(loop->spare_fd); /* /dev/null */
-        int fd = accept4(h2o_socket_get_fd(loop->listener), NULL, NULL, SOCK_CLOEXEC);
+        int fd = accept4(h2o_socket_get_fd(listener->sock), NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0)
             (void)close(fd); /* refused */
         loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
-    h2o_socket_read_stop(loop->listener);
+    h2o_socket_read_stop(listener->sock);
     loop->accept_again_ns = base_monotonic_ns() + ACCEPT_BACK_OFF_NS;
     base_log(BASE_LOG_WARN, "accept_paused", "reason=\"%s\" connections=%zu", strerror(why),
              atomic_load_explicit(&loop->all->connections, memory_order_relaxed));
@@ -197,48 +212,56 @@ static void back_off(struct gw_loop *loop, int why)
 
 static void on_accept(h2o_socket_t *sock, const char *err)
 {
-    struct gw_loop *loop = sock->data;
+    struct gw_listener *listener = sock->data;
     (void)err; /* DONT_READ sockets report none; accept4 tells */
     for (int i = 0; i < ACCEPTS_PER_EVENT; i++) {
         int fd = accept4(h2o_socket_get_fd(sock), NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            distribute(loop, fd);
+            distribute(listener->loop, fd, listener->endpoint);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            back_off(loop, errno);
+            back_off(listener, errno);
         else if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO)
             continue;
         return;
     }
 }
 
-void gw_listener_open(struct gw_loop *loop)
+void gw_listeners_open(struct gw_loop *loop)
 {
     loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    loop->listener =
-        h2o_evloop_socket_create(loop->evloop, loop->listen_fd, H2O_SOCKET_FLAG_DONT_READ);
-    loop->listen_fd = -1;
-    loop->listener->data = loop;
-    h2o_socket_read_start(loop->listener, on_accept);
+    for (int i = 0; i < GW_ENDPOINT_COUNT; i++) {
+        struct gw_listener *listener = &loop->listeners[i];
+        if (listener->fd < 0)
+            continue;
+        listener->sock =
+            h2o_evloop_socket_create(loop->evloop, listener->fd, H2O_SOCKET_FLAG_DONT_READ);
+        listener->fd = -1;
+        listener->sock->data = listener;
+        h2o_socket_read_start(listener->sock, on_accept);
+    }
 }
 
-void gw_listener_close(struct gw_loop *loop)
+void gw_listeners_close(struct gw_loop *loop)
 {
-    if (loop->listener != NULL)
-        h2o_socket_close(loop->listener);
-    loop->listener = NULL;
+    for (int i = 0; i < GW_ENDPOINT_COUNT; i++) {
+        if (loop->listeners[i].sock != NULL)
+            h2o_socket_close(loop->listeners[i].sock);
+        loop->listeners[i].sock = NULL;
+    }
     loop->accept_again_ns = 0;
     if (loop->spare_fd >= 0)
         (void)close(loop->spare_fd); /* /dev/null */
     loop->spare_fd = -1;
 }
 
-void gw_listener_tick(struct gw_loop *loop, uint64_t now_ns)
+void gw_listeners_tick(struct gw_loop *loop, uint64_t now_ns)
 {
     if (loop->accept_again_ns == 0 || now_ns < loop->accept_again_ns)
         return;
     loop->accept_again_ns = 0;
-    if (loop->listener != NULL)
-        h2o_socket_read_start(loop->listener, on_accept);
+    for (int i = 0; i < GW_ENDPOINT_COUNT; i++)
+        if (loop->listeners[i].sock != NULL)
+            h2o_socket_read_start(loop->listeners[i].sock, on_accept);
 }

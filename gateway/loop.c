@@ -38,9 +38,9 @@ void *gw_loop_thread_state(struct gw_loop *loop)
     return loop->thread_state;
 }
 
-uint16_t gw_loops_port(const struct gw_loops *all)
+uint16_t gw_loops_port(const struct gw_loops *all, enum gw_endpoint_id endpoint)
 {
-    return all->port;
+    return all->ports[endpoint];
 }
 
 size_t gw_loops_connections(const struct gw_loops *all)
@@ -84,7 +84,7 @@ static void on_stop(struct base_msg *msg)
     loop->is_draining = true;
     loop->h2o.shutdown_requested = 1;
     loop->drain_began_ns = base_monotonic_ns();
-    gw_listener_close(loop);
+    gw_listeners_close(loop);
 }
 
 static void loop_init(struct gw_loop *loop)
@@ -102,7 +102,7 @@ static void loop_init(struct gw_loop *loop)
 
 static void loop_fini(struct gw_loop *loop)
 {
-    gw_listener_close(loop);
+    gw_listeners_close(loop);
     h2o_socket_close(loop->mail_sock);
     gw_conn_run_deferred(loop);
     h2o_context_dispose(&loop->h2o);
@@ -121,6 +121,8 @@ static int32_t wait_ms(const struct gw_loop *loop, uint64_t now_ns)
     uint64_t until_ns = loop->next_tick_ns;
     if (loop->accept_again_ns != 0 && loop->accept_again_ns < until_ns)
         until_ns = loop->accept_again_ns;
+    if (loop->timers.first != NULL && loop->timers.soonest_ns < until_ns)
+        until_ns = loop->timers.soonest_ns;
     return until_ns <= now_ns ? 0 : (int32_t)((until_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
@@ -134,11 +136,16 @@ static void loop_run(struct gw_loop *loop)
         gw_conn_run_deferred(loop);
         base_epoch_quiescent(epoch, loop->epoch_slot);
         now_ns = base_monotonic_ns();
+        gw_timers_run(&loop->timers, now_ns);
+        gw_conn_run_deferred(loop);
         if (loop->accept_again_ns != 0)
-            gw_listener_tick(loop, now_ns);
+            gw_listeners_tick(loop, now_ns);
         if (now_ns >= loop->next_tick_ns) {
             loop->next_tick_ns = now_ns + loop->all->tick_ns;
             gw_reaper_tick(loop, now_ns);
+            if (loop->all->options.on_tick != NULL)
+                loop->all->options.on_tick(loop->thread_state, now_ns);
+            gw_conn_run_deferred(loop);
         }
         if (loop->is_draining && gw_reaper_drain(loop, now_ns) && loop->deferred == NULL)
             return;
@@ -164,7 +171,7 @@ static void *loop_main(void *arg)
     enum err e =
         o->thread_begin == NULL ? ERR_OK : o->thread_begin(loop, o->user, &loop->thread_state);
     if (e == ERR_OK) {
-        gw_listener_open(loop);
+        gw_listeners_open(loop);
         tell_phase(loop, GW_LOOP_RUNNING, ERR_OK);
         loop_run(loop);
         if (o->thread_end != NULL)
@@ -207,8 +214,9 @@ static void loops_free(struct gw_loops *all)
         struct gw_loop *loop = &all->loops[i];
         base_mailbox_run(&loop->mailbox); /* descriptors that were on their way */
         base_mailbox_fini(&loop->mailbox);
-        if (loop->listen_fd >= 0)
-            (void)close(loop->listen_fd); /* nothing was written to it */
+        for (int k = 0; k < GW_ENDPOINT_COUNT; k++)
+            if (loop->listeners[k].fd >= 0)
+                (void)close(loop->listeners[k].fd); /* nothing was written to it */
     }
     h2o_config_dispose(&all->config);
     pthread_cond_destroy(&all->changed);
@@ -236,7 +244,9 @@ static enum err loops_new(const struct gw_loop_options *options, struct gw_loops
     for (int i = 0; i < all->count; i++) {
         struct gw_loop *loop = &all->loops[i];
         loop->all = all;
-        loop->listen_fd = -1;
+        for (int k = 0; k < GW_ENDPOINT_COUNT; k++)
+            loop->listeners[k] =
+                (struct gw_listener){.loop = loop, .endpoint = (enum gw_endpoint_id)k, .fd = -1};
         loop->spare_fd = -1;
         loop->stop = (struct gw_stop_msg){.msg.run = on_stop, .loop = loop};
         if (e == ERR_OK)
@@ -297,7 +307,7 @@ enum err gw_loops_start(const struct gw_loop_options *options, struct gw_loops *
         return e;
     e = gw_http1_seam_check(&all->config, eb);
     if (e == ERR_OK)
-        e = gw_listener_bind(all, eb);
+        e = gw_listeners_bind(all, eb);
     if (e == ERR_OK)
         e = start_threads(all, eb);
     if (e != ERR_OK) {

@@ -2,9 +2,9 @@
  * gateway/loop.h - one loop thread: its sockets, its mailbox, its clock tick.
  *
  * Does:     run h2o's event loop; deliver messages from engine and workers; accept connections on
- *           its own SO_REUSEPORT listener; reap idle, slow and stalled connections by a monotonic
+ *           its own SO_REUSEPORT listeners; reap idle, slow and stalled connections by a monotonic
  *           timer; drain for shutdown.
- * Owns:     its thread, listener, connections.
+ * Owns:     its thread, listeners, connections.
  * May use:  base/, gateway/exchange.h, gateway/tls.h, gateway/connection.h.
  * Knows no: routes and tenants; requests go to the handler given at start.
  * Threads:  start/stop from main; everything else on the loop itself.
@@ -33,10 +33,17 @@ struct gw_timeouts {
     uint32_t drain_ms;
 };
 
+/* Where to listen: HTTPS, and perhaps plaintext HTTP/2 for development. */
+enum gw_endpoint_id { GW_ENDPOINT_TLS, GW_ENDPOINT_PLAIN, GW_ENDPOINT_COUNT };
+
+struct gw_endpoint {
+    const char *host; /* numeric address; NULL: not listened on */
+    uint16_t port;    /* 0: any free one, see gw_loops_port */
+};
+
 struct gw_loop_options {
-    const char *listen_host; /* numeric address */
-    uint16_t listen_port;    /* 0: any free one, see gw_loops_port */
-    int count;               /* 0: one per core */
+    struct gw_endpoint endpoints[GW_ENDPOINT_COUNT];
+    int count; /* 0: one per core */
     struct gw_tls *tls;
     struct base_epoch *epoch;
     struct gw_timeouts timeouts;
@@ -46,11 +53,13 @@ struct gw_loop_options {
     void (*thread_end)(struct gw_loop *loop, void *thread_state);
     /* Must call gw_exchange_listen before it returns. */
     void (*on_request)(struct gw_exchange *ex, void *thread_state);
+    /* About once a second, outside of every other callback. NULL: nothing to do. */
+    void (*on_tick)(void *thread_state, uint64_t now_ns);
 };
 
 enum err gw_loops_start(const struct gw_loop_options *options, struct gw_loops **out,
                         struct errbuf *eb) MUST_CHECK;
-uint16_t gw_loops_port(const struct gw_loops *loops);
+uint16_t gw_loops_port(const struct gw_loops *loops, enum gw_endpoint_id endpoint);
 /* Graceful: stop accepting, GOAWAY / Connection: close, finish, then hard close after
  * LIM_DRAIN_TIMEOUT_MS; joins the threads and frees. */
 void gw_loops_stop(struct gw_loops *loops);

@@ -4,7 +4,7 @@
  *
  * Does:     hold what belongs to one loop thread and what all loops share.
  * Owns:     see the fields.
- * May use:  base/, gateway/connection.h, gateway/loop.h, h2o.
+ * May use:  base/, gateway/connection.h, gateway/loop.h, gateway/timer.h, h2o.
  * Knows no: requests.
  * Threads:  fields of gw_loop: its own thread, but where said otherwise.
  * Blocks:   no.
@@ -18,6 +18,7 @@
 #include <pthread.h>
 
 #include "gateway/connection.h"
+#include "gateway/timer.h"
 
 struct gw_http2_stream;
 
@@ -28,13 +29,21 @@ struct gw_stop_msg {
     struct gw_loop *loop;
 };
 
+/* Of one endpoint, on one loop. */
+struct gw_listener {
+    struct gw_loop *loop;
+    enum gw_endpoint_id endpoint;
+    int fd;             /* until the thread has made sock of it; -1: none */
+    h2o_socket_t *sock; /* NULL when not listening, or not any more */
+};
+
 struct gw_loop {
     struct gw_loops *all;
     h2o_evloop_t *evloop;
     h2o_context_t h2o;
     struct base_mailbox mailbox;
     h2o_socket_t *mail_sock;
-    h2o_socket_t *listener; /* NULL when not listening any more */
+    struct gw_listener listeners[GW_ENDPOINT_COUNT];
     void *thread_state;
     int epoch_slot;
     pthread_t thread;
@@ -43,10 +52,10 @@ struct gw_loop {
     struct gw_conn *conns;
     struct gw_conn *deferred;
     uint64_t next_tick_ns;
+    struct gw_timers timers;
     size_t open_exchanges;
     size_t body_bytes;
 
-    int listen_fd;            /* until the thread has made listener of it */
     int spare_fd;             /* given up for a moment when descriptors run out */
     uint64_t accept_again_ns; /* 0, or when to listen again */
 
@@ -76,8 +85,8 @@ struct gw_loops {
     h2o_globalconf_t config;
     struct gw_loop *loops;
     int count;
-    uint16_t port;
-    _Atomic(size_t) connections; /* of all loops, and descriptors on their way between them */
+    uint16_t ports[GW_ENDPOINT_COUNT]; /* really listened on */
+    _Atomic(size_t) connections;       /* of all loops, and descriptors on their way between them */
     /* start-up: threads tell how thread_begin went */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -86,10 +95,10 @@ struct gw_loops {
 };
 
 /* listener.c */
-enum err gw_listener_bind(struct gw_loops *all, struct errbuf *eb) MUST_CHECK;
-void gw_listener_open(struct gw_loop *loop);
-void gw_listener_close(struct gw_loop *loop);
-void gw_listener_tick(struct gw_loop *loop, uint64_t now_ns);
+enum err gw_listeners_bind(struct gw_loops *all, struct errbuf *eb) MUST_CHECK;
+void gw_listeners_open(struct gw_loop *loop);
+void gw_listeners_close(struct gw_loop *loop);
+void gw_listeners_tick(struct gw_loop *loop, uint64_t now_ns);
 
 /* reaper.c */
 void gw_reaper_tick(struct gw_loop *loop, uint64_t now_ns);

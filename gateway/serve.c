@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <jansson.h>
+#include <netinet/in.h>
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ struct server {
 
 void gw_serve_options_default(struct gw_serve_options *o)
 {
-    *o = (struct gw_serve_options){.host = DEFAULT_HOST, .port = DEFAULT_PORT};
+    *o = (struct gw_serve_options){.listen = {DEFAULT_HOST, DEFAULT_PORT}};
     sto_rocksdb_options_default(&o->engine);
 }
 
@@ -54,7 +55,7 @@ static enum err bad_listen(const char *text, struct errbuf *eb)
                      "\"%.80s\" is no ADDR:PORT, such as 127.0.0.1:8443 or [::1]:8443", text);
 }
 
-enum err gw_serve_parse_listen(const char *text, struct gw_serve_options *o, struct errbuf *eb)
+enum err gw_serve_parse_address(const char *text, struct gw_address *out, struct errbuf *eb)
 {
     uint8_t address[16];
     uint64_t port = 0;
@@ -65,15 +66,34 @@ enum err gw_serve_parse_listen(const char *text, struct gw_serve_options *o, str
     struct slice host = base_slice(text, (size_t)(colon - text));
     if (is_v6)
         host = base_slice(host.ptr + 1, host.len - 2);
-    if (host.len == 0 || host.len >= sizeof o->host)
+    if (host.len == 0 || host.len >= sizeof out->host)
         return bad_listen(text, eb);
-    memcpy(o->host, host.ptr, host.len);
-    o->host[host.len] = '\0';
-    if (inet_pton(is_v6 ? AF_INET6 : AF_INET, o->host, address) != 1 ||
+    memcpy(out->host, host.ptr, host.len);
+    out->host[host.len] = '\0';
+    if (inet_pton(is_v6 ? AF_INET6 : AF_INET, out->host, address) != 1 ||
         base_parse_u64(base_slice_text(colon + 1), &port) != ERR_OK || port > UINT16_MAX)
         return bad_listen(text, eb);
-    o->port = (uint16_t)port;
+    out->port = (uint16_t)port;
     return ERR_OK;
+}
+
+static bool is_loopback(const char *host)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+    return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+enum err gw_serve_parse_loopback(const char *text, struct gw_address *out, struct errbuf *eb)
+{
+    enum err e = gw_serve_parse_address(text, out, eb);
+    if (e == ERR_OK && !is_loopback(out->host))
+        e = base_fail(eb, ERR_INVALID,
+                      "%s is no loopback address; without keys and encryption nothing else will do",
+                      out->host);
+    return e;
 }
 
 /* --- opening -----------------------------------------------------------------------------------
@@ -106,8 +126,7 @@ static enum err open_tls(struct server *s, struct errbuf *eb)
 static enum err open_loops(struct server *s, struct errbuf *eb)
 {
     struct gw_loop_options o = {
-        .listen_host = s->options->host,
-        .listen_port = s->options->port,
+        .endpoints[GW_ENDPOINT_TLS] = {s->options->listen.host, s->options->listen.port},
         .count = s->options->loops,
         .tls = s->tls,
         .epoch = s->store.epoch,
@@ -115,7 +134,11 @@ static enum err open_loops(struct server *s, struct errbuf *eb)
         .thread_begin = gw_api_thread_begin,
         .thread_end = gw_api_thread_end,
         .on_request = gw_api_on_request,
+        .on_tick = gw_api_tick,
     };
+    const struct gw_address *emulator = &s->options->emulator;
+    if (emulator->host[0] != '\0')
+        o.endpoints[GW_ENDPOINT_PLAIN] = (struct gw_endpoint){emulator->host, emulator->port};
     return gw_loops_start(&o, &s->loops, eb);
 }
 
@@ -153,14 +176,23 @@ static enum err open_all(struct server *s, struct errbuf *eb)
     return e;
 }
 
+static void say_one(const struct server *s, const struct gw_address *address, const char *text,
+                    enum gw_endpoint_id id)
+{
+    bool is_v6 = strchr(address->host, ':') != NULL;
+    (void)printf("%s%s%s%s:%u\n", text, is_v6 ? "[" : "", address->host, is_v6 ? "]" : "",
+                 gw_loops_port(s->loops, id)); /* whoever waits reads it or not */
+    base_log(BASE_LOG_INFO, "listening", "host=%s port=%u plaintext=%d version=%s", address->host,
+             gw_loops_port(s->loops, id), id == GW_ENDPOINT_PLAIN, BIGTENT_VERSION);
+}
+
+/* The line scripts wait for comes last. */
 static void say_listening(const struct server *s)
 {
-    bool is_v6 = strchr(s->options->host, ':') != NULL;
-    (void)printf("listening on https://%s%s%s:%u\n", is_v6 ? "[" : "", s->options->host,
-                 is_v6 ? "]" : "", gw_loops_port(s->loops)); /* whoever waits reads it or not */
+    if (s->options->emulator.host[0] != '\0')
+        say_one(s, &s->options->emulator, "emulator: BIGTABLE_EMULATOR_HOST=", GW_ENDPOINT_PLAIN);
+    say_one(s, &s->options->listen, "listening on https://", GW_ENDPOINT_TLS);
     (void)fflush(stdout);
-    base_log(BASE_LOG_INFO, "listening", "host=%s port=%u version=%s", s->options->host,
-             gw_loops_port(s->loops), BIGTENT_VERSION);
 }
 
 /* --- running -----------------------------------------------------------------------------------

@@ -21,11 +21,16 @@
 
 #define GW_HOST_TEXT 64
 
+struct gw_address {
+    char host[GW_HOST_TEXT]; /* numeric; "": none */
+    uint16_t port;
+};
+
 struct gw_serve_options {
     const char *data;
-    char host[GW_HOST_TEXT]; /* numeric */
-    uint16_t port;
-    const char *cert; /* NULL: the data directory's own */
+    struct gw_address listen;
+    struct gw_address emulator; /* plaintext, for development; none by default */
+    const char *cert;           /* NULL: the data directory's own */
     const char *key;
     int loops;
     struct sto_rocksdb_options engine;
@@ -34,8 +39,11 @@ struct gw_serve_options {
 /* 127.0.0.1:8443 and the engine's defaults. */
 void gw_serve_options_default(struct gw_serve_options *o);
 /* "ADDR:PORT" or "[ADDR]:PORT"; ERR_INVALID. */
-enum err gw_serve_parse_listen(const char *text, struct gw_serve_options *o,
-                               struct errbuf *eb) MUST_CHECK;
+enum err gw_serve_parse_address(const char *text, struct gw_address *out,
+                                struct errbuf *eb) MUST_CHECK;
+/* The same for the plaintext listener: ERR_INVALID unless it is a loopback address. */
+enum err gw_serve_parse_loopback(const char *text, struct gw_address *out,
+                                 struct errbuf *eb) MUST_CHECK;
 
 int gw_serve(struct gw_serve_options *o);
 

@@ -15,6 +15,7 @@
 enum serve_option {
     DATA = GW_OPTION_FIRST,
     LISTEN,
+    EMULATOR,
     CERT,
     KEY,
     CACHE_MB,
@@ -28,6 +29,7 @@ enum serve_option {
 static const struct option OPTIONS[] = {
     {"data", required_argument, NULL, DATA},
     {"listen", required_argument, NULL, LISTEN},
+    {"emulator", required_argument, NULL, EMULATOR},
     {"cert", required_argument, NULL, CERT},
     {"key", required_argument, NULL, KEY},
     {"cache-mb", required_argument, NULL, CACHE_MB},
@@ -76,9 +78,14 @@ static bool take(struct gw_serve_options *o, char **argv, int option, int index)
         o->key = optarg;
         return true;
     case LISTEN:
-        if (gw_serve_parse_listen(optarg, o, &eb) == ERR_OK)
+        if (gw_serve_parse_address(optarg, &o->listen, &eb) == ERR_OK)
             return true;
         (void)gw_command_usage("--listen: %s", eb.text);
+        return false;
+    case EMULATOR:
+        if (gw_serve_parse_loopback(optarg, &o->emulator, &eb) == ERR_OK)
+            return true;
+        (void)gw_command_usage("--emulator: %s", eb.text);
         return false;
     case '?':
     case ':':

@@ -3,7 +3,7 @@
  *
  * Does:     find the tenant of the path; parse scope lists.
  * Owns:     nothing.
- * May use:  gateway/api/call.h.
+ * May use:  gateway/api/rest.h.
  * Knows no: what is done with it.
  * Threads:  the loop of the call.
  * Blocks:   no.
@@ -14,7 +14,7 @@
 #ifndef GATEWAY_API_ADMIN_H
 #define GATEWAY_API_ADMIN_H
 
-#include "gateway/api/call.h"
+#include "gateway/api/rest.h"
 
 /* The tenant of the first path parameter; NULL when the call was answered with 404. */
 struct ten_tenant *gw_admin_tenant(struct gw_call *call);

@@ -79,13 +79,13 @@ static enum err list_work(struct gw_call *call, struct errbuf *eb)
 
 void gw_job_list(struct gw_call *call)
 {
-    gw_task_on_control(call, 200, list_work);
+    gw_rest_on_control(call, 200, list_work);
 }
 
 static enum err get_work(struct gw_call *call, struct errbuf *eb)
 {
     struct ten_job *job = base_new(sizeof *job);
-    enum err e = ten_job_get(call->api->registry, gw_call_param(call, 0), job, eb);
+    enum err e = ten_job_get(call->api->registry, gw_rest_param(call, 0), job, eb);
     if (e == ERR_OK) {
         struct gw_json j = gw_json_start(&call->out);
         describe_job(&j, job);
@@ -96,5 +96,5 @@ static enum err get_work(struct gw_call *call, struct errbuf *eb)
 
 void gw_job_get(struct gw_call *call)
 {
-    gw_task_on_control(call, 200, get_work);
+    gw_rest_on_control(call, 200, get_work);
 }

@@ -98,13 +98,13 @@ static void create(struct gw_call *call, struct key_change *c)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = parse_scopes(call->json, c, &eb);
+    enum err e = parse_scopes(gw_rest(call)->json, c, &eb);
     if (e == ERR_OK)
-        e = gw_json_get_text(call->json, "label", &c->label, &eb);
+        e = gw_json_get_text(gw_rest(call)->json, "label", &c->label, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
-        gw_task_on_control(call, 201, create_work);
+        gw_rest_on_control(call, 201, create_work);
 }
 
 void gw_tenant_key_create(struct gw_call *call)
@@ -127,7 +127,7 @@ void gw_admin_key_create(struct gw_call *call)
     eb.text[0] = '\0';
     if (!gw_admin_parse(call, names))
         return;
-    enum err e = gw_json_get_text(call->json, "kind", &kind, &eb);
+    enum err e = gw_json_get_text(gw_rest(call)->json, "kind", &kind, &eb);
     bool is_service = e == ERR_OK && base_slice_is(kind, "service");
     if (e == ERR_OK && !is_service && !base_slice_is(kind, "operator"))
         e = base_fail(&eb, ERR_INVALID, "\"kind\" must be \"service\" or \"operator\"");
@@ -168,13 +168,13 @@ void gw_tenant_key_list(struct gw_call *call)
         return;
     struct key_change *c = gw_call_new_state(call, sizeof *c, NULL);
     c->tenant = t;
-    gw_task_on_control(call, 200, list_work);
+    gw_rest_on_control(call, 200, list_work);
 }
 
 void gw_admin_key_list(struct gw_call *call)
 {
     (void)gw_call_new_state(call, sizeof(struct key_change), NULL); /* kept in call->state */
-    gw_task_on_control(call, 200, list_work);
+    gw_rest_on_control(call, 200, list_work);
 }
 
 /* --- revoke ------------------------------------------------------------------------------------
@@ -215,13 +215,13 @@ void gw_tenant_key_revoke(struct gw_call *call)
         return;
     struct key_change *c = gw_call_new_state(call, sizeof *c, NULL);
     c->tenant = t;
-    c->id = gw_call_param(call, 1);
-    gw_task_on_control(call, 204, revoke_work);
+    c->id = gw_rest_param(call, 1);
+    gw_rest_on_control(call, 204, revoke_work);
 }
 
 void gw_admin_key_revoke(struct gw_call *call)
 {
     struct key_change *c = gw_call_new_state(call, sizeof *c, NULL);
-    c->id = gw_call_param(call, 0);
-    gw_task_on_control(call, 204, revoke_work);
+    c->id = gw_rest_param(call, 0);
+    gw_rest_on_control(call, 204, revoke_work);
 }

@@ -22,7 +22,7 @@ struct tenant_change {
 
 struct ten_tenant *gw_admin_tenant(struct gw_call *call)
 {
-    struct ten_tenant *t = ten_tenant_find(call->api->registry, gw_call_param(call, 0));
+    struct ten_tenant *t = ten_tenant_find(call->api->registry, gw_rest_param(call, 0));
     if (t == NULL)
         gw_call_problem(call, ERR_NOT_FOUND, "there is no such tenant");
     return t;
@@ -32,9 +32,9 @@ bool gw_admin_parse(struct gw_call *call, const char *const *names)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = gw_call_parse(call, &eb);
+    enum err e = gw_rest_parse(call, &eb);
     if (e == ERR_OK)
-        e = gw_json_only(call->json, names, &eb);
+        e = gw_json_only(gw_rest(call)->json, names, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     return e == ERR_OK;
@@ -45,7 +45,7 @@ static bool get_text(struct gw_call *call, const char *name, bool needed, struct
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = gw_json_get_text(call->json, name, out, &eb);
+    enum err e = gw_json_get_text(gw_rest(call)->json, name, out, &eb);
     if (e == ERR_OK && needed && out->ptr == NULL)
         e = base_fail(&eb, ERR_INVALID, "\"%s\" is missing", name);
     if (e != ERR_OK)
@@ -78,7 +78,7 @@ void gw_tenant_create(struct gw_call *call)
     struct tenant_change *c = gw_call_new_state(call, sizeof *c, NULL);
     if (gw_admin_parse(call, names) && get_text(call, "id", true, &c->id) &&
         get_text(call, "display_name", false, &c->text))
-        gw_task_on_control(call, 201, create_work);
+        gw_rest_on_control(call, 201, create_work);
 }
 
 /* --- list and describe -------------------------------------------------------------------------
@@ -128,10 +128,10 @@ static enum err list_work(struct gw_call *call, struct errbuf *eb)
 
 static enum err get_list(struct gw_call *call, struct tenant_list *l, struct errbuf *eb)
 {
-    struct slice token = gw_query_get(&call->query, "page_token");
+    struct slice token = gw_query_get(&gw_rest(call)->query, "page_token");
     struct gw_page_context context = list_context();
-    enum err e = gw_query_number(&call->query, "limit", 1, LIM_PAGE_ROWS, LIM_PAGE_ROWS_DEFAULT,
-                                 &l->limit, eb);
+    enum err e = gw_query_number(&gw_rest(call)->query, "limit", 1, LIM_PAGE_ROWS,
+                                 LIM_PAGE_ROWS_DEFAULT, &l->limit, eb);
     if (e == ERR_OK && token.ptr != NULL)
         e = gw_page_token_open(&call->api->page_key, &context, token, &l->after, eb);
     if (e != ERR_OK)
@@ -150,7 +150,7 @@ void gw_tenant_list(struct gw_call *call)
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
-        gw_task_on_control(call, 200, list_work);
+        gw_rest_on_control(call, 200, list_work);
 }
 
 void gw_tenant_get(struct gw_call *call)
@@ -159,7 +159,7 @@ void gw_tenant_get(struct gw_call *call)
     if (t == NULL)
         return;
     describe(call, t);
-    gw_call_send_json(call, 200);
+    gw_rest_send_json(call, 200);
 }
 
 /* --- suspend, resume, offboard -----------------------------------------------------------------
@@ -190,7 +190,7 @@ void gw_tenant_suspend(struct gw_call *call)
     static const char *const names[] = {"reason", NULL};
     struct tenant_change *c = begin_change(call, names);
     if (c != NULL && get_text(call, "reason", false, &c->text))
-        gw_task_on_control(call, 200, suspend_work);
+        gw_rest_on_control(call, 200, suspend_work);
 }
 
 static enum err resume_work(struct gw_call *call, struct errbuf *eb)
@@ -206,7 +206,7 @@ void gw_tenant_resume(struct gw_call *call)
 {
     static const char *const names[] = {NULL};
     if (begin_change(call, names) != NULL)
-        gw_task_on_control(call, 200, resume_work);
+        gw_rest_on_control(call, 200, resume_work);
 }
 
 static enum err offboard_work(struct gw_call *call, struct errbuf *eb)
@@ -235,7 +235,7 @@ void gw_tenant_offboard(struct gw_call *call)
         gw_call_problem(call, ERR_INVALID,
                         "\"confirm\" must repeat the tenant's ID: its data is deleted for good");
     else
-        gw_task_on_control(call, 202, offboard_work);
+        gw_rest_on_control(call, 202, offboard_work);
 }
 
 /* --- quota -------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ void gw_tenant_quota_get(struct gw_call *call)
         return;
     struct gw_json j = gw_json_start(&call->out);
     gw_describe_quota(&j, &ten_tenant_details(t)->quota);
-    gw_call_send_json(call, 200);
+    gw_rest_send_json(call, 200);
 }
 
 static enum err parse_quota(const json_t *body, struct ten_quota *q, struct errbuf *eb)
@@ -280,9 +280,9 @@ void gw_tenant_quota_put(struct gw_call *call)
         return;
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = parse_quota(call->json, &c->quota, &eb);
+    enum err e = parse_quota(gw_rest(call)->json, &c->quota, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
-        gw_task_on_control(call, 200, quota_work);
+        gw_rest_on_control(call, 200, quota_work);
 }

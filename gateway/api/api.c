@@ -1,15 +1,27 @@
 /*
- * gateway/api/api.c - the JSON API, as the loops see it.
+ * gateway/api/api.c - the JSON API, and beside it gRPC, as the loops see them.
  */
 #include "gateway/api/api.h"
 
 #include "base/alloc.h"
-#include "gateway/api/call.h"
 #include "gateway/api/dispatch.h"
+#include "gateway/api/openapi.h"
+#include "gateway/api/rest.h"
+#include "gateway/grpc/descriptor_set.h"
+#include "gateway/grpc/descriptors.h"
+#include "gateway/grpc/dispatch.h"
 
 #include "base/banned.h"
 
 #define WAIT_MS 100
+
+static void free_api(struct gw_api *api)
+{
+    gw_descriptors_free(api->descriptors);
+    gw_openapi_fini(api->openapi);
+    base_free(api->openapi);
+    base_free_secret(api, sizeof *api);
+}
 
 enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out, struct errbuf *eb)
 {
@@ -17,17 +29,20 @@ enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out, 
     api->registry = options->registry;
     api->keyring = options->keyring;
     api->engine = ten_registry_engine(options->registry);
-    enum err e = gw_openapi_build(gw_routes, gw_route_count, &api->openapi, eb);
+    api->openapi = base_new(sizeof *api->openapi);
+    enum err e = gw_openapi_build(gw_routes, gw_route_count, api->openapi, eb);
+    if (e == ERR_OK)
+        e = gw_descriptors_new(base_slice(gw_descriptor_set, gw_descriptor_set_bytes),
+                               &api->descriptors, eb);
     if (e != ERR_OK) {
-        base_free_secret(api, sizeof *api);
+        free_api(api);
         return e;
     }
     e = gw_page_key_derive(options->pepper, &api->page_key);
     if (e == ERR_OK)
         e = base_worker_start(&api->helper, "api-helper");
     if (e != ERR_OK) {
-        gw_openapi_fini(&api->openapi);
-        base_free_secret(api, sizeof *api);
+        free_api(api);
         return base_fail(eb, e, "the API cannot be started: %s", base_err_name(e));
     }
     api->router = gw_router_new(gw_routes, gw_route_count);
@@ -41,8 +56,7 @@ void gw_api_close(struct gw_api *api)
         return;
     base_worker_stop(&api->helper);
     gw_router_free(api->router);
-    gw_openapi_fini(&api->openapi);
-    base_free_secret(api, sizeof *api);
+    free_api(api);
 }
 
 void gw_api_drain(struct gw_api *api)
@@ -82,7 +96,16 @@ void gw_api_thread_end(struct gw_loop *loop, void *thread_state)
     base_free(thread);
 }
 
+/* gRPC needs HTTP/2: its status comes in trailers. In plaintext nothing else is spoken. */
 void gw_api_on_request(struct gw_exchange *ex, void *thread_state)
 {
-    gw_dispatch(thread_state, ex);
+    if (ex->is_plain || (ex->http_major == 2 && gw_metadata_is_grpc(ex)))
+        gw_rpc_dispatch(thread_state, ex);
+    else
+        gw_dispatch(thread_state, ex);
+}
+
+void gw_api_tick(void *thread_state, uint64_t now_ns)
+{
+    gw_calls_tick(thread_state, now_ns);
 }

@@ -6,7 +6,7 @@
  *           per-loop state.
  * May use:  base/, tenancy/, auth/, gateway/.
  * Knows no: transports.
- * Threads:  open and close from main; thread_begin, thread_end and on_request from each loop.
+ * Threads:  open and close from main; thread_begin, thread_end, on_request and tick from each loop.
  * Blocks:   thread_end waits for operations under way.
  * Fails by: ERR_NO_MEMORY, ERR_IO.
  * Limits:   those of base/limits.h.
@@ -39,5 +39,6 @@ void gw_api_drain(struct gw_api *api);
 enum err gw_api_thread_begin(struct gw_loop *loop, void *user, void **out_thread_state) MUST_CHECK;
 void gw_api_thread_end(struct gw_loop *loop, void *thread_state);
 void gw_api_on_request(struct gw_exchange *ex, void *thread_state);
+void gw_api_tick(void *thread_state, uint64_t now_ns);
 
 #endif

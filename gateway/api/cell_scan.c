@@ -3,7 +3,7 @@
  */
 #include "gateway/api/cell_scan.h"
 
-#include "gateway/api/cell_fields.h"
+#include "gateway/cell_fields.h"
 
 #include "base/banned.h"
 

@@ -4,7 +4,7 @@
  * Does:     read a cell as it stands behind its column, or as an entry of "$binary", and make the
  *           mutation it means.
  * Owns:     nothing; bytes lie in the text or the scan's arena.
- * May use:  base/, storage/, gateway/api/json_scan.h, gateway/api/cell_fields.h.
+ * May use:  base/, storage/, gateway/api/json_scan.h, gateway/cell_fields.h.
  * Knows no: families' names, lists, rows.
  * Threads:  any.
  * Blocks:   no.

@@ -1,9 +1,9 @@
 /*
  * gateway/api/cells.c - one cell as raw bytes.
  */
-#include "gateway/api/cell_fields.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/row_write.h"
+#include "gateway/cell_fields.h"
 
 #include "base/banned.h"
 
@@ -42,7 +42,7 @@ static void take_cell(struct sto_row_sink *sink, const struct sto_cell *cell)
         return;
     r->found = true;
     r->timestamp_us = cell->timestamp_us;
-    (void)base_buf_append(&r->call->out, cell->value); /* latches; gw_call_send looks */
+    (void)base_buf_append(&r->call->out, cell->value); /* latches; gw_rest_send looks */
 }
 
 static void row_end(struct sto_row_sink *sink)
@@ -86,7 +86,7 @@ static void answer_cell(struct cell_read *r)
     if (call->ex != NULL && !call->answered)
         gw_exchange_add_header(call->ex, "bigtent-timestamp", base_buf_slice(&text));
     base_buf_fini(&text);
-    gw_call_send(call, 200, OCTETS);
+    gw_rest_send(call, 200, OCTETS);
 }
 
 /* A sparse row may need several slices until its one cell is found. */
@@ -124,11 +124,11 @@ static bool check_cell_path(struct gw_call *call, const struct sto_family **out_
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = sto_row_key_check(NULL, gw_call_param(call, PARAM_KEY), &eb);
+    enum err e = sto_row_key_check(NULL, gw_rest_param(call, PARAM_KEY), &eb);
     if (e == ERR_OK)
-        e = sto_qualifier_check(NULL, gw_call_param(call, PARAM_QUALIFIER), &eb);
+        e = sto_qualifier_check(NULL, gw_rest_param(call, PARAM_QUALIFIER), &eb);
     if (e == ERR_OK)
-        e = gw_call_family(call, gw_call_param(call, PARAM_FAMILY), out_family, &eb);
+        e = gw_rest_family(call, gw_rest_param(call, PARAM_FAMILY), out_family, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     return e == ERR_OK;
@@ -148,11 +148,11 @@ void gw_cell_get(struct gw_call *call)
     r->op.scope = call->scope; /* the call keeps the ref until it is freed */
     r->op.sink = &r->sink;
     r->op.spec = (struct sto_read_spec){
-        .row_key = gw_call_param(call, PARAM_KEY),
+        .row_key = gw_rest_param(call, PARAM_KEY),
         .narrowed = true,
-        .projection.qualifiers = {.start = gw_call_param(call, PARAM_QUALIFIER),
+        .projection.qualifiers = {.start = gw_rest_param(call, PARAM_QUALIFIER),
                                   .has_end = true,
-                                  .end = gw_call_param(call, PARAM_QUALIFIER),
+                                  .end = gw_rest_param(call, PARAM_QUALIFIER),
                                   .end_inclusive = true},
         .versions = 1,
     };
@@ -174,7 +174,7 @@ static enum err read_cell_body(struct gw_call *call, struct errbuf *eb)
     struct cell_write *w = call->state;
     (void)eb; /* any bytes are a value */
     if (w->mutation.kind == STO_SET_CELL)
-        w->mutation.value = call->body;
+        w->mutation.value = gw_rest(call)->body;
     w->write.op.mutations = &w->mutation;
     w->write.op.mutation_count = 1;
     return ERR_OK;
@@ -185,7 +185,7 @@ static void start_write(struct gw_call *call, const struct sto_mutation *mutatio
     struct cell_write *w = gw_call_new_state(call, sizeof *w, NULL);
     w->mutation = *mutation;
     w->write.read = read_cell_body;
-    w->write.answer = gw_call_no_content;
+    w->write.answer = gw_rest_no_content;
     gw_row_write_start(call, &w->write);
 }
 
@@ -197,7 +197,7 @@ void gw_cell_put(struct gw_call *call)
     eb.text[0] = '\0';
     if (!check_cell_path(call, &family))
         return;
-    enum err e = gw_timestamp_parse(gw_query_get(&call->query, "timestamp"), "timestamp",
+    enum err e = gw_timestamp_parse(gw_query_get(&gw_rest(call)->query, "timestamp"), "timestamp",
                                     STO_TIMESTAMP_SERVER, &timestamp_us, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
@@ -206,7 +206,7 @@ void gw_cell_put(struct gw_call *call)
     start_write(call, &(struct sto_mutation){
                           .kind = STO_SET_CELL,
                           .family = family->number,
-                          .qualifier = gw_call_param(call, PARAM_QUALIFIER),
+                          .qualifier = gw_rest_param(call, PARAM_QUALIFIER),
                           .timestamp_us = timestamp_us,
                       });
 }
@@ -219,6 +219,6 @@ void gw_cell_delete(struct gw_call *call)
     start_write(call, &(struct sto_mutation){
                           .kind = STO_DELETE_FROM_COLUMN,
                           .family = family->number,
-                          .qualifier = gw_call_param(call, PARAM_QUALIFIER),
+                          .qualifier = gw_rest_param(call, PARAM_QUALIFIER),
                       });
 }

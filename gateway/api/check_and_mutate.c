@@ -27,7 +27,7 @@ static void cleanup(struct gw_call *call)
 
 static enum err take_predicate(struct gw_call *call, struct row_check *c, struct errbuf *eb)
 {
-    const json_t *json = json_object_get(call->json, "predicate");
+    const json_t *json = json_object_get(gw_rest(call)->json, "predicate");
     c->has_filter = json != NULL && !json_is_null(json);
     return c->has_filter ? gw_filter_from_json(json, &call->arena, &c->filter, eb) : ERR_OK;
 }
@@ -36,9 +36,11 @@ static enum err take_lists(struct gw_call *call, struct row_check *c, struct err
 {
     const struct sto_schema *schema = call->scope.schema;
     struct gw_mutations then, otherwise;
-    enum err e = gw_mutations_from_json(call->json, "then", schema, &call->arena, &then, eb);
+    enum err e =
+        gw_mutations_from_json(gw_rest(call)->json, "then", schema, &call->arena, &then, eb);
     if (e == ERR_OK)
-        e = gw_mutations_from_json(call->json, "else", schema, &call->arena, &otherwise, eb);
+        e = gw_mutations_from_json(gw_rest(call)->json, "else", schema, &call->arena, &otherwise,
+                                   eb);
     if (e == ERR_OK && then.count + otherwise.count == 0)
         e = base_fail(eb, ERR_INVALID, "give mutations in \"then\", in \"else\", or in both");
     if (e != ERR_OK)
@@ -55,9 +57,9 @@ static enum err read_body(struct gw_call *call, struct errbuf *eb)
 {
     static const char *const names[] = {"predicate", "then", "else", NULL};
     struct row_check *c = call->state;
-    enum err e = gw_call_parse(call, eb);
+    enum err e = gw_rest_parse(call, eb);
     if (e == ERR_OK)
-        e = gw_json_only(call->json, names, eb);
+        e = gw_json_only(gw_rest(call)->json, names, eb);
     if (e == ERR_OK)
         e = take_predicate(call, c, eb);
     return e == ERR_OK ? take_lists(call, c, eb) : e;
@@ -80,7 +82,7 @@ static void answer(struct gw_call *call)
     gw_json_bool(&j, c->check.matched);
     gw_row_write_put_timestamp(call, &j);
     gw_json_close(&j, '}');
-    gw_call_send_json(call, 200);
+    gw_rest_send_json(call, 200);
 }
 
 void gw_row_check(struct gw_call *call)

@@ -10,14 +10,14 @@
 static enum err take_family(const struct gw_call *call, struct sto_read_spec *spec,
                             struct errbuf *eb)
 {
-    struct slice name = gw_query_get(&call->query, "family");
-    struct slice column = gw_query_get(&call->query, "column");
+    struct slice name = gw_query_get(&gw_rest(call)->query, "family");
+    struct slice column = gw_query_get(&gw_rest(call)->query, "column");
     if (name.ptr == NULL)
         return column.ptr == NULL
                    ? ERR_OK
                    : base_fail(eb, ERR_INVALID, "\"column\" needs \"family\" beside it");
     const struct sto_family *family = NULL;
-    enum err e = gw_call_family(call, name, &family, eb);
+    enum err e = gw_rest_family(call, name, &family, eb);
     if (e == ERR_OK)
         e = sto_qualifier_check(NULL, column, eb);
     if (e != ERR_OK)
@@ -33,7 +33,7 @@ static enum err take_family(const struct gw_call *call, struct sto_read_spec *sp
 static enum err take_time(const struct gw_call *call, const char *name, int64_t *out,
                           bool *narrowed, struct errbuf *eb)
 {
-    struct slice text = gw_query_get(&call->query, name);
+    struct slice text = gw_query_get(&gw_rest(call)->query, name);
     if (text.ptr == NULL)
         return ERR_OK;
     uint64_t number = 0;
@@ -53,12 +53,12 @@ enum err gw_columns_from_query(const struct gw_call *call, struct sto_read_spec 
     sto_projection_all(call->scope.schema, p);
     enum err e = take_family(call, spec, eb);
     if (e == ERR_OK)
-        e = gw_query_number(&call->query, "versions", 1, INT32_MAX, 0, &versions, eb);
+        e = gw_query_number(&gw_rest(call)->query, "versions", 1, INT32_MAX, 0, &versions, eb);
     if (e == ERR_OK)
         e = take_time(call, "since", &p->since_us, &spec->narrowed, eb);
     if (e == ERR_OK)
         e = take_time(call, "until", &p->until_us, &spec->narrowed, eb);
-    if (e == ERR_OK && gw_query_get(&call->query, "until").ptr != NULL &&
+    if (e == ERR_OK && gw_query_get(&gw_rest(call)->query, "until").ptr != NULL &&
         p->until_us <= p->since_us)
         e = base_fail(eb, ERR_INVALID, "\"since\" must be before \"until\"");
     spec->versions = (uint32_t)versions;

@@ -3,7 +3,7 @@
  *
  * Does:     turn ?family=&column=&versions=&since=&until= into a projection of the read.
  * Owns:     nothing; bytes lie in the call's arena.
- * May use:  base/, storage/read.h, gateway/api/call.h.
+ * May use:  base/, storage/read.h, gateway/api/rest.h.
  * Knows no: rows, filters in JSON.
  * Threads:  the loop of the call.
  * Blocks:   no.
@@ -14,7 +14,7 @@
 #ifndef GATEWAY_API_COLUMNS_H
 #define GATEWAY_API_COLUMNS_H
 
-#include "gateway/api/call.h"
+#include "gateway/api/rest.h"
 
 /* The names, for a route's list of parameters. */
 #define GW_COLUMNS_QUERY "family", "column", "versions", "since", "until"

@@ -42,7 +42,7 @@ void gw_describe_quota(struct gw_json *j, const struct ten_quota *quota)
 }
 
 /* Seconds with as many decimals as they need. */
-static void put_age(struct gw_json *j, uint64_t age_us)
+static void put_age(struct gw_json *j, const char *name, uint64_t age_us)
 {
     char text[48];
     int len =
@@ -52,7 +52,7 @@ static void put_age(struct gw_json *j, uint64_t age_us)
     if (text[len - 1] == '.')
         len--;
     text[len++] = 's';
-    gw_json_name(j, "max_age");
+    gw_json_name(j, name);
     gw_json_text(j, base_slice(text, (size_t)len));
 }
 
@@ -61,7 +61,7 @@ static void put_leaf(struct gw_json *j, const struct sto_gc_node *n)
     if (n->kind == STO_GC_MAX_VERSIONS)
         gw_json_name_u64(j, "max_versions", n->max_versions);
     else
-        put_age(j, n->max_age_us);
+        put_age(j, "max_age", n->max_age_us);
 }
 
 /* One object, {"max_versions":N,"max_age":"Ns"}, says it (table_body.h, promise 1). */
@@ -133,6 +133,12 @@ void gw_describe_table(struct gw_json *j, const struct sto_schema *schema)
         gw_json_text(j, schema->row_key_notes);
     else
         gw_json_null(j);
+    if (schema->change_retention_s > 0) {
+        put_age(j, "change_stream_retention", (uint64_t)schema->change_retention_s * US_PER_S);
+    } else {
+        gw_json_name(j, "change_stream_retention");
+        gw_json_null(j);
+    }
     gw_json_name(j, "usage");
     gw_describe_usage(j, &usage);
     gw_json_close(j, '}');

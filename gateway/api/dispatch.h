@@ -16,7 +16,7 @@
 #ifndef GATEWAY_API_DISPATCH_H
 #define GATEWAY_API_DISPATCH_H
 
-#include "gateway/api/call.h"
+#include "gateway/api/rest.h"
 
 void gw_dispatch(struct gw_api_thread *thread, struct gw_exchange *ex);
 

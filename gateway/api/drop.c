@@ -3,6 +3,7 @@
  */
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
+#include "gateway/drop_range.h"
 
 #include "base/banned.h"
 
@@ -22,7 +23,7 @@ static void drop_done(struct sto_drop_op *op)
         gw_json_name(&j, op->dry_run ? "would_remove" : "removed");
         gw_describe_usage(&j, &op->removed);
         gw_json_close(&j, '}');
-        gw_call_send_json(call, 200);
+        gw_rest_send_json(call, 200);
     }
     gw_call_drop(call);
 }
@@ -32,32 +33,21 @@ static enum err get_range(struct gw_call *call, struct drop *d, struct errbuf *e
     static const char *const names[] = {"prefix", "prefix_b64", "all", "dry_run", NULL};
     struct slice prefix;
     bool all = false;
-    enum err e = gw_call_parse(call, eb);
+    enum err e = gw_rest_parse(call, eb);
     if (e == ERR_OK)
-        e = gw_json_only(call->json, names, eb);
+        e = gw_json_only(gw_rest(call)->json, names, eb);
     if (e == ERR_OK)
-        e = gw_json_get_bytes(call->json, "prefix", &call->arena, &prefix, eb);
+        e = gw_json_get_bytes(gw_rest(call)->json, "prefix", &call->arena, &prefix, eb);
     if (e == ERR_OK)
-        e = gw_json_get_bool(call->json, "all", &all, eb);
+        e = gw_json_get_bool(gw_rest(call)->json, "all", &all, eb);
     if (e == ERR_OK)
-        e = gw_json_get_bool(call->json, "dry_run", &d->op.dry_run, eb);
+        e = gw_json_get_bool(gw_rest(call)->json, "dry_run", &d->op.dry_run, eb);
     if (e != ERR_OK)
         return e;
     if (all != (prefix.ptr == NULL))
         return base_fail(eb, ERR_INVALID,
                          "give \"prefix\" (or \"prefix_b64\"), or \"all\":true, and not both");
-    if (all && call->scope.schema->protected)
-        return base_fail(eb, ERR_CONFLICT,
-                         "deletion protection is on: not all rows can be removed at once");
-    if (all)
-        return ERR_OK;
-    if (prefix.len == 0)
-        return base_fail(eb, ERR_INVALID, "\"prefix\" is empty; \"all\":true removes every row");
-    if (prefix.len > LIM_ROW_KEY)
-        return base_fail(eb, ERR_TOO_BIG, "\"prefix\" is %zu bytes; the limit is %d", prefix.len,
-                         LIM_ROW_KEY);
-    d->op.range = sto_range_of_prefix(prefix, d->end_bytes);
-    return ERR_OK;
+    return gw_drop_range(call->scope.schema, prefix, all, d->end_bytes, &d->op.range, eb);
 }
 
 void gw_drop(struct gw_call *call)

@@ -3,7 +3,7 @@
  *
  * Does:     declare the handlers and the query parameters they take.
  * Owns:     nothing.
- * May use:  gateway/api/call.h.
+ * May use:  gateway/api/rest.h.
  * Knows no: matching, credentials: a handler runs when all of that is settled.
  * Threads:  the loop of the call.
  * Blocks:   no.
@@ -14,7 +14,7 @@
 #ifndef GATEWAY_API_HANDLERS_H
 #define GATEWAY_API_HANDLERS_H
 
-#include "gateway/api/call.h"
+#include "gateway/api/rest.h"
 
 /* rows.c */
 void gw_row_put(struct gw_call *call);

@@ -11,7 +11,7 @@
 void gw_healthz(struct gw_call *call)
 {
     (void)base_buf_append(&call->out, SLICE_LIT("{\"status\":\"ok\"}")); /* latches */
-    gw_call_send_json(call, 200);
+    gw_rest_send_json(call, 200);
 }
 
 static void not_ready(struct gw_call *call, const char *reason)
@@ -23,7 +23,7 @@ static void not_ready(struct gw_call *call, const char *reason)
     gw_json_close(&j, '}');
     if (call->ex != NULL)
         gw_exchange_add_header(call->ex, "retry-after", SLICE_LIT("2"));
-    gw_call_send_json(call, 503);
+    gw_rest_send_json(call, 503);
 }
 
 void gw_readyz(struct gw_call *call)
@@ -39,5 +39,5 @@ void gw_readyz(struct gw_call *call)
         return;
     }
     (void)base_buf_append(&call->out, SLICE_LIT("{\"status\":\"ready\"}")); /* latches */
-    gw_call_send_json(call, 200);
+    gw_rest_send_json(call, 200);
 }

@@ -4,7 +4,7 @@
 #include "gateway/api/idempotency.h"
 
 #include "base/clock.h"
-#include "gateway/api/cell_fields.h"
+#include "gateway/cell_fields.h"
 
 #include "base/banned.h"
 

@@ -22,11 +22,12 @@ static enum err read_body(struct gw_call *call, struct errbuf *eb)
     static const char *const names[] = {"rules", NULL};
     struct row_modify *m = call->state;
     struct gw_mutations rules;
-    enum err e = gw_call_parse(call, eb);
+    enum err e = gw_rest_parse(call, eb);
     if (e == ERR_OK)
-        e = gw_json_only(call->json, names, eb);
+        e = gw_json_only(gw_rest(call)->json, names, eb);
     if (e == ERR_OK)
-        e = gw_rules_from_json(call->json, "rules", call->scope.schema, &call->arena, &rules, eb);
+        e = gw_rules_from_json(gw_rest(call)->json, "rules", call->scope.schema, &call->arena,
+                               &rules, eb);
     if (e == ERR_OK && rules.count == 0)
         e = base_fail(eb, ERR_INVALID, "\"rules\" must be a list of at least one rule");
     if (e != ERR_OK)
@@ -56,8 +57,8 @@ static void put_row(struct buf *out, struct slice key, const struct sto_modified
 static void answer(struct gw_call *call)
 {
     const struct row_modify *m = call->state;
-    put_row(&call->out, gw_call_param(call, 1), &m->modified);
-    gw_call_send_json(call, 200);
+    put_row(&call->out, gw_rest_param(call, 1), &m->modified);
+    gw_rest_send_json(call, 200);
 }
 
 void gw_row_modify(struct gw_call *call)

@@ -14,12 +14,12 @@ static enum err read_body(struct gw_call *call, struct errbuf *eb)
     static const char *const names[] = {"mutations", NULL};
     struct gw_row_write *w = call->state;
     struct gw_mutations mutations;
-    enum err e = gw_call_parse(call, eb);
+    enum err e = gw_rest_parse(call, eb);
     if (e == ERR_OK)
-        e = gw_json_only(call->json, names, eb);
+        e = gw_json_only(gw_rest(call)->json, names, eb);
     if (e == ERR_OK)
-        e = gw_mutations_from_json(call->json, "mutations", call->scope.schema, &call->arena,
-                                   &mutations, eb);
+        e = gw_mutations_from_json(gw_rest(call)->json, "mutations", call->scope.schema,
+                                   &call->arena, &mutations, eb);
     if (e == ERR_OK && mutations.count == 0)
         e = base_fail(eb, ERR_INVALID, "\"mutations\" must be a list of at least one mutation");
     if (e != ERR_OK)

@@ -3,7 +3,7 @@
  */
 #include "gateway/api/mutation_json.h"
 
-#include "gateway/api/cell_fields.h"
+#include "gateway/cell_fields.h"
 
 #include "base/banned.h"
 

@@ -11,7 +11,7 @@
  *             {"family":"f","qualifier":"q","append":"x"}    {..,"increment":5}
  *           Bytes that are not text stand in members whose names end in "_b64".
  * Owns:     nothing; lists lie in the arena, their bytes in arena and JSON.
- * May use:  base/, storage/, gateway/api/json_in.h, gateway/api/cell_fields.h.
+ * May use:  base/, storage/, gateway/api/json_in.h, gateway/cell_fields.h.
  * Knows no: HTTP, which row.
  * Threads:  any.
  * Blocks:   no.

@@ -30,7 +30,7 @@ static enum err context_make(struct gw_call *call, const struct gw_page_context 
     struct gw_page_context *context = base_arena_zalloc(&call->arena, sizeof *context);
     struct buf text;
     base_buf_init(&text, 2 * LIM_BODY_BYTES);
-    enum err e = gw_json_dump(call->json, JSON_SORT_KEYS, &text);
+    enum err e = gw_json_dump(gw_rest(call)->json, JSON_SORT_KEYS, &text);
     struct slice body =
         e == ERR_OK ? base_arena_copy(&call->arena, base_buf_slice(&text)) : SLICE_EMPTY;
     base_buf_fini(&text);
@@ -38,7 +38,7 @@ static enum err context_make(struct gw_call *call, const struct gw_page_context 
         return ERR_NO_MEMORY;
     context->parts[0] = SLICE_LIT("read");
     context->parts[1] = ten_tenant_id(call->tenant);
-    context->parts[2] = gw_call_param(call, 0);
+    context->parts[2] = gw_rest_param(call, 0);
     context->parts[3] = body;
     context->count = 4;
     *out = context;
@@ -49,18 +49,18 @@ static enum err context_make(struct gw_call *call, const struct gw_page_context 
 static enum err take_token(struct gw_call *call, struct slice *out, struct errbuf *eb)
 {
     struct slice text;
-    enum err e = gw_json_get_text(call->json, "page_token", &text, eb);
+    enum err e = gw_json_get_text(gw_rest(call)->json, "page_token", &text, eb);
     *out = SLICE_EMPTY;
     if (e != ERR_OK || text.ptr == NULL)
         return e;
     *out = text.len == 0 ? base_slice("", 0) : base_arena_copy(&call->arena, text);
-    (void)json_object_del(call->json, "page_token"); /* it is there */
+    (void)json_object_del(gw_rest(call)->json, "page_token"); /* it is there */
     return out->ptr != NULL ? ERR_OK : base_fail(eb, ERR_NO_MEMORY, "out of memory for the token");
 }
 
 static enum err take_filter(struct gw_call *call, struct read *r, struct errbuf *eb)
 {
-    const json_t *json = json_object_get(call->json, "filter");
+    const json_t *json = json_object_get(gw_rest(call)->json, "filter");
     r->has_filter = json != NULL && !json_is_null(json);
     return r->has_filter ? gw_filter_from_json(json, &call->arena, &r->filter, eb) : ERR_OK;
 }
@@ -68,7 +68,7 @@ static enum err take_filter(struct gw_call *call, struct read *r, struct errbuf 
 static enum err take_order(struct gw_call *call, bool *out_reversed, struct errbuf *eb)
 {
     struct slice order;
-    enum err e = gw_json_get_text(call->json, "order", &order, eb);
+    enum err e = gw_json_get_text(gw_rest(call)->json, "order", &order, eb);
     if (e != ERR_OK || order.ptr == NULL)
         return e;
     *out_reversed = base_slice_is(order, "desc");
@@ -77,15 +77,15 @@ static enum err take_order(struct gw_call *call, bool *out_reversed, struct errb
                : base_fail(eb, ERR_INVALID, "\"order\" must be \"asc\" or \"desc\"");
 }
 
-static enum err take_paging(struct gw_row_stream *s, struct read *r, struct errbuf *eb)
+static enum err take_paging(struct gw_row_answer *s, struct read *r, struct errbuf *eb)
 {
-    struct gw_call *call = s->call;
+    struct gw_call *call = s->stream.call;
     uint64_t limit = UINT64_MAX;
-    enum err e = gw_json_get_u64(call->json, "limit", &limit, eb);
+    enum err e = gw_json_get_u64(gw_rest(call)->json, "limit", &limit, eb);
     if (e == ERR_OK)
         e = gw_row_page_limit(s, limit, eb);
     if (e == ERR_OK)
-        e = gw_json_get_bool(call->json, "stats", &r->stats, eb);
+        e = gw_json_get_bool(gw_rest(call)->json, "stats", &r->stats, eb);
     if (e == ERR_OK)
         e = take_token(call, &r->token, eb);
     if (e == ERR_OK && context_make(call, &r->context) != ERR_OK)
@@ -98,30 +98,31 @@ static enum err build(struct gw_call *call, struct errbuf *eb)
 {
     static const char *const names[] = {GW_ROWS_FIELDS, "filter",     "order", "limit",
                                         "stats",        "page_token", NULL};
-    struct gw_row_stream *s = call->state;
+    struct gw_row_answer *s = call->state;
     struct read *r = s->user;
-    enum err e = gw_call_parse(call, eb);
+    enum err e = gw_rest_parse(call, eb);
     if (e == ERR_OK)
-        e = gw_json_only(call->json, names, eb);
+        e = gw_json_only(gw_rest(call)->json, names, eb);
     if (e == ERR_OK)
-        e = take_order(call, &s->op.spec.reversed, eb);
+        e = take_order(call, &s->stream.op.spec.reversed, eb);
     if (e == ERR_OK)
         e = take_paging(s, r, eb);
     if (e == ERR_OK)
-        e = gw_rows_from_json(call->json, &call->arena, &s->op.spec.rows, &r->ranges, eb);
+        e = gw_rows_from_json(gw_rest(call)->json, &call->arena, &s->stream.op.spec.rows,
+                              &r->ranges, eb);
     return e == ERR_OK ? take_filter(call, r, eb) : e;
 }
 
 /* On the loop, for the schema that the read will use. */
 static void start(struct gw_call *call)
 {
-    struct gw_row_stream *s = call->state;
+    struct gw_row_answer *s = call->state;
     struct read *r = s->user;
     struct errbuf eb;
     eb.text[0] = '\0';
     enum err e = ERR_OK;
     if (r->has_filter)
-        e = sto_filter_compile(&r->filter, call->scope.schema, &s->op.spec.filter, &eb);
+        e = sto_filter_compile(&r->filter, call->scope.schema, &s->stream.op.spec.filter, &eb);
     if (e == ERR_OK)
         e = gw_row_page_continue(s, r->context, r->token, r->ranges, &eb);
     if (e != ERR_OK)
@@ -135,7 +136,7 @@ static void built_on_helper(struct gw_call *call)
 {
     enum err e = call->task.result;
     if (e == ERR_OK && call->ex != NULL)
-        e = gw_call_enter_table(call, &call->task.detail);
+        e = gw_rest_enter_table(call, &call->task.detail);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, call->task.detail.text);
     else if (call->ex != NULL)
@@ -146,11 +147,11 @@ void gw_read(struct gw_call *call)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    struct gw_row_stream *s = gw_row_page_new(call);
+    struct gw_row_answer *s = gw_row_page_new(call);
     s->user = base_arena_zalloc(&call->arena, sizeof(struct read));
     enum err e = s->user == NULL ? base_fail(&eb, ERR_NO_MEMORY, "out of memory for the read")
-                                 : gw_call_keep_body(call, &eb);
-    if (e == ERR_OK && call->body.len > PARSE_ON_LOOP_MAX) {
+                                 : gw_rest_keep_body(call, &eb);
+    if (e == ERR_OK && gw_rest(call)->body.len > PARSE_ON_LOOP_MAX) {
         gw_task_on_helper(call, build, built_on_helper);
         return;
     }

@@ -4,7 +4,7 @@
  * Does:     say for every route its method, pattern, needed scope, whose data it touches, what body
  *           and query it takes, who handles it, and one line of documentation.
  * Owns:     nothing; static data.
- * May use:  base/, auth/scopes.h.
+ * May use:  base/, auth/scopes.h, gateway/caller.h.
  * Knows no: how requests arrive or are matched.
  * Threads:  any.
  * Blocks:   no.
@@ -20,14 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct gw_call;
-
-/* What a route does to the acting tenant. */
-enum gw_access {
-    GW_ACCESS_NONE,  /* no acting tenant: health and administration */
-    GW_ACCESS_READ,  /* refused while the tenant may not be read */
-    GW_ACCESS_WRITE, /* refused while it may not be written */
-};
+#include "gateway/caller.h"
 
 enum gw_body {
     GW_BODY_NONE,     /* a body is refused */

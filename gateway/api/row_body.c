@@ -15,9 +15,9 @@
 
 #include <stdlib.h>
 
-#include "gateway/api/cell_fields.h"
 #include "gateway/api/cell_scan.h"
 #include "gateway/api/json_in.h"
+#include "gateway/cell_fields.h"
 
 #include "base/banned.h"
 

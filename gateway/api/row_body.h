@@ -4,7 +4,7 @@
  * Does:     turn {"family":{"qualifier":value}} and "$binary" into struct sto_mutation.
  * Owns:     nothing; mutations lie in the arena, their bytes in the text or the arena.
  * May use:  base/, storage/, gateway/api/cell_scan.h, gateway/api/json_scan.h,
- *           gateway/api/json_in.h, gateway/api/cell_fields.h.
+ *           gateway/api/json_in.h, gateway/cell_fields.h.
  * Knows no: HTTP, who writes.
  * Threads:  any.
  * Blocks:   no.

@@ -15,33 +15,33 @@
 
 bool gw_row_page_is_stream(const struct gw_call *call)
 {
-    return gw_call_accepts(call, NDJSON);
+    return gw_rest_accepts(call, NDJSON);
 }
 
-struct gw_row_stream *gw_row_page_new(struct gw_call *call)
+struct gw_row_answer *gw_row_page_new(struct gw_call *call)
 {
     bool is_stream = gw_row_page_is_stream(call);
-    return gw_row_stream_new(call, is_stream ? GW_ROWS_LINES : GW_ROWS_LIST,
+    return gw_row_answer_new(call, is_stream ? GW_ROWS_LINES : GW_ROWS_LIST,
                              is_stream ? NDJSON : "application/json");
 }
 
 /* --- the end of the answer ------------------------------------------------------------------- */
 
-static void put_stats(struct gw_row_stream *s)
+static void put_stats(struct gw_row_answer *s)
 {
-    struct gw_json j = gw_json_start(&s->call->out);
+    struct gw_json j = gw_json_start(&s->stream.call->out);
     gw_json_open(&j, '{');
-    gw_json_name_u64(&j, "rows_seen", s->op.rows_seen);
+    gw_json_name_u64(&j, "rows_seen", s->stream.op.rows_seen);
     gw_json_name_u64(&j, "rows_returned", s->sink.rows);
-    gw_json_name_u64(&j, "cells_seen", s->op.cells_seen);
-    gw_json_name_u64(&j, "cells_returned", s->op.cells_given);
+    gw_json_name_u64(&j, "cells_seen", s->stream.op.cells_seen);
+    gw_json_name_u64(&j, "cells_returned", s->stream.op.cells_given);
     gw_json_close(&j, '}');
 }
 
 /* The rest of {"rows":[...]; the out buf begins with the rows of the last slice. */
 static enum err finish_page(struct gw_call *call, bool cut, struct errbuf *eb)
 {
-    struct gw_row_stream *s = call->state;
+    struct gw_row_answer *s = call->state;
     struct buf *out = &call->out;
     (void)base_buf_append_byte(out, ']'); /* everything here latches */
     if (cut) {
@@ -63,7 +63,7 @@ static enum err finish_page(struct gw_call *call, bool cut, struct errbuf *eb)
 /* A last line that is no row. */
 static enum err finish_lines(struct gw_call *call, bool cut, struct errbuf *eb)
 {
-    struct gw_row_stream *s = call->state;
+    struct gw_row_answer *s = call->state;
     (void)cut;
     (void)eb;
     if (s->with_stats) {
@@ -76,7 +76,7 @@ static enum err finish_lines(struct gw_call *call, bool cut, struct errbuf *eb)
 
 /* --- what is asked for ----------------------------------------------------------------------- */
 
-enum err gw_row_page_limit(struct gw_row_stream *s, uint64_t limit, struct errbuf *eb)
+enum err gw_row_page_limit(struct gw_row_answer *s, uint64_t limit, struct errbuf *eb)
 {
     bool is_stream = s->sink.framing == GW_ROWS_LINES;
     if (limit == UINT64_MAX)
@@ -84,15 +84,15 @@ enum err gw_row_page_limit(struct gw_row_stream *s, uint64_t limit, struct errbu
     else if (limit == 0 || (!is_stream && limit > LIM_PAGE_ROWS))
         return base_fail(eb, ERR_INVALID, "\"limit\" must be a whole number from 1%s",
                          is_stream ? "" : " to 10000; more rows come as further pages");
-    s->op.spec.row_limit = limit;
+    s->stream.op.spec.row_limit = limit;
     return ERR_OK;
 }
 
-enum err gw_row_page_continue(struct gw_row_stream *s, const struct gw_page_context *context,
+enum err gw_row_page_continue(struct gw_row_answer *s, const struct gw_page_context *context,
                               struct slice token, struct sto_row_range *ranges, struct errbuf *eb)
 {
-    struct gw_call *call = s->call;
-    struct sto_read_spec *spec = &s->op.spec;
+    struct gw_call *call = s->stream.call;
+    struct sto_read_spec *spec = &s->stream.op.spec;
     s->page = context;
     if (token.ptr == NULL)
         return ERR_OK;
@@ -112,18 +112,18 @@ enum err gw_row_page_continue(struct gw_row_stream *s, const struct gw_page_cont
     return e;
 }
 
-void gw_row_page_start(struct gw_row_stream *s, bool with_stats)
+void gw_row_page_start(struct gw_row_answer *s, bool with_stats)
 {
     s->with_stats = with_stats;
     if (s->sink.framing == GW_ROWS_LINES) {
         s->finish = finish_lines;
     } else {
-        s->sink.row_cap = s->op.spec.row_limit;
+        s->sink.row_cap = s->stream.op.spec.row_limit;
         s->sink.keep_last_key = true;
-        s->op.spec.row_limit++;
+        s->stream.op.spec.row_limit++;
         s->bytes_max = LIM_PAGE_BYTES;
         s->finish = finish_page;
-        (void)base_buf_append(&s->call->out, SLICE_LIT("{\"rows\":[")); /* latches */
+        (void)base_buf_append(&s->stream.call->out, SLICE_LIT("{\"rows\":[")); /* latches */
     }
-    gw_row_stream_start(s, false);
+    gw_row_stream_start(&s->stream, false);
 }

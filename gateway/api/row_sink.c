@@ -20,8 +20,8 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-#include "gateway/api/cell_fields.h"
 #include "gateway/api/json_out.h"
+#include "gateway/cell_fields.h"
 
 #include "base/banned.h"
 

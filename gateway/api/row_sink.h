@@ -4,7 +4,7 @@
  * Does:     write {"key":..,"cells":{"family":{"qualifier":[{"value":..,"timestamp":..}]}}} row by
  *           row while a reader walks over the cells; end a slice; stop after so many rows.
  * Owns:     small buffers beside the output (until gw_row_sink_fini); not the output.
- * May use:  base/, storage/read.h, gateway/api/json_out.h, gateway/api/cell_fields.h.
+ * May use:  base/, storage/read.h, gateway/api/json_out.h, gateway/cell_fields.h.
  * Knows no: HTTP, calls, the engine.
  * Threads:  one at a time: a reader while a slice runs, the loop in between.
  * Blocks:   no.

@@ -30,7 +30,7 @@ void gw_row_write_answer_timestamp(struct gw_call *call, bool created)
     gw_json_open(&j, '{');
     gw_row_write_put_timestamp(call, &j);
     gw_json_close(&j, '}');
-    gw_call_send_json(call, created ? 201 : 200);
+    gw_rest_send_json(call, created ? 201 : 200);
 }
 
 static void write_done(struct sto_mutate_op *op)
@@ -52,7 +52,7 @@ static void write_done(struct sto_mutate_op *op)
 static enum err check_list(const struct gw_call *call, const struct sto_mutation *list,
                            size_t count, struct errbuf *eb)
 {
-    return sto_mutations_check(call->scope.schema, &call->tenant->account, gw_call_param(call, 1),
+    return sto_mutations_check(call->scope.schema, &call->tenant->account, gw_rest_param(call, 1),
                                list, count, eb);
 }
 
@@ -84,7 +84,7 @@ static void submit(struct gw_call *call)
     w->op.done = write_done;
     w->op.user = call;
     w->op.scope = call->scope; /* the call keeps the ref until it is freed */
-    w->op.row_key = gw_call_param(call, 1);
+    w->op.row_key = gw_rest_param(call, 1);
     gw_call_hold(call);
     sto_mutate_row(call->api->engine, &w->op);
 }
@@ -93,7 +93,7 @@ static void read_on_helper(struct gw_call *call)
 {
     enum err e = call->task.result;
     if (e == ERR_OK && call->ex != NULL)
-        e = gw_call_enter_table(call, &call->task.detail);
+        e = gw_rest_enter_table(call, &call->task.detail);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, call->task.detail.text);
     else if (call->ex != NULL)
@@ -119,8 +119,8 @@ void gw_row_write_start(struct gw_call *call, struct gw_row_write *w)
     if (e == ERR_OK)
         e = gw_idempotency_of_request(call->ex, &call->arena, &w->op.idempotency, &eb);
     if (e == ERR_OK)
-        e = gw_call_keep_body(call, &eb);
-    if (e == ERR_OK && call->body.len > PARSE_ON_LOOP_MAX) {
+        e = gw_rest_keep_body(call, &eb);
+    if (e == ERR_OK && gw_rest(call)->body.len > PARSE_ON_LOOP_MAX) {
         gw_task_on_helper(call, w->read, read_on_helper);
         return;
     }

@@ -17,12 +17,12 @@
 #ifndef GATEWAY_API_ROW_WRITE_H
 #define GATEWAY_API_ROW_WRITE_H
 
-#include "gateway/api/call.h"
 #include "gateway/api/json_out.h"
+#include "gateway/api/rest.h"
 
 struct gw_row_write {
     struct sto_mutate_op op;
-    /* Turn call->body into mutations of w->op. */
+    /* Turn gw_rest(call)->body into mutations of w->op. */
     enum err (*read)(struct gw_call *call, struct errbuf *eb);
     /* On the loop, with the table as it is then. May be NULL. */
     enum err (*prepare)(struct gw_call *call, struct errbuf *eb);

@@ -3,8 +3,8 @@
  */
 #include "gateway/api/columns.h"
 #include "gateway/api/handlers.h"
+#include "gateway/api/row_answer.h"
 #include "gateway/api/row_body.h"
-#include "gateway/api/row_stream.h"
 #include "gateway/api/row_write.h"
 
 #include "base/banned.h"
@@ -18,20 +18,20 @@ void gw_row_get(struct gw_call *call)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    struct slice key = gw_call_param(call, 1);
+    struct slice key = gw_rest_param(call, 1);
     enum err e = sto_row_key_check(NULL, key, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
-    struct gw_row_stream *s = gw_row_stream_new(call, GW_ROWS_SINGLE, "application/json");
-    e = gw_columns_from_query(call, &s->op.spec, &eb);
+    struct gw_row_answer *s = gw_row_answer_new(call, GW_ROWS_SINGLE, "application/json");
+    e = gw_columns_from_query(call, &s->stream.op.spec, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
-    s->op.spec.row_key = key;
-    gw_row_stream_start(s, true);
+    s->stream.op.spec.row_key = key;
+    gw_row_stream_start(&s->stream, true);
 }
 
 /* --- writes ------------------------------------------------------------------------------------
@@ -47,8 +47,8 @@ static enum err read_body(struct gw_call *call, struct errbuf *eb)
 {
     struct row_put *p = call->state;
     struct gw_row_body body;
-    enum err e =
-        gw_row_body_build(call->body, p->verb, call->scope.schema, &call->arena, &body, eb);
+    enum err e = gw_row_body_build(gw_rest(call)->body, p->verb, call->scope.schema, &call->arena,
+                                   &body, eb);
     if (e != ERR_OK)
         return e;
     p->write.op.mutations = body.mutations;
@@ -101,6 +101,6 @@ void gw_row_delete(struct gw_call *call)
 {
     struct row_delete *d = gw_call_new_state(call, sizeof *d, NULL);
     d->write.read = read_nothing;
-    d->write.answer = gw_call_no_content;
+    d->write.answer = gw_rest_no_content;
     gw_row_write_start(call, &d->write);
 }

@@ -32,7 +32,7 @@ static void samples_done(struct sto_sample_op *op)
         gw_json_open(&j, '{');
         put_samples(&j, op);
         gw_json_close(&j, '}');
-        gw_call_send_json(call, 200);
+        gw_rest_send_json(call, 200);
     }
     gw_call_drop(call);
 }
@@ -42,7 +42,8 @@ void gw_samples(struct gw_call *call)
     struct sto_sample_op *op = gw_call_new_state(call, sizeof *op, NULL);
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = gw_query_number(&call->query, "bytes", 1, INT64_MAX, 0, &op->bytes_between, &eb);
+    enum err e =
+        gw_query_number(&gw_rest(call)->query, "bytes", 1, INT64_MAX, 0, &op->bytes_between, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
         return;

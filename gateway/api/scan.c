@@ -20,9 +20,9 @@ static enum err context_make(struct gw_call *call, const struct gw_page_context 
         return ERR_NO_MEMORY;
     context->parts[context->count++] = SLICE_LIT("rows");
     context->parts[context->count++] = ten_tenant_id(call->tenant);
-    context->parts[context->count++] = gw_call_param(call, 0);
+    context->parts[context->count++] = gw_rest_param(call, 0);
     for (size_t i = 0; bound[i] != NULL; i++)
-        context->parts[context->count++] = gw_query_get(&call->query, bound[i]);
+        context->parts[context->count++] = gw_query_get(&gw_rest(call)->query, bound[i]);
     *out = context;
     return ERR_OK;
 }
@@ -52,9 +52,9 @@ static enum err range_of_prefix(struct gw_call *call, struct slice prefix,
 
 static enum err get_range(struct gw_call *call, struct sto_row_range *out, struct errbuf *eb)
 {
-    struct slice prefix = gw_query_get(&call->query, "prefix");
-    struct slice start = gw_query_get(&call->query, "start");
-    struct slice end = gw_query_get(&call->query, "end");
+    struct slice prefix = gw_query_get(&gw_rest(call)->query, "prefix");
+    struct slice start = gw_query_get(&gw_rest(call)->query, "start");
+    struct slice end = gw_query_get(&gw_rest(call)->query, "end");
     if (prefix.ptr != NULL && (start.ptr != NULL || end.ptr != NULL))
         return base_fail(eb, ERR_INVALID, "\"prefix\" goes with neither \"start\" nor \"end\"");
     if (prefix.len > LIM_ROW_KEY)
@@ -72,17 +72,17 @@ static enum err get_range(struct gw_call *call, struct sto_row_range *out, struc
 static enum err get_flag(struct gw_call *call, const char *name, const char *no, const char *yes,
                          bool *out, struct errbuf *eb)
 {
-    struct slice text = gw_query_get(&call->query, name);
+    struct slice text = gw_query_get(&gw_rest(call)->query, name);
     *out = text.ptr != NULL && base_slice_is(text, yes);
     if (text.ptr == NULL || *out || base_slice_is(text, no))
         return ERR_OK;
     return base_fail(eb, ERR_INVALID, "query parameter \"%s\" must be %s or %s", name, no, yes);
 }
 
-static enum err get_rows(struct gw_row_stream *s, struct errbuf *eb)
+static enum err get_rows(struct gw_row_answer *s, struct errbuf *eb)
 {
-    struct gw_call *call = s->call;
-    struct sto_read_spec *spec = &s->op.spec;
+    struct gw_call *call = s->stream.call;
+    struct sto_read_spec *spec = &s->stream.op.spec;
     const struct gw_page_context *context = NULL;
     struct sto_row_range *range = base_arena_alloc(&call->arena, sizeof *range);
     if (range == NULL || context_make(call, &context) != ERR_OK)
@@ -91,7 +91,8 @@ static enum err get_rows(struct gw_row_stream *s, struct errbuf *eb)
     if (e == ERR_OK)
         e = sto_row_set_make(range, 1, &spec->rows, eb);
     if (e == ERR_OK)
-        e = gw_row_page_continue(s, context, gw_query_get(&call->query, "page_token"), range, eb);
+        e = gw_row_page_continue(s, context, gw_query_get(&gw_rest(call)->query, "page_token"),
+                                 range, eb);
     return e;
 }
 
@@ -99,18 +100,19 @@ void gw_scan(struct gw_call *call)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    struct gw_row_stream *s = gw_row_page_new(call);
+    struct gw_row_answer *s = gw_row_page_new(call);
     uint64_t limit = UINT64_MAX;
     bool stats = false;
-    enum err e = gw_query_number(&call->query, "limit", 1, INT64_MAX, UINT64_MAX, &limit, &eb);
+    enum err e =
+        gw_query_number(&gw_rest(call)->query, "limit", 1, INT64_MAX, UINT64_MAX, &limit, &eb);
     if (e == ERR_OK)
         e = gw_row_page_limit(s, limit, &eb);
     if (e == ERR_OK)
-        e = get_flag(call, "order", "asc", "desc", &s->op.spec.reversed, &eb);
+        e = get_flag(call, "order", "asc", "desc", &s->stream.op.spec.reversed, &eb);
     if (e == ERR_OK)
         e = get_flag(call, "stats", "false", "true", &stats, &eb);
     if (e == ERR_OK)
-        e = gw_columns_from_query(call, &s->op.spec, &eb);
+        e = gw_columns_from_query(call, &s->stream.op.spec, &eb);
     if (e == ERR_OK)
         e = get_rows(s, &eb);
     if (e != ERR_OK)

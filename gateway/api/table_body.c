@@ -217,10 +217,28 @@ static enum err parse_families(json_t *object, const char *member, struct arena 
 
 /* --- documents -------------------------------------------------------------------------------- */
 
+/* null switches the stream off. */
+static enum err parse_retention(const json_t *json, struct ten_table_wanted *out, struct errbuf *eb)
+{
+    struct slice text = SLICE_EMPTY;
+    uint64_t us = 0;
+    out->has_change_retention = json_object_get(json, "change_stream_retention") != NULL;
+    enum err e = gw_json_get_text(json, "change_stream_retention", &text, eb);
+    if (e != ERR_OK || text.ptr == NULL)
+        return e;
+    if (parse_age(text, &us) != ERR_OK || us % US_PER_S != 0)
+        return base_fail(eb, ERR_INVALID,
+                         "\"change_stream_retention\" must be whole seconds with a final \"s\", "
+                         "like \"86400s\", or null");
+    out->change_retention_s = us / US_PER_S;
+    return ERR_OK;
+}
+
 enum err gw_table_body_parse(const json_t *json, struct arena *arena, struct ten_table_wanted *out,
                              struct errbuf *eb)
 {
-    static const char *const names[] = {"families", "deletion_protection", "row_key_notes", NULL};
+    static const char *const names[] = {"families", "deletion_protection", "row_key_notes",
+                                        "change_stream_retention", NULL};
     *out = (struct ten_table_wanted){0};
     enum err e = gw_json_only(json, names, eb);
     if (e == ERR_OK)
@@ -230,6 +248,8 @@ enum err gw_table_body_parse(const json_t *json, struct arena *arena, struct ten
         e = gw_json_get_bool(json, "deletion_protection", &out->protected, eb);
     if (e == ERR_OK)
         e = gw_json_get_text(json, "row_key_notes", &out->row_key_notes, eb);
+    if (e == ERR_OK)
+        e = parse_retention(json, out, eb);
     const json_t *protection = json_object_get(json, "deletion_protection");
     out->has_protected = protection != NULL && !json_is_null(protection);
     out->has_row_key_notes = out->row_key_notes.ptr != NULL;

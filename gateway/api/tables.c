@@ -26,7 +26,7 @@ void gw_table_list(struct gw_call *call)
     }
     gw_json_close(&j, ']');
     gw_json_close(&j, '}');
-    gw_call_send_json(call, 200);
+    gw_rest_send_json(call, 200);
 }
 
 static void describe_scope(struct gw_call *call)
@@ -39,7 +39,7 @@ static void send_table(struct gw_call *call, int status)
 {
     if (call->ex != NULL && !call->answered)
         gw_etag_add(call->ex, call->scope.schema->revision);
-    gw_call_send_json(call, status);
+    gw_rest_send_json(call, status);
 }
 
 void gw_table_get(struct gw_call *call)
@@ -54,7 +54,7 @@ void gw_table_get(struct gw_call *call)
 /* Control thread: the table as it is now. */
 static enum err describe_changed(struct gw_call *call, struct errbuf *eb)
 {
-    enum err e = gw_call_enter_table(call, eb);
+    enum err e = gw_rest_enter_table(call, eb);
     if (e == ERR_OK)
         describe_scope(call);
     return e;
@@ -63,18 +63,18 @@ static enum err describe_changed(struct gw_call *call, struct errbuf *eb)
 static void answer_changed(struct gw_call *call)
 {
     if (call->task.result != ERR_OK)
-        gw_task_answer(call);
+        gw_rest_answer_task(call);
     else
-        send_table(call, call->task.status);
+        send_table(call, gw_rest(call)->status);
 }
 
 /* Control thread. */
 static enum err put_table(struct gw_call *call, struct errbuf *eb)
 {
     bool created = false;
-    enum err e = ten_table_put(call->api->registry, call->tenant, gw_call_param(call, 0),
+    enum err e = ten_table_put(call->api->registry, call->tenant, gw_rest_param(call, 0),
                                call->state, &created, eb);
-    call->task.status = created ? 201 : 200;
+    gw_rest(call)->status = created ? 201 : 200;
     return e == ERR_OK ? describe_changed(call, eb) : e;
 }
 
@@ -83,25 +83,25 @@ void gw_table_put(struct gw_call *call)
     struct ten_table_wanted *wanted = gw_call_new_state(call, sizeof *wanted, NULL);
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = sto_table_id_check(gw_call_param(call, 0), &eb);
+    enum err e = sto_table_id_check(gw_rest_param(call, 0), &eb);
     if (e == ERR_OK)
-        e = gw_call_parse(call, &eb);
+        e = gw_rest_parse(call, &eb);
     if (e == ERR_OK)
-        e = gw_table_body_parse(call->json, &call->arena, wanted, &eb);
+        e = gw_table_body_parse(gw_rest(call)->json, &call->arena, wanted, &eb);
     if (e == ERR_OK)
         e = gw_precondition_parse(call->ex, &wanted->expect, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
-        gw_task_on_control_then(call, put_table, answer_changed);
+        gw_task_on_control(call, put_table, answer_changed);
 }
 
 /* Control thread. */
 static enum err change_families(struct gw_call *call, struct errbuf *eb)
 {
     enum err e = ten_table_change_families(call->api->registry, call->tenant,
-                                           gw_call_param(call, 0), call->state, eb);
-    call->task.status = 200;
+                                           gw_rest_param(call, 0), call->state, eb);
+    gw_rest(call)->status = 200;
     return e == ERR_OK ? describe_changed(call, eb) : e;
 }
 
@@ -110,15 +110,15 @@ void gw_table_families(struct gw_call *call)
     struct ten_families_change *change = gw_call_new_state(call, sizeof *change, NULL);
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = gw_call_parse(call, &eb);
+    enum err e = gw_rest_parse(call, &eb);
     if (e == ERR_OK)
-        e = gw_families_body_parse(call->json, &call->arena, change, &eb);
+        e = gw_families_body_parse(gw_rest(call)->json, &call->arena, change, &eb);
     if (e == ERR_OK)
         e = gw_precondition_parse(call->ex, &change->expect, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
-        gw_task_on_control_then(call, change_families, answer_changed);
+        gw_task_on_control(call, change_families, answer_changed);
 }
 
 /* --- delete ------------------------------------------------------------------------------------
@@ -130,14 +130,14 @@ static void delete_done(struct ten_table_delete_op *op)
     if (op->result != ERR_OK)
         gw_call_problem(call, (int)op->result, op->detail.text);
     else
-        gw_call_no_content(call);
+        gw_rest_no_content(call);
     gw_call_drop(call);
 }
 
 void gw_table_delete(struct gw_call *call)
 {
     struct ten_table_delete_op *op = gw_call_new_state(call, sizeof *op, NULL);
-    struct slice id = gw_call_param(call, 0);
+    struct slice id = gw_rest_param(call, 0);
     struct errbuf eb;
     eb.text[0] = '\0';
     enum err e = sto_table_id_check(id, &eb);

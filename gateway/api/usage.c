@@ -25,7 +25,7 @@ static void send_usage(struct gw_call *call, const struct ten_tenant *t)
     struct gw_json j = gw_json_start(&call->out);
     begin_usage(&j, t);
     gw_json_close(&j, '}');
-    gw_call_send_json(call, 200);
+    gw_rest_send_json(call, 200);
 }
 
 void gw_usage_get(struct gw_call *call)
@@ -65,14 +65,14 @@ static void recount_done(struct sto_recount_op *op)
         put_drift(&j, "cells", op->recorded.cells, op->counted.cells);
         gw_json_close(&j, '}');
         gw_json_close(&j, '}');
-        gw_call_send_json(call, 200);
+        gw_rest_send_json(call, 200);
     }
     gw_call_drop(call);
 }
 
 void gw_admin_usage_get(struct gw_call *call)
 {
-    struct slice recount = gw_query_get(&call->query, "recount");
+    struct slice recount = gw_query_get(&gw_rest(call)->query, "recount");
     struct ten_tenant *t = gw_admin_tenant(call);
     if (t == NULL)
         return;

@@ -168,7 +168,7 @@ static void submit(struct gw_bulk_line *l)
 static enum err enter(struct gw_bulk_line *l)
 {
     const struct gw_call *call = l->bulk->call;
-    return gw_bulk_line_enter(l, call->tenant, gw_call_param(call, 0));
+    return gw_bulk_line_enter(l, call->tenant, gw_rest_param(call, 0));
 }
 
 static enum err work_on_helper(struct gw_call *call, struct errbuf *eb)
@@ -367,7 +367,7 @@ static void send_verdicts(struct gw_bulk *b)
         return;
     }
     b->finished = is_last;
-    gw_call_start_stream(call, 200, NDJSON);
+    gw_rest_start_stream(call, 200, NDJSON);
     if (call->ex != NULL)
         gw_exchange_send_take(call->ex, &call->out, is_last);
 }
@@ -427,7 +427,7 @@ void gw_bulk_write(struct gw_call *call)
     base_buf_init(&b->partial, LIM_BULK_LINE_BYTES);
     base_buf_init(&b->pending, PENDING_MAX);
     gw_call_leave_table(call); /* every line takes it anew */
-    call->on_body = on_body;
+    gw_rest(call)->on_body = on_body;
     call->on_drained = on_drained;
     if (tokens > 0) {
         break_off(b, ERR_INVALID,

@@ -186,8 +186,7 @@ Suite *suite_api_cells(void)
     tcase_add_loop_test(tc, keys_and_qualifiers_are_bytes, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, values_up_to_the_cell_limit, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, the_cell_limit_can_be_set_per_tenant, 0, HTTP_VERSIONS);
-    tcase_add_loop_test(tc, odd_requests_change_nothing, 0,
-                        (int)(sizeof(ODD) / sizeof(ODD[0])) * HTTP_VERSIONS);
+    tcase_add_loop_test(tc, odd_requests_change_nothing, 0, HTTP_EACH(ODD));
     world_end(tc);
     suite_add_tcase(s, tc);
     return s;

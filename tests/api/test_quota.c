@@ -275,8 +275,7 @@ Suite *suite_api_quota(void)
     world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, a_quota_is_shown_as_it_was_set, 0, HTTP_VERSIONS);
-    tcase_add_loop_test(tc, a_quota_that_makes_no_sense_changes_nothing, 0,
-                        (int)(sizeof(BAD_QUOTAS) / sizeof(BAD_QUOTAS[0])) * HTTP_VERSIONS);
+    tcase_add_loop_test(tc, a_quota_that_makes_no_sense_changes_nothing, 0, HTTP_EACH(BAD_QUOTAS));
     tcase_add_loop_test(tc, the_byte_quota_is_exact_and_lets_deletes_pass, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_quota_below_usage_blocks_growth_only, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, the_row_quota_counts_rows_not_cells, 0, HTTP_VERSIONS);

@@ -36,21 +36,6 @@ static void fill(int count)
     base_buf_fini(&body);
 }
 
-/* The keys of a page, in order, as one string "k1,k2,". */
-static const char *keys_of_page(void)
-{
-    static char text[4096];
-    size_t n = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < http_count(w.http, "/rows"); i++) {
-        char path[64];
-        (void)snprintf(path, sizeof(path), "/rows/%zu/key", i);
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s,", http_string(w.http, path));
-        ck_assert(n < sizeof(text));
-    }
-    return text;
-}
-
 static void put_keys(const char *const *keys, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -95,8 +80,8 @@ START_TEST(bounds_choose_exactly_these_rows)
     for (size_t i = 0; i < sizeof(BOUNDS) / sizeof(BOUNDS[0]); i++) {
         http_get(w.http, ROWS "%s", BOUNDS[i].query);
         EXPECT_STATUS(w.http, 200);
-        ck_assert_msg(strcmp(keys_of_page(), BOUNDS[i].keys) == 0, "%s gives %s", BOUNDS[i].query,
-                      keys_of_page());
+        ck_assert_msg(strcmp(http_page_keys(w.http), BOUNDS[i].keys) == 0, "%s gives %s",
+                      BOUNDS[i].query, http_page_keys(w.http));
     }
 }
 END_TEST
@@ -184,18 +169,18 @@ START_TEST(pages_keep_their_bounds)
     fill(300);
     http_get(w.http, ROWS "?prefix=a0001&limit=4");
     EXPECT_STATUS(w.http, 200);
-    ck_assert_str_eq(keys_of_page(), "a00010,a00011,a00012,a00013,");
+    ck_assert_str_eq(http_page_keys(w.http), "a00010,a00011,a00012,a00013,");
     char token[8192];
     (void)snprintf(token, sizeof(token), "%s", pcts(http_string(w.http, "/next_page_token")));
     http_get(w.http, ROWS "?prefix=a0001&limit=100&page_token=%s", token);
     EXPECT_STATUS(w.http, 200);
-    ck_assert_str_eq(keys_of_page(), "a00014,a00015,a00016,a00017,a00018,a00019,");
+    ck_assert_str_eq(http_page_keys(w.http), "a00014,a00015,a00016,a00017,a00018,a00019,");
     ck_assert_ptr_null(http_at(w.http, "/next_page_token"));
     /* Rows that go away in between change nothing but themselves. */
     http_delete(w.http, ROWS "/a00013");
     http_delete(w.http, ROWS "/a00014");
     http_get(w.http, ROWS "?prefix=a0001&limit=2&page_token=%s", token);
-    ck_assert_str_eq(keys_of_page(), "a00015,a00016,");
+    ck_assert_str_eq(http_page_keys(w.http), "a00015,a00016,");
 }
 END_TEST
 
@@ -349,8 +334,7 @@ Suite *suite_api_scans(void)
     world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, bounds_choose_exactly_these_rows, 0, HTTP_VERSIONS);
-    tcase_add_loop_test(tc, queries_that_make_no_sense_are_refused, 0,
-                        (int)(sizeof(BAD_QUERIES) / sizeof(BAD_QUERIES[0])) * HTTP_VERSIONS);
+    tcase_add_loop_test(tc, queries_that_make_no_sense_are_refused, 0, HTTP_EACH(BAD_QUERIES));
     tcase_add_loop_test(tc, bounds_over_4096_bytes_are_refused, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, pages_go_to_the_end_without_gap_or_repeat, 0, 6 * HTTP_VERSIONS);
     tcase_add_loop_test(tc, pages_keep_their_bounds, 0, HTTP_VERSIONS);

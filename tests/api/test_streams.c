@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/text.h"
 #include "tests/support/random.h"
 #include "tests/support/raw_tls.h"
 #include "tests/support/world.h"
@@ -50,23 +49,6 @@ static void fill(int rows)
     base_buf_fini(&body);
 }
 
-static uint64_t server_rss_kib(void)
-{
-    char path[64], line[256];
-    uint64_t kib = 0;
-    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)world_server()->pid);
-    FILE *f = fopen(path, "r");
-    ck_assert_ptr_nonnull(f);
-    while (fgets(line, sizeof(line), f) != NULL) {
-        const char *digits = line + strcspn(line, "0123456789");
-        if (strncmp(line, "VmRSS:", 6) == 0)
-            ck_assert_int_eq(base_parse_u64(base_slice(digits, strspn(digits, "0123456789")), &kib),
-                             ERR_OK);
-    }
-    (void)fclose(f);
-    return kib;
-}
-
 static void ask_for_all(struct raw_tls *r)
 {
     char request[512];
@@ -91,13 +73,13 @@ START_TEST(slow_readers_cost_little_memory)
     world_init(&w, HTTP_2);
     fill(3000); /* 30 MB: 1.2 GB for all of them */
     (void)http_get(w.http, "/v1/tables/devices/rows?limit=10000");
-    uint64_t before = server_rss_kib();
+    uint64_t before = server_rss_kib(world_server());
     for (size_t i = 0; i < SLOW; i++) {
         raw_open(&readers[i], world_server(), "http/1.1");
         ask_for_all(&readers[i]);
     }
     process_sleep_ms(1000); /* nobody reads */
-    uint64_t grown = server_rss_kib() - before;
+    uint64_t grown = server_rss_kib(world_server()) - before;
     /* a slice, the queue and the socket's buffer each; sanitizers keep freed memory for a while */
     ck_assert_msg(process_patience() > 1 || (int64_t)grown < SLOW * 3 * 1024,
                   "%d slow readers cost %llu KiB", SLOW, (unsigned long long)grown);
@@ -227,7 +209,8 @@ END_TEST
 START_TEST(thousands_of_requests_share_a_connection)
 {
     world_init(&w, (enum http_version)(_i % HTTP_VERSIONS));
-    for (int i = 0; i < 3000; i++) {
+    long count = process_rounds(3000);
+    for (long i = 0; i < count; i++) {
         switch (_i / HTTP_VERSIONS) {
         case 0:
             http_json(w.http, "PUT", "{'stats':{'q':'v'}}", "/v1/tables/devices/rows/k");
@@ -245,7 +228,7 @@ START_TEST(thousands_of_requests_share_a_connection)
             http_json(w.http, "PUT", "{'stats':{'q':'v'}}", "/v1/tables/nosuch/rows/k");
             break;
         }
-        ck_assert_msg(w.http->status < 500, "request %d: %d", i, w.http->status);
+        ck_assert_msg(w.http->status < 500, "request %ld: %d", i, w.http->status);
     }
 }
 END_TEST

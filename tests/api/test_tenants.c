@@ -247,8 +247,7 @@ Suite *suite_api_tenants(void)
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, a_new_tenant_is_active_and_empty, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, an_id_exists_once, 0, HTTP_VERSIONS);
-    tcase_add_loop_test(tc, ids_follow_their_rule, 0,
-                        (int)(sizeof(BAD_TENANTS) / sizeof(BAD_TENANTS[0])) * HTTP_VERSIONS);
+    tcase_add_loop_test(tc, ids_follow_their_rule, 0, HTTP_EACH(BAD_TENANTS));
     tcase_add_loop_test(tc, the_longest_and_the_shortest_id, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, display_names_have_a_limit, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, the_list_pages_through_all, 0, HTTP_VERSIONS);

@@ -244,7 +244,7 @@ Suite *suite_api_versions(void)
     tcase_add_loop_test(tc, newest_first_whatever_the_order_of_writing, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, same_timestamp_overwrites_and_counts_once, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, timestamps_are_decimal_strings_of_whole_milliseconds, 0,
-                        (int)(sizeof(TIMESTAMPS) / sizeof(TIMESTAMPS[0])) * HTTP_VERSIONS);
+                        HTTP_EACH(TIMESTAMPS));
     tcase_add_loop_test(tc, max_versions_shows_the_newest_n, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, changing_gc_changes_what_is_seen_at_once, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, max_age_hides_what_is_older, 0, HTTP_VERSIONS);

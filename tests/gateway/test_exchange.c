@@ -250,7 +250,7 @@ END_TEST
 Suite *suite_gateway_exchange(void);
 Suite *suite_gateway_exchange(void)
 {
-    Suite *s = suite_create("gateway/exchange");
+    Suite *s = suite_create("gateway_exchange");
     TCase *t = tcase_create("queue");
     tcase_add_checked_fixture(t, set_up, NULL);
     tcase_add_test(t, finds_headers);

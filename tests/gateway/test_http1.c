@@ -444,7 +444,7 @@ END_TEST
 Suite *suite_gateway_http1(void);
 Suite *suite_gateway_http1(void)
 {
-    Suite *s = suite_create("gateway/http1");
+    Suite *s = suite_create("gateway_http1");
     TCase *t = tcase_create("live");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_set_timeout(t, 20);

@@ -377,7 +377,7 @@ END_TEST
 Suite *suite_gateway_http1_gate(void);
 Suite *suite_gateway_http1_gate(void)
 {
-    Suite *s = suite_create("gateway/http1_gate");
+    Suite *s = suite_create("gateway_http1_gate");
     TCase *probes = tcase_create("probes");
     tcase_add_loop_test(probes, probe_gets_its_verdict, 0, sizeof PROBES / sizeof PROBES[0]);
     tcase_add_loop_test(probes, chunk_probe_gets_its_verdict, 0,

@@ -315,7 +315,7 @@ END_TEST
 Suite *suite_gateway_http2(void);
 Suite *suite_gateway_http2(void)
 {
-    Suite *s = suite_create("gateway/http2");
+    Suite *s = suite_create("gateway_http2");
     TCase *t = tcase_create("honest");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_set_timeout(t, 20);

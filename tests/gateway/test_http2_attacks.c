@@ -5,6 +5,7 @@
 #include <check.h>
 #include <sys/socket.h>
 
+#include "gateway/http2_internal.h"
 #include "tests/support/edge_h2.h"
 #include "tests/support/random.h"
 
@@ -42,23 +43,28 @@ static bool send_head(struct h2 *h, int32_t id, uint8_t flags)
                     base_slice(HEAD_BLOCK, sizeof HEAD_BLOCK));
 }
 
-START_TEST(rapid_reset_ends_the_connection)
+/* Requests without end, each followed by a frame of four bytes: the server ends the connection
+ * before many were begun. */
+static void flood(uint8_t type, uint32_t four_bytes)
 {
+    const uint8_t payload[] = {(uint8_t)(four_bytes >> 24), (uint8_t)(four_bytes >> 16),
+                               (uint8_t)(four_bytes >> 8), (uint8_t)four_bytes};
     struct h2 h;
     h2_open(&h, &edge);
-    int sent = 0;
-    for (int32_t id = 1; id < 40000; id += 2, sent++) {
-        static const uint8_t cancel[] = {0, 0, 0, NGHTTP2_CANCEL};
-        if (!send_head(&h, id, 0) ||
-            !h2_frame(&h, NGHTTP2_RST_STREAM, 0, id, base_slice(cancel, 4)))
+    for (int32_t id = 1; id < 40000; id += 2)
+        if (!send_head(&h, id, 0) || !h2_frame(&h, type, 0, id, base_slice(payload, 4)))
             break;
-    }
     (void)h2_run(&h, 2000);
     ck_assert(h.is_broken || h.got_goaway);
     ck_assert_int_le(atomic_load(&edge.begun), 1100);
     h2_close(&h);
     ck_assert(edge_all_gone(&edge, 2000));
     check_alive();
+}
+
+START_TEST(rapid_reset_ends_the_connection)
+{
+    flood(NGHTTP2_RST_STREAM, NGHTTP2_CANCEL);
 }
 END_TEST
 
@@ -84,20 +90,7 @@ END_TEST
 /* The peer makes the server reset streams: a window overflow on each. */
 START_TEST(made_you_reset_ends_the_connection)
 {
-    struct h2 h;
-    h2_open(&h, &edge);
-    for (int32_t id = 1; id < 40000; id += 2) {
-        static const uint8_t most[] = {0x7f, 0xff, 0xff, 0xff};
-        if (!send_head(&h, id, 0) ||
-            !h2_frame(&h, NGHTTP2_WINDOW_UPDATE, 0, id, base_slice(most, 4)))
-            break;
-    }
-    (void)h2_run(&h, 2000);
-    ck_assert(h.is_broken || h.got_goaway);
-    ck_assert_int_le(atomic_load(&edge.begun), 1100);
-    h2_close(&h);
-    ck_assert(edge_all_gone(&edge, 2000));
-    check_alive();
+    flood(NGHTTP2_WINDOW_UPDATE, 0x7fffffff);
 }
 END_TEST
 
@@ -117,29 +110,63 @@ START_TEST(too_many_streams_are_refused)
 }
 END_TEST
 
-/* Requests and pings whose answers are never read: memory for answers must not grow. */
+#define PING_BYTES 17
+static const uint8_t PING[PING_BYTES] = {0, 0, 8, NGHTTP2_PING};
+
+/* As many pings as are allowed, and some of the body of stream 1, so that as many more are. */
+static void put_round(struct buf *out)
+{
+    static const uint8_t data[9] = {0, 0, 0, NGHTTP2_DATA, 0, 0, 0, 0, 1};
+    for (int i = 0; i < GW_HTTP2_PINGS_BURST; i++)
+        ck_assert_int_eq(base_buf_append(out, base_slice(PING, sizeof PING)), ERR_OK);
+    ck_assert_int_eq(base_buf_append(out, base_slice(data, sizeof data)), ERR_OK);
+}
+
+/* Memory for answers must not grow. */
 START_TEST(unread_answers_stop_the_reading)
 {
     struct h2 h;
+    struct buf rounds;
     h2_open(&h, &edge);
     struct timeval patience = {.tv_usec = 300000};
     ck_assert_int_eq(setsockopt(h.tls.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
-    uint8_t pings[17 * 500];
-    static const uint8_t ping[17] = {0, 0, 8, NGHTTP2_PING};
-    for (size_t i = 0; i < sizeof pings; i++)
-        pings[i] = ping[i % sizeof ping];
+    (void)h2_request(&h, "POST", "/hang", 1, true);
+    (void)h2_run(&h, 100);
+    base_buf_init(&rounds, MIB);
+    for (int i = 0; i < 100; i++)
+        put_round(&rounds);
     bool is_stopped = false;
     for (int i = 0; i < 6000 && !is_stopped; i++)
-        is_stopped = !edge_send(&h.tls, base_slice(pings, sizeof pings));
+        is_stopped = !edge_send(&h.tls, base_buf_slice(&rounds));
     ck_assert(is_stopped);
     /* It waits, it did not close: everything is answered once we read. */
     do
         for (int i = 0; i < 1000 && edge_receive(&h.tls, 20); i++)
             continue;
-    while (!edge_send(&h.tls, base_slice(pings, sizeof pings)) && !h.tls.closed);
+    while (!edge_send(&h.tls, base_buf_slice(&rounds)) && !h.tls.closed);
     const struct h2_stream *s = h2_request(&h, "GET", "/static", 0, false);
-    ck_assert(h2_run(&h, 1000));
+    (void)h2_run(&h, 1000);
     ck_assert_int_eq(s->status, 200);
+    base_buf_fini(&rounds);
+    h2_close(&h);
+    check_alive();
+}
+END_TEST
+
+static bool send_pings(struct h2 *h, size_t count)
+{
+    bool is_sent = true;
+    for (size_t i = 0; i < count && is_sent; i++)
+        is_sent = edge_send(&h->tls, base_slice(PING, sizeof PING));
+    return is_sent;
+}
+
+START_TEST(a_ping_flood_ends_the_connection)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    (void)send_pings(&h, 1000);
+    ck_assert(edge_read_to_close(&h.tls, 2000));
     h2_close(&h);
     check_alive();
 }
@@ -253,7 +280,7 @@ END_TEST
 Suite *suite_gateway_http2_attacks(void);
 Suite *suite_gateway_http2_attacks(void)
 {
-    Suite *s = suite_create("gateway/http2_attacks");
+    Suite *s = suite_create("gateway_http2_attacks");
     TCase *attacks = tcase_create("attacks");
     tcase_add_checked_fixture(attacks, set_up, tear_down);
     tcase_set_timeout(attacks, 30);
@@ -262,6 +289,7 @@ Suite *suite_gateway_http2_attacks(void)
     tcase_add_test(attacks, resets_behind_finished_streams_are_harmless);
     tcase_add_test(attacks, too_many_streams_are_refused);
     tcase_add_test(attacks, unread_answers_stop_the_reading);
+    tcase_add_test(attacks, a_ping_flood_ends_the_connection);
     tcase_add_test(attacks, continuation_flood_ends_the_connection);
     tcase_add_test(attacks, hpack_bomb_costs_little);
     tcase_add_test(attacks, upper_case_name_is_refused);

@@ -179,13 +179,30 @@ static const struct {
 
 START_TEST(listen_addresses_are_numeric)
 {
-    struct gw_serve_options o;
-    gw_serve_options_default(&o);
-    ck_assert_int_eq(gw_serve_parse_listen(LISTENS[_i].text, &o, &eb), LISTENS[_i].result);
+    struct gw_address a;
+    ck_assert_int_eq(gw_serve_parse_address(LISTENS[_i].text, &a, &eb), LISTENS[_i].result);
     if (LISTENS[_i].result == ERR_OK) {
-        ck_assert_str_eq(o.host, LISTENS[_i].host);
-        ck_assert_uint_eq(o.port, LISTENS[_i].port);
+        ck_assert_str_eq(a.host, LISTENS[_i].host);
+        ck_assert_uint_eq(a.port, LISTENS[_i].port);
     }
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    enum err result;
+} PLAINTEXTS[] = {
+    {"127.0.0.1:8086", ERR_OK},      {"127.8.9.10:0", ERR_OK},
+    {"[::1]:8086", ERR_OK},          {"0.0.0.0:8086", ERR_INVALID},
+    {"[::]:8086", ERR_INVALID},      {"10.0.0.1:8086", ERR_INVALID},
+    {"128.0.0.1:8086", ERR_INVALID}, {"[fe80::1]:8086", ERR_INVALID},
+    {"localhost:8086", ERR_INVALID},
+};
+
+START_TEST(plaintext_is_for_loopback_only)
+{
+    struct gw_address a;
+    ck_assert_int_eq(gw_serve_parse_loopback(PLAINTEXTS[_i].text, &a, &eb), PLAINTEXTS[_i].result);
 }
 END_TEST
 
@@ -204,6 +221,8 @@ Suite *suite_gateway_init(void)
     tcase_add_test(tc, a_missing_or_short_pepper_is_named);
     tcase_add_loop_test(tc, listen_addresses_are_numeric, 0,
                         (int)(sizeof LISTENS / sizeof LISTENS[0]));
+    tcase_add_loop_test(tc, plaintext_is_for_loopback_only, 0,
+                        sizeof PLAINTEXTS / sizeof PLAINTEXTS[0]);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -4,7 +4,7 @@
 #include <check.h>
 
 #include "base/limits.h"
-#include "gateway/api/page_token.h"
+#include "gateway/page_token.h"
 
 #include "base/banned.h"
 

@@ -115,7 +115,7 @@ END_TEST
 Suite *suite_gateway_tls(void);
 Suite *suite_gateway_tls(void)
 {
-    Suite *s = suite_create("gateway/tls");
+    Suite *s = suite_create("gateway_tls");
     TCase *t = tcase_create("certificates");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, loads_a_good_pair);

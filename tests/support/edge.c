@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "tests/support/process.h"
 
 #include "base/banned.h"
 
@@ -263,6 +264,11 @@ void edge_sleep_ms(int ms)
     (void)nanosleep(&t, NULL); /* shorter when a signal comes: fine */
 }
 
+int edge_ms_since(uint64_t began_ns)
+{
+    return (int)((base_monotonic_ns() - began_ns) / 1000000);
+}
+
 void edge_start(struct edge *e, int loops)
 {
     edge_start_with(e, loops, NULL);
@@ -280,7 +286,7 @@ void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeou
     ck_assert_int_eq(base_worker_start(&e->worker, "edge-slow"), ERR_OK);
     e->epoch = base_epoch_new();
     ck_assert_msg(gw_tls_open(e->cert_path, e->key_path, &e->tls, &eb) == ERR_OK, "%s", eb.text);
-    e->options = (struct gw_loop_options){.listen_host = "127.0.0.1",
+    e->options = (struct gw_loop_options){.endpoints[GW_ENDPOINT_TLS].host = "127.0.0.1",
                                           .count = loops,
                                           .tls = e->tls,
                                           .epoch = e->epoch,
@@ -291,13 +297,23 @@ void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeou
     if (timeouts != NULL)
         e->options.timeouts = *timeouts;
     ck_assert_msg(gw_loops_start(&e->options, &e->loops, &eb) == ERR_OK, "%s", eb.text);
-    e->port = gw_loops_port(e->loops);
+    e->port = gw_loops_port(e->loops, GW_ENDPOINT_TLS);
 }
 
 bool edge_all_gone(struct edge *e, int timeout_ms)
 {
-    for (int waited = 0; waited < timeout_ms; waited += 5) {
+    for (int waited = 0; waited < timeout_ms * process_patience(); waited += 5) {
         if (atomic_load(&e->gone) == atomic_load(&e->begun))
+            return true;
+        edge_sleep_ms(5);
+    }
+    return false;
+}
+
+bool edge_no_connections(const struct edge *e, int timeout_ms)
+{
+    for (int waited = 0; waited < timeout_ms * process_patience(); waited += 5) {
+        if (gw_loops_connections(e->loops) == 0)
             return true;
         edge_sleep_ms(5);
     }

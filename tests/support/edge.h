@@ -65,7 +65,10 @@ void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeou
 void edge_stop(struct edge *e);
 /* Wait until gone equals begun; false after timeout_ms. */
 bool edge_all_gone(struct edge *e, int timeout_ms);
+/* Wait until nobody is connected; false after timeout_ms. */
+bool edge_no_connections(const struct edge *e, int timeout_ms);
 void edge_sleep_ms(int ms);
+int edge_ms_since(uint64_t began_ns);
 
 struct edge_client {
     SSL_CTX *context;

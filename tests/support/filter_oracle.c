@@ -210,8 +210,10 @@ static struct oracle_list evaluate_chain(struct evaluation *e, const struct sto_
     }
     for (size_t m = 0; m < f->member_count; m++) {
         struct oracle_list out = evaluate(e, &f->members[m], &at);
-        for (size_t i = 0; i < out.count; i++)
+        for (size_t i = 0; i < out.count; i++) {
+            INVARIANT(out.items[i].from < at.count && at.items != NULL);
             out.items[i].from = at.items[out.items[i].from].from;
+        }
         oracle_list_free(&at);
         at = out;
     }

@@ -297,8 +297,11 @@ struct slice quoted(const char *text)
     static _Thread_local char out[64 * 1024];
     size_t len = strlen(text);
     ck_assert(len < sizeof(out));
-    for (size_t i = 0; i < len; i++)
-        out[i] = text[i] == '\'' ? '"' : text[i];
+    for (size_t i = 0; i < len; i++) {
+        out[i] = text[i];
+        if (out[i] == '\'')
+            out[i] = '"';
+    }
     return base_slice(out, len);
 }
 

@@ -91,6 +91,22 @@ json_t *http_line_new(struct http *h, size_t n);
  * wrong with it. */
 const char *http_problem_mismatch(struct http *h, int status, const char *code);
 json_t *json_at(json_t *from, const char *path);
+/* The row keys of a page, in order, as "k1,k2,"; in static memory until the next call. */
+const char *http_page_keys(struct http *h);
+
+/* A body that must be refused, and what the problem's detail must mention ("": anything). */
+struct refusal {
+    const char *body;
+    int status;
+    const char *code;
+    const char *says;
+};
+/* Send it; anything but that refusal fails the test. */
+void http_json_refused(struct http *h, const char *method, const char *target,
+                       const struct refusal *bad);
+/* A loop test over every row of a table and every version of HTTP: row _i / HTTP_VERSIONS, version
+ * _i % HTTP_VERSIONS. */
+#define HTTP_EACH(list) ((int)(sizeof(list) / sizeof((list)[0])) * HTTP_VERSIONS)
 
 #define EXPECT_STATUS(h, wanted)                                                                   \
     ck_assert_msg((h)->status == (wanted), "status %d, expected %d; body: %s", (h)->status,        \
@@ -99,6 +115,11 @@ json_t *json_at(json_t *from, const char *path);
     do {                                                                                           \
         const char *mismatch_ = http_problem_mismatch((h), (wanted), (code));                      \
         ck_assert_msg(mismatch_ == NULL, "%s", mismatch_);                                         \
+    } while (0)
+#define EXPECT_PROBLEM_OF(h, what, wanted, code)                                                   \
+    do {                                                                                           \
+        const char *mismatch_ = http_problem_mismatch((h), (wanted), (code));                      \
+        ck_assert_msg(mismatch_ == NULL, "%s: %s", (what), mismatch_);                             \
     } while (0)
 /* Compare the body with JSON text in which ' stands for ". */
 #define EXPECT_JSON(h, text)                                                                       \

@@ -188,6 +188,29 @@ const char *http_problem_mismatch(struct http *h, int status, const char *code)
     return problem_member_mismatch(h, status, code);
 }
 
+void http_json_refused(struct http *h, const char *method, const char *target,
+                       const struct refusal *bad)
+{
+    http_json(h, method, bad->body, "%s", target);
+    EXPECT_PROBLEM_OF(h, bad->body, bad->status, bad->code);
+    ck_assert_msg(strstr(http_string(h, "/detail"), bad->says) != NULL, "%s: \"%s\" is not in: %s",
+                  bad->body, bad->says, http_text(h));
+}
+
+const char *http_page_keys(struct http *h)
+{
+    static char text[4096];
+    size_t n = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < http_count(h, "/rows"); i++) {
+        char path[64];
+        (void)snprintf(path, sizeof(path), "/rows/%zu/key", i);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s,", http_string(h, path));
+        ck_assert(n < sizeof(text));
+    }
+    return text;
+}
+
 const char *http_json_difference(struct http *h, const char *expected)
 {
     static char text[8192];

@@ -53,6 +53,12 @@ int process_patience(void)
     return factor < 1 ? 1 : (int)factor;
 }
 
+long process_rounds(long whole)
+{
+    long rounds = whole / process_patience();
+    return rounds < 1 ? 1 : rounds;
+}
+
 void process_program(const char *name, char out[PROCESS_PATH])
 {
     const char *dir = getenv("BIGTENT_BIN_DIR");

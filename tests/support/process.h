@@ -51,6 +51,9 @@ void process_run(const char *const *argv, const char *const *env, int timeout_ms
 
 /* Time limits are multiplied by this under sanitizers (CK_TIMEOUT_MULTIPLIER, at least 1). */
 int process_patience(void);
+/* How often to repeat what is the same but for chance: `whole` times, fewer where every step is
+ * slow (divided by process_patience), at least once. */
+long process_rounds(long whole);
 /* A decimal number from the environment, or fallback. */
 long process_env_number(const char *name, long fallback);
 

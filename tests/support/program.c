@@ -108,7 +108,8 @@ struct sto_schema *program_schema(const char *table, const struct sto_schema *ol
 {
     struct sto_family_spec specs[PROGRAM_FAMILIES] = {0};
     struct sto_table_spec spec = {.families = specs};
-    for (uint8_t i = 0; i < PROGRAM_FAMILIES; i++) {
+    const uint8_t count = PROGRAM_FAMILIES;
+    for (uint8_t i = 0; i < count; i++) {
         bool ruled = i != 0 && rule != PROGRAM_NO_RULES;
         const struct rule *r = &rules[ruled ? (rule + (i < 3 ? i : 0)) % PROGRAM_RULES : 0];
         if ((families >> i & 1) == 0)

@@ -8,7 +8,8 @@
  * a burst has a row and a token only once, when kills are to come.
  * 3. The first difference ends the process, with a message in the run.verdict.
  *
- * lines because: one function for each kind of operation, over one state.
+ * Over 500 lines because the engine it runs is the fixture's, which each file that includes it has
+ * for its own: what talks to the engine stands in one file.
  */
 #include "tests/storage/fixture.h"
 
@@ -78,8 +79,7 @@ static void usage_check(size_t tenant)
                        tenant, u.bytes, u.rows, u.cells, w.bytes, w.rows, w.cells);
 }
 
-/* --- reads
- * ---------------------------------------------------------------------------------------- */
+/* --- reads --------------------------------------------------------------------------------- */
 
 /* What the engine gives, and how many rows. */
 enum err program_engine_read(const struct program_table *t, const struct sto_read_spec *spec,
@@ -138,8 +138,7 @@ static void run_read(const struct program_op *p)
     sto_filter_unref(spec.filter);
 }
 
-/* --- mutations in the engine
- * ---------------------------------------------------------------------- */
+/* --- mutations in the engine --------------------------------------------------------------- */
 
 void program_live_make(const struct program_op *p, struct program_live *q)
 {
@@ -261,8 +260,7 @@ void program_mutate_check(size_t index, const struct program_live *q)
         modified_check(p, q);
 }
 
-/* --- bursts
- * --------------------------------------------------------------------------------------- */
+/* --- bursts -------------------------------------------------------------------------------- */
 
 struct hold {
     struct base_msg msg;
@@ -339,8 +337,7 @@ static void run_burst(size_t first, size_t count)
         program_live_fini(&burst[i]);
 }
 
-/* --- drops, sweeps, schemas
- * ----------------------------------------------------------------------- */
+/* --- drops, sweeps, schemas ---------------------------------------------------------------- */
 
 static struct sto_usage minus(struct sto_usage a, struct sto_usage b)
 {
@@ -443,7 +440,7 @@ static void run_remake(const struct program_op *p)
     char key[64];
     (void)snprintf(key, sizeof key, "s/%s/%s", fix_tenant_names[p->tenant], table_names[p->table]);
     struct sto_doc_change doc = {.key = base_slice_text(key), .expect = STO_DOC_ABSENT};
-    if (sto_table_forget(fix.engine, &t->scope, &doc, NULL) != ERR_OK)
+    if (sto_table_forget(fix.engine, &t->scope, &doc, 1, NULL) != ERR_OK)
         program_differ("the empty table cannot be forgotten");
     table_publish(t, p->tenant, program_schema(table_names[p->table], NULL, 127, p->argument), 1);
     if (sto_counters_load(fix.engine, &t->scope, NULL) != ERR_OK)
@@ -460,8 +457,7 @@ static void run_ceilings(const struct program_op *p)
                  none ? STO_NO_CEILING : run.used[p->tenant].rows + p->argument - 1UL);
 }
 
-/* --- everything
- * ------------------------------------------------------------------------------------ */
+/* --- everything ---------------------------------------------------------------------------- */
 
 static void recount(void)
 {

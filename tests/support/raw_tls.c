@@ -22,11 +22,11 @@
 
 #define RAW_IN_MAX (64 * 1024 * 1024)
 
-static int connect_to(const struct server *s)
+static int connect_to(uint16_t port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(fd, 0);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(s->port)};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ck_assert_msg(connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0, "connect: %s",
                   strerror(errno));
@@ -42,7 +42,7 @@ void raw_open(struct raw_tls *r, const struct server *s, const char *alpn)
     ck_assert_ptr_nonnull(r->context);
     ck_assert_int_eq(SSL_CTX_load_verify_locations(r->context, s->ca, NULL), 1);
     SSL_CTX_set_verify(r->context, SSL_VERIFY_PEER, NULL);
-    r->fd = connect_to(s);
+    r->fd = connect_to(s->port);
     r->ssl = SSL_new(r->context);
     ck_assert_ptr_nonnull(r->ssl);
     if (alpn != NULL) {
@@ -57,6 +57,14 @@ void raw_open(struct raw_tls *r, const struct server *s, const char *alpn)
     ck_assert_msg(SSL_connect(r->ssl) == 1, "TLS handshake failed");
 }
 
+void raw_open_plain(struct raw_tls *r, const struct server *s)
+{
+    memset(r, 0, sizeof(*r));
+    (void)signal(SIGPIPE, SIG_IGN);
+    base_buf_init(&r->in, RAW_IN_MAX);
+    r->fd = connect_to(s->plain_port);
+}
+
 void raw_close(struct raw_tls *r)
 {
     SSL_free(r->ssl);
@@ -66,11 +74,22 @@ void raw_close(struct raw_tls *r)
     base_buf_fini(&r->in);
 }
 
+static ssize_t write_some(struct raw_tls *r, struct slice bytes)
+{
+    int part = bytes.len > 16384 ? 16384 : (int)bytes.len;
+    return r->ssl == NULL ? write(r->fd, bytes.ptr, (size_t)part)
+                          : SSL_write(r->ssl, bytes.ptr, part);
+}
+
+static ssize_t read_some(struct raw_tls *r, uint8_t *to, int max)
+{
+    return r->ssl == NULL ? read(r->fd, to, (size_t)max) : SSL_read(r->ssl, to, max);
+}
+
 bool raw_send(struct raw_tls *r, struct slice bytes)
 {
     while (bytes.len > 0) {
-        int part = bytes.len > 16384 ? 16384 : (int)bytes.len;
-        int n = SSL_write(r->ssl, bytes.ptr, part);
+        ssize_t n = write_some(r, bytes);
         if (n <= 0) {
             r->closed = true;
             return false;
@@ -80,18 +99,17 @@ bool raw_send(struct raw_tls *r, struct slice bytes)
     return true;
 }
 
-/* One read into `in`; false when nothing came in time or the connection is closed. */
-static bool read_some(struct raw_tls *r, int timeout_ms)
+bool raw_read_some(struct raw_tls *r, int timeout_ms)
 {
     if (r->closed)
         return false;
-    if (SSL_pending(r->ssl) == 0) {
+    if (r->ssl == NULL || SSL_pending(r->ssl) == 0) {
         struct pollfd p = {r->fd, POLLIN, 0};
         if (poll(&p, 1, timeout_ms) <= 0)
             return false;
     }
     ck_assert_int_eq(base_buf_reserve(&r->in, 16384), ERR_OK);
-    int n = SSL_read(r->ssl, base_buf_end(&r->in), 16384);
+    ssize_t n = read_some(r, base_buf_end(&r->in), 16384);
     if (n > 0) {
         r->in.len += (size_t)n;
         return true;
@@ -102,7 +120,7 @@ static bool read_some(struct raw_tls *r, int timeout_ms)
 
 bool raw_read_to_close(struct raw_tls *r, int timeout_ms)
 {
-    while (read_some(r, timeout_ms)) {
+    while (raw_read_some(r, timeout_ms)) {
     }
     return r->closed;
 }
@@ -142,7 +160,7 @@ int raw_response(struct raw_tls *r, int timeout_ms)
     size_t len;
     timeout_ms *= process_patience();
     while ((len = r->in.len > 0 ? complete_response(r) : 0) == 0) {
-        if (!read_some(r, timeout_ms))
+        if (!raw_read_some(r, timeout_ms))
             return 0;
     }
     uint64_t status = 0;

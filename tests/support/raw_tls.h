@@ -1,8 +1,8 @@
 /*
  * tests/support/raw_tls.h - a TLS connection that says exactly the bytes it is given.
  *
- * Does:     connect with a chosen ALPN protocol, send bytes, read until an answer, a close or the
- *           end of patience.
+ * Does:     connect with a chosen ALPN protocol, or in plaintext to the emulator's endpoint; send
+ *           bytes, read until an answer, a close or the end of patience.
  * Owns:     the connection.
  * May use:  base/, OpenSSL, tests/support/server.h, libcheck.
  * Knows no: HTTP beyond the status line.
@@ -22,7 +22,7 @@
 
 struct raw_tls {
     SSL_CTX *context;
-    SSL *ssl;
+    SSL *ssl; /* NULL: plaintext */
     int fd;
     bool closed; /* the server ended the connection */
     struct buf in;
@@ -30,9 +30,13 @@ struct raw_tls {
 
 /* alpn: "http/1.1", "h2" or NULL for none. */
 void raw_open(struct raw_tls *r, const struct server *s, const char *alpn);
+/* Without TLS, to s->plain_port. */
+void raw_open_plain(struct raw_tls *r, const struct server *s);
 void raw_close(struct raw_tls *r);
 /* False when the server has closed already. */
 bool raw_send(struct raw_tls *r, struct slice bytes);
+/* One read into `in`; false when nothing came in time or the connection is closed. */
+bool raw_read_some(struct raw_tls *r, int timeout_ms);
 /* Read until the connection is closed or nothing came for timeout_ms; true when closed. */
 bool raw_read_to_close(struct raw_tls *r, int timeout_ms);
 /* Read until `in` holds a complete response with Content-Length (or a close); the status of the

@@ -4,7 +4,7 @@
 #include "tests/support/row_body_model.h"
 
 #include "base/text.h"
-#include "gateway/api/cell_fields.h"
+#include "gateway/cell_fields.h"
 
 #include "base/banned.h"
 
@@ -109,8 +109,8 @@ static enum err get_input(struct builder *b, const struct sto_family *family, co
 static enum err add_aggregate(struct builder *b, const struct sto_family *family,
                               struct slice qualifier, const json_t *object)
 {
-    struct slice input;
-    struct slice state;
+    struct slice input = SLICE_EMPTY;
+    struct slice state = SLICE_EMPTY;
     int64_t timestamp_us = 0;
     enum err e = get_input(b, family, object, &input);
     if (e == ERR_OK)
@@ -351,7 +351,7 @@ bool row_body_readers_agree(struct slice text, enum gw_row_verb verb,
                             const struct sto_schema *schema, struct errbuf *why)
 {
     struct arena tree_arena, text_arena;
-    struct gw_row_body got, want;
+    struct gw_row_body got = {0}, want = {0};
     struct errbuf eb = {{0}};
     json_t *tree = NULL;
     base_arena_init(&tree_arena, ROW_BODY_ARENA_MAX);

@@ -72,11 +72,9 @@ void server_create(struct server *s)
     read_operator_key(s);
 }
 
-/* The port from "listening on https://127.0.0.1:PORT\n" somewhere in text; 0 when it is not there
- * yet. */
-static uint16_t find_port(const char *text)
+/* The port behind mark and before "\n" somewhere in text; 0 when it is not there yet. */
+static uint16_t find_port(const char *text, const char *mark)
 {
-    const char *mark = "listening on https://127.0.0.1:";
     const char *at = strstr(text, mark);
     if (at == NULL)
         return 0;
@@ -107,7 +105,8 @@ static void await_port(struct server *s)
         }
         len += (size_t)n;
         text[len] = '\0';
-        s->port = find_port(text);
+        s->port = find_port(text, "listening on https://127.0.0.1:");
+        s->plain_port = find_port(text, "BIGTABLE_EMULATOR_HOST=127.0.0.1:");
     }
 }
 
@@ -221,4 +220,21 @@ void server_remove(struct server *s)
     if (s->root[0] != '\0')
         process_temp_dir_remove(s->root, s->keeper_fd);
     memset(s, 0, sizeof(*s));
+}
+
+uint64_t server_rss_kib(const struct server *s)
+{
+    char path[64], line[256];
+    uint64_t kib = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)s->pid);
+    FILE *f = fopen(path, "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof(line), f) != NULL) {
+        const char *digits = line + strcspn(line, "0123456789");
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            ck_assert_int_eq(base_parse_u64(base_slice(digits, strspn(digits, "0123456789")), &kib),
+                             ERR_OK);
+    }
+    (void)fclose(f);
+    return kib;
 }

@@ -31,6 +31,7 @@ struct server {
     pid_t pid; /* 0: not running */
     int stdout_fd;
     uint16_t port;
+    uint16_t plain_port;                 /* of --emulator; 0: there is none */
     const char *options[SERVER_OPTIONS]; /* more arguments of serve; the first NULL ends them */
 };
 
@@ -51,6 +52,8 @@ void server_kill(struct server *s);
 int server_wait_end(struct server *s, int timeout_ms);
 /* Kill if it runs, remove the directory. */
 void server_remove(struct server *s);
+/* Memory that it has now. */
+uint64_t server_rss_kib(const struct server *s);
 /* The end of its log, to stderr. */
 void server_show_log(const struct server *s);
 

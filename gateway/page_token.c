@@ -1,10 +1,10 @@
 /*
- * gateway/api/page_token.c - where a list goes on, in a token only its own query accepts.
+ * gateway/page_token.c - where a list goes on, in a token only its own query accepts.
  *
  * Mechanism: the mac is taken over a text in which every part is preceded by its length, so that no
  * two different lists of parts give the same text.
  */
-#include "gateway/api/page_token.h"
+#include "gateway/page_token.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

@@ -1,9 +1,9 @@
 /*
- * gateway/api/task.c - a piece of a call that runs on another thread and comes back.
+ * gateway/task.c - a piece of a call that runs on another thread and comes back.
  */
-#include "gateway/api/task.h"
+#include "gateway/task.h"
 
-#include "gateway/api/call.h"
+#include "gateway/call.h"
 
 #include "base/banned.h"
 
@@ -13,17 +13,6 @@ static struct gw_call *call_of(struct base_msg *msg)
         (struct gw_call *)(void *)((char *)msg - offsetof(struct gw_call, task.msg));
     INVARIANT(call->magic == GW_CALL_MAGIC);
     return call;
-}
-
-void gw_task_answer(struct gw_call *call)
-{
-    struct gw_task *task = &call->task;
-    if (task->result != ERR_OK)
-        gw_call_problem(call, (int)task->result, task->detail.text);
-    else if (task->status == 204)
-        gw_call_no_content(call);
-    else
-        gw_call_send_json(call, task->status);
 }
 
 static void come_back(struct base_msg *msg)
@@ -53,16 +42,9 @@ static void prepare(struct gw_call *call, enum err (*work)(struct gw_call *, str
     task->detail.text[0] = '\0';
 }
 
-void gw_task_on_control(struct gw_call *call, int status,
-                        enum err (*work)(struct gw_call *call, struct errbuf *eb))
-{
-    call->task.status = status;
-    gw_task_on_control_then(call, work, gw_task_answer);
-}
-
-void gw_task_on_control_then(struct gw_call *call,
-                             enum err (*work)(struct gw_call *call, struct errbuf *eb),
-                             void (*done)(struct gw_call *call))
+void gw_task_on_control(struct gw_call *call,
+                        enum err (*work)(struct gw_call *call, struct errbuf *eb),
+                        void (*done)(struct gw_call *call))
 {
     prepare(call, work, done);
     ten_control_post(call->api->registry, &call->task.msg);

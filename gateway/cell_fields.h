@@ -1,5 +1,5 @@
 /*
- * gateway/api/cell_fields.h - parts of a cell as strangers write them, whatever they came in.
+ * gateway/cell_fields.h - parts of a cell as strangers write them, whatever they came in.
  *
  * Does:     find a family by name; read a timestamp; make the bytes of an integer; choose how an
  *           aggregate family takes an input.
@@ -12,8 +12,8 @@
  * Limits:   none of its own.
  * Promises: 1. What is taken here has the form that sto_mutations_check wants, or is refused there.
  */
-#ifndef GATEWAY_API_CELL_FIELDS_H
-#define GATEWAY_API_CELL_FIELDS_H
+#ifndef GATEWAY_CELL_FIELDS_H
+#define GATEWAY_CELL_FIELDS_H
 
 #include "base/arena.h"
 #include "base/err.h"

@@ -1,10 +1,10 @@
 /*
- * gateway/api/task.h - a piece of a call that runs on another thread and comes back.
+ * gateway/task.h - a piece of a call that runs on another thread and comes back.
  *
  * Does:     carry a call to tenancy's control thread (which may wait for the disk) or to the helper
  *           thread (heavy parsing), run it there, and carry the result back to the call's loop.
  * Owns:     nothing; embedded in the call, one at a time.
- * May use:  base/, gateway/api/call.h.
+ * May use:  base/, gateway/api/rest.h.
  * Knows no: what is done.
  * Threads:  start from the call's loop; work runs there, done on the loop again.
  * Blocks:   no.
@@ -13,8 +13,8 @@
  * Promises: 1. The call is held from start until done returned; between the two it belongs to the
  *              other thread, and the loop only notes that the peer is gone.
  */
-#ifndef GATEWAY_API_TASK_H
-#define GATEWAY_API_TASK_H
+#ifndef GATEWAY_TASK_H
+#define GATEWAY_TASK_H
 
 #include "base/err.h"
 #include "base/mailbox.h"
@@ -27,20 +27,14 @@ struct gw_task {
     void (*done)(struct gw_call *call);
     enum err result;
     struct errbuf detail;
-    int status; /* of the answer; set before or by work */
 };
 
-/* Afterwards answer with the problem, or with call->out as JSON and task.status (204: nothing). */
-void gw_task_on_control(struct gw_call *call, int status,
-                        enum err (*work)(struct gw_call *call, struct errbuf *eb));
-/* done answers; it may leave a failed result to gw_task_answer. */
-void gw_task_on_control_then(struct gw_call *call,
-                             enum err (*work)(struct gw_call *call, struct errbuf *eb),
-                             void (*done)(struct gw_call *call));
+/* done answers. */
+void gw_task_on_control(struct gw_call *call,
+                        enum err (*work)(struct gw_call *call, struct errbuf *eb),
+                        void (*done)(struct gw_call *call));
 void gw_task_on_helper(struct gw_call *call,
                        enum err (*work)(struct gw_call *call, struct errbuf *eb),
                        void (*done)(struct gw_call *call));
-/* What gw_task_on_control does afterwards. */
-void gw_task_answer(struct gw_call *call);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * gateway/api/page_token.h - where a list goes on, in a token only its own query accepts.
+ * gateway/page_token.h - where a list goes on, in a token only its own query accepts.
  *
  * Does:     make and open base64url(mac | last key); the mac covers everything the list depends on.
  * Owns:     nothing.
@@ -12,8 +12,8 @@
  * Promises: 1. A token works for the same purpose, tenant, table and bounds only.
  *           2. HMAC-SHA-256 cut to 16 bytes, compared in constant time.
  */
-#ifndef GATEWAY_API_PAGE_TOKEN_H
-#define GATEWAY_API_PAGE_TOKEN_H
+#ifndef GATEWAY_PAGE_TOKEN_H
+#define GATEWAY_PAGE_TOKEN_H
 
 #include "base/buf.h"
 #include "base/err.h"

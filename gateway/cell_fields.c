@@ -1,7 +1,7 @@
 /*
- * gateway/api/cell_fields.c - parts of a cell as strangers write them, whatever they came in.
+ * gateway/cell_fields.c - parts of a cell as strangers write them, whatever they came in.
  */
-#include "gateway/api/cell_fields.h"
+#include "gateway/cell_fields.h"
 
 #include <endian.h>
 

@@ -1,0 +1,236 @@
+/*
+ * gateway/call.c - one request of any protocol, from its head until nothing refers to it any more.
+ *
+ * Invariants:
+ *   1. A call is freed exactly when ex is NULL and holds is 0. Functions entered from outside (an
+ *      event, a completion) hold it while they run, because sending may end the exchange.
+ *   2. answered is set before the first byte of an answer; nothing is sent when it is set or ex is
+ *      NULL.
+ *   3. The struct is recycled; everything it points to is given back first.
+ */
+#include "gateway/call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+
+#include "base/banned.h"
+
+#define SPARES_MAX 256
+#define OUT_MAX    (2 * LIM_ROW_BYTES) /* a slice holds one cell more than LIM_SLICE_BYTES */
+
+/* --- life --------------------------------------------------------------------------------------
+ */
+
+struct gw_call *gw_call_new(const struct gw_protocol *protocol, struct gw_api_thread *thread,
+                            struct gw_exchange *ex)
+{
+    struct gw_spare_calls *spares = &thread->spares[protocol->id];
+    struct gw_call *call = spares->first;
+    if (call != NULL) {
+        spares->first = call->next;
+        spares->count--;
+    } else {
+        call = base_new(protocol->call_bytes);
+    }
+    thread->live++;
+    call->magic = GW_CALL_MAGIC;
+    call->holds = 1;
+    call->ex = ex;
+    call->protocol = protocol;
+    call->thread = thread;
+    call->api = thread->api;
+    base_arena_init(&call->arena, protocol->arena_max);
+    base_buf_init(&call->out, OUT_MAX);
+    return call;
+}
+
+/* As base_new made it. */
+static void reset(struct gw_call *call)
+{
+    call->protocol->reset(call);
+    call->magic = 0;
+    call->answered = false;
+    call->has_scope = false;
+    call->tenant = NULL;
+    call->state = NULL;
+    call->cleanup = NULL;
+    call->on_drained = NULL;
+    call->on_gone = NULL;
+    call->on_tick = NULL;
+}
+
+static void stop_ticking(struct gw_call *call)
+{
+    if (call->tick_link == NULL)
+        return;
+    *call->tick_link = call->tick_next;
+    if (call->tick_next != NULL)
+        call->tick_next->tick_link = call->tick_link;
+    call->tick_link = NULL;
+    call->tick_next = NULL;
+}
+
+static void free_call(struct gw_call *call)
+{
+    struct gw_api_thread *thread = call->thread;
+    struct gw_spare_calls *spares = &thread->spares[call->protocol->id];
+    if (call->cleanup != NULL)
+        call->cleanup(call);
+    gw_call_leave_table(call);
+    reset(call);
+    base_buf_fini(&call->out);
+    base_arena_fini(&call->arena);
+    stop_ticking(call);
+    INVARIANT(thread->live > 0);
+    thread->live--;
+    if (spares->count == SPARES_MAX) {
+        base_free(call);
+        return;
+    }
+    call->next = spares->first;
+    spares->first = call;
+    spares->count++;
+}
+
+void gw_call_hold(struct gw_call *call)
+{
+    INVARIANT(call->magic == GW_CALL_MAGIC);
+    call->holds++;
+}
+
+void gw_call_drop(struct gw_call *call)
+{
+    INVARIANT(call->magic == GW_CALL_MAGIC && call->holds > 0);
+    call->holds--;
+    if (call->holds == 0 && call->ex == NULL)
+        free_call(call);
+}
+
+void gw_call_free_spares(struct gw_api_thread *thread)
+{
+    for (size_t i = 0; i < GW_PROTOCOL_COUNT; i++) {
+        struct gw_spare_calls *spares = &thread->spares[i];
+        while (spares->first != NULL) {
+            struct gw_call *call = spares->first;
+            spares->first = call->next;
+            base_free(call);
+        }
+        spares->count = 0;
+    }
+}
+
+void *gw_call_new_state(struct gw_call *call, size_t bytes, void (*cleanup)(struct gw_call *))
+{
+    call->state = base_arena_zalloc(&call->arena, bytes);
+    if (call->state ==
+        NULL) /* the program knows the size: as with base_new, the process restarts */
+        base_panic(__FILE__, __LINE__, "out of memory");
+    call->cleanup = cleanup;
+    return call->state;
+}
+
+/* --- time --------------------------------------------------------------------------------------
+ */
+
+void gw_call_tick(struct gw_call *call, void (*on_tick)(struct gw_call *call, uint64_t now_ns))
+{
+    struct gw_call **first = &call->thread->ticking;
+    call->on_tick = on_tick;
+    if (call->tick_link != NULL)
+        return;
+    call->tick_next = *first;
+    if (call->tick_next != NULL)
+        call->tick_next->tick_link = &call->tick_next;
+    call->tick_link = first;
+    *first = call;
+}
+
+/* What one of them does may end others, never itself: it is held until the next one is known. */
+void gw_calls_tick(struct gw_api_thread *thread, uint64_t now_ns)
+{
+    struct gw_call *next;
+    for (struct gw_call *call = thread->ticking; call != NULL; call = next) {
+        gw_call_hold(call);
+        if (call->ex != NULL)
+            call->on_tick(call, now_ns);
+        next = call->tick_next;
+        gw_call_drop(call);
+    }
+}
+
+/* --- events ------------------------------------------------------------------------------------
+ */
+
+void gw_call_drained(struct gw_exchange *ex, void *user)
+{
+    (void)ex; /* the call knows it */
+    struct gw_call *call = user;
+    gw_call_hold(call);
+    if (call->on_drained != NULL)
+        call->on_drained(call);
+    gw_call_drop(call);
+}
+
+void gw_call_gone(struct gw_exchange *ex, void *user)
+{
+    struct gw_call *call = user;
+    INVARIANT(call->magic == GW_CALL_MAGIC && call->ex == ex);
+    gw_call_hold(call);
+    call->ex = NULL;
+    if (call->on_gone != NULL)
+        call->on_gone(call);
+    gw_call_drop(call);
+}
+
+/* --- the table ---------------------------------------------------------------------------------
+ */
+
+enum err gw_call_enter_table(struct gw_call *call, struct slice table_id, struct errbuf *eb)
+{
+    gw_call_leave_table(call);
+    enum err e = ten_scope_table(call->tenant, table_id, &call->scope, eb);
+    call->has_scope = e == ERR_OK;
+    return e;
+}
+
+void gw_call_leave_table(struct gw_call *call)
+{
+    if (call->has_scope)
+        sto_table_scope_release(&call->scope);
+    call->has_scope = false;
+}
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+bool gw_call_begin_answer(struct gw_call *call)
+{
+    if (call->ex == NULL || call->answered)
+        return false;
+    call->answered = true;
+    return true;
+}
+
+void gw_call_problem_with(struct gw_call *call, int problem, const char *detail,
+                          const struct gw_problem_extra *extra)
+{
+    if (gw_call_begin_answer(call))
+        call->protocol->refuse(call, problem, detail, extra);
+}
+
+void gw_call_problem(struct gw_call *call, int problem, const char *detail)
+{
+    gw_call_problem_with(call, problem, detail, NULL);
+}
+
+void gw_call_refuse(struct gw_call *call, enum err code, const char *format, ...)
+{
+    char text[ERRBUF_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args); /* a cut text is good enough */
+    va_end(args);
+    gw_call_problem(call, (int)code, text);
+}

@@ -1,0 +1,160 @@
+/*
+ * gateway/call.h - one request of any protocol, from its head until nothing refers to it any more.
+ *
+ * Does:     hold what every handler needs (who, which tenant, which table, memory, output), outlive
+ *           the exchange while an operation is under way, refuse.
+ * Owns:     an arena, the output, the table scope, and through `cleanup` the state of its handler.
+ * May use:  base/, storage/, tenancy/, auth/, gateway/.
+ * Knows no: transports, JSON, protobuf, what handlers do.
+ * Threads:  its loop; while a gw_task or an operation has it, the thread that runs that.
+ * Blocks:   no.
+ * Fails by: refusing, in the words of its protocol.
+ * Limits:   the protocol's arena_max.
+ * Promises: 1. A call is freed when the exchange is gone and no hold is left, never earlier.
+ *           2. Refusing a call whose peer is gone, or that was answered, does nothing.
+ */
+#ifndef GATEWAY_CALL_H
+#define GATEWAY_CALL_H
+
+#include "auth/keyring.h"
+#include "base/arena.h"
+#include "base/worker.h"
+#include "gateway/exchange.h"
+#include "gateway/loop.h"
+#include "gateway/page_token.h"
+#include "gateway/problem.h"
+#include "gateway/task.h"
+#include "storage/engine.h"
+#include "tenancy/scope.h"
+
+struct gw_call;
+struct gw_descriptors;
+struct gw_openapi;
+struct gw_router;
+
+/* What all calls share. */
+struct gw_api {
+    struct ten_registry *registry;
+    struct auth_keyring *keyring;
+    struct sto_engine *engine;
+    struct gw_router *router;           /* of the JSON API */
+    struct gw_openapi *openapi;         /* the same */
+    struct gw_descriptors *descriptors; /* of gRPC */
+    struct gw_page_key page_key;
+    struct base_worker helper; /* parses what would hold up a loop */
+    _Atomic bool draining;
+};
+
+enum gw_protocol_id { GW_PROTOCOL_JSON, GW_PROTOCOL_GRPC, GW_PROTOCOL_COUNT };
+
+struct gw_spare_calls {
+    struct gw_call *first; /* linked by next */
+    size_t count;
+};
+
+struct gw_api_thread {
+    struct gw_api *api;
+    struct gw_loop *loop;
+    struct base_mailbox *mailbox;
+    struct auth_verifier *verifier;
+    struct gw_spare_calls spares[GW_PROTOCOL_COUNT];
+    struct gw_call *ticking; /* linked by tick_next */
+    size_t live;             /* calls not yet freed */
+    size_t health_watches;   /* gateway/grpc/health.c */
+    size_t held_bytes;       /* by calls with large messages, gateway/grpc/rpc.h */
+};
+
+/* What differs between JSON and gRPC. A protocol's calls begin with a struct gw_call. */
+struct gw_protocol {
+    enum gw_protocol_id id;
+    size_t call_bytes;
+    size_t arena_max;
+    /* Answer with a refusal; asked at most once, while the peer is there. problem: an enum err or
+     * an enum gw_problem_http. */
+    void (*refuse)(struct gw_call *call, int problem, const char *detail,
+                   const struct gw_problem_extra *extra);
+    /* Give back what the protocol's own part holds, and make it as base_new made it. */
+    void (*reset)(struct gw_call *call);
+};
+
+/* Copied: an auth_key is only valid until the loop's next quiescent point. */
+struct gw_principal {
+    char key_id[AUTH_KEY_ID + 1];
+    enum auth_kind kind;
+    uint64_t scopes;
+};
+
+#define GW_CALL_MAGIC 0xca11ca11u
+
+struct gw_call {
+    uint32_t magic;
+    uint32_t holds; /* operations under way, and functions on the stack that still need it */
+    bool answered;
+    bool has_scope;
+    struct gw_exchange *ex; /* NULL once gone */
+    const struct gw_protocol *protocol;
+    struct gw_api_thread *thread;
+    struct gw_api *api;
+    struct gw_call *next; /* in the list of spares */
+    struct gw_call *tick_next;
+    struct gw_call **tick_link; /* NULL: not ticking */
+
+    struct gw_principal who;
+    struct ten_tenant *tenant; /* NULL unless the request acts for one */
+    struct sto_table_scope scope;
+
+    struct arena arena;
+    struct buf out;
+    struct gw_task task;
+
+    void *state; /* the handler's, in the arena */
+    void (*cleanup)(struct gw_call *call);
+    void (*on_drained)(struct gw_call *call);
+    void (*on_gone)(struct gw_call *call); /* the peer vanished, or has everything */
+    void (*on_tick)(struct gw_call *call, uint64_t now_ns); /* only after gw_call_tick */
+};
+
+/* --- life --------------------------------------------------------------------------------------
+ */
+
+struct gw_call *gw_call_new(const struct gw_protocol *protocol, struct gw_api_thread *thread,
+                            struct gw_exchange *ex);
+void gw_call_hold(struct gw_call *call);
+/* May free the call. */
+void gw_call_drop(struct gw_call *call);
+/* Free the thread's spares, at its end. */
+void gw_call_free_spares(struct gw_api_thread *thread);
+
+/* Zeroed state in the arena, for handlers; cleanup may be NULL. */
+void *gw_call_new_state(struct gw_call *call, size_t bytes, void (*cleanup)(struct gw_call *));
+
+/* Have on_tick called about once a second while the peer is there, also while the server drains. */
+void gw_call_tick(struct gw_call *call, void (*on_tick)(struct gw_call *call, uint64_t now_ns));
+/* All of a thread's, at the tick of its loop. */
+void gw_calls_tick(struct gw_api_thread *thread, uint64_t now_ns);
+
+/* For the events of an exchange whose user is the call. */
+void gw_call_drained(struct gw_exchange *ex, void *call);
+void gw_call_gone(struct gw_exchange *ex, void *call);
+
+/* --- the table ---------------------------------------------------------------------------------
+ */
+
+/* (Re)take the scope of a table of call->tenant. */
+enum err gw_call_enter_table(struct gw_call *call, struct slice table_id,
+                             struct errbuf *eb) MUST_CHECK;
+void gw_call_leave_table(struct gw_call *call);
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+/* True when there is somebody to answer, and marks the call answered. For protocols. */
+bool gw_call_begin_answer(struct gw_call *call) MUST_CHECK;
+/* problem: an enum err or an enum gw_problem_http. */
+void gw_call_problem(struct gw_call *call, int problem, const char *detail);
+void gw_call_problem_with(struct gw_call *call, int problem, const char *detail,
+                          const struct gw_problem_extra *extra);
+void gw_call_refuse(struct gw_call *call, enum err code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

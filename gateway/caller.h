@@ -1,0 +1,35 @@
+/*
+ * gateway/caller.h - who is calling, for which tenant, and whether now.
+ *
+ * Does:     find and check the one credential of a request; find the tenant it acts for; check the
+ *           tenant's state and charge its rate.
+ * Owns:     nothing; fills in who and tenant of the call.
+ * May use:  base/, tenancy/, auth/, gateway/.
+ * Knows no: routes, methods, names of tables.
+ * Threads:  the loop.
+ * Blocks:   no.
+ * Fails by: answering the call.
+ * Limits:   the tenant's rates.
+ * Promises: 1. A refusal says nothing about tenants the caller may not act for: they are refused
+ *              alike, whether they exist or not.
+ */
+#ifndef GATEWAY_CALLER_H
+#define GATEWAY_CALLER_H
+
+#include "gateway/call.h"
+
+/* What a request does to the acting tenant. */
+enum gw_access {
+    GW_ACCESS_NONE,  /* no acting tenant: health and administration */
+    GW_ACCESS_READ,  /* refused while the tenant may not be read */
+    GW_ACCESS_WRITE, /* refused while it may not be written */
+};
+
+/* The caller's key with all of `scopes`, valid until this loop turn ends; NULL: answered. */
+const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes);
+/* Make the tenant that `named` (ptr NULL: not named) means the acting one; false: answered. */
+bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct slice named);
+/* State and rate of the acting tenant; cost 0: state only. False: answered. */
+bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, uint64_t cost);
+
+#endif

@@ -1,0 +1,134 @@
+/*
+ * gateway/row_stream.c - rows from the engine to the peer, slice by slice, with backpressure.
+ *
+ * States of a stream, all on the loop:
+ *
+ *     reading   a slice is with the engine; the call is held
+ *     waiting   the peer's queue is full; drained goes on with the next slice
+ *     ended     the answer is complete, broken off, or its peer is gone
+ *
+ * The peer may vanish in any of them: while reading, the reader is told and the completion notices;
+ * while waiting, the call is simply freed and its cleanup gives the cursor back.
+ */
+#include "gateway/row_stream.h"
+
+#include "base/clock.h"
+
+#include "base/banned.h"
+
+static void end(struct gw_row_stream *s, bool cut)
+{
+    s->ended = true;
+    s->format->end(s, cut);
+}
+
+static void fail(struct gw_row_stream *s, enum err code, const char *detail)
+{
+    s->ended = true;
+    s->format->fail(s, code, detail);
+}
+
+/* What a slice brought has been looked at; true when the next one is to be read now. */
+static bool slice_done(struct gw_row_stream *s)
+{
+    struct gw_call *call = s->call;
+    struct errbuf eb;
+    bool is_last = s->op.state == STO_READ_END;
+    bool cut = false;
+    eb.text[0] = '\0';
+    if (call->ex == NULL || call->ex->ended) { /* gone, or its deadline passed */
+        s->ended = true;
+        return false;
+    }
+    if (s->op.state == STO_READ_FAILED) {
+        fail(s, s->op.result, s->op.detail.text);
+        return false;
+    }
+    enum err e = s->format->look(s, &is_last, &cut, &eb);
+    if (e != ERR_OK) {
+        fail(s, e, eb.text);
+        return false;
+    }
+    if (is_last) {
+        end(s, cut);
+        return false;
+    }
+    if (s->deadline_ns != 0 && base_monotonic_ns() >= s->deadline_ns) {
+        fail(s, ERR_TIMEOUT, "the deadline passed before everything was read");
+        return false;
+    }
+    s->format->send(s);
+    if (call->ex == NULL || call->ex->ended) {
+        s->ended = true;
+        return false;
+    }
+    s->waiting = gw_exchange_is_full(call->ex);
+    return !s->waiting;
+}
+
+static void read_slices(struct gw_row_stream *s, bool try_inline)
+{
+    bool go_on = true;
+    while (go_on) {
+        gw_call_hold(s->call);
+        if (!sto_read_rows(s->call->api->engine, &s->op, try_inline))
+            return; /* read_done drops the hold */
+        go_on = slice_done(s);
+        gw_call_drop(s->call);
+        try_inline = false;
+    }
+}
+
+static void read_done(struct sto_read_op *op)
+{
+    struct gw_row_stream *s = op->user;
+    struct gw_call *call = s->call;
+    if (slice_done(s))
+        read_slices(s, false);
+    gw_call_drop(call);
+}
+
+static void drained(struct gw_call *call)
+{
+    struct gw_row_stream *s = call->state;
+    if (!s->waiting || s->ended)
+        return;
+    s->waiting = false;
+    read_slices(s, false);
+}
+
+static void gone(struct gw_call *call)
+{
+    struct gw_row_stream *s = call->state;
+    atomic_store_explicit(&s->op.cancelled, true, memory_order_relaxed);
+}
+
+/* --- life --------------------------------------------------------------------------------------
+ */
+
+void gw_row_stream_init(struct gw_row_stream *s, struct gw_call *call,
+                        const struct gw_row_format *format, struct sto_row_sink *sink)
+{
+    s->call = call;
+    s->format = format;
+    s->op.sink = sink;
+}
+
+void gw_row_stream_fini(struct gw_row_stream *s)
+{
+    sto_read_finish(s->call->api->engine, &s->op);
+    sto_filter_unref(s->op.spec.filter);
+}
+
+void gw_row_stream_start(struct gw_row_stream *s, bool try_inline)
+{
+    struct gw_call *call = s->call;
+    INVARIANT(call->state == s);
+    s->op.reply_to = call->thread->mailbox;
+    s->op.done = read_done;
+    s->op.user = s;
+    s->op.scope = call->scope; /* the call keeps the ref until it is freed */
+    call->on_drained = drained;
+    call->on_gone = gone;
+    read_slices(s, try_inline);
+}

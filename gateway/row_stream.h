@@ -1,0 +1,53 @@
+/*
+ * gateway/row_stream.h - rows from the engine to the peer, slice by slice, with backpressure.
+ *
+ * Does:     run a read for a call; have each slice sent by the protocol's format; stop while the
+ *           peer does not take what it has; end when it is gone.
+ * Owns:     the read operation, until gw_row_stream_fini.
+ * May use:  base/, storage/, gateway/call.h.
+ * Knows no: what rows look like on the wire: the format and its sink do.
+ * Threads:  the loop of the call; the sink runs on readers in between.
+ * Blocks:   no.
+ * Fails by: the format's fail; ERR_TIMEOUT when the deadline passes between two slices.
+ * Limits:   one slice in the making and LIM_OUT_HIGH_BYTES queued per call.
+ * Promises: 1. A stream that is not complete never ends as if it were: end or fail comes once, or
+ *              the peer is gone.
+ *           2. The next slice is made while the last one is sent, never more.
+ *           3. The reader of a peer that vanished stops in the middle of its slice.
+ */
+#ifndef GATEWAY_ROW_STREAM_H
+#define GATEWAY_ROW_STREAM_H
+
+#include "gateway/call.h"
+
+struct gw_row_stream;
+
+/* What makes an answer of what the sink wrote into call->out. All on the loop. */
+struct gw_row_format {
+    /* Look at the slice that came. ERR_OK, or why nothing of it can be sent; *out_is_last: nothing
+     * more is wanted, *out_cut: though rows may be left. */
+    enum err (*look)(struct gw_row_stream *s, bool *out_is_last, bool *out_cut, struct errbuf *eb);
+    /* Send what there is; another slice follows. */
+    void (*send)(struct gw_row_stream *s);
+    void (*end)(struct gw_row_stream *s, bool cut);
+    void (*fail)(struct gw_row_stream *s, enum err code, const char *detail);
+};
+
+struct gw_row_stream {
+    struct gw_call *call;
+    const struct gw_row_format *format;
+    struct sto_read_op op; /* spec and sink are filled in before start */
+    uint64_t deadline_ns;  /* monotonic; 0: none */
+    bool waiting;          /* for drained */
+    bool ended;
+};
+
+/* s lies in the call's state, zeroed. */
+void gw_row_stream_init(struct gw_row_stream *s, struct gw_call *call,
+                        const struct gw_row_format *format, struct sto_row_sink *sink);
+/* For the cleanup of the call: the cursor and the filter. */
+void gw_row_stream_fini(struct gw_row_stream *s);
+/* Takes the call's table scope. try_inline: a point read that may be answered at once. */
+void gw_row_stream_start(struct gw_row_stream *s, bool try_inline);
+
+#endif
