@@ -51,6 +51,7 @@ static void print_cell(const struct cli_table *t, size_t column, struct slice te
 static void print_held(struct cli_table *t)
 {
     struct slice rest = base_buf_slice(&t->held);
+    INVARIANT(t->column_count > 0);
     for (size_t column = 0; rest.len > 0; column = (column + 1) % t->column_count) {
         const uint8_t *end = memchr(rest.ptr, '\n', rest.len);
         size_t len = (size_t)(end - rest.ptr);

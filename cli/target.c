@@ -17,8 +17,9 @@ static void append_segment(struct buf *out, const char *value)
         base_percent_encode(base_slice_text(value), out);
 }
 
-void cli_target(struct buf *out, const char *pattern, const char *const *values)
+static void fill(struct buf *out, const char *pattern, const char *const *values, size_t count)
 {
+    size_t used = 0;
     base_buf_init(out, CLI_TARGET_BYTES);
     for (const char *p = pattern; *p != '\0';) {
         const char *hole = strstr(p, "{}");
@@ -26,8 +27,8 @@ void cli_target(struct buf *out, const char *pattern, const char *const *values)
         base_buf_append(out, base_slice(p, len));
         p += len;
         if (hole != NULL) {
-            append_segment(out, *values);
-            values++;
+            INVARIANT(used < count);
+            append_segment(out, values[used++]);
             p += 2;
         }
     }
@@ -35,13 +36,13 @@ void cli_target(struct buf *out, const char *pattern, const char *const *values)
 
 void cli_target1(struct buf *out, const char *pattern, const char *value)
 {
-    cli_target(out, pattern, &value);
+    fill(out, pattern, &value, 1);
 }
 
 void cli_target2(struct buf *out, const char *pattern, const char *first, const char *second)
 {
     const char *values[] = {first, second};
-    cli_target(out, pattern, values);
+    fill(out, pattern, values, 2);
 }
 
 void cli_target_query(struct buf *target, const char *name, const char *value)

@@ -17,8 +17,6 @@
 #include "base/buf.h"
 
 /* Each "{}" in pattern takes the next value. Initialises out; base_buf_fini it. */
-void cli_target(struct buf *out, const char *pattern, const char *const *values);
-/* For the common cases of one and two values. */
 void cli_target1(struct buf *out, const char *pattern, const char *value);
 void cli_target2(struct buf *out, const char *pattern, const char *first, const char *second);
 /* Adds "?name=value" or "&name=value"; a NULL value adds nothing. */

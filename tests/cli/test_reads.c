@@ -3,24 +3,15 @@
  * samples and drops that only count.
  */
 #define _GNU_SOURCE
-#include "tests/cli/program.h"
-
-#include "tests/support/world.h"
+#include "tests/cli/session.h"
 
 #include "base/banned.h"
-
-static struct world w;
-static char url[64];
-static struct setup tenant;
-static struct run r;
 
 /* Rows a1, a2, b1, each with two versions of stats:n, one stats:os and one raw:x. */
 static void set_up(void)
 {
     static const char *const keys[] = {"a1", "a2", "b1"};
-    world_init(&w, HTTP_2);
-    (void)snprintf(url, sizeof url, "https://127.0.0.1:%u", world_server()->port);
-    tenant = (struct setup){.url = url, .key = w.key, .cacert = world_server()->ca};
+    session_set_up();
     for (size_t i = 0; i < 3; i++) {
         http_json(w.http, "PUT",
                   "{'stats':{'n':[{'value':'new','timestamp':'3000'},"
@@ -29,11 +20,6 @@ static void set_up(void)
                   "/v1/tables/devices/rows/%s", keys[i]);
         EXPECT_STATUS(w.http, 201);
     }
-}
-
-static void tear_down(void)
-{
-    world_fini(&w);
 }
 
 #define OS_OF_A1     "a1 stats:os 2000 17\n"
@@ -174,10 +160,7 @@ Suite *suite_cli_reads(void);
 Suite *suite_cli_reads(void)
 {
     Suite *s = suite_create("cli_reads");
-    TCase *tc = tcase_create("reads");
-    tcase_set_timeout(tc, 60);
-    world_begin(tc);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    TCase *tc = session_tcase("reads", set_up);
     tcase_add_test(tc, get_and_scan_read_the_same_part_of_a_row);
     tcase_add_test(tc, scan_goes_backwards_with_and_without_a_filter);
     tcase_add_test(tc, stats_go_to_stderr_or_are_the_last_line_of_json);

@@ -2,31 +2,17 @@
  * tests/cli/test_row_changes.c - row mutate, modify and check: words become changes of a row.
  */
 #define _GNU_SOURCE
-#include "tests/cli/program.h"
-
-#include "tests/support/world.h"
+#include "tests/cli/session.h"
 
 #include "base/banned.h"
 
-static struct world w;
-static char url[64];
-static struct setup tenant;
-static struct run r;
-
 static void set_up(void)
 {
-    world_init(&w, HTTP_2);
-    (void)snprintf(url, sizeof url, "https://127.0.0.1:%u", world_server()->port);
-    tenant = (struct setup){.url = url, .key = w.key, .cacert = world_server()->ca};
+    session_set_up();
     http_json(w.http, "PUT",
               "{'families':{'stats':{},'raw':{},'hits':{'type':'sum'},'who':{'type':'hll'}}}",
               "/v1/tables/pages");
     EXPECT_STATUS(w.http, 201);
-}
-
-static void tear_down(void)
-{
-    world_fini(&w);
 }
 
 static void expect_cell(const char *column, const char *value)
@@ -148,10 +134,7 @@ Suite *suite_cli_row_changes(void);
 Suite *suite_cli_row_changes(void)
 {
     Suite *s = suite_create("cli_row_changes");
-    TCase *tc = tcase_create("row_changes");
-    tcase_set_timeout(tc, 60);
-    world_begin(tc);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    TCase *tc = session_tcase("row_changes", set_up);
     tcase_add_test(tc, mutate_sets_adds_and_deletes_in_order);
     tcase_add_test(tc, modify_shows_the_new_cells);
     tcase_add_test(tc, check_chooses_between_changes);
