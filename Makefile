@@ -11,24 +11,33 @@ VERSION  = 0.1.0
 
 # --- what the machine needs -------------------------------------------------------------------
 DEPS_BUILD = gcc g++ make pkg-config libh2o-evloop-dev libnghttp2-dev libssl-dev librocksdb-dev \
-             libre2-dev libjansson-dev libcurl4-openssl-dev zlib1g-dev
+             libre2-dev libjansson-dev libcurl4-openssl-dev zlib1g-dev libprotobuf-c-dev \
+             libprotobuf-dev protobuf-c-compiler protobuf-compiler
 DEPS_TEST  = check libsubunit-dev curl iso-codes tzdata
 DEPS_LINT  = clang-format
 DEPS_BENCH = nghttp2-client
 # For make openapi alone; npm may also be that of a node from elsewhere.
 DEPS_OPENAPI = curl python3-venv $(if $(shell command -v npm),,nodejs npm)
+# For make test-clients alone, besides tests/clients/*/debian-packages; everything else its clients
+# need is pinned there. Go, Maven and Java may come from elsewhere.
+DEPS_CLIENTS = python3-venv
+CLIENT_HAS   = $(if $(shell command -v go),golang) $(if $(shell command -v mvn),maven) \
+               $(if $(shell command -v javac),default-jdk-headless)
 # Only for `make fuzz`, which installs them when it first runs.
 DEPS_FUZZ  = clang-14 libclang-rt-14-dev
+# Only for `make tidy`, in the same way.
+DEPS_TIDY  = clang-tidy-14
 DEPS       = $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT) $(DEPS_BENCH)
 
 DEPS_STAMP = build/.deps-present
 FUZZ_STAMP = build/.deps-fuzz-present
+TIDY_STAMP = build/.deps-tidy-present
 DEPS_DONE  = $(DEPS_STAMP)
 
 # --- compiler ---------------------------------------------------------------------------------
 PKGS     = libh2o-evloop libnghttp2 openssl jansson zlib
 PKG_INC := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PKGS) 2>/dev/null))
-LIBS     = -lh2o-evloop -lnghttp2 -lrocksdb -lre2 -ljansson -lssl -lcrypto -lz -lm -lpthread \
+LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -lre2 -ljansson -lssl -lcrypto -lz -lm -lpthread \
            -ldl -lstdc++
 CLI_LIBS = -lcurl -ljansson -lpthread -lz
 
@@ -59,7 +68,8 @@ WARN = $(DEV_WARN)
 $(B)/obj/base/%.o $(B)/obj/storage/%.o $(B)/obj/tenancy/%.o: WARN += -Wconversion -Wno-sign-conversion
 endif
 
-COMMON_FLAGS = -g $(OPT_$(VARIANT)) -fstack-protector-strong -fPIE $(FORTIFY_$(VARIANT)) -I. -MMD -MP
+COMMON_FLAGS = -g $(OPT_$(VARIANT)) -fstack-protector-strong -fPIE $(FORTIFY_$(VARIANT)) -I. \
+               -isystem $(PROTO_GEN) -MMD -MP
 CFLAGS_ALL = -std=gnu17 $(COMMON_FLAGS) $(WARN) $(PKG_INC) -DH2O_USE_LIBUV=0 -DH2O_USE_EPOLL=1 \
              -DBIGTENT_VERSION='"$(VERSION)"' $(CFLAGS)
 # One file, storage/pattern.cc: RE2 has no C interface.
@@ -76,7 +86,7 @@ say = @printf '  %-6s %s\n'
 endif
 
 # --- sources ----------------------------------------------------------------------------------
-ROOMS      = base storage storage/rocksdb tenancy auth migrations gateway gateway/api
+ROOMS      = base storage storage/rocksdb tenancy auth migrations gateway gateway/api gateway/grpc
 ROOM_SRC  := $(foreach r,$(ROOMS),$(wildcard $(r)/*.c $(r)/*.cc))
 LIB_SRC   := $(filter-out gateway/main.c,$(ROOM_SRC))
 CLI_SRC   := $(wildcard cli/*.c)
@@ -87,14 +97,15 @@ CHECK_SRC := $(wildcard tests/check/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 BENCH_SRC := $(wildcard tests/bench/*.c)
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZ_SUPPORT_SRC = tests/support/filter_oracle.c tests/support/row_body_model.c
+FUZZ_SUPPORT_SRC = tests/support/every_proto.c tests/support/filter_oracle.c \
+                   tests/support/row_body_model.c
 
 obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 # tests/base/test_buf.c -> base_buf: the file defines `Suite *suite_base_buf(void)`.
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
 
-.PHONY: all deps run demo docs-check test check long asan tsan fuzz fuzz-binaries coverage bench openapi \
-        lint format install uninstall clean help binaries test-binary check-binary
+.PHONY: all deps run demo docs docs-check test check long asan tsan fuzz fuzz-binaries coverage bench openapi \
+        clients test-clients lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
 
 all: $(DEPS_STAMP) ## build bigtentd and bigtent into build/release
@@ -123,16 +134,34 @@ $(DEPS_STAMP): Makefile
 $(FUZZ_STAMP): $(DEPS_STAMP)
 	@$(MAKE) --no-print-directory deps DEPS="$(DEPS_FUZZ)" DEPS_DONE=$@
 
-# --- compile and link -------------------------------------------------------------------------
-$(B)/obj/%.o: %.c
-	@mkdir -p $(dir $@)
-	$(say) CC $<
-	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
+$(TIDY_STAMP): $(DEPS_STAMP)
+	@$(MAKE) --no-print-directory deps DEPS="$(DEPS_TIDY)" DEPS_DONE=$@
 
-$(B)/obj/%.o: %.cc
+# --- generated sources ------------------------------------------------------------------------
+# Messages and services: C from protobuf-c, and what reflection tells, as one descriptor set.
+PROTO_DIR    = gateway/grpc/proto
+PROTO_GEN    = $(B)/gen/proto
+PROTO_INC   := $(or $(shell pkg-config --variable=includedir libprotobuf-c 2>/dev/null),/usr/include)
+PROTO_FILES := $(patsubst $(PROTO_DIR)/%,%,$(shell find $(PROTO_DIR) -name '*.proto' | sort)) \
+               $(patsubst %,google/protobuf/%.proto,any duration empty field_mask timestamp wrappers)
+PROTO_OBJ    = $(patsubst %.proto,$(B)/obj/gen/proto/%.pb-c.o,$(PROTO_FILES))
+PROTO_STAMP  = $(PROTO_GEN)/.generated
+PROTO_SOURCES = $(shell find $(PROTO_DIR) -name '*.proto')
+
+$(PROTO_STAMP): $(PROTO_SOURCES)
+	$(say) PROTO $(PROTO_DIR)
+	@rm -rf $(PROTO_GEN) && mkdir -p $(PROTO_GEN)
+	@protoc-c -I$(PROTO_DIR) -I$(PROTO_INC) --c_out=$(PROTO_GEN) $(PROTO_FILES)
+	@touch $@
+
+$(patsubst %.proto,$(PROTO_GEN)/%.pb-c.c,$(PROTO_FILES)): $(PROTO_STAMP) ;
+
+$(B)/obj/gen/proto/%.o: $(PROTO_GEN)/%.c
 	@mkdir -p $(dir $@)
-	$(say) CXX $<
-	$(Q)$(CXX) $(CXXFLAGS_ALL) -c $< -o $@
+	$(Q)$(CC) $(filter-out -W%,$(CFLAGS_ALL)) -w -c $< -o $@
+
+$(B)/gen/descriptor_set.c: $(PROTO_STAMP) gateway/grpc/embed.sh
+	@gateway/grpc/embed.sh $(PROTO_DIR) $(PROTO_INC) $(PROTO_FILES) > $@.new && mv $@.new $@
 
 # The description of the API is written as JSON and linked as text.
 OPENAPI_PARTS = $(wildcard gateway/api/openapi/*.json)
@@ -140,11 +169,25 @@ $(B)/gen/openapi_parts.c: gateway/api/openapi/embed.awk $(OPENAPI_PARTS)
 	@mkdir -p $(dir $@)
 	@awk -f $< $(sort $(OPENAPI_PARTS)) > $@.new && mv $@.new $@
 
-$(B)/obj/gen/openapi_parts.o: $(B)/gen/openapi_parts.c
+$(B)/obj/gen/%.o: $(B)/gen/%.c | $(PROTO_STAMP)
 	@mkdir -p $(dir $@)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
-LIB_OBJ = $(call obj,$(LIB_SRC)) $(B)/obj/gen/openapi_parts.o
+GEN_OBJ = $(B)/obj/gen/openapi_parts.o $(B)/obj/gen/descriptor_set.o $(PROTO_OBJ)
+
+# --- compile and link -------------------------------------------------------------------------
+# Generated headers must be there before what includes them is compiled for the first time.
+$(B)/obj/%.o: %.c | $(PROTO_STAMP)
+	@mkdir -p $(dir $@)
+	$(say) CC $<
+	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
+
+$(B)/obj/%.o: %.cc | $(PROTO_STAMP)
+	@mkdir -p $(dir $@)
+	$(say) CXX $<
+	$(Q)$(CXX) $(CXXFLAGS_ALL) -c $< -o $@
+
+LIB_OBJ = $(call obj,$(LIB_SRC)) $(GEN_OBJ)
 
 $(B)/bigtentd: $(LIB_OBJ) $(call obj,gateway/main.c)
 	$(say) LINK $@
@@ -172,7 +215,7 @@ $(B)/run_tests: $(B)/tests/runner.o $(call obj,$(TEST_SRC) $(SUPPORT_SRC)) $(LIB
 $(B)/run_check: $(B)/check/runner.o $(call obj,$(CHECK_SRC) $(SUPPORT_SRC)) $(LIB_OBJ)
 $(B)/run_tests $(B)/run_check:
 	$(say) LINK $@
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcheck -lsubunit -lcurl -lm -lrt $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=_mark_point -o $@ $^ -lcheck -lsubunit -lcurl -lm -lrt $(LIBS)
 
 test-binary: $(B)/run_tests
 check-binary: $(B)/run_check
@@ -186,7 +229,7 @@ check: test ## make test, then the long proofs of the data model (OPERATIONS=100
 
 long: $(DEPS_STAMP) ## the long proofs alone
 	@$(MAKE) --no-print-directory VARIANT=test binaries check-binary
-	@tests/run.sh build/test run_check
+	@JOBS=$${JOBS:-1} tests/run.sh build/test run_check
 
 asan: $(DEPS_STAMP) ## the suites under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory VARIANT=asan binaries test-binary
@@ -200,7 +243,7 @@ tsan: $(DEPS_STAMP) ## the suites under ThreadSanitizer
 # --- fuzzing ----------------------------------------------------------------------------------
 # An archive: a target links what it reaches and nothing else, so that what libFuzzer counts is what
 # the target can reach.
-$(B)/libbigtent.a: $(call obj,$(LIB_SRC) $(FUZZ_SUPPORT_SRC))
+$(B)/libbigtent.a: $(call obj,$(LIB_SRC) $(FUZZ_SUPPORT_SRC)) $(GEN_OBJ)
 	$(say) AR $@
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -230,16 +273,28 @@ run: all ## serve on https://127.0.0.1:8443 with two sample tenants
 demo: all ## the whole story against a server of its own, step by step
 	@tests/demo/demo.sh build/release
 
-docs-check: all ## what docs/guide.md shows is what a server answers
+# What docs/bigtable-compatibility.md says of the code, the code writes.
+MADE_TEXT   = docs/bigtable-compatibility.md
+MADE_TABLES = methods statuses limits
+
+$(B)/docs-tables: $(call obj,tests/docs/tables.c) $(LIB_OBJ)
+	$(say) LINK $@
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+docs docs-check: all
+
+docs: ## write the tables of docs/bigtable-compatibility.md anew
+	@$(MAKE) --no-print-directory $(B)/docs-tables
+	@for t in $(MADE_TABLES); do tests/docs/made.sh write $(MADE_TEXT) $$t $(B)/docs-tables $$t || exit 1; done
+
+docs-check: ## what docs/ shows is what a server answers, and what the code says
+	@$(MAKE) --no-print-directory $(B)/docs-tables
+	@for t in $(MADE_TABLES); do tests/docs/made.sh check $(MADE_TEXT) $$t $(B)/docs-tables $$t || exit 1; done
 	@tests/docs/guide.sh build/release docs/guide.md
 
 $(B)/bench: $(call obj,$(BENCH_SRC)) $(LIB_OBJ)
 	$(say) LINK $@
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcurl $(LIBS)
-
-bench: all ## the figures of docs/benchmarks.md, in one run
-	@$(MAKE) --no-print-directory $(B)/bench
-	@tests/bench/bench.sh build/release
 
 # --- the description of the API ------------------------------------------------------------------
 TOOLS = build/tools/openapi
@@ -256,9 +311,43 @@ $(TOOLS)/.ready: tests/openapi/requirements.txt tests/openapi/package.json tests
 openapi: all $(TOOLS)/.ready ## is /openapi.json valid, and does the server do what it says
 	@tests/openapi/check.sh build/release $(TOOLS)
 
+# --- official clients ----------------------------------------------------------------------------
+# A folder of tests/clients with a `run` is a client; its `install`, if it has one, puts what its files
+# pin into build/tools/clients/<client>.
+CLIENT_TOOLS = build/tools/clients
+CLIENTS = $(patsubst tests/clients/%/run,%,$(wildcard tests/clients/*/run))
+CLIENT_PINS = install debian-packages requirements.txt package.json package-lock.json go.mod go.sum pom.xml
+
+.SECONDEXPANSION:
+$(CLIENT_TOOLS)/%/.ready: $$(wildcard $$(addprefix tests/clients/$$*/,$(CLIENT_PINS)))
+	@$(MAKE) --no-print-directory deps DEPS_DONE=build/.deps-clients-present \
+	  DEPS="$(DEPS_CLIENTS) $(filter-out $(CLIENT_HAS),$(shell cat tests/clients/$*/debian-packages 2>/dev/null))"
+	@mkdir -p $(@D)
+	@if [ -x tests/clients/$*/install ]; then tests/clients/$*/install $(CLIENT_TOOLS); fi
+	@mkdir -p $(@D) && touch $@
+
+clients: $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## install them, without a run
+
+test-clients: all $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## official Bigtable clients against a server (CLIENTS="python node")
+	@tests/clients/run.sh build/release $(CLIENT_TOOLS) $(CLIENTS)
+	@if [ -n "$(filter differential,$(CLIENTS))" ]; then tests/docs/made.sh check $(MADE_TEXT) differences \
+	  $(abspath $(CLIENT_TOOLS))/bin/clients-differential -list; fi
+
+# Go, for the official emulator, is installed as for the clients.
+bench: all $(if $(filter json_api,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/bench/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
+	@$(MAKE) --no-print-directory $(B)/bench
+	@tests/bench/bench.sh build/release
+
 # --- tidiness ---------------------------------------------------------------------------------
 lint: $(DEPS_STAMP) ## layers, room cards, names, sizes, formatting
 	@tests/lint/lint.sh
+
+# As the compiler of the test variant sees them; a file at a time, so a header is looked at with its users.
+tidy: $(TIDY_STAMP) ## clang-tidy over every C file, by .clang-tidy
+	@$(MAKE) --no-print-directory VARIANT=test build/test/tests/suites.inc \
+	  build/test/gen/proto/.generated
+	@tests/lint/tidy.sh clang-tidy-14 $(filter-out -D_FORTIFY%,$(filter -std=% -I% -D%,$(CFLAGS_ALL))) -Ibuild/test/tests \
+	  -Ibuild/test/gen/proto
 
 format: ## let clang-format decide
 	@clang-format -i $$(git ls-files '*.c' '*.cc' '*.h')

@@ -1,28 +1,64 @@
 /*
- * tests/runner.c - every suite in one program, so that a run ends with one summary line.
+ * tests/runner.c - every suite in one program: all of them, or those named as arguments.
  *
- * The list of suites is made from the names of the files under tests/ (see Makefile). Each test
- * runs in a child process; a test that exits early with 0 would count as passed, so the runner
- * also compares how many tests ran with how many were registered: srunner_ntests_run counts only
- * finished ones.
+ * The list of suites is made from the names of the files under tests/ (see Makefile); --list prints
+ * it. Each test runs in a child process of its own. A run in which no test ran is a failure.
  */
 #include <check.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SUITE(name) Suite *suite_##name(void);
 #include "suites.inc"
 #undef SUITE
 
-int main(void)
-{
-    SRunner *runner = srunner_create(NULL);
-#define SUITE(name) srunner_add_suite(runner, suite_##name());
+static const struct {
+    const char *name;
+    Suite *(*make)(void);
+} SUITES[] = {
+#define SUITE(name) {#name, suite_##name},
 #include "suites.inc"
 #undef SUITE
-    srunner_run_all(runner, CK_ENV);
+};
+#define SUITE_COUNT (sizeof SUITES / sizeof SUITES[0])
+
+static int list(void)
+{
+    for (size_t i = 0; i < SUITE_COUNT; i++)
+        if (puts(SUITES[i].name) < 0)
+            return EXIT_FAILURE;
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* False when no suite has that name. */
+static bool add(SRunner *runner, const char *name)
+{
+    for (size_t i = 0; i < SUITE_COUNT; i++) {
+        if (strcmp(SUITES[i].name, name) == 0) {
+            srunner_add_suite(runner, SUITES[i].make());
+            return true;
+        }
+    }
+    (void)fprintf(stderr, "there is no suite \"%s\"; --list names them\n", name);
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--list") == 0)
+        return list();
+    SRunner *runner = srunner_create(NULL);
+    bool known = true;
+    for (int i = 1; i < argc; i++)
+        known = add(runner, argv[i]) && known;
+    for (size_t i = 0; argc == 1 && i < SUITE_COUNT; i++)
+        srunner_add_suite(runner, SUITES[i].make());
+    if (known)
+        srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     int ran = srunner_ntests_run(runner);
     srunner_free(runner);
-    return failed == 0 && ran > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return known && failed == 0 && ran > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

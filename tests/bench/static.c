@@ -50,13 +50,14 @@ int bench_static(int argc, char **argv)
     if (pthread_sigmask(SIG_BLOCK, &stop, NULL) != 0)
         bench_fail("cannot block SIGTERM");
     struct errbuf eb = {0};
-    struct gw_loop_options options = {.listen_host = "127.0.0.1", .on_request = on_request};
+    struct gw_loop_options options = {.endpoints[GW_ENDPOINT_TLS].host = "127.0.0.1",
+                                      .on_request = on_request};
     struct gw_loops *loops = NULL;
     options.epoch = base_epoch_new();
     if (gw_tls_open(argv[0], argv[1], &options.tls, &eb) != ERR_OK ||
         gw_loops_start(&options, &loops, &eb) != ERR_OK)
         bench_fail("%s", eb.text);
-    (void)printf("port %d\n", gw_loops_port(loops));
+    (void)printf("port %d\n", gw_loops_port(loops, GW_ENDPOINT_TLS));
     (void)fflush(stdout);
     if (sigwait(&stop, &caught) != 0)
         bench_fail("cannot wait for SIGTERM");

@@ -191,7 +191,7 @@ START_TEST(a_dropped_family_goes_exactly_counted_over_crashes)
     http_json(w.http, "POST", "{'drop':['raw']}", "/v1/tables/devices:families");
     EXPECT_STATUS(w.http, 200);
     for (int crashes = 0; crashes < 3; crashes++) {
-        process_sleep_ms(1 + random_below(&dice, 30));
+        process_sleep_ms(1 + (int)random_below(&dice, 30));
         crash();
         struct usage counted = admin_recount(w.op, "ab"); /* drift 0 */
         ck_assert_int_ge(counted.cells, 20);
@@ -212,6 +212,7 @@ Suite *suite_crash_admin(void);
 Suite *suite_crash_admin(void)
 {
     Suite *s = suite_create("crash_admin");
+    int rounds = (int)process_rounds(5);
     TCase *tc = tcase_create("admin");
     tcase_set_timeout(tc, 90);
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -220,9 +221,9 @@ Suite *suite_crash_admin(void)
     tcase_add_test(tc, a_suspension_and_its_end_are_kept);
     tcase_add_test(tc, a_quota_is_kept_and_enforced);
     tcase_add_test(tc, a_table_and_its_changed_families_are_kept);
-    tcase_add_loop_test(tc, a_table_being_deleted_does_not_come_back, 0, 5);
-    tcase_add_loop_test(tc, a_drop_cut_short_is_exactly_counted, 0, 5);
-    tcase_add_loop_test(tc, a_dropped_family_goes_exactly_counted_over_crashes, 0, 5);
+    tcase_add_loop_test(tc, a_table_being_deleted_does_not_come_back, 0, rounds);
+    tcase_add_loop_test(tc, a_drop_cut_short_is_exactly_counted, 0, rounds);
+    tcase_add_loop_test(tc, a_dropped_family_goes_exactly_counted_over_crashes, 0, rounds);
     suite_add_tcase(s, tc);
     return s;
 }

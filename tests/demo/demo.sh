@@ -21,7 +21,6 @@ export PATH LC_ALL
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-demo.XXXXXX")
 data=$tmp/data
-server_pid=
 steps=0
 
 # --- telling ------------------------------------------------------------------------------------
@@ -49,45 +48,12 @@ nice() {
         print n s }'
 }
 
-cleanup() {
-    code=$?
-    trap - EXIT INT TERM HUP
-    if [ -n "$server_pid" ]; then
-        kill -KILL "$server_pid" 2> /dev/null || :
-        wait "$server_pid" 2> /dev/null || :
-    fi
-    rm -rf "$tmp"
-    exit "$code"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
+# shellcheck source=tests/support/serve.sh
+. "$here/../support/serve.sh"
 
 for needed in "$iso/iso_3166-1.json" "$iso/iso_3166-2.json" "$zones/zone1970.tab" "$zones/tzdata.zi"; do
     [ -r "$needed" ] || fail "$needed is missing (packages iso-codes and tzdata)"
 done
-
-# --- the server ---------------------------------------------------------------------------------
-
-serve() {
-    : > "$tmp/started"
-    bigtentd serve --data "$data" --listen 127.0.0.1:0 > "$tmp/started" 2>> "$tmp/server.log" &
-    server_pid=$!
-    tries=0
-    until BIGTENT_URL=$(sed -n 's/^listening on //p' "$tmp/started") && [ -n "$BIGTENT_URL" ]; do
-        kill -0 "$server_pid" 2> /dev/null || fail "the server ended before it listened"
-        tries=$((tries + 1))
-        [ "$tries" -lt 300 ] || fail "the server does not listen after 30 s"
-        sleep 0.1
-    done
-    export BIGTENT_URL
-}
-
-stop() {
-    kill -TERM "$server_pid"
-    wait "$server_pid" && code=0 || code=$?
-    server_pid=
-    same "exit code of the server" 0 "$code"
-}
 
 # --- asking -------------------------------------------------------------------------------------
 
@@ -143,8 +109,6 @@ usage_of() {
 # --- moving in ----------------------------------------------------------------------------------
 
 bigtentd init --data "$data" > "$tmp/init" || fail "bigtentd init"
-BIGTENT_CACERT=$data/ca.pem
-export BIGTENT_CACERT
 cp "$data/operator.key" "$tmp/operator.key"
 serve
 bigtent health > /dev/null || fail "the server is not ready"

@@ -10,6 +10,7 @@
 set -eu
 
 build=${1:?usage: tests/docs/guide.sh build/release [FILE.md]...}
+here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$build" && pwd)
 shift
 [ $# -gt 0 ] || set -- docs/guide.md
@@ -19,54 +20,27 @@ export PATH LC_ALL
 unset BIGTENT_KEY BIGTENT_TENANT
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-docs.XXXXXX")
-server_pid=
+data=$tmp/data
 
 fail() {
     printf 'docs-check: %s\n' "$*" >&2
     exit 1
 }
 
-cleanup() {
-    code=$?
-    trap - EXIT INT TERM HUP
-    if [ -n "$server_pid" ]; then
-        kill -KILL "$server_pid" 2> /dev/null || :
-        wait "$server_pid" 2> /dev/null || :
-    fi
-    rm -rf "$tmp"
-    exit "$code"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
+# shellcheck source=tests/support/serve.sh
+. "$here/../support/serve.sh"
 
 # --- the server ---------------------------------------------------------------------------------
 
-# A server with nothing in it but the tenant altostrat; sets BIGTENT_URL and BIGTENT_KEY.
-serve() {
-    rm -rf "$tmp/data"
-    bigtentd init --data "$tmp/data" > "$tmp/server.log" 2>&1 || fail "bigtentd init: $(cat "$tmp/server.log")"
-    : > "$tmp/started"
-    bigtentd serve --data "$tmp/data" --listen 127.0.0.1:0 > "$tmp/started" 2>> "$tmp/server.log" &
-    server_pid=$!
-    tries=0
-    until BIGTENT_URL=$(sed -n 's/^listening on //p' "$tmp/started") && [ -n "$BIGTENT_URL" ]; do
-        kill -0 "$server_pid" 2> /dev/null || fail "the server ended: $(tail -n 1 "$tmp/server.log")"
-        tries=$((tries + 1))
-        [ "$tries" -lt 300 ] || fail "the server does not listen after 30 s"
-        sleep 0.1
-    done
-    BIGTENT_CACERT=$tmp/data/ca.pem
-    export BIGTENT_URL BIGTENT_CACERT
-    bigtent --key-file "$tmp/data/operator.key" tenant create altostrat > /dev/null || fail "no tenant"
-    bigtent --key-file "$tmp/data/operator.key" key create --tenant altostrat > "$tmp/key" || fail "no key"
+# A server with nothing in it but the tenant altostrat; sets BIGTENT_KEY.
+serve_altostrat() {
+    rm -rf "$data"
+    bigtentd init --data "$data" > "$tmp/server.log" 2>&1 || fail "bigtentd init: $(cat "$tmp/server.log")"
+    serve
+    bigtent --key-file "$data/operator.key" tenant create altostrat > /dev/null || fail "no tenant"
+    bigtent --key-file "$data/operator.key" key create --tenant altostrat > "$tmp/key" || fail "no key"
     BIGTENT_KEY=$(sed -n 's/^key //p' "$tmp/key")
     export BIGTENT_KEY
-}
-
-stop() {
-    kill -TERM "$server_pid"
-    wait "$server_pid" || fail "the server did not end well: $(tail -n 1 "$tmp/server.log")"
-    server_pid=
 }
 
 # --- sessions -----------------------------------------------------------------------------------
@@ -120,7 +94,7 @@ check() {
 }
 
 for text; do
-    serve
+    serve_altostrat
     check "$text"
     stop
 done

@@ -7,12 +7,15 @@
  *           document written once is written the same way again.
  *   4       a record's fields, written again, are the same bytes
  *   5       row headers, counters, cells likewise
+ *   6, 7    what the sweeper knows of a table, an authorized view, as 0 to 3
  */
 #include "auth/key_doc.h"
 #include "base/record.h"
 #include "storage/value.h"
 #include "tenancy/job_doc.h"
+#include "tenancy/sweep_doc.h"
 #include "tenancy/tenant_doc.h"
+#include "tenancy/view_doc.h"
 #include "tests/fuzz/fuzz.h"
 
 #include "base/banned.h"
@@ -88,6 +91,31 @@ static bool recode_key(struct slice body, struct buf *out)
     return true;
 }
 
+static bool recode_sweep(struct slice body, struct buf *out)
+{
+    struct ten_sweep_doc d;
+    if (is_refusal(ten_sweep_decode(body, &d)))
+        return false;
+    INVARIANT(d.row.len <= LIM_ROW_KEY && (d.row.len == 0) == (d.sweeping.version == 0));
+    INVARIANT(ten_sweep_encode(&d, out) == ERR_OK && out->len <= LIM_ROW_KEY + TEN_SWEEP_DOC_MAX);
+    return true;
+}
+
+static bool recode_view(struct slice body, struct buf *out)
+{
+    struct sto_view *v = NULL;
+    if (is_refusal(ten_view_decode(SLICE_LIT("v"), body, &v)))
+        return false;
+    for (size_t i = 0; i < v->family_count; i++) {
+        const struct sto_view_family *f = &v->families[i];
+        for (size_t k = 1; k < f->column_count; k++)
+            INVARIANT(base_slice_compare(f->columns[k - 1].bytes, f->columns[k].bytes) < 0);
+    }
+    INVARIANT(ten_view_encode(&v->spec, out) == ERR_OK && out->len <= TEN_VIEW_DOC_MAX);
+    sto_view_unref(v);
+    return true;
+}
+
 static void try_document(recode *again, struct slice body)
 {
     struct buf first, second;
@@ -124,14 +152,15 @@ static void try_record(struct slice body)
 static void try_values(struct slice body)
 {
     struct sto_row_head head;
-    struct sto_usage usage;
+    struct sto_stored_counters counters;
     struct sto_stored_cell cell;
     uint8_t out[STO_COUNTERS_BYTES];
     if (sto_row_head_decode(body, &head) == ERR_OK)
         INVARIANT(base_slice_equal(base_slice(out, sto_row_head_encode(&head, out)), body));
-    if (sto_counters_decode(body, &usage) == ERR_OK) {
-        sto_counters_encode(&usage, out);
-        INVARIANT(base_slice_equal(base_slice(out, sizeof out), body));
+    if (sto_counters_decode(body, &counters) == ERR_OK) {
+        sto_counters_encode(&counters, out);
+        INVARIANT(body.ptr[0] != STO_COUNTERS_FORMAT ||
+                  base_slice_equal(base_slice(out, sizeof out), body));
     }
     if (sto_cell_decode(body, &cell) == ERR_OK)
         INVARIANT(cell.bytes.len == body.len - STO_CELL_PREFIX && cell.family_name_len > 0);
@@ -141,12 +170,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static recode *const documents[] = {recode_schema, recode_tenant, recode_job, recode_key};
     struct fuzz_input in = {base_slice(data, size)};
-    unsigned kind = fuzz_below(&in, 6);
+    unsigned kind = fuzz_below(&in, 8);
     if (kind < 4)
         try_document(documents[kind], in.rest);
     else if (kind == 4)
         try_record(in.rest);
-    else
+    else if (kind == 5)
         try_values(in.rest);
+    else
+        try_document(kind == 6 ? recode_sweep : recode_view, in.rest);
     return 0;
 }

@@ -60,10 +60,12 @@ static bool tree_says(const struct sto_gc_node *nodes, size_t count, const struc
         else if (n->kind == STO_GC_MAX_AGE)
             verdict = c->timestamp_us < c->now_us &&
                       (uint64_t)(c->now_us - c->timestamp_us) > n->max_age_us;
-        else
+        else {
+            INVARIANT(height >= n->member_count);
             for (uint32_t k = 0; k < n->member_count; k++)
                 verdict =
                     n->kind == STO_GC_UNION ? said[--height] | verdict : said[--height] & verdict;
+        }
         said[height++] = verdict;
     }
     return height > 0 && said[0];

@@ -1,5 +1,5 @@
 /*
- * tests/fuzz/fuzz_page_token.c - page tokens (gateway/api/page_token.h).
+ * tests/fuzz/fuzz_page_token.c - page tokens (gateway/page_token.h).
  *
  * The input is two contexts, a last key, a change, and the rest as a token a stranger made up.
  *   - A made-up token never opens.
@@ -7,7 +7,7 @@
  *     its bytes changed, cut off or added, it is ERR_INVALID and gives nothing.
  */
 #include "base/limits.h"
-#include "gateway/api/page_token.h"
+#include "gateway/page_token.h"
 #include "tests/fuzz/fuzz.h"
 
 #include "base/banned.h"

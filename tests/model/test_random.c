@@ -4,9 +4,6 @@
  * Every answer is compared: rows, pages, streams, cells, verdicts, counts. The server is stopped or
  * killed and started again in between. The seed is printed; MODEL_SEED repeats a run, MODEL_OPS
  * says how many operations.
- *
- * lines because: one operation of the API is one function here, and they share the small alphabet
- * from which keys, qualifiers and values are drawn.
  */
 #include <check.h>
 #include <stdio.h>
@@ -14,8 +11,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "tests/support/model.h"
-#include "tests/support/random.h"
+#include "tests/support/model_draw.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -35,115 +31,10 @@ struct tenant {
 static struct server server;
 static struct http *op;
 static struct tenant tenants[TENANTS];
-static struct random dice;
-
-static uint32_t below(uint32_t n)
-{
-    return random_below(&dice, n);
-}
-
-/* --- drawing ---------------------------------------------------------------------------------- */
-
-/* Pieces that are awkward in prefixes, escapes, JSON and URLs. */
-static const struct slice PIECES[] = {
-    {(const uint8_t *)"a", 1},        {(const uint8_t *)"b", 1},      {(const uint8_t *)"aa", 2},
-    {(const uint8_t *)"#", 1},        {(const uint8_t *)"\0", 1},     {(const uint8_t *)"\xff", 1},
-    {(const uint8_t *)"\xc3\xa4", 2}, {(const uint8_t *)"\0\xff", 2}, {(const uint8_t *)"/", 1},
-    {(const uint8_t *)"\"", 1},       {(const uint8_t *)"\x01", 1},   {(const uint8_t *)"..", 2},
-};
-
-static struct slice draw_bytes(uint8_t *room, uint32_t most, uint32_t least)
-{
-    size_t n = 0;
-    for (uint32_t parts = least + below(most - least + 1); parts > 0; parts--) {
-        struct slice piece = PIECES[below(sizeof(PIECES) / sizeof(PIECES[0]))];
-        memcpy(room + n, piece.ptr, piece.len);
-        n += piece.len;
-    }
-    return base_slice(room, n);
-}
-
-struct drawn {
-    uint8_t key_room[16];
-    uint8_t qualifier_room[16];
-    uint8_t value_room[4096];
-    struct slice key;
-    struct slice qualifier;
-    struct slice value;
-    int family;
-    int64_t timestamp;
-};
-
-static void draw(struct drawn *d)
-{
-    d->key = draw_bytes(d->key_room, 3, 1);
-    d->qualifier = draw_bytes(d->qualifier_room, 2, 0);
-    d->family = (int)below(3);
-    d->timestamp = (int64_t)below(12) * 1000;
-    uint32_t len = below(40) == 0 ? 1 + below(4000) : below(20);
-    for (uint32_t i = 0; i < len; i++)
-        d->value_room[i] = below(8) == 0 ? (uint8_t)below(256) : (uint8_t)('a' + below(26));
-    d->value = base_slice(d->value_room, len);
-}
 
 static struct http *client(struct tenant *t)
 {
-    return t->clients[below(HTTP_VERSIONS)];
-}
-
-static json_t *value_new(const struct drawn *d, bool with_timestamp)
-{
-    if (!with_timestamp && below(2) == 0 && base_utf8_is_valid(d->value))
-        return json_stringn((const char *)d->value.ptr, d->value.len);
-    json_t *o = json_object();
-    if (below(4) == 0)
-        json_object_set_new(o, "value_b64", model_base64_new(d->value));
-    else
-        model_json_bytes(o, "value", d->value);
-    if (with_timestamp) {
-        char text[32];
-        (void)snprintf(text, sizeof(text), "%lld", (long long)d->timestamp);
-        json_object_set_new(o, "timestamp", json_string(text));
-    }
-    return o;
-}
-
-static bool is_member_name(struct slice s)
-{
-    return base_utf8_is_valid(s) && (s.len == 0 || memchr(s.ptr, 0, s.len) == NULL);
-}
-
-/* Put one drawn cell into a row body; false when the column is there already. */
-static bool add_to_body(json_t *body, const struct model_table *t, const struct drawn *d,
-                        json_t *value)
-{
-    const char *family = t->families[d->family];
-    if (!is_member_name(d->qualifier)) {
-        json_t *binary = json_object_get(body, "$binary");
-        if (binary == NULL)
-            json_object_set_new(body, "$binary", json_array());
-        binary = json_object_get(body, "$binary");
-        json_t *entry =
-            json_is_object(value) ? json_incref(value) : json_pack("{s:O}", "value", value);
-        json_object_set_new(entry, "family", json_string(family));
-        json_object_set_new(entry, "qualifier_b64", model_base64_new(d->qualifier));
-        json_array_append_new(binary, entry);
-        json_decref(value);
-        return true;
-    }
-    json_t *columns = json_object_get(body, family);
-    if (columns == NULL)
-        json_object_set_new(body, family, json_object());
-    columns = json_object_get(body, family);
-    char name[32];
-    (void)snprintf(name, sizeof(name), "%.*s", (int)d->qualifier.len,
-                   (const char *)d->qualifier.ptr);
-    if (!json_is_object(columns) || json_object_get(columns, name) != NULL) {
-        json_decref(value);
-        return false;
-    }
-    json_object_set_new(columns, name, value);
-    return true;
+    return t->clients[model_below(HTTP_VERSIONS)];
 }
 
 /* --- writes ------------------------------------------------------------------------------------*/
@@ -159,16 +50,16 @@ static int64_t answered_timestamp(struct http *h)
  * cells without one. Binary columns come last in the body, so they are kept apart. */
 static void write_row(struct tenant *t, struct model_table *table, const char *name, bool replace)
 {
-    static struct drawn cells[4];
+    static struct model_drawn cells[4];
     bool stamped[4];
     bool added[4];
     json_t *body = json_object();
-    uint32_t count = 1 + below(4);
+    uint32_t count = 1 + model_below(4);
     for (uint32_t i = 0; i < count; i++) {
-        draw(&cells[i]);
+        model_draw(&cells[i]);
         cells[i].key = base_slice(cells[0].key_room, cells[0].key.len);
-        stamped[i] = below(3) != 0;
-        added[i] = add_to_body(body, table, &cells[i], value_new(&cells[i], stamped[i]));
+        stamped[i] = model_below(3) != 0;
+        added[i] = model_body_add(body, table, &cells[i], model_value_new(&cells[i], stamped[i]));
     }
     bool existed = model_has_row(table, cells[0].key);
     struct http *h = client(t);
@@ -190,22 +81,22 @@ static void write_row(struct tenant *t, struct model_table *table, const char *n
 
 static void patch_nulls(struct tenant *t, struct model_table *table, const char *name)
 {
-    static struct drawn d;
-    draw(&d);
-    if (table->count > 0 && below(4) != 0) { /* mostly something that is there */
-        const struct model_cell *c = &table->cells[below((uint32_t)table->count)];
+    static struct model_drawn d;
+    model_draw(&d);
+    if (table->count > 0 && model_below(4) != 0) { /* mostly something that is there */
+        const struct model_cell *c = &table->cells[model_below((uint32_t)table->count)];
         memcpy(d.key_room, c->key.ptr, c->key.len);
         d.key = base_slice(d.key_room, c->key.len);
         memcpy(d.qualifier_room, c->qualifier.ptr, c->qualifier.len);
         d.qualifier = base_slice(d.qualifier_room, c->qualifier.len);
         d.family = c->family;
     }
-    bool whole_family = below(3) == 0 || !is_member_name(d.qualifier);
+    bool whole_family = model_below(3) == 0 || !model_is_member_name(d.qualifier);
     json_t *body = json_object();
     if (whole_family)
         json_object_set_new(body, table->families[d.family], json_null());
     else
-        (void)add_to_body(body, table, &d, json_null());
+        (void)model_body_add(body, table, &d, json_null());
     struct http *h = client(t);
     http_value_take(h, "PATCH", body, "/v1/tables/%s/rows/%s", name, pct(d.key.ptr, d.key.len));
     EXPECT_STATUS(h, 200);
@@ -214,8 +105,8 @@ static void patch_nulls(struct tenant *t, struct model_table *table, const char 
 
 static void delete_row(struct tenant *t, struct model_table *table, const char *name)
 {
-    static struct drawn d;
-    draw(&d);
+    static struct model_drawn d;
+    model_draw(&d);
     struct http *h = client(t);
     http_delete(h, "/v1/tables/%s/rows/%s", name, pct(d.key.ptr, d.key.len));
     EXPECT_STATUS(h, 204);
@@ -224,14 +115,14 @@ static void delete_row(struct tenant *t, struct model_table *table, const char *
 
 static void cell(struct tenant *t, struct model_table *table, const char *name)
 {
-    static struct drawn d;
+    static struct model_drawn d;
     static char target[1024];
-    draw(&d);
+    model_draw(&d);
     struct http *h = client(t);
     (void)snprintf(target, sizeof(target), "/v1/tables/%s/cells/%s/%s/%s", name,
                    pct(d.key.ptr, d.key.len), table->families[d.family],
                    pct(d.qualifier.ptr, d.qualifier.len));
-    uint32_t kind = below(4);
+    uint32_t kind = model_below(4);
     if (kind < 2) {
         http_bytes(h, "PUT", d.value.len > 0 ? d.value : SLICE_EMPTY, "%s?timestamp=%lld", target,
                    (long long)d.timestamp);
@@ -258,14 +149,14 @@ static void cell(struct tenant *t, struct model_table *table, const char *name)
 /* Up to 30 lines; each knows what the model must become. */
 static void bulk(struct tenant *t, struct model_table *table, const char *name)
 {
-    static struct drawn d;
+    static struct model_drawn d;
     struct buf lines;
     base_buf_init(&lines, 1024 * 1024);
-    uint32_t count = 1 + below(30);
+    uint32_t count = 1 + model_below(30);
     uint32_t bad = 0;
     for (uint32_t i = 0; i < count; i++) {
-        draw(&d);
-        uint32_t kind = below(10);
+        model_draw(&d);
+        uint32_t kind = model_below(10);
         json_t *line = json_object();
         model_json_bytes(line, "key", d.key);
         if (kind < 2) {
@@ -276,7 +167,7 @@ static void bulk(struct tenant *t, struct model_table *table, const char *name)
             bad++;
         } else {
             json_t *cells = json_object();
-            (void)add_to_body(cells, table, &d, value_new(&d, true));
+            (void)model_body_add(cells, table, &d, model_value_new(&d, true));
             json_object_set_new(line, "cells", cells);
             json_object_set_new(line, "op", json_string(kind < 5 ? "put" : "patch"));
             if (kind < 5)
@@ -328,7 +219,7 @@ static void expect_between(struct http *h, const char *path, struct usage least,
 static void drop(struct tenant *t, struct model_table *table, const char *name)
 {
     uint8_t room[16];
-    struct slice prefix = draw_bytes(room, 2, below(8) == 0 ? 0 : 1);
+    struct slice prefix = model_draw_bytes(room, 2, model_below(8) == 0 ? 0 : 1);
     json_t *body = json_object();
     if (prefix.len == 0)
         json_object_set_new(body, "all", json_true());
@@ -351,7 +242,7 @@ static void change_gc(struct tenant *t, struct model_table *table, const char *n
     json_t *families = json_object();
     for (size_t i = 0; i < table->family_count; i++) {
         int old = table->max_versions[i];
-        int n = old == 0 ? (int)below(6) : 1 + (int)below((uint32_t)old);
+        int n = old == 0 ? (int)model_below(6) : 1 + (int)model_below((uint32_t)old);
         table->max_versions[i] = n;
         json_object_set_new(families, table->families[i],
                             n == 0 ? json_object()
@@ -388,8 +279,8 @@ static void expect_row(json_t *got, json_t *wanted)
 
 static void get_row(struct tenant *t, struct model_table *table, const char *name)
 {
-    static struct drawn d;
-    draw(&d);
+    static struct model_drawn d;
+    model_draw(&d);
     struct http *h = client(t);
     http_get(h, "/v1/tables/%s/rows/%s", name, pct(d.key.ptr, d.key.len));
     json_t *wanted = model_row_new(table, d.key);
@@ -402,59 +293,12 @@ static void get_row(struct tenant *t, struct model_table *table, const char *nam
     json_decref(wanted);
 }
 
-struct range {
-    struct slice prefix;
-    struct slice start;
-    struct slice end;
-    uint8_t room[3][16];
-    char query[256];
-};
-
-static void draw_range(struct range *r)
-{
-    memset(r, 0, sizeof(*r));
-    uint32_t kind = below(4);
-    if (kind == 0)
-        return;
-    if (kind == 1) {
-        r->prefix = draw_bytes(r->room[0], 2, 1);
-        (void)snprintf(r->query, sizeof(r->query), "&prefix=%s", pct(r->prefix.ptr, r->prefix.len));
-        return;
-    }
-    r->start = draw_bytes(r->room[1], 2, 1);
-    r->end = draw_bytes(r->room[2], 2, 1);
-    if (kind == 2 || base_slice_compare(r->start, r->end) >= 0) {
-        r->end = SLICE_EMPTY;
-        (void)snprintf(r->query, sizeof(r->query), "&start=%s", pct(r->start.ptr, r->start.len));
-    } else {
-        (void)snprintf(r->query, sizeof(r->query), "&start=%s&end=%s",
-                       pct(r->start.ptr, r->start.len), pct(r->end.ptr, r->end.len));
-    }
-}
-
-/* The next visible row of the model inside the range, from cell index *i on; NULL at the end. */
-static json_t *next_wanted_new(const struct model_table *table, const struct range *r, size_t *i)
-{
-    while (*i < table->count) {
-        struct slice key = table->cells[*i].key;
-        if (r->end.len > 0 && base_slice_compare(key, r->end) >= 0)
-            return NULL;
-        if (r->prefix.len > 0 && !base_slice_starts_with(key, r->prefix))
-            return NULL;
-        *i = model_next_row(table, *i);
-        json_t *row = model_row_new(table, key);
-        if (row != NULL)
-            return row;
-    }
-    return NULL;
-}
-
 static void scan_pages(struct tenant *t, struct model_table *table, const char *name)
 {
-    struct range r;
-    draw_range(&r);
+    struct model_range r;
+    model_draw_range(&r);
     size_t at = model_first_row(table, r.prefix.len > 0 ? r.prefix : r.start);
-    uint32_t limit = below(3) == 0 ? 1000 : 1 + below(20);
+    uint32_t limit = model_below(3) == 0 ? 1000 : 1 + model_below(20);
     char token[8192] = "";
     for (int pages = 0; pages < 2000; pages++) {
         struct http *h = client(t);
@@ -463,7 +307,7 @@ static void scan_pages(struct tenant *t, struct model_table *table, const char *
         EXPECT_STATUS(h, 200);
         json_t *rows = http_at(h, "/rows");
         for (size_t n = 0; n < json_array_size(rows); n++) {
-            json_t *wanted = next_wanted_new(table, &r, &at);
+            json_t *wanted = model_range_next_new(table, &r, &at);
             expect_row(json_array_get(rows, n), wanted);
             json_decref(wanted);
         }
@@ -472,13 +316,13 @@ static void scan_pages(struct tenant *t, struct model_table *table, const char *
         ck_assert_uint_eq(json_array_size(rows), limit);
         (void)snprintf(token, sizeof(token), "%s", pcts(http_string(h, "/next_page_token")));
     }
-    ck_assert_msg(next_wanted_new(table, &r, &at) == NULL, "rows are missing at the end");
+    ck_assert_msg(model_range_next_new(table, &r, &at) == NULL, "rows are missing at the end");
 }
 
 static void scan_stream(struct tenant *t, struct model_table *table, const char *name)
 {
-    struct range r;
-    draw_range(&r);
+    struct model_range r;
+    model_draw_range(&r);
     size_t at = model_first_row(table, r.prefix.len > 0 ? r.prefix : r.start);
     struct http *h = client(t);
     http_once(h, "Accept: application/x-ndjson");
@@ -488,12 +332,12 @@ static void scan_stream(struct tenant *t, struct model_table *table, const char 
     size_t lines = http_lines(h);
     for (size_t n = 0; n < lines; n++) {
         json_t *got = http_line_new(h, n);
-        json_t *wanted = next_wanted_new(table, &r, &at);
+        json_t *wanted = model_range_next_new(table, &r, &at);
         expect_row(got, wanted);
         json_decref(got);
         json_decref(wanted);
     }
-    ck_assert_msg(next_wanted_new(table, &r, &at) == NULL, "rows are missing at the end");
+    ck_assert_msg(model_range_next_new(table, &r, &at) == NULL, "rows are missing at the end");
 }
 
 static void compare_usage(struct tenant *t, const char *id, bool recount)
@@ -540,12 +384,12 @@ static void restart(bool crash)
 
 static void step(void)
 {
-    size_t who = below(TENANTS);
+    size_t who = model_below(TENANTS);
     struct tenant *t = &tenants[who];
-    size_t which = below(TABLES);
+    size_t which = model_below(TABLES);
     struct model_table *table = &t->tables[which];
     const char *name = NAMES[which];
-    uint32_t n = below(1000);
+    uint32_t n = model_below(1000);
     if (n < 180)
         write_row(t, table, name, true);
     else if (n < 380)
@@ -577,7 +421,7 @@ static void step(void)
 /* About ten seconds' worth; fewer where every step is slow. */
 static long operations(void)
 {
-    return process_env_number("MODEL_OPS", 20000 / process_patience());
+    return process_env_number("MODEL_OPS", process_rounds(20000));
 }
 
 static void set_up(void)
@@ -622,14 +466,14 @@ START_TEST(the_server_behaves_like_the_model)
 {
     long ops = operations();
     uint64_t seed = (uint64_t)process_env_number("MODEL_SEED", (long)(base_wall_us() & 0xffffffff));
-    dice.state = seed;
+    model_draw_seed(seed);
     (void)printf("model: MODEL_SEED=%llu MODEL_OPS=%ld\n", (unsigned long long)seed, ops);
     (void)fflush(stdout);
     long restart_every = ops / 5 + 1;
     for (long i = 1; i <= ops; i++) {
         step();
         if (i % restart_every == 0)
-            restart(below(2) == 0);
+            restart(model_below(2) == 0);
     }
     for (size_t i = 0; i < TENANTS; i++) {
         compare_usage(&tenants[i], IDS[i], true);
@@ -644,7 +488,7 @@ Suite *suite_model_random(void)
 {
     Suite *s = suite_create("model_random");
     TCase *tc = tcase_create("random");
-    tcase_set_timeout(tc, (double)(60 + operations() / 20));
+    tcase_set_timeout(tc, 60 + (double)operations() / 20);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, the_server_behaves_like_the_model);
     suite_add_tcase(s, tc);

@@ -22,7 +22,6 @@ export PATH BIGTENT_HOOKS
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-openapi.XXXXXX")
 data=$tmp/data
-server_pid=
 failed=
 
 fail() {
@@ -31,34 +30,13 @@ fail() {
     exit 1
 }
 
-cleanup() {
-    code=$?
-    trap - EXIT INT TERM HUP
-    if [ -n "$server_pid" ]; then
-        kill -KILL "$server_pid" 2> /dev/null || :
-        wait "$server_pid" 2> /dev/null || :
-    fi
-    rm -rf "$tmp"
-    exit "$code"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
+# shellcheck source=tests/support/serve.sh
+. "$here/../support/serve.sh"
 
 # --- a server with a tenant and a table that nobody will miss ------------------------------------
 
 bigtentd init --data "$data" > /dev/null || fail "bigtentd init"
-: > "$tmp/started"
-bigtentd serve --data "$data" --listen 127.0.0.1:0 > "$tmp/started" 2> "$tmp/server.log" &
-server_pid=$!
-tries=0
-until BIGTENT_URL=$(sed -n 's/^listening on //p' "$tmp/started") && [ -n "$BIGTENT_URL" ]; do
-    kill -0 "$server_pid" 2> /dev/null || fail "the server ended before it listened"
-    tries=$((tries + 1))
-    [ "$tries" -lt 300 ] || fail "the server does not listen after 30 s"
-    sleep 0.1
-done
-BIGTENT_CACERT=$data/ca.pem
-export BIGTENT_URL BIGTENT_CACERT
+serve
 
 operator() {
     bigtent --key-file "$data/operator.key" "$@"
@@ -105,6 +83,4 @@ attack tenant "$tmp/tenant.key" --exclude-path-regex '^/v1/admin/'
 attack operator "$data/operator.key" --include-path-regex '^/v1/admin/'
 
 [ -z "$failed" ] || fail "the server and its description differ"
-kill -TERM "$server_pid"
-wait "$server_pid" || fail "the server ended with $?"
-server_pid=
+stop
