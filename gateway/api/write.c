@@ -336,6 +336,10 @@ static void take_pending(struct gw_bulk *b)
         base_buf_fini(&b->pending);
         base_buf_init(&b->pending, PENDING_MAX);
         b->pending_at = 0;
+    } else if (b->pending_at >
+               pending_bytes(b)) { /* moves less than was taken since the last time */
+        base_buf_consume(&b->pending, b->pending_at);
+        b->pending_at = 0;
     }
 }
 

@@ -177,6 +177,29 @@ START_TEST(ten_thousand_lines_ten_thousand_verdicts_in_order)
 }
 END_TEST
 
+/* What waits never runs empty while the committer is slower than the upload. */
+START_TEST(a_body_longer_than_may_ever_wait_is_taken_whole)
+{
+    world_init(&w, HTTP_2);
+    struct buf body;
+    char value[1001];
+    memset(value, 'v', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    base_buf_init(&body, 80 * MIB);
+    for (int i = 0; i < 60000; i++) /* 63 MB */
+        ck_assert_int_eq(base_buf_printf(&body,
+                                         "{\"key\":\"row%05d\",\"cells\":{\"stats\":{\"n\":"
+                                         "\"%s\"}}}\n",
+                                         i, value),
+                         ERR_OK);
+    http_once(w.http, NDJSON);
+    http_bytes(w.http, "POST", base_buf_slice(&body), "/v1/tables/devices:write");
+    base_buf_fini(&body);
+    EXPECT_STATUS(w.http, 200);
+    expect_summary(60000, 60000, 0);
+}
+END_TEST
+
 /* Refused at once, so that no write completes in between; more verdicts than fit into one window.
  */
 START_TEST(twenty_thousand_refused_lines_are_all_answered)
@@ -309,6 +332,7 @@ Suite *suite_api_write(void)
     tcase_add_loop_test(tc, a_failing_line_does_not_stop_the_others, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, lines_of_one_row_happen_in_order, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, ten_thousand_lines_ten_thousand_verdicts_in_order, 0, HTTP_VERSIONS);
+    tcase_add_test(tc, a_body_longer_than_may_ever_wait_is_taken_whole);
     tcase_add_loop_test(tc, twenty_thousand_refused_lines_are_all_answered, 0, 3 * HTTP_VERSIONS);
     tcase_add_loop_test(tc, the_last_line_needs_no_newline, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, an_empty_body_is_no_lines, 0, HTTP_VERSIONS);

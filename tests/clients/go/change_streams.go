@@ -99,7 +99,7 @@ func streamPartitions(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := fillRows(ctx, table, 2000); err != nil {
+	if err := fillRows(ctx, table, 2000, 100); err != nil {
 		return err
 	}
 	return withStub(w, func(stub pb.BigtableClient) error {

@@ -151,7 +151,8 @@ func deadlineInScan(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := fillRows(ctx, table, longRows); err != nil {
+	// More than the library takes in advance: rows it has are given even after the deadline.
+	if err := fillRows(ctx, table, longRows, 2000); err != nil {
 		return err
 	}
 	short, cancel := context.WithTimeout(ctx, 700*time.Millisecond)
@@ -189,7 +190,7 @@ func cancelInScan(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := fillRows(ctx, table, longRows); err != nil {
+	if err := fillRows(ctx, table, longRows, 100); err != nil {
 		return err
 	}
 	// More scans than a server would have places, were a cancelled one to keep its own. The library

@@ -146,7 +146,7 @@ func rowSample(ctx context.Context, w *world) error {
 		return err
 	}
 	const rows = 400
-	if err := fillRows(ctx, table, rows); err != nil {
+	if err := fillRows(ctx, table, rows, 100); err != nil {
 		return err
 	}
 	keys, err := scanKeys(ctx, table, bigtable.InfiniteRange(""),

@@ -296,9 +296,9 @@ func bigRow(ctx context.Context, w *world) error {
 	return nil
 }
 
-func fillRows(ctx context.Context, table *bigtable.Table, count int) error {
-	const batch = 5000
-	filler := bytes.Repeat([]byte("x"), 100)
+func fillRows(ctx context.Context, table *bigtable.Table, count, size int) error {
+	const batch = 2000
+	filler := bytes.Repeat([]byte("x"), size)
 	for start := 0; start < count; start += batch {
 		end := min(start+batch, count)
 		keys := make([]string, 0, batch)
@@ -321,7 +321,7 @@ func slowScan(ctx context.Context, w *world) error {
 		return err
 	}
 	const count = 30_000
-	if err := fillRows(ctx, table, count); err != nil {
+	if err := fillRows(ctx, table, count, 100); err != nil {
 		return err
 	}
 	next := 0
@@ -374,7 +374,7 @@ func sampleKeys(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := fillRows(ctx, table, 2000); err != nil {
+	if err := fillRows(ctx, table, 2000, 100); err != nil {
 		return err
 	}
 	keys, err := table.SampleRowKeys(ctx)
