@@ -88,7 +88,9 @@ void base_free_secret(void *ptr, size_t bytes)
 
 void base_alloc_keep_small_only(void)
 {
-    (void)mallopt(M_MMAP_THRESHOLD, LIM_KEPT_BLOCK_BYTES); /* an allocator of its own ignores it */
+    /* An allocator of its own ignores both. */
+    (void)mallopt(M_MMAP_THRESHOLD, LIM_KEPT_BLOCK_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, LIM_KEPT_FREE_BYTES);
 }
 
 void base_alloc_fail_after(long count)

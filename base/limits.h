@@ -37,7 +37,16 @@
 #define LIM_TABLES            1000
 #define LIM_MUTATIONS_PER_ROW 100000
 #define LIM_KEYS_PER_TENANT   1000
+#define LIM_TENANTS_PER_KEY   1000          /* a service key may be bound to; more: to all */
 #define LIM_OPS_PER_S         1000000000ULL /* the finest rate of tenancy/rate.h */
+#define LIM_BYTES_PER_S       (1000 * GIB)
+
+/* Tenancy. */
+#define LIM_PLAN_ID             63
+#define LIM_PLANS               1000
+#define LIM_CONCURRENT_REQUESTS 100000
+#define LIM_AUDIT_TEXT          256  /* bytes of an action's target, and of its detail */
+#define LIM_AUDIT_WAITING       4096 /* refusals on their way into the audit trail */
 
 /* Stored key: every byte may be escaped to two; two terminators; family 2, timestamp 8. */
 #define LIM_STORED_KEY                                                                             \
@@ -48,9 +57,24 @@
 #define LIM_BATCH_BYTES        (8 * MIB)
 #define LIM_BATCH_MADE_BYTES   (64 * MIB) /* memory beside the operations: the batch ends there */
 #define LIM_DELETE_CELLS       2000000    /* by one operation; a larger row is dropped in slices */
+#define LIM_RECENT_SETS        16384 /* of 4 keys, by each committer: 9 MiB once all are used */
 #define LIM_COMMIT_QUEUE_OPS   65536
 #define LIM_COMMIT_QUEUE_BYTES (256 * MIB)
 #define LIM_READ_QUEUE_OPS     4096
+
+/* Fairness: whose turn it is when more is asked for than can be done (storage/fair_queue.h). */
+#define LIM_FAIR_RESERVED_RUN   3     /* turns to reservations, then one to shares */
+#define LIM_FAIR_PASSED_OVER    16    /* turns of a tenant, then one to its lower priority */
+#define LIM_BACKGROUND_WAIT_MS  100   /* then sweeps and removals have a turn among requests */
+#define LIM_BATCH_SHARED_US     1000  /* of applying, when several tenants write; or one fsync */
+#define LIM_BATCH_SHARED_MAX_US 4000  /* of it, however slow an fsync is */
+#define LIM_BATCH_LOOK_US       500   /* a batch in the making looks who came so often */
+#define LIM_SLICE_STEPS_SHARED  16384 /* of LIM_SLICE_STEPS, while others wait for a reader */
+#define LIM_TURN_US             1000  /* of a loop's turn for connections that are busy */
+#define LIM_TURN_REQUESTS       16    /* of one connection, then the loop looks at the others */
+#define LIM_SHED_WINDOW_MS      250   /* under pressure, a tenant's share is counted so long */
+#define LIM_RETRY_HINT_MIN_MS   10
+#define LIM_RETRY_HINT_MS       10000
 
 /* Scans: a slice is what a reader makes before it hands over; bounds memory per slow client. */
 #define LIM_SLICE_BYTES       (256 * KIB)
@@ -116,6 +140,7 @@
 #define LIM_BALLAST_BYTES_DEFAULT  (64 * MIB)
 
 #define LIM_KEPT_BLOCK_BYTES   (2 * MIB) /* a larger one goes back to the system when freed */
+#define LIM_KEPT_FREE_BYTES    (MIB)     /* slices of a scan come and go without a page fault */
 #define LIM_THREAD_STACK_BYTES (2 * MIB) /* jansson at its own depth limit needs 700 KiB */
 
 #endif

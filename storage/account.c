@@ -22,6 +22,18 @@ void sto_account_init(struct sto_account *a, uint32_t shard)
         atomic_init(&a->limits[i], sto_limit_info(i)->standard);
     atomic_init(&a->gate, 0);
     atomic_init(&a->reads_open, 0);
+    atomic_init(&a->share.weight, STO_WEIGHT_DEFAULT);
+    atomic_init(&a->share.reserved_per_s, 0);
+    sto_fair_line_init(&a->writes, &a->share);
+    sto_fair_line_init(&a->points, &a->share);
+    sto_fair_line_init(&a->scans, &a->share);
+}
+
+void sto_account_share_set(struct sto_account *a, uint64_t weight, uint64_t reserved_ops_per_s)
+{
+    INVARIANT(weight >= 1);
+    atomic_store(&a->share.weight, weight);
+    atomic_store(&a->share.reserved_per_s, reserved_ops_per_s);
 }
 
 uint64_t sto_account_limit(const struct sto_account *a, enum sto_limit limit)

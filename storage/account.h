@@ -2,13 +2,15 @@
  * storage/account.h - what one tenant stores, counted exactly, and the ceilings on it.
  *
  * Does:     hold the live counters of a tenant and of each of its tables, the ceilings that a
- *           write may not push them over, the tenant's limits of the data model, and the gate that
- *           stops its operations.
+ *           write may not push them over, the tenant's limits of the data model, its share of a
+ *           busy engine and its places in the engine's queues, and the gate that stops its
+ *           operations.
  * Owns:     nothing beyond itself; embedded in the tenant (tenancy/tenant.h).
  * May use:  base/.
  * Knows no: why a ceiling, a limit or a gate is set.
- * Threads:  counters are written by the tenant's committer only and read by any; ceilings, limits
- *           and gate are written by tenancy's control thread and read by any.
+ * Threads:  counters are written by the tenant's committer only and read by any; ceilings, limits,
+ *           share and gate are written by tenancy's control thread and read by any; a line belongs
+ *           to whoever has its queue.
  * Blocks:   no.
  * Fails by: ERR_TOO_BIG, naming limit, value and what was sent.
  * Limits:   those of storage/limit.h.
@@ -23,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "base/err.h"
+#include "storage/fair_queue.h"
 #include "storage/limit.h"
 
 struct sto_usage {
@@ -52,13 +55,22 @@ struct sto_account {
     _Atomic uint64_t limits[STO_LIMIT_COUNT]; /* by sto_account_limit and _limit_set only */
     _Atomic uint32_t gate;
     _Atomic uint32_t reads_open; /* read slices running now; a purge waits for 0 */
+    struct sto_share share;      /* by sto_account_share_set only */
+    struct sto_fair_line writes; /* at its committer */
+    struct sto_fair_line points; /* at the readers: of one row */
+    struct sto_fair_line scans;  /* the same: of many */
 };
 
-/* All counters 0, no ceilings, default limits, gate open. */
+#define STO_WEIGHT_DEFAULT 100
+
+/* All counters 0, no ceilings, default limits, default share, gate open. It stays where it is. */
 void sto_account_init(struct sto_account *a, uint32_t shard);
 uint64_t sto_account_limit(const struct sto_account *a, enum sto_limit limit);
 /* 1 to the hard limit, or UINT64_MAX for the default. */
 void sto_account_limit_set(struct sto_account *a, enum sto_limit limit, uint64_t value);
+/* weight: 1 and more, against others' weights; reserved_ops_per_s: of reads and of writes each, 0:
+ * none. */
+void sto_account_share_set(struct sto_account *a, uint64_t weight, uint64_t reserved_ops_per_s);
 /* What is sent against the account's limit; account NULL: against the hard one. */
 enum err sto_account_limit_check(const struct sto_account *a, enum sto_limit limit, uint64_t sent,
                                  struct errbuf *eb) MUST_CHECK;

@@ -98,8 +98,15 @@ enum err sto_doc_get(struct sto_engine *e, struct slice key, uint64_t *out_versi
 enum err sto_docs_scan(struct sto_engine *e, struct slice key_prefix, sto_doc_visit *visit,
                        void *ctx, struct errbuf *eb)
 {
+    const struct sto_docs_page all = {.prefix = key_prefix, .limit = SIZE_MAX};
+    return sto_docs_read(e, &all, visit, ctx, eb);
+}
+
+enum err sto_docs_read(struct sto_engine *e, const struct sto_docs_page *page, sto_doc_visit *visit,
+                       void *ctx, struct errbuf *eb)
+{
     check_engine(e);
-    return e->ops->docs_scan(e, key_prefix, visit, ctx, eb);
+    return e->ops->docs_read(e, page, visit, ctx, eb);
 }
 
 enum err sto_counters_load(struct sto_engine *e, const struct sto_table_scope *scope,
@@ -151,6 +158,12 @@ void sto_health_get(struct sto_engine *e, struct sto_health *out)
 {
     check_engine(e);
     e->ops->health_get(e, out);
+}
+
+void sto_engine_stats_get(struct sto_engine *e, struct sto_engine_stats *out)
+{
+    check_engine(e);
+    e->ops->stats_get(e, out);
 }
 
 void sto_engine_close(struct sto_engine *e)

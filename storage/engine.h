@@ -21,6 +21,8 @@
  *           5. Any read or write error of the engine latches: everything later is
  *              ERR_UNAVAILABLE until the process restarts.
  *           6. A read that was cancelled holds no iterator once its slice has ended.
+ *           7. When more is asked for than can be done, tenants are served by their shares
+ *              (storage/fair_queue.h); a priority counts among a tenant's own operations only.
  */
 #ifndef STORAGE_ENGINE_H
 #define STORAGE_ENGINE_H
@@ -83,9 +85,11 @@ struct sto_mutate_op {
     uint64_t deadline_ns; /* monotonic; 0: none. ERR_TIMEOUT, and nothing changes, when it has
                            * passed before the operation's turn comes */
     struct sto_idempotency idempotency;
+    enum sto_priority priority; /* among the tenant's own operations */
 
     enum err result;
     struct errbuf detail;
+    uint64_t retry_ns; /* with ERR_OVERLOADED: when another try makes sense */
     int64_t commit_us; /* the timestamp given to STO_TIMESTAMP_SERVER cells */
     bool row_existed;  /* before this operation */
     bool repeated;     /* the idempotency token was known: nothing was done again */
@@ -116,13 +120,17 @@ struct sto_read_op {
                              * of it was given or not; emptied by whoever looks. NULL: not wanted */
     _Atomic bool cancelled; /* set by the maker at any time, on any thread: the slice under way ends
                              * soon, with ERR_CANCELLED */
+    enum sto_priority priority; /* as of mutations */
 
     enum sto_read_state state;
     enum err result; /* why, when STO_READ_FAILED */
     struct errbuf detail;
+    uint64_t retry_ns;   /* as of mutations */
     uint64_t rows_given; /* over all slices */
     uint64_t rows_seen;  /* visited, whether anything of them was given or not */
     uint64_t cells_seen; /* visited, for charging */
+    uint64_t bytes_seen; /* of their keys and values: each row's key, and of each cell qualifier,
+                          * timestamp and value, as they are stored */
     uint64_t cells_given;
     uint64_t seeks;                 /* of the engine's iterator */
     uint64_t steps;                 /* of the same, to the next key; beside the seeks */
@@ -149,7 +157,8 @@ struct sto_change_op {
     int64_t since_us;             /* the stream's, when the reading began: another one is refused */
     int64_t until_us;             /* no changes behind this; 0: no end */
     struct sto_change_sink *sink;
-    _Atomic bool cancelled; /* as of sto_read_op */
+    _Atomic bool cancelled;     /* as of sto_read_op */
+    enum sto_priority priority; /* as of mutations */
 
     /* in and out: all changes up to here were given; the maker sets where it begins */
     int64_t passed_us;
@@ -159,6 +168,7 @@ struct sto_change_op {
     enum sto_read_state state; /* MORE: the slice is full; END: there is nothing newer now */
     enum err result;
     struct errbuf detail;
+    uint64_t retry_ns;         /* as of mutations */
     struct sto_engine *engine; /* the engine's own */
 };
 
@@ -186,14 +196,16 @@ struct sto_sample_op {
     void *user;
 
     struct sto_table_scope scope;
-    struct sto_row_set rows; /* of which samples are wanted; all zero: the table */
-    uint64_t bytes_between;  /* wanted between two samples; 0: the engine chooses. The table's
-                              * splits are samples in any case. */
-    struct arena *arena;     /* of the maker: samples and keys are written into it */
-    uint64_t deadline_ns;    /* as of mutations */
+    struct sto_row_set rows;    /* of which samples are wanted; all zero: the table */
+    uint64_t bytes_between;     /* wanted between two samples; 0: the engine chooses. The table's
+                                 * splits are samples in any case. */
+    struct arena *arena;        /* of the maker: samples and keys are written into it */
+    uint64_t deadline_ns;       /* as of mutations */
+    enum sto_priority priority; /* the same */
 
     enum err result;
     struct errbuf detail;
+    uint64_t retry_ns;          /* as of mutations */
     struct sto_sample *samples; /* keys rising, offsets never falling */
     size_t count;
     void *engine_state; /* the engine's; starts as NULL */
@@ -220,10 +232,13 @@ struct sto_drop_op {
     uint64_t steps_max; /* end at the first row behind so many stored keys; 0: no bound */
     struct buf *resume; /* with steps_max: the row key where to go on; empty: that was all */
     bool ignore_gate;   /* the removal of a table marked as deleting, by tenancy only */
-    uint64_t deadline_ns; /* as of mutations; what has begun goes on */
+    uint64_t deadline_ns;       /* as of mutations; what has begun goes on */
+    enum sto_priority priority; /* as of mutations; sweeps and the removal of a table are
+                                 * background work in any case */
 
     enum err result;
     struct errbuf detail;
+    uint64_t retry_ns; /* as of mutations */
     struct sto_usage removed;
     uint64_t steps;     /* stored keys looked at */
     int64_t expires_us; /* expired_only: before then no cell that it looked at and left becomes
@@ -251,6 +266,7 @@ struct sto_recount_op {
 
     enum err result;
     struct errbuf detail;
+    uint64_t retry_ns;         /* as of mutations */
     struct sto_usage counted;  /* by iterating over a snapshot */
     struct sto_usage recorded; /* the counters at that same snapshot */
     void *engine_state;        /* the engine's; starts as NULL */
@@ -281,6 +297,20 @@ enum err sto_doc_get(struct sto_engine *e, struct slice key, uint64_t *out_versi
                      struct errbuf *eb) MUST_CHECK;
 /* Blocking. In key order; visit returns ERR_OK to go on, anything else ends with that. */
 enum err sto_docs_scan(struct sto_engine *e, struct slice key_prefix,
+                       enum err (*visit)(void *ctx, struct slice key, uint64_t version,
+                                         struct slice body),
+                       void *ctx, struct errbuf *eb) MUST_CHECK;
+
+/* A part of a scan. */
+struct sto_docs_page {
+    struct slice prefix; /* as of sto_docs_scan */
+    struct slice from;   /* first key, itself included; empty: where the prefix begins, or ends */
+    size_t limit;        /* at most so many documents */
+    bool backwards;      /* to lower keys */
+};
+
+/* Blocking. As sto_docs_scan. */
+enum err sto_docs_read(struct sto_engine *e, const struct sto_docs_page *page,
                        enum err (*visit)(void *ctx, struct slice key, uint64_t version,
                                          struct slice body),
                        void *ctx, struct errbuf *eb) MUST_CHECK;
@@ -342,6 +372,39 @@ struct sto_health {
 };
 
 void sto_health_get(struct sto_engine *e, struct sto_health *out);
+
+/* How many were at most 2^i and above 2^(i-1), and the last one: all above. */
+#define STO_BUCKETS 24
+struct sto_buckets {
+    uint64_t count[STO_BUCKETS];
+    uint64_t sum;
+};
+
+/* What the engine counts since it was opened, and how it is now; each number for itself, not all
+ * of one moment. */
+struct sto_engine_stats {
+    uint64_t commit_queue_ops; /* waiting now */
+    uint64_t commit_queue_bytes;
+    uint64_t point_queue_ops; /* at the readers */
+    uint64_t scan_queue_ops;
+    uint64_t commit_refused; /* because a queue was full */
+    uint64_t commit_shed;    /* because RocksDB would have stalled */
+    uint64_t read_refused;
+    struct sto_buckets commit_ops; /* of a batch */
+    struct sto_buckets sync_us;    /* of its synced write */
+
+    uint32_t pressure; /* 0: takes all writes, to 1000: only a tenth of even shares */
+    uint64_t level0_files;
+    uint64_t compaction_pending_bytes;
+    uint64_t memtables_waiting;  /* to be flushed */
+    uint64_t delayed_write_rate; /* bytes a second; 0: RocksDB delays nothing */
+    bool writes_stopped;
+    uint64_t cache_used_bytes;
+    uint64_t memtable_bytes;
+};
+
+/* Any thread; a few loads, and what was seen of RocksDB in the last quarter of a second. */
+void sto_engine_stats_get(struct sto_engine *e, struct sto_engine_stats *out);
 
 /* Blocking. Finish queued work, flush, write the witness, close. Every read must have been finished
  * (sto_read_finish) before: a cursor may hold what is closed here. */

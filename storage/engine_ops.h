@@ -33,8 +33,8 @@ struct sto_engine_ops {
                             size_t count, struct errbuf *eb);
     enum err (*doc_get)(struct sto_engine *e, struct slice key, uint64_t *out_version,
                         struct buf *out, struct errbuf *eb);
-    enum err (*docs_scan)(struct sto_engine *e, struct slice key_prefix, sto_doc_visit *visit,
-                          void *ctx, struct errbuf *eb);
+    enum err (*docs_read)(struct sto_engine *e, const struct sto_docs_page *page,
+                          sto_doc_visit *visit, void *ctx, struct errbuf *eb);
     enum err (*counters_load)(struct sto_engine *e, const struct sto_table_scope *scope,
                               struct errbuf *eb);
     enum err (*table_forget)(struct sto_engine *e, const struct sto_table_scope *scope,
@@ -46,6 +46,7 @@ struct sto_engine_ops {
     enum err (*audit_range)(struct sto_engine *e, const struct sto_tenant_scope *scope,
                             struct sto_audit *out, struct errbuf *eb);
     void (*health_get)(struct sto_engine *e, struct sto_health *out);
+    void (*stats_get)(struct sto_engine *e, struct sto_engine_stats *out);
     void (*close)(struct sto_engine *e);
 };
 

@@ -2,7 +2,9 @@
  * storage/rocksdb/apply.c - look, change, count; take all of it back when a limit says no.
  *
  * 1. A row has a header exactly when it has a cell: no header in the database means that no cell of
- *    the row is there either, so a new row costs one Get that the filters answer.
+ *    the row is there either, so a new row costs one Get that the filters answer. A cell replaced
+ *    by one as long changes nothing that the header counts, so that costs one Get, too. Which of
+ *    the two is looked at first is a guess by the row before.
  * 2. The header's byte and cell counts are those of the row after the operation; the difference to
  *    before is what the counters change by.
  * 3. A known token is answered before anything of the row may refuse: the first attempt decided.
@@ -43,8 +45,31 @@ enum err sto_rdb_deadline_check(uint64_t deadline_ns, struct errbuf *eb)
     return base_fail(eb, ERR_TIMEOUT, "the deadline passed before its turn came; nothing was done");
 }
 
+enum err sto_rdb_row_head(struct rdb_row *r)
+{
+    if (r->has_head)
+        return ERR_OK;
+    size_t n = sto_key_header(r->key, r->row_len);
+    enum err rc = sto_rdb_batch_head(r->batch, base_slice(r->key, n), &r->before);
+    if (rc != ERR_OK)
+        return rc;
+    r->has_head = true;
+    r->now = r->before.head;
+    r->batch->expects_rows = r->now.cells > 0;
+    sto_rdb_row_cursor_open(&r->cursor, r->batch, base_slice(r->key, r->row_len), r->before.in_db);
+    return ERR_OK;
+}
+
+static bool row_existed(const struct rdb_row *r)
+{
+    return !r->has_head || r->before.head.cells > 0;
+}
+
 static enum err mutation_run(struct rdb_row *r, const struct sto_mutation *m, struct errbuf *eb)
 {
+    enum err rc = m->kind == STO_SET_CELL ? ERR_OK : sto_rdb_row_head(r);
+    if (rc != ERR_OK)
+        return rc;
     switch (m->kind) {
     case STO_SET_CELL:
         return sto_rdb_row_set(r, m);
@@ -180,6 +205,15 @@ static enum err families_check(const struct sto_table *table, const struct todo 
     return ERR_OK;
 }
 
+/* Nothing asks whether the row is there, and its first change may be one in place. */
+static bool may_do_without_head(const struct rdb_batch *b, const struct sto_mutate_op *op)
+{
+    return b->expects_rows && op->check == NULL && !op->must_exist && !op->must_not_exist &&
+           op->modified == NULL && op->mutation_count > 0 &&
+           op->mutations[0].kind == STO_SET_CELL &&
+           op->mutations[0].timestamp_us != STO_TIMESTAMP_SERVER;
+}
+
 static enum err row_open(struct rdb_row *r, struct rdb_batch *b, struct sto_mutate_op *op,
                          int64_t server_us)
 {
@@ -187,6 +221,9 @@ static enum err row_open(struct rdb_row *r, struct rdb_batch *b, struct sto_muta
     r->op = op;
     r->server_us = server_us;
     r->deleted = 0;
+    r->has_head = false;
+    r->before = (struct rdb_head_view){0};
+    r->now = (struct sto_row_head){0};
     const struct sto_account *account = op->scope.tenant.account;
     enum err rc = sto_rdb_gate_check(account, true, &op->detail);
     if (rc == ERR_OK)
@@ -200,15 +237,14 @@ static enum err row_open(struct rdb_row *r, struct rdb_batch *b, struct sto_muta
     if (rc != ERR_OK)
         return rc;
     r->row_len = sto_key_row(&op->scope, op->row_key, r->key);
-    size_t n = sto_key_header(r->key, r->row_len);
-    rc = sto_rdb_batch_head(b, base_slice(r->key, n), &r->before);
+    if (may_do_without_head(b, op))
+        return ERR_OK;
+    rc = sto_rdb_row_head(r);
     if (rc == ERR_NO_MEMORY)
         return base_fail(&op->detail, rc, "no memory for the commit");
     if (rc != ERR_OK)
         return base_fail(&op->detail, rc, "the row's header cannot be read");
-    r->now = r->before.head;
-    op->row_existed = r->now.cells > 0;
-    sto_rdb_row_cursor_open(&r->cursor, b, base_slice(r->key, r->row_len), r->before.in_db);
+    op->row_existed = row_existed(r);
     return ERR_OK;
 }
 
@@ -272,8 +308,10 @@ static enum err row_change(struct rdb_row *r, struct sto_mutate_op *op)
         rc = row_decide(r, op, &todo);
     if (rc == ERR_OK)
         rc = mutations_run(r, &todo, &op->detail);
-    if (rc == ERR_OK)
+    if (rc == ERR_OK) {
+        op->row_existed = row_existed(r);
         rc = row_tell(r, op);
+    }
     if (rc == ERR_OK && has_token && sto_rdb_token_put(r->batch, op, &token) != ERR_OK)
         rc = base_fail(&op->detail, ERR_NO_MEMORY, "no memory for the commit");
     return rc == ERR_OK ? row_close(r, &op->detail) : rc;

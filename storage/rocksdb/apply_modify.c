@@ -68,7 +68,7 @@ static enum err put(struct rdb_row *r, const struct sto_mutation *m,
                     struct slice tail)
 {
     struct rdb_cell_view view;
-    enum err rc = sto_rdb_batch_cell(r->batch, at->key, at->in_db, &view);
+    enum err rc = sto_rdb_batch_cell_size(r->batch, at->key, at->in_db, &view);
     if (rc == ERR_OK)
         rc = sto_rdb_row_count_cell(r, &view, family, m->qualifier.len, head.len + tail.len);
     if (rc == ERR_OK)

@@ -10,7 +10,7 @@
  * Fails by: ERR_CORRUPT, ERR_TOO_BIG, ERR_INVALID, ERR_CONFLICT, ERR_NOT_FOUND, ERR_NO_MEMORY,
  *           ERR_IO. A detail is written only where it says more than the code.
  * Limits:   LIM_DELETE_CELLS, the account's of cells.
- * Promises: 1. now counts the row as the steps so far leave it.
+ * Promises: 1. now counts the row as the steps so far leave it, once has_head.
  */
 #ifndef STORAGE_ROCKSDB_APPLY_ROW_H
 #define STORAGE_ROCKSDB_APPLY_ROW_H
@@ -23,6 +23,7 @@ struct rdb_row {
     struct rdb_batch *batch;
     const struct sto_mutate_op *op;
     int64_t server_us;
+    bool has_head; /* before, now and cursor are there; else cells were replaced by as long ones */
     struct rdb_head_view before; /* in_db: the database holds cells of this row */
     struct sto_row_head now;
     size_t deleted; /* cells, by this operation */
@@ -33,6 +34,9 @@ struct rdb_row {
     uint8_t key[STO_KEY_MAX];   /* scratch that begins with the row prefix */
     uint8_t upper[STO_KEY_MAX]; /* scratch for the end of a delete */
 };
+
+/* apply.c: look at the row's header, unless that was done. Writes behind the row in r->key. */
+enum err sto_rdb_row_head(struct rdb_row *r) MUST_CHECK;
 
 /* apply_set.c: SET_CELL, ADD_TO_CELL, MERGE_TO_CELL, at an exact timestamp. */
 enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m) MUST_CHECK;

@@ -10,16 +10,19 @@ enum err sto_rdb_row_count_cell(struct rdb_row *r, const struct rdb_cell_view *v
                                 size_t new_len)
 {
     size_t row_key_len = r->op->row_key.len;
-    if (view->present) {
-        uint64_t old =
-            sto_cell_bytes(row_key_len, view->family_name_len, qualifier_len, view->value.len);
-        if (r->now.bytes < old)
-            return ERR_CORRUPT;
-        r->now.bytes -= old;
-    } else {
-        r->now.cells++;
-    }
-    r->now.bytes += sto_cell_bytes(row_key_len, family->name_len, qualifier_len, new_len);
+    uint64_t old = 0;
+    uint64_t new = sto_cell_bytes(row_key_len, family->name_len, qualifier_len, new_len);
+    if (view->present)
+        old = sto_cell_bytes(row_key_len, view->family_name_len, qualifier_len, view->value_len);
+    if (!r->has_head && old == new)
+        return ERR_OK;
+    enum err rc = sto_rdb_row_head(r);
+    if (rc != ERR_OK)
+        return rc;
+    if (r->now.bytes < old)
+        return ERR_CORRUPT;
+    r->now.bytes = r->now.bytes - old + new;
+    r->now.cells += !view->present;
     return ERR_OK;
 }
 
@@ -73,7 +76,7 @@ enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m)
     if (rc != ERR_OK)
         return rc;
     struct rdb_cell_view view;
-    rc = sto_rdb_batch_cell(r->batch, key, r->before.in_db, &view);
+    rc = sto_rdb_batch_cell_size(r->batch, key, !r->has_head || r->before.in_db, &view);
     if (rc == ERR_OK)
         rc = sto_rdb_row_count_cell(r, &view, family, m->qualifier.len, m->value.len);
     if (rc == ERR_OK)

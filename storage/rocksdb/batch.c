@@ -5,6 +5,7 @@
  *    the batch is written.
  * 2. An entry of the overlay that is not live says nothing; the database is asked then.
  * 3. A deleted entry that the database never held is not written.
+ * 4. What is written is noted in recent on the way; when the write fails, recent is cleared.
  */
 #include "storage/rocksdb/batch.h"
 
@@ -20,9 +21,11 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
     b->engine = e;
     sto_rdb_overlay_init(&b->overlay);
     sto_rdb_overlay_init(&b->tokens);
+    sto_rdb_recent_init(&b->recent);
     b->writes = rocksdb_writebatch_create();
     base_buf_init(&b->change_part, LIM_CELL_BYTES_HARD + MIB);
     b->change_bytes = 0;
+    b->expects_rows = false;
     b->tally_count = 0;
     b->account_count = 0;
 }
@@ -31,6 +34,7 @@ void sto_rdb_batch_fini(struct rdb_batch *b)
 {
     sto_rdb_overlay_fini(&b->overlay);
     sto_rdb_overlay_fini(&b->tokens);
+    sto_rdb_recent_fini(&b->recent);
     rocksdb_writebatch_destroy(b->writes);
     base_buf_fini(&b->change_part);
 }
@@ -97,6 +101,12 @@ enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct
         out->in_db = now->in_db;
         return ERR_OK;
     }
+    struct rdb_size size;
+    if (sto_rdb_recent_find(&b->recent, header_key, &size)) {
+        out->head = size.head;
+        out->in_db = true;
+        return ERR_OK;
+    }
     rocksdb_pinnableslice_t *pinned = NULL;
     struct slice value = SLICE_EMPTY;
     enum err rc = get(b, header_key, &pinned, &value);
@@ -110,22 +120,21 @@ enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct
     return rc;
 }
 
-enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_db,
-                            struct rdb_cell_view *out)
+/* True when the batch knows of the cell, or nobody has to ask. */
+static bool cell_is_seen(const struct rdb_change *now, bool row_in_db, struct rdb_cell_view *out)
 {
-    *out = (struct rdb_cell_view){.entry = sto_rdb_overlay_touch(&b->overlay, key)};
-    if (out->entry == NULL)
-        return ERR_NO_MEMORY;
-    const struct rdb_change *now = &out->entry->now;
-    if (now->live) {
-        out->present = now->present;
-        out->in_db = now->in_db;
-        out->family_name_len = now->family_name_len;
-        out->value = now->value;
-        return ERR_OK;
-    }
-    if (!row_in_db)
-        return ERR_OK;
+    if (!now->live)
+        return !row_in_db;
+    out->present = now->present;
+    out->in_db = now->in_db;
+    out->family_name_len = now->family_name_len;
+    out->value = now->value;
+    out->value_len = now->value.len;
+    return true;
+}
+
+static enum err cell_get(struct rdb_batch *b, struct slice key, struct rdb_cell_view *out)
+{
     struct slice value = SLICE_EMPTY;
     enum err rc = get(b, key, &out->pinned, &value);
     if (rc != ERR_OK || out->pinned == NULL)
@@ -137,8 +146,36 @@ enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_d
         out->in_db = true;
         out->family_name_len = cell.family_name_len;
         out->value = cell.bytes;
+        out->value_len = cell.bytes.len;
     }
     return rc;
+}
+
+enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_db,
+                            struct rdb_cell_view *out)
+{
+    *out = (struct rdb_cell_view){.entry = sto_rdb_overlay_touch(&b->overlay, key)};
+    if (out->entry == NULL)
+        return ERR_NO_MEMORY;
+    return cell_is_seen(&out->entry->now, row_in_db, out) ? ERR_OK : cell_get(b, key, out);
+}
+
+enum err sto_rdb_batch_cell_size(struct rdb_batch *b, struct slice key, bool row_in_db,
+                                 struct rdb_cell_view *out)
+{
+    *out = (struct rdb_cell_view){.entry = sto_rdb_overlay_touch(&b->overlay, key)};
+    if (out->entry == NULL)
+        return ERR_NO_MEMORY;
+    if (cell_is_seen(&out->entry->now, row_in_db, out))
+        return ERR_OK;
+    struct rdb_size size;
+    if (!sto_rdb_recent_find(&b->recent, key, &size))
+        return cell_get(b, key, out);
+    out->present = true;
+    out->in_db = true;
+    out->family_name_len = size.family_name_len;
+    out->value_len = size.value_len;
+    return ERR_OK;
 }
 
 void sto_rdb_cell_view_release(struct rdb_cell_view *view)
@@ -316,10 +353,27 @@ static void write_cell(struct rdb_batch *b, const struct rdb_entry *entry)
     rocksdb_writebatch_putv_cf(b->writes, cells, 1, &key, &entry->key.len, 2, parts, lengths);
 }
 
+/* What the database holds under the entry's key when the batch is written. */
+static void note_entry(struct rdb_batch *b, const struct rdb_entry *entry)
+{
+    const struct rdb_change *now = &entry->now;
+    if (!now->present) {
+        sto_rdb_recent_forget(&b->recent, entry->key);
+        return;
+    }
+    struct rdb_size size = {.head = now->head,
+                            .value_len = (uint32_t)now->value.len,
+                            .family_name_len = now->family_name_len};
+    sto_rdb_recent_put(&b->recent, entry->key, &size);
+}
+
 static void write_entry(struct rdb_batch *b, const struct rdb_entry *entry)
 {
     const struct rdb_change *now = &entry->now;
-    if (!now->live || (!now->present && !now->in_db))
+    if (!now->live)
+        return;
+    note_entry(b, entry);
+    if (!now->present && !now->in_db)
         return;
     if (!now->present) {
         rocksdb_writebatch_delete_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
@@ -408,6 +462,8 @@ enum err sto_rdb_batch_write(struct rdb_batch *b)
             table_publish(&b->tallies[i]);
         for (size_t i = 0; i < b->account_count; i++)
             publish(&b->accounts[i].account->total, &b->accounts[i].usage);
+    } else {
+        sto_rdb_recent_clear(&b->recent);
     }
     sto_rdb_batch_clear(b);
     return rc;

@@ -13,6 +13,8 @@
  * Limits:   LIM_BATCH_OPS tallies.
  * Promises: 1. Counters in memory change only after the write that changes them on disk succeeded.
  *           2. Cells and the counters of their table are in the same batch.
+ *           3. recent agrees with the database: all that is written under a key of a cell or a
+ *              header passes through the overlay, and a purge has it cleared.
  */
 #ifndef STORAGE_ROCKSDB_BATCH_H
 #define STORAGE_ROCKSDB_BATCH_H
@@ -21,6 +23,7 @@
 
 #include "storage/keycodec.h"
 #include "storage/rocksdb/overlay.h"
+#include "storage/rocksdb/recent.h"
 
 struct rdb_engine;
 
@@ -44,9 +47,11 @@ struct rdb_batch {
     struct rdb_engine *engine;
     struct rdb_overlay overlay; /* cells and row headers */
     struct rdb_overlay tokens;  /* of idempotency (token.h) */
+    struct rdb_recent recent;   /* what the database holds, of what was written last */
     rocksdb_writebatch_t *writes;
     struct buf change_part; /* scratch of change_log.c */
     size_t change_bytes;    /* of changes, in writes */
+    bool expects_rows;      /* the last row whose header was looked at was there */
     size_t tally_count;
     size_t account_count;
     struct rdb_tally tallies[LIM_BATCH_OPS];
@@ -76,12 +81,16 @@ struct rdb_cell_view {
     bool present;
     bool in_db;
     uint8_t family_name_len;
-    struct slice value; /* of a present cell; until the view is released */
+    size_t value_len;   /* of a present cell */
+    struct slice value; /* the same, until the view is released; empty when only sizes are known */
     rocksdb_pinnableslice_t *pinned;
 };
 /* The view is released by the caller, after a failure too. */
 enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_db,
                             struct rdb_cell_view *out) MUST_CHECK;
+/* The same for who does not need the value. */
+enum err sto_rdb_batch_cell_size(struct rdb_batch *b, struct slice key, bool row_in_db,
+                                 struct rdb_cell_view *out) MUST_CHECK;
 void sto_rdb_cell_view_release(struct rdb_cell_view *view);
 
 /* value: borrowed until the batch is written. */

@@ -25,6 +25,7 @@ struct slice_run {
     struct rdb_engine *engine;
     struct sto_change_op *op;
     rocksdb_iterator_t *it;
+    uint64_t steps;
     int64_t complete_us; /* up to here nothing is missing at the end of the iterator */
     size_t lower_len;
     size_t upper_len;
@@ -160,7 +161,7 @@ static enum err read_parts(struct slice_run *r)
     struct sto_change_op *op = r->op;
     op->state = STO_READ_MORE;
     rocksdb_iter_seek_to_first(r->it);
-    for (uint64_t steps = 0; rocksdb_iter_valid(r->it); steps++) {
+    for (uint64_t steps = 0; rocksdb_iter_valid(r->it); r->steps = ++steps) {
         if (atomic_load_explicit(&op->cancelled, memory_order_relaxed))
             return base_fail(&op->detail, ERR_CANCELLED, "the reader went away");
         if (steps == LIM_SLICE_STEPS)
@@ -216,6 +217,7 @@ static enum err slice_run(struct rdb_engine *e, struct sto_change_op *op)
         rc = read_parts(&r);
     rocksdb_iter_destroy(r.it);
     rocksdb_readoptions_destroy(options);
+    sto_rdb_pool_charge(&e->pool, op->scope.tenant.account, RDB_SCANS, r.steps / RDB_STEPS_PER_OP);
     return rc;
 }
 
@@ -240,16 +242,19 @@ void sto_rdb_read_changes(struct sto_engine *engine, struct sto_change_op *op)
     struct rdb_engine *e = sto_rdb_engine(engine);
     op->detail.text[0] = '\0';
     op->engine = engine;
+    op->retry_ns = 0;
     enum err rc = sto_rdb_usable(e, &op->detail);
     if (rc == ERR_OK && (op->range.start.len > LIM_ROW_KEY || op->range.end.len > LIM_ROW_KEY ||
                          op->passed_us < 0 || op->passed_us >= INT64_MAX - 1 || op->until_us < 0 ||
                          op->until_us >= INT64_MAX - 1))
         rc = base_fail(&op->detail, ERR_INVALID, "the changes asked for cannot exist");
     if (rc == ERR_OK) {
+        const struct rdb_pool_job job = {
+            .account = op->scope.tenant.account, .queue = RDB_SCANS, .priority = op->priority};
         op->msg.run = run_on_reader;
-        if (sto_rdb_pool_push(&e->pool, &op->msg, false))
+        if (sto_rdb_pool_push(&e->pool, &job, &op->msg, &op->retry_ns))
             return;
-        rc = base_fail(&op->detail, ERR_OVERLOADED, "the read queue is full; retry");
+        rc = base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL);
     }
     answer(op, rc);
 }

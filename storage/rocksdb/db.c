@@ -9,6 +9,7 @@
 #include "storage/rocksdb/db.h"
 
 #include "storage/keycodec.h"
+#include "storage/rocksdb/pressure.h"
 
 #include "base/banned.h"
 
@@ -114,7 +115,12 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     rocksdb_block_based_options_destroy(t);
     if (family == RDB_CF_CELLS) {
         rocksdb_options_set_write_buffer_size(o, options->memtable_bytes);
-        rocksdb_options_set_max_write_buffer_number(o, 4);
+        rocksdb_options_set_max_write_buffer_number(o, RDB_MEMTABLES);
+        /* RocksDB's own values, said here because pressure.c keeps away from them. */
+        rocksdb_options_set_level0_slowdown_writes_trigger(o, RDB_LEVEL0_SLOW);
+        rocksdb_options_set_level0_stop_writes_trigger(o, RDB_LEVEL0_STOP);
+        rocksdb_options_set_soft_pending_compaction_bytes_limit(o, RDB_PENDING_SLOW);
+        rocksdb_options_set_hard_pending_compaction_bytes_limit(o, RDB_PENDING_STOP);
         rocksdb_options_add_compact_on_deletion_collector_factory(o, RDB_DELETES_WINDOW,
                                                                   RDB_DELETES_TRIGGER);
         rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, MEMTABLE_BLOOM);

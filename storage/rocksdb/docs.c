@@ -105,31 +105,66 @@ enum err sto_rdb_doc_get(struct sto_engine *engine, struct slice key, uint64_t *
     return rc;
 }
 
-enum err sto_rdb_docs_scan(struct sto_engine *engine, struct slice key_prefix,
+/* On the first document of the page. */
+static void seek(rocksdb_iterator_t *it, const struct sto_docs_page *page)
+{
+    const char *from = (const char *)page->from.ptr;
+    if (page->from.len > 0 && page->backwards)
+        rocksdb_iter_seek_for_prev(it, from, page->from.len);
+    else if (page->from.len > 0)
+        rocksdb_iter_seek(it, from, page->from.len);
+    else if (page->backwards)
+        rocksdb_iter_seek_to_last(it);
+    else
+        rocksdb_iter_seek_to_first(it);
+}
+
+static enum err give(rocksdb_iterator_t *it,
+                     enum err (*visit)(void *ctx, struct slice key, uint64_t version,
+                                       struct slice body),
+                     void *ctx, struct errbuf *eb)
+{
+    struct slice key, value;
+    key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
+    value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
+    if (value.len < VERSION_BYTES)
+        return base_fail(eb, ERR_CORRUPT, "a stored document is damaged");
+    return visit(ctx, key, sto_get_be64(value.ptr), base_slice_skip(value, VERSION_BYTES));
+}
+
+static enum err page_check(const struct sto_docs_page *page, struct errbuf *eb)
+{
+    struct slice prefix = page->prefix;
+    if (prefix.len < 2 || prefix.len > STO_DOC_KEY_MAX || prefix.ptr[1] != '/' ||
+        !is_document_letter(prefix.ptr[0]))
+        return base_fail(eb, ERR_INVALID, "documents are scanned by a letter, not u or i, and '/'");
+    if (page->from.len > 0 && !base_slice_starts_with(page->from, prefix))
+        return base_fail(eb, ERR_INVALID, "a page of documents begins at a key with its prefix");
+    return ERR_OK;
+}
+
+enum err sto_rdb_docs_read(struct sto_engine *engine, const struct sto_docs_page *page,
                            enum err (*visit)(void *ctx, struct slice key, uint64_t version,
                                              struct slice body),
                            void *ctx, struct errbuf *eb)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
     enum err rc = sto_rdb_usable(e, eb);
+    if (rc == ERR_OK)
+        rc = page_check(page, eb);
     if (rc != ERR_OK)
         return rc;
-    if (key_prefix.len < 2 || key_prefix.len > STO_DOC_KEY_MAX || key_prefix.ptr[1] != '/' ||
-        !is_document_letter(key_prefix.ptr[0]))
-        return base_fail(eb, ERR_INVALID, "documents are scanned by a letter, not u or i, and '/'");
     uint8_t end[STO_DOC_KEY_MAX];
-    struct sto_row_range range = sto_range_of_prefix(key_prefix, end);
+    struct sto_row_range range = sto_range_of_prefix(page->prefix, end);
     rocksdb_readoptions_t *options = sto_rdb_scan_options(range.start, range.end);
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
-    rocksdb_iter_seek_to_first(it);
-    for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
-        struct slice key, value;
-        key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
-        value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
-        if (value.len < VERSION_BYTES)
-            rc = base_fail(eb, ERR_CORRUPT, "a stored document is damaged");
+    seek(it, page);
+    for (size_t n = 0; rc == ERR_OK && n < page->limit && rocksdb_iter_valid(it); n++) {
+        rc = give(it, visit, ctx, eb);
+        if (page->backwards)
+            rocksdb_iter_prev(it);
         else
-            rc = visit(ctx, key, sto_get_be64(value.ptr), base_slice_skip(value, VERSION_BYTES));
+            rocksdb_iter_next(it);
     }
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
@@ -315,10 +350,11 @@ enum err sto_rdb_table_forget(struct sto_engine *engine, const struct sto_table_
     struct rdb_committer *c = sto_rdb_committer_of(e, scope->tenant.account);
     struct changes_remove r = {.scope = scope, .more = true};
     while (r.more && r.result == ERR_OK) /* others' commits between them */
-        sto_rdb_committer_call(c, changes_remove_on_committer, &r);
+        sto_rdb_committer_call(c, scope->tenant.account, STO_PRIORITY_BACKGROUND,
+                               changes_remove_on_committer, &r);
     if (r.result != ERR_OK)
         return base_fail(eb, r.result, "the table's changes cannot be removed");
     struct forget f = {.scope = scope, .docs = docs, .doc_count = doc_count, .eb = eb};
-    sto_rdb_committer_call(c, forget_on_committer, &f);
+    sto_rdb_committer_call(c, scope->tenant.account, STO_PRIORITY_MEDIUM, forget_on_committer, &f);
     return f.result;
 }

@@ -32,7 +32,7 @@ enum err sto_rdb_docs_commit(struct sto_engine *engine, const struct sto_doc_cha
                              size_t count, struct errbuf *eb) MUST_CHECK;
 enum err sto_rdb_doc_get(struct sto_engine *engine, struct slice key, uint64_t *out_version,
                          struct buf *out, struct errbuf *eb) MUST_CHECK;
-enum err sto_rdb_docs_scan(struct sto_engine *engine, struct slice key_prefix,
+enum err sto_rdb_docs_read(struct sto_engine *engine, const struct sto_docs_page *page,
                            enum err (*visit)(void *ctx, struct slice key, uint64_t version,
                                              struct slice body),
                            void *ctx, struct errbuf *eb) MUST_CHECK;

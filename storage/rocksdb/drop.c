@@ -27,6 +27,8 @@
 #define STEPS_PER_SLICE (4 * LIM_DROP_SLICE_CELLS)
 
 struct drop {
+    struct rdb_task task; /* first */
+    struct sto_drop_op *op;
     struct rdb_engine *engine;
     struct rdb_committer *committer;
     bool begun;
@@ -330,20 +332,20 @@ static bool ends_early(struct sto_drop_op *op)
            base_buf_append(op->resume, sto_key_unescape(key.row_escaped, scratch)) == ERR_OK;
 }
 
-static void run_slice(struct base_msg *msg)
+static void run_slice(struct rdb_committer *c, struct rdb_task *task)
 {
-    struct sto_drop_op *op =
-        (struct sto_drop_op *)((char *)msg - offsetof(struct sto_drop_op, msg));
-    struct drop *d = op->engine_state;
-    struct rdb_committer *c = d->committer;
+    struct drop *d = (struct drop *)task;
+    struct sto_drop_op *op = d->op;
     enum err rc = d->begun ? ERR_OK : sto_rdb_deadline_check(op->deadline_ns, &op->detail);
     d->begun = true;
     if (rc == ERR_OK)
         rc = slice_run(&c->batch, op);
+    if (task->priority != STO_PRIORITY_BACKGROUND)
+        sto_rdb_committer_charge(c, task->account, d->cells + d->steps / RDB_STEPS_PER_OP);
     if (rc != ERR_OK || d->finished || ends_early(op))
         answer(op, rc);
     else
-        sto_rdb_committer_post(c, &op->msg);
+        sto_rdb_committer_task(c, task, false);
 }
 
 void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
@@ -377,6 +379,11 @@ void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
     }
     memcpy(d->position, d->bounds.lower, d->bounds.lower_len);
     d->position_len = d->bounds.lower_len;
-    op->msg.run = run_slice;
-    sto_rdb_committer_post(d->committer, &op->msg);
+    d->op = op;
+    d->task = (struct rdb_task){
+        .account = op->scope.tenant.account,
+        .priority = op->expired_only || op->ignore_gate ? STO_PRIORITY_BACKGROUND : op->priority,
+        .run = run_slice,
+    };
+    sto_rdb_committer_task(d->committer, &d->task, true);
 }

@@ -97,7 +97,9 @@ static void run_on_reader(struct base_msg *msg)
     if (rc == ERR_OK)
         rc = slice_count(op, &end);
     atomic_fetch_sub(&account->reads_open, 1);
-    if (rc == ERR_OK && !end && sto_rdb_pool_push(&e->pool, &op->msg, true))
+    const struct rdb_pool_job job = {
+        .account = account, .queue = RDB_SCANS, .priority = op->priority, .must = true};
+    if (rc == ERR_OK && !end && sto_rdb_pool_push(&e->pool, &job, &op->msg, NULL))
         return;
     answer(op, rc);
 }
@@ -115,7 +117,9 @@ void sto_rdb_drop_count(struct rdb_engine *e, struct sto_drop_op *op)
         answer(op, ERR_OK);
         return;
     }
+    const struct rdb_pool_job job = {
+        .account = op->scope.tenant.account, .queue = RDB_SCANS, .priority = op->priority};
     op->msg.run = run_on_reader;
-    if (!sto_rdb_pool_push(&e->pool, &op->msg, false))
-        answer(op, base_fail(&op->detail, ERR_OVERLOADED, "the read queue is full; retry"));
+    if (!sto_rdb_pool_push(&e->pool, &job, &op->msg, &op->retry_ns))
+        answer(op, base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL));
 }

@@ -18,6 +18,9 @@
 
 #include "base/banned.h"
 
+#define NS_PER_MS 1000000L
+#define NS_PER_S  1000000000L
+
 void sto_rdb_maintenance_witness(struct rdb_maintenance *m)
 {
     struct rdb_witness w = {.sequence = atomic_load(&m->engine->acked_sequence)};
@@ -98,11 +101,15 @@ static void look(struct rdb_maintenance *m)
 }
 
 /* True when it is time to end. */
-static bool wait_second(struct rdb_maintenance *m)
+static bool wait_moment(struct rdb_maintenance *m)
 {
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
-    until.tv_sec++;
+    until.tv_nsec += RDB_PRESSURE_LOOK_MS * NS_PER_MS;
+    if (until.tv_nsec >= NS_PER_S) {
+        until.tv_nsec -= NS_PER_S;
+        until.tv_sec++;
+    }
     pthread_mutex_lock(&m->lock);
     int rc = 0;
     while (!m->stopping && rc == 0)
@@ -115,14 +122,21 @@ static bool wait_second(struct rdb_maintenance *m)
 static void *thread_main(void *arg)
 {
     struct rdb_maintenance *m = arg;
-    while (!wait_second(m))
+    while (!wait_moment(m)) {
+        uint64_t now_ns = base_monotonic_ns();
+        sto_rdb_pressure_look(m->engine);
+        if (now_ns < m->next_look_ns)
+            continue;
+        m->next_look_ns = now_ns + NS_PER_S;
         look(m);
+    }
     return NULL;
 }
 
 enum err sto_rdb_maintenance_start(struct rdb_maintenance *m, struct rdb_engine *e)
 {
     m->engine = e;
+    m->next_look_ns = base_monotonic_ns() + NS_PER_S;
     pthread_condattr_t attr;
     (void)pthread_condattr_init(&attr); /* these four cannot fail on Linux */
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -1,8 +1,9 @@
 /*
- * storage/rocksdb/maintenance.h - the thread that looks after the engine once a second.
+ * storage/rocksdb/maintenance.h - the thread that looks after the engine.
  *
- * Does:     write the witness when something was acknowledged, look at the disk, get space back
- *           for deletes when it is low, ask RocksDB whether its background work failed or its
+ * Does:     look four times a second how near RocksDB is to delaying writes (pressure.h); once a
+ *           second write the witness when something was acknowledged, look at the disk, get space
+ *           back for deletes when it is low, ask RocksDB whether its background work failed or its
  *           writes stand still, remove expired tokens of idempotency and changes.
  * Owns:     its thread.
  * May use:  base/, storage/.
@@ -34,7 +35,8 @@ struct rdb_maintenance {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool started;
-    bool stopping;      /* under lock */
+    bool stopping; /* under lock */
+    uint64_t next_look_ns;
     uint64_t witnessed; /* its thread, then close */
     unsigned stalled_seconds;
     unsigned low_seconds;

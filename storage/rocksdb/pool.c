@@ -1,61 +1,154 @@
 /*
- * storage/rocksdb/pool.c - a list under a mutex; readers are few and their work is long.
+ * storage/rocksdb/pool.c - two fair queues under a mutex; readers are few and their work is long.
  *
- * 1. first is NULL exactly when queued is 0. 2. A thread ends only when stopping and empty.
+ *   thread       takes
+ *   first        points (when it is alone: both)
+ *   the others   points, but a scan after every POINTS_RUN of them; they run at a lower priority of
+ *                the processor, so that loops and committers are not held up by scans
+ *
+ * 1. waiting[] is what the queues hold. 2. A thread ends only when stopping and nothing it may take
+ * is left.
  */
+#define _GNU_SOURCE
 #include "storage/rocksdb/pool.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
+#include "base/clock.h"
 #include "base/worker.h"
+#include "storage/rocksdb/admit.h"
 
 #include "base/banned.h"
 
-static struct base_msg *pop(struct rdb_pool *p)
+#define POINTS_RUN 3
+#define SCAN_NICE  5
+
+static struct sto_fair_line *line_of(struct sto_account *account, enum rdb_pool_queue queue)
 {
+    return queue == RDB_POINTS ? &account->points : &account->scans;
+}
+
+/* Which queue's turn it is; RDB_POOL_QUEUES: nothing to do. */
+static enum rdb_pool_queue queue_next(struct rdb_pool *p, bool scans_too)
+{
+    bool points = p->queues[RDB_POINTS].waiting > 0;
+    bool scans = scans_too && p->queues[RDB_SCANS].waiting > 0;
+    if (points && (!scans || p->points_run < POINTS_RUN)) {
+        p->points_run = scans ? p->points_run + 1 : 0;
+        return RDB_POINTS;
+    }
+    p->points_run = 0;
+    return scans ? RDB_SCANS : RDB_POOL_QUEUES;
+}
+
+static struct base_msg *pop(struct rdb_pool *p, bool scans_too, enum rdb_pool_queue *out_queue)
+{
+    struct base_msg *msg = NULL;
+    enum rdb_pool_queue own = scans_too ? RDB_SCANS : RDB_POINTS;
     pthread_mutex_lock(&p->lock);
-    while (p->first == NULL && !p->stopping)
-        pthread_cond_wait(&p->filled, &p->lock);
-    struct base_msg *msg = p->first;
-    if (msg != NULL) {
-        p->first = msg->next;
-        p->queued--;
+    while ((*out_queue = queue_next(p, scans_too)) == RDB_POOL_QUEUES && !p->stopping) {
+        p->idle[own]++;
+        pthread_cond_wait(&p->filled[own], &p->lock);
+    }
+    if (*out_queue != RDB_POOL_QUEUES) {
+        struct sto_fair_line *line = NULL;
+        msg = sto_fair_take(&p->queues[*out_queue], base_monotonic_ns(), &line);
+        sto_rdb_count_own(&p->waiting[*out_queue], UINT64_MAX); /* one less */
+        sto_rdb_count_own(&line->queued, UINT64_MAX);
     }
     pthread_mutex_unlock(&p->lock);
     return msg;
 }
 
+static void measure(struct rdb_pool *p, enum rdb_pool_queue queue, uint64_t began_ns)
+{
+    uint64_t newest = base_monotonic_ns() - began_ns;
+    uint64_t before = atomic_load_explicit(&p->ns_per_op[queue], memory_order_relaxed);
+    atomic_store_explicit(&p->ns_per_op[queue], before - before / 8 + newest / 8,
+                          memory_order_relaxed); /* threads overwrite each other: it is a hint */
+}
+
 static void *thread_main(void *arg)
 {
     struct rdb_pool *p = arg;
-    for (struct base_msg *msg; (msg = pop(p)) != NULL;)
+    enum rdb_pool_queue queue = RDB_POINTS;
+    pthread_mutex_lock(&p->lock);
+    bool scans_too = p->threads_begun++ > 0 || p->threads_wanted == 1;
+    pthread_mutex_unlock(&p->lock);
+    if (scans_too && p->threads_wanted > 1)
+        (void)setpriority(PRIO_PROCESS, (id_t)gettid(), SCAN_NICE); /* refused: as it was */
+    for (struct base_msg *msg; (msg = pop(p, scans_too, &queue)) != NULL;) {
+        uint64_t began_ns = base_monotonic_ns();
         msg->run(msg);
+        measure(p, queue, began_ns);
+    }
     return NULL;
 }
 
-bool sto_rdb_pool_push(struct rdb_pool *p, struct base_msg *msg, bool must)
+static void retry_after(const struct rdb_pool *p, enum rdb_pool_queue queue, uint64_t *out_retry_ns)
 {
-    msg->next = NULL;
+    uint64_t threads = (uint64_t)(p->thread_count > 0 ? p->thread_count : 1);
+    uint64_t ns = atomic_load_explicit(&p->ns_per_op[queue], memory_order_relaxed);
+    if (out_retry_ns != NULL)
+        *out_retry_ns = sto_rdb_retry_ns(p->queues[queue].waiting, ns / threads);
+}
+
+/* What to signal for one thread that may take it; NULL: all of them look again before they wait. */
+static pthread_cond_t *to_wake(struct rdb_pool *p, enum rdb_pool_queue queue)
+{
+    if (queue == RDB_POINTS && p->idle[RDB_POINTS] == 0)
+        queue = RDB_SCANS;
+    if (p->idle[queue] == 0)
+        return NULL;
+    p->idle[queue]--;
+    return &p->filled[queue];
+}
+
+bool sto_rdb_pool_push(struct rdb_pool *p, const struct rdb_pool_job *job, struct base_msg *msg,
+                       uint64_t *out_retry_ns)
+{
+    struct sto_fair_line *line = line_of(job->account, job->queue);
     pthread_mutex_lock(&p->lock);
-    bool taken = must || p->queued < LIM_READ_QUEUE_OPS;
+    struct sto_fair_queue *q = &p->queues[job->queue];
+    uint64_t own = atomic_load_explicit(&line->queued, memory_order_relaxed);
+    bool taken =
+        job->must || (q->waiting < LIM_READ_QUEUE_OPS && own < LIM_READ_QUEUE_OPS - q->waiting);
+    pthread_cond_t *idle = NULL;
     if (taken) {
-        if (p->first == NULL)
-            p->first = msg;
-        else
-            p->last->next = msg;
-        p->last = msg;
-        p->queued++;
-        pthread_cond_signal(&p->filled);
+        sto_fair_put(q, line, job->priority, msg, base_monotonic_ns());
+        sto_rdb_count_own(&p->waiting[job->queue], 1);
+        sto_rdb_count_own(&line->queued, 1);
+        idle = to_wake(p, job->queue);
+    } else {
+        sto_rdb_count_own(&p->refused, 1);
+        retry_after(p, job->queue, out_retry_ns);
     }
     pthread_mutex_unlock(&p->lock);
+    if (idle != NULL) /* without the lock, which is the first thing that the woken one takes */
+        pthread_cond_signal(idle);
     return taken;
+}
+
+void sto_rdb_pool_charge(struct rdb_pool *p, struct sto_account *account, enum rdb_pool_queue queue,
+                         uint64_t operations)
+{
+    if (operations == 0)
+        return;
+    pthread_mutex_lock(&p->lock);
+    sto_fair_charge(&p->queues[queue], line_of(account, queue), operations, base_monotonic_ns());
+    pthread_mutex_unlock(&p->lock);
 }
 
 enum err sto_rdb_pool_start(struct rdb_pool *p, int threads)
 {
-    *p = (struct rdb_pool){.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
+    *p = (struct rdb_pool){.lock = PTHREAD_MUTEX_INITIALIZER, .threads_wanted = threads};
+    for (enum rdb_pool_queue q = 0; q < RDB_POOL_QUEUES; q++) {
+        (void)pthread_cond_init(&p->filled[q], NULL); /* default attributes: cannot fail */
+        sto_fair_queue_init(&p->queues[q]);
+    }
     p->threads = base_new_array((size_t)threads, sizeof(p->threads[0]));
     for (int i = 0; i < threads; i++) {
         char name[24]; /* base_thread_start checks that it is short */
@@ -76,12 +169,16 @@ void sto_rdb_pool_stop(struct rdb_pool *p)
         return;
     pthread_mutex_lock(&p->lock);
     p->stopping = true;
-    pthread_cond_broadcast(&p->filled);
+    for (enum rdb_pool_queue q = 0; q < RDB_POOL_QUEUES; q++)
+        pthread_cond_broadcast(&p->filled[q]);
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < p->thread_count; i++)
         INVARIANT(pthread_join(p->threads[i], NULL) == 0);
     base_free(p->threads);
     p->threads = NULL;
-    pthread_cond_destroy(&p->filled);
+    for (enum rdb_pool_queue q = 0; q < RDB_POOL_QUEUES; q++) {
+        pthread_cond_destroy(&p->filled[q]);
+        sto_fair_queue_fini(&p->queues[q]);
+    }
     pthread_mutex_destroy(&p->lock);
 }

@@ -1,37 +1,70 @@
 /*
  * storage/rocksdb/pool.h - the reader threads: work that may wait for the disk.
  *
- * Does:     run messages on a few threads, oldest first.
- * Owns:     its threads and queue.
- * May use:  base/.
+ * Does:     run messages on a few threads, in fair order; keep what is short from waiting behind
+ *           what is long.
+ * Owns:     its threads and queues.
+ * May use:  base/, storage/.
  * Knows no: what the messages do.
- * Threads:  push from any; start and stop from one.
- * Blocks:   push takes a short mutex; stop joins after the queue ran empty.
- * Fails by: push returns false when the queue is full.
- * Limits:   LIM_READ_QUEUE_OPS.
+ * Threads:  push and charge from any; start and stop from one.
+ * Blocks:   push and charge take a short mutex; stop joins after the queues ran empty.
+ * Fails by: push returns false when the queue is full, or the tenant's part of it.
+ * Limits:   LIM_READ_QUEUE_OPS for each queue.
  * Promises: 1. What push accepted has run when stop returns.
+ *           2. The first thread of several runs points only: one is never far from being free.
+ *           3. A tenant has no more queued than is still free.
  */
 #ifndef STORAGE_ROCKSDB_POOL_H
 #define STORAGE_ROCKSDB_POOL_H
 
 #include <pthread.h>
 
-#include "base/mailbox.h"
+#include "storage/account.h"
+
+/* One row or as much; or whatever may take a whole slice. */
+enum rdb_pool_queue { RDB_POINTS, RDB_SCANS, RDB_POOL_QUEUES };
 
 struct rdb_pool {
     pthread_mutex_t lock;
-    pthread_cond_t filled;
-    struct base_msg *first;
-    struct base_msg *last;
-    size_t queued;
+    pthread_cond_t filled[RDB_POOL_QUEUES]; /* points: the first thread; scans: the others, who
+                                             * wait for both */
+    struct sto_fair_queue queues[RDB_POOL_QUEUES];
+    unsigned points_run; /* by threads that take both, while scans wait */
     bool stopping;
+    unsigned idle[RDB_POOL_QUEUES]; /* threads that wait and were not signalled */
+    int threads_wanted;
+    int threads_begun;
     int thread_count;
     pthread_t *threads;
+
+    /* written under the lock, read by any */
+    _Atomic uint64_t waiting[RDB_POOL_QUEUES];
+    _Atomic uint64_t refused;
+    _Atomic uint64_t ns_per_op[RDB_POOL_QUEUES]; /* of one thread, lately */
+};
+
+/* Who wants it, and how it is to be treated. */
+struct rdb_pool_job {
+    struct sto_account *account;
+    enum rdb_pool_queue queue;
+    enum sto_priority priority;
+    bool must; /* accept although the queue is full (the engine's own, bounded elsewhere) */
 };
 
 enum err sto_rdb_pool_start(struct rdb_pool *p, int threads) MUST_CHECK;
 void sto_rdb_pool_stop(struct rdb_pool *p);
-/* must: accept although the queue is full (the engine's own, bounded elsewhere). */
-bool sto_rdb_pool_push(struct rdb_pool *p, struct base_msg *msg, bool must) MUST_CHECK;
+/* False: *out_retry_ns (may be NULL) says when to come again. */
+bool sto_rdb_pool_push(struct rdb_pool *p, const struct rdb_pool_job *job, struct base_msg *msg,
+                       uint64_t *out_retry_ns) MUST_CHECK;
+/* What a message turned out to cost beyond one operation; by whoever runs it, before it is
+ * answered. */
+void sto_rdb_pool_charge(struct rdb_pool *p, struct sto_account *account, enum rdb_pool_queue queue,
+                         uint64_t operations);
+/* Whether somebody waits for a thread: then slices end early. */
+static inline bool sto_rdb_pool_is_busy(const struct rdb_pool *p)
+{
+    return atomic_load_explicit(&p->waiting[RDB_SCANS], memory_order_relaxed) > 0 ||
+           atomic_load_explicit(&p->waiting[RDB_POINTS], memory_order_relaxed) > 0;
+}
 
 #endif

@@ -15,7 +15,9 @@
  * 2. delete_file_in_range is end-inclusive: its limit is range.last_inside, never range.end.
  * 3. The range tombstone is written on the tenant's committer: no commit of the tenant can be under
  *    way around it.
- * 4. A recount counts in reads_open: its snapshot would keep the bytes.
+ * 4. Files and ranges go beside the batches, whose memory of what is stored is cleared: behind the
+ *    gate at the fence, and again with the range.
+ * 5. A recount counts in reads_open: its snapshot would keep the bytes.
  */
 #include "storage/rocksdb/purge.h"
 
@@ -37,10 +39,10 @@ static const char TENANT_LETTERS[] = {'u', 's', 'w', 'v', RDB_TOKEN_LETTER, '\0'
 
 /* --- fence ---------------------------------------------------------------------------------- */
 
-static void nothing(struct rdb_committer *c, void *ctx)
+static void recent_clear(struct rdb_committer *c, void *ctx)
 {
-    (void)c;
     (void)ctx;
+    sto_rdb_recent_clear(&c->batch.recent);
 }
 
 static bool gate_is_closed(const struct sto_tenant_scope *scope)
@@ -48,9 +50,17 @@ static bool gate_is_closed(const struct sto_tenant_scope *scope)
     return (atomic_load(&scope->account->gate) & STO_GATE_GONE) != 0;
 }
 
+/* Background work on the tenant's committer. */
+static void call(struct rdb_engine *e, const struct sto_tenant_scope *scope,
+                 void (*fn)(struct rdb_committer *c, void *ctx), void *ctx)
+{
+    sto_rdb_committer_call(sto_rdb_committer_of(e, scope->account), scope->account,
+                           STO_PRIORITY_BACKGROUND, fn, ctx);
+}
+
 static enum err fence(struct rdb_engine *e, const struct sto_tenant_scope *scope, struct errbuf *eb)
 {
-    sto_rdb_committer_call(sto_rdb_committer_of(e, scope->account), nothing, NULL);
+    call(e, scope, recent_clear, NULL);
     const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
     for (int i = 0; i < e->wait_seconds * 500; i++) {
         if (atomic_load(&scope->account->reads_open) == 0)
@@ -99,8 +109,7 @@ static enum err tokens_delete(struct rdb_engine *e, const struct sto_tenant_scop
 {
     struct tokens_delete d = {.scope = scope, .more = true};
     while (d.more && d.result == ERR_OK)
-        sto_rdb_committer_call(sto_rdb_committer_of(e, scope->account), tokens_delete_on_committer,
-                               &d);
+        call(e, scope, tokens_delete_on_committer, &d);
     return d.result == ERR_OK ? ERR_OK
                               : base_fail(eb, d.result, "the tenant's tokens cannot be removed");
 }
@@ -162,6 +171,7 @@ static void range_delete_on_committer(struct rdb_committer *c, void *ctx)
     rocksdb_writebatch_destroy(batch);
     if (d->result != ERR_OK)
         return;
+    recent_clear(c, NULL); /* what its drops wrote behind the fence */
     struct sto_counters *total = &d->scope->account->total;
     atomic_store(&total->bytes, 0);
     atomic_store(&total->rows, 0);
@@ -177,7 +187,7 @@ static enum err delete_range(struct rdb_engine *e, const struct sto_tenant_scope
     enum err rc = tokens_delete(e, scope, eb);
     if (rc != ERR_OK)
         return rc;
-    sto_rdb_committer_call(sto_rdb_committer_of(e, scope->account), range_delete_on_committer, &d);
+    call(e, scope, range_delete_on_committer, &d);
     return d.result;
 }
 

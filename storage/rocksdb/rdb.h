@@ -24,9 +24,12 @@
 #include "storage/rocksdb/headroom.h"
 #include "storage/rocksdb/maintenance.h"
 #include "storage/rocksdb/pool.h"
+#include "storage/rocksdb/pressure.h"
 
 #define RDB_COMMITTERS_MAX 64
 #define RDB_READERS_MAX    256
+#define RDB_STEPS_PER_OP   64 /* an iterator goes so far for what one operation costs */
+#define RDB_READS_FULL     "the read queue, or this tenant's part of it, is full; retry"
 #define RDB_WAIT_SECONDS   30 /* a purge step waits so long for readers, then ERR_TIMEOUT */
 
 struct rdb_engine {
@@ -50,6 +53,7 @@ struct rdb_engine {
     char reason[160];          /* under reason_lock */
     pthread_mutex_t docs_lock; /* one change of documents at a time */
 
+    struct rdb_pressure pressure;
     struct rdb_headroom headroom;
     struct rdb_maintenance maintenance;
 };

@@ -33,12 +33,22 @@ static void conclude(struct sto_read_op *op, enum rdb_slice_end rc)
                                     : STO_READ_MORE;
 }
 
+/* A row that turned out large is read like a scan. */
+static enum rdb_pool_queue queue_of(const struct sto_read_op *op)
+{
+    return op->spec.row_key.len != 0 && op->steps < LIM_INLINE_STEPS ? RDB_POINTS : RDB_SCANS;
+}
+
 static void run_on_reader(struct base_msg *msg)
 {
     struct sto_read_op *op =
         (struct sto_read_op *)((char *)msg - offsetof(struct sto_read_op, msg));
+    struct rdb_pool *pool = &op->cursor->engine->pool;
+    enum rdb_pool_queue queue = queue_of(op);
     op->cursor->on_reader = true;
     conclude(op, sto_rdb_slice_run(op->cursor));
+    sto_rdb_pool_charge(pool, op->scope.tenant.account, queue,
+                        op->cursor->steps / RDB_STEPS_PER_OP);
     op->msg.run = run_done;
     base_mailbox_push(op->reply_to, &op->msg);
 }
@@ -82,10 +92,12 @@ static bool cursor_keep(struct sto_read_op *op, struct sto_read_cursor *from)
 
 static bool to_reader(struct rdb_engine *e, struct sto_read_op *op, bool at_once)
 {
+    const struct rdb_pool_job job = {
+        .account = op->scope.tenant.account, .queue = queue_of(op), .priority = op->priority};
     op->msg.run = run_on_reader;
-    if (sto_rdb_pool_push(&e->pool, &op->msg, false))
+    if (sto_rdb_pool_push(&e->pool, &job, &op->msg, &op->retry_ns))
         return false;
-    op->result = base_fail(&op->detail, ERR_OVERLOADED, "the read queue is full; retry");
+    op->result = base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL);
     return answer_failure(op, at_once);
 }
 

@@ -21,6 +21,8 @@
 #include "base/banned.h"
 
 struct state {
+    struct rdb_task task; /* first: to the committer */
+    struct sto_recount_op *op;
     struct rdb_engine *engine;
     const rocksdb_snapshot_t *snapshot;
     struct sto_range range;
@@ -206,17 +208,24 @@ static void run_on_reader(struct base_msg *msg)
     }
     bool end = false;
     enum err rc = count_cells(op, &end);
-    if (rc == ERR_OK && !end && sto_rdb_pool_push(&s->engine->pool, &op->msg, true))
+    const struct rdb_pool_job job = {.account = op->scope.account,
+                                     .queue = RDB_SCANS,
+                                     .priority = STO_PRIORITY_BACKGROUND,
+                                     .must = true};
+    if (rc == ERR_OK && !end && sto_rdb_pool_push(&s->engine->pool, &job, &op->msg, NULL))
         return;
     if (rc == ERR_OK)
         rc = check_stored_counters(op);
     answer(op, rc);
 }
 
-static void run_on_committer(struct base_msg *msg)
+static void run_on_committer(struct rdb_committer *c, struct rdb_task *task)
 {
-    struct sto_recount_op *op = op_of(msg);
-    struct state *s = op->engine_state;
+    struct state *s = (struct state *)task;
+    struct sto_recount_op *op = s->op;
+    const struct rdb_pool_job job = {
+        .account = op->scope.account, .queue = RDB_SCANS, .priority = STO_PRIORITY_BACKGROUND};
+    (void)c; /* its thread is what matters: no write is under way */
     enum err rc = sto_rdb_usable(s->engine, &op->detail);
     if (rc != ERR_OK) {
         answer(op, rc);
@@ -225,8 +234,8 @@ static void run_on_committer(struct base_msg *msg)
     s->snapshot = rocksdb_create_snapshot(s->engine->db.handle);
     op->recorded = sto_counters_read(&op->scope.account->total);
     op->msg.run = run_on_reader;
-    if (!sto_rdb_pool_push(&s->engine->pool, &op->msg, false))
-        answer(op, base_fail(&op->detail, ERR_OVERLOADED, "the read queue is full; retry"));
+    if (!sto_rdb_pool_push(&s->engine->pool, &job, &op->msg, &op->retry_ns))
+        answer(op, base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL));
 }
 
 void sto_rdb_recount(struct sto_engine *engine, struct sto_recount_op *op)
@@ -244,6 +253,8 @@ void sto_rdb_recount(struct sto_engine *engine, struct sto_recount_op *op)
     struct state *s = base_new(sizeof(*s));
     s->engine = e;
     op->engine_state = s;
-    op->msg.run = run_on_committer;
-    sto_rdb_committer_post(sto_rdb_committer_of(e, op->scope.account), &op->msg);
+    s->op = op;
+    s->task = (struct rdb_task){
+        .account = op->scope.account, .priority = STO_PRIORITY_BACKGROUND, .run = run_on_committer};
+    sto_rdb_committer_task(sto_rdb_committer_of(e, op->scope.account), &s->task, true);
 }

@@ -24,6 +24,7 @@
 #include "storage/rocksdb/change_read.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/drop.h"
+#include "storage/rocksdb/engine_stats.h"
 #include "storage/rocksdb/purge.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/reader.h"
@@ -186,7 +187,7 @@ void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
         .cache_bytes = 256 * MIB,
         .memtable_bytes = 64 * MIB,
         .committers = cores / 2 < 1 ? 1 : (int)(cores / 2),
-        .readers = cores < 2 ? 2 : (int)cores,
+        .readers = cores < 2 ? 2 : (int)cores + 1, /* one of them for points only */
         .headroom_bytes = LIM_HEADROOM_BYTES_DEFAULT,
         .ballast_bytes = LIM_BALLAST_BYTES_DEFAULT,
     };
@@ -336,12 +337,13 @@ static const struct sto_engine_ops OPS = {
     .recount = sto_rdb_recount,
     .docs_commit = sto_rdb_docs_commit,
     .doc_get = sto_rdb_doc_get,
-    .docs_scan = sto_rdb_docs_scan,
+    .docs_read = sto_rdb_docs_read,
     .counters_load = sto_rdb_counters_load,
     .table_forget = sto_rdb_table_forget,
     .purge_run = sto_rdb_purge_run,
     .audit_range = sto_rdb_audit_range,
     .health_get = health_get,
+    .stats_get = sto_rdb_stats_get,
     .close = engine_close,
 };
 
@@ -385,6 +387,13 @@ enum err sto_rocksdb_adopt(const char *dir, struct errbuf *eb)
 void sto_rocksdb_test_fail_commit(struct sto_engine *engine, int after)
 {
     atomic_store(&sto_rdb_engine(engine)->fail_commit, after);
+}
+
+void sto_rocksdb_test_pressure(struct sto_engine *engine, uint32_t level)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    atomic_store(&e->pressure.pretended, level);
+    sto_rdb_pressure_look(e);
 }
 
 void sto_rocksdb_test_disk_free(struct sto_engine *engine, uint64_t bytes)

@@ -23,7 +23,7 @@ struct sto_rocksdb_options {
     size_t cache_bytes;      /* block cache, shared by both column families */
     size_t memtable_bytes;   /* write buffer of the cells column family */
     int committers;          /* 0: half the cores, at least 1 */
-    int readers;             /* 0: as many as cores, at least 2 */
+    int readers;             /* 0: one more than cores, at least 2 */
     uint64_t headroom_bytes; /* writes that grow stop when less is free */
     uint64_t ballast_bytes;  /* reserve file, released when the headroom is breached hard */
 };
@@ -39,8 +39,10 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
 enum err sto_rocksdb_adopt(const char *dir, struct errbuf *eb) MUST_CHECK;
 
 /* Test tools: make the n-th next commit fail as the disk would (1: the next; 0: none); pretend this
- * much disk is free (UINT64_MAX: what is true again). */
+ * much disk is free (UINT64_MAX: what is true again); pretend that RocksDB is so near to a delay (0
+ * to 1000; 0: what is true again). */
 void sto_rocksdb_test_fail_commit(struct sto_engine *e, int after);
+void sto_rocksdb_test_pressure(struct sto_engine *e, uint32_t level);
 void sto_rocksdb_test_disk_free(struct sto_engine *e, uint64_t bytes);
 
 #endif

@@ -272,10 +272,12 @@ void sto_rdb_sample_row_keys(struct sto_engine *engine, struct sto_sample_op *op
     w->engine = e;
     w->op = op;
     op->engine_state = w;
+    const struct rdb_pool_job job = {
+        .account = op->scope.tenant.account, .queue = RDB_SCANS, .priority = op->priority};
     op->msg.run = run_on_reader;
-    if (sto_rdb_pool_push(&e->pool, &op->msg, false))
+    if (sto_rdb_pool_push(&e->pool, &job, &op->msg, &op->retry_ns))
         return;
     base_free(w);
     op->engine_state = NULL;
-    answer(op, base_fail(&op->detail, ERR_OVERLOADED, "the read queue is full; retry"));
+    answer(op, base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL));
 }

@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/slice.c - rows one after another, seeks only where steps would be many.
+ * storage/rocksdb/slice.c - rows one after another, and where a slice of them ends.
  *
  *   where a slice ends                       what the next one begins with
  *   between rows (sink full, limits)         position behind the last row given
@@ -15,129 +15,24 @@
  * 3. A reversed read finds the row before with one seek backwards, then goes through it forwards.
  * 4. reads_open counts cursors that may have an iterator; the gate is looked at after counting, so
  * a purge that closed the gate and then sees 0 knows that nobody reads.
- * Over 500 lines because forwards, backwards and skipping share one iterator and one state.
+ *
+ * Both directions are here because they are almost one: within a row all reads go forwards, and
+ * what differs is where the next row is looked for (row_find) and entered.
  */
 #include "storage/rocksdb/slice.h"
 
 #include "base/clock.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/slice_move.h"
 #include "storage/rocksdb/slice_range.h"
 #include "storage/value.h"
 
 #include "base/banned.h"
 
-#define STEPS_BEFORE_SEEK 6
-/* After steps did not reach it, so many skips of that kind only seek. */
-#define SEEKS_BEFORE_STEP     16
-#define SEEKS_BEFORE_STEP_MAX 256
-#define ROW_AGAIN_BYTES       (64 * KIB) /* a row up to this is rather read again than kept open */
-#define ROW_BYTES_UNKNOWN     UINT64_MAX
-#define BYTES_OF_A_STEP       KIB
-
-/* --- moving --------------------------------------------------------------------------------- */
-
-static struct slice key_now(const struct sto_read_cursor *c)
-{
-    struct slice key;
-    key.ptr = (const uint8_t *)rocksdb_iter_key(c->iterator, &key.len);
-    return key;
-}
-
-static void step(struct sto_read_cursor *c)
-{
-    c->steps++;
-    c->op->steps++;
-    rocksdb_iter_next(c->iterator);
-}
-
-static void seek(struct sto_read_cursor *c, struct slice target)
-{
-    c->steps++;
-    c->op->seeks++;
-    rocksdb_iter_seek(c->iterator, (const char *)target.ptr, target.len);
-}
-
-static void seek_back(struct sto_read_cursor *c, struct slice target)
-{
-    c->steps++;
-    c->op->seeks++;
-    rocksdb_iter_seek_for_prev(c->iterator, (const char *)target.ptr, target.len);
-}
-
-/* To the first key at or behind target: a few steps if that reaches it, else a seek. Rows of a
- * table are alike: where steps did not reach it, they are not tried again for a while, and the next
- * time for twice as long. */
-static void skip_to(struct sto_read_cursor *c, enum rdb_skip kind, struct slice target)
-{
-    struct rdb_skip_memory *memory = &c->skips[kind];
-    int steps = memory->seeks_first > 0 ? 0 : STEPS_BEFORE_SEEK;
-    for (int i = 0; i < steps && rocksdb_iter_valid(c->iterator); i++) {
-        step(c);
-        if (!rocksdb_iter_valid(c->iterator) || base_slice_compare(key_now(c), target) >= 0) {
-            memory->seeks_next = SEEKS_BEFORE_STEP;
-            return;
-        }
-    }
-    if (steps == 0) {
-        memory->seeks_first--;
-    } else {
-        memory->seeks_first = memory->seeks_next;
-        if (memory->seeks_next < SEEKS_BEFORE_STEP_MAX)
-            memory->seeks_next *= 2;
-    }
-    seek(c, target);
-}
-
-/* Where the first column at or behind the one the visit asked for begins, in c->target. */
-static struct slice column_target(struct sto_read_cursor *c)
-{
-    const struct sto_visit *v = &c->visit;
-    memcpy(c->target, c->row, c->row_len);
-    return base_slice(
-        c->target, v->seek_qualifier.len == 0
-                       ? sto_key_family(c->target, c->row_len, v->seek_family)
-                       : sto_key_column(c->target, c->row_len, v->seek_family, v->seek_qualifier));
-}
-
-/* From the cell, or the header, under the iterator to where the visit goes on. */
-static void move(struct sto_read_cursor *c, enum sto_visit_next next)
-{
-    switch (next) {
-    case STO_VISIT_NEXT:
-        step(c);
-        break;
-    case STO_VISIT_SKIP_COLUMN:
-        memcpy(c->target, c->column, c->column_len);
-        sto_key_after(c->target, c->column_len);
-        skip_to(c, RDB_SKIP_COLUMN, base_slice(c->target, c->column_len));
-        break;
-    case STO_VISIT_SEEK_COLUMN:
-        skip_to(c, RDB_SKIP_TO_COLUMN, column_target(c));
-        break;
-    case STO_VISIT_SEEK_VERSION:
-        memcpy(c->target, c->column, c->column_len);
-        skip_to(c, RDB_SKIP_TO_VERSION,
-                base_slice(c->target, sto_key_version(c->target, c->column_len, c->visit.seek_us)));
-        break;
-    case STO_VISIT_SKIP_ROW:
-        c->row_is_over = true;
-        break;
-    }
-}
-
-/* To the first cell of the row that matters, from wherever the iterator is. */
-static void move_from_start(struct sto_read_cursor *c, enum sto_visit_next next)
-{
-    c->column_len = 0;
-    c->row_is_over = next == STO_VISIT_SKIP_ROW;
-    if (next == STO_VISIT_NEXT) {
-        c->visit.seek_family = 1;
-        c->visit.seek_qualifier = SLICE_EMPTY;
-    }
-    if (!c->row_is_over)
-        seek(c, column_target(c));
-}
+#define ROW_AGAIN_BYTES   (64 * KIB) /* a row up to this is rather read again than kept open */
+#define ROW_BYTES_UNKNOWN UINT64_MAX
+#define BYTES_OF_A_STEP   KIB
 
 /* --- errors --------------------------------------------------------------------------------- */
 
@@ -172,6 +67,7 @@ static void row_put_back(struct sto_read_cursor *c)
         c->op->sink->row_undo(c->op->sink);
     c->visit.begun = false;
     c->op->rows_seen -= c->row_seen;
+    c->op->bytes_seen = c->bytes_before;
     if (!c->is_point) {
         memcpy(c->position, c->row, c->row_len);
         c->position_len = c->row_len;
@@ -220,10 +116,19 @@ static size_t row_prefix_of(const struct sto_read_cursor *c, struct slice key)
     return row_len - c->table_len <= sizeof(c->row_key_scratch) ? row_len : 0;
 }
 
+static void note_row_seen(struct sto_read_cursor *c)
+{
+    if (c->row_seen)
+        return;
+    c->row_seen = true;
+    c->op->rows_seen++;
+    c->op->bytes_seen += c->row_len - c->table_len;
+}
+
 /* The iterator stands on the first key of a row. */
 static enum rdb_slice_end row_enter(struct sto_read_cursor *c)
 {
-    struct slice key = key_now(c);
+    struct slice key = sto_rdb_key_now(c);
     struct slice value;
     value.ptr = (const uint8_t *)rocksdb_iter_value(c->iterator, &value.len);
     struct sto_row_head head;
@@ -234,25 +139,27 @@ static enum rdb_slice_end row_enter(struct sto_read_cursor *c)
     memcpy(c->row, key.ptr, row_len);
     c->row_len = row_len;
     c->row_bytes = head.bytes;
-    c->row_seen = c->op->spec.view == NULL; /* or at its first cell inside */
     c->row_is_over = false;
-    c->op->rows_seen += c->row_seen;
+    c->row_seen = false;
+    c->bytes_before = c->op->bytes_seen;
+    if (c->op->spec.view == NULL) /* else at its first cell inside */
+        note_row_seen(c);
     c->column_len = 0;
     c->visit.now_us = base_wall_us();
     struct slice escaped = base_slice(c->row + c->table_len, row_len - 2 - c->table_len);
-    move(c, sto_visit_row_begin(&c->visit, sto_key_unescape(escaped, c->row_key_scratch)));
+    sto_rdb_move(c, sto_visit_row_begin(&c->visit, sto_key_unescape(escaped, c->row_key_scratch)));
     return SLICE_FULL;
 }
 
 /* The iterator stands somewhere in a row: go to its first key. */
 static enum rdb_slice_end row_enter_backwards(struct sto_read_cursor *c)
 {
-    struct slice key = key_now(c);
+    struct slice key = sto_rdb_key_now(c);
     size_t row_len = row_prefix_of(c, key);
     if (row_len == 0)
         return fail(c, ERR_CORRUPT, "a stored row is damaged");
     memcpy(c->target, key.ptr, row_len);
-    seek(c, base_slice(c->target, row_len));
+    sto_rdb_seek(c, base_slice(c->target, row_len));
     if (rocksdb_iter_valid(c->iterator))
         return row_enter(c);
     enum rdb_slice_end rc = iterator_status(c);
@@ -266,8 +173,9 @@ static void row_enter_point(struct sto_read_cursor *c)
     c->row_len = c->bounds.lower_len;
     c->row_bytes = ROW_BYTES_UNKNOWN;
     c->row_seen = false;
+    c->bytes_before = c->op->bytes_seen;
     c->visit.now_us = base_wall_us();
-    move_from_start(c, sto_visit_row_begin(&c->visit, sto_rdb_range_point(c)));
+    sto_rdb_move_from_start(c, sto_visit_row_begin(&c->visit, sto_rdb_range_point(c)));
 }
 
 /* Enter the next row. SLICE_END: there is none. */
@@ -277,9 +185,9 @@ static enum rdb_slice_end row_find(struct sto_read_cursor *c)
     for (;;) {
         struct slice position = base_slice(c->position, c->position_len);
         if (c->iterator != NULL && c->must_move && reversed) {
-            seek_back(c, position);
+            sto_rdb_seek_back(c, position);
         } else if (c->iterator != NULL && c->must_move) {
-            skip_to(c, RDB_SKIP_ROW, position);
+            sto_rdb_skip_to(c, RDB_SKIP_ROW, position);
         } else if (c->iterator == NULL) {
             if (!sto_rdb_range_open(c))
                 return SLICE_END;
@@ -288,9 +196,9 @@ static enum rdb_slice_end row_find(struct sto_read_cursor *c)
                 return SLICE_FULL;
             }
             if (reversed)
-                seek_back(c, base_slice(c->bounds.upper, c->bounds.upper_len));
+                sto_rdb_seek_back(c, base_slice(c->bounds.upper, c->bounds.upper_len));
             else
-                seek(c, base_slice(c->bounds.lower, c->bounds.lower_len));
+                sto_rdb_seek(c, base_slice(c->bounds.lower, c->bounds.lower_len));
         }
         c->must_move = false;
         if (rocksdb_iter_valid(c->iterator))
@@ -328,13 +236,15 @@ static bool same_column(const struct sto_read_cursor *c, struct slice key)
 }
 
 /* Through a view there are no cells but those of columns that were entered. */
-static void note_seen(struct sto_read_cursor *c, enum sto_visit_next entered)
+static void note_seen(struct sto_read_cursor *c, enum sto_visit_next entered, struct slice key)
 {
     if (c->op->spec.view != NULL && entered != STO_VISIT_NEXT)
         return;
+    size_t value_len;
+    (void)rocksdb_iter_value(c->iterator, &value_len);
     c->op->cells_seen++;
-    c->op->rows_seen += !c->row_seen;
-    c->row_seen = true;
+    c->op->bytes_seen += key.len - c->row_len + value_len;
+    note_row_seen(c);
 }
 
 /* The iterator stands on a cell of the current row. */
@@ -344,7 +254,7 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
     enum sto_visit_next next = STO_VISIT_NEXT;
     if (key.len < c->row_len + 2 || (!same_column(c, key) && !column_enter(c, key, &next)))
         return fail(c, ERR_CORRUPT, "a stored cell is damaged");
-    note_seen(c, next);
+    note_seen(c, next, key);
     if (next == STO_VISIT_NEXT) {
         struct slice stored;
         struct sto_stored_cell cell;
@@ -356,7 +266,7 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
         c->steps += cell.bytes.len / BYTES_OF_A_STEP; /* a filter may have read it */
         c->full = c->visit.begun && op->sink->is_full(op->sink);
     }
-    move(c, next);
+    sto_rdb_move(c, next);
     return SLICE_FULL;
 }
 
@@ -384,8 +294,11 @@ static enum rdb_slice_end cancel(struct sto_read_cursor *c)
 
 static bool slice_is_over(const struct sto_read_cursor *c)
 {
-    uint64_t steps_max = c->on_reader ? LIM_SLICE_STEPS : LIM_INLINE_STEPS;
-    return c->full || c->steps >= steps_max;
+    if (c->full || c->steps >= LIM_SLICE_STEPS)
+        return true;
+    if (!c->on_reader)
+        return c->steps >= LIM_INLINE_STEPS;
+    return c->steps >= LIM_SLICE_STEPS_SHARED && sto_rdb_pool_is_busy(&c->engine->pool);
 }
 
 /* Whether the iterator still stands in the row; rc when that cannot be said. */
@@ -398,7 +311,7 @@ static bool in_row(struct sto_read_cursor *c, enum rdb_slice_end *rc)
         *rc = iterator_status(c);
         return false;
     }
-    struct slice key = key_now(c);
+    struct slice key = sto_rdb_key_now(c);
     return key.len > c->row_len && memcmp(key.ptr, c->row, c->row_len) == 0;
 }
 
@@ -413,11 +326,11 @@ static enum rdb_slice_end row_walk(struct sto_read_cursor *c, bool *out_over)
                 return cancel(c);
             if (slice_is_over(c))
                 return slice_break(c);
-            rc = cell_visit(c, key_now(c));
+            rc = cell_visit(c, sto_rdb_key_now(c));
         } else if (rc == SLICE_FULL) {
             *out_over = !sto_visit_row_end(&c->visit);
             if (!*out_over)
-                move_from_start(c, sto_visit_row_again(&c->visit));
+                sto_rdb_move_from_start(c, sto_visit_row_again(&c->visit));
         }
     }
     return rc;
@@ -489,8 +402,7 @@ enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
     c->position_len = 0;
     c->row_len = 0;
     c->column_len = 0;
-    for (int i = 0; i < RDB_SKIP_COUNT; i++)
-        c->skips[i] = (struct rdb_skip_memory){.seeks_next = SEEKS_BEFORE_STEP};
+    sto_rdb_skips_init(c);
     uint8_t table[STO_KEY_TABLE_MAX];
     c->table_len = sto_key_table(&op->scope, table);
     return sto_visit_open(&c->visit, op->scope.schema, &op->spec, op->sink, &op->detail);

@@ -67,10 +67,11 @@ struct sto_read_cursor {
 
     /* the row under the iterator; row_len 0: none */
     size_t row_len;
-    bool row_seen;      /* it is there: counted in rows_seen */
-    bool row_is_over;   /* nothing more of it matters in this pass */
-    uint64_t row_bytes; /* from its header */
-    size_t column_len;  /* of the column under the iterator; 0: none */
+    bool row_seen;         /* it is there: counted in rows_seen */
+    uint64_t bytes_before; /* the operation's bytes_seen in front of it */
+    bool row_is_over;      /* nothing more of it matters in this pass */
+    uint64_t row_bytes;    /* from its header */
+    size_t column_len;     /* of the column under the iterator; 0: none */
 
     struct rdb_skip_memory skips[RDB_SKIP_COUNT];
 

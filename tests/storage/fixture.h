@@ -231,23 +231,6 @@ UNUSED_FN static struct sto_mutation fix_increment(uint16_t family, const char *
                                  .increment = by};
 }
 
-/* Messages for the committer of the tenant, so that what is submitted next meets in one batch. */
-static void fix_hold_run(struct base_msg *msg)
-{
-    (void)msg;
-    (void)usleep(20000);
-}
-
-UNUSED_FN static void fix_hold_committer(size_t tenant)
-{
-    static struct base_msg holds[64];
-    static size_t next;
-    struct base_msg *msg = &holds[next++ % 64];
-    msg->run = fix_hold_run;
-    struct rdb_engine *e = sto_rdb_engine(fix.engine);
-    sto_rdb_committer_post(sto_rdb_committer_of(e, &fix.accounts[tenant]), msg);
-}
-
 static struct errbuf fix_detail; /* of the last fix_mutate */
 
 UNUSED_FN static enum err fix_mutate(const struct sto_table_scope *scope, const char *row,
@@ -489,6 +472,17 @@ UNUSED_FN static void fix_assert_no_drift(size_t tenant)
     ck_assert_uint_eq(op.counted.bytes, op.recorded.bytes);
     ck_assert_uint_eq(op.counted.rows, op.recorded.rows);
     ck_assert_uint_eq(op.counted.cells, op.recorded.cells);
+}
+
+/* All that was written, from memory into files: only those know sizes. */
+UNUSED_FN static void fix_flush(void)
+{
+    struct rdb_db *db = &sto_rdb_engine(fix.engine)->db;
+    rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
+    char *error = NULL;
+    rocksdb_flush_cf(db->handle, options, db->cells, &error);
+    rocksdb_flushoptions_destroy(options);
+    ck_assert_ptr_null(error);
 }
 
 #endif

@@ -2,6 +2,7 @@
  * tests/storage/test_engine_aggregate.c - cells that are added to.
  */
 #include "fixture.h"
+#include "hold.h"
 
 #include "base/banned.h"
 
@@ -149,7 +150,7 @@ START_TEST(operations_of_one_batch_see_each_other)
                                             .mutation_count = 2};
             fix_submit(&ops[i]);
         }
-        fix_wait();
+        fix_let_go();
         for (size_t i = 0; i < OPS; i++)
             ck_assert_int_eq(ops[i].result, i % 3 == 2 ? ERR_INVALID : ERR_OK);
         ck_assert_int_eq(read_number("row", SUM), stored * OPS / 3 * 2);

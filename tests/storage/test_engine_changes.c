@@ -4,6 +4,7 @@
  * Over 500 lines because one reader, opened with each table, serves all of what is recorded.
  */
 #include "changes.h"
+#include "hold.h"
 
 #include "base/banned.h"
 
@@ -304,7 +305,7 @@ START_TEST(positions_rise_within_a_batch_and_over_restarts)
                                             .mutation_count = 1};
             fix_submit(&ops[i]);
         }
-        fix_wait();
+        fix_let_go();
         change_read(&reader);
         ck_assert_uint_eq(reader.changes, (size_t)(round + 1) * OPS);
         ck_assert_int_gt(reader.last_position, before);

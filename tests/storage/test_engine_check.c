@@ -4,6 +4,7 @@
  * The reference for a predicate is a read of the same row with the same filter afterwards.
  */
 #include "fixture.h"
+#include "hold.h"
 
 #include "tests/support/process.h"
 #include "tests/support/random.h"
@@ -223,7 +224,7 @@ START_TEST(the_batch_under_way_counts)
             fix_submit(&ops[i]);
             submit(&q[i], "row", p);
         }
-        fix_wait();
+        fix_let_go();
         for (size_t i = 0; i < 5; i++)
             ck_assert_int_eq(q[i].check.matched, wanted[i]);
         fix_assert_no_drift(0);
@@ -374,7 +375,7 @@ START_TEST(a_predicate_matches_what_a_read_would_give)
             fix_hold_committer(0);
         fix_submit(&first);
         fix_submit(&second);
-        fix_wait();
+        fix_let_go();
         ck_assert_int_eq(first.result, ERR_OK);
         ck_assert_msg(second.result == ERR_OK, "%s", second.detail.text);
         struct fix_sink s;

@@ -185,7 +185,7 @@ START_TEST(the_witness_follows_within_a_second_and_at_close)
     ck_assert_int_eq(fix_put(T, "row", "v"), ERR_OK);
     struct sto_health health;
     sto_health_get(fix.engine, &health);
-    for (int i = 0; i < 30 && witness().sequence == at_open; i++)
+    for (int i = 0; i < 100 && witness().sequence == at_open; i++)
         (void)usleep(100000);
     ck_assert_uint_eq(witness().sequence, health.sequence);
     ck_assert_int_eq(fix_put(T, "row2", "v"), ERR_OK);
@@ -271,7 +271,7 @@ static void write_log_only(int rows)
         }
         struct sto_health health;
         sto_health_get(fix.engine, &health);
-        for (int i = 0; i < 50 && witness().sequence < health.sequence; i++)
+        for (int i = 0; i < 100 && witness().sequence < health.sequence; i++)
             (void)usleep(100000);
         _exit(0);
     }
@@ -438,7 +438,7 @@ START_TEST(a_flush_that_fails_latches)
         (void)fix_put(T, row, value);
         sto_health_get(fix.engine, &health);
     }
-    for (int i = 0; i < 30 && !health.failed; i++) {
+    for (int i = 0; i < 100 && !health.failed; i++) {
         (void)usleep(100000);
         sto_health_get(fix.engine, &health);
     }

@@ -202,6 +202,7 @@ START_TEST(damaged_rows_are_errors_not_answers)
 {
     ck_assert_int_eq(fix_put(T, "a", "v"), ERR_OK);
     damage("ab#t#a\0\1\0\0", 10, "\2\1\14", 3);
+    fix_reopen(); /* a row that the committer remembers would not be looked at */
     struct fix_sink s;
     fix_sink_init(&s);
     ck_assert_int_eq(fix_read(T, &(struct sto_read_spec){0}, &s, true), ERR_CORRUPT);

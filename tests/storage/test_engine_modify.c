@@ -2,6 +2,7 @@
  * tests/storage/test_engine_modify.c - append and increment: the newest cell, as it is then.
  */
 #include "fixture.h"
+#include "hold.h"
 
 #include <inttypes.h>
 
@@ -294,7 +295,7 @@ START_TEST(operations_of_one_batch_see_each_other)
                                 : wrong,
                    i % 3 == 2 ? 2 : 1);
         }
-        fix_wait();
+        fix_let_go();
         for (size_t i = 0; i < 60; i++) {
             uint8_t text[32];
             memset(text, 'a', sizeof(text));
@@ -329,7 +330,7 @@ START_TEST(a_batch_ends_before_made_values_fill_the_memory)
                                         .mutation_count = 1};
         fix_submit(&ops[i]);
     }
-    fix_wait();
+    fix_let_go();
     for (size_t i = 0; i < COUNT; i++)
         ck_assert_msg(ops[i].result == ERR_OK, "%zu: %s", i, ops[i].detail.text);
     fix_assert_usage(0, 3 + 1 + 1 + 8 + LIM_CELL_BYTES, 1, 1);

@@ -271,6 +271,42 @@ START_TEST(slices_join_to_the_whole)
 }
 END_TEST
 
+static uint64_t bytes_seen_by(const struct sto_read_spec *spec, size_t full_bytes, bool try_inline)
+{
+    struct sto_read_op op = {.scope = *T, .spec = *spec};
+    struct fix_sink sink;
+    fix_sink_init(&sink);
+    sink.full_bytes = full_bytes;
+    uint64_t before = 0;
+    do {
+        fix_slice(&op, &sink, try_inline);
+        ck_assert_uint_ge(op.bytes_seen, before); /* what was charged is never taken back */
+        before = op.bytes_seen;
+    } while (op.state == STO_READ_MORE);
+    ck_assert_int_eq(op.state, STO_READ_END);
+    sto_read_finish(fix.engine, &op);
+    base_buf_fini(&sink.text);
+    return op.bytes_seen;
+}
+
+START_TEST(bytes_seen_do_not_depend_on_how_a_read_is_cut)
+{
+    /* as stored: key and its end; family, qualifier and its end, timestamp; head and value */
+    const uint64_t row = 11 + 2 + (2 + 1 + 2 + 8) + (2 + 100);
+    put_rows(3000, 100);
+    for (int reversed = 0; reversed < 2; reversed++) {
+        struct sto_read_spec all = {.reversed = reversed != 0};
+        ck_assert_uint_eq(bytes_seen_by(&all, SIZE_MAX, false), 3000 * row);
+        ck_assert_uint_eq(bytes_seen_by(&all, 1000, false), 3000 * row);
+        ck_assert_uint_eq(bytes_seen_by(&all, SIZE_MAX, true), 3000 * row);
+    }
+    struct sto_read_spec point = {.row_key = SLICE_LIT("row00000007")};
+    ck_assert_uint_eq(bytes_seen_by(&point, SIZE_MAX, true), row);
+    point.row_key = SLICE_LIT("none");
+    ck_assert_uint_eq(bytes_seen_by(&point, SIZE_MAX, true), 0);
+}
+END_TEST
+
 START_TEST(a_huge_row_stays_whole_over_slices)
 {
     ck_assert_int_eq(fix_put(T, "before", "b"), ERR_OK);
@@ -507,9 +543,9 @@ static void run_blocker(struct base_msg *msg)
     pthread_mutex_unlock(b->lock);
 }
 
-START_TEST(a_full_read_queue_refuses_at_once)
+START_TEST(a_tenant_s_half_of_the_read_queue_refuses_at_once)
 {
-    enum { EXTRA = 100, N = LIM_READ_QUEUE_OPS + EXTRA, READERS = 2 };
+    enum { TAKEN = LIM_READ_QUEUE_OPS / 2, N = TAKEN + 100, READERS = 2 };
     ck_assert_int_eq(fix.options.readers, READERS);
     put_rows(50, 100);
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -518,10 +554,12 @@ START_TEST(a_full_read_queue_refuses_at_once)
     pthread_mutex_lock(&lock);
     for (int i = 0; i < READERS; i++) {
         blockers[i] = (struct blocker){.msg.run = run_blocker, .lock = &lock, .reached = &reached};
-        ck_assert(sto_rdb_pool_push(&sto_rdb_engine(fix.engine)->pool, &blockers[i].msg, false));
+        const struct rdb_pool_job job = {.account = &fix.accounts[2]};
+        ck_assert(
+            sto_rdb_pool_push(&sto_rdb_engine(fix.engine)->pool, &job, &blockers[i].msg, NULL));
+        while (atomic_load(&reached) <= i) /* each on a thread of its own */
+            (void)usleep(1000);
     }
-    while (atomic_load(&reached) < READERS)
-        (void)usleep(1000);
     struct sto_read_op *ops = base_new_array(N, sizeof(*ops));
     struct fix_sink *sinks = base_new_array(N, sizeof(*sinks));
     for (size_t i = 0; i < N; i++) {
@@ -532,13 +570,14 @@ START_TEST(a_full_read_queue_refuses_at_once)
         ck_assert(!sto_read_rows(fix.engine, &ops[i], false));
     }
     (void)base_mailbox_run(&fix.mailbox);
-    ck_assert_uint_eq(fix.outstanding, LIM_READ_QUEUE_OPS);
+    ck_assert_uint_eq(fix.outstanding, TAKEN);
     pthread_mutex_unlock(&lock);
     fix_wait();
     for (size_t i = 0; i < N; i++) {
-        ck_assert_int_eq(ops[i].state, i < LIM_READ_QUEUE_OPS ? STO_READ_END : STO_READ_FAILED);
-        ck_assert_int_eq(ops[i].result, i < LIM_READ_QUEUE_OPS ? ERR_OK : ERR_OVERLOADED);
-        ck_assert_uint_eq(ops[i].rows_given, i < LIM_READ_QUEUE_OPS ? 50 : 0);
+        ck_assert_int_eq(ops[i].state, i < TAKEN ? STO_READ_END : STO_READ_FAILED);
+        ck_assert_int_eq(ops[i].result, i < TAKEN ? ERR_OK : ERR_OVERLOADED);
+        ck_assert_uint_eq(ops[i].rows_given, i < TAKEN ? 50 : 0);
+        ck_assert_int_eq(ops[i].retry_ns > 0, i >= TAKEN); /* and says when to come again */
         sto_read_finish(fix.engine, &ops[i]);
         base_buf_fini(&sinks[i].text);
     }
@@ -565,6 +604,7 @@ Suite *suite_storage_engine_read(void)
     tcase_add_checked_fixture(t, fix_setup, fix_teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, slices_join_to_the_whole);
+    tcase_add_test(t, bytes_seen_do_not_depend_on_how_a_read_is_cut);
     tcase_add_test(t, a_huge_row_stays_whole_over_slices);
     tcase_add_test(t, a_held_row_ends_when_the_gate_closes);
     tcase_add_test(t, a_scan_given_up_in_a_row_leaves_nothing_open);
@@ -574,7 +614,7 @@ Suite *suite_storage_engine_read(void)
     tcase_add_test(t, the_gate_refuses_reads);
     tcase_add_test(t, what_memory_does_not_have_comes_from_a_reader);
     tcase_add_test(t, impossible_reads_are_refused);
-    tcase_add_test(t, a_full_read_queue_refuses_at_once);
+    tcase_add_test(t, a_tenant_s_half_of_the_read_queue_refuses_at_once);
     suite_add_tcase(s, t);
     return s;
 }

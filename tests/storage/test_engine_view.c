@@ -203,6 +203,7 @@ START_TEST(samples_of_a_set_of_rows_divide_large_tables)
     struct sto_row_range two[] = {{.start = SLICE_LIT("w0"), .end = SLICE_LIT("w1")},
                                   {.start = SLICE_LIT("w3"), .end = SLICE_LIT("w5")}};
     put_many();
+    fix_flush();
     base_arena_init(&arena, 4 * MIB);
     uint64_t bytes = sto_counters_read(&(T)->schema->table->counters).bytes;
     struct sto_sample_op all = {.arena = &arena, .bytes_between = 512 * KIB};

@@ -1,0 +1,52 @@
+/*
+ * storage/rocksdb/engine_stats.c - sums over committers, queues of readers, signs of pressure.
+ */
+#include "storage/rocksdb/engine_stats.h"
+
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void add_buckets(struct sto_buckets *to, const struct rdb_buckets *from)
+{
+    for (size_t i = 0; i < STO_BUCKETS; i++)
+        to->count[i] += load(&from->count[i]);
+    to->sum += load(&from->sum);
+}
+
+static void add_committer(struct sto_engine_stats *to, const struct rdb_committer *c)
+{
+    to->commit_queue_ops += load(&c->queued_ops);
+    to->commit_queue_bytes += load(&c->queued_bytes);
+    to->commit_refused += load(&c->refused);
+    to->commit_shed += load(&c->shed);
+    add_buckets(&to->commit_ops, &c->batch_ops);
+    add_buckets(&to->sync_us, &c->sync_us);
+}
+
+void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    const struct rdb_pressure *p = &e->pressure;
+    *out = (struct sto_engine_stats){
+        .point_queue_ops = load(&e->pool.waiting[RDB_POINTS]),
+        .scan_queue_ops = load(&e->pool.waiting[RDB_SCANS]),
+        .read_refused = load(&e->pool.refused),
+        .pressure = sto_rdb_pressure_level(p),
+        .level0_files = load(&p->level0_files),
+        .compaction_pending_bytes = load(&p->pending_bytes),
+        .memtables_waiting = load(&p->memtables_waiting),
+        .delayed_write_rate = load(&p->delayed_write_rate),
+        .writes_stopped = atomic_load(&p->stopped),
+        .cache_used_bytes = rocksdb_cache_get_usage(e->db.cache),
+    };
+    (void)rocksdb_property_int_cf(e->db.handle, e->db.cells, "rocksdb.cur-size-all-mem-tables",
+                                  &out->memtable_bytes); /* stays 0 */
+    for (int i = 0; i < e->committer_count; i++)
+        add_committer(out, e->committers[i]);
+}

@@ -1,0 +1,72 @@
+/*
+ * storage/rocksdb/pressure.c - the worst of several signs.
+ *
+ * Each sign grows from 0 half way to where RocksDB begins to delay, to full there: what is refused
+ * in between gives flushes and compactions the time that they need. A delay that is there counts
+ * as full: it holds up everybody's writes, because all go through one log.
+ */
+#include "storage/rocksdb/pressure.h"
+
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+/* Of value, between nothing and a delay. */
+static uint32_t sign(uint64_t value, uint64_t calm, uint64_t slow)
+{
+    if (value <= calm)
+        return 0;
+    if (value >= slow)
+        return RDB_PRESSURE_FULL;
+    return (uint32_t)((double)(value - calm) / (double)(slow - calm) * RDB_PRESSURE_FULL);
+}
+
+static uint32_t worse(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+uint32_t sto_rdb_pressure_of(const struct rdb_signs *s)
+{
+    if (s->stopped || s->delayed_write_rate != 0)
+        return RDB_PRESSURE_FULL;
+    uint32_t level = sign(s->level0_files, RDB_LEVEL0_SLOW / 2, RDB_LEVEL0_SLOW);
+    level = worse(level, sign(s->pending_bytes, RDB_PENDING_SLOW / 2, RDB_PENDING_SLOW));
+    return worse(level, sign(s->memtables_waiting, 1, RDB_MEMTABLES - 1));
+}
+
+static uint64_t property(const struct rdb_engine *e, const char *name)
+{
+    uint64_t value = 0;
+    return rocksdb_property_int_cf(e->db.handle, e->db.cells, name, &value) == 0 ? value : 0;
+}
+
+/* This one is not among those that are given as numbers. */
+static uint64_t level0_files(const struct rdb_engine *e)
+{
+    char *text =
+        rocksdb_property_value_cf(e->db.handle, e->db.cells, "rocksdb.num-files-at-level0");
+    uint64_t files = 0;
+    for (const char *p = text; p != NULL && *p >= '0' && *p <= '9'; p++)
+        files = files * 10 + (uint64_t)(*p - '0');
+    rocksdb_free(text);
+    return files;
+}
+
+void sto_rdb_pressure_look(struct rdb_engine *e)
+{
+    struct rdb_pressure *p = &e->pressure;
+    struct rdb_signs signs = {
+        .level0_files = level0_files(e),
+        .pending_bytes = property(e, "rocksdb.estimate-pending-compaction-bytes"),
+        .memtables_waiting = property(e, "rocksdb.num-immutable-mem-table"),
+        .delayed_write_rate = property(e, "rocksdb.actual-delayed-write-rate"),
+        .stopped = property(e, "rocksdb.is-write-stopped") != 0,
+    };
+    atomic_store(&p->level0_files, signs.level0_files);
+    atomic_store(&p->pending_bytes, signs.pending_bytes);
+    atomic_store(&p->memtables_waiting, signs.memtables_waiting);
+    atomic_store(&p->delayed_write_rate, signs.delayed_write_rate);
+    atomic_store(&p->stopped, signs.stopped);
+    atomic_store(&p->level, worse(sto_rdb_pressure_of(&signs), atomic_load(&p->pretended)));
+}

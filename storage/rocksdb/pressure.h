@@ -1,0 +1,61 @@
+/*
+ * storage/rocksdb/pressure.h - how near RocksDB is to making every writer wait.
+ *
+ * Does:     look at files of level 0, bytes to be compacted, memtables to be flushed, and delays
+ *           that RocksDB imposes already; make one number of them.
+ * Owns:     nothing.
+ * May use:  base/, storage/.
+ * Knows no: who writes (admit.h).
+ * Threads:  look on the maintenance thread; level from any.
+ * Blocks:   look takes RocksDB's own mutex for a moment.
+ * Fails by: does not fail.
+ * Limits:   RDB_LEVEL0_SLOW and the others below; db.c sets RocksDB's own by them.
+ * Promises: 1. 0 as long as RocksDB is far from a delay, RDB_PRESSURE_FULL when it would begin one.
+ */
+#ifndef STORAGE_ROCKSDB_PRESSURE_H
+#define STORAGE_ROCKSDB_PRESSURE_H
+
+#include <stdatomic.h>
+
+#include "base/limits.h"
+#include "storage/engine.h"
+
+struct rdb_engine;
+
+#define RDB_PRESSURE_FULL 1000
+
+/* Where RocksDB delays writes, and where it stops them. */
+#define RDB_LEVEL0_SLOW      20
+#define RDB_LEVEL0_STOP      36
+#define RDB_PENDING_SLOW     (64 * GIB)
+#define RDB_PENDING_STOP     (256 * GIB)
+#define RDB_MEMTABLES        4 /* of cells; one is written, the last but one full delays */
+#define RDB_PRESSURE_LOOK_MS 250
+
+/* What RocksDB says of the column family of cells. */
+struct rdb_signs {
+    uint64_t level0_files;
+    uint64_t pending_bytes;
+    uint64_t memtables_waiting;
+    uint64_t delayed_write_rate;
+    bool stopped;
+};
+
+struct rdb_pressure {
+    _Atomic uint32_t level;
+    _Atomic uint64_t level0_files;
+    _Atomic uint64_t pending_bytes;
+    _Atomic uint64_t memtables_waiting;
+    _Atomic uint64_t delayed_write_rate;
+    _Atomic bool stopped;
+    _Atomic uint32_t pretended; /* test tool: at least this */
+};
+
+uint32_t sto_rdb_pressure_of(const struct rdb_signs *signs);
+void sto_rdb_pressure_look(struct rdb_engine *e);
+static inline uint32_t sto_rdb_pressure_level(const struct rdb_pressure *p)
+{
+    return atomic_load_explicit(&p->level, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* tests/base/test_audit_record.c - the canonical texts, and chains of them. */
+#include "tests/base/check_base.h"
+
+#include "base/audit_record.h"
+
+Suite *suite_base_audit_record(void);
+
+static struct base_audit_record sample(void)
+{
+    struct base_audit_record r = {
+        .number = 1,
+        .tenant_number = 1,
+        .tenant = SLICE_LIT("altostrat"),
+        .time = SLICE_LIT("2026-11-20T10:00:00.000Z"),
+        .key = SLICE_LIT("4fGh67kPq2Xa"),
+        .kind = SLICE_LIT("operator"),
+        .address = SLICE_LIT("192.0.2.7"),
+        .action = SLICE_LIT("tenant.create"),
+        .outcome = SLICE_LIT("done"),
+    };
+    base_audit_seal(&r);
+    return r;
+}
+
+/* Made with sha256sum of the text that docs/operations.md describes. */
+START_TEST(hashes_are_those_of_the_documented_text)
+{
+    char hex[BASE_AUDIT_HEX + 1];
+    struct base_audit_record r = sample();
+    base_audit_hex(&r.entry, hex);
+    ck_assert_str_eq(hex, "70e8ab8ebc8ded092b04bc781d3adc06c3c81c15a0f2ae154aab2b87fe8ad26c");
+    base_audit_hex(&r.hash, hex);
+    ck_assert_str_eq(hex, "0c828c626e96a112d1f3a924fefc436248708f5d99229b26553b704e81919610");
+}
+END_TEST
+
+START_TEST(records_follow_one_another)
+{
+    struct base_audit_head head = {0}, of_tenant = {0};
+    struct base_audit_record r = sample();
+    ck_assert_ptr_null(base_audit_follow(&head, &r));
+    ck_assert_ptr_null(base_audit_follow_tenant(&of_tenant, &r));
+    ck_assert_ptr_nonnull(base_audit_follow(&head, &r)); /* not twice */
+    ck_assert_ptr_nonnull(base_audit_follow_tenant(&of_tenant, &r));
+    r.number = 2;
+    r.tenant_number = 2;
+    r.before = head.hash;
+    r.tenant_before = of_tenant.hash;
+    base_audit_seal(&r);
+    ck_assert_ptr_null(base_audit_follow(&head, &r));
+    ck_assert_ptr_null(base_audit_follow_tenant(&of_tenant, &r));
+    ck_assert_uint_eq(head.number, 2);
+}
+END_TEST
+
+START_TEST(a_record_about_no_tenant_has_no_place_among_a_tenants)
+{
+    struct base_audit_head head = {0};
+    struct base_audit_record r = sample();
+    r.tenant = SLICE_EMPTY;
+    base_audit_seal(&r);
+    ck_assert_ptr_nonnull(base_audit_follow_tenant(&head, &r));
+    r.tenant_number = 0;
+    base_audit_seal(&r);
+    ck_assert_ptr_null(base_audit_follow_tenant(&head, &r));
+    ck_assert_uint_eq(head.number, 0);
+}
+END_TEST
+
+/* Two records whose texts would be the same, if a line feed could be in a value. */
+START_TEST(a_value_with_a_line_feed_is_refused)
+{
+    struct base_audit_head head = {0};
+    struct base_audit_record r = sample();
+    r.target = SLICE_LIT("a\ndetail=b");
+    base_audit_seal(&r);
+    ck_assert_ptr_nonnull(base_audit_follow(&head, &r));
+    ck_assert(!base_audit_value_is_fine(SLICE_LIT("\xff")));
+    ck_assert(!base_audit_value_is_fine(SLICE_LIT("\x7f")));
+    ck_assert(base_audit_value_is_fine(SLICE_LIT("S\xc3\xb6hne")));
+    ck_assert(base_audit_value_is_fine(SLICE_EMPTY));
+}
+END_TEST
+
+START_TEST(only_canonical_hexadecimal_is_a_hash)
+{
+    struct base_audit_hash h;
+    char text[BASE_AUDIT_HEX + 2];
+    memset(text, 'a', sizeof text);
+    ck_assert_int_eq(base_audit_unhex(base_slice(text, BASE_AUDIT_HEX), &h), ERR_OK);
+    ck_assert_uint_eq(h.bytes[31], 0xaa);
+    ck_assert_int_eq(base_audit_unhex(base_slice(text, BASE_AUDIT_HEX - 1), &h), ERR_INVALID);
+    ck_assert_int_eq(base_audit_unhex(base_slice(text, BASE_AUDIT_HEX + 1), &h), ERR_INVALID);
+    text[5] = 'A';
+    ck_assert_int_eq(base_audit_unhex(base_slice(text, BASE_AUDIT_HEX), &h), ERR_INVALID);
+    text[5] = '\0';
+    ck_assert_int_eq(base_audit_unhex(base_slice(text, BASE_AUDIT_HEX), &h), ERR_INVALID);
+}
+END_TEST
+
+Suite *suite_base_audit_record(void)
+{
+    Suite *s = suite_create("base_audit_record");
+    TCase *tc = tcase_create("records");
+    tcase_add_test(tc, hashes_are_those_of_the_documented_text);
+    tcase_add_test(tc, records_follow_one_another);
+    tcase_add_test(tc, a_record_about_no_tenant_has_no_place_among_a_tenants);
+    tcase_add_test(tc, a_value_with_a_line_feed_is_refused);
+    tcase_add_test(tc, only_canonical_hexadecimal_is_a_hash);
+    suite_add_tcase(s, tc);
+    return s;
+}
