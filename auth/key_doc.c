@@ -3,6 +3,7 @@
  *
  * 1. Tags and kinds are stored: append only.
  * 2. A tenant key names its tenant, the others name none: anything else is ERR_CORRUPT.
+ * 3. Only service keys have a list, and it is not empty.
  */
 #include "auth/key_doc.h"
 
@@ -17,11 +18,22 @@ enum {
     TAG_LABEL = 4,
     TAG_CREATED = 5,
     TAG_DIGEST = 6,
+    TAG_READ_OPS = 7,
+    TAG_WRITE_OPS = 8,
+    TAG_READ_BYTES = 9,
+    TAG_WRITE_BYTES = 10,
+    TAG_ALLOWED = 11, /* one for each tenant of the list; none: all */
 };
 
 uint64_t auth_kind_scopes(enum auth_kind kind)
 {
     return kind == AUTH_OPERATOR ? AUTH_SCOPES_OPERATOR : AUTH_SCOPES_TENANT;
+}
+
+static void put_limit(struct buf *out, uint32_t tag, uint64_t limit)
+{
+    if (limit != 0)
+        (void)base_record_put_u64(out, tag, limit); /* errors latch in out */
 }
 
 enum err auth_key_encode(const struct auth_key *k, struct buf *out)
@@ -34,6 +46,12 @@ enum err auth_key_encode(const struct auth_key *k, struct buf *out)
     (void)base_record_put_bytes(out, TAG_LABEL, base_slice_text(k->label));
     (void)base_record_put_u64(out, TAG_CREATED, (uint64_t)k->created_us);
     (void)base_record_put_bytes(out, TAG_DIGEST, base_slice(k->digest, sizeof k->digest));
+    put_limit(out, TAG_READ_OPS, k->limits.read_ops_per_s);
+    put_limit(out, TAG_WRITE_OPS, k->limits.write_ops_per_s);
+    put_limit(out, TAG_READ_BYTES, k->limits.read_bytes_per_s);
+    put_limit(out, TAG_WRITE_BYTES, k->limits.write_bytes_per_s);
+    for (size_t i = 0; i < k->allowed_count; i++)
+        (void)base_record_put_bytes(out, TAG_ALLOWED, ten_tenant_id(k->allowed[i]));
     return out->error;
 }
 
@@ -55,41 +73,62 @@ static enum err take_digest(const struct base_field *f, struct auth_key *k, bool
 }
 
 struct decoding {
-    struct auth_key key;
+    struct auth_key_doc *doc;
     uint64_t kind;
     uint64_t created;
-    struct slice tenant_id;
     bool has_digest;
 };
 
 static enum err take_field(const struct base_field *f, struct decoding *d)
 {
+    struct auth_key *key = &d->doc->key;
     switch (f->tag) {
     case TAG_KIND:
         return take_number(f, &d->kind);
     case TAG_SCOPES:
-        return take_number(f, &d->key.scopes);
+        return take_number(f, &key->scopes);
     case TAG_CREATED:
         return take_number(f, &d->created);
     case TAG_TENANT:
-        d->tenant_id = f->bytes;
+        d->doc->tenant_id = f->bytes;
         return f->is_number || f->bytes.len == 0 ? ERR_CORRUPT : ERR_OK;
     case TAG_LABEL:
-        return base_field_text(f, d->key.label, sizeof d->key.label);
+        return base_field_text(f, d->doc->label, sizeof d->doc->label);
     case TAG_DIGEST:
-        return take_digest(f, &d->key, &d->has_digest);
+        return take_digest(f, key, &d->has_digest);
+    case TAG_READ_OPS:
+        return take_number(f, &key->limits.read_ops_per_s);
+    case TAG_WRITE_OPS:
+        return take_number(f, &key->limits.write_ops_per_s);
+    case TAG_READ_BYTES:
+        return take_number(f, &key->limits.read_bytes_per_s);
+    case TAG_WRITE_BYTES:
+        return take_number(f, &key->limits.write_bytes_per_s);
+    case TAG_ALLOWED:
+        d->doc->allowed_count++;
+        return f->is_number || sto_tenant_id_check(f->bytes, NULL) != ERR_OK ? ERR_CORRUPT : ERR_OK;
     default:
         return ERR_OK; /* from a newer program */
     }
 }
 
-enum err auth_key_decode(struct slice id, struct slice body, struct auth_key *out,
-                         struct slice *out_tenant_id)
+static enum err check(const struct auth_key_doc *doc)
 {
-    struct decoding d = {0};
+    const struct auth_key *key = &doc->key;
+    bool is_whole = (key->kind == AUTH_TENANT) == (doc->tenant_id.len > 0) &&
+                    (key->kind == AUTH_SERVICE || doc->allowed_count == 0) &&
+                    doc->allowed_count <= LIM_TENANTS_PER_KEY && key->scopes != 0 &&
+                    (key->scopes & ~auth_kind_scopes(key->kind)) == 0;
+    return is_whole ? ERR_OK : ERR_CORRUPT;
+}
+
+enum err auth_key_decode(struct slice id, struct slice body, struct auth_key_doc *out)
+{
+    struct decoding d = {.doc = out};
+    *out = (struct auth_key_doc){.allowed_count = 0};
     if (id.len != AUTH_KEY_ID)
         return ERR_CORRUPT;
-    memcpy(d.key.id, id.ptr, id.len);
+    memcpy(out->key.id, id.ptr, id.len);
     for (;;) {
         struct base_field field;
         bool end = false;
@@ -105,13 +144,21 @@ enum err auth_key_decode(struct slice id, struct slice body, struct auth_key *ou
         return ERR_CORRUPT;
     if (d.kind > AUTH_OPERATOR)
         return ERR_UNSUPPORTED;
-    d.key.kind = (enum auth_kind)d.kind;
-    d.key.created_us = (int64_t)d.created;
-    if ((d.key.kind == AUTH_TENANT) != (d.tenant_id.len > 0))
-        return ERR_CORRUPT;
-    if (d.key.scopes == 0 || (d.key.scopes & ~auth_kind_scopes(d.key.kind)) != 0)
-        return ERR_CORRUPT;
-    *out = d.key;
-    *out_tenant_id = d.tenant_id;
-    return ERR_OK;
+    out->key.kind = (enum auth_kind)d.kind;
+    out->key.created_us = (int64_t)d.created;
+    out->key.label = out->label;
+    return check(out);
+}
+
+bool auth_key_allowed_next(struct slice *rest, struct slice *out_id)
+{
+    struct base_field field;
+    bool end = false;
+    while (base_record_next(rest, &field, &end) == ERR_OK && !end) {
+        if (field.tag != TAG_ALLOWED)
+            continue;
+        *out_id = field.bytes;
+        return true;
+    }
+    return false;
 }

@@ -9,8 +9,8 @@
  * Blocks:   no.
  * Fails by: ERR_CORRUPT; ERR_UNSUPPORTED for a kind this program does not know.
  * Limits:   AUTH_LABEL_BYTES.
- * Promises: 1. decode(encode(x)) = x, but for the document's version and the tenant, which is
- *              given as its ID.
+ * Promises: 1. decode(encode(x)) = x, but for the document's version and tenants, which are given
+ *              as their IDs.
  */
 #ifndef AUTH_KEY_DOC_H
 #define AUTH_KEY_DOC_H
@@ -18,14 +18,24 @@
 #include "auth/keyring.h"
 #include "base/buf.h"
 
-#define AUTH_KEY_DOC_MAX 1024
+#define AUTH_KEY_DOC_MAX (1024 + LIM_TENANTS_PER_KEY * (LIM_TENANT_ID + 8))
+
+/* What was read. The key's tenant, list and rates stay NULL; the list is read on with
+ * auth_key_allowed_next. */
+struct auth_key_doc {
+    struct auth_key key;
+    char label[AUTH_LABEL_BYTES + 1];
+    struct slice tenant_id; /* points into body; empty for other kinds */
+    size_t allowed_count;
+};
 
 /* k->tenant is written by its ID. */
 enum err auth_key_encode(const struct auth_key *k, struct buf *out) MUST_CHECK;
-/* out->tenant stays NULL; *out_tenant_id points into body and is empty for other kinds. Scopes that
- * do not fit the kind are ERR_CORRUPT. */
-enum err auth_key_decode(struct slice id, struct slice body, struct auth_key *out,
-                         struct slice *out_tenant_id) MUST_CHECK;
+/* *out stays where it is: the key's label points into it. Scopes that do not fit the kind are
+ * ERR_CORRUPT. */
+enum err auth_key_decode(struct slice id, struct slice body, struct auth_key_doc *out) MUST_CHECK;
+/* The next tenant ID of the list in a body that was decoded; false at the end. */
+bool auth_key_allowed_next(struct slice *rest, struct slice *out_id);
 /* What a key of this kind may hold at most. */
 uint64_t auth_kind_scopes(enum auth_kind kind);
 

@@ -11,16 +11,19 @@
 #include "auth/keyring.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "auth/hmac.h"
+#include "auth/key.h"
 #include "auth/key_doc.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hashmap.h"
 #include "base/text.h"
+#include "tenancy/audit.h"
 
 #include "base/banned.h"
 
@@ -120,8 +123,7 @@ static void list_insert(struct auth_keyring *k, struct auth_key *key)
 {
     size_t at = lower_bound(k, tenant_of(key->tenant), id_of(key));
     list_append(k, key);
-    for (size_t i = k->count - 1; i > at; i--)
-        k->sorted[i] = k->sorted[i - 1];
+    memmove(k->sorted + at + 1, k->sorted + at, (k->count - 1 - at) * sizeof k->sorted[0]);
     k->sorted[at] = key;
 }
 
@@ -130,8 +132,7 @@ static void list_remove(struct auth_keyring *k, const struct auth_key *key)
     size_t at = lower_bound(k, tenant_of(key->tenant), id_of(key));
     INVARIANT(at < k->count && k->sorted[at] == key);
     k->count--;
-    for (size_t i = at; i < k->count; i++)
-        k->sorted[i] = k->sorted[i + 1];
+    memmove(k->sorted + at, k->sorted + at + 1, (k->count - at) * sizeof k->sorted[0]);
 }
 
 size_t auth_key_list(struct auth_keyring *k, const struct ten_tenant *tenant,
@@ -156,28 +157,40 @@ static size_t count_of(const struct auth_keyring *k, const struct ten_tenant *te
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-static void free_key(void *object)
+/* The tenants of a stored list; they are there, because tenants never go. */
+static enum err allowed_load(const struct auth_keyring *k, struct auth_key *key, struct slice body)
 {
-    base_free_secret(object, sizeof(struct auth_key));
+    struct ten_tenant **list = auth_key_list_of(key);
+    struct slice id;
+    for (size_t i = 0; i < key->allowed_count && auth_key_allowed_next(&body, &id); i++) {
+        list[i] = ten_tenant_find(k->registry, id);
+        if (list[i] == NULL)
+            return ERR_CORRUPT;
+    }
+    return auth_key_list_sort(key, NULL) == ERR_OK ? ERR_OK : ERR_CORRUPT;
 }
 
 static enum err visit_key(void *ctx, struct slice doc_key, uint64_t version, struct slice body)
 {
     struct auth_keyring *k = ctx;
-    struct auth_key decoded;
-    struct slice tenant_id;
-    enum err rc = auth_key_decode(base_slice_skip(doc_key, 2), body, &decoded, &tenant_id);
+    struct auth_key_doc doc;
+    enum err rc = auth_key_decode(base_slice_skip(doc_key, 2), body, &doc);
     if (rc != ERR_OK)
         return rc;
-    if (tenant_id.len > 0) {
-        decoded.tenant = ten_tenant_find(k->registry, tenant_id);
-        if (decoded.tenant == NULL)
+    if (doc.tenant_id.len > 0) {
+        doc.key.tenant = ten_tenant_find(k->registry, doc.tenant_id);
+        if (doc.key.tenant == NULL)
             return ERR_CORRUPT;
     }
-    decoded.doc_version = version;
-    struct auth_key *key = base_new(sizeof *key);
-    *key = decoded;
-    OPENSSL_cleanse(&decoded, sizeof decoded);
+    doc.key.doc_version = version;
+    struct auth_key *key = auth_key_new(&doc.key, doc.allowed_count);
+    OPENSSL_cleanse(&doc, sizeof doc);
+    rc = allowed_load(k, key, body);
+    if (rc != ERR_OK) {
+        auth_key_free(key);
+        return rc;
+    }
+    key->rates = auth_rates_new(&key->limits);
     rc = base_hashmap_insert(k->by_id, id_of(key), key);
     INVARIANT(rc == ERR_OK); /* document keys are distinct */
     list_append(k, key);
@@ -242,7 +255,7 @@ void auth_keyring_close(struct auth_keyring *k)
     check(k);
     base_hashmap_free(k->by_id);
     for (size_t i = 0; i < k->count; i++)
-        free_key(k->sorted[i]);
+        auth_key_free(k->sorted[i]);
     base_free(k->sorted);
     auth_hmac_fini(&k->hmac);
     EVP_MAC_free(k->mac);
@@ -299,28 +312,65 @@ static void doc_key_of(struct slice id, uint8_t out[DOC_KEY_CHARS])
     memcpy(out + 2, id.ptr, AUTH_KEY_ID);
 }
 
-static enum err create_check(const struct auth_keyring *k, enum auth_kind kind,
-                             const struct ten_tenant *tenant, uint64_t scopes, struct slice label,
+static enum err count_check(const struct auth_keyring *k, const struct ten_tenant *tenant,
+                            struct errbuf *eb)
+{
+    size_t used = count_of(k, tenant);
+    struct ten_quota held;
+    if (tenant == NULL && used >= LIM_KEYS_PER_TENANT)
+        return base_fail(eb, ERR_TOO_BIG, "there are %d keys; the limit is %d: revoke some first",
+                         LIM_KEYS_PER_TENANT, LIM_KEYS_PER_TENANT);
+    if (tenant == NULL)
+        return ERR_OK;
+    ten_tenant_quota(tenant, &held);
+    if (used < held.keys)
+        return ERR_OK;
+    return base_fail(eb, ERR_QUOTA,
+                     "keys quota: %zu used, 1 would be added, limit %" PRIu64
+                     "; revoking still passes",
+                     used, held.keys);
+}
+
+static enum err create_check(const struct auth_keyring *k, const struct auth_key_wanted *w,
                              struct errbuf *eb)
 {
-    INVARIANT((kind == AUTH_TENANT) == (tenant != NULL));
-    if (scopes == 0)
+    INVARIANT((w->kind == AUTH_TENANT) == (w->tenant != NULL));
+    if (w->scopes == 0)
         return base_fail(eb, ERR_INVALID, "a key needs at least one scope");
-    if ((scopes & ~auth_kind_scopes(kind)) != 0)
-        return base_fail(eb, ERR_INVALID, "%s keys cannot have %s scopes", auth_kind_name(kind),
-                         kind == AUTH_OPERATOR ? "data" : "admin");
-    enum err e = base_text_check(label, AUTH_LABEL_BYTES, "the label", eb);
+    if ((w->scopes & ~auth_kind_scopes(w->kind)) != 0)
+        return base_fail(eb, ERR_INVALID, "%s keys cannot have %s scopes", auth_kind_name(w->kind),
+                         w->kind == AUTH_OPERATOR ? "data" : "admin");
+    enum err e = base_text_check(w->label, AUTH_LABEL_BYTES, "the label", eb);
+    if (e == ERR_OK)
+        e = auth_limits_check(&w->limits, w->kind, eb);
     if (e != ERR_OK)
         return e;
-    if (tenant != NULL) {
-        uint32_t state = atomic_load(&tenant->state);
+    if (w->allowed != NULL && w->kind != AUTH_SERVICE)
+        return base_fail(eb, ERR_INVALID, "only service keys have a list of tenants");
+    if (w->allowed != NULL && (w->allowed_count == 0 || w->allowed_count > LIM_TENANTS_PER_KEY))
+        return base_fail(eb, ERR_INVALID,
+                         "the list has %zu tenants; it must have 1 to %d, or be left out for all",
+                         w->allowed_count, LIM_TENANTS_PER_KEY);
+    if (w->tenant != NULL) {
+        uint32_t state = atomic_load(&w->tenant->state);
         if (state == TEN_PURGING || state == TEN_PURGED)
             return base_fail(eb, ERR_GONE, "the tenant is %s", ten_state_name(state));
     }
-    if (count_of(k, tenant) >= LIM_KEYS_PER_TENANT)
-        return base_fail(eb, ERR_TOO_BIG, "there are %d keys; the limit is %d: revoke some first",
-                         LIM_KEYS_PER_TENANT, LIM_KEYS_PER_TENANT);
-    return ERR_OK;
+    return count_check(k, w->tenant, eb);
+}
+
+/* The wanted tenants, found. */
+static enum err allowed_find(struct auth_keyring *k, const struct auth_key_wanted *w,
+                             struct auth_key *key, struct errbuf *eb)
+{
+    struct ten_tenant **list = auth_key_list_of(key);
+    for (size_t i = 0; i < w->allowed_count; i++) {
+        struct slice id = w->allowed[i];
+        list[i] = sto_tenant_id_check(id, NULL) == ERR_OK ? ten_tenant_find(k->registry, id) : NULL;
+        if (list[i] == NULL)
+            return base_fail(eb, ERR_INVALID, "tenant %zu of the list does not exist", i + 1);
+    }
+    return auth_key_list_sort(key, eb);
 }
 
 static enum err store(struct auth_keyring *k, const struct auth_key *key, struct errbuf *eb)
@@ -336,7 +386,7 @@ static enum err store(struct auth_keyring *k, const struct auth_key *key, struct
             .body = base_buf_slice(&body),
             .expect = STO_DOC_ABSENT,
         };
-        rc = sto_docs_commit(ten_registry_engine(k->registry), &change, 1, eb);
+        rc = ten_docs_commit(k->registry, &change, 1, eb);
     } else {
         rc = base_fail(eb, rc, "the key's document cannot be written: %s", base_err_name(rc));
     }
@@ -357,34 +407,46 @@ static enum err generate(struct auth_keyring *k, struct auth_key *key,
     if (rc != ERR_OK)
         return base_fail(eb, ERR_IO, "no random key can be made");
     memcpy(key->id, parts.id.ptr, AUTH_KEY_ID);
+    ten_audit_set_target(id_of(key));
     return store(k, key, eb);
 }
 
-enum err auth_key_create(struct auth_keyring *k, enum auth_kind kind, struct ten_tenant *tenant,
-                         uint64_t scopes, struct slice label, char out_text[AUTH_KEY_TEXT + 1],
-                         struct errbuf *eb)
+enum err auth_key_create(struct auth_keyring *k, const struct auth_key_wanted *w,
+                         char out_text[AUTH_KEY_TEXT + 1], struct errbuf *eb)
 {
+    char scopes_text[AUTH_SCOPES_TEXT];
     check_control(k);
-    enum err rc = create_check(k, kind, tenant, scopes, label, eb);
+    auth_scopes_text(w->scopes, scopes_text);
+    ten_audit_set_detail("kind=%s scopes=%s", auth_kind_name(w->kind), scopes_text);
+    enum err rc = create_check(k, w, eb);
     if (rc != ERR_OK)
         return rc;
-    struct auth_key *key = base_new(sizeof *key);
-    key->kind = kind;
-    key->scopes = scopes;
-    key->tenant = tenant;
-    if (label.len > 0)
-        memcpy(key->label, label.ptr, label.len);
-    key->created_us = base_wall_us();
-    key->doc_version = 1;
+    char label[AUTH_LABEL_BYTES + 1] = "";
+    if (w->label.len > 0)
+        memcpy(label, w->label.ptr, w->label.len);
+    struct auth_key made = {.kind = w->kind,
+                            .scopes = w->scopes,
+                            .tenant = w->tenant,
+                            .label = label,
+                            .created_us = base_wall_us(),
+                            .doc_version = 1,
+                            .limits = w->limits};
+    struct auth_key *key = auth_key_new(&made, w->allowed_count);
+    rc = allowed_find(k, w, key, eb);
+    if (rc != ERR_OK) {
+        auth_key_free(key);
+        return rc;
+    }
     int tries = 0;
     do {
         rc = generate(k, key, out_text, eb);
     } while (rc == ERR_CONFLICT && ++tries < CREATE_RETRIES);
     if (rc != ERR_OK) {
         OPENSSL_cleanse(out_text, AUTH_KEY_TEXT + 1);
-        free_key(key);
+        auth_key_free(key);
         return rc;
     }
+    key->rates = auth_rates_new(&key->limits);
     list_insert(k, key);
     rc = base_hashmap_insert(k->by_id, id_of(key), key);
     INVARIANT(rc == ERR_OK); /* no document of this ID was there */
@@ -405,11 +467,11 @@ enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct t
         .body = SLICE_EMPTY,
         .expect = key->doc_version,
     };
-    enum err rc = sto_docs_commit(ten_registry_engine(k->registry), &change, 1, eb);
+    enum err rc = ten_docs_commit(k->registry, &change, 1, eb);
     if (rc != ERR_OK)
         return rc;
     (void)base_hashmap_remove(k->by_id, id); /* it is key */
     list_remove(k, key);
-    base_epoch_retire(k->epoch, key, free_key);
+    base_epoch_retire(k->epoch, key, auth_key_free);
     return ERR_OK;
 }

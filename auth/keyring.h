@@ -9,9 +9,9 @@
  *           tenancy's control thread.
  * Blocks:   control functions block on the disk.
  * Fails by: ERR_UNAUTHENTICATED (unknown, malformed, revoked: all alike), ERR_NOT_FOUND,
- *           ERR_INVALID, ERR_TOO_BIG (LIM_KEYS_PER_TENANT), ERR_GONE (a key for a tenant that is
- *           leaving; those it has stay valid until revoked).
- * Limits:   LIM_KEYS_PER_TENANT.
+ *           ERR_INVALID, ERR_TOO_BIG (LIM_KEYS_PER_TENANT), ERR_QUOTA (keys of a tenant), ERR_GONE
+ *           (a key for a tenant that is leaving; those it has stay valid until revoked).
+ * Limits:   LIM_KEYS_PER_TENANT, LIM_TENANTS_PER_KEY.
  * Promises: 1. Only HMAC-SHA-256(pepper, secret) is stored. 2. Unknown IDs cost the same HMAC.
  *           3. A verify that begins after revoke returned fails.
  * Stored:   "k/<key id>" (base/record.h).
@@ -26,16 +26,29 @@
 #define AUTH_PEPPER_BYTES 32
 #define AUTH_LABEL_BYTES  128
 
-/* Immutable; valid until the thread's next quiescent point. */
+/* 0: no limit. */
+struct auth_limits {
+    uint64_t read_ops_per_s;
+    uint64_t write_ops_per_s;
+    uint64_t read_bytes_per_s;
+    uint64_t write_bytes_per_s;
+};
+
+/* Immutable but for its rates; valid until the thread's next quiescent point. */
 struct auth_key {
     char id[AUTH_KEY_ID + 1];
     enum auth_kind kind;
     uint64_t scopes;
     struct ten_tenant *tenant; /* NULL unless AUTH_TENANT */
-    char label[AUTH_LABEL_BYTES + 1];
+    /* Of a service key, in the order of their IDs; NULL: it acts for all tenants. */
+    struct ten_tenant *const *allowed;
+    size_t allowed_count;
+    const char *label;
     int64_t created_us;
     uint64_t doc_version;
     uint8_t digest[32];
+    struct auth_limits limits;
+    struct ten_key_rates *rates; /* one ref; NULL: no limits */
 };
 
 struct auth_keyring;
@@ -55,11 +68,22 @@ enum err auth_verify(struct auth_verifier *v, struct slice text,
 
 /* --- control thread --------------------------------------------------------------------------- */
 
-/* tenant: NULL unless kind is AUTH_TENANT. scopes must fit the kind: tenant and service keys take
- * AUTH_SCOPES_TENANT bits, operator keys AUTH_SCOPES_OPERATOR bits. out_text is shown once. */
-enum err auth_key_create(struct auth_keyring *k, enum auth_kind kind, struct ten_tenant *tenant,
-                         uint64_t scopes, struct slice label, char out_text[AUTH_KEY_TEXT + 1],
-                         struct errbuf *eb) MUST_CHECK;
+struct auth_key_wanted {
+    enum auth_kind kind;
+    struct ten_tenant *tenant; /* NULL unless kind is AUTH_TENANT */
+    /* Must fit the kind: tenant and service keys take AUTH_SCOPES_TENANT bits, operator keys
+     * AUTH_SCOPES_OPERATOR bits. */
+    uint64_t scopes;
+    struct slice label;
+    /* For a service key: the IDs of the tenants it may act for; NULL: all there are and will be. */
+    const struct slice *allowed;
+    size_t allowed_count;
+    struct auth_limits limits; /* not for operator keys */
+};
+
+/* out_text is shown once. ERR_QUOTA when the tenant has as many keys as its quota says. */
+enum err auth_key_create(struct auth_keyring *k, const struct auth_key_wanted *wanted,
+                         char out_text[AUTH_KEY_TEXT + 1], struct errbuf *eb) MUST_CHECK;
 enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct ten_tenant *tenant,
                          struct errbuf *eb) MUST_CHECK;
 /* Keys of one tenant, or service and operator keys when tenant is NULL, in ID order. */
@@ -69,8 +93,9 @@ size_t auth_key_list(struct auth_keyring *k, const struct ten_tenant *tenant,
 /* --- who acts for whom ------------------------------------------------------------------------ */
 
 /* The tenant a request is about. Tenant keys: their own; a different name in `named` is
- * ERR_FORBIDDEN. Service keys: `named` is required (ERR_INVALID without) and must exist, else
- * ERR_FORBIDDEN. Operator keys: ERR_FORBIDDEN, they have no data scopes. */
+ * ERR_FORBIDDEN. Service keys: `named` is required (ERR_INVALID without), must exist and be
+ * on the key's list if it has one, else ERR_FORBIDDEN, alike. Operator keys: ERR_FORBIDDEN, they
+ * have no data scopes. */
 enum err auth_acting_tenant(const struct auth_key *key, struct ten_registry *registry,
                             struct slice named, struct ten_tenant **out,
                             struct errbuf *eb) MUST_CHECK;

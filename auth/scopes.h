@@ -22,12 +22,16 @@
 #define AUTH_TABLE_ADMIN (1ull << 2) /* "table.admin": make, change, delete tables; drop rows */
 #define AUTH_ADMIN_READ  (1ull << 3) /* "admin.read": tenants, keys (not secrets), jobs, usage */
 #define AUTH_ADMIN_WRITE (1ull << 4) /* "admin.write": create, suspend, quota, keys, offboard */
+#define AUTH_OPS_READ    (1ull << 5) /* "ops.read": metrics and live figures, nothing else */
 
 #define AUTH_SCOPES_TENANT   (AUTH_DATA_READ | AUTH_DATA_WRITE | AUTH_TABLE_ADMIN)
-#define AUTH_SCOPES_OPERATOR (AUTH_ADMIN_READ | AUTH_ADMIN_WRITE)
+#define AUTH_SCOPES_OPERATOR (AUTH_ADMIN_READ | AUTH_ADMIN_WRITE | AUTH_OPS_READ)
 
 enum err auth_scope_parse(struct slice name, uint64_t *out_bit) MUST_CHECK;
 /* Name of bit number i, NULL behind the last. */
 const char *auth_scope_name(unsigned i);
+/* "data.read,data.write", cut where it does not fit. */
+#define AUTH_SCOPES_TEXT 128
+void auth_scopes_text(uint64_t scopes, char out[AUTH_SCOPES_TEXT]);
 
 #endif

@@ -53,6 +53,14 @@ struct ten_doc_key ten_doc_key_view(struct slice tenant_id, struct slice table_i
     return k;
 }
 
+struct ten_doc_key ten_doc_key_plan(struct slice plan_id)
+{
+    struct ten_doc_key k = {0};
+    append(&k, SLICE_LIT("p/"));
+    append(&k, plan_id);
+    return k;
+}
+
 struct ten_doc_key ten_doc_key_job(struct slice job_id)
 {
     struct ten_doc_key k = {0};
@@ -60,6 +68,57 @@ struct ten_doc_key ten_doc_key_job(struct slice job_id)
     append(&k, job_id);
     return k;
 }
+
+/* --- the audit trail -------------------------------------------------------------------------- */
+
+#define NUMBER_DIGITS 16
+
+static const char DIGITS[] = "0123456789abcdef";
+
+static void append_number(struct ten_doc_key *k, uint64_t number)
+{
+    char text[NUMBER_DIGITS];
+    for (size_t i = NUMBER_DIGITS; i-- > 0; number >>= 4)
+        text[i] = DIGITS[number & 15];
+    append(k, base_slice(text, sizeof text));
+}
+
+struct ten_doc_key ten_doc_key_audit(uint64_t number)
+{
+    struct ten_doc_key k = {0};
+    append(&k, SLICE_LIT(TEN_DOC_AUDIT));
+    append_number(&k, number);
+    return k;
+}
+
+struct ten_doc_key ten_doc_key_audit_prefix(struct slice tenant_id)
+{
+    return of_table(SLICE_LIT("b"), tenant_id, SLICE_EMPTY);
+}
+
+struct ten_doc_key ten_doc_key_audit_of(struct slice tenant_id, uint64_t number)
+{
+    struct ten_doc_key k = ten_doc_key_audit_prefix(tenant_id);
+    append_number(&k, number);
+    return k;
+}
+
+enum err ten_doc_key_audit_number(struct slice key, uint64_t *out)
+{
+    uint64_t number = 0;
+    if (key.len < 2 + NUMBER_DIGITS || key.ptr[key.len - NUMBER_DIGITS - 1] != '/')
+        return ERR_CORRUPT;
+    for (size_t i = key.len - NUMBER_DIGITS; i < key.len; i++) {
+        const char *digit = key.ptr[i] == '\0' ? NULL : strchr(DIGITS, key.ptr[i]);
+        if (digit == NULL)
+            return ERR_CORRUPT;
+        number = number << 4 | (uint64_t)(digit - DIGITS);
+    }
+    *out = number;
+    return ERR_OK;
+}
+
+/* --- taken apart ------------------------------------------------------------------------------ */
 
 /* What lies before the next '/', which is skipped. */
 static enum err take_part(struct slice *rest, struct slice *out)

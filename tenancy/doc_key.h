@@ -2,7 +2,8 @@
  * tenancy/doc_key.h - the keys of the documents that tenancy stores.
  *
  * Does:     make "t/<tenant>", "s/<tenant>/<table>", "w/<tenant>/<table>",
- *           "v/<tenant>/<table>/<view>" and "j/<job>"; take the keys of tables and views apart.
+ *           "v/<tenant>/<table>/<view>", "j/<job>", "p/<plan>", "a/<record>",
+ *           "b/<tenant>/<record>"; take the keys of tables, views and records apart.
  * Owns:     nothing; a key is a value.
  * May use:  base/, storage/.
  * Knows no: what the documents hold.
@@ -35,6 +36,16 @@ struct ten_doc_key ten_doc_key_sweep(struct slice tenant_id, struct slice table_
 struct ten_doc_key ten_doc_key_view(struct slice tenant_id, struct slice table_id,
                                     struct slice view_id);
 struct ten_doc_key ten_doc_key_job(struct slice job_id);
+struct ten_doc_key ten_doc_key_plan(struct slice plan_id);
+
+/* Records of the audit trail sort as their numbers. */
+#define TEN_DOC_AUDIT "a/"
+struct ten_doc_key ten_doc_key_audit(uint64_t number);
+/* The prefix of the index of a tenant's records, and a key of it. */
+struct ten_doc_key ten_doc_key_audit_prefix(struct slice tenant_id);
+struct ten_doc_key ten_doc_key_audit_of(struct slice tenant_id, uint64_t number);
+/* The number at the end of either. */
+enum err ten_doc_key_audit_number(struct slice key, uint64_t *out) MUST_CHECK;
 
 /* Of a schema's or a sweep's key. */
 enum err ten_doc_key_table_parts(struct slice key, struct slice *out_tenant_id,

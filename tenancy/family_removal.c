@@ -49,7 +49,13 @@ static enum err settle(struct ten_removal *m)
         return ERR_OK;
     struct sto_schema *swept = sto_schema_make_swept(schema, m->family);
     struct errbuf unheard; /* nobody waits; the number stays in the list */
+    const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
+                                      .name = "table.family_removed",
+                                      .tenant = ten_tenant_id(m->tenant),
+                                      .target = sto_schema_table_id(schema)};
+    ten_audit_begin(m->registry, &action);
     enum err rc = ten_schema_commit(m->registry, m->tenant, swept, schema->version, &unheard);
+    rc = ten_audit_end(m->registry, rc, &unheard);
     if (rc == ERR_OK)
         ten_tables_publish(m->registry, m->tenant,
                            ten_tables_with(ten_tenant_tables(m->tenant), swept));

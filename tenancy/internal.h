@@ -25,10 +25,12 @@
 #include "base/hashmap.h"
 #include "base/worker.h"
 #include "storage/engine.h"
+#include "tenancy/audit.h"
 #include "tenancy/offboard.h"
 #include "tenancy/registry.h"
 #include "tenancy/sweeper.h"
 #include "tenancy/tenant.h"
+#include "tenancy/threshold.h"
 
 #define TEN_REGISTRY_MAGIC 0x7e4a4702u
 
@@ -45,6 +47,8 @@ struct ten_removal {
     struct sto_drop_op drop;
 };
 
+struct ten_audit;
+
 struct ten_registry {
     uint32_t magic;
     struct sto_engine *engine;
@@ -52,8 +56,10 @@ struct ten_registry {
     struct base_worker control;
     struct base_worker jobs; /* runs purges */
     struct ten_sweeper *sweeper;
+    struct ten_audit *audit;
     atomic_bool stopping;
     struct base_msg claim_msg; /* first message of the control worker */
+    struct base_msg resume_msg;
 
     /* finds run on any thread; changes on the control thread */
     struct base_hashmap *by_id;
@@ -62,6 +68,10 @@ struct ten_registry {
     struct ten_tenant **sorted; /* by ID */
     size_t tenant_count;
     size_t tenant_capacity;
+    struct ten_plan **plans; /* by ID, room for LIM_PLANS; NULL: none yet */
+    size_t plan_count;
+    size_t threshold_next; /* index of the tenant that is looked at next */
+    void (*_Atomic threshold_told)(const struct ten_threshold_event *event);
     struct ten_removal *removals;
     size_t removals_running;
     uint64_t last_job_ms;
@@ -75,11 +85,13 @@ void ten_control_check(const struct ten_registry *r);
 
 /* --- tenant.c --------------------------------------------------------------------------------- */
 
-/* Takes details; the tenant starts with no tables and its gate, ceilings and rates set. */
+/* Copies details; the tenant starts with no tables and its gate, ceilings and rates set. */
 struct ten_tenant *ten_tenant_new(struct slice id, enum ten_state state,
-                                  struct ten_details *details_take);
+                                  const struct ten_details *details);
 void ten_tenant_free(struct ten_tenant *t);
 enum ten_state ten_tenant_state(const struct ten_tenant *t);
+/* Set gate, ceilings and rates anew: its plan was changed. */
+void ten_tenant_apply(struct ten_tenant *t);
 /* Space for count schemas, not filled. */
 struct ten_tables *ten_tables_new(size_t count);
 /* Make tables_take the tenant's list; the old one is retired. */
@@ -93,10 +105,21 @@ enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum te
 
 /* --- registry.c, registry_load.c -------------------------------------------------------------- */
 
+/* Index of the first tenant whose ID is not below id (or, if after, is above it). */
+size_t ten_registry_bound(const struct ten_registry *r, struct slice id, bool after);
 /* Add to map and sorted list. ERR_EXISTS. */
 enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t) MUST_CHECK;
 /* Blocking, before the workers run: tenants, schemas, counters. */
 enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
+
+/* --- plan.c ----------------------------------------------------------------------------------- */
+
+/* Blocking, before the workers run, and before the tenants. */
+enum err ten_plans_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
+void ten_plans_free_all(struct ten_registry *r);
+/* As ten_plan_find, for the opening thread too. */
+struct ten_plan *ten_plan_of(const struct ten_registry *r, struct slice id);
+enum err ten_plan_id_check(struct slice id, struct errbuf *eb) MUST_CHECK;
 
 /* --- views.c ---------------------------------------------------------------------------------- */
 

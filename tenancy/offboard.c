@@ -139,7 +139,7 @@ static enum err start_commit(struct ten_registry *r, struct ten_tenant *t,
     };
     struct ten_details wanted = *ten_tenant_details(t);
     wanted.state_since_us = job->requested_us;
-    memcpy(wanted.job, job->id, sizeof job->id);
+    wanted.job = job->id;
     rc = ten_tenant_commit(r, t, TEN_PURGING, &wanted, &change, 1, eb);
     base_buf_fini(&body);
     return rc;
@@ -158,6 +158,7 @@ enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t, struct
     if (ten_tenant_state(t) == TEN_PURGING)
         return already_purging(r, t, out_job, eb);
     job_init(r, t, requested_by, &job);
+    ten_audit_set_target(base_slice_text(job.id));
     rc = start_commit(r, t, &job, eb);
     if (rc != ERR_OK)
         return rc;

@@ -73,6 +73,17 @@ static void step_is_durable(uint32_t step)
         _exit(EXIT_AS_KILLED);
 }
 
+/* --- the audit trail -------------------------------------------------------------------------- */
+
+static void begin_action(const struct purge *p, const char *name)
+{
+    const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
+                                      .name = name,
+                                      .tenant = ten_tenant_id(p->tenant),
+                                      .target = base_slice_text(p->job.id)};
+    ten_audit_begin(p->registry, &action);
+}
+
 /* --- the job's document ----------------------------------------------------------------------- */
 
 static enum err encode(const struct purge *p, struct buf *body, struct errbuf *eb)
@@ -93,7 +104,7 @@ static enum err store(struct purge *p, struct errbuf *eb)
             .body = base_buf_slice(&body),
             .expect = p->version,
         };
-        rc = sto_docs_commit(p->registry->engine, &change, 1, eb);
+        rc = ten_docs_commit(p->registry, &change, 1, eb);
     }
     base_buf_fini(&body);
     if (rc == ERR_OK)
@@ -101,6 +112,7 @@ static enum err store(struct purge *p, struct errbuf *eb)
     return rc;
 }
 
+/* Ends the action purge.finish. */
 static void fail(struct purge *p, uint32_t step, enum err rc, const struct errbuf *detail)
 {
     struct errbuf text = {0};
@@ -114,7 +126,10 @@ static void fail(struct purge *p, uint32_t step, enum err rc, const struct errbu
     p->job.steps_done = step;
     if (step != STO_PURGE_FENCE) /* whose time says that what was before is recorded */
         p->job.step_done_us[step] = 0;
-    (void)store(p, NULL); /* when this fails too the job stays RUNNING and is resumed at a start */
+    ten_audit_set_detail("step %s", ten_job_step_name(step));
+    ten_audit_set_outcome(rc);
+    rc = ten_audit_end(p->registry, store(p, NULL), NULL);
+    (void)rc; /* when this fails too the job stays RUNNING and is resumed at a start */
 }
 
 /* --- DELETE_RANGE: the documents that go in the same batch ------------------------------------ */
@@ -217,8 +232,9 @@ static enum err audit(struct purge *p, struct errbuf *eb)
 static enum err finish_commit(struct purge *p, struct errbuf *eb)
 {
     struct ten_details wanted = *ten_tenant_details(p->tenant);
-    memset(wanted.display_name, 0, sizeof wanted.display_name);
-    memset(wanted.reason, 0, sizeof wanted.reason);
+    wanted.display_name = "";
+    wanted.reason = "";
+    wanted.plan = NULL; /* it may be deleted now */
     wanted.state_since_us = p->job.finished_us;
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);
@@ -241,15 +257,33 @@ static void run_finish(struct base_msg *msg)
     struct purge *p = (struct purge *)((char *)msg - offsetof(struct purge, msg));
     ten_control_check(p->registry);
     struct errbuf eb = {0};
+    begin_action(p, "purge.finish");
     enum err rc = finish_commit(p, &eb);
-    if (rc == ERR_OK)
-        step_is_durable(STEP_AUDIT);
-    else
+    if (rc != ERR_OK) {
         fail(p, STEP_AUDIT, rc, &eb);
+    } else {
+        rc = ten_audit_end(p->registry, ERR_OK, &eb);
+        INVARIANT(rc == ERR_OK); /* the commit carried the record */
+        step_is_durable(STEP_AUDIT);
+    }
     base_free(p);
 }
 
 /* --- a whole purge, on the job worker --------------------------------------------------------- */
+
+/* Another try of a job that failed; one that is running goes on where it was. */
+static enum err set_running(struct purge *p)
+{
+    if (p->job.state == TEN_JOB_RUNNING)
+        return ERR_OK;
+    p->job.state = TEN_JOB_RUNNING;
+    p->job.steps_done = 0;
+    p->job.finished_us = 0;
+    for (uint32_t step = STO_PURGE_FENCE + 1; step < TEN_JOB_STEPS; step++)
+        p->job.step_done_us[step] = 0;
+    memset(p->job.error, 0, sizeof p->job.error);
+    return store(p, NULL);
+}
 
 /* ERR_OK: run it; anything else: leave it alone. */
 static enum err prepare(struct purge *p)
@@ -262,15 +296,12 @@ static enum err prepare(struct purge *p)
     p->job = stored;
     if (p->job.state == TEN_JOB_DONE)
         return ERR_EXISTS;
-    if (p->job.state == TEN_JOB_RUNNING)
-        return ERR_OK;
-    p->job.state = TEN_JOB_RUNNING;
-    p->job.steps_done = 0;
-    p->job.finished_us = 0;
-    for (uint32_t step = STO_PURGE_FENCE + 1; step < TEN_JOB_STEPS; step++)
-        p->job.step_done_us[step] = 0;
-    memset(p->job.error, 0, sizeof p->job.error);
-    return store(p, NULL);
+    begin_action(p, "purge.start");
+    ten_audit_set_detail(
+        "from step %s",
+        ten_job_step_name(p->job.state == TEN_JOB_RUNNING ? p->job.steps_done : STO_PURGE_FENCE));
+    rc = set_running(p);
+    return ten_audit_end(p->registry, rc, NULL);
 }
 
 static void run_purge(struct base_msg *msg)
@@ -297,6 +328,7 @@ static void run_purge(struct base_msg *msg)
     if (rc == ERR_OK)
         rc = audit(p, &eb);
     if (rc != ERR_OK) {
+        begin_action(p, "purge.finish");
         fail(p, step, rc, &eb);
         base_free(p);
         return;

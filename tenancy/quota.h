@@ -1,34 +1,48 @@
 /*
- * tenancy/quota.h - what one tenant may store, how fast, and how large.
+ * tenancy/quota.h - what one tenant may store, how fast, how large, and how it shares the server.
  *
- * Does:     list the fields of a quota with their names, ranges and defaults; check a quota.
+ * Does:     list the fields of a quota with their names, ranges and defaults; check what was given
+ *           of a quota; make the one that holds of what tenant and plan give.
  * Owns:     nothing.
  * May use:  base/, storage/.
  * Knows no: tenants, who enforces a field, JSON.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: ERR_INVALID, naming field, value and range.
+ * Fails by: ERR_INVALID, naming field, value and range, or two fields that contradict each other.
  * Limits:   LIM_OPS_PER_S; the hard limits of storage/limit.h.
  * Promises: 1. Documents, JSON and checks are made from ten_quota_field: a field exists everywhere
  *              or nowhere.
+ *           2. What the tenant gives holds, else what its plan gives, else the standard.
  */
 #ifndef TENANCY_QUOTA_H
 #define TENANCY_QUOTA_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "storage/limit.h"
 
-#define TEN_QUOTA_CEILINGS 4
+#define TEN_QUOTA_CEILINGS 13
 #define TEN_QUOTA_FIELDS   (TEN_QUOTA_CEILINGS + STO_LIMIT_COUNT)
 
-/* UINT64_MAX: no limit; in limits: the default. */
+/* UINT64_MAX: no limit. */
 struct ten_quota {
+    uint64_t given; /* bit by the number of the field: it stands here, and is not inherited */
     union {
         struct {
             uint64_t stored_bytes;
             uint64_t rows;
+            uint64_t keys; /* API keys of the tenant */
             uint64_t read_ops_per_s;
             uint64_t write_ops_per_s;
+            uint64_t read_bytes_per_s; /* visited by reads, charged afterwards */
+            uint64_t write_bytes_per_s;
+            uint64_t burst_ms;            /* of all four rates: so much of them may come at once */
+            uint64_t concurrent_requests; /* under way at a time */
+            uint64_t weight;              /* of its share of a busy server, against other tenants */
+            uint64_t reserved_ops_per_s;  /* served ahead of what shares give, up to here */
+            uint64_t change_streams;      /* 0: none can be turned on; those that are stay */
+            uint64_t authorized_views;    /* 0: none can be made; those that are stay */
             uint64_t limits[STO_LIMIT_COUNT];
         };
         uint64_t each[TEN_QUOTA_FIELDS]; /* by the number of its ten_quota_field */
@@ -45,8 +59,20 @@ struct ten_quota_field {
 
 struct ten_quota_field ten_quota_field(size_t number);
 
+/* Nothing given: the standard everywhere. */
 void ten_quota_default(struct ten_quota *q);
-/* Check every field and put defaults in the place of UINT64_MAX. */
-enum err ten_quota_settle(struct ten_quota *q, struct errbuf *eb) MUST_CHECK;
+void ten_quota_give(struct ten_quota *q, size_t number, uint64_t value);
+static inline bool ten_quota_is_given(const struct ten_quota *q, size_t number)
+{
+    return (q->given >> number & 1) != 0;
+}
+/* The given fields, one by one, against their ranges. */
+enum err ten_quota_check(const struct ten_quota *q, struct errbuf *eb) MUST_CHECK;
+/* What holds for a tenant; plan NULL: none. */
+void ten_quota_inherit(const struct ten_quota *plan, const struct ten_quota *own,
+                       struct ten_quota *out);
+/* The same; ERR_INVALID when fields contradict each other. */
+enum err ten_quota_resolve(const struct ten_quota *plan, const struct ten_quota *own,
+                           struct ten_quota *out, struct errbuf *eb) MUST_CHECK;
 
 #endif

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "tenancy/audit_internal.h"
 #include "tenancy/internal.h"
 
 #include "base/banned.h"
@@ -55,31 +56,50 @@ static void run_claim(struct base_msg *msg)
     struct ten_registry *r =
         (struct ten_registry *)((char *)msg - offsetof(struct ten_registry, claim_msg));
     control_of = r;
+}
+
+static void run_resume(struct base_msg *msg)
+{
+    struct ten_registry *r =
+        (struct ten_registry *)((char *)msg - offsetof(struct ten_registry, resume_msg));
     ten_removal_resume_all(r);
     ten_offboard_resume_all(r);
 }
 
-static enum err start_workers(struct ten_registry *r, struct errbuf *eb)
+/* Claimed before anybody else can post to it: the sweeper does as soon as it has started. */
+static enum err start_control(struct ten_registry *r)
 {
     enum err rc = base_worker_start(&r->control, "ten-control");
+    if (rc != ERR_OK)
+        return rc;
+    r->claim_msg.run = run_claim;
+    base_worker_post(&r->control, &r->claim_msg);
+    return ERR_OK;
+}
+
+static enum err start_workers(struct ten_registry *r, struct errbuf *eb)
+{
+    enum err rc = start_control(r);
     if (rc == ERR_OK)
         rc = base_worker_start(&r->jobs, "ten-jobs");
     if (rc == ERR_OK)
         rc = ten_sweeper_start(r, &r->sweeper);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "a registry thread cannot be started: %s", base_err_name(rc));
-    r->claim_msg.run = run_claim;
-    base_worker_post(&r->control, &r->claim_msg);
+    r->resume_msg.run = run_resume;
+    base_worker_post(&r->control, &r->resume_msg);
     return ERR_OK;
 }
 
 static void free_all(struct ten_registry *r)
 {
     ten_removal_free_all(r);
+    ten_audit_close(r);
     base_hashmap_free(r->by_id);
     for (size_t i = 0; i < r->tenant_count; i++)
         ten_tenant_free(r->sorted[i]);
     base_free(r->sorted);
+    ten_plans_free_all(r);
     (void)sem_destroy(&r->drained); /* fails only for a semaphore that is none */
     r->magic = 0;
     base_free(r);
@@ -96,7 +116,9 @@ enum err ten_registry_open(struct sto_engine *engine, struct base_epoch *epoch,
     int error = sem_init(&r->drained, 0, 0);
     INVARIANT(error == 0);
 
-    enum err rc = ten_registry_load(r, eb);
+    enum err rc = ten_audit_open(r, eb);
+    if (rc == ERR_OK)
+        rc = ten_registry_load(r, eb);
     if (rc == ERR_OK)
         rc = ten_offboard_load(r, eb);
     if (rc == ERR_OK)
@@ -116,6 +138,7 @@ static void run_drain(struct base_msg *msg)
     struct ten_registry *r =
         (struct ten_registry *)((char *)msg - offsetof(struct ten_registry, drain_msg));
     r->draining = true;
+    ten_refusals_flush(&r->audit->refusals);
     if (r->removals_running == 0) {
         int error = sem_post(&r->drained);
         INVARIANT(error == 0);
@@ -145,8 +168,7 @@ struct ten_tenant *ten_tenant_find(struct ten_registry *r, struct slice id)
     return base_hashmap_find(check(r)->by_id, id);
 }
 
-/* Index of the first tenant whose ID is not below id (or, if after, is above it). */
-static size_t lower_bound(const struct ten_registry *r, struct slice id, bool after)
+size_t ten_registry_bound(const struct ten_registry *r, struct slice id, bool after)
 {
     size_t low = 0;
     size_t high = r->tenant_count;
@@ -169,15 +191,14 @@ enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t)
     if (r->tenant_count == r->tenant_capacity) {
         size_t capacity = r->tenant_capacity == 0 ? TENANTS_FIRST : r->tenant_capacity * 2;
         struct ten_tenant **larger = base_new_array(capacity, sizeof larger[0]);
-        for (size_t i = 0; i < r->tenant_count; i++)
-            larger[i] = r->sorted[i];
+        if (r->tenant_count > 0)
+            memcpy(larger, r->sorted, r->tenant_count * sizeof larger[0]);
         base_free(r->sorted);
         r->sorted = larger;
         r->tenant_capacity = capacity;
     }
-    size_t at = lower_bound(r, ten_tenant_id(t), false);
-    for (size_t i = r->tenant_count; i > at; i--)
-        r->sorted[i] = r->sorted[i - 1];
+    size_t at = ten_registry_bound(r, ten_tenant_id(t), false);
+    memmove(r->sorted + at + 1, r->sorted + at, (r->tenant_count - at) * sizeof r->sorted[0]);
     r->sorted[at] = t;
     r->tenant_count++;
     return ERR_OK;
@@ -188,7 +209,7 @@ size_t ten_tenant_list(struct ten_registry *r, struct slice after, struct ten_te
 {
     ten_control_check(r);
     size_t count = 0;
-    for (size_t i = lower_bound(r, after, true); i < r->tenant_count && count < limit; i++)
+    for (size_t i = ten_registry_bound(r, after, true); i < r->tenant_count && count < limit; i++)
         out[count++] = r->sorted[i];
     return count;
 }

@@ -13,8 +13,8 @@
  * Limits:   tables per tenant, families per table: the tenant's (tenancy/quota.h).
  * Promises: 1. A change is durable before it is visible, and visible before the call returns.
  *           2. An ID that ever existed is never created again (ERR_EXISTS).
- * Stored:   "t/<tenant>" tenant, "s/<tenant>/<table>" schema, "v/<tenant>/<table>/<view>" view,
- *           "j/<job>" job (base/record.h).
+ * Stored:   "t/<tenant>" tenant, "p/<plan>" plan, "s/<tenant>/<table>" schema,
+ *           "v/<tenant>/<table>/<view>" view, "j/<job>" job (base/record.h).
  */
 #ifndef TENANCY_REGISTRY_H
 #define TENANCY_REGISTRY_H
@@ -22,6 +22,7 @@
 #include "base/epoch.h"
 #include "base/worker.h"
 #include "storage/engine.h"
+#include "tenancy/action.h"
 #include "tenancy/tenant.h"
 
 struct ten_registry;
@@ -43,27 +44,40 @@ struct ten_tenant *ten_tenant_find(struct ten_registry *r, struct slice id);
 /* Live details; valid until the thread's next quiescent point. */
 const struct ten_details *ten_tenant_details(const struct ten_tenant *t);
 const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t);
+/* What holds for it: its own fields, then its plan's, then the standard. */
+void ten_tenant_quota(const struct ten_tenant *t, struct ten_quota *out);
 /* The ID of its one instance. Valid as long as the details. */
 struct slice ten_tenant_instance(const struct ten_tenant *t);
 
 /* --- control thread --------------------------------------------------------------------------- */
 
-/* ERR_INVALID (ID, display name), ERR_EXISTS (exists or ever existed). */
-enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice display_name,
-                           struct ten_tenant **out, struct errbuf *eb) MUST_CHECK;
+/* A change leaves alone what is not given; a new tenant has nothing then. */
+struct ten_tenant_wanted {
+    struct slice display_name;     /* ptr NULL: not given */
+    struct slice plan;             /* ptr NULL: not given; empty: none */
+    const struct ten_quota *quota; /* its own, the given fields; NULL: not given */
+};
+
+/* ERR_INVALID (ID, one that is reserved, display name, quota), ERR_EXISTS (exists or ever existed),
+ * ERR_NOT_FOUND (plan). */
+enum err ten_tenant_create(struct ten_registry *r, struct slice id,
+                           const struct ten_tenant_wanted *wanted, struct ten_tenant **out,
+                           struct errbuf *eb) MUST_CHECK;
+/* Takes effect at once. ERR_INVALID for values out of range, or that contradict each other; a quota
+ * below usage is legal and blocks growth. ERR_NOT_FOUND (plan); ERR_CONFLICT for a tenant that is
+ * leaving or gone. */
+enum err ten_tenant_change(struct ten_registry *r, struct ten_tenant *t,
+                           const struct ten_tenant_wanted *wanted, struct errbuf *eb) MUST_CHECK;
 /* For the plaintext listener: a tenant that is used without a key, under that instance. ERR_EXISTS
  * when there is a tenant of this ID, keyless or not. */
 enum err ten_tenant_create_keyless(struct ten_registry *r, struct slice id, struct slice instance,
                                    struct ten_tenant **out, struct errbuf *eb) MUST_CHECK;
-/* Self-transitions are fine; ERR_CONFLICT when the state does not allow it. */
-enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, struct slice reason,
-                            struct errbuf *eb) MUST_CHECK;
+/* closed: STO_GATE_NO_READS, STO_GATE_NO_WRITES or both. Suspending again changes both of it.
+ * Self-transitions are fine; ERR_CONFLICT when the state does not allow it. */
+enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, uint32_t closed,
+                            struct slice reason, struct errbuf *eb) MUST_CHECK;
 enum err ten_tenant_resume(struct ten_registry *r, struct ten_tenant *t,
                            struct errbuf *eb) MUST_CHECK;
-/* Takes effect at once. ERR_INVALID for values out of range; a quota below usage is legal and
- * blocks growth. ERR_CONFLICT for a tenant that is leaving or gone. */
-enum err ten_tenant_set_quota(struct ten_registry *r, struct ten_tenant *t,
-                              const struct ten_quota *quota, struct errbuf *eb) MUST_CHECK;
 /* In ID order from after `after` (exclusive, may be empty), at most limit. Returns how many. */
 size_t ten_tenant_list(struct ten_registry *r, struct slice after, struct ten_tenant **out,
                        size_t limit);
@@ -126,6 +140,7 @@ struct ten_table_delete_op {
     struct ten_tenant *tenant;
     char table_id[LIM_TABLE_ID + 1];
     struct ten_expect expect;
+    struct ten_action action; /* valid until done; name NULL: not recorded */
 
     enum err result; /* ERR_NOT_FOUND, ERR_CONFLICT (already being deleted, deletion protection),
                       * ERR_PRECONDITION, engine errors */

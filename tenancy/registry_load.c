@@ -1,8 +1,9 @@
 /*
  * tenancy/registry_load.c - what the registry reads before it serves.
  *
- * Tenants first, then schemas, which come in runs of one tenant (doc_key.h, promise 1), then the
- * counters of each table, through a scope, so that the account is exact before the first request.
+ * Plans and tenants first, then schemas, which come in runs of one tenant (doc_key.h, promise 1),
+ * then the counters of each table, through a scope, so that the account is exact before the first
+ * request.
  *
  * 1. A schema of a tenant that is being purged only brings its counters; the purge removes it.
  * 2. Views and what the sweeper remembered come last: they belong to visible tables.
@@ -22,17 +23,19 @@ static enum err visit_tenant(void *ctx, struct slice key, uint64_t version, stru
 {
     struct ten_registry *r = ctx;
     struct slice id = base_slice_skip(key, 2);
-    enum ten_state state;
-    struct ten_details details;
+    struct ten_tenant_doc doc;
     enum err rc = sto_tenant_id_check(id, NULL) == ERR_OK ? ERR_OK : ERR_CORRUPT;
     if (rc == ERR_OK)
-        rc = ten_tenant_decode(body, &state, &details);
+        rc = ten_tenant_decode(body, &doc);
     if (rc != ERR_OK)
         return rc;
-    struct ten_details *own = base_new(sizeof *own);
-    *own = details;
-    own->doc_version = version;
-    struct ten_tenant *t = ten_tenant_new(id, state, own);
+    doc.details.doc_version = version;
+    if (doc.plan[0] != '\0') {
+        doc.details.plan = ten_plan_of(r, base_slice_text(doc.plan));
+        if (doc.details.plan == NULL)
+            return ERR_CORRUPT;
+    }
+    struct ten_tenant *t = ten_tenant_new(id, doc.state, &doc.details);
     rc = ten_registry_add(r, t);
     if (rc != ERR_OK)
         ten_tenant_free(t);
@@ -150,7 +153,10 @@ static enum err load_schemas(struct ten_registry *r, struct errbuf *eb)
 
 enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb)
 {
-    enum err rc = sto_docs_scan(r->engine, SLICE_LIT("t/"), visit_tenant, r, eb);
+    enum err rc = ten_plans_load(r, eb);
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "the plans' documents cannot be read: %s", base_err_name(rc));
+    rc = sto_docs_scan(r->engine, SLICE_LIT("t/"), visit_tenant, r, eb);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "the tenants' documents cannot be read: %s", base_err_name(rc));
     rc = load_schemas(r, eb);
@@ -162,5 +168,6 @@ enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb)
     rc = ten_sweep_load(r, eb);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "the sweeper's documents cannot be read: %s", base_err_name(rc));
+    ten_threshold_load(r);
     return ERR_OK;
 }

@@ -7,16 +7,29 @@
  */
 #include "tenancy/scope.h"
 
-#include "base/clock.h"
 #include "tenancy/internal.h"
 
 #include "base/banned.h"
 
-static enum err fail_suspended(const struct ten_tenant *t, struct errbuf *eb)
+#define ALL (STO_GATE_NO_READS | STO_GATE_NO_WRITES)
+
+static const uint32_t NEEDS_OPEN[] = {
+    [TEN_READ] = STO_GATE_NO_READS,
+    [TEN_WRITE] = STO_GATE_NO_WRITES,
+    [TEN_MODIFY] = ALL,
+};
+
+static enum err suspension_check(const struct ten_tenant *t, enum ten_access access,
+                                 struct errbuf *eb)
 {
-    const char *reason = ten_tenant_details(t)->reason;
-    return base_fail(eb, ERR_SUSPENDED, "the tenant is suspended%s%s",
-                     reason[0] != '\0' ? ": " : "", reason);
+    const struct ten_details *d = ten_tenant_details(t);
+    if ((d->closed & NEEDS_OPEN[access]) == 0)
+        return ERR_OK;
+    return base_fail(eb, ERR_SUSPENDED, "%s suspended%s%s",
+                     d->closed == ALL                 ? "the tenant is"
+                     : d->closed == STO_GATE_NO_READS ? "the tenant's reads are"
+                                                      : "the tenant's writes are",
+                     d->reason[0] != '\0' ? ": " : "", d->reason);
 }
 
 static enum err fail_gone(enum ten_state state, struct errbuf *eb)
@@ -28,36 +41,18 @@ static enum err fail_gone(enum ten_state state, struct errbuf *eb)
 
 enum err ten_access_check(const struct ten_tenant *t, enum ten_access access, struct errbuf *eb)
 {
-    (void)access; /* suspension stops reads and writes alike */
     enum ten_state state = ten_tenant_state(t);
     switch (state) {
     case TEN_ACTIVE:
         return ERR_OK;
     case TEN_SUSPENDED:
-        return fail_suspended(t, eb);
+        return suspension_check(t, access, eb);
     case TEN_PURGING:
     case TEN_PURGED:
         return fail_gone(state, eb);
     }
     INVARIANT(!"a state this program does not know");
     return ERR_GONE;
-}
-
-enum err ten_admit(struct ten_tenant *t, enum ten_access access, uint64_t cost,
-                   uint64_t *out_retry_ns, struct errbuf *eb)
-{
-    enum err rc = ten_access_check(t, access, eb);
-    if (rc != ERR_OK)
-        return rc;
-    struct ten_rate *rate = access == TEN_READ ? &t->read_ops : &t->write_ops;
-    uint64_t wait_ns = 0;
-    if (ten_rate_take(rate, cost, base_monotonic_ns(), &wait_ns))
-        return ERR_OK;
-    *out_retry_ns = wait_ns;
-    return base_fail(
-        eb, ERR_RATE_LIMITED, "the tenant's limit is %llu %s operations a second; retry in %llu ms",
-        (unsigned long long)atomic_load_explicit(&rate->per_second, memory_order_relaxed),
-        access == TEN_READ ? "read" : "write", (unsigned long long)(wait_ns / 1000000 + 1));
 }
 
 struct sto_tenant_scope ten_scope_tenant(struct ten_tenant *t)

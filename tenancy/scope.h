@@ -1,14 +1,14 @@
 /*
  * tenancy/scope.h - the only maker of scopes: who may touch which keys, decided in one place.
  *
- * Does:     check state and rate of a tenant, and make the storage scope of one of its tables.
+ * Does:     check the state of a tenant, and make the storage scope of one of its tables.
  * Owns:     nothing; the caller releases the table scope.
  * May use:  base/, storage/, tenancy/.
  * Knows no: credentials; the caller has established that the principal may act for the tenant.
  * Threads:  any thread joined to the epoch; lock-free.
  * Blocks:   no.
- * Fails by: ERR_SUSPENDED (with the reason), ERR_GONE, ERR_NOT_FOUND (table), ERR_RATE_LIMITED.
- * Limits:   the tenant's quota.
+ * Fails by: ERR_SUSPENDED (with the reason), ERR_GONE, ERR_NOT_FOUND (table).
+ * Limits:   none.
  * Promises: 1. Nothing else in the program calls sto_scope_open (make lint).
  */
 #ifndef TENANCY_SCOPE_H
@@ -17,14 +17,15 @@
 #include "storage/scope.h"
 #include "tenancy/tenant.h"
 
-enum ten_access { TEN_READ, TEN_WRITE };
+enum ten_access {
+    TEN_READ,
+    TEN_WRITE,
+    TEN_MODIFY, /* a write that answers what is there: both must be open; charged as a write */
+};
 
 /* State only: may this tenant be read or written now? */
 enum err ten_access_check(const struct ten_tenant *t, enum ten_access access,
                           struct errbuf *eb) MUST_CHECK;
-/* State, then rate: charges cost operations. On ERR_RATE_LIMITED *out_retry_ns says when. */
-enum err ten_admit(struct ten_tenant *t, enum ten_access access, uint64_t cost,
-                   uint64_t *out_retry_ns, struct errbuf *eb) MUST_CHECK;
 
 enum err ten_scope_table(struct ten_tenant *t, struct slice table_id, struct sto_table_scope *out,
                          struct errbuf *eb) MUST_CHECK;

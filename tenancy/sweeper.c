@@ -44,12 +44,12 @@ struct ten_sweeper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping; /* under lock */
-    bool idle;     /* under lock: the control thread has seen stopping, and no portion runs */
+    bool idle;     /* under lock: stops, and no portion runs; no message is on its way */
     bool ticked;   /* under lock: the tick message is on its way */
+    bool stops;    /* written under lock by the control thread, which has seen stopping */
     struct base_msg tick_msg;
 
     /* control thread */
-    bool stops;
     bool running; /* a portion is with the engine */
     struct place place;
     int64_t allowance; /* keys */
@@ -276,6 +276,7 @@ static void run_tick(struct base_msg *msg)
     s->ticked = false;
     s->stops = s->stopping;
     (void)pthread_mutex_unlock(&s->lock);
+    ten_threshold_tick(s->registry, TEN_SWEEP_TICK_MS);
     int64_t now = now_ns();
     s->allowance += (now - s->last_ns) * TEN_SWEEP_KEYS_PER_S / NS_PER_S;
     s->last_ns = now;
@@ -296,7 +297,7 @@ static void *tick_main(void *arg)
         until.tv_sec += until.tv_nsec / NS_PER_S;
         until.tv_nsec %= NS_PER_S;
         (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* woken early: ticks early */
-        if (!s->ticked && !s->idle) {
+        if (!s->ticked && !s->stops) { /* the one that saw it was the last */
             s->ticked = true;
             ten_control_post(s->registry, &s->tick_msg);
         }

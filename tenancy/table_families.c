@@ -5,6 +5,7 @@
  * all of it or nothing. What the list is made of lives until the schema was stored.
  */
 #include "base/alloc.h"
+#include "tenancy/audit_detail.h"
 #include "tenancy/internal.h"
 
 #include "base/banned.h"
@@ -89,6 +90,7 @@ enum err ten_table_change_families(struct ten_registry *r, struct ten_tenant *t,
                                    struct errbuf *eb)
 {
     struct sto_schema *old = NULL;
+    ten_audit_set_families(change);
     enum err rc = ten_table_for_change(r, t, table_id, &change->expect, &old, eb);
     if (rc == ERR_OK && old == NULL)
         rc = base_fail(eb, ERR_NOT_FOUND, "the tenant has no such table");

@@ -15,6 +15,7 @@
  *    drop finds every row and no row is left behind a forgotten table.
  */
 #include "base/alloc.h"
+#include "tenancy/audit_internal.h"
 #include "tenancy/doc_list.h"
 #include "tenancy/internal.h"
 #include "tenancy/scope.h"
@@ -46,8 +47,20 @@ static void answer(struct ten_table_delete_op *op, enum err result)
 
 /* --- working ---------------------------------------------------------------------------------- */
 
-static enum err forget(struct ten_removal *m, const struct sto_table_scope *scope,
-                       struct errbuf *eb)
+struct forgetting {
+    struct sto_engine *engine;
+    const struct sto_table_scope *scope;
+};
+
+static enum err write_forgotten(void *ctx, const struct sto_doc_change *changes, size_t count,
+                                struct errbuf *eb)
+{
+    const struct forgetting *f = ctx;
+    return sto_table_forget(f->engine, f->scope, changes, count, eb);
+}
+
+static enum err forget_docs(struct ten_removal *m, const struct sto_table_scope *scope,
+                            struct errbuf *eb)
 {
     struct slice tenant_id = ten_tenant_id(m->tenant);
     struct slice table_id = sto_schema_table_id(m->schema);
@@ -64,11 +77,25 @@ static enum err forget(struct ten_removal *m, const struct sto_table_scope *scop
         changes[1] =
             (struct sto_doc_change){.key = ten_doc_key_slice(&sweep), .expect = STO_DOC_ANY};
         ten_doc_list_delete(&views, changes + 2);
-        rc = sto_table_forget(engine, scope, changes, views.count + 2, eb);
+        struct forgetting f = {.engine = engine, .scope = scope};
+        rc = ten_docs_commit_by(m->registry, changes, views.count + 2, write_forgotten, &f, eb);
         base_free(changes);
     }
     ten_doc_list_fini(&views);
     return rc;
+}
+
+/* The end of what began with the deletion, whoever asked for that. */
+static enum err forget(struct ten_removal *m, const struct sto_table_scope *scope,
+                       struct errbuf *eb)
+{
+    const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
+                                      .name = "table.removed",
+                                      .tenant = ten_tenant_id(m->tenant),
+                                      .target = sto_schema_table_id(m->schema)};
+    ten_audit_begin(m->registry, &action);
+    enum err rc = forget_docs(m, scope, eb);
+    return ten_audit_end(m->registry, rc, eb);
 }
 
 void ten_table_removal_dropped(struct ten_removal *m)
@@ -161,7 +188,12 @@ static void run_begin(struct base_msg *msg)
     struct ten_table_delete_op *op =
         (struct ten_table_delete_op *)((char *)msg - offsetof(struct ten_table_delete_op, msg));
     ten_control_check(op->registry);
+    bool is_action = op->action.name != NULL;
+    if (is_action)
+        ten_audit_begin(op->registry, &op->action);
     enum err rc = begin(op->registry, op);
+    if (is_action)
+        rc = ten_audit_end(op->registry, rc, &op->detail);
     if (rc != ERR_OK)
         answer(op, rc);
 }

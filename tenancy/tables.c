@@ -8,7 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "tenancy/audit_detail.h"
 #include "tenancy/doc_key.h"
+#include "tenancy/feature.h"
 #include "tenancy/internal.h"
 #include "tenancy/scope.h"
 
@@ -77,7 +79,7 @@ enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct 
             .body = base_buf_slice(&body),
             .expect = expect,
         };
-        rc = sto_docs_commit(r->engine, &change, 1, eb);
+        rc = ten_docs_commit(r, &change, 1, eb);
     } else {
         rc = base_fail(eb, rc, "the table's document cannot be written: %s", base_err_name(rc));
     }
@@ -87,14 +89,23 @@ enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct 
     return rc;
 }
 
+static enum err tables_check(const struct ten_tenant *t, struct errbuf *eb)
+{
+    uint64_t max = sto_account_limit(&t->account, STO_LIMIT_TABLES);
+    size_t used = ten_tenant_tables(t)->count;
+    if (used < max)
+        return ERR_OK;
+    return base_fail(eb, ERR_QUOTA, "tables quota: %zu used, 1 would be added, limit %" PRIu64,
+                     used, max);
+}
+
 /* What is there stays, also over a limit that was lowered since. */
 static enum err growth_check(const struct ten_tenant *t, const struct sto_schema *old,
                              size_t family_count, struct errbuf *eb)
 {
     enum err rc = ERR_OK;
     if (old == NULL)
-        rc = sto_account_limit_check(&t->account, STO_LIMIT_TABLES, ten_tenant_tables(t)->count + 1,
-                                     eb);
+        rc = tables_check(t, eb);
     if (rc == ERR_OK && (old == NULL || family_count > old->family_count))
         rc = sto_account_limit_check(&t->account, STO_LIMIT_FAMILIES, family_count, eb);
     return rc;
@@ -187,6 +198,7 @@ enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slic
                        const struct ten_table_wanted *wanted, bool *out_created, struct errbuf *eb)
 {
     struct sto_schema *old = NULL;
+    ten_audit_set_table(wanted);
     enum err rc = ten_table_for_change(r, t, table_id, &wanted->expect, &old, eb);
     if (rc == ERR_OK && old != NULL)
         rc = nothing_dropped(old, wanted, eb);
@@ -208,6 +220,12 @@ enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slic
         spec.row_key_notes = wanted->row_key_notes;
     if (wanted->has_change_retention)
         spec.change_retention_s = wanted->change_retention_s;
+    bool is_new_stream =
+        spec.change_retention_s > 0 && (old == NULL || old->change_retention_s == 0);
+    if (is_new_stream)
+        rc = ten_feature_check(t, TEN_CHANGE_STREAMS, eb);
+    if (rc != ERR_OK)
+        return rc;
     bool created = old == NULL; /* old may be gone after this */
     rc = ten_table_store(r, t, table_id, old, &spec, eb);
     if (rc == ERR_OK)

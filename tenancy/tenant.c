@@ -5,6 +5,7 @@
  * ceilings and rates, gate, state. A reader that sees the new state therefore finds the new reason.
  *
  * 1. details and tables are never NULL and never changed in place.
+ * 2. A plan's count of tenants changes here only, when details that name it come or go.
  */
 #include "tenancy/tenant.h"
 
@@ -18,30 +19,56 @@
 
 /* --- what the state and the quota mean for storage ------------------------------------------ */
 
-static void rate_apply(struct ten_rate *rate, uint64_t limit)
+static void rates_apply(struct ten_tenant *t, const struct ten_quota *q)
 {
-    uint64_t per_second = limit == UINT64_MAX ? 0 : limit;
-    /* Setting it forgives debt; a change of anything else must not. */
-    if (atomic_load_explicit(&rate->per_second, memory_order_relaxed) != per_second)
-        ten_rate_set(rate, per_second);
+    const struct ten_rate_limits limits = {
+        .per_second = {[TEN_RATE_READ_OPS] = q->read_ops_per_s,
+                       [TEN_RATE_WRITE_OPS] = q->write_ops_per_s,
+                       [TEN_RATE_READ_BYTES] = q->read_bytes_per_s,
+                       [TEN_RATE_WRITE_BYTES] = q->write_bytes_per_s},
+        .burst_ms = q->burst_ms,
+    };
+    ten_rates_set(&t->rates, &limits);
+    bool is_limited = q->concurrent_requests < UINT32_MAX;
+    atomic_store_explicit(&t->under_way_max,
+                          is_limited ? (uint32_t)q->concurrent_requests : UINT32_MAX,
+                          memory_order_relaxed);
 }
 
-static void apply(struct ten_tenant *t, enum ten_state state, const struct ten_quota *q)
+static void quota_of(const struct ten_details *d, struct ten_quota *out)
 {
-    atomic_store(&t->account.bytes_max, q->stored_bytes);
-    atomic_store(&t->account.rows_max, q->rows);
+    const struct ten_quota *plan = d->plan == NULL ? NULL : &ten_plan_terms(d->plan)->quota;
+    ten_quota_inherit(plan, &d->quota, out); /* contradictions were refused when they were set */
+}
+
+static void apply(struct ten_tenant *t, enum ten_state state, const struct ten_details *d)
+{
+    struct ten_quota q;
+    quota_of(d, &q);
+    atomic_store(&t->account.bytes_max, q.stored_bytes);
+    atomic_store(&t->account.rows_max, q.rows);
     for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
-        sto_account_limit_set(&t->account, i, q->limits[i]);
-    rate_apply(&t->read_ops, q->read_ops_per_s);
-    rate_apply(&t->write_ops, q->write_ops_per_s);
-    atomic_store(&t->account.gate, ten_state_gate(state));
+        sto_account_limit_set(&t->account, i, q.limits[i]);
+    rates_apply(t, &q);
+    sto_account_share_set(&t->account, q.weight, q.reserved_ops_per_s);
+    atomic_store(&t->account.gate, state == TEN_SUSPENDED ? d->closed : ten_state_gate(state));
     atomic_store_explicit(&t->state, (uint32_t)state, memory_order_release);
+}
+
+void ten_tenant_apply(struct ten_tenant *t)
+{
+    apply(t, ten_tenant_state(t), ten_tenant_details(t));
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+/* Of every tenant without tables; nobody writes to it. */
+static struct ten_tables no_tables;
+
 struct ten_tables *ten_tables_new(size_t count)
 {
+    if (count == 0)
+        return &no_tables;
     struct ten_tables *tables = base_new(sizeof *tables + count * sizeof tables->schemas[0]);
     tables->count = count;
     return tables;
@@ -50,15 +77,44 @@ struct ten_tables *ten_tables_new(size_t count)
 static void tables_free(void *object)
 {
     struct ten_tables *tables = object;
-    if (tables == NULL)
+    if (tables == NULL || tables == &no_tables)
         return;
     for (size_t i = 0; i < tables->count; i++)
         sto_schema_unref(tables->schemas[i]);
     base_free(tables);
 }
 
+static const char *text_put(char **to, const char *text)
+{
+    size_t bytes = text == NULL ? 1 : strlen(text) + 1;
+    char *at = *to;
+    memcpy(at, text == NULL ? "" : text, bytes);
+    *to += bytes;
+    return at;
+}
+
+static size_t text_bytes(const char *text)
+{
+    return text == NULL ? 1 : strlen(text) + 1;
+}
+
+/* One allocation with the texts behind. */
+static struct ten_details *details_new(const struct ten_details *wanted)
+{
+    size_t texts = text_bytes(wanted->display_name) + text_bytes(wanted->reason) +
+                   text_bytes(wanted->job) + text_bytes(wanted->instance);
+    struct ten_details *d = base_new(sizeof *d + texts);
+    char *at = (char *)(d + 1);
+    *d = *wanted;
+    d->display_name = text_put(&at, wanted->display_name);
+    d->reason = text_put(&at, wanted->reason);
+    d->job = text_put(&at, wanted->job);
+    d->instance = text_put(&at, wanted->instance);
+    return d;
+}
+
 struct ten_tenant *ten_tenant_new(struct slice id, enum ten_state state,
-                                  struct ten_details *details_take)
+                                  const struct ten_details *details)
 {
     INVARIANT(id.len <= LIM_TENANT_ID);
     struct ten_tenant *t = base_new(sizeof *t);
@@ -66,9 +122,12 @@ struct ten_tenant *ten_tenant_new(struct slice id, enum ten_state state,
     t->id_len = (uint8_t)id.len;
     memcpy(t->id, id.ptr, id.len);
     sto_account_init(&t->account, (uint32_t)base_hash(id));
-    atomic_init(&t->details, details_take);
+    struct ten_details *own = details_new(details);
+    atomic_init(&t->details, own);
     atomic_init(&t->tables, ten_tables_new(0));
-    apply(t, state, &details_take->quota);
+    if (own->plan != NULL)
+        own->plan->tenants++;
+    apply(t, state, own);
     return t;
 }
 
@@ -77,8 +136,12 @@ void ten_tenant_free(struct ten_tenant *t)
     if (t == NULL)
         return;
     INVARIANT(t->magic == TEN_TENANT_MAGIC);
-    base_free(atomic_load(&t->details));
+    struct ten_details *details = atomic_load(&t->details);
+    if (details->plan != NULL)
+        details->plan->tenants--;
+    base_free(details);
     tables_free(atomic_load(&t->tables));
+    base_free(atomic_load(&t->meter));
     t->magic = 0;
     base_free(t);
 }
@@ -95,6 +158,11 @@ const struct ten_details *ten_tenant_details(const struct ten_tenant *t)
 {
     INVARIANT(t != NULL && t->magic == TEN_TENANT_MAGIC);
     return atomic_load_explicit(&t->details, memory_order_acquire);
+}
+
+void ten_tenant_quota(const struct ten_tenant *t, struct ten_quota *out)
+{
+    quota_of(ten_tenant_details(t), out);
 }
 
 const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t)
@@ -123,7 +191,7 @@ static enum err store(struct ten_registry *r, const struct sto_doc_change *own,
     changes[0] = *own;
     for (size_t i = 0; i < also_count; i++)
         changes[i + 1] = also[i];
-    return sto_docs_commit(r->engine, changes, also_count + 1, eb);
+    return ten_docs_commit(r, changes, also_count + 1, eb);
 }
 
 enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
@@ -149,12 +217,15 @@ enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum te
     if (rc != ERR_OK)
         return rc;
 
-    struct ten_details *fresh = base_new(sizeof *fresh);
-    *fresh = *wanted;
+    struct ten_details *fresh = details_new(wanted);
     fresh->doc_version = version + 1;
+    if (fresh->plan != NULL)
+        fresh->plan->tenants++;
     struct ten_details *old = atomic_exchange_explicit(&t->details, fresh, memory_order_acq_rel);
+    if (old->plan != NULL)
+        old->plan->tenants--;
     base_epoch_retire(r->epoch, old, base_free);
-    apply(t, state, &fresh->quota);
+    apply(t, state, fresh);
     return ERR_OK;
 }
 

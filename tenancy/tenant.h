@@ -2,7 +2,7 @@
  * tenancy/tenant.h - one tenant, live in memory.
  *
  * Does:     hold what a request needs to know of its tenant without a lock: state, account, rates,
- *           tables.
+ *           tables; tell what quota holds for it.
  * Owns:     its current details and table list (replaced, never changed; old ones are retired).
  * May use:  base/, storage/.
  * Knows no: credentials, HTTP.
@@ -12,6 +12,7 @@
  * Limits:   LIM_TENANT_ID, LIM_DISPLAY_NAME, LIM_REASON.
  * Promises: 1. A struct ten_tenant lives until the registry closes; IDs are never used again.
  *           2. details and tables read once stay valid until the thread's next quiescent point.
+ *           3. An idle tenant without tables is two allocations: this and its details.
  */
 #ifndef TENANCY_TENANT_H
 #define TENANCY_TENANT_H
@@ -22,6 +23,8 @@
 #include "base/slice.h"
 #include "storage/account.h"
 #include "storage/schema.h"
+#include "tenancy/meter.h"
+#include "tenancy/plan.h"
 #include "tenancy/quota.h"
 #include "tenancy/rate.h"
 
@@ -34,19 +37,26 @@ enum ten_state {
 };
 const char *ten_state_name(enum ten_state s); /* "active", ... */
 
+/* Texts are "" when there is none. Those of a tenant's details lie behind the structure, so that
+ * short ones cost little; those of details that are being made lie anywhere. */
 struct ten_details {
     uint64_t doc_version;
-    char display_name[LIM_DISPLAY_NAME + 1];
-    char reason[LIM_REASON + 1]; /* of the suspension, shown to the tenant */
     int64_t created_us;
     int64_t state_since_us;
-    struct ten_quota quota;
-    char job[24]; /* the offboarding job, "" if none */
+    struct ten_plan *plan;  /* NULL: none */
+    struct ten_quota quota; /* what the tenant has of its own; what holds: ten_tenant_quota */
+    const char *display_name;
+    const char *reason;   /* of the suspension, shown to the tenant */
+    const char *job;      /* the offboarding job */
+    const char *instance; /* what clients of Bigtable call its instance; "": main */
     /* Made by the plaintext listener for development, where it is used without a key; no tenant
      * that was made otherwise can be. */
     bool is_keyless;
-    char instance[LIM_INSTANCE_ID + 1]; /* what clients of Bigtable call its instance; "": main */
+    uint8_t closed; /* while it is suspended: STO_GATE_NO_READS, STO_GATE_NO_WRITES */
 };
+
+/* What of a tenant's usage has thresholds. */
+enum ten_used { TEN_USED_BYTES, TEN_USED_ROWS, TEN_USED_COUNT };
 
 struct ten_tables {
     size_t count;
@@ -61,10 +71,13 @@ struct ten_tenant {
     char id[LIM_TENANT_ID + 1];
     _Atomic uint32_t state; /* enum ten_state */
     struct sto_account account;
-    struct ten_rate read_ops;
-    struct ten_rate write_ops;
+    struct ten_rates rates;
+    _Atomic uint32_t under_way;     /* requests: tenancy/admission.h */
+    _Atomic uint32_t under_way_max; /* UINT32_MAX: no limit */
     _Atomic(struct ten_details *) details;
     _Atomic(struct ten_tables *) tables;
+    _Atomic(struct ten_meter *) meter;      /* NULL until it does something */
+    _Atomic uint8_t levels[TEN_USED_COUNT]; /* tenancy/threshold.h */
 };
 
 #define TEN_INSTANCE_DEFAULT "main"

@@ -7,21 +7,70 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "tenancy/audit.h"
+#include "tenancy/audit_detail.h"
 #include "tenancy/internal.h"
 #include "tenancy/lifecycle.h"
 
 #include "base/banned.h"
 
-/* Takes details. */
+/* IDs that look like the service itself: in a key's name, an address, a line of the audit trail. */
+static const char *const RESERVED[] = {
+    "admin", "all", "bigtent", "internal", "none", "operator", "ops", "root", "service", "system",
+};
+
+static enum err check_new(struct ten_registry *r, struct slice id, struct errbuf *eb)
+{
+    ten_control_check(r);
+    enum err rc = sto_tenant_id_check(id, eb);
+    if (rc == ERR_OK)
+        ten_audit_set_tenant(id);
+    for (size_t i = 0; rc == ERR_OK && i < sizeof RESERVED / sizeof RESERVED[0]; i++)
+        if (base_slice_is(id, RESERVED[i]))
+            rc = base_fail(eb, ERR_INVALID, "the ID \"%s\" is reserved", RESERVED[i]);
+    if (rc == ERR_OK && ten_tenant_find(r, id) != NULL)
+        rc = base_fail(eb, ERR_EXISTS,
+                       "a tenant of this ID exists or existed; IDs are never used again");
+    return rc;
+}
+
+/* Puts the wanted into d; its display name into text, which outlives it. */
+static enum err take_wanted(const struct ten_registry *r, const struct ten_tenant_wanted *wanted,
+                            char text[LIM_DISPLAY_NAME + 1], struct ten_details *d,
+                            struct errbuf *eb)
+{
+    enum err rc = base_text_check(wanted->display_name, LIM_DISPLAY_NAME, "the display name", eb);
+    if (rc == ERR_OK && wanted->quota != NULL)
+        rc = ten_quota_check(wanted->quota, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (wanted->display_name.ptr != NULL) {
+        memcpy(text, wanted->display_name.ptr, wanted->display_name.len);
+        text[wanted->display_name.len] = '\0';
+        d->display_name = text;
+    }
+    if (wanted->plan.ptr != NULL) {
+        d->plan = wanted->plan.len == 0 ? NULL : ten_plan_of(r, wanted->plan);
+        if (d->plan == NULL && wanted->plan.len > 0)
+            return base_fail(eb, ERR_NOT_FOUND, "there is no such plan");
+    }
+    if (wanted->quota != NULL)
+        d->quota = *wanted->quota;
+    ten_audit_set_wanted(wanted);
+    struct ten_quota held;
+    return ten_quota_resolve(d->plan == NULL ? NULL : &ten_plan_terms(d->plan)->quota, &d->quota,
+                             &held, eb);
+}
+
+/* --- creating --------------------------------------------------------------------------------- */
+
 static enum err create(struct ten_registry *r, struct slice id, struct ten_details *details,
                        struct ten_tenant **out, struct errbuf *eb)
 {
     details->created_us = base_wall_us();
     details->state_since_us = details->created_us;
-    ten_quota_default(&details->quota);
-    struct ten_details wanted = *details;
     struct ten_tenant *t = ten_tenant_new(id, TEN_ACTIVE, details);
-    enum err rc = ten_tenant_commit(r, t, TEN_ACTIVE, &wanted, NULL, 0, eb);
+    enum err rc = ten_tenant_commit(r, t, TEN_ACTIVE, details, NULL, 0, eb);
     if (rc != ERR_OK) {
         ten_tenant_free(t);
         return rc == ERR_CONFLICT ? base_fail(eb, ERR_EXISTS, "a tenant of this ID is stored") : rc;
@@ -32,33 +81,25 @@ static enum err create(struct ten_registry *r, struct slice id, struct ten_detai
     return ERR_OK;
 }
 
-static enum err check_new(struct ten_registry *r, struct slice id, struct errbuf *eb)
+enum err ten_tenant_create(struct ten_registry *r, struct slice id,
+                           const struct ten_tenant_wanted *wanted, struct ten_tenant **out,
+                           struct errbuf *eb)
 {
-    ten_control_check(r);
-    enum err rc = sto_tenant_id_check(id, eb);
-    if (rc == ERR_OK && ten_tenant_find(r, id) != NULL)
-        rc = base_fail(eb, ERR_EXISTS,
-                       "a tenant of this ID exists or existed; IDs are never used again");
-    return rc;
-}
-
-enum err ten_tenant_create(struct ten_registry *r, struct slice id, struct slice display_name,
-                           struct ten_tenant **out, struct errbuf *eb)
-{
-    enum err rc = base_text_check(display_name, LIM_DISPLAY_NAME, "the display name", eb);
+    char text[LIM_DISPLAY_NAME + 1];
+    struct ten_details details = {.doc_version = 0};
+    ten_quota_default(&details.quota);
+    enum err rc = check_new(r, id, eb);
     if (rc == ERR_OK)
-        rc = check_new(r, id, eb);
-    if (rc != ERR_OK)
-        return rc;
-    struct ten_details *details = base_new(sizeof *details);
-    memcpy(details->display_name, display_name.len > 0 ? (const char *)display_name.ptr : "",
-           display_name.len);
-    return create(r, id, details, out, eb);
+        rc = take_wanted(r, wanted, text, &details, eb);
+    return rc == ERR_OK ? create(r, id, &details, out, eb) : rc;
 }
 
 enum err ten_tenant_create_keyless(struct ten_registry *r, struct slice id, struct slice instance,
                                    struct ten_tenant **out, struct errbuf *eb)
 {
+    char text[LIM_INSTANCE_ID + 1];
+    struct ten_details details = {.is_keyless = true, .instance = text};
+    ten_quota_default(&details.quota);
     enum err rc = base_text_check(instance, LIM_INSTANCE_ID, "the instance", eb);
     if (rc == ERR_OK && instance.len == 0)
         rc = base_fail(eb, ERR_INVALID, "the instance is empty");
@@ -66,16 +107,33 @@ enum err ten_tenant_create_keyless(struct ten_registry *r, struct slice id, stru
         rc = check_new(r, id, eb);
     if (rc != ERR_OK)
         return rc;
-    struct ten_details *details = base_new(sizeof *details);
-    details->is_keyless = true;
-    memcpy(details->instance, instance.ptr, instance.len);
-    return create(r, id, details, out, eb);
+    memcpy(text, instance.ptr, instance.len);
+    text[instance.len] = '\0';
+    return create(r, id, &details, out, eb);
 }
 
-enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, struct slice reason,
-                            struct errbuf *eb)
+/* --- changing --------------------------------------------------------------------------------- */
+
+enum err ten_tenant_change(struct ten_registry *r, struct ten_tenant *t,
+                           const struct ten_tenant_wanted *wanted, struct errbuf *eb)
 {
     ten_control_check(r);
+    char text[LIM_DISPLAY_NAME + 1];
+    enum ten_state state = ten_tenant_state(t);
+    if (state != TEN_ACTIVE && state != TEN_SUSPENDED)
+        return base_fail(eb, ERR_CONFLICT, "the tenant is %s; nothing of it can be changed",
+                         ten_state_name(state));
+    struct ten_details details = *ten_tenant_details(t);
+    enum err rc = take_wanted(r, wanted, text, &details, eb);
+    return rc == ERR_OK ? ten_tenant_commit(r, t, state, &details, NULL, 0, eb) : rc;
+}
+
+enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, uint32_t closed,
+                            struct slice reason, struct errbuf *eb)
+{
+    ten_control_check(r);
+    INVARIANT(closed != 0 && (closed & ~(STO_GATE_NO_READS | STO_GATE_NO_WRITES)) == 0);
+    char text[LIM_REASON + 1];
     enum ten_state state = ten_tenant_state(t);
     enum err rc = base_text_check(reason, LIM_REASON, "the reason", eb);
     if (rc == ERR_OK)
@@ -83,11 +141,15 @@ enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, struct
     if (rc != ERR_OK)
         return rc;
     struct ten_details wanted = *ten_tenant_details(t);
-    if (state == TEN_SUSPENDED && base_slice_is(reason, wanted.reason))
+    if (state == TEN_SUSPENDED && wanted.closed == closed && base_slice_is(reason, wanted.reason))
         return ERR_OK;
-    memset(wanted.reason, 0, sizeof wanted.reason);
     if (reason.len > 0)
-        memcpy(wanted.reason, reason.ptr, reason.len);
+        memcpy(text, reason.ptr, reason.len);
+    text[reason.len] = '\0';
+    wanted.reason = text;
+    ten_audit_set_detail("closed=%s%s", (closed & STO_GATE_NO_READS) != 0 ? "reads " : "",
+                         (closed & STO_GATE_NO_WRITES) != 0 ? "writes" : "");
+    wanted.closed = (uint8_t)closed;
     if (state != TEN_SUSPENDED)
         wanted.state_since_us = base_wall_us();
     return ten_tenant_commit(r, t, TEN_SUSPENDED, &wanted, NULL, 0, eb);
@@ -101,23 +163,7 @@ enum err ten_tenant_resume(struct ten_registry *r, struct ten_tenant *t, struct 
     if (rc != ERR_OK || state == TEN_ACTIVE)
         return rc;
     struct ten_details wanted = *ten_tenant_details(t);
-    memset(wanted.reason, 0, sizeof wanted.reason);
+    wanted.reason = "";
     wanted.state_since_us = base_wall_us();
     return ten_tenant_commit(r, t, TEN_ACTIVE, &wanted, NULL, 0, eb);
-}
-
-enum err ten_tenant_set_quota(struct ten_registry *r, struct ten_tenant *t,
-                              const struct ten_quota *quota, struct errbuf *eb)
-{
-    ten_control_check(r);
-    enum ten_state state = ten_tenant_state(t);
-    if (state != TEN_ACTIVE && state != TEN_SUSPENDED)
-        return base_fail(eb, ERR_CONFLICT, "the tenant is %s; its quota cannot be changed",
-                         ten_state_name(state));
-    struct ten_details wanted = *ten_tenant_details(t);
-    wanted.quota = *quota;
-    enum err rc = ten_quota_settle(&wanted.quota, eb);
-    if (rc != ERR_OK)
-        return rc;
-    return ten_tenant_commit(r, t, state, &wanted, NULL, 0, eb);
 }

@@ -1,13 +1,13 @@
 /*
- * tenancy/tenant_doc.c - fields by tag; of a quota, those that are not the default.
+ * tenancy/tenant_doc.c - fields by tag; of a quota, those that are given.
  *
- * 1. Tags are stored: append only, never give one a new meaning. 6 to 10 and 12 to 17 are those of
- *    quota fields (tenancy/quota.c).
+ * 1. Tags are stored: append only, never give one a new meaning. 6 to 10, 12 to 17 and 20 to 59 are
+ *    those of quota fields (tenancy/quota.c).
  */
 #include "tenancy/tenant_doc.h"
 
-#include "base/record.h"
 #include "tenancy/lifecycle.h"
+#include "tenancy/quota_doc.h"
 
 #include "base/banned.h"
 
@@ -20,20 +20,15 @@ enum {
     TAG_JOB = 11,
     TAG_KEYLESS = 18,
     TAG_INSTANCE = 19,
+    TAG_PLAN = 60,
+    TAG_CLOSED = 61,
 };
 
-static void put_quota(struct buf *out, const struct ten_quota *q)
-{
-    for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++) {
-        struct ten_quota_field f = ten_quota_field(i);
-        if (q->each[i] != f.standard)
-            (void)base_record_put_u64(out, f.tag, q->each[i]); /* errors latch in out */
-    }
-}
+#define CLOSED_ALL (STO_GATE_NO_READS | STO_GATE_NO_WRITES)
 
 static void put_text(struct buf *out, uint32_t tag, const char *text)
 {
-    if (text[0] != '\0')
+    if (text != NULL && text[0] != '\0')
         (void)base_record_put_bytes(out, tag, base_slice_text(text)); /* errors latch in out */
 }
 
@@ -45,21 +40,15 @@ enum err ten_tenant_encode(enum ten_state state, const struct ten_details *d, st
     put_text(out, TAG_REASON, d->reason);
     (void)base_record_put_u64(out, TAG_CREATED, (uint64_t)d->created_us);
     (void)base_record_put_u64(out, TAG_STATE_SINCE, (uint64_t)d->state_since_us);
-    put_quota(out, &d->quota);
+    ten_quota_put(&d->quota, out);
     put_text(out, TAG_JOB, d->job);
     if (d->is_keyless)
         (void)base_record_put_u64(out, TAG_KEYLESS, 1);
     put_text(out, TAG_INSTANCE, d->instance);
+    put_text(out, TAG_PLAN, d->plan == NULL ? NULL : d->plan->id);
+    if (state == TEN_SUSPENDED)
+        (void)base_record_put_u64(out, TAG_CLOSED, d->closed);
     return out->error;
-}
-
-/* The field of the quota that has this tag, or NULL. */
-static uint64_t *quota_field(struct ten_quota *q, uint32_t tag)
-{
-    for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++)
-        if (ten_quota_field(i).tag == tag)
-            return &q->each[i];
-    return NULL;
 }
 
 static enum err take_number(const struct base_field *f, uint64_t *out)
@@ -79,17 +68,34 @@ static enum err take_time(const struct base_field *f, int64_t *out)
     return rc;
 }
 
-static enum err take_field(const struct base_field *f, struct ten_details *d, uint64_t *out_state)
+static enum err take_closed(const struct base_field *f, uint8_t *out)
 {
+    uint64_t bits = 0;
+    enum err rc = take_number(f, &bits);
+    if (rc == ERR_OK && (bits == 0 || (bits & ~(uint64_t)CLOSED_ALL) != 0))
+        rc = ERR_CORRUPT;
+    if (rc == ERR_OK)
+        *out = (uint8_t)bits;
+    return rc;
+}
+
+static enum err take_field(const struct base_field *f, struct ten_tenant_doc *doc,
+                           uint64_t *out_state)
+{
+    struct ten_details *d = &doc->details;
     switch (f->tag) {
     case TAG_DISPLAY_NAME:
-        return base_field_text(f, d->display_name, sizeof d->display_name);
+        return base_field_text(f, doc->display_name, sizeof doc->display_name);
     case TAG_REASON:
-        return base_field_text(f, d->reason, sizeof d->reason);
+        return base_field_text(f, doc->reason, sizeof doc->reason);
     case TAG_JOB:
-        return base_field_text(f, d->job, sizeof d->job);
+        return base_field_text(f, doc->job, sizeof doc->job);
     case TAG_INSTANCE:
-        return base_field_text(f, d->instance, sizeof d->instance);
+        return base_field_text(f, doc->instance, sizeof doc->instance);
+    case TAG_PLAN:
+        return base_field_text(f, doc->plan, sizeof doc->plan);
+    case TAG_CLOSED:
+        return take_closed(f, &d->closed);
     case TAG_KEYLESS:
         d->is_keyless = f->is_number && f->number != 0;
         return f->is_number ? ERR_OK : ERR_CORRUPT;
@@ -100,16 +106,14 @@ static enum err take_field(const struct base_field *f, struct ten_details *d, ui
     case TAG_STATE_SINCE:
         return take_time(f, &d->state_since_us);
     default:
-        break;
+        return ten_quota_take(f, &d->quota);
     }
-    uint64_t *number = quota_field(&d->quota, f->tag);
-    return number == NULL ? ERR_OK : take_number(f, number); /* NULL: from a newer program */
 }
 
-enum err ten_tenant_decode(struct slice body, enum ten_state *out_state, struct ten_details *out)
+enum err ten_tenant_decode(struct slice body, struct ten_tenant_doc *out)
 {
-    struct ten_details d = {.doc_version = 0};
-    ten_quota_default(&d.quota);
+    *out = (struct ten_tenant_doc){.details.closed = CLOSED_ALL}; /* before one could choose */
+    ten_quota_default(&out->details.quota);
     uint64_t state = 0;
     for (;;) {
         struct base_field field;
@@ -118,15 +122,18 @@ enum err ten_tenant_decode(struct slice body, enum ten_state *out_state, struct 
         if (rc == ERR_OK && end)
             break;
         if (rc == ERR_OK)
-            rc = take_field(&field, &d, &state);
+            rc = take_field(&field, out, &state);
         if (rc != ERR_OK)
             return rc;
     }
-    if (state == 0 || ten_quota_settle(&d.quota, NULL) != ERR_OK)
+    if (state == 0 || ten_quota_check(&out->details.quota, NULL) != ERR_OK)
         return ERR_CORRUPT;
     if (!ten_state_is_known(state))
         return ERR_UNSUPPORTED;
-    *out_state = (enum ten_state)state;
-    *out = d;
+    out->state = (enum ten_state)state;
+    out->details.display_name = out->display_name;
+    out->details.reason = out->reason;
+    out->details.job = out->job;
+    out->details.instance = out->instance;
     return ERR_OK;
 }

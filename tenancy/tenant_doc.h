@@ -9,7 +9,8 @@
  * Blocks:   no.
  * Fails by: ERR_CORRUPT; ERR_UNSUPPORTED for a state this program does not know.
  * Limits:   LIM_DISPLAY_NAME, LIM_REASON.
- * Promises: 1. decode(encode(x)) = x, but for doc_version, which stands outside the body.
+ * Promises: 1. decode(encode(x)) = x, but for doc_version, which stands outside the body, and the
+ *              plan, which is given as its ID.
  */
 #ifndef TENANCY_TENANT_DOC_H
 #define TENANCY_TENANT_DOC_H
@@ -19,9 +20,20 @@
 
 #define TEN_TENANT_DOC_MAX 4096
 
+/* What was read. The texts of details lie behind it; its plan stays NULL, the name is here. */
+struct ten_tenant_doc {
+    enum ten_state state;
+    struct ten_details details;
+    char plan[LIM_PLAN_ID + 1];
+    char display_name[LIM_DISPLAY_NAME + 1];
+    char reason[LIM_REASON + 1];
+    char job[24];
+    char instance[LIM_INSTANCE_ID + 1];
+};
+
 enum err ten_tenant_encode(enum ten_state state, const struct ten_details *d,
                            struct buf *out) MUST_CHECK;
-enum err ten_tenant_decode(struct slice body, enum ten_state *out_state,
-                           struct ten_details *out) MUST_CHECK;
+/* *out stays where it is: the texts of its details point into it. */
+enum err ten_tenant_decode(struct slice body, struct ten_tenant_doc *out) MUST_CHECK;
 
 #endif

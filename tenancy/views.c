@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "tenancy/doc_key.h"
+#include "tenancy/feature.h"
 #include "tenancy/internal.h"
 #include "tenancy/view_doc.h"
 
@@ -74,7 +75,7 @@ static enum err commit_doc(struct ten_registry *r, const struct ten_doc_key *key
     if (rc == ERR_OK) {
         struct sto_doc_change change = {
             .key = ten_doc_key_slice(key), .body = base_buf_slice(&body), .expect = expect};
-        rc = sto_docs_commit(r->engine, &change, 1, eb);
+        rc = ten_docs_commit(r, &change, 1, eb);
     } else {
         rc = base_fail(eb, rc, "the view's document cannot be written: %s", base_err_name(rc));
     }
@@ -161,6 +162,9 @@ enum err ten_view_create(struct ten_registry *r, struct ten_tenant *t, struct sl
     if (rc != ERR_OK)
         return rc;
     const struct sto_view_list *list = ten_views_of(schema);
+    rc = ten_feature_check(t, TEN_AUTHORIZED_VIEWS, eb);
+    if (rc != ERR_OK)
+        return rc;
     if (sto_view_list_search(list, id, &at))
         return base_fail(eb, ERR_EXISTS, "the authorized view \"%.*s\" exists", SLICE_ARGS(id));
     if (list != NULL && list->count >= LIM_VIEWS)
@@ -205,7 +209,7 @@ enum err ten_view_delete(struct ten_registry *r, struct ten_tenant *t, struct sl
     struct ten_doc_key key = ten_doc_key_view(ten_tenant_id(t), table_id, id);
     struct sto_doc_change change = {.key = ten_doc_key_slice(&key),
                                     .expect = list->views[at]->version};
-    rc = sto_docs_commit(r->engine, &change, 1, eb);
+    rc = ten_docs_commit(r, &change, 1, eb);
     if (rc == ERR_OK)
         publish(r, schema->table, sto_view_list_without(list, at));
     return rc;

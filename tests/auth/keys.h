@@ -64,6 +64,9 @@ struct key_args {
     struct ten_tenant *tenant;
     uint64_t scopes;
     struct slice text;
+    const struct slice *allowed;
+    size_t allowed_count;
+    struct auth_limits limits;
     char out[AUTH_KEY_TEXT + 1];
     const struct auth_key **list;
     size_t limit;
@@ -73,7 +76,14 @@ struct key_args {
 static inline void do_create(struct tent *t, void *ctx)
 {
     struct key_args *a = ctx;
-    a->rc = auth_key_create(keyring, a->kind, a->tenant, a->scopes, a->text, a->out, &t->eb);
+    struct auth_key_wanted wanted = {.kind = a->kind,
+                                     .tenant = a->tenant,
+                                     .scopes = a->scopes,
+                                     .label = a->text,
+                                     .allowed = a->allowed,
+                                     .allowed_count = a->allowed_count,
+                                     .limits = a->limits};
+    a->rc = auth_key_create(keyring, &wanted, a->out, &t->eb);
 }
 
 static inline enum err try_create(enum auth_kind kind, struct ten_tenant *tenant, uint64_t scopes,

@@ -12,14 +12,21 @@
 
 static struct ten_tenant tenant = {.magic = TEN_TENANT_MAGIC, .id = "altostrat", .id_len = 9};
 
+static struct ten_tenant *const LIST[] = {&tenant, &tenant};
+
 static struct auth_key sample(enum auth_kind kind)
 {
+    static char label[AUTH_LABEL_BYTES + 1];
+    memset(label, 'l', AUTH_LABEL_BYTES);
     struct auth_key k = {.id = ID,
                          .kind = kind,
                          .scopes = auth_kind_scopes(kind),
                          .tenant = kind == AUTH_TENANT ? &tenant : NULL,
+                         .allowed = kind == AUTH_SERVICE ? LIST : NULL,
+                         .allowed_count = kind == AUTH_SERVICE ? 2 : 0,
+                         .label = label,
+                         .limits = {1, 2, 3, 4},
                          .created_us = 1700000000123456};
-    memset(k.label, 'l', AUTH_LABEL_BYTES);
     for (size_t i = 0; i < sizeof k.digest; i++)
         k.digest[i] = (uint8_t)(i * 9);
     return k;
@@ -35,17 +42,25 @@ START_TEST(round_trip_keeps_everything)
 {
     for (enum auth_kind kind = AUTH_TENANT; kind <= AUTH_OPERATOR; kind++) {
         struct auth_key k = sample(kind);
-        struct auth_key back;
-        struct slice tenant_id;
+        struct auth_key_doc doc;
+        struct slice id;
         struct buf body;
         encode(&k, &body);
-        ck_assert_int_eq(auth_key_decode(SLICE_LIT(ID), base_buf_slice(&body), &back, &tenant_id),
-                         ERR_OK);
+        ck_assert_int_eq(auth_key_decode(SLICE_LIT(ID), base_buf_slice(&body), &doc), ERR_OK);
+        const struct auth_key back = doc.key;
+        ck_assert_int_eq(memcmp(&back.limits, &k.limits, sizeof k.limits), 0);
+        ck_assert_uint_eq(doc.allowed_count, k.allowed_count);
+        struct slice rest = base_buf_slice(&body);
+        for (size_t i = 0; i < k.allowed_count; i++) {
+            ck_assert(auth_key_allowed_next(&rest, &id));
+            ck_assert(base_slice_is(id, "altostrat"));
+        }
+        ck_assert(!auth_key_allowed_next(&rest, &id));
         ck_assert_str_eq(back.id, ID);
         ck_assert_int_eq(back.kind, kind);
         ck_assert_uint_eq(back.scopes, k.scopes);
         ck_assert_ptr_null(back.tenant);
-        ck_assert(base_slice_is(tenant_id, kind == AUTH_TENANT ? "altostrat" : ""));
+        ck_assert(base_slice_is(doc.tenant_id, kind == AUTH_TENANT ? "altostrat" : ""));
         ck_assert_str_eq(back.label, k.label);
         ck_assert_int_eq(back.created_us, k.created_us);
         ck_assert_int_eq(memcmp(back.digest, k.digest, sizeof k.digest), 0);
@@ -58,14 +73,13 @@ static enum err decode_with(enum auth_kind kind, uint32_t tag, bool number, uint
                             struct slice bytes)
 {
     struct auth_key k = sample(kind);
-    struct auth_key back;
-    struct slice tenant_id;
+    struct auth_key_doc doc;
     struct buf body;
     encode(&k, &body);
     ck_assert_int_eq(number ? base_record_put_u64(&body, tag, n)
                             : base_record_put_bytes(&body, tag, bytes),
                      ERR_OK);
-    enum err rc = auth_key_decode(SLICE_LIT(ID), base_buf_slice(&body), &back, &tenant_id);
+    enum err rc = auth_key_decode(SLICE_LIT(ID), base_buf_slice(&body), &doc);
     base_buf_fini(&body);
     return rc;
 }
@@ -95,9 +109,8 @@ START_TEST(damaged_fields_are_refused)
                                    : decode_with(AUTH_TENANT, tag, true, 1, SLICE_EMPTY),
                          ERR_CORRUPT);
     }
-    struct auth_key back;
-    struct slice tenant_id;
-    ck_assert_int_eq(auth_key_decode(SLICE_LIT(ID), SLICE_EMPTY, &back, &tenant_id), ERR_CORRUPT);
+    struct auth_key_doc doc;
+    ck_assert_int_eq(auth_key_decode(SLICE_LIT(ID), SLICE_EMPTY, &doc), ERR_CORRUPT);
 }
 END_TEST
 
@@ -105,12 +118,10 @@ START_TEST(unknown_fields_are_skipped_and_the_id_is_checked)
 {
     ck_assert_int_eq(decode_with(AUTH_TENANT, 500, true, 1, SLICE_EMPTY), ERR_OK);
     struct auth_key k = sample(AUTH_SERVICE);
-    struct auth_key back;
-    struct slice tenant_id;
+    struct auth_key_doc doc;
     struct buf body;
     encode(&k, &body);
-    ck_assert_int_eq(auth_key_decode(SLICE_LIT("short"), base_buf_slice(&body), &back, &tenant_id),
-                     ERR_CORRUPT);
+    ck_assert_int_eq(auth_key_decode(SLICE_LIT("short"), base_buf_slice(&body), &doc), ERR_CORRUPT);
     base_buf_fini(&body);
 }
 END_TEST

@@ -11,7 +11,8 @@ static const struct {
     const char *name;
     uint64_t bit;
 } STORED[] = {
-    {"data.read", 1}, {"data.write", 2}, {"table.admin", 4}, {"admin.read", 8}, {"admin.write", 16},
+    {"data.read", 1},  {"data.write", 2},   {"table.admin", 4},
+    {"admin.read", 8}, {"admin.write", 16}, {"ops.read", 32},
 };
 
 #define STORED_COUNT (sizeof STORED / sizeof STORED[0])
@@ -32,7 +33,7 @@ END_TEST
 START_TEST(kinds_share_no_scope)
 {
     ck_assert_uint_eq(AUTH_SCOPES_TENANT & AUTH_SCOPES_OPERATOR, 0);
-    ck_assert_uint_eq(AUTH_SCOPES_TENANT | AUTH_SCOPES_OPERATOR, 31);
+    ck_assert_uint_eq(AUTH_SCOPES_TENANT | AUTH_SCOPES_OPERATOR, 63);
 }
 END_TEST
 

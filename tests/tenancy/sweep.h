@@ -47,8 +47,8 @@ struct table {
 
 static inline void make_tenant(struct tent *t, void *ctx)
 {
-    enum err rc =
-        ten_tenant_create(t->registry, base_slice_text(ctx), SLICE_EMPTY, &tenant, &t->eb);
+    struct ten_tenant_wanted wanted = {.quota = NULL};
+    enum err rc = ten_tenant_create(t->registry, base_slice_text(ctx), &wanted, &tenant, &t->eb);
     ck_assert_msg(rc == ERR_OK, "%s", t->eb.text);
 }
 

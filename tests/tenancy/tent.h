@@ -30,8 +30,14 @@
 
 #include "base/alloc.h"
 #include "storage/rocksdb/rocksdb_engine.h"
+#include "tenancy/admission.h"
 #include "tenancy/offboard.h"
 #include "tenancy/registry.h"
+
+/* Give a quota's field, named as in the structure. */
+#define GIVE(q, member, value)                                                                     \
+    ten_quota_give(q, (size_t)(offsetof(struct ten_quota, member) / sizeof(uint64_t)) - 1, value)
+#define GIVE_LIMIT(q, limit, value) ten_quota_give(q, TEN_QUOTA_CEILINGS + (size_t)(limit), value)
 
 struct tent {
     char dir[256];
@@ -167,7 +173,8 @@ struct tent_args {
 static inline void tent_do_create(struct tent *t, void *ctx)
 {
     struct tent_args *a = ctx;
-    a->rc = ten_tenant_create(t->registry, a->text, a->more, &a->tenant, &t->eb);
+    struct ten_tenant_wanted wanted = {.display_name = a->more};
+    a->rc = ten_tenant_create(t->registry, a->text, &wanted, &a->tenant, &t->eb);
 }
 
 static inline enum err tent_try_create(struct tent *t, struct slice id, struct slice display_name,
@@ -196,7 +203,8 @@ static inline struct ten_tenant *tent_find(struct tent *t, const char *id)
 static inline void tent_do_suspend(struct tent *t, void *ctx)
 {
     struct tent_args *a = ctx;
-    a->rc = ten_tenant_suspend(t->registry, a->tenant, a->text, &t->eb);
+    a->rc = ten_tenant_suspend(t->registry, a->tenant, STO_GATE_NO_READS | STO_GATE_NO_WRITES,
+                               a->text, &t->eb);
 }
 
 static inline enum err tent_suspend(struct tent *t, struct ten_tenant *tenant, const char *reason)
@@ -222,7 +230,8 @@ static inline enum err tent_resume(struct tent *t, struct ten_tenant *tenant)
 static inline void tent_do_quota(struct tent *t, void *ctx)
 {
     struct tent_args *a = ctx;
-    a->rc = ten_tenant_set_quota(t->registry, a->tenant, a->quota, &t->eb);
+    struct ten_tenant_wanted wanted = {.quota = a->quota};
+    a->rc = ten_tenant_change(t->registry, a->tenant, &wanted, &t->eb);
 }
 
 static inline enum err tent_set_quota(struct tent *t, struct ten_tenant *tenant,
@@ -231,6 +240,19 @@ static inline enum err tent_set_quota(struct tent *t, struct ten_tenant *tenant,
     struct tent_args a = {.tenant = tenant, .quota = q};
     tent_control(t, tent_do_quota, &a);
     return a.rc;
+}
+
+/* One request that comes and goes. */
+static inline enum err tent_admit(struct tent *t, struct ten_tenant *tenant, enum ten_access access,
+                                  uint64_t ops, uint64_t *out_retry_ns)
+{
+    struct ten_visit visit = {.tenant = NULL};
+    struct ten_refusal why = {.wait_ns = 0};
+    ten_visit_begin(&visit, tenant, NULL);
+    enum err rc = ten_admit(&visit, access, (struct ten_load){.ops = ops}, &why, &t->eb);
+    ten_visit_end(&visit);
+    *out_retry_ns = why.wait_ns;
+    return rc;
 }
 
 static inline void tent_do_list(struct tent *t, void *ctx)

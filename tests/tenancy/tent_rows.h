@@ -55,7 +55,7 @@ static inline enum err tent_try_write(struct tent *t, struct ten_tenant *tenant,
 {
     struct sto_table_scope scope;
     uint64_t retry_ns;
-    enum err rc = ten_admit(tenant, TEN_WRITE, 1, &retry_ns, &t->eb);
+    enum err rc = tent_admit(t, tenant, TEN_WRITE, 1, &retry_ns);
     if (rc == ERR_OK)
         rc = ten_scope_table(tenant, base_slice_text(table), &scope, &t->eb);
     if (rc != ERR_OK)
@@ -171,7 +171,7 @@ static inline enum err tent_scan(struct tent *t, struct ten_tenant *tenant, cons
     uint64_t retry_ns;
     struct sto_read_op op = {
         .reply_to = &t->mail, .done = tent_read_done, .user = &done, .sink = &sink->sink};
-    enum err rc = ten_admit(tenant, TEN_READ, 1, &retry_ns, &t->eb);
+    enum err rc = tent_admit(t, tenant, TEN_READ, 1, &retry_ns);
     if (rc == ERR_OK)
         rc = ten_scope_table(tenant, base_slice_text(table), &op.scope, &t->eb);
     if (rc != ERR_OK)

@@ -39,6 +39,7 @@ START_TEST(created_tenant_is_found_with_defaults)
     ck_assert_uint_eq(d->doc_version, 1);
     ck_assert_int_gt(d->created_us, 1600000000000000);
     ck_assert_int_eq(d->state_since_us, d->created_us);
+    ck_assert_uint_eq(d->quota.given, 0);
     ck_assert_uint_eq(d->quota.limits[STO_LIMIT_CELL], LIM_CELL_BYTES);
     ck_assert_uint_eq(d->quota.stored_bytes, UINT64_MAX);
     ck_assert_uint_eq(ten_tenant_tables(t)->count, 0);
@@ -201,9 +202,9 @@ static void create_many(struct tent *t, void *ctx)
     for (int i = 0; i < 1000; i++) {
         char id[32];
         struct ten_tenant *out;
+        struct ten_tenant_wanted wanted = {.quota = NULL};
         (void)snprintf(id, sizeof id, "t%04d", i * 7 % 1000); /* not in order */
-        if (ten_tenant_create(t->registry, base_slice_text(id), SLICE_EMPTY, &out, &t->eb) !=
-            ERR_OK)
+        if (ten_tenant_create(t->registry, base_slice_text(id), &wanted, &out, &t->eb) != ERR_OK)
             return;
     }
 }

@@ -3,6 +3,8 @@
  */
 #include "tests/tenancy/tent_rows.h"
 
+#include "base/clock.h"
+
 #include "base/banned.h"
 
 static struct tent tent;
@@ -38,7 +40,7 @@ START_TEST(suspended_tenant_learns_the_reason)
     ck_assert_int_eq(ten_access_check(t, TEN_READ, &tent.eb), ERR_SUSPENDED);
     ck_assert_str_eq(tent.eb.text, "the tenant is suspended: invoice 17 is unpaid");
     ck_assert_int_eq(ten_access_check(t, TEN_WRITE, &tent.eb), ERR_SUSPENDED);
-    ck_assert_int_eq(ten_admit(t, TEN_READ, 1, &retry_ns, &tent.eb), ERR_SUSPENDED);
+    ck_assert_int_eq(tent_admit(&tent, t, TEN_READ, 1, &retry_ns), ERR_SUSPENDED);
     ck_assert_int_eq(tent_suspend(&tent, t, ""), ERR_OK);
     ck_assert_int_eq(ten_access_check(t, TEN_READ, &tent.eb), ERR_SUSPENDED);
     ck_assert_str_eq(tent.eb.text, "the tenant is suspended");
@@ -72,7 +74,7 @@ START_TEST(leaving_tenant_is_gone)
     ck_assert_int_eq(tent_offboard(&tent, t, id), ERR_OK);
     ck_assert_int_eq(tent_write_scope(&tent, &held, "r1", SLICE_LIT("v")), ERR_GONE);
     ck_assert_int_eq(ten_access_check(t, TEN_READ, &tent.eb), ERR_GONE);
-    ck_assert_int_eq(ten_admit(t, TEN_WRITE, 1, &retry_ns, &tent.eb), ERR_GONE);
+    ck_assert_int_eq(tent_admit(&tent, t, TEN_WRITE, 1, &retry_ns), ERR_GONE);
     ck_assert_int_eq(ten_scope_table(t, SLICE_LIT("devices"), &scope, &tent.eb), ERR_GONE);
     tent_await_job(&tent, id, &job);
     ck_assert_int_eq(ten_access_check(t, TEN_READ, &tent.eb), ERR_GONE);
@@ -94,49 +96,6 @@ START_TEST(unknown_table_is_not_found)
                          ERR_NOT_FOUND);
     ck_assert_int_eq(ten_scope_table(t, base_slice("devices\0", 8), &scope, &tent.eb),
                      ERR_NOT_FOUND);
-}
-END_TEST
-
-/* --- rates ------------------------------------------------------------------------------------ */
-
-START_TEST(reads_and_writes_are_limited_apart)
-{
-    struct ten_tenant *t = tent_create(&tent, "altostrat");
-    struct ten_quota q;
-    ten_quota_default(&q);
-    q.read_ops_per_s = 3;
-    q.write_ops_per_s = 2;
-    ck_assert_int_eq(tent_set_quota(&tent, t, &q), ERR_OK);
-    uint64_t retry_ns = 0;
-    for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(ten_admit(t, TEN_READ, 1, &retry_ns, &tent.eb), ERR_OK);
-    ck_assert_int_eq(ten_admit(t, TEN_READ, 1, &retry_ns, &tent.eb), ERR_RATE_LIMITED);
-    ck_assert_uint_gt(retry_ns, 0);
-    ck_assert_uint_le(retry_ns, 333333334);
-    ck_assert_ptr_nonnull(strstr(tent.eb.text, "3 read operations a second"));
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(ten_admit(t, TEN_WRITE, 1, &retry_ns, &tent.eb), ERR_OK);
-    ck_assert_int_eq(ten_admit(t, TEN_WRITE, 1, &retry_ns, &tent.eb), ERR_RATE_LIMITED);
-    ck_assert_ptr_nonnull(strstr(tent.eb.text, "2 write operations a second"));
-    tent_pause_ms((long)(retry_ns / 1000000) + 1);
-    ck_assert_int_eq(ten_admit(t, TEN_WRITE, 1, &retry_ns, &tent.eb), ERR_OK);
-    ck_assert_int_eq(ten_access_check(t, TEN_READ, &tent.eb), ERR_OK); /* state only */
-}
-END_TEST
-
-START_TEST(one_tenants_rate_is_not_anothers)
-{
-    struct ten_tenant *a = tent_create(&tent, "aa");
-    struct ten_tenant *b = tent_create(&tent, "bb");
-    struct ten_quota q;
-    ten_quota_default(&q);
-    q.write_ops_per_s = 1;
-    ck_assert_int_eq(tent_set_quota(&tent, a, &q), ERR_OK);
-    ck_assert_int_eq(tent_set_quota(&tent, b, &q), ERR_OK);
-    uint64_t retry_ns = 0;
-    ck_assert_int_eq(ten_admit(a, TEN_WRITE, 1, &retry_ns, &tent.eb), ERR_OK);
-    ck_assert_int_eq(ten_admit(a, TEN_WRITE, 1, &retry_ns, &tent.eb), ERR_RATE_LIMITED);
-    ck_assert_int_eq(ten_admit(b, TEN_WRITE, 1, &retry_ns, &tent.eb), ERR_OK);
 }
 END_TEST
 
@@ -226,12 +185,6 @@ Suite *suite_tenancy_scope(void)
     tcase_add_test(c, suspension_reaches_scopes_opened_before);
     tcase_add_test(c, leaving_tenant_is_gone);
     tcase_add_test(c, unknown_table_is_not_found);
-    suite_add_tcase(s, c);
-    c = tcase_create("rate");
-    tcase_set_timeout(c, 30);
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, reads_and_writes_are_limited_apart);
-    tcase_add_test(c, one_tenants_rate_is_not_anothers);
     suite_add_tcase(s, c);
     c = tcase_create("isolation");
     tcase_set_timeout(c, 60);

@@ -73,7 +73,7 @@ END_TEST
 
 START_TEST(a_table_with_ages_is_read_when_a_cell_is_too_old)
 {
-    static const struct sto_gc_node SECONDS = {.kind = STO_GC_MAX_AGE, .max_age_us = 6000000};
+    static const struct sto_gc_node SECONDS = {.kind = STO_GC_MAX_AGE, .max_age_us = 10000000};
     filled(100, &SECONDS, base_wall_us() / 1000 * 1000);
     wait_for_keys(400);
     reopen();
@@ -81,6 +81,7 @@ START_TEST(a_table_with_ages_is_read_when_a_cell_is_too_old)
     ck_assert_uint_eq(swept().keys, 0);
     ck_assert_uint_eq(cells(), 300);
     wait_for_cells(0);
+    wait_for_keys(400); /* they are counted behind the commit */
     ck_assert_uint_eq(swept().keys, 400);
     assert_no_drift();
 }
@@ -238,7 +239,7 @@ static void wait_for_save(void)
 {
     for (int i = 0; i < 6000 && swept().saves == 0; i++)
         tent_pause_ms(5);
-    ck_assert_uint_eq(swept().saves, 1);
+    ck_assert_uint_ge(swept().saves, 1);
 }
 
 static void die_in_a_pass(void)

@@ -164,7 +164,7 @@ START_TEST(tables_are_limited_and_sorted)
     tent_control(&tent, make_all_tables, &rc);
     ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
     static const char *const NAMES[] = {"f", "g"};
-    ck_assert_int_eq(put("one-more", NAMES, 1, NULL), ERR_TOO_BIG);
+    ck_assert_int_eq(put("one-more", NAMES, 1, NULL), ERR_QUOTA);
     ck_assert_ptr_nonnull(strstr(tent.eb.text, "1000"));
     ck_assert_int_eq(put("t500", NAMES, 2, NULL), ERR_OK); /* changing one is still fine */
     const struct ten_tables *tables = ten_tenant_tables(owner);

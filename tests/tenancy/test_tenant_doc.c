@@ -10,21 +10,30 @@
 
 #include "base/banned.h"
 
+static struct ten_plan gold = {.id_len = 4, .id = "gold"};
+
 static struct ten_details sample(void)
 {
+    static char name[LIM_DISPLAY_NAME + 1], reason[LIM_REASON + 1];
+    memset(name, 'n', LIM_DISPLAY_NAME);
+    memset(reason, 'r', LIM_REASON);
     struct ten_details d = {
         .doc_version = 7, /* not part of the body */
         .created_us = 1700000000123456,
         .state_since_us = 1700000001000000,
-        .quota = {.stored_bytes = 1,
-                  .rows = 0,
-                  .read_ops_per_s = UINT64_MAX,
-                  .write_ops_per_s = 1000000000,
-                  .limits = {1, 2, LIM_CELL_BYTES_HARD, 4, 5, 6, 7}},
+        .plan = &gold,
+        .display_name = name,
+        .reason = reason,
+        .job = "01hzzzzzzzzzzzzz",
+        .instance = "main-2",
+        .closed = STO_GATE_NO_WRITES,
     };
-    memset(d.display_name, 'n', LIM_DISPLAY_NAME);
-    memset(d.reason, 'r', LIM_REASON);
-    memcpy(d.job, "01hzzzzzzzzzzzzz", 16);
+    ten_quota_default(&d.quota);
+    static const uint64_t GIVEN[] = {1, 0, 5, UINT64_MAX, 1000000000};
+    for (size_t i = 0; i < sizeof GIVEN / sizeof GIVEN[0]; i++)
+        ten_quota_give(&d.quota, i, GIVEN[i]);
+    for (size_t i = TEN_QUOTA_CEILINGS; i < TEN_QUOTA_FIELDS; i++)
+        ten_quota_give(&d.quota, i, i);
     return d;
 }
 
@@ -39,11 +48,16 @@ START_TEST(round_trip_keeps_everything)
     struct ten_details d = sample();
     for (enum ten_state s = TEN_ACTIVE; s <= TEN_PURGED; s++) {
         struct buf body;
-        struct ten_details back;
-        enum ten_state state;
+        struct ten_tenant_doc doc;
         encode(s, &d, &body);
-        ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &state, &back), ERR_OK);
-        ck_assert_int_eq(state, s);
+        ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &doc), ERR_OK);
+        ck_assert_int_eq(doc.state, s);
+        const struct ten_details back = doc.details;
+        ck_assert_str_eq(doc.plan, "gold");
+        ck_assert_ptr_null(back.plan);
+        ck_assert_uint_eq(back.closed, s == TEN_SUSPENDED ? STO_GATE_NO_WRITES
+                                                          : STO_GATE_NO_READS | STO_GATE_NO_WRITES);
+        ck_assert_str_eq(back.instance, d.instance);
         ck_assert_str_eq(back.display_name, d.display_name);
         ck_assert_str_eq(back.reason, d.reason);
         ck_assert_str_eq(back.job, d.job);
@@ -59,21 +73,20 @@ END_TEST
 START_TEST(empty_texts_and_no_limits_round_trip)
 {
     struct ten_details d = {0};
-    struct ten_details back;
-    enum ten_state state;
+    struct ten_tenant_doc doc;
     struct buf body;
     ten_quota_default(&d.quota);
     encode(TEN_ACTIVE, &d, &body);
-    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &state, &back), ERR_OK);
-    ck_assert_str_eq(back.display_name, "");
-    ck_assert_str_eq(back.reason, "");
-    ck_assert_str_eq(back.job, "");
-    ck_assert_uint_eq(back.quota.stored_bytes, UINT64_MAX);
-    ck_assert_uint_eq(back.quota.rows, UINT64_MAX);
-    ck_assert_uint_eq(back.quota.read_ops_per_s, UINT64_MAX);
-    ck_assert_uint_eq(back.quota.write_ops_per_s, UINT64_MAX);
+    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &doc), ERR_OK);
+    ck_assert_str_eq(doc.details.display_name, "");
+    ck_assert_str_eq(doc.details.reason, "");
+    ck_assert_str_eq(doc.details.job, "");
+    ck_assert_uint_eq(doc.details.quota.stored_bytes, UINT64_MAX);
+    ck_assert_uint_eq(doc.details.quota.rows, UINT64_MAX);
+    ck_assert_uint_eq(doc.details.quota.read_ops_per_s, UINT64_MAX);
+    ck_assert_uint_eq(doc.details.quota.write_ops_per_s, UINT64_MAX);
     for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
-        ck_assert_uint_eq(back.quota.limits[i], sto_limit_info(i)->standard);
+        ck_assert_uint_eq(doc.details.quota.limits[i], sto_limit_info(i)->standard);
     base_buf_fini(&body);
 }
 END_TEST
@@ -81,8 +94,7 @@ END_TEST
 /* As programs wrote them that knew one limit of the data model, cell_bytes. */
 START_TEST(documents_from_before_the_limits_get_the_defaults)
 {
-    struct ten_details back;
-    enum ten_state state;
+    struct ten_tenant_doc doc;
     struct buf body;
     base_buf_init(&body, TEN_TENANT_DOC_MAX);
     static const uint64_t OLD[][2] = {{1, TEN_ACTIVE},
@@ -95,13 +107,13 @@ START_TEST(documents_from_before_the_limits_get_the_defaults)
                                       {10, 30}};
     for (size_t i = 0; i < sizeof OLD / sizeof OLD[0]; i++)
         ck_assert_int_eq(base_record_put_u64(&body, (uint32_t)OLD[i][0], OLD[i][1]), ERR_OK);
-    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &state, &back), ERR_OK);
-    ck_assert_uint_eq(back.quota.stored_bytes, 1000);
-    ck_assert_uint_eq(back.quota.rows, 5);
-    ck_assert_uint_eq(back.quota.read_ops_per_s, 10);
-    ck_assert_uint_eq(back.quota.write_ops_per_s, 20);
+    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &doc), ERR_OK);
+    ck_assert_uint_eq(doc.details.quota.stored_bytes, 1000);
+    ck_assert_uint_eq(doc.details.quota.rows, 5);
+    ck_assert_uint_eq(doc.details.quota.read_ops_per_s, 10);
+    ck_assert_uint_eq(doc.details.quota.write_ops_per_s, 20);
     for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
-        ck_assert_uint_eq(back.quota.limits[i],
+        ck_assert_uint_eq(doc.details.quota.limits[i],
                           i == STO_LIMIT_CELL ? 30 : sto_limit_info(i)->standard);
     base_buf_fini(&body);
 }
@@ -110,14 +122,13 @@ END_TEST
 START_TEST(unknown_fields_are_skipped)
 {
     struct ten_details d = sample();
-    struct ten_details back;
-    enum ten_state state;
+    struct ten_tenant_doc doc;
     struct buf body;
     encode(TEN_SUSPENDED, &d, &body);
     ck_assert_int_eq(base_record_put_u64(&body, 60000, 5), ERR_OK);
     ck_assert_int_eq(base_record_put_bytes(&body, 999, SLICE_LIT("later")), ERR_OK);
-    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &state, &back), ERR_OK);
-    ck_assert_int_eq(state, TEN_SUSPENDED);
+    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &doc), ERR_OK);
+    ck_assert_int_eq(doc.state, TEN_SUSPENDED);
     base_buf_fini(&body);
 }
 END_TEST
@@ -125,15 +136,14 @@ END_TEST
 START_TEST(every_cut_is_refused_or_whole)
 {
     struct ten_details d = sample();
-    struct ten_details back;
-    enum ten_state state;
+    struct ten_tenant_doc doc;
     struct buf body;
     encode(TEN_ACTIVE, &d, &body);
     size_t whole = 0;
     for (size_t len = 0; len < body.len; len++)
-        whole += ten_tenant_decode(base_slice(body.ptr, len), &state, &back) == ERR_OK;
-    ck_assert_uint_le(whole, 16); /* only between two fields can a cut go unnoticed */
-    ck_assert_int_eq(ten_tenant_decode(SLICE_EMPTY, &state, &back), ERR_CORRUPT);
+        whole += ten_tenant_decode(base_slice(body.ptr, len), &doc) == ERR_OK;
+    ck_assert_uint_le(whole, 21); /* only between two fields can a cut go unnoticed */
+    ck_assert_int_eq(ten_tenant_decode(SLICE_EMPTY, &doc), ERR_CORRUPT);
     base_buf_fini(&body);
 }
 END_TEST
@@ -141,15 +151,14 @@ END_TEST
 static enum err decode_with(uint32_t tag, bool number, uint64_t n, struct slice bytes)
 {
     struct ten_details d = {0};
-    struct ten_details back;
-    enum ten_state state;
+    struct ten_tenant_doc doc;
     struct buf body;
     ten_quota_default(&d.quota);
     encode(TEN_ACTIVE, &d, &body);
     ck_assert_int_eq(number ? base_record_put_u64(&body, tag, n)
                             : base_record_put_bytes(&body, tag, bytes),
                      ERR_OK);
-    enum err rc = ten_tenant_decode(base_buf_slice(&body), &state, &back);
+    enum err rc = ten_tenant_decode(base_buf_slice(&body), &doc);
     base_buf_fini(&body);
     return rc;
 }
@@ -179,6 +188,12 @@ START_TEST(fields_of_the_wrong_kind_or_size_are_refused)
                      ERR_CORRUPT);
     ck_assert_int_eq(decode_with(3, false, 0, base_slice(long_text, LIM_REASON + 1)), ERR_CORRUPT);
     ck_assert_int_eq(decode_with(3, false, 0, SLICE_LIT("a\0b")), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(60, true, 5, SLICE_EMPTY), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(60, false, 0, base_slice(long_text, LIM_PLAN_ID + 1)),
+                     ERR_CORRUPT);
+    for (uint64_t bits = 0; bits < 6; bits++)
+        ck_assert_int_eq(decode_with(61, true, bits, SLICE_EMPTY),
+                         bits >= 1 && bits <= 3 ? ERR_OK : ERR_CORRUPT);
 }
 END_TEST
 
@@ -195,6 +210,8 @@ START_TEST(keys_are_as_documented)
     ck_assert(base_slice_is(ten_doc_key_slice(&s), "s/altostrat/devices"));
     ck_assert(base_slice_is(ten_doc_key_slice(&p), "s/altostrat/"));
     ck_assert(base_slice_is(ten_doc_key_slice(&j), "j/0123456789abcdef"));
+    struct ten_doc_key plan = ten_doc_key_plan(SLICE_LIT("gold"));
+    ck_assert(base_slice_is(ten_doc_key_slice(&plan), "p/gold"));
     struct slice id;
     struct slice table;
     ck_assert_int_eq(ten_doc_key_table_parts(ten_doc_key_slice(&s), &id, &table), ERR_OK);

@@ -1,0 +1,355 @@
+/*
+ * tenancy/admission.c - the one place where a request is admitted, and charged.
+ *
+ * Rates are taken one after the other, of the key and then of the tenant, operations before bytes.
+ * When one refuses, those taken before are given back, so what is refused by one policy uses up no
+ * other. Between the two another request may be refused that would have passed; it is told to come
+ * again like any other.
+ */
+#include "tenancy/admission.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+
+#include "base/banned.h"
+
+#define NS_PER_MS 1000000
+/* The requests under way end when they end; what is told is a guess that keeps clients calm. */
+#define CONCURRENCY_WAIT_NS (1000 * (uint64_t)NS_PER_MS)
+
+struct kind {
+    enum ten_policy policy;
+    const char *name;
+    const char *key_name;
+    const char *unit;
+    const char *text;
+};
+
+static const struct kind KINDS[TEN_RATE_COUNT] = {
+    [TEN_RATE_READ_OPS] = {TEN_POLICY_READ_OPS, "read_ops", "key_read_ops", NULL,
+                           "read operations"},
+    [TEN_RATE_WRITE_OPS] = {TEN_POLICY_WRITE_OPS, "write_ops", "key_write_ops", NULL,
+                            "write operations"},
+    [TEN_RATE_READ_BYTES] = {TEN_POLICY_READ_BYTES, "read_bytes", "key_read_bytes", "content-bytes",
+                             "bytes read"},
+    [TEN_RATE_WRITE_BYTES] = {TEN_POLICY_WRITE_BYTES, "write_bytes", "key_write_bytes",
+                              "content-bytes", "bytes written"},
+};
+
+/* --- which rates -------------------------------------------------------------------------------
+ */
+
+static enum ten_rate_kind ops_kind(enum ten_access access)
+{
+    return access == TEN_READ ? TEN_RATE_READ_OPS : TEN_RATE_WRITE_OPS;
+}
+
+static enum ten_rate_kind bytes_kind(enum ten_access access)
+{
+    return access == TEN_READ ? TEN_RATE_READ_BYTES : TEN_RATE_WRITE_BYTES;
+}
+
+struct charge {
+    struct ten_rate *rate;
+    enum ten_rate_kind kind;
+    bool of_key;
+    uint64_t cost;
+};
+
+enum { CHARGES = 4 };
+
+/* The rates that a load is held against, in the order in which they are taken. */
+static size_t charges_of(const struct ten_visit *v, const struct ten_load *load,
+                         struct charge out[CHARGES])
+{
+    struct ten_rates *owners[2] = {v->key == NULL ? NULL : &v->key->rates, &v->tenant->rates};
+    size_t count = 0;
+    for (size_t i = 0; i < 2; i++) {
+        enum ten_rate_kind ops = ops_kind(v->access), bytes = bytes_kind(v->access);
+        if (owners[i] == NULL)
+            continue;
+        if (load->ops > 0)
+            out[count++] = (struct charge){&owners[i]->each[ops], ops, i == 0, load->ops};
+        if (load->ops > 0 || load->bytes > 0)
+            out[count++] = (struct charge){&owners[i]->each[bytes], bytes, i == 0, load->bytes};
+    }
+    return count;
+}
+
+/* --- refusing ----------------------------------------------------------------------------------
+ */
+
+static enum err refuse(const struct ten_visit *v, const struct ten_refusal *why, const char *whose,
+                       const char *of_what, struct errbuf *eb)
+{
+    ten_meter_throttled(v->tenant, why->policy, why->wait_ns);
+    return base_fail(eb, ERR_RATE_LIMITED,
+                     "%s limit is %" PRIu64 " %s (%s); retry in %" PRIu64 " ms", whose, why->limit,
+                     of_what, why->name, why->wait_ns / NS_PER_MS + 1);
+}
+
+static enum err refuse_rate(const struct ten_visit *v, const struct charge *c, uint64_t wait_ns,
+                            struct ten_refusal *out, struct errbuf *eb)
+{
+    const struct kind *kind = &KINDS[c->kind];
+    *out = (struct ten_refusal){
+        .policy = c->of_key ? TEN_POLICY_KEY : kind->policy,
+        .name = c->of_key ? kind->key_name : kind->name,
+        .limit = atomic_load_explicit(&c->rate->per_second, memory_order_relaxed),
+        .wait_ns = wait_ns,
+    };
+    return refuse(v, out, c->of_key ? "this key's" : "the tenant's", kind->text, eb);
+}
+
+/* --- requests under way ------------------------------------------------------------------------
+ */
+
+static enum err enter(struct ten_visit *v, struct ten_refusal *out, struct errbuf *eb)
+{
+    struct ten_tenant *t = v->tenant;
+    uint32_t max = atomic_load_explicit(&t->under_way_max, memory_order_relaxed);
+    uint32_t now = atomic_load_explicit(&t->under_way, memory_order_relaxed);
+    do {
+        if (now >= max) {
+            *out = (struct ten_refusal){.policy = TEN_POLICY_CONCURRENCY,
+                                        .name = ten_policy_name(TEN_POLICY_CONCURRENCY),
+                                        .limit = max,
+                                        .wait_ns = CONCURRENCY_WAIT_NS};
+            return refuse(v, out, "the tenant's", "requests at a time", eb);
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&t->under_way, &now, now + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    v->under_way = true;
+    return ERR_OK;
+}
+
+static void leave(struct ten_visit *v)
+{
+    if (!v->under_way)
+        return;
+    v->under_way = false;
+    uint32_t before = atomic_fetch_sub_explicit(&v->tenant->under_way, 1, memory_order_relaxed);
+    INVARIANT(before > 0);
+}
+
+void ten_visit_begin(struct ten_visit *v, struct ten_tenant *t, struct ten_key_rates *key)
+{
+    ten_visit_end(v);
+    v->tenant = t;
+    v->key = ten_key_rates_ref(key);
+}
+
+void ten_visit_end(struct ten_visit *v)
+{
+    leave(v);
+    ten_key_rates_unref(v->key);
+    *v = (struct ten_visit){.tenant = NULL};
+}
+
+/* --- charging ----------------------------------------------------------------------------------
+ */
+
+/* A cost of 0 passes while the rate is open: what comes later must not pile up debt. */
+static bool take(const struct charge *c, uint64_t now_ns, uint64_t *out_wait_ns)
+{
+    if (c->cost != 0)
+        return ten_rate_take(c->rate, c->cost, now_ns, out_wait_ns);
+    *out_wait_ns = ten_rate_wait_ns(c->rate, now_ns);
+    return *out_wait_ns == 0;
+}
+
+static enum err take_all(struct ten_visit *v, const struct ten_load *load, struct ten_refusal *out,
+                         struct errbuf *eb)
+{
+    struct charge all[CHARGES];
+    size_t count = charges_of(v, load, all);
+    uint64_t now_ns = base_monotonic_ns();
+    uint64_t wait_ns = 0;
+    size_t taken = 0;
+    while (taken < count && take(&all[taken], now_ns, &wait_ns))
+        taken++;
+    if (taken < count) {
+        enum err e = refuse_rate(v, &all[taken], wait_ns, out, eb);
+        while (taken-- > 0)
+            ten_rate_give_back(all[taken].rate, all[taken].cost);
+        return e;
+    }
+    v->charged.ops += load->ops;
+    v->charged.bytes += load->bytes;
+    return ERR_OK;
+}
+
+enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load load,
+                   struct ten_refusal *out, struct errbuf *eb)
+{
+    v->access = access;
+    bool was_under_way = v->under_way;
+    enum err e = ten_access_check(v->tenant, v->access, eb);
+    if (e == ERR_OK && !was_under_way)
+        e = enter(v, out, eb);
+    if (e == ERR_OK)
+        e = take_all(v, &load, out, eb);
+    if (e != ERR_OK && !was_under_way)
+        leave(v);
+    return e;
+}
+
+static void give_back_ops(struct ten_visit *v, uint64_t ops)
+{
+    enum ten_rate_kind kind = ops_kind(v->access);
+    INVARIANT(v->charged.ops >= ops);
+    ten_rate_give_back(&v->tenant->rates.each[kind], ops);
+    if (v->key != NULL)
+        ten_rate_give_back(&v->key->rates.each[kind], ops);
+    v->charged.ops -= ops;
+}
+
+enum err ten_admit_bytes(struct ten_visit *v, uint64_t bytes, uint64_t ops, struct ten_refusal *out,
+                         struct errbuf *eb)
+{
+    const struct ten_load load = {0, bytes};
+    enum err e = take_all(v, &load, out, eb);
+    if (e != ERR_OK)
+        give_back_ops(v, ops);
+    return e;
+}
+
+static uint64_t charge(struct ten_rate *rate, uint64_t bytes)
+{
+    return ten_rate_is_limited(rate) ? ten_rate_charge(rate, bytes, base_monotonic_ns()) : 0;
+}
+
+void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes)
+{
+    bytes += rows * TEN_ROW_VISITED_BYTES;
+    uint64_t unpaid = charge(&v->tenant->rates.read_bytes, bytes);
+    uint64_t of_key = v->key == NULL ? 0 : charge(&v->key->rates.read_bytes, bytes);
+    v->unpaid += of_key > unpaid ? of_key : unpaid;
+    v->charged.bytes += bytes;
+    v->rows_visited += rows;
+}
+
+/* The debt that others have as well, then what the visit alone has to wait for. */
+struct owed {
+    const struct ten_rate *rate;
+    uint64_t shared_ns;
+    uint64_t own_ns;
+};
+
+static struct owed owed_to(const struct ten_rate *rate, uint64_t unpaid)
+{
+    if (!ten_rate_is_limited(rate))
+        return (struct owed){rate, 0, 0};
+    return (struct owed){rate, ten_rate_wait_ns(rate, base_monotonic_ns()),
+                         ten_rate_price_ns(rate, unpaid)};
+}
+
+/* Rates may have changed since the last time: what is unpaid has the price of now. */
+uint64_t ten_visit_pause_ns(struct ten_visit *v)
+{
+    struct owed most = owed_to(&v->tenant->rates.read_bytes, v->unpaid);
+    enum ten_policy policy = TEN_POLICY_READ_BYTES;
+    if (v->key != NULL) {
+        struct owed of_key = owed_to(&v->key->rates.read_bytes, v->unpaid);
+        if (of_key.shared_ns + of_key.own_ns > most.shared_ns + most.own_ns) {
+            most = of_key;
+            policy = TEN_POLICY_KEY;
+        }
+    }
+    uint64_t wait_ns = most.shared_ns + most.own_ns;
+    if (wait_ns > TEN_PAUSE_NS)
+        wait_ns = TEN_PAUSE_NS;
+    uint64_t paid =
+        wait_ns > most.shared_ns ? ten_rate_units(most.rate, wait_ns - most.shared_ns) : 0;
+    v->unpaid = wait_ns == 0 || paid > v->unpaid ? 0 : v->unpaid - paid;
+    if (wait_ns > 0)
+        ten_meter_throttled(v->tenant, policy, wait_ns);
+    return wait_ns;
+}
+
+uint64_t ten_visit_cost(const struct ten_visit *v)
+{
+    bool is_read = v->access == TEN_READ;
+    return v->charged.ops * (is_read ? TEN_COST_READ : TEN_COST_WRITE) +
+           v->charged.bytes / (is_read ? TEN_COST_READ_BYTES : TEN_COST_WRITE_BYTES);
+}
+
+/* --- what a caller may be told -----------------------------------------------------------------
+ */
+
+static bool uses(const struct ten_visit *v, enum ten_rate_kind kind)
+{
+    return kind == ops_kind(v->access) || kind == bytes_kind(v->access);
+}
+
+static struct ten_standing standing_of(const struct ten_rate *rate, enum ten_rate_kind kind,
+                                       bool of_key, bool is_used, uint64_t now_ns)
+{
+    uint64_t wait_ns = ten_rate_wait_ns(rate, now_ns);
+    return (struct ten_standing){
+        .name = of_key ? KINDS[kind].key_name : KINDS[kind].name,
+        .unit = KINDS[kind].unit,
+        .limit = atomic_load_explicit(&rate->per_second, memory_order_relaxed),
+        .burst = atomic_load_explicit(&rate->burst, memory_order_relaxed),
+        .left = wait_ns > 0 ? 0 : ten_rate_left(rate, now_ns),
+        .reset_ns = wait_ns > 0 ? wait_ns : ten_rate_full_ns(rate, now_ns),
+        .is_rate = true,
+        .is_used = is_used,
+    };
+}
+
+static size_t rates_standing(const struct ten_visit *v, const struct ten_rates *rates, bool of_key,
+                             struct ten_standing *out)
+{
+    size_t count = 0;
+    uint64_t now_ns = 0;
+    for (size_t i = 0; i < TEN_RATE_COUNT; i++) {
+        const struct ten_rate *rate = &rates->each[i];
+        enum ten_rate_kind kind = (enum ten_rate_kind)i;
+        if (!ten_rate_is_limited(rate))
+            continue;
+        if (now_ns == 0) /* who has no limits does not ask for the time */
+            now_ns = base_monotonic_ns();
+        out[count++] = standing_of(rate, kind, of_key, uses(v, kind), now_ns);
+    }
+    return count;
+}
+
+size_t ten_visit_standings(const struct ten_visit *v, struct ten_standing out[TEN_STANDINGS])
+{
+    const struct ten_tenant *t = v->tenant;
+    if (t == NULL)
+        return 0;
+    size_t count = rates_standing(v, &t->rates, false, out);
+    uint32_t max = atomic_load_explicit(&t->under_way_max, memory_order_relaxed);
+    if (max != UINT32_MAX) {
+        uint32_t now = atomic_load_explicit(&t->under_way, memory_order_relaxed) - v->under_way;
+        out[count++] = (struct ten_standing){
+            .name = ten_policy_name(TEN_POLICY_CONCURRENCY),
+            .unit = "concurrent-requests",
+            .limit = max,
+            .burst = max,
+            .left = max > now ? max - now : 0,
+            .reset_ns = max > now ? 0 : CONCURRENCY_WAIT_NS,
+            .is_used = true,
+        };
+    }
+    if (v->key != NULL)
+        count += rates_standing(v, &v->key->rates, true, out + count);
+    return count;
+}
+
+int ten_visit_write_room(const struct ten_visit *v)
+{
+    struct ten_standing all[TEN_STANDINGS];
+    size_t count = ten_visit_standings(v, all);
+    int room = -1;
+    for (size_t i = 0; i < count; i++) {
+        if (!all[i].is_rate || !all[i].is_used)
+            continue;
+        int one = (int)((double)all[i].left / (double)all[i].burst * TEN_ROOM_FULL);
+        room = room < 0 || one < room ? one : room;
+    }
+    return room;
+}

@@ -1,0 +1,175 @@
+/*
+ * tenancy/audit_doc.c - fields by tag; what is empty or zero is left out.
+ *
+ * 1. Tags are stored: append only, never give one a new meaning.
+ */
+#include "tenancy/audit_doc.h"
+
+#include "base/record.h"
+
+#include "base/banned.h"
+
+enum {
+    TAG_TIME = 1,
+    TAG_KEY = 2,
+    TAG_KIND = 3,
+    TAG_ADDRESS = 4,
+    TAG_ACTION = 5,
+    TAG_TENANT = 6,
+    TAG_TARGET = 7,
+    TAG_DETAIL = 8,
+    TAG_OUTCOME = 9,
+    TAG_TENANT_NUMBER = 10,
+    TAG_TENANT_BEFORE = 11,
+    TAG_BEFORE = 12,
+    TAG_ENTRY = 13,
+    TAG_HASH = 14,
+};
+
+enum { INDEX_NUMBER = 1, INDEX_ENTRY = 2 };
+
+static struct slice *text_of(struct base_audit_record *r, uint32_t tag)
+{
+    switch (tag) {
+    case TAG_TIME:
+        return &r->time;
+    case TAG_KEY:
+        return &r->key;
+    case TAG_KIND:
+        return &r->kind;
+    case TAG_ADDRESS:
+        return &r->address;
+    case TAG_ACTION:
+        return &r->action;
+    case TAG_TENANT:
+        return &r->tenant;
+    case TAG_TARGET:
+        return &r->target;
+    case TAG_DETAIL:
+        return &r->detail;
+    case TAG_OUTCOME:
+        return &r->outcome;
+    default:
+        return NULL;
+    }
+}
+
+static struct base_audit_hash *hash_of(struct base_audit_record *r, uint32_t tag)
+{
+    switch (tag) {
+    case TAG_TENANT_BEFORE:
+        return &r->tenant_before;
+    case TAG_BEFORE:
+        return &r->before;
+    case TAG_ENTRY:
+        return &r->entry;
+    case TAG_HASH:
+        return &r->hash;
+    default:
+        return NULL;
+    }
+}
+
+static void put_hash(struct buf *out, uint32_t tag, const struct base_audit_hash *h)
+{
+    (void)base_record_put_bytes(out, tag, base_slice(h->bytes, sizeof h->bytes)); /* latches */
+}
+
+enum err ten_audit_encode(const struct base_audit_record *r, struct buf *out)
+{
+    struct base_audit_record copy = *r;
+    for (uint32_t tag = TAG_TIME; tag <= TAG_OUTCOME; tag++) {
+        struct slice text = *text_of(&copy, tag);
+        if (text.len > 0)
+            (void)base_record_put_bytes(out, tag, text); /* errors latch in out */
+    }
+    if (r->tenant_number != 0) {
+        (void)base_record_put_u64(out, TAG_TENANT_NUMBER, r->tenant_number);
+        put_hash(out, TAG_TENANT_BEFORE, &r->tenant_before);
+    }
+    put_hash(out, TAG_BEFORE, &r->before);
+    put_hash(out, TAG_ENTRY, &r->entry);
+    put_hash(out, TAG_HASH, &r->hash);
+    return out->error;
+}
+
+static enum err take_hash(const struct base_field *f, struct base_audit_hash *out)
+{
+    if (f->is_number || f->bytes.len != sizeof out->bytes)
+        return ERR_CORRUPT;
+    memcpy(out->bytes, f->bytes.ptr, sizeof out->bytes);
+    return ERR_OK;
+}
+
+static enum err take_number(const struct base_field *f, uint64_t *out)
+{
+    *out = f->number;
+    return f->is_number ? ERR_OK : ERR_CORRUPT;
+}
+
+static enum err take_field(const struct base_field *f, struct base_audit_record *r)
+{
+    struct slice *text = text_of(r, f->tag);
+    struct base_audit_hash *hash = hash_of(r, f->tag);
+    if (hash != NULL)
+        return take_hash(f, hash);
+    if (f->tag == TAG_TENANT_NUMBER)
+        return take_number(f, &r->tenant_number);
+    if (text == NULL)
+        return ERR_CORRUPT; /* of what the chain does not cover nothing may be there */
+    *text = f->bytes;
+    return f->is_number ? ERR_CORRUPT : ERR_OK;
+}
+
+enum err ten_audit_decode(uint64_t number, struct slice body, struct base_audit_record *out)
+{
+    struct base_audit_record r = {.number = number};
+    for (;;) {
+        struct base_field field;
+        bool end = false;
+        enum err rc = base_record_next(&body, &field, &end);
+        if (rc == ERR_OK && end)
+            break;
+        if (rc == ERR_OK)
+            rc = take_field(&field, &r);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    *out = r;
+    return ERR_OK;
+}
+
+/* --- the index -------------------------------------------------------------------------------- */
+
+enum err ten_audit_index_encode(uint64_t number, const struct base_audit_hash *entry,
+                                struct buf *out)
+{
+    (void)base_record_put_u64(out, INDEX_NUMBER, number); /* errors latch in out */
+    put_hash(out, INDEX_ENTRY, entry);
+    return out->error;
+}
+
+enum err ten_audit_index_decode(struct slice body, uint64_t *out_number,
+                                struct base_audit_hash *out_entry)
+{
+    struct base_audit_hash entry = {{0}};
+    uint64_t number = 0;
+    for (;;) {
+        struct base_field field;
+        bool end = false;
+        enum err rc = base_record_next(&body, &field, &end);
+        if (rc == ERR_OK && end)
+            break;
+        if (rc == ERR_OK && field.tag == INDEX_NUMBER)
+            rc = take_number(&field, &number);
+        else if (rc == ERR_OK && field.tag == INDEX_ENTRY)
+            rc = take_hash(&field, &entry);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    if (number == 0)
+        return ERR_CORRUPT;
+    *out_number = number;
+    *out_entry = entry;
+    return ERR_OK;
+}

@@ -1,0 +1,52 @@
+/*
+ * tenancy/threshold.h - soft thresholds: how near a tenant is to its stored bytes and rows.
+ *
+ * Does:     tell which of 80, 90 and 100 percent of its quota a tenant's usage has reached; notice
+ *           when that changes, and tell who asked to be told.
+ * Owns:     ten_tenant.levels.
+ * May use:  base/, storage/, tenancy/.
+ * Knows no: logs, metrics.
+ * Threads:  the pass on the control thread; levels are read from any.
+ * Blocks:   no.
+ * Fails by: does not fail.
+ * Limits:   none.
+ * Promises: 1. A level that lasts TEN_THRESHOLD_ROUND_MS is noticed; one that comes and goes in
+ *              between may not be. Writers pay nothing.
+ *           2. What was reached before the start is not told again.
+ */
+#ifndef TENANCY_THRESHOLD_H
+#define TENANCY_THRESHOLD_H
+
+#include "tenancy/registry.h"
+
+#define TEN_THRESHOLD_ROUND_MS 1000
+
+/* 0, 80, 90 or 100: the highest that used has reached of limit; UINT64_MAX: no limit, 0. */
+uint8_t ten_threshold_of(uint64_t used, uint64_t limit);
+/* What the last pass found. */
+static inline uint8_t ten_threshold_level(const struct ten_tenant *t, enum ten_used what)
+{
+    return atomic_load_explicit(&t->levels[what], memory_order_relaxed);
+}
+
+struct ten_threshold_event {
+    const struct ten_tenant *tenant;
+    const char *field; /* of the quota */
+    uint8_t from;      /* percent */
+    uint8_t to;
+    uint64_t used;
+    uint64_t limit;
+};
+
+/* Runs on the control thread. Set once, before or after the registry serves. */
+void ten_threshold_listen(struct ten_registry *r,
+                          void (*told)(const struct ten_threshold_event *event));
+
+/* --- tenancy's own: control thread, or before it runs ----------------------------------------- */
+
+/* Look at the next part of the tenants: all of them in TEN_THRESHOLD_ROUND_MS. */
+void ten_threshold_tick(struct ten_registry *r, uint64_t tick_ms);
+/* All of them, telling nobody. */
+void ten_threshold_load(struct ten_registry *r);
+
+#endif
