@@ -53,7 +53,14 @@ static void reset(struct gw_call *call)
     call->magic = 0;
     call->answered = false;
     call->has_scope = false;
+    call->who = (struct gw_principal){.kind = AUTH_TENANT};
+    call->action.name = NULL;
+    call->action.is_taken = false;
+    call->action.is_elsewhere = false;
+    call->action.has_address = false;
+    call->action.address[0] = '\0';
     call->tenant = NULL;
+    call->priority = STO_PRIORITY_MEDIUM;
     call->state = NULL;
     call->cleanup = NULL;
     call->on_drained = NULL;
@@ -79,6 +86,7 @@ static void free_call(struct gw_call *call)
     if (call->cleanup != NULL)
         call->cleanup(call);
     gw_call_leave_table(call);
+    ten_visit_end(&call->visit);
     reset(call);
     base_buf_fini(&call->out);
     base_arena_fini(&call->arena);
@@ -216,13 +224,21 @@ bool gw_call_begin_answer(struct gw_call *call)
 void gw_call_problem_with(struct gw_call *call, int problem, const char *detail,
                           const struct gw_problem_extra *extra)
 {
-    if (gw_call_begin_answer(call))
-        call->protocol->refuse(call, problem, detail, extra);
+    if (!gw_call_begin_answer(call))
+        return;
+    gw_action_refused(call, problem);
+    call->protocol->refuse(call, problem, detail, extra);
 }
 
 void gw_call_problem(struct gw_call *call, int problem, const char *detail)
 {
     gw_call_problem_with(call, problem, detail, NULL);
+}
+
+void gw_call_problem_retry(struct gw_call *call, int problem, const char *detail, uint64_t retry_ns)
+{
+    const struct gw_problem_extra extra = {.retry_ns = retry_ns};
+    gw_call_problem_with(call, problem, detail, &extra);
 }
 
 void gw_call_refuse(struct gw_call *call, enum err code, const char *format, ...)

@@ -19,12 +19,14 @@
 #include "auth/keyring.h"
 #include "base/arena.h"
 #include "base/worker.h"
+#include "gateway/action.h"
 #include "gateway/exchange.h"
 #include "gateway/loop.h"
 #include "gateway/page_token.h"
 #include "gateway/problem.h"
 #include "gateway/task.h"
 #include "storage/engine.h"
+#include "tenancy/admission.h"
 #include "tenancy/scope.h"
 
 struct gw_call;
@@ -75,6 +77,9 @@ struct gw_protocol {
                    const struct gw_problem_extra *extra);
     /* Give back what the protocol's own part holds, and make it as base_new made it. */
     void (*reset)(struct gw_call *call);
+    /* Say what the call's action is about: gw_action_target, and the tenant that is named. As far
+     * as it is known yet. */
+    void (*name_action)(struct gw_call *call, struct slice *out_tenant);
 };
 
 /* Copied: an auth_key is only valid until the loop's next quiescent point. */
@@ -82,6 +87,7 @@ struct gw_principal {
     char key_id[AUTH_KEY_ID + 1];
     enum auth_kind kind;
     uint64_t scopes;
+    const struct ten_tenant *home; /* of a tenant's key */
 };
 
 #define GW_CALL_MAGIC 0xca11ca11u
@@ -100,8 +106,11 @@ struct gw_call {
     struct gw_call **tick_link; /* NULL: not ticking */
 
     struct gw_principal who;
+    struct gw_action action;
     struct ten_tenant *tenant; /* NULL unless the request acts for one */
+    struct ten_visit visit;    /* of that tenant; what it was charged */
     struct sto_table_scope scope;
+    enum sto_priority priority; /* of its operations */
 
     struct arena arena;
     struct buf out;
@@ -154,6 +163,9 @@ bool gw_call_begin_answer(struct gw_call *call) MUST_CHECK;
 void gw_call_problem(struct gw_call *call, int problem, const char *detail);
 void gw_call_problem_with(struct gw_call *call, int problem, const char *detail,
                           const struct gw_problem_extra *extra);
+/* retry_ns: what an operation said; 0: nothing. */
+void gw_call_problem_retry(struct gw_call *call, int problem, const char *detail,
+                           uint64_t retry_ns);
 void gw_call_refuse(struct gw_call *call, enum err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -3,6 +3,8 @@
  */
 #include "gateway/caller.h"
 
+#include "gateway/priority.h"
+
 #include "base/banned.h"
 
 /* One text for every tenant a key may not act for, whether it exists or not. */
@@ -65,6 +67,7 @@ const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes)
     memcpy(call->who.key_id, key->id, sizeof call->who.key_id);
     call->who.kind = key->kind;
     call->who.scopes = key->scopes;
+    call->who.home = key->tenant;
     uint64_t missing = scopes & ~key->scopes;
     if (missing != 0) {
         gw_call_refuse(call, ERR_FORBIDDEN, "this key does not have the scope %s",
@@ -84,18 +87,42 @@ bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct 
     enum err e = auth_acting_tenant(key, call->api->registry, named, &call->tenant, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, e == ERR_FORBIDDEN ? FOREIGN_TENANT : eb.text);
+    else
+        ten_visit_begin(&call->visit, call->tenant, key->rates);
     return e == ERR_OK;
 }
 
-bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, uint64_t cost)
+/* True when it passed; else the call was answered. */
+static bool passed(struct gw_call *call, enum err e, const struct ten_refusal *why,
+                   const struct errbuf *eb)
 {
-    enum ten_access access = wanted == GW_ACCESS_READ ? TEN_READ : TEN_WRITE;
-    struct errbuf eb;
-    struct gw_problem_extra extra = {0};
-    eb.text[0] = '\0';
-    enum err e = cost == 0 ? ten_access_check(call->tenant, access, &eb)
-                           : ten_admit(call->tenant, access, cost, &extra.retry_ns, &eb);
+    const struct gw_problem_extra extra = {.retry_ns = why->wait_ns, .policy = why->name};
     if (e != ERR_OK)
-        gw_call_problem_with(call, (int)e, eb.text, &extra);
+        gw_call_problem_with(call, (int)e, eb->text, &extra);
     return e == ERR_OK;
+}
+
+bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_load load)
+{
+    enum ten_access access = wanted == GW_ACCESS_READ     ? TEN_READ
+                             : wanted == GW_ACCESS_MODIFY ? TEN_MODIFY
+                                                          : TEN_WRITE;
+    struct ten_refusal why = {.name = NULL};
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = gw_priority_of(call->ex, &call->priority, &eb);
+    if (call->visit.tenant == NULL) /* it came without a key */
+        ten_visit_begin(&call->visit, call->tenant, NULL);
+    if (e == ERR_OK)
+        e = ten_admit(&call->visit, access, load, &why, &eb);
+    return passed(call, e, &why, &eb);
+}
+
+bool gw_caller_admit_bytes(struct gw_call *call, uint64_t bytes)
+{
+    struct ten_refusal why = {.name = NULL};
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = ten_admit_bytes(&call->visit, bytes, 1, &why, &eb);
+    return passed(call, e, &why, &eb);
 }

@@ -1,15 +1,15 @@
 /*
  * gateway/caller.h - who is calling, for which tenant, and whether now.
  *
- * Does:     find and check the one credential of a request; find the tenant it acts for; check the
- *           tenant's state and charge its rate.
+ * Does:     find and check the one credential of a request; find the tenant it acts for; have the
+ *           request admitted, and charged.
  * Owns:     nothing; fills in who and tenant of the call.
  * May use:  base/, tenancy/, auth/, gateway/.
  * Knows no: routes, methods, names of tables.
  * Threads:  the loop.
  * Blocks:   no.
  * Fails by: answering the call.
- * Limits:   the tenant's rates.
+ * Limits:   those of tenant and key.
  * Promises: 1. A refusal says nothing about tenants the caller may not act for: they are refused
  *              alike, whether they exist or not.
  */
@@ -20,16 +20,20 @@
 
 /* What a request does to the acting tenant. */
 enum gw_access {
-    GW_ACCESS_NONE,  /* no acting tenant: health and administration */
-    GW_ACCESS_READ,  /* refused while the tenant may not be read */
-    GW_ACCESS_WRITE, /* refused while it may not be written */
+    GW_ACCESS_NONE,   /* no acting tenant: health and administration */
+    GW_ACCESS_READ,   /* refused while the tenant may not be read */
+    GW_ACCESS_WRITE,  /* refused while it may not be written */
+    GW_ACCESS_MODIFY, /* a write that answers what is there: refused while either may not be */
 };
 
 /* The caller's key with all of `scopes`, valid until this loop turn ends; NULL: answered. */
 const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes);
 /* Make the tenant that `named` (ptr NULL: not named) means the acting one; false: answered. */
 bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct slice named);
-/* State and rate of the acting tenant; cost 0: state only. False: answered. */
-bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, uint64_t cost);
+/* State of the acting tenant, its requests under way, rates (a load of nothing meets none). False:
+ * answered. */
+bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_load load);
+/* The bytes of a write of one row, which was admitted when its head came. False: answered. */
+bool gw_caller_admit_bytes(struct gw_call *call, uint64_t bytes);
 
 #endif

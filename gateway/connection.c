@@ -10,12 +10,14 @@
 
 #include <linux/sockios.h>
 #include <linux/tcp.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
 #include <sys/ioctl.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "gateway/http1_seam.h"
 #include "gateway/loop_internal.h"
 
 #include "base/banned.h"
@@ -23,6 +25,11 @@
 /* Above this share of LIM_CONNECTIONS idle connections have to go sooner. */
 #define CROWDED_CONNECTIONS (LIM_CONNECTIONS / 5 * 4)
 #define CROWDED_IDLE_NS     (5 * NS_PER_S)
+/* A connection is busy that has more than one part in so many of a loop's time; for at most so long
+ * after it was. */
+#define LOOP_SHARE  16
+#define BUSY_NS_MAX (100 * NS_PER_MS)
+#define NS_PER_US   1000ULL
 
 static void release_tls(struct gw_conn *c)
 {
@@ -39,11 +46,105 @@ void gw_conn_defer(struct gw_conn *c)
     c->loop->deferred = c;
 }
 
+void gw_conn_again(struct gw_conn *c)
+{
+    struct gw_loop *loop = c->loop;
+    if (c->again_link != NULL)
+        return;
+    c->next_again = NULL;
+    c->again_link = loop->last_again;
+    *loop->last_again = c;
+    loop->last_again = &c->next_again;
+}
+
+static void leave_again(struct gw_conn *c)
+{
+    if (c->again_link == NULL)
+        return;
+    *c->again_link = c->next_again;
+    if (c->next_again != NULL)
+        c->next_again->again_link = c->again_link;
+    else
+        c->loop->last_again = c->again_link;
+    c->again_link = NULL;
+}
+
+/* --- outside of h2o's event loop ---------------------------------------------------------------
+ *
+ * h2o looks at a socket's state when something of it was changed, and polls it for writing when a
+ * write is under way then, be it that the write is over and only its callback was not called yet:
+ * that is so of writes that are made between two runs of the event loop. Nothing tells h2o to look
+ * again after the callback, and an event of a poll that nobody waits for any more aborts the
+ * process. So it is told to, behind the run in which the callbacks were called. */
+
+void gw_conn_enter_outside(struct gw_conn *c)
+{
+    if (c->outside_link != NULL)
+        return;
+    c->next_outside = c->loop->outside;
+    c->outside_link = &c->loop->outside;
+    if (c->next_outside != NULL)
+        c->next_outside->outside_link = &c->next_outside;
+    c->loop->outside = c;
+}
+
+static void leave_outside(struct gw_conn *c)
+{
+    if (c->outside_link == NULL)
+        return;
+    *c->outside_link = c->next_outside;
+    if (c->next_outside != NULL)
+        c->next_outside->outside_link = c->outside_link;
+    c->outside_link = NULL;
+}
+
+/* Setting what is set makes h2o look. */
+void gw_conn_look_again(struct gw_loop *loop)
+{
+    while (loop->outside != NULL) {
+        struct gw_conn *c = loop->outside;
+        leave_outside(c);
+        if (c->sock != NULL && h2o_socket_is_reading(c->sock))
+            gw_http1_real_read_start(c->sock, c->sock->_cb.read);
+        else if (c->sock != NULL)
+            gw_http1_real_read_stop(c->sock);
+    }
+}
+
+/* Each at most once, and not for longer than a turn may take: sockets of others may be readable. */
+void gw_conn_run_again(struct gw_loop *loop)
+{
+    struct gw_conn **end = loop->last_again;
+    uint64_t until_ns = base_monotonic_ns() + LIM_TURN_US * NS_PER_US;
+    bool is_last = false;
+    while (loop->first_again != NULL && !is_last && base_monotonic_ns() < until_ns) {
+        struct gw_conn *c = loop->first_again;
+        is_last = &c->next_again == end;
+        leave_again(c);
+        gw_conn_enter_outside(c);
+        c->ops->run_again(c);
+    }
+}
+
+void gw_conn_used(struct gw_conn *c, uint64_t began_ns)
+{
+    uint64_t now_ns = base_monotonic_ns();
+    uint64_t from_ns = c->busy_until_ns > began_ns ? c->busy_until_ns : began_ns;
+    uint64_t until_ns = from_ns + (now_ns - began_ns) * LOOP_SHARE;
+    c->busy_until_ns = until_ns < now_ns + BUSY_NS_MAX ? until_ns : now_ns + BUSY_NS_MAX;
+}
+
+bool gw_conn_is_busy(const struct gw_conn *c, uint64_t now_ns)
+{
+    return now_ns < c->busy_until_ns;
+}
+
 void gw_conn_socket_gone(void *data)
 {
     struct gw_conn *c = data;
     INVARIANT(c->sock != NULL);
     c->sock = NULL;
+    leave_again(c);
     *c->link = c->next;
     if (c->next != NULL)
         c->next->link = c->link;
@@ -54,6 +155,7 @@ void gw_conn_socket_gone(void *data)
 
 static void conn_free(struct gw_conn *c)
 {
+    leave_outside(c);
     release_tls(c);
     if (c->protocol != NULL)
         c->ops->free_protocol(c);
@@ -66,10 +168,12 @@ void gw_conn_run_deferred(struct gw_loop *loop)
         struct gw_conn *c = loop->deferred;
         loop->deferred = c->next_deferred;
         c->is_deferred = false;
-        if (c->sock == NULL)
+        if (c->sock == NULL) {
             conn_free(c);
-        else if (!c->is_closing)
+        } else if (!c->is_closing) {
+            gw_conn_enter_outside(c);
             c->ops->run_deferred(c);
+        }
     }
 }
 
@@ -78,6 +182,7 @@ void gw_conn_close(struct gw_conn *c)
     if (c->sock == NULL || c->is_closing)
         return;
     c->is_closing = true;
+    leave_again(c);
     h2o_socket_close(c->sock);
 }
 
@@ -110,6 +215,19 @@ bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns)
     return now_ns - c->progress_ns > c->loop->all->stall_ns;
 }
 
+const char *gw_conn_peer(struct gw_conn *c)
+{
+    struct sockaddr_storage address = {0};
+    if (c->has_peer)
+        return c->peer;
+    c->has_peer = true;
+    socklen_t len = h2o_socket_getpeername(c->sock, (struct sockaddr *)&address);
+    if (len == 0 || getnameinfo((struct sockaddr *)&address, len, c->peer, sizeof c->peer, NULL, 0,
+                                NI_NUMERICHOST) != 0)
+        c->peer[0] = '\0';
+    return c->peer;
+}
+
 uint64_t gw_conn_idle_ns(const struct gw_conn *c)
 {
     size_t all = atomic_load_explicit(&c->loop->all->connections, memory_order_relaxed);
@@ -139,6 +257,7 @@ static void handshake_drain(struct gw_conn *c, uint64_t now_ns)
 
 static const struct gw_conn_ops HANDSHAKE_OPS = {
     .run_deferred = handshake_nothing,
+    .run_again = handshake_nothing,
     .tick = handshake_tick,
     .drain = handshake_drain,
     .kill = handshake_nothing,

@@ -37,6 +37,7 @@ struct gw_conn;
 
 struct gw_conn_ops {
     void (*run_deferred)(struct gw_conn *c);
+    void (*run_again)(struct gw_conn *c);
     void (*tick)(struct gw_conn *c, uint64_t now_ns);  /* every second */
     void (*drain)(struct gw_conn *c, uint64_t now_ns); /* repeatedly while the loop is draining */
     void (*kill)(struct gw_conn *c); /* hard: the socket was shut down, let go of the handlers */
@@ -48,7 +49,12 @@ struct gw_conn {
     struct gw_conn **link;
     struct gw_conn *next_deferred;
     bool is_deferred;
-    bool is_closing; /* h2o_socket_close was called; only its flush is left */
+    struct gw_conn *next_outside;
+    struct gw_conn **outside_link; /* NULL: nothing of it ran outside of h2o's event loop */
+    struct gw_conn *next_again;
+    struct gw_conn **again_link; /* NULL: not waiting for its turn */
+    uint64_t busy_until_ns;      /* it had more of the loop's time than one of many should */
+    bool is_closing;             /* h2o_socket_close was called; only its flush is left */
     enum gw_endpoint_id endpoint;
     struct gw_loop *loop;
     h2o_socket_t *sock;
@@ -59,6 +65,8 @@ struct gw_conn {
     /* output progress, see gw_conn_is_stalled */
     uint64_t acked_bytes;
     uint64_t progress_ns;
+    bool has_peer; /* asked for once, when somebody wants to know */
+    char peer[GW_PEER_TEXT];
 };
 
 /* Take over an accepted, non-blocking descriptor: begin the TLS handshake, or, at the plaintext
@@ -75,6 +83,17 @@ bool gw_conn_is_sending(const struct gw_conn *c);
 void gw_conn_socket_gone(void *c);
 /* Have ops->run_deferred called soon, once. */
 void gw_conn_defer(struct gw_conn *c);
+/* The peer's numeric address; "" when the socket does not say. */
+const char *gw_conn_peer(struct gw_conn *c);
+/* Have ops->run_again called, once, behind everybody who waits for that already: in this turn of
+ * the loop, or in one of the next when there is no time left. */
+void gw_conn_again(struct gw_conn *c);
+/* What the connection came for took from began_ns to now; and whether that is so much that what
+ * comes next should wait behind those who come seldom. */
+void gw_conn_used(struct gw_conn *c, uint64_t began_ns);
+bool gw_conn_is_busy(const struct gw_conn *c, uint64_t now_ns);
+/* Something of the connection runs outside of h2o's event loop: for who runs it. */
+void gw_conn_enter_outside(struct gw_conn *c);
 /* At a tick while bytes are on their way: did the peer take none for LIM_STALL_TIMEOUT_MS? */
 bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns);
 /* The idle time allowed now; shorter when connections are scarce. */

@@ -31,6 +31,14 @@ struct slice gw_exchange_header(const struct gw_exchange *ex, const char *name, 
     return first;
 }
 
+void gw_exchange_peer(struct gw_exchange *ex, char out[GW_PEER_TEXT])
+{
+    const char *text = ex->transport->peer == NULL ? "" : ex->transport->peer(ex);
+    size_t len = strnlen(text, GW_PEER_TEXT - 1);
+    memcpy(out, text, len);
+    out[len] = '\0';
+}
+
 void gw_exchange_listen(struct gw_exchange *ex, const struct gw_events *events, void *user)
 {
     INVARIANT(events->gone != NULL);
@@ -44,31 +52,64 @@ void gw_exchange_consumed(struct gw_exchange *ex, size_t n)
         ex->transport->read_more(ex, n);
 }
 
+/* A line end in a value would be another header. */
+static struct slice clean(uint8_t *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] < 0x20 || text[i] == 0x7f)
+            text[i] = ' ';
+    return base_slice(text, len);
+}
+
 static struct slice keep_text(struct gw_exchange *ex, struct slice text)
 {
     INVARIANT(text.len <= sizeof ex->response_header_bytes - ex->response_header_used);
-    char *copy = ex->response_header_bytes + ex->response_header_used;
+    uint8_t *copy = (uint8_t *)ex->response_header_bytes + ex->response_header_used;
     if (text.len > 0)
         memcpy(copy, text.ptr, text.len);
     ex->response_header_used += text.len;
-    for (size_t i = 0; i < text.len; i++)
-        if ((uint8_t)copy[i] < 0x20 || copy[i] == 0x7f)
-            copy[i] = ' '; /* a line end in a value would be another header */
-    return base_slice(copy, text.len);
+    return clean(copy, text.len);
+}
+
+static struct slice keep_long(struct gw_exchange *ex, struct buf *value)
+{
+    INVARIANT(ex->long_value.ptr == NULL);
+    base_buf_take(&ex->long_value, value);
+    return clean(ex->long_value.ptr, ex->long_value.len);
+}
+
+static void put_header(struct gw_exchange *ex, const char *name, struct slice kept)
+{
+    INVARIANT(!ex->started && ex->response_header_count < GW_RESPONSE_HEADERS);
+    ex->response_headers[ex->response_header_count++] =
+        (struct gw_header){keep_text(ex, base_slice_text(name)), kept};
+}
+
+static void put_trailer(struct gw_exchange *ex, const char *name, struct slice kept)
+{
+    INVARIANT(!ex->ended && ex->trailer_count < GW_TRAILERS);
+    ex->trailers[ex->trailer_count++] =
+        (struct gw_header){keep_text(ex, base_slice_text(name)), kept};
 }
 
 void gw_exchange_add_header(struct gw_exchange *ex, const char *name, struct slice value)
 {
-    INVARIANT(!ex->started && ex->response_header_count < GW_RESPONSE_HEADERS);
-    ex->response_headers[ex->response_header_count++] =
-        (struct gw_header){keep_text(ex, base_slice_text(name)), keep_text(ex, value)};
+    put_header(ex, name, keep_text(ex, value));
 }
 
 void gw_exchange_add_trailer(struct gw_exchange *ex, const char *name, struct slice value)
 {
-    INVARIANT(!ex->ended && ex->trailer_count < GW_TRAILERS);
-    ex->trailers[ex->trailer_count++] =
-        (struct gw_header){keep_text(ex, base_slice_text(name)), keep_text(ex, value)};
+    put_trailer(ex, name, keep_text(ex, value));
+}
+
+void gw_exchange_add_header_take(struct gw_exchange *ex, const char *name, struct buf *value)
+{
+    put_header(ex, name, keep_long(ex, value));
+}
+
+void gw_exchange_add_trailer_take(struct gw_exchange *ex, const char *name, struct buf *value)
+{
+    put_trailer(ex, name, keep_long(ex, value));
 }
 
 void gw_exchange_start(struct gw_exchange *ex, int status, int64_t length)
@@ -222,4 +263,5 @@ void gw_exchange_fini(struct gw_exchange *ex)
     while (ex->out_head != NULL)
         drop_chunk(ex);
     ex->out_bytes = 0;
+    base_buf_fini(&ex->long_value);
 }

@@ -52,11 +52,19 @@ struct gw_transport {
     void (*more)(struct gw_exchange *ex);  /* output was queued, or ended */
     void (*abort)(struct gw_exchange *ex); /* break off: RST_STREAM or close */
     void (*read_more)(struct gw_exchange *ex, size_t consumed); /* body window */
+    const char *(*peer)(struct gw_exchange *ex);                /* see gw_exchange_peer */
 };
+
+/* An IPv6 address with a scope, and NUL. */
+#define GW_PEER_TEXT 64
 
 #define GW_RESPONSE_HEADERS      24
 #define GW_RESPONSE_HEADER_BYTES 2048 /* names and values of headers and trailers together */
 #define GW_TRAILERS              4
+
+/* Those whose values differ from answer to answer. */
+#define GW_HEADER_RATE_LIMIT "ratelimit"
+#define GW_HEADER_COST       "bigtent-cost"
 
 struct gw_out_chunk {
     struct gw_out_chunk *next;
@@ -100,6 +108,7 @@ struct gw_exchange {
     size_t response_header_count;
     size_t response_header_used;
     size_t trailer_count;
+    struct buf long_value;           /* of one header or trailer; mostly there is none */
     struct gw_out_chunk first_chunk; /* most responses have one; used when the list is empty */
 
     /* not cleared by gw_exchange_init */
@@ -112,6 +121,9 @@ struct gw_exchange {
  * many there are, for headers that must come once. */
 struct slice gw_exchange_header(const struct gw_exchange *ex, const char *name, size_t *out_count);
 
+/* The peer's address, without port; "" when the transport does not know it. */
+void gw_exchange_peer(struct gw_exchange *ex, char out[GW_PEER_TEXT]);
+
 void gw_exchange_listen(struct gw_exchange *ex, const struct gw_events *events, void *user);
 /* Tell the transport that n bytes of body were dealt with, so that the peer may send more. */
 void gw_exchange_consumed(struct gw_exchange *ex, size_t n);
@@ -121,6 +133,10 @@ void gw_exchange_consumed(struct gw_exchange *ex, size_t n);
 void gw_exchange_add_header(struct gw_exchange *ex, const char *name, struct slice value);
 /* Before the end. Sent after the body on HTTP/2, which gRPC needs; HTTP/1.1 leaves them out. */
 void gw_exchange_add_trailer(struct gw_exchange *ex, const char *name, struct slice value);
+/* The same for one value of the response that GW_RESPONSE_HEADER_BYTES may not hold: takes its
+ * memory. A second one: broken invariant. */
+void gw_exchange_add_header_take(struct gw_exchange *ex, const char *name, struct buf *value);
+void gw_exchange_add_trailer_take(struct gw_exchange *ex, const char *name, struct buf *value);
 /* length -1: streamed; otherwise exactly as many bytes must be queued. Exactly once. The wire may
  * wait for the first bytes or the end. */
 void gw_exchange_start(struct gw_exchange *ex, int status, int64_t length);

@@ -167,8 +167,16 @@ static void on_read_more(struct gw_exchange *ex, size_t consumed)
     (void)consumed;
 }
 
-static const struct gw_transport HTTP1_TRANSPORT = {
-    .start = on_start, .more = on_more, .abort = on_abort, .read_more = on_read_more};
+static const char *on_peer(struct gw_exchange *ex)
+{
+    return gw_conn_peer(of_exchange(ex)->h->conn);
+}
+
+static const struct gw_transport HTTP1_TRANSPORT = {.start = on_start,
+                                                    .more = on_more,
+                                                    .abort = on_abort,
+                                                    .read_more = on_read_more,
+                                                    .peer = on_peer};
 
 void gw_http1_request_deferred(struct gw_http1 *h)
 {

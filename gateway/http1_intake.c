@@ -4,8 +4,8 @@
  *
  * sock->input holds, in this order: bytes shown to h2o, then - only while a request head is not
  * complete - bytes it was not told of. What follows the current request goes to `held` and comes
- * back, by a deferred run, when h2o asks for the next request. While something is held the socket
- * is not read, so what a client can make us keep is what one read brought in.
+ * back, in the loop's next turn, when h2o asks for the next request. While something is held the
+ * socket is not read, so what a client can make us keep is what one read brought in.
  *
  *   READING --whole request--> BUSY --h2o reads again--> READING
  *   READING --refused--> REFUSING --written--> LINGERING --peer closed or time is up--> gone
@@ -98,7 +98,7 @@ static void refuse(struct gw_http1 *h, int status, const char *detail)
     struct buf reply;
     base_buf_init(&body, REFUSAL_BYTES_MAX / 2);
     base_buf_init(&reply, REFUSAL_BYTES_MAX);
-    gw_problem_write(&body, problem, detail);
+    gw_problem_write(&body, problem, detail, NULL);
     (void)base_buf_printf(&reply,
                           "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
                           "Connection: close\r\nContent-Length: %zu\r\n\r\n",
@@ -215,7 +215,7 @@ void gw_http1_h2o_reads(h2o_socket_t *sock, h2o_socket_cb h2o_reader)
         h->idle_since_ns = base_monotonic_ns();
     }
     if (h->held.len > 0)
-        gw_conn_defer(c);
+        gw_conn_again(c); /* one request a turn of the loop: others wait, too */
     else
         gw_http1_real_read_start(sock, on_read);
 }
@@ -298,6 +298,7 @@ static void free_protocol(struct gw_conn *c)
 
 static const struct gw_conn_ops HTTP1_OPS = {
     .run_deferred = run_deferred,
+    .run_again = run_deferred,
     .tick = tick,
     .drain = drain,
     .kill = kill_handler,

@@ -4,7 +4,8 @@
  * (up to GW_WRITE_BYTES) and written at once; the next write starts when that one has left.
  *
  * The buffer is the loop's, not the connection's: a TLS socket encrypts, and thereby copies, before
- * h2o_socket_write returns.
+ * h2o_socket_write returns. A plaintext socket goes on writing from what it was given, so it is
+ * given a copy, which lives until all of it has left.
  *
  * Bounds: a slow reader costs one gathered write plus what its handlers queued (LIM_OUT_HIGH_BYTES
  * each); frames that wait are bounded by not reading above GW_HTTP2_BACKLOG; bodies by the windows.
@@ -25,6 +26,7 @@
 #include "base/banned.h"
 
 #define RECEIVE_STEP  (16 * KIB) /* the backlog is looked at after each */
+#define SMALL_STEP    512
 #define NOTICE_NS     (100 * NS_PER_MS)
 #define RESET_BURST   100000 /* of frames: see below */
 #define RESET_RATE    50000
@@ -81,6 +83,25 @@ static void tell_drained(struct gw_http2 *h)
             gw_exchange_tell_drained(&s->ex);
 }
 
+/* What was gathered, where it stays until on_written. */
+static h2o_iovec_t gathered(struct gw_http2 *h)
+{
+    uint8_t *bytes = h->conn->loop->out;
+    if (h->conn->endpoint == GW_ENDPOINT_PLAIN) {
+        INVARIANT(h->plain_out == NULL);
+        h->plain_out = base_new(h->out_len);
+        memcpy(h->plain_out, bytes, h->out_len);
+        bytes = h->plain_out;
+    }
+    return h2o_iovec_init((char *)bytes, h->out_len);
+}
+
+static void release_plain(struct gw_http2 *h)
+{
+    base_free(h->plain_out);
+    h->plain_out = NULL;
+}
+
 /* Write what there is, unless a write is under way; close when both sides are done. */
 static void flush(struct gw_http2 *h)
 {
@@ -89,7 +110,7 @@ static void flush(struct gw_http2 *h)
     if (!gather(h)) {
         close_now(h);
     } else if (h->out_len > 0) {
-        h2o_iovec_t out = h2o_iovec_init((char *)h->conn->loop->out, h->out_len);
+        h2o_iovec_t out = gathered(h);
         h->is_writing = true;
         h2o_socket_write(h->conn->sock, &out, 1, on_written);
         tell_drained(h);
@@ -109,7 +130,20 @@ static bool has_backlog(const struct gw_http2 *h)
     return nghttp2_session_get_outbound_queue_size(h->session) > GW_HTTP2_BACKLOG;
 }
 
-/* Feed what the socket has; stop, and stop reading, when too much waits to be sent. */
+static bool turn_is_over(const struct gw_http2 *h)
+{
+    return h->turn_requests >= LIM_TURN_REQUESTS || h->turn_bytes >= RECEIVE_STEP;
+}
+
+/* Of a peer with many requests at once, few bytes at a time: they are counted in between. */
+static size_t step_of(const struct gw_http2 *h)
+{
+    bool has_many = h->turn_requests > 1 || h->last_requests >= LIM_TURN_REQUESTS / 2;
+    return has_many ? SMALL_STEP : RECEIVE_STEP;
+}
+
+/* Feed what the socket has; stop, and stop reading, when too much waits to be sent, or when the
+ * connection had enough in this turn of the loop. */
 static void receive(struct gw_http2 *h)
 {
     h2o_socket_t *sock = h->conn->sock;
@@ -123,14 +157,20 @@ static void receive(struct gw_http2 *h)
             if (has_backlog(h))
                 break;
         }
+        if (turn_is_over(h)) {
+            gw_conn_again(h->conn);
+            break;
+        }
         size_t left = sock->input->size - at;
+        size_t step = step_of(h);
         ssize_t n = nghttp2_session_mem_recv(h->session, (const uint8_t *)sock->input->bytes + at,
-                                             left < RECEIVE_STEP ? left : RECEIVE_STEP);
+                                             left < step ? left : step);
         if (n < 0) {
             close_now(h);
             return;
         }
         at += (size_t)n;
+        h->turn_bytes += (size_t)n;
     }
     bool must_pause = at < sock->input->size;
     h2o_buffer_consume(&sock->input, at);
@@ -144,14 +184,38 @@ static void receive(struct gw_http2 *h)
     flush(h);
 }
 
+static void receive_in_turn(struct gw_http2 *h)
+{
+    struct gw_conn *c = h->conn;
+    uint64_t began_ns = base_monotonic_ns();
+    h->last_requests = h->turn_requests;
+    h->turn_requests = 0;
+    h->turn_bytes = 0;
+    receive(h);
+    gw_conn_used(c, began_ns); /* closed or not: it is freed later */
+}
+
+/* Those who come seldom go first. Until its turn comes nothing more is read. */
+static void wait_for_turn(struct gw_http2 *h)
+{
+    if (!h->is_paused)
+        h2o_socket_read_stop(h->conn->sock);
+    h->is_paused = true;
+    gw_conn_again(h->conn);
+}
+
 static void on_read(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->data;
     struct gw_http2 *h = c->protocol;
     if (err != NULL)
         close_now(h);
-    else if (sock->input->size > 0)
-        receive(h);
+    else if (sock->input->size > 0 && c->again_link == NULL) {
+        if (gw_conn_is_busy(c, base_monotonic_ns()))
+            wait_for_turn(h);
+        else
+            receive_in_turn(h);
+    }
 }
 
 static void on_written(h2o_socket_t *sock, const char *err)
@@ -159,9 +223,10 @@ static void on_written(h2o_socket_t *sock, const char *err)
     struct gw_conn *c = sock->data;
     struct gw_http2 *h = c->protocol;
     h->is_writing = false;
+    release_plain(h);
     if (err != NULL)
         close_now(h);
-    else if (h->is_paused)
+    else if (h->is_paused && c->again_link == NULL)
         receive(h);
     else
         flush(h);
@@ -173,6 +238,11 @@ static void on_written(h2o_socket_t *sock, const char *err)
 static void run_deferred(struct gw_conn *c)
 {
     flush(c->protocol);
+}
+
+static void run_again(struct gw_conn *c)
+{
+    receive_in_turn(c->protocol);
 }
 
 /* Tell the peer, give its requests on the way a moment to arrive, then take no more. */
@@ -247,11 +317,13 @@ static void free_protocol(struct gw_conn *c)
 {
     struct gw_http2 *h = c->protocol;
     INVARIANT(h->session == NULL);
+    release_plain(h); /* the socket is closed: a write that was under way is over */
     base_free(h);
 }
 
 static const struct gw_conn_ops HTTP2_OPS = {
     .run_deferred = run_deferred,
+    .run_again = run_again,
     .tick = tick,
     .drain = drain,
     .kill = kill_streams,

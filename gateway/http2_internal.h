@@ -47,7 +47,10 @@ struct gw_http2 {
     struct gw_http2_stream *streams;
     size_t stream_count;
     bool is_writing;
-    bool is_paused; /* not reading: too many frames wait to be sent */
+    bool is_paused;         /* not reading: too many frames wait to be sent, or the turn is over */
+    unsigned turn_requests; /* dispatched since the loop came here */
+    unsigned last_requests; /* the turn before */
+    size_t turn_bytes;      /* taken since the loop came here */
     bool got_settings;
     bool has_drained; /* some listener waits to be told */
     bool goaway_sent;
@@ -60,7 +63,8 @@ struct gw_http2 {
     uint32_t ping_tokens;
     uint32_t pings_over; /* came without a token */
     uint64_t ping_refill_ns;
-    size_t out_len; /* bytes in loop->out while gathering */
+    size_t out_len;     /* bytes in loop->out while gathering */
+    uint8_t *plain_out; /* being written in plaintext; else NULL */
 };
 
 struct gw_http2_stream {

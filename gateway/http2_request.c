@@ -269,6 +269,7 @@ static void dispatch(struct gw_http2_stream *s)
     struct gw_loop *loop = ex->loop;
     check_head(s);
     s->is_dispatched = true;
+    s->h->turn_requests++;
     ex->headers = s->headers;
     ex->header_count = s->header_count;
     ex->has_body = !s->request_ended;

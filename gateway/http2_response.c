@@ -17,6 +17,14 @@ static struct gw_http2_stream *of_exchange(struct gw_exchange *ex)
     return H2O_STRUCT_FROM_MEMBER(struct gw_http2_stream, ex, ex);
 }
 
+/* What differs from answer to answer would push out of the peer's table what does not. */
+static uint8_t flags_of(struct slice name)
+{
+    bool is_fleeting =
+        base_slice_is(name, GW_HEADER_RATE_LIMIT) || base_slice_is(name, GW_HEADER_COST);
+    return is_fleeting ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
+}
+
 /* nghttp2 declares the pointers without const but only reads. */
 static nghttp2_nv name_value(struct slice name, struct slice value)
 {
@@ -24,7 +32,7 @@ static nghttp2_nv name_value(struct slice name, struct slice value)
                         .namelen = name.len,
                         .value = (uint8_t *)(uintptr_t)value.ptr,
                         .valuelen = value.len,
-                        .flags = NGHTTP2_NV_FLAG_NONE};
+                        .flags = flags_of(name)};
 }
 
 static int submit_trailers(struct gw_http2_stream *s)
@@ -136,5 +144,13 @@ static void on_read_more(struct gw_exchange *ex, size_t consumed)
     gw_conn_defer(s->h->conn);
 }
 
-const struct gw_transport GW_HTTP2_TRANSPORT = {
-    .start = on_start, .more = on_more, .abort = on_abort, .read_more = on_read_more};
+static const char *on_peer(struct gw_exchange *ex)
+{
+    return gw_conn_peer(of_exchange(ex)->h->conn);
+}
+
+const struct gw_transport GW_HTTP2_TRANSPORT = {.start = on_start,
+                                                .more = on_more,
+                                                .abort = on_abort,
+                                                .read_more = on_read_more,
+                                                .peer = on_peer};

@@ -11,6 +11,7 @@
 #include "gateway/certs.h"
 #include "gateway/command.h"
 #include "gateway/store.h"
+#include "tenancy/audit.h"
 
 #include "base/banned.h"
 
@@ -44,8 +45,13 @@ struct first_key {
 static void create_first_key(void *ctx)
 {
     struct first_key *k = ctx;
-    k->result = auth_key_create(k->store->keyring, AUTH_OPERATOR, NULL, AUTH_SCOPES_OPERATOR,
-                                SLICE_LIT("made by bigtentd init"), k->text, k->eb);
+    const struct ten_action action = {.actor = TEN_ACTOR_SERVER, .name = "key.create"};
+    struct auth_key_wanted wanted = {.kind = AUTH_OPERATOR,
+                                     .scopes = AUTH_SCOPES_OPERATOR,
+                                     .label = SLICE_LIT("made by bigtentd init")};
+    ten_audit_begin(k->store->registry, &action);
+    k->result = auth_key_create(k->store->keyring, &wanted, k->text, k->eb);
+    k->result = ten_audit_end(k->store->registry, k->result, k->eb);
 }
 
 static enum err make_operator_key(const struct mig_datadir *datadir, struct errbuf *eb)

@@ -1,7 +1,8 @@
 /*
- * A loop iteration: h2o's event loop once (sockets, then its timers), work deferred by connections,
- * an epoch mark, and once a second the reaper. h2o's own timers follow the wall clock, so nothing
- * of ours uses them; our times come from the monotonic clock between iterations.
+ * A loop iteration, or turn: h2o's event loop once (sockets, then its timers), connections that are
+ * busy for at most LIM_TURN_US, work deferred by connections, an epoch mark, and
+ * once a second the reaper. h2o's own timers follow the wall clock, so nothing of ours uses them;
+ * our times come from the monotonic clock between iterations.
  *
  *   STARTING -> RUNNING -> (stop message) draining -> ENDED
  *   STARTING -> FAILED when thread_begin refuses
@@ -36,6 +37,11 @@ struct base_mailbox *gw_loop_mailbox(struct gw_loop *loop)
 void *gw_loop_thread_state(struct gw_loop *loop)
 {
     return loop->thread_state;
+}
+
+uint64_t gw_loop_turn(const struct gw_loop *loop)
+{
+    return loop->turn;
 }
 
 uint16_t gw_loops_port(const struct gw_loops *all, enum gw_endpoint_id endpoint)
@@ -89,6 +95,7 @@ static void on_stop(struct base_msg *msg)
 
 static void loop_init(struct gw_loop *loop)
 {
+    loop->last_again = &loop->first_again;
     loop->evloop = h2o_evloop_create();
     h2o_context_init(&loop->h2o, loop->evloop, &loop->all->config);
     int fd = fcntl(loop->mailbox.wake_fd, F_DUPFD_CLOEXEC, 0);
@@ -97,6 +104,7 @@ static void loop_init(struct gw_loop *loop)
     loop->mail_sock->data = loop;
     h2o_socket_read_start(loop->mail_sock, on_mail);
     loop->out = base_new(GW_OUT_BYTES);
+    loop->turn = 1;
     loop->next_tick_ns = base_monotonic_ns() + loop->all->tick_ns;
 }
 
@@ -113,8 +121,8 @@ static void loop_fini(struct gw_loop *loop)
 
 static int32_t wait_ms(const struct gw_loop *loop, uint64_t now_ns)
 {
-    if (loop->deferred != NULL || loop->evloop->_pending_as_client != NULL ||
-        loop->evloop->_pending_as_server != NULL)
+    if (loop->deferred != NULL || loop->first_again != NULL ||
+        loop->evloop->_pending_as_client != NULL || loop->evloop->_pending_as_server != NULL)
         return 0;
     if (loop->is_draining)
         return DRAIN_WAIT_MS;
@@ -133,8 +141,11 @@ static void loop_run(struct gw_loop *loop)
     for (;;) {
         if (h2o_evloop_run(loop->evloop, wait_ms(loop, now_ns)) != 0)
             INVARIANT(errno == EINTR); /* else epoll has lost sockets: nothing works any more */
+        gw_conn_look_again(loop);
+        gw_conn_run_again(loop);
         gw_conn_run_deferred(loop);
         base_epoch_quiescent(epoch, loop->epoch_slot);
+        loop->turn++;
         now_ns = base_monotonic_ns();
         gw_timers_run(&loop->timers, now_ns);
         gw_conn_run_deferred(loop);

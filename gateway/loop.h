@@ -67,6 +67,9 @@ void gw_loops_stop(struct gw_loops *loops);
 /* Mailbox of this loop: reply_to of operations started on it. */
 struct base_mailbox *gw_loop_mailbox(struct gw_loop *loop);
 void *gw_loop_thread_state(struct gw_loop *loop);
+/* Another number behind each quiescent point of the epoch: what was found in a turn without a ref
+ * is good while the number stays. Never 0. */
+uint64_t gw_loop_turn(const struct gw_loop *loop);
 /* Connections open on all loops. */
 size_t gw_loops_connections(const struct gw_loops *loops);
 

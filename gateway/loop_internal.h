@@ -46,11 +46,15 @@ struct gw_loop {
     struct gw_listener listeners[GW_ENDPOINT_COUNT];
     void *thread_state;
     int epoch_slot;
+    uint64_t turn;
     pthread_t thread;
     struct gw_stop_msg stop;
 
     struct gw_conn *conns;
     struct gw_conn *deferred;
+    struct gw_conn *outside;     /* something of them ran since h2o's event loop did */
+    struct gw_conn *first_again; /* those with something left for the next turn, oldest first */
+    struct gw_conn **last_again;
     uint64_t next_tick_ns;
     struct gw_timers timers;
     size_t open_exchanges;
@@ -107,6 +111,8 @@ bool gw_reaper_drain(struct gw_loop *loop, uint64_t now_ns);
 
 /* connection.c */
 void gw_conn_run_deferred(struct gw_loop *loop);
+void gw_conn_look_again(struct gw_loop *loop);
+void gw_conn_run_again(struct gw_loop *loop);
 
 /* loop.c: the Date header of now, 29 bytes. */
 struct slice gw_loop_date(struct gw_loop *loop);

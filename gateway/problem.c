@@ -7,7 +7,9 @@
 
 #include "base/banned.h"
 
-#define TYPE_PREFIX       "https://bigtent.dev/problems/"
+#define TYPE_PREFIX "https://bigtent.dev/problems/"
+/* Types that others know as well (draft-ietf-httpapi-ratelimit-headers-10). */
+#define TYPE_REGISTERED   "https://iana.org/assignments/http-problem-types#"
 #define PROBLEM_MAX_BYTES (8 * KIB) /* a detail of ERRBUF_BYTES, every byte escaped, fits */
 #define NS_PER_S          1000000000U
 
@@ -48,13 +50,25 @@ const struct gw_problem *gw_problem_get(int problem)
     return &PROBLEMS[is_known ? problem : ERR_OK];
 }
 
-void gw_problem_write(struct buf *out, int problem, const char *detail)
+static void write_type(struct buf *out, int problem)
+{
+    /* all of it latches */
+    if (problem == ERR_RATE_LIMITED)
+        (void)base_buf_append(out, SLICE_LIT("\"" TYPE_REGISTERED "quota-exceeded\""));
+    else if (problem == ERR_OVERLOADED)
+        (void)base_buf_append(out, SLICE_LIT("\"" TYPE_REGISTERED "temporary-reduced-capacity\""));
+    else
+        (void)base_buf_printf(out, "\"" TYPE_PREFIX "%s\"", gw_problem_get(problem)->code);
+}
+
+void gw_problem_write(struct buf *out, int problem, const char *detail,
+                      const struct gw_problem_extra *extra)
 {
     const struct gw_problem *p = gw_problem_get(problem);
     struct gw_json j = gw_json_start(out);
     gw_json_open(&j, '{');
     gw_json_name(&j, "type");
-    (void)base_buf_printf(out, "\"" TYPE_PREFIX "%s\"", p->code); /* latches */
+    write_type(out, problem);
     j.comma = true;
     gw_json_name_text(&j, "title", p->title);
     gw_json_name_u64(&j, "status", p->status);
@@ -63,6 +77,12 @@ void gw_problem_write(struct buf *out, int problem, const char *detail)
     gw_json_name_text(&j, "detail", has_detail ? detail : p->title);
     gw_json_name(&j, "retry");
     gw_json_bool(&j, p->retry);
+    if (extra != NULL && extra->policy != NULL) {
+        gw_json_name(&j, "violated-policies");
+        gw_json_open(&j, '[');
+        gw_json_text(&j, base_slice_text(extra->policy));
+        gw_json_close(&j, ']');
+    }
     gw_json_close(&j, '}');
 }
 
@@ -82,7 +102,7 @@ void gw_problem_send(struct gw_exchange *ex, int problem, const char *detail,
     const struct gw_problem *p = gw_problem_get(problem);
     struct buf body;
     base_buf_init(&body, PROBLEM_MAX_BYTES);
-    gw_problem_write(&body, problem, detail);
+    gw_problem_write(&body, problem, detail, extra);
     if (body.error != ERR_OK) /* out of memory: the status alone must do */
         base_buf_truncate(&body, 0);
 

@@ -41,12 +41,14 @@ struct gw_problem {
 const struct gw_problem *gw_problem_get(int problem);
 
 struct gw_problem_extra {
-    uint64_t retry_ns; /* when known; rounded up to whole seconds */
-    const char *allow; /* for 405 */
+    uint64_t retry_ns;  /* when known; rounded up to whole seconds */
+    const char *allow;  /* for 405 */
+    const char *policy; /* for 429: the name of the one that refused */
 };
 
-/* The body alone. detail may be NULL. */
-void gw_problem_write(struct buf *out, int problem, const char *detail);
+/* The body alone. detail and extra may be NULL. */
+void gw_problem_write(struct buf *out, int problem, const char *detail,
+                      const struct gw_problem_extra *extra);
 /* Answer the exchange; extra may be NULL. Only before gw_exchange_start. */
 void gw_problem_send(struct gw_exchange *ex, int problem, const char *detail,
                      const struct gw_problem_extra *extra);

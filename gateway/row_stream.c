@@ -5,12 +5,16 @@
  *
  *     reading   a slice is with the engine; the call is held
  *     waiting   the peer's queue is full; drained goes on with the next slice
+ *     paused    the tenant, or the key, owes for what was visited; a timer goes on. Nothing holds
+ *               the call, and the engine holds nothing but a place in the table.
  *     ended     the answer is complete, broken off, or its peer is gone
  *
  * The peer may vanish in any of them: while reading, the reader is told and the completion notices;
- * while waiting, the call is simply freed and its cleanup gives the cursor back.
+ * while waiting or paused, the call is simply freed and its cleanup gives the cursor back.
  */
 #include "gateway/row_stream.h"
+
+#include <stddef.h>
 
 #include "base/clock.h"
 
@@ -28,6 +32,37 @@ static void fail(struct gw_row_stream *s, enum err code, const char *detail)
     s->format->fail(s, code, detail);
 }
 
+/* Slices are charged when they are over, whatever becomes of them. */
+static void charge(struct gw_row_stream *s)
+{
+    const struct sto_read_op *op = &s->op;
+    ten_charge_visited(&s->call->visit, op->rows_seen - s->rows_charged,
+                       op->bytes_seen - s->bytes_charged);
+    s->rows_charged = op->rows_seen;
+    s->bytes_charged = op->bytes_seen;
+}
+
+/* True: a timer goes on later. */
+static bool pauses(struct gw_row_stream *s)
+{
+    uint64_t pause_ns = ten_visit_pause_ns(&s->call->visit);
+    if (pause_ns == 0)
+        return false;
+    s->timer.due_ns = base_monotonic_ns() + pause_ns;
+    gw_timer_start(s->call->thread->loop, &s->timer);
+    return true;
+}
+
+static bool is_late(const struct gw_row_stream *s)
+{
+    return s->deadline_ns != 0 && base_monotonic_ns() >= s->deadline_ns;
+}
+
+static void fail_late(struct gw_row_stream *s)
+{
+    fail(s, ERR_TIMEOUT, "the deadline passed before everything was read");
+}
+
 /* What a slice brought has been looked at; true when the next one is to be read now. */
 static bool slice_done(struct gw_row_stream *s)
 {
@@ -36,6 +71,7 @@ static bool slice_done(struct gw_row_stream *s)
     bool is_last = s->op.state == STO_READ_END;
     bool cut = false;
     eb.text[0] = '\0';
+    charge(s);
     if (call->ex == NULL || call->ex->ended) { /* gone, or its deadline passed */
         s->ended = true;
         return false;
@@ -53,8 +89,8 @@ static bool slice_done(struct gw_row_stream *s)
         end(s, cut);
         return false;
     }
-    if (s->deadline_ns != 0 && base_monotonic_ns() >= s->deadline_ns) {
-        fail(s, ERR_TIMEOUT, "the deadline passed before everything was read");
+    if (is_late(s)) {
+        fail_late(s);
         return false;
     }
     s->format->send(s);
@@ -63,7 +99,7 @@ static bool slice_done(struct gw_row_stream *s)
         return false;
     }
     s->waiting = gw_exchange_is_full(call->ex);
-    return !s->waiting;
+    return !s->waiting && !pauses(s);
 }
 
 static void read_slices(struct gw_row_stream *s, bool try_inline)
@@ -94,13 +130,30 @@ static void drained(struct gw_call *call)
     if (!s->waiting || s->ended)
         return;
     s->waiting = false;
-    read_slices(s, false);
+    if (!pauses(s))
+        read_slices(s, false);
+}
+
+static void pause_is_over(struct gw_timer *timer)
+{
+    struct gw_row_stream *s =
+        (struct gw_row_stream *)(void *)((char *)timer - offsetof(struct gw_row_stream, timer));
+    struct gw_call *call = s->call;
+    gw_call_hold(call);
+    if (call->ex == NULL || call->ex->ended)
+        s->ended = true;
+    else if (is_late(s))
+        fail_late(s);
+    else if (!pauses(s))
+        read_slices(s, false);
+    gw_call_drop(call);
 }
 
 static void gone(struct gw_call *call)
 {
     struct gw_row_stream *s = call->state;
     atomic_store_explicit(&s->op.cancelled, true, memory_order_relaxed);
+    gw_timer_stop(&s->timer);
 }
 
 /* --- life --------------------------------------------------------------------------------------
@@ -112,10 +165,12 @@ void gw_row_stream_init(struct gw_row_stream *s, struct gw_call *call,
     s->call = call;
     s->format = format;
     s->op.sink = sink;
+    s->timer.run = pause_is_over;
 }
 
 void gw_row_stream_fini(struct gw_row_stream *s)
 {
+    gw_timer_stop(&s->timer);
     sto_read_finish(s->call->api->engine, &s->op);
     sto_filter_unref(s->op.spec.filter);
 }
@@ -124,6 +179,7 @@ void gw_row_stream_start(struct gw_row_stream *s, bool try_inline)
 {
     struct gw_call *call = s->call;
     INVARIANT(call->state == s);
+    s->op.priority = call->priority;
     s->op.reply_to = call->thread->mailbox;
     s->op.done = read_done;
     s->op.user = s;

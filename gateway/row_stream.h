@@ -1,10 +1,11 @@
 /*
  * gateway/row_stream.h - rows from the engine to the peer, slice by slice, with backpressure.
  *
- * Does:     run a read for a call; have each slice sent by the protocol's format; stop while the
- *           peer does not take what it has; end when it is gone.
+ * Does:     run a read for a call; have each slice sent by the protocol's format and charged; stop
+ *           while the peer does not take what it has, and while what was visited is owed; end when
+ *           it is gone.
  * Owns:     the read operation, until gw_row_stream_fini.
- * May use:  base/, storage/, gateway/call.h.
+ * May use:  base/, storage/, tenancy/, gateway/call.h, gateway/timer.h.
  * Knows no: what rows look like on the wire: the format and its sink do.
  * Threads:  the loop of the call; the sink runs on readers in between.
  * Blocks:   no.
@@ -19,6 +20,7 @@
 #define GATEWAY_ROW_STREAM_H
 
 #include "gateway/call.h"
+#include "gateway/timer.h"
 
 struct gw_row_stream;
 
@@ -38,6 +40,9 @@ struct gw_row_stream {
     const struct gw_row_format *format;
     struct sto_read_op op; /* spec and sink are filled in before start */
     uint64_t deadline_ns;  /* monotonic; 0: none */
+    uint64_t rows_charged;
+    uint64_t bytes_charged;
+    struct gw_timer timer; /* while it pauses */
     bool waiting;          /* for drained */
     bool ended;
 };

@@ -24,6 +24,7 @@
 #include "gateway/loop.h"
 #include "gateway/store.h"
 #include "gateway/tls.h"
+#include "tenancy/audit.h"
 
 #include "base/banned.h"
 
@@ -152,6 +153,31 @@ static enum err open_api(struct server *s, struct errbuf *eb)
     return gw_api_open(&o, &s->api, eb);
 }
 
+struct start_record {
+    struct server *server;
+    enum err result;
+    struct errbuf *eb;
+};
+
+/* Control thread. */
+static void record_start(void *ctx)
+{
+    struct start_record *s = ctx;
+    struct ten_registry *registry = s->server->store.registry;
+    const struct ten_action action = {.actor = TEN_ACTOR_SERVER, .name = "server.start"};
+    ten_audit_begin(registry, &action);
+    ten_audit_set_detail("version=%s", BIGTENT_VERSION);
+    s->result = ten_audit_end(registry, ERR_OK, s->eb);
+}
+
+/* Before the first request. */
+static enum err say_started(struct server *s, struct errbuf *eb)
+{
+    struct start_record record = {.server = s, .eb = eb};
+    gw_store_on_control(&s->store, record_start, &record);
+    return record.result;
+}
+
 /* In reverse; a part that was not opened is NULL. */
 static void close_all(struct server *s)
 {
@@ -169,6 +195,8 @@ static enum err open_all(struct server *s, struct errbuf *eb)
         e = gw_store_open(&s->store, &s->datadir, &s->options->engine, eb);
     if (e == ERR_OK)
         e = open_api(s, eb);
+    if (e == ERR_OK)
+        e = say_started(s, eb);
     if (e == ERR_OK)
         e = open_loops(s, eb);
     if (e != ERR_OK)

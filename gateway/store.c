@@ -3,10 +3,13 @@
  */
 #include "gateway/store.h"
 
+#include <inttypes.h>
 #include <openssl/crypto.h>
 #include <semaphore.h>
 
 #include "base/file.h"
+#include "base/log.h"
+#include "tenancy/threshold.h"
 
 #include "base/banned.h"
 
@@ -29,6 +32,16 @@ static enum err read_pepper(struct gw_store *s, const char *dir, struct errbuf *
     return e;
 }
 
+/* Upwards the line says what was reached, downwards below what it fell. */
+static void log_threshold(const struct ten_threshold_event *event)
+{
+    bool rises = event->to > event->from;
+    base_log(rises ? BASE_LOG_WARN : BASE_LOG_INFO, "quota_threshold",
+             "tenant=%s field=%s percent=%u direction=%s used=%" PRIu64 " limit=%" PRIu64,
+             event->tenant->id, event->field, rises ? event->to : event->from,
+             rises ? "up" : "down", event->used, event->limit);
+}
+
 enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
                        struct sto_rocksdb_options *options, struct errbuf *eb)
 {
@@ -41,7 +54,9 @@ enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
         e = ten_registry_open(s->engine, s->epoch, &s->registry, eb);
     if (e == ERR_OK)
         e = auth_keyring_open(s->registry, s->epoch, s->pepper, &s->keyring, eb);
-    if (e != ERR_OK)
+    if (e == ERR_OK)
+        ten_threshold_listen(s->registry, log_threshold);
+    else
         gw_store_close(s);
     return e;
 }

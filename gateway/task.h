@@ -4,7 +4,7 @@
  * Does:     carry a call to tenancy's control thread (which may wait for the disk) or to the helper
  *           thread (heavy parsing), run it there, and carry the result back to the call's loop.
  * Owns:     nothing; embedded in the call, one at a time.
- * May use:  base/, gateway/api/rest.h.
+ * May use:  base/, tenancy/, gateway/.
  * Knows no: what is done.
  * Threads:  start from the call's loop; work runs there, done on the loop again.
  * Blocks:   no.
@@ -12,6 +12,7 @@
  * Limits:   one task of a call at a time.
  * Promises: 1. The call is held from start until done returned; between the two it belongs to the
  *              other thread, and the loop only notes that the peer is gone.
+ *           2. An action comes back when its record is durable, in the batch of what it changed.
  */
 #ifndef GATEWAY_TASK_H
 #define GATEWAY_TASK_H
@@ -25,14 +26,20 @@ struct gw_task {
     struct base_msg msg;
     enum err (*work)(struct gw_call *call, struct errbuf *eb);
     void (*done)(struct gw_call *call);
+    const char *action; /* recorded with its result; NULL: nothing to record */
     enum err result;
     struct errbuf detail;
 };
 
-/* done answers. */
+/* done answers. On the control thread the work is the call's action, if it has one that is not
+ * recorded yet. */
 void gw_task_on_control(struct gw_call *call,
                         enum err (*work)(struct gw_call *call, struct errbuf *eb),
                         void (*done)(struct gw_call *call));
+/* The same for an action of that name, whatever the call's own is. */
+void gw_task_as(struct gw_call *call, const char *action,
+                enum err (*work)(struct gw_call *call, struct errbuf *eb),
+                void (*done)(struct gw_call *call));
 void gw_task_on_helper(struct gw_call *call,
                        enum err (*work)(struct gw_call *call, struct errbuf *eb),
                        void (*done)(struct gw_call *call));

@@ -19,41 +19,34 @@
 
 struct key_change {
     struct ten_tenant *tenant; /* NULL: service and operator keys */
-    enum auth_kind kind;
-    uint64_t scopes;
-    struct slice label;
+    struct auth_key_wanted wanted;
     struct slice id;
 };
 
 /* --- create ------------------------------------------------------------------------------------
  */
 
-static void describe_new(struct gw_call *call, const struct key_change *c, const char *text,
-                         const struct auth_key_parts *parts)
-{
-    struct gw_json j = gw_json_start(&call->out);
-    gw_json_open(&j, '{');
-    gw_json_name(&j, "id");
-    gw_json_text(&j, parts->id);
-    gw_json_name_text(&j, "key", text);
-    gw_json_name_text(&j, "kind", auth_kind_name(c->kind));
-    gw_json_name(&j, "scopes");
-    gw_describe_scopes(&j, c->scopes);
-    gw_json_close(&j, '}');
-}
-
 static enum err create_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct key_change *c = call->state;
+    const struct auth_key_wanted *w = &c->wanted;
     char text[AUTH_KEY_TEXT + 1];
     struct auth_key_parts parts;
-    enum err e =
-        auth_key_create(call->api->keyring, c->kind, c->tenant, c->scopes, c->label, text, eb);
+    enum err e = auth_key_create(call->api->keyring, w, text, eb);
     if (e != ERR_OK)
         return e;
     e = auth_key_parse(base_slice(text, AUTH_KEY_TEXT), &parts);
     INVARIANT(e == ERR_OK);
-    describe_new(call, c, text, &parts);
+    struct gw_json j = gw_json_start(&call->out);
+    gw_json_open(&j, '{');
+    gw_json_name(&j, "id");
+    gw_json_text(&j, parts.id);
+    gw_json_name_text(&j, "key", text);
+    gw_json_name_text(&j, "kind", auth_kind_name(w->kind));
+    gw_json_name(&j, "scopes");
+    gw_describe_scopes(&j, w->scopes);
+    gw_describe_limits(&j, &w->limits);
+    gw_json_close(&j, '}');
     OPENSSL_cleanse(text, sizeof text);
     return ERR_OK;
 }
@@ -72,7 +65,7 @@ static enum err parse_scope(const json_t *item, uint64_t *scopes, struct errbuf 
 }
 
 /* Scopes left out: all of the kind. */
-static enum err parse_scopes(const json_t *body, struct key_change *c, struct errbuf *eb)
+static enum err parse_scopes(const json_t *body, struct auth_key_wanted *c, struct errbuf *eb)
 {
     const json_t *list = json_object_get(body, "scopes");
     uint64_t fitting = c->kind == AUTH_OPERATOR ? AUTH_SCOPES_OPERATOR : AUTH_SCOPES_TENANT;
@@ -94,13 +87,71 @@ static enum err parse_scopes(const json_t *body, struct key_change *c, struct er
     return ERR_OK;
 }
 
+static enum err parse_limit(const json_t *limits, const char *name, uint64_t *out,
+                            struct errbuf *eb)
+{
+    uint64_t value = UINT64_MAX;
+    enum err e = gw_json_get_u64(limits, name, &value, eb);
+    if (e == ERR_OK && value == 0)
+        e = base_fail(eb, ERR_INVALID, "\"%s\" is 0; revoke a key that may do nothing", name);
+    if (e == ERR_OK)
+        *out = value == UINT64_MAX ? 0 : value;
+    return e;
+}
+
+static enum err parse_limits(const json_t *body, struct auth_limits *out, struct errbuf *eb)
+{
+    static const char *const names[] = {"read_ops_per_s", "write_ops_per_s", "read_bytes_per_s",
+                                        "write_bytes_per_s", NULL};
+    const json_t *limits = json_object_get(body, "limits");
+    if (limits == NULL || json_is_null(limits))
+        return ERR_OK;
+    if (!json_is_object(limits))
+        return base_fail(eb, ERR_INVALID, "\"limits\" must be an object");
+    uint64_t *const fields[] = {&out->read_ops_per_s, &out->write_ops_per_s, &out->read_bytes_per_s,
+                                &out->write_bytes_per_s};
+    enum err e = gw_json_only(limits, names, eb);
+    for (size_t i = 0; e == ERR_OK && names[i] != NULL; i++)
+        e = parse_limit(limits, names[i], fields[i], eb);
+    return e;
+}
+
+/* "tenants" of a service key; left out, or null: all. */
+static enum err parse_allowed(struct gw_call *call, struct auth_key_wanted *w, struct errbuf *eb)
+{
+    const json_t *list = json_object_get(gw_rest(call)->json, "tenants");
+    if (list == NULL || json_is_null(list))
+        return ERR_OK;
+    size_t count = json_array_size(list);
+    if (!json_is_array(list) || count == 0)
+        return base_fail(eb, ERR_INVALID, "\"tenants\" must be a list of at least one ID");
+    struct slice *ids = base_arena_alloc(&call->arena, count * sizeof ids[0]);
+    if (ids == NULL)
+        return base_fail(eb, ERR_NO_MEMORY, "out of memory for the list of tenants");
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(list, i);
+        if (!json_is_string(item))
+            return base_fail(eb, ERR_INVALID, "\"tenants\" must be a list of IDs");
+        ids[i] = gw_json_string(item);
+    }
+    w->allowed = ids;
+    w->allowed_count = count;
+    return ERR_OK;
+}
+
 static void create(struct gw_call *call, struct key_change *c)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = parse_scopes(gw_rest(call)->json, c, &eb);
+    const json_t *body = gw_rest(call)->json;
+    c->wanted.tenant = c->tenant;
+    enum err e = parse_scopes(body, &c->wanted, &eb);
     if (e == ERR_OK)
-        e = gw_json_get_text(gw_rest(call)->json, "label", &c->label, &eb);
+        e = gw_json_get_text(body, "label", &c->wanted.label, &eb);
+    if (e == ERR_OK)
+        e = parse_limits(body, &c->wanted.limits, &eb);
+    if (e == ERR_OK)
+        e = parse_allowed(call, &c->wanted, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
@@ -109,19 +160,19 @@ static void create(struct gw_call *call, struct key_change *c)
 
 void gw_tenant_key_create(struct gw_call *call)
 {
-    static const char *const names[] = {"scopes", "label", NULL};
+    static const char *const names[] = {"scopes", "label", "limits", NULL};
     struct ten_tenant *t = gw_admin_tenant(call);
     if (t == NULL || !gw_admin_parse(call, names))
         return;
     struct key_change *c = gw_call_new_state(call, sizeof *c, NULL);
     c->tenant = t;
-    c->kind = AUTH_TENANT;
+    c->wanted.kind = AUTH_TENANT;
     create(call, c);
 }
 
 void gw_admin_key_create(struct gw_call *call)
 {
-    static const char *const names[] = {"kind", "scopes", "label", NULL};
+    static const char *const names[] = {"kind", "scopes", "label", "tenants", "limits", NULL};
     struct slice kind;
     struct errbuf eb;
     eb.text[0] = '\0';
@@ -136,7 +187,7 @@ void gw_admin_key_create(struct gw_call *call)
         return;
     }
     struct key_change *c = gw_call_new_state(call, sizeof *c, NULL);
-    c->kind = is_service ? AUTH_SERVICE : AUTH_OPERATOR;
+    c->wanted.kind = is_service ? AUTH_SERVICE : AUTH_OPERATOR;
     create(call, c);
 }
 

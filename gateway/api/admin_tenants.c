@@ -1,5 +1,6 @@
 /*
- * gateway/api/admin_tenants.c - tenants: create, list, describe, suspend, resume, offboard, quota.
+ * gateway/api/admin_tenants.c - tenants: create, describe, change, suspend, resume, offboard,
+ * quota.
  *
  * Changes run on the control thread: the handler checks the input on the loop and posts a task
  * whose work does the change and writes the answer.
@@ -7,16 +8,17 @@
 #include "gateway/api/admin.h"
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
+#include "gateway/api/quota_json.h"
 #include "tenancy/offboard.h"
 
 #include "base/banned.h"
 
-const char *const gw_tenant_list_query[] = {"limit", "page_token", NULL};
-
 struct tenant_change {
     struct ten_tenant *tenant;
     struct slice id;
-    struct slice text; /* display name or reason */
+    struct slice text; /* reason, confirmation */
+    uint32_t closed;
+    struct ten_tenant_wanted wanted;
     struct ten_quota quota;
 };
 
@@ -62,11 +64,34 @@ static void describe(struct gw_call *call, const struct ten_tenant *t)
 /* --- create ------------------------------------------------------------------------------------
  */
 
+/* "display_name", "plan" and "quota" of the body. Null takes a plan away, and is nothing else. */
+static bool get_wanted(struct gw_call *call, struct tenant_change *c)
+{
+    const json_t *body = gw_rest(call)->json;
+    struct errbuf eb;
+    bool has_quota = false;
+    eb.text[0] = '\0';
+    enum err e = gw_json_get_text(body, "display_name", &c->wanted.display_name, &eb);
+    if (e == ERR_OK)
+        e = gw_json_get_text(body, "plan", &c->wanted.plan, &eb);
+    if (e == ERR_OK && c->wanted.plan.ptr != NULL && c->wanted.plan.len == 0)
+        e = base_fail(&eb, ERR_INVALID, "\"plan\" must be a plan's ID, or null for none");
+    if (e == ERR_OK)
+        e = gw_quota_read_member(body, &c->quota, &has_quota, &eb);
+    if (json_is_null(json_object_get(body, "plan")))
+        c->wanted.plan = base_slice("", 0);
+    if (has_quota)
+        c->wanted.quota = &c->quota;
+    if (e != ERR_OK)
+        gw_call_problem(call, (int)e, eb.text);
+    return e == ERR_OK;
+}
+
 static enum err create_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct tenant_change *c = call->state;
     struct ten_tenant *t = NULL;
-    enum err e = ten_tenant_create(call->api->registry, c->id, c->text, &t, eb);
+    enum err e = ten_tenant_create(call->api->registry, c->id, &c->wanted, &t, eb);
     if (e == ERR_OK)
         describe(call, t);
     return e;
@@ -74,84 +99,14 @@ static enum err create_work(struct gw_call *call, struct errbuf *eb)
 
 void gw_tenant_create(struct gw_call *call)
 {
-    static const char *const names[] = {"id", "display_name", NULL};
+    static const char *const names[] = {"id", "display_name", "plan", "quota", NULL};
     struct tenant_change *c = gw_call_new_state(call, sizeof *c, NULL);
-    if (gw_admin_parse(call, names) && get_text(call, "id", true, &c->id) &&
-        get_text(call, "display_name", false, &c->text))
+    if (gw_admin_parse(call, names) && get_text(call, "id", true, &c->id) && get_wanted(call, c))
         gw_rest_on_control(call, 201, create_work);
 }
 
-/* --- list and describe -------------------------------------------------------------------------
+/* --- describe and change -----------------------------------------------------------------------
  */
-
-struct tenant_list {
-    struct buf after;
-    uint64_t limit;
-    struct ten_tenant **found;
-};
-
-static void list_cleanup(struct gw_call *call)
-{
-    struct tenant_list *l = call->state;
-    base_buf_fini(&l->after);
-}
-
-static struct gw_page_context list_context(void)
-{
-    return (struct gw_page_context){.parts = {SLICE_LIT("tenants")}, .count = 1};
-}
-
-static enum err list_work(struct gw_call *call, struct errbuf *eb)
-{
-    const struct tenant_list *l = call->state;
-    size_t count = ten_tenant_list(call->api->registry, base_buf_slice(&l->after), l->found,
-                                   (size_t)l->limit + 1);
-    size_t shown = count > l->limit ? (size_t)l->limit : count;
-    struct gw_json j = gw_json_start(&call->out);
-    gw_json_open(&j, '{');
-    gw_json_name(&j, "tenants");
-    gw_json_open(&j, '[');
-    for (size_t i = 0; i < shown; i++)
-        gw_describe_tenant(&j, l->found[i], ten_tenant_details(l->found[i]));
-    gw_json_close(&j, ']');
-    enum err e = ERR_OK;
-    if (count > shown) {
-        struct gw_page_context context = list_context();
-        (void)base_buf_append(&call->out, SLICE_LIT(",\"next_page_token\":\"")); /* latches */
-        e = gw_page_token_make(&call->api->page_key, &context, ten_tenant_id(l->found[shown - 1]),
-                               &call->out);
-        (void)base_buf_append_byte(&call->out, '"'); /* latches */
-    }
-    gw_json_close(&j, '}');
-    return e == ERR_OK ? ERR_OK : base_fail(eb, e, "out of memory for the page token");
-}
-
-static enum err get_list(struct gw_call *call, struct tenant_list *l, struct errbuf *eb)
-{
-    struct slice token = gw_query_get(&gw_rest(call)->query, "page_token");
-    struct gw_page_context context = list_context();
-    enum err e = gw_query_number(&gw_rest(call)->query, "limit", 1, LIM_PAGE_ROWS,
-                                 LIM_PAGE_ROWS_DEFAULT, &l->limit, eb);
-    if (e == ERR_OK && token.ptr != NULL)
-        e = gw_page_token_open(&call->api->page_key, &context, token, &l->after, eb);
-    if (e != ERR_OK)
-        return e;
-    l->found = base_arena_alloc(&call->arena, ((size_t)l->limit + 1) * sizeof l->found[0]);
-    return l->found == NULL ? base_fail(eb, ERR_NO_MEMORY, "out of memory for the list") : ERR_OK;
-}
-
-void gw_tenant_list(struct gw_call *call)
-{
-    struct tenant_list *l = gw_call_new_state(call, sizeof *l, list_cleanup);
-    struct errbuf eb;
-    eb.text[0] = '\0';
-    base_buf_init(&l->after, LIM_TENANT_ID);
-    enum err e = get_list(call, l, &eb);
-    if (e != ERR_OK)
-        gw_call_problem(call, (int)e, eb.text);
-    else
-        gw_rest_on_control(call, 200, list_work);
-}
 
 void gw_tenant_get(struct gw_call *call)
 {
@@ -161,9 +116,6 @@ void gw_tenant_get(struct gw_call *call)
     describe(call, t);
     gw_rest_send_json(call, 200);
 }
-
-/* --- suspend, resume, offboard -----------------------------------------------------------------
- */
 
 /* State of a change to the path's tenant; NULL when the call was answered. */
 static struct tenant_change *begin_change(struct gw_call *call, const char *const *names)
@@ -176,21 +128,58 @@ static struct tenant_change *begin_change(struct gw_call *call, const char *cons
     return c;
 }
 
-static enum err suspend_work(struct gw_call *call, struct errbuf *eb)
+static enum err change_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct tenant_change *c = call->state;
-    enum err e = ten_tenant_suspend(call->api->registry, c->tenant, c->text, eb);
+    enum err e = ten_tenant_change(call->api->registry, c->tenant, &c->wanted, eb);
     if (e == ERR_OK)
         describe(call, c->tenant);
     return e;
 }
 
+void gw_tenant_patch(struct gw_call *call)
+{
+    static const char *const names[] = {"display_name", "plan", NULL};
+    struct tenant_change *c = begin_change(call, names);
+    if (c != NULL && get_wanted(call, c))
+        gw_rest_on_control(call, 200, change_work);
+}
+
+/* --- suspend, resume, offboard -----------------------------------------------------------------
+ */
+
+static enum err suspend_work(struct gw_call *call, struct errbuf *eb)
+{
+    const struct tenant_change *c = call->state;
+    enum err e = ten_tenant_suspend(call->api->registry, c->tenant, c->closed, c->text, eb);
+    if (e == ERR_OK)
+        describe(call, c->tenant);
+    return e;
+}
+
+/* "access": what is refused; false when the call was answered. */
+static bool get_closed(struct gw_call *call, uint32_t *out)
+{
+    struct slice access;
+    if (!get_text(call, "access", false, &access))
+        return false;
+    *out = access.ptr == NULL || base_slice_is(access, "all")
+               ? STO_GATE_NO_READS | STO_GATE_NO_WRITES
+           : base_slice_is(access, "reads")  ? STO_GATE_NO_READS
+           : base_slice_is(access, "writes") ? STO_GATE_NO_WRITES
+                                             : 0;
+    if (*out == 0)
+        gw_call_problem(call, ERR_INVALID, "\"access\" must be \"reads\", \"writes\" or \"all\"");
+    return *out != 0;
+}
+
 void gw_tenant_suspend(struct gw_call *call)
 {
-    static const char *const names[] = {"reason", NULL};
+    static const char *const names[] = {"reason", "access", NULL};
     struct tenant_change *c = begin_change(call, names);
-    if (c != NULL && get_text(call, "reason", false, &c->text))
-        gw_rest_on_control(call, 200, suspend_work);
+    if (c == NULL || !get_text(call, "reason", false, &c->text) || !get_closed(call, &c->closed))
+        return;
+    gw_rest_on_control(call, 200, suspend_work);
 }
 
 static enum err resume_work(struct gw_call *call, struct errbuf *eb)
@@ -241,46 +230,52 @@ void gw_tenant_offboard(struct gw_call *call)
 /* --- quota -------------------------------------------------------------------------------------
  */
 
+/* {all fields, "plan", "own"} */
+static void describe_quota(struct gw_call *call, const struct ten_tenant *t)
+{
+    const struct ten_details *d = ten_tenant_details(t);
+    struct gw_json j = gw_json_start(&call->out);
+    struct ten_quota held;
+    ten_tenant_quota(t, &held);
+    gw_json_open(&j, '{');
+    gw_quota_put_members(&j, &held);
+    gw_json_name_text(&j, "plan", d->plan == NULL ? NULL : d->plan->id);
+    gw_json_name(&j, "own");
+    gw_quota_put_given(&j, &d->quota);
+    gw_json_close(&j, '}');
+}
+
 void gw_tenant_quota_get(struct gw_call *call)
 {
     const struct ten_tenant *t = gw_admin_tenant(call);
     if (t == NULL)
         return;
-    struct gw_json j = gw_json_start(&call->out);
-    gw_describe_quota(&j, &ten_tenant_details(t)->quota);
+    describe_quota(call, t);
     gw_rest_send_json(call, 200);
-}
-
-static enum err parse_quota(const json_t *body, struct ten_quota *q, struct errbuf *eb)
-{
-    enum err e = ERR_OK;
-    for (size_t i = 0; e == ERR_OK && i < TEN_QUOTA_FIELDS; i++)
-        e = gw_json_get_u64(body, ten_quota_field(i).name, &q->each[i], eb);
-    return e;
 }
 
 static enum err quota_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct tenant_change *c = call->state;
-    enum err e = ten_tenant_set_quota(call->api->registry, c->tenant, &c->quota, eb);
-    if (e != ERR_OK)
-        return e;
-    struct gw_json j = gw_json_start(&call->out);
-    gw_describe_quota(&j, &ten_tenant_details(c->tenant)->quota);
-    return ERR_OK;
+    enum err e = ten_tenant_change(call->api->registry, c->tenant, &c->wanted, eb);
+    if (e == ERR_OK)
+        describe_quota(call, c->tenant);
+    return e;
 }
 
 void gw_tenant_quota_put(struct gw_call *call)
 {
-    const char *names[TEN_QUOTA_FIELDS + 1] = {NULL};
-    for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++)
-        names[i] = ten_quota_field(i).name;
-    struct tenant_change *c = begin_change(call, names);
-    if (c == NULL)
-        return;
+    struct ten_tenant *t = gw_admin_tenant(call);
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = parse_quota(gw_rest(call)->json, &c->quota, &eb);
+    if (t == NULL)
+        return;
+    struct tenant_change *c = gw_call_new_state(call, sizeof *c, NULL);
+    c->tenant = t;
+    c->wanted.quota = &c->quota;
+    enum err e = gw_rest_parse(call, &eb);
+    if (e == ERR_OK)
+        e = gw_quota_read(gw_rest(call)->json, &c->quota, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else

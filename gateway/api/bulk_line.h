@@ -18,7 +18,7 @@
 
 #include "gateway/api/row_body.h"
 #include "storage/engine.h"
-#include "tenancy/scope.h"
+#include "tenancy/admission.h"
 
 struct gw_bulk;
 
@@ -26,10 +26,10 @@ struct gw_bulk_line {
     struct sto_mutate_op op;
     struct gw_bulk *bulk;
     struct gw_bulk_line *next;
-    uint64_t number;   /* from 1 */
-    size_t bytes;      /* of its text */
-    uint64_t retry_ns; /* with ERR_RATE_LIMITED */
-    bool done;         /* op.result is its verdict */
+    uint64_t number;            /* from 1 */
+    size_t bytes;               /* of its text */
+    struct ten_refusal refusal; /* with ERR_RATE_LIMITED */
+    bool done;                  /* op.result is its verdict */
     bool has_scope;
     struct arena arena;
     struct buf text; /* a copy, when it is a long one */

@@ -72,8 +72,9 @@ static void cleanup(struct gw_call *call)
 static void answer_cell(struct cell_read *r)
 {
     struct gw_call *call = r->call;
+    ten_charge_visited(&call->visit, r->op.rows_seen, r->op.bytes_seen);
     if (r->op.state == STO_READ_FAILED) {
-        gw_call_problem(call, (int)r->op.result, r->op.detail.text);
+        gw_call_problem_retry(call, (int)r->op.result, r->op.detail.text, r->op.retry_ns);
         return;
     }
     if (!r->found) {
@@ -142,6 +143,7 @@ void gw_cell_get(struct gw_call *call)
     struct cell_read *r = gw_call_new_state(call, sizeof *r, cleanup);
     r->call = call;
     r->sink = (struct sto_row_sink){row_begin, take_cell, row_end, row_undo, is_full};
+    r->op.priority = call->priority;
     r->op.reply_to = call->thread->mailbox;
     r->op.done = cell_done;
     r->op.user = r;

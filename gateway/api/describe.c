@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "gateway/api/quota_json.h"
+
 #include "base/banned.h"
 
 #define US_PER_S 1000000U
@@ -21,23 +23,6 @@ void gw_describe_usage(struct gw_json *j, const struct sto_usage *usage)
 {
     gw_json_open(j, '{');
     gw_describe_usage_members(j, usage);
-    gw_json_close(j, '}');
-}
-
-static void put_limit(struct gw_json *j, const char *name, uint64_t limit)
-{
-    gw_json_name(j, name);
-    if (limit == UINT64_MAX)
-        gw_json_null(j);
-    else
-        gw_json_u64(j, limit);
-}
-
-void gw_describe_quota(struct gw_json *j, const struct ten_quota *quota)
-{
-    gw_json_open(j, '{');
-    for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++)
-        put_limit(j, ten_quota_field(i).name, quota->each[i]);
     gw_json_close(j, '}');
 }
 
@@ -144,6 +129,16 @@ void gw_describe_table(struct gw_json *j, const struct sto_schema *schema)
     gw_json_close(j, '}');
 }
 
+/* What of a tenant's requests is refused; NULL: none. */
+static const char *suspended(enum ten_state state, const struct ten_details *d)
+{
+    if (state != TEN_SUSPENDED)
+        return NULL;
+    return d->closed == STO_GATE_NO_READS    ? "reads"
+           : d->closed == STO_GATE_NO_WRITES ? "writes"
+                                             : "all";
+}
+
 void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
                         const struct ten_details *details)
 {
@@ -154,14 +149,22 @@ void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
     gw_json_name(j, "display_name");
     gw_json_text(j, base_slice_text(details->display_name));
     gw_json_name_text(j, "state", ten_state_name(state));
+    gw_json_name_text(j, "suspended", suspended(state, details));
     gw_json_name_text(j, "reason", details->reason);
     gw_json_name_time(j, "created", details->created_us);
     gw_json_name_time(j, "state_since", details->state_since_us);
     gw_json_name(j, "usage");
     gw_describe_usage(j, &usage);
+    gw_json_name_text(j, "plan", details->plan == NULL ? NULL : details->plan->id);
     gw_json_name(j, "quota");
-    gw_describe_quota(j, &details->quota);
+    struct ten_quota held;
+    ten_tenant_quota(t, &held);
+    gw_quota_put(j, &held);
     gw_json_name_text(j, "job", details->job);
+    gw_json_name(j, "keyless");
+    gw_json_bool(j, details->is_keyless);
+    gw_json_name(j, "instance");
+    gw_json_text(j, ten_tenant_instance(t));
     gw_json_close(j, '}');
 }
 
@@ -176,6 +179,39 @@ void gw_describe_scopes(struct gw_json *j, uint64_t scopes)
     gw_json_close(j, ']');
 }
 
+void gw_describe_allowed(struct gw_json *j, struct ten_tenant *const *allowed, size_t count)
+{
+    gw_json_name(j, "tenants");
+    if (allowed == NULL) {
+        gw_json_null(j);
+        return;
+    }
+    gw_json_open(j, '[');
+    for (size_t i = 0; i < count; i++)
+        gw_json_text(j, ten_tenant_id(allowed[i]));
+    gw_json_close(j, ']');
+}
+
+static void put_limit(struct gw_json *j, const char *name, uint64_t limit)
+{
+    gw_json_name(j, name);
+    if (limit == 0)
+        gw_json_null(j);
+    else
+        gw_json_u64(j, limit);
+}
+
+void gw_describe_limits(struct gw_json *j, const struct auth_limits *l)
+{
+    gw_json_name(j, "limits");
+    gw_json_open(j, '{');
+    put_limit(j, "read_ops_per_s", l->read_ops_per_s);
+    put_limit(j, "write_ops_per_s", l->write_ops_per_s);
+    put_limit(j, "read_bytes_per_s", l->read_bytes_per_s);
+    put_limit(j, "write_bytes_per_s", l->write_bytes_per_s);
+    gw_json_close(j, '}');
+}
+
 void gw_describe_key(struct gw_json *j, const struct auth_key *key)
 {
     gw_json_open(j, '{');
@@ -185,6 +221,8 @@ void gw_describe_key(struct gw_json *j, const struct auth_key *key)
     gw_describe_scopes(j, key->scopes);
     gw_json_name(j, "label");
     gw_json_text(j, base_slice_text(key->label));
+    gw_describe_allowed(j, key->allowed, key->allowed_count);
+    gw_describe_limits(j, &key->limits);
     gw_json_name_time(j, "created", key->created_us);
     gw_json_close(j, '}');
 }

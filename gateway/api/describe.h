@@ -3,7 +3,7 @@
  *
  * Does:     write the objects that several answers share.
  * Owns:     nothing.
- * May use:  base/, storage/, tenancy/, auth/, gateway/api/json_out.h.
+ * May use:  base/, storage/, tenancy/, auth/, gateway/api/json_out.h, quota_json.h.
  * Knows no: calls, HTTP.
  * Threads:  any joined to the epoch, and the control thread.
  * Blocks:   no.
@@ -18,22 +18,25 @@
 #include "gateway/api/json_out.h"
 #include "storage/account.h"
 #include "storage/schema.h"
-#include "tenancy/tenant.h"
+#include "tenancy/registry.h"
 
 /* {"stored_bytes":N,"rows":N,"cells":N} */
 void gw_describe_usage(struct gw_json *j, const struct sto_usage *usage);
 /* The three members alone, inside an open object. */
 void gw_describe_usage_members(struct gw_json *j, const struct sto_usage *usage);
-/* {"stored_bytes":N|null,...} */
-void gw_describe_quota(struct gw_json *j, const struct ten_quota *quota);
 /* {"id","version","families","deletion_protection","row_key_notes","usage"} */
 void gw_describe_table(struct gw_json *j, const struct sto_schema *schema);
-/* {"id","display_name","state","reason","created","state_since","usage","quota","job"} */
+/* {"id","display_name","state","suspended","reason","created","state_since","usage","plan","quota",
+ * "job"} */
 void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
                         const struct ten_details *details);
 /* ["data.read",...] */
 void gw_describe_scopes(struct gw_json *j, uint64_t scopes);
-/* {"id","kind","scopes","label","created"} */
+/* "tenants":["a",...], or null without a list, inside an open object. */
+void gw_describe_allowed(struct gw_json *j, struct ten_tenant *const *allowed, size_t count);
+/* "limits":{"read_ops_per_s":N|null,...}, inside an open object. */
+void gw_describe_limits(struct gw_json *j, const struct auth_limits *limits);
+/* {"id","kind","scopes","label","tenants","limits","created"} */
 void gw_describe_key(struct gw_json *j, const struct auth_key *key);
 
 #endif

@@ -52,7 +52,10 @@ static bool check_route(struct gw_call *call)
     default:
         gw_rest(call)->route = gw_rest(call)->match.route;
         eb.text[0] = '\0';
-        return !refused(call, gw_match_decode(&gw_rest(call)->match, &call->arena, &eb), &eb);
+        if (refused(call, gw_match_decode(&gw_rest(call)->match, &call->arena, &eb), &eb))
+            return false;
+        call->action.name = gw_rest(call)->route->audit;
+        return true;
     }
 }
 
@@ -68,7 +71,8 @@ static bool check_tenant(struct gw_call *call, const struct auth_key *key)
         gw_call_problem(call, ERR_INVALID, "Bigtent-Tenant is given more than once");
         return false;
     }
-    return gw_caller_act_for(call, key, named) && gw_caller_admit(call, route->access, route->cost);
+    const struct ten_load load = {route->cost, 0};
+    return gw_caller_act_for(call, key, named) && gw_caller_admit(call, route->access, load);
 }
 
 static bool check_table(struct gw_call *call)

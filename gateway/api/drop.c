@@ -4,31 +4,21 @@
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
 #include "gateway/drop_range.h"
+#include "gateway/recorded_drop.h"
 
 #include "base/banned.h"
 
-struct drop {
-    struct sto_drop_op op;
-    uint8_t end_bytes[LIM_ROW_KEY];
-};
-
-static void drop_done(struct sto_drop_op *op)
+static void answer(struct gw_call *call, const struct sto_drop_op *op)
 {
-    struct gw_call *call = op->user;
-    if (op->result != ERR_OK) {
-        gw_call_problem(call, (int)op->result, op->detail.text);
-    } else {
-        struct gw_json j = gw_json_start(&call->out);
-        gw_json_open(&j, '{');
-        gw_json_name(&j, op->dry_run ? "would_remove" : "removed");
-        gw_describe_usage(&j, &op->removed);
-        gw_json_close(&j, '}');
-        gw_rest_send_json(call, 200);
-    }
-    gw_call_drop(call);
+    struct gw_json j = gw_json_start(&call->out);
+    gw_json_open(&j, '{');
+    gw_json_name(&j, op->dry_run ? "would_remove" : "removed");
+    gw_describe_usage(&j, &op->removed);
+    gw_json_close(&j, '}');
+    gw_rest_send_json(call, 200);
 }
 
-static enum err get_range(struct gw_call *call, struct drop *d, struct errbuf *eb)
+static enum err get_range(struct gw_call *call, struct gw_drop *d, struct errbuf *eb)
 {
     static const char *const names[] = {"prefix", "prefix_b64", "all", "dry_run", NULL};
     struct slice prefix;
@@ -47,12 +37,13 @@ static enum err get_range(struct gw_call *call, struct drop *d, struct errbuf *e
     if (all != (prefix.ptr == NULL))
         return base_fail(eb, ERR_INVALID,
                          "give \"prefix\" (or \"prefix_b64\"), or \"all\":true, and not both");
+    d->prefix_bytes = prefix.len;
     return gw_drop_range(call->scope.schema, prefix, all, d->end_bytes, &d->op.range, eb);
 }
 
 void gw_drop(struct gw_call *call)
 {
-    struct drop *d = gw_call_new_state(call, sizeof *d, NULL);
+    struct gw_drop *d = gw_call_new_state(call, sizeof *d, NULL);
     struct errbuf eb;
     eb.text[0] = '\0';
     enum err e = get_range(call, d, &eb);
@@ -60,10 +51,6 @@ void gw_drop(struct gw_call *call)
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
-    d->op.reply_to = call->thread->mailbox;
-    d->op.done = drop_done;
-    d->op.user = call;
-    d->op.scope = call->scope; /* the call keeps the ref until it is freed */
-    gw_call_hold(call);
-    sto_drop_rows(call->api->engine, &d->op);
+    d->answer = answer;
+    gw_drop_start(call, d);
 }

@@ -63,10 +63,19 @@ extern const char *const gw_admin_usage_query[];
 void gw_usage_get(struct gw_call *call);
 void gw_admin_usage_get(struct gw_call *call);
 
-/* admin_tenants.c */
+/* tenant_list.c */
 extern const char *const gw_tenant_list_query[];
-void gw_tenant_create(struct gw_call *call);
 void gw_tenant_list(struct gw_call *call);
+
+/* admin_plans.c */
+void gw_plan_put(struct gw_call *call);
+void gw_plan_list(struct gw_call *call);
+void gw_plan_get(struct gw_call *call);
+void gw_plan_delete(struct gw_call *call);
+
+/* admin_tenants.c */
+void gw_tenant_create(struct gw_call *call);
+void gw_tenant_patch(struct gw_call *call);
 void gw_tenant_get(struct gw_call *call);
 void gw_tenant_suspend(struct gw_call *call);
 void gw_tenant_resume(struct gw_call *call);
@@ -85,6 +94,13 @@ void gw_admin_key_revoke(struct gw_call *call);
 /* admin_jobs.c */
 void gw_job_list(struct gw_call *call);
 void gw_job_get(struct gw_call *call);
+
+/* admin_audit.c */
+extern const char *const gw_audit_query[];
+extern const char *const gw_own_audit_query[];
+void gw_audit_list(struct gw_call *call);
+void gw_own_audit_list(struct gw_call *call);
+void gw_audit_head(struct gw_call *call);
 
 /* openapi_get.c */
 void gw_openapi_get(struct gw_call *call);

@@ -248,3 +248,17 @@ enum err gw_json_get_bytes(const json_t *object, const char *name, struct arena 
     *out = text;
     return ERR_OK;
 }
+
+enum err gw_json_list_bytes(const json_t *list, size_t index, const char *name, bool is_b64,
+                            struct arena *arena, struct slice *out, struct errbuf *eb)
+{
+    const json_t *element = json_array_get(list, index);
+    if (!json_is_string(element))
+        return base_fail(eb, ERR_INVALID, "\"%s\" must be a list of texts", name);
+    *out = gw_json_string(element);
+    if (!is_b64)
+        return ERR_OK;
+    char place[64];
+    (void)snprintf(place, sizeof place, "%s[%zu]", name, index); /* names are short literals */
+    return decode_base64(*out, place, arena, out, eb);
+}

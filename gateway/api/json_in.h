@@ -54,5 +54,8 @@ enum err gw_json_get_bool(const json_t *object, const char *name, bool *out,
  * not NULL, len 0. Decoded bytes live in the arena. */
 enum err gw_json_get_bytes(const json_t *object, const char *name, struct arena *arena,
                            struct slice *out, struct errbuf *eb) MUST_CHECK;
+/* One of a list of bytes called name: text, or, is_b64, base64 of it. Never ptr NULL. */
+enum err gw_json_list_bytes(const json_t *list, size_t index, const char *name, bool is_b64,
+                            struct arena *arena, struct slice *out, struct errbuf *eb) MUST_CHECK;
 
 #endif

@@ -264,6 +264,36 @@ static enum err add_refusals(struct builder *b)
     return e;
 }
 
+/* --- headers of answers to tenants --------------------------------------------------------------
+ */
+
+/* Of the answers that the files describe for this operation alone; refusals that all share have
+ * theirs in common.json. */
+static enum err add_headers(struct builder *b)
+{
+    static const char *const all[][2] = {{"RateLimit-Policy", "RateLimitPolicy"},
+                                         {"RateLimit", "RateLimit"},
+                                         {"Bigtent-Cost", "Cost"}};
+    const char *status;
+    json_t *response;
+    enum err e = ERR_OK;
+    json_object_foreach(json_object_get(b->operation, "responses"), status, response)
+    {
+        if (json_object_get(response, "$ref") != NULL)
+            continue;
+        json_t *headers = json_object_get(response, "headers");
+        if (headers == NULL) {
+            headers = json_object();
+            e = set_take(b, response, "headers", headers);
+        }
+        for (size_t i = 0; e == ERR_OK && i < sizeof all / sizeof all[0]; i++)
+            e = set_take(b, headers, all[i][0], reference("headers", "", all[i][1]));
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
 /* --- the document ----------------------------------------------------------------------------- */
 
 /* Also marks it: an operation without a summary has no route. */
@@ -284,6 +314,8 @@ static enum err complete(struct builder *b, json_t *paths)
         e = add_parameters(b);
     if (e == ERR_OK)
         e = add_body(b);
+    if (e == ERR_OK && b->route->access != GW_ACCESS_NONE)
+        e = add_headers(b);
     return e == ERR_OK ? add_refusals(b) : e;
 }
 

@@ -5,6 +5,7 @@
 #include "gateway/api/rest.h"
 
 #include "base/log.h"
+#include "gateway/budget.h"
 #include "gateway/cell_fields.h"
 
 #include "base/banned.h"
@@ -16,12 +17,17 @@ static void refuse(struct gw_call *call, int problem, const char *detail,
                    const struct gw_problem_extra *extra)
 {
     const struct gw_rest *rest = gw_rest(call);
-    struct gw_problem_extra all = {.retry_ns = extra == NULL ? 0 : extra->retry_ns,
-                                   .allow = rest->match.allow};
+    struct gw_problem_extra all = {.allow = rest->match.allow};
+    if (extra != NULL) {
+        all.retry_ns = extra->retry_ns;
+        all.policy = extra->policy;
+    }
     if (gw_problem_get(problem)->status == 500)
         base_log(BASE_LOG_ERROR, "request_failed", "code=%s route=\"%s %s\" detail=\"%s\"",
                  gw_problem_get(problem)->code, rest->route == NULL ? "-" : rest->route->method,
                  rest->route == NULL ? "-" : rest->route->pattern, detail == NULL ? "" : detail);
+    gw_budget_put_limits(call, gw_problem_get(problem)->retry_after_s != 0);
+    gw_budget_put_cost(call);
     gw_problem_send(call->ex, problem, detail, &all);
 }
 
@@ -40,12 +46,26 @@ static void reset(struct gw_call *call)
     rest->on_body = NULL;
 }
 
+/* Parameters are, by their names, a tenant and the other IDs. */
+static void name_action(struct gw_call *call, struct slice *out_tenant)
+{
+    const struct gw_rest *rest = gw_rest(call);
+    bool is_tenants = strstr(rest->route->pattern, "/tenants/{id}") != NULL;
+    for (size_t i = 0; i < rest->match.param_count; i++) {
+        if (i == 0 && is_tenants)
+            *out_tenant = rest->match.params[i];
+        else
+            gw_action_target(&call->action, rest->match.params[i]);
+    }
+}
+
 const struct gw_protocol gw_rest_protocol = {
     .id = GW_PROTOCOL_JSON,
     .call_bytes = sizeof(struct gw_rest),
     .arena_max = 4 * LIM_BODY_BYTES, /* mutations of the longest list and decoded values */
     .refuse = refuse,
     .reset = reset,
+    .name_action = name_action,
 };
 
 /* --- the table ---------------------------------------------------------------------------------
@@ -142,6 +162,7 @@ void gw_rest_start_stream(struct gw_call *call, int status, const char *content_
         return;
     gw_exchange_add_header(call->ex, "content-type", base_slice_text(content_type));
     gw_exchange_add_header(call->ex, "cache-control", SLICE_LIT("no-store"));
+    gw_budget_put_limits(call, false);
     gw_exchange_start(call->ex, status, -1);
 }
 
@@ -155,6 +176,8 @@ void gw_rest_send(struct gw_call *call, int status, const char *content_type)
         return;
     gw_exchange_add_header(call->ex, "content-type", base_slice_text(content_type));
     gw_exchange_add_header(call->ex, "cache-control", SLICE_LIT("no-store"));
+    gw_budget_put_limits(call, false);
+    gw_budget_put_cost(call);
     gw_exchange_start(call->ex, status, (int64_t)call->out.len);
     if (call->ex != NULL)
         gw_exchange_send_take(call->ex, &call->out, true);
@@ -193,6 +216,8 @@ void gw_rest_no_content(struct gw_call *call)
     if (!gw_call_begin_answer(call))
         return;
     gw_exchange_add_header(call->ex, "cache-control", SLICE_LIT("no-store"));
+    gw_budget_put_limits(call, false);
+    gw_budget_put_cost(call);
     gw_exchange_start(call->ex, 204, 0);
     if (call->ex == NULL)
         return;

@@ -11,14 +11,16 @@
 
 #include "base/banned.h"
 
-#define READ    AUTH_DATA_READ, GW_ACCESS_READ, 1
-#define WRITE   AUTH_DATA_WRITE, GW_ACCESS_WRITE, 1
-#define MODIFY  AUTH_DATA_READ | AUTH_DATA_WRITE, GW_ACCESS_WRITE, 1 /* answers what is there */
-#define BULK    AUTH_DATA_WRITE, GW_ACCESS_WRITE, 0 /* the handler charges line by line */
-#define TABLE_W AUTH_TABLE_ADMIN, GW_ACCESS_WRITE, 1
-#define ADMIN_R AUTH_ADMIN_READ, GW_ACCESS_NONE, 0
-#define ADMIN_W AUTH_ADMIN_WRITE, GW_ACCESS_NONE, 0
-#define OPEN    0, GW_ACCESS_NONE, 0
+#define READ   AUTH_DATA_READ, GW_ACCESS_READ, 1, NULL
+#define WRITE  AUTH_DATA_WRITE, GW_ACCESS_WRITE, 1, NULL
+#define MODIFY AUTH_DATA_READ | AUTH_DATA_WRITE, GW_ACCESS_MODIFY, 1, NULL
+#define BULK   AUTH_DATA_WRITE, GW_ACCESS_WRITE, 0, NULL /* the handler charges line by line */
+/* What changes more than rows is an action: it cannot be in the table without a name. */
+#define TABLE_W(action) AUTH_TABLE_ADMIN, GW_ACCESS_WRITE, 1, action
+#define TABLE_R         AUTH_TABLE_ADMIN, GW_ACCESS_READ, 1, NULL
+#define ADMIN_R         AUTH_ADMIN_READ, GW_ACCESS_NONE, 0, NULL
+#define ADMIN_W(action) AUTH_ADMIN_WRITE, GW_ACCESS_NONE, 0, action
+#define OPEN            0, GW_ACCESS_NONE, 0, NULL
 
 #define IN_TABLE true
 #define NO_TABLE false
@@ -27,6 +29,8 @@
 #define ROW_BODY   GW_BODY_JSON, LIM_BODY_BYTES
 #define RAW_BODY   GW_BODY_RAW, LIM_BODY_BYTES
 #define ADMIN_BODY GW_BODY_JSON, LIM_JSON_ADMIN_BYTES
+/* With all splits a table may have, in base64. */
+#define TABLE_BODY GW_BODY_JSON, LIM_JSON_ADMIN_BYTES + 2 * LIM_SPLIT_BYTES
 #define MAYBE_BODY GW_BODY_OPTIONAL, LIM_JSON_ADMIN_BYTES
 #define LINES_BODY GW_BODY_LINES, 0
 
@@ -35,6 +39,7 @@
 #define CELL   "/v1/tables/{table}/cells/{key}/{family}/{qualifier}"
 #define TABLE  "/v1/tables/{table}"
 #define TENANT "/v1/admin/tenants/{id}"
+#define PLAN   "/v1/admin/plans/{plan}"
 
 /* clang-format off */
 const struct gw_route gw_routes[] = {
@@ -66,56 +71,82 @@ const struct gw_route gw_routes[] = {
      "delete all versions of one cell"},
     {"POST", TABLE ":write", BULK, IN_TABLE, LINES_BODY, NULL, gw_bulk_write,
      "write many rows, one a line, with a verdict a line"},
-    {"POST", TABLE ":drop", TABLE_W, IN_TABLE, ADMIN_BODY, NULL, gw_drop,
+    {"POST", TABLE ":drop", TABLE_W("table.drop_rows"), IN_TABLE, ADMIN_BODY, NULL, gw_drop,
      "delete all rows with a prefix, or all rows"},
 
     {"GET", "/v1/tables", READ, NO_TABLE, NO_BODY, NULL, gw_table_list,
      "list tables"},
-    {"PUT", TABLE, TABLE_W, NO_TABLE, ADMIN_BODY, NULL, gw_table_put,
+    {"PUT", TABLE, TABLE_W("table.put"), NO_TABLE, TABLE_BODY, NULL, gw_table_put,
      "create a table, add or change families"},
     {"GET", TABLE, READ, IN_TABLE, NO_BODY, NULL, gw_table_get,
      "describe a table"},
-    {"POST", TABLE ":families", TABLE_W, IN_TABLE, ADMIN_BODY, NULL, gw_table_families,
+    {"POST", TABLE ":families", TABLE_W("table.families"), IN_TABLE, ADMIN_BODY, NULL,
+     gw_table_families,
      "create, update and drop families, all or nothing"},
-    {"DELETE", TABLE, TABLE_W, NO_TABLE, NO_BODY, NULL, gw_table_delete,
+    {"DELETE", TABLE, TABLE_W("table.delete"), NO_TABLE, NO_BODY, NULL, gw_table_delete,
      "delete a table and its rows"},
+    {"GET", "/v1/audit", TABLE_R, NO_TABLE, NO_BODY, gw_own_audit_query, gw_own_audit_list,
+     "the tenant's own part of the audit trail: JSON pages, or NDJSON by Accept"},
     {"GET", "/v1/usage", READ, NO_TABLE, NO_BODY, NULL, gw_usage_get,
      "what the tenant stores, and its quota"},
 
-    {"POST", "/v1/admin/tenants", ADMIN_W, NO_TABLE, ADMIN_BODY, NULL, gw_tenant_create,
+    {"POST", "/v1/admin/tenants", ADMIN_W("tenant.create"), NO_TABLE, ADMIN_BODY, NULL,
+     gw_tenant_create,
      "create a tenant"},
     {"GET", "/v1/admin/tenants", ADMIN_R, NO_TABLE, NO_BODY, gw_tenant_list_query, gw_tenant_list,
      "list tenants"},
     {"GET", TENANT, ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_tenant_get,
      "describe a tenant"},
-    {"POST", TENANT ":suspend", ADMIN_W, NO_TABLE, MAYBE_BODY, NULL, gw_tenant_suspend,
-     "refuse a tenant's requests"},
-    {"POST", TENANT ":resume", ADMIN_W, NO_TABLE, MAYBE_BODY, NULL, gw_tenant_resume,
+    {"PATCH", TENANT, ADMIN_W("tenant.change"), NO_TABLE, ADMIN_BODY, NULL, gw_tenant_patch,
+     "change a tenant's display name or plan"},
+    {"POST", TENANT ":suspend", ADMIN_W("tenant.suspend"), NO_TABLE, MAYBE_BODY, NULL,
+     gw_tenant_suspend,
+     "refuse a tenant's reads, writes or both"},
+    {"POST", TENANT ":resume", ADMIN_W("tenant.resume"), NO_TABLE, MAYBE_BODY, NULL,
+     gw_tenant_resume,
      "end a suspension"},
-    {"POST", TENANT ":offboard", ADMIN_W, NO_TABLE, ADMIN_BODY, NULL, gw_tenant_offboard,
+    {"POST", TENANT ":offboard", ADMIN_W("tenant.offboard"), NO_TABLE, ADMIN_BODY, NULL,
+     gw_tenant_offboard,
      "delete a tenant for good, with proof"},
     {"GET", TENANT "/usage", ADMIN_R, NO_TABLE, NO_BODY, gw_admin_usage_query, gw_admin_usage_get,
      "what a tenant stores; with recount=true also counted anew"},
     {"GET", TENANT "/quota", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_tenant_quota_get,
-     "a tenant's quota"},
-    {"PUT", TENANT "/quota", ADMIN_W, NO_TABLE, ADMIN_BODY, NULL, gw_tenant_quota_put,
-     "set a tenant's quota"},
-    {"POST", TENANT "/keys", ADMIN_W, NO_TABLE, MAYBE_BODY, NULL, gw_tenant_key_create,
+     "what quota holds for a tenant, and what of it is its own"},
+    {"PUT", TENANT "/quota", ADMIN_W("tenant.quota"), NO_TABLE, ADMIN_BODY, NULL,
+     gw_tenant_quota_put,
+     "set what a tenant has of its own quota"},
+    {"POST", TENANT "/keys", ADMIN_W("key.create"), NO_TABLE, MAYBE_BODY, NULL,
+     gw_tenant_key_create,
      "create a key of a tenant"},
     {"GET", TENANT "/keys", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_tenant_key_list,
      "list the keys of a tenant"},
-    {"DELETE", TENANT "/keys/{keyid}", ADMIN_W, NO_TABLE, NO_BODY, NULL, gw_tenant_key_revoke,
+    {"DELETE", TENANT "/keys/{keyid}", ADMIN_W("key.revoke"), NO_TABLE, NO_BODY, NULL,
+     gw_tenant_key_revoke,
      "revoke a key of a tenant"},
-    {"POST", "/v1/admin/keys", ADMIN_W, NO_TABLE, ADMIN_BODY, NULL, gw_admin_key_create,
+    {"POST", "/v1/admin/keys", ADMIN_W("key.create"), NO_TABLE, ADMIN_BODY, NULL,
+     gw_admin_key_create,
      "create a service or operator key"},
     {"GET", "/v1/admin/keys", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_admin_key_list,
      "list service and operator keys"},
-    {"DELETE", "/v1/admin/keys/{keyid}", ADMIN_W, NO_TABLE, NO_BODY, NULL, gw_admin_key_revoke,
+    {"DELETE", "/v1/admin/keys/{keyid}", ADMIN_W("key.revoke"), NO_TABLE, NO_BODY, NULL,
+     gw_admin_key_revoke,
      "revoke a service or operator key"},
+    {"PUT", PLAN, ADMIN_W("plan.put"), NO_TABLE, ADMIN_BODY, NULL, gw_plan_put,
+     "create or replace a plan; holds for its tenants at once"},
+    {"GET", "/v1/admin/plans", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_plan_list,
+     "list plans"},
+    {"GET", PLAN, ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_plan_get,
+     "describe a plan"},
+    {"DELETE", PLAN, ADMIN_W("plan.delete"), NO_TABLE, NO_BODY, NULL, gw_plan_delete,
+     "delete a plan that no tenant has"},
     {"GET", "/v1/admin/jobs", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_job_list,
      "list offboarding jobs, newest first"},
     {"GET", "/v1/admin/jobs/{job}", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_job_get,
      "describe an offboarding job"},
+    {"GET", "/v1/admin/audit", ADMIN_R, NO_TABLE, NO_BODY, gw_audit_query, gw_audit_list,
+     "the audit trail, or a tenant's part of it: JSON pages, or NDJSON by Accept"},
+    {"GET", "/v1/admin/audit/head", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_audit_head,
+     "the newest record's number and hash, to be noted elsewhere"},
 
     {"GET", "/openapi.json", OPEN, NO_TABLE, NO_BODY, NULL, gw_openapi_get,
      "this API, described for programs"},
@@ -123,7 +154,7 @@ const struct gw_route gw_routes[] = {
      "the process answers"},
     {"GET", "/readyz", OPEN, NO_TABLE, NO_BODY, NULL, gw_readyz,
      "the service can work"},
-    {NULL, NULL, 0, GW_ACCESS_NONE, 0, false, GW_BODY_NONE, 0, NULL, NULL, NULL},
+    {NULL, NULL, OPEN, false, GW_BODY_NONE, 0, NULL, NULL, NULL},
 };
 /* clang-format on */
 

@@ -35,8 +35,9 @@ struct gw_route {
     const char *pattern; /* segments, {parameters}, and perhaps a final :verb */
     uint64_t scope;      /* all of these bits */
     enum gw_access access;
-    uint8_t cost;  /* operations charged when admitted; 0: the handler charges */
-    bool in_table; /* the first parameter is a table of the acting tenant */
+    uint8_t cost;      /* operations charged when admitted; 0: the handler charges */
+    const char *audit; /* the action it is recorded as; NULL: it changes nothing but rows */
+    bool in_table;     /* the first parameter is a table of the acting tenant */
     enum gw_body body;
     size_t body_max;
     const char *const *query; /* parameters it takes; NULL: none */

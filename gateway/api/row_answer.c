@@ -3,6 +3,8 @@
  */
 #include "gateway/api/row_answer.h"
 
+#include "gateway/budget.h"
+
 #include "base/banned.h"
 
 static struct gw_row_answer *of(struct gw_row_stream *s)
@@ -39,7 +41,7 @@ static void fail(struct gw_row_stream *s, enum err code, const char *detail)
 {
     struct gw_call *call = s->call;
     if (!call->answered)
-        gw_call_problem(call, (int)code, detail);
+        gw_call_problem_retry(call, (int)code, detail, s->op.retry_ns);
     else if (call->ex != NULL)
         gw_exchange_abort(call->ex);
 }
@@ -48,8 +50,11 @@ static void send_more(struct gw_row_answer *a, bool is_last)
 {
     struct gw_call *call = a->stream.call;
     gw_rest_start_stream(call, 200, a->content_type);
-    if (call->ex != NULL)
-        gw_exchange_send_take(call->ex, &call->out, is_last);
+    if (call->ex == NULL)
+        return;
+    if (is_last)
+        gw_budget_put_cost_trailer(call);
+    gw_exchange_send_take(call->ex, &call->out, is_last);
 }
 
 static void end(struct gw_row_stream *s, bool cut)
@@ -73,8 +78,8 @@ static void end(struct gw_row_stream *s, bool cut)
         fail(s, e, eb.text);
     else if (!call->answered)
         gw_rest_send(call, 200, a->content_type);
-    else if (call->ex != NULL)
-        gw_exchange_send_take(call->ex, &call->out, true);
+    else
+        send_more(a, true);
 }
 
 static void send_slice(struct gw_row_stream *s)

@@ -9,6 +9,8 @@
 
 #include "gateway/api/idempotency.h"
 #include "gateway/api/precondition.h"
+#include "gateway/budget.h"
+#include "gateway/caller.h"
 
 #include "base/banned.h"
 
@@ -38,7 +40,7 @@ static void write_done(struct sto_mutate_op *op)
     struct gw_call *call = op->user;
     struct gw_row_write *w = call->state;
     if (op->result != ERR_OK) {
-        gw_call_problem(call, (int)op->result, op->detail.text);
+        gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
     } else {
         if (op->repeated && call->ex != NULL && !call->answered)
             gw_exchange_add_header(call->ex, "idempotency-replayed", SLICE_LIT("true"));
@@ -80,11 +82,14 @@ static void submit(struct gw_call *call)
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
+    w->op.row_key = gw_rest_param(call, 1);
+    if (!gw_caller_admit_bytes(call, gw_budget_bytes_of(&w->op)))
+        return;
+    w->op.priority = call->priority;
     w->op.reply_to = call->thread->mailbox;
     w->op.done = write_done;
     w->op.user = call;
     w->op.scope = call->scope; /* the call keeps the ref until it is freed */
-    w->op.row_key = gw_rest_param(call, 1);
     gw_call_hold(call);
     sto_mutate_row(call->api->engine, &w->op);
 }

@@ -5,7 +5,7 @@
  *           Idempotency-Key, Idempotency-Start); have the body read, on the loop or the helper;
  *           check, submit, answer.
  * Owns:     nothing; it is the state of its call.
- * May use:  base/, storage/, gateway/api/.
+ * May use:  base/, storage/, gateway/.
  * Knows no: what bodies look like.
  * Threads:  the loop of the call; `read` on the helper when the body is large.
  * Blocks:   no.

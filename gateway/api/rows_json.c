@@ -3,8 +3,6 @@
  */
 #include "gateway/api/rows_json.h"
 
-#include "base/text.h"
-
 #include "base/banned.h"
 
 struct list {
@@ -28,30 +26,11 @@ static enum err length_check(const char *what, size_t index, struct slice key, b
 
 /* --- keys ----------------------------------------------------------------------------------- */
 
-static enum err decode_key(struct list *list, size_t index, struct slice text, struct slice *out)
-{
-    struct buf bytes;
-    base_buf_init(&bytes, text.len);
-    enum err e = base_base64_decode(text, &bytes);
-    if (e == ERR_OK) {
-        *out = base_arena_copy(list->arena, base_buf_slice(&bytes));
-        e = out->ptr == NULL && out->len > 0 ? ERR_NO_MEMORY : ERR_OK;
-    }
-    base_buf_fini(&bytes);
-    if (e == ERR_OK)
-        return ERR_OK;
-    return base_fail(list->eb, e, "\"keys_b64\" %zu is not base64 (standard alphabet, padded)",
-                     index);
-}
-
 static enum err add_keys(struct list *list, const json_t *keys, const char *name, bool is_b64)
 {
     for (size_t i = 0; i < json_array_size(keys); i++) {
-        const json_t *key = json_array_get(keys, i);
-        if (!json_is_string(key))
-            return base_fail(list->eb, ERR_INVALID, "\"%s\" must be a list of texts", name);
-        struct slice bytes = gw_json_string(key);
-        enum err e = is_b64 ? decode_key(list, i, bytes, &bytes) : ERR_OK;
+        struct slice bytes;
+        enum err e = gw_json_list_bytes(keys, i, name, is_b64, list->arena, &bytes, list->eb);
         if (e == ERR_OK)
             e = length_check(name, i, bytes, false, list->eb);
         if (e != ERR_OK)

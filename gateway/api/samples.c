@@ -26,7 +26,7 @@ static void samples_done(struct sto_sample_op *op)
 {
     struct gw_call *call = op->user;
     if (op->result != ERR_OK) {
-        gw_call_problem(call, (int)op->result, op->detail.text);
+        gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
     } else {
         struct gw_json j = gw_json_start(&call->out);
         gw_json_open(&j, '{');
@@ -48,6 +48,7 @@ void gw_samples(struct gw_call *call)
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
+    op->priority = call->priority;
     op->reply_to = call->thread->mailbox;
     op->done = samples_done;
     op->user = call;

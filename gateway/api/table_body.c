@@ -234,11 +234,57 @@ static enum err parse_retention(const json_t *json, struct ten_table_wanted *out
     return ERR_OK;
 }
 
+static const struct {
+    const char *name;
+    bool is_b64;
+} SPLIT_LISTS[] = {{"splits", false}, {"splits_b64", true}};
+
+static enum err count_splits(const json_t *json, size_t *out, struct errbuf *eb)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *list = json_object_get(json, SPLIT_LISTS[i].name);
+        if (list != NULL && !json_is_null(list) && !json_is_array(list))
+            return base_fail(eb, ERR_INVALID, "\"%s\" must be a list of row keys",
+                             SPLIT_LISTS[i].name);
+        count += json_array_size(list);
+    }
+    if (count > LIM_SPLITS)
+        return base_fail(eb, ERR_TOO_BIG, "%zu splits; the limit is %d", count, LIM_SPLITS);
+    *out = count;
+    return ERR_OK;
+}
+
+static enum err parse_splits(const json_t *json, struct arena *arena, struct ten_table_wanted *out,
+                             struct errbuf *eb)
+{
+    size_t count = 0;
+    enum err e = count_splits(json, &count, eb);
+    if (e != ERR_OK || count == 0)
+        return e;
+    struct slice *splits = base_arena_alloc(arena, count * sizeof *splits);
+    if (splits == NULL)
+        return base_fail(eb, ERR_NO_MEMORY, "out of memory for %zu splits", count);
+    out->splits = splits;
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *list = json_object_get(json, SPLIT_LISTS[i].name);
+        for (size_t k = 0; e == ERR_OK && k < json_array_size(list); k++)
+            e = gw_json_list_bytes(list, k, SPLIT_LISTS[i].name, SPLIT_LISTS[i].is_b64, arena,
+                                   &splits[out->split_count++], eb);
+    }
+    return e;
+}
+
 enum err gw_table_body_parse(const json_t *json, struct arena *arena, struct ten_table_wanted *out,
                              struct errbuf *eb)
 {
-    static const char *const names[] = {"families", "deletion_protection", "row_key_notes",
-                                        "change_stream_retention", NULL};
+    static const char *const names[] = {"families",
+                                        "deletion_protection",
+                                        "row_key_notes",
+                                        "change_stream_retention",
+                                        "splits",
+                                        "splits_b64",
+                                        NULL};
     *out = (struct ten_table_wanted){0};
     enum err e = gw_json_only(json, names, eb);
     if (e == ERR_OK)
@@ -250,6 +296,8 @@ enum err gw_table_body_parse(const json_t *json, struct arena *arena, struct ten
         e = gw_json_get_text(json, "row_key_notes", &out->row_key_notes, eb);
     if (e == ERR_OK)
         e = parse_retention(json, out, eb);
+    if (e == ERR_OK)
+        e = parse_splits(json, arena, out, eb);
     const json_t *protection = json_object_get(json, "deletion_protection");
     out->has_protected = protection != NULL && !json_is_null(protection);
     out->has_row_key_notes = out->row_key_notes.ptr != NULL;

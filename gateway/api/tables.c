@@ -151,6 +151,7 @@ void gw_table_delete(struct gw_call *call)
     op->done = delete_done;
     op->user = call;
     op->tenant = call->tenant;
+    op->action = gw_action_take(call);
     memcpy(op->table_id, id.ptr, id.len);
     gw_call_hold(call);
     ten_table_delete(call->api->registry, op);

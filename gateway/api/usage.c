@@ -4,6 +4,7 @@
 #include "gateway/api/admin.h"
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
+#include "gateway/api/quota_json.h"
 
 #include "base/banned.h"
 
@@ -17,7 +18,9 @@ static void begin_usage(struct gw_json *j, const struct ten_tenant *t)
     gw_json_name_text(j, "tenant", t->id);
     gw_describe_usage_members(j, &usage);
     gw_json_name(j, "quota");
-    gw_describe_quota(j, &ten_tenant_details(t)->quota);
+    struct ten_quota held;
+    ten_tenant_quota(t, &held);
+    gw_quota_put(j, &held);
 }
 
 static void send_usage(struct gw_call *call, const struct ten_tenant *t)
@@ -52,7 +55,7 @@ static void recount_done(struct sto_recount_op *op)
     struct gw_call *call = op->user;
     const struct recount *r = call->state;
     if (op->result != ERR_OK) {
-        gw_call_problem(call, (int)op->result, op->detail.text);
+        gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
     } else {
         struct gw_json j = gw_json_start(&call->out);
         begin_usage(&j, r->tenant);

@@ -19,6 +19,7 @@
 #include "gateway/api/bulk_line.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
+#include "gateway/budget.h"
 
 #include "base/banned.h"
 
@@ -136,6 +137,7 @@ static void put_summary(struct gw_bulk *b)
     gw_json_name_u64(&j, "lines", b->lines);
     gw_json_name_u64(&j, "ok", b->ok);
     gw_json_name_u64(&j, "failed", b->failed);
+    gw_json_name_u64(&j, "cost", ten_visit_cost(&b->call->visit));
     gw_json_close(&j, '}');
     (void)base_buf_append_byte(&b->call->out, '\n'); /* latches; send_verdicts looks */
 }
@@ -154,15 +156,22 @@ static void write_done(struct sto_mutate_op *op)
     gw_call_drop(call);
 }
 
-static void submit(struct gw_bulk_line *l)
+/* Into the engine, when the bytes pass as well. */
+static enum err submit(struct gw_bulk_line *l)
 {
     struct gw_bulk *b = l->bulk;
+    enum err e =
+        ten_admit_bytes(&b->call->visit, gw_budget_bytes_of(&l->op), 1, &l->refusal, &l->op.detail);
+    if (e != ERR_OK)
+        return e;
+    l->op.priority = b->call->priority;
     l->op.reply_to = b->call->thread->mailbox;
     l->op.done = write_done;
     l->op.user = l;
     b->undone++;
     gw_call_hold(b->call);
     sto_mutate_row(b->call->api->engine, &l->op);
+    return ERR_OK;
 }
 
 static enum err enter(struct gw_bulk_line *l)
@@ -188,10 +197,10 @@ static void back_from_helper(struct gw_call *call)
     b->undone--;
     if (e == ERR_OK)
         e = enter(l); /* it may have been deleted meanwhile */
+    if (e == ERR_OK && call->ex != NULL)
+        e = submit(l);
     if (e != ERR_OK)
         line_done(l, e);
-    else if (call->ex != NULL)
-        submit(l);
     pump(b);
 }
 
@@ -232,9 +241,9 @@ static void take_line(struct gw_bulk *b, struct slice text)
     b->lines++;
     if (is_blank(text))
         return;
-    const struct gw_call *call = b->call;
+    const struct ten_load one = {.ops = 1};
     struct gw_bulk_line *l = line_append(b, text.len);
-    enum err e = ten_admit(call->tenant, TEN_WRITE, 1, &l->retry_ns, &l->op.detail);
+    enum err e = ten_admit(&b->call->visit, TEN_WRITE, one, &l->refusal, &l->op.detail);
     if (e == ERR_OK)
         e = enter(l);
     if (e == ERR_OK && text.len > PARSE_ON_LOOP_MAX) {
@@ -242,7 +251,7 @@ static void take_line(struct gw_bulk *b, struct slice text)
     } else if (e == ERR_OK) {
         e = keep_and_build(l, text);
         if (e == ERR_OK)
-            submit(l);
+            e = submit(l);
     }
     if (e != ERR_OK)
         line_done(l, e);
@@ -372,8 +381,11 @@ static void send_verdicts(struct gw_bulk *b)
     }
     b->finished = is_last;
     gw_rest_start_stream(call, 200, NDJSON);
-    if (call->ex != NULL)
-        gw_exchange_send_take(call->ex, &call->out, is_last);
+    if (call->ex == NULL)
+        return;
+    if (is_last)
+        gw_budget_put_cost_trailer(call);
+    gw_exchange_send_take(call->ex, &call->out, is_last);
 }
 
 static void pump_once(struct gw_bulk *b)

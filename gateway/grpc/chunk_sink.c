@@ -19,6 +19,8 @@
  *   1. in_row implies that the row is the end of the output behind row_start, or, carried, `row`.
  *   2. carried implies that the output is empty while a slice runs.
  *   3. is_open implies that the message has at least one chunk, or is about to get it.
+ *   4. row.error is ERR_TOO_BIG exactly when the row that row_key names is too large, wherever it
+ *      is: no row follows.
  */
 #include "gateway/grpc/chunk_sink.h"
 
@@ -149,11 +151,21 @@ static uint8_t *put_chunk_fields(const struct gw_chunk_sink *s, const struct chu
     return to;
 }
 
+/* Where the row under way begins in the output, behind the head of its message. */
+static size_t row_head(const struct gw_chunk_sink *s)
+{
+    return s->row_start.is_open ? s->row_start.len : s->message + GW_FRAME_HEAD;
+}
+
 /* Memory for a chunk of that size; where it is written, NULL: there is none. */
 static uint8_t *chunk_begin(struct gw_chunk_sink *s, size_t size)
 {
     struct buf *out = target(s);
-    if (base_buf_reserve(out, gw_wire_bytes_size(RESPONSE_CHUNK, size + COMMIT_BYTES)) != ERR_OK)
+    size_t whole = gw_wire_bytes_size(RESPONSE_CHUNK, size + COMMIT_BYTES);
+    size_t before = s->carried ? 0 : row_head(s) - GW_FRAME_HEAD;
+    if (s->row.error == ERR_OK && out->len - before + whole > GW_CHUNK_ROW_BYTES)
+        s->row.error = ERR_TOO_BIG; /* one slice can bring that much: a filter's copies of a cell */
+    if (gw_chunk_sink_error(s) != ERR_OK || base_buf_reserve(out, whole) != ERR_OK)
         return NULL;
     s->chunk = out->len;
     uint8_t *to = gw_wire_head(base_buf_end(out), RESPONSE_CHUNK, size);
@@ -275,10 +287,9 @@ static void row_undo(struct sto_row_sink *sink)
 {
     struct gw_chunk_sink *s = of(sink);
     s->in_row = false;
-    if (s->carried)
-        base_buf_truncate(&s->row, 0);
-    else
+    if (!s->carried)
         go_back(s, &s->row_start);
+    base_buf_truncate(&s->row, 0); /* it is not too large any more, either */
     s->carried = false;
 }
 
@@ -295,7 +306,7 @@ static bool is_full(struct sto_row_sink *sink)
 /* The row under way leaves the output for a buffer of its own. */
 static void carry_row(struct gw_chunk_sink *s)
 {
-    size_t head = s->row_start.is_open ? s->row_start.len : s->message + GW_FRAME_HEAD;
+    size_t head = row_head(s);
     size_t moved = head - GW_FRAME_HEAD; /* what its places change by */
     if (s->row_start.len == 0) {
         base_buf_fini(&s->row);

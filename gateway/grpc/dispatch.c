@@ -3,8 +3,8 @@
  *
  * Each check either passes (true) or has ended the call (false). Who is calling is settled before a
  * byte of the message is kept. Whom he means is in the message: projects/TENANT/...; a tenant's key
- * names its own tenant or is refused, a service key is looked at again, because the turn of the
- * loop in which it was checked may be over.
+ * names its own tenant or is refused. The key is looked at again then, unless the turn of the loop
+ * in which it was checked is still the same: most messages come in one piece with their head.
  */
 #include "gateway/grpc/dispatch.h"
 
@@ -39,6 +39,7 @@ static bool check_method(struct gw_rpc *rpc)
             rpc->method->doc);
         return false;
     }
+    call->action.name = rpc->method->audit;
     enum err e = gw_metadata_read(call->ex, &rpc->metadata, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
@@ -58,6 +59,8 @@ static bool check_caller(struct gw_rpc *rpc)
     const struct auth_key *key = gw_caller_check(call, method->scope);
     if (key == NULL)
         return false;
+    rpc->key = key;
+    rpc->key_turn = gw_loop_turn(call->thread->loop);
     bool is_known_now = method->access != GW_ACCESS_NONE && key->kind != AUTH_SERVICE;
     return !is_known_now || gw_caller_act_for(call, key, SLICE_EMPTY);
 }
@@ -132,7 +135,9 @@ static bool find_tenant(struct gw_rpc *rpc)
     struct gw_call *call = &rpc->call;
     if (call->ex->is_plain)
         return gw_emulator_act_for(rpc, go_on);
-    const struct auth_key *key = gw_caller_check(call, rpc->method->scope);
+    const struct auth_key *key = rpc->key_turn == gw_loop_turn(call->thread->loop)
+                                     ? rpc->key
+                                     : gw_caller_check(call, rpc->method->scope);
     return key != NULL && gw_caller_act_for(call, key, rpc->resource.project);
 }
 
@@ -172,8 +177,9 @@ static bool check_deadline(struct gw_rpc *rpc)
 /* From the tenant to the handler. */
 static void go_on(struct gw_rpc *rpc)
 {
-    if (check_instance(rpc) &&
-        gw_caller_admit(&rpc->call, rpc->method->access, rpc->method->cost) && check_table(rpc))
+    const struct ten_load load = {rpc->method->cost, 0};
+    if (check_instance(rpc) && gw_caller_admit(&rpc->call, rpc->method->access, load) &&
+        check_table(rpc))
         rpc->method->handler(&rpc->call);
 }
 

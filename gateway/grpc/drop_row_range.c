@@ -7,26 +7,18 @@
 
 #include "gateway/drop_range.h"
 #include "gateway/grpc/handlers.h"
+#include "gateway/recorded_drop.h"
 
 #include "base/banned.h"
 
-struct drop {
-    struct sto_drop_op op;
-    uint8_t end_bytes[LIM_ROW_KEY];
-};
-
-static void drop_done(struct sto_drop_op *op)
+static void answer(struct gw_call *call, const struct sto_drop_op *op)
 {
-    struct gw_call *call = op->user;
     Google__Protobuf__Empty nothing = GOOGLE__PROTOBUF__EMPTY__INIT;
-    if (op->result != ERR_OK)
-        gw_call_problem(call, (int)op->result, op->detail.text);
-    else
-        gw_rpc_reply(call, &nothing.base);
-    gw_call_drop(call);
+    (void)op; /* nobody asks how many */
+    gw_rpc_reply(call, &nothing.base);
 }
 
-static enum err read_target(struct gw_call *call, struct drop *d, struct errbuf *eb)
+static enum err read_target(struct gw_call *call, struct gw_drop *d, struct errbuf *eb)
 {
     const Bta__DropRowRangeRequest *request = (const void *)gw_rpc(call)->request;
     struct slice prefix = SLICE_EMPTY;
@@ -42,12 +34,13 @@ static enum err read_target(struct gw_call *call, struct drop *d, struct errbuf 
     default:
         return base_fail(eb, ERR_INVALID, "give row_key_prefix or delete_all_data_from_table");
     }
+    d->prefix_bytes = prefix.len;
     return gw_drop_range(call->scope.schema, prefix, all, d->end_bytes, &d->op.range, eb);
 }
 
 void gw_admin_drop_row_range(struct gw_call *call)
 {
-    struct drop *d = gw_call_new_state(call, sizeof *d, NULL);
+    struct gw_drop *d = gw_call_new_state(call, sizeof *d, NULL);
     struct errbuf eb;
     eb.text[0] = '\0';
     enum err e = read_target(call, d, &eb);
@@ -55,11 +48,7 @@ void gw_admin_drop_row_range(struct gw_call *call)
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
-    d->op.reply_to = call->thread->mailbox;
-    d->op.done = drop_done;
-    d->op.user = call;
     d->op.deadline_ns = gw_rpc(call)->deadline_ns;
-    d->op.scope = call->scope; /* the call keeps the ref until it is freed */
-    gw_call_hold(call);
-    sto_drop_rows(call->api->engine, &d->op);
+    d->answer = answer;
+    gw_drop_start(call, d);
 }

@@ -57,7 +57,7 @@ bool gw_emulator_act_for(struct gw_rpc *rpc, void (*then)(struct gw_rpc *rpc))
     struct ten_tenant *tenant = ten_tenant_find(call->api->registry, rpc->resource.project);
     if (tenant == NULL) {
         rpc->then = then;
-        gw_task_on_control(call, make, made);
+        gw_task_as(call, "tenant.create", make, made);
         return false;
     }
     if (!is_here(tenant)) {

@@ -43,6 +43,7 @@ struct gw_method {
     bool bare_for_python;  /* its client cannot take details of a status here */
     enum err refusal;      /* of one that is not there; ERR_OK: ERR_UNSUPPORTED */
     void (*handler)(struct gw_call *call);
+    const char *audit; /* the action it is recorded as; NULL: it changes nothing but rows */
     const char *doc;
 };
 

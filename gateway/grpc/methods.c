@@ -30,7 +30,7 @@
 #define READ   .scope = AUTH_DATA_READ, .access = GW_ACCESS_READ, .cost = 1
 #define WRITE  .scope = AUTH_DATA_WRITE, .access = GW_ACCESS_WRITE, .cost = 1
 #define BULK   .scope = AUTH_DATA_WRITE, .access = GW_ACCESS_WRITE, .cost = 0
-#define MODIFY .scope = AUTH_DATA_READ | AUTH_DATA_WRITE, .access = GW_ACCESS_WRITE, .cost = 1
+#define MODIFY .scope = AUTH_DATA_READ | AUTH_DATA_WRITE, .access = GW_ACCESS_MODIFY, .cost = 1
 
 #define ON_TABLE                                                                                   \
     .resource = GW_RESOURCE_TABLE, .name_field = "table_name",                                     \
@@ -40,7 +40,9 @@
 #define IN_TABLE           NAMES(TABLE, "table_name"), .in_table = true
 #define NAMES(kind, field) .resource = GW_RESOURCE_##kind, .name_field = (field)
 #define OPEN               .scope = 0, .access = GW_ACCESS_NONE
-#define TABLE_W            .scope = AUTH_TABLE_ADMIN, .access = GW_ACCESS_WRITE, .cost = 1
+/* What changes more than rows is an action: it cannot be in the table without a name. */
+#define TABLE_W(action)                                                                            \
+    .scope = AUTH_TABLE_ADMIN, .access = GW_ACCESS_WRITE, .cost = 1, .audit = (action)
 
 /* Why not. */
 #define NO_BACKUPS   "there are no backups of single tables yet"
@@ -81,21 +83,22 @@ const struct gw_method gw_methods[] = {
      NAMES(INSTANCE, "instance_name"), .handler = gw_get_client_configuration,
      .doc = "no sessions, and no polling for more"},
 
-    {TABLES, "CreateTable", &bta__create_table_request__descriptor, TABLE_W,
+    {TABLES, "CreateTable", &bta__create_table_request__descriptor, TABLE_W("table.create"),
      NAMES(INSTANCE, "parent"), .handler = gw_admin_create_table, .doc = "complete"},
     {TABLES, "ListTables", &bta__list_tables_request__descriptor, READ, NAMES(INSTANCE, "parent"),
      .handler = gw_admin_list_tables, .doc = "complete"},
     {TABLES, "GetTable", &bta__get_table_request__descriptor, READ, NAMES(TABLE, "name"),
      .in_table = true, .handler = gw_admin_get_table, .doc = "complete"},
-    {TABLES, "UpdateTable", &bta__update_table_request__descriptor, TABLE_W,
+    {TABLES, "UpdateTable", &bta__update_table_request__descriptor, TABLE_W("table.update"),
      NAMES(TABLE, "table.name"), .in_table = true, .handler = gw_admin_update_table,
      .doc = "deletion_protection and change_stream_config"},
-    {TABLES, "DeleteTable", &bta__delete_table_request__descriptor, TABLE_W, NAMES(TABLE, "name"),
-     .handler = gw_admin_delete_table, .doc = "complete"},
-    {TABLES, "ModifyColumnFamilies", &bta__modify_column_families_request__descriptor, TABLE_W,
-     NAMES(TABLE, "name"), .in_table = true, .handler = gw_admin_modify_families,
+    {TABLES, "DeleteTable", &bta__delete_table_request__descriptor, TABLE_W("table.delete"),
+     NAMES(TABLE, "name"), .handler = gw_admin_delete_table, .doc = "complete"},
+    {TABLES, "ModifyColumnFamilies", &bta__modify_column_families_request__descriptor,
+     TABLE_W("table.families"), NAMES(TABLE, "name"), .in_table = true,
+     .handler = gw_admin_modify_families,
      .doc = "complete; nothing may follow the drop of a family in one request"},
-    {TABLES, "DropRowRange", &bta__drop_row_range_request__descriptor, TABLE_W,
+    {TABLES, "DropRowRange", &bta__drop_row_range_request__descriptor, TABLE_W("table.drop_rows"),
      NAMES(TABLE, "name"), .in_table = true, .handler = gw_admin_drop_row_range,
      .doc = "complete; any number at once, with any deadline"},
     {TABLES, "GenerateConsistencyToken", &bta__generate_consistency_token_request__descriptor, READ,
@@ -104,18 +107,21 @@ const struct gw_method gw_methods[] = {
      NAMES(TABLE, "name"), .in_table = true, .handler = gw_admin_check_consistency,
      .doc = "complete; there is one copy, so it is always consistent"},
 
-    {TABLES, "CreateAuthorizedView", &bta__create_authorized_view_request__descriptor, TABLE_W,
-     NAMES(TABLE, "parent"), .in_table = true, .handler = gw_admin_create_view,
+    {TABLES, "CreateAuthorizedView", &bta__create_authorized_view_request__descriptor,
+     TABLE_W("view.create"), NAMES(TABLE, "parent"), .in_table = true,
+     .handler = gw_admin_create_view,
      .doc = "complete; families must be the table's; at most 100 of a table"},
     {TABLES, "ListAuthorizedViews", &bta__list_authorized_views_request__descriptor, READ,
      NAMES(TABLE, "parent"), .in_table = true, .handler = gw_admin_list_views, .doc = "complete"},
     {TABLES, "GetAuthorizedView", &bta__get_authorized_view_request__descriptor, READ,
      NAMES(VIEW, "name"), .in_table = true, .handler = gw_admin_get_view, .doc = "complete"},
-    {TABLES, "UpdateAuthorizedView", &bta__update_authorized_view_request__descriptor, TABLE_W,
-     NAMES(VIEW, "authorized_view.name"), .in_table = true, .handler = gw_admin_update_view,
+    {TABLES, "UpdateAuthorizedView", &bta__update_authorized_view_request__descriptor,
+     TABLE_W("view.update"), NAMES(VIEW, "authorized_view.name"), .in_table = true,
+     .handler = gw_admin_update_view,
      .doc = "subset_view as a whole, deletion_protection; there is nothing to warn of"},
-    {TABLES, "DeleteAuthorizedView", &bta__delete_authorized_view_request__descriptor, TABLE_W,
-     NAMES(VIEW, "name"), .in_table = true, .handler = gw_admin_delete_view, .doc = "complete"},
+    {TABLES, "DeleteAuthorizedView", &bta__delete_authorized_view_request__descriptor,
+     TABLE_W("view.delete"), NAMES(VIEW, "name"), .in_table = true, .handler = gw_admin_delete_view,
+     .doc = "complete"},
 
     {INSTANCES, "GetInstance", &bta__get_instance_request__descriptor, READ,
      NAMES(INSTANCE, "name"), .handler = gw_admin_get_instance, .doc = "complete"},

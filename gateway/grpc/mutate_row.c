@@ -5,6 +5,8 @@
  * Whatever an answer needs memory for is taken before the row is changed: afterwards there is no
  * refusing, and the last two are never sent again by a client.
  */
+#include "gateway/budget.h"
+#include "gateway/caller.h"
 #include "gateway/grpc/filter_proto.h"
 #include "gateway/grpc/handlers.h"
 #include "gateway/grpc/mutation_proto.h"
@@ -27,7 +29,7 @@ static void change_done(struct sto_mutate_op *op)
     struct gw_call *call = op->user;
     const struct row_change *change = call->state;
     if (op->result != ERR_OK)
-        gw_rpc_fail(call, op->result, op->detail.text);
+        gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
     else
         change->answer(call);
     gw_call_drop(call);
@@ -63,10 +65,13 @@ static void submit(struct gw_call *call)
 {
     struct row_change *change = call->state;
     struct sto_mutate_op *op = &change->op;
+    if (!gw_caller_admit_bytes(call, gw_budget_bytes_of(op)))
+        return;
     op->reply_to = call->thread->mailbox;
     op->done = change_done;
     op->user = call;
     op->deadline_ns = gw_rpc(call)->deadline_ns;
+    op->priority = call->priority;
     op->scope = call->scope; /* the call keeps the ref until it is freed */
     gw_call_hold(call);
     sto_mutate_row(call->api->engine, op);

@@ -12,7 +12,6 @@
  *   2. The call is held once per operation under way.
  *   3. A slot is in the list of spare ones, or has an operation under way.
  */
-#include "base/clock.h"
 #include "gateway/grpc/features.h"
 #include "gateway/grpc/handlers.h"
 #include "gateway/grpc/mutation_proto.h"
@@ -28,10 +27,12 @@
 /* Field numbers of MutateRowsResponse and MutateRowsResponse.Entry. */
 enum { RESPONSE_ENTRIES = 1, RESPONSE_RATE = 3, ENTRY_INDEX = 1, ENTRY_STATUS = 2 };
 
-/* What a client that is at its tenant's rate should do: go slower, by what is the floor of clients,
- * and not again before this time, which is what they take when nobody tells them. */
-#define RATE_PERIOD_S 10
-#define RATE_FACTOR   0.7
+/* How a client should change its speed: from the floor of clients when nothing is left of the
+ * tenant's rates (or the key's) to their ceiling when nothing is used; and not again before this
+ * time, which is what they take when nobody tells them. */
+#define RATE_PERIOD_S   10
+#define RATE_FACTOR_MIN 0.7
+#define RATE_FACTOR_MAX 1.3
 
 struct mutate_rows;
 
@@ -77,7 +78,8 @@ static bool is_over(const struct mutate_rows *m)
 /* --- verdicts ----------------------------------------------------------------------------------
  */
 
-static void put_verdict(struct mutate_rows *m, size_t index, enum err result, const char *detail)
+static void put_verdict(struct mutate_rows *m, size_t index, enum err result, const char *detail,
+                        uint64_t retry_ns)
 {
     struct buf *out = &m->call->out;
     if (!m->in_message)
@@ -85,8 +87,9 @@ static void put_verdict(struct mutate_rows *m, size_t index, enum err result, co
     m->in_message = true;
     base_buf_truncate(&m->status, 0);
     base_buf_truncate(&m->entry, 0);
+    const struct gw_problem_extra extra = {.retry_ns = retry_ns};
     if (result != ERR_OK)
-        gw_status_write(&m->status, (int)result, detail, 0);
+        gw_status_write(&m->status, (int)result, detail, &extra);
     if (index != 0)
         gw_wire_put_int(&m->entry, ENTRY_INDEX, index);
     /* Also when it is empty, which is OK: some clients look into it unasked. */
@@ -96,14 +99,14 @@ static void put_verdict(struct mutate_rows *m, size_t index, enum err result, co
         out->error = ERR_NO_MEMORY;
 }
 
-static void put_rate(struct mutate_rows *m)
+static void put_rate(struct mutate_rows *m, int room)
 {
     Google__Protobuf__Duration period = GOOGLE__PROTOBUF__DURATION__INIT;
     Bt__RateLimitInfo info = BT__RATE_LIMIT_INFO__INIT;
     uint8_t bytes[64];
     period.seconds = RATE_PERIOD_S;
     info.period = &period;
-    info.factor = RATE_FACTOR;
+    info.factor = RATE_FACTOR_MIN + (RATE_FACTOR_MAX - RATE_FACTOR_MIN) * room / TEN_ROOM_FULL;
     INVARIANT(bt__rate_limit_info__get_packed_size(&info) <= sizeof bytes);
     gw_wire_put_bytes(&m->call->out, RESPONSE_RATE,
                       base_slice(bytes, bt__rate_limit_info__pack(&info, bytes)));
@@ -131,9 +134,9 @@ static void send_verdicts(struct mutate_rows *m)
     bool is_due = call->out.len >= SEND_BYTES || m->under_way == 0;
     if (!m->in_message || !is_due)
         return;
-    if (is_last && m->wants_rate &&
-        ten_rate_left(&call->tenant->write_ops, base_monotonic_ns()) == 0)
-        put_rate(m);
+    int room = is_last && m->wants_rate ? ten_visit_write_room(&call->visit) : -1;
+    if (room >= 0)
+        put_rate(m, room);
     end_message(m);
     if (is_last)
         gw_rpc_end(call);
@@ -189,7 +192,7 @@ static void entry_done(struct sto_mutate_op *op)
     m->under_way--;
     m->under_way_bytes -= s->bytes;
     if (!is_over(m))
-        put_verdict(m, s->index, op->result, op->detail.text);
+        put_verdict(m, s->index, op->result, op->detail.text, op->retry_ns);
     slot_give_back(s);
     pump(m);
     gw_call_drop(call);
@@ -232,6 +235,7 @@ static void submit(struct slot *s)
     s->op.done = entry_done;
     s->op.user = s;
     s->op.deadline_ns = gw_rpc(m->call)->deadline_ns;
+    s->op.priority = m->call->priority;
     m->under_way++;
     m->under_way_bytes += s->bytes;
     gw_call_hold(m->call);
@@ -247,7 +251,7 @@ static void begin_entry(struct mutate_rows *m)
         submit(s);
         return;
     }
-    put_verdict(m, index, e, s->op.detail.text);
+    put_verdict(m, index, e, s->op.detail.text, 0);
     slot_give_back(s);
 }
 
@@ -292,6 +296,17 @@ static enum err check_count(const Bt__MutateRowsRequest *request, struct errbuf 
     return ERR_OK;
 }
 
+static uint64_t bytes_of_request(const Bt__MutateRowsRequest *request)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < request->n_entries; i++) {
+        const Bt__MutateRowsRequest__Entry *entry = request->entries[i];
+        bytes +=
+            entry->row_key.len + gw_mutations_proto_bytes(entry->mutations, entry->n_mutations);
+    }
+    return bytes;
+}
+
 static bool wants_rate(const struct gw_call *call, struct arena *arena)
 {
     const Bt__FeatureFlags *features = gw_features_of(call->ex, arena);
@@ -316,7 +331,8 @@ void gw_mutate_rows(struct gw_call *call)
     }
     /* All entries at once, on credit if need be: clients wait for a whole call as RetryInfo says,
      * but not for entries of one. */
-    if (!gw_caller_admit(call, GW_ACCESS_WRITE, m->request->n_entries))
+    const struct ten_load load = {m->request->n_entries, bytes_of_request(m->request)};
+    if (!gw_caller_admit(call, GW_ACCESS_WRITE, load))
         return;
     m->wants_rate = wants_rate(call, &call->arena);
     call->on_drained = on_drained;

@@ -245,3 +245,49 @@ enum err gw_idempotency_from_proto(const Bt__Idempotency *message, struct sto_id
     *out = (struct sto_idempotency){.token = gw_proto_bytes(message->token), .start_us = start_us};
     return ERR_OK;
 }
+
+/* --- what they would store ---------------------------------------------------------------------
+ */
+
+/* An integer is stored as one of 64 bits. */
+static uint64_t value_bytes(const Bt__Value *value)
+{
+    Bt__Value__KindCase kind = value == NULL ? BT__VALUE__KIND__NOT_SET : value->kind_case;
+    if (kind == BT__VALUE__KIND_RAW_VALUE)
+        return value->raw_value.len;
+    if (kind == BT__VALUE__KIND_BYTES_VALUE)
+        return value->bytes_value.len;
+    if (kind == BT__VALUE__KIND_STRING_VALUE)
+        return strlen(value->string_value);
+    return kind == BT__VALUE__KIND_INT_VALUE ? sizeof value->int_value : 0;
+}
+
+static uint64_t mutation_bytes(const Bt__Mutation *message)
+{
+    switch (message->mutation_case) {
+    case BT__MUTATION__MUTATION_SET_CELL:
+        return message->set_cell->column_qualifier.len + message->set_cell->value.len;
+    case BT__MUTATION__MUTATION_ADD_TO_CELL:
+        return value_bytes(message->add_to_cell->column_qualifier) +
+               value_bytes(message->add_to_cell->input);
+    case BT__MUTATION__MUTATION_MERGE_TO_CELL:
+        return value_bytes(message->merge_to_cell->column_qualifier) +
+               value_bytes(message->merge_to_cell->input);
+    case BT__MUTATION__MUTATION_DELETE_FROM_COLUMN:
+        return message->delete_from_column->column_qualifier.len;
+    case BT__MUTATION__MUTATION_DELETE_FROM_FAMILY:
+    case BT__MUTATION__MUTATION_DELETE_FROM_ROW:
+    case BT__MUTATION__MUTATION__NOT_SET:
+    case _BT__MUTATION__MUTATION__CASE_IS_INT_SIZE:
+        break;
+    }
+    return 0;
+}
+
+uint64_t gw_mutations_proto_bytes(Bt__Mutation *const *messages, size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += mutation_bytes(messages[i]);
+    return bytes;
+}

@@ -30,6 +30,8 @@ enum err gw_rules_from_proto(const struct sto_schema *schema,
                              Bt__ReadModifyWriteRule *const *messages, size_t count,
                              struct arena *arena, struct sto_mutation **out,
                              struct errbuf *eb) MUST_CHECK;
+/* Bytes of keys and values among them, as gw_budget_bytes_of counts them later. */
+uint64_t gw_mutations_proto_bytes(Bt__Mutation *const *messages, size_t count);
 /* message NULL: none. */
 enum err gw_idempotency_from_proto(const Bt__Idempotency *message, struct sto_idempotency *out,
                                    struct errbuf *eb) MUST_CHECK;

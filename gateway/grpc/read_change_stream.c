@@ -6,6 +6,7 @@
  *
  *     reading   a slice is with the engine; the call is held
  *     full      the peer's queue is full; drained goes on with the next slice
+ *     paused    the tenant, or the key, owes for what was given; a timer goes on
  *     idle      everything there is was given; a timer looks whether there is more, which costs a
  *               few loads, and sees to heartbeats. Nothing holds the call.
  *     ended     the answer is complete, broken off, or its peer is gone
@@ -57,7 +58,7 @@ static const Bt__ReadChangeStreamRequest *request_of(const struct gw_call *call)
 static void fail(struct change_stream *s, enum err code, const char *detail)
 {
     s->ended = true;
-    gw_rpc_fail(s->call, code, detail);
+    gw_rpc_fail_retry(s->call, code, detail, s->op.retry_ns);
 }
 
 static void send(struct change_stream *s, const Bt__ReadChangeStreamResponse *message)
@@ -134,10 +135,24 @@ static bool ends(struct change_stream *s)
     return s->ended;
 }
 
+static void wait_for(struct change_stream *s, uint64_t ns)
+{
+    s->timer.due_ns = base_monotonic_ns() + ns;
+    gw_timer_start(s->call->thread->loop, &s->timer);
+}
+
 static void wait_for_more(struct change_stream *s)
 {
-    s->timer.due_ns = base_monotonic_ns() + POLL_NS;
-    gw_timer_start(s->call->thread->loop, &s->timer);
+    wait_for(s, POLL_NS);
+}
+
+/* True: what was given is owed for, and a timer goes on later. */
+static bool pauses(struct change_stream *s)
+{
+    uint64_t pause_ns = ten_visit_pause_ns(&s->call->visit);
+    if (pause_ns > 0)
+        wait_for(s, pause_ns);
+    return pause_ns > 0;
 }
 
 static void look_for_more(struct gw_timer *timer)
@@ -146,7 +161,7 @@ static void look_for_more(struct gw_timer *timer)
         (struct change_stream *)(void *)((char *)timer - offsetof(struct change_stream, timer));
     struct gw_call *call = s->call;
     gw_call_hold(call);
-    if (!ends(s)) {
+    if (!ends(s) && !pauses(s)) {
         bool is_over = s->op.until_us != 0 && base_wall_us() > s->op.until_us;
         if (is_over || heartbeat_is_due(s) || sto_changes_wait_for(&s->op))
             read_on(s);
@@ -160,6 +175,7 @@ static void look_for_more(struct gw_timer *timer)
 static bool slice_done(struct change_stream *s)
 {
     struct gw_call *call = s->call;
+    ten_charge_visited(&call->visit, 0, call->out.len);
     if (gw_rpc_is_over(call)) {
         s->ended = true;
         return false;
@@ -190,7 +206,7 @@ static bool slice_done(struct change_stream *s)
     s->full = gw_exchange_is_full(call->ex);
     if (is_end && !s->full)
         wait_for_more(s);
-    return !is_end && !s->full;
+    return !is_end && !s->full && !pauses(s);
 }
 
 static void changes_done(struct sto_change_op *op)
@@ -208,7 +224,8 @@ static void drained(struct gw_call *call)
     if (!s->full || s->ended)
         return;
     s->full = false;
-    read_on(s);
+    if (!pauses(s))
+        read_on(s);
 }
 
 static void gone(struct gw_call *call)
@@ -316,6 +333,7 @@ static void begin(struct change_stream *s)
     struct gw_call *call = s->call;
     s->op.scope = call->scope; /* the call keeps the ref until it is freed */
     s->op.sink = &s->writer.sink;
+    s->op.priority = call->priority;
     s->op.reply_to = call->thread->mailbox;
     s->op.done = changes_done;
     s->op.user = s;

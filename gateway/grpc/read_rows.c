@@ -9,6 +9,7 @@
 #include <google/bigtable/v2/bigtable.pb-c.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "gateway/grpc/chunk_sink.h"
 #include "gateway/grpc/filter_proto.h"
 #include "gateway/grpc/handlers.h"
@@ -54,6 +55,36 @@ static void put_last_scanned(struct read_rows *r)
     base_buf_truncate(&r->last_passed, 0);
 }
 
+/* Clients that are told which row was too large skip it. Memory that is not there is a client that
+ * is told less. */
+static const struct gw_status_info *large_row_info(struct gw_call *call, struct slice row_key)
+{
+    struct gw_status_info *info = base_arena_alloc(&call->arena, sizeof *info);
+    const char *value = NULL;
+    struct buf base64;
+    base_buf_init(&base64, GW_STATUS_INFO_VALUE);
+    if (base_base64_encode(row_key, &base64) == ERR_OK)
+        value = base_arena_text(&call->arena, base_buf_slice(&base64));
+    base_buf_fini(&base64);
+    if (info == NULL || value == NULL)
+        return NULL;
+    *info = (struct gw_status_info){.reason = "LargeRowReadError",
+                                    .domain = "bigtable.googleapis.com",
+                                    .name = "rowKeyBase64Encoded",
+                                    .value = value};
+    return info;
+}
+
+static enum err fail_large_row(struct read_rows *r, struct errbuf *eb)
+{
+    struct gw_call *call = r->stream.call;
+    gw_rpc(call)->info = large_row_info(call, base_buf_slice(&r->sink.row_key));
+    return base_fail(eb, ERR_CONFLICT,
+                     "a row is larger than %lu bytes, which no client takes at once: read it in "
+                     "parts, by a filter",
+                     GW_CHUNK_ROW_BYTES);
+}
+
 static enum err look(struct gw_row_stream *s, bool *out_is_last, bool *out_cut, struct errbuf *eb)
 {
     struct read_rows *r = of(s);
@@ -62,11 +93,7 @@ static enum err look(struct gw_row_stream *s, bool *out_is_last, bool *out_cut, 
     if (!*out_is_last)
         put_last_scanned(r);
     if (r->sink.row.error == ERR_TOO_BIG)
-        return base_fail(
-            eb, ERR_CONFLICT,
-            "a row is larger than %lu bytes, which no client takes at once: read it in "
-            "parts, by a filter",
-            GW_CHUNK_ROW_BYTES);
+        return fail_large_row(r, eb);
     enum err e = r->last_passed.error;
     if (e == ERR_OK)
         e = gw_chunk_sink_error(&r->sink);
@@ -121,7 +148,7 @@ static void end(struct gw_row_stream *s, bool cut)
 
 static void fail(struct gw_row_stream *s, enum err code, const char *detail)
 {
-    gw_rpc_fail(s->call, code, detail);
+    gw_rpc_fail_retry(s->call, code, detail, s->op.retry_ns);
 }
 
 static const struct gw_row_format FORMAT = {look, send_slice, end, fail};

@@ -8,6 +8,7 @@
 #include "gateway/grpc/rpc.h"
 
 #include "base/log.h"
+#include "gateway/budget.h"
 
 #include "base/banned.h"
 
@@ -50,12 +51,12 @@ static bool takes_details(const struct gw_rpc *rpc)
 }
 
 static void put_status(const struct gw_rpc *rpc, enum gw_status_place place, int problem,
-                       const char *detail, uint64_t retry_ns)
+                       const char *detail, const struct gw_problem_extra *extra)
 {
     /* A client's own clock may write over the status, but not over its details, when a deadline
      * passes, and Python's raises a ValueError over two texts that differ. */
     if (problem != ERR_TIMEOUT && takes_details(rpc))
-        gw_status_put(rpc->call.ex, place, problem, detail, retry_ns);
+        gw_status_put(rpc->call.ex, place, problem, detail, extra, rpc->info);
     else
         gw_status_put_bare(rpc->call.ex, place, problem, detail);
 }
@@ -69,7 +70,8 @@ static void refuse(struct gw_call *call, int problem, const char *detail,
     struct gw_rpc *rpc = gw_rpc(call);
     log_failure(rpc, problem, detail);
     add_own_headers(rpc);
-    put_status(rpc, GW_STATUS_IN_HEAD, problem, detail, extra == NULL ? 0 : extra->retry_ns);
+    put_status(rpc, GW_STATUS_IN_HEAD, problem, detail, extra);
+    gw_budget_put_cost(call);
     gw_exchange_start(call->ex, 200, -1);
     if (call->ex != NULL)
         end_exchange(rpc);
@@ -86,6 +88,8 @@ static void reset(struct gw_call *call)
     rpc->method = NULL;
     rpc->metadata = (struct gw_metadata){0};
     rpc->deadline_ns = 0;
+    rpc->key = NULL;
+    rpc->key_turn = 0;
     rpc->charged = 0;
     rpc->has_message = false;
     rpc->is_unpacking = false;
@@ -95,6 +99,17 @@ static void reset(struct gw_call *call)
     rpc->resource = (struct gw_resource){0};
     sto_view_unref(rpc->view);
     rpc->view = NULL;
+    rpc->info = NULL;
+}
+
+static void name_action(struct gw_call *call, struct slice *out_tenant)
+{
+    const struct gw_resource *resource = &gw_rpc(call)->resource;
+    *out_tenant = resource->project;
+    if (resource->table.len > 0)
+        gw_action_target(&call->action, resource->table);
+    if (resource->leaf.len > 0)
+        gw_action_target(&call->action, resource->leaf);
 }
 
 const struct gw_protocol gw_rpc_protocol = {
@@ -103,6 +118,7 @@ const struct gw_protocol gw_rpc_protocol = {
     .arena_max = 2 * GW_RPC_MESSAGE_MAX,
     .refuse = refuse,
     .reset = reset,
+    .name_action = name_action,
 };
 
 enum err gw_rpc_charge(struct gw_rpc *rpc, size_t held, struct errbuf *eb)
@@ -176,6 +192,7 @@ void gw_rpc_end(struct gw_call *call)
     if (!begin(rpc))
         return;
     gw_status_put_ok(call->ex);
+    gw_budget_put_cost_trailer(call);
     rpc->ended = true;
     gw_exchange_send_take(call->ex, &call->out, true);
 }
@@ -188,18 +205,25 @@ void gw_rpc_reply(struct gw_call *call, const ProtobufCMessage *reply)
     gw_rpc_end(call);
 }
 
-void gw_rpc_fail(struct gw_call *call, enum err code, const char *detail)
+void gw_rpc_fail_retry(struct gw_call *call, enum err code, const char *detail, uint64_t retry_ns)
 {
     struct gw_rpc *rpc = gw_rpc(call);
     if (!call->answered) {
-        gw_call_problem(call, (int)code, detail);
+        gw_call_problem_retry(call, (int)code, detail, retry_ns);
         return;
     }
     if (gw_rpc_is_over(call))
         return;
     log_failure(rpc, (int)code, detail);
-    put_status(rpc, GW_STATUS_IN_TRAILERS, (int)code, detail, 0);
+    const struct gw_problem_extra extra = {.retry_ns = retry_ns};
+    put_status(rpc, GW_STATUS_IN_TRAILERS, (int)code, detail, &extra);
+    gw_budget_put_cost_trailer(call);
     end_exchange(rpc);
+}
+
+void gw_rpc_fail(struct gw_call *call, enum err code, const char *detail)
+{
+    gw_rpc_fail_retry(call, code, detail, 0);
 }
 
 /* --- deadlines ---------------------------------------------------------------------------------

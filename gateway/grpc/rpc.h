@@ -43,7 +43,9 @@ struct gw_rpc {
     struct gw_call call; /* first */
     const struct gw_method *method;
     struct gw_metadata metadata;
-    uint64_t deadline_ns; /* monotonic; 0: none */
+    uint64_t deadline_ns;       /* monotonic; 0: none */
+    const struct auth_key *key; /* the caller's, good while the loop's turn is key_turn */
+    uint64_t key_turn;
     struct gw_frame_reader in;
     size_t charged; /* bytes counted among the loop's */
     bool has_message;
@@ -55,9 +57,10 @@ struct gw_rpc {
     struct arena message; /* of a stream of requests: the one that is looked at */
     const ProtobufCMessage *request;
     void (*reply_to_task)(struct gw_call *call);
-    void (*then)(struct gw_rpc *rpc); /* of gateway/grpc/emulator.c */
-    struct gw_resource resource;      /* what the request names; the project is call.tenant */
-    struct sto_view *view;            /* the one that is named, one ref; NULL: it is a table */
+    void (*then)(struct gw_rpc *rpc);  /* of gateway/grpc/emulator.c */
+    struct gw_resource resource;       /* what the request names; the project is call.tenant */
+    struct sto_view *view;             /* the one that is named, one ref; NULL: it is a table */
+    const struct gw_status_info *info; /* for the status of a failure; lives as long as the call */
 };
 
 extern const struct gw_protocol gw_rpc_protocol;
@@ -107,6 +110,8 @@ void gw_rpc_send_out(struct gw_call *call);
 void gw_rpc_end(struct gw_call *call);
 /* End the call with a failure, whether its stream has begun or not. */
 void gw_rpc_fail(struct gw_call *call, enum err code, const char *detail);
+/* retry_ns: what an operation said; 0: nothing. */
+void gw_rpc_fail_retry(struct gw_call *call, enum err code, const char *detail, uint64_t retry_ns);
 
 /* A task on the control thread whose work fills in what `reply` then answers with. */
 void gw_rpc_on_control(struct gw_call *call,

@@ -94,7 +94,7 @@ static void samples_done(struct sto_sample_op *op)
 {
     struct gw_call *call = op->user;
     if (op->result != ERR_OK)
-        gw_rpc_fail(call, op->result, op->detail.text);
+        gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
     else
         send_samples(call);
     gw_call_drop(call);
@@ -125,6 +125,7 @@ void gw_sample_row_keys(struct gw_call *call)
     s->op.done = samples_done;
     s->op.user = call;
     s->op.deadline_ns = gw_rpc(call)->deadline_ns;
+    s->op.priority = call->priority;
     s->op.scope = call->scope; /* the call keeps the ref until it is freed */
     s->op.arena = &call->arena;
     call->on_drained = drained;

@@ -7,7 +7,7 @@
  *
  * Room for heads and trailers is short (GW_RESPONSE_HEADER_BYTES): the code goes first, the details
  * next, because programs act on them, and the message, which the details hold too, is cut to what
- * is left.
+ * is left. Details with an info of their own are too long for it, and bring their memory.
  */
 #include "gateway/grpc/status.h"
 
@@ -15,16 +15,17 @@
 #include <google/rpc/status.pb-c.h>
 
 #include "base/text.h"
-#include "gateway/problem.h"
 
 #include "base/banned.h"
 
 #define NS_PER_S      1000000000U
 #define DOMAIN        "bigtent"
 #define TYPE_PREFIX   "type.googleapis.com/"
-#define BASE64_BYTES  ((GW_STATUS_DETAILS + 2) / 3 * 4)
+#define STATUS_BYTES  (GW_STATUS_DETAILS + INFO_DETAIL)
+#define BASE64_BYTES  ((STATUS_BYTES + 2) / 3 * 4)
 #define ENCODED_BYTES (3 * ERRBUF_BYTES)
 #define SMALL_DETAIL  96 /* ErrorInfo with the longest code; RetryInfo */
+#define INFO_DETAIL   (GW_STATUS_INFO_VALUE + 2 * SMALL_DETAIL) /* ErrorInfo with an info */
 #define UTF8_BYTES    4
 #define DETAILS_COUNT 3
 
@@ -154,34 +155,43 @@ static size_t encode_message(const char *text, size_t max, char *out)
 /* --- google.rpc.Status --------------------------------------------------------------------------
  */
 
-struct detail {
-    Google__Protobuf__Any any;
-    uint8_t bytes[SMALL_DETAIL + ERRBUF_BYTES];
-};
-
 struct details {
-    struct detail all[DETAILS_COUNT];
+    Google__Protobuf__Any all[DETAILS_COUNT];
     Google__Protobuf__Any *list[DETAILS_COUNT];
     size_t count;
+    size_t used;
+    uint8_t bytes[INFO_DETAIL + DETAILS_COUNT * SMALL_DETAIL + ERRBUF_BYTES];
 };
 
 static void add_detail(struct details *d, const char *type_url, const ProtobufCMessage *message)
 {
     INVARIANT(d->count < DETAILS_COUNT);
-    struct detail *next = &d->all[d->count];
-    INVARIANT(protobuf_c_message_get_packed_size(message) <= sizeof next->bytes);
-    google__protobuf__any__init(&next->any);
-    next->any.type_url = (char *)(uintptr_t)type_url; /* only read */
-    next->any.value.data = next->bytes;
-    next->any.value.len = protobuf_c_message_pack(message, next->bytes);
-    d->list[d->count++] = &next->any;
+    INVARIANT(protobuf_c_message_get_packed_size(message) <= sizeof d->bytes - d->used);
+    Google__Protobuf__Any *next = &d->all[d->count];
+    google__protobuf__any__init(next);
+    next->type_url = (char *)(uintptr_t)type_url; /* only read */
+    next->value.data = d->bytes + d->used;
+    next->value.len = protobuf_c_message_pack(message, next->value.data);
+    d->used += next->value.len;
+    d->list[d->count++] = next;
 }
 
-static void add_error_info(struct details *d, int problem)
+/* What is given is only read. */
+static void add_error_info(struct details *d, int problem, const struct gw_status_info *given)
 {
     Rpc__ErrorInfo info = RPC__ERROR_INFO__INIT;
-    info.reason = (char *)(uintptr_t)gw_problem_get(problem)->code; /* only read */
+    Rpc__ErrorInfo__MetadataEntry entry = RPC__ERROR_INFO__METADATA_ENTRY__INIT;
+    Rpc__ErrorInfo__MetadataEntry *entries[1] = {&entry};
+    info.reason = (char *)(uintptr_t)gw_problem_get(problem)->code;
     info.domain = (char *)(uintptr_t)DOMAIN;
+    if (given != NULL) {
+        info.reason = (char *)(uintptr_t)given->reason;
+        info.domain = (char *)(uintptr_t)given->domain;
+        entry.key = (char *)(uintptr_t)given->name;
+        entry.value = (char *)(uintptr_t)given->value;
+        info.metadata = entries;
+        info.n_metadata = 1;
+    }
     add_detail(d, TYPE_PREFIX "google.rpc.ErrorInfo", &info.base);
 }
 
@@ -195,11 +205,11 @@ static void add_retry_info(struct details *d, uint64_t delay_ns)
     add_detail(d, TYPE_PREFIX "google.rpc.RetryInfo", &info.base);
 }
 
-static void add_quota_failure(struct details *d, char *text)
+static void add_quota_failure(struct details *d, const char *subject, char *text)
 {
     Rpc__QuotaFailure__Violation violation = RPC__QUOTA_FAILURE__VIOLATION__INIT;
     Rpc__QuotaFailure__Violation *list[1] = {&violation};
-    violation.subject = (char *)(uintptr_t) "storage";
+    violation.subject = (char *)(uintptr_t)subject; /* only read */
     violation.description = text;
     Rpc__QuotaFailure failure = RPC__QUOTA_FAILURE__INIT;
     failure.n_violations = 1;
@@ -207,16 +217,20 @@ static void add_quota_failure(struct details *d, char *text)
     add_detail(d, TYPE_PREFIX "google.rpc.QuotaFailure", &failure.base);
 }
 
-static void write_status(struct buf *out, int problem, char *text, uint64_t retry_ns)
+static void write_status(struct buf *out, int problem, char *text,
+                         const struct gw_problem_extra *extra, const struct gw_status_info *info)
 {
     struct details d;
     d.count = 0;
-    uint64_t delay_ns = retry_delay(problem, retry_ns);
-    add_error_info(&d, problem);
+    d.used = 0;
+    uint64_t delay_ns = retry_delay(problem, extra == NULL ? 0 : extra->retry_ns);
+    add_error_info(&d, problem, info);
     if (delay_ns != 0)
         add_retry_info(&d, delay_ns);
     if (problem == ERR_QUOTA)
-        add_quota_failure(&d, text);
+        add_quota_failure(&d, "storage", text);
+    else if (extra != NULL && extra->policy != NULL)
+        add_quota_failure(&d, extra->policy, text);
 
     Rpc__Status status = RPC__STATUS__INIT;
     status.code = gw_status_code_of(problem);
@@ -224,16 +238,18 @@ static void write_status(struct buf *out, int problem, char *text, uint64_t retr
     status.details = d.list;
     status.n_details = d.count;
     size_t bytes = rpc__status__get_packed_size(&status);
-    INVARIANT(bytes <= GW_STATUS_DETAILS); /* two texts and DETAILS_COUNT small messages */
+    /* Two texts and DETAILS_COUNT small messages, one of which may be an info. */
+    INVARIANT(bytes <= (info == NULL ? GW_STATUS_DETAILS : STATUS_BYTES));
     if (base_buf_reserve(out, bytes) == ERR_OK)
         out->len += rpc__status__pack(&status, base_buf_end(out));
 }
 
-void gw_status_write(struct buf *out, int problem, const char *detail, uint64_t retry_ns)
+void gw_status_write(struct buf *out, int problem, const char *detail,
+                     const struct gw_problem_extra *extra)
 {
     char text[ERRBUF_BYTES];
     write_text(text, problem, detail);
-    write_status(out, problem, text, retry_ns);
+    write_status(out, problem, text, extra, NULL);
 }
 
 /* --- heads and trailers -------------------------------------------------------------------------
@@ -255,6 +271,17 @@ static void add(struct gw_exchange *ex, enum gw_status_place place, const char *
         gw_exchange_add_trailer(ex, name, value);
 }
 
+static void add_take(struct gw_exchange *ex, enum gw_status_place place, const char *name,
+                     struct buf *value)
+{
+    if (strlen(name) > space_left(ex))
+        return;
+    if (place == GW_STATUS_IN_HEAD)
+        gw_exchange_add_header_take(ex, name, value);
+    else
+        gw_exchange_add_trailer_take(ex, name, value);
+}
+
 static void add_code(struct gw_exchange *ex, enum gw_status_place place, enum gw_status_code code)
 {
     char digits[2] = {(char)('0' + code / 10), (char)('0' + code % 10)};
@@ -263,16 +290,20 @@ static void add_code(struct gw_exchange *ex, enum gw_status_place place, enum gw
 }
 
 static void add_details(struct gw_exchange *ex, enum gw_status_place place, int problem, char *text,
-                        uint64_t retry_ns)
+                        const struct gw_problem_extra *extra, const struct gw_status_info *info)
 {
+    static const char NAME[] = "grpc-status-details-bin";
     struct buf status, base64;
-    base_buf_init(&status, GW_STATUS_DETAILS);
+    base_buf_init(&status, STATUS_BYTES);
     base_buf_init(&base64, BASE64_BYTES);
-    write_status(&status, problem, text, retry_ns);
+    write_status(&status, problem, text, extra, info);
     if (status.error == ERR_OK && base_base64_encode(base_buf_slice(&status), &base64) == ERR_OK) {
         while (base64.len > 0 && base64.ptr[base64.len - 1] == '=') /* as gRPC wants it */
             base64.len--;
-        add(ex, place, "grpc-status-details-bin", base_buf_slice(&base64));
+        if (info == NULL)
+            add(ex, place, NAME, base_buf_slice(&base64));
+        else
+            add_take(ex, place, NAME, &base64);
     } /* out of memory: code and message must do */
     base_buf_fini(&base64);
     base_buf_fini(&status);
@@ -291,12 +322,13 @@ static void add_message(struct gw_exchange *ex, enum gw_status_place place, cons
 }
 
 void gw_status_put(struct gw_exchange *ex, enum gw_status_place place, int problem,
-                   const char *detail, uint64_t retry_ns)
+                   const char *detail, const struct gw_problem_extra *extra,
+                   const struct gw_status_info *info)
 {
     char text[ERRBUF_BYTES];
     write_text(text, problem, detail);
     add_code(ex, place, gw_status_code_of(problem));
-    add_details(ex, place, problem, text, retry_ns);
+    add_details(ex, place, problem, text, extra, info);
     add_message(ex, place, text);
 }
 

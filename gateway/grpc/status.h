@@ -9,11 +9,12 @@
  * Threads:  any; with an exchange, its loop.
  * Blocks:   no.
  * Fails by: does not fail; details that do not fit are left out.
- * Limits:   ERRBUF_BYTES of message, GW_STATUS_DETAILS of details.
+ * Limits:   ERRBUF_BYTES of message, GW_STATUS_DETAILS of details, GW_STATUS_INFO_VALUE besides.
  * Promises: 1. Messages are percent-encoded as the gRPC specification says.
  *           2. RetryInfo stands exactly where a retry may help and nothing was done; a quota that
- *              is full comes with QuotaFailure and without RetryInfo.
- *           3. ErrorInfo carries base_err_name as its reason, in the domain "bigtent".
+ *              is full comes with QuotaFailure and without RetryInfo, a rate with both.
+ *           3. ErrorInfo carries base_err_name as its reason, in the domain "bigtent", unless what
+ *              it says is given. There is one ErrorInfo: clients look at the first.
  */
 #ifndef GATEWAY_GRPC_STATUS_H
 #define GATEWAY_GRPC_STATUS_H
@@ -21,8 +22,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "gateway/exchange.h"
+#include "gateway/problem.h"
 
 #define GW_STATUS_DETAILS 1024 /* bytes of google.rpc.Status, before base64 */
+/* A row key in base64. All of the status then still fits into the 8 KiB of heads and trailers that
+ * Java's and C's clients take. */
+#define GW_STATUS_INFO_VALUE ((LIM_ROW_KEY + 2) / 3 * 4)
 
 enum gw_status_code {
     GW_STATUS_OK = 0,
@@ -49,16 +54,27 @@ enum gw_status_code gw_status_code_of(int problem);
 
 enum gw_status_place { GW_STATUS_IN_HEAD, GW_STATUS_IN_TRAILERS };
 
-/* Put the status of a failure where it belongs; retry_ns: as in struct gw_problem_extra. */
+/* What ErrorInfo says of a failure that clients know by a name of its own. */
+struct gw_status_info {
+    const char *reason;
+    const char *domain;
+    const char *name;  /* of its one piece of metadata */
+    const char *value; /* at most GW_STATUS_INFO_VALUE */
+};
+
+/* Put the status of a failure where it belongs; extra and info may be NULL. */
 void gw_status_put(struct gw_exchange *ex, enum gw_status_place place, int problem,
-                   const char *detail, uint64_t retry_ns);
+                   const char *detail, const struct gw_problem_extra *extra,
+                   const struct gw_status_info *info);
 /* Code and message alone, without details. */
 void gw_status_put_bare(struct gw_exchange *ex, enum gw_status_place place, int problem,
                         const char *detail);
 /* grpc-status: 0, as a trailer. */
 void gw_status_put_ok(struct gw_exchange *ex);
 
-/* A google.rpc.Status as protobuf, at the end of out; detail may be NULL. Errors latch in out. */
-void gw_status_write(struct buf *out, int problem, const char *detail, uint64_t retry_ns);
+/* A google.rpc.Status as protobuf, at the end of out; detail and extra may be NULL. Errors latch in
+ * out. */
+void gw_status_write(struct buf *out, int problem, const char *detail,
+                     const struct gw_problem_extra *extra);
 
 #endif

@@ -84,6 +84,8 @@ void gw_admin_create_table(struct gw_call *call)
     c->table_id = base_slice_text(request->table_id);
     enum err e = sto_table_id_check(c->table_id, &eb);
     if (e == ERR_OK)
+        gw_rpc(call)->resource.table = c->table_id; /* the parent's name has none */
+    if (e == ERR_OK)
         e = gw_table_from_proto(request->table, &call->arena, &c->wanted, &eb);
     if (e == ERR_OK)
         e = read_splits(call, request, &c->wanted, &eb);
@@ -287,6 +289,7 @@ void gw_admin_delete_table(struct gw_call *call)
     op->done = delete_done;
     op->user = call;
     op->tenant = call->tenant;
+    op->action = gw_action_take(call);
     memcpy(op->table_id, id.ptr, id.len);
     gw_call_hold(call);
     ten_table_delete(call->api->registry, op);

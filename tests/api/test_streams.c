@@ -4,6 +4,7 @@
  */
 #include <check.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +66,9 @@ static bool ends_whole(const struct raw_tls *r)
     return r->in.len >= 5 && memcmp(r->in.ptr + r->in.len - 5, "0\r\n\r\n", 5) == 0;
 }
 
+/* So much of an answer that it has begun, and waits for its reader. */
+#define BEGUN (32 * KIB)
+
 #define SLOW 40
 
 START_TEST(slow_readers_cost_little_memory)
@@ -86,10 +90,10 @@ START_TEST(slow_readers_cost_little_memory)
     /* others are served meanwhile */
     ck_assert_int_eq(tenant_usage(w.http).rows, 3000);
     /* and one that begins to read gets everything */
-    (void)raw_read_to_close(&readers[0], 1500 * process_patience());
     const struct buf *in = &readers[0].in;
+    while (!ends_whole(&readers[0]))
+        ck_assert(raw_read_some(&readers[0], 10000 * process_patience()));
     ck_assert_uint_gt(in->len, 3000 * 10000);
-    ck_assert(ends_whole(&readers[0]));
     for (size_t i = 0; i < SLOW; i++)
         raw_close(&readers[i]);
     ck_assert_int_eq(tenant_usage(w.http).rows, 3000);
@@ -147,10 +151,10 @@ START_TEST(a_stream_of_a_suspended_tenant_is_broken_off)
     fill(3000);
     raw_open(&r, world_server(), "http/1.1");
     ask_for_all(&r);
-    process_sleep_ms(200); /* it waits for this reader */
+    raw_await_unread(&r, BEGUN);
     http_json(w.op, "POST", "{'reason':'unpaid'}", "/v1/admin/tenants/%s:suspend", w.tenant);
     EXPECT_STATUS(w.op, 200);
-    (void)raw_read_to_close(&r, 3000 * process_patience());
+    (void)raw_read_to_close(&r, 10000 * process_patience());
     ck_assert_uint_gt(r.in.len, 0);
     ck_assert_uint_lt(r.in.len, 3000 * 10000);
     ck_assert_msg(r.closed && !ends_whole(&r), "a short stream looks whole");
@@ -158,9 +162,25 @@ START_TEST(a_stream_of_a_suspended_tenant_is_broken_off)
 }
 END_TEST
 
+static atomic_bool scan_has_begun;
+
+static int on_progress(void *unused, curl_off_t total, curl_off_t now, curl_off_t to_send,
+                       curl_off_t sent)
+{
+    (void)unused;
+    (void)total;
+    (void)to_send;
+    (void)sent;
+    if (now > 0)
+        atomic_store(&scan_has_begun, true);
+    return 0;
+}
+
 static void *slow_scan(void *arg)
 {
     struct http *h = arg;
+    curl_easy_setopt(h->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(h->curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(h->curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)(2 * MIB));
     http_once(h, "Accept: application/x-ndjson");
     return http_try(h, "GET", "/v1/tables/devices/rows", SLICE_EMPTY) ? h : NULL;
@@ -174,7 +194,8 @@ START_TEST(the_same_over_http2_is_a_reset)
     fill(3000);
     struct http *h = http_open(world_server(), HTTP_2, w.key);
     ck_assert_int_eq(pthread_create(&thread, NULL, slow_scan, h), 0);
-    process_sleep_ms(500);
+    while (!atomic_load(&scan_has_begun))
+        process_sleep_ms(10);
     http_json(w.op, "POST", "{'reason':'unpaid'}", "/v1/admin/tenants/%s:suspend", w.tenant);
     EXPECT_STATUS(w.op, 200);
     (void)pthread_join(thread, &answered);
@@ -193,11 +214,12 @@ START_TEST(a_reader_that_stopped_reading_does_not_hold_up_an_offboarding)
         raw_open(&r[i], world_server(), "http/1.1");
         ask_for_all(&r[i]);
     }
-    process_sleep_ms(200);
+    for (size_t i = 0; i < 4; i++)
+        raw_await_unread(&r[i], BEGUN);
     admin_offboard(w.op, w.tenant);
     ck_assert_int_eq(http_number(w.op, "/audit/physical_keys"), 0);
     for (size_t i = 0; i < 4; i++) {
-        (void)raw_read_to_close(&r[i], 3000 * process_patience());
+        (void)raw_read_to_close(&r[i], 10000 * process_patience());
         ck_assert(r[i].closed && !ends_whole(&r[i]));
         raw_close(&r[i]);
     }

@@ -44,6 +44,8 @@ START_TEST(a_new_tenant_is_active_and_empty)
     expect_rfc3339(http_string(w.op, "/state_since"));
     ck_assert_int_eq(http_number(w.op, "/usage/stored_bytes"), 0);
     ck_assert(json_is_null(http_at(w.op, "/quota/rows")));
+    ck_assert(json_is_false(http_at(w.op, "/keyless")));
+    ck_assert_str_eq(http_string(w.op, "/instance"), "main");
 }
 END_TEST
 

@@ -49,6 +49,8 @@ static void expect_refusal(size_t n, int status, const char *code)
 static void expect_summary(int lines, int ok, int failed)
 {
     json_t *line = http_line_new(w.http, http_lines(w.http) - 1);
+    ck_assert_int_ge(json_integer_value(json_at(line, "/cost")), 2 * ok);
+    (void)json_object_del(line, "cost");
     json_t *wanted =
         json_pack("{s:b,s:i,s:i,s:i}", "done", 1, "lines", lines, "ok", ok, "failed", failed);
     ck_assert_msg(json_equal(line, wanted) == 1, "summary: %s", http_text(w.http));

@@ -237,6 +237,27 @@ START_TEST(bytes_are_text_or_base64)
 }
 END_TEST
 
+START_TEST(lists_of_bytes_are_text_or_base64)
+{
+    struct slice s;
+    ck_assert_int_eq(parse("{\"a\":[\"x\",\"\",7],\"a_b64\":[\"/wA=\",\"\",\"eA\"]}"), ERR_OK);
+    const json_t *a = json_object_get(tree, "a");
+    const json_t *b64 = json_object_get(tree, "a_b64");
+    ck_assert_int_eq(gw_json_list_bytes(a, 0, "a", false, &arena, &s, &eb), ERR_OK);
+    ck_assert(base_slice_is(s, "x"));
+    ck_assert_int_eq(gw_json_list_bytes(a, 1, "a", false, &arena, &s, &eb), ERR_OK);
+    ck_assert(s.ptr != NULL && s.len == 0);
+    ck_assert_int_eq(gw_json_list_bytes(a, 2, "a", false, &arena, &s, &eb), ERR_INVALID);
+    ck_assert_str_eq(eb.text, "\"a\" must be a list of texts");
+    ck_assert_int_eq(gw_json_list_bytes(b64, 0, "a_b64", true, &arena, &s, &eb), ERR_OK);
+    ck_assert(base_slice_equal(s, base_slice("\xff\0", 2)));
+    ck_assert_int_eq(gw_json_list_bytes(b64, 1, "a_b64", true, &arena, &s, &eb), ERR_OK);
+    ck_assert(s.ptr != NULL && s.len == 0);
+    ck_assert_int_eq(gw_json_list_bytes(b64, 2, "a_b64", true, &arena, &s, &eb), ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(eb.text, "\"a_b64[2]\" is not base64"));
+}
+END_TEST
+
 START_TEST(decoded_bytes_need_room)
 {
     struct slice s;
@@ -265,6 +286,7 @@ Suite *suite_gateway_json_in(void)
     tcase_add_test(tc, unknown_fields_are_named);
     tcase_add_test(tc, fields_have_types);
     tcase_add_test(tc, bytes_are_text_or_base64);
+    tcase_add_test(tc, lists_of_bytes_are_text_or_base64);
     tcase_add_test(tc, decoded_bytes_need_room);
     suite_add_tcase(s, tc);
     return s;

@@ -73,7 +73,7 @@ static json_t *written(int problem, const char *detail)
 {
     struct buf out;
     base_buf_init(&out, 8192);
-    gw_problem_write(&out, problem, detail);
+    gw_problem_write(&out, problem, detail, NULL);
     ck_assert_int_eq(out.error, ERR_OK);
     json_t *tree = json_loadb((const char *)out.ptr, out.len, JSON_REJECT_DUPLICATES, NULL);
     ck_assert_ptr_nonnull(tree);

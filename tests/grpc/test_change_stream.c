@@ -345,6 +345,8 @@ END_TEST
 /* --- living streams -----------------------------------------------------------------------------
  */
 
+#define PATIENCE_NS (10000000000ULL * (uint64_t)process_patience())
+
 START_TEST(a_waiting_stream_hears_of_a_commit_and_beats)
 {
     static struct follower f;
@@ -358,7 +360,7 @@ START_TEST(a_waiting_stream_hears_of_a_commit_and_beats)
     put(w.http, "live");
     size_t seen = call->body.len;
     uint64_t asked_ns = base_monotonic_ns();
-    while (f.changes == 0 && base_monotonic_ns() - asked_ns < 10000000000ULL) {
+    while (f.changes == 0 && base_monotonic_ns() - asked_ns < PATIENCE_NS) {
         (void)grpc_run_until(&client, call, ++seen, 2000);
         follow(&f, call);
         seen = call->body.len;
@@ -415,7 +417,7 @@ START_TEST(a_stream_ends_when_its_reason_goes)
         EXPECT_STATUS(w.op, 200);
         wanted = GW_STATUS_PERMISSION_DENIED;
     }
-    ck_assert(grpc_run(&client, 10000));
+    ck_assert(grpc_run(&client, 10000 * process_patience()));
     ck_assert_msg(call->status == wanted, "status %d: %s", call->status, call->message);
 }
 END_TEST
@@ -424,7 +426,7 @@ START_TEST(a_stream_ends_at_its_deadline)
 {
     use_heartbeat_ms(60000);
     const struct grpc_call *call = grpc_start(&client, READ, &ask.base, "300m");
-    ck_assert(grpc_run(&client, 10000));
+    ck_assert(grpc_run(&client, 10000 * process_patience()));
     ck_assert_int_eq(call->status, GW_STATUS_DEADLINE_EXCEEDED);
 }
 END_TEST

@@ -46,6 +46,10 @@ static void tear_down(void)
     base_buf_fini(&out);
 }
 
+/* Of a chunk that says time and value alone, some hundreds of bytes of them: tags, lengths, the
+ * time; and commit_row. */
+#define LAST_CELL (3 + 3 + 3 + 2)
+
 /* --- driving ----------------------------------------------------------------------------------
  */
 
@@ -366,6 +370,60 @@ START_TEST(a_row_that_no_client_takes_latches)
 }
 END_TEST
 
+/* As a filter's copies of one cell come. */
+START_TEST(a_row_too_large_within_its_first_slice_latches)
+{
+    small_row("a");
+    begin(SLICE_LIT("b"));
+    for (int i = 0; i < 3; i++)
+        cell(STATS, SLICE_LIT("q"), 1000, value_of(LIM_CELL_BYTES_HARD));
+    if (_i == 1)
+        end();
+    ck_assert(sink.sink.is_full(&sink.sink));
+    gw_chunk_sink_end_slice(&sink);
+    ck_assert_int_eq(gw_chunk_sink_error(&sink), ERR_TOO_BIG);
+    ck_assert_int_eq(sink.row.error, ERR_TOO_BIG);
+    ck_assert(base_slice_is(base_buf_slice(&sink.row_key), "b"));
+}
+END_TEST
+
+START_TEST(a_row_too_large_that_is_taken_back_is_no_error)
+{
+    small_row("a");
+    begin(SLICE_LIT("b"));
+    for (int i = 0; i < 3; i++)
+        cell(STATS, SLICE_LIT("q"), 1000, value_of(LIM_CELL_BYTES_HARD));
+    undo();
+    ck_assert_int_eq(gw_chunk_sink_error(&sink), ERR_OK);
+    small_row("c");
+    finish();
+}
+END_TEST
+
+/* What is counted is the message: its head, and all of its row. */
+START_TEST(a_row_may_have_as_many_bytes_as_clients_take)
+{
+    const size_t around = 8 * KIB; /* the head, tags, lengths, the pieces of large cells */
+    size_t left = GW_CHUNK_ROW_BYTES - around;
+    begin(SLICE_LIT("b"));
+    for (int i = 0; left > 0; i++) {
+        size_t len = left < LIM_CELL_BYTES_HARD ? left : LIM_CELL_BYTES_HARD;
+        cell(STATS, SLICE_LIT("q"), 9000 - 1000 * i, value_of(len));
+        left -= len;
+    }
+    ck_assert_int_eq(gw_chunk_sink_error(&sink), ERR_OK);
+    size_t room = GW_CHUNK_ROW_BYTES - out.len;
+    ck_assert_uint_lt(room, around);
+    cell(STATS, SLICE_LIT("q"), 1000, value_of(room - LAST_CELL + (size_t)_i));
+    ck_assert_int_eq(sink.row.error, _i == 0 ? ERR_OK : ERR_TOO_BIG);
+    if (_i == 1)
+        return;
+    end();
+    ck_assert_uint_eq(out.len, GW_CHUNK_ROW_BYTES);
+    finish();
+}
+END_TEST
+
 START_TEST(the_last_cell_waits_for_its_commit_over_slices)
 {
     begin(SLICE_LIT("a"));
@@ -533,6 +591,9 @@ Suite *suite_grpc_chunk_sink(void)
     tcase_add_test(tc, a_row_taken_back_in_a_later_slice_leaves_nothing);
     tcase_add_test(tc, a_row_of_many_slices_comes_whole);
     tcase_add_test(tc, a_row_that_no_client_takes_latches);
+    tcase_add_loop_test(tc, a_row_too_large_within_its_first_slice_latches, 0, 2);
+    tcase_add_test(tc, a_row_too_large_that_is_taken_back_is_no_error);
+    tcase_add_loop_test(tc, a_row_may_have_as_many_bytes_as_clients_take, 0, 2);
     tcase_add_test(tc, the_last_cell_waits_for_its_commit_over_slices);
     tc = add_case(s, "random");
     tcase_add_loop_test(tc, what_goes_in_comes_out, 0, 60);

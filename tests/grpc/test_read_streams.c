@@ -3,6 +3,7 @@
  * ones.
  */
 #include "reads.h"
+#include "tests/support/copies.h"
 
 #include "base/banned.h"
 
@@ -48,6 +49,70 @@ START_TEST(a_large_cell_comes_in_parts)
     ck_assert_uint_ge(reader.chunk_count, 5);
     base_buf_fini(&body);
     base_free(value);
+}
+END_TEST
+
+/* Of it, COPIES copies are more than a client takes. */
+#define LARGE_CELL (10 * MIB)
+#define COPIES     27
+
+static void put_cell(const char *key, size_t len)
+{
+    char *value = base_new(len);
+    memset(value, 'v', len);
+    http_bytes(w.http, "PUT", base_slice(value, len),
+               "/v1/tables/devices/cells/%s/raw/v?timestamp=1000", pcts(key));
+    EXPECT_STATUS(w.http, 204);
+    base_free(value);
+}
+
+static void expect_large_row(const struct grpc_call *call, const char *key)
+{
+    struct buf told;
+    base_buf_init(&told, LIM_ROW_KEY);
+    ck_assert_msg(call->status == GW_STATUS_FAILED_PRECONDITION, "%d %s", call->status,
+                  call->message);
+    grpc_large_row_key(call, &told);
+    ck_assert(base_slice_is(base_buf_slice(&told), key));
+    base_buf_fini(&told);
+}
+
+/* Alone, in the head; behind others that were sent, in the trailers. */
+START_TEST(a_row_that_no_client_takes_is_named)
+{
+    put_cell("k\xfb\xff\xfe?", LARGE_CELL);
+    request.filter = copies_filter(COPIES);
+    if (_i == 0) {
+        keys[0] = data_of("k\xfb\xff\xfe?"); /* "a/v//j8=": the usual alphabet */
+        use_keys(1);
+    } else {
+        put_cell("a", 300 * KIB);
+        put_cell("z", 10);
+    }
+    const struct grpc_call *call = grpc_ask(&client, READ_ROWS, &request.base);
+    expect_large_row(call, "k\xfb\xff\xfe?");
+    ck_assert_uint_eq(call->body.len > 300 * KIB, _i == 1);
+    ck_assert_uint_lt(call->body.len, LARGE_CELL);
+}
+END_TEST
+
+/* As clients do that were told. */
+START_TEST(without_the_row_that_was_named_the_read_goes_on)
+{
+    char key[LIM_ROW_KEY + 1];
+    memset(key, 'k', LIM_ROW_KEY);
+    key[LIM_ROW_KEY] = '\0';
+    put_cell(key, LARGE_CELL);
+    put_all(w.http, "az");
+    request.filter = copies_filter(COPIES);
+    expect_large_row(grpc_ask(&client, READ_ROWS, &request.base), key);
+    range.start_key_case = BT__ROW_RANGE__START_KEY_START_KEY_OPEN;
+    range.start_key_open = data_of(key);
+    use_range();
+    keys[0] = data_of("a");
+    use_keys(1);
+    read_rows();
+    ck_assert_uint_eq(reader.row_count, 2);
 }
 END_TEST
 
@@ -131,6 +196,8 @@ Suite *suite_grpc_read_streams(void)
     TCase *tc = add_case(s, "streams");
     tcase_add_loop_test(tc, a_scan_that_gives_nothing_says_how_far_it_is, 0, 2);
     tcase_add_loop_test(tc, a_large_cell_comes_in_parts, 0, 2);
+    tcase_add_loop_test(tc, a_row_that_no_client_takes_is_named, 0, 2);
+    tcase_add_test(tc, without_the_row_that_was_named_the_read_goes_on);
     tcase_add_test(tc, a_slow_reader_costs_little_memory_and_gets_everything);
     tcase_add_test(tc, a_cancelled_scan_leaves_nothing_open);
     tcase_add_test(tc, a_scan_ends_at_its_deadline);

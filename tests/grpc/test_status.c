@@ -82,7 +82,8 @@ static void write_status(int problem, const char *detail, uint64_t retry_ns)
 {
     struct buf out;
     base_buf_init(&out, GW_STATUS_DETAILS);
-    gw_status_write(&out, problem, detail, retry_ns);
+    const struct gw_problem_extra extra = {.retry_ns = retry_ns};
+    gw_status_write(&out, problem, detail, &extra);
     ck_assert_int_eq(out.error, ERR_OK);
     unpack(base_buf_slice(&out));
     base_buf_fini(&out);
@@ -108,7 +109,23 @@ static struct slice trailer(const char *name)
 static void put(int problem, const char *detail, uint64_t retry_ns)
 {
     gw_exchange_init(ex, NULL, &TRANSPORT);
-    gw_status_put(ex, GW_STATUS_IN_TRAILERS, problem, detail, retry_ns);
+    const struct gw_problem_extra extra = {.retry_ns = retry_ns};
+    gw_status_put(ex, GW_STATUS_IN_TRAILERS, problem, detail, &extra, NULL);
+}
+
+/* base64, as gRPC wants it. */
+static void unpack_trailer(void)
+{
+    struct buf padded, raw;
+    base_buf_init(&padded, 16 * KIB);
+    base_buf_init(&raw, 16 * KIB);
+    ck_assert_int_eq(base_buf_append(&padded, trailer("grpc-status-details-bin")), ERR_OK);
+    while (padded.len % 4 != 0)
+        ck_assert_int_eq(base_buf_append_byte(&padded, '='), ERR_OK);
+    ck_assert_int_eq(base_base64_decode(base_buf_slice(&padded), &raw), ERR_OK);
+    unpack(base_buf_slice(&raw));
+    base_buf_fini(&padded);
+    base_buf_fini(&raw);
 }
 
 /* --- codes ----------------------------------------------------------------------------------- */
@@ -261,7 +278,7 @@ START_TEST(writing_latches_when_there_is_no_room)
 {
     struct buf out;
     base_buf_init(&out, 10);
-    gw_status_write(&out, ERR_INVALID, "too long for it", 0);
+    gw_status_write(&out, ERR_INVALID, "too long for it", NULL);
     ck_assert_int_eq(out.error, ERR_TOO_BIG);
     ck_assert_uint_eq(out.len, 0);
     base_buf_fini(&out);
@@ -272,8 +289,6 @@ END_TEST
 
 START_TEST(code_message_and_details_are_put_into_trailers)
 {
-    struct buf bytes;
-    base_buf_init(&bytes, 4 * KIB);
     for (int problem = 1; problem < GW_PROBLEM_COUNT; problem++) {
         put(problem, "no", 2 * SECOND);
         ck_assert_uint_eq(ex->trailer_count, 3);
@@ -282,27 +297,18 @@ START_TEST(code_message_and_details_are_put_into_trailers)
         uint64_t code = 0;
         ck_assert_int_eq(base_parse_u64(trailer("grpc-status"), &code), ERR_OK);
         ck_assert_uint_eq(code, gw_status_code_of(problem));
-        base_buf_truncate(&bytes, 0);
         struct slice bin = trailer("grpc-status-details-bin");
         ck_assert_ptr_null(memchr(bin.ptr, '=', bin.len));
-        ck_assert_int_eq(base_buf_append(&bytes, bin), ERR_OK);
-        while (bytes.len % 4 != 0)
-            ck_assert_int_eq(base_buf_append_byte(&bytes, '='), ERR_OK);
-        struct buf raw;
-        base_buf_init(&raw, 4 * KIB);
-        ck_assert_int_eq(base_base64_decode(base_buf_slice(&bytes), &raw), ERR_OK);
-        unpack(base_buf_slice(&raw));
-        base_buf_fini(&raw);
+        unpack_trailer();
         ck_assert_int_eq(status->code, (int)code);
         ck_assert_str_eq(status->message, "no");
     }
-    base_buf_fini(&bytes);
 }
 END_TEST
 
 START_TEST(status_may_stand_in_the_head)
 {
-    gw_status_put(ex, GW_STATUS_IN_HEAD, ERR_UNAUTHENTICATED, NULL, 0);
+    gw_status_put(ex, GW_STATUS_IN_HEAD, ERR_UNAUTHENTICATED, NULL, NULL, NULL);
     ck_assert_uint_eq(ex->trailer_count, 0);
     ck_assert_uint_eq(ex->response_header_count, 3);
     ck_assert(base_slice_is(find(ex->response_headers, 3, "grpc-status"), "16"));
@@ -340,6 +346,42 @@ START_TEST(messages_are_percent_encoded)
 }
 END_TEST
 
+/* RFC 9113 6.5.2: what clients count before they refuse heads and trailers. */
+static size_t trailers_size(void)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < ex->trailer_count; i++)
+        bytes += ex->trailers[i].name.len + ex->trailers[i].value.len + 32;
+    return bytes;
+}
+
+/* Up to the longest, which 8 KiB of trailers just hold beside a message like that of such rows. */
+START_TEST(an_info_is_the_only_error_info)
+{
+    static const size_t LENGTHS[] = {4, 1000, GW_STATUS_INFO_VALUE};
+    static char value[GW_STATUS_INFO_VALUE + 1];
+    static const struct gw_status_info info = {"LargeRowReadError", "bigtable.googleapis.com",
+                                               "rowKeyBase64Encoded", value};
+    char detail[121];
+    memset(value, 'A', LENGTHS[_i]);
+    memset(detail, 'd', sizeof detail - 1);
+    detail[sizeof detail - 1] = '\0';
+    gw_status_put(ex, GW_STATUS_IN_TRAILERS, ERR_CONFLICT, detail, 0, &info);
+    unpack_trailer();
+    ck_assert(base_slice_is(trailer("grpc-status"), "9"));
+    ck_assert(base_slice_is(trailer("grpc-message"), detail));
+    ck_assert_uint_eq(status->n_details, 1);
+    ck_assert_str_eq(status->message, detail);
+    ck_assert_str_eq(error_info->reason, info.reason);
+    ck_assert_str_eq(error_info->domain, info.domain);
+    ck_assert_uint_eq(error_info->n_metadata, 1);
+    ck_assert_str_eq(error_info->metadata[0]->key, info.name);
+    ck_assert_str_eq(error_info->metadata[0]->value, value);
+    ck_assert_uint_le(trailers_size(), 8 * KIB);
+    gw_exchange_fini(ex);
+}
+END_TEST
+
 /* The longest details, messages that grow threefold, and heads that leave any room for them. */
 START_TEST(no_status_is_too_long_for_the_room)
 {
@@ -353,7 +395,7 @@ START_TEST(no_status_is_too_long_for_the_room)
                 memcpy(detail + strlen(detail), UNITS[u], strlen(UNITS[u]) + 1);
             gw_exchange_init(ex, NULL, &TRANSPORT);
             gw_exchange_add_header(ex, "x", base_slice(filler, heads));
-            gw_status_put(ex, GW_STATUS_IN_TRAILERS, ERR_QUOTA, detail, 0);
+            gw_status_put(ex, GW_STATUS_IN_TRAILERS, ERR_QUOTA, detail, NULL, NULL);
             ck_assert(base_slice_is(trailer("grpc-status"), "8"));
             struct slice message = trailer("grpc-message");
             ck_assert(message.len == 0 || message.ptr[message.len - 1] != ' ');
@@ -399,6 +441,7 @@ Suite *suite_grpc_status(void)
     tcase_add_checked_fixture(headers, set_up, tear_down);
     tcase_add_test(headers, code_message_and_details_are_put_into_trailers);
     tcase_add_test(headers, status_may_stand_in_the_head);
+    tcase_add_loop_test(headers, an_info_is_the_only_error_info, 0, 3);
     tcase_add_test(headers, success_is_code_0_alone);
     tcase_add_test(headers, messages_are_percent_encoded);
     tcase_add_test(headers, no_status_is_too_long_for_the_room);

@@ -11,13 +11,21 @@
 /* --- pings -------------------------------------------------------------------------------------
  */
 
+/* So many pongs, and no more behind them. */
+static void expect_pongs(size_t count)
+{
+    for (int ms = 0; client.pongs < count && ms < PATIENCE; ms += 50)
+        grpc_listen(&client, 50);
+    grpc_listen(&client, 100);
+    ck_assert_uint_eq(client.pongs, count);
+    ck_assert_uint_eq(client.goaway_count, 0);
+}
+
 START_TEST(a_few_pings_are_answered)
 {
     for (int i = 0; i < 4; i++)
         grpc_ping(&client);
-    grpc_listen(&client, 200);
-    ck_assert_uint_eq(client.pongs, 4);
-    ck_assert_uint_eq(client.goaway_count, 0);
+    expect_pongs(4);
 }
 END_TEST
 
@@ -28,19 +36,19 @@ START_TEST(pings_between_requests_are_welcome)
         grpc_ping(&client);
         expect_status(grpc_ask(&client, READ_ROWS, &request.base), GW_STATUS_OK, "");
     }
-    grpc_listen(&client, 100);
-    ck_assert_uint_eq(client.pongs, 2 * GRPC_CALLS);
-    ck_assert_uint_eq(client.goaway_count, 0);
+    expect_pongs(2 * GRPC_CALLS);
 }
 END_TEST
+
+#define WINDOW (16 * KIB)
 
 START_TEST(too_many_pings_are_told_and_calls_go_on)
 {
     static struct grpc_client slow;
     fill(3000, 1000);
-    grpc_open(&slow, world_server(), w.key, 65535);
+    grpc_open(&slow, world_server(), w.key, WINDOW);
     struct grpc_call *call = grpc_start(&slow, READ_ROWS, &request.base, NULL);
-    process_sleep_ms(300); /* nothing moves any more */
+    raw_await_unread(&slow.tls, WINDOW); /* nothing moves any more */
     for (int i = 0; i < 8; i++)
         grpc_ping(&slow);
     ck_assert(grpc_run(&slow, PATIENCE));
@@ -58,7 +66,7 @@ START_TEST(an_idle_connection_with_too_many_pings_is_closed)
 {
     for (int i = 0; i < 8; i++)
         grpc_ping(&client);
-    grpc_listen(&client, 3000 * process_patience());
+    grpc_listen(&client, PATIENCE);
     ck_assert_uint_eq(client.goaway_error, NGHTTP2_ENHANCE_YOUR_CALM);
     ck_assert(client.tls.closed);
 }
@@ -125,7 +133,13 @@ END_TEST
 /* --- the end -----------------------------------------------------------------------------------
  */
 
+/* They must be done before the server stops waiting: fewer where every step is slow. */
 #define ENTRIES 20000
+
+static size_t entry_count(void)
+{
+    return (size_t)process_rounds(ENTRIES);
+}
 
 static struct grpc_call *start_mutate_rows(struct grpc_client *c, char *name)
 {
@@ -135,7 +149,7 @@ static struct grpc_call *start_mutate_rows(struct grpc_client *c, char *name)
     static char row_keys[ENTRIES][12];
     make_mutate(100);
     bt__mutate_rows_request__init(&many);
-    for (size_t i = 0; i < ENTRIES; i++) {
+    for (size_t i = 0; i < entry_count(); i++) {
         bt__mutate_rows_request__entry__init(&entries[i]);
         (void)snprintf(row_keys[i], sizeof row_keys[i], "many%05zu", i);
         entries[i].row_key = binary(row_keys[i]);
@@ -145,7 +159,7 @@ static struct grpc_call *start_mutate_rows(struct grpc_client *c, char *name)
     }
     many.table_name = name;
     many.entries = list;
-    many.n_entries = ENTRIES;
+    many.n_entries = entry_count();
     return grpc_start(c, BIGTABLE "MutateRows", &many.base, NULL);
 }
 
@@ -160,7 +174,7 @@ static void expect_all_ok(const struct grpc_call *call)
             ck_assert_int_eq(response->entries[i]->status->code, GW_STATUS_OK);
         bt__mutate_rows_response__free_unpacked(response, NULL);
     }
-    ck_assert_uint_eq(count, ENTRIES);
+    ck_assert_uint_eq(count, entry_count());
 }
 
 START_TEST(calls_under_way_are_finished_when_the_server_stops)
@@ -180,7 +194,7 @@ START_TEST(calls_under_way_are_finished_when_the_server_stops)
     ck_assert(grpc_run_until(&reading, read, 1000, PATIENCE));
     struct grpc_call *write = start_mutate_rows(&writing, table);
     ck_assert_int_eq(kill(server.pid, SIGTERM), 0);
-    grpc_listen(&late, 500);
+    grpc_listen(&late, PATIENCE);
     ck_assert_uint_eq(late.goaway_error, NGHTTP2_NO_ERROR);
     ck_assert_uint_ge(late.goaway_count, 1);
     ck_assert(late.tls.closed);

@@ -3,7 +3,9 @@
  */
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 
+#include "base/alloc.h"
 #include "grpc_tenants.h"
+#include "tests/support/copies.h"
 
 #define TABLES "/google.bigtable.admin.v2.BigtableTableAdmin/"
 
@@ -171,6 +173,27 @@ START_TEST(the_key_scanned_last_is_the_tenants_own)
     ck_assert_uint_ge(reader.scanned_count, 1);
     ck_assert(base_slice_starts_with(base_buf_slice(&reader.bound), SLICE_LIT("fill")));
     ck_assert_uint_eq(reader.bound.len, 9);
+}
+END_TEST
+
+/* Clients skip it by its name: it is the row's key, without what it is stored under. */
+START_TEST(a_row_too_large_is_named_by_the_tenants_own_key)
+{
+    const size_t len = 10 * MIB;
+    char *value = base_new(len);
+    struct buf key;
+    memset(value, 'v', len);
+    base_buf_init(&key, LIM_ROW_KEY);
+    http_bytes(worlds[OWN].http, "PUT", base_slice(value, len),
+               "/v1/tables/devices/cells/%s/raw/v?timestamp=1000", pcts(KEYS[2]));
+    EXPECT_STATUS(worlds[OWN].http, 204);
+    request.filter = copies_filter(27);
+    const struct grpc_call *call = ask(DATA "ReadRows", &request.base);
+    ck_assert_int_eq(call->status, GW_STATUS_FAILED_PRECONDITION);
+    grpc_large_row_key(call, &key);
+    ck_assert(base_slice_is(base_buf_slice(&key), KEYS[2]));
+    base_buf_fini(&key);
+    base_free(value);
 }
 END_TEST
 
@@ -352,6 +375,7 @@ Suite *suite_isolation_grpc(void)
     tcase_add_test(tc, row_keys_are_the_tenants_own);
     tcase_add_loop_test(tc, row_key_expressions_see_the_tenants_keys, 0, 4);
     tcase_add_loop_test(tc, the_key_scanned_last_is_the_tenants_own, 0, 2);
+    tcase_add_test(tc, a_row_too_large_is_named_by_the_tenants_own_key);
     tcase_add_test(tc, statistics_count_the_tenants_own_rows);
     tcase_add_test(tc, samples_do_not_change_when_neighbours_write);
     tcase_add_test(tc, samples_of_a_range_end_where_the_range_does);

@@ -312,8 +312,13 @@ bool edge_all_gone(struct edge *e, int timeout_ms)
 
 bool edge_no_connections(const struct edge *e, int timeout_ms)
 {
+    return edge_wait_connections(e, 0, timeout_ms);
+}
+
+bool edge_wait_connections(const struct edge *e, size_t most, int timeout_ms)
+{
     for (int waited = 0; waited < timeout_ms * process_patience(); waited += 5) {
-        if (gw_loops_connections(e->loops) == 0)
+        if (gw_loops_connections(e->loops) <= most)
             return true;
         edge_sleep_ms(5);
     }

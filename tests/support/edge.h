@@ -67,6 +67,8 @@ void edge_stop(struct edge *e);
 bool edge_all_gone(struct edge *e, int timeout_ms);
 /* Wait until nobody is connected; false after timeout_ms. */
 bool edge_no_connections(const struct edge *e, int timeout_ms);
+/* The same for any number of them. */
+bool edge_wait_connections(const struct edge *e, size_t most, int timeout_ms);
 void edge_sleep_ms(int ms);
 int edge_ms_since(uint64_t began_ns);
 

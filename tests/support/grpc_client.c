@@ -56,6 +56,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         call->http_status = number_of(value);
     else if (base_slice_is(name, "grpc-encoding"))
         (void)snprintf(call->encoding, sizeof call->encoding, "%.*s", SLICE_ARGS(value));
+    else if (base_slice_is(name, "bigtent-cost"))
+        (void)snprintf(call->cost, sizeof call->cost, "%.*s", SLICE_ARGS(value));
     else if (base_slice_is(name, "grpc-status"))
         call->status = number_of(value);
     else if (base_slice_is(name, "grpc-message"))
@@ -358,6 +360,30 @@ const ProtobufCBinaryData *grpc_detail(const Rpc__Status *status, const char *na
             return &status->details[i]->value;
     }
     return NULL;
+}
+
+Rpc__ErrorInfo *grpc_error_info_new(const struct grpc_call *call)
+{
+    Rpc__Status *status = grpc_status_new(call);
+    const ProtobufCBinaryData *bytes = grpc_detail(status, "ErrorInfo");
+    ck_assert_ptr_nonnull(bytes);
+    Rpc__ErrorInfo *info = rpc__error_info__unpack(NULL, bytes->len, bytes->data);
+    ck_assert_ptr_nonnull(info);
+    rpc__status__free_unpacked(status, NULL);
+    return info;
+}
+
+void grpc_large_row_key(const struct grpc_call *call, struct buf *out)
+{
+    Rpc__ErrorInfo *info = grpc_error_info_new(call);
+    ck_assert_str_eq(info->reason, "LargeRowReadError");
+    ck_assert_str_eq(info->domain, "bigtable.googleapis.com");
+    ck_assert_uint_eq(info->n_metadata, 1);
+    ck_assert_str_eq(info->metadata[0]->key, "rowKeyBase64Encoded");
+    struct slice base64 = base_slice_text(info->metadata[0]->value);
+    ck_assert_uint_eq(base64.len % 4, 0); /* padded */
+    ck_assert_int_eq(base_base64_decode(base64, out), ERR_OK);
+    rpc__error_info__free_unpacked(info, NULL);
 }
 
 /* --- life --------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #ifndef TESTS_SUPPORT_GRPC_CLIENT_H
 #define TESTS_SUPPORT_GRPC_CLIENT_H
 
+#include <google/rpc/error_details.pb-c.h>
 #include <google/rpc/status.pb-c.h>
 #include <nghttp2/nghttp2.h>
 #include <protobuf-c/protobuf-c.h>
@@ -33,9 +34,10 @@ struct grpc_call {
     int http_status;
     int status; /* grpc-status */
     char message[512];
-    char details[2048]; /* grpc-status-details-bin */
+    char details[8192]; /* grpc-status-details-bin */
     struct buf body;    /* framed messages */
     char encoding[16];  /* grpc-encoding */
+    char cost[24];      /* bigtent-cost */
     bool is_open;       /* more may be sent */
     bool is_closed;
     uint32_t error; /* of RST_STREAM */
@@ -97,5 +99,10 @@ ProtobufCMessage *grpc_message_new(const struct grpc_call *call,
 Rpc__Status *grpc_status_new(const struct grpc_call *call);
 /* The detail whose type ends in name ("RetryInfo"); NULL: there is none. */
 const ProtobufCBinaryData *grpc_detail(const Rpc__Status *status, const char *name);
+/* The one ErrorInfo among them, which must be there; rpc__error_info__free_unpacked gives it back.
+ */
+Rpc__ErrorInfo *grpc_error_info_new(const struct grpc_call *call);
+/* It must be that of a row too large to read; its key is appended to out. */
+void grpc_large_row_key(const struct grpc_call *call, struct buf *out);
 
 #endif

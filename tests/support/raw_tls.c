@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -116,6 +117,18 @@ bool raw_read_some(struct raw_tls *r, int timeout_ms)
     }
     r->closed = true;
     return false;
+}
+
+void raw_await_unread(const struct raw_tls *r, int bytes)
+{
+    int unread = 0;
+    for (int ms = 0; ms < 10000 * process_patience(); ms += 10) {
+        ck_assert_int_eq(ioctl(r->fd, FIONREAD, &unread), 0);
+        if (unread >= bytes)
+            return;
+        process_sleep_ms(10);
+    }
+    ck_abort_msg("only %d of %d bytes came", unread, bytes);
 }
 
 bool raw_read_to_close(struct raw_tls *r, int timeout_ms)

@@ -37,6 +37,9 @@ void raw_close(struct raw_tls *r);
 bool raw_send(struct raw_tls *r, struct slice bytes);
 /* One read into `in`; false when nothing came in time or the connection is closed. */
 bool raw_read_some(struct raw_tls *r, int timeout_ms);
+/* Wait until that many bytes, TLS records and all, are there to be read, and read none; they must
+ * come within ten seconds. At most 32 KiB: the socket's buffer is not much larger. */
+void raw_await_unread(const struct raw_tls *r, int bytes);
 /* Read until the connection is closed or nothing came for timeout_ms; true when closed. */
 bool raw_read_to_close(struct raw_tls *r, int timeout_ms);
 /* Read until `in` holds a complete response with Content-Length (or a close); the status of the

@@ -1,0 +1,225 @@
+/*
+ * tests/grpc/test_rates.c - limits and costs as clients of Bigtable meet them.
+ */
+#include <check.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "gateway/grpc/status.h"
+#include "tests/grpc/writes.h"
+
+#include <google/rpc/error_details.pb-c.h>
+
+#include "base/banned.h"
+
+Suite *suite_grpc_rates(void);
+
+static struct world w;
+static struct grpc_client client;
+static struct grpc_call *call;
+static char table[TABLE_NAME];
+static char large[3000];
+
+static void begin(void)
+{
+    world_init(&w, HTTP_2);
+    grpc_open(&client, world_server(), w.key, 0);
+    (void)table_name(table, &w);
+    memset(large, 'v', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+}
+
+static void tear_down(void)
+{
+    grpc_close(&client);
+    world_fini(&w);
+}
+
+static int ask(const char *method, const ProtobufCMessage *message)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, BIGTABLE "%s", method);
+    call = grpc_ask(&client, path, message);
+    return call->status;
+}
+
+static uint64_t cost(void)
+{
+    uint64_t number = 0;
+    ck_assert_int_eq(base_parse_u64(base_slice_text(call->cost), &number), ERR_OK);
+    return number;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static int mutate(const char *key, const char *value)
+{
+    struct set_cell cell;
+    Bt__Mutation *list[] = {set_cell(&cell, "stats", "q", value)};
+    Bt__MutateRowRequest request = BT__MUTATE_ROW_REQUEST__INIT;
+    request.table_name = table;
+    request.row_key = binary(key);
+    request.mutations = list;
+    request.n_mutations = 1;
+    return ask("MutateRow", &request.base);
+}
+
+static int mutate_many(const char *value)
+{
+    struct set_cell cell;
+    Bt__Mutation *list[] = {set_cell(&cell, "stats", "q", value)};
+    Bt__MutateRowsRequest__Entry entry = BT__MUTATE_ROWS_REQUEST__ENTRY__INIT;
+    Bt__MutateRowsRequest__Entry *entries[] = {&entry, &entry};
+    Bt__MutateRowsRequest request = BT__MUTATE_ROWS_REQUEST__INIT;
+    entry.row_key = binary("m");
+    entry.mutations = list;
+    entry.n_mutations = 1;
+    request.table_name = table;
+    request.entries = entries;
+    request.n_entries = 2;
+    return ask("MutateRows", &request.base);
+}
+
+/* Two lists, of which the second is applied. */
+static int check(const char *value, const char *otherwise)
+{
+    struct set_cell one, two;
+    Bt__Mutation *first[] = {set_cell(&one, "stats", "q", value)};
+    Bt__Mutation *second[] = {set_cell(&two, "stats", "q", otherwise)};
+    Bt__CheckAndMutateRowRequest request = BT__CHECK_AND_MUTATE_ROW_REQUEST__INIT;
+    request.table_name = table;
+    request.row_key = binary("c");
+    request.true_mutations = first;
+    request.n_true_mutations = 1;
+    request.false_mutations = second;
+    request.n_false_mutations = 1;
+    return ask("CheckAndMutateRow", &request.base);
+}
+
+static int read_all(void)
+{
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    request.table_name = table;
+    return ask("ReadRows", &request.base);
+}
+
+static void expect_refused_by(const char *policy)
+{
+    Rpc__Status *status = grpc_status_new(call);
+    const ProtobufCBinaryData *retry = grpc_detail(status, "RetryInfo");
+    const ProtobufCBinaryData *detail = grpc_detail(status, "QuotaFailure");
+    ck_assert_int_eq(call->status, GW_STATUS_RESOURCE_EXHAUSTED);
+    ck_assert_ptr_nonnull(retry);
+    ck_assert_ptr_nonnull(detail);
+    Rpc__QuotaFailure *failure = rpc__quota_failure__unpack(NULL, detail->len, detail->data);
+    ck_assert_ptr_nonnull(failure);
+    ck_assert_uint_eq(failure->n_violations, 1);
+    ck_assert_str_eq(failure->violations[0]->subject, policy);
+    ck_assert_ptr_nonnull(strstr(failure->violations[0]->description, policy));
+    rpc__quota_failure__free_unpacked(failure, NULL);
+    rpc__status__free_unpacked(status, NULL);
+    ck_assert_str_eq(call->cost, ""); /* nothing was charged */
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+START_TEST(trailers_say_what_a_call_cost)
+{
+    begin();
+    ck_assert_int_eq(mutate("k", "v"), GW_STATUS_OK);
+    ck_assert_uint_eq(cost(), 2);
+    ck_assert_int_eq(mutate("k", large), GW_STATUS_OK);
+    ck_assert_uint_eq(cost(), 2 + 2); /* 3001 bytes */
+    ck_assert_int_eq(mutate_many(large), GW_STATUS_OK);
+    ck_assert_uint_eq(cost(), 4 + 5); /* 6002 */
+    ck_assert_int_eq(check("v", large), GW_STATUS_OK);
+    ck_assert_uint_eq(cost(), 2 + 2); /* the larger list */
+    ck_assert_int_eq(read_all(), GW_STATUS_OK);
+    ck_assert_uint_eq(cost(), 1 + 2); /* three rows of 3000 bytes */
+    (void)snprintf(table, sizeof table, "projects/%s/instances/main/tables/none", w.tenant);
+    ck_assert_int_eq(read_all(), GW_STATUS_NOT_FOUND);
+    ck_assert_uint_eq(cost(), 1);
+}
+END_TEST
+
+START_TEST(operations_over_the_rate_name_it)
+{
+    begin();
+    admin_set_quota(w.op, w.tenant, "{'read_ops_per_s':1,'write_ops_per_s':1}");
+    ck_assert_int_eq(read_all(), GW_STATUS_OK);
+    (void)read_all();
+    expect_refused_by("read_ops");
+    ck_assert_int_eq(mutate_many("v"), GW_STATUS_OK); /* on credit */
+    (void)mutate("k", "v");
+    expect_refused_by("write_ops");
+    (void)mutate_many("v");
+    expect_refused_by("write_ops");
+    (void)check("v", "v");
+    expect_refused_by("write_ops");
+}
+END_TEST
+
+START_TEST(bytes_over_the_rate_name_it)
+{
+    begin();
+    ck_assert_int_eq(mutate("k", large), GW_STATUS_OK);
+    admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':1024,'write_bytes_per_s':1024}");
+    ck_assert_int_eq(read_all(), GW_STATUS_OK);
+    (void)read_all();
+    expect_refused_by("read_bytes");
+    ck_assert_int_eq(mutate_many(large), GW_STATUS_OK); /* on credit */
+    (void)mutate("k", "v");
+    expect_refused_by("write_bytes");
+    (void)mutate_many("v");
+    expect_refused_by("write_bytes");
+    (void)check("v", "v");
+    expect_refused_by("write_bytes");
+}
+END_TEST
+
+START_TEST(requests_over_the_cap_name_it)
+{
+    begin();
+    struct slice value = {base_new(LIM_SLICE_BYTES), LIM_SLICE_BYTES};
+    for (int i = 0; i < 8; i++)
+        http_bytes(w.http, "PUT", value, "/v1/tables/devices/cells/k%d/stats/q", i);
+    base_free((void *)(uintptr_t)value.ptr);
+    admin_set_quota(w.op, w.tenant, "{'concurrent_requests':1}");
+    ck_assert_int_eq(mutate("a", "v"), GW_STATUS_OK); /* one after the other */
+    ck_assert_int_eq(mutate_many("v"), GW_STATUS_OK);
+    struct grpc_client slow;
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    request.table_name = table;
+    grpc_open(&slow, world_server(), w.key, 1000);
+    struct grpc_call *held = grpc_start(&slow, BIGTABLE "ReadRows", &request.base, NULL);
+    grpc_listen(&slow, 300);
+    ck_assert(!held->is_closed);
+    (void)mutate("a", "v");
+    expect_refused_by("concurrency");
+    (void)mutate_many("v");
+    expect_refused_by("concurrency");
+    (void)read_all();
+    expect_refused_by("concurrency");
+    grpc_cancel(&slow, held);
+    grpc_listen(&slow, 300);
+    ck_assert_int_eq(mutate("a", "v"), GW_STATUS_OK);
+    grpc_close(&slow);
+}
+END_TEST
+
+Suite *suite_grpc_rates(void)
+{
+    Suite *s = suite_create("grpc_rates");
+    TCase *tc = tcase_create("rates");
+    tcase_set_timeout(tc, 60);
+    world_begin(tc);
+    tcase_add_checked_fixture(tc, NULL, tear_down);
+    tcase_add_test(tc, trailers_say_what_a_call_cost);
+    tcase_add_test(tc, operations_over_the_rate_name_it);
+    tcase_add_test(tc, bytes_over_the_rate_name_it);
+    tcase_add_test(tc, requests_over_the_cap_name_it);
+    world_end(tc);
+    suite_add_tcase(s, tc);
+    return s;
+}
