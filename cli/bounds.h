@@ -45,7 +45,7 @@
 #define CLI_PAGE_ROWS       1000
 
 /* Terminal tables: column widths are learnt from the first rows. */
-#define CLI_TABLE_COLUMNS      8
+#define CLI_TABLE_COLUMNS      10
 #define CLI_TABLE_WINDOW_ROWS  256
 #define CLI_TABLE_WINDOW_BYTES (256 * KIB)
 #define CLI_TABLE_PAD_MAX      60   /* wider cells push their line, not the whole column */

@@ -6,6 +6,7 @@
 #include "cli/http.h"
 #include "cli/out.h"
 #include "cli/target.h"
+#include "cli/text.h"
 
 #include "base/banned.h"
 
@@ -20,9 +21,13 @@ static const struct cli_field NEW_KEY_FIELDS[] = {
 };
 
 static const struct cli_field KEY_COLUMNS[] = {
-    {"ID", "id", CLI_FIELD_TEXT, NULL},          {"KIND", "kind", CLI_FIELD_TEXT, NULL},
-    {"SCOPES", "scopes", CLI_FIELD_NAMES, NULL}, {"CREATED", "created", CLI_FIELD_TEXT, NULL},
-    {"LABEL", "label", CLI_FIELD_TEXT, NULL},    {NULL, NULL, CLI_FIELD_TEXT, NULL},
+    {"ID", "id", CLI_FIELD_TEXT, NULL},
+    {"KIND", "kind", CLI_FIELD_TEXT, NULL},
+    {"SCOPES", "scopes", CLI_FIELD_NAMES, NULL},
+    {"CREATED", "created", CLI_FIELD_TEXT, NULL},
+    {"TENANTS", "tenants", CLI_FIELD_NAMES, NULL},
+    {"LABEL", "label", CLI_FIELD_TEXT, NULL},
+    {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
 static void keys_target(const struct cli *cli, struct buf *target)
@@ -31,22 +36,57 @@ static void keys_target(const struct cli *cli, struct buf *target)
     cli_target1(target, tenant != NULL ? TENANT_KEYS : OTHER_KEYS, tenant);
 }
 
-/* {"kind":..,"scopes":[..],"label":..}; NULL when a text is not UTF-8. */
+/* The values of a repeated option as a list, put into body unless there are none. */
+static bool add_list(const struct cli *cli, const char *option, json_t *body, const char *member)
+{
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; i < cli->args.given_count && ok; i++) {
+        const struct cli_given *g = &cli->args.given[i];
+        if (strcmp(g->option->name, option) == 0)
+            ok = json_array_append_new(list, json_string(g->value)) == 0;
+    }
+    if (ok && json_array_size(list) > 0)
+        ok = json_object_set(body, member, list) == 0;
+    json_decref(list);
+    return ok;
+}
+
+/* Rates of the key alone. */
+static enum cli_exit add_limits(const struct cli *cli, json_t *body)
+{
+    static const struct {
+        const char *option;
+        const char *member;
+    } LIMITS[] = {{"reads-per-s", "read_ops_per_s"},
+                  {"writes-per-s", "write_ops_per_s"},
+                  {"read-bytes-per-s", "read_bytes_per_s"},
+                  {"write-bytes-per-s", "write_bytes_per_s"}};
+    json_t *limits = json_object();
+    enum cli_exit e = CLI_OK;
+    for (size_t i = 0; i < sizeof LIMITS / sizeof LIMITS[0] && e == CLI_OK; i++) {
+        const char *text = cli_args_value(&cli->args, LIMITS[i].option);
+        uint64_t number = 0;
+        if (text == NULL)
+            continue;
+        if (!cli_text_parse_size(text, &number) || number > INT64_MAX ||
+            json_object_set_new(limits, LIMITS[i].member, json_integer((json_int_t)number)) != 0)
+            e = cli_fail(CLI_USAGE, "--%s takes a number, optionally with K, M, G or T",
+                         LIMITS[i].option);
+    }
+    if (e == CLI_OK && json_object_size(limits) > 0)
+        (void)json_object_set(body, "limits", limits); /* both are objects: it cannot fail */
+    json_decref(limits);
+    return e;
+}
+
+/* {"kind":..,"scopes":[..],"tenants":[..],"label":..}; NULL when a text is not UTF-8. */
 static json_t *creation_body(const struct cli *cli, const char *kind)
 {
     const char *label = cli_args_value(&cli->args, "label");
     json_t *body = json_pack("{s:s*, s:s*}", "kind", kind, "label", label);
-    json_t *scopes = json_array();
-    bool ok = body != NULL;
-    for (size_t i = 0; i < cli->args.given_count && ok; i++) {
-        const struct cli_given *g = &cli->args.given[i];
-        if (strcmp(g->option->name, "scope") == 0)
-            ok = json_array_append_new(scopes, json_string(g->value)) == 0;
-    }
-    if (ok && json_array_size(scopes) > 0)
-        ok = json_object_set(body, "scopes", scopes) == 0;
-    json_decref(scopes);
-    if (ok)
+    if (body != NULL && add_list(cli, "scope", body, "scopes") &&
+        add_list(cli, "for", body, "tenants"))
         return body;
     json_decref(body);
     return NULL;
@@ -63,11 +103,16 @@ enum cli_exit cli_key_create(struct cli *cli)
                                       : operator_key ? "operator"
                                                      : "service");
     if (body == NULL)
-        return cli_fail(CLI_USAGE, "scopes and label must be UTF-8 text");
+        return cli_fail(CLI_USAGE, "scopes, tenants and label must be UTF-8 text");
+    enum cli_exit e = add_limits(cli, body);
+    if (e != CLI_OK) {
+        json_decref(body);
+        return e;
+    }
     struct buf target;
     json_t *key = NULL;
     keys_target(cli, &target);
-    enum cli_exit e = cli_http_send(cli->http, "POST", &target, body, false, &key);
+    e = cli_http_send(cli->http, "POST", &target, body, false, &key);
     if (e != CLI_OK)
         return e;
     cli_fields_show(cli, NEW_KEY_FIELDS, key);

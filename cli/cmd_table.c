@@ -3,10 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
+#include "cli/chunk.h"
 #include "cli/families.h"
 #include "cli/fields.h"
 #include "cli/handlers.h"
 #include "cli/http.h"
+#include "cli/json_text.h"
 #include "cli/out.h"
 #include "cli/target.h"
 #include "cli/text.h"
@@ -21,6 +24,7 @@ static const struct cli_field TABLE_FIELDS[] = {
     {"families", "families", CLI_FIELD_FAMILIES, NULL},
     {"protected", "deletion_protection", CLI_FIELD_TEXT, NULL},
     {"notes", "row_key_notes", CLI_FIELD_TEXT, NULL},
+    {"changes kept", "change_stream_retention", CLI_FIELD_TEXT, NULL},
     {"stored", "usage.stored_bytes", CLI_FIELD_BYTES, NULL},
     {"rows", "usage.rows", CLI_FIELD_COUNT, NULL},
     {"cells", "usage.cells", CLI_FIELD_COUNT, NULL},
@@ -56,10 +60,80 @@ static enum cli_exit send_table(struct cli *cli, const char *method, const char 
     return e;
 }
 
+static enum cli_exit add_split(json_t *body, struct slice key)
+{
+    if (key.len == 0)
+        return cli_fail(CLI_USAGE, "a row key to split at has at least one byte");
+    if (!cli_json_append_bytes(body, "splits", key))
+        return cli_fail(CLI_USAGE, "the row keys to split at do not fit into a request");
+    return CLI_OK;
+}
+
+/* A row key a line, taken as its bytes are; empty lines are nothing. */
+static enum cli_exit add_splits_file(json_t *body, const char *path)
+{
+    struct cli_input in;
+    struct cli_chunk chunk;
+    enum cli_exit e = cli_input_open(&in, path);
+    if (e != CLI_OK)
+        return e;
+    size_t count = 0;
+    cli_chunk_init(&chunk);
+    do {
+        e = cli_chunk_fill(&chunk, &in);
+        count += chunk.count;
+        if (e == CLI_OK && count > LIM_SPLITS)
+            e = cli_fail(CLI_USAGE, "%s has more than %d row keys", in.name, LIM_SPLITS);
+        for (size_t i = 0; i < chunk.count && e == CLI_OK; i++)
+            e = add_split(body, cli_chunk_line(&chunk, i));
+    } while (e == CLI_OK && chunk.count > 0);
+    if (e == CLI_OK)
+        e = in.failed;
+    cli_chunk_fini(&chunk);
+    cli_input_close(&in);
+    return e;
+}
+
+static enum cli_exit add_splits(const struct cli *cli, json_t *body)
+{
+    const char *path = cli_args_value(&cli->args, "splits-file");
+    enum cli_exit e = path == NULL ? CLI_OK : add_splits_file(body, path);
+    for (size_t i = 0; i < cli->args.given_count && e == CLI_OK; i++) {
+        const struct cli_given *g = &cli->args.given[i];
+        if (strcmp(g->option->name, "split") == 0)
+            e = add_split(body, base_slice_text(g->value));
+    }
+    return e;
+}
+
+/* null switches the stream off. */
+static enum cli_exit add_retention(const struct cli *cli, json_t *body)
+{
+    const char *text = cli_args_value(&cli->args, "change-stream-retention");
+    char seconds[32];
+    uint64_t number = 0;
+    if (text == NULL)
+        return CLI_OK;
+    bool is_none = strcmp(text, "none") == 0;
+    if (!is_none && !cli_text_parse_seconds(text, &number))
+        return cli_fail(CLI_USAGE, "--change-stream-retention takes Ns, Nm, Nh, Nd, or none");
+    (void)snprintf(seconds, sizeof seconds, "%" PRIu64 "s", number); /* fits */
+    json_object_set_new(body, "change_stream_retention",
+                        is_none ? json_null() : json_string(seconds));
+    return CLI_OK;
+}
+
+static enum cli_exit add_notes(const struct cli *cli, json_t *body)
+{
+    const char *notes = cli_args_value(&cli->args, "notes");
+    if (notes != NULL && json_object_set_new(body, "row_key_notes", json_string(notes)) != 0)
+        return cli_fail(CLI_USAGE, "--notes is not UTF-8 text");
+    return CLI_OK;
+}
+
 enum cli_exit cli_table_create(struct cli *cli)
 {
     bool protect = cli_args_flag(&cli->args, "protect");
-    const char *notes = cli_args_value(&cli->args, "notes");
     if (protect && cli_args_flag(&cli->args, "no-protect"))
         return cli_fail(CLI_USAGE, "--protect and --no-protect do not go together");
     json_t *families = json_object();
@@ -69,14 +143,20 @@ enum cli_exit cli_table_create(struct cli *cli)
         e = cli_families_add(families, cli->args.words[i]);
     if (protect || cli_args_flag(&cli->args, "no-protect"))
         json_object_set_new(body, "deletion_protection", json_boolean(protect));
-    if (e == CLI_OK && notes != NULL &&
-        json_object_set_new(body, "row_key_notes", json_string(notes)) != 0)
-        e = cli_fail(CLI_USAGE, "--notes is not UTF-8 text");
+    if (e == CLI_OK)
+        e = add_notes(cli, body);
+    if (e == CLI_OK)
+        e = add_retention(cli, body);
+    if (e == CLI_OK)
+        e = add_splits(cli, body);
     if (e != CLI_OK) {
         json_decref(body);
         return e;
     }
-    return send_table(cli, "PUT", TABLE, body, true);
+    /* A table is split once: a second attempt would be refused for what the first one did. */
+    bool is_split =
+        json_object_get(body, "splits") != NULL || json_object_get(body, "splits_b64") != NULL;
+    return send_table(cli, "PUT", TABLE, body, !is_split);
 }
 
 /* One --create, --update or --drop. */

@@ -7,7 +7,6 @@
 #include "cli/out.h"
 #include "cli/quota.h"
 #include "cli/target.h"
-#include "cli/text.h"
 
 #include "base/banned.h"
 
@@ -17,6 +16,8 @@ static const struct cli_field TENANT_FIELDS[] = {
     {"tenant", "id", CLI_FIELD_TEXT, NULL},
     {"name", "display_name", CLI_FIELD_TEXT, NULL},
     {"state", "state", CLI_FIELD_TEXT, NULL},
+    {"suspended", "suspended", CLI_FIELD_TEXT, NULL},
+    {"plan", "plan", CLI_FIELD_TEXT, NULL},
     {"reason", "reason", CLI_FIELD_TEXT, NULL},
     {"created", "created", CLI_FIELD_TEXT, NULL},
     {"state since", "state_since", CLI_FIELD_TEXT, NULL},
@@ -24,6 +25,8 @@ static const struct cli_field TENANT_FIELDS[] = {
     {"rows", "usage.rows", CLI_FIELD_COUNT, "quota.rows"},
     {"cells", "usage.cells", CLI_FIELD_COUNT, NULL},
     CLI_QUOTA(CLI_QUOTA_MEMBER_FIELD){"job", "job", CLI_FIELD_TEXT, NULL},
+    {"keyless", "keyless", CLI_FIELD_TEXT, NULL},
+    {"instance", "instance", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
@@ -34,22 +37,26 @@ static const struct cli_field TENANT_COLUMNS[] = {
     {"STORED", "usage.stored_bytes", CLI_FIELD_BYTES, NULL},
     {"ROWS", "usage.rows", CLI_FIELD_COUNT, NULL},
     {"CREATED", "created", CLI_FIELD_TEXT, NULL},
+    {"KEYLESS", "keyless", CLI_FIELD_TEXT, NULL},
+    {"INSTANCE", "instance", CLI_FIELD_TEXT, NULL},
     {"NAME", "display_name", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
 static const struct cli_field QUOTA_FIELDS[] = {
+    {"plan", "plan", CLI_FIELD_TEXT, NULL},
     CLI_QUOTA(CLI_QUOTA_FIELD){NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
-/* POST a change of one tenant and show the tenant. */
-static enum cli_exit change(struct cli *cli, const char *pattern, json_t *body, bool repeatable)
+/* Send a change of one tenant and show the tenant. */
+static enum cli_exit change(struct cli *cli, const char *method, const char *pattern, json_t *body,
+                            bool repeatable)
 {
     struct buf target;
     json_t *tenant = NULL;
     const char *id = cli->args.word_count > 0 ? cli->args.words[0] : "";
     cli_target1(&target, pattern, id);
-    enum cli_exit e = cli_http_send(cli->http, "POST", &target, body, repeatable, &tenant);
+    enum cli_exit e = cli_http_send(cli->http, method, &target, body, repeatable, &tenant);
     if (e == CLI_OK)
         cli_fields_show(cli, TENANT_FIELDS, tenant);
     return e;
@@ -57,21 +64,36 @@ static enum cli_exit change(struct cli *cli, const char *pattern, json_t *body, 
 
 enum cli_exit cli_tenant_create(struct cli *cli)
 {
-    json_t *body = json_pack("{s:s}", "id", cli->args.words[0]);
+    json_t *body =
+        json_pack("{s:s, s:s*, s:s*}", "id", cli->args.words[0], "display_name",
+                  cli_args_value(&cli->args, "name"), "plan", cli_args_value(&cli->args, "plan"));
+    if (body == NULL)
+        return cli_fail(CLI_USAGE, "the tenant's ID, name and plan must be UTF-8 text");
+    return change(cli, "POST", "/v1/admin/tenants", body, false);
+}
+
+enum cli_exit cli_tenant_change(struct cli *cli)
+{
+    const char *plan = cli_args_value(&cli->args, "plan");
     const char *name = cli_args_value(&cli->args, "name");
-    if (body != NULL && name != NULL)
-        (void)json_object_set_new(body, "display_name", json_string(name)); /* checked below */
-    if (body == NULL || (name != NULL && json_object_get(body, "display_name") == NULL)) {
+    bool no_plan = cli_args_flag(&cli->args, "no-plan");
+    if ((plan != NULL && no_plan) || (plan == NULL && name == NULL && !no_plan))
+        return cli_fail(CLI_USAGE, "say what to change: --name N, --plan P or --no-plan");
+    json_t *body = json_pack("{s:s*, s:s*}", "display_name", name, "plan", plan);
+    if (body == NULL || (no_plan && json_object_set_new(body, "plan", json_null()) != 0)) {
         json_decref(body);
-        return cli_fail(CLI_USAGE, "the tenant's ID and name must be UTF-8 text");
+        return cli_fail(CLI_USAGE, "name and plan must be UTF-8 text");
     }
-    return change(cli, "/v1/admin/tenants", body, false);
+    return change(cli, "PATCH", TENANT, body, true);
 }
 
 enum cli_exit cli_tenant_list(struct cli *cli)
 {
+    static const char *const names[] = {"prefix", "state", "plan", "order"};
     struct buf target;
     cli_target1(&target, "/v1/admin/tenants?limit=1000", NULL);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        cli_target_query(&target, names[i], cli_args_value(&cli->args, names[i]));
     return cli_fields_list(cli, TENANT_COLUMNS, &target, "tenants");
 }
 
@@ -88,15 +110,16 @@ enum cli_exit cli_tenant_show(struct cli *cli)
 
 enum cli_exit cli_tenant_suspend(struct cli *cli)
 {
-    json_t *body = json_pack("{s:s}", "reason", cli_args_value(&cli->args, "reason"));
+    json_t *body = json_pack("{s:s, s:s*}", "reason", cli_args_value(&cli->args, "reason"),
+                             "access", cli_args_value(&cli->args, "access"));
     if (body == NULL)
         return cli_fail(CLI_USAGE, "the reason must be UTF-8 text");
-    return change(cli, TENANT ":suspend", body, true);
+    return change(cli, "POST", TENANT ":suspend", body, true);
 }
 
 enum cli_exit cli_tenant_resume(struct cli *cli)
 {
-    return change(cli, TENANT ":resume", NULL, true);
+    return change(cli, "POST", TENANT ":resume", NULL, true);
 }
 
 enum cli_exit cli_tenant_offboard(struct cli *cli)
@@ -135,46 +158,6 @@ enum cli_exit cli_tenant_offboard(struct cli *cli)
 /* --- quota ------------------------------------------------------------------------------------
  */
 
-static const struct {
-    const char *option;
-    const char *member;
-} QUOTA_OPTIONS[] = {
-#define OPTION(option, member, label, kind, help) {option, member},
-    CLI_QUOTA(OPTION)
-#undef OPTION
-};
-#define QUOTA_OPTION_COUNT (sizeof QUOTA_OPTIONS / sizeof QUOTA_OPTIONS[0])
-
-/* Put one option's value into the quota; "none" leaves it to the server's default. */
-static enum cli_exit set_member(json_t *quota, const char *option, const char *member,
-                                const char *text)
-{
-    uint64_t number = 0;
-    json_t *value = NULL;
-    if (strcmp(text, "none") == 0)
-        value = json_null();
-    else if (cli_text_parse_size(text, &number) && number <= INT64_MAX)
-        value = json_integer((json_int_t)number);
-    if (value == NULL || json_object_set_new(quota, member, value) != 0)
-        return cli_fail(CLI_USAGE, "--%s takes a number, optionally with K, M, G or T, or none",
-                        option);
-    return CLI_OK;
-}
-
-static enum cli_exit collect_changes(const struct cli *cli, json_t *changes)
-{
-    for (size_t i = 0; i < QUOTA_OPTION_COUNT; i++) {
-        const char *text = cli_args_value(&cli->args, QUOTA_OPTIONS[i].option);
-        if (text == NULL)
-            continue;
-        enum cli_exit e =
-            set_member(changes, QUOTA_OPTIONS[i].option, QUOTA_OPTIONS[i].member, text);
-        if (e != CLI_OK)
-            return e;
-    }
-    return CLI_OK;
-}
-
 static enum cli_exit get_quota(struct cli *cli, json_t **out)
 {
     struct buf target;
@@ -182,23 +165,22 @@ static enum cli_exit get_quota(struct cli *cli, json_t **out)
     return cli_http_get(cli->http, &target, out);
 }
 
-/* PUT replaces the whole quota, so what the line does not name is taken from the present one. */
-static enum cli_exit put_quota(struct cli *cli, const json_t *changes, bool none)
+/* PUT replaces all that is the tenant's own, so what the line does not name is taken from what it
+ * has now. */
+static enum cli_exit put_quota(struct cli *cli, bool none)
 {
     json_t *present = NULL;
     enum cli_exit e = none ? CLI_OK : get_quota(cli, &present);
     if (e != CLI_OK)
         return e;
-    json_t *body = json_object();
-    for (size_t i = 0; i < QUOTA_OPTION_COUNT && !none; i++) {
-        const char *member = QUOTA_OPTIONS[i].member;
-        json_t *value = json_object_get(changes, member);
-        if (value == NULL)
-            value = json_object_get(present, member);
-        if (value != NULL)
-            (void)json_object_set(body, member, value); /* a missing member is caught by GET */
-    }
+    json_t *own = json_object_get(present, "own");
+    json_t *body = own == NULL ? json_object() : json_incref(own);
+    e = cli_quota_apply(cli, body);
     json_decref(present);
+    if (e != CLI_OK) {
+        json_decref(body);
+        return e;
+    }
     struct buf target;
     json_t *answer = NULL;
     cli_target1(&target, TENANT "/quota", cli->args.words[0]);
@@ -209,15 +191,17 @@ static enum cli_exit put_quota(struct cli *cli, const json_t *changes, bool none
 
 enum cli_exit cli_tenant_quota(struct cli *cli)
 {
-    json_t *changes = json_object();
     bool none = cli_args_flag(&cli->args, "none");
-    enum cli_exit e = collect_changes(cli, changes);
-    bool changing = none || json_object_size(changes) > 0;
-    if (e == CLI_OK && none && json_object_size(changes) > 0)
+    bool given = cli_quota_is_given(cli);
+    enum cli_exit e = CLI_OK;
+    if (none && given)
         e = cli_fail(CLI_USAGE, "--none takes back every limit; it goes with no other option");
-    if (e == CLI_OK && changing)
-        e = put_quota(cli, changes, none);
-    json_decref(changes);
+    json_t *tried = json_object(); /* a wrong line sends nothing */
+    if (e == CLI_OK)
+        e = cli_quota_apply(cli, tried);
+    json_decref(tried);
+    if (e == CLI_OK && (none || given))
+        e = put_quota(cli, none);
     json_t *quota = NULL;
     if (e == CLI_OK)
         e = get_quota(cli, &quota);

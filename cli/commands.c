@@ -31,19 +31,40 @@ const struct cli_option CLI_GLOBAL_OPTIONS[] = {
 
 const struct cli_group CLI_GROUPS[] = {
     {"tenant", "Tenants, with an operator key:"},
+    {"plan", "Plans of tenants, with an operator key:"},
     {"key", "API keys, with an operator key:"},
     {"table", "Tables of a tenant:"},
     {"row", "Rows of a table:"},
+    {"audit", "Who changed what, with an operator key or a tenant's:"},
     {"job", "Long work of the server, with an operator key:"},
     {NULL, NULL},
 };
 
 static const struct cli_option TENANT_CREATE[] = {
     {"name", "N", "display name, for people", false, false},
+    {"plan", "P", "the plan it has", false, false},
+    END,
+};
+static const struct cli_option TENANT_CHANGE[] = {
+    {"name", "N", "display name, for people", false, false},
+    {"plan", "P", "the plan it has from now on", false, false},
+    {"no-plan", NULL, "it has no plan", false, false},
+    END,
+};
+static const struct cli_option TENANT_LIST[] = {
+    {"prefix", "P", "IDs that begin with P", false, false},
+    {"state", "S", "active, suspended, purging or purged", false, false},
+    {"plan", "P", "tenants with this plan; \"\": without any", false, false},
+    {"order", "O", "id, bytes, rows, created; -id, ... downwards", false, false},
+    END,
+};
+static const struct cli_option PLAN_PUT[] = {
+    CLI_QUOTA(CLI_QUOTA_OPTION){"name", "N", "display name, for people", false, false},
     END,
 };
 static const struct cli_option TENANT_SUSPEND[] = {
     {"reason", "R", "shown to the tenant with every refusal", true, false},
+    {"access", "A", "reads, writes or all, which is the default", false, false},
     END,
 };
 static const struct cli_option TENANT_OFFBOARD[] = {
@@ -52,7 +73,7 @@ static const struct cli_option TENANT_OFFBOARD[] = {
     END,
 };
 static const struct cli_option TENANT_QUOTA[] = {
-    CLI_QUOTA(CLI_QUOTA_OPTION){"none", NULL, "no ceilings and the default limits", false, false},
+    CLI_QUOTA(CLI_QUOTA_OPTION){"none", NULL, "nothing of its own: all is inherited", false, false},
     END,
 };
 static const struct cli_option KEY_CREATE[] = {
@@ -60,9 +81,14 @@ static const struct cli_option KEY_CREATE[] = {
     {"service", NULL, "a backend that acts for many tenants", false, false},
     {"operator", NULL, "manages tenants and keys, reads no data", false, false},
     {"scope", "S",
-     "data.read, data.write, table.admin, admin.read or\n"
-     "                        admin.write; default: all of the kind",
+     "data.read, data.write, table.admin, admin.read,\n"
+     "                        admin.write or ops.read; default: all of the kind",
      false, true},
+    {"for", "ID", "with --service: only for this tenant", false, true},
+    {"reads-per-s", "N", "read operations a second with this key", false, false},
+    {"writes-per-s", "N", "write operations a second", false, false},
+    {"read-bytes-per-s", "N", "bytes read in a second", false, false},
+    {"write-bytes-per-s", "N", "bytes written in a second", false, false},
     {"label", "L", "a note for the list of keys", false, false},
     END,
 };
@@ -74,6 +100,9 @@ static const struct cli_option TABLE_CREATE[] = {
     {"protect", NULL, "refuse deleting the table, families or all rows", false, false},
     {"no-protect", NULL, "no longer refuse that", false, false},
     {"notes", "TEXT", "what to know about its row keys", false, false},
+    {"split", "KEY", "divide a new table at this row key", false, true},
+    {"splits-file", "FILE", "the same, a row key a line; - is standard input", false, false},
+    {"change-stream-retention", "D", "keep changes from 1d to 7d, or none", false, false},
     END,
 };
 static const struct cli_option TABLE_CHANGE[] = {
@@ -134,23 +163,53 @@ static const struct cli_option JOB_SHOW[] = {
     END,
 };
 
+#define AUDIT_OF                                                                                   \
+    {"tenant", "ID", "only records about this tenant", false, false},                              \
+    {                                                                                              \
+        "from", "N", "from record N on", false, false                                              \
+    }
+
+static const struct cli_option AUDIT_READ[] = {
+    AUDIT_OF,
+    {"limit", "N", "at most N records", false, false},
+    END,
+};
+static const struct cli_option AUDIT_VERIFY[] = {
+    AUDIT_OF,
+    {"file", "FILE", "what export wrote, or - for standard input", false, false},
+    {"head", "HASH@N", "a head noted earlier must be on the way", false, false},
+    END,
+};
+
 const struct cli_command CLI_COMMANDS[] = {
     {"tenant", "create", "ID", 1, 1, TENANT_CREATE, "make a tenant",
      "Make a tenant. The ID is 2 to 63 letters a-z, digits and dashes, begins with a\n"
      "letter or digit, and is never given out again; it should not be personal data.",
-     "bigtent tenant create altostrat --name 'Altostrat Ltd'", cli_tenant_create, true},
-    {"tenant", "list", "", 0, 0, NULL, "list the tenants",
-     "List every tenant with its state, stored bytes and rows.\n"
-     "Columns: tenant, state, stored bytes, rows, created, name.",
-     "bigtent tenant list\nbigtent tenant list | awk '$2 == \"suspended\" { print $1 }'",
+     "bigtent tenant create altostrat --name 'Altostrat Ltd'\n"
+     "bigtent tenant create altostrat --plan gold",
+     cli_tenant_create, true},
+    {"tenant", "change", "ID", 1, 1, TENANT_CHANGE, "change a tenant's name or plan",
+     "Change the display name, or the plan, which holds from the next request on. What the\n"
+     "tenant has of its own (tenant quota) stays.",
+     "bigtent tenant change altostrat --plan gold\nbigtent tenant change altostrat --no-plan",
+     cli_tenant_change, true},
+    {"tenant", "list", "", 0, 0, TENANT_LIST, "list the tenants",
+     "List tenants with their state, stored bytes and rows.\n"
+     "Columns: tenant, state, stored bytes, rows, created, whether the emulator's listener\n"
+     "made it and takes it without a key, what Bigtable's clients call its instance, name.",
+     "bigtent tenant list\nbigtent tenant list --plan gold --order -bytes\n"
+     "bigtent tenant list | awk '$2 == \"suspended\" { print $1 }'",
      cli_tenant_list, true},
     {"tenant", "show", "ID", 1, 1, NULL, "show a tenant's state, usage and quota",
-     "Show one tenant: state, reason of a suspension, usage, quota, offboarding job.",
+     "Show one tenant: state, reason of a suspension, usage, quota, offboarding job, whether\n"
+     "it is used without a key, instance.",
      "bigtent tenant show altostrat", cli_tenant_show, true},
     {"tenant", "suspend", "ID", 1, 1, TENANT_SUSPEND, "refuse a tenant's requests",
-     "Refuse every request for the tenant's data until it is resumed. Nothing is deleted.",
-     "bigtent tenant suspend altostrat --reason 'invoice 2026-11 unpaid'", cli_tenant_suspend,
-     true},
+     "Refuse requests for the tenant's data, or only its reads or its writes, until it is\n"
+     "resumed. Nothing is deleted.",
+     "bigtent tenant suspend altostrat --reason 'invoice 2026-11 unpaid'\n"
+     "bigtent tenant suspend altostrat --reason 'moving to another region' --access writes",
+     cli_tenant_suspend, true},
     {"tenant", "resume", "ID", 1, 1, NULL, "end a suspension", "Serve a suspended tenant again.",
      "bigtent tenant resume altostrat", cli_tenant_resume, true},
     {"tenant", "offboard", "ID", 1, 1, TENANT_OFFBOARD, "delete a tenant and prove it",
@@ -159,28 +218,46 @@ const struct cli_command CLI_COMMANDS[] = {
      "With --wait the exit status is 5 when the job failed.",
      "bigtent tenant offboard altostrat --confirm altostrat --wait", cli_tenant_offboard, true},
     {"tenant", "quota", "ID", 1, 1, TENANT_QUOTA, "show or change a tenant's limits",
-     "Without options show the quota. With options change those limits and keep the\n"
-     "others. A limit is a number, with K, M, G or T for powers of 1024, or none, which\n"
-     "for a limit of the data model (row key, qualifier, ...) means the default.\n"
+     "Without options show the quota that holds. With options change what the tenant has of\n"
+     "its own and keep the rest. A limit is a number, with K, M, G or T for powers of 1024,\n"
+     "or none: no limit, or inherit: what the plan says, or else the standard.\n"
      "Over a stored quota writes are refused and deletes still pass. What is stored\n"
      "already stays readable and deletable when a limit is lowered.",
      "bigtent tenant quota altostrat\n"
      "bigtent tenant quota altostrat --bytes 10G --writes-per-s 500\n"
      "bigtent tenant quota altostrat --row-bytes 1M --families 3\n"
-     "bigtent tenant quota altostrat --rows none",
+     "bigtent tenant quota altostrat --rows none --bytes inherit",
      cli_tenant_quota, true},
+
+    {"plan", "put", "ID", 1, 1, PLAN_PUT, "make a plan, or replace all it says",
+     "Make a plan of these limits, or replace one. A change holds for every tenant of the\n"
+     "plan at once; what a tenant has of its own (tenant quota) stands above its plan, and\n"
+     "what the plan does not name is the standard.",
+     "bigtent plan put free --bytes 1G --rows 1M --reads-per-s 50 --change-streams 0\n"
+     "bigtent plan put gold --name 'Gold' --bytes 1T --weight 300",
+     cli_plan_put, true},
+    {"plan", "list", "", 0, 0, NULL, "list the plans",
+     "List the plans. Columns: plan, tenants, stored bytes, rows, changed, name.",
+     "bigtent plan list", cli_plan_list, true},
+    {"plan", "show", "ID", 1, 1, NULL, "show what a plan says",
+     "Show one plan: how many tenants have it, and the limits it names.", "bigtent plan show gold",
+     cli_plan_show, true},
+    {"plan", "delete", "ID", 1, 1, NULL, "delete a plan that no tenant has",
+     "Delete a plan. While a tenant has it this is refused.", "bigtent plan delete free",
+     cli_plan_delete, true},
 
     {"key", "create", "", 0, 0, KEY_CREATE, "make an API key, shown once",
      "Make an API key for a tenant (--tenant ID), a service or an operator. The key is\n"
      "printed now and never again; the server keeps only a digest.",
      "bigtent key create --tenant altostrat --scope data.read --label dashboard\n"
-     "bigtent key create --service --label backend\n"
+     "bigtent key create --service --for altostrat --for brightleaf --reads-per-s 500\n"
+     "bigtent key create --operator --scope ops.read --label prometheus\n"
      "(umask 077; bigtent key create --tenant altostrat | awk '$1 == \"key\" { print $2 }' > key)",
      cli_key_create, true},
     {"key", "list", "", 0, 0, KEY_OF, "list a tenant's keys, or the others",
      "List the keys of --tenant ID, or without it the service and operator keys. The\n"
      "keys themselves are not stored and cannot be shown.\n"
-     "Columns: id, kind, scopes, created, label.",
+     "Columns: id, kind, scopes, created, tenants of a service key, label.",
      "bigtent key list --tenant altostrat\nbigtent key list", cli_key_list, true},
     {"key", "revoke", "KEYID", 1, 1, KEY_OF, "make a key stop working, at once",
      "Revoke the key with this ID (see key list): of --tenant ID, or without it a\n"
@@ -203,7 +280,8 @@ const struct cli_command CLI_COMMANDS[] = {
      "makes its cells aggregates, for good.",
      "bigtent table create phone stats:max_versions=3 location:max_age=30d raw\n"
      "bigtent table create phone 'log:intersection(max_versions=2,max_age=1d)' hits:type=sum\n"
-     "bigtent table create phone raw --protect --notes 'phone#day'",
+     "bigtent table create phone raw --protect --notes 'phone#day'\n"
+     "bigtent table create phone raw --split 4 --split 8 --change-stream-retention 7d",
      cli_table_create, true},
     {"table", "change", "T", 1, 1, TABLE_CHANGE, "create, update and drop families at once",
      "Create families, replace the rules of families, and drop families with their\n"
@@ -213,8 +291,8 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent table change phone --update stats:max_versions=5",
      cli_table_change, true},
     {"table", "show", "T", 1, 1, NULL, "show a table's families and size",
-     "Show one table: version, families with their types and rules, protection, notes,\n"
-     "stored bytes, rows, cells.",
+     "Show one table: version, families with their types and rules, protection, notes, for\n"
+     "how long changes are kept, stored bytes, rows, cells.",
      "bigtent table show phone", cli_table_show, true},
     {"table", "samples", "T", 1, 1, TABLE_SAMPLES, "show keys that divide a table evenly",
      "Show row keys that divide the table into parts of about the same size, to scan it in\n"
@@ -308,6 +386,24 @@ const struct cli_command CLI_COMMANDS[] = {
      "With --recount everything is counted anew and compared with the counters; the\n"
      "exit status is 5 when they differ.",
      "bigtent usage\nbigtent usage --tenant altostrat --recount", cli_usage, true},
+    {"audit", "list", "", 0, 0, AUDIT_READ, "list who changed what",
+     "List administrative actions, oldest first: what was done or refused, about whom, by\n"
+     "which key, from where.\n"
+     "Columns: number, time, action, outcome, tenant, target, key, address, detail.",
+     "bigtent audit list --from 1000\nbigtent audit list --tenant altostrat\n"
+     "BIGTENT_KEY=$tenants_key bigtent audit list",
+     cli_audit_list, true},
+    {"audit", "verify", "", 0, 0, AUDIT_VERIFY, "check that the audit trail is whole",
+     "Recompute the hash of every record and follow both chains, of all records and of\n"
+     "each tenant's. The first record that does not follow is named, and the exit status\n"
+     "is 5. Prints the head; noted elsewhere and given as --head later, it shows whether\n"
+     "the end was cut off or all of it written anew.",
+     "bigtent audit verify\nbigtent audit verify --head \"$(cat noted)\"\n"
+     "bigtent audit verify --file trail.ndjson",
+     cli_audit_verify, false},
+    {"audit", "export", "", 0, 0, AUDIT_READ, "print the audit trail as NDJSON",
+     "Print one record per line, exactly as the server sent it.",
+     "bigtent audit export > trail.ndjson", cli_audit_export, true},
     {"job", "list", "", 0, 0, NULL, "list jobs, newest first",
      "List offboarding jobs. Columns: job, tenant, state, steps, requested, finished.",
      "bigtent job list", cli_job_list, true},

@@ -19,11 +19,17 @@
 
 enum cli_exit cli_tenant_create(struct cli *cli);
 enum cli_exit cli_tenant_list(struct cli *cli);
+enum cli_exit cli_tenant_change(struct cli *cli);
 enum cli_exit cli_tenant_show(struct cli *cli);
 enum cli_exit cli_tenant_suspend(struct cli *cli);
 enum cli_exit cli_tenant_resume(struct cli *cli);
 enum cli_exit cli_tenant_offboard(struct cli *cli);
 enum cli_exit cli_tenant_quota(struct cli *cli);
+
+enum cli_exit cli_plan_put(struct cli *cli);
+enum cli_exit cli_plan_list(struct cli *cli);
+enum cli_exit cli_plan_show(struct cli *cli);
+enum cli_exit cli_plan_delete(struct cli *cli);
 
 enum cli_exit cli_key_create(struct cli *cli);
 enum cli_exit cli_key_list(struct cli *cli);
@@ -50,6 +56,9 @@ enum cli_exit cli_scan(struct cli *cli);
 enum cli_exit cli_usage(struct cli *cli);
 enum cli_exit cli_job_list(struct cli *cli);
 enum cli_exit cli_job_show(struct cli *cli);
+enum cli_exit cli_audit_list(struct cli *cli);
+enum cli_exit cli_audit_verify(struct cli *cli);
+enum cli_exit cli_audit_export(struct cli *cli);
 enum cli_exit cli_health(struct cli *cli);
 
 /* Follow a job to its end with a bar over its steps, then print it. CLI_CHECK_FAILED when it

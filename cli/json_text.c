@@ -97,25 +97,39 @@ void cli_json_list_end(bool was_empty)
         cli_out_printf("\n%*s]\n}\n", INDENT, "");
 }
 
-static bool set_base64(json_t *object, const char *name, struct slice bytes)
+/* The bytes as a JSON text, NULL when they do not fit; which of the two members it belongs to. */
+static json_t *bytes_text(const char *name, struct slice bytes, char out_name[PATH_LENGTH])
 {
-    char name_b64[PATH_LENGTH];
     struct buf text;
-    (void)snprintf(name_b64, sizeof name_b64, "%s_b64", name); /* names are short literals */
+    bool is_text = base_utf8_is_valid(bytes);
+    (void)snprintf(out_name, PATH_LENGTH, "%s%s", name, is_text ? "" : "_b64"); /* short literals */
+    if (is_text)
+        return json_stringn(bytes.len > 0 ? (const char *)bytes.ptr : "", bytes.len);
     base_buf_init(&text, CLI_REQUEST_BYTES);
-    bool is_set =
-        base_base64_encode(bytes, &text) == ERR_OK &&
-        json_object_set_new(object, name_b64, json_stringn((const char *)text.ptr, text.len)) == 0;
+    json_t *value = NULL;
+    if (base_base64_encode(bytes, &text) == ERR_OK)
+        value = json_stringn((const char *)text.ptr, text.len);
     base_buf_fini(&text);
-    return is_set;
+    return value;
 }
 
 bool cli_json_set_bytes(json_t *object, const char *name, struct slice bytes)
 {
-    if (!base_utf8_is_valid(bytes))
-        return set_base64(object, name, bytes);
-    const char *text = bytes.len > 0 ? (const char *)bytes.ptr : "";
-    return json_object_set_new(object, name, json_stringn(text, bytes.len)) == 0;
+    char member[PATH_LENGTH];
+    json_t *value = bytes_text(name, bytes, member);
+    return json_object_set_new(object, member, value) == 0;
+}
+
+bool cli_json_append_bytes(json_t *object, const char *name, struct slice bytes)
+{
+    char member[PATH_LENGTH];
+    json_t *value = bytes_text(name, bytes, member);
+    json_t *list = json_object_get(object, member);
+    if (list == NULL) {
+        list = json_array();
+        (void)json_object_set_new(object, member, list); /* the append below says */
+    }
+    return json_array_append_new(list, value) == 0;
 }
 
 struct slice cli_json_bytes(const json_t *object, const char *name, const char *name_b64,

@@ -35,6 +35,9 @@ void cli_json_list_end(bool was_empty);
 /* Set name to the bytes as text, or, when they are no UTF-8, name_b64 to their base64. False when
  * they do not fit. */
 bool cli_json_set_bytes(json_t *object, const char *name, struct slice bytes);
+/* The same as one more element of the list name, or name_b64, which is made when it is not there.
+ */
+bool cli_json_append_bytes(json_t *object, const char *name, struct slice bytes);
 
 /* The bytes of the member name or, in base64, name_b64; empty when it is neither. They lie in
  * holder or in the document. */

@@ -1,13 +1,14 @@
 /*
  * cli/quota.h - the fields of a quota, once for options, help and every table that shows one.
  *
- * Does:     list option, member of the server's JSON, label, kind of number, help.
+ * Does:     list option, member of the server's JSON, label, kind of number, help; make members of
+ *           the options of a line.
  * Owns:     nothing.
  * May use:  cli/fields.h.
  * Knows no: what the server does with them.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: does not fail.
+ * Fails by: CLI_USAGE, said on stderr.
  * Limits:   none.
  * Promises: 1. Fields are shown in this order.
  */
@@ -18,10 +19,21 @@
 
 /* X(option, member, label, kind, help) */
 #define CLI_QUOTA(X)                                                                               \
-    X("bytes", "stored_bytes", "stored", BYTES, "stored bytes; N, NK, NM, NG, NT or none")         \
+    X("bytes", "stored_bytes", "stored", BYTES, "stored bytes; N, NK, NM, NG, NT, none, inherit")  \
     X("rows", "rows", "rows", COUNT, "rows")                                                       \
+    X("keys", "keys", "keys", COUNT, "API keys; up to 1000")                                       \
     X("reads-per-s", "read_ops_per_s", "reads/s", COUNT, "read operations a second")               \
     X("writes-per-s", "write_ops_per_s", "writes/s", COUNT, "write operations a second")           \
+    X("read-bytes-per-s", "read_bytes_per_s", "read bytes/s", BYTES, "bytes read in a second")     \
+    X("write-bytes-per-s", "write_bytes_per_s", "write bytes/s", BYTES,                            \
+      "bytes written in a second")                                                                 \
+    X("burst-ms", "burst_ms", "burst ms", COUNT, "so much of a rate may come at once; 1000")       \
+    X("concurrent", "concurrent_requests", "concurrent", COUNT, "requests under way at a time")    \
+    X("weight", "weight", "weight", COUNT, "share of a busy server; 100, up to 1000")              \
+    X("reserved-per-s", "reserved_ops_per_s", "reserved/s", COUNT,                                 \
+      "operations a second ahead of shares")                                                       \
+    X("change-streams", "change_streams", "change streams", COUNT, "1, or 0: none are made")       \
+    X("authorized-views", "authorized_views", "authorized views", COUNT, "1, or 0: none are made") \
     X("row-key-bytes", "row_key_bytes", "row key", BYTES, "longest row key; up to 4K")             \
     X("qualifier-bytes", "qualifier_bytes", "qualifier", BYTES, "longest qualifier; up to 16K")    \
     X("cell-bytes", "cell_bytes", "cell", BYTES, "largest value of a cell; 10M, up to 100M")       \
@@ -38,5 +50,10 @@
     {"quota: " label, "quota." member, CLI_FIELD_LIMIT_##kind, NULL},
 /* Entry of a struct cli_option list. */
 #define CLI_QUOTA_OPTION(option, member, label, kind, help) {option, "N", help, false, false},
+
+/* The options of the line, put into the members of a quota: "none" is null, "inherit" none. */
+enum cli_exit cli_quota_apply(const struct cli *cli, json_t *quota);
+/* The line has at least one of them. */
+bool cli_quota_is_given(const struct cli *cli);
 
 #endif

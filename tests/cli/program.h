@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "tests/support/process.h"
 
-#define RUN_OUT_BYTES (512U * 1024U)
+#define RUN_OUT_BYTES (2048U * 1024U)
 #define RUN_ARGS      48
 
 /* How to run it. Zero: no key, no CA, the URL of a port nobody listens on, stdin empty. */

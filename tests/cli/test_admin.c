@@ -24,7 +24,7 @@ START_TEST(tenant_is_made_listed_and_shown)
     char line[WORLD_ID + 32];
     (void)snprintf(line, sizeof line, "%s active 0 0 20", id);
     EXPECT_IN(r.out, line);
-    EXPECT_IN(r.out, "Z Acme & S\xc3\xb6hne\n");
+    EXPECT_IN(r.out, "Z false main Acme & S\xc3\xb6hne\n");
     EXPECT_NOT_IN(r.out, "\t");
     bigtent(&r, &op, "tenant", "show", id, "--json");
     EXPECT_CODE(&r, 0);
@@ -134,6 +134,59 @@ static const struct {
     {"--tables", "tables", "1000", "0"},
 };
 
+START_TEST(plans_are_put_given_listed_and_deleted)
+{
+    char plan[WORLD_ID];
+    world_fresh_id(plan);
+    bigtent(&r, &op, "plan", "put", plan, "--name", "Gold", "--rows", "5", "--bytes", "none");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "quota.rows"), "5");
+    ck_assert_str_eq(plain_value(&r, "quota.stored_bytes"), "none");
+    bigtent(&r, &op, "tenant", "change", w.tenant, "--plan", plan);
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "plan"), plan);
+    ck_assert_str_eq(plain_value(&r, "quota.rows"), "5");
+    bigtent(&r, &op, "tenant", "quota", w.tenant, "--rows", "6");
+    ck_assert_str_eq(plain_value(&r, "rows"), "6");
+    bigtent(&r, &op, "tenant", "quota", w.tenant, "--rows", "inherit");
+    ck_assert_str_eq(plain_value(&r, "rows"), "5");
+    bigtent(&r, &op, "tenant", "list", "--plan", plan, "--order", "-created");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, w.tenant);
+    bigtent(&r, &op, "plan", "list");
+    EXPECT_IN(r.out, plan);
+    bigtent(&r, &op, "plan", "delete", plan);
+    EXPECT_CODE(&r, 1);
+    EXPECT_IN(r.err, "1 tenant has");
+    bigtent(&r, &op, "tenant", "change", w.tenant, "--no-plan");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "plan", "delete", plan);
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "plan", "show", plan);
+    EXPECT_CODE(&r, 4);
+    bigtent(&r, &op, "tenant", "change", w.tenant);
+    EXPECT_CODE(&r, 2);
+    bigtent(&r, &op, "tenant", "suspend", w.tenant, "--reason", "x", "--access", "reads");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "suspended"), "reads");
+}
+END_TEST
+
+START_TEST(service_keys_are_bound_to_tenants_and_rates)
+{
+    bigtent(&r, &op, "key", "create", "--service", "--for", w.tenant, "--reads-per-s", "7");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "key", "list");
+    EXPECT_IN(r.out, w.tenant);
+    bigtent(&r, &op, "key", "create", "--service", "--for", "nobody-here");
+    EXPECT_CODE(&r, 1);
+    bigtent(&r, &op, "key", "create", "--service", "--reads-per-s", "many");
+    EXPECT_CODE(&r, 2);
+    bigtent(&r, &op, "key", "create", "--operator", "--scope", "ops.read");
+    EXPECT_CODE(&r, 0);
+}
+END_TEST
+
 START_TEST(each_limit_of_the_data_model_is_set_shown_and_taken_back)
 {
     char path[64];
@@ -151,7 +204,7 @@ START_TEST(each_limit_of_the_data_model_is_set_shown_and_taken_back)
     bigtent(&r, &op, "tenant", "quota", w.tenant, LIMITS[_i].option, LIMITS[_i].too_much);
     EXPECT_CODE(&r, 1);
     EXPECT_IN(r.err, LIMITS[_i].member);
-    bigtent(&r, &op, "tenant", "quota", w.tenant, LIMITS[_i].option, "none");
+    bigtent(&r, &op, "tenant", "quota", w.tenant, LIMITS[_i].option, "inherit");
     EXPECT_CODE(&r, 0);
     ck_assert_str_eq(plain_value(&r, LIMITS[_i].member), LIMITS[_i].standard);
     ck_assert_str_eq(plain_value(&r, "rows"), "7");
@@ -295,6 +348,8 @@ Suite *suite_cli_admin(void)
     tcase_add_test(t, list_follows_pages_to_the_end);
     tcase_add_test(t, suspension_shows_its_reason_and_ends);
     tcase_add_test(t, quota_changes_what_is_named_and_keeps_the_rest);
+    tcase_add_test(t, plans_are_put_given_listed_and_deleted);
+    tcase_add_test(t, service_keys_are_bound_to_tenants_and_rates);
     tcase_add_loop_test(t, each_limit_of_the_data_model_is_set_shown_and_taken_back, 0,
                         (int)(sizeof LIMITS / sizeof LIMITS[0]));
     tcase_add_test(t, offboarding_is_followed_to_its_proof);

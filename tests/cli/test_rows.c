@@ -2,6 +2,7 @@
  * tests/cli/test_rows.c - tables, rows of any bytes, drops, scans.
  */
 #define _GNU_SOURCE
+#include "base/limits.h"
 #include "tests/cli/session.h"
 
 #include "base/banned.h"
@@ -65,6 +66,65 @@ START_TEST(table_rules_and_types_are_shown_as_they_are_given)
                    words[4]);
     ck_assert_str_eq(plain_value(&r, "families"), all);
     ck_assert_str_eq(plain_value(&r, "version"), "3");
+}
+END_TEST
+
+static void expect_samples(const char *table, const char *wanted)
+{
+    bigtent(&r, &tenant, "table", "samples", table);
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(r.out, wanted);
+}
+
+/* Any bytes but line feeds; a second table is not divided again. */
+START_TEST(table_is_divided_where_options_and_a_file_say)
+{
+    tenant.input = "c d\n\n\xff\nm\n";
+    bigtent(&r, &tenant, "table", "create", "divided", "f", "--splits-file", "-", "--split", "x",
+            "--split", "a\\b");
+    EXPECT_CODE(&r, 0);
+    expect_samples("divided", "0 a\\\\b\n0 c d\n0 m\n0 x\n0 \\xff\n0 -\n");
+    bigtent(&r, &tenant, "table", "create", "divided", "f", "--split", "x");
+    EXPECT_CODE(&r, 1);
+    bigtent(&r, &tenant, "table", "create", "divided", "f");
+    EXPECT_CODE(&r, 0);
+}
+END_TEST
+
+START_TEST(splits_that_cannot_be_are_refused_before_they_are_sent)
+{
+    static char lines[5 * (LIM_SPLITS + 1) + 1];
+    bigtent(&r, &tenant, "table", "create", "refused", "f", "--split", "");
+    EXPECT_CODE(&r, 2);
+    bigtent(&r, &tenant, "table", "create", "refused", "f", "--splits-file", "/nothing/here");
+    EXPECT_CODE(&r, 2);
+    EXPECT_IN(r.err, "/nothing/here");
+    for (size_t i = 0; i <= LIM_SPLITS; i++)
+        (void)snprintf(lines + 5 * i, 6, "%04zu\n", i);
+    tenant.input = lines;
+    bigtent(&r, &tenant, "table", "create", "refused", "f", "--splits-file", "-");
+    EXPECT_CODE(&r, 2);
+    EXPECT_IN(r.err, "1000");
+    tenant.input = lines + 5;
+    bigtent(&r, &tenant, "table", "create", "refused", "f", "--splits-file", "-");
+    EXPECT_CODE(&r, 0);
+}
+END_TEST
+
+START_TEST(table_keeps_changes_for_as_long_as_it_is_told)
+{
+    bigtent(&r, &tenant, "table", "create", "watched", "f", "--change-stream-retention", "7d");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "change_stream_retention"), "604800s");
+    bigtent(&r, &tenant, "table", "create", "watched", "f");
+    ck_assert_str_eq(plain_value(&r, "change_stream_retention"), "604800s");
+    bigtent(&r, &tenant, "table", "create", "watched", "f", "--change-stream-retention", "none");
+    EXPECT_CODE(&r, 0);
+    EXPECT_NOT_IN(r.out, "604800s");
+    bigtent(&r, &tenant, "table", "create", "watched", "f", "--change-stream-retention", "week");
+    EXPECT_CODE(&r, 2);
+    bigtent(&r, &tenant, "table", "create", "watched", "f", "--change-stream-retention", "8d");
+    EXPECT_CODE(&r, 1);
 }
 END_TEST
 
@@ -184,6 +244,9 @@ Suite *suite_cli_rows(void)
     TCase *t = session_tcase("rows", session_set_up);
     tcase_add_test(t, table_is_made_changed_shown_and_deleted);
     tcase_add_test(t, table_rules_and_types_are_shown_as_they_are_given);
+    tcase_add_test(t, table_is_divided_where_options_and_a_file_say);
+    tcase_add_test(t, splits_that_cannot_be_are_refused_before_they_are_sent);
+    tcase_add_test(t, table_keeps_changes_for_as_long_as_it_is_told);
     tcase_add_test(t, row_is_put_set_read_and_deleted);
     tcase_add_loop_test(t, any_bytes_go_there_and_back, 0, 5);
     tcase_add_test(t, drop_takes_the_prefix_and_no_more);

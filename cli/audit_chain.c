@@ -1,0 +1,195 @@
+/* cli/audit_chain.c - is an audit trail whole: record after record, of all and of each tenant. */
+#include "cli/audit_chain.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/out.h"
+
+#include "base/banned.h"
+
+/* --- heads ------------------------------------------------------------------------------------ */
+
+enum err cli_audit_head_parse(const char *text, struct base_audit_head *out)
+{
+    const char *at = strchr(text, '@');
+    if (at == NULL)
+        return ERR_INVALID;
+    enum err e = base_audit_unhex(base_slice(text, (size_t)(at - text)), &out->hash);
+    return e == ERR_OK ? base_parse_u64(base_slice_text(at + 1), &out->number) : e;
+}
+
+void cli_audit_chain_init(struct cli_audit_chain *c)
+{
+    *c = (struct cli_audit_chain){.tenants = json_object()};
+}
+
+void cli_audit_chain_fini(struct cli_audit_chain *c)
+{
+    json_decref(c->tenants);
+    c->tenants = NULL;
+}
+
+/* --- a record --------------------------------------------------------------------------------- */
+
+static bool take_text(const json_t *record, const char *name, struct slice *out)
+{
+    const json_t *value = json_object_get(record, name);
+    *out = SLICE_EMPTY;
+    if (json_is_string(value))
+        *out = base_slice(json_string_value(value), json_string_length(value));
+    return json_is_string(value) || json_is_null(value);
+}
+
+static bool take_hash(const json_t *record, const char *name, struct base_audit_hash *out)
+{
+    struct slice hex;
+    return take_text(record, name, &hex) && base_audit_unhex(hex, out) == ERR_OK;
+}
+
+static bool take_number(const json_t *record, const char *name, uint64_t *out)
+{
+    const json_t *value = json_object_get(record, name);
+    *out = (uint64_t)json_integer_value(value);
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+static bool take_entry(const json_t *record, struct base_audit_record *r)
+{
+    return take_text(record, "time", &r->time) && take_text(record, "action", &r->action) &&
+           take_text(record, "outcome", &r->outcome) && take_text(record, "tenant", &r->tenant) &&
+           take_text(record, "target", &r->target) && take_text(record, "detail", &r->detail) &&
+           take_text(record, "key", &r->key) && take_text(record, "kind", &r->kind) &&
+           take_text(record, "address", &r->address) &&
+           take_number(record, "tenant_number", &r->tenant_number) &&
+           take_hash(record, "tenant_before", &r->tenant_before) &&
+           take_hash(record, "entry", &r->entry);
+}
+
+static bool take_place(const json_t *record, struct base_audit_record *r)
+{
+    return take_number(record, "number", &r->number) && take_hash(record, "before", &r->before) &&
+           take_hash(record, "hash", &r->hash);
+}
+
+/* --- following -------------------------------------------------------------------------------- */
+
+static bool follows_tenants_only(const struct cli_audit_chain *c)
+{
+    return c->is_own || c->tenant != NULL;
+}
+
+static enum cli_exit broken(const struct cli_audit_chain *c, const struct base_audit_record *r,
+                            const char *what)
+{
+    bool is_tenants = follows_tenants_only(c);
+    return cli_fail(CLI_CHECK_FAILED, "broken at record %" PRIu64 "%s: %s",
+                    is_tenants ? r->tenant_number : r->number, is_tenants ? " of the tenant" : "",
+                    what);
+}
+
+/* A part of a trail begins with what its first record says of the one before. */
+static void tenant_head_get(const struct cli_audit_chain *c, const struct base_audit_record *r,
+                            struct base_audit_head *out)
+{
+    const json_t *known = json_object_getn(c->tenants, (const char *)r->tenant.ptr, r->tenant.len);
+    *out = (struct base_audit_head){0};
+    if (known != NULL) {
+        const json_t *hex = json_array_get(known, 1);
+        out->number = (uint64_t)json_integer_value(json_array_get(known, 0));
+        enum err e = base_audit_unhex(base_slice(json_string_value(hex), json_string_length(hex)),
+                                      &out->hash);
+        INVARIANT(e == ERR_OK); /* it was put there by tenant_head_set */
+    } else if (c->first > 1 && r->tenant_number > 0) {
+        *out = (struct base_audit_head){.number = r->tenant_number - 1, .hash = r->tenant_before};
+    }
+}
+
+static void tenant_head_set(struct cli_audit_chain *c, struct slice tenant,
+                            const struct base_audit_head *head)
+{
+    char hex[BASE_AUDIT_HEX + 1];
+    base_audit_hex(&head->hash, hex);
+    int rc = json_object_setn_new(c->tenants, (const char *)tenant.ptr, tenant.len,
+                                  json_pack("[I,s]", (json_int_t)head->number, hex));
+    INVARIANT(rc == 0); /* the ID is valid UTF-8: jansson read it */
+}
+
+static enum cli_exit follow_tenant(struct cli_audit_chain *c, const struct base_audit_record *r)
+{
+    struct base_audit_head head;
+    tenant_head_get(c, r, &head);
+    const char *wrong = base_audit_follow_tenant(&head, r);
+    if (wrong != NULL)
+        return broken(c, r, wrong);
+    if (r->tenant.len > 0)
+        tenant_head_set(c, r->tenant, &head);
+    if (c->is_own && json_object_size(c->tenants) != 1)
+        return broken(c, r, "it is about another tenant, and the chain of all is missing");
+    if (follows_tenants_only(c))
+        c->head = head;
+    return CLI_OK;
+}
+
+static enum cli_exit follow_all(struct cli_audit_chain *c, const struct base_audit_record *r)
+{
+    if (c->records == 0 && r->number > 1)
+        c->head = (struct base_audit_head){.number = r->number - 1, .hash = r->before};
+    const char *wrong = base_audit_follow(&c->head, r);
+    return wrong == NULL ? CLI_OK : broken(c, r, wrong);
+}
+
+static enum cli_exit compare_noted(struct cli_audit_chain *c, const struct base_audit_record *r)
+{
+    if (!c->has_noted || c->head.number != c->noted.number)
+        return CLI_OK;
+    c->is_noted_found = true;
+    if (memcmp(c->head.hash.bytes, c->noted.hash.bytes, BASE_AUDIT_HASH) == 0)
+        return CLI_OK;
+    return broken(c, r, "it is not the one whose hash was noted: the trail was written anew");
+}
+
+enum cli_exit cli_audit_chain_take(struct cli_audit_chain *c, const json_t *record)
+{
+    struct base_audit_record r = {0};
+    bool is_record = take_entry(record, &r);
+    if (!c->is_begun)
+        c->is_own = is_record && json_object_get(record, "number") == NULL;
+    c->is_begun = true;
+    if (!is_record || (!c->is_own && !take_place(record, &r)))
+        return cli_fail(CLI_CHECK_FAILED, "what follows record %" PRIu64 " is no record",
+                        c->head.number);
+    if (c->tenant != NULL && !base_slice_is(r.tenant, c->tenant))
+        return CLI_OK;
+    if (c->records == 0)
+        c->first = follows_tenants_only(c) ? r.tenant_number : r.number;
+    enum cli_exit e = follows_tenants_only(c) ? CLI_OK : follow_all(c, &r);
+    if (e == CLI_OK)
+        e = follow_tenant(c, &r);
+    if (e == CLI_OK)
+        e = compare_noted(c, &r);
+    c->records++;
+    return e;
+}
+
+enum cli_exit cli_audit_chain_end(const struct cli_audit_chain *c)
+{
+    char hex[BASE_AUDIT_HEX + 1];
+    if (c->has_noted && !c->is_noted_found && c->noted.number > c->head.number)
+        return cli_fail(CLI_CHECK_FAILED,
+                        "the trail ends at record %" PRIu64 ", and %" PRIu64
+                        " was noted: its end was cut off",
+                        c->head.number, c->noted.number);
+    if (c->has_noted && !c->is_noted_found)
+        return cli_fail(CLI_CHECK_FAILED,
+                        "the noted record %" PRIu64 " is not in this part of the trail",
+                        c->noted.number);
+    base_audit_hex(&c->head.hash, hex);
+    if (c->first > 1)
+        cli_say("the part begins at record %" PRIu64 "; what is before it was not looked at",
+                c->first);
+    cli_out_printf("%" PRIu64 " records, whole; head %s@%" PRIu64 "\n", c->records, hex,
+                   c->head.number);
+    return CLI_OK;
+}

@@ -1,0 +1,46 @@
+/*
+ * cli/audit_chain.h - is an audit trail whole: record after record, of all and of each tenant.
+ *
+ * Does:     read a record from its JSON; recompute its hashes; follow both chains; compare with a
+ *           head that was noted earlier.
+ * Owns:     what it remembers of each tenant.
+ * May use:  base/, jansson.
+ * Knows no: where the records come from.
+ * Threads:  one.
+ * Blocks:   no.
+ * Fails by: saying what is wrong, with which record.
+ * Limits:   none; one entry for each tenant.
+ * Promises: 1. Only what the server signed with its hash is believed, and nothing of it unchecked.
+ */
+#ifndef CLI_AUDIT_CHAIN_H
+#define CLI_AUDIT_CHAIN_H
+
+#include <jansson.h>
+
+#include "base/audit_record.h"
+#include "cli/exit.h"
+
+struct cli_audit_chain {
+    const char *tenant;           /* only this tenant's chain; NULL: all */
+    bool is_own;                  /* what a tenant reads: only tenants' chains */
+    bool has_noted;               /* a head to be found on the way */
+    struct base_audit_head noted; /* with a tenant, or is_own: of the tenant's chain */
+    bool is_noted_found;
+    bool is_begun;
+    uint64_t first; /* number of the first record; 1: from the beginning */
+    uint64_t records;
+    struct base_audit_head head; /* of the chain that is followed */
+    json_t *tenants;             /* ID: [number, entry] */
+};
+
+/* "HASH@NUMBER" */
+enum err cli_audit_head_parse(const char *text, struct base_audit_head *out) MUST_CHECK;
+
+void cli_audit_chain_init(struct cli_audit_chain *c);
+void cli_audit_chain_fini(struct cli_audit_chain *c);
+/* CLI_CHECK_FAILED, said, for a record that does not follow. */
+enum cli_exit cli_audit_chain_take(struct cli_audit_chain *c, const json_t *record);
+/* Behind the last one. */
+enum cli_exit cli_audit_chain_end(const struct cli_audit_chain *c);
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * tests/cli/test_audit.c - the trail listed, exported and checked; a changed, cut or rewritten one
+ * is found.
+ */
+#define _GNU_SOURCE
+#include "tests/cli/session.h"
+
+#include "base/audit_record.h"
+
+#include "base/banned.h"
+
+static char trail[RUN_OUT_BYTES];
+
+static void export_own(void)
+{
+    bigtent(&r, &tenant, "audit", "export");
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(trail, sizeof trail, "%s", r.out);
+    ck_assert_uint_eq(count_lines(trail), 3);
+}
+
+static void verify_text(const char *text)
+{
+    struct setup s = {.input = text};
+    bigtent(&r, &s, "audit", "verify", "--file", "-");
+}
+
+START_TEST(list_shows_who_did_what)
+{
+    bigtent(&r, &op, "audit", "list", "--tenant", w.tenant);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, " tenant.create done ");
+    EXPECT_IN(r.out, " 127.0.0.1 families=stats,raw\n");
+    ck_assert_uint_eq(count_lines(r.out), 3);
+    bigtent(&r, &tenant, "audit", "list", "--from", "2", "--limit", "1");
+    EXPECT_CODE(&r, 0);
+    ck_assert_uint_eq(count_lines(r.out), 1);
+    ck_assert_msg(strncmp(r.out, "2 ", 2) == 0, "%s", r.out);
+    bigtent(&r, &op, "audit", "list", "--limit", "2");
+    EXPECT_IN(r.out, " server.start done - - server - version=");
+    bigtent(&r, &op, "audit", "list", "--from", "0");
+    EXPECT_CODE(&r, 2);
+}
+END_TEST
+
+START_TEST(a_whole_trail_is_verified_from_the_server)
+{
+    bigtent(&r, &op, "audit", "verify");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, " records, whole; head ");
+    bigtent(&r, &op, "audit", "verify", "--tenant", w.tenant);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "3 records, whole; head ");
+    bigtent(&r, &op, "audit", "verify", "--from", "2");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.err, "the part begins at record 2");
+    bigtent(&r, &tenant, "audit", "verify");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "3 records, whole; head ");
+    struct setup nobody = {.url = op.url, .cacert = op.cacert};
+    bigtent(&r, &nobody, "audit", "verify");
+    EXPECT_CODE(&r, 2);
+}
+END_TEST
+
+START_TEST(a_file_is_verified_without_a_server)
+{
+    export_own();
+    verify_text(trail);
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "audit", "export");
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(trail, sizeof trail, "%s", r.out);
+    verify_text(trail);
+    EXPECT_CODE(&r, 0);
+    struct setup s = {.input = trail};
+    bigtent(&r, &s, "audit", "verify", "--file", "-", "--tenant", w.tenant);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "3 records, whole; head ");
+    bigtent(&r, &s, "audit", "verify", "--file", "/nonexistent");
+    EXPECT_CODE(&r, 2);
+}
+END_TEST
+
+/* The second record's value of a name, with another character in it. */
+START_TEST(a_changed_field_is_found)
+{
+    static const char *const names[] = {"time",    "action", "outcome",      "tenant",
+                                        "target",  "detail", "key",          "kind",
+                                        "address", "entry",  "tenant_before"};
+    export_own();
+    char pattern[32];
+    (void)snprintf(pattern, sizeof pattern, "\"%s\":\"", names[_i]);
+    char *value = strstr(strchr(trail, '\n'), pattern);
+    ck_assert_ptr_nonnull(value);
+    value += strlen(pattern);
+    *value = *value == '0' ? '1' : '0';
+    verify_text(trail);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "record 2 of the tenant: ");
+}
+END_TEST
+
+START_TEST(a_removed_line_is_found)
+{
+    export_own();
+    char *second = strchr(trail, '\n') + 1;
+    char *third = strchr(second, '\n') + 1;
+    memmove(second, third, strlen(third) + 1);
+    verify_text(trail);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "record 3 of the tenant: its number");
+}
+END_TEST
+
+START_TEST(swapped_lines_are_found)
+{
+    static char swapped[sizeof trail];
+    export_own();
+    char *second = strchr(trail, '\n') + 1;
+    char *third = strchr(second, '\n') + 1;
+    (void)snprintf(swapped, sizeof swapped, "%s%.*s", third, (int)(third - trail), trail);
+    verify_text(swapped);
+    EXPECT_CODE(&r, 5);
+}
+END_TEST
+
+/* A tenant's own records have no place among all; others' without one may lack some. */
+START_TEST(a_trail_without_the_chain_of_all_is_one_tenants)
+{
+    char other[WORLD_ID];
+    world_fresh_id(other);
+    export_own();
+    size_t used = strlen(trail);
+    admin_create_tenant(w.op, other);
+    admin_create_key(w.op, other, NULL, w.key, NULL);
+    tenant.key = w.key;
+    bigtent(&r, &tenant, "audit", "export");
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(trail + used, sizeof trail - used, "%s", r.out);
+    verify_text(trail);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "the chain of all is missing");
+}
+END_TEST
+
+START_TEST(what_is_no_record_is_found)
+{
+    static const char *const bad[] = {"{}\n", "[]\n", "x\n", "{\"number\":1}\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        verify_text(bad[i]);
+        EXPECT_CODE(&r, 5);
+    }
+    export_own();
+    trail[strlen(trail) - 1] = '\0';
+    verify_text(trail);
+    EXPECT_CODE(&r, 5);
+}
+END_TEST
+
+/* A cut end is a whole trail: only who noted its head knows. */
+START_TEST(a_cut_end_is_found_by_a_noted_head)
+{
+    char head[128];
+    export_own();
+    verify_text(trail);
+    EXPECT_CODE(&r, 0);
+    const char *at = strstr(r.out, "head ") + 5;
+    (void)snprintf(head, sizeof head, "%.*s", (int)strcspn(at, "\n"), at);
+    struct setup s = {.input = trail};
+    bigtent(&r, &s, "audit", "verify", "--file", "-", "--head", head);
+    EXPECT_CODE(&r, 0);
+    char *second = strchr(trail, '\n') + 1;
+    *(strchr(second, '\n') + 1) = '\0';
+    verify_text(trail);
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &s, "audit", "verify", "--file", "-", "--head", head);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "its end was cut off");
+}
+END_TEST
+
+START_TEST(a_trail_written_anew_is_found_by_a_noted_head)
+{
+    char head[128];
+    export_own();
+    memset(head, 'a', 64);
+    (void)snprintf(head + 64, sizeof head - 64, "@2");
+    struct setup s = {.input = trail};
+    bigtent(&r, &s, "audit", "verify", "--file", "-", "--head", head);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "written anew");
+    static const char *const bad[] = {"x", "@1", "aa@1", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        bigtent(&r, &s, "audit", "verify", "--file", "-", "--head", bad[i]);
+        EXPECT_CODE(&r, 2);
+    }
+}
+END_TEST
+
+Suite *suite_cli_audit(void);
+
+Suite *suite_cli_audit(void)
+{
+    Suite *s = suite_create("cli_audit");
+    TCase *t = session_tcase("audit", session_set_up);
+    tcase_add_test(t, list_shows_who_did_what);
+    tcase_add_test(t, a_whole_trail_is_verified_from_the_server);
+    tcase_add_test(t, a_file_is_verified_without_a_server);
+    tcase_add_loop_test(t, a_changed_field_is_found, 0, 11);
+    tcase_add_test(t, a_removed_line_is_found);
+    tcase_add_test(t, swapped_lines_are_found);
+    tcase_add_test(t, a_trail_without_the_chain_of_all_is_one_tenants);
+    tcase_add_test(t, what_is_no_record_is_found);
+    tcase_add_test(t, a_cut_end_is_found_by_a_noted_head);
+    tcase_add_test(t, a_trail_written_anew_is_found_by_a_noted_head);
+    world_end(t);
+    suite_add_tcase(s, t);
+    return s;
+}
