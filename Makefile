@@ -39,7 +39,7 @@ PKGS     = libh2o-evloop libnghttp2 openssl jansson zlib
 PKG_INC := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PKGS) 2>/dev/null))
 LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -lre2 -ljansson -lssl -lcrypto -lz -lm -lpthread \
            -ldl -lstdc++
-CLI_LIBS = -lcurl -ljansson -lpthread -lz
+CLI_LIBS = -lcurl -ljansson -lcrypto -lpthread -lz
 
 OPT_release = -O2
 OPT_test    = -O1
@@ -237,8 +237,8 @@ asan: $(DEPS_STAMP) ## the suites under AddressSanitizer and UBSan
 
 tsan: $(DEPS_STAMP) ## the suites under ThreadSanitizer
 	@$(MAKE) --no-print-directory VARIANT=tsan binaries test-binary
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" ROUNDS=$${ROUNDS:-3} \
-	 CK_TIMEOUT_MULTIPLIER=8 tests/run.sh build/tsan
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp history_size=7" \
+	 ROUNDS=$${ROUNDS:-3} CK_TIMEOUT_MULTIPLIER=8 tests/run.sh build/tsan
 
 # --- fuzzing ----------------------------------------------------------------------------------
 # An archive: a target links what it reaches and nothing else, so that what libFuzzer counts is what
@@ -291,6 +291,7 @@ docs-check: ## what docs/ shows is what a server answers, and what the code says
 	@$(MAKE) --no-print-directory $(B)/docs-tables
 	@for t in $(MADE_TABLES); do tests/docs/made.sh check $(MADE_TEXT) $$t $(B)/docs-tables $$t || exit 1; done
 	@tests/docs/guide.sh build/release docs/guide.md
+	@tests/docs/audit.sh build/release
 
 $(B)/bench: $(call obj,$(BENCH_SRC)) $(LIB_OBJ)
 	$(say) LINK $@
@@ -333,8 +334,8 @@ test-clients: all $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## official Bigtable cli
 	@if [ -n "$(filter differential,$(CLIENTS))" ]; then tests/docs/made.sh check $(MADE_TEXT) differences \
 	  $(abspath $(CLIENT_TOOLS))/bin/clients-differential -list; fi
 
-# Go, for the official emulator, is installed as for the clients.
-bench: all $(if $(filter json_api,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/bench/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
+# Go, for the official emulator, is installed as for the client that needs it, too.
+bench: all $(if $(filter json_api neighbours,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
 	@$(MAKE) --no-print-directory $(B)/bench
 	@tests/bench/bench.sh build/release
 

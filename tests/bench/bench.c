@@ -84,12 +84,18 @@ int main(int argc, char **argv)
     } commands[] = {{"rocksdb-baseline", bench_rocksdb_baseline},
                     {"idle-connections", bench_idle_connections},
                     {"load", bench_load},
+                    {"grpc", bench_grpc},
                     {"uris", bench_uris},
                     {"static", bench_static},
-                    {"accounting", bench_accounting}};
+                    {"accounting", bench_accounting},
+                    {"tenants", bench_tenants},
+                    {"flood", bench_flood},
+                    {"quiet", bench_quiet}};
     for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 2, argv + 2);
     }
-    bench_fail("usage: bench rocksdb-baseline|idle-connections|load|uris|static|accounting ...");
+    bench_fail("usage: bench "
+               "rocksdb-baseline|idle-connections|load|grpc|uris|static|accounting|tenants|"
+               "flood|quiet ...");
 }

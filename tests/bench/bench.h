@@ -1,11 +1,9 @@
 /*
  * tests/bench/bench.h - the parts of the benchmark that no packaged tool does.
  *
- * Does:     measure RocksDB alone, serve a static body, hold idle connections, load, list URIs.
- * Owns:     nothing.
- * May use:  base/, libcurl, OpenSSL, RocksDB.
- * Knows no: what the figures should be; bench.sh does.
- * Threads:  each subcommand its own.
+ * Does:     measure RocksDB alone, serve a static body, hold idle connections, load rows and gRPC,
+ * flood, list URIs. Owns:     nothing. May use:  base/, libcurl, OpenSSL, nghttp2, protobuf-c,
+ * RocksDB. Knows no: what the figures should be; bench.sh does. Threads:  each subcommand its own.
  * Blocks:   yes.
  * Fails by: a message on stderr and exit code 1.
  * Limits:   none.
@@ -24,14 +22,20 @@
 int bench_rocksdb_baseline(int argc, char **argv);
 int bench_idle_connections(int argc, char **argv);
 int bench_load(int argc, char **argv);
+int bench_grpc(int argc, char **argv);
 int bench_uris(int argc, char **argv);
 int bench_static(int argc, char **argv);
 int bench_accounting(int argc, char **argv);
+int bench_tenants(int argc, char **argv);
+int bench_flood(int argc, char **argv);
+int bench_quiet(int argc, char **argv);
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A decimal number or the end. */
 uint64_t bench_number(const char *text);
 double bench_seconds(void);
+/* Resident memory of a process. */
+uint64_t bench_resident_kib(const char *pid);
 /* Printable bytes that do not compress well, the same for the same seed. */
 void bench_fill(char *out, size_t len, uint64_t seed);
 

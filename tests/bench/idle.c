@@ -22,7 +22,7 @@
 /* Client preface and an empty SETTINGS frame. */
 static const char HELLO[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-static uint64_t resident_kib(const char *pid)
+uint64_t bench_resident_kib(const char *pid)
 {
     char path[64];
     char line[256];
@@ -76,14 +76,14 @@ int bench_idle_connections(int argc, char **argv)
     static const unsigned char h2[] = "\x02h2";
     if (context == NULL || SSL_CTX_set_alpn_protos(context, h2, 3) != 0)
         bench_fail("no TLS context");
-    uint64_t before = resident_kib(argv[1]);
+    uint64_t before = bench_resident_kib(argv[1]);
     double start = bench_seconds();
     SSL **all = base_new_array(count, sizeof(SSL *));
     for (uint64_t i = 0; i < count; i++)
         all[i] = open_one(context, port);
     (void)printf("seconds %.1f\n", bench_seconds() - start);
     pause_s(2);
-    uint64_t after = resident_kib(argv[1]);
+    uint64_t after = bench_resident_kib(argv[1]);
     (void)printf("kib_per_connection %.1f\n", ((double)after - (double)before) / (double)count);
     for (uint64_t i = 0; i < count; i++) {
         (void)close(SSL_get_fd(all[i]));

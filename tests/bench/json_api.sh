@@ -155,6 +155,15 @@ line "new cells without counting" "$without" cells/s
 line "new cells, counted exactly" "$(number with_per_s < "$tmp/accounting")" cells/s "without counting" "$without" 0.7
 rm -rf "$tmp/with" "$tmp/without"
 
+say "many tenants"
+mkdir "$tmp/tenants"
+bench tenants "$tmp/tenants" 100000 > "$tmp/tenants.out" || fail "tenants"
+rm -rf "$tmp/tenants"
+bound "a tenant made durable, median" "$(number create_p50_ms < "$tmp/tenants.out")" ms below 5
+line "a tenant made durable, 99 of 100" "$(number create_p99_ms < "$tmp/tenants.out")" ms
+bound "start with 100000 tenants" "$(number start_ms < "$tmp/tenants.out")" ms below 2000
+bound "each of 100000 tenants with a key" "$(number bytes_each < "$tmp/tenants.out")" bytes below 2048
+
 say "memory"
 sleep 2
 line "memory after all that" "$(rss_mib)" MiB "the cache of $cache_mib MiB included"

@@ -6,7 +6,7 @@
 # A CLIENT is a folder here with an executable `run`; without any, all of them. Each runs twice: over
 # TLS with a tenant's key, and through the plaintext listener for BIGTABLE_EMULATOR_HOST. README.md
 # says what a client program gets and gives. Output stays in build/clients/. The status is 0 when every
-# program said so and no check failed. CLIENT_SECONDS (default 600) bounds one program.
+# program said so and no check failed. CLIENT_SECONDS (default 300) bounds one program.
 set -eu
 
 usage="usage: tests/clients/run.sh build/release build/tools/clients [CLIENT]..."
@@ -17,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$build" && pwd)
 tools=$(cd "$tools" && pwd)
 out=$(dirname "$build")/clients
-seconds=${CLIENT_SECONDS:-600}
+seconds=${CLIENT_SECONDS:-300}
 PATH=$build:$PATH
 export PATH
 unset BIGTENT_KEY BIGTENT_URL BIGTABLE_EMULATOR_HOST ONLY
@@ -25,6 +25,8 @@ unset BIGTENT_KEY BIGTENT_URL BIGTABLE_EMULATOR_HOST ONLY
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-clients.XXXXXX")
 data=$tmp/data
 server_pid=
+program_pid=
+running=
 failed=
 
 fail() {
@@ -36,6 +38,10 @@ fail() {
 cleanup() {
     code=$?
     trap - EXIT INT TERM HUP
+    if [ -n "$program_pid" ]; then
+        kill -TERM "$program_pid" 2> /dev/null || :
+        wait "$program_pid" 2> /dev/null || :
+    fi
     if [ -n "$server_pid" ]; then
         kill -KILL "$server_pid" 2> /dev/null || :
         wait "$server_pid" 2> /dev/null || :
@@ -44,7 +50,7 @@ cleanup() {
     exit "$code"
 }
 trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
+trap 'fail "stopped from outside${running:+ during $running}"' INT TERM HUP
 
 if [ $# = 0 ]; then
     for program in "$here"/*/run; do
@@ -126,7 +132,9 @@ mkdir -p "$out"
 # try CLIENT WAY: run it, show what failed, count. A program is not left alone with a dead server.
 try() {
     log=$out/$1.$2
-    printf '%s, %s\n' "$1" "$2"
+    running="$1, $2"
+    printf '%s\n' "$running"
+    begun=$(date +%s)
     timeout --kill-after=10 "$seconds" "$here/$1/run" "$tools" > "$log" 2> "$log.err" &
     program_pid=$!
     while kill -0 "$program_pid" 2> /dev/null; do
@@ -134,10 +142,16 @@ try() {
         sleep 0.5
     done
     wait "$program_pid" && code=0 || code=$?
+    program_pid=
+    took=$(($(date +%s) - begun))
     bad=$(grep -c '^not ok ' "$log" || :)
     good=$(grep -c '^ok ' "$log" || :)
     grep '^not ok ' "$log" | sed 's/^/    /' || :
-    printf '    %s checks passed, %s failed, status %s\n' "$good" "$bad" "$code"
+    printf '    %s checks passed, %s failed, status %s, %s s\n' "$good" "$bad" "$code" "$took"
+    if [ "$code" = 124 ] || [ "$code" = 137 ]; then
+        printf '    %s: no end after %s s; the last check that ended was %s\n' "$running" "$seconds" \
+            "$(sed -n 's/^\(not \)\{0,1\}ok \([^:]*\).*/\2/p' "$log" | tail -n 1)"
+    fi
     if [ "$code" != 0 ] || [ "$bad" != 0 ] || [ "$good" = 0 ]; then
         tail -n 20 "$log.err" | sed 's/^/    /' >&2
         failed="$failed $1/$2"
@@ -145,8 +159,9 @@ try() {
     if ! kill -0 "$server_pid" 2> /dev/null; then
         wait "$server_pid" && code=0 || code=$?
         server_pid=
-        fail "the server ended with $code during $1, $2"
+        fail "the server ended with $code during $running"
     fi
+    running=
 }
 
 BIGTENT_INSTANCE=main

@@ -122,7 +122,7 @@ static const char *const REASONS[ERR_COUNT] = {
     [ERR_FORBIDDEN] = "the key has not the scope, or is not that project's",
     [ERR_SUSPENDED] = "the tenant is suspended",
     [ERR_GONE] = "the tenant is being deleted, or was",
-    [ERR_QUOTA] = "a quota of bytes or rows is full; deletes pass. With QuotaFailure",
+    [ERR_QUOTA] = "a quota of bytes, rows, tables or keys is full; deletes pass. With QuotaFailure",
     [ERR_RATE_LIMITED] = "faster than the tenant's rate; the delay says until when",
     [ERR_OVERLOADED] = "a queue of the server is full",
     [ERR_STORAGE_FULL] = "the disk is full; deletes pass",
@@ -144,7 +144,7 @@ static bool has_retry_info(int problem)
     struct buf bytes;
     bool found = false;
     base_buf_init(&bytes, GW_STATUS_DETAILS);
-    gw_status_write(&bytes, problem, "", 0);
+    gw_status_write(&bytes, problem, "", NULL);
     Rpc__Status *status = rpc__status__unpack(NULL, bytes.len, bytes.ptr);
     INVARIANT(status != NULL);
     for (size_t i = 0; i < status->n_details; i++)

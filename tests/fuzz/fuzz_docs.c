@@ -53,12 +53,12 @@ static bool recode_schema(struct slice body, struct buf *out)
 
 static bool recode_tenant(struct slice body, struct buf *out)
 {
-    enum ten_state state;
-    struct ten_details d;
-    if (is_refusal(ten_tenant_decode(body, &state, &d)))
+    struct ten_tenant_doc doc;
+    if (is_refusal(ten_tenant_decode(body, &doc)))
         return false;
-    INVARIANT(strcmp(ten_state_name(state), "unknown") != 0);
-    INVARIANT(ten_tenant_encode(state, &d, out) == ERR_OK && out->len <= TEN_TENANT_DOC_MAX);
+    INVARIANT(strcmp(ten_state_name(doc.state), "unknown") != 0);
+    INVARIANT(ten_tenant_encode(doc.state, &doc.details, out) == ERR_OK &&
+              out->len <= TEN_TENANT_DOC_MAX);
     return true;
 }
 
@@ -75,19 +75,18 @@ static bool recode_job(struct slice body, struct buf *out)
 static bool recode_key(struct slice body, struct buf *out)
 {
     static struct ten_tenant tenant;
-    struct auth_key k;
-    struct slice tenant_id;
-    if (is_refusal(auth_key_decode(SLICE_LIT(KEY_ID), body, &k, &tenant_id)))
+    struct auth_key_doc doc;
+    if (is_refusal(auth_key_decode(SLICE_LIT(KEY_ID), body, &doc)))
         return false;
-    INVARIANT((k.scopes & ~auth_kind_scopes(k.kind)) == 0 && k.scopes != 0);
-    if (tenant_id.len > LIM_TENANT_ID)
-        return false; /* the keyring finds no such tenant */
-    if (tenant_id.len > 0) {
-        memcpy(tenant.id, tenant_id.ptr, tenant_id.len);
-        tenant.id_len = (uint8_t)tenant_id.len;
-        k.tenant = &tenant;
+    INVARIANT((doc.key.scopes & ~auth_kind_scopes(doc.key.kind)) == 0 && doc.key.scopes != 0);
+    if (doc.tenant_id.len > LIM_TENANT_ID || doc.allowed_count > 0)
+        return false; /* the keyring finds no such tenant, and lists only those it finds */
+    if (doc.tenant_id.len > 0) {
+        memcpy(tenant.id, doc.tenant_id.ptr, doc.tenant_id.len);
+        tenant.id_len = (uint8_t)doc.tenant_id.len;
+        doc.key.tenant = &tenant;
     }
-    INVARIANT(auth_key_encode(&k, out) == ERR_OK && out->len <= AUTH_KEY_DOC_MAX);
+    INVARIANT(auth_key_encode(&doc.key, out) == ERR_OK && out->len <= AUTH_KEY_DOC_MAX);
     return true;
 }
 

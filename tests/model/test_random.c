@@ -191,6 +191,8 @@ static void bulk(struct tenant *t, struct model_table *table, const char *name)
     json_t *summary = http_line_new(h, http_lines(h) - 1);
     json_t *wanted = json_pack("{s:b,s:i,s:i,s:i}", "done", 1, "lines", (int)count, "ok",
                                (int)(count - bad), "failed", (int)bad);
+    ck_assert_int_ge(json_integer_value(json_object_get(summary, "cost")), 2 * (count - bad));
+    (void)json_object_del(summary, "cost");
     ck_assert_msg(json_equal(summary, wanted) == 1, "%s", http_text(h));
     json_decref(summary);
     json_decref(wanted);

@@ -351,7 +351,7 @@ func streamHeartbeat(ctx context.Context, w *world) error {
 		if err != nil {
 			return err
 		}
-		end := time.Now().Add(4 * time.Second)
+		end := time.Now().Add(6 * time.Second)
 		reader, err := readChanges(reading, w, stub, name, &pb.ReadChangeStreamRequest{
 			Partition: partitions[0], StartFrom: from(time.Now()), EndTime: timestamppb.New(end),
 			HeartbeatDuration: durationpb.New(time.Second)})

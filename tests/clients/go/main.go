@@ -18,6 +18,8 @@ import (
 
 	"cloud.google.com/go/bigtable"
 	pb "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
 
 	"bigtent/tests/clients/target"
 )
@@ -39,11 +41,34 @@ type world struct {
 	// unique is in every table's name, so that two runs do not meet.
 	unique string
 	tables []string
+	// longTable is made when first asked for.
+	longTable *bigtable.Table
 }
 
-func newClient(ctx context.Context, t *target.Target) (*bigtable.Client, error) {
+func newClient(ctx context.Context, t *target.Target,
+	options ...option.ClientOption) (*bigtable.Client, error) {
 	config := bigtable.ClientConfig{MetricsProvider: bigtable.NoopMetricsProvider{}}
-	return bigtable.NewClientWithConfig(ctx, t.Project, t.Instance, config, t.ClientOptions()...)
+	return bigtable.NewClientWithConfig(ctx, t.Project, t.Instance, config,
+		append(t.ClientOptions(), options...)...)
+}
+
+// newClientDialling is for clients whose connection is not as usual. In plaintext the library dials
+// by itself, for messages of at most 4 MiB and with nothing of ours in between, unless it is given a
+// connection.
+func newClientDialling(ctx context.Context, t *target.Target,
+	dial ...grpc.DialOption) (*bigtable.Client, error) {
+	if t.Emulated {
+		conn, err := t.Dial(dial...)
+		if err != nil {
+			return nil, err
+		}
+		return newClient(ctx, t, option.WithGRPCConn(conn))
+	}
+	options := make([]option.ClientOption, len(dial))
+	for i := range dial {
+		options[i] = option.WithGRPCDialOption(dial[i])
+	}
+	return newClient(ctx, t, options...)
 }
 
 func newWorld(ctx context.Context, t *target.Target) (*world, error) {

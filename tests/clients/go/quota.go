@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"cloud.google.com/go/bigtable"
-	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -76,7 +75,8 @@ func quotaHonoured(ctx context.Context, w *world) error {
 
 func writeUntilRefused(ctx context.Context, limited *target.Target, name string) error {
 	var seen refusals
-	client, err := watchedClient(ctx, limited, &seen)
+	client, err := newClientDialling(ctx, limited, grpc.WithChainUnaryInterceptor(seen.call),
+		grpc.WithChainStreamInterceptor(seen.stream))
 	if err != nil {
 		return err
 	}
@@ -90,45 +90,29 @@ func writeUntilRefused(ctx context.Context, limited *target.Target, name string)
 	return errors.Join(err, client.Close())
 }
 
-// watchedClient counts what it is refused. In plaintext the library dials by itself, with nothing
-// of ours in between, unless it is given a connection.
-func watchedClient(ctx context.Context, limited *target.Target,
-	seen *refusals) (*bigtable.Client, error) {
-	watch := []grpc.DialOption{grpc.WithChainUnaryInterceptor(seen.call),
-		grpc.WithChainStreamInterceptor(seen.stream)}
-	options := append(limited.ClientOptions(), option.WithGRPCDialOption(watch[0]),
-		option.WithGRPCDialOption(watch[1]))
-	if limited.Emulated {
-		conn, err := limited.Dial(watch...)
-		if err != nil {
-			return nil, err
-		}
-		options = []option.ClientOption{option.WithGRPCConn(conn)}
-	}
-	return bigtable.NewClientWithConfig(ctx, limited.Project, limited.Instance,
-		bigtable.ClientConfig{MetricsProvider: bigtable.NoopMetricsProvider{}}, options...)
-}
-
-// refuse writes, so many rows at a time, until some calls were refused, which the library waits for
-// unseen.
+// refuse writes when the tenant owes seconds of writes, which the library waits for unseen.
 func refuse(ctx context.Context, table *bigtable.Table, prefix string, rows int, seen *refusals,
 	write func(key string) error) error {
-	const writesMax = 2000
+	// One bulk passes on credit.
+	const owed = 400
+	keys := make([]string, owed)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%sowed-%03d", prefix, i)
+	}
+	if err := putRows(ctx, table, keys...); err != nil {
+		return err
+	}
 	before := seen.count.Load()
-	writes := 0
-	for writes < writesMax && seen.count.Load() < before+3 {
-		if err := write(fmt.Sprintf("%s%06d", prefix, writes)); err != nil {
-			return fmt.Errorf("%s%d: %w", prefix, writes, err)
-		}
-		writes++
+	if err := write(prefix + "waits"); err != nil {
+		return err
 	}
 	if seen.count.Load() == before {
-		return fmt.Errorf("%s%d were written and nothing was refused", prefix, writes)
+		return fmt.Errorf("%s: nothing was refused", prefix)
 	}
 	found := 0
 	err := table.ReadRows(ctx, bigtable.PrefixRange(prefix), func(bigtable.Row) bool {
 		found++
 		return true
 	})
-	return errors.Join(err, equal("rows of "+prefix, found, writes*rows))
+	return errors.Join(err, equal("rows of "+prefix, found, owed+rows))
 }

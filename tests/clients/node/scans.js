@@ -4,8 +4,8 @@
 const {CODE, assert, check, newTableId, refused, sleep} = require('./common');
 
 // Together far more than the client takes in ahead of a slow reader.
-const ROWS = 30000;
-const VALUE = Buffer.alloc(600, 'v');
+const ROWS = 100000;
+const VALUE = Buffer.alloc(300, 'v');
 const scanKey = n => `row#${String(n).padStart(8, '0')}`;
 
 let table;
@@ -25,7 +25,7 @@ check('a_slow_reader_gets_every_row', async () => {
   let expected = 0;
   for await (const row of table.createReadStream({decode: false})) {
     if (expected === 1 || expected === ROWS / 2) await sleep(2000);
-    else if (expected % 1000 === 0) await sleep(10);
+    else if (expected % 500 === 0) await sleep(10);
     if (row.id.toString() !== scanKey(expected)) assert.equal(row.id.toString(), scanKey(expected));
     assert.ok(row.data.stats.v[0].value.equals(VALUE), `value of row ${expected}`);
     expected += 1;

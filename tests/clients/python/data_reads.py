@@ -11,10 +11,10 @@ from google.cloud.bigtable.data import (
 
 import filters
 from common import (
+    KEYS,
     SCAN_ROWS,
     SCAN_VALUE,
     exceptions,
-    features,
     holds,
     maybe,
     raw_client,
@@ -25,7 +25,6 @@ from common import (
     table_name,
 )
 from data_tools import (
-    KEYS,
     Build,
     cell,
     cells_of,
@@ -37,6 +36,7 @@ from data_tools import (
     read,
     scan_of,
 )
+from stubs import expect_backwards
 
 # --- reads ---------------------------------------------------------------------------------------
 
@@ -73,23 +73,7 @@ async def a_reversed_read_is_backwards(client):
         data = opened(client, table_id)
         await fill(data, KEYS)
         await maybe(data.mutate_row(b"b", cell(b"2", micros=2000)))
-
-        def backwards(**request):
-            keys, times, first = [], [], True
-            for answer in raw_client().read_rows(
-                {"table_name": table_name(table_id), "reversed": True, **request},
-                metadata=features(reverse_scans=True),
-            ):
-                for chunk in answer.chunks:
-                    keys += [chunk.row_key] if first else []
-                    times.append(chunk.timestamp_micros)
-                    first = chunk.commit_row
-            return keys, times
-
-        same(backwards()[0], KEYS[::-1], "all")
-        part = {"row_ranges": [{"start_key_closed": b"a#2", "end_key_open": b"b#1"}]}
-        same(backwards(rows=part), ([b"b", b"a$", b"a#2"], [2000, 1000, 1000, 1000]), "part")
-        same(backwards(rows_limit=2)[0], [b"\xff\xff", b"\xff"], "limit")
+        expect_backwards(table_id, KEYS, b"b")
 
 
 @checks.check
@@ -126,6 +110,11 @@ async def filters_have_rows(_client):
         await maybe(kept["filters"].mutate_row(key, cell(value, column, family, micros)))
 
 
+@checks.check
+async def every_filter_is_tried(_client):
+    filters.expect_every_kind(row_filters, Build)
+
+
 for case in filters.cases(row_filters, Build):
     filtered(*case)
 for case in filters.refused_cases(row_filters, Build):
@@ -151,7 +140,7 @@ async def a_slow_reader_gets_every_row(_client):
     while (row := await scan.next()) is not None:
         if expected in (1, SCAN_ROWS // 2):
             await asyncio.sleep(2)
-        elif expected % 1000 == 0:
+        elif expected % 500 == 0:
             await asyncio.sleep(0.01)
         same(row.row_key, scan_key(expected), "key")
         holds(row.cells[0].value == SCAN_VALUE, f"value of row {expected}")

@@ -6,6 +6,7 @@ import time
 from google.protobuf import duration_pb2, field_mask_pb2
 
 from common import (
+    KEYS,
     SCAN_ROWS,
     bigtable_admin_v2,
     exceptions,
@@ -20,7 +21,6 @@ from common import (
     table_name,
 )
 from data_tools import (
-    KEYS,
     GcRule,
     cell,
     checks,

@@ -24,7 +24,6 @@ checks = Checks("python-data-async" if ASYNC else "python-data-sync")
 GcRule = bigtable_admin_v2.GcRule
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 kept = {}
-KEYS = [b"a", b"a#1", b"a#2", b"a$", b"b", b"b#1", b"c\x00", b"c\x00\x00", b"\xff", b"\xff\xff"]
 
 
 class Build:

@@ -19,6 +19,7 @@ from google.cloud.bigtable.data.read_modify_write_rules import AppendValueRule, 
 
 from common import (
     LARGE_BYTES,
+    LARGE_BYTES_OF_LIBRARY,
     bigtable_admin_v2,
     exceptions,
     holds,
@@ -41,6 +42,7 @@ from data_tools import (
     opened,
     read,
 )
+from stubs import expect_divided
 
 # --- writes --------------------------------------------------------------------------------------
 
@@ -178,7 +180,7 @@ async def sums_are_kept_by_the_server(client):
 async def large_cells_come_back_whole(client):
     with table("large", ["stats"]) as table_id:
         data = opened(client, table_id)
-        big = {b"k%d" % n: random.Random(n).randbytes(LARGE_BYTES) for n in range(2)}
+        big = {b"k%d" % n: random.Random(n).randbytes(LARGE_BYTES_OF_LIBRARY) for n in range(2)}
         for key, value in big.items():
             await maybe(data.mutate_row(key, [cell(value, b"big"), cell(b"beside", b"small")]))
         await fill(data, [b"k", b"k00", b"k2"])
@@ -187,6 +189,14 @@ async def large_cells_come_back_whole(client):
         for key, value in big.items():
             holds(rows[key].get_cells("stats", b"big")[0].value == value, f"{key}: other bytes")
             same(rows[key].get_cells("stats", b"small")[0].value, b"beside", "small cell")
+
+
+@checks.check
+async def a_cell_of_20_megabytes_is_divided_over_chunks(client):
+    with table("divided", ["stats"]) as table_id:
+        value = random.Random(2).randbytes(LARGE_BYTES)
+        await maybe(opened(client, table_id).mutate_row(b"r", cell(value)))
+        expect_divided(table_id, b"r", value)
 
 
 # --- one row, atomically -------------------------------------------------------------------------

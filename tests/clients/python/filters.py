@@ -4,7 +4,7 @@ Used by both APIs: `names` is the module with the classes of filters, `build` ma
 constructors differ.
 """
 
-from common import in_family_order, same
+from common import bigtable_v2, in_family_order, same
 
 FAMILIES = ["raw", "stats"]
 
@@ -206,6 +206,33 @@ def cases(f, build):
     yield from plain_cases(f, build)
     yield from counting_cases(f, build)
     yield from combined_cases(f, build)
+
+
+def kinds_in(message):
+    """The kinds of a filter and of all it is made of."""
+    kind = message.WhichOneof("filter")
+    parts = {
+        "chain": lambda: message.chain.filters,
+        "interleave": lambda: message.interleave.filters,
+        "condition": lambda: [
+            getattr(message.condition, part.name) for part, _ in message.condition.ListFields()
+        ],
+    }
+    inner = parts[kind]() if kind in parts else []
+    return {kind}.union(*map(kinds_in, inner))
+
+
+def expect_every_kind(f, build):
+    """The protocol has no filter that is not tried; a sample is drawn by a check of its own."""
+    tried = {"row_sample_filter"}
+    for _, row_filter, _ in cases(f, build):
+        message = row_filter._to_pb()
+        tried |= kinds_in(type(message).pb(message))
+    same(tried, {field.name for field in every_filter()}, "kinds of filters")
+
+
+def every_filter():
+    return bigtable_v2.RowFilter.pb().DESCRIPTOR.oneofs_by_name["filter"].fields
 
 
 def refused_cases(f, build):

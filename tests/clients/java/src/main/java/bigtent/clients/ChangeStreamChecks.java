@@ -205,7 +205,7 @@ final class ChangeStreamChecks {
     CloseStream close = null;
     ReadChangeStreamQuery query =
         since(w, table, Instant.now())
-            .endTime(Instant.now().plusSeconds(4))
+            .endTime(Instant.now().plusSeconds(6))
             .heartbeatDuration(Duration.ofSeconds(1));
     for (ChangeStreamRecord record : w.data.readChangeStream(query)) {
       if (record instanceof Heartbeat heartbeat) {

@@ -112,8 +112,7 @@ final class ErrorChecks {
   }
 
   private static void deadline(World w) throws Exception {
-    String table = w.table("deadline", "f");
-    w.fill(table, 20_000);
+    String table = w.longTable();
     try (BigtableDataClient hasty =
         w.target.data(
             List.of(),
@@ -124,12 +123,11 @@ final class ErrorChecks {
       Expect.refused(
           DeadlineExceededException.class, "scan", () -> scanSlowly(hasty, table));
     }
-    Expect.row(w, table, "row-000001", "row-000001 f:q@1000=" + "x".repeat(100));
+    Expect.row(w, table, "row-000001", "row-000001 f:q@1000=" + World.LONG_VALUE);
   }
 
   private static void cancel(World w) {
-    String table = w.table("cancel", "f");
-    w.fill(table, 20_000);
+    String table = w.longTable();
     // More scans than a server would have places, were a cancelled one to keep its own.
     for (int i = 0; i < 50; i++) {
       ServerStream<Row> stream = w.data.readRows(Query.create(TableId.of(table)));
@@ -143,6 +141,6 @@ final class ErrorChecks {
       }
       Expect.equal("rows", rows, 5);
     }
-    Expect.row(w, table, "row-000001", "row-000001 f:q@1000=" + "x".repeat(100));
+    Expect.row(w, table, "row-000001", "row-000001 f:q@1000=" + World.LONG_VALUE);
   }
 }

@@ -32,6 +32,9 @@ final class QuotaChecks {
     ALL.put("quota_refusal_is_waited_for", QuotaChecks::honoured);
   }
 
+  /** More than the tenant may write for some seconds. */
+  private static final int OWED_ROWS = 400;
+
   private QuotaChecks() {}
 
   /** Counts the answers RESOURCE_EXHAUSTED that the client library saw and did not show. */
@@ -74,8 +77,7 @@ final class QuotaChecks {
         BigtableDataClient data = limited.data(List.of(refusals), settings -> {})) {
       admin.createTable(CreateTableRequest.of(table).addFamily("f"));
       try {
-        int written = writeUntilRefused(data, table, refusals);
-        Expect.that(refusals.count.get() > 0, written + " rows were written, none refused");
+        int written = writeBeyondTheRate(data, table, refusals);
         int found = 0;
         for (Row row : data.readRows(Query.create(TableId.of(table)))) {
           found += row.getCells().size();
@@ -100,21 +102,30 @@ final class QuotaChecks {
     throw new Expect.Failure(table + " cannot be deleted");
   }
 
-  /** Rows alone and rows in bulk, by turns. */
-  private static int writeUntilRefused(BigtableDataClient data, String table, Refusals refusals) {
-    int rows = 0;
-    for (int turn = 0; turn < 200 && refusals.count.get() < 6; turn++) {
-      BulkMutation bulk = BulkMutation.create(TableId.of(table));
-      for (int i = 0; i < 10; i++) {
-        String key = String.format("row-%06d", rows++);
-        data.mutateRow(RowMutation.create(TableId.of(table), key).setCell("f", "q", 1000, "v"));
-      }
-      for (int i = 0; i < 10; i++) {
-        String key = String.format("row-%06d", rows++);
-        bulk.add(key, Mutation.create().setCell("f", "q", 1000, "v"));
-      }
-      data.bulkMutateRows(bulk);
+  private static BulkMutation bulk(String table, String prefix, int rows) {
+    BulkMutation bulk = BulkMutation.create(TableId.of(table));
+    for (int i = 0; i < rows; i++) {
+      bulk.add(prefix + i, Mutation.create().setCell("f", "q", 1000, "v"));
     }
-    return rows;
+    return bulk;
+  }
+
+  /** One bulk passes on credit; then the tenant owes seconds of writes, and the action waits. */
+  private static void expectRefused(
+      BigtableDataClient data, String table, String name, Refusals refusals, Runnable action) {
+    data.bulkMutateRows(bulk(table, name + "-owed-", OWED_ROWS));
+    int before = refusals.count.get();
+    action.run();
+    Expect.that(refusals.count.get() > before, name + ": nothing was refused");
+  }
+
+  /** Returns how many rows there should be. */
+  private static int writeBeyondTheRate(
+      BigtableDataClient data, String table, Refusals refusals) {
+    RowMutation row = RowMutation.create(TableId.of(table), "alone").setCell("f", "q", 1000, "v");
+    expectRefused(data, table, "alone", refusals, () -> data.mutateRow(row));
+    BulkMutation bulk = bulk(table, "bulk-", 10);
+    expectRefused(data, table, "bulk", refusals, () -> data.bulkMutateRows(bulk));
+    return 2 * OWED_ROWS + 11;
   }
 }

@@ -20,7 +20,12 @@ final class World implements AutoCloseable {
   final BigtableDataClient data;
   final BigtableTableAdminClient admin;
   final String unique = UUID.randomUUID().toString().substring(0, 8);
+  /** Together far more than the client takes in ahead of a slow reader. */
+  static final int LONG_ROWS = 100_000;
+  static final String LONG_VALUE = "x".repeat(300);
+
   private final List<String> tables = new ArrayList<>();
+  private String longTable;
 
   World(Target target) throws IOException {
     this.target = target;
@@ -57,8 +62,21 @@ final class World implements AutoCloseable {
     data.bulkMutateRows(bulk);
   }
 
+  /** The table of long scans, made when first asked for. */
+  String longTable() {
+    if (longTable == null) {
+      String table = table("long", "f");
+      fill(table, LONG_ROWS, LONG_VALUE);
+      longTable = table;
+    }
+    return longTable;
+  }
+
   void fill(String table, int count) {
-    String value = "x".repeat(100);
+    fill(table, count, "x".repeat(100));
+  }
+
+  private void fill(String table, int count, String value) {
     for (int start = 0; start < count; start += 5000) {
       BulkMutation bulk = BulkMutation.create(TableId.of(table));
       for (int i = start; i < Math.min(start + 5000, count); i++) {

@@ -1,0 +1,249 @@
+/*
+ * tests/bench/neighbours.c - tenants that flood, and one that is quiet beside them.
+ *
+ * A flood is many connections, each with a request under way all the time: a bulk write of
+ * LINES_PER_BODY rows, or a scan of a whole table. Every refusal must say when to come again. The
+ * quiet one reads a row, writes a row and rests, over and over; its latencies are what counts.
+ */
+#define _GNU_SOURCE
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/limits.h"
+#include "tests/bench/bench.h"
+
+#include "base/banned.h"
+
+#define LINES_PER_BODY  100
+#define VALUE_BYTES     1024
+#define CONNECTIONS_MAX 512
+#define SAMPLES_MAX     (1 << 20)
+#define QUIET_ROWS      1000
+#define QUIET_REST_NS   1000000
+
+struct flood {
+    const char *url; /* https://127.0.0.1:PORT/v1/tables/T */
+    const char *ca;
+    const char *key;
+    bool scans;
+    double until;
+    _Atomic uint64_t next;
+    _Atomic uint64_t done;
+    _Atomic uint64_t refused;
+    _Atomic uint64_t without_hint;
+};
+
+static size_t keep(char *bytes, size_t size, size_t count, void *user)
+{
+    return base_buf_append(user, base_slice(bytes, size * count)) == ERR_OK ? size * count : 0;
+}
+
+static size_t forget(char *bytes, size_t size, size_t count, void *user)
+{
+    (void)bytes;
+    (void)user;
+    return size * count;
+}
+
+static CURL *new_handle(const char *ca, const char *key, struct curl_slist **headers)
+{
+    char line[256];
+    CURL *curl = curl_easy_init();
+    (void)snprintf(line, sizeof(line), "Authorization: Bearer %s", key);
+    *headers = curl_slist_append(NULL, line);
+    *headers = curl_slist_append(*headers, "Expect:");
+    curl_easy_setopt(curl, CURLOPT_CAINFO, ca);
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    return curl;
+}
+
+static long perform(CURL *curl)
+{
+    long status = 0;
+    CURLcode rc = curl_easy_perform(curl);
+    if (rc != CURLE_OK)
+        bench_fail("%s", curl_easy_strerror(rc));
+    (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status); /* 0 when there is none */
+    return status;
+}
+
+/* --- floods ----------------------------------------------------------------------------------- */
+
+static uint64_t occurrences(const struct buf *in, const char *text)
+{
+    uint64_t count = 0;
+    const uint8_t *at = in->ptr;
+    size_t left = in->len;
+    for (const uint8_t *hit; left > 0 && (hit = memmem(at, left, text, strlen(text))) != NULL;) {
+        count++;
+        left -= (size_t)(hit - at) + 1;
+        at = hit + 1;
+    }
+    return count;
+}
+
+static void make_body(struct buf *body, uint64_t first)
+{
+    static _Thread_local char value[VALUE_BYTES + 1];
+    base_buf_truncate(body, 0);
+    for (uint64_t i = first; i < first + LINES_PER_BODY; i++) {
+        char key[BENCH_KEY_BYTES];
+        (void)bench_key(key, "flood", i);
+        bench_fill(value, VALUE_BYTES, i);
+        if (base_buf_printf(body, "{\"key\":\"%s\",\"cells\":{\"f\":{\"v\":\"%s\"}}}\n", key,
+                            value) != ERR_OK)
+            bench_fail("a body is too large");
+    }
+}
+
+/* A whole request may be refused, and so may be each line. */
+static void judge(struct flood *f, CURL *curl, long status, const struct buf *answer)
+{
+    curl_off_t retry_after = 0;
+    (void)curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after); /* 0 when there is none */
+    uint64_t lines = occurrences(answer, "\"status\":503") + occurrences(answer, "\"status\":429");
+    uint64_t hints = occurrences(answer, "\"retry_after_ms\"");
+    if (status == 200) {
+        atomic_fetch_add(&f->done, f->scans ? 1 : LINES_PER_BODY - lines);
+        atomic_fetch_add(&f->refused, lines);
+        atomic_fetch_add(&f->without_hint, lines > hints ? lines - hints : 0);
+    } else if (status == 503 || status == 429) {
+        atomic_fetch_add(&f->refused, f->scans ? 1 : LINES_PER_BODY);
+        atomic_fetch_add(&f->without_hint, retry_after == 0);
+    } else {
+        bench_fail("status %ld: %.*s", status, (int)(answer->len < 300 ? answer->len : 300),
+                   (const char *)answer->ptr);
+    }
+}
+
+static void *flood_thread(void *arg)
+{
+    struct flood *f = arg;
+    struct curl_slist *headers = NULL;
+    struct buf body, answer;
+    char url[512];
+    base_buf_init(&body, 4 * MIB);
+    base_buf_init(&answer, 4 * MIB);
+    CURL *curl = new_handle(f->ca, f->key, &headers);
+    headers = curl_slist_append(headers, f->scans ? "Accept: application/x-ndjson"
+                                                  : "Content-Type: application/x-ndjson");
+    (void)snprintf(url, sizeof(url), f->scans ? "%s/rows" : "%s:write", f->url);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, f->scans ? forget : keep);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
+    while (bench_seconds() < f->until) {
+        base_buf_truncate(&answer, 0);
+        if (!f->scans) {
+            make_body(&body, atomic_fetch_add(&f->next, LINES_PER_BODY));
+            curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+            curl_easy_setopt(curl, CURLOPT_POSTFIELDS, (const char *)body.ptr);
+        }
+        judge(f, curl, perform(curl), &answer);
+    }
+    curl_easy_cleanup(curl);
+    curl_slist_free_all(headers);
+    base_buf_fini(&body);
+    base_buf_fini(&answer);
+    return NULL;
+}
+
+int bench_flood(int argc, char **argv)
+{
+    if (argc != 6)
+        bench_fail("usage: bench flood URL CA KEY write|scan CONNECTIONS SECONDS");
+    struct flood f = {.url = argv[0], .ca = argv[1], .key = argv[2]};
+    f.scans = strcmp(argv[3], "scan") == 0;
+    size_t connections = (size_t)bench_number(argv[4]);
+    double start = bench_seconds();
+    f.until = start + (double)bench_number(argv[5]);
+    if (connections > CONNECTIONS_MAX)
+        bench_fail("CONNECTIONS must be at most %d", CONNECTIONS_MAX);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    pthread_t threads[CONNECTIONS_MAX];
+    for (size_t i = 0; i < connections; i++) {
+        if (pthread_create(&threads[i], NULL, flood_thread, &f) != 0)
+            bench_fail("no thread");
+    }
+    for (size_t i = 0; i < connections; i++)
+        (void)pthread_join(threads[i], NULL);
+    (void)printf("done_per_s %.0f\nrefused %llu\nwithout_hint %llu\n",
+                 (double)atomic_load(&f.done) / (bench_seconds() - start),
+                 (unsigned long long)atomic_load(&f.refused),
+                 (unsigned long long)atomic_load(&f.without_hint));
+    return EXIT_SUCCESS;
+}
+
+/* --- the quiet one ---------------------------------------------------------------------------- */
+
+static double samples[2][SAMPLES_MAX];
+
+static int compare_seconds(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void report(const char *what, double *values, size_t count)
+{
+    if (count == 0)
+        bench_fail("nothing was measured");
+    qsort(values, count, sizeof(values[0]), compare_seconds);
+    (void)printf("%s_p50_us %.0f\n%s_p99_us %.0f\n%s_max_us %.0f\n", what, values[count / 2] * 1e6,
+                 what, values[count * 99 / 100] * 1e6, what, values[count - 1] * 1e6);
+}
+
+static double timed(CURL *curl, const char *url, bool write)
+{
+    static const char body[] = "{\"f\":{\"v\":\"a quiet tenant's value\"}}";
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, write ? "PUT" : "GET");
+    if (write)
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+    else
+        curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+    double start = bench_seconds();
+    long status = perform(curl);
+    if (status != 200 && status != 201)
+        bench_fail("the quiet tenant got status %ld", status);
+    return bench_seconds() - start;
+}
+
+int bench_quiet(int argc, char **argv)
+{
+    if (argc != 4)
+        bench_fail("usage: bench quiet URL CA KEY SECONDS");
+    const struct timespec rest = {.tv_nsec = QUIET_REST_NS};
+    struct curl_slist *headers = NULL;
+    size_t count = 0;
+    char url[512];
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    CURL *curl = new_handle(argv[1], argv[2], &headers);
+    headers = curl_slist_append(headers, "Content-Type: application/json");
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, forget);
+    for (size_t i = 0; i < 20; i++) { /* a warm connection, rows to read */
+        (void)snprintf(url, sizeof(url), "%s/rows/quiet-%zu", argv[0], i);
+        (void)timed(curl, url, true);
+    }
+    double until = bench_seconds() + (double)bench_number(argv[3]);
+    while (bench_seconds() < until && count < SAMPLES_MAX) {
+        (void)snprintf(url, sizeof(url), "%s/rows/quiet-%zu", argv[0], count % 20);
+        samples[0][count] = timed(curl, url, false);
+        (void)snprintf(url, sizeof(url), "%s/rows/quiet-%zu", argv[0], count % QUIET_ROWS);
+        samples[1][count++] = timed(curl, url, true);
+        (void)nanosleep(&rest, NULL); /* woken early: less rest */
+    }
+    report("read", samples[0], count);
+    report("write", samples[1], count);
+    curl_easy_cleanup(curl);
+    curl_slist_free_all(headers);
+    return EXIT_SUCCESS;
+}
