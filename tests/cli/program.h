@@ -222,12 +222,12 @@ static inline void run_all(struct run *r, const struct setup *s, const char *con
 #define bigtent(r, s, ...) run_all((r), (s), (const char *const[]){__VA_ARGS__, NULL})
 
 #define EXPECT_CODE(r, wanted)                                                                     \
-    ck_assert_msg((r)->code == (wanted), "exit %d, expected %d; stdout: %s; stderr: %s",           \
+    ck_assert_msg((r)->code == (wanted), "exit %d, expected %d; stdout: %.3000s; stderr: %.3000s",   \
                   (r)->code, (wanted), (r)->out, (r)->err)
 #define EXPECT_IN(text, wanted)                                                                    \
-    ck_assert_msg(strstr((text), (wanted)) != NULL, "\"%s\" is not in: %s", (wanted), (text))
+    ck_assert_msg(strstr((text), (wanted)) != NULL, "\"%s\" is not in: %.4000s", (wanted), (text))
 #define EXPECT_NOT_IN(text, unwanted)                                                              \
-    ck_assert_msg(strstr((text), (unwanted)) == NULL, "\"%s\" is in: %s", (unwanted), (text))
+    ck_assert_msg(strstr((text), (unwanted)) == NULL, "\"%s\" is in: %.4000s", (unwanted), (text))
 
 /* What stands behind "name " on a line of plain output; in static memory. */
 static inline const char *plain_value(const struct run *r, const char *name)
