@@ -222,7 +222,7 @@ static inline void run_all(struct run *r, const struct setup *s, const char *con
 #define bigtent(r, s, ...) run_all((r), (s), (const char *const[]){__VA_ARGS__, NULL})
 
 #define EXPECT_CODE(r, wanted)                                                                     \
-    ck_assert_msg((r)->code == (wanted), "exit %d, expected %d; stdout: %.3000s; stderr: %.3000s",   \
+    ck_assert_msg((r)->code == (wanted), "exit %d, expected %d; stdout: %.3000s; stderr: %.3000s", \
                   (r)->code, (wanted), (r)->out, (r)->err)
 #define EXPECT_IN(text, wanted)                                                                    \
     ck_assert_msg(strstr((text), (wanted)) != NULL, "\"%s\" is not in: %.4000s", (wanted), (text))
