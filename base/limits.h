@@ -26,6 +26,7 @@
 #define LIM_FAMILY_NAME   64
 #define LIM_DISPLAY_NAME  256
 #define LIM_REASON        512
+#define LIM_KEY_LABEL     128
 
 /* Data model: Bigtable's documented limits. */
 #define LIM_ROW_KEY           4096
@@ -45,8 +46,11 @@
 #define LIM_PLAN_ID             63
 #define LIM_PLANS               1000
 #define LIM_CONCURRENT_REQUESTS 100000
-#define LIM_AUDIT_TEXT          256  /* bytes of an action's target, and of its detail */
-#define LIM_AUDIT_WAITING       4096 /* refusals on their way into the audit trail */
+#define LIM_AUDIT_TEXT          256        /* bytes of an action's target, and of its detail */
+#define LIM_ACCESS_LOG_BYTES    (16 * MIB) /* of lines that wait to be written */
+#define LIM_METRICS_TENANTS     1000       /* that /metrics shows by name, the most active ones */
+#define LIM_TOP_TENANTS         100        /* of one list of the most active */
+#define LIM_AUDIT_WAITING       4096       /* refusals on their way into the audit trail */
 
 /* Stored key: every byte may be escaped to two; two terminators; family 2, timestamp 8. */
 #define LIM_STORED_KEY                                                                             \
@@ -71,10 +75,21 @@
 #define LIM_BATCH_LOOK_US       500   /* a batch in the making looks who came so often */
 #define LIM_SLICE_STEPS_SHARED  16384 /* of LIM_SLICE_STEPS, while others wait for a reader */
 #define LIM_TURN_US             1000  /* of a loop's turn for connections that are busy */
-#define LIM_TURN_REQUESTS       16    /* of one connection, then the loop looks at the others */
+#define LIM_TURN_REQUESTS       32    /* of one connection, then the loop looks at the others */
 #define LIM_SHED_WINDOW_MS      250   /* under pressure, a tenant's share is counted so long */
-#define LIM_RETRY_HINT_MIN_MS   10
-#define LIM_RETRY_HINT_MS       10000
+/* Overload (tenancy/overload.h). Work is counted in operations and KiB. */
+#define LIM_OVERLOAD_WINDOW_MS 50
+#define LIM_OVERLOAD_WAIT_US   500  /* longer than usual, for a small request, is pressure */
+#define LIM_OVERLOAD_QUIET     2    /* uses no more than one part in so many of its share */
+#define LIM_OVERLOAD_SMALL     16   /* units: a request whose waiting counts */
+#define LIM_OVERLOAD_PARTS     8    /* windows that count as lately */
+#define LIM_OVERLOAD_SHRINK    70   /* percent of what was done, after a window with pressure */
+#define LIM_OVERLOAD_GROW      105  /* percent of the limit, after one without */
+#define LIM_OVERLOAD_FAR       4    /* times what is done: a limit is none any more */
+#define LIM_OVERLOAD_LEAST     4000 /* a second: who does no more is not limited */
+#define LIM_OVERLOAD_CALM_MS   2000 /* nobody was refused or paused: what is far is none */
+#define LIM_RETRY_HINT_MIN_MS  10
+#define LIM_RETRY_HINT_MS      10000
 
 /* Scans: a slice is what a reader makes before it hands over; bounds memory per slow client. */
 #define LIM_SLICE_BYTES       (256 * KIB)

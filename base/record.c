@@ -127,6 +127,36 @@ enum err base_record_next(struct slice *rest, struct base_field *out, bool *out_
     return ERR_OK;
 }
 
+enum err base_record_visit(struct slice record, base_field_visit *visit, void *ctx)
+{
+    for (;;) {
+        struct base_field field;
+        bool end = false;
+        enum err rc = base_record_next(&record, &field, &end);
+        if (rc != ERR_OK || end)
+            return rc;
+        rc = visit(ctx, &field);
+        if (rc != ERR_OK)
+            return rc;
+    }
+}
+
+enum err base_field_number(const struct base_field *field, uint64_t *out)
+{
+    if (!field->is_number)
+        return ERR_CORRUPT;
+    *out = field->number;
+    return ERR_OK;
+}
+
+enum err base_field_time(const struct base_field *field, int64_t *out_us)
+{
+    if (!field->is_number)
+        return ERR_CORRUPT;
+    *out_us = (int64_t)field->number;
+    return ERR_OK;
+}
+
 enum err base_field_text(const struct base_field *field, char *out, size_t out_bytes)
 {
     struct slice text = field->bytes;

@@ -29,6 +29,12 @@ struct base_field {
 
 /* Take the next field off *rest. ERR_OK with *out_end true at the end, *out untouched then. */
 enum err base_record_next(struct slice *rest, struct base_field *out, bool *out_end) MUST_CHECK;
+/* Field after field to the end; anything but ERR_OK from visit ends it and is returned. */
+typedef enum err base_field_visit(void *ctx, const struct base_field *field);
+enum err base_record_visit(struct slice record, base_field_visit *visit, void *ctx) MUST_CHECK;
+/* ERR_CORRUPT for bytes. */
+enum err base_field_number(const struct base_field *field, uint64_t *out) MUST_CHECK;
+enum err base_field_time(const struct base_field *field, int64_t *out_us) MUST_CHECK;
 /* A field's bytes as a NUL-terminated text of at most out_bytes - 1; ERR_CORRUPT for a number, a
  * longer text, or a NUL inside it. */
 enum err base_field_text(const struct base_field *field, char *out, size_t out_bytes) MUST_CHECK;

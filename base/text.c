@@ -337,3 +337,71 @@ enum err base_parse_i64(struct slice in, int64_t *out)
     *out = is_negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
     return ERR_OK;
 }
+
+/* --- times ------------------------------------------------------------------------------------ */
+
+/* So many digits off *rest. */
+static bool take_digits(struct slice *rest, size_t count, int64_t *out)
+{
+    *out = 0;
+    if (rest->len < count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (rest->ptr[i] < '0' || rest->ptr[i] > '9')
+            return false;
+        *out = *out * 10 + (rest->ptr[i] - (uint8_t)'0');
+    }
+    *rest = base_slice_skip(*rest, count);
+    return true;
+}
+
+static bool take_byte(struct slice *rest, uint8_t byte)
+{
+    if (rest->len == 0 || rest->ptr[0] != byte)
+        return false;
+    *rest = base_slice_skip(*rest, 1);
+    return true;
+}
+
+/* Days since 1970; false: there is no such day. */
+static bool days_from_civil(int64_t year, int64_t month, int64_t day, int64_t *out)
+{
+    static const uint8_t LENGTHS[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    static const uint16_t BEFORE[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    bool leaps = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    if (year < 1970 || month < 1 || month > 12 || day < 1 ||
+        day > LENGTHS[month - 1] + (leaps && month == 2 ? 1 : 0))
+        return false;
+    int64_t past = year - 1;                                                 /* whole years */
+    int64_t days = past * 365 + past / 4 - past / 100 + past / 400 - 719162; /* of 1970 */
+    *out = days + BEFORE[month - 1] + (leaps && month > 2 ? 1 : 0) + day - 1;
+    return true;
+}
+
+static bool take_fraction(struct slice *rest, int64_t *out_us)
+{
+    int64_t scale = 1000000;
+    *out_us = 0;
+    if (!take_byte(rest, '.'))
+        return true;
+    for (int64_t digit; scale > 1 && take_digits(rest, 1, &digit);) {
+        scale /= 10;
+        *out_us += digit * scale;
+    }
+    return scale < 1000000;
+}
+
+enum err base_parse_time(struct slice in, int64_t *out_us)
+{
+    int64_t year, month, day, hour, minute, second, fraction_us, days;
+    if (!take_digits(&in, 4, &year) || !take_byte(&in, '-') || !take_digits(&in, 2, &month) ||
+        !take_byte(&in, '-') || !take_digits(&in, 2, &day) || !take_byte(&in, 'T') ||
+        !take_digits(&in, 2, &hour) || !take_byte(&in, ':') || !take_digits(&in, 2, &minute) ||
+        !take_byte(&in, ':') || !take_digits(&in, 2, &second) || !take_fraction(&in, &fraction_us))
+        return ERR_INVALID;
+    if (!take_byte(&in, 'Z') || in.len > 0 || hour > 23 || minute > 59 || second > 59 ||
+        !days_from_civil(year, month, day, &days))
+        return ERR_INVALID;
+    *out_us = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000000 + fraction_us;
+    return ERR_OK;
+}

@@ -1,7 +1,8 @@
 /*
  * base/text.h - strict codecs between bytes and text.
  *
- * Does:     UTF-8 check, percent, base64 and base64url, hex, base62 digits, strict decimal numbers.
+ * Does:     UTF-8 check, percent, base64 and base64url, hex, base62 digits, strict decimal numbers,
+ *           times.
  * Owns:     nothing; output goes into the caller's buf or memory.
  * May use:  base/.
  * Knows no: JSON, URLs beyond percent-encoding.
@@ -43,6 +44,9 @@ enum err base_hex_encode(struct slice in, struct buf *out);
  * i64. ERR_TOO_BIG when the number does not fit. */
 enum err base_parse_u64(struct slice in, uint64_t *out) MUST_CHECK;
 enum err base_parse_i64(struct slice in, int64_t *out) MUST_CHECK;
+
+/* RFC 3339 in UTC, of 1970 or later: 2026-11-20T10:00:00Z; a fraction has 1 to 6 digits. */
+enum err base_parse_time(struct slice in, int64_t *out_us) MUST_CHECK;
 
 extern const char BASE_BASE62_DIGITS[63];
 

@@ -399,8 +399,17 @@ struct sto_engine_stats {
     uint64_t memtables_waiting;  /* to be flushed */
     uint64_t delayed_write_rate; /* bytes a second; 0: RocksDB delays nothing */
     bool writes_stopped;
+    uint64_t delayed_ns; /* for so long RocksDB has delayed writes, seen four times a second */
+    uint64_t stopped_ns;
+    uint64_t reads_handed_over; /* tried on a loop, and a reader had to ask the disk */
+    uint64_t cache_hits;        /* blocks, of one slice of reads in sixty or so */
+    uint64_t cache_misses;
     uint64_t cache_used_bytes;
+    uint64_t cache_bytes; /* it may use */
     uint64_t memtable_bytes;
+    uint64_t file_bytes; /* of all tables of RocksDB */
+    uint64_t flushes_running;
+    uint64_t compactions_running;
 };
 
 /* Any thread; a few loads, and what was seen of RocksDB in the last quarter of a second. */

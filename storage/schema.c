@@ -9,43 +9,20 @@
 #include "storage/schema.h"
 
 #include "base/alloc.h"
+#include "base/names.h"
 #include "storage/schema_internal.h"
 #include "storage/view_list.h"
 
 #include "base/banned.h"
 
-static bool is_name_byte(uint8_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-}
-
 enum err sto_table_id_check(struct slice id, struct errbuf *eb)
 {
-    if (id.len < 1 || id.len > LIM_TABLE_ID)
-        return base_fail(eb, ERR_INVALID, "table ID has %zu characters; it must have 1 to %d",
-                         id.len, LIM_TABLE_ID);
-    for (size_t i = 0; i < id.len; i++)
-        if (!is_name_byte(id.ptr[i]) || (i == 0 && (id.ptr[0] == '-' || id.ptr[0] == '.')))
-            return base_fail(eb, ERR_INVALID,
-                             "table ID may hold letters, digits, '_', '-' and '.', and must not "
-                             "begin with '-' or '.'; character %zu is wrong",
-                             i + 1);
-    return ERR_OK;
+    return base_table_id_check(id, eb);
 }
 
 enum err sto_family_name_check(struct slice name, struct errbuf *eb)
 {
-    if (name.len < 1 || name.len > LIM_FAMILY_NAME)
-        return base_fail(eb, ERR_INVALID, "family name has %zu characters; it must have 1 to %d",
-                         name.len, LIM_FAMILY_NAME);
-    for (size_t i = 0; i < name.len; i++)
-        if (!is_name_byte(name.ptr[i]))
-            return base_fail(eb, ERR_INVALID,
-                             "family name may hold letters, digits, '_', '-' and '.'; character "
-                             "%zu is wrong",
-                             i + 1);
-    return ERR_OK;
+    return base_family_name_check(name, eb);
 }
 
 /* --- refs --------------------------------------------------------------------------------- */

@@ -205,29 +205,27 @@ static enum err family_number_field(const struct base_field *field, struct famil
     }
 }
 
+static enum err family_field(void *ctx, const struct base_field *field)
+{
+    struct family_body *out = ctx;
+    if (field->tag == FAMILY_NAME)
+        out->spec.name = field->bytes;
+    else if (field->tag == FAMILY_GC)
+        return gc_decode(field->bytes, out);
+    else if (field->tag >= FAMILY_NUMBER && field->tag <= FAMILY_AGGREGATE)
+        return family_number_field(field, out);
+    return ERR_OK;
+}
+
 static enum err family_decode(struct slice body, struct family_body *out)
 {
     out->spec = (struct sto_family_spec){.gc_nodes = out->nodes};
     out->number = 0;
     out->max_versions = 0;
     out->max_age_us = 0;
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc != ERR_OK)
-            return rc;
-        if (end)
-            break;
-        if (field.tag == FAMILY_NAME)
-            out->spec.name = field.bytes;
-        else if (field.tag == FAMILY_GC)
-            rc = gc_decode(field.bytes, out);
-        else if (field.tag >= FAMILY_NUMBER && field.tag <= FAMILY_AGGREGATE)
-            rc = family_number_field(&field, out);
-        if (rc != ERR_OK)
-            return rc;
-    }
+    enum err rc = base_record_visit(body, family_field, out);
+    if (rc != ERR_OK)
+        return rc;
     gc_from_old_form(out);
     bool is_whole = out->number != 0 && sto_family_name_check(out->spec.name, NULL) == ERR_OK;
     return is_whole ? ERR_OK : ERR_CORRUPT;
@@ -259,34 +257,42 @@ static enum err split_count(struct slice key, struct sto_schema_room *out)
     return is_good ? ERR_OK : ERR_CORRUPT;
 }
 
-/* What the document needs room for. */
-static enum err body_count(struct slice body, struct family_body *scratch,
-                           struct sto_schema_room *out)
+static enum err family_count(struct slice body, struct family_body *scratch,
+                             struct sto_schema_room *out)
 {
-    *out = (struct sto_schema_room){0};
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc != ERR_OK || end)
-            return rc;
-        if (field.tag == FIELD_FAMILY) {
-            rc = family_decode(field.bytes, scratch);
-            out->gc_nodes += scratch->spec.gc_node_count;
-            if (rc == ERR_OK && ++out->families > LIM_FAMILIES)
-                rc = ERR_CORRUPT;
-        } else if (field.tag == FIELD_DROPPED) {
-            rc = out->dropped == 0 ? dropped_count(field.bytes, &out->dropped) : ERR_CORRUPT;
-        } else if (field.tag == FIELD_NOTES) {
-            bool is_good = field.bytes.len <= LIM_ROW_KEY_NOTES && out->notes_bytes == 0 &&
-                           base_utf8_is_valid(field.bytes);
-            rc = is_good ? ERR_OK : ERR_CORRUPT;
-            out->notes_bytes = field.bytes.len;
-        } else if (field.tag == FIELD_SPLIT) {
-            rc = field.is_number ? ERR_CORRUPT : split_count(field.bytes, out);
-        }
-        if (rc != ERR_OK)
-            return rc;
+    enum err rc = family_decode(body, scratch);
+    out->gc_nodes += scratch->spec.gc_node_count;
+    return rc == ERR_OK && ++out->families > LIM_FAMILIES ? ERR_CORRUPT : rc;
+}
+
+static enum err notes_count(struct slice notes, struct sto_schema_room *out)
+{
+    bool is_good =
+        notes.len <= LIM_ROW_KEY_NOTES && out->notes_bytes == 0 && base_utf8_is_valid(notes);
+    out->notes_bytes = notes.len;
+    return is_good ? ERR_OK : ERR_CORRUPT;
+}
+
+/* What the document needs room for. */
+struct counting {
+    struct family_body *scratch;
+    struct sto_schema_room *room;
+};
+
+static enum err count_field(void *ctx, const struct base_field *field)
+{
+    const struct counting *c = ctx;
+    switch (field->tag) {
+    case FIELD_FAMILY:
+        return family_count(field->bytes, c->scratch, c->room);
+    case FIELD_DROPPED:
+        return c->room->dropped == 0 ? dropped_count(field->bytes, &c->room->dropped) : ERR_CORRUPT;
+    case FIELD_NOTES:
+        return notes_count(field->bytes, c->room);
+    case FIELD_SPLIT:
+        return field->is_number ? ERR_CORRUPT : split_count(field->bytes, c->room);
+    default:
+        return ERR_OK;
     }
 }
 
@@ -363,29 +369,25 @@ static bool numbers_are_wrong(const struct sto_schema *s)
     return false;
 }
 
-static enum err body_fill(struct slice body, struct sto_schema_fill *f, struct family_body *scratch)
+struct filling {
+    struct family_body *scratch;
+    struct sto_schema_fill *fill;
+};
+
+static enum err fill_field(void *ctx, const struct base_field *field)
 {
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc != ERR_OK)
-            return rc;
-        if (end)
-            return numbers_are_wrong(f->schema) ? ERR_CORRUPT : ERR_OK;
-        if (field.tag == FIELD_FAMILY)
-            rc = family_append(f, field.bytes, scratch);
-        else if (field.tag == FIELD_NOTES)
-            sto_schema_fill_notes(f, field.bytes);
-        else if (field.tag == FIELD_DROPPED)
-            dropped_fill(f, field.bytes);
-        else if (field.tag == FIELD_SPLIT)
-            rc = split_append(f, field.bytes);
-        else if (field.tag >= FIELD_NEXT_NUMBER && field.tag <= FIELD_CHANGE_SINCE)
-            rc = number_field(&field, f->schema);
-        if (rc != ERR_OK)
-            return rc;
-    }
+    const struct filling *f = ctx;
+    if (field->tag == FIELD_FAMILY)
+        return family_append(f->fill, field->bytes, f->scratch);
+    if (field->tag == FIELD_SPLIT)
+        return split_append(f->fill, field->bytes);
+    if (field->tag == FIELD_NOTES)
+        sto_schema_fill_notes(f->fill, field->bytes);
+    else if (field->tag == FIELD_DROPPED)
+        dropped_fill(f->fill, field->bytes);
+    else if (field->tag >= FIELD_NEXT_NUMBER && field->tag <= FIELD_CHANGE_SINCE)
+        return number_field(field, f->fill->schema);
+    return ERR_OK;
 }
 
 enum err sto_schema_decode(struct slice table_id, struct slice body, struct sto_table *table,
@@ -394,13 +396,15 @@ enum err sto_schema_decode(struct slice table_id, struct slice body, struct sto_
     if (sto_table_id_check(table_id, NULL) != ERR_OK)
         return ERR_INVALID;
     struct family_body scratch;
-    struct sto_schema_room room;
-    enum err rc = body_count(body, &scratch, &room);
+    struct sto_schema_room room = {0};
+    enum err rc = base_record_visit(body, count_field, &(struct counting){&scratch, &room});
     if (rc != ERR_OK)
         return rc;
     struct sto_schema_fill fill;
     sto_schema_fill_begin(&fill, table, table_id, &room);
-    rc = body_fill(body, &fill, &scratch);
+    rc = base_record_visit(body, fill_field, &(struct filling){&scratch, &fill});
+    if (rc == ERR_OK && numbers_are_wrong(fill.schema))
+        rc = ERR_CORRUPT;
     if (rc != ERR_OK) {
         sto_schema_unref(fill.schema);
         return rc;

@@ -5,25 +5,13 @@
  */
 #include "storage/scope.h"
 
-#include "base/banned.h"
+#include "base/names.h"
 
-static bool is_id_byte(uint8_t c, bool first)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c == '-' && !first);
-}
+#include "base/banned.h"
 
 enum err sto_tenant_id_check(struct slice tenant_id, struct errbuf *eb)
 {
-    if (tenant_id.len < LIM_TENANT_ID_MIN || tenant_id.len > LIM_TENANT_ID)
-        return base_fail(eb, ERR_INVALID, "tenant ID has %zu characters; it must have %d to %d",
-                         tenant_id.len, LIM_TENANT_ID_MIN, LIM_TENANT_ID);
-    for (size_t i = 0; i < tenant_id.len; i++)
-        if (!is_id_byte(tenant_id.ptr[i], i == 0))
-            return base_fail(eb, ERR_INVALID,
-                             "tenant ID may hold a-z, 0-9 and '-', and must not begin with '-'; "
-                             "character %zu is none of these",
-                             i + 1);
-    return ERR_OK;
+    return base_tenant_id_check(tenant_id, eb);
 }
 
 enum err sto_scope_open(struct slice tenant_id, struct sto_account *account,

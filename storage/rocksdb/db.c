@@ -65,6 +65,15 @@ static void row_prefix_destroy(void *state)
     (void)state;
 }
 
+/* Compactions run when nobody else wants a processor; flushes, for which writers wait, do not. How
+ * far compactions are behind is watched by pressure.c. */
+static void lower_compactions(void)
+{
+    rocksdb_env_t *env = rocksdb_create_default_env(); /* the one there is, shared */
+    rocksdb_env_lower_thread_pool_cpu_priority(env);
+    rocksdb_env_destroy(env);
+}
+
 /* --- options --------------------------------------------------------------------------------- */
 
 static rocksdb_block_based_table_options_t *table_options(rocksdb_cache_t *cache)
@@ -161,6 +170,7 @@ enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
     static const char *const NAMES[RDB_CF_COUNT] = {"default", "cells", "meta", "changes"};
     char *error = NULL;
     db->cache = rocksdb_cache_create_lru(options->cache_bytes);
+    lower_compactions();
     options_make(db, options, create, true);
     db->handle =
         rocksdb_open_column_families(db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, NAMES,

@@ -29,6 +29,13 @@ static void add_committer(struct sto_engine_stats *to, const struct rdb_committe
     add_buckets(&to->sync_us, &c->sync_us);
 }
 
+/* 0 when RocksDB does not tell. */
+static uint64_t property(const struct rdb_engine *e, int cf, const char *name)
+{
+    uint64_t value = 0;
+    return rocksdb_property_int_cf(e->db.handle, e->db.cf[cf], name, &value) == 0 ? value : 0;
+}
+
 void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
@@ -43,10 +50,20 @@ void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
         .memtables_waiting = load(&p->memtables_waiting),
         .delayed_write_rate = load(&p->delayed_write_rate),
         .writes_stopped = atomic_load(&p->stopped),
+        .delayed_ns = load(&p->delayed_ns),
+        .stopped_ns = load(&p->stopped_ns),
+        .reads_handed_over = load(&e->reads_handed_over),
+        .cache_hits = load(&e->cache_sample.hits),
+        .cache_misses = load(&e->cache_sample.misses),
         .cache_used_bytes = rocksdb_cache_get_usage(e->db.cache),
+        .cache_bytes = rocksdb_cache_get_capacity(e->db.cache),
+        .flushes_running = property(e, RDB_CF_CELLS, "rocksdb.num-running-flushes"),
+        .compactions_running = property(e, RDB_CF_CELLS, "rocksdb.num-running-compactions"),
     };
-    (void)rocksdb_property_int_cf(e->db.handle, e->db.cells, "rocksdb.cur-size-all-mem-tables",
-                                  &out->memtable_bytes); /* stays 0 */
+    for (int cf = 0; cf < RDB_CF_COUNT; cf++) {
+        out->memtable_bytes += property(e, cf, "rocksdb.cur-size-all-mem-tables");
+        out->file_bytes += property(e, cf, "rocksdb.total-sst-files-size");
+    }
     for (int i = 0; i < e->committer_count; i++)
         add_committer(out, e->committers[i]);
 }

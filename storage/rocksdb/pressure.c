@@ -7,6 +7,8 @@
  */
 #include "storage/rocksdb/pressure.h"
 
+#include "base/clock.h"
+
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -53,9 +55,26 @@ static uint64_t level0_files(const struct rdb_engine *e)
     return files;
 }
 
+static void add(_Atomic uint64_t *sum, uint64_t by)
+{
+    atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + by,
+                          memory_order_relaxed); /* one thread writes */
+}
+
+void sto_rdb_pressure_pass(struct rdb_pressure *p, uint64_t now_ns)
+{
+    uint64_t passed_ns = p->looked_ns == 0 ? 0 : now_ns - p->looked_ns;
+    p->looked_ns = now_ns;
+    if (atomic_load(&p->stopped))
+        add(&p->stopped_ns, passed_ns);
+    else if (atomic_load(&p->delayed_write_rate) != 0)
+        add(&p->delayed_ns, passed_ns);
+}
+
 void sto_rdb_pressure_look(struct rdb_engine *e)
 {
     struct rdb_pressure *p = &e->pressure;
+    sto_rdb_pressure_pass(p, base_monotonic_ns());
     struct rdb_signs signs = {
         .level0_files = level0_files(e),
         .pending_bytes = property(e, "rocksdb.estimate-pending-compaction-bytes"),

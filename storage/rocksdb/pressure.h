@@ -48,10 +48,15 @@ struct rdb_pressure {
     _Atomic uint64_t memtables_waiting;
     _Atomic uint64_t delayed_write_rate;
     _Atomic bool stopped;
+    _Atomic uint64_t delayed_ns; /* all together, since the start */
+    _Atomic uint64_t stopped_ns;
+    uint64_t looked_ns;         /* maintenance thread */
     _Atomic uint32_t pretended; /* test tool: at least this */
 };
 
 uint32_t sto_rdb_pressure_of(const struct rdb_signs *signs);
+/* What was seen before held until now. */
+void sto_rdb_pressure_pass(struct rdb_pressure *p, uint64_t now_ns);
 void sto_rdb_pressure_look(struct rdb_engine *e);
 static inline uint32_t sto_rdb_pressure_level(const struct rdb_pressure *p)
 {

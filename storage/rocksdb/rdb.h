@@ -19,6 +19,7 @@
 
 #include "base/file.h"
 #include "storage/engine_ops.h"
+#include "storage/rocksdb/cache_sample.h"
 #include "storage/rocksdb/committer.h"
 #include "storage/rocksdb/db.h"
 #include "storage/rocksdb/headroom.h"
@@ -48,6 +49,8 @@ struct rdb_engine {
     _Atomic bool failed;
     _Atomic bool closing;
     _Atomic uint64_t acked_sequence;
+    _Atomic uint64_t reads_handed_over; /* tried on a loop, and not in memory */
+    struct rdb_cache_sample cache_sample;
     _Atomic int fail_commit; /* test tool: counts down, the write that reaches 0 fails */
     pthread_mutex_t reason_lock;
     char reason[160];          /* under reason_lock */

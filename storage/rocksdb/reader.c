@@ -101,6 +101,13 @@ static bool to_reader(struct rdb_engine *e, struct sto_read_op *op, bool at_once
     return answer_failure(op, at_once);
 }
 
+/* It was tried here, and is not in memory. */
+static bool hand_over(struct rdb_engine *e, struct sto_read_op *op)
+{
+    atomic_fetch_add_explicit(&e->reads_handed_over, 1, memory_order_relaxed);
+    return to_reader(e, op, true);
+}
+
 /* The first slice, of which nobody knows yet whether it is the last. */
 static bool begin(struct rdb_engine *e, struct sto_read_op *op, bool try_inline)
 {
@@ -119,7 +126,7 @@ static bool begin(struct rdb_engine *e, struct sto_read_op *op, bool try_inline)
     if (!kept)
         return answer_failure(op, try_inline);
     if (rc == SLICE_INCOMPLETE)
-        return to_reader(e, op, try_inline);
+        return try_inline ? hand_over(e, op) : to_reader(e, op, false);
     conclude(op, rc);
     return true;
 }
@@ -135,7 +142,7 @@ bool sto_rdb_read_rows(struct sto_engine *engine, struct sto_read_op *op, bool t
     op->cursor->on_reader = false;
     enum rdb_slice_end rc = sto_rdb_slice_run(op->cursor);
     if (rc == SLICE_INCOMPLETE)
-        return to_reader(e, op, try_inline);
+        return hand_over(e, op);
     conclude(op, rc);
     return true;
 }

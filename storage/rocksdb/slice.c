@@ -370,13 +370,14 @@ enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
     c->steps = 0;
     c->rows = 0;
     c->full = false;
-    sto_rdb_uncounted(); /* loops come here, too */
+    sto_rdb_cache_sample_begin(); /* loops come here, too */
     enum rdb_slice_end rc = SLICE_ERROR;
     c->op->result = sto_rdb_gate_check(account, false, &c->op->detail);
     if (c->op->result == ERR_OK)
         c->op->result = sto_rdb_usable(c->engine, &c->op->detail);
     if (c->op->result == ERR_OK)
         rc = is_cancelled(c) ? cancel(c) : slice_rows(c);
+    sto_rdb_cache_sample_end(&c->engine->cache_sample);
     if (rc == SLICE_INCOMPLETE)
         row_put_back(c);
     if (rc != SLICE_HELD) {

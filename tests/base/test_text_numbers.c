@@ -1,6 +1,7 @@
-/* tests/base/test_text_numbers.c - decimal numbers and base62 digits, in one form each. */
+/* tests/base/test_text_numbers.c - decimal numbers, base62 digits and times, in one form each. */
 #include "tests/base/check_base.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 
 Suite *suite_base_text_numbers(void);
@@ -96,6 +97,65 @@ START_TEST(base62_has_every_letter_and_digit_once)
 }
 END_TEST
 
+START_TEST(time_takes_what_format_makes)
+{
+    static const int64_t VALUES[] = {0, 951782400000000, /* 2000-02-29 */
+                                     1709251199999000,   /* 2024-02-29T23:59:59.999 */
+                                     4102444800000000,   /* 2100-01-01 */
+                                     253402300799999000 /* 9999-12-31T23:59:59.999 */};
+    for (size_t i = 0; i < sizeof VALUES / sizeof VALUES[0]; i++) {
+        char text[BASE_TIME_TEXT];
+        int64_t got = -1;
+        base_time_format(VALUES[i], text);
+        ck_assert_int_eq(base_parse_time(base_slice_text(text), &got), ERR_OK);
+        ck_assert_int_eq(got, VALUES[i]);
+    }
+    for (int64_t day = 0; day < 80000; day++) {
+        char text[BASE_TIME_TEXT];
+        int64_t got = -1;
+        base_time_format(day * 86400000000, text);
+        ck_assert_int_eq(base_parse_time(base_slice_text(text), &got), ERR_OK);
+        ck_assert_int_eq(got, day * 86400000000);
+    }
+    int64_t us = 0;
+    ck_assert_int_eq(base_parse_time(SLICE_LIT("1970-01-01T00:00:01Z"), &us), ERR_OK);
+    ck_assert_int_eq(us, 1000000);
+    ck_assert_int_eq(base_parse_time(SLICE_LIT("1970-01-01T00:00:00.000001Z"), &us), ERR_OK);
+    ck_assert_int_eq(us, 1);
+}
+END_TEST
+
+START_TEST(time_refuses_other_forms)
+{
+    static const char *const BAD[] = {
+        "",
+        "2026-11-20",
+        "2026-11-20T10:00:00",
+        "2026-11-20T10:00:00z",
+        "2026-11-20 10:00:00Z",
+        "2026-11-20T10:00:00+00:00",
+        "2026-11-20T10:00:00.Z",
+        "2026-11-20T10:00:00.1234567Z",
+        "2026-11-20T24:00:00Z",
+        "2026-11-20T10:60:00Z",
+        "2026-11-20T10:00:60Z",
+        "2026-02-29T10:00:00Z",
+        "2026-13-01T10:00:00Z",
+        "2026-00-01T10:00:00Z",
+        "2026-01-00T10:00:00Z",
+        "2026-04-31T10:00:00Z",
+        "1969-12-31T23:59:59Z",
+        "2026-11-20T10:00:00Z ",
+        "+026-11-20T10:00:00Z",
+    };
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        int64_t got = 77;
+        ck_assert_msg(base_parse_time(base_slice_text(BAD[i]), &got) == ERR_INVALID, "%s", BAD[i]);
+        ck_assert_int_eq(got, 77);
+    }
+}
+END_TEST
+
 Suite *suite_base_text_numbers(void)
 {
     Suite *suite = suite_create("base_text_numbers");
@@ -107,6 +167,8 @@ Suite *suite_base_text_numbers(void)
     tcase_add_test(numbers, i64_refuses_other_forms);
     tcase_add_test(numbers, i64_beyond_its_range_is_too_big);
     tcase_add_test(numbers, base62_has_every_letter_and_digit_once);
+    tcase_add_test(numbers, time_takes_what_format_makes);
+    tcase_add_test(numbers, time_refuses_other_forms);
     suite_add_tcase(suite, numbers);
     return suite;
 }
