@@ -55,14 +55,6 @@ enum err auth_key_encode(const struct auth_key *k, struct buf *out)
     return out->error;
 }
 
-static enum err take_number(const struct base_field *f, uint64_t *out)
-{
-    if (!f->is_number)
-        return ERR_CORRUPT;
-    *out = f->number;
-    return ERR_OK;
-}
-
 static enum err take_digest(const struct base_field *f, struct auth_key *k, bool *out_is_there)
 {
     if (f->is_number || f->bytes.len != sizeof k->digest)
@@ -79,16 +71,17 @@ struct decoding {
     bool has_digest;
 };
 
-static enum err take_field(const struct base_field *f, struct decoding *d)
+static enum err take_field(void *ctx, const struct base_field *f)
 {
+    struct decoding *d = ctx;
     struct auth_key *key = &d->doc->key;
     switch (f->tag) {
     case TAG_KIND:
-        return take_number(f, &d->kind);
+        return base_field_number(f, &d->kind);
     case TAG_SCOPES:
-        return take_number(f, &key->scopes);
+        return base_field_number(f, &key->scopes);
     case TAG_CREATED:
-        return take_number(f, &d->created);
+        return base_field_number(f, &d->created);
     case TAG_TENANT:
         d->doc->tenant_id = f->bytes;
         return f->is_number || f->bytes.len == 0 ? ERR_CORRUPT : ERR_OK;
@@ -97,13 +90,13 @@ static enum err take_field(const struct base_field *f, struct decoding *d)
     case TAG_DIGEST:
         return take_digest(f, key, &d->has_digest);
     case TAG_READ_OPS:
-        return take_number(f, &key->limits.read_ops_per_s);
+        return base_field_number(f, &key->limits.read_ops_per_s);
     case TAG_WRITE_OPS:
-        return take_number(f, &key->limits.write_ops_per_s);
+        return base_field_number(f, &key->limits.write_ops_per_s);
     case TAG_READ_BYTES:
-        return take_number(f, &key->limits.read_bytes_per_s);
+        return base_field_number(f, &key->limits.read_bytes_per_s);
     case TAG_WRITE_BYTES:
-        return take_number(f, &key->limits.write_bytes_per_s);
+        return base_field_number(f, &key->limits.write_bytes_per_s);
     case TAG_ALLOWED:
         d->doc->allowed_count++;
         return f->is_number || sto_tenant_id_check(f->bytes, NULL) != ERR_OK ? ERR_CORRUPT : ERR_OK;
@@ -129,17 +122,9 @@ enum err auth_key_decode(struct slice id, struct slice body, struct auth_key_doc
     if (id.len != AUTH_KEY_ID)
         return ERR_CORRUPT;
     memcpy(out->key.id, id.ptr, id.len);
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc == ERR_OK && end)
-            break;
-        if (rc == ERR_OK)
-            rc = take_field(&field, &d);
-        if (rc != ERR_OK)
-            return rc;
-    }
+    enum err rc = base_record_visit(body, take_field, &d);
+    if (rc != ERR_OK)
+        return rc;
     if (d.kind == 0 || !d.has_digest)
         return ERR_CORRUPT;
     if (d.kind > AUTH_OPERATOR)

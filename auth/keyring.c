@@ -1,12 +1,10 @@
 /*
  * auth/keyring.c - a map from key ID to key for the readers, a sorted list for the control thread.
  *
- * Verifying: take the text apart; look the ID up; HMAC the secret; compare with the stored digest,
- * or with a random dummy when there is no such key, so that both cost the same; then the kind.
- *
  * 1. Map and list hold the same keys; both are changed by the control thread only.
  * 2. The list is sorted by tenant ID (none first), then key ID: one tenant's keys are one run.
- * 3. A key is in the map only after its document is durable, and leaves it before revoke returns.
+ * 3. A key is in the map only after its document is durable, and leaves it before revoke returns,
+ *    when revoked has been counted too.
  */
 #include "auth/keyring.h"
 
@@ -16,53 +14,24 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "auth/hmac.h"
 #include "auth/key.h"
 #include "auth/key_doc.h"
+#include "auth/keyring_internal.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/hashmap.h"
 #include "base/text.h"
 #include "tenancy/audit.h"
 
 #include "base/banned.h"
 
-#define KEYRING_MAGIC  0x6b657972u
 #define KEYS_FIRST     64
 #define DOC_KEY_CHARS  (2 + AUTH_KEY_ID)
 #define CREATE_RETRIES 3 /* an ID of 71 random bits that is taken twice is no accident */
 
-struct auth_keyring {
-    uint32_t magic;
-    struct ten_registry *registry;
-    struct base_epoch *epoch;
-    struct base_hashmap *by_id; /* find: any thread */
-    EVP_MAC *mac;
-    uint8_t pepper[AUTH_PEPPER_BYTES];
-    uint8_t dummy[AUTH_DIGEST_BYTES];
-
-    /* control thread */
-    struct auth_key **sorted;
-    size_t count;
-    size_t capacity;
-    struct auth_hmac hmac;
-};
-
-struct auth_verifier {
-    struct auth_keyring *keyring;
-    struct auth_hmac hmac;
-};
-
-static struct auth_keyring *check(struct auth_keyring *k)
-{
-    INVARIANT(k != NULL && k->magic == KEYRING_MAGIC);
-    return k;
-}
-
 /* Abort unless this is the control thread. */
 static void check_control(struct auth_keyring *k)
 {
-    INVARIANT(ten_control_is_here(check(k)->registry));
+    INVARIANT(ten_control_is_here(auth_keyring_check(k)->registry));
 }
 
 /* --- the sorted list -------------------------------------------------------------------------- */
@@ -234,7 +203,7 @@ enum err auth_keyring_open(struct ten_registry *registry, struct base_epoch *epo
                            struct errbuf *eb)
 {
     struct auth_keyring *k = base_new(sizeof *k);
-    k->magic = KEYRING_MAGIC;
+    k->magic = AUTH_KEYRING_MAGIC;
     k->registry = registry;
     k->epoch = epoch;
     k->by_id = base_hashmap_new(epoch);
@@ -252,7 +221,7 @@ void auth_keyring_close(struct auth_keyring *k)
 {
     if (k == NULL)
         return;
-    check(k);
+    auth_keyring_check(k);
     base_hashmap_free(k->by_id);
     for (size_t i = 0; i < k->count; i++)
         auth_key_free(k->sorted[i]);
@@ -261,46 +230,6 @@ void auth_keyring_close(struct auth_keyring *k)
     EVP_MAC_free(k->mac);
     k->magic = 0;
     base_free_secret(k, sizeof *k);
-}
-
-/* --- verifying -------------------------------------------------------------------------------- */
-
-enum err auth_verifier_new(struct auth_keyring *k, struct auth_verifier **out)
-{
-    struct auth_verifier *v = base_new(sizeof *v);
-    v->keyring = check(k);
-    enum err rc = auth_hmac_init(&v->hmac, k->mac, k->pepper);
-    if (rc != ERR_OK) {
-        base_free(v);
-        return rc;
-    }
-    *out = v;
-    return ERR_OK;
-}
-
-void auth_verifier_free(struct auth_verifier *v)
-{
-    if (v == NULL)
-        return;
-    auth_hmac_fini(&v->hmac);
-    base_free(v);
-}
-
-enum err auth_verify(struct auth_verifier *v, struct slice text, const struct auth_key **out)
-{
-    const struct auth_keyring *k = check(v->keyring);
-    struct auth_key_parts parts;
-    if (auth_key_parse(text, &parts) != ERR_OK)
-        return ERR_UNAUTHENTICATED;
-    const struct auth_key *key = base_hashmap_find(k->by_id, parts.id);
-    uint8_t digest[AUTH_DIGEST_BYTES];
-    enum err rc = auth_hmac_run(&v->hmac, parts.secret, digest);
-    bool is_right = CRYPTO_memcmp(digest, key != NULL ? key->digest : k->dummy, sizeof digest) == 0;
-    OPENSSL_cleanse(digest, sizeof digest);
-    if (rc != ERR_OK || !is_right || key == NULL || key->kind != parts.kind)
-        return ERR_UNAUTHENTICATED;
-    *out = key;
-    return ERR_OK;
 }
 
 /* --- creating and revoking -------------------------------------------------------------------- */
@@ -471,6 +400,7 @@ enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct t
     if (rc != ERR_OK)
         return rc;
     (void)base_hashmap_remove(k->by_id, id); /* it is key */
+    atomic_fetch_add(&k->revoked, 1);
     list_remove(k, key);
     base_epoch_retire(k->epoch, key, auth_key_free);
     return ERR_OK;

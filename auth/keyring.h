@@ -12,7 +12,8 @@
  *           ERR_INVALID, ERR_TOO_BIG (LIM_KEYS_PER_TENANT), ERR_QUOTA (keys of a tenant), ERR_GONE
  *           (a key for a tenant that is leaving; those it has stay valid until revoked).
  * Limits:   LIM_KEYS_PER_TENANT, LIM_TENANTS_PER_KEY.
- * Promises: 1. Only HMAC-SHA-256(pepper, secret) is stored. 2. Unknown IDs cost the same HMAC.
+ * Promises: 1. Only HMAC-SHA-256(pepper, secret) is stored.
+ *           2. Unknown IDs cost the same HMAC as wrong secrets.
  *           3. A verify that begins after revoke returned fails.
  * Stored:   "k/<key id>" (base/record.h).
  */
@@ -24,7 +25,7 @@
 #include "tenancy/registry.h"
 
 #define AUTH_PEPPER_BYTES 32
-#define AUTH_LABEL_BYTES  128
+#define AUTH_LABEL_BYTES  LIM_KEY_LABEL
 
 /* 0: no limit. */
 struct auth_limits {
@@ -52,7 +53,7 @@ struct auth_key {
 };
 
 struct auth_keyring;
-struct auth_verifier; /* one per thread: prepared HMAC state */
+struct auth_verifier; /* one per thread: prepared HMAC state, texts that were right */
 
 enum err auth_keyring_open(struct ten_registry *registry, struct base_epoch *epoch,
                            const uint8_t pepper[AUTH_PEPPER_BYTES], struct auth_keyring **out,
@@ -61,6 +62,18 @@ void auth_keyring_close(struct auth_keyring *k);
 
 enum err auth_verifier_new(struct auth_keyring *k, struct auth_verifier **out) MUST_CHECK;
 void auth_verifier_free(struct auth_verifier *v);
+
+/* Why a credential is not valid: for counting, never for whoever sent it. */
+enum auth_mismatch {
+    AUTH_MATCHES,
+    AUTH_MALFORMED,    /* no text of a key: a typing error, or another service's */
+    AUTH_UNKNOWN,      /* there is no such key; it may have been revoked */
+    AUTH_WRONG_SECRET, /* there is, but its secret is another */
+    AUTH_MISMATCHES
+};
+
+/* Of the last auth_verify. */
+enum auth_mismatch auth_verifier_why(const struct auth_verifier *v);
 
 /* Lock-free. */
 enum err auth_verify(struct auth_verifier *v, struct slice text,

@@ -27,6 +27,12 @@
 #define AUTH_SCOPES_TENANT   (AUTH_DATA_READ | AUTH_DATA_WRITE | AUTH_TABLE_ADMIN)
 #define AUTH_SCOPES_OPERATOR (AUTH_ADMIN_READ | AUTH_ADMIN_WRITE | AUTH_OPS_READ)
 
+/* With what they include: admin.read sees all that ops.read does. */
+static inline uint64_t auth_scopes_held(uint64_t scopes)
+{
+    return (scopes & AUTH_ADMIN_READ) != 0 ? scopes | AUTH_OPS_READ : scopes;
+}
+
 enum err auth_scope_parse(struct slice name, uint64_t *out_bit) MUST_CHECK;
 /* Name of bit number i, NULL behind the last. */
 const char *auth_scope_name(unsigned i);

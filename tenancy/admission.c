@@ -147,6 +147,84 @@ void ten_visit_end(struct ten_visit *v)
     *v = (struct ten_visit){.tenant = NULL};
 }
 
+/* --- overload ----------------------------------------------------------------------------------
+ */
+
+static bool is_watched(const struct ten_visit *v)
+{
+    return v->tenant->overload != NULL;
+}
+
+static struct ten_overload_by by(const struct ten_visit *v)
+{
+    struct ten_tenant *t = v->tenant;
+    return (struct ten_overload_by){
+        .all = t->overload,
+        .part = &t->load,
+        .weight = atomic_load_explicit(&t->account.share.weight, memory_order_relaxed),
+        .now_ns = base_monotonic_ns(),
+    };
+}
+
+static uint64_t units_of(uint64_t ops, uint64_t bytes)
+{
+    return ops + bytes / KIB;
+}
+
+static enum err begin(struct ten_visit *v, uint64_t *out_paid, struct ten_refusal *out,
+                      struct errbuf *eb)
+{
+    uint64_t wait_ns = 0;
+    if (!is_watched(v))
+        return ERR_OK;
+    const struct ten_overload_by who = by(v);
+    if (ten_overload_begin(&who, v->access != TEN_READ, out_paid, &wait_ns))
+        return ERR_OK;
+    *out = (struct ten_refusal){.policy = TEN_POLICY_SERVICE,
+                                .name = ten_policy_name(TEN_POLICY_SERVICE),
+                                .limit = ten_overload_limit(&v->tenant->load),
+                                .wait_ns = wait_ns};
+    ten_meter_throttled(v->tenant, out->policy, wait_ns);
+    return base_fail(
+        eb, ERR_OVERLOADED,
+        "the server is busy, and the tenant uses more than its share of it (%s); retry "
+        "in %" PRIu64 " ms",
+        out->name, wait_ns / NS_PER_MS + 1);
+}
+
+static void undo(const struct ten_visit *v, uint64_t paid)
+{
+    if (!is_watched(v) || paid == 0)
+        return;
+    const struct ten_overload_by who = by(v);
+    ten_overload_undo(&who, v->access != TEN_READ, paid);
+}
+
+static void used(const struct ten_visit *v, const struct ten_load *load)
+{
+    uint64_t units = units_of(load->ops, load->bytes);
+    if (!is_watched(v) || units == 0)
+        return;
+    const struct ten_overload_by who = by(v);
+    ten_overload_used(&who, units);
+}
+
+void ten_visit_waits(struct ten_visit *v)
+{
+    v->waits_since_ns = base_monotonic_ns();
+}
+
+void ten_visit_waited(struct ten_visit *v)
+{
+    if (v->tenant == NULL || !is_watched(v) || v->waits_since_ns == 0)
+        return;
+    const struct ten_overload_by who = by(v);
+    if (units_of(v->charged.ops, v->charged.bytes) <= LIM_OVERLOAD_SMALL)
+        ten_overload_waited(&who, v->access == TEN_READ ? TEN_WAITED_READ : TEN_WAITED_WRITE,
+                            who.now_ns - v->waits_since_ns);
+    v->waits_since_ns = 0;
+}
+
 /* --- charging ----------------------------------------------------------------------------------
  */
 
@@ -177,6 +255,7 @@ static enum err take_all(struct ten_visit *v, const struct ten_load *load, struc
     }
     v->charged.ops += load->ops;
     v->charged.bytes += load->bytes;
+    used(v, load);
     return ERR_OK;
 }
 
@@ -185,13 +264,19 @@ enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load 
 {
     v->access = access;
     bool was_under_way = v->under_way;
+    uint64_t paid = 0;
     enum err e = ten_access_check(v->tenant, v->access, eb);
     if (e == ERR_OK && !was_under_way)
         e = enter(v, out, eb);
+    if (e == ERR_OK && !was_under_way)
+        e = begin(v, &paid, out, eb);
     if (e == ERR_OK)
         e = take_all(v, &load, out, eb);
-    if (e != ERR_OK && !was_under_way)
-        leave(v);
+    if (e != ERR_OK) {
+        undo(v, paid);
+        if (!was_under_way)
+            leave(v);
+    }
     return e;
 }
 
@@ -222,12 +307,18 @@ static uint64_t charge(struct ten_rate *rate, uint64_t bytes)
 
 void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes)
 {
+    v->bytes_visited += bytes;
     bytes += rows * TEN_ROW_VISITED_BYTES;
     uint64_t unpaid = charge(&v->tenant->rates.read_bytes, bytes);
     uint64_t of_key = v->key == NULL ? 0 : charge(&v->key->rates.read_bytes, bytes);
     v->unpaid += of_key > unpaid ? of_key : unpaid;
     v->charged.bytes += bytes;
     v->rows_visited += rows;
+    if (is_watched(v)) {
+        const struct ten_overload_by who = by(v);
+        uint64_t pause_ns = ten_overload_pay(&who, units_of(0, bytes));
+        v->pauses_until_ns = pause_ns == 0 ? 0 : who.now_ns + pause_ns;
+    }
 }
 
 /* The debt that others have as well, then what the visit alone has to wait for. */
@@ -245,9 +336,17 @@ static struct owed owed_to(const struct ten_rate *rate, uint64_t unpaid)
                          ten_rate_price_ns(rate, unpaid)};
 }
 
+/* What is left of the pause that overload imposes. */
+static uint64_t busy_ns(const struct ten_visit *v)
+{
+    uint64_t now_ns = v->pauses_until_ns == 0 ? 0 : base_monotonic_ns();
+    return v->pauses_until_ns > now_ns ? v->pauses_until_ns - now_ns : 0;
+}
+
 /* Rates may have changed since the last time: what is unpaid has the price of now. */
 uint64_t ten_visit_pause_ns(struct ten_visit *v)
 {
+    uint64_t busy = busy_ns(v);
     struct owed most = owed_to(&v->tenant->rates.read_bytes, v->unpaid);
     enum ten_policy policy = TEN_POLICY_READ_BYTES;
     if (v->key != NULL) {
@@ -263,6 +362,10 @@ uint64_t ten_visit_pause_ns(struct ten_visit *v)
     uint64_t paid =
         wait_ns > most.shared_ns ? ten_rate_units(most.rate, wait_ns - most.shared_ns) : 0;
     v->unpaid = wait_ns == 0 || paid > v->unpaid ? 0 : v->unpaid - paid;
+    if (busy > wait_ns) {
+        wait_ns = busy < TEN_PAUSE_NS ? busy : TEN_PAUSE_NS;
+        policy = TEN_POLICY_SERVICE;
+    }
     if (wait_ns > 0)
         ten_meter_throttled(v->tenant, policy, wait_ns);
     return wait_ns;

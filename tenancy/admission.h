@@ -8,12 +8,14 @@
  * Knows no: HTTP, who the key belongs to.
  * Threads:  any, lock-free; one visit from one thread at a time.
  * Blocks:   no.
- * Fails by: ERR_SUSPENDED, ERR_GONE (the state); ERR_RATE_LIMITED, with a refusal that says which
- *           policy, its limit, and when to come again.
+ * Fails by: ERR_SUSPENDED, ERR_GONE (the state); ERR_RATE_LIMITED and, of a busy server,
+ *           ERR_OVERLOADED, with a refusal that says which policy, its limit, and when to come
+ *           again.
  * Limits:   the tenant's and the key's.
  * Promises: 1. A refused request is charged nothing and is not under way.
  *           2. A visit that was admitted counts as under way until ten_visit_end, once.
- *           3. Nothing here depends on, or tells, what another tenant does.
+ *           3. Nothing here depends on, or tells, what another tenant does, but for ERR_OVERLOADED
+ *              and pauses of reads: both say that the server is busy (tenancy/overload.h).
  */
 #ifndef TENANCY_ADMISSION_H
 #define TENANCY_ADMISSION_H
@@ -44,6 +46,9 @@ struct ten_visit {
     bool under_way;
     struct ten_load charged;
     uint64_t rows_visited;
+    uint64_t bytes_visited;   /* of cells; charged.bytes also has those of rows */
+    uint64_t waits_since_ns;  /* the engine has it; 0: not */
+    uint64_t pauses_until_ns; /* a read of a tenant that is limited because the server is busy */
     uint64_t unpaid; /* bytes that it visited, beyond the debt of its rates: it waits for them */
 };
 
@@ -59,8 +64,9 @@ void ten_visit_begin(struct ten_visit *v, struct ten_tenant *t, struct ten_key_r
 /* Anything may have happened before, also nothing. */
 void ten_visit_end(struct ten_visit *v);
 
-/* State, then requests under way (once), then rates: all or nothing is charged. Who brings no bytes
- * yet is refused while bytes of before are owed; a load of nothing meets no rate. */
+/* State, then requests under way and the share of a busy server (once), then rates: all or nothing
+ * is charged. Who brings no bytes yet is refused while bytes of before are owed; a load of nothing
+ * meets no rate. */
 enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load load,
                    struct ten_refusal *out, struct errbuf *eb) MUST_CHECK;
 /* The bytes of one that was admitted without them; when they are refused, so is `ops` of before. */
@@ -72,6 +78,11 @@ void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes);
  * debt of a rate is bounded, so that others need not wait for one that visited much: it waits for
  * the rest alone. Each wait is metered as throttling. */
 uint64_t ten_visit_pause_ns(struct ten_visit *v);
+
+/* A request of one row is with the engine from the one to the other: how long that takes tells
+ * whether the server is busy. */
+void ten_visit_waits(struct ten_visit *v);
+void ten_visit_waited(struct ten_visit *v);
 
 /* In the units of Bigtent-Cost. */
 uint64_t ten_visit_cost(const struct ten_visit *v);

@@ -101,20 +101,15 @@ static enum err take_hash(const struct base_field *f, struct base_audit_hash *ou
     return ERR_OK;
 }
 
-static enum err take_number(const struct base_field *f, uint64_t *out)
+static enum err take_field(void *ctx, const struct base_field *f)
 {
-    *out = f->number;
-    return f->is_number ? ERR_OK : ERR_CORRUPT;
-}
-
-static enum err take_field(const struct base_field *f, struct base_audit_record *r)
-{
+    struct base_audit_record *r = ctx;
     struct slice *text = text_of(r, f->tag);
     struct base_audit_hash *hash = hash_of(r, f->tag);
     if (hash != NULL)
         return take_hash(f, hash);
     if (f->tag == TAG_TENANT_NUMBER)
-        return take_number(f, &r->tenant_number);
+        return base_field_number(f, &r->tenant_number);
     if (text == NULL)
         return ERR_CORRUPT; /* of what the chain does not cover nothing may be there */
     *text = f->bytes;
@@ -124,17 +119,9 @@ static enum err take_field(const struct base_field *f, struct base_audit_record 
 enum err ten_audit_decode(uint64_t number, struct slice body, struct base_audit_record *out)
 {
     struct base_audit_record r = {.number = number};
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc == ERR_OK && end)
-            break;
-        if (rc == ERR_OK)
-            rc = take_field(&field, &r);
-        if (rc != ERR_OK)
-            return rc;
-    }
+    enum err rc = base_record_visit(body, take_field, &r);
+    if (rc != ERR_OK)
+        return rc;
     *out = r;
     return ERR_OK;
 }
@@ -149,27 +136,29 @@ enum err ten_audit_index_encode(uint64_t number, const struct base_audit_hash *e
     return out->error;
 }
 
+struct index_entry {
+    uint64_t number;
+    struct base_audit_hash entry;
+};
+
+static enum err take_index_field(void *ctx, const struct base_field *f)
+{
+    struct index_entry *at = ctx;
+    if (f->tag == INDEX_NUMBER)
+        return base_field_number(f, &at->number);
+    return f->tag == INDEX_ENTRY ? take_hash(f, &at->entry) : ERR_OK;
+}
+
 enum err ten_audit_index_decode(struct slice body, uint64_t *out_number,
                                 struct base_audit_hash *out_entry)
 {
-    struct base_audit_hash entry = {{0}};
-    uint64_t number = 0;
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc == ERR_OK && end)
-            break;
-        if (rc == ERR_OK && field.tag == INDEX_NUMBER)
-            rc = take_number(&field, &number);
-        else if (rc == ERR_OK && field.tag == INDEX_ENTRY)
-            rc = take_hash(&field, &entry);
-        if (rc != ERR_OK)
-            return rc;
-    }
-    if (number == 0)
+    struct index_entry at = {.number = 0};
+    enum err rc = base_record_visit(body, take_index_field, &at);
+    if (rc != ERR_OK)
+        return rc;
+    if (at.number == 0)
         return ERR_CORRUPT;
-    *out_number = number;
-    *out_entry = entry;
+    *out_number = at.number;
+    *out_entry = at.entry;
     return ERR_OK;
 }

@@ -48,6 +48,7 @@ struct ten_removal {
 };
 
 struct ten_audit;
+struct ten_metering;
 
 struct ten_registry {
     uint32_t magic;
@@ -57,6 +58,8 @@ struct ten_registry {
     struct base_worker jobs; /* runs purges */
     struct ten_sweeper *sweeper;
     struct ten_audit *audit;
+    struct ten_metering *metering;
+    struct ten_overload overload; /* any thread */
     atomic_bool stopping;
     struct base_msg claim_msg; /* first message of the control worker */
     struct base_msg resume_msg;
@@ -71,10 +74,13 @@ struct ten_registry {
     struct ten_plan **plans; /* by ID, room for LIM_PLANS; NULL: none yet */
     size_t plan_count;
     size_t threshold_next; /* index of the tenant that is looked at next */
+    struct ten_threshold_counts thresholds;
     void (*_Atomic threshold_told)(const struct ten_threshold_event *event);
     struct ten_removal *removals;
     size_t removals_running;
     uint64_t last_job_ms;
+    uint64_t activity_marked_ns; /* tenancy/activity.c */
+    uint64_t top_ns[2];          /* tenancy/top.c: when samples were made; 0: not yet */
     struct base_msg drain_msg;
     bool draining;
     sem_t drained; /* posted once no removal is running after draining was set */

@@ -63,22 +63,19 @@ static void put_numbers(struct buf *out, uint32_t tag, const uint64_t *numbers, 
     base_buf_fini(&inner);
 }
 
+static enum err take_one(void *ctx, const struct base_field *f)
+{
+    uint64_t *numbers = ctx;
+    uint64_t number;
+    enum err rc = base_field_number(f, &number);
+    if (rc == ERR_OK && f->tag <= NUMBERS_MAX)
+        numbers[f->tag - 1] = number;
+    return rc;
+}
+
 static enum err take_numbers(const struct base_field *f, uint64_t numbers[NUMBERS_MAX])
 {
-    struct slice rest = f->bytes;
-    if (f->is_number)
-        return ERR_CORRUPT;
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&rest, &field, &end);
-        if (rc != ERR_OK || end)
-            return rc;
-        if (!field.is_number)
-            return ERR_CORRUPT;
-        if (field.tag <= NUMBERS_MAX)
-            numbers[field.tag - 1] = field.number;
-    }
+    return f->is_number ? ERR_CORRUPT : base_record_visit(f->bytes, take_one, numbers);
 }
 
 static void put_audit(struct buf *out, uint32_t tag, const struct sto_audit *a)
@@ -157,8 +154,9 @@ static enum err take_number(const struct base_field *f, struct ten_job *j)
     return ERR_OK;
 }
 
-static enum err take_field(const struct base_field *f, struct ten_job *j)
+static enum err take_field(void *ctx, const struct base_field *f)
 {
+    struct ten_job *j = ctx;
     switch (f->tag) {
     case TAG_TENANT:
         return base_field_text(f, j->tenant, sizeof j->tenant);
@@ -191,17 +189,9 @@ enum err ten_job_decode(struct slice id, struct slice body, struct ten_job *out)
     if (ten_job_id_parse(id, &wall_ms) != ERR_OK)
         return ERR_CORRUPT;
     memcpy(j.id, id.ptr, id.len);
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc == ERR_OK && end)
-            break;
-        if (rc == ERR_OK)
-            rc = take_field(&field, &j);
-        if (rc != ERR_OK)
-            return rc;
-    }
+    enum err rc = base_record_visit(body, take_field, &j);
+    if (rc != ERR_OK)
+        return rc;
     if (j.state == 0 || j.tenant[0] == '\0')
         return ERR_CORRUPT;
     *out = j;

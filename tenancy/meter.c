@@ -53,6 +53,13 @@ static struct ten_meter *meter_of(struct ten_tenant *t)
     return meter;
 }
 
+void ten_meter_free(struct ten_meter *m)
+{
+    if (m != NULL)
+        base_free(m->samples);
+    base_free(m);
+}
+
 static void add(_Atomic uint64_t *counter, uint64_t amount)
 {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
@@ -71,11 +78,16 @@ void ten_meter_throttled(struct ten_tenant *t, enum ten_policy policy, uint64_t 
     add(&meter->throttled_ns[policy], wait_ns);
 }
 
+uint64_t ten_meter_latency_bound_ns(size_t bucket)
+{
+    return (uint64_t)FIRST_BUCKET_NS << bucket;
+}
+
 void ten_meter_latency(struct ten_tenant *t, uint64_t ns)
 {
     struct ten_meter *meter = meter_of(t);
     size_t bucket = 0;
-    while (bucket + 1 < TEN_METER_LATENCIES && ns >= (uint64_t)FIRST_BUCKET_NS << bucket)
+    while (bucket + 1 < TEN_METER_LATENCIES && ns >= ten_meter_latency_bound_ns(bucket))
         bucket++;
     add(&meter->latency[bucket], 1);
     add(&meter->each[TEN_METER_LATENCY_NS], ns);

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ten_metered_now;
 struct ten_tenant;
 
 /* Policies a request can be throttled by. Stored in bills by name; append only. */
@@ -41,8 +42,8 @@ enum ten_metered {
     TEN_METER_READ_OPS,    /* requests that read; a scan is one */
     TEN_METER_WRITE_OPS,   /* rows written: a bulk of ten is ten */
     TEN_METER_OTHER_OPS,   /* tables, views, usage */
-    TEN_METER_ERRORS,      /* answers that blame the server */
-    TEN_METER_REFUSALS,    /* answers that blame the caller, throttling included */
+    TEN_METER_ERRORS,      /* answers, and rows of bulk writes, that blame the server */
+    TEN_METER_REFUSALS,    /* the same that blame the caller, throttling included */
     TEN_METER_BYTES_IN,    /* of request bodies */
     TEN_METER_BYTES_OUT,   /* of response bodies */
     TEN_METER_READ_ROWS,   /* visited, whether given or not */
@@ -61,6 +62,8 @@ struct ten_meter {
     _Atomic uint64_t throttled[TEN_POLICY_COUNT];    /* refused; reads paused */
     _Atomic uint64_t throttled_ns[TEN_POLICY_COUNT]; /* the waiting they were told */
     _Atomic uint64_t latency[TEN_METER_LATENCIES];
+    uint64_t marks[2];               /* tenancy/activity.c */
+    struct ten_metered_now *samples; /* tenancy/top.c: the newest, and the one before; or NULL */
 };
 
 /* A copy; counters are read one by one. */
@@ -71,8 +74,11 @@ struct ten_metered_now {
     uint64_t latency[TEN_METER_LATENCIES];
 };
 
+void ten_meter_free(struct ten_meter *m);
 void ten_meter_add(struct ten_tenant *t, enum ten_metered what, uint64_t amount);
 void ten_meter_throttled(struct ten_tenant *t, enum ten_policy policy, uint64_t wait_ns);
+/* What the requests of a bucket took at most; the last one has twice the bound before it. */
+uint64_t ten_meter_latency_bound_ns(size_t bucket);
 /* One data request took so long; also adds TEN_METER_LATENCY_NS. */
 void ten_meter_latency(struct ten_tenant *t, uint64_t ns);
 /* All zero for a tenant that did nothing. */

@@ -25,23 +25,16 @@ enum err ten_plan_encode(const struct ten_plan_terms *terms, struct buf *out)
     return out->error;
 }
 
-static enum err take_time(const struct base_field *f, int64_t *out)
+static enum err take_field(void *ctx, const struct base_field *f)
 {
-    if (!f->is_number)
-        return ERR_CORRUPT;
-    *out = (int64_t)f->number;
-    return ERR_OK;
-}
-
-static enum err take_field(const struct base_field *f, struct ten_plan_terms *t)
-{
+    struct ten_plan_terms *t = ctx;
     switch (f->tag) {
     case TAG_DISPLAY_NAME:
         return base_field_text(f, t->display_name, sizeof t->display_name);
     case TAG_CREATED:
-        return take_time(f, &t->created_us);
+        return base_field_time(f, &t->created_us);
     case TAG_CHANGED:
-        return take_time(f, &t->changed_us);
+        return base_field_time(f, &t->changed_us);
     default:
         return ten_quota_take(f, &t->quota);
     }
@@ -51,17 +44,9 @@ enum err ten_plan_decode(struct slice body, struct ten_plan_terms *out)
 {
     struct ten_plan_terms t = {.doc_version = 0};
     ten_quota_default(&t.quota);
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc == ERR_OK && end)
-            break;
-        if (rc == ERR_OK)
-            rc = take_field(&field, &t);
-        if (rc != ERR_OK)
-            return rc;
-    }
+    enum err rc = base_record_visit(body, take_field, &t);
+    if (rc != ERR_OK)
+        return rc;
     if (t.created_us == 0 || ten_quota_check(&t.quota, NULL) != ERR_OK)
         return ERR_CORRUPT;
     *out = t;

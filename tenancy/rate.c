@@ -136,6 +136,22 @@ uint64_t ten_rate_charge(struct ten_rate *r, uint64_t cost, uint64_t now_ns)
     return left_out < cost ? left_out : cost;
 }
 
+uint64_t ten_rate_owe(struct ten_rate *r, uint64_t cost, uint64_t now_ns)
+{
+    uint64_t per_second = load(&r->per_second);
+    if (per_second == 0 || cost == 0)
+        return 0;
+    uint64_t latest = now_ns + open_until(r, per_second);
+    uint64_t price = price_of(per_second, cost);
+    uint64_t arrival = load(&r->arrival_ns);
+    uint64_t next;
+    do {
+        next = bounded((wide)(arrival > now_ns ? arrival : now_ns) + price);
+    } while (!atomic_compare_exchange_weak_explicit(&r->arrival_ns, &arrival, next,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return next > latest ? next - latest : 0;
+}
+
 uint64_t ten_rate_price_ns(const struct ten_rate *r, uint64_t units)
 {
     uint64_t per_second = load(&r->per_second);

@@ -38,6 +38,9 @@ void ten_rate_give_back(struct ten_rate *r, uint64_t cost);
 /* Charge without asking, for costs known afterwards. Returns how many units went beyond the debt
  * there may be, and were not charged. */
 uint64_t ten_rate_charge(struct ten_rate *r, uint64_t cost, uint64_t now_ns);
+/* Charge in full, without asking. Returns how long whoever caused it has to wait until all that was
+ * charged so far is within the burst; 0: not at all. */
+uint64_t ten_rate_owe(struct ten_rate *r, uint64_t cost, uint64_t now_ns);
 /* What so many units cost, in time, and the other way round; 0, and all, without a limit. */
 uint64_t ten_rate_price_ns(const struct ten_rate *r, uint64_t units);
 uint64_t ten_rate_units(const struct ten_rate *r, uint64_t ns);

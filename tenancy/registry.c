@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "tenancy/audit_internal.h"
 #include "tenancy/internal.h"
+#include "tenancy/metering.h"
 
 #include "base/banned.h"
 
@@ -95,6 +96,7 @@ static void free_all(struct ten_registry *r)
 {
     ten_removal_free_all(r);
     ten_audit_close(r);
+    ten_metering_close(r);
     base_hashmap_free(r->by_id);
     for (size_t i = 0; i < r->tenant_count; i++)
         ten_tenant_free(r->sorted[i]);
@@ -122,6 +124,8 @@ enum err ten_registry_open(struct sto_engine *engine, struct base_epoch *epoch,
     if (rc == ERR_OK)
         rc = ten_offboard_load(r, eb);
     if (rc == ERR_OK)
+        rc = ten_metering_open(r, eb);
+    if (rc == ERR_OK)
         rc = start_workers(r, eb);
     if (rc != ERR_OK) {
         base_worker_stop(&r->jobs);
@@ -139,6 +143,7 @@ static void run_drain(struct base_msg *msg)
         (struct ten_registry *)((char *)msg - offsetof(struct ten_registry, drain_msg));
     r->draining = true;
     ten_refusals_flush(&r->audit->refusals);
+    ten_metering_drain(r);
     if (r->removals_running == 0) {
         int error = sem_post(&r->drained);
         INVARIANT(error == 0);
@@ -188,6 +193,7 @@ enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t)
     enum err rc = base_hashmap_insert(r->by_id, ten_tenant_id(t), t);
     if (rc != ERR_OK)
         return rc;
+    t->overload = &r->overload;
     if (r->tenant_count == r->tenant_capacity) {
         size_t capacity = r->tenant_capacity == 0 ? TENANTS_FIRST : r->tenant_capacity * 2;
         struct ten_tenant **larger = base_new_array(capacity, sizeof larger[0]);

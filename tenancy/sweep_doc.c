@@ -48,8 +48,9 @@ static enum err take_number(const struct base_field *f, uint32_t which, struct s
     return ERR_OK;
 }
 
-static enum err take_field(const struct base_field *f, struct ten_sweep_doc *d)
+static enum err take_field(void *ctx, const struct base_field *f)
 {
+    struct ten_sweep_doc *d = ctx;
     if (f->tag >= TAG_SWEPT && f->tag < TAG_SWEEPING)
         return take_number(f, f->tag - TAG_SWEPT, &d->swept);
     if (f->tag >= TAG_SWEEPING && f->tag < TAG_ROW)
@@ -65,17 +66,9 @@ static enum err take_field(const struct base_field *f, struct ten_sweep_doc *d)
 enum err ten_sweep_decode(struct slice body, struct ten_sweep_doc *out)
 {
     struct ten_sweep_doc d = {0};
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc == ERR_OK && end)
-            break;
-        if (rc == ERR_OK)
-            rc = take_field(&field, &d);
-        if (rc != ERR_OK)
-            return rc;
-    }
+    enum err rc = base_record_visit(body, take_field, &d);
+    if (rc != ERR_OK)
+        return rc;
     if ((d.sweeping.version == 0) != (d.row.len == 0))
         return ERR_CORRUPT;
     *out = d;

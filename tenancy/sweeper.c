@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "tenancy/internal.h"
+#include "tenancy/metering.h"
 #include "tenancy/scope.h"
 #include "tenancy/sweep_memory.h"
 
@@ -277,6 +278,7 @@ static void run_tick(struct base_msg *msg)
     s->stops = s->stopping;
     (void)pthread_mutex_unlock(&s->lock);
     ten_threshold_tick(s->registry, TEN_SWEEP_TICK_MS);
+    ten_metering_tick(s->registry, TEN_SWEEP_TICK_MS);
     int64_t now = now_ns();
     s->allowance += (now - s->last_ns) * TEN_SWEEP_KEYS_PER_S / NS_PER_S;
     s->last_ns = now;

@@ -141,7 +141,8 @@ void ten_tenant_free(struct ten_tenant *t)
         details->plan->tenants--;
     base_free(details);
     tables_free(atomic_load(&t->tables));
-    base_free(atomic_load(&t->meter));
+    base_free(t->documented);
+    ten_meter_free(atomic_load(&t->meter));
     t->magic = 0;
     base_free(t);
 }

@@ -24,6 +24,7 @@
 #include "storage/account.h"
 #include "storage/schema.h"
 #include "tenancy/meter.h"
+#include "tenancy/overload.h"
 #include "tenancy/plan.h"
 #include "tenancy/quota.h"
 #include "tenancy/rate.h"
@@ -72,12 +73,18 @@ struct ten_tenant {
     _Atomic uint32_t state; /* enum ten_state */
     struct sto_account account;
     struct ten_rates rates;
+    struct ten_overload *overload; /* the registry's; NULL: not in one */
+    struct ten_overload_part load;
     _Atomic uint32_t under_way;     /* requests: tenancy/admission.h */
     _Atomic uint32_t under_way_max; /* UINT32_MAX: no limit */
     _Atomic(struct ten_details *) details;
     _Atomic(struct ten_tables *) tables;
     _Atomic(struct ten_meter *) meter;      /* NULL until it does something */
     _Atomic uint8_t levels[TEN_USED_COUNT]; /* tenancy/threshold.h */
+
+    /* control thread: what its bills hold already (tenancy/metering.h) */
+    struct ten_metered_now *documented; /* NULL: nothing of this process's counters */
+    uint64_t documented_bytes;
 };
 
 #define TEN_INSTANCE_DEFAULT "main"

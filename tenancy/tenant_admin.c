@@ -6,6 +6,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "tenancy/audit.h"
 #include "tenancy/audit_detail.h"
@@ -14,20 +15,14 @@
 
 #include "base/banned.h"
 
-/* IDs that look like the service itself: in a key's name, an address, a line of the audit trail. */
-static const char *const RESERVED[] = {
-    "admin", "all", "bigtent", "internal", "none", "operator", "ops", "root", "service", "system",
-};
-
 static enum err check_new(struct ten_registry *r, struct slice id, struct errbuf *eb)
 {
     ten_control_check(r);
     enum err rc = sto_tenant_id_check(id, eb);
     if (rc == ERR_OK)
         ten_audit_set_tenant(id);
-    for (size_t i = 0; rc == ERR_OK && i < sizeof RESERVED / sizeof RESERVED[0]; i++)
-        if (base_slice_is(id, RESERVED[i]))
-            rc = base_fail(eb, ERR_INVALID, "the ID \"%s\" is reserved", RESERVED[i]);
+    if (rc == ERR_OK && base_tenant_id_is_reserved(id))
+        rc = base_fail(eb, ERR_INVALID, "the ID \"%.*s\" is reserved", SLICE_ARGS(id));
     if (rc == ERR_OK && ten_tenant_find(r, id) != NULL)
         rc = base_fail(eb, ERR_EXISTS,
                        "a tenant of this ID exists or existed; IDs are never used again");

@@ -51,27 +51,10 @@ enum err ten_tenant_encode(enum ten_state state, const struct ten_details *d, st
     return out->error;
 }
 
-static enum err take_number(const struct base_field *f, uint64_t *out)
-{
-    if (!f->is_number)
-        return ERR_CORRUPT;
-    *out = f->number;
-    return ERR_OK;
-}
-
-static enum err take_time(const struct base_field *f, int64_t *out)
-{
-    uint64_t number = 0;
-    enum err rc = take_number(f, &number);
-    if (rc == ERR_OK)
-        *out = (int64_t)number;
-    return rc;
-}
-
 static enum err take_closed(const struct base_field *f, uint8_t *out)
 {
     uint64_t bits = 0;
-    enum err rc = take_number(f, &bits);
+    enum err rc = base_field_number(f, &bits);
     if (rc == ERR_OK && (bits == 0 || (bits & ~(uint64_t)CLOSED_ALL) != 0))
         rc = ERR_CORRUPT;
     if (rc == ERR_OK)
@@ -79,9 +62,15 @@ static enum err take_closed(const struct base_field *f, uint8_t *out)
     return rc;
 }
 
-static enum err take_field(const struct base_field *f, struct ten_tenant_doc *doc,
-                           uint64_t *out_state)
+struct decoding {
+    struct ten_tenant_doc *doc;
+    uint64_t state;
+};
+
+static enum err take_field(void *ctx, const struct base_field *f)
 {
+    struct decoding *decoding = ctx;
+    struct ten_tenant_doc *doc = decoding->doc;
     struct ten_details *d = &doc->details;
     switch (f->tag) {
     case TAG_DISPLAY_NAME:
@@ -100,11 +89,11 @@ static enum err take_field(const struct base_field *f, struct ten_tenant_doc *do
         d->is_keyless = f->is_number && f->number != 0;
         return f->is_number ? ERR_OK : ERR_CORRUPT;
     case TAG_STATE:
-        return take_number(f, out_state);
+        return base_field_number(f, &decoding->state);
     case TAG_CREATED:
-        return take_time(f, &d->created_us);
+        return base_field_time(f, &d->created_us);
     case TAG_STATE_SINCE:
-        return take_time(f, &d->state_since_us);
+        return base_field_time(f, &d->state_since_us);
     default:
         return ten_quota_take(f, &d->quota);
     }
@@ -114,23 +103,15 @@ enum err ten_tenant_decode(struct slice body, struct ten_tenant_doc *out)
 {
     *out = (struct ten_tenant_doc){.details.closed = CLOSED_ALL}; /* before one could choose */
     ten_quota_default(&out->details.quota);
-    uint64_t state = 0;
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc == ERR_OK && end)
-            break;
-        if (rc == ERR_OK)
-            rc = take_field(&field, out, &state);
-        if (rc != ERR_OK)
-            return rc;
-    }
-    if (state == 0 || ten_quota_check(&out->details.quota, NULL) != ERR_OK)
+    struct decoding d = {.doc = out};
+    enum err rc = base_record_visit(body, take_field, &d);
+    if (rc != ERR_OK)
+        return rc;
+    if (d.state == 0 || ten_quota_check(&out->details.quota, NULL) != ERR_OK)
         return ERR_CORRUPT;
-    if (!ten_state_is_known(state))
+    if (!ten_state_is_known(d.state))
         return ERR_UNSUPPORTED;
-    out->state = (enum ten_state)state;
+    out->state = (enum ten_state)d.state;
     out->details.display_name = out->display_name;
     out->details.reason = out->reason;
     out->details.job = out->job;

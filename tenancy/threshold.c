@@ -12,21 +12,48 @@
 
 #include "base/banned.h"
 
-static const uint8_t PERCENTS[] = {100, 90, 80};
+static const uint8_t PERCENTS[TEN_THRESHOLDS] = {80, 90, 100};
+static const char *const FIELDS[TEN_USED_COUNT] = {"stored_bytes", "rows"};
+
+uint8_t ten_threshold_percent(size_t n)
+{
+    INVARIANT(n < TEN_THRESHOLDS);
+    return PERCENTS[n];
+}
+
+const char *ten_threshold_field(enum ten_used what)
+{
+    INVARIANT(what < TEN_USED_COUNT);
+    return FIELDS[what];
+}
 
 uint8_t ten_threshold_of(uint64_t used, uint64_t limit)
 {
     if (limit == UINT64_MAX)
         return 0;
-    for (size_t i = 0; i < sizeof PERCENTS; i++)
+    for (size_t i = TEN_THRESHOLDS; i-- > 0;)
         if ((unsigned __int128)used * 100 >= (unsigned __int128)limit * PERCENTS[i])
             return PERCENTS[i];
     return 0;
 }
 
+const struct ten_threshold_counts *ten_threshold_counts(const struct ten_registry *r)
+{
+    ten_control_check(r);
+    return &r->thresholds;
+}
+
+/* One that was jumped over was reached as well. */
+static void count(struct ten_threshold_counts *c, size_t what, uint8_t from, uint8_t to)
+{
+    for (size_t n = 0; n < TEN_THRESHOLDS; n++) {
+        c->reached[what][n] += from < PERCENTS[n] && PERCENTS[n] <= to;
+        c->left[what][n] += to < PERCENTS[n] && PERCENTS[n] <= from;
+    }
+}
+
 static void look(struct ten_registry *r, struct ten_tenant *t, bool tells)
 {
-    static const char *const FIELDS[TEN_USED_COUNT] = {"stored_bytes", "rows"};
     const struct sto_account *a = &t->account;
     const uint64_t used[TEN_USED_COUNT] = {
         atomic_load_explicit(&a->total.bytes, memory_order_relaxed),
@@ -42,6 +69,8 @@ static void look(struct ten_registry *r, struct ten_tenant *t, bool tells)
             continue;
         atomic_store_explicit(&t->levels[i], to, memory_order_relaxed);
         struct ten_threshold_event event = {t, FIELDS[i], from, to, used[i], limit[i]};
+        if (tells)
+            count(&r->thresholds, i, from, to);
         if (tells && told != NULL)
             told(&event);
     }

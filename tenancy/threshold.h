@@ -38,6 +38,20 @@ struct ten_threshold_event {
     uint64_t limit;
 };
 
+enum { TEN_THRESHOLDS = 3 };
+/* The percentage of the n-th: 80, 90, 100. */
+uint8_t ten_threshold_percent(size_t n);
+/* As quotas call it. */
+const char *ten_threshold_field(enum ten_used what);
+
+/* Since the start, of all tenants together. */
+struct ten_threshold_counts {
+    uint64_t reached[TEN_USED_COUNT][TEN_THRESHOLDS];
+    uint64_t left[TEN_USED_COUNT][TEN_THRESHOLDS]; /* fell below it */
+};
+/* Control thread. */
+const struct ten_threshold_counts *ten_threshold_counts(const struct ten_registry *r);
+
 /* Runs on the control thread. Set once, before or after the registry serves. */
 void ten_threshold_listen(struct ten_registry *r,
                           void (*told)(const struct ten_threshold_event *event));

@@ -89,8 +89,9 @@ static enum err take_column(struct draft *d, struct slice bytes, bool is_prefix)
     return ERR_OK;
 }
 
-static enum err take_field(struct draft *d, const struct base_field *field)
+static enum err take_field(void *ctx, const struct base_field *field)
 {
+    struct draft *d = ctx;
     if (field->is_number != (field->tag == TAG_PROTECTED) && field->tag <= TAG_QUALIFIER_PREFIX)
         return ERR_CORRUPT;
     switch (field->tag) {
@@ -112,27 +113,12 @@ static enum err take_field(struct draft *d, const struct base_field *field)
     }
 }
 
-static enum err read_draft(struct slice body, struct draft *d)
-{
-    for (;;) {
-        struct base_field field;
-        bool end = false;
-        enum err rc = base_record_next(&body, &field, &end);
-        if (rc == ERR_OK && end)
-            return ERR_OK;
-        if (rc == ERR_OK)
-            rc = take_field(d, &field);
-        if (rc != ERR_OK)
-            return rc;
-    }
-}
-
 enum err ten_view_decode(struct slice id, struct slice body, struct sto_view **out)
 {
     struct draft *d = base_new(sizeof *d);
     d->spec.row_prefixes = d->row_prefixes;
     d->spec.families = d->families;
-    enum err rc = read_draft(body, d);
+    enum err rc = base_record_visit(body, take_field, d);
     if (rc == ERR_OK)
         rc = sto_view_make(id, &d->spec, out, NULL);
     base_free(d);

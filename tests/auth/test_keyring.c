@@ -282,6 +282,22 @@ START_TEST(revoked_key_is_refused_at_once_and_for_ever)
 }
 END_TEST
 
+START_TEST(a_text_near_a_right_one_is_refused_behind_it)
+{
+    char text[AUTH_KEY_TEXT + 1];
+    const struct auth_key *key = NULL;
+    create(AUTH_SERVICE, NULL, text);
+    for (size_t i = 0; i < AUTH_KEY_TEXT; i++) {
+        ck_assert_int_eq(verify(text, &key), ERR_OK); /* remembered */
+        text[i] ^= 1;
+        ck_assert_int_eq(verify(text, &key), ERR_UNAUTHENTICATED);
+        text[i] ^= 1;
+    }
+    text[AUTH_KEY_TEXT - 1] = '\0';
+    ck_assert_int_eq(verify(text, &key), ERR_UNAUTHENTICATED); /* shorter */
+}
+END_TEST
+
 START_TEST(keys_are_revoked_by_their_owner_only)
 {
     struct ten_tenant *a = tent_create(&tent, "aa");
@@ -413,8 +429,11 @@ Suite *suite_auth_keyring(void)
         closing_nothing_is_fine,
     };
     const TTest *const revoke_tests[] = {
-        lists_are_per_tenant_and_in_id_order,           revoked_key_is_refused_at_once_and_for_ever,
-        keys_are_revoked_by_their_owner_only,           a_key_in_use_outlives_its_revocation,
+        lists_are_per_tenant_and_in_id_order,
+        revoked_key_is_refused_at_once_and_for_ever,
+        a_text_near_a_right_one_is_refused_behind_it,
+        keys_are_revoked_by_their_owner_only,
+        a_key_in_use_outlives_its_revocation,
         revocation_is_effective_at_once_across_threads,
     };
     ADD_CASE(s, "verify", verify_tests);

@@ -264,6 +264,46 @@ START_TEST(cost_is_operations_and_bytes)
 }
 END_TEST
 
+/* --- a busy server ---------------------------------------------------------------------------- */
+
+START_TEST(who_has_more_than_its_share_of_a_busy_server_is_refused_with_a_hint)
+{
+    struct ten_tenant *t = tent_create(&tent, "altostrat");
+    ten_rate_set(&t->load.limit, 1, 1000);
+    atomic_store(&t->load.window, UINT64_MAX); /* the limit stays as it is */
+    struct ten_visit a = visit_of(t, NULL), b = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&a, TEN_WRITE, 0, 0), ERR_OK);
+    ck_assert_int_eq(admit(&a, TEN_WRITE, 5, 0), ERR_OK); /* what has begun goes on */
+    ck_assert_int_eq(admit(&b, TEN_WRITE, 1, 0), ERR_OVERLOADED);
+    expect_refusal(TEN_POLICY_SERVICE, "service", 1);
+    ck_assert_uint_gt(why.wait_ns, 0);
+    ck_assert_uint_le(why.wait_ns, 1000000000);
+    ck_assert_uint_eq(throttled(t, TEN_POLICY_SERVICE), 1);
+    ck_assert_uint_eq(ten_visit_cost(&b), 0);
+    ck_assert(!b.under_way);
+    ten_visit_end(&a);
+    ten_visit_end(&b);
+}
+END_TEST
+
+START_TEST(a_scan_of_a_limited_tenant_pauses_between_slices)
+{
+    struct ten_tenant *t = tent_create(&tent, "altostrat");
+    ten_rate_set(&t->load.limit, 1000, 100);
+    atomic_store(&t->load.window, UINT64_MAX);
+    struct ten_visit v = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&v, TEN_READ, 1, 0), ERR_OK);
+    ten_charge_visited(&v, 0, 50 * 1024);
+    ck_assert_uint_eq(ten_visit_pause_ns(&v), 0); /* within the burst */
+    ten_charge_visited(&v, 0, 500 * 1024);
+    uint64_t pause_ns = ten_visit_pause_ns(&v);
+    ck_assert_uint_ge(pause_ns, 400000000);
+    ck_assert_uint_le(pause_ns, 460000000);
+    ck_assert_uint_eq(throttled(t, TEN_POLICY_SERVICE), 1);
+    ten_visit_end(&v);
+}
+END_TEST
+
 /* --- requests under way ----------------------------------------------------------------------- */
 
 START_TEST(so_many_are_under_way_and_no_more)
@@ -497,6 +537,10 @@ Suite *suite_tenancy_admission(void)
     tcase_add_test(c, visited_rows_and_bytes_close_the_byte_rate_of_reads);
     tcase_add_test(c, a_read_that_went_beyond_the_debt_waits_for_all_of_it);
     tcase_add_test(c, cost_is_operations_and_bytes);
+    c = tcase_create("overload");
+    add_case(s, c);
+    tcase_add_test(c, who_has_more_than_its_share_of_a_busy_server_is_refused_with_a_hint);
+    tcase_add_test(c, a_scan_of_a_limited_tenant_pauses_between_slices);
     c = tcase_create("under_way");
     add_case(s, c);
     tcase_add_test(c, so_many_are_under_way_and_no_more);

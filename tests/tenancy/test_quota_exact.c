@@ -40,11 +40,14 @@ static void teardown(void)
 static const char VALUES[VALUE + 1] =
     "0123456789012345678901234567890123456789012345678901234567890123";
 
+static const uint8_t GROWN[BYTES_MAX]; /* as a value: more than there is room for */
+
 struct writer {
     pthread_t thread;
     struct base_mailbox mail;
     struct sto_table_scope scopes[2];
     struct random dice;
+    unsigned number;
     bool done;
     int passed;
     int refused;
@@ -57,8 +60,9 @@ static void written(struct sto_mutate_op *op)
     w->done = true;
 }
 
-/* Replaces a row by one cell of `len` bytes, or deletes it. */
-static enum err replace(struct writer *w, unsigned table, unsigned key, size_t len, bool deletes)
+/* Replaces a row by one cell, or deletes it. */
+static enum err replace_by(struct writer *w, unsigned table, unsigned key, struct slice value,
+                           bool deletes)
 {
     char row[8];
     int row_len = snprintf(row, sizeof row, "r%02u", key);
@@ -67,7 +71,7 @@ static enum err replace(struct writer *w, unsigned table, unsigned key, size_t l
                                  .family = w->scopes[table].schema->families[0].number,
                                  .qualifier = SLICE_LIT("q"),
                                  .timestamp_us = 1000,
-                                 .value = base_slice(VALUES, len)}};
+                                 .value = value}};
     struct sto_mutate_op op = {.reply_to = &w->mail,
                                .done = written,
                                .user = w,
@@ -84,6 +88,11 @@ static enum err replace(struct writer *w, unsigned table, unsigned key, size_t l
     return op.result;
 }
 
+static enum err replace(struct writer *w, unsigned table, unsigned key, size_t len, bool deletes)
+{
+    return replace_by(w, table, key, base_slice(VALUES, len), deletes);
+}
+
 static void *write_at_random(void *arg)
 {
     struct writer *w = arg;
@@ -94,6 +103,19 @@ static void *write_at_random(void *arg)
         w->passed += rc == ERR_OK;
         w->refused += rc == ERR_QUOTA;
         w->odd += rc != ERR_OK && (rc != ERR_QUOTA || deletes);
+    }
+    return NULL;
+}
+
+/* Its own row grows byte by byte, until one more is refused. */
+static void *grow(void *arg)
+{
+    struct writer *w = arg;
+    for (size_t len = 0; w->refused == 0 && len <= sizeof GROWN; len++) {
+        enum err rc = replace_by(w, 0, w->number, base_slice(GROWN, len), false);
+        w->passed += rc == ERR_OK;
+        w->refused += rc == ERR_QUOTA;
+        w->odd += rc != ERR_OK && rc != ERR_QUOTA;
     }
     return NULL;
 }
@@ -148,6 +170,27 @@ START_TEST(many_writers_near_the_ceiling_never_overshoot)
 }
 END_TEST
 
+START_TEST(writers_together_fill_the_quota_to_its_last_byte)
+{
+    static struct writer writers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        writer_open(&writers[i], 1);
+        writers[i].number = (unsigned)i;
+        ck_assert_int_eq(pthread_create(&writers[i].thread, NULL, grow, &writers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_join(writers[i].thread, NULL), 0);
+        ck_assert_int_eq(writers[i].odd, 0);
+        ck_assert_int_eq(writers[i].refused, 1); /* who was refused a byte had none left */
+        writer_close(&writers[i]);
+    }
+    struct sto_usage live = sto_counters_read(&tenant->account.total);
+    struct sto_usage there = tent_recount(&tent, tenant);
+    ck_assert_uint_eq(live.bytes, BYTES_MAX);
+    ck_assert_int_eq(memcmp(&live, &there, sizeof live), 0);
+}
+END_TEST
+
 /* One writer and a model: a write is refused when, and only when, it would go over. */
 START_TEST(what_is_refused_would_overshoot_and_freed_space_is_usable_at_once)
 {
@@ -191,6 +234,7 @@ Suite *suite_tenancy_quota_exact(void)
     tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, many_writers_near_the_ceiling_never_overshoot);
+    tcase_add_test(c, writers_together_fill_the_quota_to_its_last_byte);
     tcase_add_test(c, what_is_refused_would_overshoot_and_freed_space_is_usable_at_once);
     suite_add_tcase(s, c);
     return s;

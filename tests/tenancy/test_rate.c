@@ -1,5 +1,6 @@
 /*
  * tests/tenancy/test_rate.c - the rate limit counted unit by unit over simulated time.
+ * Over 500 lines because every way of charging is met with every extreme.
  */
 #include <check.h>
 #include <pthread.h>
@@ -170,6 +171,20 @@ START_TEST(charge_never_forgives_debt)
     uint64_t before = atomic_load(&r.arrival_ns);
     (void)ten_rate_charge(&r, 5, START);
     ck_assert_uint_ge(atomic_load(&r.arrival_ns), before);
+}
+END_TEST
+
+START_TEST(what_is_owed_is_owed_in_full_and_each_waits_behind_the_others)
+{
+    struct ten_rate r = rate_of(1000);
+    ck_assert_uint_eq(ten_rate_owe(&r, 500, START), 0); /* within the burst */
+    uint64_t wait = ten_rate_owe(&r, 10000, START);
+    ck_assert_uint_ge(wait, 19 * SECOND / 2);
+    ck_assert_uint_le(wait, 19 * SECOND / 2 + SECOND / 1000);
+    ck_assert_uint_eq(ten_rate_owe(&r, 1000, START) - wait, SECOND);
+    ck_assert_uint_eq(ten_rate_wait_ns(&r, START), wait + SECOND);
+    struct ten_rate none = {0};
+    ck_assert_uint_eq(ten_rate_owe(&none, UINT64_MAX, START), 0);
 }
 END_TEST
 
@@ -472,6 +487,7 @@ Suite *suite_tenancy_rate(void)
     tcase_add_test(c, charged_debt_is_at_most_one_second);
     tcase_add_test(c, charge_never_forgives_debt);
     tcase_add_test(c, small_charge_is_counted_exactly);
+    tcase_add_test(c, what_is_owed_is_owed_in_full_and_each_waits_behind_the_others);
     suite_add_tcase(s, c);
     c = tcase_create("extremes");
     tcase_add_test(c, huge_rates_and_costs_do_not_overflow);

@@ -1,0 +1,282 @@
+/*
+ * tests/tenancy/test_overload.c - who is limited while small requests wait, and for how long.
+ * Time is made here: every window brings what its test says.
+ */
+#include <check.h>
+#include <pthread.h>
+
+#include "base/limits.h"
+#include "tenancy/overload.h"
+
+#include "base/banned.h"
+
+#define WINDOW_NS (LIM_OVERLOAD_WINDOW_MS * 1000000ull)
+#define FAST_NS   200000ull
+#define SLOW_NS   (FAST_NS + 2 * LIM_OVERLOAD_WAIT_US * 1000ull)
+#define SECOND    20 /* windows */
+#define COST      100
+
+struct world {
+    struct ten_overload all;
+    struct ten_overload_part quiet;
+    struct ten_overload_part flood;
+    uint64_t quiet_weight;
+    uint64_t flood_weight;
+    uint64_t now_ns;
+    uint64_t passed; /* of the flood's requests */
+    uint64_t refused;
+    uint64_t quiet_refused;
+};
+
+static struct world w;
+
+static void setup(void)
+{
+    w = (struct world){.quiet_weight = 100, .flood_weight = 100, .now_ns = 1000 * WINDOW_NS};
+}
+
+static struct ten_overload_by by(struct ten_overload_part *part)
+{
+    return (struct ten_overload_by){&w.all, part,
+                                    part == &w.quiet ? w.quiet_weight : w.flood_weight, w.now_ns};
+}
+
+static bool write_of(struct ten_overload_part *part, uint64_t cost)
+{
+    const struct ten_overload_by who = by(part);
+    uint64_t paid = 0, wait_ns = 0;
+    if (!ten_overload_begin(&who, true, &paid, &wait_ns)) {
+        ck_assert_uint_gt(wait_ns, 0);
+        return false;
+    }
+    ck_assert_uint_gt(paid, 0);
+    ten_overload_used(&who, cost);
+    return true;
+}
+
+/* So many requests of the flood, and one of the quiet tenant that waits so long (0: it is away). */
+static void window(uint64_t flood, uint64_t waits_ns)
+{
+    w.now_ns += WINDOW_NS;
+    for (uint64_t i = 0; i < flood; i++) {
+        bool passed = write_of(&w.flood, COST);
+        w.passed += passed;
+        w.refused += !passed;
+    }
+    if (waits_ns == 0)
+        return;
+    w.quiet_refused += !write_of(&w.quiet, 2);
+    const struct ten_overload_by who = by(&w.quiet);
+    ten_overload_waited(&who, TEN_WAITED_WRITE, waits_ns);
+}
+
+static void windows(uint64_t count, uint64_t flood, uint64_t waits_ns)
+{
+    w.passed = w.refused = w.quiet_refused = 0;
+    for (uint64_t i = 0; i < count; i++)
+        window(flood, waits_ns);
+}
+
+START_TEST(a_flood_is_refused_while_others_wait_and_they_are_not)
+{
+    windows(SECOND, 100, FAST_NS);
+    ck_assert_uint_eq(w.refused, 0);
+    windows(2 * SECOND, 100, SLOW_NS);
+    ck_assert_uint_gt(w.refused, w.passed);
+    ck_assert_uint_eq(w.quiet_refused, 0);
+    ck_assert_uint_eq(ten_overload_limit(&w.quiet), 0);
+}
+END_TEST
+
+START_TEST(nothing_is_refused_of_a_tenant_that_is_alone)
+{
+    windows(SECOND, 100, FAST_NS);
+    windows(SECOND, 100, SLOW_NS);
+    ck_assert_uint_gt(w.refused, 0);
+    windows(3 * SECOND, 100, 0); /* the other one is forgotten meanwhile */
+    windows(2 * SECOND, 100, 0);
+    ck_assert_uint_eq(w.refused, 0);
+}
+END_TEST
+
+START_TEST(tenants_that_do_the_same_do_not_limit_each_other)
+{
+    for (int i = 0; i < 6 * SECOND; i++) {
+        window(60 + (i / 3 % 2) * 20, 0);
+        for (int k = 0; k < 70; k++)
+            w.quiet_refused += !write_of(&w.quiet, COST);
+        const struct ten_overload_by one = by(&w.quiet);
+        const struct ten_overload_by other = by(&w.flood);
+        ten_overload_waited(&one, TEN_WAITED_WRITE, i < SECOND ? FAST_NS : SLOW_NS);
+        ten_overload_waited(&other, TEN_WAITED_WRITE, i < SECOND ? FAST_NS : SLOW_NS);
+    }
+    ck_assert_uint_eq(w.refused, 0);
+    ck_assert_uint_eq(w.quiet_refused, 0);
+}
+END_TEST
+
+START_TEST(a_lone_tenant_that_waits_is_not_limited)
+{
+    for (int i = 0; i < 3 * SECOND; i++) {
+        window(100, 0);
+        const struct ten_overload_by who = by(&w.flood);
+        ten_overload_waited(&who, TEN_WAITED_WRITE, i < SECOND ? FAST_NS : SLOW_NS);
+    }
+    ck_assert_uint_eq(w.refused, 0);
+}
+END_TEST
+
+START_TEST(a_limit_shrinks_to_the_least_and_no_further)
+{
+    windows(SECOND, 1000, FAST_NS);
+    windows(10 * SECOND, 1000, SLOW_NS);
+    ck_assert_uint_ge(ten_overload_limit(&w.flood), LIM_OVERLOAD_LEAST);
+    ck_assert_uint_le(ten_overload_limit(&w.flood), 2 * LIM_OVERLOAD_LEAST);
+    windows(10 * SECOND, 1000, SLOW_NS);
+    ck_assert_uint_ge(w.passed * COST, LIM_OVERLOAD_LEAST * 8); /* in ten seconds */
+}
+END_TEST
+
+START_TEST(a_limit_grows_without_pressure_until_it_is_none)
+{
+    windows(SECOND, 100, FAST_NS);
+    windows(2 * SECOND, 100, SLOW_NS);
+    ck_assert_uint_gt(ten_overload_limit(&w.flood), 0);
+    windows(20 * SECOND, 100, FAST_NS);
+    windows(SECOND, 100, FAST_NS);
+    ck_assert_uint_eq(w.refused, 0);
+    windows(5 * SECOND, 1, FAST_NS); /* and it asks for little */
+    ck_assert_uint_eq(ten_overload_limit(&w.flood), 0);
+}
+END_TEST
+
+START_TEST(who_does_little_is_not_limited_though_it_does_most)
+{
+    windows(SECOND, 1, FAST_NS);
+    windows(5 * SECOND, 1, SLOW_NS); /* 2000 a second */
+    ck_assert_uint_eq(w.refused, 0);
+    ck_assert_uint_eq(ten_overload_limit(&w.flood), 0);
+}
+END_TEST
+
+START_TEST(what_is_usual_is_no_pressure)
+{
+    windows(5 * SECOND, 100, SLOW_NS); /* a slow disk */
+    ck_assert_uint_eq(w.refused, 0);
+}
+END_TEST
+
+START_TEST(waiting_of_those_above_their_share_does_not_count)
+{
+    windows(SECOND, 100, FAST_NS);
+    for (int i = 0; i < 2 * SECOND; i++) {
+        window(100, FAST_NS);
+        const struct ten_overload_by who = by(&w.flood);
+        ten_overload_waited(&who, TEN_WAITED_WRITE, SLOW_NS);
+    }
+    ck_assert_uint_eq(w.refused, 0);
+}
+END_TEST
+
+START_TEST(a_share_is_by_weight)
+{
+    w.flood_weight = 1000000; /* everything is its share, but for a millionth */
+    windows(SECOND, 100, FAST_NS);
+    windows(2 * SECOND, 100, SLOW_NS);
+    ck_assert_uint_eq(w.refused, 0);
+}
+END_TEST
+
+START_TEST(a_read_of_a_limited_tenant_pauses_for_what_it_did)
+{
+    windows(SECOND, 100, FAST_NS);
+    const struct ten_overload_by before = by(&w.flood);
+    ck_assert_uint_eq(ten_overload_pay(&before, 1000), 0);
+    windows(2 * SECOND, 100, SLOW_NS);
+    const struct ten_overload_by who = by(&w.flood);
+    uint64_t limit = ten_overload_limit(&w.flood);
+    uint64_t first = ten_overload_pay(&who, limit);
+    uint64_t second = ten_overload_pay(&who, limit);
+    ck_assert_uint_ge(first, 800000000);
+    ck_assert_uint_ge(second - first, 999000000); /* each waits for its own as well */
+    ck_assert_uint_le(second - first, 1001000000);
+}
+END_TEST
+
+START_TEST(what_is_undone_was_not_charged)
+{
+    windows(SECOND, 100, FAST_NS);
+    windows(2 * SECOND, 100, SLOW_NS);
+    w.now_ns += WINDOW_NS * 200;
+    const struct ten_overload_by who = by(&w.flood);
+    uint64_t paid = 0, wait_ns = 0;
+    for (int i = 0; i < 100000; i++) {
+        ck_assert(ten_overload_begin(&who, true, &paid, &wait_ns));
+        ten_overload_undo(&who, true, paid);
+    }
+}
+END_TEST
+
+/* --- threads ------------------------------------------------------------------------------------
+ */
+
+#define THREADS 4
+
+static void *do_all_of_it(void *arg)
+{
+    const size_t index = *(const size_t *)arg;
+    for (uint64_t i = 0; i < 50000; i++) {
+        struct ten_overload_part *part = (index + i) % 2 == 0 ? &w.quiet : &w.flood;
+        const struct ten_overload_by who = {&w.all, part, 100, 1000 * WINDOW_NS + i * 20000};
+        uint64_t paid = 0, wait_ns = 0;
+        if (ten_overload_begin(&who, true, &paid, &wait_ns) && i % 7 == 0)
+            ten_overload_undo(&who, true, paid);
+        (void)ten_overload_pay(&who, part == &w.quiet ? 0 : 50);
+        ten_overload_waited(&who, TEN_WAITED_READ, i < 20000 ? FAST_NS : SLOW_NS);
+    }
+    return NULL;
+}
+
+START_TEST(threads_together_limit_the_flood_and_nobody_else)
+{
+    pthread_t threads[THREADS];
+    size_t index[THREADS];
+    for (size_t i = 0; i < THREADS; i++) {
+        index[i] = i;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, do_all_of_it, &index[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL); /* made above */
+    ck_assert_uint_eq(ten_overload_limit(&w.quiet), 0);
+    ck_assert_uint_ge(ten_overload_limit(&w.flood), LIM_OVERLOAD_LEAST);
+}
+END_TEST
+
+Suite *suite_tenancy_overload(void);
+Suite *suite_tenancy_overload(void)
+{
+    Suite *s = suite_create("tenancy_overload");
+    TCase *c = tcase_create("limits");
+    tcase_add_checked_fixture(c, setup, NULL);
+    suite_add_tcase(s, c);
+    tcase_add_test(c, a_flood_is_refused_while_others_wait_and_they_are_not);
+    tcase_add_test(c, nothing_is_refused_of_a_tenant_that_is_alone);
+    tcase_add_test(c, tenants_that_do_the_same_do_not_limit_each_other);
+    tcase_add_test(c, a_lone_tenant_that_waits_is_not_limited);
+    tcase_add_test(c, a_limit_shrinks_to_the_least_and_no_further);
+    tcase_add_test(c, a_limit_grows_without_pressure_until_it_is_none);
+    tcase_add_test(c, who_does_little_is_not_limited_though_it_does_most);
+    tcase_add_test(c, what_is_usual_is_no_pressure);
+    tcase_add_test(c, waiting_of_those_above_their_share_does_not_count);
+    tcase_add_test(c, a_share_is_by_weight);
+    c = tcase_create("paying");
+    tcase_add_checked_fixture(c, setup, NULL);
+    suite_add_tcase(s, c);
+    tcase_add_test(c, a_read_of_a_limited_tenant_pauses_for_what_it_did);
+    tcase_add_test(c, what_is_undone_was_not_charged);
+    c = tcase_create("threads");
+    tcase_add_checked_fixture(c, setup, NULL);
+    suite_add_tcase(s, c);
+    tcase_add_test(c, threads_together_limit_the_flood_and_nobody_else);
+    return s;
+}
