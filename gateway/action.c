@@ -16,7 +16,7 @@ static const char *kind_of(const struct gw_call *call)
     return call->who.key_id[0] == '\0' ? "development" : auth_kind_name(call->who.kind);
 }
 
-static void note_address(struct gw_call *call)
+void gw_action_note_address(struct gw_call *call)
 {
     struct gw_action *a = &call->action;
     if (a->has_address || call->ex == NULL)
@@ -49,7 +49,7 @@ struct ten_action gw_action_get(struct gw_call *call, const char *name)
                   .key_kind = kind_of(call),
                   .address = call->action.address},
     };
-    note_address(call);
+    gw_action_note_address(call);
     call->action.target[0] = '\0';
     call->protocol->name_action(call, &action.tenant);
     if (call->tenant != NULL)

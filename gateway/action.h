@@ -38,6 +38,8 @@ struct ten_action gw_action_get(struct gw_call *call, const char *name);
 void gw_action_refused(struct gw_call *call, int problem);
 /* The call turns out to change nothing. */
 void gw_action_forget(struct gw_call *call);
+/* While the peer is there; later it may not have an address any more. */
+void gw_action_note_address(struct gw_call *call);
 /* For work that is recorded by others than gw_task_on_control. */
 struct ten_action gw_action_take(struct gw_call *call);
 

@@ -43,6 +43,8 @@ struct gw_call *gw_call_new(const struct gw_protocol *protocol, struct gw_api_th
     call->api = thread->api;
     base_arena_init(&call->arena, protocol->arena_max);
     base_buf_init(&call->out, OUT_MAX);
+    if (thread->access != NULL)
+        gw_action_note_address(call);
     return call;
 }
 
@@ -60,6 +62,7 @@ static void reset(struct gw_call *call)
     call->action.has_address = false;
     call->action.address[0] = '\0';
     call->tenant = NULL;
+    call->seen = (struct gw_seen){.status = 0};
     call->priority = STO_PRIORITY_MEDIUM;
     call->state = NULL;
     call->cleanup = NULL;
@@ -86,6 +89,7 @@ static void free_call(struct gw_call *call)
     if (call->cleanup != NULL)
         call->cleanup(call);
     gw_call_leave_table(call);
+    gw_observe(call);
     ten_visit_end(&call->visit);
     reset(call);
     base_buf_fini(&call->out);
@@ -186,6 +190,7 @@ void gw_call_gone(struct gw_exchange *ex, void *user)
     struct gw_call *call = user;
     INVARIANT(call->magic == GW_CALL_MAGIC && call->ex == ex);
     gw_call_hold(call);
+    gw_observe_gone(call, ex);
     call->ex = NULL;
     if (call->on_gone != NULL)
         call->on_gone(call);
@@ -227,6 +232,7 @@ void gw_call_problem_with(struct gw_call *call, int problem, const char *detail,
     if (!gw_call_begin_answer(call))
         return;
     gw_action_refused(call, problem);
+    gw_observe_problem(call, problem, extra == NULL ? 0 : extra->retry_ns);
     call->protocol->refuse(call, problem, detail, extra);
 }
 

@@ -22,6 +22,7 @@
 #include "gateway/action.h"
 #include "gateway/exchange.h"
 #include "gateway/loop.h"
+#include "gateway/observe.h"
 #include "gateway/page_token.h"
 #include "gateway/problem.h"
 #include "gateway/task.h"
@@ -29,6 +30,8 @@
 #include "tenancy/admission.h"
 #include "tenancy/scope.h"
 
+struct gw_access_lines;
+struct gw_access_log;
 struct gw_call;
 struct gw_descriptors;
 struct gw_openapi;
@@ -44,10 +47,11 @@ struct gw_api {
     struct gw_descriptors *descriptors; /* of gRPC */
     struct gw_page_key page_key;
     struct base_worker helper; /* parses what would hold up a loop */
+    struct gw_observers observers;
+    struct gw_access_log *access_log; /* NULL: none is kept */
+    uint64_t opened_ns;               /* monotonic */
     _Atomic bool draining;
 };
-
-enum gw_protocol_id { GW_PROTOCOL_JSON, GW_PROTOCOL_GRPC, GW_PROTOCOL_COUNT };
 
 struct gw_spare_calls {
     struct gw_call *first; /* linked by next */
@@ -59,6 +63,8 @@ struct gw_api_thread {
     struct gw_loop *loop;
     struct base_mailbox *mailbox;
     struct auth_verifier *verifier;
+    struct gw_observer *observer;
+    struct gw_access_lines *access; /* NULL: none are kept */
     struct gw_spare_calls spares[GW_PROTOCOL_COUNT];
     struct gw_call *ticking; /* linked by tick_next */
     size_t live;             /* calls not yet freed */
@@ -80,6 +86,8 @@ struct gw_protocol {
     /* Say what the call's action is about: gw_action_target, and the tenant that is named. As far
      * as it is known yet. */
     void (*name_action)(struct gw_call *call, struct slice *out_tenant);
+    /* Which route or method it was, and how its answer is counted. */
+    void (*label)(const struct gw_call *call, struct gw_label *out);
 };
 
 /* Copied: an auth_key is only valid until the loop's next quiescent point. */
@@ -109,6 +117,7 @@ struct gw_call {
     struct gw_action action;
     struct ten_tenant *tenant; /* NULL unless the request acts for one */
     struct ten_visit visit;    /* of that tenant; what it was charged */
+    struct gw_seen seen;
     struct sto_table_scope scope;
     enum sto_priority priority; /* of its operations */
 

@@ -33,6 +33,7 @@ static struct slice find_credential(struct gw_call *call)
     struct slice bearer = gw_exchange_header(call->ex, "authorization", &bearers);
     struct slice api_key = gw_exchange_header(call->ex, "x-goog-api-key", &api_keys);
     if (bearers + api_keys > 1) {
+        gw_observe_stranger(call, GW_STRANGER_SEVERAL);
         gw_call_problem(call, ERR_INVALID,
                         "give exactly one credential: Authorization or x-goog-api-key, once");
         return SLICE_EMPTY;
@@ -41,6 +42,7 @@ static struct slice find_credential(struct gw_call *call)
         return api_key;
     if (bearers == 1 && is_bearer(bearer))
         return base_slice_skip(bearer, sizeof "bearer " - 1);
+    gw_observe_stranger(call, GW_STRANGER_NO_KEY);
     gw_call_problem(call, ERR_UNAUTHENTICATED,
                     "an API key is needed: Authorization: Bearer KEY or x-goog-api-key: KEY");
     return SLICE_EMPTY;
@@ -51,6 +53,16 @@ static const char *scope_name(uint64_t bit)
     return auth_scope_name((unsigned)__builtin_ctzll(bit));
 }
 
+static void count_mismatch(const struct gw_call *call)
+{
+    static const enum gw_stranger WHY[AUTH_MISMATCHES] = {
+        [AUTH_MALFORMED] = GW_STRANGER_MALFORMED,
+        [AUTH_UNKNOWN] = GW_STRANGER_UNKNOWN,
+        [AUTH_WRONG_SECRET] = GW_STRANGER_WRONG_SECRET,
+    };
+    gw_observe_stranger(call, WHY[auth_verifier_why(call->thread->verifier)]);
+}
+
 const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes)
 {
     const struct auth_key *key = NULL;
@@ -59,6 +71,7 @@ const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes)
         return NULL;
     enum err e = auth_verify(call->thread->verifier, text, &key);
     if (e != ERR_OK) {
+        count_mismatch(call);
         gw_call_problem(call, (int)e,
                         e == ERR_UNAUTHENTICATED ? "the API key is not valid"
                                                  : "the API key could not be checked");
@@ -68,8 +81,9 @@ const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes)
     call->who.kind = key->kind;
     call->who.scopes = key->scopes;
     call->who.home = key->tenant;
-    uint64_t missing = scopes & ~key->scopes;
+    uint64_t missing = scopes & ~auth_scopes_held(key->scopes);
     if (missing != 0) {
+        gw_observe_stranger(call, GW_STRANGER_SCOPE);
         gw_call_refuse(call, ERR_FORBIDDEN, "this key does not have the scope %s",
                        scope_name(missing));
         return NULL;
@@ -85,6 +99,8 @@ bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct 
     struct errbuf eb;
     eb.text[0] = '\0';
     enum err e = auth_acting_tenant(key, call->api->registry, named, &call->tenant, &eb);
+    if (e == ERR_FORBIDDEN)
+        gw_observe_stranger(call, GW_STRANGER_TENANT);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, e == ERR_FORBIDDEN ? FOREIGN_TENANT : eb.text);
     else
@@ -96,7 +112,9 @@ bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct 
 static bool passed(struct gw_call *call, enum err e, const struct ten_refusal *why,
                    const struct errbuf *eb)
 {
-    const struct gw_problem_extra extra = {.retry_ns = why->wait_ns, .policy = why->name};
+    const struct gw_problem_extra extra = {.retry_ns = why->wait_ns,
+                                           .policy = e == ERR_OVERLOADED ? NULL : why->name};
+    call->seen.is_throttled = why->name != NULL;
     if (e != ERR_OK)
         gw_call_problem_with(call, (int)e, eb->text, &extra);
     return e == ERR_OK;

@@ -8,6 +8,7 @@
  */
 #include "gateway/connection.h"
 
+#include <errno.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netdb.h>
@@ -69,46 +70,76 @@ static void leave_again(struct gw_conn *c)
     c->again_link = NULL;
 }
 
-/* --- outside of h2o's event loop ---------------------------------------------------------------
+/* --- polled for writing by mistake -------------------------------------------------------------
  *
- * h2o looks at a socket's state when something of it was changed, and polls it for writing when a
- * write is under way then, be it that the write is over and only its callback was not called yet:
- * that is so of writes that are made between two runs of the event loop. Nothing tells h2o to look
+ * When a socket began or ceased to be read, h2o looks at it as its next run begins, and polls it
+ * for writing if a write is under way then, be it that the write is over and only its callback was
+ * not called yet: so it is of writes that were made between two runs. Nothing tells h2o to look
  * again after the callback, and an event of a poll that nobody waits for any more aborts the
- * process. So it is told to, behind the run in which the callbacks were called. */
+ * process. So it is told to, behind the run in which the callback was called. */
 
-void gw_conn_enter_outside(struct gw_conn *c)
+static void leave_list(struct gw_conn *c)
 {
-    if (c->outside_link != NULL)
+    if (c->listed_link == NULL)
         return;
-    c->next_outside = c->loop->outside;
-    c->outside_link = &c->loop->outside;
-    if (c->next_outside != NULL)
-        c->next_outside->outside_link = &c->next_outside;
-    c->loop->outside = c;
+    *c->listed_link = c->next_listed;
+    if (c->next_listed != NULL)
+        c->next_listed->listed_link = c->listed_link;
+    c->listed_link = NULL;
 }
 
-static void leave_outside(struct gw_conn *c)
+static void enter_list(struct gw_conn *c, struct gw_conn **list)
 {
-    if (c->outside_link == NULL)
-        return;
-    *c->outside_link = c->next_outside;
-    if (c->next_outside != NULL)
-        c->next_outside->outside_link = c->outside_link;
-    c->outside_link = NULL;
+    c->next_listed = *list;
+    c->listed_link = list;
+    if (c->next_listed != NULL)
+        c->next_listed->listed_link = &c->next_listed;
+    *list = c;
+}
+
+void gw_conn_reading_changed(struct gw_conn *c)
+{
+    if (c->listed_link == NULL)
+        enter_list(c, &c->loop->changed);
+}
+
+static void find_polled(struct gw_loop *loop)
+{
+    while (loop->changed != NULL) {
+        struct gw_conn *c = loop->changed;
+        leave_list(c);
+        if (c->sock != NULL && h2o_socket_is_writing(c->sock))
+            enter_list(c, &loop->polled);
+    }
 }
 
 /* Setting what is set makes h2o look. */
-void gw_conn_look_again(struct gw_loop *loop)
+static void look_again(struct gw_loop *loop)
 {
-    while (loop->outside != NULL) {
-        struct gw_conn *c = loop->outside;
-        leave_outside(c);
+    while (loop->polled != NULL) {
+        struct gw_conn *c = loop->polled;
+        leave_list(c);
         if (c->sock != NULL && h2o_socket_is_reading(c->sock))
             gw_http1_real_read_start(c->sock, c->sock->_cb.read);
         else if (c->sock != NULL)
             gw_http1_real_read_stop(c->sock);
     }
+}
+
+static void run_once(struct gw_loop *loop, int32_t wait_ms)
+{
+    find_polled(loop);
+    if (h2o_evloop_run(loop->evloop, wait_ms) != 0)
+        INVARIANT(errno == EINTR); /* else epoll has lost sockets: nothing works any more */
+}
+
+void gw_conn_run_events(struct gw_loop *loop, int32_t wait_ms)
+{
+    run_once(loop, wait_ms);
+    if (loop->polled == NULL)
+        return;
+    look_again(loop);
+    run_once(loop, 0); /* before they write again */
 }
 
 /* Each at most once, and not for longer than a turn may take: sockets of others may be readable. */
@@ -121,7 +152,6 @@ void gw_conn_run_again(struct gw_loop *loop)
         struct gw_conn *c = loop->first_again;
         is_last = &c->next_again == end;
         leave_again(c);
-        gw_conn_enter_outside(c);
         c->ops->run_again(c);
     }
 }
@@ -155,7 +185,7 @@ void gw_conn_socket_gone(void *data)
 
 static void conn_free(struct gw_conn *c)
 {
-    leave_outside(c);
+    leave_list(c);
     release_tls(c);
     if (c->protocol != NULL)
         c->ops->free_protocol(c);
@@ -171,7 +201,6 @@ void gw_conn_run_deferred(struct gw_loop *loop)
         if (c->sock == NULL) {
             conn_free(c);
         } else if (!c->is_closing) {
-            gw_conn_enter_outside(c);
             c->ops->run_deferred(c);
         }
     }
@@ -245,8 +274,11 @@ static void handshake_nothing(struct gw_conn *c)
 
 static void handshake_tick(struct gw_conn *c, uint64_t now_ns)
 {
-    if (now_ns - c->since_ns > c->loop->all->head_ns)
-        gw_conn_shut(c);
+    if (now_ns - c->since_ns <= c->loop->all->head_ns || c->is_too_slow)
+        return;
+    c->is_too_slow = true;
+    gw_edge_count(&c->loop->counts, GW_EDGE_TLS_SLOW);
+    gw_conn_shut(c);
 }
 
 static void handshake_drain(struct gw_conn *c, uint64_t now_ns)
@@ -269,6 +301,8 @@ static void on_handshake(h2o_socket_t *sock, const char *err)
     struct gw_conn *c = sock->data;
     release_tls(c);
     if (err != NULL || c->loop->is_draining) {
+        if (!c->is_too_slow && !c->loop->is_draining)
+            gw_edge_count(&c->loop->counts, GW_EDGE_TLS);
         ERR_clear_error();
         gw_conn_close(c);
         return;

@@ -49,12 +49,13 @@ struct gw_conn {
     struct gw_conn **link;
     struct gw_conn *next_deferred;
     bool is_deferred;
-    struct gw_conn *next_outside;
-    struct gw_conn **outside_link; /* NULL: nothing of it ran outside of h2o's event loop */
+    struct gw_conn *next_listed;
+    struct gw_conn **listed_link; /* in the loop's changed or polled; NULL: in neither */
     struct gw_conn *next_again;
     struct gw_conn **again_link; /* NULL: not waiting for its turn */
     uint64_t busy_until_ns;      /* it had more of the loop's time than one of many should */
     bool is_closing;             /* h2o_socket_close was called; only its flush is left */
+    bool is_too_slow;            /* its handshake was broken off */
     enum gw_endpoint_id endpoint;
     struct gw_loop *loop;
     h2o_socket_t *sock;
@@ -92,8 +93,8 @@ void gw_conn_again(struct gw_conn *c);
  * comes next should wait behind those who come seldom. */
 void gw_conn_used(struct gw_conn *c, uint64_t began_ns);
 bool gw_conn_is_busy(const struct gw_conn *c, uint64_t now_ns);
-/* Something of the connection runs outside of h2o's event loop: for who runs it. */
-void gw_conn_enter_outside(struct gw_conn *c);
+/* Its socket began or ceased to be read: for whoever has that done. */
+void gw_conn_reading_changed(struct gw_conn *c);
 /* At a tick while bytes are on their way: did the peer take none for LIM_STALL_TIMEOUT_MS? */
 bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns);
 /* The idle time allowed now; shorter when connections are scarce. */

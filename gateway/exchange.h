@@ -88,7 +88,8 @@ struct gw_exchange {
     bool has_body;          /* body events will come */
     uint8_t http_major;
     bool is_plain; /* came in plaintext, at the endpoint for development: it has no credential */
-    uint64_t received_ns; /* monotonic */
+    uint64_t received_ns;    /* monotonic */
+    uint64_t received_bytes; /* of the body, so far */
 
     /* listener */
     const struct gw_events *events;

@@ -211,6 +211,8 @@ static void on_dispose(void *memory)
     struct gw_http1_request *r = memory;
     r->h->request = NULL;
     r->h->conn->loop->open_exchanges--;
+    if (r->is_final) /* h2o has it all, and does not ask for more */
+        gw_exchange_took(&r->ex, r->in_flight);
     gw_exchange_fini(&r->ex);
 }
 
@@ -259,6 +261,8 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     r->h->request = r;
     loop->open_exchanges++;
     fill_exchange(r, req);
+    if (r->ex.has_body)
+        r->ex.received_bytes = req->entity.len;
     loop->all->options.on_request(&r->ex, loop->thread_state);
     INVARIANT(r->ex.events != NULL);
     if (r->ex.has_body && r->ex.events->body != NULL && !r->ex.ended && !r->is_aborted)

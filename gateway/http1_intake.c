@@ -94,6 +94,7 @@ static void refuse(struct gw_http1 *h, int status, const char *detail)
 {
     h2o_socket_t *sock = h->conn->sock;
     int problem = problem_of(status);
+    gw_edge_head_refused(&h->conn->loop->counts, GW_EDGE_HTTP1, problem);
     struct buf body;
     struct buf reply;
     base_buf_init(&body, REFUSAL_BYTES_MAX / 2);

@@ -39,13 +39,25 @@ static bool resolve(void)
     return start != NULL && stop != NULL;
 }
 
+static void tell(const h2o_socket_t *sock)
+{
+    if (sock->on_close.cb == gw_conn_socket_gone || sock->on_close.cb == gw_http1_socket_gone)
+        gw_conn_reading_changed(sock->on_close.data);
+}
+
 void gw_http1_real_read_start(h2o_socket_t *sock, h2o_socket_cb cb)
 {
+    if (real_start == NULL)
+        INVARIANT(resolve());
+    tell(sock);
     real_start(sock, cb);
 }
 
 void gw_http1_real_read_stop(h2o_socket_t *sock)
 {
+    if (real_stop == NULL)
+        INVARIANT(resolve());
+    tell(sock);
     real_stop(sock);
 }
 
@@ -58,18 +70,14 @@ __attribute__((visibility("default"))) void h2o_socket_read_start(h2o_socket_t *
     }
     if (sock->on_close.cb == probe_gone)
         probe_reader = cb;
-    if (real_start == NULL)
-        INVARIANT(resolve());
-    real_start(sock, cb);
+    gw_http1_real_read_start(sock, cb);
 }
 
 __attribute__((visibility("default"))) void h2o_socket_read_stop(h2o_socket_t *sock)
 {
     if (sock->on_close.cb == gw_http1_socket_gone)
         gw_http1_h2o_stops(sock);
-    if (real_stop == NULL)
-        INVARIANT(resolve());
-    real_stop(sock);
+    gw_http1_real_read_stop(sock);
 }
 
 /* Let h2o's HTTP/1 code take a socket and see whether its first read_start comes to us. */

@@ -142,6 +142,18 @@ static size_t step_of(const struct gw_http2 *h)
     return has_many ? SMALL_STEP : RECEIVE_STEP;
 }
 
+/* Not to read costs a call of the system, and so does to read again: for a little it is not worth
+ * it. */
+static void pause_or_resume(struct gw_http2 *h)
+{
+    h2o_socket_t *sock = h->conn->sock;
+    bool must_pause = h->is_held && sock->input->size >= RECEIVE_STEP;
+    if (must_pause && h2o_socket_is_reading(sock))
+        h2o_socket_read_stop(sock);
+    else if (!must_pause && !h2o_socket_is_reading(sock))
+        h2o_socket_read_start(sock, on_read);
+}
+
 /* Feed what the socket has; stop, and stop reading, when too much waits to be sent, or when the
  * connection had enough in this turn of the loop. */
 static void receive(struct gw_http2 *h)
@@ -172,15 +184,9 @@ static void receive(struct gw_http2 *h)
         at += (size_t)n;
         h->turn_bytes += (size_t)n;
     }
-    bool must_pause = at < sock->input->size;
     h2o_buffer_consume(&sock->input, at);
-    if (must_pause != h->is_paused) {
-        h->is_paused = must_pause;
-        if (must_pause)
-            h2o_socket_read_stop(sock);
-        else
-            h2o_socket_read_start(sock, on_read);
-    }
+    h->is_held = sock->input->size > 0;
+    pause_or_resume(h);
     flush(h);
 }
 
@@ -195,12 +201,10 @@ static void receive_in_turn(struct gw_http2 *h)
     gw_conn_used(c, began_ns); /* closed or not: it is freed later */
 }
 
-/* Those who come seldom go first. Until its turn comes nothing more is read. */
+/* Those who come seldom go first. */
 static void wait_for_turn(struct gw_http2 *h)
 {
-    if (!h->is_paused)
-        h2o_socket_read_stop(h->conn->sock);
-    h->is_paused = true;
+    h->is_held = true;
     gw_conn_again(h->conn);
 }
 
@@ -210,7 +214,9 @@ static void on_read(h2o_socket_t *sock, const char *err)
     struct gw_http2 *h = c->protocol;
     if (err != NULL)
         close_now(h);
-    else if (sock->input->size > 0 && c->again_link == NULL) {
+    else if (h->is_held)
+        pause_or_resume(h);
+    else if (sock->input->size > 0) {
         if (gw_conn_is_busy(c, base_monotonic_ns()))
             wait_for_turn(h);
         else
@@ -226,7 +232,7 @@ static void on_written(h2o_socket_t *sock, const char *err)
     release_plain(h);
     if (err != NULL)
         close_now(h);
-    else if (h->is_paused && c->again_link == NULL)
+    else if (h->is_held && c->again_link == NULL)
         receive(h);
     else
         flush(h);

@@ -47,13 +47,14 @@ struct gw_http2 {
     struct gw_http2_stream *streams;
     size_t stream_count;
     bool is_writing;
-    bool is_paused;         /* not reading: too many frames wait to be sent, or the turn is over */
+    bool is_held; /* some input waits: for frames to be sent, or for the connection's turn */
     unsigned turn_requests; /* dispatched since the loop came here */
     unsigned last_requests; /* the turn before */
     size_t turn_bytes;      /* taken since the loop came here */
     bool got_settings;
     bool has_drained; /* some listener waits to be told */
     bool goaway_sent;
+    bool is_refused;        /* counted as such, once */
     uint64_t notice_ns;     /* when the peer was told that we are closing; 0: not */
     uint64_t read_ns;       /* when the last bytes came */
     uint64_t idle_since_ns; /* when the last stream ended */

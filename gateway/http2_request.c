@@ -96,6 +96,9 @@ static void count_reset(struct gw_http2 *h)
         h->reset_tokens--;
         return;
     }
+    if (!h->is_refused)
+        gw_edge_count(&h->conn->loop->counts, GW_EDGE_RESETS);
+    h->is_refused = true;
     int rc = nghttp2_session_terminate_session(h->session, NGHTTP2_ENHANCE_YOUR_CALM);
     INVARIANT(rc == 0); /* it fails for want of memory only */
 }
@@ -137,8 +140,10 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     struct gw_http2_stream *s = NULL;
     if (h->conn->loop->open_exchanges < GW_LOOP_EXCHANGES_MAX)
         s = stream_new(h, id);
-    if (s == NULL)
+    if (s == NULL) {
+        gw_edge_count(&h->conn->loop->counts, GW_EDGE_STREAMS);
         return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
+    }
     return nghttp2_session_set_stream_user_data(session, id, s);
 }
 
@@ -258,6 +263,7 @@ static void refused_gone(struct gw_exchange *ex, void *user)
 static void answer_refusal(struct gw_http2_stream *s)
 {
     static const struct gw_events nobody = {.gone = refused_gone};
+    gw_edge_head_refused(&s->ex.loop->counts, GW_EDGE_HTTP2, s->problem);
     s->ex.header_count = 0;
     gw_exchange_listen(&s->ex, &nobody, NULL);
     gw_problem_send(&s->ex, s->problem, s->detail, NULL);
@@ -307,6 +313,7 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
     if (s == NULL)
         return nghttp2_session_consume_connection(session, len);
     s->progress_ns = h->read_ns;
+    s->ex.received_bytes += len;
     if (!wants_body(s)) {
         s->lingered += len;
         if (gw_http2_lingers_too_long(s, h->read_ns) && gw_http2_stop_request(s) != 0)
@@ -344,6 +351,9 @@ static int on_ping(struct gw_http2 *h)
     h->pings_over++;
     if (h->pings_over > GW_HTTP2_PINGS_OVER)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
+    if (!h->is_refused)
+        gw_edge_count(&h->conn->loop->counts, GW_EDGE_PINGS);
+    h->is_refused = true;
     if (h->goaway_sent)
         return 0;
     int32_t last = nghttp2_session_get_last_proc_stream_id(h->session);

@@ -177,7 +177,9 @@ static void on_handed_over(struct base_msg *msg)
 static void distribute(struct gw_loop *self, int fd, enum gw_endpoint_id endpoint)
 {
     struct gw_loops *all = self->all;
+    gw_edge_count(&self->counts, GW_EDGE_ACCEPTED);
     if (atomic_fetch_add_explicit(&all->connections, 1, memory_order_relaxed) >= LIM_CONNECTIONS) {
+        gw_edge_count(&self->counts, GW_EDGE_CONNECTIONS);
         atomic_fetch_sub_explicit(&all->connections, 1, memory_order_relaxed);
         (void)close(fd); /* never used */
         return;
@@ -200,8 +202,11 @@ static void back_off(struct gw_listener *listener, int why)
     if (loop->spare_fd >= 0) {
         (void)close(loop->spare_fd); /* /dev/null */
         int fd = accept4(h2o_socket_get_fd(listener->sock), NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0)
+        if (fd >= 0) {
+            gw_edge_count(&loop->counts, GW_EDGE_ACCEPTED);
+            gw_edge_count(&loop->counts, GW_EDGE_DESCRIPTORS);
             (void)close(fd); /* refused */
+        }
         loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
     h2o_socket_read_stop(listener->sock);

@@ -44,6 +44,11 @@ uint64_t gw_loop_turn(const struct gw_loop *loop)
     return loop->turn;
 }
 
+const struct gw_loops *gw_loop_all(const struct gw_loop *loop)
+{
+    return loop->all;
+}
+
 uint16_t gw_loops_port(const struct gw_loops *all, enum gw_endpoint_id endpoint)
 {
     return all->ports[endpoint];
@@ -52,6 +57,13 @@ uint16_t gw_loops_port(const struct gw_loops *all, enum gw_endpoint_id endpoint)
 size_t gw_loops_connections(const struct gw_loops *all)
 {
     return atomic_load_explicit(&all->connections, memory_order_relaxed);
+}
+
+void gw_loops_edge_counts(const struct gw_loops *all, struct gw_edge_counts_now *out)
+{
+    *out = (struct gw_edge_counts_now){{0}, {{0}}};
+    for (int i = 0; i < all->count; i++)
+        gw_edge_counts_add(out, &all->loops[i].counts);
 }
 
 struct slice gw_loop_date(struct gw_loop *loop)
@@ -139,9 +151,7 @@ static void loop_run(struct gw_loop *loop)
     struct base_epoch *epoch = loop->all->options.epoch;
     uint64_t now_ns = base_monotonic_ns();
     for (;;) {
-        if (h2o_evloop_run(loop->evloop, wait_ms(loop, now_ns)) != 0)
-            INVARIANT(errno == EINTR); /* else epoll has lost sockets: nothing works any more */
-        gw_conn_look_again(loop);
+        gw_conn_run_events(loop, wait_ms(loop, now_ns));
         gw_conn_run_again(loop);
         gw_conn_run_deferred(loop);
         base_epoch_quiescent(epoch, loop->epoch_slot);

@@ -20,6 +20,7 @@
 
 #include "base/epoch.h"
 #include "base/mailbox.h"
+#include "gateway/edge_counts.h"
 #include "gateway/exchange.h"
 #include "gateway/tls.h"
 
@@ -70,7 +71,11 @@ void *gw_loop_thread_state(struct gw_loop *loop);
 /* Another number behind each quiescent point of the epoch: what was found in a turn without a ref
  * is good while the number stays. Never 0. */
 uint64_t gw_loop_turn(const struct gw_loop *loop);
+/* Those it is one of. */
+const struct gw_loops *gw_loop_all(const struct gw_loop *loop);
 /* Connections open on all loops. */
 size_t gw_loops_connections(const struct gw_loops *loops);
+/* Of all loops, since the start. */
+void gw_loops_edge_counts(const struct gw_loops *loops, struct gw_edge_counts_now *out);
 
 #endif

@@ -18,6 +18,7 @@
 #include <pthread.h>
 
 #include "gateway/connection.h"
+#include "gateway/edge_counts.h"
 #include "gateway/timer.h"
 
 struct gw_http2_stream;
@@ -52,7 +53,8 @@ struct gw_loop {
 
     struct gw_conn *conns;
     struct gw_conn *deferred;
-    struct gw_conn *outside;     /* something of them ran since h2o's event loop did */
+    struct gw_conn *changed;     /* their sockets began or ceased to be read lately */
+    struct gw_conn *polled;      /* for writing, where nothing may be left to write */
     struct gw_conn *first_again; /* those with something left for the next turn, oldest first */
     struct gw_conn **last_again;
     uint64_t next_tick_ns;
@@ -74,7 +76,8 @@ struct gw_loop {
     time_t date_second;
     char date[30];
 
-    _Atomic(size_t) connections; /* any thread reads */
+    _Atomic(size_t) connections;  /* any thread reads */
+    struct gw_edge_counts counts; /* the same */
 };
 
 #define GW_OUT_BYTES (2 * GW_WRITE_BYTES)
@@ -111,7 +114,8 @@ bool gw_reaper_drain(struct gw_loop *loop, uint64_t now_ns);
 
 /* connection.c */
 void gw_conn_run_deferred(struct gw_loop *loop);
-void gw_conn_look_again(struct gw_loop *loop);
+/* One run of h2o's event loop, or two. */
+void gw_conn_run_events(struct gw_loop *loop, int32_t wait_ms);
 void gw_conn_run_again(struct gw_loop *loop);
 
 /* loop.c: the Date header of now, 29 bytes. */

@@ -22,6 +22,7 @@ static const char HELP[] =
     "keys,\n"
     "                                  on loopback only: projects come by their first use\n"
     "           --cert FILE --key FILE certificate chain and key (PEM) instead of the made ones\n"
+    "           --access-log FILE      append a line for each request: key, tenant, what, status\n"
     "           --cache-mb N           block cache\n"
     "           --memtable-mb N        write buffer\n"
     "           --loops N              threads that answer; default: one per core\n"

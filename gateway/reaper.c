@@ -14,7 +14,6 @@ void gw_reaper_tick(struct gw_loop *loop, uint64_t now_ns)
     struct gw_conn *next;
     for (struct gw_conn *c = loop->conns; c != NULL; c = next) {
         next = c->next;
-        gw_conn_enter_outside(c);
         if (!c->is_closing)
             c->ops->tick(c, now_ns);
         else if (gw_conn_is_stalled(c, now_ns))
@@ -28,7 +27,6 @@ bool gw_reaper_drain(struct gw_loop *loop, uint64_t now_ns)
     struct gw_conn *next;
     for (struct gw_conn *c = loop->conns; c != NULL; c = next) {
         next = c->next;
-        gw_conn_enter_outside(c);
         if (time_is_up) {
             gw_conn_shut(c);
             if (!c->is_closing)

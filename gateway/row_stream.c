@@ -71,7 +71,6 @@ static bool slice_done(struct gw_row_stream *s)
     bool is_last = s->op.state == STO_READ_END;
     bool cut = false;
     eb.text[0] = '\0';
-    charge(s);
     if (call->ex == NULL || call->ex->ended) { /* gone, or its deadline passed */
         s->ended = true;
         return false;
@@ -107,8 +106,10 @@ static void read_slices(struct gw_row_stream *s, bool try_inline)
     bool go_on = true;
     while (go_on) {
         gw_call_hold(s->call);
+        ten_visit_waits(&s->call->visit);
         if (!sto_read_rows(s->call->api->engine, &s->op, try_inline))
             return; /* read_done drops the hold */
+        charge(s);
         go_on = slice_done(s);
         gw_call_drop(s->call);
         try_inline = false;
@@ -119,6 +120,8 @@ static void read_done(struct sto_read_op *op)
 {
     struct gw_row_stream *s = op->user;
     struct gw_call *call = s->call;
+    charge(s);
+    ten_visit_waited(&call->visit); /* charged first: a slice of many rows is no small request */
     if (slice_done(s))
         read_slices(s, false);
     gw_call_drop(call);

@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "gateway/access_log.h"
 #include "gateway/api/api.h"
 #include "gateway/command.h"
 #include "gateway/loop.h"
@@ -36,6 +37,7 @@ struct server {
     struct mig_datadir datadir;
     struct gw_store store;
     struct gw_tls *tls;
+    struct gw_access_log *access_log;
     struct gw_api *api;
     struct gw_loops *loops;
     sigset_t signals;
@@ -149,6 +151,7 @@ static enum err open_api(struct server *s, struct errbuf *eb)
         .registry = s->store.registry,
         .keyring = s->store.keyring,
         .pepper = base_slice(s->store.pepper, sizeof s->store.pepper),
+        .access_log = s->access_log,
     };
     return gw_api_open(&o, &s->api, eb);
 }
@@ -183,6 +186,7 @@ static void close_all(struct server *s)
 {
     gw_loops_stop(s->loops);
     gw_api_close(s->api);
+    gw_access_log_close(s->access_log);
     gw_tls_close(s->tls);
     gw_store_close(&s->store);
 }
@@ -191,6 +195,8 @@ static void close_all(struct server *s)
 static enum err open_all(struct server *s, struct errbuf *eb)
 {
     enum err e = open_tls(s, eb);
+    if (e == ERR_OK && s->options->access_log != NULL)
+        e = gw_access_log_open(s->options->access_log, &s->access_log, eb);
     if (e == ERR_OK)
         e = gw_store_open(&s->store, &s->datadir, &s->options->engine, eb);
     if (e == ERR_OK)
@@ -226,13 +232,15 @@ static void say_listening(const struct server *s)
 /* --- running -----------------------------------------------------------------------------------
  */
 
-static void reload_certificate(struct server *s)
+static void reload(struct server *s)
 {
     struct errbuf eb = {{0}};
     if (gw_tls_reload(s->tls, &eb) == ERR_OK)
         base_log(BASE_LOG_INFO, "certificate_reloaded", "ok=1");
     else
         base_log(BASE_LOG_ERROR, "certificate_kept", "reason=\"%s\"", eb.text);
+    if (s->access_log != NULL)
+        gw_access_log_reopen(s->access_log);
 }
 
 /* Until told to stop (GW_EXIT_OK) or the engine failed (GW_EXIT_ENGINE). */
@@ -243,7 +251,7 @@ static int watch(struct server *s)
         struct sto_health health;
         int signal_number = sigtimedwait(&s->signals, NULL, &second);
         if (signal_number == SIGHUP)
-            reload_certificate(s);
+            reload(s);
         if (signal_number == SIGTERM || signal_number == SIGINT) {
             base_log(BASE_LOG_INFO, "stopping", "signal=%d connections=%zu", signal_number,
                      gw_loops_connections(s->loops));

@@ -11,7 +11,8 @@
  * Limits:   those of base/limits.h.
  * Promises: 1. "listening on https://..." is printed once, when connections are answered.
  *           2. SIGTERM and SIGINT: running requests finish, everything is flushed, exit 0; a second
- *              one ends the process at once. SIGHUP reads the certificate again.
+ *              one ends the process at once. SIGHUP reads the certificate again, and opens the
+ * access log anew.
  *           3. A failed engine ends the process with GW_EXIT_ENGINE.
  */
 #ifndef GATEWAY_SERVE_H
@@ -32,6 +33,7 @@ struct gw_serve_options {
     struct gw_address emulator; /* plaintext, for development; none by default */
     const char *cert;           /* NULL: the data directory's own */
     const char *key;
+    const char *access_log; /* a file; NULL: none */
     int loops;
     struct sto_rocksdb_options engine;
 };

@@ -18,6 +18,7 @@ enum serve_option {
     EMULATOR,
     CERT,
     KEY,
+    ACCESS_LOG,
     CACHE_MB,
     MEMTABLE_MB,
     LOOPS,
@@ -32,6 +33,7 @@ static const struct option OPTIONS[] = {
     {"emulator", required_argument, NULL, EMULATOR},
     {"cert", required_argument, NULL, CERT},
     {"key", required_argument, NULL, KEY},
+    {"access-log", required_argument, NULL, ACCESS_LOG},
     {"cache-mb", required_argument, NULL, CACHE_MB},
     {"memtable-mb", required_argument, NULL, MEMTABLE_MB},
     {"loops", required_argument, NULL, LOOPS},
@@ -76,6 +78,9 @@ static bool take(struct gw_serve_options *o, char **argv, int option, int index)
         return true;
     case KEY:
         o->key = optarg;
+        return true;
+    case ACCESS_LOG:
+        o->access_log = optarg;
         return true;
     case LISTEN:
         if (gw_serve_parse_address(optarg, &o->listen, &eb) == ERR_OK)

@@ -4,6 +4,8 @@
 #include "gateway/api/api.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "gateway/access_log.h"
 #include "gateway/api/dispatch.h"
 #include "gateway/api/openapi.h"
 #include "gateway/api/rest.h"
@@ -17,6 +19,7 @@
 
 static void free_api(struct gw_api *api)
 {
+    gw_observers_free(&api->observers);
     gw_descriptors_free(api->descriptors);
     gw_openapi_fini(api->openapi);
     base_free(api->openapi);
@@ -29,6 +32,10 @@ enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out, 
     api->registry = options->registry;
     api->keyring = options->keyring;
     api->engine = ten_registry_engine(options->registry);
+    api->opened_ns = base_monotonic_ns();
+    api->access_log = options->access_log;
+    api->observers.counts[GW_PROTOCOL_JSON] = gw_route_count + 1;
+    api->observers.counts[GW_PROTOCOL_GRPC] = gw_method_count + 1;
     api->openapi = base_new(sizeof *api->openapi);
     enum err e = gw_openapi_build(gw_routes, gw_route_count, api->openapi, eb);
     if (e == ERR_OK)
@@ -76,6 +83,9 @@ enum err gw_api_thread_begin(struct gw_loop *loop, void *user, void **out_thread
         base_free(thread);
         return e;
     }
+    thread->observer = gw_observer_new(&api->observers);
+    if (api->access_log != NULL)
+        thread->access = gw_access_lines_new(api->access_log);
     *out_thread_state = thread;
     return ERR_OK;
 }
@@ -92,6 +102,7 @@ void gw_api_thread_end(struct gw_loop *loop, void *thread_state)
         (void)base_mailbox_run(thread->mailbox); /* how many does not matter */
     }
     gw_call_free_spares(thread);
+    gw_access_lines_end(thread->access);
     auth_verifier_free(thread->verifier);
     base_free(thread);
 }
@@ -107,5 +118,8 @@ void gw_api_on_request(struct gw_exchange *ex, void *thread_state)
 
 void gw_api_tick(void *thread_state, uint64_t now_ns)
 {
-    gw_calls_tick(thread_state, now_ns);
+    struct gw_api_thread *thread = thread_state;
+    gw_calls_tick(thread, now_ns);
+    if (thread->access != NULL)
+        gw_access_lines_tick(thread->access);
 }

@@ -20,12 +20,14 @@
 #include "gateway/loop.h"
 #include "tenancy/registry.h"
 
+struct gw_access_log;
 struct gw_api;
 
 struct gw_api_options {
     struct ten_registry *registry;
     struct auth_keyring *keyring;
-    struct slice pepper; /* page tokens are keyed from it */
+    struct slice pepper;              /* page tokens are keyed from it */
+    struct gw_access_log *access_log; /* NULL: none */
 };
 
 enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out,

@@ -255,12 +255,12 @@ void gw_bulk_line_put_verdict(struct buf *out, const struct gw_bulk_line *l)
         gw_json_name(&j, "replayed");
         gw_json_bool(&j, true);
     }
-    if (e == ERR_OVERLOADED)
-        gw_json_name_u64(&j, "retry_after_ms", l->op.retry_ns / NS_PER_MS + 1);
-    if (e == ERR_RATE_LIMITED) {
-        gw_json_name_u64(&j, "retry_after_ms", l->refusal.wait_ns / NS_PER_MS + 1);
-        gw_json_name_text(&j, "policy", l->refusal.name);
+    if (e == ERR_OVERLOADED || e == ERR_RATE_LIMITED) {
+        uint64_t wait_ns = l->refusal.name != NULL ? l->refusal.wait_ns : l->op.retry_ns;
+        gw_json_name_u64(&j, "retry_after_ms", wait_ns / NS_PER_MS + 1);
     }
+    if (e == ERR_RATE_LIMITED)
+        gw_json_name_text(&j, "policy", l->refusal.name);
     gw_json_close(&j, '}');
     (void)base_buf_append_byte(out, '\n'); /* latches */
 }

@@ -28,7 +28,7 @@ struct gw_bulk_line {
     struct gw_bulk_line *next;
     uint64_t number;            /* from 1 */
     size_t bytes;               /* of its text */
-    struct ten_refusal refusal; /* with ERR_RATE_LIMITED */
+    struct ten_refusal refusal; /* name NULL: admission did not refuse it */
     bool done;                  /* op.result is its verdict */
     bool has_scope;
     struct arena arena;

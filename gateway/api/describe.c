@@ -160,6 +160,8 @@ void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
     struct ten_quota held;
     ten_tenant_quota(t, &held);
     gw_quota_put(j, &held);
+    gw_json_name(j, "own_quota");
+    gw_quota_put_given(j, &details->quota);
     gw_json_name_text(j, "job", details->job);
     gw_json_name(j, "keyless");
     gw_json_bool(j, details->is_keyless);

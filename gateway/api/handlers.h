@@ -102,8 +102,21 @@ void gw_audit_list(struct gw_call *call);
 void gw_own_audit_list(struct gw_call *call);
 void gw_audit_head(struct gw_call *call);
 
+/* admin_metering.c */
+extern const char *const gw_metering_query[];
+extern const char *const gw_own_metering_query[];
+void gw_metering_list(struct gw_call *call);
+void gw_own_metering_list(struct gw_call *call);
+
 /* openapi_get.c */
 void gw_openapi_get(struct gw_call *call);
+
+/* top.c */
+extern const char *const gw_top_query[];
+void gw_top(struct gw_call *call);
+
+/* gateway/metrics/ */
+void gw_metrics(struct gw_call *call);
 
 /* health.c */
 void gw_healthz(struct gw_call *call);

@@ -178,6 +178,8 @@ static enum err add_parameters(struct builder *b)
         e = add_parameter(b, list, "query", *q);
     if (e == ERR_OK && b->route->access != GW_ACCESS_NONE)
         e = add_parameter(b, list, "header", "tenant");
+    if (e == ERR_OK && b->route->access != GW_ACCESS_NONE)
+        e = add_parameter(b, list, "header", "priority");
     return e;
 }
 

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "gateway/api/rest.h"
 
+#include "auth/scopes.h"
 #include "base/log.h"
 #include "gateway/budget.h"
 #include "gateway/cell_fields.h"
@@ -59,6 +60,15 @@ static void name_action(struct gw_call *call, struct slice *out_tenant)
     }
 }
 
+static void label(const struct gw_call *call, struct gw_label *out)
+{
+    const struct gw_route *route = gw_rest(call)->route;
+    out->what = route == NULL ? gw_route_count : (size_t)(route - gw_routes);
+    out->code = (uint8_t)(call->seen.status / 100);
+    out->is_data = route != NULL && route->in_table &&
+                   (route->scope & (AUTH_DATA_READ | AUTH_DATA_WRITE)) != 0;
+}
+
 const struct gw_protocol gw_rest_protocol = {
     .id = GW_PROTOCOL_JSON,
     .call_bytes = sizeof(struct gw_rest),
@@ -66,6 +76,7 @@ const struct gw_protocol gw_rest_protocol = {
     .refuse = refuse,
     .reset = reset,
     .name_action = name_action,
+    .label = label,
 };
 
 /* --- the table ---------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
  * Does:     hold route, parameters, query and body beside the call; answer with JSON, bytes, a
  *           stream, or a problem.
  * Owns:     the collected body, the JSON tree.
- * May use:  base/, storage/, gateway/.
+ * May use:  base/, storage/, auth/scopes.h, gateway/.
  * Knows no: transports, what routes do.
  * Threads:  as gateway/call.h.
  * Blocks:   no.

@@ -20,6 +20,7 @@
 #define TABLE_R         AUTH_TABLE_ADMIN, GW_ACCESS_READ, 1, NULL
 #define ADMIN_R         AUTH_ADMIN_READ, GW_ACCESS_NONE, 0, NULL
 #define ADMIN_W(action) AUTH_ADMIN_WRITE, GW_ACCESS_NONE, 0, action
+#define OPS_R           AUTH_OPS_READ, GW_ACCESS_NONE, 0, NULL
 #define OPEN            0, GW_ACCESS_NONE, 0, NULL
 
 #define IN_TABLE true
@@ -87,6 +88,8 @@ const struct gw_route gw_routes[] = {
      "delete a table and its rows"},
     {"GET", "/v1/audit", TABLE_R, NO_TABLE, NO_BODY, gw_own_audit_query, gw_own_audit_list,
      "the tenant's own part of the audit trail: JSON pages, or NDJSON by Accept"},
+    {"GET", "/v1/metering", READ, NO_TABLE, NO_BODY, gw_own_metering_query, gw_own_metering_list,
+     "what the tenant did and stored, an hour a line: NDJSON or CSV"},
     {"GET", "/v1/usage", READ, NO_TABLE, NO_BODY, NULL, gw_usage_get,
      "what the tenant stores, and its quota"},
 
@@ -147,9 +150,16 @@ const struct gw_route gw_routes[] = {
      "the audit trail, or a tenant's part of it: JSON pages, or NDJSON by Accept"},
     {"GET", "/v1/admin/audit/head", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_audit_head,
      "the newest record's number and hash, to be noted elsewhere"},
+    {"GET", "/v1/admin/metering", ADMIN_R, NO_TABLE, NO_BODY, gw_metering_query, gw_metering_list,
+     "what tenants did and stored, a line for each and hour: NDJSON or CSV"},
+
+    {"GET", "/v1/admin/top", OPS_R, NO_TABLE, NO_BODY, gw_top_query, gw_top,
+     "the tenants that do most at this moment"},
 
     {"GET", "/openapi.json", OPEN, NO_TABLE, NO_BODY, NULL, gw_openapi_get,
      "this API, described for programs"},
+    {"GET", "/metrics", OPS_R, NO_TABLE, NO_BODY, NULL, gw_metrics,
+     "figures of the server and of active tenants, for Prometheus"},
     {"GET", "/healthz", OPEN, NO_TABLE, NO_BODY, NULL, gw_healthz,
      "the process answers"},
     {"GET", "/readyz", OPEN, NO_TABLE, NO_BODY, NULL, gw_readyz,

@@ -40,10 +40,12 @@ static enum err look(struct gw_row_stream *s, bool *out_is_last, bool *out_cut, 
 static void fail(struct gw_row_stream *s, enum err code, const char *detail)
 {
     struct gw_call *call = s->call;
-    if (!call->answered)
+    if (!call->answered) {
         gw_call_problem_retry(call, (int)code, detail, s->op.retry_ns);
-    else if (call->ex != NULL)
+    } else if (call->ex != NULL) {
+        gw_observe_problem(call, (int)code, s->op.retry_ns);
         gw_exchange_abort(call->ex);
+    }
 }
 
 static void send_more(struct gw_row_answer *a, bool is_last)

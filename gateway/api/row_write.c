@@ -39,6 +39,7 @@ static void write_done(struct sto_mutate_op *op)
 {
     struct gw_call *call = op->user;
     struct gw_row_write *w = call->state;
+    ten_visit_waited(&call->visit);
     if (op->result != ERR_OK) {
         gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
     } else {
@@ -91,6 +92,7 @@ static void submit(struct gw_call *call)
     w->op.user = call;
     w->op.scope = call->scope; /* the call keeps the ref until it is freed */
     gw_call_hold(call);
+    ten_visit_waits(&call->visit);
     sto_mutate_row(call->api->engine, &w->op);
 }
 

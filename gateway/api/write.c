@@ -73,6 +73,8 @@ static void line_done(struct gw_bulk_line *l, enum err result)
 {
     l->op.result = result;
     l->done = true;
+    if (result != ERR_OK)
+        gw_observe_entry(l->bulk->call, (int)result, l->op.retry_ns, l->refusal.name != NULL);
 }
 
 static void free_lines(struct gw_bulk_line *l)
@@ -122,10 +124,12 @@ static void break_off(struct gw_bulk *b, enum err e, const char *detail)
 {
     struct gw_call *call = b->call;
     b->finished = true;
-    if (!call->answered)
+    if (!call->answered) {
         gw_call_problem(call, (int)e, detail);
-    else if (call->ex != NULL)
+    } else if (call->ex != NULL) {
+        gw_observe_problem(call, (int)e, 0);
         gw_exchange_abort(call->ex);
+    }
 }
 
 static void put_summary(struct gw_bulk *b)
@@ -150,7 +154,7 @@ static void write_done(struct sto_mutate_op *op)
     struct gw_bulk_line *l = op->user;
     struct gw_bulk *b = l->bulk;
     struct gw_call *call = b->call;
-    l->done = true;
+    line_done(l, op->result);
     b->undone--;
     pump(b);
     gw_call_drop(call);

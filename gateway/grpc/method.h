@@ -49,6 +49,7 @@ struct gw_method {
 
 /* Ends with an entry whose service is NULL. */
 extern const struct gw_method gw_methods[];
+extern const size_t gw_method_count;
 
 /* path: "/google.bigtable.v2.Bigtable/ReadRows"; NULL: there is no such method. */
 const struct gw_method *gw_method_find(struct slice path);

@@ -219,6 +219,8 @@ const struct gw_method gw_methods[] = {
     {0},
 };
 
+const size_t gw_method_count = sizeof gw_methods / sizeof gw_methods[0] - 1;
+
 static bool take(struct slice *rest, const char *text, uint8_t end)
 {
     size_t len = strlen(text);

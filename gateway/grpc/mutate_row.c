@@ -28,6 +28,7 @@ static void change_done(struct sto_mutate_op *op)
 {
     struct gw_call *call = op->user;
     const struct row_change *change = call->state;
+    ten_visit_waited(&call->visit);
     if (op->result != ERR_OK)
         gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
     else
@@ -74,6 +75,7 @@ static void submit(struct gw_call *call)
     op->priority = call->priority;
     op->scope = call->scope; /* the call keeps the ref until it is freed */
     gw_call_hold(call);
+    ten_visit_waits(&call->visit);
     sto_mutate_row(call->api->engine, op);
 }
 

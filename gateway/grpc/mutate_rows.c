@@ -144,6 +144,15 @@ static void send_verdicts(struct mutate_rows *m)
         gw_rpc_send_out(call);
 }
 
+/* Of an entry that was not done: also when nobody is there any more to hear of it. */
+static void refuse_entry(struct slot *s, enum err e)
+{
+    struct mutate_rows *m = s->rows;
+    gw_observe_entry(m->call, (int)e, s->op.retry_ns, false);
+    if (!is_over(m))
+        put_verdict(m, s->index, e, s->op.detail.text, s->op.retry_ns);
+}
+
 /* --- slots -------------------------------------------------------------------------------------
  */
 
@@ -191,8 +200,10 @@ static void entry_done(struct sto_mutate_op *op)
     struct gw_call *call = m->call;
     m->under_way--;
     m->under_way_bytes -= s->bytes;
-    if (!is_over(m))
-        put_verdict(m, s->index, op->result, op->detail.text, op->retry_ns);
+    if (op->result != ERR_OK)
+        refuse_entry(s, op->result);
+    else if (!is_over(m))
+        put_verdict(m, s->index, ERR_OK, "", 0);
     slot_give_back(s);
     pump(m);
     gw_call_drop(call);
@@ -251,7 +262,7 @@ static void begin_entry(struct mutate_rows *m)
         submit(s);
         return;
     }
-    put_verdict(m, index, e, s->op.detail.text, 0);
+    refuse_entry(s, e);
     slot_give_back(s);
 }
 

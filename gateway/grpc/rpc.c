@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "gateway/grpc/rpc.h"
 
+#include "auth/scopes.h"
 #include "base/log.h"
 #include "gateway/budget.h"
 
@@ -112,6 +113,16 @@ static void name_action(struct gw_call *call, struct slice *out_tenant)
         gw_action_target(&call->action, resource->leaf);
 }
 
+static void label(const struct gw_call *call, struct gw_label *out)
+{
+    const struct gw_method *method = gw_rpc(call)->method;
+    int problem = call->seen.problem;
+    out->what = method == NULL ? gw_method_count : (size_t)(method - gw_methods);
+    out->code = (uint8_t)(problem == 0 ? GW_STATUS_OK : gw_status_code_of(problem));
+    out->is_data = method != NULL && method->in_table &&
+                   (method->scope & (AUTH_DATA_READ | AUTH_DATA_WRITE)) != 0;
+}
+
 const struct gw_protocol gw_rpc_protocol = {
     .id = GW_PROTOCOL_GRPC,
     .call_bytes = sizeof(struct gw_rpc),
@@ -119,6 +130,7 @@ const struct gw_protocol gw_rpc_protocol = {
     .refuse = refuse,
     .reset = reset,
     .name_action = name_action,
+    .label = label,
 };
 
 enum err gw_rpc_charge(struct gw_rpc *rpc, size_t held, struct errbuf *eb)
@@ -215,6 +227,7 @@ void gw_rpc_fail_retry(struct gw_call *call, enum err code, const char *detail, 
     if (gw_rpc_is_over(call))
         return;
     log_failure(rpc, (int)code, detail);
+    gw_observe_problem(call, (int)code, retry_ns);
     const struct gw_problem_extra extra = {.retry_ns = retry_ns};
     put_status(rpc, GW_STATUS_IN_TRAILERS, (int)code, detail, &extra);
     gw_budget_put_cost_trailer(call);

@@ -4,7 +4,7 @@
  * Does:     hold what was read of the call's head and body beside the call; answer with a message,
  *           a stream of messages, or a status.
  * Owns:     the message being received; a ref on the view that the request names.
- * May use:  base/, storage/, gateway/, protobuf-c.
+ * May use:  base/, storage/, auth/scopes.h, gateway/, protobuf-c.
  * Knows no: what methods do.
  * Threads:  as gateway/call.h.
  * Blocks:   no.

@@ -184,6 +184,10 @@ START_TEST(tenants_are_made_with_plan_and_quota)
     EXPECT_STATUS(w.op, 201);
     ck_assert_int_eq(http_number(w.op, "/quota/rows"), 3);
     ck_assert_int_eq(http_number(w.op, "/quota/weight"), 50);
+    ck_assert_int_eq(http_number(w.op, "/own_quota/rows"), 3);
+    ck_assert_uint_eq(http_count(w.op, "/own_quota"), 1);
+    http_get(w.op, "/v1/admin/tenants?prefix=%s", id);
+    ck_assert_uint_eq(http_count(w.op, "/tenants/0/own_quota"), 1);
     http_json(w.op, "POST", "{'id':'bigtent'}", "/v1/admin/tenants");
     EXPECT_PROBLEM(w.op, 400, "invalid");
     http_json(w.op, "POST", "{'id':'not-made','plan':'nowhere'}", "/v1/admin/tenants");

@@ -62,6 +62,23 @@ static json_t *resolve(const char *reference)
     return at;
 }
 
+START_TEST(requests_for_a_tenant_take_a_priority)
+{
+    const struct gw_route *route = &gw_routes[_i];
+    json_t *list = json_object_get(operation_of(route), "parameters");
+    bool found = false;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *reference = json_string_value(json_object_get(json_array_get(list, i), "$ref"));
+        found |=
+            reference != NULL && strcmp(reference, "#/components/parameters/header_priority") == 0;
+    }
+    ck_assert_int_eq(found, route->access != GW_ACCESS_NONE);
+    json_t *words = json_object_get(
+        json_object_get(resolve("#/components/parameters/header_priority"), "schema"), "enum");
+    ck_assert_uint_eq(json_array_size(words), 3);
+}
+END_TEST
+
 START_TEST(every_route_has_a_whole_operation)
 {
     const struct gw_route *route = &gw_routes[_i];
@@ -236,6 +253,7 @@ Suite *suite_gateway_openapi(void)
     int routes = (int)gw_route_count;
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, every_route_has_a_whole_operation, 0, routes);
+    tcase_add_loop_test(tc, requests_for_a_tenant_take_a_priority, 0, routes);
     tcase_add_loop_test(tc, scopes_and_credentials_are_those_of_the_route, 0, routes);
     tcase_add_loop_test(tc, parameters_and_bodies_are_those_of_the_route, 0, routes);
     tcase_add_test(tc, names_of_operations_are_unique);

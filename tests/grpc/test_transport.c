@@ -146,7 +146,7 @@ static struct grpc_call *start_mutate_rows(struct grpc_client *c, char *name)
     static Bt__MutateRowsRequest many;
     static Bt__MutateRowsRequest__Entry entries[ENTRIES];
     static Bt__MutateRowsRequest__Entry *list[ENTRIES];
-    static char row_keys[ENTRIES][12];
+    static char row_keys[ENTRIES][32];
     make_mutate(100);
     bt__mutate_rows_request__init(&many);
     for (size_t i = 0; i < entry_count(); i++) {

@@ -4,8 +4,11 @@
 #include "tests/support/grpc_client.h"
 
 #include <check.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -52,6 +55,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     (void)flags;
     if (call == NULL)
         return 0;
+    ck_assert_int_eq(
+        base_buf_printf(&call->head, "%.*s: %.*s\n", SLICE_ARGS(name), SLICE_ARGS(value)), ERR_OK);
     if (base_slice_is(name, ":status"))
         call->http_status = number_of(value);
     else if (base_slice_is(name, "grpc-encoding"))
@@ -84,6 +89,7 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t error, void *
     (void)session;
     if (call != NULL) {
         call->is_closed = true;
+        call->closed_nth = ++((struct grpc_client *)user)->closed;
         call->error = error;
     }
     return 0;
@@ -211,6 +217,7 @@ struct grpc_call *grpc_begin(struct grpc_client *c, const char *path, const char
     ck_assert_uint_lt(c->count, GRPC_CALLS);
     struct grpc_call *call = &c->calls[c->count++];
     *call = (struct grpc_call){.status = GRPC_HEAD_ONLY, .is_open = true};
+    base_buf_init(&call->head, GRPC_HEAD_MAX);
     base_buf_init(&call->body, GRPC_ANSWER_MAX);
     base_buf_init(&call->request, GRPC_ANSWER_MAX);
     if (c->authorization[0] != '\0')
@@ -423,12 +430,30 @@ void grpc_open_plain(struct grpc_client *c, const struct server *s)
     begin_session(c, 0);
 }
 
-void grpc_close(struct grpc_client *c)
+void grpc_hurry(struct grpc_client *c)
+{
+    ck_assert_int_eq(setsockopt(c->tls.fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)), 0);
+}
+
+static void free_calls(struct grpc_client *c)
 {
     for (size_t i = 0; i < c->count; i++) {
+        base_buf_fini(&c->calls[i].head);
         base_buf_fini(&c->calls[i].body);
         base_buf_fini(&c->calls[i].request);
     }
+    c->count = 0;
+}
+
+void grpc_forget(struct grpc_client *c)
+{
+    ck_assert(all_closed(c));
+    free_calls(c);
+}
+
+void grpc_close(struct grpc_client *c)
+{
+    free_calls(c);
     nghttp2_session_del(c->session);
     raw_close(&c->tls);
 }

@@ -28,6 +28,7 @@
 #define GRPC_ANSWER_MAX (512 * MIB)
 #define GRPC_HEAD_ONLY  -1 /* no grpc-status came */
 #define GRPC_HEADERS    80
+#define GRPC_HEAD_MAX   (64 * KIB)
 
 struct grpc_call {
     int32_t id;
@@ -35,12 +36,14 @@ struct grpc_call {
     int status; /* grpc-status */
     char message[512];
     char details[8192]; /* grpc-status-details-bin */
+    struct buf head;    /* headers and trailers as they came, "name: value\n" */
     struct buf body;    /* framed messages */
     char encoding[16];  /* grpc-encoding */
     char cost[24];      /* bigtent-cost */
     bool is_open;       /* more may be sent */
     bool is_closed;
-    uint32_t error; /* of RST_STREAM */
+    size_t closed_nth; /* which of the connection's calls, in the order of their ends, from 1 */
+    uint32_t error;    /* of RST_STREAM */
     struct buf request;
     size_t sent;
 };
@@ -59,6 +62,7 @@ struct grpc_client {
     size_t pongs;
     struct grpc_call calls[GRPC_CALLS];
     size_t count;
+    size_t closed;
 };
 
 /* key NULL: without a credential. window: bytes a call may send before it is read; 0: a large one.
@@ -66,7 +70,12 @@ struct grpc_client {
 void grpc_open(struct grpc_client *c, const struct server *s, const char *key, uint32_t window);
 /* In plaintext, without a credential. */
 void grpc_open_plain(struct grpc_client *c, const struct server *s);
+/* Have each frame sent at once (TCP_NODELAY); else one waits for the acknowledgement of the one
+ * before, as tests of slow readers want. */
+void grpc_hurry(struct grpc_client *c);
 void grpc_close(struct grpc_client *c);
+/* Forget all calls, which must be closed: there is room for others. */
+void grpc_forget(struct grpc_client *c);
 /* A header of calls to come; the texts must stay. */
 void grpc_add_header(struct grpc_client *c, const char *name, const char *value);
 /* path: "/service/method"; timeout: as grpc-timeout, NULL: none. */

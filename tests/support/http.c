@@ -314,6 +314,21 @@ static size_t discard(char *bytes, size_t size, size_t count, void *user)
     return size * count;
 }
 
+/* One header ahead of shared ones, which stay as they are. */
+static struct curl_slist *put_ahead(const char *header, struct curl_slist *shared)
+{
+    struct curl_slist *own = curl_slist_append(NULL, header);
+    ck_assert_ptr_nonnull(own);
+    own->next = shared;
+    return own;
+}
+
+static void free_ahead(struct curl_slist *own)
+{
+    own->next = NULL;
+    curl_slist_free_all(own);
+}
+
 static CURL *prepare_call(const struct http *h, struct http_call *call, struct curl_slist *headers)
 {
     CURL *curl = curl_easy_init();
@@ -330,15 +345,24 @@ static CURL *prepare_call(const struct http *h, struct http_call *call, struct c
 
 void http_send_all(struct http *h, struct http_call *calls, size_t count)
 {
+    http_send_all_with(h, calls, NULL, count);
+}
+
+void http_send_all_with(struct http *h, struct http_call *calls, const char *const *headers,
+                        size_t count)
+{
     CURLM *multi = curl_multi_init();
     ck_assert_ptr_nonnull(multi);
     curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
     curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
     CURL **handles = base_new_array(count, sizeof(*handles));
+    struct curl_slist **own = base_new_array(count, sizeof(*own));
     struct curl_slist *with_body = request_headers(h, true);
     struct curl_slist *without = request_headers(h, false);
     for (size_t i = 0; i < count; i++) {
-        handles[i] = prepare_call(h, &calls[i], calls[i].body.ptr != NULL ? with_body : without);
+        struct curl_slist *shared = calls[i].body.ptr != NULL ? with_body : without;
+        own[i] = headers == NULL ? NULL : put_ahead(headers[i], shared);
+        handles[i] = prepare_call(h, &calls[i], own[i] != NULL ? own[i] : shared);
         curl_multi_add_handle(multi, handles[i]);
     }
     int running = 1;
@@ -353,7 +377,10 @@ void http_send_all(struct http *h, struct http_call *calls, size_t count)
         calls[i].status = (int)status;
         curl_multi_remove_handle(multi, handles[i]);
         curl_easy_cleanup(handles[i]);
+        if (own[i] != NULL)
+            free_ahead(own[i]);
     }
+    base_free(own);
     curl_slist_free_all(with_body);
     curl_slist_free_all(without);
     curl_multi_cleanup(multi);

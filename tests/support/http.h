@@ -147,5 +147,8 @@ struct http_call {
 };
 /* Send all calls at once over one HTTP/2 connection, with the headers of every request of h. */
 void http_send_all(struct http *h, struct http_call *calls, size_t count);
+/* The same with one more header for each call. */
+void http_send_all_with(struct http *h, struct http_call *calls, const char *const *headers,
+                        size_t count);
 
 #endif

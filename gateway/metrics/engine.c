@@ -1,0 +1,98 @@
+/*
+ * gateway/metrics/engine.c - queues, commits, RocksDB, the disk.
+ */
+#include "gateway/metrics/exposition.h"
+#include "gateway/metrics/groups.h"
+
+#include "base/banned.h"
+
+#define US_DECIMALS       6
+#define THOUSAND_DECIMALS 3
+
+static void put_queues(struct buf *out, const struct sto_engine_stats *s)
+{
+    gw_metric_one(out, "bigtent_commit_queue_operations", GW_GAUGE, "Writes that wait.",
+                  s->commit_queue_ops);
+    gw_metric_one(out, "bigtent_commit_queue_bytes", GW_GAUGE, "Bytes of the writes that wait.",
+                  s->commit_queue_bytes);
+    struct gw_metric m = gw_metric_begin(out, "bigtent_read_queue_operations", GW_GAUGE,
+                                         "Reads that wait for a reader: of one row, of many.");
+    gw_metric_put(&m, "kind=\"point\"", s->point_queue_ops);
+    gw_metric_put(&m, "kind=\"scan\"", s->scan_queue_ops);
+    m = gw_metric_begin(out, "bigtent_queue_refusals_total", GW_COUNTER,
+                        "Operations refused: a queue was full, or RocksDB near a stall.");
+    gw_metric_put(&m, "kind=\"write\",reason=\"queue\"", s->commit_refused);
+    gw_metric_put(&m, "kind=\"write\",reason=\"pressure\"", s->commit_shed);
+    gw_metric_put(&m, "kind=\"read\",reason=\"queue\"", s->read_refused);
+}
+
+static void put_commits(struct buf *out, const struct sto_engine_stats *s)
+{
+    struct gw_metric m = gw_metric_begin(out, "bigtent_commit_batch_operations", GW_HISTOGRAM,
+                                         "Operations that share one synced write.");
+    gw_metric_put_powers(&m, s->commit_ops.count, STO_BUCKETS, s->commit_ops.sum, 0);
+    m = gw_metric_begin(out, "bigtent_commit_sync_seconds", GW_HISTOGRAM,
+                        "How long a synced write took.");
+    gw_metric_put_powers(&m, s->sync_us.count, STO_BUCKETS, s->sync_us.sum, US_DECIMALS);
+}
+
+static void put_rocksdb(struct buf *out, const struct sto_engine_stats *s)
+{
+    struct gw_metric m = gw_metric_begin(out, "bigtent_write_pressure_ratio", GW_GAUGE,
+                                         "How near RocksDB is to delaying writes: 0 to 1.");
+    gw_metric_put_fraction(&m, "", s->pressure, THOUSAND_DECIMALS);
+    gw_metric_one(out, "bigtent_level0_files", GW_GAUGE, "Files of level 0.", s->level0_files);
+    gw_metric_one(out, "bigtent_compaction_pending_bytes", GW_GAUGE, "Bytes to be compacted.",
+                  s->compaction_pending_bytes);
+    gw_metric_one(out, "bigtent_compactions_running", GW_GAUGE, "Compactions under way.",
+                  s->compactions_running);
+    gw_metric_one(out, "bigtent_flushes_running", GW_GAUGE, "Flushes of memtables under way.",
+                  s->flushes_running);
+    gw_metric_one(out, "bigtent_memtables_waiting", GW_GAUGE, "Memtables to be flushed.",
+                  s->memtables_waiting);
+    gw_metric_one(out, "bigtent_memtable_bytes", GW_GAUGE, "Bytes of memtables.",
+                  s->memtable_bytes);
+    gw_metric_one(out, "bigtent_delayed_write_bytes_per_second", GW_GAUGE,
+                  "What RocksDB slows all writes down to; 0: it does not.", s->delayed_write_rate);
+    gw_metric_one(out, "bigtent_writes_stopped", GW_GAUGE, "1 while RocksDB takes no writes.",
+                  s->writes_stopped);
+    m = gw_metric_begin(out, "bigtent_write_stall_seconds_total", GW_COUNTER,
+                        "For how long RocksDB has delayed or stopped all writes.");
+    gw_metric_put_fraction(&m, "kind=\"delayed\"", s->delayed_ns, GW_NS_DECIMALS);
+    gw_metric_put_fraction(&m, "kind=\"stopped\"", s->stopped_ns, GW_NS_DECIMALS);
+}
+
+static void put_cache(struct buf *out, const struct sto_engine_stats *s)
+{
+    struct gw_metric m =
+        gw_metric_begin(out, "bigtent_block_cache_sampled_blocks_total", GW_COUNTER,
+                        "Blocks that one read in 61 found in the block cache, or did not.");
+    gw_metric_put(&m, "result=\"hit\"", s->cache_hits);
+    gw_metric_put(&m, "result=\"miss\"", s->cache_misses);
+    gw_metric_one(out, "bigtent_reads_handed_over_total", GW_COUNTER,
+                  "Reads that were not in memory: a reader asked the disk.", s->reads_handed_over);
+    gw_metric_one(out, "bigtent_block_cache_bytes", GW_GAUGE, "Bytes in the block cache.",
+                  s->cache_used_bytes);
+    gw_metric_one(out, "bigtent_block_cache_capacity_bytes", GW_GAUGE,
+                  "Bytes that the block cache may hold.", s->cache_bytes);
+    gw_metric_one(out, "bigtent_file_bytes", GW_GAUGE, "Bytes of the database's table files.",
+                  s->file_bytes);
+}
+
+void gw_metrics_engine(struct buf *out, struct sto_engine *engine)
+{
+    struct sto_engine_stats stats;
+    struct sto_health health;
+    sto_engine_stats_get(engine, &stats);
+    sto_health_get(engine, &health);
+    put_queues(out, &stats);
+    put_commits(out, &stats);
+    put_rocksdb(out, &stats);
+    put_cache(out, &stats);
+    gw_metric_one(out, "bigtent_disk_free_bytes", GW_GAUGE, "Free on the data directory's disk.",
+                  health.disk_free_bytes);
+    gw_metric_one(out, "bigtent_disk_low", GW_GAUGE, "1 while writes that grow are refused.",
+                  health.disk_low);
+    gw_metric_one(out, "bigtent_engine_failed", GW_GAUGE, "1 once the storage engine has failed.",
+                  health.failed);
+}

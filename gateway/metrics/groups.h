@@ -1,0 +1,29 @@
+/*
+ * gateway/metrics/groups.h - the metrics, by what they are about; one .c for each.
+ *
+ * Does:     write all metrics of the edge, of requests, of the storage engine, of tenants.
+ * Owns:     nothing.
+ * May use:  base/, tenancy/, gateway/call.h.
+ * Knows no: who asks.
+ * Threads:  the control thread.
+ * Blocks:   no.
+ * Fails by: latching an error in the buf.
+ * Limits:   LIM_METRICS_TENANTS tenants by name.
+ * Promises: 1. A name is of one group only.
+ */
+#ifndef GATEWAY_METRICS_GROUPS_H
+#define GATEWAY_METRICS_GROUPS_H
+
+#include "gateway/call.h"
+
+/* edge.c: connections, and requests that were refused at the edge or for who asked. */
+void gw_metrics_edge(struct buf *out, const struct gw_loops *loops,
+                     const struct gw_observers *observers);
+/* requests.c: requests, their durations, bytes and failures, by route and method. */
+void gw_metrics_requests(struct buf *out, const struct gw_observers *observers);
+/* engine.c: queues, commits, RocksDB, the disk. */
+void gw_metrics_engine(struct buf *out, struct sto_engine *engine);
+/* tenants.c: how many there are, throttling, and the most active ones by name. */
+enum err gw_metrics_tenants(struct buf *out, struct ten_registry *registry, struct errbuf *eb);
+
+#endif

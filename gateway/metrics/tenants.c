@@ -1,0 +1,281 @@
+/*
+ * gateway/metrics/tenants.c - how many tenants there are, throttling, and the most active by name.
+ *
+ * A label of its own for each of 100,000 tenants would be the end of whoever stores the samples: so
+ * only those that did something lately have one, and of them only the most active.
+ */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "gateway/metrics/exposition.h"
+#include "gateway/metrics/groups.h"
+#include "tenancy/activity.h"
+#include "tenancy/offboard.h"
+
+#include "base/banned.h"
+
+#define LABEL_BYTES      (LIM_TENANT_ID + 64)
+#define JOBS_COUNTED_MAX 1000
+
+/* One tenant as it is at the scrape. */
+struct shown {
+    const struct ten_tenant *tenant;
+    struct ten_metered_now metered;
+    struct sto_usage usage;
+    struct ten_quota quota;
+};
+
+/* --- all together ------------------------------------------------------------------------------
+ */
+
+static void put_states(struct buf *out, const struct ten_activity *sum)
+{
+    struct gw_metric m = gw_metric_begin(out, "bigtent_tenants", GW_GAUGE, "Tenants, by state.");
+    for (enum ten_state s = TEN_ACTIVE; s <= TEN_PURGED; s++) {
+        char labels[LABEL_BYTES];
+        (void)snprintf(labels, sizeof labels, "state=\"%s\"", ten_state_name(s));
+        gw_metric_put(&m, labels, sum->states[s]);
+    }
+}
+
+static void put_throttling(struct buf *out, const struct ten_activity *sum)
+{
+    char labels[LABEL_BYTES];
+    struct gw_metric m = gw_metric_begin(
+        out, "bigtent_throttled_total", GW_COUNTER,
+        "Requests and rows of bulk writes refused, and reads paused, by what limits them.");
+    for (enum ten_policy p = 0; p < TEN_POLICY_COUNT; p++) {
+        (void)snprintf(labels, sizeof labels, "policy=\"%s\"", ten_policy_name(p));
+        gw_metric_put(&m, labels, sum->throttled[p]);
+    }
+    m = gw_metric_begin(out, "bigtent_throttled_seconds_total", GW_COUNTER,
+                        "The waiting that they were told.");
+    for (enum ten_policy p = 0; p < TEN_POLICY_COUNT; p++) {
+        (void)snprintf(labels, sizeof labels, "policy=\"%s\"", ten_policy_name(p));
+        gw_metric_put_fraction(&m, labels, sum->throttled_ns[p], GW_NS_DECIMALS);
+    }
+}
+
+static void put_thresholds(struct buf *out, const struct ten_activity *sum,
+                           const struct ten_threshold_counts *counts)
+{
+    char labels[LABEL_BYTES];
+    struct gw_metric m = gw_metric_begin(out, "bigtent_quota_threshold_events_total", GW_COUNTER,
+                                         "Tenants that reached a part of a quota, or fell below.");
+    for (size_t i = 0; i < TEN_USED_COUNT * TEN_THRESHOLDS; i++) {
+        size_t what = i / TEN_THRESHOLDS, n = i % TEN_THRESHOLDS;
+        const char *field = ten_threshold_field((enum ten_used)what);
+        (void)snprintf(labels, sizeof labels, "field=\"%s\",percent=\"%u\",direction=\"up\"", field,
+                       ten_threshold_percent(n));
+        gw_metric_put(&m, labels, counts->reached[what][n]);
+        (void)snprintf(labels, sizeof labels, "field=\"%s\",percent=\"%u\",direction=\"down\"",
+                       field, ten_threshold_percent(n));
+        gw_metric_put(&m, labels, counts->left[what][n]);
+    }
+    m = gw_metric_begin(out, "bigtent_tenants_at_quota_threshold", GW_GAUGE,
+                        "Tenants that have used this part of a quota, or more.");
+    for (size_t i = 0; i < TEN_USED_COUNT * TEN_THRESHOLDS; i++) {
+        size_t what = i / TEN_THRESHOLDS, n = i % TEN_THRESHOLDS;
+        (void)snprintf(labels, sizeof labels, "field=\"%s\",percent=\"%u\"",
+                       ten_threshold_field((enum ten_used)what), ten_threshold_percent(n));
+        gw_metric_put(&m, labels, sum->at_threshold[what][n]);
+    }
+}
+
+/* A tenant that is leaving has one job that is not done: without one the disk is not asked. */
+static enum err put_jobs(struct buf *out, struct ten_registry *registry,
+                         const struct ten_activity *sum, struct errbuf *eb)
+{
+    uint64_t counts[TEN_JOB_FAILED + 1] = {0};
+    struct gw_metric m = gw_metric_begin(out, "bigtent_jobs", GW_GAUGE,
+                                         "Offboarding jobs, by state; of the newest 1000.");
+    if (sum->states[TEN_PURGING] + sum->states[TEN_PURGED] > 0) {
+        struct ten_job *jobs = base_new_array(JOBS_COUNTED_MAX, sizeof jobs[0]);
+        size_t count = 0;
+        enum err e = ten_job_list(registry, jobs, JOBS_COUNTED_MAX, &count, eb);
+        for (size_t i = 0; e == ERR_OK && i < count; i++)
+            counts[jobs[i].state]++;
+        base_free(jobs);
+        if (e != ERR_OK)
+            return e;
+    }
+    for (enum ten_job_state s = TEN_JOB_RUNNING; s <= TEN_JOB_FAILED; s++) {
+        char labels[LABEL_BYTES];
+        (void)snprintf(labels, sizeof labels, "state=\"%s\"", ten_job_state_name(s));
+        gw_metric_put(&m, labels, counts[s]);
+    }
+    return ERR_OK;
+}
+
+/* --- by name -----------------------------------------------------------------------------------
+ */
+
+/* Samples of one tenant. labels: its own, for others to be put behind. */
+typedef void put_tenant(const struct gw_metric *m, const char *labels, const struct shown *t);
+
+static void put_operations(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    static const struct {
+        enum ten_metered what;
+        const char *kind;
+    } KINDS[] = {{TEN_METER_READ_OPS, "read"},
+                 {TEN_METER_WRITE_OPS, "write"},
+                 {TEN_METER_OTHER_OPS, "other"}};
+    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
+        char text[LABEL_BYTES];
+        (void)snprintf(text, sizeof text, "%s,kind=\"%s\"", labels, KINDS[i].kind);
+        gw_metric_put(m, text, t->metered.each[KINDS[i].what]);
+    }
+}
+
+static void put_failures(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    char text[LABEL_BYTES];
+    (void)snprintf(text, sizeof text, "%s,blame=\"server\"", labels);
+    gw_metric_put(m, text, t->metered.each[TEN_METER_ERRORS]);
+    (void)snprintf(text, sizeof text, "%s,blame=\"caller\"", labels);
+    gw_metric_put(m, text, t->metered.each[TEN_METER_REFUSALS]);
+}
+
+static void put_throttled(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    for (enum ten_policy p = 0; p < TEN_POLICY_COUNT; p++) {
+        char text[LABEL_BYTES];
+        (void)snprintf(text, sizeof text, "%s,policy=\"%s\"", labels, ten_policy_name(p));
+        if (t->metered.throttled[p] > 0)
+            gw_metric_put(m, text, t->metered.throttled[p]);
+    }
+}
+
+static void put_throttled_time(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    for (enum ten_policy p = 0; p < TEN_POLICY_COUNT; p++) {
+        char text[LABEL_BYTES];
+        (void)snprintf(text, sizeof text, "%s,policy=\"%s\"", labels, ten_policy_name(p));
+        if (t->metered.throttled[p] > 0)
+            gw_metric_put_fraction(m, text, t->metered.throttled_ns[p], GW_NS_DECIMALS);
+    }
+}
+
+static void put_took(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < TEN_METER_LATENCIES; i++)
+        count += t->metered.latency[i];
+    gw_metric_put_summary(m, labels, count, t->metered.each[TEN_METER_LATENCY_NS]);
+}
+
+static void put_under_way(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    gw_metric_put(m, labels, atomic_load_explicit(&t->tenant->under_way, memory_order_relaxed));
+}
+
+static void put_bytes(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    gw_metric_put(m, labels, t->usage.bytes);
+}
+
+static void put_rows(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    gw_metric_put(m, labels, t->usage.rows);
+}
+
+/* No limit: no sample. */
+static void put_bytes_max(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    if (t->quota.stored_bytes != UINT64_MAX)
+        gw_metric_put(m, labels, t->quota.stored_bytes);
+}
+
+static void put_rows_max(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    if (t->quota.rows != UINT64_MAX)
+        gw_metric_put(m, labels, t->quota.rows);
+}
+
+#define METERED(name, what)                                                                        \
+    static void name(const struct gw_metric *m, const char *labels, const struct shown *t)         \
+    {                                                                                              \
+        gw_metric_put(m, labels, t->metered.each[what]);                                           \
+    }
+METERED(put_bytes_in, TEN_METER_BYTES_IN)
+METERED(put_bytes_out, TEN_METER_BYTES_OUT)
+METERED(put_rows_read, TEN_METER_READ_ROWS)
+METERED(put_bytes_read, TEN_METER_READ_BYTES)
+METERED(put_bytes_written, TEN_METER_WRITE_BYTES)
+
+static const struct {
+    const char *name;
+    enum gw_metric_type type;
+    const char *help;
+    put_tenant *put;
+} BY_NAME[] = {
+    {"bigtent_tenant_operations_total", GW_COUNTER,
+     "Requests that read, rows written, and requests about tables.", put_operations},
+    {"bigtent_tenant_errors_total", GW_COUNTER,
+     "Requests, and rows of bulk writes, that failed, by who is to blame.", put_failures},
+    {"bigtent_tenant_throttled_total", GW_COUNTER, "As bigtent_throttled_total, of a tenant.",
+     put_throttled},
+    {"bigtent_tenant_throttled_seconds_total", GW_COUNTER,
+     "As bigtent_throttled_seconds_total, of a tenant.", put_throttled_time},
+    {"bigtent_tenant_request_duration_seconds", GW_SUMMARY,
+     "Requests about rows, from the head to the last byte.", put_took},
+    {"bigtent_tenant_requests_under_way", GW_GAUGE, "Requests under way.", put_under_way},
+    {"bigtent_tenant_request_bytes_total", GW_COUNTER, "Bytes of request bodies.", put_bytes_in},
+    {"bigtent_tenant_response_bytes_total", GW_COUNTER, "Bytes of response bodies.", put_bytes_out},
+    {"bigtent_tenant_read_rows_total", GW_COUNTER, "Rows visited by reads.", put_rows_read},
+    {"bigtent_tenant_read_bytes_total", GW_COUNTER, "Bytes of cells visited by reads.",
+     put_bytes_read},
+    {"bigtent_tenant_written_bytes_total", GW_COUNTER,
+     "Bytes of keys and values sent to be stored.", put_bytes_written},
+    {"bigtent_tenant_stored_bytes", GW_GAUGE, "Bytes stored.", put_bytes},
+    {"bigtent_tenant_stored_rows", GW_GAUGE, "Rows stored.", put_rows},
+    {"bigtent_tenant_quota_bytes", GW_GAUGE, "Bytes that may be stored; no sample: no limit.",
+     put_bytes_max},
+    {"bigtent_tenant_quota_rows", GW_GAUGE, "Rows that may be stored; no sample: no limit.",
+     put_rows_max},
+};
+
+static void put_by_name(struct buf *out, const struct shown *all, size_t count)
+{
+    for (size_t i = 0; i < sizeof BY_NAME / sizeof BY_NAME[0]; i++) {
+        struct gw_metric m =
+            gw_metric_begin(out, BY_NAME[i].name, BY_NAME[i].type, BY_NAME[i].help);
+        for (size_t t = 0; t < count; t++) {
+            char labels[LABEL_BYTES];
+            (void)snprintf(labels, sizeof labels, "tenant=\"%s\"", all[t].tenant->id);
+            BY_NAME[i].put(&m, labels, &all[t]);
+        }
+    }
+}
+
+static void look_at(struct shown *t, const struct ten_tenant *tenant)
+{
+    t->tenant = tenant;
+    ten_meter_read(tenant, &t->metered);
+    t->usage = sto_counters_read(&tenant->account.total);
+    ten_tenant_quota(tenant, &t->quota);
+}
+
+enum err gw_metrics_tenants(struct buf *out, struct ten_registry *registry, struct errbuf *eb)
+{
+    struct ten_activity sum;
+    struct ten_active *active = base_new_array(LIM_METRICS_TENANTS, sizeof active[0]);
+    size_t count =
+        ten_activity_look(registry, base_monotonic_ns(), active, LIM_METRICS_TENANTS, &sum);
+    put_states(out, &sum);
+    put_throttling(out, &sum);
+    put_thresholds(out, &sum, ten_threshold_counts(registry));
+    gw_metric_one(out, "bigtent_tenants_seen", GW_GAUGE, "Tenants that did something lately.",
+                  sum.active);
+    gw_metric_one(out, "bigtent_tenants_left_out", GW_GAUGE,
+                  "Of those, how many are not shown by name.", sum.active - count);
+    struct shown *all = base_new_array(LIM_METRICS_TENANTS, sizeof all[0]);
+    for (size_t i = 0; i < count; i++)
+        look_at(&all[i], active[i].tenant);
+    put_by_name(out, all, count);
+    base_free(all);
+    base_free(active);
+    return put_jobs(out, registry, &sum, eb);
+}

@@ -1,0 +1,70 @@
+/*
+ * tests/support/scrape.c - /metrics, as a test reads it.
+ */
+#include "tests/support/scrape.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "tests/support/edge.h"
+
+#include "base/banned.h"
+
+/* Behind a line end, so that every line is between two. */
+static char page[8 * MIB] = "\n";
+
+void scrape(struct http *op)
+{
+    http_get(op, "/metrics");
+    EXPECT_STATUS(op, 200);
+    ck_assert_uint_lt(op->body.len, sizeof page - 1);
+    memcpy(page + 1, op->body.ptr, op->body.len);
+    page[1 + op->body.len] = '\0';
+}
+
+const char *scrape_page(void)
+{
+    return page + 1;
+}
+
+const char *scrape_value(const char *series)
+{
+    static char out[64];
+    char line[512];
+    int len = snprintf(line, sizeof line, "\n%s ", series);
+    const char *at = strstr(page, line);
+    if (at == NULL)
+        return "";
+    at += len;
+    (void)snprintf(out, sizeof out, "%.*s", (int)strcspn(at, "\n"), at);
+    return out;
+}
+
+uint64_t scrape_seen(const char *series)
+{
+    uint64_t number = 0;
+    const char *text = scrape_value(series);
+    if (text[0] != '\0')
+        ck_assert_msg(base_parse_u64(base_slice_text(text), &number) == ERR_OK, "%s is %s", series,
+                      text);
+    return number;
+}
+
+uint64_t scrape_number(struct http *op, const char *series)
+{
+    scrape(op);
+    return scrape_seen(series);
+}
+
+void scrape_expect(struct http *op, const char *series, uint64_t wanted)
+{
+    uint64_t found = scrape_number(op, series);
+    for (int i = 0; found < wanted && i < 100; i++) {
+        edge_sleep_ms(10);
+        found = scrape_number(op, series);
+    }
+    ck_assert_msg(found == wanted, "%s is %lu, not %lu", series, (unsigned long)found,
+                  (unsigned long)wanted);
+}
