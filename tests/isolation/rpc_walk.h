@@ -1,0 +1,40 @@
+/*
+ * tests/isolation/rpc_walk.h - all methods, asked by one caller, over TLS or in plaintext.
+ *
+ * Does:     send each request of rpcs.h twice, naming a neighbour's and nobody's, and compare.
+ * Owns:     its connection.
+ * May use:  tests/isolation/, tests/support/, libcheck.
+ * Knows no: kinds of keys.
+ * Threads:  one.
+ * Blocks:   for answers.
+ * Fails by: ck_abort_msg.
+ * Limits:   none.
+ * Promises: 1. What others have is looked at after every request.
+ */
+#ifndef TESTS_ISOLATION_RPC_WALK_H
+#define TESTS_ISOLATION_RPC_WALK_H
+
+#include "tests/isolation/neighbours.h"
+#include "tests/isolation/rpcs.h"
+
+struct rpc_walk {
+    struct neighbours *n;
+    const char *what; /* the caller */
+    const char *key;  /* NULL: none */
+    bool is_plain;
+    bool is_known; /* else what needs a key is UNAUTHENTICATED */
+    bool may_none; /* whatever needs a key is PERMISSION_DENIED */
+    bool may_all;  /* every method must succeed with its own names */
+    struct names own;
+    struct names nobodys;
+    struct http *renew; /* a full key of its tenant */
+    const char *renew_key;
+
+    struct grpc_client client;
+    struct buf before;
+};
+
+void rpc_walk_own(struct rpc_walk *w);
+void rpc_walk_others(struct rpc_walk *w);
+
+#endif
