@@ -13,16 +13,6 @@
 
 #include "base/banned.h"
 
-static const struct cli_option *find_option(const struct cli_option *list, const char *name,
-                                            size_t name_len)
-{
-    for (const struct cli_option *o = list; o != NULL && o->name != NULL; o++) {
-        if (strlen(o->name) == name_len && memcmp(o->name, name, name_len) == 0)
-            return o;
-    }
-    return NULL;
-}
-
 static const char *command_group(const struct cli_command *c)
 {
     return c->group != NULL ? c->group : "";
@@ -48,11 +38,11 @@ static enum cli_exit bad_option(const struct cli_args *a, const char *argument, 
 static enum cli_exit take_option(struct cli_args *a, int argc, char **argv, int *i)
 {
     const char *argument = argv[*i];
-    const char *name = argument + 2;
+    const char *name = strcmp(argument, "-f") == 0 ? "file" : argument + 2;
     size_t name_len = strcspn(name, "=");
-    const struct cli_option *o = find_option(CLI_GLOBAL_OPTIONS, name, name_len);
+    const struct cli_option *o = cli_option_find(CLI_GLOBAL_OPTIONS, name, name_len);
     if (o == NULL && a->command != NULL)
-        o = find_option(a->command->options, name, name_len);
+        o = cli_option_find(a->command->options, name, name_len);
     if (o == NULL)
         return bad_option(a, argument, (int)name_len + 2);
     const char *value = name[name_len] == '=' ? name + name_len + 1 : NULL;
@@ -112,7 +102,7 @@ static enum cli_exit take_all(struct cli_args *a, int argc, char **argv)
             options_ended = true;
         else if (strcmp(argv[i], "-h") == 0)
             a->help = true;
-        else if (argv[i][1] == '-')
+        else if (argv[i][1] == '-' || strcmp(argv[i], "-f") == 0)
             e = take_option(a, argc, argv, &i);
         else
             e = cli_fail(CLI_USAGE,

@@ -2,7 +2,8 @@
  * cli/args.h - the command line taken apart.
  *
  * Does:     find the command, its positional words and its options; global options may stand
- *           anywhere, "--" ends options, "--name=value" and "--name value" are the same.
+ *           anywhere, "--" ends options, "--name=value" and "--name value" are the same,
+ *           as are "-f" and "--file".
  * Owns:     two arrays of pointers into argv, until cli_args_fini.
  * May use:  base/, cli/.
  * Knows no: what options mean.

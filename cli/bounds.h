@@ -31,6 +31,13 @@
 #define CLI_READ_BYTES    (256 * KIB)
 #define CLI_INPUT_WAIT_MS 100 /* a slow pipe's lines are sent when it pauses this long */
 
+/* Files of apply: 100,000 tenants with a few tables each, and no more memory than that. */
+#define CLI_YAML_BYTES     (64 * MIB)
+#define CLI_YAML_NODES     4000000
+#define CLI_YAML_MEMORY    (512 * MIB)
+#define CLI_APPLY_ERRORS   20 /* said; the others are counted */
+#define CLI_APPLY_ASK_EACH 64 /* tenants up to which each is asked for; more: the whole list */
+
 #define CLI_CONNECT_TIMEOUT_MS 10000
 #define CLI_STALL_SECONDS      600 /* recounts and drops may be silent for minutes */
 #define CLI_RETRY_DEFAULT      3
@@ -43,6 +50,17 @@
 #define CLI_JOB_POLL_MAX_MS 2000
 #define CLI_BAR_PERIOD_MS   100
 #define CLI_PAGE_ROWS       1000
+
+/* top: the server's samples are a second apart; a window of 250 lines of 1,000 columns. */
+#define CLI_TOP_INTERVAL_DEFAULT_S 2
+#define CLI_TOP_INTERVAL_MAX_S     3600
+#define CLI_TOP_ROWS_DEFAULT       20
+#define CLI_TOP_WAIT_MS            10000 /* a server that is silent for longer is gone */
+#define CLI_SCREEN_BYTES           (1 * MIB)
+
+/* Completion: somebody waits with a finger on the key. */
+#define CLI_COMPLETE_WAIT_MS 700
+#define CLI_COMPLETE_IDS     "200"
 
 /* Terminal tables: column widths are learnt from the first rows. */
 #define CLI_TABLE_COLUMNS      10

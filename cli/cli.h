@@ -9,7 +9,7 @@
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. http is NULL only for commands that do not need the network (help).
+ * Promises: 1. http is NULL only for commands that need no network (help, completion).
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H

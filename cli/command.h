@@ -10,6 +10,8 @@
  * Fails by: NULL when there is no such command.
  * Limits:   none.
  * Promises: 1. A command or option that is not in the table does not exist.
+ *           2. What an option or argument takes is written in capitals when it stands for
+ *              something, and in small letters when it stands for itself.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -23,7 +25,7 @@ struct cli;
 
 struct cli_option {
     const char *name;  /* without "--"; NULL ends a list */
-    const char *value; /* what it takes, e.g. "N"; NULL for a flag */
+    const char *value; /* what it takes, e.g. "N", "FILE" or "all|none"; NULL for a flag */
     const char *help;
     bool required;
     bool repeated;
@@ -32,7 +34,7 @@ struct cli_option {
 struct cli_command {
     const char *group; /* first word, NULL for commands of one word; name NULL ends the table */
     const char *name;
-    const char *words; /* positional arguments as help shows them */
+    const char *words; /* positional arguments as help shows them, a space between two */
     int words_min;
     int words_max;                    /* -1: any number */
     const struct cli_option *options; /* NULL: only the global ones */
@@ -55,6 +57,9 @@ extern const struct cli_option CLI_GLOBAL_OPTIONS[];
 /* group NULL: a command of one word. */
 const struct cli_command *cli_command_find(const char *group, const char *name);
 const struct cli_group *cli_group_find(const char *name);
+/* name is name_len bytes long; NULL: not in the list, which may be NULL. */
+const struct cli_option *cli_option_find(const struct cli_option *list, const char *name,
+                                         size_t name_len);
 /* The known word nearest to a mistyped one, among groups and single commands (group NULL) or a
  * group's commands; NULL when nothing is near. */
 const char *cli_command_nearest(const char *group, const char *word);

@@ -42,20 +42,21 @@ const struct cli_group CLI_GROUPS[] = {
 
 static const struct cli_option TENANT_CREATE[] = {
     {"name", "N", "display name, for people", false, false},
-    {"plan", "P", "the plan it has", false, false},
+    {"plan", "PLAN", "the plan it has", false, false},
     END,
 };
 static const struct cli_option TENANT_CHANGE[] = {
     {"name", "N", "display name, for people", false, false},
-    {"plan", "P", "the plan it has from now on", false, false},
+    {"plan", "PLAN", "the plan it has from now on", false, false},
     {"no-plan", NULL, "it has no plan", false, false},
     END,
 };
 static const struct cli_option TENANT_LIST[] = {
     {"prefix", "P", "IDs that begin with P", false, false},
-    {"state", "S", "active, suspended, purging or purged", false, false},
-    {"plan", "P", "tenants with this plan; \"\": without any", false, false},
-    {"order", "O", "id, bytes, rows, created; -id, ... downwards", false, false},
+    {"state", "active|suspended|purging|purged", "in this state", false, false},
+    {"plan", "PLAN", "tenants with this plan; \"\": without any", false, false},
+    {"order", "id|-id|bytes|-bytes|rows|-rows|created|-created", "-id and so on: downwards", false,
+     false},
     END,
 };
 static const struct cli_option PLAN_PUT[] = {
@@ -64,7 +65,7 @@ static const struct cli_option PLAN_PUT[] = {
 };
 static const struct cli_option TENANT_SUSPEND[] = {
     {"reason", "R", "shown to the tenant with every refusal", true, false},
-    {"access", "A", "reads, writes or all, which is the default", false, false},
+    {"access", "reads|writes|all", "all, which is the default", false, false},
     END,
 };
 static const struct cli_option TENANT_OFFBOARD[] = {
@@ -80,10 +81,8 @@ static const struct cli_option KEY_CREATE[] = {
     {"tenant", "ID", "works on this tenant only", false, false},
     {"service", NULL, "a backend that acts for many tenants", false, false},
     {"operator", NULL, "manages tenants and keys, reads no data", false, false},
-    {"scope", "S",
-     "data.read, data.write, table.admin, admin.read,\n"
-     "                        admin.write or ops.read; default: all of the kind",
-     false, true},
+    {"scope", "data.read|data.write|table.admin|admin.read|admin.write|ops.read",
+     "what it may do; default: all of the kind", false, true},
     {"for", "ID", "with --service: only for this tenant", false, true},
     {"reads-per-s", "N", "read operations a second with this key", false, false},
     {"writes-per-s", "N", "write operations a second", false, false},
@@ -156,6 +155,28 @@ static const struct cli_option SCAN[] = {
 static const struct cli_option USAGE[] = {
     {"tenant", "ID", "whose (service and operator keys)", false, false},
     {"recount", NULL, "count what is stored and compare (operator key)", false, false},
+    END,
+};
+static const struct cli_option METERING[] = {
+    {"tenant", "ID", "only this tenant (operator key)", false, false},
+    {"from", "TIME", "the first hour, as 2026-11-20T10:00:00Z", false, false},
+    {"until", "TIME", "the hour behind the last one", false, false},
+    {"format", "ndjson|csv", "ndjson is the default", false, false},
+    END,
+};
+static const struct cli_option TOP[] = {
+    {"interval", "S", "seconds between two looks; 2, up to 1h", false, false},
+    {"count", "N", "at most N tenants; up to 100", false, false},
+    {"order", "ops|bytes|throttled|latency", "what most means; ops without it", false, false},
+    {"once", NULL, "one look, as a table", false, false},
+    END,
+};
+static const struct cli_option APPLY[] = {
+    {"file", "FILE", "also -f: YAML; - is standard input", true, true},
+    {"dry-run", NULL, "only say what would change; 5 when something would", false, false},
+    {"yes", NULL, "do not ask", false, false},
+    {"keys-out", "FILE", "a new file that new keys are written into", false, false},
+    {"tables-key-file", "FILE", "file with a service key, for the tables", false, false},
     END,
 };
 static const struct cli_option JOB_SHOW[] = {
@@ -369,6 +390,17 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent row drop phone --prefix '4c410523#'\nbigtent row drop phone --all --yes",
      cli_row_drop, true},
 
+    {NULL, "apply", "", 0, 0, APPLY, "make plans, tenants, tables, keys as files say",
+     "Compare YAML files with the server, print what differs, ask, and change the server:\n"
+     "plans, tenants with plan, quota and suspension, tables with families, keys. What the\n"
+     "files do not name stays as it is; only \"absent: true\" removes something, and tenants\n"
+     "are never removed. Operator keys manage no tables: for these give a service key with\n"
+     "table.admin. New keys are written to --keys-out alone.\n"
+     "The exit status is 0 when the server is as the files say, 5 when it is not yet.",
+     "bigtent apply -f tenants.yaml --dry-run\n"
+     "bigtent apply -f plans.yaml -f tenants.yaml --tables-key-file service.key \\\n"
+     "    --keys-out new-keys.ndjson --yes",
+     cli_apply_run, true},
     {NULL, "scan", "T", 1, 1, SCAN, "show rows in key order",
      "Show rows in key order as they stream from the server.\n"
      "Columns: key, column, timestamp (microseconds), value. Control characters and \"\\\"\n"
@@ -386,6 +418,25 @@ const struct cli_command CLI_COMMANDS[] = {
      "With --recount everything is counted anew and compared with the counters; the\n"
      "exit status is 5 when they differ.",
      "bigtent usage\nbigtent usage --tenant altostrat --recount", cli_usage, true},
+    {NULL, "metering", "", 0, 0, METERING, "print what tenants are billed for, by the hour",
+     "Print a line for each tenant and hour: operations, bytes, throttling, and stored\n"
+     "bytes times seconds. Hours are UTC; without --from the last 24. A tenant's key sees\n"
+     "its own. Bills are kept for 400 days.",
+     "bigtent metering --tenant altostrat --from 2026-11-01T00:00:00Z \\\n"
+     "    --until 2026-12-01T00:00:00Z --format csv > november.csv",
+     cli_metering, true},
+    {NULL, "top", "", 0, 0, TOP, "show who does most at this moment, like top(1)",
+     "Show what tenants do at this moment, most first, with an operator key: reads, writes,\n"
+     "bytes in and out and throttled requests a second, the latencies that half and 99 in\n"
+     "100 requests do not pass, and what they store. On a terminal this is a screen of as\n"
+     "many columns as fit; o, b, t and l order by operations, bytes, throttling and\n"
+     "latency, space pauses, q ends. When the server is gone the last figures stay, marked.\n"
+     "Elsewhere, and with --once, it is one table (latencies in microseconds), with --json\n"
+     "a document for each look. Columns: tenant, reads, writes, in, out, throttled, p50,\n"
+     "p99, stored bytes, rows.",
+     "bigtent top\nbigtent top --order throttled --interval 5\n"
+     "bigtent top --once --order bytes --count 3\nbigtent top --json > top.ndjson",
+     cli_top, true},
     {"audit", "list", "", 0, 0, AUDIT_READ, "list who changed what",
      "List administrative actions, oldest first: what was done or refused, about whom, by\n"
      "which key, from where.\n"
@@ -415,6 +466,19 @@ const struct cli_command CLI_COMMANDS[] = {
      "Ask the server whether it answers and is ready; no key is needed or sent.\n"
      "The exit status is 5 when it answers but is not ready.",
      "bigtent health\nuntil bigtent health; do sleep 1; done", cli_health, false},
+    {NULL, "completion", "bash|zsh|fish|candidates [WORD]...", 1, -1, NULL,
+     "print what completes words in a shell",
+     "Print the script with which bash, zsh or fish completes commands, options, their words\n"
+     "and file names. It asks this program what fits, which looks into its own table; IDs of\n"
+     "tenants, plans and tables come from the server, within a second, when BIGTENT_URL and\n"
+     "BIGTENT_KEY are set.\n"
+     "candidates is what the scripts ask: lines of what could stand for the last WORD, a tab\n"
+     "and what it is; \":files\" stands for the names of files.",
+     "source <(bigtent completion bash)\n"
+     "bigtent completion zsh > ~/.zfunc/_bigtent\n"
+     "bigtent completion fish > ~/.config/fish/completions/bigtent.fish\n"
+     "bigtent completion candidates -- tenant list --order \"\"",
+     cli_completion, false},
     {NULL, "help", "[GROUP] [COMMAND]", 0, 2, NULL, "explain a command",
      "Explain a group of commands or one command.", "bigtent help row load", cli_help_run, false},
     {NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, false},

@@ -52,7 +52,7 @@ static enum cli_exit load_url(const struct cli_args *args, struct cli_config *ou
     return CLI_OK;
 }
 
-static enum cli_exit read_key_file(const char *path, struct cli_config *out)
+enum cli_exit cli_config_read_key(const char *path, struct cli_config *out)
 {
     struct stat st;
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 077) != 0)
@@ -96,7 +96,7 @@ static enum cli_exit load_key(const struct cli_args *args, int argc, char **argv
     if (key != NULL && file != NULL)
         return cli_fail(CLI_USAGE, "--key and --key-file exclude each other");
     if (file != NULL)
-        return read_key_file(file, out);
+        return cli_config_read_key(file, out);
     const char *where = key != NULL ? "--key" : "BIGTENT_KEY";
     bool on_line = key != NULL;
     if (key == NULL)

@@ -26,12 +26,15 @@ struct cli_config {
     char *key;          /* NULL: none */
     const char *cacert; /* NULL: the system's certificates */
     const char *tenant; /* NULL: the key's own */
+    const char *about;  /* what requests are about, in front of refusals; NULL: nothing */
     uint64_t retries;
     bool json;
 };
 
 enum cli_exit cli_config_load(const struct cli_args *args, int argc, char **argv,
                               struct cli_config *out);
+/* The key in the first line of a file, in out->key. */
+enum cli_exit cli_config_read_key(const char *path, struct cli_config *out);
 void cli_config_fini(struct cli_config *c);
 
 /* Told by the key's first letters; decides routes, never permissions. */

@@ -20,7 +20,8 @@ enum cli_exit {
     CLI_USAGE = 2,        /* the command line is wrong; nothing was sent */
     CLI_UNREACHABLE = 3,  /* no connection, no trust, or the connection broke */
     CLI_NOT_FOUND = 4,    /* the server said 404 */
-    CLI_CHECK_FAILED = 5, /* drift, failed job, failed bulk lines, server not ready */
+    CLI_CHECK_FAILED = 5, /* drift, failed job, failed bulk lines, server not ready, or not as the
+                             files of apply say */
     /* Inside the program only: main ends by the signal itself. */
     CLI_INTERRUPTED = 130,
     CLI_BROKEN_PIPE = 141,

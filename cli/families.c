@@ -127,20 +127,31 @@ static json_t *read_family(const char *terms)
     return NULL;
 }
 
-enum cli_exit cli_families_add(json_t *families, const char *word)
+enum err cli_families_parse(json_t *families, const char *word, struct errbuf *eb)
 {
     size_t len = strcspn(word, ":");
     json_t *family = len > 0 ? read_family(word + len) : NULL;
     if (family == NULL)
-        return cli_fail(CLI_USAGE,
-                        "\"%s\" is no family: FAMILY[:TERM]..., TERM being type=sum|min|max|hll, "
-                        "max_versions=N, max_age=Ns (also m, h, d), union(TERM,...) or "
-                        "intersection(TERM,...)",
-                        word);
+        return base_fail(
+            eb, ERR_INVALID,
+            "\"%.100s\" is no family: FAMILY[:TERM]..., TERM being type=sum|min|max|hll, "
+            "max_versions=N, max_age=Ns (also m, h, d), union(TERM,...) or "
+            "intersection(TERM,...)",
+            word);
     bool twice = json_object_getn(families, word, len) != NULL;
     if (json_object_setn_new(families, word, len, family) != 0)
-        return cli_fail(CLI_USAGE, "\"%s\" is not UTF-8 text", word);
-    return twice ? cli_fail(CLI_USAGE, "family \"%.*s\" was named twice", (int)len, word) : CLI_OK;
+        return base_fail(eb, ERR_INVALID, "\"%.100s\" is not UTF-8 text", word);
+    return twice ? base_fail(eb, ERR_INVALID, "family \"%.*s\" was named twice",
+                             (int)(len < 100 ? len : 100), word)
+                 : ERR_OK;
+}
+
+enum cli_exit cli_families_add(json_t *families, const char *word)
+{
+    struct errbuf eb = {0};
+    if (cli_families_parse(families, word, &eb) == ERR_OK)
+        return CLI_OK;
+    return cli_fail(CLI_USAGE, "%s", eb.text);
 }
 
 /* --- showing ---------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  * Knows no: routes.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: CLI_USAGE.
+ * Fails by: CLI_USAGE, ERR_INVALID.
  * Limits:   LIM_FILTER_DEPTH levels of rules.
  * Promises: 1. What is shown can be given again.
  *
@@ -22,7 +22,8 @@
 #include "base/buf.h"
 #include "cli/exit.h"
 
-/* Add the family of a word to an object of families. */
+/* Add the family of a word to an object of families. cli_families_add says what is wrong. */
+enum err cli_families_parse(json_t *families, const char *word, struct errbuf *eb) MUST_CHECK;
 enum cli_exit cli_families_add(json_t *families, const char *word);
 /* Append all families of an object, commas between. */
 void cli_families_put(struct buf *out, json_t *families);

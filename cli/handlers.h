@@ -52,14 +52,19 @@ enum cli_exit cli_row_check(struct cli *cli);
 enum cli_exit cli_row_load(struct cli *cli);
 enum cli_exit cli_row_drop(struct cli *cli);
 
+enum cli_exit cli_apply_run(struct cli *cli);
 enum cli_exit cli_scan(struct cli *cli);
 enum cli_exit cli_usage(struct cli *cli);
 enum cli_exit cli_job_list(struct cli *cli);
 enum cli_exit cli_job_show(struct cli *cli);
+enum cli_exit cli_metering(struct cli *cli);
+enum cli_exit cli_top(struct cli *cli);
 enum cli_exit cli_audit_list(struct cli *cli);
 enum cli_exit cli_audit_verify(struct cli *cli);
 enum cli_exit cli_audit_export(struct cli *cli);
 enum cli_exit cli_health(struct cli *cli);
+/* Needs neither configuration nor connection. */
+enum cli_exit cli_completion(struct cli *cli);
 
 /* Follow a job to its end with a bar over its steps, then print it. CLI_CHECK_FAILED when it
  * failed. */

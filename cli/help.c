@@ -35,7 +35,7 @@ static const char OUTRO[] =
     "Exit status:\n"
     "  0 done   1 refused by the server   2 wrong command line   3 server not reached\n"
     "  or not trusted   4 not found   5 a check failed: drift, a failed job, failed\n"
-    "  lines of a load, a server that is not ready\n"
+    "  lines of a load, a server that is not ready, or not as files say\n"
     "\n"
     "Examples:\n"
     "  export BIGTENT_CACERT=build/run/data/ca.pem\n"
@@ -92,7 +92,7 @@ static void print_entry(const struct cli_command *c)
 static void print_options(const struct cli_option *list)
 {
     for (const struct cli_option *o = list; o != NULL && o->name != NULL; o++) {
-        char left[64];
+        char left[128];
         int n = snprintf(left, sizeof left, "--%s%s%s", o->name, o->value != NULL ? " " : "",
                          o->value != NULL ? o->value : "");
         if (n >= OPTION_PAD)

@@ -35,7 +35,7 @@ struct transfer {
     CURL *curl;
     const struct cli_request *request;
     struct cli_answer *answer;
-    enum cli_exit stop; /* why the write callback broke off */
+    enum cli_exit stop; /* why a callback broke off */
     bool too_big;
 };
 
@@ -86,12 +86,14 @@ static size_t on_write(char *bytes, size_t size, size_t count, void *user)
 static int on_progress(void *user, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                        curl_off_t up)
 {
-    (void)user; /* only the signal matters here */
-    (void)down_total;
+    struct transfer *t = user;
+    (void)down_total; /* how far it is does not matter here */
     (void)down;
     (void)up_total;
     (void)up;
-    return cli_interrupted() ? 1 : 0;
+    if (t->request->goes_on != NULL && !t->request->goes_on(t->request->ctx))
+        t->stop = CLI_INTERRUPTED;
+    return cli_interrupted() || t->stop == CLI_INTERRUPTED ? 1 : 0;
 }
 
 static struct curl_slist *add_header(struct curl_slist *list, const char *name, const char *value)
@@ -120,6 +122,8 @@ static struct curl_slist *make_headers(const struct cli_http *http, const struct
     bool is_admin = base_slice_starts_with(base_buf_slice(rq->target), SLICE_LIT(ADMIN_PREFIX));
     if (http->config->tenant != NULL && !is_admin && !rq->open)
         list = add_header(list, "Bigtent-Tenant", http->config->tenant);
+    if (rq->condition != NULL)
+        list = add_header(list, rq->condition, rq->condition_value);
     /* Without this curl waits for "100 Continue" before a large body. */
     struct curl_slist *longer = curl_slist_append(list, "Expect:");
     INVARIANT(longer != NULL);
@@ -162,6 +166,8 @@ static void set_options(struct cli_http *http, struct transfer *t, const char *u
     (void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_write);
     (void)curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
     (void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    (void)curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
+    (void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)rq->timeout_ms);
     (void)curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
     if (strcmp(rq->method, "GET") == 0)
         return;
@@ -297,22 +303,38 @@ enum cli_exit cli_http_get(struct cli_http *http, struct buf *target, json_t **o
     return e;
 }
 
-enum cli_exit cli_http_send(struct cli_http *http, const char *method, struct buf *target,
-                            json_t *body, bool repeatable, json_t **out)
+/* Takes body and target. */
+static enum cli_exit send_json(struct cli_http *http, struct cli_request *request,
+                               struct buf *target, json_t *body, json_t **out)
 {
     struct buf text;
     base_buf_init(&text, CLI_REQUEST_BYTES);
-    struct cli_request request = {.method = method, .target = target, .repeatable = repeatable};
+    request->target = target;
     enum cli_exit e = CLI_OK;
     *out = NULL;
     if (body != NULL && !cli_json_append(&text, body, 0))
         e = cli_fail(CLI_USAGE, "the request is larger than %lu bytes", CLI_REQUEST_BYTES);
     if (text.len > 0)
-        request.body = base_buf_slice(&text);
+        request->body = base_buf_slice(&text);
     if (e == CLI_OK)
-        e = cli_http_json(http, &request, out);
+        e = cli_http_json(http, request, out);
     json_decref(body);
     base_buf_fini(&text);
     base_buf_fini(target);
     return e;
+}
+
+enum cli_exit cli_http_send(struct cli_http *http, const char *method, struct buf *target,
+                            json_t *body, bool repeatable, json_t **out)
+{
+    struct cli_request request = {.method = method, .repeatable = repeatable};
+    return send_json(http, &request, target, body, out);
+}
+
+enum cli_exit cli_http_send_if(struct cli_http *http, const char *method, struct buf *target,
+                               const char *condition, const char *value, json_t *body, json_t **out)
+{
+    struct cli_request request = {
+        .method = method, .condition = condition, .condition_value = value};
+    return send_json(http, &request, target, body, out);
 }

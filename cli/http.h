@@ -32,12 +32,18 @@ struct cli_request {
     struct slice body;        /* ptr NULL: none */
     const char *content_type; /* NULL: application/json */
     const char *accept;       /* NULL: application/json */
-    bool repeatable;          /* doing it twice leaves what doing it once does */
-    bool open;                /* send no key */
-    bool any_status;          /* the caller looks at the status itself */
+    const char *condition;    /* a header, If-Match or If-None-Match; NULL: none */
+    const char *condition_value;
+    bool repeatable;     /* doing it twice leaves what doing it once does */
+    bool open;           /* send no key */
+    bool any_status;     /* the caller looks at the status itself */
+    uint64_t timeout_ms; /* for all of it; 0: as long as bytes come */
+    /* Asked about once a second while the answer is awaited; false breaks off with
+     * CLI_INTERRUPTED. NULL: only a signal does. */
+    bool (*goes_on)(void *ctx);
     /* Body bytes of a 2xx answer as they come; anything but CLI_OK breaks off. NULL: collect. */
     enum cli_exit (*on_bytes)(void *ctx, struct slice bytes);
-    void *ctx;
+    void *ctx; /* of both */
 };
 
 struct cli_answer {
@@ -61,5 +67,9 @@ enum cli_exit cli_http_get(struct cli_http *http, struct buf *target, json_t **o
 /* Send body (NULL: none; the reference is taken) to target (which is freed) and parse. */
 enum cli_exit cli_http_send(struct cli_http *http, const char *method, struct buf *target,
                             json_t *body, bool repeatable, json_t **out);
+/* The same on a condition, once: a second attempt would be refused for what the first one did. */
+enum cli_exit cli_http_send_if(struct cli_http *http, const char *method, struct buf *target,
+                               const char *condition, const char *value, json_t *body,
+                               json_t **out);
 
 #endif

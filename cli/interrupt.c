@@ -3,11 +3,13 @@
  *
  * The handler sets a flag and wipes the bar with one write(2); everything else happens where the
  * flag is looked at. SA_RESETHAND makes the second signal deadly; no SA_RESTART, so that reads and
- * sleeps return.
+ * sleeps return. Over a terminal that was taken the handler is armed once more, to give it back
+ * before the second signal ends the process.
  */
 #include "cli/interrupt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -18,10 +20,21 @@
 
 static volatile sig_atomic_t caught_signal;
 static volatile sig_atomic_t bar_drawn;
+static const struct termios *volatile screen_before;
+static const char *volatile screen_text; /* NULL: the terminal is not taken */
+
+static void arm(int number);
+static void give_back(bool may_wait);
 
 static void on_signal(int number)
 {
     int saved = errno;
+    if (screen_text != NULL && caught_signal != 0) {
+        give_back(false);
+        (void)raise(number); /* deadly by now, as soon as this returns */
+    } else if (screen_text != NULL) {
+        arm(number);
+    }
     caught_signal = number;
     if (bar_drawn) {
         static const char wipe[] = "\r\033[K";
@@ -32,6 +45,15 @@ static void on_signal(int number)
     errno = saved;
 }
 
+static void arm(int number)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = (int)SA_RESETHAND;
+    (void)sigaction(number, &action, NULL); /* cannot fail for these numbers */
+}
+
 void cli_interrupt_install(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -39,11 +61,7 @@ void cli_interrupt_install(void)
         struct sigaction old;
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
             continue; /* nohup and background jobs asked for that */
-        struct sigaction action;
-        memset(&action, 0, sizeof action);
-        action.sa_handler = on_signal;
-        action.sa_flags = (int)SA_RESETHAND;
-        (void)sigaction(numbers[i], &action, NULL); /* cannot fail for these numbers */
+        arm(numbers[i]);
     }
     (void)signal(SIGPIPE, SIG_IGN); /* cannot fail; writes report EPIPE instead */
 }
@@ -56,6 +74,42 @@ bool cli_interrupted(void)
 void cli_interrupt_bar(bool drawn)
 {
     bar_drawn = drawn;
+}
+
+void cli_interrupt_screen(const struct termios *before, const char *text)
+{
+    screen_before = before;
+    screen_text = text;
+}
+
+/* A terminal that takes nothing must not keep a process that is to end. */
+static void write_now(const char *text, bool may_wait)
+{
+    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    if (!may_wait && flags >= 0)
+        (void)fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK); /* else it may wait */
+    ssize_t n = write(STDOUT_FILENO, text, strlen(text));
+    (void)n; /* nothing to do about a terminal that is gone, or full */
+    if (!may_wait && flags >= 0)
+        (void)fcntl(STDOUT_FILENO, F_SETFL, flags); /* others have it, too */
+}
+
+static void give_back(bool may_wait)
+{
+    const char *text = screen_text;
+    if (text == NULL)
+        return;
+    screen_text = NULL;
+    if (caught_signal != 0)
+        (void)signal((int)caught_signal, SIG_DFL); /* cannot fail; it was armed once more */
+    if (screen_before != NULL)
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, screen_before); /* a terminal that is gone */
+    write_now(text, may_wait);
+}
+
+void cli_interrupt_give_back(void)
+{
+    give_back(true);
 }
 
 bool cli_sleep_ms(uint64_t ms)

@@ -1,5 +1,6 @@
 /* cli/main.c - bigtent: parse, configure, run one command, end as exit.h says. */
 #include "cli/cli.h"
+#include "cli/handlers.h"
 #include "cli/help.h"
 #include "cli/http.h"
 #include "cli/interrupt.h"
@@ -13,7 +14,7 @@
 static enum cli_exit run_command(struct cli *cli, int argc, char **argv)
 {
     const struct cli_command *command = cli->args.command;
-    if (command->run == cli_help_run)
+    if (command->run == cli_help_run || command->run == cli_completion)
         return command->run(cli);
     enum cli_exit e = cli_config_load(&cli->args, argc, argv, &cli->config);
     if (e == CLI_OK && command->needs_key && cli->config.key == NULL)

@@ -19,6 +19,7 @@
 static bool out_terminal;
 static bool err_terminal;
 static int out_errno;
+static struct buf *held_messages; /* NULL: they go to stderr */
 
 void cli_out_init(void)
 {
@@ -44,6 +45,11 @@ unsigned cli_err_columns(void)
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     return 80;
+}
+
+void cli_say_hold(struct buf *held)
+{
+    held_messages = held;
 }
 
 void cli_out_bytes(struct slice bytes)
@@ -108,6 +114,11 @@ static void say(const char *format, va_list args)
     base_buf_append_text(&out, "bigtent: ");
     cli_text_escape(&out, base_slice(line, len), CLI_ESCAPE_CONTROLS);
     base_buf_append_byte(&out, '\n');
+    if (held_messages != NULL) {
+        (void)base_buf_append(held_messages, base_buf_slice(&out)); /* what does not fit is lost */
+        base_buf_fini(&out);
+        return;
+    }
     cli_progress_hide();
     (void)fflush(stdout); /* keeps the order on a terminal; failures show at the end */
     (void)fwrite(out.ptr, 1, out.len, stderr); /* nowhere left to complain */

@@ -13,16 +13,19 @@
  * Limits:   messages of 4 KiB.
  * Promises: 1. Messages are escaped (cli/text.h promise 1).
  *           2. After a failed write nothing more is written.
+ *           3. While messages are held (cli_say_hold) none reaches stderr.
  */
 #ifndef CLI_OUT_H
 #define CLI_OUT_H
 
-#include "base/slice.h"
+#include "base/buf.h"
 #include "cli/exit.h"
 
 void cli_out_init(void);
 bool cli_out_is_terminal(void);
 bool cli_err_is_terminal(void);
+/* Until it is called with NULL, messages go here instead of to stderr, a line each. */
+void cli_say_hold(struct buf *held);
 /* Width of the terminal behind stderr, 80 when it does not say. */
 unsigned cli_err_columns(void);
 

@@ -19,15 +19,18 @@ enum cli_exit cli_problem_answer(const struct cli_config *config, long status, s
     enum cli_exit code = status == 404 ? CLI_NOT_FOUND : CLI_REFUSED;
     json_t *problem = cli_json_parse(body);
     const char *title = text_of(problem, "title", NULL);
+    const char *about = config->about != NULL ? config->about : "";
+    const char *gap = config->about != NULL ? ": " : "";
     if (title == NULL) {
-        cli_say("%s answered %ld without an explanation; is it a Bigtent server?", config->url,
-                status);
+        cli_say("%s%s%s answered %ld without an explanation; is it a Bigtent server?", about, gap,
+                config->url, status);
     } else {
         const json_t *retry = json_object_get(problem, "retry");
         const char *hint = json_is_true(retry)    ? " (trying again later may help)"
                            : json_is_false(retry) ? " (trying again will not help)"
                                                   : "";
-        cli_say("%s: %s%s", title, text_of(problem, "detail", "no detail given"), hint);
+        cli_say("%s%s%s: %s%s", about, gap, title, text_of(problem, "detail", "no detail given"),
+                hint);
     }
     if (status == 401 && config->key == NULL)
         cli_say("no key was sent: set BIGTENT_KEY or use --key-file FILE");

@@ -35,7 +35,8 @@ struct setup {
     int input_fd;            /* or this descriptor when > 0 */
     const char *stdout_path; /* instead of a pipe */
     int stdout_fd;           /* or this descriptor when > 0 */
-    bool terminal;           /* stdin, stdout and stderr are a terminal, 100 columns wide */
+    bool terminal;           /* stdin, stdout and stderr are a terminal */
+    unsigned columns;        /* of it; 0: 100 */
 };
 
 struct run {
@@ -94,7 +95,8 @@ static inline void become_bigtent(const struct setup *s, const int fds[3], const
     if (tty != NULL) {
         (void)setsid();
         int fd = open(tty, O_RDWR);
-        struct winsize size = {.ws_row = 24, .ws_col = 100};
+        struct winsize size = {.ws_row = 24,
+                               .ws_col = (unsigned short)(s->columns > 0 ? s->columns : 100)};
         (void)ioctl(fd, TIOCSWINSZ, &size);
         for (int i = 0; i < 3; i++)
             (void)dup2(fd, i);
