@@ -11,9 +11,9 @@ VERSION  = 0.1.0
 
 # --- what the machine needs -------------------------------------------------------------------
 DEPS_BUILD = gcc g++ make pkg-config libh2o-evloop-dev libnghttp2-dev libssl-dev librocksdb-dev \
-             libre2-dev libjansson-dev libcurl4-openssl-dev zlib1g-dev libprotobuf-c-dev \
+             libre2-dev libjansson-dev libcurl4-openssl-dev libyaml-dev zlib1g-dev libprotobuf-c-dev \
              libprotobuf-dev protobuf-c-compiler protobuf-compiler
-DEPS_TEST  = check libsubunit-dev curl iso-codes tzdata
+DEPS_TEST  = check libsubunit-dev curl iso-codes tzdata zsh fish mandoc
 DEPS_LINT  = clang-format
 DEPS_BENCH = nghttp2-client
 # For make openapi alone; npm may also be that of a node from elsewhere.
@@ -23,6 +23,8 @@ DEPS_OPENAPI = curl python3-venv $(if $(shell command -v npm),,nodejs npm)
 DEPS_CLIENTS = python3-venv
 CLIENT_HAS   = $(if $(shell command -v go),golang) $(if $(shell command -v mvn),maven) \
                $(if $(shell command -v javac),default-jdk-headless)
+# Only for `make metrics-check`, in the way of `make fuzz`.
+DEPS_METRICS = curl prometheus
 # Only for `make fuzz`, which installs them when it first runs.
 DEPS_FUZZ  = clang-14 libclang-rt-14-dev
 # Only for `make tidy`, in the same way.
@@ -32,6 +34,7 @@ DEPS       = $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT) $(DEPS_BENCH)
 DEPS_STAMP = build/.deps-present
 FUZZ_STAMP = build/.deps-fuzz-present
 TIDY_STAMP = build/.deps-tidy-present
+METRICS_STAMP = build/.deps-metrics-present
 DEPS_DONE  = $(DEPS_STAMP)
 
 # --- compiler ---------------------------------------------------------------------------------
@@ -39,7 +42,7 @@ PKGS     = libh2o-evloop libnghttp2 openssl jansson zlib
 PKG_INC := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PKGS) 2>/dev/null))
 LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -lre2 -ljansson -lssl -lcrypto -lz -lm -lpthread \
            -ldl -lstdc++
-CLI_LIBS = -lcurl -ljansson -lcrypto -lpthread -lz
+CLI_LIBS = -lcurl -lyaml -ljansson -lcrypto -lpthread -lz
 
 OPT_release = -O2
 OPT_test    = -O1
@@ -86,7 +89,7 @@ say = @printf '  %-6s %s\n'
 endif
 
 # --- sources ----------------------------------------------------------------------------------
-ROOMS      = base storage storage/rocksdb tenancy auth migrations gateway gateway/api gateway/grpc
+ROOMS      = base storage storage/rocksdb tenancy auth migrations gateway gateway/api gateway/grpc gateway/metrics
 ROOM_SRC  := $(foreach r,$(ROOMS),$(wildcard $(r)/*.c $(r)/*.cc))
 LIB_SRC   := $(filter-out gateway/main.c,$(ROOM_SRC))
 CLI_SRC   := $(wildcard cli/*.c)
@@ -94,17 +97,17 @@ BASE_SRC  := $(filter base/%,$(ROOM_SRC))
 TEST_ROOM ?= *
 TEST_SRC  := $(filter-out tests/check/%,$(wildcard tests/$(TEST_ROOM)/test_*.c))
 CHECK_SRC := $(wildcard tests/check/test_*.c)
-SUPPORT_SRC := $(wildcard tests/support/*.c)
+SUPPORT_SRC := $(wildcard tests/support/*.c) $(filter-out tests/isolation/test_%,$(wildcard tests/isolation/*.c))
 BENCH_SRC := $(wildcard tests/bench/*.c)
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_SUPPORT_SRC = tests/support/every_proto.c tests/support/filter_oracle.c \
-                   tests/support/row_body_model.c
+                   tests/support/row_body_model.c $(filter-out cli/main.c,$(CLI_SRC))
 
 obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 # tests/base/test_buf.c -> base_buf: the file defines `Suite *suite_base_buf(void)`.
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
 
-.PHONY: all deps run demo docs docs-check test check long asan tsan fuzz fuzz-binaries coverage bench openapi \
+.PHONY: all deps run demo docs docs-check test check long asan tsan fuzz fuzz-binaries coverage bench openapi metrics-check \
         clients test-clients lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
 
@@ -136,6 +139,9 @@ $(FUZZ_STAMP): $(DEPS_STAMP)
 
 $(TIDY_STAMP): $(DEPS_STAMP)
 	@$(MAKE) --no-print-directory deps DEPS="$(DEPS_TIDY)" DEPS_DONE=$@
+
+$(METRICS_STAMP): $(DEPS_STAMP)
+	@$(MAKE) --no-print-directory deps DEPS="$(DEPS_METRICS)" DEPS_DONE=$@
 
 # --- generated sources ------------------------------------------------------------------------
 # Messages and services: C from protobuf-c, and what reflection tells, as one descriptor set.
@@ -215,7 +221,7 @@ $(B)/run_tests: $(B)/tests/runner.o $(call obj,$(TEST_SRC) $(SUPPORT_SRC)) $(LIB
 $(B)/run_check: $(B)/check/runner.o $(call obj,$(CHECK_SRC) $(SUPPORT_SRC)) $(LIB_OBJ)
 $(B)/run_tests $(B)/run_check:
 	$(say) LINK $@
-	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=_mark_point -o $@ $^ -lcheck -lsubunit -lcurl -lm -lrt $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=_mark_point,--wrap=clock_gettime -o $@ $^ -lcheck -lsubunit -lcurl -lm -lrt $(LIBS)
 
 test-binary: $(B)/run_tests
 check-binary: $(B)/run_check
@@ -251,7 +257,7 @@ FUZZ_BINARIES = $(patsubst tests/fuzz/%.c,$(B)/%,$(FUZZ_SRC))
 $(FUZZ_BINARIES): $(B)/fuzz_%: $(call obj,tests/fuzz/fuzz_%.c) $(B)/libbigtent.a
 	$(say) LINK $@
 	$(Q)$(CC) $(filter-out -fsanitize=% -fno-sanitize=%,$(LDFLAGS_ALL)) -fsanitize=fuzzer,address,undefined \
-	  -o $@ $< $(B)/libbigtent.a $(LIBS)
+	  -o $@ $< $(B)/libbigtent.a $(LIBS) -lyaml
 
 fuzz-binaries: $(FUZZ_BINARIES)
 
@@ -290,7 +296,7 @@ docs: ## write the tables of docs/bigtable-compatibility.md anew
 docs-check: ## what docs/ shows is what a server answers, and what the code says
 	@$(MAKE) --no-print-directory $(B)/docs-tables
 	@for t in $(MADE_TABLES); do tests/docs/made.sh check $(MADE_TEXT) $$t $(B)/docs-tables $$t || exit 1; done
-	@tests/docs/guide.sh build/release docs/guide.md
+	@tests/docs/guide.sh build/release docs/guide.md docs/operations.md
 	@tests/docs/audit.sh build/release
 
 $(B)/bench: $(call obj,$(BENCH_SRC)) $(LIB_OBJ)
@@ -306,11 +312,15 @@ $(TOOLS)/.ready: tests/openapi/requirements.txt tests/openapi/package.json tests
 	@python3 -m venv $(TOOLS)/venv
 	@$(TOOLS)/venv/bin/pip install --quiet --disable-pip-version-check -r $<
 	@cp tests/openapi/package.json tests/openapi/package-lock.json $(TOOLS)
-	@npm ci --prefix $(TOOLS) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@cd $(TOOLS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 openapi: all $(TOOLS)/.ready ## is /openapi.json valid, and does the server do what it says
 	@tests/openapi/check.sh build/release $(TOOLS)
+
+# --- metrics ---------------------------------------------------------------------------------
+metrics-check: all $(METRICS_STAMP) ## do promtool and prometheus like /metrics
+	@tests/metrics/check.sh build/release
 
 # --- official clients ----------------------------------------------------------------------------
 # A folder of tests/clients with a `run` is a client; its `install`, if it has one, puts what its files
@@ -354,15 +364,25 @@ format: ## let clang-format decide
 	@clang-format -i $$(git ls-files '*.c' '*.cc' '*.h')
 
 PREFIX ?= /usr/local
+BASH_COMPLETION = share/bash-completion/completions/bigtent
+ZSH_COMPLETION  = share/zsh/site-functions/_bigtent
+FISH_COMPLETION = share/fish/vendor_completions.d/bigtent.fish
 install: all ## install under PREFIX
 	install -D -m 755 build/release/bigtentd $(DESTDIR)$(PREFIX)/sbin/bigtentd
 	install -D -m 755 build/release/bigtent $(DESTDIR)$(PREFIX)/bin/bigtent
 	install -D -m 644 docs/man/bigtent.1 $(DESTDIR)$(PREFIX)/share/man/man1/bigtent.1
 	install -D -m 644 docs/man/bigtentd.8 $(DESTDIR)$(PREFIX)/share/man/man8/bigtentd.8
+	mkdir -p build/release/completion
+	for s in bash zsh fish; do build/release/bigtent completion $$s > build/release/completion/$$s || exit 1; done
+	install -D -m 644 build/release/completion/bash $(DESTDIR)$(PREFIX)/$(BASH_COMPLETION)
+	install -D -m 644 build/release/completion/zsh $(DESTDIR)$(PREFIX)/$(ZSH_COMPLETION)
+	install -D -m 644 build/release/completion/fish $(DESTDIR)$(PREFIX)/$(FISH_COMPLETION)
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/sbin/bigtentd $(DESTDIR)$(PREFIX)/bin/bigtent \
-	  $(DESTDIR)$(PREFIX)/share/man/man1/bigtent.1 $(DESTDIR)$(PREFIX)/share/man/man8/bigtentd.8
+	  $(DESTDIR)$(PREFIX)/share/man/man1/bigtent.1 $(DESTDIR)$(PREFIX)/share/man/man8/bigtentd.8 \
+	  $(DESTDIR)$(PREFIX)/$(BASH_COMPLETION) $(DESTDIR)$(PREFIX)/$(ZSH_COMPLETION) \
+	  $(DESTDIR)$(PREFIX)/$(FISH_COMPLETION)
 
 clean: ## remove build/ except the data of make run
 	@find build -mindepth 1 -maxdepth 1 ! -name run -exec rm -rf {} + 2>/dev/null; true

@@ -2,8 +2,9 @@
  * tests/bench/neighbours.c - tenants that flood, and one that is quiet beside them.
  *
  * A flood is many connections, each with a request under way all the time: a bulk write of
- * LINES_PER_BODY rows, or a scan of a whole table. Every refusal must say when to come again. The
- * quiet one reads a row, writes a row and rests, over and over; its latencies are what counts.
+ * LINES_PER_BODY rows, or a scan of a whole table. Every refusal must say when to come again, and
+ * the connection waits so long, as a good client does. The quiet one reads a row, writes a row and
+ * rests, over and over; its latencies are what counts.
  */
 #define _GNU_SOURCE
 #include <curl/curl.h>
@@ -102,8 +103,26 @@ static void make_body(struct buf *body, uint64_t first)
     }
 }
 
-/* A whole request may be refused, and so may be each line. */
-static void judge(struct flood *f, CURL *curl, long status, const struct buf *answer)
+/* The longest wait that lines were told. */
+static double lines_wait_s(const struct buf *answer)
+{
+    static const char name[] = "\"retry_after_ms\":";
+    uint64_t most_ms = 0;
+    const uint8_t *end = answer->ptr + answer->len;
+    for (const uint8_t *at = answer->ptr; at < end;) {
+        const uint8_t *hit = memmem(at, (size_t)(end - at), name, sizeof(name) - 1);
+        if (hit == NULL)
+            break;
+        uint64_t ms = 0;
+        for (at = hit + sizeof(name) - 1; at < end && *at >= '0' && *at <= '9'; at++)
+            ms = ms * 10 + (uint64_t)(*at - '0');
+        most_ms = ms > most_ms ? ms : most_ms;
+    }
+    return (double)most_ms / 1e3;
+}
+
+/* A whole request may be refused, and so may be each line. Returns how long to wait, in seconds. */
+static double judge(struct flood *f, CURL *curl, long status, const struct buf *answer)
 {
     curl_off_t retry_after = 0;
     (void)curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after); /* 0 when there is none */
@@ -113,13 +132,26 @@ static void judge(struct flood *f, CURL *curl, long status, const struct buf *an
         atomic_fetch_add(&f->done, f->scans ? 1 : LINES_PER_BODY - lines);
         atomic_fetch_add(&f->refused, lines);
         atomic_fetch_add(&f->without_hint, lines > hints ? lines - hints : 0);
+        return lines > 0 ? lines_wait_s(answer) : 0;
     } else if (status == 503 || status == 429) {
         atomic_fetch_add(&f->refused, f->scans ? 1 : LINES_PER_BODY);
         atomic_fetch_add(&f->without_hint, retry_after == 0);
+        return (double)retry_after;
     } else {
         bench_fail("status %ld: %.*s", status, (int)(answer->len < 300 ? answer->len : 300),
                    (const char *)answer->ptr);
     }
+}
+
+static void wait_seconds(const struct flood *f, double seconds)
+{
+    double left = f->until - bench_seconds();
+    double for_s = seconds < left ? seconds : left;
+    if (for_s <= 0)
+        return;
+    const struct timespec rest = {.tv_sec = (time_t)for_s,
+                                  .tv_nsec = (long)((for_s - (double)(time_t)for_s) * 1e9)};
+    (void)nanosleep(&rest, NULL); /* woken early: less rest */
 }
 
 static void *flood_thread(void *arg)
@@ -145,7 +177,7 @@ static void *flood_thread(void *arg)
             curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
             curl_easy_setopt(curl, CURLOPT_POSTFIELDS, (const char *)body.ptr);
         }
-        judge(f, curl, perform(curl), &answer);
+        wait_seconds(f, judge(f, curl, perform(curl), &answer));
     }
     curl_easy_cleanup(curl);
     curl_slist_free_all(headers);

@@ -1,5 +1,6 @@
 /*
- * tests/check/test_many_tenants.c - 100,000 tenants on one server: made, listed, used, restarted.
+ * tests/check/test_many_tenants.c - 100,000 tenants on one server: made, listed, used, billed,
+ * restarted.
  *
  * They are made through the registry in this process, each with a plan and a key, on the memory
  * file system where there is one: each is an fsync, and how long one takes is the disk's affair
@@ -13,7 +14,9 @@
 
 #include "base/clock.h"
 #include "gateway/store.h"
+#include "tenancy/metering.h"
 #include "tests/support/memory.h"
+#include "tests/support/scrape.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -28,9 +31,13 @@ enum { TENANTS = 100000, KEPT = 50, OVER_HTTP = 300, PAGE = 10000 };
 #define CREATE_MS_MAX    100
 #define PLAN_MS_MAX      3000
 #define LIST_PAGE_MS_MAX 3000
+#define FLUSH_MS_MAX     20000
+#define SCRAPE_MS_MAX    2000
+#define READ_P99_MS_MAX  250
 
 static struct server server;
 static struct http *op;
+static int reads_of_first;                 /* by read_for */
 static char kept[KEPT][AUTH_KEY_TEXT + 1]; /* keys of tenants 0, TENANTS / KEPT, ... */
 
 static double now_ms(void)
@@ -77,6 +84,24 @@ static void make_all(void *ctx)
         m->rc = make_one(m->store, i * 7919 % TENANTS, &m->eb); /* in no order */
 }
 
+/* Each has done something; all bills at once, as at the turn of an hour. */
+static void bill_all(void *ctx)
+{
+    struct making *m = ctx;
+    for (int i = 0; i < TENANTS; i++) {
+        char id[32];
+        tenant_id(i, id);
+        ten_meter_add(ten_tenant_find(m->store->registry, base_slice_text(id)), TEN_METER_READ_OPS,
+                      1);
+    }
+    double began = now_ms();
+    m->rc = ten_metering_flush(m->store->registry, base_wall_us(), &m->eb);
+    double took = now_ms() - began;
+    (void)printf("many tenants: bills of %d that did something are flushed at once in %.0f ms\n",
+                 TENANTS, took);
+    ck_assert_msg(took < FLUSH_MS_MAX, "%.0f ms", took);
+}
+
 static void make_tenants(void)
 {
     struct mig_datadir dir;
@@ -90,6 +115,8 @@ static void make_tenants(void)
     gw_store_on_control(&store, make_all, &m);
     ck_assert_msg(m.rc == ERR_OK, "%s", m.eb.text);
     (void)printf("many tenants: %d made in %.1f s\n", TENANTS, (now_ms() - start) / 1e3);
+    gw_store_on_control(&store, bill_all, &m);
+    ck_assert_msg(m.rc == ERR_OK, "%s", m.eb.text);
     gw_store_close(&store);
     mig_datadir_close(&dir);
 }
@@ -173,6 +200,163 @@ static void use_some(const char *value, bool first)
     }
 }
 
+/* --- all of them at work -----------------------------------------------------------------------
+ */
+
+/* One request of each. */
+static void use_all(void)
+{
+    enum { AT_ONCE = 100 };
+    static struct http_call calls[AT_ONCE];
+    static char headers[AT_ONCE][64];
+    const char *own[AT_ONCE];
+    char key[WORLD_KEY];
+    admin_create_global_key(op, "service", key, NULL);
+    struct http *h = http_open(&server, HTTP_2, key);
+    double began = now_ms();
+    for (int first = 0; first < TENANTS; first += AT_ONCE) {
+        for (int i = 0; i < AT_ONCE; i++) {
+            (void)snprintf(headers[i], sizeof headers[i], "Bigtent-Tenant: t%05d", first + i);
+            own[i] = headers[i];
+            calls[i] = (struct http_call){.method = "GET", .target = "/v1/usage"};
+        }
+        http_send_all_with(h, calls, own, AT_ONCE);
+        for (int i = 0; i < AT_ONCE; i++)
+            ck_assert_int_eq(calls[i].status, 200);
+    }
+    (void)printf("many tenants: a request of each takes %.1f s\n", (now_ms() - began) / 1e3);
+    http_close(h);
+}
+
+static int compare_ms(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* One request at a time for so long; prints what they took. */
+static void read_for(double ms, const char *meanwhile)
+{
+    enum { READS_MAX = 100000, PAUSE_US = 500 };
+    static double took[READS_MAX];
+    size_t count = 0;
+    struct http *h = http_open(&server, HTTP_2, kept[0]);
+    for (double began = now_ms(); now_ms() - began < ms && count < READS_MAX; count++) {
+        double before = now_ms();
+        http_get(h, "/v1/tables/t/rows/r");
+        EXPECT_STATUS(h, 200);
+        took[count] = now_ms() - before;
+        reads_of_first++;
+        (void)usleep(PAUSE_US);
+    }
+    http_close(h);
+    qsort(took, count, sizeof took[0], compare_ms);
+    double p99 = took[count * 99 / 100];
+    (void)printf("many tenants: %s a read takes %.2f ms, p99 %.2f, at most %.2f\n", meanwhile,
+                 took[count / 2], p99, took[count - 1]);
+    ck_assert_msg(p99 < READ_P99_MS_MAX, "%s: %.1f ms", meanwhile, p99);
+}
+
+static void scrape_all(void)
+{
+    double began = now_ms();
+    scrape(op);
+    double took = now_ms() - began;
+    size_t names = 0;
+    for (const char *at = scrape_page(); (at = strstr(at, "\nbigtent_tenant_stored_rows{")) != NULL;
+         at++)
+        names++;
+    (void)printf("many tenants: a scrape with %d active ones takes %.0f ms and has %zu bytes\n",
+                 TENANTS, took, strlen(scrape_page()));
+    ck_assert_uint_eq(names, LIM_METRICS_TENANTS);
+    ck_assert_uint_eq(scrape_seen("bigtent_tenants_seen"), TENANTS);
+    ck_assert_uint_eq(scrape_seen("bigtent_tenants_left_out"), TENANTS - LIM_METRICS_TENANTS);
+    ck_assert_msg(took < SCRAPE_MS_MAX, "%.0f ms", took);
+}
+
+/* --- bills -------------------------------------------------------------------------------------
+ */
+
+struct billed {
+    json_int_t read_ops;
+    json_int_t write_ops;
+    json_int_t other_ops;
+    json_int_t refusals;
+    json_int_t stored_bytes; /* of the last line */
+};
+
+static struct billed billed[TENANTS];
+
+static json_int_t number_of(const json_t *line, const char *name)
+{
+    const json_t *value = json_object_get(line, name);
+    ck_assert(json_is_integer(value));
+    return json_integer_value(value);
+}
+
+static void add_line(const json_t *line)
+{
+    const char *id = json_string_value(json_object_get(line, "tenant"));
+    size_t n = 0;
+    ck_assert(id != NULL && id[0] == 't' && strlen(id) == 6); /* others did nothing */
+    for (const char *digit = id + 1; *digit != '\0'; digit++)
+        n = n * 10 + (size_t)(*digit - '0');
+    ck_assert_uint_lt(n, TENANTS);
+    billed[n].read_ops += number_of(line, "read_ops");
+    billed[n].write_ops += number_of(line, "write_ops");
+    billed[n].other_ops += number_of(line, "other_ops");
+    billed[n].refusals += number_of(line, "refusals");
+    billed[n].stored_bytes = number_of(line, "stored_bytes");
+}
+
+/* Of the last 24 hours, which may be two lines of a tenant. */
+static void read_bills(void)
+{
+    double began = now_ms();
+    memset(billed, 0, sizeof billed);
+    http_get(op, "/v1/admin/metering");
+    EXPECT_STATUS(op, 200);
+    double took = now_ms() - began;
+    const char *at = (const char *)op->body.ptr, *end = at + op->body.len;
+    size_t lines = 0;
+    for (const char *next; at < end; at = next + 1, lines++) {
+        next = memchr(at, '\n', (size_t)(end - at));
+        ck_assert_ptr_nonnull(next);
+        json_t *line = json_loadb(at, (size_t)(next - at), 0, NULL);
+        ck_assert_ptr_nonnull(line);
+        add_line(line);
+        json_decref(line);
+    }
+    (void)printf("many tenants: %zu bills are read in %.0f ms\n", lines, took);
+}
+
+/* So often each of all, and each of those that are kept, did it. */
+struct done {
+    int others_of_all;
+    int reads, writes, others;
+    size_t bytes;
+    bool reads_of_first; /* have all come to an end, and to a bill */
+};
+
+static void expect_bills(const struct done *d)
+{
+    read_bills();
+    for (int i = 0; i < TENANTS; i++) {
+        bool is_kept = i % (TENANTS / KEPT) == 0;
+        const struct billed *b = &billed[i];
+        if (i > 0 || d->reads_of_first)
+            ck_assert_int_eq(b->read_ops,
+                             1 + (is_kept ? d->reads : 0) + (i == 0 ? reads_of_first : 0));
+        ck_assert_int_eq(b->write_ops, is_kept ? d->writes : 0);
+        ck_assert_int_eq(b->other_ops, d->others_of_all + (is_kept ? d->others : 0));
+        ck_assert_int_eq(b->refusals, 0);
+        ck_assert_uint_eq((uint64_t)b->stored_bytes, is_kept ? d->bytes : 0);
+    }
+}
+
+/* --- made one by one, and changed together -----------------------------------------------------
+ */
+
 static void make_over_http(void)
 {
     double began = now_ms();
@@ -201,6 +385,7 @@ static void change_the_plan_of_all(void)
 
 START_TEST(a_hundred_thousand_tenants_cost_little_and_start_soon)
 {
+    struct done all = {.others_of_all = 1, .reads = 1, .writes = 2, .others = 3, .bytes = 28};
     double empty_ms, full_ms;
     uint64_t before = start(&empty_ms);
     stop();
@@ -219,8 +404,19 @@ START_TEST(a_hundred_thousand_tenants_cost_little_and_start_soon)
     stop();
     (void)start(&full_ms);
     ck_assert_msg(full_ms < START_MS_MAX, "%.0f ms", full_ms);
+    expect_bills(&(struct done){.writes = 1, .others = 2, .bytes = 14}); /* its table, its usage */
     use_some("two", false);
     ck_assert_uint_eq(list_all("-bytes"), TENANTS + OVER_HTTP);
+    use_all();
+    scrape_all();
+    read_for(TEN_METERING_FLUSH_MS * 1.5, "while bills of all are flushed");
+    expect_bills(&all); /* none of the bills waits for an end in order */
+    read_for(3000, "afterwards");
+    stop();
+    (void)start(&full_ms);
+    all.reads_of_first = true;
+    (void)printf("many tenants: start with bills of all takes %.0f ms\n", full_ms);
+    expect_bills(&all);
     stop();
 }
 END_TEST

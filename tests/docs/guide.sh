@@ -4,7 +4,8 @@
 #   tests/docs/guide.sh build/release [FILE.md]...      default: docs/guide.md
 #
 # Fenced blocks that begin with ```console are sessions: "$ " begins a command, "> " goes on with it,
-# everything else is its output. All sessions of a file run in one shell, against a server of their
+# everything else is its output. A block that begins with ```yaml NAME is the file NAME; operator.key is
+# there as well. All sessions of a file run in one shell, against a server of their
 # own with a fresh tenant. Before comparing, microseconds of today become T and page tokens P, lines that
 # begin with a space are joined to the one before (long JSON is folded in the text), blank lines go.
 set -eu
@@ -49,6 +50,8 @@ serve_altostrat() {
 extract() {
     awk -v dir="$tmp/run" '
         function end_command() { if (open) print "} > \"" dir "/" n ".got\" 2>&1"; open = 0 }
+        /^```yaml ./ && !inside { file = dir "/" $2; next }
+        file != "" { if (/^```$/) { close(file); file = "" } else print > file; next }
         /^```/ { if (inside) end_command(); inside = !inside && $0 == "```console"; next }
         !inside { next }
         /^\$ / { end_command(); n++; open = 1; typing = 1
@@ -58,7 +61,7 @@ extract() {
         { typing = 0
           if (n == 0 || !open) { print FILENAME ":" FNR ": output without a command" > "/dev/stderr"; exit 1 }
           print > (dir "/" n ".want") }
-        END { end_command() }' "$1" > "$tmp/run/script"
+        END { end_command(); print "exit 0" }' "$1" > "$tmp/run/script"
 }
 
 # What both sides look like when they are the same.
@@ -74,6 +77,7 @@ check() {
     text=$1
     rm -rf "$tmp/run"
     mkdir "$tmp/run"
+    cp "$data/operator.key" "$tmp/run/"
     extract "$text" || fail "$text: cannot be taken apart"
     [ -s "$tmp/run/lines" ] || fail "$text has no session"
     (cd "$tmp/run" && sh "$tmp/run/script" < /dev/null) || fail "$text: the script ended with $?"
