@@ -92,6 +92,8 @@ static inline void become_bigtent(const struct setup *s, const int fds[3], const
     set_or_unset("ALL_PROXY", NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGHUP, SIG_DFL);
+    (void)signal(SIGQUIT, SIG_DFL);
     if (tty != NULL) {
         (void)setsid();
         int fd = open(tty, O_RDWR);
