@@ -48,12 +48,9 @@ static void writer_go(struct writer *w);
 static void writer_done(struct sto_mutate_op *op)
 {
     struct writer *w = (struct writer *)op;
-    if (op->result == ERR_OVERLOADED) { /* a slow disk: it is not acknowledged, nor there */
-        (void)usleep(1000);
-        writer_go(w);
-        return;
-    }
-    if (op->result != ERR_OK || write(ack_fd, &w->number, sizeof(w->number)) != sizeof(w->number))
+    if (op->result != ERR_OK)
+        _exit(100 + (int)op->result); /* tells which */
+    if (write(ack_fd, &w->number, sizeof(w->number)) != sizeof(w->number))
         _exit(3);
     writer_go(w);
 }
