@@ -39,6 +39,7 @@ static const char *const NAMES[ERR_COUNT] = {
     [ERR_LOCKED] = "locked",
     [ERR_UNSUPPORTED] = "unsupported",
     [ERR_TIMEOUT] = "timeout",
+    [ERR_HELD] = "held",
 };
 
 /* The detail goes out as UTF-8: a cut must not leave half a character. text[len] is the first byte

@@ -44,6 +44,7 @@ enum err {
     ERR_LOCKED,          /* another process holds the data directory */
     ERR_UNSUPPORTED,     /* from a newer version, or not built in */
     ERR_TIMEOUT,         /* a deadline passed */
+    ERR_HELD,            /* a legal hold forbids it, until it is released */
     ERR_COUNT
 };
 

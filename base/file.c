@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -138,6 +139,30 @@ enum err base_dir_make(const char *path, mode_t mode, struct errbuf *eb)
         e = sync_parent(path, eb);
     if (e != ERR_OK)
         (void)rmdir(path); /* best effort; the failure is reported either way */
+    return e;
+}
+
+static enum err remove_entries(DIR *dir, const char *path, struct errbuf *eb)
+{
+    errno = 0;
+    for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
+        bool is_itself = strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0;
+        if (!is_itself && unlinkat(dirfd(dir), d->d_name, 0) != 0)
+            return fail(eb, "remove a file of", path);
+        errno = 0;
+    }
+    return errno == 0 ? ERR_OK : fail(eb, "look into", path);
+}
+
+enum err base_dir_remove(const char *path, struct errbuf *eb)
+{
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return errno == ENOENT ? ERR_OK : fail(eb, "look into", path);
+    enum err e = remove_entries(dir, path, eb);
+    (void)closedir(dir); /* only read from */
+    if (e == ERR_OK && rmdir(path) != 0)
+        e = fail(eb, "remove", path);
     return e;
 }
 

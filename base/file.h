@@ -1,7 +1,7 @@
 /*
  * base/file.h - small files that must survive a power cut.
  *
- * Does:     read whole small files, replace them atomically, make directories, lock.
+ * Does:     read whole small files, replace them atomically, make and remove directories, lock.
  * Owns:     nothing; a lock is a descriptor the caller closes.
  * May use:  base/.
  * Knows no: what the files hold.
@@ -32,6 +32,8 @@ enum err base_file_create(const char *path, struct slice bytes, mode_t mode,
 /* One directory level, durable on return; ERR_EXISTS when it is there. */
 enum err base_dir_make(const char *path, mode_t mode, struct errbuf *eb) MUST_CHECK;
 enum err base_dir_sync(const char *path, struct errbuf *eb) MUST_CHECK;
+/* Remove a directory that holds files only, and them; ERR_OK when it is not there. */
+enum err base_dir_remove(const char *path, struct errbuf *eb) MUST_CHECK;
 /* Open (creating) and flock exclusively without waiting; ERR_LOCKED when another holds it. */
 enum err base_file_lock(const char *path, int *out_fd, struct errbuf *eb) MUST_CHECK;
 /* "dir/name" into out; ERR_TOO_BIG when longer than BASE_PATH_BYTES with its NUL. */

@@ -28,6 +28,9 @@
 #define LIM_REASON        512
 #define LIM_KEY_LABEL     128
 
+/* Between the request to delete a tenant and its purge: undelete is possible so long. */
+#define LIM_GRACE_US (90ULL * 24 * 60 * 60 * 1000000)
+
 /* Data model: Bigtable's documented limits. */
 #define LIM_ROW_KEY           4096
 #define LIM_QUALIFIER         (16 * KIB)
@@ -46,11 +49,12 @@
 #define LIM_PLAN_ID             63
 #define LIM_PLANS               1000
 #define LIM_CONCURRENT_REQUESTS 100000
-#define LIM_AUDIT_TEXT          256        /* bytes of an action's target, and of its detail */
-#define LIM_ACCESS_LOG_BYTES    (16 * MIB) /* of lines that wait to be written */
-#define LIM_METRICS_TENANTS     1000       /* that /metrics shows by name, the most active ones */
-#define LIM_TOP_TENANTS         100        /* of one list of the most active */
-#define LIM_AUDIT_WAITING       4096       /* refusals on their way into the audit trail */
+#define LIM_AUDIT_TEXT          256         /* bytes of an action's target, and of its detail */
+#define LIM_ACCESS_LOG_BYTES    (16 * MIB)  /* of lines that wait to be written */
+#define LIM_METRICS_TENANTS     1000        /* that /metrics shows by name, the most active ones */
+#define LIM_TOP_TENANTS         100         /* of one list of the most active */
+#define LIM_CERTIFICATE_BYTES   (256 * KIB) /* a line; some thousand copies are named in it */
+#define LIM_AUDIT_WAITING       4096        /* refusals on their way into the audit trail */
 
 /* Stored key: every byte may be escaped to two; two terminators; family 2, timestamp 8. */
 #define LIM_STORED_KEY                                                                             \
@@ -153,6 +157,15 @@
 /* Keep free on the data directory's disk: writes stop below, deletes pass. */
 #define LIM_HEADROOM_BYTES_DEFAULT (512 * MIB)
 #define LIM_BALLAST_BYTES_DEFAULT  (64 * MIB)
+
+/* Backups. A copy is bounded so that requests keep the disk; a list of files is read whole. */
+#define LIM_BACKUPS               1000
+#define LIM_BACKUP_NOTE           256
+#define LIM_BACKUP_FILES          200000
+#define LIM_BACKUP_MANIFEST_BYTES (64 * MIB)
+#define LIM_BACKUP_BYTES_PER_S    (64 * MIB)
+#define LIM_BACKUP_KEEP_S         (100UL * 366 * 24 * 60 * 60)
+#define LIM_BACKUP_BLOCK_BYTES    (256 * KIB) /* memory of a copy */
 
 #define LIM_KEPT_BLOCK_BYTES   (2 * MIB) /* a larger one goes back to the system when freed */
 #define LIM_KEPT_FREE_BYTES    (MIB)     /* slices of a scan come and go without a page fault */

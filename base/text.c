@@ -405,3 +405,29 @@ enum err base_parse_time(struct slice in, int64_t *out_us)
     *out_us = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000000 + fraction_us;
     return ERR_OK;
 }
+
+/* --- numbers with units ----------------------------------------------------------------------- */
+
+enum err base_parse_with_unit(struct slice in, const char *letters, const uint64_t *factors,
+                              uint64_t *out)
+{
+    uint64_t factor = 1, number = 0, product = 0;
+    const char *at =
+        in.len == 0 || in.ptr[in.len - 1] == '\0' ? NULL : strchr(letters, in.ptr[in.len - 1]);
+    if (at != NULL) {
+        factor = factors[at - letters];
+        in.len--;
+    }
+    enum err e = base_parse_u64(in, &number);
+    if (e == ERR_OK && __builtin_mul_overflow(number, factor, &product))
+        e = ERR_TOO_BIG;
+    if (e == ERR_OK)
+        *out = product;
+    return e;
+}
+
+enum err base_parse_seconds(struct slice in, uint64_t *out_seconds)
+{
+    static const uint64_t FACTORS[] = {1, 60, 60 * 60, 24 * 60 * 60};
+    return base_parse_with_unit(in, "smhd", FACTORS, out_seconds);
+}

@@ -45,6 +45,12 @@ enum err base_hex_encode(struct slice in, struct buf *out);
 enum err base_parse_u64(struct slice in, uint64_t *out) MUST_CHECK;
 enum err base_parse_i64(struct slice in, int64_t *out) MUST_CHECK;
 
+/* A u64 with one of the letters behind it, or none: then the number itself. Factors by letter. */
+enum err base_parse_with_unit(struct slice in, const char *letters, const uint64_t *factors,
+                              uint64_t *out) MUST_CHECK;
+/* N or Ns, Nm, Nh, Nd. */
+enum err base_parse_seconds(struct slice in, uint64_t *out_seconds) MUST_CHECK;
+
 /* RFC 3339 in UTC, of 1970 or later: 2026-11-20T10:00:00Z; a fraction has 1 to 6 digits. */
 enum err base_parse_time(struct slice in, int64_t *out_us) MUST_CHECK;
 

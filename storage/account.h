@@ -28,6 +28,8 @@
 #include "storage/fair_queue.h"
 #include "storage/limit.h"
 
+struct sto_cipher;
+
 struct sto_usage {
     uint64_t bytes;
     uint64_t rows;
@@ -55,6 +57,7 @@ struct sto_account {
     _Atomic uint64_t limits[STO_LIMIT_COUNT]; /* by sto_account_limit and _limit_set only */
     _Atomic uint32_t gate;
     _Atomic uint32_t reads_open; /* read slices running now; a purge waits for 0 */
+    struct sto_cipher *cipher;   /* set before anybody sees the account; NULL: values are plain */
     struct sto_share share;      /* by sto_account_share_set only */
     struct sto_fair_line writes; /* at its committer */
     struct sto_fair_line points; /* at the readers: of one row */

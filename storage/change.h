@@ -81,6 +81,10 @@ enum err sto_change_encode(const struct sto_change *change, struct buf *scratch,
                            void (*put)(void *ctx, uint32_t part, struct slice bytes),
                            void *ctx) MUST_CHECK;
 
+/* The first byte of a part that storage/cipher.h sealed; what follows is sealed, with this byte in
+ * front, and is a part. */
+#define STO_CHANGE_SEALED 0x12
+
 enum err sto_change_part_decode(struct slice stored, struct sto_change_part *out) MUST_CHECK;
 /* The next mutation off a part's body, which is not empty. */
 enum err sto_change_next(struct slice *body, struct sto_change_mutation *out) MUST_CHECK;

@@ -154,6 +154,24 @@ enum err sto_audit_range(struct sto_engine *e, const struct sto_tenant_scope *sc
     return e->ops->audit_range(e, scope, out, eb);
 }
 
+enum err sto_canaries_plant(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                            const uint8_t canaries[][STO_CANARY_BYTES], size_t count,
+                            const struct sto_doc_change *docs, size_t doc_count, struct errbuf *eb)
+{
+    check_engine(e);
+    INVARIANT(scope->magic == STO_SCOPE_MAGIC && count <= STO_CANARIES);
+    return e->ops->canaries_plant(e, scope, canaries, count, docs, doc_count, eb);
+}
+
+enum err sto_search_files(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                          const struct sto_search_spec *spec, struct sto_search *out,
+                          struct errbuf *eb)
+{
+    check_engine(e);
+    INVARIANT(scope->magic == STO_SCOPE_MAGIC);
+    return e->ops->search_files(e, scope, spec, out, eb);
+}
+
 void sto_health_get(struct sto_engine *e, struct sto_health *out)
 {
     check_engine(e);

@@ -31,6 +31,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mailbox.h"
+#include "storage/canary.h"
 #include "storage/change.h"
 #include "storage/filter.h"
 #include "storage/mutation.h"
@@ -359,6 +360,39 @@ struct sto_audit {
 /* Blocking. Look at what is physically there. */
 enum err sto_audit_range(struct sto_engine *e, const struct sto_tenant_scope *scope,
                          struct sto_audit *out, struct errbuf *eb) MUST_CHECK;
+
+/* Blocking. Store canaries among the keys of a tenant that is being created, and its documents in
+ * the same batch: no read, scan, count or drop sees them, only a purge removes them. */
+enum err sto_canaries_plant(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                            const uint8_t canaries[][STO_CANARY_BYTES], size_t count,
+                            const struct sto_doc_change *docs, size_t doc_count,
+                            struct errbuf *eb) MUST_CHECK;
+
+struct sto_search_spec {
+    const struct sto_canary *canaries;
+    size_t canary_count;
+    bool only_its_own;          /* leave out tables whose bounds say that they hold nothing of it */
+    const _Atomic bool *stop;   /* ERR_CANCELLED soon after it is set */
+    _Atomic uint64_t *progress; /* bytes read so far; NULL: not wanted */
+    _Atomic uint64_t *progress_of;
+};
+
+/* What the bytes of the engine's files say, read without the engine's own index. */
+struct sto_search {
+    uint64_t files;
+    uint64_t bytes;
+    uint64_t keys;     /* the tenant's, in tables: live, old, deleted, in ranges and in indexes */
+    uint64_t canaries; /* anywhere */
+    uint64_t notes;    /* its prefix in the engine's own log and options */
+    uint64_t outside;  /* its prefix elsewhere: others' keys and values may hold any text */
+    uint64_t obsolete; /* files not in use any more that hold its prefix or a canary */
+    char engine[32];   /* version, as the files say */
+};
+
+/* Blocking, for long: reads every file. */
+enum err sto_search_files(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                          const struct sto_search_spec *spec, struct sto_search *out,
+                          struct errbuf *eb) MUST_CHECK;
 
 /* --- health
  * ---------------------------------------------------------------------------------------------- */

@@ -45,6 +45,13 @@ struct sto_engine_ops {
                           size_t change_count, struct errbuf *eb);
     enum err (*audit_range)(struct sto_engine *e, const struct sto_tenant_scope *scope,
                             struct sto_audit *out, struct errbuf *eb);
+    enum err (*canaries_plant)(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                               const uint8_t canaries[][STO_CANARY_BYTES], size_t count,
+                               const struct sto_doc_change *docs, size_t doc_count,
+                               struct errbuf *eb);
+    enum err (*search_files)(struct sto_engine *e, const struct sto_tenant_scope *scope,
+                             const struct sto_search_spec *spec, struct sto_search *out,
+                             struct errbuf *eb);
     void (*health_get)(struct sto_engine *e, struct sto_health *out);
     void (*stats_get)(struct sto_engine *e, struct sto_engine_stats *out);
     void (*close)(struct sto_engine *e);

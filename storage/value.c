@@ -19,6 +19,27 @@ static size_t varint_write(uint8_t *out, uint64_t v)
     return n;
 }
 
+enum err sto_cell_unseal(struct sto_stored_cell *cell, struct slice key, struct sto_sealer *sealer,
+                         struct sto_cipher *cipher, struct buf *plain)
+{
+    if (cell->sealed.len == 0)
+        return ERR_OK;
+    const uint8_t head[STO_CELL_PREFIX] = {STO_CELL_SEALED, cell->family_name_len};
+    const struct sto_seal_place place = {base_slice(head, sizeof head), key};
+    enum err rc = sto_unseal(sealer, cipher, &place, cell->sealed, plain);
+    if (rc == ERR_OK)
+        cell->bytes = base_buf_slice(plain);
+    return rc;
+}
+
+enum err sto_cell_seal(uint8_t family_name_len, struct slice value, struct slice key,
+                       struct sto_sealer *sealer, struct sto_cipher *cipher, struct buf *out)
+{
+    const uint8_t head[STO_CELL_PREFIX] = {STO_CELL_SEALED, family_name_len};
+    const struct sto_seal_place place = {base_slice(head, sizeof head), key};
+    return sto_seal(sealer, cipher, &place, value, out);
+}
+
 size_t sto_row_head_encode(const struct sto_row_head *head, uint8_t out[STO_ROW_HEAD_MAX])
 {
     INVARIANT(head->cells > 0 && head->bytes > 0);

@@ -7,7 +7,7 @@
  * Knows no: keys, RocksDB.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: ERR_CORRUPT when decoding.
+ * Fails by: ERR_CORRUPT when decoding; sealed cells as storage/cipher.h says.
  * Limits:   none.
  * Promises: 1. Every value begins with a format byte; an unknown one is ERR_CORRUPT, not a guess.
  *           2. A cell carries the length of its family's name, so that what it counts for is known
@@ -16,27 +16,45 @@
 #ifndef STORAGE_VALUE_H
 #define STORAGE_VALUE_H
 
+#include "base/buf.h"
 #include "storage/account.h"
+#include "storage/cipher.h"
 #include "storage/schema.h"
 
-/* A cell: format, length of the family's name, the bytes. */
+/* A cell: format, length of the family's name, the bytes, or what storage/cipher.h made of them. */
 #define STO_CELL_PLAIN  0x01
+#define STO_CELL_SEALED 0x02
 #define STO_CELL_PREFIX 2
 
 struct sto_stored_cell {
     uint8_t family_name_len;
-    struct slice bytes;
+    struct slice bytes;  /* the value; of a sealed one as many bytes, without sense */
+    struct slice sealed; /* ptr NULL: it is not */
 };
 
 static inline enum err sto_cell_decode(struct slice stored, struct sto_stored_cell *out)
 {
-    if (stored.len < STO_CELL_PREFIX || stored.ptr[0] != STO_CELL_PLAIN || stored.ptr[1] == 0 ||
-        stored.ptr[1] > LIM_FAMILY_NAME)
+    if (stored.len < STO_CELL_PREFIX || stored.ptr[1] == 0 || stored.ptr[1] > LIM_FAMILY_NAME)
         return ERR_CORRUPT;
     out->family_name_len = stored.ptr[1];
     out->bytes = base_slice_skip(stored, STO_CELL_PREFIX);
+    out->sealed = SLICE_EMPTY;
+    if (stored.ptr[0] == STO_CELL_PLAIN)
+        return ERR_OK;
+    if (stored.ptr[0] != STO_CELL_SEALED || out->bytes.len < STO_SEALED_EXTRA)
+        return ERR_CORRUPT;
+    out->sealed = out->bytes;
+    out->bytes = base_slice(out->sealed.ptr + STO_SEALED_HEAD, out->sealed.len - STO_SEALED_EXTRA);
     return ERR_OK;
 }
+
+/* Makes bytes the value, in plain, whatever it was. cipher: of the tenant; NULL: it has none. */
+enum err sto_cell_unseal(struct sto_stored_cell *cell, struct slice key, struct sto_sealer *sealer,
+                         struct sto_cipher *cipher, struct buf *plain) MUST_CHECK;
+/* The whole stored cell into out, which it replaces. */
+enum err sto_cell_seal(uint8_t family_name_len, struct slice value, struct slice key,
+                       struct sto_sealer *sealer, struct sto_cipher *cipher,
+                       struct buf *out) MUST_CHECK;
 
 /* What one cell counts for (storage/account.h, promise 1). */
 static inline uint64_t sto_cell_bytes(size_t row_key_len, size_t family_name_len,

@@ -331,6 +331,14 @@ static void results_clear(struct sto_mutate_op *op, int64_t server_us)
     }
 }
 
+/* Whatever is written can be sealed. */
+static enum err key_check(const struct rdb_batch *b, struct errbuf *eb)
+{
+    if (b->cipher == NULL || sto_cipher_versions(b->cipher) > 0)
+        return ERR_OK;
+    return base_fail(eb, ERR_UNAVAILABLE, "%s", sto_unseal_text(ERR_UNAVAILABLE));
+}
+
 enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t server_us)
 {
     struct rdb_row r; /* large: every part is set where it begins */
@@ -341,7 +349,11 @@ enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t se
     sto_rdb_change_log_init(&r.changes);
     r.cursor.options = NULL;
     r.cursor.iterator = NULL;
-    enum err rc = row_open(&r, b, op, server_us);
+    base_buf_init(&r.cursor.plain, 0);
+    b->cipher = op->scope.tenant.account->cipher;
+    enum err rc = key_check(b, &op->detail);
+    if (rc == ERR_OK)
+        rc = row_open(&r, b, op, server_us);
     if (rc == ERR_OK)
         rc = row_change(&r, op);
     if (rc != ERR_OK) {

@@ -1,11 +1,9 @@
 /*
- * storage/rocksdb/batch.c - overlay above database, then one write.
+ * storage/rocksdb/batch.c - overlay above database; batch_write.c writes what came of it.
  *
  * 1. Only this committer writes the rows of its tenants, so what a Get returned stays true until
  *    the batch is written.
  * 2. An entry of the overlay that is not live says nothing; the database is asked then.
- * 3. A deleted entry that the database never held is not written.
- * 4. What is written is noted in recent on the way; when the write fails, recent is cleared.
  */
 #include "storage/rocksdb/batch.h"
 
@@ -13,8 +11,7 @@
 
 #include "base/banned.h"
 
-/* Smaller values are copied behind their two leading bytes; larger ones are written gathered. */
-#define COPY_BYTES_MAX 4096
+#define PLAIN_BYTES_MAX (LIM_CELL_BYTES_HARD + MIB)
 
 void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
 {
@@ -23,6 +20,9 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
     sto_rdb_overlay_init(&b->tokens);
     sto_rdb_recent_init(&b->recent);
     b->writes = rocksdb_writebatch_create();
+    b->cipher = NULL;
+    sto_sealer_init(&b->sealer);
+    base_buf_init(&b->sealed, RDB_SEALED_MAX);
     base_buf_init(&b->change_part, LIM_CELL_BYTES_HARD + MIB);
     b->change_bytes = 0;
     b->expects_rows = false;
@@ -36,41 +36,9 @@ void sto_rdb_batch_fini(struct rdb_batch *b)
     sto_rdb_overlay_fini(&b->tokens);
     sto_rdb_recent_fini(&b->recent);
     rocksdb_writebatch_destroy(b->writes);
+    sto_sealer_fini(&b->sealer);
+    base_buf_fini(&b->sealed);
     base_buf_fini(&b->change_part);
-}
-
-static void overlays_clear(struct rdb_batch *b)
-{
-    sto_rdb_overlay_fini(&b->overlay);
-    sto_rdb_overlay_init(&b->overlay);
-    sto_rdb_overlay_fini(&b->tokens);
-    sto_rdb_overlay_init(&b->tokens);
-}
-
-/* RocksDB's batch keeps its memory when it is cleared: one that became large is not kept. */
-static void writes_clear(struct rdb_batch *b)
-{
-    size_t bytes = 0;
-    (void)rocksdb_writebatch_data(b->writes, &bytes);
-    if (bytes <= LIM_BATCH_BYTES) {
-        rocksdb_writebatch_clear(b->writes);
-        return;
-    }
-    rocksdb_writebatch_destroy(b->writes);
-    b->writes = rocksdb_writebatch_create();
-}
-
-void sto_rdb_batch_clear(struct rdb_batch *b)
-{
-    overlays_clear(b);
-    writes_clear(b);
-    b->change_bytes = 0;
-    if (b->change_part.capacity > 4 * LIM_CHANGE_PART) {
-        base_buf_fini(&b->change_part);
-        base_buf_init(&b->change_part, LIM_CELL_BYTES_HARD + MIB);
-    }
-    b->tally_count = 0;
-    b->account_count = 0;
 }
 
 /* --- looking -------------------------------------------------------------------------------- */
@@ -133,7 +101,8 @@ static bool cell_is_seen(const struct rdb_change *now, bool row_in_db, struct rd
     return true;
 }
 
-static enum err cell_get(struct rdb_batch *b, struct slice key, struct rdb_cell_view *out)
+static enum err cell_get(struct rdb_batch *b, struct slice key, bool wants_value,
+                         struct rdb_cell_view *out)
 {
     struct slice value = SLICE_EMPTY;
     enum err rc = get(b, key, &out->pinned, &value);
@@ -141,11 +110,13 @@ static enum err cell_get(struct rdb_batch *b, struct slice key, struct rdb_cell_
         return rc;
     struct sto_stored_cell cell;
     rc = sto_cell_decode(value, &cell);
+    if (rc == ERR_OK && wants_value)
+        rc = sto_cell_unseal(&cell, key, &b->sealer, b->cipher, &out->plain);
     if (rc == ERR_OK) {
         out->present = true;
         out->in_db = true;
         out->family_name_len = cell.family_name_len;
-        out->value = cell.bytes;
+        out->value = wants_value ? cell.bytes : SLICE_EMPTY;
         out->value_len = cell.bytes.len;
     }
     return rc;
@@ -155,22 +126,24 @@ enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_d
                             struct rdb_cell_view *out)
 {
     *out = (struct rdb_cell_view){.entry = sto_rdb_overlay_touch(&b->overlay, key)};
+    base_buf_init(&out->plain, PLAIN_BYTES_MAX);
     if (out->entry == NULL)
         return ERR_NO_MEMORY;
-    return cell_is_seen(&out->entry->now, row_in_db, out) ? ERR_OK : cell_get(b, key, out);
+    return cell_is_seen(&out->entry->now, row_in_db, out) ? ERR_OK : cell_get(b, key, true, out);
 }
 
 enum err sto_rdb_batch_cell_size(struct rdb_batch *b, struct slice key, bool row_in_db,
                                  struct rdb_cell_view *out)
 {
     *out = (struct rdb_cell_view){.entry = sto_rdb_overlay_touch(&b->overlay, key)};
+    base_buf_init(&out->plain, PLAIN_BYTES_MAX);
     if (out->entry == NULL)
         return ERR_NO_MEMORY;
     if (cell_is_seen(&out->entry->now, row_in_db, out))
         return ERR_OK;
     struct rdb_size size;
     if (!sto_rdb_recent_find(&b->recent, key, &size))
-        return cell_get(b, key, out);
+        return cell_get(b, key, false, out);
     out->present = true;
     out->in_db = true;
     out->family_name_len = size.family_name_len;
@@ -182,6 +155,7 @@ void sto_rdb_cell_view_release(struct rdb_cell_view *view)
 {
     if (view->pinned != NULL)
         rocksdb_pinnableslice_destroy(view->pinned);
+    base_buf_fini(&view->plain);
     view->pinned = NULL;
     view->value = SLICE_EMPTY;
 }
@@ -195,6 +169,7 @@ enum err sto_rdb_batch_put_cell(struct rdb_batch *b, const struct rdb_cell_view 
                                 .present = true,
                                 .in_db = view->in_db,
                                 .family_name_len = family_name_len,
+                                .cipher = b->cipher,
                                 .value = value};
     return sto_rdb_overlay_change(&b->overlay, view->entry, &change) ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -202,8 +177,11 @@ enum err sto_rdb_batch_put_cell(struct rdb_batch *b, const struct rdb_cell_view 
 enum err sto_rdb_batch_put_made(struct rdb_batch *b, const struct rdb_cell_view *view,
                                 uint8_t family_name_len, struct slice head, struct slice tail)
 {
-    struct rdb_change change = {
-        .live = true, .present = true, .in_db = view->in_db, .family_name_len = family_name_len};
+    struct rdb_change change = {.live = true,
+                                .present = true,
+                                .in_db = view->in_db,
+                                .family_name_len = family_name_len,
+                                .cipher = b->cipher};
     if (!sto_rdb_overlay_own(&b->overlay, view->entry, head.len + tail.len, &change))
         return ERR_NO_MEMORY;
     if (head.len > 0 && head.ptr != change.own)
@@ -310,15 +288,6 @@ void sto_rdb_batch_note_added(struct rdb_tally *tally)
     tally->changed = true;
 }
 
-static void publish(struct sto_counters *to, const struct sto_usage *usage)
-{
-    atomic_store_explicit(&to->bytes, usage->bytes, memory_order_relaxed);
-    atomic_store_explicit(&to->rows, usage->rows, memory_order_relaxed);
-    atomic_store_explicit(&to->cells, usage->cells, memory_order_relaxed);
-}
-
-/* --- writing -------------------------------------------------------------------------------- */
-
 size_t sto_rdb_counter_key(const struct sto_tenant_scope *tenant, const struct sto_table *table,
                            uint8_t out[RDB_COUNTER_KEY_MAX])
 {
@@ -331,93 +300,6 @@ size_t sto_rdb_counter_key(const struct sto_tenant_scope *tenant, const struct s
     out[n++] = '/';
     memcpy(out + n, table->id, table->id_len);
     return n + table->id_len;
-}
-
-static void write_cell(struct rdb_batch *b, const struct rdb_entry *entry)
-{
-    rocksdb_column_family_handle_t *cells = b->engine->db.cells;
-    const char *key = (const char *)entry->key.ptr;
-    char small[STO_CELL_PREFIX + COPY_BYTES_MAX];
-    struct slice value = entry->now.value;
-    small[0] = STO_CELL_PLAIN;
-    small[1] = (char)entry->now.family_name_len;
-    if (value.len <= COPY_BYTES_MAX) {
-        if (value.len > 0)
-            memcpy(small + STO_CELL_PREFIX, value.ptr, value.len);
-        rocksdb_writebatch_put_cf(b->writes, cells, key, entry->key.len, small,
-                                  STO_CELL_PREFIX + value.len);
-        return;
-    }
-    const char *parts[2] = {small, (const char *)value.ptr};
-    size_t lengths[2] = {STO_CELL_PREFIX, value.len};
-    rocksdb_writebatch_putv_cf(b->writes, cells, 1, &key, &entry->key.len, 2, parts, lengths);
-}
-
-/* What the database holds under the entry's key when the batch is written. */
-static void note_entry(struct rdb_batch *b, const struct rdb_entry *entry)
-{
-    const struct rdb_change *now = &entry->now;
-    if (!now->present) {
-        sto_rdb_recent_forget(&b->recent, entry->key);
-        return;
-    }
-    struct rdb_size size = {.head = now->head,
-                            .value_len = (uint32_t)now->value.len,
-                            .family_name_len = now->family_name_len};
-    sto_rdb_recent_put(&b->recent, entry->key, &size);
-}
-
-static void write_entry(struct rdb_batch *b, const struct rdb_entry *entry)
-{
-    const struct rdb_change *now = &entry->now;
-    if (!now->live)
-        return;
-    note_entry(b, entry);
-    if (!now->present && !now->in_db)
-        return;
-    if (!now->present) {
-        rocksdb_writebatch_delete_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
-                                     entry->key.len);
-    } else if (now->is_head) {
-        uint8_t head[STO_ROW_HEAD_MAX];
-        size_t n = sto_row_head_encode(&now->head, head);
-        rocksdb_writebatch_put_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
-                                  entry->key.len, (const char *)head, n);
-    } else {
-        write_cell(b, entry);
-    }
-}
-
-static void write_tally(struct rdb_batch *b, const struct rdb_tally *tally)
-{
-    uint8_t key[RDB_COUNTER_KEY_MAX];
-    uint8_t value[STO_COUNTERS_BYTES];
-    size_t key_len = sto_rdb_counter_key(&tally->tenant, tally->table, key);
-    struct sto_stored_counters counters = {
-        .usage = tally->usage,
-        .additions = atomic_load_explicit(&tally->table->additions, memory_order_relaxed) +
-                     (tally->added ? 1 : 0),
-        .last_change_us = tally->last_change_us,
-    };
-    sto_counters_encode(&counters, value);
-    rocksdb_writebatch_put_cf(b->writes, b->engine->db.meta, (const char *)key, key_len,
-                              (const char *)value, sizeof(value));
-}
-
-static void table_publish(struct rdb_tally *tally)
-{
-    publish(&tally->table->counters, &tally->usage);
-    if (tally->added)
-        atomic_fetch_add_explicit(&tally->table->additions, 1, memory_order_relaxed);
-    atomic_store(&tally->table->changes.last_us, tally->last_change_us);
-}
-
-static void write_token(struct rdb_batch *b, const struct rdb_entry *entry)
-{
-    if (entry->now.live)
-        rocksdb_writebatch_put_cf(b->writes, b->engine->db.meta, (const char *)entry->key.ptr,
-                                  entry->key.len, (const char *)entry->now.value.ptr,
-                                  entry->now.value.len);
 }
 
 void sto_rdb_batch_save(struct rdb_batch *b)
@@ -442,29 +324,4 @@ void sto_rdb_batch_take_back(struct rdb_batch *b)
 size_t sto_rdb_batch_bytes(const struct rdb_batch *b)
 {
     return b->overlay.arena.used + b->tokens.arena.used + b->change_bytes;
-}
-
-enum err sto_rdb_batch_write(struct rdb_batch *b)
-{
-    for (const struct rdb_entry *e = b->overlay.first[0]; e != NULL; e = e->next[0])
-        write_entry(b, e);
-    for (const struct rdb_entry *e = b->tokens.first[0]; e != NULL; e = e->next[0])
-        write_token(b, e);
-    for (size_t i = 0; i < b->tally_count; i++)
-        if (b->tallies[i].changed)
-            write_tally(b, &b->tallies[i]);
-    overlays_clear(b); /* copied; a giant needs the memory now */
-    enum err rc = ERR_OK;
-    if (rocksdb_writebatch_count(b->writes) > 0)
-        rc = sto_rdb_write(b->engine, b->writes);
-    if (rc == ERR_OK) {
-        for (size_t i = 0; i < b->tally_count; i++)
-            table_publish(&b->tallies[i]);
-        for (size_t i = 0; i < b->account_count; i++)
-            publish(&b->accounts[i].account->total, &b->accounts[i].usage);
-    } else {
-        sto_rdb_recent_clear(&b->recent);
-    }
-    sto_rdb_batch_clear(b);
-    return rc;
 }

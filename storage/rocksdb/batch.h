@@ -25,6 +25,8 @@
 #include "storage/rocksdb/overlay.h"
 #include "storage/rocksdb/recent.h"
 
+#define RDB_SEALED_MAX (LIM_CELL_BYTES_HARD + MIB)
+
 struct rdb_engine;
 
 /* The counters of one table, and of the account it belongs to, as this batch leaves them. */
@@ -49,6 +51,9 @@ struct rdb_batch {
     struct rdb_overlay tokens;  /* of idempotency (token.h) */
     struct rdb_recent recent;   /* what the database holds, of what was written last */
     rocksdb_writebatch_t *writes;
+    struct sto_cipher *cipher; /* of the tenant whose operation is under way; NULL: none */
+    struct sto_sealer sealer;
+    struct buf sealed;      /* scratch: the value on its way to the database */
     struct buf change_part; /* scratch of change_log.c */
     size_t change_bytes;    /* of changes, in writes */
     bool expects_rows;      /* the last row whose header was looked at was there */
@@ -84,6 +89,7 @@ struct rdb_cell_view {
     size_t value_len;   /* of a present cell */
     struct slice value; /* the same, until the view is released; empty when only sizes are known */
     rocksdb_pinnableslice_t *pinned;
+    struct buf plain; /* of what was sealed */
 };
 /* The view is released by the caller, after a failure too. */
 enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_db,

@@ -119,11 +119,26 @@ struct place {
     int64_t position;
 };
 
+/* Empty when the tenant's keys are gone: then it is too, and nobody will read its changes. */
+static struct slice seal_part(const struct place *p, struct slice key, struct slice bytes)
+{
+    static const uint8_t head[] = {STO_CHANGE_SEALED};
+    struct rdb_batch *b = p->batch;
+    const struct sto_seal_place place = {base_slice(head, sizeof head), key};
+    enum err rc = sto_seal(&b->sealer, p->scope->tenant.account->cipher, &place, bytes, &b->sealed);
+    INVARIANT(rc == ERR_OK || rc == ERR_UNAVAILABLE);
+    return rc == ERR_OK ? base_buf_slice(&b->sealed) : SLICE_EMPTY;
+}
+
 static void put_part(void *ctx, uint32_t part, struct slice bytes)
 {
     const struct place *p = ctx;
     uint8_t key[STO_CHANGE_KEY_MAX];
     size_t n = sto_change_key(p->scope, p->position, part, key);
+    if (p->scope->tenant.account->cipher != NULL)
+        bytes = seal_part(p, base_slice(key, n), bytes);
+    if (bytes.len == 0)
+        return;
     rocksdb_writebatch_put_cf(p->batch->writes, p->batch->engine->db.changes, (const char *)key, n,
                               (const char *)bytes.ptr, bytes.len);
     p->batch->change_bytes += n + bytes.len;

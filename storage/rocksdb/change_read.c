@@ -27,6 +27,8 @@ struct slice_run {
     rocksdb_iterator_t *it;
     uint64_t steps;
     int64_t complete_us; /* up to here nothing is missing at the end of the iterator */
+    struct sto_sealer sealer;
+    struct buf plain; /* the part under the iterator, if it was sealed */
     size_t lower_len;
     size_t upper_len;
     uint8_t lower[STO_CHANGE_KEY_MAX];
@@ -125,6 +127,19 @@ static enum err damaged(struct sto_change_op *op)
     return base_fail(&op->detail, ERR_CORRUPT, "a stored change is damaged");
 }
 
+static enum err unseal_part(struct slice_run *r, struct slice key, struct slice *value)
+{
+    if (value->len == 0 || value->ptr[0] != STO_CHANGE_SEALED)
+        return ERR_OK;
+    const struct sto_seal_place place = {base_slice(value->ptr, 1), key};
+    enum err rc = sto_unseal(&r->sealer, r->op->scope.tenant.account->cipher, &place,
+                             base_slice_skip(*value, 1), &r->plain);
+    if (rc != ERR_OK)
+        return base_fail(&r->op->detail, rc, "%s", sto_unseal_text(rc));
+    *value = base_buf_slice(&r->plain);
+    return ERR_OK;
+}
+
 /* The part under the iterator, which then stands behind it. */
 static enum err take_part(struct slice_run *r)
 {
@@ -135,6 +150,9 @@ static enum err take_part(struct slice_run *r)
     uint32_t number = 0;
     key.ptr = (const uint8_t *)rocksdb_iter_key(r->it, &key.len);
     value.ptr = (const uint8_t *)rocksdb_iter_value(r->it, &value.len);
+    enum err rc = unseal_part(r, key, &value);
+    if (rc != ERR_OK)
+        return rc;
     if (sto_change_key_decode(&op->scope, key, &position, &number) != ERR_OK ||
         sto_change_part_decode(value, &part) != ERR_OK ||
         !is_next_part(op, position, number, &part))
@@ -212,11 +230,15 @@ static enum err slice_run(struct rdb_engine *e, struct sto_change_op *op)
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(r.lower, r.lower_len), base_slice(r.upper, r.upper_len));
     r.it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.changes);
+    sto_sealer_init(&r.sealer);
+    base_buf_init(&r.plain, LIM_CELL_BYTES_HARD + MIB);
     rc = check_age(op, &op->detail);
     if (rc == ERR_OK)
         rc = read_parts(&r);
     rocksdb_iter_destroy(r.it);
     rocksdb_readoptions_destroy(options);
+    sto_sealer_fini(&r.sealer);
+    base_buf_fini(&r.plain);
     sto_rdb_pool_charge(&e->pool, op->scope.tenant.account, RDB_SCANS, r.steps / RDB_STEPS_PER_OP);
     return rc;
 }

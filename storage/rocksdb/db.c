@@ -29,9 +29,14 @@
 #define RDB_DELETES_WINDOW  4096
 #define RDB_DELETES_TRIGGER 2048
 
-/* Small manifests: what they remember of deleted keys goes with each roll (facts: residue after a
- * purge). No automatic resume: an error of the engine stops it, the supervisor restarts it. */
-static const char STRING_OPTIONS[] = "max_manifest_file_size=4194304;max_bgerror_resume_count=0";
+#define RDB_TEXT_OF(x) #x
+#define RDB_TEXT(x)    RDB_TEXT_OF(x)
+
+/* Small manifests: what they remember of deleted keys goes with each roll, which a purge provokes
+ * (purge.c); each has to be written at a stroke, a few hundred bytes for each file. No automatic
+ * resume: an error of the engine stops it, the supervisor restarts it. */
+static const char STRING_OPTIONS[] =
+    "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0";
 
 /* --- row prefix ------------------------------------------------------------------------------ */
 

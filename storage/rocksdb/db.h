@@ -21,6 +21,9 @@
 
 enum { RDB_CF_DEFAULT, RDB_CF_CELLS, RDB_CF_META, RDB_CF_CHANGES, RDB_CF_COUNT };
 
+/* A MANIFEST that is longer is followed by a new one. A plain number: it stands in an option. */
+#define RDB_MANIFEST_BYTES 131072
+
 struct rdb_db {
     rocksdb_t *handle;
     rocksdb_column_family_handle_t *cf[RDB_CF_COUNT];

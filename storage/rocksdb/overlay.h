@@ -36,6 +36,8 @@ struct rdb_change {
     uint8_t *own;             /* value made in the overlay's memory; NULL: borrowed */
     uint32_t own_room;        /* bytes there */
     uint32_t made_by;         /* number of the operation that made it */
+    struct sto_cipher
+        *cipher; /* a present cell: what seals it on its way to the database, or NULL */
 };
 
 struct rdb_entry {

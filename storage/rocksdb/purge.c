@@ -23,8 +23,10 @@
 
 #include <time.h>
 
+#include "base/alloc.h"
 #include "storage/keycodec.h"
 #include "storage/range.h"
+#include "storage/rocksdb/checkpoint.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/heldfiles.h"
 #include "storage/rocksdb/rdb.h"
@@ -33,9 +35,7 @@
 #include "base/banned.h"
 
 #define FORCE_BOTTOMMOST 2
-
-/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, tokens. */
-static const char TENANT_LETTERS[] = {'u', 's', 'w', 'v', RDB_TOKEN_LETTER, '\0'};
+#define ROLL_TRIES       8
 
 /* --- fence ---------------------------------------------------------------------------------- */
 
@@ -43,6 +43,7 @@ static void recent_clear(struct rdb_committer *c, void *ctx)
 {
     (void)ctx;
     sto_rdb_recent_clear(&c->batch.recent);
+    sto_sealer_fini(&c->batch.sealer); /* which may be set up for the tenant's key */
 }
 
 static bool gate_is_closed(const struct sto_tenant_scope *scope)
@@ -204,32 +205,79 @@ static void compact(struct rdb_engine *e, rocksdb_column_family_handle_t *family
     rocksdb_compactoptions_destroy(options);
 }
 
+/* --- manifest --------------------------------------------------------------------------------- */
+
+/* The MANIFEST tells the bounds of files that are long gone. A new one, which tells of live files
+ * only, is begun with the first change of them behind RDB_MANIFEST_BYTES: so files with bounds that
+ * long are made in the family that nobody uses, of deletions of what is not there. */
+static enum err lengthen_manifest(struct rdb_engine *e, const uint8_t *key, struct errbuf *eb)
+{
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    rocksdb_writebatch_delete_cf(batch, e->db.cf[RDB_CF_DEFAULT], (const char *)key,
+                                 RDB_MANIFEST_BYTES / 2);
+    enum err rc = sto_rdb_write(e, batch);
+    rocksdb_writebatch_destroy(batch);
+    if (rc == ERR_OK)
+        rc = sto_rdb_flush(e);
+    return rc == ERR_OK ? rc : base_fail(eb, rc, "the MANIFEST cannot be written");
+}
+
+static enum err current_manifest(struct rdb_engine *e, struct buf *out, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    enum err rc = base_path_join(path, e->dir, "db/CURRENT", eb);
+    return rc == ERR_OK ? base_file_read(path, 64, out, eb) : rc;
+}
+
+static enum err roll_manifest(struct rdb_engine *e, struct errbuf *eb)
+{
+    struct buf before = {0};
+    struct buf now = {0};
+    uint8_t *key = base_new(RDB_MANIFEST_BYTES / 2);
+    enum err rc = current_manifest(e, &before, eb);
+    bool is_new = false;
+    for (int i = 0; rc == ERR_OK && !is_new && i < ROLL_TRIES; i++) {
+        rc = lengthen_manifest(e, key, eb);
+        base_buf_fini(&now);
+        if (rc == ERR_OK)
+            rc = current_manifest(e, &now, eb);
+        is_new = rc == ERR_OK && !base_slice_equal(base_buf_slice(&before), base_buf_slice(&now));
+    }
+    if (rc == ERR_OK && !is_new)
+        rc = base_fail(eb, ERR_TIMEOUT, "no new MANIFEST was begun");
+    if (rc == ERR_OK) { /* nothing is deleted there: the files go */
+        rocksdb_compact_range_cf(e->db.handle, e->db.cf[RDB_CF_DEFAULT], NULL, 0, NULL, 0);
+    }
+    base_buf_fini(&before);
+    base_buf_fini(&now);
+    base_free(key);
+    return rc;
+}
+
 static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope *scope,
                             struct errbuf *eb)
 {
     struct sto_range range = sto_range_of_tenant(scope);
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++)
         compact(e, e->db.cf[TENANT_FAMILIES[i]], &range);
-    for (size_t i = 0; i < sizeof(TENANT_LETTERS) - 1; i++) {
-        struct sto_range docs = sto_range_of_docs(scope, TENANT_LETTERS[i]);
+    for (size_t i = 0; i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
+        struct sto_range docs = sto_range_of_docs(scope, RDB_TENANT_LETTERS[i]);
         compact(e, e->db.meta, &docs);
     }
+    enum err rc = roll_manifest(e, eb);
+    if (rc != ERR_OK)
+        return rc;
     if (!sto_rdb_background_failed(e)) /* the C API gives no result for a compaction */
         return sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
     sto_rdb_fail_text(e, "a flush or compaction failed");
     return base_fail(eb, ERR_IO, "the compaction failed");
 }
 
-enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
-                           enum sto_purge_step step, const struct sto_doc_change *changes,
-                           size_t change_count, struct errbuf *eb)
+static enum err run(struct rdb_engine *e, const struct sto_tenant_scope *scope,
+                    enum sto_purge_step step, const struct sto_doc_change *changes,
+                    size_t change_count, struct errbuf *eb)
 {
-    struct rdb_engine *e = sto_rdb_engine(engine);
-    enum err rc = sto_rdb_usable(e, eb);
-    if (rc != ERR_OK)
-        return rc;
-    if (!gate_is_closed(scope))
-        return base_fail(eb, ERR_CONFLICT, "the tenant's gate must be closed before it is purged");
+    enum err rc = ERR_OK;
     switch (step) {
     case STO_PURGE_FENCE:
         return fence(e, scope, eb);
@@ -246,6 +294,22 @@ enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_sc
         break;
     }
     return base_fail(eb, ERR_INVALID, "there is no such step of a purge");
+}
+
+enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
+                           enum sto_purge_step step, const struct sto_doc_change *changes,
+                           size_t change_count, struct errbuf *eb)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (!gate_is_closed(scope))
+        return base_fail(eb, ERR_CONFLICT, "the tenant's gate must be closed before it is purged");
+    sto_rdb_purge_step_begin(e, scope);
+    rc = run(e, scope, step, changes, change_count, eb);
+    sto_rdb_purge_step_end(e, step == STO_PURGE_COMPACT, rc);
+    return rc;
 }
 
 /* --- audit ---------------------------------------------------------------------------------- */
@@ -305,8 +369,8 @@ enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_
     struct sto_audit audit = {.sequence = rocksdb_get_latest_sequence_number(e->db.handle)};
     for (size_t i = 0; rc == ERR_OK && i < TENANT_FAMILY_COUNT; i++)
         rc = count_keys(e, &range, e->db.cf[TENANT_FAMILIES[i]], &audit.physical_keys, eb);
-    for (size_t i = 0; rc == ERR_OK && i < sizeof(TENANT_LETTERS) - 1; i++) {
-        struct sto_range docs = sto_range_of_docs(scope, TENANT_LETTERS[i]);
+    for (size_t i = 0; rc == ERR_OK && i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
+        struct sto_range docs = sto_range_of_docs(scope, RDB_TENANT_LETTERS[i]);
         rc = count_keys(e, &docs, e->db.meta, &audit.counters, eb);
     }
     if (rc != ERR_OK)

@@ -18,6 +18,10 @@
 #define STORAGE_ROCKSDB_PURGE_H
 
 #include "storage/engine.h"
+#include "storage/rocksdb/token.h"
+
+/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, tokens. */
+static const char RDB_TENANT_LETTERS[] = {'u', 's', 'w', 'v', RDB_TOKEN_LETTER, '\0'};
 
 enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
                            enum sto_purge_step step, const struct sto_doc_change *changes,

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/alloc.h"
+#include "storage/canary.h"
 #include "storage/range.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
@@ -100,6 +101,8 @@ static enum err key_visit(struct sto_recount_op *op, struct slice stored_key, st
     struct state *s = op->engine_state;
     struct sto_key key;
     struct sto_stored_cell cell;
+    if (sto_key_is_canary(&s->range, stored_key))
+        return ERR_OK; /* nobody's row */
     if (sto_key_decode(stored_key, &key) != ERR_OK)
         return base_fail(&op->detail, ERR_CORRUPT, "a stored key is damaged");
     if (key.family == 0)

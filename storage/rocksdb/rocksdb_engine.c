@@ -30,6 +30,7 @@
 #include "storage/rocksdb/reader.h"
 #include "storage/rocksdb/recount.h"
 #include "storage/rocksdb/sample.h"
+#include "storage/rocksdb/search.h"
 #include "storage/rocksdb/witness.h"
 
 #include "base/banned.h"
@@ -158,6 +159,7 @@ static void engine_free(struct rdb_engine *e)
     sto_rdb_headroom_fini(&e->headroom);
     (void)pthread_mutex_destroy(&e->reason_lock); /* nobody holds them */
     (void)pthread_mutex_destroy(&e->docs_lock);
+    (void)pthread_mutex_destroy(&e->image_lock);
     e->base.magic = 0;
     base_free(e);
 }
@@ -342,6 +344,8 @@ static const struct sto_engine_ops OPS = {
     .table_forget = sto_rdb_table_forget,
     .purge_run = sto_rdb_purge_run,
     .audit_range = sto_rdb_audit_range,
+    .canaries_plant = sto_rdb_canaries_plant,
+    .search_files = sto_rdb_search_files,
     .health_get = health_get,
     .stats_get = sto_rdb_stats_get,
     .close = engine_close,
@@ -354,6 +358,7 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     e->base = (struct sto_engine){.magic = STO_ENGINE_MAGIC, .ops = &OPS};
     (void)pthread_mutex_init(&e->reason_lock, NULL); /* default attributes: cannot fail */
     (void)pthread_mutex_init(&e->docs_lock, NULL);
+    (void)pthread_mutex_init(&e->image_lock, NULL);
     e->wait_seconds = RDB_WAIT_SECONDS;
     e->options = *options;
     options_complete(&e->options);

@@ -22,6 +22,7 @@ void sto_rdb_row_cursor_open(struct rdb_row_cursor *c, struct rdb_batch *b, stru
     c->options = NULL;
     c->iterator = NULL;
     c->at_end = true;
+    base_buf_init(&c->plain, LIM_CELL_BYTES_HARD + MIB);
 }
 
 void sto_rdb_row_cursor_close(struct rdb_row_cursor *c)
@@ -30,6 +31,7 @@ void sto_rdb_row_cursor_close(struct rdb_row_cursor *c)
         rocksdb_iter_destroy(c->iterator);
     if (c->options != NULL)
         rocksdb_readoptions_destroy(c->options);
+    base_buf_fini(&c->plain);
     c->iterator = NULL;
     c->options = NULL;
     c->begun = false;
@@ -63,8 +65,11 @@ static enum err stand_on_stored(struct rdb_row_cursor *c, struct slice key)
     struct slice stored;
     struct sto_stored_cell cell;
     stored.ptr = (const uint8_t *)rocksdb_iter_value(c->iterator, &stored.len);
-    if (sto_cell_decode(stored, &cell) != ERR_OK)
-        return ERR_CORRUPT;
+    enum err rc = sto_cell_decode(stored, &cell);
+    if (rc == ERR_OK)
+        rc = sto_cell_unseal(&cell, key, &c->batch->sealer, c->batch->cipher, &c->plain);
+    if (rc != ERR_OK)
+        return rc;
     c->at_end = false;
     c->on_pending = false;
     c->cell_in_db = true;

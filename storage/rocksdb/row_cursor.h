@@ -35,6 +35,7 @@ struct rdb_row_cursor {
     struct slice key;
     struct slice value;
 
+    struct buf plain; /* of what was sealed */
     uint8_t upper[STO_KEY_ROW_MAX];
 };
 

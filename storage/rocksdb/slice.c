@@ -262,6 +262,10 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
         uint64_t timestamp = ~sto_get_be64(key.ptr + c->column_len);
         if (timestamp > INT64_MAX || sto_cell_decode(stored, &cell) != ERR_OK)
             return fail(c, ERR_CORRUPT, "a stored cell is damaged");
+        enum err rc =
+            sto_cell_unseal(&cell, key, &c->sealer, op->scope.tenant.account->cipher, &c->plain);
+        if (rc != ERR_OK)
+            return fail(c, rc, sto_unseal_text(rc));
         next = sto_visit_version(&c->visit, (int64_t)timestamp, cell.bytes);
         c->steps += cell.bytes.len / BYTES_OF_A_STEP; /* a filter may have read it */
         c->full = c->visit.begun && op->sink->is_full(op->sink);
@@ -404,6 +408,8 @@ enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
     c->row_len = 0;
     c->column_len = 0;
     sto_rdb_skips_init(c);
+    sto_sealer_init(&c->sealer);
+    base_buf_init(&c->plain, LIM_CELL_BYTES_HARD + MIB);
     uint8_t table[STO_KEY_TABLE_MAX];
     c->table_len = sto_key_table(&op->scope, table);
     return sto_visit_open(&c->visit, op->scope.schema, &op->spec, op->sink, &op->detail);
@@ -414,6 +420,8 @@ void sto_rdb_cursor_fini(struct sto_read_cursor *c)
     sto_rdb_range_close(c, false);
     uncount(c);
     sto_visit_close(&c->visit);
+    sto_sealer_fini(&c->sealer);
+    base_buf_fini(&c->plain);
 }
 
 enum err sto_rdb_cursor_move(struct sto_read_cursor *to, struct sto_read_cursor *from)

@@ -19,6 +19,7 @@
 
 #include <rocksdb/c.h>
 
+#include "storage/cipher.h"
 #include "storage/engine.h"
 #include "storage/keycodec.h"
 #include "storage/visit.h"
@@ -74,6 +75,9 @@ struct sto_read_cursor {
     size_t column_len;     /* of the column under the iterator; 0: none */
 
     struct rdb_skip_memory skips[RDB_SKIP_COUNT];
+
+    struct sto_sealer sealer;
+    struct buf plain; /* the value under the iterator, if it was sealed */
 
     /* this slice */
     uint64_t steps;

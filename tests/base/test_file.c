@@ -248,6 +248,27 @@ START_TEST(dir_make_that_cannot_be_durable_makes_nothing)
 }
 END_TEST
 
+START_TEST(dir_remove_takes_files_and_no_directories)
+{
+    char inner[BASE_PATH_BYTES];
+    struct errbuf eb = {{0}};
+    (void)snprintf(path, sizeof path, "%s/going", dir);
+    ck_assert_int_eq(base_dir_remove(path, &eb), ERR_OK); /* not there: fine */
+    ck_assert_int_eq(base_dir_make(path, 0700, &eb), ERR_OK);
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(inner, sizeof inner, "%s/%d", path, i);
+        ck_assert_int_eq(base_file_create(inner, SLICE_LIT("x"), 0600, &eb), ERR_OK);
+    }
+    ck_assert_int_eq(base_dir_remove(path, &eb), ERR_OK);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ck_assert_int_eq(base_dir_make(path, 0700, &eb), ERR_OK);
+    (void)snprintf(inner, sizeof inner, "%s/dir", path);
+    ck_assert_int_eq(base_dir_make(inner, 0700, &eb), ERR_OK);
+    ck_assert_int_eq(base_dir_remove(path, &eb), ERR_IO);
+    ck_assert_int_eq(access(inner, F_OK), 0);
+}
+END_TEST
+
 START_TEST(dir_sync_tells_what_is_no_directory)
 {
     struct errbuf eb = {0};
@@ -351,6 +372,7 @@ Suite *suite_base_file(void)
     tcase_add_test(dirs, dir_make_makes_one_level);
     tcase_add_test(dirs, dir_make_accepts_trailing_slashes);
     tcase_add_test(dirs, dir_make_that_cannot_be_durable_makes_nothing);
+    tcase_add_test(dirs, dir_remove_takes_files_and_no_directories);
     tcase_add_test(dirs, dir_sync_tells_what_is_no_directory);
     TCase *locks = case_in_dir(suite, "locks and paths");
     tcase_add_test(locks, lock_has_one_holder);

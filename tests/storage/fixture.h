@@ -28,6 +28,7 @@
 #include "storage/keycodec.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/rocksdb_engine.h"
+#include "tests/storage/keys.h"
 
 #define FIX_TENANTS 3
 #define FIX_TABLES  2
@@ -46,6 +47,7 @@ static struct fixture {
     struct sto_tenant_scope tenants[FIX_TENANTS];
     struct sto_table_scope tables[FIX_TENANTS][FIX_TABLES];
     struct sto_gc_node gc[2]; /* of families f and gg in tables made from now on; all zero: none */
+    bool sealed;              /* tenants have keys: the same after a reopen */
     bool aggregates;          /* tables have the families sum, min, max, hll as well: 3 to 6 */
     size_t outstanding;
 } fix;
@@ -94,6 +96,7 @@ static void fix_scopes_make(void)
     }
     for (uint32_t i = 0; i < FIX_TENANTS; i++) {
         sto_account_init(&fix.accounts[i], i);
+        fix.accounts[i].cipher = fix.sealed ? fix_cipher(i) : NULL;
         ck_assert_int_eq(
             sto_scope_open(base_slice_text(fix_tenant_names[i]), &fix.accounts[i], &fix.tenants[i]),
             ERR_OK);
@@ -111,6 +114,8 @@ static void fix_scopes_drop(void)
     for (size_t i = 0; i < FIX_TENANTS; i++)
         for (size_t k = 0; k < FIX_TABLES; k++)
             sto_table_scope_release(&fix.tables[i][k]);
+    for (size_t i = 0; i < FIX_TENANTS; i++)
+        sto_cipher_free(fix.accounts[i].cipher);
 }
 
 UNUSED_FN static enum err fix_try_open(struct errbuf *eb)

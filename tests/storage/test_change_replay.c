@@ -256,6 +256,7 @@ START_TEST(the_changes_of_a_table_make_the_table)
     dice.state = 77 + (uint64_t)_i;
     memset(big, 'z', sizeof(big));
     fix.aggregates = true;
+    fix.sealed = _i % 2 == 1;
     fix.gc[1] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 2};
     fix_reopen();
     changes_set(T, RETENTION_S);

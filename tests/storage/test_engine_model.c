@@ -21,6 +21,7 @@ START_TEST(a_random_program_does_what_the_oracle_says)
     struct program_op *ops = base_new_array(OPERATIONS, sizeof ops[0]);
     struct program_verdict verdict;
     size_t count = (size_t)process_rounds(OPERATIONS);
+    program_seal(_i % 2 == 1);
     program_draw(&rng, ops, count, false);
     bool ok = program_try(ops, count, &verdict);
     if (!ok) {
@@ -37,6 +38,7 @@ START_TEST(a_killed_program_keeps_what_was_acknowledged)
     struct random rng = {.state = 20261120 + (uint64_t)_i};
     struct program_op *ops = base_new_array(OPERATIONS, sizeof ops[0]);
     struct program_verdict verdict;
+    program_seal(_i % 2 == 1);
     program_draw(&rng, ops, OPERATIONS, true);
     bool ok = program_try_killed(ops, OPERATIONS, &rng, 5, &verdict);
     ck_assert_msg(ok, "seed %d, operation %zu: %s", 20261120 + _i, verdict.at, verdict.message);
@@ -50,7 +52,7 @@ Suite *suite_storage_engine_model(void)
     TCase *t = tcase_create("model");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, a_random_program_does_what_the_oracle_says, 0, 4);
-    tcase_add_loop_test(t, a_killed_program_keeps_what_was_acknowledged, 0, 1);
+    tcase_add_loop_test(t, a_killed_program_keeps_what_was_acknowledged, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

@@ -148,6 +148,8 @@ struct program_verdict {
     uint64_t batches_shared; /* bursts of more than one operation */
 };
 
+/* Programs from now on: whether what tenants store is sealed. */
+void program_seal(bool sealed);
 /* Run a program in a new process and a new directory. */
 bool program_try(const struct program_op *ops, size_t count, struct program_verdict *out);
 /* The same, but killed `kills` times at random points, continued each time from what the engine

@@ -538,6 +538,11 @@ static void step(size_t index)
     }
 }
 
+void program_seal(bool sealed)
+{
+    fix.sealed = sealed;
+}
+
 _Noreturn void program_run(const char *dir, const struct program_op *program, size_t count,
                            struct program_record *shared, struct program_verdict *out)
 {

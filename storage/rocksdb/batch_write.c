@@ -1,0 +1,188 @@
+/*
+ * storage/rocksdb/batch_write.c - from the overlay into one synced write, and back to empty.
+ *
+ * 1. A deleted entry that the database never held is not written.
+ * 2. What is written is noted in recent on the way; when the write fails, recent is cleared.
+ * 3. Values of a tenant with keys are sealed here, each once, however often the batch changed it.
+ */
+#include "storage/rocksdb/batch.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+/* Smaller values are copied behind their two leading bytes; larger ones are written gathered. */
+#define COPY_BYTES_MAX 4096
+
+/* --- clearing ------------------------------------------------------------------------------- */
+
+static void overlays_clear(struct rdb_batch *b)
+{
+    sto_rdb_overlay_fini(&b->overlay);
+    sto_rdb_overlay_init(&b->overlay);
+    sto_rdb_overlay_fini(&b->tokens);
+    sto_rdb_overlay_init(&b->tokens);
+}
+
+/* RocksDB's batch keeps its memory when it is cleared: one that became large is not kept. */
+static void writes_clear(struct rdb_batch *b)
+{
+    size_t bytes = 0;
+    (void)rocksdb_writebatch_data(b->writes, &bytes);
+    if (bytes <= LIM_BATCH_BYTES) {
+        rocksdb_writebatch_clear(b->writes);
+        return;
+    }
+    rocksdb_writebatch_destroy(b->writes);
+    b->writes = rocksdb_writebatch_create();
+}
+
+void sto_rdb_batch_clear(struct rdb_batch *b)
+{
+    overlays_clear(b);
+    writes_clear(b);
+    b->change_bytes = 0;
+    if (b->sealed.capacity > 4 * LIM_CHANGE_PART) {
+        base_buf_fini(&b->sealed);
+        base_buf_init(&b->sealed, RDB_SEALED_MAX);
+    }
+    if (b->change_part.capacity > 4 * LIM_CHANGE_PART) {
+        base_buf_fini(&b->change_part);
+        base_buf_init(&b->change_part, LIM_CELL_BYTES_HARD + MIB);
+    }
+    b->tally_count = 0;
+    b->account_count = 0;
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+/* It was seen, when the operation was applied, that there is a key (apply.c). */
+static void write_sealed(struct rdb_batch *b, const struct rdb_entry *entry)
+{
+    const struct rdb_change *now = &entry->now;
+    enum err rc = sto_cell_seal(now->family_name_len, now->value, entry->key, &b->sealer,
+                                now->cipher, &b->sealed);
+    INVARIANT(rc == ERR_OK);
+    rocksdb_writebatch_put_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
+                              entry->key.len, (const char *)b->sealed.ptr, b->sealed.len);
+}
+
+static void write_cell(struct rdb_batch *b, const struct rdb_entry *entry)
+{
+    rocksdb_column_family_handle_t *cells = b->engine->db.cells;
+    const char *key = (const char *)entry->key.ptr;
+    char small[STO_CELL_PREFIX + COPY_BYTES_MAX];
+    struct slice value = entry->now.value;
+    small[0] = STO_CELL_PLAIN;
+    small[1] = (char)entry->now.family_name_len;
+    if (value.len <= COPY_BYTES_MAX) {
+        if (value.len > 0)
+            memcpy(small + STO_CELL_PREFIX, value.ptr, value.len);
+        rocksdb_writebatch_put_cf(b->writes, cells, key, entry->key.len, small,
+                                  STO_CELL_PREFIX + value.len);
+        return;
+    }
+    const char *parts[2] = {small, (const char *)value.ptr};
+    size_t lengths[2] = {STO_CELL_PREFIX, value.len};
+    rocksdb_writebatch_putv_cf(b->writes, cells, 1, &key, &entry->key.len, 2, parts, lengths);
+}
+
+/* What the database holds under the entry's key when the batch is written. */
+static void note_entry(struct rdb_batch *b, const struct rdb_entry *entry)
+{
+    const struct rdb_change *now = &entry->now;
+    if (!now->present) {
+        sto_rdb_recent_forget(&b->recent, entry->key);
+        return;
+    }
+    struct rdb_size size = {.head = now->head,
+                            .value_len = (uint32_t)now->value.len,
+                            .family_name_len = now->family_name_len};
+    sto_rdb_recent_put(&b->recent, entry->key, &size);
+}
+
+static void write_entry(struct rdb_batch *b, const struct rdb_entry *entry)
+{
+    const struct rdb_change *now = &entry->now;
+    if (!now->live)
+        return;
+    note_entry(b, entry);
+    if (!now->present && !now->in_db)
+        return;
+    if (!now->present) {
+        rocksdb_writebatch_delete_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
+                                     entry->key.len);
+    } else if (now->is_head) {
+        uint8_t head[STO_ROW_HEAD_MAX];
+        size_t n = sto_row_head_encode(&now->head, head);
+        rocksdb_writebatch_put_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
+                                  entry->key.len, (const char *)head, n);
+    } else if (now->cipher != NULL) {
+        write_sealed(b, entry);
+    } else {
+        write_cell(b, entry);
+    }
+}
+
+static void write_tally(struct rdb_batch *b, const struct rdb_tally *tally)
+{
+    uint8_t key[RDB_COUNTER_KEY_MAX];
+    uint8_t value[STO_COUNTERS_BYTES];
+    size_t key_len = sto_rdb_counter_key(&tally->tenant, tally->table, key);
+    struct sto_stored_counters counters = {
+        .usage = tally->usage,
+        .additions = atomic_load_explicit(&tally->table->additions, memory_order_relaxed) +
+                     (tally->added ? 1 : 0),
+        .last_change_us = tally->last_change_us,
+    };
+    sto_counters_encode(&counters, value);
+    rocksdb_writebatch_put_cf(b->writes, b->engine->db.meta, (const char *)key, key_len,
+                              (const char *)value, sizeof(value));
+}
+
+static void publish(struct sto_counters *to, const struct sto_usage *usage)
+{
+    atomic_store_explicit(&to->bytes, usage->bytes, memory_order_relaxed);
+    atomic_store_explicit(&to->rows, usage->rows, memory_order_relaxed);
+    atomic_store_explicit(&to->cells, usage->cells, memory_order_relaxed);
+}
+
+static void table_publish(struct rdb_tally *tally)
+{
+    publish(&tally->table->counters, &tally->usage);
+    if (tally->added)
+        atomic_fetch_add_explicit(&tally->table->additions, 1, memory_order_relaxed);
+    atomic_store(&tally->table->changes.last_us, tally->last_change_us);
+}
+
+static void write_token(struct rdb_batch *b, const struct rdb_entry *entry)
+{
+    if (entry->now.live)
+        rocksdb_writebatch_put_cf(b->writes, b->engine->db.meta, (const char *)entry->key.ptr,
+                                  entry->key.len, (const char *)entry->now.value.ptr,
+                                  entry->now.value.len);
+}
+
+enum err sto_rdb_batch_write(struct rdb_batch *b)
+{
+    for (const struct rdb_entry *e = b->overlay.first[0]; e != NULL; e = e->next[0])
+        write_entry(b, e);
+    for (const struct rdb_entry *e = b->tokens.first[0]; e != NULL; e = e->next[0])
+        write_token(b, e);
+    for (size_t i = 0; i < b->tally_count; i++)
+        if (b->tallies[i].changed)
+            write_tally(b, &b->tallies[i]);
+    overlays_clear(b); /* copied; a giant needs the memory now */
+    enum err rc = ERR_OK;
+    if (rocksdb_writebatch_count(b->writes) > 0)
+        rc = sto_rdb_write(b->engine, b->writes);
+    if (rc == ERR_OK) {
+        for (size_t i = 0; i < b->tally_count; i++)
+            table_publish(&b->tallies[i]);
+        for (size_t i = 0; i < b->account_count; i++)
+            publish(&b->accounts[i].account->total, &b->accounts[i].usage);
+    } else {
+        sto_rdb_recent_clear(&b->recent);
+    }
+    sto_rdb_batch_clear(b);
+    return rc;
+}
