@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "tenancy/audit.h"
+#include "tenancy/lifecycle.h"
 
 #include "base/banned.h"
 
@@ -281,8 +282,8 @@ static enum err create_check(const struct auth_keyring *k, const struct auth_key
                          "the list has %zu tenants; it must have 1 to %d, or be left out for all",
                          w->allowed_count, LIM_TENANTS_PER_KEY);
     if (w->tenant != NULL) {
-        uint32_t state = atomic_load(&w->tenant->state);
-        if (state == TEN_PURGING || state == TEN_PURGED)
+        enum ten_state state = (enum ten_state)atomic_load(&w->tenant->state);
+        if (ten_state_is_leaving(state))
             return base_fail(eb, ERR_GONE, "the tenant is %s", ten_state_name(state));
     }
     return count_check(k, w->tenant, eb);

@@ -27,7 +27,7 @@ struct ten_active {
 };
 
 struct ten_activity {
-    uint64_t states[TEN_PURGED + 1];
+    uint64_t states[TEN_STATES];
     uint64_t throttled[TEN_POLICY_COUNT]; /* of all tenants, since the start */
     uint64_t throttled_ns[TEN_POLICY_COUNT];
     size_t at_threshold[TEN_USED_COUNT][TEN_THRESHOLDS]; /* tenants at this one or above */

@@ -82,6 +82,10 @@ typedef enum err ten_docs_write(void *ctx, const struct sto_doc_change *changes,
                                 struct errbuf *eb);
 
 /* Write the changes, with the record of the thread's action if it is not written yet. */
+/* ten_tenant_commit with another way of writing. */
+enum err ten_tenant_commit_by(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
+                              const struct ten_details *wanted, ten_docs_write *write, void *ctx,
+                              struct errbuf *eb) MUST_CHECK;
 enum err ten_docs_commit_by(struct ten_registry *r, const struct sto_doc_change *changes,
                             size_t count, ten_docs_write *write, void *ctx,
                             struct errbuf *eb) MUST_CHECK;

@@ -48,17 +48,28 @@ struct ten_removal {
 };
 
 struct ten_audit;
+struct ten_certificates;
 struct ten_metering;
+
+/* Those that wait for the end of their grace period, the first one last. */
+struct ten_grace {
+    struct ten_waiting *waiting;
+    size_t count;
+    size_t capacity;
+    uint64_t retry_ns; /* one could not begin: no look before */
+};
 
 struct ten_registry {
     uint32_t magic;
     struct sto_engine *engine;
     struct base_epoch *epoch;
+    struct ten_keystore *keystore; /* may be NULL */
     struct base_worker control;
     struct base_worker jobs; /* runs purges */
     struct ten_sweeper *sweeper;
     struct ten_audit *audit;
     struct ten_metering *metering;
+    struct ten_certificates *certificates;
     struct ten_overload overload; /* any thread */
     atomic_bool stopping;
     struct base_msg claim_msg; /* first message of the control worker */
@@ -79,6 +90,7 @@ struct ten_registry {
     struct ten_removal *removals;
     size_t removals_running;
     uint64_t last_job_ms;
+    struct ten_grace grace;
     uint64_t activity_marked_ns; /* tenancy/activity.c */
     uint64_t top_ns[2];          /* tenancy/top.c: when samples were made; 0: not yet */
     struct base_msg drain_msg;
@@ -117,6 +129,19 @@ size_t ten_registry_bound(const struct ten_registry *r, struct slice id, bool af
 enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t) MUST_CHECK;
 /* Blocking, before the workers run: tenants, schemas, counters. */
 enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
+
+/* --- encryption.c ----------------------------------------------------------------------------- */
+
+/* Blocking, before the workers run: of tenants that are encrypted. One whose keys are not there
+ * has a cipher that refuses. */
+enum err ten_ciphers_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
+/* Blocking. Of a new tenant: what one that was never made left under its ID is destroyed. */
+enum err ten_cipher_create(struct ten_registry *r, struct slice tenant_id, struct sto_cipher **out,
+                           struct errbuf *eb) MUST_CHECK;
+/* Blocking, job worker. Nothing that the tenant stored, wherever a copy of it is, is readable from
+ * now on. *out_versions: how many keys there were. Nobody may be reading or writing. */
+enum err ten_cipher_destroy(struct ten_registry *r, struct ten_tenant *t, uint32_t *out_versions,
+                            struct errbuf *eb) MUST_CHECK;
 
 /* --- plan.c ----------------------------------------------------------------------------------- */
 
@@ -190,10 +215,13 @@ void ten_removal_discard(struct ten_registry *r, const struct ten_tenant *t);
 void ten_removal_resume_all(struct ten_registry *r);
 void ten_removal_free_all(struct ten_registry *r);
 
-/* --- offboard.c, purge.c ---------------------------------------------------------------------- */
+/* --- offboard.c, job_list.c, purge.c ---------------------------------------------------------- */
 
-/* Blocking, before the workers run: ERR_CORRUPT when a purging tenant has no job. */
+/* Blocking, before the workers run: ERR_CORRUPT when a tenant that is being deleted has no job. */
 enum err ten_offboard_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
+/* Blocking: PURGING and the job RUNNING, with a record of its own. */
+enum err ten_offboard_grace_is_over(struct ten_registry *r, struct ten_tenant *t,
+                                    struct errbuf *eb) MUST_CHECK;
 /* Post the purge of every purging tenant, oldest job first. */
 void ten_offboard_resume_all(struct ten_registry *r);
 /* Blocking, any thread. ERR_NOT_FOUND. */
@@ -201,5 +229,16 @@ enum err ten_job_read(struct ten_registry *r, struct slice id, uint64_t *out_ver
                       struct ten_job *out, struct errbuf *eb) MUST_CHECK;
 /* Post the purge of a tenant in PURGING to the job worker. */
 void ten_purge_post(struct ten_registry *r, struct ten_tenant *t);
+
+/* --- grace.c ---------------------------------------------------------------------------------- */
+
+/* It is in DELETE_REQUESTED and not held: its purge begins when its time has come. */
+void ten_grace_add(struct ten_registry *r, struct ten_tenant *t);
+/* Nothing when it does not wait. */
+void ten_grace_remove(struct ten_registry *r, const struct ten_tenant *t);
+/* Before the workers run: all that wait. */
+void ten_grace_load(struct ten_registry *r);
+/* Blocking. Begin the purges that are due. */
+void ten_grace_tick(struct ten_registry *r);
 
 #endif

@@ -25,15 +25,25 @@ enum {
     TAG_USAGE_BEFORE = 9,
     TAG_AUDIT_BEFORE = 10,
     TAG_AUDIT_AFTER = 11,
+    TAG_DELETE_AT = 12,
+    TAG_REASON = 13,
+    TAG_KEY_DESTROYED = 14,
+    TAG_KEY_VERSIONS = 15,
+    TAG_SEARCH_BEFORE = 20,
+    TAG_SEARCH_AFTER = 21,
+    TAG_ENGINE = 22, /* that was searched */
+    TAG_VISIBLE_AFTER = 23,
+    TAG_CANARIES = 24,
 };
 
-#define NUMBERS_MAX 8
+#define NUMBERS_MAX 16
 
 const char *ten_job_step_name(uint32_t step)
 {
     if (step < STO_PURGE_STEP_COUNT)
         return sto_purge_step_name((enum sto_purge_step)step);
-    return step == STO_PURGE_STEP_COUNT ? "audit" : "unknown";
+    static const char *const NAMES[] = {"audit", "files", "certificate"};
+    return step < TEN_JOB_STEPS ? NAMES[step - STO_PURGE_STEP_COUNT] : "unknown";
 }
 
 const char *ten_job_state_name(enum ten_job_state s)
@@ -45,6 +55,10 @@ const char *ten_job_state_name(enum ten_job_state s)
         return "done";
     case TEN_JOB_FAILED:
         return "failed";
+    case TEN_JOB_WAITING:
+        return "waiting";
+    case TEN_JOB_CANCELLED:
+        return "cancelled";
     }
     return "unknown";
 }
@@ -57,7 +71,7 @@ static void put_numbers(struct buf *out, uint32_t tag, const uint64_t *numbers, 
     base_buf_init(&inner, 256);
     for (size_t i = 0; i < count; i++)
         if (numbers[i] != 0)
-            (void)base_record_put_u64(&inner, (uint32_t)i + 1, numbers[i]); /* 8 * 13 bytes fit */
+            (void)base_record_put_u64(&inner, (uint32_t)i + 1, numbers[i]); /* 16 * 13 bytes fit */
     if (inner.len > 0)
         (void)base_record_put_bytes(out, tag, base_buf_slice(&inner)); /* errors latch in out */
     base_buf_fini(&inner);
@@ -101,6 +115,28 @@ static enum err take_usage(const struct base_field *f, struct sto_usage *out)
     return rc;
 }
 
+static void put_search(struct buf *out, uint32_t tag, const struct sto_search *s)
+{
+    const uint64_t numbers[] = {s->files, s->bytes,   s->keys,    s->canaries,
+                                s->notes, s->outside, s->obsolete};
+    put_numbers(out, tag, numbers, sizeof numbers / sizeof numbers[0]);
+}
+
+/* Leaves the engine's version alone: it is a field of its own. */
+static enum err take_search(const struct base_field *f, struct sto_search *out)
+{
+    uint64_t n[NUMBERS_MAX] = {0};
+    enum err rc = take_numbers(f, n);
+    out->files = n[0];
+    out->bytes = n[1];
+    out->keys = n[2];
+    out->canaries = n[3];
+    out->notes = n[4];
+    out->outside = n[5];
+    out->obsolete = n[6];
+    return rc;
+}
+
 static enum err take_times(const struct base_field *f, int64_t times[TEN_JOB_STEPS])
 {
     _Static_assert(TEN_JOB_STEPS <= NUMBERS_MAX, "step times must fit");
@@ -131,6 +167,19 @@ enum err ten_job_encode(const struct ten_job *j, struct buf *out)
     put_numbers(out, TAG_USAGE_BEFORE, usage, 3);
     put_audit(out, TAG_AUDIT_BEFORE, &j->audit_before);
     put_audit(out, TAG_AUDIT_AFTER, &j->audit_after);
+    if (j->delete_at_us != 0)
+        (void)base_record_put_u64(out, TAG_DELETE_AT, (uint64_t)j->delete_at_us);
+    if (j->reason[0] != '\0')
+        (void)base_record_put_bytes(out, TAG_REASON, base_slice_text(j->reason));
+    if (j->key_destroyed_us != 0) {
+        (void)base_record_put_u64(out, TAG_KEY_DESTROYED, (uint64_t)j->key_destroyed_us);
+        (void)base_record_put_u64(out, TAG_KEY_VERSIONS, j->key_versions);
+    }
+    put_search(out, TAG_SEARCH_BEFORE, &j->search_before);
+    put_search(out, TAG_SEARCH_AFTER, &j->search_after);
+    (void)base_record_put_bytes(out, TAG_ENGINE, base_slice_text(j->search_after.engine));
+    (void)base_record_put_u64(out, TAG_VISIBLE_AFTER, j->visible_after);
+    (void)base_record_put_u64(out, TAG_CANARIES, j->canaries);
     return out->error;
 }
 
@@ -139,7 +188,7 @@ static enum err take_number(const struct base_field *f, struct ten_job *j)
     if (!f->is_number)
         return ERR_CORRUPT;
     if (f->tag == TAG_STATE) {
-        if (f->number < TEN_JOB_RUNNING || f->number > TEN_JOB_FAILED)
+        if (f->number < TEN_JOB_RUNNING || f->number > TEN_JOB_CANCELLED)
             return ERR_CORRUPT;
         j->state = (enum ten_job_state)f->number;
     } else if (f->tag == TAG_STEPS_DONE) {
@@ -148,6 +197,12 @@ static enum err take_number(const struct base_field *f, struct ten_job *j)
         j->steps_done = (uint32_t)f->number;
     } else if (f->tag == TAG_REQUESTED) {
         j->requested_us = (int64_t)f->number;
+    } else if (f->tag == TAG_KEY_DESTROYED) {
+        j->key_destroyed_us = (int64_t)f->number;
+    } else if (f->tag == TAG_KEY_VERSIONS) {
+        if (f->number > STO_CIPHER_VERSIONS)
+            return ERR_CORRUPT;
+        j->key_versions = (uint32_t)f->number;
     } else {
         j->finished_us = (int64_t)f->number;
     }
@@ -164,10 +219,16 @@ static enum err take_field(void *ctx, const struct base_field *f)
         return base_field_text(f, j->requested_by, sizeof j->requested_by);
     case TAG_ERROR:
         return base_field_text(f, j->error, sizeof j->error);
+    case TAG_REASON:
+        return base_field_text(f, j->reason, sizeof j->reason);
+    case TAG_DELETE_AT:
+        return base_field_time(f, &j->delete_at_us);
     case TAG_STATE:
     case TAG_STEPS_DONE:
     case TAG_REQUESTED:
     case TAG_FINISHED:
+    case TAG_KEY_DESTROYED:
+    case TAG_KEY_VERSIONS:
         return take_number(f, j);
     case TAG_STEP_TIMES:
         return take_times(f, j->step_done_us);
@@ -177,6 +238,16 @@ static enum err take_field(void *ctx, const struct base_field *f)
         return take_audit(f, &j->audit_before);
     case TAG_AUDIT_AFTER:
         return take_audit(f, &j->audit_after);
+    case TAG_SEARCH_BEFORE:
+        return take_search(f, &j->search_before);
+    case TAG_SEARCH_AFTER:
+        return take_search(f, &j->search_after);
+    case TAG_ENGINE:
+        return base_field_text(f, j->search_after.engine, sizeof j->search_after.engine);
+    case TAG_VISIBLE_AFTER:
+        return base_field_number(f, &j->visible_after);
+    case TAG_CANARIES:
+        return base_field_number(f, &j->canaries);
     default:
         return ERR_OK; /* from a newer program */
     }

@@ -1,11 +1,17 @@
 /*
- * tenancy/offboard.c - starting to offboard a tenant, and looking at the jobs.
+ * tenancy/offboard.c - a departure is asked for, taken back, begun.
  *
- * The start is one batch: tenant PURGING with the job's ID, job RUNNING. After it the gate says
- * GONE, the table list is empty, and the job worker is told (purge.c), unless a table removal of
- * the tenant is still running: then that removal tells it when it settles.
+ * Each is one batch of tenant and job:
  *
- * 1. A tenant in PURGING has a job, and it is the one its details name.
+ *   asked for, with grace   DELETE_REQUESTED, job WAITING; tables stay, behind the closed gate
+ *   asked for, without      PURGING, job RUNNING
+ *   undelete                what it was before, job CANCELLED
+ *   the grace is over       PURGING, job RUNNING (grace.c says when)
+ *
+ * In PURGING the table list is empty, and the job worker is told (purge.c), unless a table removal
+ * of the tenant is still running: then that removal tells it when it settles.
+ *
+ * 1. A tenant in DELETE_REQUESTED or PURGING has a job, and it is the one its details name.
  * 2. Job IDs sort in the order of their start, whatever the wall clock does.
  */
 #include "tenancy/offboard.h"
@@ -16,113 +22,20 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "tenancy/doc_key.h"
+#include "tenancy/hold.h"
 #include "tenancy/internal.h"
 #include "tenancy/job_doc.h"
 #include "tenancy/lifecycle.h"
 
 #include "base/banned.h"
 
-/* --- reading jobs ----------------------------------------------------------------------------- */
+#define US_PER_S 1000000ULL
 
-enum err ten_job_read(struct ten_registry *r, struct slice id, uint64_t *out_version,
-                      struct ten_job *out, struct errbuf *eb)
-{
-    uint64_t wall_ms;
-    if (ten_job_id_parse(id, &wall_ms) != ERR_OK)
-        return base_fail(eb, ERR_NOT_FOUND, "there is no such job");
-    struct ten_doc_key key = ten_doc_key_job(id);
-    struct buf body;
-    base_buf_init(&body, TEN_JOB_DOC_MAX);
-    enum err rc = sto_doc_get(r->engine, ten_doc_key_slice(&key), out_version, &body, eb);
-    if (rc == ERR_NOT_FOUND)
-        rc = base_fail(eb, ERR_NOT_FOUND, "there is no such job");
-    else if (rc == ERR_OK && ten_job_decode(id, base_buf_slice(&body), out) != ERR_OK)
-        rc = base_fail(eb, ERR_CORRUPT, "the job's document is damaged");
-    base_buf_fini(&body);
-    return rc;
-}
+/* --- a tenant and its job, in one batch ------------------------------------------------------- */
 
-enum err ten_job_get(struct ten_registry *r, struct slice id, struct ten_job *out,
-                     struct errbuf *eb)
-{
-    ten_control_check(r);
-    uint64_t version;
-    return ten_job_read(r, id, &version, out, eb);
-}
-
-/* The last `limit` jobs of an ascending scan, in a ring. */
-struct job_scan {
-    struct ten_job *out;
-    size_t limit;
-    size_t seen;
-};
-
-static enum err visit_job(void *ctx, struct slice key, uint64_t version, struct slice body)
-{
-    struct job_scan *s = ctx;
-    (void)version; /* only read */
-    return ten_job_decode(base_slice_skip(key, 2), body, &s->out[s->seen++ % s->limit]);
-}
-
-static void reverse(struct ten_job *jobs, size_t from, size_t to)
-{
-    while (from + 1 < to) {
-        struct ten_job swap = jobs[from];
-        jobs[from++] = jobs[--to];
-        jobs[to] = swap;
-    }
-}
-
-enum err ten_job_list(struct ten_registry *r, struct ten_job *out, size_t limit, size_t *out_count,
-                      struct errbuf *eb)
-{
-    ten_control_check(r);
-    struct job_scan s = {.out = out, .limit = limit};
-    enum err rc =
-        limit == 0 ? ERR_OK : sto_docs_scan(r->engine, SLICE_LIT("j/"), visit_job, &s, eb);
-    if (rc != ERR_OK)
-        return rc;
-    size_t count = s.seen < limit ? s.seen : limit;
-    /* The ring's oldest is at split; two parts reversed each make it newest first. */
-    size_t split = s.seen > limit ? s.seen % limit : 0;
-    reverse(out, 0, split);
-    reverse(out, split, count);
-    *out_count = count;
-    return ERR_OK;
-}
-
-/* --- starting --------------------------------------------------------------------------------- */
-
-static enum err already_purging(struct ten_registry *r, struct ten_tenant *t,
-                                char out_job[TEN_JOB_ID + 1], struct errbuf *eb)
-{
-    const char *id = ten_tenant_details(t)->job;
-    struct ten_job job;
-    uint64_t version;
-    enum err rc = ten_job_read(r, base_slice_text(id), &version, &job, eb);
-    if (rc != ERR_OK)
-        return rc;
-    if (job.state == TEN_JOB_FAILED && !ten_removal_is_running(r, t))
-        ten_purge_post(r, t); /* asking again is trying again */
-    memcpy(out_job, job.id, sizeof job.id);
-    return ERR_OK;
-}
-
-static void job_init(struct ten_registry *r, const struct ten_tenant *t, struct slice requested_by,
-                     struct ten_job *out)
-{
-    *out = (struct ten_job){.state = TEN_JOB_RUNNING, .requested_us = base_wall_us()};
-    uint64_t now_ms = (uint64_t)out->requested_us / 1000;
-    r->last_job_ms = now_ms > r->last_job_ms ? now_ms : r->last_job_ms + 1;
-    ten_job_id_make(r->last_job_ms, out->id);
-    memcpy(out->tenant, t->id, t->id_len);
-    if (requested_by.len > 0)
-        memcpy(out->requested_by, requested_by.ptr, requested_by.len);
-    out->usage_before = sto_counters_read(&t->account.total); /* exact after the fence */
-}
-
-static enum err start_commit(struct ten_registry *r, struct ten_tenant *t,
-                             const struct ten_job *job, struct errbuf *eb)
+static enum err departure_commit(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
+                                 const struct ten_details *wanted, const struct ten_job *job,
+                                 uint64_t expect, struct errbuf *eb)
 {
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);
@@ -135,34 +48,36 @@ static enum err start_commit(struct ten_registry *r, struct ten_tenant *t,
     struct sto_doc_change change = {
         .key = ten_doc_key_slice(&key),
         .body = base_buf_slice(&body),
-        .expect = STO_DOC_ABSENT,
+        .expect = expect,
     };
-    struct ten_details wanted = *ten_tenant_details(t);
-    wanted.state_since_us = job->requested_us;
-    wanted.job = job->id;
-    rc = ten_tenant_commit(r, t, TEN_PURGING, &wanted, &change, 1, eb);
+    rc = ten_tenant_commit(r, t, state, wanted, &change, 1, eb);
     base_buf_fini(&body);
     return rc;
 }
 
-enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t, struct slice requested_by,
-                            char out_job[TEN_JOB_ID + 1], struct errbuf *eb)
+/* Of a tenant that is leaving. */
+static enum err job_of(struct ten_registry *r, const struct ten_tenant *t, uint64_t *out_version,
+                       struct ten_job *out, struct errbuf *eb)
 {
-    ten_control_check(r);
-    struct ten_job job;
-    enum err rc = base_text_check(requested_by, sizeof job.requested_by - 1, "the requester", eb);
-    if (rc == ERR_OK)
-        rc = ten_transition_check(ten_tenant_state(t), TEN_PURGING, eb);
+    return ten_job_read(r, base_slice_text(ten_tenant_details(t)->job), out_version, out, eb);
+}
+
+/* --- the purge begins ------------------------------------------------------------------------- */
+
+/* From here nothing leads back. expect: the version of the job's document. */
+static enum err purge_begin(struct ten_registry *r, struct ten_tenant *t, struct ten_job *job,
+                            uint64_t expect, struct errbuf *eb)
+{
+    job->state = TEN_JOB_RUNNING;
+    struct ten_details wanted = *ten_tenant_details(t);
+    wanted.state_since_us = base_wall_us();
+    wanted.delete_at_us = 0;
+    wanted.was_suspended = false;
+    wanted.job = job->id;
+    enum err rc = departure_commit(r, t, TEN_PURGING, &wanted, job, expect, eb);
     if (rc != ERR_OK)
         return rc;
-    if (ten_tenant_state(t) == TEN_PURGING)
-        return already_purging(r, t, out_job, eb);
-    job_init(r, t, requested_by, &job);
-    ten_audit_set_target(base_slice_text(job.id));
-    rc = start_commit(r, t, &job, eb);
-    if (rc != ERR_OK)
-        return rc;
-    memcpy(out_job, job.id, sizeof job.id);
+    ten_grace_remove(r, t);
     ten_tables_publish(r, t, ten_tables_new(0));
     ten_removal_discard(r, t);
     if (!ten_removal_is_running(r, t))
@@ -170,29 +85,225 @@ enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t, struct
     return ERR_OK;
 }
 
+enum err ten_offboard_grace_is_over(struct ten_registry *r, struct ten_tenant *t, struct errbuf *eb)
+{
+    INVARIANT(ten_tenant_state(t) == TEN_DELETE_REQUESTED && ten_tenant_details(t)->hold == NULL);
+    struct ten_job job;
+    uint64_t version;
+    const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
+                                      .name = "purge.start",
+                                      .tenant = ten_tenant_id(t),
+                                      .target = base_slice_text(ten_tenant_details(t)->job),
+                                      .detail = "the grace period is over"};
+    ten_audit_begin(r, &action);
+    enum err rc = job_of(r, t, &version, &job, eb);
+    if (rc == ERR_OK)
+        rc = purge_begin(r, t, &job, version, eb);
+    return ten_audit_end(r, rc, eb);
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+static enum err already_purging(struct ten_registry *r, struct ten_tenant *t,
+                                char out_job[TEN_JOB_ID + 1], struct errbuf *eb)
+{
+    struct ten_job job;
+    uint64_t version;
+    enum err rc = job_of(r, t, &version, &job, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (job.state == TEN_JOB_FAILED && !ten_removal_is_running(r, t))
+        ten_purge_post(r, t); /* asking again is trying again */
+    memcpy(out_job, job.id, sizeof job.id);
+    return ERR_OK;
+}
+
+/* text has room for it and the NUL. */
+static void text_take(char *text, struct slice from)
+{
+    if (from.len > 0)
+        memcpy(text, from.ptr, from.len);
+    text[from.len] = '\0';
+}
+
+static void job_init(struct ten_registry *r, const struct ten_tenant *t,
+                     const struct ten_offboard_wanted *w, struct ten_job *out)
+{
+    *out = (struct ten_job){.state = TEN_JOB_WAITING, .requested_us = base_wall_us()};
+    uint64_t now_ms = (uint64_t)out->requested_us / 1000;
+    r->last_job_ms = now_ms > r->last_job_ms ? now_ms : r->last_job_ms + 1;
+    ten_job_id_make(r->last_job_ms, out->id);
+    out->delete_at_us = out->requested_us + (int64_t)w->grace_us;
+    memcpy(out->tenant, t->id, t->id_len);
+    text_take(out->requested_by, w->requested_by);
+    text_take(out->reason, w->reason);
+    out->usage_before = sto_counters_read(&t->account.total); /* exact after the fence */
+}
+
+static void set_record(const struct ten_job *job, const struct ten_offboard_wanted *w)
+{
+    ten_audit_set_target(base_slice_text(job->id));
+    ten_audit_set_detail("grace_s=%llu", (unsigned long long)w->grace_us / US_PER_S);
+}
+
+/* job waits, and the tenant with it. */
+static enum err grace_begin(struct ten_registry *r, struct ten_tenant *t, const struct ten_job *job,
+                            uint64_t expect, struct errbuf *eb)
+{
+    struct ten_details wanted = *ten_tenant_details(t);
+    if (ten_tenant_state(t) != TEN_DELETE_REQUESTED) {
+        wanted.state_since_us = job->requested_us;
+        wanted.was_suspended = ten_tenant_state(t) == TEN_SUSPENDED;
+    }
+    wanted.delete_at_us = job->delete_at_us;
+    wanted.job = job->id;
+    enum err rc = departure_commit(r, t, TEN_DELETE_REQUESTED, &wanted, job, expect, eb);
+    if (rc != ERR_OK)
+        return rc;
+    ten_grace_remove(r, t);
+    if (wanted.hold == NULL)
+        ten_grace_add(r, t);
+    return ERR_OK;
+}
+
+/* Asked for once more: sooner is possible. */
+static enum err ask_again(struct ten_registry *r, struct ten_tenant *t,
+                          const struct ten_offboard_wanted *w, char out_job[TEN_JOB_ID + 1],
+                          struct errbuf *eb)
+{
+    struct ten_job job;
+    uint64_t version;
+    enum err rc = job_of(r, t, &version, &job, eb);
+    if (rc != ERR_OK)
+        return rc;
+    set_record(&job, w);
+    int64_t wanted_us = base_wall_us() + (int64_t)w->grace_us;
+    if (w->grace_us == 0 || wanted_us < job.delete_at_us) {
+        job.delete_at_us = wanted_us < job.delete_at_us ? wanted_us : job.delete_at_us;
+        if (w->reason.len > 0)
+            text_take(job.reason, w->reason);
+        rc = w->grace_us == 0 ? purge_begin(r, t, &job, version, eb)
+                              : grace_begin(r, t, &job, version, eb);
+    }
+    if (rc == ERR_OK)
+        memcpy(out_job, job.id, sizeof job.id);
+    return rc;
+}
+
+static enum err wanted_check(const struct ten_tenant *t, const struct ten_offboard_wanted *w,
+                             struct errbuf *eb)
+{
+    enum err rc = base_text_check(w->requested_by, sizeof((struct ten_job *)0)->requested_by - 1,
+                                  "the requester", eb);
+    if (rc == ERR_OK)
+        rc = base_text_check(w->reason, LIM_REASON, "the reason", eb);
+    if (rc == ERR_OK && w->grace_us > LIM_GRACE_US)
+        rc = base_fail(eb, ERR_INVALID, "the grace period is %llu s; it may be 0 to %llu s",
+                       (unsigned long long)w->grace_us / US_PER_S, LIM_GRACE_US / US_PER_S);
+    enum ten_state state = ten_tenant_state(t);
+    if (rc != ERR_OK || state == TEN_PURGING)
+        return rc;
+    rc = ten_transition_check(state, w->grace_us > 0 ? TEN_DELETE_REQUESTED : TEN_PURGING, eb);
+    return rc == ERR_OK && w->grace_us == 0 ? ten_hold_check(t, eb) : rc;
+}
+
+enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t,
+                            const struct ten_offboard_wanted *w, char out_job[TEN_JOB_ID + 1],
+                            struct errbuf *eb)
+{
+    ten_control_check(r);
+    struct ten_job job;
+    enum err rc = wanted_check(t, w, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (ten_tenant_state(t) == TEN_PURGING)
+        return already_purging(r, t, out_job, eb);
+    if (ten_tenant_state(t) == TEN_DELETE_REQUESTED)
+        return ask_again(r, t, w, out_job, eb);
+    job_init(r, t, w, &job);
+    set_record(&job, w);
+    rc = w->grace_us == 0 ? purge_begin(r, t, &job, STO_DOC_ABSENT, eb)
+                          : grace_begin(r, t, &job, STO_DOC_ABSENT, eb);
+    if (rc == ERR_OK)
+        memcpy(out_job, job.id, sizeof job.id);
+    return rc;
+}
+
+/* --- undelete --------------------------------------------------------------------------------- */
+
+enum err ten_offboard_undelete(struct ten_registry *r, struct ten_tenant *t, struct errbuf *eb)
+{
+    ten_control_check(r);
+    enum ten_state state = ten_tenant_state(t);
+    if (ten_state_is_final(state))
+        return base_fail(eb, ERR_CONFLICT, "the tenant is %s; it is too late to undelete it",
+                         ten_state_name(state));
+    if (state != TEN_DELETE_REQUESTED)
+        return ERR_OK;
+    struct ten_job job;
+    uint64_t version;
+    enum err rc = job_of(r, t, &version, &job, eb);
+    if (rc != ERR_OK)
+        return rc;
+    ten_audit_set_target(base_slice_text(job.id));
+    job.state = TEN_JOB_CANCELLED;
+    job.finished_us = base_wall_us();
+    struct ten_details wanted = *ten_tenant_details(t);
+    state = wanted.was_suspended ? TEN_SUSPENDED : TEN_ACTIVE;
+    wanted.was_suspended = false;
+    wanted.delete_at_us = 0;
+    wanted.job = "";
+    wanted.state_since_us = job.finished_us;
+    rc = departure_commit(r, t, state, &wanted, &job, version, eb);
+    if (rc == ERR_OK)
+        ten_grace_remove(r, t);
+    return rc;
+}
+
 /* --- going on after a restart ----------------------------------------------------------------- */
+
+static enum err visit_job_key(void *ctx, struct slice key, uint64_t version, struct slice body)
+{
+    struct ten_registry *r = ctx;
+    uint64_t wall_ms;
+    (void)version; /* only the key counts */
+    (void)body;
+    if (ten_job_id_parse(base_slice_skip(key, 2), &wall_ms) != ERR_OK)
+        return ERR_CORRUPT;
+    if (wall_ms > r->last_job_ms)
+        r->last_job_ms = wall_ms;
+    return ERR_OK;
+}
+
+/* A job that is there, and in a state that fits. */
+static enum err job_check(struct ten_registry *r, const struct ten_tenant *t, struct errbuf *eb)
+{
+    struct ten_job job;
+    uint64_t version;
+    enum err rc = job_of(r, t, &version, &job, eb);
+    if (rc == ERR_NOT_FOUND)
+        return base_fail(eb, ERR_CORRUPT, "a tenant that is being deleted has no job");
+    if (rc != ERR_OK)
+        return rc;
+    bool is_waiting = job.state == TEN_JOB_WAITING;
+    if (is_waiting != (ten_tenant_state(t) == TEN_DELETE_REQUESTED))
+        return base_fail(eb, ERR_CORRUPT, "a tenant's state and its job's contradict each other");
+    return ERR_OK;
+}
 
 enum err ten_offboard_load(struct ten_registry *r, struct errbuf *eb)
 {
-    for (size_t i = 0; i < r->tenant_count; i++) {
-        struct ten_tenant *t = r->sorted[i];
-        struct slice id = base_slice_text(ten_tenant_details(t)->job);
-        uint64_t wall_ms = 0;
-        if (id.len > 0 && ten_job_id_parse(id, &wall_ms) != ERR_OK)
-            return base_fail(eb, ERR_CORRUPT, "a tenant names a job that cannot exist");
-        if (wall_ms > r->last_job_ms)
-            r->last_job_ms = wall_ms;
-        if (ten_tenant_state(t) != TEN_PURGING)
-            continue;
-        struct ten_job job;
-        uint64_t version;
-        enum err rc = ten_job_read(r, id, &version, &job, eb);
-        if (rc == ERR_NOT_FOUND)
-            return base_fail(eb, ERR_CORRUPT, "a tenant that is being purged has no job");
-        if (rc != ERR_OK)
-            return rc;
+    enum err rc = sto_docs_scan(r->engine, SLICE_LIT("j/"), visit_job_key, r, eb);
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "the jobs' documents cannot be read: %s", base_err_name(rc));
+    for (size_t i = 0; rc == ERR_OK && i < r->tenant_count; i++) {
+        enum ten_state state = ten_tenant_state(r->sorted[i]);
+        if (state == TEN_PURGING || state == TEN_DELETE_REQUESTED)
+            rc = job_check(r, r->sorted[i], eb);
     }
-    return ERR_OK;
+    if (rc == ERR_OK)
+        ten_grace_load(r);
+    return rc;
 }
 
 static int compare_jobs(const void *a, const void *b)

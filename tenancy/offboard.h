@@ -1,18 +1,23 @@
 /*
  * tenancy/offboard.h - deleting a departed tenant, as a job that survives kill -9 at any step.
  *
- * Does:     freeze, drop files, drop range, flush, compact, audit, in that order; each finished
- *           step is durable in the job's document; at start unfinished jobs go on.
+ * Does:     freeze, then, when the grace period is over, drop files, drop range, flush, compact,
+ *           audit, search the files, certify, in that order; each finished step is durable in the
+ *           job's document; at start unfinished jobs go on. Undelete as long as the first step was
+ *           not begun.
  * Owns:     the job worker and the jobs' documents.
  * May use:  base/, storage/, tenancy/.
  * Knows no: HTTP.
  * Threads:  start and read from the control thread; steps run on the job worker.
  * Blocks:   yes.
- * Fails by: ERR_CONFLICT (state), ERR_NOT_FOUND (job).
- * Limits:   one running purge at a time; others wait in order.
+ * Fails by: ERR_CONFLICT (state), ERR_HELD (tenancy/hold.h), ERR_NOT_FOUND (job).
+ * Limits:   one running purge at a time; others wait in order. LIM_GRACE_US, LIM_REASON.
  * Promises: 1. State PURGING is durable before the first destructive step, PURGED only after an
- *              audit that found nothing. 2. Every step may run again. 3. A job that failed leaves
- *              the tenant in PURGING and is tried again at the next start.
+ *              audit and a search that found nothing, and a certificate that says so. 2. Every
+ *              step may run again. 3. A job that failed leaves the tenant in PURGING and is tried
+ *              again at the next start. 4. In a grace period nothing can be read or written, and
+ *              nothing is deleted. 5. It ends by the clock on the wall, but never before so much
+ *              time has passed since the process saw it first.
  */
 #ifndef TENANCY_OFFBOARD_H
 #define TENANCY_OFFBOARD_H
@@ -20,11 +25,23 @@
 #include "storage/engine.h"
 #include "tenancy/registry.h"
 
-enum ten_job_state { TEN_JOB_RUNNING = 1, TEN_JOB_DONE = 2, TEN_JOB_FAILED = 3 };
+/* Stored as numbers: append only. */
+enum ten_job_state {
+    TEN_JOB_RUNNING = 1,
+    TEN_JOB_DONE = 2,
+    TEN_JOB_FAILED = 3,
+    TEN_JOB_WAITING = 4,   /* for the end of the grace period, or of a hold */
+    TEN_JOB_CANCELLED = 5, /* undeleted */
+};
 
 #define TEN_JOB_ID 16
-/* purge steps of the engine, then the audit */
-#define TEN_JOB_STEPS (STO_PURGE_STEP_COUNT + 1)
+/* Stored as numbers: append only. The purge steps of the engine, then these. */
+enum {
+    TEN_STEP_AUDIT = STO_PURGE_STEP_COUNT, /* nothing is in the range, by the engine's own index */
+    TEN_STEP_FILES,                        /* nothing is in the files, by their bytes */
+    TEN_STEP_CERTIFICATE,                  /* signed and in the ledger; then tenant PURGED */
+    TEN_JOB_STEPS
+};
 
 struct ten_job {
     char id[TEN_JOB_ID + 1];
@@ -38,16 +55,36 @@ struct ten_job {
     struct sto_usage usage_before;
     struct sto_audit audit_before;
     struct sto_audit audit_after;
+    int64_t key_destroyed_us; /* 0: it had none, or not yet */
+    uint32_t key_versions;    /* destroyed */
     char error[160];
+    int64_t delete_at_us;            /* when its purge may begin */
+    char reason[LIM_REASON + 1];     /* on what ground it is deleted; "": not said */
+    struct sto_search search_before; /* of the files that may hold it */
+    struct sto_search search_after;  /* of all */
+    uint64_t visible_after;          /* rows that a request could still be shown */
+    uint64_t canaries;               /* planted when the tenant was made */
 };
 const char *ten_job_step_name(uint32_t step);
 const char *ten_job_state_name(enum ten_job_state s);
 
-/* Control thread. Writes tenant state and job in one batch, closes the gate, wakes the worker.
- * ERR_CONFLICT when PURGED; the existing job when it is PURGING already, tried again if it FAILED.
- */
-enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t, struct slice requested_by,
-                            char out_job[TEN_JOB_ID + 1], struct errbuf *eb) MUST_CHECK;
+struct ten_offboard_wanted {
+    struct slice requested_by; /* key ID */
+    struct slice reason;       /* may be empty */
+    uint64_t grace_us;         /* 0: the purge begins at once */
+};
+
+/* Control thread. Writes tenant state and job in one batch and closes the gate; without grace wakes
+ * the worker. ERR_HELD when a hold forbids a purge at once. When the deletion was requested before:
+ * its job; it becomes due sooner if this asks for that, never later. ERR_CONFLICT when PURGED; the
+ * existing job when it is PURGING already, tried again if it FAILED. */
+enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t,
+                            const struct ten_offboard_wanted *wanted, char out_job[TEN_JOB_ID + 1],
+                            struct errbuf *eb) MUST_CHECK;
+/* Control thread. In its grace period: the tenant is what it was before, and the job CANCELLED.
+ * Nothing for one that is in use; ERR_CONFLICT when the purge has begun. */
+enum err ten_offboard_undelete(struct ten_registry *r, struct ten_tenant *t,
+                               struct errbuf *eb) MUST_CHECK;
 /* Control thread, blocking. */
 enum err ten_job_get(struct ten_registry *r, struct slice id, struct ten_job *out,
                      struct errbuf *eb) MUST_CHECK;
@@ -56,7 +93,8 @@ enum err ten_job_list(struct ten_registry *r, struct ten_job *out, size_t limit,
                       struct errbuf *eb) MUST_CHECK;
 
 /* Test tool: stop the process (_exit 137) right after step n (0 to TEN_JOB_STEPS - 1) became
- * durable; negative: off. The environment variable BIGTENT_TEST_DIE_AFTER_STEP does the same. */
+ * durable, TEN_JOB_STEPS: between the line in the ledger and the last batch; negative: off. The
+ * environment variable BIGTENT_TEST_DIE_AFTER_STEP does the same. */
 void ten_offboard_test_die_after(int step);
 
 #endif

@@ -2,19 +2,23 @@
  * tenancy/purge.c - the steps of an offboarding job, on the job worker.
  *
  *   step          what is durable when it is done
- *   fence         usage and physical audit as they were before anything was deleted
+ *   fence         usage, physical audit and search of the files as they were before anything was
+ *                 deleted; then the data keys are destroyed
  *   delete_files  -
  *   delete_range  range tombstone, counters 0, schemas, sweeps and views gone, job:
  *                 one batch
  *   flush         -
  *   compact       -
- *   audit         nothing found: job DONE and tenant PURGED, one batch, on the control thread
+ *   audit         what the engine's index says is there: nothing
+ *   files         what the bytes of all files say is there: nothing
+ *   certificate   a line in the ledger, if it is not there yet; then job DONE and tenant PURGED,
+ * one batch, on the control thread
  *
  * After each step the job's document says so; a purge that is interrupted anywhere repeats at most
  * the step it was in. A step that timed out (a read that is still open holds files) is tried again
- * a few times. An audit that finds something, or a step that fails, makes the job FAILED; the
- * tenant stays in PURGING, and the next start (or the next request to offboard) begins again with
- * the first step, keeping what was recorded before the first deletion.
+ * a few times. An audit or a search that finds something, or a step that fails, makes the job
+ * FAILED; the tenant stays in PURGING, and the next start (or the next request to offboard) begins
+ * again with the first step, keeping what was recorded before the first deletion.
  *
  * 1. Only the job worker writes the job's document while a purge runs, until it hands the purge to
  *    the control thread for the last batch.
@@ -25,6 +29,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "storage/range.h"
+#include "tenancy/canary.h"
+#include "tenancy/certificate_store.h"
 #include "tenancy/doc_list.h"
 #include "tenancy/internal.h"
 #include "tenancy/job_doc.h"
@@ -32,7 +39,6 @@
 
 #include "base/banned.h"
 
-#define STEP_AUDIT     STO_PURGE_STEP_COUNT
 #define EXIT_AS_KILLED 137
 #define STEP_TRIES     5
 
@@ -42,6 +48,7 @@ struct purge {
     struct ten_tenant *tenant;
     struct ten_job job;
     uint64_t version; /* of the job's document */
+    size_t canary_count;
 };
 
 /* --- test tool -------------------------------------------------------------------------------- */
@@ -62,7 +69,7 @@ static int die_step(void)
     const char *text = getenv("BIGTENT_TEST_DIE_AFTER_STEP");
     uint64_t step;
     if (text == NULL || base_parse_u64(base_slice_text(text), &step) != ERR_OK ||
-        step >= TEN_JOB_STEPS)
+        step > TEN_JOB_STEPS)
         return -1;
     return (int)step;
 }
@@ -172,12 +179,95 @@ static enum err delete_range(struct purge *p, const struct sto_tenant_scope *sco
     return rc;
 }
 
+/* --- proof ------------------------------------------------------------------------------------ */
+
+static enum err audit(struct purge *p, struct errbuf *eb)
+{
+    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
+    struct sto_audit *a = &p->job.audit_after;
+    bool is_closed = ten_access_check(p->tenant, TEN_READ, NULL) == ERR_GONE;
+    p->job.visible_after = is_closed ? 0 : sto_counters_read(&p->tenant->account.total).rows;
+    enum err rc = sto_audit_range(p->registry->engine, &scope, a, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (a->physical_keys == 0 && a->live_files_inside == 0 && a->counters == 0 && is_closed)
+        return ERR_OK;
+    return base_fail(eb, ERR_CORRUPT, "found %llu keys, %llu files and %llu documents left",
+                     (unsigned long long)a->physical_keys, (unsigned long long)a->live_files_inside,
+                     (unsigned long long)a->counters);
+}
+
+static enum err search(struct purge *p, bool only_its_own, struct sto_search *out,
+                       struct errbuf *eb)
+{
+    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
+    struct sto_canary canaries[STO_CANARIES];
+    if (p->canary_count > 0) {
+        enum err rc = ten_canaries_read(p->registry, p->tenant, p->canary_count, canaries, eb);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    struct sto_search_spec spec = {.canaries = canaries,
+                                   .canary_count = p->canary_count,
+                                   .only_its_own = only_its_own,
+                                   .stop = &p->registry->stopping};
+    return sto_search_files(p->registry->engine, &scope, &spec, out, eb);
+}
+
+/* ERR_TIMEOUT: what is left is about to be removed by the engine. */
+static enum err search_after(struct purge *p, struct errbuf *eb)
+{
+    struct sto_search *s = &p->job.search_after;
+    enum err rc = search(p, false, s, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (s->keys == 0 && s->canaries == 0 && s->notes == 0 && s->obsolete == 0)
+        return ERR_OK;
+    rc = s->keys == 0 && s->canaries == 0 && s->notes == 0 ? ERR_TIMEOUT : ERR_CORRUPT;
+    return base_fail(eb, rc, "found %llu keys, %llu canaries, %llu notes and %llu old files",
+                     (unsigned long long)s->keys, (unsigned long long)s->canaries,
+                     (unsigned long long)s->notes, (unsigned long long)s->obsolete);
+}
+
+static enum err certify(struct purge *p, struct errbuf *eb)
+{
+    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
+    struct sto_range range = sto_range_of_tenant(&scope);
+    bool has_copies = false; /* whoever wants to know looks at the certificate */
+    return ten_certificates_issue(p->registry->certificates, &p->job, sto_range_begin(&range),
+                                  sto_range_end(&range), &has_copies, eb);
+}
+
 /* --- steps ------------------------------------------------------------------------------------ */
 
 static void mark_done(struct purge *p, uint32_t step)
 {
     p->job.step_done_us[step] = base_wall_us();
     p->job.steps_done = step + 1;
+}
+
+/* Behind the fence, whatever was tried before: the first time counts. */
+static enum err destroy_key(struct purge *p, struct errbuf *eb)
+{
+    uint32_t versions = 0;
+    enum err rc = ten_cipher_destroy(p->registry, p->tenant, &versions, eb);
+    if (rc == ERR_OK && p->tenant->account.cipher != NULL && p->job.key_destroyed_us == 0) {
+        p->job.key_destroyed_us = base_wall_us();
+        p->job.key_versions = versions;
+    }
+    return rc;
+}
+
+/* What was there, before the first deletion: in tables, where keys can be told from values. */
+static enum err look_before(struct purge *p, struct errbuf *eb)
+{
+    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
+    p->job.canaries = p->canary_count;
+    p->job.usage_before = sto_counters_read(&p->tenant->account.total);
+    enum err rc = sto_purge_run(p->registry->engine, &scope, STO_PURGE_FLUSH, NULL, 0, eb);
+    if (rc == ERR_OK)
+        rc = sto_audit_range(p->registry->engine, &scope, &p->job.audit_before, eb);
+    return rc == ERR_OK ? search(p, true, &p->job.search_before, eb) : rc;
 }
 
 static enum err run_step(struct purge *p, uint32_t step, struct errbuf *eb)
@@ -190,11 +280,16 @@ static enum err run_step(struct purge *p, uint32_t step, struct errbuf *eb)
         mark_done(p, step);
         return delete_range(p, &scope, eb);
     }
-    rc = sto_purge_run(engine, &scope, (enum sto_purge_step)step, NULL, 0, eb);
-    if (rc == ERR_OK && step == STO_PURGE_FENCE && is_first_time) {
-        p->job.usage_before = sto_counters_read(&p->tenant->account.total);
-        rc = sto_audit_range(engine, &scope, &p->job.audit_before, eb);
-    }
+    if (step == TEN_STEP_AUDIT)
+        rc = audit(p, eb);
+    else if (step == TEN_STEP_FILES)
+        rc = search_after(p, eb);
+    else
+        rc = sto_purge_run(engine, &scope, (enum sto_purge_step)step, NULL, 0, eb);
+    if (rc == ERR_OK && step == STO_PURGE_FENCE && is_first_time)
+        rc = look_before(p, eb);
+    if (rc == ERR_OK && step == STO_PURGE_FENCE)
+        rc = destroy_key(p, eb);
     if (rc != ERR_OK)
         return rc;
     mark_done(p, step);
@@ -211,20 +306,6 @@ static enum err run_step_patiently(struct purge *p, uint32_t step, struct errbuf
         rc = run_step(p, step, eb);
     }
     return rc;
-}
-
-static enum err audit(struct purge *p, struct errbuf *eb)
-{
-    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
-    struct sto_audit *a = &p->job.audit_after;
-    enum err rc = sto_audit_range(p->registry->engine, &scope, a, eb);
-    if (rc != ERR_OK)
-        return rc;
-    if (a->physical_keys == 0 && a->live_files_inside == 0 && a->counters == 0)
-        return ERR_OK;
-    return base_fail(eb, ERR_CORRUPT, "found %llu keys, %llu files and %llu documents left",
-                     (unsigned long long)a->physical_keys, (unsigned long long)a->live_files_inside,
-                     (unsigned long long)a->counters);
 }
 
 /* --- the last batch, on the control thread ---------------------------------------------------- */
@@ -260,11 +341,11 @@ static void run_finish(struct base_msg *msg)
     begin_action(p, "purge.finish");
     enum err rc = finish_commit(p, &eb);
     if (rc != ERR_OK) {
-        fail(p, STEP_AUDIT, rc, &eb);
+        fail(p, TEN_STEP_CERTIFICATE, rc, &eb);
     } else {
         rc = ten_audit_end(p->registry, ERR_OK, &eb);
         INVARIANT(rc == ERR_OK); /* the commit carried the record */
-        step_is_durable(STEP_AUDIT);
+        step_is_durable(TEN_STEP_CERTIFICATE);
     }
     base_free(p);
 }
@@ -315,7 +396,7 @@ static void run_purge(struct base_msg *msg)
         return;
     }
     uint32_t step = p->job.steps_done;
-    for (; step < STO_PURGE_STEP_COUNT; step++) {
+    for (; step < TEN_STEP_CERTIFICATE; step++) {
         rc = run_step_patiently(p, step, &eb);
         if (rc != ERR_OK)
             break;
@@ -326,14 +407,15 @@ static void run_purge(struct base_msg *msg)
         return;
     }
     if (rc == ERR_OK)
-        rc = audit(p, &eb);
+        rc = certify(p, &eb);
     if (rc != ERR_OK) {
         begin_action(p, "purge.finish");
         fail(p, step, rc, &eb);
         base_free(p);
         return;
     }
-    mark_done(p, STEP_AUDIT);
+    step_is_durable(TEN_JOB_STEPS);
+    mark_done(p, TEN_STEP_CERTIFICATE);
     p->job.state = TEN_JOB_DONE;
     p->job.finished_us = base_wall_us();
     p->msg.run = run_finish;
@@ -345,7 +427,9 @@ void ten_purge_post(struct ten_registry *r, struct ten_tenant *t)
     struct purge *p = base_new(sizeof *p);
     p->registry = r;
     p->tenant = t;
-    const char *id = ten_tenant_details(t)->job;
+    const struct ten_details *details = ten_tenant_details(t);
+    const char *id = details->job;
+    p->canary_count = details->canary_count;
     memcpy(p->job.id, id, strnlen(id, TEN_JOB_ID));
     p->msg.run = run_purge;
     base_worker_post(&r->jobs, &p->msg);

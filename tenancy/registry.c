@@ -13,6 +13,8 @@
 
 #include "base/alloc.h"
 #include "tenancy/audit_internal.h"
+#include "tenancy/certificate_store.h"
+#include "tenancy/expiry.h"
 #include "tenancy/internal.h"
 #include "tenancy/metering.h"
 
@@ -45,6 +47,11 @@ struct sto_engine *ten_registry_engine(struct ten_registry *r)
     return check(r)->engine;
 }
 
+struct ten_certificates *ten_registry_certificates(struct ten_registry *r)
+{
+    return check(r)->certificates;
+}
+
 void ten_control_post(struct ten_registry *r, struct base_msg *msg)
 {
     base_worker_post(&check(r)->control, msg);
@@ -65,6 +72,8 @@ static void run_resume(struct base_msg *msg)
         (struct ten_registry *)((char *)msg - offsetof(struct ten_registry, resume_msg));
     ten_removal_resume_all(r);
     ten_offboard_resume_all(r);
+    enum err rc = ten_expiry_look(r, NULL);
+    (void)rc; /* looked at again with the next backup that is deleted, and at the next start */
 }
 
 /* Claimed before anybody else can post to it: the sweeper does as soon as it has started. */
@@ -97,28 +106,33 @@ static void free_all(struct ten_registry *r)
     ten_removal_free_all(r);
     ten_audit_close(r);
     ten_metering_close(r);
+    ten_certificates_close(r->certificates);
     base_hashmap_free(r->by_id);
     for (size_t i = 0; i < r->tenant_count; i++)
         ten_tenant_free(r->sorted[i]);
     base_free(r->sorted);
+    base_free(r->grace.waiting);
     ten_plans_free_all(r);
     (void)sem_destroy(&r->drained); /* fails only for a semaphore that is none */
     r->magic = 0;
     base_free(r);
 }
 
-enum err ten_registry_open(struct sto_engine *engine, struct base_epoch *epoch,
-                           struct ten_registry **out, struct errbuf *eb)
+enum err ten_registry_open(const struct ten_registry_options *options, struct ten_registry **out,
+                           struct errbuf *eb)
 {
     struct ten_registry *r = base_new(sizeof *r);
     r->magic = TEN_REGISTRY_MAGIC;
-    r->engine = engine;
-    r->epoch = epoch;
-    r->by_id = base_hashmap_new(epoch);
+    r->engine = options->engine;
+    r->epoch = options->epoch;
+    r->keystore = options->keystore;
+    r->by_id = base_hashmap_new(r->epoch);
     int error = sem_init(&r->drained, 0, 0);
     INVARIANT(error == 0);
 
-    enum err rc = ten_audit_open(r, eb);
+    enum err rc = ten_certificates_open(options->certificates, &r->certificates, eb);
+    if (rc == ERR_OK)
+        rc = ten_audit_open(r, eb);
     if (rc == ERR_OK)
         rc = ten_registry_load(r, eb);
     if (rc == ERR_OK)

@@ -23,16 +23,32 @@
 #include "base/worker.h"
 #include "storage/engine.h"
 #include "tenancy/action.h"
+#include "tenancy/keystore.h"
 #include "tenancy/tenant.h"
 
 struct ten_registry;
+struct ten_certificates;
+
+/* Certificates are kept in the data directory: tenancy/certificate_store.h. */
+struct ten_certificates_options;
+
+/* Engine, epoch and keystore outlive the registry. */
+struct ten_registry_options {
+    struct sto_engine *engine;
+    struct base_epoch *epoch;
+    struct ten_keystore *keystore; /* NULL: no tenant is made encrypted, and those that are have no
+                                    * keys: what needs them is refused */
+    const struct ten_certificates_options *certificates;
+};
 
 /* Blocking; starts the control worker, then resumes interrupted jobs and table removals. */
-enum err ten_registry_open(struct sto_engine *engine, struct base_epoch *epoch,
-                           struct ten_registry **out, struct errbuf *eb) MUST_CHECK;
+enum err ten_registry_open(const struct ten_registry_options *options, struct ten_registry **out,
+                           struct errbuf *eb) MUST_CHECK;
 /* Blocking; stops the workers between two steps of a job. */
 void ten_registry_close(struct ten_registry *r);
 
+/* Any thread. */
+struct ten_certificates *ten_registry_certificates(struct ten_registry *r);
 struct sto_engine *ten_registry_engine(struct ten_registry *r);
 /* Run msg->run on the control worker, after everything posted before. */
 void ten_control_post(struct ten_registry *r, struct base_msg *msg);
@@ -56,10 +72,11 @@ struct ten_tenant_wanted {
     struct slice display_name;     /* ptr NULL: not given */
     struct slice plan;             /* ptr NULL: not given; empty: none */
     const struct ten_quota *quota; /* its own, the given fields; NULL: not given */
+    bool encrypted; /* of a new one: what it stores is sealed with a key of its own */
 };
 
 /* ERR_INVALID (ID, one that is reserved, display name, quota), ERR_EXISTS (exists or ever existed),
- * ERR_NOT_FOUND (plan). */
+ * ERR_NOT_FOUND (plan), ERR_CONFLICT (encrypted, and there is no keystore). */
 enum err ten_tenant_create(struct ten_registry *r, struct slice id,
                            const struct ten_tenant_wanted *wanted, struct ten_tenant **out,
                            struct errbuf *eb) MUST_CHECK;
@@ -78,6 +95,10 @@ enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, uint32
                             struct slice reason, struct errbuf *eb) MUST_CHECK;
 enum err ten_tenant_resume(struct ten_registry *r, struct ten_tenant *t,
                            struct errbuf *eb) MUST_CHECK;
+/* A new data key seals from now on; what older ones sealed stays readable. ERR_CONFLICT when it is
+ * not encrypted, leaving or gone; ERR_TOO_BIG (versions); as tenancy/keystore.h. */
+enum err ten_tenant_rotate_key(struct ten_registry *r, struct ten_tenant *t,
+                               struct errbuf *eb) MUST_CHECK;
 /* In ID order from after `after` (exclusive, may be empty), at most limit. Returns how many. */
 size_t ten_tenant_list(struct ten_registry *r, struct slice after, struct ten_tenant **out,
                        size_t limit);

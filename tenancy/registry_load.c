@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
+#include "tenancy/lifecycle.h"
 #include "tenancy/scope.h"
 #include "tenancy/sweep_memory.h"
 #include "tenancy/tenant_doc.h"
@@ -110,7 +111,7 @@ static enum err load_counters(struct ten_registry *r, const struct schema_scan *
 static void hand_over(struct ten_registry *r, struct loaded *items, size_t from, size_t to)
 {
     struct ten_tenant *t = items[from].tenant;
-    bool is_gone = ten_tenant_state(t) == TEN_PURGING || ten_tenant_state(t) == TEN_PURGED;
+    bool is_gone = ten_state_is_final(ten_tenant_state(t));
     size_t visible = 0;
     for (size_t i = from; i < to; i++)
         visible += !is_gone && !items[i].schema->deleting;
@@ -159,6 +160,9 @@ enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb)
     rc = sto_docs_scan(r->engine, SLICE_LIT("t/"), visit_tenant, r, eb);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "the tenants' documents cannot be read: %s", base_err_name(rc));
+    rc = ten_ciphers_load(r, eb);
+    if (rc != ERR_OK)
+        return rc;
     rc = load_schemas(r, eb);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "the tables' documents cannot be read: %s", base_err_name(rc));

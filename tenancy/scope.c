@@ -8,6 +8,7 @@
 #include "tenancy/scope.h"
 
 #include "tenancy/internal.h"
+#include "tenancy/lifecycle.h"
 
 #include "base/banned.h"
 
@@ -35,8 +36,9 @@ static enum err suspension_check(const struct ten_tenant *t, enum ten_access acc
 static enum err fail_gone(enum ten_state state, struct errbuf *eb)
 {
     return base_fail(eb, ERR_GONE,
-                     state == TEN_PURGING ? "the tenant is being deleted"
-                                          : "the tenant was deleted");
+                     state == TEN_DELETE_REQUESTED ? "the tenant's deletion was requested"
+                     : state == TEN_PURGING        ? "the tenant is being deleted"
+                                                   : "the tenant was deleted");
 }
 
 enum err ten_access_check(const struct ten_tenant *t, enum ten_access access, struct errbuf *eb)
@@ -47,8 +49,10 @@ enum err ten_access_check(const struct ten_tenant *t, enum ten_access access, st
         return ERR_OK;
     case TEN_SUSPENDED:
         return suspension_check(t, access, eb);
+    case TEN_DELETE_REQUESTED:
     case TEN_PURGING:
     case TEN_PURGED:
+    case TEN_EXPIRED:
         return fail_gone(state, eb);
     }
     INVARIANT(!"a state this program does not know");
@@ -68,7 +72,7 @@ enum err ten_scope_table(struct ten_tenant *t, struct slice table_id, struct sto
                          struct errbuf *eb)
 {
     enum ten_state state = ten_tenant_state(t);
-    if (state == TEN_PURGING || state == TEN_PURGED)
+    if (ten_state_is_leaving(state))
         return fail_gone(state, eb);
     const struct ten_tables *tables = ten_tenant_tables(t);
     size_t at;

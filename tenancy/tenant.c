@@ -10,6 +10,8 @@
 #include "tenancy/tenant.h"
 
 #include "base/alloc.h"
+#include "tenancy/audit_internal.h"
+#include "tenancy/canary.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
 #include "tenancy/lifecycle.h"
@@ -98,18 +100,32 @@ static size_t text_bytes(const char *text)
     return text == NULL ? 1 : strlen(text) + 1;
 }
 
-/* One allocation with the texts behind. */
+static size_t hold_bytes(const struct ten_hold *hold)
+{
+    return hold == NULL ? 0 : sizeof *hold + text_bytes(hold->by) + text_bytes(hold->reason);
+}
+
+/* One allocation with the hold and the texts behind. */
 static struct ten_details *details_new(const struct ten_details *wanted)
 {
     size_t texts = text_bytes(wanted->display_name) + text_bytes(wanted->reason) +
-                   text_bytes(wanted->job) + text_bytes(wanted->instance);
+                   text_bytes(wanted->job) + text_bytes(wanted->instance) +
+                   hold_bytes(wanted->hold);
     struct ten_details *d = base_new(sizeof *d + texts);
-    char *at = (char *)(d + 1);
+    struct ten_hold *hold = wanted->hold == NULL ? NULL : (struct ten_hold *)(d + 1);
+    char *at = (char *)(d + 1) + (hold == NULL ? 0 : sizeof *hold);
     *d = *wanted;
+    d->canaries = NULL;
     d->display_name = text_put(&at, wanted->display_name);
     d->reason = text_put(&at, wanted->reason);
     d->job = text_put(&at, wanted->job);
     d->instance = text_put(&at, wanted->instance);
+    d->hold = hold;
+    if (hold != NULL) {
+        hold->since_us = wanted->hold->since_us;
+        hold->by = text_put(&at, wanted->hold->by);
+        hold->reason = text_put(&at, wanted->hold->reason);
+    }
     return d;
 }
 
@@ -143,6 +159,7 @@ void ten_tenant_free(struct ten_tenant *t)
     tables_free(atomic_load(&t->tables));
     base_free(t->documented);
     ten_meter_free(atomic_load(&t->meter));
+    sto_cipher_free(t->account.cipher);
     t->magic = 0;
     base_free(t);
 }
@@ -185,23 +202,35 @@ void ten_tables_publish(struct ten_registry *r, struct ten_tenant *t,
 }
 
 static enum err store(struct ten_registry *r, const struct sto_doc_change *own,
-                      const struct sto_doc_change *also, size_t also_count, struct errbuf *eb)
+                      const struct sto_doc_change *also, size_t also_count, ten_docs_write *write,
+                      void *ctx, struct errbuf *eb)
 {
     struct sto_doc_change changes[4];
     INVARIANT(also_count < sizeof changes / sizeof changes[0]);
     changes[0] = *own;
     for (size_t i = 0; i < also_count; i++)
         changes[i + 1] = also[i];
+    if (write != NULL)
+        return ten_docs_commit_by(r, changes, also_count + 1, write, ctx, eb);
     return ten_docs_commit(r, changes, also_count + 1, eb);
 }
 
-enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
-                           const struct ten_details *wanted, const struct sto_doc_change *also,
-                           size_t also_count, struct errbuf *eb)
+static enum err commit(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
+                       const struct ten_details *wanted, const struct sto_doc_change *also,
+                       size_t also_count, ten_docs_write *write, void *ctx, struct errbuf *eb)
 {
+    struct sto_canary canaries[STO_CANARIES];
+    struct ten_details whole = *wanted;
     struct buf body;
+    enum err rc = ERR_OK;
+    if (whole.canary_count > 0 && whole.canaries == NULL) {
+        whole.canaries = canaries;
+        rc = ten_canaries_read(r, t, whole.canary_count, canaries, eb);
+    }
+    if (rc != ERR_OK)
+        return rc;
     base_buf_init(&body, TEN_TENANT_DOC_MAX);
-    enum err rc = ten_tenant_encode(state, wanted, &body);
+    rc = ten_tenant_encode(state, &whole, &body);
     if (rc != ERR_OK) {
         base_buf_fini(&body);
         return base_fail(eb, rc, "the tenant's document cannot be written: %s", base_err_name(rc));
@@ -213,7 +242,7 @@ enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum te
         .body = base_buf_slice(&body),
         .expect = version, /* 0 is STO_DOC_ABSENT: a tenant that is being created */
     };
-    rc = store(r, &own, also, also_count, eb);
+    rc = store(r, &own, also, also_count, write, ctx, eb);
     base_buf_fini(&body);
     if (rc != ERR_OK)
         return rc;
@@ -228,6 +257,20 @@ enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum te
     base_epoch_retire(r->epoch, old, base_free);
     apply(t, state, fresh);
     return ERR_OK;
+}
+
+enum err ten_tenant_commit(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
+                           const struct ten_details *wanted, const struct sto_doc_change *also,
+                           size_t also_count, struct errbuf *eb)
+{
+    return commit(r, t, state, wanted, also, also_count, NULL, NULL, eb);
+}
+
+enum err ten_tenant_commit_by(struct ten_registry *r, struct ten_tenant *t, enum ten_state state,
+                              const struct ten_details *wanted, ten_docs_write *write, void *ctx,
+                              struct errbuf *eb)
+{
+    return commit(r, t, state, wanted, NULL, 0, write, ctx, eb);
 }
 
 struct slice ten_tenant_instance(const struct ten_tenant *t)

@@ -22,6 +22,7 @@
 #include "base/limits.h"
 #include "base/slice.h"
 #include "storage/account.h"
+#include "storage/canary.h"
 #include "storage/schema.h"
 #include "tenancy/meter.h"
 #include "tenancy/overload.h"
@@ -35,8 +36,18 @@ enum ten_state {
     TEN_SUSPENDED = 2,
     TEN_PURGING = 3,
     TEN_PURGED = 4,
+    TEN_DELETE_REQUESTED = 5,
+    TEN_EXPIRED = 6,
 };
+#define TEN_STATES (TEN_EXPIRED + 1)          /* room for one of each, by number */
 const char *ten_state_name(enum ten_state s); /* "active", ... */
+
+/* Somebody forbade to delete a tenant. */
+struct ten_hold {
+    int64_t since_us;
+    const char *by;     /* key ID; "" without a key */
+    const char *reason; /* never "" */
+};
 
 /* Texts are "" when there is none. Those of a tenant's details lie behind the structure, so that
  * short ones cost little; those of details that are being made lie anywhere. */
@@ -53,7 +64,15 @@ struct ten_details {
     /* Made by the plaintext listener for development, where it is used without a key; no tenant
      * that was made otherwise can be. */
     bool is_keyless;
-    uint8_t closed; /* while it is suspended: STO_GATE_NO_READS, STO_GATE_NO_WRITES */
+    uint8_t canary_count;              /* 0: made before there were any */
+    const struct sto_canary *canaries; /* of details that are being made; NULL: those that are
+                                        * stored (tenancy/canary.h) */
+    bool is_encrypted;                 /* from its first value on */
+    bool was_suspended;                /* in DELETE_REQUESTED: what it goes back to */
+    /* while it is suspended, or was: STO_GATE_NO_READS, STO_GATE_NO_WRITES */
+    uint8_t closed;
+    int64_t delete_at_us;        /* in DELETE_REQUESTED: when the grace period ends; else 0 */
+    const struct ten_hold *hold; /* NULL: none; lies behind, too */
 };
 
 /* What of a tenant's usage has thresholds. */

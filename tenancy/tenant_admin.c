@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "tenancy/audit.h"
 #include "tenancy/audit_detail.h"
+#include "tenancy/canary.h"
 #include "tenancy/internal.h"
 #include "tenancy/lifecycle.h"
 
@@ -62,10 +63,15 @@ static enum err take_wanted(const struct ten_registry *r, const struct ten_tenan
 static enum err create(struct ten_registry *r, struct slice id, struct ten_details *details,
                        struct ten_tenant **out, struct errbuf *eb)
 {
+    struct sto_cipher *cipher = NULL;
+    enum err rc = details->is_encrypted ? ten_cipher_create(r, id, &cipher, eb) : ERR_OK;
+    if (rc != ERR_OK)
+        return rc;
     details->created_us = base_wall_us();
     details->state_since_us = details->created_us;
     struct ten_tenant *t = ten_tenant_new(id, TEN_ACTIVE, details);
-    enum err rc = ten_tenant_commit(r, t, TEN_ACTIVE, details, NULL, 0, eb);
+    t->account.cipher = cipher;
+    rc = ten_canaries_commit(r, t, details, eb);
     if (rc != ERR_OK) {
         ten_tenant_free(t);
         return rc == ERR_CONFLICT ? base_fail(eb, ERR_EXISTS, "a tenant of this ID is stored") : rc;
@@ -81,7 +87,7 @@ enum err ten_tenant_create(struct ten_registry *r, struct slice id,
                            struct errbuf *eb)
 {
     char text[LIM_DISPLAY_NAME + 1];
-    struct ten_details details = {.doc_version = 0};
+    struct ten_details details = {.doc_version = 0, .is_encrypted = wanted->encrypted};
     ten_quota_default(&details.quota);
     enum err rc = check_new(r, id, eb);
     if (rc == ERR_OK)
@@ -115,11 +121,11 @@ enum err ten_tenant_change(struct ten_registry *r, struct ten_tenant *t,
     ten_control_check(r);
     char text[LIM_DISPLAY_NAME + 1];
     enum ten_state state = ten_tenant_state(t);
-    if (state != TEN_ACTIVE && state != TEN_SUSPENDED)
-        return base_fail(eb, ERR_CONFLICT, "the tenant is %s; nothing of it can be changed",
-                         ten_state_name(state));
+    enum err rc = ten_state_change_check(state, eb);
+    if (rc != ERR_OK)
+        return rc;
     struct ten_details details = *ten_tenant_details(t);
-    enum err rc = take_wanted(r, wanted, text, &details, eb);
+    rc = take_wanted(r, wanted, text, &details, eb);
     return rc == ERR_OK ? ten_tenant_commit(r, t, state, &details, NULL, 0, eb) : rc;
 }
 
@@ -132,7 +138,7 @@ enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, uint32
     enum ten_state state = ten_tenant_state(t);
     enum err rc = base_text_check(reason, LIM_REASON, "the reason", eb);
     if (rc == ERR_OK)
-        rc = ten_transition_check(state, TEN_SUSPENDED, eb);
+        rc = ten_state_change_check(state, eb);
     if (rc != ERR_OK)
         return rc;
     struct ten_details wanted = *ten_tenant_details(t);
@@ -154,7 +160,7 @@ enum err ten_tenant_resume(struct ten_registry *r, struct ten_tenant *t, struct 
 {
     ten_control_check(r);
     enum ten_state state = ten_tenant_state(t);
-    enum err rc = ten_transition_check(state, TEN_ACTIVE, eb);
+    enum err rc = ten_state_change_check(state, eb);
     if (rc != ERR_OK || state == TEN_ACTIVE)
         return rc;
     struct ten_details wanted = *ten_tenant_details(t);

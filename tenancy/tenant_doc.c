@@ -22,6 +22,13 @@ enum {
     TAG_INSTANCE = 19,
     TAG_PLAN = 60,
     TAG_CLOSED = 61,
+    TAG_DELETE_AT = 62,
+    TAG_WAS_SUSPENDED = 63,
+    TAG_HOLD_SINCE = 64,
+    TAG_HOLD_BY = 65,
+    TAG_HOLD_REASON = 66,
+    TAG_ENCRYPTED = 70,
+    TAG_CANARIES = 80, /* hashes, one behind the other */
 };
 
 #define CLOSED_ALL (STO_GATE_NO_READS | STO_GATE_NO_WRITES)
@@ -41,13 +48,29 @@ enum err ten_tenant_encode(enum ten_state state, const struct ten_details *d, st
     (void)base_record_put_u64(out, TAG_CREATED, (uint64_t)d->created_us);
     (void)base_record_put_u64(out, TAG_STATE_SINCE, (uint64_t)d->state_since_us);
     ten_quota_put(&d->quota, out);
+    if (d->canaries != NULL)
+        (void)base_record_put_bytes(
+            out, TAG_CANARIES,
+            base_slice(d->canaries, d->canary_count * sizeof(struct sto_canary)));
     put_text(out, TAG_JOB, d->job);
     if (d->is_keyless)
         (void)base_record_put_u64(out, TAG_KEYLESS, 1);
+    if (d->is_encrypted)
+        (void)base_record_put_u64(out, TAG_ENCRYPTED, 1);
     put_text(out, TAG_INSTANCE, d->instance);
     put_text(out, TAG_PLAN, d->plan == NULL ? NULL : d->plan->id);
-    if (state == TEN_SUSPENDED)
+    bool was_suspended = state == TEN_DELETE_REQUESTED && d->was_suspended;
+    if (state == TEN_SUSPENDED || was_suspended)
         (void)base_record_put_u64(out, TAG_CLOSED, d->closed);
+    if (state == TEN_DELETE_REQUESTED)
+        (void)base_record_put_u64(out, TAG_DELETE_AT, (uint64_t)d->delete_at_us);
+    if (was_suspended)
+        (void)base_record_put_u64(out, TAG_WAS_SUSPENDED, 1);
+    if (d->hold != NULL) {
+        (void)base_record_put_u64(out, TAG_HOLD_SINCE, (uint64_t)d->hold->since_us);
+        put_text(out, TAG_HOLD_BY, d->hold->by);
+        put_text(out, TAG_HOLD_REASON, d->hold->reason);
+    }
     return out->error;
 }
 
@@ -60,6 +83,27 @@ static enum err take_closed(const struct base_field *f, uint8_t *out)
     if (rc == ERR_OK)
         *out = (uint8_t)bits;
     return rc;
+}
+
+static enum err take_flag(const struct base_field *f, bool *out)
+{
+    uint64_t number = 0;
+    enum err rc = base_field_number(f, &number);
+    if (rc == ERR_OK)
+        *out = number != 0;
+    return rc;
+}
+
+static enum err take_canaries(const struct base_field *f, struct ten_tenant_doc *doc)
+{
+    size_t each = sizeof doc->canaries[0];
+    if (f->is_number || f->bytes.len == 0 || f->bytes.len % each != 0 ||
+        f->bytes.len > sizeof doc->canaries)
+        return ERR_CORRUPT;
+    memcpy(doc->canaries, f->bytes.ptr, f->bytes.len);
+    doc->details.canary_count = (uint8_t)(f->bytes.len / each);
+    doc->details.canaries = doc->canaries;
+    return ERR_OK;
 }
 
 struct decoding {
@@ -85,9 +129,22 @@ static enum err take_field(void *ctx, const struct base_field *f)
         return base_field_text(f, doc->plan, sizeof doc->plan);
     case TAG_CLOSED:
         return take_closed(f, &d->closed);
+    case TAG_CANARIES:
+        return take_canaries(f, doc);
     case TAG_KEYLESS:
-        d->is_keyless = f->is_number && f->number != 0;
-        return f->is_number ? ERR_OK : ERR_CORRUPT;
+        return take_flag(f, &d->is_keyless);
+    case TAG_ENCRYPTED:
+        return take_flag(f, &d->is_encrypted);
+    case TAG_WAS_SUSPENDED:
+        return take_flag(f, &d->was_suspended);
+    case TAG_DELETE_AT:
+        return base_field_time(f, &d->delete_at_us);
+    case TAG_HOLD_SINCE:
+        return base_field_time(f, &doc->hold.since_us);
+    case TAG_HOLD_BY:
+        return base_field_text(f, doc->hold_by, sizeof doc->hold_by);
+    case TAG_HOLD_REASON:
+        return base_field_text(f, doc->hold_reason, sizeof doc->hold_reason);
     case TAG_STATE:
         return base_field_number(f, &decoding->state);
     case TAG_CREATED:
@@ -112,6 +169,15 @@ enum err ten_tenant_decode(struct slice body, struct ten_tenant_doc *out)
     if (!ten_state_is_known(d.state))
         return ERR_UNSUPPORTED;
     out->state = (enum ten_state)d.state;
+    if ((out->state == TEN_DELETE_REQUESTED) != (out->details.delete_at_us != 0))
+        return ERR_CORRUPT;
+    if ((out->hold.since_us != 0) != (out->hold_reason[0] != '\0'))
+        return ERR_CORRUPT;
+    if (out->hold.since_us != 0) {
+        out->hold.by = out->hold_by;
+        out->hold.reason = out->hold_reason;
+        out->details.hold = &out->hold;
+    }
     out->details.display_name = out->display_name;
     out->details.reason = out->reason;
     out->details.job = out->job;

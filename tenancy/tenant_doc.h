@@ -29,6 +29,10 @@ struct ten_tenant_doc {
     char reason[LIM_REASON + 1];
     char job[24];
     char instance[LIM_INSTANCE_ID + 1];
+    struct sto_canary canaries[STO_CANARIES];
+    struct ten_hold hold;
+    char hold_by[64]; /* key ID */
+    char hold_reason[LIM_REASON + 1];
 };
 
 enum err ten_tenant_encode(enum ten_state state, const struct ten_details *d,

@@ -98,6 +98,30 @@ static inline size_t docs_under(const char *prefix)
     return count;
 }
 
+struct certificates_seen {
+    const char *tenant;
+    int count;
+};
+
+static inline enum err see_certificate(void *ctx, const struct ten_erasure *erasure,
+                                       struct slice line)
+{
+    struct certificates_seen *seen = ctx;
+    (void)line;
+    seen->count += strcmp(erasure->tenant, seen->tenant) == 0;
+    return ERR_OK;
+}
+
+static inline int certificates_of(const char *tenant)
+{
+    char path[300];
+    struct certificates_seen seen = {.tenant = tenant};
+    (void)snprintf(path, sizeof path, "%s/%s", tent.dir, TEN_LEDGER_FILE);
+    enum err rc = ten_erasure_ledger_read(path, see_certificate, &seen, &tent.eb);
+    ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
+    return seen.count;
+}
+
 /* The job is done and nothing of altostrat is there. */
 static inline void check_purged(const struct ten_job *job)
 {
@@ -113,6 +137,15 @@ static inline void check_purged(const struct ten_job *job)
     ck_assert_uint_eq(job->audit_after.live_files_inside, 0);
     ck_assert_uint_eq(job->audit_after.counters, 0);
     ck_assert_uint_gt(job->audit_after.sequence, job->audit_before.sequence);
+
+    ck_assert_uint_gt(job->search_before.keys, 0);
+    ck_assert_uint_eq(job->search_after.keys, 0);
+    ck_assert_uint_eq(job->search_after.notes, 0);
+    ck_assert_uint_eq(job->search_after.obsolete, 0);
+    ck_assert_uint_gt(job->search_after.files, job->search_before.files / 2);
+    ck_assert_str_ne(job->search_after.engine, "");
+    ck_assert_int_eq(certificates_of("altostrat"), 1);
+    ck_assert_int_eq(certificates_of("altostrat2"), 0);
 
     struct ten_tenant *t = tent_find(&tent, "altostrat");
     struct sto_tenant_scope scope = ten_scope_tenant(t);
@@ -139,8 +172,12 @@ static inline void check_before(const struct ten_job *job)
     ck_assert_uint_eq(job->usage_before.rows, ROWS_EACH);
     ck_assert_uint_eq(job->usage_before.cells, ROWS_EACH);
     ck_assert_uint_eq(job->usage_before.bytes, ROWS_EACH * (6 + 1 + 1 + strlen(CANARY) + 8));
-    /* a header and a cell each, and a change of those in "devices" */
-    ck_assert_uint_eq(job->audit_before.physical_keys, 2 * ROWS_EACH + ROWS_EACH * 3 / 4);
+    /* a header and a cell each, a change of those in "devices", and the canaries */
+    ck_assert_uint_eq(job->audit_before.physical_keys,
+                      2 * ROWS_EACH + ROWS_EACH * 3 / 4 + STO_CANARIES);
+    ck_assert_uint_eq(job->canaries, STO_CANARIES);
+    ck_assert_uint_ge(job->search_before.canaries, STO_CANARIES);
+    ck_assert_uint_eq(job->search_after.canaries, 0);
     ck_assert_uint_ge(job->audit_before.counters, 2);
 }
 

@@ -31,6 +31,8 @@
 #include "base/alloc.h"
 #include "storage/rocksdb/rocksdb_engine.h"
 #include "tenancy/admission.h"
+#include "tenancy/certificate_store.h"
+#include "tenancy/hold.h"
 #include "tenancy/offboard.h"
 #include "tenancy/registry.h"
 
@@ -44,6 +46,7 @@ struct tent {
     struct sto_engine *engine;
     struct base_epoch *epoch;
     int slot;
+    struct ten_keystore *keystore; /* NULL, unless a test opens one */
     struct ten_registry *registry;
     struct base_mailbox mail;
     struct errbuf eb; /* of the last call that failed */
@@ -84,11 +87,21 @@ static inline void tent_close_engine(struct tent *t)
     base_mailbox_fini(&t->mail);
 }
 
+static inline enum err tent_open_registry(struct tent *t)
+{
+    const struct ten_certificates_options certificates = {.dir = t->dir};
+    const struct ten_registry_options options = {.engine = t->engine,
+                                                 .epoch = t->epoch,
+                                                 .keystore = t->keystore,
+                                                 .certificates = &certificates};
+    return ten_registry_open(&options, &t->registry, &t->eb);
+}
+
 static inline void tent_open(struct tent *t)
 {
     enum err rc = tent_open_engine(t);
     ck_assert_msg(rc == ERR_OK, "engine: %s", t->eb.text);
-    rc = ten_registry_open(t->engine, t->epoch, &t->registry, &t->eb);
+    rc = tent_open_registry(t);
     ck_assert_msg(rc == ERR_OK, "registry: %s", t->eb.text);
 }
 
@@ -164,6 +177,7 @@ struct tent_args {
     const struct ten_families_change *change;
     size_t count;
     bool created;
+    uint64_t grace_us;
     char job[TEN_JOB_ID + 1];
     struct ten_job *jobs;
     struct ten_tenant **tenants;
@@ -365,16 +379,66 @@ static inline enum err tent_delete_table(struct tent *t, struct ten_tenant *tena
 static inline void tent_do_offboard(struct tent *t, void *ctx)
 {
     struct tent_args *a = ctx;
-    a->rc = ten_offboard_start(t->registry, a->tenant, SLICE_LIT("k0123456789a"), a->job, &t->eb);
+    const struct ten_offboard_wanted wanted = {
+        .requested_by = SLICE_LIT("k0123456789a"), .reason = a->text, .grace_us = a->grace_us};
+    a->rc = ten_offboard_start(t->registry, a->tenant, &wanted, a->job, &t->eb);
+}
+
+static inline enum err tent_offboard_in(struct tent *t, struct ten_tenant *tenant,
+                                        uint64_t grace_us, const char *reason,
+                                        char out_job[TEN_JOB_ID + 1])
+{
+    struct tent_args a = {.tenant = tenant, .grace_us = grace_us, .text = base_slice_text(reason)};
+    tent_control(t, tent_do_offboard, &a);
+    if (a.rc == ERR_OK)
+        memcpy(out_job, a.job, sizeof a.job);
+    return a.rc;
 }
 
 static inline enum err tent_offboard(struct tent *t, struct ten_tenant *tenant,
                                      char out_job[TEN_JOB_ID + 1])
 {
+    return tent_offboard_in(t, tenant, 0, "", out_job);
+}
+
+static inline void tent_do_undelete(struct tent *t, void *ctx)
+{
+    struct tent_args *a = ctx;
+    a->rc = ten_offboard_undelete(t->registry, a->tenant, &t->eb);
+}
+
+static inline enum err tent_undelete(struct tent *t, struct ten_tenant *tenant)
+{
     struct tent_args a = {.tenant = tenant};
-    tent_control(t, tent_do_offboard, &a);
-    if (a.rc == ERR_OK)
-        memcpy(out_job, a.job, sizeof a.job);
+    tent_control(t, tent_do_undelete, &a);
+    return a.rc;
+}
+
+static inline void tent_do_hold(struct tent *t, void *ctx)
+{
+    struct tent_args *a = ctx;
+    a->rc = ten_hold_set(t->registry, a->tenant, a->more, a->text, &t->eb);
+}
+
+static inline enum err tent_hold(struct tent *t, struct ten_tenant *tenant, const char *by,
+                                 const char *reason)
+{
+    struct tent_args a = {
+        .tenant = tenant, .text = base_slice_text(reason), .more = base_slice_text(by)};
+    tent_control(t, tent_do_hold, &a);
+    return a.rc;
+}
+
+static inline void tent_do_release(struct tent *t, void *ctx)
+{
+    struct tent_args *a = ctx;
+    a->rc = ten_hold_release(t->registry, a->tenant, &t->eb);
+}
+
+static inline enum err tent_release(struct tent *t, struct ten_tenant *tenant)
+{
+    struct tent_args a = {.tenant = tenant};
+    tent_control(t, tent_do_release, &a);
     return a.rc;
 }
 
@@ -391,13 +455,13 @@ static inline enum err tent_job(struct tent *t, const char *id, struct ten_job *
     return a.rc;
 }
 
-/* Until it is no longer running. */
+/* Until it is over. */
 static inline void tent_await_job(struct tent *t, const char *id, struct ten_job *out)
 {
     for (int tries = 0;; tries++) {
         enum err rc = tent_job(t, id, out);
         ck_assert_msg(rc == ERR_OK, "job: %s", t->eb.text);
-        if (out->state != TEN_JOB_RUNNING)
+        if (out->state != TEN_JOB_RUNNING && out->state != TEN_JOB_WAITING)
             return;
         ck_assert_msg(tries < 6000, "the job runs for a minute");
         tent_pause_ms(10);

@@ -24,6 +24,12 @@ static struct ten_job sample(void)
         .usage_before = {1, 2, 3},
         .audit_before = {4, 5, 6, 7, UINT64_MAX},
         .audit_after = {0, 0, 8, 0, 9},
+        .delete_at_us = 1700000002000000,
+        .reason = "end of contract",
+        .search_before = {1, 2, 3, 4, 5, 6, 7, ""},
+        .search_after = {8, 9, 0, 0, 0, 10, 0, "7.8.3"},
+        .visible_after = 11,
+        .canaries = 4,
     };
     memset(j.error, 'e', sizeof j.error - 1);
     return j;
@@ -47,6 +53,8 @@ START_TEST(round_trip_keeps_everything)
     ck_assert_str_eq(back.requested_by, j.requested_by);
     ck_assert_str_eq(back.error, j.error);
     ck_assert_int_eq(back.state, j.state);
+    ck_assert_int_eq(back.delete_at_us, j.delete_at_us);
+    ck_assert_str_eq(back.reason, j.reason);
     ck_assert_uint_eq(back.steps_done, j.steps_done);
     ck_assert_int_eq(back.requested_us, j.requested_us);
     ck_assert_int_eq(back.finished_us, j.finished_us);
@@ -54,6 +62,10 @@ START_TEST(round_trip_keeps_everything)
     ck_assert_int_eq(memcmp(&back.usage_before, &j.usage_before, sizeof j.usage_before), 0);
     ck_assert_int_eq(memcmp(&back.audit_before, &j.audit_before, sizeof j.audit_before), 0);
     ck_assert_int_eq(memcmp(&back.audit_after, &j.audit_after, sizeof j.audit_after), 0);
+    ck_assert_mem_eq(&back.search_before, &j.search_before, sizeof j.search_before);
+    ck_assert_mem_eq(&back.search_after, &j.search_after, sizeof j.search_after);
+    ck_assert_uint_eq(back.visible_after, j.visible_after);
+    ck_assert_uint_eq(back.canaries, j.canaries);
     base_buf_fini(&body);
 }
 END_TEST
@@ -96,7 +108,10 @@ START_TEST(damaged_fields_are_refused)
     static char long_text[200];
     memset(long_text, 'x', sizeof long_text);
     ck_assert_int_eq(decode_with(3, true, 0, SLICE_EMPTY), ERR_CORRUPT);
-    ck_assert_int_eq(decode_with(3, true, 4, SLICE_EMPTY), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(3, true, TEN_JOB_CANCELLED, SLICE_EMPTY), ERR_OK);
+    ck_assert_int_eq(decode_with(3, true, TEN_JOB_CANCELLED + 1, SLICE_EMPTY), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(12, false, 0, SLICE_LIT("text")), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(13, true, 1, SLICE_EMPTY), ERR_CORRUPT);
     ck_assert_int_eq(decode_with(4, true, TEN_JOB_STEPS + 1, SLICE_EMPTY), ERR_CORRUPT);
     ck_assert_int_eq(decode_with(1, false, 0, SLICE_EMPTY), ERR_CORRUPT);
     ck_assert_int_eq(decode_with(1, false, 0, base_slice(long_text, LIM_TENANT_ID + 1)),
@@ -126,15 +141,17 @@ END_TEST
 
 START_TEST(steps_and_states_have_names)
 {
-    static const char *const STEPS[] = {"fence", "delete_files", "delete_range",
-                                        "flush", "compact",      "audit"};
-    ck_assert_uint_eq(TEN_JOB_STEPS, 6);
+    static const char *const STEPS[] = {"fence",   "delete_files", "delete_range", "flush",
+                                        "compact", "audit",        "files",        "certificate"};
+    ck_assert_uint_eq(TEN_JOB_STEPS, 8);
     for (uint32_t i = 0; i < TEN_JOB_STEPS; i++)
         ck_assert_str_eq(ten_job_step_name(i), STEPS[i]);
     ck_assert_str_eq(ten_job_step_name(TEN_JOB_STEPS), "unknown");
     ck_assert_str_eq(ten_job_state_name(TEN_JOB_RUNNING), "running");
     ck_assert_str_eq(ten_job_state_name(TEN_JOB_DONE), "done");
     ck_assert_str_eq(ten_job_state_name(TEN_JOB_FAILED), "failed");
+    ck_assert_str_eq(ten_job_state_name(TEN_JOB_WAITING), "waiting");
+    ck_assert_str_eq(ten_job_state_name(TEN_JOB_CANCELLED), "cancelled");
     ck_assert_str_eq(ten_job_state_name((enum ten_job_state)0), "unknown");
 }
 END_TEST

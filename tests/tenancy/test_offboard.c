@@ -86,7 +86,8 @@ static void do_offboard_by(struct tent *t, void *ctx)
 {
     struct requester *q = ctx;
     char job[TEN_JOB_ID + 1];
-    q->rc = ten_offboard_start(t->registry, q->tenant, q->name, job, &t->eb);
+    const struct ten_offboard_wanted wanted = {.requested_by = q->name};
+    q->rc = ten_offboard_start(t->registry, q->tenant, &wanted, job, &t->eb);
 }
 
 START_TEST(requesters_are_checked_at_the_edge)

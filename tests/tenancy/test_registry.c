@@ -278,8 +278,7 @@ START_TEST(damaged_documents_are_refused_at_open)
     (void)tent_create(&tent, "altostrat");
     put_garbage(DAMAGE[_i].key, DAMAGE[_i].body);
     ten_registry_close(tent.registry);
-    ck_assert_int_eq(ten_registry_open(tent.engine, tent.epoch, &tent.registry, &tent.eb),
-                     ERR_CORRUPT);
+    ck_assert_int_eq(tent_open_registry(&tent), ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(tent.eb.text, "documents"));
     tent_close_engine(&tent);
     tent_make(&tent); /* for the teardown */

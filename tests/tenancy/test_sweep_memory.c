@@ -354,10 +354,9 @@ START_TEST(a_damaged_document_is_refused)
     tent_close(&tent);
     ck_assert_int_eq(tent_open_engine(&tent), ERR_OK);
     plant(SLICE_LIT("\xff"));
-    ck_assert_int_eq(ten_registry_open(tent.engine, tent.epoch, &tent.registry, &tent.eb),
-                     ERR_CORRUPT);
+    ck_assert_int_eq(tent_open_registry(&tent), ERR_CORRUPT);
     plant(SLICE_EMPTY);
-    ck_assert_int_eq(ten_registry_open(tent.engine, tent.epoch, &tent.registry, &tent.eb), ERR_OK);
+    ck_assert_int_eq(tent_open_registry(&tent), ERR_OK);
 }
 END_TEST
 

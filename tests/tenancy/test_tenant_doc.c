@@ -12,6 +12,8 @@
 
 static struct ten_plan gold = {.id_len = 4, .id = "gold"};
 
+static const struct ten_hold held = {1700000002000000, "k0123456789a", "a court asked"};
+
 static struct ten_details sample(void)
 {
     static char name[LIM_DISPLAY_NAME + 1], reason[LIM_REASON + 1];
@@ -27,6 +29,9 @@ static struct ten_details sample(void)
         .job = "01hzzzzzzzzzzzzz",
         .instance = "main-2",
         .closed = STO_GATE_NO_WRITES,
+        .was_suspended = true,
+        .delete_at_us = 1700000009000000,
+        .hold = &held,
     };
     ten_quota_default(&d.quota);
     static const uint64_t GIVEN[] = {1, 0, 5, UINT64_MAX, 1000000000};
@@ -46,7 +51,7 @@ static void encode(enum ten_state state, const struct ten_details *d, struct buf
 START_TEST(round_trip_keeps_everything)
 {
     struct ten_details d = sample();
-    for (enum ten_state s = TEN_ACTIVE; s <= TEN_PURGED; s++) {
+    for (enum ten_state s = TEN_ACTIVE; s < TEN_STATES; s++) {
         struct buf body;
         struct ten_tenant_doc doc;
         encode(s, &d, &body);
@@ -55,8 +60,14 @@ START_TEST(round_trip_keeps_everything)
         const struct ten_details back = doc.details;
         ck_assert_str_eq(doc.plan, "gold");
         ck_assert_ptr_null(back.plan);
-        ck_assert_uint_eq(back.closed, s == TEN_SUSPENDED ? STO_GATE_NO_WRITES
-                                                          : STO_GATE_NO_READS | STO_GATE_NO_WRITES);
+        bool is_closed = s == TEN_SUSPENDED || s == TEN_DELETE_REQUESTED;
+        ck_assert_uint_eq(back.closed,
+                          is_closed ? STO_GATE_NO_WRITES : STO_GATE_NO_READS | STO_GATE_NO_WRITES);
+        ck_assert(back.was_suspended == (s == TEN_DELETE_REQUESTED));
+        ck_assert_int_eq(back.delete_at_us, s == TEN_DELETE_REQUESTED ? d.delete_at_us : 0);
+        ck_assert_int_eq(back.hold->since_us, d.hold->since_us);
+        ck_assert_str_eq(back.hold->by, d.hold->by);
+        ck_assert_str_eq(back.hold->reason, d.hold->reason);
         ck_assert_str_eq(back.instance, d.instance);
         ck_assert_str_eq(back.display_name, d.display_name);
         ck_assert_str_eq(back.reason, d.reason);
@@ -142,7 +153,7 @@ START_TEST(every_cut_is_refused_or_whole)
     size_t whole = 0;
     for (size_t len = 0; len < body.len; len++)
         whole += ten_tenant_decode(base_slice(body.ptr, len), &doc) == ERR_OK;
-    ck_assert_uint_le(whole, 21); /* only between two fields can a cut go unnoticed */
+    ck_assert_uint_le(whole, 23); /* only between two fields can a cut go unnoticed */
     ck_assert_int_eq(ten_tenant_decode(SLICE_EMPTY, &doc), ERR_CORRUPT);
     base_buf_fini(&body);
 }
@@ -243,11 +254,14 @@ END_TEST
 
 START_TEST(only_the_legal_transitions_pass)
 {
-    static const char LEGAL[5][5] = {
-        {0}, {0, 1, 1, 1, 0}, {0, 1, 1, 1, 0}, {0, 0, 0, 1, 1}, {0, 0, 0, 0, 1},
+    /* to: active, suspended, purging, purged, delete_requested, expired */
+    static const char LEGAL[TEN_STATES][TEN_STATES] = {
+        [TEN_ACTIVE] = {0, 1, 1, 1, 0, 1, 0},           [TEN_SUSPENDED] = {0, 1, 1, 1, 0, 1, 0},
+        [TEN_PURGING] = {0, 0, 0, 1, 1, 0, 0},          [TEN_PURGED] = {0, 0, 0, 0, 1, 0, 1},
+        [TEN_DELETE_REQUESTED] = {0, 1, 1, 1, 0, 1, 0}, [TEN_EXPIRED] = {0, 0, 0, 0, 0, 0, 1},
     };
-    for (enum ten_state from = TEN_ACTIVE; from <= TEN_PURGED; from++)
-        for (enum ten_state to = TEN_ACTIVE; to <= TEN_PURGED; to++) {
+    for (enum ten_state from = TEN_ACTIVE; from < TEN_STATES; from++)
+        for (enum ten_state to = TEN_ACTIVE; to < TEN_STATES; to++) {
             struct errbuf eb = {0};
             enum err rc = ten_transition_check(from, to, &eb);
             ck_assert_int_eq(rc, LEGAL[from][to] ? ERR_OK : ERR_CONFLICT);
@@ -266,11 +280,45 @@ START_TEST(states_have_names_and_gates)
     ck_assert_str_eq(ten_state_name(TEN_PURGING), "purging");
     ck_assert_str_eq(ten_state_name(TEN_PURGED), "purged");
     ck_assert_str_eq(ten_state_name((enum ten_state)0), "unknown");
-    ck_assert_str_eq(ten_state_name((enum ten_state)5), "unknown");
+    ck_assert_str_eq(ten_state_name(TEN_DELETE_REQUESTED), "delete_requested");
+    ck_assert_str_eq(ten_state_name(TEN_EXPIRED), "expired");
+    ck_assert_str_eq(ten_state_name((enum ten_state)TEN_STATES), "unknown");
     ck_assert_uint_eq(ten_state_gate(TEN_ACTIVE), 0);
     ck_assert_uint_eq(ten_state_gate(TEN_SUSPENDED), STO_GATE_NO_READS | STO_GATE_NO_WRITES);
     ck_assert_uint_eq(ten_state_gate(TEN_PURGING), STO_GATE_GONE);
     ck_assert_uint_eq(ten_state_gate(TEN_PURGED), STO_GATE_GONE);
+    ck_assert_uint_eq(ten_state_gate(TEN_DELETE_REQUESTED), STO_GATE_GONE);
+    ck_assert_uint_eq(ten_state_gate(TEN_EXPIRED), STO_GATE_GONE);
+}
+END_TEST
+
+START_TEST(who_is_leaving_cannot_be_changed)
+{
+    for (enum ten_state s = TEN_ACTIVE; s < TEN_STATES; s++) {
+        struct errbuf eb = {0};
+        bool is_in_use = s == TEN_ACTIVE || s == TEN_SUSPENDED;
+        ck_assert(ten_state_is_leaving(s) == !is_in_use);
+        ck_assert(ten_state_is_final(s) == (!is_in_use && s != TEN_DELETE_REQUESTED));
+        ck_assert_int_eq(ten_state_change_check(s, &eb), is_in_use ? ERR_OK : ERR_CONFLICT);
+        ck_assert((strstr(eb.text, "undelete it first") != NULL) == (s == TEN_DELETE_REQUESTED));
+    }
+}
+END_TEST
+
+START_TEST(what_belongs_together_and_is_not_is_refused)
+{
+    struct ten_tenant_doc doc;
+    struct ten_details d = sample();
+    struct buf body;
+    d.delete_at_us = 0;
+    encode(TEN_DELETE_REQUESTED, &d, &body); /* without a time */
+    ck_assert_int_eq(ten_tenant_decode(base_buf_slice(&body), &doc), ERR_CORRUPT);
+    base_buf_fini(&body);
+    ck_assert_int_eq(decode_with(62, true, 5, SLICE_EMPTY), ERR_CORRUPT); /* a time, but active */
+    ck_assert_int_eq(decode_with(64, true, 5, SLICE_EMPTY), ERR_CORRUPT); /* no reason */
+    ck_assert_int_eq(decode_with(66, false, 0, SLICE_LIT("why")), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(63, false, 0, SLICE_LIT("x")), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(65, true, 5, SLICE_EMPTY), ERR_CORRUPT);
 }
 END_TEST
 
@@ -293,6 +341,8 @@ Suite *suite_tenancy_tenant_doc(void)
     c = tcase_create("states");
     tcase_add_test(c, only_the_legal_transitions_pass);
     tcase_add_test(c, states_have_names_and_gates);
+    tcase_add_test(c, who_is_leaving_cannot_be_changed);
+    tcase_add_test(c, what_belongs_together_and_is_not_is_refused);
     suite_add_tcase(s, c);
     return s;
 }

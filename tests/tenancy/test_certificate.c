@@ -1,0 +1,480 @@
+/* tests/tenancy/test_certificate.c - what a certificate says, whose it is, and that there is one.
+ */
+#define _GNU_SOURCE
+
+#include <jansson.h>
+
+#include "base/file.h"
+#include "base/sealed_line.h"
+#include "base/text.h"
+#include "tenancy/expiry.h"
+#include "tests/tenancy/departure.h"
+
+#include "base/banned.h"
+
+static const char ZEROS[] = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/* --- a departure ------------------------------------------------------------------------------ */
+
+static struct buf certificate_of(const char *tenant, bool is_expired)
+{
+    struct buf line;
+    base_buf_init(&line, TEN_CERTIFICATE_MAX);
+    enum err rc = ten_certificates_find(ten_registry_certificates(tent.registry),
+                                        base_slice_text(tenant), is_expired, &line, &tent.eb);
+    ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
+    return line;
+}
+
+static EVP_PKEY *public_key(void)
+{
+    EVP_PKEY *key = NULL;
+    struct buf pem;
+    base_buf_init(&pem, BASE_SEAL_PEM_MAX);
+    ck_assert_int_eq(
+        ten_certificates_public_key(ten_registry_certificates(tent.registry), &pem, &tent.eb),
+        ERR_OK);
+    ck_assert_int_eq(base_seal_public_read(base_buf_slice(&pem), &key, &tent.eb), ERR_OK);
+    base_buf_fini(&pem);
+    return key;
+}
+
+static void depart(const char *tenant, struct ten_job *job)
+{
+    char id[TEN_JOB_ID + 1];
+    ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, tenant), id), ERR_OK);
+    tent_await_job(&tent, id, job);
+    ck_assert_msg(job->state == TEN_JOB_DONE, "%s", job->error);
+}
+
+static const char *text_at(const json_t *o, const char *name)
+{
+    const char *text = json_string_value(json_object_get(o, name));
+    return text == NULL ? "(none)" : text;
+}
+
+static json_int_t number_at(const json_t *o, const char *name)
+{
+    const json_t *number = json_object_get(o, name);
+    ck_assert_msg(json_is_integer(number), "%s", name);
+    return json_integer_value(number);
+}
+
+static const json_t *named(const json_t *array, const char *name)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(array, i, one) if (strcmp(text_at(one, "name"), name) == 0) return one;
+    ck_abort_msg("there is no %s", name);
+}
+
+static json_t *parse(const struct buf *line)
+{
+    json_t *o = json_loadb((const char *)line->ptr, line->len, JSON_REJECT_DUPLICATES, NULL);
+    ck_assert_ptr_nonnull(o);
+    static char again[64 * 1024];
+    size_t len =
+        json_dumpb(o, again, sizeof again, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(6));
+    ck_assert(base_slice_equal(base_buf_slice(line), base_slice(again, len))); /* canonical */
+    return o;
+}
+
+static void check_checks(const json_t *o, const struct ten_job *job)
+{
+    static const char *const NAMES[] = {"visible_rows",  "physical_keys", "live_files_inside",
+                                        "documents",     "keys_in_files", "notes_in_logs",
+                                        "obsolete_files"};
+    const json_t *checks = json_object_get(o, "checks");
+    ck_assert_uint_eq(json_array_size(checks), sizeof NAMES / sizeof NAMES[0]);
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        const json_t *check = named(checks, NAMES[i]);
+        ck_assert_int_eq(number_at(check, "after"), 0);
+        ck_assert(json_is_true(json_object_get(check, "passed")));
+    }
+    ck_assert_int_eq(number_at(named(checks, "visible_rows"), "before"), ROWS_EACH);
+    ck_assert_uint_eq((uint64_t)number_at(named(checks, "physical_keys"), "before"),
+                      job->audit_before.physical_keys);
+    ck_assert_int_ge(number_at(named(checks, "keys_in_files"), "before"), 2 * ROWS_EACH);
+}
+
+START_TEST(it_says_what_was_done_and_found)
+{
+    struct ten_job job;
+    fill_both();
+    depart("altostrat", &job);
+    struct buf line = certificate_of("altostrat", false);
+    json_t *o = parse(&line);
+    ck_assert_str_eq(text_at(o, "format"), "bigtent.erasure.1");
+    ck_assert_str_eq(text_at(o, "event"), "purged");
+    ck_assert_str_eq(text_at(o, "tenant"), "altostrat");
+    ck_assert_str_eq(text_at(o, "job"), job.id);
+    ck_assert_str_eq(text_at(o, "previous"), ZEROS);
+    ck_assert_str_eq(text_at(o, "requested_by"), "k0123456789a");
+    ck_assert_str_eq(text_at(json_object_get(o, "software"), "bigtent"), BIGTENT_VERSION);
+    ck_assert_int_eq(strncmp(text_at(json_object_get(o, "software"), "rocksdb"), "7.", 2), 0);
+    ck_assert_int_eq(number_at(json_object_get(o, "counts"), "rows"), ROWS_EACH);
+    const json_t *range = json_array_get(json_object_get(o, "ranges"), 0);
+    ck_assert_str_eq(text_at(range, "begin"), "616c746f737472617423"); /* altostrat# */
+    ck_assert_str_eq(text_at(range, "end"), "616c746f737472617424");
+    ck_assert_uint_eq(json_array_size(json_object_get(o, "steps")), TEN_JOB_STEPS - 1);
+    ck_assert_uint_eq(json_array_size(json_object_get(o, "copies")), 0);
+    ck_assert_uint_ge(json_array_size(json_object_get(o, "exceptions")), 4);
+    ck_assert(json_is_null(json_object_get(o, "key_destruction")));
+    ck_assert_int_gt(number_at(json_object_get(o, "sequence"), "after"),
+                     number_at(json_object_get(o, "sequence"), "before"));
+    check_checks(o, &job);
+    json_decref(o);
+    base_buf_fini(&line);
+}
+END_TEST
+
+START_TEST(it_tells_nothing_that_only_the_tenant_knows)
+{
+    struct ten_job job;
+    fill_both();
+    depart("altostrat", &job);
+    struct buf line = certificate_of("altostrat", false);
+    static const char *const secrets[] = {CANARY, "Somebody", "row0", "devices", "altostrat2"};
+    for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++)
+        ck_assert_msg(memmem(line.ptr, line.len, secrets[i], strlen(secrets[i])) == NULL, "%s",
+                      secrets[i]);
+    base_buf_fini(&line);
+}
+END_TEST
+
+START_TEST(it_is_signed_and_every_bit_of_it_counts)
+{
+    struct ten_job job;
+    fill_both();
+    depart("altostrat", &job);
+    struct buf line = certificate_of("altostrat", false);
+    EVP_PKEY *key = public_key();
+    EVP_PKEY *other = NULL;
+    ck_assert_int_eq(base_seal_key_make(&other, &tent.eb), ERR_OK);
+    ck_assert_int_eq(base_seal_check(key, base_buf_slice(&line), &tent.eb), ERR_OK);
+    ck_assert_int_eq(base_seal_check(other, base_buf_slice(&line), NULL), ERR_FORBIDDEN);
+    for (size_t bit = 0; bit < line.len * 8; bit += 3) {
+        line.ptr[bit / 8] ^= (uint8_t)(1U << bit % 8);
+        ck_assert_msg(base_seal_check(key, base_buf_slice(&line), NULL) != ERR_OK, "bit %zu", bit);
+        line.ptr[bit / 8] ^= (uint8_t)(1U << bit % 8);
+    }
+    base_seal_key_free(key);
+    base_seal_key_free(other);
+    base_buf_fini(&line);
+}
+END_TEST
+
+START_TEST(certificates_make_a_chain_that_a_restart_continues)
+{
+    struct ten_job job;
+    fill_both();
+    depart("altostrat", &job);
+    struct buf first = certificate_of("altostrat", false);
+    tent_reopen(&tent);
+    struct buf again = certificate_of("altostrat", false);
+    ck_assert(base_slice_equal(base_buf_slice(&first), base_buf_slice(&again)));
+    depart("altostrat2", &job);
+    struct buf second = certificate_of("altostrat2", false);
+    EVP_PKEY *key = public_key();
+    struct base_audit_hash head = {{0}};
+    ck_assert_int_eq(base_line_follow(&head, base_buf_slice(&first), &tent.eb), ERR_OK);
+    ck_assert_int_eq(base_line_follow(&head, base_buf_slice(&second), &tent.eb), ERR_OK);
+    ck_assert_int_eq(base_seal_check(key, base_buf_slice(&first), &tent.eb), ERR_OK);
+    ck_assert_int_eq(base_seal_check(key, base_buf_slice(&second), &tent.eb), ERR_OK);
+    base_seal_key_free(key);
+    base_buf_fini(&first);
+    base_buf_fini(&again);
+    base_buf_fini(&second);
+}
+END_TEST
+
+START_TEST(nobody_has_one_before_leaving)
+{
+    struct buf line;
+    base_buf_init(&line, TEN_CERTIFICATE_MAX);
+    fill_both();
+    struct ten_certificates *c = ten_registry_certificates(tent.registry);
+    ck_assert_int_eq(ten_certificates_find(c, SLICE_LIT("altostrat"), false, &line, &tent.eb),
+                     ERR_NOT_FOUND);
+    ck_assert_int_eq(ten_certificates_find(c, SLICE_LIT("nobody"), true, &line, &tent.eb),
+                     ERR_NOT_FOUND);
+    ck_assert_uint_eq(line.len, 0);
+}
+END_TEST
+
+/* What others write, no matter what, keeps nobody from leaving. */
+START_TEST(a_neighbour_who_writes_the_prefix_is_counted_as_outside)
+{
+    struct ten_job job;
+    fill_both();
+    struct ten_tenant *t = tent_find(&tent, "altostrat2");
+    tent_write(&tent, t, "devices", "altostrat#devices#row", "altostrat#devices#value");
+    depart("altostrat", &job);
+    check_purged(&job);
+    ck_assert_uint_ge(job.search_after.outside, 2);
+}
+END_TEST
+
+static struct ten_copy copies[2];
+static size_t copy_count;
+
+static enum err visit_copies(void *ctx, ten_copy_visit *visit, void *visit_ctx, struct errbuf *eb)
+{
+    (void)ctx;
+    (void)eb;
+    for (size_t i = 0; i < copy_count; i++) {
+        enum err rc = visit(visit_ctx, &copies[i]);
+        if (rc != ERR_OK)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* --- the end of the last copy ----------------------------------------------------------------- */
+
+static void do_look(struct tent *t, void *ctx)
+{
+    *(enum err *)ctx = ten_expiry_look(t->registry, &t->eb);
+}
+
+static void look(void)
+{
+    enum err rc = ERR_IO;
+    tent_control(&tent, do_look, &rc);
+    ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
+}
+
+static void reopen_with_copies(void)
+{
+    base_epoch_quiescent(tent.epoch, tent.slot);
+    ten_registry_close(tent.registry);
+    const struct ten_certificates_options options = {.dir = tent.dir, .copies = visit_copies};
+    ck_assert_int_eq(ten_registry_open(&(struct ten_registry_options){.engine = tent.engine,
+                                                                      .epoch = tent.epoch,
+                                                                      .certificates = &options},
+                                       &tent.registry, &tent.eb),
+                     ERR_OK);
+}
+
+static enum ten_state state_of(const char *tenant)
+{
+    return (enum ten_state)atomic_load(&tent_find(&tent, tenant)->state);
+}
+
+START_TEST(a_tenant_expires_with_its_last_copy_and_no_other_does)
+{
+    struct ten_job job;
+    fill_both();
+    depart("altostrat2", &job); /* no copies */
+    copies[0] = (struct ten_copy){.id = "b1", .created_us = 1700000000000000};
+    copy_count = 1;
+    reopen_with_copies();
+    depart("altostrat", &job);
+    look();
+    ck_assert_int_eq(state_of("altostrat"), TEN_PURGED);
+    copy_count = 0;
+    look();
+    ck_assert_int_eq(state_of("altostrat"), TEN_EXPIRED);
+    ck_assert_int_eq(state_of("altostrat2"), TEN_PURGED);
+    look();
+    ck_assert_int_eq(certificates_of("altostrat"), 2);
+    ck_assert_int_eq(certificates_of("altostrat2"), 1);
+    ck_assert_int_eq(ten_access_check(tent_find(&tent, "altostrat"), TEN_READ, &tent.eb), ERR_GONE);
+    reopen_with_copies();
+    ck_assert_int_eq(state_of("altostrat"), TEN_EXPIRED);
+}
+END_TEST
+
+/* As after a crash between line and batch. */
+START_TEST(a_line_without_its_state_is_made_good_by_a_start)
+{
+    struct ten_job job;
+    bool done = false;
+    fill_both();
+    copies[0] = (struct ten_copy){.id = "b1", .created_us = 1700000000000000};
+    copy_count = 1;
+    reopen_with_copies();
+    depart("altostrat", &job);
+    copy_count = 0;
+    ck_assert_int_eq(ten_certificates_expire(ten_registry_certificates(tent.registry),
+                                             SLICE_LIT("altostrat"), &done, &tent.eb),
+                     ERR_OK);
+    ck_assert(done);
+    ck_assert_int_eq(state_of("altostrat"), TEN_PURGED);
+    reopen_with_copies();
+    look(); /* behind what the start does */
+    ck_assert_int_eq(state_of("altostrat"), TEN_EXPIRED);
+    ck_assert_int_eq(certificates_of("altostrat"), 2);
+}
+END_TEST
+
+/* --- the store -------------------------------------------------------------------------------- */
+
+static void make_dir(void)
+{
+    tent_make(&tent);
+}
+
+static void remove_dir(void)
+{
+    tent_remove(&tent);
+}
+
+static struct ten_certificates *open_store(const char *mirror)
+{
+    struct ten_certificates *c = NULL;
+    const struct ten_certificates_options options = {
+        .dir = tent.dir, .mirror_dir = mirror, .copies = visit_copies};
+    enum err rc = ten_certificates_open(&options, &c, &tent.eb);
+    ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
+    return c;
+}
+
+static enum err issue(struct ten_certificates *c, const char *tenant, bool *out_has_copies)
+{
+    struct ten_job job = {.id = "0123456789abcdef", .requested_us = 1700000000000000};
+    (void)snprintf(job.tenant, sizeof job.tenant, "%s", tenant);
+    return ten_certificates_issue(c, &job, SLICE_LIT("a#"), SLICE_LIT("a$"), out_has_copies,
+                                  &tent.eb);
+}
+
+START_TEST(a_job_has_one_line_whatever_is_repeated)
+{
+    bool has_copies = true;
+    struct ten_certificates *c = open_store(NULL);
+    ck_assert_int_eq(issue(c, "altostrat", &has_copies), ERR_OK);
+    ck_assert(!has_copies);
+    ck_assert_int_eq(issue(c, "altostrat", &has_copies), ERR_OK);
+    ten_certificates_close(c);
+    c = open_store(NULL);
+    ck_assert_int_eq(issue(c, "altostrat", &has_copies), ERR_OK);
+    ck_assert_int_eq(certificates_of("altostrat"), 1);
+    ten_certificates_close(c);
+}
+END_TEST
+
+START_TEST(copies_from_before_are_named_and_later_ones_are_not)
+{
+    bool has_copies = false;
+    struct buf line;
+    base_buf_init(&line, TEN_CERTIFICATE_MAX);
+    copies[0] = (struct ten_copy){.id = "b1", .created_us = 1700000000000000, .expires_us = 0};
+    copies[1] = (struct ten_copy){.id = "b2", .created_us = INT64_MAX, .expires_us = INT64_MAX};
+    copy_count = 2;
+    struct ten_certificates *c = open_store(NULL);
+    ck_assert_int_eq(issue(c, "altostrat", &has_copies), ERR_OK);
+    ck_assert(has_copies);
+    ck_assert_int_eq(ten_certificates_find(c, SLICE_LIT("altostrat"), false, &line, &tent.eb),
+                     ERR_OK);
+    json_t *o = parse(&line);
+    const json_t *named_copies = json_object_get(o, "copies");
+    ck_assert_uint_eq(json_array_size(named_copies), 1);
+    const json_t *copy = json_array_get(named_copies, 0);
+    ck_assert_str_eq(text_at(copy, "id"), "b1");
+    ck_assert_str_eq(text_at(copy, "created"), "2023-11-14T22:13:20.000Z");
+    ck_assert(json_is_null(json_object_get(copy, "expires")));
+    json_decref(o);
+    base_buf_fini(&line);
+    ten_certificates_close(c);
+}
+END_TEST
+
+START_TEST(the_second_line_comes_with_the_end_of_the_last_copy_once)
+{
+    bool has_copies = false;
+    bool done = true;
+    copies[0] = (struct ten_copy){.id = "b1", .created_us = 1700000000000000};
+    copy_count = 1;
+    struct ten_certificates *c = open_store(NULL);
+    ck_assert_int_eq(ten_certificates_expire(c, SLICE_LIT("altostrat"), &done, &tent.eb),
+                     ERR_NOT_FOUND);
+    ck_assert_int_eq(issue(c, "altostrat", &has_copies), ERR_OK);
+    ck_assert_int_eq(ten_certificates_expire(c, SLICE_LIT("altostrat"), &done, &tent.eb), ERR_OK);
+    ck_assert(!done);
+    ck_assert_int_eq(certificates_of("altostrat"), 1);
+    copy_count = 0;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(ten_certificates_expire(c, SLICE_LIT("altostrat"), &done, &tent.eb),
+                         ERR_OK);
+        ck_assert(done);
+        ck_assert_int_eq(certificates_of("altostrat"), 2);
+    }
+    struct buf line;
+    base_buf_init(&line, TEN_CERTIFICATE_MAX);
+    ck_assert_int_eq(ten_certificates_find(c, SLICE_LIT("altostrat"), true, &line, &tent.eb),
+                     ERR_OK);
+    json_t *o = parse(&line);
+    ck_assert_str_eq(text_at(o, "event"), "expired");
+    json_decref(o);
+    base_buf_fini(&line);
+    ten_certificates_close(c);
+}
+END_TEST
+
+START_TEST(the_key_is_made_once_and_is_nobody_elses)
+{
+    char path[300];
+    struct stat st;
+    struct buf first, second;
+    base_buf_init(&first, BASE_SEAL_PEM_MAX);
+    base_buf_init(&second, BASE_SEAL_PEM_MAX);
+    struct ten_certificates *c = open_store(NULL);
+    ck_assert_int_eq(ten_certificates_public_key(c, &first, &tent.eb), ERR_OK);
+    ten_certificates_close(c);
+    (void)snprintf(path, sizeof path, "%s/certificate.key", tent.dir);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 0777, 0600);
+    (void)snprintf(path, sizeof path, "%s/certificate.pub", tent.dir);
+    ck_assert_int_eq(unlink(path), 0); /* it comes back */
+    c = open_store(NULL);
+    ck_assert_int_eq(ten_certificates_public_key(c, &second, &tent.eb), ERR_OK);
+    ck_assert(base_slice_equal(base_buf_slice(&first), base_buf_slice(&second)));
+    ck_assert_int_eq(stat(path, &st), 0);
+    ten_certificates_close(c);
+    base_buf_fini(&first);
+    base_buf_fini(&second);
+}
+END_TEST
+
+START_TEST(a_damaged_key_is_refused_and_kept)
+{
+    char path[300];
+    struct ten_certificates *c = NULL;
+    struct buf kept;
+    const struct ten_certificates_options options = {.dir = tent.dir};
+    (void)snprintf(path, sizeof path, "%s/certificate.key", tent.dir);
+    ck_assert_int_eq(base_file_create(path, SLICE_LIT("damaged"), 0600, &tent.eb), ERR_OK);
+    ck_assert_int_eq(ten_certificates_open(&options, &c, &tent.eb), ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(tent.eb.text, "certificate.key"));
+    ck_assert_int_eq(base_file_read(path, 100, &kept, &tent.eb), ERR_OK);
+    ck_assert(base_slice_is(base_buf_slice(&kept), "damaged"));
+    base_buf_fini(&kept);
+}
+END_TEST
+
+Suite *suite_tenancy_certificate(void);
+Suite *suite_tenancy_certificate(void)
+{
+    Suite *s = suite_create("tenancy_certificate");
+    TCase *c = tcase_create("departure");
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, it_says_what_was_done_and_found);
+    tcase_add_test(c, it_tells_nothing_that_only_the_tenant_knows);
+    tcase_add_test(c, it_is_signed_and_every_bit_of_it_counts);
+    tcase_add_test(c, certificates_make_a_chain_that_a_restart_continues);
+    tcase_add_test(c, nobody_has_one_before_leaving);
+    tcase_add_test(c, a_neighbour_who_writes_the_prefix_is_counted_as_outside);
+    tcase_add_test(c, a_tenant_expires_with_its_last_copy_and_no_other_does);
+    tcase_add_test(c, a_line_without_its_state_is_made_good_by_a_start);
+    suite_add_tcase(s, c);
+    c = tcase_create("store");
+    tcase_add_checked_fixture(c, make_dir, remove_dir);
+    tcase_add_test(c, a_job_has_one_line_whatever_is_repeated);
+    tcase_add_test(c, copies_from_before_are_named_and_later_ones_are_not);
+    tcase_add_test(c, the_second_line_comes_with_the_end_of_the_last_copy_once);
+    tcase_add_test(c, the_key_is_made_once_and_is_nobody_elses);
+    tcase_add_test(c, a_damaged_key_is_refused_and_kept);
+    suite_add_tcase(s, c);
+    return s;
+}

@@ -1,0 +1,315 @@
+/*
+ * tests/tenancy/test_keystore.c - keys that come back under their master key, and are gone when
+ * they are destroyed.
+ */
+#define _GNU_SOURCE
+#include <check.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "tenancy/keystore.h"
+
+#include "base/banned.h"
+
+Suite *suite_tenancy_keystore(void);
+
+static const uint8_t MASTER[TEN_MASTER_KEY] = {1, 2, 3};
+static const uint8_t OTHER_MASTER[TEN_MASTER_KEY] = {4, 5, 6};
+static const struct sto_seal_place PLACE = {{(const uint8_t *)"h", 1}, {(const uint8_t *)"k", 1}};
+
+static char base[256];
+static char dir[300];
+static struct ten_keystore *keystore;
+static struct errbuf eb;
+
+static void reopen(const uint8_t master[TEN_MASTER_KEY])
+{
+    ten_keystore_close(keystore);
+    keystore = NULL;
+    enum err rc = ten_keystore_open(dir, master, &keystore, &eb);
+    ck_assert_msg(rc == ERR_OK, "%s", eb.text);
+}
+
+static void set_up(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    (void)snprintf(base, sizeof base, "%s/bigtent-keystore-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    ck_assert_ptr_nonnull(mkdtemp(base));
+    (void)snprintf(dir, sizeof dir, "%s/keys", base);
+    reopen(MASTER);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void tear_down(void)
+{
+    ten_keystore_close(keystore);
+    keystore = NULL;
+    ck_assert_int_eq(nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static struct sto_cipher *load(const char *tenant, enum err expected)
+{
+    struct sto_cipher *cipher = NULL;
+    enum err rc = ten_keystore_load(keystore, base_slice_text(tenant), &cipher, &eb);
+    ck_assert_msg(rc == expected, "%s: %s", base_err_name(rc), eb.text);
+    return cipher;
+}
+
+/* What the one seals the other opens. */
+static bool is_same_key(struct sto_cipher *a, struct sto_cipher *b)
+{
+    struct sto_sealer sealer;
+    struct buf sealed, plain;
+    sto_sealer_init(&sealer);
+    base_buf_init(&sealed, KIB);
+    base_buf_init(&plain, KIB);
+    ck_assert_int_eq(sto_seal(&sealer, a, &PLACE, SLICE_LIT("value"), &sealed), ERR_OK);
+    enum err rc =
+        sto_unseal(&sealer, b, &PLACE, base_slice_skip(base_buf_slice(&sealed), 1), &plain);
+    sto_sealer_fini(&sealer);
+    base_buf_fini(&sealed);
+    base_buf_fini(&plain);
+    return rc == ERR_OK;
+}
+
+static struct sto_cipher *create(const char *tenant)
+{
+    struct sto_cipher *cipher = NULL;
+    enum err rc = ten_keystore_create(keystore, base_slice_text(tenant), &cipher, &eb);
+    ck_assert_msg(rc == ERR_OK, "%s", eb.text);
+    return cipher;
+}
+
+static void path_of(const char *tenant, char out[400])
+{
+    (void)snprintf(out, 400, "%s/%s", dir, tenant);
+}
+
+START_TEST(a_key_comes_back_after_a_restart)
+{
+    struct sto_cipher *made = create("altostrat");
+    reopen(MASTER);
+    struct sto_cipher *loaded = load("altostrat", ERR_OK);
+    ck_assert(is_same_key(made, loaded) && is_same_key(loaded, made));
+    sto_cipher_free(made);
+    sto_cipher_free(loaded);
+}
+END_TEST
+
+START_TEST(two_tenants_have_two_keys)
+{
+    struct sto_cipher *a = create("aa"), *b = create("bb");
+    ck_assert(!is_same_key(a, b));
+    sto_cipher_free(a);
+    sto_cipher_free(b);
+}
+END_TEST
+
+START_TEST(a_tenant_has_one_file)
+{
+    struct sto_cipher *again = NULL;
+    sto_cipher_free(create("aa"));
+    ck_assert_int_eq(ten_keystore_create(keystore, SLICE_LIT("aa"), &again, &eb), ERR_EXISTS);
+    ck_assert_ptr_null(again);
+}
+END_TEST
+
+START_TEST(without_a_file_there_is_a_cipher_that_refuses)
+{
+    struct sto_cipher *none = load("nobody", ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(none);
+    ck_assert_uint_eq(sto_cipher_versions(none), 0);
+    sto_cipher_free(none);
+}
+END_TEST
+
+START_TEST(a_rotation_adds_a_version)
+{
+    struct sto_cipher *cipher = create("aa");
+    struct sto_cipher *first = load("aa", ERR_OK);
+    ck_assert_int_eq(ten_keystore_rotate(keystore, SLICE_LIT("aa"), cipher, &eb), ERR_OK);
+    ck_assert_uint_eq(sto_cipher_versions(cipher), 2);
+    ck_assert(is_same_key(first, cipher)); /* the old one opens */
+    reopen(MASTER);
+    struct sto_cipher *loaded = load("aa", ERR_OK);
+    ck_assert_uint_eq(sto_cipher_versions(loaded), 2);
+    ck_assert(is_same_key(cipher, loaded));
+    sto_cipher_free(first);
+    sto_cipher_free(cipher);
+    sto_cipher_free(loaded);
+}
+END_TEST
+
+START_TEST(there_are_so_many_versions_and_no_more)
+{
+    struct sto_cipher *cipher = create("aa");
+    for (int i = 1; i < STO_CIPHER_VERSIONS; i++)
+        ck_assert_int_eq(ten_keystore_rotate(keystore, SLICE_LIT("aa"), cipher, &eb), ERR_OK);
+    ck_assert_int_eq(ten_keystore_rotate(keystore, SLICE_LIT("aa"), cipher, &eb), ERR_TOO_BIG);
+    ck_assert_ptr_nonnull(strstr(eb.text, "64"));
+    sto_cipher_free(cipher);
+    cipher = load("aa", ERR_OK);
+    ck_assert_uint_eq(sto_cipher_versions(cipher), STO_CIPHER_VERSIONS);
+    sto_cipher_free(cipher);
+}
+END_TEST
+
+START_TEST(another_master_key_is_told_by_name)
+{
+    char first_id[TEN_MASTER_KEY_ID + 1];
+    memcpy(first_id, ten_keystore_master_id(keystore), sizeof first_id);
+    sto_cipher_free(create("aa"));
+    ten_keystore_close(keystore);
+    keystore = NULL;
+    ck_assert_int_eq(ten_keystore_open(dir, OTHER_MASTER, &keystore, &eb), ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(eb.text, first_id));
+    ck_assert_ptr_null(keystore);
+}
+END_TEST
+
+START_TEST(another_tenants_file_is_damaged)
+{
+    char a[400], b[400];
+    sto_cipher_free(create("aa"));
+    sto_cipher_free(create("bb"));
+    path_of("aa", a);
+    path_of("bb", b);
+    ck_assert_int_eq(rename(b, a), 0);
+    (void)load("aa", ERR_CORRUPT);
+}
+END_TEST
+
+START_TEST(every_flipped_bit_is_noticed)
+{
+    char path[400];
+    struct buf file = {0};
+    sto_cipher_free(create("aa"));
+    path_of("aa", path);
+    ck_assert_int_eq(base_file_read(path, KIB, &file, &eb), ERR_OK);
+    for (size_t bit = 0; bit < 8 * file.len; bit++) {
+        struct sto_cipher *cipher = NULL;
+        file.ptr[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        ck_assert_int_eq(base_file_replace(path, base_buf_slice(&file), 0600, &eb), ERR_OK);
+        enum err rc = ten_keystore_load(keystore, SLICE_LIT("aa"), &cipher, &eb);
+        ck_assert_msg(rc == ERR_CORRUPT || rc == ERR_CONFLICT, "bit %zu: %d", bit, rc);
+        ck_assert_ptr_null(cipher);
+        file.ptr[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    base_buf_fini(&file);
+}
+END_TEST
+
+START_TEST(a_destroyed_key_is_gone_and_may_be_destroyed_again)
+{
+    char path[400];
+    uint32_t versions = 9;
+    struct sto_cipher *cipher = create("aa");
+    ck_assert_int_eq(ten_keystore_rotate(keystore, SLICE_LIT("aa"), cipher, &eb), ERR_OK);
+    sto_cipher_free(cipher);
+    path_of("aa", path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC); /* the blocks, after the name went */
+    ck_assert_int_ge(fd, 0);
+    uint8_t before[512], after[512];
+    ssize_t n = pread(fd, before, sizeof before, 0);
+    ck_assert_int_gt(n, 100);
+    ck_assert_int_eq(ten_keystore_destroy(keystore, SLICE_LIT("aa"), &versions, &eb), ERR_OK);
+    ck_assert_uint_eq(versions, 2);
+    ck_assert_int_eq(pread(fd, after, sizeof after, 0), n);
+    ck_assert(memcmp(before, after, (size_t)n) != 0);
+    (void)close(fd);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ck_assert_int_eq(ten_keystore_destroy(keystore, SLICE_LIT("aa"), &versions, &eb), ERR_OK);
+    ck_assert_uint_eq(versions, 0);
+    sto_cipher_free(load("aa", ERR_NOT_FOUND));
+}
+END_TEST
+
+START_TEST(a_rewrap_changes_the_master_key_and_no_other)
+{
+    size_t count = 0;
+    struct sto_cipher *a = create("aa"), *b = create("bb");
+    ten_keystore_close(keystore);
+    keystore = NULL;
+    ck_assert_int_eq(ten_keystore_rewrap(dir, MASTER, OTHER_MASTER, &count, &eb), ERR_OK);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_int_eq(ten_keystore_open(dir, MASTER, &keystore, &eb), ERR_CONFLICT);
+    reopen(OTHER_MASTER);
+    struct sto_cipher *again = load("aa", ERR_OK);
+    ck_assert(is_same_key(a, again) && !is_same_key(b, again));
+    sto_cipher_free(a);
+    sto_cipher_free(b);
+    sto_cipher_free(again);
+}
+END_TEST
+
+START_TEST(an_interrupted_rewrap_goes_on)
+{
+    size_t count = 0;
+    char one[400], kept[400];
+    struct sto_cipher *a = create("aa");
+    sto_cipher_free(create("bb"));
+    ten_keystore_close(keystore);
+    keystore = NULL;
+    /* what it leaves behind its first file: RUN and bb are the old ones */
+    path_of("RUN", one);
+    path_of("../RUN", kept);
+    ck_assert_int_eq(link(one, kept), 0);
+    ck_assert_int_eq(ten_keystore_rewrap(dir, MASTER, OTHER_MASTER, &count, &eb), ERR_OK);
+    ck_assert_int_eq(rename(kept, one), 0);
+    ck_assert_int_eq(ten_keystore_rewrap(dir, MASTER, OTHER_MASTER, &count, &eb), ERR_OK);
+    ck_assert_uint_eq(count, 2);
+    reopen(OTHER_MASTER);
+    struct sto_cipher *again = load("aa", ERR_OK);
+    ck_assert(is_same_key(a, again));
+    sto_cipher_free(a);
+    sto_cipher_free(again);
+}
+END_TEST
+
+START_TEST(files_are_for_the_owner_alone)
+{
+    struct stat st;
+    char path[400];
+    sto_cipher_free(create("aa"));
+    path_of("aa", path);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0600);
+    ck_assert_int_eq(stat(dir, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0700);
+}
+END_TEST
+
+Suite *suite_tenancy_keystore(void)
+{
+    Suite *s = suite_create("tenancy_keystore");
+    TCase *t = tcase_create("keystore");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, a_key_comes_back_after_a_restart);
+    tcase_add_test(t, two_tenants_have_two_keys);
+    tcase_add_test(t, a_tenant_has_one_file);
+    tcase_add_test(t, without_a_file_there_is_a_cipher_that_refuses);
+    tcase_add_test(t, a_rotation_adds_a_version);
+    tcase_add_test(t, there_are_so_many_versions_and_no_more);
+    tcase_add_test(t, another_master_key_is_told_by_name);
+    tcase_add_test(t, another_tenants_file_is_damaged);
+    tcase_add_test(t, every_flipped_bit_is_noticed);
+    tcase_add_test(t, a_destroyed_key_is_gone_and_may_be_destroyed_again);
+    tcase_add_test(t, a_rewrap_changes_the_master_key_and_no_other);
+    tcase_add_test(t, an_interrupted_rewrap_goes_on);
+    tcase_add_test(t, files_are_for_the_owner_alone);
+    suite_add_tcase(s, t);
+    return s;
+}
