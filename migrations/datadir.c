@@ -8,6 +8,7 @@
  *   files, but no FORMAT                 ERR_INVALID               ERR_EXISTS
  *   FORMAT that is none                  ERR_INVALID               ERR_EXISTS
  *   FORMAT of a later version            ERR_UNSUPPORTED           ERR_EXISTS
+ *   FORMAT of an earlier version         ERR_CONFLICT              ERR_EXISTS
  *   FORMAT of ours                       locks it                  ERR_EXISTS
  *
  * 1. open writes nothing (not even LOCK) before it has read a FORMAT of ours.
@@ -111,6 +112,21 @@ static enum err format_read(const char *path, uint32_t *out, struct errbuf *eb)
     return ERR_OK;
 }
 
+static enum err format_write(struct mig_datadir *d, uint32_t format, bool is_new, struct errbuf *eb)
+{
+    char file[BASE_PATH_BYTES];
+    char text[FORMAT_BYTES_MAX];
+    enum err rc = base_path_join(file, d->path, FORMAT_NAME, eb);
+    if (rc != ERR_OK)
+        return rc;
+    (void)snprintf(text, sizeof text, FORMAT_WORDS "%u\n", format); /* fits */
+    rc = is_new ? base_file_create(file, base_slice_text(text), 0644, eb)
+                : base_file_replace(file, base_slice_text(text), 0644, eb);
+    if (rc == ERR_OK)
+        d->format = format;
+    return rc;
+}
+
 /* --- locking ---------------------------------------------------------------------------------- */
 
 static enum err take_lock(const char *path, struct mig_datadir *out, struct errbuf *eb)
@@ -140,7 +156,7 @@ static enum err init(const char *path, struct mig_datadir *out, struct errbuf *e
     return ERR_OK;
 }
 
-/* --- the three ways in, and out --------------------------------------------------------------- */
+/* --- the ways in, and out --------------------------------------------------------------- */
 
 static enum err check_unused(const char *path, struct errbuf *eb)
 {
@@ -178,22 +194,24 @@ enum err mig_datadir_create(const char *path, struct mig_datadir *out, struct er
     return ERR_OK;
 }
 
-enum err mig_datadir_seal(struct mig_datadir *d, struct errbuf *eb)
+enum err mig_datadir_seal_as(struct mig_datadir *d, uint32_t format, struct errbuf *eb)
 {
-    INVARIANT(d->lock_fd >= 0);
-    char file[BASE_PATH_BYTES];
-    char text[FORMAT_BYTES_MAX];
-    enum err rc = base_path_join(file, d->path, FORMAT_NAME, eb);
-    if (rc != ERR_OK)
-        return rc;
-    (void)snprintf(text, sizeof text, FORMAT_WORDS "%d\n", MIG_FORMAT_VERSION); /* fits */
-    rc = base_file_create(file, base_slice_text(text), 0644, eb);
-    if (rc == ERR_OK)
-        d->format = MIG_FORMAT_VERSION;
-    return rc;
+    INVARIANT(d->lock_fd >= 0 && format > 0 && format <= MIG_FORMAT_VERSION);
+    return format_write(d, format, true, eb);
 }
 
-enum err mig_datadir_open(const char *path, struct mig_datadir *out, struct errbuf *eb)
+enum err mig_datadir_seal(struct mig_datadir *d, struct errbuf *eb)
+{
+    return mig_datadir_seal_as(d, MIG_FORMAT_VERSION, eb);
+}
+
+enum err mig_datadir_raise(struct mig_datadir *d, uint32_t format, struct errbuf *eb)
+{
+    INVARIANT(d->lock_fd >= 0 && format > d->format && format <= MIG_FORMAT_VERSION);
+    return format_write(d, format, false, eb);
+}
+
+enum err mig_datadir_open_any(const char *path, struct mig_datadir *out, struct errbuf *eb)
 {
     struct mig_datadir d;
     enum content content;
@@ -215,6 +233,23 @@ enum err mig_datadir_open(const char *path, struct mig_datadir *out, struct errb
         rc = take_lock(path, &d, eb);
     if (rc != ERR_OK)
         return rc;
+    *out = d;
+    return ERR_OK;
+}
+
+enum err mig_datadir_open(const char *path, struct mig_datadir *out, struct errbuf *eb)
+{
+    struct mig_datadir d;
+    enum err rc = mig_datadir_open_any(path, &d, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (d.format < MIG_FORMAT_VERSION) {
+        mig_datadir_close(&d);
+        return base_fail(eb, ERR_CONFLICT,
+                         "the data directory %s has format %u; this program works on %d: back it "
+                         "up, then run bigtentd upgrade --data %s",
+                         path, d.format, MIG_FORMAT_VERSION, path);
+    }
     *out = d;
     return ERR_OK;
 }

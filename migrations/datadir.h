@@ -8,13 +8,15 @@
  * Threads:  one.
  * Blocks:   yes.
  * Fails by: ERR_NOT_FOUND (no directory), ERR_INVALID (not ours), ERR_UNSUPPORTED (from the
- *           future), ERR_LOCKED, ERR_EXISTS, ERR_TOO_BIG (path), ERR_IO. Each case has a text of
- *           its own: the table in datadir.c.
+ *           future), ERR_CONFLICT (has to be upgraded first), ERR_LOCKED, ERR_EXISTS, ERR_TOO_BIG
+ *           (path), ERR_IO. Each case has a text of its own: the table in datadir.c.
  * Limits:   paths of BASE_PATH_BYTES.
  * Promises: 1. Nothing in a directory is touched before its FORMAT was found to be ours.
  *           2. A directory is complete or it is not ours: FORMAT is written last.
- * Holds:    FORMAT ("bigtent data 1\n"), LOCK, pepper, ca.pem, ca.key, server.pem, server.key,
- *           operator.key, db/, witness, ballast.
+ * Holds:    FORMAT ("bigtent data 2\n"), LOCK, pepper, ca.pem, ca.key, server.pem, server.key,
+ *           operator.key, certificate.key, certificate.pub, erasures.ndjson, db/, witness, ballast,
+ *           backups/ (migrations/backup.h), keystore/ (tenancy/keystore.h, made when a server has a
+ *           master key).
  */
 #ifndef MIGRATIONS_DATADIR_H
 #define MIGRATIONS_DATADIR_H
@@ -22,7 +24,7 @@
 #include "base/err.h"
 #include "base/file.h"
 
-#define MIG_FORMAT_VERSION 1
+#define MIG_FORMAT_VERSION 2
 
 struct mig_datadir {
     char path[BASE_PATH_BYTES];
@@ -35,7 +37,14 @@ enum err mig_datadir_create(const char *path, struct mig_datadir *out,
                             struct errbuf *eb) MUST_CHECK;
 /* Write FORMAT: from now on it is a Bigtent directory. */
 enum err mig_datadir_seal(struct mig_datadir *d, struct errbuf *eb) MUST_CHECK;
+/* The same for what a restored backup has. */
+enum err mig_datadir_seal_as(struct mig_datadir *d, uint32_t format, struct errbuf *eb) MUST_CHECK;
 enum err mig_datadir_open(const char *path, struct mig_datadir *out, struct errbuf *eb) MUST_CHECK;
+/* The same for a directory of any format up to ours: to upgrade it. */
+enum err mig_datadir_open_any(const char *path, struct mig_datadir *out,
+                              struct errbuf *eb) MUST_CHECK;
+/* It has that format from now on, durably. Not back. */
+enum err mig_datadir_raise(struct mig_datadir *d, uint32_t format, struct errbuf *eb) MUST_CHECK;
 void mig_datadir_close(struct mig_datadir *d);
 
 #endif

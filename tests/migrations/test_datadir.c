@@ -98,12 +98,12 @@ START_TEST(create_seal_open_round_trip)
     char file[512];
     (void)snprintf(file, sizeof file, "%s/FORMAT", path);
     ck_assert_int_eq(base_file_read(file, 100, &text, NULL), ERR_OK);
-    ck_assert(base_slice_is(base_buf_slice(&text), "bigtent data 1\n"));
+    ck_assert(base_slice_is(base_buf_slice(&text), "bigtent data 2\n"));
     base_buf_fini(&text);
 
     ck_assert_int_eq(mig_datadir_open(path, &d, &eb), ERR_OK);
     ck_assert_str_eq(d.path, path);
-    ck_assert_uint_eq(d.format, 1);
+    ck_assert_uint_eq(d.format, 2);
     mig_datadir_close(&d);
 }
 END_TEST
@@ -242,11 +242,27 @@ START_TEST(open_refuses_a_garbage_format)
 }
 END_TEST
 
+START_TEST(open_refuses_an_older_format_and_names_upgrade)
+{
+    struct mig_datadir d;
+    make_ours();
+    put_file("FORMAT", "bigtent data 1\n");
+    open_fails(ERR_CONFLICT, "bigtentd upgrade --data");
+    ck_assert_int_eq(mig_datadir_open_any(path, &d, &eb), ERR_OK);
+    ck_assert_uint_eq(d.format, 1);
+    ck_assert_int_eq(mig_datadir_raise(&d, 2, &eb), ERR_OK);
+    mig_datadir_close(&d);
+    ck_assert_int_eq(mig_datadir_open(path, &d, &eb), ERR_OK);
+    ck_assert_uint_eq(d.format, 2);
+    mig_datadir_close(&d);
+}
+END_TEST
+
 START_TEST(open_refuses_the_future_and_names_both_versions)
 {
     make_ours();
-    put_file("FORMAT", "bigtent data 2\n");
-    open_fails(ERR_UNSUPPORTED, "format 2; this program reads up to 1");
+    put_file("FORMAT", "bigtent data 3\n");
+    open_fails(ERR_UNSUPPORTED, "format 3; this program reads up to 2");
     put_file("FORMAT", "bigtent data 4294967297\n");
     open_fails(ERR_UNSUPPORTED, "format 4294967297;");
 }
@@ -335,6 +351,7 @@ Suite *suite_migrations_datadir(void)
     tcase_add_test(c, open_refuses_foreign_files_and_leaves_no_trace);
     tcase_add_test(c, open_refuses_an_unsealed_directory);
     tcase_add_test(c, open_refuses_a_garbage_format);
+    tcase_add_test(c, open_refuses_an_older_format_and_names_upgrade);
     tcase_add_test(c, open_refuses_the_future_and_names_both_versions);
     tcase_add_test(c, permission_denied_says_so);
     tcase_add_test(c, path_limits);

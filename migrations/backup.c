@@ -1,0 +1,436 @@
+/*
+ * migrations/backup.c - the catalogue: which backups there are, and what no longer belongs to any.
+ *
+ * DIR/backups/ID.json is a backup; whatever else lies in DIR is files it names, or left behind by a
+ * process that ended in the middle, and is swept at the next open and after each work.
+ *
+ * 1. The list in memory is what is on disk: an entry comes after its file is durable, and goes
+ *    after its file is durably gone.
+ * 2. One thread makes, verifies and sweeps, so a sweep never meets a backup in the making.
+ * 3. While one list is damaged nothing is swept: it may name any file.
+ */
+#include "migrations/backup_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "tenancy/job_doc.h"
+
+#include "base/banned.h"
+
+#define LOCK_NAME      "LOCK"
+#define OWNER_NAME     "OWNER"
+#define LIST_SUFFIX    ".json"
+#define EXIT_AS_KILLED 137
+
+/* --- test tool -------------------------------------------------------------------------------- */
+
+static atomic_int die_at = -1;
+
+void mig_backup_test_die_at(int point)
+{
+    atomic_store(&die_at, point);
+}
+
+void mig_backup_point(enum mig_backup_point point)
+{
+    const char *text = getenv("BIGTENT_TEST_DIE_IN_BACKUP");
+    uint64_t number = MIG_POINT_COUNT;
+    if (text != NULL && base_parse_u64(base_slice_text(text), &number) != ERR_OK)
+        number = MIG_POINT_COUNT;
+    if (atomic_load(&die_at) == (int)point || number == (uint64_t)point)
+        _exit(EXIT_AS_KILLED);
+}
+
+/* --- lists on disk ---------------------------------------------------------------------------- */
+
+enum err mig_backup_list_path(const char *lists, const char *id, char out[BASE_PATH_BYTES],
+                              struct errbuf *eb)
+{
+    char name[MIG_BACKUP_ID + sizeof LIST_SUFFIX];
+    (void)snprintf(name, sizeof name, "%.*s" LIST_SUFFIX, MIG_BACKUP_ID, id); /* fits */
+    return base_path_join(out, lists, name, eb);
+}
+
+static enum err no_such(struct errbuf *eb)
+{
+    return base_fail(eb, ERR_NOT_FOUND, "there is no such backup");
+}
+
+enum err mig_backup_read(const char *lists, struct slice id, struct mig_backup *out,
+                         struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    struct buf text = {0};
+    if (!mig_backup_id_is_valid(id))
+        return no_such(eb);
+    enum err rc = mig_backup_list_path(lists, (const char *)id.ptr, path, eb);
+    if (rc == ERR_OK)
+        rc = base_file_read(path, LIM_BACKUP_MANIFEST_BYTES, &text, eb);
+    if (rc == ERR_NOT_FOUND)
+        rc = no_such(eb);
+    if (rc == ERR_OK)
+        rc = mig_backup_decode(base_buf_slice(&text), out, eb);
+    base_buf_fini(&text);
+    if (rc == ERR_OK && !base_slice_is(id, out->id)) {
+        mig_backup_fini(out);
+        rc = base_fail(eb, ERR_CORRUPT, "the list of files is that of another backup");
+    }
+    return rc;
+}
+
+/* --- the list in memory ----------------------------------------------------------------------- */
+
+struct mig_trace mig_trace_of(const struct mig_backup *backup)
+{
+    struct mig_trace trace = {.created_us = backup->created_us, .expires_us = backup->expires_us};
+    memcpy(trace.id, backup->id, sizeof trace.id);
+    return trace;
+}
+
+/* Under the lock. Index of id, or where it belongs. */
+static size_t find(const struct mig_backups *b, struct slice id, bool *out_found)
+{
+    size_t at = 0;
+    while (at < b->count && base_slice_compare(base_slice_text(b->entries[at].backup.id), id) < 0)
+        at++;
+    *out_found = at < b->count && base_slice_is(id, b->entries[at].backup.id);
+    return at;
+}
+
+static void insert(struct mig_backups *b, const struct mig_backup_entry *entry)
+{
+    bool found = false;
+    size_t at = find(b, base_slice_text(entry->backup.id), &found);
+    INVARIANT(!found && b->count < LIM_BACKUPS);
+    memmove(b->entries + at + 1, b->entries + at, (b->count - at) * sizeof b->entries[0]);
+    b->entries[at] = *entry;
+    b->count++;
+}
+
+void mig_backups_add(struct mig_backups *b, const struct mig_backup *backup)
+{
+    struct mig_backup_entry entry = {.backup = *backup};
+    entry.backup.files = NULL;
+    pthread_mutex_lock(&b->lock);
+    insert(b, &entry);
+    pthread_mutex_unlock(&b->lock);
+}
+
+size_t mig_backups_list(struct mig_backups *b, struct mig_backup_entry *out, size_t limit)
+{
+    pthread_mutex_lock(&b->lock);
+    size_t count = b->count < limit ? b->count : limit;
+    if (count > 0)
+        memcpy(out, b->entries, count * sizeof out[0]);
+    pthread_mutex_unlock(&b->lock);
+    return count;
+}
+
+enum err mig_backups_get(struct mig_backups *b, struct slice id, struct mig_backup_entry *out,
+                         struct errbuf *eb)
+{
+    bool found = false;
+    pthread_mutex_lock(&b->lock);
+    size_t at = find(b, id, &found);
+    if (found)
+        *out = b->entries[at];
+    pthread_mutex_unlock(&b->lock);
+    return found ? ERR_OK : no_such(eb);
+}
+
+/* --- deleting --------------------------------------------------------------------------------- */
+
+static enum err unlist(struct mig_backups *b, const char *id, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    enum err rc = mig_backup_list_path(b->lists, id, path, eb);
+    if (rc == ERR_OK && unlink(path) != 0 && errno != ENOENT)
+        rc = base_fail(eb, ERR_IO, "cannot remove %s: %s", path, strerror(errno));
+    return rc == ERR_OK ? base_dir_sync(b->lists, eb) : rc;
+}
+
+enum err mig_backups_delete(struct mig_backups *b, struct slice id, struct errbuf *eb)
+{
+    bool found = false;
+    pthread_mutex_lock(&b->lock);
+    size_t at = find(b, id, &found);
+    enum err rc = found ? ERR_OK : no_such(eb);
+    if (rc == ERR_OK && base_slice_is(id, b->verifying))
+        rc = base_fail(eb, ERR_CONFLICT, "the backup is being verified; try again behind it");
+    if (rc == ERR_OK && b->leaving_count == LIM_BACKUPS)
+        rc = base_fail(eb, ERR_CONFLICT, "files of deleted backups are still being removed");
+    if (rc == ERR_OK)
+        rc = unlist(b, b->entries[at].backup.id, eb);
+    if (rc == ERR_OK) {
+        b->leaving[b->leaving_count++] = mig_trace_of(&b->entries[at].backup);
+        b->count--;
+        memmove(b->entries + at, b->entries + at + 1, (b->count - at) * sizeof b->entries[0]);
+    }
+    pthread_mutex_unlock(&b->lock);
+    if (rc == ERR_OK)
+        mig_backup_point(MIG_POINT_UNLISTED);
+    return rc;
+}
+
+bool mig_backups_expired(struct mig_backups *b, int64_t now_us, char out_id[MIG_BACKUP_ID + 1])
+{
+    bool is_due = false;
+    pthread_mutex_lock(&b->lock);
+    size_t newest = b->count; /* that can be restored */
+    while (newest > 0 && b->entries[newest - 1].is_damaged)
+        newest--;
+    for (size_t i = 0; !is_due && i + 1 < newest; i++) {
+        const struct mig_backup *backup = &b->entries[i].backup;
+        is_due = backup->expires_us != 0 && backup->expires_us <= now_us;
+        if (is_due)
+            memcpy(out_id, backup->id, sizeof backup->id);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return is_due;
+}
+
+/* --- sweeping --------------------------------------------------------------------------------- */
+
+struct names {
+    char (*hashes)[MIG_SHA256_TEXT + 1]; /* sorted, doubled ones too */
+    size_t count;
+    size_t capacity;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static bool is_named(const void *ctx, const char *name)
+{
+    const struct names *n = ctx;
+    return n->count > 0 &&
+           bsearch(name, n->hashes, n->count, sizeof n->hashes[0], compare_names) != NULL;
+}
+
+static void names_add(struct names *n, const struct mig_backup *backup)
+{
+    if (n->count + backup->file_count > n->capacity) {
+        size_t capacity = 2 * (n->count + backup->file_count);
+        char(*larger)[MIG_SHA256_TEXT + 1] = base_new_array(capacity, sizeof larger[0]);
+        if (n->count > 0)
+            memcpy(larger, n->hashes, n->count * sizeof larger[0]);
+        base_free(n->hashes);
+        n->hashes = larger;
+        n->capacity = capacity;
+    }
+    for (size_t i = 0; i < backup->file_count; i++)
+        memcpy(n->hashes[n->count++], backup->files[i].content.sha256, sizeof n->hashes[0]);
+}
+
+/* Lists that come or go meanwhile: nothing comes but by this thread; one that goes is kept once
+ * more. */
+static enum err names_read(struct mig_backups *b, struct names *n, bool *out_known,
+                           struct errbuf *eb)
+{
+    struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
+    size_t count = mig_backups_list(b, entries, LIM_BACKUPS);
+    enum err rc = ERR_OK;
+    *out_known = true;
+    for (size_t i = 0; rc == ERR_OK && i < count; i++) {
+        struct mig_backup backup = {.files = NULL};
+        rc = mig_backup_read(b->lists, base_slice_text(entries[i].backup.id), &backup, eb);
+        if (rc == ERR_OK)
+            names_add(n, &backup);
+        else if (rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED)
+            *out_known = false;
+        if (rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED || rc == ERR_NOT_FOUND)
+            rc = ERR_OK;
+        mig_backup_fini(&backup);
+    }
+    base_free(entries);
+    if (n->count > 0)
+        qsort(n->hashes, n->count, sizeof n->hashes[0], compare_names);
+    return rc;
+}
+
+/* Nothing of those that left before is there any more. */
+static void forget_leaving(struct mig_backups *b, size_t count)
+{
+    pthread_mutex_lock(&b->lock);
+    b->leaving_count -= count;
+    memmove(b->leaving, b->leaving + count, b->leaving_count * sizeof b->leaving[0]);
+    pthread_mutex_unlock(&b->lock);
+}
+
+enum err mig_backups_sweep(struct mig_backups *b, struct errbuf *eb)
+{
+    pthread_mutex_lock(&b->lock);
+    size_t leaving = b->leaving_count;
+    pthread_mutex_unlock(&b->lock);
+    struct names names = {.hashes = NULL};
+    bool is_known = false;
+    enum err rc = base_dir_remove(b->scratch, eb);
+    if (rc == ERR_OK)
+        rc = sto_rocksdb_checkpoint_remove(b->checkpoint, eb);
+    if (rc == ERR_OK)
+        rc = names_read(b, &names, &is_known, eb);
+    if (rc == ERR_OK && is_known)
+        rc = mig_files_sweep(b->dir, is_named, &names, eb);
+    if (rc == ERR_OK && is_known)
+        forget_leaving(b, leaving);
+    base_free(names.hashes);
+    return rc;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static enum err make_dir(const char *path, struct errbuf *eb)
+{
+    struct errbuf detail = {{0}};
+    enum err rc = base_dir_make(path, 0700, &detail);
+    return rc == ERR_OK || rc == ERR_EXISTS ? ERR_OK : base_fail(eb, rc, "%s", detail.text);
+}
+
+struct slice mig_backup_id_of(const char *name)
+{
+    struct slice text = base_slice_text(name);
+    size_t suffix = sizeof LIST_SUFFIX - 1;
+    if (text.len != MIG_BACKUP_ID + suffix || strcmp(name + MIG_BACKUP_ID, LIST_SUFFIX) != 0)
+        return SLICE_EMPTY;
+    text.len = MIG_BACKUP_ID;
+    return mig_backup_id_is_valid(text) ? text : SLICE_EMPTY;
+}
+
+static enum err load_one(struct mig_backups *b, struct slice id, struct errbuf *eb)
+{
+    struct mig_backup_entry entry = {.is_damaged = false};
+    uint64_t made_ms = 0;
+    if (b->count == LIM_BACKUPS)
+        return base_fail(eb, ERR_TOO_BIG, "%s holds more than %d backups", b->dir, LIM_BACKUPS);
+    enum err rc = mig_backup_read(b->lists, id, &entry.backup, eb);
+    if (rc != ERR_OK && rc != ERR_CORRUPT && rc != ERR_UNSUPPORTED)
+        return rc;
+    if (rc != ERR_OK) {
+        entry = (struct mig_backup_entry){.is_damaged = true};
+        rc = ten_job_id_parse(id, &made_ms);
+        entry.backup.created_us = (int64_t)made_ms * 1000;
+        memcpy(entry.backup.id, id.ptr, id.len);
+    }
+    base_free(entry.backup.files);
+    entry.backup.files = NULL;
+    insert(b, &entry);
+    return rc;
+}
+
+/* What is no list was being written when a process ended. */
+static enum err load(struct mig_backups *b, struct errbuf *eb)
+{
+    DIR *lists = opendir(b->lists);
+    enum err rc = lists == NULL ? base_fail(eb, ERR_IO, "cannot look into %s", b->lists) : ERR_OK;
+    for (const struct dirent *d; rc == ERR_OK && (d = readdir(lists)) != NULL;) {
+        struct slice id = mig_backup_id_of(d->d_name);
+        if (id.len > 0)
+            rc = load_one(b, id, eb);
+        else if (d->d_name[0] != '.' && unlinkat(dirfd(lists), d->d_name, 0) != 0)
+            rc = base_fail(eb, ERR_IO, "cannot remove %s/%s", b->lists, d->d_name);
+    }
+    if (lists != NULL)
+        (void)closedir(lists); /* only read from */
+    return rc;
+}
+
+static enum err name_parts(struct mig_backups *b, const struct mig_backups_options *o,
+                           struct errbuf *eb)
+{
+    enum err rc = base_path_join(b->dir, o->dir, "", eb);
+    if (rc == ERR_OK)
+        rc = base_path_join(b->data, o->data, "", eb);
+    if (rc == ERR_OK)
+        rc = base_path_join(b->lists, o->dir, MIG_LISTS_NAME, eb);
+    if (rc == ERR_OK)
+        rc = base_path_join(b->scratch, o->dir, MIG_SCRATCH_NAME, eb);
+    if (rc == ERR_OK)
+        rc = base_path_join(b->checkpoint, o->data, MIG_CHECKPOINT_NAME, eb);
+    return rc;
+}
+
+/* The first server to use the directory puts its name there. */
+static enum err check_owner(const struct mig_backups *b, const char *owner, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    struct buf found = {0};
+    enum err rc = base_path_join(path, b->dir, OWNER_NAME, eb);
+    if (rc == ERR_OK)
+        rc = base_file_read(path, MIG_OWNER, &found, eb);
+    if (rc == ERR_NOT_FOUND)
+        return base_file_create(path, base_slice_text(owner), 0600, eb);
+    if (rc == ERR_OK && !base_slice_is(base_buf_slice(&found), owner))
+        rc = base_fail(eb, ERR_EXISTS,
+                       "the backups in %s are those of another data directory: give each server a "
+                       "directory of its own",
+                       b->dir);
+    base_buf_fini(&found);
+    return rc;
+}
+
+static enum err prepare(struct mig_backups *b, const char *owner, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    struct errbuf detail = {{0}};
+    enum err rc = make_dir(b->dir, eb);
+    if (rc == ERR_OK)
+        rc = base_path_join(path, b->dir, LOCK_NAME, eb);
+    if (rc == ERR_OK)
+        rc = base_file_lock(path, &b->lock_fd, &detail);
+    if (rc == ERR_LOCKED)
+        return base_fail(eb, rc, "the backups in %s are another server's", b->dir);
+    if (rc != ERR_OK && detail.text[0] != '\0')
+        return base_fail(eb, rc, "%s", detail.text);
+    if (rc == ERR_OK)
+        rc = check_owner(b, owner, eb);
+    if (rc == ERR_OK)
+        rc = make_dir(b->lists, eb);
+    if (rc == ERR_OK)
+        rc = mig_files_prepare(b->dir, eb);
+    if (rc == ERR_OK)
+        rc = load(b, eb);
+    return rc == ERR_OK ? mig_backups_sweep(b, eb) : rc;
+}
+
+enum err mig_backups_open(const struct mig_backups_options *options, struct mig_backups **out,
+                          struct errbuf *eb)
+{
+    struct mig_backups *b = base_new(sizeof *b);
+    b->data_format = options->data_format;
+    b->keep_free_bytes = options->keep_free_bytes;
+    b->engine = options->engine;
+    b->lock_fd = -1;
+    b->entries = base_new_array(LIM_BACKUPS, sizeof b->entries[0]);
+    b->leaving = base_new_array(LIM_BACKUPS, sizeof b->leaving[0]);
+    (void)snprintf(b->software, sizeof b->software, "%s", options->software); /* cut is fine */
+    (void)pthread_mutex_init(&b->lock, NULL); /* default attributes: cannot fail */
+    enum err rc = name_parts(b, options, eb);
+    if (rc == ERR_OK)
+        rc = prepare(b, options->owner, eb);
+    if (rc != ERR_OK) {
+        mig_backups_close(b);
+        return rc;
+    }
+    *out = b;
+    return ERR_OK;
+}
+
+void mig_backups_close(struct mig_backups *b)
+{
+    if (b == NULL)
+        return;
+    if (b->lock_fd >= 0)
+        (void)close(b->lock_fd);           /* gives the lock back */
+    (void)pthread_mutex_destroy(&b->lock); /* nobody holds it */
+    base_free(b->entries);
+    base_free(b->leaving);
+    base_free(b);
+}

@@ -1,0 +1,343 @@
+/*
+ * migrations/backup_make.c - from a database in use to a backup on the list, in this order:
+ *
+ *   image    links to every file of the database, in the data directory
+ *   look     sizes, and which files the newest backup has already (same name, size, inode, time)
+ *   copy     the others, each under its hash; each link goes as soon as its file is safe
+ *   count    opened read-only from the copies, all keys counted
+ *   list     ID.json in place: from here on it is a backup
+ *
+ * Whatever fails, image, scratch directory and files that nothing names are swept.
+ *
+ * 1. A table file never changes, and its number is never used again: the same name, size, inode
+ *    and time is the same content. Verifying reads it again all the same.
+ */
+#define _GNU_SOURCE
+#include "migrations/backup_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#include "base/banned.h"
+
+#define TABLE_SUFFIX ".sst"
+#define TENANTS      SLICE_LIT("t/") /* the documents of tenants begin so */
+#define NS_PER_S     1000000000LL
+
+/* Of migrations/datadir.h; FORMAT is written by a restore, the witness begins anew, the ballast is
+ * nothing, and which tenants are gone is told by the ledger beside the backups. */
+const char *const mig_backup_small_files[] = {
+    "pepper",       "ca.pem",          "ca.key",          "server.pem", "server.key",
+    "operator.key", "certificate.key", "certificate.pub", NULL,
+};
+
+struct making {
+    struct mig_backups *b;
+    struct mig_backup backup;
+    struct mig_backup before; /* the newest one; its files are known */
+    struct mig_backup_watch *watch;
+    struct mig_copier copier;
+    bool *known; /* one for each file */
+};
+
+/* --- look ------------------------------------------------------------------------------------- */
+
+static bool is_table(const char *path)
+{
+    size_t len = strlen(path);
+    size_t suffix = sizeof TABLE_SUFFIX - 1;
+    return len > suffix && strcmp(path + len - suffix, TABLE_SUFFIX) == 0;
+}
+
+/* The newest that can be read; none is none. */
+static void read_newest(struct making *m)
+{
+    struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
+    size_t count = mig_backups_list(m->b, entries, LIM_BACKUPS);
+    while (count > 0) {
+        struct slice id = base_slice_text(entries[--count].backup.id);
+        if (mig_backup_read(m->b->lists, id, &m->before, NULL) == ERR_OK)
+            break;
+    }
+    base_free(entries);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    const struct mig_backup_file *left = a;
+    const struct mig_backup_file *right = b;
+    return strcmp(left->path, right->path);
+}
+
+static bool find_known(const struct making *m, struct mig_backup_file *file)
+{
+    if (m->before.file_count == 0 || !is_table(file->path))
+        return false;
+    const struct mig_backup_file *old =
+        bsearch(file, m->before.files, m->before.file_count, sizeof *old, compare_files);
+    if (old == NULL || old->content.size != file->content.size || old->inode != file->inode ||
+        old->modified_ns != file->modified_ns || !mig_files_has(m->b->dir, &old->content))
+        return false;
+    file->content = old->content;
+    return true;
+}
+
+static enum err add_file(struct making *m, const char *from, const char *path, struct errbuf *eb)
+{
+    struct stat st;
+    struct mig_backup *backup = &m->backup;
+    if (stat(from, &st) != 0)
+        return base_fail(eb, ERR_IO, "cannot look at %s: %s", from, strerror(errno));
+    if (backup->file_count == LIM_BACKUP_FILES || strlen(path) >= MIG_BACKUP_PATH)
+        return base_fail(eb, ERR_TOO_BIG, "the database has more than %d files", LIM_BACKUP_FILES);
+    if ((backup->file_count & (backup->file_count + 1)) == 0) { /* 0, 1, 3, 7, ... */
+        struct mig_backup_file *larger =
+            base_new_array(2 * backup->file_count + 2, sizeof larger[0]);
+        if (backup->file_count > 0)
+            memcpy(larger, backup->files, backup->file_count * sizeof larger[0]);
+        base_free(backup->files);
+        backup->files = larger;
+    }
+    struct mig_backup_file *file = &backup->files[backup->file_count++];
+    *file = (struct mig_backup_file){
+        .mode = st.st_mode & 0777,
+        .content.size = (uint64_t)st.st_size,
+        .inode = st.st_ino,
+        .modified_ns = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec,
+    };
+    memcpy(file->path, path, strlen(path) + 1);
+    return ERR_OK;
+}
+
+static enum err add_image(struct making *m, struct errbuf *eb)
+{
+    DIR *image = opendir(m->b->checkpoint);
+    enum err rc =
+        image == NULL ? base_fail(eb, ERR_IO, "cannot look into %s", m->b->checkpoint) : ERR_OK;
+    for (const struct dirent *d; rc == ERR_OK && (d = readdir(image)) != NULL;) {
+        char from[BASE_PATH_BYTES], path[MIG_BACKUP_PATH + 256];
+        if (d->d_name[0] == '.')
+            continue;
+        (void)snprintf(path, sizeof path, MIG_BACKUP_DB "%s", d->d_name); /* fits */
+        rc = base_path_join(from, m->b->checkpoint, d->d_name, eb);
+        if (rc == ERR_OK)
+            rc = add_file(m, from, path, eb);
+    }
+    if (image != NULL)
+        (void)closedir(image); /* only read from */
+    return rc;
+}
+
+static enum err add_small(struct making *m, struct errbuf *eb)
+{
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && mig_backup_small_files[i] != NULL; i++) {
+        char from[BASE_PATH_BYTES];
+        rc = base_path_join(from, m->b->data, mig_backup_small_files[i], eb);
+        if (rc == ERR_OK && access(from, F_OK) == 0) /* a certificate may be elsewhere */
+            rc = add_file(m, from, mig_backup_small_files[i], eb);
+    }
+    return rc;
+}
+
+/* A backup that does not fit is refused before a byte is copied. */
+static enum err look(struct making *m, struct errbuf *eb)
+{
+    uint64_t needed = 0, free_bytes = 0;
+    enum err rc = add_image(m, eb);
+    if (rc == ERR_OK)
+        rc = add_small(m, eb);
+    if (rc == ERR_OK)
+        rc = mig_files_free_bytes(m->b->dir, &free_bytes, eb);
+    if (rc != ERR_OK)
+        return rc;
+    read_newest(m);
+    qsort(m->backup.files, m->backup.file_count, sizeof m->backup.files[0], compare_files);
+    m->known = base_new_array(m->backup.file_count, sizeof m->known[0]);
+    for (size_t i = 0; i < m->backup.file_count; i++) {
+        struct mig_backup_file *file = &m->backup.files[i];
+        m->known[i] = find_known(m, file);
+        m->backup.bytes += file->content.size;
+        needed += m->known[i] ? 0 : file->content.size;
+    }
+    atomic_store(&m->watch->all_bytes, needed);
+    if (free_bytes >= needed && free_bytes - needed >= m->b->keep_free_bytes)
+        return ERR_OK;
+    return base_fail(eb, ERR_STORAGE_FULL,
+                     "the backup needs %" PRIu64 " bytes; %" PRIu64 " are free, of which %" PRIu64
+                     " have to stay so",
+                     needed, free_bytes, m->b->keep_free_bytes);
+}
+
+/* --- copy ------------------------------------------------------------------------------------- */
+
+static enum err source_of(const struct making *m, const struct mig_backup_file *file,
+                          char out[BASE_PATH_BYTES], struct errbuf *eb)
+{
+    size_t db = sizeof MIG_BACKUP_DB - 1;
+    bool is_image = strncmp(file->path, MIG_BACKUP_DB, db) == 0;
+    return is_image ? base_path_join(out, m->b->checkpoint, file->path + db, eb)
+                    : base_path_join(out, m->b->data, file->path, eb);
+}
+
+static enum err copy_one(struct making *m, size_t i, struct errbuf *eb)
+{
+    struct mig_backup_file *file = &m->backup.files[i];
+    char from[BASE_PATH_BYTES];
+    bool is_new = false;
+    enum err rc = source_of(m, file, from, eb);
+    if (rc == ERR_OK && !m->known[i])
+        rc = mig_files_take(&m->copier, m->b->dir, from, &file->content, &is_new, eb);
+    if (rc != ERR_OK)
+        return rc;
+    m->backup.new_bytes += is_new ? file->content.size : 0;
+    if (strncmp(file->path, MIG_BACKUP_DB, sizeof MIG_BACKUP_DB - 1) == 0)
+        (void)unlink(from); /* its space may go already; the whole image is removed next */
+    mig_backup_point(MIG_POINT_FILE_COPIED);
+    return ERR_OK;
+}
+
+static enum err copy_all(struct making *m, struct errbuf *eb)
+{
+    enum err rc = mig_copier_init(&m->copier, &m->watch->done_bytes, eb);
+    m->copier.stop = m->watch->stop;
+    m->copier.ctx = m->watch->ctx;
+    m->copier.bytes_per_s = LIM_BACKUP_BYTES_PER_S;
+    for (size_t i = 0; rc == ERR_OK && i < m->backup.file_count; i++)
+        rc = copy_one(m, i, eb);
+    mig_copier_fini(&m->copier);
+    if (rc == ERR_OK)
+        rc = sto_rocksdb_checkpoint_remove(m->b->checkpoint, eb);
+    if (rc == ERR_OK)
+        mig_backup_point(MIG_POINT_ALL_COPIED);
+    return rc;
+}
+
+/* --- count ------------------------------------------------------------------------------------ */
+
+static enum err link_one(const char *dir, const char *scratch, const struct mig_backup_file *file,
+                         struct errbuf *eb)
+{
+    char target[BASE_PATH_BYTES], name[BASE_PATH_BYTES];
+    enum err rc = mig_files_path(dir, file->content.sha256, target, eb);
+    if (rc == ERR_OK)
+        rc = base_path_join(name, scratch, file->path + sizeof MIG_BACKUP_DB - 1, eb);
+    if (rc == ERR_OK && symlink(target, name) != 0)
+        rc = base_fail(eb, ERR_IO, "cannot make %s: %s", name, strerror(errno));
+    return rc;
+}
+
+enum err mig_backup_count(const char *dir, const char *scratch, const struct mig_backup *backup,
+                          struct mig_backup_watch *watch, struct sto_image_counts *out,
+                          struct errbuf *eb)
+{
+    char full[PATH_MAX]; /* links are read from where they lie */
+    if (realpath(dir, full) == NULL)
+        return base_fail(eb, ERR_IO, "cannot find %s: %s", dir, strerror(errno));
+    enum err rc = base_dir_remove(scratch, eb);
+    if (rc == ERR_OK)
+        rc = base_dir_make(scratch, 0700, eb);
+    for (size_t i = 0; rc == ERR_OK && i < backup->file_count; i++)
+        if (strncmp(backup->files[i].path, MIG_BACKUP_DB, sizeof MIG_BACKUP_DB - 1) == 0)
+            rc = link_one(full, scratch, &backup->files[i], eb);
+    if (rc == ERR_OK)
+        rc = sto_rocksdb_image_count(scratch, TENANTS, watch->stop, watch->ctx, out, eb);
+    enum err removed = base_dir_remove(scratch, rc == ERR_OK ? eb : NULL);
+    return rc == ERR_OK ? removed : rc;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static enum err put_list(struct making *m, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    struct buf text;
+    base_buf_init(&text, LIM_BACKUP_MANIFEST_BYTES);
+    enum err rc = mig_backup_encode(&m->backup, &text, eb);
+    if (rc == ERR_OK)
+        rc = mig_backup_list_path(m->b->lists, m->backup.id, path, eb);
+    if (rc == ERR_OK)
+        rc = base_file_create(path, base_buf_slice(&text), 0600, eb);
+    base_buf_fini(&text);
+    if (rc != ERR_OK)
+        return rc;
+    mig_backups_add(m->b, &m->backup);
+    mig_backup_point(MIG_POINT_LISTED);
+    return ERR_OK;
+}
+
+static enum err make(struct making *m, struct errbuf *eb)
+{
+    struct mig_backups *b = m->b;
+    enum err rc = sto_rocksdb_checkpoint_remove(b->checkpoint, eb);
+    if (rc == ERR_OK)
+        rc = sto_rocksdb_checkpoint(b->engine, b->checkpoint, &m->backup.sequence, eb);
+    if (rc != ERR_OK)
+        return rc;
+    mig_backup_point(MIG_POINT_IMAGE_MADE);
+    rc = sto_rocksdb_image_release(b->checkpoint, m->backup.rocksdb, eb);
+    if (rc == ERR_OK)
+        rc = look(m, eb);
+    if (rc == ERR_OK)
+        rc = copy_all(m, eb);
+    if (rc == ERR_OK)
+        rc = mig_backup_count(b->dir, b->scratch, &m->backup, m->watch, &m->backup.counts, eb);
+    if (rc != ERR_OK)
+        return rc;
+    mig_backup_point(MIG_POINT_COUNTED);
+    return put_list(m, eb);
+}
+
+static enum err check_wanted(struct mig_backups *b, const struct mig_backup_wanted *wanted,
+                             struct errbuf *eb)
+{
+    pthread_mutex_lock(&b->lock);
+    bool is_full = b->count == LIM_BACKUPS;
+    const char *last = b->count == 0 ? "" : b->entries[b->count - 1].backup.id;
+    bool is_later = strcmp(wanted->id, last) > 0;
+    pthread_mutex_unlock(&b->lock);
+    if (is_full)
+        return base_fail(eb, ERR_TOO_BIG, "there are %d backups, no more are kept; delete some",
+                         LIM_BACKUPS);
+    INVARIANT(mig_backup_id_is_valid(base_slice_text(wanted->id)));
+    return is_later ? ERR_OK : base_fail(eb, ERR_CONFLICT, "the clock is behind the last backup");
+}
+
+static void set_making(struct mig_backups *b, struct mig_trace trace)
+{
+    pthread_mutex_lock(&b->lock);
+    b->making = trace;
+    pthread_mutex_unlock(&b->lock);
+}
+
+enum err mig_backups_make(struct mig_backups *b, const struct mig_backup_wanted *wanted,
+                          struct mig_backup_watch *watch, struct errbuf *eb)
+{
+    struct making m = {.b = b, .watch = watch};
+    enum err rc = check_wanted(b, wanted, eb);
+    if (rc != ERR_OK)
+        return rc;
+    m.backup.created_us = wanted->now_us;
+    m.backup.expires_us = wanted->expires_us;
+    m.backup.data_format = b->data_format;
+    memcpy(m.backup.id, wanted->id, sizeof m.backup.id);
+    memcpy(m.backup.software, b->software, sizeof m.backup.software);
+    (void)snprintf(m.backup.note, sizeof m.backup.note, "%s", wanted->note); /* checked: fits */
+    set_making(b, mig_trace_of(&m.backup));
+    rc = make(&m, eb);
+    mig_backup_fini(&m.backup);
+    mig_backup_fini(&m.before);
+    base_free(m.known);
+    if (rc != ERR_OK && mig_backups_sweep(b, NULL) != ERR_OK)
+        return rc; /* a trace of it stays until the next one, or the next start, sweeps */
+    set_making(b, (struct mig_trace){.id = ""});
+    return rc;
+}

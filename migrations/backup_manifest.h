@@ -1,0 +1,60 @@
+/*
+ * migrations/backup_manifest.h - what a backup is: the list of its files, and what they hold.
+ *
+ * Does:     write and read the JSON of a backup, with a checksum over it.
+ * Owns:     the list of files, from decode (or its maker) to mig_backup_fini.
+ * May use:  base/, storage/, tenancy/, jansson.
+ * Knows no: where it is kept.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_CORRUPT (not what was written), ERR_UNSUPPORTED (of a later version).
+ * Limits:   LIM_BACKUP_MANIFEST_BYTES, LIM_BACKUP_FILES, LIM_BACKUP_NOTE.
+ * Promises: 1. decode(encode(x)) = x. 2. A single changed byte is ERR_CORRUPT, or changes nothing.
+ *           3. No path of a decoded one leads out of the directory it is put into.
+ */
+#ifndef MIGRATIONS_BACKUP_MANIFEST_H
+#define MIGRATIONS_BACKUP_MANIFEST_H
+
+#include "base/limits.h"
+#include "migrations/backup_files.h"
+#include "storage/rocksdb/checkpoint.h"
+
+#define MIG_BACKUP_FORMAT  1
+#define MIG_BACKUP_ID      16
+#define MIG_BACKUP_PATH    64
+#define MIG_BACKUP_DB      "db/" /* paths of the database's files begin so */
+#define MIG_BACKUP_RELEASE 32
+
+struct mig_backup_file {
+    char path[MIG_BACKUP_PATH]; /* in the data directory */
+    uint32_t mode;
+    struct mig_content content;
+    /* Of the file it was copied from: what has the same is not read again. */
+    uint64_t inode;
+    int64_t modified_ns;
+};
+
+struct mig_backup {
+    char id[MIG_BACKUP_ID + 1];
+    int64_t created_us;
+    int64_t expires_us; /* 0: never */
+    char note[LIM_BACKUP_NOTE + 1];
+    uint64_t sequence;    /* everything acknowledged up to it is in it */
+    uint32_t data_format; /* of the data directory */
+    char software[MIG_BACKUP_RELEASE];
+    char rocksdb[MIG_BACKUP_RELEASE];
+    struct sto_image_counts counts; /* documents: tenants */
+    uint64_t bytes;                 /* of all its files */
+    uint64_t new_bytes;             /* of those that no backup had before */
+    size_t file_count;
+    struct mig_backup_file *files;
+};
+
+void mig_backup_fini(struct mig_backup *b);
+enum err mig_backup_encode(const struct mig_backup *b, struct buf *out,
+                           struct errbuf *eb) MUST_CHECK;
+enum err mig_backup_decode(struct slice text, struct mig_backup *out, struct errbuf *eb) MUST_CHECK;
+/* 16 characters of what tenancy's IDs of jobs are made of. */
+bool mig_backup_id_is_valid(struct slice id);
+
+#endif

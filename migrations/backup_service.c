@@ -1,0 +1,413 @@
+/*
+ * migrations/backup_service.c - a thread that does what was asked, and looks at the clock.
+ *
+ *   wanted     what to do next, one of each kind at most; asking while something is wanted or under
+ *              way is refused
+ *   sweeping   something was deleted: files wait to be swept
+ *
+ * 1. The schedule goes by the monotonic clock: a wall clock that jumps neither makes backups in a
+ *    row nor stops them. Only the first one is due by the age of the newest backup.
+ * 2. Every end of a work is in the audit trail before anybody is told.
+ */
+#define _GNU_SOURCE
+#include "migrations/backup_service.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/worker.h"
+#include "tenancy/audit.h"
+#include "tenancy/job_doc.h"
+
+#include "base/banned.h"
+
+#define US_PER_S     1000000LL
+#define NS_PER_S     1000000000ULL
+#define NICE         10
+#define IO_CLASS     (3 << 13) /* idle; linux/ioprio.h */
+#define IO_OF_THREAD 1
+
+static const char *const FINISHED[MIG_WORK_KINDS] = {"backup.finish", "backup.verified"};
+
+struct mig_service {
+    struct mig_backups *backups;
+    struct ten_registry *registry;
+    uint64_t every_s;
+    uint64_t keep_s;
+    void (*told)(const struct mig_work *work);
+    void (*gone)(struct ten_registry *registry);
+    pthread_t thread;
+    struct mig_backup_watch watch; /* of the work under way */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* under lock */
+    bool stopping;
+    bool sweeping;
+    struct mig_work works[MIG_WORK_KINDS];
+    struct mig_work *wanted; /* one of them; NULL: none */
+    uint64_t made;
+    uint64_t failed;
+    uint64_t verify_failed;
+
+    /* its thread's */
+    uint64_t due_ns; /* 0: no schedule */
+};
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+struct mig_backups *mig_service_backups(struct mig_service *s)
+{
+    return s->backups;
+}
+
+static bool is_stopping(void *ctx)
+{
+    struct mig_service *s = ctx;
+    pthread_mutex_lock(&s->lock);
+    bool stopping = s->stopping;
+    pthread_mutex_unlock(&s->lock);
+    return stopping;
+}
+
+void mig_service_work(struct mig_service *s, enum mig_work_kind kind, struct mig_work *out)
+{
+    pthread_mutex_lock(&s->lock);
+    *out = s->works[kind];
+    pthread_mutex_unlock(&s->lock);
+    if (out->state != MIG_WORK_RUNNING)
+        return;
+    out->done_bytes = atomic_load(&s->watch.done_bytes);
+    out->all_bytes = atomic_load(&s->watch.all_bytes);
+}
+
+void mig_service_figures(struct mig_service *s, struct mig_service_figures *out)
+{
+    struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
+    size_t count = mig_backups_list(s->backups, entries, LIM_BACKUPS);
+    *out = (struct mig_service_figures){.backups = count};
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].is_damaged)
+            continue;
+        out->bytes = entries[i].backup.bytes;
+        out->newest_us = entries[i].backup.created_us;
+    }
+    base_free(entries);
+    pthread_mutex_lock(&s->lock);
+    out->made = s->made;
+    out->failed = s->failed;
+    out->verify_failed = s->verify_failed;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+/* An ID above all that are there, whatever the clock does. */
+static void make_id(struct mig_service *s, int64_t now_us, char out[MIG_BACKUP_ID + 1])
+{
+    struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
+    size_t count = mig_backups_list(s->backups, entries, LIM_BACKUPS);
+    uint64_t ms = (uint64_t)now_us / 1000, last_ms = 0;
+    if (count > 0 &&
+        ten_job_id_parse(base_slice_text(entries[count - 1].backup.id), &last_ms) == ERR_OK &&
+        ms <= last_ms)
+        ms = last_ms + 1;
+    base_free(entries);
+    ten_job_id_make(ms, out);
+}
+
+/* Under the lock. */
+static enum err begin(struct mig_service *s, const struct mig_work *work, struct errbuf *eb)
+{
+    if (s->stopping)
+        return base_fail(eb, ERR_UNAVAILABLE, "the server is stopping");
+    if (s->wanted != NULL)
+        return base_fail(eb, ERR_CONFLICT, "the backup %s is being %s; one at a time",
+                         s->wanted->id, s->wanted->kind == MIG_WORK_CREATE ? "made" : "verified");
+    s->works[work->kind] = *work;
+    s->wanted = &s->works[work->kind];
+    atomic_store(&s->watch.done_bytes, 0);
+    atomic_store(&s->watch.all_bytes, 0);
+    pthread_cond_signal(&s->changed);
+    return ERR_OK;
+}
+
+static enum err ask(struct mig_service *s, const struct mig_work *work, struct errbuf *eb)
+{
+    pthread_mutex_lock(&s->lock);
+    enum err rc = begin(s, work, eb);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+enum err mig_service_ask(struct mig_service *s, struct slice note, uint64_t keep_s,
+                         char out_id[MIG_BACKUP_ID + 1], struct errbuf *eb)
+{
+    struct mig_work work = {
+        .kind = MIG_WORK_CREATE, .state = MIG_WORK_RUNNING, .started_us = base_wall_us()};
+    enum err rc = base_text_check(note, LIM_BACKUP_NOTE, "the note", eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (keep_s == UINT64_MAX)
+        keep_s = s->keep_s;
+    if (keep_s > LIM_BACKUP_KEEP_S)
+        return base_fail(eb, ERR_INVALID, "a backup is kept for at most %lu seconds, or for ever",
+                         LIM_BACKUP_KEEP_S);
+    work.expires_us = keep_s == 0 ? 0 : work.started_us + (int64_t)keep_s * US_PER_S;
+    if (note.len > 0)
+        memcpy(work.note, note.ptr, note.len);
+    make_id(s, work.started_us, work.id);
+    ten_audit_set_target(base_slice_text(work.id));
+    rc = ask(s, &work, eb);
+    if (rc == ERR_OK)
+        memcpy(out_id, work.id, sizeof work.id);
+    return rc;
+}
+
+/* One that is shown, but is not on the list: it is being made, or was not made. */
+static enum err check_is_made(struct mig_service *s, struct slice id, struct errbuf *eb)
+{
+    struct mig_work create;
+    mig_service_work(s, MIG_WORK_CREATE, &create);
+    if (!base_slice_is(id, create.id) || create.state == MIG_WORK_DONE)
+        return ERR_OK;
+    return create.state == MIG_WORK_RUNNING
+               ? base_fail(eb, ERR_CONFLICT, "the backup is still being made")
+               : base_fail(eb, ERR_CONFLICT, "the backup failed, and nothing of it is kept");
+}
+
+enum err mig_service_ask_verify(struct mig_service *s, struct slice id, struct errbuf *eb)
+{
+    struct mig_backup_entry entry;
+    struct mig_work work = {
+        .kind = MIG_WORK_VERIFY, .state = MIG_WORK_RUNNING, .started_us = base_wall_us()};
+    enum err rc = check_is_made(s, id, eb);
+    if (rc == ERR_OK)
+        rc = mig_backups_get(s->backups, id, &entry, eb);
+    if (rc != ERR_OK)
+        return rc;
+    memcpy(work.id, entry.backup.id, sizeof work.id);
+    return ask(s, &work, eb);
+}
+
+enum err mig_service_remove(struct mig_service *s, struct slice id, struct errbuf *eb)
+{
+    enum err rc = check_is_made(s, id, eb);
+    if (rc == ERR_OK)
+        rc = mig_backups_delete(s->backups, id, eb);
+    if (rc != ERR_OK)
+        return rc;
+    pthread_mutex_lock(&s->lock);
+    s->sweeping = true;
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    return ERR_OK;
+}
+
+/* --- doing ------------------------------------------------------------------------------------ */
+
+static enum err record(struct mig_service *s, const char *name, const char *id, enum err result,
+                       const char *detail)
+{
+    const struct ten_action action = {
+        .actor = TEN_ACTOR_SERVER, .name = name, .target = base_slice_text(id), .detail = detail};
+    ten_audit_begin(s->registry, &action);
+    return ten_audit_end(s->registry, result, NULL);
+}
+
+static void finish(struct mig_service *s, struct mig_work *work, enum err result,
+                   const struct errbuf *eb)
+{
+    enum err recorded = record(s, FINISHED[work->kind], work->id, result, "");
+    bool is_good = result == ERR_OK && recorded == ERR_OK;
+    pthread_mutex_lock(&s->lock);
+    work->done_bytes = atomic_load(&s->watch.done_bytes);
+    work->all_bytes = atomic_load(&s->watch.all_bytes);
+    work->finished_us = base_wall_us();
+    work->result = result == ERR_OK ? recorded : result;
+    work->state = is_good ? MIG_WORK_DONE : MIG_WORK_FAILED;
+    (void)snprintf(work->error, sizeof work->error, "%s",
+                   is_good               ? ""
+                   : eb->text[0] != '\0' ? eb->text
+                                         : base_err_name(work->result)); /* cut is fine */
+    s->made += is_good && work->kind == MIG_WORK_CREATE;
+    s->failed += !is_good && work->kind == MIG_WORK_CREATE;
+    s->verify_failed += !is_good && work->kind == MIG_WORK_VERIFY;
+    s->wanted = NULL;
+    struct mig_work copy = *work;
+    pthread_mutex_unlock(&s->lock);
+    if (s->told != NULL)
+        s->told(&copy);
+}
+
+static void reschedule(struct mig_service *s, bool is_good)
+{
+    uint64_t wait_s = is_good || s->every_s < MIG_RETRY_S ? s->every_s : MIG_RETRY_S;
+    if (s->every_s > 0)
+        s->due_ns = base_monotonic_ns() + wait_s * NS_PER_S;
+}
+
+static void run(struct mig_service *s, struct mig_work *work)
+{
+    struct errbuf eb = {{0}};
+    enum err rc;
+    if (work->kind == MIG_WORK_VERIFY) {
+        rc = mig_backups_verify(s->backups, base_slice_text(work->id), &s->watch, &eb);
+        finish(s, work, rc, &eb);
+        return;
+    }
+    struct mig_backup_wanted wanted = {
+        .now_us = work->started_us, .expires_us = work->expires_us, .note = work->note};
+    memcpy(wanted.id, work->id, sizeof wanted.id);
+    rc = mig_backups_make(s->backups, &wanted, &s->watch, &eb);
+    reschedule(s, rc == ERR_OK);
+    finish(s, work, rc, &eb);
+    if (rc != ERR_OK && s->gone != NULL)
+        s->gone(s->registry);
+}
+
+static void sweep(struct mig_service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool is_due = s->sweeping;
+    s->sweeping = false;
+    pthread_mutex_unlock(&s->lock);
+    if (!is_due || mig_backups_sweep(s->backups, NULL) != ERR_OK)
+        return; /* what is left is swept with the next one, or at the next start */
+    if (s->gone != NULL)
+        s->gone(s->registry);
+}
+
+static void expire(struct mig_service *s)
+{
+    char id[MIG_BACKUP_ID + 1];
+    while (mig_backups_expired(s->backups, base_wall_us(), id)) {
+        const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
+                                          .name = "backup.delete",
+                                          .target = base_slice_text(id),
+                                          .detail = "expired"};
+        ten_audit_begin(s->registry, &action);
+        enum err rc = mig_service_remove(s, base_slice_text(id), NULL);
+        if (ten_audit_end(s->registry, rc, NULL) != ERR_OK)
+            return; /* the disk, or the engine; again in a second */
+    }
+}
+
+static void make_scheduled(struct mig_service *s)
+{
+    char id[MIG_BACKUP_ID + 1];
+    if (s->due_ns == 0 || base_monotonic_ns() < s->due_ns)
+        return;
+    const struct ten_action action = {
+        .actor = TEN_ACTOR_SERVER, .name = "backup.create", .detail = "scheduled"};
+    ten_audit_begin(s->registry, &action);
+    enum err rc = mig_service_ask(s, SLICE_LIT("scheduled"), UINT64_MAX, id, NULL);
+    rc = ten_audit_end(s->registry, rc, NULL);
+    reschedule(s, rc == ERR_OK); /* when it is made, again */
+}
+
+/* What to do, after a second at most; NULL: look at the clock. */
+static struct mig_work *wait_for_work(struct mig_service *s)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
+    until.tv_sec++;
+    pthread_mutex_lock(&s->lock);
+    int rc = 0;
+    while (!s->stopping && s->wanted == NULL && !s->sweeping && rc == 0)
+        rc = pthread_cond_timedwait(&s->changed, &s->lock, &until);
+    struct mig_work *work = s->stopping ? NULL : s->wanted;
+    pthread_mutex_unlock(&s->lock);
+    return work;
+}
+
+static void *thread_main(void *arg)
+{
+    struct mig_service *s = arg;
+    /* Behind everybody else; where the kernel refuses, it runs like everybody else. */
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    (void)syscall(SYS_ioprio_set, IO_OF_THREAD, 0, IO_CLASS);
+    while (!is_stopping(s)) {
+        struct mig_work *work = wait_for_work(s);
+        if (work != NULL)
+            run(s, work);
+        if (is_stopping(s))
+            break;
+        expire(s);
+        sweep(s);
+        make_scheduled(s);
+    }
+    return NULL;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+/* The first one is due when the newest is as old as the schedule says. */
+static void schedule_first(struct mig_service *s)
+{
+    struct mig_service_figures figures;
+    if (s->every_s == 0)
+        return;
+    mig_service_figures(s, &figures);
+    int64_t every_us = (int64_t)s->every_s * US_PER_S;
+    int64_t left_us = figures.newest_us + every_us - base_wall_us();
+    if (figures.newest_us == 0 || left_us < 0)
+        left_us = 0;
+    if (left_us > every_us)
+        left_us = every_us;
+    s->due_ns = base_monotonic_ns() + (uint64_t)left_us * 1000;
+}
+
+static void service_free(struct mig_service *s)
+{
+    (void)pthread_cond_destroy(&s->changed); /* nobody waits */
+    (void)pthread_mutex_destroy(&s->lock);
+    base_free(s);
+}
+
+enum err mig_service_open(const struct mig_service_options *options, struct mig_service **out,
+                          struct errbuf *eb)
+{
+    struct mig_service *s = base_new(sizeof *s);
+    pthread_condattr_t attr;
+    s->backups = options->backups;
+    s->registry = options->registry;
+    s->every_s = options->every_s;
+    s->keep_s = options->keep_s;
+    s->told = options->told;
+    s->gone = options->gone;
+    s->watch.stop = is_stopping;
+    s->watch.ctx = s;
+    (void)pthread_condattr_init(&attr); /* these cannot fail on Linux */
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&s->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    schedule_first(s);
+    enum err rc = base_thread_start(&s->thread, "backups", thread_main, s);
+    if (rc != ERR_OK) {
+        service_free(s);
+        return base_fail(eb, rc, "the thread of backups cannot be started");
+    }
+    *out = s;
+    return ERR_OK;
+}
+
+void mig_service_close(struct mig_service *s)
+{
+    if (s == NULL)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    INVARIANT(pthread_join(s->thread, NULL) == 0);
+    service_free(s);
+}

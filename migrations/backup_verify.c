@@ -1,0 +1,75 @@
+/*
+ * migrations/backup_verify.c - everything of a backup is read again.
+ *
+ * First every file against its hash: that tells damage by name. Then the whole is opened as a
+ * database and its keys are counted: that tells that the files fit together.
+ */
+#include "migrations/backup_internal.h"
+
+#include <inttypes.h>
+
+#include "base/banned.h"
+
+static enum err check_files(struct mig_backups *b, const struct mig_backup *backup,
+                            struct mig_backup_watch *watch, struct errbuf *eb)
+{
+    struct mig_copier copier;
+    enum err rc = mig_copier_init(&copier, &watch->done_bytes, eb);
+    copier.stop = watch->stop;
+    copier.ctx = watch->ctx;
+    copier.bytes_per_s = LIM_BACKUP_BYTES_PER_S;
+    for (size_t i = 0; rc == ERR_OK && i < backup->file_count; i++) {
+        struct errbuf detail = {{0}};
+        rc = mig_files_check(&copier, b->dir, &backup->files[i].content, &detail);
+        if (rc == ERR_NOT_FOUND || rc == ERR_CORRUPT)
+            rc = base_fail(eb, ERR_CORRUPT, "%s: %s", backup->files[i].path, detail.text);
+        else if (rc != ERR_OK)
+            rc = base_fail(eb, rc, "%s", detail.text);
+    }
+    mig_copier_fini(&copier);
+    return rc;
+}
+
+static enum err check_counts(const struct sto_image_counts *is,
+                             const struct sto_image_counts *should, struct errbuf *eb)
+{
+    for (size_t i = 0; i < STO_IMAGE_FAMILIES; i++)
+        if (is->keys[i] != should->keys[i])
+            return base_fail(eb, ERR_CORRUPT,
+                             "the backup holds %" PRIu64 " keys of %s instead of %" PRIu64,
+                             is->keys[i], sto_image_family_name(i), should->keys[i]);
+    if (is->documents != should->documents)
+        return base_fail(eb, ERR_CORRUPT,
+                         "the backup holds %" PRIu64 " tenants instead of %" PRIu64, is->documents,
+                         should->documents);
+    return ERR_OK;
+}
+
+static void set_verifying(struct mig_backups *b, const char *id)
+{
+    size_t len = strnlen(id, MIG_BACKUP_ID);
+    pthread_mutex_lock(&b->lock);
+    memcpy(b->verifying, id, len);
+    b->verifying[len] = '\0';
+    pthread_mutex_unlock(&b->lock);
+}
+
+enum err mig_backups_verify(struct mig_backups *b, struct slice id, struct mig_backup_watch *watch,
+                            struct errbuf *eb)
+{
+    struct mig_backup backup = {.files = NULL};
+    struct sto_image_counts counts;
+    enum err rc = mig_backup_read(b->lists, id, &backup, eb);
+    if (rc != ERR_OK)
+        return rc;
+    set_verifying(b, backup.id);
+    atomic_store(&watch->all_bytes, backup.bytes);
+    rc = check_files(b, &backup, watch, eb);
+    if (rc == ERR_OK)
+        rc = mig_backup_count(b->dir, b->scratch, &backup, watch, &counts, eb);
+    if (rc == ERR_OK)
+        rc = check_counts(&counts, &backup.counts, eb);
+    set_verifying(b, "");
+    mig_backup_fini(&backup);
+    return rc;
+}

@@ -1,0 +1,213 @@
+/*
+ * tests/migrations/test_upgrade.c - a directory of the first format, as its program left it,
+ * becomes one of ours: dry runs, kills, and what was stored.
+ *
+ * fixtures/format-1.tar.gz: three tenants of five rows each; examplepetstore was offboarded, cirrus
+ * is suspended. The keys below are in no other directory.
+ */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "migrations/datadir.h"
+#include "storage/engine.h"
+#include "tests/support/http.h"
+
+#include "base/banned.h"
+
+Suite *suite_migrations_upgrade(void);
+
+#define FIXTURE  "tests/migrations/fixtures/format-1.tar.gz"
+#define KEY_OF_A "btt_zl7u5C0qu8ddK8ZMVYwerH6sGNdbmweVXDL3UcxDv8CFMPO32RvjZ8"
+
+static struct server server;
+static char program[PROCESS_PATH];
+static struct process_result result;
+
+static void run(const char *const *argv, int expected)
+{
+    process_run(argv, NULL, 120000, &result);
+    ck_assert_msg(result.exit_code == expected, "%d: %s", result.exit_code, result.output);
+}
+
+/* The fixture in the place of what init made. */
+static void set_up(void)
+{
+    struct buf key = {0};
+    char path[PROCESS_PATH + 32];
+    process_program("bigtentd", program);
+    server_create(&server);
+    const char *const away[] = {"/bin/rm", "-rf", server.data, NULL};
+    const char *const unpack[] = {"/bin/tar", "-xzf", FIXTURE, "-C", server.root, NULL};
+    run(away, 0);
+    run(unpack, 0);
+    (void)snprintf(path, sizeof path, "%s/operator.key", server.data);
+    ck_assert_int_eq(base_file_read(path, 100, &key, NULL), ERR_OK);
+    memcpy(server.operator_key, key.ptr, key.len);
+    server.operator_key[key.len - 1] = '\0'; /* the line feed */
+    base_buf_fini(&key);
+}
+
+static void tear_down(void)
+{
+    server_remove(&server);
+}
+
+static void upgrade(const char *option, int expected)
+{
+    const char *const argv[] = {program, "upgrade", "--data", server.data, option, NULL};
+    run(argv, expected);
+}
+
+static void expect_format(uint32_t format)
+{
+    struct mig_datadir d;
+    struct errbuf eb;
+    enum err rc = mig_datadir_open_any(server.data, &d, &eb);
+    ck_assert_msg(rc == ERR_OK, "%s", eb.text);
+    ck_assert_uint_eq(d.format, format);
+    mig_datadir_close(&d);
+}
+
+static void expect_says(const char *text)
+{
+    ck_assert_msg(strstr(result.output, text) != NULL, "\"%s\" is not in %s", text, result.output);
+}
+
+static void expect_stored(void)
+{
+    server_start(&server, NULL);
+    struct http *op = http_open(&server, HTTP_2, server.operator_key);
+    struct http *http = http_open(&server, HTTP_2, KEY_OF_A);
+    http_get(http, "/v1/tables/phone/rows?prefix=phone%%23");
+    EXPECT_STATUS(http, 200);
+    ck_assert_uint_eq(http_count(http, "/rows"), 5);
+    ck_assert_str_eq(http_string(http, "/rows/2/cells/stats/battery/0/value"), "83");
+    http_get(op, "/v1/admin/tenants/altostrat/usage?recount=true");
+    EXPECT_STATUS(op, 200);
+    http_get(op, "/v1/admin/tenants/cirrus");
+    ck_assert_str_eq(http_string(op, "/state"), "suspended");
+    ck_assert_str_eq(http_string(op, "/reason"), "unpaid");
+    http_get(op, "/v1/admin/tenants/examplepetstore");
+    ck_assert_str_eq(http_string(op, "/state"), "purged");
+    http_close(http);
+    http_close(op);
+    server_stop(&server);
+}
+
+START_TEST(a_server_does_not_start_on_an_older_format)
+{
+    const char *const argv[] = {program,    "serve",       "--data", server.data,
+                                "--listen", "127.0.0.1:0", NULL};
+    run(argv, 1);
+    expect_says("has format 1; this program works on 2");
+    expect_says("bigtentd upgrade --data");
+    expect_format(1);
+}
+END_TEST
+
+START_TEST(a_dry_run_tells_and_does_nothing)
+{
+    upgrade("--dry-run", 0);
+    expect_says("format 1; this program works on 2");
+    expect_says("format 2: plant canaries");
+    expect_format(1);
+}
+END_TEST
+
+START_TEST(an_upgrade_keeps_everything)
+{
+    upgrade(NULL, 0);
+    expect_says("format 2: done");
+    expect_format(2);
+    expect_stored();
+    upgrade(NULL, 0);
+    expect_says("nothing to do");
+}
+END_TEST
+
+/* A tenant of before leaves with the same proof as a new one. */
+START_TEST(canaries_are_planted_and_gone_with_their_tenant)
+{
+    upgrade(NULL, 0);
+    server_start(&server, NULL);
+    struct http *op = http_open(&server, HTTP_2, server.operator_key);
+    http_json(op, "POST", "{'confirm':'altostrat'}", "/v1/admin/tenants/altostrat:offboard");
+    EXPECT_STATUS(op, 202);
+    for (int tries = 0; tries < 600 * process_patience(); tries++) {
+        http_get(op, "/v1/admin/tenants/altostrat");
+        if (strcmp(http_string(op, "/state"), "purged") == 0)
+            break;
+        process_sleep_ms(50);
+    }
+    ck_assert_str_eq(http_string(op, "/state"), "purged");
+    http_get(op, "/v1/admin/tenants/altostrat/certificate");
+    EXPECT_STATUS(op, 200);
+    ck_assert_int_eq(http_number(op, "/canaries/planted"), STO_CANARIES);
+    ck_assert_int_eq(http_number(op, "/canaries/found_before"), STO_CANARIES);
+    ck_assert_int_eq(http_number(op, "/canaries/found_after"), 0);
+    http_close(op);
+    server_stop(&server);
+}
+END_TEST
+
+START_TEST(a_killed_upgrade_goes_on)
+{
+    for (int i = 0; i < 6; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            (void)execl(program, "bigtentd", "upgrade", "--data", server.data, (char *)NULL);
+            _exit(127);
+        }
+        process_sleep_ms(20 + 40 * i);
+        (void)kill(child, SIGKILL);
+        int status = 0;
+        ck_assert(process_wait(child, 60000, &status));
+    }
+    upgrade(NULL, 0);
+    expect_format(2);
+    expect_stored();
+}
+END_TEST
+
+START_TEST(a_directory_from_the_future_is_refused)
+{
+    char path[PROCESS_PATH + 32];
+    (void)snprintf(path, sizeof path, "%s/FORMAT", server.data);
+    ck_assert_int_eq(base_file_replace(path, SLICE_LIT("bigtent data 3\n"), 0644, NULL), ERR_OK);
+    upgrade(NULL, 1);
+    expect_says("written by a newer bigtentd");
+    upgrade("--dry-run", 1);
+}
+END_TEST
+
+START_TEST(a_step_that_fails_leaves_the_format)
+{
+    char path[PROCESS_PATH + 32];
+    (void)snprintf(path, sizeof path, "%s/pepper", server.data);
+    ck_assert_int_eq(unlink(path), 0);
+    upgrade(NULL, 1);
+    expect_says("pepper");
+    expect_format(1);
+}
+END_TEST
+
+Suite *suite_migrations_upgrade(void)
+{
+    Suite *s = suite_create("migrations_upgrade");
+    TCase *t = tcase_create("upgrade");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, a_server_does_not_start_on_an_older_format);
+    tcase_add_test(t, a_dry_run_tells_and_does_nothing);
+    tcase_add_test(t, an_upgrade_keeps_everything);
+    tcase_add_test(t, canaries_are_planted_and_gone_with_their_tenant);
+    tcase_add_test(t, a_killed_upgrade_goes_on);
+    tcase_add_test(t, a_directory_from_the_future_is_refused);
+    tcase_add_test(t, a_step_that_fails_leaves_the_format);
+    suite_add_tcase(s, t);
+    return s;
+}
