@@ -36,6 +36,7 @@ struct gw_call;
 struct gw_descriptors;
 struct gw_openapi;
 struct gw_router;
+struct mig_service;
 
 /* What all calls share. */
 struct gw_api {
@@ -49,7 +50,8 @@ struct gw_api {
     struct base_worker helper; /* parses what would hold up a loop */
     struct gw_observers observers;
     struct gw_access_log *access_log; /* NULL: none is kept */
-    uint64_t opened_ns;               /* monotonic */
+    struct mig_service *backups;
+    uint64_t opened_ns; /* monotonic */
     _Atomic bool draining;
 };
 

@@ -67,11 +67,11 @@ static bool check_tenant(struct gw_store *store, struct ten_tenant *t, struct ba
     bool is_gone = op->result == ERR_GONE;
     bool is_fine = is_gone || (op->result == ERR_OK && is_equal(&op->counted, &op->recorded));
     if (op->result == ERR_OK)
-        (void)printf("%-32s %-10s %16" PRIu64 " %12" PRIu64 " %12" PRIu64 "  %s\n", t->id, state,
+        (void)printf("%-32s %-16s %16" PRIu64 " %12" PRIu64 " %12" PRIu64 "  %s\n", t->id, state,
                      op->counted.bytes, op->counted.rows, op->counted.cells,
                      is_fine ? "ok" : "DRIFT"); /* the exit code is what counts */
     else
-        (void)printf("%-32s %-10s %16s %12s %12s  %s\n", t->id, state, "-", "-", "-",
+        (void)printf("%-32s %-16s %16s %12s %12s  %s\n", t->id, state, "-", "-", "-",
                      is_gone ? "ok" : op->detail.text); /* likewise */
     base_free(op);
     return is_fine;
@@ -83,7 +83,7 @@ static int check_all(struct gw_store *store, struct base_mailbox *mailbox)
     size_t tenants = 0;
     size_t bad = 0;
     b->store = store;
-    (void)printf("%-32s %-10s %16s %12s %12s  %s\n", "tenant", "state", "stored bytes", "rows",
+    (void)printf("%-32s %-16s %16s %12s %12s  %s\n", "tenant", "state", "stored bytes", "rows",
                  "cells", "counters"); /* the exit code is what counts */
     do {
         gw_store_on_control(store, list_tenants, b);
@@ -98,7 +98,7 @@ static int check_all(struct gw_store *store, struct base_mailbox *mailbox)
     return bad == 0 ? GW_EXIT_OK : GW_EXIT_FAILED;
 }
 
-static int check_datadir(const struct mig_datadir *datadir)
+static int check_datadir(const struct mig_datadir *datadir, const char *backups)
 {
     struct errbuf eb = {{0}};
     struct sto_rocksdb_options options;
@@ -108,7 +108,8 @@ static int check_datadir(const struct mig_datadir *datadir)
     enum err e = base_mailbox_init(&mailbox);
     if (e != ERR_OK)
         return gw_command_failed(e, &eb);
-    e = gw_store_open(&store, datadir, &options, &eb);
+    const struct gw_store_places places = {.backups = backups};
+    e = gw_store_open(&store, datadir, &places, &options, &eb);
     if (e != ERR_OK) {
         base_mailbox_fini(&mailbox);
         return gw_command_failed(e, &eb);
@@ -123,7 +124,8 @@ static int check_datadir(const struct mig_datadir *datadir)
 
 int gw_command_check(int argc, char **argv)
 {
-    const char *data = gw_command_only_data(argc, argv);
+    const char *backups = NULL;
+    const char *data = gw_command_data(argc, argv, &backups);
     struct errbuf eb = {{0}};
     struct mig_datadir datadir;
     if (data == NULL)
@@ -131,23 +133,7 @@ int gw_command_check(int argc, char **argv)
     enum err e = mig_datadir_open(data, &datadir, &eb);
     if (e != ERR_OK)
         return gw_command_failed(e, &eb);
-    int exit_code = check_datadir(&datadir);
+    int exit_code = check_datadir(&datadir, backups);
     mig_datadir_close(&datadir);
     return exit_code;
-}
-
-int gw_command_upgrade(int argc, char **argv)
-{
-    const char *data = gw_command_only_data(argc, argv);
-    struct errbuf eb = {{0}};
-    struct mig_datadir datadir;
-    if (data == NULL)
-        return GW_EXIT_USAGE;
-    enum err e = mig_datadir_open(data, &datadir, &eb);
-    if (e != ERR_OK)
-        return gw_command_failed(e, &eb);
-    (void)printf("%s: format %" PRIu32 " is current, nothing to do\n", data,
-                 datadir.format); /* the exit code is what counts */
-    mig_datadir_close(&datadir);
-    return GW_EXIT_OK;
 }

@@ -52,19 +52,24 @@ bool gw_command_number(const char *name, const char *text, uint64_t min, uint64_
     return false;
 }
 
-const char *gw_command_only_data(int argc, char **argv)
+const char *gw_command_data(int argc, char **argv, const char **out_backups)
 {
-    static const struct option options[] = {{"data", required_argument, NULL, GW_OPTION_FIRST},
+    enum { DATA = GW_OPTION_FIRST, BACKUPS };
+    static const struct option options[] = {{"data", required_argument, NULL, DATA},
+                                            {"backups", required_argument, NULL, BACKUPS},
                                             {NULL, 0, NULL, 0}};
     const char *data = NULL;
     int option;
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-        if (option != GW_OPTION_FIRST) {
+        if (option == DATA) {
+            data = optarg;
+        } else if (option == BACKUPS && out_backups != NULL) {
+            *out_backups = optarg;
+        } else {
             (void)gw_command_bad_option(argv);
             return NULL;
         }
-        data = optarg;
     }
     if (optind < argc) {
         (void)gw_command_usage("%s does not know \"%.60s\"", argv[0], argv[optind]);

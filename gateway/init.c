@@ -60,7 +60,7 @@ static enum err make_operator_key(const struct mig_datadir *datadir, struct errb
     struct gw_store store;
     sto_rocksdb_options_default(&options);
     options.cache_bytes = INIT_CACHE_BYTES;
-    enum err e = gw_store_open(&store, datadir, &options, eb);
+    enum err e = gw_store_open(&store, datadir, NULL, &options, eb);
     if (e != ERR_OK)
         return e;
     struct first_key key = {.store = &store, .eb = eb};

@@ -23,16 +23,31 @@ static const char HELP[] =
     "                                  on loopback only: projects come by their first use\n"
     "           --cert FILE --key FILE certificate chain and key (PEM) instead of the made ones\n"
     "           --access-log FILE      append a line for each request: key, tenant, what, status\n"
+    "           --master-key-file FILE | --master-key-command COMMAND\n"
+    "                                  the key that wraps the keys of encrypted tenants, 64\n"
+    "                                  hexadecimal digits; also in BIGTENT_MASTER_KEY\n"
+    "           --backups DIR          where backups are kept; default: backups/ in the data "
+    "directory\n"
+    "           --backup-every TIME    make one that often, such as 24h; default: when asked\n"
+    "           --backup-keep TIME     how long, such as 7d; default: for ever\n"
     "           --cache-mb N           block cache\n"
     "           --memtable-mb N        write buffer\n"
     "           --loops N              threads that answer; default: one per core\n"
     "           --committers N         threads that write; default: half the cores\n"
     "           --readers N            threads that read from disk; default: one per core\n"
     "           --headroom-mb N        disk space to keep free: writes that grow stop below it\n"
-    "       bigtentd check --data DIR\n"
+    "       bigtentd check --data DIR [--backups DIR]\n"
     "           count what every tenant stores and compare with the counters\n"
-    "       bigtentd upgrade --data DIR\n"
-    "           bring an older data directory to this version's format\n"
+    "       bigtentd upgrade --data DIR [--dry-run] [--backups DIR]\n"
+    "           bring an older data directory to this version's format, while no server runs;\n"
+    "           with --dry-run say what would be done\n"
+    "       bigtentd rekey --data DIR --master-key-file FILE --new-master-key-file FILE\n"
+    "           wrap the keys of encrypted tenants by another master key, while no server runs;\n"
+    "           also --master-key-command, --new-master-key-command COMMAND\n"
+    "       bigtentd restore --data NEWDIR --backups DIR [--backup ID] [--erasures FILE]\n"
+    "           make a new data directory from a backup, the newest one unless told; who left "
+    "since\n"
+    "           by the ledger of erasures does not return\n"
     "       bigtentd --version | --help\n"
     "\n"
     "A first session:\n"
@@ -51,10 +66,8 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } COMMANDS[] = {
-    {"init", gw_command_init},
-    {"serve", gw_command_serve},
-    {"check", gw_command_check},
-    {"upgrade", gw_command_upgrade},
+    {"init", gw_command_init},   {"serve", gw_command_serve},     {"check", gw_command_check},
+    {"rekey", gw_command_rekey}, {"upgrade", gw_command_upgrade}, {"restore", gw_command_restore},
 };
 
 static int say(const char *text)
@@ -66,7 +79,8 @@ int main(int argc, char **argv)
 {
     base_alloc_keep_small_only();
     if (argc < 2)
-        return gw_command_usage("a command is needed: init, serve, check or upgrade");
+        return gw_command_usage("a command is needed: init, serve, check, upgrade, rekey or "
+                                "restore");
     if (strcmp(argv[1], "--version") == 0)
         return say("bigtentd " BIGTENT_VERSION "\n");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

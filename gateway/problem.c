@@ -38,6 +38,7 @@ static const struct gw_problem PROBLEMS[GW_PROBLEM_COUNT] = {
     [ERR_LOCKED] = {"locked", "Locked", 503, 2, true},
     [ERR_UNSUPPORTED] = {"unsupported", "Not supported", 501, 0, false},
     [ERR_TIMEOUT] = {"timeout", "Deadline passed", 503, 1, true},
+    [ERR_HELD] = {"held", "Under legal hold", 409, 0, false},
     [GW_PROBLEM_METHOD] = {"method_not_allowed", "Method not allowed", 405, 0, false},
     [GW_PROBLEM_MEDIA_TYPE] = {"unsupported_media_type", "Unsupported media type", 415, 0, false},
     [GW_PROBLEM_TARGET] = {"too_big", "Request target too long", 414, 0, false},

@@ -8,6 +8,7 @@
 #include "gateway/serve.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <netinet/in.h>
 #include <openssl/crypto.h>
@@ -17,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "gateway/access_log.h"
@@ -25,7 +27,9 @@
 #include "gateway/loop.h"
 #include "gateway/store.h"
 #include "gateway/tls.h"
+#include "migrations/backup_service.h"
 #include "tenancy/audit.h"
+#include "tenancy/expiry.h"
 
 #include "base/banned.h"
 
@@ -38,6 +42,7 @@ struct server {
     struct gw_store store;
     struct gw_tls *tls;
     struct gw_access_log *access_log;
+    struct mig_service *backups;
     struct gw_api *api;
     struct gw_loops *loops;
     sigset_t signals;
@@ -145,6 +150,53 @@ static enum err open_loops(struct server *s, struct errbuf *eb)
     return gw_loops_start(&o, &s->loops, eb);
 }
 
+/* The end of a backup, or of a verification. */
+static void log_backup(const struct mig_work *work)
+{
+    const char *event = work->kind == MIG_WORK_CREATE ? "backup" : "backup_verify";
+    if (work->state == MIG_WORK_DONE)
+        base_log(BASE_LOG_INFO, event, "id=%s bytes=%" PRIu64 " ms=%" PRId64, work->id,
+                 work->done_bytes, (work->finished_us - work->started_us) / 1000);
+    else
+        base_log(BASE_LOG_ERROR, event, "id=%s reason=\"%s\"", work->id, work->error);
+}
+
+struct expiry_look {
+    struct base_msg msg; /* first */
+    struct ten_registry *registry;
+};
+
+/* Control thread. */
+static void look_for_expiry(struct base_msg *msg)
+{
+    struct expiry_look *look = (struct expiry_look *)(void *)msg;
+    struct errbuf eb = {{0}};
+    if (ten_expiry_look(look->registry, &eb) != ERR_OK)
+        base_log(BASE_LOG_ERROR, "expiry_look", "reason=\"%s\"", eb.text);
+    base_free(look);
+}
+
+/* Maybe it was the last that held somebody who left. */
+static void backup_is_gone(struct ten_registry *registry)
+{
+    struct expiry_look *look = base_new(sizeof *look);
+    *look = (struct expiry_look){.msg.run = look_for_expiry, .registry = registry};
+    ten_control_post(registry, &look->msg);
+}
+
+static enum err open_backups(struct server *s, struct errbuf *eb)
+{
+    const struct mig_service_options options = {
+        .backups = s->store.backups,
+        .registry = s->store.registry,
+        .every_s = s->options->backup_every_s,
+        .keep_s = s->options->backup_keep_s,
+        .told = log_backup,
+        .gone = backup_is_gone,
+    };
+    return mig_service_open(&options, &s->backups, eb);
+}
+
 static enum err open_api(struct server *s, struct errbuf *eb)
 {
     struct gw_api_options o = {
@@ -152,6 +204,7 @@ static enum err open_api(struct server *s, struct errbuf *eb)
         .keyring = s->store.keyring,
         .pepper = base_slice(s->store.pepper, sizeof s->store.pepper),
         .access_log = s->access_log,
+        .backups = s->backups,
     };
     return gw_api_open(&o, &s->api, eb);
 }
@@ -186,9 +239,17 @@ static void close_all(struct server *s)
 {
     gw_loops_stop(s->loops);
     gw_api_close(s->api);
+    mig_service_close(s->backups);
     gw_access_log_close(s->access_log);
     gw_tls_close(s->tls);
     gw_store_close(&s->store);
+}
+
+static enum err open_store(struct server *s, struct errbuf *eb)
+{
+    const struct gw_store_places places = {.backups = s->options->backups,
+                                           .master_key = &s->options->master_key};
+    return gw_store_open(&s->store, &s->datadir, &places, &s->options->engine, eb);
 }
 
 /* Behind the lock. The certificate is looked at first: it is the likeliest to be wrong. */
@@ -198,7 +259,9 @@ static enum err open_all(struct server *s, struct errbuf *eb)
     if (e == ERR_OK && s->options->access_log != NULL)
         e = gw_access_log_open(s->options->access_log, &s->access_log, eb);
     if (e == ERR_OK)
-        e = gw_store_open(&s->store, &s->datadir, &s->options->engine, eb);
+        e = open_store(s, eb);
+    if (e == ERR_OK)
+        e = open_backups(s, eb);
     if (e == ERR_OK)
         e = open_api(s, eb);
     if (e == ERR_OK)

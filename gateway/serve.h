@@ -18,6 +18,7 @@
 #ifndef GATEWAY_SERVE_H
 #define GATEWAY_SERVE_H
 
+#include "gateway/master_key.h"
 #include "storage/rocksdb/rocksdb_engine.h"
 
 #define GW_HOST_TEXT 64
@@ -33,7 +34,11 @@ struct gw_serve_options {
     struct gw_address emulator; /* plaintext, for development; none by default */
     const char *cert;           /* NULL: the data directory's own */
     const char *key;
-    const char *access_log; /* a file; NULL: none */
+    struct gw_master_key_source master_key;
+    const char *access_log;  /* a file; NULL: none */
+    const char *backups;     /* a directory; NULL: "backups" in the data directory */
+    uint64_t backup_every_s; /* 0: only when asked */
+    uint64_t backup_keep_s;  /* 0: for ever */
     int loops;
     struct sto_rocksdb_options engine;
 };

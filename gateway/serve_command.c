@@ -4,6 +4,7 @@
 #include <getopt.h>
 
 #include "base/limits.h"
+#include "base/text.h"
 #include "gateway/command.h"
 #include "gateway/serve.h"
 
@@ -11,6 +12,8 @@
 
 #define MB_MAX      (1024UL * 1024UL) /* a tebibyte */
 #define THREADS_MAX 256
+/* More often, a server would do little else. */
+#define BACKUP_SECONDS_MIN 60
 
 enum serve_option {
     DATA = GW_OPTION_FIRST,
@@ -19,6 +22,11 @@ enum serve_option {
     CERT,
     KEY,
     ACCESS_LOG,
+    MASTER_KEY_FILE,
+    MASTER_KEY_COMMAND,
+    BACKUPS,
+    BACKUP_EVERY,
+    BACKUP_KEEP,
     CACHE_MB,
     MEMTABLE_MB,
     LOOPS,
@@ -34,6 +42,11 @@ static const struct option OPTIONS[] = {
     {"cert", required_argument, NULL, CERT},
     {"key", required_argument, NULL, KEY},
     {"access-log", required_argument, NULL, ACCESS_LOG},
+    {"master-key-file", required_argument, NULL, MASTER_KEY_FILE},
+    {"master-key-command", required_argument, NULL, MASTER_KEY_COMMAND},
+    {"backups", required_argument, NULL, BACKUPS},
+    {"backup-every", required_argument, NULL, BACKUP_EVERY},
+    {"backup-keep", required_argument, NULL, BACKUP_KEEP},
     {"cache-mb", required_argument, NULL, CACHE_MB},
     {"memtable-mb", required_argument, NULL, MEMTABLE_MB},
     {"loops", required_argument, NULL, LOOPS},
@@ -65,6 +78,19 @@ static bool take_number(struct gw_serve_options *o, enum serve_option option, co
     return true;
 }
 
+static bool take_seconds(const char *name, const char *text, uint64_t *out)
+{
+    uint64_t seconds = 0;
+    if (base_parse_seconds(base_slice_text(text), &seconds) == ERR_OK &&
+        seconds >= BACKUP_SECONDS_MIN && seconds <= LIM_BACKUP_KEEP_S) {
+        *out = seconds;
+        return true;
+    }
+    (void)gw_command_usage("--%s must be a time of 1m or more, such as 24h or 7d, not \"%.60s\"",
+                           name, text);
+    return false;
+}
+
 /* One option; false after saying what is wrong. */
 static bool take(struct gw_serve_options *o, char **argv, int option, int index)
 {
@@ -76,12 +102,25 @@ static bool take(struct gw_serve_options *o, char **argv, int option, int index)
     case CERT:
         o->cert = optarg;
         return true;
+    case MASTER_KEY_FILE:
+        o->master_key.file = optarg;
+        return true;
+    case MASTER_KEY_COMMAND:
+        o->master_key.command = optarg;
+        return true;
     case KEY:
         o->key = optarg;
         return true;
     case ACCESS_LOG:
         o->access_log = optarg;
         return true;
+    case BACKUPS:
+        o->backups = optarg;
+        return true;
+    case BACKUP_EVERY:
+        return take_seconds("backup-every", optarg, &o->backup_every_s);
+    case BACKUP_KEEP:
+        return take_seconds("backup-keep", optarg, &o->backup_keep_s);
     case LISTEN:
         if (gw_serve_parse_address(optarg, &o->listen, &eb) == ERR_OK)
             return true;

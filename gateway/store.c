@@ -5,10 +5,16 @@
 
 #include <inttypes.h>
 #include <openssl/crypto.h>
+#include <openssl/sha.h>
 #include <semaphore.h>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "migrations/backup_copies.h"
+#include "tenancy/certificate_store.h"
+#include "tenancy/erasure_ledger.h"
+#include "tenancy/erasure_replay.h"
 #include "tenancy/threshold.h"
 
 #include "base/banned.h"
@@ -42,16 +48,111 @@ static void log_threshold(const struct ten_threshold_event *event)
              rises ? "up" : "down", event->used, event->limit);
 }
 
-enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
-                       struct sto_rocksdb_options *options, struct errbuf *eb)
+static enum err open_keystore(struct gw_store *s, const char *dir,
+                              const struct gw_master_key_source *source, struct errbuf *eb)
 {
+    char path[BASE_PATH_BYTES];
+    uint8_t master[TEN_MASTER_KEY];
+    bool given = false;
+    enum err e = base_path_join(path, dir, TEN_KEYSTORE_DIR, eb);
+    if (e == ERR_OK)
+        e = gw_master_key_read(source, master, &given, eb);
+    if (e == ERR_OK && given)
+        e = ten_keystore_open(path, master, &s->keystore, eb);
+    OPENSSL_cleanse(master, sizeof master);
+    return e;
+}
+
+/* Before anybody reads a tenant. The copy beside the backups may know more: the data directory may
+ * have been put there by hand. */
+static enum err replay_erasures(struct gw_store *s, const char *dir, const char *mirror_dir,
+                                struct errbuf *eb)
+{
+    const char *const dirs[] = {dir, mirror_dir};
+    enum err e = ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < sizeof dirs / sizeof dirs[0]; i++) {
+        char path[BASE_PATH_BYTES];
+        size_t changed = 0;
+        e = base_path_join(path, dirs[i], TEN_LEDGER_FILE, eb);
+        if (e == ERR_OK)
+            e = ten_erasure_replay(s->engine, s->epoch, path, &changed, eb);
+        if (changed > 0)
+            base_log(BASE_LOG_WARN, "erasures_replayed", "tenants=%zu", changed);
+    }
+    return e;
+}
+
+/* The pepper is what no other directory has, but those that were restored from it. */
+static void owner_of(const struct gw_store *s, char out[MIG_OWNER + 1])
+{
+    static const char label[] = "bigtent backups of";
+    uint8_t input[sizeof label + AUTH_PEPPER_BYTES];
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    struct buf hex;
+    memcpy(input, label, sizeof label);
+    memcpy(input + sizeof label, s->pepper, AUTH_PEPPER_BYTES);
+    (void)SHA256(input, sizeof input, digest); /* gives digest */
+    OPENSSL_cleanse(input, sizeof input);
+    base_buf_init(&hex, MIG_OWNER);
+    enum err e = base_hex_encode(base_slice(digest, sizeof digest), &hex);
+    INVARIANT(e == ERR_OK && hex.len == MIG_OWNER);
+    memcpy(out, hex.ptr, MIG_OWNER);
+    out[MIG_OWNER] = '\0';
+    base_buf_fini(&hex);
+}
+
+static enum err open_backups(struct gw_store *s, const struct mig_datadir *datadir,
+                             const struct sto_rocksdb_options *options, const char *dir,
+                             struct errbuf *eb)
+{
+    char owner[MIG_OWNER + 1];
+    owner_of(s, owner);
+    const struct mig_backups_options backups = {.dir = dir,
+                                                .data = datadir->path,
+                                                .owner = owner,
+                                                .data_format = MIG_FORMAT_VERSION,
+                                                .software = BIGTENT_VERSION,
+                                                .keep_free_bytes = options->headroom_bytes,
+                                                .engine = s->engine};
+    return mig_backups_open(&backups, &s->backups, eb);
+}
+
+static enum err open_registry(struct gw_store *s, const char *dir, const char *backups,
+                              struct errbuf *eb)
+{
+    const struct ten_certificates_options certificates = {.dir = dir,
+                                                          .mirror_dir = backups,
+                                                          .copies = mig_backup_copies_visit,
+                                                          .copies_ctx = s->backups};
+    const struct ten_registry_options o = {.engine = s->engine,
+                                           .epoch = s->epoch,
+                                           .keystore = s->keystore,
+                                           .certificates = &certificates};
+    enum err e = replay_erasures(s, dir, backups, eb);
+    return e == ERR_OK ? ten_registry_open(&o, &s->registry, eb) : e;
+}
+
+enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
+                       const struct gw_store_places *places, struct sto_rocksdb_options *options,
+                       struct errbuf *eb)
+{
+    static const struct gw_store_places none;
+    char own[BASE_PATH_BYTES];
     *s = (struct gw_store){.epoch = base_epoch_new()};
     options->dir = datadir->path;
     enum err e = read_pepper(s, datadir->path, eb);
+    places = places != NULL ? places : &none;
+    const char *backups = places->backups != NULL ? places->backups : own;
+    if (e == ERR_OK && places->backups == NULL)
+        e = base_path_join(own, datadir->path, "backups", eb);
+    if (e == ERR_OK && places->master_key != NULL)
+        e = open_keystore(s, datadir->path, places->master_key, eb);
     if (e == ERR_OK)
         e = sto_rocksdb_open(options, &s->engine, eb);
     if (e == ERR_OK)
-        e = ten_registry_open(s->engine, s->epoch, &s->registry, eb);
+        e = open_backups(s, datadir, options, backups, eb);
+    if (e == ERR_OK)
+        e = open_registry(s, datadir->path, backups, eb);
     if (e == ERR_OK)
         e = auth_keyring_open(s->registry, s->epoch, s->pepper, &s->keyring, eb);
     if (e == ERR_OK)
@@ -65,6 +166,8 @@ void gw_store_close(struct gw_store *s)
 {
     auth_keyring_close(s->keyring);
     ten_registry_close(s->registry);
+    ten_keystore_close(s->keystore);
+    mig_backups_close(s->backups);
     sto_engine_close(s->engine);
     base_epoch_free(s->epoch);
     OPENSSL_cleanse(s, sizeof *s);

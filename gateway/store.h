@@ -1,9 +1,9 @@
 /*
  * gateway/store.h - everything behind the gateway, opened in order and closed in reverse.
  *
- * Does:     open the engine, the registry and the keyring of a locked data directory; run one piece
- *           of work on the control thread and wait for it; wait for an operation.
- * Owns:     engine, epoch, registry, keyring, pepper; not the data directory.
+ * Does:     open the engine, the backups, the registry and the keyring of a locked data directory;
+ *           run one piece of work on the control thread and wait for it; wait for an operation.
+ * Owns:     engine, epoch, backups, keystore, registry, keyring, pepper; not the data directory.
  * May use:  base/, storage/, tenancy/, auth/, migrations/.
  * Knows no: HTTP, loops.
  * Threads:  main.
@@ -16,6 +16,8 @@
 #define GATEWAY_STORE_H
 
 #include "auth/keyring.h"
+#include "gateway/master_key.h"
+#include "migrations/backup.h"
 #include "migrations/datadir.h"
 #include "storage/rocksdb/rocksdb_engine.h"
 #include "tenancy/registry.h"
@@ -23,14 +25,23 @@
 struct gw_store {
     struct base_epoch *epoch;
     struct sto_engine *engine;
+    struct ten_keystore *keystore; /* NULL: no master key */
+    struct mig_backups *backups;
     struct ten_registry *registry;
     struct auth_keyring *keyring;
     uint8_t pepper[AUTH_PEPPER_BYTES];
 };
 
-/* options: dir is set here. The pepper file must be there. */
+/* What lies elsewhere. */
+struct gw_store_places {
+    const char *backups; /* a directory; NULL: "backups" in the data directory */
+    const struct gw_master_key_source *master_key; /* NULL, or none given: there is no keystore */
+};
+
+/* places NULL: nothing does. options: dir is set here. The pepper file must be there. */
 enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
-                       struct sto_rocksdb_options *options, struct errbuf *eb) MUST_CHECK;
+                       const struct gw_store_places *places, struct sto_rocksdb_options *options,
+                       struct errbuf *eb) MUST_CHECK;
 void gw_store_close(struct gw_store *s);
 
 /* Run work(ctx) on the control thread and wait until it returned. */

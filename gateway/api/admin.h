@@ -1,7 +1,7 @@
 /*
  * gateway/api/admin.h - what the administration handlers share.
  *
- * Does:     find the tenant of the path; parse scope lists.
+ * Does:     find the tenant of the path; parse bodies; describe a tenant.
  * Owns:     nothing.
  * May use:  gateway/api/rest.h.
  * Knows no: what is done with it.
@@ -20,5 +20,9 @@
 struct ten_tenant *gw_admin_tenant(struct gw_call *call);
 /* Parse the body (empty is {} when optional) and allow these fields only; false when answered. */
 bool gw_admin_parse(struct gw_call *call, const char *const *names);
+/* A text field of the parsed body; false when the call was answered. */
+bool gw_admin_get_text(struct gw_call *call, const char *name, bool needed, struct slice *out);
+/* Write the answer: the tenant. */
+void gw_admin_describe(struct gw_call *call, const struct ten_tenant *t);
 
 #endif

@@ -22,6 +22,20 @@ static void put_audit(struct gw_json *j, const char *name, const struct sto_audi
     gw_json_close(j, '}');
 }
 
+static void put_search(struct gw_json *j, const char *name, const struct sto_search *search)
+{
+    gw_json_name(j, name);
+    gw_json_open(j, '{');
+    gw_json_name_u64(j, "files", search->files);
+    gw_json_name_u64(j, "bytes", search->bytes);
+    gw_json_name_u64(j, "keys", search->keys);
+    gw_json_name_u64(j, "canaries", search->canaries);
+    gw_json_name_u64(j, "notes", search->notes);
+    gw_json_name_u64(j, "outside", search->outside);
+    gw_json_name_u64(j, "obsolete", search->obsolete);
+    gw_json_close(j, '}');
+}
+
 static void put_steps(struct gw_json *j, const struct ten_job *job)
 {
     gw_json_name(j, "steps");
@@ -46,16 +60,22 @@ static void describe_job(struct gw_json *j, const struct ten_job *job)
     put_steps(j, job);
     gw_json_name_time(j, "requested", job->requested_us);
     gw_json_name_text(j, "requested_by", job->requested_by);
+    gw_json_name_text(j, "reason", job->reason);
+    gw_json_name_time(j, "delete_at", job->delete_at_us);
     gw_json_name_time(j, "finished", job->finished_us);
     gw_json_name(j, "usage_before");
     gw_describe_usage(j, &job->usage_before);
     put_audit(j, "audit_before", &job->audit_before);
-    if (job->state != TEN_JOB_RUNNING) {
+    if (job->state == TEN_JOB_DONE || job->state == TEN_JOB_FAILED) {
         put_audit(j, "audit", &job->audit_after);
     } else {
         gw_json_name(j, "audit");
         gw_json_null(j);
     }
+    put_search(j, "search_before", &job->search_before);
+    put_search(j, "search", &job->search_after);
+    gw_json_name_time(j, "key_destroyed", job->key_destroyed_us);
+    gw_json_name_u64(j, "key_versions", job->key_versions);
     gw_json_name_text(j, "error", job->error);
     gw_json_close(j, '}');
 }

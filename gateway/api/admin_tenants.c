@@ -1,6 +1,5 @@
 /*
- * gateway/api/admin_tenants.c - tenants: create, describe, change, suspend, resume, offboard,
- * quota.
+ * gateway/api/admin_tenants.c - tenants: create, describe, change, suspend, resume, quota.
  *
  * Changes run on the control thread: the handler checks the input on the loop and posts a task
  * whose work does the change and writes the answer.
@@ -9,14 +8,13 @@
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/quota_json.h"
-#include "tenancy/offboard.h"
 
 #include "base/banned.h"
 
 struct tenant_change {
     struct ten_tenant *tenant;
     struct slice id;
-    struct slice text; /* reason, confirmation */
+    struct slice text; /* reason */
     uint32_t closed;
     struct ten_tenant_wanted wanted;
     struct ten_quota quota;
@@ -42,8 +40,7 @@ bool gw_admin_parse(struct gw_call *call, const char *const *names)
     return e == ERR_OK;
 }
 
-/* A text field of the parsed body; false when the call was answered. */
-static bool get_text(struct gw_call *call, const char *name, bool needed, struct slice *out)
+bool gw_admin_get_text(struct gw_call *call, const char *name, bool needed, struct slice *out)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
@@ -55,7 +52,7 @@ static bool get_text(struct gw_call *call, const char *name, bool needed, struct
     return e == ERR_OK;
 }
 
-static void describe(struct gw_call *call, const struct ten_tenant *t)
+void gw_admin_describe(struct gw_call *call, const struct ten_tenant *t)
 {
     struct gw_json j = gw_json_start(&call->out);
     gw_describe_tenant(&j, t, ten_tenant_details(t));
@@ -87,21 +84,33 @@ static bool get_wanted(struct gw_call *call, struct tenant_change *c)
     return e == ERR_OK;
 }
 
+static bool get_encrypted(struct gw_call *call, struct tenant_change *c)
+{
+    const json_t *encrypted = json_object_get(gw_rest(call)->json, "encrypted");
+    if (encrypted != NULL && !json_is_boolean(encrypted)) {
+        gw_call_problem(call, ERR_INVALID, "\"encrypted\" must be true or false");
+        return false;
+    }
+    c->wanted.encrypted = json_is_true(encrypted);
+    return true;
+}
+
 static enum err create_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct tenant_change *c = call->state;
     struct ten_tenant *t = NULL;
     enum err e = ten_tenant_create(call->api->registry, c->id, &c->wanted, &t, eb);
     if (e == ERR_OK)
-        describe(call, t);
+        gw_admin_describe(call, t);
     return e;
 }
 
 void gw_tenant_create(struct gw_call *call)
 {
-    static const char *const names[] = {"id", "display_name", "plan", "quota", NULL};
+    static const char *const names[] = {"id", "display_name", "plan", "quota", "encrypted", NULL};
     struct tenant_change *c = gw_call_new_state(call, sizeof *c, NULL);
-    if (gw_admin_parse(call, names) && get_text(call, "id", true, &c->id) && get_wanted(call, c))
+    if (gw_admin_parse(call, names) && gw_admin_get_text(call, "id", true, &c->id) &&
+        get_wanted(call, c) && get_encrypted(call, c))
         gw_rest_on_control(call, 201, create_work);
 }
 
@@ -113,7 +122,7 @@ void gw_tenant_get(struct gw_call *call)
     const struct ten_tenant *t = gw_admin_tenant(call);
     if (t == NULL)
         return;
-    describe(call, t);
+    gw_admin_describe(call, t);
     gw_rest_send_json(call, 200);
 }
 
@@ -133,7 +142,7 @@ static enum err change_work(struct gw_call *call, struct errbuf *eb)
     const struct tenant_change *c = call->state;
     enum err e = ten_tenant_change(call->api->registry, c->tenant, &c->wanted, eb);
     if (e == ERR_OK)
-        describe(call, c->tenant);
+        gw_admin_describe(call, c->tenant);
     return e;
 }
 
@@ -145,7 +154,7 @@ void gw_tenant_patch(struct gw_call *call)
         gw_rest_on_control(call, 200, change_work);
 }
 
-/* --- suspend, resume, offboard -----------------------------------------------------------------
+/* --- suspend, resume ---------------------------------------------------------------------------
  */
 
 static enum err suspend_work(struct gw_call *call, struct errbuf *eb)
@@ -153,7 +162,7 @@ static enum err suspend_work(struct gw_call *call, struct errbuf *eb)
     const struct tenant_change *c = call->state;
     enum err e = ten_tenant_suspend(call->api->registry, c->tenant, c->closed, c->text, eb);
     if (e == ERR_OK)
-        describe(call, c->tenant);
+        gw_admin_describe(call, c->tenant);
     return e;
 }
 
@@ -161,7 +170,7 @@ static enum err suspend_work(struct gw_call *call, struct errbuf *eb)
 static bool get_closed(struct gw_call *call, uint32_t *out)
 {
     struct slice access;
-    if (!get_text(call, "access", false, &access))
+    if (!gw_admin_get_text(call, "access", false, &access))
         return false;
     *out = access.ptr == NULL || base_slice_is(access, "all")
                ? STO_GATE_NO_READS | STO_GATE_NO_WRITES
@@ -177,7 +186,8 @@ void gw_tenant_suspend(struct gw_call *call)
 {
     static const char *const names[] = {"reason", "access", NULL};
     struct tenant_change *c = begin_change(call, names);
-    if (c == NULL || !get_text(call, "reason", false, &c->text) || !get_closed(call, &c->closed))
+    if (c == NULL || !gw_admin_get_text(call, "reason", false, &c->text) ||
+        !get_closed(call, &c->closed))
         return;
     gw_rest_on_control(call, 200, suspend_work);
 }
@@ -187,7 +197,7 @@ static enum err resume_work(struct gw_call *call, struct errbuf *eb)
     const struct tenant_change *c = call->state;
     enum err e = ten_tenant_resume(call->api->registry, c->tenant, eb);
     if (e == ERR_OK)
-        describe(call, c->tenant);
+        gw_admin_describe(call, c->tenant);
     return e;
 }
 
@@ -198,33 +208,20 @@ void gw_tenant_resume(struct gw_call *call)
         gw_rest_on_control(call, 200, resume_work);
 }
 
-static enum err offboard_work(struct gw_call *call, struct errbuf *eb)
+static enum err rotate_key_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct tenant_change *c = call->state;
-    char job[TEN_JOB_ID + 1];
-    enum err e = ten_offboard_start(call->api->registry, c->tenant,
-                                    base_slice_text(call->who.key_id), job, eb);
-    if (e != ERR_OK)
-        return e;
-    struct gw_json j = gw_json_start(&call->out);
-    gw_json_open(&j, '{');
-    gw_json_name_text(&j, "job", job);
-    gw_json_name_text(&j, "tenant", c->tenant->id);
-    gw_json_close(&j, '}');
-    return ERR_OK;
+    enum err e = ten_tenant_rotate_key(call->api->registry, c->tenant, eb);
+    if (e == ERR_OK)
+        gw_admin_describe(call, c->tenant);
+    return e;
 }
 
-void gw_tenant_offboard(struct gw_call *call)
+void gw_tenant_rotate_key(struct gw_call *call)
 {
-    static const char *const names[] = {"confirm", NULL};
-    struct tenant_change *c = begin_change(call, names);
-    if (c == NULL || !get_text(call, "confirm", true, &c->text))
-        return;
-    if (!base_slice_equal(c->text, ten_tenant_id(c->tenant)))
-        gw_call_problem(call, ERR_INVALID,
-                        "\"confirm\" must repeat the tenant's ID: its data is deleted for good");
-    else
-        gw_rest_on_control(call, 202, offboard_work);
+    static const char *const names[] = {NULL};
+    if (begin_change(call, names) != NULL)
+        gw_rest_on_control(call, 200, rotate_key_work);
 }
 
 /* --- quota -------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@
 #include "tenancy/registry.h"
 
 struct gw_access_log;
+struct mig_service;
 struct gw_api;
 
 struct gw_api_options {
@@ -28,6 +29,7 @@ struct gw_api_options {
     struct auth_keyring *keyring;
     struct slice pepper;              /* page tokens are keyed from it */
     struct gw_access_log *access_log; /* NULL: none */
+    struct mig_service *backups;
 };
 
 enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out,

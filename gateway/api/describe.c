@@ -139,6 +139,22 @@ static const char *suspended(enum ten_state state, const struct ten_details *d)
                                              : "all";
 }
 
+/* "delete_at" and "hold". */
+void gw_describe_departure(struct gw_json *j, const struct ten_details *details)
+{
+    gw_json_name_time(j, "delete_at", details->delete_at_us);
+    gw_json_name(j, "hold");
+    if (details->hold == NULL) {
+        gw_json_null(j);
+        return;
+    }
+    gw_json_open(j, '{');
+    gw_json_name_text(j, "reason", details->hold->reason);
+    gw_json_name_text(j, "by", details->hold->by);
+    gw_json_name_time(j, "since", details->hold->since_us);
+    gw_json_close(j, '}');
+}
+
 void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
                         const struct ten_details *details)
 {
@@ -163,8 +179,13 @@ void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
     gw_json_name(j, "own_quota");
     gw_quota_put_given(j, &details->quota);
     gw_json_name_text(j, "job", details->job);
+    gw_describe_departure(j, details);
     gw_json_name(j, "keyless");
     gw_json_bool(j, details->is_keyless);
+    gw_json_name(j, "encrypted");
+    gw_json_bool(j, details->is_encrypted);
+    gw_json_name_u64(j, "key_versions",
+                     t->account.cipher == NULL ? 0 : sto_cipher_versions(t->account.cipher));
     gw_json_name(j, "instance");
     gw_json_text(j, ten_tenant_instance(t));
     gw_json_close(j, '}');

@@ -28,6 +28,7 @@ void gw_describe_usage_members(struct gw_json *j, const struct sto_usage *usage)
 void gw_describe_table(struct gw_json *j, const struct sto_schema *schema);
 /* {"id","display_name","state","suspended","reason","created","state_since","usage","plan","quota",
  * "job"} */
+void gw_describe_departure(struct gw_json *j, const struct ten_details *details);
 void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
                         const struct ten_details *details);
 /* ["data.read",...] */

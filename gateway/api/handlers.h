@@ -79,9 +79,15 @@ void gw_tenant_patch(struct gw_call *call);
 void gw_tenant_get(struct gw_call *call);
 void gw_tenant_suspend(struct gw_call *call);
 void gw_tenant_resume(struct gw_call *call);
-void gw_tenant_offboard(struct gw_call *call);
+void gw_tenant_rotate_key(struct gw_call *call);
 void gw_tenant_quota_get(struct gw_call *call);
 void gw_tenant_quota_put(struct gw_call *call);
+
+/* admin_departure.c */
+void gw_tenant_offboard(struct gw_call *call);
+void gw_tenant_undelete(struct gw_call *call);
+void gw_tenant_hold(struct gw_call *call);
+void gw_tenant_release(struct gw_call *call);
 
 /* admin_keys.c */
 void gw_tenant_key_create(struct gw_call *call);
@@ -94,6 +100,18 @@ void gw_admin_key_revoke(struct gw_call *call);
 /* admin_jobs.c */
 void gw_job_list(struct gw_call *call);
 void gw_job_get(struct gw_call *call);
+
+/* admin_backups.c */
+void gw_backup_create(struct gw_call *call);
+void gw_backup_list(struct gw_call *call);
+void gw_backup_get(struct gw_call *call);
+void gw_backup_verify(struct gw_call *call);
+void gw_backup_delete(struct gw_call *call);
+
+/* admin_certificates.c */
+extern const char *const gw_certificate_query[];
+void gw_certificate_get(struct gw_call *call);
+void gw_certificate_key_get(struct gw_call *call);
 
 /* admin_audit.c */
 extern const char *const gw_audit_query[];

@@ -262,3 +262,33 @@ enum err gw_json_list_bytes(const json_t *list, size_t index, const char *name, 
     (void)snprintf(place, sizeof place, "%s[%zu]", name, index); /* names are short literals */
     return decode_base64(*out, place, arena, out, eb);
 }
+
+/* --- durations -------------------------------------------------------------------------------- */
+
+#define US_PER_S       1000000U
+#define DURATION_S_MAX (UINT64_MAX / US_PER_S / 4) /* any longer is a slip of the pen */
+
+enum err gw_json_parse_duration(struct slice text, uint64_t *out_us)
+{
+    if (text.len < 2 || text.ptr[text.len - 1] != 's')
+        return ERR_INVALID;
+    text.len--;
+    const uint8_t *dot = memchr(text.ptr, '.', text.len);
+    size_t whole_len = dot == NULL ? text.len : (size_t)(dot - text.ptr);
+    uint64_t whole = 0;
+    uint64_t fraction = 0;
+    enum err e = base_parse_u64(base_slice(text.ptr, whole_len), &whole);
+    if (e != ERR_OK || whole > DURATION_S_MAX)
+        return ERR_INVALID;
+    size_t decimals = dot == NULL ? 0 : text.len - whole_len - 1;
+    if (decimals > 6 || (dot != NULL && decimals == 0))
+        return ERR_INVALID;
+    for (size_t i = 0; i < 6; i++) {
+        uint8_t c = i < decimals ? dot[1 + i] : '0';
+        if (c < '0' || c > '9')
+            return ERR_INVALID;
+        fraction = fraction * 10 + (uint64_t)(c - '0');
+    }
+    *out_us = whole * US_PER_S + fraction;
+    return ERR_OK;
+}

@@ -50,6 +50,8 @@ enum err gw_json_get_u64(const json_t *object, const char *name, uint64_t *out,
 /* Absent or null: false. */
 enum err gw_json_get_bool(const json_t *object, const char *name, bool *out,
                           struct errbuf *eb) MUST_CHECK;
+/* "86400s" or "1.5s": seconds with at most six decimals. ERR_INVALID. */
+enum err gw_json_parse_duration(struct slice text, uint64_t *out_us) MUST_CHECK;
 /* Bytes given as `name` (text) or `name`_b64, not both. Neither: ptr NULL; present and empty: ptr
  * not NULL, len 0. Decoded bytes live in the arena. */
 enum err gw_json_get_bytes(const json_t *object, const char *name, struct arena *arena,

@@ -41,6 +41,7 @@
 #define TABLE  "/v1/tables/{table}"
 #define TENANT "/v1/admin/tenants/{id}"
 #define PLAN   "/v1/admin/plans/{plan}"
+#define BACKUP "/v1/admin/backups/{backup}"
 
 /* clang-format off */
 const struct gw_route gw_routes[] = {
@@ -108,9 +109,20 @@ const struct gw_route gw_routes[] = {
     {"POST", TENANT ":resume", ADMIN_W("tenant.resume"), NO_TABLE, MAYBE_BODY, NULL,
      gw_tenant_resume,
      "end a suspension"},
+    {"POST", TENANT ":rotate-key", ADMIN_W("tenant.rotate_key"), NO_TABLE, MAYBE_BODY, NULL,
+     gw_tenant_rotate_key,
+     "a new data key for what an encrypted tenant writes from now on"},
     {"POST", TENANT ":offboard", ADMIN_W("tenant.offboard"), NO_TABLE, ADMIN_BODY, NULL,
      gw_tenant_offboard,
      "delete a tenant for good, with proof"},
+    {"POST", TENANT ":undelete", ADMIN_W("tenant.undelete"), NO_TABLE, MAYBE_BODY, NULL,
+     gw_tenant_undelete,
+     "take back the deletion of a tenant, in its grace period"},
+    {"POST", TENANT ":hold", ADMIN_W("tenant.hold"), NO_TABLE, ADMIN_BODY, NULL, gw_tenant_hold,
+     "forbid to purge a tenant: legal hold"},
+    {"POST", TENANT ":release", ADMIN_W("tenant.release"), NO_TABLE, MAYBE_BODY, NULL,
+     gw_tenant_release,
+     "end a legal hold"},
     {"GET", TENANT "/usage", ADMIN_R, NO_TABLE, NO_BODY, gw_admin_usage_query, gw_admin_usage_get,
      "what a tenant stores; with recount=true also counted anew"},
     {"GET", TENANT "/quota", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_tenant_quota_get,
@@ -146,6 +158,23 @@ const struct gw_route gw_routes[] = {
      "list offboarding jobs, newest first"},
     {"GET", "/v1/admin/jobs/{job}", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_job_get,
      "describe an offboarding job"},
+    {"POST", "/v1/admin/backups", ADMIN_W("backup.create"), NO_TABLE, MAYBE_BODY, NULL,
+     gw_backup_create,
+     "begin a backup of everything"},
+    {"GET", "/v1/admin/backups", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_backup_list,
+     "list backups, newest first"},
+    {"GET", BACKUP, ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_backup_get,
+     "describe a backup, or how far it is"},
+    {"POST", BACKUP ":verify", ADMIN_W("backup.verify"), NO_TABLE, MAYBE_BODY, NULL,
+     gw_backup_verify,
+     "begin to read a backup again, every byte"},
+    {"DELETE", BACKUP, ADMIN_W("backup.delete"), NO_TABLE, NO_BODY, NULL, gw_backup_delete,
+     "delete a backup"},
+    {"GET", TENANT "/certificate", ADMIN_R, NO_TABLE, NO_BODY, gw_certificate_query,
+     gw_certificate_get,
+     "the signed certificate of a tenant's erasure: JSON, or a page by Accept"},
+    {"GET", "/v1/admin/certificate-key", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_certificate_key_get,
+     "the public key that certificates are checked with, as PEM"},
     {"GET", "/v1/admin/audit", ADMIN_R, NO_TABLE, NO_BODY, gw_audit_query, gw_audit_list,
      "the audit trail, or a tenant's part of it: JSON pages, or NDJSON by Accept"},
     {"GET", "/v1/admin/audit/head", ADMIN_R, NO_TABLE, NO_BODY, NULL, gw_audit_head,

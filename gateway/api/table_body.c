@@ -11,36 +11,9 @@
 
 #include "base/banned.h"
 
-#define US_PER_S  1000000U
-#define AGE_S_MAX (UINT64_MAX / US_PER_S / 4) /* any longer is a slip of the pen */
+#define US_PER_S 1000000U
 
 /* --- gc rules --------------------------------------------------------------------------------- */
-
-/* "86400s" or "1.5s": seconds with at most six decimals. */
-static enum err parse_age(struct slice text, uint64_t *out_us)
-{
-    if (text.len < 2 || text.ptr[text.len - 1] != 's')
-        return ERR_INVALID;
-    text.len--;
-    const uint8_t *dot = memchr(text.ptr, '.', text.len);
-    size_t whole_len = dot == NULL ? text.len : (size_t)(dot - text.ptr);
-    uint64_t whole = 0;
-    uint64_t fraction = 0;
-    enum err e = base_parse_u64(base_slice(text.ptr, whole_len), &whole);
-    if (e != ERR_OK || whole > AGE_S_MAX)
-        return ERR_INVALID;
-    size_t decimals = dot == NULL ? 0 : text.len - whole_len - 1;
-    if (decimals > 6 || (dot != NULL && decimals == 0))
-        return ERR_INVALID;
-    for (size_t i = 0; i < 6; i++) {
-        uint8_t c = i < decimals ? dot[1 + i] : '0';
-        if (c < '0' || c > '9')
-            return ERR_INVALID;
-        fraction = fraction * 10 + (uint64_t)(c - '0');
-    }
-    *out_us = whole * US_PER_S + fraction;
-    return *out_us == 0 ? ERR_INVALID : ERR_OK;
-}
 
 struct gc_walk {
     struct {
@@ -73,7 +46,7 @@ static enum err put_leaves(struct gc_walk *w, const json_t *rule, struct errbuf 
         return e;
     if (versions != UINT64_MAX && (versions == 0 || versions > INT32_MAX))
         return base_fail(eb, ERR_INVALID, "\"max_versions\" must be from 1 to %d", INT32_MAX);
-    if (age.ptr != NULL && parse_age(age, &age_us) != ERR_OK)
+    if (age.ptr != NULL && (gw_json_parse_duration(age, &age_us) != ERR_OK || age_us == 0))
         return base_fail(eb, ERR_INVALID,
                          "\"max_age\" must be seconds with a final \"s\", like \"86400s\"");
     if (versions == UINT64_MAX && age.ptr == NULL)
@@ -226,7 +199,7 @@ static enum err parse_retention(const json_t *json, struct ten_table_wanted *out
     enum err e = gw_json_get_text(json, "change_stream_retention", &text, eb);
     if (e != ERR_OK || text.ptr == NULL)
         return e;
-    if (parse_age(text, &us) != ERR_OK || us % US_PER_S != 0)
+    if (gw_json_parse_duration(text, &us) != ERR_OK || us == 0 || us % US_PER_S != 0)
         return base_fail(eb, ERR_INVALID,
                          "\"change_stream_retention\" must be whole seconds with a final \"s\", "
                          "like \"86400s\", or null");

@@ -67,14 +67,15 @@ static enum err parse_order(struct slice text, struct ten_list_wanted *w, struct
 
 static enum err parse_state(struct slice text, struct ten_list_wanted *w, struct errbuf *eb)
 {
-    for (enum ten_state s = TEN_ACTIVE; s <= TEN_PURGED; s++) {
+    for (enum ten_state s = TEN_ACTIVE; s < TEN_STATES; s++) {
         if (!base_slice_is(text, ten_state_name(s)))
             continue;
         w->state = s;
         return ERR_OK;
     }
     return base_fail(eb, ERR_INVALID,
-                     "query parameter \"state\" must be active, suspended, purging or purged");
+                     "query parameter \"state\" must be active, suspended, delete_requested, "
+                     "purging, purged or expired");
 }
 
 static enum err open_token(struct gw_call *call, struct list *l, struct slice token,

@@ -1,7 +1,8 @@
 /*
  * gateway/metrics/groups.h - the metrics, by what they are about; one .c for each.
  *
- * Does:     write all metrics of the edge, of requests, of the storage engine, of tenants.
+ * Does:     write all metrics of the edge, of requests, of the storage engine, of backups, of
+ *           tenants.
  * Owns:     nothing.
  * May use:  base/, tenancy/, gateway/call.h.
  * Knows no: who asks.
@@ -23,6 +24,8 @@ void gw_metrics_edge(struct buf *out, const struct gw_loops *loops,
 void gw_metrics_requests(struct buf *out, const struct gw_observers *observers);
 /* engine.c: queues, commits, RocksDB, the disk. */
 void gw_metrics_engine(struct buf *out, struct sto_engine *engine);
+/* backups.c: how many, how old, how large, failures. */
+void gw_metrics_backups(struct buf *out, struct mig_service *backups);
 /* tenants.c: how many there are, throttling, and the most active ones by name. */
 enum err gw_metrics_tenants(struct buf *out, struct ten_registry *registry, struct errbuf *eb);
 

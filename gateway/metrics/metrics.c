@@ -21,6 +21,7 @@ static enum err work(struct gw_call *call, struct errbuf *eb)
                       "Lines of the access log that could not be written.",
                       gw_access_log_lost(call->api->access_log));
     gw_metrics_engine(out, call->api->engine);
+    gw_metrics_backups(out, call->api->backups);
     return gw_metrics_tenants(out, call->api->registry, eb);
 }
 

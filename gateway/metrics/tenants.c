@@ -32,7 +32,7 @@ struct shown {
 static void put_states(struct buf *out, const struct ten_activity *sum)
 {
     struct gw_metric m = gw_metric_begin(out, "bigtent_tenants", GW_GAUGE, "Tenants, by state.");
-    for (enum ten_state s = TEN_ACTIVE; s <= TEN_PURGED; s++) {
+    for (enum ten_state s = TEN_ACTIVE; s < TEN_STATES; s++) {
         char labels[LABEL_BYTES];
         (void)snprintf(labels, sizeof labels, "state=\"%s\"", ten_state_name(s));
         gw_metric_put(&m, labels, sum->states[s]);
@@ -87,10 +87,12 @@ static void put_thresholds(struct buf *out, const struct ten_activity *sum,
 static enum err put_jobs(struct buf *out, struct ten_registry *registry,
                          const struct ten_activity *sum, struct errbuf *eb)
 {
-    uint64_t counts[TEN_JOB_FAILED + 1] = {0};
+    uint64_t counts[TEN_JOB_CANCELLED + 1] = {0};
     struct gw_metric m = gw_metric_begin(out, "bigtent_jobs", GW_GAUGE,
                                          "Offboarding jobs, by state; of the newest 1000.");
-    if (sum->states[TEN_PURGING] + sum->states[TEN_PURGED] > 0) {
+    if (sum->states[TEN_DELETE_REQUESTED] + sum->states[TEN_PURGING] + sum->states[TEN_PURGED] +
+            sum->states[TEN_EXPIRED] >
+        0) {
         struct ten_job *jobs = base_new_array(JOBS_COUNTED_MAX, sizeof jobs[0]);
         size_t count = 0;
         enum err e = ten_job_list(registry, jobs, JOBS_COUNTED_MAX, &count, eb);
@@ -100,7 +102,7 @@ static enum err put_jobs(struct buf *out, struct ten_registry *registry,
         if (e != ERR_OK)
             return e;
     }
-    for (enum ten_job_state s = TEN_JOB_RUNNING; s <= TEN_JOB_FAILED; s++) {
+    for (enum ten_job_state s = TEN_JOB_RUNNING; s <= TEN_JOB_WAITING; s++) {
         char labels[LABEL_BYTES];
         (void)snprintf(labels, sizeof labels, "state=\"%s\"", ten_job_state_name(s));
         gw_metric_put(&m, labels, counts[s]);

@@ -48,8 +48,8 @@ static void expect_zero_audit(struct http *op, int64_t rows_before)
     char key_id[13];
     (void)snprintf(key_id, sizeof(key_id), "%.12s", op->server->operator_key + 4);
     ck_assert_str_eq(http_string(op, "/requested_by"), key_id);
-    ck_assert_uint_eq(http_count(op, "/steps"), 6);
-    for (int i = 0; i < 6; i++) {
+    ck_assert_uint_eq(http_count(op, "/steps"), 8);
+    for (int i = 0; i < 8; i++) {
         char path[64];
         (void)snprintf(path, sizeof(path), "/steps/%d/done", i);
         json_t *done = http_at(op, path);

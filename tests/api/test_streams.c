@@ -144,7 +144,8 @@ END_TEST
 
 /* --- streams that cannot go on ---------------------------------------------------------------- */
 
-START_TEST(a_stream_of_a_suspended_tenant_is_broken_off)
+/* Suspended, or its deletion requested. */
+START_TEST(a_stream_of_a_tenant_that_is_shut_is_broken_off)
 {
     struct raw_tls r;
     world_init(&w, HTTP_1);
@@ -152,8 +153,13 @@ START_TEST(a_stream_of_a_suspended_tenant_is_broken_off)
     raw_open(&r, world_server(), "http/1.1");
     ask_for_all(&r);
     raw_await_unread(&r, BEGUN);
-    http_json(w.op, "POST", "{'reason':'unpaid'}", "/v1/admin/tenants/%s:suspend", w.tenant);
-    EXPECT_STATUS(w.op, 200);
+    if (_i == 0)
+        http_json(w.op, "POST", "{'reason':'unpaid'}", "/v1/admin/tenants/%s:suspend", w.tenant);
+    else
+        http_value_take(w.op, "POST",
+                        json_pack("{s:s, s:s}", "confirm", w.tenant, "grace", "3600s"),
+                        "/v1/admin/tenants/%s:offboard", w.tenant);
+    EXPECT_STATUS(w.op, _i == 0 ? 200 : 202);
     (void)raw_read_to_close(&r, 10000 * process_patience());
     ck_assert_uint_gt(r.in.len, 0);
     ck_assert_uint_lt(r.in.len, 3000 * 10000);
@@ -334,7 +340,7 @@ Suite *suite_api_streams(void)
     tcase_add_test(tc, peers_that_vanish_leave_nothing_behind);
     tcase_add_test(tc, a_hundred_scans_at_once_are_all_whole);
     tcase_add_loop_test(tc, thousands_of_requests_share_a_connection, 0, 4 * HTTP_VERSIONS);
-    tcase_add_test(tc, a_stream_of_a_suspended_tenant_is_broken_off);
+    tcase_add_loop_test(tc, a_stream_of_a_tenant_that_is_shut_is_broken_off, 0, 2);
     tcase_add_test(tc, the_same_over_http2_is_a_reset);
     tcase_add_test(tc, a_reader_that_stopped_reading_does_not_hold_up_an_offboarding);
     tcase_add_loop_test(tc, writers_of_one_row_never_tear_it, 0, HTTP_VERSIONS);

@@ -184,6 +184,61 @@ START_TEST(killed_at_any_moment_it_is_finished_or_never_began)
 }
 END_TEST
 
+/* --- before the purge ------------------------------------------------------------------------- */
+
+static void post(const char *action, const char *body, int status)
+{
+    http_json(leaver.op, "POST", body, "/v1/admin/tenants/" LEAVER ":%s", action);
+    EXPECT_STATUS(leaver.op, status);
+}
+
+/* Killed right behind the answer, and started again; the tenant is the last answer. */
+static void kill_and_look(const char *state)
+{
+    server_kill(&server);
+    server_start(&server, NULL);
+    reconnect();
+    http_get(leaver.op, "/v1/admin/tenants/" LEAVER);
+    EXPECT_STATUS(leaver.op, 200);
+    ck_assert_str_eq(http_string(leaver.op, "/state"), state);
+}
+
+START_TEST(killed_behind_each_answer_what_was_answered_holds)
+{
+    fill(&leaver, "leaving", ROWS);
+    post("suspend", "{'reason':'unpaid','access':'writes'}", 200);
+    post("offboard", "{'confirm':'" LEAVER "','grace':'3600s'}", 202);
+    kill_and_look("delete_requested");
+    post("hold", "{'reason':'file 17'}", 200);
+    kill_and_look("delete_requested");
+    ck_assert_str_eq(http_string(leaver.op, "/hold/reason"), "file 17");
+    post("offboard", "{'confirm':'" LEAVER "'}", 409);
+    post("undelete", "{}", 200);
+    kill_and_look("suspended");
+    ck_assert_str_eq(http_string(leaver.op, "/suspended"), "writes");
+    ck_assert_str_eq(http_string(leaver.op, "/hold/reason"), "file 17");
+    post("release", "{}", 200);
+    kill_and_look("suspended");
+    ck_assert(json_is_null(http_at(leaver.op, "/hold")));
+    post("resume", "{}", 200);
+    ck_assert_int_eq(tenant_usage(leaver.http).rows, ROWS);
+    ck_assert_int_eq(admin_recount(leaver.op, LEAVER).rows, ROWS);
+}
+END_TEST
+
+START_TEST(killed_around_the_end_of_a_grace_period_it_is_purged)
+{
+    struct random dice = {(uint64_t)_i * 104729 + 1};
+    fill(&leaver, "leaving", ROWS);
+    post("offboard", "{'confirm':'" LEAVER "','grace':'0.4s'}", 202);
+    process_sleep_ms(300 + (int)random_below(&dice, 300));
+    server_kill(&server);
+    server_start(&server, NULL);
+    reconnect();
+    expect_gone_and_neighbour_whole();
+}
+END_TEST
+
 Suite *suite_crash_offboard(void);
 Suite *suite_crash_offboard(void)
 {
@@ -194,6 +249,8 @@ Suite *suite_crash_offboard(void)
     tcase_add_loop_test(tc, dying_after_a_step_is_finished_at_the_next_start, 0, STEPS);
     tcase_add_test(tc, dying_after_every_step_in_turn);
     tcase_add_loop_test(tc, killed_at_any_moment_it_is_finished_or_never_began, 0, 4);
+    tcase_add_test(tc, killed_behind_each_answer_what_was_answered_holds);
+    tcase_add_loop_test(tc, killed_around_the_end_of_a_grace_period_it_is_purged, 0, 5);
     suite_add_tcase(s, tc);
     return s;
 }

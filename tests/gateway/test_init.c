@@ -91,7 +91,7 @@ START_TEST(the_operator_key_works)
     ck_assert_int_eq(text.ptr[AUTH_KEY_TEXT], '\n');
     sto_rocksdb_options_default(&options);
     ck_assert_int_eq(mig_datadir_open(dir, &datadir, &eb), ERR_OK);
-    ck_assert_msg(gw_store_open(&store, &datadir, &options, &eb) == ERR_OK, "%s", eb.text);
+    ck_assert_msg(gw_store_open(&store, &datadir, NULL, &options, &eb) == ERR_OK, "%s", eb.text);
     verify(&store, base_slice(text.ptr, AUTH_KEY_TEXT));
     gw_store_close(&store);
     mig_datadir_close(&datadir);
@@ -144,10 +144,10 @@ START_TEST(a_missing_or_short_pepper_is_named)
     init();
     ck_assert_int_eq(mig_datadir_open(dir, &datadir, &eb), ERR_OK);
     ck_assert_int_eq(truncate(file("pepper"), 31), 0);
-    ck_assert_int_eq(gw_store_open(&store, &datadir, &options, &eb), ERR_CORRUPT);
+    ck_assert_int_eq(gw_store_open(&store, &datadir, NULL, &options, &eb), ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(eb.text, "pepper"));
     ck_assert_int_eq(unlink(file("pepper")), 0);
-    ck_assert_int_eq(gw_store_open(&store, &datadir, &options, &eb), ERR_NOT_FOUND);
+    ck_assert_int_eq(gw_store_open(&store, &datadir, NULL, &options, &eb), ERR_NOT_FOUND);
     ck_assert_ptr_nonnull(strstr(eb.text, "pepper"));
     mig_datadir_close(&datadir);
 }

@@ -173,6 +173,34 @@ START_TEST(a_cancelled_scan_leaves_nothing_open)
 }
 END_TEST
 
+/* Its deletion was requested: the running scan and whatever comes later, until undelete. */
+START_TEST(a_tenant_in_its_grace_period_is_not_found)
+{
+    static struct grpc_client slow;
+    fill(3000, 10000);
+    grpc_open(&slow, world_server(), w.key, 65535);
+    const struct grpc_call *call = grpc_start(&slow, READ_ROWS, &request.base, NULL);
+    ck_assert(grpc_run_until(&slow, call, 30000, 5000 * process_patience()));
+    http_value_take(w.op, "POST", json_pack("{s:s, s:s}", "confirm", w.tenant, "grace", "3600s"),
+                    "/v1/admin/tenants/%s:offboard", w.tenant);
+    EXPECT_STATUS(w.op, 202);
+    ck_assert(grpc_run(&slow, 10000 * process_patience()));
+    ck_assert_int_eq(call->status, GW_STATUS_NOT_FOUND);
+    ck_assert_uint_lt(call->body.len, 3000 * 10000);
+    call = grpc_start(&slow, READ_ROWS, &request.base, NULL);
+    ck_assert(grpc_run(&slow, 5000 * process_patience()));
+    ck_assert_int_eq(call->status, GW_STATUS_NOT_FOUND);
+    http_json(w.op, "POST", "{}", "/v1/admin/tenants/%s:undelete", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    keys[0] = data_of("row00000");
+    use_keys(1);
+    call = grpc_start(&slow, READ_ROWS, &request.base, NULL);
+    ck_assert(grpc_run(&slow, 5000 * process_patience()));
+    ck_assert_int_eq(call->status, GW_STATUS_OK);
+    grpc_close(&slow);
+}
+END_TEST
+
 START_TEST(a_scan_ends_at_its_deadline)
 {
     static struct grpc_client slow;
@@ -200,6 +228,7 @@ Suite *suite_grpc_read_streams(void)
     tcase_add_test(tc, without_the_row_that_was_named_the_read_goes_on);
     tcase_add_test(tc, a_slow_reader_costs_little_memory_and_gets_everything);
     tcase_add_test(tc, a_cancelled_scan_leaves_nothing_open);
+    tcase_add_test(tc, a_tenant_in_its_grace_period_is_not_found);
     tcase_add_test(tc, a_scan_ends_at_its_deadline);
     world_end(tc);
     return s;

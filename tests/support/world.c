@@ -146,7 +146,8 @@ void admin_await_job(struct http *op, const char *job, int timeout_ms)
     for (;;) {
         http_get(op, "/v1/admin/jobs/%s", job);
         EXPECT_STATUS(op, 200);
-        if (strcmp(http_string(op, "/state"), "running") != 0)
+        const char *state = http_string(op, "/state");
+        if (strcmp(state, "running") != 0 && strcmp(state, "waiting") != 0)
             break;
         ck_assert_msg(base_monotonic_ns() < end_ns, "the job takes too long: %s", http_text(op));
         process_sleep_ms(10);

@@ -1,0 +1,179 @@
+/*
+ * gateway/api/admin_departure.c - how a tenant leaves: offboard, undelete, hold, release.
+ */
+#include "base/alloc.h"
+#include "gateway/api/admin.h"
+#include "gateway/api/describe.h"
+#include "gateway/api/handlers.h"
+#include "gateway/api/json_in.h"
+#include "tenancy/audit.h"
+#include "tenancy/hold.h"
+#include "tenancy/lifecycle.h"
+#include "tenancy/offboard.h"
+
+#include "base/banned.h"
+
+struct departure {
+    struct ten_tenant *tenant;
+    struct slice reason;
+    struct slice confirm;
+    uint64_t grace_us;
+    bool dry_run;
+};
+
+/* State of a call about the path's tenant; NULL when it was answered. */
+static struct departure *begin(struct gw_call *call, const char *const *names)
+{
+    struct ten_tenant *t = gw_admin_tenant(call);
+    if (t == NULL || !gw_admin_parse(call, names))
+        return NULL;
+    struct departure *d = gw_call_new_state(call, sizeof *d, NULL);
+    d->tenant = t;
+    return d;
+}
+
+/* --- offboard ----------------------------------------------------------------------------------
+ */
+
+static enum err offboard_work(struct gw_call *call, struct errbuf *eb)
+{
+    const struct departure *d = call->state;
+    const struct ten_offboard_wanted wanted = {.requested_by = base_slice_text(call->who.key_id),
+                                               .reason = d->reason,
+                                               .grace_us = d->grace_us};
+    char job[TEN_JOB_ID + 1];
+    enum err e = ten_offboard_start(call->api->registry, d->tenant, &wanted, job, eb);
+    if (e != ERR_OK)
+        return e;
+    struct gw_json j = gw_json_start(&call->out);
+    gw_json_open(&j, '{');
+    gw_json_name_text(&j, "job", job);
+    gw_json_name_text(&j, "tenant", d->tenant->id);
+    gw_json_name_time(&j, "delete_at", ten_tenant_details(d->tenant)->delete_at_us);
+    gw_json_close(&j, '}');
+    return ERR_OK;
+}
+
+static size_t count_keys(struct gw_call *call, const struct ten_tenant *t)
+{
+    const struct auth_key **keys = base_new_array(LIM_KEYS_PER_TENANT, sizeof keys[0]);
+    size_t count = auth_key_list(call->api->keyring, t, keys, LIM_KEYS_PER_TENANT);
+    base_free(keys);
+    return count;
+}
+
+/* What would go, and what stands in the way. */
+static enum err look_work(struct gw_call *call, struct errbuf *eb)
+{
+    const struct departure *d = call->state;
+    const struct ten_tenant *t = d->tenant;
+    const struct ten_details *details = ten_tenant_details(t);
+    (void)eb; /* looking does not fail */
+    ten_audit_set_detail("dry run");
+    struct sto_usage usage = sto_counters_read(&t->account.total);
+    struct gw_json j = gw_json_start(&call->out);
+    gw_json_open(&j, '{');
+    gw_json_name(&j, "dry_run");
+    gw_json_bool(&j, true);
+    gw_json_name_text(&j, "tenant", t->id);
+    gw_json_name_text(&j, "state", ten_state_name((enum ten_state)atomic_load(&t->state)));
+    gw_describe_usage_members(&j, &usage);
+    gw_json_name_u64(&j, "tables", ten_tenant_tables(t)->count);
+    gw_json_name_u64(&j, "keys", count_keys(call, t));
+    gw_describe_departure(&j, details);
+    gw_json_close(&j, '}');
+    return ERR_OK;
+}
+
+/* "grace"; false when the call was answered. */
+static bool get_grace(struct gw_call *call, uint64_t *out_us)
+{
+    struct slice text;
+    if (!gw_admin_get_text(call, "grace", false, &text))
+        return false;
+    if (text.ptr == NULL || gw_json_parse_duration(text, out_us) == ERR_OK)
+        return true;
+    gw_call_problem(call, ERR_INVALID,
+                    "\"grace\" must be seconds with a final \"s\", like \"604800s\"");
+    return false;
+}
+
+static bool get_dry_run(struct gw_call *call, bool *out)
+{
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = gw_json_get_bool(gw_rest(call)->json, "dry_run", out, &eb);
+    if (e != ERR_OK)
+        gw_call_problem(call, (int)e, eb.text);
+    return e == ERR_OK;
+}
+
+void gw_tenant_offboard(struct gw_call *call)
+{
+    static const char *const names[] = {"confirm", "grace", "reason", "dry_run", NULL};
+    struct departure *d = begin(call, names);
+    if (d == NULL || !get_dry_run(call, &d->dry_run) || !get_grace(call, &d->grace_us) ||
+        !gw_admin_get_text(call, "reason", false, &d->reason) ||
+        !gw_admin_get_text(call, "confirm", !d->dry_run, &d->confirm))
+        return;
+    if (d->confirm.ptr != NULL && !base_slice_equal(d->confirm, ten_tenant_id(d->tenant)))
+        gw_call_problem(call, ERR_INVALID,
+                        "\"confirm\" must repeat the tenant's ID: its data is deleted for good");
+    else if (d->dry_run)
+        gw_rest_on_control(call, 200, look_work);
+    else
+        gw_rest_on_control(call, 202, offboard_work);
+}
+
+/* --- undelete, hold, release -------------------------------------------------------------------
+ */
+
+static enum err undelete_work(struct gw_call *call, struct errbuf *eb)
+{
+    const struct departure *d = call->state;
+    enum err e = ten_offboard_undelete(call->api->registry, d->tenant, eb);
+    if (e == ERR_OK)
+        gw_admin_describe(call, d->tenant);
+    return e;
+}
+
+void gw_tenant_undelete(struct gw_call *call)
+{
+    static const char *const names[] = {NULL};
+    if (begin(call, names) != NULL)
+        gw_rest_on_control(call, 200, undelete_work);
+}
+
+static enum err hold_work(struct gw_call *call, struct errbuf *eb)
+{
+    const struct departure *d = call->state;
+    enum err e = ten_hold_set(call->api->registry, d->tenant, base_slice_text(call->who.key_id),
+                              d->reason, eb);
+    if (e == ERR_OK)
+        gw_admin_describe(call, d->tenant);
+    return e;
+}
+
+void gw_tenant_hold(struct gw_call *call)
+{
+    static const char *const names[] = {"reason", NULL};
+    struct departure *d = begin(call, names);
+    if (d != NULL && gw_admin_get_text(call, "reason", true, &d->reason))
+        gw_rest_on_control(call, 200, hold_work);
+}
+
+static enum err release_work(struct gw_call *call, struct errbuf *eb)
+{
+    const struct departure *d = call->state;
+    enum err e = ten_hold_release(call->api->registry, d->tenant, eb);
+    if (e == ERR_OK)
+        gw_admin_describe(call, d->tenant);
+    return e;
+}
+
+void gw_tenant_release(struct gw_call *call)
+{
+    static const char *const names[] = {NULL};
+    if (begin(call, names) != NULL)
+        gw_rest_on_control(call, 200, release_work);
+}
