@@ -141,7 +141,10 @@ static void check_tenant(struct cli_apply *a, const struct cli_apply_item *item,
 {
     const char *plan = json_string_value(json_object_get(item->doc, "plan"));
     const char *state = json_string_value(json_object_get(item->present, "state"));
-    if (state != NULL && (strcmp(state, "purging") == 0 || strcmp(state, "purged") == 0))
+    if (state != NULL && strcmp(state, "delete_requested") == 0)
+        cli_apply_complain(a, item->at, "tenant \"%s\" is to be deleted: undelete it first",
+                           item->id);
+    else if (state != NULL && strcmp(state, "active") != 0 && strcmp(state, "suspended") != 0)
         cli_apply_complain(a, item->at,
                            "tenant \"%s\" was offboarded, and IDs are never used again", item->id);
     if (plan != NULL && !json_is_object(json_object_get(plans, plan)))

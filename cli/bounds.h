@@ -38,6 +38,23 @@
 #define CLI_APPLY_ERRORS   20 /* said; the others are counted */
 #define CLI_APPLY_ASK_EACH 64 /* tenants up to which each is asked for; more: the whole list */
 
+/* Export and import. A record is a cell whose every byte may need six in JSON. What is written at
+ * once, sent at once, and done again at most when a run was cut: */
+#define CLI_RECORD_BYTES        (6 * LIM_CELL_BYTES_HARD + 1 * MIB)
+#define CLI_HOLDER_BYTES        (2 * CLI_ANSWER_BYTES + 1)
+#define CLI_TRANSFER_BLOCK      (256 * KIB)
+#define CLI_TRANSFER_FILE_BYTES (256 * MIB)
+#define CLI_TRANSFER_FILE_ROWS  1000000
+#define CLI_TRANSFER_STREAMS    2 /* requests at a time */
+#define CLI_TRANSFER_RANGES     16
+#define CLI_TRANSFER_PART       (64 * MIB) /* a range smaller than this is not worth a request */
+#define CLI_TRANSFER_TRIES      12         /* in a row without a row: a restart takes seconds */
+#define CLI_TRANSFER_WAIT_MS    5000
+#define CLI_TRANSFER_VALUE      (2 * MIB) /* larger cells go alone: a line may not hold them */
+#define CLI_TRANSFER_LINE_CELLS 1000
+#define CLI_MANIFEST_BYTES      (256 * MIB)
+#define CLI_MANIFEST_FILES      1000000
+
 #define CLI_CONNECT_TIMEOUT_MS 10000
 #define CLI_STALL_SECONDS      600 /* recounts and drops may be silent for minutes */
 #define CLI_RETRY_DEFAULT      3

@@ -3,11 +3,8 @@
  *
  * Lines are printed or checked as they come; the trail is never held.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/audit_chain.h"
@@ -21,8 +18,6 @@
 #include "cli/target.h"
 
 #include "base/banned.h"
-
-#define READ_BYTES (64 * KIB)
 
 static const char *option(const struct cli *cli, const char *name)
 {
@@ -156,27 +151,6 @@ static enum cli_exit check_line(void *ctx, struct slice line)
     return e;
 }
 
-static enum cli_exit read_file(const char *path, struct cli_lines *lines)
-{
-    static char bytes[READ_BYTES];
-    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    enum cli_exit e = CLI_OK;
-    ssize_t n = -1;
-    if (fd < 0)
-        return cli_fail(CLI_USAGE, "%s: %m", path);
-    while (e == CLI_OK && (n = read(fd, bytes, sizeof bytes)) != 0) {
-        if (n > 0)
-            e = cli_lines_feed(lines, base_slice(bytes, (size_t)n));
-        else if (errno != EINTR)
-            e = cli_fail(CLI_USAGE, "%s: %m", path);
-    }
-    if (e == CLI_OK && lines->pending.len > 0)
-        e = cli_fail(CLI_CHECK_FAILED, "%s ends within a line", path);
-    if (fd != STDIN_FILENO)
-        (void)close(fd); /* it was only read */
-    return e;
-}
-
 enum cli_exit cli_audit_verify(struct cli *cli)
 {
     struct cli_audit_chain chain;
@@ -193,7 +167,9 @@ enum cli_exit cli_audit_verify(struct cli *cli)
         e = cli_fail(CLI_USAGE, "no key: set BIGTENT_KEY or use --key-file FILE");
     cli_lines_init(&lines, CLI_ANSWER_BYTES, check_line, &chain);
     if (e == CLI_OK)
-        e = path != NULL ? read_file(path, &lines) : read_server(cli, &lines);
+        e = path != NULL ? cli_lines_read(&lines, path) : read_server(cli, &lines);
+    if (e == CLI_OK && path != NULL && lines.pending.len > 0)
+        e = cli_fail(CLI_CHECK_FAILED, "%s ends within a line", path);
     if (e == CLI_OK)
         e = cli_audit_chain_end(&chain);
     cli_lines_fini(&lines);

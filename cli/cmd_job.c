@@ -20,6 +20,8 @@ static const struct cli_field JOB_FIELDS[] = {
     {"state", "state", CLI_FIELD_TEXT, NULL},
     {"steps", "steps", CLI_FIELD_STEPS, NULL},
     {"requested", "requested", CLI_FIELD_TEXT, NULL},
+    {"reason", "reason", CLI_FIELD_TEXT, NULL},
+    {"delete at", "delete_at", CLI_FIELD_TEXT, NULL},
     {"finished", "finished", CLI_FIELD_TEXT, NULL},
     {"stored before", "usage_before.stored_bytes", CLI_FIELD_BYTES, NULL},
     {"rows before", "usage_before.rows", CLI_FIELD_COUNT, NULL},
@@ -29,6 +31,10 @@ static const struct cli_field JOB_FIELDS[] = {
     {"files spanning", "audit.live_files_spanning", CLI_FIELD_COUNT, NULL},
     {"counters", "audit.counters", CLI_FIELD_COUNT, NULL},
     {"sequence", "audit.sequence", CLI_FIELD_COUNT, NULL},
+    {"files searched", "search.files", CLI_FIELD_COUNT, NULL},
+    {"bytes searched", "search.bytes", CLI_FIELD_BYTES, NULL},
+    {"keys in bytes before", "search_before.keys", CLI_FIELD_COUNT, NULL},
+    {"keys in bytes", "search.keys", CLI_FIELD_COUNT, NULL},
     {"error", "error", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
@@ -90,7 +96,7 @@ enum cli_exit cli_job_follow(struct cli *cli, const char *job_id)
     for (;;) {
         json_t *job = NULL;
         enum cli_exit e = get_job(cli, job_id, &job);
-        if (e == CLI_OK && !is_state(job, "running")) {
+        if (e == CLI_OK && !is_state(job, "running") && !is_state(job, "waiting")) {
             cli_progress_hide();
             return show(cli, job);
         }

@@ -1,4 +1,6 @@
 /* cli/cmd_tenant.c - tenants and their quotas: /v1/admin/tenants. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/handlers.h"
@@ -7,10 +9,19 @@
 #include "cli/out.h"
 #include "cli/quota.h"
 #include "cli/target.h"
+#include "cli/text.h"
 
 #include "base/banned.h"
 
 #define TENANT "/v1/admin/tenants/{}"
+
+/* clang-format off */
+#define LEAVING_FIELDS                                                                             \
+    {"delete at", "delete_at", CLI_FIELD_TEXT, NULL},                                              \
+    {"hold", "hold.reason", CLI_FIELD_TEXT, NULL},                                                 \
+    {"held by", "hold.by", CLI_FIELD_TEXT, NULL},                                                  \
+    {"held since", "hold.since", CLI_FIELD_TEXT, NULL},
+/* clang-format on */
 
 static const struct cli_field TENANT_FIELDS[] = {
     {"tenant", "id", CLI_FIELD_TEXT, NULL},
@@ -25,7 +36,9 @@ static const struct cli_field TENANT_FIELDS[] = {
     {"rows", "usage.rows", CLI_FIELD_COUNT, "quota.rows"},
     {"cells", "usage.cells", CLI_FIELD_COUNT, NULL},
     CLI_QUOTA(CLI_QUOTA_MEMBER_FIELD){"job", "job", CLI_FIELD_TEXT, NULL},
-    {"keyless", "keyless", CLI_FIELD_TEXT, NULL},
+    LEAVING_FIELDS{"keyless", "keyless", CLI_FIELD_TEXT, NULL},
+    {"encrypted", "encrypted", CLI_FIELD_TEXT, NULL},
+    {"key versions", "key_versions", CLI_FIELD_COUNT, NULL},
     {"instance", "instance", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
@@ -65,8 +78,9 @@ static enum cli_exit change(struct cli *cli, const char *method, const char *pat
 enum cli_exit cli_tenant_create(struct cli *cli)
 {
     json_t *body =
-        json_pack("{s:s, s:s*, s:s*}", "id", cli->args.words[0], "display_name",
-                  cli_args_value(&cli->args, "name"), "plan", cli_args_value(&cli->args, "plan"));
+        json_pack("{s:s, s:s*, s:s*, s:o*}", "id", cli->args.words[0], "display_name",
+                  cli_args_value(&cli->args, "name"), "plan", cli_args_value(&cli->args, "plan"),
+                  "encrypted", cli_args_flag(&cli->args, "encrypted") ? json_true() : NULL);
     if (body == NULL)
         return cli_fail(CLI_USAGE, "the tenant's ID, name and plan must be UTF-8 text");
     return change(cli, "POST", "/v1/admin/tenants", body, false);
@@ -122,37 +136,103 @@ enum cli_exit cli_tenant_resume(struct cli *cli)
     return change(cli, "POST", TENANT ":resume", NULL, true);
 }
 
-enum cli_exit cli_tenant_offboard(struct cli *cli)
+enum cli_exit cli_tenant_rotate_key(struct cli *cli)
+{
+    return change(cli, "POST", TENANT ":rotate-key", NULL, false);
+}
+
+/* --- leaving ----------------------------------------------------------------------------------
+ */
+
+static const struct cli_field STARTED_FIELDS[] = {
+    {"job", "job", CLI_FIELD_TEXT, NULL},
+    {"tenant", "tenant", CLI_FIELD_TEXT, NULL},
+    {"delete at", "delete_at", CLI_FIELD_TEXT, NULL},
+    {NULL, NULL, CLI_FIELD_TEXT, NULL},
+};
+
+static const struct cli_field WOULD_GO_FIELDS[] = {
+    {"tenant", "tenant", CLI_FIELD_TEXT, NULL},
+    {"state", "state", CLI_FIELD_TEXT, NULL},
+    {"stored", "stored_bytes", CLI_FIELD_BYTES, NULL},
+    {"rows", "rows", CLI_FIELD_COUNT, NULL},
+    {"cells", "cells", CLI_FIELD_COUNT, NULL},
+    {"tables", "tables", CLI_FIELD_COUNT, NULL},
+    {"keys", "keys", CLI_FIELD_COUNT, NULL},
+    LEAVING_FIELDS{NULL, NULL, CLI_FIELD_TEXT, NULL},
+};
+
+/* The body of --confirm, --grace and --reason; NULL when one of them is wrong, which is said. */
+static json_t *departure_wanted(struct cli *cli, enum cli_exit *out)
 {
     const char *id = cli->args.words[0];
     const char *confirm = cli_args_value(&cli->args, "confirm");
-    if (strcmp(id, confirm) != 0)
-        return cli_fail(CLI_USAGE,
+    const char *grace = cli_args_value(&cli->args, "grace");
+    uint64_t seconds = 0;
+    char text[32];
+    if (confirm == NULL || strcmp(id, confirm) != 0) {
+        *out = cli_fail(CLI_USAGE,
                         "--confirm must repeat the tenant's ID: everything of \"%s\" "
                         "would be deleted for good",
                         id);
-    json_t *body = json_pack("{s:s}", "confirm", confirm);
+        return NULL;
+    }
+    if (grace != NULL && !cli_text_parse_seconds(grace, &seconds)) {
+        *out = cli_fail(CLI_USAGE, "--grace must be seconds, or Nm, Nh, Nd, not \"%s\"", grace);
+        return NULL;
+    }
+    (void)snprintf(text, sizeof text, "%" PRIu64 "s", seconds);
+    json_t *body =
+        json_pack("{s:s, s:s*, s:s*}", "confirm", confirm, "grace", grace != NULL ? text : NULL,
+                  "reason", cli_args_value(&cli->args, "reason"));
     if (body == NULL)
-        return cli_fail(CLI_USAGE, "the tenant's ID must be UTF-8 text");
-    static const struct cli_field fields[] = {
-        {"job", "job", CLI_FIELD_TEXT, NULL},
-        {"tenant", "tenant", CLI_FIELD_TEXT, NULL},
-        {NULL, NULL, CLI_FIELD_TEXT, NULL},
-    };
+        *out = cli_fail(CLI_USAGE, "the tenant's ID and the reason must be UTF-8 text");
+    return body;
+}
+
+static enum cli_exit offboard(struct cli *cli, json_t *body, const struct cli_field *fields)
+{
     struct buf target;
-    json_t *started = NULL;
-    cli_target1(&target, TENANT ":offboard", id);
-    enum cli_exit e = cli_http_send(cli->http, "POST", &target, body, true, &started);
+    json_t *answer = NULL;
+    cli_target1(&target, TENANT ":offboard", cli->args.words[0]);
+    enum cli_exit e = cli_http_send(cli->http, "POST", &target, body, true, &answer);
     if (e != CLI_OK)
         return e;
-    const char *job = json_string_value(json_object_get(started, "job"));
+    const char *job = json_string_value(json_object_get(answer, "job"));
     if (job != NULL && cli_args_flag(&cli->args, "wait")) {
         e = cli_job_follow(cli, job);
-        json_decref(started);
+        json_decref(answer);
         return e;
     }
-    cli_fields_show(cli, fields, started);
+    cli_fields_show(cli, fields, answer);
     return CLI_OK;
+}
+
+enum cli_exit cli_tenant_offboard(struct cli *cli)
+{
+    if (cli_args_flag(&cli->args, "dry-run"))
+        return offboard(cli, json_pack("{s:b}", "dry_run", 1), WOULD_GO_FIELDS);
+    enum cli_exit e = CLI_OK;
+    json_t *body = departure_wanted(cli, &e);
+    return body == NULL ? e : offboard(cli, body, STARTED_FIELDS);
+}
+
+enum cli_exit cli_tenant_undelete(struct cli *cli)
+{
+    return change(cli, "POST", TENANT ":undelete", NULL, true);
+}
+
+enum cli_exit cli_tenant_hold(struct cli *cli)
+{
+    json_t *body = json_pack("{s:s}", "reason", cli_args_value(&cli->args, "reason"));
+    if (body == NULL)
+        return cli_fail(CLI_USAGE, "the reason must be UTF-8 text");
+    return change(cli, "POST", TENANT ":hold", body, true);
+}
+
+enum cli_exit cli_tenant_release(struct cli *cli)
+{
+    return change(cli, "POST", TENANT ":release", NULL, true);
 }
 
 /* --- quota ------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 /*
  * cli/commands.c - the command table: what exists, what it takes, what help says about it.
  *
- * Dispatch, argument checks and every help page are made from this file.
+ * Dispatch, argument checks and every help page are made from this file. Over 500 lines because it
+ * is one table, and help is text.
  */
 #include "cli/command.h"
 
@@ -37,12 +38,15 @@ const struct cli_group CLI_GROUPS[] = {
     {"row", "Rows of a table:"},
     {"audit", "Who changed what, with an operator key or a tenant's:"},
     {"job", "Long work of the server, with an operator key:"},
+    {"certificate", "Proof that a tenant is gone:"},
+    {"backup", "Backups of everything, with an operator key:"},
     {NULL, NULL},
 };
 
 static const struct cli_option TENANT_CREATE[] = {
     {"name", "N", "display name, for people", false, false},
     {"plan", "PLAN", "the plan it has", false, false},
+    {"encrypted", NULL, "seal what it stores with a key of its own", false, false},
     END,
 };
 static const struct cli_option TENANT_CHANGE[] = {
@@ -53,7 +57,8 @@ static const struct cli_option TENANT_CHANGE[] = {
 };
 static const struct cli_option TENANT_LIST[] = {
     {"prefix", "P", "IDs that begin with P", false, false},
-    {"state", "active|suspended|purging|purged", "in this state", false, false},
+    {"state", "active|suspended|delete_requested|purging|purged|expired", "in this state", false,
+     false},
     {"plan", "PLAN", "tenants with this plan; \"\": without any", false, false},
     {"order", "id|-id|bytes|-bytes|rows|-rows|created|-created", "-id and so on: downwards", false,
      false},
@@ -69,8 +74,15 @@ static const struct cli_option TENANT_SUSPEND[] = {
     END,
 };
 static const struct cli_option TENANT_OFFBOARD[] = {
-    {"confirm", "ID", "the tenant's ID once more", true, false},
+    {"confirm", "ID", "the tenant's ID once more; not for --dry-run", false, false},
+    {"grace", "N", "undelete is possible for N seconds, or Nm, Nh, Nd", false, false},
+    {"reason", "R", "on what ground; kept with the job", false, false},
+    {"dry-run", NULL, "show what would go, and do nothing", false, false},
     {"wait", NULL, "follow the job to its end", false, false},
+    END,
+};
+static const struct cli_option TENANT_HOLD[] = {
+    {"reason", "R", "why, and who can say that it is over", true, false},
     END,
 };
 static const struct cli_option TENANT_QUOTA[] = {
@@ -142,6 +154,27 @@ static const struct cli_option ROW_CHECK[] = {
     {"else", "CHANGE", "a change when it gives none", false, true},
     END,
 };
+static const struct cli_option EXPORT[] = {
+    {"table", "T", "only this table", false, true},
+    {"prefix", "P", "rows whose key begins with P", false, false},
+    {"start", "S", "first key, inclusive", false, false},
+    {"end", "E", "last key, exclusive", false, false},
+    {"format", "ndjson|csv", "of the files, default ndjson", false, false},
+    {"compress", "zstd|none", "default zstd", false, false},
+    {"rows-per-file", "N", "at most N rows in a file, default 1000000", false, false},
+    {"resume", NULL, "go on with an export that was cut", false, false},
+    END,
+};
+static const struct cli_option IMPORT[] = {
+    {"table", "T", "only this table of the export", false, false},
+    {"into", "NAME", "with --table: into this table", false, false},
+    {"create", NULL, "make tables that are not there", false, false},
+    {"resume", NULL, "go on with an import that was cut", false, false},
+    {"state", "FILE", "where to note progress, default in DIR", false, false},
+    {"dry-run", NULL, "check every file and record, write nothing", false, false},
+    {"verify", NULL, "read back, compare counts and content", false, false},
+    END,
+};
 static const struct cli_option SCAN[] = {
     {"prefix", "P", "rows whose key begins with P", false, false},
     {"start", "S", "first key, inclusive", false, false},
@@ -179,6 +212,17 @@ static const struct cli_option APPLY[] = {
     {"tables-key-file", "FILE", "file with a service key, for the tables", false, false},
     END,
 };
+static const struct cli_option BACKUP_CREATE[] = {
+    {"note", "TEXT", "what it is for", false, false},
+    {"keep", "TIME", "how long it is kept, such as 7d, or ever; as the server was told without it",
+     false, false},
+    {"wait", NULL, "follow it to its end", false, false},
+    END,
+};
+static const struct cli_option BACKUP_VERIFY[] = {
+    {"wait", NULL, "follow it to its end", false, false},
+    END,
+};
 static const struct cli_option JOB_SHOW[] = {
     {"wait", NULL, "follow the job to its end", false, false},
     END,
@@ -199,6 +243,15 @@ static const struct cli_option AUDIT_VERIFY[] = {
     AUDIT_OF,
     {"file", "FILE", "what export wrote, or - for standard input", false, false},
     {"head", "HASH@N", "a head noted earlier must be on the way", false, false},
+    END,
+};
+
+static const struct cli_option CERTIFICATE_GET[] = {
+    {"event", "purged|expired", "the first one, or that no copy is left", false, false},
+    END,
+};
+static const struct cli_option CERTIFICATE_VERIFY[] = {
+    {"pubkey", "FILE", "the server's public key, in PEM", true, false},
     END,
 };
 
@@ -233,11 +286,31 @@ const struct cli_command CLI_COMMANDS[] = {
      cli_tenant_suspend, true},
     {"tenant", "resume", "ID", 1, 1, NULL, "end a suspension", "Serve a suspended tenant again.",
      "bigtent tenant resume altostrat", cli_tenant_resume, true},
+    {"tenant", "rotate-key", "ID", 1, 1, NULL, "a new data key for an encrypted tenant",
+     "What the tenant writes from now on is sealed with a new key; what older keys sealed\n"
+     "stays readable.",
+     "bigtent tenant rotate-key altostrat", cli_tenant_rotate_key, true},
     {"tenant", "offboard", "ID", 1, 1, TENANT_OFFBOARD, "delete a tenant and prove it",
      "Delete everything of a tenant for good. Its keys stop working at once; a job drops\n"
-     "its range, compacts the files and audits that no key of it is left.\n"
-     "With --wait the exit status is 5 when the job failed.",
-     "bigtent tenant offboard altostrat --confirm altostrat --wait", cli_tenant_offboard, true},
+     "the data, empties the files and audits that nothing is left. With --grace it begins\n"
+     "only then, and tenant undelete takes it back before. With --wait the exit status is 5\n"
+     "when the job failed.",
+     "bigtent tenant offboard altostrat --dry-run\n"
+     "bigtent tenant offboard altostrat --confirm altostrat --wait\n"
+     "bigtent tenant offboard altostrat --confirm altostrat --grace 30d \\\n"
+     "    --reason 'contract ended'",
+     cli_tenant_offboard, true},
+    {"tenant", "undelete", "ID", 1, 1, NULL, "take a deletion back in its grace period",
+     "Make the tenant what it was before its deletion was requested.",
+     "bigtent tenant undelete altostrat", cli_tenant_undelete, true},
+    {"tenant", "hold", "ID", 1, 1, TENANT_HOLD, "forbid to delete a tenant: legal hold",
+     "Until tenant release nothing of the tenant is deleted by offboarding. One that is held\n"
+     "already gets this reason.",
+     "bigtent tenant hold altostrat --reason 'file 17 O 1234, ask legal@example.com'",
+     cli_tenant_hold, true},
+    {"tenant", "release", "ID", 1, 1, NULL, "end a legal hold",
+     "End the hold. A deletion whose grace period is over begins then.",
+     "bigtent tenant release altostrat", cli_tenant_release, true},
     {"tenant", "quota", "ID", 1, 1, TENANT_QUOTA, "show or change a tenant's limits",
      "Without options show the quota that holds. With options change what the tenant has of\n"
      "its own and keep the rest. A limit is a number, with K, M, G or T for powers of 1024,\n"
@@ -413,6 +486,25 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent scan phone --filter '{\"value_regex\":\"PQ2A.*\"}' --stats\n"
      "bigtent scan phone --json > phone.ndjson",
      cli_scan, true},
+    {NULL, "export", "DIR", 1, 1, EXPORT, "write tables into a directory of files",
+     "Write every table of the tenant, or those named, into DIR: files of NDJSON or CSV, a\n"
+     "record for each cell, and manifest.json with schemas, counts and hashes. See\n"
+     "docs/export-format.md. Files are whole or end in .part; an export that was cut goes on\n"
+     "with --resume, which takes everything else from the manifest. A scan that breaks goes\n"
+     "on by itself. Each row is as it was at one moment; rows written meanwhile may be in it.",
+     "bigtent export backup/\n"
+     "bigtent export phones/ --table phone --prefix '4c410523#' --format csv\n"
+     "bigtent export backup/ --resume",
+     cli_export_command, true},
+    {NULL, "import", "DIR", 1, 1, IMPORT, "write an export's rows into tables",
+     "Check the hashes of an export's files, then write its cells with their timestamps:\n"
+     "doing it again changes nothing. Cells of aggregates replace what is there. Progress is\n"
+     "noted in DIR/import.json; an import that was cut, or ran into a full quota, goes on with\n"
+     "--resume. --verify reads the rows back: the exit status is 5 when they differ.",
+     "bigtent import backup/ --create --verify\n"
+     "bigtent import backup/ --table phone --into phone2 --create\n"
+     "bigtent import backup/ --dry-run",
+     cli_import_command, false},
     {NULL, "usage", "", 0, 0, USAGE, "show what a tenant stores",
      "Show stored bytes, rows, cells and quota of the key's tenant, or of --tenant ID.\n"
      "With --recount everything is counted anew and compared with the counters; the\n"
@@ -462,6 +554,46 @@ const struct cli_command CLI_COMMANDS[] = {
      "Show one job: state, steps, and the audit before and after.\n"
      "The exit status is 5 when the job failed.",
      "bigtent job show 5kQ0aZ81mVb3XyTw --wait", cli_job_show, true},
+    {"certificate", "get", "TENANT", 1, 1, CERTIFICATE_GET, "print the certificate of an erasure",
+     "Print the signed certificate of a tenant that is gone for good, exactly as it was signed:\n"
+     "what was there, what was done, what was looked for and not found, what copies were left.",
+     "bigtent certificate get altostrat > altostrat.json\n"
+     "bigtent certificate get altostrat --event expired",
+     cli_certificate_get, true},
+    {"certificate", "verify", "FILE", 1, 1, CERTIFICATE_VERIFY, "check certificates, offline",
+     "Check the signature of every certificate in the file, one a line, and when there are\n"
+     "several, that each names the hash of the one before. Needs no server and no API key.\n"
+     "The exit status is 5 when a line was changed, was signed by another key or does not\n"
+     "follow; - is standard input.",
+     "bigtent certificate verify altostrat.json --pubkey certificate.pub\n"
+     "bigtent certificate verify erasures.ndjson --pubkey certificate.pub",
+     cli_certificate_verify, false},
+    {"certificate", "html", "FILE", 1, 1, NULL, "make a readable page of a certificate",
+     "Print an HTML page of the certificate in the file; - is standard input. The page says\n"
+     "nothing of the signature: verify does.",
+     "bigtent certificate html altostrat.json > altostrat.html", cli_certificate_html, false},
+    {"certificate", "key", "", 0, 0, NULL, "print the key to check certificates with",
+     "Print the server's public key in PEM. Keep a copy where nobody who can write here can.",
+     "bigtent certificate key > certificate.pub", cli_certificate_key, true},
+    {"backup", "create", "", 0, 0, BACKUP_CREATE, "begin a backup of everything",
+     "Begin a backup of all tenants, keys and settings, beside the server's work. What was\n"
+     "acknowledged before is in it; files that some backup has already are not copied again.\n"
+     "With --wait the exit status is 5 when it failed.",
+     "bigtent backup create --note 'before the upgrade' --keep 7d --wait", cli_backup_create, true},
+    {"backup", "list", "", 0, 0, NULL, "list backups, newest first",
+     "List backups. Columns: backup, state, created, expires, size, new bytes, tenants, verified,\n"
+     "note.",
+     "bigtent backup list", cli_backup_list, true},
+    {"backup", "get", "ID", 1, 1, NULL, "show a backup, or how far it is",
+     "Show one backup. The exit status is 5 when it failed or is damaged.",
+     "bigtent backup get 0k5q8zr2vmpc4x7e", cli_backup_get, true},
+    {"backup", "verify", "ID", 1, 1, BACKUP_VERIFY, "read a backup again, every byte",
+     "Have the server compare every file of a backup with its hash, open it as a database and\n"
+     "count its keys. With --wait the exit status is 5 when damage was found.",
+     "bigtent backup verify 0k5q8zr2vmpc4x7e --wait", cli_backup_verify, true},
+    {"backup", "delete", "ID", 1, 1, NULL, "delete a backup",
+     "Delete a backup. Files that no other backup shares are removed soon after.",
+     "bigtent backup delete 0k5q8zr2vmpc4x7e", cli_backup_delete, true},
     {NULL, "health", "", 0, 0, NULL, "ask whether the server is ready",
      "Ask the server whether it answers and is ready; no key is needed or sent.\n"
      "The exit status is 5 when it answers but is not ready.",

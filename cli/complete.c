@@ -160,7 +160,7 @@ static void put_alternative(const struct line *l, struct slice takes, enum cli_c
     bool is_itself = takes.len > 0 && !(takes.ptr[0] >= 'A' && takes.ptr[0] <= 'Z');
     if (is_itself)
         cli_complete_put(c, takes, NULL);
-    else if (base_slice_is(takes, "FILE"))
+    else if (base_slice_is(takes, "FILE") || base_slice_is(takes, "DIR"))
         c->files = true;
     else if (base_slice_is(takes, "T"))
         c->ids = CLI_COMPLETE_TABLES;

@@ -20,6 +20,9 @@
 #include "base/banned.h"
 
 #define HEADER_BYTES 4096
+/* From there on a body goes over HTTP/1.1: while a stream's window is closed libcurl 7.88 asks, as
+ * fast as it can, whether the socket takes more. */
+#define HTTP_1_BYTES (16 * KIB)
 #define BACKOFF_MS   1000
 #define ADMIN_PREFIX "/v1/admin"
 #define JSON_MEDIA   "application/json"
@@ -148,7 +151,9 @@ static void set_options(struct cli_http *http, struct transfer *t, const char *u
     (void)curl_easy_setopt(c, CURLOPT_URL, url);
     (void)curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L); /* "." and ".." are row keys */
     (void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "https");
-    (void)curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    (void)curl_easy_setopt(c, CURLOPT_HTTP_VERSION,
+                           rq->body.len > HTTP_1_BYTES ? (long)CURL_HTTP_VERSION_1_1
+                                                       : (long)CURL_HTTP_VERSION_2TLS);
     (void)curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     (void)curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
     (void)curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);

@@ -18,6 +18,8 @@
 
 #include "base/banned.h"
 
+#define NAP_MS 50
+
 static volatile sig_atomic_t caught_signal;
 static volatile sig_atomic_t bar_drawn;
 static const struct termios *volatile screen_before;
@@ -114,12 +116,13 @@ void cli_interrupt_give_back(void)
 
 bool cli_sleep_ms(uint64_t ms)
 {
-    struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000L};
-    while (!cli_interrupted()) {
-        if (nanosleep(&left, &left) == 0)
-            return !cli_interrupted();
+    /* In naps: a signal wakes the main thread, and others may sleep here. */
+    for (uint64_t left = ms; left > 0 && !cli_interrupted();) {
+        uint64_t nap = left < NAP_MS ? left : NAP_MS;
+        struct timespec time = {.tv_nsec = (long)nap * 1000000L};
+        left = nanosleep(&time, NULL) == 0 ? left - nap : left;
     }
-    return false;
+    return !cli_interrupted();
 }
 
 void cli_end_by_signal(enum cli_exit code)

@@ -1,9 +1,16 @@
 /* cli/lines.c - see lines.h. Lines that lie whole in a piece are handed on without a copy. */
 #include "cli/lines.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/limits.h"
 #include "cli/out.h"
 
 #include "base/banned.h"
+
+#define READ_BYTES (64 * KIB)
 
 void cli_lines_init(struct cli_lines *l, size_t max,
                     enum cli_exit (*take)(void *ctx, struct slice line), void *ctx)
@@ -22,7 +29,7 @@ static enum cli_exit hold(struct cli_lines *l, struct slice bytes)
 {
     if (base_buf_append(&l->pending, bytes) == ERR_OK)
         return CLI_OK;
-    return cli_fail(CLI_REFUSED, "the server sent a line of more than %zu bytes", l->pending.max);
+    return cli_fail(CLI_REFUSED, "a line has more than %zu bytes", l->pending.max);
 }
 
 enum cli_exit cli_lines_feed(struct cli_lines *l, struct slice bytes)
@@ -45,4 +52,23 @@ enum cli_exit cli_lines_feed(struct cli_lines *l, struct slice bytes)
             return e;
     }
     return CLI_OK;
+}
+
+enum cli_exit cli_lines_read(struct cli_lines *l, const char *path)
+{
+    static char bytes[READ_BYTES];
+    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    enum cli_exit e = CLI_OK;
+    ssize_t n = -1;
+    if (fd < 0)
+        return cli_fail(CLI_USAGE, "%s: %m", path);
+    while (e == CLI_OK && (n = read(fd, bytes, sizeof bytes)) != 0) {
+        if (n > 0)
+            e = cli_lines_feed(l, base_slice(bytes, (size_t)n));
+        else if (errno != EINTR)
+            e = cli_fail(CLI_USAGE, "%s: %m", path);
+    }
+    if (fd != STDIN_FILENO)
+        (void)close(fd); /* it was only read */
+    return e;
 }

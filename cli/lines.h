@@ -30,5 +30,8 @@ void cli_lines_fini(struct cli_lines *l);
 
 /* CLI_OK, or what take returned; CLI_REFUSED (said) for a line over max. */
 enum cli_exit cli_lines_feed(struct cli_lines *l, struct slice bytes);
+/* All of a file, or of standard input ("-"); what is behind the last line feed stays pending.
+ * CLI_USAGE (said) when it cannot be read. */
+enum cli_exit cli_lines_read(struct cli_lines *l, const char *path);
 
 #endif

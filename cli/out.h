@@ -6,7 +6,7 @@
  * Owns:     stdout and stderr of the process.
  * May use:  base/, cli/.
  * Knows no: tables, JSON.
- * Threads:  one.
+ * Threads:  one; cli_say and cli_fail: any.
  * Blocks:   on the two streams.
  * Fails by: cli_out_state and cli_out_flush: CLI_BROKEN_PIPE, CLI_REFUSED (disk full and the like),
  *           CLI_INTERRUPTED.

@@ -1,6 +1,7 @@
 /* cli/progress.c - see progress.h. */
 #include "cli/progress.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -14,6 +15,8 @@
 
 #define BAR_CELLS 16
 
+/* Streams of an export speak while the main thread draws. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool drawn;
 static uint64_t drawn_ns;
 
@@ -41,19 +44,23 @@ void cli_progress_draw(uint64_t done, uint64_t total, const char *text)
     /* One column stays free: writing the last one makes some terminals wrap. */
     struct slice shown = cli_text_cut(base_buf_slice(&line), cli_err_columns() - 1);
     (void)fflush(stdout); /* keeps the order on a terminal */
+    pthread_mutex_lock(&lock);
     cli_interrupt_bar(true);
     (void)fprintf(stderr, "\r%.*s\033[K", SLICE_ARGS(shown)); /* a lost bar is no loss */
-    base_buf_fini(&line);
     drawn = true;
     drawn_ns = base_monotonic_ns();
+    pthread_mutex_unlock(&lock);
+    base_buf_fini(&line);
 }
 
 void cli_progress_hide(void)
 {
-    if (!drawn)
-        return;
-    (void)fputs("\r\033[K", stderr); /* a lost bar is no loss */
-    drawn = false;
-    drawn_ns = 0;
-    cli_interrupt_bar(false);
+    pthread_mutex_lock(&lock);
+    if (drawn) {
+        (void)fputs("\r\033[K", stderr); /* a lost bar is no loss */
+        drawn = false;
+        drawn_ns = 0;
+        cli_interrupt_bar(false);
+    }
+    pthread_mutex_unlock(&lock);
 }

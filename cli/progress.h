@@ -5,7 +5,7 @@
  * Owns:     the last line of the terminal while it is drawn.
  * May use:  base/, cli/.
  * Knows no: what is progressing.
- * Threads:  one.
+ * Threads:  one draws, any may hide.
  * Blocks:   on stderr.
  * Fails by: does not fail.
  * Limits:   CLI_BAR_PERIOD_MS; one bar at a time.

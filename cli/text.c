@@ -193,32 +193,13 @@ void cli_text_put_count(struct buf *out, uint64_t count)
     }
 }
 
-static bool parse_with_unit(const char *text, const char *letters, const uint64_t *factors,
-                            uint64_t *out)
-{
-    struct slice s = base_slice_text(text);
-    uint64_t factor = 1;
-    if (s.len > 0) {
-        const char *at = strchr(letters, text[s.len - 1]);
-        if (at != NULL) {
-            factor = factors[at - letters];
-            s.len--;
-        }
-    }
-    uint64_t number = 0;
-    if (base_parse_u64(s, &number) != ERR_OK || __builtin_mul_overflow(number, factor, out))
-        return false;
-    return true;
-}
-
 bool cli_text_parse_size(const char *text, uint64_t *out_bytes)
 {
     static const uint64_t factors[] = {KIB, MIB, GIB, 1024 * GIB, KIB, MIB, GIB, 1024 * GIB};
-    return parse_with_unit(text, "KMGTkmgt", factors, out_bytes);
+    return base_parse_with_unit(base_slice_text(text), "KMGTkmgt", factors, out_bytes) == ERR_OK;
 }
 
 bool cli_text_parse_seconds(const char *text, uint64_t *out_seconds)
 {
-    static const uint64_t factors[] = {1, 60, 3600, 86400};
-    return parse_with_unit(text, "smhd", factors, out_seconds);
+    return base_parse_seconds(base_slice_text(text), out_seconds) == ERR_OK;
 }

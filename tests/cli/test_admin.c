@@ -211,6 +211,34 @@ START_TEST(each_limit_of_the_data_model_is_set_shown_and_taken_back)
 }
 END_TEST
 
+START_TEST(a_departure_is_looked_at_held_and_taken_back)
+{
+    tenant_put(w.http, "devices", "k", "stats", "q", "v");
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--dry-run");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "rows"), "1");
+    ck_assert_str_eq(plain_value(&r, "keys"), "1");
+    bigtent(&r, &op, "tenant", "hold", w.tenant, "--reason", "file 17 O 1234");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "hold.reason"), "file 17 O 1234");
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant);
+    EXPECT_CODE(&r, 1);
+    EXPECT_IN(r.err, "legal hold");
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant, "--grace", "30d",
+            "--reason", "contract ended");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "tenant", "list", "--state", "delete_requested", "--prefix", w.tenant);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, w.tenant);
+    bigtent(&r, &op, "tenant", "release", w.tenant);
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "tenant", "undelete", w.tenant);
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "state"), "active");
+    ck_assert_int_eq(tenant_usage(w.http).rows, 1);
+}
+END_TEST
+
 START_TEST(offboarding_is_followed_to_its_proof)
 {
     char job[64];
@@ -352,6 +380,7 @@ Suite *suite_cli_admin(void)
     tcase_add_test(t, service_keys_are_bound_to_tenants_and_rates);
     tcase_add_loop_test(t, each_limit_of_the_data_model_is_set_shown_and_taken_back, 0,
                         (int)(sizeof LIMITS / sizeof LIMITS[0]));
+    tcase_add_test(t, a_departure_is_looked_at_held_and_taken_back);
     tcase_add_test(t, offboarding_is_followed_to_its_proof);
     tcase_add_test(t, key_works_until_it_is_revoked);
     tcase_add_test(t, service_key_acts_for_the_tenant_it_names);

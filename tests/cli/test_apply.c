@@ -258,6 +258,19 @@ START_TEST(an_offboarded_tenant_is_never_made_again)
 }
 END_TEST
 
+START_TEST(a_tenant_in_its_grace_period_is_undeleted_first)
+{
+    apply(TENANT(""), 0);
+    http_value_take(w.op, "POST", json_pack("{s:s, s:s}", "confirm", id, "grace", "3600s"),
+                    "/v1/admin/tenants/%s:offboard", id);
+    EXPECT_STATUS(w.op, 202);
+    apply(TENANT("  display_name: x\n"), 2);
+    EXPECT_IN(r.err, "is to be deleted: undelete it first");
+    http_json(w.op, "POST", "{}", "/v1/admin/tenants/%s:undelete", id);
+    apply(TENANT("  display_name: x\n"), 0);
+}
+END_TEST
+
 START_TEST(tables_of_a_suspended_tenant_wait_until_it_is_resumed)
 {
     apply(FAMILY("{}"), 0);
@@ -285,6 +298,7 @@ Suite *suite_cli_apply(void)
     tcase_add_test(t, what_the_file_does_not_name_stays_as_it_is);
     tcase_add_loop_test(t, what_can_not_be_is_refused_with_its_place, 0, EACH(REFUSED));
     tcase_add_test(t, an_offboarded_tenant_is_never_made_again);
+    tcase_add_test(t, a_tenant_in_its_grace_period_is_undeleted_first);
     tcase_add_test(t, tables_of_a_suspended_tenant_wait_until_it_is_resumed);
     world_end(t);
     suite_add_tcase(s, t);

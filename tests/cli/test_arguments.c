@@ -13,17 +13,18 @@
 
 /* Every command there is; one that vanishes fails its test here. */
 static const char *const COMMANDS[][2] = {
-    {"tenant", "create"},  {"tenant", "change"}, {"tenant", "list"},     {"tenant", "show"},
-    {"tenant", "suspend"}, {"tenant", "resume"}, {"tenant", "offboard"}, {"tenant", "quota"},
-    {"plan", "put"},       {"plan", "list"},     {"plan", "show"},       {"plan", "delete"},
-    {"key", "create"},     {"key", "list"},      {"key", "revoke"},      {"table", "list"},
-    {"table", "create"},   {"table", "change"},  {"table", "show"},      {"table", "samples"},
-    {"table", "delete"},   {"row", "get"},       {"row", "put"},         {"row", "set"},
-    {"row", "delete"},     {"row", "mutate"},    {"row", "modify"},      {"row", "check"},
-    {"row", "load"},       {"row", "drop"},      {"scan", NULL},         {"usage", NULL},
-    {"metering", NULL},    {"top", NULL},        {"audit", "list"},      {"audit", "verify"},
-    {"audit", "export"},   {"job", "list"},      {"job", "show"},        {"health", NULL},
-    {"apply", NULL},       {"completion", NULL}, {"help", NULL},
+    {"tenant", "create"},   {"tenant", "change"}, {"tenant", "list"},     {"tenant", "show"},
+    {"tenant", "suspend"},  {"tenant", "resume"}, {"tenant", "offboard"}, {"tenant", "quota"},
+    {"tenant", "undelete"}, {"tenant", "hold"},   {"tenant", "release"},  {"plan", "put"},
+    {"plan", "list"},       {"plan", "show"},     {"plan", "delete"},     {"key", "create"},
+    {"key", "list"},        {"key", "revoke"},    {"table", "list"},      {"table", "create"},
+    {"table", "change"},    {"table", "show"},    {"table", "samples"},   {"table", "delete"},
+    {"row", "get"},         {"row", "put"},       {"row", "set"},         {"row", "delete"},
+    {"row", "mutate"},      {"row", "modify"},    {"row", "check"},       {"row", "load"},
+    {"row", "drop"},        {"scan", NULL},       {"usage", NULL},        {"metering", NULL},
+    {"top", NULL},          {"audit", "list"},    {"audit", "verify"},    {"audit", "export"},
+    {"job", "list"},        {"job", "show"},      {"health", NULL},       {"apply", NULL},
+    {"completion", NULL},   {"help", NULL},
 };
 #define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])
 
@@ -144,6 +145,10 @@ static const char *const WRONG[][7] = {
     {"tenant", "suspend", "acme", "--reason"},
     {"tenant", "offboard", "acme"},
     {"tenant", "offboard", "acme", "--confirm", "acmee"},
+    {"tenant", "offboard", "acme", "--grace", "5d"},
+    {"tenant", "offboard", "acme", "--confirm", "acme", "--grace", "soon"},
+    {"tenant", "hold", "acme"},
+    {"tenant", "release"},
     {"tenant", "quota", "acme", "--bytes", "much"},
     {"tenant", "quota", "acme", "--bytes", "99999999999G"},
     {"tenant", "quota", "acme", "--none", "--rows", "5"},

@@ -1,0 +1,171 @@
+/*
+ * cli/cmd_certificate.c - certificates of erasure: fetched from the server, checked without it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json_page.h"
+#include "base/limits.h"
+#include "base/sealed_line.h"
+#include "cli/handlers.h"
+#include "cli/http.h"
+#include "cli/lines.h"
+#include "cli/out.h"
+#include "cli/target.h"
+
+#include "base/banned.h"
+
+#define PAGE_BYTES (8 * LIM_CERTIFICATE_BYTES) /* escaped, and with its markup */
+
+/* --- from the server --------------------------------------------------------------------------
+ */
+
+/* GET target (which is freed); print the body as it is, with a line feed at its end. */
+static enum cli_exit print_answer(struct cli *cli, struct buf *target, const char *accept)
+{
+    struct cli_answer answer;
+    struct cli_request request = {
+        .method = "GET", .target = target, .accept = accept, .repeatable = true};
+    enum cli_exit e = cli_http_run(cli->http, &request, &answer);
+    if (e == CLI_OK) {
+        struct slice body = base_buf_slice(&answer.body);
+        cli_out_bytes(body);
+        if (body.len == 0 || body.ptr[body.len - 1] != '\n')
+            cli_out_text("\n");
+        e = cli_out_state();
+    }
+    base_buf_fini(&answer.body);
+    base_buf_fini(target);
+    return e;
+}
+
+enum cli_exit cli_certificate_get(struct cli *cli)
+{
+    struct buf target;
+    cli_target1(&target, "/v1/admin/tenants/{}/certificate", cli->args.words[0]);
+    cli_target_query(&target, "event", cli_args_value(&cli->args, "event"));
+    return print_answer(cli, &target, NULL);
+}
+
+enum cli_exit cli_certificate_key(struct cli *cli)
+{
+    struct buf target;
+    cli_target1(&target, "/v1/admin/certificate-key", NULL);
+    return print_answer(cli, &target, "application/x-pem-file");
+}
+
+/* --- from a file ------------------------------------------------------------------------------
+ */
+
+/* Every line of the file, the last one with or without its line feed. */
+static enum cli_exit each_line(const char *path,
+                               enum cli_exit (*take)(void *ctx, struct slice line), void *ctx)
+{
+    struct cli_lines lines;
+    cli_lines_init(&lines, LIM_CERTIFICATE_BYTES, take, ctx);
+    enum cli_exit e = cli_lines_read(&lines, path);
+    if (e == CLI_OK && lines.pending.len > 0)
+        e = take(ctx, base_buf_slice(&lines.pending));
+    cli_lines_fini(&lines);
+    return e;
+}
+
+struct checking {
+    EVP_PKEY *key;
+    struct base_audit_hash head; /* of the line before */
+    size_t count;
+    bool from_first; /* the first one names none before it */
+};
+
+/* Printed escaped, for who knows who wrote the file. */
+static struct slice text_of(struct slice line, const char *name)
+{
+    struct slice text;
+    return base_line_text(line, name, &text) == ERR_OK ? text : SLICE_LIT("-");
+}
+
+/* A part of a chain begins where it begins. */
+static void take_beginning(struct checking *c, struct slice line)
+{
+    struct slice text;
+    struct base_audit_hash before;
+    static const struct base_audit_hash NOTHING;
+    if (base_line_text(line, "previous", &text) != ERR_OK ||
+        base_audit_unhex(text, &before) != ERR_OK)
+        return; /* following it says so */
+    c->head = before;
+    c->from_first = memcmp(&before, &NOTHING, sizeof before) == 0;
+}
+
+static enum cli_exit check_line(void *ctx, struct slice line)
+{
+    struct checking *c = ctx;
+    struct errbuf eb = {{0}};
+    c->count++;
+    enum err e = base_seal_check(c->key, line, &eb);
+    if (e == ERR_OK && c->count == 1)
+        take_beginning(c, line);
+    if (e == ERR_OK)
+        e = base_line_follow(&c->head, line, &eb);
+    if (e != ERR_OK)
+        return cli_fail(CLI_CHECK_FAILED, "line %zu: %s", c->count, eb.text);
+    cli_out_printf("%.*s %.*s %.*s\n", SLICE_ARGS(text_of(line, "tenant")),
+                   SLICE_ARGS(text_of(line, "event")), SLICE_ARGS(text_of(line, "purged")));
+    return cli_out_state();
+}
+
+static enum cli_exit read_public_key(const char *path, EVP_PKEY **out)
+{
+    struct buf pem;
+    struct errbuf eb = {{0}};
+    enum err e = base_file_read(path, BASE_SEAL_PEM_MAX, &pem, &eb);
+    if (e == ERR_OK)
+        e = base_seal_public_read(base_buf_slice(&pem), out, &eb);
+    base_buf_fini(&pem);
+    return e == ERR_OK ? CLI_OK : cli_fail(CLI_USAGE, "--pubkey %s: %s", path, eb.text);
+}
+
+enum cli_exit cli_certificate_verify(struct cli *cli)
+{
+    const char *pubkey = cli_args_value(&cli->args, "pubkey");
+    struct checking c = {.key = NULL};
+    enum cli_exit e = read_public_key(pubkey, &c.key);
+    if (e == CLI_OK)
+        e = each_line(cli->args.words[0], check_line, &c);
+    if (e == CLI_OK && c.count == 0)
+        e = cli_fail(CLI_CHECK_FAILED, "there is no certificate in %s", cli->args.words[0]);
+    base_seal_key_free(c.key);
+    if (e != CLI_OK)
+        return e;
+    char hex[BASE_AUDIT_HEX + 1];
+    base_audit_hex(&c.head, hex);
+    cli_out_printf("%zu signed%s; head %s\n", c.count,
+                   c.from_first  ? ", a whole chain from its beginning"
+                   : c.count > 1 ? ", a part of a chain"
+                                 : "",
+                   hex);
+    return cli_out_state();
+}
+
+static enum cli_exit print_page(void *ctx, struct slice line)
+{
+    size_t *count = ctx;
+    struct buf page;
+    if (++*count > 1)
+        return cli_fail(CLI_USAGE, "a page is made of one certificate; the file has more");
+    base_buf_init(&page, PAGE_BYTES);
+    enum err e = base_json_page(line, "Certificate of erasure", &page);
+    if (e == ERR_OK)
+        cli_out_bytes(base_buf_slice(&page));
+    base_buf_fini(&page);
+    return e == ERR_OK ? cli_out_state()
+                       : cli_fail(CLI_CHECK_FAILED, "the file holds no certificate");
+}
+
+enum cli_exit cli_certificate_html(struct cli *cli)
+{
+    size_t count = 0;
+    enum cli_exit e = each_line(cli->args.words[0], print_page, &count);
+    return e == CLI_OK && count == 0 ? cli_fail(CLI_CHECK_FAILED, "the file is empty") : e;
+}

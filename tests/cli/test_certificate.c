@@ -1,0 +1,214 @@
+/* tests/cli/test_certificate.c - certificates fetched, read and checked, honest and forged. */
+#define _GNU_SOURCE
+#include "tests/cli/session.h"
+
+#include <fcntl.h>
+
+#include "base/file.h"
+#include "base/sealed_line.h"
+
+#include "base/banned.h"
+
+static char dir[PROCESS_PATH];
+static int keeper;
+static char certificate[RUN_OUT_BYTES];
+static char key_path[PROCESS_PATH + 32];
+static char file_path[PROCESS_PATH + 32];
+
+static void put(const char *path, const char *text)
+{
+    struct errbuf eb;
+    enum err e = base_file_replace(path, base_slice_text(text), 0600, &eb);
+    ck_assert_msg(e == ERR_OK, "%s", eb.text);
+}
+
+/* A tenant that left, its certificate in a file, the key in another. */
+static void set_up(void)
+{
+    session_set_up();
+    keeper = process_temp_dir(dir);
+    (void)snprintf(key_path, sizeof key_path, "%s/certificate.pub", dir);
+    (void)snprintf(file_path, sizeof file_path, "%s/certificate.json", dir);
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant, "--wait");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "certificate", "key");
+    EXPECT_CODE(&r, 0);
+    put(key_path, r.out);
+    bigtent(&r, &op, "certificate", "get", w.tenant);
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(certificate, sizeof certificate, "%s", r.out);
+    put(file_path, certificate);
+}
+
+static void tear_down(void)
+{
+    process_temp_dir_remove(dir, keeper);
+    session_tear_down();
+}
+
+static void verify(const char *text)
+{
+    struct setup nobody = {.input = text};
+    bigtent(&r, &nobody, "certificate", "verify", "-", "--pubkey", key_path);
+}
+
+START_TEST(a_certificate_is_checked_without_the_server)
+{
+    struct setup nobody = {.url = NULL};
+    bigtent(&r, &nobody, "certificate", "verify", file_path, "--pubkey", key_path);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, w.tenant);
+    EXPECT_IN(r.out, " purged 20");
+    EXPECT_IN(r.out, "1 signed");
+    certificate[strlen(certificate) - 1] = '\0'; /* the line feed is not part of it */
+    verify(certificate);
+    EXPECT_CODE(&r, 0);
+}
+END_TEST
+
+START_TEST(a_changed_certificate_is_found)
+{
+    static const struct {
+        const char *from, *to;
+    } changes[] = {
+        {"\"after\":0", "\"after\":1"},         {"\"passed\":true", "\"passed\":null"},
+        {"\"copies\":[]", "\"copies\":{}"},     {"\"event\":\"purged\"", "\"event\":\"burned\""},
+        {"\"previous\":\"", "\"previouz\":\""}, {"\"signature\":\"", "\"signaturf\":\""}};
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        char *at = strstr(certificate, changes[i].from);
+        ck_assert_ptr_nonnull(at);
+        memcpy(at, changes[i].to, strlen(changes[i].to));
+        verify(certificate);
+        EXPECT_CODE(&r, 5);
+        EXPECT_IN(r.err, "line 1: ");
+        memcpy(at, changes[i].from, strlen(changes[i].from));
+    }
+    verify(certificate);
+    EXPECT_CODE(&r, 0);
+}
+END_TEST
+
+START_TEST(what_is_no_certificate_is_refused)
+{
+    static const char *const texts[] = {"", "\n", "{}", "{\"signature\":\"\"}\n", "no\nlines\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        verify(texts[i]);
+        EXPECT_CODE(&r, 5);
+    }
+    char twice[2 * RUN_OUT_BYTES];
+    (void)snprintf(twice, sizeof twice, "%s%s", certificate, certificate);
+    verify(twice);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "line 2: the line does not follow");
+}
+END_TEST
+
+START_TEST(a_wrong_key_checks_nothing)
+{
+    struct buf pem;
+    struct errbuf eb;
+    EVP_PKEY *key = NULL;
+    base_buf_init(&pem, BASE_SEAL_PEM_MAX);
+    ck_assert_int_eq(base_seal_key_make(&key, &eb), ERR_OK);
+    ck_assert_int_eq(base_seal_public_write(key, &pem, &eb), ERR_OK);
+    ck_assert_int_eq(base_buf_append_byte(&pem, 0), ERR_OK);
+    put(key_path, (const char *)pem.ptr);
+    base_buf_fini(&pem);
+    base_seal_key_free(key);
+    verify(certificate);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "not by this key");
+    put(key_path, certificate);
+    verify(certificate);
+    EXPECT_CODE(&r, 2);
+    bigtent(&r, &op, "certificate", "verify", file_path, "--pubkey", "/nowhere");
+    EXPECT_CODE(&r, 2);
+    bigtent(&r, &op, "certificate", "verify", "/nowhere", "--pubkey", key_path);
+    EXPECT_CODE(&r, 2);
+    bigtent(&r, &op, "certificate", "verify", file_path);
+    EXPECT_CODE(&r, 2);
+}
+END_TEST
+
+START_TEST(the_servers_ledger_is_a_whole_chain)
+{
+    char ledger[PROCESS_PATH + 32];
+    struct world second;
+    world_init(&second, HTTP_2);
+    bigtent(&r, &op, "tenant", "offboard", second.tenant, "--confirm", second.tenant, "--wait");
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(ledger, sizeof ledger, "%s/erasures.ndjson", world_server()->data);
+    bigtent(&r, &op, "certificate", "verify", ledger, "--pubkey", key_path);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, second.tenant);
+    EXPECT_IN(r.out, "a whole chain from its beginning");
+    world_fini(&second);
+}
+END_TEST
+
+START_TEST(a_page_is_made_of_it)
+{
+    struct setup nobody = {.url = NULL};
+    bigtent(&r, &nobody, "certificate", "html", file_path);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "<!doctype html>");
+    EXPECT_IN(r.out, "<td>purged</td>");
+    struct setup hostile = {.input = "{\"tenant\":\"<script>\"}"};
+    bigtent(&r, &hostile, "certificate", "html", "-");
+    EXPECT_CODE(&r, 0);
+    EXPECT_NOT_IN(r.out, "<script>");
+    struct setup broken = {.input = "{\"tenant\":"};
+    bigtent(&r, &broken, "certificate", "html", "-");
+    EXPECT_CODE(&r, 5);
+    ck_assert_str_eq(r.out, "");
+}
+END_TEST
+
+START_TEST(who_is_there_has_none)
+{
+    bigtent(&r, &op, "certificate", "get", "nobody-here");
+    EXPECT_CODE(&r, 4);
+    bigtent(&r, &op, "certificate", "get", w.tenant, "--event", "expired");
+    EXPECT_CODE(&r, 4);
+    bigtent(&r, &op, "certificate", "get", w.tenant, "--event", "burned");
+    ck_assert_int_ne(r.code, 0);
+}
+END_TEST
+
+/* The browser's way. */
+START_TEST(the_server_makes_the_page_too)
+{
+    http_once(w.op, "Accept: text/html");
+    http_get(w.op, "/v1/admin/tenants/%s/certificate", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_ptr_nonnull(strstr(http_text(w.op), "<!doctype html>"));
+    http_get(w.op, "/v1/admin/tenants/%s/certificate", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_str_eq(http_string(w.op, "/tenant"), w.tenant);
+    http_get(w.op, "/v1/admin/tenants/%s/certificate?event=burned", w.tenant);
+    EXPECT_STATUS(w.op, 400);
+    http_get(w.http, "/v1/admin/certificate-key");
+    ck_assert_int_ne(w.http->status, 200); /* not with a tenant's key */
+}
+END_TEST
+
+Suite *suite_cli_certificate(void);
+Suite *suite_cli_certificate(void)
+{
+    Suite *s = suite_create("cli_certificate");
+    TCase *c = tcase_create("certificate");
+    tcase_set_timeout(c, 60);
+    world_begin(c);
+    tcase_add_checked_fixture(c, set_up, tear_down);
+    tcase_add_test(c, a_certificate_is_checked_without_the_server);
+    tcase_add_test(c, a_changed_certificate_is_found);
+    tcase_add_test(c, what_is_no_certificate_is_refused);
+    tcase_add_test(c, a_wrong_key_checks_nothing);
+    tcase_add_test(c, the_servers_ledger_is_a_whole_chain);
+    tcase_add_test(c, a_page_is_made_of_it);
+    tcase_add_test(c, who_is_there_has_none);
+    tcase_add_test(c, the_server_makes_the_page_too);
+    world_end(c);
+    suite_add_tcase(s, c);
+    return s;
+}
