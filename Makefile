@@ -11,8 +11,8 @@ VERSION  = 0.1.0
 
 # --- what the machine needs -------------------------------------------------------------------
 DEPS_BUILD = gcc g++ make pkg-config libh2o-evloop-dev libnghttp2-dev libssl-dev librocksdb-dev \
-             libre2-dev libjansson-dev libcurl4-openssl-dev libyaml-dev zlib1g-dev libprotobuf-c-dev \
-             libprotobuf-dev protobuf-c-compiler protobuf-compiler
+             libre2-dev libjansson-dev libcurl4-openssl-dev libyaml-dev zlib1g-dev liblz4-dev libzstd-dev \
+             libprotobuf-c-dev libprotobuf-dev protobuf-c-compiler protobuf-compiler
 DEPS_TEST  = check libsubunit-dev curl iso-codes tzdata zsh fish mandoc
 DEPS_LINT  = clang-format
 DEPS_BENCH = nghttp2-client
@@ -40,9 +40,9 @@ DEPS_DONE  = $(DEPS_STAMP)
 # --- compiler ---------------------------------------------------------------------------------
 PKGS     = libh2o-evloop libnghttp2 openssl jansson zlib
 PKG_INC := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PKGS) 2>/dev/null))
-LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -lre2 -ljansson -lssl -lcrypto -lz -lm -lpthread \
+LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -lre2 -ljansson -lssl -lcrypto -lz -llz4 -lm -lpthread \
            -ldl -lstdc++
-CLI_LIBS = -lcurl -lyaml -ljansson -lcrypto -lpthread -lz
+CLI_LIBS = -lcurl -lyaml -ljansson -lcrypto -lpthread -lz -lzstd
 
 OPT_release = -O2
 OPT_test    = -O1
@@ -108,7 +108,7 @@ obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
 
 .PHONY: all deps run demo docs docs-check test check long asan tsan fuzz fuzz-binaries coverage bench openapi metrics-check \
-        clients test-clients lint tidy format install uninstall clean help binaries test-binary check-binary
+        clients test-clients test-duckdb lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
 
 all: $(DEPS_STAMP) ## build bigtentd and bigtent into build/release
@@ -257,7 +257,7 @@ FUZZ_BINARIES = $(patsubst tests/fuzz/%.c,$(B)/%,$(FUZZ_SRC))
 $(FUZZ_BINARIES): $(B)/fuzz_%: $(call obj,tests/fuzz/fuzz_%.c) $(B)/libbigtent.a
 	$(say) LINK $@
 	$(Q)$(CC) $(filter-out -fsanitize=% -fno-sanitize=%,$(LDFLAGS_ALL)) -fsanitize=fuzzer,address,undefined \
-	  -o $@ $< $(B)/libbigtent.a $(LIBS) -lyaml
+	  -o $@ $< $(B)/libbigtent.a $(LIBS) -lyaml -lzstd
 
 fuzz-binaries: $(FUZZ_BINARIES)
 
@@ -322,6 +322,19 @@ openapi: all $(TOOLS)/.ready ## is /openapi.json valid, and does the server do w
 metrics-check: all $(METRICS_STAMP) ## do promtool and prometheus like /metrics
 	@tests/metrics/check.sh build/release
 
+# --- exports, read by others --------------------------------------------------------------------
+DUCKDB_TOOLS = build/tools/duckdb
+
+$(DUCKDB_TOOLS)/.ready: tests/duckdb/requirements.txt
+	@$(MAKE) --no-print-directory deps DEPS=python3-venv DEPS_DONE=build/.deps-duckdb-present
+	@rm -rf $(DUCKDB_TOOLS) && mkdir -p $(DUCKDB_TOOLS)
+	@python3 -m venv $(DUCKDB_TOOLS)/venv
+	@$(DUCKDB_TOOLS)/venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+test-duckdb: all $(DUCKDB_TOOLS)/.ready ## does DuckDB read what bigtent export writes
+	@tests/duckdb/check.sh build/release $(DUCKDB_TOOLS)/venv
+
 # --- official clients ----------------------------------------------------------------------------
 # A folder of tests/clients with a `run` is a client; its `install`, if it has one, puts what its files
 # pin into build/tools/clients/<client>.
@@ -345,7 +358,7 @@ test-clients: all $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## official Bigtable cli
 	  $(abspath $(CLIENT_TOOLS))/bin/clients-differential -list; fi
 
 # Go, for the official emulator, is installed as for the client that needs it, too.
-bench: all $(if $(filter json_api neighbours,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
+bench: all $(if $(filter json_api encryption neighbours offboard transfer,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
 	@$(MAKE) --no-print-directory $(B)/bench
 	@tests/bench/bench.sh build/release
 

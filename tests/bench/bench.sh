@@ -8,7 +8,7 @@
 # durable writes with RocksDB alone on the same disk, single writes with redis-server, Bigtable's
 # protocol with the official emulator.
 #
-#   BENCH_ONLY     one section alone: json_api, neighbours or clients
+#   BENCH_ONLY     one section alone: json_api, encryption, offboard, transfer, neighbours or clients
 #   BENCH_ROWS     rows of 1 KiB loaded first, default 1000000
 #   BENCH_SCAN     rows of 100 bytes for the scan, default BENCH_ROWS / 2
 #   BENCH_SECONDS  for each measurement, default 8
@@ -61,9 +61,9 @@ say() {
 }
 
 case ${BENCH_ONLY:-all} in
-all) sections='json_api neighbours clients' ;;
-json_api | neighbours | clients) sections=$BENCH_ONLY ;;
-*) fail "BENCH_ONLY is json_api, neighbours or clients" ;;
+all) sections='json_api encryption offboard transfer neighbours clients' ;;
+json_api | encryption | offboard | transfer | neighbours | clients) sections=$BENCH_ONLY ;;
+*) fail "BENCH_ONLY is json_api, encryption, offboard, transfer, neighbours or clients" ;;
 esac
 for tool in h2load curl bench bigtent bigtentd; do
     command -v "$tool" > /dev/null || fail "$tool is missing (package nghttp2-client has h2load)"
@@ -74,7 +74,7 @@ done
 start() {
     : > "$tmp/started"
     bigtentd serve --data "$data" --listen 127.0.0.1:0 --cache-mb $cache_mib \
-        > "$tmp/started" 2>> "$tmp/server.log" &
+        --master-key-file "$tmp/master.key" > "$tmp/started" 2>> "$tmp/server.log" &
     server_pid=$!
     tries=0
     until url=$(sed -n 's/^listening on //p' "$tmp/started") && [ -n "$url" ]; do
@@ -114,6 +114,7 @@ settle() {
     done
 }
 
+openssl rand -hex 32 > "$tmp/master.key"
 bigtentd init --data "$data" > /dev/null || fail "bigtentd init"
 BIGTENT_CACERT=$data/ca.pem
 export BIGTENT_CACERT
@@ -129,6 +130,13 @@ export BIGTENT_KEY
 operator tenant quota bench --bytes 1T --rows 1000000000 --reads-per-s 100000000 --writes-per-s 100000000
 bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
 bigtent table create small f:max_versions=1 > /dev/null || fail "no table"
+
+# tenant_key NAME: makes a tenant without limits that matter, and prints a key of it
+tenant_key() {
+    operator tenant create "$1" --name "$1"
+    operator tenant quota "$1" --bytes 1T --rows 1000000000 --reads-per-s 100000000 --writes-per-s 100000000
+    bigtent --key-file "$data/operator.key" key create --tenant "$1" | sed -n 's/^key //p'
+}
 
 # --- load generators ----------------------------------------------------------------------------
 

@@ -6,11 +6,6 @@
 # processor, so that what is measured is the server and not who else computes here.
 
 say "noisy neighbours"
-tenant_key() {
-    operator tenant create "$1" --name "$1"
-    operator tenant quota "$1" --bytes 1T --rows 1000000000 --reads-per-s 100000000 --writes-per-s 100000000
-    bigtent --key-file "$data/operator.key" key create --tenant "$1" | sed -n 's/^key //p'
-}
 key_writes=$(tenant_key flood-writes)
 key_scans=$(tenant_key flood-scans)
 key_quiet=$(tenant_key quiet)

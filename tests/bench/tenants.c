@@ -13,6 +13,7 @@
 #include "auth/key_doc.h"
 #include "base/clock.h"
 #include "storage/rocksdb/rocksdb_engine.h"
+#include "tenancy/certificate_store.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/tenant_doc.h"
 #include "tests/bench/bench.h"
@@ -46,9 +47,12 @@ static void open_engine(struct store *s, const char *dir)
     must(sto_rocksdb_open(&options, &s->engine, &s->eb), &s->eb, "engine");
 }
 
-static void open_rest(struct store *s)
+static void open_rest(struct store *s, const char *dir)
 {
-    must(ten_registry_open(s->engine, s->epoch, &s->registry, &s->eb), &s->eb, "registry");
+    const struct ten_certificates_options certificates = {.dir = dir};
+    const struct ten_registry_options options = {
+        .engine = s->engine, .epoch = s->epoch, .certificates = &certificates};
+    must(ten_registry_open(&options, &s->registry, &s->eb), &s->eb, "registry");
     must(auth_keyring_open(s->registry, s->epoch, PEPPER, &s->keyring, &s->eb), &s->eb, "keys");
 }
 
@@ -96,7 +100,7 @@ static void measure_creation(const char *dir)
     static struct creation c = {.msg = {.run = run_creation}};
     struct store s;
     open_engine(&s, dir);
-    open_rest(&s);
+    open_rest(&s, dir);
     c.store = &s;
     if (sem_init(&c.done, 0, 0) != 0)
         bench_fail("no semaphore");
@@ -168,7 +172,7 @@ static void measure_start(const char *dir, uint64_t count)
     open_engine(&s, dir);
     uint64_t before = bench_resident_kib(self);
     double engine = bench_seconds();
-    open_rest(&s);
+    open_rest(&s, dir);
     double end = bench_seconds();
     uint64_t after = bench_resident_kib(self);
     (void)printf("start_ms %.0f\nregistry_ms %.0f\nbytes_each %.0f\n", (end - began) * 1e3,

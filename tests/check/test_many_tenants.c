@@ -110,7 +110,7 @@ static void make_tenants(void)
     struct making m = {.store = &store};
     sto_rocksdb_options_default(&options);
     ck_assert_int_eq(mig_datadir_open(server.data, &dir, &m.eb), ERR_OK);
-    ck_assert_msg(gw_store_open(&store, &dir, &options, &m.eb) == ERR_OK, "%s", m.eb.text);
+    ck_assert_msg(gw_store_open(&store, &dir, NULL, &options, &m.eb) == ERR_OK, "%s", m.eb.text);
     double start = now_ms();
     gw_store_on_control(&store, make_all, &m);
     ck_assert_msg(m.rc == ERR_OK, "%s", m.eb.text);

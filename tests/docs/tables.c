@@ -135,6 +135,7 @@ static const char *const REASONS[ERR_COUNT] = {
     [ERR_LOCKED] = "something else holds it for the moment",
     [ERR_UNSUPPORTED] = "a method or an option that is not here; the message says why",
     [ERR_TIMEOUT] = "the deadline of the client passed",
+    [ERR_HELD] = "a legal hold on the tenant forbids it",
 };
 
 /* Does the message that a client gets for it say when to come back? */

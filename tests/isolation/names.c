@@ -22,6 +22,7 @@ static const char *const WORDS[NAME_COUNT] = {
     [NAME_LABEL] = "label",
     [NAME_KEYID] = "keyid",
     [NAME_JOB] = "job",
+    [NAME_BACKUP] = "backup",
     [NAME_PAGE] = "page",
     [NAME_LIST_PAGE] = "list_page",
     [NAME_VIEW_PAGE] = "view_page",

@@ -32,6 +32,7 @@ enum name {
     NAME_LABEL,
     NAME_KEYID,
     NAME_JOB,
+    NAME_BACKUP,
     NAME_PAGE,        /* a token of a page of rows */
     NAME_LIST_PAGE,   /* of a page of tables, over gRPC */
     NAME_VIEW_PAGE,   /* of a page of views */

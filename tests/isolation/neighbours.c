@@ -26,6 +26,7 @@ static const char *const OWN[NAME_COUNT] = {
     [NAME_LABEL] = "app",
     [NAME_KEYID] = "AAAAAAAAAAAA",
     [NAME_JOB] = "0000000000000009",
+    [NAME_BACKUP] = "0000000000000008",
     [NAME_IDEMPOTENCY] = "token-of-mine-1",
 };
 static const char *const THEIRS[NAME_COUNT] = {
@@ -125,6 +126,14 @@ static void make_others(struct neighbours *n)
     EXPECT_STATUS(n->op, 202);
     name_set(&n->theirs, NAME_JOB, http_string(n->op, "/job"));
     admin_await_job(n->op, n->theirs.text[NAME_JOB], 30000);
+    http_json(n->op, "POST", "{}", "/v1/admin/backups");
+    EXPECT_STATUS(n->op, 202);
+    name_set(&n->theirs, NAME_BACKUP, http_string(n->op, "/id"));
+    for (int tries = 0; strcmp(http_string(n->op, "/state"), "creating") == 0; tries++) {
+        ck_assert_int_lt(tries, 3000);
+        process_sleep_ms(10);
+        http_get(n->op, "/v1/admin/backups/%s", n->theirs.text[NAME_BACKUP]);
+    }
 }
 
 static size_t log_size(const struct neighbours *n, struct buf *out)

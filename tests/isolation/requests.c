@@ -72,12 +72,20 @@ static const struct {
     {"PATCH", ID, "{'display_name':'x','plan':'{plan}'}"},
     {"POST", ID ":suspend", "{'reason':'x','access':'all'}"},
     {"POST", ID ":resume", "{}"},
+    {"POST", ID ":rotate-key", "{}"},
     {"POST", ID ":offboard", "{'confirm':'{tenant}'}"},
+    {"POST", ID ":offboard", "{'dry_run':true}"},
+    {"POST", ID ":offboard", "{'confirm':'{tenant}','grace':'60s','reason':'x'}"},
+    {"POST", ID ":undelete", "{}"},
+    {"POST", ID ":hold", "{'reason':'x'}"},
+    {"POST", ID ":release", "{}"},
     {"PUT", ID "/quota", "{'rows':1}"},
     {"POST", ID "/keys", "{'label':'{label}'}"},
     {"POST", "/v1/admin/keys", "{'kind':'service','tenants':['{tenant}'],'label':'{label}'}"},
     {"POST", "/v1/admin/keys", "{'kind':'operator'}"},
     {"PUT", "/v1/admin/plans/{plan}", "{'quota':{'rows':1}}"},
+    {"POST", "/v1/admin/backups", "{'note':'{label}','keep_seconds':60}"},
+    {"POST", "/v1/admin/backups/{backup}:verify", "{}"},
 };
 #define BODY_COUNT (sizeof BODIES / sizeof BODIES[0])
 
@@ -107,6 +115,7 @@ static const char *const QUERIES[] = {
     "format=csv",
     "recount=true",
     "state=active",
+    "event=expired",
     "plan={plan}",
 };
 #define QUERY_COUNT (sizeof QUERIES / sizeof QUERIES[0])
@@ -225,16 +234,14 @@ size_t requests_of(const struct gw_route *route, struct request out[REQUESTS_MAX
 static struct names *mixed(const struct request *r, const struct names *own,
                            const struct names *foreign)
 {
-    static const enum name places[] = {NAME_TENANT, NAME_TABLE, NAME_PLAN, NAME_JOB};
+    static const enum name places[] = {NAME_TENANT, NAME_TABLE, NAME_PLAN, NAME_JOB, NAME_BACKUP};
     static const enum name items[] = {NAME_KEY, NAME_FAMILY, NAME_QUALIFIER, NAME_KEYID};
     static struct names names;
     names = *own;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if ((r->ways & WAY_PLACE) != 0)
-            name_set(&names, places[i], foreign->text[places[i]]);
-        if ((r->ways & WAY_ITEM) != 0)
-            name_set(&names, items[i], foreign->text[items[i]]);
-    }
+    for (size_t i = 0; (r->ways & WAY_PLACE) != 0 && i < sizeof places / sizeof places[0]; i++)
+        name_set(&names, places[i], foreign->text[places[i]]);
+    for (size_t i = 0; (r->ways & WAY_ITEM) != 0 && i < sizeof items / sizeof items[0]; i++)
+        name_set(&names, items[i], foreign->text[items[i]]);
     return &names;
 }
 
