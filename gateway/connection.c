@@ -70,76 +70,22 @@ static void leave_again(struct gw_conn *c)
     c->again_link = NULL;
 }
 
-/* --- polled for writing by mistake -------------------------------------------------------------
+/* --- events ------------------------------------------------------------------------------------
  *
- * When a socket began or ceased to be read, h2o looks at it as its next run begins, and polls it
- * for writing if a write is under way then, be it that the write is over and only its callback was
- * not called yet: so it is of writes that were made between two runs. Nothing tells h2o to look
- * again after the callback, and an event of a poll that nobody waits for any more aborts the
- * process. So it is told to, behind the run in which the callback was called. */
+ * h2o polls a socket for writing when it looks at it while a write is under way, be it that all
+ * bytes left at once and only the callback was not called yet: so it is of writes that were made
+ * between two runs. An event of such a poll, when nobody waits for it any more, aborts the process.
+ * So callbacks that wait are called before h2o looks. */
 
-static void leave_list(struct gw_conn *c)
+void gw_conn_end_writes(struct gw_loop *loop)
 {
-    if (c->listed_link == NULL)
-        return;
-    *c->listed_link = c->next_listed;
-    if (c->next_listed != NULL)
-        c->next_listed->listed_link = c->listed_link;
-    c->listed_link = NULL;
-}
-
-static void enter_list(struct gw_conn *c, struct gw_conn **list)
-{
-    c->next_listed = *list;
-    c->listed_link = list;
-    if (c->next_listed != NULL)
-        c->next_listed->listed_link = &c->next_listed;
-    *list = c;
-}
-
-void gw_conn_reading_changed(struct gw_conn *c)
-{
-    if (c->listed_link == NULL)
-        enter_list(c, &c->loop->changed);
-}
-
-static void find_polled(struct gw_loop *loop)
-{
-    while (loop->changed != NULL) {
-        struct gw_conn *c = loop->changed;
-        leave_list(c);
-        if (c->sock != NULL && h2o_socket_is_writing(c->sock))
-            enter_list(c, &loop->polled);
-    }
-}
-
-/* Setting what is set makes h2o look. */
-static void look_again(struct gw_loop *loop)
-{
-    while (loop->polled != NULL) {
-        struct gw_conn *c = loop->polled;
-        leave_list(c);
-        if (c->sock != NULL && h2o_socket_is_reading(c->sock))
-            gw_http1_real_read_start(c->sock, c->sock->_cb.read);
-        else if (c->sock != NULL)
-            gw_http1_real_read_stop(c->sock);
-    }
-}
-
-static void run_once(struct gw_loop *loop, int32_t wait_ms)
-{
-    find_polled(loop);
-    if (h2o_evloop_run(loop->evloop, wait_ms) != 0)
-        INVARIANT(errno == EINTR); /* else epoll has lost sockets: nothing works any more */
+    h2o_timeout__do_post_callback(loop->evloop);
 }
 
 void gw_conn_run_events(struct gw_loop *loop, int32_t wait_ms)
 {
-    run_once(loop, wait_ms);
-    if (loop->polled == NULL)
-        return;
-    look_again(loop);
-    run_once(loop, 0); /* before they write again */
+    if (h2o_evloop_run(loop->evloop, wait_ms) != 0)
+        INVARIANT(errno == EINTR); /* else epoll has lost sockets: nothing works any more */
 }
 
 /* Each at most once, and not for longer than a turn may take: sockets of others may be readable. */
@@ -185,7 +131,6 @@ void gw_conn_socket_gone(void *data)
 
 static void conn_free(struct gw_conn *c)
 {
-    leave_list(c);
     release_tls(c);
     if (c->protocol != NULL)
         c->ops->free_protocol(c);

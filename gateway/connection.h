@@ -49,8 +49,6 @@ struct gw_conn {
     struct gw_conn **link;
     struct gw_conn *next_deferred;
     bool is_deferred;
-    struct gw_conn *next_listed;
-    struct gw_conn **listed_link; /* in the loop's changed or polled; NULL: in neither */
     struct gw_conn *next_again;
     struct gw_conn **again_link; /* NULL: not waiting for its turn */
     uint64_t busy_until_ns;      /* it had more of the loop's time than one of many should */
@@ -93,8 +91,6 @@ void gw_conn_again(struct gw_conn *c);
  * comes next should wait behind those who come seldom. */
 void gw_conn_used(struct gw_conn *c, uint64_t began_ns);
 bool gw_conn_is_busy(const struct gw_conn *c, uint64_t now_ns);
-/* Its socket began or ceased to be read: for whoever has that done. */
-void gw_conn_reading_changed(struct gw_conn *c);
 /* At a tick while bytes are on their way: did the peer take none for LIM_STALL_TIMEOUT_MS? */
 bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns);
 /* The idle time allowed now; shorter when connections are scarce. */

@@ -39,17 +39,10 @@ static bool resolve(void)
     return start != NULL && stop != NULL;
 }
 
-static void tell(const h2o_socket_t *sock)
-{
-    if (sock->on_close.cb == gw_conn_socket_gone || sock->on_close.cb == gw_http1_socket_gone)
-        gw_conn_reading_changed(sock->on_close.data);
-}
-
 void gw_http1_real_read_start(h2o_socket_t *sock, h2o_socket_cb cb)
 {
     if (real_start == NULL)
         INVARIANT(resolve());
-    tell(sock);
     real_start(sock, cb);
 }
 
@@ -57,7 +50,6 @@ void gw_http1_real_read_stop(h2o_socket_t *sock)
 {
     if (real_stop == NULL)
         INVARIANT(resolve());
-    tell(sock);
     real_stop(sock);
 }
 

@@ -22,7 +22,7 @@
 
 enum err gw_http1_seam_check(h2o_globalconf_t *config, struct errbuf *eb) MUST_CHECK;
 
-/* The library's own functions; the connection is told that its reading changed. */
+/* The library's own functions. */
 void gw_http1_real_read_start(h2o_socket_t *sock, h2o_socket_cb cb);
 void gw_http1_real_read_stop(h2o_socket_t *sock);
 

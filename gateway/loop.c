@@ -7,7 +7,7 @@
  *   STARTING -> RUNNING -> (stop message) draining -> ENDED
  *   STARTING -> FAILED when thread_begin refuses
  *
- * Invariants: 1. When a socket callback is pending in h2o, the next iteration does not sleep.
+ * Invariants: 1. No socket callback is pending in h2o when it begins to wait.
  *             2. A loop ends only when it has no connection.
  *             3. Messages still in the mailbox of an ended loop are run by gw_loops_stop.
  */
@@ -133,8 +133,7 @@ static void loop_fini(struct gw_loop *loop)
 
 static int32_t wait_ms(const struct gw_loop *loop, uint64_t now_ns)
 {
-    if (loop->deferred != NULL || loop->first_again != NULL ||
-        loop->evloop->_pending_as_client != NULL || loop->evloop->_pending_as_server != NULL)
+    if (loop->deferred != NULL || loop->first_again != NULL)
         return 0;
     if (loop->is_draining)
         return DRAIN_WAIT_MS;
@@ -151,6 +150,7 @@ static void loop_run(struct gw_loop *loop)
     struct base_epoch *epoch = loop->all->options.epoch;
     uint64_t now_ns = base_monotonic_ns();
     for (;;) {
+        gw_conn_end_writes(loop);
         gw_conn_run_events(loop, wait_ms(loop, now_ns));
         gw_conn_run_again(loop);
         gw_conn_run_deferred(loop);

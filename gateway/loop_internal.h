@@ -53,8 +53,6 @@ struct gw_loop {
 
     struct gw_conn *conns;
     struct gw_conn *deferred;
-    struct gw_conn *changed;     /* their sockets began or ceased to be read lately */
-    struct gw_conn *polled;      /* for writing, where nothing may be left to write */
     struct gw_conn *first_again; /* those with something left for the next turn, oldest first */
     struct gw_conn **last_again;
     uint64_t next_tick_ns;
@@ -114,7 +112,8 @@ bool gw_reaper_drain(struct gw_loop *loop, uint64_t now_ns);
 
 /* connection.c */
 void gw_conn_run_deferred(struct gw_loop *loop);
-/* One run of h2o's event loop, or two. */
+/* Call the callbacks of writes that are over, before each run of h2o's event loop. */
+void gw_conn_end_writes(struct gw_loop *loop);
 void gw_conn_run_events(struct gw_loop *loop, int32_t wait_ms);
 void gw_conn_run_again(struct gw_loop *loop);
 
