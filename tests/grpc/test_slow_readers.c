@@ -118,8 +118,8 @@ static void reader_close(struct reader *r)
 static void send_some(struct reader *r)
 {
     size_t some = 1 + random_below(&dice, OUT_BYTES);
-    ssize_t n = send(r->fd, r->out.ptr, some < r->out.len ? some : r->out.len,
-                     MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n =
+        send(r->fd, r->out.ptr, some < r->out.len ? some : r->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n > 0) {
         memmove(r->out.ptr, r->out.ptr + n, r->out.len - (size_t)n);
         base_buf_truncate(&r->out, r->out.len - (size_t)n);
