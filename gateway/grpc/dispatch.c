@@ -259,7 +259,7 @@ static void on_message(struct gw_rpc *rpc)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    rpc->has_message = true;
+    rpc->is_begun = true;
     if (!check_deadline(rpc))
         return;
     if (is_small(rpc)) {
@@ -281,12 +281,17 @@ static bool must_wait(const struct gw_rpc *rpc)
            (rpc->method->client_streaming && gw_exchange_is_full(rpc->call.ex));
 }
 
+/* A single message is begun with when its client has said all. If it were answered before, a client
+ * that ends its side with a frame of its own may reset the stream and send that frame behind it
+ * (grpc-java does): by HTTP/2 that is an error of the whole connection. */
 static void on_end(struct gw_rpc *rpc)
 {
     if (rpc->method->client_streaming && gw_frame_is_between(&rpc->in))
         gw_rpc_end(&rpc->call);
     else if (!rpc->has_message)
         gw_rpc_fail(&rpc->call, ERR_INVALID, "the request ended before its message was complete");
+    else if (!rpc->is_begun)
+        on_message(rpc);
 }
 
 /* Messages, until one must be waited for; returns the bytes behind them. */
@@ -309,7 +314,9 @@ static struct slice take(struct gw_rpc *rpc, struct slice bytes)
             break;
         }
         bytes = base_slice_skip(bytes, used);
-        if (charge(rpc) && is_complete)
+        bool is_charged = charge(rpc);
+        rpc->has_message = rpc->has_message || is_complete;
+        if (is_charged && is_complete && rpc->method->client_streaming)
             on_message(rpc);
     }
     return SLICE_EMPTY;

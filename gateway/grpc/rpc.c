@@ -93,6 +93,7 @@ static void reset(struct gw_call *call)
     rpc->key_turn = 0;
     rpc->charged = 0;
     rpc->has_message = false;
+    rpc->is_begun = false;
     rpc->is_unpacking = false;
     rpc->body_ended = false;
     rpc->ended = false;

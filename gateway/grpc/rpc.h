@@ -49,6 +49,7 @@ struct gw_rpc {
     struct gw_frame_reader in;
     size_t charged; /* bytes counted among the loop's */
     bool has_message;
+    bool is_begun;     /* with a message */
     bool is_unpacking; /* the helper has the message */
     bool body_ended;
     bool ended;

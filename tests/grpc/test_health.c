@@ -75,6 +75,22 @@ START_TEST(other_services_are_not_found)
 }
 END_TEST
 
+/* Who is answered before resets a stream behind whose reset its end may still come. */
+START_TEST(a_call_is_answered_when_its_client_has_ended_its_side)
+{
+    request.service = (char *)(uintptr_t)KNOWN[0];
+    struct grpc_call *call = grpc_begin(&client, CHECK, NULL);
+    grpc_put(&client, call, &request.base);
+    grpc_listen(&client, 200);
+    ck_assert_uint_eq(grpc_message_count(call), 0);
+    ck_assert(!call->is_closed);
+    grpc_finish(&client, call);
+    ck_assert(grpc_run(&client, 5000 * process_patience()));
+    ck_assert_int_eq(call->status, GW_STATUS_OK);
+    expect_status(call, 0, SERVING);
+}
+END_TEST
+
 START_TEST(a_watch_tells_at_once_and_stays)
 {
     request.service = (char *)(uintptr_t)KNOWN[_i];
@@ -185,6 +201,7 @@ Suite *suite_grpc_health(void)
     tcase_set_timeout(tc, 60 * process_patience());
     suite_add_tcase(s, tc);
     tcase_add_loop_test(tc, server_and_services_are_serving, 0, 6);
+    tcase_add_test(tc, a_call_is_answered_when_its_client_has_ended_its_side);
     tcase_add_loop_test(tc, other_services_are_not_found, 0, 4);
     tcase_add_loop_test(tc, a_watch_tells_at_once_and_stays, 0, 2);
     tcase_add_test(tc, a_watch_of_another_service_is_told_that_it_is_unknown_and_stays);
