@@ -24,15 +24,29 @@
 #define TEMP_PATH_BYTES (BASE_PATH_BYTES + 48)
 #define READ_BYTES      ((size_t)16 * 1024)
 
-/* What errno means here; the sentence keeps errno's text. */
+enum err base_file_error(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return ERR_NOT_FOUND;
+    case EEXIST:
+        return ERR_EXISTS;
+    case ENAMETOOLONG:
+        return ERR_TOO_BIG;
+    case ENOSPC:
+    case EDQUOT:
+        return ERR_STORAGE_FULL;
+    default:
+        return ERR_IO;
+    }
+}
+
+/* The sentence keeps errno's text. */
 static enum err fail(struct errbuf *eb, const char *verb, const char *path)
 {
     int error = errno;
-    enum err code = error == ENOENT         ? ERR_NOT_FOUND
-                    : error == EEXIST       ? ERR_EXISTS
-                    : error == ENAMETOOLONG ? ERR_TOO_BIG
-                                            : ERR_IO;
-    return base_fail(eb, code, "cannot %s %s: %s", verb, path, strerrordesc_np(error));
+    return base_fail(eb, base_file_error(error), "cannot %s %s: %s", verb, path,
+                     strerrordesc_np(error));
 }
 
 static int open_retry(const char *path, int flags, mode_t mode)

@@ -8,7 +8,7 @@
  * Threads:  any; not for loop threads.
  * Blocks:   yes, on the disk.
  * Fails by: ERR_IO (detail names path and errno text), ERR_NOT_FOUND, ERR_TOO_BIG, ERR_LOCKED,
- *           ERR_EXISTS.
+ *           ERR_EXISTS, ERR_STORAGE_FULL (no space, or no quota).
  * Limits:   the caller's max on reading.
  * Promises: 1. After base_file_replace returned ERR_OK, the new content is there after a power
  *              cut; before, the old content or the new one, never a mixture.
@@ -20,6 +20,8 @@
 
 #include "base/buf.h"
 
+/* What the errno of a failed call on a file means. */
+enum err base_file_error(int error);
 /* out is made here with max: pass it zeroed, new or fini'd. Empty after a failure. */
 enum err base_file_read(const char *path, size_t max, struct buf *out,
                         struct errbuf *eb) MUST_CHECK;

@@ -159,13 +159,20 @@
 #define LIM_BALLAST_BYTES_DEFAULT  (64 * MIB)
 
 /* Backups. A copy is bounded so that requests keep the disk; a list of files is read whole. */
-#define LIM_BACKUPS               1000
+#define LIM_BACKUPS               1000 /* of everything */
+#define LIM_BACKUPS_SCOPED        7000 /* of tenants, all of them together */
 #define LIM_BACKUP_NOTE           256
 #define LIM_BACKUP_FILES          200000
 #define LIM_BACKUP_MANIFEST_BYTES (64 * MIB)
 #define LIM_BACKUP_BYTES_PER_S    (64 * MIB)
 #define LIM_BACKUP_KEEP_S         (100UL * 366 * 24 * 60 * 60)
 #define LIM_BACKUP_BLOCK_BYTES    (256 * KIB) /* memory of a copy */
+#define LIM_BACKUP_NAME           50          /* of a tenant's own backup, as Bigtable's */
+#define LIM_BACKUPS_OF_TENANT     50          /* so that nobody fills the list of all */
+/* Work on tenants' backups: one at a time, the others wait. */
+#define LIM_OPERATIONS_WAITING   256
+#define LIM_OPERATIONS_OF_TENANT 8   /* waiting or under way */
+#define LIM_OPERATIONS_KEPT      100 /* of a tenant, with those that ended */
 
 #define LIM_KEPT_BLOCK_BYTES   (2 * MIB) /* a larger one goes back to the system when freed */
 #define LIM_KEPT_FREE_BYTES    (MIB)     /* slices of a scan come and go without a page fault */

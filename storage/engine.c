@@ -154,6 +154,12 @@ enum err sto_audit_range(struct sto_engine *e, const struct sto_tenant_scope *sc
     return e->ops->audit_range(e, scope, out, eb);
 }
 
+uint64_t sto_audit_snapshots_of(const struct sto_audit *audit, uint64_t sequence)
+{
+    bool is_older = audit->oldest_snapshot != 0 && audit->oldest_snapshot < sequence;
+    return is_older ? audit->snapshots : 0;
+}
+
 enum err sto_canaries_plant(struct sto_engine *e, const struct sto_tenant_scope *scope,
                             const uint8_t canaries[][STO_CANARY_BYTES], size_t count,
                             const struct sto_doc_change *docs, size_t doc_count, struct errbuf *eb)
@@ -163,13 +169,27 @@ enum err sto_canaries_plant(struct sto_engine *e, const struct sto_tenant_scope 
     return e->ops->canaries_plant(e, scope, canaries, count, docs, doc_count, eb);
 }
 
-enum err sto_search_files(struct sto_engine *e, const struct sto_tenant_scope *scope,
-                          const struct sto_search_spec *spec, struct sto_search *out,
-                          struct errbuf *eb)
+enum err sto_search_files(struct sto_engine *e, struct sto_search_target *targets, size_t count,
+                          const struct sto_search_spec *spec, struct errbuf *eb)
 {
     check_engine(e);
-    INVARIANT(scope->magic == STO_SCOPE_MAGIC);
-    return e->ops->search_files(e, scope, spec, out, eb);
+    INVARIANT(count > 0);
+    for (size_t i = 0; i < count; i++)
+        INVARIANT(targets[i].scope->magic == STO_SCOPE_MAGIC);
+    return e->ops->search_files(e, targets, count, spec, eb);
+}
+
+void sto_progress_watch(struct sto_engine *e, struct sto_progress *progress)
+{
+    check_engine(e);
+    e->ops->progress_watch(e, progress);
+}
+
+const char *sto_disk_name(enum sto_disk disk)
+{
+    static const char *const NAMES[STO_DISK_STATES] = {"ok", "full", "read_only", "failed"};
+    INVARIANT(disk < STO_DISK_STATES);
+    return NAMES[disk];
 }
 
 void sto_health_get(struct sto_engine *e, struct sto_health *out)

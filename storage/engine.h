@@ -355,7 +355,15 @@ struct sto_audit {
     uint64_t live_files_spanning; /* live files around the range: boundaries outside, both sides */
     uint64_t counters;            /* counters, schemas, sweeps, views and tokens left */
     uint64_t sequence;            /* engine's sequence number when it was taken */
+    uint64_t snapshots;           /* of the engine, live, anybody's */
+    uint64_t oldest_snapshot;     /* its sequence number; 0: there is none */
+    uint64_t old_versions;        /* of the engine's index, held by iterators or background work */
+    uint64_t obsolete_bytes;      /* of tables that are not in use and not deleted yet */
 };
+
+/* Snapshots that see what was there at that sequence number: all of them when the oldest one does,
+ * for only that one's is known. */
+uint64_t sto_audit_snapshots_of(const struct sto_audit *audit, uint64_t sequence);
 
 /* Blocking. Look at what is physically there. */
 enum err sto_audit_range(struct sto_engine *e, const struct sto_tenant_scope *scope,
@@ -369,12 +377,8 @@ enum err sto_canaries_plant(struct sto_engine *e, const struct sto_tenant_scope 
                             struct errbuf *eb) MUST_CHECK;
 
 struct sto_search_spec {
-    const struct sto_canary *canaries;
-    size_t canary_count;
-    bool only_its_own;          /* leave out tables whose bounds say that they hold nothing of it */
-    const _Atomic bool *stop;   /* ERR_CANCELLED soon after it is set */
-    _Atomic uint64_t *progress; /* bytes read so far; NULL: not wanted */
-    _Atomic uint64_t *progress_of;
+    bool only_its_own;        /* leave out tables whose bounds say that they hold nothing of them */
+    const _Atomic bool *stop; /* ERR_CANCELLED soon after it is set */
 };
 
 /* What the bytes of the engine's files say, read without the engine's own index. */
@@ -389,17 +393,47 @@ struct sto_search {
     char engine[32];   /* version, as the files say */
 };
 
-/* Blocking, for long: reads every file. */
-enum err sto_search_files(struct sto_engine *e, const struct sto_tenant_scope *scope,
-                          const struct sto_search_spec *spec, struct sto_search *out,
-                          struct errbuf *eb) MUST_CHECK;
+/* One of the tenants that are looked for. */
+struct sto_search_target {
+    const struct sto_tenant_scope *scope;
+    const struct sto_canary *canaries;
+    size_t canary_count;
+    struct sto_search found; /* out: files and bytes are those of the whole search */
+};
+
+/* Blocking, for long: reads every file, once for all targets. */
+enum err sto_search_files(struct sto_engine *e, struct sto_search_target *targets, size_t count,
+                          const struct sto_search_spec *spec, struct errbuf *eb) MUST_CHECK;
+
+/* How far a purge's step, audit or search is. Any thread reads; each number for itself. */
+enum sto_progress_unit { STO_PROGRESS_NONE, STO_PROGRESS_KEYS, STO_PROGRESS_BYTES };
+struct sto_progress {
+    _Atomic uint32_t unit;
+    _Atomic uint64_t done;
+    _Atomic uint64_t all;      /* 0: not known */
+    _Atomic uint64_t since_ns; /* monotonic: when it began */
+};
+
+/* Job threads: from now on such a step is told here; NULL: nowhere. */
+void sto_progress_watch(struct sto_engine *e, struct sto_progress *progress);
 
 /* --- health
  * ---------------------------------------------------------------------------------------------- */
 
+/* What a failure, or the lack of space, says of the disk. */
+enum sto_disk {
+    STO_DISK_OK,
+    STO_DISK_FULL,      /* not failed: growing writes are refused, everything else goes on */
+    STO_DISK_READ_ONLY, /* failed: the file system takes no changes */
+    STO_DISK_FAILED,    /* failed in any other way */
+    STO_DISK_STATES
+};
+const char *sto_disk_name(enum sto_disk disk);
+
 struct sto_health {
     bool failed;   /* latched engine error */
     bool disk_low; /* at the headroom: growing writes are refused */
+    enum sto_disk disk;
     uint64_t disk_free_bytes;
     uint64_t sequence;
     char reason[160]; /* first failure, without keys or values */

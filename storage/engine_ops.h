@@ -49,9 +49,9 @@ struct sto_engine_ops {
                                const uint8_t canaries[][STO_CANARY_BYTES], size_t count,
                                const struct sto_doc_change *docs, size_t doc_count,
                                struct errbuf *eb);
-    enum err (*search_files)(struct sto_engine *e, const struct sto_tenant_scope *scope,
-                             const struct sto_search_spec *spec, struct sto_search *out,
-                             struct errbuf *eb);
+    enum err (*search_files)(struct sto_engine *e, struct sto_search_target *targets, size_t count,
+                             const struct sto_search_spec *spec, struct errbuf *eb);
+    void (*progress_watch)(struct sto_engine *e, struct sto_progress *progress);
     void (*health_get)(struct sto_engine *e, struct sto_health *out);
     void (*stats_get)(struct sto_engine *e, struct sto_engine_stats *out);
     void (*close)(struct sto_engine *e);

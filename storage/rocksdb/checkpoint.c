@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/checkpoint.c - RocksDB's checkpoint, kept away from purges, and counted.
+ * storage/rocksdb/checkpoint.c - RocksDB's checkpoint, kept away from purges.
  *
  *   image_lock   held while an image is made; a step of a purge takes it to say whose it is
  *   purging      that tenant, from the beginning of its first step to the end of its last one, or
@@ -9,8 +9,6 @@
  *    write in it was synced before it was acknowledged.
  * 2. What acknowledged means is read before the flush, never behind it.
  * 3. The C API does not tell RocksDB's release; every database says it in its OPTIONS.
- * 4. Counting opens with options of its own: read-only, no cache, whole order. It never writes but
- *    RocksDB's own LOG.
  */
 #define _GNU_SOURCE
 #include "storage/rocksdb/checkpoint.h"
@@ -23,20 +21,7 @@
 
 #include "base/banned.h"
 
-#define STOP_EVERY_KEYS  8192
-#define IMAGE_OPEN_FILES 128
-#define IMAGE_READAHEAD  (2 * MIB)
-
-#define LOG_LEVEL_WARN 2
-#define OPTIONS_BYTES  (512 * KIB)
-
-static const char *const FAMILIES[STO_IMAGE_FAMILIES] = {"default", "cells", "meta", "changes"};
-
-const char *sto_image_family_name(size_t family)
-{
-    INVARIANT(family < STO_IMAGE_FAMILIES);
-    return FAMILIES[family];
-}
+#define OPTIONS_BYTES (512 * KIB)
 
 /* --- apart from purges ------------------------------------------------------------------------ */
 
@@ -147,112 +132,5 @@ enum err sto_rocksdb_image_release(const char *dir_path, char out[STO_IMAGE_RELE
     (void)closedir(dir); /* only read from */
     if (rc == ERR_OK && !is_found)
         rc = base_fail(eb, ERR_CORRUPT, "%s does not say which RocksDB made it", dir_path);
-    return rc;
-}
-
-/* --- counting --------------------------------------------------------------------------------- */
-
-struct image {
-    rocksdb_options_t *options;
-    rocksdb_t *handle;
-    rocksdb_column_family_handle_t *cf[STO_IMAGE_FAMILIES];
-};
-
-static enum err image_failed(const char *doing, char *error, struct errbuf *eb)
-{
-    enum err rc = sto_rdb_error_class(error);
-    (void)base_fail(eb, rc, "the image cannot be %s: %s", doing, error);
-    rocksdb_free(error);
-    return rc;
-}
-
-static enum err image_open(struct image *image, const char *dir, struct errbuf *eb)
-{
-    rocksdb_options_t *o = rocksdb_options_create();
-    rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
-    rocksdb_block_based_options_set_no_block_cache(t, 1);
-    rocksdb_options_set_block_based_table_factory(o, t);
-    rocksdb_block_based_options_destroy(t);
-    rocksdb_options_set_paranoid_checks(o, 1);
-    rocksdb_options_set_max_open_files(o, IMAGE_OPEN_FILES);
-    rocksdb_options_set_info_log_level(o, LOG_LEVEL_WARN);
-    rocksdb_options_set_wal_recovery_mode(o, rocksdb_tolerate_corrupted_tail_records_recovery);
-    const rocksdb_options_t *all[STO_IMAGE_FAMILIES] = {o, o, o, o};
-    char *error = NULL;
-    image->options = o;
-    image->handle = rocksdb_open_for_read_only_column_families(o, dir, STO_IMAGE_FAMILIES, FAMILIES,
-                                                               all, image->cf, 0, &error);
-    return error == NULL ? ERR_OK : image_failed("opened", error, eb);
-}
-
-/* Accepts a half-opened one. */
-static void image_close(struct image *image)
-{
-    for (size_t i = 0; image->handle != NULL && i < STO_IMAGE_FAMILIES; i++)
-        rocksdb_column_family_handle_destroy(image->cf[i]);
-    if (image->handle != NULL)
-        rocksdb_close(image->handle);
-    rocksdb_options_destroy(image->options);
-}
-
-struct counting {
-    bool (*stop)(void *ctx);
-    void *ctx;
-    struct slice doc_prefix; /* empty: not asked for in this family */
-    uint64_t keys;
-    uint64_t documents;
-};
-
-static enum err count_all(struct counting *c, rocksdb_iterator_t *it)
-{
-    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
-        c->keys++;
-        if (c->stop != NULL && c->keys % STOP_EVERY_KEYS == 0 && c->stop(c->ctx))
-            return ERR_CANCELLED;
-        if (c->doc_prefix.len == 0)
-            continue;
-        struct slice key;
-        key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
-        c->documents += base_slice_starts_with(key, c->doc_prefix);
-    }
-    return ERR_OK;
-}
-
-static enum err count_family(struct image *image, size_t family, struct counting *c,
-                             struct errbuf *eb)
-{
-    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
-    rocksdb_readoptions_set_total_order_seek(options, 1);
-    rocksdb_readoptions_set_readahead_size(options, IMAGE_READAHEAD);
-    rocksdb_readoptions_set_verify_checksums(options, 1);
-    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(image->handle, options, image->cf[family]);
-    enum err rc = count_all(c, it);
-    char *error = NULL;
-    rocksdb_iter_get_error(it, &error);
-    rocksdb_iter_destroy(it);
-    rocksdb_readoptions_destroy(options);
-    if (error != NULL)
-        return image_failed("read", error, eb);
-    return rc == ERR_OK ? rc : base_fail(eb, rc, "stopped while keys were counted");
-}
-
-enum err sto_rocksdb_image_count(const char *dir, struct slice doc_prefix, bool (*stop)(void *ctx),
-                                 void *ctx, struct sto_image_counts *out, struct errbuf *eb)
-{
-    struct image image = {0};
-    struct sto_image_counts counts = {.documents = 0};
-    sto_rdb_uncounted();
-    enum err rc = image_open(&image, dir, eb);
-    for (size_t i = 0; rc == ERR_OK && i < STO_IMAGE_FAMILIES; i++) {
-        struct counting c = {.stop = stop, .ctx = ctx};
-        if (i == RDB_CF_META)
-            c.doc_prefix = doc_prefix;
-        rc = count_family(&image, i, &c, eb);
-        counts.keys[i] = c.keys;
-        counts.documents += c.documents;
-    }
-    image_close(&image);
-    if (rc == ERR_OK)
-        *out = counts;
     return rc;
 }

@@ -1,16 +1,15 @@
 /*
  * storage/rocksdb/checkpoint.h - an image of the whole database, made while it is being written.
  *
- * Does:     make a directory of hard links that is a database of its own; open such a directory
- *           read-only and count its keys; keep images and purges apart.
+ * Does:     make a directory of hard links that is a database of its own (storage/rocksdb/image.h
+ *           reads it); keep images and purges apart.
  * Owns:     nothing.
  * May use:  base/, storage/.
  * Knows no: backups, tenants' names.
  * Threads:  any, one image at a time: another one waits.
- * Blocks:   yes: a flush; counting reads everything.
+ * Blocks:   yes: a flush.
  * Fails by: ERR_CONFLICT (a tenant is being purged), ERR_EXISTS (something has that name),
- *           ERR_UNAVAILABLE (the engine failed or closes), ERR_IO, ERR_CORRUPT (counting),
- *           ERR_CANCELLED (counting).
+ *           ERR_UNAVAILABLE (the engine failed or closes), ERR_IO, ERR_CORRUPT (release).
  * Limits:   none.
  * Promises: 1. Everything that was acknowledged before the call is in the image.
  *           2. No image shows a tenant between the first and the last step of its purge.
@@ -21,16 +20,6 @@
 #define STORAGE_ROCKSDB_CHECKPOINT_H
 
 #include "storage/engine.h"
-
-#define STO_IMAGE_FAMILIES 4
-
-/* How many keys an image holds. */
-struct sto_image_counts {
-    uint64_t keys[STO_IMAGE_FAMILIES]; /* by family: sto_image_family_name */
-    uint64_t documents;                /* of the documents, those with the prefix asked for */
-};
-
-const char *sto_image_family_name(size_t family);
 
 /* dir: of the database's file system, its parent is there, itself not. *out_sequence: the last
  * change that was acknowledged when it began; later ones may be in the image too. */
@@ -43,12 +32,6 @@ enum err sto_rocksdb_checkpoint_remove(const char *dir, struct errbuf *eb) MUST_
 #define STO_IMAGE_RELEASE 32
 enum err sto_rocksdb_image_release(const char *dir, char out[STO_IMAGE_RELEASE],
                                    struct errbuf *eb) MUST_CHECK;
-
-/* Read every key of an image that nobody has open, each block's checksum checked. stop (NULL:
- * never) is asked every few thousand keys. */
-enum err sto_rocksdb_image_count(const char *dir, struct slice doc_prefix, bool (*stop)(void *ctx),
-                                 void *ctx, struct sto_image_counts *out,
-                                 struct errbuf *eb) MUST_CHECK;
 
 /* For purge.c: a step of a purge begins (waits for an image that is being made) and ended. After
  * the last step, or one that failed, images are made again. */

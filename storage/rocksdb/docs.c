@@ -38,6 +38,15 @@ static enum err key_check(struct slice key, struct errbuf *eb)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
+enum err sto_rdb_doc_parse(struct slice stored, uint64_t *out_version, struct slice *out_body)
+{
+    if (stored.len < VERSION_BYTES)
+        return ERR_CORRUPT;
+    *out_version = sto_get_be64(stored.ptr);
+    *out_body = base_slice_skip(stored, VERSION_BYTES);
+    return ERR_OK;
+}
+
 struct stored {
     rocksdb_pinnableslice_t *pinned; /* NULL: there is no such key */
     struct slice bytes;
@@ -127,9 +136,11 @@ static enum err give(rocksdb_iterator_t *it,
     struct slice key, value;
     key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
     value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
-    if (value.len < VERSION_BYTES)
+    uint64_t version;
+    struct slice body;
+    if (sto_rdb_doc_parse(value, &version, &body) != ERR_OK)
         return base_fail(eb, ERR_CORRUPT, "a stored document is damaged");
-    return visit(ctx, key, sto_get_be64(value.ptr), base_slice_skip(value, VERSION_BYTES));
+    return visit(ctx, key, version, body);
 }
 
 static enum err page_check(const struct sto_docs_page *page, struct errbuf *eb)

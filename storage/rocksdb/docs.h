@@ -22,6 +22,9 @@
 
 struct rdb_engine;
 
+/* Take a document as it is stored apart. ERR_CORRUPT. */
+enum err sto_rdb_doc_parse(struct slice stored, uint64_t *out_version,
+                           struct slice *out_body) MUST_CHECK;
 /* Under docs_lock: compare all versions and put the changes into batch. */
 enum err sto_rdb_docs_stage(struct rdb_engine *e, rocksdb_writebatch_t *batch,
                             const struct sto_doc_change *changes, size_t count,

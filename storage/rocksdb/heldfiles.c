@@ -12,20 +12,24 @@
 #include "storage/rocksdb/heldfiles.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
 
 #define NAME_BYTES    32
-#define PROVOKE_EVERY 10 /* rounds of 10 ms */
+#define NAMES_FIRST   256 /* room for so many, doubled as often as need be */
+#define PROVOKE_EVERY 10  /* rounds of 10 ms */
 
 struct names {
     size_t count;
-    char text[RDB_HELD_FILES_MAX][NAME_BYTES];
+    size_t capacity;
+    char (*text)[NAME_BYTES];
 };
 
 static bool is_table_file(const char *name)
@@ -34,38 +38,41 @@ static bool is_table_file(const char *name)
     return len > 4 && len < NAME_BYTES && strcmp(name + len - 4, ".sst") == 0;
 }
 
+static void names_add(struct names *names, const char *name)
+{
+    if (names->count == names->capacity) {
+        size_t capacity = names->capacity == 0 ? NAMES_FIRST : 2 * names->capacity;
+        char(*text)[NAME_BYTES] = base_new_array(capacity, sizeof text[0]);
+        if (names->count > 0)
+            memcpy(text, names->text, names->count * sizeof text[0]);
+        base_free(names->text);
+        names->text = text;
+        names->capacity = capacity;
+    }
+    memcpy(names->text[names->count++], name, strlen(name) + 1);
+}
+
 static enum err list(const char *db_path, struct names *out, struct errbuf *eb)
 {
     DIR *dir = opendir(db_path);
     if (dir == NULL)
         return base_fail(eb, ERR_IO, "cannot look into %s", db_path);
-    for (const struct dirent *d; out->count < RDB_HELD_FILES_MAX && (d = readdir(dir)) != NULL;)
-        if (is_table_file(d->d_name)) {
-            memcpy(out->text[out->count], d->d_name, strlen(d->d_name) + 1);
-            out->count++;
-        }
+    for (const struct dirent *d; (d = readdir(dir)) != NULL;)
+        if (is_table_file(d->d_name))
+            names_add(out, d->d_name);
     (void)closedir(dir); /* only read from */
     return ERR_OK;
-}
-
-static bool is_live(const rocksdb_livefiles_t *live, const char *name)
-{
-    for (int i = 0; i < rocksdb_livefiles_count(live); i++) {
-        const char *at = rocksdb_livefiles_name(live, i); /* "/000012.sst" */
-        if (strcmp(at + (at[0] == '/'), name) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* Keep only the names that are still on the disk and not live. */
 static void sift(struct rdb_engine *e, const char *db_path, struct names *names)
 {
-    const rocksdb_livefiles_t *live = rocksdb_livefiles(e->db.handle);
+    struct rdb_live_files live;
+    sto_rdb_live_files_open(e->db.handle, &live);
     size_t kept = 0;
     for (size_t i = 0; i < names->count; i++) {
         char path[BASE_PATH_BYTES];
-        if (is_live(live, names->text[i]) ||
+        if (sto_rdb_live_files_find(&live, names->text[i]) >= 0 ||
             base_path_join(path, db_path, names->text[i], NULL) != ERR_OK ||
             access(path, F_OK) != 0)
             continue;
@@ -74,7 +81,7 @@ static void sift(struct rdb_engine *e, const char *db_path, struct names *names)
         kept++;
     }
     names->count = kept;
-    rocksdb_livefiles_destroy(live);
+    sto_rdb_live_files_close(&live);
 }
 
 /* Letting deletions go on makes RocksDB look for every file that nobody holds. */
@@ -94,21 +101,43 @@ enum err sto_rdb_wait_for_held_files(struct rdb_engine *e, int seconds, struct e
     enum err rc = base_path_join(path, e->dir, "db", eb);
     if (rc != ERR_OK)
         return rc;
-    struct names *names = base_new(sizeof(*names));
-    rc = list(path, names, eb);
+    struct names names = {0};
+    rc = list(path, &names, eb);
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     for (int i = 0; rc == ERR_OK && i < seconds * 100; i++) {
-        sift(e, path, names);
-        if (names->count == 0)
+        sift(e, path, &names);
+        if (names.count == 0)
             break;
         if (i % PROVOKE_EVERY == 0)
             provoke_removal(e);
         (void)nanosleep(&pause, NULL); /* woken early: looks early */
     }
-    if (rc == ERR_OK && names->count > 0)
+    if (rc == ERR_OK && names.count > 0)
         rc =
             base_fail(eb, ERR_TIMEOUT, "%zu replaced files are still held by open reads after %d s",
-                      names->count, seconds);
-    base_free(names);
+                      names.count, seconds);
+    base_free(names.text);
+    return rc;
+}
+
+enum err sto_rdb_held_bytes(struct rdb_engine *e, uint64_t *out, struct errbuf *eb)
+{
+    char db_path[BASE_PATH_BYTES];
+    struct names names = {0};
+    uint64_t bytes = 0;
+    enum err rc = base_path_join(db_path, e->dir, "db", eb);
+    if (rc == ERR_OK)
+        rc = list(db_path, &names, eb);
+    if (rc == ERR_OK)
+        sift(e, db_path, &names);
+    for (size_t i = 0; rc == ERR_OK && i < names.count; i++) {
+        char path[BASE_PATH_BYTES];
+        struct stat st;
+        if (base_path_join(path, db_path, names.text[i], NULL) == ERR_OK && stat(path, &st) == 0)
+            bytes += (uint64_t)st.st_size; /* one that is gone holds none */
+    }
+    base_free(names.text);
+    if (rc == ERR_OK)
+        *out = bytes;
     return rc;
 }

@@ -3,14 +3,15 @@
  * disk.
  *
  * Does:     after a compaction, find table files that the database does not use any more (an open
- *           iterator or snapshot of anybody still holds them), and wait until they are removed.
+ *           iterator or snapshot of anybody still holds them), and wait until they are removed;
+ *           say how many bytes there are of them.
  * Owns:     nothing.
  * May use:  base/, storage/.
  * Knows no: tenants.
  * Threads:  job threads.
  * Blocks:   up to the seconds given.
  * Fails by: ERR_TIMEOUT, ERR_IO.
- * Limits:   RDB_HELD_FILES_MAX names; more wait for the next call.
+ * Limits:   none: as many files as there are.
  * Promises: 1. ERR_OK means: every table file that was on the disk at the call is live or gone.
  */
 #ifndef STORAGE_ROCKSDB_HELDFILES_H
@@ -20,7 +21,9 @@
 
 struct rdb_engine;
 
-#define RDB_HELD_FILES_MAX 4096
+/* Bytes of the table files that are on the disk and not live now; what a compaction under way has
+ * written is among them. */
+enum err sto_rdb_held_bytes(struct rdb_engine *e, uint64_t *out, struct errbuf *eb) MUST_CHECK;
 
 enum err sto_rdb_wait_for_held_files(struct rdb_engine *e, int seconds,
                                      struct errbuf *eb) MUST_CHECK;

@@ -2,7 +2,7 @@
  * storage/rocksdb/maintenance.c - a loop around a timed wait.
  *
  * 1. A witness that cannot be written latches the engine: acknowledging on would let the file fall
- *    behind without bound.
+ *    behind without bound. Want of space is borne for a while: deletes may end it.
  * 2. On a disk that is low only deletes pass, and what they delete comes back with a compaction
  *    that nothing else would start: no growth, no flush. So deletes are flushed every few seconds;
  *    files full of them are compacted (RDB_DELETES_WINDOW), and growth goes on by itself.
@@ -27,9 +27,11 @@ void sto_rdb_maintenance_witness(struct rdb_maintenance *m)
     if (w.sequence == m->witnessed)
         return;
     struct errbuf eb = {{0}};
-    if (sto_rdb_witness_write(m->engine->dir, &w, &eb) == ERR_OK)
+    enum err rc = sto_rdb_witness_write(m->engine->dir, &w, &eb);
+    m->unwitnessed_seconds = rc == ERR_STORAGE_FULL ? m->unwitnessed_seconds + 1 : 0;
+    if (rc == ERR_OK)
         m->witnessed = w.sequence;
-    else
+    else if (rc != ERR_STORAGE_FULL || m->unwitnessed_seconds > RDB_WITNESS_SECONDS)
         sto_rdb_fail_text(m->engine, eb.text);
 }
 
@@ -86,12 +88,13 @@ static void changes_sweep(struct rdb_maintenance *m)
 static void look(struct rdb_maintenance *m)
 {
     struct rdb_engine *e = m->engine;
-    sto_rdb_headroom_check(&e->headroom);
     if (atomic_load(&e->failed))
         return;
+    if (atomic_load(&e->headroom.read_only))
+        sto_rdb_fail_text(e, "the file system is mounted read-only");
     sto_rdb_maintenance_witness(m);
     if (sto_rdb_background_failed(e))
-        sto_rdb_fail_text(e, "a flush or compaction failed");
+        sto_rdb_fail_text(e, RDB_BACKGROUND_FAILED);
     m->stalled_seconds = property(e, "rocksdb.is-write-stopped") != 0 ? m->stalled_seconds + 1 : 0;
     if (m->stalled_seconds >= RDB_STALL_SECONDS)
         sto_rdb_fail_text(e, "writes have been stopped for too long");
@@ -125,6 +128,7 @@ static void *thread_main(void *arg)
     while (!wait_moment(m)) {
         uint64_t now_ns = base_monotonic_ns();
         sto_rdb_pressure_look(m->engine);
+        sto_rdb_headroom_check(&m->engine->headroom);
         if (now_ns < m->next_look_ns)
             continue;
         m->next_look_ns = now_ns + NS_PER_S;

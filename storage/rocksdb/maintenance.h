@@ -1,18 +1,19 @@
 /*
  * storage/rocksdb/maintenance.h - the thread that looks after the engine.
  *
- * Does:     look four times a second how near RocksDB is to delaying writes (pressure.h); once a
- *           second write the witness when something was acknowledged, look at the disk, get space
- *           back for deletes when it is low, ask RocksDB whether its background work failed or its
- *           writes stand still, remove expired tokens of idempotency and changes.
+ * Does:     look four times a second how near RocksDB is to delaying writes (pressure.h) and how
+ *           much of the disk is free; once a second write the witness when something was
+ *           acknowledged, get space back for deletes when it is low, ask RocksDB whether its
+ *           background work failed or its writes stand still, remove expired tokens of idempotency
+ *           and changes.
  * Owns:     its thread.
  * May use:  base/, storage/.
  * Knows no: operations.
  * Threads:  start and stop from one.
  * Blocks:   stop joins.
  * Fails by: latching the engine.
- * Limits:   RDB_STALL_SECONDS, RDB_RECLAIM_SECONDS, RDB_SWEEPS_PER_SECOND.
- * Promises: 1. The witness is at most about a second behind.
+ * Limits:   RDB_STALL_SECONDS, RDB_WITNESS_SECONDS, RDB_RECLAIM_SECONDS, RDB_SWEEPS_PER_SECOND.
+ * Promises: 1. The witness is at most about a second behind, on a full disk RDB_WITNESS_SECONDS.
  */
 #ifndef STORAGE_ROCKSDB_MAINTENANCE_H
 #define STORAGE_ROCKSDB_MAINTENANCE_H
@@ -28,6 +29,10 @@
 #define RDB_RECLAIM_SECONDS 3
 /* Commits of LIM_TOKENS_PER_SWEEP: more than can be made in a second, so they do not pile up. */
 #define RDB_SWEEPS_PER_SECOND 16
+/* On a full disk: for so long the witness may be behind, before nothing is acknowledged any more.
+ */
+#define RDB_WITNESS_SECONDS   5
+#define RDB_BACKGROUND_FAILED "a flush or compaction failed"
 
 struct rdb_maintenance {
     struct rdb_engine *engine;
@@ -38,6 +43,7 @@ struct rdb_maintenance {
     bool stopping; /* under lock */
     uint64_t next_look_ns;
     uint64_t witnessed; /* its thread, then close */
+    unsigned unwitnessed_seconds;
     unsigned stalled_seconds;
     unsigned low_seconds;
     uint64_t reclaimed; /* acknowledged sequence number at the last reclaim */

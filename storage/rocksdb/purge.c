@@ -17,7 +17,8 @@
  *    way around it.
  * 4. Files and ranges go beside the batches, whose memory of what is stored is cleared: behind the
  *    gate at the fence, and again with the range.
- * 5. A recount counts in reads_open: its snapshot would keep the bytes.
+ * 5. A recount counts in reads_open: its snapshot would keep the bytes. So would one of another
+ *    tenant's, which the compaction waits for.
  */
 #include "storage/rocksdb/purge.h"
 
@@ -29,6 +30,7 @@
 #include "storage/rocksdb/checkpoint.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/heldfiles.h"
+#include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/token.h"
 
@@ -76,6 +78,7 @@ static enum err fence(struct rdb_engine *e, const struct sto_tenant_scope *scope
 
 /* The families that hold a tenant's keys as range.h makes them. */
 static const int TENANT_FAMILIES[] = {RDB_CF_CELLS, RDB_CF_CHANGES};
+static const char *const TENANT_FAMILY_NAMES[] = {"cells", "changes"};
 #define TENANT_FAMILY_COUNT (sizeof(TENANT_FAMILIES) / sizeof(TENANT_FAMILIES[0]))
 
 static enum err delete_files(struct rdb_engine *e, const struct sto_tenant_scope *scope,
@@ -205,6 +208,25 @@ static void compact(struct rdb_engine *e, rocksdb_column_family_handle_t *family
     rocksdb_compactoptions_destroy(options);
 }
 
+/* Of the live files that some key of the range may be in: what a compaction goes through. */
+static uint64_t bytes_of_files(struct rdb_engine *e, const char *family,
+                               const struct sto_range *range)
+{
+    uint64_t bytes = 0;
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
+        struct slice low, high;
+        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
+        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
+        if (strcmp(rocksdb_livefiles_column_family_name(files, i), family) == 0 &&
+            base_slice_compare(low, sto_range_end(range)) < 0 &&
+            base_slice_compare(high, sto_range_begin(range)) >= 0)
+            bytes += rocksdb_livefiles_size(files, i);
+    }
+    rocksdb_livefiles_destroy(files);
+    return bytes;
+}
+
 /* --- manifest --------------------------------------------------------------------------------- */
 
 /* The MANIFEST tells the bounds of files that are long gone. A new one, which tells of live files
@@ -254,22 +276,74 @@ static enum err roll_manifest(struct rdb_engine *e, struct errbuf *eb)
     return rc;
 }
 
+/* --- snapshots -------------------------------------------------------------------------------- */
+
+static uint64_t property(struct rdb_engine *e, const char *name)
+{
+    uint64_t value = 0;
+    int failed = rocksdb_property_int(e->db.handle, name, &value);
+    INVARIANT(failed == 0); /* this release has it */
+    return value;
+}
+
+/* A compaction keeps what a snapshot sees. Newer ones see the deletion: they are not waited for. */
+static enum err wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
+{
+    uint64_t sequence = rocksdb_get_latest_sequence_number(e->db.handle);
+    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+    for (int i = 0; i < e->wait_seconds * 500; i++) {
+        uint64_t oldest = property(e, "rocksdb.oldest-snapshot-sequence");
+        if (oldest == 0 || oldest >= sequence)
+            return ERR_OK;
+        (void)nanosleep(&pause, NULL); /* woken early: looks early */
+    }
+    return base_fail(eb, ERR_TIMEOUT, "a snapshot of before the deletion is still open after %d s",
+                     e->wait_seconds);
+}
+
+static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, struct errbuf *eb)
+{
+    out->snapshots = property(e, "rocksdb.num-snapshots");
+    out->oldest_snapshot = property(e, "rocksdb.oldest-snapshot-sequence");
+    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
+        rocksdb_column_family_handle_t *family = e->db.cf[TENANT_FAMILIES[i]];
+        uint64_t versions = 0;
+        int failed =
+            rocksdb_property_int_cf(e->db.handle, family, "rocksdb.num-live-versions", &versions);
+        INVARIANT(failed == 0 && versions > 0); /* the current one */
+        out->old_versions += versions - 1;
+    }
+    return sto_rdb_held_bytes(e, &out->obsolete_bytes, eb);
+}
+
 static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope *scope,
                             struct errbuf *eb)
 {
     struct sto_range range = sto_range_of_tenant(scope);
-    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++)
+    uint64_t bytes[TENANT_FAMILY_COUNT];
+    uint64_t all = 0;
+    enum err rc = wait_for_snapshots(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
+        bytes[i] = bytes_of_files(e, TENANT_FAMILY_NAMES[i], &range);
+        all += bytes[i];
+    }
+    sto_rdb_progress_begin(e, STO_PROGRESS_BYTES, all);
+    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
         compact(e, e->db.cf[TENANT_FAMILIES[i]], &range);
+        sto_rdb_progress_add(e, bytes[i]);
+    }
     for (size_t i = 0; i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
         struct sto_range docs = sto_range_of_docs(scope, RDB_TENANT_LETTERS[i]);
         compact(e, e->db.meta, &docs);
     }
-    enum err rc = roll_manifest(e, eb);
+    rc = roll_manifest(e, eb);
     if (rc != ERR_OK)
         return rc;
     if (!sto_rdb_background_failed(e)) /* the C API gives no result for a compaction */
         return sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
-    sto_rdb_fail_text(e, "a flush or compaction failed");
+    sto_rdb_fail_text(e, RDB_BACKGROUND_FAILED);
     return base_fail(eb, ERR_IO, "the compaction failed");
 }
 
@@ -323,8 +397,10 @@ static enum err count_keys(struct rdb_engine *e, const struct sto_range *range,
     rocksdb_readoptions_set_ignore_range_deletions(options, 1);
     rocksdb_readoptions_set_fill_cache(options, 0);
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, family);
-    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it))
+    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         (*inout)++;
+        sto_rdb_progress_add(e, 1);
+    }
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
     rocksdb_iter_destroy(it);
@@ -342,7 +418,8 @@ static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
     const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
     for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
         const char *family = rocksdb_livefiles_column_family_name(files, i);
-        if (strcmp(family, "cells") != 0 && strcmp(family, "changes") != 0)
+        if (strcmp(family, TENANT_FAMILY_NAMES[0]) != 0 &&
+            strcmp(family, TENANT_FAMILY_NAMES[1]) != 0)
             continue;
         struct slice low, high;
         low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
@@ -366,6 +443,7 @@ enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_
     if (rc != ERR_OK)
         return rc;
     struct sto_range range = sto_range_of_tenant(scope);
+    sto_rdb_progress_begin(e, STO_PROGRESS_KEYS, 0);
     struct sto_audit audit = {.sequence = rocksdb_get_latest_sequence_number(e->db.handle)};
     for (size_t i = 0; rc == ERR_OK && i < TENANT_FAMILY_COUNT; i++)
         rc = count_keys(e, &range, e->db.cf[TENANT_FAMILIES[i]], &audit.physical_keys, eb);
@@ -376,6 +454,8 @@ enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_
     if (rc != ERR_OK)
         return rc;
     look_at_files(e, &range, &audit);
-    *out = audit;
-    return ERR_OK;
+    rc = look_at_holders(e, &audit, eb);
+    if (rc == ERR_OK)
+        *out = audit;
+    return rc;
 }

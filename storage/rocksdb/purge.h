@@ -10,7 +10,8 @@
  * Blocks:   yes, for as long as a compaction takes.
  * Fails by: ERR_CONFLICT (gate is not GONE, or a document changed), ERR_TIMEOUT (reads still open),
  *           ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_OUTCOME_UNKNOWN.
- * Limits:   RDB_WAIT_SECONDS for reads of the tenant to end, and for replaced files to be let go.
+ * Limits:   RDB_WAIT_SECONDS for reads of the tenant to end, for snapshots of before, and for
+ *           replaced files to be let go.
  * Promises: 1. This room calls delete_range, delete_file_in_range and compact_range nowhere else,
  * and only with ranges from storage/range.h. 2. Every step may be repeated.
  */
@@ -20,8 +21,9 @@
 #include "storage/engine.h"
 #include "storage/rocksdb/token.h"
 
-/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, tokens. */
-static const char RDB_TENANT_LETTERS[] = {'u', 's', 'w', 'v', RDB_TOKEN_LETTER, '\0'};
+/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views,
+ * operations, tokens. */
+static const char RDB_TENANT_LETTERS[] = {'u', 's', 'w', 'v', 'o', RDB_TOKEN_LETTER, '\0'};
 
 enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
                            enum sto_purge_step step, const struct sto_doc_change *changes,

@@ -53,10 +53,12 @@ struct rdb_engine {
     struct rdb_cache_sample cache_sample;
     _Atomic int fail_commit; /* test tool: counts down, the write that reaches 0 fails */
     pthread_mutex_t reason_lock;
-    char reason[160];                /* under reason_lock */
+    char reason[160]; /* under reason_lock, and what it says of the disk */
+    enum sto_disk failed_disk;
     pthread_mutex_t docs_lock;       /* one change of documents at a time */
     pthread_mutex_t image_lock;      /* while an image is made, or a step of a purge begins */
     char purging[LIM_TENANT_ID + 1]; /* under image_lock; "": no purge is between two steps */
+    struct sto_progress *progress;   /* job thread; NULL: nobody watches */
 
     struct rdb_pressure pressure;
     struct rdb_headroom headroom;

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -25,6 +26,7 @@
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/engine_stats.h"
+#include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/purge.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/reader.h"
@@ -35,16 +37,31 @@
 
 #include "base/banned.h"
 
+#define OPEN_BYTES   (8 * MIB) /* a new log, a new MANIFEST, and what follows at once */
 #define LAYOUT_KEY   "!layout"
 #define LAYOUT_VALUE "1"
 
 /* --- failing -------------------------------------------------------------------------------- */
+
+/* RocksDB gives no errno, but its text; of work in the background not even that. */
+static enum sto_disk disk_of(const struct rdb_engine *e, const char *reason)
+{
+    bool is_tight = atomic_load(&e->headroom.free_bytes) < e->headroom.headroom_bytes / 4;
+    if (strstr(reason, strerrordesc_np(ENOSPC)) != NULL ||
+        strstr(reason, strerrordesc_np(EDQUOT)) != NULL ||
+        (is_tight && strcmp(reason, RDB_BACKGROUND_FAILED) == 0))
+        return STO_DISK_FULL;
+    if (strstr(reason, strerrordesc_np(EROFS)) != NULL || atomic_load(&e->headroom.read_only))
+        return STO_DISK_READ_ONLY;
+    return STO_DISK_FAILED;
+}
 
 void sto_rdb_fail_text(struct rdb_engine *e, const char *reason)
 {
     pthread_mutex_lock(&e->reason_lock);
     if (!atomic_load(&e->failed)) {
         (void)snprintf(e->reason, sizeof(e->reason), "%s", reason); /* cut is fine */
+        e->failed_disk = disk_of(e, reason);
         atomic_store(&e->failed, true);
     }
     pthread_mutex_unlock(&e->reason_lock);
@@ -132,6 +149,7 @@ static void health_get(struct sto_engine *engine, struct sto_health *out)
     };
     pthread_mutex_lock(&e->reason_lock);
     memcpy(out->reason, e->reason, sizeof(out->reason));
+    out->disk = out->failed ? e->failed_disk : out->disk_low ? STO_DISK_FULL : STO_DISK_OK;
     pthread_mutex_unlock(&e->reason_lock);
 }
 
@@ -228,6 +246,26 @@ static enum err has_content(const char *path, bool *out, struct errbuf *eb)
     return ERR_OK;
 }
 
+/* What recovery turns into tables. */
+static enum err logs_measure(const char *path, uint64_t *out, struct errbuf *eb)
+{
+    DIR *dir = opendir(path);
+    *out = 0;
+    if (dir == NULL)
+        return errno == ENOENT
+                   ? ERR_OK
+                   : base_fail(eb, ERR_IO, "cannot look into %s: %s", path, strerrordesc_np(errno));
+    for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
+        struct stat st;
+        const char *ending = strrchr(d->d_name, '.');
+        if (ending != NULL && strcmp(ending, ".log") == 0 &&
+            fstatat(dirfd(dir), d->d_name, &st, 0) == 0)
+            *out += (uint64_t)st.st_size;
+    }
+    (void)closedir(dir); /* only read from */
+    return ERR_OK;
+}
+
 /* The table at the top of this file, up to the database's opening. */
 static enum err witness_prepare(struct rdb_engine *e, const char *db_path, struct rdb_witness *out,
                                 struct errbuf *eb)
@@ -290,7 +328,12 @@ static enum err db_open(struct rdb_engine *e, struct errbuf *eb)
     if (rc != ERR_OK)
         return rc;
     struct rdb_witness witness = {0};
-    rc = witness_prepare(e, path, &witness, eb);
+    uint64_t log_bytes = 0;
+    rc = logs_measure(path, &log_bytes, eb);
+    if (rc == ERR_OK)
+        rc = sto_rdb_headroom_probe(&e->headroom, log_bytes + OPEN_BYTES, eb);
+    if (rc == ERR_OK)
+        rc = witness_prepare(e, path, &witness, eb);
     if (rc == ERR_OK)
         rc = sto_rdb_db_open(&e->db, path, &e->options, witness.adopting, eb);
     if (rc != ERR_OK)
@@ -346,6 +389,7 @@ static const struct sto_engine_ops OPS = {
     .audit_range = sto_rdb_audit_range,
     .canaries_plant = sto_rdb_canaries_plant,
     .search_files = sto_rdb_search_files,
+    .progress_watch = sto_rdb_progress_watch,
     .health_get = health_get,
     .stats_get = sto_rdb_stats_get,
     .close = engine_close,

@@ -1,7 +1,7 @@
 /*
  * storage/rocksdb/search.c - file after file, entry after entry, window after window.
  *
- *   file                       how it is read      the tenant's prefix there is
+ *   file                       how it is read      a tenant's prefix there is
  *   *.sst                      every entry         a key of it; in others' keys and values: outside
  *   *.log, in use              as it is            outside: after a flush only others write there
  *   *.log, not in use any more as it is            something that has to go yet
@@ -9,7 +9,7 @@
  *   MANIFEST-*, others         as it is            something that has to go yet
  *   LOG*, OPTIONS-*, the rest  as it is            a note: nothing there comes from keys or values
  *
- * A canary is found by its public head and known by its hash, wherever it stands.
+ * Tenants that are purged together are looked for together: every byte is read once.
  *
  * 1. A table that vanishes before it is read was compacted into others: tables that were not read
  *    yet are read then, and so on until none vanished.
@@ -22,8 +22,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/sha.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,13 +33,16 @@
 #include "storage/range.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/heldfiles.h"
-#include "storage/rocksdb/purge.h"
+#include "storage/rocksdb/live_files.h"
+#include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/search_match.h"
 #include "storage/rocksdb/table_file.h"
 
 #include "base/banned.h"
 
 #define NAME_BYTES      64
+#define FILES_FIRST     256 /* room for so many names, doubled as often as need be */
 #define VERSION_LABEL   "rocksdb_version="
 #define PASSES          8
 #define IOPRIO_WHO_SELF 1
@@ -54,69 +57,24 @@ struct file {
     bool in_use;
     bool done;          /* read to its end */
     bool is_unfinished; /* a table that is being written */
-    bool is_apart;      /* a table whose bounds say that it holds nothing of the tenant */
+    bool is_apart;      /* a table whose bounds say that it holds nothing of any of them */
 };
 
 struct files {
     size_t count;
-    struct file of[RDB_HELD_FILES_MAX];
+    size_t capacity;
+    struct file *of; /* by name */
 };
 
 struct search {
     struct rdb_engine *engine;
     const struct sto_search_spec *spec;
-    struct sto_search *found;
-    struct sto_range range; /* its begin is the prefix */
-    struct slice prefix;
+    struct rdb_match match;
+    uint64_t files;
+    uint64_t bytes;
+    char version[32]; /* of RocksDB, as the files say */
     char db_path[BASE_PATH_BYTES];
-    uint64_t here; /* prefixes in the file that is read */
 };
-
-/* --- in a run of bytes ------------------------------------------------------------------------ */
-
-static const uint8_t *find(struct slice in, struct slice what)
-{
-    return in.len < what.len ? NULL : memmem(in.ptr, in.len, what.ptr, what.len);
-}
-
-/* How often `what` begins in the first `limit` bytes. */
-static uint64_t count_of(struct slice in, struct slice what, size_t limit)
-{
-    uint64_t count = 0;
-    const uint8_t *at;
-    while ((at = find(in, what)) != NULL && (size_t)(at - in.ptr) < limit) {
-        size_t passed = (size_t)(at - in.ptr) + 1;
-        count++;
-        in = base_slice_skip(in, passed);
-        limit -= passed;
-    }
-    return count;
-}
-
-static bool is_canary(const struct search *s, const uint8_t *at)
-{
-    struct sto_canary c;
-    (void)SHA256(at, STO_CANARY_BYTES, c.hash); /* cannot fail with memory of its own */
-    for (size_t i = 0; i < s->spec->canary_count; i++)
-        if (memcmp(c.hash, s->spec->canaries[i].hash, sizeof c.hash) == 0)
-            return true;
-    return false;
-}
-
-static uint64_t count_canaries(const struct search *s, struct slice in, size_t limit)
-{
-    const struct slice head = SLICE_LIT(STO_CANARY_HEAD);
-    uint64_t count = 0;
-    const uint8_t *at;
-    while (s->spec->canary_count > 0 && (at = find(in, head)) != NULL &&
-           (size_t)(at - in.ptr) < limit) {
-        size_t passed = (size_t)(at - in.ptr) + 1;
-        count += in.len - (passed - 1) >= STO_CANARY_BYTES && is_canary(s, at);
-        in = base_slice_skip(in, passed);
-        limit -= passed;
-    }
-    return count;
-}
 
 static enum err go_on(const struct search *s)
 {
@@ -124,58 +82,43 @@ static enum err go_on(const struct search *s)
     return stop ? ERR_CANCELLED : ERR_OK;
 }
 
-static void passed_bytes(const struct search *s, uint64_t bytes)
+static void passed_bytes(struct search *s, uint64_t bytes)
 {
-    if (s->spec->progress != NULL)
-        atomic_fetch_add(s->spec->progress, bytes);
+    s->bytes += bytes;
+    sto_rdb_progress_add(s->engine, bytes);
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
-
-/* Its rows and changes, or its documents: "u/tenant/..." and the like. */
-static bool is_its_key(const struct search *s, struct slice key)
-{
-    if (base_slice_starts_with(key, s->prefix))
-        return true;
-    size_t id_len = s->prefix.len - 1;
-    return key.len >= id_len + 3 && key.ptr[1] == '/' && key.ptr[id_len + 2] == '/' &&
-           strchr(RDB_TENANT_LETTERS, key.ptr[0]) != NULL && key.ptr[0] != '\0' &&
-           memcmp(key.ptr + 2, s->prefix.ptr, id_len) == 0;
-}
 
 static enum err visit_entry(void *ctx, enum rdb_entry_kind kind, struct slice key,
                             struct slice value)
 {
     struct search *s = ctx;
-    (void)kind; /* a key of the tenant's is one too many everywhere */
-    if (is_its_key(s, key))
-        s->here++;
-    else
-        s->found->outside += count_of(key, s->prefix, key.len);
-    s->found->outside += count_of(value, s->prefix, value.len);
-    s->found->canaries += count_canaries(s, key, key.len) + count_canaries(s, value, value.len);
+    (void)kind; /* a key of a tenant's is one too many everywhere */
+    sto_rdb_match_entry(&s->match, key, value);
     return go_on(s);
 }
 
 /* --- other files ------------------------------------------------------------------------------ */
 
-static void take_version(struct sto_search *found, struct slice bytes)
+static void take_version(struct search *s, struct slice bytes)
 {
     const struct slice label = SLICE_LIT(VERSION_LABEL);
-    const uint8_t *at = find(bytes, label);
-    if (at == NULL || found->engine[0] != '\0')
+    const uint8_t *at =
+        bytes.len < label.len ? NULL : memmem(bytes.ptr, bytes.len, label.ptr, label.len);
+    if (at == NULL || s->version[0] != '\0')
         return;
     struct slice rest = base_slice_skip(bytes, (size_t)(at - bytes.ptr) + label.len);
     size_t len = 0;
-    while (len < rest.len && len < sizeof found->engine - 1 && rest.ptr[len] > ' ')
+    while (len < rest.len && len < sizeof s->version - 1 && rest.ptr[len] > ' ')
         len++;
-    memcpy(found->engine, rest.ptr, len);
+    memcpy(s->version, rest.ptr, len);
 }
 
 /* What begins in the last bytes of a window is looked for in the next one. */
 static enum err search_bytes(struct search *s, int fd, uint8_t *window)
 {
-    size_t overlap = (s->prefix.len > STO_CANARY_BYTES ? s->prefix.len : STO_CANARY_BYTES) - 1;
+    size_t overlap = s->match.overlap;
     size_t kept = 0;
     enum err rc = ERR_OK;
     while (rc == ERR_OK) {
@@ -188,15 +131,13 @@ static enum err search_bytes(struct search *s, int fd, uint8_t *window)
         size_t limit = n > 0 && bytes.len > overlap ? bytes.len - overlap : bytes.len;
         if (n > 0 && bytes.len <= overlap)
             limit = 0;
-        s->here += count_of(bytes, s->prefix, limit);
-        s->found->canaries += count_canaries(s, bytes, limit);
-        take_version(s->found, bytes);
+        sto_rdb_match_bytes(&s->match, bytes, limit);
+        take_version(s, bytes);
         if (n == 0)
             return ERR_OK;
         kept = bytes.len - limit;
         memmove(window, window + limit, kept);
         passed_bytes(s, (uint64_t)n);
-        s->found->bytes += (uint64_t)n;
         rc = go_on(s);
     }
     return rc;
@@ -226,7 +167,6 @@ static enum err search_table(struct search *s, struct file *f, const char *path,
     enum err rc = sto_rdb_table_visit(path, visit_entry, s, &bytes, &why);
     f->is_unfinished = rc == ERR_CORRUPT && !f->in_use;
     passed_bytes(s, bytes);
-    s->found->bytes += bytes;
     return rc == ERR_OK ? rc : base_fail(eb, rc, "%s", why.text);
 }
 
@@ -252,6 +192,38 @@ static enum kind kind_of(const char *name)
     return begins_with(name, "MANIFEST-") ? MANIFEST : NOTES;
 }
 
+static int compare_files(const void *a, const void *b)
+{
+    const struct file *left = a;
+    const struct file *right = b;
+    return strcmp(left->name, right->name);
+}
+
+static struct file *find_file(const struct files *files, const char *name)
+{
+    struct file wanted = {.kind = NOTES};
+    memcpy(wanted.name, name, strlen(name) + 1); /* one of a list, or as short */
+    return files->count == 0
+               ? NULL
+               : bsearch(&wanted, files->of, files->count, sizeof files->of[0], compare_files);
+}
+
+static void files_add(struct files *files, const char *name)
+{
+    if (files->count == files->capacity) {
+        size_t capacity = files->capacity == 0 ? FILES_FIRST : 2 * files->capacity;
+        struct file *of = base_new_array(capacity, sizeof of[0]);
+        if (files->count > 0)
+            memcpy(of, files->of, files->count * sizeof of[0]);
+        base_free(files->of);
+        files->of = of;
+        files->capacity = capacity;
+    }
+    struct file *f = &files->of[files->count++];
+    *f = (struct file){.kind = kind_of(name)};
+    memcpy(f->name, name, strlen(name) + 1);
+}
+
 static enum err list(const struct search *s, struct files *out, struct errbuf *eb)
 {
     DIR *dir = opendir(s->db_path);
@@ -259,41 +231,48 @@ static enum err list(const struct search *s, struct files *out, struct errbuf *e
         return base_fail(eb, ERR_IO, "cannot look into the database's directory");
     enum err rc = ERR_OK;
     for (const struct dirent *d; rc == ERR_OK && (d = readdir(dir)) != NULL;) {
-        size_t len = strlen(d->d_name);
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
-        if (len >= NAME_BYTES || out->count == RDB_HELD_FILES_MAX) {
-            rc = base_fail(eb, ERR_TOO_BIG, "there are more than %d files to search",
-                           RDB_HELD_FILES_MAX);
-            break;
-        }
-        struct file *f = &out->of[out->count++];
-        *f = (struct file){.kind = kind_of(d->d_name)};
-        memcpy(f->name, d->d_name, len + 1);
+        if (strlen(d->d_name) < NAME_BYTES)
+            files_add(out, d->d_name);
+        else
+            rc = base_fail(eb, ERR_TOO_BIG, "a file of the database has a name of %zu bytes",
+                           strlen(d->d_name));
     }
     (void)closedir(dir); /* only read from */
+    if (out->count > 0)
+        qsort(out->of, out->count, sizeof out->of[0], compare_files);
     return rc;
+}
+
+static bool is_apart_from(const struct rdb_wanted *w, struct slice low, struct slice high)
+{
+    return base_slice_compare(high, sto_range_begin(&w->range)) < 0 ||
+           base_slice_compare(low, sto_range_end(&w->range)) >= 0;
+}
+
+static bool is_apart(const struct search *s, const rocksdb_livefiles_t *live, int index)
+{
+    struct slice low, high;
+    low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(live, index, &low.len);
+    high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(live, index, &high.len);
+    bool result = strcmp(rocksdb_livefiles_column_family_name(live, index), "meta") != 0;
+    for (size_t i = 0; result && i < s->match.count; i++)
+        result = is_apart_from(&s->match.wanted[i], low, high);
+    return result;
 }
 
 static void mark_tables(const struct search *s, struct files *files)
 {
-    struct slice begin = sto_range_begin(&s->range);
-    struct slice end = sto_range_end(&s->range);
-    const rocksdb_livefiles_t *live = rocksdb_livefiles(s->engine->db.handle);
-    for (int i = 0; i < rocksdb_livefiles_count(live); i++) {
-        const char *name = rocksdb_livefiles_name(live, i); /* "/000012.sst" */
-        struct slice low, high;
-        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(live, i, &low.len);
-        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(live, i, &high.len);
-        bool is_apart = strcmp(rocksdb_livefiles_column_family_name(live, i), "meta") != 0 &&
-                        (base_slice_compare(high, begin) < 0 || base_slice_compare(low, end) >= 0);
-        for (size_t j = 0; j < files->count; j++)
-            if (strcmp(files->of[j].name, name + (name[0] == '/')) == 0) {
-                files->of[j].in_use = true;
-                files->of[j].is_apart = is_apart;
-            }
+    struct rdb_live_files live;
+    sto_rdb_live_files_open(s->engine->db.handle, &live);
+    for (size_t i = 0; i < files->count; i++) {
+        struct file *f = &files->of[i];
+        int index = f->kind == TABLE ? sto_rdb_live_files_find(&live, f->name) : -1;
+        f->in_use = index >= 0;
+        f->is_apart = index >= 0 && is_apart(s, live.list, index);
     }
-    rocksdb_livefiles_destroy(live);
+    sto_rdb_live_files_close(&live);
 }
 
 /* The current MANIFEST, and logs that are not older than what a start would read. */
@@ -325,58 +304,69 @@ static void mark_others(const struct search *s, struct files *files)
     base_buf_fini(&current);
 }
 
-static void measure(const struct search *s, struct files *files)
+/* What is going to be read; what is done before it is not. */
+static void measure(const struct search *s, const struct files *files)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < files->count; i++) {
         char path[BASE_PATH_BYTES];
         struct stat st;
-        if (base_path_join(path, s->db_path, files->of[i].name, NULL) == ERR_OK &&
+        if (!files->of[i].done &&
+            base_path_join(path, s->db_path, files->of[i].name, NULL) == ERR_OK &&
             stat(path, &st) == 0)
             total += (uint64_t)st.st_size;
     }
-    if (s->spec->progress_of != NULL)
-        atomic_store(s->spec->progress_of, total);
+    sto_rdb_progress_begin(s->engine, STO_PROGRESS_BYTES, total);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static void count_file(struct search *s, const struct file *f, const char *path, bool has_canary)
+static void count_for(struct rdb_wanted *w, const struct file *f, bool is_there)
 {
-    s->found->files++;
-    if (f->kind == TABLE)
-        s->found->keys += s->here;
-    else if (f->kind == NOTES)
-        s->found->notes += s->here;
-    else if (f->in_use)
-        s->found->outside += s->here;
-    if (!f->in_use && (s->here > 0 || has_canary) && access(path, F_OK) == 0)
-        s->found->obsolete++;
+    struct sto_search *found = &w->target->found;
+    found->canaries += w->canaries_here;
+    if (f->kind == TABLE) {
+        found->keys += w->keys_here;
+        found->outside += w->prefixes_here;
+    } else if (f->kind == NOTES) {
+        found->notes += w->prefixes_here;
+    } else if (f->in_use) {
+        found->outside += w->prefixes_here;
+    }
+    bool holds_some =
+        (f->kind == TABLE ? w->keys_here : w->prefixes_here) > 0 || w->canaries_here > 0;
+    if (!f->in_use && holds_some && is_there)
+        found->obsolete++;
+}
+
+static void count_file(struct search *s, const struct file *f, const char *path)
+{
+    bool is_there = access(path, F_OK) == 0;
+    s->files++;
+    for (size_t i = 0; i < s->match.count; i++)
+        count_for(&s->match.wanted[i], f, is_there);
 }
 
 static enum err search_one(struct search *s, struct file *f, struct errbuf *eb)
 {
     char path[BASE_PATH_BYTES];
-    uint64_t canaries = s->found->canaries;
     enum err rc = base_path_join(path, s->db_path, f->name, eb);
     if (rc != ERR_OK)
         return rc;
-    s->here = 0;
+    sto_rdb_match_forget(&s->match);
     rc = f->kind == TABLE ? search_table(s, f, path, eb) : search_raw(s, path, eb);
     if (rc == ERR_NOT_FOUND || f->is_unfinished)
         return ERR_OK; /* and not done */
     f->done = rc == ERR_OK;
     if (rc == ERR_OK)
-        count_file(s, f, path, s->found->canaries > canaries);
+        count_file(s, f, path);
     return rc;
 }
 
 static bool was_read(const struct files *before, const struct file *f)
 {
-    for (size_t i = 0; i < before->count; i++)
-        if (strcmp(before->of[i].name, f->name) == 0)
-            return before->of[i].done;
-    return false;
+    const struct file *found = find_file(before, f->name);
+    return found != NULL && found->done;
 }
 
 /* Read what is in files and was not read before; *out_missed: how many vanished. */
@@ -390,11 +380,14 @@ static enum err pass(struct search *s, const struct files *before, struct files 
         return rc;
     mark_tables(s, files);
     mark_others(s, files);
-    measure(s, files);
-    for (size_t i = 0; rc == ERR_OK && i < files->count; i++) {
+    for (size_t i = 0; i < files->count; i++) {
         struct file *f = &files->of[i];
         f->done = was_read(before, f) || (before->count > 0 && f->kind != TABLE) ||
                   (s->spec->only_its_own && f->is_apart);
+    }
+    measure(s, files);
+    for (size_t i = 0; rc == ERR_OK && i < files->count; i++) {
+        struct file *f = &files->of[i];
         if (!f->done)
             rc = search_one(s, f, eb);
         *out_missed += !f->done && !f->is_unfinished;
@@ -404,13 +397,14 @@ static enum err pass(struct search *s, const struct files *before, struct files 
 
 static enum err search_all(struct search *s, struct errbuf *eb)
 {
-    struct files *lists = base_new_array(2, sizeof lists[0]);
+    struct files lists[2] = {{0}};
     struct errbuf why = {{0}};
     enum err rc = ERR_OK;
     size_t missed = 1;
     for (size_t i = 0; rc == ERR_OK && missed > 0 && i < PASSES; i++)
         rc = pass(s, &lists[(i + 1) % 2], &lists[i % 2], &missed, &why);
-    base_free(lists);
+    base_free(lists[0].of);
+    base_free(lists[1].of);
     if (rc == ERR_OK && missed > 0)
         return base_fail(eb, ERR_TIMEOUT, "%zu files changed whenever they were to be searched",
                          missed);
@@ -453,22 +447,29 @@ static void set_io_priority(int priority)
     (void)syscall(SYS_ioprio_set, IOPRIO_WHO_SELF, 0, priority); /* it is a favour */
 }
 
-enum err sto_rdb_search_files(struct sto_engine *engine, const struct sto_tenant_scope *scope,
-                              const struct sto_search_spec *spec, struct sto_search *out,
-                              struct errbuf *eb)
+static void give(const struct search *s, struct sto_search_target *targets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct sto_search *found = &targets[i].found;
+        found->files = s->files;
+        found->bytes = s->bytes;
+        memcpy(found->engine, s->version, sizeof found->engine);
+    }
+}
+
+enum err sto_rdb_search_files(struct sto_engine *engine, struct sto_search_target *targets,
+                              size_t count, const struct sto_search_spec *spec, struct errbuf *eb)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
-    struct sto_search found = {0};
-    struct search s = {
-        .engine = e, .spec = spec, .found = &found, .range = sto_range_of_tenant(scope)};
-    s.prefix = sto_range_begin(&s.range);
+    struct search s = {.engine = e, .spec = spec};
     enum err rc = sto_rdb_usable(e, eb);
     if (rc == ERR_OK)
         rc = base_path_join(s.db_path, e->dir, "db", eb);
     if (rc != ERR_OK)
         return rc;
-    if (spec->progress != NULL)
-        atomic_store(spec->progress, 0);
+    for (size_t i = 0; i < count; i++)
+        targets[i].found = (struct sto_search){0};
+    sto_rdb_match_init(&s.match, targets, count);
     set_io_priority(IOPRIO_IDLE);
     if (!spec->only_its_own)
         rc = sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
@@ -476,6 +477,7 @@ enum err sto_rdb_search_files(struct sto_engine *engine, const struct sto_tenant
         rc = search_all(&s, eb);
     set_io_priority(IOPRIO_DEFAULT);
     if (rc == ERR_OK)
-        *out = found;
+        give(&s, targets, count);
+    sto_rdb_match_fini(&s.match);
     return rc;
 }

@@ -1,8 +1,9 @@
 /*
- * storage/rocksdb/search.h - is anything of a tenant in any file, by the bytes of the files.
+ * storage/rocksdb/search.h - is anything of some tenants in any file, by the bytes of the files.
  *
  * Does:     plant canaries. Read every file of the database directory: tables block by block
- *           (table_file.h), others as they are; find the tenant's keys, its prefix, and canaries.
+ *           (table_file.h), others as they are; find their keys, prefixes and canaries
+ *           (search_match.h), of all of them in one pass.
  * Owns:     nothing.
  * May use:  base/, storage/, OpenSSL's digests.
  * Knows no: what a certificate says.
@@ -10,7 +11,7 @@
  * Blocks:   yes: it reads all there is.
  * Fails by: ERR_TIMEOUT (files that are not in use any more still hold something, or are held),
  *           ERR_CANCELLED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE.
- * Limits:   RDB_HELD_FILES_MAX files; a block and RDB_SEARCH_CHUNK bytes in memory.
+ * Limits:   a block and RDB_SEARCH_CHUNK bytes in memory, and the names of all files, twice.
  * Promises: 1. What others wrote into their keys and values counts as outside, whatever it is:
  *              nobody can keep another tenant from being certified as gone.
  */
@@ -26,8 +27,8 @@ enum err sto_rdb_canaries_plant(struct sto_engine *engine, const struct sto_tena
                                 const uint8_t canaries[][STO_CANARY_BYTES], size_t count,
                                 const struct sto_doc_change *docs, size_t doc_count,
                                 struct errbuf *eb) MUST_CHECK;
-enum err sto_rdb_search_files(struct sto_engine *engine, const struct sto_tenant_scope *scope,
-                              const struct sto_search_spec *spec, struct sto_search *out,
+enum err sto_rdb_search_files(struct sto_engine *engine, struct sto_search_target *targets,
+                              size_t count, const struct sto_search_spec *spec,
                               struct errbuf *eb) MUST_CHECK;
 
 #endif

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 
 #include "storage/rocksdb/checkpoint.h"
+#include "storage/rocksdb/image.h"
 
 #include "base/banned.h"
 

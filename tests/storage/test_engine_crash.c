@@ -3,6 +3,7 @@
  *
  * RocksDB's background threads do not survive a fork, so this process never opens an engine in the
  * kill tests: one child writes and is killed, another one looks.
+ * Over 500 lines because all damage is done to what the same writers left.
  */
 #include "fixture.h"
 

@@ -246,6 +246,41 @@ START_TEST(delete_files_spares_a_key_that_equals_the_end)
 }
 END_TEST
 
+/* What it sees would stay in the files; its bytes are not the tenant's, it may be anybody's. */
+START_TEST(a_snapshot_is_waited_for_and_told_from_a_later_one)
+{
+    struct rdb_engine *e = sto_rdb_engine(fix.engine);
+    ck_assert_int_eq(fix_put(&fix.tables[0][0], "row", "v"), ERR_OK);
+    const rocksdb_snapshot_t *before = rocksdb_create_snapshot(e->db.handle);
+    close_gate();
+    e->wait_seconds = 1;
+    for (enum sto_purge_step s = STO_PURGE_FENCE; s < STO_PURGE_COMPACT; s++)
+        ck_assert_int_eq(step(s), ERR_OK);
+    uint64_t deleted_at = rocksdb_get_latest_sequence_number(e->db.handle);
+    ck_assert_int_eq(fix_put(&fix.tables[1][0], "row", "v"), ERR_OK);
+    const rocksdb_snapshot_t *later = rocksdb_create_snapshot(e->db.handle);
+    ck_assert_int_eq(step(STO_PURGE_COMPACT), ERR_TIMEOUT);
+    struct sto_audit a = audit(0);
+    ck_assert_uint_eq(a.snapshots, 2);
+    ck_assert_uint_eq(sto_audit_snapshots_of(&a, deleted_at), 2);
+    ck_assert_uint_gt(a.physical_keys, 0);
+    rocksdb_release_snapshot(e->db.handle, before);
+    ck_assert_int_eq(fix_put(&fix.tables[1][0], "row", "w"), ERR_OK);
+    a = audit(0);
+    ck_assert_uint_eq(a.snapshots, 1);
+    ck_assert_uint_eq(sto_audit_snapshots_of(&a, deleted_at), 0);
+    /* newer than the deletion, but older than the step: it is waited for, too */
+    ck_assert_int_eq(step(STO_PURGE_COMPACT), ERR_TIMEOUT);
+    rocksdb_release_snapshot(e->db.handle, later);
+    ck_assert_int_eq(step(STO_PURGE_COMPACT), ERR_OK);
+    a = audit(0);
+    ck_assert_uint_eq(a.physical_keys, 0);
+    ck_assert_uint_eq(a.oldest_snapshot, 0);
+    ck_assert_uint_eq(a.obsolete_bytes, 0);
+    ck_assert_uint_eq(sto_audit_snapshots_of(&a, deleted_at), 0);
+}
+END_TEST
+
 /* The same trap one step further on: files wholly inside do go, at once. */
 START_TEST(delete_files_takes_files_that_are_wholly_inside)
 {
@@ -295,6 +330,7 @@ Suite *suite_storage_engine_purge(void)
     tcase_add_test(t, the_fence_waits_for_open_reads);
     tcase_add_test(t, compaction_waits_for_files_that_neighbours_hold);
     tcase_add_test(t, delete_files_spares_a_key_that_equals_the_end);
+    tcase_add_test(t, a_snapshot_is_waited_for_and_told_from_a_later_one);
     tcase_add_test(t, delete_files_takes_files_that_are_wholly_inside);
     tcase_add_test(t, an_audit_sees_files_around_the_tenant);
     tcase_add_test(t, steps_have_names);

@@ -1,0 +1,256 @@
+/*
+ * storage/rocksdb/image.c - opened read-only, with options of its own: no cache, whole order.
+ *
+ * 1. Every block that is read has its checksum compared: the image may be a copy of a copy.
+ * 2. Bounds come from storage/keycodec.h, and a key that came all the same from elsewhere would not
+ *    pass: RocksDB keeps to them.
+ */
+#include "storage/rocksdb/image.h"
+
+#include "base/alloc.h"
+#include "storage/keycodec.h"
+#include "storage/rocksdb/docs.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define STOP_EVERY_KEYS  8192
+#define IMAGE_OPEN_FILES 128
+#define IMAGE_READAHEAD  (2 * MIB)
+#define LOG_LEVEL_WARN   2
+
+static const char *const FAMILIES[STO_IMAGE_FAMILIES] = {"default", "cells", "meta", "changes"};
+
+const char *sto_image_family_name(size_t family)
+{
+    INVARIANT(family < STO_IMAGE_FAMILIES);
+    return FAMILIES[family];
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+struct sto_image {
+    rocksdb_options_t *options;
+    rocksdb_t *handle;
+    size_t family_count; /* a database of an earlier format has not all of them */
+    rocksdb_column_family_handle_t *cf[STO_IMAGE_FAMILIES];
+};
+
+static enum err image_failed(const char *doing, char *error, struct errbuf *eb)
+{
+    enum err rc = sto_rdb_error_class(error);
+    (void)base_fail(eb, rc, "the image cannot be %s: %s", doing, error);
+    rocksdb_free(error);
+    return rc;
+}
+
+/* The first of ours that are there. */
+static enum err count_families(struct sto_image *image, const char *dir, struct errbuf *eb)
+{
+    char *error = NULL;
+    size_t count = 0;
+    char **names = rocksdb_list_column_families(image->options, dir, &count, &error);
+    if (error != NULL)
+        return image_failed("opened", error, eb);
+    for (bool is_there = true; is_there && image->family_count < STO_IMAGE_FAMILIES;) {
+        is_there = false;
+        for (size_t i = 0; i < count; i++)
+            is_there = is_there || strcmp(names[i], FAMILIES[image->family_count]) == 0;
+        image->family_count += is_there;
+    }
+    rocksdb_list_column_families_destroy(names, count);
+    return image->family_count > RDB_CF_META
+               ? ERR_OK
+               : base_fail(eb, ERR_CORRUPT, "%s is no database of ours", dir);
+}
+
+static enum err image_open(struct sto_image *image, const char *dir, struct errbuf *eb)
+{
+    rocksdb_options_t *o = rocksdb_options_create();
+    rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
+    rocksdb_block_based_options_set_no_block_cache(t, 1);
+    rocksdb_options_set_block_based_table_factory(o, t);
+    rocksdb_block_based_options_destroy(t);
+    rocksdb_options_set_paranoid_checks(o, 1);
+    rocksdb_options_set_max_open_files(o, IMAGE_OPEN_FILES);
+    rocksdb_options_set_info_log_level(o, LOG_LEVEL_WARN);
+    rocksdb_options_set_wal_recovery_mode(o, rocksdb_tolerate_corrupted_tail_records_recovery);
+    const rocksdb_options_t *all[STO_IMAGE_FAMILIES] = {o, o, o, o};
+    char *error = NULL;
+    image->options = o;
+    enum err rc = count_families(image, dir, eb);
+    if (rc != ERR_OK)
+        return rc;
+    image->handle = rocksdb_open_for_read_only_column_families(o, dir, (int)image->family_count,
+                                                               FAMILIES, all, image->cf, 0, &error);
+    return error == NULL ? ERR_OK : image_failed("opened", error, eb);
+}
+
+/* Accepts a half-opened one. */
+static void image_close(struct sto_image *image)
+{
+    for (size_t i = 0; image->handle != NULL && i < image->family_count; i++)
+        rocksdb_column_family_handle_destroy(image->cf[i]);
+    if (image->handle != NULL)
+        rocksdb_close(image->handle);
+    rocksdb_options_destroy(image->options);
+}
+
+enum err sto_image_open(const char *dir, struct sto_image **out, struct errbuf *eb)
+{
+    struct sto_image *image = base_new(sizeof *image);
+    enum err rc = image_open(image, dir, eb);
+    if (rc == ERR_OK)
+        *out = image;
+    else
+        sto_image_close(image);
+    return rc;
+}
+
+void sto_image_close(struct sto_image *image)
+{
+    if (image == NULL)
+        return;
+    image_close(image);
+    base_free(image);
+}
+
+static void read_through(rocksdb_readoptions_t *options)
+{
+    rocksdb_readoptions_set_readahead_size(options, IMAGE_READAHEAD);
+    rocksdb_readoptions_set_verify_checksums(options, 1);
+}
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+struct counting {
+    bool (*stop)(void *ctx);
+    void *ctx;
+    struct slice doc_prefix; /* empty: not asked for in this family */
+    uint64_t keys;
+    uint64_t documents;
+};
+
+static enum err count_all(struct counting *c, rocksdb_iterator_t *it)
+{
+    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        c->keys++;
+        if (c->stop != NULL && c->keys % STOP_EVERY_KEYS == 0 && c->stop(c->ctx))
+            return ERR_CANCELLED;
+        if (c->doc_prefix.len == 0)
+            continue;
+        struct slice key;
+        key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
+        c->documents += base_slice_starts_with(key, c->doc_prefix);
+    }
+    return ERR_OK;
+}
+
+static enum err count_family(struct sto_image *image, size_t family, struct counting *c,
+                             struct errbuf *eb)
+{
+    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_total_order_seek(options, 1);
+    read_through(options);
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(image->handle, options, image->cf[family]);
+    enum err rc = count_all(c, it);
+    char *error = NULL;
+    rocksdb_iter_get_error(it, &error);
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    if (error != NULL)
+        return image_failed("read", error, eb);
+    return rc == ERR_OK ? rc : base_fail(eb, rc, "stopped while keys were counted");
+}
+
+enum err sto_rocksdb_image_count(const char *dir, struct slice doc_prefix, bool (*stop)(void *ctx),
+                                 void *ctx, struct sto_image_counts *out, struct errbuf *eb)
+{
+    struct sto_image image = {0};
+    struct sto_image_counts counts = {.documents = 0};
+    sto_rdb_uncounted();
+    enum err rc = image_open(&image, dir, eb);
+    for (size_t i = 0; rc == ERR_OK && i < image.family_count; i++) {
+        struct counting c = {.stop = stop, .ctx = ctx};
+        if (i == RDB_CF_META)
+            c.doc_prefix = doc_prefix;
+        rc = count_family(&image, i, &c, eb);
+        counts.keys[i] = c.keys;
+        counts.documents += c.documents;
+    }
+    image_close(&image);
+    if (rc == ERR_OK)
+        *out = counts;
+    return rc;
+}
+
+/* --- visiting --------------------------------------------------------------------------------- */
+
+static enum err visit_range(struct sto_image *image, size_t family, rocksdb_readoptions_t *options,
+                            sto_stored_visit *visit, void *ctx, struct errbuf *eb)
+{
+    enum err rc = ERR_OK;
+    sto_rdb_uncounted();
+    read_through(options);
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(image->handle, options, image->cf[family]);
+    for (rocksdb_iter_seek_to_first(it); rc == ERR_OK && rocksdb_iter_valid(it);
+         rocksdb_iter_next(it)) {
+        struct slice key, value;
+        key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
+        value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
+        rc = visit(ctx, key, value);
+    }
+    char *error = NULL;
+    rocksdb_iter_get_error(it, &error);
+    rocksdb_iter_destroy(it);
+    if (error != NULL && rc != ERR_OK)
+        rocksdb_free(error); /* the visit's failure came first */
+    else if (error != NULL)
+        rc = image_failed("read", error, eb);
+    return rc;
+}
+
+enum err sto_image_visit_rows(struct sto_image *image, const struct sto_table_scope *scope,
+                              sto_stored_visit *visit, void *ctx, struct errbuf *eb)
+{
+    static const struct sto_row_range all;
+    struct sto_key_bounds bounds;
+    bool has_keys = sto_key_bounds_of_rows(scope, &all, &bounds);
+    INVARIANT(has_keys); /* a whole table is a range */
+    rocksdb_readoptions_t *options = sto_rdb_scan_options(
+        base_slice(bounds.lower, bounds.lower_len), base_slice(bounds.upper, bounds.upper_len));
+    enum err rc = visit_range(image, RDB_CF_CELLS, options, visit, ctx, eb);
+    rocksdb_readoptions_destroy(options);
+    return rc;
+}
+
+struct doc_visit {
+    sto_stored_visit *visit;
+    void *ctx;
+    struct errbuf *eb;
+};
+
+static enum err visit_doc(void *ctx, struct slice key, struct slice value)
+{
+    const struct doc_visit *d = ctx;
+    uint64_t version;
+    struct slice body;
+    if (sto_rdb_doc_parse(value, &version, &body) != ERR_OK)
+        return base_fail(d->eb, ERR_CORRUPT, "a stored document is damaged");
+    return d->visit(d->ctx, key, body);
+}
+
+enum err sto_image_visit_docs(struct sto_image *image, struct slice key_prefix,
+                              sto_stored_visit *visit, void *ctx, struct errbuf *eb)
+{
+    struct doc_visit d = {.visit = visit, .ctx = ctx, .eb = eb};
+    uint8_t end[STO_DOC_KEY_MAX];
+    INVARIANT(key_prefix.len > 0 && key_prefix.len <= sizeof end);
+    memcpy(end, key_prefix.ptr, key_prefix.len);
+    end[key_prefix.len - 1]++; /* a slash, or another letter: never FF */
+    rocksdb_readoptions_t *options =
+        sto_rdb_scan_options(key_prefix, base_slice(end, key_prefix.len));
+    enum err rc = visit_range(image, RDB_CF_META, options, visit_doc, &d, eb);
+    rocksdb_readoptions_destroy(options);
+    return rc;
+}

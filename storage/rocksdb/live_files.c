@@ -1,0 +1,44 @@
+/*
+ * storage/rocksdb/live_files.c - names point into RocksDB's list.
+ */
+#include "storage/rocksdb/live_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#include "base/banned.h"
+
+static int compare(const void *a, const void *b)
+{
+    const struct rdb_live_name *left = a;
+    const struct rdb_live_name *right = b;
+    return strcmp(left->name, right->name);
+}
+
+void sto_rdb_live_files_open(rocksdb_t *db, struct rdb_live_files *out)
+{
+    out->list = rocksdb_livefiles(db);
+    out->count = (size_t)rocksdb_livefiles_count(out->list);
+    out->names = base_new_array(out->count + 1, sizeof out->names[0]);
+    for (size_t i = 0; i < out->count; i++) {
+        const char *name = rocksdb_livefiles_name(out->list, (int)i); /* "/000012.sst" */
+        out->names[i] = (struct rdb_live_name){.name = name + (name[0] == '/'), .index = (int)i};
+    }
+    qsort(out->names, out->count, sizeof out->names[0], compare);
+}
+
+int sto_rdb_live_files_find(const struct rdb_live_files *files, const char *name)
+{
+    const struct rdb_live_name wanted = {.name = name};
+    const struct rdb_live_name *found =
+        bsearch(&wanted, files->names, files->count, sizeof files->names[0], compare);
+    return found != NULL ? found->index : -1;
+}
+
+void sto_rdb_live_files_close(struct rdb_live_files *files)
+{
+    base_free(files->names);
+    rocksdb_livefiles_destroy(files->list);
+}

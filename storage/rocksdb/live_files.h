@@ -1,0 +1,36 @@
+/*
+ * storage/rocksdb/live_files.h - the tables that the database uses now, found by their names.
+ *
+ * Does:     take RocksDB's list of live files; find one by its name.
+ * Owns:     the list, until it is closed.
+ * May use:  base/, RocksDB.
+ * Knows no: tenants, directories.
+ * Threads:  any.
+ * Blocks:   shortly: RocksDB's lock.
+ * Fails by: does not fail.
+ * Limits:   none: as many files as there are.
+ * Promises: 1. Finding a name takes as many comparisons as the number of files has binary digits.
+ */
+#ifndef STORAGE_ROCKSDB_LIVE_FILES_H
+#define STORAGE_ROCKSDB_LIVE_FILES_H
+
+#include <rocksdb/c.h>
+#include <stddef.h>
+
+struct rdb_live_name {
+    const char *name; /* "000012.sst" */
+    int index;        /* in the list */
+};
+
+struct rdb_live_files {
+    const rocksdb_livefiles_t *list;
+    size_t count;
+    struct rdb_live_name *names; /* sorted */
+};
+
+void sto_rdb_live_files_open(rocksdb_t *db, struct rdb_live_files *out);
+/* The file's index in the list; negative: it is not live. */
+int sto_rdb_live_files_find(const struct rdb_live_files *files, const char *name);
+void sto_rdb_live_files_close(struct rdb_live_files *files);
+
+#endif
