@@ -84,6 +84,20 @@ enum err ten_canaries_commit(struct ten_registry *r, struct ten_tenant *t,
     return commit(r, t, TEN_ACTIVE, details, eb);
 }
 
+static bool needs_some(enum ten_state state, const struct ten_details *details)
+{
+    return details->canary_count == 0 && !ten_state_is_final(state);
+}
+
+enum err ten_canaries_are_missing(struct slice document, bool *out)
+{
+    struct ten_tenant_doc doc;
+    enum err rc = ten_tenant_decode(document, &doc);
+    if (rc == ERR_OK)
+        *out = needs_some(doc.state, &doc.details);
+    return rc;
+}
+
 enum err ten_canaries_plant_missing(struct ten_registry *r, size_t limit, size_t *out_left,
                                     struct errbuf *eb)
 {
@@ -93,7 +107,7 @@ enum err ten_canaries_plant_missing(struct ten_registry *r, size_t limit, size_t
         struct ten_tenant *t = r->sorted[i];
         struct ten_details details = *ten_tenant_details(t);
         enum ten_state state = ten_tenant_state(t);
-        if (details.canary_count > 0 || ten_state_is_final(state))
+        if (!needs_some(state, &details))
             continue;
         if (limit == 0) {
             left++;

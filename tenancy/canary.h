@@ -29,5 +29,7 @@ enum err ten_canaries_commit(struct ten_registry *r, struct ten_tenant *t,
  * *out_left: how many have none yet. A tenant that is being purged, or is gone, needs none. */
 enum err ten_canaries_plant_missing(struct ten_registry *r, size_t limit, size_t *out_left,
                                     struct errbuf *eb) MUST_CHECK;
+/* Whether the tenant of this stored document would get some there. ERR_CORRUPT. */
+enum err ten_canaries_are_missing(struct slice document, bool *out) MUST_CHECK;
 
 #endif

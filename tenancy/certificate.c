@@ -103,6 +103,8 @@ static json_t *checks_of(const struct ten_job *job)
         {"physical_keys", "engine", before->physical_keys, after->physical_keys},
         {"live_files_inside", "engine", before->live_files_inside, after->live_files_inside},
         {"documents", "engine", before->counters, after->counters},
+        {"older_snapshots", "engine", before->snapshots,
+         sto_audit_snapshots_of(after, job->deleted_at)},
         {"keys_in_files", "files", was->keys, is->keys},
         {"notes_in_logs", "files", was->notes, is->notes},
         {"obsolete_files", "files", was->obsolete, is->obsolete},
@@ -142,8 +144,46 @@ static json_t *sequence_of(const struct ten_job *job)
 {
     json_t *sequence = json_object();
     put_u64(sequence, "before", job->audit_before.sequence);
+    put_u64(sequence, "deleted", job->deleted_at);
     put_u64(sequence, "after", job->audit_after.sequence);
     return sequence;
+}
+
+static json_t *pair(uint64_t before, uint64_t after)
+{
+    json_t *object = json_object();
+    put_u64(object, "before", before);
+    put_u64(object, "after", after);
+    return object;
+}
+
+/* Who might hold what is gone, anybody's. That no file is held is what obsolete_files says: old
+ * versions and obsolete tables behind the purge are of others' compactions. */
+static json_t *holders_of(const struct ten_job *job)
+{
+    const struct sto_audit *before = &job->audit_before;
+    const struct sto_audit *after = &job->audit_after;
+    json_t *object = json_object();
+    put(object, "snapshots", pair(before->snapshots, after->snapshots));
+    put(object, "old_versions", pair(before->old_versions, after->old_versions));
+    put(object, "obsolete_bytes", pair(before->obsolete_bytes, after->obsolete_bytes));
+    return object;
+}
+
+/* Why is in no record: reasons may name people. */
+static json_t *holds_of(const struct ten_job *job)
+{
+    json_t *holds = json_array();
+    for (size_t i = 0; i < job->hold_count; i++) {
+        const struct ten_hold_event *event = &job->holds[i];
+        json_t *hold = json_object();
+        put_text(hold, "action", event->is_release ? "release" : "hold");
+        put_text(hold, "at", event->time);
+        put(hold, "by", event->by[0] == '\0' ? json_null() : json_string(event->by));
+        put_u64(hold, "record", event->record);
+        (void)json_array_append_new(holds, hold);
+    }
+    return holds;
 }
 
 /* --- what is left ----------------------------------------------------------------------------- */
@@ -280,6 +320,8 @@ enum err ten_certificate_write(const struct ten_certificate *c, EVP_PKEY *key, s
     put(object, "sequence", sequence_of(job));
     put(object, "steps", steps_of(job));
     put(object, "checks", checks_of(job));
+    put(object, "holders", holders_of(job));
+    put(object, "holds", holds_of(job));
     put(object, "searched_before", search_of(&job->search_before));
     put(object, "searched_after", search_of(&job->search_after));
     put_u64(canaries, "planted", job->canaries);

@@ -23,12 +23,15 @@
 #include "tenancy/erasure_ledger.h"
 #include "tenancy/offboard.h"
 
-#define TEN_CERTIFICATE_FORMAT "bigtent.erasure.1"
+/* 1 had no older_snapshots among its checks, no holders and no holds. Lines of both are checked
+ * alike. */
+#define TEN_CERTIFICATE_FORMAT "bigtent.erasure.2"
 #define TEN_COPY_ID            64
 
-/* A backup that was made before the purge, and so holds the tenant still. */
+/* A backup that was made before the purge, and so may hold the tenant still. */
 struct ten_copy {
     char id[TEN_COPY_ID + 1];
+    char tenant[LIM_TENANT_ID + 1]; /* the only tenant that is in it; "": everybody */
     int64_t created_us;
     int64_t expires_us; /* 0: nobody said when */
 };

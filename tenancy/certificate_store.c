@@ -237,6 +237,7 @@ void ten_certificates_close(struct ten_certificates *c)
 /* --- issuing ---------------------------------------------------------------------------------- */
 
 struct copies {
+    struct slice tenant;
     int64_t purged_us;
     struct buf found; /* struct ten_copy */
 };
@@ -244,17 +245,18 @@ struct copies {
 static enum err take_copy(void *ctx, const struct ten_copy *copy)
 {
     struct copies *copies = ctx;
-    if (copy->created_us >= copies->purged_us)
+    bool is_of_another = copy->tenant[0] != '\0' && !base_slice_is(copies->tenant, copy->tenant);
+    if (is_of_another || copy->created_us >= copies->purged_us)
         return ERR_OK;
     return base_buf_append(&copies->found, base_slice(copy, sizeof *copy));
 }
 
 /* What holds the tenant still. To be given back with base_buf_fini. */
-static enum err copies_before(const struct ten_certificates *c, int64_t purged_us,
-                              struct copies *out, struct errbuf *eb)
+static enum err copies_before(const struct ten_certificates *c, struct slice tenant,
+                              int64_t purged_us, struct copies *out, struct errbuf *eb)
 {
-    *out = (struct copies){.purged_us = purged_us};
-    base_buf_init(&out->found, TEN_CERTIFICATE_MAX);
+    *out = (struct copies){.tenant = tenant, .purged_us = purged_us};
+    base_buf_init(&out->found, 2 * TEN_CERTIFICATE_MAX); /* wider here than in a line */
     return c->copies == NULL ? ERR_OK : c->copies(c->copies_ctx, take_copy, out, eb);
 }
 
@@ -295,7 +297,8 @@ enum err ten_certificates_issue(struct ten_certificates *c, const struct ten_job
         .range_begin = range_begin,
         .range_end = range_end,
     };
-    enum err rc = copies_before(c, certificate.purged_us, &copies, eb);
+    enum err rc =
+        copies_before(c, base_slice_text(job->tenant), certificate.purged_us, &copies, eb);
     if (rc == ERR_OK && line == NULL)
         rc = issue(c, &certificate, &copies, eb);
     if (rc == ERR_OK)
@@ -345,7 +348,7 @@ enum err ten_certificates_expire(struct ten_certificates *c, struct slice tenant
         rc = base_fail(eb, ERR_NOT_FOUND, "the tenant has no certificate");
     if (!done && rc == ERR_OK) {
         struct ten_erasure erasure = first->erasure; /* the index may move */
-        rc = copies_before(c, erasure.purged_us, &copies, eb);
+        rc = copies_before(c, tenant, erasure.purged_us, &copies, eb);
         done = rc == ERR_OK && copies.found.len == 0;
         base_buf_fini(&copies.found);
         if (done)

@@ -61,6 +61,11 @@ struct ten_doc_key ten_doc_key_plan(struct slice plan_id)
     return k;
 }
 
+struct ten_doc_key ten_doc_key_operation(struct slice tenant_id, struct slice operation_id)
+{
+    return of_table(SLICE_LIT("o"), tenant_id, operation_id);
+}
+
 struct ten_doc_key ten_doc_key_job(struct slice job_id)
 {
     struct ten_doc_key k = {0};
@@ -135,7 +140,8 @@ enum err ten_doc_key_table_parts(struct slice key, struct slice *out_tenant_id,
                                  struct slice *out_table_id)
 {
     if (!base_slice_starts_with(key, SLICE_LIT("s/")) &&
-        !base_slice_starts_with(key, SLICE_LIT("w/")))
+        !base_slice_starts_with(key, SLICE_LIT("w/")) &&
+        !base_slice_starts_with(key, SLICE_LIT("o/")))
         return ERR_CORRUPT;
     struct slice rest = base_slice_skip(key, 2);
     enum err rc = take_part(&rest, out_tenant_id);

@@ -2,8 +2,8 @@
  * tenancy/doc_key.h - the keys of the documents that tenancy stores.
  *
  * Does:     make "t/<tenant>", "s/<tenant>/<table>", "w/<tenant>/<table>",
- *           "v/<tenant>/<table>/<view>", "j/<job>", "p/<plan>", "a/<record>",
- *           "b/<tenant>/<record>"; take the keys of tables, views and records apart.
+ *           "v/<tenant>/<table>/<view>", "o/<tenant>/<operation>", "j/<job>", "p/<plan>",
+ *           "a/<record>", "b/<tenant>/<record>"; take the keys of tables, views and records apart.
  * Owns:     nothing; a key is a value.
  * May use:  base/, storage/.
  * Knows no: what the documents hold.
@@ -36,6 +36,9 @@ struct ten_doc_key ten_doc_key_sweep(struct slice tenant_id, struct slice table_
 struct ten_doc_key ten_doc_key_view(struct slice tenant_id, struct slice table_id,
                                     struct slice view_id);
 struct ten_doc_key ten_doc_key_job(struct slice job_id);
+/* Of work on the tenant's backups (migrations/operation.h). An empty ID gives the prefix of all the
+ * tenant's. */
+struct ten_doc_key ten_doc_key_operation(struct slice tenant_id, struct slice operation_id);
 struct ten_doc_key ten_doc_key_plan(struct slice plan_id);
 
 /* Records of the audit trail sort as their numbers. */
@@ -47,7 +50,7 @@ struct ten_doc_key ten_doc_key_audit_of(struct slice tenant_id, uint64_t number)
 /* The number at the end of either. */
 enum err ten_doc_key_audit_number(struct slice key, uint64_t *out) MUST_CHECK;
 
-/* Of a schema's or a sweep's key. */
+/* Of a schema's or a sweep's key; of an operation's, whose ID stands for the table's. */
 enum err ten_doc_key_table_parts(struct slice key, struct slice *out_tenant_id,
                                  struct slice *out_table_id) MUST_CHECK;
 

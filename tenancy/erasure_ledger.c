@@ -44,7 +44,9 @@ struct ten_erasure_ledger {
 
 static enum err fail_file(struct errbuf *eb, const char *verb, const char *path)
 {
-    return base_fail(eb, ERR_IO, "cannot %s %s: %s", verb, path, strerrordesc_np(errno));
+    int error = errno;
+    return base_fail(eb, base_file_error(error), "cannot %s %s: %s", verb, path,
+                     strerrordesc_np(error));
 }
 
 /* --- one line --------------------------------------------------------------------------------- */
@@ -348,7 +350,9 @@ enum err ten_erasure_ledger_append(struct ten_erasure_ledger *ledger, struct sli
     struct base_audit_hash head = ledger->head;
     struct buf bytes;
     if (ledger->dead)
-        return base_fail(eb, ERR_IO, "%s could not be mended after a failed write",
+        return base_fail(eb, ERR_IO,
+                         "%s could not be mended after a failed write; "
+                         "start the server again",
                          ledger->files[0].path);
     if (line.len > TEN_CERTIFICATE_MAX || (line.len > 0 && memchr(line.ptr, '\n', line.len)))
         return base_fail(eb, ERR_CORRUPT, "a certificate is one line of at most %lu bytes",

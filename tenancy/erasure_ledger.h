@@ -9,7 +9,8 @@
  * Knows no: what backups are, the database, whose signature counts.
  * Threads:  one at a time.
  * Blocks:   yes: every line is on disk when append returns.
- * Fails by: ERR_IO, ERR_CORRUPT (a line that is none, or that does not continue the chain).
+ * Fails by: ERR_IO, ERR_STORAGE_FULL, ERR_CORRUPT (a line that is none, or that does not continue
+ *           the chain).
  * Limits:   TEN_CERTIFICATE_MAX bytes a line.
  * Promises: 1. Lines are only appended. A torn last line, left by a crash, is cut off at open; one
  *              in the middle is an error. 2. Both files hold the same when append returns.

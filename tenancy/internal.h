@@ -18,6 +18,7 @@
 #ifndef TENANCY_INTERNAL_H
 #define TENANCY_INTERNAL_H
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 
@@ -33,6 +34,7 @@
 #include "tenancy/threshold.h"
 
 #define TEN_REGISTRY_MAGIC 0x7e4a4702u
+#define TEN_PURGES_AT_ONCE 64 /* share a search; more wait for the next one */
 
 /* What of a table has to go: all of it, or the cells of its dropped families. */
 struct ten_removal {
@@ -59,6 +61,27 @@ struct ten_grace {
     uint64_t retry_ns; /* one could not begin: no look before */
 };
 
+/* Purges that are under way, and those that failed and will be tried again. */
+struct ten_purge_retries {
+    struct ten_purge_retry *entries;
+    size_t count;
+    size_t capacity;
+};
+
+struct ten_purge;
+
+/* Purges that wait for the job worker, and those it works on: purge_queue.c. */
+struct ten_purge_queue {
+    pthread_mutex_t lock; /* over all but progress */
+    struct ten_purge *first;
+    size_t waiting;
+    uint32_t told_step;
+    size_t told_count;
+    char told[TEN_PURGES_AT_ONCE][TEN_JOB_ID + 1]; /* jobs that are at that step together */
+    uint64_t told_ns;
+    struct sto_progress progress; /* of the step; written by the job worker */
+};
+
 struct ten_registry {
     uint32_t magic;
     struct sto_engine *engine;
@@ -66,6 +89,7 @@ struct ten_registry {
     struct ten_keystore *keystore; /* may be NULL */
     struct base_worker control;
     struct base_worker jobs; /* runs purges */
+    struct ten_purge_queue purges;
     struct ten_sweeper *sweeper;
     struct ten_audit *audit;
     struct ten_metering *metering;
@@ -89,8 +113,10 @@ struct ten_registry {
     void (*_Atomic threshold_told)(const struct ten_threshold_event *event);
     struct ten_removal *removals;
     size_t removals_running;
+    struct ten_table_restore *restores; /* tables that nobody sees yet */
     uint64_t last_job_ms;
     struct ten_grace grace;
+    struct ten_purge_retries retries;
     uint64_t activity_marked_ns; /* tenancy/activity.c */
     uint64_t top_ns[2];          /* tenancy/top.c: when samples were made; 0: not yet */
     struct base_msg drain_msg;
@@ -171,6 +197,16 @@ struct ten_tables *ten_tables_without(const struct ten_tables *old, size_t at);
 enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *schema,
                            uint64_t expect, struct errbuf *eb) MUST_CHECK;
 
+/* The same, with other changes in the batch. */
+enum err ten_schema_commit_with(struct ten_registry *r, struct ten_tenant *t,
+                                struct sto_schema *schema, uint64_t expect,
+                                const struct sto_doc_change *also, size_t also_count,
+                                struct errbuf *eb) MUST_CHECK;
+/* Whether the tenant may have one table more (old: NULL), or so many families in it. */
+enum err ten_tables_growth_check(const struct ten_registry *r, const struct ten_tenant *t,
+                                 const struct sto_schema *old, size_t family_count,
+                                 struct errbuf *eb) MUST_CHECK;
+
 /* ERR_PRECONDITION; schema: NULL when there is no such table. */
 enum err ten_expect_check(const struct ten_expect *expect, const struct sto_schema *schema,
                           struct errbuf *eb) MUST_CHECK;
@@ -183,6 +219,13 @@ enum err ten_table_for_change(struct ten_registry *r, struct ten_tenant *t, stru
 enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
                          struct sto_schema *old, const struct sto_table_spec *spec,
                          struct errbuf *eb) MUST_CHECK;
+
+/* --- table_restore.c -------------------------------------------------------------------------- */
+
+struct ten_table_restore;
+bool ten_table_is_restoring(const struct ten_registry *r, const struct ten_tenant *t,
+                            struct slice table_id);
+size_t ten_tables_restoring(const struct ten_registry *r, const struct ten_tenant *t);
 
 /* --- removal.c, table_removal.c, family_removal.c ----------------------------------------------
  */
@@ -215,7 +258,7 @@ void ten_removal_discard(struct ten_registry *r, const struct ten_tenant *t);
 void ten_removal_resume_all(struct ten_registry *r);
 void ten_removal_free_all(struct ten_registry *r);
 
-/* --- offboard.c, job_list.c, purge.c ---------------------------------------------------------- */
+/* --- offboard.c, job_list.c, purge_queue.c ---------------------------------------------------- */
 
 /* Blocking, before the workers run: ERR_CORRUPT when a tenant that is being deleted has no job. */
 enum err ten_offboard_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
@@ -227,8 +270,19 @@ void ten_offboard_resume_all(struct ten_registry *r);
 /* Blocking, any thread. ERR_NOT_FOUND. */
 enum err ten_job_read(struct ten_registry *r, struct slice id, uint64_t *out_version,
                       struct ten_job *out, struct errbuf *eb) MUST_CHECK;
-/* Post the purge of a tenant in PURGING to the job worker. */
+/* Hand the purge of a tenant to the job worker; by purge_retry.c only. */
+void ten_purge_run(struct ten_registry *r, struct ten_tenant *t);
+
+/* --- purge_retry.c, control thread ------------------------------------------------------------ */
+
+/* Post the purge of a tenant in PURGING, once: again when the one that is under way has failed. */
 void ten_purge_post(struct ten_registry *r, struct ten_tenant *t);
+/* It failed: it is posted again later, and later still each time. */
+void ten_purge_failed(struct ten_registry *r, struct ten_tenant *t);
+/* It is done, or there is no use in trying it again. */
+void ten_purge_ended(struct ten_registry *r, struct ten_tenant *t);
+/* Post those that are due. */
+void ten_purge_tick(struct ten_registry *r);
 
 /* --- grace.c ---------------------------------------------------------------------------------- */
 

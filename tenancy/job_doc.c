@@ -34,6 +34,7 @@ enum {
     TAG_ENGINE = 22, /* that was searched */
     TAG_VISIBLE_AFTER = 23,
     TAG_CANARIES = 24,
+    TAG_DELETED_AT = 25,
 };
 
 #define NUMBERS_MAX 16
@@ -94,8 +95,9 @@ static enum err take_numbers(const struct base_field *f, uint64_t numbers[NUMBER
 
 static void put_audit(struct buf *out, uint32_t tag, const struct sto_audit *a)
 {
-    const uint64_t numbers[] = {a->physical_keys, a->live_files_inside, a->live_files_spanning,
-                                a->counters, a->sequence};
+    const uint64_t numbers[] = {a->physical_keys,   a->live_files_inside, a->live_files_spanning,
+                                a->counters,        a->sequence,          a->snapshots,
+                                a->oldest_snapshot, a->old_versions,      a->obsolete_bytes};
     put_numbers(out, tag, numbers, sizeof numbers / sizeof numbers[0]);
 }
 
@@ -103,7 +105,15 @@ static enum err take_audit(const struct base_field *f, struct sto_audit *out)
 {
     uint64_t n[NUMBERS_MAX] = {0};
     enum err rc = take_numbers(f, n);
-    *out = (struct sto_audit){n[0], n[1], n[2], n[3], n[4]};
+    *out = (struct sto_audit){.physical_keys = n[0],
+                              .live_files_inside = n[1],
+                              .live_files_spanning = n[2],
+                              .counters = n[3],
+                              .sequence = n[4],
+                              .snapshots = n[5],
+                              .oldest_snapshot = n[6],
+                              .old_versions = n[7],
+                              .obsolete_bytes = n[8]};
     return rc;
 }
 
@@ -180,6 +190,8 @@ enum err ten_job_encode(const struct ten_job *j, struct buf *out)
     (void)base_record_put_bytes(out, TAG_ENGINE, base_slice_text(j->search_after.engine));
     (void)base_record_put_u64(out, TAG_VISIBLE_AFTER, j->visible_after);
     (void)base_record_put_u64(out, TAG_CANARIES, j->canaries);
+    if (j->deleted_at != 0)
+        (void)base_record_put_u64(out, TAG_DELETED_AT, j->deleted_at);
     return out->error;
 }
 
@@ -248,6 +260,8 @@ static enum err take_field(void *ctx, const struct base_field *f)
         return base_field_number(f, &j->visible_after);
     case TAG_CANARIES:
         return base_field_number(f, &j->canaries);
+    case TAG_DELETED_AT:
+        return base_field_number(f, &j->deleted_at);
     default:
         return ERR_OK; /* from a newer program */
     }

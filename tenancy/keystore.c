@@ -294,7 +294,9 @@ enum err ten_keystore_rotate(struct ten_keystore *k, struct slice tenant, struct
 
 static enum err fail_errno(struct errbuf *eb, const char *verb, const char *path)
 {
-    return base_fail(eb, ERR_IO, "cannot %s %s: %s", verb, path, strerrordesc_np(errno));
+    int error = errno;
+    return base_fail(eb, base_file_error(error), "cannot %s %s: %s", verb, path,
+                     strerrordesc_np(error));
 }
 
 /* In place, so that the file's own blocks hold it no more. */

@@ -10,7 +10,8 @@
  * Threads:  one at a time for one tenant's file; open and rewrap alone.
  * Blocks:   yes: what returned is on disk.
  * Fails by: ERR_NOT_FOUND (the tenant has no file), ERR_EXISTS, ERR_CONFLICT (wrapped by another
- *           master key; the text names both), ERR_CORRUPT, ERR_TOO_BIG (versions), ERR_IO.
+ *           master key; the text names both), ERR_CORRUPT, ERR_TOO_BIG (versions), ERR_IO,
+ *           ERR_STORAGE_FULL.
  * Limits:   STO_CIPHER_VERSIONS keys of a tenant.
  * Promises: 1. A key is on disk before it seals anything. 2. What destroy was called for is
  *              overwritten, then unlinked, both durably; it may be called again. 3. Another

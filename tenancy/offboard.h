@@ -11,17 +11,20 @@
  * Threads:  start and read from the control thread; steps run on the job worker.
  * Blocks:   yes.
  * Fails by: ERR_CONFLICT (state), ERR_HELD (tenancy/hold.h), ERR_NOT_FOUND (job).
- * Limits:   one running purge at a time; others wait in order. LIM_GRACE_US, LIM_REASON.
+ * Limits:   one purge at a time, but those that waited together share one search of the files;
+ *           others wait in order. LIM_GRACE_US, LIM_REASON.
  * Promises: 1. State PURGING is durable before the first destructive step, PURGED only after an
  *              audit and a search that found nothing, and a certificate that says so. 2. Every
  *              step may run again. 3. A job that failed leaves the tenant in PURGING and is tried
- *              again at the next start. 4. In a grace period nothing can be read or written, and
- *              nothing is deleted. 5. It ends by the clock on the wall, but never before so much
- *              time has passed since the process saw it first.
+ *              again, at once when it is asked for once more, at the next start, and by itself
+ *              unless something of the tenant was found. 4. In a grace period nothing can be read
+ *              or written, and nothing is deleted. 5. It ends by the clock on the wall, but never
+ *              before so much time has passed since the process saw it first.
  */
 #ifndef TENANCY_OFFBOARD_H
 #define TENANCY_OFFBOARD_H
 
+#include "base/clock.h"
 #include "storage/engine.h"
 #include "tenancy/registry.h"
 
@@ -43,6 +46,15 @@ enum {
     TEN_JOB_STEPS
 };
 
+/* A hold that was set, set anew or released, as the audit trail has it. */
+struct ten_hold_event {
+    bool is_release;
+    uint64_t record; /* number among the tenant's */
+    char time[BASE_TIME_TEXT];
+    char by[64]; /* key ID; "": the server's operator */
+};
+#define TEN_HOLD_EVENTS 16 /* the newest are told */
+
 struct ten_job {
     char id[TEN_JOB_ID + 1];
     char tenant[LIM_TENANT_ID + 1];
@@ -55,15 +67,18 @@ struct ten_job {
     struct sto_usage usage_before;
     struct sto_audit audit_before;
     struct sto_audit audit_after;
+    uint64_t deleted_at;      /* sequence number behind the deletion; 0: of before this was noted */
     int64_t key_destroyed_us; /* 0: it had none, or not yet */
     uint32_t key_versions;    /* destroyed */
     char error[160];
-    int64_t delete_at_us;            /* when its purge may begin */
-    char reason[LIM_REASON + 1];     /* on what ground it is deleted; "": not said */
-    struct sto_search search_before; /* of the files that may hold it */
-    struct sto_search search_after;  /* of all */
-    uint64_t visible_after;          /* rows that a request could still be shown */
-    uint64_t canaries;               /* planted when the tenant was made */
+    int64_t delete_at_us;               /* when its purge may begin */
+    char reason[LIM_REASON + 1];        /* on what ground it is deleted; "": not said */
+    struct sto_search search_before;    /* of the files that may hold it */
+    struct sto_search search_after;     /* of all */
+    uint64_t visible_after;             /* rows that a request could still be shown */
+    uint64_t canaries;                  /* planted when the tenant was made */
+    const struct ten_hold_event *holds; /* while a certificate is made; not stored: oldest first */
+    size_t hold_count;
 };
 const char *ten_job_step_name(uint32_t step);
 const char *ten_job_state_name(enum ten_job_state s);
@@ -91,6 +106,24 @@ enum err ten_job_get(struct ten_registry *r, struct slice id, struct ten_job *ou
 /* Control thread, blocking. Newest first, at most limit; returns how many in *out_count. */
 enum err ten_job_list(struct ten_registry *r, struct ten_job *out, size_t limit, size_t *out_count,
                       struct errbuf *eb) MUST_CHECK;
+
+/* How far the job worker is, as of now. */
+struct ten_job_progress {
+    uint32_t step;
+    enum sto_progress_unit unit; /* NONE: this step counts nothing */
+    uint64_t done;
+    uint64_t all; /* 0: not known */
+    uint64_t per_second;
+    bool has_estimate;
+    uint64_t seconds_left; /* of what is counted now, at the speed so far */
+    uint64_t elapsed_ms;   /* since the step began */
+    size_t together;       /* jobs that share the step: a search is for all of them */
+    size_t waiting;        /* jobs that wait for the worker */
+};
+/* Any thread. False when the worker is not at this job; only `waiting` is set then. */
+bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_job_progress *out);
+/* Any thread. Of whatever the worker does; together 0: nothing. */
+void ten_purges_get(struct ten_registry *r, struct ten_job_progress *out);
 
 /* Test tool: stop the process (_exit 137) right after step n (0 to TEN_JOB_STEPS - 1) became
  * durable, TEN_JOB_STEPS: between the line in the ledger and the last batch; negative: off. The

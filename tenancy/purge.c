@@ -10,7 +10,7 @@
  *   flush         -
  *   compact       -
  *   audit         what the engine's index says is there: nothing
- *   files         what the bytes of all files say is there: nothing
+ *   files         what the bytes of all files say is there: nothing; with others (purge_queue.c)
  *   certificate   a line in the ledger, if it is not there yet; then job DONE and tenant PURGED,
  * one batch, on the control thread
  *
@@ -33,23 +33,13 @@
 #include "tenancy/canary.h"
 #include "tenancy/certificate_store.h"
 #include "tenancy/doc_list.h"
-#include "tenancy/internal.h"
 #include "tenancy/job_doc.h"
+#include "tenancy/purge.h"
 #include "tenancy/scope.h"
 
 #include "base/banned.h"
 
 #define EXIT_AS_KILLED 137
-#define STEP_TRIES     5
-
-struct purge {
-    struct base_msg msg;
-    struct ten_registry *registry;
-    struct ten_tenant *tenant;
-    struct ten_job job;
-    uint64_t version; /* of the job's document */
-    size_t canary_count;
-};
 
 /* --- test tool -------------------------------------------------------------------------------- */
 
@@ -82,7 +72,7 @@ static void step_is_durable(uint32_t step)
 
 /* --- the audit trail -------------------------------------------------------------------------- */
 
-static void begin_action(const struct purge *p, const char *name)
+static void begin_action(const struct ten_purge *p, const char *name)
 {
     const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
                                       .name = name,
@@ -93,13 +83,13 @@ static void begin_action(const struct purge *p, const char *name)
 
 /* --- the job's document ----------------------------------------------------------------------- */
 
-static enum err encode(const struct purge *p, struct buf *body, struct errbuf *eb)
+static enum err encode(const struct ten_purge *p, struct buf *body, struct errbuf *eb)
 {
     enum err rc = ten_job_encode(&p->job, body);
     return rc == ERR_OK ? ERR_OK : base_fail(eb, rc, "the job's document cannot be written");
 }
 
-static enum err store(struct purge *p, struct errbuf *eb)
+static enum err store(struct ten_purge *p, struct errbuf *eb)
 {
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);
@@ -120,7 +110,7 @@ static enum err store(struct purge *p, struct errbuf *eb)
 }
 
 /* Ends the action purge.finish. */
-static void fail(struct purge *p, uint32_t step, enum err rc, const struct errbuf *detail)
+static void fail(struct ten_purge *p, uint32_t step, enum err rc, const struct errbuf *detail)
 {
     struct errbuf text = {0};
     (void)base_fail(&text, rc, "step %s: %s (%s)", ten_job_step_name(step), detail->text,
@@ -141,9 +131,9 @@ static void fail(struct purge *p, uint32_t step, enum err rc, const struct errbu
 
 /* --- DELETE_RANGE: the documents that go in the same batch ------------------------------------ */
 
-/* The job's document, already counting this step as done, and every schema's, sweep's and
- * view's. */
-static enum err delete_range(struct purge *p, const struct sto_tenant_scope *scope,
+/* The job's document, already counting this step as done, and every schema's, sweep's, view's and
+ * operation's. */
+static enum err delete_range(struct ten_purge *p, const struct sto_tenant_scope *scope,
                              struct errbuf *eb)
 {
     struct sto_engine *engine = p->registry->engine;
@@ -152,9 +142,9 @@ static enum err delete_range(struct purge *p, const struct sto_tenant_scope *sco
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);
     struct slice id = ten_tenant_id(p->tenant);
-    const struct ten_doc_key prefixes[] = {ten_doc_key_schema(id, SLICE_EMPTY),
-                                           ten_doc_key_sweep(id, SLICE_EMPTY),
-                                           ten_doc_key_view(id, SLICE_EMPTY, SLICE_EMPTY)};
+    const struct ten_doc_key prefixes[] = {
+        ten_doc_key_schema(id, SLICE_EMPTY), ten_doc_key_sweep(id, SLICE_EMPTY),
+        ten_doc_key_view(id, SLICE_EMPTY, SLICE_EMPTY), ten_doc_key_operation(id, SLICE_EMPTY)};
     enum err rc = ERR_OK;
     for (size_t i = 0; rc == ERR_OK && i < sizeof prefixes / sizeof prefixes[0]; i++)
         rc = ten_doc_list_scan(&d, engine, &prefixes[i], eb);
@@ -181,7 +171,7 @@ static enum err delete_range(struct purge *p, const struct sto_tenant_scope *sco
 
 /* --- proof ------------------------------------------------------------------------------------ */
 
-static enum err audit(struct purge *p, struct errbuf *eb)
+static enum err audit(struct ten_purge *p, struct errbuf *eb)
 {
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
     struct sto_audit *a = &p->job.audit_after;
@@ -190,6 +180,10 @@ static enum err audit(struct purge *p, struct errbuf *eb)
     enum err rc = sto_audit_range(p->registry->engine, &scope, a, eb);
     if (rc != ERR_OK)
         return rc;
+    uint64_t snapshots = sto_audit_snapshots_of(a, p->job.deleted_at);
+    if (snapshots > 0)
+        return base_fail(eb, ERR_TIMEOUT, "%llu snapshots may see what was there",
+                         (unsigned long long)snapshots);
     if (a->physical_keys == 0 && a->live_files_inside == 0 && a->counters == 0 && is_closed)
         return ERR_OK;
     return base_fail(eb, ERR_CORRUPT, "found %llu keys, %llu files and %llu documents left",
@@ -197,57 +191,90 @@ static enum err audit(struct purge *p, struct errbuf *eb)
                      (unsigned long long)a->counters);
 }
 
-static enum err search(struct purge *p, bool only_its_own, struct sto_search *out,
-                       struct errbuf *eb)
+enum err ten_purge_canaries(const struct ten_purge *p, struct sto_canary out[STO_CANARIES],
+                            struct errbuf *eb)
+{
+    return p->canary_count == 0
+               ? ERR_OK
+               : ten_canaries_read(p->registry, p->tenant, p->canary_count, out, eb);
+}
+
+/* Of tables that may hold something of it. */
+static enum err search_before(struct ten_purge *p, struct errbuf *eb)
 {
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
     struct sto_canary canaries[STO_CANARIES];
-    if (p->canary_count > 0) {
-        enum err rc = ten_canaries_read(p->registry, p->tenant, p->canary_count, canaries, eb);
-        if (rc != ERR_OK)
-            return rc;
-    }
-    struct sto_search_spec spec = {.canaries = canaries,
-                                   .canary_count = p->canary_count,
-                                   .only_its_own = only_its_own,
-                                   .stop = &p->registry->stopping};
-    return sto_search_files(p->registry->engine, &scope, &spec, out, eb);
-}
-
-/* ERR_TIMEOUT: what is left is about to be removed by the engine. */
-static enum err search_after(struct purge *p, struct errbuf *eb)
-{
-    struct sto_search *s = &p->job.search_after;
-    enum err rc = search(p, false, s, eb);
+    enum err rc = ten_purge_canaries(p, canaries, eb);
     if (rc != ERR_OK)
         return rc;
-    if (s->keys == 0 && s->canaries == 0 && s->notes == 0 && s->obsolete == 0)
-        return ERR_OK;
-    rc = s->keys == 0 && s->canaries == 0 && s->notes == 0 ? ERR_TIMEOUT : ERR_CORRUPT;
-    return base_fail(eb, rc, "found %llu keys, %llu canaries, %llu notes and %llu old files",
-                     (unsigned long long)s->keys, (unsigned long long)s->canaries,
-                     (unsigned long long)s->notes, (unsigned long long)s->obsolete);
+    struct sto_search_spec spec = {.only_its_own = true, .stop = &p->registry->stopping};
+    struct sto_search_target target = {
+        .scope = &scope, .canaries = canaries, .canary_count = p->canary_count};
+    rc = sto_search_files(p->registry->engine, &target, 1, &spec, eb);
+    if (rc == ERR_OK)
+        p->job.search_before = target.found;
+    return rc;
 }
 
-static enum err certify(struct purge *p, struct errbuf *eb)
+struct holds {
+    size_t count;
+    struct ten_hold_event of[TEN_HOLD_EVENTS];
+};
+
+static void copy_text(char *to, size_t size, struct slice from)
+{
+    size_t len = from.len < size ? from.len : size - 1;
+    if (len > 0)
+        memcpy(to, from.ptr, len);
+    to[len] = '\0';
+}
+
+static enum err take_hold(void *ctx, const struct base_audit_record *record)
+{
+    struct holds *holds = ctx;
+    bool is_release = base_slice_is(record->action, "tenant.release");
+    if ((!is_release && !base_slice_is(record->action, "tenant.hold")) ||
+        !base_slice_is(record->outcome, "done"))
+        return ERR_OK;
+    if (holds->count == TEN_HOLD_EVENTS)
+        memmove(holds->of, holds->of + 1, --holds->count * sizeof holds->of[0]);
+    struct ten_hold_event *event = &holds->of[holds->count++];
+    event->is_release = is_release;
+    event->record = record->tenant_number;
+    copy_text(event->time, sizeof event->time, record->time);
+    copy_text(event->by, sizeof event->by, record->key);
+    return ERR_OK;
+}
+
+static enum err certify(struct ten_purge *p, struct errbuf *eb)
 {
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
     struct sto_range range = sto_range_of_tenant(&scope);
+    struct holds holds = {0};
     bool has_copies = false; /* whoever wants to know looks at the certificate */
-    return ten_certificates_issue(p->registry->certificates, &p->job, sto_range_begin(&range),
-                                  sto_range_end(&range), &has_copies, eb);
+    enum err rc =
+        ten_audit_read(p->registry, ten_tenant_id(p->tenant), 0, SIZE_MAX, take_hold, &holds, eb);
+    if (rc != ERR_OK)
+        return rc;
+    p->job.holds = holds.of;
+    p->job.hold_count = holds.count;
+    rc = ten_certificates_issue(p->registry->certificates, &p->job, sto_range_begin(&range),
+                                sto_range_end(&range), &has_copies, eb);
+    p->job.holds = NULL;
+    p->job.hold_count = 0;
+    return rc;
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-static void mark_done(struct purge *p, uint32_t step)
+static void mark_done(struct ten_purge *p, uint32_t step)
 {
     p->job.step_done_us[step] = base_wall_us();
     p->job.steps_done = step + 1;
 }
 
 /* Behind the fence, whatever was tried before: the first time counts. */
-static enum err destroy_key(struct purge *p, struct errbuf *eb)
+static enum err destroy_key(struct ten_purge *p, struct errbuf *eb)
 {
     uint32_t versions = 0;
     enum err rc = ten_cipher_destroy(p->registry, p->tenant, &versions, eb);
@@ -259,7 +286,7 @@ static enum err destroy_key(struct purge *p, struct errbuf *eb)
 }
 
 /* What was there, before the first deletion: in tables, where keys can be told from values. */
-static enum err look_before(struct purge *p, struct errbuf *eb)
+static enum err look_before(struct ten_purge *p, struct errbuf *eb)
 {
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
     p->job.canaries = p->canary_count;
@@ -267,10 +294,10 @@ static enum err look_before(struct purge *p, struct errbuf *eb)
     enum err rc = sto_purge_run(p->registry->engine, &scope, STO_PURGE_FLUSH, NULL, 0, eb);
     if (rc == ERR_OK)
         rc = sto_audit_range(p->registry->engine, &scope, &p->job.audit_before, eb);
-    return rc == ERR_OK ? search(p, true, &p->job.search_before, eb) : rc;
+    return rc == ERR_OK ? search_before(p, eb) : rc;
 }
 
-static enum err run_step(struct purge *p, uint32_t step, struct errbuf *eb)
+static enum err run_step(struct ten_purge *p, uint32_t step, struct errbuf *eb)
 {
     struct sto_engine *engine = p->registry->engine;
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
@@ -280,10 +307,13 @@ static enum err run_step(struct purge *p, uint32_t step, struct errbuf *eb)
         mark_done(p, step);
         return delete_range(p, &scope, eb);
     }
+    if (step == STO_PURGE_FLUSH) { /* behind the deletion, whenever that was */
+        struct sto_health health;
+        sto_health_get(engine, &health);
+        p->job.deleted_at = health.sequence;
+    }
     if (step == TEN_STEP_AUDIT)
         rc = audit(p, eb);
-    else if (step == TEN_STEP_FILES)
-        rc = search_after(p, eb);
     else
         rc = sto_purge_run(engine, &scope, (enum sto_purge_step)step, NULL, 0, eb);
     if (rc == ERR_OK && step == STO_PURGE_FENCE && is_first_time)
@@ -296,21 +326,61 @@ static enum err run_step(struct purge *p, uint32_t step, struct errbuf *eb)
     return store(p, eb);
 }
 
-/* ERR_CANCELLED: the registry closes; the purge is resumed at the next start. */
-static enum err run_step_patiently(struct purge *p, uint32_t step, struct errbuf *eb)
+/* The registry closes: ERR_CANCELLED, the purge is resumed at the next start. */
+static enum err run_step_patiently(struct ten_purge *p, struct errbuf *eb)
 {
     enum err rc = ERR_TIMEOUT;
-    for (int tries = 0; rc == ERR_TIMEOUT && tries < STEP_TRIES; tries++) {
+    for (int tries = 0; rc == ERR_TIMEOUT && tries < TEN_PURGE_TRIES; tries++) {
         if (atomic_load(&p->registry->stopping))
             return ERR_CANCELLED;
-        rc = run_step(p, step, eb);
+        rc = run_step(p, p->step, eb);
     }
     return rc;
 }
 
-/* --- the last batch, on the control thread ---------------------------------------------------- */
+enum err ten_purge_run_to(struct ten_purge *p, uint32_t end)
+{
+    for (; p->result == ERR_OK && p->step < end; p->step++) {
+        ten_purge_tell(p->registry, &p, 1, p->step);
+        p->result = run_step_patiently(p, &p->detail);
+        if (p->result != ERR_OK)
+            break;
+        step_is_durable(p->step);
+    }
+    return p->result;
+}
 
-static enum err finish_commit(struct purge *p, struct errbuf *eb)
+/* ERR_TIMEOUT: what is left is about to be removed by the engine. */
+enum err ten_purge_take_search(struct ten_purge *p, const struct sto_search *found,
+                               struct errbuf *eb)
+{
+    bool is_clean = found->keys == 0 && found->canaries == 0 && found->notes == 0;
+    p->job.search_after = *found;
+    if (!is_clean || found->obsolete > 0)
+        return base_fail(eb, is_clean ? ERR_TIMEOUT : ERR_CORRUPT,
+                         "found %llu keys, %llu canaries, %llu notes and %llu old files",
+                         (unsigned long long)found->keys, (unsigned long long)found->canaries,
+                         (unsigned long long)found->notes, (unsigned long long)found->obsolete);
+    mark_done(p, TEN_STEP_FILES);
+    enum err rc = store(p, eb);
+    if (rc == ERR_OK) {
+        step_is_durable(TEN_STEP_FILES);
+        p->step = TEN_STEP_CERTIFICATE;
+    }
+    return rc;
+}
+
+/* --- at the end, on the control thread -------------------------------------------------------- */
+
+/* Ends the action purge.finish; p is given away. */
+static void fail_and_leave(struct ten_purge *p, uint32_t step, enum err rc,
+                           const struct errbuf *detail)
+{
+    fail(p, step, rc, detail);
+    ten_purge_leave(p, rc == ERR_CORRUPT);
+}
+
+static enum err finish_commit(struct ten_purge *p, struct errbuf *eb)
 {
     struct ten_details wanted = *ten_tenant_details(p->tenant);
     wanted.display_name = "";
@@ -335,25 +405,26 @@ static enum err finish_commit(struct purge *p, struct errbuf *eb)
 
 static void run_finish(struct base_msg *msg)
 {
-    struct purge *p = (struct purge *)((char *)msg - offsetof(struct purge, msg));
+    struct ten_purge *p = (struct ten_purge *)((char *)msg - offsetof(struct ten_purge, msg));
     ten_control_check(p->registry);
     struct errbuf eb = {0};
     begin_action(p, "purge.finish");
     enum err rc = finish_commit(p, &eb);
     if (rc != ERR_OK) {
-        fail(p, TEN_STEP_CERTIFICATE, rc, &eb);
-    } else {
-        rc = ten_audit_end(p->registry, ERR_OK, &eb);
-        INVARIANT(rc == ERR_OK); /* the commit carried the record */
-        step_is_durable(TEN_STEP_CERTIFICATE);
+        fail_and_leave(p, TEN_STEP_CERTIFICATE, rc, &eb);
+        return;
     }
+    rc = ten_audit_end(p->registry, ERR_OK, &eb);
+    INVARIANT(rc == ERR_OK); /* the commit carried the record */
+    step_is_durable(TEN_STEP_CERTIFICATE);
+    ten_purge_ended(p->registry, p->tenant);
     base_free(p);
 }
 
 /* --- a whole purge, on the job worker --------------------------------------------------------- */
 
 /* Another try of a job that failed; one that is running goes on where it was. */
-static enum err set_running(struct purge *p)
+static enum err set_running(struct ten_purge *p)
 {
     if (p->job.state == TEN_JOB_RUNNING)
         return ERR_OK;
@@ -366,8 +437,7 @@ static enum err set_running(struct purge *p)
     return store(p, NULL);
 }
 
-/* ERR_OK: run it; anything else: leave it alone. */
-static enum err prepare(struct purge *p)
+enum err ten_purge_prepare(struct ten_purge *p)
 {
     struct slice id = base_slice_text(p->job.id);
     struct ten_job stored;
@@ -382,36 +452,21 @@ static enum err prepare(struct purge *p)
         "from step %s",
         ten_job_step_name(p->job.state == TEN_JOB_RUNNING ? p->job.steps_done : STO_PURGE_FENCE));
     rc = set_running(p);
+    p->step = p->job.steps_done;
     return ten_audit_end(p->registry, rc, NULL);
 }
 
-static void run_purge(struct base_msg *msg)
+void ten_purge_end(struct ten_purge *p)
 {
-    struct purge *p = (struct purge *)((char *)msg - offsetof(struct purge, msg));
-    struct ten_registry *r = p->registry;
-    struct errbuf eb = {0};
-    enum err rc = atomic_load(&r->stopping) ? ERR_UNAVAILABLE : prepare(p);
-    if (rc != ERR_OK) {
-        base_free(p); /* done already, or the engine failed: the next start looks again */
+    if (p->result == ERR_CANCELLED) {
+        ten_purge_leave(p, true); /* the registry closes */
         return;
     }
-    uint32_t step = p->job.steps_done;
-    for (; step < TEN_STEP_CERTIFICATE; step++) {
-        rc = run_step_patiently(p, step, &eb);
-        if (rc != ERR_OK)
-            break;
-        step_is_durable(step);
-    }
-    if (rc == ERR_CANCELLED) {
-        base_free(p);
-        return;
-    }
-    if (rc == ERR_OK)
-        rc = certify(p, &eb);
-    if (rc != ERR_OK) {
+    if (p->result == ERR_OK)
+        p->result = certify(p, &p->detail);
+    if (p->result != ERR_OK) {
         begin_action(p, "purge.finish");
-        fail(p, step, rc, &eb);
-        base_free(p);
+        fail_and_leave(p, p->step, p->result, &p->detail);
         return;
     }
     step_is_durable(TEN_JOB_STEPS);
@@ -419,18 +474,17 @@ static void run_purge(struct base_msg *msg)
     p->job.state = TEN_JOB_DONE;
     p->job.finished_us = base_wall_us();
     p->msg.run = run_finish;
-    ten_control_post(r, &p->msg);
+    ten_control_post(p->registry, &p->msg);
 }
 
-void ten_purge_post(struct ten_registry *r, struct ten_tenant *t)
+struct ten_purge *ten_purge_new(struct ten_registry *r, struct ten_tenant *t)
 {
-    struct purge *p = base_new(sizeof *p);
+    struct ten_purge *p = base_new(sizeof *p);
     p->registry = r;
     p->tenant = t;
     const struct ten_details *details = ten_tenant_details(t);
     const char *id = details->job;
     p->canary_count = details->canary_count;
     memcpy(p->job.id, id, strnlen(id, TEN_JOB_ID));
-    p->msg.run = run_purge;
-    base_worker_post(&r->jobs, &p->msg);
+    return p;
 }

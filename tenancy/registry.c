@@ -17,6 +17,7 @@
 #include "tenancy/expiry.h"
 #include "tenancy/internal.h"
 #include "tenancy/metering.h"
+#include "tenancy/purge.h"
 
 #include "base/banned.h"
 
@@ -55,6 +56,32 @@ struct ten_certificates *ten_registry_certificates(struct ten_registry *r)
 void ten_control_post(struct ten_registry *r, struct base_msg *msg)
 {
     base_worker_post(&check(r)->control, msg);
+}
+
+struct control_work {
+    struct base_msg msg; /* first */
+    void (*work)(void *ctx);
+    void *ctx;
+    sem_t finished;
+};
+
+static void run_work(struct base_msg *msg)
+{
+    struct control_work *w = (struct control_work *)(void *)msg;
+    w->work(w->ctx);
+    (void)sem_post(&w->finished); /* cannot overflow: it is posted once */
+}
+
+void ten_control_run(struct ten_registry *r, void (*work)(void *ctx), void *ctx)
+{
+    struct control_work w = {.msg = {.run = run_work}, .work = work, .ctx = ctx};
+    INVARIANT(!ten_control_is_here(r));
+    int rc = sem_init(&w.finished, 0, 0);
+    INVARIANT(rc == 0);
+    ten_control_post(r, &w.msg);
+    while (sem_wait(&w.finished) != 0) /* only a signal interrupts it */
+        continue;
+    (void)sem_destroy(&w.finished); /* nobody waits on it */
 }
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -112,6 +139,8 @@ static void free_all(struct ten_registry *r)
         ten_tenant_free(r->sorted[i]);
     base_free(r->sorted);
     base_free(r->grace.waiting);
+    base_free(r->retries.entries);
+    ten_purge_queue_fini(&r->purges, r->engine);
     ten_plans_free_all(r);
     (void)sem_destroy(&r->drained); /* fails only for a semaphore that is none */
     r->magic = 0;
@@ -127,6 +156,7 @@ enum err ten_registry_open(const struct ten_registry_options *options, struct te
     r->epoch = options->epoch;
     r->keystore = options->keystore;
     r->by_id = base_hashmap_new(r->epoch);
+    ten_purge_queue_init(&r->purges, r->engine);
     int error = sem_init(&r->drained, 0, 0);
     INVARIANT(error == 0);
 

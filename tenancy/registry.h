@@ -52,6 +52,8 @@ struct ten_certificates *ten_registry_certificates(struct ten_registry *r);
 struct sto_engine *ten_registry_engine(struct ten_registry *r);
 /* Run msg->run on the control worker, after everything posted before. */
 void ten_control_post(struct ten_registry *r, struct base_msg *msg);
+/* Run it there and wait until it returned. From any thread but the control worker that may wait. */
+void ten_control_run(struct ten_registry *r, void (*work)(void *ctx), void *ctx);
 /* True on the control worker; control functions abort elsewhere. */
 bool ten_control_is_here(const struct ten_registry *r);
 

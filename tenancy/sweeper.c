@@ -280,6 +280,7 @@ static void run_tick(struct base_msg *msg)
     ten_threshold_tick(s->registry, TEN_SWEEP_TICK_MS);
     ten_metering_tick(s->registry, TEN_SWEEP_TICK_MS);
     ten_grace_tick(s->registry);
+    ten_purge_tick(s->registry);
     int64_t now = now_ns();
     s->allowance += (now - s->last_ns) * TEN_SWEEP_KEYS_PER_S / NS_PER_S;
     s->last_ns = now;

@@ -20,6 +20,8 @@
     (320 * KIB) /* 100 families of at most 2 KiB, notes, dropped ones, splits                      \
                  */
 
+#define SCHEMA_ALSO_MAX 2
+
 bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, size_t *out_at)
 {
     size_t low = 0;
@@ -66,20 +68,26 @@ struct ten_tables *ten_tables_without(const struct ten_tables *old, size_t at)
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
-enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *schema,
-                           uint64_t expect, struct errbuf *eb)
+enum err ten_schema_commit_with(struct ten_registry *r, struct ten_tenant *t,
+                                struct sto_schema *schema, uint64_t expect,
+                                const struct sto_doc_change *also, size_t also_count,
+                                struct errbuf *eb)
 {
     struct buf body;
+    struct sto_doc_change changes[1 + SCHEMA_ALSO_MAX];
+    INVARIANT(also_count <= SCHEMA_ALSO_MAX);
     base_buf_init(&body, SCHEMA_DOC_MAX);
     enum err rc = sto_schema_encode(schema, &body);
     if (rc == ERR_OK) {
         struct ten_doc_key key = ten_doc_key_schema(ten_tenant_id(t), sto_schema_table_id(schema));
-        struct sto_doc_change change = {
+        changes[0] = (struct sto_doc_change){
             .key = ten_doc_key_slice(&key),
             .body = base_buf_slice(&body),
             .expect = expect,
         };
-        rc = ten_docs_commit(r, &change, 1, eb);
+        for (size_t i = 0; i < also_count; i++)
+            changes[1 + i] = also[i];
+        rc = ten_docs_commit(r, changes, 1 + also_count, eb);
     } else {
         rc = base_fail(eb, rc, "the table's document cannot be written: %s", base_err_name(rc));
     }
@@ -89,10 +97,17 @@ enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct 
     return rc;
 }
 
-static enum err tables_check(const struct ten_tenant *t, struct errbuf *eb)
+enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *schema,
+                           uint64_t expect, struct errbuf *eb)
+{
+    return ten_schema_commit_with(r, t, schema, expect, NULL, 0, eb);
+}
+
+static enum err tables_check(const struct ten_registry *r, const struct ten_tenant *t,
+                             struct errbuf *eb)
 {
     uint64_t max = sto_account_limit(&t->account, STO_LIMIT_TABLES);
-    size_t used = ten_tenant_tables(t)->count;
+    size_t used = ten_tenant_tables(t)->count + ten_tables_restoring(r, t);
     if (used < max)
         return ERR_OK;
     return base_fail(eb, ERR_QUOTA, "tables quota: %zu used, 1 would be added, limit %" PRIu64,
@@ -100,12 +115,13 @@ static enum err tables_check(const struct ten_tenant *t, struct errbuf *eb)
 }
 
 /* What is there stays, also over a limit that was lowered since. */
-static enum err growth_check(const struct ten_tenant *t, const struct sto_schema *old,
-                             size_t family_count, struct errbuf *eb)
+enum err ten_tables_growth_check(const struct ten_registry *r, const struct ten_tenant *t,
+                                 const struct sto_schema *old, size_t family_count,
+                                 struct errbuf *eb)
 {
     enum err rc = ERR_OK;
     if (old == NULL)
-        rc = tables_check(t, eb);
+        rc = tables_check(r, t, eb);
     if (rc == ERR_OK && (old == NULL || family_count > old->family_count))
         rc = sto_account_limit_check(&t->account, STO_LIMIT_FAMILIES, family_count, eb);
     return rc;
@@ -117,7 +133,7 @@ enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct sl
 {
     const struct ten_tables *tables = ten_tenant_tables(t);
     struct sto_schema *fresh = NULL;
-    enum err rc = growth_check(t, old, spec->family_count, eb);
+    enum err rc = ten_tables_growth_check(r, t, old, spec->family_count, eb);
     if (rc == ERR_OK)
         rc = sto_schema_make(table_id, old, spec, &fresh, eb);
     if (rc != ERR_OK)
@@ -166,6 +182,8 @@ enum err ten_table_for_change(struct ten_registry *r, struct ten_tenant *t, stru
     if (removal != NULL && removal->whole)
         return base_fail(eb, ERR_CONFLICT,
                          "a table of this name is being deleted; try again when its rows are gone");
+    if (ten_table_is_restoring(r, t, table_id))
+        return base_fail(eb, ERR_CONFLICT, "a table of this name is being restored");
     const struct ten_tables *tables = ten_tenant_tables(t);
     size_t at;
     struct sto_schema *schema =

@@ -22,7 +22,8 @@ static struct ten_job sample(void)
         .step_done_us = {11, 12, 13, 0, 0, 16},
         .finished_us = 1700000001000000,
         .usage_before = {1, 2, 3},
-        .audit_before = {4, 5, 6, 7, UINT64_MAX},
+        .audit_before = {4, 5, 6, 7, UINT64_MAX, 8, 9, 10, 11},
+        .deleted_at = 12345,
         .audit_after = {0, 0, 8, 0, 9},
         .delete_at_us = 1700000002000000,
         .reason = "end of contract",
@@ -61,6 +62,7 @@ START_TEST(round_trip_keeps_everything)
     ck_assert_int_eq(memcmp(back.step_done_us, j.step_done_us, sizeof j.step_done_us), 0);
     ck_assert_int_eq(memcmp(&back.usage_before, &j.usage_before, sizeof j.usage_before), 0);
     ck_assert_int_eq(memcmp(&back.audit_before, &j.audit_before, sizeof j.audit_before), 0);
+    ck_assert_uint_eq(back.deleted_at, j.deleted_at);
     ck_assert_int_eq(memcmp(&back.audit_after, &j.audit_after, sizeof j.audit_after), 0);
     ck_assert_mem_eq(&back.search_before, &j.search_before, sizeof j.search_before);
     ck_assert_mem_eq(&back.search_after, &j.search_after, sizeof j.search_after);

@@ -1,0 +1,172 @@
+/*
+ * tenancy/table_restore.c - the schema that writers hold is a table's; the stored one is that of a
+ * table that is being deleted.
+ *
+ *   begin     stored as deleting; on the registry's list of restores, which keeps its name
+ *   publish   stored as it is; in the visible list
+ *   abandon   a removal, as after a deletion; of a tenant that is being purged nothing: the purge
+ *             takes rows and document
+ *
+ * 1. A table is in the visible list, or on the list of restores, or its removal is whole; never in
+ *    two of them.
+ */
+#include "tenancy/table_restore.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "tenancy/doc_key.h"
+#include "tenancy/internal.h"
+#include "tenancy/lifecycle.h"
+#include "tenancy/scope.h"
+
+#include "base/banned.h"
+
+struct ten_table_restore {
+    struct ten_table_restore *next;
+    struct ten_registry *registry;
+    struct ten_tenant *tenant;
+    struct sto_schema *schema; /* one ref */
+};
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+bool ten_table_is_restoring(const struct ten_registry *r, const struct ten_tenant *t,
+                            struct slice table_id)
+{
+    for (const struct ten_table_restore *m = r->restores; m != NULL; m = m->next)
+        if (m->tenant == t && base_slice_equal(sto_schema_table_id(m->schema), table_id))
+            return true;
+    return false;
+}
+
+size_t ten_tables_restoring(const struct ten_registry *r, const struct ten_tenant *t)
+{
+    size_t count = 0;
+    for (const struct ten_table_restore *m = r->restores; m != NULL; m = m->next)
+        count += m->tenant == t;
+    return count;
+}
+
+static void restore_free(struct ten_table_restore *m)
+{
+    struct ten_table_restore **link = &m->registry->restores;
+    while (*link != m)
+        link = &(*link)->next;
+    *link = m->next;
+    sto_schema_unref(m->schema);
+    base_free(m);
+}
+
+/* --- begin ------------------------------------------------------------------------------------ */
+
+static enum err name_check(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
+                           struct errbuf *eb)
+{
+    size_t at;
+    const struct ten_removal *removal = ten_removal_find(r, t, table_id);
+    if (ten_tables_search(ten_tenant_tables(t), table_id, &at))
+        return base_fail(eb, ERR_EXISTS, "the tenant has a table of this name");
+    if (removal != NULL)
+        return base_fail(eb, ERR_EXISTS, "a table of this name is being deleted");
+    if (ten_table_is_restoring(r, t, table_id))
+        return base_fail(eb, ERR_EXISTS, "a table of this name is being restored");
+    return ERR_OK;
+}
+
+static enum err make_like(struct slice table_id, const struct sto_schema *like,
+                          struct sto_schema **out, struct errbuf *eb)
+{
+    struct sto_family_spec *families =
+        base_new_array(like->family_count + 1, sizeof families[0]); /* may have none */
+    for (size_t i = 0; i < like->family_count; i++)
+        families[i] = sto_family_spec_of(&like->families[i]);
+    const struct sto_table_spec spec = {.families = families,
+                                        .family_count = like->family_count,
+                                        .row_key_notes = like->row_key_notes,
+                                        .splits = like->splits,
+                                        .split_count = like->split_count,
+                                        .now_us = base_wall_us()};
+    enum err rc = sto_schema_make(table_id, NULL, &spec, out, eb);
+    base_free(families);
+    return rc;
+}
+
+static enum err store_hidden(struct ten_registry *r, struct ten_tenant *t,
+                             struct sto_schema *schema, struct errbuf *eb)
+{
+    struct sto_schema *hidden = sto_schema_make_deleting(schema);
+    enum err rc = ten_schema_commit(r, t, hidden, STO_DOC_ABSENT, eb);
+    if (rc == ERR_OK)
+        schema->version = hidden->version;
+    sto_schema_unref(hidden);
+    return rc;
+}
+
+enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,
+                                 struct slice table_id, const struct sto_schema *like,
+                                 struct ten_table_restore **out, struct errbuf *eb)
+{
+    struct sto_schema *schema = NULL;
+    ten_control_check(r);
+    enum err rc = ten_access_check(t, TEN_WRITE, eb);
+    if (rc == ERR_OK && atomic_load(&r->stopping))
+        rc = base_fail(eb, ERR_UNAVAILABLE, "the service is stopping");
+    if (rc == ERR_OK)
+        rc = sto_table_id_check(table_id, eb);
+    if (rc == ERR_OK)
+        rc = name_check(r, t, table_id, eb);
+    if (rc == ERR_OK)
+        rc = ten_tables_growth_check(r, t, NULL, like->family_count, eb);
+    if (rc == ERR_OK)
+        rc = make_like(table_id, like, &schema, eb);
+    if (rc != ERR_OK)
+        return rc;
+    rc = store_hidden(r, t, schema, eb);
+    if (rc != ERR_OK) {
+        sto_schema_unref(schema);
+        return rc;
+    }
+    struct ten_table_restore *m = base_new(sizeof *m);
+    *m = (struct ten_table_restore){
+        .next = r->restores, .registry = r, .tenant = t, .schema = schema};
+    r->restores = m;
+    *out = m;
+    return ERR_OK;
+}
+
+struct sto_table_scope ten_table_restore_scope(const struct ten_table_restore *m)
+{
+    struct sto_tenant_scope tenant = ten_scope_tenant(m->tenant);
+    return sto_table_scope_make(&tenant, m->schema);
+}
+
+/* --- end -------------------------------------------------------------------------------------- */
+
+enum err ten_table_restore_publish(struct ten_table_restore *m, const struct sto_doc_change *also,
+                                   size_t also_count, struct errbuf *eb)
+{
+    struct ten_registry *r = m->registry;
+    struct ten_tenant *t = m->tenant;
+    ten_control_check(r);
+    enum err rc = ten_access_check(t, TEN_WRITE, eb);
+    if (rc == ERR_OK)
+        rc = ten_schema_commit_with(r, t, m->schema, m->schema->version, also, also_count, eb);
+    if (rc != ERR_OK)
+        return rc;
+    ten_tables_publish(r, t, ten_tables_with(ten_tenant_tables(t), sto_schema_ref(m->schema)));
+    restore_free(m);
+    return ERR_OK;
+}
+
+void ten_table_restore_abandon(struct ten_table_restore *m)
+{
+    struct ten_registry *r = m->registry;
+    ten_control_check(r);
+    bool is_purged = ten_state_is_final(ten_tenant_state(m->tenant));
+    if (!is_purged && !atomic_load(&r->stopping)) {
+        struct sto_schema *deleting = sto_schema_make_deleting(m->schema);
+        deleting->version = m->schema->version;
+        ten_table_removal_run(ten_removal_add(r, m->tenant, deleting));
+    }
+    restore_free(m);
+}

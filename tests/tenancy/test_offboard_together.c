@@ -1,0 +1,187 @@
+/*
+ * tests/tenancy/test_offboard_together.c - several leave at once, and one search is for all.
+ */
+#include "tests/tenancy/departure.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+Suite *suite_tenancy_offboard_together(void);
+
+#define LEAVING    3
+#define MANY_FILES 4200
+
+/* All end as the last one does, the second one as the first. */
+static const char *const IDS[LEAVING] = {"alto", "contralto", "to"};
+
+static struct ten_tenant *blocker;
+static char blocker_job[TEN_JOB_ID + 1];
+static char ids[LEAVING][TEN_JOB_ID + 1];
+static struct ten_job jobs[LEAVING];
+
+/* A read of it seems to be open: its fence waits, and with it the worker. */
+static void block_worker(void)
+{
+    blocker = tent_create(&tent, "blocker");
+    atomic_fetch_add(&blocker->account.reads_open, 1);
+    ck_assert_int_eq(tent_offboard(&tent, blocker, blocker_job), ERR_OK);
+    struct ten_job_progress p;
+    while (!ten_job_progress_get(tent.registry, blocker_job, &p))
+        tent_pause_ms(1);
+    ck_assert_uint_eq(p.step, STO_PURGE_FENCE);
+    ck_assert_uint_eq(p.together, 1);
+}
+
+static void unblock_worker(void)
+{
+    atomic_fetch_sub(&blocker->account.reads_open, 1);
+}
+
+static void all_leave_together(void)
+{
+    block_worker();
+    for (int i = 0; i < LEAVING; i++)
+        ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, IDS[i]), ids[i]), ERR_OK);
+    struct ten_job_progress p;
+    ck_assert(!ten_job_progress_get(tent.registry, ids[0], &p));
+    ck_assert_uint_eq(p.waiting, LEAVING);
+    unblock_worker();
+    for (int i = 0; i < LEAVING; i++)
+        tent_await_job(&tent, ids[i], &jobs[i]);
+    tent_await_job(&tent, blocker_job, &(struct ten_job){0});
+}
+
+static void fill_all(void)
+{
+    for (int i = 0; i < LEAVING; i++) {
+        struct ten_tenant *t = tent_create(&tent, IDS[i]);
+        tent_table(&tent, t, "devices");
+        for (int row = 0; row < 20 * (i + 1); row++) {
+            char key[32];
+            (void)snprintf(key, sizeof key, "row%03d", row);
+            tent_write(&tent, t, "devices", key, "to# of somebody else");
+        }
+    }
+}
+
+/* All audits are over before any of them was looked for, and what was read is the same. */
+START_TEST(those_that_wait_share_one_search)
+{
+    fill_all();
+    all_leave_together();
+    for (int i = 0; i < LEAVING; i++) {
+        ck_assert_msg(jobs[i].state == TEN_JOB_DONE, "%s: %s", IDS[i], jobs[i].error);
+        ck_assert_uint_eq(jobs[i].usage_before.rows, (uint64_t)(20 * (i + 1)));
+        ck_assert_uint_gt(jobs[i].search_before.keys, 0);
+        ck_assert_uint_ge(jobs[i].search_before.canaries, STO_CANARIES);
+        ck_assert_uint_eq(jobs[i].search_after.keys, 0);
+        ck_assert_uint_eq(jobs[i].search_after.canaries, 0);
+        ck_assert_str_ne(jobs[i].search_after.engine, "");
+        ck_assert_uint_eq(jobs[i].search_after.bytes, jobs[0].search_after.bytes);
+        ck_assert_uint_eq(jobs[i].search_after.files, jobs[0].search_after.files);
+        for (int k = 0; k < LEAVING; k++)
+            ck_assert_int_ge(jobs[i].step_done_us[TEN_STEP_FILES],
+                             jobs[k].step_done_us[TEN_STEP_AUDIT]);
+        ck_assert_int_eq(certificates_of(IDS[i]), 1);
+    }
+    struct ten_job_progress p;
+    for (ten_purges_get(tent.registry, &p); p.together > 0; ten_purges_get(tent.registry, &p))
+        tent_pause_ms(1);
+    ck_assert_uint_eq(p.waiting, 0);
+}
+END_TEST
+
+/* What others hold is told apart for each of them, as if it were searched alone. */
+START_TEST(each_finds_what_it_would_find_alone)
+{
+    fill_all();
+    all_leave_together();
+    /* "to" stands in all values, its own too; nobody else's prefix is in any */
+    ck_assert_uint_ge(jobs[2].search_before.outside, 60);
+    struct ten_tenant *stays = tent_create(&tent, "stays");
+    tent_table(&tent, stays, "devices");
+    tent_write(&tent, stays, "devices", "r", "contralto# sings");
+    struct sto_tenant_scope scopes[LEAVING];
+    struct sto_search_target targets[LEAVING];
+    struct sto_search_spec spec = {.only_its_own = false};
+    for (int i = 0; i < LEAVING; i++) {
+        scopes[i] = ten_scope_tenant(tent_find(&tent, IDS[i]));
+        targets[i] = (struct sto_search_target){.scope = &scopes[i]};
+    }
+    struct sto_progress progress = {0};
+    sto_progress_watch(tent.engine, &progress);
+    ck_assert_int_eq(sto_search_files(tent.engine, targets, LEAVING, &spec, &tent.eb), ERR_OK);
+    ck_assert_uint_eq(atomic_load(&progress.unit), STO_PROGRESS_BYTES);
+    ck_assert_uint_eq(atomic_load(&progress.done), targets[0].found.bytes);
+    ck_assert_uint_gt(atomic_load(&progress.all), 0);
+    for (int i = 0; i < LEAVING; i++) {
+        struct sto_search_target alone = {.scope = &scopes[i]};
+        ck_assert_int_eq(sto_search_files(tent.engine, &alone, 1, &spec, &tent.eb), ERR_OK);
+        ck_assert_uint_eq(alone.found.outside, targets[i].found.outside);
+        ck_assert_uint_eq(alone.found.keys, 0);
+        ck_assert_uint_gt(alone.found.outside, 0); /* "contralto#" ends as all of them do */
+    }
+    sto_progress_watch(tent.engine, NULL);
+}
+END_TEST
+
+/* A note of the engine names one of them; the worker was not held up by it for ever. */
+START_TEST(one_that_finds_something_does_not_keep_the_others)
+{
+    char path[300];
+    fill_all();
+    (void)snprintf(path, sizeof path, "%s/db/LOG.old.1", tent.dir);
+    ck_assert_int_eq(base_file_replace(path, SLICE_LIT("the alto# was here"), 0600, NULL), ERR_OK);
+    all_leave_together();
+    ck_assert_int_eq(jobs[0].state, TEN_JOB_FAILED); /* alto */
+    ck_assert_ptr_nonnull(strstr(jobs[0].error, "step files: found 0 keys, 0 canaries, 1 notes"));
+    ck_assert_int_eq(jobs[1].state, TEN_JOB_DONE);
+    ck_assert_int_eq(jobs[2].state, TEN_JOB_FAILED); /* to, which "alto#" ends with */
+    ck_assert_int_eq(certificates_of("alto"), 0);
+    ck_assert_int_eq(unlink(path), 0);
+    char again[TEN_JOB_ID + 1];
+    ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, "alto"), again), ERR_OK);
+    ck_assert_str_eq(again, ids[0]);
+    for (int i = 0; i < 600 && jobs[0].state != TEN_JOB_DONE; i++) {
+        tent_pause_ms(20);
+        ck_assert_int_eq(tent_job(&tent, again, &jobs[0]), ERR_OK);
+    }
+    ck_assert_int_eq(jobs[0].state, TEN_JOB_DONE);
+}
+END_TEST
+
+/* As many files as there are; nobody's names are too many. */
+START_TEST(any_number_of_files_is_searched)
+{
+    char path[300];
+    char id[TEN_JOB_ID + 1];
+    fill_both();
+    for (int i = 0; i < MANY_FILES; i++) {
+        (void)snprintf(path, sizeof path, "%s/db/note-%d", tent.dir, i);
+        int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+        ck_assert_int_ge(fd, 0);
+        (void)close(fd);
+    }
+    ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, "altostrat"), id), ERR_OK);
+    tent_await_job(&tent, id, &jobs[0]);
+    check_purged(&jobs[0]);
+    ck_assert_uint_gt(jobs[0].search_after.files, MANY_FILES);
+    check_neighbour();
+}
+END_TEST
+
+Suite *suite_tenancy_offboard_together(void)
+{
+    Suite *s = suite_create("tenancy_offboard_together");
+    TCase *t = tcase_create("together");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, those_that_wait_share_one_search);
+    tcase_add_test(t, each_finds_what_it_would_find_alone);
+    tcase_add_test(t, one_that_finds_something_does_not_keep_the_others);
+    tcase_add_test(t, any_number_of_files_is_searched);
+    suite_add_tcase(s, t);
+    return s;
+}
