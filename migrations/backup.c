@@ -90,6 +90,7 @@ struct mig_trace mig_trace_of(const struct mig_backup *backup)
 {
     struct mig_trace trace = {.created_us = backup->created_us, .expires_us = backup->expires_us};
     memcpy(trace.id, backup->id, sizeof trace.id);
+    memcpy(trace.tenant, backup->scope.tenant, sizeof trace.tenant);
     return trace;
 }
 
@@ -107,13 +108,13 @@ static void insert(struct mig_backups *b, const struct mig_backup_entry *entry)
 {
     bool found = false;
     size_t at = find(b, base_slice_text(entry->backup.id), &found);
-    INVARIANT(!found && b->count < LIM_BACKUPS);
+    INVARIANT(!found && b->count < MIG_BACKUPS_MAX);
     memmove(b->entries + at + 1, b->entries + at, (b->count - at) * sizeof b->entries[0]);
     b->entries[at] = *entry;
     b->count++;
 }
 
-void mig_backups_add(struct mig_backups *b, const struct mig_backup *backup)
+static void add(struct mig_backups *b, const struct mig_backup *backup)
 {
     struct mig_backup_entry entry = {.backup = *backup};
     entry.backup.files = NULL;
@@ -132,6 +133,28 @@ size_t mig_backups_list(struct mig_backups *b, struct mig_backup_entry *out, siz
     return count;
 }
 
+size_t mig_backups_list_of(struct mig_backups *b, struct slice tenant, struct mig_backup_entry *out,
+                           size_t limit)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&b->lock);
+    for (size_t i = 0; i < b->count && count < limit; i++)
+        if (base_slice_is(tenant, b->entries[i].backup.scope.tenant))
+            out[count++] = b->entries[i];
+    pthread_mutex_unlock(&b->lock);
+    return count;
+}
+
+void mig_backups_last_id(struct mig_backups *b, char out_id[MIG_BACKUP_ID + 1])
+{
+    pthread_mutex_lock(&b->lock);
+    if (b->count > 0)
+        memcpy(out_id, b->entries[b->count - 1].backup.id, MIG_BACKUP_ID + 1);
+    else
+        out_id[0] = '\0';
+    pthread_mutex_unlock(&b->lock);
+}
+
 enum err mig_backups_get(struct mig_backups *b, struct slice id, struct mig_backup_entry *out,
                          struct errbuf *eb)
 {
@@ -142,6 +165,67 @@ enum err mig_backups_get(struct mig_backups *b, struct slice id, struct mig_back
         *out = b->entries[at];
     pthread_mutex_unlock(&b->lock);
     return found ? ERR_OK : no_such(eb);
+}
+
+void mig_backups_set_reading(struct mig_backups *b, const char *id)
+{
+    size_t len = strnlen(id, MIG_BACKUP_ID);
+    pthread_mutex_lock(&b->lock);
+    memcpy(b->reading, id, len);
+    b->reading[len] = '\0';
+    pthread_mutex_unlock(&b->lock);
+}
+
+void mig_backups_set_making(struct mig_backups *b, const struct mig_trace *trace)
+{
+    pthread_mutex_lock(&b->lock);
+    b->making = *trace;
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* --- storing a list --------------------------------------------------------------------------- */
+
+static enum err store(struct mig_backups *b, const struct mig_backup *backup, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    struct buf text;
+    base_buf_init(&text, LIM_BACKUP_MANIFEST_BYTES);
+    enum err rc = mig_backup_encode(backup, &text, eb);
+    if (rc == ERR_OK)
+        rc = mig_backup_list_path(b->lists, backup->id, path, eb);
+    if (rc == ERR_OK)
+        rc = base_file_replace(path, base_buf_slice(&text), 0600, eb);
+    base_buf_fini(&text);
+    return rc;
+}
+
+enum err mig_backups_put(struct mig_backups *b, const struct mig_backup *backup, struct errbuf *eb)
+{
+    enum err rc = store(b, backup, eb);
+    if (rc != ERR_OK)
+        return rc;
+    add(b, backup);
+    mig_backup_point(MIG_POINT_LISTED);
+    return ERR_OK;
+}
+
+/* Under the lock to its end: a list that is removed meanwhile must not be stored again. */
+enum err mig_backups_set_expiry(struct mig_backups *b, struct slice id, int64_t expires_us,
+                                struct errbuf *eb)
+{
+    struct mig_backup backup = {.files = NULL};
+    bool found = false;
+    pthread_mutex_lock(&b->lock);
+    size_t at = find(b, id, &found);
+    enum err rc = found ? mig_backup_read(b->lists, id, &backup, eb) : no_such(eb);
+    backup.expires_us = expires_us;
+    if (rc == ERR_OK)
+        rc = store(b, &backup, eb);
+    if (rc == ERR_OK)
+        b->entries[at].backup.expires_us = expires_us;
+    pthread_mutex_unlock(&b->lock);
+    mig_backup_fini(&backup);
+    return rc;
 }
 
 /* --- deleting --------------------------------------------------------------------------------- */
@@ -161,9 +245,10 @@ enum err mig_backups_delete(struct mig_backups *b, struct slice id, struct errbu
     pthread_mutex_lock(&b->lock);
     size_t at = find(b, id, &found);
     enum err rc = found ? ERR_OK : no_such(eb);
-    if (rc == ERR_OK && base_slice_is(id, b->verifying))
-        rc = base_fail(eb, ERR_CONFLICT, "the backup is being verified; try again behind it");
-    if (rc == ERR_OK && b->leaving_count == LIM_BACKUPS)
+    if (rc == ERR_OK && base_slice_is(id, b->reading))
+        rc = base_fail(eb, ERR_CONFLICT,
+                       "the backup is being verified, or restored from; try again behind it");
+    if (rc == ERR_OK && b->leaving_count == MIG_BACKUPS_MAX)
         rc = base_fail(eb, ERR_CONFLICT, "files of deleted backups are still being removed");
     if (rc == ERR_OK)
         rc = unlist(b, b->entries[at].backup.id, eb);
@@ -178,111 +263,39 @@ enum err mig_backups_delete(struct mig_backups *b, struct slice id, struct errbu
     return rc;
 }
 
+bool mig_backups_find_left(struct mig_backups *b, bool (*is_left)(void *ctx, const char *tenant),
+                           void *ctx, char out_id[MIG_BACKUP_ID + 1])
+{
+    bool found = false;
+    pthread_mutex_lock(&b->lock);
+    for (size_t i = 0; !found && i < b->count; i++) {
+        const struct mig_backup *backup = &b->entries[i].backup;
+        found = mig_backup_is_scoped(backup) && strcmp(backup->id, b->reading) != 0 &&
+                is_left(ctx, backup->scope.tenant);
+        if (found)
+            memcpy(out_id, backup->id, sizeof backup->id);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return found;
+}
+
 bool mig_backups_expired(struct mig_backups *b, int64_t now_us, char out_id[MIG_BACKUP_ID + 1])
 {
     bool is_due = false;
     pthread_mutex_lock(&b->lock);
     size_t newest = b->count; /* that can be restored */
-    while (newest > 0 && b->entries[newest - 1].is_damaged)
+    while (newest > 0 && (b->entries[newest - 1].is_damaged ||
+                          mig_backup_is_scoped(&b->entries[newest - 1].backup)))
         newest--;
-    for (size_t i = 0; !is_due && i + 1 < newest; i++) {
+    for (size_t i = 0; !is_due && i < b->count; i++) {
         const struct mig_backup *backup = &b->entries[i].backup;
-        is_due = backup->expires_us != 0 && backup->expires_us <= now_us;
+        bool may_go = mig_backup_is_scoped(backup) || i + 1 < newest;
+        is_due = may_go && backup->expires_us != 0 && backup->expires_us <= now_us;
         if (is_due)
             memcpy(out_id, backup->id, sizeof backup->id);
     }
     pthread_mutex_unlock(&b->lock);
     return is_due;
-}
-
-/* --- sweeping --------------------------------------------------------------------------------- */
-
-struct names {
-    char (*hashes)[MIG_SHA256_TEXT + 1]; /* sorted, doubled ones too */
-    size_t count;
-    size_t capacity;
-};
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-static bool is_named(const void *ctx, const char *name)
-{
-    const struct names *n = ctx;
-    return n->count > 0 &&
-           bsearch(name, n->hashes, n->count, sizeof n->hashes[0], compare_names) != NULL;
-}
-
-static void names_add(struct names *n, const struct mig_backup *backup)
-{
-    if (n->count + backup->file_count > n->capacity) {
-        size_t capacity = 2 * (n->count + backup->file_count);
-        char(*larger)[MIG_SHA256_TEXT + 1] = base_new_array(capacity, sizeof larger[0]);
-        if (n->count > 0)
-            memcpy(larger, n->hashes, n->count * sizeof larger[0]);
-        base_free(n->hashes);
-        n->hashes = larger;
-        n->capacity = capacity;
-    }
-    for (size_t i = 0; i < backup->file_count; i++)
-        memcpy(n->hashes[n->count++], backup->files[i].content.sha256, sizeof n->hashes[0]);
-}
-
-/* Lists that come or go meanwhile: nothing comes but by this thread; one that goes is kept once
- * more. */
-static enum err names_read(struct mig_backups *b, struct names *n, bool *out_known,
-                           struct errbuf *eb)
-{
-    struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
-    size_t count = mig_backups_list(b, entries, LIM_BACKUPS);
-    enum err rc = ERR_OK;
-    *out_known = true;
-    for (size_t i = 0; rc == ERR_OK && i < count; i++) {
-        struct mig_backup backup = {.files = NULL};
-        rc = mig_backup_read(b->lists, base_slice_text(entries[i].backup.id), &backup, eb);
-        if (rc == ERR_OK)
-            names_add(n, &backup);
-        else if (rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED)
-            *out_known = false;
-        if (rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED || rc == ERR_NOT_FOUND)
-            rc = ERR_OK;
-        mig_backup_fini(&backup);
-    }
-    base_free(entries);
-    if (n->count > 0)
-        qsort(n->hashes, n->count, sizeof n->hashes[0], compare_names);
-    return rc;
-}
-
-/* Nothing of those that left before is there any more. */
-static void forget_leaving(struct mig_backups *b, size_t count)
-{
-    pthread_mutex_lock(&b->lock);
-    b->leaving_count -= count;
-    memmove(b->leaving, b->leaving + count, b->leaving_count * sizeof b->leaving[0]);
-    pthread_mutex_unlock(&b->lock);
-}
-
-enum err mig_backups_sweep(struct mig_backups *b, struct errbuf *eb)
-{
-    pthread_mutex_lock(&b->lock);
-    size_t leaving = b->leaving_count;
-    pthread_mutex_unlock(&b->lock);
-    struct names names = {.hashes = NULL};
-    bool is_known = false;
-    enum err rc = base_dir_remove(b->scratch, eb);
-    if (rc == ERR_OK)
-        rc = sto_rocksdb_checkpoint_remove(b->checkpoint, eb);
-    if (rc == ERR_OK)
-        rc = names_read(b, &names, &is_known, eb);
-    if (rc == ERR_OK && is_known)
-        rc = mig_files_sweep(b->dir, is_named, &names, eb);
-    if (rc == ERR_OK && is_known)
-        forget_leaving(b, leaving);
-    base_free(names.hashes);
-    return rc;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -308,8 +321,8 @@ static enum err load_one(struct mig_backups *b, struct slice id, struct errbuf *
 {
     struct mig_backup_entry entry = {.is_damaged = false};
     uint64_t made_ms = 0;
-    if (b->count == LIM_BACKUPS)
-        return base_fail(eb, ERR_TOO_BIG, "%s holds more than %d backups", b->dir, LIM_BACKUPS);
+    if (b->count == MIG_BACKUPS_MAX)
+        return base_fail(eb, ERR_TOO_BIG, "%s holds more than %d backups", b->dir, MIG_BACKUPS_MAX);
     enum err rc = mig_backup_read(b->lists, id, &entry.backup, eb);
     if (rc != ERR_OK && rc != ERR_CORRUPT && rc != ERR_UNSUPPORTED)
         return rc;
@@ -408,8 +421,8 @@ enum err mig_backups_open(const struct mig_backups_options *options, struct mig_
     b->keep_free_bytes = options->keep_free_bytes;
     b->engine = options->engine;
     b->lock_fd = -1;
-    b->entries = base_new_array(LIM_BACKUPS, sizeof b->entries[0]);
-    b->leaving = base_new_array(LIM_BACKUPS, sizeof b->leaving[0]);
+    b->entries = base_new_array(MIG_BACKUPS_MAX, sizeof b->entries[0]);
+    b->leaving = base_new_array(MIG_BACKUPS_MAX, sizeof b->leaving[0]);
     (void)snprintf(b->software, sizeof b->software, "%s", options->software); /* cut is fine */
     (void)pthread_mutex_init(&b->lock, NULL); /* default attributes: cannot fail */
     enum err rc = name_parts(b, options, eb);

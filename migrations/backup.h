@@ -1,5 +1,5 @@
 /*
- * migrations/backup.h - backups of everything, in a directory of their own.
+ * migrations/backup.h - backups of everything and of single tenants, in a directory of their own.
  *
  * Does:     make a backup of a database that is in use, copying only what no backup has yet; list,
  *           verify, delete and expire backups; remove what no backup needs any more.
@@ -8,11 +8,11 @@
  * Knows no: threads that call it, HTTP, the audit trail.
  * Threads:  make, verify and sweep are one thread's; the others any.
  * Blocks:   yes; make and verify for minutes.
- * Fails by: ERR_NOT_FOUND (no such backup), ERR_CONFLICT (it is being verified; a purge is under
- *           way), ERR_STORAGE_FULL (the detail says what is needed and what is free), ERR_CORRUPT
- *           (damage), ERR_CANCELLED, ERR_LOCKED (a running server has it), ERR_EXISTS (it is
+ * Fails by: ERR_NOT_FOUND (no such backup, no such table), ERR_CONFLICT (it is being read; a purge
+ *           is under way), ERR_STORAGE_FULL (the detail says what is needed and what is free),
+ * ERR_CORRUPT (damage), ERR_CANCELLED, ERR_LOCKED (a running server has it), ERR_EXISTS (it is
  *           another server's), ERR_TOO_BIG, ERR_IO.
- * Limits:   LIM_BACKUPS, LIM_BACKUP_NOTE, LIM_BACKUP_BYTES_PER_S.
+ * Limits:   LIM_BACKUPS, LIM_BACKUPS_SCOPED, LIM_BACKUP_NOTE, LIM_BACKUP_BYTES_PER_S.
  * Promises: 1. What was acknowledged before make began is in the backup. 2. A backup is listed when
  *              it is whole, on disk, and was opened and counted; never before, and whenever the
  *              process ends. 3. Deleting or sweeping never takes a file that a backup names. 4. Two
@@ -29,7 +29,8 @@
 
 struct mig_backups;
 
-#define MIG_OWNER 64
+#define MIG_OWNER       64
+#define MIG_BACKUPS_MAX (LIM_BACKUPS + LIM_BACKUPS_SCOPED)
 
 struct mig_backups_options {
     const char *dir;   /* made when it is not there */
@@ -57,11 +58,22 @@ struct mig_backup_entry {
 
 /* Oldest first, at most limit. */
 size_t mig_backups_list(struct mig_backups *b, struct mig_backup_entry *out, size_t limit);
+/* Those of one tenant only; tenant empty: those of everything, and damaged ones. */
+size_t mig_backups_list_of(struct mig_backups *b, struct slice tenant, struct mig_backup_entry *out,
+                           size_t limit);
+/* Of the newest there is; "" when there is none. */
+void mig_backups_last_id(struct mig_backups *b, char out_id[MIG_BACKUP_ID + 1]);
 enum err mig_backups_get(struct mig_backups *b, struct slice id, struct mig_backup_entry *out,
                          struct errbuf *eb) MUST_CHECK;
 /* Off the list, on disk when it returns; its files go with the next sweep. */
 enum err mig_backups_delete(struct mig_backups *b, struct slice id, struct errbuf *eb) MUST_CHECK;
-/* The oldest one that is due at now_us. Never the newest that can be restored. */
+/* On disk when it returns. */
+enum err mig_backups_set_expiry(struct mig_backups *b, struct slice id, int64_t expires_us,
+                                struct errbuf *eb) MUST_CHECK;
+/* A backup of a tenant for which is_left(ctx, tenant) is true. */
+bool mig_backups_find_left(struct mig_backups *b, bool (*is_left)(void *ctx, const char *tenant),
+                           void *ctx, char out_id[MIG_BACKUP_ID + 1]);
+/* The oldest one that is due at now_us. Never the newest of everything that can be restored. */
 bool mig_backups_expired(struct mig_backups *b, int64_t now_us, char out_id[MIG_BACKUP_ID + 1]);
 
 /* --- one thread ------------------------------------------------------------------------------- */
@@ -77,12 +89,18 @@ struct mig_backup_watch {
 struct mig_backup_wanted {
     char id[MIG_BACKUP_ID + 1]; /* larger than those that are there */
     int64_t now_us;
-    int64_t expires_us; /* 0: never */
-    const char *note;   /* UTF-8, LIM_BACKUP_NOTE */
+    int64_t expires_us;                    /* 0: never */
+    const char *note;                      /* UTF-8, LIM_BACKUP_NOTE */
+    struct mig_backup_scope scope;         /* all "": of everything */
+    const struct sto_tenant_scope *tenant; /* of scope.tenant */
 };
 
 enum err mig_backups_make(struct mig_backups *b, const struct mig_backup_wanted *wanted,
                           struct mig_backup_watch *watch, struct errbuf *eb) MUST_CHECK;
+/* The backup `from` under another ID and name: its files are shared. wanted: its scope's name and
+ * source, ID, times and note. */
+enum err mig_backups_copy(struct mig_backups *b, struct slice from,
+                          const struct mig_backup_wanted *wanted, struct errbuf *eb) MUST_CHECK;
 /* Read every file and compare its hash; open it all and compare how many keys there are. */
 enum err mig_backups_verify(struct mig_backups *b, struct slice id, struct mig_backup_watch *watch,
                             struct errbuf *eb) MUST_CHECK;
@@ -98,9 +116,14 @@ enum mig_backup_point {
     MIG_POINT_ALL_COPIED,
     MIG_POINT_COUNTED,
     MIG_POINT_LISTED,
-    MIG_POINT_UNLISTED, /* deleted, files still there */
+    MIG_POINT_UNLISTED,    /* deleted, files still there */
+    MIG_POINT_TABLE_BEGUN, /* one that is restored, hidden */
+    MIG_POINT_TABLE_FILLED,
+    MIG_POINT_TABLE_PUBLISHED,
     MIG_POINT_COUNT,
 };
 void mig_backup_test_die_at(int point); /* negative: off */
+/* Test tool: parts of tenants' backups are so large at least, and about so on average behind. */
+void mig_backup_test_part_bytes(uint64_t min, uint64_t mean);
 
 #endif

@@ -8,12 +8,15 @@
 
 #include "base/banned.h"
 
-#define COPIES_MAX (2 * LIM_BACKUPS + 1)
+#define COPIES_MAX (2 * MIG_BACKUPS_MAX + 1)
 
 /* A backup that is on the list already may still be noted as being made: once is enough. */
 static bool is_listed(const struct mig_backups *b, const char *id)
 {
-    return b->count > 0 && strcmp(b->entries[b->count - 1].backup.id, id) == 0;
+    for (size_t i = b->count; i-- > 0;)
+        if (strcmp(b->entries[i].backup.id, id) == 0)
+            return true;
+    return false;
 }
 
 static size_t collect(struct mig_backups *b, struct mig_trace *out)
@@ -41,6 +44,7 @@ enum err mig_backup_copies_visit(void *ctx, ten_copy_visit *visit, void *visit_c
         struct ten_copy copy = {.created_us = traces[i].created_us,
                                 .expires_us = traces[i].expires_us};
         memcpy(copy.id, traces[i].id, sizeof traces[i].id);
+        memcpy(copy.tenant, traces[i].tenant, sizeof copy.tenant);
         rc = visit(visit_ctx, &copy);
     }
     base_free(traces);

@@ -44,10 +44,8 @@ void mig_files_test_free(uint64_t bytes)
 static enum err fail(struct errbuf *eb, const char *verb, const char *path)
 {
     int error = errno;
-    enum err code = error == ENOENT                      ? ERR_NOT_FOUND
-                    : error == ENOSPC || error == EDQUOT ? ERR_STORAGE_FULL
-                                                         : ERR_IO;
-    return base_fail(eb, code, "cannot %s %s: %s", verb, path, strerrordesc_np(error));
+    return base_fail(eb, base_file_error(error), "cannot %s %s: %s", verb, path,
+                     strerrordesc_np(error));
 }
 
 /* --- the copier ------------------------------------------------------------------------------- */

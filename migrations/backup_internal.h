@@ -3,7 +3,7 @@
  *
  * Does:     lay out the catalogue; read lists of files; count what a backup holds.
  * Owns:     see backup.h.
- * May use:  base/, migrations/.
+ * May use:  base/, storage/, migrations/.
  * Knows no: who asks.
  * Threads:  as said.
  * Blocks:   yes.
@@ -17,6 +17,7 @@
 #include <pthread.h>
 
 #include "migrations/backup.h"
+#include "storage/rocksdb/checkpoint.h"
 
 #define MIG_LISTS_NAME      "backups"
 #define MIG_SCRATCH_NAME    "scratch"
@@ -24,6 +25,7 @@
 
 struct mig_trace {
     char id[MIG_BACKUP_ID + 1];
+    char tenant[LIM_TENANT_ID + 1]; /* the only one whose data is in it; "": everybody's */
     int64_t created_us;
     int64_t expires_us;
 };
@@ -41,12 +43,12 @@ struct mig_backups {
     int lock_fd;
 
     pthread_mutex_t lock;
-    /* under lock; by ID, room for LIM_BACKUPS */
+    /* under lock; by ID, room for MIG_BACKUPS_MAX */
     struct mig_backup_entry *entries;
     size_t count;
-    char verifying[MIG_BACKUP_ID + 1]; /* "": none */
+    char reading[MIG_BACKUP_ID + 1]; /* verified or restored; "": none */
     /* What is no backup, but on the disk in part: the one being made, and those that were deleted
-     * since the last sweep, room for LIM_BACKUPS. */
+     * since the last sweep, room for MIG_BACKUPS_MAX. */
     struct mig_trace making; /* id "": none */
     struct mig_trace *leaving;
     size_t leaving_count;
@@ -64,9 +66,35 @@ enum err mig_backup_read(const char *lists, struct slice id, struct mig_backup *
 enum err mig_backup_count(const char *dir, const char *scratch, const struct mig_backup *backup,
                           struct mig_backup_watch *watch, struct sto_image_counts *out,
                           struct errbuf *eb) MUST_CHECK;
+/* Lay the files of its database out in the scratch directory, as links. */
+enum err mig_backup_lay_out(const char *dir, const char *scratch, const struct mig_backup *backup,
+                            struct errbuf *eb) MUST_CHECK;
 struct mig_trace mig_trace_of(const struct mig_backup *backup);
-/* Take a made one onto the list; its files stay the caller's. */
-void mig_backups_add(struct mig_backups *b, const struct mig_backup *backup);
+/* While it is read nobody deletes it; id "": nothing is read any more. */
+void mig_backups_set_reading(struct mig_backups *b, const char *id);
+void mig_backups_set_making(struct mig_backups *b, const struct mig_trace *trace);
+/* Room for one more file, all zero but for its path; its address holds until the next call. */
+enum err mig_backup_add_file(struct mig_backup *backup, const char *path,
+                             struct mig_backup_file **out, struct errbuf *eb) MUST_CHECK;
+/* Store its list and take it onto the list in memory: from here on it is a backup. */
+enum err mig_backups_put(struct mig_backups *b, const struct mig_backup *backup,
+                         struct errbuf *eb) MUST_CHECK;
+
+/* --- of one tenant: backup_tenant.c ------------------------------------------------------------
+ */
+
+/* The file of schemas, and the parts of its i-th table. */
+#define MIG_SCHEMAS_NAME "schemas"
+#define MIG_TABLE_PREFIX "t%05zu-"
+#define MIG_PART_NAME    MIG_TABLE_PREFIX "%06zu"
+
+/* The image is made; backup's head is filled in. */
+enum err mig_backup_take_tenant(struct mig_backups *b, const struct mig_backup_wanted *wanted,
+                                struct mig_backup *backup, struct mig_backup_watch *watch,
+                                struct errbuf *eb) MUST_CHECK;
+/* Read all its parts: keys rise, are the tenant's, and are as many as the list says. */
+enum err mig_backup_count_parts(const char *dir, const struct mig_backup *backup,
+                                struct mig_backup_watch *watch, struct errbuf *eb) MUST_CHECK;
 void mig_backup_point(enum mig_backup_point point);
 
 /* Files of the data directory that a restored server needs, besides the database. */

@@ -61,7 +61,7 @@ static bool is_table(const char *path)
 static void read_newest(struct making *m)
 {
     struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
-    size_t count = mig_backups_list(m->b, entries, LIM_BACKUPS);
+    size_t count = mig_backups_list_of(m->b, SLICE_EMPTY, entries, LIM_BACKUPS);
     while (count > 0) {
         struct slice id = base_slice_text(entries[--count].backup.id);
         if (mig_backup_read(m->b->lists, id, &m->before, NULL) == ERR_OK)
@@ -90,12 +90,9 @@ static bool find_known(const struct making *m, struct mig_backup_file *file)
     return true;
 }
 
-static enum err add_file(struct making *m, const char *from, const char *path, struct errbuf *eb)
+enum err mig_backup_add_file(struct mig_backup *backup, const char *path,
+                             struct mig_backup_file **out, struct errbuf *eb)
 {
-    struct stat st;
-    struct mig_backup *backup = &m->backup;
-    if (stat(from, &st) != 0)
-        return base_fail(eb, ERR_IO, "cannot look at %s: %s", from, strerror(errno));
     if (backup->file_count == LIM_BACKUP_FILES || strlen(path) >= MIG_BACKUP_PATH)
         return base_fail(eb, ERR_TOO_BIG, "the database has more than %d files", LIM_BACKUP_FILES);
     if ((backup->file_count & (backup->file_count + 1)) == 0) { /* 0, 1, 3, 7, ... */
@@ -107,13 +104,25 @@ static enum err add_file(struct making *m, const char *from, const char *path, s
         backup->files = larger;
     }
     struct mig_backup_file *file = &backup->files[backup->file_count++];
-    *file = (struct mig_backup_file){
-        .mode = st.st_mode & 0777,
-        .content.size = (uint64_t)st.st_size,
-        .inode = st.st_ino,
-        .modified_ns = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec,
-    };
+    *file = (struct mig_backup_file){.mode = 0600};
     memcpy(file->path, path, strlen(path) + 1);
+    *out = file;
+    return ERR_OK;
+}
+
+static enum err add_file(struct making *m, const char *from, const char *path, struct errbuf *eb)
+{
+    struct stat st;
+    struct mig_backup_file *file = NULL;
+    if (stat(from, &st) != 0)
+        return base_fail(eb, ERR_IO, "cannot look at %s: %s", from, strerror(errno));
+    enum err rc = mig_backup_add_file(&m->backup, path, &file, eb);
+    if (rc != ERR_OK)
+        return rc;
+    file->mode = st.st_mode & 0777;
+    file->content.size = (uint64_t)st.st_size;
+    file->inode = st.st_ino;
+    file->modified_ns = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
     return ERR_OK;
 }
 
@@ -235,9 +244,8 @@ static enum err link_one(const char *dir, const char *scratch, const struct mig_
     return rc;
 }
 
-enum err mig_backup_count(const char *dir, const char *scratch, const struct mig_backup *backup,
-                          struct mig_backup_watch *watch, struct sto_image_counts *out,
-                          struct errbuf *eb)
+enum err mig_backup_lay_out(const char *dir, const char *scratch, const struct mig_backup *backup,
+                            struct errbuf *eb)
 {
     char full[PATH_MAX]; /* links are read from where they lie */
     if (realpath(dir, full) == NULL)
@@ -248,6 +256,14 @@ enum err mig_backup_count(const char *dir, const char *scratch, const struct mig
     for (size_t i = 0; rc == ERR_OK && i < backup->file_count; i++)
         if (strncmp(backup->files[i].path, MIG_BACKUP_DB, sizeof MIG_BACKUP_DB - 1) == 0)
             rc = link_one(full, scratch, &backup->files[i], eb);
+    return rc;
+}
+
+enum err mig_backup_count(const char *dir, const char *scratch, const struct mig_backup *backup,
+                          struct mig_backup_watch *watch, struct sto_image_counts *out,
+                          struct errbuf *eb)
+{
+    enum err rc = mig_backup_lay_out(dir, scratch, backup, eb);
     if (rc == ERR_OK)
         rc = sto_rocksdb_image_count(scratch, TENANTS, watch->stop, watch->ctx, out, eb);
     enum err removed = base_dir_remove(scratch, rc == ERR_OK ? eb : NULL);
@@ -256,25 +272,19 @@ enum err mig_backup_count(const char *dir, const char *scratch, const struct mig
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static enum err put_list(struct making *m, struct errbuf *eb)
+/* All of the database. */
+static enum err take_all(struct making *m, struct errbuf *eb)
 {
-    char path[BASE_PATH_BYTES];
-    struct buf text;
-    base_buf_init(&text, LIM_BACKUP_MANIFEST_BYTES);
-    enum err rc = mig_backup_encode(&m->backup, &text, eb);
+    struct mig_backups *b = m->b;
+    enum err rc = look(m, eb);
     if (rc == ERR_OK)
-        rc = mig_backup_list_path(m->b->lists, m->backup.id, path, eb);
+        rc = copy_all(m, eb);
     if (rc == ERR_OK)
-        rc = base_file_create(path, base_buf_slice(&text), 0600, eb);
-    base_buf_fini(&text);
-    if (rc != ERR_OK)
-        return rc;
-    mig_backups_add(m->b, &m->backup);
-    mig_backup_point(MIG_POINT_LISTED);
-    return ERR_OK;
+        rc = mig_backup_count(b->dir, b->scratch, &m->backup, m->watch, &m->backup.counts, eb);
+    return rc;
 }
 
-static enum err make(struct making *m, struct errbuf *eb)
+static enum err make(struct making *m, const struct mig_backup_wanted *wanted, struct errbuf *eb)
 {
     struct mig_backups *b = m->b;
     enum err rc = sto_rocksdb_checkpoint_remove(b->checkpoint, eb);
@@ -284,60 +294,95 @@ static enum err make(struct making *m, struct errbuf *eb)
         return rc;
     mig_backup_point(MIG_POINT_IMAGE_MADE);
     rc = sto_rocksdb_image_release(b->checkpoint, m->backup.rocksdb, eb);
-    if (rc == ERR_OK)
-        rc = look(m, eb);
-    if (rc == ERR_OK)
-        rc = copy_all(m, eb);
-    if (rc == ERR_OK)
-        rc = mig_backup_count(b->dir, b->scratch, &m->backup, m->watch, &m->backup.counts, eb);
+    if (rc == ERR_OK && wanted->tenant == NULL)
+        rc = take_all(m, eb);
+    else if (rc == ERR_OK)
+        rc = mig_backup_take_tenant(b, wanted, &m->backup, m->watch, eb);
     if (rc != ERR_OK)
         return rc;
     mig_backup_point(MIG_POINT_COUNTED);
-    return put_list(m, eb);
+    return mig_backups_put(b, &m->backup, eb);
+}
+
+/* Under the lock. */
+static size_t count_kind(const struct mig_backups *b, bool is_scoped)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->count; i++)
+        count += mig_backup_is_scoped(&b->entries[i].backup) == is_scoped;
+    return count;
 }
 
 static enum err check_wanted(struct mig_backups *b, const struct mig_backup_wanted *wanted,
                              struct errbuf *eb)
 {
+    struct mig_backup_entry same;
+    bool is_scoped = wanted->scope.tenant[0] != '\0';
+    size_t limit = is_scoped ? LIM_BACKUPS_SCOPED : LIM_BACKUPS;
     pthread_mutex_lock(&b->lock);
-    bool is_full = b->count == LIM_BACKUPS;
-    const char *last = b->count == 0 ? "" : b->entries[b->count - 1].backup.id;
-    bool is_later = strcmp(wanted->id, last) > 0;
+    bool is_full = count_kind(b, is_scoped) >= limit;
     pthread_mutex_unlock(&b->lock);
-    if (is_full)
-        return base_fail(eb, ERR_TOO_BIG, "there are %d backups, no more are kept; delete some",
-                         LIM_BACKUPS);
     INVARIANT(mig_backup_id_is_valid(base_slice_text(wanted->id)));
-    return is_later ? ERR_OK : base_fail(eb, ERR_CONFLICT, "the clock is behind the last backup");
+    if (is_full)
+        return base_fail(eb, ERR_TOO_BIG, "there are %zu backups, no more are kept; delete some",
+                         limit);
+    if (mig_backups_get(b, base_slice_text(wanted->id), &same, NULL) == ERR_OK)
+        return base_fail(eb, ERR_CONFLICT, "there is a backup of this ID");
+    return ERR_OK;
 }
 
-static void set_making(struct mig_backups *b, struct mig_trace trace)
+/* What is said before anything is read. */
+static void begin(const struct mig_backups *b, const struct mig_backup_wanted *wanted,
+                  struct mig_backup *out)
 {
-    pthread_mutex_lock(&b->lock);
-    b->making = trace;
-    pthread_mutex_unlock(&b->lock);
+    out->scope = wanted->scope;
+    out->created_us = wanted->now_us;
+    out->expires_us = wanted->expires_us;
+    out->data_format = b->data_format;
+    memcpy(out->id, wanted->id, sizeof out->id);
+    memcpy(out->software, b->software, sizeof out->software);
+    (void)snprintf(out->note, sizeof out->note, "%s", wanted->note); /* checked: fits */
 }
 
 enum err mig_backups_make(struct mig_backups *b, const struct mig_backup_wanted *wanted,
                           struct mig_backup_watch *watch, struct errbuf *eb)
 {
     struct making m = {.b = b, .watch = watch};
+    static const struct mig_trace nothing;
+    INVARIANT((wanted->tenant == NULL) == (wanted->scope.tenant[0] == '\0'));
     enum err rc = check_wanted(b, wanted, eb);
     if (rc != ERR_OK)
         return rc;
-    m.backup.created_us = wanted->now_us;
-    m.backup.expires_us = wanted->expires_us;
-    m.backup.data_format = b->data_format;
-    memcpy(m.backup.id, wanted->id, sizeof m.backup.id);
-    memcpy(m.backup.software, b->software, sizeof m.backup.software);
-    (void)snprintf(m.backup.note, sizeof m.backup.note, "%s", wanted->note); /* checked: fits */
-    set_making(b, mig_trace_of(&m.backup));
-    rc = make(&m, eb);
+    begin(b, wanted, &m.backup);
+    struct mig_trace trace = mig_trace_of(&m.backup);
+    trace.tenant[0] = '\0'; /* the image holds everybody */
+    mig_backups_set_making(b, &trace);
+    rc = make(&m, wanted, eb);
     mig_backup_fini(&m.backup);
     mig_backup_fini(&m.before);
     base_free(m.known);
     if (rc != ERR_OK && mig_backups_sweep(b, NULL) != ERR_OK)
         return rc; /* a trace of it stays until the next one, or the next start, sweeps */
-    set_making(b, (struct mig_trace){.id = ""});
+    mig_backups_set_making(b, &nothing);
+    return rc;
+}
+
+enum err mig_backups_copy(struct mig_backups *b, struct slice from,
+                          const struct mig_backup_wanted *wanted, struct errbuf *eb)
+{
+    struct mig_backup backup = {.files = NULL};
+    enum err rc = check_wanted(b, wanted, eb);
+    if (rc == ERR_OK)
+        rc = mig_backup_read(b->lists, from, &backup, eb);
+    if (rc != ERR_OK)
+        return rc;
+    INVARIANT(strcmp(backup.scope.tenant, wanted->scope.tenant) == 0);
+    char table[sizeof backup.scope.table];
+    memcpy(table, backup.scope.table, sizeof table);
+    begin(b, wanted, &backup);
+    memcpy(backup.scope.table, table, sizeof table);
+    backup.new_bytes = 0;
+    rc = mig_backups_put(b, &backup, eb);
+    mig_backup_fini(&backup);
     return rc;
 }

@@ -13,7 +13,8 @@
 
 #include "base/banned.h"
 
-#define DUMP_FLAGS (JSON_COMPACT | JSON_SORT_KEYS)
+#define DUMP_FLAGS    (JSON_COMPACT | JSON_SORT_KEYS)
+#define FORMAT_OF_ALL 1
 
 void mig_backup_fini(struct mig_backup *b)
 {
@@ -55,9 +56,23 @@ static enum err dump_inner(const json_t *inner, struct buf *out, char sha256[MIG
 
 static json_t *file_json(const struct mig_backup_file *f)
 {
-    return json_pack("{s:s, s:i, s:I, s:s, s:I, s:I}", "path", f->path, "mode", (int)f->mode,
-                     "size", (json_int_t)f->content.size, "sha256", f->content.sha256, "inode",
-                     (json_int_t)f->inode, "modified_ns", (json_int_t)f->modified_ns);
+    json_t *file =
+        json_pack("{s:s, s:i, s:I, s:s, s:I, s:I}", "path", f->path, "mode", (int)f->mode, "size",
+                  (json_int_t)f->content.size, "sha256", f->content.sha256, "inode",
+                  (json_int_t)f->inode, "modified_ns", (json_int_t)f->modified_ns);
+    if (f->part[0] == '\0')
+        return file;
+    (void)json_object_set_new(file, "part", json_string(f->part)); /* NULL: decode refuses it */
+    (void)json_object_set_new(file, "keys", json_integer((json_int_t)f->keys));
+    return file;
+}
+
+/* What only a backup of a tenant has. */
+static json_t *scope_json(const struct mig_backup *b)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:I}", "tenant", b->scope.tenant, "table",
+                     b->scope.table, "name", b->scope.name, "source", b->scope.source, "made_us",
+                     (json_int_t)b->made_us);
 }
 
 static json_t *inner_json(const struct mig_backup *b)
@@ -74,13 +89,15 @@ static json_t *inner_json(const struct mig_backup *b)
         json_decref(counts);
         return NULL;
     }
-    return json_pack("{s:i, s:s, s:I, s:I, s:s, s:I, s:i, s:s, s:s, s:I, s:I, s:I, s:o, s:o}",
-                     "format", MIG_BACKUP_FORMAT, "id", b->id, "created_us",
-                     (json_int_t)b->created_us, "expires_us", (json_int_t)b->expires_us, "note",
-                     b->note, "sequence", (json_int_t)b->sequence, "data_format",
-                     (int)b->data_format, "software", b->software, "rocksdb", b->rocksdb, "tenants",
-                     (json_int_t)b->counts.documents, "bytes", (json_int_t)b->bytes, "new_bytes",
-                     (json_int_t)b->new_bytes, "keys", counts, "files", files);
+    json_t *scope = mig_backup_is_scoped(b) ? scope_json(b) : NULL;
+    return json_pack("{s:i, s:s, s:I, s:I, s:s, s:I, s:i, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o*}",
+                     "format", mig_backup_is_scoped(b) ? MIG_BACKUP_FORMAT : FORMAT_OF_ALL, "id",
+                     b->id, "created_us", (json_int_t)b->created_us, "expires_us",
+                     (json_int_t)b->expires_us, "note", b->note, "sequence",
+                     (json_int_t)b->sequence, "data_format", (int)b->data_format, "software",
+                     b->software, "rocksdb", b->rocksdb, "tenants", (json_int_t)b->counts.documents,
+                     "bytes", (json_int_t)b->bytes, "new_bytes", (json_int_t)b->new_bytes, "keys",
+                     counts, "files", files, "scope", scope);
 }
 
 enum err mig_backup_encode(const struct mig_backup *b, struct buf *out, struct errbuf *eb)
@@ -154,7 +171,24 @@ static bool take_file(const json_t *object, struct mig_backup_file *out)
     out->content.size = take_number(&r, "size");
     out->inode = take_number(&r, "inode");
     out->modified_ns = (int64_t)take_number(&r, "modified_ns");
+    if (json_object_get(object, "part") != NULL) {
+        take_text(&r, "part", out->part, sizeof out->part);
+        out->keys = take_number(&r, "keys");
+        r.is_bad = r.is_bad || !is_hash(out->part);
+    }
     return !r.is_bad && is_path(out->path) && is_hash(out->content.sha256);
+}
+
+/* A backup of everything has none. */
+static bool take_scope(const json_t *object, struct mig_backup *out)
+{
+    struct reader r = {.object = object, .is_bad = !json_is_object(object)};
+    take_text(&r, "tenant", out->scope.tenant, sizeof out->scope.tenant);
+    take_text(&r, "table", out->scope.table, sizeof out->scope.table);
+    take_text(&r, "name", out->scope.name, sizeof out->scope.name);
+    take_text(&r, "source", out->scope.source, sizeof out->scope.source);
+    out->made_us = (int64_t)take_number(&r, "made_us");
+    return !r.is_bad && sto_tenant_id_check(base_slice_text(out->scope.tenant), NULL) == ERR_OK;
 }
 
 static enum err take_inner(const json_t *object, struct mig_backup *out, struct errbuf *eb)
@@ -180,6 +214,8 @@ static enum err take_inner(const json_t *object, struct mig_backup *out, struct 
     const json_t *files = json_object_get(object, "files");
     size_t count = json_array_size(files);
     if (r.is_bad || keys.is_bad || count == 0 || count > LIM_BACKUP_FILES)
+        return ERR_CORRUPT;
+    if (format > FORMAT_OF_ALL && !take_scope(json_object_get(object, "scope"), out))
         return ERR_CORRUPT;
     out->files = base_new_array(count, sizeof out->files[0]);
     out->file_count = count;

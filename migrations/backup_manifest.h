@@ -17,13 +17,23 @@
 
 #include "base/limits.h"
 #include "migrations/backup_files.h"
-#include "storage/rocksdb/checkpoint.h"
+#include "storage/rocksdb/image.h"
 
-#define MIG_BACKUP_FORMAT  1
+#define MIG_BACKUP_FORMAT                                                                          \
+    2 /* of everything: 1; of a tenant: 2, which older programs leave alone                        \
+       */
 #define MIG_BACKUP_ID      16
 #define MIG_BACKUP_PATH    64
 #define MIG_BACKUP_DB      "db/" /* paths of the database's files begin so */
 #define MIG_BACKUP_RELEASE 32
+
+/* Whose it is. A backup of a tenant holds no database, but what was stored for its tables. */
+struct mig_backup_scope {
+    char tenant[LIM_TENANT_ID + 1];   /* "": of everything */
+    char table[LIM_TABLE_ID + 1];     /* "": all tables of the tenant */
+    char name[LIM_BACKUP_NAME + 1];   /* unique in the tenant; "": it has none */
+    char source[LIM_BACKUP_NAME + 1]; /* the name of the backup it was copied from; "": none */
+};
 
 struct mig_backup_file {
     char path[MIG_BACKUP_PATH]; /* in the data directory */
@@ -32,23 +42,34 @@ struct mig_backup_file {
     /* Of the file it was copied from: what has the same is not read again. */
     uint64_t inode;
     int64_t modified_ns;
+    /* Of a part of a tenant's backup (storage/rocksdb/part_file.h); else empty and 0. */
+    char part[MIG_SHA256_TEXT + 1];
+    uint64_t keys;
 };
 
 struct mig_backup {
     char id[MIG_BACKUP_ID + 1];
+    struct mig_backup_scope scope;
     int64_t created_us;
+    int64_t made_us;    /* of a tenant: when it was whole; else 0 */
     int64_t expires_us; /* 0: never */
     char note[LIM_BACKUP_NOTE + 1];
     uint64_t sequence;    /* everything acknowledged up to it is in it */
     uint32_t data_format; /* of the data directory */
     char software[MIG_BACKUP_RELEASE];
     char rocksdb[MIG_BACKUP_RELEASE];
-    struct sto_image_counts counts; /* documents: tenants */
+    struct sto_image_counts counts; /* documents: tenants, or the tables of one */
     uint64_t bytes;                 /* of all its files */
     uint64_t new_bytes;             /* of those that no backup had before */
     size_t file_count;
     struct mig_backup_file *files;
 };
+
+/* Of one tenant, or some table of it. */
+static inline bool mig_backup_is_scoped(const struct mig_backup *b)
+{
+    return b->scope.tenant[0] != '\0';
+}
 
 void mig_backup_fini(struct mig_backup *b);
 enum err mig_backup_encode(const struct mig_backup *b, struct buf *out,

@@ -12,7 +12,6 @@
 #define _GNU_SOURCE
 #include "migrations/backup_service.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -23,11 +22,14 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/worker.h"
+#include "migrations/service_internal.h"
 #include "tenancy/audit.h"
 #include "tenancy/job_doc.h"
+#include "tenancy/lifecycle.h"
 
 #include "base/banned.h"
 
+#define MIG_LOOK_S   5 /* for backups of tenants that left */
 #define US_PER_S     1000000LL
 #define NS_PER_S     1000000000ULL
 #define NICE         10
@@ -36,31 +38,6 @@
 
 static const char *const FINISHED[MIG_WORK_KINDS] = {"backup.finish", "backup.verified"};
 
-struct mig_service {
-    struct mig_backups *backups;
-    struct ten_registry *registry;
-    uint64_t every_s;
-    uint64_t keep_s;
-    void (*told)(const struct mig_work *work);
-    void (*gone)(struct ten_registry *registry);
-    pthread_t thread;
-    struct mig_backup_watch watch; /* of the work under way */
-
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    /* under lock */
-    bool stopping;
-    bool sweeping;
-    struct mig_work works[MIG_WORK_KINDS];
-    struct mig_work *wanted; /* one of them; NULL: none */
-    uint64_t made;
-    uint64_t failed;
-    uint64_t verify_failed;
-
-    /* its thread's */
-    uint64_t due_ns; /* 0: no schedule */
-};
-
 /* --- looking ---------------------------------------------------------------------------------- */
 
 struct mig_backups *mig_service_backups(struct mig_service *s)
@@ -68,13 +45,22 @@ struct mig_backups *mig_service_backups(struct mig_service *s)
     return s->backups;
 }
 
-static bool is_stopping(void *ctx)
+static bool is_stopping(struct mig_service *s)
 {
-    struct mig_service *s = ctx;
     pthread_mutex_lock(&s->lock);
     bool stopping = s->stopping;
     pthread_mutex_unlock(&s->lock);
     return stopping;
+}
+
+/* What is under way is to end. */
+static bool is_over(void *ctx)
+{
+    struct mig_service *s = ctx;
+    pthread_mutex_lock(&s->lock);
+    bool over = s->stopping || s->queue.is_cancelled;
+    pthread_mutex_unlock(&s->lock);
+    return over;
 }
 
 void mig_service_work(struct mig_service *s, enum mig_work_kind kind, struct mig_work *out)
@@ -91,7 +77,7 @@ void mig_service_work(struct mig_service *s, enum mig_work_kind kind, struct mig
 void mig_service_figures(struct mig_service *s, struct mig_service_figures *out)
 {
     struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
-    size_t count = mig_backups_list(s->backups, entries, LIM_BACKUPS);
+    size_t count = mig_backups_list_of(s->backups, SLICE_EMPTY, entries, LIM_BACKUPS);
     *out = (struct mig_service_figures){.backups = count};
     for (size_t i = 0; i < count; i++) {
         if (entries[i].is_damaged)
@@ -109,17 +95,13 @@ void mig_service_figures(struct mig_service *s, struct mig_service_figures *out)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-/* An ID above all that are there, whatever the clock does. */
-static void make_id(struct mig_service *s, int64_t now_us, char out[MIG_BACKUP_ID + 1])
+void mig_service_make_id(struct mig_service *s, int64_t now_us, char out[MIG_BACKUP_ID + 1])
 {
-    struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
-    size_t count = mig_backups_list(s->backups, entries, LIM_BACKUPS);
+    char last[MIG_BACKUP_ID + 1];
     uint64_t ms = (uint64_t)now_us / 1000, last_ms = 0;
-    if (count > 0 &&
-        ten_job_id_parse(base_slice_text(entries[count - 1].backup.id), &last_ms) == ERR_OK &&
-        ms <= last_ms)
+    mig_backups_last_id(s->backups, last);
+    if (ten_job_id_parse(base_slice_text(last), &last_ms) == ERR_OK && ms <= last_ms)
         ms = last_ms + 1;
-    base_free(entries);
     ten_job_id_make(ms, out);
 }
 
@@ -147,6 +129,18 @@ static enum err ask(struct mig_service *s, const struct mig_work *work, struct e
     return rc;
 }
 
+enum err mig_service_expiry(const struct mig_service *s, uint64_t keep_s, int64_t *out_us,
+                            struct errbuf *eb)
+{
+    if (keep_s == UINT64_MAX)
+        keep_s = s->keep_s;
+    if (keep_s > LIM_BACKUP_KEEP_S)
+        return base_fail(eb, ERR_INVALID, "a backup is kept for at most %lu seconds, or for ever",
+                         LIM_BACKUP_KEEP_S);
+    *out_us = keep_s == 0 ? 0 : base_wall_us() + (int64_t)keep_s * US_PER_S;
+    return ERR_OK;
+}
+
 enum err mig_service_ask(struct mig_service *s, struct slice note, uint64_t keep_s,
                          char out_id[MIG_BACKUP_ID + 1], struct errbuf *eb)
 {
@@ -155,15 +149,12 @@ enum err mig_service_ask(struct mig_service *s, struct slice note, uint64_t keep
     enum err rc = base_text_check(note, LIM_BACKUP_NOTE, "the note", eb);
     if (rc != ERR_OK)
         return rc;
-    if (keep_s == UINT64_MAX)
-        keep_s = s->keep_s;
-    if (keep_s > LIM_BACKUP_KEEP_S)
-        return base_fail(eb, ERR_INVALID, "a backup is kept for at most %lu seconds, or for ever",
-                         LIM_BACKUP_KEEP_S);
-    work.expires_us = keep_s == 0 ? 0 : work.started_us + (int64_t)keep_s * US_PER_S;
+    rc = mig_service_expiry(s, keep_s, &work.expires_us, eb);
+    if (rc != ERR_OK)
+        return rc;
     if (note.len > 0)
         memcpy(work.note, note.ptr, note.len);
-    make_id(s, work.started_us, work.id);
+    mig_service_make_id(s, work.started_us, work.id);
     ten_audit_set_target(base_slice_text(work.id));
     rc = ask(s, &work, eb);
     if (rc == ERR_OK)
@@ -197,9 +188,38 @@ enum err mig_service_ask_verify(struct mig_service *s, struct slice id, struct e
     return ask(s, &work, eb);
 }
 
+/* By an operation that waits or runs. */
+static bool is_awaited(struct mig_service *s, struct slice id)
+{
+    bool found = false;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->queue.count; i++)
+        found = found || base_slice_is(id, s->queue.items[i].backup);
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+enum err mig_service_usable_for(struct mig_service *s, const struct ten_tenant *t, struct slice id,
+                                struct mig_backup_entry *out, struct errbuf *eb)
+{
+    enum err rc = check_is_made(s, id, eb);
+    if (rc == ERR_OK)
+        rc = mig_backups_get(s->backups, id, out, eb);
+    if (rc != ERR_OK)
+        return rc;
+    const struct mig_backup *backup = &out->backup;
+    if (mig_backup_is_scoped(backup) && !base_slice_is(ten_tenant_id(t), backup->scope.tenant))
+        return base_fail(eb, ERR_NOT_FOUND, "there is no such backup of this tenant");
+    return out->is_damaged ? base_fail(eb, ERR_CONFLICT, "the backup's list of files is damaged")
+                           : ERR_OK;
+}
+
 enum err mig_service_remove(struct mig_service *s, struct slice id, struct errbuf *eb)
 {
     enum err rc = check_is_made(s, id, eb);
+    if (rc == ERR_OK && is_awaited(s, id))
+        rc = base_fail(eb, ERR_CONFLICT,
+                       "the backup is about to be copied, or restored from; try again behind it");
     if (rc == ERR_OK)
         rc = mig_backups_delete(s->backups, id, eb);
     if (rc != ERR_OK)
@@ -288,7 +308,8 @@ static void sweep(struct mig_service *s)
 static void expire(struct mig_service *s)
 {
     char id[MIG_BACKUP_ID + 1];
-    while (mig_backups_expired(s->backups, base_wall_us(), id)) {
+    while (mig_backups_expired(s->backups, base_wall_us(), id) &&
+           !is_awaited(s, base_slice_text(id))) {
         const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
                                           .name = "backup.delete",
                                           .target = base_slice_text(id),
@@ -297,6 +318,49 @@ static void expire(struct mig_service *s)
         enum err rc = mig_service_remove(s, base_slice_text(id), NULL);
         if (ten_audit_end(s->registry, rc, NULL) != ERR_OK)
             return; /* the disk, or the engine; again in a second */
+    }
+}
+
+struct leaving {
+    struct mig_service *service;
+    char id[MIG_BACKUP_ID + 1];
+    bool found;
+};
+
+static bool is_left(void *ctx, const char *tenant)
+{
+    struct leaving *l = ctx;
+    const struct ten_tenant *t = ten_tenant_find(l->service->registry, base_slice_text(tenant));
+    return t != NULL && ten_state_is_final((enum ten_state)atomic_load(&t->state));
+}
+
+/* Control thread. */
+static void find_left(void *ctx)
+{
+    struct leaving *l = ctx;
+    l->found = mig_backups_find_left(l->service->backups, is_left, l, l->id);
+}
+
+/* Backups of tenants whose purge has begun. A certificate that was quicker names them, and the
+ * second one follows when they are gone. */
+static void remove_left(struct mig_service *s)
+{
+    struct leaving l = {.service = s, .found = true};
+    if (base_monotonic_ns() < s->look_ns)
+        return;
+    s->look_ns = base_monotonic_ns() + MIG_LOOK_S * NS_PER_S;
+    while (l.found) {
+        ten_control_run(s->registry, find_left, &l);
+        if (!l.found || is_awaited(s, base_slice_text(l.id)))
+            return;
+        const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
+                                          .name = "backup.delete",
+                                          .target = base_slice_text(l.id),
+                                          .detail = "its tenant left"};
+        ten_audit_begin(s->registry, &action);
+        enum err rc = mig_service_remove(s, base_slice_text(l.id), NULL);
+        if (ten_audit_end(s->registry, rc, NULL) != ERR_OK)
+            return; /* the disk, or the engine; again with the next look */
     }
 }
 
@@ -321,7 +385,7 @@ static struct mig_work *wait_for_work(struct mig_service *s)
     until.tv_sec++;
     pthread_mutex_lock(&s->lock);
     int rc = 0;
-    while (!s->stopping && s->wanted == NULL && !s->sweeping && rc == 0)
+    while (!s->stopping && s->wanted == NULL && !s->sweeping && s->queue.count == 0 && rc == 0)
         rc = pthread_cond_timedwait(&s->changed, &s->lock, &until);
     struct mig_work *work = s->stopping ? NULL : s->wanted;
     pthread_mutex_unlock(&s->lock);
@@ -338,9 +402,12 @@ static void *thread_main(void *arg)
         struct mig_work *work = wait_for_work(s);
         if (work != NULL)
             run(s, work);
+        else
+            (void)mig_operation_run_next(s); /* whether there was one does not matter */
         if (is_stopping(s))
             break;
         expire(s);
+        remove_left(s);
         sweep(s);
         make_scheduled(s);
     }
@@ -369,6 +436,7 @@ static void service_free(struct mig_service *s)
 {
     (void)pthread_cond_destroy(&s->changed); /* nobody waits */
     (void)pthread_mutex_destroy(&s->lock);
+    base_free(s->queue.items);
     base_free(s);
 }
 
@@ -383,7 +451,8 @@ enum err mig_service_open(const struct mig_service_options *options, struct mig_
     s->keep_s = options->keep_s;
     s->told = options->told;
     s->gone = options->gone;
-    s->watch.stop = is_stopping;
+    s->ended = options->ended;
+    s->watch.stop = is_over;
     s->watch.ctx = s;
     (void)pthread_condattr_init(&attr); /* these cannot fail on Linux */
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -391,10 +460,15 @@ enum err mig_service_open(const struct mig_service_options *options, struct mig_
     (void)pthread_condattr_destroy(&attr);
     (void)pthread_mutex_init(&s->lock, NULL);
     schedule_first(s);
-    enum err rc = base_thread_start(&s->thread, "backups", thread_main, s);
+    enum err rc = mig_operations_load(s, eb);
+    if (rc == ERR_OK) {
+        rc = base_thread_start(&s->thread, "backups", thread_main, s);
+        if (rc != ERR_OK)
+            (void)base_fail(eb, rc, "the thread of backups cannot be started");
+    }
     if (rc != ERR_OK) {
         service_free(s);
-        return base_fail(eb, rc, "the thread of backups cannot be started");
+        return rc;
     }
     *out = s;
     return ERR_OK;

@@ -19,6 +19,7 @@
 #define MIGRATIONS_BACKUP_SERVICE_H
 
 #include "migrations/backup.h"
+#include "migrations/operation.h"
 #include "tenancy/registry.h"
 
 #define MIG_RETRY_S 600
@@ -44,9 +45,10 @@ struct mig_work {
 struct mig_service_options {
     struct mig_backups *backups; /* outlive the service */
     struct ten_registry *registry;
-    uint64_t every_s;                          /* 0: only when asked */
-    uint64_t keep_s;                           /* those that nobody gave an end; 0: for ever */
-    void (*told)(const struct mig_work *work); /* its end; NULL: nobody */
+    uint64_t every_s;                              /* 0: only when asked */
+    uint64_t keep_s;                               /* those that nobody gave an end; 0: for ever */
+    void (*told)(const struct mig_work *work);     /* its end; NULL: nobody */
+    void (*ended)(const struct mig_operation *op); /* of an operation, with all of its error */
     /* Some backup is gone from the disk, or was not made; NULL: nobody. */
     void (*gone)(struct ten_registry *registry);
 };
@@ -70,6 +72,9 @@ struct mig_backups *mig_service_backups(struct mig_service *s);
 void mig_service_work(struct mig_service *s, enum mig_work_kind kind, struct mig_work *out);
 void mig_service_figures(struct mig_service *s, struct mig_service_figures *out);
 
+/* When a backup that is asked for now expires. keep_s: UINT64_MAX: as options say; 0: never. */
+enum err mig_service_expiry(const struct mig_service *s, uint64_t keep_s, int64_t *out_us,
+                            struct errbuf *eb) MUST_CHECK;
 /* Begin to make one. keep_s: UINT64_MAX: as options say; 0: for ever. */
 enum err mig_service_ask(struct mig_service *s, struct slice note, uint64_t keep_s,
                          char out_id[MIG_BACKUP_ID + 1], struct errbuf *eb) MUST_CHECK;

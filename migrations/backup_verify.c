@@ -2,7 +2,8 @@
  * migrations/backup_verify.c - everything of a backup is read again.
  *
  * First every file against its hash: that tells damage by name. Then the whole is opened as a
- * database and its keys are counted: that tells that the files fit together.
+ * database and its keys are counted: that tells that the files fit together. Of a tenant's backup
+ * the parts are read one behind the other, which tells the same.
  */
 #include "migrations/backup_internal.h"
 
@@ -45,15 +46,6 @@ static enum err check_counts(const struct sto_image_counts *is,
     return ERR_OK;
 }
 
-static void set_verifying(struct mig_backups *b, const char *id)
-{
-    size_t len = strnlen(id, MIG_BACKUP_ID);
-    pthread_mutex_lock(&b->lock);
-    memcpy(b->verifying, id, len);
-    b->verifying[len] = '\0';
-    pthread_mutex_unlock(&b->lock);
-}
-
 enum err mig_backups_verify(struct mig_backups *b, struct slice id, struct mig_backup_watch *watch,
                             struct errbuf *eb)
 {
@@ -62,14 +54,17 @@ enum err mig_backups_verify(struct mig_backups *b, struct slice id, struct mig_b
     enum err rc = mig_backup_read(b->lists, id, &backup, eb);
     if (rc != ERR_OK)
         return rc;
-    set_verifying(b, backup.id);
+    mig_backups_set_reading(b, backup.id);
     atomic_store(&watch->all_bytes, backup.bytes);
     rc = check_files(b, &backup, watch, eb);
-    if (rc == ERR_OK)
+    if (rc == ERR_OK && mig_backup_is_scoped(&backup)) {
+        rc = mig_backup_count_parts(b->dir, &backup, watch, eb);
+    } else if (rc == ERR_OK) {
         rc = mig_backup_count(b->dir, b->scratch, &backup, watch, &counts, eb);
-    if (rc == ERR_OK)
-        rc = check_counts(&counts, &backup.counts, eb);
-    set_verifying(b, "");
+        if (rc == ERR_OK)
+            rc = check_counts(&counts, &backup.counts, eb);
+    }
+    mig_backups_set_reading(b, "");
     mig_backup_fini(&backup);
     return rc;
 }

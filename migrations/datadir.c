@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "migrations/format_history.h"
 
 #include "base/banned.h"
 
@@ -194,21 +195,29 @@ enum err mig_datadir_create(const char *path, struct mig_datadir *out, struct er
     return ERR_OK;
 }
 
-enum err mig_datadir_seal_as(struct mig_datadir *d, uint32_t format, struct errbuf *eb)
+/* Noted first: the directory's FORMAT is what makes it so. */
+static enum err format_reach(struct mig_datadir *d, uint32_t format, enum mig_reached how,
+                             struct errbuf *eb)
 {
     INVARIANT(d->lock_fd >= 0 && format > 0 && format <= MIG_FORMAT_VERSION);
-    return format_write(d, format, true, eb);
+    enum err rc = mig_format_note(d->path, format, how, eb);
+    return rc == ERR_OK ? format_write(d, format, how != MIG_REACHED_UPGRADED, eb) : rc;
+}
+
+enum err mig_datadir_seal_as(struct mig_datadir *d, uint32_t format, struct errbuf *eb)
+{
+    return format_reach(d, format, MIG_REACHED_RESTORED, eb);
 }
 
 enum err mig_datadir_seal(struct mig_datadir *d, struct errbuf *eb)
 {
-    return mig_datadir_seal_as(d, MIG_FORMAT_VERSION, eb);
+    return format_reach(d, MIG_FORMAT_VERSION, MIG_REACHED_MADE, eb);
 }
 
 enum err mig_datadir_raise(struct mig_datadir *d, uint32_t format, struct errbuf *eb)
 {
-    INVARIANT(d->lock_fd >= 0 && format > d->format && format <= MIG_FORMAT_VERSION);
-    return format_write(d, format, false, eb);
+    INVARIANT(format > d->format);
+    return format_reach(d, format, MIG_REACHED_UPGRADED, eb);
 }
 
 enum err mig_datadir_open_any(const char *path, struct mig_datadir *out, struct errbuf *eb)

@@ -43,7 +43,17 @@ static enum err find_ledger(const struct mig_restore_options *o, char out[BASE_P
     return rc == ERR_OK ? ten_erasure_ledger_read(out, see_line, NULL, eb) : rc;
 }
 
-/* The newest one whose name is that of a list. */
+/* A damaged one counts as well: whoever wants the one before has to say so. */
+static bool is_of_everything(const char *lists, struct slice id)
+{
+    struct mig_backup backup = {.files = NULL};
+    enum err rc = mig_backup_read(lists, id, &backup, NULL);
+    bool is_scoped = rc == ERR_OK && mig_backup_is_scoped(&backup);
+    mig_backup_fini(&backup);
+    return !is_scoped;
+}
+
+/* The newest one of everything whose name is that of a list. */
 static enum err find_newest(const char *lists, char out_id[MIG_BACKUP_ID + 1], struct errbuf *eb)
 {
     DIR *dir = opendir(lists);
@@ -52,7 +62,8 @@ static enum err find_newest(const char *lists, char out_id[MIG_BACKUP_ID + 1], s
         return base_fail(eb, ERR_NOT_FOUND, "there are no backups in %s", lists);
     for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
         struct slice id = mig_backup_id_of(d->d_name);
-        if (id.len > 0 && base_slice_compare(id, base_slice_text(out_id)) > 0) {
+        if (id.len > 0 && base_slice_compare(id, base_slice_text(out_id)) > 0 &&
+            is_of_everything(lists, id)) {
             memcpy(out_id, id.ptr, id.len);
             out_id[id.len] = '\0';
         }
@@ -72,6 +83,13 @@ static enum err read_backup(const struct mig_restore_options *o, struct mig_back
     if (rc == ERR_OK)
         rc = mig_backup_read(lists, base_slice_text(o->backup == NULL ? newest : o->backup), out,
                              eb);
+    if (rc == ERR_OK && mig_backup_is_scoped(out)) {
+        rc = base_fail(eb, ERR_UNSUPPORTED,
+                       "the backup %s is of one tenant: restore it into a running server, with "
+                       "bigtent backup restore",
+                       out->id);
+        mig_backup_fini(out);
+    }
     if (rc == ERR_OK && out->data_format > MIG_FORMAT_VERSION) {
         rc = base_fail(eb, ERR_UNSUPPORTED,
                        "the backup is of data format %" PRIu32 "; this program reads up to %d",

@@ -6,11 +6,50 @@
  * must not open such a directory. All but the canaries comes by itself.
  */
 #include "migrations/upgrade.h"
+#include "storage/rocksdb/image.h"
 #include "tenancy/canary.h"
 
 #include "base/banned.h"
 
+/* With the canaries of a tenant: its document. */
+#define WRITTEN_BESIDE 1
+
 enum err mig_upgrade_2(struct ten_registry *r, size_t *out_left, struct errbuf *eb)
 {
     return ten_canaries_plant_missing(r, MIG_UPGRADE_PART, out_left, eb);
+}
+
+struct measuring {
+    struct mig_upgrade_amount amount;
+    struct errbuf *eb;
+};
+
+static enum err measure_tenant(void *ctx, struct slice key, struct slice body)
+{
+    struct measuring *m = ctx;
+    struct mig_upgrade_amount *amount = &m->amount;
+    bool is_due = false;
+    if (ten_canaries_are_missing(body, &is_due) != ERR_OK)
+        return base_fail(m->eb, ERR_CORRUPT, "the document %.*s is damaged", SLICE_ARGS(key));
+    amount->all++;
+    amount->read_bytes += key.len + body.len;
+    if (!is_due)
+        return ERR_OK;
+    amount->due++;
+    amount->commits++;
+    amount->write_keys += STO_CANARIES + WRITTEN_BESIDE;
+    return ERR_OK;
+}
+
+enum err mig_upgrade_2_measure(const char *db, struct mig_upgrade_amount *out, struct errbuf *eb)
+{
+    struct measuring m = {.eb = eb};
+    struct sto_image *image = NULL;
+    enum err rc = sto_image_open(db, &image, eb);
+    if (rc == ERR_OK)
+        rc = sto_image_visit_docs(image, SLICE_LIT("t/"), measure_tenant, &m, eb);
+    sto_image_close(image);
+    if (rc == ERR_OK)
+        *out = m.amount;
+    return rc;
 }

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "migrations/datadir.h"
+#include "migrations/format_history.h"
 #include "storage/engine.h"
 #include "tests/support/http.h"
 
@@ -114,18 +115,47 @@ START_TEST(a_dry_run_tells_and_does_nothing)
     upgrade("--dry-run", 0);
     expect_says("format 1; this program works on 2");
     expect_says("format 2: plant canaries");
+    expect_says("format 2: 2 of 3 tenants: ");
+    expect_says(" 10 keys to be written in 2 commits");
     expect_format(1);
+    struct mig_format_state states[MIG_FORMAT_VERSION];
+    ck_assert_int_eq(mig_format_states(server.data, 1, states, NULL), ERR_OK);
+    ck_assert_int_eq(states[1].how, MIG_REACHED_NOT);
+    upgrade(NULL, 0);
+    upgrade("--dry-run", 0);
+    expect_says("nothing to do");
+    ck_assert_ptr_null(strstr(result.output, "commits"));
 }
 END_TEST
 
 START_TEST(an_upgrade_keeps_everything)
 {
     upgrade(NULL, 0);
+    expect_says("format 2: 2 of 2 tenants, 100%");
     expect_says("format 2: done");
     expect_format(2);
     expect_stored();
     upgrade(NULL, 0);
     expect_says("nothing to do");
+}
+END_TEST
+
+START_TEST(a_server_tells_when_it_was_upgraded)
+{
+    upgrade(NULL, 0);
+    server_start(&server, NULL);
+    struct http *op = http_open(&server, HTTP_2, server.operator_key);
+    http_get(op, "/v1/admin/formats");
+    EXPECT_STATUS(op, 200);
+    ck_assert_int_eq(http_number(op, "/format"), 2);
+    ck_assert_int_eq(http_number(op, "/program_format"), MIG_FORMAT_VERSION);
+    ck_assert_str_eq(http_string(op, "/formats/0/state"), "done"); /* before it was noted */
+    ck_assert_str_eq(http_string(op, "/formats/1/state"), "upgraded");
+    ck_assert_str_eq(http_string(op, "/formats/1/software"), BIGTENT_VERSION);
+    ck_assert_uint_gt(strlen(http_string(op, "/formats/1/at")), 0);
+    ck_assert_ptr_nonnull(strstr(http_string(op, "/formats/1/upgrade"), "canaries"));
+    http_close(op);
+    server_stop(&server);
 }
 END_TEST
 
@@ -204,6 +234,7 @@ Suite *suite_migrations_upgrade(void)
     tcase_add_test(t, a_server_does_not_start_on_an_older_format);
     tcase_add_test(t, a_dry_run_tells_and_does_nothing);
     tcase_add_test(t, an_upgrade_keeps_everything);
+    tcase_add_test(t, a_server_tells_when_it_was_upgraded);
     tcase_add_test(t, canaries_are_planted_and_gone_with_their_tenant);
     tcase_add_test(t, a_killed_upgrade_goes_on);
     tcase_add_test(t, a_directory_from_the_future_is_refused);

@@ -124,6 +124,31 @@ VAULT_FN enum err vault_try_backup(int64_t expires_us, struct mig_backup_watch *
     return mig_backups_make(backups, &wanted, watch == NULL ? &own : watch, &eb);
 }
 
+/* Of a tenant; table "": all of it. */
+VAULT_FN enum err vault_try_scoped(const char *tenant, const char *table, const char *name,
+                                   struct mig_backup_watch *watch, char out_id[MIG_BACKUP_ID + 1])
+{
+    struct mig_backup_watch own = {.stop = NULL};
+    struct sto_tenant_scope scope = ten_scope_tenant(tent_find(&tent, tenant));
+    struct mig_backup_wanted wanted = {
+        .now_us = (int64_t)vault_ms * 1000, .note = "of a tenant", .tenant = &scope};
+    memset(&eb, 0, sizeof eb);
+    (void)snprintf(wanted.scope.tenant, sizeof wanted.scope.tenant, "%s", tenant);
+    (void)snprintf(wanted.scope.table, sizeof wanted.scope.table, "%s", table);
+    (void)snprintf(wanted.scope.name, sizeof wanted.scope.name, "%s", name);
+    ten_job_id_make(vault_ms++, wanted.id);
+    if (out_id != NULL)
+        memcpy(out_id, wanted.id, sizeof wanted.id);
+    return mig_backups_make(backups, &wanted, watch == NULL ? &own : watch, &eb);
+}
+
+VAULT_FN void vault_scoped(const char *tenant, const char *table, const char *name,
+                           char out_id[MIG_BACKUP_ID + 1])
+{
+    enum err rc = vault_try_scoped(tenant, table, name, NULL, out_id);
+    ck_assert_msg(rc == ERR_OK, "%s", eb.text);
+}
+
 VAULT_FN void vault_backup(char out_id[MIG_BACKUP_ID + 1])
 {
     enum err rc = vault_try_backup(0, NULL, out_id);
@@ -141,8 +166,8 @@ VAULT_FN enum err vault_verify(const char *id)
 
 VAULT_FN size_t vault_count(void)
 {
-    static struct mig_backup_entry entries[LIM_BACKUPS];
-    return mig_backups_list(backups, entries, LIM_BACKUPS);
+    static struct mig_backup_entry entries[MIG_BACKUPS_MAX];
+    return mig_backups_list(backups, entries, MIG_BACKUPS_MAX);
 }
 
 VAULT_FN enum err vault_restore(const char *id)

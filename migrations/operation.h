@@ -1,0 +1,65 @@
+/*
+ * migrations/operation.h - work on a tenant's backups, as it is asked for, followed and remembered.
+ *
+ * Does:     describe an operation; encode and decode it as a stored document.
+ * Owns:     nothing; an operation is a value.
+ * May use:  base/, tenancy/, migrations/.
+ * Knows no: who does it, HTTP, gRPC.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: ERR_CORRUPT.
+ * Limits:   MIG_OPERATION_DOC_MAX.
+ * Promises: 1. decode(encode(x)) = x, but for tenant and ID, which are in the key, and progress.
+ * Stored:   "o/<tenant>/<operation>" (base/record.h).
+ */
+#ifndef MIGRATIONS_OPERATION_H
+#define MIGRATIONS_OPERATION_H
+
+#include "base/buf.h"
+#include "migrations/backup_manifest.h"
+
+#define MIG_OPERATION_DOC_MAX 2048
+
+/* Stored as numbers: append only. */
+enum mig_op_kind {
+    MIG_OP_BACKUP = 1,         /* of one table, or of all of the tenant's */
+    MIG_OP_COPY = 2,           /* of a backup, under another name */
+    MIG_OP_RESTORE_TABLE = 3,  /* into a new table */
+    MIG_OP_RESTORE_TENANT = 4, /* all its tables, in place of those it has */
+};
+enum mig_op_state {
+    MIG_OP_WAITING = 1,
+    MIG_OP_RUNNING = 2,
+    MIG_OP_DONE = 3,
+    MIG_OP_FAILED = 4,    /* result and error say why; nothing of it is left */
+    MIG_OP_CANCELLED = 5, /* likewise */
+};
+const char *mig_op_kind_name(enum mig_op_kind kind);    /* "backup", "copy", ... */
+const char *mig_op_state_name(enum mig_op_state state); /* "waiting", ... */
+
+struct mig_operation {
+    char id[MIG_BACKUP_ID + 1]; /* of a backup and a copy also the ID of the backup made */
+    enum mig_op_kind kind;
+    enum mig_op_state state;
+    struct mig_backup_scope scope;  /* BACKUP, COPY: of the backup that is made; table: which is
+                                     * read. RESTORE: of the one that is read, table as there */
+    char backup[MIG_BACKUP_ID + 1]; /* COPY, RESTORE: the backup that is read */
+    char target[LIM_TABLE_ID + 1];  /* RESTORE_TABLE: the new table */
+    char note[LIM_BACKUP_NOTE + 1]; /* BACKUP */
+    int64_t expires_us;             /* BACKUP, COPY: of what is made; 0: never */
+    int64_t requested_us;
+    int64_t started_us;  /* 0: not yet */
+    int64_t finished_us; /* the same */
+    uint64_t done_bytes; /* while it runs: written or read; not stored */
+    uint64_t all_bytes;  /* 0: not known */
+    uint64_t rows;       /* RESTORE: written */
+    enum err result;     /* of FAILED and CANCELLED */
+    char error[ERRBUF_BYTES];
+};
+
+enum err mig_operation_encode(const struct mig_operation *op, struct buf *out) MUST_CHECK;
+/* id: of the document's key. */
+enum err mig_operation_decode(struct slice tenant, struct slice id, struct slice body,
+                              struct mig_operation *out) MUST_CHECK;
+
+#endif

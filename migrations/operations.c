@@ -1,0 +1,438 @@
+/*
+ * migrations/operations.c - operations of tenants wait in a queue, and are documents all the time.
+ *
+ *   ask       control thread: the document, then the queue
+ *   begin     RUNNING, stored; a tenant that is being purged has none any more
+ *   do        on the service's thread
+ *   end       stored, with a record of the audit trail; a restored table in the same batch
+ *
+ * 1. Documents are changed by the control thread, which alone begins purges: none is stored behind
+ *    the purge that removes them all.
+ * 2. When the server stops, what runs is left as it is stored. The next start makes backups and
+ *    copies anew, and says of restores that they were interrupted: their tables are removed then.
+ * 3. What a tenant is told of a failure is its own affair; the rest goes to the log.
+ */
+#include "migrations/service_internal.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/worker.h"
+#include "tenancy/audit.h"
+#include "tenancy/doc_key.h"
+#include "tenancy/lifecycle.h"
+#include "tenancy/scope.h"
+
+#include "base/banned.h"
+
+#define IMAGE_TRIES_MS 1000
+#define IMAGE_TRIES    600 /* while another tenant is purged there is no image */
+
+/* --- documents -------------------------------------------------------------------------------- */
+
+static struct slice tenant_of(const struct mig_operation *op)
+{
+    return base_slice_text(op->scope.tenant);
+}
+
+enum err mig_operation_change(const struct mig_operation *op, struct ten_doc_key *key,
+                              struct buf *body, struct sto_doc_change *out)
+{
+    base_buf_init(body, MIG_OPERATION_DOC_MAX);
+    *key = ten_doc_key_operation(tenant_of(op), base_slice_text(op->id));
+    enum err rc = mig_operation_encode(op, body);
+    *out = (struct sto_doc_change){
+        .key = ten_doc_key_slice(key), .body = base_buf_slice(body), .expect = STO_DOC_ANY};
+    return rc;
+}
+
+enum err mig_operation_store(struct mig_service *s, const struct mig_operation *op,
+                             const struct ten_doc_key *forget, struct errbuf *eb)
+{
+    struct ten_doc_key key;
+    struct buf body;
+    struct sto_doc_change changes[2];
+    enum err rc = mig_operation_change(op, &key, &body, &changes[0]);
+    if (forget != NULL)
+        changes[1] =
+            (struct sto_doc_change){.key = ten_doc_key_slice(forget), .expect = STO_DOC_ANY};
+    if (rc == ERR_OK)
+        rc = ten_docs_commit(s->registry, changes, forget == NULL ? 1 : 2, eb);
+    else
+        rc = base_fail(eb, rc, "the operation cannot be stored");
+    base_buf_fini(&body);
+    return rc;
+}
+
+/* The tenant, if operations of it may be stored. */
+static struct ten_tenant *find_tenant(struct mig_service *s, const struct mig_operation *op)
+{
+    struct ten_tenant *t = ten_tenant_find(s->registry, tenant_of(op));
+    bool is_there = t != NULL && !ten_state_is_final((enum ten_state)atomic_load(&t->state));
+    return is_there ? t : NULL;
+}
+
+/* --- the queue -------------------------------------------------------------------------------- */
+
+size_t mig_queue_find(const struct mig_queue *q, struct slice tenant, struct slice id)
+{
+    size_t at = 0;
+    while (at < q->count && !(base_slice_is(id, q->items[at].id) &&
+                              base_slice_is(tenant, q->items[at].scope.tenant)))
+        at++;
+    return at;
+}
+
+void mig_queue_remove(struct mig_queue *q, size_t at)
+{
+    q->count--;
+    memmove(q->items + at, q->items + at + 1, (q->count - at) * sizeof q->items[0]);
+}
+
+static enum err queue_check(struct mig_service *s, struct slice tenant, struct errbuf *eb)
+{
+    size_t own = 0;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->queue.count; i++)
+        own += base_slice_is(tenant, s->queue.items[i].scope.tenant);
+    bool is_full = s->queue.count == LIM_OPERATIONS_WAITING || s->stopping;
+    pthread_mutex_unlock(&s->lock);
+    if (own >= LIM_OPERATIONS_OF_TENANT)
+        return base_fail(eb, ERR_OVERLOADED,
+                         "%zu operations on backups of this tenant wait or run; %d may", own,
+                         LIM_OPERATIONS_OF_TENANT);
+    return is_full ? base_fail(eb, ERR_OVERLOADED, "too many operations on backups wait; try later")
+                   : ERR_OK;
+}
+
+static void queue_put(struct mig_service *s, const struct mig_operation *op)
+{
+    pthread_mutex_lock(&s->lock);
+    INVARIANT(s->queue.count < LIM_OPERATIONS_WAITING); /* the control thread alone puts */
+    s->queue.items[s->queue.count++] = *op;
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+struct keeping {
+    size_t count;
+    struct ten_doc_key oldest; /* len 0: none that ended */
+};
+
+static enum err look_at_kept(void *ctx, struct slice key, uint64_t version, struct slice body)
+{
+    struct keeping *k = ctx;
+    struct mig_operation op;
+    (void)version;
+    k->count++;
+    struct slice id = base_slice_skip(key, key.len - MIG_BACKUP_ID);
+    enum err rc = mig_operation_decode(SLICE_LIT("any"), id, body, &op);
+    if (rc != ERR_OK)
+        return rc;
+    if (k->oldest.len > 0 || op.state == MIG_OP_WAITING || op.state == MIG_OP_RUNNING)
+        return ERR_OK;
+    k->oldest.len = key.len;
+    memcpy(k->oldest.bytes, key.ptr, key.len);
+    return ERR_OK;
+}
+
+enum err mig_operation_ask(struct mig_service *s, const struct mig_operation *op, struct errbuf *eb)
+{
+    struct keeping kept = {.count = 0};
+    struct ten_doc_key prefix = ten_doc_key_operation(tenant_of(op), SLICE_EMPTY);
+    enum err rc = queue_check(s, tenant_of(op), eb);
+    if (rc == ERR_OK)
+        rc = sto_docs_scan(ten_registry_engine(s->registry), ten_doc_key_slice(&prefix),
+                           look_at_kept, &kept, eb);
+    bool is_full = kept.count >= LIM_OPERATIONS_KEPT && kept.oldest.len > 0;
+    if (rc == ERR_OK)
+        rc = mig_operation_store(s, op, is_full ? &kept.oldest : NULL, eb);
+    if (rc == ERR_OK)
+        queue_put(s, op);
+    return rc;
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+struct loading {
+    struct mig_service *service;
+    struct mig_operation *items;
+    size_t count;
+    size_t capacity;
+    enum err result;
+    struct errbuf *eb;
+};
+
+static enum err load_one(void *ctx, struct slice key, uint64_t version, struct slice body)
+{
+    struct loading *l = ctx;
+    struct mig_operation op;
+    struct slice tenant, id;
+    (void)version;
+    enum err rc = ten_doc_key_table_parts(key, &tenant, &id);
+    if (rc == ERR_OK)
+        rc = mig_operation_decode(tenant, id, body, &op);
+    if (rc != ERR_OK || (op.state != MIG_OP_WAITING && op.state != MIG_OP_RUNNING))
+        return rc;
+    if (l->count == l->capacity) {
+        l->capacity = l->capacity == 0 ? LIM_OPERATIONS_OF_TENANT : 2 * l->capacity;
+        struct mig_operation *larger = base_new_array(l->capacity, sizeof larger[0]);
+        if (l->count > 0)
+            memcpy(larger, l->items, l->count * sizeof larger[0]);
+        base_free(l->items);
+        l->items = larger;
+    }
+    size_t at = l->count++;
+    for (; at > 0 && strcmp(l->items[at - 1].id, op.id) > 0; at--)
+        l->items[at] = l->items[at - 1]; /* first asked, first served */
+    l->items[at] = op;
+    return ERR_OK;
+}
+
+/* What became of it; WAITING: it is done again. */
+static void judge(struct mig_service *s, struct mig_operation *op)
+{
+    struct mig_backup_entry entry;
+    bool is_making = op->kind == MIG_OP_BACKUP || op->kind == MIG_OP_COPY;
+    if (is_making && mig_backups_get(s->backups, base_slice_text(op->id), &entry, NULL) == ERR_OK) {
+        op->state = MIG_OP_DONE;
+    } else if (is_making || op->state == MIG_OP_WAITING) {
+        op->state = MIG_OP_WAITING;
+        return;
+    } else {
+        op->state = MIG_OP_FAILED;
+        op->result = ERR_CANCELLED;
+        (void)snprintf(op->error, sizeof op->error,
+                       "the server stopped while it ran; ask for it again"); /* fits */
+    }
+    op->finished_us = base_wall_us();
+}
+
+/* Control thread. */
+static void settle_loaded(void *ctx)
+{
+    struct loading *l = ctx;
+    struct mig_service *s = l->service;
+    for (size_t i = 0; l->result == ERR_OK && i < l->count; i++) {
+        struct mig_operation *op = &l->items[i];
+        if (find_tenant(s, op) == NULL)
+            continue; /* its purge takes it along */
+        judge(s, op);
+        bool fits = s->queue.count < LIM_OPERATIONS_WAITING;
+        if (op->state == MIG_OP_WAITING && fits)
+            queue_put(s, op);
+        else
+            l->result = mig_operation_store(s, op, NULL, l->eb);
+    }
+}
+
+enum err mig_operations_load(struct mig_service *s, struct errbuf *eb)
+{
+    struct loading l = {.service = s, .eb = eb};
+    s->queue.items = base_new_array(LIM_OPERATIONS_WAITING, sizeof s->queue.items[0]);
+    l.result = sto_docs_scan(ten_registry_engine(s->registry), SLICE_LIT("o/"), load_one, &l, eb);
+    if (l.result == ERR_CORRUPT)
+        l.result = base_fail(eb, ERR_CORRUPT, "the documents of operations cannot be read");
+    if (l.result == ERR_OK)
+        ten_control_run(s->registry, settle_loaded, &l);
+    base_free(l.items);
+    return l.result;
+}
+
+/* --- doing ------------------------------------------------------------------------------------ */
+
+struct step {
+    struct mig_service *service;
+    struct mig_operation *op;
+    struct ten_tenant *tenant; /* NULL: it is being purged */
+    struct sto_tenant_scope scope;
+    enum err result;
+    struct errbuf eb;
+};
+
+/* Control thread. */
+static void begin(void *ctx)
+{
+    struct step *step = ctx;
+    struct mig_operation *op = step->op;
+    step->tenant = find_tenant(step->service, op);
+    if (step->tenant == NULL)
+        return;
+    step->scope = ten_scope_tenant(step->tenant);
+    op->state = MIG_OP_RUNNING;
+    op->started_us = base_wall_us();
+    step->result = mig_operation_store(step->service, op, NULL, &step->eb);
+}
+
+static void pause_ms(struct mig_service *s, long ms)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
+    until.tv_sec += ms / 1000;
+    pthread_mutex_lock(&s->lock);
+    if (!s->stopping)
+        (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* early is fine */
+    pthread_mutex_unlock(&s->lock);
+}
+
+static enum err make(struct step *step)
+{
+    struct mig_service *s = step->service;
+    const struct mig_operation *op = step->op;
+    struct mig_backup_wanted wanted = {.now_us = base_wall_us(),
+                                       .expires_us = op->expires_us,
+                                       .note = op->note,
+                                       .scope = op->scope,
+                                       .tenant = &step->scope};
+    memcpy(wanted.id, op->id, sizeof wanted.id);
+    enum err rc = ERR_CONFLICT;
+    for (int tries = 0; rc == ERR_CONFLICT && tries < IMAGE_TRIES; tries++) {
+        if (tries > 0)
+            pause_ms(s, IMAGE_TRIES_MS);
+        if (s->watch.stop(s->watch.ctx))
+            return base_fail(&step->eb, ERR_CANCELLED, "stopped before it began");
+        rc = mig_backups_make(s->backups, &wanted, &s->watch, &step->eb);
+    }
+    if (s->gone != NULL)
+        s->gone(s->registry); /* the image held everybody */
+    return rc;
+}
+
+static enum err copy(struct step *step)
+{
+    const struct mig_operation *op = step->op;
+    struct mig_backup_wanted wanted = {.now_us = base_wall_us(),
+                                       .expires_us = op->expires_us,
+                                       .note = op->note,
+                                       .scope = op->scope,
+                                       .tenant = &step->scope};
+    memcpy(wanted.id, op->id, sizeof wanted.id);
+    return mig_backups_copy(step->service->backups, base_slice_text(op->backup), &wanted,
+                            &step->eb);
+}
+
+static enum err do_it(struct step *step)
+{
+    switch (step->op->kind) {
+    case MIG_OP_BACKUP:
+        return make(step);
+    case MIG_OP_COPY:
+        return copy(step);
+    case MIG_OP_RESTORE_TABLE:
+    case MIG_OP_RESTORE_TENANT:
+        return mig_operation_restore(step->service, step->tenant, step->op, &step->eb);
+    }
+    return base_fail(&step->eb, ERR_UNSUPPORTED, "an operation of a newer bigtentd");
+}
+
+/* --- ending ----------------------------------------------------------------------------------- */
+
+/* Whether the failure is about the tenant's own data, names and limits. */
+static bool is_own(const struct mig_operation *op, enum err rc)
+{
+    bool is_restore = op->kind == MIG_OP_RESTORE_TABLE || op->kind == MIG_OP_RESTORE_TENANT;
+    return rc == ERR_NOT_FOUND || rc == ERR_EXISTS || rc == ERR_GONE || rc == ERR_SUSPENDED ||
+           rc == ERR_QUOTA || rc == ERR_CANCELLED ||
+           (is_restore && (rc == ERR_TOO_BIG || rc == ERR_INVALID || rc == ERR_CONFLICT));
+}
+
+void mig_operation_put_end(struct mig_operation *op, enum err rc, const char *why)
+{
+    op->result = rc;
+    op->finished_us = base_wall_us();
+    op->state = rc == ERR_OK ? MIG_OP_DONE : rc == ERR_CANCELLED ? MIG_OP_CANCELLED : MIG_OP_FAILED;
+    if (rc == ERR_OK)
+        return;
+    if (is_own(op, rc) && why[0] != '\0')
+        (void)snprintf(op->error, sizeof op->error, "%s", why); /* cut is fine */
+    else
+        (void)snprintf(op->error, sizeof op->error, "the server could not do it: %s",
+                       base_err_name(rc));
+}
+
+void mig_queue_leave(struct mig_service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->queue.is_running)
+        mig_queue_remove(&s->queue, 0);
+    s->queue.is_running = false;
+    s->queue.is_cancelled = false;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static const char *const ENDED[] = {[MIG_OP_BACKUP] = "backup.finish",
+                                    [MIG_OP_COPY] = "backup.copied",
+                                    [MIG_OP_RESTORE_TABLE] = "backup.restored",
+                                    [MIG_OP_RESTORE_TENANT] = "tenant.restored"};
+
+/* Control thread. */
+static void end(void *ctx)
+{
+    struct step *step = ctx;
+    const struct mig_operation *op = step->op;
+    if (find_tenant(step->service, op) == NULL)
+        return;
+    const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
+                                      .name = ENDED[op->kind],
+                                      .tenant = tenant_of(op),
+                                      .target = base_slice_text(op->id)};
+    ten_audit_begin(step->service->registry, &action);
+    if (op->result != ERR_OK)
+        ten_audit_set_outcome(op->result);
+    step->result = mig_operation_store(step->service, op, NULL, &step->eb);
+    step->result = ten_audit_end(step->service->registry, step->result, &step->eb);
+    mig_queue_leave(step->service);
+}
+
+static bool take_first(struct mig_service *s, struct mig_operation *out)
+{
+    pthread_mutex_lock(&s->lock);
+    bool is_there = s->queue.count > 0 && !s->stopping;
+    if (is_there) {
+        s->queue.is_running = true;
+        *out = s->queue.items[0];
+        atomic_store(&s->watch.done_bytes, 0);
+        atomic_store(&s->watch.all_bytes, 0);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return is_there;
+}
+
+static bool has_stopped(struct mig_service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool stopping = s->stopping;
+    pthread_mutex_unlock(&s->lock);
+    return stopping;
+}
+
+bool mig_operation_run_next(struct mig_service *s)
+{
+    struct mig_operation op;
+    struct step step = {.service = s, .op = &op};
+    if (!take_first(s, &op))
+        return false;
+    ten_control_run(s->registry, begin, &step);
+    enum err rc = step.result;
+    if (rc == ERR_OK && step.tenant != NULL)
+        rc = do_it(&step);
+    bool is_left = rc == ERR_CANCELLED && has_stopped(s); /* for the next start */
+    if (step.tenant != NULL && !is_left && op.state != MIG_OP_DONE) {
+        struct mig_operation told = op;
+        mig_operation_put_end(&op, rc, step.eb.text);
+        ten_control_run(s->registry, end, &step);
+        (void)snprintf(told.error, sizeof told.error, "%s", step.eb.text); /* all of it */
+        told.state = op.state;
+        told.finished_us = op.finished_us;
+        told.result = op.result;
+        if (s->ended != NULL)
+            s->ended(&told);
+    } else if (step.tenant != NULL && !is_left && s->ended != NULL) {
+        s->ended(&op);
+    }
+    mig_queue_leave(s); /* if it is there still */
+    return true;
+}

@@ -1,0 +1,129 @@
+/*
+ * migrations/operations_look.c - what an operation is now: its document, and while it waits or runs
+ * the queue, which knows how far it is.
+ */
+#include "base/alloc.h"
+#include "migrations/service_internal.h"
+#include "tenancy/audit.h"
+
+#include "base/banned.h"
+
+/* Under the lock. */
+static void fill_progress(struct mig_service *s, size_t at, struct mig_operation *out)
+{
+    *out = s->queue.items[at];
+    if (at > 0 || !s->queue.is_running)
+        return;
+    out->state = MIG_OP_RUNNING;
+    out->done_bytes = atomic_load(&s->watch.done_bytes);
+    out->all_bytes = atomic_load(&s->watch.all_bytes);
+}
+
+enum err mig_operation_get(struct mig_service *s, struct slice tenant, struct slice id,
+                           struct mig_operation *out, struct errbuf *eb)
+{
+    struct buf body;
+    uint64_t version;
+    if (!mig_backup_id_is_valid(id) || sto_tenant_id_check(tenant, NULL) != ERR_OK)
+        return base_fail(eb, ERR_NOT_FOUND, "there is no such operation");
+    struct ten_doc_key key = ten_doc_key_operation(tenant, id);
+    base_buf_init(&body, MIG_OPERATION_DOC_MAX);
+    enum err rc =
+        sto_doc_get(ten_registry_engine(s->registry), ten_doc_key_slice(&key), &version, &body, eb);
+    if (rc == ERR_NOT_FOUND)
+        rc = base_fail(eb, ERR_NOT_FOUND, "there is no such operation");
+    if (rc == ERR_OK)
+        rc = mig_operation_decode(tenant, id, base_buf_slice(&body), out);
+    base_buf_fini(&body);
+    bool has_ended = rc == ERR_OK && out->state != MIG_OP_WAITING && out->state != MIG_OP_RUNNING;
+    if (rc != ERR_OK || has_ended)
+        return rc;
+    pthread_mutex_lock(&s->lock);
+    size_t at = mig_queue_find(&s->queue, tenant, id);
+    if (at < s->queue.count)
+        fill_progress(s, at, out);
+    pthread_mutex_unlock(&s->lock);
+    return ERR_OK;
+}
+
+struct listing {
+    struct mig_service *service;
+    struct slice tenant;
+    struct mig_operation *out;
+    size_t count;
+    size_t limit;
+};
+
+static enum err list_one(void *ctx, struct slice key, uint64_t version, struct slice body)
+{
+    struct listing *l = ctx;
+    struct slice tenant, id;
+    (void)version;
+    enum err rc = ten_doc_key_table_parts(key, &tenant, &id);
+    if (rc == ERR_OK)
+        rc = mig_operation_decode(tenant, id, body, &l->out[l->count]);
+    if (rc == ERR_OK)
+        l->count++;
+    return rc;
+}
+
+size_t mig_operation_list(struct mig_service *s, struct slice tenant, struct mig_operation *out,
+                          size_t limit)
+{
+    struct listing l = {.service = s, .tenant = tenant, .out = out, .limit = limit};
+    struct ten_doc_key prefix = ten_doc_key_operation(tenant, SLICE_EMPTY);
+    const struct sto_docs_page page = {
+        .prefix = ten_doc_key_slice(&prefix), .limit = limit, .backwards = true};
+    enum err rc = limit == 0 || sto_tenant_id_check(tenant, NULL) != ERR_OK
+                      ? ERR_OK
+                      : sto_docs_read(ten_registry_engine(s->registry), &page, list_one, &l, NULL);
+    (void)rc; /* those that could be read */
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < l.count; i++) {
+        size_t at = mig_queue_find(&s->queue, tenant, base_slice_text(out[i].id));
+        bool has_ended = out[i].state != MIG_OP_WAITING && out[i].state != MIG_OP_RUNNING;
+        if (!has_ended && at < s->queue.count)
+            fill_progress(s, at, &out[i]);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return l.count;
+}
+
+/* --- cancelling, forgetting ------------------------------------------------------------------- */
+
+enum err mig_operation_cancel(struct mig_service *s, struct ten_tenant *t, struct slice id,
+                              struct errbuf *eb)
+{
+    struct mig_operation op;
+    bool is_waiting = false;
+    enum err rc = mig_operation_get(s, ten_tenant_id(t), id, &op, eb);
+    if (rc != ERR_OK)
+        return rc;
+    pthread_mutex_lock(&s->lock);
+    size_t at = mig_queue_find(&s->queue, ten_tenant_id(t), id);
+    if (at < s->queue.count && at == 0 && s->queue.is_running) {
+        s->queue.is_cancelled = true;
+    } else if (at < s->queue.count) {
+        is_waiting = true;
+        mig_queue_remove(&s->queue, at);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!is_waiting)
+        return ERR_OK; /* it ended, or will */
+    mig_operation_put_end(&op, ERR_CANCELLED, "cancelled before it began");
+    return mig_operation_store(s, &op, NULL, eb);
+}
+
+enum err mig_operation_forget(struct mig_service *s, struct ten_tenant *t, struct slice id,
+                              struct errbuf *eb)
+{
+    struct mig_operation op;
+    enum err rc = mig_operation_get(s, ten_tenant_id(t), id, &op, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (op.state == MIG_OP_WAITING || op.state == MIG_OP_RUNNING)
+        return base_fail(eb, ERR_CONFLICT, "the operation has not ended");
+    struct ten_doc_key key = ten_doc_key_operation(ten_tenant_id(t), id);
+    const struct sto_doc_change change = {.key = ten_doc_key_slice(&key), .expect = STO_DOC_ANY};
+    return ten_docs_commit(s->registry, &change, 1, eb);
+}

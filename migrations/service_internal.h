@@ -1,0 +1,101 @@
+/*
+ * migrations/service_internal.h - the service's own structure, for the files that make it.
+ *
+ * Does:     lay out the service; queue, begin and end operations of tenants.
+ * Owns:     see backup_service.h.
+ * May use:  base/, tenancy/, migrations/.
+ * Knows no: who asks.
+ * Threads:  fields say which.
+ * Blocks:   as said.
+ * Fails by: as said per function.
+ * Limits:   LIM_OPERATIONS_WAITING.
+ * Promises: none of its own.
+ */
+#ifndef MIGRATIONS_SERVICE_INTERNAL_H
+#define MIGRATIONS_SERVICE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "migrations/backup_internal.h"
+#include "migrations/tenant_backup.h"
+#include "tenancy/doc_key.h"
+
+/* The first one is under way when is_running. */
+struct mig_queue {
+    struct mig_operation *items; /* room for LIM_OPERATIONS_WAITING */
+    size_t count;
+    bool is_running;
+    bool is_cancelled; /* the one under way is to end */
+};
+
+struct mig_service {
+    struct mig_backups *backups;
+    struct ten_registry *registry;
+    uint64_t every_s;
+    uint64_t keep_s;
+    void (*told)(const struct mig_work *work);
+    void (*ended)(const struct mig_operation *op);
+    void (*gone)(struct ten_registry *registry);
+    pthread_t thread;
+    struct mig_backup_watch watch; /* of the work, or the operation, under way */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* under lock */
+    bool stopping;
+    bool sweeping;
+    struct mig_work works[MIG_WORK_KINDS];
+    struct mig_work *wanted; /* one of them; NULL: none */
+    struct mig_queue queue;
+    uint64_t made;
+    uint64_t failed;
+    uint64_t verify_failed;
+
+    /* its thread's */
+    uint64_t due_ns;  /* 0: no schedule */
+    uint64_t look_ns; /* when backups of tenants that left are looked for */
+};
+
+/* --- operations.c ------------------------------------------------------------------------------
+ */
+
+/* Before the thread runs: what was waiting, or under way, when the server stopped. */
+enum err mig_operations_load(struct mig_service *s, struct errbuf *eb) MUST_CHECK;
+/* Control thread: store it, keep the tenant's list short, and let it wait for its turn. */
+enum err mig_operation_ask(struct mig_service *s, const struct mig_operation *op,
+                           struct errbuf *eb) MUST_CHECK;
+/* Service's thread: do the first one that waits; false: there is none. */
+bool mig_operation_run_next(struct mig_service *s);
+/* Control thread. forget: the key of another one that goes; NULL: none does. */
+enum err mig_operation_store(struct mig_service *s, const struct mig_operation *op,
+                             const struct ten_doc_key *forget, struct errbuf *eb) MUST_CHECK;
+/* It ended so; why: what is wrong, in all words. */
+void mig_operation_put_end(struct mig_operation *op, enum err rc, const char *why);
+/* Under the lock. Index, or count. */
+size_t mig_queue_find(const struct mig_queue *q, struct slice tenant, struct slice id);
+void mig_queue_remove(struct mig_queue *q, size_t at);
+/* The one under way has ended. On the control thread, in the message that stores its end: whoever
+ * sees that it is done may delete its backup. Once is enough, twice is fine. */
+void mig_queue_leave(struct mig_service *s);
+/* The document's change; body is written to. */
+enum err mig_operation_change(const struct mig_operation *op, struct ten_doc_key *key,
+                              struct buf *body, struct sto_doc_change *out) MUST_CHECK;
+
+/* --- operation_restore.c -----------------------------------------------------------------------
+ */
+
+/* Service's thread. done: the operation as it is when it is DONE, stored by the batch that
+ * publishes the last table. */
+enum err mig_operation_restore(struct mig_service *s, struct ten_tenant *t,
+                               struct mig_operation *done, struct errbuf *eb) MUST_CHECK;
+
+/* --- backup_service.c --------------------------------------------------------------------------
+ */
+
+/* An ID above all backups there are, whatever the clock does. */
+void mig_service_make_id(struct mig_service *s, int64_t now_us, char out[MIG_BACKUP_ID + 1]);
+/* A backup that may be restored for the tenant: of everything, or its own. ERR_NOT_FOUND. */
+enum err mig_service_usable_for(struct mig_service *s, const struct ten_tenant *t, struct slice id,
+                                struct mig_backup_entry *out, struct errbuf *eb) MUST_CHECK;
+
+#endif

@@ -1,0 +1,495 @@
+/*
+ * tests/migrations/test_restore_table.c - a table, or a tenant, back in a server that goes on.
+ */
+#include "tests/migrations/workshop.h"
+
+#include "storage/aggregate.h"
+#include "tenancy/keystore.h"
+
+#include "base/banned.h"
+
+Suite *suite_migrations_restore_table(void);
+
+#define ROWS  60
+#define LATER 4102444800000000
+
+static char made[MIG_BACKUP_ID + 1];
+
+static struct shop_ask of(enum shop_asking what, const char *name, const char *table,
+                          const char *target)
+{
+    return (struct shop_ask){what, "altostrat", name, table, target, LATER, "", ERR_OK};
+}
+
+/* Everything that is in a table, as text: keys and cells in their order. */
+struct dump {
+    struct sto_row_sink sink;
+    struct buf text;
+};
+
+static void dump_row(struct sto_row_sink *s, struct slice row_key)
+{
+    struct dump *d = (struct dump *)s;
+    (void)base_buf_printf(&d->text, "%.*s", SLICE_ARGS(row_key));
+}
+
+static void dump_cell(struct sto_row_sink *s, const struct sto_cell *c)
+{
+    struct dump *d = (struct dump *)s;
+    (void)base_buf_printf(&d->text, " %s:%.*s@%lld=", c->family->name, SLICE_ARGS(c->qualifier),
+                          (long long)c->timestamp_us);
+    (void)base_buf_append(&d->text, c->value);
+}
+
+static void dump_end(struct sto_row_sink *s)
+{
+    (void)base_buf_append_byte(&((struct dump *)s)->text, '\n');
+}
+
+static void dump_undo(struct sto_row_sink *s)
+{
+    (void)s;
+    ck_abort_msg("the sink is never full");
+}
+
+static bool dump_is_full(struct sto_row_sink *s)
+{
+    (void)s;
+    return false;
+}
+
+static struct buf dump(const char *tenant, const char *table)
+{
+    struct dump d = {.sink = {dump_row, dump_cell, dump_end, dump_undo, dump_is_full}};
+    bool done = false;
+    struct sto_read_op op = {
+        .reply_to = &tent.mail, .done = tent_read_done, .user = &done, .sink = &d.sink};
+    base_buf_init(&d.text, 16 * MIB);
+    enum err rc =
+        ten_scope_table(tent_find(&tent, tenant), base_slice_text(table), &op.scope, &tent.eb);
+    ck_assert_msg(rc == ERR_OK, "%s: %s", table, tent.eb.text);
+    do {
+        done = false;
+        if (!sto_read_rows(tent.engine, &op, false))
+            tent_wait_flag(&tent, &done);
+    } while (op.state == STO_READ_MORE);
+    ck_assert_msg(op.state == STO_READ_END, "%s", op.detail.text);
+    sto_read_finish(tent.engine, &op);
+    sto_table_scope_release(&op.scope);
+    return d.text;
+}
+
+static bool has_table(const char *tenant, const char *table)
+{
+    struct sto_table_scope scope;
+    enum err rc = ten_scope_table(tent_find(&tent, tenant), base_slice_text(table), &scope, NULL);
+    if (rc == ERR_OK)
+        sto_table_scope_release(&scope);
+    return rc == ERR_OK;
+}
+
+static void assert_same(struct buf *before, const char *tenant, const char *table)
+{
+    struct buf after = dump(tenant, table);
+    ck_assert_uint_gt(after.len, 0);
+    ck_assert(base_slice_equal(base_buf_slice(before), base_buf_slice(&after)));
+    base_buf_fini(&after);
+    tent_recount(&tent, tent_find(&tent, tenant));
+}
+
+/* A table of three families, one of them a sum, with cells of several versions and odd names. */
+static void mutate(const char *table, const char *row, struct sto_mutation *m, size_t n)
+{
+    bool done = false;
+    struct sto_table_scope scope;
+    ck_assert_int_eq(
+        ten_scope_table(tent_find(&tent, "altostrat"), base_slice_text(table), &scope, &tent.eb),
+        ERR_OK);
+    struct sto_mutate_op op = {.reply_to = &tent.mail,
+                               .done = tent_mutate_done,
+                               .user = &done,
+                               .scope = scope,
+                               .row_key = base_slice(row, 5),
+                               .mutations = m,
+                               .mutation_count = n};
+    sto_mutate_row(tent.engine, &op);
+    tent_wait_flag(&tent, &done);
+    ck_assert_msg(op.result == ERR_OK, "%s", op.detail.text);
+    sto_table_scope_release(&scope);
+}
+
+static void fill_rich(void)
+{
+    const struct sto_gc_node rule = {.kind = STO_GC_MAX_VERSIONS, .max_versions = 3};
+    const struct sto_family_spec families[] = {
+        {.name = SLICE_LIT("a"), .gc_nodes = &rule, .gc_node_count = 1},
+        {.name = SLICE_LIT("gone")},
+        {.name = SLICE_LIT("sums"), .aggregate = STO_AGGREGATE_SUM}};
+    const struct slice dropped = SLICE_LIT("gone");
+    const struct ten_families_change drop = {.drop = &dropped, .drop_count = 1};
+    struct ten_tenant *t = tent_create(&tent, "altostrat");
+    ck_assert_int_eq(tent_try_table(&tent, t, "rich", families, 3, NULL), ERR_OK);
+    static char large[100000];
+    memset(large, 'x', sizeof large);
+    for (int i = 0; i < ROWS; i++) {
+        char row[8] = "r\0000\n"; /* a NUL and a line feed: escaped in stored keys */
+        row[2] = (char)('0' + i / 10);
+        row[3] = (char)('0' + i % 10);
+        uint8_t one[8] = {0, 0, 0, 0, 0, 0, 0, (uint8_t)i};
+        struct sto_mutation m[5];
+        for (int v = 0; v < 4; v++)
+            m[v] = (struct sto_mutation){.kind = STO_SET_CELL,
+                                         .family = v == 3 ? 2 : 1,
+                                         .qualifier = v == 2 ? SLICE_LIT("q\0\1") : SLICE_EMPTY,
+                                         .timestamp_us = (v + 1) * 1000,
+                                         .value = base_slice(large, (size_t)(i * v * 7))};
+        m[4] = (struct sto_mutation){.kind = STO_ADD_TO_CELL,
+                                     .family = 3,
+                                     .qualifier = SLICE_LIT("n"),
+                                     .timestamp_us = 5000,
+                                     .value = base_slice(one, sizeof one)};
+        mutate("rich", row, m, 5);
+        mutate("rich", row, m + 4, 1);
+    }
+    ck_assert_int_eq(tent_change_families(&tent, t, "rich", &drop), ERR_OK);
+}
+
+START_TEST(restored_table_is_the_table_of_then)
+{
+    fill_rich();
+    struct buf before = dump("altostrat", "rich");
+    shop_done(of(SHOP_CREATE, "b1", "rich", NULL), made);
+    ck_assert_int_eq(tent_delete_table(&tent, tent_find(&tent, "altostrat"), "rich", NULL), ERR_OK);
+    struct shop_ask a = of(SHOP_RESTORE, "b1", "again", NULL);
+    ck_assert_int_eq(shop_try(&a), ERR_OK);
+    struct mig_operation op = shop_await("altostrat", a.id);
+    ck_assert_msg(op.state == MIG_OP_DONE, "%s", op.error);
+    ck_assert_uint_eq(op.rows, ROWS);
+    assert_same(&before, "altostrat", "again");
+    shop_done(of(SHOP_RESTORE, "b1", "rich", NULL), NULL); /* under its own name as well */
+    assert_same(&before, "altostrat", "rich");
+    const struct ten_tables *tables = ten_tenant_tables(tent_find(&tent, "altostrat"));
+    ck_assert_uint_eq(tables->count, 2);
+    ck_assert_uint_eq(tables->schemas[0]->family_count, 2);
+    ck_assert_uint_eq(tables->schemas[0]->families[0].gc.node_count, 1);
+    shop_close();
+    shop_open();
+    assert_same(&before, "altostrat", "again");
+    base_buf_fini(&before);
+}
+END_TEST
+
+START_TEST(table_comes_out_of_a_backup_of_everything_too)
+{
+    fill_rich();
+    vault_fill("cirrus", ROWS);
+    struct buf before = dump("altostrat", "rich");
+    vault_backup(made);
+    tent_write_cells(&tent, tent_find(&tent, "altostrat"), "rich", "later", 5);
+    shop_done(of(SHOP_TABLE, made, "rich", "then"), NULL);
+    assert_same(&before, "altostrat", "then");
+    shop_fails(of(SHOP_TABLE, made, "devices", "theirs"), ERR_NOT_FOUND); /* cirrus' */
+    ck_assert(!has_table("altostrat", "theirs"));
+    ck_assert_int_eq(vault_verify(made), ERR_OK); /* reading changed nothing */
+    base_buf_fini(&before);
+}
+END_TEST
+
+START_TEST(row_of_many_cells_and_large_ones_is_whole)
+{
+    struct ten_tenant *t = tent_create(&tent, "altostrat");
+    tent_table(&tent, t, "devices");
+    tent_write_cells(&tent, t, "devices", "wide", 5000);
+    static char large[3 * MIB];
+    memset(large, 'L', sizeof large);
+    for (int i = 0; i < 3; i++) {
+        char row[8];
+        (void)snprintf(row, sizeof row, "L%d", i);
+        ck_assert_int_eq(tent_try_write(&tent, t, "devices", row, base_slice(large, sizeof large)),
+                         ERR_OK);
+    }
+    struct buf before = dump("altostrat", "devices");
+    shop_done(of(SHOP_CREATE, "b1", "devices", NULL), NULL);
+    shop_done(of(SHOP_RESTORE, "b1", "again", NULL), NULL);
+    assert_same(&before, "altostrat", "again");
+    base_buf_fini(&before);
+}
+END_TEST
+
+START_TEST(empty_table_is_restored)
+{
+    tent_table(&tent, tent_create(&tent, "altostrat"), "devices");
+    shop_done(of(SHOP_CREATE, "b1", "devices", NULL), NULL);
+    shop_done(of(SHOP_RESTORE, "b1", "again", NULL), NULL);
+    ck_assert(has_table("altostrat", "again"));
+}
+END_TEST
+
+START_TEST(quota_that_is_too_small_ends_it_and_nothing_is_left)
+{
+    struct ten_quota q = {.given = 0};
+    vault_fill("altostrat", ROWS);
+    shop_done(of(SHOP_CREATE, "b1", "devices", NULL), NULL);
+    GIVE(&q, rows, ROWS + ROWS / 2);
+    struct ten_tenant *t = tent_find(&tent, "altostrat");
+    ck_assert_int_eq(tent_set_quota(&tent, t, &q), ERR_OK);
+    struct mig_operation op = shop_fails(of(SHOP_RESTORE, "b1", "again", NULL), ERR_QUOTA);
+    ck_assert_ptr_nonnull(strstr(op.error, "quota"));
+    ck_assert(!has_table("altostrat", "again"));
+    for (int i = 0; i < 1000; i++) { /* its rows go behind it */
+        if (sto_counters_read(&t->account.total).rows == ROWS)
+            break;
+        tent_pause_ms(10);
+    }
+    ck_assert_uint_eq(tent_recount(&tent, t).rows, ROWS);
+    GIVE(&q, rows, 10 * ROWS);
+    ck_assert_int_eq(tent_set_quota(&tent, t, &q), ERR_OK);
+    shop_done(of(SHOP_RESTORE, "b1", "again", NULL), NULL); /* the name is free again */
+}
+END_TEST
+
+START_TEST(damaged_backup_restores_nothing)
+{
+    char path[700];
+    vault_fill("altostrat", 20 * ROWS);
+    shop_done(of(SHOP_CREATE, "b1", "devices", NULL), made);
+    struct mig_backup backup = vault_read(made);
+    ck_assert_uint_gt(backup.file_count, 3);
+    (void)snprintf(path, sizeof path, "%s/files/%s", vault_dir,
+                   backup.files[backup.file_count - 1].content.sha256);
+    vault_flip(path);
+    shop_fails(of(SHOP_RESTORE, "b1", "again", NULL), ERR_CORRUPT);
+    ck_assert(!has_table("altostrat", "again"));
+    mig_backup_fini(&backup);
+}
+END_TEST
+
+/* Hashes and parts are another tenant's: made by somebody who can write the directory. */
+START_TEST(part_of_another_tenant_is_not_restored)
+{
+    char theirs[MIG_BACKUP_ID + 1], path[700];
+    struct buf text;
+    vault_fill("altostrat", ROWS);
+    vault_fill("cirrus", ROWS);
+    shop_done(of(SHOP_CREATE, "b1", "devices", NULL), made);
+    struct shop_ask a = of(SHOP_CREATE, "b1", "devices", NULL);
+    a.tenant = "cirrus";
+    shop_done(a, theirs);
+    struct mig_backup ours = vault_read(made), other = vault_read(theirs);
+    ours.files[1] = other.files[1];
+    base_buf_init(&text, MIB);
+    ck_assert_int_eq(mig_backup_encode(&ours, &text, &eb), ERR_OK);
+    (void)snprintf(path, sizeof path, "%s/backups/%s.json", vault_dir, made);
+    ck_assert_int_eq(base_file_replace(path, base_buf_slice(&text), 0600, &eb), ERR_OK);
+    base_buf_fini(&text);
+    shop_fails(of(SHOP_RESTORE, "b1", "again", NULL), ERR_CORRUPT);
+    ck_assert(!has_table("altostrat", "again"));
+    mig_backup_fini(&ours);
+    mig_backup_fini(&other);
+}
+END_TEST
+
+/* --- a whole tenant ----------------------------------------------------------------------------
+ */
+
+START_TEST(tenant_is_put_back_as_it_was_then)
+{
+    vault_fill("altostrat", ROWS);
+    vault_fill("cirrus", ROWS);
+    struct ten_tenant *t = tent_find(&tent, "altostrat");
+    tent_table(&tent, t, "alarms");
+    tent_write(&tent, t, "alarms", "a1", "then");
+    struct buf devices = dump("altostrat", "devices"), alarms = dump("altostrat", "alarms");
+    struct buf others = dump("cirrus", "devices");
+    if (_i == 0)
+        shop_done(of(SHOP_CREATE, "", "", NULL), made);
+    else
+        vault_backup(made);
+    tent_write(&tent, t, "devices", "row00000", "changed");
+    ck_assert_int_eq(tent_delete_table(&tent, t, "alarms", NULL), ERR_OK);
+    tent_table(&tent, t, "newer");
+    tent_write(&tent, t, "newer", "n1", "later");
+    tent_write(&tent, tent_find(&tent, "cirrus"), "devices", "zz", "stays");
+    shop_done(of(SHOP_ALL, made, "", NULL), NULL);
+    assert_same(&devices, "altostrat", "devices");
+    assert_same(&alarms, "altostrat", "alarms");
+    ck_assert(!has_table("altostrat", "newer"));
+    ck_assert_uint_eq(vault_rows("cirrus"), ROWS + 1);
+    base_buf_fini(&devices);
+    base_buf_fini(&alarms);
+    base_buf_fini(&others);
+}
+END_TEST
+
+START_TEST(protected_table_keeps_the_tenant_as_it_is)
+{
+    const struct sto_family_spec family = {.name = SLICE_LIT("f")};
+    const struct ten_table_wanted wanted = {
+        .families = &family, .family_count = 1, .has_protected = true, .protected = true};
+    vault_fill("altostrat", ROWS);
+    shop_done(of(SHOP_CREATE, "", "", NULL), made);
+    ck_assert_int_eq(tent_put_table(&tent, tent_find(&tent, "altostrat"), "devices", &wanted),
+                     ERR_OK);
+    struct mig_operation op = shop_fails(of(SHOP_ALL, made, "", NULL), ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(op.error, "deletion protection of the table devices"));
+    ck_assert_uint_eq(vault_rows("altostrat"), ROWS);
+}
+END_TEST
+
+START_TEST(damage_is_found_before_anything_is_deleted)
+{
+    char path[700];
+    vault_fill("altostrat", 20 * ROWS);
+    shop_done(of(SHOP_CREATE, "", "", NULL), made);
+    struct mig_backup backup = vault_read(made);
+    (void)snprintf(path, sizeof path, "%s/files/%s", vault_dir,
+                   backup.files[backup.file_count - 1].content.sha256);
+    vault_flip(path);
+    shop_fails(of(SHOP_ALL, made, "", NULL), ERR_CORRUPT);
+    ck_assert_uint_eq(vault_rows("altostrat"), 20 * ROWS);
+    mig_backup_fini(&backup);
+}
+END_TEST
+
+START_TEST(who_is_gone_is_not_restored)
+{
+    char job_id[TEN_JOB_ID + 1];
+    struct ten_job job;
+    vault_fill("altostrat", ROWS);
+    vault_backup(made);
+    ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, "altostrat"), job_id), ERR_OK);
+    tent_await_job(&tent, job_id, &job);
+    ck_assert_int_eq(job.state, TEN_JOB_DONE);
+    struct shop_ask all = of(SHOP_ALL, made, "", NULL);
+    struct shop_ask table = of(SHOP_TABLE, made, "devices", "again");
+    ck_assert_int_eq(shop_try(&all), ERR_GONE);
+    ck_assert_ptr_nonnull(strstr(eb.text, "the tenant is purged"));
+    ck_assert_int_eq(shop_try(&table), ERR_GONE);
+}
+END_TEST
+
+/* --- encrypted ---------------------------------------------------------------------------------
+ */
+
+static void create_encrypted(struct tent *t, void *ctx)
+{
+    struct ten_tenant *tenant = NULL;
+    const struct ten_tenant_wanted wanted = {.encrypted = true};
+    *(enum err *)ctx =
+        ten_tenant_create(t->registry, SLICE_LIT("altostrat"), &wanted, &tenant, &t->eb);
+}
+
+START_TEST(sealed_values_stay_sealed_and_come_back)
+{
+    enum err rc = ERR_OK;
+    char path[700];
+    uint8_t master[TEN_MASTER_KEY];
+    memset(master, 7, sizeof master);
+    shop_close();
+    (void)snprintf(path, sizeof path, "%s/keystore", tent.dir);
+    ck_assert_int_eq(ten_keystore_open(path, master, &tent.keystore, &eb), ERR_OK);
+    shop_open();
+    tent_control(&tent, create_encrypted, &rc);
+    ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
+    struct ten_tenant *t = tent_find(&tent, "altostrat");
+    tent_table(&tent, t, "devices");
+    tent_write(&tent, t, "devices", "row", "a very secret value");
+    struct buf before = dump("altostrat", "devices");
+    shop_done(of(SHOP_CREATE, "b1", "devices", NULL), made);
+    struct mig_backup backup = vault_read(made);
+    for (size_t i = 0; i < backup.file_count; i++) {
+        struct buf bytes = {0};
+        (void)snprintf(path, sizeof path, "%s/files/%s", vault_dir, backup.files[i].content.sha256);
+        ck_assert_int_eq(base_file_read(path, MIB, &bytes, &eb), ERR_OK);
+        ck_assert_ptr_null(memmem(bytes.ptr, bytes.len, "secret", 6));
+        base_buf_fini(&bytes);
+    }
+    shop_done(of(SHOP_RESTORE, "b1", "again", NULL), NULL);
+    assert_same(&before, "altostrat", "again");
+    base_buf_fini(&before);
+    mig_backup_fini(&backup);
+}
+END_TEST
+
+/* --- killed in the middle ----------------------------------------------------------------------
+ */
+
+static void die_at(int point, struct shop_ask a)
+{
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        shop_open();
+        mig_backup_test_die_at(point);
+        (void)shop_try(&a);
+        tent_pause_ms(30000);
+        _exit(0);
+    }
+    int status = 0;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 137);
+}
+
+START_TEST(killed_anywhere_the_table_is_whole_or_gone)
+{
+    struct mig_operation op;
+    vault_fill("altostrat", ROWS);
+    struct buf before = dump("altostrat", "devices");
+    shop_done(of(SHOP_CREATE, "b1", "devices", NULL), NULL);
+    shop_close();
+    die_at(_i, of(SHOP_RESTORE, "b1", "again", NULL));
+    shop_open();
+    ck_assert_uint_eq(mig_operation_list(service, SLICE_LIT("altostrat"), &op, 1), 1);
+    if (_i == MIG_POINT_TABLE_PUBLISHED) {
+        ck_assert_int_eq(op.state, MIG_OP_DONE);
+        assert_same(&before, "altostrat", "again");
+    } else {
+        ck_assert_int_eq(op.state, MIG_OP_FAILED);
+        ck_assert_int_eq(op.result, ERR_CANCELLED);
+        ck_assert_ptr_nonnull(strstr(op.error, "the server stopped while it ran"));
+        ck_assert(!has_table("altostrat", "again"));
+        struct ten_tenant *t = tent_find(&tent, "altostrat");
+        for (int i = 0; i < 1000 && sto_counters_read(&t->account.total).rows != ROWS; i++)
+            tent_pause_ms(10);
+        ck_assert_uint_eq(tent_recount(&tent, t).rows, ROWS);
+        struct shop_ask again = of(SHOP_RESTORE, "b1", "again", NULL);
+        for (int i = 0; i < 1000 && shop_try(&again) != ERR_OK; i++)
+            tent_pause_ms(10);
+        ck_assert_int_eq(shop_await("altostrat", again.id).state, MIG_OP_DONE);
+        assert_same(&before, "altostrat", "again");
+    }
+    base_buf_fini(&before);
+}
+END_TEST
+
+Suite *suite_migrations_restore_table(void)
+{
+    Suite *s = suite_create("migrations_restore_table");
+    TCase *tc = tcase_create("table");
+    tcase_add_checked_fixture(tc, shop_setup, shop_teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, restored_table_is_the_table_of_then);
+    tcase_add_test(tc, table_comes_out_of_a_backup_of_everything_too);
+    tcase_add_test(tc, row_of_many_cells_and_large_ones_is_whole);
+    tcase_add_test(tc, empty_table_is_restored);
+    tcase_add_test(tc, quota_that_is_too_small_ends_it_and_nothing_is_left);
+    tcase_add_test(tc, damaged_backup_restores_nothing);
+    tcase_add_test(tc, part_of_another_tenant_is_not_restored);
+    tcase_add_test(tc, sealed_values_stay_sealed_and_come_back);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("tenant");
+    tcase_add_checked_fixture(tc, shop_setup, shop_teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, tenant_is_put_back_as_it_was_then, 0, 2);
+    tcase_add_test(tc, protected_table_keeps_the_tenant_as_it_is);
+    tcase_add_test(tc, damage_is_found_before_anything_is_deleted);
+    tcase_add_test(tc, who_is_gone_is_not_restored);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("killed");
+    tcase_add_checked_fixture(tc, shop_setup, shop_teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, killed_anywhere_the_table_is_whole_or_gone, MIG_POINT_TABLE_BEGUN,
+                        MIG_POINT_TABLE_PUBLISHED + 1);
+    suite_add_tcase(s, tc);
+    return s;
+}
