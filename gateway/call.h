@@ -36,6 +36,7 @@ struct gw_call;
 struct gw_descriptors;
 struct gw_openapi;
 struct gw_router;
+struct mig_datadir;
 struct mig_service;
 
 /* What all calls share. */
@@ -51,6 +52,7 @@ struct gw_api {
     struct gw_observers observers;
     struct gw_access_log *access_log; /* NULL: none is kept */
     struct mig_service *backups;
+    const struct mig_datadir *datadir;
     uint64_t opened_ns; /* monotonic */
     _Atomic bool draining;
 };

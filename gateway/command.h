@@ -40,6 +40,7 @@ int gw_command_check(int argc, char **argv);
 int gw_command_upgrade(int argc, char **argv);
 int gw_command_rekey(int argc, char **argv);
 int gw_command_restore(int argc, char **argv);
+int gw_command_read_database(int argc, char **argv);
 
 /* Long options without a short form are numbered from here. */
 #define GW_OPTION_FIRST 256

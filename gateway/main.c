@@ -48,6 +48,9 @@ static const char HELP[] =
     "           make a new data directory from a backup, the newest one unless told; who left "
     "since\n"
     "           by the ledger of erasures does not return\n"
+    "       bigtentd read-database DIR [--column-family NAME] [--after]\n"
+    "           the keys and values of any RocksDB database, read-only, to standard output for\n"
+    "           bigtent move-in; with --after those behind the key that standard input holds\n"
     "       bigtentd --version | --help\n"
     "\n"
     "A first session:\n"
@@ -66,8 +69,13 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } COMMANDS[] = {
-    {"init", gw_command_init},   {"serve", gw_command_serve},     {"check", gw_command_check},
-    {"rekey", gw_command_rekey}, {"upgrade", gw_command_upgrade}, {"restore", gw_command_restore},
+    {"init", gw_command_init},
+    {"serve", gw_command_serve},
+    {"check", gw_command_check},
+    {"rekey", gw_command_rekey},
+    {"upgrade", gw_command_upgrade},
+    {"restore", gw_command_restore},
+    {"read-database", gw_command_read_database},
 };
 
 static int say(const char *text)
@@ -79,8 +87,8 @@ int main(int argc, char **argv)
 {
     base_alloc_keep_small_only();
     if (argc < 2)
-        return gw_command_usage("a command is needed: init, serve, check, upgrade, rekey or "
-                                "restore");
+        return gw_command_usage("a command is needed: init, serve, check, upgrade, rekey, "
+                                "restore or read-database");
     if (strcmp(argv[1], "--version") == 0)
         return say("bigtentd " BIGTENT_VERSION "\n");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

@@ -161,6 +161,20 @@ static void log_backup(const struct mig_work *work)
         base_log(BASE_LOG_ERROR, event, "id=%s reason=\"%s\"", work->id, work->error);
 }
 
+/* The end of an operation on a tenant's backups, with what it is not told. */
+static void log_operation(const struct mig_operation *op)
+{
+    int64_t ms = (op->finished_us - op->started_us) / 1000;
+    const char *kind = mig_op_kind_name(op->kind);
+    if (op->state == MIG_OP_DONE)
+        base_log(BASE_LOG_INFO, "backup_operation", "id=%s kind=%s tenant=%s ms=%" PRId64, op->id,
+                 kind, op->scope.tenant, ms);
+    else
+        base_log(op->state == MIG_OP_CANCELLED ? BASE_LOG_INFO : BASE_LOG_WARN, "backup_operation",
+                 "id=%s kind=%s tenant=%s state=%s reason=\"%s\"", op->id, kind, op->scope.tenant,
+                 mig_op_state_name(op->state), op->error);
+}
+
 struct expiry_look {
     struct base_msg msg; /* first */
     struct ten_registry *registry;
@@ -192,6 +206,7 @@ static enum err open_backups(struct server *s, struct errbuf *eb)
         .every_s = s->options->backup_every_s,
         .keep_s = s->options->backup_keep_s,
         .told = log_backup,
+        .ended = log_operation,
         .gone = backup_is_gone,
     };
     return mig_service_open(&options, &s->backups, eb);
@@ -205,6 +220,7 @@ static enum err open_api(struct server *s, struct errbuf *eb)
         .pepper = base_slice(s->store.pepper, sizeof s->store.pepper),
         .access_log = s->access_log,
         .backups = s->backups,
+        .datadir = &s->datadir,
     };
     return gw_api_open(&o, &s->api, eb);
 }
@@ -268,8 +284,10 @@ static enum err open_all(struct server *s, struct errbuf *eb)
         e = say_started(s, eb);
     if (e == ERR_OK)
         e = open_loops(s, eb);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
+        gw_store_explain(&s->store, eb);
         close_all(s);
+    }
     return e;
 }
 
@@ -322,7 +340,8 @@ static int watch(struct server *s)
         }
         sto_health_get(s->store.engine, &health);
         if (health.failed) {
-            base_log(BASE_LOG_ERROR, "engine_failed", "reason=\"%s\"", health.reason);
+            base_log(BASE_LOG_ERROR, "engine_failed", "storage=%s reason=\"%s\"",
+                     sto_disk_name(health.disk), health.reason);
             return GW_EXIT_ENGINE;
         }
     }

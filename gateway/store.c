@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <semaphore.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -132,6 +131,15 @@ static enum err open_registry(struct gw_store *s, const char *dir, const char *b
     return e == ERR_OK ? ten_registry_open(&o, &s->registry, eb) : e;
 }
 
+void gw_store_explain(const struct gw_store *s, struct errbuf *eb)
+{
+    struct sto_health health = {.failed = false};
+    if (s->engine != NULL)
+        sto_health_get(s->engine, &health);
+    if (health.failed)
+        (void)base_fail(eb, ERR_IO, "the storage engine failed: %s", health.reason);
+}
+
 enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
                        const struct gw_store_places *places, struct sto_rocksdb_options *options,
                        struct errbuf *eb)
@@ -157,8 +165,10 @@ enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
         e = auth_keyring_open(s->registry, s->epoch, s->pepper, &s->keyring, eb);
     if (e == ERR_OK)
         ten_threshold_listen(s->registry, log_threshold);
-    else
+    if (e != ERR_OK) {
+        gw_store_explain(s, eb);
         gw_store_close(s);
+    }
     return e;
 }
 
@@ -173,27 +183,7 @@ void gw_store_close(struct gw_store *s)
     OPENSSL_cleanse(s, sizeof *s);
 }
 
-struct control_work {
-    struct base_msg msg; /* first */
-    void (*work)(void *ctx);
-    void *ctx;
-    sem_t finished;
-};
-
-static void run_work(struct base_msg *msg)
-{
-    struct control_work *w = (struct control_work *)(void *)msg;
-    w->work(w->ctx);
-    (void)sem_post(&w->finished); /* cannot overflow: it is posted once */
-}
-
 void gw_store_on_control(struct gw_store *s, void (*work)(void *ctx), void *ctx)
 {
-    struct control_work w = {.msg = {.run = run_work}, .work = work, .ctx = ctx};
-    int rc = sem_init(&w.finished, 0, 0);
-    INVARIANT(rc == 0);
-    ten_control_post(s->registry, &w.msg);
-    while (sem_wait(&w.finished) != 0) /* only a signal interrupts it */
-        continue;
-    (void)sem_destroy(&w.finished); /* nobody waits on it */
+    ten_control_run(s->registry, work, ctx);
 }

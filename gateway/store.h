@@ -43,6 +43,8 @@ enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
                        const struct gw_store_places *places, struct sto_rocksdb_options *options,
                        struct errbuf *eb) MUST_CHECK;
 void gw_store_close(struct gw_store *s);
+/* When the engine failed while something was opened: its reason is the one behind all others. */
+void gw_store_explain(const struct gw_store *s, struct errbuf *eb);
 
 /* Run work(ctx) on the control thread and wait until it returned. */
 void gw_store_on_control(struct gw_store *s, void (*work)(void *ctx), void *ctx);

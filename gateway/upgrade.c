@@ -2,11 +2,14 @@
  * gateway/upgrade.c - bigtentd upgrade: bring a data directory to this program's format.
  *
  * 1. FORMAT rises behind each step, so a run that is killed is repeated from the step it was in.
+ * 2. How much there is to do is measured before each step, whether it is done then or not.
  */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "base/file.h"
 #include "gateway/command.h"
 #include "gateway/store.h"
 #include "migrations/upgrade.h"
@@ -30,6 +33,8 @@ struct upgrade {
     struct mig_datadir datadir;
     struct gw_store store;
     const struct mig_upgrade *step;
+    struct mig_upgrade_amount amount; /* of the step */
+    uint64_t start_ns;                /* when it began */
     size_t left;
     enum err result;
     struct errbuf *eb;
@@ -57,6 +62,57 @@ static bool take_options(struct upgrade *u, int argc, char **argv)
     return false;
 }
 
+/* --- how much there is to do ------------------------------------------------------------------ */
+
+static enum err measure(struct upgrade *u, const struct mig_upgrade *step)
+{
+    char db[BASE_PATH_BYTES];
+    enum err e = base_path_join(db, u->datadir.path, "db", u->eb);
+    u->step = step;
+    return e == ERR_OK ? step->measure(db, &u->amount, u->eb) : e;
+}
+
+/* The exit code is what counts, not what is printed, here and below. */
+static void say_amount(const struct upgrade *u)
+{
+    const struct mig_upgrade_amount *a = &u->amount;
+    uint64_t commit_ns = a->commits > 0 ? mig_upgrade_commit_ns(u->datadir.path) : 0;
+    (void)printf("format %" PRIu32 ": %" PRIu64 " of %" PRIu64 " %s: %" PRIu64
+                 " bytes to be read, %" PRIu64 " keys to be written in %" PRIu64 " commits",
+                 u->step->to, a->due, a->all, u->step->things, a->read_bytes, a->write_keys,
+                 a->commits);
+    if (commit_ns > 0)
+        (void)printf("; about %" PRIu64 " s on this disk (%" PRIu64 " us a commit)",
+                     a->commits * commit_ns / 1000000000 + 1, commit_ns / 1000);
+    (void)printf("\n");
+    (void)fflush(stdout);
+}
+
+static void say_progress(const struct upgrade *u)
+{
+    uint64_t all = u->amount.due;
+    uint64_t done = all > u->left ? all - u->left : 0;
+    double seconds = (double)(base_monotonic_ns() - u->start_ns) / 1e9;
+    double rate = seconds > 0 ? (double)done / seconds : 0;
+    (void)printf("format %" PRIu32 ": %" PRIu64 " of %" PRIu64 " %s, %" PRIu64 "%%", u->step->to,
+                 done, all, u->step->things, all > 0 ? done * 100 / all : 100);
+    if (rate > 0)
+        (void)printf(", %.0f a second, %.0f s left", rate, (double)u->left / rate);
+    (void)printf("\n");
+    (void)fflush(stdout);
+}
+
+static enum err measure_all(struct upgrade *u)
+{
+    enum err e = ERR_OK;
+    for (uint32_t to = u->datadir.format + 1; e == ERR_OK && to <= MIG_FORMAT_VERSION; to++) {
+        e = measure(u, mig_upgrade_to(to));
+        if (e == ERR_OK)
+            say_amount(u);
+    }
+    return e;
+}
+
 /* --- one step --------------------------------------------------------------------------------- */
 
 static void run_part(void *ctx)
@@ -68,16 +124,36 @@ static void run_part(void *ctx)
     u->result = ten_audit_end(u->store.registry, u->result, u->eb);
 }
 
-static enum err run_step(struct upgrade *u)
+static enum err run_parts(struct upgrade *u)
 {
+    u->start_ns = base_monotonic_ns();
     do {
         gw_store_on_control(&u->store, run_part, u);
-        if (u->result == ERR_OK && u->left > 0) {
-            (void)printf("format %" PRIu32 ": %zu left\n", u->step->to, u->left);
-            (void)fflush(stdout); /* the exit code is what counts */
-        }
+        if (u->result == ERR_OK)
+            say_progress(u);
     } while (u->result == ERR_OK && u->left > 0);
     return u->result;
+}
+
+static enum err run_step(struct upgrade *u, const struct mig_upgrade *step)
+{
+    struct sto_rocksdb_options options;
+    const struct gw_store_places places = {.backups = u->backups};
+    sto_rocksdb_options_default(&options);
+    enum err e = measure(u, step);
+    if (e != ERR_OK)
+        return e;
+    say_amount(u);
+    e = gw_store_open(&u->store, &u->datadir, &places, &options, u->eb);
+    if (e != ERR_OK)
+        return e;
+    e = run_parts(u);
+    gw_store_close(&u->store);
+    if (e == ERR_OK)
+        e = mig_datadir_raise(&u->datadir, step->to, u->eb);
+    if (e == ERR_OK)
+        (void)printf("format %" PRIu32 ": done\n", step->to);
+    return e;
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -85,7 +161,7 @@ static enum err run_step(struct upgrade *u)
 static void say_plan(const struct upgrade *u)
 {
     (void)printf("%s: format %" PRIu32 "; this program works on %d\n", u->data, u->datadir.format,
-                 MIG_FORMAT_VERSION); /* the exit code is what counts, here and below */
+                 MIG_FORMAT_VERSION);
     for (uint32_t to = u->datadir.format + 1; to <= MIG_FORMAT_VERSION; to++)
         (void)printf("format %" PRIu32 ": %s\n", to, mig_upgrade_to(to)->title);
     if (u->datadir.format == MIG_FORMAT_VERSION)
@@ -94,21 +170,9 @@ static void say_plan(const struct upgrade *u)
 
 static enum err run_all(struct upgrade *u)
 {
-    struct sto_rocksdb_options options;
-    const struct gw_store_places places = {.backups = u->backups};
-    sto_rocksdb_options_default(&options);
-    enum err e = gw_store_open(&u->store, &u->datadir, &places, &options, u->eb);
-    if (e != ERR_OK)
-        return e;
-    while (e == ERR_OK && u->datadir.format < MIG_FORMAT_VERSION) {
-        u->step = mig_upgrade_to(u->datadir.format + 1);
-        e = run_step(u);
-        if (e == ERR_OK)
-            e = mig_datadir_raise(&u->datadir, u->step->to, u->eb);
-        if (e == ERR_OK)
-            (void)printf("format %" PRIu32 ": done\n", u->step->to);
-    }
-    gw_store_close(&u->store);
+    enum err e = ERR_OK;
+    while (e == ERR_OK && u->datadir.format < MIG_FORMAT_VERSION)
+        e = run_step(u, mig_upgrade_to(u->datadir.format + 1));
     return e;
 }
 
@@ -122,8 +186,7 @@ int gw_command_upgrade(int argc, char **argv)
     if (e != ERR_OK)
         return gw_command_failed(e, &eb);
     say_plan(&u);
-    if (!u.dry_run && u.datadir.format < MIG_FORMAT_VERSION)
-        e = run_all(&u);
+    e = u.dry_run ? measure_all(&u) : run_all(&u);
     mig_datadir_close(&u.datadir);
     return e == ERR_OK ? GW_EXIT_OK : gw_command_failed(e, &eb);
 }

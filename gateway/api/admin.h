@@ -14,6 +14,7 @@
 #ifndef GATEWAY_API_ADMIN_H
 #define GATEWAY_API_ADMIN_H
 
+#include "gateway/api/json_out.h"
 #include "gateway/api/rest.h"
 
 /* The tenant of the first path parameter; NULL when the call was answered with 404. */
@@ -22,6 +23,10 @@ struct ten_tenant *gw_admin_tenant(struct gw_call *call);
 bool gw_admin_parse(struct gw_call *call, const char *const *names);
 /* A text field of the parsed body; false when the call was answered. */
 bool gw_admin_get_text(struct gw_call *call, const char *name, bool needed, struct slice *out);
+struct mig_backup_entry;
+/* A backup, of everything or of one tenant, as an object. */
+void gw_admin_describe_backup(struct gw_call *call, struct gw_json *j,
+                              const struct mig_backup_entry *entry);
 /* Write the answer: the tenant. */
 void gw_admin_describe(struct gw_call *call, const struct ten_tenant *t);
 

@@ -1,5 +1,5 @@
 /*
- * gateway/api/admin_backups.c - backups: begin, list, describe, verify, delete.
+ * gateway/api/admin_backups.c - backups of everything: begin, list; any: describe, verify, delete.
  *
  * A backup that is being made, or that failed last, is shown beside those on the list. One that is
  * listed, but whose end is not recorded yet, is still being made.
@@ -68,7 +68,7 @@ static void put_content(struct gw_json *j, const struct mig_backup *b)
     gw_json_name_u64(j, "bytes", b->bytes);
     gw_json_name_u64(j, "new_bytes", b->new_bytes);
     gw_json_name_u64(j, "files", b->file_count);
-    gw_json_name_u64(j, "tenants", b->counts.documents);
+    gw_json_name_u64(j, mig_backup_is_scoped(b) ? "tables" : "tenants", b->counts.documents);
     gw_json_name_u64(j, "sequence", b->sequence);
     gw_json_name_text(j, "software", b->software);
     gw_json_name_text(j, "rocksdb", b->rocksdb);
@@ -86,6 +86,11 @@ static void describe(struct gw_json *j, const struct mig_backup_entry *entry,
     gw_json_open(j, '{');
     gw_json_name_text(j, "id", b->id);
     gw_json_name_text(j, "state", entry->is_damaged ? "damaged" : "ready");
+    if (mig_backup_is_scoped(b)) {
+        gw_json_name_text(j, "tenant", b->scope.tenant);
+        gw_json_name_text(j, "table", b->scope.table);
+        gw_json_name_text(j, "name", b->scope.name);
+    }
     gw_json_name_time(j, "created", b->created_us);
     gw_json_name_time(j, "expires", b->expires_us);
     put_note(j, b->note);
@@ -93,6 +98,14 @@ static void describe(struct gw_json *j, const struct mig_backup_entry *entry,
         put_content(j, b);
     put_verified(j, verify, b->id);
     gw_json_close(j, '}');
+}
+
+void gw_admin_describe_backup(struct gw_call *call, struct gw_json *j,
+                              const struct mig_backup_entry *entry)
+{
+    struct mig_work verify;
+    mig_service_work(call->api->backups, MIG_WORK_VERIFY, &verify);
+    describe(j, entry, &verify);
 }
 
 /* One that is no backup yet, or was to be one. */
@@ -167,7 +180,8 @@ static enum err list_work(struct gw_call *call, struct errbuf *eb)
     (void)eb; /* it does not fail */
     mig_service_work(service, MIG_WORK_CREATE, &create);
     mig_service_work(service, MIG_WORK_VERIFY, &verify);
-    size_t count = mig_backups_list(mig_service_backups(service), entries, LIM_BACKUPS);
+    size_t count =
+        mig_backups_list_of(mig_service_backups(service), SLICE_EMPTY, entries, LIM_BACKUPS);
     bool is_listed = count > 0 && strcmp(entries[count - 1].backup.id, create.id) == 0;
     if (is_listed && is_shown(&create))
         count--;

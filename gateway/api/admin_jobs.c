@@ -19,6 +19,9 @@ static void put_audit(struct gw_json *j, const char *name, const struct sto_audi
     gw_json_name_u64(j, "live_files_spanning", audit->live_files_spanning);
     gw_json_name_u64(j, "counters", audit->counters);
     gw_json_name_u64(j, "sequence", audit->sequence);
+    gw_json_name_u64(j, "snapshots", audit->snapshots);
+    gw_json_name_u64(j, "old_versions", audit->old_versions);
+    gw_json_name_u64(j, "obsolete_bytes", audit->obsolete_bytes);
     gw_json_close(j, '}');
 }
 
@@ -51,13 +54,57 @@ static void put_steps(struct gw_json *j, const struct ten_job *job)
     gw_json_close(j, ']');
 }
 
-static void describe_job(struct gw_json *j, const struct ten_job *job)
+static const char *unit_name(enum sto_progress_unit unit)
+{
+    switch (unit) {
+    case STO_PROGRESS_KEYS:
+        return "keys";
+    case STO_PROGRESS_BYTES:
+        return "bytes";
+    case STO_PROGRESS_NONE:
+        break;
+    }
+    return "";
+}
+
+static void put_progress_members(struct gw_json *j, const struct ten_job_progress *p)
+{
+    gw_json_open(j, '{');
+    gw_json_name_text(j, "step", ten_job_step_name(p->step));
+    gw_json_name_u64(j, "elapsed_ms", p->elapsed_ms);
+    gw_json_name_text(j, "unit", unit_name(p->unit));
+    gw_json_name_u64(j, "done", p->done);
+    gw_json_name_u64(j, "total", p->all);
+    gw_json_name_u64(j, "per_second", p->per_second);
+    gw_json_name(j, "seconds_left");
+    if (p->has_estimate)
+        gw_json_u64(j, p->seconds_left);
+    else
+        gw_json_null(j);
+    gw_json_name_u64(j, "jobs", p->together);
+    gw_json_close(j, '}');
+}
+
+static void put_progress(struct gw_json *j, struct ten_registry *registry,
+                         const struct ten_job *job)
+{
+    struct ten_job_progress p;
+    gw_json_name(j, "progress");
+    if (ten_job_progress_get(registry, job->id, &p))
+        put_progress_members(j, &p);
+    else
+        gw_json_null(j);
+}
+
+static void describe_job(struct gw_json *j, struct ten_registry *registry,
+                         const struct ten_job *job)
 {
     gw_json_open(j, '{');
     gw_json_name_text(j, "id", job->id);
     gw_json_name_text(j, "tenant", job->tenant);
     gw_json_name_text(j, "state", ten_job_state_name(job->state));
     put_steps(j, job);
+    put_progress(j, registry, job);
     gw_json_name_time(j, "requested", job->requested_us);
     gw_json_name_text(j, "requested_by", job->requested_by);
     gw_json_name_text(j, "reason", job->reason);
@@ -90,7 +137,7 @@ static enum err list_work(struct gw_call *call, struct errbuf *eb)
     gw_json_name(&j, "jobs");
     gw_json_open(&j, '[');
     for (size_t i = 0; e == ERR_OK && i < count; i++)
-        describe_job(&j, &jobs[i]);
+        describe_job(&j, call->api->registry, &jobs[i]);
     gw_json_close(&j, ']');
     gw_json_close(&j, '}');
     base_free(jobs);
@@ -108,7 +155,7 @@ static enum err get_work(struct gw_call *call, struct errbuf *eb)
     enum err e = ten_job_get(call->api->registry, gw_rest_param(call, 0), job, eb);
     if (e == ERR_OK) {
         struct gw_json j = gw_json_start(&call->out);
-        describe_job(&j, job);
+        describe_job(&j, call->api->registry, job);
     }
     base_free(job);
     return e;

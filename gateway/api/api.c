@@ -35,6 +35,7 @@ enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out, 
     api->opened_ns = base_monotonic_ns();
     api->access_log = options->access_log;
     api->backups = options->backups;
+    api->datadir = options->datadir;
     api->observers.counts[GW_PROTOCOL_JSON] = gw_route_count + 1;
     api->observers.counts[GW_PROTOCOL_GRPC] = gw_method_count + 1;
     api->openapi = base_new(sizeof *api->openapi);

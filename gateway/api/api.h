@@ -21,6 +21,7 @@
 #include "tenancy/registry.h"
 
 struct gw_access_log;
+struct mig_datadir;
 struct mig_service;
 struct gw_api;
 
@@ -30,6 +31,7 @@ struct gw_api_options {
     struct slice pepper;              /* page tokens are keyed from it */
     struct gw_access_log *access_log; /* NULL: none */
     struct mig_service *backups;
+    const struct mig_datadir *datadir; /* outlives the API */
 };
 
 enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out,

@@ -108,6 +108,16 @@ void gw_backup_get(struct gw_call *call);
 void gw_backup_verify(struct gw_call *call);
 void gw_backup_delete(struct gw_call *call);
 
+/* admin_tenant_backups.c */
+void gw_tenant_backup_create(struct gw_call *call);
+void gw_tenant_backup_list(struct gw_call *call);
+void gw_tenant_restore(struct gw_call *call);
+void gw_tenant_operation_list(struct gw_call *call);
+void gw_tenant_operation_get(struct gw_call *call);
+void gw_tenant_operation_cancel(struct gw_call *call);
+/* admin_formats.c */
+void gw_format_list(struct gw_call *call);
+
 /* admin_certificates.c */
 extern const char *const gw_certificate_query[];
 void gw_certificate_get(struct gw_call *call);

@@ -1,7 +1,14 @@
 /*
  * gateway/api/health.c - does the process answer, can the service work.
  *
- * A full disk is ready: reads and deletes pass, and taking the server away would help nobody.
+ *   storage     status             what goes on
+ *   ok          200 ready          everything
+ *   full        200 ready          reads and deletes: taking the server away would help nobody
+ *   full        503 not_ready      nothing: a write met the end of the disk; the server ends
+ *   read_only   503 not_ready      nothing; the server ends
+ *   failed      503 not_ready      nothing; the server ends
+ *
+ * Whoever asks shows no key: the reason says what it is, not where. The log says that.
  */
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
@@ -14,13 +21,26 @@ void gw_healthz(struct gw_call *call)
     gw_rest_send_json(call, 200);
 }
 
-static void not_ready(struct gw_call *call, const char *reason)
+static const char *const REASONS[STO_DISK_STATES] = {
+    [STO_DISK_FULL] = "a write met a full disk; the server ends, and starts when there is space",
+    [STO_DISK_READ_ONLY] = "the disk is read-only; the server ends",
+    [STO_DISK_FAILED] = "the storage engine failed; the server ends",
+};
+
+/* reason: NULL: it is ready. */
+static void answer(struct gw_call *call, enum sto_disk disk, const char *reason)
 {
     struct gw_json j = gw_json_start(&call->out);
     gw_json_open(&j, '{');
-    gw_json_name_text(&j, "status", "not_ready");
-    gw_json_name_text(&j, "reason", reason);
+    gw_json_name_text(&j, "status", reason == NULL ? "ready" : "not_ready");
+    gw_json_name_text(&j, "storage", sto_disk_name(disk));
+    if (reason != NULL)
+        gw_json_name_text(&j, "reason", reason);
     gw_json_close(&j, '}');
+    if (reason == NULL) {
+        gw_rest_send_json(call, 200);
+        return;
+    }
     if (call->ex != NULL)
         gw_exchange_add_header(call->ex, "retry-after", SLICE_LIT("2"));
     gw_rest_send_json(call, 503);
@@ -30,14 +50,9 @@ void gw_readyz(struct gw_call *call)
 {
     struct sto_health health;
     sto_health_get(call->api->engine, &health);
-    if (health.failed) {
-        not_ready(call, health.reason);
-        return;
-    }
-    if (atomic_load_explicit(&call->api->draining, memory_order_relaxed)) {
-        not_ready(call, "stopping");
-        return;
-    }
-    (void)base_buf_append(&call->out, SLICE_LIT("{\"status\":\"ready\"}")); /* latches */
-    gw_rest_send_json(call, 200);
+    bool draining = atomic_load_explicit(&call->api->draining, memory_order_relaxed);
+    if (health.failed)
+        answer(call, health.disk, REASONS[health.disk]);
+    else
+        answer(call, health.disk, draining ? "stopping" : NULL);
 }

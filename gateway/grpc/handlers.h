@@ -47,6 +47,15 @@ void gw_admin_list_views(struct gw_call *call);
 void gw_admin_get_view(struct gw_call *call);
 void gw_admin_update_view(struct gw_call *call);
 void gw_admin_delete_view(struct gw_call *call);
+/* backup_work.c: what is answered with an operation */
+void gw_admin_create_backup(struct gw_call *call);
+void gw_admin_copy_backup(struct gw_call *call);
+void gw_admin_restore_table(struct gw_call *call);
+/* backup_admin.c */
+void gw_admin_get_backup(struct gw_call *call);
+void gw_admin_list_backups(struct gw_call *call);
+void gw_admin_update_backup(struct gw_call *call);
+void gw_admin_delete_backup(struct gw_call *call);
 /* drop_row_range.c */
 void gw_admin_drop_row_range(struct gw_call *call);
 /* consistency.c */
@@ -62,6 +71,7 @@ void gw_admin_list_app_profiles(struct gw_call *call);
 /* operations.c */
 void gw_operation_get(struct gw_call *call);
 void gw_operation_list(struct gw_call *call);
+void gw_operation_cancel(struct gw_call *call);
 void gw_operation_forget(struct gw_call *call);
 
 /* health.c */

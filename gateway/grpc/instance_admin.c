@@ -16,19 +16,14 @@
 
 static const char no_memory[] = "out of memory for the description";
 
-/* The tenant's own, whatever wildcard was asked for. */
-static struct gw_resource named(const struct gw_call *call, enum gw_resource_kind kind,
-                                struct slice leaf)
+/* Of what a tenant has one of: its own, whatever wildcard was asked for. */
+static char *name_of(struct gw_call *call, enum gw_resource_kind kind)
 {
-    return (struct gw_resource){.kind = kind,
-                                .project = ten_tenant_id(call->tenant),
-                                .instance = ten_tenant_instance(call->tenant),
-                                .leaf = leaf};
-}
-
-static char *name_of(struct gw_call *call, enum gw_resource_kind kind, const char *leaf)
-{
-    struct gw_resource resource = named(call, kind, base_slice_text(leaf));
+    const struct gw_resource resource = {.kind = kind,
+                                         .project = ten_tenant_id(call->tenant),
+                                         .instance = ten_tenant_instance(call->tenant),
+                                         .cluster = SLICE_LIT(GW_CLUSTER),
+                                         .leaf = SLICE_LIT(PROFILE)};
     return gw_resource_name(&call->arena, &resource);
 }
 
@@ -45,7 +40,7 @@ static Bta__Instance *make_instance(struct gw_call *call)
         return NULL;
     created->seconds = details->created_us / US_PER_S;
     created->nanos = (int32_t)(details->created_us % US_PER_S) * 1000;
-    instance->name = name_of(call, GW_RESOURCE_INSTANCE, "");
+    instance->name = name_of(call, GW_RESOURCE_INSTANCE);
     bool is_named = details->display_name[0] != '\0'; /* clients refuse an instance without */
     instance->display_name =
         base_arena_text(&call->arena, is_named ? base_slice_text(details->display_name)
@@ -86,7 +81,7 @@ static Bta__Cluster *make_cluster(struct gw_call *call)
     Bta__Cluster *cluster = gw_proto_new(&call->arena, &bta__cluster__descriptor);
     if (cluster == NULL)
         return NULL;
-    cluster->name = name_of(call, GW_RESOURCE_CLUSTER, GW_CLUSTER);
+    cluster->name = name_of(call, GW_RESOURCE_CLUSTER);
     cluster->state = BTA__CLUSTER__STATE__READY;
     cluster->serve_nodes = 1;
     cluster->default_storage_type = BTA__STORAGE_TYPE__SSD;
@@ -98,7 +93,7 @@ void gw_admin_get_cluster(struct gw_call *call)
     const Bta__Cluster *cluster = make_cluster(call);
     if (cluster == NULL)
         gw_call_problem(call, ERR_NO_MEMORY, no_memory);
-    else if (!base_slice_is(gw_rpc(call)->resource.leaf, GW_CLUSTER))
+    else if (!base_slice_is(gw_rpc(call)->resource.cluster, GW_CLUSTER))
         gw_call_problem(call, ERR_NOT_FOUND, "there is no such cluster; it is \"" GW_CLUSTER "\"");
     else
         gw_rpc_reply(call, &cluster->base);
@@ -130,7 +125,7 @@ static Bta__AppProfile *make_profile(struct gw_call *call)
         return NULL;
     routing->cluster_id = cluster;
     routing->allow_transactional_writes = true;
-    profile->name = name_of(call, GW_RESOURCE_APP_PROFILE, PROFILE);
+    profile->name = name_of(call, GW_RESOURCE_APP_PROFILE);
     profile->routing_policy_case = BTA__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING;
     profile->single_cluster_routing = routing;
     return profile->name == NULL ? NULL : profile;

@@ -45,7 +45,6 @@
     .scope = AUTH_TABLE_ADMIN, .access = GW_ACCESS_WRITE, .cost = 1, .audit = (action)
 
 /* Why not. */
-#define NO_BACKUPS   "there are no backups of single tables yet"
 #define NO_SNAPSHOTS "snapshots are deprecated; nothing uses them"
 #define NO_SQL       "there is no SQL here: read rows with ReadRows and a filter"
 #define NO_SESSIONS  "sessions are not spoken: use the plain RPCs, as GetClientConfiguration says"
@@ -123,6 +122,23 @@ const struct gw_method gw_methods[] = {
      TABLE_W("view.delete"), NAMES(VIEW, "name"), .in_table = true, .handler = gw_admin_delete_view,
      .doc = "complete"},
 
+    {TABLES, "CreateBackup", &bta__create_backup_request__descriptor, TABLE_W("backup.create"),
+     NAMES(CLUSTER, "parent"), .handler = gw_admin_create_backup,
+     .doc = "complete; STANDARD alone; at most 50 of a tenant"},
+    {TABLES, "GetBackup", &bta__get_backup_request__descriptor, READ, NAMES(BACKUP, "name"),
+     .handler = gw_admin_get_backup, .doc = "complete; encryption_info is empty"},
+    {TABLES, "ListBackups", &bta__list_backups_request__descriptor, READ, NAMES(CLUSTER, "parent"),
+     .handler = gw_admin_list_backups, .doc = "complete"},
+    {TABLES, "UpdateBackup", &bta__update_backup_request__descriptor, TABLE_W("backup.update"),
+     NAMES(BACKUP, "backup.name"), .handler = gw_admin_update_backup, .doc = "expire_time"},
+    {TABLES, "DeleteBackup", &bta__delete_backup_request__descriptor, TABLE_W("backup.delete"),
+     NAMES(BACKUP, "name"), .handler = gw_admin_delete_backup, .doc = "complete"},
+    {TABLES, "CopyBackup", &bta__copy_backup_request__descriptor, TABLE_W("backup.copy"),
+     NAMES(CLUSTER, "parent"), .handler = gw_admin_copy_backup, .doc = "within an instance"},
+    {TABLES, "RestoreTable", &bta__restore_table_request__descriptor, TABLE_W("backup.restore"),
+     NAMES(INSTANCE, "parent"), .handler = gw_admin_restore_table,
+     .doc = "within an instance; nothing is left to optimize afterwards"},
+
     {INSTANCES, "GetInstance", &bta__get_instance_request__descriptor, READ,
      NAMES(INSTANCE, "name"), .handler = gw_admin_get_instance, .doc = "complete"},
     {INSTANCES, "ListInstances", &bta__list_instances_request__descriptor, READ,
@@ -139,15 +155,18 @@ const struct gw_method gw_methods[] = {
 
     {OPERATIONS, "GetOperation", &lro__get_operation_request__descriptor, READ,
      NAMES(OPERATION, "name"), .handler = gw_operation_get,
-     .doc = "complete; every operation is done when it is answered"},
+     .doc = "complete; all but work on backups is done when it is answered"},
     {OPERATIONS, "WaitOperation", &lro__wait_operation_request__descriptor, READ,
-     NAMES(OPERATION, "name"), .handler = gw_operation_get, .doc = "the same"},
+     NAMES(OPERATION, "name"), .handler = gw_operation_get, .doc = "the same; answers at once"},
     {OPERATIONS, "ListOperations", &lro__list_operations_request__descriptor, READ,
-     NAMES(INSTANCE, "name"), .handler = gw_operation_list, .doc = "none is under way"},
-    {OPERATIONS, "CancelOperation", &lro__cancel_operation_request__descriptor, READ,
-     NAMES(OPERATION, "name"), .handler = gw_operation_forget, .doc = "it has ended already"},
-    {OPERATIONS, "DeleteOperation", &lro__delete_operation_request__descriptor, READ,
-     NAMES(OPERATION, "name"), .handler = gw_operation_forget, .doc = "nothing is kept of it"},
+     NAMES(INSTANCE, "name"), .handler = gw_operation_list,
+     .doc = "the last 100 on backups, newest first; no filter"},
+    {OPERATIONS, "CancelOperation", &lro__cancel_operation_request__descriptor,
+     TABLE_W("operation.cancel"), NAMES(OPERATION, "name"), .handler = gw_operation_cancel,
+     .doc = "complete; nothing of a cancelled backup or restore is left"},
+    {OPERATIONS, "DeleteOperation", &lro__delete_operation_request__descriptor,
+     TABLE_W("operation.delete"), NAMES(OPERATION, "name"), .handler = gw_operation_forget,
+     .doc = "complete; of one that has ended"},
 
     {HEALTH, "Check", &health__health_check_request__descriptor, OPEN, .handler = gw_health_check,
      .doc = "complete; for the server and each service, without a credential"},
@@ -172,13 +191,6 @@ const struct gw_method gw_methods[] = {
     {TABLES, "GetSnapshot", .doc = NO_SNAPSHOTS},
     {TABLES, "ListSnapshots", .doc = NO_SNAPSHOTS},
     {TABLES, "DeleteSnapshot", .doc = NO_SNAPSHOTS},
-    {TABLES, "CreateBackup", .doc = NO_BACKUPS},
-    {TABLES, "GetBackup", .doc = NO_BACKUPS},
-    {TABLES, "UpdateBackup", .doc = NO_BACKUPS},
-    {TABLES, "DeleteBackup", .doc = NO_BACKUPS},
-    {TABLES, "ListBackups", .doc = NO_BACKUPS},
-    {TABLES, "RestoreTable", .doc = NO_BACKUPS},
-    {TABLES, "CopyBackup", .doc = NO_BACKUPS},
     {TABLES, "GetIamPolicy", .doc = NO_IAM},
     {TABLES, "SetIamPolicy", .doc = NO_IAM},
     {TABLES, "TestIamPermissions", .doc = NO_IAM},

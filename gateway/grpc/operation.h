@@ -1,5 +1,5 @@
 /*
- * gateway/grpc/operation.h - google.longrunning.Operation, always done.
+ * gateway/grpc/operation.h - google.longrunning.Operation of what is done when it is answered.
  *
  * Does:     wrap what a method answers, and its metadata, into an operation that has ended.
  * Owns:     nothing; messages live in the call's arena.
@@ -14,7 +14,7 @@
 #ifndef GATEWAY_GRPC_OPERATION_H
 #define GATEWAY_GRPC_OPERATION_H
 
-#include <google/protobuf/timestamp.pb-c.h>
+#include <google/protobuf/any.pb-c.h>
 
 #include "gateway/grpc/rpc.h"
 
@@ -22,5 +22,8 @@
  */
 void gw_operation_reply(struct gw_call *call, const char *kind, const ProtobufCMessage *metadata,
                         const ProtobufCMessage *response);
+
+/* A message with its type, in the arena; NULL: no memory. */
+Google__Protobuf__Any *gw_operation_wrap(struct arena *arena, const ProtobufCMessage *message);
 
 #endif

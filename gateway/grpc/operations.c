@@ -1,16 +1,19 @@
 /*
- * gateway/grpc/operations.c - google.longrunning.Operations: what was done, and done it is.
+ * gateway/grpc/operations.c - google.longrunning.Operations: what was done, and what is being done.
  *
- * Nothing is kept of an operation: its ID says what it was about, "update-table:devices" or
- * "create-view:devices:public", and asking for it again answers with that thing as it is now.
+ * Of what is done when it is answered nothing is kept: the ID says what it was about,
+ * "update-table:devices" or "create-view:devices:public", and asking for it again answers with that
+ * thing as it is now. Work on backups has an ID of migrations', is kept there, and is told by
+ * gateway/grpc/backup_operation.c.
  */
 #include "gateway/grpc/operation.h"
 
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 #include <google/longrunning/operations.pb-c.h>
-#include <google/protobuf/any.pb-c.h>
 
+#include "gateway/grpc/backup_operation.h"
 #include "gateway/grpc/handlers.h"
+#include "gateway/grpc/list_page.h"
 #include "gateway/grpc/table_proto.h"
 #include "gateway/grpc/view_proto.h"
 #include "tenancy/views.h"
@@ -19,14 +22,14 @@
 
 #define TYPE_URL  "type.googleapis.com/"
 #define SEPARATOR ':'
-#define US_PER_S  1000000
 
+static const char no_operation[] = "there is no such operation";
 static const char no_memory[] = "out of memory for the operation";
 
 /* --- answering ---------------------------------------------------------------------------------
  */
 
-static Google__Protobuf__Any *wrap(struct arena *arena, const ProtobufCMessage *message)
+Google__Protobuf__Any *gw_operation_wrap(struct arena *arena, const ProtobufCMessage *message)
 {
     size_t bytes = protobuf_c_message_get_packed_size(message);
     size_t name_len = strlen(message->descriptor->name);
@@ -57,9 +60,9 @@ static void reply(struct gw_call *call, struct slice id, const ProtobufCMessage 
     operation.name = make_name(call, id);
     operation.done = true;
     operation.result_case = LRO__OPERATION__RESULT_RESPONSE;
-    operation.response = wrap(&call->arena, response);
+    operation.response = gw_operation_wrap(&call->arena, response);
     if (metadata != NULL)
-        operation.metadata = wrap(&call->arena, metadata);
+        operation.metadata = gw_operation_wrap(&call->arena, metadata);
     bool is_made = operation.name != NULL && operation.response != NULL &&
                    (metadata == NULL || operation.metadata != NULL);
     if (is_made)
@@ -151,7 +154,7 @@ static enum err describe_table(struct gw_call *call, const ProtobufCMessage **ou
     return e;
 }
 
-void gw_operation_get(struct gw_call *call)
+static void get_done(struct gw_call *call)
 {
     struct slice id = gw_rpc(call)->resource.leaf;
     struct subject s = subject_of(id);
@@ -163,26 +166,128 @@ void gw_operation_get(struct gw_call *call)
         e = s.view.ptr != NULL ? describe_view(call, &s, &response, &eb)
                                : describe_table(call, &response, &eb);
     if (e == ERR_NOT_FOUND)
-        gw_call_problem(call, ERR_NOT_FOUND, "there is no such operation");
+        gw_call_problem(call, ERR_NOT_FOUND, no_operation);
     else if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
         reply(call, id, NULL, response);
 }
 
-/* Nothing is under way. */
-void gw_operation_list(struct gw_call *call)
+/* --- work on backups ----------------------------------------------------------------------------
+ */
+
+static void reply_operation(struct gw_call *call)
 {
-    Lro__ListOperationsResponse none = LRO__LIST_OPERATIONS_RESPONSE__INIT;
-    gw_rpc_reply(call, &none.base);
+    const Lro__Operation *operation = call->state;
+    gw_rpc_reply(call, &operation->base);
 }
 
-/* It has ended: there is nothing left to forget or to stop. */
-void gw_operation_forget(struct gw_call *call)
+/* Control thread. */
+static enum err get_work(struct gw_call *call, struct errbuf *eb)
+{
+    return gw_backup_operation_get(call, gw_rpc(call)->resource.leaf, eb);
+}
+
+static bool is_work(const struct gw_call *call)
+{
+    return mig_backup_id_is_valid(gw_rpc(call)->resource.leaf);
+}
+
+void gw_operation_get(struct gw_call *call)
+{
+    if (is_work(call))
+        gw_rpc_on_control(call, get_work, reply_operation);
+    else
+        get_done(call);
+}
+
+static void reply_nothing(struct gw_call *call)
 {
     Google__Protobuf__Empty nothing = GOOGLE__PROTOBUF__EMPTY__INIT;
+    gw_rpc_reply(call, &nothing.base);
+}
+
+/* Control thread. */
+static enum err cancel_work(struct gw_call *call, struct errbuf *eb)
+{
+    return mig_operation_cancel(call->api->backups, call->tenant, gw_rpc(call)->resource.leaf, eb);
+}
+
+static enum err forget_work(struct gw_call *call, struct errbuf *eb)
+{
+    return mig_operation_forget(call->api->backups, call->tenant, gw_rpc(call)->resource.leaf, eb);
+}
+
+/* Of what has ended, with nothing kept, there is nothing to stop or to forget. */
+static void change(struct gw_call *call, enum err (*work)(struct gw_call *, struct errbuf *))
+{
+    if (is_work(call)) {
+        gw_rpc_on_control(call, work, reply_nothing);
+        return;
+    }
+    gw_action_forget(call);
     if (subject_of(gw_rpc(call)->resource.leaf).table.ptr == NULL)
-        gw_call_problem(call, ERR_NOT_FOUND, "there is no such operation");
+        gw_call_problem(call, ERR_NOT_FOUND, no_operation);
     else
-        gw_rpc_reply(call, &nothing.base);
+        reply_nothing(call);
+}
+
+void gw_operation_cancel(struct gw_call *call)
+{
+    change(call, cancel_work);
+}
+
+void gw_operation_forget(struct gw_call *call)
+{
+    change(call, forget_work);
+}
+
+/* --- the list -----------------------------------------------------------------------------------
+ */
+
+/* Newest first; IDs grow with time. Control thread. */
+static enum err list_work(struct gw_call *call, struct errbuf *eb)
+{
+    const Lro__ListOperationsRequest *request = (const void *)gw_rpc(call)->request;
+    Lro__ListOperationsResponse *reply = call->state;
+    struct slice tenant = ten_tenant_id(call->tenant), last;
+    const struct gw_page_context context = {.parts = {SLICE_LIT("ListOperations"), tenant},
+                                            .count = 2};
+    size_t most = request->page_size > 0 ? (size_t)request->page_size : LIM_OPERATIONS_KEPT;
+    struct mig_operation *all = base_arena_alloc(&call->arena, LIM_OPERATIONS_KEPT * sizeof *all);
+    reply->operations =
+        base_arena_alloc(&call->arena, LIM_OPERATIONS_KEPT * sizeof(*reply->operations));
+    if (all == NULL || reply->operations == NULL)
+        return base_fail(eb, ERR_NO_MEMORY, "out of memory for the list");
+    enum err e = gw_list_page_open(call, &context, request->page_token, &last, eb);
+    size_t count = mig_operation_list(call->api->backups, tenant, all, LIM_OPERATIONS_KEPT);
+    size_t at = 0;
+    while (last.len > 0 && at < count && base_slice_compare(base_slice_text(all[at].id), last) >= 0)
+        at++;
+    for (; e == ERR_OK && at < count && reply->n_operations < most; at++)
+        e = gw_backup_operation_to_proto(call, &all[at], &reply->operations[reply->n_operations++],
+                                         eb);
+    if (e == ERR_OK && at < count)
+        e = gw_list_page_end(call, &context, base_slice_text(all[at - 1].id),
+                             &reply->next_page_token, eb);
+    return e;
+}
+
+static void reply_list(struct gw_call *call)
+{
+    const Lro__ListOperationsResponse *reply = call->state;
+    gw_rpc_reply(call, &reply->base);
+}
+
+void gw_operation_list(struct gw_call *call)
+{
+    const Lro__ListOperationsRequest *request = (const void *)gw_rpc(call)->request;
+    Lro__ListOperationsResponse *reply = gw_call_new_state(call, sizeof *reply, NULL);
+    lro__list_operations_response__init(reply);
+    if (request->filter[0] != '\0')
+        gw_call_problem(call, ERR_UNSUPPORTED, "filter: operations are listed all");
+    else if (request->page_size < 0)
+        gw_call_refuse(call, ERR_INVALID, "page_size is %d", request->page_size);
+    else
+        gw_rpc_on_control(call, list_work, reply_list);
 }

@@ -11,7 +11,7 @@
 
 #define COLLECTIONS_MAX 4
 
-enum part { PART_PROJECT, PART_INSTANCE, PART_TABLE, PART_LEAF, PART_COUNT };
+enum part { PART_PROJECT, PART_INSTANCE, PART_CLUSTER, PART_TABLE, PART_LEAF, PART_COUNT };
 
 struct collection {
     const char *name; /* NULL: behind the last */
@@ -25,6 +25,10 @@ struct collection {
 #define INSTANCES                                                                                  \
     {                                                                                              \
         "instances", PART_INSTANCE                                                                 \
+    }
+#define CLUSTERS                                                                                   \
+    {                                                                                              \
+        "clusters", PART_CLUSTER                                                                   \
     }
 #define TABLES                                                                                     \
     {                                                                                              \
@@ -42,7 +46,7 @@ static const struct form FORMS[] = {
     [GW_RESOURCE_PROJECT] = {"", {PROJECTS}, "projects/PROJECT"},
     [GW_RESOURCE_INSTANCE] = {"", {PROJECTS, INSTANCES}, "projects/PROJECT/instances/INSTANCE"},
     [GW_RESOURCE_CLUSTER] = {"",
-                             {PROJECTS, INSTANCES, {"clusters", PART_LEAF}},
+                             {PROJECTS, INSTANCES, CLUSTERS},
                              "projects/PROJECT/instances/INSTANCE/clusters/CLUSTER"},
     [GW_RESOURCE_APP_PROFILE] = {"",
                                  {PROJECTS, INSTANCES, {"appProfiles", PART_LEAF}},
@@ -53,6 +57,9 @@ static const struct form FORMS[] = {
     [GW_RESOURCE_VIEW] = {"",
                           {PROJECTS, INSTANCES, TABLES, {"authorizedViews", PART_LEAF}},
                           "projects/PROJECT/instances/INSTANCE/tables/TABLE/authorizedViews/VIEW"},
+    [GW_RESOURCE_BACKUP] = {"",
+                            {PROJECTS, INSTANCES, CLUSTERS, {"backups", PART_LEAF}},
+                            "projects/PROJECT/instances/INSTANCE/clusters/CLUSTER/backups/BACKUP"},
     [GW_RESOURCE_OPERATION] = {"operations/",
                                {PROJECTS, INSTANCES, {"operations", PART_LEAF}},
                                "operations/projects/PROJECT/instances/INSTANCE/operations/ID"},
@@ -106,6 +113,7 @@ enum err gw_resource_parse(struct slice name, enum gw_resource_kind kind, struct
     *out = (struct gw_resource){.kind = kind,
                                 .project = parts[PART_PROJECT],
                                 .instance = parts[PART_INSTANCE],
+                                .cluster = parts[PART_CLUSTER],
                                 .table = parts[PART_TABLE],
                                 .leaf = parts[PART_LEAF]};
     return ERR_OK;
@@ -115,9 +123,8 @@ char *gw_resource_name(struct arena *arena, const struct gw_resource *resource)
 {
     const struct form *form = &FORMS[resource->kind];
     const struct slice parts[PART_COUNT] = {
-        [PART_PROJECT] = resource->project,
-        [PART_INSTANCE] = resource->instance,
-        [PART_TABLE] = resource->table,
+        [PART_PROJECT] = resource->project, [PART_INSTANCE] = resource->instance,
+        [PART_CLUSTER] = resource->cluster, [PART_TABLE] = resource->table,
         [PART_LEAF] = resource->leaf,
     };
     size_t len = strlen(form->prefix);

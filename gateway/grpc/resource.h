@@ -27,6 +27,7 @@ enum gw_resource_kind {
     GW_RESOURCE_APP_PROFILE, /* .../appProfiles/A */
     GW_RESOURCE_TABLE,       /* .../tables/T */
     GW_RESOURCE_VIEW,        /* .../tables/T/authorizedViews/V */
+    GW_RESOURCE_BACKUP,      /* .../clusters/C/backups/B */
     GW_RESOURCE_OPERATION,   /* operations/projects/P/.../operations/ID */
 };
 
@@ -34,8 +35,9 @@ struct gw_resource {
     enum gw_resource_kind kind;
     struct slice project;
     struct slice instance;
+    struct slice cluster; /* of a backup, too */
     struct slice table;
-    struct slice leaf; /* of a cluster, profile, view, operation */
+    struct slice leaf; /* of a profile, view, backup, operation */
 };
 
 enum err gw_resource_parse(struct slice name, enum gw_resource_kind kind, struct gw_resource *out,

@@ -19,7 +19,8 @@ static enum err unsupported(const Bta__Table *t, struct errbuf *eb)
     if (t->granularity == BTA__TABLE__TIMESTAMP_GRANULARITY__MICROS)
         return base_fail(eb, ERR_UNSUPPORTED, "timestamps have milliseconds: granularity MICROS");
     if (t->automated_backup_config_case != BTA__TABLE__AUTOMATED_BACKUP_CONFIG__NOT_SET)
-        return base_fail(eb, ERR_UNSUPPORTED, "there are no backups: automated_backup_policy");
+        return base_fail(eb, ERR_UNSUPPORTED,
+                         "backups are made when asked for: automated_backup_policy");
     if (t->row_key_schema != NULL)
         return base_fail(eb, ERR_UNSUPPORTED, "row keys are not interpreted: row_key_schema");
     return ERR_OK;

@@ -1,6 +1,8 @@
 /*
  * gateway/metrics/engine.c - queues, commits, RocksDB, the disk.
  */
+#include <stdio.h>
+
 #include "gateway/metrics/exposition.h"
 #include "gateway/metrics/groups.h"
 
@@ -79,6 +81,23 @@ static void put_cache(struct buf *out, const struct sto_engine_stats *s)
                   s->file_bytes);
 }
 
+static void put_disk(struct buf *out, const struct sto_health *health)
+{
+    gw_metric_one(out, "bigtent_disk_free_bytes", GW_GAUGE, "Free on the data directory's disk.",
+                  health->disk_free_bytes);
+    gw_metric_one(out, "bigtent_disk_low", GW_GAUGE, "1 while writes that grow are refused.",
+                  health->disk_low);
+    gw_metric_one(out, "bigtent_engine_failed", GW_GAUGE, "1 once the storage engine has failed.",
+                  health->failed);
+    struct gw_metric m = gw_metric_begin(out, "bigtent_storage_state", GW_GAUGE,
+                                         "1 for the state that storage is in, 0 for the others.");
+    for (enum sto_disk disk = STO_DISK_OK; disk < STO_DISK_STATES; disk++) {
+        char label[32];
+        (void)snprintf(label, sizeof label, "state=\"%s\"", sto_disk_name(disk)); /* it fits */
+        gw_metric_put(&m, label, disk == health->disk);
+    }
+}
+
 void gw_metrics_engine(struct buf *out, struct sto_engine *engine)
 {
     struct sto_engine_stats stats;
@@ -89,10 +108,5 @@ void gw_metrics_engine(struct buf *out, struct sto_engine *engine)
     put_commits(out, &stats);
     put_rocksdb(out, &stats);
     put_cache(out, &stats);
-    gw_metric_one(out, "bigtent_disk_free_bytes", GW_GAUGE, "Free on the data directory's disk.",
-                  health.disk_free_bytes);
-    gw_metric_one(out, "bigtent_disk_low", GW_GAUGE, "1 while writes that grow are refused.",
-                  health.disk_low);
-    gw_metric_one(out, "bigtent_engine_failed", GW_GAUGE, "1 once the storage engine has failed.",
-                  health.failed);
+    put_disk(out, &health);
 }

@@ -110,6 +110,27 @@ static enum err put_jobs(struct buf *out, struct ten_registry *registry,
     return ERR_OK;
 }
 
+static void put_purges(struct buf *out, struct ten_registry *registry)
+{
+    struct ten_job_progress p;
+    ten_purges_get(registry, &p);
+    gw_metric_one(out, "bigtent_purges_running", GW_GAUGE,
+                  "Purges whose step is under way; more than one share a search of the files.",
+                  p.together);
+    gw_metric_one(out, "bigtent_purges_waiting", GW_GAUGE, "Purges that wait for those under way.",
+                  p.waiting);
+    struct gw_metric m = gw_metric_begin(out, "bigtent_purge_amount", GW_GAUGE,
+                                         "What the step under way counts; all 0: not known.");
+    bool is_bytes = p.unit == STO_PROGRESS_BYTES;
+    bool is_keys = p.unit == STO_PROGRESS_KEYS;
+    gw_metric_put(&m, "unit=\"bytes\",part=\"done\"", is_bytes ? p.done : 0);
+    gw_metric_put(&m, "unit=\"bytes\",part=\"all\"", is_bytes ? p.all : 0);
+    gw_metric_put(&m, "unit=\"keys\",part=\"done\"", is_keys ? p.done : 0);
+    gw_metric_one(out, "bigtent_purge_seconds_left", GW_GAUGE,
+                  "Of what the step under way counts, at the speed so far; 0 also when not known.",
+                  p.has_estimate ? p.seconds_left : 0);
+}
+
 /* --- by name -----------------------------------------------------------------------------------
  */
 
@@ -279,5 +300,6 @@ enum err gw_metrics_tenants(struct buf *out, struct ten_registry *registry, stru
     put_by_name(out, all, count);
     base_free(all);
     base_free(active);
+    put_purges(out, registry);
     return put_jobs(out, registry, &sum, eb);
 }

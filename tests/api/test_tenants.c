@@ -235,7 +235,7 @@ START_TEST(health_needs_no_key)
     EXPECT_JSON(w.http, "{'status':'ok'}");
     http_get(w.http, "/readyz");
     EXPECT_STATUS(w.http, 200);
-    EXPECT_JSON(w.http, "{'status':'ready'}");
+    EXPECT_JSON(w.http, "{'status':'ready','storage':'ok'}");
 }
 END_TEST
 

@@ -1,0 +1,126 @@
+/*
+ * tests/support/disk.c - the disk of one server, which can be full, read-only or failing.
+ *
+ * Under AddressSanitizer the library stands in front of the sanitizer's own: it only passes on.
+ */
+#define _GNU_SOURCE
+#include "tests/support/disk.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+#define BLOCK_BYTES 512 /* of st_blocks */
+
+void disk_init(struct disk *d, const struct server *s, const char *under)
+{
+    char path[PROCESS_PATH + 16];
+    char library[PROCESS_PATH];
+    const char *asan = getenv("ASAN_OPTIONS");
+    memset(d, 0, sizeof(*d));
+    (void)snprintf(path, sizeof(path), "%s/disk", s->root);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
+    ck_assert_int_eq(ftruncate(fd, sizeof(*d->fault)), 0);
+    d->fault = mmap(NULL, sizeof(*d->fault), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert(d->fault != MAP_FAILED);
+    (void)close(fd); /* mapped */
+    int n = snprintf(d->fault->under, sizeof(d->fault->under), "%s", under);
+    ck_assert(n > 0 && n < DISK_FAULT_PATH);
+    process_program("disk_fault.so", library);
+    (void)snprintf(d->names[0], sizeof(d->names[0]), "%s=%s", DISK_FAULT_ENV, path);
+    (void)snprintf(d->names[1], sizeof(d->names[1]), "LD_PRELOAD=%s", library);
+    (void)snprintf(d->names[2], sizeof(d->names[2]), "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
+                   asan != NULL ? asan : "", asan != NULL ? ":" : "");
+    for (size_t i = 0; i < 3; i++)
+        d->env[i] = d->names[i];
+}
+
+void disk_fini(struct disk *d)
+{
+    if (d->fault != NULL)
+        (void)munmap(d->fault, sizeof(*d->fault)); /* our mapping */
+    d->fault = NULL;
+}
+
+void disk_heal(struct disk *d)
+{
+    atomic_store(&d->fault->calls, 0);
+    atomic_store(&d->fault->space_bytes, 0);
+    atomic_store(&d->fault->read_only, 0);
+    atomic_store(&d->fault->no_inodes, 0);
+    atomic_store(&d->fault->seen, 0);
+    atomic_store(&d->fault->failed, 0);
+}
+
+static void fail_times(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after,
+                       uint64_t times)
+{
+    disk_heal(d);
+    int n = snprintf(d->fault->only, sizeof(d->fault->only), "%s", only);
+    ck_assert_int_lt(n, (int)sizeof(d->fault->only));
+    atomic_store(&d->fault->error, error);
+    atomic_store(&d->fault->after, after);
+    atomic_store(&d->fault->times, times);
+    atomic_store(&d->fault->calls, calls);
+}
+
+void disk_fail(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after)
+{
+    fail_times(d, calls, error, only, after, 0);
+}
+
+void disk_fail_once(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after)
+{
+    fail_times(d, calls, error, only, after, 1);
+}
+
+static uint64_t blocks; /* of the walk under way; nftw has no context */
+
+static int add_blocks(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)path; /* only sizes count */
+    (void)at;
+    if (kind == FTW_F && st->st_nlink > 0)
+        blocks += (uint64_t)st->st_blocks / st->st_nlink;
+    return 0;
+}
+
+uint64_t disk_used(const struct disk *d)
+{
+    enum { DESCRIPTORS = 8 };
+    blocks = 0;
+    (void)nftw(d->fault->under, add_blocks, DESCRIPTORS, FTW_PHYS); /* files may go meanwhile */
+    return blocks * BLOCK_BYTES;
+}
+
+void disk_leave_free(struct disk *d, uint64_t free_bytes)
+{
+    disk_heal(d);
+    atomic_store(&d->fault->space_bytes, disk_used(d) + free_bytes);
+}
+
+void disk_read_only(struct disk *d)
+{
+    disk_heal(d);
+    atomic_store(&d->fault->read_only, 1);
+}
+
+void disk_no_inodes(struct disk *d)
+{
+    disk_heal(d);
+    atomic_store(&d->fault->no_inodes, 1);
+}
+
+uint64_t disk_failed(const struct disk *d)
+{
+    return atomic_load(&d->fault->failed);
+}
