@@ -55,6 +55,27 @@
 #define CLI_MANIFEST_BYTES      (256 * MIB)
 #define CLI_MANIFEST_FILES      1000000
 
+/* Moving in. A key of a foreign database is a row key, a qualifier, a time, and room to say that it
+ * is too long; progress is noted so often, and no more often than that. */
+#define CLI_MOVE_KEY_BYTES   (64 * KIB)
+#define CLI_MOVE_SOURCES     20000
+#define CLI_MOVE_STEP        (8 * MIB)
+#define CLI_MOVE_NOTE_MS     500
+#define CLI_MOVE_SAID        10 /* pairs that do not fit; the others are counted */
+#define CLI_MOVE_STATE_BYTES (256 * MIB)
+
+/* Moving a tenant. A message of a change stream, and its token; changed rows that are copied at a
+ * time; below the last of these the writes are stopped; passes until writes are too fast. */
+#define CLI_FEED_MESSAGE    (16 * MIB)
+#define CLI_FEED_TOKEN      128
+#define CLI_TENANT_CHANGES  5000
+#define CLI_TENANT_ROWS     256
+#define CLI_TENANT_SMALL    500
+#define CLI_TENANT_NEAR     3
+#define CLI_TENANT_PASSES   1000
+#define CLI_TENANT_DRAIN_MS 1000
+#define CLI_TENANT_ROUNDS   5
+
 #define CLI_CONNECT_TIMEOUT_MS 10000
 #define CLI_STALL_SECONDS      600 /* recounts and drops may be silent for minutes */
 #define CLI_RETRY_DEFAULT      3

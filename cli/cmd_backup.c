@@ -1,4 +1,4 @@
-/* cli/cmd_backup.c - backups of everything: /v1/admin/backups. */
+/* cli/cmd_backup.c - backups: /v1/admin/backups. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +22,10 @@ static const struct cli_field BACKUP_FIELDS[] = {
     {"created", "created", CLI_FIELD_TEXT, NULL},
     {"expires", "expires", CLI_FIELD_TEXT, NULL},
     {"note", "note", CLI_FIELD_TEXT, NULL},
+    {"tenant", "tenant", CLI_FIELD_TEXT, NULL},
+    {"table", "table", CLI_FIELD_TEXT, NULL},
+    {"name", "name", CLI_FIELD_TEXT, NULL},
+    {"tables", "tables", CLI_FIELD_COUNT, NULL},
     {"size", "bytes", CLI_FIELD_BYTES, NULL},
     {"new", "new_bytes", CLI_FIELD_BYTES, NULL},
     {"files", "files", CLI_FIELD_COUNT, NULL},
@@ -50,6 +54,14 @@ static const struct cli_field BACKUP_COLUMNS[] = {
     {"VERIFIED", "verified.state", CLI_FIELD_TEXT, NULL},
     {"NOTE", "note", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
+};
+
+static const struct cli_field TENANT_COLUMNS[] = {
+    {"BACKUP", "id", CLI_FIELD_TEXT, NULL},       {"NAME", "name", CLI_FIELD_TEXT, NULL},
+    {"TABLE", "table", CLI_FIELD_TEXT, NULL},     {"STATE", "state", CLI_FIELD_TEXT, NULL},
+    {"CREATED", "created", CLI_FIELD_TEXT, NULL}, {"EXPIRES", "expires", CLI_FIELD_TEXT, NULL},
+    {"SIZE", "bytes", CLI_FIELD_BYTES, NULL},     {"NEW", "new_bytes", CLI_FIELD_BYTES, NULL},
+    {"NOTE", "note", CLI_FIELD_TEXT, NULL},       {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
 static enum cli_exit get_backup(struct cli *cli, const char *id, json_t **out)
@@ -145,6 +157,10 @@ enum cli_exit cli_backup_create(struct cli *cli)
     json_t *backup = NULL;
     const char *keep = cli_args_value(&cli->args, "keep");
     bool is_for_ever = keep != NULL && strcmp(keep, "ever") == 0;
+    bool is_scoped =
+        cli_args_value(&cli->args, "table") != NULL || cli_args_value(&cli->args, "name") != NULL;
+    if (is_scoped && cli->config.tenant == NULL)
+        return cli_fail(CLI_USAGE, "--table and --name need --tenant ID");
     if (keep != NULL && !is_for_ever && !cli_text_parse_seconds(keep, &seconds))
         return cli_fail(CLI_USAGE, "--keep must be a time such as 12h or 7d, or ever");
     json_t *body = json_pack("{s:s*}", "note", cli_args_value(&cli->args, "note"));
@@ -152,6 +168,8 @@ enum cli_exit cli_backup_create(struct cli *cli)
         return cli_fail(CLI_USAGE, "the note must be UTF-8 text");
     if (keep != NULL)
         (void)json_object_set_new(body, "keep_seconds", json_integer((json_int_t)seconds));
+    if (cli->config.tenant != NULL)
+        return cli_restore_begin_backup(cli, body);
     cli_target1(&target, BACKUPS, NULL);
     enum cli_exit e = cli_http_send(cli->http, "POST", &target, body, false, &backup);
     return e == CLI_OK ? began(cli, backup, false) : e;
@@ -160,8 +178,9 @@ enum cli_exit cli_backup_create(struct cli *cli)
 enum cli_exit cli_backup_list(struct cli *cli)
 {
     struct buf target;
-    cli_target1(&target, BACKUPS, NULL);
-    return cli_fields_list(cli, BACKUP_COLUMNS, &target, "backups");
+    bool is_scoped = cli->config.tenant != NULL;
+    cli_target1(&target, is_scoped ? "/v1/admin/tenants/{}/backups" : BACKUPS, cli->config.tenant);
+    return cli_fields_list(cli, is_scoped ? TENANT_COLUMNS : BACKUP_COLUMNS, &target, "backups");
 }
 
 enum cli_exit cli_backup_get(struct cli *cli)

@@ -10,13 +10,10 @@
 #include "base/banned.h"
 
 static const struct cli_field HEALTH_FIELDS[] = {
-    {"server", "url", CLI_FIELD_TEXT, NULL},
-    {"answers", "health", CLI_FIELD_TEXT, NULL},
-    {"ready", "ready", CLI_FIELD_TEXT, NULL},
-    {"reason", "reason", CLI_FIELD_TEXT, NULL},
-    {"protocol", "protocol", CLI_FIELD_TEXT, NULL},
-    {"trust", "trust", CLI_FIELD_TEXT, NULL},
-    {"round trip", "round_trip", CLI_FIELD_TEXT, NULL},
+    {"server", "url", CLI_FIELD_TEXT, NULL},    {"answers", "health", CLI_FIELD_TEXT, NULL},
+    {"ready", "ready", CLI_FIELD_TEXT, NULL},   {"storage", "storage", CLI_FIELD_TEXT, NULL},
+    {"reason", "reason", CLI_FIELD_TEXT, NULL}, {"protocol", "protocol", CLI_FIELD_TEXT, NULL},
+    {"trust", "trust", CLI_FIELD_TEXT, NULL},   {"round trip", "round_trip", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
@@ -50,6 +47,7 @@ static json_t *describe(const struct cli *cli, const struct cli_answer *ready,
     json_t *doc = json_pack("{s:s}", "url", cli->config.url);
     add_text(doc, "health", health_doc, "status");
     add_text(doc, "ready", ready_doc, "status");
+    add_text(doc, "storage", ready_doc, "storage");
     add_text(doc, "reason", ready_doc, "reason");
     const char *protocol = ready->http_version == 20 ? "HTTP/2" : "HTTP/1.1";
     json_t *rest = json_pack("{s:s, s:s, s:s}", "protocol", protocol, "trust",

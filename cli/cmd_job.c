@@ -9,6 +9,7 @@
 #include "cli/out.h"
 #include "cli/progress.h"
 #include "cli/target.h"
+#include "cli/text.h"
 
 #include "base/banned.h"
 
@@ -19,6 +20,13 @@ static const struct cli_field JOB_FIELDS[] = {
     {"tenant", "tenant", CLI_FIELD_TEXT, NULL},
     {"state", "state", CLI_FIELD_TEXT, NULL},
     {"steps", "steps", CLI_FIELD_STEPS, NULL},
+    {"step now", "progress.step", CLI_FIELD_TEXT, NULL},
+    {"counted now", "progress.unit", CLI_FIELD_TEXT, NULL},
+    {"done now", "progress.done", CLI_FIELD_COUNT, NULL},
+    {"of", "progress.total", CLI_FIELD_COUNT, NULL},
+    {"a second", "progress.per_second", CLI_FIELD_COUNT, NULL},
+    {"seconds left", "progress.seconds_left", CLI_FIELD_COUNT, NULL},
+    {"jobs that share it", "progress.jobs", CLI_FIELD_COUNT, NULL},
     {"requested", "requested", CLI_FIELD_TEXT, NULL},
     {"reason", "reason", CLI_FIELD_TEXT, NULL},
     {"delete at", "delete_at", CLI_FIELD_TEXT, NULL},
@@ -77,17 +85,69 @@ static enum cli_exit show(struct cli *cli, json_t *job)
     return failed ? cli_fail(CLI_CHECK_FAILED, "the job failed") : CLI_OK;
 }
 
+/* 0 where there is none. */
+static uint64_t number_of(const json_t *object, const char *name)
+{
+    json_int_t value = json_integer_value(json_object_get(object, name));
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static void add_amount(struct buf *out, bool is_bytes, uint64_t amount)
+{
+    if (is_bytes)
+        cli_text_put_bytes(out, amount);
+    else
+        base_buf_append_u64(out, amount);
+}
+
+/* " 1.5 GiB of 20.0 GiB, 120.0 MiB/s, 158 s left": of what the step counts now. */
+static void add_amounts(struct buf *out, const json_t *progress)
+{
+    uint64_t done = number_of(progress, "done");
+    uint64_t total = number_of(progress, "total");
+    uint64_t speed = number_of(progress, "per_second");
+    const char *unit = json_string_value(json_object_get(progress, "unit"));
+    const json_t *left = json_object_get(progress, "seconds_left");
+    if (unit == NULL)
+        return;
+    bool is_bytes = strcmp(unit, "bytes") == 0;
+    base_buf_append_text(out, "  ");
+    add_amount(out, is_bytes, done);
+    if (total > 0) {
+        base_buf_append_text(out, " of ");
+        add_amount(out, is_bytes, total);
+    }
+    if (!is_bytes)
+        base_buf_append_text(out, " keys");
+    if (speed > 0) {
+        base_buf_append_text(out, ", ");
+        add_amount(out, is_bytes, speed);
+        base_buf_append_text(out, "/s");
+    }
+    if (json_is_integer(left))
+        base_buf_printf(out, ", %" JSON_INTEGER_FORMAT " s left", json_integer_value(left));
+}
+
+/* The bar is over what the step counts, where it knows how much there is; else over the steps. */
 static void draw_steps(const json_t *job)
 {
     const json_t *steps = json_object_get(job, "steps");
     size_t total = 0;
     size_t done = cli_field_steps_done(steps, &total);
     const char *name = json_string_value(json_object_get(json_array_get(steps, done), "name"));
-    char text[128];
-    int n = snprintf(text, sizeof text, "step %zu of %zu  %s", done < total ? done + 1 : total,
-                     total, name != NULL ? name : "");
-    if (n > 0)
-        cli_progress_draw(done, total, text);
+    const json_t *progress = json_object_get(job, "progress");
+    uint64_t all = number_of(progress, "total");
+    struct buf text;
+    base_buf_init(&text, 512);
+    base_buf_printf(&text, "step %zu of %zu  %s", done < total ? done + 1 : total, total,
+                    name != NULL ? name : "");
+    add_amounts(&text, progress);
+    base_buf_append_byte(&text, '\0'); /* all of it is short: nothing is lost */
+    if (all > 0)
+        cli_progress_draw(number_of(progress, "done"), all, (const char *)text.ptr);
+    else
+        cli_progress_draw(done, total, (const char *)text.ptr);
+    base_buf_fini(&text);
 }
 
 enum cli_exit cli_job_follow(struct cli *cli, const char *job_id)

@@ -39,7 +39,8 @@ const struct cli_group CLI_GROUPS[] = {
     {"audit", "Who changed what, with an operator key or a tenant's:"},
     {"job", "Long work of the server, with an operator key:"},
     {"certificate", "Proof that a tenant is gone:"},
-    {"backup", "Backups of everything, with an operator key:"},
+    {"backup", "Backups, with an operator key:"},
+    {"migrate", "Formats of what is stored, with an operator key:"},
     {NULL, NULL},
 };
 
@@ -175,6 +176,26 @@ static const struct cli_option IMPORT[] = {
     {"verify", NULL, "read back, compare counts and content", false, false},
     END,
 };
+static const struct cli_option TENANT_MOVE[] = {
+    {"to", "URL", "the other server", true, false},
+    {"to-cacert", "FILE", "CA of the other server, default as here", false, false},
+    {"data-key-file", "FILE", "file with a service key of this server", true, false},
+    {"to-key-file", "FILE", "file with an operator key of the other server", true, false},
+    {"to-data-key-file", "FILE", "file with a service key of the other server", true, false},
+    {"state", "FILE", "where to note progress, default ID.move", false, false},
+    {"resume", NULL, "go on with a move that was cut", false, false},
+    {"abort", NULL, "the tenant stays here, as before", false, false},
+    END,
+};
+static const struct cli_option MOVE_IN[] = {
+    {"from", "DIR", "the directory below which the databases are", true, false},
+    {"dry-run", NULL, "read all, say what would come and would not fit", false, false},
+    {"resume", NULL, "go on with a move that was cut", false, false},
+    {"state", "FILE", "where to note progress, default MAP.state", false, false},
+    {"verify", NULL, "read back, compare counts and content", false, false},
+    {"reader", "PROGRAM", "reads the databases, default bigtentd", false, false},
+    END,
+};
 static const struct cli_option SCAN[] = {
     {"prefix", "P", "rows whose key begins with P", false, false},
     {"start", "S", "first key, inclusive", false, false},
@@ -213,10 +234,30 @@ static const struct cli_option APPLY[] = {
     END,
 };
 static const struct cli_option BACKUP_CREATE[] = {
+    {"tenant", "ID", "only this tenant's tables", false, false},
+    {"table", "TABLE", "only this one of the tenant's", false, false},
+    {"name", "NAME", "by which the tenant finds it", false, false},
     {"note", "TEXT", "what it is for", false, false},
     {"keep", "TIME", "how long it is kept, such as 7d, or ever; as the server was told without it",
      false, false},
     {"wait", NULL, "follow it to its end", false, false},
+    END,
+};
+static const struct cli_option BACKUP_LIST[] = {
+    {"tenant", "ID", "those of this tenant, instead of those of everything", false, false},
+    END,
+};
+static const struct cli_option BACKUP_RESTORE[] = {
+    {"tenant", "ID", "whose", true, false},
+    {"table", "TABLE", "only this one, as it is called in the backup", false, false},
+    {"to", "TABLE", "the new table, that there is not yet", false, false},
+    {"confirm", "ID", "the tenant's ID once more, when all its tables are replaced", false, false},
+    {"dry-run", NULL, "show which tables would be replaced, and do nothing", false, false},
+    {"wait", NULL, "follow it to its end", false, false},
+    END,
+};
+static const struct cli_option BACKUP_OPERATIONS[] = {
+    {"tenant", "ID", "whose", true, false},
     END,
 };
 static const struct cli_option BACKUP_VERIFY[] = {
@@ -300,6 +341,15 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent tenant offboard altostrat --confirm altostrat --grace 30d \\\n"
      "    --reason 'contract ended'",
      cli_tenant_offboard, true},
+    {"tenant", "move", "ID", 1, 1, TENANT_MOVE, "move a tenant to another server",
+     "Make the tenant and its tables on the other server, copy rows while clients go on\n"
+     "writing, follow the change streams, then suspend writes here, follow to the end, and\n"
+     "compare both sides. When they differ writes go on here, and the exit status is 5; when\n"
+     "they are equal writes stay suspended: its clients get keys of the other server, and you\n"
+     "offboard it here. A move that was cut goes on with --resume; --abort undoes it here.",
+     "bigtent tenant move altostrat --data-key-file service.key --to https://b.example:8443 \\\n"
+     "    --to-key-file b-operator.key --to-data-key-file b-service.key",
+     cli_tenant_move_command, true},
     {"tenant", "undelete", "ID", 1, 1, NULL, "take a deletion back in its grace period",
      "Make the tenant what it was before its deletion was requested.",
      "bigtent tenant undelete altostrat", cli_tenant_undelete, true},
@@ -505,6 +555,17 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent import backup/ --table phone --into phone2 --create\n"
      "bigtent import backup/ --dry-run",
      cli_import_command, false},
+    {NULL, "move-in", "MAP", 1, 1, MOVE_IN, "bring RocksDB databases into tables",
+     "Write the keys and values of RocksDB databases below DIR as cells into the tables that\n"
+     "MAP, a YAML file, names for each: see docs/moving-in.md. The databases are opened\n"
+     "read-only, by bigtentd read-database on this machine. Nothing is written where cells are\n"
+     "already. Progress is noted in MAP.state, where it stays; a move that was cut goes on with\n"
+     "--resume, and with --verify counts and content are compared, also later once more. The\n"
+     "exit status is 5 when pairs do not fit, rows are taken, or contents differ.",
+     "bigtent move-in map.yaml --from /srv/databases --dry-run\n"
+     "bigtent move-in map.yaml --from /srv/databases --verify\n"
+     "bigtent move-in map.yaml --from /srv/databases --resume --verify",
+     cli_move_in_command, true},
     {NULL, "usage", "", 0, 0, USAGE, "show what a tenant stores",
      "Show stored bytes, rows, cells and quota of the key's tenant, or of --tenant ID.\n"
      "With --recount everything is counted anew and compared with the counters; the\n"
@@ -575,15 +636,32 @@ const struct cli_command CLI_COMMANDS[] = {
     {"certificate", "key", "", 0, 0, NULL, "print the key to check certificates with",
      "Print the server's public key in PEM. Keep a copy where nobody who can write here can.",
      "bigtent certificate key > certificate.pub", cli_certificate_key, true},
-    {"backup", "create", "", 0, 0, BACKUP_CREATE, "begin a backup of everything",
-     "Begin a backup of all tenants, keys and settings, beside the server's work. What was\n"
-     "acknowledged before is in it; files that some backup has already are not copied again.\n"
-     "With --wait the exit status is 5 when it failed.",
-     "bigtent backup create --note 'before the upgrade' --keep 7d --wait", cli_backup_create, true},
-    {"backup", "list", "", 0, 0, NULL, "list backups, newest first",
-     "List backups. Columns: backup, state, created, expires, size, new bytes, tenants, verified,\n"
-     "note.",
-     "bigtent backup list", cli_backup_list, true},
+    {"backup", "create", "", 0, 0, BACKUP_CREATE, "begin a backup of everything, or of a tenant",
+     "Begin a backup of all tenants, keys and settings, beside the server's work; with --tenant\n"
+     "of what is in that tenant's tables, or in one of them. What was acknowledged before is\n"
+     "in it; files that some backup has already are not stored again. With --wait the exit\n"
+     "status is 5 when it failed.",
+     "bigtent backup create --note 'before the upgrade' --keep 7d --wait\n"
+     "bigtent backup create --tenant altostrat --table phone --name phones-monday",
+     cli_backup_create, true},
+    {"backup", "list", "", 0, 0, BACKUP_LIST, "list backups, newest first",
+     "List backups of everything, or of a tenant. Columns: backup, state, created, expires, size,\n"
+     "new bytes, tenants, verified, note; of a tenant also name and table.",
+     "bigtent backup list\nbigtent backup list --tenant altostrat", cli_backup_list, true},
+    {"backup", "restore", "ID", 1, 1, BACKUP_RESTORE, "restore a table or a tenant, in service",
+     "Restore one table of a tenant into a new one, or all its tables in place of those it has;\n"
+     "the server goes on meanwhile. The backup is the tenant's or one of everything. A table is\n"
+     "seen when all of it is there. To restore everything, see bigtentd restore. With --wait the\n"
+     "exit status is 5 when it failed.",
+     "bigtent backup restore 0k5q8zr2vmpc4x7e --tenant altostrat --table phone --to phone-then\n"
+     "bigtent backup restore 0k5q8zr2vmpc4x7e --tenant altostrat --dry-run\n"
+     "bigtent backup restore 0k5q8zr2vmpc4x7e --tenant altostrat --confirm altostrat --wait",
+     cli_backup_restore, true},
+    {"backup", "operations", "[ID]", 0, 1, BACKUP_OPERATIONS,
+     "list what is or was done with a tenant's backups",
+     "List a tenant's operations, newest first, or show one: backups, copies and restores that\n"
+     "wait, run, or ended. The exit status is 5 when the one that is shown failed.",
+     "bigtent backup operations --tenant altostrat", cli_backup_operations, true},
     {"backup", "get", "ID", 1, 1, NULL, "show a backup, or how far it is",
      "Show one backup. The exit status is 5 when it failed or is damaged.",
      "bigtent backup get 0k5q8zr2vmpc4x7e", cli_backup_get, true},
@@ -594,6 +672,11 @@ const struct cli_command CLI_COMMANDS[] = {
     {"backup", "delete", "ID", 1, 1, NULL, "delete a backup",
      "Delete a backup. Files that no other backup shares are removed soon after.",
      "bigtent backup delete 0k5q8zr2vmpc4x7e", cli_backup_delete, true},
+    {"migrate", "status", "", 0, 0, NULL, "list the formats of the server's data directory",
+     "List every format that the server knows, and whether its data directory has it: made,\n"
+     "restored or upgraded, when and by which version; done when that was not recorded. due:\n"
+     "bigtentd upgrade has to be run. Columns: format, state, at, bigtent, upgrade.",
+     "bigtent migrate status", cli_migrate_status, true},
     {NULL, "health", "", 0, 0, NULL, "ask whether the server is ready",
      "Ask the server whether it answers and is ready; no key is needed or sent.\n"
      "The exit status is 5 when it answers but is not ready.",

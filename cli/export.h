@@ -45,6 +45,9 @@ enum cli_exit cli_export_plan(struct cli_export *x, const char *const *tables, s
 /* The manifest that is there; files it does not name are removed. */
 enum cli_exit cli_export_resume(struct cli_export *x);
 
+/* What PUT of a table takes of what GET shows; the caller's. */
+json_t *cli_export_schema(const json_t *table);
+
 enum cli_exit cli_export_run(struct cli_export *x);
 
 #endif

@@ -149,8 +149,7 @@ static enum cli_exit plan_ranges(struct cli_export *x, struct cli_manifest_table
 /* --- tables -------------------------------------------------------------------------------------
  */
 
-/* What PUT takes of what GET shows. */
-static json_t *schema_of(const json_t *table)
+json_t *cli_export_schema(const json_t *table)
 {
     static const char *const kept[] = {"families", "deletion_protection", "row_key_notes",
                                        "change_stream_retention"};
@@ -171,7 +170,7 @@ static enum cli_exit plan_table(struct cli_export *x, const json_t *doc)
         return cli_fail(CLI_REFUSED, "the server described a table that cannot be");
     struct cli_manifest_table *t = &x->manifest.tables[x->manifest.table_count++];
     memcpy(t->id, id, strlen(id) + 1);
-    t->schema = schema_of(doc);
+    t->schema = cli_export_schema(doc);
     x->total_bytes += (uint64_t)bytes;
     return plan_ranges(x, t, (uint64_t)bytes);
 }

@@ -266,17 +266,33 @@ static enum cli_exit list_pages(struct listing *l, const struct buf *first_targe
     return e;
 }
 
+static void begin_table(struct listing *l, struct cli_column columns[CLI_TABLE_COLUMNS])
+{
+    size_t count = 0;
+    for (; l->fields[count].label != NULL; count++) {
+        INVARIANT(count < CLI_TABLE_COLUMNS);
+        columns[count] =
+            (struct cli_column){l->fields[count].label, is_number(l->fields[count].kind)};
+    }
+    cli_table_begin(&l->table, columns, count);
+}
+
+void cli_fields_table(const struct cli *cli, const struct cli_field *fields, const json_t *array)
+{
+    struct listing l = {.cli = cli, .fields = fields};
+    struct cli_column columns[CLI_TABLE_COLUMNS];
+    begin_table(&l, columns);
+    for (size_t i = 0; i < json_array_size(array); i++)
+        list_row(&l, json_array_get(array, i));
+    cli_table_end(&l.table);
+}
+
 enum cli_exit cli_fields_list(const struct cli *cli, const struct cli_field *fields,
                               struct buf *target, const char *name)
 {
     struct listing l = {.cli = cli, .fields = fields, .name = name};
     struct cli_column columns[CLI_TABLE_COLUMNS];
-    size_t count = 0;
-    for (; fields[count].label != NULL; count++) {
-        INVARIANT(count < CLI_TABLE_COLUMNS);
-        columns[count] = (struct cli_column){fields[count].label, is_number(fields[count].kind)};
-    }
-    cli_table_begin(&l.table, columns, count);
+    begin_table(&l, columns);
     enum cli_exit e = list_pages(&l, target);
     cli_table_end(&l.table);
     if (e == CLI_OK && cli->config.json)

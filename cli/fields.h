@@ -46,6 +46,9 @@ void cli_field_text(struct buf *out, const json_t *doc, const struct cli_field *
 /* One document as JSON or as lines of label and value. Takes doc; NULL is allowed. */
 void cli_fields_show(const struct cli *cli, const struct cli_field *fields, json_t *doc);
 
+/* The array's documents as a table; not for --json. */
+void cli_fields_table(const struct cli *cli, const struct cli_field *fields, const json_t *array);
+
 /* GET target (freed) and print the array called name as a table or as JSON, following
  * next_page_token to the end. */
 enum cli_exit cli_fields_list(const struct cli *cli, const struct cli_field *fields,

@@ -60,6 +60,8 @@ enum cli_exit cli_apply_run(struct cli *cli);
 enum cli_exit cli_scan(struct cli *cli);
 enum cli_exit cli_export_command(struct cli *cli);
 enum cli_exit cli_import_command(struct cli *cli);
+enum cli_exit cli_move_in_command(struct cli *cli);
+enum cli_exit cli_tenant_move_command(struct cli *cli);
 enum cli_exit cli_usage(struct cli *cli);
 enum cli_exit cli_job_list(struct cli *cli);
 enum cli_exit cli_job_show(struct cli *cli);
@@ -72,6 +74,14 @@ enum cli_exit cli_backup_list(struct cli *cli);
 enum cli_exit cli_backup_get(struct cli *cli);
 enum cli_exit cli_backup_verify(struct cli *cli);
 enum cli_exit cli_backup_delete(struct cli *cli);
+
+/* cmd_restore.c */
+enum cli_exit cli_backup_restore(struct cli *cli);
+enum cli_exit cli_backup_operations(struct cli *cli);
+/* backup create with --tenant. Takes body. */
+struct json_t;
+enum cli_exit cli_restore_begin_backup(struct cli *cli, struct json_t *body);
+enum cli_exit cli_migrate_status(struct cli *cli);
 enum cli_exit cli_metering(struct cli *cli);
 enum cli_exit cli_top(struct cli *cli);
 enum cli_exit cli_audit_list(struct cli *cli);

@@ -8,9 +8,12 @@
 #include "cli/http.h"
 
 #include <curl/curl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "cli/bounds.h"
 #include "cli/interrupt.h"
 #include "cli/json_text.h"
@@ -86,6 +89,39 @@ static size_t on_write(char *bytes, size_t size, size_t count, void *user)
     return 0;
 }
 
+/* What stands behind "name:" in a line of the head; false: it is another one. */
+static bool header_is(struct slice line, const char *name, char out[CLI_GRPC_MESSAGE])
+{
+    size_t len = strlen(name);
+    if (line.len < len || strncasecmp((const char *)line.ptr, name, len) != 0)
+        return false;
+    line = base_slice_skip(line, len);
+    while (line.len > 0 && line.ptr[0] == ' ')
+        line = base_slice_skip(line, 1);
+    while (line.len > 0 && line.ptr[line.len - 1] <= ' ')
+        line.len--;
+    (void)snprintf(out, CLI_GRPC_MESSAGE, "%.*s", (int)line.len,
+                   (const char *)line.ptr); /* cut at its end */
+    return true;
+}
+
+/* A line of the head, or of the trailers; what the message has percent-encoded stays so. */
+static size_t on_header(char *bytes, size_t size, size_t count, void *user)
+{
+    struct transfer *t = user;
+    struct slice line = base_slice(bytes, size * count);
+    char value[CLI_GRPC_MESSAGE];
+    uint64_t status = 0;
+    if (header_is(line, "grpc-message:", value))
+        memcpy(t->answer->grpc_message, value, sizeof value);
+    else if (header_is(line, "date:", value))
+        t->answer->date_s = curl_getdate(value, NULL) > 0 ? curl_getdate(value, NULL) : 0;
+    else if (header_is(line, "grpc-status:", value) &&
+             base_parse_u64(base_slice_text(value), &status) == ERR_OK && status <= INT_MAX)
+        t->answer->grpc_status = (int)status;
+    return size * count;
+}
+
 static int on_progress(void *user, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                        curl_off_t up)
 {
@@ -125,6 +161,8 @@ static struct curl_slist *make_headers(const struct cli_http *http, const struct
     bool is_admin = base_slice_starts_with(base_buf_slice(rq->target), SLICE_LIT(ADMIN_PREFIX));
     if (http->config->tenant != NULL && !is_admin && !rq->open)
         list = add_header(list, "Bigtent-Tenant", http->config->tenant);
+    if (rq->grpc)
+        list = add_header(list, "TE", "trailers");
     if (rq->condition != NULL)
         list = add_header(list, rq->condition, rq->condition_value);
     /* Without this curl waits for "100 Continue" before a large body. */
@@ -170,6 +208,10 @@ static void set_options(struct cli_http *http, struct transfer *t, const char *u
     (void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
     (void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_write);
     (void)curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
+    if (rq->grpc) {
+        (void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+        (void)curl_easy_setopt(c, CURLOPT_HEADERDATA, t);
+    }
     (void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
     (void)curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
     (void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)rq->timeout_ms);
@@ -223,6 +265,8 @@ static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq
         return cli_fail(CLI_USAGE, "the names on the command line are too long for a request");
     }
     out->began = false;
+    out->grpc_status = -1;
+    out->date_s = 0;
     base_buf_truncate(&out->body, 0);
     struct curl_slist *headers = make_headers(http, rq);
     set_options(http, &t, (const char *)url.ptr, headers);

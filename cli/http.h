@@ -24,6 +24,8 @@
 #include "base/buf.h"
 #include "cli/config.h"
 
+#define CLI_GRPC_MESSAGE 256
+
 struct cli_http;
 
 struct cli_request {
@@ -37,6 +39,7 @@ struct cli_request {
     bool repeatable;     /* doing it twice leaves what doing it once does */
     bool open;           /* send no key */
     bool any_status;     /* the caller looks at the status itself */
+    bool grpc;           /* a call of gRPC: how it ended is in the answer's grpc_status */
     uint64_t timeout_ms; /* for all of it; 0: as long as bytes come */
     /* Asked about once a second while the answer is awaited; false breaks off with
      * CLI_INTERRUPTED. NULL: only a signal does. */
@@ -50,7 +53,10 @@ struct cli_answer {
     long status;
     int http_version; /* 10, 11, 20 */
     uint64_t duration_us;
-    bool began; /* the head arrived */
+    bool began;      /* the head arrived */
+    int64_t date_s;  /* of a call of gRPC: the server's clock when it began, 0: not told */
+    int grpc_status; /* -1: none came */
+    char grpc_message[CLI_GRPC_MESSAGE];
     struct buf body;
 };
 

@@ -21,6 +21,7 @@
 #include "cli/text.h"
 #include "cli/transfer_file.h"
 #include "cli/transfer_scan.h"
+#include "cli/transfer_write.h"
 
 #include "base/banned.h"
 
@@ -280,9 +281,7 @@ static enum cli_exit note_tenant(struct cli_import *m)
         e = cli_fail(CLI_REFUSED, "the server does not say which tenant this is");
     if (e == CLI_OK)
         memcpy(m->tenant, id, strlen(id) + 1);
-    /* A cell of an aggregate is two mutations. */
-    if (most > 0 && (uint64_t)most / 2 < m->line_cells)
-        m->line_cells = most > 1 ? (uint64_t)most / 2 : 1;
+    m->line_cells = cli_writer_line_cells(most);
     json_decref(doc);
     return e;
 }

@@ -97,15 +97,22 @@ static bool put_body(struct cli_transfer_scan *s, struct slice start, struct sli
     return fits;
 }
 
-static enum cli_exit try_once(struct cli_transfer_scan *s, const char *table, struct slice start,
-                              struct slice end)
+struct what {
+    const char *table;
+    struct slice start;
+    struct slice end;
+    const json_t *keys; /* not NULL: instead */
+};
+
+static enum cli_exit try_once(struct cli_transfer_scan *s, const struct what *what)
 {
     struct buf target;
     struct buf body;
     struct cli_answer answer;
-    cli_target1(&target, "/v1/tables/{}:read", table);
+    cli_target1(&target, "/v1/tables/{}:read", what->table);
     base_buf_init(&body, CLI_REQUEST_BYTES);
-    bool fits = put_body(s, start, end, &body);
+    bool fits = what->keys != NULL ? cli_json_append(&body, what->keys, 0)
+                                   : put_body(s, what->start, what->end, &body);
     struct cli_request request = {
         .method = "POST",
         .target = &target,
@@ -133,14 +140,11 @@ static enum cli_exit try_once(struct cli_transfer_scan *s, const char *table, st
     return e;
 }
 
-enum cli_exit cli_transfer_scan_run(struct cli_transfer_scan *s, const char *table,
-                                    struct slice start, struct slice end, struct slice after)
+static enum cli_exit insist(struct cli_transfer_scan *s, const struct what *what)
 {
     unsigned fruitless = 0;
-    base_buf_truncate(&s->last, 0);
-    base_buf_append(&s->last, after);
     for (;;) {
-        enum cli_exit e = try_once(s, table, start, end);
+        enum cli_exit e = try_once(s, what);
         if (e != CLI_UNREACHABLE)
             return e;
         fruitless = s->moved ? 0 : fruitless + 1;
@@ -149,4 +153,21 @@ enum cli_exit cli_transfer_scan_run(struct cli_transfer_scan *s, const char *tab
         if (!cli_transfer_wait(s->stop, fruitless))
             return CLI_INTERRUPTED;
     }
+}
+
+enum cli_exit cli_transfer_scan_run(struct cli_transfer_scan *s, const char *table,
+                                    struct slice start, struct slice end, struct slice after)
+{
+    const struct what what = {.table = table, .start = start, .end = end};
+    base_buf_truncate(&s->last, 0);
+    base_buf_append(&s->last, after);
+    return insist(s, &what);
+}
+
+enum cli_exit cli_transfer_scan_keys(struct cli_transfer_scan *s, const char *table,
+                                     const json_t *keys)
+{
+    const struct what what = {.table = table, .keys = keys};
+    base_buf_truncate(&s->last, 0);
+    return insist(s, &what);
 }

@@ -15,6 +15,7 @@
 #ifndef CLI_TRANSFER_SCAN_H
 #define CLI_TRANSFER_SCAN_H
 
+#include <jansson.h>
 #include <stdatomic.h>
 
 #include "cli/http.h"
@@ -47,5 +48,10 @@ bool cli_transfer_wait(const atomic_bool *stop, unsigned tries);
 /* start inclusive, end exclusive, empty: no bound; after, when not empty: begin behind this row. */
 enum cli_exit cli_transfer_scan_run(struct cli_transfer_scan *s, const char *table,
                                     struct slice start, struct slice end, struct slice after);
+
+/* The rows with these keys, {"keys":[..],"keys_b64":[..]}, which is borrowed. After a break all
+ * come once more. */
+enum cli_exit cli_transfer_scan_keys(struct cli_transfer_scan *s, const char *table,
+                                     const json_t *keys);
 
 #endif

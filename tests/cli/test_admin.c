@@ -56,6 +56,19 @@ START_TEST(unknown_tenant_exits_4)
 }
 END_TEST
 
+START_TEST(formats_are_listed_with_the_one_the_directory_was_made_with)
+{
+    bigtent(&r, &op, "migrate", "status");
+    EXPECT_CODE(&r, 0);
+    ck_assert_uint_eq(count_lines(r.out), 2);
+    EXPECT_IN(r.out, "1 done ");
+    EXPECT_IN(r.out, "\n2 made 20");
+    EXPECT_IN(r.out, "plant canaries");
+    bigtent(&r, &tenant, "migrate", "status");
+    EXPECT_CODE(&r, 1);
+}
+END_TEST
+
 START_TEST(list_follows_pages_to_the_end)
 {
     /* More tenants than one page has. */
@@ -248,6 +261,7 @@ START_TEST(offboarding_is_followed_to_its_proof)
     ck_assert_str_eq(plain_value(&r, "state"), "done");
     ck_assert_str_eq(plain_value(&r, "usage_before.rows"), "1");
     ck_assert_str_eq(plain_value(&r, "audit.physical_keys"), "0");
+    EXPECT_NOT_IN(r.out, "progress."); /* it is over */
     copy_plain_value(&r, "id", job, sizeof job);
     bigtent(&r, &op, "job", "list");
     EXPECT_CODE(&r, 0);
@@ -373,6 +387,7 @@ Suite *suite_cli_admin(void)
     tcase_add_test(t, tenant_is_made_listed_and_shown);
     tcase_add_test(t, tenant_made_twice_is_refused_and_a_retry_does_not_help);
     tcase_add_test(t, unknown_tenant_exits_4);
+    tcase_add_test(t, formats_are_listed_with_the_one_the_directory_was_made_with);
     tcase_add_test(t, list_follows_pages_to_the_end);
     tcase_add_test(t, suspension_shows_its_reason_and_ends);
     tcase_add_test(t, quota_changes_what_is_named_and_keeps_the_rest);

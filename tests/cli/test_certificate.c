@@ -9,6 +9,8 @@
 
 #include "base/banned.h"
 
+#define FIRST_FORMAT "tests/tenancy/fixtures/erasures-1"
+
 static char dir[PROCESS_PATH];
 static int keeper;
 static char certificate[RUN_OUT_BYTES];
@@ -100,6 +102,57 @@ START_TEST(what_is_no_certificate_is_refused)
     verify(twice);
     EXPECT_CODE(&r, 5);
     EXPECT_IN(r.err, "line 2: the line does not follow");
+}
+END_TEST
+
+/* What was asked for and refused is no hold. */
+START_TEST(it_tells_who_held_and_released_and_when)
+{
+    char id[WORLD_ID];
+    world_fresh_id(id);
+    EXPECT_IN(certificate, "\"holds\":[]");
+    bigtent(&r, &op, "tenant", "create", id);
+    bigtent(&r, &op, "tenant", "hold", id, "--reason", "file 17 of Mr Miller");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "tenant", "offboard", id, "--confirm", id);
+    EXPECT_CODE(&r, 1);
+    bigtent(&r, &op, "tenant", "release", id);
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "tenant", "offboard", id, "--confirm", id, "--wait");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "certificate", "get", id);
+    EXPECT_CODE(&r, 0);
+    json_t *doc = json_of(&r);
+    const json_t *holds = json_object_get(doc, "holds");
+    ck_assert_uint_eq(json_array_size(holds), 2);
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const actions[] = {"hold", "release"};
+        const json_t *hold = json_array_get(holds, i);
+        ck_assert_str_eq(json_string_value(json_object_get(hold, "action")), actions[i]);
+        ck_assert_int_eq(strncmp(json_string_value(json_object_get(hold, "at")), "20", 2), 0);
+        ck_assert_uint_gt(strlen(json_string_value(json_object_get(hold, "by"))), 8);
+        ck_assert_int_gt(json_integer_value(json_object_get(hold, "record")), 0);
+    }
+    json_decref(doc);
+    EXPECT_NOT_IN(r.out, "Miller");
+    (void)snprintf(certificate, sizeof certificate, "%s", r.out);
+    verify(certificate);
+    EXPECT_CODE(&r, 0);
+}
+END_TEST
+
+/* Two that left under a version that wrote format 1; with their key, which is in no other place. */
+START_TEST(certificates_of_the_first_format_are_checked_like_others)
+{
+    struct setup nobody = {.url = NULL};
+    bigtent(&r, &nobody, "certificate", "verify", FIRST_FORMAT ".ndjson", "--pubkey",
+            FIRST_FORMAT ".pub");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "altostrat purged 20");
+    EXPECT_IN(r.out, "cirrus purged 20");
+    EXPECT_IN(r.out, "2 signed, a whole chain from its beginning");
+    bigtent(&r, &nobody, "certificate", "verify", FIRST_FORMAT ".ndjson", "--pubkey", key_path);
+    EXPECT_CODE(&r, 5);
 }
 END_TEST
 
@@ -203,6 +256,8 @@ Suite *suite_cli_certificate(void)
     tcase_add_test(c, a_certificate_is_checked_without_the_server);
     tcase_add_test(c, a_changed_certificate_is_found);
     tcase_add_test(c, what_is_no_certificate_is_refused);
+    tcase_add_test(c, it_tells_who_held_and_released_and_when);
+    tcase_add_test(c, certificates_of_the_first_format_are_checked_like_others);
     tcase_add_test(c, a_wrong_key_checks_nothing);
     tcase_add_test(c, the_servers_ledger_is_a_whole_chain);
     tcase_add_test(c, a_page_is_made_of_it);

@@ -32,6 +32,7 @@ START_TEST(health_speaks_http_2_and_needs_no_key)
     bigtent(&r, &nobody, "health");
     EXPECT_CODE(&r, 0);
     ck_assert_str_eq(plain_value(&r, "ready"), "ready");
+    ck_assert_str_eq(plain_value(&r, "storage"), "ok");
     ck_assert_str_eq(plain_value(&r, "protocol"), "HTTP/2");
     bigtent(&r, &nobody, "health", "--json");
     json_decref(json_of(&r));
