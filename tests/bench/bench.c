@@ -88,6 +88,7 @@ int main(int argc, char **argv)
                     {"uris", bench_uris},
                     {"static", bench_static},
                     {"accounting", bench_accounting},
+                    {"drop", bench_drop},
                     {"tenants", bench_tenants},
                     {"flood", bench_flood},
                     {"quiet", bench_quiet}};
@@ -96,6 +97,6 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 2, argv + 2);
     }
     bench_fail("usage: bench "
-               "rocksdb-baseline|idle-connections|load|grpc|uris|static|accounting|tenants|"
+               "rocksdb-baseline|idle-connections|load|grpc|uris|static|accounting|drop|tenants|"
                "flood|quiet ...");
 }

@@ -8,7 +8,7 @@
 # durable writes with RocksDB alone on the same disk, single writes with redis-server, Bigtable's
 # protocol with the official emulator.
 #
-#   BENCH_ONLY     one section alone: json_api, encryption, offboard, transfer, neighbours or clients
+#   BENCH_ONLY     one section alone: json_api, encryption, offboard, drop, transfer, neighbours or clients
 #   BENCH_ROWS     rows of 1 KiB loaded first, default 1000000
 #   BENCH_SCAN     rows of 100 bytes for the scan, default BENCH_ROWS / 2
 #   BENCH_SECONDS  for each measurement, default 8
@@ -61,9 +61,9 @@ say() {
 }
 
 case ${BENCH_ONLY:-all} in
-all) sections='json_api encryption offboard transfer neighbours clients' ;;
-json_api | encryption | offboard | transfer | neighbours | clients) sections=$BENCH_ONLY ;;
-*) fail "BENCH_ONLY is json_api, encryption, offboard, transfer, neighbours or clients" ;;
+all) sections='json_api encryption offboard drop transfer neighbours clients' ;;
+json_api | encryption | offboard | drop | transfer | neighbours | clients) sections=$BENCH_ONLY ;;
+*) fail "BENCH_ONLY is json_api, encryption, offboard, drop, transfer, neighbours or clients" ;;
 esac
 for tool in h2load curl bench bigtent bigtentd; do
     command -v "$tool" > /dev/null || fail "$tool is missing (package nghttp2-client has h2load)"

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #include "base/banned.h"
 
 static const char *const WORDS[NAME_COUNT] = {
@@ -23,9 +25,13 @@ static const char *const WORDS[NAME_COUNT] = {
     [NAME_KEYID] = "keyid",
     [NAME_JOB] = "job",
     [NAME_BACKUP] = "backup",
+    [NAME_SAVED] = "saved",
+    [NAME_OPERATION] = "operation",
     [NAME_PAGE] = "page",
     [NAME_LIST_PAGE] = "list_page",
     [NAME_VIEW_PAGE] = "view_page",
+    [NAME_SAVED_PAGE] = "saved_page",
+    [NAME_WORK_PAGE] = "work_page",
     [NAME_CONSISTENCY] = "consistency",
     [NAME_CHANGE] = "change",
     [NAME_IDEMPOTENCY] = "idempotency",
@@ -53,10 +59,20 @@ void name_spoil(const struct names *from, enum name n, struct names *out)
     *at = *at == 'e' ? 'f' : 'e';
 }
 
+static const char *next_week(void)
+{
+    static char text[24];
+    (void)snprintf(text, sizeof text, "%lld",
+                   (long long)(base_wall_us() / 1000000 + 7 * 24 * 60 * 60));
+    return text;
+}
+
 static const char *find_word(const struct names *in, const char *word, size_t len)
 {
     if (len == 2 && memcmp(word, "id", 2) == 0)
         return in->text[NAME_TENANT];
+    if (len == strlen("next_week") && memcmp(word, "next_week", len) == 0)
+        return next_week();
     for (size_t n = 0; n < NAME_COUNT; n++)
         if (strlen(WORDS[n]) == len && memcmp(WORDS[n], word, len) == 0)
             return in->text[n];

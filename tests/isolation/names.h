@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 
-#define NAME_BYTES 256
+#define NAME_BYTES 512
 
 enum name {
     NAME_TENANT,
@@ -32,10 +32,14 @@ enum name {
     NAME_LABEL,
     NAME_KEYID,
     NAME_JOB,
-    NAME_BACKUP,
+    NAME_BACKUP,      /* of everything */
+    NAME_SAVED,       /* a backup of the table */
+    NAME_OPERATION,   /* that made it */
     NAME_PAGE,        /* a token of a page of rows */
     NAME_LIST_PAGE,   /* of a page of tables, over gRPC */
     NAME_VIEW_PAGE,   /* of a page of views */
+    NAME_SAVED_PAGE,  /* of a page of backups */
+    NAME_WORK_PAGE,   /* of a page of operations */
     NAME_CONSISTENCY, /* a token of GenerateConsistencyToken */
     NAME_CHANGE,      /* a token of a change stream */
     NAME_IDEMPOTENCY, /* the token of a write that was done */
@@ -51,7 +55,8 @@ const char *name_word(enum name n);
 void name_set(struct names *names, enum name n, const char *text);
 /* A name of the same length that nobody has: the last letter is another. */
 void name_spoil(const struct names *from, enum name n, struct names *out);
-/* form with each {word} replaced, appended to out; {id} is the tenant. */
+/* form with each {word} replaced, appended to out; {id} is the tenant, {next_week} the time in
+ * seconds. */
 void names_expand(const char *form, const struct names *in, struct buf *out);
 /* Each of `from` in the text becomes the one of `to`. */
 void names_exchange(struct buf *text, const struct names *from, const struct names *to);

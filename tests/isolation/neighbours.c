@@ -27,6 +27,7 @@ static const char *const OWN[NAME_COUNT] = {
     [NAME_KEYID] = "AAAAAAAAAAAA",
     [NAME_JOB] = "0000000000000009",
     [NAME_BACKUP] = "0000000000000008",
+    [NAME_SAVED] = "saved",
     [NAME_IDEMPOTENCY] = "token-of-mine-1",
 };
 static const char *const THEIRS[NAME_COUNT] = {
@@ -35,6 +36,7 @@ static const char *const THEIRS[NAME_COUNT] = {
     [NAME_FAMILY] = "fam-of-dingo",  [NAME_QUALIFIER] = "qual-of-possum",
     [NAME_VALUE] = "value-of-bilby", [NAME_PLAN] = "plan-of-galah",
     [NAME_LABEL] = "label-of-emu",   [NAME_IDEMPOTENCY] = "token-of-heron",
+    [NAME_SAVED] = "saved-of-coati",
 };
 
 /* --- acme --------------------------------------------------------------------------------------

@@ -87,14 +87,16 @@ static void fill_theirs(struct neighbours *n)
 static const char *const SECRETS[] = {
     "secret-of-kiwi", "qual-of-ibex",   "hidden-koala",   "fam-of-ibis",  "row-of-marten",
     "qual-of-stoat",  "notes-of-lemur", "display-of-yak", "label-of-zho", "plan-name-of-gnu",
-    "row-of-0",       "1299709",        "2003",           "6700417",      "15485863"};
+    "row-of-0",       "name-of-okapi",  "1299709",        "2003",         "6700417",
+    "15485863"};
 
 /* Of the table that acme has as well: then nothing but the tenant can be what makes them another's.
  */
 static void take_tokens(struct neighbours *n)
 {
-    static const enum name tokens[] = {NAME_PAGE, NAME_LIST_PAGE, NAME_VIEW_PAGE, NAME_CONSISTENCY,
-                                       NAME_CHANGE};
+    static const enum name tokens[] = {NAME_PAGE,       NAME_LIST_PAGE, NAME_VIEW_PAGE,
+                                       NAME_SAVED_PAGE, NAME_WORK_PAGE, NAME_CONSISTENCY,
+                                       NAME_CHANGE,     NAME_OPERATION};
     static struct names same;
     same = n->theirs;
     name_set(&same, NAME_TABLE, n->own.text[NAME_TABLE]);
@@ -118,6 +120,20 @@ static void share_keys(struct neighbours *n)
     (void)snprintf(id, sizeof id, "%s", http_string(n->op, "/id"));
     http_delete(n->op, "/v1/admin/keys/%s", id);
     EXPECT_STATUS(n->op, 204);
+}
+
+static void back_up(struct neighbours *n)
+{
+    http_json(n->op, "POST", "{'name':'name-of-okapi','table':'hidden-koala'}",
+              "/v1/admin/tenants/acme-zebra/backups");
+    EXPECT_STATUS(n->op, 202);
+    name_set(&n->theirs, NAME_OPERATION, http_string(n->op, "/id"));
+    for (int tries = 0; strcmp(http_string(n->op, "/state"), "done") != 0; tries++) {
+        ck_assert_int_lt(tries, 3000);
+        process_sleep_ms(10);
+        http_get(n->op, "/v1/admin/tenants/acme-zebra/operations/%s",
+                 n->theirs.text[NAME_OPERATION]);
+    }
 }
 
 void neighbours_make_theirs(struct neighbours *n)
@@ -147,6 +163,7 @@ void neighbours_make_theirs(struct neighbours *n)
     share_keys(n);
     n->b = http_open(&n->server, HTTP_2, n->b_key);
     fill_theirs(n);
+    back_up(n);
     neighbours_make_views(n, n->b_key, &n->theirs);
     take_tokens(n);
 }

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 #include <google/bigtable/v2/bigtable.pb-c.h>
+#include <google/longrunning/operations.pb-c.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,9 +17,9 @@
 #define DATA   "/google.bigtable.v2.Bigtable/"
 #define TABLES "/google.bigtable.admin.v2.BigtableTableAdmin/"
 
-static const struct grpc_call *ask(struct grpc_client *c, const struct names *names,
-                                   const char *path, const ProtobufCMessageDescriptor *type,
-                                   const char *form)
+const struct grpc_call *neighbours_ask(struct grpc_client *c, const struct names *names,
+                                       const char *path, const ProtobufCMessageDescriptor *type,
+                                       const char *form)
 {
     struct arena arena;
     struct buf text;
@@ -49,8 +50,8 @@ static void put_views(struct grpc_client *c, const struct names *names)
         "parent=" TABLE ";authorized_view_id={view};authorized_view.subset_view.row_prefixes=row",
         "parent=" TABLE ";authorized_view_id={view}-2;authorized_view.subset_view.row_prefixes=z"};
     for (size_t i = 0; i < 2; i++)
-        (void)ask(c, names, TABLES "CreateAuthorizedView",
-                  &bta__create_authorized_view_request__descriptor, forms[i]);
+        (void)neighbours_ask(c, names, TABLES "CreateAuthorizedView",
+                             &bta__create_authorized_view_request__descriptor, forms[i]);
 }
 
 #define TAKE_TOKEN(call, name, type, member)                                                       \
@@ -65,20 +66,32 @@ static void take_lists(struct grpc_client *c, struct names *names)
 {
     enum name into = NAME_CONSISTENCY;
     const struct grpc_call *call =
-        ask(c, names, TABLES "GenerateConsistencyToken",
-            &bta__generate_consistency_token_request__descriptor, "name=" TABLE);
+        neighbours_ask(c, names, TABLES "GenerateConsistencyToken",
+                       &bta__generate_consistency_token_request__descriptor, "name=" TABLE);
     TAKE_TOKEN(call, &bta__generate_consistency_token_response__descriptor,
                Bta__GenerateConsistencyTokenResponse, consistency_token);
     into = NAME_LIST_PAGE;
-    call = ask(c, names, TABLES "ListTables", &bta__list_tables_request__descriptor,
-               "parent=" INSTANCE ";page_size=1");
+    call = neighbours_ask(c, names, TABLES "ListTables", &bta__list_tables_request__descriptor,
+                          "parent=" INSTANCE ";page_size=1");
     TAKE_TOKEN(call, &bta__list_tables_response__descriptor, Bta__ListTablesResponse,
                next_page_token);
     into = NAME_VIEW_PAGE;
-    call = ask(c, names, TABLES "ListAuthorizedViews",
-               &bta__list_authorized_views_request__descriptor, "parent=" TABLE ";page_size=1");
+    call = neighbours_ask(c, names, TABLES "ListAuthorizedViews",
+                          &bta__list_authorized_views_request__descriptor,
+                          "parent=" TABLE ";page_size=1");
     TAKE_TOKEN(call, &bta__list_authorized_views_response__descriptor,
                Bta__ListAuthorizedViewsResponse, next_page_token);
+    into = NAME_SAVED_PAGE;
+    call = neighbours_ask(c, names, TABLES "ListBackups", &bta__list_backups_request__descriptor,
+                          "parent=" INSTANCE "/clusters/main;page_size=1");
+    TAKE_TOKEN(call, &bta__list_backups_response__descriptor, Bta__ListBackupsResponse,
+               next_page_token);
+    into = NAME_WORK_PAGE;
+    call =
+        neighbours_ask(c, names, "/google.longrunning.Operations/ListOperations",
+                       &lro__list_operations_request__descriptor, "name=" INSTANCE ";page_size=1");
+    TAKE_TOKEN(call, &lro__list_operations_response__descriptor, Lro__ListOperationsResponse,
+               next_page_token);
 }
 
 /* One that is bound to the moment would be over at once: the first heartbeat has it. */
@@ -114,6 +127,7 @@ void neighbours_take_tokens(struct neighbours *n, struct http *h, const char *ke
     grpc_open(&c, &n->server, key, 0);
     grpc_hurry(&c);
     put_views(&c, names);
+    neighbours_put_backups(&c, names);
     take_lists(&c, names);
     take_change_token(&c, names);
     grpc_close(&c);

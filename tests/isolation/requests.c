@@ -86,6 +86,12 @@ static const struct {
     {"PUT", "/v1/admin/plans/{plan}", "{'quota':{'rows':1}}"},
     {"POST", "/v1/admin/backups", "{'note':'{label}','keep_seconds':60}"},
     {"POST", "/v1/admin/backups/{backup}:verify", "{}"},
+    {"POST", ID "/backups", "{'table':'{table}','name':'b','note':'{label}','keep_seconds':60}"},
+    {"POST", ID "/backups", "{}"},
+    {"POST", ID ":restore", "{'backup':'{backup}','table':'{table}','new_table':'{table}-new'}"},
+    {"POST", ID ":restore", "{'backup':'{backup}','confirm':'{tenant}'}"},
+    {"POST", ID ":restore", "{'backup':'{backup}','dry_run':true}"},
+    {"POST", ID "/operations/{operation}:cancel", "{}"},
 };
 #define BODY_COUNT (sizeof BODIES / sizeof BODIES[0])
 
@@ -234,7 +240,8 @@ size_t requests_of(const struct gw_route *route, struct request out[REQUESTS_MAX
 static struct names *mixed(const struct request *r, const struct names *own,
                            const struct names *foreign)
 {
-    static const enum name places[] = {NAME_TENANT, NAME_TABLE, NAME_PLAN, NAME_JOB, NAME_BACKUP};
+    static const enum name places[] = {NAME_TENANT, NAME_TABLE,  NAME_PLAN,
+                                       NAME_JOB,    NAME_BACKUP, NAME_OPERATION};
     static const enum name items[] = {NAME_KEY, NAME_FAMILY, NAME_QUALIFIER, NAME_KEYID};
     static struct names names;
     names = *own;

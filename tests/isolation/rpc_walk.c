@@ -80,6 +80,11 @@ static void expect_wall(const struct rpc_walk *w, const struct rpc *r, const str
                       "%s: %s: status %d: %s", rpc_name(r), w->what, call->status, call->message);
 }
 
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
 /* What the same request must find the second time. */
 static void renew(struct rpc_walk *w, const struct rpc *r, const struct grpc_call *call)
 {
@@ -91,6 +96,12 @@ static void renew(struct rpc_walk *w, const struct rpc *r, const struct grpc_cal
         neighbours_renew_rows(w->n, w->renew);
         return;
     }
+    const char *action = r->method->audit;
+    bool is_about_backups = begins(action, "backup.") || begins(action, "operation.");
+    if (is_about_backups)
+        neighbours_renew_backups(w->n, w->renew_key, &w->own);
+    if (is_about_backups && strcmp(action, "backup.restore") != 0)
+        return; /* no table is another */
     neighbours_renew(w->n, w->renew, r->ways != 0);
     neighbours_make_views(w->n, w->renew_key, &w->own);
 }

@@ -19,6 +19,8 @@
 #define INSTANCE PROJECT "/instances/main"
 #define TABLE    INSTANCE "/tables/{table}"
 #define VIEW     TABLE "/authorizedViews/{view}"
+#define CLUSTER  INSTANCE "/clusters/main"
+#define SAVED    CLUSTER "/backups/{saved}"
 #define MISSING  "materialized_view_name=" INSTANCE "/materializedViews/{view}"
 
 #define ON_TABLE "table_name=" TABLE ";app_profile_id={label}"
@@ -105,6 +107,31 @@ static const struct form {
     {"DeleteAuthorizedView", "name=" VIEW},
     {"DeleteAuthorizedView", "name=" VIEW ";etag={label}"},
 
+#define UNTIL(field) field ".seconds={next_week}"
+    {"CreateBackup", "parent=" CLUSTER ";backup_id={saved};backup.source_table=" TABLE
+                     ";" UNTIL("backup.expire_time")},
+    {"CreateBackup", "parent=" CLUSTER ";backup_id={saved}-new;backup.source_table=" TABLE
+                     ";" UNTIL("backup.expire_time")},
+    {"CreateBackup", "parent=" CLUSTER ";backup_id={saved}-new;"
+                     "backup.source_table=projects/acme/instances/main/tables/{table};" UNTIL(
+                         "backup.expire_time")},
+    {"GetBackup", "name=" SAVED},
+    {"ListBackups", "parent=" CLUSTER ";page_size=1;page_token={saved_page}"},
+    {"ListBackups", "parent=" CLUSTER ";filter=name:{saved} OR source_table:{table};order_by=name"},
+    {"ListBackups", "parent=" CLUSTER ";order_by={label}"},
+    {"UpdateBackup",
+     "backup.name=" SAVED ";" UNTIL("backup.expire_time") ";update_mask.paths=expire_time"},
+    {"DeleteBackup", "name=" SAVED},
+    {"CopyBackup",
+     "parent=" CLUSTER ";backup_id={saved}-new;source_backup=" SAVED ";" UNTIL("expire_time")},
+    {"CopyBackup",
+     "parent=" CLUSTER ";backup_id=copied;"
+     "source_backup=projects/acme/instances/main/clusters/main/backups/{saved};" UNTIL(
+         "expire_time")},
+    {"RestoreTable", "parent=" INSTANCE ";table_id={table}-new;backup=" SAVED},
+    {"RestoreTable", "parent=" INSTANCE ";table_id=devices-new;"
+                     "backup=projects/acme/instances/main/clusters/main/backups/{saved}"},
+
     {"GetInstance", "name=" INSTANCE},
     {"ListInstances", "parent=" PROJECT},
     {"ListInstances", "parent=" PROJECT ";page_token={list_page}"},
@@ -122,7 +149,11 @@ static const struct form {
     {"GetOperation", OPERATION("create-view:{table}:{view}")},
     {"WaitOperation", OPERATION("update-view:{table}:{view}")},
     {"ListOperations", "name=" INSTANCE},
-    {"ListOperations", "name=" INSTANCE ";filter={label};page_token={list_page}"},
+    {"ListOperations", "name=" INSTANCE ";page_size=1;page_token={work_page}"},
+    {"ListOperations", "name=" INSTANCE ";filter={label}"},
+    {"GetOperation", OPERATION("{operation}")},
+    {"CancelOperation", OPERATION("{operation}")},
+    {"DeleteOperation", OPERATION("{operation}")},
     {"CancelOperation", OPERATION("update-table:{table}")},
     {"DeleteOperation", OPERATION("create-view:{table}:{view}")},
 
@@ -139,9 +170,11 @@ static const struct form {
 #define FORM_COUNT (sizeof FORMS / sizeof FORMS[0])
 
 /* There are times in what they answer. */
-static const char *const MOVING[] = {"ReadModifyWriteRow",   "ReadChangeStream",
-                                     "UpdateTable",          "GenerateConsistencyToken",
-                                     "CreateAuthorizedView", "UpdateAuthorizedView"};
+static const char *const MOVING[] = {
+    "ReadModifyWriteRow",   "ReadChangeStream",     "UpdateTable",  "GenerateConsistencyToken",
+    "CreateAuthorizedView", "UpdateAuthorizedView", "CreateBackup", "GetBackup",
+    "ListBackups",          "UpdateBackup",         "CopyBackup",   "RestoreTable",
+    "GetOperation",         "ListOperations"};
 
 static const unsigned WAYS[] = {
     RPC_PROJECT,

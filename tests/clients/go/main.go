@@ -146,7 +146,7 @@ func wanted(name string, prefixes []string) bool {
 
 func runChecks(w *world, prefixes []string) (ran, failed int) {
 	checks := [][]check{tableChecks, writeChecks, readChecks, filterChecks, rowChecks, errorChecks,
-		quotaChecks, viewChecks, changeStreamChecks}
+		quotaChecks, viewChecks, changeStreamChecks, backupChecks}
 	if !w.target.Emulated {
 		checks = append(checks, keyChecks)
 	}

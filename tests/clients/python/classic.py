@@ -2,6 +2,7 @@
 
 import sys
 
+import classic_backups  # noqa: F401
 import classic_reads  # noqa: F401
 import classic_refusals  # noqa: F401
 import classic_tables  # noqa: F401

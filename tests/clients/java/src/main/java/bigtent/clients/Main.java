@@ -20,7 +20,8 @@ public final class Main {
           ErrorChecks.ALL,
           QuotaChecks.ALL,
           ViewChecks.ALL,
-          ChangeStreamChecks.ALL);
+          ChangeStreamChecks.ALL,
+          BackupChecks.ALL);
   private static final List<Map<String, Check>> SUBJECTS_OVER_TLS =
       List.of(TableChecks.OVER_TLS, ErrorChecks.OVER_TLS);
 

@@ -1,0 +1,366 @@
+/*
+ * tests/faults/test_writes.c - disks that are full, read-only or failing under writers.
+ *
+ * After each failure the server is killed or has ended, and is started again on a disk that is
+ * well: every acknowledged row must be there, the database open, writes possible.
+ */
+#define _GNU_SOURCE
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "tests/support/disk.h"
+#include "tests/support/disk_load.h"
+#include "tests/support/scrape.h"
+
+#include "base/banned.h"
+
+#define HEADROOM      (8 * MIB)
+#define VALUE_BYTES   6000
+#define ABORTED       134 /* Debian's RocksDB asserts when its log fails twice */
+#define ENGINE_FAILED 3
+
+static struct server server;
+static struct disk disk;
+static struct world world;
+static struct disk_load load;
+
+static void set_up(void)
+{
+    static const char *const OPTIONS[] = {"--memtable-mb", "1", "--headroom-mb", "8"};
+    server_create(&server);
+    memcpy(server.options, OPTIONS, sizeof(OPTIONS));
+    disk_init(&disk, &server, server.data);
+    server_start(&server, disk.env);
+    world_init_on(&world, &server, HTTP_2, "acme");
+    disk_load_init(&load, &server, world.key, VALUE_BYTES);
+}
+
+static void tear_down(void)
+{
+    world_fini(&world);
+    disk_heal(&disk);
+    if (server.pid > 0)
+        server_stop(&server); /* what a sanitizer finds is a failure */
+    disk_fini(&disk);
+    server_remove(&server);
+}
+
+static void reconnect(void)
+{
+    http_reconnect(world.op);
+    http_reconnect(world.http);
+}
+
+static bool log_says(const char *text)
+{
+    struct buf log;
+    ck_assert_int_eq(base_file_read(server.log, 16 * MIB, &log, NULL), ERR_OK);
+    bool found = memmem(log.ptr, log.len, text, strlen(text)) != NULL;
+    base_buf_fini(&log);
+    return found;
+}
+
+static void expect_ready(const char *storage)
+{
+    http_get(world.http, "/readyz");
+    EXPECT_STATUS(world.http, 200);
+    ck_assert_str_eq(http_string(world.http, "/status"), "ready");
+    ck_assert_str_eq(http_string(world.http, "/storage"), storage);
+}
+
+/* On a disk that is well, after whatever it was. */
+static void expect_everything(void)
+{
+    reconnect();
+    expect_ready("ok");
+    disk_load_expect(&load);
+    tenant_put(world.http, "devices", "afterwards", "stats", "q", "writable");
+    struct usage counted = admin_recount(world.op, "acme");
+    ck_assert_int_gt(counted.rows, 0);
+}
+
+/* --- full --------------------------------------------------------------------------------------
+ */
+
+static bool has_ballast(void)
+{
+    char path[PROCESS_PATH + 32];
+    (void)snprintf(path, sizeof(path), "%s/ballast", server.data);
+    return access(path, F_OK) == 0;
+}
+
+static void await_ballast(bool wanted)
+{
+    for (int i = 0; i < 500 && has_ballast() != wanted; i++)
+        process_sleep_ms(10);
+    ck_assert_int_eq(has_ballast(), wanted);
+}
+
+static void expect_full(void)
+{
+    expect_ready("full");
+    scrape(world.op);
+    ck_assert_uint_eq(scrape_seen("bigtent_disk_low"), 1);
+    ck_assert_uint_eq(scrape_seen("bigtent_storage_state{state=\"full\"}"), 1);
+    ck_assert_uint_eq(scrape_seen("bigtent_storage_state{state=\"ok\"}"), 0);
+    ck_assert_uint_eq(scrape_seen("bigtent_engine_failed"), 0);
+    http_json(world.http, "PUT", "{'raw':{'v':'x'}}", "/v1/tables/devices/rows/new");
+    EXPECT_PROBLEM(world.http, 507, "storage_full");
+    http_get(world.http, "/v1/tables/devices/rows/w0-000000");
+    EXPECT_STATUS(world.http, 200);
+}
+
+static void tenant_make(const char *id)
+{
+    char key[WORLD_KEY];
+    admin_create_tenant(world.op, id);
+    admin_create_key(world.op, id, NULL, key, NULL);
+    struct http *h = http_open(&server, HTTP_2, key);
+    http_json(h, "PUT", "{'families':{'f':{}}}", "/v1/tables/t");
+    EXPECT_STATUS(h, 201);
+    for (int i = 0; i < 50; i++) {
+        http_json(h, "PUT", "{'f':{'q':'value'}}", "/v1/tables/t/rows/r%d", i);
+        EXPECT_STATUS(h, 201);
+    }
+    http_close(h);
+}
+
+START_TEST(full_disk_refuses_growth_lets_deletes_pass_and_recovers_by_itself)
+{
+    tenant_make("leaver");
+    tenant_make("leaver-too");
+    tenant_put(world.http, "devices", "old", "stats", "q", "v");
+    tenant_put(world.http, "devices", "older", "stats", "q", "v");
+    disk_load_start(&load);
+    ck_assert(disk_load_await(&load, &load.acked, 50));
+
+    disk_leave_free(&disk, HEADROOM / 2);
+    ck_assert(disk_load_await(&load, &load.refused, 20));
+    expect_full();
+    http_delete(world.http, "/v1/tables/devices/rows/old");
+    EXPECT_STATUS(world.http, 204);
+    admin_offboard(world.op, "leaver");
+    ck_assert(has_ballast());
+
+    disk_leave_free(&disk, HEADROOM / 8); /* others fill it further: the reserve is given up */
+    await_ballast(false);
+    expect_full();
+    http_delete(world.http, "/v1/tables/devices/rows/older");
+    EXPECT_STATUS(world.http, 204);
+    admin_offboard(world.op, "leaver-too");
+    ck_assert_int_eq(http_number(world.op, "/audit/physical_keys"), 0);
+
+    disk_heal(&disk);
+    ck_assert(disk_load_await(&load, &load.acked, atomic_load(&load.acked) + 20));
+    await_ballast(true);
+    expect_ready("ok");
+    ck_assert_uint_eq(atomic_load(&load.unknown), 0);
+    disk_load_stop(&load);
+    server_kill(&server);
+    server_start(&server, disk.env);
+    expect_everything();
+}
+END_TEST
+
+/* Bytes enough, but no new file: RocksDB would stop at the next one it needs. */
+START_TEST(disk_without_inodes_counts_as_full)
+{
+    tenant_put(world.http, "devices", "old", "stats", "q", "v");
+    disk_no_inodes(&disk);
+    for (int i = 0; i < 300; i++) {
+        http_get(world.http, "/readyz");
+        EXPECT_STATUS(world.http, 200);
+        if (strcmp(http_string(world.http, "/storage"), "full") == 0)
+            break;
+        process_sleep_ms(10);
+    }
+    expect_ready("full");
+    http_json(world.http, "PUT", "{'raw':{'v':'x'}}", "/v1/tables/devices/rows/new");
+    EXPECT_PROBLEM(world.http, 507, "storage_full");
+    http_delete(world.http, "/v1/tables/devices/rows/old"); /* the witness has to wait */
+    EXPECT_STATUS(world.http, 204);
+    process_sleep_ms(2000);
+    ck_assert_uint_gt(disk_failed(&disk), 0);
+    expect_ready("full");
+    disk_heal(&disk);
+    for (int i = 0; i < 300 && world.http->status != 201; i++) {
+        process_sleep_ms(10);
+        http_json(world.http, "PUT", "{'raw':{'v':'x'}}", "/v1/tables/devices/rows/new");
+    }
+    EXPECT_STATUS(world.http, 201);
+    expect_everything();
+}
+END_TEST
+
+/* The reserve has been used up, and the server ends: it does not start into a full disk. */
+START_TEST(start_on_a_full_disk_is_refused_with_bytes_until_there_is_space)
+{
+    tenant_put(world.http, "devices", "row", "stats", "q", "v");
+    server_kill(&server);
+    disk_leave_free(&disk, 0);
+    atomic_fetch_sub(&disk.fault->space_bytes, 64 * MIB); /* what the ballast would give */
+    server_launch(&server, disk.env);
+    ck_assert_int_eq(server_wait_end(&server, 20000), 1);
+    ck_assert(log_says("is full: 0 bytes are free"));
+    ck_assert(!has_ballast());
+    disk_leave_free(&disk, 4 * HEADROOM);
+    server_start(&server, disk.env);
+    expect_everything();
+}
+END_TEST
+
+START_TEST(start_with_a_reserve_gives_it_up_and_deletes)
+{
+    tenant_put(world.http, "devices", "row", "stats", "q", "v");
+    server_kill(&server);
+    disk_leave_free(&disk, 0);
+    server_start(&server, disk.env);
+    reconnect();
+    ck_assert(!has_ballast());
+    http_delete(world.http, "/v1/tables/devices/rows/row");
+    EXPECT_STATUS(world.http, 204);
+    server_kill(&server);
+    disk_heal(&disk);
+    server_start(&server, disk.env);
+    expect_everything();
+}
+END_TEST
+
+/* --- failing ------------------------------------------------------------------------------------
+ */
+
+#define SPACE (DISK_WRITE | DISK_MAKE | DISK_NAME | DISK_ALLOCATE)
+
+static const struct failure {
+    const char *name;
+    uint32_t calls;
+    int error;
+    const char *only;
+    bool is_once;
+    const char *says; /* in the log; NULL: RocksDB may abort before anybody says it */
+} FAILURES[] = {
+    {"no space for the log", DISK_WRITE, ENOSPC, ".log", false, "storage=full"},
+    {"no space for a table", SPACE, ENOSPC, ".sst", true, "storage=full"},
+    {"no space for the manifest", SPACE, ENOSPC, "MANIFEST", true, "storage=full"},
+    {"no space for the witness", SPACE, ENOSPC, "witness", false, "storage=full"},
+    {"no space for anything, whatever statvfs says", SPACE, ENOSPC, "", false, NULL},
+    {"fsync of the log fails", DISK_SYNC, EIO, ".log", true, "storage=failed"},
+    {"every fsync fails", DISK_SYNC, EIO, "", false, "storage=failed"},
+    {"fsync of a table fails", DISK_SYNC, EIO, ".sst", true, "storage=failed"},
+    {"the log takes no writes", DISK_WRITE, EIO, ".log", false, "storage=failed"},
+    {"remounted read-only", 0, EROFS, "", false, "storage=read_only"},
+};
+
+/* What /readyz says between the failure and the end of the server, when it is asked in time. */
+static void watch_the_end(const char *says)
+{
+    while (http_try(world.http, "GET", "/readyz", SLICE_EMPTY)) {
+        if (world.http->status == 503 && says != NULL) {
+            ck_assert_str_eq(http_string(world.http, "/status"), "not_ready");
+            ck_assert_str_eq(http_string(world.http, "/storage"), says + strlen("storage="));
+            ck_assert_ptr_null(strstr(http_text(world.http), server.root)); /* no path */
+        }
+        process_sleep_ms(20);
+    }
+}
+
+START_TEST(failing_disk_ends_the_server_and_loses_nothing)
+{
+    const struct failure *f = &FAILURES[_i];
+    load.watched = &disk.fault->failed;
+    disk_load_start(&load);
+    ck_assert(disk_load_await(&load, &load.acked, 30));
+    if (f->calls == 0)
+        disk_read_only(&disk);
+    else if (f->is_once)
+        disk_fail_once(&disk, f->calls, f->error, f->only, 0);
+    else
+        disk_fail(&disk, f->calls, f->error, f->only, 0);
+    watch_the_end(f->says);
+    int code = server_wait_end(&server, 20000);
+    disk_load_stop(&load);
+    ck_assert_uint_gt(disk_failed(&disk), 0);
+    ck_assert_msg(code == ENGINE_FAILED || code == ABORTED, "%s: exit %d", f->name, code);
+    ck_assert_msg(f->says == NULL || code == ABORTED || log_says(f->says), "%s", f->name);
+    if ((f->calls & DISK_SYNC) != 0 && f->only[0] == '\0') /* nothing is durable any more */
+        ck_assert_uint_eq(atomic_load(&load.late), 0);
+    server_launch(&server, disk.env); /* as a supervisor does: up, or a message and exit 1 */
+    process_sleep_ms(300);
+    int status;
+    if (process_wait(server.pid, 1, &status))
+        server.pid = 0;
+    else
+        server_kill(&server);
+    disk_heal(&disk);
+    server_start(&server, disk.env);
+    expect_everything();
+}
+END_TEST
+
+START_TEST(read_only_disk_is_noticed_without_a_write)
+{
+    process_sleep_ms(2500); /* what was written before has its witness */
+    disk_read_only(&disk);
+    ck_assert_int_eq(server_wait_end(&server, 20000), ENGINE_FAILED);
+    ck_assert_uint_eq(disk_failed(&disk), 0);
+    ck_assert(log_says("storage=read_only reason=\"the file system is mounted read-only\""));
+    server_launch(&server, disk.env);
+    ck_assert_int_eq(server_wait_end(&server, 20000), 1);
+    ck_assert(log_says("Read-only file system"));
+    disk_heal(&disk);
+    server_start(&server, disk.env);
+    expect_everything();
+}
+END_TEST
+
+/* --- reads --------------------------------------------------------------------------------------
+ */
+
+START_TEST(read_that_fails_is_no_short_answer_and_ends_the_server)
+{
+    enum { ROWS = 300 };
+    disk_load_start(&load);
+    ck_assert(disk_load_await(&load, &load.acked, ROWS)); /* most of it in tables */
+    disk_load_stop(&load);
+    server_stop(&server);
+    server_start(&server, disk.env); /* and nothing in memory */
+    reconnect();
+    disk_fail(&disk, DISK_READ, EIO, ".sst", 2); /* in the middle */
+    http_once(world.http, "Accept: application/x-ndjson");
+    bool whole = http_try(world.http, "GET", "/v1/tables/devices/rows", SLICE_EMPTY);
+    ck_assert_uint_gt(disk_failed(&disk), 0);
+    ck_assert_msg(!whole || world.http->status >= 500, "%d", world.http->status);
+    ck_assert_int_eq(server_wait_end(&server, 20000), ENGINE_FAILED);
+    ck_assert(log_says("storage=failed"));
+    disk_heal(&disk);
+    server_start(&server, disk.env);
+    expect_everything();
+}
+END_TEST
+
+Suite *suite_faults_writes(void);
+Suite *suite_faults_writes(void)
+{
+    Suite *s = suite_create("faults_writes");
+    TCase *tc = tcase_create("full");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, full_disk_refuses_growth_lets_deletes_pass_and_recovers_by_itself);
+    tcase_add_test(tc, disk_without_inodes_counts_as_full);
+    tcase_add_test(tc, start_on_a_full_disk_is_refused_with_bytes_until_there_is_space);
+    tcase_add_test(tc, start_with_a_reserve_gives_it_up_and_deletes);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("failing");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, failing_disk_ends_the_server_and_loses_nothing, 0,
+                        (int)(sizeof(FAILURES) / sizeof(FAILURES[0])));
+    tcase_add_test(tc, read_only_disk_is_noticed_without_a_write);
+    tcase_add_test(tc, read_that_fails_is_no_short_answer_and_ends_the_server);
+    suite_add_tcase(s, tc);
+    return s;
+}
