@@ -157,7 +157,7 @@ func backupCopy(ctx context.Context, w *world) error {
 }
 
 func backupRefused(ctx context.Context, w *world) error {
-	id, _, err := backedUp(ctx, w, "refused")
+	id, _, err := backedUp(ctx, w, "backup-refused")
 	if err != nil {
 		return err
 	}

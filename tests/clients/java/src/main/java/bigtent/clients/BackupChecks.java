@@ -107,7 +107,7 @@ final class BackupChecks {
   }
 
   private static void refused(World w) {
-    String table = backedUp(w, "refused");
+    String table = backedUp(w, "backup-refused");
     Expect.refused(
         AlreadyExistsException.class,
         "twice",
