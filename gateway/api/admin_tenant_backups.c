@@ -36,6 +36,19 @@ static struct wanted *begin(struct gw_call *call, const char *const *names)
     return w;
 }
 
+/* Left out or null: empty. An empty text is refused: it must not stand for everything. */
+static bool get_name(struct gw_call *call, const char *name, bool required, struct slice *out)
+{
+    if (!gw_admin_get_text(call, name, required, out))
+        return false;
+    if (out->ptr == NULL || out->len > 0)
+        return true;
+    struct errbuf eb;
+    (void)base_fail(&eb, ERR_INVALID, "\"%s\" must not be empty", name);
+    gw_call_problem(call, ERR_INVALID, eb.text);
+    return false;
+}
+
 /* --- operations ------------------------------------------------------------------------------- */
 
 static void put_progress(struct gw_json *j, const struct mig_operation *op)
@@ -150,8 +163,8 @@ void gw_tenant_backup_create(struct gw_call *call)
     static const char *const names[] = {"table", "name", "note", "keep_seconds", NULL};
     struct wanted *w = begin(call, names);
     struct errbuf eb = {{0}};
-    if (w == NULL || !gw_admin_get_text(call, "table", false, &w->table) ||
-        !gw_admin_get_text(call, "name", false, &w->name) ||
+    if (w == NULL || !get_name(call, "table", false, &w->table) ||
+        !get_name(call, "name", false, &w->name) ||
         !gw_admin_get_text(call, "note", false, &w->note))
         return;
     enum err e = gw_json_get_u64(gw_rest(call)->json, "keep_seconds", &w->keep_s, &eb);
@@ -239,13 +252,16 @@ void gw_tenant_restore(struct gw_call *call)
     struct wanted *w = begin(call, names);
     if (w == NULL || !get_dry_run(call, &w->dry_run) ||
         !gw_admin_get_text(call, "backup", true, &w->backup) ||
-        !gw_admin_get_text(call, "table", false, &w->table) ||
-        !gw_admin_get_text(call, "new_table", w->table.len > 0, &w->new_table))
+        !get_name(call, "table", false, &w->table) ||
+        !get_name(call, "new_table", w->table.len > 0, &w->new_table))
         return;
     bool is_all = w->table.len == 0;
     if (!gw_admin_get_text(call, "confirm", is_all && !w->dry_run, &w->confirm))
         return;
-    if (is_all && w->confirm.ptr != NULL && !base_slice_equal(w->confirm, ten_tenant_id(w->tenant)))
+    if (is_all && w->new_table.len > 0)
+        gw_call_problem(call, ERR_INVALID, "\"new_table\" is for one table: \"table\" is missing");
+    else if (is_all && w->confirm.ptr != NULL &&
+             !base_slice_equal(w->confirm, ten_tenant_id(w->tenant)))
         gw_call_problem(call, ERR_INVALID,
                         "\"confirm\" must repeat the tenant's ID: all its tables are replaced");
     else if (w->dry_run && !is_all)

@@ -164,6 +164,15 @@ START_TEST(what_is_asked_is_checked)
                    id);
     http_json(w.op, "POST", body, TENANT ":restore");
     EXPECT_PROBLEM(w.op, 409, "exists");
+    /* An empty name is not everything. */
+    http_json(w.op, "POST", "{'table':''}", TENANT "/backups");
+    EXPECT_PROBLEM(w.op, 400, "invalid");
+    (void)snprintf(body, sizeof body, "{'backup':'%s','table':'','confirm':'altostrat'}", id);
+    http_json(w.op, "POST", body, TENANT ":restore");
+    EXPECT_PROBLEM(w.op, 400, "invalid");
+    (void)snprintf(body, sizeof body, "{'backup':'%s','new_table':'n','confirm':'altostrat'}", id);
+    http_json(w.op, "POST", body, TENANT ":restore");
+    EXPECT_PROBLEM(w.op, 400, "invalid");
     http_json(w.op, "POST", "{}", TENANT "/operations/%s:cancel", id); /* it has ended: no harm */
     EXPECT_STATUS(w.op, 202);
     ck_assert_str_eq(http_string(w.op, "/state"), "done");
