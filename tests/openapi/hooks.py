@@ -54,6 +54,7 @@ def keep_rules(raw_schema):
     del schemas["Read"]["properties"]["page_token"]
     raw_schema["security"] = [{"bearer": []}]
     schemas["Offboarding"]["properties"]["confirm"] = {"const": "leaving"}
+    schemas["TenantRestore"]["properties"]["confirm"] = {"const": "governed"}
     for name in "splits", "splits_b64":
         del schemas["TablePut"]["properties"][name]
     del schemas["QuotaPut"]["properties"]["keys"]
