@@ -7,6 +7,7 @@
 # TLS with a tenant's key, and through the plaintext listener for BIGTABLE_EMULATOR_HOST. README.md
 # says what a client program gets and gives. Output stays in build/clients/. The status is 0 when every
 # program said so and no check failed. CLIENT_SECONDS (default 300) bounds one program.
+# When all that failed was refused by a busy server, the program runs once more, and both runs are shown.
 set -eu
 
 usage="usage: tests/clients/run.sh build/release build/tools/clients [CLIENT]..."
