@@ -91,6 +91,8 @@
 #define LIM_OVERLOAD_GROW      105  /* percent of the limit, after one without */
 #define LIM_OVERLOAD_FAR       4    /* times what is done: a limit is none any more */
 #define LIM_OVERLOAD_LEAST     4000 /* a second: who does no more is not limited */
+#define LIM_OVERLOAD_SLOW      2    /* windows in a row with a long wait: pressure begins */
+#define LIM_OVERLOAD_SPARE_MS  1000 /* so much may be owed when tables are changed */
 #define LIM_OVERLOAD_CALM_MS   2000 /* nobody was refused or paused: what is far is none */
 #define LIM_RETRY_HINT_MIN_MS  10
 #define LIM_RETRY_HINT_MS      10000

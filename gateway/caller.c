@@ -124,6 +124,7 @@ bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_loa
 {
     enum ten_access access = wanted == GW_ACCESS_READ     ? TEN_READ
                              : wanted == GW_ACCESS_MODIFY ? TEN_MODIFY
+                             : wanted == GW_ACCESS_DEFINE ? TEN_DEFINE
                                                           : TEN_WRITE;
     struct ten_refusal why = {.name = NULL};
     struct errbuf eb;

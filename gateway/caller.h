@@ -24,6 +24,7 @@ enum gw_access {
     GW_ACCESS_READ,   /* refused while the tenant may not be read */
     GW_ACCESS_WRITE,  /* refused while it may not be written */
     GW_ACCESS_MODIFY, /* a write that answers what is there: refused while either may not be */
+    GW_ACCESS_DEFINE, /* a write of tables, views or backups, not of rows */
 };
 
 /* The caller's key with all of `scopes`, valid until this loop turn ends; NULL: answered. */

@@ -166,6 +166,12 @@ static struct ten_overload_by by(const struct ten_visit *v)
     };
 }
 
+/* Changes of tables are few, and neither teach nor pay what a tenant's rows cost. */
+static bool is_row_write(const struct ten_visit *v)
+{
+    return v->access == TEN_WRITE || v->access == TEN_MODIFY;
+}
+
 static uint64_t units_of(uint64_t ops, uint64_t bytes)
 {
     return ops + bytes / KIB;
@@ -178,7 +184,8 @@ static enum err begin(struct ten_visit *v, uint64_t *out_paid, struct ten_refusa
     if (!is_watched(v))
         return ERR_OK;
     const struct ten_overload_by who = by(v);
-    if (ten_overload_begin(&who, v->access != TEN_READ, out_paid, &wait_ns))
+    uint64_t spare_ns = v->access == TEN_DEFINE ? LIM_OVERLOAD_SPARE_MS * NS_PER_MS : 0;
+    if (ten_overload_begin(&who, is_row_write(v), spare_ns, out_paid, &wait_ns))
         return ERR_OK;
     *out = (struct ten_refusal){.policy = TEN_POLICY_SERVICE,
                                 .name = ten_policy_name(TEN_POLICY_SERVICE),
@@ -197,7 +204,7 @@ static void undo(const struct ten_visit *v, uint64_t paid)
     if (!is_watched(v) || paid == 0)
         return;
     const struct ten_overload_by who = by(v);
-    ten_overload_undo(&who, v->access != TEN_READ, paid);
+    ten_overload_undo(&who, is_row_write(v), paid);
 }
 
 static void used(const struct ten_visit *v, const struct ten_load *load)

@@ -2,8 +2,9 @@
  * tenancy/overload.c - limits that shrink under pressure and grow without, by factors.
  *
  * Time is divided into windows. Whoever first comes in a new one closes the old: it says whether
- * small requests waited too long (the worst of them, against what is usual), how much all did, and
- * how many tenants were seen. A tenant's own limit moves when the tenant is first seen in a window:
+ * small requests waited too long (the worst of them, against what is usual; one slow fsync makes
+ * one such window), how much all did, and how many tenants were seen. A tenant's own limit moves
+ * when the tenant is first seen in a window:
  *
  *   pressed, above its share     to SHRINK of what it did lately, or of its limit if that is less
  *   pressed, otherwise           stays
@@ -77,9 +78,8 @@ static bool is_alone(const struct ten_overload *o)
     return load(&o->tenants[0]) < 2 && load(&o->tenants[1]) < 2;
 }
 
-static bool waited_long(struct ten_overload *o, enum ten_waited kind)
+static bool waited_long(struct ten_overload *o, enum ten_waited kind, uint64_t worst)
 {
-    uint64_t worst = take_out(&o->worst[kind]);
     uint64_t usual = load(&o->usual[kind]);
     if (worst == 0)
         return false;
@@ -90,10 +90,23 @@ static bool waited_long(struct ten_overload *o, enum ten_waited kind)
 
 static void window_close(struct ten_overload *o, uint64_t windows)
 {
-    bool reads = waited_long(o, TEN_WAITED_READ);
-    bool writes = waited_long(o, TEN_WAITED_WRITE);
+    uint64_t worst[TEN_WAITED_COUNT] = {take_out(&o->worst[TEN_WAITED_READ]),
+                                        take_out(&o->worst[TEN_WAITED_WRITE])};
+    bool reads = waited_long(o, TEN_WAITED_READ, worst[TEN_WAITED_READ]);
+    bool writes = waited_long(o, TEN_WAITED_WRITE, worst[TEN_WAITED_WRITE]);
+    bool is_known = worst[TEN_WAITED_READ] + worst[TEN_WAITED_WRITE] > 0;
+    if (reads || writes)
+        store(&o->slow, windows > PARTS ? 1 : load(&o->slow) + 1);
+    else if (is_known || windows > PARTS)
+        store(&o->slow, 0);
+    uint64_t window = load(&o->window);
+    bool goes_on = window - load(&o->pressed_in) <= LIM_OVERLOAD_CALM_MS / LIM_OVERLOAD_WINDOW_MS;
+    bool is_pressed =
+        (reads || writes) && !is_alone(o) && (goes_on || load(&o->slow) >= LIM_OVERLOAD_SLOW);
+    if (is_pressed)
+        store(&o->pressed_in, window);
     store(&o->per_window, lately(load(&o->per_window), take_out(&o->used), windows));
-    atomic_store_explicit(&o->pressed, (reads || writes) && !is_alone(o), memory_order_relaxed);
+    atomic_store_explicit(&o->pressed, is_pressed, memory_order_relaxed);
 }
 
 static void second_close(struct ten_overload *o, bool is_next)
@@ -192,14 +205,16 @@ static void seen(const struct ten_overload_by *by)
 /* --- from outside ------------------------------------------------------------------------------
  */
 
-bool ten_overload_begin(const struct ten_overload_by *by, bool writes, uint64_t *out_paid,
-                        uint64_t *out_ns)
+bool ten_overload_begin(const struct ten_overload_by *by, bool writes, uint64_t spare_ns,
+                        uint64_t *out_paid, uint64_t *out_ns)
 {
     seen(by);
     uint64_t cost = writes ? load(&by->part->usual_cost) + 1 : 1;
     if (!ten_rate_take(&by->part->limit, cost, by->now_ns, out_ns)) {
         store(&by->part->refused_ns, by->now_ns);
-        return false;
+        if (*out_ns > spare_ns)
+            return false;
+        (void)ten_rate_owe(&by->part->limit, cost, by->now_ns); /* others wait for it */
     }
     add(&by->part->begun, writes);
     *out_paid = cost;

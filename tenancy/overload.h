@@ -11,7 +11,8 @@
  * Blocks:   no.
  * Fails by: says no, and when to come again.
  * Limits:   LIM_OVERLOAD_*.
- * Promises: 1. A tenant that was alone for the last second or two is not limited.
+ * Promises: 1. A tenant that was alone for the last second or two is not limited; nobody is for one
+ *              wait that was long: LIM_OVERLOAD_SLOW windows in a row must have one to begin with.
  *           2. Who uses no more than its share, by weight, is not limited anew; among equals
  *              nobody is.
  *           3. A limit never falls below LIM_OVERLOAD_LEAST a second, and without pressure grows
@@ -32,6 +33,8 @@ struct ten_overload {
     _Atomic uint64_t usual[TEN_WAITED_COUNT]; /* ns without pressure, as far as is known */
     _Atomic uint64_t used;                    /* by all, in it */
     _Atomic uint64_t per_window;              /* by all, lately, times LIM_OVERLOAD_PARTS */
+    _Atomic uint64_t slow;                    /* windows in a row in which one waited long */
+    _Atomic uint64_t pressed_in;              /* the last window with pressure */
     _Atomic bool pressed;                     /* of the window before */
     _Atomic uint64_t second;
     _Atomic uint64_t tenants[2]; /* seen in this second, and in the one before */
@@ -60,9 +63,9 @@ struct ten_overload_by {
 
 /* A request begins. False: not now; *out_ns is for how long. True: *out_paid units are charged.
  * What a write will cost is taken to be what its tenant's writes cost lately; a read pays as it
- * goes. */
-bool ten_overload_begin(const struct ten_overload_by *by, bool writes, uint64_t *out_paid,
-                        uint64_t *out_ns);
+ * goes. It passes all the same when that would be no longer than spare_ns. */
+bool ten_overload_begin(const struct ten_overload_by *by, bool writes, uint64_t spare_ns,
+                        uint64_t *out_paid, uint64_t *out_ns);
 /* It was refused for another reason. */
 void ten_overload_undo(const struct ten_overload_by *by, bool writes, uint64_t paid);
 /* Work that was done for the tenant, and paid for when the request began. */

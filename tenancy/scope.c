@@ -18,6 +18,7 @@ static const uint32_t NEEDS_OPEN[] = {
     [TEN_READ] = STO_GATE_NO_READS,
     [TEN_WRITE] = STO_GATE_NO_WRITES,
     [TEN_MODIFY] = ALL,
+    [TEN_DEFINE] = STO_GATE_NO_WRITES,
 };
 
 static enum err suspension_check(const struct ten_tenant *t, enum ten_access access,

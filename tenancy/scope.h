@@ -21,6 +21,7 @@ enum ten_access {
     TEN_READ,
     TEN_WRITE,
     TEN_MODIFY, /* a write that answers what is there: both must be open; charged as a write */
+    TEN_DEFINE, /* of tables, not rows: charged as a write; a busy server refuses it last */
 };
 
 /* State only: may this tenant be read or written now? */

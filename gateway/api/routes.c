@@ -16,7 +16,7 @@
 #define MODIFY AUTH_DATA_READ | AUTH_DATA_WRITE, GW_ACCESS_MODIFY, 1, NULL
 #define BULK   AUTH_DATA_WRITE, GW_ACCESS_WRITE, 0, NULL /* the handler charges line by line */
 /* What changes more than rows is an action: it cannot be in the table without a name. */
-#define TABLE_W(action) AUTH_TABLE_ADMIN, GW_ACCESS_WRITE, 1, action
+#define TABLE_W(action) AUTH_TABLE_ADMIN, GW_ACCESS_DEFINE, 1, action
 #define TABLE_R         AUTH_TABLE_ADMIN, GW_ACCESS_READ, 1, NULL
 #define ADMIN_R         AUTH_ADMIN_READ, GW_ACCESS_NONE, 0, NULL
 #define ADMIN_W(action) AUTH_ADMIN_WRITE, GW_ACCESS_NONE, 0, action

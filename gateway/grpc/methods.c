@@ -42,7 +42,7 @@
 #define OPEN               .scope = 0, .access = GW_ACCESS_NONE
 /* What changes more than rows is an action: it cannot be in the table without a name. */
 #define TABLE_W(action)                                                                            \
-    .scope = AUTH_TABLE_ADMIN, .access = GW_ACCESS_WRITE, .cost = 1, .audit = (action)
+    .scope = AUTH_TABLE_ADMIN, .access = GW_ACCESS_DEFINE, .cost = 1, .audit = (action)
 
 /* Why not. */
 #define NO_SNAPSHOTS "snapshots are deprecated; nothing uses them"

@@ -89,7 +89,7 @@ static bool begins(const char *text, const char *with)
 static void renew(struct rpc_walk *w, const struct rpc *r, const struct grpc_call *call)
 {
     enum gw_access access = r->method->access;
-    bool changes = access == GW_ACCESS_WRITE || access == GW_ACCESS_MODIFY;
+    bool changes = access != GW_ACCESS_NONE && access != GW_ACCESS_READ;
     if (!changes || call->status != GW_STATUS_OK)
         return;
     if (r->method->audit == NULL) {

@@ -120,7 +120,7 @@ static void expect_no_secret(const struct request *r, const struct buf *answer)
 /* What the same request must find the second time. */
 static void renew(const struct request *r)
 {
-    bool changes = r->route->access == GW_ACCESS_WRITE || r->route->access == GW_ACCESS_MODIFY;
+    bool changes = r->route->access != GW_ACCESS_NONE && r->route->access != GW_ACCESS_READ;
     if (!changes || h->status >= 300)
         return;
     if (r->route->audit != NULL)

@@ -286,6 +286,32 @@ START_TEST(who_has_more_than_its_share_of_a_busy_server_is_refused_with_a_hint)
 }
 END_TEST
 
+/* They are few, their clients do not try again, and nobody floods with them: a rate would meet it.
+ */
+START_TEST(changes_of_tables_are_refused_by_a_busy_server_last)
+{
+    struct ten_tenant *t = tent_create(&tent, "altostrat");
+    ten_rate_set(&t->load.limit, 2, 1000);
+    atomic_store(&t->load.window, UINT64_MAX);
+    int passed = 0;
+    struct ten_visit v = visit_of(t, NULL), w = visit_of(t, NULL);
+    while (admit(&v, TEN_WRITE, 0, 0) == ERR_OK) {
+        ten_visit_end(&v);
+        v = visit_of(t, NULL);
+    }
+    while (admit(&w, TEN_DEFINE, 1, 0) == ERR_OK) {
+        passed++;
+        ten_visit_end(&w);
+        w = visit_of(t, NULL);
+    }
+    ck_assert_int_ge(passed, 1);
+    ck_assert_int_le(passed, 3); /* LIM_OVERLOAD_SPARE_MS of two a second */
+    ck_assert_uint_gt(why.wait_ns, LIM_OVERLOAD_SPARE_MS * 1000000ull);
+    ten_visit_end(&v);
+    ten_visit_end(&w);
+}
+END_TEST
+
 START_TEST(a_scan_of_a_limited_tenant_pauses_between_slices)
 {
     struct ten_tenant *t = tent_create(&tent, "altostrat");
@@ -540,6 +566,7 @@ Suite *suite_tenancy_admission(void)
     c = tcase_create("overload");
     add_case(s, c);
     tcase_add_test(c, who_has_more_than_its_share_of_a_busy_server_is_refused_with_a_hint);
+    tcase_add_test(c, changes_of_tables_are_refused_by_a_busy_server_last);
     tcase_add_test(c, a_scan_of_a_limited_tenant_pauses_between_slices);
     c = tcase_create("under_way");
     add_case(s, c);

@@ -45,7 +45,7 @@ static bool write_of(struct ten_overload_part *part, uint64_t cost)
 {
     const struct ten_overload_by who = by(part);
     uint64_t paid = 0, wait_ns = 0;
-    if (!ten_overload_begin(&who, true, &paid, &wait_ns)) {
+    if (!ten_overload_begin(&who, true, 0, &paid, &wait_ns)) {
         ck_assert_uint_gt(wait_ns, 0);
         return false;
     }
@@ -166,6 +166,54 @@ START_TEST(what_is_usual_is_no_pressure)
 }
 END_TEST
 
+/* One slow fsync. */
+START_TEST(one_long_wait_limits_nobody)
+{
+    windows(SECOND, 100, FAST_NS);
+    for (int i = 0; i < SECOND; i++) {
+        window(100, SLOW_NS);
+        window(100, FAST_NS);
+    }
+    ck_assert_uint_eq(w.refused, 0);
+}
+END_TEST
+
+START_TEST(windows_in_which_nobody_small_came_say_nothing)
+{
+    windows(SECOND, 100, FAST_NS);
+    for (int i = 0; i < SECOND; i++) {
+        window(100, SLOW_NS);
+        window(100, 0);
+    }
+    ck_assert_uint_gt(w.refused, 0);
+    w.refused = 0;
+    setup();
+    windows(SECOND, 100, FAST_NS);
+    for (int i = 0; i < SECOND; i++) {
+        window(100, SLOW_NS);
+        w.now_ns += 2 * LIM_OVERLOAD_PARTS * WINDOW_NS; /* too long ago to be one after the other */
+    }
+    ck_assert_uint_eq(w.refused, 0);
+}
+END_TEST
+
+START_TEST(who_may_owe_passes_and_is_charged)
+{
+    uint64_t paid = 0, wait_ns = 0, after_ns = 0;
+    windows(SECOND, 100, FAST_NS);
+    windows(2 * SECOND, 100, SLOW_NS);
+    const struct ten_overload_by who = by(&w.flood);
+    while (ten_overload_begin(&who, true, 0, &paid, &wait_ns))
+        continue;
+    ck_assert(!ten_overload_begin(&who, false, 0, &paid, &wait_ns));
+    ck_assert(!ten_overload_begin(&who, false, wait_ns - 1, &paid, &wait_ns));
+    ck_assert(ten_overload_begin(&who, false, wait_ns, &paid, &wait_ns));
+    ck_assert_uint_eq(paid, 1);
+    ck_assert(!ten_overload_begin(&who, false, 0, &paid, &after_ns));
+    ck_assert_uint_gt(after_ns, wait_ns);
+}
+END_TEST
+
 START_TEST(waiting_of_those_above_their_share_does_not_count)
 {
     windows(SECOND, 100, FAST_NS);
@@ -211,7 +259,7 @@ START_TEST(what_is_undone_was_not_charged)
     const struct ten_overload_by who = by(&w.flood);
     uint64_t paid = 0, wait_ns = 0;
     for (int i = 0; i < 100000; i++) {
-        ck_assert(ten_overload_begin(&who, true, &paid, &wait_ns));
+        ck_assert(ten_overload_begin(&who, true, 0, &paid, &wait_ns));
         ten_overload_undo(&who, true, paid);
     }
 }
@@ -229,7 +277,7 @@ static void *do_all_of_it(void *arg)
         struct ten_overload_part *part = (index + i) % 2 == 0 ? &w.quiet : &w.flood;
         const struct ten_overload_by who = {&w.all, part, 100, 1000 * WINDOW_NS + i * 20000};
         uint64_t paid = 0, wait_ns = 0;
-        if (ten_overload_begin(&who, true, &paid, &wait_ns) && i % 7 == 0)
+        if (ten_overload_begin(&who, true, 0, &paid, &wait_ns) && i % 7 == 0)
             ten_overload_undo(&who, true, paid);
         (void)ten_overload_pay(&who, part == &w.quiet ? 0 : 50);
         ten_overload_waited(&who, TEN_WAITED_READ, i < 20000 ? FAST_NS : SLOW_NS);
@@ -267,6 +315,9 @@ Suite *suite_tenancy_overload(void)
     tcase_add_test(c, a_limit_grows_without_pressure_until_it_is_none);
     tcase_add_test(c, who_does_little_is_not_limited_though_it_does_most);
     tcase_add_test(c, what_is_usual_is_no_pressure);
+    tcase_add_test(c, one_long_wait_limits_nobody);
+    tcase_add_test(c, windows_in_which_nobody_small_came_say_nothing);
+    tcase_add_test(c, who_may_owe_passes_and_is_charged);
     tcase_add_test(c, waiting_of_those_above_their_share_does_not_count);
     tcase_add_test(c, a_share_is_by_weight);
     c = tcase_create("paying");
