@@ -22,7 +22,7 @@
 #define CLI_REQUEST_BYTES LIM_BODY_BYTES
 #define CLI_TARGET_BYTES  (64 * KIB) /* over the server's limit, so that the server explains */
 #define CLI_TEXT_BYTES    (4 * CLI_ANSWER_BYTES) /* an answer with every byte shown as \xNN */
-#define CLI_KEY_BYTES     512                    /* a key file is one line of 58 characters */
+#define CLI_KEY_BYTES     (3 * KIB) /* one line: 58 characters, or a token of another service */
 
 /* Bulk load: a chunk is one request; small enough to keep and repeat, large enough that the pause
  * between two is nothing. */
@@ -63,6 +63,15 @@
 #define CLI_MOVE_NOTE_MS     500
 #define CLI_MOVE_SAID        10 /* pairs that do not fit; the others are counted */
 #define CLI_MOVE_STATE_BYTES (256 * MIB)
+
+/* Reading a Bigtable-compatible service. A message, and a row, hold what a row may have; what is
+ * asked beside rows is short and soon answered; a read is begun anew after an hour at the latest,
+ * as a token may end by then. */
+#define CLI_SERVICE_MESSAGE (LIM_ROW_BYTES + 1 * MIB)
+#define CLI_SERVICE_SCHEMA  (4 * MIB)
+#define CLI_SERVICE_WAIT_MS 60000
+#define CLI_SERVICE_READ_MS 3600000
+#define CLI_SERVICE_NAME    256
 
 /* Moving a tenant. A message of a change stream, and its token; changed rows that are copied at a
  * time; below the last of these the writes are stopped; passes until writes are too fast. */

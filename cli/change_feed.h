@@ -20,14 +20,12 @@
 #include <stdatomic.h>
 
 #include "cli/bounds.h"
-#include "cli/http.h"
+#include "cli/call.h"
 
 struct cli_feed {
     struct cli_config config; /* borrows from the one given */
-    struct cli_http *http;
+    struct cli_call call;
     const atomic_bool *stop;
-    struct cli_answer answer; /* of the try under way */
-    struct buf bytes;         /* of messages, not yet whole */
     enum cli_exit (*on_key)(void *ctx, struct slice key);
     void *ctx;
     char token[CLI_FEED_TOKEN]; /* where to go on; empty: now */
@@ -48,5 +46,7 @@ void cli_feed_fini(struct cli_feed *f);
  * told; f->token moves on. */
 enum cli_exit cli_feed_read(struct cli_feed *f, const char *tenant, const char *instance,
                             const char *table, uint64_t changes_max);
+/* A message of the stream. CLI_BROKEN_PIPE: that is enough. */
+enum cli_exit cli_feed_take(struct cli_feed *f, struct slice message);
 
 #endif

@@ -13,7 +13,9 @@
 
 #include "base/banned.h"
 
-#define DEFAULT_URL "https://127.0.0.1:8443"
+#define HTTPS       "https://"
+#define HTTP        "http://"
+#define DEFAULT_URL HTTPS "127.0.0.1:8443"
 
 static const char *from_environment(const char *name)
 {
@@ -37,18 +39,27 @@ static bool is_visible_ascii(const char *text)
     return text[0] != '\0';
 }
 
+/* NULL: it is no URL of a server. */
+static char *new_url(const char *url, const char *scheme)
+{
+    size_t len = strlen(url);
+    size_t scheme_len = strlen(scheme);
+    if (strncmp(url, scheme, scheme_len) != 0 || url[scheme_len] == '\0' ||
+        url[scheme_len] == '/' || !is_visible_ascii(url) || strpbrk(url, "?#@") != NULL)
+        return NULL;
+    while (url[len - 1] == '/')
+        len--;
+    return base_new_text(url, len);
+}
+
 static enum cli_exit load_url(const struct cli_args *args, struct cli_config *out)
 {
     const char *url = setting(args, "url", "BIGTENT_URL");
     if (url == NULL)
         url = DEFAULT_URL;
-    if (strncmp(url, "https://", 8) != 0 || url[8] == '\0' || url[8] == '/' ||
-        !is_visible_ascii(url) || strpbrk(url, "?#@") != NULL)
+    out->url = new_url(url, HTTPS);
+    if (out->url == NULL)
         return cli_fail(CLI_USAGE, "\"%s\" is not a server's URL; it looks like " DEFAULT_URL, url);
-    size_t len = strlen(url);
-    while (url[len - 1] == '/')
-        len--;
-    out->url = base_new_text(url, len);
     return CLI_OK;
 }
 
@@ -135,6 +146,17 @@ void cli_config_fini(struct cli_config *c)
     if (c->key != NULL)
         base_free_secret(c->key, strlen(c->key));
     memset(c, 0, sizeof *c);
+}
+
+bool cli_config_is_plain(const struct cli_config *c)
+{
+    return c->is_foreign && strncmp(c->url, HTTP, strlen(HTTP)) == 0;
+}
+
+char *cli_config_foreign_url(const char *url)
+{
+    char *plain = new_url(url, HTTP);
+    return plain != NULL ? plain : new_url(url, HTTPS);
 }
 
 enum cli_key_kind cli_config_key_kind(const struct cli_config *c)

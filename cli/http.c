@@ -24,7 +24,7 @@
 
 #define HEADER_BYTES 4096
 /* From there on a body goes over HTTP/1.1: while a stream's window is closed libcurl 7.88 asks, as
- * fast as it can, whether the socket takes more. */
+ * fast as it can, whether the socket takes more. gRPC has no other way. */
 #define HTTP_1_BYTES (16 * KIB)
 #define BACKOFF_MS   1000
 #define ADMIN_PREFIX "/v1/admin"
@@ -43,6 +43,7 @@ struct transfer {
     struct cli_answer *answer;
     enum cli_exit stop; /* why a callback broke off */
     bool too_big;
+    bool is_over; /* a call of gRPC was refused */
 };
 
 enum cli_exit cli_http_open(const struct cli_config *config, struct cli_http **out)
@@ -132,7 +133,9 @@ static int on_progress(void *user, curl_off_t down_total, curl_off_t down, curl_
     (void)up;
     if (t->request->goes_on != NULL && !t->request->goes_on(t->request->ctx))
         t->stop = CLI_INTERRUPTED;
-    return cli_interrupted() || t->stop == CLI_INTERRUPTED ? 1 : 0;
+    /* Behind a refusal that came before the request was read libcurl 7.88 waits for ever. */
+    t->is_over = t->request->grpc && t->answer->grpc_status > 0;
+    return cli_interrupted() || t->stop == CLI_INTERRUPTED || t->is_over ? 1 : 0;
 }
 
 static struct curl_slist *add_header(struct curl_slist *list, const char *name, const char *value)
@@ -151,7 +154,7 @@ static struct curl_slist *make_headers(const struct cli_http *http, const struct
     struct curl_slist *list = add_header(NULL, "Accept", rq->accept ? rq->accept : JSON_MEDIA);
     if (rq->body.ptr != NULL)
         list = add_header(list, "Content-Type", rq->content_type ? rq->content_type : JSON_MEDIA);
-    if (http->config->key != NULL && !rq->open) {
+    if (http->config->key != NULL && !rq->open && !cli_config_is_plain(http->config)) {
         char value[CLI_KEY_BYTES + 16];
         (void)snprintf(value, sizeof value, "Bearer %s", http->config->key); /* bounded by config */
         list = add_header(list, "Authorization", value);
@@ -163,6 +166,8 @@ static struct curl_slist *make_headers(const struct cli_http *http, const struct
         list = add_header(list, "Bigtent-Tenant", http->config->tenant);
     if (rq->grpc)
         list = add_header(list, "TE", "trailers");
+    if (rq->resource != NULL)
+        list = add_header(list, "x-goog-request-params", rq->resource);
     if (rq->condition != NULL)
         list = add_header(list, rq->condition, rq->condition_value);
     /* Without this curl waits for "100 Continue" before a large body. */
@@ -183,15 +188,18 @@ static void set_options(struct cli_http *http, struct transfer *t, const char *u
 {
     CURL *c = http->curl;
     const struct cli_request *rq = t->request;
+    bool is_plain = cli_config_is_plain(http->config);
     curl_easy_reset(c);
     http->detail[0] = '\0';
     (void)curl_easy_setopt(c, CURLOPT_ERRORBUFFER, http->detail);
     (void)curl_easy_setopt(c, CURLOPT_URL, url);
     (void)curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L); /* "." and ".." are row keys */
-    (void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "https");
+    (void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, is_plain ? "http" : "https");
     (void)curl_easy_setopt(c, CURLOPT_HTTP_VERSION,
-                           rq->body.len > HTTP_1_BYTES ? (long)CURL_HTTP_VERSION_1_1
-                                                       : (long)CURL_HTTP_VERSION_2TLS);
+                           is_plain ? (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+                           : rq->body.len > HTTP_1_BYTES && !rq->grpc
+                               ? (long)CURL_HTTP_VERSION_1_1
+                               : (long)CURL_HTTP_VERSION_2TLS);
     (void)curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     (void)curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
     (void)curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -275,7 +283,7 @@ static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq
     note_answer(http->curl, out, attempt);
     free_headers(headers);
     base_buf_fini(&url);
-    if (attempt->code == CURLE_OK)
+    if (attempt->code == CURLE_OK || (t.is_over && attempt->code == CURLE_ABORTED_BY_CALLBACK))
         return CLI_OK;
     if (cli_interrupted())
         return CLI_INTERRUPTED;

@@ -12,7 +12,8 @@
  *           CLI_INTERRUPTED, what on_bytes returned; all said on stderr.
  * Limits:   CLI_ANSWER_BYTES, CLI_PROBLEM_BYTES, CLI_CONNECT_TIMEOUT_MS, CLI_STALL_SECONDS.
  * Promises: 1. HTTPS only, the certificate and name are verified, redirects are not followed: the
- *              key goes to no other server.
+ *              key goes to no other server. A foreign service (config.h) may be read over HTTP,
+ *              without a key.
  *           2. With --cacert nothing but that CA is trusted.
  *           3. A stream that broke off is never CLI_OK.
  */
@@ -36,11 +37,12 @@ struct cli_request {
     const char *accept;       /* NULL: application/json */
     const char *condition;    /* a header, If-Match or If-None-Match; NULL: none */
     const char *condition_value;
-    bool repeatable;     /* doing it twice leaves what doing it once does */
-    bool open;           /* send no key */
-    bool any_status;     /* the caller looks at the status itself */
-    bool grpc;           /* a call of gRPC: how it ended is in the answer's grpc_status */
-    uint64_t timeout_ms; /* for all of it; 0: as long as bytes come */
+    const char *resource; /* of a call of gRPC: which it is about, "name=.."; NULL: none */
+    bool repeatable;      /* doing it twice leaves what doing it once does */
+    bool open;            /* send no key */
+    bool any_status;      /* the caller looks at the status itself */
+    bool grpc;            /* a call of gRPC: how it ended is in the answer's grpc_status */
+    uint64_t timeout_ms;  /* for all of it; 0: as long as bytes come */
     /* Asked about once a second while the answer is awaited; false breaks off with
      * CLI_INTERRUPTED. NULL: only a signal does. */
     bool (*goes_on)(void *ctx);

@@ -45,8 +45,12 @@ static const char *advice(const struct cli_config *config, CURLcode code)
     case CURLE_COULDNT_CONNECT:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_OPERATION_TIMEDOUT:
-        return "is bigtentd running there? --url or BIGTENT_URL says where to look";
+        return config->is_foreign ? "--from-service says where to look"
+                                  : "is bigtentd running there? --url or BIGTENT_URL says where to "
+                                    "look";
     case CURLE_PEER_FAILED_VERIFICATION:
+        if (config->is_foreign)
+            return "--from-cacert names the CA that its certificate was issued by";
         return config->cacert != NULL
                    ? "the certificate was not issued by that CA, or for another name"
                    : "name the server's CA with --cacert or BIGTENT_CACERT; bigtentd init wrote "
