@@ -7,8 +7,8 @@
  *
  * which takes any bytes in any order. Where one is an aggregate the line is a list of mutations
  * instead, that remove the cell before they merge its state: a merge done twice would count twice.
- * Cells too large for a line are sent alone, as raw bytes. Lines wait in a chunk; a chunk that
- * fails with the connection is sent again.
+ * Cells too large for a line are sent alone, as raw bytes, or over gRPC. Lines wait in a chunk; a
+ * chunk that fails with the connection is sent again.
  */
 #include "cli/transfer_write.h"
 
@@ -20,6 +20,7 @@
 #include "cli/bulk.h"
 #include "cli/json_pull.h"
 #include "cli/json_text.h"
+#include "cli/large_cell.h"
 #include "cli/out.h"
 #include "cli/target.h"
 #include "cli/transfer_scan.h"
@@ -45,6 +46,7 @@ struct cli_writer {
     size_t line_cells;
     bool line_aggregates;
     bool has_deletes; /* in the chunk */
+    struct cli_large_cell large;
     uint64_t failed_lines;
     bool is_full; /* one was refused for a quota */
 };
@@ -94,6 +96,7 @@ struct cli_writer *cli_writer_new(const struct cli_config *config, const atomic_
 
 void cli_writer_free(struct cli_writer *w)
 {
+    cli_large_cell_fini(&w->large);
     cli_http_close(w->http);
     cli_bulk_fini(&w->bulk);
     cli_chunk_fini(&w->chunk);
@@ -107,6 +110,7 @@ enum cli_exit cli_writer_open(struct cli_writer *w)
 {
     enum cli_exit e = cli_http_open(&w->config, &w->http);
     w->bulk.http = w->http;
+    cli_large_cell_init(&w->large, w->http, goes_on, w);
     return e;
 }
 
@@ -285,6 +289,11 @@ static void put_segment(struct buf *target, struct slice bytes)
         base_percent_encode(bytes, target);
 }
 
+static enum cli_exit send_larger(struct cli_writer *w, const void *what)
+{
+    return cli_large_cell_write(&w->large, w->config.tenant, w->target.table, what);
+}
+
 static enum cli_exit send_large(struct cli_writer *w, const void *what)
 {
     const struct cli_cell *cell = what;
@@ -342,7 +351,8 @@ static enum cli_exit take_cell(struct cli_writer *w, const struct cli_cell *cell
         return CLI_OK;
     }
     e = w->has_deletes ? flush_chunk(w) : CLI_OK; /* which may be of this row */
-    return e == CLI_OK ? insist(w, send_large, cell) : e;
+    bool is_larger = cell->value.len >= CLI_LARGE_CELL_BYTES && w->config.tenant != NULL;
+    return e == CLI_OK ? insist(w, is_larger ? send_larger : send_large, cell) : e;
 }
 
 enum cli_exit cli_writer_cell(struct cli_writer *w, const struct cli_cell *cell, uint64_t number)
