@@ -217,11 +217,11 @@ $(B)/%/runner.o: tests/runner.c $(B)/%/suites.inc
 	$(say) CC $< '($*)'
 	$(Q)$(CC) $(CFLAGS_ALL) -I$(B)/$* -c $< -o $@
 
-$(B)/run_tests: $(B)/tests/runner.o $(call obj,$(TEST_SRC) $(SUPPORT_SRC)) $(LIB_OBJ)
+$(B)/run_tests: $(B)/tests/runner.o $(call obj,$(TEST_SRC) $(SUPPORT_SRC) $(filter-out cli/main.c,$(CLI_SRC))) $(LIB_OBJ)
 $(B)/run_check: $(B)/check/runner.o $(call obj,$(CHECK_SRC) $(SUPPORT_SRC)) $(LIB_OBJ)
 $(B)/run_tests $(B)/run_check:
 	$(say) LINK $@
-	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=_mark_point,--wrap=clock_gettime -o $@ $^ -lcheck -lsubunit -lcurl -lm -lrt $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=_mark_point,--wrap=clock_gettime -o $@ $^ -lcheck -lsubunit -lcurl -lyaml -lzstd -lm -lrt $(LIBS)
 
 # In front of the libc of a server whose disk fails; never sanitized: it is loaded before the runtime.
 $(B)/disk_fault.so: tests/faults/disk_fault.c tests/faults/disk_fault.h
@@ -263,7 +263,7 @@ FUZZ_BINARIES = $(patsubst tests/fuzz/%.c,$(B)/%,$(FUZZ_SRC))
 $(FUZZ_BINARIES): $(B)/fuzz_%: $(call obj,tests/fuzz/fuzz_%.c) $(B)/libbigtent.a
 	$(say) LINK $@
 	$(Q)$(CC) $(filter-out -fsanitize=% -fno-sanitize=%,$(LDFLAGS_ALL)) -fsanitize=fuzzer,address,undefined \
-	  -o $@ $< $(B)/libbigtent.a $(LIBS) -lyaml -lzstd
+	  -o $@ $< $(B)/libbigtent.a $(LIBS) -lcurl -lyaml -lzstd
 
 fuzz-binaries: $(FUZZ_BINARIES)
 

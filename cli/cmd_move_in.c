@@ -26,9 +26,10 @@ static json_t *sources_json(const struct cli_move_in *m)
     for (size_t i = 0; i < m->map.count; i++) {
         const struct cli_move *v = &m->moves[i];
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "database",
-                            v->source->database, "column_family", v->source->column_family,
-                            "tenant", v->source->tenant, "table", v->source->table, "rows",
+            list, json_pack("{s:s, s:s*, s:s*, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "source",
+                            v->source->name, "database", v->source->database, "column_family",
+                            v->source->database != NULL ? v->source->column_family : NULL, "tenant",
+                            v->source->tenant, "table", v->source->table, "rows",
                             (json_int_t)v->content.rows, "cells", (json_int_t)v->content.cells,
                             "bytes", (json_int_t)v->content.bytes, "longest_key",
                             (json_int_t)v->longest_key, "largest_value",
@@ -40,7 +41,7 @@ static json_t *sources_json(const struct cli_move_in *m)
 static void print_sources(const struct cli_move_in *m)
 {
     static const struct cli_field fields[] = {
-        {"database", "database", CLI_FIELD_TEXT, NULL},
+        {"source", "source", CLI_FIELD_TEXT, NULL},
         {"family", "column_family", CLI_FIELD_TEXT, NULL},
         {"tenant", "tenant", CLI_FIELD_TEXT, NULL},
         {"table", "table", CLI_FIELD_TEXT, NULL},
@@ -124,8 +125,8 @@ static enum cli_exit judge(const struct cli_move_in *m)
         if (v->free_bytes != UINT64_MAX || v->free_rows != UINT64_MAX)
             e = check_quota(m, v);
         if (v->unfit > 0 && !v->source->skips)
-            e = cli_fail(CLI_CHECK_FAILED, "%s: %" PRIu64 " pairs do not fit", v->source->database,
-                         v->unfit);
+            e = cli_fail(CLI_CHECK_FAILED, "%s: %" PRIu64 " %s do not fit", v->source->name,
+                         v->unfit, v->source->database != NULL ? "pairs" : "cells");
         worst = e == CLI_OK ? worst : e;
     }
     return worst;
@@ -138,6 +139,8 @@ static enum cli_exit rehearse(struct cli_move_in *m, uint64_t started_ns)
         return e;
     enum cli_exit room = cli_move_in_check_room(m);
     if (room == CLI_OK || room == CLI_CHECK_FAILED)
+        e = cli_move_in_make(m);
+    if (e == CLI_OK && (room == CLI_OK || room == CLI_CHECK_FAILED))
         e = cli_move_in_run(m);
     if (e == CLI_OK) {
         print_summary(m, started_ns);
@@ -164,11 +167,15 @@ static enum cli_exit move(struct cli_move_in *m, uint64_t started_ns)
         e = cli_move_in_check_room(m);
     if (e != CLI_OK)
         return e;
-    e = cli_move_in_run(m);
+    e = cli_move_in_make(m);
+    if (e == CLI_OK)
+        e = cli_move_in_run(m);
     if (e != CLI_OK)
         return cli_fail(e, "stopped; to go on: the same command with --resume");
     if (flag(m, "verify"))
         e = cli_move_in_verify(m);
+    if (e == CLI_OK)
+        e = cli_move_in_rule(m);
     if (e == CLI_OK)
         print_summary(m, started_ns);
     return e;
@@ -184,6 +191,24 @@ static enum cli_exit name_state(struct cli_move_in *m, char path[BASE_PATH_BYTES
                                         : cli_fail(CLI_USAGE, "the path of the notes is too long");
 }
 
+static enum cli_exit name_sources(struct cli_move_in *m)
+{
+    const struct cli_args *args = &m->cli->args;
+    static const char *const others[] = {"from-admin", "from-cacert", "from-key-file"};
+    const char *url = cli_args_value(args, "from-service");
+    m->from = cli_args_value(args, "from");
+    if (url != NULL)
+        return cli_service_init(&m->service, url, cli_args_value(args, "from-admin"),
+                                cli_args_value(args, "from-cacert"),
+                                cli_args_value(args, "from-key-file"));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (cli_args_value(args, others[i]) != NULL)
+            return cli_fail(CLI_USAGE, "--%s needs --from-service", others[i]);
+    return m->from != NULL ? CLI_OK
+                           : cli_fail(CLI_USAGE, "move-in needs --from DIR, --from-service URL, or "
+                                                 "both; try bigtent help move-in");
+}
+
 enum cli_exit cli_move_in_command(struct cli *cli)
 {
     char state[BASE_PATH_BYTES];
@@ -191,7 +216,6 @@ enum cli_exit cli_move_in_command(struct cli *cli)
     struct cli_move_in m = {
         .cli = cli,
         .map_path = cli->args.words[0],
-        .from = cli_args_value(&cli->args, "from"),
         .program = cli_args_value(&cli->args, "reader"),
         .writes = !cli_args_flag(&cli->args, "dry-run"),
         .lock_fd = -1,
@@ -203,6 +227,11 @@ enum cli_exit cli_move_in_command(struct cli *cli)
     if (e != CLI_OK)
         return e;
     const char *own_tenant = cli->config.tenant;
+    e = name_sources(&m);
+    if (e != CLI_OK) {
+        cli_service_fini(&m.service);
+        return e;
+    }
     e = cli_move_in_open(&m);
     if (e == CLI_OK)
         e = m.writes ? move(&m, started_ns) : rehearse(&m, started_ns);

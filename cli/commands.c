@@ -188,7 +188,11 @@ static const struct cli_option TENANT_MOVE[] = {
     END,
 };
 static const struct cli_option MOVE_IN[] = {
-    {"from", "DIR", "the directory below which the databases are", true, false},
+    {"from", "DIR", "the directory below which databases are", false, false},
+    {"from-service", "URL", "a Bigtable-compatible service with tables", false, false},
+    {"from-key-file", "FILE", "its credential: an access token, or a key", false, false},
+    {"from-cacert", "FILE", "the CA of its certificate, default the system's", false, false},
+    {"from-admin", "URL", "where its tables are described, if elsewhere", false, false},
     {"dry-run", NULL, "read all, say what would come and would not fit", false, false},
     {"resume", NULL, "go on with a move that was cut", false, false},
     {"state", "FILE", "where to note progress, default MAP.state", false, false},
@@ -555,16 +559,22 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent import backup/ --table phone --into phone2 --create\n"
      "bigtent import backup/ --dry-run",
      cli_import_command, false},
-    {NULL, "move-in", "MAP", 1, 1, MOVE_IN, "bring RocksDB databases into tables",
-     "Write the keys and values of RocksDB databases below DIR as cells into the tables that\n"
-     "MAP, a YAML file, names for each: see docs/moving-in.md. The databases are opened\n"
-     "read-only, by bigtentd read-database on this machine. Nothing is written where cells are\n"
-     "already. Progress is noted in MAP.state, where it stays; a move that was cut goes on with\n"
-     "--resume, and with --verify counts and content are compared, also later once more. The\n"
-     "exit status is 5 when pairs do not fit, rows are taken, or contents differ.",
+    {NULL, "move-in", "MAP", 1, 1, MOVE_IN, "bring databases and foreign tables into tables",
+     "Write the keys and values of RocksDB databases below DIR, and the rows of a\n"
+     "Bigtable-compatible service's tables, into the tables that MAP, a YAML file, names for\n"
+     "each: see docs/moving-in.md. Sources are only read: databases by bigtentd read-database\n"
+     "on this machine, the service through its API, with all versions and timestamps; tables\n"
+     "are made with its families and rules where they are not there. Nothing is written where\n"
+     "cells are already. Progress is noted in MAP.state, where it stays; a move that was cut\n"
+     "goes on with --resume, and with --verify counts and content are compared, also later\n"
+     "once more. The exit status is 5 when something does not fit, rows are taken, or contents\n"
+     "differ.",
      "bigtent move-in map.yaml --from /srv/databases --dry-run\n"
      "bigtent move-in map.yaml --from /srv/databases --verify\n"
-     "bigtent move-in map.yaml --from /srv/databases --resume --verify",
+     "bigtent move-in map.yaml --from /srv/databases --resume --verify\n"
+     "bigtent move-in map.yaml --from-service http://127.0.0.1:8086 --verify\n"
+     "bigtent move-in map.yaml --from-service https://bigtable.googleapis.com \\\n"
+     "    --from-key-file access.token --verify",
      cli_move_in_command, true},
     {NULL, "usage", "", 0, 0, USAGE, "show what a tenant stores",
      "Show stored bytes, rows, cells and quota of the key's tenant, or of --tenant ID.\n"

@@ -1,5 +1,5 @@
 /*
- * cli/move_cell.c - a key and a value as a cell; see move_map.h.
+ * cli/move_cell.c - a key and a value, or a foreign cell, as a cell; see move_map.h.
  *
  * A key is cut at the first separators, as many as there are parts less one, and the row comes
  * first: keys of one row begin alike up to the separator behind it, and stand together. Numbers
@@ -42,6 +42,25 @@ static bool read_time(const struct cli_move_source *s, struct slice text, int64_
     return true;
 }
 
+/* A cell of a row whose key is row_prefix and rest. */
+static const char *put_row(const struct cli_move_source *s, const struct cli_move_limits *limits,
+                           struct slice rest, struct buf *row, struct cli_cell *out)
+{
+    if (s->row_prefix.len + rest.len == 0)
+        return "its row key would be empty";
+    if (s->row_prefix.len + rest.len > limits->row_key_bytes)
+        return "its row key would be longer than the tenant's row_key_bytes";
+    if (out->qualifier.len > limits->qualifier_bytes)
+        return "its qualifier would be longer than the tenant's qualifier_bytes";
+    if (out->value.len > limits->cell_bytes)
+        return "its value is longer than the tenant's cell_bytes";
+    base_buf_truncate(row, 0);
+    base_buf_append(row, s->row_prefix);
+    base_buf_append(row, rest);
+    out->key = base_buf_slice(row);
+    return NULL;
+}
+
 const char *cli_move_cell(const struct cli_move_source *s, const struct cli_move_limits *limits,
                           int64_t now_us, struct slice key, struct slice value, struct buf *row,
                           struct cli_cell *out)
@@ -49,24 +68,38 @@ const char *cli_move_cell(const struct cli_move_source *s, const struct cli_move
     struct slice parts[CLI_MOVE_PARTS] = {SLICE_EMPTY, s->qualifier, SLICE_EMPTY};
     if (!cut(s, key, parts))
         return "its key lacks a separator";
-    if (s->row_prefix.len + parts[CLI_MOVE_ROW].len == 0)
-        return "its row key would be empty";
-    if (s->row_prefix.len + parts[CLI_MOVE_ROW].len > limits->row_key_bytes)
-        return "its row key would be longer than the tenant's row_key_bytes";
-    if (parts[CLI_MOVE_QUALIFIER].len > limits->qualifier_bytes)
-        return "its qualifier would be longer than the tenant's qualifier_bytes";
-    if (value.len > limits->cell_bytes)
-        return "its value is longer than the tenant's cell_bytes";
+    out->family = base_slice_text(s->family);
+    out->qualifier = parts[CLI_MOVE_QUALIFIER];
+    out->value = value;
     out->timestamp_us = s->timestamp_us >= 0 ? s->timestamp_us : now_us;
     if (cli_move_has_part(s, CLI_MOVE_TIMESTAMP) &&
         !read_time(s, parts[CLI_MOVE_TIMESTAMP], &out->timestamp_us))
         return "its key has no timestamp in whole milliseconds where one should be";
-    base_buf_truncate(row, 0);
-    base_buf_append(row, s->row_prefix);
-    base_buf_append(row, parts[CLI_MOVE_ROW]);
-    out->key = base_buf_slice(row);
-    out->family = base_slice_text(s->family);
-    out->qualifier = parts[CLI_MOVE_QUALIFIER];
-    out->value = value;
-    return NULL;
+    return put_row(s, limits, parts[CLI_MOVE_ROW], row, out);
+}
+
+struct slice cli_move_family(const struct cli_move_source *s, struct slice foreign)
+{
+    const char *text = (const char *)foreign.ptr;
+    const json_t *name = json_object_getn(s->families, text, foreign.len);
+    if (name != NULL)
+        return base_slice(json_string_value(name), json_string_length(name));
+    return json_object_getn(s->renamed_to, text, foreign.len) != NULL ? SLICE_EMPTY : foreign;
+}
+
+const char *cli_move_foreign_cell(const struct cli_move_source *s,
+                                  const struct cli_move_limits *limits, const json_t *families,
+                                  const struct cli_cell *foreign, struct buf *row,
+                                  struct cli_cell *out)
+{
+    *out = *foreign;
+    out->family = cli_move_family(s, foreign->family);
+    if (out->family.len == 0)
+        return "another family is renamed to its family's name";
+    if (json_object_getn(families, (const char *)out->family.ptr, out->family.len) == NULL)
+        return "the table here does not have its family";
+    if (foreign->timestamp_us < 0 || foreign->timestamp_us % TIMESTAMP_STEP != 0 ||
+        foreign->timestamp_us > INT64_MAX - TIMESTAMP_STEP)
+        return "its timestamp is not in whole milliseconds since 1970";
+    return put_row(s, limits, base_slice_skip(foreign->key, s->strip_prefix.len), row, out);
 }

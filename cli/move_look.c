@@ -5,6 +5,7 @@
 #include "cli/json_text.h"
 #include "cli/move_in.h"
 #include "cli/out.h"
+#include "cli/problem.h"
 #include "cli/target.h"
 #include "cli/transfer_manifest.h"
 #include "cli/transfer_write.h"
@@ -16,9 +17,8 @@ static void act_for(struct cli_move_in *m, const struct cli_move *v)
     m->cli->config.tenant = v->source->tenant;
 }
 
-struct slice cli_move_rows_end(const struct cli_move_source *s)
+struct slice cli_move_prefix_end(struct slice prefix)
 {
-    struct slice prefix = s->row_prefix;
     while (prefix.len > 0 && prefix.ptr[prefix.len - 1] == 0xFF)
         prefix.len--;
     struct slice end = cli_slice_copy(prefix);
@@ -55,7 +55,7 @@ static enum cli_exit look_at_tenant(struct cli_move_in *m, struct cli_move *v)
     const json_t *quota = json_object_get(doc, "quota");
     const char *id = json_string_value(json_object_get(doc, "tenant"));
     if (e == CLI_OK && (id == NULL || strcmp(id, v->source->tenant) != 0))
-        e = cli_fail(CLI_USAGE, "%s: the key is not for the tenant %s", v->source->database,
+        e = cli_fail(CLI_USAGE, "%s: the key is not for the tenant %s", v->source->name,
                      v->source->tenant);
     v->limits.row_key_bytes = limit_of(quota, "row_key_bytes", LIM_ROW_KEY);
     v->limits.qualifier_bytes = limit_of(quota, "qualifier_bytes", LIM_QUALIFIER);
@@ -68,19 +68,45 @@ static enum cli_exit look_at_tenant(struct cli_move_in *m, struct cli_move *v)
     return e;
 }
 
-static enum cli_exit look_at_table(struct cli_move_in *m, struct cli_move *v)
+static enum cli_exit take_family(struct cli_move *v, const json_t *doc)
 {
-    struct buf target;
-    json_t *doc = NULL;
-    cli_target1(&target, "/v1/tables/{}", v->source->table);
-    enum cli_exit e = cli_http_get(m->cli->http, &target, &doc);
     json_t *families = json_object_get(doc, "families");
     const json_t *family = json_object_get(families, v->source->family);
-    if (e == CLI_OK && family == NULL)
-        e = cli_fail(CLI_CHECK_FAILED, "%s: the table %s of the tenant %s has no family %s",
-                     v->source->database, v->source->table, v->source->tenant, v->source->family);
+    if (family == NULL)
+        return cli_fail(CLI_CHECK_FAILED, "%s: the table %s of the tenant %s has no family %s",
+                        v->source->name, v->source->table, v->source->tenant, v->source->family);
     v->families = json_incref(families);
     v->has_aggregates = json_object_get(family, "type") != NULL;
+    return CLI_OK;
+}
+
+/* *out NULL with CLI_OK: it is not there. */
+static enum cli_exit find_table(struct cli_move_in *m, const struct cli_move *v, json_t **out)
+{
+    struct buf target;
+    struct cli_answer answer;
+    *out = NULL;
+    cli_target1(&target, "/v1/tables/{}", v->source->table);
+    struct cli_request request = {
+        .method = "GET", .target = &target, .repeatable = true, .any_status = true};
+    enum cli_exit e = cli_http_run(m->cli->http, &request, &answer);
+    if (e == CLI_OK && answer.status == 200)
+        *out = cli_json_parse(base_buf_slice(&answer.body));
+    if (e == CLI_OK && *out == NULL && (answer.status != 404 || v->source->from_table == NULL))
+        e = cli_problem_answer(&m->cli->config, answer.status, base_buf_slice(&answer.body));
+    base_buf_fini(&answer.body);
+    base_buf_fini(&target);
+    return e;
+}
+
+static enum cli_exit look_at_table(struct cli_move_in *m, struct cli_move *v)
+{
+    json_t *doc = NULL;
+    enum cli_exit e = cli_move_take_schema(m, v);
+    if (e == CLI_OK)
+        e = find_table(m, v, &doc);
+    if (e == CLI_OK)
+        e = v->source->database != NULL ? take_family(v, doc) : cli_move_take_table(m, v, doc);
     json_decref(doc);
     return e;
 }
@@ -108,7 +134,7 @@ enum cli_exit cli_move_in_look(struct cli_move_in *m)
     enum cli_exit e = CLI_OK;
     for (size_t i = 0; i < m->map.count && e == CLI_OK; i++) {
         e = look_at(m, i);
-        if (e == CLI_NOT_FOUND)
+        if (e == CLI_NOT_FOUND && m->moves[i].source->database != NULL)
             (void)cli_fail(e, "that was the tenant %s, table %s; bigtent apply makes both",
                            m->moves[i].source->tenant, m->moves[i].source->table);
     }
@@ -118,12 +144,16 @@ enum cli_exit cli_move_in_look(struct cli_move_in *m)
 /* --- room -------------------------------------------------------------------------------------
  */
 
-/* {"ranges":[{"prefix":..}],"filter":{"column_range":{"family_name":..}},"limit":1} */
+/* {"ranges":[{"prefix":..}],"filter":{"column_range":{"family_name":..}},"limit":1}; without a
+ * filter where cells of any family may come */
 static json_t *one_row(const struct cli_move_source *s)
 {
     json_t *range = json_object();
-    json_t *body = json_pack("{s:{s:{s:s}}, s:i}", "filter", "column_range", "family_name",
-                             s->family, "limit", 1);
+    json_t *body = json_pack("{s:i}", "limit", 1);
+    if (s->family[0] != '\0')
+        (void)json_object_set_new(
+            body, "filter",
+            json_pack("{s:{s:s}}", "column_range", "family_name", s->family)); /* small */
     if (s->row_prefix.len > 0 && cli_json_set_bytes(range, "prefix", s->row_prefix))
         (void)json_object_set_new(body, "ranges", json_pack("[O]", range)); /* small */
     json_decref(range);
@@ -143,9 +173,11 @@ static enum cli_exit check_room(struct cli_move_in *m, const struct cli_move *v)
         e = cli_fail(CLI_REFUSED, "the server's answer has no \"rows\"");
     if (e == CLI_OK && json_array_size(rows) > 0)
         e = cli_fail(CLI_CHECK_FAILED,
-                     "%s:%" PRIu32 ": the table %s of the tenant %s has cells of the family %s "
-                     "already in the rows that would come",
-                     s->at.file, s->at.line, s->table, s->tenant, s->family);
+                     "%s:%" PRIu32 ": the table %s of the tenant %s has cells of %s %s already in "
+                     "the rows that would come",
+                     s->at.file, s->at.line, s->table, s->tenant,
+                     s->family[0] != '\0' ? "the family" : "any",
+                     s->family[0] != '\0' ? s->family : "family");
     json_decref(doc);
     return e;
 }
@@ -154,7 +186,9 @@ enum cli_exit cli_move_in_check_room(struct cli_move_in *m)
 {
     enum cli_exit worst = CLI_OK;
     for (size_t i = 0; i < m->map.count; i++) {
-        enum cli_exit e = check_room(m, &m->moves[i]);
+        const struct cli_move *v = &m->moves[i];
+        bool is_made = v->owner != NULL && v->owner->makes; /* it is not there */
+        enum cli_exit e = is_made ? CLI_OK : check_room(m, v);
         if (e != CLI_OK && e != CLI_CHECK_FAILED)
             return e;
         worst = e == CLI_OK ? worst : e; /* all are said */

@@ -1,8 +1,8 @@
 /*
  * cli/move_map.c - see move_map.h.
  *
- * Within a source no two keys become one cell (move_cell.c). What is left are two sources whose
- * rows meet in one family; such are refused here.
+ * Within a source no two keys, or cells, become one cell (move_cell.c). What is left are two
+ * sources whose rows meet in one family; such are refused here.
  */
 #include "cli/move_map.h"
 
@@ -12,228 +12,12 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/names.h"
-#include "base/text.h"
 #include "cli/apply_values.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
 #include "cli/transfer_manifest.h"
 
 #include "base/banned.h"
-
-#define PATH_BYTES      512
-#define SEPARATOR_BYTES 64
-#define CF_BYTES        256
-#define TIMESTAMP_STEP  1000
-
-static const char *const PART_NAMES[CLI_MOVE_PARTS] = {"row", "qualifier", "timestamp"};
-
-/* --- fields -----------------------------------------------------------------------------------
- */
-
-static void set_text(json_t *doc, const char *name, const struct cli_yaml_node *n)
-{
-    json_object_set_new(doc, name, json_stringn((const char *)n->text.ptr, n->text.len));
-}
-
-/* Below the directory, by its words; what links there do is their owner's business. */
-static bool is_below(struct slice path)
-{
-    const char *text = (const char *)path.ptr;
-    if (path.len == 0 || text[0] == '/')
-        return false;
-    while (text != NULL) {
-        size_t len = strcspn(text, "/");
-        if (len == 2 && text[0] == '.' && text[1] == '.')
-            return false;
-        text = strchr(text, '/');
-        text = text != NULL ? text + 1 : NULL;
-    }
-    return true;
-}
-
-static void read_database(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                          const char *name)
-{
-    cli_apply_text(r, n, doc, name, PATH_BYTES);
-    if (json_object_get(doc, name) != NULL && !is_below(n->text))
-        cli_apply_wrong(r, n, "%s must be a path below the directory of the databases", name);
-}
-
-static void read_column_family(struct cli_apply_reader *r, const struct cli_yaml_node *n,
-                               json_t *doc, const char *name)
-{
-    cli_apply_text(r, n, doc, name, CF_BYTES);
-}
-
-static void read_name(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                      const char *name, enum err (*check)(struct slice, struct errbuf *))
-{
-    struct errbuf eb = {0};
-    const char *text = cli_apply_scalar(r, n, name);
-    if (text == NULL)
-        return;
-    if (check(n->text, &eb) != ERR_OK)
-        cli_apply_wrong(r, n, "%s \"%.64s\": %s", name, text, eb.text);
-    else
-        set_text(doc, name, n);
-}
-
-static void read_tenant(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                        const char *name)
-{
-    read_name(r, n, doc, name, base_tenant_id_check);
-}
-
-static void read_table(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                       const char *name)
-{
-    read_name(r, n, doc, name, base_table_id_check);
-}
-
-static void read_family(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                        const char *name)
-{
-    read_name(r, n, doc, name, base_family_name_check);
-}
-
-static void read_bytes(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                       const char *name, size_t max)
-{
-    if (n->kind != CLI_YAML_SCALAR || cli_yaml_is_null(n))
-        cli_apply_wrong(r, n, "%s must be text, in quotes; other bytes go into %s_b64", name, name);
-    else if (n->text.len > max)
-        cli_apply_wrong(r, n, "%s has %zu bytes; the limit is %zu", name, n->text.len, max);
-    else
-        set_text(doc, name, n);
-}
-
-/* name ends in _b64. */
-static void read_base64(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                        const char *name, size_t max)
-{
-    struct buf bytes;
-    const char *text = cli_apply_scalar(r, n, name);
-    if (text == NULL)
-        return;
-    base_buf_init(&bytes, max);
-    if (base_base64_decode(n->text, &bytes) != ERR_OK)
-        cli_apply_wrong(r, n, "%s must be base64 of at most %zu bytes", name, max);
-    else
-        set_text(doc, name, n);
-    base_buf_fini(&bytes);
-}
-
-static void read_prefix(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                        const char *name)
-{
-    read_bytes(r, n, doc, name, LIM_ROW_KEY);
-}
-
-static void read_prefix_b64(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                            const char *name)
-{
-    read_base64(r, n, doc, name, LIM_ROW_KEY);
-}
-
-static void read_qualifier(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                           const char *name)
-{
-    read_bytes(r, n, doc, name, LIM_QUALIFIER);
-}
-
-static void read_qualifier_b64(struct cli_apply_reader *r, const struct cli_yaml_node *n,
-                               json_t *doc, const char *name)
-{
-    read_base64(r, n, doc, name, LIM_QUALIFIER);
-}
-
-static void read_separator(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                           const char *name)
-{
-    read_bytes(r, n, doc, name, SEPARATOR_BYTES);
-}
-
-static void read_separator_b64(struct cli_apply_reader *r, const struct cli_yaml_node *n,
-                               json_t *doc, const char *name)
-{
-    read_base64(r, n, doc, name, SEPARATOR_BYTES);
-}
-
-static int part_of(struct slice word)
-{
-    for (int i = 0; i < CLI_MOVE_PARTS; i++)
-        if (base_slice_is(word, PART_NAMES[i]))
-            return i;
-    return -1;
-}
-
-static void read_key(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                     const char *name)
-{
-    bool seen[CLI_MOVE_PARTS] = {false};
-    if (!cli_apply_expect(r, n, CLI_YAML_LIST, name))
-        return;
-    json_t *list = json_array();
-    for (const struct cli_yaml_node *m = n->first; m != NULL; m = m->next) {
-        int part = m->kind == CLI_YAML_SCALAR ? part_of(m->text) : -1;
-        if (part < 0)
-            cli_apply_wrong(r, m, "a part of the key is row, qualifier or timestamp");
-        else if (seen[part])
-            cli_apply_wrong(r, m, "the key has the part %s twice", PART_NAMES[part]);
-        else
-            json_array_append_new(list, json_integer(part));
-        if (part >= 0)
-            seen[part] = true;
-    }
-    if (n->first == NULL || n->first->kind != CLI_YAML_SCALAR || part_of(n->first->text) != 0)
-        cli_apply_wrong(r, n, "the first part of the key must be row");
-    json_object_set_new(doc, name, list);
-}
-
-static void read_timestamp(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                           const char *name)
-{
-    int64_t number = -1;
-    const char *text = cli_apply_scalar(r, n, name);
-    if (text == NULL || strcmp(text, "now") == 0)
-        return; /* which is also what holds without it */
-    if (base_parse_i64(n->text, &number) != ERR_OK || number < 0 || number % TIMESTAMP_STEP != 0 ||
-        number > INT64_MAX - TIMESTAMP_STEP)
-        cli_apply_wrong(r, n,
-                        "%s must be now, or whole milliseconds as microseconds since 1970, such as "
-                        "1700000000000000; not \"%.64s\"",
-                        name, text);
-    else
-        json_object_set_new(doc, name, json_integer(number));
-}
-
-static void read_unit(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                      const char *name)
-{
-    const char *text = cli_apply_scalar(r, n, name);
-    if (text == NULL)
-        return;
-    json_int_t us = strcmp(text, "us") == 0   ? 1
-                    : strcmp(text, "ms") == 0 ? 1000
-                    : strcmp(text, "s") == 0  ? 1000000
-                                              : 0;
-    if (us == 0)
-        cli_apply_wrong(r, n, "%s must be us, ms or s, not \"%.64s\"", name, text);
-    else
-        json_object_set_new(doc, name, json_integer(us));
-}
-
-static void read_unfit(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
-                       const char *name)
-{
-    const char *text = cli_apply_scalar(r, n, name);
-    if (text == NULL)
-        return;
-    if (strcmp(text, "stop") != 0 && strcmp(text, "skip") != 0)
-        cli_apply_wrong(r, n, "%s must be stop or skip, not \"%.64s\"", name, text);
-    json_object_set_new(doc, name, json_boolean(strcmp(text, "skip") == 0));
-}
 
 /* --- a source ---------------------------------------------------------------------------------
  */
@@ -275,15 +59,36 @@ static void check_fields(struct cli_apply_reader *r, const struct cli_yaml_node 
                          const struct cli_move_source *s)
 {
     static const char *const pairs[][2] = {{"row_prefix", "row_prefix_b64"},
+                                           {"strip_prefix", "strip_prefix_b64"},
                                            {"qualifier", "qualifier_b64"},
-                                           {"separator", "separator_b64"}};
-    static const char *const needed[] = {"database", "tenant", "table", "family"};
+                                           {"separator", "separator_b64"},
+                                           {"database", "from_table"}};
+    static const char *const needed[] = {"tenant", "table"};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (cli_apply_member(n, needed[i]) == NULL)
             cli_apply_wrong(r, n, "a source needs \"%s\"", needed[i]);
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         if (cli_apply_member(n, pairs[i][0]) != NULL && cli_apply_member(n, pairs[i][1]) != NULL)
             cli_apply_wrong(r, n, "%s and %s exclude each other", pairs[i][0], pairs[i][1]);
+    if (!is_given(s->doc, "database", "from_table"))
+        cli_apply_wrong(r, n, "a source needs \"database\" or \"from_table\"");
+}
+
+static void refuse_fields(struct cli_apply_reader *r, const struct cli_yaml_node *n,
+                          const char *const *names, const char *whose)
+{
+    for (; *names != NULL; names++)
+        if (cli_apply_member(n, *names) != NULL)
+            cli_apply_wrong(r, n, "%s is for %s", *names, whose);
+}
+
+static void check_database(struct cli_apply_reader *r, const struct cli_yaml_node *n,
+                           const struct cli_move_source *s)
+{
+    static const char *const others[] = {"families", "strip_prefix", "strip_prefix_b64", NULL};
+    refuse_fields(r, n, others, "tables of a service");
+    if (cli_apply_member(n, "family") == NULL)
+        cli_apply_wrong(r, n, "a source needs \"family\"");
     if (s->part_count > 1 && s->separator.len == 0)
         cli_apply_wrong(r, n, "a key of several parts needs a separator");
     if (s->part_count == 1 && is_given(s->doc, "separator", "separator_b64"))
@@ -296,6 +101,14 @@ static void check_fields(struct cli_apply_reader *r, const struct cli_yaml_node 
         cli_apply_wrong(r, n, "timestamp_unit is that of a timestamp in the key");
 }
 
+static void check_foreign(struct cli_apply_reader *r, const struct cli_yaml_node *n)
+{
+    static const char *const others[] = {
+        "column_family", "family",        "qualifier", "qualifier_b64",  "key",
+        "separator",     "separator_b64", "timestamp", "timestamp_unit", NULL};
+    refuse_fields(r, n, others, "databases");
+}
+
 static const char *text_of(const json_t *doc, const char *name, const char *otherwise)
 {
     const char *text = json_string_value(json_object_get(doc, name));
@@ -305,33 +118,20 @@ static const char *text_of(const json_t *doc, const char *name, const char *othe
 static void read_source(struct cli_apply_reader *r, const struct cli_yaml_node *n,
                         struct cli_move_source *s)
 {
-    static const struct cli_apply_field fields[] = {
-        {"database", read_database},
-        {"column_family", read_column_family},
-        {"tenant", read_tenant},
-        {"table", read_table},
-        {"family", read_family},
-        {"row_prefix", read_prefix},
-        {"row_prefix_b64", read_prefix_b64},
-        {"qualifier", read_qualifier},
-        {"qualifier_b64", read_qualifier_b64},
-        {"key", read_key},
-        {"separator", read_separator},
-        {"separator_b64", read_separator_b64},
-        {"timestamp", read_timestamp},
-        {"timestamp_unit", read_unit},
-        {"unfit", read_unfit},
-        {NULL, NULL},
-    };
     s->at = cli_apply_place(r, n);
     s->doc = json_object();
-    cli_apply_read_map(r, n, fields, s->doc);
-    s->database = text_of(s->doc, "database", "");
+    cli_move_read_fields(r, n, s->doc);
+    s->from_table = text_of(s->doc, "from_table", NULL);
+    s->database = s->from_table == NULL ? text_of(s->doc, "database", "") : NULL;
+    s->name = s->from_table != NULL ? s->from_table : s->database;
+    s->families = json_object_get(s->doc, "families");
+    s->renamed_to = json_object_get(s->doc, CLI_MOVE_RENAMED_TO);
     s->column_family = text_of(s->doc, "column_family", "default");
     s->tenant = text_of(s->doc, "tenant", "");
     s->table = text_of(s->doc, "table", "");
     s->family = text_of(s->doc, "family", "");
     s->row_prefix = bytes_of(s->doc, "row_prefix", "row_prefix_b64");
+    s->strip_prefix = bytes_of(s->doc, "strip_prefix", "strip_prefix_b64");
     s->qualifier = bytes_of(s->doc, "qualifier", "qualifier_b64");
     s->separator = bytes_of(s->doc, "separator", "separator_b64");
     take_parts(s, json_object_get(s->doc, "key"));
@@ -341,6 +141,10 @@ static void read_source(struct cli_apply_reader *r, const struct cli_yaml_node *
     s->unit_us = unit != NULL ? json_integer_value(unit) : 1;
     s->skips = json_is_true(json_object_get(s->doc, "unfit"));
     check_fields(r, n, s);
+    if (s->from_table != NULL)
+        check_foreign(r, n);
+    else if (s->database[0] != '\0')
+        check_database(r, n, s);
 }
 
 /* --- all of them ------------------------------------------------------------------------------
@@ -357,22 +161,34 @@ static int by_place(const void *a, const void *b)
     return order != 0 ? order : (x->at.line > y->at.line) - (x->at.line < y->at.line);
 }
 
+static bool is_same_table(const struct cli_move_source *a, const struct cli_move_source *b)
+{
+    return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->table, b->table) == 0;
+}
+
 static bool meet(const struct cli_move_source *a, const struct cli_move_source *b)
 {
-    return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->table, b->table) == 0 &&
-           strcmp(a->family, b->family) == 0 &&
+    return is_same_table(a, b) && strcmp(a->family, b->family) == 0 &&
            base_slice_starts_with(b->row_prefix, a->row_prefix);
 }
 
-/* In this order, what begins with another's prefix stands behind it. */
+/* In this order, what begins with another's prefix stands behind it, and foreign tables, whose
+ * cells come into any family, in front of databases. */
 static void refuse_clashes(struct cli_move_map *map, struct cli_apply *a)
 {
     const struct cli_move_source **sorted = base_new_array(map->count, sizeof(*sorted));
     for (size_t i = 0; i < map->count; i++)
         sorted[i] = &map->sources[i];
     qsort(sorted, map->count, sizeof *sorted, by_place);
+    size_t first = 0; /* of those that come into one table */
     for (size_t i = 1; i < map->count; i++) {
-        if (meet(sorted[i - 1], sorted[i]))
+        first = is_same_table(sorted[first], sorted[i]) ? first : i;
+        if (sorted[first]->from_table != NULL && sorted[i]->database != NULL)
+            cli_apply_complain(a, sorted[i]->at,
+                               "a database and, in line %" PRIu32 ", a table of a service cannot "
+                               "come into one table",
+                               sorted[first]->at.line);
+        else if (meet(sorted[i - 1], sorted[i]))
             cli_apply_complain(a, sorted[i]->at,
                                "its rows may be those of the source in line %" PRIu32
                                ": give one another table, family or row_prefix, none of which "
@@ -464,6 +280,7 @@ void cli_move_map_fini(struct cli_move_map *map)
     for (size_t i = 0; i < map->count; i++) {
         struct cli_move_source *s = &map->sources[i];
         cli_slice_free(&s->row_prefix);
+        cli_slice_free(&s->strip_prefix);
         cli_slice_free(&s->qualifier);
         cli_slice_free(&s->separator);
         json_decref(s->doc);

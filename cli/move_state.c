@@ -2,10 +2,12 @@
  * cli/move_state.c - how far a move is; see move_in.h.
  *
  *     {"format":"bigtent-move-in","version":1,"map":"..","now":"..","sources":[{"sequence":"..",
- *      "after_b64":"..","done":false,"unfit":0,"rows":N,"cells":N,"bytes":N,"content":".."},..]}
+ *      "after_b64":"..","done":false,"unfit":0,"rows":N,"cells":N,"bytes":N,"content":"..",
+ *      "makes":false,"ruled":false},..],"service":"https://.."}
  *
- * map is the mapping file's hash: notes of another mapping are not believed. Sources stand in the
- * order of the file. The notes stay when all is done: they say what was moved.
+ * map is the mapping file's hash: notes of another mapping, or another service, are not believed.
+ * A table that a source "makes" has its rules when it is "ruled". Sources stand in the order of the
+ * file. The notes stay when all is done: they say what was moved.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,13 +50,13 @@ static json_t *move_json(const struct cli_move *v)
 {
     char content[CLI_HASH_TEXT];
     if (!v->is_begun)
-        return json_object();
+        return v->makes ? json_pack("{s:b}", "makes", true) : json_object();
     cli_hash_text(v->content.sum, content);
-    return json_pack("{s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:s}", "sequence",
+    return json_pack("{s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:s, s:b, s:b}", "sequence",
                      number_text(v->sequence), "after_b64", base64_text(v->after), "done",
                      v->is_done, "unfit", (json_int_t)v->unfit, "rows", (json_int_t)v->content.rows,
                      "cells", (json_int_t)v->content.cells, "bytes", (json_int_t)v->content.bytes,
-                     "content", content);
+                     "content", content, "makes", v->makes, "ruled", v->is_ruled);
 }
 
 enum cli_exit cli_move_save_notes(struct cli_move_in *m)
@@ -64,9 +66,9 @@ enum cli_exit cli_move_save_notes(struct cli_move_in *m)
     json_t *sources = json_array();
     for (size_t i = 0; i < m->map.count; i++)
         (void)json_array_append_new(sources, move_json(&m->moves[i])); /* checked as a whole */
-    json_t *doc =
-        json_pack("{s:s, s:i, s:s, s:o, s:o}", "format", FORMAT, "version", 1, "map", m->map.hash,
-                  "now", number_text((uint64_t)m->now_us), "sources", sources);
+    json_t *doc = json_pack("{s:s, s:i, s:s, s:o, s:o, s:s*}", "format", FORMAT, "version", 1,
+                            "map", m->map.hash, "now", number_text((uint64_t)m->now_us), "sources",
+                            sources, "service", m->service.url);
     base_buf_init(&text, CLI_MOVE_STATE_BYTES);
     bool fits =
         doc != NULL && json_array_size(sources) == m->map.count && cli_json_append(&text, doc, 0);
@@ -114,7 +116,9 @@ static bool take_key(const json_t *doc, struct slice *out)
 static bool take_move(struct cli_move *v, const json_t *doc)
 {
     const char *content = json_string_value(json_object_get(doc, "content"));
-    if (json_is_object(doc) && json_object_size(doc) == 0)
+    v->makes = json_is_true(json_object_get(doc, "makes"));
+    v->is_ruled = json_is_true(json_object_get(doc, "ruled"));
+    if (json_is_object(doc) && json_object_get(doc, "sequence") == NULL)
         return true; /* it had not begun */
     v->is_begun = take_number_text(doc, "sequence", &v->sequence) && take_key(doc, &v->after) &&
                   take_number(doc, "unfit", &v->unfit) &&
@@ -163,6 +167,9 @@ enum cli_exit cli_move_load_notes(struct cli_move_in *m, bool *out_found)
     else if (!is_text(doc, "map", m->map.hash))
         e = cli_fail(CLI_USAGE, "%s is about another mapping, or %s was changed since",
                      m->state_path, m->map_path);
+    else if (m->service.url != NULL && !is_text(doc, "service", m->service.url))
+        e = cli_fail(CLI_USAGE, "%s is about another service than %s", m->state_path,
+                     m->service.url);
     else if (!take_notes(m, doc))
         e = cli_fail(CLI_USAGE, "%s is damaged", m->state_path);
     json_decref(doc);

@@ -570,6 +570,8 @@ END_TEST
 
 #define SOURCE(more) "sources: [{database: db, tenant: ab, table: t, family: f" more "}]\n"
 
+#define TABLE(more) "sources: [{tenant: ab, table: t, from_table: " more "}]\n"
+
 static const struct {
     const char *text;
     const char *says;
@@ -621,6 +623,32 @@ static const struct {
     {SOURCE(", qualifier: a, key: [row, timestamp], separator: x, timestamp_unit: h"),
      "must be us, ms or s"},
     {SOURCE(", qualifier: a, unfit: drop"), "must be stop or skip"},
+    /* tables of a service */
+    {"sources: [{tenant: ab, table: t}]\n", "a source needs \"database\" or \"from_table\""},
+    {TABLE("projects/p/instances/i/tables/t, database: db"), "exclude each other"},
+    {TABLE("projects/p/instances/i/tables/"), "from_table must be projects/P/instances/I"},
+    {TABLE("projects/p/instances/i/tables/t/x"), "from_table must be projects/P/instances/I"},
+    {TABLE("projects//instances/i/tables/t"), "from_table must be projects/P/instances/I"},
+    {TABLE("'projects/p/instances/i/tables/t&x=y'"), "from_table must be projects/P/instances/I"},
+    {TABLE("projects/p/instances/i/tables/t, family: f"), "family is for databases"},
+    {TABLE("projects/p/instances/i/tables/t, qualifier: f"), "qualifier is for databases"},
+    {TABLE("projects/p/instances/i/tables/t, key: [row]"), "key is for databases"},
+    {TABLE("projects/p/instances/i/tables/t, timestamp: now"), "timestamp is for databases"},
+    {TABLE("projects/p/instances/i/tables/t, families: [a]"), "families must be a mapping"},
+    {TABLE("projects/p/instances/i/tables/t, families: {a: 'b:c'}"), "family"},
+    {TABLE("projects/p/instances/i/tables/t, families: {a: [b]}"), "a family must be"},
+    {TABLE("projects/p/instances/i/tables/t, families: {a: c, b: c}"),
+     "two families would become c"},
+    {TABLE("projects/p/instances/i/tables/t, strip_prefix: a, strip_prefix_b64: YQ=="),
+     "exclude each other"},
+    {SOURCE(", qualifier: v, strip_prefix: a"), "strip_prefix is for tables of a service"},
+    {SOURCE(", qualifier: v, families: {a: b}"), "families is for tables of a service"},
+    {"sources:\n- {from_table: projects/p/instances/i/tables/t, tenant: ab, table: t}\n"
+     "- {from_table: projects/p/instances/i/tables/u, tenant: ab, table: t, row_prefix: x}\n",
+     "3:3: its rows may be those of the source in line 2"},
+    {"sources:\n- {database: a, tenant: ab, table: t, family: f, qualifier: a, row_prefix: a}\n"
+     "- {from_table: projects/p/instances/i/tables/u, tenant: ab, table: t, row_prefix: x}\n",
+     "2:3: a database and, in line 3, a table of a service cannot come into one table"},
     /* rows that meet */
     {"sources:\n- {database: a, tenant: ab, table: t, family: f, qualifier: a}\n"
      "- {database: b, tenant: ab, table: t, family: f, qualifier: b}\n",
