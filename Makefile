@@ -9,10 +9,16 @@ CC      ?= gcc
 CXX     ?= g++
 VERSION  = 0.1.0
 
+# Intel's Multi-Buffer Crypto Library seals values several times as fast as OpenSSL, which does it
+# alone on other processors, and with WITH_IPSEC_MB=0 (then from a clean tree).
+WITH_IPSEC_MB ?= $(if $(filter x86_64,$(shell uname -m)),1,0)
+IPSEC_MB := $(filter 1,$(WITH_IPSEC_MB))
+
 # --- what the machine needs -------------------------------------------------------------------
 DEPS_BUILD = gcc g++ make pkg-config libh2o-evloop-dev libnghttp2-dev libssl-dev librocksdb-dev \
              libre2-dev libjansson-dev libcurl4-openssl-dev libyaml-dev zlib1g-dev liblz4-dev libzstd-dev \
-             libprotobuf-c-dev libprotobuf-dev protobuf-c-compiler protobuf-compiler
+             libprotobuf-c-dev libprotobuf-dev protobuf-c-compiler protobuf-compiler \
+             $(if $(IPSEC_MB),libipsec-mb-dev)
 DEPS_TEST  = check libsubunit-dev curl iso-codes tzdata zsh fish mandoc
 DEPS_LINT  = clang-format
 DEPS_BENCH = nghttp2-client
@@ -41,7 +47,7 @@ DEPS_DONE  = $(DEPS_STAMP)
 PKGS     = libh2o-evloop libnghttp2 openssl jansson zlib
 PKG_INC := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PKGS) 2>/dev/null))
 LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -lre2 -ljansson -lssl -lcrypto -lz -llz4 -lm -lpthread \
-           -ldl -lstdc++
+           -ldl -lstdc++ $(if $(IPSEC_MB),-lIPSec_MB)
 CLI_LIBS = -lcurl -lyaml -ljansson -lcrypto -lpthread -lz -lzstd
 
 OPT_release = -O2
@@ -74,7 +80,7 @@ endif
 COMMON_FLAGS = -g $(OPT_$(VARIANT)) -fstack-protector-strong -fPIE $(FORTIFY_$(VARIANT)) -I. \
                -isystem $(PROTO_GEN) -MMD -MP
 CFLAGS_ALL = -std=gnu17 $(COMMON_FLAGS) $(WARN) $(PKG_INC) -DH2O_USE_LIBUV=0 -DH2O_USE_EPOLL=1 \
-             -DBIGTENT_VERSION='"$(VERSION)"' $(CFLAGS)
+             -DBIGTENT_VERSION='"$(VERSION)"' $(if $(IPSEC_MB),-DSTO_WITH_IPSEC_MB) $(CFLAGS)
 # One file, storage/pattern.cc: RE2 has no C interface.
 C_ONLY_WARN = -Wstrict-prototypes -Wmissing-prototypes
 CXXFLAGS_ALL = -std=c++17 $(COMMON_FLAGS) $(filter-out $(C_ONLY_WARN),$(WARN)) $(CXXFLAGS)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "migrations/backup_copies.h"
+#include "storage/gcm.h"
 #include "tenancy/certificate_store.h"
 #include "tenancy/erasure_ledger.h"
 #include "tenancy/erasure_replay.h"
@@ -58,6 +59,8 @@ static enum err open_keystore(struct gw_store *s, const char *dir,
         e = gw_master_key_read(source, master, &given, eb);
     if (e == ERR_OK && given)
         e = ten_keystore_open(path, master, &s->keystore, eb);
+    if (e == ERR_OK && given)
+        base_log(BASE_LOG_INFO, "encryption", "aes_gcm=%s", sto_gcm_way_name(sto_gcm_best()));
     OPENSSL_cleanse(master, sizeof master);
     return e;
 }

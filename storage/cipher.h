@@ -4,7 +4,7 @@
  * Does:     hold a tenant's data keys by version; seal and unseal values with AES-256-GCM, bound to
  *           the stored key they stand under.
  * Owns:     copies of the keys, until they are wiped; a sealer's context.
- * May use:  base/.
+ * May use:  base/, storage/.
  * Knows no: where keys come from (tenancy/keystore.h), RocksDB.
  * Threads:  keys are added and wiped by one thread and used by any; a sealer is one thread's at a
  *           time.
@@ -23,17 +23,20 @@
 #define STORAGE_CIPHER_H
 
 #include "base/buf.h"
+#include "storage/gcm.h"
 
-#define STO_CIPHER_KEY      32
+#define STO_CIPHER_KEY      STO_GCM_KEY
 #define STO_CIPHER_VERSIONS 64
 #define STO_SEALED_HEAD     16
-#define STO_SEALED_TAG      16
+#define STO_SEALED_TAG      STO_GCM_TAG
 #define STO_SEALED_EXTRA    (STO_SEALED_HEAD + STO_SEALED_TAG)
 
 struct sto_cipher;
 
 /* boot: of this run; no other run of a server with these keys ever has it. */
 struct sto_cipher *sto_cipher_new(uint32_t boot);
+/* By one way of storage/gcm.h; the bytes are the same by all. */
+struct sto_cipher *sto_cipher_new_by(const struct sto_gcm_way *way, uint32_t boot);
 /* Wipes first; accepts NULL. */
 void sto_cipher_free(struct sto_cipher *cipher);
 /* Versions begin with 1, without gaps; the last one added seals from now on. ERR_TOO_BIG. */
@@ -42,26 +45,14 @@ uint32_t sto_cipher_versions(const struct sto_cipher *cipher);
 /* Nobody may be using it: the gate of its tenant says GONE, and its reads and batches are over. */
 void sto_cipher_wipe(struct sto_cipher *cipher);
 
-/* What a thread keeps between two values, so that the same key need not be set up again. */
-struct sto_sealer {
-    void *context; /* NULL until it is used */
-    const void *key;
-    bool seals;
-};
-
-static inline void sto_sealer_init(struct sto_sealer *s)
-{
-    *s = (struct sto_sealer){NULL, NULL, false};
-}
-void sto_sealer_fini(struct sto_sealer *s);
-
 /* What a value is bound to: its stored key, and the bytes in front of what is sealed. */
 struct sto_seal_place {
     struct slice head;
     struct slice key;
 };
 
-/* place->head and the sealed value into out, which they replace. */
+/* place->head and the sealed value into out, which they replace. Neither call needs more of out
+ * than the result and what it is bound to. */
 enum err sto_seal(struct sto_sealer *s, struct sto_cipher *cipher,
                   const struct sto_seal_place *place, struct slice value,
                   struct buf *out) MUST_CHECK;

@@ -64,6 +64,8 @@ function check_foreign(path) {
         finding(file, FNR, "rocksdb belongs to storage/rocksdb/")
     if (path ~ /^re2\// && file != "storage/pattern.cc")
         finding(file, FNR, "re2 belongs to storage/pattern.cc")
+    if (path ~ /^intel-ipsec-mb/ && file != "storage/gcm_ipsec_mb.c")
+        finding(file, FNR, "ipsec-mb belongs to storage/gcm_ipsec_mb.c")
     if (path ~ /^jansson/ && (room == "base" || room == "storage"))
         finding(file, FNR, "base/ and storage/ know no JSON")
 }

@@ -91,6 +91,8 @@ before '#include <re2/re2.h>' storage/table.c
 expect "re2 outside its file" '^storage/table.c:1: re2 belongs'
 echo 'int x;' > "$tree/storage/table.cc"
 expect "C++ elsewhere" '^storage/table.cc:1: C.. belongs'
+before '#include <intel-ipsec-mb.h>' storage/table.c
+expect "ipsec-mb outside its file" '^storage/table.c:1: ipsec-mb belongs'
 before '#include <jansson.h>' storage/table.c
 expect "jansson in storage" '^storage/table.c:1: base/ and storage/ know no JSON'
 before '#include <h2o.h>' gateway/loop.c
