@@ -119,7 +119,9 @@ enum mig_backup_point {
     MIG_POINT_UNLISTED,    /* deleted, files still there */
     MIG_POINT_TABLE_BEGUN, /* one that is restored, hidden */
     MIG_POINT_TABLE_FILLED,
-    MIG_POINT_TABLE_PUBLISHED,
+    MIG_POINT_TABLE_PUBLISHED, /* or all of a tenant */
+    MIG_POINT_TABLES_HIDDEN,   /* those that make way for a tenant's restore */
+    MIG_POINT_TABLES_FILLED,   /* all of a tenant, with their views */
     MIG_POINT_COUNT,
 };
 void mig_backup_test_die_at(int point); /* negative: off */

@@ -83,7 +83,7 @@ enum err mig_backups_put(struct mig_backups *b, const struct mig_backup *backup,
 /* --- of one tenant: backup_tenant.c ------------------------------------------------------------
  */
 
-/* The file of schemas, and the parts of its i-th table. */
+/* The files of schemas and views, and the parts of its i-th table. */
 #define MIG_SCHEMAS_NAME "schemas"
 #define MIG_TABLE_PREFIX "t%05zu-"
 #define MIG_PART_NAME    MIG_TABLE_PREFIX "%06zu"

@@ -13,8 +13,10 @@
 
 #include "base/banned.h"
 
-#define DUMP_FLAGS    (JSON_COMPACT | JSON_SORT_KEYS)
-#define FORMAT_OF_ALL 1
+#define DUMP_FLAGS       (JSON_COMPACT | JSON_SORT_KEYS)
+#define FORMAT_OF_ALL    1
+#define FORMAT_OF_TENANT 2
+#define FORMAT_OF_VIEWS  MIG_BACKUP_FORMAT /* of a tenant, with authorized views */
 
 void mig_backup_fini(struct mig_backup *b)
 {
@@ -75,6 +77,17 @@ static json_t *scope_json(const struct mig_backup *b)
                      (json_int_t)b->made_us);
 }
 
+/* The lowest with which it is read right. */
+static int format_of(const struct mig_backup *b)
+{
+    if (!mig_backup_is_scoped(b))
+        return FORMAT_OF_ALL;
+    for (size_t i = 0; i < b->file_count; i++)
+        if (strcmp(b->files[i].path, MIG_VIEWS_NAME) == 0)
+            return FORMAT_OF_VIEWS;
+    return FORMAT_OF_TENANT;
+}
+
 static json_t *inner_json(const struct mig_backup *b)
 {
     json_t *counts = json_object();
@@ -91,9 +104,8 @@ static json_t *inner_json(const struct mig_backup *b)
     }
     json_t *scope = mig_backup_is_scoped(b) ? scope_json(b) : NULL;
     return json_pack("{s:i, s:s, s:I, s:I, s:s, s:I, s:i, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o*}",
-                     "format", mig_backup_is_scoped(b) ? MIG_BACKUP_FORMAT : FORMAT_OF_ALL, "id",
-                     b->id, "created_us", (json_int_t)b->created_us, "expires_us",
-                     (json_int_t)b->expires_us, "note", b->note, "sequence",
+                     "format", format_of(b), "id", b->id, "created_us", (json_int_t)b->created_us,
+                     "expires_us", (json_int_t)b->expires_us, "note", b->note, "sequence",
                      (json_int_t)b->sequence, "data_format", (int)b->data_format, "software",
                      b->software, "rocksdb", b->rocksdb, "tenants", (json_int_t)b->counts.documents,
                      "bytes", (json_int_t)b->bytes, "new_bytes", (json_int_t)b->new_bytes, "keys",

@@ -19,13 +19,12 @@
 #include "migrations/backup_files.h"
 #include "storage/rocksdb/image.h"
 
-#define MIG_BACKUP_FORMAT                                                                          \
-    2 /* of everything: 1; of a tenant: 2, which older programs leave alone                        \
-       */
+#define MIG_BACKUP_FORMAT  3 /* older programs leave later ones alone: backup_manifest.c */
 #define MIG_BACKUP_ID      16
 #define MIG_BACKUP_PATH    64
 #define MIG_BACKUP_DB      "db/" /* paths of the database's files begin so */
 #define MIG_BACKUP_RELEASE 32
+#define MIG_VIEWS_NAME     "views" /* of a tenant: its authorized views, when it has any */
 
 /* Whose it is. A backup of a tenant holds no database, but what was stored for its tables. */
 struct mig_backup_scope {

@@ -45,7 +45,7 @@ struct mig_backups *mig_service_backups(struct mig_service *s)
     return s->backups;
 }
 
-static bool is_stopping(struct mig_service *s)
+bool mig_service_is_stopping(struct mig_service *s)
 {
     pthread_mutex_lock(&s->lock);
     bool stopping = s->stopping;
@@ -398,13 +398,13 @@ static void *thread_main(void *arg)
     /* Behind everybody else; where the kernel refuses, it runs like everybody else. */
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     (void)syscall(SYS_ioprio_set, IO_OF_THREAD, 0, IO_CLASS);
-    while (!is_stopping(s)) {
+    while (!mig_service_is_stopping(s)) {
         struct mig_work *work = wait_for_work(s);
         if (work != NULL)
             run(s, work);
         else
             (void)mig_operation_run_next(s); /* whether there was one does not matter */
-        if (is_stopping(s))
+        if (mig_service_is_stopping(s))
             break;
         expire(s);
         remove_left(s);

@@ -133,6 +133,19 @@ const struct mig_tables *mig_source_tables(const struct mig_source *s)
     return &s->tables;
 }
 
+enum err mig_source_visit_views(struct mig_source *s, sto_stored_visit *visit, void *ctx,
+                                struct errbuf *eb)
+{
+    struct ten_doc_key prefix = ten_doc_key_view(s->tables.tenant, SLICE_EMPTY, SLICE_EMPTY);
+    if (s->image != NULL)
+        return sto_image_visit_docs(s->image, ten_doc_key_slice(&prefix), visit, ctx, eb);
+    s->eb = eb;
+    s->prefix = ten_doc_key_slice(&prefix);
+    s->visit = visit;
+    s->ctx = ctx;
+    return visit_parts(s, MIG_VIEWS_NAME);
+}
+
 enum err mig_source_visit(struct mig_source *s, size_t at, sto_stored_visit *visit, void *ctx,
                           struct errbuf *eb)
 {

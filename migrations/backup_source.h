@@ -31,6 +31,9 @@ enum err mig_source_open(struct mig_backups *b, struct slice id,
 void mig_source_close(struct mig_source *s);
 
 const struct mig_tables *mig_source_tables(const struct mig_source *s);
+/* Documents of authorized views of all its tables, by key; of a backup of one table none. */
+enum err mig_source_visit_views(struct mig_source *s, sto_stored_visit *visit, void *ctx,
+                                struct errbuf *eb) MUST_CHECK;
 /* Rows of its table number `at`: headers and cells, in order, as they are stored. */
 enum err mig_source_visit(struct mig_source *s, size_t at, sto_stored_visit *visit, void *ctx,
                           struct errbuf *eb) MUST_CHECK;

@@ -2,6 +2,7 @@
  * migrations/backup_tenant.c - what an image holds of one tenant, in parts.
  *
  *   schemas        the document of each table, by its stored key
+ *   views          of a whole tenant: the same of authorized views, when there are any
  *   tNNNNN-MMMMMM  stored keys and values of the N-th table's rows, the M-th part
  *
  * Parts are cut by what is in them (storage/rocksdb/part_file.h). A part whose keys and values the
@@ -145,6 +146,28 @@ static enum err take_schemas(struct taking *t, struct sto_image *image)
     return rc == ERR_OK ? part_close(t) : rc;
 }
 
+/* Those of tables that are on their way out stay behind with these. */
+static enum err take_view(void *ctx, struct slice key, struct slice body)
+{
+    struct taking *t = ctx;
+    struct slice tenant, table, view;
+    size_t at;
+    enum err rc = ten_doc_key_view_parts(key, &tenant, &table, &view);
+    if (rc != ERR_OK)
+        return base_fail(t->eb, rc, "the key of an authorized view is damaged");
+    return mig_tables_find(&t->tables, table, &at) ? add(t, key, body) : ERR_OK;
+}
+
+static enum err take_views(struct taking *t, struct sto_image *image)
+{
+    struct ten_doc_key prefix = ten_doc_key_view(t->tables.tenant, SLICE_EMPTY, SLICE_EMPTY);
+    if (t->tables.only.len > 0)
+        return ERR_OK; /* a table of another name is made of it */
+    (void)snprintf(t->name, sizeof t->name, MIG_VIEWS_NAME); /* fits */
+    enum err rc = sto_image_visit_docs(image, ten_doc_key_slice(&prefix), take_view, t, t->eb);
+    return rc == ERR_OK && t->writer != NULL ? part_close(t) : rc;
+}
+
 static enum err take_row(void *ctx, struct slice key, struct slice value)
 {
     struct taking *t = ctx;
@@ -177,6 +200,8 @@ static enum err take_image(struct taking *t)
     enum err rc = sto_image_open(t->b->checkpoint, &image, t->eb);
     if (rc == ERR_OK)
         rc = take_schemas(t, image);
+    if (rc == ERR_OK)
+        rc = take_views(t, image);
     for (size_t i = 0; rc == ERR_OK && i < t->tables.count; i++)
         rc = take_table(t, image, i);
     sto_part_abandon(t->writer);
@@ -247,22 +272,29 @@ enum err mig_backup_take_tenant(struct mig_backups *b, const struct mig_backup_w
 
 /* --- counting --------------------------------------------------------------------------------- */
 
+/* Where what is counted was stored. */
+enum counted { COUNT_SCHEMAS, COUNT_VIEWS, COUNT_ROWS };
+
 struct counting {
     const struct mig_backup *backup;
     struct mig_backup_watch *watch;
     struct errbuf *eb;
     struct buf last; /* key */
     uint64_t keys;   /* of this file */
-    bool is_rows;
+    enum counted what;
 };
 
 static bool is_of_tenant(const struct counting *c, struct slice key)
 {
     struct slice tenant = base_slice_text(c->backup->scope.tenant);
-    size_t letter = c->is_rows ? 0 : 2; /* "s/" */
-    struct slice rest = base_slice_skip(key, key.len < letter ? key.len : letter);
+    static const char *const ROOMS[] = {
+        [COUNT_SCHEMAS] = "s/", [COUNT_VIEWS] = "v/", [COUNT_ROWS] = ""};
+    struct slice room = base_slice_text(ROOMS[c->what]);
+    if (!base_slice_starts_with(key, room))
+        return false;
+    struct slice rest = base_slice_skip(key, room.len);
     return base_slice_starts_with(rest, tenant) && rest.len > tenant.len &&
-           rest.ptr[tenant.len] == (c->is_rows ? '#' : '/');
+           rest.ptr[tenant.len] == (c->what == COUNT_ROWS ? '#' : '/');
 }
 
 static enum err count_key(void *ctx, struct slice key, struct slice value)
@@ -282,7 +314,12 @@ static enum err count_file(struct counting *c, const char *dir, const struct mig
 {
     char path[BASE_PATH_BYTES];
     c->keys = 0;
-    c->is_rows = strcmp(file->path, MIG_SCHEMAS_NAME) != 0;
+    enum counted before = c->what;
+    c->what = strcmp(file->path, MIG_SCHEMAS_NAME) == 0 ? COUNT_SCHEMAS
+              : strcmp(file->path, MIG_VIEWS_NAME) == 0 ? COUNT_VIEWS
+                                                        : COUNT_ROWS;
+    if (c->what != before)
+        base_buf_truncate(&c->last, 0); /* an order of their own */
     enum err rc = mig_files_path(dir, file->content.sha256, path, c->eb);
     if (rc == ERR_OK)
         rc = sto_part_visit(path, count_key, c, c->eb);
@@ -300,11 +337,9 @@ enum err mig_backup_count_parts(const char *dir, const struct mig_backup *backup
     enum err rc = ERR_OK;
     base_buf_init(&c.last, LIM_STORED_KEY);
     for (size_t i = 0; rc == ERR_OK && i < backup->file_count; i++) {
-        if (i == 1)
-            base_buf_truncate(&c.last, 0); /* documents are behind rows, not before */
         rc = count_file(&c, dir, &backup->files[i]);
-        rows += c.is_rows ? c.keys : 0;
-        tables += c.is_rows ? 0 : c.keys;
+        rows += c.what == COUNT_ROWS ? c.keys : 0;
+        tables += c.what == COUNT_SCHEMAS ? c.keys : 0;
     }
     base_buf_fini(&c.last);
     if (rc == ERR_OK &&

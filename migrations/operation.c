@@ -23,6 +23,7 @@ enum {
     TAG_ROWS = 13,
     TAG_RESULT = 14,
     TAG_ERROR = 15,
+    TAG_SWITCHING = 16,
 };
 
 const char *mig_op_kind_name(enum mig_op_kind kind)
@@ -87,6 +88,7 @@ enum err mig_operation_encode(const struct mig_operation *op, struct buf *out)
     put_number(out, TAG_ROWS, op->rows);
     put_number(out, TAG_RESULT, (uint64_t)op->result);
     put_text(out, TAG_ERROR, op->error);
+    put_number(out, TAG_SWITCHING, op->is_switching);
     return out->error;
 }
 
@@ -151,6 +153,10 @@ static enum err take_field(void *ctx, const struct base_field *f)
         return base_field_time(f, &op->finished_us);
     case TAG_ROWS:
         return base_field_number(f, &op->rows);
+    case TAG_SWITCHING:
+        rc = take_number(f, 1, &number);
+        op->is_switching = number != 0;
+        return rc;
     default:
         return ERR_OK; /* of a later program */
     }

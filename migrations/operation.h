@@ -53,6 +53,8 @@ struct mig_operation {
     uint64_t done_bytes; /* while it runs: written or read; not stored */
     uint64_t all_bytes;  /* 0: not known */
     uint64_t rows;       /* RESTORE: written */
+    bool is_switching;   /* RESTORE_TENANT: the old tables are gone, the new ones not there yet; it
+                          * goes on until they are, also after a restart */
     enum err result;     /* of FAILED and CANCELLED */
     char error[ERRBUF_BYTES];
 };

@@ -9,7 +9,8 @@
  * 1. Documents are changed by the control thread, which alone begins purges: none is stored behind
  *    the purge that removes them all.
  * 2. When the server stops, what runs is left as it is stored. The next start makes backups and
- *    copies anew, and says of restores that they were interrupted: their tables are removed then.
+ *    copies anew, goes on with a tenant's restore whose old tables are gone, and says of other
+ *    restores that they were interrupted: their tables are removed then.
  * 3. What a tenant is told of a failure is its own affair; the rest goes to the log.
  */
 #include "migrations/service_internal.h"
@@ -23,6 +24,7 @@
 #include "tenancy/doc_key.h"
 #include "tenancy/lifecycle.h"
 #include "tenancy/scope.h"
+#include "tenancy/tables_replace.h"
 
 #include "base/banned.h"
 
@@ -199,7 +201,7 @@ static void judge(struct mig_service *s, struct mig_operation *op)
     bool is_making = op->kind == MIG_OP_BACKUP || op->kind == MIG_OP_COPY;
     if (is_making && mig_backups_get(s->backups, base_slice_text(op->id), &entry, NULL) == ERR_OK) {
         op->state = MIG_OP_DONE;
-    } else if (is_making || op->state == MIG_OP_WAITING) {
+    } else if (is_making || op->is_switching || op->state == MIG_OP_WAITING) {
         op->state = MIG_OP_WAITING;
         return;
     } else {
@@ -218,10 +220,13 @@ static void settle_loaded(void *ctx)
     struct mig_service *s = l->service;
     for (size_t i = 0; l->result == ERR_OK && i < l->count; i++) {
         struct mig_operation *op = &l->items[i];
-        if (find_tenant(s, op) == NULL)
+        struct ten_tenant *t = find_tenant(s, op);
+        if (t == NULL)
             continue; /* its purge takes it along */
         judge(s, op);
         bool fits = s->queue.count < LIM_OPERATIONS_WAITING;
+        if (op->is_switching && fits)
+            ten_tables_replace_resume(t);
         if (op->state == MIG_OP_WAITING && fits)
             queue_put(s, op);
         else
@@ -363,6 +368,16 @@ void mig_queue_leave(struct mig_service *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+bool mig_queue_begin_switch(struct mig_service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool may = !s->queue.is_cancelled;
+    if (may)
+        s->queue.items[0].is_switching = true;
+    pthread_mutex_unlock(&s->lock);
+    return may;
+}
+
 static const char *const ENDED[] = {[MIG_OP_BACKUP] = "backup.finish",
                                     [MIG_OP_COPY] = "backup.copied",
                                     [MIG_OP_RESTORE_TABLE] = "backup.restored",
@@ -384,6 +399,8 @@ static void end(void *ctx)
         ten_audit_set_outcome(op->result);
     step->result = mig_operation_store(step->service, op, NULL, &step->eb);
     step->result = ten_audit_end(step->service->registry, step->result, &step->eb);
+    if (op->is_switching)
+        ten_tables_replace_end(step->tenant);
     mig_queue_leave(step->service);
 }
 
@@ -401,14 +418,6 @@ static bool take_first(struct mig_service *s, struct mig_operation *out)
     return is_there;
 }
 
-static bool has_stopped(struct mig_service *s)
-{
-    pthread_mutex_lock(&s->lock);
-    bool stopping = s->stopping;
-    pthread_mutex_unlock(&s->lock);
-    return stopping;
-}
-
 bool mig_operation_run_next(struct mig_service *s)
 {
     struct mig_operation op;
@@ -419,7 +428,7 @@ bool mig_operation_run_next(struct mig_service *s)
     enum err rc = step.result;
     if (rc == ERR_OK && step.tenant != NULL)
         rc = do_it(&step);
-    bool is_left = rc == ERR_CANCELLED && has_stopped(s); /* for the next start */
+    bool is_left = rc == ERR_CANCELLED && mig_service_is_stopping(s); /* for the next start */
     if (step.tenant != NULL && !is_left && op.state != MIG_OP_DONE) {
         struct mig_operation told = op;
         mig_operation_put_end(&op, rc, step.eb.text);

@@ -101,7 +101,11 @@ enum err mig_operation_cancel(struct mig_service *s, struct ten_tenant *t, struc
         return rc;
     pthread_mutex_lock(&s->lock);
     size_t at = mig_queue_find(&s->queue, ten_tenant_id(t), id);
-    if (at < s->queue.count && at == 0 && s->queue.is_running) {
+    bool is_switching = at < s->queue.count && s->queue.items[at].is_switching;
+    if (is_switching) {
+        rc = base_fail(eb, ERR_CONFLICT,
+                       "the tenant's tables are being replaced: it goes on to its end");
+    } else if (at < s->queue.count && at == 0 && s->queue.is_running) {
         s->queue.is_cancelled = true;
     } else if (at < s->queue.count) {
         is_waiting = true;
@@ -109,7 +113,7 @@ enum err mig_operation_cancel(struct mig_service *s, struct ten_tenant *t, struc
     }
     pthread_mutex_unlock(&s->lock);
     if (!is_waiting)
-        return ERR_OK; /* it ended, or will */
+        return rc; /* it ended, or will */
     mig_operation_put_end(&op, ERR_CANCELLED, "cancelled before it began");
     return mig_operation_store(s, &op, NULL, eb);
 }

@@ -77,6 +77,9 @@ void mig_queue_remove(struct mig_queue *q, size_t at);
 /* The one under way has ended. On the control thread, in the message that stores its end: whoever
  * sees that it is done may delete its backup. Once is enough, twice is fine. */
 void mig_queue_leave(struct mig_service *s);
+/* Control thread: from here on nobody cancels the one under way; false: somebody has. */
+bool mig_queue_begin_switch(struct mig_service *s);
+bool mig_service_is_stopping(struct mig_service *s);
 /* The document's change; body is written to. */
 enum err mig_operation_change(const struct mig_operation *op, struct ten_doc_key *key,
                               struct buf *body, struct sto_doc_change *out) MUST_CHECK;
@@ -84,10 +87,9 @@ enum err mig_operation_change(const struct mig_operation *op, struct ten_doc_key
 /* --- operation_restore.c -----------------------------------------------------------------------
  */
 
-/* Service's thread. done: the operation as it is when it is DONE, stored by the batch that
- * publishes the last table. */
+/* Service's thread. op: DONE when it succeeds, as it was stored by the batch that publishes. */
 enum err mig_operation_restore(struct mig_service *s, struct ten_tenant *t,
-                               struct mig_operation *done, struct errbuf *eb) MUST_CHECK;
+                               struct mig_operation *op, struct errbuf *eb) MUST_CHECK;
 
 /* --- backup_service.c --------------------------------------------------------------------------
  */

@@ -182,6 +182,10 @@ enum err ten_plan_id_check(struct slice id, struct errbuf *eb) MUST_CHECK;
 
 /* Blocking, before the workers run: the views of visible tables. */
 enum err ten_views_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
+/* Blocking. Of a table that nobody sees yet: as it was encoded. ERR_CORRUPT, ERR_TOO_BIG. */
+enum err ten_view_restore(struct ten_registry *r, struct ten_tenant *t,
+                          const struct sto_schema *schema, struct slice id, struct slice body,
+                          struct errbuf *eb) MUST_CHECK;
 /* ERR_CONFLICT when one of the table's views keeps it from being deleted. */
 enum err ten_views_protection_check(const struct sto_schema *schema, struct errbuf *eb) MUST_CHECK;
 
@@ -197,11 +201,12 @@ struct ten_tables *ten_tables_without(const struct ten_tables *old, size_t at);
 enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *schema,
                            uint64_t expect, struct errbuf *eb) MUST_CHECK;
 
-/* The same, with other changes in the batch. */
-enum err ten_schema_commit_with(struct ten_registry *r, struct ten_tenant *t,
-                                struct sto_schema *schema, uint64_t expect,
-                                const struct sto_doc_change *also, size_t also_count,
-                                struct errbuf *eb) MUST_CHECK;
+/* Blocking. The same for several, each where the version is that it has now, in one batch with
+ * other changes. */
+enum err ten_schemas_commit(struct ten_registry *r, struct ten_tenant *t,
+                            struct sto_schema *const *schemas, size_t count,
+                            const struct sto_doc_change *also, size_t also_count,
+                            struct errbuf *eb) MUST_CHECK;
 /* Whether the tenant may have one table more (old: NULL), or so many families in it. */
 enum err ten_tables_growth_check(const struct ten_registry *r, const struct ten_tenant *t,
                                  const struct sto_schema *old, size_t family_count,
@@ -227,6 +232,13 @@ bool ten_table_is_restoring(const struct ten_registry *r, const struct ten_tenan
                             struct slice table_id);
 size_t ten_tables_restoring(const struct ten_registry *r, const struct ten_tenant *t);
 
+/* --- tables_replace.c ------------------------------------------------------------------------- */
+
+/* ERR_UNAVAILABLE while all tables of the tenant are being replaced. */
+enum err ten_tables_replacing_check(const struct ten_tenant *t, struct errbuf *eb) MUST_CHECK;
+/* The same, else ERR_NOT_FOUND: why there is no such table. Any thread. */
+enum err ten_tables_fail_missing(const struct ten_tenant *t, struct errbuf *eb) MUST_CHECK;
+
 /* --- removal.c, table_removal.c, family_removal.c ----------------------------------------------
  */
 
@@ -243,6 +255,9 @@ void ten_removal_drop(struct ten_removal *m);
 void ten_removal_enter(struct ten_removal *m);
 /* It stops running, for good (ERR_OK: m is freed) or until somebody tries again. */
 void ten_removal_leave(struct ten_removal *m, enum err result);
+/* Of a table that was just hidden; it may have a removal of dropped families already. */
+struct ten_removal *ten_table_removal_of(struct ten_registry *r, struct ten_tenant *t,
+                                         struct sto_schema *deleting_take);
 void ten_table_removal_run(struct ten_removal *m);
 void ten_table_removal_dropped(struct ten_removal *m);
 /* Take care of the dropped families of a schema that was just published, if it has any. */

@@ -78,7 +78,7 @@ enum err ten_scope_table(struct ten_tenant *t, struct slice table_id, struct sto
     const struct ten_tables *tables = ten_tenant_tables(t);
     size_t at;
     if (!ten_tables_search(tables, table_id, &at))
-        return base_fail(eb, ERR_NOT_FOUND, "the tenant has no such table");
+        return ten_tables_fail_missing(t, eb);
     struct sto_tenant_scope tenant = ten_scope_tenant(t);
     *out = sto_table_scope_make(&tenant, tables->schemas[at]);
     return ERR_OK;

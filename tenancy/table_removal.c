@@ -128,9 +128,22 @@ void ten_table_removal_run(struct ten_removal *m)
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
-/* Mark and hide the table. removal: of its dropped families, or NULL. */
+struct ten_removal *ten_table_removal_of(struct ten_registry *r, struct ten_tenant *t,
+                                         struct sto_schema *deleting_take)
+{
+    struct ten_removal *m = ten_removal_find(r, t, sto_schema_table_id(deleting_take));
+    if (m == NULL)
+        return ten_removal_add(r, t, deleting_take);
+    INVARIANT(!m->whole);
+    sto_schema_unref(m->schema);
+    m->schema = deleting_take;
+    m->whole = true;
+    return m;
+}
+
+/* Mark and hide the table. */
 static enum err hide(struct ten_registry *r, struct ten_table_delete_op *op,
-                     struct ten_removal *removal, struct ten_removal **out)
+                     struct ten_removal **out)
 {
     struct ten_tenant *t = op->tenant;
     const struct ten_tables *tables = ten_tenant_tables(t);
@@ -153,14 +166,7 @@ static enum err hide(struct ten_registry *r, struct ten_table_delete_op *op,
         return rc;
     }
     ten_tables_publish(r, t, ten_tables_without(tables, at));
-    if (removal == NULL) {
-        *out = ten_removal_add(r, t, deleting);
-        return ERR_OK;
-    }
-    sto_schema_unref(removal->schema);
-    removal->schema = deleting;
-    removal->whole = true;
-    *out = removal;
+    *out = ten_table_removal_of(r, t, deleting);
     return ERR_OK;
 }
 
@@ -175,7 +181,7 @@ static enum err begin(struct ten_registry *r, struct ten_table_delete_op *op)
     if (m != NULL && m->whole && m->running)
         return base_fail(&op->detail, ERR_CONFLICT, "the table is being deleted already");
     if (m == NULL || !m->whole)
-        rc = hide(r, op, m, &m);
+        rc = hide(r, op, &m);
     if (rc != ERR_OK)
         return rc;
     m->op = op;

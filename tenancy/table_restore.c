@@ -73,20 +73,24 @@ static enum err name_check(struct ten_registry *r, struct ten_tenant *t, struct 
     return ERR_OK;
 }
 
-static enum err make_like(struct slice table_id, const struct sto_schema *like,
-                          struct sto_schema **out, struct errbuf *eb)
+static enum err make_like(const struct ten_table_wish *wish, struct sto_schema **out,
+                          struct errbuf *eb)
 {
+    const struct sto_schema *like = wish->like;
     struct sto_family_spec *families =
         base_new_array(like->family_count + 1, sizeof families[0]); /* may have none */
     for (size_t i = 0; i < like->family_count; i++)
         families[i] = sto_family_spec_of(&like->families[i]);
     const struct sto_table_spec spec = {.families = families,
                                         .family_count = like->family_count,
+                                        .protected = wish->is_whole && like->protected,
+                                        .change_retention_s =
+                                            wish->is_whole ? like->change_retention_s : 0,
                                         .row_key_notes = like->row_key_notes,
                                         .splits = like->splits,
                                         .split_count = like->split_count,
                                         .now_us = base_wall_us()};
-    enum err rc = sto_schema_make(table_id, NULL, &spec, out, eb);
+    enum err rc = sto_schema_make(wish->table_id, NULL, &spec, out, eb);
     base_free(families);
     return rc;
 }
@@ -103,9 +107,10 @@ static enum err store_hidden(struct ten_registry *r, struct ten_tenant *t,
 }
 
 enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,
-                                 struct slice table_id, const struct sto_schema *like,
-                                 struct ten_table_restore **out, struct errbuf *eb)
+                                 const struct ten_table_wish *wish, struct ten_table_restore **out,
+                                 struct errbuf *eb)
 {
+    struct slice table_id = wish->table_id;
     struct sto_schema *schema = NULL;
     ten_control_check(r);
     enum err rc = ten_access_check(t, TEN_WRITE, eb);
@@ -116,9 +121,9 @@ enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,
     if (rc == ERR_OK)
         rc = name_check(r, t, table_id, eb);
     if (rc == ERR_OK)
-        rc = ten_tables_growth_check(r, t, NULL, like->family_count, eb);
+        rc = ten_tables_growth_check(r, t, NULL, wish->like->family_count, eb);
     if (rc == ERR_OK)
-        rc = make_like(table_id, like, &schema, eb);
+        rc = make_like(wish, &schema, eb);
     if (rc != ERR_OK)
         return rc;
     rc = store_hidden(r, t, schema, eb);
@@ -140,22 +145,57 @@ struct sto_table_scope ten_table_restore_scope(const struct ten_table_restore *m
     return sto_table_scope_make(&tenant, m->schema);
 }
 
+enum err ten_table_restore_view(struct ten_table_restore *m, struct slice view_id,
+                                struct slice body, struct errbuf *eb)
+{
+    ten_control_check(m->registry);
+    return ten_view_restore(m->registry, m->tenant, m->schema, view_id, body, eb);
+}
+
 /* --- end -------------------------------------------------------------------------------------- */
 
-enum err ten_table_restore_publish(struct ten_table_restore *m, const struct sto_doc_change *also,
-                                   size_t also_count, struct errbuf *eb)
+/* Both are sorted, and no table is in both: name_check. */
+static struct ten_tables *merge(const struct ten_tables *old, struct sto_schema *const *schemas,
+                                size_t count)
 {
-    struct ten_registry *r = m->registry;
-    struct ten_tenant *t = m->tenant;
+    struct ten_tables *fresh = ten_tables_new(old->count + count);
+    size_t from_old = 0, from_new = 0;
+    for (size_t at = 0; at < fresh->count; at++) {
+        bool is_old = from_new == count;
+        if (!is_old && from_old < old->count)
+            is_old = base_slice_compare(sto_schema_table_id(old->schemas[from_old]),
+                                        sto_schema_table_id(schemas[from_new])) < 0;
+        fresh->schemas[at] =
+            sto_schema_ref(is_old ? old->schemas[from_old++] : schemas[from_new++]);
+    }
+    return fresh;
+}
+
+enum err ten_table_restores_publish(struct ten_table_restore *const *all, size_t count,
+                                    const struct sto_doc_change *also, size_t also_count,
+                                    struct errbuf *eb)
+{
+    INVARIANT(count > 0);
+    struct ten_registry *r = all[0]->registry;
+    struct ten_tenant *t = all[0]->tenant;
+    struct sto_schema **schemas = base_new_array(count, sizeof schemas[0]);
     ten_control_check(r);
+    for (size_t i = 0; i < count; i++) {
+        INVARIANT(all[i]->tenant == t);
+        schemas[i] = all[i]->schema;
+        if (schemas[i]->change_retention_s > 0)
+            schemas[i]->change_since_us = base_wall_us(); /* what was filled in is no change */
+    }
     enum err rc = ten_access_check(t, TEN_WRITE, eb);
     if (rc == ERR_OK)
-        rc = ten_schema_commit_with(r, t, m->schema, m->schema->version, also, also_count, eb);
-    if (rc != ERR_OK)
-        return rc;
-    ten_tables_publish(r, t, ten_tables_with(ten_tenant_tables(t), sto_schema_ref(m->schema)));
-    restore_free(m);
-    return ERR_OK;
+        rc = ten_schemas_commit(r, t, schemas, count, also, also_count, eb);
+    if (rc == ERR_OK) {
+        ten_tables_publish(r, t, merge(ten_tenant_tables(t), schemas, count));
+        for (size_t i = 0; i < count; i++)
+            restore_free(all[i]);
+    }
+    base_free(schemas);
+    return rc;
 }
 
 void ten_table_restore_abandon(struct ten_table_restore *m)

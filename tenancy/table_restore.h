@@ -13,7 +13,9 @@
  * Limits:   as ten_table_put.
  * Promises: 1. What is stored of it says that it is being deleted, until the batch that publishes
  *              it: after a crash its rows are removed. 2. Its rows count for the tenant's quota
- *              from the first one on. 3. Deletion protection and change streams are not taken over.
+ *              from the first one on. 3. Deletion protection, the change stream's retention and
+ *              views are taken over only when that is asked for; a stream begins anew, so that no
+ *              token of an earlier one is good for it.
  */
 #ifndef TENANCY_TABLE_RESTORE_H
 #define TENANCY_TABLE_RESTORE_H
@@ -23,15 +25,26 @@
 
 struct ten_table_restore;
 
-/* like: families, rules, notes and splits, from the backup; its family numbers do not count. */
+struct ten_table_wish {
+    struct slice table_id;
+    const struct sto_schema *like; /* families, rules, notes and splits, from the backup; its family
+                                    * numbers do not count */
+    bool is_whole;                 /* deletion protection and change stream, too */
+};
+
 enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,
-                                 struct slice table_id, const struct sto_schema *like,
-                                 struct ten_table_restore **out, struct errbuf *eb) MUST_CHECK;
+                                 const struct ten_table_wish *wish, struct ten_table_restore **out,
+                                 struct errbuf *eb) MUST_CHECK;
+/* body: its document, as ten_view_encode wrote it. ERR_CORRUPT, ERR_TOO_BIG (LIM_VIEWS). */
+enum err ten_table_restore_view(struct ten_table_restore *m, struct slice view_id,
+                                struct slice body, struct errbuf *eb) MUST_CHECK;
 /* Any thread, while it is there. The caller releases it, before the restore ends. */
 struct sto_table_scope ten_table_restore_scope(const struct ten_table_restore *m);
-/* Everybody sees it; `also` is changed in the same batch. Frees m, unless it fails. */
-enum err ten_table_restore_publish(struct ten_table_restore *m, const struct sto_doc_change *also,
-                                   size_t also_count, struct errbuf *eb) MUST_CHECK;
+/* Everybody sees them, all of one tenant, by table ID; `also` is changed in the same batch. Frees
+ * them, unless it fails. */
+enum err ten_table_restores_publish(struct ten_table_restore *const *all, size_t count,
+                                    const struct sto_doc_change *also, size_t also_count,
+                                    struct errbuf *eb) MUST_CHECK;
 /* Its rows are removed; until they are, nobody makes a table of this name. Frees m. */
 void ten_table_restore_abandon(struct ten_table_restore *m);
 

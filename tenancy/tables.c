@@ -20,8 +20,6 @@
     (320 * KIB) /* 100 families of at most 2 KiB, notes, dropped ones, splits                      \
                  */
 
-#define SCHEMA_ALSO_MAX 2
-
 bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, size_t *out_at)
 {
     size_t low = 0;
@@ -68,39 +66,49 @@ struct ten_tables *ten_tables_without(const struct ten_tables *old, size_t at)
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
-enum err ten_schema_commit_with(struct ten_registry *r, struct ten_tenant *t,
-                                struct sto_schema *schema, uint64_t expect,
-                                const struct sto_doc_change *also, size_t also_count,
-                                struct errbuf *eb)
+/* A change of the schema's document, from the version that it has now. body: its own, for each. */
+static enum err change_of(const struct ten_tenant *t, const struct sto_schema *schema,
+                          struct ten_doc_key *key, struct buf *body, struct sto_doc_change *out)
 {
-    struct buf body;
-    struct sto_doc_change changes[1 + SCHEMA_ALSO_MAX];
-    INVARIANT(also_count <= SCHEMA_ALSO_MAX);
-    base_buf_init(&body, SCHEMA_DOC_MAX);
-    enum err rc = sto_schema_encode(schema, &body);
-    if (rc == ERR_OK) {
-        struct ten_doc_key key = ten_doc_key_schema(ten_tenant_id(t), sto_schema_table_id(schema));
-        changes[0] = (struct sto_doc_change){
-            .key = ten_doc_key_slice(&key),
-            .body = base_buf_slice(&body),
-            .expect = expect,
-        };
-        for (size_t i = 0; i < also_count; i++)
-            changes[1 + i] = also[i];
-        rc = ten_docs_commit(r, changes, 1 + also_count, eb);
-    } else {
-        rc = base_fail(eb, rc, "the table's document cannot be written: %s", base_err_name(rc));
-    }
-    base_buf_fini(&body);
+    base_buf_init(body, SCHEMA_DOC_MAX);
+    *key = ten_doc_key_schema(ten_tenant_id(t), sto_schema_table_id(schema));
+    enum err rc = sto_schema_encode(schema, body);
+    *out = (struct sto_doc_change){
+        .key = ten_doc_key_slice(key), .body = base_buf_slice(body), .expect = schema->version};
+    return rc;
+}
+
+enum err ten_schemas_commit(struct ten_registry *r, struct ten_tenant *t,
+                            struct sto_schema *const *schemas, size_t count,
+                            const struct sto_doc_change *also, size_t also_count, struct errbuf *eb)
+{
+    struct sto_doc_change *changes = base_new_array(count + also_count, sizeof changes[0]);
+    struct ten_doc_key *keys = base_new_array(count, sizeof keys[0]);
+    struct buf *bodies = base_new_array(count, sizeof bodies[0]);
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        rc = change_of(t, schemas[i], &keys[i], &bodies[i], &changes[i]);
+    for (size_t i = 0; i < also_count; i++)
+        changes[count + i] = also[i];
     if (rc == ERR_OK)
-        schema->version = expect + 1; /* not published yet: nobody else sees it change */
+        rc = ten_docs_commit(r, changes, count + also_count, eb);
+    else
+        rc = base_fail(eb, rc, "the table's document cannot be written: %s", base_err_name(rc));
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        schemas[i]->version++; /* not published yet: nobody else sees it change */
+    for (size_t i = 0; i < count; i++)
+        base_buf_fini(&bodies[i]);
+    base_free(bodies);
+    base_free(keys);
+    base_free(changes);
     return rc;
 }
 
 enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *schema,
                            uint64_t expect, struct errbuf *eb)
 {
-    return ten_schema_commit_with(r, t, schema, expect, NULL, 0, eb);
+    schema->version = expect;
+    return ten_schemas_commit(r, t, &schema, 1, NULL, 0, eb);
 }
 
 static enum err tables_check(const struct ten_registry *r, const struct ten_tenant *t,
@@ -176,6 +184,8 @@ enum err ten_table_for_change(struct ten_registry *r, struct ten_tenant *t, stru
 {
     ten_control_check(r);
     enum err rc = ten_access_check(t, TEN_WRITE, eb);
+    if (rc == ERR_OK)
+        rc = ten_tables_replacing_check(t, eb);
     if (rc != ERR_OK)
         return rc;
     const struct ten_removal *removal = ten_removal_find(r, t, table_id);

@@ -99,6 +99,7 @@ struct ten_tenant {
     _Atomic(struct ten_details *) details;
     _Atomic(struct ten_tables *) tables;
     _Atomic(struct ten_meter *) meter;      /* NULL until it does something */
+    _Atomic bool is_replacing;              /* tenancy/tables_replace.h */
     _Atomic uint8_t levels[TEN_USED_COUNT]; /* tenancy/threshold.h */
 
     /* control thread: what its bills hold already (tenancy/metering.h) */

@@ -88,7 +88,7 @@ static enum err commit_doc(struct ten_registry *r, const struct ten_doc_key *key
 }
 
 /* Make, store and show a view: a new one, or the next of `old`. */
-static enum err store(struct ten_registry *r, struct ten_tenant *t, struct sto_schema *schema,
+static enum err store(struct ten_registry *r, struct ten_tenant *t, const struct sto_schema *schema,
                       struct slice id, const struct sto_view_spec *spec, const struct sto_view *old,
                       struct sto_view **out, struct errbuf *eb)
 {
@@ -106,6 +106,27 @@ static enum err store(struct ten_registry *r, struct ten_tenant *t, struct sto_s
     *out = sto_view_ref(view);
     publish(r, table, sto_view_list_with(ten_views_of(schema), view));
     return ERR_OK;
+}
+
+enum err ten_view_restore(struct ten_registry *r, struct ten_tenant *t,
+                          const struct sto_schema *schema, struct slice id, struct slice body,
+                          struct errbuf *eb)
+{
+    const struct sto_view_list *list = ten_views_of(schema);
+    struct sto_view *view = NULL, *stored = NULL;
+    enum err rc = sto_view_id_check(id, NULL) == ERR_OK ? ERR_OK : ERR_CORRUPT;
+    if (rc == ERR_OK)
+        rc = ten_view_decode(id, body, &view);
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "an authorized view of the backup is damaged");
+    if (list != NULL && list->count >= LIM_VIEWS)
+        rc = base_fail(eb, ERR_TOO_BIG, "the table has %zu authorized views; the limit is %d",
+                       list->count, LIM_VIEWS);
+    if (rc == ERR_OK)
+        rc = store(r, t, schema, id, &view->spec, NULL, &stored, eb);
+    sto_view_unref(stored);
+    sto_view_unref(view);
+    return rc;
 }
 
 /* --- changing ---------------------------------------------------------------------------------

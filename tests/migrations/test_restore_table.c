@@ -1,7 +1,7 @@
 /*
- * tests/migrations/test_restore_table.c - a table, or a tenant, back in a server that goes on.
+ * tests/migrations/test_restore_table.c - a table, back in a server that goes on.
  */
-#include "tests/migrations/workshop.h"
+#include "tests/migrations/restored.h"
 
 #include "storage/aggregate.h"
 #include "tenancy/keystore.h"
@@ -10,92 +10,9 @@
 
 Suite *suite_migrations_restore_table(void);
 
-#define ROWS  60
-#define LATER 4102444800000000
+#define ROWS 60
 
 static char made[MIG_BACKUP_ID + 1];
-
-static struct shop_ask of(enum shop_asking what, const char *name, const char *table,
-                          const char *target)
-{
-    return (struct shop_ask){what, "altostrat", name, table, target, LATER, "", ERR_OK};
-}
-
-/* Everything that is in a table, as text: keys and cells in their order. */
-struct dump {
-    struct sto_row_sink sink;
-    struct buf text;
-};
-
-static void dump_row(struct sto_row_sink *s, struct slice row_key)
-{
-    struct dump *d = (struct dump *)s;
-    (void)base_buf_printf(&d->text, "%.*s", SLICE_ARGS(row_key));
-}
-
-static void dump_cell(struct sto_row_sink *s, const struct sto_cell *c)
-{
-    struct dump *d = (struct dump *)s;
-    (void)base_buf_printf(&d->text, " %s:%.*s@%lld=", c->family->name, SLICE_ARGS(c->qualifier),
-                          (long long)c->timestamp_us);
-    (void)base_buf_append(&d->text, c->value);
-}
-
-static void dump_end(struct sto_row_sink *s)
-{
-    (void)base_buf_append_byte(&((struct dump *)s)->text, '\n');
-}
-
-static void dump_undo(struct sto_row_sink *s)
-{
-    (void)s;
-    ck_abort_msg("the sink is never full");
-}
-
-static bool dump_is_full(struct sto_row_sink *s)
-{
-    (void)s;
-    return false;
-}
-
-static struct buf dump(const char *tenant, const char *table)
-{
-    struct dump d = {.sink = {dump_row, dump_cell, dump_end, dump_undo, dump_is_full}};
-    bool done = false;
-    struct sto_read_op op = {
-        .reply_to = &tent.mail, .done = tent_read_done, .user = &done, .sink = &d.sink};
-    base_buf_init(&d.text, 16 * MIB);
-    enum err rc =
-        ten_scope_table(tent_find(&tent, tenant), base_slice_text(table), &op.scope, &tent.eb);
-    ck_assert_msg(rc == ERR_OK, "%s: %s", table, tent.eb.text);
-    do {
-        done = false;
-        if (!sto_read_rows(tent.engine, &op, false))
-            tent_wait_flag(&tent, &done);
-    } while (op.state == STO_READ_MORE);
-    ck_assert_msg(op.state == STO_READ_END, "%s", op.detail.text);
-    sto_read_finish(tent.engine, &op);
-    sto_table_scope_release(&op.scope);
-    return d.text;
-}
-
-static bool has_table(const char *tenant, const char *table)
-{
-    struct sto_table_scope scope;
-    enum err rc = ten_scope_table(tent_find(&tent, tenant), base_slice_text(table), &scope, NULL);
-    if (rc == ERR_OK)
-        sto_table_scope_release(&scope);
-    return rc == ERR_OK;
-}
-
-static void assert_same(struct buf *before, const char *tenant, const char *table)
-{
-    struct buf after = dump(tenant, table);
-    ck_assert_uint_gt(after.len, 0);
-    ck_assert(base_slice_equal(base_buf_slice(before), base_buf_slice(&after)));
-    base_buf_fini(&after);
-    tent_recount(&tent, tent_find(&tent, tenant));
-}
 
 /* A table of three families, one of them a sum, with cells of several versions and odd names. */
 static void mutate(const char *table, const char *row, struct sto_mutation *m, size_t n)
@@ -203,7 +120,7 @@ START_TEST(row_of_many_cells_and_large_ones_is_whole)
     static char large[3 * MIB];
     memset(large, 'L', sizeof large);
     for (int i = 0; i < 3; i++) {
-        char row[8];
+        char row[16];
         (void)snprintf(row, sizeof row, "L%d", i);
         ck_assert_int_eq(tent_try_write(&tent, t, "devices", row, base_slice(large, sizeof large)),
                          ERR_OK);
@@ -289,85 +206,6 @@ START_TEST(part_of_another_tenant_is_not_restored)
 }
 END_TEST
 
-/* --- a whole tenant ----------------------------------------------------------------------------
- */
-
-START_TEST(tenant_is_put_back_as_it_was_then)
-{
-    vault_fill("altostrat", ROWS);
-    vault_fill("cirrus", ROWS);
-    struct ten_tenant *t = tent_find(&tent, "altostrat");
-    tent_table(&tent, t, "alarms");
-    tent_write(&tent, t, "alarms", "a1", "then");
-    struct buf devices = dump("altostrat", "devices"), alarms = dump("altostrat", "alarms");
-    struct buf others = dump("cirrus", "devices");
-    if (_i == 0)
-        shop_done(of(SHOP_CREATE, "", "", NULL), made);
-    else
-        vault_backup(made);
-    tent_write(&tent, t, "devices", "row00000", "changed");
-    ck_assert_int_eq(tent_delete_table(&tent, t, "alarms", NULL), ERR_OK);
-    tent_table(&tent, t, "newer");
-    tent_write(&tent, t, "newer", "n1", "later");
-    tent_write(&tent, tent_find(&tent, "cirrus"), "devices", "zz", "stays");
-    shop_done(of(SHOP_ALL, made, "", NULL), NULL);
-    assert_same(&devices, "altostrat", "devices");
-    assert_same(&alarms, "altostrat", "alarms");
-    ck_assert(!has_table("altostrat", "newer"));
-    ck_assert_uint_eq(vault_rows("cirrus"), ROWS + 1);
-    base_buf_fini(&devices);
-    base_buf_fini(&alarms);
-    base_buf_fini(&others);
-}
-END_TEST
-
-START_TEST(protected_table_keeps_the_tenant_as_it_is)
-{
-    const struct sto_family_spec family = {.name = SLICE_LIT("f")};
-    const struct ten_table_wanted wanted = {
-        .families = &family, .family_count = 1, .has_protected = true, .protected = true};
-    vault_fill("altostrat", ROWS);
-    shop_done(of(SHOP_CREATE, "", "", NULL), made);
-    ck_assert_int_eq(tent_put_table(&tent, tent_find(&tent, "altostrat"), "devices", &wanted),
-                     ERR_OK);
-    struct mig_operation op = shop_fails(of(SHOP_ALL, made, "", NULL), ERR_CONFLICT);
-    ck_assert_ptr_nonnull(strstr(op.error, "deletion protection of the table devices"));
-    ck_assert_uint_eq(vault_rows("altostrat"), ROWS);
-}
-END_TEST
-
-START_TEST(damage_is_found_before_anything_is_deleted)
-{
-    char path[700];
-    vault_fill("altostrat", 20 * ROWS);
-    shop_done(of(SHOP_CREATE, "", "", NULL), made);
-    struct mig_backup backup = vault_read(made);
-    (void)snprintf(path, sizeof path, "%s/files/%s", vault_dir,
-                   backup.files[backup.file_count - 1].content.sha256);
-    vault_flip(path);
-    shop_fails(of(SHOP_ALL, made, "", NULL), ERR_CORRUPT);
-    ck_assert_uint_eq(vault_rows("altostrat"), 20 * ROWS);
-    mig_backup_fini(&backup);
-}
-END_TEST
-
-START_TEST(who_is_gone_is_not_restored)
-{
-    char job_id[TEN_JOB_ID + 1];
-    struct ten_job job;
-    vault_fill("altostrat", ROWS);
-    vault_backup(made);
-    ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, "altostrat"), job_id), ERR_OK);
-    tent_await_job(&tent, job_id, &job);
-    ck_assert_int_eq(job.state, TEN_JOB_DONE);
-    struct shop_ask all = of(SHOP_ALL, made, "", NULL);
-    struct shop_ask table = of(SHOP_TABLE, made, "devices", "again");
-    ck_assert_int_eq(shop_try(&all), ERR_GONE);
-    ck_assert_ptr_nonnull(strstr(eb.text, "the tenant is purged"));
-    ck_assert_int_eq(shop_try(&table), ERR_GONE);
-}
-END_TEST
-
 /* --- encrypted ---------------------------------------------------------------------------------
  */
 
@@ -413,22 +251,6 @@ END_TEST
 
 /* --- killed in the middle ----------------------------------------------------------------------
  */
-
-static void die_at(int point, struct shop_ask a)
-{
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        shop_open();
-        mig_backup_test_die_at(point);
-        (void)shop_try(&a);
-        tent_pause_ms(30000);
-        _exit(0);
-    }
-    int status = 0;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 137);
-}
 
 START_TEST(killed_anywhere_the_table_is_whole_or_gone)
 {
@@ -476,14 +298,6 @@ Suite *suite_migrations_restore_table(void)
     tcase_add_test(tc, damaged_backup_restores_nothing);
     tcase_add_test(tc, part_of_another_tenant_is_not_restored);
     tcase_add_test(tc, sealed_values_stay_sealed_and_come_back);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("tenant");
-    tcase_add_checked_fixture(tc, shop_setup, shop_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, tenant_is_put_back_as_it_was_then, 0, 2);
-    tcase_add_test(tc, protected_table_keeps_the_tenant_as_it_is);
-    tcase_add_test(tc, damage_is_found_before_anything_is_deleted);
-    tcase_add_test(tc, who_is_gone_is_not_restored);
     suite_add_tcase(s, tc);
     tc = tcase_create("killed");
     tcase_add_checked_fixture(tc, shop_setup, shop_teardown);
