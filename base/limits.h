@@ -120,6 +120,7 @@
 #define LIM_GC_RULE_BYTES         500    /* as a serialized GcRule */
 #define LIM_GC_NODES              64
 #define LIM_ROW_KEY_NOTES         (4 * KIB)        /* a table's notes on its row keys */
+#define LIM_TABLE_ORIGIN          256              /* what is kept of where a table comes from */
 #define LIM_CHANGES_KEPT_MIN_S    (24UL * 60 * 60) /* by a change stream: Bigtable's range */
 #define LIM_CHANGES_KEPT_S        (7UL * 24 * 60 * 60)
 #define LIM_CHANGE_PART           (256 * KIB) /* a longer change is stored and read in parts */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "migrations/restore_internal.h"
 #include "migrations/table_fill.h"
+#include "migrations/table_origin.h"
 #include "tenancy/audit.h"
 #include "tenancy/scope.h"
 #include "tenancy/tables_replace.h"
@@ -43,11 +44,10 @@ static enum err fill_table(struct mig_restoring *r, size_t at)
     return rc;
 }
 
-enum err mig_restore_table(struct mig_restoring *r, size_t at, struct slice target, bool is_whole)
+enum err mig_restore_table(struct mig_restoring *r, size_t at, const struct ten_table_wish *wish)
 {
-    r->wish = (struct ten_table_wish){.table_id = target,
-                                      .like = mig_source_tables(r->source)->schemas[at],
-                                      .is_whole = is_whole};
+    r->wish = *wish;
+    r->wish.like = mig_source_tables(r->source)->schemas[at];
     ten_control_run(r->service->registry, begin_table, r);
     if (r->result != ERR_OK)
         return r->result;
@@ -116,13 +116,38 @@ enum err mig_restore_end(struct mig_restoring *r, enum err rc)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
+/* What the table tells of it for good. One of everything is of no table, and has no name. */
+static enum err tell_origin(struct mig_restoring *r, struct buf *out)
+{
+    struct mig_backup_entry entry;
+    enum err rc =
+        mig_backups_get(r->service->backups, base_slice_text(r->op->backup), &entry, r->eb);
+    if (rc != ERR_OK)
+        return rc;
+    const struct mig_backup *backup = &entry.backup;
+    struct mig_tenant_backup from = {.scope = backup->scope,
+                                     .started_us = backup->created_us,
+                                     .finished_us = backup->made_us != 0 ? backup->made_us
+                                                                         : backup->created_us};
+    memcpy(from.scope.table, r->op->scope.table, sizeof from.scope.table);
+    return mig_table_origin_encode(&from, out);
+}
+
 static enum err restore_one(struct mig_restoring *r)
 {
+    struct buf origin;
     size_t at = 0;
     struct slice table = base_slice_text(r->op->scope.table);
     if (!mig_tables_find(mig_source_tables(r->source), table, &at))
         return base_fail(r->eb, ERR_NOT_FOUND, "the backup holds no such table");
-    return mig_restore_table(r, at, base_slice_text(r->op->target), false);
+    base_buf_init(&origin, LIM_TABLE_ORIGIN);
+    enum err rc = tell_origin(r, &origin);
+    const struct ten_table_wish wish = {.table_id = base_slice_text(r->op->target),
+                                        .origin = base_buf_slice(&origin)};
+    if (rc == ERR_OK)
+        rc = mig_restore_table(r, at, &wish);
+    base_buf_fini(&origin);
+    return rc;
 }
 
 enum err mig_operation_restore(struct mig_service *s, struct ten_tenant *t,

@@ -177,8 +177,11 @@ static enum err fill(struct mig_restoring *r)
 {
     const struct mig_tables *tables = mig_source_tables(r->source);
     enum err rc = ERR_OK;
-    for (size_t i = 0; rc == ERR_OK && i < tables->count; i++)
-        rc = mig_restore_table(r, i, sto_schema_table_id(tables->schemas[i]), true);
+    for (size_t i = 0; rc == ERR_OK && i < tables->count; i++) {
+        const struct ten_table_wish wish = {.table_id = sto_schema_table_id(tables->schemas[i]),
+                                            .is_whole = true};
+        rc = mig_restore_table(r, i, &wish);
+    }
     if (rc == ERR_OK)
         rc = mig_source_visit_views(r->source, take_view, r, r->eb);
     if (rc == ERR_OK)

@@ -33,9 +33,9 @@ struct mig_restoring {
     enum err result;            /* of what ran on the control thread */
 };
 
-/* Begin it and write its rows. at: its number in the source. */
-enum err mig_restore_table(struct mig_restoring *r, size_t at, struct slice target,
-                           bool is_whole) MUST_CHECK;
+/* Begin it and write its rows. at: its number in the source; wish: all but `like`. */
+enum err mig_restore_table(struct mig_restoring *r, size_t at,
+                           const struct ten_table_wish *wish) MUST_CHECK;
 /* rc: how it went so far; ERR_OK: publish. What was begun has an end then. */
 enum err mig_restore_end(struct mig_restoring *r, enum err rc) MUST_CHECK;
 

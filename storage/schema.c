@@ -4,7 +4,7 @@
  * 1. A schema holds one ref on its table; the table lives as long as any of its schemas.
  * 2. Families are sorted by number, names are unique, every number is below next_number.
  * 3. A schema is one allocation: itself, its families, gc nodes, gc terms, splits, dropped numbers,
- *    notes, bytes of splits.
+ *    notes, bytes of splits, the origin.
  */
 #include "storage/schema.h"
 
@@ -128,7 +128,8 @@ void sto_schema_fill_begin(struct sto_schema_fill *f, struct sto_table *table,
     size_t splits_end = terms_end + room->splits * sizeof(f->splits[0]);
     size_t dropped_end = splits_end + room->dropped * sizeof(f->dropped[0]);
     size_t notes_end = dropped_end + room->notes_bytes;
-    uint8_t *memory = base_new(notes_end + room->split_bytes);
+    size_t split_bytes_end = notes_end + room->split_bytes;
+    uint8_t *memory = base_new(split_bytes_end + room->origin_bytes);
     struct sto_schema *s = (struct sto_schema *)(void *)memory;
     atomic_init(&s->refs, 1);
     s->table = table != NULL ? table_ref(table) : table_new(table_id);
@@ -141,6 +142,7 @@ void sto_schema_fill_begin(struct sto_schema_fill *f, struct sto_table *table,
         .dropped = (uint16_t *)(void *)(memory + splits_end),
         .notes = memory + dropped_end,
         .split_bytes = memory + notes_end,
+        .origin = memory + split_bytes_end,
     };
     s->dropped = f->dropped;
     s->splits = f->splits;
@@ -202,6 +204,14 @@ void sto_schema_fill_notes(struct sto_schema_fill *f, struct slice notes)
     if (notes.len > 0)
         memcpy(f->notes, notes.ptr, notes.len);
     f->schema->row_key_notes = base_slice(f->notes, notes.len);
+}
+
+void sto_schema_fill_origin(struct sto_schema_fill *f, struct slice origin)
+{
+    INVARIANT(f->left.origin_bytes >= origin.len);
+    if (origin.len > 0)
+        memcpy(f->origin, origin.ptr, origin.len);
+    f->schema->origin = base_slice(f->origin, origin.len);
 }
 
 void sto_schema_fill_split(struct sto_schema_fill *f, struct slice key)

@@ -10,8 +10,9 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID, ERR_TOO_BIG, ERR_CONFLICT, ERR_OVERLOADED (too many dropped families
  *           wait for their cells to go), ERR_CORRUPT.
- * Limits:   LIM_TABLE_ID, LIM_FAMILY_NAME, LIM_FAMILIES, LIM_FAMILIES_DROPPED, LIM_ROW_KEY_NOTES,
- *           LIM_SPLITS, LIM_SPLIT_BYTES, LIM_ROW_KEY, LIM_CHANGES_KEPT_S, those of gc rules.
+ * Limits:   LIM_TABLE_ID, LIM_TABLE_ORIGIN, LIM_FAMILY_NAME, LIM_FAMILIES, LIM_FAMILIES_DROPPED,
+ *           LIM_ROW_KEY_NOTES, LIM_SPLITS, LIM_SPLIT_BYTES, LIM_ROW_KEY, LIM_CHANGES_KEPT_S, those
+ *           of gc rules.
  * Promises: 1. A family's number is never used again within the table, not even after the family
  *              was removed. 2. Families are sorted by number; numbers are 1..65535.
  *           3. Splits rise, none is there twice, and they stay as the table was made with them.
@@ -87,6 +88,8 @@ struct sto_schema {
     uint32_t change_retention_s; /* of its change stream; 0: it has none */
     int64_t change_since_us;     /* when that was switched on */
     struct slice row_key_notes;  /* what the owner says about row keys; text, may be empty */
+    struct slice origin;         /* where the table was restored from, as the maker of it wrote
+                                  * (migrations/table_origin.h); empty: it was made empty */
     /* Numbers of removed families that may still have stored cells, rising. */
     const uint16_t *dropped;
     size_t dropped_count;
@@ -111,6 +114,7 @@ struct sto_table_spec {
     struct slice row_key_notes;  /* UTF-8, at most LIM_ROW_KEY_NOTES */
     const struct slice *splits;  /* row keys in any order; of a new table only */
     size_t split_count;          /* before what is named twice is merged */
+    struct slice origin;         /* of a new table only */
     uint64_t change_retention_s; /* LIM_CHANGES_KEPT_MIN_S to LIM_CHANGES_KEPT_S; 0: none */
     int64_t now_us;              /* a stream that is new begins now */
 };

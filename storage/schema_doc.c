@@ -3,7 +3,7 @@
  *
  *   document   1 next number, 2 deleting, 3 one family each, 4 protected, 5 notes on row keys,
  *              6 numbers of dropped families as varints, 7 revision, 8 seconds for which changes
- *              are kept, 9 since when, 17 one split each, rising
+ *              are kept, 9 since when, 10 origin, 17 one split each, rising
  *   family     1 number, 2 name, 5 aggregate, 6 gc rule: (varint kind, varint value) for each node
  *
  * Before there were trees, a family had 3 max versions and 4 max age, 0 for none, hiding what
@@ -31,6 +31,7 @@ enum {
     FIELD_REVISION = 7,
     FIELD_CHANGE_RETENTION = 8,
     FIELD_CHANGE_SINCE = 9,
+    FIELD_ORIGIN = 10,
     FIELD_SPLIT = 17,
 };
 enum {
@@ -115,6 +116,8 @@ enum err sto_schema_encode(const struct sto_schema *s, struct buf *out)
     }
     if (s->row_key_notes.len > 0)
         (void)base_record_put_bytes(out, FIELD_NOTES, s->row_key_notes);
+    if (s->origin.len > 0)
+        (void)base_record_put_bytes(out, FIELD_ORIGIN, s->origin);
     for (size_t i = 0; i < s->split_count; i++)
         (void)base_record_put_bytes(out, FIELD_SPLIT, s->splits[i]); /* errors latch */
     enum err rc = families_encode(s, out);
@@ -273,6 +276,14 @@ static enum err notes_count(struct slice notes, struct sto_schema_room *out)
     return is_good ? ERR_OK : ERR_CORRUPT;
 }
 
+static enum err origin_count(const struct base_field *field, struct sto_schema_room *out)
+{
+    bool is_good = !field->is_number && field->bytes.len > 0 &&
+                   field->bytes.len <= LIM_TABLE_ORIGIN && out->origin_bytes == 0;
+    out->origin_bytes = field->bytes.len;
+    return is_good ? ERR_OK : ERR_CORRUPT;
+}
+
 /* What the document needs room for. */
 struct counting {
     struct family_body *scratch;
@@ -289,6 +300,8 @@ static enum err count_field(void *ctx, const struct base_field *field)
         return c->room->dropped == 0 ? dropped_count(field->bytes, &c->room->dropped) : ERR_CORRUPT;
     case FIELD_NOTES:
         return notes_count(field->bytes, c->room);
+    case FIELD_ORIGIN:
+        return origin_count(field, c->room);
     case FIELD_SPLIT:
         return field->is_number ? ERR_CORRUPT : split_count(field->bytes, c->room);
     default:
@@ -383,6 +396,8 @@ static enum err fill_field(void *ctx, const struct base_field *field)
         return split_append(f->fill, field->bytes);
     if (field->tag == FIELD_NOTES)
         sto_schema_fill_notes(f->fill, field->bytes);
+    else if (field->tag == FIELD_ORIGIN)
+        sto_schema_fill_origin(f->fill, field->bytes);
     else if (field->tag == FIELD_DROPPED)
         dropped_fill(f->fill, field->bytes);
     else if (field->tag >= FIELD_NEXT_NUMBER && field->tag <= FIELD_CHANGE_SINCE)

@@ -23,6 +23,7 @@ struct sto_schema_room {
     size_t notes_bytes;
     size_t splits;
     size_t split_bytes; /* of all of them */
+    size_t origin_bytes;
 };
 
 struct sto_schema_fill {
@@ -34,6 +35,7 @@ struct sto_schema_fill {
     uint8_t *notes;
     struct slice *splits; /* where the next one goes */
     uint8_t *split_bytes;
+    uint8_t *origin;
 };
 
 /* table: NULL makes one called table_id, else it gets one more ref. The schema has one ref. */
@@ -45,6 +47,7 @@ enum err sto_schema_fill_family(struct sto_schema_fill *f, uint16_t number,
 /* Numbers rising. */
 void sto_schema_fill_dropped(struct sto_schema_fill *f, uint16_t number);
 void sto_schema_fill_notes(struct sto_schema_fill *f, struct slice notes);
+void sto_schema_fill_origin(struct sto_schema_fill *f, struct slice origin);
 /* Keys rising, once all are there. */
 void sto_schema_fill_split(struct sto_schema_fill *f, struct slice key);
 

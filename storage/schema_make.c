@@ -171,6 +171,7 @@ enum err sto_schema_make(struct slice table_id, const struct sto_schema *old,
 {
     struct sto_schema_room room = {.families = spec->family_count,
                                    .notes_bytes = spec->row_key_notes.len};
+    const struct slice origin = old != NULL ? old->origin : spec->origin;
     const struct slice *splits = NULL;
     enum err rc = sto_table_id_check(table_id, eb);
     if (rc == ERR_OK)
@@ -191,6 +192,8 @@ enum err sto_schema_make(struct slice table_id, const struct sto_schema *old,
         room.gc_nodes += spec->families[i].gc_node_count;
     if (old != NULL)
         room.dropped += old->dropped_count;
+    room.origin_bytes = origin.len;
+    INVARIANT(origin.len <= LIM_TABLE_ORIGIN); /* made by the server itself */
 
     struct sto_schema_fill fill;
     sto_schema_fill_begin(&fill, old != NULL ? old->table : NULL, table_id, &room);
@@ -202,6 +205,7 @@ enum err sto_schema_make(struct slice table_id, const struct sto_schema *old,
     if (old != NULL)
         dropped_merge(&fill, old, spec);
     sto_schema_fill_notes(&fill, spec->row_key_notes);
+    sto_schema_fill_origin(&fill, origin);
     sto_schema_fill_splits(&fill, splits, room.splits);
     fill.schema->version = old != NULL ? old->version : 0;
     fill.schema->revision = old != NULL ? old->revision + 1 : 1;
@@ -215,7 +219,8 @@ static struct sto_schema *copy_without(const struct sto_schema *old, uint16_t sw
 {
     struct sto_schema_room room = {.families = old->family_count,
                                    .dropped = old->dropped_count,
-                                   .notes_bytes = old->row_key_notes.len};
+                                   .notes_bytes = old->row_key_notes.len,
+                                   .origin_bytes = old->origin.len};
     sto_schema_splits_room(old->splits, old->split_count, &room);
     for (size_t i = 0; i < old->family_count; i++)
         room.gc_nodes += old->families[i].gc.node_count;
@@ -231,6 +236,7 @@ static struct sto_schema *copy_without(const struct sto_schema *old, uint16_t sw
         if (old->dropped[i] != swept)
             sto_schema_fill_dropped(&fill, old->dropped[i]);
     sto_schema_fill_notes(&fill, old->row_key_notes);
+    sto_schema_fill_origin(&fill, old->origin);
     sto_schema_fill_splits(&fill, old->splits, old->split_count);
     fill.schema->version = old->version;
     fill.schema->revision = old->revision;

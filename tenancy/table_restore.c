@@ -87,6 +87,7 @@ static enum err make_like(const struct ten_table_wish *wish, struct sto_schema *
                                         .change_retention_s =
                                             wish->is_whole ? like->change_retention_s : 0,
                                         .row_key_notes = like->row_key_notes,
+                                        .origin = wish->is_whole ? like->origin : wish->origin,
                                         .splits = like->splits,
                                         .split_count = like->split_count,
                                         .now_us = base_wall_us()};

@@ -29,7 +29,8 @@ struct ten_table_wish {
     struct slice table_id;
     const struct sto_schema *like; /* families, rules, notes and splits, from the backup; its family
                                     * numbers do not count */
-    bool is_whole;                 /* deletion protection and change stream, too */
+    bool is_whole;                 /* deletion protection, change stream and origin, too */
+    struct slice origin;           /* not is_whole: where it comes from, LIM_TABLE_ORIGIN */
 };
 
 enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,

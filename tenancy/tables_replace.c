@@ -62,7 +62,6 @@ enum err ten_tables_replace_begin(struct ten_registry *r, struct ten_tenant *t,
     struct sto_schema **deleting = base_new_array(count, sizeof deleting[0]);
     for (size_t i = 0; i < count; i++) {
         deleting[i] = sto_schema_make_deleting(tables->schemas[i]);
-        deleting[i]->version = tables->schemas[i]->version;
     }
     rc = ten_schemas_commit(r, t, deleting, count, also, also_count, eb);
     if (rc == ERR_OK) {

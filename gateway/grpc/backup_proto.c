@@ -7,6 +7,7 @@
 #include "gateway/grpc/decode.h"
 #include "gateway/grpc/table_proto.h"
 #include "gateway/grpc/time_proto.h"
+#include "migrations/table_origin.h"
 
 #include "base/banned.h"
 
@@ -58,7 +59,8 @@ enum err gw_backup_info_to_proto(const struct mig_tenant_backup *backup,
     Bta__BackupInfo *info = gw_proto_new(arena, &bta__backup_info__descriptor);
     if (info == NULL)
         return no_memory(eb);
-    info->backup = backup_name(arena, instance, scope->name);
+    if (scope->name[0] != '\0') /* one of everything has none */
+        info->backup = backup_name(arena, instance, scope->name);
     info->source_table = table_name(arena, instance, scope->table);
     info->start_time = time_to_proto(arena, backup->started_us);
     info->end_time = time_to_proto(arena, backup->finished_us);
@@ -95,6 +97,24 @@ enum err gw_backup_to_proto(const struct mig_tenant_backup *backup,
         return no_memory(eb);
     *out = b;
     return ERR_OK;
+}
+
+enum err gw_restore_info_to_proto(struct slice origin, const struct gw_resource *instance,
+                                  struct arena *arena, Bta__RestoreInfo **out, struct errbuf *eb)
+{
+    struct mig_tenant_backup from;
+    *out = NULL;
+    if (origin.len == 0)
+        return ERR_OK;
+    if (mig_table_origin_decode(origin, &from) != ERR_OK)
+        return base_fail(eb, ERR_CORRUPT, "where the table was restored from cannot be read");
+    Bta__RestoreInfo *info = gw_proto_new(arena, &bta__restore_info__descriptor);
+    if (info == NULL)
+        return no_memory(eb);
+    info->source_type = BTA__RESTORE_SOURCE_TYPE__BACKUP;
+    info->source_info_case = BTA__RESTORE_INFO__SOURCE_INFO_BACKUP_INFO;
+    *out = info;
+    return gw_backup_info_to_proto(&from, instance, arena, &info->backup_info, eb);
 }
 
 /* --- from messages ------------------------------------------------------------------------------

@@ -37,6 +37,11 @@ enum err gw_backup_info_to_proto(const struct mig_tenant_backup *backup,
                                  const struct gw_resource *instance, struct arena *arena,
                                  Bta__BackupInfo **out, struct errbuf *eb) MUST_CHECK;
 
+/* Where a table was restored from (storage/schema.h, origin); empty: NULL. */
+enum err gw_restore_info_to_proto(struct slice origin, const struct gw_resource *instance,
+                                  struct arena *arena, Bta__RestoreInfo **out,
+                                  struct errbuf *eb) MUST_CHECK;
+
 /* made_us: since when it is there; what has passed at now_us is refused. message NULL: ERR_INVALID.
  */
 enum err gw_backup_expiry_from_proto(const Google__Protobuf__Timestamp *message, int64_t made_us,

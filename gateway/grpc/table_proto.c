@@ -3,6 +3,7 @@
  */
 #include "gateway/grpc/table_proto.h"
 
+#include "gateway/grpc/backup_proto.h"
 #include "gateway/grpc/decode.h"
 #include "gateway/grpc/family_proto.h"
 #include "gateway/grpc/time_proto.h"
@@ -156,8 +157,11 @@ enum err gw_table_to_proto(const struct sto_schema *schema, const struct gw_reso
         return no_memory(eb);
     *out = table;
     enum err e = ERR_OK;
-    if (view == BTA__TABLE__VIEW__SCHEMA_VIEW || view == BTA__TABLE__VIEW__FULL)
+    bool has_schema = view == BTA__TABLE__VIEW__SCHEMA_VIEW || view == BTA__TABLE__VIEW__FULL;
+    if (has_schema)
         e = put_families(table, schema, arena, eb);
+    if (e == ERR_OK && has_schema)
+        e = gw_restore_info_to_proto(schema->origin, instance, arena, &table->restore_info, eb);
     if (e == ERR_OK && view != BTA__TABLE__VIEW__SCHEMA_VIEW && view != BTA__TABLE__VIEW__NAME_ONLY)
         e = put_clusters(table, arena, eb);
     return e;

@@ -1,7 +1,8 @@
 /*
  * gateway/grpc/table_proto.h - Table messages as what tenancy is asked for, and tables as messages.
  *
- * Does:     translate families, deletion protection, change streams, views of a table.
+ * Does:     translate families, deletion protection, change streams, views of a table; tell the
+ *           backup it was restored from.
  * Owns:     nothing; what is made lies in the arena.
  * May use:  base/, storage/, tenancy/, gateway/grpc/.
  * Knows no: calls.

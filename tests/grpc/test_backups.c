@@ -268,6 +268,47 @@ START_TEST(a_restored_table_that_was_deleted_since_is_told_by_its_name)
 }
 END_TEST
 
+static Bta__RestoreInfo *restore_info_of(const char *id, Bta__Table__View view, Bta__Table **out)
+{
+    Bta__GetTableRequest get = BTA__GET_TABLE_REQUEST__INIT;
+    char name[BACKUP_NAME];
+    (void)snprintf(name, sizeof name, "%s/tables/%s", instance_name(), id);
+    get.name = name;
+    get.view = view;
+    ck_assert_int_eq(ask(ADMIN "GetTable", &get.base), GW_STATUS_OK);
+    *out = (void *)grpc_message_new(call, &bta__table__descriptor, 0);
+    return (*out)->restore_info;
+}
+
+START_TEST(a_restored_table_tells_its_backup_as_long_as_it_is_there)
+{
+    char operation[BACKUP_NAME];
+    Bta__Table *t;
+    make_backup("b");
+    ck_assert_int_eq(restore_table("b", "again"), GW_STATUS_OK);
+    lro__operation__free_unpacked(last_operation(operation), NULL);
+    lro__operation__free_unpacked(await_operation(operation), NULL);
+    ck_assert_int_eq(ask_backup("DeleteBackup", "b"), GW_STATUS_OK);
+    const Bta__Table__View telling[] = {BTA__TABLE__VIEW__VIEW_UNSPECIFIED,
+                                        BTA__TABLE__VIEW__SCHEMA_VIEW, BTA__TABLE__VIEW__FULL};
+    for (size_t i = 0; i < sizeof telling / sizeof telling[0]; i++) {
+        const Bta__RestoreInfo *info = restore_info_of("again", telling[i], &t);
+        ck_assert_ptr_nonnull(info);
+        ck_assert_int_eq(info->source_type, BTA__RESTORE_SOURCE_TYPE__BACKUP);
+        ck_assert_str_eq(info->backup_info->backup, backup_name("b"));
+        ck_assert_str_eq(info->backup_info->source_table, table);
+        ck_assert_int_gt(info->backup_info->start_time->seconds, 0);
+        ck_assert_int_ge(info->backup_info->end_time->seconds,
+                         info->backup_info->start_time->seconds);
+        protobuf_c_message_free_unpacked(&t->base, NULL);
+    }
+    ck_assert_ptr_null(restore_info_of("again", BTA__TABLE__VIEW__NAME_ONLY, &t));
+    protobuf_c_message_free_unpacked(&t->base, NULL);
+    ck_assert_ptr_null(restore_info_of("devices", BTA__TABLE__VIEW__FULL, &t));
+    protobuf_c_message_free_unpacked(&t->base, NULL);
+}
+END_TEST
+
 Suite *suite_grpc_backups(void)
 {
     Suite *s = suite_create("grpc_backups");
@@ -285,6 +326,7 @@ Suite *suite_grpc_backups(void)
     tc = add_case(s, "restores");
     tcase_add_test(tc, a_table_is_restored_under_a_new_name);
     tcase_add_test(tc, a_restored_table_that_was_deleted_since_is_told_by_its_name);
+    tcase_add_test(tc, a_restored_table_tells_its_backup_as_long_as_it_is_there);
     world_end(tc);
     return s;
 }

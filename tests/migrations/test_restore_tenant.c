@@ -4,6 +4,7 @@
  */
 #include "tests/migrations/restored.h"
 
+#include "migrations/table_origin.h"
 #include "tenancy/views.h"
 
 #include "base/banned.h"
@@ -206,6 +207,46 @@ START_TEST(table_under_a_new_name_has_neither_protection_nor_stream)
 }
 END_TEST
 
+static void assert_origin(const char *table, const char *backup, const char *of_table)
+{
+    struct sto_table_scope scope;
+    struct mig_tenant_backup from;
+    ck_assert_int_eq(
+        ten_scope_table(tent_find(&tent, "altostrat"), base_slice_text(table), &scope, &tent.eb),
+        ERR_OK);
+    ck_assert_int_eq(mig_table_origin_decode(scope.schema->origin, &from), ERR_OK);
+    ck_assert_str_eq(from.scope.name, backup);
+    ck_assert_str_eq(from.scope.table, of_table);
+    ck_assert_int_gt(from.started_us, 0);
+    ck_assert_int_ge(from.finished_us, from.started_us);
+    sto_table_scope_release(&scope);
+}
+
+START_TEST(tables_know_for_good_what_they_were_restored_from)
+{
+    fill_with_settings();
+    shop_done(of(SHOP_CREATE, "b1", "devices", NULL), made);
+    shop_done(of(SHOP_RESTORE, "b1", "again", NULL), NULL);
+    assert_origin("again", "b1", "devices");
+    ck_assert_uint_eq(devices()->origin.len, 0);
+    vault_backup(made);
+    shop_done(of(SHOP_TABLE, made, "devices", "boxes"), NULL);
+    assert_origin("boxes", "", "devices"); /* one of everything has no name */
+    release_settings();
+    shop_done(of(SHOP_ALL, made, "", NULL), NULL); /* as they were then */
+    ck_assert(!has_table("altostrat", "boxes"));
+    assert_origin("again", "b1", "devices");
+    ck_assert_uint_eq(devices()->origin.len, 0);
+    const struct sto_family_spec families[] = {{.name = SLICE_LIT("f")}, {.name = SLICE_LIT("g")}};
+    const struct ten_table_wanted wanted = {.families = families, .family_count = 2};
+    struct ten_tenant *t = tent_find(&tent, "altostrat");
+    ck_assert_int_eq(tent_put_table(&tent, t, "again", &wanted), ERR_OK);
+    shop_close();
+    shop_open();
+    assert_origin("again", "b1", "devices");
+}
+END_TEST
+
 /* An older program would leave views out without a word. */
 START_TEST(list_with_views_is_of_a_later_format)
 {
@@ -388,6 +429,7 @@ Suite *suite_migrations_restore_tenant(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, settings_and_views_come_back_with_the_tenant, 0, 2);
     tcase_add_test(tc, table_under_a_new_name_has_neither_protection_nor_stream);
+    tcase_add_test(tc, tables_know_for_good_what_they_were_restored_from);
     tcase_add_test(tc, list_with_views_is_of_a_later_format);
     tcase_add_test(tc, protected_view_keeps_the_tenant_as_it_is);
     suite_add_tcase(s, tc);

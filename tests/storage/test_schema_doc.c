@@ -334,6 +334,11 @@ START_TEST(what_cannot_be_is_corrupt)
     ck_assert_int_eq(decode_with(5, SLICE_LIT("\xff"), 1), ERR_CORRUPT);
     ck_assert_int_eq(decode_with(5, base_slice(notes, LIM_ROW_KEY_NOTES), 1), ERR_OK);
     ck_assert_int_eq(decode_with(5, base_slice(notes, LIM_ROW_KEY_NOTES + 1), 1), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(10, SLICE_LIT("origin"), 1), ERR_OK);
+    ck_assert_int_eq(decode_with(10, SLICE_LIT("origin"), 2), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(10, SLICE_EMPTY, 1), ERR_CORRUPT);
+    ck_assert_int_eq(decode_with(10, base_slice(notes, LIM_TABLE_ORIGIN), 1), ERR_OK);
+    ck_assert_int_eq(decode_with(10, base_slice(notes, LIM_TABLE_ORIGIN + 1), 1), ERR_CORRUPT);
     ck_assert_int_eq(decode_with(4, SLICE_LIT("x"), 1), ERR_CORRUPT);
     ck_assert_int_eq(decode_with(999, SLICE_LIT("from a newer program"), 1), ERR_OK);
 }
