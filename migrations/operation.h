@@ -34,6 +34,8 @@ enum mig_op_state {
     MIG_OP_FAILED = 4,    /* result and error say why; nothing of it is left */
     MIG_OP_CANCELLED = 5, /* likewise */
 };
+#define MIG_OP_KINDS  (MIG_OP_RESTORE_TENANT + 1) /* room for one of each, by number */
+#define MIG_OP_STATES (MIG_OP_CANCELLED + 1)
 const char *mig_op_kind_name(enum mig_op_kind kind);    /* "backup", "copy", ... */
 const char *mig_op_state_name(enum mig_op_state state); /* "waiting", ... */
 

@@ -76,6 +76,7 @@ static enum err publish(struct mig_restoring *r)
     if (rc != ERR_OK)
         return rc;
     *r->op = done;
+    mig_queue_count_end(r->service, r->op);
     mig_queue_leave(r->service);
     return ERR_OK;
 }

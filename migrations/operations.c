@@ -358,6 +358,13 @@ void mig_operation_put_end(struct mig_operation *op, enum err rc, const char *wh
                        base_err_name(rc));
 }
 
+void mig_queue_count_end(struct mig_service *s, const struct mig_operation *op)
+{
+    pthread_mutex_lock(&s->lock);
+    s->queue.ended[op->kind][op->state]++;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void mig_queue_leave(struct mig_service *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -410,6 +417,7 @@ static bool take_first(struct mig_service *s, struct mig_operation *out)
     bool is_there = s->queue.count > 0 && !s->stopping;
     if (is_there) {
         s->queue.is_running = true;
+        s->queue.running_since = base_monotonic_ns();
         *out = s->queue.items[0];
         atomic_store(&s->watch.done_bytes, 0);
         atomic_store(&s->watch.all_bytes, 0);
@@ -432,6 +440,7 @@ bool mig_operation_run_next(struct mig_service *s)
     if (step.tenant != NULL && !is_left && op.state != MIG_OP_DONE) {
         struct mig_operation told = op;
         mig_operation_put_end(&op, rc, step.eb.text);
+        mig_queue_count_end(s, &op);
         ten_control_run(s->registry, end, &step);
         (void)snprintf(told.error, sizeof told.error, "%s", step.eb.text); /* all of it */
         told.state = op.state;

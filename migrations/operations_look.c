@@ -3,6 +3,7 @@
  * the queue, which knows how far it is.
  */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "migrations/service_internal.h"
 #include "tenancy/audit.h"
 
@@ -89,6 +90,19 @@ size_t mig_operation_list(struct mig_service *s, struct slice tenant, struct mig
     return l.count;
 }
 
+void mig_operation_figures(struct mig_service *s, struct mig_operation_figures *out)
+{
+    *out = (struct mig_operation_figures){.running_ns = 0};
+    pthread_mutex_lock(&s->lock);
+    const struct mig_queue *q = &s->queue;
+    memcpy(out->counts, q->ended, sizeof out->counts);
+    for (size_t i = 0; i < q->count; i++)
+        out->counts[q->items[i].kind][i == 0 && q->is_running ? MIG_OP_RUNNING : MIG_OP_WAITING]++;
+    if (q->is_running)
+        out->running_ns = base_monotonic_ns() - q->running_since;
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* --- cancelling, forgetting ------------------------------------------------------------------- */
 
 enum err mig_operation_cancel(struct mig_service *s, struct ten_tenant *t, struct slice id,
@@ -115,6 +129,7 @@ enum err mig_operation_cancel(struct mig_service *s, struct ten_tenant *t, struc
     if (!is_waiting)
         return rc; /* it ended, or will */
     mig_operation_put_end(&op, ERR_CANCELLED, "cancelled before it began");
+    mig_queue_count_end(s, &op);
     return mig_operation_store(s, &op, NULL, eb);
 }
 

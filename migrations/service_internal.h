@@ -25,7 +25,9 @@ struct mig_queue {
     struct mig_operation *items; /* room for LIM_OPERATIONS_WAITING */
     size_t count;
     bool is_running;
-    bool is_cancelled; /* the one under way is to end */
+    bool is_cancelled;      /* the one under way is to end */
+    uint64_t running_since; /* monotonic, ns */
+    uint64_t ended[MIG_OP_KINDS][MIG_OP_STATES];
 };
 
 struct mig_service {
@@ -71,6 +73,8 @@ enum err mig_operation_store(struct mig_service *s, const struct mig_operation *
                              const struct ten_doc_key *forget, struct errbuf *eb) MUST_CHECK;
 /* It ended so; why: what is wrong, in all words. */
 void mig_operation_put_end(struct mig_operation *op, enum err rc, const char *why);
+/* For figures: it ended in the state it has now. */
+void mig_queue_count_end(struct mig_service *s, const struct mig_operation *op);
 /* Under the lock. Index, or count. */
 size_t mig_queue_find(const struct mig_queue *q, struct slice tenant, struct slice id);
 void mig_queue_remove(struct mig_queue *q, size_t at);

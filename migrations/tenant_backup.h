@@ -100,6 +100,13 @@ enum err mig_operation_get(struct mig_service *s, struct slice tenant, struct sl
  * enough. */
 size_t mig_operation_list(struct mig_service *s, struct slice tenant, struct mig_operation *out,
                           size_t limit);
+/* Of all tenants together. Any thread. */
+struct mig_operation_figures {
+    uint64_t counts[MIG_OP_KINDS]
+                   [MIG_OP_STATES]; /* those that ended: since the service was opened */
+    uint64_t running_ns;            /* since the one under way began; 0: none */
+};
+void mig_operation_figures(struct mig_service *s, struct mig_operation_figures *out);
 /* It ends soon, if it has not ended: CANCELLED, or DONE when it was faster. */
 enum err mig_operation_cancel(struct mig_service *s, struct ten_tenant *t, struct slice id,
                               struct errbuf *eb) MUST_CHECK;

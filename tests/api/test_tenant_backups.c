@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -199,6 +200,29 @@ START_TEST(trail_says_who_asked_and_how_it_ended)
 }
 END_TEST
 
+START_TEST(metrics_count_operations_and_name_nobody)
+{
+    static const char DONE[] =
+        "\nbigtent_backup_operations_total{kind=\"backup\",result=\"done\"} 1\n";
+    put_rows(1);
+    back_up("{'table':'devices','name':'monday'}");
+    http_get(w.op, "/metrics");
+    EXPECT_STATUS(w.op, 200);
+    char *text = base_new_text(w.op->body.ptr, w.op->body.len);
+    ck_assert_ptr_nonnull(strstr(text, DONE));
+    ck_assert_ptr_nonnull(strstr(text, "\nbigtent_backup_operation_running_seconds 0\n"));
+    for (const char *at = strstr(text, "\nbigtent_backup_operation"); at != NULL;
+         at = strstr(at + 1, "\nbigtent_backup_operation")) {
+        size_t len = strcspn(at + 1, "\n");
+        ck_assert_ptr_null(memmem(at + 1, len, "altostrat", 9));
+        ck_assert_ptr_null(memmem(at + 1, len, "monday", 6));
+    }
+    base_free(text);
+    http_get(w.http, "/metrics"); /* with the key of a tenant */
+    EXPECT_PROBLEM(w.http, 403, "forbidden");
+}
+END_TEST
+
 Suite *suite_api_tenant_backups(void)
 {
     Suite *s = suite_create("api_tenant_backups");
@@ -209,6 +233,7 @@ Suite *suite_api_tenant_backups(void)
     tcase_add_test(tc, tenant_is_put_back_when_its_id_is_repeated);
     tcase_add_test(tc, what_is_asked_is_checked);
     tcase_add_test(tc, trail_says_who_asked_and_how_it_ended);
+    tcase_add_test(tc, metrics_count_operations_and_name_nobody);
     suite_add_tcase(s, tc);
     return s;
 }

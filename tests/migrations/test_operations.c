@@ -193,6 +193,7 @@ struct crowd {
     struct shop_ask again;
     struct shop_ask early;
     struct shop_ask late;
+    uint64_t pending;
 };
 
 /* All at once on the control thread, which the service's thread needs to begin: none ends. */
@@ -314,6 +315,7 @@ START_TEST(document_gives_back_what_was_put_in)
                                      .started_us = 3,
                                      .finished_us = 4,
                                      .rows = 5,
+                                     .is_switching = true,
                                      .result = ERR_QUOTA,
                                      .error = "full"};
     base_buf_init(&body, MIG_OPERATION_DOC_MAX);
@@ -327,6 +329,54 @@ START_TEST(document_gives_back_what_was_put_in)
         ck_assert_int_eq(mig_operation_decode(tenant, id, base_slice(body.ptr, len), &back),
                          ERR_CORRUPT);
     base_buf_fini(&body);
+}
+END_TEST
+
+static uint64_t count_of(enum mig_op_kind kind, enum mig_op_state state)
+{
+    struct mig_operation_figures f;
+    mig_operation_figures(service, &f);
+    return f.counts[kind][state];
+}
+
+/* On the control thread, so that none ends meanwhile. */
+static void ask_and_count(struct tent *t, void *ctx)
+{
+    struct crowd *c = ctx;
+    struct mig_operation_figures f;
+    ask_all(t, ctx);
+    mig_operation_figures(service, &f);
+    c->pending = f.counts[MIG_OP_BACKUP][MIG_OP_WAITING] + f.counts[MIG_OP_BACKUP][MIG_OP_RUNNING];
+}
+
+START_TEST(figures_count_operations_by_kind_and_state)
+{
+    static struct crowd c;
+    struct mig_operation_figures f;
+    struct ten_quota q = {.given = 0};
+    vault_fill("altostrat", ROWS);
+    vault_fill("cirrus", ROWS);
+    tent_control(&tent, ask_and_count, &c);
+    /* of altostrat but the one that was cancelled, and of cirrus */
+    ck_assert_uint_eq(c.pending, LIM_OPERATIONS_OF_TENANT);
+    (void)shop_await("cirrus", c.late.id);
+    ck_assert_uint_eq(count_of(MIG_OP_BACKUP, MIG_OP_DONE), LIM_OPERATIONS_OF_TENANT);
+    ck_assert_uint_eq(count_of(MIG_OP_BACKUP, MIG_OP_CANCELLED), 1);
+    GIVE(&q, rows, ROWS);
+    struct ten_tenant *t = tent_find(&tent, "altostrat");
+    ck_assert_int_eq(tent_set_quota(&tent, t, &q), ERR_OK);
+    struct shop_ask restore = create("altostrat", "b1");
+    restore.what = SHOP_RESTORE;
+    restore.table = "again";
+    shop_fails(restore, ERR_QUOTA);
+    GIVE(&q, rows, 10 * ROWS);
+    ck_assert_int_eq(tent_set_quota(&tent, t, &q), ERR_OK);
+    restore.table = "other";
+    shop_done(restore, NULL);
+    ck_assert_uint_eq(count_of(MIG_OP_RESTORE_TABLE, MIG_OP_FAILED), 1);
+    ck_assert_uint_eq(count_of(MIG_OP_RESTORE_TABLE, MIG_OP_DONE), 1);
+    mig_operation_figures(service, &f);
+    ck_assert_uint_eq(f.running_ns, 0);
 }
 END_TEST
 
@@ -347,6 +397,7 @@ Suite *suite_migrations_operations(void)
     tcase_add_test(tc, operations_survive_a_restart_and_can_be_forgotten);
     tcase_add_test(tc, they_wait_in_order_and_leave_room_for_others);
     tcase_add_test(tc, what_waited_goes_on_after_a_restart);
+    tcase_add_test(tc, figures_count_operations_by_kind_and_state);
     tcase_add_test(tc, backups_of_a_purged_tenant_go_and_nobody_elses);
     tcase_add_test(tc, backups_of_a_tenant_in_its_grace_period_stay);
     suite_add_tcase(s, tc);
