@@ -1,8 +1,9 @@
 /*
  * migrations/backup.c - the catalogue: which backups there are, and what no longer belongs to any.
  *
- * DIR/backups/ID.json is a backup; whatever else lies in DIR is files it names, or left behind by a
- * process that ended in the middle, and is swept at the next open and after each work.
+ * DIR/backups/ID.json is a backup, DIR/verified/ID what its verification found; whatever else lies
+ * in DIR is files it names, or left behind by a process that ended in the middle, and is swept at
+ * the next open and after each work.
  *
  * 1. The list in memory is what is on disk: an entry comes after its file is durable, and goes
  *    after its file is durably gone.
@@ -228,6 +229,21 @@ enum err mig_backups_set_expiry(struct mig_backups *b, struct slice id, int64_t 
     return rc;
 }
 
+/* Under the lock for the same reason. */
+enum err mig_backups_set_verified(struct mig_backups *b, struct slice id,
+                                  const struct mig_verified *verified, struct errbuf *eb)
+{
+    bool found = false;
+    pthread_mutex_lock(&b->lock);
+    size_t at = find(b, id, &found);
+    enum err rc =
+        found ? mig_verified_store(b->dir, b->entries[at].backup.id, verified, eb) : no_such(eb);
+    if (rc == ERR_OK)
+        b->entries[at].verified = *verified;
+    pthread_mutex_unlock(&b->lock);
+    return rc;
+}
+
 /* --- deleting --------------------------------------------------------------------------------- */
 
 static enum err unlist(struct mig_backups *b, const char *id, struct errbuf *eb)
@@ -253,6 +269,8 @@ enum err mig_backups_delete(struct mig_backups *b, struct slice id, struct errbu
     if (rc == ERR_OK)
         rc = unlist(b, b->entries[at].backup.id, eb);
     if (rc == ERR_OK) {
+        enum err left = mig_verified_remove(b->dir, b->entries[at].backup.id, NULL);
+        (void)left; /* the next open removes it */
         b->leaving[b->leaving_count++] = mig_trace_of(&b->entries[at].backup);
         b->count--;
         memmove(b->entries + at, b->entries + at + 1, (b->count - at) * sizeof b->entries[0]);
@@ -334,6 +352,8 @@ static enum err load_one(struct mig_backups *b, struct slice id, struct errbuf *
     }
     base_free(entry.backup.files);
     entry.backup.files = NULL;
+    if (rc == ERR_OK)
+        rc = mig_verified_read(b->dir, entry.backup.id, &entry.verified, eb);
     insert(b, &entry);
     return rc;
 }
@@ -353,6 +373,22 @@ static enum err load(struct mig_backups *b, struct errbuf *eb)
     if (lists != NULL)
         (void)closedir(lists); /* only read from */
     return rc;
+}
+
+static bool is_listed(void *ctx, struct slice id)
+{
+    bool found = false;
+    (void)find(ctx, id, &found);
+    return found;
+}
+
+static enum err load_verified(struct mig_backups *b, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    enum err rc = base_path_join(path, b->dir, MIG_VERIFIED_NAME, eb);
+    if (rc == ERR_OK)
+        rc = make_dir(path, eb);
+    return rc == ERR_OK ? mig_verified_sweep(b->dir, is_listed, b, eb) : rc;
 }
 
 static enum err name_parts(struct mig_backups *b, const struct mig_backups_options *o,
@@ -410,6 +446,8 @@ static enum err prepare(struct mig_backups *b, const char *owner, struct errbuf 
         rc = mig_files_prepare(b->dir, eb);
     if (rc == ERR_OK)
         rc = load(b, eb);
+    if (rc == ERR_OK)
+        rc = load_verified(b, eb);
     return rc == ERR_OK ? mig_backups_sweep(b, eb) : rc;
 }
 

@@ -18,13 +18,14 @@
  *              process ends. 3. Deleting or sweeping never takes a file that a backup names. 4. Two
  *              servers never share a directory: beside the backups lies who left, and must not
  *              return (tenancy/erasure_ledger.h), and tenants of two servers may have one name.
- * Holds:    DIR/LOCK, DIR/OWNER, DIR/files/HASH, DIR/backups/ID.json; DIR/scratch while something
- * is counted. DATA/checkpoint while something is copied.
+ * Holds:    DIR/LOCK, DIR/OWNER, DIR/files/HASH, DIR/backups/ID.json, DIR/verified/ID; DIR/scratch
+ * while something is counted. DATA/checkpoint while something is copied.
  */
 #ifndef MIGRATIONS_BACKUP_H
 #define MIGRATIONS_BACKUP_H
 
 #include "migrations/backup_manifest.h"
+#include "migrations/backup_verified.h"
 #include "storage/engine.h"
 
 struct mig_backups;
@@ -54,6 +55,7 @@ void mig_backups_close(struct mig_backups *b);
 struct mig_backup_entry {
     struct mig_backup backup;
     bool is_damaged;
+    struct mig_verified verified; /* the last time, also before a restart */
 };
 
 /* Oldest first, at most limit. */
@@ -70,6 +72,10 @@ enum err mig_backups_delete(struct mig_backups *b, struct slice id, struct errbu
 /* On disk when it returns. */
 enum err mig_backups_set_expiry(struct mig_backups *b, struct slice id, int64_t expires_us,
                                 struct errbuf *eb) MUST_CHECK;
+/* What a verification found; on disk when it returns. ERR_NOT_FOUND: the backup is gone. */
+enum err mig_backups_set_verified(struct mig_backups *b, struct slice id,
+                                  const struct mig_verified *verified,
+                                  struct errbuf *eb) MUST_CHECK;
 /* A backup of a tenant for which is_left(ctx, tenant) is true. */
 bool mig_backups_find_left(struct mig_backups *b, bool (*is_left)(void *ctx, const char *tenant),
                            void *ctx, char out_id[MIG_BACKUP_ID + 1]);

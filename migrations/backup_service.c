@@ -274,13 +274,26 @@ static void reschedule(struct mig_service *s, bool is_good)
         s->due_ns = base_monotonic_ns() + wait_s * NS_PER_S;
 }
 
+/* What was found. One that was stopped found nothing. */
+static enum err remember(struct mig_service *s, const char *id, enum err found, struct errbuf *eb)
+{
+    struct mig_verified verified = {.finished_us = base_wall_us(), .result = found};
+    if (found == ERR_CANCELLED)
+        return found;
+    if (found != ERR_OK)
+        (void)snprintf(verified.error, sizeof verified.error, "%s", eb->text); /* fits */
+    enum err rc = mig_backups_set_verified(s->backups, base_slice_text(id), &verified,
+                                           found == ERR_OK ? eb : NULL);
+    return found == ERR_OK ? rc : found;
+}
+
 static void run(struct mig_service *s, struct mig_work *work)
 {
     struct errbuf eb = {{0}};
     enum err rc;
     if (work->kind == MIG_WORK_VERIFY) {
         rc = mig_backups_verify(s->backups, base_slice_text(work->id), &s->watch, &eb);
-        finish(s, work, rc, &eb);
+        finish(s, work, remember(s, work->id, rc, &eb), &eb);
         return;
     }
     struct mig_backup_wanted wanted = {

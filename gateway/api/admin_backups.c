@@ -43,11 +43,22 @@ static void put_progress(struct gw_json *j, const struct mig_work *work)
     gw_json_close(j, '}');
 }
 
-/* Of this backup since the server started, if it was the last one verified. */
-static void put_verified(struct gw_json *j, const struct mig_work *work, const char *id)
+/* As the catalogue remembers it, but for one that is under way, or came to no end. */
+static struct mig_work verified_work(const struct mig_verified *found)
 {
-    const struct mig_work none = {.state = MIG_WORK_NONE};
-    const struct mig_work *own = strcmp(work->id, id) == 0 ? work : &none;
+    struct mig_work work = {
+        .state = MIG_WORK_NONE, .finished_us = found->finished_us, .result = found->result};
+    if (found->finished_us != 0)
+        work.state = found->result == ERR_OK ? MIG_WORK_DONE : MIG_WORK_FAILED;
+    memcpy(work.error, found->error, sizeof work.error);
+    return work;
+}
+
+static void put_verified(struct gw_json *j, const struct mig_work *work,
+                         const struct mig_backup_entry *entry)
+{
+    const struct mig_work remembered = verified_work(&entry->verified);
+    const struct mig_work *own = strcmp(work->id, entry->backup.id) == 0 ? work : &remembered;
     gw_json_name(j, "verified");
     gw_json_open(j, '{');
     gw_json_name_text(j, "state", work_state(own));
@@ -96,7 +107,7 @@ static void describe(struct gw_json *j, const struct mig_backup_entry *entry,
     put_note(j, b->note);
     if (!entry->is_damaged)
         put_content(j, b);
-    put_verified(j, verify, b->id);
+    put_verified(j, verify, entry);
     gw_json_close(j, '}');
 }
 
