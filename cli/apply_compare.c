@@ -108,6 +108,8 @@ static void new_tenant(struct cli_apply_item *item)
     take(item, "display_name", item->body);
     if (json_is_string(json_object_get(item->doc, "plan")))
         take(item, "plan", item->body);
+    if (json_is_true(json_object_get(item->doc, "encrypted")))
+        take(item, "encrypted", item->body);
     json_object_set_new(item->body, "quota", merge_quota(item, NULL));
     if (json_is_object(json_object_get(item->doc, "suspended")))
         compare_suspension(item);
@@ -140,6 +142,7 @@ static void check_tenant(struct cli_apply *a, const struct cli_apply_item *item,
                          const json_t *plans)
 {
     const char *plan = json_string_value(json_object_get(item->doc, "plan"));
+    const json_t *encrypted = json_object_get(item->doc, "encrypted");
     const char *state = json_string_value(json_object_get(item->present, "state"));
     if (state != NULL && strcmp(state, "delete_requested") == 0)
         cli_apply_complain(a, item->at, "tenant \"%s\" is to be deleted: undelete it first",
@@ -147,6 +150,13 @@ static void check_tenant(struct cli_apply *a, const struct cli_apply_item *item,
     else if (state != NULL && strcmp(state, "active") != 0 && strcmp(state, "suspended") != 0)
         cli_apply_complain(a, item->at,
                            "tenant \"%s\" was offboarded, and IDs are never used again", item->id);
+    if (encrypted != NULL && item->present != NULL &&
+        !is_same(encrypted, json_object_get(item->present, "encrypted")))
+        cli_apply_complain(
+            a, item->at,
+            "tenant \"%s\" is%s encrypted, and that never changes: it is chosen when "
+            "a tenant is made",
+            item->id, json_is_true(encrypted) ? " not" : "");
     if (plan != NULL && !json_is_object(json_object_get(plans, plan)))
         cli_apply_complain(a, item->at, "tenant \"%s\": there is no plan \"%s\"%s", item->id, plan,
                            json_object_get(plans, plan) != NULL

@@ -269,6 +269,7 @@ static const struct cli_apply_field TENANT_FIELDS[] = {
     {"display_name", read_display_name},
     {"plan", read_plan_of_tenant},
     {"quota", cli_apply_quota},
+    {"encrypted", cli_apply_flag},
     {"suspended", read_suspended},
     {"tables", read_tables},
     {"keys", read_keys},

@@ -37,10 +37,10 @@ static inline void read_text(const char *path, char *out, size_t size)
     (void)close(fd);
 }
 
-static inline void apply_set_up(void)
+/* Where w is. */
+static inline void apply_begin(void)
 {
     char key[WORLD_KEY], key_id[WORLD_ID];
-    session_set_up();
     keeper = process_temp_dir(dir);
     (void)snprintf(service_key, sizeof service_key, "%s/service.key", dir);
     (void)snprintf(yaml, sizeof yaml, "%s/t.yaml", dir);
@@ -48,6 +48,12 @@ static inline void apply_set_up(void)
     admin_create_global_key(w.op, "service", key, key_id);
     write_file(service_key, key);
     world_fresh_id(id);
+}
+
+static inline void apply_set_up(void)
+{
+    session_set_up();
+    apply_begin();
 }
 
 static inline void apply_tear_down(void)

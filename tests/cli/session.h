@@ -18,13 +18,18 @@ static struct setup op;     /* with the operator's key */
 static struct setup tenant; /* with a tenant's key */
 static struct run r;
 
+/* Where w is. */
+static inline void session_begin(const struct server *s)
+{
+    (void)snprintf(url, sizeof url, "https://127.0.0.1:%u", s->port);
+    op = (struct setup){.url = url, .key = s->operator_key, .cacert = s->ca};
+    tenant = (struct setup){.url = url, .key = w.key, .cacert = s->ca};
+}
+
 static inline void session_set_up(void)
 {
     world_init(&w, HTTP_2);
-    (void)snprintf(url, sizeof url, "https://127.0.0.1:%u", world_server()->port);
-    op = (struct setup){
-        .url = url, .key = world_server()->operator_key, .cacert = world_server()->ca};
-    tenant = (struct setup){.url = url, .key = w.key, .cacert = world_server()->ca};
+    session_begin(world_server());
 }
 
 static inline void session_tear_down(void)

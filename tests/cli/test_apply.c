@@ -212,6 +212,7 @@ static const struct {
 } REFUSED[] = {
     /* by the server: said with the place of the thing */
     {"", TENANT("  quota: {weight: 5000}\n"), 1, ":2:3: tenant \""},
+    {"", TENANT("  encrypted: true\n"), 1, ":2:3: tenant \""}, /* it has no master key */
     {"", "plans: [{id: p-@, quota: {weight: 5000}}]\n", 1, ":1:9: plan \"p-"},
     {TENANT(""), TABLE("    families: {f: {type: hll, gc: {max_age: 0.0001s}}}\n"), 1,
      ":4:5: table \"t\": "},
@@ -226,6 +227,7 @@ static const struct {
     {FAMILY("{}"), FAMILY("{type: sum}"), 2, ":4:5: table \"t\" of tenant \""},
     {"", TABLE("    row_key_notes: x\n"), 2, "say its families"},
     {"", TABLE("    families: {f: {absent: true}}\n"), 2, "say its families"},
+    {TENANT(""), TENANT("  encrypted: true\n"), 2, "is not encrypted, and that never changes"},
     /* not as the file says, and never to be */
     {TENANT("  keys: [{label: k, scopes: [data.read]}]\n"),
      TENANT("  keys: [{label: k, scopes: [data.write]}]\n"), 5, "has other scopes than the file"},
@@ -285,6 +287,58 @@ START_TEST(tables_of_a_suspended_tenant_wait_until_it_is_resumed)
 }
 END_TEST
 
+/* --- encrypted tenants --------------------------------------------------------------------------
+ */
+
+static struct server sealing;
+static char master[PROCESS_PATH + 32];
+
+static void sealing_set_up(void)
+{
+    server_create(&sealing);
+    (void)snprintf(master, sizeof master, "%s/master.key", sealing.root);
+    write_file(master, "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n");
+    sealing.options[0] = "--master-key-file";
+    sealing.options[1] = master;
+    server_start(&sealing, NULL);
+    world_init_on(&w, &sealing, HTTP_2, "sealing");
+    session_begin(&sealing);
+    apply_begin();
+}
+
+static void sealing_tear_down(void)
+{
+    apply_tear_down();
+    server_remove(&sealing);
+}
+
+START_TEST(a_tenant_is_made_encrypted_and_stays_so)
+{
+    apply(TENANT("  encrypted: true\n"), 0);
+    expect_out("+ tenant @\n    encrypted true\n");
+    http_get(w.op, "/v1/admin/tenants/%s", id);
+    ck_assert(json_is_true(http_at(w.op, "/encrypted")));
+    int64_t records = audit_records();
+    apply(TENANT("  encrypted: true\n"), 0);
+    EXPECT_IN(r.out, "0 to create, 0 to change, 0 to remove, 1 unchanged\n");
+    apply(TENANT(""), 0); /* what it does not say is no difference */
+    apply(TENANT("  encrypted: false\n"), 2);
+    EXPECT_IN(r.err, "is encrypted, and that never changes");
+    expect_nothing_done_since(records);
+}
+END_TEST
+
+START_TEST(a_tenant_is_made_plain_where_the_file_says_so)
+{
+    apply(TENANT("  encrypted: false\n"), 0);
+    EXPECT_NOT_IN(r.out, "encrypted");
+    http_get(w.op, "/v1/admin/tenants/%s", id);
+    ck_assert(json_is_false(http_at(w.op, "/encrypted")));
+    apply(TENANT("  encrypted: false\n"), 0);
+    EXPECT_IN(r.out, "1 unchanged\n");
+}
+END_TEST
+
 #define EACH(list) (int)(sizeof(list) / sizeof((list)[0]))
 
 Suite *suite_cli_apply(void);
@@ -301,6 +355,12 @@ Suite *suite_cli_apply(void)
     tcase_add_test(t, a_tenant_in_its_grace_period_is_undeleted_first);
     tcase_add_test(t, tables_of_a_suspended_tenant_wait_until_it_is_resumed);
     world_end(t);
+    suite_add_tcase(s, t);
+    t = tcase_create("encrypted");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, sealing_set_up, sealing_tear_down);
+    tcase_add_test(t, a_tenant_is_made_encrypted_and_stays_so);
+    tcase_add_test(t, a_tenant_is_made_plain_where_the_file_says_so);
     suite_add_tcase(s, t);
     return s;
 }
