@@ -3,6 +3,9 @@
  *
  * Opening the engine is half of the check: a database that lost acknowledged writes or is damaged
  * does not open. It also resumes what a crash interrupted, as a server's start would.
+ *
+ * Who waits for the end of a grace period has everything, and whoever was purged has nothing: both
+ * are counted. In the middle of a purge there is nothing to compare.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +18,8 @@
 #include "base/banned.h"
 
 #define TENANTS_AT_ONCE 256
+
+enum verdict { COUNTED_RIGHT, COUNTED_WRONG, NOT_COUNTED, VERDICTS };
 
 struct tenant_batch {
     struct gw_store *store;
@@ -45,6 +50,7 @@ static void recount(struct gw_store *store, struct ten_tenant *t, struct sto_rec
         .done = recount_done,
         .user = &is_done,
         .scope = ten_scope_tenant(t),
+        .ignore_gate = true,
     };
     sto_recount(store->engine, op);
     while (!is_done) {
@@ -58,44 +64,68 @@ static bool is_equal(const struct sto_usage *a, const struct sto_usage *b)
     return a->bytes == b->bytes && a->rows == b->rows && a->cells == b->cells;
 }
 
-/* One line of the table; false when the counters have drifted or could not be checked. */
-static bool check_tenant(struct gw_store *store, struct ten_tenant *t, struct base_mailbox *mailbox)
+static enum ten_state state_of(const struct ten_tenant *t)
+{
+    return (enum ten_state)atomic_load(&t->state);
+}
+
+/* Who is being purged, or was while it was counted. */
+static bool is_in_between(enum ten_state before, enum ten_state behind)
+{
+    return before == TEN_PURGING || behind == TEN_PURGING ||
+           (before != behind && behind == TEN_PURGED);
+}
+
+static enum verdict verdict_of(const struct sto_recount_op *op, enum ten_state before,
+                               enum ten_state behind)
+{
+    if (is_in_between(before, behind))
+        return NOT_COUNTED;
+    return op->result == ERR_OK && is_equal(&op->counted, &op->recorded) ? COUNTED_RIGHT
+                                                                         : COUNTED_WRONG;
+}
+
+/* One line of the table. */
+static enum verdict check_tenant(struct gw_store *store, struct ten_tenant *t,
+                                 struct base_mailbox *mailbox)
 {
     struct sto_recount_op *op = base_new(sizeof *op);
-    const char *state = ten_state_name((enum ten_state)atomic_load(&t->state));
+    enum ten_state before = state_of(t);
     recount(store, t, op, mailbox);
-    bool is_gone = op->result == ERR_GONE;
-    bool is_fine = is_gone || (op->result == ERR_OK && is_equal(&op->counted, &op->recorded));
-    if (op->result == ERR_OK)
+    enum verdict verdict = verdict_of(op, before, state_of(t));
+    const char *state = ten_state_name(before);
+    if (verdict != NOT_COUNTED && op->result == ERR_OK)
         (void)printf("%-32s %-16s %16" PRIu64 " %12" PRIu64 " %12" PRIu64 "  %s\n", t->id, state,
                      op->counted.bytes, op->counted.rows, op->counted.cells,
-                     is_fine ? "ok" : "DRIFT"); /* the exit code is what counts */
+                     verdict == COUNTED_RIGHT ? "ok" : "DRIFT"); /* the exit code is what counts */
     else
         (void)printf("%-32s %-16s %16s %12s %12s  %s\n", t->id, state, "-", "-", "-",
-                     is_gone ? "ok" : op->detail.text); /* likewise */
+                     verdict == NOT_COUNTED ? "not counted: it is being purged"
+                                            : op->detail.text); /* likewise */
     base_free(op);
-    return is_fine;
+    return verdict;
 }
 
 static int check_all(struct gw_store *store, struct base_mailbox *mailbox)
 {
     struct tenant_batch *b = base_new(sizeof *b);
     size_t tenants = 0;
-    size_t bad = 0;
+    size_t of[VERDICTS] = {0};
     b->store = store;
     (void)printf("%-32s %-16s %16s %12s %12s  %s\n", "tenant", "state", "stored bytes", "rows",
                  "cells", "counters"); /* the exit code is what counts */
     do {
         gw_store_on_control(store, list_tenants, b);
         for (size_t i = 0; i < b->count; i++)
-            bad += check_tenant(store, b->tenants[i], mailbox) ? 0 : 1;
+            of[check_tenant(store, b->tenants[i], mailbox)]++;
         tenants += b->count;
         if (b->count > 0)
             memcpy(b->after, b->tenants[b->count - 1]->id, sizeof b->after);
     } while (b->count == TENANTS_AT_ONCE);
-    (void)printf("%zu tenants, %zu with wrong counters\n", tenants, bad); /* likewise */
+    (void)printf("%zu tenants, %zu with wrong counters, %zu not counted\n", tenants,
+                 of[COUNTED_WRONG], of[NOT_COUNTED]); /* likewise */
     base_free(b);
-    return bad == 0 ? GW_EXIT_OK : GW_EXIT_FAILED;
+    return of[COUNTED_WRONG] == 0 ? GW_EXIT_OK : GW_EXIT_FAILED;
 }
 
 static int check_datadir(const struct mig_datadir *datadir, const char *backups)

@@ -264,6 +264,8 @@ struct sto_recount_op {
     void *user;
 
     struct sto_tenant_scope scope;
+    bool ignore_gate; /* count behind a closed gate, too: nobody may purge the tenant meanwhile, or
+                       * what is counted is half of it */
 
     enum err result;
     struct errbuf detail;

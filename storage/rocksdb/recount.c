@@ -147,7 +147,7 @@ static enum err count_cells(struct sto_recount_op *op, bool *out_end)
 {
     struct state *s = op->engine_state;
     *out_end = false;
-    if ((atomic_load(&op->scope.account->gate) & STO_GATE_GONE) != 0)
+    if (!op->ignore_gate && (atomic_load(&op->scope.account->gate) & STO_GATE_GONE) != 0)
         return base_fail(&op->detail, ERR_GONE, "the tenant is being deleted");
     enum err rc = sto_rdb_usable(s->engine, &op->detail);
     for (int i = 0; rc == ERR_OK && i < LIM_SLICE_STEPS; i++) {

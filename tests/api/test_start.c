@@ -322,6 +322,37 @@ START_TEST(check_says_whether_the_counters_are_right)
 }
 END_TEST
 
+/* Whoever waits for the end of a grace period is counted as well; so is who has nothing any more.
+ */
+START_TEST(check_counts_tenants_that_leave_and_left)
+{
+    struct world w, gone;
+    server_start(&server, NULL);
+    world_init_on(&w, &server, HTTP_2, "waiting");
+    world_init_on(&gone, &server, HTTP_2, "departed");
+    tenant_put(w.http, "devices", "k", "stats", "q", "v");
+    tenant_put(gone.http, "devices", "k", "stats", "q", "v");
+    http_json(w.op, "POST", "{'confirm':'waiting','grace':'3600s'}",
+              "/v1/admin/tenants/waiting:offboard");
+    EXPECT_STATUS(w.op, 202);
+    admin_offboard(gone.op, "departed");
+    world_fini(&w);
+    world_fini(&gone);
+    server_stop(&server);
+    const char *argv[] = {program, "check", "--data", server.data, NULL};
+    process_run(argv, NULL, 20000, &result);
+    ck_assert_msg(result.exit_code == 0, "exit %d: %s", result.exit_code, result.output);
+    char waiting[160], departed[160];
+    (void)snprintf(waiting, sizeof waiting, "\n%-32s %-16s %16d %12d %12d  ok\n", "waiting",
+                   "delete_requested", 16, 1, 1);
+    (void)snprintf(departed, sizeof departed, "\n%-32s %-16s %16d %12d %12d  ok\n", "departed",
+                   "purged", 0, 0, 0);
+    ck_assert_msg(strstr(result.output, waiting) != NULL, "%s", result.output);
+    ck_assert_msg(strstr(result.output, departed) != NULL, "%s", result.output);
+    ck_assert_ptr_nonnull(strstr(result.output, "0 with wrong counters, 0 not counted\n"));
+}
+END_TEST
+
 START_TEST(below_its_headroom_only_deletes_pass)
 {
     struct world w;
@@ -401,6 +432,7 @@ Suite *suite_api_start(void)
     tcase_add_test(tc, a_restart_keeps_everything);
     tcase_add_test(tc, a_stop_under_load_answers_what_it_took);
     tcase_add_test(tc, check_says_whether_the_counters_are_right);
+    tcase_add_test(tc, check_counts_tenants_that_leave_and_left);
     tcase_add_test(tc, below_its_headroom_only_deletes_pass);
     tcase_add_test(tc, sighup_takes_a_new_certificate_and_survives_a_bad_one);
     suite_add_tcase(s, tc);
