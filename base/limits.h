@@ -103,6 +103,7 @@
 #define LIM_SLICE_STEPS       100000 /* iterator steps, so that sparse scans yield too */
 #define LIM_INLINE_STEPS      2000   /* iterator steps on a loop thread, then to a reader */
 #define LIM_DROP_SLICE_CELLS  4096   /* point deletes per commit of a prefix drop */
+#define LIM_DROP_RANGE_CELLS  65536  /* of a table that is removed: more go as one range */
 #define LIM_PAGE_ROWS         10000
 #define LIM_PAGE_ROWS_DEFAULT 1000
 #define LIM_PAGE_BYTES        (8 * MIB) /* a JSON page ends early here, with a token */

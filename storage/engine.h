@@ -138,8 +138,9 @@ struct sto_read_op {
     struct sto_read_cursor *cursor; /* the engine's memory between slices; starts as NULL */
 };
 
-/* Run the next slice. Returns true when it was done at once on this thread, from memory, and done
- * will not be called; false when done comes later. try_inline is for point reads on a loop. */
+/* ERR_NOT_FOUND: the table was deleted. Run the next slice. Returns true when it was done at once
+ * on this thread, from memory, and done will not be called; false when done comes later. try_inline
+ * is for point reads on a loop. */
 bool sto_read_rows(struct sto_engine *e, struct sto_read_op *op, bool try_inline) MUST_CHECK;
 /* After the last done (or instead of asking for more): give the cursor back. */
 void sto_read_finish(struct sto_engine *e, struct sto_read_op *op);
@@ -233,7 +234,11 @@ struct sto_drop_op {
     uint64_t steps_max; /* end at the first row behind so many stored keys; 0: no bound */
     struct buf *resume; /* with steps_max: the row key where to go on; empty: that was all */
     bool ignore_gate;   /* the removal of a table marked as deleting, by tenancy only */
+    bool table_ends;    /* beside ignore_gate, with sto_table.forgotten set: all rows, to be
+                         * followed by sto_table_forget; when there are many they go as one range */
     uint64_t deadline_ns;       /* as of mutations; what has begun goes on */
+    const _Atomic bool *stop;   /* NULL: none. ERR_CANCELLED soon after it is set: a slice is whole,
+                                 * the rest is left */
     enum sto_priority priority; /* as of mutations; sweeps and the removal of a table are
                                  * background work in any case */
 
@@ -251,7 +256,8 @@ struct sto_drop_op {
  * writes go on in between; a crash leaves it partly done and exactly counted. A sweep
  * (expired_only) ends with ERR_CONFLICT as soon as the scope's schema is not the table's newest one
  * any more (sto_table.published), and with ERR_NOT_FOUND when the table was deleted: what was
- * garbage by older rules may not be it by newer ones. */
+ * garbage by older rules may not be it by newer ones. So does any other drop of rows of a table
+ * that was deleted (ERR_NOT_FOUND), but for the removal of the table and of its families' cells. */
 void sto_drop_rows(struct sto_engine *e, struct sto_drop_op *op);
 
 /* --- counting what is really there ---------------------------------------------------------------

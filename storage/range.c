@@ -1,8 +1,8 @@
 /*
  * storage/range.c - begin, end, and the last key inside, checked before they leave.
  *
- * 1. The separators '#' and '/' never occur in a tenant ID, so raising the separator by one gives
- *    the first key behind the tenant's.
+ * 1. The separators '#' and '/' never occur in the ID of a tenant or a table, so raising the
+ * separator by one gives the first key behind the tenant's.
  * 2. Table IDs begin with a letter, digit or '_', all below FF: separator FF is behind every key.
  */
 #include "storage/range.h"
@@ -49,4 +49,38 @@ struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, char le
     r.begin[tenant.len + 2] = '/';
     r.begin_len = tenant.len + 3;
     return range_close(r, tenant, '/');
+}
+
+static struct sto_range range_of_table(struct slice tenant, struct slice table)
+{
+    struct sto_range r = {.begin_len = tenant.len + table.len + 2};
+    memcpy(r.begin, tenant.ptr, tenant.len);
+    r.begin[tenant.len] = '#';
+    memcpy(r.begin + tenant.len + 1, table.ptr, table.len);
+    r.begin[r.begin_len - 1] = '#';
+    r.end_len = r.begin_len;
+    memcpy(r.end, r.begin, r.begin_len);
+    r.end[r.end_len - 1] = '#' + 1;
+
+    INVARIANT(tenant.len >= LIM_TENANT_ID_MIN && table.len > 0);
+    INVARIANT(memchr(r.begin, '#', r.begin_len - 1) == r.begin + tenant.len);
+    INVARIANT(memchr(table.ptr, '#', table.len) == NULL);
+    INVARIANT(base_slice_compare(sto_range_begin(&r), sto_range_end(&r)) < 0);
+    return r;
+}
+
+struct sto_range sto_range_of_table(const struct sto_table_scope *scope)
+{
+    return range_of_table(sto_scope_tenant_id(&scope->tenant), sto_schema_table_id(scope->schema));
+}
+
+enum err sto_range_of_table_named(struct slice name, struct sto_range *out, struct errbuf *eb)
+{
+    const uint8_t *end = name.len == 0 ? NULL : memchr(name.ptr, '/', name.len);
+    struct slice tenant = base_slice(name.ptr, end == NULL ? 0 : (size_t)(end - name.ptr));
+    struct slice table = base_slice_skip(name, end == NULL ? name.len : tenant.len + 1);
+    if (sto_tenant_id_check(tenant, NULL) != ERR_OK || sto_table_id_check(table, NULL) != ERR_OK)
+        return base_fail(eb, ERR_CORRUPT, "a stored name is not of a table");
+    *out = range_of_table(tenant, table);
+    return ERR_OK;
 }

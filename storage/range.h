@@ -2,25 +2,28 @@
  * storage/range.h - the one maker of physical ranges.
  *
  * Does:     make the ranges that may be handed to delete_range, delete_file_in_range and
- *           compact_range: all keys of one tenant, all its documents under one letter.
+ *           compact_range: all keys of one tenant, all its documents under one letter, all rows of
+ *           one of its tables.
  * Owns:     nothing.
  * May use:  base/, storage/.
  * Knows no: RocksDB.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: does not fail; a range that is reversed or leaves the tenant aborts (on RocksDB 7.8.3 a
- *           reversed range stops every later write of every tenant).
- * Limits:   LIM_TENANT_ID.
- * Promises: 1. begin < end. 2. Every key in [begin, end) is the tenant's, and every key of the
- *              tenant is in it. 3. last_inside is behind every stored key of the tenant and before
- *              `end`: the limit for calls whose end is inclusive.
+ * Fails by: ERR_CORRUPT for a name that no table can have. Nothing else fails: a range that is
+ *           reversed or leaves the tenant aborts (on RocksDB 7.8.3 a reversed range stops every
+ *           later write of every tenant).
+ * Limits:   LIM_TENANT_ID, LIM_TABLE_ID.
+ * Promises: 1. begin < end. 2. Every key in [begin, end) is the tenant's (the table's), and every
+ *              key of it is there. 3. last_inside is behind every stored key of the tenant and
+ *              before `end`: the limit for calls whose end is inclusive. A table's range has none:
+ *              its files are not deleted, and its row keys may begin with any byte.
  */
 #ifndef STORAGE_RANGE_H
 #define STORAGE_RANGE_H
 
 #include "storage/scope.h"
 
-#define STO_RANGE_KEY_MAX (LIM_TENANT_ID + 8)
+#define STO_RANGE_KEY_MAX (LIM_TENANT_ID + LIM_TABLE_ID + 8)
 
 struct sto_range {
     size_t begin_len;
@@ -35,6 +38,11 @@ struct sto_range {
 struct sto_range sto_range_of_tenant(const struct sto_tenant_scope *scope);
 /* Documents "<letter>/<tenant>/...": [u/tenant/, u/tenant0), last_inside = u/tenant/ FF. */
 struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, char letter);
+/* [tenant#table#, tenant#table$), last_inside empty. */
+struct sto_range sto_range_of_table(const struct sto_table_scope *scope);
+/* The same of "tenant/table", as keys of documents name it. */
+enum err sto_range_of_table_named(struct slice name, struct sto_range *out,
+                                  struct errbuf *eb) MUST_CHECK;
 
 static inline struct slice sto_range_begin(const struct sto_range *r)
 {

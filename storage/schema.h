@@ -63,7 +63,7 @@ struct sto_table {
     _Atomic uint32_t refs;
     struct sto_counters counters;
     _Atomic(struct sto_family_bits *) closed; /* families dropped since the start; NULL: none */
-    _Atomic bool forgotten;     /* sto_table_forget ran: nothing may be written any more */
+    _Atomic bool forgotten;     /* it is being removed: nothing may be written any more */
     _Atomic uint64_t published; /* version of the newest schema; set before anybody can find it */
     _Atomic uint64_t additions; /* batches that added cells, ever; stored with the counters */
     _Atomic(struct sto_view_list *) views; /* NULL: none; replaced by tenancy/views.c */

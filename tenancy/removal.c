@@ -122,6 +122,8 @@ void ten_removal_drop(struct ten_removal *m)
         .scope = sto_table_scope_make(&tenant, m->schema),
         .family = m->family,
         .ignore_gate = true,
+        .table_ends = m->family == 0,
+        .stop = &m->registry->stopping,
     };
     sto_drop_rows(m->registry->engine, &m->drop);
 }

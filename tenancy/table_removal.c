@@ -103,6 +103,9 @@ void ten_table_removal_dropped(struct ten_removal *m)
     struct ten_table_delete_op *op = m->op;
     struct errbuf detail = m->drop.detail;
     enum err rc = m->drop.result;
+    if (rc == ERR_CANCELLED)
+        rc = base_fail(&detail, ERR_UNAVAILABLE,
+                       "the service is stopping; the removal goes on at the next start");
     if (rc == ERR_OK)
         rc = forget(m, &m->drop.scope, &detail);
     sto_table_scope_release(&m->drop.scope);

@@ -38,6 +38,8 @@
 static const char STRING_OPTIONS[] =
     "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0";
 
+const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT] = {"default", "cells", "meta", "changes"};
+
 /* --- row prefix ------------------------------------------------------------------------------ */
 
 static char *row_prefix(void *state, const char *key, size_t len, size_t *out_len)
@@ -172,21 +174,20 @@ static void options_drop(struct rdb_db *db)
 enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
                          const struct sto_rocksdb_options *options, bool create, struct errbuf *eb)
 {
-    static const char *const NAMES[RDB_CF_COUNT] = {"default", "cells", "meta", "changes"};
     char *error = NULL;
     db->cache = rocksdb_cache_create_lru(options->cache_bytes);
     lower_compactions();
     options_make(db, options, create, true);
-    db->handle =
-        rocksdb_open_column_families(db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, NAMES,
-                                     (const rocksdb_options_t *const *)db->options, db->cf, &error);
+    db->handle = rocksdb_open_column_families(
+        db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, RDB_FAMILY_NAMES,
+        (const rocksdb_options_t *const *)db->options, db->cf, &error);
     if (error != NULL && strstr(error, "not linked") != NULL) { /* a build without LZ4 */
         rocksdb_free(error);
         error = NULL;
         options_drop(db);
         options_make(db, options, create, false);
         db->handle = rocksdb_open_column_families(
-            db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, NAMES,
+            db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, RDB_FAMILY_NAMES,
             (const rocksdb_options_t *const *)db->options, db->cf, &error);
     }
     if (error != NULL) {

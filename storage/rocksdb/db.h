@@ -21,6 +21,8 @@
 
 enum { RDB_CF_DEFAULT, RDB_CF_CELLS, RDB_CF_META, RDB_CF_CHANGES, RDB_CF_COUNT };
 
+extern const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT];
+
 /* A MANIFEST that is longer is followed by a new one. A plain number: it stands in an option. */
 #define RDB_MANIFEST_BYTES 131072
 

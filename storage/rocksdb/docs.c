@@ -1,8 +1,10 @@
 /*
  * storage/rocksdb/docs.c - key -> 8 bytes version, body.
  *
- * 1. "u/" holds counters, "i/" tokens of idempotency and "!layout" the format of the database: none
- *    of them is a document, none can be named by callers.
+ * 1. "u/" holds counters, "i/" tokens of idempotency, "r/" what removed tables left in the files
+ * and
+ *    "!layout" the format of the database: none of them is a document, none can be named by
+ * callers.
  * 2. A table is forgotten on its committer, where no write of its rows can be under way, and only
  *    when it counts nothing; afterwards the committer refuses writes that still carry it.
  */
@@ -22,7 +24,8 @@
 /* Whether documents may stand under this letter. */
 static bool is_document_letter(uint8_t letter)
 {
-    return letter >= 'a' && letter <= 'z' && letter != 'u' && letter != RDB_TOKEN_LETTER;
+    return letter >= 'a' && letter <= 'z' && letter != 'u' && letter != RDB_TOKEN_LETTER &&
+           letter != RDB_RECLAIM_LETTER;
 }
 
 static enum err key_check(struct slice key, struct errbuf *eb)
@@ -32,7 +35,7 @@ static enum err key_check(struct slice key, struct errbuf *eb)
                          STO_DOC_KEY_MAX, key.len);
     if (!is_document_letter(key.ptr[0]) || key.ptr[1] != '/')
         return base_fail(eb, ERR_INVALID,
-                         "a document's key begins with a letter, not u or i, and '/'");
+                         "a document's key begins with a letter, not u, i or r, and '/'");
     return ERR_OK;
 }
 
@@ -148,7 +151,8 @@ static enum err page_check(const struct sto_docs_page *page, struct errbuf *eb)
     struct slice prefix = page->prefix;
     if (prefix.len < 2 || prefix.len > STO_DOC_KEY_MAX || prefix.ptr[1] != '/' ||
         !is_document_letter(prefix.ptr[0]))
-        return base_fail(eb, ERR_INVALID, "documents are scanned by a letter, not u or i, and '/'");
+        return base_fail(eb, ERR_INVALID,
+                         "documents are scanned by a letter, not u, i or r, and '/'");
     if (page->from.len > 0 && !base_slice_starts_with(page->from, prefix))
         return base_fail(eb, ERR_INVALID, "a page of documents begins at a key with its prefix");
     return ERR_OK;

@@ -19,6 +19,7 @@
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/change_log.h"
 #include "storage/rocksdb/drop_count.h"
+#include "storage/rocksdb/drop_table.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -274,27 +275,35 @@ static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
     return row_close(batch, op, true);
 }
 
-/* A slice that passes this is over before any write that was made under newer rules. */
-static enum err sweep_check(struct sto_drop_op *op)
+/* A slice that passes this is over before the rows of a table that ends are counted, and a sweep's
+ * before any write that was made under newer rules. Nobody drops rows of a table made anew. */
+static enum err table_check(struct sto_drop_op *op)
 {
     const struct sto_schema *schema = op->scope.schema;
-    if (!op->expired_only)
+    if (op->ignore_gate)
         return ERR_OK;
     if (atomic_load(&schema->table->forgotten))
         return base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
-    if (atomic_load(&schema->table->published) != schema->version)
+    if (op->expired_only && atomic_load(&schema->table->published) != schema->version)
         return base_fail(&op->detail, ERR_CONFLICT, "the table's schema has changed");
     return ERR_OK;
+}
+
+enum err sto_rdb_drop_goes_on(struct rdb_engine *e, struct sto_drop_op *op)
+{
+    if (op->stop != NULL && atomic_load(op->stop))
+        return base_fail(&op->detail, ERR_CANCELLED, "the drop was told to end");
+    return sto_rdb_usable(e, &op->detail);
 }
 
 static enum err slice_run(struct rdb_batch *batch, struct sto_drop_op *op)
 {
     struct drop *d = op->engine_state;
-    enum err rc = sto_rdb_usable(d->engine, &op->detail);
+    enum err rc = sto_rdb_drop_goes_on(d->engine, op);
     if (rc == ERR_OK && !op->ignore_gate)
         rc = sto_rdb_gate_check(op->scope.tenant.account, true, &op->detail);
     if (rc == ERR_OK)
-        rc = sweep_check(op);
+        rc = table_check(op);
     if (rc != ERR_OK)
         return rc;
     struct sto_usage before = sto_counters_read(&op->scope.schema->table->counters);
@@ -367,6 +376,14 @@ void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
     if (op->dry_run) {
         sto_rdb_drop_count(e, op);
         return;
+    }
+    if (op->table_ends) {
+        INVARIANT(op->ignore_gate && op->family == 0 && op->range.start.len == 0 &&
+                  op->range.end.len == 0 && atomic_load(&op->scope.schema->table->forgotten));
+        if (atomic_load(&op->scope.schema->table->counters.cells) > e->options.drop_range_cells) {
+            sto_rdb_drop_table(e, op);
+            return;
+        }
     }
     struct drop *d = base_new(sizeof(*d));
     op->engine_state = d;

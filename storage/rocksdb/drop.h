@@ -19,6 +19,11 @@
 
 #include "storage/engine.h"
 
+struct rdb_engine;
+
+/* Between slices: ERR_UNAVAILABLE, or ERR_CANCELLED when the maker wants it to end. */
+enum err sto_rdb_drop_goes_on(struct rdb_engine *e, struct sto_drop_op *op) MUST_CHECK;
+
 void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op);
 
 #endif

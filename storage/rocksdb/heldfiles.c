@@ -105,6 +105,7 @@ enum err sto_rdb_wait_for_held_files(struct rdb_engine *e, int seconds, struct e
     rc = list(path, &names, eb);
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     for (int i = 0; rc == ERR_OK && i < seconds * 100; i++) {
+        rc = sto_rdb_usable(e, eb);
         sift(e, path, &names);
         if (names.count == 0)
             break;

@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/purge.c - the only file that deletes ranges, files and compacts.
+ * storage/rocksdb/purge.c - the steps of a departure; ranges.c makes them calls.
  *
  *   step           what a crash right after it leaves              what the repeat does
  *   FENCE          nothing changed                                 waits again
@@ -31,13 +31,11 @@
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/heldfiles.h"
 #include "storage/rocksdb/progress.h"
+#include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/token.h"
 
 #include "base/banned.h"
-
-#define FORCE_BOTTOMMOST 2
-#define ROLL_TRIES       8
 
 /* --- fence ---------------------------------------------------------------------------------- */
 
@@ -78,21 +76,16 @@ static enum err fence(struct rdb_engine *e, const struct sto_tenant_scope *scope
 
 /* The families that hold a tenant's keys as range.h makes them. */
 static const int TENANT_FAMILIES[] = {RDB_CF_CELLS, RDB_CF_CHANGES};
-static const char *const TENANT_FAMILY_NAMES[] = {"cells", "changes"};
 #define TENANT_FAMILY_COUNT (sizeof(TENANT_FAMILIES) / sizeof(TENANT_FAMILIES[0]))
 
 static enum err delete_files(struct rdb_engine *e, const struct sto_tenant_scope *scope,
                              struct errbuf *eb)
 {
     struct sto_range range = sto_range_of_tenant(scope);
-    char *error = NULL;
-    for (size_t i = 0; i < TENANT_FAMILY_COUNT && error == NULL; i++)
-        rocksdb_delete_file_in_range_cf(
-            e->db.handle, e->db.cf[TENANT_FAMILIES[i]], (const char *)range.begin, range.begin_len,
-            (const char *)range.last_inside, range.last_inside_len, &error);
-    if (error == NULL)
-        return ERR_OK;
-    return base_fail(eb, sto_rdb_fail(e, "delete files", error), "files could not be deleted");
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < TENANT_FAMILY_COUNT; i++)
+        rc = sto_rdb_files_delete(e, TENANT_FAMILIES[i], &range, eb);
+    return rc;
 }
 
 struct tokens_delete {
@@ -126,11 +119,12 @@ struct range_delete {
     enum err result;
 };
 
-/* Point deletes of the counters: few, and meta stays free of range tombstones. */
-static enum err counters_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
-                                const struct sto_tenant_scope *scope)
+/* Point deletes of the tenant's keys under a letter: few, and meta stays free of range tombstones.
+ */
+static enum err letter_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                              const struct sto_tenant_scope *scope, char letter)
 {
-    struct sto_range range = sto_range_of_docs(scope, 'u');
+    struct sto_range range = sto_range_of_docs(scope, letter);
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(sto_range_begin(&range), sto_range_end(&range));
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
@@ -153,13 +147,13 @@ static enum err range_delete_write(struct rdb_engine *e, rocksdb_writebatch_t *b
     enum err rc = sto_rdb_docs_stage(e, batch, d->changes, d->change_count, d->eb);
     if (rc != ERR_OK)
         return rc;
-    rc = counters_delete(e, batch, d->scope);
+    rc = letter_delete(e, batch, d->scope, 'u');
+    if (rc == ERR_OK)
+        rc = letter_delete(e, batch, d->scope, RDB_RECLAIM_LETTER);
     if (rc != ERR_OK)
         return base_fail(d->eb, rc, "the tenant's counters cannot be read");
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++)
-        rocksdb_writebatch_delete_range_cf(batch, e->db.cf[TENANT_FAMILIES[i]],
-                                           (const char *)range.begin, range.begin_len,
-                                           (const char *)range.end, range.end_len);
+        sto_rdb_range_delete(e, batch, TENANT_FAMILIES[i], &range);
     rc = sto_rdb_write(e, batch);
     return rc == ERR_OK ? rc : base_fail(d->eb, rc, "the deletion could not be made durable");
 }
@@ -197,20 +191,8 @@ static enum err delete_range(struct rdb_engine *e, const struct sto_tenant_scope
 
 /* --- compact -------------------------------------------------------------------------------- */
 
-static void compact(struct rdb_engine *e, rocksdb_column_family_handle_t *family,
-                    const struct sto_range *range)
-{
-    rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
-    rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE_BOTTOMMOST);
-    rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
-    rocksdb_compact_range_cf_opt(e->db.handle, family, options, (const char *)range->begin,
-                                 range->begin_len, (const char *)range->end, range->end_len);
-    rocksdb_compactoptions_destroy(options);
-}
-
 /* Of the live files that some key of the range may be in: what a compaction goes through. */
-static uint64_t bytes_of_files(struct rdb_engine *e, const char *family,
-                               const struct sto_range *range)
+static uint64_t bytes_of_files(struct rdb_engine *e, int family, const struct sto_range *range)
 {
     uint64_t bytes = 0;
     const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
@@ -218,7 +200,7 @@ static uint64_t bytes_of_files(struct rdb_engine *e, const char *family,
         struct slice low, high;
         low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
         high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
-        if (strcmp(rocksdb_livefiles_column_family_name(files, i), family) == 0 &&
+        if (strcmp(rocksdb_livefiles_column_family_name(files, i), RDB_FAMILY_NAMES[family]) == 0 &&
             base_slice_compare(low, sto_range_end(range)) < 0 &&
             base_slice_compare(high, sto_range_begin(range)) >= 0)
             bytes += rocksdb_livefiles_size(files, i);
@@ -227,84 +209,10 @@ static uint64_t bytes_of_files(struct rdb_engine *e, const char *family,
     return bytes;
 }
 
-/* --- manifest --------------------------------------------------------------------------------- */
-
-/* The MANIFEST tells the bounds of files that are long gone. A new one, which tells of live files
- * only, is begun with the first change of them behind RDB_MANIFEST_BYTES: so files with bounds that
- * long are made in the family that nobody uses, of deletions of what is not there. */
-static enum err lengthen_manifest(struct rdb_engine *e, const uint8_t *key, struct errbuf *eb)
-{
-    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
-    rocksdb_writebatch_delete_cf(batch, e->db.cf[RDB_CF_DEFAULT], (const char *)key,
-                                 RDB_MANIFEST_BYTES / 2);
-    enum err rc = sto_rdb_write(e, batch);
-    rocksdb_writebatch_destroy(batch);
-    if (rc == ERR_OK)
-        rc = sto_rdb_flush(e);
-    return rc == ERR_OK ? rc : base_fail(eb, rc, "the MANIFEST cannot be written");
-}
-
-static enum err current_manifest(struct rdb_engine *e, struct buf *out, struct errbuf *eb)
-{
-    char path[BASE_PATH_BYTES];
-    enum err rc = base_path_join(path, e->dir, "db/CURRENT", eb);
-    return rc == ERR_OK ? base_file_read(path, 64, out, eb) : rc;
-}
-
-static enum err roll_manifest(struct rdb_engine *e, struct errbuf *eb)
-{
-    struct buf before = {0};
-    struct buf now = {0};
-    uint8_t *key = base_new(RDB_MANIFEST_BYTES / 2);
-    enum err rc = current_manifest(e, &before, eb);
-    bool is_new = false;
-    for (int i = 0; rc == ERR_OK && !is_new && i < ROLL_TRIES; i++) {
-        rc = lengthen_manifest(e, key, eb);
-        base_buf_fini(&now);
-        if (rc == ERR_OK)
-            rc = current_manifest(e, &now, eb);
-        is_new = rc == ERR_OK && !base_slice_equal(base_buf_slice(&before), base_buf_slice(&now));
-    }
-    if (rc == ERR_OK && !is_new)
-        rc = base_fail(eb, ERR_TIMEOUT, "no new MANIFEST was begun");
-    if (rc == ERR_OK) { /* nothing is deleted there: the files go */
-        rocksdb_compact_range_cf(e->db.handle, e->db.cf[RDB_CF_DEFAULT], NULL, 0, NULL, 0);
-    }
-    base_buf_fini(&before);
-    base_buf_fini(&now);
-    base_free(key);
-    return rc;
-}
-
-/* --- snapshots -------------------------------------------------------------------------------- */
-
-static uint64_t property(struct rdb_engine *e, const char *name)
-{
-    uint64_t value = 0;
-    int failed = rocksdb_property_int(e->db.handle, name, &value);
-    INVARIANT(failed == 0); /* this release has it */
-    return value;
-}
-
-/* A compaction keeps what a snapshot sees. Newer ones see the deletion: they are not waited for. */
-static enum err wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
-{
-    uint64_t sequence = rocksdb_get_latest_sequence_number(e->db.handle);
-    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
-    for (int i = 0; i < e->wait_seconds * 500; i++) {
-        uint64_t oldest = property(e, "rocksdb.oldest-snapshot-sequence");
-        if (oldest == 0 || oldest >= sequence)
-            return ERR_OK;
-        (void)nanosleep(&pause, NULL); /* woken early: looks early */
-    }
-    return base_fail(eb, ERR_TIMEOUT, "a snapshot of before the deletion is still open after %d s",
-                     e->wait_seconds);
-}
-
 static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, struct errbuf *eb)
 {
-    out->snapshots = property(e, "rocksdb.num-snapshots");
-    out->oldest_snapshot = property(e, "rocksdb.oldest-snapshot-sequence");
+    out->snapshots = sto_rdb_property(e, "rocksdb.num-snapshots");
+    out->oldest_snapshot = sto_rdb_property(e, "rocksdb.oldest-snapshot-sequence");
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
         rocksdb_column_family_handle_t *family = e->db.cf[TENANT_FAMILIES[i]];
         uint64_t versions = 0;
@@ -322,29 +230,23 @@ static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope 
     struct sto_range range = sto_range_of_tenant(scope);
     uint64_t bytes[TENANT_FAMILY_COUNT];
     uint64_t all = 0;
-    enum err rc = wait_for_snapshots(e, eb);
+    enum err rc = sto_rdb_wait_for_snapshots(e, eb);
     if (rc != ERR_OK)
         return rc;
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
-        bytes[i] = bytes_of_files(e, TENANT_FAMILY_NAMES[i], &range);
+        bytes[i] = bytes_of_files(e, TENANT_FAMILIES[i], &range);
         all += bytes[i];
     }
     sto_rdb_progress_begin(e, STO_PROGRESS_BYTES, all);
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
-        compact(e, e->db.cf[TENANT_FAMILIES[i]], &range);
+        sto_rdb_range_compact(e, TENANT_FAMILIES[i], &range);
         sto_rdb_progress_add(e, bytes[i]);
     }
     for (size_t i = 0; i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
         struct sto_range docs = sto_range_of_docs(scope, RDB_TENANT_LETTERS[i]);
-        compact(e, e->db.meta, &docs);
+        sto_rdb_range_compact(e, RDB_CF_META, &docs);
     }
-    rc = roll_manifest(e, eb);
-    if (rc != ERR_OK)
-        return rc;
-    if (!sto_rdb_background_failed(e)) /* the C API gives no result for a compaction */
-        return sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
-    sto_rdb_fail_text(e, RDB_BACKGROUND_FAILED);
-    return base_fail(eb, ERR_IO, "the compaction failed");
+    return sto_rdb_files_settle(e, eb);
 }
 
 static enum err run(struct rdb_engine *e, const struct sto_tenant_scope *scope,
@@ -418,8 +320,8 @@ static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
     const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
     for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
         const char *family = rocksdb_livefiles_column_family_name(files, i);
-        if (strcmp(family, TENANT_FAMILY_NAMES[0]) != 0 &&
-            strcmp(family, TENANT_FAMILY_NAMES[1]) != 0)
+        if (strcmp(family, RDB_FAMILY_NAMES[TENANT_FAMILIES[0]]) != 0 &&
+            strcmp(family, RDB_FAMILY_NAMES[TENANT_FAMILIES[1]]) != 0)
             continue;
         struct slice low, high;
         low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);

@@ -12,18 +12,19 @@
  *           ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_OUTCOME_UNKNOWN.
  * Limits:   RDB_WAIT_SECONDS for reads of the tenant to end, for snapshots of before, and for
  *           replaced files to be let go.
- * Promises: 1. This room calls delete_range, delete_file_in_range and compact_range nowhere else,
- * and only with ranges from storage/range.h. 2. Every step may be repeated.
+ * Promises: 1. Files go before the range, never behind it. 2. Every step may be repeated.
  */
 #ifndef STORAGE_ROCKSDB_PURGE_H
 #define STORAGE_ROCKSDB_PURGE_H
 
 #include "storage/engine.h"
+#include "storage/rocksdb/reclaim.h"
 #include "storage/rocksdb/token.h"
 
-/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views,
- * operations, tokens. */
-static const char RDB_TENANT_LETTERS[] = {'u', 's', 'w', 'v', 'o', RDB_TOKEN_LETTER, '\0'};
+/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, operations,
+ * tokens, removed tables whose bytes are still there. */
+static const char RDB_TENANT_LETTERS[] = {
+    'u', 's', 'w', 'v', 'o', RDB_TOKEN_LETTER, RDB_RECLAIM_LETTER, '\0'};
 
 enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
                            enum sto_purge_step step, const struct sto_doc_change *changes,

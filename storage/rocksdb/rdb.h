@@ -26,6 +26,7 @@
 #include "storage/rocksdb/maintenance.h"
 #include "storage/rocksdb/pool.h"
 #include "storage/rocksdb/pressure.h"
+#include "storage/rocksdb/reclaim.h"
 
 #define RDB_COMMITTERS_MAX 64
 #define RDB_READERS_MAX    256
@@ -51,7 +52,9 @@ struct rdb_engine {
     _Atomic uint64_t acked_sequence;
     _Atomic uint64_t reads_handed_over; /* tried on a loop, and not in memory */
     struct rdb_cache_sample cache_sample;
-    _Atomic int fail_commit; /* test tool: counts down, the write that reaches 0 fails */
+    _Atomic unsigned table_drops; /* under way (drop_table.h) */
+    _Atomic int die_at;           /* test tool: enum sto_die_point */
+    _Atomic int fail_commit;      /* test tool: counts down, the write that reaches 0 fails */
     pthread_mutex_t reason_lock;
     char reason[160]; /* under reason_lock, and what it says of the disk */
     enum sto_disk failed_disk;
@@ -63,6 +66,7 @@ struct rdb_engine {
     struct rdb_pressure pressure;
     struct rdb_headroom headroom;
     struct rdb_maintenance maintenance;
+    struct rdb_reclaim reclaim;
 };
 
 static inline struct rdb_engine *sto_rdb_engine(struct sto_engine *e)
@@ -87,6 +91,8 @@ enum err sto_rdb_usable(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 
 /* One synced write. ERR_UNAVAILABLE: not attempted; ERR_OUTCOME_UNKNOWN: it failed, latched. */
 enum err sto_rdb_write(struct rdb_engine *e, rocksdb_writebatch_t *batch) MUST_CHECK;
+/* Test tool: ends the process, as kill -9 does, when it was asked to end here. */
+void sto_rdb_test_point(struct rdb_engine *e, enum sto_die_point point);
 /* Flush all column families: afterwards no log holds what was written before. */
 enum err sto_rdb_flush(struct rdb_engine *e) MUST_CHECK;
 

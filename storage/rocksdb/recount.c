@@ -18,6 +18,7 @@
 #include "storage/range.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/row_sum.h"
 
 #include "base/banned.h"
 
@@ -29,11 +30,7 @@ struct state {
     struct sto_range range;
     rocksdb_readoptions_t *options; /* both NULL until the first slice */
     rocksdb_iterator_t *cells;
-    size_t row_len; /* 0: no row open */
-    size_t row_key_len;
-    struct sto_row_head head;
-    struct sto_row_head seen;
-    uint8_t row[STO_KEY_ROW_MAX];
+    struct rdb_row_sum sum;
 };
 
 static struct sto_recount_op *op_of(struct base_msg *msg)
@@ -66,58 +63,12 @@ static void answer(struct sto_recount_op *op, enum err rc)
 
 /* --- cells ---------------------------------------------------------------------------------- */
 
-static enum err row_close(struct sto_recount_op *op)
+static enum err key_visit(struct sto_recount_op *op, struct slice key, struct slice value)
 {
     struct state *s = op->engine_state;
-    if (s->row_len == 0)
-        return ERR_OK;
-    s->row_len = 0;
-    if (s->seen.cells == s->head.cells && s->seen.bytes == s->head.bytes)
-        return ERR_OK;
-    return base_fail(&op->detail, ERR_CORRUPT,
-                     "a row's header says %" PRIu64 " cells and %" PRIu64 " bytes, but %" PRIu64
-                     " and %" PRIu64 " are there",
-                     s->head.cells, s->head.bytes, s->seen.cells, s->seen.bytes);
-}
-
-static enum err row_open(struct sto_recount_op *op, const struct sto_key *key, struct slice value)
-{
-    struct state *s = op->engine_state;
-    enum err rc = row_close(op);
-    if (rc != ERR_OK)
-        return rc;
-    if (sto_row_head_decode(value, &s->head) != ERR_OK)
-        return base_fail(&op->detail, ERR_CORRUPT, "a row's header is damaged");
-    memcpy(s->row, key->row_prefix.ptr, key->row_prefix.len);
-    s->row_len = key->row_prefix.len;
-    s->row_key_len = sto_key_unescaped_len(key->row_escaped);
-    s->seen = (struct sto_row_head){0};
-    op->counted.rows++;
-    return ERR_OK;
-}
-
-static enum err key_visit(struct sto_recount_op *op, struct slice stored_key, struct slice value)
-{
-    struct state *s = op->engine_state;
-    struct sto_key key;
-    struct sto_stored_cell cell;
-    if (sto_key_is_canary(&s->range, stored_key))
+    if (sto_key_is_canary(&s->range, key))
         return ERR_OK; /* nobody's row */
-    if (sto_key_decode(stored_key, &key) != ERR_OK)
-        return base_fail(&op->detail, ERR_CORRUPT, "a stored key is damaged");
-    if (key.family == 0)
-        return row_open(op, &key, value);
-    if (s->row_len == 0 || !base_slice_equal(key.row_prefix, base_slice(s->row, s->row_len)))
-        return base_fail(&op->detail, ERR_CORRUPT, "a cell stands outside any row");
-    if (sto_cell_decode(value, &cell) != ERR_OK)
-        return base_fail(&op->detail, ERR_CORRUPT, "a stored cell is damaged");
-    uint64_t bytes = sto_cell_bytes(s->row_key_len, cell.family_name_len,
-                                    sto_key_unescaped_len(key.qualifier_escaped), cell.bytes.len);
-    s->seen.cells++;
-    s->seen.bytes += bytes;
-    op->counted.cells++;
-    op->counted.bytes += bytes;
-    return ERR_OK;
+    return sto_rdb_row_sum_add(&s->sum, key, value, &op->detail);
 }
 
 static enum err iterator_error(struct sto_recount_op *op, rocksdb_iterator_t *it)
@@ -154,7 +105,7 @@ static enum err count_cells(struct sto_recount_op *op, bool *out_end)
         if (!rocksdb_iter_valid(s->cells)) {
             *out_end = true;
             rc = iterator_error(op, s->cells);
-            return rc == ERR_OK ? row_close(op) : rc;
+            return rc == ERR_OK ? sto_rdb_row_sum_close(&s->sum, &op->detail) : rc;
         }
         struct slice key, value;
         key.ptr = (const uint8_t *)rocksdb_iter_key(s->cells, &key.len);
@@ -217,6 +168,7 @@ static void run_on_reader(struct base_msg *msg)
                                      .must = true};
     if (rc == ERR_OK && !end && sto_rdb_pool_push(&s->engine->pool, &job, &op->msg, NULL))
         return;
+    op->counted = s->sum.usage;
     if (rc == ERR_OK)
         rc = check_stored_counters(op);
     answer(op, rc);

@@ -25,6 +25,7 @@
 #include "storage/rocksdb/change_read.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/drop.h"
+#include "storage/rocksdb/drop_table.h"
 #include "storage/rocksdb/engine_stats.h"
 #include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/purge.h"
@@ -37,9 +38,10 @@
 
 #include "base/banned.h"
 
-#define OPEN_BYTES   (8 * MIB) /* a new log, a new MANIFEST, and what follows at once */
-#define LAYOUT_KEY   "!layout"
-#define LAYOUT_VALUE "1"
+#define OPEN_BYTES     (8 * MIB) /* a new log, a new MANIFEST, and what follows at once */
+#define EXIT_AS_KILLED 137
+#define LAYOUT_KEY     "!layout"
+#define LAYOUT_VALUE   "1"
 
 /* --- failing -------------------------------------------------------------------------------- */
 
@@ -173,6 +175,7 @@ static void engine_free(struct rdb_engine *e)
         sto_rdb_committer_stop(e->committers[i]);
     sto_rdb_pool_stop(&e->pool);
     sto_rdb_maintenance_stop(&e->maintenance);
+    sto_rdb_reclaim_stop(&e->reclaim);
     sto_rdb_db_close(&e->db);
     sto_rdb_headroom_fini(&e->headroom);
     (void)pthread_mutex_destroy(&e->reason_lock); /* nobody holds them */
@@ -186,6 +189,8 @@ static void engine_close(struct sto_engine *engine)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
     atomic_store(&e->closing, true);
+    sto_rdb_drop_table_drain(e);
+    sto_rdb_reclaim_stop(&e->reclaim);
     for (int i = 0; i < e->committer_count; i++)
         sto_rdb_committer_stop(e->committers[i]);
     e->committer_count = 0;
@@ -208,6 +213,7 @@ void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
         .memtable_bytes = 64 * MIB,
         .committers = cores / 2 < 1 ? 1 : (int)(cores / 2),
         .readers = cores < 2 ? 2 : (int)cores + 1, /* one of them for points only */
+        .drop_range_cells = LIM_DROP_RANGE_CELLS,
         .headroom_bytes = LIM_HEADROOM_BYTES_DEFAULT,
         .ballast_bytes = LIM_BALLAST_BYTES_DEFAULT,
     };
@@ -229,6 +235,8 @@ static void options_complete(struct sto_rocksdb_options *o)
         o->cache_bytes = standard.cache_bytes;
     if (o->memtable_bytes == 0)
         o->memtable_bytes = standard.memtable_bytes;
+    if (o->drop_range_cells == 0)
+        o->drop_range_cells = standard.drop_range_cells;
 }
 
 /* Whether the directory is there and holds anything. */
@@ -369,6 +377,8 @@ static enum err threads_start(struct rdb_engine *e, struct errbuf *eb)
     }
     if (rc == ERR_OK)
         rc = sto_rdb_maintenance_start(&e->maintenance, e);
+    if (rc == ERR_OK)
+        rc = sto_rdb_reclaim_start(&e->reclaim, e);
     return rc == ERR_OK ? rc : base_fail(eb, rc, "the engine's threads cannot be started");
 }
 
@@ -436,6 +446,17 @@ enum err sto_rocksdb_adopt(const char *dir, struct errbuf *eb)
 void sto_rocksdb_test_fail_commit(struct sto_engine *engine, int after)
 {
     atomic_store(&sto_rdb_engine(engine)->fail_commit, after);
+}
+
+void sto_rocksdb_test_die_at(struct sto_engine *engine, enum sto_die_point point)
+{
+    atomic_store(&sto_rdb_engine(engine)->die_at, (int)point);
+}
+
+void sto_rdb_test_point(struct rdb_engine *e, enum sto_die_point point)
+{
+    if (atomic_load_explicit(&e->die_at, memory_order_relaxed) == (int)point)
+        _exit(EXIT_AS_KILLED);
 }
 
 void sto_rocksdb_test_pressure(struct sto_engine *engine, uint32_t level)

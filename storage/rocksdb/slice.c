@@ -365,6 +365,17 @@ static void uncount(struct sto_read_cursor *c)
     c->counted = false;
 }
 
+/* What would be read of a table that is being deleted are rows that are half gone, or, later, those
+ * of a table made anew. */
+static enum err slice_check(const struct sto_read_cursor *c)
+{
+    struct sto_read_op *op = c->op;
+    enum err rc = sto_rdb_gate_check(op->scope.tenant.account, false, &op->detail);
+    if (rc == ERR_OK && atomic_load(&op->scope.schema->table->forgotten))
+        rc = base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
+    return rc == ERR_OK ? sto_rdb_usable(c->engine, &op->detail) : rc;
+}
+
 enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
 {
     struct sto_account *account = c->op->scope.tenant.account;
@@ -376,9 +387,7 @@ enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
     c->full = false;
     sto_rdb_cache_sample_begin(); /* loops come here, too */
     enum rdb_slice_end rc = SLICE_ERROR;
-    c->op->result = sto_rdb_gate_check(account, false, &c->op->detail);
-    if (c->op->result == ERR_OK)
-        c->op->result = sto_rdb_usable(c->engine, &c->op->detail);
+    c->op->result = slice_check(c);
     if (c->op->result == ERR_OK)
         rc = is_cancelled(c) ? cancel(c) : slice_rows(c);
     sto_rdb_cache_sample_end(&c->engine->cache_sample);

@@ -78,8 +78,8 @@ function check_calls(code,    name) {
         code = substr(code, RSTART + RLENGTH)
         if (name ~ /^rocksdb_(delete_range_cf|writebatch(_wi)?_delete_range|delete_file_in_range)/ ||
             name ~ /^rocksdb_compact_range/) {
-            if (file != "storage/rocksdb/purge.c" && file != "tests/bench/drop.c")
-                finding(file, FNR, name " belongs to storage/rocksdb/purge.c alone")
+            if (file != "storage/rocksdb/ranges.c" && file != "tests/bench/drop.c")
+                finding(file, FNR, name " belongs to storage/rocksdb/ranges.c alone")
         }
     }
 }

@@ -35,7 +35,7 @@ clean_tree() {
     source_of storage/table.h base/buf.h > "$tree/storage/table.c"
     source_of tenancy/scope.h storage/table.h > "$tree/tenancy/scope.c"
     source_of base/err.h > "$tree/cli/main.c"
-    source_of base/err.h > "$tree/storage/rocksdb/purge.c"
+    source_of base/err.h > "$tree/storage/rocksdb/ranges.c"
     source_of base/err.h > "$tree/gateway/loop.c"
 }
 
@@ -73,8 +73,8 @@ replace() { # SCRIPT FILE
 clean_tree
 expect_clean "a clean tree"
 
-before '#include "tenancy/scope.h"' storage/rocksdb/purge.c
-expect "upward include" '^storage/rocksdb/purge.c:1: storage/ may not include upward'
+before '#include "tenancy/scope.h"' storage/rocksdb/ranges.c
+expect "upward include" '^storage/rocksdb/ranges.c:1: storage/ may not include upward'
 before '#include "storage/table.h"' cli/main.c
 expect "cli includes a room" '^cli/main.c:1: cli/ may include only base/'
 before '#include "cli/x.h"' gateway/loop.c
@@ -98,7 +98,7 @@ expect "jansson in storage" '^storage/table.c:1: base/ and storage/ know no JSON
 before '#include <h2o.h>' gateway/loop.c
 before '#include <nghttp2/nghttp2.h>' gateway/loop.c
 before '#include <jansson.h>' gateway/loop.c
-before '#include <rocksdb/c.h>' storage/rocksdb/purge.c
+before '#include <rocksdb/c.h>' storage/rocksdb/ranges.c
 expect_clean "libraries where they belong"
 
 before 'extern int x;' base/err.h
@@ -124,7 +124,7 @@ for call in rocksdb_delete_range_cf rocksdb_writebatch_delete_range_cf \
     rocksdb_delete_file_in_range_cf rocksdb_compact_range_cf_opt; do
     echo "int x = $call(1);" >> "$tree/storage/table.c"
     expect "$call elsewhere" "^storage/table.c:[0-9]*: $call belongs"
-    echo "int x = $call(1);" >> "$tree/storage/rocksdb/purge.c"
+    echo "int x = $call(1);" >> "$tree/storage/rocksdb/ranges.c"
     printf '/* not %s(1) */\nconst char *name = "%s(";\n' "$call" "$call" >> "$tree/storage/table.c"
     expect_clean "$call in its place, in comments and texts"
 done

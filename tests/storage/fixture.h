@@ -8,7 +8,7 @@
  * Threads:  one.
  * Blocks:   yes.
  * Fails by: ck_assert.
- * Limits:   FIX_TENANTS, FIX_TABLES.
+ * Limits:   FIX_TENANTS, FIX_TABLES. Over 500 lines because all tests of the engine share it.
  * Promises: 1. RocksDB and threads start inside the test's own process.
  */
 #ifndef TESTS_STORAGE_FIXTURE_H
@@ -452,6 +452,21 @@ UNUSED_FN static enum err fix_drop(const struct sto_table_scope *scope, struct s
     if (removed != NULL)
         *removed = op.removed;
     return op.result;
+}
+
+/* As tenancy does when a table is deleted. */
+UNUSED_FN static struct sto_drop_op fix_drop_table(const struct sto_table_scope *scope)
+{
+    struct sto_drop_op op = {.scope = *scope,
+                             .ignore_gate = true,
+                             .table_ends = true,
+                             .reply_to = &fix.mailbox,
+                             .done = fix_drop_done};
+    atomic_store(&scope->schema->table->forgotten, true);
+    fix.outstanding++;
+    sto_drop_rows(fix.engine, &op);
+    fix_wait();
+    return op;
 }
 
 static void fix_recount_done(struct sto_recount_op *op)

@@ -448,7 +448,7 @@ START_TEST(a_forgotten_table_leaves_no_changes)
     atomic_store(&T->schema->table->forgotten, true);
     ck_assert_int_eq(change_slice(&reader), STO_READ_FAILED);
     ck_assert_int_eq(reader.op.result, ERR_NOT_FOUND);
-    ck_assert_int_eq(fix_drop(T, (struct sto_row_range){.start = SLICE_EMPTY}, 0, NULL), ERR_OK);
+    ck_assert_int_eq(fix_drop_table(T).result, ERR_OK);
     ck_assert_int_eq(sto_table_forget(fix.engine, T, NULL, 0, NULL), ERR_OK);
     ck_assert_uint_eq(stored_parts(&fix.tenants[0]), 0);
 }

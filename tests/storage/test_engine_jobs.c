@@ -297,7 +297,7 @@ START_TEST(documents_have_limits)
     c.body.len = 1;
     c.key.len++;
     ck_assert_int_eq(sto_docs_commit(fix.engine, &c, 1, NULL), ERR_INVALID);
-    static const char *const bad[] = {"", "t", "t/", "u/ab/t", "!layout", "T/a", "tt/"};
+    static const char *const bad[] = {"", "t", "t/", "u/ab/t", "r/ab/t", "!layout", "T/a", "tt/"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         ck_assert_int_eq(commit_doc(bad[i], "x", STO_DOC_ANY), ERR_INVALID);
 }

@@ -3,9 +3,8 @@
  */
 #include "fixture.h"
 
-#include <dirent.h>
-
 #include "storage/rocksdb/rdb.h"
+#include "tests/storage/files_hold.h"
 
 #include "base/banned.h"
 
@@ -89,29 +88,6 @@ static void assert_neighbours_untouched(void)
 static void close_gate(void)
 {
     atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
-}
-
-/* Whether any file under the directory holds the text. */
-static bool files_hold(const char *dir, const char *text)
-{
-    DIR *d = opendir(dir);
-    ck_assert_ptr_nonnull(d);
-    bool found = false;
-    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
-        char path[600];
-        (void)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-        if (e->d_type == DT_DIR) {
-            if (e->d_name[0] != '.')
-                found = files_hold(path, text) || found;
-            continue;
-        }
-        struct buf b;
-        if (base_file_read(path, 512 * MIB, &b, NULL) == ERR_OK)
-            found = found || (b.len > 0 && memmem(b.ptr, b.len, text, strlen(text)) != NULL);
-        base_buf_fini(&b);
-    }
-    (void)closedir(d);
-    return found;
 }
 
 START_TEST(a_purged_tenant_is_physically_gone)

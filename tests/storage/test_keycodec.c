@@ -322,6 +322,44 @@ START_TEST(tenant_ranges_hold_exactly_their_tenant)
 }
 END_TEST
 
+/* Made of the scope, or of the name that a document's key holds. */
+START_TEST(table_ranges_hold_exactly_their_table)
+{
+    static uint8_t key[STO_KEY_MAX];
+    for (long i = process_rounds(CASES); i > 0; i--) {
+        struct parts p;
+        parts_random(&p);
+        size_t tenant = rng(6), table = rng(4);
+        struct sto_range r = sto_range_of_table(&scopes[tenant][table]);
+        struct slice k = base_slice(key, parts_encode(&p, key));
+        bool inside = base_slice_compare(k, sto_range_begin(&r)) >= 0 &&
+                      base_slice_compare(k, sto_range_end(&r)) < 0;
+        ck_assert_int_eq(inside, p.tenant == tenant && p.table == table);
+        ck_assert_uint_eq(r.last_inside_len, 0);
+        char name[160];
+        struct sto_range named;
+        (void)snprintf(name, sizeof name, "%s/%s", TENANTS[tenant],
+                       scopes[tenant][table].schema->table->id);
+        ck_assert_int_eq(sto_range_of_table_named(base_slice_text(name), &named, NULL), ERR_OK);
+        ck_assert(base_slice_equal(sto_range_begin(&r), sto_range_begin(&named)) &&
+                  base_slice_equal(sto_range_end(&r), sto_range_end(&named)));
+    }
+}
+END_TEST
+
+START_TEST(names_of_no_table_make_no_range)
+{
+    static const char *const bad[] = {"",    "/",      "ab",     "ab/",    "/t",
+                                      "a/t", "ab/t/u", "ab/t#u", "ab#t/u", "aB/t"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct sto_range r;
+        struct errbuf eb = {{0}};
+        ck_assert_int_eq(sto_range_of_table_named(base_slice_text(bad[i]), &r, &eb), ERR_CORRUPT);
+        ck_assert_int_ne(eb.text[0], '\0');
+    }
+}
+END_TEST
+
 START_TEST(document_ranges_hold_exactly_their_tenant)
 {
     for (size_t i = 0; i < 6; i++) {
@@ -370,6 +408,8 @@ Suite *suite_storage_keycodec(void)
     tcase_add_test(t, bounds_hold_exactly_the_rows_of_the_range);
     tcase_add_test(t, row_and_column_ends_are_behind_their_versions);
     tcase_add_test(t, tenant_ranges_hold_exactly_their_tenant);
+    tcase_add_test(t, table_ranges_hold_exactly_their_table);
+    tcase_add_test(t, names_of_no_table_make_no_range);
     tcase_add_test(t, document_ranges_hold_exactly_their_tenant);
     tcase_add_test(t, tenant_ids_follow_the_rule);
     suite_add_tcase(s, t);

@@ -433,7 +433,10 @@ static void run_remake(const struct program_op *p)
 {
     struct program_table *t = program_table(p);
     struct sto_usage before = oracle_usage(&t->oracle);
-    struct sto_drop_op op = {.scope = t->scope, .ignore_gate = true};
+    struct sto_drop_op op = {.scope = t->scope, .ignore_gate = true, .table_ends = true};
+    atomic_store(&t->scope.schema->table->forgotten, true);
+    sto_rdb_engine(fix.engine)->options.drop_range_cells =
+        p->argument % 2 == 0 ? 0 : LIM_DROP_RANGE_CELLS;
     oracle_drop(&t->oracle, (struct sto_row_range){0}, 0);
     engine_drop(&op);
     removed_check(p, before, &op, false);

@@ -49,7 +49,8 @@ struct tent {
     struct ten_keystore *keystore; /* NULL, unless a test opens one */
     struct ten_registry *registry;
     struct base_mailbox mail;
-    struct errbuf eb; /* of the last call that failed */
+    uint64_t drop_range_cells; /* of the engine; 0: its own */
+    struct errbuf eb;          /* of the last call that failed */
 };
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -73,6 +74,8 @@ static inline enum err tent_open_engine(struct tent *t)
     o.readers = 2;
     o.headroom_bytes = 1 * MIB;
     o.ballast_bytes = 64 * KIB;
+    if (t->drop_range_cells != 0)
+        o.drop_range_cells = t->drop_range_cells;
     t->epoch = base_epoch_new();
     t->slot = base_epoch_join(t->epoch);
     ck_assert_int_eq(base_mailbox_init(&t->mail), ERR_OK);

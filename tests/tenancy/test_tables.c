@@ -1,5 +1,6 @@
 /*
  * tests/tenancy/test_tables.c - tables made, changed, deleted and made again.
+ * Over 500 lines because all deletions run twice, by points and as ranges.
  */
 #include "tests/tenancy/tent_rows.h"
 
@@ -13,6 +14,15 @@ static struct ten_tenant *owner;
 static void setup(void)
 {
     tent_make(&tent);
+    tent_open(&tent);
+    owner = tent_create(&tent, "altostrat");
+}
+
+/* Tables of more than one cell go as ranges. */
+static void setup_ranges(void)
+{
+    tent_make(&tent);
+    tent.drop_range_cells = 1;
     tent_open(&tent);
     owner = tent_create(&tent, "altostrat");
 }
@@ -435,11 +445,38 @@ START_TEST(failed_removal_stays_hidden_and_goes_on_at_the_next_start)
 }
 END_TEST
 
-static void add_case(Suite *s, const char *name, const TTest *const *tests, size_t count)
+/* The tombstone and its note are still there, or on their way out; the purge finds and leaves
+ * nothing. */
+START_TEST(a_tenant_leaves_behind_a_table_that_went_as_a_range)
+{
+    char id[TEN_JOB_ID + 1];
+    struct ten_job job;
+    tent_table(&tent, owner, "devices");
+    tent_table(&tent, owner, "device");
+    for (int i = 0; i < 50; i++) {
+        char row[32];
+        (void)snprintf(row, sizeof row, "row%d", i);
+        tent_write(&tent, owner, "devices", row, "value");
+        tent_write(&tent, owner, "device", row, "value");
+    }
+    ck_assert_int_eq(tent_delete_table(&tent, owner, "devices", NULL), ERR_OK);
+    ck_assert_uint_eq(tent_recount(&tent, owner).rows, 50);
+    ck_assert_int_eq(tent_offboard(&tent, owner, id), ERR_OK);
+    tent_await_job(&tent, id, &job);
+    ck_assert_msg(job.state == TEN_JOB_DONE, "%s", job.error);
+    ck_assert_uint_eq(job.audit_after.physical_keys, 0);
+    ck_assert_uint_eq(job.audit_after.counters, 0);
+}
+END_TEST
+
+#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
+
+static void add_case(Suite *s, const char *name, void (*set_up)(void), const TTest *const *tests,
+                     size_t count)
 {
     TCase *c = tcase_create(name);
     tcase_set_timeout(c, 60);
-    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_checked_fixture(c, set_up, teardown);
     for (size_t i = 0; i < count; i++)
         tcase_add_test(c, tests[i]);
     suite_add_tcase(s, c);
@@ -470,8 +507,14 @@ Suite *suite_tenancy_tables(void)
         closing_at_once_after_delete_loses_nothing,
         failed_removal_stays_hidden_and_goes_on_at_the_next_start,
     };
-    add_case(s, "put", put_tests, sizeof put_tests / sizeof put_tests[0]);
-    add_case(s, "delete", delete_tests, sizeof delete_tests / sizeof delete_tests[0]);
-    add_case(s, "restart", restart_tests, sizeof restart_tests / sizeof restart_tests[0]);
+    const TTest *const range_tests[] = {
+        a_tenant_leaves_behind_a_table_that_went_as_a_range,
+    };
+    add_case(s, "put", setup, put_tests, COUNT_OF(put_tests));
+    add_case(s, "delete", setup, delete_tests, COUNT_OF(delete_tests));
+    add_case(s, "restart", setup, restart_tests, COUNT_OF(restart_tests));
+    add_case(s, "delete_range", setup_ranges, delete_tests, COUNT_OF(delete_tests));
+    add_case(s, "restart_range", setup_ranges, restart_tests, COUNT_OF(restart_tests));
+    add_case(s, "range", setup_ranges, range_tests, COUNT_OF(range_tests));
     return s;
 }

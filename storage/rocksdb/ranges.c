@@ -1,0 +1,138 @@
+/*
+ * storage/rocksdb/ranges.c - the only file that deletes ranges, files and compacts.
+ *
+ * 1. delete_file_in_range is end-inclusive: its limit is range.last_inside, never range.end.
+ * 2. Waits end when the engine closes: nothing of it is lost, whoever waits tries again.
+ */
+#include "storage/rocksdb/ranges.h"
+
+#include <time.h>
+
+#include "base/alloc.h"
+#include "storage/rocksdb/heldfiles.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define FORCE_BOTTOMMOST 2
+#define ROLL_TRIES       8
+
+/* --- deleting --------------------------------------------------------------------------------- */
+
+void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
+                          const struct sto_range *range)
+{
+    rocksdb_writebatch_delete_range_cf(batch, e->db.cf[family], (const char *)range->begin,
+                                       range->begin_len, (const char *)range->end, range->end_len);
+}
+
+enum err sto_rdb_files_delete(struct rdb_engine *e, int family, const struct sto_range *range,
+                              struct errbuf *eb)
+{
+    INVARIANT(range->last_inside_len > 0);
+    char *error = NULL;
+    rocksdb_delete_file_in_range_cf(e->db.handle, e->db.cf[family], (const char *)range->begin,
+                                    range->begin_len, (const char *)range->last_inside,
+                                    range->last_inside_len, &error);
+    if (error == NULL)
+        return ERR_OK;
+    return base_fail(eb, sto_rdb_fail(e, "delete files", error), "files could not be deleted");
+}
+
+/* --- rewriting -------------------------------------------------------------------------------- */
+
+uint64_t sto_rdb_property(struct rdb_engine *e, const char *name)
+{
+    uint64_t value = 0;
+    int failed = rocksdb_property_int(e->db.handle, name, &value);
+    INVARIANT(failed == 0); /* this release has it */
+    return value;
+}
+
+enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
+{
+    uint64_t sequence = rocksdb_get_latest_sequence_number(e->db.handle);
+    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+    for (int i = 0; i < e->wait_seconds * 500; i++) {
+        enum err rc = sto_rdb_usable(e, eb);
+        if (rc != ERR_OK)
+            return rc;
+        uint64_t oldest = sto_rdb_property(e, "rocksdb.oldest-snapshot-sequence");
+        if (oldest == 0 || oldest >= sequence)
+            return ERR_OK;
+        (void)nanosleep(&pause, NULL); /* woken early: looks early */
+    }
+    return base_fail(eb, ERR_TIMEOUT, "a snapshot of before the deletion is still open after %d s",
+                     e->wait_seconds);
+}
+
+void sto_rdb_range_compact(struct rdb_engine *e, int family, const struct sto_range *range)
+{
+    rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
+    rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE_BOTTOMMOST);
+    rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
+    rocksdb_compact_range_cf_opt(e->db.handle, e->db.cf[family], options,
+                                 (const char *)range->begin, range->begin_len,
+                                 (const char *)range->end, range->end_len);
+    rocksdb_compactoptions_destroy(options);
+}
+
+/* --- manifest --------------------------------------------------------------------------------- */
+
+/* The MANIFEST tells the bounds of files that are long gone. A new one, which tells of live files
+ * only, is begun with the first change of them behind RDB_MANIFEST_BYTES: so files with bounds that
+ * long are made in the family that nobody uses, of deletions of what is not there. */
+static enum err lengthen_manifest(struct rdb_engine *e, const uint8_t *key, struct errbuf *eb)
+{
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    rocksdb_writebatch_delete_cf(batch, e->db.cf[RDB_CF_DEFAULT], (const char *)key,
+                                 RDB_MANIFEST_BYTES / 2);
+    enum err rc = sto_rdb_write(e, batch);
+    rocksdb_writebatch_destroy(batch);
+    if (rc == ERR_OK)
+        rc = sto_rdb_flush(e);
+    return rc == ERR_OK ? rc : base_fail(eb, rc, "the MANIFEST cannot be written");
+}
+
+static enum err current_manifest(struct rdb_engine *e, struct buf *out, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    enum err rc = base_path_join(path, e->dir, "db/CURRENT", eb);
+    return rc == ERR_OK ? base_file_read(path, 64, out, eb) : rc;
+}
+
+static enum err roll_manifest(struct rdb_engine *e, struct errbuf *eb)
+{
+    struct buf before = {0};
+    struct buf now = {0};
+    uint8_t *key = base_new(RDB_MANIFEST_BYTES / 2);
+    enum err rc = current_manifest(e, &before, eb);
+    bool is_new = false;
+    for (int i = 0; rc == ERR_OK && !is_new && i < ROLL_TRIES; i++) {
+        rc = lengthen_manifest(e, key, eb);
+        base_buf_fini(&now);
+        if (rc == ERR_OK)
+            rc = current_manifest(e, &now, eb);
+        is_new = rc == ERR_OK && !base_slice_equal(base_buf_slice(&before), base_buf_slice(&now));
+    }
+    if (rc == ERR_OK && !is_new)
+        rc = base_fail(eb, ERR_TIMEOUT, "no new MANIFEST was begun");
+    if (rc == ERR_OK) { /* nothing is deleted there: the files go */
+        rocksdb_compact_range_cf(e->db.handle, e->db.cf[RDB_CF_DEFAULT], NULL, 0, NULL, 0);
+    }
+    base_buf_fini(&before);
+    base_buf_fini(&now);
+    base_free(key);
+    return rc;
+}
+
+enum err sto_rdb_files_settle(struct rdb_engine *e, struct errbuf *eb)
+{
+    enum err rc = roll_manifest(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    if (!sto_rdb_background_failed(e)) /* the C API gives no result for a compaction */
+        return sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
+    sto_rdb_fail_text(e, RDB_BACKGROUND_FAILED);
+    return base_fail(eb, ERR_IO, "the compaction failed");
+}

@@ -1,0 +1,44 @@
+/*
+ * storage/rocksdb/ranges.h - what is done to physical ranges: deleted, rewritten, gone.
+ *
+ * Does:     write range tombstones, delete files inside a range, rewrite the files of a range, and
+ *           wait until what was replaced is gone from the disk, the MANIFEST included.
+ * Owns:     nothing.
+ * May use:  base/, storage/.
+ * Knows no: whose range it is, in which order it is done (purge.c, reclaim.c).
+ * Threads:  any that may block.
+ * Blocks:   yes, for as long as a compaction takes.
+ * Fails by: ERR_TIMEOUT (snapshots or reads still open), ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE,
+ *           ERR_OUTCOME_UNKNOWN.
+ * Limits:   rdb_engine.wait_seconds.
+ * Promises: 1. This room calls delete_range, delete_file_in_range and compact_range nowhere else,
+ *              and only with ranges from storage/range.h.
+ */
+#ifndef STORAGE_ROCKSDB_RANGES_H
+#define STORAGE_ROCKSDB_RANGES_H
+
+#include <rocksdb/c.h>
+
+#include "base/err.h"
+#include "storage/range.h"
+
+struct rdb_engine;
+
+/* family: RDB_CF_CELLS and so on. */
+void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
+                          const struct sto_range *range);
+/* Of files wholly inside. Never behind a range tombstone: one that goes with its file lets older
+ * rows in a straddling file come back. */
+enum err sto_rdb_files_delete(struct rdb_engine *e, int family, const struct sto_range *range,
+                              struct errbuf *eb) MUST_CHECK;
+/* A compaction keeps what a snapshot sees. Newer ones see the deletion: they are not waited for. */
+enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
+/* RocksDB does not say whether it failed; settling does. */
+void sto_rdb_range_compact(struct rdb_engine *e, int family, const struct sto_range *range);
+/* Behind compactions: a new MANIFEST, and replaced files gone from the disk. */
+enum err sto_rdb_files_settle(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
+
+/* A number that RocksDB keeps of the whole database. */
+uint64_t sto_rdb_property(struct rdb_engine *e, const char *name);
+
+#endif
