@@ -81,6 +81,13 @@ void sto_recount(struct sto_engine *e, struct sto_recount_op *op)
     e->ops->recount(e, op);
 }
 
+void sto_fence(struct sto_engine *e, struct sto_fence_op *op)
+{
+    check_engine(e);
+    INVARIANT(op->scope.magic == STO_SCOPE_MAGIC && op->done != NULL && op->reply_to != NULL);
+    e->ops->fence(e, op);
+}
+
 enum err sto_docs_commit(struct sto_engine *e, const struct sto_doc_change *changes, size_t count,
                          struct errbuf *eb)
 {

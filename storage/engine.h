@@ -2,7 +2,8 @@
  * storage/engine.h - the boundary between the product and whatever keeps the rows.
  *
  * Does:     take operations on rows of one table scope, answer them later on the caller's own
- *           thread; keep small versioned documents; drop ranges; count what is there.
+ *           thread; keep small versioned documents; drop ranges; count what is there. Over 500
+ *           lines because it is the whole boundary.
  * Owns:     the engine's threads and files. An operation belongs to the engine from submission
  *           until its done runs, then to its maker again.
  * May use:  base/, storage/.
@@ -282,6 +283,23 @@ struct sto_recount_op {
 };
 
 void sto_recount(struct sto_engine *e, struct sto_recount_op *op);
+
+/* --- behind a gate that was closed -------------------------------------------------------------
+ */
+
+struct sto_fence_op {
+    struct base_msg msg;
+    struct base_mailbox *reply_to;
+    void (*done)(struct sto_fence_op *op);
+    void *user;
+
+    struct sto_tenant_scope scope;
+};
+
+/* done comes, always, when each write that the tenant's gate let pass before the submission is
+ * durable and seen by reads, or was refused. Of a gate that was closed before, nothing that it
+ * forbids comes behind that. It waits for no one's turn: for the batch under way alone. */
+void sto_fence(struct sto_engine *e, struct sto_fence_op *op);
 
 /* --- small versioned documents (registry, keys, schemas, jobs)
  * ------------------------------------- */

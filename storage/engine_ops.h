@@ -29,6 +29,7 @@ struct sto_engine_ops {
     void (*sample_row_keys)(struct sto_engine *e, struct sto_sample_op *op);
     void (*drop_rows)(struct sto_engine *e, struct sto_drop_op *op);
     void (*recount)(struct sto_engine *e, struct sto_recount_op *op);
+    void (*fence)(struct sto_engine *e, struct sto_fence_op *op);
     enum err (*docs_commit)(struct sto_engine *e, const struct sto_doc_change *changes,
                             size_t count, struct errbuf *eb);
     enum err (*doc_get)(struct sto_engine *e, struct slice key, uint64_t *out_version,

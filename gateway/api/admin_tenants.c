@@ -18,6 +18,7 @@ struct tenant_change {
     uint32_t closed;
     struct ten_tenant_wanted wanted;
     struct ten_quota quota;
+    struct sto_fence_op fence;
 };
 
 struct ten_tenant *gw_admin_tenant(struct gw_call *call)
@@ -166,6 +167,30 @@ static enum err suspend_work(struct gw_call *call, struct errbuf *eb)
     return e;
 }
 
+static void fence_done(struct sto_fence_op *op)
+{
+    struct gw_call *call = op->user;
+    gw_rest_answer_task(call);
+    gw_call_drop(call);
+}
+
+/* A write that was let pass before is on its way to the disk: who is told that writes are suspended
+ * may count on it that none comes behind the answer. */
+static void answer_suspended(struct gw_call *call)
+{
+    struct tenant_change *c = call->state;
+    if (call->task.result != ERR_OK || (c->closed & STO_GATE_NO_WRITES) == 0) {
+        gw_rest_answer_task(call);
+        return;
+    }
+    c->fence = (struct sto_fence_op){.reply_to = call->thread->mailbox,
+                                     .done = fence_done,
+                                     .user = call,
+                                     .scope = ten_scope_tenant(c->tenant)};
+    gw_call_hold(call);
+    sto_fence(call->api->engine, &c->fence);
+}
+
 /* "access": what is refused; false when the call was answered. */
 static bool get_closed(struct gw_call *call, uint32_t *out)
 {
@@ -189,7 +214,8 @@ void gw_tenant_suspend(struct gw_call *call)
     if (c == NULL || !gw_admin_get_text(call, "reason", false, &c->text) ||
         !get_closed(call, &c->closed))
         return;
-    gw_rest_on_control(call, 200, suspend_work);
+    gw_rest(call)->status = 200;
+    gw_task_on_control(call, suspend_work, answer_suspended);
 }
 
 static enum err resume_work(struct gw_call *call, struct errbuf *eb)

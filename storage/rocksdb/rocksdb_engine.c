@@ -27,6 +27,7 @@
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/drop_table.h"
 #include "storage/rocksdb/engine_stats.h"
+#include "storage/rocksdb/fence.h"
 #include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/purge.h"
 #include "storage/rocksdb/rdb.h"
@@ -390,6 +391,7 @@ static const struct sto_engine_ops OPS = {
     .sample_row_keys = sto_rdb_sample_row_keys,
     .drop_rows = sto_rdb_drop_rows,
     .recount = sto_rdb_recount,
+    .fence = sto_rdb_fence,
     .docs_commit = sto_rdb_docs_commit,
     .doc_get = sto_rdb_doc_get,
     .docs_read = sto_rdb_docs_read,

@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/banned.h"
@@ -107,12 +108,23 @@ static bool is_hit(enum disk_call call, const char *path)
     return number >= after && (times == 0 || number - after < times);
 }
 
+/* Woken early: a shorter time. */
+static void be_slow(void)
+{
+    uint32_t ms = atomic_load(&fault->sync_ms);
+    const struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+    if (ms > 0)
+        (void)nanosleep(&pause, NULL);
+}
+
 /* The errno with which it fails, 0 when it passes. */
 static int verdict(enum disk_call call, const char *path, uint64_t bytes)
 {
     int error = 0;
     if (!is_ours(path))
         return 0;
+    if (call == DISK_SYNC)
+        be_slow();
     if (atomic_load(&fault->read_only) != 0 && (call & DISK_CHANGE) != 0)
         error = EROFS;
     else if (is_hit(call, path))
@@ -129,7 +141,8 @@ static int verdict(enum disk_call call, const char *path, uint64_t bytes)
 static bool is_armed(void)
 {
     return fault != NULL && (atomic_load(&fault->calls) != 0 || atomic_load(&fault->space_bytes) ||
-                             atomic_load(&fault->no_inodes) || atomic_load(&fault->read_only));
+                             atomic_load(&fault->no_inodes) || atomic_load(&fault->read_only) ||
+                             atomic_load(&fault->sync_ms));
 }
 
 static bool path_fails(enum disk_call call, const char *path, uint64_t bytes)

@@ -44,6 +44,7 @@ struct disk_fault {
     _Atomic uint64_t failed;      /* counted: those that failed, for lack of space too */
     _Atomic uint64_t space_bytes; /* everything under `under` fits in so much; 0: no bound */
     _Atomic uint32_t no_inodes;   /* new files fail with ENOSPC, statvfs says that there are none */
+    _Atomic uint32_t sync_ms;     /* each DISK_SYNC takes so much longer */
     _Atomic uint32_t read_only;   /* what changes files fails with EROFS, statvfs says it */
 };
 

@@ -57,6 +57,7 @@ void disk_heal(struct disk *d)
     atomic_store(&d->fault->space_bytes, 0);
     atomic_store(&d->fault->read_only, 0);
     atomic_store(&d->fault->no_inodes, 0);
+    atomic_store(&d->fault->sync_ms, 0);
     atomic_store(&d->fault->seen, 0);
     atomic_store(&d->fault->failed, 0);
 }
@@ -118,6 +119,12 @@ void disk_no_inodes(struct disk *d)
 {
     disk_heal(d);
     atomic_store(&d->fault->no_inodes, 1);
+}
+
+void disk_slow(struct disk *d, uint32_t sync_ms)
+{
+    disk_heal(d);
+    atomic_store(&d->fault->sync_ms, sync_ms);
 }
 
 uint64_t disk_failed(const struct disk *d)

@@ -39,6 +39,8 @@ void disk_leave_free(struct disk *d, uint64_t free_bytes);
 void disk_read_only(struct disk *d);
 /* Only new files fail. */
 void disk_no_inodes(struct disk *d);
+/* Nothing fails; what is made durable takes so much longer. */
+void disk_slow(struct disk *d, uint32_t sync_ms);
 /* All is well. */
 void disk_heal(struct disk *d);
 /* Calls that failed since the last of the above. */
