@@ -74,16 +74,17 @@
 #define CLI_SERVICE_NAME    256
 
 /* Moving a tenant. A message of a change stream, and its token; changed rows that are copied at a
- * time; below the last of these the writes are stopped; passes until writes are too fast. */
+ * time; writes are stopped when a pass had fewer than SMALL, or NEAR passes in a row were no more
+ * than BEHIND_S seconds behind; passes until writes are too fast. */
 #define CLI_FEED_MESSAGE    (16 * MIB)
 #define CLI_FEED_TOKEN      128
+#define CLI_KEY_ID          32 /* of a key, as shown */
 #define CLI_TENANT_CHANGES  5000
 #define CLI_TENANT_ROWS     256
 #define CLI_TENANT_SMALL    500
 #define CLI_TENANT_NEAR     3
+#define CLI_TENANT_BEHIND_S 1
 #define CLI_TENANT_PASSES   1000
-#define CLI_TENANT_DRAIN_MS 1000
-#define CLI_TENANT_ROUNDS   5
 
 #define CLI_CONNECT_TIMEOUT_MS 10000
 #define CLI_STALL_SECONDS      600 /* recounts and drops may be silent for minutes */

@@ -5,6 +5,7 @@
 
 #include "base/pair_stream.h"
 #include "cli/bounds.h"
+#include "cli/interrupt.h"
 #include "cli/out.h"
 
 #include "base/banned.h"
@@ -131,5 +132,57 @@ enum cli_exit cli_call_run(struct cli_call *call, const struct cli_call_request 
     base_buf_fini(&call->answer.body);
     base_buf_fini(&body);
     base_buf_fini(&target);
+    return e;
+}
+
+/* --- one answer ------------------------------------------------------------------------------- */
+
+static enum cli_exit keep_reply(void *ctx, struct slice message)
+{
+    struct buf *reply = ctx;
+    base_buf_truncate(reply, 0);
+    base_buf_append(reply, message);
+    return reply->error == ERR_OK ? CLI_OK
+                                  : cli_fail(CLI_REFUSED, "an answer does not fit into memory");
+}
+
+static bool is_undone(const struct cli_answer *answer)
+{
+    return answer->grpc_status == CLI_CALL_UNAVAILABLE || answer->grpc_status == CLI_CALL_EXHAUSTED;
+}
+
+static enum cli_exit insist(struct cli_call *call, const struct cli_call_request *request)
+{
+    for (unsigned tries = 1;; tries++) {
+        enum cli_exit e = cli_call_run(call, request);
+        if (e != CLI_OK || !is_undone(&call->answer) || tries == CLI_TRANSFER_TRIES)
+            return e;
+        if (!cli_sleep_ms(CLI_JOB_POLL_MAX_MS))
+            return CLI_INTERRUPTED;
+    }
+}
+
+enum cli_exit cli_call_ask(struct cli_http *http, const char *method, struct slice message,
+                           enum cli_call_status also, struct buf *out_reply)
+{
+    const struct cli_call_request request = {.method = method, .message = message};
+    struct cli_call call;
+    cli_call_init(&call, CLI_CALL_REPLY_BYTES);
+    base_buf_init(out_reply, CLI_CALL_REPLY_BYTES);
+    call.http = http;
+    call.what = "an answer";
+    call.on_message = keep_reply;
+    call.message_ctx = out_reply;
+    enum cli_exit e = insist(&call, &request);
+    const struct cli_answer *answer = &call.answer;
+    if (e == CLI_OK && answer->grpc_status == CLI_CALL_NONE)
+        e = cli_fail(CLI_UNREACHABLE, "%s: the answer broke off", method);
+    else if (e == CLI_OK && answer->grpc_status != CLI_CALL_DONE &&
+             answer->grpc_status != (int)also)
+        e = cli_fail(CLI_REFUSED, "%s: %s (status %d)", method, answer->grpc_message,
+                     answer->grpc_status);
+    if (e != CLI_OK)
+        base_buf_fini(out_reply);
+    cli_call_fini(&call);
     return e;
 }

@@ -24,6 +24,7 @@ enum cli_call_status {
     CLI_CALL_DONE = 0,
     CLI_CALL_DEADLINE = 4,
     CLI_CALL_NOT_FOUND = 5,
+    CLI_CALL_EXISTS = 6,
     CLI_CALL_DENIED = 7,
     CLI_CALL_EXHAUSTED = 8,
     CLI_CALL_ABORTED = 10,
@@ -48,6 +49,9 @@ struct cli_call {
 /* A message of no more than this is sent. */
 #define CLI_CALL_REQUEST_BYTES (LIM_CELL_BYTES_HARD + 1 * MIB)
 
+/* Nor is an answer of one message that is longer taken. */
+#define CLI_CALL_REPLY_BYTES (4 * MIB)
+
 struct cli_call_request {
     const char *method;   /* "/service/Method" */
     const char *resource; /* "table_name=.."; NULL: none */
@@ -60,6 +64,11 @@ void cli_call_init(struct cli_call *call, size_t message_max);
 void cli_call_fini(struct cli_call *call);
 /* CLI_OK: it came to an end, which answer.grpc_status says. */
 enum cli_exit cli_call_run(struct cli_call *call, const struct cli_call_request *request);
+/* A call on a connection that is answered with one message, which *out_reply becomes; tried again
+ * when the server says that nothing was done. CLI_OK: with CLI_CALL_DONE, or with `also`; what else
+ * the server said is CLI_REFUSED, and said. */
+enum cli_exit cli_call_ask(struct cli_http *http, const char *method, struct slice message,
+                           enum cli_call_status also, struct buf *out_reply);
 /* What comes, in pieces of any size; on_message is called from here. */
 enum cli_exit cli_call_take(struct cli_call *call, struct slice bytes);
 

@@ -131,7 +131,9 @@ static enum cli_exit take_change(struct cli_feed *f, struct slice change, bool *
     *is_bad = !keep_token(f, token.bytes);
     f->seen++;
     f->changes += !f->is_garbage;
-    f->is_near = f->call.answer.date_s > 0 && committed_s > (uint64_t)f->call.answer.date_s;
+    uint64_t began_s = f->call.answer.date_s > 0 ? (uint64_t)f->call.answer.date_s : UINT64_MAX;
+    f->is_near = committed_s > began_s;
+    f->behind_s = committed_s < began_s ? began_s - committed_s : 0;
     f->is_enough = f->is_near || f->seen >= f->changes_max;
     return CLI_OK;
 }
@@ -141,6 +143,7 @@ static bool take_heartbeat(struct cli_feed *f, struct slice heartbeat)
     struct cli_wire_field token;
     struct cli_wire_field text;
     f->is_near = true;
+    f->behind_s = 0;
     f->is_enough = true;
     return cli_wire_find(heartbeat, HEARTBEAT_TOKEN, &token) &&
            cli_wire_find(token.bytes, BYTES(TOKEN_TEXT), &text) && keep_token(f, text.bytes);
@@ -206,6 +209,7 @@ enum cli_exit cli_feed_read(struct cli_feed *f, const char *tenant, const char *
     f->seen = 0;
     f->changes_max = changes_max;
     f->is_near = false;
+    f->behind_s = 0;
     f->is_enough = false;
     for (unsigned tries = 1;; tries++) {
         uint64_t before = f->seen;

@@ -34,6 +34,7 @@ struct cli_feed {
     uint64_t changes_max;
     bool is_garbage; /* the change that is being read */
     bool is_near;
+    uint64_t behind_s; /* of the last change, when the read began, by the server's clock */
     bool is_enough;
 };
 

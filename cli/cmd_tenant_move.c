@@ -88,7 +88,9 @@ static void print_summary(const struct cli_tenant_move *m, uint64_t started_ns)
         {"rows", "rows", CLI_FIELD_COUNT, NULL},
         {"cells", "cells", CLI_FIELD_COUNT, NULL},
         {"bytes", "bytes", CLI_FIELD_BYTES, NULL},
+        {"views", "views", CLI_FIELD_COUNT, NULL},
         {"changes", "changes", CLI_FIELD_COUNT, NULL},
+        {"keys", "keys", CLI_FIELD_COUNT, NULL},
         {"stopped ms", "stopped_ms", CLI_FIELD_COUNT, NULL},
         {"ms", "ms", CLI_FIELD_COUNT, NULL},
         {NULL, NULL, CLI_FIELD_TEXT, NULL},
@@ -97,10 +99,12 @@ static void print_summary(const struct cli_tenant_move *m, uint64_t started_ns)
     for (size_t i = 0; i < m->count; i++)
         cli_content_merge(&all, &m->tables[i].content);
     cli_fields_show(m->cli, fields,
-                    json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "tenant", m->tenant,
-                              "tables", (json_int_t)m->count, "rows", (json_int_t)all.rows, "cells",
-                              (json_int_t)all.cells, "bytes", (json_int_t)all.bytes, "changes",
-                              (json_int_t)m->changes, "stopped_ms", (json_int_t)m->stopped_ms, "ms",
+                    json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "tenant",
+                              m->tenant, "tables", (json_int_t)m->count, "rows",
+                              (json_int_t)all.rows, "cells", (json_int_t)all.cells, "bytes",
+                              (json_int_t)all.bytes, "views", (json_int_t)m->views, "changes",
+                              (json_int_t)m->changes, "keys", (json_int_t)m->key_count,
+                              "stopped_ms", (json_int_t)m->stopped_ms, "ms",
                               (json_int_t)((base_monotonic_ns() - started_ns) / NS_PER_MS)));
 }
 
@@ -111,26 +115,44 @@ static enum cli_exit abort_move(struct cli_tenant_move *m)
         return e;
     if (unlink(m->state_path) != 0)
         return cli_fail(CLI_REFUSED, "cannot remove %s: %s", m->state_path, strerror(errno));
-    cli_say("the tenant %s is here as before; what was copied is still over there", m->tenant);
+    cli_say(m->is_done ? "the tenant %s is here as before; what was moved is still over there"
+                       : "the tenant %s is here as before; over there it is empty",
+            m->tenant);
     return CLI_OK;
 }
 
 static enum cli_exit move(struct cli_tenant_move *m, uint64_t started_ns)
 {
     enum cli_exit e = cli_tenant_move_run(m, cli_args_flag(&m->cli->args, "resume"));
-    if (e == CLI_OK) {
+    if (e == CLI_OK && m->was_done)
+        cli_say("the tenant was moved by an earlier run; nothing was compared again");
+    else if (e == CLI_OK)
         print_summary(m, started_ns);
+    if (e == CLI_OK)
         cli_say("the tenant's writes stay suspended here: give its clients keys of the other "
-                "server, then offboard it here");
-    }
+                "server%s, then offboard it here",
+                m->keys_dir == NULL ? " (--resume --issue-keys DIR makes them)" : "");
     return e;
+}
+
+static enum cli_exit run(struct cli_tenant_move *m, uint64_t started_ns)
+{
+    const struct cli_args *args = &m->cli->args;
+    bool plans = cli_args_flag(args, "dry-run");
+    bool aborts = cli_args_flag(args, "abort");
+    bool resumes = cli_args_flag(args, "resume");
+    if (plans + aborts + resumes > 1 || ((plans || aborts) && m->keys_dir != NULL))
+        return cli_fail(CLI_USAGE, "--dry-run, --resume and --abort exclude each other, and "
+                                   "--issue-keys goes with --resume alone");
+    return plans ? cli_moving_plan(m) : aborts ? abort_move(m) : move(m, started_ns);
 }
 
 enum cli_exit cli_tenant_move_command(struct cli *cli)
 {
     char state[BASE_PATH_BYTES];
     uint64_t started_ns = base_monotonic_ns();
-    struct cli_tenant_move m = {.cli = cli, .tenant = cli->args.words[0]};
+    struct cli_tenant_move m = {
+        .cli = cli, .tenant = cli->args.words[0], .lock = PTHREAD_MUTEX_INITIALIZER};
     const char *given = value(&m, "state");
     struct errbuf eb = {0};
     if (base_tenant_id_check(base_slice_text(m.tenant), &eb) != ERR_OK)
@@ -141,11 +163,12 @@ enum cli_exit cli_tenant_move_command(struct cli *cli)
         return cli_fail(CLI_USAGE, "the path of the notes is too long");
     (void)snprintf(m.reason, sizeof m.reason, "moved to %s", value(&m, "to")); /* cut is fine */
     m.state_path = state;
+    m.keys_dir = value(&m, "issue-keys");
     enum cli_exit e = open_from(&m);
     if (e == CLI_OK)
         e = open_to(&m);
     if (e == CLI_OK)
-        e = cli_args_flag(&cli->args, "abort") ? abort_move(&m) : move(&m, started_ns);
+        e = run(&m, started_ns);
     cli_tenant_move_fini(&m);
     close_sides(&m);
     return e;

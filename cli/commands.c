@@ -183,6 +183,8 @@ static const struct cli_option TENANT_MOVE[] = {
     {"to-key-file", "FILE", "file with an operator key of the other server", true, false},
     {"to-data-key-file", "FILE", "file with a service key of the other server", true, false},
     {"state", "FILE", "where to note progress, default ID.move", false, false},
+    {"dry-run", NULL, "show what would move, and which keys would not", false, false},
+    {"issue-keys", "DIR", "make new keys over there, a file for each", false, false},
     {"resume", NULL, "go on with a move that was cut", false, false},
     {"abort", NULL, "the tenant stays here, as before", false, false},
     END,
@@ -347,10 +349,11 @@ const struct cli_command CLI_COMMANDS[] = {
      cli_tenant_offboard, true},
     {"tenant", "move", "ID", 1, 1, TENANT_MOVE, "move a tenant to another server",
      "Make the tenant and its tables on the other server, copy rows while clients go on\n"
-     "writing, follow the change streams, then suspend writes here, follow to the end, and\n"
-     "compare both sides. When they differ writes go on here, and the exit status is 5; when\n"
-     "they are equal writes stay suspended: its clients get keys of the other server, and you\n"
-     "offboard it here. A move that was cut goes on with --resume; --abort undoes it here.",
+     "writing, follow the change streams, then suspend writes here, follow to the end, bring\n"
+     "authorized views, and compare both sides. When they differ writes go on here, and the\n"
+     "exit status is 5; when they are equal writes stay suspended: its clients get keys of the\n"
+     "other server, which --issue-keys makes, and you offboard it here. A move that was cut\n"
+     "goes on with --resume; --abort undoes it on both sides, unless it was done.",
      "bigtent tenant move altostrat --data-key-file service.key --to https://b.example:8443 \\\n"
      "    --to-key-file b-operator.key --to-data-key-file b-service.key",
      cli_tenant_move_command, true},

@@ -164,3 +164,9 @@ json_t *cli_json_at(const json_t *root, const char *path)
     }
     return NULL;
 }
+
+const char *cli_json_text_at(const json_t *root, const char *path)
+{
+    const char *text = json_string_value(cli_json_at(root, path));
+    return text != NULL ? text : "";
+}

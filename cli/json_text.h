@@ -46,5 +46,7 @@ struct slice cli_json_bytes(const json_t *object, const char *name, const char *
 
 /* "usage.rows": NULL when a step is missing. */
 json_t *cli_json_at(const json_t *root, const char *path);
+/* "" when there is no text. */
+const char *cli_json_text_at(const json_t *root, const char *path);
 
 #endif

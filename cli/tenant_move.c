@@ -6,12 +6,14 @@
  *     copy       all rows, behind the last one that is noted
  *     catch up   changed rows once more, table by table, until few changes are left, or the copy
  *                stays as near as it comes
- *     switch     writes are suspended here; tables and families as they are now; catch up until
- *                two readings in a row bring nothing
- *     compare    both sides are read, and no change may come behind that; when they differ, writes
- *                go on here
+ *     switch     writes are suspended here, and none is under way when that is answered; tables,
+ *                families and views as they are now; what changed since, to its end
+ *     compare    both sides are read; the suspension lasted; when they differ, writes go on here
+ *     done       noted: from here on the tenant may be in use over there
+ *     keys       new ones over there, if they are wanted
  *
- * Every step may be done again, so what was cut begins at the top, with its notes.
+ * Every step may be done again, so what was cut begins at the top, with its notes; but for what is
+ * done, of which only the keys are left.
  */
 #include "cli/tenant_move.h"
 
@@ -19,9 +21,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cli/interrupt.h"
 #include "cli/out.h"
-#include "cli/progress.h"
+#include "cli/tenant_crew.h"
 #include "cli/transfer_manifest.h"
 
 #include "base/banned.h"
@@ -30,158 +31,118 @@
 
 void cli_tenant_move_fini(struct cli_tenant_move *m)
 {
+    cli_moving_crew_close(m);
     for (size_t i = 0; i < m->count; i++) {
         json_decref(m->tables[i].schema);
         json_decref(m->tables[i].families);
         cli_slice_free(&m->tables[i].after);
     }
     base_free(m->tables);
+    base_free(m->keys);
+    json_decref(m->known_keys);
     m->tables = NULL;
+    m->keys = NULL;
+    m->known_keys = NULL;
     m->count = 0;
-}
-
-static void begin_stage(struct cli_tenant_move *m, const char *verb)
-{
-    m->verb = verb;
-    m->rows = 0;
-    m->bytes = 0;
 }
 
 /* --- before -----------------------------------------------------------------------------------
  */
 
 /* The token of now comes before the first row is read. Where nobody can write none is needed, and
- * no stream can be switched on. */
+ * no stream can be switched on. A table that was copied then and is written to again has nothing
+ * that says what changed: it begins anew. */
 static enum cli_exit prepare(struct cli_tenant_move *m, struct cli_tenant_table *t)
 {
-    bool left = false;
-    uint64_t changes = 0;
     bool is_new = t->token[0] == '\0' && !m->is_stopped;
     enum cli_exit e = cli_moving_prepare(m, t, is_new);
-    if (e == CLI_OK && is_new)
-        e = cli_moving_follow(m, t, &left, &changes);
+    if (e == CLI_OK && is_new && (t->is_copied || t->after.len > 0))
+        e = cli_moving_empty(m, t);
     return e;
 }
 
-static enum cli_exit begin(struct cli_tenant_move *m, bool found)
+static enum cli_exit begin(struct cli_tenant_move *m)
 {
-    enum cli_exit e = found ? CLI_OK : cli_moving_make(m);
+    enum cli_exit e = cli_moving_list(m);
     if (e == CLI_OK)
-        e = cli_moving_list(m);
+        e = cli_moving_forget_gone(m);
     if (e == CLI_OK)
         e = cli_moving_save(m);
     for (size_t i = 0; i < m->count && e == CLI_OK; i++)
         e = prepare(m, &m->tables[i]);
-    return e;
-}
-
-static enum cli_exit copy_all(struct cli_tenant_move *m)
-{
-    enum cli_exit e = CLI_OK;
-    begin_stage(m, "copying");
-    for (size_t i = 0; i < m->count && e == CLI_OK; i++)
-        if (!m->tables[i].is_copied)
-            e = cli_moving_copy(m, &m->tables[i]);
-    cli_progress_hide();
-    return e;
-}
-
-/* --- changes ----------------------------------------------------------------------------------
- */
-
-/* All tables once; *out_left: whether one may have more. */
-static enum cli_exit follow_all(struct cli_tenant_move *m, bool *out_left, uint64_t *out_changes)
-{
-    enum cli_exit e = CLI_OK;
-    *out_left = false;
-    *out_changes = 0;
-    for (size_t i = 0; i < m->count && e == CLI_OK; i++) {
-        bool left = false;
-        uint64_t changes = 0;
-        if (m->tables[i].token[0] == '\0')
-            continue; /* it came when nobody could write any more */
-        e = cli_moving_follow(m, &m->tables[i], &left, &changes);
-        *out_left = *out_left || left;
-        *out_changes += changes;
-    }
-    return e;
+    if (e == CLI_OK)
+        e = cli_moving_crew_open(m);
+    return e == CLI_OK && !m->is_stopped ? cli_moving_mark(m) : e;
 }
 
 static enum cli_exit catch_up(struct cli_tenant_move *m)
 {
-    begin_stage(m, "catching up");
-    int near = 0; /* passes in a row: what is left is what was written during the last one */
+    int near = 0; /* passes in a row: what is left is what was written lately */
     for (int pass = 0; pass < CLI_TENANT_PASSES; pass++) {
         bool left = false;
         uint64_t changes = 0;
-        enum cli_exit e = follow_all(m, &left, &changes);
-        cli_progress_hide();
-        near = left ? 0 : near + 1;
-        if (e != CLI_OK || (near > 0 && changes <= CLI_TENANT_SMALL) || near == CLI_TENANT_NEAR)
+        enum cli_exit e = cli_moving_follow(m, &left, &changes);
+        near = m->behind_s <= CLI_TENANT_BEHIND_S ? near + 1 : 0;
+        if (e != CLI_OK || (!left && changes <= CLI_TENANT_SMALL) || near == CLI_TENANT_NEAR)
             return e;
     }
     return cli_fail(CLI_CHECK_FAILED, "the tenant is written to faster than rows can be copied; "
                                       "--resume tries again");
 }
 
-/* A write that passed before the suspension may still be under way: quiet, a pause, quiet. */
-static enum cli_exit drain(struct cli_tenant_move *m)
-{
-    int quiet = 0;
-    while (quiet < 2) {
-        bool left = false;
-        uint64_t changes = 0;
-        enum cli_exit e = follow_all(m, &left, &changes);
-        if (e != CLI_OK)
-            return e;
-        quiet = left || changes > 0 ? 0 : quiet + 1;
-        if (quiet == 1 && !cli_sleep_ms(CLI_TENANT_DRAIN_MS))
-            return CLI_INTERRUPTED;
-    }
-    return CLI_OK;
-}
-
 /* --- the switch -------------------------------------------------------------------------------
  */
 
-/* Tables and families may have come since. */
+/* Tables, families and rules may have changed since. */
 static enum cli_exit renew_tables(struct cli_tenant_move *m)
 {
     enum cli_exit e = cli_moving_list(m);
+    if (e == CLI_OK)
+        e = cli_moving_forget_gone(m);
     for (size_t i = 0; i < m->count && e == CLI_OK; i++)
         e = cli_moving_prepare(m, &m->tables[i], false);
     return e;
 }
 
-static enum cli_exit compare_all(struct cli_tenant_move *m)
+/* No change comes any more: what there is has an end. */
+static enum cli_exit drain(struct cli_tenant_move *m)
 {
-    enum cli_exit worst = CLI_OK;
-    begin_stage(m, "comparing");
-    for (size_t i = 0; i < m->count; i++) {
-        enum cli_exit e = cli_moving_compare(m, &m->tables[i]);
-        if (e != CLI_OK && e != CLI_CHECK_FAILED)
-            return e;
-        worst = e == CLI_OK ? worst : e; /* all are said */
-    }
-    cli_progress_hide();
-    return worst;
-}
-
-/* Nothing may have come to light behind the comparison. */
-static enum cli_exit settle(struct cli_tenant_move *m)
-{
-    for (int round = 0; round < CLI_TENANT_ROUNDS; round++) {
+    for (int pass = 0; pass < CLI_TENANT_PASSES; pass++) {
         bool left = false;
         uint64_t changes = 0;
-        enum cli_exit e = drain(m);
-        if (e == CLI_OK)
-            e = compare_all(m);
-        if (e == CLI_OK)
-            e = follow_all(m, &left, &changes);
-        if (e != CLI_OK || (!left && changes == 0))
+        enum cli_exit e = cli_moving_follow(m, &left, &changes);
+        if (e != CLI_OK || !left)
             return e;
     }
     return cli_fail(CLI_CHECK_FAILED, "rows still change here, although writes are suspended");
+}
+
+static enum cli_exit bring_views(struct cli_tenant_move *m)
+{
+    enum cli_exit e = CLI_OK;
+    m->views = 0;
+    for (size_t i = 0; i < m->count && e == CLI_OK; i++)
+        e = cli_moving_views(m, &m->tables[i]);
+    return e;
+}
+
+static enum cli_exit finish(struct cli_tenant_move *m)
+{
+    enum cli_exit e = renew_tables(m);
+    if (e == CLI_OK)
+        e = cli_moving_copy(m);
+    if (e == CLI_OK)
+        e = drain(m);
+    if (e == CLI_OK)
+        e = bring_views(m);
+    if (e == CLI_OK)
+        e = cli_moving_compare(m);
+    if (e == CLI_OK)
+        e = cli_moving_check_stopped(m);
+    if (e != CLI_OK)
+        return e;
+    m->is_done = true;
+    return cli_moving_save(m);
 }
 
 static enum cli_exit switch_over(struct cli_tenant_move *m)
@@ -189,11 +150,7 @@ static enum cli_exit switch_over(struct cli_tenant_move *m)
     uint64_t began_ns = base_monotonic_ns();
     enum cli_exit e = cli_moving_stop_writes(m);
     if (e == CLI_OK)
-        e = renew_tables(m);
-    if (e == CLI_OK)
-        e = copy_all(m);
-    if (e == CLI_OK)
-        e = settle(m);
+        e = finish(m);
     m->stopped_ms = (base_monotonic_ns() - began_ns) / NS_PER_MS;
     if (e != CLI_CHECK_FAILED)
         return e;
@@ -203,23 +160,11 @@ static enum cli_exit switch_over(struct cli_tenant_move *m)
     return e;
 }
 
-enum cli_exit cli_tenant_move_run(struct cli_tenant_move *m, bool resume)
+static enum cli_exit go(struct cli_tenant_move *m)
 {
-    bool found = false;
-    enum cli_exit e = cli_moving_load(m, &found);
-    if (e == CLI_OK && found && !resume)
-        e = cli_fail(CLI_USAGE, "%s has notes of this move: --resume goes on, --abort ends it",
-                     m->state_path);
+    enum cli_exit e = begin(m);
     if (e == CLI_OK)
-        e = cli_moving_look(m);
-    if (e == CLI_OK && m->is_stopped && !found)
-        e = cli_fail(CLI_CHECK_FAILED, "the tenant %s was moved, and there are no notes in %s",
-                     m->tenant, m->state_path);
-    if (e != CLI_OK)
-        return e;
-    e = begin(m, found);
-    if (e == CLI_OK)
-        e = copy_all(m);
+        e = cli_moving_copy(m);
     if (e == CLI_OK)
         e = catch_up(m);
     if (e == CLI_OK)
@@ -228,8 +173,70 @@ enum cli_exit cli_tenant_move_run(struct cli_tenant_move *m, bool resume)
                        : cli_fail(e, "stopped; --resume goes on, --abort leaves the tenant here");
 }
 
+/* With notes, or without. */
+static enum cli_exit check_begin(struct cli_tenant_move *m, bool found, bool resume)
+{
+    if (found && !resume)
+        return cli_fail(CLI_USAGE, "%s has notes of this move: --resume goes on, --abort ends it",
+                        m->state_path);
+    if (m->is_stopped && !found)
+        return cli_fail(CLI_CHECK_FAILED, "the tenant %s was moved, and there are no notes in %s",
+                        m->tenant, m->state_path);
+    if (m->is_done && !m->is_stopped)
+        return cli_fail(CLI_CHECK_FAILED,
+                        "the tenant %s was moved, and its writes go on here since: "
+                        "--abort ends this move",
+                        m->tenant);
+    return CLI_OK;
+}
+
+static enum cli_exit reach(struct cli_tenant_move *m)
+{
+    bool is_there = false;
+    enum cli_exit e = cli_moving_reach(m, &is_there);
+    if (e == CLI_OK && !is_there)
+        e = cli_fail(CLI_CHECK_FAILED, "the tenant %s is not over there any more: --abort",
+                     m->tenant);
+    return e;
+}
+
+enum cli_exit cli_tenant_move_run(struct cli_tenant_move *m, bool resume)
+{
+    bool found = false;
+    json_t *source = NULL;
+    enum cli_exit e = cli_moving_load(m, &found);
+    m->was_done = m->is_done;
+    if (e == CLI_OK)
+        e = cli_moving_look(m, &source);
+    if (e == CLI_OK)
+        e = check_begin(m, found, resume);
+    if (e == CLI_OK && !found)
+        e = cli_moving_make(m, source);
+    else if (e == CLI_OK)
+        e = reach(m);
+    json_decref(source);
+    if (e == CLI_OK && !m->is_done)
+        e = go(m);
+    return e == CLI_OK && m->keys_dir != NULL ? cli_moving_issue_keys(m) : e;
+}
+
 /* --- the way back -----------------------------------------------------------------------------
  */
+
+/* What lies over there is the move's as long as it is not done. */
+static enum cli_exit take_back(struct cli_tenant_move *m, size_t tables)
+{
+    bool is_there = false;
+    enum cli_exit e = CLI_OK;
+    for (size_t i = 0; i < tables && e == CLI_OK; i++)
+        if (m->tables[i].is_streaming && m->tables[i].schema != NULL)
+            e = cli_moving_unstream(m, &m->tables[i]);
+    if (e == CLI_OK && !m->is_done)
+        e = cli_moving_reach(m, &is_there);
+    for (size_t i = 0; i < tables && e == CLI_OK && is_there; i++)
+        e = cli_moving_remove(m, &m->tables[i]);
+    return e;
+}
 
 enum cli_exit cli_tenant_move_abort(struct cli_tenant_move *m)
 {
@@ -238,13 +245,11 @@ enum cli_exit cli_tenant_move_abort(struct cli_tenant_move *m)
     if (e == CLI_OK && !found)
         e = cli_fail(CLI_USAGE, "there are no notes of a move in %s", m->state_path);
     if (e == CLI_OK)
-        e = cli_moving_look(m);
+        e = cli_moving_look(m, NULL);
     if (e == CLI_OK && m->is_stopped)
         e = cli_moving_let_write(m);
+    size_t noted = m->count;
     if (e == CLI_OK)
         e = cli_moving_list(m);
-    for (size_t i = 0; i < m->count && e == CLI_OK; i++)
-        if (m->tables[i].is_streaming)
-            e = cli_moving_unstream(m, &m->tables[i]);
-    return e;
+    return e == CLI_OK ? take_back(m, noted) : e;
 }

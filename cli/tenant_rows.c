@@ -10,148 +10,110 @@
 #include "base/alloc.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
-#include "cli/progress.h"
-#include "cli/tenant_move.h"
-#include "cli/text.h"
+#include "cli/tenant_crew.h"
 #include "cli/transfer_manifest.h"
-#include "cli/transfer_scan.h"
-#include "cli/transfer_write.h"
 
 #include "base/banned.h"
 
-struct stream {
-    struct cli_tenant_move *m;
-    struct cli_tenant_table *table;
-    struct cli_transfer_scan scan;
-    struct cli_writer *writer; /* NULL: rows are only counted */
-    struct cli_tally tally;
-    uint64_t noted_bytes;
-    bool is_noted; /* rows come in their order, and what was copied is noted */
-};
-
-static void draw(struct cli_tenant_move *m)
-{
-    struct buf text;
-    if (!cli_progress_due())
-        return;
-    base_buf_init(&text, 1024);
-    base_buf_append_text(&text, m->verb);
-    base_buf_append_text(&text, "  ");
-    cli_text_put_count(&text, m->rows);
-    base_buf_append_text(&text, " rows  ");
-    cli_text_put_bytes(&text, m->bytes);
-    base_buf_append_byte(&text, '\0');
-    cli_progress_draw(m->bytes, 0, (const char *)text.ptr);
-    base_buf_fini(&text);
-}
-
-static void begin_table(struct stream *s)
+static void begin_table(struct cli_moving_hand *h)
 {
     const struct cli_writer_target target = {
-        .table = s->table->id,
-        .families = s->table->families,
-        .has_aggregates = s->table->has_aggregates,
-        .line_cells = s->m->line_cells,
-        .source = s->table->id,
+        .table = h->table->id,
+        .families = h->table->families,
+        .has_aggregates = h->table->has_aggregates,
+        .line_cells = h->m->line_cells,
+        .source = h->table->id,
         .unit = "row",
     };
-    cli_writer_begin(s->writer, &target);
+    cli_writer_begin(h->writer, &target);
 }
 
 /* A family may come while rows are copied; it is made over there before its first cell. */
-static enum cli_exit know_family(struct stream *s, struct slice family)
+static enum cli_exit know_family(struct cli_moving_hand *h, struct slice family)
 {
-    if (json_object_getn(s->table->families, (const char *)family.ptr, family.len) != NULL)
+    if (json_object_getn(h->table->families, (const char *)family.ptr, family.len) != NULL)
         return CLI_OK;
-    enum cli_exit e = cli_writer_flush(s->writer);
-    if (e == CLI_OK)
-        e = cli_moving_renew(s->m, s->table);
-    begin_table(s);
+    enum cli_exit e = cli_writer_flush(h->writer);
+    if (e != CLI_OK)
+        return e;
+    pthread_mutex_lock(&h->m->lock); /* connections that are not the member's */
+    e = cli_moving_renew(h->m, h->table);
+    pthread_mutex_unlock(&h->m->lock);
+    begin_table(h);
     return e;
 }
 
 static enum cli_exit take_cell(void *ctx, const struct cli_cell *cell)
 {
-    struct stream *s = ctx;
-    uint64_t before = s->tally.content.bytes;
-    cli_tally_add(&s->tally, cell);
-    s->m->bytes += s->tally.content.bytes - before;
-    if (s->writer == NULL)
+    struct cli_moving_hand *h = ctx;
+    uint64_t before = h->tally.content.bytes;
+    cli_tally_add(&h->tally, cell);
+    atomic_fetch_add(&h->m->bytes, h->tally.content.bytes - before);
+    if (!h->is_writing)
         return CLI_OK;
-    enum cli_exit e = know_family(s, cell->family);
-    return e == CLI_OK ? cli_writer_cell(s->writer, cell, s->tally.content.rows + 1) : e;
+    enum cli_exit e = know_family(h, cell->family);
+    return e == CLI_OK ? cli_writer_cell(h->writer, cell, h->tally.content.rows + 1) : e;
 }
 
-static enum cli_exit note(struct stream *s, struct slice key)
+static enum cli_exit note(struct cli_moving_hand *h, struct slice key, bool is_end)
 {
-    enum cli_exit e = cli_writer_flush(s->writer);
+    enum cli_exit e = cli_writer_flush(h->writer);
     if (e != CLI_OK)
         return e;
-    s->noted_bytes = s->tally.content.bytes;
-    cli_slice_free(&s->table->after);
-    s->table->after = cli_slice_copy(key);
-    return cli_moving_save(s->m);
+    h->noted_bytes = h->tally.content.bytes;
+    pthread_mutex_lock(&h->m->lock);
+    cli_slice_free(&h->table->after);
+    h->table->after = cli_slice_copy(key);
+    h->table->is_copied = is_end;
+    e = cli_moving_save(h->m);
+    pthread_mutex_unlock(&h->m->lock);
+    return e;
 }
 
 static enum cli_exit take_row(void *ctx, struct slice key)
 {
-    struct stream *s = ctx;
-    s->tally.content.rows++;
-    s->m->rows++;
-    draw(s->m);
-    bool is_due = s->is_noted && s->tally.content.bytes - s->noted_bytes >= CLI_MOVE_STEP;
-    return is_due ? note(s, key) : CLI_OK;
+    struct cli_moving_hand *h = ctx;
+    h->tally.content.rows++;
+    atomic_fetch_add(&h->m->rows, 1);
+    bool is_due = h->is_noted && h->tally.content.bytes - h->noted_bytes >= CLI_MOVE_STEP;
+    return is_due ? note(h, key, false) : CLI_OK;
 }
 
-static enum cli_exit init_stream(struct stream *s, struct cli_tenant_move *m,
-                                 struct cli_tenant_table *t, const struct cli_config *from)
+static void begin_piece(struct cli_moving_hand *h, struct cli_transfer_scan *scan, size_t table,
+                        bool writes)
 {
-    *s = (struct stream){.m = m, .table = t};
-    cli_tally_init(&s->tally);
-    enum cli_exit e = cli_transfer_scan_init(&s->scan, from, &m->stop);
-    s->scan.on_cell = take_cell;
-    s->scan.on_row = take_row;
-    s->scan.ctx = s;
-    return e;
-}
-
-static enum cli_exit begin_writer(struct stream *s)
-{
-    s->writer = cli_writer_new(&s->m->to.data_config, &s->m->stop);
-    begin_table(s);
-    return cli_writer_open(s->writer);
-}
-
-static void fini_stream(struct stream *s)
-{
-    if (s->writer != NULL)
-        cli_writer_free(s->writer);
-    cli_transfer_scan_fini(&s->scan);
-    cli_tally_fini(&s->tally);
+    h->table = &h->m->tables[table];
+    h->is_writing = writes;
+    h->is_noted = false;
+    h->noted_bytes = 0;
+    scan->on_cell = take_cell;
+    scan->on_row = take_row;
+    scan->ctx = h;
+    if (writes)
+        begin_table(h);
 }
 
 /* --- copying ----------------------------------------------------------------------------------
  */
 
-enum cli_exit cli_moving_copy(struct cli_tenant_move *m, struct cli_tenant_table *t)
+static enum cli_exit copy(struct cli_moving_hand *h, size_t piece)
 {
-    struct stream s;
-    struct slice after = cli_slice_copy(t->after); /* which moves on */
-    enum cli_exit e = init_stream(&s, m, t, &m->from.data_config);
+    if (h->m->tables[piece].is_copied)
+        return CLI_OK;
+    begin_piece(h, &h->here, piece, true);
+    h->is_noted = true;
+    struct slice after = cli_slice_copy(h->table->after); /* which moves on */
+    enum cli_exit e =
+        cli_transfer_scan_run(&h->here, h->table->id, SLICE_EMPTY, SLICE_EMPTY, after);
     if (e == CLI_OK)
-        e = begin_writer(&s);
-    s.is_noted = true;
-    if (e == CLI_OK)
-        e = cli_transfer_scan_run(&s.scan, t->id, SLICE_EMPTY, SLICE_EMPTY, after);
-    if (e == CLI_OK)
-        e = cli_writer_flush(s.writer);
-    if (e == CLI_OK) {
-        t->is_copied = true;
-        e = cli_moving_save(m);
-    }
-    fini_stream(&s);
+        e = note(h, after, true);
     cli_slice_free(&after);
     return e;
+}
+
+enum cli_exit cli_moving_copy(struct cli_tenant_move *m)
+{
+    return cli_moving_each(m, "copying", m->count, copy);
 }
 
 /* --- following --------------------------------------------------------------------------------
@@ -192,7 +154,7 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* Keys from *at on, each once, as many as are copied at a time. */
-static enum cli_exit copy_some(struct stream *s, const struct keys *k, size_t *at)
+static enum cli_exit copy_some(struct cli_moving_hand *h, const struct keys *k, size_t *at)
 {
     json_t *body = json_object();
     enum cli_exit e = CLI_OK;
@@ -201,84 +163,119 @@ static enum cli_exit copy_some(struct stream *s, const struct keys *k, size_t *a
         if (*at > 0 && base_slice_equal(k->list[*at - 1], k->list[*at]))
             continue;
         fits = cli_json_append_bytes(body, "keys", k->list[*at]);
-        e = cli_writer_delete_row(s->writer, k->list[*at], ++n);
+        e = cli_writer_delete_row(h->writer, k->list[*at], ++n);
     }
     if (!fits)
         e = cli_fail(CLI_REFUSED, "out of memory for a request");
     if (e == CLI_OK && json_object_size(body) > 0)
-        e = cli_transfer_scan_keys(&s->scan, s->table->id, body);
+        e = cli_transfer_scan_keys(&h->here, h->table->id, body);
     json_decref(body);
-    return e == CLI_OK ? cli_writer_flush(s->writer) : e;
+    return e == CLI_OK ? cli_writer_flush(h->writer) : e;
 }
 
-static enum cli_exit copy_keys(struct cli_tenant_move *m, struct cli_tenant_table *t,
-                               struct keys *k)
+static enum cli_exit copy_keys(struct cli_moving_hand *h, struct keys *k)
 {
-    struct stream s;
     size_t at = 0;
-    if (k->count == 0)
-        return CLI_OK;
-    qsort(k->list, k->count, sizeof *k->list, by_bytes);
-    enum cli_exit e = init_stream(&s, m, t, &m->from.data_config);
-    if (e == CLI_OK)
-        e = begin_writer(&s);
+    enum cli_exit e = CLI_OK;
+    if (k->count > 0)
+        qsort(k->list, k->count, sizeof *k->list, by_bytes);
     while (e == CLI_OK && at < k->count)
-        e = copy_some(&s, k, &at);
-    fini_stream(&s);
+        e = copy_some(h, k, &at);
     return e;
 }
 
-enum cli_exit cli_moving_follow(struct cli_tenant_move *m, struct cli_tenant_table *t,
-                                bool *out_left, uint64_t *out_changes)
+/* One read of the table's changes. */
+static enum cli_exit follow(struct cli_moving_hand *h, struct keys *keys)
 {
-    struct cli_feed feed;
+    struct cli_tenant_move *m = h->m;
+    struct cli_feed *feed = &h->feed;
+    struct cli_tenant_table *t = h->table;
+    memcpy(feed->token, t->token, sizeof feed->token);
+    feed->on_key = take_key;
+    feed->ctx = keys;
+    enum cli_exit e = cli_feed_read(feed, m->tenant, m->from.instance, t->id, CLI_TENANT_CHANGES);
+    if (e == CLI_OK)
+        e = copy_keys(h, keys);
+    if (e != CLI_OK)
+        return e;
+    pthread_mutex_lock(&m->lock);
+    memcpy(t->token, feed->token, sizeof t->token);
+    t->is_near = feed->is_near;
+    t->behind_s = feed->behind_s;
+    t->changes = feed->changes;
+    m->changes += feed->changes;
+    e = cli_moving_save(m);
+    pthread_mutex_unlock(&m->lock);
+    return e;
+}
+
+static enum cli_exit follow_piece(struct cli_moving_hand *h, size_t piece)
+{
     struct keys keys = {0};
-    enum cli_exit e = cli_feed_init(&feed, &m->from.data_config, &m->stop);
-    memcpy(feed.token, t->token, sizeof feed.token);
-    feed.on_key = take_key;
-    feed.ctx = &keys;
-    if (e == CLI_OK)
-        e = cli_feed_read(&feed, m->tenant, m->instance, t->id, CLI_TENANT_CHANGES);
-    if (e == CLI_OK)
-        e = copy_keys(m, t, &keys);
-    if (e == CLI_OK) {
-        memcpy(t->token, feed.token, sizeof t->token);
-        *out_left = !feed.is_near;
-        *out_changes = feed.changes;
-        m->changes += feed.changes;
-        e = cli_moving_save(m);
-    }
+    begin_piece(h, &h->here, piece, true);
+    enum cli_exit e = h->m->is_marking == (h->table->token[0] == '\0') ? follow(h, &keys) : CLI_OK;
     fini_keys(&keys);
-    cli_feed_fini(&feed);
+    return e;
+}
+
+enum cli_exit cli_moving_mark(struct cli_tenant_move *m)
+{
+    m->is_marking = true;
+    enum cli_exit e = cli_moving_each(m, "preparing", m->count, follow_piece);
+    m->is_marking = false;
+    return e;
+}
+
+enum cli_exit cli_moving_follow(struct cli_tenant_move *m, bool *out_left, uint64_t *out_changes)
+{
+    *out_left = false;
+    *out_changes = 0;
+    m->behind_s = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        m->tables[i].is_near = true;
+        m->tables[i].behind_s = 0;
+        m->tables[i].changes = 0;
+    }
+    enum cli_exit e = cli_moving_each(m, "catching up", m->count, follow_piece);
+    for (size_t i = 0; i < m->count; i++) {
+        *out_left = *out_left || !m->tables[i].is_near;
+        *out_changes += m->tables[i].changes;
+        if (m->tables[i].behind_s > m->behind_s)
+            m->behind_s = m->tables[i].behind_s;
+    }
     return e;
 }
 
 /* --- comparing --------------------------------------------------------------------------------
  */
 
-static enum cli_exit count(struct cli_tenant_move *m, struct cli_tenant_table *t,
-                           const struct cli_config *config, struct cli_content *out)
+/* Each table is two pieces. */
+static enum cli_exit count(struct cli_moving_hand *h, size_t piece)
 {
-    struct stream s;
-    enum cli_exit e = init_stream(&s, m, t, config);
-    if (e == CLI_OK)
-        e = cli_transfer_scan_run(&s.scan, t->id, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY);
-    *out = s.tally.content;
-    fini_stream(&s);
+    bool is_here = piece % 2 == 0;
+    struct cli_transfer_scan *scan = is_here ? &h->here : &h->there;
+    begin_piece(h, scan, piece / 2, false);
+    enum cli_exit e =
+        cli_transfer_scan_run(scan, h->table->id, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY);
+    *(is_here ? &h->table->content : &h->table->content_there) = h->tally.content;
     return e;
 }
 
-enum cli_exit cli_moving_compare(struct cli_tenant_move *m, struct cli_tenant_table *t)
+enum cli_exit cli_moving_compare(struct cli_tenant_move *m)
 {
-    struct cli_content there = {0};
-    enum cli_exit e = count(m, t, &m->from.data_config, &t->content);
-    if (e == CLI_OK)
-        e = count(m, t, &m->to.data_config, &there);
-    if (e != CLI_OK || cli_content_equal(&t->content, &there))
+    enum cli_exit e = cli_moving_each(m, "comparing", 2 * m->count, count);
+    if (e != CLI_OK)
         return e;
-    return cli_fail(CLI_CHECK_FAILED,
-                    "the table %s differs: %llu rows and %llu cells here, %llu and %llu over there",
-                    t->id, (unsigned long long)t->content.rows,
-                    (unsigned long long)t->content.cells, (unsigned long long)there.rows,
-                    (unsigned long long)there.cells);
+    for (size_t i = 0; i < m->count; i++) {
+        const struct cli_content *here = &m->tables[i].content;
+        const struct cli_content *there = &m->tables[i].content_there;
+        if (cli_content_equal(here, there))
+            continue;
+        e = cli_fail(
+            CLI_CHECK_FAILED,
+            "the table %s differs: %llu rows and %llu cells here, %llu and %llu over there",
+            m->tables[i].id, (unsigned long long)here->rows, (unsigned long long)here->cells,
+            (unsigned long long)there->rows, (unsigned long long)there->cells);
+    }
+    return e;
 }

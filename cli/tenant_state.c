@@ -2,7 +2,9 @@
  * cli/tenant_state.c - how far the move of a tenant is; see tenant_move.h.
  *
  *     {"format":"bigtent-tenant-move","version":1,"tenant":"..","from":"URL","to":"URL",
- *      "tables":[{"id":"..","streaming":true,"copied":false,"after_b64":"..","token":".."},..]}
+ *      "done":false,
+ *      "tables":[{"id":"..","streaming":true,"copied":false,"after_b64":"..","token":".."},..],
+ *      "keys":[{"id":"..","there":".."},..],"known_keys":["..",..]}
  */
 #include "base/alloc.h"
 #include "base/file.h"
@@ -26,6 +28,15 @@ static json_t *table_json(const struct cli_tenant_table *t)
     return doc;
 }
 
+static json_t *keys_json(const struct cli_tenant_move *m)
+{
+    json_t *keys = json_array();
+    for (size_t i = 0; i < m->key_count; i++)
+        (void)json_array_append_new(keys, json_pack("{s:s, s:s}", "id", m->keys[i].id, "there",
+                                                    m->keys[i].there)); /* counted by the caller */
+    return keys;
+}
+
 enum cli_exit cli_moving_save(const struct cli_tenant_move *m)
 {
     struct errbuf eb = {0};
@@ -33,10 +44,12 @@ enum cli_exit cli_moving_save(const struct cli_tenant_move *m)
     json_t *tables = json_array();
     for (size_t i = 0; i < m->count; i++)
         (void)json_array_append_new(tables, table_json(&m->tables[i])); /* counted below */
-    bool fits = json_array_size(tables) == m->count;
-    json_t *doc = json_pack("{s:s, s:i, s:s, s:s, s:s, s:o}", "format", FORMAT, "version", 1,
-                            "tenant", m->tenant, "from", m->from.admin_config.url, "to",
-                            m->to.admin_config.url, "tables", tables);
+    json_t *keys = keys_json(m);
+    bool fits = json_array_size(tables) == m->count && json_array_size(keys) == m->key_count;
+    json_t *doc = json_pack("{s:s, s:i, s:s, s:s, s:s, s:b, s:o, s:o, s:O*}", "format", FORMAT,
+                            "version", 1, "tenant", m->tenant, "from", m->from.admin_config.url,
+                            "to", m->to.admin_config.url, "done", m->is_done, "tables", tables,
+                            "keys", keys, "known_keys", m->known_keys);
     base_buf_init(&text, CLI_MOVE_STATE_BYTES);
     fits = fits && doc != NULL && cli_json_append(&text, doc, 0);
     json_decref(doc);
@@ -77,6 +90,26 @@ static bool take_table(struct cli_tenant_table *t, const json_t *doc)
            take_text(doc, "token", t->token, sizeof t->token) && t->after.len <= LIM_ROW_KEY;
 }
 
+/* Notes of before keys were issued have none. */
+static bool take_keys(struct cli_tenant_move *m, const json_t *doc)
+{
+    const json_t *keys = json_object_get(doc, "keys");
+    size_t count = json_array_size(keys);
+    json_t *known = json_object_get(doc, "known_keys");
+    if (count > LIM_KEYS_PER_TENANT || (known != NULL && !json_is_array(known)))
+        return false;
+    m->keys = base_new_array(LIM_KEYS_PER_TENANT, sizeof *m->keys);
+    while (m->key_count < count) {
+        const json_t *key = json_array_get(keys, m->key_count);
+        struct cli_tenant_key *to = &m->keys[m->key_count++];
+        if (!take_text(key, "id", to->id, sizeof to->id) ||
+            !take_text(key, "there", to->there, sizeof to->there))
+            return false;
+    }
+    m->known_keys = json_incref(known);
+    return true;
+}
+
 static bool take_notes(struct cli_tenant_move *m, const json_t *doc)
 {
     const json_t *tables = json_object_get(doc, "tables");
@@ -89,7 +122,8 @@ static bool take_notes(struct cli_tenant_move *m, const json_t *doc)
         if (!take_table(&m->tables[at], json_array_get(tables, at)))
             return false;
     }
-    return true;
+    m->is_done = json_is_true(json_object_get(doc, "done"));
+    return take_keys(m, doc);
 }
 
 enum cli_exit cli_moving_load(struct cli_tenant_move *m, bool *out_found)

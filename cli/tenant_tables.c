@@ -1,11 +1,8 @@
-/* cli/tenant_tables.c - the tenant and its tables on both sides; see tenant_move.h. */
-#include <stdio.h>
-
+/* cli/tenant_tables.c - the tables on both sides; see tenant_move.h. */
 #include "base/alloc.h"
 #include "cli/export.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
-#include "cli/problem.h"
 #include "cli/target.h"
 #include "cli/tenant_move.h"
 #include "cli/transfer_write.h"
@@ -13,99 +10,6 @@
 #include "base/banned.h"
 
 #define RETENTION "change_stream_retention"
-
-static const char *text_at(const json_t *doc, const char *path)
-{
-    const char *text = json_string_value(cli_json_at(doc, path));
-    return text != NULL ? text : "";
-}
-
-/* --- the tenant -------------------------------------------------------------------------------
- */
-
-static enum cli_exit get_tenant(struct cli_tenant_move *m, json_t **out)
-{
-    struct buf target;
-    cli_target1(&target, "/v1/admin/tenants/{}", m->tenant);
-    return cli_http_get(m->from.admin, &target, out);
-}
-
-enum cli_exit cli_moving_look(struct cli_tenant_move *m)
-{
-    json_t *doc = NULL;
-    enum cli_exit e = get_tenant(m, &doc);
-    const char *state = text_at(doc, "state");
-    bool is_ours =
-        strcmp(state, "suspended") == 0 && strcmp(text_at(doc, "reason"), m->reason) == 0;
-    if (e == CLI_OK && strcmp(state, "active") != 0 && !is_ours)
-        e = cli_fail(CLI_CHECK_FAILED, "the tenant %s is %s, and not by a move there", m->tenant,
-                     state);
-    (void)snprintf(m->instance, sizeof m->instance, "%s", text_at(doc, "instance")); /* bounded */
-    m->is_stopped = is_ours;
-    json_decref(doc);
-    return e;
-}
-
-static enum cli_exit check_empty(struct cli_tenant_move *m)
-{
-    struct buf target;
-    json_t *doc = NULL;
-    cli_target1(&target, "/v1/tables", NULL);
-    enum cli_exit e = cli_http_get(m->to.data, &target, &doc);
-    if (e == CLI_OK && json_array_size(json_object_get(doc, "tables")) > 0)
-        e = cli_fail(CLI_CHECK_FAILED, "the tenant %s has tables over there already", m->tenant);
-    json_decref(doc);
-    return e;
-}
-
-static json_t *tenant_body(const json_t *doc)
-{
-    static const char *const kept[][2] = {
-        {"id", "id"}, {"display_name", "display_name"}, {"plan", "plan"}, {"own_quota", "quota"}};
-    json_t *body = json_object();
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        json_t *value = json_object_get(doc, kept[i][0]);
-        if (value != NULL && !json_is_null(value))
-            (void)json_object_set(body, kept[i][1], value); /* checked by the server */
-    }
-    return body;
-}
-
-static enum cli_exit find_over_there(struct cli_tenant_move *m, bool *out_found)
-{
-    struct buf target;
-    struct cli_answer answer;
-    cli_target1(&target, "/v1/admin/tenants/{}", m->tenant);
-    struct cli_request request = {
-        .method = "GET", .target = &target, .repeatable = true, .any_status = true};
-    enum cli_exit e = cli_http_run(m->to.admin, &request, &answer);
-    *out_found = answer.status == 200;
-    if (e == CLI_OK && answer.status != 200 && answer.status != 404)
-        e = cli_problem_answer(&m->to.admin_config, answer.status, base_buf_slice(&answer.body));
-    base_buf_fini(&answer.body);
-    base_buf_fini(&target);
-    return e;
-}
-
-enum cli_exit cli_moving_make(struct cli_tenant_move *m)
-{
-    struct buf target;
-    json_t *doc = NULL;
-    json_t *made = NULL;
-    bool found = false;
-    enum cli_exit e = find_over_there(m, &found);
-    if (e == CLI_OK && found)
-        return check_empty(m);
-    if (e == CLI_OK)
-        e = get_tenant(m, &doc);
-    if (e == CLI_OK) {
-        cli_target1(&target, "/v1/admin/tenants", NULL);
-        e = cli_http_send(m->to.admin, "POST", &target, tenant_body(doc), false, &made);
-    }
-    json_decref(made);
-    json_decref(doc);
-    return e;
-}
 
 /* --- tables -----------------------------------------------------------------------------------
  */
@@ -137,7 +41,7 @@ static enum cli_exit take_list(struct cli_tenant_move *m, const json_t *list)
     m->tables = tables;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *doc = json_array_get(list, i);
-        const char *id = text_at(doc, "id");
+        const char *id = cli_json_text_at(doc, "id");
         if (id[0] == '\0' || strlen(id) > LIM_TABLE_ID)
             return cli_fail(CLI_REFUSED, "the server described a table that cannot be");
         struct cli_tenant_table *t = find_table(m, id);
@@ -147,11 +51,6 @@ static enum cli_exit take_list(struct cli_tenant_move *m, const json_t *list)
         }
         take_schema(t, doc);
     }
-    for (size_t i = 0; i < m->count; i++)
-        if (m->tables[i].schema == NULL)
-            return cli_fail(CLI_CHECK_FAILED,
-                            "the table %s is gone since the move began: --abort, and begin anew",
-                            m->tables[i].id);
     return CLI_OK;
 }
 
@@ -172,6 +71,28 @@ enum cli_exit cli_moving_list(struct cli_tenant_move *m)
         e = take_list(m, list);
     json_decref(doc);
     return e;
+}
+
+enum cli_exit cli_moving_forget_gone(struct cli_tenant_move *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        struct cli_tenant_table *t = &m->tables[i];
+        if (t->schema != NULL) {
+            m->tables[kept++] = *t;
+            continue;
+        }
+        enum cli_exit e = cli_moving_remove(m, t);
+        if (e != CLI_OK) { /* those behind it stay where they are */
+            memmove(&m->tables[kept], t, (m->count - i) * sizeof *t);
+            m->count -= i - kept;
+            return e;
+        }
+        json_decref(t->families);
+        cli_slice_free(&t->after);
+    }
+    m->count = kept;
+    return CLI_OK;
 }
 
 static enum cli_exit put_table(struct cli_http *http, const char *id, json_t *schema, json_t **out)
@@ -250,27 +171,58 @@ enum cli_exit cli_moving_renew(struct cli_tenant_move *m, struct cli_tenant_tabl
     return e == CLI_OK ? cli_moving_prepare(m, t, false) : e;
 }
 
-/* --- writes -----------------------------------------------------------------------------------
+/* --- taking back ------------------------------------------------------------------------------
  */
 
-enum cli_exit cli_moving_stop_writes(struct cli_tenant_move *m)
+enum cli_exit cli_moving_empty(struct cli_tenant_move *m, struct cli_tenant_table *t)
 {
     struct buf target;
     json_t *doc = NULL;
-    cli_target1(&target, "/v1/admin/tenants/{}:suspend", m->tenant);
+    cli_target1(&target, "/v1/tables/{}:drop", t->id);
     enum cli_exit e =
-        cli_http_send(m->from.admin, "POST", &target,
-                      json_pack("{s:s, s:s}", "access", "writes", "reason", m->reason), true, &doc);
+        cli_http_send(m->to.data, "POST", &target, json_pack("{s:b}", "all", true), true, &doc);
+    json_decref(doc);
+    if (e != CLI_OK)
+        return e;
+    t->is_copied = false;
+    cli_slice_free(&t->after);
+    t->after = SLICE_EMPTY;
+    return cli_moving_save(m);
+}
+
+/* Whether the table is over there; what protects it is taken away. */
+static enum cli_exit unprotect(struct cli_tenant_move *m, const struct cli_tenant_table *t,
+                               bool *out_found)
+{
+    struct buf target;
+    json_t *doc = NULL;
+    cli_target1(&target, "/v1/tables/{}", t->id);
+    enum cli_exit e = cli_moving_find(m->to.data, &m->to.data_config, &target, &doc);
+    *out_found = doc != NULL;
+    if (json_is_true(json_object_get(doc, "deletion_protection"))) {
+        json_t *now = NULL;
+        json_t *body = cli_export_schema(doc);
+        (void)json_object_set_new(body, "deletion_protection", json_false()); /* it is there */
+        e = put_table(m->to.data, t->id, body, &now);
+        json_decref(now);
+    }
     json_decref(doc);
     return e;
 }
 
-enum cli_exit cli_moving_let_write(struct cli_tenant_move *m)
+enum cli_exit cli_moving_remove(struct cli_tenant_move *m, const struct cli_tenant_table *t)
 {
     struct buf target;
     json_t *doc = NULL;
-    cli_target1(&target, "/v1/admin/tenants/{}:resume", m->tenant);
-    enum cli_exit e = cli_http_send(m->from.admin, "POST", &target, NULL, true, &doc);
+    bool found = false;
+    enum cli_exit e = unprotect(m, t, &found);
+    if (e != CLI_OK || !found)
+        return e;
+    e = cli_moving_no_views(m, t);
+    if (e != CLI_OK)
+        return e;
+    cli_target1(&target, "/v1/tables/{}", t->id);
+    e = cli_http_send(m->to.data, "DELETE", &target, NULL, true, &doc);
     json_decref(doc);
     return e;
 }
