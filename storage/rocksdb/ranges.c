@@ -66,14 +66,18 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
                      e->wait_seconds);
 }
 
+/* RocksDB looks at the beginning which levels the range is in. If another compaction of it moved
+ * rows below those meanwhile, their tombstone would stay above, and they beneath it. */
 void sto_rdb_range_compact(struct rdb_engine *e, int family, const struct sto_range *range)
 {
     rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
     rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE_BOTTOMMOST);
     rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
+    pthread_mutex_lock(&e->compact_lock);
     rocksdb_compact_range_cf_opt(e->db.handle, e->db.cf[family], options,
                                  (const char *)range->begin, range->begin_len,
                                  (const char *)range->end, range->end_len);
+    pthread_mutex_unlock(&e->compact_lock);
     rocksdb_compactoptions_destroy(options);
 }
 

@@ -59,6 +59,7 @@ struct rdb_engine {
     char reason[160]; /* under reason_lock, and what it says of the disk */
     enum sto_disk failed_disk;
     pthread_mutex_t docs_lock;       /* one change of documents at a time */
+    pthread_mutex_t compact_lock;    /* ranges.c: one range at a time */
     pthread_mutex_t image_lock;      /* while an image is made, or a step of a purge begins */
     char purging[LIM_TENANT_ID + 1]; /* under image_lock; "": no purge is between two steps */
     struct sto_progress *progress;   /* job thread; NULL: nobody watches */

@@ -180,6 +180,7 @@ static void engine_free(struct rdb_engine *e)
     sto_rdb_db_close(&e->db);
     sto_rdb_headroom_fini(&e->headroom);
     (void)pthread_mutex_destroy(&e->reason_lock); /* nobody holds them */
+    (void)pthread_mutex_destroy(&e->compact_lock);
     (void)pthread_mutex_destroy(&e->docs_lock);
     (void)pthread_mutex_destroy(&e->image_lock);
     e->base.magic = 0;
@@ -414,6 +415,7 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     e->base = (struct sto_engine){.magic = STO_ENGINE_MAGIC, .ops = &OPS};
     (void)pthread_mutex_init(&e->reason_lock, NULL); /* default attributes: cannot fail */
     (void)pthread_mutex_init(&e->docs_lock, NULL);
+    (void)pthread_mutex_init(&e->compact_lock, NULL);
     (void)pthread_mutex_init(&e->image_lock, NULL);
     e->wait_seconds = RDB_WAIT_SECONDS;
     e->options = *options;
