@@ -12,14 +12,13 @@
  * Fails by: CLI_USAGE (notes of another move), CLI_CHECK_FAILED (sides that differ, a tenant that
  *           is suspended or not empty over there), what the parts return; all said.
  * Limits:   CLI_TENANT_*, CLI_TRANSFER_*.
- * Promises: 1. Writes are stopped at the source only when the copy lacks next to nothing, and go on
- *              there when the two sides are not equal in the end.
+ * Promises: 1. Writes are stopped at the source when the copy is some seconds behind at most, and
+ *              go on there when the two sides are not equal in the end.
  *           2. What was cut at any moment goes on; nothing of the source is changed but the change
  *              streams and the suspension, and abort takes back both, and what it made over there.
  *           3. CLI_OK means that counts and content of every table were equal while nobody could
  *              write: no write was under way when the reading began, and the suspension lasted.
- *           4. Behind that nothing over there is taken back, and nothing compared: it may be in
- * use.
+ *           4. Behind that nothing over there is taken back or compared: it may be in use.
  */
 #ifndef CLI_TENANT_MOVE_H
 #define CLI_TENANT_MOVE_H

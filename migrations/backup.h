@@ -10,16 +10,16 @@
  * Blocks:   yes; make and verify for minutes.
  * Fails by: ERR_NOT_FOUND (no such backup, no such table), ERR_CONFLICT (it is being read; a purge
  *           is under way), ERR_STORAGE_FULL (the detail says what is needed and what is free),
- * ERR_CORRUPT (damage), ERR_CANCELLED, ERR_LOCKED (a running server has it), ERR_EXISTS (it is
- *           another server's), ERR_TOO_BIG, ERR_IO.
+ *           ERR_CORRUPT (damage), ERR_CANCELLED, ERR_LOCKED (a running server has it), ERR_EXISTS
+ *           (it is another server's), ERR_TOO_BIG, ERR_IO.
  * Limits:   LIM_BACKUPS, LIM_BACKUPS_SCOPED, LIM_BACKUP_NOTE, LIM_BACKUP_BYTES_PER_S.
  * Promises: 1. What was acknowledged before make began is in the backup. 2. A backup is listed when
  *              it is whole, on disk, and was opened and counted; never before, and whenever the
  *              process ends. 3. Deleting or sweeping never takes a file that a backup names. 4. Two
  *              servers never share a directory: beside the backups lies who left, and must not
  *              return (tenancy/erasure_ledger.h), and tenants of two servers may have one name.
- * Holds:    DIR/LOCK, DIR/OWNER, DIR/files/HASH, DIR/backups/ID.json, DIR/verified/ID; DIR/scratch
- * while something is counted. DATA/checkpoint while something is copied.
+ * Holds:    DIR/LOCK, DIR/OWNER, DIR/files/HASH, DIR/backups/ID.json, DIR/verified/ID;
+ *           DIR/scratch while something is counted, DATA/checkpoint while something is copied.
  */
 #ifndef MIGRATIONS_BACKUP_H
 #define MIGRATIONS_BACKUP_H

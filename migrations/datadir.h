@@ -14,9 +14,9 @@
  * Promises: 1. Nothing in a directory is touched before its FORMAT was found to be ours.
  *           2. A directory is complete or it is not ours: FORMAT is written last.
  * Holds:    FORMAT ("bigtent data 2\n"), formats (migrations/format_history.h), LOCK, pepper,
- * ca.pem, ca.key, server.pem, server.key, operator.key, certificate.key, certificate.pub,
- * erasures.ndjson, db/, witness, ballast, backups/ (migrations/backup.h), keystore/
- * (tenancy/keystore.h, made when a server has a master key).
+ *           ca.pem, ca.key, server.pem, server.key, operator.key, certificate.key,
+ *           certificate.pub, erasures.ndjson, db/, witness, ballast, backups/
+ *           (migrations/backup.h), keystore/ (tenancy/keystore.h, with a master key).
  */
 #ifndef MIGRATIONS_DATADIR_H
 #define MIGRATIONS_DATADIR_H

@@ -14,11 +14,12 @@
  *           many backups), ERR_OVERLOADED (too many operations wait), ERR_GONE, ERR_SUSPENDED.
  * Limits:   LIM_BACKUP_NAME, LIM_BACKUPS_OF_TENANT, LIM_OPERATIONS_OF_TENANT, _WAITING, _KEPT.
  * Promises: 1. Nothing here shows, changes, or by its answers tells of another tenant's backups and
- *              operations. 2. An operation is durable when its ID is given. After a restart it is
- *              what it became, or goes on; a restore that ran when the server stopped is FAILED
- * with ERR_CANCELLED.
- *           3. A table is seen when all of it was restored, or never. 4. Backups of a tenant that
- *              is purged are deleted.
+ *              operations.
+ *           2. An operation is durable when its ID is given. After a restart it is what it became,
+ *              or goes on; a restore of a table that ran then is FAILED with ERR_CANCELLED.
+ *           3. A table is seen when all of it was restored, or never; of a tenant's tables, all or
+ *              none (migrations/operation_switch.c).
+ *           4. Backups of a tenant that is purged are deleted.
  */
 #ifndef MIGRATIONS_TENANT_BACKUP_H
 #define MIGRATIONS_TENANT_BACKUP_H

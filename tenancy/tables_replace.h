@@ -11,9 +11,9 @@
  * Fails by: ERR_CONFLICT (deletion protection of a table or a view), ERR_GONE, ERR_SUSPENDED,
  *           ERR_UNAVAILABLE (the server stops).
  * Limits:   LIM_TABLES.
- * Promises: 1. Either all tables are hidden, and `also` is stored, or nothing of it. 2. From begin
- * or resume to end, who asks for a table is told to try again (ERR_UNAVAILABLE), and nobody makes
- * one.
+ * Promises: 1. Either all tables are hidden, and `also` is stored, or nothing of it.
+ *           2. From begin or resume to end, who asks for a table is told to try again
+ *              (ERR_UNAVAILABLE), and nobody makes one.
  */
 #ifndef TENANCY_TABLES_REPLACE_H
 #define TENANCY_TABLES_REPLACE_H

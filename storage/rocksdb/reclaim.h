@@ -11,9 +11,11 @@
  * Blocks:   stop joins, after the compaction under way was told to end.
  * Fails by: latching the engine. Snapshots and reads that stay open: later again.
  * Limits:   RDB_RECLAIM_TABLES notes a round, which share a flush; RDB_RECLAIM_RETRY_S.
- * Promises: 1. A note that a crash left is found at the next open. 2. A note goes after its table's
- *              bytes left the disk, and only if no newer one has taken its place. 3. Whatever
- * stands in the range anew stays: a rewriting removes nothing that a read would give.
+ * Promises: 1. A note that a crash left is found at the next open.
+ *           2. A note goes after its table's bytes left the disk, and only if no newer one has
+ *              taken its place.
+ *           3. Whatever stands in the range anew stays: a rewriting removes nothing that a read
+ *              would give.
  */
 #ifndef STORAGE_ROCKSDB_RECLAIM_H
 #define STORAGE_ROCKSDB_RECLAIM_H

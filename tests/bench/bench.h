@@ -2,8 +2,11 @@
  * tests/bench/bench.h - the parts of the benchmark that no packaged tool does.
  *
  * Does:     measure RocksDB alone, serve a static body, hold idle connections, load rows and gRPC,
- * flood, list URIs. Owns:     nothing. May use:  base/, libcurl, OpenSSL, nghttp2, protobuf-c,
- * RocksDB. Knows no: what the figures should be; bench.sh does. Threads:  each subcommand its own.
+ *           flood, list URIs.
+ * Owns:     nothing.
+ * May use:  base/, libcurl, OpenSSL, nghttp2, protobuf-c, RocksDB.
+ * Knows no: what the figures should be; bench.sh does.
+ * Threads:  each subcommand its own.
  * Blocks:   yes.
  * Fails by: a message on stderr and exit code 1.
  * Limits:   none.
