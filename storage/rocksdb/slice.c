@@ -113,7 +113,8 @@ static size_t row_prefix_of(const struct sto_read_cursor *c, struct slice key)
 {
     struct slice table = base_slice(c->bounds.lower, c->table_len);
     size_t row_len = base_slice_starts_with(key, table) ? sto_key_find_end(key, c->table_len) : 0;
-    return row_len - c->table_len <= sizeof(c->row_key_scratch) ? row_len : 0;
+    size_t ends = c->table_len + 2; /* what is not the escaped row key */
+    return row_len != 0 && row_len - ends <= sizeof(c->row_key_scratch) ? row_len : 0;
 }
 
 static void note_row_seen(struct sto_read_cursor *c)

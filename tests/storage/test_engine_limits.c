@@ -67,6 +67,39 @@ START_TEST(rows_of_keys_now_too_long_are_read_and_deleted_but_not_written)
 }
 END_TEST
 
+/* Zeros are stored as two bytes: the longest key and qualifier of them are the longest there are.
+ */
+START_TEST(the_longest_keys_are_read_whatever_is_escaped_in_them)
+{
+    static uint8_t row[LIM_ROW_KEY], qualifier[LIM_QUALIFIER];
+    const size_t others[] = {0, 1, 2, LIM_ROW_KEY};
+    memset(row, 1, others[_i]);
+    memset(qualifier, 1, others[_i]);
+    const struct slice row_key = base_slice(row, sizeof row);
+    struct sto_mutation m = {.kind = STO_SET_CELL,
+                             .family = 1,
+                             .qualifier = base_slice(qualifier, sizeof qualifier),
+                             .value = SLICE_LIT("v")};
+    struct sto_mutate_op op = {
+        .scope = *T, .row_key = row_key, .mutations = &m, .mutation_count = 1};
+    fix_submit(&op);
+    fix_wait();
+    ck_assert_int_eq(op.result, ERR_OK);
+    const struct sto_read_spec specs[] = {
+        {.row_key = row_key}, {.reversed = false}, {.reversed = true}};
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        struct fix_sink s;
+        fix_sink_init(&s);
+        ck_assert_msg(fix_read(T, &specs[i], &s, false) == ERR_OK, "read %zu: %s", i,
+                      fix_detail.text);
+        ck_assert(base_slice_starts_with(base_buf_slice(&s.text), row_key));
+        ck_assert_int_eq(
+            memcmp(s.text.ptr + LIM_ROW_KEY + strlen("{f:"), qualifier, sizeof qualifier), 0);
+        base_buf_fini(&s.text);
+    }
+}
+END_TEST
+
 START_TEST(columns_now_too_long_are_read_and_deleted_but_not_written)
 {
     ck_assert_int_eq(set("row", LONG, "v"), ERR_OK);
@@ -161,6 +194,7 @@ Suite *suite_storage_engine_limits(void)
     tcase_add_checked_fixture(t, fix_setup, fix_teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, rows_of_keys_now_too_long_are_read_and_deleted_but_not_written);
+    tcase_add_loop_test(t, the_longest_keys_are_read_whatever_is_escaped_in_them, 0, 4);
     tcase_add_test(t, columns_now_too_long_are_read_and_deleted_but_not_written);
     tcase_add_test(t, a_row_grows_to_its_limit_exactly);
     tcase_add_test(t, a_row_over_a_lowered_limit_shrinks_and_does_not_grow);
