@@ -54,7 +54,7 @@
 #define NO_VIEWS     "materialized and logical views need SQL, which is not here"
 #define NO_UNDELETE  "a deleted table is gone: deletion protection keeps one from being deleted"
 #define NO_METRICS   "this server takes no metrics of clients: switch them off in the client"
-#define NOT_YET      "not built yet"
+#define NO_TABLETS   "tables are not divided into tablets, so none is hotter than others"
 
 const struct gw_method gw_methods[] = {
     {DATA, "ReadRows", &bt__read_rows_request__descriptor, READ, ON_TABLE, NO_MATERIALIZED, LARGE,
@@ -213,7 +213,7 @@ const struct gw_method gw_methods[] = {
     {INSTANCES, "GetIamPolicy", .doc = NO_IAM},
     {INSTANCES, "SetIamPolicy", .doc = NO_IAM},
     {INSTANCES, "TestIamPermissions", .doc = NO_IAM},
-    {INSTANCES, "ListHotTablets", .doc = NOT_YET},
+    {INSTANCES, "ListHotTablets", .doc = NO_TABLETS},
     {INSTANCES, "CreateLogicalView", .doc = NO_VIEWS},
     {INSTANCES, "GetLogicalView", .doc = NO_VIEWS},
     {INSTANCES, "ListLogicalViews", .doc = NO_VIEWS},
