@@ -1,6 +1,7 @@
 /*
  * tests/grpc/test_edge.c - gRPC around its methods: deadlines, sizes, gzip.
  */
+#define _GNU_SOURCE
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 #include <zlib.h>
 
@@ -246,13 +247,68 @@ START_TEST(streams_of_rows_are_plain_and_say_so)
 }
 END_TEST
 
+/* The message of a compressed frame, which is all there is. */
+static void inflate_answer(const struct grpc_call *call, struct buf *out)
+{
+    struct slice framed = base_buf_slice(&call->body);
+    ck_assert_uint_gt(framed.len, 5);
+    ck_assert_uint_eq(framed.ptr[0], 1);
+    ck_assert_uint_eq((size_t)framed.ptr[3] << 8 | framed.ptr[4], framed.len - 5);
+    z_stream z = {.next_in = (uint8_t *)(uintptr_t)framed.ptr + 5,
+                  .avail_in = (uInt)framed.len - 5};
+    ck_assert_int_eq(base_buf_reserve(out, 64 * KIB), ERR_OK);
+    ck_assert_int_eq(inflateInit2(&z, 31), Z_OK);
+    z.next_out = out->ptr;
+    z.avail_out = 64 * KIB;
+    ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
+    ck_assert_uint_eq(z.avail_in, 0);
+    out->len = 64 * KIB - z.avail_out;
+    (void)inflateEnd(&z);
+}
+
+/* So many that a description of the table becomes smaller. */
+static void add_families(void)
+{
+    char body[4096];
+    int n = snprintf(body, sizeof body, "{'create':{'family-0':{}");
+    for (int i = 1; i < 60; i++)
+        n += snprintf(body + n, sizeof body - (size_t)n, ",'family-%d':{}", i);
+    (void)snprintf(body + n, sizeof body - (size_t)n, "}}");
+    http_json(w.http, "POST", body, "/v1/tables/devices:families");
+    EXPECT_STATUS(w.http, 200);
+}
+
 START_TEST(unary_answers_are_compressed_when_both_want_it)
 {
+    struct buf inflated;
+    add_families();
     Bta__GetTableRequest get = BTA__GET_TABLE_REQUEST__INIT;
     get.name = table;
+    base_buf_init(&inflated, MIB);
     struct grpc_call *call = ask_gzip(TABLES "GetTable", &get.base);
     expect_status(call, GW_STATUS_OK, "");
     ck_assert_str_eq(call->encoding, "gzip");
+    inflate_answer(call, &inflated);
+    client.more_count = 0;
+    call = grpc_ask(&client, TABLES "GetTable", &get.base);
+    expect_status(call, GW_STATUS_OK, "");
+    ck_assert_str_eq(call->encoding, "");
+    ck_assert(base_slice_equal(base_buf_slice(&inflated), grpc_message(call, 0)));
+    base_buf_fini(&inflated);
+}
+END_TEST
+
+/* Also with a refusal: who was refused for his compression must be told which there are. */
+START_TEST(every_answer_says_which_compressions_are_taken)
+{
+    static const char offer[] = "grpc-accept-encoding: identity,gzip\n";
+    const struct grpc_call *call = grpc_ask(&client, READ_ROWS, &request.base);
+    expect_status(call, GW_STATUS_OK, "");
+    ck_assert_ptr_nonnull(memmem(call->head.ptr, call->head.len, offer, sizeof offer - 1));
+    grpc_add_header(&client, "grpc-encoding", "snappy");
+    call = grpc_ask(&client, READ_ROWS, &request.base);
+    expect_status(call, GW_STATUS_UNIMPLEMENTED, "gzip");
+    ck_assert_ptr_nonnull(memmem(call->head.ptr, call->head.len, offer, sizeof offer - 1));
 }
 END_TEST
 
@@ -276,6 +332,7 @@ Suite *suite_grpc_edge(void)
     tcase_add_loop_test(tc, compressed_requests_have_the_same_limit, 0, 2);
     tcase_add_test(tc, streams_of_rows_are_plain_and_say_so);
     tcase_add_test(tc, unary_answers_are_compressed_when_both_want_it);
+    tcase_add_test(tc, every_answer_says_which_compressions_are_taken);
     world_end(tc);
     return s;
 }
