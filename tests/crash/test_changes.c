@@ -33,7 +33,8 @@ struct writer {
     struct http *http;
     struct random dice;
     size_t number;
-    int wrong; /* a status that should not have come */
+    int wrong;    /* a status that should not have come */
+    uint64_t put; /* that were answered */
 };
 
 static struct server server;
@@ -45,6 +46,8 @@ static struct writer writers[WRITERS];
 static char told[WRITERS][ROWS][24];
 static char token[128];
 static size_t changes;
+static size_t sets;     /* changes that leave a value */
+static int64_t told_us; /* commit of the last one */
 static int64_t began_us;
 
 /* --- writing ------------------------------------------------------------------------------------
@@ -69,6 +72,7 @@ static void *write_until_gone(void *arg)
             w->wrong = w->http->status;
             return NULL;
         }
+        w->put += !is_delete;
     }
 }
 
@@ -98,6 +102,10 @@ static void apply(const Bt__ReadChangeStreamResponse__DataChange *c)
         else
             ck_assert_int_eq(m->mutation_case, BT__MUTATION__MUTATION_DELETE_FROM_FAMILY);
     }
+    sets += value[0] != '\0';
+    int64_t at_us = c->commit_timestamp->seconds * 1000000 + c->commit_timestamp->nanos / 1000;
+    ck_assert_int_gt(at_us, told_us); /* over crashes, too */
+    told_us = at_us;
     (void)snprintf(token, sizeof token, "%s", c->token);
     changes++;
 }
@@ -254,6 +262,16 @@ static void compare(void)
     ck_assert_uint_eq(there, expected);
 }
 
+/* Each write that was answered is told once; one of each writer that a crash cut off may be. */
+static void expect_told_once(uint64_t crashes)
+{
+    uint64_t put = 0;
+    for (size_t i = 0; i < WRITERS; i++)
+        put += writers[i].put;
+    ck_assert_uint_ge(sets, put);
+    ck_assert_uint_le(sets, put + WRITERS * crashes);
+}
+
 START_TEST(a_reader_misses_nothing_and_hears_nothing_twice)
 {
     struct random dice = {4};
@@ -270,6 +288,7 @@ START_TEST(a_reader_misses_nothing_and_hears_nothing_twice)
     }
     follow(0);
     compare();
+    expect_told_once(rounds);
     ck_assert_uint_gt(changes, 100);
 }
 END_TEST
