@@ -2,6 +2,7 @@
 #include "cli/audit_chain.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -22,7 +23,7 @@ enum err cli_audit_head_parse(const char *text, struct base_audit_head *out)
 
 void cli_audit_chain_init(struct cli_audit_chain *c)
 {
-    *c = (struct cli_audit_chain){.tenants = json_object()};
+    *c = (struct cli_audit_chain){.tenants = json_object(), .from = 1};
 }
 
 void cli_audit_chain_fini(struct cli_audit_chain *c)
@@ -71,6 +72,13 @@ static bool take_place(const json_t *record, struct base_audit_record *r)
 {
     return take_number(record, "number", &r->number) && take_hash(record, "before", &r->before) &&
            take_hash(record, "hash", &r->hash);
+}
+
+/* Members that no hash covers are not the server's. */
+static bool is_exact(const json_t *record, bool is_own)
+{
+    enum { OWN_MEMBERS = 12, PLACE_MEMBERS = 3 };
+    return json_object_size(record) == OWN_MEMBERS + (is_own ? 0 : PLACE_MEMBERS);
 }
 
 /* --- following -------------------------------------------------------------------------------- */
@@ -150,6 +158,34 @@ static enum cli_exit compare_noted(struct cli_audit_chain *c, const struct base_
     return broken(c, r, "it is not the one whose hash was noted: the trail was written anew");
 }
 
+/* Where a trail begins is said by whoever verifies it, not by the trail. */
+static enum cli_exit begin(struct cli_audit_chain *c, const struct base_audit_record *r,
+                           uint64_t place)
+{
+    char missing[64];
+    c->first = place;
+    if (place == c->from)
+        return CLI_OK;
+    (void)snprintf(missing, sizeof missing, "record %" PRIu64 " should stand here", c->from);
+    return broken(c, r, missing);
+}
+
+static enum cli_exit follow(struct cli_audit_chain *c, const struct base_audit_record *r)
+{
+    uint64_t place = follows_tenants_only(c) ? r->tenant_number : r->number;
+    if (c->records == 0 && place < c->from)
+        return CLI_OK;
+    enum cli_exit e = c->records == 0 ? begin(c, r, place) : CLI_OK;
+    if (e == CLI_OK && !follows_tenants_only(c))
+        e = follow_all(c, r);
+    if (e == CLI_OK)
+        e = follow_tenant(c, r);
+    if (e == CLI_OK)
+        e = compare_noted(c, r);
+    c->records++;
+    return e;
+}
+
 enum cli_exit cli_audit_chain_take(struct cli_audit_chain *c, const json_t *record)
 {
     struct base_audit_record r = {0};
@@ -157,25 +193,19 @@ enum cli_exit cli_audit_chain_take(struct cli_audit_chain *c, const json_t *reco
     if (!c->is_begun)
         c->is_own = is_record && json_object_get(record, "number") == NULL;
     c->is_begun = true;
-    if (!is_record || (!c->is_own && !take_place(record, &r)))
+    if (!is_record || (!c->is_own && !take_place(record, &r)) || !is_exact(record, c->is_own))
         return cli_fail(CLI_CHECK_FAILED, "what follows record %" PRIu64 " is no record",
                         c->head.number);
     if (c->tenant != NULL && !base_slice_is(r.tenant, c->tenant))
         return CLI_OK;
-    if (c->records == 0)
-        c->first = follows_tenants_only(c) ? r.tenant_number : r.number;
-    enum cli_exit e = follows_tenants_only(c) ? CLI_OK : follow_all(c, &r);
-    if (e == CLI_OK)
-        e = follow_tenant(c, &r);
-    if (e == CLI_OK)
-        e = compare_noted(c, &r);
-    c->records++;
-    return e;
+    return follow(c, &r);
 }
 
 enum cli_exit cli_audit_chain_end(const struct cli_audit_chain *c)
 {
     char hex[BASE_AUDIT_HEX + 1];
+    if (c->records == 0 && c->from == 1)
+        return cli_fail(CLI_CHECK_FAILED, "there is no record, and so nothing that could be whole");
     if (c->has_noted && !c->is_noted_found && c->noted.number > c->head.number)
         return cli_fail(CLI_CHECK_FAILED,
                         "the trail ends at record %" PRIu64 ", and %" PRIu64

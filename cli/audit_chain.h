@@ -11,6 +11,7 @@
  * Fails by: saying what is wrong, with which record.
  * Limits:   none; one entry for each tenant.
  * Promises: 1. Only what the server signed with its hash is believed, and nothing of it unchecked.
+ *           2. A trail without its first records is not whole, nor is one without any.
  */
 #ifndef CLI_AUDIT_CHAIN_H
 #define CLI_AUDIT_CHAIN_H
@@ -27,7 +28,8 @@ struct cli_audit_chain {
     struct base_audit_head noted; /* with a tenant, or is_own: of the tenant's chain */
     bool is_noted_found;
     bool is_begun;
-    uint64_t first; /* number of the first record; 1: from the beginning */
+    uint64_t from;  /* the record that it has to begin at; what is before is not looked at */
+    uint64_t first; /* number of the first record that was looked at */
     uint64_t records;
     struct base_audit_head head; /* of the chain that is followed */
     json_t *tenants;             /* ID: [number, entry] */

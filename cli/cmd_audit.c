@@ -32,11 +32,11 @@ static enum cli_exit take_bytes(void *ctx, struct slice bytes)
     return cli_lines_feed(ctx, bytes);
 }
 
-static enum cli_exit check_number(const struct cli *cli, const char *name)
+/* *out stays as it is when the option is not given. */
+static enum cli_exit get_number(const struct cli *cli, const char *name, uint64_t *out)
 {
     const char *text = option(cli, name);
-    uint64_t number = 0;
-    if (text == NULL || (base_parse_u64(base_slice_text(text), &number) == ERR_OK && number > 0))
+    if (text == NULL || (base_parse_u64(base_slice_text(text), out) == ERR_OK && *out > 0))
         return CLI_OK;
     return cli_fail(CLI_USAGE, "--%s takes a number of records, at least 1", name);
 }
@@ -51,9 +51,10 @@ static enum cli_exit read_server(struct cli *cli, struct cli_lines *lines)
                                   .repeatable = true,
                                   .on_bytes = take_bytes,
                                   .ctx = lines};
-    enum cli_exit e = check_number(cli, "from");
+    uint64_t number = 0; /* the server reads the text itself */
+    enum cli_exit e = get_number(cli, "from", &number);
     if (e == CLI_OK)
-        e = check_number(cli, "limit");
+        e = get_number(cli, "limit", &number);
     if (e != CLI_OK)
         return e;
     enum cli_key_kind kind = cli_config_key_kind(&cli->config);
@@ -145,7 +146,7 @@ enum cli_exit cli_audit_list(struct cli *cli)
 
 static enum cli_exit check_line(void *ctx, struct slice line)
 {
-    json_t *record = cli_json_parse(line);
+    json_t *record = cli_json_parse_once(line);
     enum cli_exit e = cli_audit_chain_take(ctx, record);
     json_decref(record);
     return e;
@@ -160,8 +161,8 @@ enum cli_exit cli_audit_verify(struct cli *cli)
     cli_audit_chain_init(&chain);
     chain.tenant = option(cli, "tenant");
     chain.has_noted = noted != NULL;
-    enum cli_exit e = CLI_OK;
-    if (noted != NULL && cli_audit_head_parse(noted, &chain.noted) != ERR_OK)
+    enum cli_exit e = get_number(cli, "from", &chain.from);
+    if (e == CLI_OK && noted != NULL && cli_audit_head_parse(noted, &chain.noted) != ERR_OK)
         e = cli_fail(CLI_USAGE, "--head takes HASH@NUMBER, as verify prints it");
     if (e == CLI_OK && path == NULL && cli->config.key == NULL)
         e = cli_fail(CLI_USAGE, "no key: set BIGTENT_KEY or use --key-file FILE");

@@ -613,7 +613,9 @@ const struct cli_command CLI_COMMANDS[] = {
     {"audit", "verify", "", 0, 0, AUDIT_VERIFY, "check that the audit trail is whole",
      "Recompute the hash of every record and follow both chains, of all records and of\n"
      "each tenant's. The first record that does not follow is named, and the exit status\n"
-     "is 5. Prints the head; noted elsewhere and given as --head later, it shows whether\n"
+     "is 5. The trail begins at record 1; a part of it, where --from says: records that lack\n"
+     "there are found. Prints the head; noted elsewhere and given as --head later, it shows "
+     "whether\n"
      "the end was cut off or all of it written anew.",
      "bigtent audit verify\nbigtent audit verify --head \"$(cat noted)\"\n"
      "bigtent audit verify --file trail.ndjson",

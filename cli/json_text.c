@@ -24,6 +24,12 @@ json_t *cli_json_parse(struct slice text)
     return json_loadb((const char *)text.ptr, text.len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
 }
 
+json_t *cli_json_parse_once(struct slice text)
+{
+    return json_loadb((const char *)text.ptr, text.len,
+                      JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+}
+
 static int dump_into(const char *bytes, size_t len, void *user)
 {
     return base_buf_append(user, base_slice(bytes, len)) == ERR_OK ? 0 : -1;

@@ -22,6 +22,8 @@
 void cli_json_init(void);
 
 json_t *cli_json_parse(struct slice text);
+/* The same; NULL also when a name stands twice in one object. */
+json_t *cli_json_parse_once(struct slice text);
 /* Append value as JSON text; flags are jansson's (0: compact). False when it does not fit. */
 bool cli_json_append(struct buf *out, const json_t *value, size_t flags);
 

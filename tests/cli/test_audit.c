@@ -113,6 +113,55 @@ START_TEST(a_removed_line_is_found)
 }
 END_TEST
 
+/* Whoever removes the first record must not be believed that the trail begins behind it. */
+START_TEST(a_removed_first_line_is_found)
+{
+    export_own();
+    struct setup rest = {.input = strchr(trail, '\n') + 1};
+    bigtent(&r, &rest, "audit", "verify", "--file", "-");
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "record 2 of the tenant: record 1 should stand here");
+    bigtent(&r, &rest, "audit", "verify", "--file", "-", "--from", "2");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.err, "the part begins at record 2");
+    bigtent(&r, &rest, "audit", "verify", "--file", "-", "--from", "3");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "1 records, whole; head ");
+    bigtent(&r, &rest, "audit", "verify", "--file", "-", "--tenant", w.tenant);
+    EXPECT_CODE(&r, 5);
+    struct setup all = {.input = trail};
+    bigtent(&r, &op, "audit", "export");
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(trail, sizeof trail, "%s", strchr(r.out, '\n') + 1);
+    bigtent(&r, &all, "audit", "verify", "--file", "-");
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "broken at record 2: record 1 should stand here");
+    bigtent(&r, &all, "audit", "verify", "--file", "-", "--from", "2");
+    EXPECT_CODE(&r, 0);
+}
+END_TEST
+
+START_TEST(a_trail_of_nothing_is_not_whole)
+{
+    verify_text("");
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "no record");
+}
+END_TEST
+
+/* What no hash covers must not stand there, and what a hash covers stands there once. */
+START_TEST(members_that_are_added_are_found)
+{
+    static const char *const more[] = {"\"note\":\"x\",", "\"outcome\":\"forbidden\","};
+    static char changed[sizeof trail + 64];
+    export_own();
+    (void)snprintf(changed, sizeof changed, "{%s%s", more[_i], trail + 1);
+    verify_text(changed);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "no record");
+}
+END_TEST
+
 START_TEST(swapped_lines_are_found)
 {
     static char swapped[sizeof trail];
@@ -209,6 +258,9 @@ Suite *suite_cli_audit(void)
     tcase_add_test(t, a_file_is_verified_without_a_server);
     tcase_add_loop_test(t, a_changed_field_is_found, 0, 11);
     tcase_add_test(t, a_removed_line_is_found);
+    tcase_add_test(t, a_removed_first_line_is_found);
+    tcase_add_test(t, a_trail_of_nothing_is_not_whole);
+    tcase_add_loop_test(t, members_that_are_added_are_found, 0, 2);
     tcase_add_test(t, swapped_lines_are_found);
     tcase_add_test(t, a_trail_without_the_chain_of_all_is_one_tenants);
     tcase_add_test(t, what_is_no_record_is_found);
