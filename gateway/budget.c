@@ -65,7 +65,8 @@ static uint64_t seconds_of(uint64_t ns)
 
 static void add(struct gw_exchange *ex, const char *name, const struct text *t)
 {
-    if (strlen(name) + t->len <= GW_RESPONSE_HEADER_BYTES - ex->response_header_used)
+    if (strlen(name) + t->len + GW_TRAILERS_BYTES <=
+        GW_RESPONSE_HEADER_BYTES - ex->response_header_used)
         gw_exchange_add_header(ex, name, base_slice(t->bytes, t->len));
 }
 

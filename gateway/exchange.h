@@ -59,7 +59,8 @@ struct gw_transport {
 #define GW_PEER_TEXT 64
 
 #define GW_RESPONSE_HEADERS      24
-#define GW_RESPONSE_HEADER_BYTES 2048 /* names and values of headers and trailers together */
+#define GW_RESPONSE_HEADER_BYTES 3072 /* names and values of headers and trailers together */
+#define GW_TRAILERS_BYTES        1024 /* of which a head leaves so much: a refusal's status */
 #define GW_TRAILERS              4
 
 /* Those whose values differ from answer to answer. */

@@ -11,6 +11,7 @@
 #include "gateway/api/admin.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
+#include "gateway/budget.h"
 #include "tenancy/audit.h"
 
 #include "base/banned.h"
@@ -131,6 +132,8 @@ static void portion_read(struct gw_call *call)
         return;
     }
     bool is_last = a->given == 0 || a->left == 0 || a->next > a->last;
+    if (is_last)
+        gw_budget_put_cost_trailer(call);
     gw_exchange_send_take(call->ex, &call->out, is_last);
     if (is_last || call->ex == NULL)
         return;

@@ -11,6 +11,7 @@
 #include "gateway/api/admin.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
+#include "gateway/budget.h"
 #include "tenancy/metering.h"
 
 #include "base/banned.h"
@@ -209,6 +210,8 @@ static void portion_read(struct gw_call *call)
         return;
     }
     bool is_last = m->is_last; /* nothing of m may be read behind the last byte */
+    if (is_last)
+        gw_budget_put_cost_trailer(call);
     if (is_last || call->out.len > 0)
         gw_exchange_send_take(call->ex, &call->out, is_last);
     if (is_last || call->ex == NULL)

@@ -72,6 +72,7 @@ static void refuse(struct gw_call *call, int problem, const char *detail,
     log_failure(rpc, problem, detail);
     add_own_headers(rpc);
     put_status(rpc, GW_STATUS_IN_HEAD, problem, detail, extra);
+    gw_budget_put_limits(call, false);
     gw_budget_put_cost(call);
     gw_exchange_start(call->ex, 200, -1);
     if (call->ex != NULL)
@@ -160,6 +161,7 @@ static bool begin(struct gw_rpc *rpc)
     add_own_headers(rpc);
     if (rpc->metadata.reply == GW_ENCODING_GZIP)
         gw_exchange_add_header(call->ex, "grpc-encoding", SLICE_LIT("gzip"));
+    gw_budget_put_limits(call, false);
     gw_exchange_start(call->ex, 200, -1);
     return call->ex != NULL;
 }

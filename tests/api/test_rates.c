@@ -295,6 +295,15 @@ START_TEST(streams_say_what_they_cost_at_their_end)
         ck_assert_int_eq(cost(w.http), told);
     else
         ck_assert_ptr_null(http_header(w.http, "bigtent-cost"));
+    http_get(w.http, "/v1/metering");
+    EXPECT_STATUS(w.http, 200);
+    if ((enum http_version)_i == HTTP_2)
+        ck_assert_int_eq(cost(w.http), 1);
+    http_once(w.http, "Accept: application/x-ndjson");
+    http_get(w.http, "/v1/audit");
+    EXPECT_STATUS(w.http, 200);
+    if ((enum http_version)_i == HTTP_2)
+        ck_assert_int_eq(cost(w.http), 1);
     http_once(w.http, "Content-Type: application/x-ndjson");
     http_bytes(w.http, "POST",
                SLICE_LIT("{\"key\":\"a\",\"cells\":{\"stats\":{\"q\":\"1\"}}}\n"

@@ -143,6 +143,37 @@ START_TEST(trailers_say_what_a_call_cost)
 }
 END_TEST
 
+/* As the JSON API says it, whatever the answer is. */
+START_TEST(every_answer_says_what_is_left)
+{
+#define POLICIES                                                                                   \
+    "\"read_ops\";q=1;w=1, \"write_ops\";q=2;w=1, \"concurrency\";q=8;qu=\"concurrent-requests\""
+    begin();
+    ck_assert_int_eq(mutate("k", "v"), GW_STATUS_OK);
+    ck_assert_str_eq(call->policies, ""); /* without limits there is nothing to say */
+    ck_assert_str_eq(call->limits, "");
+    admin_set_quota(w.op, w.tenant,
+                    "{'read_ops_per_s':1,'write_ops_per_s':2,'concurrent_requests':8}");
+    ck_assert_int_eq(mutate("k", "v"), GW_STATUS_OK); /* one message */
+    ck_assert_str_eq(call->policies, POLICIES);
+    ck_assert_str_eq(call->limits, "\"write_ops\";r=1;t=1, \"concurrency\";r=8;t=0");
+    ck_assert_str_eq(call->retry_after, "");
+    (void)snprintf(table, sizeof table, "projects/%s/instances/main/tables/none", w.tenant);
+    ck_assert_int_eq(mutate("k", "v"), GW_STATUS_NOT_FOUND); /* an error */
+    ck_assert_str_eq(call->policies, POLICIES);
+    ck_assert_str_eq(call->limits, "\"write_ops\";r=0;t=1, \"concurrency\";r=8;t=0");
+    ck_assert_str_eq(call->retry_after, "1");
+    (void)table_name(table, &w);
+    ck_assert_int_eq(read_all(), GW_STATUS_OK); /* a stream */
+    ck_assert_str_eq(call->policies, POLICIES);
+    ck_assert_str_eq(call->limits, "\"read_ops\";r=0;t=1, \"concurrency\";r=8;t=0");
+    ck_assert_int_eq(read_all(), GW_STATUS_RESOURCE_EXHAUSTED); /* a refusal */
+    ck_assert_str_eq(call->policies, POLICIES);
+    ck_assert_str_eq(call->retry_after, "1");
+#undef POLICIES
+}
+END_TEST
+
 START_TEST(operations_over_the_rate_name_it)
 {
     begin();
@@ -216,6 +247,7 @@ Suite *suite_grpc_rates(void)
     world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_test(tc, trailers_say_what_a_call_cost);
+    tcase_add_test(tc, every_answer_says_what_is_left);
     tcase_add_test(tc, operations_over_the_rate_name_it);
     tcase_add_test(tc, bytes_over_the_rate_name_it);
     tcase_add_test(tc, requests_over_the_cap_name_it);

@@ -63,6 +63,12 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         (void)snprintf(call->encoding, sizeof call->encoding, "%.*s", SLICE_ARGS(value));
     else if (base_slice_is(name, "bigtent-cost"))
         (void)snprintf(call->cost, sizeof call->cost, "%.*s", SLICE_ARGS(value));
+    else if (base_slice_is(name, "ratelimit-policy"))
+        (void)snprintf(call->policies, sizeof call->policies, "%.*s", SLICE_ARGS(value));
+    else if (base_slice_is(name, "ratelimit"))
+        (void)snprintf(call->limits, sizeof call->limits, "%.*s", SLICE_ARGS(value));
+    else if (base_slice_is(name, "retry-after"))
+        (void)snprintf(call->retry_after, sizeof call->retry_after, "%.*s", SLICE_ARGS(value));
     else if (base_slice_is(name, "grpc-status"))
         call->status = number_of(value);
     else if (base_slice_is(name, "grpc-message"))

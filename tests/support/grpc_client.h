@@ -35,12 +35,15 @@ struct grpc_call {
     int http_status;
     int status; /* grpc-status */
     char message[512];
-    char details[8192]; /* grpc-status-details-bin */
-    struct buf head;    /* headers and trailers as they came, "name: value\n" */
-    struct buf body;    /* framed messages */
-    char encoding[16];  /* grpc-encoding */
-    char cost[24];      /* bigtent-cost */
-    bool is_open;       /* more may be sent */
+    char details[8192];  /* grpc-status-details-bin */
+    struct buf head;     /* headers and trailers as they came, "name: value\n" */
+    struct buf body;     /* framed messages */
+    char encoding[16];   /* grpc-encoding */
+    char cost[24];       /* bigtent-cost */
+    char policies[1024]; /* ratelimit-policy */
+    char limits[512];    /* ratelimit */
+    char retry_after[24];
+    bool is_open; /* more may be sent */
     bool is_closed;
     size_t closed_nth; /* which of the connection's calls, in the order of their ends, from 1 */
     uint32_t error;    /* of RST_STREAM */
