@@ -1,5 +1,5 @@
 /*
- * auth/key.c - structure, list and label in one piece of memory.
+ * auth/key.c - structure, list, label and prefix in one piece of memory.
  */
 #include "auth/key.h"
 
@@ -10,10 +10,10 @@
 
 #include "base/banned.h"
 
-static size_t bytes_of(size_t allowed_count, const char *label)
+static size_t bytes_of(size_t allowed_count, const struct auth_key *key)
 {
-    return sizeof(struct auth_key) + allowed_count * sizeof(struct ten_tenant *) + strlen(label) +
-           1;
+    return sizeof(struct auth_key) + allowed_count * sizeof(struct ten_tenant *) +
+           strlen(key->label) + 1 + key->row_prefix.len;
 }
 
 struct ten_tenant **auth_key_list_of(struct auth_key *key)
@@ -23,13 +23,17 @@ struct ten_tenant **auth_key_list_of(struct auth_key *key)
 
 struct auth_key *auth_key_new(const struct auth_key *made, size_t allowed_count)
 {
-    struct auth_key *key = base_new(bytes_of(allowed_count, made->label));
+    struct auth_key *key = base_new(bytes_of(allowed_count, made));
     *key = *made;
     struct ten_tenant **list = auth_key_list_of(key);
     key->allowed = allowed_count == 0 ? NULL : list;
     key->allowed_count = allowed_count;
     memcpy(list + allowed_count, made->label, strlen(made->label) + 1);
     key->label = (const char *)(list + allowed_count);
+    uint8_t *prefix = (uint8_t *)(list + allowed_count) + strlen(made->label) + 1;
+    if (made->row_prefix.len > 0)
+        memcpy(prefix, made->row_prefix.ptr, made->row_prefix.len);
+    key->row_prefix = base_slice(prefix, made->row_prefix.len);
     return key;
 }
 
@@ -39,7 +43,7 @@ void auth_key_free(void *object)
     if (key == NULL)
         return;
     ten_key_rates_unref(key->rates);
-    base_free_secret(key, bytes_of(key->allowed_count, key->label));
+    base_free_secret(key, bytes_of(key->allowed_count, key));
 }
 
 static int compare_tenants(const void *a, const void *b)

@@ -9,14 +9,15 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID, naming what is wrong with the list or the limits.
  * Limits:   LIM_TENANTS_PER_KEY, LIM_OPS_PER_S, LIM_BYTES_PER_S.
- * Promises: 1. A key without a label and a list is no larger than its structure and a byte.
+ * Promises: 1. A key without a label, a prefix and a list is no larger than its structure and a
+ * byte.
  */
 #ifndef AUTH_KEY_H
 #define AUTH_KEY_H
 
 #include "auth/keyring.h"
 
-/* A copy of *made with its label and a list of `allowed_count` (0: none) behind it. */
+/* A copy of *made with its label, its prefix and a list of `allowed_count` (0: none) behind it. */
 struct auth_key *auth_key_new(const struct auth_key *made, size_t allowed_count);
 /* The list, to be filled and then sorted. */
 struct ten_tenant **auth_key_list_of(struct auth_key *key);

@@ -4,6 +4,7 @@
  * 1. Tags and kinds are stored: append only.
  * 2. A tenant key names its tenant, the others name none: anything else is ERR_CORRUPT.
  * 3. Only service keys have a list, and it is not empty.
+ * 4. A key that is limited to rows changes no tables, and is no operator's.
  */
 #include "auth/key_doc.h"
 
@@ -22,7 +23,8 @@ enum {
     TAG_WRITE_OPS = 8,
     TAG_READ_BYTES = 9,
     TAG_WRITE_BYTES = 10,
-    TAG_ALLOWED = 11, /* one for each tenant of the list; none: all */
+    TAG_ALLOWED = 11,    /* one for each tenant of the list; none: all */
+    TAG_ROW_PREFIX = 12, /* none: all rows */
 };
 
 uint64_t auth_kind_scopes(enum auth_kind kind)
@@ -50,6 +52,8 @@ enum err auth_key_encode(const struct auth_key *k, struct buf *out)
     put_limit(out, TAG_WRITE_OPS, k->limits.write_ops_per_s);
     put_limit(out, TAG_READ_BYTES, k->limits.read_bytes_per_s);
     put_limit(out, TAG_WRITE_BYTES, k->limits.write_bytes_per_s);
+    if (k->row_prefix.len > 0)
+        (void)base_record_put_bytes(out, TAG_ROW_PREFIX, k->row_prefix);
     for (size_t i = 0; i < k->allowed_count; i++)
         (void)base_record_put_bytes(out, TAG_ALLOWED, ten_tenant_id(k->allowed[i]));
     return out->error;
@@ -100,9 +104,19 @@ static enum err take_field(void *ctx, const struct base_field *f)
     case TAG_ALLOWED:
         d->doc->allowed_count++;
         return f->is_number || sto_tenant_id_check(f->bytes, NULL) != ERR_OK ? ERR_CORRUPT : ERR_OK;
+    case TAG_ROW_PREFIX:
+        key->row_prefix = f->bytes;
+        return f->is_number || f->bytes.len == 0 ? ERR_CORRUPT : ERR_OK;
     default:
         return ERR_OK; /* from a newer program */
     }
+}
+
+static bool rows_fit(const struct auth_key *key)
+{
+    return key->row_prefix.len == 0 ||
+           (key->row_prefix.len <= LIM_KEY_PREFIX && key->kind != AUTH_OPERATOR &&
+            (key->scopes & AUTH_TABLE_ADMIN) == 0);
 }
 
 static enum err check(const struct auth_key_doc *doc)
@@ -111,7 +125,7 @@ static enum err check(const struct auth_key_doc *doc)
     bool is_whole = (key->kind == AUTH_TENANT) == (doc->tenant_id.len > 0) &&
                     (key->kind == AUTH_SERVICE || doc->allowed_count == 0) &&
                     doc->allowed_count <= LIM_TENANTS_PER_KEY && key->scopes != 0 &&
-                    (key->scopes & ~auth_kind_scopes(key->kind)) == 0;
+                    rows_fit(key) && (key->scopes & ~auth_kind_scopes(key->kind)) == 0;
     return is_whole ? ERR_OK : ERR_CORRUPT;
 }
 

@@ -8,7 +8,7 @@
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_CORRUPT; ERR_UNSUPPORTED for a kind this program does not know.
- * Limits:   AUTH_LABEL_BYTES.
+ * Limits:   AUTH_LABEL_BYTES, LIM_KEY_PREFIX.
  * Promises: 1. decode(encode(x)) = x, but for the document's version and tenants, which are given
  *              as their IDs.
  */
@@ -31,8 +31,8 @@ struct auth_key_doc {
 
 /* k->tenant is written by its ID. */
 enum err auth_key_encode(const struct auth_key *k, struct buf *out) MUST_CHECK;
-/* *out stays where it is: the key's label points into it. Scopes that do not fit the kind are
- * ERR_CORRUPT. */
+/* *out stays where it is: the key's label points into it, and its row prefix into body. Scopes that
+ * do not fit the kind are ERR_CORRUPT. */
 enum err auth_key_decode(struct slice id, struct slice body, struct auth_key_doc *out) MUST_CHECK;
 /* The next tenant ID of the list in a body that was decoded; false at the end. */
 bool auth_key_allowed_next(struct slice *rest, struct slice *out_id);

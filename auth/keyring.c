@@ -261,6 +261,22 @@ static enum err count_check(const struct auth_keyring *k, const struct ten_tenan
                      used, held.keys);
 }
 
+/* What changes tables, or shows them whole, is more than rows with a prefix. */
+static enum err rows_check(const struct auth_key_wanted *w, struct errbuf *eb)
+{
+    if (w->row_prefix.len == 0)
+        return ERR_OK;
+    if (w->kind == AUTH_OPERATOR)
+        return base_fail(eb, ERR_INVALID, "operator keys read no rows: no row_prefix");
+    if ((w->scopes & AUTH_TABLE_ADMIN) != 0)
+        return base_fail(eb, ERR_INVALID,
+                         "a key that is limited to rows cannot have the scope table.admin");
+    if (w->row_prefix.len > LIM_KEY_PREFIX)
+        return base_fail(eb, ERR_INVALID, "row_prefix has %zu bytes; the limit is %d",
+                         w->row_prefix.len, LIM_KEY_PREFIX);
+    return ERR_OK;
+}
+
 static enum err create_check(const struct auth_keyring *k, const struct auth_key_wanted *w,
                              struct errbuf *eb)
 {
@@ -273,6 +289,8 @@ static enum err create_check(const struct auth_keyring *k, const struct auth_key
     enum err e = base_text_check(w->label, AUTH_LABEL_BYTES, "the label", eb);
     if (e == ERR_OK)
         e = auth_limits_check(&w->limits, w->kind, eb);
+    if (e == ERR_OK)
+        e = rows_check(w, eb);
     if (e != ERR_OK)
         return e;
     if (w->allowed != NULL && w->kind != AUTH_SERVICE)
@@ -347,7 +365,8 @@ enum err auth_key_create(struct auth_keyring *k, const struct auth_key_wanted *w
     char scopes_text[AUTH_SCOPES_TEXT];
     check_control(k);
     auth_scopes_text(w->scopes, scopes_text);
-    ten_audit_set_detail("kind=%s scopes=%s", auth_kind_name(w->kind), scopes_text);
+    ten_audit_set_detail("kind=%s scopes=%s%s", auth_kind_name(w->kind), scopes_text,
+                         w->row_prefix.len > 0 ? " rows=prefix" : "");
     enum err rc = create_check(k, w, eb);
     if (rc != ERR_OK)
         return rc;
@@ -358,6 +377,7 @@ enum err auth_key_create(struct auth_keyring *k, const struct auth_key_wanted *w
                             .scopes = w->scopes,
                             .tenant = w->tenant,
                             .label = label,
+                            .row_prefix = w->row_prefix,
                             .created_us = base_wall_us(),
                             .doc_version = 1,
                             .limits = w->limits};

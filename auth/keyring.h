@@ -11,7 +11,7 @@
  * Fails by: ERR_UNAUTHENTICATED (unknown, malformed, revoked: all alike), ERR_NOT_FOUND,
  *           ERR_INVALID, ERR_TOO_BIG (LIM_KEYS_PER_TENANT), ERR_QUOTA (keys of a tenant), ERR_GONE
  *           (a key for a tenant that is leaving; those it has stay valid until revoked).
- * Limits:   LIM_KEYS_PER_TENANT, LIM_TENANTS_PER_KEY.
+ * Limits:   LIM_KEYS_PER_TENANT, LIM_TENANTS_PER_KEY, LIM_KEY_PREFIX.
  * Promises: 1. Only HMAC-SHA-256(pepper, secret) is stored.
  *           2. Unknown IDs cost the same HMAC as wrong secrets.
  *           3. A verify that begins after revoke returned fails.
@@ -45,6 +45,7 @@ struct auth_key {
     struct ten_tenant *const *allowed;
     size_t allowed_count;
     const char *label;
+    struct slice row_prefix; /* only rows whose keys begin with it; empty: all rows */
     int64_t created_us;
     uint64_t doc_version;
     uint8_t digest[32];
@@ -92,6 +93,8 @@ struct auth_key_wanted {
     const struct slice *allowed;
     size_t allowed_count;
     struct auth_limits limits; /* not for operator keys */
+    /* Not for operator keys, nor with AUTH_TABLE_ADMIN; empty: all rows. */
+    struct slice row_prefix;
 };
 
 /* out_text is shown once. ERR_QUOTA when the tenant has as many keys as its quota says. */

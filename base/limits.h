@@ -27,6 +27,7 @@
 #define LIM_DISPLAY_NAME  256
 #define LIM_REASON        512
 #define LIM_KEY_LABEL     128
+#define LIM_KEY_PREFIX    256 /* of row keys, that an API key is limited to; kept in each call */
 
 /* Between the request to delete a tenant and its purge: undelete is possible so long. */
 #define LIM_GRACE_US (90ULL * 24 * 60 * 60 * 1000000)

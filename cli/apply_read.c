@@ -289,9 +289,24 @@ static const struct cli_apply_field TABLE_FIELDS[] = {
     {NULL, NULL},
 };
 
+/* Never none: a key without a prefix leaves the field out. */
+static void read_row_prefix(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
+                            const char *name)
+{
+    const char *text = cli_apply_scalar(r, n, name);
+    if (text == NULL)
+        return;
+    if (cli_yaml_is_null(n) || n->text.len == 0 || n->text.len > LIM_KEY_PREFIX)
+        cli_apply_wrong(r, n, "%s has %zu bytes; it must have 1 to %d, or be left out", name,
+                        cli_yaml_is_null(n) ? 0 : n->text.len, LIM_KEY_PREFIX);
+    else
+        json_object_set_new(doc, name, json_stringn(text, n->text.len));
+}
+
 static const struct cli_apply_field KEY_FIELDS[] = {
     {"label", NULL},
     {"scopes", read_scopes},
+    {"row_prefix", read_row_prefix},
     {"limits", cli_apply_rates},
     {"absent", cli_apply_flag},
     {NULL, NULL},
@@ -301,6 +316,7 @@ static const struct cli_apply_field SHARED_KEY_FIELDS[] = {
     {"label", NULL},
     {"scopes", read_scopes},
     {"tenants", read_allowed},
+    {"row_prefix", read_row_prefix},
     {"limits", cli_apply_rates},
     {"absent", cli_apply_flag},
     {NULL, NULL},

@@ -26,6 +26,7 @@ static const struct cli_field KEY_COLUMNS[] = {
     {"SCOPES", "scopes", CLI_FIELD_NAMES, NULL},
     {"CREATED", "created", CLI_FIELD_TEXT, NULL},
     {"TENANTS", "tenants", CLI_FIELD_NAMES, NULL},
+    {"ROWS", "row_prefix", CLI_FIELD_TEXT, NULL},
     {"LABEL", "label", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
@@ -80,11 +81,14 @@ static enum cli_exit add_limits(const struct cli *cli, json_t *body)
     return e;
 }
 
-/* {"kind":..,"scopes":[..],"tenants":[..],"label":..}; NULL when a text is not UTF-8. */
+/* {"kind":..,"scopes":[..],"tenants":[..],"label":..,"row_prefix":..}; NULL when a text is not
+ * UTF-8. */
 static json_t *creation_body(const struct cli *cli, const char *kind)
 {
     const char *label = cli_args_value(&cli->args, "label");
-    json_t *body = json_pack("{s:s*, s:s*}", "kind", kind, "label", label);
+    const char *prefix = cli_args_value(&cli->args, "row-prefix");
+    json_t *body =
+        json_pack("{s:s*, s:s*, s:s*}", "kind", kind, "label", label, "row_prefix", prefix);
     if (body != NULL && add_list(cli, "scope", body, "scopes") &&
         add_list(cli, "for", body, "tenants"))
         return body;
@@ -103,7 +107,7 @@ enum cli_exit cli_key_create(struct cli *cli)
                                       : operator_key ? "operator"
                                                      : "service");
     if (body == NULL)
-        return cli_fail(CLI_USAGE, "scopes, tenants and label must be UTF-8 text");
+        return cli_fail(CLI_USAGE, "scopes, tenants, label and row prefix must be UTF-8 text");
     enum cli_exit e = add_limits(cli, body);
     if (e != CLI_OK) {
         json_decref(body);

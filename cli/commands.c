@@ -97,6 +97,7 @@ static const struct cli_option KEY_CREATE[] = {
     {"scope", "data.read|data.write|table.admin|admin.read|admin.write|ops.read",
      "what it may do; default: all of the kind", false, true},
     {"for", "ID", "with --service: only for this tenant", false, true},
+    {"row-prefix", "P", "only rows whose keys begin with P; no tables", false, false},
     {"reads-per-s", "N", "read operations a second with this key", false, false},
     {"writes-per-s", "N", "write operations a second", false, false},
     {"read-bytes-per-s", "N", "bytes read in a second", false, false},
@@ -401,6 +402,7 @@ const struct cli_command CLI_COMMANDS[] = {
      "Make an API key for a tenant (--tenant ID), a service or an operator. The key is\n"
      "printed now and never again; the server keeps only a digest.",
      "bigtent key create --tenant altostrat --scope data.read --label dashboard\n"
+     "bigtent key create --tenant altostrat --row-prefix 'phone#' --label handsets\n"
      "bigtent key create --service --for altostrat --for brightleaf --reads-per-s 500\n"
      "bigtent key create --operator --scope ops.read --label prometheus\n"
      "(umask 077; bigtent key create --tenant altostrat | awk '$1 == \"key\" { print $2 }' > key)",

@@ -1,8 +1,8 @@
 /*
  * cli/tenant_keys.c - keys of a tenant that moves; see tenant_move.h.
  *
- * A server keeps hashes of keys, so nobody can move one: a new key of the same scopes, label and
- * limits is made over there, and written to a file named like the old one.
+ * A server keeps hashes of keys, so nobody can move one: a new key of the same scopes, label,
+ * limits and row prefix is made over there, and written to a file named like the old one.
  *
  *     noted   the old key's ID, and which keys are over there
  *     made    by the server, which tells the secret once
@@ -82,10 +82,19 @@ enum cli_exit cli_moving_list_service_keys(struct cli_tenant_move *m, json_t **o
 /* --- one key ----------------------------------------------------------------------------------
  */
 
+/* A server of before says nothing of prefixes. */
+static bool is_same_reach(const json_t *a, const json_t *b, const char *name)
+{
+    const json_t *left = json_object_get(a, name);
+    const json_t *right = json_object_get(b, name);
+    return json_is_string(left) || json_is_string(right) ? json_equal(left, right) : true;
+}
+
 static bool looks_like(const json_t *a, const json_t *b)
 {
     return json_equal(json_object_get(a, "scopes"), json_object_get(b, "scopes")) &&
-           json_equal(json_object_get(a, "label"), json_object_get(b, "label"));
+           json_equal(json_object_get(a, "label"), json_object_get(b, "label")) &&
+           is_same_reach(a, b, "row_prefix") && is_same_reach(a, b, "row_prefix_b64");
 }
 
 static enum cli_exit path_of(const struct cli_tenant_move *m, const char *id,
@@ -140,8 +149,10 @@ static enum cli_exit make_key(struct cli_tenant_move *m, struct cli_tenant_key *
     cli_target1(&target, TENANT_KEYS, m->tenant);
     enum cli_exit e = cli_http_send(
         m->to.admin, "POST", &target,
-        json_pack("{s:O*, s:O*, s:O*}", "scopes", json_object_get(key, "scopes"), "label",
-                  json_object_get(key, "label"), "limits", json_object_get(key, "limits")),
+        json_pack("{s:O*, s:O*, s:O*, s:O*, s:O*}", "scopes", json_object_get(key, "scopes"),
+                  "label", json_object_get(key, "label"), "limits", json_object_get(key, "limits"),
+                  "row_prefix", json_object_get(key, "row_prefix"), "row_prefix_b64",
+                  json_object_get(key, "row_prefix_b64")),
         false, &made);
     if (e == CLI_OK)
         e = write_key(m, noted->id, made);

@@ -100,6 +100,7 @@ struct gw_principal {
     enum auth_kind kind;
     uint64_t scopes;
     const struct ten_tenant *home; /* of a tenant's key */
+    struct slice row_prefix;       /* in the call's arena; empty: all rows. See caller.h */
 };
 
 #define GW_CALL_MAGIC 0xca11ca11u

@@ -4,6 +4,7 @@
 #include "gateway/caller.h"
 
 #include "gateway/priority.h"
+#include "storage/row_set.h"
 
 #include "base/banned.h"
 
@@ -63,7 +64,25 @@ static void count_mismatch(const struct gw_call *call)
     gw_observe_stranger(call, WHY[auth_verifier_why(call->thread->verifier)]);
 }
 
-const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes)
+/* A copy of the key's prefix; false: answered. */
+static bool keep_prefix(struct gw_call *call, const struct auth_key *key, bool by_row)
+{
+    call->who.row_prefix = SLICE_EMPTY;
+    if (key->row_prefix.len == 0)
+        return true;
+    if (!by_row) {
+        gw_observe_stranger(call, GW_STRANGER_SCOPE);
+        gw_call_problem(call, ERR_FORBIDDEN,
+                        "this key is limited to rows with its prefix; this request is about more");
+        return false;
+    }
+    call->who.row_prefix = base_arena_copy(&call->arena, key->row_prefix);
+    if (call->who.row_prefix.ptr == NULL)
+        gw_call_problem(call, ERR_NO_MEMORY, "out of memory for the key's prefix");
+    return call->who.row_prefix.ptr != NULL;
+}
+
+const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes, bool by_row)
 {
     const struct auth_key *key = NULL;
     struct slice text = find_credential(call);
@@ -88,7 +107,7 @@ const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes)
                        scope_name(missing));
         return NULL;
     }
-    return key;
+    return keep_prefix(call, key, by_row) ? key : NULL;
 }
 
 /* --- tenant ------------------------------------------------------------------------------------
@@ -144,4 +163,34 @@ bool gw_caller_admit_bytes(struct gw_call *call, uint64_t bytes)
     eb.text[0] = '\0';
     enum err e = ten_admit_bytes(&call->visit, bytes, 1, &why, &eb);
     return passed(call, e, &why, &eb);
+}
+
+/* --- rows --------------------------------------------------------------------------------------
+ */
+
+enum err gw_caller_check_row(const struct gw_call *call, struct slice row_key, struct errbuf *eb)
+{
+    struct slice prefix = call->who.row_prefix;
+    if (prefix.len == 0 ||
+        (row_key.len >= prefix.len && memcmp(row_key.ptr, prefix.ptr, prefix.len) == 0))
+        return ERR_OK;
+    return base_fail(eb, ERR_FORBIDDEN, "this key is limited to rows that begin with its prefix");
+}
+
+enum err gw_caller_narrow(struct gw_call *call, struct sto_read_spec *spec, struct errbuf *eb)
+{
+    if (call->who.row_prefix.len == 0)
+        return ERR_OK;
+    if (spec->row_key.len > 0)
+        return gw_caller_check_row(call, spec->row_key, eb);
+    uint8_t *end = base_arena_alloc(&call->arena, LIM_KEY_PREFIX);
+    struct sto_row_range range;
+    struct sto_row_set reach = {.ranges = &range, .count = 1};
+    size_t max = sto_row_set_intersect_max(&spec->rows, &reach);
+    struct sto_row_range *ranges = base_arena_alloc(&call->arena, max * sizeof *ranges);
+    if (end == NULL || ranges == NULL)
+        return base_fail(eb, ERR_NO_MEMORY, "out of memory for %zu ranges", max);
+    range = sto_range_of_prefix(call->who.row_prefix, end);
+    sto_row_set_intersect(&spec->rows, &reach, ranges, &spec->rows);
+    return ERR_OK;
 }

@@ -4,7 +4,7 @@
  * Does:     find and check the one credential of a request; find the tenant it acts for; have the
  *           request admitted, and charged.
  * Owns:     nothing; fills in who and tenant of the call.
- * May use:  base/, tenancy/, auth/, gateway/.
+ * May use:  base/, storage/, tenancy/, auth/, gateway/.
  * Knows no: routes, methods, names of tables.
  * Threads:  the loop.
  * Blocks:   no.
@@ -12,6 +12,8 @@
  * Limits:   those of tenant and key.
  * Promises: 1. A refusal says nothing about tenants the caller may not act for: they are refused
  *              alike, whether they exist or not.
+ *           2. A key with a row prefix reaches nothing but rows that begin with it: what does not
+ *              say that it looks at that is refused.
  */
 #ifndef GATEWAY_CALLER_H
 #define GATEWAY_CALLER_H
@@ -27,8 +29,10 @@ enum gw_access {
     GW_ACCESS_DEFINE, /* a write of tables, views or backups, not of rows */
 };
 
-/* The caller's key with all of `scopes`, valid until this loop turn ends; NULL: answered. */
-const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes);
+/* The caller's key with all of `scopes`, valid until this loop turn ends; NULL: answered. by_row:
+ * whatever the request reads or changes is held against the key's prefix, with the two functions
+ * below; another request is refused to keys that have one. */
+const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes, bool by_row);
 /* Make the tenant that `named` (ptr NULL: not named) means the acting one; false: answered. */
 bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct slice named);
 /* State of the acting tenant, its requests under way, rates (a load of nothing meets none). False:
@@ -36,5 +40,12 @@ bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct 
 bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_load load);
 /* The bytes of a write of one row, which was admitted when its head came. False: answered. */
 bool gw_caller_admit_bytes(struct gw_call *call, uint64_t bytes);
+
+/* ERR_FORBIDDEN for a row that the caller's key does not reach. */
+enum err gw_caller_check_row(const struct gw_call *call, struct slice row_key,
+                             struct errbuf *eb) MUST_CHECK;
+/* Leave out the rows that the caller's key does not reach; ERR_FORBIDDEN for a single one. */
+enum err gw_caller_narrow(struct gw_call *call, struct sto_read_spec *spec,
+                          struct errbuf *eb) MUST_CHECK;
 
 #endif

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "gateway/caller.h"
 
 #include "base/banned.h"
 
@@ -189,5 +190,11 @@ void gw_row_stream_start(struct gw_row_stream *s, bool try_inline)
     s->op.scope = call->scope; /* the call keeps the ref until it is freed */
     call->on_drained = drained;
     call->on_gone = gone;
-    read_slices(s, try_inline);
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = gw_caller_narrow(call, &s->op.spec, &eb);
+    if (e != ERR_OK)
+        fail(s, e, eb.text);
+    else
+        read_slices(s, try_inline);
 }

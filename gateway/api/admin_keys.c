@@ -46,6 +46,7 @@ static enum err create_work(struct gw_call *call, struct errbuf *eb)
     gw_json_name(&j, "scopes");
     gw_describe_scopes(&j, w->scopes);
     gw_describe_limits(&j, &w->limits);
+    gw_describe_row_prefix(&j, w->row_prefix);
     gw_json_close(&j, '}');
     OPENSSL_cleanse(text, sizeof text);
     return ERR_OK;
@@ -64,12 +65,12 @@ static enum err parse_scope(const json_t *item, uint64_t *scopes, struct errbuf 
     return ERR_OK;
 }
 
-/* Scopes left out: all of the kind. */
+/* Scopes left out: all of the kind, or all that a key can have that is limited to rows. */
 static enum err parse_scopes(const json_t *body, struct auth_key_wanted *c, struct errbuf *eb)
 {
     const json_t *list = json_object_get(body, "scopes");
     uint64_t fitting = c->kind == AUTH_OPERATOR ? AUTH_SCOPES_OPERATOR : AUTH_SCOPES_TENANT;
-    c->scopes = fitting;
+    c->scopes = c->row_prefix.len == 0 ? fitting : fitting & ~(uint64_t)AUTH_TABLE_ADMIN;
     if (list == NULL || json_is_null(list))
         return ERR_OK;
     if (!json_is_array(list) || json_array_size(list) == 0)
@@ -145,7 +146,11 @@ static void create(struct gw_call *call, struct key_change *c)
     eb.text[0] = '\0';
     const json_t *body = gw_rest(call)->json;
     c->wanted.tenant = c->tenant;
-    enum err e = parse_scopes(body, &c->wanted, &eb);
+    enum err e = gw_json_get_bytes(body, "row_prefix", &call->arena, &c->wanted.row_prefix, &eb);
+    if (e == ERR_OK && c->wanted.row_prefix.ptr != NULL && c->wanted.row_prefix.len == 0)
+        e = base_fail(&eb, ERR_INVALID, "\"row_prefix\" is empty; leave it out for all rows");
+    if (e == ERR_OK)
+        e = parse_scopes(body, &c->wanted, &eb);
     if (e == ERR_OK)
         e = gw_json_get_text(body, "label", &c->wanted.label, &eb);
     if (e == ERR_OK)
@@ -160,7 +165,8 @@ static void create(struct gw_call *call, struct key_change *c)
 
 void gw_tenant_key_create(struct gw_call *call)
 {
-    static const char *const names[] = {"scopes", "label", "limits", NULL};
+    static const char *const names[] = {"scopes",     "label",          "limits",
+                                        "row_prefix", "row_prefix_b64", NULL};
     struct ten_tenant *t = gw_admin_tenant(call);
     if (t == NULL || !gw_admin_parse(call, names))
         return;
@@ -172,7 +178,8 @@ void gw_tenant_key_create(struct gw_call *call)
 
 void gw_admin_key_create(struct gw_call *call)
 {
-    static const char *const names[] = {"kind", "scopes", "label", "tenants", "limits", NULL};
+    static const char *const names[] = {"kind",   "scopes",     "label",          "tenants",
+                                        "limits", "row_prefix", "row_prefix_b64", NULL};
     struct slice kind;
     struct errbuf eb;
     eb.text[0] = '\0';

@@ -3,6 +3,7 @@
  */
 #include "gateway/api/handlers.h"
 #include "gateway/api/row_write.h"
+#include "gateway/caller.h"
 #include "gateway/cell_fields.h"
 
 #include "base/banned.h"
@@ -158,6 +159,13 @@ void gw_cell_get(struct gw_call *call)
                                   .end_inclusive = true},
         .versions = 1,
     };
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = gw_caller_narrow(call, &r->op.spec, &eb);
+    if (e != ERR_OK) {
+        gw_call_problem(call, (int)e, eb.text);
+        return;
+    }
     size_t at = (size_t)(family - call->scope.schema->families);
     r->op.spec.projection.families[at / 64] = 1ULL << (at % 64);
     read_cell(r, true);

@@ -235,6 +235,11 @@ void gw_describe_limits(struct gw_json *j, const struct auth_limits *l)
     gw_json_close(j, '}');
 }
 
+void gw_describe_row_prefix(struct gw_json *j, struct slice prefix)
+{
+    gw_json_name_bytes(j, "row_prefix", prefix);
+}
+
 void gw_describe_key(struct gw_json *j, const struct auth_key *key)
 {
     gw_json_open(j, '{');
@@ -246,6 +251,7 @@ void gw_describe_key(struct gw_json *j, const struct auth_key *key)
     gw_json_text(j, base_slice_text(key->label));
     gw_describe_allowed(j, key->allowed, key->allowed_count);
     gw_describe_limits(j, &key->limits);
+    gw_describe_row_prefix(j, key->row_prefix);
     gw_json_name_time(j, "created", key->created_us);
     gw_json_close(j, '}');
 }

@@ -37,6 +37,8 @@ void gw_describe_scopes(struct gw_json *j, uint64_t scopes);
 void gw_describe_allowed(struct gw_json *j, struct ten_tenant *const *allowed, size_t count);
 /* "limits":{"read_ops_per_s":N|null,...}, inside an open object. */
 void gw_describe_limits(struct gw_json *j, const struct auth_limits *limits);
+/* "row_prefix": null, text, or "row_prefix_b64". */
+void gw_describe_row_prefix(struct gw_json *j, struct slice prefix);
 /* {"id","kind","scopes","label","tenants","limits","created"} */
 void gw_describe_key(struct gw_json *j, const struct auth_key *key);
 

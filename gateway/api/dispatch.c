@@ -210,7 +210,8 @@ static bool passes_checks(struct gw_call *call)
     if (!check_route(call))
         return false;
     if (gw_rest(call)->route->scope != 0) {
-        const struct auth_key *key = gw_caller_check(call, gw_rest(call)->route->scope);
+        const struct auth_key *key =
+            gw_caller_check(call, gw_rest(call)->route->scope, gw_rest(call)->route->by_row);
         if (key == NULL)
             return false;
         if (gw_rest(call)->route->access != GW_ACCESS_NONE && !check_tenant(call, key))

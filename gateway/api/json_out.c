@@ -222,6 +222,17 @@ void gw_json_name(struct gw_json *j, const char *name)
     j->comma = false;
 }
 
+void gw_json_name_bytes(struct gw_json *j, const char *name, struct slice bytes)
+{
+    if (bytes.len == 0) {
+        gw_json_name(j, name);
+        gw_json_null(j);
+        return;
+    }
+    separate(j);
+    gw_json_put_bytes(j->out, name, bytes);
+}
+
 void gw_json_text(struct gw_json *j, struct slice text)
 {
     separate(j);

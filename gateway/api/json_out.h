@@ -60,6 +60,8 @@ void gw_json_time(struct gw_json *j, int64_t wall_us);
 
 /* name and value in one call. Text: NULL or "" is null. */
 void gw_json_name_text(struct gw_json *j, const char *name, const char *text);
+/* As gw_json_put_bytes; null when there are none. */
+void gw_json_name_bytes(struct gw_json *j, const char *name, struct slice bytes);
 void gw_json_name_u64(struct gw_json *j, const char *name, uint64_t number);
 void gw_json_name_time(struct gw_json *j, const char *name, int64_t wall_us);
 

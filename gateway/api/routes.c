@@ -23,8 +23,9 @@
 #define OPS_R           AUTH_OPS_READ, GW_ACCESS_NONE, 0, NULL
 #define OPEN            0, GW_ACCESS_NONE, 0, NULL
 
-#define IN_TABLE true
-#define NO_TABLE false
+#define IN_ROWS  true, true /* rows with a key's prefix, and nothing else, when it has one */
+#define IN_TABLE true, false
+#define NO_TABLE false, false
 
 #define NO_BODY    GW_BODY_NONE, 0
 #define ROW_BODY   GW_BODY_JSON, LIM_BODY_BYTES
@@ -45,33 +46,33 @@
 
 /* clang-format off */
 const struct gw_route gw_routes[] = {
-    {"GET", ROW, READ, IN_TABLE, NO_BODY, gw_row_get_query, gw_row_get,
+    {"GET", ROW, READ, IN_ROWS, NO_BODY, gw_row_get_query, gw_row_get,
      "read a row, or some of its columns and versions"},
-    {"PUT", ROW, WRITE, IN_TABLE, ROW_BODY, NULL, gw_row_put,
+    {"PUT", ROW, WRITE, IN_ROWS, ROW_BODY, NULL, gw_row_put,
      "replace a row"},
-    {"PATCH", ROW, WRITE, IN_TABLE, ROW_BODY, NULL, gw_row_patch,
+    {"PATCH", ROW, WRITE, IN_ROWS, ROW_BODY, NULL, gw_row_patch,
      "add cells to a row; null deletes a column or a family"},
-    {"DELETE", ROW, WRITE, IN_TABLE, NO_BODY, NULL, gw_row_delete,
+    {"DELETE", ROW, WRITE, IN_ROWS, NO_BODY, NULL, gw_row_delete,
      "delete a row"},
-    {"POST", ROW ":mutate", WRITE, IN_TABLE, ROW_BODY, NULL, gw_row_mutate,
+    {"POST", ROW ":mutate", WRITE, IN_ROWS, ROW_BODY, NULL, gw_row_mutate,
      "apply a list of mutations to a row"},
-    {"POST", ROW ":modify", MODIFY, IN_TABLE, ROW_BODY, NULL, gw_row_modify,
+    {"POST", ROW ":modify", MODIFY, IN_ROWS, ROW_BODY, NULL, gw_row_modify,
      "append to and increment cells of a row; answers the new ones"},
-    {"POST", ROW ":check", MODIFY, IN_TABLE, ROW_BODY, NULL, gw_row_check,
+    {"POST", ROW ":check", MODIFY, IN_ROWS, ROW_BODY, NULL, gw_row_check,
      "apply one of two lists of mutations, by whether a filter matches the row"},
-    {"GET", ROWS, READ, IN_TABLE, NO_BODY, gw_scan_query, gw_scan,
+    {"GET", ROWS, READ, IN_ROWS, NO_BODY, gw_scan_query, gw_scan,
      "read rows by prefix or range: JSON pages, or NDJSON by Accept"},
-    {"POST", TABLE ":read", READ, IN_TABLE, ROW_BODY, NULL, gw_read,
+    {"POST", TABLE ":read", READ, IN_ROWS, ROW_BODY, NULL, gw_read,
      "read any set of rows through a filter: JSON pages, or NDJSON by Accept"},
     {"GET", TABLE ":samples", READ, IN_TABLE, NO_BODY, gw_samples_query, gw_samples,
      "keys that divide a table into parts of about the same size"},
-    {"GET", CELL, READ, IN_TABLE, NO_BODY, NULL, gw_cell_get,
+    {"GET", CELL, READ, IN_ROWS, NO_BODY, NULL, gw_cell_get,
      "read one cell as raw bytes"},
-    {"PUT", CELL, WRITE, IN_TABLE, RAW_BODY, gw_cell_put_query, gw_cell_put,
+    {"PUT", CELL, WRITE, IN_ROWS, RAW_BODY, gw_cell_put_query, gw_cell_put,
      "write one cell from raw bytes"},
-    {"DELETE", CELL, WRITE, IN_TABLE, NO_BODY, NULL, gw_cell_delete,
+    {"DELETE", CELL, WRITE, IN_ROWS, NO_BODY, NULL, gw_cell_delete,
      "delete all versions of one cell"},
-    {"POST", TABLE ":write", BULK, IN_TABLE, LINES_BODY, NULL, gw_bulk_write,
+    {"POST", TABLE ":write", BULK, IN_ROWS, LINES_BODY, NULL, gw_bulk_write,
      "write many rows, one a line, with a verdict a line"},
     {"POST", TABLE ":drop", TABLE_W("table.drop_rows"), IN_TABLE, ADMIN_BODY, NULL, gw_drop,
      "delete all rows with a prefix, or all rows"},
@@ -211,7 +212,7 @@ const struct gw_route gw_routes[] = {
      "the process answers"},
     {"GET", "/readyz", OPEN, NO_TABLE, NO_BODY, NULL, gw_readyz,
      "the service can work"},
-    {NULL, NULL, OPEN, false, GW_BODY_NONE, 0, NULL, NULL, NULL},
+    {NULL, NULL, OPEN, NO_TABLE, GW_BODY_NONE, 0, NULL, NULL, NULL},
 };
 /* clang-format on */
 

@@ -38,6 +38,7 @@ struct gw_route {
     uint8_t cost;      /* operations charged when admitted; 0: the handler charges */
     const char *audit; /* the action it is recorded as; NULL: it changes nothing but rows */
     bool in_table;     /* the first parameter is a table of the acting tenant */
+    bool by_row;       /* as gw_caller_check wants it */
     enum gw_body body;
     size_t body_max;
     const char *const *query; /* parameters it takes; NULL: none */

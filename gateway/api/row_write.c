@@ -79,11 +79,13 @@ static void submit(struct gw_call *call)
     enum err e = w->prepare == NULL ? ERR_OK : w->prepare(call, &eb);
     if (e == ERR_OK)
         e = check_all(call, &w->op, &eb);
+    w->op.row_key = gw_rest_param(call, 1);
+    if (e == ERR_OK)
+        e = gw_caller_check_row(call, w->op.row_key, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
-    w->op.row_key = gw_rest_param(call, 1);
     if (!gw_caller_admit_bytes(call, gw_budget_bytes_of(&w->op)))
         return;
     w->op.priority = call->priority;

@@ -20,6 +20,7 @@
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
 #include "gateway/budget.h"
+#include "gateway/caller.h"
 
 #include "base/banned.h"
 
@@ -164,8 +165,10 @@ static void write_done(struct sto_mutate_op *op)
 static enum err submit(struct gw_bulk_line *l)
 {
     struct gw_bulk *b = l->bulk;
-    enum err e =
-        ten_admit_bytes(&b->call->visit, gw_budget_bytes_of(&l->op), 1, &l->refusal, &l->op.detail);
+    enum err e = gw_caller_check_row(b->call, l->op.row_key, &l->op.detail);
+    if (e != ERR_OK)
+        return e;
+    e = ten_admit_bytes(&b->call->visit, gw_budget_bytes_of(&l->op), 1, &l->refusal, &l->op.detail);
     if (e != ERR_OK)
         return e;
     l->op.priority = b->call->priority;

@@ -56,7 +56,7 @@ static bool check_caller(struct gw_rpc *rpc)
     const struct gw_method *method = rpc->method;
     if (method->scope == 0 || call->ex->is_plain)
         return true;
-    const struct auth_key *key = gw_caller_check(call, method->scope);
+    const struct auth_key *key = gw_caller_check(call, method->scope, method->by_row);
     if (key == NULL)
         return false;
     rpc->key = key;
@@ -135,9 +135,10 @@ static bool find_tenant(struct gw_rpc *rpc)
     struct gw_call *call = &rpc->call;
     if (call->ex->is_plain)
         return gw_emulator_act_for(rpc, go_on);
-    const struct auth_key *key = rpc->key_turn == gw_loop_turn(call->thread->loop)
-                                     ? rpc->key
-                                     : gw_caller_check(call, rpc->method->scope);
+    const struct auth_key *key =
+        rpc->key_turn == gw_loop_turn(call->thread->loop)
+            ? rpc->key
+            : gw_caller_check(call, rpc->method->scope, rpc->method->by_row);
     return key != NULL && gw_caller_act_for(call, key, rpc->resource.project);
 }
 

@@ -38,6 +38,7 @@ struct gw_method {
     const char *view_field;         /* the same for a view instead; NULL: none */
     const char *missing_field;      /* a text field naming what is not here: UNIMPLEMENTED */
     bool in_table;
+    bool by_row;      /* as gw_caller_check wants it */
     bool takes_large; /* messages up to GW_RPC_MESSAGE_MAX; others: see gw_method_request_max */
     bool client_streaming; /* the handler is called for each message, and the end ends the call */
     bool bare_for_python;  /* its client cannot take details of a status here */

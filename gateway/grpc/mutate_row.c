@@ -84,6 +84,8 @@ static enum err prepare(struct gw_call *call, struct errbuf *eb)
 {
     struct row_change *change = call->state;
     enum err e = change->read(call, eb);
+    if (e == ERR_OK)
+        e = gw_caller_check_row(call, change->op.row_key, eb);
     return e == ERR_OK ? check_lists(call, &change->op, eb) : e;
 }
 

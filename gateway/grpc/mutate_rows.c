@@ -12,6 +12,7 @@
  *   2. The call is held once per operation under way.
  *   3. A slot is in the list of spare ones, or has an operation under way.
  */
+#include "gateway/caller.h"
 #include "gateway/grpc/features.h"
 #include "gateway/grpc/handlers.h"
 #include "gateway/grpc/mutation_proto.h"
@@ -231,6 +232,8 @@ static enum err read_entry(struct slot *s, const Bt__MutateRowsRequest__Entry *e
     if (e == ERR_OK)
         e = sto_mutations_check(op->scope.schema, &call->tenant->account, op->row_key,
                                 op->mutations, op->mutation_count, &op->detail);
+    if (e == ERR_OK)
+        e = gw_caller_check_row(call, op->row_key, &op->detail);
     const struct sto_view *view = gw_rpc(call)->view;
     if (e == ERR_OK && view != NULL)
         e = sto_view_mutations_check(view, op->scope.schema, op->row_key, op->mutations,

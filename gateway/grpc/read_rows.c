@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "gateway/caller.h"
 #include "gateway/grpc/chunk_sink.h"
 #include "gateway/grpc/filter_proto.h"
 #include "gateway/grpc/handlers.h"
@@ -197,6 +198,8 @@ static enum err take_rows(struct gw_call *call, struct sto_read_spec *spec, stru
     enum err e = gw_rows_from_proto(request->rows, &call->arena, &spec->rows, eb);
     if (e == ERR_OK)
         e = narrow_rows(call, spec, eb);
+    if (e == ERR_OK)
+        e = gw_caller_narrow(call, spec, eb); /* before one key is asked for as a row */
     if (e == ERR_OK && is_one_key(&spec->rows))
         spec->row_key = spec->rows.ranges[0].start;
     return e;

@@ -67,6 +67,7 @@ struct key_args {
     const struct slice *allowed;
     size_t allowed_count;
     struct auth_limits limits;
+    struct slice row_prefix;
     char out[AUTH_KEY_TEXT + 1];
     const struct auth_key **list;
     size_t limit;
@@ -82,7 +83,8 @@ static inline void do_create(struct tent *t, void *ctx)
                                      .label = a->text,
                                      .allowed = a->allowed,
                                      .allowed_count = a->allowed_count,
-                                     .limits = a->limits};
+                                     .limits = a->limits,
+                                     .row_prefix = a->row_prefix};
     a->rc = auth_key_create(keyring, &wanted, a->out, &t->eb);
 }
 

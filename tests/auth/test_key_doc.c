@@ -20,11 +20,12 @@ static struct auth_key sample(enum auth_kind kind)
     memset(label, 'l', AUTH_LABEL_BYTES);
     struct auth_key k = {.id = ID,
                          .kind = kind,
-                         .scopes = auth_kind_scopes(kind),
+                         .scopes = auth_kind_scopes(kind) & ~(uint64_t)AUTH_TABLE_ADMIN,
                          .tenant = kind == AUTH_TENANT ? &tenant : NULL,
                          .allowed = kind == AUTH_SERVICE ? LIST : NULL,
                          .allowed_count = kind == AUTH_SERVICE ? 2 : 0,
                          .label = label,
+                         .row_prefix = kind == AUTH_OPERATOR ? SLICE_EMPTY : SLICE_LIT("a\xff#"),
                          .limits = {1, 2, 3, 4},
                          .created_us = 1700000000123456};
     for (size_t i = 0; i < sizeof k.digest; i++)
@@ -62,6 +63,7 @@ START_TEST(round_trip_keeps_everything)
         ck_assert_ptr_null(back.tenant);
         ck_assert(base_slice_is(doc.tenant_id, kind == AUTH_TENANT ? "altostrat" : ""));
         ck_assert_str_eq(back.label, k.label);
+        ck_assert(base_slice_equal(back.row_prefix, k.row_prefix));
         ck_assert_int_eq(back.created_us, k.created_us);
         ck_assert_int_eq(memcmp(back.digest, k.digest, sizeof k.digest), 0);
         base_buf_fini(&body);

@@ -35,6 +35,25 @@ START_TEST(created_key_verifies_with_all_it_was_given)
 }
 END_TEST
 
+START_TEST(a_row_prefix_holds_after_a_restart)
+{
+    struct key_args a = {.kind = AUTH_TENANT,
+                         .tenant = tent_create(&tent, "altostrat"),
+                         .scopes = AUTH_DATA_READ,
+                         .text = SLICE_LIT("app"),
+                         .row_prefix = SLICE_LIT("a\xff#")};
+    const struct auth_key *key = NULL;
+    tent_control(&tent, do_create, &a);
+    ck_assert_int_eq(a.rc, ERR_OK);
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(verify(a.out, &key), ERR_OK);
+        ck_assert(base_slice_equal(key->row_prefix, a.row_prefix));
+        ck_assert_str_eq(key->label, "app");
+        reopen();
+    }
+}
+END_TEST
+
 START_TEST(service_and_operator_keys_have_no_tenant)
 {
     char service[AUTH_KEY_TEXT + 1];
@@ -415,6 +434,7 @@ Suite *suite_auth_keyring(void)
     Suite *s = suite_create("auth_keyring");
     const TTest *const verify_tests[] = {
         created_key_verifies_with_all_it_was_given,
+        a_row_prefix_holds_after_a_restart,
         service_and_operator_keys_have_no_tenant,
         only_the_hmac_of_the_secret_is_kept,
         wrong_secret_unknown_id_and_wrong_kind_are_all_alike,
