@@ -185,6 +185,20 @@ START_TEST(plans_are_put_given_listed_and_deleted)
 }
 END_TEST
 
+START_TEST(keys_are_limited_to_rows_with_a_prefix)
+{
+    bigtent(&r, &op, "key", "create", "--tenant", w.tenant, "--row-prefix", "phone#");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "scopes"), "data.read,data.write");
+    bigtent(&r, &op, "key", "list", "--tenant", w.tenant);
+    EXPECT_IN(r.out, " phone# ");
+    bigtent(&r, &op, "key", "create", "--tenant", w.tenant, "--row-prefix", "phone#", "--scope",
+            "table.admin");
+    EXPECT_CODE(&r, 1);
+    EXPECT_IN(r.err, "limited to rows");
+}
+END_TEST
+
 START_TEST(service_keys_are_bound_to_tenants_and_rates)
 {
     bigtent(&r, &op, "key", "create", "--service", "--for", w.tenant, "--reads-per-s", "7");
@@ -392,6 +406,7 @@ Suite *suite_cli_admin(void)
     tcase_add_test(t, suspension_shows_its_reason_and_ends);
     tcase_add_test(t, quota_changes_what_is_named_and_keeps_the_rest);
     tcase_add_test(t, plans_are_put_given_listed_and_deleted);
+    tcase_add_test(t, keys_are_limited_to_rows_with_a_prefix);
     tcase_add_test(t, service_keys_are_bound_to_tenants_and_rates);
     tcase_add_loop_test(t, each_limit_of_the_data_model_is_set_shown_and_taken_back, 0,
                         (int)(sizeof LIMITS / sizeof LIMITS[0]));

@@ -233,6 +233,11 @@ static const struct {
      TENANT("  keys: [{label: k, scopes: [data.write]}]\n"), 5, "has other scopes than the file"},
     {TENANT("  keys: [{label: k, limits: {read_ops_per_s: 5}}]\n"),
      TENANT("  keys: [{label: k, limits: {read_ops_per_s: 6}}]\n"), 5, "has other limits"},
+    {TENANT("  keys: [{label: k, scopes: [data.read]}]\n"),
+     TENANT("  keys: [{label: k, scopes: [data.read], row_prefix: 'a#'}]\n"), 5,
+     "has other row_prefix"},
+    {TENANT("  keys: [{label: k, scopes: [data.read], row_prefix: 'a#'}]\n"),
+     TENANT("  keys: [{label: k, scopes: [data.read]}]\n"), 5, "has other row_prefix"},
     {TENANT("") "service_keys: [{label: s-@}]\n", "service_keys: [{label: s-@, tenants: [@]}]\n", 5,
      "has other tenants"},
 };

@@ -71,6 +71,7 @@ static const struct {
     {"service_keys: [{label: x, scopes: []}]\n", "scopes is empty"},
     {"service_keys: [{label: x, tenants: [A]}]\n", "tenants: tenant ID has 1"},
     {"service_keys: [{label: x, limits: {read_ops_per_s: inherit}}]\n", "must be a number"},
+    {"service_keys: [{label: x, row_prefix: ''}]\n", "row_prefix has 0 bytes"},
     {"service_keys: [{label: ''}]\n", "it is empty"},
     /* twice */
     {"tenants: [{id: ab}]\ntenants: []\n", "2:1: \"tenants\" stands here a second time"},

@@ -34,7 +34,7 @@ START_TEST(keys_are_issued_anew_each_once)
     char id[WORLD_ID], key[WORLD_KEY];
     ck_assert_int_eq(http_json(w.op, "POST",
                                "{'scopes':['data.read'],'label':'reader','limits':"
-                               "{'read_ops_per_s':7}}",
+                               "{'read_ops_per_s':7},'row_prefix':'k'}",
                                "/v1/admin/tenants/%s/keys", w.tenant),
                      201);
     (void)snprintf(id, sizeof id, "%s", http_string(w.op, "/id"));
@@ -65,6 +65,7 @@ START_TEST(keys_are_issued_anew_each_once)
             listed = json_array_get(http_at(their_op, "/keys"), i);
     ck_assert_ptr_nonnull(listed);
     ck_assert_int_eq(json_integer_value(json_at(listed, "/limits/read_ops_per_s")), 7);
+    ck_assert_str_eq(json_string_value(json_at(listed, "/row_prefix")), "k");
     bigtent(&r, &op, MOVE, "--resume", "--issue-keys", in_dir("keys"));
     EXPECT_CODE(&r, 0);
     ck_assert_uint_eq(count_their_keys(), 2);
