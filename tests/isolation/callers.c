@@ -103,6 +103,7 @@ static const struct {
     {"a key for tables", of_tenant, "{'scopes':['table.admin']}", true, false, "acme"},
     {"a key with limits", of_tenant, "{'scopes':['data.read','data.write']," RATES "}", true, false,
      "acme"},
+    {"a key of rows with a prefix", of_tenant, "{'row_prefix':'row-'}", true, false, "acme"},
     {"a service key that reads", of_service,
      "{'kind':'service','tenants':['acme','acme-'],'scopes':['data.read']," RATES "}", true, true,
      "acme"},
