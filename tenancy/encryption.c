@@ -4,6 +4,8 @@
  * 1. A tenant is encrypted from its making or never: what was stored in plain would stay so in
  *    every copy.
  * 2. The key is on disk before the tenant is, so a crash between leaves a key of nobody.
+ * 3. A key file is overwritten before it is unlinked: what a crash between leaves is noise, of a
+ *    tenant whose purge goes on with the unlinking.
  */
 #include "tenancy/audit.h"
 #include "tenancy/internal.h"
@@ -21,7 +23,9 @@ enum err ten_ciphers_load(struct ten_registry *r, struct errbuf *eb)
             continue;
         }
         enum err rc = ten_keystore_load(r->keystore, ten_tenant_id(t), &t->account.cipher, eb);
-        if (rc != ERR_OK && rc != ERR_NOT_FOUND)
+        if (rc == ERR_CORRUPT && ten_tenant_state(t) == TEN_PURGING)
+            t->account.cipher = sto_cipher_new(0); /* 3. */
+        else if (rc != ERR_OK && rc != ERR_NOT_FOUND)
             return rc;
     }
     return ERR_OK;
@@ -39,10 +43,9 @@ enum err ten_cipher_create(struct ten_registry *r, struct slice tenant_id, struc
     return rc == ERR_OK ? ten_keystore_create(r->keystore, tenant_id, out, eb) : rc;
 }
 
-enum err ten_cipher_destroy(struct ten_registry *r, struct ten_tenant *t, uint32_t *out_versions,
-                            struct errbuf *eb)
+enum err ten_cipher_destroy(struct ten_registry *r, struct ten_tenant *t, struct errbuf *eb)
 {
-    *out_versions = 0;
+    uint32_t versions; /* counted before */
     if (t->account.cipher == NULL)
         return ERR_OK;
     sto_cipher_wipe(t->account.cipher);
@@ -50,7 +53,7 @@ enum err ten_cipher_destroy(struct ten_registry *r, struct ten_tenant *t, uint32
         return base_fail(eb, ERR_CONFLICT,
                          "the tenant's key cannot be destroyed without its "
                          "keystore: start the server with --master-key-file");
-    return ten_keystore_destroy(r->keystore, ten_tenant_id(t), out_versions, eb);
+    return ten_keystore_destroy(r->keystore, ten_tenant_id(t), &versions, eb);
 }
 
 enum err ten_tenant_rotate_key(struct ten_registry *r, struct ten_tenant *t, struct errbuf *eb)

@@ -165,8 +165,8 @@ enum err ten_ciphers_load(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
 enum err ten_cipher_create(struct ten_registry *r, struct slice tenant_id, struct sto_cipher **out,
                            struct errbuf *eb) MUST_CHECK;
 /* Blocking, job worker. Nothing that the tenant stored, wherever a copy of it is, is readable from
- * now on. *out_versions: how many keys there were. Nobody may be reading or writing. */
-enum err ten_cipher_destroy(struct ten_registry *r, struct ten_tenant *t, uint32_t *out_versions,
+ * now on. Nobody may be reading or writing. */
+enum err ten_cipher_destroy(struct ten_registry *r, struct ten_tenant *t,
                             struct errbuf *eb) MUST_CHECK;
 
 /* --- plan.c ----------------------------------------------------------------------------------- */

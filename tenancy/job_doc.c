@@ -181,10 +181,10 @@ enum err ten_job_encode(const struct ten_job *j, struct buf *out)
         (void)base_record_put_u64(out, TAG_DELETE_AT, (uint64_t)j->delete_at_us);
     if (j->reason[0] != '\0')
         (void)base_record_put_bytes(out, TAG_REASON, base_slice_text(j->reason));
-    if (j->key_destroyed_us != 0) {
+    if (j->key_destroyed_us != 0)
         (void)base_record_put_u64(out, TAG_KEY_DESTROYED, (uint64_t)j->key_destroyed_us);
+    if (j->key_versions != 0) /* counted before they go */
         (void)base_record_put_u64(out, TAG_KEY_VERSIONS, j->key_versions);
-    }
     put_search(out, TAG_SEARCH_BEFORE, &j->search_before);
     put_search(out, TAG_SEARCH_AFTER, &j->search_after);
     (void)base_record_put_bytes(out, TAG_ENGINE, base_slice_text(j->search_after.engine));

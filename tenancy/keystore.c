@@ -8,6 +8,8 @@
  *    is wrapped, so the master key needs no more nonces than there are keys and rewraps.
  * 2. RUN is counted up before anything is sealed in a run, and is written last by a rewrap: while
  *    it names the old master key, a rewrap that was interrupted has to be called again.
+ * 3. A kill while a file was replaced leaves NAME.*.tmp with keys that nobody would ever destroy:
+ *    open does, before anything is made.
  */
 #define _GNU_SOURCE
 
@@ -19,6 +21,7 @@
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -340,6 +343,37 @@ enum err ten_keystore_destroy(struct ten_keystore *k, struct slice tenant, uint3
 
 /* --- the directory ---------------------------------------------------------------------------- */
 
+/* Rule 3. The second name of a file that is in use goes; its bytes stay. */
+static enum err sweep_one(const struct ten_keystore *k, const char *name, struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    struct stat st;
+    size_t len = strlen(name);
+    if (len < 4 || strcmp(name + len - 4, ".tmp") != 0) /* tenant IDs have no dots */
+        return ERR_OK;
+    enum err rc = base_path_join(path, k->dir, name, eb);
+    if (rc == ERR_OK && lstat(path, &st) != 0)
+        rc = fail_errno(eb, "look at", path);
+    if (rc == ERR_OK && st.st_nlink == 1)
+        rc = overwrite(path, eb);
+    if (rc == ERR_OK && unlink(path) != 0)
+        rc = fail_errno(eb, "remove", path);
+    return rc;
+}
+
+static enum err sweep(const struct ten_keystore *k, struct errbuf *eb)
+{
+    const struct dirent *entry;
+    enum err rc = ERR_OK;
+    DIR *dir = opendir(k->dir);
+    if (dir == NULL)
+        return fail_errno(eb, "read", k->dir);
+    while (rc == ERR_OK && (entry = readdir(dir)) != NULL)
+        rc = sweep_one(k, entry->d_name, eb);
+    (void)closedir(dir); /* read only */
+    return rc;
+}
+
 /* Runs so far, as the keystore's file says; none when it is new. */
 static enum err read_run(const struct ten_keystore *k, uint64_t *out, struct errbuf *eb)
 {
@@ -370,6 +404,8 @@ static enum err open_dir(struct ten_keystore *k, const char *dir, struct errbuf 
     memcpy(k->dir, dir, len + 1);
     enum err rc = base_dir_make(dir, DIR_MODE, eb);
     if (rc == ERR_OK || rc == ERR_EXISTS)
+        rc = sweep(k, eb);
+    if (rc == ERR_OK)
         rc = read_run(k, &runs, eb);
     if (rc == ERR_OK && runs >= UINT32_MAX)
         rc =

@@ -14,8 +14,9 @@
  *           ERR_STORAGE_FULL.
  * Limits:   STO_CIPHER_VERSIONS keys of a tenant.
  * Promises: 1. A key is on disk before it seals anything. 2. What destroy was called for is
- *              overwritten, then unlinked, both durably; it may be called again. 3. Another
- *              tenant's file in the place of one's own is ERR_CORRUPT.
+ *              overwritten, then unlinked, both durably; it may be called again, and a kill between
+ *              leaves noise (ERR_CORRUPT). 3. Another tenant's file in the place of one's own is
+ *              ERR_CORRUPT. 4. What a kill left of a file's replacement is destroyed by open.
  */
 #ifndef TENANCY_KEYSTORE_H
 #define TENANCY_KEYSTORE_H

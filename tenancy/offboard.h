@@ -69,7 +69,7 @@ struct ten_job {
     struct sto_audit audit_after;
     uint64_t deleted_at;      /* sequence number behind the deletion; 0: of before this was noted */
     int64_t key_destroyed_us; /* 0: it had none, or not yet */
-    uint32_t key_versions;    /* destroyed */
+    uint32_t key_versions;    /* that are destroyed, or about to be */
     char error[160];
     int64_t delete_at_us;               /* when its purge may begin */
     char reason[LIM_REASON + 1];        /* on what ground it is deleted; "": not said */
@@ -126,8 +126,10 @@ bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_jo
 void ten_purges_get(struct ten_registry *r, struct ten_job_progress *out);
 
 /* Test tool: stop the process (_exit 137) right after step n (0 to TEN_JOB_STEPS - 1) became
- * durable, TEN_JOB_STEPS: between the line in the ledger and the last batch; negative: off. The
- * environment variable BIGTENT_TEST_DIE_AFTER_STEP does the same. */
+ * durable, TEN_JOB_STEPS: between the line in the ledger and the last batch, TEN_DIE_BEHIND_KEYS:
+ * between the end of the keys and the note of it; negative: off. The environment variable
+ * BIGTENT_TEST_DIE_AFTER_STEP does the same. */
+#define TEN_DIE_BEHIND_KEYS (TEN_JOB_STEPS + 1)
 void ten_offboard_test_die_after(int step);
 
 #endif

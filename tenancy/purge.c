@@ -59,7 +59,7 @@ static int die_step(void)
     const char *text = getenv("BIGTENT_TEST_DIE_AFTER_STEP");
     uint64_t step;
     if (text == NULL || base_parse_u64(base_slice_text(text), &step) != ERR_OK ||
-        step > TEN_JOB_STEPS)
+        step > TEN_DIE_BEHIND_KEYS)
         return -1;
     return (int)step;
 }
@@ -273,14 +273,23 @@ static void mark_done(struct ten_purge *p, uint32_t step)
     p->job.steps_done = step + 1;
 }
 
-/* Behind the fence, whatever was tried before: the first time counts. */
+/* Behind the fence, whatever was tried before: the first time counts. How many there are is stored
+ * before they go: a kill behind their end leaves nothing to count. */
 static enum err destroy_key(struct ten_purge *p, struct errbuf *eb)
 {
-    uint32_t versions = 0;
-    enum err rc = ten_cipher_destroy(p->registry, p->tenant, &versions, eb);
-    if (rc == ERR_OK && p->tenant->account.cipher != NULL && p->job.key_destroyed_us == 0) {
-        p->job.key_destroyed_us = base_wall_us();
+    const struct sto_cipher *cipher = p->tenant->account.cipher;
+    uint32_t versions = cipher == NULL ? 0 : sto_cipher_versions(cipher);
+    enum err rc = ERR_OK;
+    if (versions > 0) {
         p->job.key_versions = versions;
+        rc = store(p, eb);
+    }
+    if (rc == ERR_OK)
+        rc = ten_cipher_destroy(p->registry, p->tenant, eb);
+    if (rc == ERR_OK && cipher != NULL) {
+        step_is_durable(TEN_DIE_BEHIND_KEYS);
+        if (p->job.key_destroyed_us == 0)
+            p->job.key_destroyed_us = base_wall_us();
     }
     return rc;
 }

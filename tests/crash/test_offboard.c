@@ -11,7 +11,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/file.h"
 #include "base/limits.h"
+#include "tenancy/offboard.h"
 #include "tests/support/random.h"
 #include "tests/support/world.h"
 
@@ -19,8 +21,9 @@
 
 #define LEAVER    "leaver"
 #define NEIGHBOUR "leaver-too"
-#define STEPS     6
 #define ROWS      400
+/* Behind each step, and between the line in the ledger and the last batch. */
+#define DEATHS (TEN_JOB_STEPS + 1)
 
 static struct server server;
 static struct world leaver;
@@ -93,6 +96,30 @@ static void await_only_job(void)
     admin_await_job(leaver.op, job, 30000);
 }
 
+/* One line of its own in the ledger, whatever was repeated, and it says that all checks passed. */
+static void expect_one_certificate(void)
+{
+    char path[PROCESS_PATH + 32];
+    struct errbuf eb;
+    struct buf ledger = {0};
+    size_t lines = 0;
+    (void)snprintf(path, sizeof path, "%s/erasures.ndjson", server.data);
+    ck_assert_int_eq(base_file_read(path, MIB, &ledger, &eb), ERR_OK);
+    for (size_t i = 0; i < ledger.len; i++)
+        lines += ledger.ptr[i] == '\n';
+    ck_assert_uint_eq(lines, 1);
+    base_buf_fini(&ledger);
+    http_get(leaver.op, "/v1/admin/tenants/" LEAVER "/certificate");
+    EXPECT_STATUS(leaver.op, 200);
+    ck_assert_str_eq(http_string(leaver.op, "/event"), "purged");
+    ck_assert_int_eq(http_number(leaver.op, "/canaries/found_after"), 0);
+    for (size_t i = 0; i < http_count(leaver.op, "/checks"); i++) {
+        char name[40];
+        (void)snprintf(name, sizeof name, "/checks/%zu/passed", i);
+        ck_assert(json_is_true(http_at(leaver.op, name)));
+    }
+}
+
 static void expect_gone_and_neighbour_whole(void)
 {
     await_only_job();
@@ -107,6 +134,7 @@ static void expect_gone_and_neighbour_whole(void)
     EXPECT_PROBLEM(leaver.http, 410, "gone");
     http_value_take(leaver.op, "POST", json_pack("{s:s}", "id", LEAVER), "/v1/admin/tenants");
     EXPECT_PROBLEM(leaver.op, 409, "exists");
+    expect_one_certificate();
 
     struct buf after;
     base_buf_init(&after, HTTP_BODY_MAX);
@@ -146,7 +174,10 @@ END_TEST
 START_TEST(dying_after_every_step_in_turn)
 {
     fill(&leaver, "leaving", ROWS);
-    for (int step = 0; step < STEPS; step++) {
+    static const int ORDER[] = {0, 1, 2, 3, 4, 5, 6, TEN_JOB_STEPS, TEN_STEP_CERTIFICATE};
+    _Static_assert(sizeof ORDER / sizeof ORDER[0] == DEATHS, "each of them");
+    for (int i = 0; i < DEATHS; i++) {
+        int step = ORDER[i];
         char env[64];
         (void)snprintf(env, sizeof(env), "BIGTENT_TEST_DIE_AFTER_STEP=%d", step);
         if (step == 0) {
@@ -246,7 +277,7 @@ Suite *suite_crash_offboard(void)
     TCase *tc = tcase_create("offboard");
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, dying_after_a_step_is_finished_at_the_next_start, 0, STEPS);
+    tcase_add_loop_test(tc, dying_after_a_step_is_finished_at_the_next_start, 0, DEATHS);
     tcase_add_test(tc, dying_after_every_step_in_turn);
     tcase_add_loop_test(tc, killed_at_any_moment_it_is_finished_or_never_began, 0, 4);
     tcase_add_test(tc, killed_behind_each_answer_what_was_answered_holds);

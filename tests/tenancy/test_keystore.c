@@ -236,6 +236,37 @@ START_TEST(a_destroyed_key_is_gone_and_may_be_destroyed_again)
 }
 END_TEST
 
+/* Between the two names of a new file, and before the rename of a replaced one. */
+START_TEST(what_a_kill_left_is_destroyed_and_the_living_stays)
+{
+    char path[400], second[400], left[400];
+    uint8_t before[512], after[512];
+    struct sto_cipher *cipher = create("aa");
+    path_of("aa", path);
+    path_of("aa.4711.1.tmp", second);
+    path_of("aa.4711.2.tmp", left);
+    ck_assert_int_eq(link(path, second), 0);
+    struct buf file = {0};
+    ck_assert_int_eq(base_file_read(path, KIB, &file, &eb), ERR_OK);
+    ck_assert_int_eq(base_file_replace(left, base_buf_slice(&file), 0600, &eb), ERR_OK);
+    base_buf_fini(&file);
+    int fd = open(left, O_RDONLY | O_CLOEXEC); /* the blocks, after the name went */
+    ck_assert_int_ge(fd, 0);
+    ssize_t n = pread(fd, before, sizeof before, 0);
+    ck_assert_int_gt(n, 50);
+    reopen(MASTER);
+    ck_assert_int_ne(access(second, F_OK), 0);
+    ck_assert_int_ne(access(left, F_OK), 0);
+    ck_assert_int_eq(pread(fd, after, sizeof after, 0), n);
+    ck_assert(memcmp(before, after, (size_t)n) != 0);
+    (void)close(fd);
+    struct sto_cipher *again = load("aa", ERR_OK);
+    ck_assert(is_same_key(cipher, again));
+    sto_cipher_free(cipher);
+    sto_cipher_free(again);
+}
+END_TEST
+
 START_TEST(a_rewrap_changes_the_master_key_and_no_other)
 {
     size_t count = 0;
@@ -307,6 +338,7 @@ Suite *suite_tenancy_keystore(void)
     tcase_add_test(t, another_tenants_file_is_damaged);
     tcase_add_test(t, every_flipped_bit_is_noticed);
     tcase_add_test(t, a_destroyed_key_is_gone_and_may_be_destroyed_again);
+    tcase_add_test(t, what_a_kill_left_is_destroyed_and_the_living_stays);
     tcase_add_test(t, a_rewrap_changes_the_master_key_and_no_other);
     tcase_add_test(t, an_interrupted_rewrap_goes_on);
     tcase_add_test(t, files_are_for_the_owner_alone);
