@@ -6,6 +6,7 @@
 #include "cli/handlers.h"
 #include "cli/http.h"
 #include "cli/json_text.h"
+#include "cli/offboard_export.h"
 #include "cli/out.h"
 #include "cli/quota.h"
 #include "cli/target.h"
@@ -208,13 +209,29 @@ static enum cli_exit offboard(struct cli *cli, json_t *body, const struct cli_fi
     return CLI_OK;
 }
 
+static enum cli_exit export_first(struct cli *cli)
+{
+    const char *dir = cli_args_value(&cli->args, "export");
+    const char *key_file = cli_args_value(&cli->args, "data-key-file");
+    if ((dir == NULL) != (key_file == NULL))
+        return cli_fail(CLI_USAGE, "--export DIR and --data-key-file FILE go together");
+    return dir == NULL ? CLI_OK
+                       : cli_offboard_export(cli, cli->args.words[0], dir, key_file,
+                                             cli_args_value(&cli->args, "grace") != NULL);
+}
+
 enum cli_exit cli_tenant_offboard(struct cli *cli)
 {
     if (cli_args_flag(&cli->args, "dry-run"))
         return offboard(cli, json_pack("{s:b}", "dry_run", 1), WOULD_GO_FIELDS);
     enum cli_exit e = CLI_OK;
     json_t *body = departure_wanted(cli, &e);
-    return body == NULL ? e : offboard(cli, body, STARTED_FIELDS);
+    if (body != NULL)
+        e = export_first(cli);
+    if (e == CLI_OK)
+        return offboard(cli, body, STARTED_FIELDS);
+    json_decref(body);
+    return e;
 }
 
 enum cli_exit cli_tenant_undelete(struct cli *cli)

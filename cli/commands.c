@@ -78,6 +78,9 @@ static const struct cli_option TENANT_OFFBOARD[] = {
     {"confirm", "ID", "the tenant's ID once more; not for --dry-run", false, false},
     {"grace", "N", "undelete is possible for N seconds, or Nm, Nh, Nd", false, false},
     {"reason", "R", "on what ground; kept with the job", false, false},
+    {"export", "DIR", "write its tables into files first", false, false},
+    {"data-key-file", "FILE", "--export reads with this key: a service's, or the tenant's", false,
+     false},
     {"dry-run", NULL, "show what would go, and do nothing", false, false},
     {"wait", NULL, "follow the job to its end", false, false},
     END,
@@ -342,11 +345,14 @@ const struct cli_command CLI_COMMANDS[] = {
      "Delete everything of a tenant for good. Its keys stop working at once; a job drops\n"
      "the data, empties the files and audits that nothing is left. With --grace it begins\n"
      "only then, and tenant undelete takes it back before. With --wait the exit status is 5\n"
-     "when the job failed.",
+     "when the job failed. With --export its writes are suspended, and it is deleted only when\n"
+     "all its tables are in files that were read back; otherwise writes stay suspended.",
      "bigtent tenant offboard altostrat --dry-run\n"
      "bigtent tenant offboard altostrat --confirm altostrat --wait\n"
      "bigtent tenant offboard altostrat --confirm altostrat --grace 30d \\\n"
-     "    --reason 'contract ended'",
+     "    --reason 'contract ended'\n"
+     "bigtent tenant offboard altostrat --confirm altostrat --export /srv/altostrat \\\n"
+     "    --data-key-file service.key --wait",
      cli_tenant_offboard, true},
     {"tenant", "move", "ID", 1, 1, TENANT_MOVE, "move a tenant to another server",
      "Make the tenant and its tables on the other server, copy rows while clients go on\n"
