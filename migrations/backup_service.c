@@ -398,7 +398,7 @@ static struct mig_work *wait_for_work(struct mig_service *s)
     until.tv_sec++;
     pthread_mutex_lock(&s->lock);
     int rc = 0;
-    while (!s->stopping && s->wanted == NULL && !s->sweeping && s->queue.count == 0 && rc == 0)
+    while (!s->stopping && s->wanted == NULL && !s->sweeping && !mig_queue_is_ready(s) && rc == 0)
         rc = pthread_cond_timedwait(&s->changed, &s->lock, &until);
     struct mig_work *work = s->stopping ? NULL : s->wanted;
     pthread_mutex_unlock(&s->lock);

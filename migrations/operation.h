@@ -57,8 +57,10 @@ struct mig_operation {
     uint64_t rows;       /* RESTORE: written */
     bool is_switching;   /* RESTORE_TENANT: the old tables are gone, the new ones not there yet; it
                           * goes on until they are, also after a restart */
-    enum err result;     /* of FAILED and CANCELLED */
-    char error[ERRBUF_BYTES];
+    uint64_t not_before_ns;   /* put off until then, by the monotonic clock; not stored */
+    uint32_t delay_s;         /* by how much at last; not stored */
+    enum err result;          /* of FAILED and CANCELLED */
+    char error[ERRBUF_BYTES]; /* also of WAITING: why it was put off */
 };
 
 enum err mig_operation_encode(const struct mig_operation *op, struct buf *out) MUST_CHECK;

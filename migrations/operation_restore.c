@@ -163,10 +163,5 @@ enum err mig_operation_restore(struct mig_service *s, struct ten_tenant *t,
         rc = op->kind == MIG_OP_RESTORE_TABLE ? restore_one(&r) : mig_restore_tenant(&r);
     rc = mig_restore_end(&r, rc);
     base_free(r.tables);
-    bool is_without = rc != ERR_OK && op->is_switching;
-    if (!is_without || (rc == ERR_CANCELLED && mig_service_is_stopping(s)))
-        return rc;
-    struct errbuf why = *eb;
-    return base_fail(
-        eb, rc, "the tenant has no tables now; the backup is still there, ask again: %s", why.text);
+    return rc;
 }

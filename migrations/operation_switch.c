@@ -11,7 +11,8 @@
  * 1. Before `hide` the tenant has its old tables, behind `publish` its new ones, in between none,
  * and whoever asks for one is told to try again. There is never some of both.
  * 2. What is switching when the server ends, however that is, goes on with `clear` at the next
- *    start. It is not cancelled, and its backup is not deleted meanwhile.
+ *    start, and so does what was put off (operations.c). It is not cancelled while it runs, and its
+ *    backup is not deleted meanwhile.
  */
 #include <inttypes.h>
 #include <time.h>

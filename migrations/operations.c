@@ -12,6 +12,8 @@
  *    copies anew, goes on with a tenant's restore whose old tables are gone, and says of other
  *    restores that they were interrupted: their tables are removed then.
  * 3. What a tenant is told of a failure is its own affair; the rest goes to the log.
+ * 4. A tenant's restore whose old tables are gone does not fail of what may pass (a suspension, a
+ *    full disk, a quota): it waits, tells why, and is tried again.
  */
 #include "migrations/service_internal.h"
 
@@ -76,21 +78,6 @@ static struct ten_tenant *find_tenant(struct mig_service *s, const struct mig_op
 }
 
 /* --- the queue -------------------------------------------------------------------------------- */
-
-size_t mig_queue_find(const struct mig_queue *q, struct slice tenant, struct slice id)
-{
-    size_t at = 0;
-    while (at < q->count && !(base_slice_is(id, q->items[at].id) &&
-                              base_slice_is(tenant, q->items[at].scope.tenant)))
-        at++;
-    return at;
-}
-
-void mig_queue_remove(struct mig_queue *q, size_t at)
-{
-    q->count--;
-    memmove(q->items + at, q->items + at + 1, (q->count - at) * sizeof q->items[0]);
-}
 
 static enum err queue_check(struct mig_service *s, struct slice tenant, struct errbuf *eb)
 {
@@ -269,6 +256,7 @@ static void begin(void *ctx)
     step->scope = ten_scope_tenant(step->tenant);
     op->state = MIG_OP_RUNNING;
     op->started_us = base_wall_us();
+    op->error[0] = '\0'; /* of a try before */
     step->result = mig_operation_store(step->service, op, NULL, &step->eb);
 }
 
@@ -358,31 +346,43 @@ void mig_operation_put_end(struct mig_operation *op, enum err rc, const char *wh
                        base_err_name(rc));
 }
 
-void mig_queue_count_end(struct mig_service *s, const struct mig_operation *op)
+/* A tenant's restore behind the deletion of its tables, and what is in the way may pass. GONE: it
+ * may be undeleted; otherwise put_off drops the operation. */
+static bool is_put_off(const struct mig_operation *op, enum err rc)
 {
-    pthread_mutex_lock(&s->lock);
-    s->queue.ended[op->kind][op->state]++;
-    pthread_mutex_unlock(&s->lock);
+    return op->is_switching &&
+           (rc == ERR_SUSPENDED || rc == ERR_GONE || rc == ERR_QUOTA || rc == ERR_STORAGE_FULL ||
+            rc == ERR_OVERLOADED || rc == ERR_UNAVAILABLE || rc == ERR_TIMEOUT);
 }
 
-void mig_queue_leave(struct mig_service *s)
+static void tell_delay(struct step *step, enum err rc)
 {
-    pthread_mutex_lock(&s->lock);
-    if (s->queue.is_running)
-        mig_queue_remove(&s->queue, 0);
-    s->queue.is_running = false;
-    s->queue.is_cancelled = false;
-    pthread_mutex_unlock(&s->lock);
+    struct mig_operation *op = step->op;
+    struct errbuf text = {{0}};
+    const char *why = is_own(op, rc) ? step->eb.text : base_err_name(rc);
+    (void)base_fail(&text, rc, "waits, and the tenant has no tables until it is done: %s", why);
+    _Static_assert(sizeof op->error == sizeof text.text, "it fits");
+    memcpy(op->error, text.text, sizeof op->error);
 }
 
-bool mig_queue_begin_switch(struct mig_service *s)
+static void tell_loss(struct step *step, enum err rc)
 {
-    pthread_mutex_lock(&s->lock);
-    bool may = !s->queue.is_cancelled;
-    if (may)
-        s->queue.items[0].is_switching = true;
-    pthread_mutex_unlock(&s->lock);
-    return may;
+    struct errbuf why = step->eb;
+    (void)base_fail(&step->eb, rc,
+                    "the tenant has no tables now; the backup is still there, ask again: %s",
+                    why.text); /* rc is known */
+}
+
+/* Control thread. It waits behind the others and is tried again; is_replacing stays. */
+static void put_off(void *ctx)
+{
+    struct step *step = ctx;
+    struct mig_operation *op = step->op;
+    op->state = MIG_OP_WAITING;
+    if (find_tenant(step->service, op) == NULL)
+        return; /* its purge takes it along */
+    step->result = mig_operation_store(step->service, op, NULL, NULL);
+    mig_queue_put_off(step->service, op); /* unstored, it is as it was stored: it goes on */
 }
 
 static const char *const ENDED[] = {[MIG_OP_BACKUP] = "backup.finish",
@@ -411,33 +411,27 @@ static void end(void *ctx)
     mig_queue_leave(step->service);
 }
 
-static bool take_first(struct mig_service *s, struct mig_operation *out)
-{
-    pthread_mutex_lock(&s->lock);
-    bool is_there = s->queue.count > 0 && !s->stopping;
-    if (is_there) {
-        s->queue.is_running = true;
-        s->queue.running_since = base_monotonic_ns();
-        *out = s->queue.items[0];
-        atomic_store(&s->watch.done_bytes, 0);
-        atomic_store(&s->watch.all_bytes, 0);
-    }
-    pthread_mutex_unlock(&s->lock);
-    return is_there;
-}
-
 bool mig_operation_run_next(struct mig_service *s)
 {
     struct mig_operation op;
     struct step step = {.service = s, .op = &op};
-    if (!take_first(s, &op))
+    if (!mig_queue_take(s, &op))
         return false;
+    char before[sizeof op.error]; /* why it was put off, and is known */
+    memcpy(before, op.error, sizeof before);
     ten_control_run(s->registry, begin, &step);
     enum err rc = step.result;
     if (rc == ERR_OK && step.tenant != NULL)
         rc = do_it(&step);
     bool is_left = rc == ERR_CANCELLED && mig_service_is_stopping(s); /* for the next start */
-    if (step.tenant != NULL && !is_left && op.state != MIG_OP_DONE) {
+    if (step.tenant != NULL && is_put_off(&op, rc)) {
+        tell_delay(&step, rc);
+        ten_control_run(s->registry, put_off, &step);
+        if (s->ended != NULL && strcmp(before, op.error) != 0)
+            s->ended(&op);
+    } else if (step.tenant != NULL && !is_left && op.state != MIG_OP_DONE) {
+        if (op.is_switching)
+            tell_loss(&step, rc);
         struct mig_operation told = op;
         mig_operation_put_end(&op, rc, step.eb.text);
         mig_queue_count_end(s, &op);

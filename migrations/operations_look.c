@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "migrations/service_internal.h"
 #include "tenancy/audit.h"
+#include "tenancy/tables_replace.h"
 
 #include "base/banned.h"
 
@@ -116,7 +117,9 @@ enum err mig_operation_cancel(struct mig_service *s, struct ten_tenant *t, struc
     pthread_mutex_lock(&s->lock);
     size_t at = mig_queue_find(&s->queue, ten_tenant_id(t), id);
     bool is_switching = at < s->queue.count && s->queue.items[at].is_switching;
-    if (is_switching) {
+    bool is_put_off =
+        is_switching && s->queue.items[at].error[0] != '\0' && !(at == 0 && s->queue.is_running);
+    if (is_switching && !is_put_off) {
         rc = base_fail(eb, ERR_CONFLICT,
                        "the tenant's tables are being replaced: it goes on to its end");
     } else if (at < s->queue.count && at == 0 && s->queue.is_running) {
@@ -128,8 +131,12 @@ enum err mig_operation_cancel(struct mig_service *s, struct ten_tenant *t, struc
     pthread_mutex_unlock(&s->lock);
     if (!is_waiting)
         return rc; /* it ended, or will */
-    mig_operation_put_end(&op, ERR_CANCELLED, "cancelled before it began");
+    mig_operation_put_end(&op, ERR_CANCELLED,
+                          is_put_off ? "cancelled while it waited; the tenant has no tables now"
+                                     : "cancelled before it began");
     mig_queue_count_end(s, &op);
+    if (is_put_off)
+        ten_tables_replace_end(t);
     return mig_operation_store(s, &op, NULL, eb);
 }
 

@@ -58,7 +58,7 @@ struct mig_service {
     uint64_t look_ns; /* when backups of tenants that left are looked for */
 };
 
-/* --- operations.c ------------------------------------------------------------------------------
+/* --- operations.c, operation_queue.c ------------------------------------------------------------
  */
 
 /* Before the thread runs: what was waiting, or under way, when the server stopped. */
@@ -81,6 +81,12 @@ void mig_queue_remove(struct mig_queue *q, size_t at);
 /* The one under way has ended. On the control thread, in the message that stores its end: whoever
  * sees that it is done may delete its backup. Once is enough, twice is fine. */
 void mig_queue_leave(struct mig_service *s);
+/* Service's thread: the first whose time has come is under way from now on; false: none is. */
+bool mig_queue_take(struct mig_service *s, struct mig_operation *out);
+/* Under the lock. */
+bool mig_queue_is_ready(const struct mig_service *s);
+/* Control thread. The one under way waits again, behind the others, for some seconds. */
+void mig_queue_put_off(struct mig_service *s, const struct mig_operation *op);
 /* Control thread: from here on nobody cancels the one under way; false: somebody has. */
 bool mig_queue_begin_switch(struct mig_service *s);
 bool mig_service_is_stopping(struct mig_service *s);

@@ -1,6 +1,8 @@
 /*
  * tests/migrations/test_restore_tenant.c - all tables of a tenant back in a server that goes on,
  * together.
+ *
+ * Over 500 lines because each way to be stopped in the middle is tried with the same fixtures.
  */
 #include "tests/migrations/restored.h"
 
@@ -389,6 +391,84 @@ START_TEST(while_tables_are_replaced_nobody_comes_in_between)
 }
 END_TEST
 
+#define GRACE_US 3600000000ULL
+
+/* --- something is in the way behind the deletion -----------------------------------------------
+ */
+
+/* One that was killed behind the deletion, of a tenant that is suspended now, or in its grace
+ * period; once it was tried. */
+static struct mig_operation put_off(bool leaves)
+{
+    char job[TEN_JOB_ID + 1];
+    struct mig_operation op;
+    vault_fill("altostrat", ROWS);
+    vault_fill("altostrat2", ROWS);
+    shop_done(of(SHOP_CREATE, "", "", NULL), made);
+    shop_close();
+    die_at(MIG_POINT_TABLES_HIDDEN, of(SHOP_ALL, made, "", NULL));
+    vault_open();
+    struct ten_tenant *t = tent_find(&tent, "altostrat");
+    ck_assert_int_eq(leaves ? tent_offboard_in(&tent, t, GRACE_US, "unpaid", job)
+                            : tent_suspend(&tent, t, "unpaid"),
+                     ERR_OK);
+    shop_open_service();
+    ck_assert_uint_eq(mig_operation_list(service, SLICE_LIT("altostrat"), &op, 1), 1);
+    for (int tries = 0; op.state != MIG_OP_WAITING || op.error[0] == '\0'; tries++) {
+        ck_assert_msg(tries < 3000, "%s: %s", mig_op_state_name(op.state), op.error);
+        tent_pause_ms(10);
+        ck_assert_uint_eq(mig_operation_list(service, SLICE_LIT("altostrat"), &op, 1), 1);
+    }
+    ck_assert_ptr_nonnull(strstr(op.error, "no tables until it is done"));
+    ck_assert_ptr_nonnull(strstr(op.error, leaves ? "deletion was requested" : "unpaid"));
+    ck_assert(op.is_switching);
+    return op;
+}
+
+START_TEST(what_is_in_the_way_delays_it_and_nobody_else)
+{
+    struct sto_table_scope scope;
+    struct shop_ask other = of(SHOP_CREATE, "theirs", "devices", NULL);
+    bool leaves = _i == 2;
+    struct mig_operation op = put_off(leaves);
+    if (_i == 1) { /* and the server is stopped meanwhile */
+        shop_close();
+        shop_open();
+    }
+    other.tenant = "altostrat2";
+    shop_done(other, NULL);
+    struct ten_tenant *t = tent_find(&tent, "altostrat");
+    ck_assert_int_eq(leaves ? tent_undelete(&tent, t) : tent_resume(&tent, t), ERR_OK);
+    op = shop_await("altostrat", op.id);
+    ck_assert_msg(op.state == MIG_OP_DONE, "%s", op.error);
+    ck_assert_str_eq(op.error, "");
+    ck_assert_uint_eq(vault_rows("altostrat"), ROWS);
+    ck_assert_int_eq(ten_scope_table(t, SLICE_LIT("devices"), &scope, &tent.eb), ERR_OK);
+    sto_table_scope_release(&scope);
+}
+END_TEST
+
+START_TEST(while_it_waits_it_may_be_given_up)
+{
+    struct mig_operation op = put_off(false);
+    struct ten_tenant *t = tent_find(&tent, "altostrat");
+    struct shop_ask cancel = of(SHOP_CANCEL, op.id, "", NULL);
+    enum err rc = ERR_CONFLICT; /* while it is tried */
+    for (int tries = 0; rc == ERR_CONFLICT && tries < 1000; tries++) {
+        rc = shop_try(&cancel);
+        tent_pause_ms(10);
+    }
+    ck_assert_int_eq(rc, ERR_OK);
+    op = shop_await("altostrat", op.id);
+    ck_assert_int_eq(op.state, MIG_OP_CANCELLED);
+    ck_assert_ptr_nonnull(strstr(op.error, "has no tables now"));
+    ck_assert_int_eq(tent_resume(&tent, t), ERR_OK);
+    tent_table(&tent, t, "mine");
+    shop_done(of(SHOP_ALL, made, "", NULL), NULL); /* the backup is there */
+    ck_assert_uint_eq(vault_rows("altostrat"), ROWS);
+}
+END_TEST
+
 /* Its files are damaged, or gone, behind the deletion. */
 START_TEST(backup_that_got_lost_leaves_an_operation_that_says_so)
 {
@@ -438,6 +518,8 @@ Suite *suite_migrations_restore_tenant(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, killed_anywhere_it_ends_with_all_tables_of_the_backup, 0, POINTS_COUNT);
     tcase_add_test(tc, while_tables_are_replaced_nobody_comes_in_between);
+    tcase_add_loop_test(tc, what_is_in_the_way_delays_it_and_nobody_else, 0, 3);
+    tcase_add_test(tc, while_it_waits_it_may_be_given_up);
     tcase_add_test(tc, backup_that_got_lost_leaves_an_operation_that_says_so);
     suite_add_tcase(s, tc);
     return s;

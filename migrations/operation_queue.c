@@ -1,0 +1,109 @@
+/*
+ * migrations/operation_queue.c - operations in the order in which they were asked for.
+ *
+ * 1. The one under way is the first. One that was put off is the last, and is passed over until
+ *    its time has come.
+ */
+#include "base/clock.h"
+#include "migrations/service_internal.h"
+
+#include "base/banned.h"
+
+#define DELAY_S     5 /* at first; then twice as long each time */
+#define DELAY_MAX_S 60
+#define NS_PER_S    1000000000ULL
+
+size_t mig_queue_find(const struct mig_queue *q, struct slice tenant, struct slice id)
+{
+    size_t at = 0;
+    while (at < q->count && !(base_slice_is(id, q->items[at].id) &&
+                              base_slice_is(tenant, q->items[at].scope.tenant)))
+        at++;
+    return at;
+}
+
+void mig_queue_remove(struct mig_queue *q, size_t at)
+{
+    q->count--;
+    memmove(q->items + at, q->items + at + 1, (q->count - at) * sizeof q->items[0]);
+}
+
+void mig_queue_count_end(struct mig_service *s, const struct mig_operation *op)
+{
+    pthread_mutex_lock(&s->lock);
+    s->queue.ended[op->kind][op->state]++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void mig_queue_leave(struct mig_service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->queue.is_running)
+        mig_queue_remove(&s->queue, 0);
+    s->queue.is_running = false;
+    s->queue.is_cancelled = false;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool mig_queue_begin_switch(struct mig_service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool may = !s->queue.is_cancelled;
+    if (may)
+        s->queue.items[0].is_switching = true;
+    pthread_mutex_unlock(&s->lock);
+    return may;
+}
+
+/* --- whose turn it is ------------------------------------------------------------------------- */
+
+/* Under the lock. Index, or count. */
+static size_t find_ready(const struct mig_queue *q)
+{
+    size_t at = 0;
+    uint64_t now_ns = base_monotonic_ns();
+    while (at < q->count && q->items[at].not_before_ns > now_ns)
+        at++;
+    return at;
+}
+
+bool mig_queue_is_ready(const struct mig_service *s)
+{
+    return find_ready(&s->queue) < s->queue.count;
+}
+
+bool mig_queue_take(struct mig_service *s, struct mig_operation *out)
+{
+    struct mig_queue *q = &s->queue;
+    pthread_mutex_lock(&s->lock);
+    size_t at = find_ready(q);
+    bool is_there = at < q->count && !s->stopping;
+    if (is_there) {
+        *out = q->items[at];
+        memmove(q->items + 1, q->items, at * sizeof q->items[0]);
+        q->items[0] = *out;
+        q->is_running = true;
+        q->running_since = base_monotonic_ns();
+        atomic_store(&s->watch.done_bytes, 0);
+        atomic_store(&s->watch.all_bytes, 0);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return is_there;
+}
+
+void mig_queue_put_off(struct mig_service *s, const struct mig_operation *op)
+{
+    struct mig_queue *q = &s->queue;
+    pthread_mutex_lock(&s->lock);
+    INVARIANT(q->is_running);
+    mig_queue_remove(q, 0);
+    struct mig_operation *last = &q->items[q->count++];
+    *last = *op;
+    last->delay_s = op->delay_s == 0                ? DELAY_S
+                    : op->delay_s < DELAY_MAX_S / 2 ? 2 * op->delay_s
+                                                    : DELAY_MAX_S;
+    last->not_before_ns = base_monotonic_ns() + last->delay_s * NS_PER_S;
+    q->is_running = false;
+    q->is_cancelled = false;
+    pthread_mutex_unlock(&s->lock);
+}
