@@ -110,8 +110,10 @@ static enum cli_exit check_line(void *ctx, struct slice line)
         e = base_line_follow(&c->head, line, &eb);
     if (e != ERR_OK)
         return cli_fail(CLI_CHECK_FAILED, "line %zu: %s", c->count, eb.text);
-    cli_out_printf("%.*s %.*s %.*s\n", SLICE_ARGS(text_of(line, "tenant")),
-                   SLICE_ARGS(text_of(line, "event")), SLICE_ARGS(text_of(line, "purged")));
+    struct slice event = text_of(line, "event");
+    const char *when = base_slice_is(event, "expired") ? "expired" : "purged";
+    cli_out_printf("%.*s %.*s %.*s\n", SLICE_ARGS(text_of(line, "tenant")), SLICE_ARGS(event),
+                   SLICE_ARGS(text_of(line, when)));
     return cli_out_state();
 }
 

@@ -199,6 +199,38 @@ START_TEST(the_servers_ledger_is_a_whole_chain)
 }
 END_TEST
 
+/* Each line is told with the time of what it says. */
+START_TEST(the_second_line_is_checked_like_the_first)
+{
+    char ledger[PROCESS_PATH + 32], id[64], line[WORLD_ID + 64];
+    struct world second;
+    world_init(&second, HTTP_2);
+    bigtent(&r, &op, "backup", "create", "--wait");
+    EXPECT_CODE(&r, 0);
+    copy_plain_value(&r, "id", id, sizeof id);
+    bigtent(&r, &op, "tenant", "offboard", second.tenant, "--confirm", second.tenant, "--wait");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "backup", "delete", id);
+    EXPECT_CODE(&r, 0);
+    for (int tries = 0; tries < 100; tries++) {
+        bigtent(&r, &op, "certificate", "get", second.tenant, "--event", "expired");
+        if (r.code == 0)
+            break;
+        process_sleep_ms(100);
+    }
+    EXPECT_CODE(&r, 0);
+    json_t *second_line = json_of(&r);
+    (void)snprintf(line, sizeof line, "%s expired %.40s\n", second.tenant,
+                   json_string_value(json_object_get(second_line, "expired")));
+    json_decref(second_line);
+    (void)snprintf(ledger, sizeof ledger, "%s/erasures.ndjson", world_server()->data);
+    bigtent(&r, &op, "certificate", "verify", ledger, "--pubkey", key_path);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, line);
+    world_fini(&second);
+}
+END_TEST
+
 START_TEST(a_page_is_made_of_it)
 {
     struct setup nobody = {.url = NULL};
@@ -260,6 +292,7 @@ Suite *suite_cli_certificate(void)
     tcase_add_test(c, certificates_of_the_first_format_are_checked_like_others);
     tcase_add_test(c, a_wrong_key_checks_nothing);
     tcase_add_test(c, the_servers_ledger_is_a_whole_chain);
+    tcase_add_test(c, the_second_line_is_checked_like_the_first);
     tcase_add_test(c, a_page_is_made_of_it);
     tcase_add_test(c, who_is_there_has_none);
     tcase_add_test(c, the_server_makes_the_page_too);
