@@ -3,6 +3,8 @@
 
 #include "tests/base/check_base.h"
 
+#include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -31,6 +33,7 @@ static struct base_worker worker;
 static int next_number[POSTERS]; /* touched by the worker's thread, then by the test after stop */
 static int out_of_order;
 static pthread_t ran_on;
+static sem_t has_posted;
 
 static void run_job(struct base_msg *msg)
 {
@@ -96,6 +99,7 @@ static void post_another(struct base_msg *msg)
 {
     free(msg);
     post_job(0, 0);
+    (void)sem_post(&has_posted); /* cannot fail: the only one */
 }
 
 START_TEST(message_may_post_to_its_own_worker)
@@ -103,8 +107,10 @@ START_TEST(message_may_post_to_its_own_worker)
     ck_assert_int_eq(base_worker_start(&worker, "test"), ERR_OK);
     struct base_msg *msg = calloc(1, sizeof *msg);
     msg->run = post_another;
+    ck_assert_int_eq(sem_init(&has_posted, 0, 0), 0);
     base_worker_post(&worker, msg);
-    usleep(50000);
+    while (sem_wait(&has_posted) != 0)
+        ck_assert_int_eq(errno, EINTR);
     base_worker_stop(&worker);
     ck_assert_int_eq(next_number[0], 1);
 }
