@@ -1,7 +1,8 @@
 #!/bin/sh
 # Run a test program of a build tree: each suite in a process of its own, JOBS of them at once (default:
-# one for each processor). CK_RUN_SUITE names a single one. The suites share nothing: each server has
-# its own directory and a port the kernel chose.
+# two for each processor, for most suites wait as long as they compute). CK_RUN_SUITE names a single one.
+# The suites share nothing: each server has its own directory and a port the kernel chose. Those that
+# tests/longest names are started first, in its order, so that no long one is left alone at the end.
 #
 # What they wrote stays in build/VARIANT/PROGRAM.log, in the order of the list. The last line sums up
 # Check's own summaries; a suite without one, or with an exit code but 0, fails the run.
@@ -14,7 +15,11 @@ rm -rf "$logs" && mkdir "$logs" || exit 1
 suites=${CK_RUN_SUITE:-$("$tree/$program" --list)} || exit 1
 
 # shellcheck disable=SC2016
-printf '%s\n' $suites | xargs -P "${JOBS:-$(nproc)}" -n 1 sh -c '
+printf '%s\n' $suites | awk '
+    NR == FNR { waits[$1] = 1; suite[++n] = $1; next }
+    $1 in waits { print $1; delete waits[$1] }
+    END { for (i = 1; i <= n; i++) if (suite[i] in waits) print suite[i] }' - "$(dirname "$0")/longest" |
+    xargs -P "${JOBS:-$((2 * $(nproc)))}" -n 1 sh -c '
     start=$(date +%s)
     "$0" "$2" > "$1/$2.log" 2>&1
     echo "$? $(($(date +%s) - start)) $2" > "$1/$2.end"' "$tree/$program" "$logs"

@@ -4,7 +4,7 @@
 #   layers.awk  who may include and call whom; base/banned.h last
 #   cards.awk   room cards, and "May use" against the includes
 #   sizes.awk   lengths, and words of unfinished work
-#   then clang-format with the tree's .clang-format
+#   then tests/longest against the suites there are, and clang-format with the tree's .clang-format
 #
 # One line per finding, `file:line: what`; exit 1 on any.
 set -u
@@ -45,6 +45,17 @@ run() {
     awk -f "$here/code.awk" -f "$here/$script" $(cat "$@") || echo "$script:1: the check itself failed"
 }
 
+# The suite room_subject is tests/room/test_subject.c.
+longest() {
+    [ -f tests/longest ] || return
+    line=0
+    while read -r suite; do
+        line=$((line + 1))
+        [ -f "tests/${suite%%_*}/test_${suite#*_}.c" ] ||
+            echo "tests/longest:$line: there is no suite \"$suite\""
+    done < tests/longest
+}
+
 format() {
     if ! command -v clang-format > /dev/null; then
         echo ".clang-format:1: clang-format is missing (make deps)"
@@ -70,6 +81,7 @@ format() {
     run layers.awk "$work/code"
     run cards.awk "$work/carded"
     run sizes.awk "$work/code" "$work/scripts"
+    longest
     format
 } > "$work/findings"
 

@@ -166,6 +166,10 @@ awk 'BEGIN { printf "// "; for (i = 0; i < 98; i++) printf "a"; print "" }' > "$
 expect "line of 101 columns" '^tests/w.h:1: 101 columns'
 awk 'BEGIN { printf "// "; for (i = 0; i < 97; i++) printf "\303\244"; print "" }' > "$tree/tests/w.h"
 expect_clean "line of 100 columns and more bytes"
+printf '%s\n' storage_table storage_gone > "$tree/tests/longest"
+echo 'int x;' > "$tree/tests/storage/test_table.c"
+before '#include "base/banned.h"' tests/storage/test_table.c
+expect "a long suite that is gone" '^tests/longest:2: there is no suite "storage_gone"'
 echo 'int   x;' > "$tree/tests/w.h"
 expect "unformatted" '^tests/w.h:1: not as clang-format'
 mkdir "$work/bin"
