@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "tests/support/process.h"
 
@@ -47,8 +48,8 @@ struct run {
     long max_rss_kib;
     size_t out_len; /* all of it, also what did not fit into out */
     size_t err_len;
-    char out[RUN_OUT_BYTES];
-    char err[RUN_OUT_BYTES];
+    char *out; /* of RUN_OUT_BYTES, as err; made by the first start, gone with the test's process */
+    char *err;
 };
 
 /* Port 1 is tcpmux's, which no one runs. */
@@ -133,7 +134,9 @@ static inline void run_start(struct run *r, const struct setup *s, const char *c
         ck_assert_uint_lt(n, RUN_ARGS - 1);
         argv[n] = args[n - 1];
     }
-    memset(r, 0, sizeof *r);
+    *r = (struct run){.out = r->out != NULL ? r->out : base_new(RUN_OUT_BYTES),
+                      .err = r->err != NULL ? r->err : base_new(RUN_OUT_BYTES)};
+    r->out[0] = r->err[0] = '\0';
     char tty[64];
     int out[2] = {-1, -1};
     int err[2] = {-1, -1};

@@ -3,7 +3,7 @@
  *
  * Does:     what reads.h does; make a MutateRow request; compare statuses.
  * Owns:     see reads.h.
- * May use:  tests/support/, libcheck.
+ * May use:  base/, tests/support/, libcheck.
  * Knows no: what is tested.
  * Threads:  one.
  * Blocks:   for answers.
@@ -16,9 +16,11 @@
 
 #include "writes.h"
 
+#include "base/alloc.h"
 #include "reads.h"
 
-#define PATIENCE (10000 * process_patience())
+#define PATIENCE    (10000 * process_patience())
+#define VALUE_BYTES (16 * MIB)
 
 UNUSED_FN static void expect_status(const struct grpc_call *call, enum gw_status_code status,
                                     const char *word)
@@ -34,8 +36,10 @@ static Bt__Mutation *mutations[1];
 /* One cell of that many bytes. */
 UNUSED_FN static void make_mutate(size_t value_len)
 {
-    static uint8_t value[16 * MIB];
-    ck_assert_uint_le(value_len, sizeof value);
+    static uint8_t *value;
+    if (value == NULL)
+        value = base_new(VALUE_BYTES);
+    ck_assert_uint_le(value_len, VALUE_BYTES);
     memset(value, 'v', value_len);
     bt__mutate_row_request__init(&mutate);
     mutations[0] = set_cell(&cell, "raw", "v", "");

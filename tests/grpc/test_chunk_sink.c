@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "gateway/grpc/chunk_sink.h"
 #include "gateway/grpc/rpc.h"
 #include "tests/support/chunk_reader.h"
@@ -125,9 +126,11 @@ static void finish(void)
 /* The first len of always the same random bytes; made when first asked for. */
 static struct slice value_of(size_t len)
 {
-    static uint64_t words[LIM_CELL_BYTES_HARD / sizeof(uint64_t)];
+    static uint64_t *words;
     static size_t made;
     static struct random dice = {1};
+    if (words == NULL)
+        words = base_new_array(LIM_CELL_BYTES_HARD / sizeof(uint64_t), sizeof(uint64_t));
     for (; made * sizeof(uint64_t) < len; made++)
         words[made] = random_next(&dice);
     return base_slice(words, len);

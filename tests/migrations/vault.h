@@ -166,8 +166,10 @@ VAULT_FN enum err vault_verify(const char *id)
 
 VAULT_FN size_t vault_count(void)
 {
-    static struct mig_backup_entry entries[MIG_BACKUPS_MAX];
-    return mig_backups_list(backups, entries, MIG_BACKUPS_MAX);
+    struct mig_backup_entry *entries = base_new_array(MIG_BACKUPS_MAX, sizeof *entries);
+    size_t count = mig_backups_list(backups, entries, MIG_BACKUPS_MAX);
+    base_free(entries);
+    return count;
 }
 
 VAULT_FN enum err vault_restore(const char *id)

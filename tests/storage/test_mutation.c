@@ -12,10 +12,11 @@
 
 static struct sto_account account;
 static struct sto_schema *schema;
-static uint8_t bytes[LIM_CELL_BYTES + 1];
+static uint8_t *bytes; /* zeros: LIM_CELL_BYTES + 1 */
 
 static void setup(void)
 {
+    bytes = base_new(LIM_CELL_BYTES + 1);
     sto_account_init(&account, 0);
     struct sto_family_spec spec = {.name = SLICE_LIT("f")};
     struct sto_table_spec table = {.families = &spec, .family_count = 1};
@@ -25,6 +26,7 @@ static void setup(void)
 static void teardown(void)
 {
     sto_schema_unref(schema);
+    base_free(bytes);
 }
 
 static enum err check_one(struct sto_mutation m)
