@@ -23,9 +23,9 @@
 #include "tenancy/erasure_ledger.h"
 #include "tenancy/offboard.h"
 
-/* 1 had no older_snapshots among its checks, no holders and no holds. Lines of both are checked
- * alike. */
-#define TEN_CERTIFICATE_FORMAT "bigtent.erasure.2"
+/* 2 had no copies among its checks, 1 also no older_snapshots, no holders and no holds. Lines of
+ * all are checked alike. */
+#define TEN_CERTIFICATE_FORMAT "bigtent.erasure.3"
 #define TEN_COPY_ID            64
 
 /* A backup that was made before the purge, and so may hold the tenant still. */

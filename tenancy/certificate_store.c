@@ -260,6 +260,18 @@ static enum err copies_before(const struct ten_certificates *c, struct slice ten
     return c->copies == NULL ? ERR_OK : c->copies(c->copies_ctx, take_copy, out, eb);
 }
 
+enum err ten_certificates_count_copies(struct ten_certificates *c, struct slice tenant,
+                                       uint64_t *out_count, struct errbuf *eb)
+{
+    struct copies copies;
+    pthread_mutex_lock(&c->lock);
+    enum err rc = copies_before(c, tenant, INT64_MAX, &copies, eb);
+    pthread_mutex_unlock(&c->lock);
+    *out_count = copies.found.len / sizeof(struct ten_copy);
+    base_buf_fini(&copies.found);
+    return rc;
+}
+
 static enum err append(struct ten_certificates *c, struct slice line, struct errbuf *eb)
 {
     struct ten_erasure erasure;

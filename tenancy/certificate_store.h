@@ -39,6 +39,9 @@ void ten_certificates_close(struct ten_certificates *c);
 enum err ten_certificates_public_key(struct ten_certificates *c, struct buf *out,
                                      struct errbuf *eb) MUST_CHECK;
 
+/* How many copies hold the tenant now. */
+enum err ten_certificates_count_copies(struct ten_certificates *c, struct slice tenant,
+                                       uint64_t *out_count, struct errbuf *eb) MUST_CHECK;
 /* Issue job's certificate, if there is none yet. out_has_copies: it names copies. */
 enum err ten_certificates_issue(struct ten_certificates *c, const struct ten_job *job,
                                 struct slice range_begin, struct slice range_end,

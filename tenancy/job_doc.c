@@ -35,6 +35,7 @@ enum {
     TAG_VISIBLE_AFTER = 23,
     TAG_CANARIES = 24,
     TAG_DELETED_AT = 25,
+    TAG_COPIES_BEFORE = 26,
 };
 
 #define NUMBERS_MAX 16
@@ -192,6 +193,8 @@ enum err ten_job_encode(const struct ten_job *j, struct buf *out)
     (void)base_record_put_u64(out, TAG_CANARIES, j->canaries);
     if (j->deleted_at != 0)
         (void)base_record_put_u64(out, TAG_DELETED_AT, j->deleted_at);
+    if (j->copies_before != 0)
+        (void)base_record_put_u64(out, TAG_COPIES_BEFORE, j->copies_before);
     return out->error;
 }
 
@@ -262,6 +265,8 @@ static enum err take_field(void *ctx, const struct base_field *f)
         return base_field_number(f, &j->canaries);
     case TAG_DELETED_AT:
         return base_field_number(f, &j->deleted_at);
+    case TAG_COPIES_BEFORE:
+        return base_field_number(f, &j->copies_before);
     default:
         return ERR_OK; /* from a newer program */
     }

@@ -70,6 +70,7 @@ struct ten_job {
     uint64_t deleted_at;      /* sequence number behind the deletion; 0: of before this was noted */
     int64_t key_destroyed_us; /* 0: it had none, or not yet */
     uint32_t key_versions;    /* that are destroyed, or about to be */
+    uint64_t copies_before;   /* backups that held it when its purge began */
     char error[160];
     int64_t delete_at_us;               /* when its purge may begin */
     char reason[LIM_REASON + 1];        /* on what ground it is deleted; "": not said */

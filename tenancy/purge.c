@@ -5,14 +5,12 @@
  *   fence         usage, physical audit and search of the files as they were before anything was
  *                 deleted; then the data keys are destroyed
  *   delete_files  -
- *   delete_range  range tombstone, counters 0, schemas, sweeps and views gone, job:
- *                 one batch
+ *   delete_range  range tombstone, counters 0, schemas, sweeps and views gone, job: one batch
  *   flush         -
  *   compact       -
  *   audit         what the engine's index says is there: nothing
  *   files         what the bytes of all files say is there: nothing; with others (purge_queue.c)
- *   certificate   a line in the ledger, if it is not there yet; then job DONE and tenant PURGED,
- * one batch, on the control thread
+ *   certificate   a line in the ledger, if there is none; job DONE and tenant PURGED in one batch
  *
  * After each step the job's document says so; a purge that is interrupted anywhere repeats at most
  * the step it was in. A step that timed out (a read that is still open holds files) is tried again
@@ -303,6 +301,9 @@ static enum err look_before(struct ten_purge *p, struct errbuf *eb)
     enum err rc = sto_purge_run(p->registry->engine, &scope, STO_PURGE_FLUSH, NULL, 0, eb);
     if (rc == ERR_OK)
         rc = sto_audit_range(p->registry->engine, &scope, &p->job.audit_before, eb);
+    if (rc == ERR_OK)
+        rc = ten_certificates_count_copies(p->registry->certificates, ten_tenant_id(p->tenant),
+                                           &p->job.copies_before, eb);
     return rc == ERR_OK ? search_before(p, eb) : rc;
 }
 

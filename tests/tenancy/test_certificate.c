@@ -87,7 +87,7 @@ static void check_checks(const json_t *o, const struct ten_job *job)
 {
     static const char *const NAMES[] = {"visible_rows",  "physical_keys",   "live_files_inside",
                                         "documents",     "older_snapshots", "keys_in_files",
-                                        "notes_in_logs", "obsolete_files"};
+                                        "notes_in_logs", "obsolete_files",  "copies"};
     const json_t *checks = json_object_get(o, "checks");
     ck_assert_uint_eq(json_array_size(checks), sizeof NAMES / sizeof NAMES[0]);
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
@@ -108,7 +108,7 @@ START_TEST(it_says_what_was_done_and_found)
     depart("altostrat", &job);
     struct buf line = certificate_of("altostrat", false);
     json_t *o = parse(&line);
-    ck_assert_str_eq(text_at(o, "format"), "bigtent.erasure.2");
+    ck_assert_str_eq(text_at(o, "format"), "bigtent.erasure.3");
     ck_assert_str_eq(text_at(o, "event"), "purged");
     ck_assert_str_eq(text_at(o, "tenant"), "altostrat");
     ck_assert_str_eq(text_at(o, "job"), job.id);
@@ -227,6 +227,7 @@ END_TEST
 
 static struct ten_copy copies[2];
 static size_t copy_count;
+static bool last_ends_when_visited;
 
 static enum err visit_copies(void *ctx, ten_copy_visit *visit, void *visit_ctx, struct errbuf *eb)
 {
@@ -237,6 +238,8 @@ static enum err visit_copies(void *ctx, ten_copy_visit *visit, void *visit_ctx, 
         if (rc != ERR_OK)
             return rc;
     }
+    copy_count -= last_ends_when_visited;
+    last_ends_when_visited = false;
     return ERR_OK;
 }
 
@@ -265,6 +268,47 @@ static void reopen_with_copies(void)
                                        &tent.registry, &tent.eb),
                      ERR_OK);
 }
+
+/* The check of copies in the certificate of a tenant that leaves while there are some. */
+static void check_of_copies(const char *tenant, json_int_t before, json_int_t after, bool passed)
+{
+    struct ten_job job;
+    depart(tenant, &job);
+    struct buf line = certificate_of(tenant, false);
+    json_t *o = parse(&line);
+    const json_t *check = named(json_object_get(o, "checks"), "copies");
+    ck_assert_str_eq(text_at(check, "layer"), "copies");
+    ck_assert_int_eq(number_at(check, "before"), before);
+    ck_assert_int_eq(number_at(check, "after"), after);
+    ck_assert_int_eq(json_is_true(json_object_get(check, "passed")), passed);
+    ck_assert_uint_eq(json_array_size(json_object_get(o, "copies")), (size_t)after);
+    json_decref(o);
+    base_buf_fini(&line);
+}
+
+START_TEST(copies_are_counted_before_and_after)
+{
+    const int64_t made_us = 1700000000000000;
+    fill_both();
+    copies[0] = (struct ten_copy){.id = "b1", .created_us = made_us, .expires_us = 2 * made_us};
+    copies[1] = (struct ten_copy){.id = "b2", .created_us = made_us, .tenant = "altostrat2"};
+    copy_count = 2;
+    reopen_with_copies();
+    check_of_copies("altostrat", 1, 1, true);
+    last_ends_when_visited = true; /* that is, after its purge began */
+    check_of_copies("altostrat2", 2, 1, true);
+}
+END_TEST
+
+START_TEST(a_copy_without_an_end_is_said_to_be_one)
+{
+    fill_both();
+    copies[0] = (struct ten_copy){.id = "b1", .created_us = 1700000000000000};
+    copy_count = 1;
+    reopen_with_copies();
+    check_of_copies("altostrat", 1, 1, false);
+}
+END_TEST
 
 static enum ten_state state_of(const char *tenant)
 {
@@ -493,6 +537,8 @@ Suite *suite_tenancy_certificate(void)
     tcase_add_test(c, certificates_make_a_chain_that_a_restart_continues);
     tcase_add_test(c, nobody_has_one_before_leaving);
     tcase_add_test(c, a_neighbour_who_writes_the_prefix_is_counted_as_outside);
+    tcase_add_test(c, copies_are_counted_before_and_after);
+    tcase_add_test(c, a_copy_without_an_end_is_said_to_be_one);
     tcase_add_test(c, a_tenant_expires_with_its_last_copy_and_no_other_does);
     tcase_add_test(c, a_line_without_its_state_is_made_good_by_a_start);
     suite_add_tcase(s, c);
