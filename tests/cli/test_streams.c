@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "tests/support/scrape.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -277,6 +278,10 @@ START_TEST(scan_of_a_dying_server_is_not_taken_for_whole)
 }
 END_TEST
 
+#define WRITES_ANSWERED                                                                            \
+    "bigtent_requests_total{protocol=\"json\",route=\"POST "                                       \
+    "/v1/tables/{table}:write\",code=\"2xx\"}"
+
 START_TEST(load_into_a_dying_server_says_where_to_go_on)
 {
     int ends[2];
@@ -290,6 +295,8 @@ START_TEST(load_into_a_dying_server_says_where_to_go_on)
         ck_assert_int_lt(tries, 500);
         process_sleep_ms(20);
     }
+    /* What has left the server is read after its end, too. */
+    scrape_expect(w.op, WRITES_ANSWERED, 1);
     server_kill(&own);
     ck_assert_int_eq(write(ends[1], line, strlen(line)), (ssize_t)strlen(line));
     (void)close(ends[1]);
