@@ -99,15 +99,16 @@
 #define LIM_RETRY_HINT_MS      10000
 
 /* Scans: a slice is what a reader makes before it hands over; bounds memory per slow client. */
-#define LIM_SLICE_BYTES       (256 * KIB)
-#define LIM_SLICE_ROWS        8192
-#define LIM_SLICE_STEPS       100000 /* iterator steps, so that sparse scans yield too */
-#define LIM_INLINE_STEPS      2000   /* iterator steps on a loop thread, then to a reader */
-#define LIM_DROP_SLICE_CELLS  4096   /* point deletes per commit of a prefix drop */
-#define LIM_DROP_RANGE_CELLS  65536  /* of a table that is removed: more go as one range */
-#define LIM_PAGE_ROWS         10000
-#define LIM_PAGE_ROWS_DEFAULT 1000
-#define LIM_PAGE_BYTES        (8 * MIB) /* a JSON page ends early here, with a token */
+#define LIM_SLICE_BYTES        (256 * KIB)
+#define LIM_SLICE_ROWS         8192
+#define LIM_SLICE_STEPS        100000  /* iterator steps, so that sparse scans yield too */
+#define LIM_INLINE_STEPS       2000    /* iterator steps on a loop thread, then to a reader */
+#define LIM_DROP_SLICE_CELLS   4096    /* point deletes per commit of a prefix drop */
+#define LIM_DROP_RANGE_CELLS   65536   /* more of a removed table, or of a drop, go as ranges */
+#define LIM_DROP_STRETCH_CELLS 1048576 /* of a drop: so many go as one of them */
+#define LIM_PAGE_ROWS          10000
+#define LIM_PAGE_ROWS_DEFAULT  1000
+#define LIM_PAGE_BYTES         (8 * MIB) /* a JSON page ends early here, with a token */
 
 /* Filters. Bytes and depth are Bigtable's; the others bound what one small filter may cost. */
 #define LIM_FILTER_BYTES          20480 /* as a serialized RowFilter */

@@ -84,3 +84,12 @@ enum err sto_range_of_table_named(struct slice name, struct sto_range *out, stru
     *out = range_of_table(tenant, table);
     return ERR_OK;
 }
+
+struct sto_span sto_span_of_rows(const struct sto_range *table, struct slice begin,
+                                 struct slice end)
+{
+    INVARIANT(base_slice_starts_with(begin, sto_range_begin(table)));
+    INVARIANT(base_slice_compare(begin, end) < 0);
+    INVARIANT(base_slice_compare(end, sto_range_end(table)) <= 0);
+    return (struct sto_span){begin, end};
+}

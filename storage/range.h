@@ -3,7 +3,7 @@
  *
  * Does:     make the ranges that may be handed to delete_range, delete_file_in_range and
  *           compact_range: all keys of one tenant, all its documents under one letter, all rows of
- *           one of its tables.
+ *           one of its tables, or a part of those.
  * Owns:     nothing.
  * May use:  base/, storage/.
  * Knows no: RocksDB.
@@ -53,5 +53,20 @@ static inline struct slice sto_range_end(const struct sto_range *r)
 {
     return base_slice(r->end, r->end_len);
 }
+
+/* What is handed on: borrowed bytes of a range or of a part of one. */
+struct sto_span {
+    struct slice begin;
+    struct slice end;
+};
+
+static inline struct sto_span sto_span_of(const struct sto_range *r)
+{
+    return (struct sto_span){sto_range_begin(r), sto_range_end(r)};
+}
+
+/* A part of a table's rows. One that is empty, reversed or leaves the table aborts. */
+struct sto_span sto_span_of_rows(const struct sto_range *table, struct slice begin,
+                                 struct slice end);
 
 #endif

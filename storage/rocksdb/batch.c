@@ -19,6 +19,7 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
     sto_rdb_overlay_init(&b->overlay);
     sto_rdb_overlay_init(&b->tokens);
     sto_rdb_recent_init(&b->recent);
+    b->watches = NULL;
     b->writes = rocksdb_writebatch_create();
     b->cipher = NULL;
     sto_sealer_init(&b->sealer);
@@ -32,6 +33,7 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
 
 void sto_rdb_batch_fini(struct rdb_batch *b)
 {
+    INVARIANT(b->watches == NULL); /* whoever reads a range ends before its committer */
     sto_rdb_overlay_fini(&b->overlay);
     sto_rdb_overlay_fini(&b->tokens);
     sto_rdb_recent_fini(&b->recent);

@@ -24,6 +24,7 @@
 #include "storage/keycodec.h"
 #include "storage/rocksdb/overlay.h"
 #include "storage/rocksdb/recent.h"
+#include "storage/rocksdb/watch.h"
 
 #define RDB_SEALED_MAX (LIM_CELL_BYTES_HARD + MIB)
 
@@ -50,6 +51,7 @@ struct rdb_batch {
     struct rdb_overlay overlay; /* cells and row headers */
     struct rdb_overlay tokens;  /* of idempotency (token.h) */
     struct rdb_recent recent;   /* what the database holds, of what was written last */
+    struct rdb_watch *watches;  /* ranges that are read elsewhere meanwhile */
     rocksdb_writebatch_t *writes;
     struct sto_cipher *cipher; /* of the tenant whose operation is under way; NULL: none */
     struct sto_sealer sealer;

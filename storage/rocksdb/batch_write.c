@@ -164,6 +164,8 @@ static void write_token(struct rdb_batch *b, const struct rdb_entry *entry)
 
 enum err sto_rdb_batch_write(struct rdb_batch *b)
 {
+    if (b->watches != NULL)
+        sto_rdb_watches_see_batch(b->watches, &b->overlay);
     for (const struct rdb_entry *e = b->overlay.first[0]; e != NULL; e = e->next[0])
         write_entry(b, e);
     for (const struct rdb_entry *e = b->tokens.first[0]; e != NULL; e = e->next[0])

@@ -1,7 +1,7 @@
 /*
  * storage/rocksdb/docs.c - key -> 8 bytes version, body.
  *
- * 1. "u/" holds counters, "i/" tokens of idempotency, "r/" what removed tables left in the files
+ * 1. "u/" holds counters, "i/" tokens of idempotency, "r/" what dropped rows left in the files
  * and
  *    "!layout" the format of the database: none of them is a document, none can be named by
  * callers.
@@ -15,6 +15,7 @@
 #include "storage/keycodec.h"
 #include "storage/rocksdb/change_care.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/reclaim_note.h"
 #include "storage/rocksdb/token.h"
 
 #include "base/banned.h"

@@ -1,62 +1,52 @@
 /*
  * storage/rocksdb/drop.c - a message that sends itself again until its range is empty.
  *
- * 1. A slice is one commit: point deletes of at most LIM_DROP_SLICE_CELLS cells, the headers of the
- *    rows they belonged to, the counters. It starts with an empty batch and leaves one.
- * 2. position is the stored key where the next slice begins, in the middle of a row if need be.
- *    The row's header is read again there: others may have changed the row in between.
- * 3. A row that was entered is closed (header written or deleted) before the slice commits.
- * 4. When only expired cells are dropped, versions are counted from the newest of a column, in one
- *    slice: a slice that ends inside a column begins again at the column's front. It ends there
- * only after it deleted something, so it always gets on.
+ *   slice     on the committer: point deletes of some rows, one commit (drop_slice.c)
+ *   stretch   rows counted on readers, then deleted as one range (counted_range.c)
+ *
+ * 1. A drop begins with slices. Behind drop_range_cells cells it goes on by stretches: what is
+ *    small costs a few points, and nobody has to know before how much there is.
+ * 2. While a stretch is counted others go on writing. A watch, set on the committer before the
+ *    first read and looked at there by the task that writes, tells whether all readers saw one
+ *    state. If they did not, the next drop_range_cells cells go as points, and the next stretch is
+ *    half as long, down to drop_range_cells cells; each one that goes makes the next twice as long.
+ * 3. A stretch of fewer than drop_range_cells cells goes as points too: range tombstones are never
+ *    more than one for so many cells.
+ * 4. Only drops of whole rows go by stretches, and not those that have to tell a change stream of
+ *    each row. Whether there is one is asked by each task that writes.
+ * 5. From the first stretch on each commit of the drop has a note in it, of all that the drop is
+ *    about: the points beside the ranges are given back with them (reclaim.c), when it ends.
  */
 #include "storage/rocksdb/drop.h"
 
 #include <stddef.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "storage/rocksdb/apply.h"
-#include "storage/rocksdb/change_log.h"
+#include "storage/rocksdb/counted_range.h"
 #include "storage/rocksdb/drop_count.h"
+#include "storage/rocksdb/drop_slice.h"
 #include "storage/rocksdb/drop_table.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/reclaim_note.h"
 
 #include "base/banned.h"
 
-/* Cells of other families are stepped over when one family is dropped: bound them too. */
-#define STEPS_PER_SLICE (4 * LIM_DROP_SLICE_CELLS)
+/* Rows that may go as one range. */
+struct stretch {
+    struct rdb_counted_range rows;
+    struct rdb_watch watch;
+};
 
 struct drop {
     struct rdb_task task; /* first */
-    struct sto_drop_op *op;
-    struct rdb_engine *engine;
-    struct rdb_committer *committer;
+    struct rdb_drop_slice slice;
     bool begun;
-    bool finished;
-    size_t cells; /* deleted in this slice */
-    size_t steps;
 
-    /* the row being emptied; row_len 0: none */
-    size_t row_len;
-    bool changed;
-    size_t row_key_len; /* logical */
-    struct sto_row_head before;
-    struct sto_row_head now;
-    bool from_header; /* the slice saw it from its first key */
-    struct rdb_change_log changes;
-
-    /* the column being looked through when only expired cells go; column_len 0: none */
-    size_t column_len;
-    const struct sto_family *family; /* NULL: not in the schema */
-    uint64_t newer;                  /* stored cells of the column passed */
-    int64_t now_us;
-
-    size_t position_len;
-    struct sto_key_bounds bounds;
-    uint8_t position[STO_KEY_MAX];
-    uint8_t row[STO_KEY_HEADER_MAX];
-    uint8_t column[STO_KEY_COLUMN_MAX];
+    uint64_t points_left;    /* cells, until a stretch is tried */
+    uint64_t stretch_cells;  /* of the next stretch */
+    bool has_range;          /* a range was written */
+    struct stretch *stretch; /* NULL: none was tried; else the engine knows of it (counted_enter) */
 };
 
 static void run_done(struct base_msg *msg)
@@ -69,219 +59,30 @@ static void run_done(struct base_msg *msg)
 static void answer(struct sto_drop_op *op, enum err rc)
 {
     struct drop *d = op->engine_state;
+    struct rdb_engine *e = NULL;
     op->result = rc;
-    if (d != NULL)
-        sto_rdb_change_log_fini(&d->changes);
+    if (d != NULL) {
+        e = d->stretch == NULL ? NULL : d->slice.engine;
+        if (d->has_range)
+            sto_rdb_reclaim_wake(&e->reclaim);
+        sto_rdb_change_log_fini(&d->slice.changes);
+        base_free(d->stretch);
+    }
     base_free(d);
     op->engine_state = NULL;
     op->msg.run = run_done;
     base_mailbox_push(op->reply_to, &op->msg);
+    if (e != NULL)
+        sto_rdb_counted_leave(e);
 }
 
-/* --- rows ----------------------------------------------------------------------------------- */
-
-/* What went, for the table's change stream; a table that is being deleted has none any more. */
-static enum err row_tell(struct rdb_batch *batch, struct sto_drop_op *op, struct rdb_tally *tally,
-                         size_t row_len, bool to_its_end)
-{
-    struct drop *d = op->engine_state;
-    struct sto_key parts;
-    uint8_t scratch[LIM_ROW_KEY];
-    if (!d->changes.on || atomic_load(&tally->table->forgotten))
-        return ERR_OK;
-    if (d->from_header && to_its_end && op->family == 0 && !op->expired_only)
-        sto_rdb_change_log_whole_row(&d->changes);
-    size_t n = sto_key_header(d->row, row_len);
-    if (sto_key_decode(base_slice(d->row, n), &parts) != ERR_OK)
-        return ERR_CORRUPT;
-    return sto_rdb_change_log_put(&d->changes, batch, tally, &op->scope,
-                                  op->expired_only ? STO_CHANGE_GARBAGE : STO_CHANGE_USER,
-                                  sto_key_unescape(parts.row_escaped, scratch),
-                                  sto_rdb_committer_us(d->committer));
-}
-
-/* to_its_end: the iterator has passed the row. */
-static enum err row_close(struct rdb_batch *batch, struct sto_drop_op *op, bool to_its_end)
-{
-    struct drop *d = op->engine_state;
-    size_t row_len = d->row_len;
-    d->row_len = 0;
-    if (row_len == 0 || !d->changed)
-        return ERR_OK;
-    if ((d->now.cells == 0) != (d->now.bytes == 0))
-        return ERR_CORRUPT;
-    struct rdb_tally *tally = sto_rdb_batch_tally(batch, &op->scope);
-    INVARIANT(tally != NULL); /* the only one of this batch */
-    struct sto_delta delta = {.bytes = -(int64_t)(d->before.bytes - d->now.bytes),
-                              .cells = -(int64_t)(d->before.cells - d->now.cells),
-                              .rows = d->now.cells == 0 ? -1 : 0};
-    size_t n = sto_key_header(d->row, row_len);
-    enum err rc = sto_rdb_batch_replace_head(batch, base_slice(d->row, n), &d->now);
-    if (rc == ERR_OK)
-        rc = sto_rdb_batch_count(batch, tally, &delta);
-    return rc == ERR_OK ? row_tell(batch, op, tally, row_len, to_its_end) : rc;
-}
-
-/* key is the first one of a row, its header, or, at the front of a slice, one in the middle of it.
- * The batch holds nothing of the row: the header under the iterator is the newest. */
-static enum err row_open(struct rdb_batch *batch, struct sto_drop_op *op, struct slice key,
-                         struct slice value)
-{
-    struct drop *d = op->engine_state;
-    size_t row_len = sto_key_row_prefix_len(key);
-    if (row_len == 0 || row_len > STO_KEY_ROW_MAX)
-        return ERR_CORRUPT;
-    memcpy(d->row, key.ptr, row_len);
-    struct sto_key parts;
-    struct slice header = base_slice(d->row, sto_key_header(d->row, row_len));
-    struct rdb_head_view head = {.in_db = true};
-    if (sto_key_decode(header, &parts) != ERR_OK)
-        return ERR_CORRUPT;
-    d->from_header = base_slice_equal(key, header);
-    enum err rc = d->from_header ? sto_row_head_decode(value, &head.head)
-                                 : sto_rdb_batch_head(batch, header, &head);
-    if (rc != ERR_OK)
-        return rc;
-    if (!head.in_db)
-        return ERR_CORRUPT; /* cells without a header */
-    d->row_len = row_len;
-    d->row_key_len = sto_key_unescaped_len(parts.row_escaped);
-    d->before = head.head;
-    d->now = d->before;
-    d->changed = false;
-    sto_rdb_change_log_begin(&d->changes, op->scope.schema->table);
-    return ERR_OK;
-}
-
-/* Whether no read of the scope's schema shows this cell. Numbers of families are never used again:
- * one below next_number that is missing was removed for good. */
-static bool is_expired(struct sto_drop_op *op, const struct sto_key *key)
-{
-    struct drop *d = op->engine_state;
-    const struct sto_schema *schema = op->scope.schema;
-    if (d->column_len == 0 ||
-        !base_slice_equal(key->column_prefix, base_slice(d->column, d->column_len))) {
-        memcpy(d->column, key->column_prefix.ptr, key->column_prefix.len);
-        d->column_len = key->column_prefix.len;
-        d->family = sto_schema_family_by_number(schema, key->family);
-        d->newer = 0;
-    }
-    if (d->family == NULL)
-        return key->family < schema->next_number;
-    uint64_t newer = d->newer++;
-    if (sto_gc_collects(&d->family->gc, newer, key->timestamp_us, d->now_us))
-        return true;
-    int64_t at = sto_gc_collects_at(&d->family->gc, newer, key->timestamp_us);
-    if (at < op->expires_us)
-        op->expires_us = at;
-    return false;
-}
-
-static enum err cell_delete(struct rdb_batch *batch, struct sto_drop_op *op, struct slice key,
-                            struct slice value)
-{
-    struct drop *d = op->engine_state;
-    struct sto_key parts;
-    struct sto_stored_cell cell;
-    if (sto_key_decode(key, &parts) != ERR_OK)
-        return ERR_CORRUPT;
-    if (parts.family == 0 || (op->family != 0 && parts.family != op->family) ||
-        (op->expired_only && !is_expired(op, &parts)))
-        return sto_rdb_change_log_cell(&d->changes, NULL, SLICE_EMPTY, 0); /* it is left */
-    if (sto_cell_decode(value, &cell) != ERR_OK)
-        return ERR_CORRUPT;
-    uint64_t bytes = sto_cell_bytes(d->row_key_len, cell.family_name_len,
-                                    sto_key_unescaped_len(parts.qualifier_escaped), cell.bytes.len);
-    if (d->now.cells == 0 || d->now.bytes < bytes)
-        return ERR_CORRUPT;
-    d->now.cells--;
-    d->now.bytes -= bytes;
-    d->changed = true;
-    d->cells++;
-    enum err rc = sto_rdb_batch_delete_cell(batch, key, true);
-    if (rc != ERR_OK)
-        return rc;
-    /* What goes of a family that was dropped is nothing that a reader of changes knows of. */
-    return sto_rdb_change_log_cell(&d->changes,
-                                   sto_schema_family_by_number(op->scope.schema, parts.family),
-                                   parts.qualifier_escaped, parts.timestamp_us);
-}
-
-/* --- slices --------------------------------------------------------------------------------- */
-
-/* Whether the operation looked at enough and may end in front of key: at the front of a row. */
-static bool is_enough(const struct sto_drop_op *op, struct slice key)
-{
-    struct sto_key parts;
-    return op->steps_max != 0 && op->steps >= op->steps_max &&
-           sto_key_decode(key, &parts) == ERR_OK && parts.family == 0;
-}
-
-/* True when the slice ends in front of key; position says where the next one begins. */
-static bool slice_ends(struct sto_drop_op *op, struct slice key)
-{
-    struct drop *d = op->engine_state;
-    if (!is_enough(op, key) && d->cells < LIM_DROP_SLICE_CELLS && d->steps < STEPS_PER_SLICE) {
-        d->steps++;
-        op->steps++;
-        return false;
-    }
-    bool in_column =
-        d->column_len != 0 && base_slice_starts_with(key, base_slice(d->column, d->column_len));
-    if (in_column && d->cells == 0)
-        return false;
-    struct slice next = in_column ? base_slice(d->column, d->column_len) : key;
-    memcpy(d->position, next.ptr, next.len);
-    d->position_len = next.len;
-    return true;
-}
-
-static enum err slice_collect(struct rdb_batch *batch, struct sto_drop_op *op,
-                              rocksdb_iterator_t *it)
-{
-    struct drop *d = op->engine_state;
-    enum err rc = ERR_OK;
-    d->row_len = 0;
-    d->column_len = 0;
-    d->cells = 0;
-    d->steps = 0;
-    d->now_us = base_wall_us();
-    rocksdb_iter_seek(it, (const char *)d->position, d->position_len);
-    for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
-        struct slice key, value;
-        key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
-        value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
-        if (key.len > STO_KEY_MAX)
-            return ERR_CORRUPT;
-        bool same_row =
-            d->row_len != 0 && base_slice_starts_with(key, base_slice(d->row, d->row_len));
-        if (slice_ends(op, key))
-            return row_close(batch, op, !same_row);
-        if (!same_row) {
-            rc = row_close(batch, op, true);
-            if (rc == ERR_OK)
-                rc = row_open(batch, op, key, value);
-        }
-        if (rc == ERR_OK)
-            rc = cell_delete(batch, op, key, value);
-    }
-    if (rc != ERR_OK)
-        return rc;
-    char *error = NULL;
-    rocksdb_iter_get_error(it, &error);
-    if (error != NULL)
-        return sto_rdb_fail(d->engine, "read", error);
-    d->finished = true;
-    return row_close(batch, op, true);
-}
+/* --- whether it goes on ----------------------------------------------------------------------- */
 
 /* A slice that passes this is over before the rows of a table that ends are counted, and a sweep's
  * before any write that was made under newer rules. Nobody drops rows of a table made anew. */
 static enum err table_check(struct sto_drop_op *op)
 {
     const struct sto_schema *schema = op->scope.schema;
-    if (op->ignore_gate)
-        return ERR_OK;
     if (atomic_load(&schema->table->forgotten))
         return base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
     if (op->expired_only && atomic_load(&schema->table->published) != schema->version)
@@ -293,68 +94,223 @@ enum err sto_rdb_drop_goes_on(struct rdb_engine *e, struct sto_drop_op *op)
 {
     if (op->stop != NULL && atomic_load(op->stop))
         return base_fail(&op->detail, ERR_CANCELLED, "the drop was told to end");
-    return sto_rdb_usable(e, &op->detail);
-}
-
-static enum err slice_run(struct rdb_batch *batch, struct sto_drop_op *op)
-{
-    struct drop *d = op->engine_state;
-    enum err rc = sto_rdb_drop_goes_on(d->engine, op);
+    enum err rc = sto_rdb_usable(e, &op->detail);
     if (rc == ERR_OK && !op->ignore_gate)
         rc = sto_rdb_gate_check(op->scope.tenant.account, true, &op->detail);
-    if (rc == ERR_OK)
+    if (rc == ERR_OK && !op->ignore_gate)
         rc = table_check(op);
-    if (rc != ERR_OK)
-        return rc;
+    return rc;
+}
+
+/* --- slices ----------------------------------------------------------------------------------- */
+
+/* Rule 4. */
+static bool may_go_as_ranges(const struct sto_drop_op *op)
+{
+    return op->family == 0 && !op->expired_only && op->steps_max == 0 && !op->ignore_gate &&
+           atomic_load_explicit(&op->scope.schema->table->changes.since_us, memory_order_acquire) ==
+               0;
+}
+
+/* Rule 5. */
+static enum err slice_write(struct drop *d, struct rdb_batch *batch)
+{
+    struct rdb_engine *e = d->slice.engine;
+    if (!d->has_range || d->slice.cells == 0)
+        return sto_rdb_batch_write(batch);
+    pthread_mutex_lock(&e->docs_lock);
+    enum err rc = sto_rdb_note_write(e, batch->writes, &d->slice.op->scope, &d->slice.bounds);
+    if (rc == ERR_OK)
+        rc = sto_rdb_batch_write(batch);
+    else
+        sto_rdb_batch_clear(batch);
+    pthread_mutex_unlock(&e->docs_lock);
+    return rc;
+}
+
+static enum err slice_run(struct drop *d, struct rdb_batch *batch)
+{
+    struct sto_drop_op *op = d->slice.op;
     struct sto_usage before = sto_counters_read(&op->scope.schema->table->counters);
-    rocksdb_readoptions_t *options =
-        sto_rdb_scan_options(base_slice(d->bounds.lower, d->bounds.lower_len),
-                             base_slice(d->bounds.upper, d->bounds.upper_len));
-    rocksdb_readoptions_set_fill_cache(options, !op->expired_only); /* a sweep reads everything */
-    rocksdb_iterator_t *it =
-        rocksdb_create_iterator_cf(d->engine->db.handle, options, d->engine->db.cells);
-    rc = slice_collect(batch, op, it);
-    rocksdb_iter_destroy(it);
-    rocksdb_readoptions_destroy(options);
+    d->slice.cells_wanted = may_go_as_ranges(op) ? d->points_left : UINT64_MAX;
+    enum err rc = sto_rdb_drop_slice_collect(&d->slice, batch);
     if (rc != ERR_OK) {
         sto_rdb_batch_clear(batch);
         return base_fail(&op->detail, rc, "the rows cannot be dropped: reading them failed");
     }
-    rc = sto_rdb_batch_write(batch);
+    rc = slice_write(d, batch);
     if (rc != ERR_OK)
         return base_fail(&op->detail, rc, "a commit of the drop failed");
     struct sto_usage after = sto_counters_read(&op->scope.schema->table->counters);
     op->removed.bytes += before.bytes - after.bytes;
     op->removed.rows += before.rows - after.rows;
     op->removed.cells += before.cells - after.cells;
+    d->points_left -= d->slice.cells < d->points_left ? d->slice.cells : d->points_left;
     return ERR_OK;
 }
 
 /* True when the operation ends here, because it looked at enough; resume is set. */
-static bool ends_early(struct sto_drop_op *op)
+static bool ends_early(struct drop *d)
 {
-    const struct drop *d = op->engine_state;
-    struct slice position = base_slice(d->position, d->position_len);
     struct sto_key key;
     uint8_t scratch[2 * LIM_ROW_KEY];
-    return is_enough(op, position) && sto_key_decode(position, &key) == ERR_OK &&
-           base_buf_append(op->resume, sto_key_unescape(key.row_escaped, scratch)) == ERR_OK;
+    return sto_rdb_drop_slice_is_enough(&d->slice) &&
+           sto_key_decode(base_slice(d->slice.position, d->slice.position_len), &key) == ERR_OK &&
+           base_buf_append(d->slice.op->resume, sto_key_unescape(key.row_escaped, scratch)) ==
+               ERR_OK;
 }
+
+/* --- stretches -------------------------------------------------------------------------------- */
+
+static void run_slice(struct rdb_committer *c, struct rdb_task *task);
+
+/* Cells that go as points before a stretch is tried again; a step at least. */
+static uint64_t points_between(const struct drop *d)
+{
+    uint64_t cells = d->slice.engine->options.drop_range_cells;
+    return cells == 0 ? 1 : cells;
+}
+
+static void stretch_failed(struct drop *d)
+{
+    d->points_left = points_between(d);
+    d->stretch_cells /= 2;
+    if (d->stretch_cells < d->points_left)
+        d->stretch_cells = d->points_left;
+}
+
+static enum err stretch_write(struct drop *d, struct rdb_committer *c)
+{
+    struct rdb_counted_range *n = &d->stretch->rows;
+    enum err rc = sto_rdb_counted_write(c, n, &d->slice.bounds);
+    if (rc != ERR_OK)
+        return rc;
+    d->has_range = true;
+    d->slice.finished = n->is_all;
+    memcpy(d->slice.position, n->end, n->end_len);
+    d->slice.position_len = n->end_len;
+    if (d->stretch_cells <= d->slice.engine->options.drop_stretch_cells / 2)
+        d->stretch_cells *= 2;
+    return ERR_OK;
+}
+
+/* Whether others wrote to what was counted, as far as it came: what was added up then, or found
+ * amiss in a row that changed between two slices, says nothing. */
+static bool stretch_is_stale(const struct stretch *s)
+{
+    const struct rdb_counted_range *n = &s->rows;
+    if (n->result == ERR_CORRUPT)
+        return sto_rdb_watch_saw(&s->watch, base_slice(n->upper, n->upper_len));
+    return n->result == ERR_OK && sto_rdb_watch_saw(&s->watch, base_slice(n->end, n->end_len));
+}
+
+static void run_stretch_end(struct rdb_committer *c, struct rdb_task *task)
+{
+    struct drop *d = (struct drop *)task;
+    struct sto_drop_op *op = d->slice.op;
+    struct rdb_counted_range *n = &d->stretch->rows;
+    sto_rdb_watch_end(&c->batch.watches, &d->stretch->watch);
+    bool is_stale = stretch_is_stale(d->stretch);
+    enum err rc = n->result;
+    if (rc == ERR_OK || is_stale) {
+        op->detail.text[0] = '\0';
+        rc = sto_rdb_drop_goes_on(d->slice.engine, op);
+    }
+    if (rc == ERR_OK) {
+        uint64_t least = d->slice.engine->options.drop_range_cells;
+        if (is_stale)
+            stretch_failed(d);
+        else if (n->sum.usage.cells == 0)
+            d->slice.finished = true;
+        else if (n->sum.usage.cells < least || !may_go_as_ranges(op))
+            d->points_left = points_between(d);
+        else
+            rc = stretch_write(d, c);
+    }
+    if (rc != ERR_OK || d->slice.finished) {
+        answer(op, rc);
+        return;
+    }
+    task->run = run_slice;
+    sto_rdb_committer_task(c, task, false);
+}
+
+/* The engine learns of the operation before it is asked whether it is closing: it is, or it waits.
+ */
+static enum err stretch_begin(struct drop *d, struct rdb_committer *c)
+{
+    struct sto_drop_op *op = d->slice.op;
+    if (d->stretch == NULL) {
+        d->stretch = base_new(sizeof(*d->stretch));
+        sto_rdb_counted_enter(d->slice.engine);
+    }
+    enum err rc = sto_rdb_drop_goes_on(d->slice.engine, op);
+    if (rc != ERR_OK)
+        return rc;
+    struct slice begin = base_slice(d->slice.position, d->slice.position_len);
+    struct slice upper = base_slice(d->slice.bounds.upper, d->slice.bounds.upper_len);
+    struct sto_range table = sto_range_of_table(&op->scope);
+    sto_rdb_watch_begin(&c->batch.watches, &d->stretch->watch,
+                        sto_span_of_rows(&table, begin, upper));
+    d->task.run = run_stretch_end;
+    d->stretch->rows.engine = d->slice.engine;
+    d->stretch->rows.op = op;
+    d->stretch->rows.then = &d->task;
+    d->stretch->rows.cells_max = d->stretch_cells;
+    sto_rdb_counted_begin(&d->stretch->rows, begin, upper);
+    return ERR_OK;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
 
 static void run_slice(struct rdb_committer *c, struct rdb_task *task)
 {
     struct drop *d = (struct drop *)task;
-    struct sto_drop_op *op = d->op;
+    struct sto_drop_op *op = d->slice.op;
     enum err rc = d->begun ? ERR_OK : sto_rdb_deadline_check(op->deadline_ns, &op->detail);
     d->begun = true;
+    if (rc == ERR_OK && d->points_left == 0 && d->slice.at_row_front && may_go_as_ranges(op)) {
+        rc = stretch_begin(d, c);
+        if (rc != ERR_OK)
+            answer(op, rc);
+        return;
+    }
     if (rc == ERR_OK)
-        rc = slice_run(&c->batch, op);
+        rc = sto_rdb_drop_goes_on(d->slice.engine, op);
+    if (rc == ERR_OK)
+        rc = slice_run(d, &c->batch);
     if (task->priority != STO_PRIORITY_BACKGROUND)
-        sto_rdb_committer_charge(c, task->account, d->cells + d->steps / RDB_STEPS_PER_OP);
-    if (rc != ERR_OK || d->finished || ends_early(op))
+        sto_rdb_committer_charge(c, task->account,
+                                 d->slice.cells + d->slice.steps / RDB_STEPS_PER_OP);
+    if (rc != ERR_OK || d->slice.finished || ends_early(d))
         answer(op, rc);
     else
         sto_rdb_committer_task(c, task, false);
+}
+
+static void points_begin(struct rdb_engine *e, struct sto_drop_op *op)
+{
+    struct drop *d = base_new(sizeof(*d));
+    op->engine_state = d;
+    d->slice.op = op;
+    d->slice.engine = e;
+    d->slice.committer = sto_rdb_committer_of(e, op->scope.tenant.account);
+    d->slice.at_row_front = true;
+    sto_rdb_change_log_init(&d->slice.changes);
+    if (!sto_key_bounds_of_rows(&op->scope, &op->range, &d->slice.bounds)) {
+        answer(op, ERR_OK);
+        return;
+    }
+    memcpy(d->slice.position, d->slice.bounds.lower, d->slice.bounds.lower_len);
+    d->slice.position_len = d->slice.bounds.lower_len;
+    d->points_left = e->options.drop_range_cells;
+    d->stretch_cells = e->options.drop_stretch_cells;
+    d->task = (struct rdb_task){
+        .account = op->scope.tenant.account,
+        .priority = op->expired_only || op->ignore_gate ? STO_PRIORITY_BACKGROUND : op->priority,
+        .run = run_slice,
+    };
+    sto_rdb_committer_task(d->slice.committer, &d->task, true);
 }
 
 void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
@@ -385,22 +341,5 @@ void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
             return;
         }
     }
-    struct drop *d = base_new(sizeof(*d));
-    op->engine_state = d;
-    d->engine = e;
-    sto_rdb_change_log_init(&d->changes);
-    d->committer = sto_rdb_committer_of(e, op->scope.tenant.account);
-    if (!sto_key_bounds_of_rows(&op->scope, &op->range, &d->bounds)) {
-        answer(op, ERR_OK);
-        return;
-    }
-    memcpy(d->position, d->bounds.lower, d->bounds.lower_len);
-    d->position_len = d->bounds.lower_len;
-    d->op = op;
-    d->task = (struct rdb_task){
-        .account = op->scope.tenant.account,
-        .priority = op->expired_only || op->ignore_gate ? STO_PRIORITY_BACKGROUND : op->priority,
-        .run = run_slice,
-    };
-    sto_rdb_committer_task(d->committer, &d->task, true);
+    points_begin(e, op);
 }

@@ -1,18 +1,19 @@
 /*
  * storage/rocksdb/drop.h - removing many rows, exactly counted, in bounded commits.
  *
- * Does:     point-delete the cells of a range of rows, all, one family's, or those that no read
- *           shows any more, LIM_DROP_SLICE_CELLS at a time.
+ * Does:     remove the cells of a range of rows, all, one family's, or those that no read shows any
+ *           more: by point deletes, and, where many whole rows go, by counted ranges.
  * Owns:     the operation's cursor.
  * May use:  base/, storage/.
- * Knows no: why rows are dropped.
- * Threads:  submit from any; runs on the tenant's committer.
- * Blocks:   no more than a commit.
- * Fails by: ERR_SUSPENDED, ERR_GONE, ERR_UNAVAILABLE, ERR_CORRUPT, ERR_IO, ERR_INVALID,
- *           ERR_OUTCOME_UNKNOWN.
- * Limits:   LIM_DROP_SLICE_CELLS.
- * Promises: 1. After every slice headers and counters are exact, also in the middle of a row.
- *           2. Between two slices everybody else's operations have their turn.
+ * Knows no: why rows are dropped; how their bytes leave the files (reclaim.h).
+ * Threads:  submit from any; runs on the tenant's committer and on readers.
+ * Blocks:   no more than a slice or a commit.
+ * Fails by: ERR_SUSPENDED, ERR_GONE, ERR_NOT_FOUND, ERR_CANCELLED, ERR_UNAVAILABLE, ERR_CORRUPT,
+ *           ERR_IO, ERR_INVALID, ERR_OUTCOME_UNKNOWN.
+ * Limits:   LIM_DROP_SLICE_CELLS, LIM_DROP_RANGE_CELLS, LIM_DROP_STRETCH_CELLS.
+ * Promises: 1. After every commit headers and counters are exact, also in the middle of a row.
+ *           2. Between two slices everybody else's operations have their turn; what they write
+ *              meanwhile is counted, and lost only if the drop deletes it as well.
  */
 #ifndef STORAGE_ROCKSDB_DROP_H
 #define STORAGE_ROCKSDB_DROP_H
@@ -21,7 +22,8 @@
 
 struct rdb_engine;
 
-/* Between slices: ERR_UNAVAILABLE, or ERR_CANCELLED when the maker wants it to end. */
+/* Between slices, any thread: the engine closes or failed, the gate was closed, the table was
+ * deleted, the sweep's rules are not the newest, or its maker wants it to end. */
 enum err sto_rdb_drop_goes_on(struct rdb_engine *e, struct sto_drop_op *op) MUST_CHECK;
 
 void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op);

@@ -153,7 +153,7 @@ static enum err range_delete_write(struct rdb_engine *e, rocksdb_writebatch_t *b
     if (rc != ERR_OK)
         return base_fail(d->eb, rc, "the tenant's counters cannot be read");
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++)
-        sto_rdb_range_delete(e, batch, TENANT_FAMILIES[i], &range);
+        sto_rdb_range_delete(e, batch, TENANT_FAMILIES[i], sto_span_of(&range));
     rc = sto_rdb_write(e, batch);
     return rc == ERR_OK ? rc : base_fail(d->eb, rc, "the deletion could not be made durable");
 }
@@ -239,12 +239,12 @@ static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope 
     }
     sto_rdb_progress_begin(e, STO_PROGRESS_BYTES, all);
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
-        sto_rdb_range_compact(e, TENANT_FAMILIES[i], &range);
+        sto_rdb_range_compact(e, TENANT_FAMILIES[i], sto_span_of(&range));
         sto_rdb_progress_add(e, bytes[i]);
     }
     for (size_t i = 0; i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
         struct sto_range docs = sto_range_of_docs(scope, RDB_TENANT_LETTERS[i]);
-        sto_rdb_range_compact(e, RDB_CF_META, &docs);
+        sto_rdb_range_compact(e, RDB_CF_META, sto_span_of(&docs));
     }
     return sto_rdb_files_settle(e, eb);
 }

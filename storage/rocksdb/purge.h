@@ -18,11 +18,11 @@
 #define STORAGE_ROCKSDB_PURGE_H
 
 #include "storage/engine.h"
-#include "storage/rocksdb/reclaim.h"
+#include "storage/rocksdb/reclaim_note.h"
 #include "storage/rocksdb/token.h"
 
 /* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, operations,
- * tokens, removed tables whose bytes are still there. */
+ * tokens, dropped rows whose bytes are still there. */
 static const char RDB_TENANT_LETTERS[] = {
     'u', 's', 'w', 'v', 'o', RDB_TOKEN_LETTER, RDB_RECLAIM_LETTER, '\0'};
 

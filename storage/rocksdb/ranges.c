@@ -20,10 +20,10 @@
 /* --- deleting --------------------------------------------------------------------------------- */
 
 void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
-                          const struct sto_range *range)
+                          struct sto_span span)
 {
-    rocksdb_writebatch_delete_range_cf(batch, e->db.cf[family], (const char *)range->begin,
-                                       range->begin_len, (const char *)range->end, range->end_len);
+    rocksdb_writebatch_delete_range_cf(batch, e->db.cf[family], (const char *)span.begin.ptr,
+                                       span.begin.len, (const char *)span.end.ptr, span.end.len);
 }
 
 enum err sto_rdb_files_delete(struct rdb_engine *e, int family, const struct sto_range *range,
@@ -68,15 +68,15 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
 
 /* RocksDB looks at the beginning which levels the range is in. If another compaction of it moved
  * rows below those meanwhile, their tombstone would stay above, and they beneath it. */
-void sto_rdb_range_compact(struct rdb_engine *e, int family, const struct sto_range *range)
+void sto_rdb_range_compact(struct rdb_engine *e, int family, struct sto_span span)
 {
     rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
     rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE_BOTTOMMOST);
     rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
     pthread_mutex_lock(&e->compact_lock);
     rocksdb_compact_range_cf_opt(e->db.handle, e->db.cf[family], options,
-                                 (const char *)range->begin, range->begin_len,
-                                 (const char *)range->end, range->end_len);
+                                 (const char *)span.begin.ptr, span.begin.len,
+                                 (const char *)span.end.ptr, span.end.len);
     pthread_mutex_unlock(&e->compact_lock);
     rocksdb_compactoptions_destroy(options);
 }

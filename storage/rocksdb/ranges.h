@@ -26,7 +26,7 @@ struct rdb_engine;
 
 /* family: RDB_CF_CELLS and so on. */
 void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
-                          const struct sto_range *range);
+                          struct sto_span span);
 /* Of files wholly inside. Never behind a range tombstone: one that goes with its file lets older
  * rows in a straddling file come back. */
 enum err sto_rdb_files_delete(struct rdb_engine *e, int family, const struct sto_range *range,
@@ -34,7 +34,7 @@ enum err sto_rdb_files_delete(struct rdb_engine *e, int family, const struct sto
 /* A compaction keeps what a snapshot sees. Newer ones see the deletion: they are not waited for. */
 enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 /* RocksDB does not say whether it failed; settling does. */
-void sto_rdb_range_compact(struct rdb_engine *e, int family, const struct sto_range *range);
+void sto_rdb_range_compact(struct rdb_engine *e, int family, struct sto_span span);
 /* Behind compactions: a new MANIFEST, and replaced files gone from the disk. */
 enum err sto_rdb_files_settle(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 

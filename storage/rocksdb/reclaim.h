@@ -1,19 +1,17 @@
 /*
- * storage/rocksdb/reclaim.h - what removed tables leave in the files goes without waiting for other
- * writes.
+ * storage/rocksdb/reclaim.h - what rows that went as ranges leave in the files goes without waiting
+ * for other writes.
  *
- * Does:     note, in the batch of a table's range tombstone, that the table's bytes are still
- *           there; flush, rewrite the files around each noted table and take the note away.
- * Owns:     its thread, the notes "r/<tenant>/<table>" beside the documents.
+ * Does:     flush, rewrite the files around the rows of each note and take the note away.
+ * Owns:     its thread.
  * May use:  base/, storage/.
- * Knows no: why a table was removed, or whether there is one of that name again.
- * Threads:  note on committers; wake and is_idle from any; start and stop from one.
+ * Knows no: why rows were dropped, or whether there are any in their place again.
+ * Threads:  wake and is_idle from any; start and stop from one.
  * Blocks:   stop joins, after the compaction under way was told to end.
  * Fails by: latching the engine. Snapshots and reads that stay open: later again.
  * Limits:   RDB_RECLAIM_TABLES notes a round, which share a flush; RDB_RECLAIM_RETRY_S.
  * Promises: 1. A note that a crash left is found at the next open.
- *           2. A note goes after its table's bytes left the disk, and only if no newer one has
- *              taken its place.
+ *           2. A note goes after its rows' bytes left the disk.
  *           3. Whatever stands in the range anew stays: a rewriting removes nothing that a read
  *              would give.
  */
@@ -21,13 +19,11 @@
 #define STORAGE_ROCKSDB_RECLAIM_H
 
 #include <pthread.h>
-#include <rocksdb/c.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "storage/scope.h"
+#include "base/err.h"
 
-#define RDB_RECLAIM_LETTER  'r'
 #define RDB_RECLAIM_TABLES  64
 #define RDB_RECLAIM_RETRY_S 10
 
@@ -46,10 +42,7 @@ struct rdb_reclaim {
 
 enum err sto_rdb_reclaim_start(struct rdb_reclaim *r, struct rdb_engine *e) MUST_CHECK;
 void sto_rdb_reclaim_stop(struct rdb_reclaim *r);
-/* Under docs_lock until the batch is written. */
-void sto_rdb_reclaim_note(struct rdb_engine *e, rocksdb_writebatch_t *batch,
-                          const struct sto_table_scope *scope);
-/* Behind the batch. */
+/* Behind the batch of a note. */
 void sto_rdb_reclaim_wake(struct rdb_reclaim *r);
 
 #endif

@@ -23,9 +23,9 @@
 
 #include "base/alloc.h"
 #include "storage/rocksdb/change_read.h"
+#include "storage/rocksdb/counted_range.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/drop.h"
-#include "storage/rocksdb/drop_table.h"
 #include "storage/rocksdb/engine_stats.h"
 #include "storage/rocksdb/fence.h"
 #include "storage/rocksdb/progress.h"
@@ -191,7 +191,7 @@ static void engine_close(struct sto_engine *engine)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
     atomic_store(&e->closing, true);
-    sto_rdb_drop_table_drain(e);
+    sto_rdb_counted_drain(e);
     sto_rdb_reclaim_stop(&e->reclaim);
     for (int i = 0; i < e->committer_count; i++)
         sto_rdb_committer_stop(e->committers[i]);
@@ -216,6 +216,7 @@ void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
         .committers = cores / 2 < 1 ? 1 : (int)(cores / 2),
         .readers = cores < 2 ? 2 : (int)cores + 1, /* one of them for points only */
         .drop_range_cells = LIM_DROP_RANGE_CELLS,
+        .drop_stretch_cells = LIM_DROP_STRETCH_CELLS,
         .headroom_bytes = LIM_HEADROOM_BYTES_DEFAULT,
         .ballast_bytes = LIM_BALLAST_BYTES_DEFAULT,
     };
@@ -239,6 +240,8 @@ static void options_complete(struct sto_rocksdb_options *o)
         o->memtable_bytes = standard.memtable_bytes;
     if (o->drop_range_cells == 0)
         o->drop_range_cells = standard.drop_range_cells;
+    if (o->drop_stretch_cells == 0)
+        o->drop_stretch_cells = standard.drop_stretch_cells;
 }
 
 /* Whether the directory is there and holds anything. */

@@ -19,14 +19,15 @@
 #include "storage/engine.h"
 
 struct sto_rocksdb_options {
-    const char *dir;           /* holds db/, witness, ballast; must exist and be locked by us */
-    size_t cache_bytes;        /* block cache, shared by both column families */
-    size_t memtable_bytes;     /* write buffer of the cells column family */
-    int committers;            /* 0: half the cores, at least 1 */
-    int readers;               /* 0: one more than cores, at least 2 */
-    uint64_t drop_range_cells; /* 0: LIM_DROP_RANGE_CELLS */
-    uint64_t headroom_bytes;   /* writes that grow stop when less is free */
-    uint64_t ballast_bytes;    /* reserve file, released when the headroom is breached hard */
+    const char *dir;             /* holds db/, witness, ballast; must exist and be locked by us */
+    size_t cache_bytes;          /* block cache, shared by both column families */
+    size_t memtable_bytes;       /* write buffer of the cells column family */
+    int committers;              /* 0: half the cores, at least 1 */
+    int readers;                 /* 0: one more than cores, at least 2 */
+    uint64_t drop_range_cells;   /* 0: LIM_DROP_RANGE_CELLS */
+    uint64_t drop_stretch_cells; /* 0: LIM_DROP_STRETCH_CELLS */
+    uint64_t headroom_bytes;     /* writes that grow stop when less is free */
+    uint64_t ballast_bytes;      /* reserve file, released when the headroom is breached hard */
 };
 
 /* All defaults filled in except dir. */
@@ -46,7 +47,7 @@ void sto_rocksdb_test_fail_commit(struct sto_engine *e, int after);
 void sto_rocksdb_test_pressure(struct sto_engine *e, uint32_t level);
 void sto_rocksdb_test_disk_free(struct sto_engine *e, uint64_t bytes);
 
-/* Test tool: end the process behind a step of removing a table as a range, as kill -9 does. */
+/* Test tool: end the process behind a step of deleting rows as a range, as kill -9 does. */
 enum sto_die_point {
     STO_DIE_NEVER,
     STO_DIE_COUNTED,

@@ -9,9 +9,7 @@
 
 #include <sys/wait.h>
 
-#include "storage/range.h"
-#include "storage/rocksdb/rdb.h"
-#include "tests/storage/files_hold.h"
+#include "tests/storage/drops.h"
 
 #include "base/banned.h"
 
@@ -20,58 +18,14 @@ Suite *suite_storage_engine_drop_table(void);
 #define T     &fix.tables[0][0]
 #define OTHER &fix.tables[0][1]
 
-enum { ROWS = 600, LIMIT = 100, PATIENCE_S = 60 };
+enum { ROWS = 600, LIMIT = 100, DAMAGED_NOTES = 8 };
 #define SECRET "secret-93ab1f"
-
-static struct rdb_engine *engine(void)
-{
-    return sto_rdb_engine(fix.engine);
-}
-
-/* Rows of two cells in a table, the first half of them in a file. */
-static void fill(const struct sto_table_scope *scope, const char *text, int rows)
-{
-    static struct fill_op {
-        struct sto_mutate_op op;
-        struct sto_mutation m[2];
-        char row[64];
-    } ops[ROWS];
-    for (int i = 0; i < rows; i++) {
-        struct fill_op *f = &ops[i];
-        (void)snprintf(f->row, sizeof f->row, "%s-%04d", text, i);
-        f->m[0] = fix_set(1, "a", 1000, base_slice_text(text));
-        f->m[1] = fix_set(2, "b", 1000, SLICE_LIT("value"));
-        f->op = (struct sto_mutate_op){.scope = *scope,
-                                       .row_key = base_slice_text(f->row),
-                                       .mutations = f->m,
-                                       .mutation_count = 2};
-        fix_submit(&f->op);
-        if (i == rows / 2) {
-            fix_wait();
-            ck_assert_int_eq(sto_rdb_flush(engine()), ERR_OK);
-        }
-    }
-    fix_wait();
-    for (int i = 0; i < rows; i++)
-        ck_assert_int_eq(ops[i].op.result, ERR_OK);
-}
 
 /* Of everybody, so that files hold neighbours together. */
 static void fill_all(void)
 {
-    fill(T, SECRET, ROWS);
-    fill(OTHER, "neighbour", 50);
-    fill(&fix.tables[1][0], "neighbour", 50);
-    fill(&fix.tables[2][0], "neighbour", 50);
-}
-
-static void neighbours_check(void)
-{
-    ck_assert_uint_eq(sto_counters_read(&fix.tables[0][1].schema->table->counters).rows, 50);
-    for (size_t n = 0; n < FIX_TENANTS; n++) {
-        ck_assert_uint_ge(sto_counters_read(&fix.accounts[n].total).cells, 100);
-        fix_assert_no_drift(n);
-    }
+    fill(T, SECRET, SECRET, ROWS);
+    fill_neighbours();
 }
 
 static void drop_begin(struct sto_drop_op *op)
@@ -107,56 +61,6 @@ static void make_anew(void)
     ck_assert_int_eq(sto_counters_load(fix.engine, T, NULL), ERR_OK);
 }
 
-/* Keys that are there whether a range tombstone covers them or not. */
-static uint64_t physical_keys(void)
-{
-    struct sto_range range = sto_range_of_table(T);
-    rocksdb_readoptions_t *options =
-        sto_rdb_scan_options(sto_range_begin(&range), sto_range_end(&range));
-    rocksdb_readoptions_set_ignore_range_deletions(options, 1);
-    rocksdb_iterator_t *it =
-        rocksdb_create_iterator_cf(engine()->db.handle, options, engine()->db.cells);
-    uint64_t count = 0;
-    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it))
-        count++;
-    rocksdb_iter_destroy(it);
-    rocksdb_readoptions_destroy(options);
-    return count;
-}
-
-static bool note_is_there(const char *key)
-{
-    char *error = NULL;
-    size_t len = 0;
-    char *value = rocksdb_get_cf(engine()->db.handle, engine()->db.point, engine()->db.meta, key,
-                                 strlen(key), &len, &error);
-    ck_assert_ptr_null(error);
-    bool is_there = value != NULL;
-    rocksdb_free(value);
-    return is_there;
-}
-
-static void wait_until_idle(void)
-{
-    for (int i = 0; i < PATIENCE_S * 100; i++) {
-        if (atomic_load(&engine()->reclaim.is_idle))
-            return;
-        (void)usleep(10000);
-    }
-    ck_abort_msg("the space was not given back");
-}
-
-/* Sees what is there: nothing of it is rewritten away before the release. */
-static const rocksdb_snapshot_t *hold_bytes(void)
-{
-    return rocksdb_create_snapshot(engine()->db.handle);
-}
-
-static void let_bytes_go(const rocksdb_snapshot_t *snapshot)
-{
-    rocksdb_release_snapshot(engine()->db.handle, snapshot);
-}
-
 static void setup(void)
 {
     fix_prepare();
@@ -186,7 +90,7 @@ START_TEST(a_large_table_goes_whole_and_its_bytes_leave_the_files)
     fix_assert_usage(0, total.bytes - table.bytes, total.rows - ROWS, total.cells - 2 * ROWS);
     ck_assert_int_eq(forget(), ERR_OK);
     wait_until_idle();
-    ck_assert_uint_eq(physical_keys(), 0);
+    ck_assert_uint_eq(physical_keys(T), 0);
     ck_assert(!note_is_there("r/ab/t"));
     ck_assert(!files_hold(fix.dir, SECRET)); /* logs, tables, MANIFEST: while it is in service */
     neighbours_check();
@@ -199,24 +103,26 @@ END_TEST
 START_TEST(only_more_cells_than_the_limit_go_as_a_range)
 {
     int rows = LIMIT / 2 + _i; /* 0: as many cells as the limit */
-    fill(T, SECRET, rows);
+    fill(T, SECRET, SECRET, rows);
     const rocksdb_snapshot_t *held = hold_bytes();
     struct sto_drop_op op = drop_all();
     ck_assert_int_eq(op.result, ERR_OK);
     ck_assert_uint_eq(op.removed.cells, 2 * (uint64_t)rows);
     ck_assert_int_eq(note_is_there("r/ab/t"), _i > 0);
-    ck_assert_uint_eq(physical_keys(), _i > 0 ? 3 * (uint64_t)rows : 0);
+    ck_assert_uint_eq(physical_keys(T), _i > 0 ? 3 * (uint64_t)rows : 0);
     fix_assert_usage(0, 0, 0, 0);
     fix_assert_no_drift(0);
     let_bytes_go(held);
 }
 END_TEST
 
-START_TEST(the_limit_is_the_published_one)
+START_TEST(the_limits_are_the_published_ones)
 {
     fix.options.drop_range_cells = 0;
+    fix.options.drop_stretch_cells = 0;
     fix_reopen();
     ck_assert_uint_eq(engine()->options.drop_range_cells, LIM_DROP_RANGE_CELLS);
+    ck_assert_uint_eq(engine()->options.drop_stretch_cells, LIM_DROP_STRETCH_CELLS);
 }
 END_TEST
 
@@ -257,7 +163,7 @@ START_TEST(a_table_made_anew_keeps_its_rows)
     char wanted[128];
     (void)snprintf(wanted, sizeof wanted, "%s{f:q@1000=new,}", first);
     fix_assert_rows(T, &(struct sto_read_spec){0}, wanted);
-    ck_assert_uint_eq(physical_keys(), 2);
+    ck_assert_uint_eq(physical_keys(T), 2);
     neighbours_check();
 }
 END_TEST
@@ -265,17 +171,17 @@ END_TEST
 /* The newer removal's note stays until its own bytes are gone. */
 START_TEST(a_table_that_is_removed_twice_is_gone_twice)
 {
-    fill(T, SECRET, ROWS);
+    fill(T, SECRET, SECRET, ROWS);
     const rocksdb_snapshot_t *held = hold_bytes();
     ck_assert_int_eq(drop_all().result, ERR_OK);
     ck_assert_int_eq(forget(), ERR_OK);
     make_anew();
-    fill(T, SECRET, ROWS);
+    fill(T, SECRET, SECRET, ROWS);
     ck_assert_int_eq(drop_all().result, ERR_OK);
     ck_assert_int_eq(forget(), ERR_OK);
     let_bytes_go(held);
     wait_until_idle();
-    ck_assert_uint_eq(physical_keys(), 0);
+    ck_assert_uint_eq(physical_keys(T), 0);
     ck_assert(!files_hold(fix.dir, SECRET));
     fix_assert_usage(0, 0, 0, 0);
 }
@@ -283,7 +189,7 @@ END_TEST
 
 START_TEST(what_writes_and_drops_the_rows_of_a_table_that_ends_is_refused)
 {
-    fill(T, SECRET, ROWS);
+    fill(T, SECRET, SECRET, ROWS);
     struct sto_read_op scan = {.scope = *T};
     struct fix_sink s;
     fix_sink_init(&s);
@@ -308,7 +214,7 @@ END_TEST
 /* One that began before: its slices end with the one under way. */
 START_TEST(a_drop_under_way_ends_when_the_table_does)
 {
-    fill(T, SECRET, ROWS);
+    fill(T, SECRET, SECRET, ROWS);
     struct buf resume;
     base_buf_init(&resume, LIM_ROW_KEY);
     struct sto_drop_op user = {.scope = *T,
@@ -344,7 +250,7 @@ static void store_cell(const char *key, size_t key_len, const char *value, size_
 
 START_TEST(rows_that_nobody_counted_stop_the_removal)
 {
-    fill(T, "a", 100);
+    fill(T, "a", "a", 100);
     struct sto_usage before = sto_counters_read(&fix.accounts[0].total);
     store_cell("ab#t#c\0\1\0\0", 10, "\1\1\14", 3);
     store_cell("ab#t#c\0\1\0\1q\0\1\377\377\377\377\377\377\374\27", 21, "\1\1v", 3);
@@ -354,7 +260,7 @@ START_TEST(rows_that_nobody_counted_stop_the_removal)
     ck_assert_ptr_nonnull(strstr(op.detail.text, "101"));
     ck_assert_uint_eq(op.removed.rows, 0);
     fix_assert_usage(0, before.bytes, before.rows, before.cells);
-    ck_assert_uint_eq(physical_keys(), 302);
+    ck_assert_uint_eq(physical_keys(T), 302);
     ck_assert(!note_is_there("r/ab/t"));
     ck_assert_int_eq(forget(), ERR_CONFLICT);
 }
@@ -362,12 +268,12 @@ END_TEST
 
 START_TEST(a_header_that_lies_stops_the_removal)
 {
-    fill(T, "a", 100);
+    fill(T, "a", "a", 100);
     store_cell("ab#t#a-0042\0\1\0\0", 15, "\1\3\77", 3);
     struct sto_drop_op op = drop_all();
     ck_assert_int_eq(op.result, ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(op.detail.text, "header"));
-    ck_assert_uint_eq(physical_keys(), 300);
+    ck_assert_uint_eq(physical_keys(T), 300);
     ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).rows, 100);
     ck_assert_int_eq(fix_put(OTHER, "row", "others go on"), ERR_OK);
 }
@@ -375,7 +281,7 @@ END_TEST
 
 START_TEST(a_passed_deadline_changes_nothing)
 {
-    fill(T, "a", 100);
+    fill(T, "a", "a", 100);
     struct sto_drop_op op = {.scope = *T,
                              .ignore_gate = true,
                              .table_ends = true,
@@ -388,7 +294,7 @@ START_TEST(a_passed_deadline_changes_nothing)
     fix_wait();
     ck_assert_int_eq(op.result, ERR_TIMEOUT);
     ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).rows, 100);
-    ck_assert_uint_eq(physical_keys(), 300);
+    ck_assert_uint_eq(physical_keys(T), 300);
 }
 END_TEST
 
@@ -407,7 +313,7 @@ END_TEST
 /* The operation is answered, whichever of both is first. */
 START_TEST(closing_ends_a_removal_under_way)
 {
-    fill(T, SECRET, ROWS);
+    fill(T, SECRET, SECRET, ROWS);
     struct sto_drop_op op;
     drop_begin(&op);
     sto_engine_close(fix.engine);
@@ -424,7 +330,7 @@ END_TEST
 START_TEST(a_removal_that_is_told_to_end_changes_nothing)
 {
     const _Atomic bool stop = true;
-    fill(T, SECRET, ROWS);
+    fill(T, SECRET, SECRET, ROWS);
     atomic_store(&fix.tables[0][0].schema->table->forgotten, true);
     for (int i = 0; i < 2; i++) {
         engine()->options.drop_range_cells = i == 0 ? LIMIT : LIM_DROP_RANGE_CELLS; /* both ways */
@@ -445,13 +351,26 @@ START_TEST(a_removal_that_is_told_to_end_changes_nothing)
 }
 END_TEST
 
-/* A note whose value is cut, one whose name is of no table. */
+/* Names of no table; values cut, or with bounds that are none. */
 START_TEST(a_damaged_note_stops_the_engine)
 {
-    static const char *const keys[] = {"r/ab/t", "r/ab", "r/ab/t#x", "r/A/t"};
+    static const struct damage {
+        const char *key;
+        struct slice value;
+    } damages[DAMAGED_NOTES] = {
+        {"r/ab", SLICE_LIT("12345678")},
+        {"r/ab/t#x", SLICE_LIT("12345678")},
+        {"r/A/t", SLICE_LIT("12345678")},
+        {"r/ab/t", SLICE_LIT("1234567")},
+        {"r/ab/t", SLICE_LIT("12345678\0")},
+        {"r/ab/t", SLICE_LIT("12345678\0\4b\0\1")},
+        {"r/ab/t", SLICE_LIT("12345678\0\3b\0\1b\0\1")},
+        {"r/ab/t", SLICE_LIT("12345678\0\3b\0\1a\0\1")},
+    };
+    const struct damage *d = &damages[_i];
     char *error = NULL;
-    rocksdb_put_cf(engine()->db.handle, engine()->db.synced, engine()->db.meta, keys[_i],
-                   strlen(keys[_i]), "12345678", _i == 0 ? 7 : 8, &error);
+    rocksdb_put_cf(engine()->db.handle, engine()->db.synced, engine()->db.meta, d->key,
+                   strlen(d->key), (const char *)d->value.ptr, d->value.len, &error);
     ck_assert_ptr_null(error);
     sto_rdb_reclaim_wake(&engine()->reclaim);
     struct sto_health health;
@@ -467,15 +386,6 @@ END_TEST
 
 /* --- beside a purge -----------------------------------------------------------------------------
  */
-
-static void purge(enum sto_purge_step from, enum sto_purge_step behind)
-{
-    for (enum sto_purge_step s = from; s < behind; s++) {
-        struct errbuf eb = {{0}};
-        enum err rc = sto_purge_run(fix.engine, &fix.tenants[0], s, NULL, 0, &eb);
-        ck_assert_msg(rc == ERR_OK, "%s: %s", sto_purge_step_name(s), eb.text);
-    }
-}
 
 START_TEST(a_purge_takes_a_removed_table_and_its_note)
 {
@@ -533,7 +443,7 @@ static _Noreturn void child_look(enum sto_die_point died_at)
     ck_assert_uint_eq(op.removed.rows, has_rows ? ROWS : 0);
     ck_assert_int_eq(forget(), ERR_OK);
     wait_until_idle();
-    ck_assert_uint_eq(physical_keys(), 0);
+    ck_assert_uint_eq(physical_keys(T), 0);
     ck_assert(!note_is_there("r/ab/t"));
     ck_assert(!files_hold(fix.dir, SECRET));
     neighbours_check();
@@ -559,12 +469,6 @@ START_TEST(a_removal_goes_on_after_kill_9_behind_each_step)
 }
 END_TEST
 
-static void teardown_closed(void)
-{
-    base_mailbox_fini(&fix.mailbox);
-    fix_dir_remove();
-}
-
 Suite *suite_storage_engine_drop_table(void)
 {
     Suite *s = suite_create("storage_engine_drop_table");
@@ -573,7 +477,7 @@ Suite *suite_storage_engine_drop_table(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, a_large_table_goes_whole_and_its_bytes_leave_the_files);
     tcase_add_loop_test(t, only_more_cells_than_the_limit_go_as_a_range, -1, 2);
-    tcase_add_test(t, the_limit_is_the_published_one);
+    tcase_add_test(t, the_limits_are_the_published_ones);
     tcase_add_test(t, a_row_of_several_slices_is_counted_once);
     tcase_add_test(t, a_table_made_anew_keeps_its_rows);
     tcase_add_test(t, a_table_that_is_removed_twice_is_gone_twice);
@@ -585,7 +489,7 @@ Suite *suite_storage_engine_drop_table(void)
     tcase_add_test(t, a_failed_commit_leaves_rows_and_counters);
     tcase_add_test(t, closing_ends_a_removal_under_way);
     tcase_add_test(t, a_removal_that_is_told_to_end_changes_nothing);
-    tcase_add_loop_test(t, a_damaged_note_stops_the_engine, 0, 4);
+    tcase_add_loop_test(t, a_damaged_note_stops_the_engine, 0, DAMAGED_NOTES);
     tcase_add_test(t, a_purge_takes_a_removed_table_and_its_note);
     suite_add_tcase(s, t);
     t = tcase_create("sealed");

@@ -2,6 +2,7 @@
  * tests/storage/test_keycodec.c - the promises of storage/keycodec.h and storage/range.h.
  */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "storage/keycodec.h"
@@ -347,6 +348,48 @@ START_TEST(table_ranges_hold_exactly_their_table)
 }
 END_TEST
 
+static struct sto_span span_of(const char *begin, const char *end)
+{
+    static struct sto_range r;
+    r = sto_range_of_table(&scopes[0][0]);
+    static uint8_t keys[2][64];
+    struct slice prefix = sto_range_begin(&r);
+    size_t lengths[2] = {strlen(begin), strlen(end)};
+    for (int i = 0; i < 2; i++) {
+        memcpy(keys[i], prefix.ptr, prefix.len);
+        memcpy(keys[i] + prefix.len, i == 0 ? begin : end, lengths[i]);
+    }
+    struct slice a = base_slice(keys[0], prefix.len + lengths[0]);
+    struct slice b = base_slice(keys[1], prefix.len + lengths[1]);
+    return lengths[1] == 0 ? sto_span_of_rows(&r, a, sto_range_end(&r))
+                           : sto_span_of_rows(&r, a, b);
+}
+
+START_TEST(spans_are_parts_of_their_table)
+{
+    size_t prefix = sto_range_of_table(&scopes[0][0]).begin_len;
+    ck_assert_uint_eq(span_of("a", "b").begin.len, prefix + 1);
+    ck_assert_uint_eq(span_of("", "b").begin.len, prefix);
+    ck_assert_uint_eq(span_of("\xff", "").end.len, prefix);
+}
+END_TEST
+
+START_TEST(an_empty_or_reversed_span_aborts)
+{
+    (void)(_i == 0 ? span_of("b", "b") : span_of("b", "a"));
+}
+END_TEST
+
+/* Of a neighbour's key on either side. */
+START_TEST(a_span_that_leaves_its_table_aborts)
+{
+    struct sto_range r = sto_range_of_table(&scopes[0][0]);
+    struct sto_range other = sto_range_of_tenant(&scopes[0][0].tenant);
+    (void)(_i == 0 ? sto_span_of_rows(&r, sto_range_begin(&other), sto_range_end(&r))
+                   : sto_span_of_rows(&r, sto_range_begin(&r), sto_range_end(&other)));
+}
+END_TEST
+
 START_TEST(names_of_no_table_make_no_range)
 {
     static const char *const bad[] = {"",    "/",      "ab",     "ab/",    "/t",
@@ -409,6 +452,9 @@ Suite *suite_storage_keycodec(void)
     tcase_add_test(t, row_and_column_ends_are_behind_their_versions);
     tcase_add_test(t, tenant_ranges_hold_exactly_their_tenant);
     tcase_add_test(t, table_ranges_hold_exactly_their_table);
+    tcase_add_test(t, spans_are_parts_of_their_table);
+    tcase_add_loop_test_raise_signal(t, an_empty_or_reversed_span_aborts, SIGABRT, 0, 2);
+    tcase_add_loop_test_raise_signal(t, a_span_that_leaves_its_table_aborts, SIGABRT, 0, 2);
     tcase_add_test(t, names_of_no_table_make_no_range);
     tcase_add_test(t, document_ranges_hold_exactly_their_tenant);
     tcase_add_test(t, tenant_ids_follow_the_rule);

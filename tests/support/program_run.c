@@ -361,6 +361,12 @@ static void removed_check(const struct program_op *p, struct sto_usage before,
     usage_check(p->tenant);
 }
 
+/* Of whole rows: the next drop is one range, or points. */
+static void drop_as_range(bool yes)
+{
+    sto_rdb_engine(fix.engine)->options.drop_range_cells = yes ? 0 : LIM_DROP_RANGE_CELLS;
+}
+
 static void engine_drop(struct sto_drop_op *op)
 {
     op->reply_to = &fix.mailbox;
@@ -384,6 +390,7 @@ static void run_drop(size_t index)
     struct sto_usage before = oracle_usage(&t->oracle);
     struct sto_drop_op op = {
         .scope = t->scope, .range = range, .expired_only = p->kind == PROGRAM_SWEEP};
+    drop_as_range(p->argument % 4 < 2);
     atomic_store(&run.records[index].fate, PROGRAM_SENT);
     engine_drop(&op);
     atomic_store(&run.records[index].fate, PROGRAM_ANSWERED);
@@ -435,8 +442,7 @@ static void run_remake(const struct program_op *p)
     struct sto_usage before = oracle_usage(&t->oracle);
     struct sto_drop_op op = {.scope = t->scope, .ignore_gate = true, .table_ends = true};
     atomic_store(&t->scope.schema->table->forgotten, true);
-    sto_rdb_engine(fix.engine)->options.drop_range_cells =
-        p->argument % 2 == 0 ? 0 : LIM_DROP_RANGE_CELLS;
+    drop_as_range(p->argument % 2 == 0);
     oracle_drop(&t->oracle, (struct sto_row_range){0}, 0);
     engine_drop(&op);
     removed_check(p, before, &op, false);

@@ -1,0 +1,67 @@
+/*
+ * storage/rocksdb/counted_range.h - rows that are counted on readers, then deleted as one range.
+ *
+ * Does:     read every row of a range against its header, slice by slice, and send a task to the
+ *           tenant's committer; there, write one range tombstone, the counters without those rows
+ *           and a note for reclaim.h in one batch.
+ * Owns:     nothing; it is in the structure of whoever it belongs to.
+ * May use:  base/, storage/.
+ * Knows no: who may write the rows meanwhile (drop.c, drop_table.c).
+ * Threads:  begin from any; it runs on readers, one at a time; write on the tenant's committer.
+ * Blocks:   no more than a slice and a commit.
+ * Fails by: as sto_drop_rows; ERR_CORRUPT when a row is not what its header says.
+ * Limits:   SLICE_KEYS keys, then it goes to the end of the readers' queue.
+ * Promises: 1. It ends in front of a row, or behind the last one. 2. A crash leaves all of the rows
+ *              and their counters, or none of both. 3. Between two slices everybody else's
+ *              operations have their turn.
+ */
+#ifndef STORAGE_ROCKSDB_COUNTED_RANGE_H
+#define STORAGE_ROCKSDB_COUNTED_RANGE_H
+
+#include "storage/engine.h"
+#include "storage/range.h"
+#include "storage/rocksdb/committer.h"
+#include "storage/rocksdb/row_sum.h"
+
+struct rdb_counted_range {
+    struct base_msg msg; /* to a reader */
+
+    /* its maker's */
+    struct rdb_engine *engine;
+    struct sto_drop_op *op; /* its steps are counted, its detail is written */
+    struct rdb_task *then;  /* sent when it has ended, whatever the result */
+    uint64_t cells_max;     /* it ends in front of the first row behind so many */
+
+    /* what came of it */
+    enum err result;
+    bool is_all; /* it came to its upper bound */
+    struct rdb_row_sum sum;
+
+    struct sto_range table;
+    size_t begin_len;
+    size_t upper_len;
+    size_t end_len; /* of the rows that were counted */
+    uint8_t begin[STO_KEY_HEADER_MAX];
+    uint8_t upper[STO_KEY_ROW_MAX];
+    uint8_t end[STO_KEY_ROW_MAX];
+    size_t position_len; /* of the last key that was counted; 0: none */
+    uint8_t position[STO_KEY_MAX + 1];
+};
+
+/* begin: a bound of rows or the key of a header; upper: a bound of rows. Both are copied. */
+void sto_rdb_counted_begin(struct rdb_counted_range *n, struct slice begin, struct slice upper);
+/* The rows that were counted, when it ended well. */
+struct sto_span sto_rdb_counted_span(const struct rdb_counted_range *n);
+/* Delete them. noted: what of the table is to be given back; NULL: all. The batch was empty and is
+ * it again. */
+enum err sto_rdb_counted_write(struct rdb_committer *c, struct rdb_counted_range *n,
+                               const struct sto_key_bounds *noted) MUST_CHECK;
+
+/* An operation that counts ranges, from before its first one to behind its answer: the engine is
+ * not closed meanwhile. Such an operation ends with the slice under way when the engine closes. */
+void sto_rdb_counted_enter(struct rdb_engine *e);
+void sto_rdb_counted_leave(struct rdb_engine *e);
+/* The engine is closing: wait until all have left. */
+void sto_rdb_counted_drain(struct rdb_engine *e);
+
+#endif

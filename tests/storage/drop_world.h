@@ -1,0 +1,170 @@
+/*
+ * tests/storage/drop_world.h - a table whose rows of one prefix are dropped, and what may be in the
+ * way meanwhile.
+ *
+ * Does:     fill it, drop the prefix, stop the drop where it counts, let others do something then.
+ * Owns:     the message that keeps the reader of scans busy.
+ * May use:  tests/storage/drops.h.
+ * Knows no: what is tested.
+ * Threads:  the test's main thread.
+ * Blocks:   for answers.
+ * Fails by: ck_assert.
+ * Limits:   one drop at a time is waited for.
+ * Promises: 1. With drop_range_cells LIMIT and drop_stretch_cells STRETCH an undisturbed drop takes
+ *              LIMIT cells as points, two stretches, and TAIL rows as points.
+ */
+#ifndef TESTS_STORAGE_DROP_WORLD_H
+#define TESTS_STORAGE_DROP_WORLD_H
+
+#include "tests/storage/drops.h"
+
+#define T      &fix.tables[0][0]
+#define PREFIX "patient-7741c"
+#define SECRET "secret-93ab1f"
+
+enum { LIMIT = 100, STRETCH = 400, TAIL = 30, KEPT = 20 };
+enum { ROWS = LIMIT / 2 + STRETCH + TAIL };
+
+static void world_options(void)
+{
+    fix.options.drop_range_cells = LIMIT;
+    fix.options.drop_stretch_cells = STRETCH;
+}
+
+UNUSED_FN static void world_setup(void)
+{
+    fix_prepare();
+    world_options();
+    fix_open();
+}
+
+UNUSED_FN static void world_setup_sealed(void)
+{
+    fix.sealed = true;
+    world_setup();
+}
+
+UNUSED_FN static void fill_world(void)
+{
+    fill(T, PREFIX, SECRET, ROWS);
+    fill(T, "kept", "kept", KEPT);
+    fill(T, "zz", "kept", KEPT);
+    fill_neighbours();
+}
+
+UNUSED_FN static uint64_t table_rows(void)
+{
+    return sto_counters_read(&fix.tables[0][0].schema->table->counters).rows;
+}
+
+/* Behind the drop. */
+UNUSED_FN static void world_check(void)
+{
+    ck_assert_uint_eq(table_rows(), 2 * KEPT);
+    neighbours_check();
+}
+
+/* --- dropping --------------------------------------------------------------------------------- */
+
+static _Atomic bool drop_stop;
+
+UNUSED_FN static void drop_begin(struct sto_drop_op *op)
+{
+    static uint8_t end[LIM_ROW_KEY];
+    *op = (struct sto_drop_op){.scope = *T,
+                               .range = sto_range_of_prefix(SLICE_LIT(PREFIX), end),
+                               .stop = &drop_stop,
+                               .reply_to = &fix.mailbox,
+                               .done = fix_drop_done};
+    fix.outstanding++;
+    sto_drop_rows(fix.engine, op);
+}
+
+UNUSED_FN static struct sto_drop_op drop_prefix(void)
+{
+    struct sto_drop_op op;
+    drop_begin(&op);
+    fix_wait();
+    return op;
+}
+
+/* --- stopping it where it counts -------------------------------------------------------------- */
+
+struct reader_hold {
+    struct base_msg msg;
+    _Atomic bool is_reached;
+    _Atomic bool is_held;
+};
+
+/* In turn: one in front of what is counted, the other behind it. */
+static struct reader_hold reader_holds[2];
+static int reader_held;
+
+static void reader_hold_run(struct base_msg *msg)
+{
+    struct reader_hold *h = (struct reader_hold *)msg;
+    atomic_store(&h->is_reached, true);
+    while (atomic_load(&h->is_held))
+        (void)usleep(500);
+}
+
+static void reader_hold_push(struct reader_hold *h)
+{
+    const struct rdb_pool_job job = {.account = &fix.accounts[0], .queue = RDB_SCANS, .must = true};
+    h->msg.run = reader_hold_run;
+    atomic_store(&h->is_reached, false);
+    atomic_store(&h->is_held, true);
+    ck_assert(sto_rdb_pool_push(&engine()->pool, &job, &h->msg, NULL));
+}
+
+UNUSED_FN static void reader_go_on(void)
+{
+    atomic_store(&reader_holds[reader_held].is_held, false);
+}
+
+static void reader_wait(void)
+{
+    while (!atomic_load(&reader_holds[reader_held].is_reached))
+        (void)usleep(1000);
+}
+
+/* The only reader of scans (fix.options.readers is 2). */
+UNUSED_FN static void reader_stop(void)
+{
+    reader_hold_push(&reader_holds[reader_held]);
+    reader_wait();
+}
+
+/* Until so many drops wait for the reader: they are watching then, and read nothing yet. */
+UNUSED_FN static void wait_until_counting(uint64_t drops)
+{
+    while (atomic_load(&engine()->pool.waiting[RDB_SCANS]) < drops)
+        (void)usleep(1000);
+}
+
+/* Let it do what waits now, and stop it behind that. */
+UNUSED_FN static void reader_count(void)
+{
+    reader_hold_push(&reader_holds[1 - reader_held]);
+    reader_go_on();
+    reader_held = 1 - reader_held;
+    reader_wait();
+}
+
+/* Like fix_wait, for answers that do not depend on the drop under way. */
+UNUSED_FN static enum err put_meanwhile(const char *row, bool deletes)
+{
+    struct sto_mutation m = deletes ? (struct sto_mutation){.kind = STO_DELETE_FROM_ROW}
+                                    : fix_set(1, "q", 1000, SLICE_LIT("meanwhile"));
+    struct sto_mutate_op op = {
+        .scope = *T, .row_key = base_slice_text(row), .mutations = &m, .mutation_count = 1};
+    size_t others = fix.outstanding;
+    fix_submit(&op);
+    while (fix.outstanding > others) {
+        base_mailbox_wait(&fix.mailbox, 1000);
+        (void)base_mailbox_run(&fix.mailbox);
+    }
+    return op.result;
+}
+
+#endif
