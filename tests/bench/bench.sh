@@ -14,7 +14,7 @@
 #   BENCH_SECONDS  for each measurement, default 8
 #   BENCH_CLIENT_ROWS  rows of 1 KiB for the Bigtable clients, default 20000
 #   BENCH_IDLE     idle connections, default 10000
-#   BENCH_BEFORE   for drop: a directory of an older build, whose server removes a table as well
+#   BENCH_BEFORE   for drop: a directory of an older build, whose server removes a table and drops a prefix as well
 #   BENCH_DIR      where the data goes, default TMPDIR or /tmp
 set -eu
 

@@ -19,11 +19,11 @@ for pair in '10 2000' '100 1000' '300 400' '2000 100' '10000 20'; do
 done
 rm -rf "$tmp/points" "$tmp/range"
 
-# A table of small rows is removed while a neighbour reads and writes a row now and then: how long until the
-# answer, until half of all tables' bytes left the disk (its own are nearly all), and the neighbour's p99 in windows of a second, the worst of them.
-# With BENCH_BEFORE, a directory of an older build, its server does the same first, on data of its own.
+# Small rows go, all of a table with it, or all of a prefix in a table that stays, while a neighbour reads and
+# writes a row now and then: how long until the answer, until half of all tables' bytes left the disk (theirs are nearly all), and the
+# neighbour's p99 in windows of a second, the worst of them. With BENCH_BEFORE, a directory of an older build, its server does the
+# same first, on data of its own.
 
-say "removal of a table"
 # window URL KEY
 window() {
     bench quiet "$1/v1/tables/rows" "$data/ca.pem" "$2" 1 > "$tmp/quiet" || fail "the neighbour"
@@ -33,37 +33,57 @@ window() {
 tables_kib() {
     find "$data/db" -name '*.sst' -printf '%k\n' | awk '{ n += $1 } END { print n + 0 }'
 }
-# remove_table: sets removed_s, freed_s ("-": not within half a minute), p99_before and p99_during
-remove_table() {
-    leaving=$(tenant_key removes)
-    staying=$(tenant_key neighbour)
-    for k in "$leaving" "$staying"; do
-        BIGTENT_KEY=$k bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
-    done
+# since MOMENT [NOW]: seconds
+since() {
+    awk -v from="$1" -v to="${2:-$(date +%s.%N)}" 'BEGIN { printf "%.2f", to - from }'
+}
+# send_off table|prefix
+send_off() {
+    case $1 in
+    table) BIGTENT_KEY=$leaving bigtent table delete rows ;;
+    prefix) BIGTENT_KEY=$leaving bigtent row drop rows --prefix user ;;
+    esac > /dev/null && date +%s.%N > "$tmp/gone"
+}
+neighbour() {
+    staying=$(tenant_key stays)
+    BIGTENT_KEY=$staying bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$staying" user 10000 1024 > /dev/null || fail "load"
+}
+# let_go table|prefix, beside a neighbour: sets gone_s, freed_s ("-": not within half a minute), p99_before and p99_during
+let_go() {
+    leaving=$(tenant_key "leaves-$1")
+    BIGTENT_KEY=$leaving bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" user "$rows" 16 > /dev/null || fail "load"
+    bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" kept 1000 16 > /dev/null || fail "load"
     settle
     window "$url" "$staying" > /dev/null
     p99_before=$(for _ in 1 2 3 4 5 6; do window "$url" "$staying"; done | sort -n | tail -n 1)
     full_kib=$(tables_kib)
     : > "$tmp/windows"
     began=$(date +%s.%N)
-    (BIGTENT_KEY=$leaving bigtent table delete rows > /dev/null && date +%s.%N > "$tmp/removed") &
-    removal_pid=$!
+    send_off "$1" &
+    gone_pid=$!
     freed_s=-
     left=600
     while [ "$left" -gt 0 ] && [ "$freed_s" = - ]; do
         window "$url" "$staying" >> "$tmp/windows"
         left=$((left - 1))
-        kill -0 "$removal_pid" 2> /dev/null && continue
+        kill -0 "$gone_pid" 2> /dev/null && continue
         [ "$left" -lt 30 ] || left=30
-        [ $(($(tables_kib) * 2)) -gt "$full_kib" ] || freed_s=$(awk -v from="$began" -v to="$(date +%s.%N)" 'BEGIN { printf "%.2f", to - from }')
+        [ $(($(tables_kib) * 2)) -gt "$full_kib" ] || freed_s=$(since "$began")
     done
-    wait "$removal_pid" || fail "the removal failed"
-    removed_s=$(awk -v from="$began" -v to="$(cat "$tmp/removed")" 'BEGIN { printf "%.2f", to - from }')
+    wait "$gone_pid" || fail "the rows did not go ($1)"
+    gone_s=$(since "$began" "$(cat "$tmp/gone")")
     p99_during=$(sort -n "$tmp/windows" | tail -n 1)
 }
-against= before_removed_s= before_freed_s=
+# called table|prefix
+called() {
+    case $1 in
+    table) echo "removal of a table of $rows small rows" ;;
+    prefix) echo "drop of a prefix of $rows small rows" ;;
+    esac
+}
+against=
 if [ -n "${BENCH_BEFORE-}" ]; then
     stop
     own_path=$PATH own_data=$data
@@ -72,20 +92,31 @@ if [ -n "${BENCH_BEFORE-}" ]; then
     bigtentd init --data "$data" > /dev/null || fail "bigtentd init of the older build"
     BIGTENT_CACERT=$data/ca.pem
     start
-    remove_table
+    neighbour
+    for way in table prefix; do
+        say "$(called $way), older build"
+        let_go $way
+        echo "$gone_s $freed_s" > "$tmp/before.$way"
+        line "older build: $(called $way)" "$gone_s" s
+        line "their bytes are gone" "$freed_s" s
+        line "p99 of a neighbour's read meanwhile" "$p99_during" us before "$p99_before"
+    done
     stop
     rm -rf "$data"
-    against="the older build" before_removed_s=$removed_s before_freed_s=$freed_s
-    line "older build: removal of $rows small rows" "$removed_s" s
-    line "its bytes are gone" "$freed_s" s
-    line "p99 of a neighbour's read meanwhile" "$p99_during" us before "$p99_before"
+    against="the older build"
     PATH=$own_path data=$own_data
     BIGTENT_CACERT=$data/ca.pem
     start
 fi
-remove_table
-line "removal of a table of $rows small rows" "$removed_s" s "$against" "$before_removed_s"
-line "its bytes are gone" "$freed_s" s "$against" "$before_freed_s"
-line "p99 of a neighbour's read before" "$p99_before" us
-line "the same meanwhile" "$p99_during" us before "$p99_before"
-bound "the same, as a ratio" "$(awk -v a="$p99_during" -v b="$p99_before" 'BEGIN { printf "%.2f", a / b }')" "" below 2
+neighbour
+for way in table prefix; do
+    say "$(called $way)"
+    let_go $way
+    before_gone_s= before_freed_s=
+    [ -z "$against" ] || read -r before_gone_s before_freed_s < "$tmp/before.$way"
+    line "$(called $way)" "$gone_s" s "$against" "$before_gone_s"
+    line "their bytes are gone" "$freed_s" s "$against" "$before_freed_s"
+    line "p99 of a neighbour's read before" "$p99_before" us
+    line "the same meanwhile" "$p99_during" us before "$p99_before"
+    bound "the same, as a ratio" "$(awk -v a="$p99_during" -v b="$p99_before" 'BEGIN { printf "%.2f", a / b }')" "" below 2
+done
