@@ -5,6 +5,7 @@
  * 2. The list is sorted by tenant ID (none first), then key ID: one tenant's keys are one run.
  * 3. A key is in the map only after its document is durable, and leaves it before revoke returns,
  *    when revoked has been counted too.
+ * 4. Tenancy knows how many a tenant has: told whenever the list was changed.
  */
 #include "auth/keyring.h"
 
@@ -22,6 +23,7 @@
 #include "base/text.h"
 #include "tenancy/audit.h"
 #include "tenancy/lifecycle.h"
+#include "tenancy/threshold.h"
 
 #include "base/banned.h"
 
@@ -116,13 +118,37 @@ size_t auth_key_list(struct auth_keyring *k, const struct ten_tenant *tenant,
     return count;
 }
 
+/* Those of the tenant whose first key is there. */
+static size_t run_length(const struct auth_keyring *k, size_t from)
+{
+    size_t to = from;
+    while (to < k->count && k->sorted[to]->tenant == k->sorted[from]->tenant)
+        to++;
+    return to - from;
+}
+
 static size_t count_of(const struct auth_keyring *k, const struct ten_tenant *tenant)
 {
     size_t from = lower_bound(k, tenant_of(tenant), SLICE_EMPTY);
-    size_t to = from;
-    while (to < k->count && k->sorted[to]->tenant == tenant)
-        to++;
-    return to - from;
+    bool has_some = from < k->count && k->sorted[from]->tenant == tenant;
+    return has_some ? run_length(k, from) : 0;
+}
+
+static void tell_count(const struct auth_keyring *k, struct ten_tenant *tenant)
+{
+    if (tenant != NULL)
+        ten_threshold_keys_set(k->registry, tenant, count_of(k, tenant));
+}
+
+/* Runs on the control thread, which looks at the tenants already. */
+static void tell_loaded(void *ctx)
+{
+    const struct auth_keyring *k = ctx;
+    for (size_t at = 0, length; at < k->count; at += length) {
+        length = run_length(k, at);
+        if (k->sorted[at]->tenant != NULL)
+            ten_threshold_keys_load(k->registry, k->sorted[at]->tenant, length);
+    }
 }
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -177,6 +203,7 @@ static enum err load(struct auth_keyring *k, struct errbuf *eb)
         return base_fail(eb, rc, "the keys' documents cannot be read: %s", base_err_name(rc));
     if (k->count > 0)
         qsort(k->sorted, k->count, sizeof k->sorted[0], compare_keys);
+    ten_control_run(k->registry, tell_loaded, k);
     return ERR_OK;
 }
 
@@ -398,6 +425,7 @@ enum err auth_key_create(struct auth_keyring *k, const struct auth_key_wanted *w
     }
     key->rates = auth_rates_new(&key->limits);
     list_insert(k, key);
+    tell_count(k, key->tenant);
     rc = base_hashmap_insert(k->by_id, id_of(key), key);
     INVARIANT(rc == ERR_OK); /* no document of this ID was there */
     return ERR_OK;
@@ -423,6 +451,7 @@ enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct t
     (void)base_hashmap_remove(k->by_id, id); /* it is key */
     atomic_fetch_add(&k->revoked, 1);
     list_remove(k, key);
+    tell_count(k, key->tenant);
     base_epoch_retire(k->epoch, key, auth_key_free);
     return ERR_OK;
 }

@@ -207,10 +207,11 @@ enum err ten_schemas_commit(struct ten_registry *r, struct ten_tenant *t,
                             struct sto_schema *const *schemas, size_t count,
                             const struct sto_doc_change *also, size_t also_count,
                             struct errbuf *eb) MUST_CHECK;
+/* What counts against its quota of tables: those being restored do, those being deleted do not. */
+size_t ten_tables_used(const struct ten_tenant *t);
 /* Whether the tenant may have one table more (old: NULL), or so many families in it. */
-enum err ten_tables_growth_check(const struct ten_registry *r, const struct ten_tenant *t,
-                                 const struct sto_schema *old, size_t family_count,
-                                 struct errbuf *eb) MUST_CHECK;
+enum err ten_tables_growth_check(const struct ten_tenant *t, const struct sto_schema *old,
+                                 size_t family_count, struct errbuf *eb) MUST_CHECK;
 
 /* ERR_PRECONDITION; schema: NULL when there is no such table. */
 enum err ten_expect_check(const struct ten_expect *expect, const struct sto_schema *schema,
@@ -230,7 +231,6 @@ enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct sl
 struct ten_table_restore;
 bool ten_table_is_restoring(const struct ten_registry *r, const struct ten_tenant *t,
                             struct slice table_id);
-size_t ten_tables_restoring(const struct ten_registry *r, const struct ten_tenant *t);
 
 /* --- tables_replace.c ------------------------------------------------------------------------- */
 

@@ -39,20 +39,13 @@ bool ten_table_is_restoring(const struct ten_registry *r, const struct ten_tenan
     return false;
 }
 
-size_t ten_tables_restoring(const struct ten_registry *r, const struct ten_tenant *t)
-{
-    size_t count = 0;
-    for (const struct ten_table_restore *m = r->restores; m != NULL; m = m->next)
-        count += m->tenant == t;
-    return count;
-}
-
 static void restore_free(struct ten_table_restore *m)
 {
     struct ten_table_restore **link = &m->registry->restores;
     while (*link != m)
         link = &(*link)->next;
     *link = m->next;
+    m->tenant->tables_restoring--;
     sto_schema_unref(m->schema);
     base_free(m);
 }
@@ -122,7 +115,7 @@ enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,
     if (rc == ERR_OK)
         rc = name_check(r, t, table_id, eb);
     if (rc == ERR_OK)
-        rc = ten_tables_growth_check(r, t, NULL, wish->like->family_count, eb);
+        rc = ten_tables_growth_check(t, NULL, wish->like->family_count, eb);
     if (rc == ERR_OK)
         rc = make_like(wish, &schema, eb);
     if (rc != ERR_OK)
@@ -136,6 +129,7 @@ enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,
     *m = (struct ten_table_restore){
         .next = r->restores, .registry = r, .tenant = t, .schema = schema};
     r->restores = m;
+    t->tables_restoring++;
     *out = m;
     return ERR_OK;
 }

@@ -111,11 +111,15 @@ enum err ten_schema_commit(struct ten_registry *r, struct ten_tenant *t, struct 
     return ten_schemas_commit(r, t, &schema, 1, NULL, 0, eb);
 }
 
-static enum err tables_check(const struct ten_registry *r, const struct ten_tenant *t,
-                             struct errbuf *eb)
+size_t ten_tables_used(const struct ten_tenant *t)
+{
+    return ten_tenant_tables(t)->count + t->tables_restoring;
+}
+
+static enum err tables_check(const struct ten_tenant *t, struct errbuf *eb)
 {
     uint64_t max = sto_account_limit(&t->account, STO_LIMIT_TABLES);
-    size_t used = ten_tenant_tables(t)->count + ten_tables_restoring(r, t);
+    size_t used = ten_tables_used(t);
     if (used < max)
         return ERR_OK;
     return base_fail(eb, ERR_QUOTA, "tables quota: %zu used, 1 would be added, limit %" PRIu64,
@@ -123,13 +127,12 @@ static enum err tables_check(const struct ten_registry *r, const struct ten_tena
 }
 
 /* What is there stays, also over a limit that was lowered since. */
-enum err ten_tables_growth_check(const struct ten_registry *r, const struct ten_tenant *t,
-                                 const struct sto_schema *old, size_t family_count,
-                                 struct errbuf *eb)
+enum err ten_tables_growth_check(const struct ten_tenant *t, const struct sto_schema *old,
+                                 size_t family_count, struct errbuf *eb)
 {
     enum err rc = ERR_OK;
     if (old == NULL)
-        rc = tables_check(r, t, eb);
+        rc = tables_check(t, eb);
     if (rc == ERR_OK && (old == NULL || family_count > old->family_count))
         rc = sto_account_limit_check(&t->account, STO_LIMIT_FAMILIES, family_count, eb);
     return rc;
@@ -141,7 +144,7 @@ enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct sl
 {
     const struct ten_tables *tables = ten_tenant_tables(t);
     struct sto_schema *fresh = NULL;
-    enum err rc = ten_tables_growth_check(r, t, old, spec->family_count, eb);
+    enum err rc = ten_tables_growth_check(t, old, spec->family_count, eb);
     if (rc == ERR_OK)
         rc = sto_schema_make(table_id, old, spec, &fresh, eb);
     if (rc != ERR_OK)

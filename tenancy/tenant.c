@@ -19,6 +19,9 @@
 
 #include "base/banned.h"
 
+_Static_assert(LIM_KEYS_PER_TENANT < UINT16_MAX && LIM_TABLES < UINT16_MAX,
+               "their counters have room for them");
+
 /* --- what the state and the quota mean for storage ------------------------------------------ */
 
 static void rates_apply(struct ten_tenant *t, const struct ten_quota *q)
@@ -49,6 +52,7 @@ static void apply(struct ten_tenant *t, enum ten_state state, const struct ten_d
     quota_of(d, &q);
     atomic_store(&t->account.bytes_max, q.stored_bytes);
     atomic_store(&t->account.rows_max, q.rows);
+    t->keys_max = (uint16_t)q.keys;
     for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
         sto_account_limit_set(&t->account, i, q.limits[i]);
     rates_apply(t, &q);

@@ -76,7 +76,7 @@ struct ten_details {
 };
 
 /* What of a tenant's usage has thresholds. */
-enum ten_used { TEN_USED_BYTES, TEN_USED_ROWS, TEN_USED_COUNT };
+enum ten_used { TEN_USED_BYTES, TEN_USED_ROWS, TEN_USED_TABLES, TEN_USED_KEYS, TEN_USED_COUNT };
 
 struct ten_tables {
     size_t count;
@@ -101,6 +101,12 @@ struct ten_tenant {
     _Atomic(struct ten_meter *) meter;      /* NULL until it does something */
     _Atomic bool is_replacing;              /* tenancy/tables_replace.h */
     _Atomic uint8_t levels[TEN_USED_COUNT]; /* tenancy/threshold.h */
+
+    /* control thread: what counts against its quotas beside what storage counts; no larger than the
+     * limits say, for there are many tenants */
+    uint16_t tables_restoring; /* tenancy/table_restore.h: nobody sees them yet */
+    uint16_t keys;             /* API keys: tenancy/threshold.h */
+    uint16_t keys_max;
 
     /* control thread: what its bills hold already (tenancy/metering.h) */
     struct ten_metered_now *documented; /* NULL: nothing of this process's counters */

@@ -1,11 +1,11 @@
 /*
- * tenancy/threshold.h - soft thresholds: how near a tenant is to its stored bytes and rows.
+ * tenancy/threshold.h - soft thresholds: how near a tenant is to what it may have.
  *
  * Does:     tell which of 80, 90 and 100 percent of its quota a tenant's usage has reached; notice
  *           when that changes, and tell who asked to be told.
- * Owns:     ten_tenant.levels.
+ * Owns:     ten_tenant.levels and .keys.
  * May use:  base/, storage/, tenancy/.
- * Knows no: logs, metrics.
+ * Knows no: logs, metrics; of API keys only how many there are.
  * Threads:  the pass on the control thread; levels are read from any.
  * Blocks:   no.
  * Fails by: does not fail.
@@ -55,6 +55,13 @@ const struct ten_threshold_counts *ten_threshold_counts(const struct ten_registr
 /* Runs on the control thread. Set once, before or after the registry serves. */
 void ten_threshold_listen(struct ten_registry *r,
                           void (*told)(const struct ten_threshold_event *event));
+
+/* --- keys: control thread --------------------------------------------------------------------- */
+
+/* Who keeps the API keys says how many the tenant has now. */
+void ten_threshold_keys_set(struct ten_registry *r, struct ten_tenant *t, size_t keys);
+/* The same for those from before the start: what they reach is not told. */
+void ten_threshold_keys_load(struct ten_registry *r, struct ten_tenant *t, size_t keys);
 
 /* --- tenancy's own: control thread, or before it runs ----------------------------------------- */
 

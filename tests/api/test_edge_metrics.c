@@ -172,21 +172,22 @@ END_TEST
 /* --- parts of quotas ---------------------------------------------------------------------------
  */
 
-static const char *events(unsigned percent, const char *direction)
+static const char *events(const char *field, unsigned percent, const char *direction)
 {
     static char out[160];
     (void)snprintf(out, sizeof out,
-                   "bigtent_quota_threshold_events_total{field=\"rows\",percent=\"%u\","
+                   "bigtent_quota_threshold_events_total{field=\"%s\",percent=\"%u\","
                    "direction=\"%s\"}",
-                   percent, direction);
+                   field, percent, direction);
     return out;
 }
 
-static const char *at(unsigned percent)
+static const char *at(const char *field, unsigned percent)
 {
     static char out[160];
     (void)snprintf(out, sizeof out,
-                   "bigtent_tenants_at_quota_threshold{field=\"rows\",percent=\"%u\"}", percent);
+                   "bigtent_tenants_at_quota_threshold{field=\"%s\",percent=\"%u\"}", field,
+                   percent);
     return out;
 }
 
@@ -204,26 +205,80 @@ START_TEST(tenants_that_reach_parts_of_their_quotas_are_counted)
     admin_set_quota(w.op, w.tenant, "{'rows':10}");
     scrape(w.op);
     for (unsigned i = 0; i < 3; i++) {
-        up[i] = scrape_seen(events(80 + 10 * i, "up"));
-        down[i] = scrape_seen(events(80 + 10 * i, "down"));
-        there[i] = scrape_seen(at(80 + 10 * i));
+        up[i] = scrape_seen(events("rows", 80 + 10 * i, "up"));
+        down[i] = scrape_seen(events("rows", 80 + 10 * i, "down"));
+        there[i] = scrape_seen(at("rows", 80 + 10 * i));
     }
     for (int i = 0; i < 9; i++) {
         char key[16];
         (void)snprintf(key, sizeof key, "r%d", i);
         tenant_put(w.http, "devices", key, "stats", "q", "v");
     }
-    expect_soon(events(90, "up"), up[1] + 1); /* perhaps jumped over 80 */
-    ck_assert_uint_eq(scrape_seen(events(80, "up")), up[0] + 1);
-    ck_assert_uint_eq(scrape_seen(events(100, "up")), up[2]);
-    ck_assert_uint_eq(scrape_seen(at(80)), there[0] + 1);
-    ck_assert_uint_eq(scrape_seen(at(90)), there[1] + 1);
-    ck_assert_uint_eq(scrape_seen(at(100)), there[2]);
+    expect_soon(events("rows", 90, "up"), up[1] + 1); /* perhaps jumped over 80 */
+    ck_assert_uint_eq(scrape_seen(events("rows", 80, "up")), up[0] + 1);
+    ck_assert_uint_eq(scrape_seen(events("rows", 100, "up")), up[2]);
+    ck_assert_uint_eq(scrape_seen(at("rows", 80)), there[0] + 1);
+    ck_assert_uint_eq(scrape_seen(at("rows", 90)), there[1] + 1);
+    ck_assert_uint_eq(scrape_seen(at("rows", 100)), there[2]);
     http_delete(w.http, "/v1/tables/devices/rows/r0");
-    expect_soon(events(90, "down"), down[1] + 1);
-    ck_assert_uint_eq(scrape_seen(events(80, "down")), down[0]);
-    ck_assert_uint_eq(scrape_seen(at(80)), there[0] + 1);
-    ck_assert_uint_eq(scrape_seen(at(90)), there[1]);
+    expect_soon(events("rows", 90, "down"), down[1] + 1);
+    ck_assert_uint_eq(scrape_seen(events("rows", 80, "down")), down[0]);
+    ck_assert_uint_eq(scrape_seen(at("rows", 80)), there[0] + 1);
+    ck_assert_uint_eq(scrape_seen(at("rows", 90)), there[1]);
+}
+END_TEST
+
+/* What of a quota of 1 is full with the one that every tenant of a test has. */
+static void expect_full_and_back(const char *field)
+{
+    uint64_t up[3], down[3], there[3];
+    char quota[32];
+    scrape(w.op);
+    for (unsigned i = 0; i < 3; i++) {
+        up[i] = scrape_seen(events(field, 80 + 10 * i, "up"));
+        down[i] = scrape_seen(events(field, 80 + 10 * i, "down"));
+        there[i] = scrape_seen(at(field, 80 + 10 * i));
+    }
+    (void)snprintf(quota, sizeof quota, "{'%s':1}", field);
+    admin_set_quota(w.op, w.tenant, quota);
+    expect_soon(events(field, 100, "up"), up[2] + 1);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_uint_eq(scrape_seen(events(field, 80 + 10 * i, "up")), up[i] + 1);
+        ck_assert_uint_eq(scrape_seen(at(field, 80 + 10 * i)), there[i] + 1);
+    }
+    admin_set_quota(w.op, w.tenant, "{}");
+    expect_soon(events(field, 80, "down"), down[0] + 1);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_uint_eq(scrape_seen(events(field, 80 + 10 * i, "up")), up[i] + 1);
+        ck_assert_uint_eq(scrape_seen(events(field, 80 + 10 * i, "down")), down[i] + 1);
+        ck_assert_uint_eq(scrape_seen(at(field, 80 + 10 * i)), there[i]);
+    }
+}
+
+START_TEST(tenants_whose_tables_or_keys_are_at_the_quota_are_counted)
+{
+    expect_full_and_back("tables");
+    expect_full_and_back("keys");
+}
+END_TEST
+
+static size_t series_of(const char *metric)
+{
+    size_t count = 0;
+    char line[64];
+    (void)snprintf(line, sizeof line, "\n%s{", metric);
+    for (const char *next = scrape_page(); (next = strstr(next, line)) != NULL; next++)
+        count++;
+    return count;
+}
+
+START_TEST(series_of_thresholds_are_as_many_whoever_reached_one)
+{
+    uint64_t there = scrape_number(w.op, at("keys", 100));
+    admin_set_quota(w.op, w.tenant, "{'keys':1,'tables':1,'rows':0,'stored_bytes':0}");
+    expect_soon(at("keys", 100), there + 1);
+    ck_assert_uint_eq(series_of("bigtent_quota_threshold_events_total"), 4 * 3 * 2);
+    ck_assert_uint_eq(series_of("bigtent_tenants_at_quota_threshold"), 4 * 3);
 }
 END_TEST
 
@@ -240,6 +295,8 @@ Suite *suite_api_edge_metrics(void)
     tcase_add_test(tc, handshakes_that_fail_are_counted);
     tcase_add_test(tc, heads_that_are_refused_are_counted_by_status);
     tcase_add_test(tc, tenants_that_reach_parts_of_their_quotas_are_counted);
+    tcase_add_test(tc, tenants_whose_tables_or_keys_are_at_the_quota_are_counted);
+    tcase_add_test(tc, series_of_thresholds_are_as_many_whoever_reached_one);
     world_end(tc);
     suite_add_tcase(s, tc);
     return s;
