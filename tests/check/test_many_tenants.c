@@ -25,7 +25,11 @@ Suite *suite_check_many_tenants(void);
 
 enum { TENANTS = 100000, KEPT = 50, OVER_HTTP = 300, PAGE = 10000 };
 
-/* The goals are 2 s, 2048 bytes and 5 ms; time is asserted with room for a busy machine. */
+/* The goals are a start in 2 s, 2048 bytes each, and one more made in 5 ms. Memory is asserted as
+ * the goal says. No time is: bounds are 5 and 20 times the goal, and several times what was seen
+ * where there is none, so that a busy machine passes. They find what grows with the square of the
+ * tenants; whether a goal of time is met, only who reads the printed numbers on a quiet machine
+ * knows. The last start, with bills of all, is printed and has no bound. */
 #define START_MS_MAX     10000
 #define TENANT_BYTES     2048
 #define CREATE_MS_MAX    100
