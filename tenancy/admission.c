@@ -177,6 +177,16 @@ static uint64_t units_of(uint64_t ops, uint64_t bytes)
     return ops + bytes / KIB;
 }
 
+/* Whether it may be owed for: changes of tables are few, and whoever sends one request after the
+ * other, each when the one before was answered, floods nobody. A flood whose requests were all sent
+ * away is none of those. */
+static uint64_t spare_of(const struct ten_visit *v, const struct ten_overload_by *who)
+{
+    bool is_only_one = atomic_load_explicit(&v->tenant->under_way, memory_order_relaxed) <= 1;
+    bool may_owe = v->access == TEN_DEFINE || (is_only_one && !ten_overload_sends_away(who));
+    return may_owe ? LIM_OVERLOAD_SPARE_MS * NS_PER_MS : 0;
+}
+
 static enum err begin(struct ten_visit *v, uint64_t *out_paid, struct ten_refusal *out,
                       struct errbuf *eb)
 {
@@ -184,8 +194,7 @@ static enum err begin(struct ten_visit *v, uint64_t *out_paid, struct ten_refusa
     if (!is_watched(v))
         return ERR_OK;
     const struct ten_overload_by who = by(v);
-    uint64_t spare_ns = v->access == TEN_DEFINE ? LIM_OVERLOAD_SPARE_MS * NS_PER_MS : 0;
-    if (ten_overload_begin(&who, is_row_write(v), spare_ns, out_paid, &wait_ns))
+    if (ten_overload_begin(&who, is_row_write(v), spare_of(v, &who), out_paid, &wait_ns))
         return ERR_OK;
     *out = (struct ten_refusal){.policy = TEN_POLICY_SERVICE,
                                 .name = ten_policy_name(TEN_POLICY_SERVICE),

@@ -29,7 +29,8 @@
 #define PER_SECOND  (1000 / LIM_OVERLOAD_WINDOW_MS) /* windows */
 #define PARTS       LIM_OVERLOAD_PARTS
 #define USUAL_RISE  256
-#define BURST_PARTS 10 /* what a tenth of a second gives may come at once */
+#define SENT_AWAY   1ull /* of refused_ns */
+#define BURST_PARTS 10   /* what a tenth of a second gives may come at once */
 
 static uint64_t load(const _Atomic uint64_t *word)
 {
@@ -146,7 +147,8 @@ static uint64_t grown(const struct ten_overload_part *part, uint64_t limit, uint
 {
     if (limit <= does * LIM_OVERLOAD_FAR)
         return limit * LIM_OVERLOAD_GROW / 100 + 1;
-    return now_ns - load(&part->refused_ns) > LIM_OVERLOAD_CALM_MS * NS_PER_MS ? 0 : limit;
+    return now_ns + SENT_AWAY - load(&part->refused_ns) > LIM_OVERLOAD_CALM_MS * NS_PER_MS ? 0
+                                                                                           : limit;
 }
 
 static void limit_move(const struct ten_overload_by *by, uint64_t used)
@@ -211,14 +213,23 @@ bool ten_overload_begin(const struct ten_overload_by *by, bool writes, uint64_t 
     seen(by);
     uint64_t cost = writes ? load(&by->part->usual_cost) + 1 : 1;
     if (!ten_rate_take(&by->part->limit, cost, by->now_ns, out_ns)) {
-        store(&by->part->refused_ns, by->now_ns);
-        if (*out_ns > spare_ns)
+        store(&by->part->refused_ns, by->now_ns & ~SENT_AWAY);
+        if (*out_ns > spare_ns) {
+            store(&by->part->refused_ns, by->now_ns | SENT_AWAY);
             return false;
+        }
         (void)ten_rate_owe(&by->part->limit, cost, by->now_ns); /* others wait for it */
     }
     add(&by->part->begun, writes);
     *out_paid = cost;
     return true;
+}
+
+bool ten_overload_sends_away(const struct ten_overload_by *by)
+{
+    uint64_t at_ns = load(&by->part->refused_ns);
+    return (at_ns & SENT_AWAY) != 0 &&
+           by->now_ns + SENT_AWAY - at_ns <= LIM_OVERLOAD_CALM_MS * NS_PER_MS;
 }
 
 void ten_overload_undo(const struct ten_overload_by *by, bool writes, uint64_t paid)
@@ -240,7 +251,7 @@ uint64_t ten_overload_pay(const struct ten_overload_by *by, uint64_t units)
     ten_overload_used(by, units);
     uint64_t pause_ns = ten_rate_owe(&by->part->limit, units, by->now_ns);
     if (pause_ns > 0)
-        store(&by->part->refused_ns, by->now_ns);
+        store(&by->part->refused_ns, by->now_ns & ~SENT_AWAY);
     return pause_ns;
 }
 

@@ -50,7 +50,8 @@ struct ten_overload_part {
     _Atomic uint64_t begun;      /* requests that write, in the window */
     _Atomic uint64_t usual_cost; /* of a request that writes, lately */
     _Atomic uint64_t second;
-    _Atomic uint64_t refused_ns; /* when a request was refused or paused last */
+    _Atomic uint64_t refused_ns; /* when a request was refused, paused or let owe last, even; and
+                                  * whether it was refused: the lowest bit */
 };
 
 /* Who does something, and when. */
@@ -76,6 +77,8 @@ static inline uint64_t ten_overload_limit(const struct ten_overload_part *part)
 {
     return atomic_load_explicit(&part->limit.per_second, memory_order_relaxed);
 }
+/* Whether a request was refused lately. */
+bool ten_overload_sends_away(const struct ten_overload_by *by);
 /* The engine kept a small request of the tenant so long. */
 void ten_overload_waited(const struct ten_overload_by *by, enum ten_waited kind, uint64_t ns);
 

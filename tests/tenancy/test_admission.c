@@ -294,7 +294,8 @@ START_TEST(changes_of_tables_are_refused_by_a_busy_server_last)
     ten_rate_set(&t->load.limit, 2, 1000);
     atomic_store(&t->load.window, UINT64_MAX);
     int passed = 0;
-    struct ten_visit v = visit_of(t, NULL), w = visit_of(t, NULL);
+    struct ten_visit other = visit_of(t, NULL), v = visit_of(t, NULL), w = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&other, TEN_WRITE, 0, 0), ERR_OK);
     while (admit(&v, TEN_WRITE, 0, 0) == ERR_OK) {
         ten_visit_end(&v);
         v = visit_of(t, NULL);
@@ -307,8 +308,34 @@ START_TEST(changes_of_tables_are_refused_by_a_busy_server_last)
     ck_assert_int_ge(passed, 1);
     ck_assert_int_le(passed, 3); /* LIM_OVERLOAD_SPARE_MS of two a second */
     ck_assert_uint_gt(why.wait_ns, LIM_OVERLOAD_SPARE_MS * 1000000ull);
+    ten_visit_end(&other);
     ten_visit_end(&v);
     ten_visit_end(&w);
+}
+END_TEST
+
+/* Its own answers pace it: it may owe a second's worth, and no more. */
+START_TEST(who_sends_one_request_after_the_other_is_refused_late)
+{
+    struct ten_tenant *t = tent_create(&tent, "altostrat");
+    ten_rate_set(&t->load.limit, 10, 1);
+    atomic_store(&t->load.window, UINT64_MAX);
+    int passed = 0;
+    struct ten_visit v = visit_of(t, NULL);
+    while (admit(&v, TEN_WRITE, 0, 0) == ERR_OK) {
+        passed++;
+        ten_visit_end(&v);
+        v = visit_of(t, NULL);
+    }
+    ck_assert_int_ge(passed, 9);
+    ck_assert_int_le(passed, 13); /* LIM_OVERLOAD_SPARE_MS of ten a second, and what time gives */
+    ck_assert_uint_gt(why.wait_ns, LIM_OVERLOAD_SPARE_MS * 1000000ull);
+    atomic_store(&t->load.limit.arrival_ns, 0); /* the debt is gone, not what was told */
+    ck_assert_int_eq(admit(&v, TEN_WRITE, 0, 0), ERR_OK);
+    ten_visit_end(&v);
+    v = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&v, TEN_WRITE, 0, 0), ERR_OVERLOADED);
+    ten_visit_end(&v);
 }
 END_TEST
 
@@ -567,6 +594,7 @@ Suite *suite_tenancy_admission(void)
     add_case(s, c);
     tcase_add_test(c, who_has_more_than_its_share_of_a_busy_server_is_refused_with_a_hint);
     tcase_add_test(c, changes_of_tables_are_refused_by_a_busy_server_last);
+    tcase_add_test(c, who_sends_one_request_after_the_other_is_refused_late);
     tcase_add_test(c, a_scan_of_a_limited_tenant_pauses_between_slices);
     c = tcase_create("under_way");
     add_case(s, c);
