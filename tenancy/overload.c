@@ -213,11 +213,11 @@ bool ten_overload_begin(const struct ten_overload_by *by, bool writes, uint64_t 
     seen(by);
     uint64_t cost = writes ? load(&by->part->usual_cost) + 1 : 1;
     if (!ten_rate_take(&by->part->limit, cost, by->now_ns, out_ns)) {
-        store(&by->part->refused_ns, by->now_ns & ~SENT_AWAY);
-        if (*out_ns > spare_ns) {
-            store(&by->part->refused_ns, by->now_ns | SENT_AWAY);
+        bool may_owe = *out_ns <= spare_ns;
+        uint64_t even_ns = by->now_ns & ~SENT_AWAY;
+        store(&by->part->refused_ns, may_owe ? even_ns : even_ns | SENT_AWAY);
+        if (!may_owe)
             return false;
-        }
         (void)ten_rate_owe(&by->part->limit, cost, by->now_ns); /* others wait for it */
     }
     add(&by->part->begun, writes);
