@@ -1,5 +1,5 @@
 /*
- * base/clock.c - two clocks, and UTC without the C library's time zone lock.
+ * base/clock.c - clocks, and UTC without the C library's time zone lock.
  *
  * Mechanism: the civil date is computed from the day number (the days_from_civil family of
  * formulas: years begin in March, eras are 400 years), because gmtime_r takes a process-wide lock
@@ -33,6 +33,13 @@ int64_t base_wall_us(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now); /* fails only for an unknown clock */
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+uint64_t base_thread_cpu_ns(void)
+{
+    struct timespec used;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); /* fails only for an unknown clock */
+    return (uint64_t)used.tv_sec * 1000000000U + (uint64_t)used.tv_nsec;
 }
 
 static int64_t floor_div(int64_t value, int64_t by)

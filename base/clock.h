@@ -18,6 +18,8 @@
 
 uint64_t base_monotonic_ns(void);
 int64_t base_wall_us(void);
+/* What the calling thread has used of processors. */
+uint64_t base_thread_cpu_ns(void);
 
 #define BASE_TIME_TEXT 32
 /* RFC 3339 in UTC with milliseconds, e.g. 2026-11-20T10:00:00.000Z. */
