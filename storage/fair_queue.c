@@ -234,7 +234,7 @@ static bool is_background_next(const struct sto_fair_queue *q, uint64_t now_ns)
 {
     return q->first_background != NULL &&
            (q->count[STO_FAIR_BY_USE] == 0 ||
-            now_ns - q->background_since_ns >= LIM_BACKGROUND_WAIT_MS * NS_PER_MS);
+            now_ns >= q->background_since_ns + LIM_BACKGROUND_WAIT_MS * NS_PER_MS);
 }
 
 /* --- the queue -------------------------------------------------------------------------------- */

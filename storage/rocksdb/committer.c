@@ -207,7 +207,7 @@ static void run_mutate(struct base_msg *msg)
     INVARIANT(false);
 }
 
-static void put_task(struct rdb_committer *c, struct rdb_task *task);
+static void put_task(struct rdb_committer *c, struct rdb_task *task, uint64_t now_ns);
 
 static void run_task(struct base_msg *msg)
 {
@@ -220,14 +220,13 @@ static void run_marker(struct base_msg *msg)
     struct rdb_task *task =
         ((struct rdb_task_marker *)((char *)msg - offsetof(struct rdb_task_marker, msg)))->task;
     if (--task->markers_left == 0)
-        put_task(task->committer, task);
+        put_task(task->committer, task, base_monotonic_ns());
 }
 
-static void put_task(struct rdb_committer *c, struct rdb_task *task)
+static void put_task(struct rdb_committer *c, struct rdb_task *task, uint64_t now_ns)
 {
     task->msg.run = run_task;
-    sto_fair_put(&c->queue, &task->account->writes, task->priority, &task->msg,
-                 base_monotonic_ns());
+    sto_fair_put(&c->queue, &task->account->writes, task->priority, &task->msg, now_ns);
 }
 
 /* A task is queued now, or when a marker behind everything its tenant has there comes up. */
@@ -235,9 +234,9 @@ static void run_arrive(struct base_msg *msg)
 {
     struct rdb_task *task = (struct rdb_task *)((char *)msg - offsetof(struct rdb_task, msg));
     struct sto_fair_line *line = &task->account->writes;
-    uint64_t now_ns = base_monotonic_ns();
+    uint64_t now_ns = task->committer->looked_ns; /* what comes next asks the queue with this */
     if (task->markers_left == 0 || line->waiting == 0) {
-        put_task(task->committer, task);
+        put_task(task->committer, task, now_ns);
         return;
     }
     for (enum sto_priority p = 0; p < STO_PRIORITY_BACKGROUND; p++) {
@@ -307,6 +306,7 @@ static void run_stop(struct base_msg *msg)
 static void *thread_main(void *arg)
 {
     struct rdb_committer *c = arg;
+    base_thread_short_turns();
     sto_rdb_uncounted();
     while (!c->stopping) {
         base_mailbox_wait(&c->mailbox, -1);

@@ -63,8 +63,8 @@ static void add(_Atomic uint64_t *sum, uint64_t by)
 
 void sto_rdb_pressure_pass(struct rdb_pressure *p, uint64_t now_ns)
 {
-    uint64_t passed_ns = p->looked_ns == 0 ? 0 : now_ns - p->looked_ns;
-    p->looked_ns = now_ns;
+    uint64_t before_ns = atomic_exchange(&p->looked_ns, now_ns);
+    uint64_t passed_ns = before_ns == 0 || before_ns > now_ns ? 0 : now_ns - before_ns;
     if (atomic_load(&p->stopped))
         add(&p->stopped_ns, passed_ns);
     else if (atomic_load(&p->delayed_write_rate) != 0)

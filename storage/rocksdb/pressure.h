@@ -50,7 +50,7 @@ struct rdb_pressure {
     _Atomic bool stopped;
     _Atomic uint64_t delayed_ns; /* all together, since the start */
     _Atomic uint64_t stopped_ns;
-    uint64_t looked_ns;         /* maintenance thread */
+    _Atomic uint64_t looked_ns; /* maintenance thread, and tests */
     _Atomic uint32_t pretended; /* test tool: at least this */
 };
 

@@ -278,6 +278,19 @@ START_TEST(background_work_is_last)
 }
 END_TEST
 
+/* The clock is read before the queue is filled, by who takes from it. */
+START_TEST(background_work_that_came_just_now_has_waited_for_nothing)
+{
+    uint64_t before = t.now_ns;
+    put_many(1, STO_PRIORITY_LOW, 1);
+    t.now_ns += 1000;
+    put_many(0, STO_PRIORITY_BACKGROUND, 1);
+    t.now_ns = before;
+    take_many(1);
+    ck_assert_uint_eq(taken_of(1), 1);
+}
+END_TEST
+
 START_TEST(background_work_that_waits_long_has_a_turn)
 {
     put_many(0, STO_PRIORITY_BACKGROUND, 100);
@@ -399,6 +412,7 @@ Suite *suite_storage_fair_queue(void)
     tcase_add_test(c, a_lower_priority_does_not_starve);
     tcase_add_test(c, a_priority_takes_nothing_from_others);
     tcase_add_test(c, background_work_is_last);
+    tcase_add_test(c, background_work_that_came_just_now_has_waited_for_nothing);
     tcase_add_test(c, background_work_that_waits_long_has_a_turn);
     suite_add_tcase(s, c);
     c = tcase_create("model");
