@@ -101,11 +101,15 @@
 /* Scans: a slice is what a reader makes before it hands over; bounds memory per slow client. */
 #define LIM_SLICE_BYTES        (256 * KIB)
 #define LIM_SLICE_ROWS         8192
-#define LIM_SLICE_STEPS        100000  /* iterator steps, so that sparse scans yield too */
-#define LIM_INLINE_STEPS       2000    /* iterator steps on a loop thread, then to a reader */
-#define LIM_DROP_SLICE_CELLS   4096    /* point deletes per commit of a prefix drop */
-#define LIM_DROP_RANGE_CELLS   65536   /* more of a removed table, or of a drop, go as ranges */
-#define LIM_DROP_STRETCH_CELLS 1048576 /* of a drop: so many go as one of them */
+#define LIM_SLICE_STEPS        100000      /* iterator steps, so that sparse scans yield too */
+#define LIM_INLINE_STEPS       2000        /* iterator steps on a loop thread, then to a reader */
+#define LIM_DROP_SLICE_CELLS   1024        /* point deletes per commit of a prefix drop */
+#define LIM_SWEEP_SLICE_CELLS  256         /* the same of a sweep */
+#define LIM_SWEEP_SLICE_US     300         /* of one column and another, before that commit */
+#define LIM_SWEEP_FOUND_CELLS  4096        /* then they are removed; at once, when that waited */
+#define LIM_SWEEP_FOUND_BYTES  (256 * KIB) /* of their columns' keys */
+#define LIM_DROP_RANGE_CELLS   65536       /* more of a removed table, or of a drop, go as ranges */
+#define LIM_DROP_STRETCH_CELLS 1048576     /* of a drop: so many go as one of them */
 #define LIM_PAGE_ROWS          10000
 #define LIM_PAGE_ROWS_DEFAULT  1000
 #define LIM_PAGE_BYTES         (8 * MIB) /* a JSON page ends early here, with a token */

@@ -232,7 +232,7 @@ struct sto_drop_op {
     bool expired_only;  /* the sweeper: only cells that no read shows any more, by the rules of the
                          * scope's schema: too old, too many, or of a family that was removed */
     bool dry_run;       /* change nothing: `removed` is what would go */
-    uint64_t steps_max; /* end at the first row behind so many stored keys; 0: no bound */
+    uint64_t steps_max; /* a sweep's end: the first row behind so many stored keys; 0: no bound */
     struct buf *resume; /* with steps_max: the row key where to go on; empty: that was all */
     bool ignore_gate;   /* the removal of a table marked as deleting, by tenancy only */
     bool table_ends;    /* beside ignore_gate, with sto_table.forgotten set: all rows, to be
@@ -248,6 +248,7 @@ struct sto_drop_op {
     uint64_t retry_ns; /* as of mutations */
     struct sto_usage removed;
     uint64_t steps;     /* stored keys looked at */
+    uint64_t look_ns;   /* expired_only: what looking took of processors */
     int64_t expires_us; /* expired_only: before then no cell that it looked at and left becomes
                          * garbage, if none is added; STO_GC_NEVER: age makes none of them so */
     void *engine_state; /* the engine's; freed before done */

@@ -2,8 +2,8 @@
  * tenancy/sweeper.c - one portion of one table at a time, on the control thread's word.
  *
  *   tick       the ticker posts a message every TEN_SWEEP_TICK_MS; it adds to the allowance
- *   portion    while there is allowance, a drop of garbage of at most TEN_SWEEP_PORTION keys runs
- *              on the tenant's committer, between the commits of that tenant
+ *   portion    while there is allowance, a sweep of at most TEN_SWEEP_PORTION keys looks for
+ *              garbage on a reader and has the tenant's committer remove it
  *   done       what was looked at is taken off the allowance; the next portion goes on where this
  *              one ended, with the schema that the table has then
  *
@@ -98,8 +98,8 @@ static bool is_due(const struct sto_schema *schema)
         return true;
     if (additions(table) == table->swept.additions && base_wall_us() < table->swept.expires_us)
         return false;
-    return !ages || table->swept_at_ns == 0 ||
-           now_ns() - table->swept_at_ns >= TEN_SWEEP_AGES_S * NS_PER_S;
+    return table->swept_at_ns == 0 ||
+           now_ns() - table->swept_at_ns >= (ages ? TEN_SWEEP_AGES_S : TEN_SWEEP_REST_S) * NS_PER_S;
 }
 
 /* The table of a tenant at or behind the place's. */
@@ -214,12 +214,19 @@ static void pass_advance(struct ten_sweeper *s, const struct sto_drop_op *op)
         save(s);
 }
 
+/* Deletes that are passed are not keys, but take time. */
+static int64_t cost(const struct sto_drop_op *op)
+{
+    uint64_t by_time = op->look_ns / TEN_SWEEP_KEY_NS;
+    return (int64_t)(by_time > op->steps ? by_time : op->steps);
+}
+
 static void portion_done(struct sto_drop_op *op)
 {
     struct ten_sweeper *s = op->user;
     ten_control_check(s->registry);
     s->running = false;
-    s->allowance -= (int64_t)op->steps;
+    s->allowance -= cost(op);
     atomic_fetch_add_explicit(&s->keys, op->steps, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->cells, op->removed.cells, memory_order_relaxed);
     if (op->result == ERR_OK)

@@ -9,7 +9,8 @@
  * Threads:  start and stop from the opening thread; everything else is the control thread's.
  * Blocks:   stop waits for the portion under way.
  * Fails by: start: ERR_NO_MEMORY. A table that cannot be swept now is left for the next round.
- * Limits:   TEN_SWEEP_KEYS_PER_S stored keys looked at, TEN_SWEEP_PORTION at once.
+ * Limits:   TEN_SWEEP_KEYS_PER_S stored keys looked at, TEN_SWEEP_PORTION at once; a tenth of one
+ *           processor, however long a key takes.
  * Promises: 1. Only cells that are garbage under the table's newest rules go (storage/engine.h).
  *           2. A table without rules, or that got no cells since it was swept and none of whose
  *              cells became too old, is not looked at, also after a restart.
@@ -26,7 +27,9 @@ struct ten_sweeper;
 #define TEN_SWEEP_KEYS_PER_S 50000
 #define TEN_SWEEP_PORTION    4096
 #define TEN_SWEEP_TICK_MS    100
-#define TEN_SWEEP_AGES_S     60 /* at least, between two looks through a table with ages */
+#define TEN_SWEEP_KEY_NS     2000 /* a key that takes longer counts as several */
+#define TEN_SWEEP_REST_S     1    /* at least, between two looks through a table */
+#define TEN_SWEEP_AGES_S     60   /* the same of a table with ages */
 
 enum err ten_sweeper_start(struct ten_registry *r, struct ten_sweeper **out) MUST_CHECK;
 /* The control worker must still run. NULL is fine. */

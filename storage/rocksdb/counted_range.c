@@ -8,7 +8,6 @@
 #include "storage/rocksdb/counted_range.h"
 
 #include <stddef.h>
-#include <time.h>
 
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/ranges.h"
@@ -191,24 +190,4 @@ enum err sto_rdb_counted_write(struct rdb_committer *c, struct rdb_counted_range
     op->removed.rows += usage->rows;
     op->removed.cells += usage->cells;
     return ERR_OK;
-}
-
-/* --- closing -----------------------------------------------------------------------------------
- */
-
-void sto_rdb_counted_enter(struct rdb_engine *e)
-{
-    atomic_fetch_add(&e->counted_drops, 1);
-}
-
-void sto_rdb_counted_leave(struct rdb_engine *e)
-{
-    atomic_fetch_sub(&e->counted_drops, 1);
-}
-
-void sto_rdb_counted_drain(struct rdb_engine *e)
-{
-    const struct timespec pause = {.tv_nsec = 1000 * 1000};
-    while (atomic_load(&e->counted_drops) > 0) /* each ends with its slice */
-        (void)nanosleep(&pause, NULL);         /* woken early: looks early */
 }

@@ -48,7 +48,8 @@ struct rdb_counted_range {
     uint8_t position[STO_KEY_MAX + 1];
 };
 
-/* begin: a bound of rows or the key of a header; upper: a bound of rows. Both are copied. */
+/* By operations that have entered (shuttle.h). begin: a bound of rows or the key of a header;
+ * upper: a bound of rows. Both are copied. */
 void sto_rdb_counted_begin(struct rdb_counted_range *n, struct slice begin, struct slice upper);
 /* The rows that were counted, when it ended well. */
 struct sto_span sto_rdb_counted_span(const struct rdb_counted_range *n);
@@ -56,12 +57,5 @@ struct sto_span sto_rdb_counted_span(const struct rdb_counted_range *n);
  * it again. */
 enum err sto_rdb_counted_write(struct rdb_committer *c, struct rdb_counted_range *n,
                                const struct sto_key_bounds *noted) MUST_CHECK;
-
-/* An operation that counts ranges, from before its first one to behind its answer: the engine is
- * not closed meanwhile. Such an operation ends with the slice under way when the engine closes. */
-void sto_rdb_counted_enter(struct rdb_engine *e);
-void sto_rdb_counted_leave(struct rdb_engine *e);
-/* The engine is closing: wait until all have left. */
-void sto_rdb_counted_drain(struct rdb_engine *e);
 
 #endif

@@ -28,7 +28,8 @@
 #include "storage/rocksdb/drop_slice.h"
 #include "storage/rocksdb/drop_table.h"
 #include "storage/rocksdb/rdb.h"
-#include "storage/rocksdb/reclaim_note.h"
+#include "storage/rocksdb/shuttle.h"
+#include "storage/rocksdb/sweep.h"
 
 #include "base/banned.h"
 
@@ -41,12 +42,13 @@ struct stretch {
 struct drop {
     struct rdb_task task; /* first */
     struct rdb_drop_slice slice;
+    struct sto_key_bounds bounds;
     bool begun;
 
     uint64_t points_left;    /* cells, until a stretch is tried */
     uint64_t stretch_cells;  /* of the next stretch */
     bool has_range;          /* a range was written */
-    struct stretch *stretch; /* NULL: none was tried; else the engine knows of it (counted_enter) */
+    struct stretch *stretch; /* NULL: none was tried; else the engine knows of it (shuttle.h) */
 };
 
 static void run_done(struct base_msg *msg)
@@ -56,24 +58,26 @@ static void run_done(struct base_msg *msg)
     op->done(op);
 }
 
-static void answer(struct sto_drop_op *op, enum err rc)
+void sto_rdb_drop_answer(struct sto_drop_op *op, enum err rc)
 {
-    struct drop *d = op->engine_state;
-    struct rdb_engine *e = NULL;
-    op->result = rc;
-    if (d != NULL) {
-        e = d->stretch == NULL ? NULL : d->slice.engine;
-        if (d->has_range)
-            sto_rdb_reclaim_wake(&e->reclaim);
-        sto_rdb_change_log_fini(&d->slice.changes);
-        base_free(d->stretch);
-    }
-    base_free(d);
     op->engine_state = NULL;
+    op->result = rc;
     op->msg.run = run_done;
     base_mailbox_push(op->reply_to, &op->msg);
+}
+
+static void answer(struct drop *d, enum err rc)
+{
+    struct rdb_engine *e = d->stretch == NULL ? NULL : d->slice.engine;
+    struct sto_drop_op *op = d->slice.op;
+    if (d->has_range)
+        sto_rdb_reclaim_wake(&e->reclaim);
+    sto_rdb_drop_slice_fini(&d->slice);
+    base_free(d->stretch);
+    base_free(d);
+    sto_rdb_drop_answer(op, rc);
     if (e != NULL)
-        sto_rdb_counted_leave(e);
+        sto_rdb_shuttle_leave(e);
 }
 
 /* --- whether it goes on ----------------------------------------------------------------------- */
@@ -107,57 +111,31 @@ enum err sto_rdb_drop_goes_on(struct rdb_engine *e, struct sto_drop_op *op)
 /* Rule 4. */
 static bool may_go_as_ranges(const struct sto_drop_op *op)
 {
-    return op->family == 0 && !op->expired_only && op->steps_max == 0 && !op->ignore_gate &&
+    return op->family == 0 && !op->ignore_gate &&
            atomic_load_explicit(&op->scope.schema->table->changes.since_us, memory_order_acquire) ==
                0;
 }
 
-/* Rule 5. */
-static enum err slice_write(struct drop *d, struct rdb_batch *batch)
-{
-    struct rdb_engine *e = d->slice.engine;
-    if (!d->has_range || d->slice.cells == 0)
-        return sto_rdb_batch_write(batch);
-    pthread_mutex_lock(&e->docs_lock);
-    enum err rc = sto_rdb_note_write(e, batch->writes, &d->slice.op->scope, &d->slice.bounds);
-    if (rc == ERR_OK)
-        rc = sto_rdb_batch_write(batch);
-    else
-        sto_rdb_batch_clear(batch);
-    pthread_mutex_unlock(&e->docs_lock);
-    return rc;
-}
-
 static enum err slice_run(struct drop *d, struct rdb_batch *batch)
 {
+    struct rdb_engine *e = d->slice.engine;
     struct sto_drop_op *op = d->slice.op;
-    struct sto_usage before = sto_counters_read(&op->scope.schema->table->counters);
     d->slice.cells_wanted = may_go_as_ranges(op) ? d->points_left : UINT64_MAX;
-    enum err rc = sto_rdb_drop_slice_collect(&d->slice, batch);
-    if (rc != ERR_OK) {
-        sto_rdb_batch_clear(batch);
-        return base_fail(&op->detail, rc, "the rows cannot be dropped: reading them failed");
-    }
-    rc = slice_write(d, batch);
-    if (rc != ERR_OK)
-        return base_fail(&op->detail, rc, "a commit of the drop failed");
-    struct sto_usage after = sto_counters_read(&op->scope.schema->table->counters);
-    op->removed.bytes += before.bytes - after.bytes;
-    op->removed.rows += before.rows - after.rows;
-    op->removed.cells += before.cells - after.cells;
+    d->slice.cells_max = LIM_DROP_SLICE_CELLS;
+    rocksdb_readoptions_t *options =
+        sto_rdb_scan_options(base_slice(d->bounds.lower, d->bounds.lower_len),
+                             base_slice(d->bounds.upper, d->bounds.upper_len));
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.cells);
+    enum err rc = sto_rdb_drop_slice_collect(&d->slice, batch, it);
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    op->steps += d->slice.steps;
     d->points_left -= d->slice.cells < d->points_left ? d->slice.cells : d->points_left;
-    return ERR_OK;
-}
-
-/* True when the operation ends here, because it looked at enough; resume is set. */
-static bool ends_early(struct drop *d)
-{
-    struct sto_key key;
-    uint8_t scratch[2 * LIM_ROW_KEY];
-    return sto_rdb_drop_slice_is_enough(&d->slice) &&
-           sto_key_decode(base_slice(d->slice.position, d->slice.position_len), &key) == ERR_OK &&
-           base_buf_append(d->slice.op->resume, sto_key_unescape(key.row_escaped, scratch)) ==
-               ERR_OK;
+    if (rc == ERR_OK)
+        return sto_rdb_drop_slice_write(
+            &d->slice, batch, d->has_range && d->slice.cells > 0 ? &d->bounds : NULL); /* rule 5 */
+    sto_rdb_batch_clear(batch);
+    return rc;
 }
 
 /* --- stretches -------------------------------------------------------------------------------- */
@@ -182,7 +160,7 @@ static void stretch_failed(struct drop *d)
 static enum err stretch_write(struct drop *d, struct rdb_committer *c)
 {
     struct rdb_counted_range *n = &d->stretch->rows;
-    enum err rc = sto_rdb_counted_write(c, n, &d->slice.bounds);
+    enum err rc = sto_rdb_counted_write(c, n, &d->bounds);
     if (rc != ERR_OK)
         return rc;
     d->has_range = true;
@@ -228,7 +206,7 @@ static void run_stretch_end(struct rdb_committer *c, struct rdb_task *task)
             rc = stretch_write(d, c);
     }
     if (rc != ERR_OK || d->slice.finished) {
-        answer(op, rc);
+        answer(d, rc);
         return;
     }
     task->run = run_slice;
@@ -242,13 +220,13 @@ static enum err stretch_begin(struct drop *d, struct rdb_committer *c)
     struct sto_drop_op *op = d->slice.op;
     if (d->stretch == NULL) {
         d->stretch = base_new(sizeof(*d->stretch));
-        sto_rdb_counted_enter(d->slice.engine);
+        sto_rdb_shuttle_enter(d->slice.engine);
     }
     enum err rc = sto_rdb_drop_goes_on(d->slice.engine, op);
     if (rc != ERR_OK)
         return rc;
     struct slice begin = base_slice(d->slice.position, d->slice.position_len);
-    struct slice upper = base_slice(d->slice.bounds.upper, d->slice.bounds.upper_len);
+    struct slice upper = base_slice(d->bounds.upper, d->bounds.upper_len);
     struct sto_range table = sto_range_of_table(&op->scope);
     sto_rdb_watch_begin(&c->batch.watches, &d->stretch->watch,
                         sto_span_of_rows(&table, begin, upper));
@@ -272,7 +250,7 @@ static void run_slice(struct rdb_committer *c, struct rdb_task *task)
     if (rc == ERR_OK && d->points_left == 0 && d->slice.at_row_front && may_go_as_ranges(op)) {
         rc = stretch_begin(d, c);
         if (rc != ERR_OK)
-            answer(op, rc);
+            answer(d, rc);
         return;
     }
     if (rc == ERR_OK)
@@ -282,8 +260,8 @@ static void run_slice(struct rdb_committer *c, struct rdb_task *task)
     if (task->priority != STO_PRIORITY_BACKGROUND)
         sto_rdb_committer_charge(c, task->account,
                                  d->slice.cells + d->slice.steps / RDB_STEPS_PER_OP);
-    if (rc != ERR_OK || d->slice.finished || ends_early(d))
-        answer(op, rc);
+    if (rc != ERR_OK || d->slice.finished)
+        answer(d, rc);
     else
         sto_rdb_committer_task(c, task, false);
 }
@@ -292,22 +270,19 @@ static void points_begin(struct rdb_engine *e, struct sto_drop_op *op)
 {
     struct drop *d = base_new(sizeof(*d));
     op->engine_state = d;
-    d->slice.op = op;
-    d->slice.engine = e;
-    d->slice.committer = sto_rdb_committer_of(e, op->scope.tenant.account);
+    sto_rdb_drop_slice_init(&d->slice, e, op);
     d->slice.at_row_front = true;
-    sto_rdb_change_log_init(&d->slice.changes);
-    if (!sto_key_bounds_of_rows(&op->scope, &op->range, &d->slice.bounds)) {
-        answer(op, ERR_OK);
+    if (!sto_key_bounds_of_rows(&op->scope, &op->range, &d->bounds)) {
+        answer(d, ERR_OK);
         return;
     }
-    memcpy(d->slice.position, d->slice.bounds.lower, d->slice.bounds.lower_len);
-    d->slice.position_len = d->slice.bounds.lower_len;
+    memcpy(d->slice.position, d->bounds.lower, d->bounds.lower_len);
+    d->slice.position_len = d->bounds.lower_len;
     d->points_left = e->options.drop_range_cells;
     d->stretch_cells = e->options.drop_stretch_cells;
     d->task = (struct rdb_task){
         .account = op->scope.tenant.account,
-        .priority = op->expired_only || op->ignore_gate ? STO_PRIORITY_BACKGROUND : op->priority,
+        .priority = op->ignore_gate ? STO_PRIORITY_BACKGROUND : op->priority,
         .run = run_slice,
     };
     sto_rdb_committer_task(d->slice.committer, &d->task, true);
@@ -321,16 +296,20 @@ void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
     op->steps = 0;
     op->expires_us = STO_GC_NEVER;
     op->engine_state = NULL;
-    INVARIANT(op->steps_max == 0 || op->resume != NULL);
+    INVARIANT(op->steps_max == 0 || (op->expired_only && op->resume != NULL));
     enum err rc = sto_rdb_usable(e, &op->detail);
     if (rc == ERR_OK && (op->range.start.len > LIM_ROW_KEY || op->range.end.len > LIM_ROW_KEY))
         rc = base_fail(&op->detail, ERR_INVALID, "the rows to drop cannot exist");
     if (rc != ERR_OK) {
-        answer(op, rc);
+        sto_rdb_drop_answer(op, rc);
         return;
     }
     if (op->dry_run) {
         sto_rdb_drop_count(e, op);
+        return;
+    }
+    if (op->expired_only) {
+        sto_rdb_sweep(e, op);
         return;
     }
     if (op->table_ends) {

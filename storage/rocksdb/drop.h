@@ -1,8 +1,9 @@
 /*
  * storage/rocksdb/drop.h - removing many rows, exactly counted, in bounded commits.
  *
- * Does:     remove the cells of a range of rows, all, one family's, or those that no read shows any
- *           more: by point deletes, and, where many whole rows go, by counted ranges.
+ * Does:     remove the cells of a range of rows, all or one family's: by point deletes, and, where
+ *           many whole rows go, by counted ranges. Counting alone, and what no read shows any more,
+ *           are others' (drop_count.h, sweep.h).
  * Owns:     the operation's cursor.
  * May use:  base/, storage/.
  * Knows no: why rows are dropped; how their bytes leave the files (reclaim.h).
@@ -25,6 +26,9 @@ struct rdb_engine;
 /* Between slices, any thread: the engine closes or failed, the gate was closed, the table was
  * deleted, the sweep's rules are not the newest, or its maker wants it to end. */
 enum err sto_rdb_drop_goes_on(struct rdb_engine *e, struct sto_drop_op *op) MUST_CHECK;
+
+/* The operation has ended; its engine_state was freed. */
+void sto_rdb_drop_answer(struct sto_drop_op *op, enum err rc);
 
 void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op);
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "storage/keycodec.h"
 #include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/value.h"
 
@@ -18,20 +19,10 @@ struct count {
     struct sto_key_bounds bounds; /* of what is left */
 };
 
-static void run_done(struct base_msg *msg)
-{
-    struct sto_drop_op *op =
-        (struct sto_drop_op *)((char *)msg - offsetof(struct sto_drop_op, msg));
-    op->done(op);
-}
-
 static void answer(struct sto_drop_op *op, enum err rc)
 {
     base_free(op->engine_state);
-    op->engine_state = NULL;
-    op->result = rc;
-    op->msg.run = run_done;
-    base_mailbox_push(op->reply_to, &op->msg);
+    sto_rdb_drop_answer(op, rc);
 }
 
 /* One row; the next one begins at bounds.lower. */

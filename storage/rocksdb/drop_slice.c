@@ -1,8 +1,8 @@
 /*
  * storage/rocksdb/drop_slice.c - point deletes of the cells that an iterator passes.
  *
- * 1. A slice is one commit: point deletes of at most LIM_DROP_SLICE_CELLS cells, the headers of the
- *    rows they belonged to, the counters. It starts with an empty batch.
+ * 1. A slice is part of one commit: point deletes of a bounded number of cells, the headers of the
+ *    rows they belonged to, the counters.
  * 2. position is the stored key where the next slice begins, in the middle of a row if need be.
  *    The row's header is read again there: others may have changed the row in between.
  * 3. A row that was entered is closed (header written or deleted) before the slice ends.
@@ -12,8 +12,8 @@
  */
 #include "storage/rocksdb/drop_slice.h"
 
-#include "base/clock.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/reclaim_note.h"
 
 #include "base/banned.h"
 
@@ -94,30 +94,6 @@ static enum err row_open(struct rdb_drop_slice *d, struct rdb_batch *batch, stru
     return ERR_OK;
 }
 
-/* Whether no read of the scope's schema shows this cell. Numbers of families are never used again:
- * one below next_number that is missing was removed for good. */
-static bool is_expired(struct rdb_drop_slice *d, const struct sto_key *key)
-{
-    struct sto_drop_op *op = d->op;
-    const struct sto_schema *schema = op->scope.schema;
-    if (d->column_len == 0 ||
-        !base_slice_equal(key->column_prefix, base_slice(d->column, d->column_len))) {
-        memcpy(d->column, key->column_prefix.ptr, key->column_prefix.len);
-        d->column_len = key->column_prefix.len;
-        d->family = sto_schema_family_by_number(schema, key->family);
-        d->newer = 0;
-    }
-    if (d->family == NULL)
-        return key->family < schema->next_number;
-    uint64_t newer = d->newer++;
-    if (sto_gc_collects(&d->family->gc, newer, key->timestamp_us, d->now_us))
-        return true;
-    int64_t at = sto_gc_collects_at(&d->family->gc, newer, key->timestamp_us);
-    if (at < op->expires_us)
-        op->expires_us = at;
-    return false;
-}
-
 static enum err cell_delete(struct rdb_drop_slice *d, struct rdb_batch *batch, struct slice key,
                             struct slice value)
 {
@@ -127,7 +103,7 @@ static enum err cell_delete(struct rdb_drop_slice *d, struct rdb_batch *batch, s
     if (sto_key_decode(key, &parts) != ERR_OK)
         return ERR_CORRUPT;
     if (parts.family == 0 || (op->family != 0 && parts.family != op->family) ||
-        (op->expired_only && !is_expired(d, &parts)))
+        (op->expired_only && !sto_rdb_is_expired(&d->expiry, &parts)))
         return sto_rdb_change_log_cell(&d->changes, NULL, SLICE_EMPTY, 0); /* it is left */
     if (sto_cell_decode(value, &cell) != ERR_OK)
         return ERR_CORRUPT;
@@ -156,50 +132,38 @@ static bool is_row_front(struct slice key)
     return sto_key_decode(key, &parts) == ERR_OK && parts.family == 0;
 }
 
-/* Whether the operation looked at enough and may end in front of key: at the front of a row. */
-static bool is_enough(const struct rdb_drop_slice *d, struct slice key)
-{
-    const struct sto_drop_op *op = d->op;
-    return op->steps_max != 0 && op->steps >= op->steps_max && is_row_front(key);
-}
-
 /* True when the slice ends in front of key; position says where the next one begins. */
 static bool slice_ends(struct rdb_drop_slice *d, struct slice key)
 {
-    struct sto_drop_op *op = d->op;
     bool goes_otherwise = d->cells >= d->cells_wanted && is_row_front(key);
-    if (!goes_otherwise && !is_enough(d, key) && d->cells < LIM_DROP_SLICE_CELLS &&
-        d->steps < STEPS_PER_SLICE) {
+    if (!goes_otherwise && d->cells < d->cells_max && d->steps < STEPS_PER_SLICE) {
         d->steps++;
-        op->steps++;
         return false;
     }
-    bool in_column =
-        d->column_len != 0 && base_slice_starts_with(key, base_slice(d->column, d->column_len));
+    struct slice column = sto_rdb_expiry_column(&d->expiry);
+    bool in_column = column.len != 0 && base_slice_starts_with(key, column);
     if (in_column && d->cells == 0)
         return false;
-    struct slice next = in_column ? base_slice(d->column, d->column_len) : key;
+    struct slice next = in_column ? column : key;
     memcpy(d->position, next.ptr, next.len);
     d->position_len = next.len;
     d->at_row_front = !in_column && is_row_front(key);
     return true;
 }
 
+/* From where the iterator is. */
 static enum err collect(struct rdb_drop_slice *d, struct rdb_batch *batch, rocksdb_iterator_t *it)
 {
     enum err rc = ERR_OK;
-    d->row_len = 0;
-    d->column_len = 0;
-    d->cells = 0;
-    d->steps = 0;
-    d->now_us = base_wall_us();
-    rocksdb_iter_seek(it, (const char *)d->position, d->position_len);
     for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         struct slice key, value;
         key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
         value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
         if (key.len > STO_KEY_MAX)
             return ERR_CORRUPT;
+        int to_last = d->last.len == 0 ? -1 : base_slice_compare(key, d->last);
+        if (to_last > 0)
+            break;
         bool same_row =
             d->row_len != 0 && base_slice_starts_with(key, base_slice(d->row, d->row_len));
         if (slice_ends(d, key))
@@ -211,6 +175,8 @@ static enum err collect(struct rdb_drop_slice *d, struct rdb_batch *batch, rocks
         }
         if (rc == ERR_OK)
             rc = cell_delete(d, batch, key, value);
+        if (to_last == 0) /* deletes may stand behind it, thousands of them */
+            break;
     }
     if (rc != ERR_OK)
         return rc;
@@ -219,25 +185,66 @@ static enum err collect(struct rdb_drop_slice *d, struct rdb_batch *batch, rocks
     if (error != NULL)
         return sto_rdb_fail(d->engine, "read", error);
     d->finished = true;
-    return row_close(d, batch, true);
+    return row_close(d, batch, d->last.len == 0);
 }
 
-enum err sto_rdb_drop_slice_collect(struct rdb_drop_slice *d, struct rdb_batch *batch)
+enum err sto_rdb_drop_slice_collect(struct rdb_drop_slice *d, struct rdb_batch *batch,
+                                    rocksdb_iterator_t *it)
 {
-    rocksdb_readoptions_t *options =
-        sto_rdb_scan_options(base_slice(d->bounds.lower, d->bounds.lower_len),
-                             base_slice(d->bounds.upper, d->bounds.upper_len));
-    rocksdb_readoptions_set_fill_cache(options,
-                                       !d->op->expired_only); /* a sweep reads everything */
-    rocksdb_iterator_t *it =
-        rocksdb_create_iterator_cf(d->engine->db.handle, options, d->engine->db.cells);
+    d->row_len = 0;
+    d->cells = 0;
+    d->steps = 0;
+    d->finished = false;
+    sto_rdb_expiry_begin(&d->expiry);
+    rocksdb_iter_seek(it, (const char *)d->position, d->position_len);
     enum err rc = collect(d, batch, it);
-    rocksdb_iter_destroy(it);
-    rocksdb_readoptions_destroy(options);
+    if (rc == ERR_OK)
+        return ERR_OK;
+    return base_fail(&d->op->detail, rc, "the rows cannot be dropped: reading them failed");
+}
+
+static enum err write_noted(struct rdb_drop_slice *d, struct rdb_batch *batch,
+                            const struct sto_key_bounds *noted)
+{
+    struct rdb_engine *e = d->engine;
+    pthread_mutex_lock(&e->docs_lock);
+    enum err rc = sto_rdb_note_write(e, batch->writes, &d->op->scope, noted);
+    if (rc == ERR_OK)
+        rc = sto_rdb_batch_write(batch);
+    else
+        sto_rdb_batch_clear(batch);
+    pthread_mutex_unlock(&e->docs_lock);
     return rc;
 }
 
-bool sto_rdb_drop_slice_is_enough(const struct rdb_drop_slice *d)
+enum err sto_rdb_drop_slice_write(struct rdb_drop_slice *d, struct rdb_batch *batch,
+                                  const struct sto_key_bounds *noted)
 {
-    return is_enough(d, base_slice(d->position, d->position_len));
+    struct sto_drop_op *op = d->op;
+    const struct sto_counters *counters = &op->scope.schema->table->counters;
+    struct sto_usage before = sto_counters_read(counters);
+    enum err rc = noted == NULL ? sto_rdb_batch_write(batch) : write_noted(d, batch, noted);
+    if (rc != ERR_OK)
+        return base_fail(&op->detail, rc, "a commit of the drop failed");
+    struct sto_usage after = sto_counters_read(counters);
+    op->removed.bytes += before.bytes - after.bytes;
+    op->removed.rows += before.rows - after.rows;
+    op->removed.cells += before.cells - after.cells;
+    return ERR_OK;
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+void sto_rdb_drop_slice_init(struct rdb_drop_slice *d, struct rdb_engine *e, struct sto_drop_op *op)
+{
+    d->op = op;
+    d->engine = e;
+    d->committer = sto_rdb_committer_of(e, op->scope.tenant.account);
+    sto_rdb_change_log_init(&d->changes);
+    sto_rdb_expiry_init(&d->expiry, op->scope.schema);
+}
+
+void sto_rdb_drop_slice_fini(struct rdb_drop_slice *d)
+{
+    sto_rdb_change_log_fini(&d->changes);
 }

@@ -9,7 +9,7 @@
  * Threads:  one committer's.
  * Blocks:   on reads.
  * Fails by: ERR_CORRUPT, ERR_IO (after latching the engine), ERR_NO_MEMORY.
- * Limits:   LIM_DROP_SLICE_CELLS.
+ * Limits:   as its maker sets them.
  * Promises: 1. What is collected leaves headers and counters exact, also in the middle of a row.
  */
 #ifndef STORAGE_ROCKSDB_DROP_SLICE_H
@@ -18,16 +18,19 @@
 #include "storage/engine.h"
 #include "storage/rocksdb/change_log.h"
 #include "storage/rocksdb/committer.h"
+#include "storage/rocksdb/expiry.h"
 
 struct rdb_drop_slice {
     struct sto_drop_op *op;
     struct rdb_engine *engine;
     struct rdb_committer *committer;
-    uint64_t cells_wanted; /* behind so many it ends at the next row; UINT64_MAX: at its limits */
-    bool finished;         /* nothing is left */
+    uint64_t cells_wanted; /* behind so many it ends at the next row */
+    uint64_t cells_max;    /* behind so many it ends */
+    struct slice last;     /* of the cells to look at; empty: the iterator's bound is the end */
+    bool finished;         /* nothing is left up to there */
     bool at_row_front;     /* position is */
     size_t cells;          /* deleted in this slice */
-    size_t steps;
+    size_t steps;          /* stored keys it looked at */
 
     /* the row being emptied; row_len 0: none */
     size_t row_len;
@@ -38,21 +41,23 @@ struct rdb_drop_slice {
     bool from_header; /* the slice saw it from its first key */
     struct rdb_change_log changes;
 
-    /* the column being looked through when only expired cells go; column_len 0: none */
-    size_t column_len;
-    const struct sto_family *family; /* NULL: not in the schema */
-    uint64_t newer;                  /* stored cells of the column passed */
-    int64_t now_us;
+    struct rdb_expiry expiry; /* when only expired cells go */
 
     size_t position_len; /* where the next slice begins */
-    struct sto_key_bounds bounds;
     uint8_t position[STO_KEY_MAX];
     uint8_t row[STO_KEY_HEADER_MAX];
-    uint8_t column[STO_KEY_COLUMN_MAX];
 };
 
-enum err sto_rdb_drop_slice_collect(struct rdb_drop_slice *d, struct rdb_batch *batch) MUST_CHECK;
-/* Whether the operation looked at enough (steps_max) and position is at the front of a row. */
-bool sto_rdb_drop_slice_is_enough(const struct rdb_drop_slice *d);
+/* All counters and limits but position are zero. */
+void sto_rdb_drop_slice_init(struct rdb_drop_slice *d, struct rdb_engine *e,
+                             struct sto_drop_op *op);
+void sto_rdb_drop_slice_fini(struct rdb_drop_slice *d);
+/* it: bounded. The batch may hold slices of other cells. */
+enum err sto_rdb_drop_slice_collect(struct rdb_drop_slice *d, struct rdb_batch *batch,
+                                    rocksdb_iterator_t *it) MUST_CHECK;
+/* Write what was collected, with what it removed added to the operation. noted: NULL, or of what a
+ * note for reclaim.h goes with it. The batch is empty afterwards. */
+enum err sto_rdb_drop_slice_write(struct rdb_drop_slice *d, struct rdb_batch *batch,
+                                  const struct sto_key_bounds *noted) MUST_CHECK;
 
 #endif

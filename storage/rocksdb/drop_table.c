@@ -17,7 +17,9 @@
 #include "base/alloc.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/counted_range.h"
+#include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/shuttle.h"
 
 #include "base/banned.h"
 
@@ -28,23 +30,13 @@ struct table_drop {
     struct rdb_counted_range rows;
 };
 
-static void run_done(struct base_msg *msg)
-{
-    struct sto_drop_op *op =
-        (struct sto_drop_op *)((char *)msg - offsetof(struct sto_drop_op, msg));
-    op->done(op);
-}
-
 static void answer(struct sto_drop_op *op, enum err rc)
 {
     struct table_drop *d = op->engine_state;
     struct rdb_engine *e = d->engine;
     base_free(d);
-    op->engine_state = NULL;
-    op->result = rc;
-    op->msg.run = run_done;
-    base_mailbox_push(op->reply_to, &op->msg);
-    sto_rdb_counted_leave(e);
+    sto_rdb_drop_answer(op, rc);
+    sto_rdb_shuttle_leave(e);
 }
 
 static enum err counters_check(const struct table_drop *d, struct errbuf *eb)
@@ -94,7 +86,7 @@ static void run_begin(struct rdb_committer *c, struct rdb_task *task)
 void sto_rdb_drop_table(struct rdb_engine *e, struct sto_drop_op *op)
 {
     struct table_drop *d = base_new(sizeof(*d));
-    sto_rdb_counted_enter(e);
+    sto_rdb_shuttle_enter(e);
     op->engine_state = d;
     d->engine = e;
     d->op = op;

@@ -52,9 +52,9 @@ struct rdb_engine {
     _Atomic uint64_t acked_sequence;
     _Atomic uint64_t reads_handed_over; /* tried on a loop, and not in memory */
     struct rdb_cache_sample cache_sample;
-    _Atomic unsigned counted_drops; /* under way (counted_range.h) */
-    _Atomic int die_at;             /* test tool: enum sto_die_point */
-    _Atomic int fail_commit;        /* test tool: counts down, the write that reaches 0 fails */
+    _Atomic unsigned shuttles; /* under way (shuttle.h) */
+    _Atomic int die_at;        /* test tool: enum sto_die_point */
+    _Atomic int fail_commit;   /* test tool: counts down, the write that reaches 0 fails */
     pthread_mutex_t reason_lock;
     char reason[160]; /* under reason_lock, and what it says of the disk */
     enum sto_disk failed_disk;

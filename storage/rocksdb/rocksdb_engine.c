@@ -23,7 +23,6 @@
 
 #include "base/alloc.h"
 #include "storage/rocksdb/change_read.h"
-#include "storage/rocksdb/counted_range.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/engine_stats.h"
@@ -35,6 +34,7 @@
 #include "storage/rocksdb/recount.h"
 #include "storage/rocksdb/sample.h"
 #include "storage/rocksdb/search.h"
+#include "storage/rocksdb/shuttle.h"
 #include "storage/rocksdb/witness.h"
 
 #include "base/banned.h"
@@ -191,7 +191,7 @@ static void engine_close(struct sto_engine *engine)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
     atomic_store(&e->closing, true);
-    sto_rdb_counted_drain(e);
+    sto_rdb_shuttle_drain(e);
     sto_rdb_reclaim_stop(&e->reclaim);
     for (int i = 0; i < e->committer_count; i++)
         sto_rdb_committer_stop(e->committers[i]);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "hold.h"
 
 #include "base/banned.h"
 
@@ -18,7 +19,7 @@ START_TEST(a_sweep_removes_what_no_read_shows)
     fix.gc[1] = (struct sto_gc_node){.kind = STO_GC_MAX_AGE, .max_age_us = 3600ULL * 1000000};
     fix_reopen();
     int64_t now = base_wall_us() / 1000 * 1000;
-    size_t versions = 2 * LIM_DROP_SLICE_CELLS + 500; /* one column over several slices */
+    size_t versions = 2 * LIM_SWEEP_FOUND_CELLS + 500; /* found in parts, removed in slices */
     struct sto_mutation *m = base_new_array(versions, sizeof(*m));
     for (size_t i = 0; i < versions; i++)
         m[i] = fix_set(1, "q", (int64_t)(i + 1) * 1000, SLICE_LIT("v"));
@@ -48,7 +49,7 @@ END_TEST
 
 START_TEST(a_sweep_steps_over_a_long_column_that_stays)
 {
-    size_t versions = 5 * LIM_DROP_SLICE_CELLS;
+    size_t versions = LIM_SLICE_STEPS_SHARED + 500;
     struct sto_mutation *m = base_new_array(versions, sizeof(*m));
     for (size_t i = 0; i < versions; i++)
         m[i] = fix_set(1, "q", (int64_t)(i + 1) * 1000, SLICE_LIT("v"));
@@ -140,6 +141,82 @@ START_TEST(a_sweep_takes_removed_families_and_spares_new_ones)
 }
 END_TEST
 
+/* --- readers look, the committer removes ------------------------------------------------------ */
+
+static void sweep_begin(struct sto_drop_op *op)
+{
+    *op = (struct sto_drop_op){
+        .scope = *T, .expired_only = true, .reply_to = &fix.mailbox, .done = fix_drop_done};
+    fix.outstanding++;
+    sto_drop_rows(fix.engine, op);
+}
+
+START_TEST(what_has_no_garbage_is_looked_at_without_the_committer)
+{
+    fix.gc[0] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 3};
+    fix_reopen();
+    ck_assert_int_eq(fix_put(T, "row", "v"), ERR_OK);
+    struct sto_drop_op op;
+    fix_hold_committer(0);
+    sweep_begin(&op);
+    fix_wait(); /* nobody else is waited for */
+    ck_assert_int_eq(op.result, ERR_OK);
+    ck_assert_uint_eq(op.steps, 2);
+    fix_let_go();
+}
+END_TEST
+
+/* It was behind a newer version when the readers saw it, and is the newest when it would go. */
+START_TEST(what_is_no_garbage_any_more_is_spared)
+{
+    fix.gc[0] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 1};
+    fix_reopen();
+    struct sto_mutation set[2] = {fix_set(1, "q", 2000, SLICE_LIT("new")),
+                                  fix_set(1, "q", 1000, SLICE_LIT("old"))};
+    ck_assert_int_eq(fix_mutate(T, "spared", set, 2), ERR_OK);
+    ck_assert_int_eq(fix_mutate(T, "swept", set, 2), ERR_OK);
+    struct sto_mutation delete = {.kind = STO_DELETE_FROM_COLUMN,
+                                  .family = 1,
+                                  .qualifier = SLICE_LIT("q"),
+                                  .start_us = 2000,
+                                  .end_us = 3000};
+    struct sto_mutate_op user = {
+        .scope = *T, .row_key = SLICE_LIT("spared"), .mutations = &delete, .mutation_count = 1};
+    struct sto_drop_op op;
+    fix_hold_committer(0);
+    sweep_begin(&op);
+    (void)usleep(200000); /* until readers have looked; later they would see nothing to spare */
+    fix_submit(&user);
+    fix_let_go();
+    ck_assert_int_eq(user.result, ERR_OK);
+    ck_assert_int_eq(op.result, ERR_OK);
+    ck_assert_uint_eq(op.removed.cells, 1);
+    fix_assert_rows(T, &(struct sto_read_spec){0}, "spared{f:q@1000=old,}swept{f:q@2000=new,}");
+    fix_assert_no_drift(0);
+}
+END_TEST
+
+/* Columns of one row, of which each loses cells in the same commit. */
+START_TEST(columns_of_a_row_are_swept_together)
+{
+    enum { COLUMNS = 20, VERSIONS = 30 };
+    fix.gc[0] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 2};
+    fix_reopen();
+    static struct sto_mutation m[COLUMNS * VERSIONS];
+    static char names[COLUMNS][8];
+    for (int c = 0; c < COLUMNS; c++) {
+        (void)snprintf(names[c], sizeof names[c], "c%02d", c);
+        for (int v = 0; v < VERSIONS; v++)
+            m[c * VERSIONS + v] = fix_set(1, names[c], (v + 1) * 1000, SLICE_LIT("v"));
+    }
+    ck_assert_int_eq(fix_mutate(T, "row", m, COLUMNS * VERSIONS), ERR_OK);
+    ck_assert_uint_eq(fix_sweep(T).cells, COLUMNS * (VERSIONS - 2));
+    ck_assert_uint_eq(sto_counters_read(&fix.accounts[0].total).cells, COLUMNS * 2);
+    fix_assert_no_drift(0);
+    ck_assert_uint_eq(fix_sweep(T).cells, 0);
+}
+END_TEST
+
 Suite *suite_storage_engine_sweep(void)
 {
     Suite *s = suite_create("storage_engine_sweep");
@@ -151,6 +228,9 @@ Suite *suite_storage_engine_sweep(void)
     tcase_add_test(t, a_sweep_says_when_the_first_cell_it_left_is_too_old);
     tcase_add_test(t, only_batches_that_add_cells_are_additions_and_they_are_stored);
     tcase_add_test(t, a_sweep_takes_removed_families_and_spares_new_ones);
+    tcase_add_test(t, what_has_no_garbage_is_looked_at_without_the_committer);
+    tcase_add_test(t, what_is_no_garbage_any_more_is_spared);
+    tcase_add_test(t, columns_of_a_row_are_swept_together);
     suite_add_tcase(s, t);
     return s;
 }

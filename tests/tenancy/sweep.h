@@ -195,12 +195,13 @@ static inline void wait_for_keys(uint64_t at_least)
     ck_assert_uint_ge(swept().keys, at_least);
 }
 
-/* Every table is asked whether it is due, and none is any more. */
+/* Every table is asked whether it is due, and none is any more, those that rested among them. */
 static inline void wait_until_idle(void)
 {
     uint64_t keys;
     do {
         keys = swept().keys;
+        tent_pause_ms(TEN_SWEEP_REST_S * 1000);
         uint64_t rounds = swept().rounds;
         for (int i = 0; i < 6000 && swept().rounds < rounds + 2; i++)
             tent_pause_ms(5);

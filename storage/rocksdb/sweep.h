@@ -1,0 +1,27 @@
+/*
+ * storage/rocksdb/sweep.h - cells that no read shows any more go.
+ *
+ * Does:     find such cells on readers, beside everybody else's work; remove them on the tenant's
+ *           committer, judged again there, a few at a time.
+ * Owns:     the operation's cursor and its list of what was found.
+ * May use:  base/, storage/.
+ * Knows no: when which table is swept, and at what rate (tenancy/sweeper.h).
+ * Threads:  submit from any; runs on readers and the tenant's committer.
+ * Blocks:   no more than a slice or a commit.
+ * Fails by: as sto_drop_rows.
+ * Limits:   LIM_SLICE_STEPS_SHARED keys a slice of a reader, LIM_SWEEP_SLICE_CELLS deletes a
+ *           commit, LIM_SWEEP_FOUND_CELLS, LIM_SWEEP_FOUND_BYTES.
+ * Promises: 1. The committer looks at no column in which nothing was found, and not behind the last
+ *              cell that was. 2. After every commit headers and counters are exact.
+ */
+#ifndef STORAGE_ROCKSDB_SWEEP_H
+#define STORAGE_ROCKSDB_SWEEP_H
+
+#include "storage/engine.h"
+
+struct rdb_engine;
+
+/* op->expired_only is set. */
+void sto_rdb_sweep(struct rdb_engine *e, struct sto_drop_op *op);
+
+#endif
