@@ -1,7 +1,8 @@
 /*
- * base/clock.h - time, two kinds that must not be mixed.
+ * base/clock.h - time, kinds that must not be mixed.
  *
- * Does:     monotonic nanoseconds for waiting and rates, wall microseconds for timestamps.
+ * Does:     monotonic nanoseconds for waiting and rates, wall microseconds for timestamps, what a
+ *           thread used of processors.
  * Owns:     nothing.
  * May use:  nothing.
  * Knows no: calendars, time zones; base_time_format writes UTC only.
