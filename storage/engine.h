@@ -497,6 +497,7 @@ struct sto_engine_stats {
     uint64_t delayed_ns; /* for so long RocksDB has delayed writes, seen four times a second */
     uint64_t stopped_ns;
     uint64_t reads_handed_over; /* tried on a loop, and a reader had to ask the disk */
+    bool range_tombstones;      /* there may be some: reads are not tried on a loop */
     uint64_t cache_hits;        /* blocks, of one slice of reads in sixty or so */
     uint64_t cache_misses;
     uint64_t cache_used_bytes;

@@ -73,6 +73,9 @@ static void put_cache(struct buf *out, const struct sto_engine_stats *s)
     gw_metric_put(&m, "result=\"miss\"", s->cache_misses);
     gw_metric_one(out, "bigtent_reads_handed_over_total", GW_COUNTER,
                   "Reads that were not in memory: a reader asked the disk.", s->reads_handed_over);
+    gw_metric_one(out, "bigtent_range_tombstones", GW_GAUGE,
+                  "1 while range tombstones may stand: no read is tried in memory.",
+                  s->range_tombstones);
     gw_metric_one(out, "bigtent_block_cache_bytes", GW_GAUGE, "Bytes in the block cache.",
                   s->cache_used_bytes);
     gw_metric_one(out, "bigtent_block_cache_capacity_bytes", GW_GAUGE,

@@ -53,6 +53,7 @@ void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
         .delayed_ns = load(&p->delayed_ns),
         .stopped_ns = load(&p->stopped_ns),
         .reads_handed_over = load(&e->reads_handed_over),
+        .range_tombstones = sto_rdb_tombstones_mark(&e->tombstones) == 0,
         .cache_hits = load(&e->cache_sample.hits),
         .cache_misses = load(&e->cache_sample.misses),
         .cache_used_bytes = rocksdb_cache_get_usage(e->db.cache),

@@ -265,7 +265,9 @@ static enum err run(struct rdb_engine *e, const struct sto_tenant_scope *scope,
         rc = sto_rdb_flush(e);
         return rc == ERR_OK ? rc : base_fail(eb, rc, "the flush failed");
     case STO_PURGE_COMPACT:
-        return compact_all(e, scope, eb);
+        rc = compact_all(e, scope, eb);
+        sto_rdb_reclaim_wake(&e->reclaim); /* it looks whether the range tombstone is gone */
+        return rc;
     case STO_PURGE_STEP_COUNT:
         break;
     }

@@ -22,6 +22,8 @@
 void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
                           struct sto_span span)
 {
+    if (family == RDB_CF_CELLS)
+        sto_rdb_tombstones_begin(&e->tombstones);
     rocksdb_writebatch_delete_range_cf(batch, e->db.cf[family], (const char *)span.begin.ptr,
                                        span.begin.len, (const char *)span.end.ptr, span.end.len);
 }

@@ -24,7 +24,7 @@
 
 struct rdb_engine;
 
-/* family: RDB_CF_CELLS and so on. */
+/* family: RDB_CF_CELLS and so on. Under docs_lock until the batch is written. */
 void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
                           struct sto_span span);
 /* Of files wholly inside. Never behind a range tombstone: one that goes with its file lets older

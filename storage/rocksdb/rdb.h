@@ -27,6 +27,7 @@
 #include "storage/rocksdb/pool.h"
 #include "storage/rocksdb/pressure.h"
 #include "storage/rocksdb/reclaim.h"
+#include "storage/rocksdb/tombstones.h"
 
 #define RDB_COMMITTERS_MAX 64
 #define RDB_READERS_MAX    256
@@ -52,6 +53,7 @@ struct rdb_engine {
     _Atomic uint64_t acked_sequence;
     _Atomic uint64_t reads_handed_over; /* tried on a loop, and not in memory */
     struct rdb_cache_sample cache_sample;
+    struct rdb_tombstones tombstones;
     _Atomic unsigned shuttles; /* under way (shuttle.h) */
     _Atomic int die_at;        /* test tool: enum sto_die_point */
     _Atomic int fail_commit;   /* test tool: counts down, the write that reaches 0 fails */

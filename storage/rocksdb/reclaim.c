@@ -43,7 +43,7 @@ static enum err tables_rewrite(struct rdb_engine *e, const struct rdb_note *note
     return rc == ERR_OK ? sto_rdb_files_settle(e, eb) : rc;
 }
 
-/* ERR_NOT_FOUND: there is nothing to do. */
+/* ERR_NOT_FOUND: there is nothing to do; ERR_TIMEOUT: range tombstones are left, look again. */
 static enum err run_round(struct rdb_engine *e)
 {
     struct errbuf eb = {{0}};
@@ -53,7 +53,7 @@ static enum err run_round(struct rdb_engine *e)
     if (rc == ERR_OK)
         rc = sto_rdb_notes_read(e, notes, RDB_RECLAIM_TABLES, &count);
     if (rc == ERR_OK && count == 0)
-        rc = ERR_NOT_FOUND;
+        rc = sto_rdb_tombstones_look(e) ? ERR_NOT_FOUND : ERR_TIMEOUT;
     if (rc == ERR_OK)
         rc = tables_rewrite(e, notes, count, &eb);
     if (rc == ERR_OK) {

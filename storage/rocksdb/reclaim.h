@@ -2,7 +2,8 @@
  * storage/rocksdb/reclaim.h - what rows that went as ranges leave in the files goes without waiting
  * for other writes.
  *
- * Does:     flush, rewrite the files around the rows of each note and take the note away.
+ * Does:     flush, rewrite the files around the rows of each note and take the note away; look
+ *           whether range tombstones are left, as long as there may be some.
  * Owns:     its thread.
  * May use:  base/, storage/.
  * Knows no: why rows were dropped, or whether there are any in their place again.
@@ -37,12 +38,12 @@ struct rdb_reclaim {
     bool started;
     bool stopping;        /* under lock */
     bool wanted;          /* under lock: there may be a note that was not looked at */
-    _Atomic bool is_idle; /* it looked, and there was none */
+    _Atomic bool is_idle; /* it looked: no note, no range tombstone */
 };
 
 enum err sto_rdb_reclaim_start(struct rdb_reclaim *r, struct rdb_engine *e) MUST_CHECK;
 void sto_rdb_reclaim_stop(struct rdb_reclaim *r);
-/* Behind the batch of a note. */
+/* Behind the batch of a note, and behind a purge. */
 void sto_rdb_reclaim_wake(struct rdb_reclaim *r);
 
 #endif

@@ -163,10 +163,14 @@ enum err sto_rdb_flush(struct rdb_engine *e)
     rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
     rocksdb_flushoptions_set_wait(options, 1);
     char *error = NULL;
+    uint64_t tombstones = sto_rdb_tombstones_before_flush(e);
     for (int i = 0; error == NULL && i < RDB_CF_COUNT; i++)
         rocksdb_flush_cf(e->db.handle, options, e->db.cf[i], &error);
     rocksdb_flushoptions_destroy(options);
-    return error == NULL ? ERR_OK : sto_rdb_fail(e, "flush", error);
+    if (error != NULL)
+        return sto_rdb_fail(e, "flush", error);
+    sto_rdb_tombstones_flushed(&e->tombstones, tombstones);
+    return ERR_OK;
 }
 
 /* Accepts an engine of which only the first parts were made. */
@@ -420,6 +424,7 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     (void)pthread_mutex_init(&e->docs_lock, NULL);
     (void)pthread_mutex_init(&e->compact_lock, NULL);
     (void)pthread_mutex_init(&e->image_lock, NULL);
+    sto_rdb_tombstones_init(&e->tombstones);
     e->wait_seconds = RDB_WAIT_SECONDS;
     e->options = *options;
     options_complete(&e->options);

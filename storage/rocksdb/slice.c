@@ -179,6 +179,19 @@ static void row_enter_point(struct sto_read_cursor *c)
     sto_rdb_move_from_start(c, sto_visit_row_begin(&c->visit, sto_rdb_range_point(c)));
 }
 
+/* The next range has an iterator. SLICE_END: there is none; SLICE_INCOMPLETE: what memory says of
+ * it cannot be relied on (tombstones.h). */
+static enum rdb_slice_end range_begin(struct sto_read_cursor *c)
+{
+    const struct rdb_tombstones *t = &c->engine->tombstones;
+    uint64_t mark = c->on_reader ? 0 : sto_rdb_tombstones_mark(t);
+    if (!c->on_reader && mark == 0)
+        return SLICE_INCOMPLETE;
+    if (!sto_rdb_range_open(c))
+        return SLICE_END;
+    return c->on_reader || sto_rdb_tombstones_still(t, mark) ? SLICE_FULL : SLICE_INCOMPLETE;
+}
+
 /* Enter the next row. SLICE_END: there is none. */
 static enum rdb_slice_end row_find(struct sto_read_cursor *c)
 {
@@ -190,8 +203,9 @@ static enum rdb_slice_end row_find(struct sto_read_cursor *c)
         } else if (c->iterator != NULL && c->must_move) {
             sto_rdb_skip_to(c, RDB_SKIP_ROW, position);
         } else if (c->iterator == NULL) {
-            if (!sto_rdb_range_open(c))
-                return SLICE_END;
+            enum rdb_slice_end rc = range_begin(c);
+            if (rc != SLICE_FULL)
+                return rc;
             if (c->is_point) {
                 row_enter_point(c);
                 return SLICE_FULL;

@@ -141,6 +141,13 @@ UNUSED_FN static void fix_close(void)
     fix_scopes_drop();
 }
 
+/* Until reads are tried in memory: behind an open the files are asked first. */
+UNUSED_FN static void fix_wait_for_memory(void)
+{
+    while (sto_rdb_tombstones_mark(&sto_rdb_engine(fix.engine)->tombstones) == 0)
+        (void)usleep(1000);
+}
+
 UNUSED_FN static void fix_reopen(void)
 {
     fix_close();

@@ -30,6 +30,7 @@ static void set_up(void)
     ck_assert_int_eq(fix_put(&fix.tables[0][0], "row", "value"), ERR_OK);
     ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
     fix_reopen();
+    fix_wait_for_memory();
 }
 
 START_TEST(what_is_not_in_memory_is_handed_over_and_read)

@@ -494,6 +494,7 @@ START_TEST(what_memory_does_not_have_comes_from_a_reader)
     put_rows(2000, 500);
     fix.options.cache_bytes = 64 * KIB;
     fix_reopen();
+    fix_wait_for_memory();
     struct fix_sink s;
     fix_sink_init(&s);
     struct sto_read_spec spec = {.row_key = SLICE_LIT("row00000700")};
