@@ -6,6 +6,8 @@
  */
 #include "fixture.h"
 
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "storage/rocksdb/ranges.h"
@@ -311,6 +313,71 @@ START_TEST(a_drop_is_exact_after_kill_9_behind_each_step)
 }
 END_TEST
 
+/* The step that a purge is in; shared with the child that does it. */
+static _Atomic int *purge_step;
+
+/* The note waits when the purge begins, and its round goes on beside it. */
+static _Noreturn void child_purge(void)
+{
+    world_options();
+    fix_open();
+    fill_world();
+    const rocksdb_snapshot_t *held = hold_bytes();
+    if (drop_prefix().result != ERR_OK || !note_is_there("r/ab/t"))
+        _exit(1);
+    atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
+    let_bytes_go(held);
+    for (enum sto_purge_step s = STO_PURGE_FENCE; s < STO_PURGE_STEP_COUNT; s++) {
+        atomic_store(purge_step, (int)s);
+        purge(s, s + 1);
+    }
+    atomic_store(purge_step, STO_PURGE_STEP_COUNT);
+    (void)usleep(PATIENCE_S * 1000000U);
+    _exit(2); /* it was to be killed */
+}
+
+static _Noreturn void child_purge_again(void)
+{
+    world_options();
+    fix_open();
+    atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
+    purge((enum sto_purge_step)atomic_load(purge_step), STO_PURGE_STEP_COUNT);
+    wait_until_idle();
+    purge_check();
+    fix_close();
+    _exit(0);
+}
+
+static void wait_for_step(int step)
+{
+    for (int i = 0; i < PATIENCE_S * 10000 && atomic_load(purge_step) < step; i++)
+        (void)usleep(100);
+    ck_assert_int_ge(atomic_load(purge_step), step);
+}
+
+START_TEST(a_purge_beside_a_note_is_exact_after_kill_9_inside_each_step)
+{
+    int status = 0;
+    purge_step =
+        mmap(NULL, sizeof *purge_step, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(purge_step, MAP_FAILED);
+    atomic_store(purge_step, -1);
+    pid_t child = fork();
+    if (child == 0)
+        child_purge();
+    wait_for_step(_i % STO_PURGE_STEP_COUNT);
+    (void)usleep((unsigned)(_i / STO_PURGE_STEP_COUNT) * 3000U);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFSIGNALED(status), "the purge ended with %d", status);
+    child = fork();
+    if (child == 0)
+        child_purge_again();
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the look ended with %d", status);
+}
+END_TEST
+
 Suite *suite_storage_engine_drop_reclaim(void)
 {
     Suite *s = suite_create("storage_engine_drop_reclaim");
@@ -337,6 +404,8 @@ Suite *suite_storage_engine_drop_reclaim(void)
     tcase_set_timeout(t, 180);
     tcase_add_loop_test(t, a_drop_is_exact_after_kill_9_behind_each_step, STO_DIE_NEVER + 1,
                         STO_DIE_POINTS);
+    tcase_add_loop_test(t, a_purge_beside_a_note_is_exact_after_kill_9_inside_each_step, 0,
+                        3 * STO_PURGE_STEP_COUNT);
     suite_add_tcase(s, t);
     return s;
 }
