@@ -69,7 +69,14 @@ during=$(sort -n "$tmp/windows" | tail -n 1)
 member() {
     date -d "$(sed 's/"steps":\[[^]]*\]//' "$tmp/purge" | sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p")" +%s.%N
 }
+# step_end NAME: when that step of the purge was done, in seconds
+step_end() {
+    date -d "$(sed -n "s/.*\"name\": *\"$1\"[^}]*\"finished\": *\"\([^\"]*\)\".*/\1/p" "$tmp/purge")" +%s.%N
+}
+reclaimed_s=$(awk -v from="$(step_end fence)" -v to="$(step_end compact)" 'BEGIN { printf "%.2f", to - from }')
 purged_s=$(awk -v from="$(member requested)" -v to="$(member finished)" 'BEGIN { printf "%.2f", to - from }')
 line "purge of $((rows / 1024)) MiB, to the end of its audit" "$purged_s" s
+bound "of it until the bytes have left the disk" "$reclaimed_s" s below 2
 line "p99 of a neighbour's read before" "$before" us
 line "the same during the purge" "$during" us before "$before"
+bound "the same, as a ratio" "$(awk -v a="$during" -v b="$before" 'BEGIN { printf "%.2f", a / b }')" "" below 2
