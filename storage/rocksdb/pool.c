@@ -80,6 +80,8 @@ static void *thread_main(void *arg)
     pthread_mutex_unlock(&p->lock);
     if (scans_too && p->threads_wanted > 1)
         (void)setpriority(PRIO_PROCESS, (id_t)gettid(), SCAN_NICE); /* refused: as it was */
+    else
+        base_thread_short_turns(); /* a point read waits for it */
     for (struct base_msg *msg; (msg = pop(p, scans_too, &queue)) != NULL;) {
         uint64_t began_ns = base_monotonic_ns();
         msg->run(msg);
