@@ -237,6 +237,20 @@ START_TEST(restored_server_serves_what_was_there)
 }
 END_TEST
 
+/* About altostrat; they come in their order. */
+static void check_last_record(const char *action, const char *outcome)
+{
+    char path[64];
+    http_get(w.op, "/v1/admin/audit?tenant=altostrat");
+    EXPECT_STATUS(w.op, 200);
+    size_t count = http_count(w.op, "/records");
+    ck_assert_uint_gt(count, 0);
+    (void)snprintf(path, sizeof path, "/records/%zu/action", count - 1);
+    ck_assert_str_eq(http_string(w.op, path), action);
+    (void)snprintf(path, sizeof path, "/records/%zu/outcome", count - 1);
+    ck_assert_str_eq(http_string(w.op, path), outcome);
+}
+
 START_TEST(who_left_does_not_return_and_expires_with_the_last_backup)
 {
     char backups[PATH_BYTES];
@@ -262,6 +276,7 @@ START_TEST(who_left_does_not_return_and_expires_with_the_last_backup)
         process_sleep_ms(10);
     }
     ck_assert_str_eq(http_string(w.op, "/state"), "expired");
+    check_last_record("purge.expire", "done");
     server_stop(&server);
     server_start(&restored, NULL);
     struct http *http = http_open(&restored, HTTP_2, w.key);

@@ -13,6 +13,8 @@
 
 #include "base/banned.h"
 
+enum { FILE_KINDS = 5 };
+
 static void canary_bytes(const struct ten_tenant *t, uint8_t number, uint8_t out[STO_CANARY_BYTES])
 {
     struct sto_tenant_scope scope = ten_scope_tenant(tent_find(&tent, t->id));
@@ -121,6 +123,50 @@ START_TEST(a_canary_that_got_out_keeps_the_certificate_back)
 }
 END_TEST
 
+static struct sto_search search_now(const struct ten_tenant *t, const uint8_t *canary)
+{
+    struct sto_canary hash;
+    struct sto_search_spec spec = {.only_its_own = false};
+    struct sto_tenant_scope scope = ten_scope_tenant(tent_find(&tent, t->id));
+    struct sto_search_target target = {.scope = &scope, .canaries = &hash, .canary_count = 1};
+    (void)SHA256(canary, STO_CANARY_BYTES, hash.hash);
+    ck_assert_int_eq(sto_search_files(tent.engine, &target, 1, &spec, &tent.eb), ERR_OK);
+    return target.found;
+}
+
+/* A prefix and a canary in a file of each kind. What is not in use any more has to go yet; what
+ * never holds keys or values is a note. */
+START_TEST(no_kind_of_file_is_left_out)
+{
+    static const struct {
+        const char *name;
+        uint64_t notes, obsolete;
+    } FILES[FILE_KINDS] = {{"LOG.old.7", 1, 0},
+                           {"OPTIONS-000001", 1, 0},
+                           {"left-over", 1, 0},
+                           {"MANIFEST-000001", 0, 1},
+                           {"000001.log", 0, 1}};
+    fill_both();
+    const struct ten_tenant *t = tent_find(&tent, "altostrat");
+    char path[300];
+    struct buf planted;
+    uint8_t canary[STO_CANARY_BYTES];
+    canary_bytes(t, 1, canary);
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(tent.engine)), ERR_OK); /* as purges do */
+    base_buf_init(&planted, KIB);
+    ck_assert_int_eq(base_buf_append(&planted, SLICE_LIT("here altostrat# was, and ")), ERR_OK);
+    ck_assert_int_eq(base_buf_append(&planted, base_slice(canary, sizeof canary)), ERR_OK);
+    struct sto_search before = search_now(t, canary);
+    (void)snprintf(path, sizeof path, "%s/db/%s", tent.dir, FILES[_i].name);
+    ck_assert_int_eq(base_file_replace(path, base_buf_slice(&planted), 0600, NULL), ERR_OK);
+    struct sto_search after = search_now(t, canary);
+    ck_assert_uint_eq(after.canaries, before.canaries + 1);
+    ck_assert_uint_eq(after.notes, before.notes + FILES[_i].notes);
+    ck_assert_uint_eq(after.obsolete, before.obsolete + FILES[_i].obsolete);
+    base_buf_fini(&planted);
+}
+END_TEST
+
 Suite *suite_tenancy_canary(void);
 Suite *suite_tenancy_canary(void)
 {
@@ -132,6 +178,7 @@ Suite *suite_tenancy_canary(void)
     tcase_add_test(c, nothing_that_counts_or_reads_sees_them);
     tcase_add_test(c, a_search_finds_them_before_and_not_after);
     tcase_add_test(c, a_canary_that_got_out_keeps_the_certificate_back);
+    tcase_add_loop_test(c, no_kind_of_file_is_left_out, 0, FILE_KINDS);
     suite_add_tcase(s, c);
     return s;
 }
