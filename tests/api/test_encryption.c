@@ -82,6 +82,7 @@ static void reconnect(void)
     }
 }
 
+static struct slice wanted;
 static size_t found;
 
 static int look_into(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -91,16 +92,22 @@ static int look_into(const char *path, const struct stat *st, int type, struct F
     (void)ftw;
     if (type != FTW_F || base_file_read(path, 256 * MIB, &bytes, NULL) != ERR_OK)
         return 0; /* a file may go while we look */
-    found += bytes.len > 0 && memmem(bytes.ptr, bytes.len, SECRET, sizeof SECRET - 1) != NULL;
+    found += bytes.len > 0 && memmem(bytes.ptr, bytes.len, wanted.ptr, wanted.len) != NULL;
     base_buf_fini(&bytes);
     return 0;
 }
 
+static size_t files_with(const char *dir, struct slice text)
+{
+    wanted = text;
+    found = 0;
+    ck_assert_int_eq(nftw(dir, look_into, 16, FTW_PHYS), 0);
+    return found;
+}
+
 static size_t files_with_secret(void)
 {
-    found = 0;
-    ck_assert_int_eq(nftw(server.data, look_into, 16, FTW_PHYS), 0);
-    return found;
+    return files_with(server.data, base_slice_text(SECRET));
 }
 
 static void expect_value(struct world *of, const char *key, const char *value)
@@ -207,6 +214,60 @@ START_TEST(a_departed_tenants_key_is_destroyed)
     reconnect();
     http_get(sealed.http, ROW "k");
     EXPECT_STATUS(sealed.http, 410);
+}
+END_TEST
+
+static void back_up(void)
+{
+    char id[64];
+    http_json(plain.op, "POST", "{}", "/v1/admin/backups");
+    EXPECT_STATUS(plain.op, 202);
+    (void)snprintf(id, sizeof id, "%s", http_string(plain.op, "/id"));
+    for (int tries = 0; tries < 3000 * process_patience(); tries++) {
+        http_get(plain.op, "/v1/admin/backups/%s", id);
+        EXPECT_STATUS(plain.op, 200);
+        if (strcmp(http_string(plain.op, "/state"), "creating") != 0)
+            break;
+        process_sleep_ms(10);
+    }
+    ck_assert_str_eq(http_string(plain.op, "/state"), "ready");
+}
+
+static void check_copies_passed(void)
+{
+    bool passed = false;
+    for (size_t i = 0; i < http_count(sealed.op, "/checks"); i++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "/checks/%zu/layer", i);
+        bool is_it = strcmp(http_string(sealed.op, path), "copies") == 0;
+        (void)snprintf(path, sizeof path, "/checks/%zu/passed", i);
+        passed = passed || (is_it && json_is_true(http_at(sealed.op, path)));
+    }
+    ck_assert(passed);
+}
+
+/* So a backup without an end keeps nothing of an encrypted tenant readable, and stands in the way
+ * of no certificate. */
+START_TEST(a_backup_holds_neither_values_nor_keys)
+{
+    char path[PROCESS_PATH + 64];
+    struct buf key = {0};
+    tenant_put(sealed.http, "devices", "k", "stats", "q", SECRET);
+    tenant_put(plain.http, "devices", "k", "stats", "q", "plumage-in-every-copy");
+    back_up();
+    (void)snprintf(path, sizeof path, "%s/keystore/acme-sealed", server.data);
+    ck_assert_int_eq(base_file_read(path, MIB, &key, NULL), ERR_OK);
+    (void)snprintf(path, sizeof path, "%s/backups", server.data);
+    ck_assert_uint_gt(files_with(path, SLICE_LIT("plumage-in-every-copy")), 0);
+    ck_assert_uint_eq(files_with(path, base_slice_text(SECRET)), 0);
+    ck_assert_uint_eq(files_with(path, base_buf_slice(&key)), 0);
+    ck_assert_uint_eq(files_with(server.data, base_buf_slice(&key)), 1);
+    base_buf_fini(&key);
+    admin_offboard(sealed.op, "acme-sealed");
+    http_get(sealed.op, "/v1/admin/tenants/acme-sealed/certificate");
+    EXPECT_STATUS(sealed.op, 200);
+    ck_assert_uint_eq(http_count(sealed.op, "/copies"), 1);
+    check_copies_passed();
 }
 END_TEST
 
@@ -344,6 +405,7 @@ Suite *suite_api_encryption(void)
     tcase_add_test(t, after_a_rotation_old_and_new_values_are_read);
     tcase_add_test(t, without_the_master_key_others_are_served);
     tcase_add_test(t, a_departed_tenants_key_is_destroyed);
+    tcase_add_test(t, a_backup_holds_neither_values_nor_keys);
     tcase_add_test(t, a_copy_from_before_is_unreadable_without_the_destroyed_key);
     tcase_add_test(t, a_wrong_master_key_is_refused_at_the_start);
     tcase_add_loop_test(t, what_is_no_key_is_refused_at_the_start, 0, 6);

@@ -131,8 +131,8 @@ static const struct interruption {
     int error;
     uint64_t after;
 } INTERRUPTIONS[] = {
-    {SPACE, ENOSPC, 4},  {SPACE, ENOSPC, 16}, {SPACE, ENOSPC, 40},
-    {DISK_SYNC, EIO, 2}, {DISK_SYNC, EIO, 9}, {DISK_READ, EIO, 2},
+    {SPACE, ENOSPC, 4},  {SPACE, ENOSPC, 16}, {SPACE, ENOSPC, 40}, {DISK_SYNC, EIO, 2},
+    {DISK_SYNC, EIO, 9}, {DISK_READ, EIO, 2}, {SPACE, EROFS, 4},   {SPACE, EROFS, 16},
 };
 
 START_TEST(purge_that_met_a_failing_disk_is_finished_at_the_next_start)
@@ -249,6 +249,9 @@ START_TEST(backup_fails_alone_and_leaves_nothing_half_made)
         {SPACE, ENOSPC, "/backups", 0, "No space left"},
         {SPACE, ENOSPC, "/backups", 8, "No space left"},
         {SPACE, ENOSPC, "/backups", 30, "No space left"},
+        {SPACE, EROFS, "/checkpoint", 4, "Read-only file system"},
+        {SPACE, EROFS, "/backups", 0, "Read-only file system"},
+        {SPACE, EROFS, "/backups", 30, "Read-only file system"},
         {DISK_SYNC, EIO, "/backups", 0, "Input/output error"},
         {DISK_SYNC, EIO, "/backups", 7, "Input/output error"},
         {DISK_READ, EIO, "/checkpoint", 3, "Input/output error"},
