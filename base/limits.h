@@ -110,9 +110,16 @@
 #define LIM_SWEEP_FOUND_BYTES  (256 * KIB) /* of their columns' keys */
 #define LIM_DROP_RANGE_CELLS   65536       /* more of a removed table, or of a drop, go as ranges */
 #define LIM_DROP_STRETCH_CELLS 1048576     /* of a drop: so many go as one of them */
-#define LIM_PAGE_ROWS          10000
-#define LIM_PAGE_ROWS_DEFAULT  1000
-#define LIM_PAGE_BYTES         (8 * MIB) /* a JSON page ends early here, with a token */
+
+/* Space of what was deleted; unless the server's options say otherwise. */
+#define LIM_RECLAIM_AFTER_S     3600UL      /* bytes of small drops leave the files */
+#define LIM_RECLAIM_AFTER_S_MAX 2592000UL   /* 30 days */
+#define LIM_RECLAIM_BYTES_PER_S (128 * MIB) /* rewritten for it while others are served */
+
+/* Pages of rows. */
+#define LIM_PAGE_ROWS         10000
+#define LIM_PAGE_ROWS_DEFAULT 1000
+#define LIM_PAGE_BYTES        (8 * MIB) /* a JSON page ends early here, with a token */
 
 /* Filters. Bytes and depth are Bigtable's; the others bound what one small filter may cost. */
 #define LIM_FILTER_BYTES          20480 /* as a serialized RowFilter */

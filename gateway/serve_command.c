@@ -33,6 +33,8 @@ enum serve_option {
     COMMITTERS,
     READERS,
     HEADROOM_MB,
+    RECLAIM_AFTER,
+    RECLAIM_MB,
 };
 
 static const struct option OPTIONS[] = {
@@ -53,13 +55,16 @@ static const struct option OPTIONS[] = {
     {"committers", required_argument, NULL, COMMITTERS},
     {"readers", required_argument, NULL, READERS},
     {"headroom-mb", required_argument, NULL, HEADROOM_MB},
+    {"reclaim-after", required_argument, NULL, RECLAIM_AFTER},
+    {"reclaim-mb", required_argument, NULL, RECLAIM_MB},
     {NULL, 0, NULL, 0},
 };
 
 static bool take_number(struct gw_serve_options *o, enum serve_option option, const char *name,
                         const char *text)
 {
-    bool is_mb = option == CACHE_MB || option == MEMTABLE_MB || option == HEADROOM_MB;
+    bool is_mb = option == CACHE_MB || option == MEMTABLE_MB || option == HEADROOM_MB ||
+                 option == RECLAIM_MB;
     uint64_t n = 0;
     if (!gw_command_number(name, text, 1, is_mb ? MB_MAX : THREADS_MAX, &n))
         return false;
@@ -69,6 +74,8 @@ static bool take_number(struct gw_serve_options *o, enum serve_option option, co
         o->engine.memtable_bytes = (size_t)n * MIB;
     else if (option == HEADROOM_MB)
         o->engine.headroom_bytes = n * MIB;
+    else if (option == RECLAIM_MB)
+        o->engine.reclaim_bytes_per_s = n * MIB;
     else if (option == LOOPS)
         o->loops = (int)n;
     else if (option == COMMITTERS)
@@ -78,17 +85,24 @@ static bool take_number(struct gw_serve_options *o, enum serve_option option, co
     return true;
 }
 
-static bool take_seconds(const char *name, const char *text, uint64_t *out)
+/* bounds: least_s and most_s in words. */
+static bool take_seconds(const char *name, const char *text, uint64_t least_s, uint64_t most_s,
+                         const char *bounds, uint64_t *out)
 {
     uint64_t seconds = 0;
-    if (base_parse_seconds(base_slice_text(text), &seconds) == ERR_OK &&
-        seconds >= BACKUP_SECONDS_MIN && seconds <= LIM_BACKUP_KEEP_S) {
+    if (base_parse_seconds(base_slice_text(text), &seconds) == ERR_OK && seconds >= least_s &&
+        seconds <= most_s) {
         *out = seconds;
         return true;
     }
-    (void)gw_command_usage("--%s must be a time of 1m or more, such as 24h or 7d, not \"%.60s\"",
-                           name, text);
+    (void)gw_command_usage("--%s must be a time %s, such as 24h or 7d, not \"%.60s\"", name, bounds,
+                           text);
     return false;
+}
+
+static bool take_backup_seconds(const char *name, const char *text, uint64_t *out)
+{
+    return take_seconds(name, text, BACKUP_SECONDS_MIN, LIM_BACKUP_KEEP_S, "of 1m or more", out);
 }
 
 /* One option; false after saying what is wrong. */
@@ -118,9 +132,12 @@ static bool take(struct gw_serve_options *o, char **argv, int option, int index)
         o->backups = optarg;
         return true;
     case BACKUP_EVERY:
-        return take_seconds("backup-every", optarg, &o->backup_every_s);
+        return take_backup_seconds("backup-every", optarg, &o->backup_every_s);
     case BACKUP_KEEP:
-        return take_seconds("backup-keep", optarg, &o->backup_keep_s);
+        return take_backup_seconds("backup-keep", optarg, &o->backup_keep_s);
+    case RECLAIM_AFTER:
+        return take_seconds("reclaim-after", optarg, 1, LIM_RECLAIM_AFTER_S_MAX, "from 1s to 30d",
+                            &o->engine.reclaim_after_s);
     case LISTEN:
         if (gw_serve_parse_address(optarg, &o->listen, &eb) == ERR_OK)
             return true;

@@ -498,6 +498,8 @@ struct sto_engine_stats {
     uint64_t stopped_ns;
     uint64_t reads_handed_over; /* tried on a loop, and a reader had to ask the disk */
     bool range_tombstones;      /* there may be some: reads are not tried on a loop */
+    uint64_t drops_waiting;     /* whose bytes are still in the files */
+    uint64_t reclaim_rested_ns; /* of rewriting them away, beside others; since the start */
     uint64_t cache_hits;        /* blocks, of one slice of reads in sixty or so */
     uint64_t cache_misses;
     uint64_t cache_used_bytes;

@@ -73,15 +73,25 @@ static void put_cache(struct buf *out, const struct sto_engine_stats *s)
     gw_metric_put(&m, "result=\"miss\"", s->cache_misses);
     gw_metric_one(out, "bigtent_reads_handed_over_total", GW_COUNTER,
                   "Reads that were not in memory: a reader asked the disk.", s->reads_handed_over);
-    gw_metric_one(out, "bigtent_range_tombstones", GW_GAUGE,
-                  "1 while range tombstones may stand: no read is tried in memory.",
-                  s->range_tombstones);
     gw_metric_one(out, "bigtent_block_cache_bytes", GW_GAUGE, "Bytes in the block cache.",
                   s->cache_used_bytes);
     gw_metric_one(out, "bigtent_block_cache_capacity_bytes", GW_GAUGE,
                   "Bytes that the block cache may hold.", s->cache_bytes);
     gw_metric_one(out, "bigtent_file_bytes", GW_GAUGE, "Bytes of the database's table files.",
                   s->file_bytes);
+}
+
+static void put_reclaim(struct buf *out, const struct sto_engine_stats *s)
+{
+    gw_metric_one(out, "bigtent_range_tombstones", GW_GAUGE,
+                  "1 while range tombstones may stand: no read is tried in memory.",
+                  s->range_tombstones);
+    gw_metric_one(out, "bigtent_drops_waiting", GW_GAUGE,
+                  "Drops of rows and tables whose bytes are still in the files.", s->drops_waiting);
+    struct gw_metric m = gw_metric_begin(
+        out, "bigtent_reclaim_rested_seconds_total", GW_COUNTER,
+        "For how long rewriting files to give space back has rested beside others.");
+    gw_metric_put_fraction(&m, "", s->reclaim_rested_ns, GW_NS_DECIMALS);
 }
 
 static void put_disk(struct buf *out, const struct sto_health *health)
@@ -111,5 +121,6 @@ void gw_metrics_engine(struct buf *out, struct sto_engine *engine)
     put_commits(out, &stats);
     put_rocksdb(out, &stats);
     put_cache(out, &stats);
+    put_reclaim(out, &stats);
     put_disk(out, &health);
 }

@@ -173,7 +173,7 @@ enum err sto_rdb_counted_write(struct rdb_committer *c, struct rdb_counted_range
         return base_fail(&op->detail, rc, "the counters say less than the rows that are there");
     }
     pthread_mutex_lock(&e->docs_lock);
-    rc = sto_rdb_note_write(e, batch->writes, &op->scope, noted);
+    rc = sto_rdb_note_write(e, batch->writes, &op->scope, noted, RDB_NOTE_NOW);
     if (rc == ERR_OK) {
         sto_rdb_range_delete(e, batch->writes, RDB_CF_CELLS, span);
         sto_rdb_watches_see_span(batch->watches, span);

@@ -9,6 +9,7 @@
 #include "storage/rocksdb/db.h"
 
 #include "storage/keycodec.h"
+#include "storage/rocksdb/pace.h"
 #include "storage/rocksdb/pressure.h"
 
 #include "base/banned.h"
@@ -34,9 +35,11 @@
 
 /* Small manifests: what they remember of deleted keys goes with each roll, which a purge provokes
  * (purge.c); each has to be written at a stroke, a few hundred bytes for each file. No automatic
- * resume: an error of the engine stops it, the supervisor restarts it. */
+ * resume: an error of the engine stops it, the supervisor restarts it. Nothing is rewritten for its
+ * age alone, which a filter of compactions (pace.h) would else bring about. */
 static const char STRING_OPTIONS[] =
-    "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0";
+    "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0"
+                                                           ";periodic_compaction_seconds=0";
 
 const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT] = {"default", "cells", "meta", "changes"};
 
@@ -99,7 +102,8 @@ static rocksdb_block_based_table_options_t *table_options(rocksdb_cache_t *cache
 }
 
 static rocksdb_options_t *family_options(const struct sto_rocksdb_options *options,
-                                         rocksdb_cache_t *cache, int family, bool create, bool lz4)
+                                         rocksdb_cache_t *cache, struct rdb_pace *pace, int family,
+                                         bool create, bool lz4)
 {
     rocksdb_options_t *plain = rocksdb_options_create();
     rocksdb_options_t *o = rocksdb_options_create();
@@ -140,6 +144,8 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
         rocksdb_options_add_compact_on_deletion_collector_factory(o, RDB_DELETES_WINDOW,
                                                                   RDB_DELETES_TRIGGER);
         rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, MEMTABLE_BLOOM);
+        if (pace != NULL)
+            rocksdb_options_set_compaction_filter_factory(o, sto_rdb_pace_factory(pace));
         rocksdb_options_set_prefix_extractor(
             o, rocksdb_slicetransform_create(NULL, row_prefix_destroy, row_prefix, has_row_prefix,
                                              is_row_prefix, row_prefix_name));
@@ -155,11 +161,11 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-static void options_make(struct rdb_db *db, const struct sto_rocksdb_options *options, bool create,
-                         bool lz4)
+static void options_make(struct rdb_db *db, const struct sto_rocksdb_options *options,
+                         struct rdb_pace *pace, bool create, bool lz4)
 {
     for (int i = 0; i < RDB_CF_COUNT; i++)
-        db->options[i] = family_options(options, db->cache, i, create, lz4);
+        db->options[i] = family_options(options, db->cache, pace, i, create, lz4);
 }
 
 static void options_drop(struct rdb_db *db)
@@ -172,12 +178,13 @@ static void options_drop(struct rdb_db *db)
 }
 
 enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
-                         const struct sto_rocksdb_options *options, bool create, struct errbuf *eb)
+                         const struct sto_rocksdb_options *options, bool create,
+                         struct rdb_pace *pace, struct errbuf *eb)
 {
     char *error = NULL;
     db->cache = rocksdb_cache_create_lru(options->cache_bytes);
     lower_compactions();
-    options_make(db, options, create, true);
+    options_make(db, options, pace, create, true);
     db->handle = rocksdb_open_column_families(
         db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, RDB_FAMILY_NAMES,
         (const rocksdb_options_t *const *)db->options, db->cf, &error);
@@ -185,7 +192,7 @@ enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
         rocksdb_free(error);
         error = NULL;
         options_drop(db);
-        options_make(db, options, create, false);
+        options_make(db, options, pace, create, false);
         db->handle = rocksdb_open_column_families(
             db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, RDB_FAMILY_NAMES,
             (const rocksdb_options_t *const *)db->options, db->cf, &error);

@@ -38,9 +38,12 @@ struct rdb_db {
     rocksdb_readoptions_t *point; /* for gets */
 };
 
+struct rdb_pace;
+
+/* pace: of compactions, outlives the database; NULL: they do not rest. */
 enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
                          const struct sto_rocksdb_options *options, bool create,
-                         struct errbuf *eb) MUST_CHECK;
+                         struct rdb_pace *pace, struct errbuf *eb) MUST_CHECK;
 /* Accepts a zeroed or half-opened db. */
 void sto_rdb_db_close(struct rdb_db *db);
 

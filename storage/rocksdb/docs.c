@@ -26,7 +26,7 @@
 static bool is_document_letter(uint8_t letter)
 {
     return letter >= 'a' && letter <= 'z' && letter != 'u' && letter != RDB_TOKEN_LETTER &&
-           letter != RDB_RECLAIM_LETTER;
+           letter != RDB_NOTE_LETTER && letter != RDB_OLD_NOTE_LETTER;
 }
 
 static enum err key_check(struct slice key, struct errbuf *eb)
@@ -36,7 +36,7 @@ static enum err key_check(struct slice key, struct errbuf *eb)
                          STO_DOC_KEY_MAX, key.len);
     if (!is_document_letter(key.ptr[0]) || key.ptr[1] != '/')
         return base_fail(eb, ERR_INVALID,
-                         "a document's key begins with a letter, not u, i or r, and '/'");
+                         "a document's key begins with a letter, not u, i, d or r, and '/'");
     return ERR_OK;
 }
 
@@ -153,7 +153,7 @@ static enum err page_check(const struct sto_docs_page *page, struct errbuf *eb)
     if (prefix.len < 2 || prefix.len > STO_DOC_KEY_MAX || prefix.ptr[1] != '/' ||
         !is_document_letter(prefix.ptr[0]))
         return base_fail(eb, ERR_INVALID,
-                         "documents are scanned by a letter, not u, i or r, and '/'");
+                         "documents are scanned by a letter, not u, i, d or r, and '/'");
     if (page->from.len > 0 && !base_slice_starts_with(page->from, prefix))
         return base_fail(eb, ERR_INVALID, "a page of documents begins at a key with its prefix");
     return ERR_OK;

@@ -14,8 +14,9 @@
  *    more than one for so many cells.
  * 4. Only drops of whole rows go by stretches, and not those that have to tell a change stream of
  *    each row. Whether there is one is asked by each task that writes.
- * 5. From the first stretch on each commit of the drop has a note in it, of all that the drop is
- *    about: the points beside the ranges are given back with them (reclaim.c), when it ends.
+ * 5. Each commit of a drop of whole rows has a note in it, of all that the drop is about: for
+ *    later, from the first stretch on for now (reclaim.c). The points beside the ranges are given
+ *    back with them, when it ends.
  */
 #include "storage/rocksdb/drop.h"
 
@@ -48,6 +49,7 @@ struct drop {
     uint64_t points_left;    /* cells, until a stretch is tried */
     uint64_t stretch_cells;  /* of the next stretch */
     bool has_range;          /* a range was written */
+    bool has_points;         /* a slice was written */
     struct stretch *stretch; /* NULL: none was tried; else the engine knows of it (shuttle.h) */
 };
 
@@ -68,15 +70,18 @@ void sto_rdb_drop_answer(struct sto_drop_op *op, enum err rc)
 
 static void answer(struct drop *d, enum err rc)
 {
-    struct rdb_engine *e = d->stretch == NULL ? NULL : d->slice.engine;
+    struct rdb_engine *e = d->slice.engine;
     struct sto_drop_op *op = d->slice.op;
+    bool is_known = d->stretch != NULL; /* else the engine may be closed behind the answer */
     if (d->has_range)
         sto_rdb_reclaim_wake(&e->reclaim);
+    else if (d->has_points && op->family == 0)
+        sto_rdb_reclaim_expect(&e->reclaim);
     sto_rdb_drop_slice_fini(&d->slice);
     base_free(d->stretch);
     base_free(d);
     sto_rdb_drop_answer(op, rc);
-    if (e != NULL)
+    if (is_known)
         sto_rdb_shuttle_leave(e);
 }
 
@@ -116,6 +121,15 @@ static bool may_go_as_ranges(const struct sto_drop_op *op)
                0;
 }
 
+/* Rule 5. */
+static enum err slice_write(struct drop *d, struct rdb_batch *batch)
+{
+    bool is_noted = d->slice.op->family == 0 && d->slice.cells > 0;
+    d->has_points = d->has_points || d->slice.cells > 0;
+    return sto_rdb_drop_slice_write(&d->slice, batch, is_noted ? &d->bounds : NULL,
+                                    d->has_range ? RDB_NOTE_NOW : RDB_NOTE_LATER);
+}
+
 static enum err slice_run(struct drop *d, struct rdb_batch *batch)
 {
     struct rdb_engine *e = d->slice.engine;
@@ -132,8 +146,7 @@ static enum err slice_run(struct drop *d, struct rdb_batch *batch)
     op->steps += d->slice.steps;
     d->points_left -= d->slice.cells < d->points_left ? d->slice.cells : d->points_left;
     if (rc == ERR_OK)
-        return sto_rdb_drop_slice_write(
-            &d->slice, batch, d->has_range && d->slice.cells > 0 ? &d->bounds : NULL); /* rule 5 */
+        return slice_write(d, batch);
     sto_rdb_batch_clear(batch);
     return rc;
 }

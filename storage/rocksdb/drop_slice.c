@@ -13,7 +13,6 @@
 #include "storage/rocksdb/drop_slice.h"
 
 #include "storage/rocksdb/rdb.h"
-#include "storage/rocksdb/reclaim_note.h"
 
 #include "base/banned.h"
 
@@ -204,11 +203,11 @@ enum err sto_rdb_drop_slice_collect(struct rdb_drop_slice *d, struct rdb_batch *
 }
 
 static enum err write_noted(struct rdb_drop_slice *d, struct rdb_batch *batch,
-                            const struct sto_key_bounds *noted)
+                            const struct sto_key_bounds *noted, enum rdb_note_when when)
 {
     struct rdb_engine *e = d->engine;
     pthread_mutex_lock(&e->docs_lock);
-    enum err rc = sto_rdb_note_write(e, batch->writes, &d->op->scope, noted);
+    enum err rc = sto_rdb_note_write(e, batch->writes, &d->op->scope, noted, when);
     if (rc == ERR_OK)
         rc = sto_rdb_batch_write(batch);
     else
@@ -218,12 +217,12 @@ static enum err write_noted(struct rdb_drop_slice *d, struct rdb_batch *batch,
 }
 
 enum err sto_rdb_drop_slice_write(struct rdb_drop_slice *d, struct rdb_batch *batch,
-                                  const struct sto_key_bounds *noted)
+                                  const struct sto_key_bounds *noted, enum rdb_note_when when)
 {
     struct sto_drop_op *op = d->op;
     const struct sto_counters *counters = &op->scope.schema->table->counters;
     struct sto_usage before = sto_counters_read(counters);
-    enum err rc = noted == NULL ? sto_rdb_batch_write(batch) : write_noted(d, batch, noted);
+    enum err rc = noted == NULL ? sto_rdb_batch_write(batch) : write_noted(d, batch, noted, when);
     if (rc != ERR_OK)
         return base_fail(&op->detail, rc, "a commit of the drop failed");
     struct sto_usage after = sto_counters_read(counters);

@@ -19,6 +19,7 @@
 #include "storage/rocksdb/change_log.h"
 #include "storage/rocksdb/committer.h"
 #include "storage/rocksdb/expiry.h"
+#include "storage/rocksdb/reclaim_note.h"
 
 struct rdb_drop_slice {
     struct sto_drop_op *op;
@@ -56,8 +57,9 @@ void sto_rdb_drop_slice_fini(struct rdb_drop_slice *d);
 enum err sto_rdb_drop_slice_collect(struct rdb_drop_slice *d, struct rdb_batch *batch,
                                     rocksdb_iterator_t *it) MUST_CHECK;
 /* Write what was collected, with what it removed added to the operation. noted: NULL, or of what a
- * note for reclaim.h goes with it. The batch is empty afterwards. */
+ * note for reclaim.h goes with it, and when it is due. The batch is empty afterwards. */
 enum err sto_rdb_drop_slice_write(struct rdb_drop_slice *d, struct rdb_batch *batch,
-                                  const struct sto_key_bounds *noted) MUST_CHECK;
+                                  const struct sto_key_bounds *noted,
+                                  enum rdb_note_when when) MUST_CHECK;
 
 #endif

@@ -54,6 +54,8 @@ void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
         .stopped_ns = load(&p->stopped_ns),
         .reads_handed_over = load(&e->reads_handed_over),
         .range_tombstones = sto_rdb_tombstones_mark(&e->tombstones) == 0,
+        .drops_waiting = load(&e->reclaim.waiting),
+        .reclaim_rested_ns = load(&e->pace.rested_ns),
         .cache_hits = load(&e->cache_sample.hits),
         .cache_misses = load(&e->cache_sample.misses),
         .cache_used_bytes = rocksdb_cache_get_usage(e->db.cache),

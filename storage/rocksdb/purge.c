@@ -149,7 +149,9 @@ static enum err range_delete_write(struct rdb_engine *e, rocksdb_writebatch_t *b
         return rc;
     rc = letter_delete(e, batch, d->scope, 'u');
     if (rc == ERR_OK)
-        rc = letter_delete(e, batch, d->scope, RDB_RECLAIM_LETTER);
+        rc = letter_delete(e, batch, d->scope, RDB_NOTE_LETTER);
+    if (rc == ERR_OK)
+        rc = letter_delete(e, batch, d->scope, RDB_OLD_NOTE_LETTER);
     if (rc != ERR_OK)
         return base_fail(d->eb, rc, "the tenant's counters cannot be read");
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++)
@@ -239,12 +241,13 @@ static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope 
     }
     sto_rdb_progress_begin(e, STO_PROGRESS_BYTES, all);
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
-        sto_rdb_range_compact(e, TENANT_FAMILIES[i], sto_span_of(&range));
+        sto_rdb_range_compact(e, TENANT_FAMILIES[i], sto_range_begin(&range),
+                              sto_range_end(&range));
         sto_rdb_progress_add(e, bytes[i]);
     }
     for (size_t i = 0; i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
         struct sto_range docs = sto_range_of_docs(scope, RDB_TENANT_LETTERS[i]);
-        sto_rdb_range_compact(e, RDB_CF_META, sto_span_of(&docs));
+        sto_rdb_range_compact(e, RDB_CF_META, sto_range_begin(&docs), sto_range_end(&docs));
     }
     return sto_rdb_files_settle(e, eb);
 }

@@ -24,7 +24,7 @@
 /* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, operations,
  * tokens, dropped rows whose bytes are still there. */
 static const char RDB_TENANT_LETTERS[] = {
-    'u', 's', 'w', 'v', 'o', RDB_TOKEN_LETTER, RDB_RECLAIM_LETTER, '\0'};
+    'u', 's', 'w', 'v', 'o', RDB_TOKEN_LETTER, RDB_NOTE_LETTER, RDB_OLD_NOTE_LETTER, '\0'};
 
 enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
                            enum sto_purge_step step, const struct sto_doc_change *changes,

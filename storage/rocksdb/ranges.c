@@ -70,17 +70,39 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
 
 /* RocksDB looks at the beginning which levels the range is in. If another compaction of it moved
  * rows below those meanwhile, their tombstone would stay above, and they beneath it. */
-void sto_rdb_range_compact(struct rdb_engine *e, int family, struct sto_span span)
+void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end)
 {
     rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
     rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE_BOTTOMMOST);
     rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
     pthread_mutex_lock(&e->compact_lock);
-    rocksdb_compact_range_cf_opt(e->db.handle, e->db.cf[family], options,
-                                 (const char *)span.begin.ptr, span.begin.len,
-                                 (const char *)span.end.ptr, span.end.len);
+    rocksdb_compact_range_cf_opt(e->db.handle, e->db.cf[family], options, (const char *)begin.ptr,
+                                 begin.len, (const char *)end.ptr, end.len);
     pthread_mutex_unlock(&e->compact_lock);
     rocksdb_compactoptions_destroy(options);
+}
+
+enum err sto_rdb_compactions_check(struct rdb_engine *e, struct errbuf *eb)
+{
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc != ERR_OK || !sto_rdb_background_failed(e))
+        return rc;
+    sto_rdb_fail_text(e, RDB_BACKGROUND_FAILED);
+    return base_fail(eb, ERR_IO, "the compaction failed");
+}
+
+uint64_t sto_rdb_range_bytes(struct rdb_engine *e, int family, struct slice begin, struct slice end)
+{
+    const char *from = (const char *)begin.ptr;
+    const char *to = (const char *)end.ptr;
+    uint64_t bytes = 0;
+    char *error = NULL;
+    rocksdb_approximate_sizes_cf(e->db.handle, e->db.cf[family], 1, &from, &begin.len, &to,
+                                 &end.len, &bytes, &error);
+    if (error == NULL)
+        return bytes;
+    rocksdb_free(error); /* a file cannot be read: whoever reads it will say so */
+    return UINT64_MAX;
 }
 
 /* --- manifest --------------------------------------------------------------------------------- */
@@ -135,10 +157,7 @@ static enum err roll_manifest(struct rdb_engine *e, struct errbuf *eb)
 enum err sto_rdb_files_settle(struct rdb_engine *e, struct errbuf *eb)
 {
     enum err rc = roll_manifest(e, eb);
-    if (rc != ERR_OK)
-        return rc;
-    if (!sto_rdb_background_failed(e)) /* the C API gives no result for a compaction */
-        return sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
-    sto_rdb_fail_text(e, RDB_BACKGROUND_FAILED);
-    return base_fail(eb, ERR_IO, "the compaction failed");
+    if (rc == ERR_OK)
+        rc = sto_rdb_compactions_check(e, eb);
+    return rc == ERR_OK ? sto_rdb_wait_for_held_files(e, e->wait_seconds, eb) : rc;
 }

@@ -1,8 +1,8 @@
 /*
  * storage/rocksdb/ranges.h - what is done to physical ranges: deleted, rewritten, gone.
  *
- * Does:     write range tombstones, delete files inside a range, rewrite the files of a range, and
- *           wait until what was replaced is gone from the disk, the MANIFEST included.
+ * Does:     write range tombstones, delete files inside a range, rewrite the files between two
+ *           keys, and wait until what was replaced is gone from the disk, the MANIFEST included.
  * Owns:     nothing.
  * May use:  base/, storage/.
  * Knows no: whose range it is, in which order it is done (purge.c, reclaim.c).
@@ -12,7 +12,7 @@
  *           ERR_OUTCOME_UNKNOWN.
  * Limits:   rdb_engine.wait_seconds.
  * Promises: 1. This room calls delete_range, delete_file_in_range and compact_range nowhere else,
- *              and only with ranges from storage/range.h.
+ *              and deletes only ranges from storage/range.h.
  */
 #ifndef STORAGE_ROCKSDB_RANGES_H
 #define STORAGE_ROCKSDB_RANGES_H
@@ -33,8 +33,14 @@ enum err sto_rdb_files_delete(struct rdb_engine *e, int family, const struct sto
                               struct errbuf *eb) MUST_CHECK;
 /* A compaction keeps what a snapshot sees. Newer ones see the deletion: they are not waited for. */
 enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
-/* RocksDB does not say whether it failed; settling does. */
-void sto_rdb_range_compact(struct rdb_engine *e, int family, struct sto_span span);
+/* Whose keys are between them does not matter: what a read would give stays. RocksDB does not say
+ * whether it failed; checking and settling do. */
+void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end);
+/* None was told to end, or failed, since the engine was opened. */
+enum err sto_rdb_compactions_check(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
+/* Of files between two keys, roughly. */
+uint64_t sto_rdb_range_bytes(struct rdb_engine *e, int family, struct slice begin,
+                             struct slice end);
 /* Behind compactions: a new MANIFEST, and replaced files gone from the disk. */
 enum err sto_rdb_files_settle(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 

@@ -24,6 +24,7 @@
 #include "storage/rocksdb/db.h"
 #include "storage/rocksdb/headroom.h"
 #include "storage/rocksdb/maintenance.h"
+#include "storage/rocksdb/pace.h"
 #include "storage/rocksdb/pool.h"
 #include "storage/rocksdb/pressure.h"
 #include "storage/rocksdb/reclaim.h"
@@ -66,6 +67,7 @@ struct rdb_engine {
     char purging[LIM_TENANT_ID + 1]; /* under image_lock; "": no purge is between two steps */
     struct sto_progress *progress;   /* job thread; NULL: nobody watches */
 
+    struct rdb_pace pace;
     struct rdb_pressure pressure;
     struct rdb_headroom headroom;
     struct rdb_maintenance maintenance;

@@ -4,18 +4,22 @@
  *   step       what a crash right after it leaves           what the repeat does
  *   flush      tombstones in files, logs without the rows   flushes nothing
  *   compact    files without the rows, old ones about to go rewrites little
- *   settle     nothing of the rows, but their notes         the same once more
- *   forget     nothing                                      there is none
+ *   forget     no note, but its bytes and old files         the open removes old files
+ *   settle     nothing                                      there is none
  *
  * 1. There is no deleting of files: it would have to come before the tombstone, that is before the
  *    counters said that the rows are gone, or else could bring rows back (ranges.h).
  * 2. The compactions run where all do, at low priority (db.c); this thread only waits.
+ * 3. A large drop wants its bytes gone at once. Small ones wait for each other: the first of them
+ *    that is due takes all of them along, and a large one takes none.
+ * 4. Notes tell where rows were: their own bytes are rewritten away as well.
  */
 #include "storage/rocksdb/reclaim.h"
 
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/worker.h"
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
@@ -23,45 +27,139 @@
 
 #include "base/banned.h"
 
+#define NS_PER_S  1000000000ULL
+#define NS_PER_US 1000ULL
+#define NEVER     UINT64_MAX
+
+/* --- rewriting -------------------------------------------------------------------------------- */
+
+/* Stored keys between which files are rewritten, of one note or of many. */
+struct stretch {
+    bool is_set;
+    struct sto_key_bounds bounds;
+};
+
+static struct slice begin_of(const struct sto_key_bounds *b)
+{
+    return base_slice(b->lower, b->lower_len);
+}
+
+static struct slice end_of(const struct sto_key_bounds *b)
+{
+    return base_slice(b->upper, b->upper_len);
+}
+
+static bool is_near(struct rdb_engine *e, const struct stretch *s, const struct sto_key_bounds *b)
+{
+    if (base_slice_compare(begin_of(b), begin_of(&s->bounds)) < 0)
+        return false;
+    return base_slice_compare(begin_of(b), end_of(&s->bounds)) <= 0 ||
+           sto_rdb_range_bytes(e, RDB_CF_CELLS, end_of(&s->bounds), begin_of(b)) < RDB_RECLAIM_NEAR;
+}
+
+static enum err stretch_rewrite(struct rdb_engine *e, struct stretch *s, struct errbuf *eb)
+{
+    enum err rc = s->is_set ? sto_rdb_usable(e, eb) : ERR_OK;
+    if (rc == ERR_OK && s->is_set)
+        sto_rdb_range_compact(e, RDB_CF_CELLS, begin_of(&s->bounds), end_of(&s->bounds));
+    s->is_set = false;
+    return rc;
+}
+
+/* Files that hold rows of many notes are rewritten once. */
+static enum err rows_rewrite(struct rdb_engine *e, const struct rdb_notes *notes, struct errbuf *eb)
+{
+    struct stretch *s = base_new(sizeof *s);
+    struct rdb_note *note = base_new(sizeof *note);
+    size_t position = 0;
+    enum err rc = ERR_OK;
+    while (rc == ERR_OK && sto_rdb_notes_next(notes, &position, note)) {
+        if (s->is_set && is_near(e, s, &note->bounds)) {
+            if (base_slice_compare(end_of(&note->bounds), end_of(&s->bounds)) > 0) {
+                memcpy(s->bounds.upper, note->bounds.upper, note->bounds.upper_len);
+                s->bounds.upper_len = note->bounds.upper_len;
+            }
+            continue;
+        }
+        rc = stretch_rewrite(e, s, eb);
+        s->is_set = true;
+        s->bounds = note->bounds;
+    }
+    if (rc == ERR_OK)
+        rc = stretch_rewrite(e, s, eb);
+    base_free(note);
+    base_free(s);
+    /* A compaction that was told to end, or failed, did nothing. */
+    return rc == ERR_OK ? sto_rdb_compactions_check(e, eb) : rc;
+}
+
+static enum err notes_rewrite(struct rdb_engine *e, struct errbuf *eb)
+{
+    static const uint8_t begin[] = {RDB_NOTE_LETTER, '/'};
+    static const uint8_t end[] = {RDB_NOTE_LETTER, '/' + 1};
+    enum err rc = sto_rdb_flush(e);
+    if (rc == ERR_OK)
+        rc = sto_rdb_wait_for_snapshots(e, eb);
+    if (rc == ERR_OK)
+        sto_rdb_range_compact(e, RDB_CF_META, base_slice(begin, sizeof begin),
+                              base_slice(end, sizeof end));
+    return rc;
+}
+
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-static enum err tables_rewrite(struct rdb_engine *e, const struct rdb_note *notes, size_t count,
-                               struct errbuf *eb)
+static enum err notes_work(struct rdb_engine *e, const struct rdb_notes *notes, struct errbuf *eb)
 {
     enum err rc = sto_rdb_flush(e);
     sto_rdb_test_point(e, STO_DIE_FLUSHED);
     if (rc == ERR_OK)
         rc = sto_rdb_wait_for_snapshots(e, eb);
-    for (size_t i = 0; rc == ERR_OK && i < count; i++) {
-        rc = sto_rdb_usable(e, eb);
-        if (rc == ERR_OK)
-            sto_rdb_range_compact(e, RDB_CF_CELLS, sto_rdb_note_span(&notes[i]));
-    }
-    if (rc == ERR_OK) /* a compaction that was told to end did nothing */
-        rc = sto_rdb_usable(e, eb);
+    if (rc == ERR_OK)
+        rc = rows_rewrite(e, notes, eb);
     sto_rdb_test_point(e, STO_DIE_COMPACTED);
-    return rc == ERR_OK ? sto_rdb_files_settle(e, eb) : rc;
+    if (rc == ERR_OK)
+        rc = sto_rdb_notes_forget(e, notes);
+    sto_rdb_test_point(e, STO_DIE_FORGOTTEN);
+    return rc;
 }
 
-/* ERR_NOT_FOUND: there is nothing to do; ERR_TIMEOUT: range tombstones are left, look again. */
-static enum err run_round(struct rdb_engine *e)
+/* Behind the last note: what was replaced, and what the notes were. */
+static enum err settle(struct rdb_reclaim *r, struct errbuf *eb)
 {
+    enum err rc = notes_rewrite(r->engine, eb);
+    if (rc == ERR_OK)
+        rc = sto_rdb_files_settle(r->engine, eb);
+    sto_rdb_test_point(r->engine, STO_DIE_SETTLED);
+    if (rc == ERR_OK)
+        r->is_unsettled = false;
+    return rc;
+}
+
+/* ERR_NOT_FOUND: there is nothing to do; ERR_TIMEOUT: there may be, look again. */
+static enum err run_round(struct rdb_reclaim *r, struct rdb_notes_due *due)
+{
+    struct rdb_engine *e = r->engine;
     struct errbuf eb = {{0}};
-    struct rdb_note *notes = base_new_array(RDB_RECLAIM_TABLES, sizeof notes[0]);
-    size_t count = 0;
+    struct rdb_notes notes = {0};
     enum err rc = sto_rdb_usable(e, &eb);
     if (rc == ERR_OK)
-        rc = sto_rdb_notes_read(e, notes, RDB_RECLAIM_TABLES, &count);
-    if (rc == ERR_OK && count == 0)
-        rc = sto_rdb_tombstones_look(e) ? ERR_NOT_FOUND : ERR_TIMEOUT;
-    if (rc == ERR_OK)
-        rc = tables_rewrite(e, notes, count, &eb);
-    if (rc == ERR_OK) {
-        sto_rdb_test_point(e, STO_DIE_SETTLED);
-        rc = sto_rdb_notes_forget(e, notes, count);
-        sto_rdb_test_point(e, STO_DIE_FORGOTTEN);
+        rc = sto_rdb_notes_due(e, due);
+    if (rc != ERR_OK)
+        return rc;
+    atomic_store(&r->waiting, due->now + due->later);
+    if (due->now == 0 && !due->takes_all) {
+        if (r->is_unsettled)
+            return settle(r, &eb);
+        return sto_rdb_tombstones_look(e) ? ERR_NOT_FOUND : ERR_TIMEOUT;
     }
-    base_free(notes);
+    rc = sto_rdb_notes_read(e, due->takes_all, &notes);
+    if (rc == ERR_OK && notes.stored.len == 0)
+        rc = ERR_TIMEOUT; /* no memory for them, or a purge took them */
+    if (rc == ERR_OK)
+        rc = notes_work(e, &notes, &eb);
+    if (rc == ERR_OK)
+        r->is_unsettled = true;
+    sto_rdb_notes_fini(&notes);
     return rc;
 }
 
@@ -70,25 +168,39 @@ static enum err run_round(struct rdb_engine *e)
 /* Until there is something to do, or for a while when it has to be tried again. False: end. */
 static bool wait_turn(struct rdb_reclaim *r, bool retries)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
-    until.tv_sec += RDB_RECLAIM_RETRY_S;
+    uint64_t retry_ns = retries ? base_monotonic_ns() + RDB_RECLAIM_RETRY_S * NS_PER_S : NEVER;
     pthread_mutex_lock(&r->lock);
     int rc = 0;
-    while (!r->stopping && !r->wanted && rc == 0)
-        rc = retries ? pthread_cond_timedwait(&r->changed, &r->lock, &until)
-                     : pthread_cond_wait(&r->changed, &r->lock);
+    while (!r->stopping && !r->wanted && rc == 0) {
+        uint64_t until_ns = retry_ns < r->due_ns ? retry_ns : r->due_ns;
+        struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
+                                 .tv_nsec = (long)(until_ns % NS_PER_S)};
+        rc = until_ns == NEVER ? pthread_cond_wait(&r->changed, &r->lock)
+                               : pthread_cond_timedwait(&r->changed, &r->lock, &until);
+    }
     r->wanted = false;
+    r->due_ns = NEVER; /* it looks now */
+    atomic_store(&r->is_idle, false);
     bool goes_on = !r->stopping;
     pthread_mutex_unlock(&r->lock);
     return goes_on;
 }
 
-/* Nothing was found; unless something came meanwhile. */
-static void rest(struct rdb_reclaim *r)
+static void due_at(struct rdb_reclaim *r, uint64_t ns)
+{
+    if (ns < r->due_ns) {
+        r->due_ns = ns;
+        pthread_cond_signal(&r->changed);
+    }
+}
+
+/* What was looked at says when to look again; something may have come meanwhile. */
+static void rest(struct rdb_reclaim *r, const struct rdb_notes_due *due, bool is_idle)
 {
     pthread_mutex_lock(&r->lock);
-    atomic_store(&r->is_idle, !r->wanted);
+    if (due->wait_us != UINT64_MAX)
+        due_at(r, base_monotonic_ns() + due->wait_us * NS_PER_US);
+    atomic_store(&r->is_idle, is_idle && !r->wanted);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -98,9 +210,10 @@ static void *thread_main(void *arg)
     enum err rc = ERR_OK;
     sto_rdb_uncounted();
     while (rc == ERR_OK || wait_turn(r, rc == ERR_TIMEOUT)) {
-        rc = run_round(r->engine);
-        if (rc == ERR_NOT_FOUND)
-            rest(r);
+        struct rdb_notes_due due = {.wait_us = UINT64_MAX};
+        rc = run_round(r, &due);
+        if (rc != ERR_OK)
+            rest(r, &due, rc == ERR_NOT_FOUND);
     }
     return NULL;
 }
@@ -114,9 +227,17 @@ void sto_rdb_reclaim_wake(struct rdb_reclaim *r)
     pthread_mutex_unlock(&r->lock);
 }
 
+void sto_rdb_reclaim_expect(struct rdb_reclaim *r)
+{
+    pthread_mutex_lock(&r->lock);
+    due_at(r, base_monotonic_ns() + r->engine->options.reclaim_after_s * NS_PER_S);
+    pthread_mutex_unlock(&r->lock);
+}
+
 enum err sto_rdb_reclaim_start(struct rdb_reclaim *r, struct rdb_engine *e)
 {
     r->engine = e;
+    r->due_ns = NEVER;
     pthread_condattr_t attr;
     (void)pthread_condattr_init(&attr); /* these four cannot fail on Linux */
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -1,20 +1,23 @@
 /*
- * storage/rocksdb/reclaim.h - what rows that went as ranges leave in the files goes without waiting
+ * storage/rocksdb/reclaim.h - what rows that were dropped leave in the files goes without waiting
  * for other writes.
  *
- * Does:     flush, rewrite the files around the rows of each note and take the note away; look
- *           whether range tombstones are left, as long as there may be some.
+ * Does:     flush, rewrite the files around the rows of notes that are due and take the notes away;
+ *           look whether range tombstones are left, as long as there may be some.
  * Owns:     its thread.
  * May use:  base/, storage/.
  * Knows no: why rows were dropped, or whether there are any in their place again.
- * Threads:  wake and is_idle from any; start and stop from one.
+ * Threads:  wake, expect, is_idle and waiting from any; start and stop from one.
  * Blocks:   stop joins, after the compaction under way was told to end.
  * Fails by: latching the engine. Snapshots and reads that stay open: later again.
- * Limits:   RDB_RECLAIM_TABLES notes a round, which share a flush; RDB_RECLAIM_RETRY_S.
+ * Limits:   RDB_NOTES_BYTES of notes a round, which share a flush; RDB_RECLAIM_RETRY_S;
+ *           options.reclaim_after_s; how fast is pace.h's.
  * Promises: 1. A note that a crash left is found at the next open.
- *           2. A note goes after its rows' bytes left the disk.
+ *           2. A note goes when the rewriting is done; what it replaced, and what the note was, are
+ *              gone from the disk when is_idle is true, and behind an open in any case.
  *           3. Whatever stands in the range anew stays: a rewriting removes nothing that a read
  *              would give.
+ *           4. Notes for later are worked on together: a file is rewritten once for all of them.
  */
 #ifndef STORAGE_ROCKSDB_RECLAIM_H
 #define STORAGE_ROCKSDB_RECLAIM_H
@@ -22,11 +25,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 
-#define RDB_RECLAIM_TABLES  64
 #define RDB_RECLAIM_RETRY_S 10
+/* Rows between two notes that are rewritten with them: about a file. */
+#define RDB_RECLAIM_NEAR (64 * MIB)
 
 struct rdb_engine;
 
@@ -36,14 +42,19 @@ struct rdb_reclaim {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool started;
-    bool stopping;        /* under lock */
-    bool wanted;          /* under lock: there may be a note that was not looked at */
-    _Atomic bool is_idle; /* it looked: no note, no range tombstone */
+    bool stopping;            /* under lock */
+    bool wanted;              /* under lock: there may be a note that was not looked at */
+    uint64_t due_ns;          /* under lock: when one for later is due; UINT64_MAX: there is none */
+    bool is_unsettled;        /* its thread: replaced files may still be on the disk */
+    _Atomic bool is_idle;     /* it looked: nothing is due, no range tombstone */
+    _Atomic uint64_t waiting; /* notes: when it looked last, and new ones since */
 };
 
 enum err sto_rdb_reclaim_start(struct rdb_reclaim *r, struct rdb_engine *e) MUST_CHECK;
 void sto_rdb_reclaim_stop(struct rdb_reclaim *r);
-/* Behind the batch of a note, and behind a purge. */
+/* Behind the last batch with a note for now, and behind a purge. */
 void sto_rdb_reclaim_wake(struct rdb_reclaim *r);
+/* Behind the last batch with a note for later. */
+void sto_rdb_reclaim_expect(struct rdb_reclaim *r);
 
 #endif

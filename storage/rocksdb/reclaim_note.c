@@ -1,29 +1,43 @@
 /*
- * storage/rocksdb/reclaim_note.c - a sequence number, and bounds where it is not the whole table.
+ * storage/rocksdb/reclaim_note.c - where rows were dropped, and when their bytes are to be gone.
  *
- *   value   sequence (8, BE)                                          all rows of the table
- *           sequence (8, BE) | length (2, BE) of lower | lower | upper
+ *   key     d/tenant/table/lower
+ *   value   sequence (8, BE) | due (8, BE) | upper
  *   lower, upper: stored bounds of rows behind the table's prefix; empty: the table's own
+ *   due: microseconds of the epoch; 0: now
  *
- * 1. The sequence number is the database's before the note's batch: two of one table are never the
+ *   earlier programs: r/tenant/table   sequence (8, BE) [ | length (2, BE) of lower | lower | upper
+ * ]
+ *
+ * 1. The sequence number is the database's before the note's batch: two of one key are never the
  *    same.
  * 2. A note is compared and deleted under docs_lock, which whoever writes one holds, too; a purge
  *    that took it away meanwhile leaves nothing to delete, so no trace of the tenant is written
  *    behind its purge.
  * 3. The prefix is in the key already: no stored key of the family of rows stands in a value.
+ * 4. A clock that was set back makes notes due early, never late: none is due later than a note
+ *    that is written now.
  */
 #include "storage/rocksdb/reclaim_note.h"
 
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
 
 #define SEQUENCE_BYTES 8
+#define DUE_BYTES      8
 #define LENGTH_BYTES   2
+#define LENGTHS_BYTES  16
 #define SUFFIX_MAX     (2 * LIM_ROW_KEY + 2)
-#define VALUE_MAX      (SEQUENCE_BYTES + LENGTH_BYTES + 2 * SUFFIX_MAX)
+#define KEY_MAX        (RDB_COUNTER_KEY_MAX + 1 + SUFFIX_MAX)
+#define VALUE_MAX      (SEQUENCE_BYTES + DUE_BYTES + SUFFIX_MAX)
+#define US_PER_S       1000000
 
-/* --- values ----------------------------------------------------------------------------------- */
+static const char LETTERS[] = {RDB_NOTE_LETTER, RDB_OLD_NOTE_LETTER};
+
+/* --- bounds ----------------------------------------------------------------------------------- */
 
 static struct slice lower_of(const struct sto_key_bounds *b)
 {
@@ -43,154 +57,193 @@ static struct sto_key_bounds bounds_of_table(const struct sto_range *table)
     return b;
 }
 
-struct sto_span sto_rdb_note_span(const struct rdb_note *note)
+/* Of what stands behind the table's prefix; empty suffixes: the table's own bounds. */
+static bool bounds_decode(const struct sto_range *table, struct slice lower, struct slice upper,
+                          struct sto_key_bounds *out)
 {
-    return sto_span_of_rows(&note->table, lower_of(&note->bounds), upper_of(&note->bounds));
-}
-
-static size_t value_encode(const struct rdb_note *note, uint8_t out[VALUE_MAX])
-{
-    size_t prefix = note->table.begin_len;
-    struct slice lower = base_slice_skip(lower_of(&note->bounds), prefix);
-    struct slice upper = SLICE_EMPTY;
-    if (!base_slice_equal(upper_of(&note->bounds), sto_range_end(&note->table)))
-        upper = base_slice_skip(upper_of(&note->bounds), prefix);
-    INVARIANT(lower.len <= SUFFIX_MAX && upper.len <= SUFFIX_MAX);
-    sto_put_be64(out, note->sequence);
-    if (lower.len == 0 && upper.len == 0)
-        return SEQUENCE_BYTES;
-    size_t n = SEQUENCE_BYTES;
-    out[n++] = (uint8_t)(lower.len >> 8);
-    out[n++] = (uint8_t)(lower.len & 0xff);
+    if (lower.len > SUFFIX_MAX || upper.len > SUFFIX_MAX)
+        return false;
+    size_t prefix = table->begin_len;
+    *out = bounds_of_table(table);
     if (lower.len > 0)
-        memcpy(out + n, lower.ptr, lower.len);
-    n += lower.len;
-    if (upper.len > 0)
-        memcpy(out + n, upper.ptr, upper.len);
-    return n + upper.len;
-}
-
-static bool value_decode(struct slice value, struct rdb_note *out)
-{
-    if (value.len < SEQUENCE_BYTES)
-        return false;
-    out->sequence = sto_get_be64(value.ptr);
-    out->bounds = bounds_of_table(&out->table);
-    if (value.len == SEQUENCE_BYTES)
-        return true;
-    struct slice rest = base_slice_skip(value, SEQUENCE_BYTES);
-    if (rest.len < LENGTH_BYTES)
-        return false;
-    size_t lower_len = (size_t)rest.ptr[0] << 8 | rest.ptr[1];
-    rest = base_slice_skip(rest, LENGTH_BYTES);
-    if (lower_len > SUFFIX_MAX || lower_len > rest.len || rest.len - lower_len > SUFFIX_MAX)
-        return false;
-    struct slice upper = base_slice_skip(rest, lower_len);
-    size_t prefix = out->table.begin_len;
-    if (lower_len > 0)
-        memcpy(out->bounds.lower + prefix, rest.ptr, lower_len);
-    out->bounds.lower_len = prefix + lower_len;
+        memcpy(out->lower + prefix, lower.ptr, lower.len);
+    out->lower_len = prefix + lower.len;
     if (upper.len > 0) {
-        memcpy(out->bounds.upper, out->table.begin, prefix);
-        memcpy(out->bounds.upper + prefix, upper.ptr, upper.len);
-        out->bounds.upper_len = prefix + upper.len;
+        memcpy(out->upper, table->begin, prefix);
+        memcpy(out->upper + prefix, upper.ptr, upper.len);
+        out->upper_len = prefix + upper.len;
     }
-    return base_slice_compare(lower_of(&out->bounds), upper_of(&out->bounds)) < 0;
-}
-
-static enum err note_decode(struct rdb_engine *e, struct slice key, struct slice value,
-                            struct rdb_note *out)
-{
-    struct errbuf eb = {{0}};
-    enum err rc = key.len > sizeof out->key || key.len < 2
-                      ? base_fail(&eb, ERR_CORRUPT, "a note of dropped rows is damaged")
-                      : sto_range_of_table_named(base_slice_skip(key, 2), &out->table, &eb);
-    if (rc == ERR_OK && !value_decode(value, out))
-        rc = base_fail(&eb, ERR_CORRUPT, "a note of dropped rows is damaged");
-    if (rc != ERR_OK) {
-        sto_rdb_fail_text(e, eb.text);
-        return rc;
-    }
-    memcpy(out->key, key.ptr, key.len);
-    out->key_len = key.len;
-    return ERR_OK;
+    return base_slice_compare(lower_of(out), upper_of(out)) < 0;
 }
 
 /* --- one -------------------------------------------------------------------------------------- */
 
-/* out_found false: there is none of that key. */
-static enum err note_get(struct rdb_engine *e, struct slice key, struct rdb_note *out,
-                         bool *out_found)
+static bool old_decode(struct slice name, struct slice value, struct rdb_note *out)
 {
-    char *error = NULL;
-    rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(e->db.handle, e->db.point, e->db.meta,
-                                                            (const char *)key.ptr, key.len, &error);
-    if (error != NULL)
-        return sto_rdb_fail(e, "read", error);
-    *out_found = pinned != NULL;
-    if (pinned == NULL)
-        return ERR_OK;
-    struct slice value;
-    value.ptr = (const uint8_t *)rocksdb_pinnableslice_value(pinned, &value.len);
-    enum err rc = note_decode(e, key, value, out);
-    rocksdb_pinnableslice_destroy(pinned);
-    return rc;
+    struct slice lower = SLICE_EMPTY;
+    struct slice upper = SLICE_EMPTY;
+    out->due_us = 0;
+    if (sto_range_of_table_named(name, &out->table, NULL) != ERR_OK || value.len < SEQUENCE_BYTES)
+        return false;
+    struct slice rest = base_slice_skip(value, SEQUENCE_BYTES);
+    if (rest.len > 0) {
+        size_t lower_len =
+            rest.len < LENGTH_BYTES ? SIZE_MAX : (size_t)rest.ptr[0] << 8 | rest.ptr[1];
+        if (lower_len > rest.len - LENGTH_BYTES)
+            return false;
+        lower = base_slice(rest.ptr + LENGTH_BYTES, lower_len);
+        upper = base_slice_skip(rest, LENGTH_BYTES + lower_len);
+    }
+    return bounds_decode(&out->table, lower, upper, &out->bounds);
 }
 
-static void bounds_unite(struct sto_key_bounds *b, const struct sto_key_bounds *with)
+static bool new_decode(struct slice name, struct slice value, struct rdb_note *out)
 {
-    if (base_slice_compare(lower_of(with), lower_of(b)) < 0) {
-        memcpy(b->lower, with->lower, with->lower_len);
-        b->lower_len = with->lower_len;
+    const uint8_t *tenant_end = memchr(name.ptr, '/', name.len);
+    if (tenant_end == NULL || value.len < SEQUENCE_BYTES + DUE_BYTES)
+        return false;
+    struct slice rest = base_slice_skip(name, (size_t)(tenant_end - name.ptr) + 1);
+    const uint8_t *table_end = rest.len == 0 ? NULL : memchr(rest.ptr, '/', rest.len);
+    if (table_end == NULL)
+        return false;
+    size_t named = (size_t)(table_end - name.ptr);
+    if (sto_range_of_table_named(base_slice(name.ptr, named), &out->table, NULL) != ERR_OK)
+        return false;
+    out->due_us = (int64_t)sto_get_be64(value.ptr + SEQUENCE_BYTES);
+    return out->due_us >= 0 &&
+           bounds_decode(&out->table, base_slice_skip(name, named + 1),
+                         base_slice_skip(value, SEQUENCE_BYTES + DUE_BYTES), &out->bounds);
+}
+
+static bool note_decode(struct slice key, struct slice value, struct rdb_note *out)
+{
+    if (key.len < 3 || key.ptr[1] != '/')
+        return false;
+    out->key = key;
+    out->value = value;
+    struct slice name = base_slice_skip(key, 2);
+    return key.ptr[0] == RDB_NOTE_LETTER ? new_decode(name, value, out)
+                                         : old_decode(name, value, out);
+}
+
+static enum err note_check(struct rdb_engine *e, struct slice key, struct slice value,
+                           struct rdb_note *out)
+{
+    if (note_decode(key, value, out))
+        return ERR_OK;
+    sto_rdb_fail_text(e, "a note of dropped rows is damaged");
+    return ERR_CORRUPT;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static enum err value_get(struct rdb_engine *e, struct slice key, rocksdb_pinnableslice_t **out,
+                          struct slice *out_value)
+{
+    char *error = NULL;
+    *out = rocksdb_get_pinned_cf(e->db.handle, e->db.point, e->db.meta, (const char *)key.ptr,
+                                 key.len, &error);
+    if (error != NULL)
+        return sto_rdb_fail(e, "read", error);
+    *out_value = SLICE_EMPTY;
+    if (*out != NULL)
+        out_value->ptr = (const uint8_t *)rocksdb_pinnableslice_value(*out, &out_value->len);
+    return ERR_OK;
+}
+
+/* One that begins at the same row is there already: it reaches further, or is due earlier. */
+static enum err unite(struct rdb_engine *e, struct slice key, struct sto_key_bounds *bounds,
+                      int64_t *due_us)
+{
+    struct rdb_note older;
+    struct slice value;
+    rocksdb_pinnableslice_t *pinned = NULL;
+    enum err rc = value_get(e, key, &pinned, &value);
+    if (rc != ERR_OK)
+        return rc;
+    if (pinned == NULL) {
+        atomic_fetch_add(&e->reclaim.waiting, 1);
+        return ERR_OK;
     }
-    if (base_slice_compare(upper_of(with), upper_of(b)) > 0) {
-        memcpy(b->upper, with->upper, with->upper_len);
-        b->upper_len = with->upper_len;
+    rc = note_check(e, key, value, &older);
+    rocksdb_pinnableslice_destroy(pinned);
+    if (rc != ERR_OK)
+        return rc;
+    if (base_slice_compare(upper_of(&older.bounds), upper_of(bounds)) > 0) {
+        memcpy(bounds->upper, older.bounds.upper, older.bounds.upper_len);
+        bounds->upper_len = older.bounds.upper_len;
     }
+    if (older.due_us < *due_us)
+        *due_us = older.due_us;
+    return ERR_OK;
+}
+
+static size_t key_make(const struct sto_table_scope *scope, struct slice lower,
+                       uint8_t out[KEY_MAX])
+{
+    size_t n = sto_rdb_counter_key(&scope->tenant, scope->schema->table, out);
+    INVARIANT(lower.len <= SUFFIX_MAX);
+    out[0] = RDB_NOTE_LETTER;
+    out[n++] = '/';
+    if (lower.len > 0)
+        memcpy(out + n, lower.ptr, lower.len);
+    return n + lower.len;
+}
+
+static int64_t later(const struct rdb_engine *e)
+{
+    return base_wall_us() + (int64_t)e->options.reclaim_after_s * US_PER_S;
 }
 
 enum err sto_rdb_note_write(struct rdb_engine *e, rocksdb_writebatch_t *batch,
                             const struct sto_table_scope *scope,
-                            const struct sto_key_bounds *bounds)
+                            const struct sto_key_bounds *bounds, enum rdb_note_when when)
 {
-    struct rdb_note note = {.table = sto_range_of_table(scope)};
-    struct rdb_note older;
-    bool has_older = false;
+    struct sto_range table = sto_range_of_table(scope);
+    struct sto_key_bounds all = bounds != NULL ? *bounds : bounds_of_table(&table);
+    int64_t due_us = when == RDB_NOTE_NOW ? 0 : later(e);
+    uint8_t key[KEY_MAX];
     uint8_t value[VALUE_MAX];
-    note.key_len = sto_rdb_counter_key(&scope->tenant, scope->schema->table, note.key);
-    note.key[0] = RDB_RECLAIM_LETTER;
-    enum err rc = note_get(e, base_slice(note.key, note.key_len), &older, &has_older);
+    size_t key_len = key_make(scope, base_slice_skip(lower_of(&all), table.begin_len), key);
+    enum err rc = unite(e, base_slice(key, key_len), &all, &due_us);
     if (rc != ERR_OK)
         return rc;
-    note.bounds = bounds != NULL ? *bounds : bounds_of_table(&note.table);
-    if (has_older)
-        bounds_unite(&note.bounds, &older.bounds);
-    note.sequence = rocksdb_get_latest_sequence_number(e->db.handle);
-    size_t len = value_encode(&note, value);
-    rocksdb_writebatch_put_cf(batch, e->db.meta, (const char *)note.key, note.key_len,
-                              (const char *)value, len);
+    struct slice upper = SLICE_EMPTY;
+    if (!base_slice_equal(upper_of(&all), sto_range_end(&table)))
+        upper = base_slice_skip(upper_of(&all), table.begin_len);
+    INVARIANT(upper.len <= SUFFIX_MAX);
+    sto_put_be64(value, rocksdb_get_latest_sequence_number(e->db.handle));
+    sto_put_be64(value + SEQUENCE_BYTES, (uint64_t)due_us);
+    if (upper.len > 0)
+        memcpy(value + SEQUENCE_BYTES + DUE_BYTES, upper.ptr, upper.len);
+    rocksdb_writebatch_put_cf(batch, e->db.meta, (const char *)key, key_len, (const char *)value,
+                              SEQUENCE_BYTES + DUE_BYTES + upper.len);
     return ERR_OK;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
-enum err sto_rdb_notes_read(struct rdb_engine *e, struct rdb_note *out, size_t max,
-                            size_t *out_count)
+/* Of each note; false: no further one. */
+typedef bool (*note_fn)(const struct rdb_note *note, void *ctx);
+
+static enum err scan_letter(struct rdb_engine *e, char letter, note_fn fn, void *ctx,
+                            bool *inout_more)
 {
-    static const uint8_t begin[] = {RDB_RECLAIM_LETTER, '/'};
-    static const uint8_t end[] = {RDB_RECLAIM_LETTER, '/' + 1};
+    const char begin[] = {letter, '/'};
+    const char end[] = {letter, '/' + 1};
+    struct rdb_note *note = base_new(sizeof *note);
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(begin, sizeof begin), base_slice(end, sizeof end));
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     enum err rc = ERR_OK;
-    size_t count = 0;
-    rocksdb_iter_seek_to_first(it);
-    for (; rc == ERR_OK && count < max && rocksdb_iter_valid(it); count++) {
+    for (rocksdb_iter_seek_to_first(it); rc == ERR_OK && *inout_more && rocksdb_iter_valid(it);
+         rocksdb_iter_next(it)) {
         struct slice key, value;
         key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
         value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
-        rc = note_decode(e, key, value, &out[count]);
-        rocksdb_iter_next(it);
+        rc = note_check(e, key, value, note);
+        if (rc == ERR_OK)
+            *inout_more = fn(note, ctx);
     }
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
@@ -198,26 +251,124 @@ enum err sto_rdb_notes_read(struct rdb_engine *e, struct rdb_note *out, size_t m
         rc = sto_rdb_fail(e, "read", error);
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
-    *out_count = count;
+    base_free(note);
     return rc;
 }
 
-enum err sto_rdb_notes_forget(struct rdb_engine *e, const struct rdb_note *notes, size_t count)
+static enum err scan(struct rdb_engine *e, note_fn fn, void *ctx)
+{
+    enum err rc = ERR_OK;
+    bool more = true;
+    for (size_t i = 0; rc == ERR_OK && more && i < sizeof LETTERS; i++)
+        rc = scan_letter(e, LETTERS[i], fn, ctx, &more);
+    return rc;
+}
+
+struct looking {
+    int64_t now_us;
+    int64_t latest_us; /* rule 4 */
+    struct rdb_notes_due *out;
+};
+
+static bool look_at(const struct rdb_note *note, void *ctx)
+{
+    struct looking *l = ctx;
+    if (note->due_us == 0) {
+        l->out->now++;
+        return true;
+    }
+    l->out->later++;
+    if (note->due_us <= l->now_us || note->due_us > l->latest_us)
+        l->out->takes_all = true;
+    else if ((uint64_t)(note->due_us - l->now_us) < l->out->wait_us)
+        l->out->wait_us = (uint64_t)(note->due_us - l->now_us);
+    return true;
+}
+
+enum err sto_rdb_notes_due(struct rdb_engine *e, struct rdb_notes_due *out)
+{
+    *out = (struct rdb_notes_due){.wait_us = UINT64_MAX};
+    struct looking l = {.now_us = base_wall_us(), .latest_us = later(e), .out = out};
+    return scan(e, look_at, &l);
+}
+
+struct reading {
+    bool all;
+    struct rdb_notes *out;
+};
+
+static bool take(const struct rdb_note *note, void *ctx)
+{
+    struct reading *r = ctx;
+    struct buf *b = &r->out->stored;
+    uint8_t lengths[LENGTHS_BYTES];
+    size_t before = b->len;
+    if (note->due_us != 0 && !r->all)
+        return true;
+    sto_put_be64(lengths, note->key.len);
+    sto_put_be64(lengths + 8, note->value.len);
+    if (base_buf_append(b, base_slice(lengths, sizeof lengths)) == ERR_OK &&
+        base_buf_append(b, note->key) == ERR_OK && base_buf_append(b, note->value) == ERR_OK)
+        return true;
+    base_buf_truncate(b, before);
+    return false;
+}
+
+enum err sto_rdb_notes_read(struct rdb_engine *e, bool all, struct rdb_notes *out)
+{
+    struct reading r = {.all = all, .out = out};
+    base_buf_init(&out->stored, RDB_NOTES_BYTES);
+    return scan(e, take, &r);
+}
+
+void sto_rdb_notes_fini(struct rdb_notes *notes)
+{
+    base_buf_fini(&notes->stored);
+}
+
+bool sto_rdb_notes_next(const struct rdb_notes *notes, size_t *position, struct rdb_note *out)
+{
+    if (*position >= notes->stored.len)
+        return false;
+    struct slice rest = base_slice_skip(base_buf_slice(&notes->stored), *position);
+    size_t key_len = sto_get_be64(rest.ptr);
+    size_t value_len = sto_get_be64(rest.ptr + 8);
+    struct slice key = base_slice(rest.ptr + LENGTHS_BYTES, key_len);
+    bool is_sound = note_decode(key, base_slice(key.ptr + key_len, value_len), out);
+    INVARIANT(is_sound); /* it was when it was read */
+    *position += LENGTHS_BYTES + key_len + value_len;
+    return true;
+}
+
+/* --- forgetting ------------------------------------------------------------------------------- */
+
+static enum err forget(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                       const struct rdb_note *note)
+{
+    struct slice value;
+    rocksdb_pinnableslice_t *pinned = NULL;
+    enum err rc = value_get(e, note->key, &pinned, &value);
+    if (rc != ERR_OK || pinned == NULL)
+        return rc;
+    if (base_slice_equal(value, note->value))
+        rocksdb_writebatch_delete_cf(batch, e->db.meta, (const char *)note->key.ptr, note->key.len);
+    rocksdb_pinnableslice_destroy(pinned);
+    return ERR_OK;
+}
+
+enum err sto_rdb_notes_forget(struct rdb_engine *e, const struct rdb_notes *notes)
 {
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    struct rdb_note *note = base_new(sizeof *note);
+    size_t position = 0;
     enum err rc = ERR_OK;
     pthread_mutex_lock(&e->docs_lock);
-    for (size_t i = 0; rc == ERR_OK && i < count; i++) {
-        struct rdb_note now;
-        bool is_there = false;
-        rc = note_get(e, base_slice(notes[i].key, notes[i].key_len), &now, &is_there);
-        if (rc == ERR_OK && is_there && now.sequence == notes[i].sequence)
-            rocksdb_writebatch_delete_cf(batch, e->db.meta, (const char *)notes[i].key,
-                                         notes[i].key_len);
-    }
+    while (rc == ERR_OK && sto_rdb_notes_next(notes, &position, note))
+        rc = forget(e, batch, note);
     if (rc == ERR_OK && rocksdb_writebatch_count(batch) > 0)
         rc = sto_rdb_write(e, batch);
     pthread_mutex_unlock(&e->docs_lock);
+    base_free(note);
     rocksdb_writebatch_destroy(batch);
     return rc;
 }

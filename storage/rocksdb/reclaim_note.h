@@ -1,15 +1,16 @@
 /*
- * storage/rocksdb/reclaim_note.h - what is still to be given back of a table, one note for each.
+ * storage/rocksdb/reclaim_note.h - what is still to be given back: a note for each drop.
  *
- * Does:     write a note in the batch of a range tombstone, read notes, take them away.
- * Owns:     the keys "r/<tenant>/<table>" beside the documents.
+ * Does:     write a note in the batch of a drop, say when notes are due, read them, take them away.
+ * Owns:     the keys "d/<tenant>/<table>/<first row>" beside the documents.
  * May use:  base/, storage/.
- * Knows no: when space is given back (reclaim.h).
+ * Knows no: how space is given back (reclaim.h).
  * Threads:  any.
  * Blocks:   on reads; forgetting on a synced write.
  * Fails by: ERR_CORRUPT, ERR_IO (both latch the engine), as sto_rdb_write.
- * Limits:   none.
- * Promises: 1. A table has one note; a newer one covers what the older one did.
+ * Limits:   RDB_NOTES_BYTES of notes read at once.
+ * Promises: 1. Drops that begin at the same row have one note, which covers them all and is due
+ *              when the first of them was.
  *           2. A note is taken away only if no newer one has taken its place.
  */
 #ifndef STORAGE_ROCKSDB_RECLAIM_NOTE_H
@@ -21,14 +22,21 @@
 #include "storage/range.h"
 #include "storage/rocksdb/batch.h"
 
-#define RDB_RECLAIM_LETTER 'r'
+#define RDB_NOTE_LETTER     'd'
+#define RDB_OLD_NOTE_LETTER 'r' /* written by earlier programs, one for each table */
+#define RDB_NOTES_BYTES     (256 * KIB)
 
 struct rdb_engine;
 
+enum rdb_note_when {
+    RDB_NOTE_NOW,
+    RDB_NOTE_LATER, /* options.reclaim_after_s from now */
+};
+
 struct rdb_note {
-    size_t key_len;
-    uint8_t key[RDB_COUNTER_KEY_MAX];
-    uint64_t sequence; /* tells notes of one table apart */
+    struct slice key;   /* as stored, borrowed */
+    struct slice value; /* as stored, borrowed */
+    int64_t due_us;     /* 0: now */
     struct sto_range table;
     struct sto_key_bounds bounds; /* inside the table */
 };
@@ -36,13 +44,26 @@ struct rdb_note {
 /* Under docs_lock until the batch is written. bounds: of rows of the table; NULL: all of it. */
 enum err sto_rdb_note_write(struct rdb_engine *e, rocksdb_writebatch_t *batch,
                             const struct sto_table_scope *scope,
-                            const struct sto_key_bounds *bounds) MUST_CHECK;
+                            const struct sto_key_bounds *bounds,
+                            enum rdb_note_when when) MUST_CHECK;
 
-/* The first ones, in the order of their keys. */
-enum err sto_rdb_notes_read(struct rdb_engine *e, struct rdb_note *out, size_t max,
-                            size_t *out_count) MUST_CHECK;
-struct sto_span sto_rdb_note_span(const struct rdb_note *note);
-enum err sto_rdb_notes_forget(struct rdb_engine *e, const struct rdb_note *notes,
-                              size_t count) MUST_CHECK;
+struct rdb_notes_due {
+    size_t now;       /* notes that are to be worked on now */
+    size_t later;     /* notes that are not */
+    bool takes_all;   /* one of those of later is due: all of them are to be worked on */
+    uint64_t wait_us; /* until one of those of later is due; UINT64_MAX: there is none */
+};
+enum err sto_rdb_notes_due(struct rdb_engine *e, struct rdb_notes_due *out) MUST_CHECK;
+
+/* Notes in the order of their keys, which is that of the rows of a table. */
+struct rdb_notes {
+    struct buf stored;
+};
+/* all: those that are not due, too. As many as fit; of a read that gives none, none is there. */
+enum err sto_rdb_notes_read(struct rdb_engine *e, bool all, struct rdb_notes *out) MUST_CHECK;
+void sto_rdb_notes_fini(struct rdb_notes *notes);
+/* One after the other, from *position 0 on. False: that was the last one. */
+bool sto_rdb_notes_next(const struct rdb_notes *notes, size_t *position, struct rdb_note *out);
+enum err sto_rdb_notes_forget(struct rdb_engine *e, const struct rdb_notes *notes) MUST_CHECK;
 
 #endif

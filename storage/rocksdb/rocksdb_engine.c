@@ -221,6 +221,8 @@ void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
         .readers = cores < 2 ? 2 : (int)cores + 1, /* one of them for points only */
         .drop_range_cells = LIM_DROP_RANGE_CELLS,
         .drop_stretch_cells = LIM_DROP_STRETCH_CELLS,
+        .reclaim_after_s = LIM_RECLAIM_AFTER_S,
+        .reclaim_bytes_per_s = LIM_RECLAIM_BYTES_PER_S,
         .headroom_bytes = LIM_HEADROOM_BYTES_DEFAULT,
         .ballast_bytes = LIM_BALLAST_BYTES_DEFAULT,
     };
@@ -246,6 +248,10 @@ static void options_complete(struct sto_rocksdb_options *o)
         o->drop_range_cells = standard.drop_range_cells;
     if (o->drop_stretch_cells == 0)
         o->drop_stretch_cells = standard.drop_stretch_cells;
+    if (o->reclaim_after_s == 0)
+        o->reclaim_after_s = standard.reclaim_after_s;
+    if (o->reclaim_bytes_per_s == 0)
+        o->reclaim_bytes_per_s = standard.reclaim_bytes_per_s;
 }
 
 /* Whether the directory is there and holds anything. */
@@ -352,7 +358,7 @@ static enum err db_open(struct rdb_engine *e, struct errbuf *eb)
     if (rc == ERR_OK)
         rc = witness_prepare(e, path, &witness, eb);
     if (rc == ERR_OK)
-        rc = sto_rdb_db_open(&e->db, path, &e->options, witness.adopting, eb);
+        rc = sto_rdb_db_open(&e->db, path, &e->options, witness.adopting, &e->pace, eb);
     if (rc != ERR_OK)
         return rc;
     uint64_t sequence = rocksdb_get_latest_sequence_number(e->db.handle);
@@ -425,6 +431,7 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     (void)pthread_mutex_init(&e->compact_lock, NULL);
     (void)pthread_mutex_init(&e->image_lock, NULL);
     sto_rdb_tombstones_init(&e->tombstones);
+    e->pace.engine = e;
     e->wait_seconds = RDB_WAIT_SECONDS;
     e->options = *options;
     options_complete(&e->options);

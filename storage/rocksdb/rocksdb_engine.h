@@ -19,15 +19,18 @@
 #include "storage/engine.h"
 
 struct sto_rocksdb_options {
-    const char *dir;             /* holds db/, witness, ballast; must exist and be locked by us */
-    size_t cache_bytes;          /* block cache, shared by both column families */
-    size_t memtable_bytes;       /* write buffer of the cells column family */
-    int committers;              /* 0: half the cores, at least 1 */
-    int readers;                 /* 0: one more than cores, at least 2 */
-    uint64_t drop_range_cells;   /* 0: LIM_DROP_RANGE_CELLS */
-    uint64_t drop_stretch_cells; /* 0: LIM_DROP_STRETCH_CELLS */
-    uint64_t headroom_bytes;     /* writes that grow stop when less is free */
-    uint64_t ballast_bytes;      /* reserve file, released when the headroom is breached hard */
+    const char *dir;              /* holds db/, witness, ballast; must exist and be locked by us */
+    size_t cache_bytes;           /* block cache, shared by both column families */
+    size_t memtable_bytes;        /* write buffer of the cells column family */
+    int committers;               /* 0: half the cores, at least 1 */
+    int readers;                  /* 0: one more than cores, at least 2 */
+    uint64_t drop_range_cells;    /* 0: LIM_DROP_RANGE_CELLS */
+    uint64_t drop_stretch_cells;  /* 0: LIM_DROP_STRETCH_CELLS */
+    uint64_t reclaim_after_s;     /* bytes of small drops leave the files; 0: the default */
+    uint64_t reclaim_bytes_per_s; /* rewritten while others are served; UINT64_MAX: no bound; 0: the
+                                    default */
+    uint64_t headroom_bytes;      /* writes that grow stop when less is free */
+    uint64_t ballast_bytes;       /* reserve file, released when the headroom is breached hard */
 };
 
 /* All defaults filled in except dir. */

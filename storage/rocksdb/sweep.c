@@ -259,7 +259,7 @@ static enum err remove_slice(struct sweep *s, struct rdb_batch *batch, struct tu
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
     if (rc == ERR_OK)
-        return sto_rdb_drop_slice_write(&s->slice, batch, NULL);
+        return sto_rdb_drop_slice_write(&s->slice, batch, NULL, RDB_NOTE_LATER);
     sto_rdb_batch_clear(batch);
     return rc;
 }

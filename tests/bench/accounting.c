@@ -147,7 +147,7 @@ int bench_accounting(int argc, char **argv)
         bench_fill(values[i], VALUE_BYTES, i + 1);
     counted_open(argv[0]);
     sto_rocksdb_options_default(&options);
-    if (sto_rdb_db_open(&plain, argv[1], &options, true, &eb) != ERR_OK)
+    if (sto_rdb_db_open(&plain, argv[1], &options, true, NULL, &eb) != ERR_OK)
         bench_fail("%s: %s", argv[1], eb.text);
     struct write *writes = base_new_array(IN_FLIGHT, sizeof *writes);
     for (size_t i = 0; i < IN_FLIGHT; i++) {

@@ -224,7 +224,7 @@ int bench_drop(int argc, char **argv)
     scope_open();
     sto_rocksdb_options_default(&options);
     for (int i = 0; i < 2; i++) {
-        if (sto_rdb_db_open(&ways[i].db, argv[i], &options, true, &eb) != ERR_OK)
+        if (sto_rdb_db_open(&ways[i].db, argv[i], &options, true, NULL, &eb) != ERR_OK)
             bench_fail("%s: %s", argv[i], eb.text);
         fill(&ways[i].db);
     }

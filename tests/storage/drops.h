@@ -1,15 +1,10 @@
 /*
  * tests/storage/drops.h - many rows, dropped, and what is left of them in the files.
  *
- * Does:     fill tables, count stored keys that are there physically, wait for the engine to give
- *           space back, purge the first tenant.
- * Owns:     nothing.
- * May use:  tests/storage/fixture.h.
- * Knows no: what is tested.
- * Threads:  one.
- * Blocks:   for answers, and until the space was given back.
- * Fails by: ck_assert.
- * Limits:   DROPS_ROWS rows at once.
+ * Does:     fill tables, count stored keys that are there physically, and notes; wait for the
+ * engine to give space back, purge the first tenant. Owns:     nothing. May use:
+ * tests/storage/fixture.h. Knows no: what is tested. Threads:  one. Blocks:   for answers, and
+ * until the space was given back. Fails by: ck_assert. Limits:   DROPS_ROWS rows at once.
  * Promises: 1. What a range tombstone covers counts as there as long as a snapshot holds it.
  */
 #ifndef TESTS_STORAGE_DROPS_H
@@ -18,6 +13,7 @@
 #include "fixture.h"
 
 #include "storage/range.h"
+#include "storage/rocksdb/reclaim_note.h"
 #include "tests/storage/files_hold.h"
 
 enum { DROPS_ROWS = 1000, PATIENCE_S = 60 };
@@ -93,16 +89,22 @@ UNUSED_FN static uint64_t physical_keys(const struct sto_table_scope *scope)
     return count;
 }
 
-UNUSED_FN static bool note_is_there(const char *key)
+static struct rdb_notes_due notes_due(void)
 {
-    char *error = NULL;
-    size_t len = 0;
-    char *value = rocksdb_get_cf(engine()->db.handle, engine()->db.point, engine()->db.meta, key,
-                                 strlen(key), &len, &error);
-    ck_assert_ptr_null(error);
-    bool is_there = value != NULL;
-    rocksdb_free(value);
-    return is_there;
+    struct rdb_notes_due due;
+    ck_assert_int_eq(sto_rdb_notes_due(engine(), &due), ERR_OK);
+    return due;
+}
+
+/* One that is not for later. */
+UNUSED_FN static bool note_is_there(void)
+{
+    return notes_due().now > 0;
+}
+
+UNUSED_FN static size_t notes_for_later(void)
+{
+    return notes_due().later;
 }
 
 UNUSED_FN static void wait_until_idle(void)

@@ -10,125 +10,11 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "storage/rocksdb/ranges.h"
-#include "storage/rocksdb/reclaim_note.h"
 #include "tests/storage/drop_world.h"
 
 #include "base/banned.h"
 
 Suite *suite_storage_engine_drop_reclaim(void);
-
-/* --- notes ------------------------------------------------------------------------------------ */
-
-static void note_put(const char *value, size_t len)
-{
-    char *error = NULL;
-    rocksdb_put_cf(engine()->db.handle, engine()->db.synced, engine()->db.meta, "r/ab/t", 6, value,
-                   len, &error);
-    ck_assert_ptr_null(error);
-}
-
-/* Row keys in front of which the noted bounds of T lie; NULL: the table's own. */
-static void note_check(const char *lower, const char *upper)
-{
-    static struct rdb_note note;
-    struct sto_range table = sto_range_of_table(T);
-    uint8_t key[STO_KEY_ROW_MAX];
-    size_t count = 0;
-    ck_assert_int_eq(sto_rdb_notes_read(engine(), &note, 1, &count), ERR_OK);
-    ck_assert_uint_eq(count, 1);
-    struct sto_span span = sto_rdb_note_span(&note);
-    struct slice wanted = sto_range_begin(&table);
-    if (lower != NULL)
-        wanted = base_slice(key, sto_key_row(T, base_slice_text(lower), key));
-    ck_assert(base_slice_equal(span.begin, wanted));
-    wanted = sto_range_end(&table);
-    if (upper != NULL)
-        wanted = base_slice(key, sto_key_row(T, base_slice_text(upper), key));
-    ck_assert(base_slice_equal(span.end, wanted));
-}
-
-static void drop_rows(const char *from, const char *to)
-{
-    struct sto_row_range range = {.start = base_slice_text(from), .end = base_slice_text(to)};
-    ck_assert_int_eq(fix_drop(T, range, 0, NULL), ERR_OK);
-}
-
-START_TEST(a_note_covers_what_an_older_one_of_the_table_did)
-{
-    fill(T, "b", SECRET, 2 * LIMIT);
-    fill(T, "d", SECRET, 2 * LIMIT);
-    fill(T, "f", SECRET, 2 * LIMIT);
-    const rocksdb_snapshot_t *held = hold_bytes();
-    drop_rows("d", "e");
-    note_check("d", "e");
-    drop_rows("b", "c");
-    note_check("b", "e");
-    drop_rows("f", "");
-    note_check("b", NULL);
-    let_bytes_go(held);
-    wait_until_idle();
-    ck_assert(!files_hold(fix.dir, SECRET));
-    ck_assert_uint_eq(physical_keys(T), 0);
-}
-END_TEST
-
-START_TEST(a_newer_note_stays_when_an_older_one_is_forgotten)
-{
-    static struct rdb_note notes[2];
-    size_t count = 0;
-    fill(T, "b", SECRET, 2 * LIMIT);
-    fill(T, "d", SECRET, 2 * LIMIT);
-    const rocksdb_snapshot_t *held = hold_bytes();
-    drop_rows("b", "c");
-    ck_assert_int_eq(sto_rdb_notes_read(engine(), &notes[0], 1, &count), ERR_OK);
-    drop_rows("d", "e");
-    ck_assert_int_eq(sto_rdb_notes_forget(engine(), &notes[0], 1), ERR_OK);
-    note_check("b", "e");
-    ck_assert_int_eq(sto_rdb_notes_read(engine(), &notes[1], 1, &count), ERR_OK);
-    ck_assert_int_eq(sto_rdb_notes_forget(engine(), &notes[1], 1), ERR_OK);
-    ck_assert(!note_is_there("r/ab/t"));
-    let_bytes_go(held);
-    struct sto_range table = sto_range_of_table(T);
-    sto_rdb_range_compact(engine(), RDB_CF_CELLS, sto_span_of(&table)); /* as a purge does */
-    sto_rdb_reclaim_wake(&engine()->reclaim);
-    wait_until_idle(); /* the round under way finds its note gone */
-}
-END_TEST
-
-/* As all notes were before there were ranges of a part. */
-START_TEST(a_note_without_bounds_is_of_the_whole_table)
-{
-    fill(T, PREFIX, SECRET, ROWS);
-    const rocksdb_snapshot_t *held = hold_bytes();
-    note_put("\0\0\0\0\0\0\0\7", 8);
-    note_check(NULL, NULL);
-    drop_rows(PREFIX, "q");
-    note_check(NULL, NULL);
-    let_bytes_go(held);
-    wait_until_idle();
-    ck_assert(!note_is_there("r/ab/t"));
-    ck_assert(!files_hold(fix.dir, SECRET));
-}
-END_TEST
-
-START_TEST(a_note_takes_row_keys_of_any_bytes_and_length)
-{
-    static uint8_t zeros[LIM_ROW_KEY]; /* escaped, twice as long */
-    static uint8_t ends[LIM_ROW_KEY];
-    memset(ends, 0xff, sizeof ends);
-    struct sto_row_range range = {.start = base_slice(zeros, sizeof zeros),
-                                  .end = base_slice(ends, sizeof ends)};
-    fill(T, PREFIX, SECRET, ROWS);
-    const rocksdb_snapshot_t *held = hold_bytes();
-    ck_assert_int_eq(fix_drop(T, range, 0, NULL), ERR_OK);
-    ck_assert(note_is_there("r/ab/t"));
-    let_bytes_go(held);
-    wait_until_idle();
-    ck_assert(!note_is_there("r/ab/t"));
-    ck_assert(!files_hold(fix.dir, SECRET));
-}
-END_TEST
 
 /* --- space ------------------------------------------------------------------------------------ */
 
@@ -140,7 +26,7 @@ START_TEST(the_bytes_of_a_large_drop_leave_the_files)
     ck_assert_int_eq(files_hold(fix.dir, SECRET), !fix.sealed);
     let_bytes_go(held);
     wait_until_idle();
-    ck_assert(!note_is_there("r/ab/t"));
+    ck_assert(!note_is_there());
     ck_assert_uint_eq(physical_keys(T), 3 * 2 * KEPT);
     ck_assert(!files_hold(fix.dir, SECRET)); /* of points and ranges, without any further write */
     world_check();
@@ -186,7 +72,7 @@ START_TEST(a_drop_that_goes_on_is_noted_anew)
     wait_until_counting(1);
     sto_rdb_reclaim_wake(&engine()->reclaim);
     wait_until_idle();
-    ck_assert(!note_is_there("r/ab/t"));
+    ck_assert(!note_is_there());
     ck_assert(files_hold(fix.dir, SECRET));
     reader_go_on();
     fix_wait();
@@ -222,7 +108,7 @@ static void purge_check(void)
     struct sto_search_target target = {.scope = &fix.tenants[0]};
     struct sto_search_spec spec = {0};
     struct sto_audit audit;
-    ck_assert(!note_is_there("r/ab/t"));
+    ck_assert(!note_is_there());
     ck_assert_int_eq(sto_search_files(fix.engine, &target, 1, &spec, NULL), ERR_OK);
     ck_assert_uint_eq(target.found.keys, 0);
     ck_assert_uint_eq(target.found.obsolete, 0);
@@ -241,11 +127,11 @@ START_TEST(a_purge_takes_dropped_rows_and_their_note)
     fill_world();
     const rocksdb_snapshot_t *held = hold_bytes();
     ck_assert_int_eq(drop_prefix().result, ERR_OK);
-    ck_assert(note_is_there("r/ab/t"));
+    ck_assert(note_is_there());
     if (_i == 0) {
         let_bytes_go(held);
         wait_until_idle();
-        ck_assert(!note_is_there("r/ab/t"));
+        ck_assert(!note_is_there());
     }
     atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
     purge(STO_PURGE_FENCE, STO_PURGE_COMPACT);
@@ -281,7 +167,7 @@ static _Noreturn void child_look(enum sto_die_point died_at)
     ck_assert_uint_eq(table_rows(), left + 2 * KEPT);
     neighbours_check();
     wait_until_idle();
-    ck_assert(!note_is_there("r/ab/t"));
+    ck_assert(!note_is_there());
     ck_assert_uint_eq(physical_keys(T), 3 * table_rows());
     ck_assert_int_eq(files_hold(fix.dir, SECRET), left > 0);
     ck_assert_int_eq(drop_prefix().result, ERR_OK);
@@ -323,7 +209,7 @@ static _Noreturn void child_purge(void)
     fix_open();
     fill_world();
     const rocksdb_snapshot_t *held = hold_bytes();
-    if (drop_prefix().result != ERR_OK || !note_is_there("r/ab/t"))
+    if (drop_prefix().result != ERR_OK || !note_is_there())
         _exit(1);
     atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
     let_bytes_go(held);
@@ -384,10 +270,6 @@ Suite *suite_storage_engine_drop_reclaim(void)
     TCase *t = tcase_create("reclaim");
     tcase_add_checked_fixture(t, world_setup, fix_teardown);
     tcase_set_timeout(t, 120);
-    tcase_add_test(t, a_note_covers_what_an_older_one_of_the_table_did);
-    tcase_add_test(t, a_newer_note_stays_when_an_older_one_is_forgotten);
-    tcase_add_test(t, a_note_without_bounds_is_of_the_whole_table);
-    tcase_add_test(t, a_note_takes_row_keys_of_any_bytes_and_length);
     tcase_add_test(t, the_bytes_of_a_large_drop_leave_the_files);
     tcase_add_test(t, a_drop_that_fails_gives_back_what_it_did);
     tcase_add_test(t, a_drop_that_goes_on_is_noted_anew);

@@ -123,7 +123,7 @@ START_TEST(what_an_earlier_run_left_is_found)
     (void)sleep(1);
     ck_assert(!sto_rdb_tombstones_look(engine()));
     ck_assert_uint_eq(sto_rdb_tombstones_mark(&engine()->tombstones), 0);
-    sto_rdb_range_compact(engine(), RDB_CF_CELLS, sto_span_of(&range));
+    sto_rdb_range_compact(engine(), RDB_CF_CELLS, sto_range_begin(&range), sto_range_end(&range));
     ck_assert(sto_rdb_tombstones_look(engine()));
     ck_assert_uint_ne(sto_rdb_tombstones_mark(&engine()->tombstones), 0);
 }

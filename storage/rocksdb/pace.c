@@ -1,0 +1,120 @@
+/*
+ * storage/rocksdb/pace.c - a filter of compactions that filters nothing, and looks at the clock.
+ *
+ * 1. RocksDB's own limiter of rates stays off: in 7.8.3 it can forget a thread that waits.
+ * 2. Each compaction has a filter of its own, which one thread uses.
+ * 3. Whether somebody is served is told by what the engine counts already: writes, reads that went
+ *    to a reader, and the samples of the block cache. A sign holds for RDB_PACE_BUSY_MS.
+ * 4. due_ns is when the bytes so far should have passed. What was slower by itself, or passed while
+ *    nobody was there, is not caught up with.
+ */
+#include "storage/rocksdb/pace.h"
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define NS_PER_S  1000000000ULL
+#define NS_PER_MS 1000000ULL
+#define REST_MS   10 /* at once; then it looks whether it may go on */
+
+struct passing {
+    struct rdb_pace *pace;
+    uint64_t bytes; /* since the last look */
+    uint64_t due_ns;
+    uint64_t signs;   /* of somebody, when it looked last */
+    uint64_t sign_ns; /* when there was a new one; 0: there was none */
+};
+
+/* Grows when somebody is served. */
+static uint64_t signs_of(struct rdb_engine *e)
+{
+    return atomic_load_explicit(&e->acked_sequence, memory_order_relaxed) +
+           atomic_load_explicit(&e->reads_handed_over, memory_order_relaxed) +
+           atomic_load_explicit(&e->cache_sample.hits, memory_order_relaxed) +
+           atomic_load_explicit(&e->cache_sample.misses, memory_order_relaxed);
+}
+
+static bool is_busy(struct passing *p, uint64_t now_ns)
+{
+    uint64_t signs = signs_of(p->pace->engine);
+    if (signs != p->signs)
+        p->sign_ns = now_ns;
+    p->signs = signs;
+    return p->sign_ns != 0 && now_ns - p->sign_ns < RDB_PACE_BUSY_MS * NS_PER_MS;
+}
+
+/* Writers would wait for this compaction, or everybody does. */
+static bool is_pressed(struct rdb_engine *e)
+{
+    return atomic_load(&e->closing) || atomic_load(&e->failed) ||
+           sto_rdb_pressure_level(&e->pressure) > 0;
+}
+
+static void look(struct passing *p)
+{
+    const struct timespec pause = {.tv_nsec = REST_MS * (long)NS_PER_MS};
+    struct rdb_engine *e = p->pace->engine;
+    uint64_t now_ns = base_monotonic_ns();
+    if (p->due_ns < now_ns || !is_busy(p, now_ns))
+        p->due_ns = now_ns;
+    p->due_ns += p->bytes * NS_PER_S / e->options.reclaim_bytes_per_s;
+    p->bytes = 0;
+    while (now_ns < p->due_ns && is_busy(p, now_ns) && !is_pressed(e)) {
+        uint64_t begun_ns = now_ns;
+        (void)nanosleep(&pause, NULL); /* woken early: looks early */
+        now_ns = base_monotonic_ns();
+        atomic_fetch_add_explicit(&p->pace->rested_ns, now_ns - begun_ns, memory_order_relaxed);
+    }
+}
+
+/* 0: it stays. */
+static unsigned char pass(void *state, int level, const char *key, size_t key_len,
+                          const char *value, size_t value_len, char **new_value,
+                          size_t *new_value_len, unsigned char *value_changed)
+{
+    struct passing *p = state;
+    (void)level;
+    (void)key;
+    (void)value;
+    (void)new_value;
+    (void)new_value_len;
+    *value_changed = 0;
+    p->bytes += key_len + value_len;
+    if (p->bytes >= RDB_PACE_BYTES)
+        look(p);
+    return 0;
+}
+
+static const char *name(void *state)
+{
+    (void)state;
+    return "bigtent.pace";
+}
+
+static rocksdb_compactionfilter_t *filter_make(void *state,
+                                               rocksdb_compactionfiltercontext_t *context)
+{
+    struct rdb_pace *pace = state;
+    if (rocksdb_compactionfiltercontext_is_manual_compaction(context) == 0 ||
+        pace->engine->options.reclaim_bytes_per_s == UINT64_MAX)
+        return NULL;
+    struct passing *p = base_new(sizeof *p);
+    *p = (struct passing){.pace = pace, .signs = signs_of(pace->engine)};
+    return rocksdb_compactionfilter_create(p, base_free, pass, name);
+}
+
+static void factory_drop(void *state)
+{
+    (void)state; /* the engine's */
+}
+
+rocksdb_compactionfilterfactory_t *sto_rdb_pace_factory(struct rdb_pace *p)
+{
+    return rocksdb_compactionfilterfactory_create(p, factory_drop, filter_make, name);
+}

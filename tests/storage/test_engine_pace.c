@@ -1,0 +1,174 @@
+/*
+ * tests/storage/test_engine_pace.c - how fast files are rewritten to give space back.
+ *
+ * Times are lower bounds: a slow machine makes them longer, never shorter.
+ */
+#include "fixture.h"
+
+#include "base/clock.h"
+#include "storage/rocksdb/ranges.h"
+#include "tests/storage/drops.h"
+
+#include "base/banned.h"
+
+Suite *suite_storage_engine_pace(void);
+
+#define T      &fix.tables[0][0]
+#define OTHERS &fix.tables[1][0]
+
+enum { ROWS = 900, VALUE_BYTES = 8192, BYTES_PER_S = 8 * 1024 * 1024 };
+
+static char value[VALUE_BYTES + 1];
+
+static void pace_setup(void)
+{
+    fix_prepare();
+    fix.options.reclaim_bytes_per_s = BYTES_PER_S;
+    fix_open();
+    memset(value, 'v', VALUE_BYTES);
+    fill(T, "row", value, ROWS);
+    ck_assert_int_eq(sto_rdb_flush(engine()), ERR_OK);
+}
+
+/* --- somebody else ---------------------------------------------------------------------------- */
+
+static pthread_t rewriter;
+static _Atomic bool is_rewriting;
+
+static void *rewrite(void *arg)
+{
+    struct sto_range range = sto_range_of_table(T);
+    (void)arg;
+    sto_rdb_range_compact(engine(), RDB_CF_CELLS, sto_range_begin(&range), sto_range_end(&range));
+    atomic_store(&is_rewriting, false);
+    return NULL;
+}
+
+static void rewrite_begin(void)
+{
+    atomic_store(&is_rewriting, true);
+    ck_assert_int_eq(pthread_create(&rewriter, NULL, rewrite, NULL), 0);
+}
+
+static void rewrite_end(void)
+{
+    ck_assert_int_eq(pthread_join(rewriter, NULL), 0);
+}
+
+/* Signs of another tenant: what it writes, or reads from files. */
+static void be_served(bool reads)
+{
+    if (reads) {
+        atomic_fetch_add(&engine()->reads_handed_over, 1);
+        return;
+    }
+    ck_assert_int_eq(fix_put(OTHERS, "row", "value"), ERR_OK);
+}
+
+static uint64_t rested_ns(void)
+{
+    return atomic_load(&engine()->pace.rested_ns);
+}
+
+/* Until it ends; how long it took. */
+static uint64_t rewrite_beside(bool reads)
+{
+    uint64_t begun_ns = base_monotonic_ns();
+    be_served(reads);
+    rewrite_begin();
+    while (atomic_load(&is_rewriting)) {
+        be_served(reads);
+        (void)usleep(5000);
+    }
+    rewrite_end();
+    return base_monotonic_ns() - begun_ns;
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+START_TEST(beside_others_a_rewriting_takes_its_time)
+{
+    /* The first look is behind a MiB; what is behind the last one is not waited for. */
+    const uint64_t bytes = ROWS * VALUE_BYTES - 2 * RDB_PACE_BYTES;
+    const uint64_t least_ns = bytes * 1000000000ULL / BYTES_PER_S;
+    uint64_t took_ns = rewrite_beside(_i == 1);
+    ck_assert_uint_ge(took_ns, least_ns / 2); /* machines that stand still give no signs */
+    ck_assert_uint_gt(rested_ns(), 0);
+    ck_assert_uint_eq(physical_keys(T), 3 * ROWS);
+}
+END_TEST
+
+START_TEST(alone_it_does_not_rest)
+{
+    rewrite_begin();
+    rewrite_end();
+    ck_assert_uint_eq(rested_ns(), 0);
+    ck_assert_uint_eq(physical_keys(T), 3 * ROWS);
+}
+END_TEST
+
+START_TEST(it_does_not_rest_when_writers_would_wait_for_it)
+{
+    sto_rocksdb_test_pressure(fix.engine, 1);
+    (void)rewrite_beside(false);
+    ck_assert_uint_lt(rested_ns(), 100 * 1000000ULL);
+}
+END_TEST
+
+START_TEST(without_a_bound_it_does_not_rest)
+{
+    engine()->options.reclaim_bytes_per_s = UINT64_MAX;
+    (void)rewrite_beside(false);
+    ck_assert_uint_eq(rested_ns(), 0);
+}
+END_TEST
+
+/* It would take two hours. */
+START_TEST(closing_ends_a_rest)
+{
+    engine()->options.reclaim_bytes_per_s = 1000;
+    be_served(false);
+    rewrite_begin();
+    while (rested_ns() == 0) {
+        be_served(false);
+        (void)usleep(5000);
+    }
+    ck_assert(atomic_load(&is_rewriting));
+    atomic_store(&engine()->closing, true);
+    rewrite_end();
+    atomic_store(&engine()->closing, false);
+}
+END_TEST
+
+/* A flush of many files, which RocksDB compacts by itself. */
+START_TEST(compactions_of_rocksdb_itself_do_not_rest)
+{
+    engine()->options.reclaim_bytes_per_s = 1000;
+    for (int i = 0; i < 8; i++) {
+        fill(T, "row", value, ROWS / 4);
+        ck_assert_int_eq(sto_rdb_flush(engine()), ERR_OK);
+    }
+    struct sto_engine_stats stats;
+    do {
+        be_served(false);
+        sto_engine_stats_get(fix.engine, &stats);
+    } while (stats.compactions_running > 0 || stats.level0_files >= 4);
+    ck_assert_uint_eq(rested_ns(), 0);
+}
+END_TEST
+
+Suite *suite_storage_engine_pace(void)
+{
+    Suite *s = suite_create("storage_engine_pace");
+    TCase *t = tcase_create("pace");
+    tcase_add_checked_fixture(t, pace_setup, fix_teardown);
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, beside_others_a_rewriting_takes_its_time, 0, 2);
+    tcase_add_test(t, alone_it_does_not_rest);
+    tcase_add_test(t, it_does_not_rest_when_writers_would_wait_for_it);
+    tcase_add_test(t, without_a_bound_it_does_not_rest);
+    tcase_add_test(t, closing_ends_a_rest);
+    tcase_add_test(t, compactions_of_rocksdb_itself_do_not_rest);
+    suite_add_tcase(s, t);
+    return s;
+}
