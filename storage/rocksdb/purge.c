@@ -193,24 +193,6 @@ static enum err delete_range(struct rdb_engine *e, const struct sto_tenant_scope
 
 /* --- compact -------------------------------------------------------------------------------- */
 
-/* Of the live files that some key of the range may be in: what a compaction goes through. */
-static uint64_t bytes_of_files(struct rdb_engine *e, int family, const struct sto_range *range)
-{
-    uint64_t bytes = 0;
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
-    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
-        struct slice low, high;
-        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
-        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
-        if (strcmp(rocksdb_livefiles_column_family_name(files, i), RDB_FAMILY_NAMES[family]) == 0 &&
-            base_slice_compare(low, sto_range_end(range)) < 0 &&
-            base_slice_compare(high, sto_range_begin(range)) >= 0)
-            bytes += rocksdb_livefiles_size(files, i);
-    }
-    rocksdb_livefiles_destroy(files);
-    return bytes;
-}
-
 static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, struct errbuf *eb)
 {
     out->snapshots = sto_rdb_property(e, "rocksdb.num-snapshots");
@@ -236,7 +218,9 @@ static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope 
     if (rc != ERR_OK)
         return rc;
     for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
-        bytes[i] = bytes_of_files(e, TENANT_FAMILIES[i], &range);
+        bytes[i] = sto_rdb_range_files(e, TENANT_FAMILIES[i], sto_range_begin(&range),
+                                       sto_range_end(&range))
+                       .bytes;
         all += bytes[i];
     }
     sto_rdb_progress_begin(e, STO_PROGRESS_BYTES, all);

@@ -68,16 +68,44 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
                      e->wait_seconds);
 }
 
-/* RocksDB looks at the beginning which levels the range is in. If another compaction of it moved
- * rows below those meanwhile, their tombstone would stay above, and they beneath it. */
+struct rdb_range_files sto_rdb_range_files(struct rdb_engine *e, int family, struct slice begin,
+                                           struct slice end)
+{
+    struct rdb_range_files out = {.lowest_level = -1};
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
+        struct slice low, high;
+        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
+        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
+        if (strcmp(rocksdb_livefiles_column_family_name(files, i), RDB_FAMILY_NAMES[family]) != 0 ||
+            base_slice_compare(low, end) >= 0 || base_slice_compare(high, begin) < 0)
+            continue;
+        out.bytes += rocksdb_livefiles_size(files, i);
+        if (rocksdb_livefiles_level(files, i) > out.lowest_level)
+            out.lowest_level = rocksdb_livefiles_level(files, i);
+    }
+    rocksdb_livefiles_destroy(files);
+    return out;
+}
+
+/* RocksDB looks at the beginning which levels the range is in. A compaction that moves rows below
+ * those meanwhile may have begun when a snapshot still saw them: they would stay, covered by their
+ * tombstone or beneath it. So ours go one after the other, and behind one of RocksDB's own, which
+ * this one waited for, what it made is rewritten, too. */
 void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end)
 {
     rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
     rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE_BOTTOMMOST);
     rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
     pthread_mutex_lock(&e->compact_lock);
-    rocksdb_compact_range_cf_opt(e->db.handle, e->db.cf[family], options, (const char *)begin.ptr,
-                                 begin.len, (const char *)end.ptr, end.len);
+    int now = sto_rdb_range_files(e, family, begin, end).lowest_level;
+    for (int before = -1; now > before && !atomic_load(&e->closing);) {
+        before = now;
+        rocksdb_compact_range_cf_opt(e->db.handle, e->db.cf[family], options,
+                                     (const char *)begin.ptr, begin.len, (const char *)end.ptr,
+                                     end.len);
+        now = sto_rdb_range_files(e, family, begin, end).lowest_level;
+    }
     pthread_mutex_unlock(&e->compact_lock);
     rocksdb_compactoptions_destroy(options);
 }

@@ -38,7 +38,14 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb) MUS
 void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end);
 /* None was told to end, or failed, since the engine was opened. */
 enum err sto_rdb_compactions_check(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
-/* Of files between two keys, roughly. */
+/* Live files that some key of the range may be in. */
+struct rdb_range_files {
+    uint64_t bytes;
+    int lowest_level; /* the highest number; -1: there is none */
+};
+struct rdb_range_files sto_rdb_range_files(struct rdb_engine *e, int family, struct slice begin,
+                                           struct slice end);
+/* Of what stands between two keys, roughly. */
 uint64_t sto_rdb_range_bytes(struct rdb_engine *e, int family, struct slice begin,
                              struct slice end);
 /* Behind compactions: a new MANIFEST, and replaced files gone from the disk. */

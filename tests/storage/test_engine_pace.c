@@ -27,6 +27,11 @@ static void pace_setup(void)
     fix_open();
     memset(value, 'v', VALUE_BYTES);
     fill(T, "row", value, ROWS);
+}
+
+static void pace_setup_flushed(void)
+{
+    pace_setup();
     ck_assert_int_eq(sto_rdb_flush(engine()), ERR_OK);
 }
 
@@ -157,11 +162,63 @@ START_TEST(compactions_of_rocksdb_itself_do_not_rest)
 }
 END_TEST
 
+/* --- beside a compaction that was begun before ------------------------------------------------ */
+
+static void *compact_all(void *arg)
+{
+    rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
+    rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
+    (void)arg;
+    rocksdb_compact_range_cf_opt(engine()->db.handle, engine()->db.cells, options, NULL, 0, NULL,
+                                 0);
+    rocksdb_compactoptions_destroy(options);
+    return NULL;
+}
+
+/* The last write there is: RocksDB would look again at rows with newer ones behind them. */
+static void delete_all(void)
+{
+    struct sto_range range = sto_range_of_table(T);
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    sto_rdb_range_delete(engine(), batch, RDB_CF_CELLS, sto_span_of(&range));
+    ck_assert_int_eq(sto_rdb_write(engine(), batch), ERR_OK);
+    rocksdb_writebatch_destroy(batch);
+}
+
+/* It keeps what a snapshot saw when it began, and moves it to where nothing was before. */
+START_TEST(what_another_compaction_kept_is_rewritten)
+{
+    pthread_t other;
+    const rocksdb_snapshot_t *held = hold_bytes();
+    delete_all();
+    ck_assert_int_eq(sto_rdb_flush(engine()), ERR_OK); /* three files: nobody else compacts them */
+    engine()->options.reclaim_bytes_per_s = 1000;
+    be_served(true);
+    ck_assert_int_eq(pthread_create(&other, NULL, compact_all, NULL), 0);
+    while (rested_ns() == 0) {
+        be_served(true);
+        (void)usleep(5000);
+    }
+    let_bytes_go(held);
+    rewrite_begin();
+    for (int i = 0; i < 20; i++) { /* it looked, and waits */
+        be_served(true);
+        (void)usleep(5000);
+    }
+    ck_assert(atomic_load(&is_rewriting));
+    engine()->options.reclaim_bytes_per_s = UINT64_MAX;
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    rewrite_end();
+    ck_assert_uint_eq(physical_keys(T), 0);
+    ck_assert(sto_rdb_tombstones_look(engine()));
+}
+END_TEST
+
 Suite *suite_storage_engine_pace(void)
 {
     Suite *s = suite_create("storage_engine_pace");
     TCase *t = tcase_create("pace");
-    tcase_add_checked_fixture(t, pace_setup, fix_teardown);
+    tcase_add_checked_fixture(t, pace_setup_flushed, fix_teardown);
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, beside_others_a_rewriting_takes_its_time, 0, 2);
     tcase_add_test(t, alone_it_does_not_rest);
@@ -169,6 +226,11 @@ Suite *suite_storage_engine_pace(void)
     tcase_add_test(t, without_a_bound_it_does_not_rest);
     tcase_add_test(t, closing_ends_a_rest);
     tcase_add_test(t, compactions_of_rocksdb_itself_do_not_rest);
+    suite_add_tcase(s, t);
+    t = tcase_create("beside another");
+    tcase_add_checked_fixture(t, pace_setup, fix_teardown);
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, what_another_compaction_kept_is_rewritten);
     suite_add_tcase(s, t);
     return s;
 }
