@@ -10,7 +10,8 @@
  * Blocks:   no.
  * Fails by: latching an error in the buf.
  * Limits:   LIM_METRICS_TENANTS tenants by name.
- * Promises: 1. A name is of one group only.
+ * Promises: 1. A name is of one group only. 2. A storage engine that failed leaves out what it
+ * would have to read, and nothing else.
  */
 #ifndef GATEWAY_METRICS_GROUPS_H
 #define GATEWAY_METRICS_GROUPS_H
@@ -27,6 +28,6 @@ void gw_metrics_engine(struct buf *out, struct sto_engine *engine);
 /* backups.c: how many, how old, how large, failures. */
 void gw_metrics_backups(struct buf *out, struct mig_service *backups);
 /* tenants.c: how many there are, throttling, and the most active ones by name. */
-enum err gw_metrics_tenants(struct buf *out, struct ten_registry *registry, struct errbuf *eb);
+void gw_metrics_tenants(struct buf *out, struct ten_registry *registry);
 
 #endif
