@@ -8,6 +8,9 @@
  *    space the blocks of all files are added up. That costs what a test can afford, is right after
  *    any deletion, and needs no right to mount anything.
  * 2. Calls that libc makes to itself (stdio) do not come by here: RocksDB's own log is never hit.
+ * 3. What a server says between its engine's failure and its end can only be looked at when the end
+ *    waits. Its main thread looks at the engine's health whenever sigtimedwait is over, so that is
+ *    where it is held back, and nothing else of it.
  */
 #define _GNU_SOURCE
 #include "tests/faults/disk_fault.h"
@@ -16,6 +19,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,6 +36,8 @@
 
 #define BLOCK_BYTES 512 /* of st_blocks */
 #define DEPTH_MAX   6
+#define NS_PER_S    1000000000LL
+#define MOMENT_NS   10000000L
 
 static struct disk_fault *fault; /* NULL: nothing ever fails */
 
@@ -294,4 +300,28 @@ int statvfs(const char *path, struct statvfs *out)
     if (atomic_load(&fault->space_bytes) != 0)
         out->f_bfree = out->f_bavail = space_left() / out->f_frsize;
     return 0;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* A moment at a time, so that a hold is heeded soon, and its end as well. */
+int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+    NEXT(sigtimedwait);
+    const struct timespec moment = {.tv_nsec = MOMENT_NS};
+    if (fault == NULL || timeout == NULL)
+        return next(set, info, timeout);
+    int64_t end_ns = now_ns() + (int64_t)timeout->tv_sec * NS_PER_S + timeout->tv_nsec;
+    int signal_number;
+    do {
+        atomic_store(&fault->is_held, atomic_load(&fault->holds_end));
+        signal_number = next(set, info, &moment);
+    } while (signal_number < 0 && errno == EAGAIN &&
+             (atomic_load(&fault->is_held) != 0 || now_ns() < end_ns));
+    return signal_number;
 }

@@ -2,7 +2,7 @@
  * tests/faults/disk_fault.h - what a test and the library in front of libc share: how the disk is.
  *
  * Does:     say which calls on which files fail, with which errno, from when on; how large the
- *           disk is; whether it is mounted read-only.
+ *           disk is; whether it is mounted read-only; whether a server may notice and end.
  * Owns:     nothing; it lies in a file that both have mapped.
  * May use:  nothing.
  * Knows no: servers, databases.
@@ -11,6 +11,8 @@
  * Fails by: does not fail.
  * Limits:   paths of DISK_FAULT_PATH.
  * Promises: 1. All zero: the disk is as it is. 2. Files outside `under` never fail.
+ *           3. While `holds_end` is set sigtimedwait, between two of which a server looks at its
+ *              engine's health, gives signals only: its time is never over.
  */
 #ifndef TESTS_FAULTS_DISK_FAULT_H
 #define TESTS_FAULTS_DISK_FAULT_H
@@ -46,6 +48,8 @@ struct disk_fault {
     _Atomic uint32_t no_inodes;   /* new files fail with ENOSPC, statvfs says that there are none */
     _Atomic uint32_t sync_ms;     /* each DISK_SYNC takes so much longer */
     _Atomic uint32_t read_only;   /* what changes files fails with EROFS, statvfs says it */
+    _Atomic uint32_t holds_end;   /* a failure is noticed by all but the thread that would end it */
+    _Atomic uint32_t is_held;     /* that thread waits, until `holds_end` is cleared */
 };
 
 #endif

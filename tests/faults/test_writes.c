@@ -10,18 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/limits.h"
 #include "tests/support/disk.h"
+#include "tests/support/disk_end.h"
 #include "tests/support/disk_load.h"
 #include "tests/support/scrape.h"
 
 #include "base/banned.h"
 
-#define HEADROOM      (8 * MIB)
-#define VALUE_BYTES   6000
-#define ABORTED       134 /* Debian's RocksDB asserts when its log fails twice */
-#define ENGINE_FAILED 3
+#define HEADROOM    (8 * MIB)
+#define VALUE_BYTES 6000
 
 static struct server server;
 static struct disk disk;
@@ -53,15 +51,6 @@ static void reconnect(void)
 {
     http_reconnect(world.op);
     http_reconnect(world.http);
-}
-
-static bool log_says(const char *text)
-{
-    struct buf log;
-    ck_assert_int_eq(base_file_read(server.log, 16 * MIB, &log, NULL), ERR_OK);
-    bool found = memmem(log.ptr, log.len, text, strlen(text)) != NULL;
-    base_buf_fini(&log);
-    return found;
 }
 
 static void expect_ready(const char *storage)
@@ -205,7 +194,7 @@ START_TEST(start_on_a_full_disk_is_refused_with_bytes_until_there_is_space)
     atomic_fetch_sub(&disk.fault->space_bytes, 64 * MIB); /* what the ballast would give */
     server_launch(&server, disk.env);
     ck_assert_int_eq(server_wait_end(&server, 20000), 1);
-    ck_assert(log_says("is full: 0 bytes are free"));
+    ck_assert(server_log_says(&server, "is full: 0 bytes are free"));
     ck_assert(!has_ballast());
     disk_leave_free(&disk, 4 * HEADROOM);
     server_start(&server, disk.env);
@@ -241,32 +230,19 @@ static const struct failure {
     int error;
     const char *only;
     bool is_once;
-    const char *says; /* in the log; NULL: RocksDB may abort before anybody says it */
+    const char *state;
 } FAILURES[] = {
-    {"no space for the log", DISK_WRITE, ENOSPC, ".log", false, "storage=full"},
-    {"no space for a table", SPACE, ENOSPC, ".sst", true, "storage=full"},
-    {"no space for the manifest", SPACE, ENOSPC, "MANIFEST", true, "storage=full"},
-    {"no space for the witness", SPACE, ENOSPC, "witness", false, "storage=full"},
-    {"no space for anything, whatever statvfs says", SPACE, ENOSPC, "", false, NULL},
-    {"fsync of the log fails", DISK_SYNC, EIO, ".log", true, "storage=failed"},
-    {"every fsync fails", DISK_SYNC, EIO, "", false, "storage=failed"},
-    {"fsync of a table fails", DISK_SYNC, EIO, ".sst", true, "storage=failed"},
-    {"the log takes no writes", DISK_WRITE, EIO, ".log", false, "storage=failed"},
-    {"remounted read-only", 0, EROFS, "", false, "storage=read_only"},
+    {"no space for the log", DISK_WRITE, ENOSPC, ".log", false, "full"},
+    {"no space for a table", SPACE, ENOSPC, ".sst", true, "full"},
+    {"no space for the manifest", SPACE, ENOSPC, "MANIFEST", true, "full"},
+    {"no space for the witness", SPACE, ENOSPC, "witness", false, "full"},
+    {"no space for anything, whatever statvfs says", SPACE, ENOSPC, "", false, "full"},
+    {"fsync of the log fails", DISK_SYNC, EIO, ".log", true, "failed"},
+    {"every fsync fails", DISK_SYNC, EIO, "", false, "failed"},
+    {"fsync of a table fails", DISK_SYNC, EIO, ".sst", true, "failed"},
+    {"the log takes no writes", DISK_WRITE, EIO, ".log", false, "failed"},
+    {"remounted read-only", 0, EROFS, "", false, "read_only"},
 };
-
-/* What /readyz says between the failure and the end of the server, when it is asked in time. */
-static void watch_the_end(const char *says)
-{
-    while (http_try(world.http, "GET", "/readyz", SLICE_EMPTY)) {
-        if (world.http->status == 503 && says != NULL) {
-            ck_assert_str_eq(http_string(world.http, "/status"), "not_ready");
-            ck_assert_str_eq(http_string(world.http, "/storage"), says + strlen("storage="));
-            ck_assert_ptr_null(strstr(http_text(world.http), server.root)); /* no path */
-        }
-        process_sleep_ms(20);
-    }
-}
 
 START_TEST(failing_disk_ends_the_server_and_loses_nothing)
 {
@@ -274,18 +250,17 @@ START_TEST(failing_disk_ends_the_server_and_loses_nothing)
     load.watched = &disk.fault->failed;
     disk_load_start(&load);
     ck_assert(disk_load_await(&load, &load.acked, 30));
+    disk_hold_end(&disk);
     if (f->calls == 0)
         disk_read_only(&disk);
     else if (f->is_once)
         disk_fail_once(&disk, f->calls, f->error, f->only, 0);
     else
         disk_fail(&disk, f->calls, f->error, f->only, 0);
-    watch_the_end(f->says);
-    int code = server_wait_end(&server, 20000);
+    int code = disk_end_expect(&disk, &server, &world, f->state);
     disk_load_stop(&load);
     ck_assert_uint_gt(disk_failed(&disk), 0);
-    ck_assert_msg(code == ENGINE_FAILED || code == ABORTED, "%s: exit %d", f->name, code);
-    ck_assert_msg(f->says == NULL || code == ABORTED || log_says(f->says), "%s", f->name);
+    ck_assert_msg(code == ENGINE_FAILED || !f->is_once, "%s: exit %d", f->name, code);
     if ((f->calls & DISK_SYNC) != 0 && f->only[0] == '\0') /* nothing is durable any more */
         ck_assert_uint_eq(atomic_load(&load.late), 0);
     server_launch(&server, disk.env); /* as a supervisor does: up, or a message and exit 1 */
@@ -304,13 +279,15 @@ END_TEST
 START_TEST(read_only_disk_is_noticed_without_a_write)
 {
     process_sleep_ms(2500); /* what was written before has its witness */
+    disk_hold_end(&disk);
     disk_read_only(&disk);
-    ck_assert_int_eq(server_wait_end(&server, 20000), ENGINE_FAILED);
+    ck_assert_int_eq(disk_end_expect(&disk, &server, &world, "read_only"), ENGINE_FAILED);
     ck_assert_uint_eq(disk_failed(&disk), 0);
-    ck_assert(log_says("storage=read_only reason=\"the file system is mounted read-only\""));
+    ck_assert(server_log_says(&server,
+                              "storage=read_only reason=\"the file system is mounted read-only\""));
     server_launch(&server, disk.env);
     ck_assert_int_eq(server_wait_end(&server, 20000), 1);
-    ck_assert(log_says("Read-only file system"));
+    ck_assert(server_log_says(&server, "Read-only file system"));
     disk_heal(&disk);
     server_start(&server, disk.env);
     expect_everything();
@@ -329,13 +306,13 @@ START_TEST(read_that_fails_is_no_short_answer_and_ends_the_server)
     server_stop(&server);
     server_start(&server, disk.env); /* and nothing in memory */
     reconnect();
+    disk_hold_end(&disk);
     disk_fail(&disk, DISK_READ, EIO, ".sst", 2); /* in the middle */
     http_once(world.http, "Accept: application/x-ndjson");
     bool whole = http_try(world.http, "GET", "/v1/tables/devices/rows", SLICE_EMPTY);
     ck_assert_uint_gt(disk_failed(&disk), 0);
     ck_assert_msg(!whole || world.http->status >= 500, "%d", world.http->status);
-    ck_assert_int_eq(server_wait_end(&server, 20000), ENGINE_FAILED);
-    ck_assert(log_says("storage=failed"));
+    ck_assert_int_eq(disk_end_expect(&disk, &server, &world, "failed"), ENGINE_FAILED);
     disk_heal(&disk);
     server_start(&server, disk.env);
     expect_everything();

@@ -127,6 +127,21 @@ void disk_slow(struct disk *d, uint32_t sync_ms)
     atomic_store(&d->fault->sync_ms, sync_ms);
 }
 
+void disk_hold_end(struct disk *d)
+{
+    enum { MOMENTS = 500 };
+    atomic_store(&d->fault->holds_end, 1);
+    for (int i = 0; i < MOMENTS * process_patience() && atomic_load(&d->fault->is_held) == 0; i++)
+        process_sleep_ms(10);
+    ck_assert_uint_ne(atomic_load(&d->fault->is_held), 0);
+}
+
+void disk_let_end(struct disk *d)
+{
+    atomic_store(&d->fault->holds_end, 0);
+    atomic_store(&d->fault->is_held, 0);
+}
+
 uint64_t disk_failed(const struct disk *d)
 {
     return atomic_load(&d->fault->failed);

@@ -41,7 +41,11 @@ void disk_read_only(struct disk *d);
 void disk_no_inodes(struct disk *d);
 /* Nothing fails; what is made durable takes so much longer. */
 void disk_slow(struct disk *d, uint32_t sync_ms);
-/* All is well. */
+/* The server that runs goes on answering until it is let end, whatever becomes of its engine. To be
+ * called before the disk fails; afterwards it may be too late. */
+void disk_hold_end(struct disk *d);
+void disk_let_end(struct disk *d);
+/* All is well; an end that is held back still is. */
 void disk_heal(struct disk *d);
 /* Calls that failed since the last of the above. */
 uint64_t disk_failed(const struct disk *d);

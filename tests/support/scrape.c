@@ -15,13 +15,20 @@
 /* Behind a line end, so that every line is between two. */
 static char page[8 * MIB] = "\n";
 
-void scrape(struct http *op)
+bool scrape_try(struct http *op)
 {
-    http_get(op, "/metrics");
+    if (!http_try(op, "GET", "/metrics", SLICE_EMPTY))
+        return false;
     EXPECT_STATUS(op, 200);
     ck_assert_uint_lt(op->body.len, sizeof page - 1);
     memcpy(page + 1, op->body.ptr, op->body.len);
     page[1 + op->body.len] = '\0';
+    return true;
+}
+
+void scrape(struct http *op)
+{
+    ck_assert_msg(scrape_try(op), "/metrics: %s", op->error);
 }
 
 const char *scrape_page(void)

@@ -20,6 +20,8 @@
 
 /* With an operator's client. */
 void scrape(struct http *op);
+/* False when no answer came, as from a server that may end at any moment. */
+bool scrape_try(struct http *op);
 /* The last one, as text. */
 const char *scrape_page(void);
 /* Of a series of the last one; "" when it is not there. In static memory until the next call. */

@@ -5,6 +5,7 @@
  * nothing else is waited for. Its log (stderr) goes to a file beside the data directory and is
  * shown when it ends in any way but the one asked for.
  */
+#define _GNU_SOURCE
 #include "tests/support/server.h"
 
 #include <check.h>
@@ -18,6 +19,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 #include "base/banned.h"
@@ -25,6 +28,16 @@
 #define START_TIMEOUT_MS 30000
 #define STOP_TIMEOUT_MS  30000
 #define LOG_TAIL_BYTES   8192
+#define LOG_MAX          (16 * MIB)
+
+bool server_log_says(const struct server *s, const char *text)
+{
+    struct buf log;
+    ck_assert_int_eq(base_file_read(s->log, LOG_MAX, &log, NULL), ERR_OK);
+    bool found = memmem(log.ptr, log.len, text, strlen(text)) != NULL;
+    base_buf_fini(&log);
+    return found;
+}
 
 void server_show_log(const struct server *s)
 {

@@ -54,6 +54,8 @@ int server_wait_end(struct server *s, int timeout_ms);
 void server_remove(struct server *s);
 /* Memory that it has now. */
 uint64_t server_rss_kib(const struct server *s);
+/* Whether its log has that text anywhere, of earlier starts too. */
+bool server_log_says(const struct server *s, const char *text);
 /* The end of its log, to stderr. */
 void server_show_log(const struct server *s);
 

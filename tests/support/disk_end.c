@@ -1,0 +1,95 @@
+/*
+ * tests/support/disk_end.c - what a server whose storage engine failed says, and how it ends.
+ *
+ * While its end is held back there is one way left in which the process can go: RocksDB aborts it.
+ * So a request without an answer means that it has, and the exit code must be that one; the main
+ * thread's own, 3, would mean that it was not held back. An invariant of ours aborts as well, but
+ * the log then says no "Assertion `" as that of libc does.
+ */
+#include "tests/support/disk_end.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "tests/support/scrape.h"
+
+#include "base/banned.h"
+
+#define PATIENCE_NS (20 * 1000000000ULL)
+#define END_MS      20000
+#define ANSWER_S    5.0
+#define STATES      4
+
+static const char *const NAMES[STATES] = {"ok", "full", "read_only", "failed"};
+
+/* These say false when no answer came. */
+
+static bool await_not_ready(const struct server *s, struct http *h, const char *state)
+{
+    uint64_t end_ns = base_monotonic_ns() + PATIENCE_NS * (uint64_t)process_patience();
+    do {
+        ck_assert_msg(base_monotonic_ns() < end_ns, "/readyz still says %s", http_text(h));
+        process_sleep_ms(5);
+        if (!http_try(h, "GET", "/readyz", SLICE_EMPTY))
+            return false;
+    } while (h->status == 200);
+    EXPECT_STATUS(h, 503);
+    ck_assert_str_eq(http_string(h, "/status"), "not_ready");
+    ck_assert_str_eq(http_string(h, "/storage"), state);
+    ck_assert_ptr_null(strstr(http_text(h), s->root)); /* whoever asks learns no path */
+    ck_assert_ptr_nonnull(strstr(http_string(h, "/reason"), "the server ends"));
+    return true;
+}
+
+static bool look_at_metrics(struct http *op, const char *state)
+{
+    if (!scrape_try(op))
+        return false;
+    ck_assert_str_eq(scrape_value("bigtent_engine_failed"), "1");
+    for (size_t i = 0; i < STATES; i++) {
+        char series[64];
+        (void)snprintf(series, sizeof(series), "bigtent_storage_state{state=\"%s\"}", NAMES[i]);
+        ck_assert_msg(strcmp(scrape_value(series), strcmp(NAMES[i], state) == 0 ? "1" : "0") == 0,
+                      "%s is \"%s\", of a disk that is %s", series, scrape_value(series), state);
+    }
+    return true;
+}
+
+/* At once, and in words: nothing of it waits for an engine that does not go on. */
+static bool expect_refused(const struct server *s, struct http *h, const char *method,
+                           struct slice body)
+{
+    if (!http_try(h, method, "/v1/tables/devices/rows/behind-the-end", body))
+        return false;
+    EXPECT_PROBLEM(h, 503, "unavailable");
+    ck_assert_str_eq(http_string(h, "/detail"), "the storage engine has stopped after a failure");
+    ck_assert_ptr_null(strstr(http_text(h), s->root));
+    ck_assert_msg(h->seconds < ANSWER_S * process_patience(), "%s took %.1f s", method, h->seconds);
+    return true;
+}
+
+void disk_end_check(const struct server *s, int code)
+{
+    if (code == ENGINE_FAILED || (code == ABORTED && server_log_says(s, "Assertion `")))
+        return;
+    server_show_log(s);
+    ck_abort_msg("bigtentd ended with %d", code);
+}
+
+int disk_end_expect(struct disk *d, struct server *s, struct world *w, const char *state)
+{
+    bool looked = await_not_ready(s, w->http, state) && look_at_metrics(w->op, state) &&
+                  expect_refused(s, w->http, "PUT", SLICE_LIT("{\"raw\":{\"v\":\"x\"}}")) &&
+                  expect_refused(s, w->http, "GET", SLICE_EMPTY);
+    if (looked)
+        disk_let_end(d);
+    int code = server_wait_end(s, END_MS);
+    disk_let_end(d);
+    disk_end_check(s, code);
+    char line[64];
+    (void)snprintf(line, sizeof(line), "engine_failed storage=%s", state);
+    ck_assert_msg(looked || code == ABORTED, "no answer, and then exit %d", code);
+    ck_assert_msg(code == ABORTED || server_log_says(s, line), "no %s", line);
+    return code;
+}
