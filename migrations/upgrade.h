@@ -9,7 +9,7 @@
  * Threads:  run: the registry's control thread. measure: while nobody has the database open.
  * Blocks:   yes.
  * Fails by: what a step fails by.
- * Limits:   MIG_UPGRADE_PART a call.
+ * Limits:   MIG_UPGRADE_PART a call; tests make it smaller by BIGTENT_TEST_UPGRADE_PART.
  * Promises: 1. There is a step for every format from 2 to ours. 2. What a part did is durable when
  *              run returns, and a step that was interrupted goes on where it was: FORMAT is raised
  *              when it is over, so until then the older program reads the directory. 3. Measuring

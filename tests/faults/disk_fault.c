@@ -114,6 +114,14 @@ static bool is_hit(enum disk_call call, const char *path)
     return number >= after && (times == 0 || number - after < times);
 }
 
+/* As a crash: the call is not made, and nothing of the process goes on. */
+static void die(void)
+{
+    (void)kill(getpid(), SIGKILL); /* cannot fail for oneself */
+    for (;;)
+        (void)pause();
+}
+
 /* Woken early: a shorter time. */
 static void be_slow(void)
 {
@@ -133,9 +141,11 @@ static int verdict(enum disk_call call, const char *path, uint64_t bytes)
         be_slow();
     if (atomic_load(&fault->read_only) != 0 && (call & DISK_CHANGE) != 0)
         error = EROFS;
-    else if (is_hit(call, path))
+    else if (is_hit(call, path)) {
+        if (atomic_load(&fault->kills) != 0)
+            die();
         error = atomic_load(&fault->error);
-    else if ((call & DISK_MAKE) != 0 && bytes > 0 && atomic_load(&fault->no_inodes) != 0)
+    } else if ((call & DISK_MAKE) != 0 && bytes > 0 && atomic_load(&fault->no_inodes) != 0)
         error = ENOSPC;
     else if (bytes > 0 && atomic_load(&fault->space_bytes) != 0 && space_left() < bytes)
         error = ENOSPC;

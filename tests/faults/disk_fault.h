@@ -2,7 +2,8 @@
  * tests/faults/disk_fault.h - what a test and the library in front of libc share: how the disk is.
  *
  * Does:     say which calls on which files fail, with which errno, from when on; how large the
- *           disk is; whether it is mounted read-only; whether a server may notice and end.
+ *           disk is; whether it is mounted read-only; whether a server may notice and end;
+ *           at which call the process is killed.
  * Owns:     nothing; it lies in a file that both have mapped.
  * May use:  nothing.
  * Knows no: servers, databases.
@@ -40,6 +41,7 @@ struct disk_fault {
     char only[64];                /* the path contains it; "": all */
     _Atomic uint32_t calls;       /* of enum disk_call; 0: none fails */
     _Atomic int error;            /* errno */
+    _Atomic uint32_t kills;       /* instead of failing, a call ends its process: SIGKILL */
     _Atomic uint64_t after;       /* so many pass before */
     _Atomic uint64_t times;       /* so many fail, then they pass again; 0: all */
     _Atomic uint64_t seen;        /* counted: calls that `calls` and `only` are about */

@@ -14,8 +14,11 @@
 #include "base/file.h"
 #include "migrations/datadir.h"
 #include "migrations/format_history.h"
+#include "migrations/upgrade.h"
 #include "storage/engine.h"
+#include "tests/support/disk.h"
 #include "tests/support/http.h"
+#include "tests/support/random.h"
 
 #include "base/banned.h"
 
@@ -25,6 +28,7 @@ Suite *suite_migrations_upgrade(void);
 #define KEY_OF_A "btt_zl7u5C0qu8ddK8ZMVYwerH6sGNdbmweVXDL3UcxDv8CFMPO32RvjZ8"
 
 static struct server server;
+static struct disk disk;
 static char program[PROCESS_PATH];
 static struct process_result result;
 
@@ -34,6 +38,15 @@ static void run(const char *const *argv, int expected)
     ck_assert_msg(result.exit_code == expected, "%d: %s", result.exit_code, result.output);
 }
 
+/* To the fixture. */
+static void set_back(void)
+{
+    const char *const away[] = {"/bin/rm", "-rf", server.data, NULL};
+    const char *const unpack[] = {"/bin/tar", "-xzf", FIXTURE, "-C", server.root, NULL};
+    run(away, 0);
+    run(unpack, 0);
+}
+
 /* The fixture in the place of what init made. */
 static void set_up(void)
 {
@@ -41,10 +54,8 @@ static void set_up(void)
     char path[PROCESS_PATH + 32];
     process_program("bigtentd", program);
     server_create(&server);
-    const char *const away[] = {"/bin/rm", "-rf", server.data, NULL};
-    const char *const unpack[] = {"/bin/tar", "-xzf", FIXTURE, "-C", server.root, NULL};
-    run(away, 0);
-    run(unpack, 0);
+    disk_init(&disk, &server, server.data);
+    set_back();
     (void)snprintf(path, sizeof path, "%s/operator.key", server.data);
     ck_assert_int_eq(base_file_read(path, 100, &key, NULL), ERR_OK);
     memcpy(server.operator_key, key.ptr, key.len);
@@ -54,6 +65,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+    disk_fini(&disk);
     server_remove(&server);
 }
 
@@ -184,22 +196,106 @@ START_TEST(canaries_are_planted_and_gone_with_their_tenant)
 }
 END_TEST
 
-START_TEST(a_killed_upgrade_goes_on)
+/* --- killed ------------------------------------------------------------------------------------
+ */
+
+#define ALL         3 /* tenants of the fixture */
+#define DUE         2 /* of which so many have no canaries and are to have some */
+#define KILLED      (128 + SIGKILL)
+#define AGAIN_EACH  3
+#define STORED_EACH 24
+
+/* A tenant a part; killed at the call behind `after` of those that change a file or make it
+ * durable, if there are so many: false when it was over before. */
+static bool upgrade_is_killed(uint64_t after)
 {
-    for (int i = 0; i < 6; i++) {
-        pid_t child = fork();
-        if (child == 0) {
-            (void)execl(program, "bigtentd", "upgrade", "--data", server.data, (char *)NULL);
-            _exit(127);
-        }
-        process_sleep_ms(20 + 40 * i);
-        (void)kill(child, SIGKILL);
-        int status = 0;
-        ck_assert(process_wait(child, 60000, &status));
-    }
-    upgrade(NULL, 0);
+    const char *const argv[] = {program, "upgrade", "--data", server.data, NULL};
+    const char *env[] = {disk.env[0], disk.env[1], disk.env[2], "BIGTENT_TEST_UPGRADE_PART=1",
+                         NULL};
+    disk_kill(&disk, DISK_CHANGE | DISK_SYNC, "", after);
+    process_run(argv, env, 60000, &result);
+    ck_assert_msg(result.exit_code == 0 || result.exit_code == KILLED, "killed at %llu: %d: %s",
+                  (unsigned long long)after, result.exit_code, result.output);
+    return result.exit_code == KILLED;
+}
+
+/* "format 2: 1 of 3 tenants", and a mark that tells what there is to do from what is done. */
+static bool says(int count, int all, const char *mark)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "format 2: %d of %d tenants%s", count, all, mark);
+    return strstr(result.output, text) != NULL;
+}
+
+static int resumed; /* upgrades that began with the second part, the first one said to be done */
+
+/* Tenants that are still to be done, of which the last run took so many at its begin: it takes
+ * none up again that the one before had said was done. Below 0: it says nothing of them. */
+static int look_at_due(int left)
+{
+    int due = strstr(result.output, "nothing to do") != NULL ? 0 : -1;
+    for (int i = 0; i <= DUE; i++)
+        if (says(i, ALL, ":"))
+            due = i;
+    ck_assert_msg(due <= left, "%d of %d are left, and it says: %s", left, DUE, result.output);
+    resumed += left == 1 && due == 1;
+    return due;
+}
+
+/* And when it ended. */
+static int look_at_left(int left)
+{
+    int due = look_at_due(left);
+    int done = 0;
+    for (int i = 1; i <= due; i++)
+        if (says(i, due, ","))
+            done = i;
+    return due < 0 ? left : due - done;
+}
+
+static void expect_upgraded(bool is_all)
+{
+    struct mig_format_state states[MIG_FORMAT_VERSION];
+    struct mig_upgrade_amount amount;
+    char db[PROCESS_PATH + 32];
     expect_format(2);
-    expect_stored();
+    (void)snprintf(db, sizeof db, "%s/db", server.data);
+    ck_assert_int_eq(mig_upgrade_to(2)->measure(db, &amount, NULL), ERR_OK);
+    ck_assert_uint_eq(amount.all, ALL);
+    ck_assert_uint_eq(amount.due, 0);
+    ck_assert_int_eq(mig_format_states(server.data, 2, states, NULL), ERR_OK);
+    ck_assert_int_eq(states[1].how, MIG_REACHED_UPGRADED);
+    if (is_all)
+        expect_stored();
+}
+
+/* At every such call of an upgrade in turn, from the fixture on; where it is tried again, it is
+ * killed a second time for one in a few. Each case ends with an upgrade that is let be. */
+START_TEST(an_upgrade_killed_at_any_call_goes_on)
+{
+    struct random random = {.state = 1};
+    const uint64_t stride = (uint64_t)process_patience();
+    int behind = 0; /* cases killed behind the last of what there is to do */
+    (void)upgrade_is_killed(UINT64_MAX);
+    uint64_t calls = disk_seen(&disk);
+    ck_assert(says(1, DUE, ",") && says(2, DUE, ","));
+    ck_assert_uint_gt(calls, 100);
+    for (uint64_t after = 0; after < calls; after += stride) {
+        set_back();
+        ck_assert(upgrade_is_killed(after));
+        int left = look_at_left(DUE);
+        if (after % AGAIN_EACH == 0) {
+            (void)upgrade_is_killed(random_below(&random, (uint32_t)calls)); /* or is not */
+            left = look_at_left(left);
+        }
+        disk_heal(&disk);
+        upgrade(NULL, 0);
+        int due = look_at_due(left);
+        behind += due == 0;
+        expect_upgraded(after % STORED_EACH == 0);
+    }
+    ck_assert_int_gt(behind, 0);
+    ck_assert(stride > 1 || resumed > 0); /* there are one or two calls between the parts */
 }
 END_TEST
 
@@ -236,7 +332,7 @@ Suite *suite_migrations_upgrade(void)
     tcase_add_test(t, an_upgrade_keeps_everything);
     tcase_add_test(t, a_server_tells_when_it_was_upgraded);
     tcase_add_test(t, canaries_are_planted_and_gone_with_their_tenant);
-    tcase_add_test(t, a_killed_upgrade_goes_on);
+    tcase_add_test(t, an_upgrade_killed_at_any_call_goes_on);
     tcase_add_test(t, a_directory_from_the_future_is_refused);
     tcase_add_test(t, a_step_that_fails_leaves_the_format);
     suite_add_tcase(s, t);

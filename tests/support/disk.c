@@ -54,6 +54,7 @@ void disk_fini(struct disk *d)
 void disk_heal(struct disk *d)
 {
     atomic_store(&d->fault->calls, 0);
+    atomic_store(&d->fault->kills, 0);
     atomic_store(&d->fault->space_bytes, 0);
     atomic_store(&d->fault->read_only, 0);
     atomic_store(&d->fault->no_inodes, 0);
@@ -62,10 +63,9 @@ void disk_heal(struct disk *d)
     atomic_store(&d->fault->failed, 0);
 }
 
-static void fail_times(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after,
-                       uint64_t times)
+static void plan(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after,
+                 uint64_t times)
 {
-    disk_heal(d);
     int n = snprintf(d->fault->only, sizeof(d->fault->only), "%s", only);
     ck_assert_int_lt(n, (int)sizeof(d->fault->only));
     atomic_store(&d->fault->error, error);
@@ -76,12 +76,26 @@ static void fail_times(struct disk *d, uint32_t calls, int error, const char *on
 
 void disk_fail(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after)
 {
-    fail_times(d, calls, error, only, after, 0);
+    disk_heal(d);
+    plan(d, calls, error, only, after, 0);
 }
 
 void disk_fail_once(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after)
 {
-    fail_times(d, calls, error, only, after, 1);
+    disk_heal(d);
+    plan(d, calls, error, only, after, 1);
+}
+
+void disk_kill(struct disk *d, uint32_t calls, const char *only, uint64_t after)
+{
+    disk_heal(d);
+    atomic_store(&d->fault->kills, 1);
+    plan(d, calls, 0, only, after, 1);
+}
+
+uint64_t disk_seen(const struct disk *d)
+{
+    return atomic_load(&d->fault->seen);
 }
 
 static uint64_t blocks; /* of the walk under way; nftw has no context */

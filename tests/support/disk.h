@@ -34,6 +34,10 @@ void disk_fini(struct disk *d);
 void disk_fail(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after);
 /* The same for one call only; then the disk is well again. */
 void disk_fail_once(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after);
+/* The process that makes the call behind `after` of those is killed before it makes it. */
+void disk_kill(struct disk *d, uint32_t calls, const char *only, uint64_t after);
+/* Calls that the last of the above were about, since then. */
+uint64_t disk_seen(const struct disk *d);
 /* So much is free now, on a disk of this size; what is written from now on takes of it. */
 void disk_leave_free(struct disk *d, uint64_t free_bytes);
 void disk_read_only(struct disk *d);
