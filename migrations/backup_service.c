@@ -5,9 +5,7 @@
  *              way is refused
  *   sweeping   something was deleted: files wait to be swept
  *
- * 1. The schedule goes by the monotonic clock: a wall clock that jumps neither makes backups in a
- *    row nor stops them. Only the first one is due by the age of the newest backup.
- * 2. Every end of a work is in the audit trail before anybody is told.
+ * Every end of a work is in the audit trail before anybody is told.
  */
 #define _GNU_SOURCE
 #include "migrations/backup_service.h"
@@ -267,13 +265,6 @@ static void finish(struct mig_service *s, struct mig_work *work, enum err result
         s->told(&copy);
 }
 
-static void reschedule(struct mig_service *s, bool is_good)
-{
-    uint64_t wait_s = is_good || s->every_s < MIG_RETRY_S ? s->every_s : MIG_RETRY_S;
-    if (s->every_s > 0)
-        s->due_ns = base_monotonic_ns() + wait_s * NS_PER_S;
-}
-
 /* What was found. One that was stopped found nothing. */
 static enum err remember(struct mig_service *s, const char *id, enum err found, struct errbuf *eb)
 {
@@ -300,7 +291,7 @@ static void run(struct mig_service *s, struct mig_work *work)
         .now_us = work->started_us, .expires_us = work->expires_us, .note = work->note};
     memcpy(wanted.id, work->id, sizeof wanted.id);
     rc = mig_backups_make(s->backups, &wanted, &s->watch, &eb);
-    reschedule(s, rc == ERR_OK);
+    mig_schedule_next(s, rc == ERR_OK);
     finish(s, work, rc, &eb);
     if (rc != ERR_OK && s->gone != NULL)
         s->gone(s->registry);
@@ -377,19 +368,6 @@ static void remove_left(struct mig_service *s)
     }
 }
 
-static void make_scheduled(struct mig_service *s)
-{
-    char id[MIG_BACKUP_ID + 1];
-    if (s->due_ns == 0 || base_monotonic_ns() < s->due_ns)
-        return;
-    const struct ten_action action = {
-        .actor = TEN_ACTOR_SERVER, .name = "backup.create", .detail = "scheduled"};
-    ten_audit_begin(s->registry, &action);
-    enum err rc = mig_service_ask(s, SLICE_LIT("scheduled"), UINT64_MAX, id, NULL);
-    rc = ten_audit_end(s->registry, rc, NULL);
-    reschedule(s, rc == ERR_OK); /* when it is made, again */
-}
-
 /* What to do, after a second at most; NULL: look at the clock. */
 static struct mig_work *wait_for_work(struct mig_service *s)
 {
@@ -422,28 +400,12 @@ static void *thread_main(void *arg)
         expire(s);
         remove_left(s);
         sweep(s);
-        make_scheduled(s);
+        mig_schedule_look(s);
     }
     return NULL;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
-
-/* The first one is due when the newest is as old as the schedule says. */
-static void schedule_first(struct mig_service *s)
-{
-    struct mig_service_figures figures;
-    if (s->every_s == 0)
-        return;
-    mig_service_figures(s, &figures);
-    int64_t every_us = (int64_t)s->every_s * US_PER_S;
-    int64_t left_us = figures.newest_us + every_us - base_wall_us();
-    if (figures.newest_us == 0 || left_us < 0)
-        left_us = 0;
-    if (left_us > every_us)
-        left_us = every_us;
-    s->due_ns = base_monotonic_ns() + (uint64_t)left_us * 1000;
-}
 
 static void service_free(struct mig_service *s)
 {
@@ -472,7 +434,7 @@ enum err mig_service_open(const struct mig_service_options *options, struct mig_
     (void)pthread_cond_init(&s->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
     (void)pthread_mutex_init(&s->lock, NULL);
-    schedule_first(s);
+    mig_schedule_first(s);
     enum err rc = mig_operations_load(s, eb);
     if (rc == ERR_OK) {
         rc = base_thread_start(&s->thread, "backups", thread_main, s);

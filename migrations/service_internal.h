@@ -101,6 +101,16 @@ enum err mig_operation_change(const struct mig_operation *op, struct ten_doc_key
 enum err mig_operation_restore(struct mig_service *s, struct ten_tenant *t,
                                struct mig_operation *op, struct errbuf *eb) MUST_CHECK;
 
+/* --- backup_schedule.c -------------------------------------------------------------------------
+ */
+
+/* Before the thread runs: the first one is due when the newest is as old as the schedule says. */
+void mig_schedule_first(struct mig_service *s);
+/* Service's thread: one has ended, whoever asked for it. */
+void mig_schedule_next(struct mig_service *s, bool is_good);
+/* Service's thread: ask for one that is due. */
+void mig_schedule_look(struct mig_service *s);
+
 /* --- backup_service.c --------------------------------------------------------------------------
  */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "storage/engine.h"
 #include "tests/support/world.h"
 
@@ -378,6 +379,48 @@ START_TEST(first_scheduled_one_is_made_at_once_and_no_second)
 }
 END_TEST
 
+/* Until so many are shown; *out_before: when there was one less, for certain. */
+static void await_count(size_t wanted, uint64_t *out_before)
+{
+    for (int tries = 0; tries < 2000 * process_patience(); tries++) {
+        uint64_t asked_ns = base_monotonic_ns();
+        http_get(w.op, "/v1/admin/backups");
+        EXPECT_STATUS(w.op, 200);
+        if (http_count(w.op, "/backups") >= wanted)
+            return;
+        *out_before = asked_ns;
+        process_sleep_ms(10);
+    }
+    ck_abort_msg("not %zu of them: %s", wanted, http_text(w.op));
+}
+
+START_TEST(scheduled_ones_follow_each_other_by_themselves)
+{
+    enum { COUNT = 3 };
+    static const uint64_t EVERY_NS = 2000000000; /* an hour that passes so many times faster */
+    static const char *const options[] = {"--backup-every", "1h", NULL};
+    const char *env[] = {"BIGTENT_TEST_BACKUP_HURRY=1800", NULL};
+    uint64_t before[COUNT + 1] = {base_monotonic_ns()};
+    restart_with(options, env);
+    for (size_t n = 1; n <= COUNT; n++) {
+        before[n] = before[n - 1];
+        await_count(n, &before[n]);
+    }
+    ck_assert_uint_ge(base_monotonic_ns() - before[COUNT - 1], EVERY_NS); /* and not before */
+    ck_assert_uint_ge(base_monotonic_ns() - before[1], 2 * EVERY_NS);
+    for (size_t n = 0; n < COUNT; n++) {
+        char path[64];
+        http_get(w.op, "/v1/admin/backups");
+        (void)snprintf(path, sizeof path, "/backups/%zu/id", n);
+        (void)snprintf(id, sizeof id, "%s", http_string(w.op, path));
+        await("/state", "creating");
+        ck_assert_str_eq(http_string(w.op, "/state"), "ready");
+        ck_assert_str_eq(http_string(w.op, "/note"), "scheduled");
+        ck_assert(json_is_null(http_at(w.op, "/expires")));
+    }
+}
+END_TEST
+
 START_TEST(expired_one_goes_by_itself)
 {
     make("{'keep_seconds':1}");
@@ -447,6 +490,7 @@ Suite *suite_api_backups(void)
     tcase_add_checked_fixture(time, set_up, tear_down);
     tcase_set_timeout(time, 120);
     tcase_add_test(time, first_scheduled_one_is_made_at_once_and_no_second);
+    tcase_add_test(time, scheduled_ones_follow_each_other_by_themselves);
     tcase_add_test(time, expired_one_goes_by_itself);
     tcase_add_loop_test(time, killed_server_comes_up_with_whole_backups_only, 0, 5);
     suite_add_tcase(suite, time);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "tests/support/disk.h"
 #include "tests/support/disk_end.h"
@@ -299,6 +300,67 @@ START_TEST(backup_fails_alone_and_leaves_nothing_half_made)
 }
 END_TEST
 
+#define CREATED(result) "bigtent_backup_works_total{kind=\"create\",result=\"" result "\"}"
+
+/* Until so many failed; *out_before: when there was one less, for certain. */
+static void await_failed(uint64_t wanted, uint64_t *out_before)
+{
+    for (int i = 0; i < 2000 * process_patience(); i++) {
+        uint64_t asked_ns = base_monotonic_ns();
+        if (scrape_number(neighbour.op, CREATED("failed")) >= wanted)
+            return;
+        *out_before = asked_ns;
+        process_sleep_ms(10);
+    }
+    ck_abort_msg("%s failed, not %d", scrape_value(CREATED("failed")), (int)wanted);
+}
+
+/* A day that passes 300 times faster has nearly five minutes, and ten minutes are two seconds. */
+START_TEST(scheduled_backup_that_failed_is_tried_again_by_itself)
+{
+    static const uint64_t RETRY_NS = 2000000000;
+    const char *env[] = {disk.env[0], disk.env[1], disk.env[2], "BIGTENT_TEST_BACKUP_HURRY=300",
+                         NULL};
+    uint64_t first, second, third;
+    server_stop(&server);
+    server.options[2] = "--backup-every";
+    server.options[3] = "24h";
+    disk_fail(&disk, DISK_WRITE, ENOSPC, "/backups/", 0);
+    first = base_monotonic_ns();
+    server_start(&server, env);
+    reconnect();
+    await_failed(1, &first);
+    second = first;
+    await_failed(2, &second);
+    third = second;
+    await_failed(3, &third);
+    ck_assert_uint_ge(base_monotonic_ns() - first, 2 * RETRY_NS);
+    do {
+        http_get(neighbour.op, "/v1/admin/backups");
+    } while (strcmp(http_string(neighbour.op, "/backups/0/state"), "creating") == 0); /* again */
+    ck_assert_uint_eq(http_count(neighbour.op, "/backups"), 1); /* the last attempt, to see */
+    ck_assert_str_eq(http_string(neighbour.op, "/backups/0/state"), "failed");
+    ck_assert_str_eq(http_string(neighbour.op, "/backups/0/note"), "scheduled");
+    ck_assert_ptr_nonnull(strstr(http_string(neighbour.op, "/backups/0/error"), "No space left"));
+    expect_ready();
+    expect_neighbour();
+    disk_heal(&disk);
+    uint64_t failed = scrape_number(neighbour.op, CREATED("failed"));
+    for (int i = 0; i < 1000 * process_patience(); i++) {
+        if (scrape_number(neighbour.op, CREATED("done")) > 0)
+            break;
+        process_sleep_ms(20);
+    }
+    ck_assert_uint_le(scrape_seen(CREATED("failed")), failed + 1); /* one was under way */
+    http_get(neighbour.op, "/v1/admin/backups");
+    ck_assert_uint_eq(http_count(neighbour.op, "/backups"), 1);
+    ck_assert_str_eq(http_string(neighbour.op, "/backups/0/state"), "ready");
+    ck_assert_str_eq(http_string(neighbour.op, "/backups/0/note"), "scheduled");
+    process_sleep_ms(4000); /* the next one is not due for a day */
+    ck_assert_uint_eq(scrape_number(neighbour.op, CREATED("done")), 1);
+}
+END_TEST
+
 /* --- keys of encrypted tenants ------------------------------------------------------------------
  */
 
@@ -376,6 +438,7 @@ Suite *suite_faults_jobs(void)
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, backup_fails_alone_and_leaves_nothing_half_made);
+    tcase_add_test(tc, scheduled_backup_that_failed_is_tried_again_by_itself);
     tcase_add_loop_test(tc, key_that_cannot_be_stored_is_not_used, 0,
                         (int)(sizeof(KEYSTORE) / sizeof(KEYSTORE[0])));
     suite_add_tcase(s, tc);

@@ -1,0 +1,62 @@
+/*
+ * migrations/backup_schedule.c - when the next backup is due, without anybody asking.
+ *
+ * The schedule goes by the monotonic clock: a wall clock that jumps neither makes backups in a row
+ * nor stops them. Only the first one is due by the age of the newest backup.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "migrations/service_internal.h"
+#include "tenancy/audit.h"
+
+#include "base/banned.h"
+
+#define US_PER_S 1000000LL
+#define NS_PER_S 1000000000ULL
+
+/* Test tool: an hour of the schedule passes so many times faster. */
+static uint64_t hurry(void)
+{
+    const char *text = getenv("BIGTENT_TEST_BACKUP_HURRY");
+    uint64_t number = 1;
+    if (text == NULL || base_parse_u64(base_slice_text(text), &number) != ERR_OK || number == 0)
+        return 1;
+    return number;
+}
+
+void mig_schedule_next(struct mig_service *s, bool is_good)
+{
+    uint64_t wait_s = is_good || s->every_s < MIG_RETRY_S ? s->every_s : MIG_RETRY_S;
+    if (s->every_s > 0)
+        s->due_ns = base_monotonic_ns() + wait_s * NS_PER_S / hurry();
+}
+
+void mig_schedule_first(struct mig_service *s)
+{
+    struct mig_service_figures figures;
+    if (s->every_s == 0)
+        return;
+    mig_service_figures(s, &figures);
+    int64_t every_us = (int64_t)s->every_s * US_PER_S;
+    int64_t left_us = figures.newest_us + every_us - base_wall_us();
+    if (figures.newest_us == 0 || left_us < 0)
+        left_us = 0;
+    if (left_us > every_us)
+        left_us = every_us;
+    s->due_ns = base_monotonic_ns() + (uint64_t)left_us * 1000;
+}
+
+void mig_schedule_look(struct mig_service *s)
+{
+    char id[MIG_BACKUP_ID + 1];
+    if (s->due_ns == 0 || base_monotonic_ns() < s->due_ns)
+        return;
+    const struct ten_action action = {
+        .actor = TEN_ACTOR_SERVER, .name = "backup.create", .detail = "scheduled"};
+    ten_audit_begin(s->registry, &action);
+    enum err rc = mig_service_ask(s, SLICE_LIT("scheduled"), UINT64_MAX, id, NULL);
+    rc = ten_audit_end(s->registry, rc, NULL);
+    mig_schedule_next(s, rc == ERR_OK); /* when it is made, again */
+}
