@@ -10,8 +10,9 @@
  * Blocks:   no.
  * Fails by: latching an error in the buf.
  * Limits:   LIM_METRICS_TENANTS tenants by name.
- * Promises: 1. A name is of one group only. 2. A storage engine that failed leaves out what it
- * would have to read, and nothing else.
+ * Promises: 1. A name is of one group only.
+ *           2. A storage engine that failed leaves out what it would have to read, and nothing
+ * else.
  */
 #ifndef GATEWAY_METRICS_GROUPS_H
 #define GATEWAY_METRICS_GROUPS_H
