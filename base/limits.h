@@ -114,7 +114,7 @@
 /* Space of what was deleted; unless the server's options say otherwise. */
 #define LIM_RECLAIM_AFTER_S     3600UL      /* bytes of small drops leave the files */
 #define LIM_RECLAIM_AFTER_S_MAX 2592000UL   /* 30 days */
-#define LIM_RECLAIM_BYTES_PER_S (128 * MIB) /* rewritten for it while others are served */
+#define LIM_RECLAIM_BYTES_PER_S (128 * MIB) /* rewritten for it beside others, behind a GiB */
 
 /* Pages of rows. */
 #define LIM_PAGE_ROWS         10000

@@ -5,8 +5,8 @@
  * 2. Each compaction has a filter of its own, which one thread uses.
  * 3. Whether somebody is served is told by what the engine counts already: writes, reads that went
  *    to a reader, and the samples of the block cache. A sign holds for RDB_PACE_BUSY_MS.
- * 4. due_ns is when the bytes so far should have passed. What was slower by itself, or passed while
- *    nobody was there, is not caught up with.
+ * 4. due_ns is when the bytes so far should have passed, of all compactions: it may be ahead of now
+ *    by what burst_bytes take. What passes while nobody is there does not move it.
  */
 #include "storage/rocksdb/pace.h"
 
@@ -25,8 +25,7 @@
 
 struct passing {
     struct rdb_pace *pace;
-    uint64_t bytes; /* since the last look */
-    uint64_t due_ns;
+    uint64_t bytes;   /* since the last look */
     uint64_t signs;   /* of somebody, when it looked last */
     uint64_t sign_ns; /* when there was a new one; 0: there was none */
 };
@@ -56,20 +55,30 @@ static bool is_pressed(struct rdb_engine *e)
            sto_rdb_pressure_level(&e->pressure) > 0;
 }
 
+static uint64_t ns_of(const struct rdb_engine *e, uint64_t bytes)
+{
+    return (uint64_t)((double)bytes * NS_PER_S / (double)e->options.reclaim_bytes_per_s);
+}
+
 static void look(struct passing *p)
 {
     const struct timespec pause = {.tv_nsec = REST_MS * (long)NS_PER_MS};
-    struct rdb_engine *e = p->pace->engine;
+    struct rdb_pace *pace = p->pace;
+    struct rdb_engine *e = pace->engine;
     uint64_t now_ns = base_monotonic_ns();
-    if (p->due_ns < now_ns || !is_busy(p, now_ns))
-        p->due_ns = now_ns;
-    p->due_ns += p->bytes * NS_PER_S / e->options.reclaim_bytes_per_s;
+    uint64_t due_ns = atomic_load(&pace->due_ns);
+    uint64_t ahead_ns = ns_of(e, pace->burst_bytes);
+    if (due_ns < now_ns)
+        due_ns = now_ns;
+    if (is_busy(p, now_ns))
+        due_ns += ns_of(e, p->bytes);
+    atomic_store(&pace->due_ns, due_ns); /* two at once: one of them may be forgotten */
     p->bytes = 0;
-    while (now_ns < p->due_ns && is_busy(p, now_ns) && !is_pressed(e)) {
+    while (now_ns + ahead_ns < due_ns && is_busy(p, now_ns) && !is_pressed(e)) {
         uint64_t begun_ns = now_ns;
         (void)nanosleep(&pause, NULL); /* woken early: looks early */
         now_ns = base_monotonic_ns();
-        atomic_fetch_add_explicit(&p->pace->rested_ns, now_ns - begun_ns, memory_order_relaxed);
+        atomic_fetch_add_explicit(&pace->rested_ns, now_ns - begun_ns, memory_order_relaxed);
     }
 }
 
@@ -112,6 +121,12 @@ static rocksdb_compactionfilter_t *filter_make(void *state,
 static void factory_drop(void *state)
 {
     (void)state; /* the engine's */
+}
+
+void sto_rdb_pace_init(struct rdb_pace *p, struct rdb_engine *e)
+{
+    p->engine = e;
+    p->burst_bytes = RDB_PACE_BURST;
 }
 
 rocksdb_compactionfilterfactory_t *sto_rdb_pace_factory(struct rdb_pace *p)

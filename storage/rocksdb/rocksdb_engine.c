@@ -431,7 +431,7 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     (void)pthread_mutex_init(&e->compact_lock, NULL);
     (void)pthread_mutex_init(&e->image_lock, NULL);
     sto_rdb_tombstones_init(&e->tombstones);
-    e->pace.engine = e;
+    sto_rdb_pace_init(&e->pace, e);
     e->wait_seconds = RDB_WAIT_SECONDS;
     e->options = *options;
     options_complete(&e->options);

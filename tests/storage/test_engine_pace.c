@@ -25,6 +25,7 @@ static void pace_setup(void)
     fix_prepare();
     fix.options.reclaim_bytes_per_s = BYTES_PER_S;
     fix_open();
+    engine()->pace.burst_bytes = 0;
     memset(value, 'v', VALUE_BYTES);
     fill(T, "row", value, ROWS);
 }
@@ -109,6 +110,26 @@ START_TEST(alone_it_does_not_rest)
     rewrite_end();
     ck_assert_uint_eq(rested_ns(), 0);
     ck_assert_uint_eq(physical_keys(T), 3 * ROWS);
+}
+END_TEST
+
+START_TEST(what_is_over_in_a_moment_does_not_rest)
+{
+    engine()->options.reclaim_bytes_per_s =
+        BYTES_PER_S / 32; /* what is over stays so for a while */
+    engine()->pace.burst_bytes = 2 * ROWS * VALUE_BYTES;
+    (void)rewrite_beside(false);
+    ck_assert_uint_eq(rested_ns(), 0);
+    (void)rewrite_beside(false);
+    be_served(false);
+    rewrite_begin();
+    while (rested_ns() == 0) {
+        ck_assert(atomic_load(&is_rewriting));
+        be_served(false);
+        (void)usleep(5000);
+    }
+    sto_rocksdb_test_pressure(fix.engine, 1);
+    rewrite_end();
 }
 END_TEST
 
@@ -222,6 +243,7 @@ Suite *suite_storage_engine_pace(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, beside_others_a_rewriting_takes_its_time, 0, 2);
     tcase_add_test(t, alone_it_does_not_rest);
+    tcase_add_test(t, what_is_over_in_a_moment_does_not_rest);
     tcase_add_test(t, it_does_not_rest_when_writers_would_wait_for_it);
     tcase_add_test(t, without_a_bound_it_does_not_rest);
     tcase_add_test(t, closing_ends_a_rest);
