@@ -1,0 +1,84 @@
+/*
+ * tests/cli/test_bars.c - what a terminal shows while an import or a job goes on.
+ */
+#define _GNU_SOURCE
+#include "tests/cli/transfer.h"
+
+#include "base/banned.h"
+
+Suite *suite_cli_bars(void);
+
+#define WIPE "\r\033[K"
+
+static void set_up(void)
+{
+    session_set_up();
+    keeper = process_temp_dir(dir);
+}
+
+static void tear_down(void)
+{
+    process_temp_dir_remove(dir, keeper);
+    session_tear_down();
+}
+
+/* Each part of a hundred that the bars say; none is behind the one before. */
+static unsigned parts_seen(void)
+{
+    unsigned seen = 0, last = 0;
+    for (const char *at = strchr(r.out, '%'); at != NULL; at = strchr(at + 1, '%')) {
+        unsigned part = 0;
+        ck_assert(at >= r.out + 3);
+        for (const char *digit = at - 3; digit < at; digit++)
+            part = *digit == ' ' ? 0 : part * 10 + (unsigned)(*digit - '0');
+        ck_assert_uint_le(last, part);
+        ck_assert_uint_le(part, 100);
+        last = part;
+        seen++;
+    }
+    return seen;
+}
+
+START_TEST(an_import_shows_how_far_it_is)
+{
+    fill_table("devices", 6000, 500);
+    bigtent(&r, &tenant, "export", in_dir("x"));
+    EXPECT_CODE(&r, 0);
+    admin_set_quota(w.op, w.tenant, "{'write_bytes_per_s':2000000,'burst_ms':100}");
+    tenant.terminal = true;
+    bigtent(&r, &tenant, "import", in_dir("x"), "--into", "copy", "--table", "devices", "--create");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "\r[");
+    EXPECT_IN(r.out, " rows  ");
+    EXPECT_IN(r.out, "/s");
+    EXPECT_IN(r.out, WIPE);
+    EXPECT_IN(r.out, "6,000");
+    ck_assert_uint_gt(parts_seen(), 1);
+}
+END_TEST
+
+START_TEST(a_job_shows_its_step)
+{
+    fill_table("devices", 1000, 500);
+    op.terminal = true;
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant, "--wait");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "\r[");
+    EXPECT_IN(r.out, "%  step 1 of ");
+    EXPECT_IN(r.out, WIPE);
+    EXPECT_IN(r.out, "done");
+}
+END_TEST
+
+Suite *suite_cli_bars(void)
+{
+    Suite *s = suite_create("cli_bars");
+    TCase *t = tcase_create("bars");
+    tcase_set_timeout(t, 60);
+    world_begin(t);
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, an_import_shows_how_far_it_is);
+    tcase_add_test(t, a_job_shows_its_step);
+    suite_add_tcase(s, t);
+    return s;
+}
