@@ -10,6 +10,7 @@
 #
 #   BENCH_ONLY     one section alone: json_api, encryption, offboard, drop, transfer, neighbours or clients
 #   BENCH_ROWS     rows of 1 KiB loaded first, default 1000000
+#   BENCH_VALUE    bytes of a row that is deleted; default 1024 of a tenant, 16 of a drop or a table
 #   BENCH_SCAN     rows of 100 bytes for the scan, default BENCH_ROWS / 2
 #   BENCH_SECONDS  for each measurement, default 8
 #   BENCH_CLIENT_ROWS  rows of 1 KiB for the Bigtable clients, default 20000
@@ -29,6 +30,7 @@ rows=${BENCH_ROWS:-1000000}
 scan_rows=${BENCH_SCAN:-$((rows / 2))}
 seconds=${BENCH_SECONDS:-8}
 idle=${BENCH_IDLE:-10000}
+value=${BENCH_VALUE:-1024}
 cache_mib=2048 # 1,000,000 rows of 1 KiB fit
 parts=$(seq 16)
 tmp=$(mktemp -d "${BENCH_DIR:-${TMPDIR:-/tmp}}/bigtent-bench.XXXXXX")

@@ -19,7 +19,7 @@ for pair in '10 2000' '100 1000' '300 400' '2000 100' '10000 20'; do
 done
 rm -rf "$tmp/points" "$tmp/range"
 
-# Small rows go, all of a table with it, or all of a prefix in a table that stays, while a neighbour reads and
+# Rows go, small ones unless told, all of a table with it, or all of a prefix in a table that stays, while a neighbour reads and
 # writes a row now and then: how long until the answer, until half of all tables' bytes left the disk (theirs are nearly all), and the
 # neighbour's p99 in windows of a second, the worst of them. With BENCH_BEFORE, a directory of an older build, its server does the
 # same first, on data of its own.
@@ -53,7 +53,7 @@ neighbour() {
 let_go() {
     leaving=$(tenant_key "leaves-$1")
     BIGTENT_KEY=$leaving bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
-    bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" user "$rows" 16 > /dev/null || fail "load"
+    bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" user "$rows" "${BENCH_VALUE:-16}" > /dev/null || fail "load"
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" kept 1000 16 > /dev/null || fail "load"
     settle
     window "$url" "$staying" > /dev/null
@@ -79,8 +79,8 @@ let_go() {
 # called table|prefix
 called() {
     case $1 in
-    table) echo "removal of a table of $rows small rows" ;;
-    prefix) echo "drop of a prefix of $rows small rows" ;;
+    table) echo "removal of a table of $rows rows" ;;
+    prefix) echo "drop of a prefix of $rows rows" ;;
     esac
 }
 against=

@@ -248,10 +248,22 @@ static double timed(CURL *curl, const char *url, bool write)
     return bench_seconds() - start;
 }
 
+/* What the n-th read asks for: one of the rows that bench load made, of `rows` of them, here and
+ * there; 0: one that the quiet tenant has just written. */
+static void read_url(char *out, size_t size, const char *table, size_t n, uint64_t rows)
+{
+    if (rows == 0)
+        (void)snprintf(out, size, "%s/rows/quiet-%zu", table, n % 20);
+    else
+        (void)snprintf(out, size, "%s/rows/user%%23%08llu%%23profile", table,
+                       (unsigned long long)(n * 2654435761U % rows));
+}
+
 int bench_quiet(int argc, char **argv)
 {
-    if (argc != 4)
-        bench_fail("usage: bench quiet URL CA KEY SECONDS");
+    if (argc != 4 && argc != 5)
+        bench_fail("usage: bench quiet URL CA KEY SECONDS [ROWS]");
+    uint64_t rows = argc == 5 ? bench_number(argv[4]) : 0;
     const struct timespec rest = {.tv_nsec = QUIET_REST_NS};
     struct curl_slist *headers = NULL;
     size_t count = 0;
@@ -267,7 +279,7 @@ int bench_quiet(int argc, char **argv)
     }
     double until = bench_seconds() + (double)bench_number(argv[3]);
     while (bench_seconds() < until && count < SAMPLES_MAX) {
-        (void)snprintf(url, sizeof(url), "%s/rows/quiet-%zu", argv[0], count % 20);
+        read_url(url, sizeof(url), argv[0], count, rows);
         samples[0][count] = timed(curl, url, false);
         (void)snprintf(url, sizeof(url), "%s/rows/quiet-%zu", argv[0], count % QUIET_ROWS);
         samples[1][count++] = timed(curl, url, true);

@@ -22,7 +22,8 @@ static void tear_down(void)
     session_tear_down();
 }
 
-/* Each part of a hundred that the bars say; none is behind the one before. */
+/* Each part of a hundred that the bars say; none is behind the one before, but where the next stage
+ * begins: files are checked, then imported. */
 static unsigned parts_seen(void)
 {
     unsigned seen = 0, last = 0;
@@ -31,7 +32,7 @@ static unsigned parts_seen(void)
         ck_assert(at >= r.out + 3);
         for (const char *digit = at - 3; digit < at; digit++)
             part = *digit == ' ' ? 0 : part * 10 + (unsigned)(*digit - '0');
-        ck_assert_uint_le(last, part);
+        ck_assert(last <= part || last == 100);
         ck_assert_uint_le(part, 100);
         last = part;
         seen++;
