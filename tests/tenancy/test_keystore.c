@@ -309,6 +309,90 @@ START_TEST(an_interrupted_rewrap_goes_on)
 }
 END_TEST
 
+/* --- secrecy ---------------------------------------------------------------------------------- */
+
+static bool is_key_of(const uint8_t key[STO_CIPHER_KEY], struct sto_cipher *cipher)
+{
+    struct sto_cipher *guess = sto_cipher_new(1);
+    ck_assert_int_eq(sto_cipher_add(guess, key), ERR_OK);
+    bool is_it = is_same_key(guess, cipher);
+    sto_cipher_free(guess);
+    return is_it;
+}
+
+static bool parse_digit(char c, uint8_t *out)
+{
+    static const char DIGITS[] = "0123456789abcdef0123456789ABCDEF";
+    const char *at = c == '\0' ? NULL : strchr(DIGITS, c);
+    if (at != NULL)
+        *out = (uint8_t)((at - DIGITS) % 16);
+    return at != NULL;
+}
+
+static bool parse_key(const uint8_t *text, uint8_t out[STO_CIPHER_KEY])
+{
+    for (size_t i = 0; i < STO_CIPHER_KEY; i++) {
+        uint8_t high, low;
+        if (!parse_digit((char)text[2 * i], &high) || !parse_digit((char)text[2 * i + 1], &low))
+            return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+/* Anywhere in the bytes, as it is or as hexadecimal digits. */
+static bool holds_key(struct slice bytes, struct sto_cipher *cipher)
+{
+    uint8_t parsed[STO_CIPHER_KEY];
+    for (size_t at = 0; at + STO_CIPHER_KEY <= bytes.len; at++) {
+        if (is_key_of(bytes.ptr + at, cipher))
+            return true;
+        if (at + 2 * sizeof parsed <= bytes.len && parse_key(bytes.ptr + at, parsed) &&
+            is_key_of(parsed, cipher))
+            return true;
+    }
+    return false;
+}
+
+/* One that is there is found: else the test below would pass whatever the file holds. */
+START_TEST(a_key_that_lies_open_would_be_found)
+{
+    uint8_t raw[5 + TEN_MASTER_KEY + 3] = {0};
+    char text[128] = "x";
+    struct sto_cipher *cipher = sto_cipher_new(1);
+    ck_assert_int_eq(sto_cipher_add(cipher, MASTER), ERR_OK);
+    memcpy(raw + 5, MASTER, sizeof MASTER);
+    ck_assert(holds_key(base_slice(raw, sizeof raw), cipher));
+    ck_assert(!holds_key(base_slice(raw, sizeof raw - 4), cipher));
+    for (size_t i = 0; i < sizeof MASTER; i++)
+        (void)snprintf(text + 1 + 2 * i, 3, "%02x", MASTER[i]);
+    ck_assert(holds_key(base_slice_text(text), cipher));
+    ck_assert(!holds_key(base_slice(text, strlen(text) - 1), cipher));
+    sto_cipher_free(cipher);
+}
+END_TEST
+
+START_TEST(a_data_key_never_lies_open_in_its_file)
+{
+    static const char *const NAMES[] = {"aa", "RUN"};
+    struct sto_cipher *cipher = create("aa");
+    struct sto_cipher *master = sto_cipher_new(1);
+    ck_assert_int_eq(sto_cipher_add(master, MASTER), ERR_OK);
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        char path[400];
+        struct buf file = {0};
+        path_of(NAMES[i], path);
+        ck_assert_int_eq(base_file_read(path, KIB, &file, &eb), ERR_OK);
+        ck_assert(i > 0 || file.len > STO_CIPHER_KEY);
+        ck_assert_msg(!holds_key(base_buf_slice(&file), cipher), "the data key: %s", NAMES[i]);
+        ck_assert_msg(!holds_key(base_buf_slice(&file), master), "the master key: %s", NAMES[i]);
+        base_buf_fini(&file);
+    }
+    sto_cipher_free(cipher);
+    sto_cipher_free(master);
+}
+END_TEST
+
 START_TEST(files_are_for_the_owner_alone)
 {
     struct stat st;
@@ -341,6 +425,8 @@ Suite *suite_tenancy_keystore(void)
     tcase_add_test(t, what_a_kill_left_is_destroyed_and_the_living_stays);
     tcase_add_test(t, a_rewrap_changes_the_master_key_and_no_other);
     tcase_add_test(t, an_interrupted_rewrap_goes_on);
+    tcase_add_test(t, a_key_that_lies_open_would_be_found);
+    tcase_add_test(t, a_data_key_never_lies_open_in_its_file);
     tcase_add_test(t, files_are_for_the_owner_alone);
     suite_add_tcase(s, t);
     return s;
