@@ -294,6 +294,46 @@ START_TEST(read_only_disk_is_noticed_without_a_write)
 }
 END_TEST
 
+/* --- transitions --------------------------------------------------------------------------------
+ */
+
+static size_t suspensions_recorded(void)
+{
+    size_t count = 0;
+    http_get(world.op, "/v1/admin/audit?tenant=acme");
+    EXPECT_STATUS(world.op, 200);
+    for (size_t i = 0; i < http_count(world.op, "/records"); i++) {
+        char path[64];
+        (void)snprintf(path, sizeof(path), "/records/%zu/action", i);
+        count += strcmp(http_string(world.op, path), "tenant.suspend") == 0;
+    }
+    return count;
+}
+
+/* The log may hold it or not: that is known only at the next start. */
+START_TEST(suspension_that_is_not_durable_is_not_acknowledged)
+{
+    ck_assert_uint_eq(suspensions_recorded(), 0);
+    disk_hold_end(&disk);
+    disk_fail(&disk, DISK_SYNC, EIO, ".log", 0);
+    bool answered = http_try(world.op, "POST", "/v1/admin/tenants/acme:suspend", SLICE_LIT("{}"));
+    ck_assert_uint_gt(disk_failed(&disk), 0);
+    ck_assert_msg(!answered || world.op->status >= 500, "%d", world.op->status);
+    (void)disk_end_expect(&disk, &server, &world, "failed");
+    disk_heal(&disk);
+    server_start(&server, disk.env);
+    reconnect();
+    http_get(world.op, "/v1/admin/tenants/acme");
+    EXPECT_STATUS(world.op, 200);
+    bool is_suspended = strcmp(http_string(world.op, "/state"), "suspended") == 0;
+    ck_assert(is_suspended || strcmp(http_string(world.op, "/state"), "active") == 0);
+    ck_assert_uint_eq(suspensions_recorded(), is_suspended ? 1 : 0);
+    if (is_suspended)
+        ck_assert_int_eq(http_json(world.op, "POST", "{}", "/v1/admin/tenants/acme:resume"), 200);
+    expect_everything();
+}
+END_TEST
+
 /* --- reads --------------------------------------------------------------------------------------
  */
 
@@ -336,6 +376,7 @@ Suite *suite_faults_writes(void)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, failing_disk_ends_the_server_and_loses_nothing, 0,
                         (int)(sizeof(FAILURES) / sizeof(FAILURES[0])));
+    tcase_add_test(tc, suspension_that_is_not_durable_is_not_acknowledged);
     tcase_add_test(tc, read_only_disk_is_noticed_without_a_write);
     tcase_add_test(tc, read_that_fails_is_no_short_answer_and_ends_the_server);
     suite_add_tcase(s, tc);
