@@ -6,8 +6,10 @@
  */
 #define _GNU_SOURCE
 
+#include <inttypes.h>
 #include <jansson.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/sealed_line.h"
 #include "base/text.h"
@@ -83,6 +85,13 @@ static json_t *parse(const struct buf *line)
     return o;
 }
 
+static void check_before_of(const json_t *checks, const char *name, uint64_t wanted)
+{
+    json_int_t before = number_at(named(checks, name), "before");
+    ck_assert_msg((uint64_t)before == wanted, "%s: %" JSON_INTEGER_FORMAT " instead of %" PRIu64,
+                  name, before, wanted);
+}
+
 static void check_checks(const json_t *o, const struct ten_job *job)
 {
     static const char *const NAMES[] = {"visible_rows",  "physical_keys",   "live_files_inside",
@@ -95,10 +104,40 @@ static void check_checks(const json_t *o, const struct ten_job *job)
         ck_assert_int_eq(number_at(check, "after"), 0);
         ck_assert(json_is_true(json_object_get(check, "passed")));
     }
-    ck_assert_int_eq(number_at(named(checks, "visible_rows"), "before"), ROWS_EACH);
-    ck_assert_uint_eq((uint64_t)number_at(named(checks, "physical_keys"), "before"),
-                      job->audit_before.physical_keys);
-    ck_assert_int_ge(number_at(named(checks, "keys_in_files"), "before"), 2 * ROWS_EACH);
+    check_before_of(checks, "visible_rows", job->usage_before.rows);
+    check_before_of(checks, "physical_keys", job->audit_before.physical_keys);
+    check_before_of(checks, "live_files_inside", job->audit_before.live_files_inside);
+    check_before_of(checks, "documents", job->audit_before.counters);
+    check_before_of(checks, "older_snapshots", job->audit_before.snapshots);
+    check_before_of(checks, "keys_in_files", job->search_before.keys);
+    check_before_of(checks, "notes_in_logs", job->search_before.notes);
+    check_before_of(checks, "obsolete_files", job->search_before.obsolete);
+}
+
+static void check_time(const json_t *step, const char *name, int64_t us)
+{
+    char text[BASE_TIME_TEXT];
+    base_time_format(us, text);
+    ck_assert_str_eq(text_at(step, name), text);
+}
+
+/* All but the last, which is that of the certificate. Each begins when the one before has ended. */
+static void check_steps(const json_t *o, const struct ten_job *job)
+{
+    const json_t *steps = json_object_get(o, "steps");
+    int64_t start_us = job->requested_us;
+    ck_assert_uint_eq(json_array_size(steps), TEN_JOB_STEPS - 1);
+    for (uint32_t i = 0; i < TEN_JOB_STEPS - 1; i++) {
+        const json_t *step = json_array_get(steps, i);
+        int64_t end_us = job->step_done_us[i];
+        double seconds = json_real_value(json_object_get(step, "seconds"));
+        ck_assert_str_eq(text_at(step, "name"), ten_job_step_name(i));
+        ck_assert_int_ge(end_us, start_us);
+        check_time(step, "started", start_us);
+        check_time(step, "finished", end_us);
+        ck_assert_double_eq_tol(seconds, (double)(end_us - start_us) / 1e6, 1e-4 + seconds / 1e5);
+        start_us = end_us;
+    }
 }
 
 START_TEST(it_says_what_was_done_and_found)
@@ -120,7 +159,9 @@ START_TEST(it_says_what_was_done_and_found)
     const json_t *range = json_array_get(json_object_get(o, "ranges"), 0);
     ck_assert_str_eq(text_at(range, "begin"), "616c746f737472617423"); /* altostrat# */
     ck_assert_str_eq(text_at(range, "end"), "616c746f737472617424");
-    ck_assert_uint_eq(json_array_size(json_object_get(o, "steps")), TEN_JOB_STEPS - 1);
+    ck_assert_uint_eq(job.usage_before.rows, ROWS_EACH);
+    ck_assert_uint_ge(job.search_before.keys, 2 * ROWS_EACH);
+    check_steps(o, &job);
     ck_assert_uint_eq(json_array_size(json_object_get(o, "copies")), 0);
     ck_assert_uint_ge(json_array_size(json_object_get(o, "exceptions")), 4);
     ck_assert(json_is_null(json_object_get(o, "key_destruction")));
@@ -407,6 +448,41 @@ START_TEST(a_job_has_one_line_whatever_is_repeated)
 }
 END_TEST
 
+/* No two of them are the same, so that none can stand for another. */
+START_TEST(each_number_of_a_job_is_in_its_place)
+{
+    bool has_copies = false;
+    struct buf line;
+    struct ten_job job = {.id = "0123456789abcdef",
+                          .tenant = "altostrat",
+                          .requested_us = 1700000000000000,
+                          .usage_before = {.rows = 11},
+                          .audit_before = {.physical_keys = 12,
+                                           .live_files_inside = 13,
+                                           .counters = 14,
+                                           .snapshots = 15},
+                          .search_before = {.keys = 16, .notes = 17, .obsolete = 18}};
+    for (int64_t i = 0; i < TEN_JOB_STEPS; i++) /* steps of 1, 3, 5 ... seconds */
+        job.step_done_us[i] = job.requested_us + (i + 1) * (i + 1) * 1000000;
+    copy_count = 0;
+    struct ten_certificates *c = open_store(NULL);
+    ck_assert_int_eq(
+        ten_certificates_issue(c, &job, SLICE_LIT("a#"), SLICE_LIT("a$"), &has_copies, &tent.eb),
+        ERR_OK);
+    ten_certificates_close(c);
+    c = open_store(NULL);
+    base_buf_init(&line, TEN_CERTIFICATE_MAX);
+    ck_assert_int_eq(ten_certificates_find(c, SLICE_LIT("altostrat"), false, &line, &tent.eb),
+                     ERR_OK);
+    json_t *o = parse(&line);
+    check_checks(o, &job);
+    check_steps(o, &job);
+    json_decref(o);
+    base_buf_fini(&line);
+    ten_certificates_close(c);
+}
+END_TEST
+
 START_TEST(copies_from_before_are_named_and_later_ones_are_not)
 {
     bool has_copies = false;
@@ -545,6 +621,7 @@ Suite *suite_tenancy_certificate(void)
     c = tcase_create("store");
     tcase_add_checked_fixture(c, make_dir, remove_dir);
     tcase_add_test(c, a_job_has_one_line_whatever_is_repeated);
+    tcase_add_test(c, each_number_of_a_job_is_in_its_place);
     tcase_add_test(c, copies_from_before_are_named_and_later_ones_are_not);
     tcase_add_test(c, a_copy_of_another_tenant_only_is_none);
     tcase_add_test(c, the_second_line_comes_with_the_end_of_the_last_copy_once);
