@@ -1,5 +1,6 @@
 /*
- * tests/faults/test_suspension.c - who is told that writes are suspended can count on it.
+ * tests/faults/test_suspension.c - who is told that writes are suspended, or that a tenant has
+ * left, can count on it.
  *
  * On a slow disk a batch is on its way for long after its operations were let pass: the window in
  * which an answer would be given too early. What is read behind the answer has to stay what it is.
@@ -163,25 +164,67 @@ static void await_rows(size_t wanted)
     }
 }
 
+static pthread_t bulk_start(struct bulk *bulk)
+{
+    pthread_t thread;
+    *bulk = (struct bulk){.http = http_open(&server, HTTP_2, world.key)};
+    base_buf_init(&bulk->lines, 8 * MIB);
+    for (int i = 0; i < BULK; i++)
+        base_buf_printf(&bulk->lines, "{\"key\":\"b%06d\",\"cells\":{\"raw\":{\"v\":\"x\"}}}\n", i);
+    ck_assert_int_eq(bulk->lines.error, ERR_OK);
+    disk_slow(&disk, SYNC_MS);
+    ck_assert_int_eq(pthread_create(&thread, NULL, send_bulk, bulk), 0);
+    await_rows(1);
+    return thread;
+}
+
+/* Entries that were refused for this reason; all others are there. */
+static size_t bulk_end(struct bulk *bulk, pthread_t thread, const char *code)
+{
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(bulk->status, 200);
+    size_t refused = count_text(base_buf_slice(&bulk->http->body), code);
+    ck_assert_uint_gt(refused, 0);
+    ck_assert_uint_lt(refused, BULK);
+    base_buf_fini(&bulk->lines);
+    http_close(bulk->http);
+    return refused;
+}
+
 START_TEST(bulk_write_ends_where_it_was_suspended)
 {
-    struct bulk bulk = {.http = http_open(&server, HTTP_2, world.key)};
-    pthread_t thread;
-    base_buf_init(&bulk.lines, 8 * MIB);
-    for (int i = 0; i < BULK; i++)
-        base_buf_printf(&bulk.lines, "{\"key\":\"b%06d\",\"cells\":{\"raw\":{\"v\":\"x\"}}}\n", i);
-    ck_assert_int_eq(bulk.lines.error, ERR_OK);
-    disk_slow(&disk, SYNC_MS);
-    ck_assert_int_eq(pthread_create(&thread, NULL, send_bulk, &bulk), 0);
-    await_rows(1);
+    struct bulk bulk;
+    pthread_t thread = bulk_start(&bulk);
     expect_still();
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_int_eq(bulk.status, 200);
-    size_t refused = count_text(base_buf_slice(&bulk.http->body), "\"suspended\"");
-    ck_assert_uint_gt(refused, 0);
+    size_t refused = bulk_end(&bulk, thread, "\"suspended\"");
     ck_assert_uint_eq(count_rows(), BULK - refused);
-    base_buf_fini(&bulk.lines);
-    http_close(bulk.http);
+}
+END_TEST
+
+static size_t usage_rows(void)
+{
+    ck_assert_int_eq(http_get(world.op, "/v1/admin/tenants/acme"), 200);
+    ck_assert_str_eq(http_string(world.op, "/state"), "delete_requested");
+    return (size_t)http_number(world.op, "/usage/rows");
+}
+
+/* Nobody can read the rows then; an operator sees how many there are. The answer does not wait for
+ * what is on its way to the disk, as that of a suspension does. */
+START_TEST(bulk_write_ends_where_its_tenant_left)
+{
+    struct bulk bulk;
+    pthread_t thread = bulk_start(&bulk);
+    ck_assert_int_eq(http_json(world.op, "POST", "{'confirm':'acme','grace':'3600s'}",
+                               "/v1/admin/tenants/acme:offboard"),
+                     202);
+    size_t refused = bulk_end(&bulk, thread, "\"gone\"");
+    ck_assert_uint_eq(usage_rows(), BULK - refused);
+    process_sleep_ms(4 * SYNC_MS);
+    ck_assert_uint_eq(usage_rows(), BULK - refused);
+    ck_assert_int_eq(http_json(world.op, "POST", "{}", "/v1/admin/tenants/acme:undelete"), 200);
+    ck_assert_uint_eq(count_rows(), BULK - refused);
+    process_sleep_ms(4 * SYNC_MS);
+    ck_assert_uint_eq(count_rows(), BULK - refused); /* what was refused stays so */
 }
 END_TEST
 
@@ -250,6 +293,7 @@ Suite *suite_faults_suspension(void)
     tcase_add_test(t, single_writes_end_before_the_answer);
     tcase_add_test(t, what_was_seen_at_the_answer_is_there_after_kill_9);
     tcase_add_test(t, bulk_write_ends_where_it_was_suspended);
+    tcase_add_test(t, bulk_write_ends_where_its_tenant_left);
     tcase_add_test(t, mutate_rows_says_of_each_entry_what_became_of_it);
     suite_add_tcase(s, t);
     return s;
