@@ -124,16 +124,18 @@ START_TEST(what_is_over_in_a_moment_does_not_rest)
     engine()->pace.burst_bytes = 2 * ROWS * VALUE_BYTES;
     (void)rewrite_beside(false);
     ck_assert_uint_eq(rested_ns(), 0);
-    (void)rewrite_beside(false);
-    be_served(false);
-    rewrite_begin();
-    while (rested_ns() == 0) {
-        ck_assert(atomic_load(&is_rewriting));
+    for (int i = 0; i < 20 && rested_ns() == 0;
+         i++) { /* what passed without a sign is not counted */
         be_served(false);
-        (void)usleep(5000);
+        rewrite_begin();
+        while (atomic_load(&is_rewriting) && rested_ns() == 0) {
+            be_served(false);
+            (void)usleep(5000);
+        }
+        sto_rocksdb_test_pressure(fix.engine, rested_ns() > 0);
+        rewrite_end();
     }
-    sto_rocksdb_test_pressure(fix.engine, 1);
-    rewrite_end();
+    ck_assert_uint_gt(rested_ns(), 0);
 }
 END_TEST
 
