@@ -82,8 +82,8 @@ between() {
     awk -v from="$1" -v to="$2" 'BEGIN { printf "%.2f", to - from }'
 }
 line "purge of $((rows * value / 1048576)) MiB, from the request to its certificate" "$(between "$(member requested)" "$(member finished)")" s
-bound "of it until the bytes have left the disk" "$(between "$(member requested)" "$(step_end compact)")" s below 2
-line "of that the deletion itself: files, range, flush, compaction" "$(between "$(step_end fence)" "$(step_end compact)")" s
+line "of it until the bytes have left the disk, counted and searched before" "$(between "$(member requested)" "$(step_end compact)")" s
+bound "of that the deletion itself: files, range, flush, compaction" "$(between "$(step_end fence)" "$(step_end compact)")" s below 2
 line "p99 of a neighbour's read before" "$before" us
 line "the same during the purge" "$during" us before "$before"
 bound "the same, as a ratio" "$(awk -v a="$during" -v b="$before" 'BEGIN { printf "%.2f", a / b }')" "" below 2
