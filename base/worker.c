@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +24,10 @@
 
 #define NAME_MAX_CHARS 15     /* the kernel's 16 with its NUL */
 #define SHORT_TURN_NS  500000 /* the system: 0.7 ms or more */
+#define SMALL_TURN_NS  100000 /* the least that the system takes */
+#define NICE_BEHIND    10
+#define IOPRIO_THREAD  1         /* ioprio_set(2); linux/ioprio.h is not everywhere */
+#define IOPRIO_IDLE    (3 << 13) /* when nobody else wants the disk */
 
 /* Signals are the main thread's; what a thread does to itself (SIGSEGV) still kills. */
 static void fill_blocked_signals(sigset_t *set)
@@ -77,14 +82,59 @@ struct attributes {
     uint64_t period;
 };
 
-void base_thread_short_turns(void)
+static void set_turns(uint64_t ns)
 {
     struct attributes attr = {.size = sizeof attr};
     if (syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) != 0 || attr.policy != SCHED_OTHER)
         return; /* as it was: whoever started the program chose otherwise */
     attr.size = sizeof attr;
-    attr.runtime = SHORT_TURN_NS;
+    attr.runtime = ns;
     (void)syscall(SYS_sched_setattr, 0, &attr, 0); /* refused: as it was */
+}
+
+void base_thread_short_turns(void)
+{
+    set_turns(SHORT_TURN_NS);
+}
+
+void base_thread_behind_others(void)
+{
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE_BEHIND); /* refused: as it was */
+    (void)syscall(SYS_ioprio_set, IOPRIO_THREAD, 0, IOPRIO_IDLE);
+    set_turns(SMALL_TURN_NS); /* what is left of a turn is lost when it is given away */
+}
+
+void base_yield_every(uint32_t *inout_calls, uint32_t every)
+{
+    if (++*inout_calls < every)
+        return;
+    *inout_calls = 0;
+    (void)sched_yield(); /* cannot fail on Linux */
+}
+
+struct behind {
+    void (*fn)(void *ctx);
+    void *ctx;
+};
+
+static void *run_behind(void *arg)
+{
+    const struct behind *b = arg;
+    base_thread_behind_others();
+    b->fn(b->ctx);
+    return NULL;
+}
+
+void base_run_behind_others(const char *name, void (*fn)(void *ctx), void *ctx)
+{
+    struct behind b = {.fn = fn, .ctx = ctx};
+    pthread_t thread;
+    if (base_thread_start(&thread, name, run_behind, &b) != ERR_OK) {
+        fn(ctx);
+        return;
+    }
+    int error = pthread_join(thread, NULL);
+    INVARIANT(error == 0);
 }
 
 static void run_stop(struct base_msg *msg)

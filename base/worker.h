@@ -1,12 +1,13 @@
 /*
- * base/worker.h - a named thread that runs the messages of a mailbox, one after the other.
+ * base/worker.h - a named thread that runs the messages of a mailbox, one after the other; how
+ *                 threads are made, and who of them goes ahead of others.
  *
  * Does:     start, run messages in order, stop after what was sent before the stop.
  * Owns:     its thread and mailbox.
  * May use:  base/.
  * Knows no: what the messages do; they may block, that is what the thread is for.
  * Threads:  post from any; start and stop from one.
- * Blocks:   base_worker_stop joins the thread.
+ * Blocks:   base_worker_stop and base_run_behind_others join their thread.
  * Fails by: ERR_NO_MEMORY, ERR_IO when the thread cannot be made.
  * Limits:   stack of LIM_THREAD_STACK_BYTES.
  * Promises: 1. Everything posted before stop has run when stop returns.
@@ -15,6 +16,7 @@
 #define BASE_WORKER_H
 
 #include <pthread.h>
+#include <stdint.h>
 
 #include "base/mailbox.h"
 
@@ -40,5 +42,17 @@ enum err base_thread_start(pthread_t *out, const char *name, void *(*run)(void *
  * woken it goes ahead of who has a long one (Linux 6.12; before, nothing changes). Its share of the
  * processor stays the same. */
 void base_thread_short_turns(void);
+
+/* For a thread that nobody waits for, by itself: the others go ahead of it, to the processor and to
+ * the disk, as far as the system lets it. It cannot take that back. */
+void base_thread_behind_others(void);
+
+/* Of work behind the others, which may do a tenth of a millisecond of it between two of `every`
+ * calls: whoever is ready goes ahead now, for whom the system would look at its next tick only. */
+void base_yield_every(uint32_t *inout_calls, uint32_t every);
+
+/* For long work of a thread that is waited for now and then: fn(ctx) on a thread behind the others,
+ * and returns when it has; on this one if there can be no other. name: as above. */
+void base_run_behind_others(const char *name, void (*fn)(void *ctx), void *ctx);
 
 #endif

@@ -11,10 +11,7 @@
 #include "migrations/backup_service.h"
 
 #include <stdio.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -27,12 +24,9 @@
 
 #include "base/banned.h"
 
-#define MIG_LOOK_S   5 /* for backups of tenants that left */
-#define US_PER_S     1000000LL
-#define NS_PER_S     1000000000ULL
-#define NICE         10
-#define IO_CLASS     (3 << 13) /* idle; linux/ioprio.h */
-#define IO_OF_THREAD 1
+#define MIG_LOOK_S 5 /* for backups of tenants that left */
+#define US_PER_S   1000000LL
+#define NS_PER_S   1000000000ULL
 
 static const char *const FINISHED[MIG_WORK_KINDS] = {"backup.finish", "backup.verified"};
 
@@ -386,9 +380,7 @@ static struct mig_work *wait_for_work(struct mig_service *s)
 static void *thread_main(void *arg)
 {
     struct mig_service *s = arg;
-    /* Behind everybody else; where the kernel refuses, it runs like everybody else. */
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
-    (void)syscall(SYS_ioprio_set, IO_OF_THREAD, 0, IO_CLASS);
+    base_thread_behind_others();
     while (!mig_service_is_stopping(s)) {
         struct mig_work *work = wait_for_work(s);
         if (work != NULL)

@@ -25,6 +25,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/worker.h"
 #include "storage/keycodec.h"
 #include "storage/range.h"
 #include "storage/rocksdb/checkpoint.h"
@@ -36,6 +37,8 @@
 #include "storage/rocksdb/token.h"
 
 #include "base/banned.h"
+
+#define KEYS_OF_TURN 128 /* that the audit counts before others go ahead */
 
 /* --- fence ---------------------------------------------------------------------------------- */
 
@@ -288,9 +291,11 @@ static enum err count_keys(struct rdb_engine *e, const struct sto_range *range,
     rocksdb_readoptions_set_ignore_range_deletions(options, 1);
     rocksdb_readoptions_set_fill_cache(options, 0);
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, family);
+    uint32_t turn = 0;
     for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         (*inout)++;
         sto_rdb_progress_add(e, 1);
+        base_yield_every(&turn, KEYS_OF_TURN);
     }
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
@@ -326,27 +331,46 @@ static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
     rocksdb_livefiles_destroy(files);
 }
 
+struct audit_run {
+    struct rdb_engine *engine;
+    const struct sto_tenant_scope *scope;
+    struct sto_audit audit;
+    struct errbuf *eb;
+    enum err result;
+};
+
+static void count_all_keys(void *ctx)
+{
+    struct audit_run *a = ctx;
+    struct rdb_engine *e = a->engine;
+    struct sto_range range = sto_range_of_tenant(a->scope);
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < TENANT_FAMILY_COUNT; i++)
+        rc = count_keys(e, &range, e->db.cf[TENANT_FAMILIES[i]], &a->audit.physical_keys, a->eb);
+    for (size_t i = 0; rc == ERR_OK && i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
+        struct sto_range docs = sto_range_of_docs(a->scope, RDB_TENANT_LETTERS[i]);
+        rc = count_keys(e, &docs, e->db.meta, &a->audit.counters, a->eb);
+    }
+    a->result = rc;
+}
+
 enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_scope *scope,
                              struct sto_audit *out, struct errbuf *eb)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
+    struct audit_run a = {.engine = e, .scope = scope, .eb = eb};
     enum err rc = sto_rdb_usable(e, eb);
     if (rc != ERR_OK)
         return rc;
     struct sto_range range = sto_range_of_tenant(scope);
     sto_rdb_progress_begin(e, STO_PROGRESS_KEYS, 0);
-    struct sto_audit audit = {.sequence = rocksdb_get_latest_sequence_number(e->db.handle)};
-    for (size_t i = 0; rc == ERR_OK && i < TENANT_FAMILY_COUNT; i++)
-        rc = count_keys(e, &range, e->db.cf[TENANT_FAMILIES[i]], &audit.physical_keys, eb);
-    for (size_t i = 0; rc == ERR_OK && i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
-        struct sto_range docs = sto_range_of_docs(scope, RDB_TENANT_LETTERS[i]);
-        rc = count_keys(e, &docs, e->db.meta, &audit.counters, eb);
-    }
-    if (rc != ERR_OK)
-        return rc;
-    look_at_files(e, &range, &audit);
-    rc = look_at_holders(e, &audit, eb);
+    a.audit.sequence = rocksdb_get_latest_sequence_number(e->db.handle);
+    base_run_behind_others("audit", count_all_keys, &a);
+    if (a.result != ERR_OK)
+        return a.result;
+    look_at_files(e, &range, &a.audit);
+    rc = look_at_holders(e, &a.audit, eb);
     if (rc == ERR_OK)
-        *out = audit;
+        *out = a.audit;
     return rc;
 }

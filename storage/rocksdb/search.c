@@ -25,11 +25,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "base/worker.h"
 #include "storage/range.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/heldfiles.h"
@@ -45,9 +45,7 @@
 #define FILES_FIRST     256 /* room for so many names, doubled as often as need be */
 #define VERSION_LABEL   "rocksdb_version="
 #define PASSES          8
-#define IOPRIO_WHO_SELF 1
-#define IOPRIO_IDLE     (3 << 13)
-#define IOPRIO_DEFAULT  0
+#define ENTRIES_OF_TURN 64 /* that are looked through before others go ahead */
 
 enum kind { TABLE, WRITE_LOG, MANIFEST, NOTES };
 
@@ -70,6 +68,9 @@ struct search {
     struct rdb_engine *engine;
     const struct sto_search_spec *spec;
     struct rdb_match match;
+    struct errbuf *eb;
+    enum err result;
+    uint32_t turn;
     uint64_t files;
     uint64_t bytes;
     char version[32]; /* of RocksDB, as the files say */
@@ -96,6 +97,7 @@ static enum err visit_entry(void *ctx, enum rdb_entry_kind kind, struct slice ke
     struct search *s = ctx;
     (void)kind; /* a key of a tenant's is one too many everywhere */
     sto_rdb_match_entry(&s->match, key, value);
+    base_yield_every(&s->turn, ENTRIES_OF_TURN);
     return go_on(s);
 }
 
@@ -138,6 +140,7 @@ static enum err search_bytes(struct search *s, int fd, uint8_t *window)
         kept = bytes.len - limit;
         memmove(window, window + limit, kept);
         passed_bytes(s, (uint64_t)n);
+        base_yield_every(&s->turn, 1);
         rc = go_on(s);
     }
     return rc;
@@ -441,12 +444,6 @@ enum err sto_rdb_canaries_plant(struct sto_engine *engine, const struct sto_tena
     return rc;
 }
 
-/* Whoever serves requests reads first. */
-static void set_io_priority(int priority)
-{
-    (void)syscall(SYS_ioprio_set, IOPRIO_WHO_SELF, 0, priority); /* it is a favour */
-}
-
 static void give(const struct search *s, struct sto_search_target *targets, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -457,27 +454,30 @@ static void give(const struct search *s, struct sto_search_target *targets, size
     }
 }
 
+static void run_search(void *ctx)
+{
+    struct search *s = ctx;
+    s->result = search_all(s, s->eb);
+}
+
 enum err sto_rdb_search_files(struct sto_engine *engine, struct sto_search_target *targets,
                               size_t count, const struct sto_search_spec *spec, struct errbuf *eb)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
-    struct search s = {.engine = e, .spec = spec};
+    struct search s = {.engine = e, .spec = spec, .eb = eb};
     enum err rc = sto_rdb_usable(e, eb);
     if (rc == ERR_OK)
         rc = base_path_join(s.db_path, e->dir, "db", eb);
+    if (rc == ERR_OK && !spec->only_its_own)
+        rc = sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
     if (rc != ERR_OK)
         return rc;
     for (size_t i = 0; i < count; i++)
         targets[i].found = (struct sto_search){0};
     sto_rdb_match_init(&s.match, targets, count);
-    set_io_priority(IOPRIO_IDLE);
-    if (!spec->only_its_own)
-        rc = sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
-    if (rc == ERR_OK)
-        rc = search_all(&s, eb);
-    set_io_priority(IOPRIO_DEFAULT);
-    if (rc == ERR_OK)
+    base_run_behind_others("search", run_search, &s);
+    if (s.result == ERR_OK)
         give(&s, targets, count);
     sto_rdb_match_fini(&s.match);
-    return rc;
+    return s.result;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -212,11 +213,69 @@ START_TEST(name_of_sixteen_letters_is_a_broken_invariant)
 }
 END_TEST
 
+/* --- behind the others ---------------------------------------------------------------------- */
+
+#define IOPRIO_THREAD  1 /* ioprio_get(2) */
+#define IOPRIO_IDLE    3
+#define IOPRIO_CLASSES 13 /* bits below the class */
+
+struct manners {
+    pthread_t thread;
+    int nice;
+    long disk;
+};
+
+static void look_at_manners(void *ctx)
+{
+    struct manners *m = ctx;
+    m->thread = pthread_self();
+    m->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
+    m->disk = syscall(SYS_ioprio_get, IOPRIO_THREAD, 0) >> IOPRIO_CLASSES;
+}
+
+START_TEST(work_behind_others_is_on_a_thread_behind_them)
+{
+    struct manners before, behind = {0}, after;
+    look_at_manners(&before);
+    base_run_behind_others("behind", look_at_manners, &behind);
+    look_at_manners(&after);
+    ck_assert(!pthread_equal(behind.thread, pthread_self()));
+    ck_assert_int_gt(behind.nice, before.nice);
+    ck_assert_int_eq(behind.disk, IOPRIO_IDLE);
+    ck_assert_int_eq(after.nice, before.nice);
+    ck_assert_int_eq(after.disk, before.disk);
+}
+END_TEST
+
+START_TEST(one_of_so_many_calls_yields)
+{
+    uint32_t calls = 0;
+    refuse_syscall(SYS_sched_yield, EPERM);
+    for (int round = 0; round < 3; round++) {
+        errno = 0;
+        for (int i = 0; i < 9; i++)
+            base_yield_every(&calls, 10);
+        ck_assert_int_eq(errno, 0);
+        base_yield_every(&calls, 10);
+        ck_assert_int_eq(errno, EPERM);
+    }
+}
+END_TEST
+
 static void refuse_threads(int error)
 {
     refuse_syscall(SYS_clone3, error);
     refuse_syscall(SYS_clone, error);
 }
+
+START_TEST(work_behind_others_is_done_without_a_thread)
+{
+    struct manners m = {0};
+    refuse_threads(EAGAIN);
+    base_run_behind_others("behind", look_at_manners, &m);
+    ck_assert(pthread_equal(m.thread, pthread_self()));
+}
+END_TEST
 
 START_TEST(thread_that_cannot_be_made_is_reported)
 {
@@ -264,7 +323,10 @@ Suite *suite_base_worker(void)
     tcase_add_test(threads, thread_has_our_stack_name_and_signals);
     tcase_add_test(threads, starting_a_thread_leaves_the_callers_signals);
     tcase_add_test_raise_signal(threads, name_of_sixteen_letters_is_a_broken_invariant, SIGABRT);
+    tcase_add_test(threads, work_behind_others_is_on_a_thread_behind_them);
+    tcase_add_test(threads, one_of_so_many_calls_yields);
     if (CAN_REFUSE_THREADS) {
+        tcase_add_test(threads, work_behind_others_is_done_without_a_thread);
         tcase_add_test(threads, thread_that_cannot_be_made_is_reported);
         tcase_add_test(threads, failed_start_leaves_no_descriptor);
     }
