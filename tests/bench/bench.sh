@@ -134,6 +134,12 @@ operator tenant quota bench --bytes 1T --rows 1000000000 --reads-per-s 100000000
 bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
 bigtent table create small f:max_versions=1 > /dev/null || fail "no table"
 
+# window KEY ROWS: p99 in us of a tenant's reads, of rows that bench load made, within a second
+window() {
+    bench quiet "$url/v1/tables/rows" "$data/ca.pem" "$1" 1 "$2" > "$tmp/quiet" || fail "the neighbour"
+    number read_p99_us < "$tmp/quiet"
+}
+
 # tenant_key NAME: makes a tenant without limits that matter, and prints a key of it
 tenant_key() {
     operator tenant create "$1" --name "$1"

@@ -19,16 +19,12 @@ for pair in '10 2000' '100 1000' '300 400' '2000 100' '10000 20'; do
 done
 rm -rf "$tmp/points" "$tmp/range"
 
-# Rows go, small ones unless told, all of a table with it, or all of a prefix in a table that stays, while a neighbour reads and
-# writes a row now and then: how long until the answer, until half of all tables' bytes left the disk (theirs are nearly all), and the
-# neighbour's p99 in windows of a second, the worst of them. With BENCH_BEFORE, a directory of an older build, its server does the
-# same first, on data of its own.
+# Rows go, small ones unless told, all of a table with it, or all of a prefix in a table that stays, while a neighbour reads one of
+# its rows and writes another now and then: how long until the answer, until half of all tables' bytes left the disk (theirs are
+# nearly all), and the neighbour's p99 in windows of a second, the worst of them. With BENCH_BEFORE, a directory of an older build,
+# its server does the same first, on data of its own.
 
-# window URL KEY
-window() {
-    bench quiet "$1/v1/tables/rows" "$data/ca.pem" "$2" 1 > "$tmp/quiet" || fail "the neighbour"
-    number read_p99_us < "$tmp/quiet"
-}
+stay_rows=10000
 # of RocksDB's tables; its logs hold more until they are full
 tables_kib() {
     find "$data/db" -name '*.sst' -printf '%k\n' | awk '{ n += $1 } END { print n + 0 }'
@@ -47,7 +43,7 @@ send_off() {
 neighbour() {
     staying=$(tenant_key stays)
     BIGTENT_KEY=$staying bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
-    bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$staying" user 10000 1024 > /dev/null || fail "load"
+    bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$staying" user $stay_rows 1024 > /dev/null || fail "load"
 }
 # let_go table|prefix, beside a neighbour: sets gone_s, freed_s ("-": not within half a minute), p99_before and p99_during
 let_go() {
@@ -56,8 +52,8 @@ let_go() {
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" user "$rows" "${BENCH_VALUE:-16}" > /dev/null || fail "load"
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" kept 1000 16 > /dev/null || fail "load"
     settle
-    window "$url" "$staying" > /dev/null
-    p99_before=$(for _ in 1 2 3 4 5 6; do window "$url" "$staying"; done | sort -n | tail -n 1)
+    window "$staying" $stay_rows > /dev/null
+    p99_before=$(for _ in 1 2 3 4 5 6; do window "$staying" $stay_rows; done | sort -n | tail -n 1)
     full_kib=$(tables_kib)
     : > "$tmp/windows"
     began=$(date +%s.%N)
@@ -66,7 +62,7 @@ let_go() {
     freed_s=-
     left=600
     while [ "$left" -gt 0 ] && [ "$freed_s" = - ]; do
-        window "$url" "$staying" >> "$tmp/windows"
+        window "$staying" $stay_rows >> "$tmp/windows"
         left=$((left - 1))
         kill -0 "$gone_pid" 2> /dev/null && continue
         [ "$left" -lt 30 ] || left=30

@@ -57,16 +57,12 @@ done
 
 # The purge, and a neighbour that reads one of its rows and writes another now and then: its p99 in windows of
 # a second, the worst of them, and before the purge the worst of six.
-window() {
-    bench quiet "$url/v1/tables/rows" "$data/ca.pem" "$key_stays" 1 $stay_rows > "$tmp/quiet" || fail "the neighbour"
-    number read_p99_us < "$tmp/quiet"
-}
-window > /dev/null
-before=$(for _ in 1 2 3 4 5 6; do window; done | sort -n | tail -n 1)
+window "$key_stays" $stay_rows > /dev/null
+before=$(for _ in 1 2 3 4 5 6; do window "$key_stays" $stay_rows; done | sort -n | tail -n 1)
 (bigtent --key-file "$data/operator.key" tenant offboard leaves-much --confirm leaves-much --wait --json > "$tmp/purge") &
 purge_pid=$!
 : > "$tmp/windows"
-while kill -0 "$purge_pid" 2> /dev/null; do window >> "$tmp/windows"; done
+while kill -0 "$purge_pid" 2> /dev/null; do window "$key_stays" $stay_rows >> "$tmp/windows"; done
 wait "$purge_pid" || fail "the purge failed"
 during=$(sort -n "$tmp/windows" | tail -n 1)
 # member NAME: of the job that the purge printed, in seconds; its steps have times of the same name
