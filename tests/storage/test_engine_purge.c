@@ -3,6 +3,8 @@
  */
 #include "fixture.h"
 
+#include <time.h>
+
 #include "storage/rocksdb/rdb.h"
 #include "tests/storage/files_hold.h"
 
@@ -285,6 +287,36 @@ START_TEST(an_audit_sees_files_around_the_tenant)
 }
 END_TEST
 
+static uint64_t cpu_ns(clockid_t clock)
+{
+    struct timespec used;
+    ck_assert_int_eq(clock_gettime(clock, &used), 0);
+    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+/* Which is not behind the others, as whoever counts and searches is. */
+START_TEST(the_caller_neither_counts_nor_searches)
+{
+    fill();
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
+    for (int searches = 0; searches < 2; searches++) {
+        uint64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+        uint64_t all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+        for (int i = 0; i < 50; i++) {
+            struct sto_search_target target = {.scope = &fix.tenants[0]};
+            struct sto_search_spec spec = {0};
+            if (searches == 0)
+                ck_assert_uint_ge(audit(0).physical_keys, ROWS);
+            else
+                ck_assert_int_eq(sto_search_files(fix.engine, &target, 1, &spec, NULL), ERR_OK);
+        }
+        own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - own_ns;
+        all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - all_ns;
+        ck_assert_uint_lt(own_ns, all_ns / 2);
+    }
+}
+END_TEST
+
 START_TEST(steps_have_names)
 {
     ck_assert_str_eq(sto_purge_step_name(STO_PURGE_FENCE), "fence");
@@ -309,6 +341,7 @@ Suite *suite_storage_engine_purge(void)
     tcase_add_test(t, a_snapshot_is_waited_for_and_told_from_a_later_one);
     tcase_add_test(t, delete_files_takes_files_that_are_wholly_inside);
     tcase_add_test(t, an_audit_sees_files_around_the_tenant);
+    tcase_add_test(t, the_caller_neither_counts_nor_searches);
     tcase_add_test(t, steps_have_names);
     suite_add_tcase(s, t);
     return s;
