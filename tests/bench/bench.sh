@@ -134,12 +134,6 @@ operator tenant quota bench --bytes 1T --rows 1000000000 --reads-per-s 100000000
 bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
 bigtent table create small f:max_versions=1 > /dev/null || fail "no table"
 
-# window KEY ROWS: p99 in us of a tenant's reads, of rows that bench load made, within a second
-window() {
-    bench quiet "$url/v1/tables/rows" "$data/ca.pem" "$1" 1 "$2" > "$tmp/quiet" || fail "the neighbour"
-    number read_p99_us < "$tmp/quiet"
-}
-
 # tenant_key NAME: makes a tenant without limits that matter, and prints a key of it
 tenant_key() {
     operator tenant create "$1" --name "$1"
@@ -152,6 +146,36 @@ tenant_key() {
 # number NAME < output of bench
 number() {
     awk -v name="$1" '$1 == name { print $2 }'
+}
+
+# A neighbour that reads one of ROWS rows that bench load made, here and there, writes another, and rests for a millisecond: first
+# alone, for six seconds, then beside what is measured.
+# neighbour_alone KEY ROWS: sets alone_p99 and alone_worst, of reads in us: of all of them, and of the worst second
+neighbour_alone() {
+    "$build/bench" quiet "$url/v1/tables/rows" "$data/ca.pem" "$1" 1 "$2" > "$tmp/quiet" || fail "the neighbour"
+    "$build/bench" quiet "$url/v1/tables/rows" "$data/ca.pem" "$1" 6 "$2" > "$tmp/quiet" || fail "the neighbour"
+    alone_p99=$(number read_p99_us < "$tmp/quiet") alone_worst=$(number read_worst_s_p99_us < "$tmp/quiet")
+}
+# neighbour_begin KEY ROWS
+neighbour_begin() {
+    rm -f "$tmp/until"
+    mkfifo "$tmp/until"
+    "$build/bench" quiet "$url/v1/tables/rows" "$data/ca.pem" "$1" 0 "$2" < "$tmp/until" > "$tmp/quiet" &
+    neighbour_pid=$!
+    exec 9> "$tmp/until"
+    sleep 0.2 # it connects
+}
+# neighbour_end: sets beside_p99 and beside_worst
+neighbour_end() {
+    exec 9>&-
+    wait "$neighbour_pid" || fail "the neighbour"
+    beside_p99=$(number read_p99_us < "$tmp/quiet") beside_worst=$(number read_worst_s_p99_us < "$tmp/quiet")
+}
+# neighbour_figures WHILE
+neighbour_figures() {
+    line "p99 of a neighbour's reads before" "$alone_p99" us
+    line "the same $1" "$beside_p99" us before "$alone_p99"
+    line "the same, of the worst second" "$beside_worst" us before "$alone_worst"
 }
 
 # drive CONNECTIONS STREAMS FILE_OF_URIS [OPTION]...: requests per second. Connections of one h2load

@@ -19,58 +19,52 @@ for pair in '10 2000' '100 1000' '300 400' '2000 100' '10000 20'; do
 done
 rm -rf "$tmp/points" "$tmp/range"
 
-# Rows go, small ones unless told, all of a table with it, or all of a prefix in a table that stays, while a neighbour reads one of
-# its rows and writes another now and then: how long until the answer, until half of all tables' bytes left the disk (theirs are
-# nearly all), and the neighbour's p99 in windows of a second, the worst of them. With BENCH_BEFORE, a directory of an older build,
-# its server does the same first, on data of its own.
+# Rows go, small ones unless told, all of a table with it, or all of a prefix in a table that stays, beside a neighbour: how
+# long until the answer, until half of all tables' bytes left the disk (theirs are nearly all), and the neighbour's reads until then.
+# With BENCH_BEFORE, a directory of an older build, its server does the same first, on data of its own.
 
 stay_rows=10000
 # of RocksDB's tables; its logs hold more until they are full
 tables_kib() {
     find "$data/db" -name '*.sst' -printf '%k\n' | awk '{ n += $1 } END { print n + 0 }'
 }
-# since MOMENT [NOW]: seconds
+# since MOMENT: seconds
 since() {
-    awk -v from="$1" -v to="${2:-$(date +%s.%N)}" 'BEGIN { printf "%.2f", to - from }'
+    awk -v from="$1" -v to="$(date +%s.%N)" 'BEGIN { printf "%.2f", to - from }'
 }
 # send_off table|prefix
 send_off() {
     case $1 in
     table) BIGTENT_KEY=$leaving bigtent table delete rows ;;
     prefix) BIGTENT_KEY=$leaving bigtent row drop rows --prefix user ;;
-    esac > /dev/null && date +%s.%N > "$tmp/gone"
+    esac > /dev/null
 }
 neighbour() {
     staying=$(tenant_key stays)
     BIGTENT_KEY=$staying bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$staying" user $stay_rows 1024 > /dev/null || fail "load"
 }
-# let_go table|prefix, beside a neighbour: sets gone_s, freed_s ("-": not within half a minute), p99_before and p99_during
+# let_go table|prefix, beside a neighbour: sets gone_s, freed_s ("-": not within half a minute), and what neighbour_end sets
 let_go() {
     leaving=$(tenant_key "leaves-$1")
     BIGTENT_KEY=$leaving bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" user "$rows" "${BENCH_VALUE:-16}" > /dev/null || fail "load"
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" kept 1000 16 > /dev/null || fail "load"
     settle
-    window "$staying" $stay_rows > /dev/null
-    p99_before=$(for _ in 1 2 3 4 5 6; do window "$staying" $stay_rows; done | sort -n | tail -n 1)
+    neighbour_alone "$staying" $stay_rows
     full_kib=$(tables_kib)
-    : > "$tmp/windows"
+    neighbour_begin "$staying" $stay_rows
     began=$(date +%s.%N)
-    send_off "$1" &
-    gone_pid=$!
+    send_off "$1" || fail "the rows did not go ($1)"
+    gone_s=$(since "$began")
     freed_s=-
-    left=600
+    left=300
     while [ "$left" -gt 0 ] && [ "$freed_s" = - ]; do
-        window "$staying" $stay_rows >> "$tmp/windows"
         left=$((left - 1))
-        kill -0 "$gone_pid" 2> /dev/null && continue
-        [ "$left" -lt 30 ] || left=30
         [ $(($(tables_kib) * 2)) -gt "$full_kib" ] || freed_s=$(since "$began")
+        sleep 0.1
     done
-    wait "$gone_pid" || fail "the rows did not go ($1)"
-    gone_s=$(since "$began" "$(cat "$tmp/gone")")
-    p99_during=$(sort -n "$tmp/windows" | tail -n 1)
+    neighbour_end
 }
 # called table|prefix
 called() {
@@ -95,7 +89,7 @@ if [ -n "${BENCH_BEFORE-}" ]; then
         echo "$gone_s $freed_s" > "$tmp/before.$way"
         line "older build: $(called $way)" "$gone_s" s
         line "their bytes are gone" "$freed_s" s
-        line "p99 of a neighbour's read meanwhile" "$p99_during" us before "$p99_before"
+        neighbour_figures meanwhile
     done
     stop
     rm -rf "$data"
@@ -112,7 +106,6 @@ for way in table prefix; do
     [ -z "$against" ] || read -r before_gone_s before_freed_s < "$tmp/before.$way"
     line "$(called $way)" "$gone_s" s "$against" "$before_gone_s"
     line "their bytes are gone" "$freed_s" s "$against" "$before_freed_s"
-    line "p99 of a neighbour's read before" "$p99_before" us
-    line "the same meanwhile" "$p99_during" us before "$p99_before"
-    bound "the same, as a ratio" "$(awk -v a="$p99_during" -v b="$p99_before" 'BEGIN { printf "%.2f", a / b }')" "" below 2
+    neighbour_figures meanwhile
+    bound "the p99, as a ratio" "$(awk -v a="$beside_p99" -v b="$alone_p99" 'BEGIN { printf "%.2f", a / b }')" "" below 2
 done

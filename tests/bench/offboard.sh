@@ -55,16 +55,11 @@ for t in leaves-little leaves-much; do
     bound "the same, 99 of 100" "$p99" ms below 10
 done
 
-# The purge, and a neighbour that reads one of its rows and writes another now and then: its p99 in windows of
-# a second, the worst of them, and before the purge the worst of six.
-window "$key_stays" $stay_rows > /dev/null
-before=$(for _ in 1 2 3 4 5 6; do window "$key_stays" $stay_rows; done | sort -n | tail -n 1)
-(bigtent --key-file "$data/operator.key" tenant offboard leaves-much --confirm leaves-much --wait --json > "$tmp/purge") &
-purge_pid=$!
-: > "$tmp/windows"
-while kill -0 "$purge_pid" 2> /dev/null; do window "$key_stays" $stay_rows >> "$tmp/windows"; done
-wait "$purge_pid" || fail "the purge failed"
-during=$(sort -n "$tmp/windows" | tail -n 1)
+# The purge, beside a neighbour.
+neighbour_alone "$key_stays" $stay_rows
+neighbour_begin "$key_stays" $stay_rows
+bigtent --key-file "$data/operator.key" tenant offboard leaves-much --confirm leaves-much --wait --json > "$tmp/purge" || fail "the purge failed"
+neighbour_end
 # member NAME: of the job that the purge printed, in seconds; its steps have times of the same name
 member() {
     date -d "$(sed 's/"steps":\[[^]]*\]//' "$tmp/purge" | sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p")" +%s.%N
@@ -80,6 +75,5 @@ between() {
 line "purge of $((rows * value / 1048576)) MiB, from the request to its certificate" "$(between "$(member requested)" "$(member finished)")" s
 line "of it until the bytes have left the disk, counted and searched before" "$(between "$(member requested)" "$(step_end compact)")" s
 bound "of that the deletion itself: files, range, flush, compaction" "$(between "$(step_end fence)" "$(step_end compact)")" s below 2
-line "p99 of a neighbour's read before" "$before" us
-line "the same during the purge" "$during" us before "$before"
-bound "the same, as a ratio" "$(awk -v a="$during" -v b="$before" 'BEGIN { printf "%.2f", a / b }')" "" below 2
+neighbour_figures "during the purge"
+bound "the p99, as a ratio" "$(awk -v a="$beside_p99" -v b="$alone_p99" 'BEGIN { printf "%.2f", a / b }')" "" below 2
