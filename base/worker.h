@@ -48,7 +48,8 @@ void base_thread_short_turns(void);
 void base_thread_behind_others(void);
 
 /* Of work behind the others, which may do a tenth of a millisecond of it between two of `every`
- * calls: whoever is ready goes ahead now, for whom the system would look at its next tick only. */
+ * calls: whoever is ready goes ahead now, for whom the system would look at its next tick only.
+ * What is left of a turn is lost: a thread with long ones would starve where others are busy. */
 void base_yield_every(uint32_t *inout_calls, uint32_t every);
 
 /* For long work of a thread that is waited for now and then: fn(ctx) on a thread behind the others,

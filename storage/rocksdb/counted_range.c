@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 
-#include "base/worker.h"
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
@@ -18,8 +17,7 @@
 
 #include "base/banned.h"
 
-#define SLICE_KEYS   LIM_SLICE_STEPS_SHARED
-#define KEYS_OF_TURN 256 /* that are counted before others go ahead */
+#define SLICE_KEYS LIM_SLICE_STEPS_SHARED
 
 /* --- counting ----------------------------------------------------------------------------------
  */
@@ -44,7 +42,6 @@ static bool is_enough(struct rdb_counted_range *n, struct slice key)
 static enum err slice_count(struct rdb_counted_range *n, rocksdb_iterator_t *it, bool *out_end)
 {
     enum err rc = ERR_OK;
-    uint32_t turn = 0;
     for (int i = 0; rc == ERR_OK && i < SLICE_KEYS && rocksdb_iter_valid(it); i++) {
         struct slice key, value;
         key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
@@ -60,7 +57,6 @@ static enum err slice_count(struct rdb_counted_range *n, rocksdb_iterator_t *it,
         n->position_len = key.len;
         n->op->steps++;
         rocksdb_iter_next(it);
-        base_yield_every(&turn, KEYS_OF_TURN);
     }
     n->is_all = rocksdb_iter_valid(it) == 0;
     *out_end = n->is_all;
