@@ -176,6 +176,7 @@ neighbour_figures() {
     line "p99 of a neighbour's reads before" "$alone_p99" us
     line "the same $1" "$beside_p99" us before "$alone_p99"
     line "the same, of the worst second" "$beside_worst" us before "$alone_worst"
+    bound "the worst second, as a ratio" "$(awk -v a="$beside_worst" -v b="$alone_worst" 'BEGIN { printf "%.2f", a / b }')" "" below 2
 }
 
 # drive CONNECTIONS STREAMS FILE_OF_URIS [OPTION]...: requests per second. Connections of one h2load
