@@ -107,5 +107,5 @@ for way in table prefix; do
     line "$(called $way)" "$gone_s" s "$against" "$before_gone_s"
     line "their bytes are gone" "$freed_s" s "$against" "$before_freed_s"
     neighbour_figures meanwhile
-    bound "the p99, as a ratio" "$(awk -v a="$beside_p99" -v b="$alone_p99" 'BEGIN { printf "%.2f", a / b }')" "" below 2
+    neighbour_bounds
 done

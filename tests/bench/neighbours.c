@@ -234,7 +234,7 @@ static double percentile_99(double *values, size_t count)
 }
 
 /* The p99 of the worst second; before the values are sorted. The last one is short: it counts if it
- * is the only one. */
+ * is the only one, or has a hundred of them. */
 static double worst_second(const double *values, size_t count)
 {
     static double second[SAMPLES_MAX];
@@ -249,7 +249,9 @@ static double worst_second(const double *values, size_t count)
         }
         second[in_second++] = values[i];
     }
-    return worst > 0 ? worst : percentile_99(second, in_second);
+    bool counts = worst <= 0 || in_second >= 100;
+    double last = counts ? percentile_99(second, in_second) : 0;
+    return last > worst ? last : worst;
 }
 
 static void report(const char *what, double *values, size_t count)

@@ -76,4 +76,4 @@ line "purge of $((rows * value / 1048576)) MiB, from the request to its certific
 line "of it until the bytes have left the disk, counted and searched before" "$(between "$(member requested)" "$(step_end compact)")" s
 bound "of that the deletion itself: files, range, flush, compaction" "$(between "$(step_end fence)" "$(step_end compact)")" s below 2
 neighbour_figures "during the purge"
-bound "the p99, as a ratio" "$(awk -v a="$beside_p99" -v b="$alone_p99" 'BEGIN { printf "%.2f", a / b }')" "" below 2
+neighbour_bounds
