@@ -89,6 +89,7 @@ int main(int argc, char **argv)
                     {"static", bench_static},
                     {"accounting", bench_accounting},
                     {"drop", bench_drop},
+                    {"freed", bench_freed},
                     {"tenants", bench_tenants},
                     {"flood", bench_flood},
                     {"quiet", bench_quiet}};
@@ -97,6 +98,6 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 2, argv + 2);
     }
     bench_fail("usage: bench "
-               "rocksdb-baseline|idle-connections|load|grpc|uris|static|accounting|drop|tenants|"
-               "flood|quiet ...");
+               "rocksdb-baseline|idle-connections|load|grpc|uris|static|accounting|drop|freed|"
+               "tenants|flood|quiet ...");
 }

@@ -2,7 +2,7 @@
  * tests/bench/bench.h - the parts of the benchmark that no packaged tool does.
  *
  * Does:     measure RocksDB alone, serve a static body, hold idle connections, load rows and gRPC,
- *           flood, list URIs.
+ *           flood, list URIs, watch files go.
  * Owns:     nothing.
  * May use:  base/, libcurl, OpenSSL, nghttp2, protobuf-c, RocksDB.
  * Knows no: what the figures should be; bench.sh does.
@@ -30,6 +30,7 @@ int bench_uris(int argc, char **argv);
 int bench_static(int argc, char **argv);
 int bench_accounting(int argc, char **argv);
 int bench_drop(int argc, char **argv);
+int bench_freed(int argc, char **argv);
 int bench_tenants(int argc, char **argv);
 int bench_flood(int argc, char **argv);
 int bench_quiet(int argc, char **argv);

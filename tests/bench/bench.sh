@@ -148,6 +148,11 @@ number() {
     awk -v name="$1" '$1 == name { print $2 }'
 }
 
+# between MOMENT MOMENT: seconds
+between() {
+    awk -v from="$1" -v to="$2" 'BEGIN { printf "%.2f", to - from }'
+}
+
 # A neighbour that reads one of ROWS rows that bench load made, here and there, writes another, and rests for a millisecond: first
 # alone, for six seconds, then beside what is measured.
 # neighbour_alone KEY ROWS: sets alone_p99 and alone_worst, of reads in us: of all of them, and of the worst second

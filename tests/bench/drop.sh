@@ -24,13 +24,9 @@ rm -rf "$tmp/points" "$tmp/range"
 # With BENCH_BEFORE, a directory of an older build, its server does the same first, on data of its own.
 
 stay_rows=10000
-# of RocksDB's tables; its logs hold more until they are full
-tables_kib() {
-    find "$data/db" -name '*.sst' -printf '%k\n' | awk '{ n += $1 } END { print n + 0 }'
-}
-# since MOMENT: seconds
-since() {
-    awk -v from="$1" -v to="$(date +%s.%N)" 'BEGIN { printf "%.2f", to - from }'
+# sets moment, in seconds since the machine started; no process is made for it, as a neighbour's reads would wait for that
+look_at_clock() {
+    read -r moment _ < /proc/uptime
 }
 # send_off table|prefix
 send_off() {
@@ -52,19 +48,19 @@ let_go() {
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$leaving" kept 1000 16 > /dev/null || fail "load"
     settle
     neighbour_alone "$staying" $stay_rows
-    full_kib=$(tables_kib)
+    "$build/bench" freed "$data/db" > "$tmp/freed" & # of RocksDB's tables; its logs hold more until they are full
+    freed_pid=$!
     neighbour_begin "$staying" $stay_rows
-    began=$(date +%s.%N)
+    look_at_clock
+    began=$moment
     send_off "$1" || fail "the rows did not go ($1)"
-    gone_s=$(since "$began")
-    freed_s=-
-    left=300
-    while [ "$left" -gt 0 ] && [ "$freed_s" = - ]; do
-        left=$((left - 1))
-        [ $(($(tables_kib) * 2)) -gt "$full_kib" ] || freed_s=$(since "$began")
-        sleep 0.1
-    done
+    look_at_clock
+    wait "$freed_pid" || fail "the files"
     neighbour_end
+    gone_s=$(between "$began" "$moment")
+    freed_s=-
+    freed_at=$(number freed_at < "$tmp/freed")
+    [ -z "$freed_at" ] || freed_s=$(between "$began" "$freed_at")
 }
 # called table|prefix
 called() {

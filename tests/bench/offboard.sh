@@ -68,10 +68,6 @@ member() {
 step_end() {
     date -d "$(sed -n "s/.*\"name\": *\"$1\"[^}]*\"finished\": *\"\([^\"]*\)\".*/\1/p" "$tmp/purge")" +%s.%N
 }
-# between MOMENT MOMENT: seconds
-between() {
-    awk -v from="$1" -v to="$2" 'BEGIN { printf "%.2f", to - from }'
-}
 line "purge of $((rows * value / 1048576)) MiB, from the request to its certificate" "$(between "$(member requested)" "$(member finished)")" s
 line "of it until the bytes have left the disk, counted and searched before" "$(between "$(member requested)" "$(step_end compact)")" s
 bound "of that the deletion itself: files, range, flush, compaction" "$(between "$(step_end fence)" "$(step_end compact)")" s below 2
