@@ -25,6 +25,7 @@
 #define NAME_MAX_CHARS 15     /* the kernel's 16 with its NUL */
 #define SHORT_TURN_NS  500000 /* the system: 0.7 ms or more */
 #define SMALL_TURN_NS  100000 /* the least that the system takes */
+#define NICE_LONG_WORK 5
 #define NICE_BEHIND    10
 #define IOPRIO_THREAD  1         /* ioprio_set(2); linux/ioprio.h is not everywhere */
 #define IOPRIO_IDLE    (3 << 13) /* when nobody else wants the disk */
@@ -97,9 +98,20 @@ void base_thread_short_turns(void)
     set_turns(SHORT_TURN_NS);
 }
 
+static void lower_to(int nice)
+{
+    if (getpriority(PRIO_PROCESS, (id_t)gettid()) < nice)      /* a failure is -1: lowers */
+        (void)setpriority(PRIO_PROCESS, (id_t)gettid(), nice); /* refused: as it was */
+}
+
+void base_thread_long_work(void)
+{
+    lower_to(NICE_LONG_WORK);
+}
+
 void base_thread_behind_others(void)
 {
-    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE_BEHIND); /* refused: as it was */
+    lower_to(NICE_BEHIND);
     (void)syscall(SYS_ioprio_set, IOPRIO_THREAD, 0, IOPRIO_IDLE);
     set_turns(SMALL_TURN_NS); /* what is left of a turn is lost when it is given away */
 }
@@ -112,24 +124,25 @@ void base_yield_every(uint32_t *inout_calls, uint32_t every)
     (void)sched_yield(); /* cannot fail on Linux */
 }
 
-struct behind {
+struct apart {
+    void (*standing)(void);
     void (*fn)(void *ctx);
     void *ctx;
 };
 
-static void *run_behind(void *arg)
+static void *run_apart(void *arg)
 {
-    const struct behind *b = arg;
-    base_thread_behind_others();
-    b->fn(b->ctx);
+    const struct apart *a = arg;
+    a->standing();
+    a->fn(a->ctx);
     return NULL;
 }
 
-void base_run_behind_others(const char *name, void (*fn)(void *ctx), void *ctx)
+void base_run_apart(const char *name, void (*standing)(void), void (*fn)(void *ctx), void *ctx)
 {
-    struct behind b = {.fn = fn, .ctx = ctx};
+    struct apart a = {.standing = standing, .fn = fn, .ctx = ctx};
     pthread_t thread;
-    if (base_thread_start(&thread, name, run_behind, &b) != ERR_OK) {
+    if (base_thread_start(&thread, name, run_apart, &a) != ERR_OK) {
         fn(ctx);
         return;
     }

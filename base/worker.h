@@ -7,7 +7,7 @@
  * May use:  base/.
  * Knows no: what the messages do; they may block, that is what the thread is for.
  * Threads:  post from any; start and stop from one.
- * Blocks:   base_worker_stop and base_run_behind_others join their thread.
+ * Blocks:   base_worker_stop and base_run_apart join their thread.
  * Fails by: ERR_NO_MEMORY, ERR_IO when the thread cannot be made.
  * Limits:   stack of LIM_THREAD_STACK_BYTES.
  * Promises: 1. Everything posted before stop has run when stop returns.
@@ -43,6 +43,10 @@ enum err base_thread_start(pthread_t *out, const char *name, void *(*run)(void *
  * processor stays the same. */
 void base_thread_short_turns(void);
 
+/* For a thread whose work is long and waited for, by itself: who answers goes ahead of it to the
+ * processor, and has three times as much where all are busy. It cannot take that back. */
+void base_thread_long_work(void);
+
 /* For a thread that nobody waits for, by itself: the others go ahead of it, to the processor and to
  * the disk, as far as the system lets it. It cannot take that back. */
 void base_thread_behind_others(void);
@@ -52,8 +56,9 @@ void base_thread_behind_others(void);
  * What is left of a turn is lost: a thread with long ones would starve where others are busy. */
 void base_yield_every(uint32_t *inout_calls, uint32_t every);
 
-/* For long work of a thread that is waited for now and then: fn(ctx) on a thread behind the others,
- * and returns when it has; on this one if there can be no other. name: as above. */
-void base_run_behind_others(const char *name, void (*fn)(void *ctx), void *ctx);
+/* For work of a thread that has to keep its own standing: fn(ctx) on a thread that began with one
+ * of the three above, and returns when it has; on this one, as it is, if there can be no other.
+ * name: as above. Threads that fn makes have the priority of that one. */
+void base_run_apart(const char *name, void (*standing)(void), void (*fn)(void *ctx), void *ctx);
 
 #endif

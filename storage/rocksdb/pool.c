@@ -9,12 +9,9 @@
  * 1. waiting[] is what the queues hold. 2. A thread ends only when stopping and nothing it may take
  * is left.
  */
-#define _GNU_SOURCE
 #include "storage/rocksdb/pool.h"
 
 #include <stdio.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -24,7 +21,6 @@
 #include "base/banned.h"
 
 #define POINTS_RUN 3
-#define SCAN_NICE  5
 
 static struct sto_fair_line *line_of(struct sto_account *account, enum rdb_pool_queue queue)
 {
@@ -79,7 +75,7 @@ static void *thread_main(void *arg)
     bool scans_too = p->threads_begun++ > 0 || p->threads_wanted == 1;
     pthread_mutex_unlock(&p->lock);
     if (scans_too && p->threads_wanted > 1)
-        (void)setpriority(PRIO_PROCESS, (id_t)gettid(), SCAN_NICE); /* refused: as it was */
+        base_thread_long_work();
     else
         base_thread_short_turns(); /* a point read waits for it */
     for (struct base_msg *msg; (msg = pop(p, scans_too, &queue)) != NULL;) {

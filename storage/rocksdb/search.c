@@ -475,7 +475,7 @@ enum err sto_rdb_search_files(struct sto_engine *engine, struct sto_search_targe
     for (size_t i = 0; i < count; i++)
         targets[i].found = (struct sto_search){0};
     sto_rdb_match_init(&s.match, targets, count);
-    base_run_behind_others("search", run_search, &s);
+    base_run_apart("search", base_thread_behind_others, run_search, &s);
     if (s.result == ERR_OK)
         give(&s, targets, count);
     sto_rdb_match_fini(&s.match);

@@ -237,13 +237,39 @@ START_TEST(work_behind_others_is_on_a_thread_behind_them)
 {
     struct manners before, behind = {0}, after;
     look_at_manners(&before);
-    base_run_behind_others("behind", look_at_manners, &behind);
+    base_run_apart("behind", base_thread_behind_others, look_at_manners, &behind);
     look_at_manners(&after);
     ck_assert(!pthread_equal(behind.thread, pthread_self()));
     ck_assert_int_gt(behind.nice, before.nice);
     ck_assert_int_eq(behind.disk, IOPRIO_IDLE);
     ck_assert_int_eq(after.nice, before.nice);
     ck_assert_int_eq(after.disk, before.disk);
+}
+END_TEST
+
+START_TEST(long_work_is_before_what_nobody_waits_for)
+{
+    struct manners before, longer = {0}, behind = {0};
+    look_at_manners(&before);
+    base_run_apart("longer", base_thread_long_work, look_at_manners, &longer);
+    base_run_apart("behind", base_thread_behind_others, look_at_manners, &behind);
+    ck_assert_int_gt(longer.nice, before.nice);
+    ck_assert_int_lt(longer.nice, behind.nice);
+    ck_assert_int_eq(longer.disk, before.disk);
+}
+END_TEST
+
+static void do_long_work(void *ctx)
+{
+    base_thread_long_work();
+    look_at_manners(ctx);
+}
+
+START_TEST(long_work_raises_nobody)
+{
+    struct manners m = {0};
+    base_run_apart("raised", base_thread_behind_others, do_long_work, &m);
+    ck_assert_int_gt(m.nice, 5);
 }
 END_TEST
 
@@ -272,7 +298,7 @@ START_TEST(work_behind_others_is_done_without_a_thread)
 {
     struct manners m = {0};
     refuse_threads(EAGAIN);
-    base_run_behind_others("behind", look_at_manners, &m);
+    base_run_apart("behind", base_thread_behind_others, look_at_manners, &m);
     ck_assert(pthread_equal(m.thread, pthread_self()));
 }
 END_TEST
@@ -324,6 +350,8 @@ Suite *suite_base_worker(void)
     tcase_add_test(threads, starting_a_thread_leaves_the_callers_signals);
     tcase_add_test_raise_signal(threads, name_of_sixteen_letters_is_a_broken_invariant, SIGABRT);
     tcase_add_test(threads, work_behind_others_is_on_a_thread_behind_them);
+    tcase_add_test(threads, long_work_is_before_what_nobody_waits_for);
+    tcase_add_test(threads, long_work_raises_nobody);
     tcase_add_test(threads, one_of_so_many_calls_yields);
     if (CAN_REFUSE_THREADS) {
         tcase_add_test(threads, work_behind_others_is_done_without_a_thread);

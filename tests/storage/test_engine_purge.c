@@ -7,12 +7,13 @@
 
 #include "storage/rocksdb/rdb.h"
 #include "tests/storage/files_hold.h"
+#include "tests/support/random.h"
 
 #include "base/banned.h"
 
 Suite *suite_storage_engine_purge(void);
 
-enum { ROWS = 400 };
+enum { ROWS = 400, NOISE_ROWS = 48 };
 #define CANARY_TEXT "canary-5d1c7e-of-ab"
 static const char CANARY[] = CANARY_TEXT;
 
@@ -317,6 +318,44 @@ START_TEST(the_caller_neither_counts_nor_searches)
 }
 END_TEST
 
+/* Bytes that do not compress, in a file of their own, off level 0. */
+static void fill_with_noise(void)
+{
+    static uint64_t noise[MIB / sizeof(uint64_t)];
+    struct random dice = {7};
+    for (int i = 0; i < NOISE_ROWS; i++) {
+        for (size_t n = 0; n < sizeof noise / sizeof noise[0]; n++)
+            noise[n] = random_next(&dice);
+        struct sto_mutation m = fix_set(1, "q", 1000, base_slice(noise, sizeof noise));
+        char row[16];
+        (void)snprintf(row, sizeof row, "noise-%02d", i);
+        struct sto_mutate_op op = {.scope = fix.tables[0][0],
+                                   .row_key = base_slice_text(row),
+                                   .mutations = &m,
+                                   .mutation_count = 1};
+        fix_submit(&op);
+        fix_wait();
+    }
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
+    close_gate();
+    ck_assert_int_eq(step(STO_PURGE_COMPACT), ERR_OK);
+}
+
+/* The system's work for it goes behind those who answer. */
+START_TEST(the_caller_does_not_delete_the_files)
+{
+    fill_with_noise();
+    ck_assert_uint_ge(audit(0).live_files_inside, 1);
+    uint64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+    ck_assert_int_eq(step(STO_PURGE_DELETE_FILES), ERR_OK);
+    own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - own_ns;
+    all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - all_ns;
+    ck_assert_uint_eq(audit(0).live_files_inside, 0);
+    ck_assert_uint_lt(own_ns, all_ns / 2);
+}
+END_TEST
+
 START_TEST(steps_have_names)
 {
     ck_assert_str_eq(sto_purge_step_name(STO_PURGE_FENCE), "fence");
@@ -342,6 +381,7 @@ Suite *suite_storage_engine_purge(void)
     tcase_add_test(t, delete_files_takes_files_that_are_wholly_inside);
     tcase_add_test(t, an_audit_sees_files_around_the_tenant);
     tcase_add_test(t, the_caller_neither_counts_nor_searches);
+    tcase_add_test(t, the_caller_does_not_delete_the_files);
     tcase_add_test(t, steps_have_names);
     suite_add_tcase(s, t);
     return s;
