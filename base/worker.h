@@ -38,10 +38,10 @@ void base_worker_stop(struct base_worker *w);
 enum err base_thread_start(pthread_t *out, const char *name, void *(*run)(void *),
                            void *arg) MUST_CHECK;
 
-/* For a thread that others wait for, by itself: shorter turns than the system's, so that when it is
- * woken it goes ahead of who has a long one (Linux 6.12; before, nothing changes). Its share of the
- * processor stays the same. */
-void base_thread_short_turns(void);
+/* For a thread that answers, by itself: it goes ahead of the others to the processor, as far as the
+ * system lets it (RLIMIT_NICE, CAP_SYS_NICE). Its turns are shorter than the system's, so that when
+ * it is woken it goes ahead of who has a long one (Linux 6.12; before, nothing changes). */
+void base_thread_ahead_of_others(void);
 
 /* For a thread whose work is long and waited for, by itself: who answers goes ahead of it to the
  * processor, and has three times as much where all are busy. It cannot take that back. */
@@ -57,7 +57,7 @@ void base_thread_behind_others(void);
 void base_yield_every(uint32_t *inout_calls, uint32_t every);
 
 /* For work of a thread that has to keep its own standing: fn(ctx) on a thread that began with one
- * of the three above, and returns when it has; on this one, as it is, if there can be no other.
+ * of the above, and returns when it has; on this one, as it is, if there can be no other.
  * name: as above. Threads that fn makes have the priority of that one. */
 void base_run_apart(const char *name, void (*standing)(void), void (*fn)(void *ctx), void *ctx);
 

@@ -187,7 +187,7 @@ static void *loop_main(void *arg)
 {
     struct gw_loop *loop = arg;
     const struct gw_loop_options *o = &loop->all->options;
-    base_thread_short_turns();
+    base_thread_ahead_of_others();
     loop->epoch_slot = base_epoch_join(o->epoch);
     loop_init(loop);
     enum err e =

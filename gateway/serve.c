@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/worker.h"
 #include "gateway/access_log.h"
 #include "gateway/api/api.h"
 #include "gateway/command.h"
@@ -301,6 +302,21 @@ static void say_one(const struct server *s, const struct gw_address *address, co
              gw_loops_port(s->loops, id), id == GW_ENDPOINT_PLAIN, BIGTENT_VERSION);
 }
 
+static void look_at_nice(void *ctx)
+{
+    int *out = ctx;
+    *out = getpriority(PRIO_PROCESS, 0); /* Linux: of the calling thread */
+}
+
+/* How far those who answer go ahead of others is up to who started the server. */
+static void say_nice(void)
+{
+    int others, answering = 0;
+    look_at_nice(&others);
+    base_run_apart("look-at-nice", base_thread_ahead_of_others, look_at_nice, &answering);
+    base_log(BASE_LOG_INFO, "threads", "nice=%d answering=%d", others, answering);
+}
+
 /* The line scripts wait for comes last. */
 static void say_listening(const struct server *s)
 {
@@ -358,6 +374,7 @@ static void let_signals_through(const struct server *s)
 
 static int run(struct server *s)
 {
+    say_nice();
     say_listening(s);
     int exit_code = watch(s);
     gw_api_drain(s->api);

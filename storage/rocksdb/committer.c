@@ -306,7 +306,7 @@ static void run_stop(struct base_msg *msg)
 static void *thread_main(void *arg)
 {
     struct rdb_committer *c = arg;
-    base_thread_short_turns();
+    base_thread_ahead_of_others();
     sto_rdb_uncounted();
     while (!c->stopping) {
         base_mailbox_wait(&c->mailbox, -1);

@@ -77,7 +77,7 @@ static void *thread_main(void *arg)
     if (scans_too && p->threads_wanted > 1)
         base_thread_long_work();
     else
-        base_thread_short_turns(); /* a point read waits for it */
+        base_thread_ahead_of_others(); /* a point read waits for it */
     for (struct base_msg *msg; (msg = pop(p, scans_too, &queue)) != NULL;) {
         uint64_t began_ns = base_monotonic_ns();
         msg->run(msg);

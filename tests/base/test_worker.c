@@ -273,6 +273,38 @@ START_TEST(long_work_raises_nobody)
 }
 END_TEST
 
+static void as_it_is(void)
+{
+}
+
+static void try_to_rise(void *ctx)
+{
+    int *out = ctx;
+    *out = setpriority(PRIO_PROCESS, (id_t)gettid(), *out - 5) == 0;
+}
+
+START_TEST(who_answers_is_ahead_of_the_others)
+{
+    struct manners before, ahead = {0};
+    look_at_manners(&before);
+    int allowed = before.nice;
+    base_run_apart("rise", as_it_is, try_to_rise, &allowed);
+    base_run_apart("ahead", base_thread_ahead_of_others, look_at_manners, &ahead);
+    ck_assert_int_eq(ahead.nice, before.nice - (allowed ? 5 : 0));
+    ck_assert_int_eq(ahead.disk, before.disk);
+}
+END_TEST
+
+START_TEST(who_must_not_go_ahead_stays_where_it_is)
+{
+    struct manners before, ahead = {0};
+    look_at_manners(&before);
+    refuse_syscall(SYS_setpriority, EACCES);
+    base_run_apart("ahead", base_thread_ahead_of_others, look_at_manners, &ahead);
+    ck_assert_int_eq(ahead.nice, before.nice);
+}
+END_TEST
+
 START_TEST(one_of_so_many_calls_yields)
 {
     uint32_t calls = 0;
@@ -352,6 +384,8 @@ Suite *suite_base_worker(void)
     tcase_add_test(threads, work_behind_others_is_on_a_thread_behind_them);
     tcase_add_test(threads, long_work_is_before_what_nobody_waits_for);
     tcase_add_test(threads, long_work_raises_nobody);
+    tcase_add_test(threads, who_answers_is_ahead_of_the_others);
+    tcase_add_test(threads, who_must_not_go_ahead_stays_where_it_is);
     tcase_add_test(threads, one_of_so_many_calls_yields);
     if (CAN_REFUSE_THREADS) {
         tcase_add_test(threads, work_behind_others_is_done_without_a_thread);

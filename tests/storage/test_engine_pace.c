@@ -5,13 +5,12 @@
  */
 #include "fixture.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "storage/rocksdb/ranges.h"
 #include "tests/storage/drops.h"
+#include "tests/support/threads.h"
 
 #include "base/banned.h"
 
@@ -194,54 +193,30 @@ END_TEST
 #define ROUNDS 50
 #define LOWEST 19 /* what RocksDB gives to the threads of a pool that was lowered */
 
-struct workers {
-    int count;  /* threads of this process whose names begin so */
-    int lowest; /* of these */
-    int normal; /* of these: as the main thread is */
-};
-
-static struct workers look_at_threads(const char *prefix)
+static int at_nice(const char *prefix, int nice)
 {
-    struct workers w = {0};
-    int own = getpriority(PRIO_PROCESS, 0);
-    DIR *tasks = opendir("/proc/self/task");
-    ck_assert_ptr_nonnull(tasks);
-    for (const struct dirent *d = readdir(tasks); d != NULL; d = readdir(tasks)) {
-        char path[300];
-        struct buf name = {0};
-        uint64_t tid;
-        if (base_parse_u64(base_slice_text(d->d_name), &tid) != ERR_OK)
-            continue;
-        (void)snprintf(path, sizeof path, "/proc/self/task/%s/comm", d->d_name);
-        if (base_file_read(path, KIB, &name, NULL) == ERR_OK &&
-            base_slice_starts_with(base_buf_slice(&name), base_slice_text(prefix))) {
-            int nice = getpriority(PRIO_PROCESS, (id_t)tid);
-            w.count++;
-            w.lowest += nice == LOWEST;
-            w.normal += nice == own;
-        }
-        base_buf_fini(&name);
-    }
-    (void)closedir(tasks);
-    return w;
+    return threads_count(getpid(), prefix, nice, nice);
+}
+
+static int all(const char *prefix)
+{
+    return threads_count(getpid(), prefix, THREADS_FIRST, THREADS_LAST);
 }
 
 /* RocksDB lowers a thread when it has its first work, and no sooner: so all get some. */
 START_TEST(compactions_run_behind_all_others_and_flushes_do_not)
 {
-    ck_assert_int_lt(getpriority(PRIO_PROCESS, 0), LOWEST); /* or nothing would be seen */
-    struct workers low;
+    int own = getpriority(PRIO_PROCESS, 0);
+    ck_assert_int_lt(own, LOWEST); /* or nothing would be seen */
     int rounds = 0;
     do {
         rewrite_begin();
         rewrite_end();
-        low = look_at_threads("rocksdb:low");
-    } while (low.lowest < low.count && ++rounds < ROUNDS);
-    struct workers high = look_at_threads("rocksdb:high");
-    ck_assert_int_ge(low.count, 1);
-    ck_assert_int_eq(low.lowest, low.count);
-    ck_assert_int_ge(high.count, 1);
-    ck_assert_int_eq(high.normal, high.count);
+    } while (at_nice("rocksdb:low", LOWEST) < all("rocksdb:low") && ++rounds < ROUNDS);
+    ck_assert_int_ge(all("rocksdb:low"), 1);
+    ck_assert_int_eq(at_nice("rocksdb:low", LOWEST), all("rocksdb:low"));
+    ck_assert_int_ge(all("rocksdb:high"), 1);
+    ck_assert_int_eq(at_nice("rocksdb:high", own), all("rocksdb:high"));
 }
 END_TEST
 
