@@ -18,7 +18,7 @@ say "Bigtable clients"
 
 stop
 start
-"$TOOLS_DIR/bin/bigtable-emulator" -address 127.0.0.1:0 > "$tmp/emulator" 2> "$tmp/emulator.log" &
+nice -n "$ahead" "$TOOLS_DIR/bin/bigtable-emulator" -address 127.0.0.1:0 > "$tmp/emulator" 2> "$tmp/emulator.log" &
 emulator_pid=$!
 tries=0
 until emulator=$(sed -n 's/.* running on //p' "$tmp/emulator") && [ -n "$emulator" ]; do

@@ -48,7 +48,7 @@ single=$(write 64 1 "$tmp/single")
 if command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null; then
     settle
     mkdir "$tmp/redis"
-    redis-server --port 0 --tls-port 16379 --bind 127.0.0.1 --dir "$tmp/redis" --appendonly yes \
+    nice -n "$ahead" redis-server --port 0 --tls-port 16379 --bind 127.0.0.1 --dir "$tmp/redis" --appendonly yes \
         --appendfsync always --save '' --tls-cert-file "$data/server.pem" \
         --tls-key-file "$data/server.key" --tls-ca-cert-file "$data/ca.pem" \
         --tls-auth-clients no > "$tmp/redis.log" 2>&1 &
