@@ -7,21 +7,20 @@
  */
 #include "cli/apply_send.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/http.h"
 #include "cli/interrupt.h"
+#include "cli/json_text.h"
 #include "cli/out.h"
 #include "cli/progress.h"
 #include "cli/target.h"
 
 #include "base/banned.h"
 
-#define PLAN       "/v1/admin/plans/{}"
-#define TENANT     "/v1/admin/tenants/{}"
-#define TABLE      "/v1/tables/{}"
-#define ETAG_BYTES 32
+#define PLAN   "/v1/admin/plans/{}"
+#define TENANT "/v1/admin/tenants/{}"
+#define TABLE  "/v1/tables/{}"
 
 struct sending {
     struct cli_apply_server *server;
@@ -133,13 +132,12 @@ static enum cli_exit change_table(struct sending *s, const char *method, const c
                                   json_t *body, json_t **table)
 {
     struct buf target;
-    char version[ETAG_BYTES];
+    char version[CLI_ETAG_BYTES];
     json_t *answer = NULL;
-    (void)snprintf(version, sizeof version, "\"%lld\"",
-                   (long long)json_integer_value(json_object_get(*table, "version"))); /* fits */
+    cli_json_etag(*table, version);
     cli_target1(&target, pattern, s->item->id);
-    enum cli_exit e =
-        cli_http_send_if(s->server->tables, method, &target, "If-Match", version, body, &answer);
+    enum cli_exit e = cli_http_send_if(s->server->tables, method, &target, "If-Match", version,
+                                       body, false, &answer);
     json_decref(*table);
     *table = answer;
     return e;
@@ -170,7 +168,7 @@ static enum cli_exit create_table(struct sending *s)
     json_t *answer = NULL;
     cli_target1(&target, TABLE, s->item->id);
     enum cli_exit e = cli_http_send_if(s->server->tables, "PUT", &target, "If-None-Match", "*",
-                                       json_incref(s->item->body), &answer);
+                                       json_incref(s->item->body), false, &answer);
     json_decref(answer);
     return e;
 }

@@ -389,9 +389,12 @@ enum cli_exit cli_http_send(struct cli_http *http, const char *method, struct bu
 }
 
 enum cli_exit cli_http_send_if(struct cli_http *http, const char *method, struct buf *target,
-                               const char *condition, const char *value, json_t *body, json_t **out)
+                               const char *condition, const char *value, json_t *body,
+                               bool repeatable, json_t **out)
 {
-    struct cli_request request = {
-        .method = method, .condition = condition, .condition_value = value};
+    struct cli_request request = {.method = method,
+                                  .repeatable = repeatable,
+                                  .condition = condition,
+                                  .condition_value = value};
     return send_json(http, &request, target, body, out);
 }

@@ -75,9 +75,9 @@ enum cli_exit cli_http_get(struct cli_http *http, struct buf *target, json_t **o
 /* Send body (NULL: none; the reference is taken) to target (which is freed) and parse. */
 enum cli_exit cli_http_send(struct cli_http *http, const char *method, struct buf *target,
                             json_t *body, bool repeatable, json_t **out);
-/* The same on a condition, once: a second attempt would be refused for what the first one did. */
+/* The same on a condition; repeatable: a refusal may then be for what an earlier attempt did. */
 enum cli_exit cli_http_send_if(struct cli_http *http, const char *method, struct buf *target,
                                const char *condition, const char *value, json_t *body,
-                               json_t **out);
+                               bool repeatable, json_t **out);
 
 #endif

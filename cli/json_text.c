@@ -176,3 +176,9 @@ const char *cli_json_text_at(const json_t *root, const char *path)
     const char *text = json_string_value(cli_json_at(root, path));
     return text != NULL ? text : "";
 }
+
+void cli_json_etag(const json_t *doc, char out[CLI_ETAG_BYTES])
+{
+    long long version = json_integer_value(json_object_get(doc, "version"));
+    (void)snprintf(out, CLI_ETAG_BYTES, "\"%lld\"", version); /* fits */
+}

@@ -18,6 +18,8 @@
 
 #include "base/buf.h"
 
+#define CLI_ETAG_BYTES 32
+
 /* The heap of base/alloc.h for everything the library allocates. */
 void cli_json_init(void);
 
@@ -50,5 +52,7 @@ struct slice cli_json_bytes(const json_t *object, const char *name, const char *
 json_t *cli_json_at(const json_t *root, const char *path);
 /* "" when there is no text. */
 const char *cli_json_text_at(const json_t *root, const char *path);
+/* Of a document with a version, as If-Match takes it. */
+void cli_json_etag(const json_t *doc, char out[CLI_ETAG_BYTES]);
 
 #endif

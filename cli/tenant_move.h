@@ -29,6 +29,7 @@
 #include "cli/bounds.h"
 #include "cli/cli.h"
 #include "cli/http.h"
+#include "cli/json_text.h"
 #include "cli/transfer_cell.h"
 
 struct cli_tenant_side {
@@ -41,8 +42,9 @@ struct cli_tenant_side {
 
 struct cli_tenant_table {
     char id[LIM_TABLE_ID + 1];
-    json_t *schema;   /* what PUT takes, of the source as it is; NULL: it is gone */
-    json_t *families; /* over there */
+    json_t *schema;            /* what PUT takes, of the source as it is; NULL: it is gone */
+    char etag[CLI_ETAG_BYTES]; /* of that schema */
+    json_t *families;          /* over there */
     bool has_aggregates;
     bool is_streaming; /* the move switched its change stream on */
     bool is_copied;
@@ -130,7 +132,8 @@ enum cli_exit cli_moving_let_write(struct cli_tenant_move *m);
 enum cli_exit cli_moving_list(struct cli_tenant_move *m);
 /* Those without a schema leave, over there too. */
 enum cli_exit cli_moving_forget_gone(struct cli_tenant_move *m);
-/* The table over there, as its schema says; with_stream: and the source's change stream. */
+/* The table over there, as its schema says; with_stream: and the source's change stream, if its
+ * table is as it was (else CLI_REFUSED: it may be gone, and must not come back). */
 enum cli_exit cli_moving_prepare(struct cli_tenant_move *m, struct cli_tenant_table *t,
                                  bool with_stream);
 /* The same for one whose families changed. */

@@ -27,6 +27,7 @@ static void take_schema(struct cli_tenant_table *t, const json_t *doc)
 {
     json_decref(t->schema);
     t->schema = cli_export_schema(doc);
+    cli_json_etag(doc, t->etag);
     if (t->is_streaming)
         (void)json_object_del(t->schema, RETENTION); /* it need not be there */
 }
@@ -102,6 +103,20 @@ static enum cli_exit put_table(struct cli_http *http, const char *id, json_t *sc
     return cli_http_send(http, "PUT", &target, schema, true, out);
 }
 
+/* The source's, as long as it is as it was when it was listed: what its tenant did meanwhile stays,
+ * above all that the table is gone. Takes schema. */
+static enum cli_exit change_source(struct cli_tenant_move *m, const struct cli_tenant_table *t,
+                                   json_t *schema)
+{
+    struct buf target;
+    json_t *doc = NULL;
+    cli_target1(&target, "/v1/tables/{}", t->id);
+    enum cli_exit e =
+        cli_http_send_if(m->from.data, "PUT", &target, "If-Match", t->etag, schema, true, &doc);
+    json_decref(doc);
+    return e;
+}
+
 static enum cli_exit note_limits(struct cli_tenant_move *m)
 {
     struct buf target;
@@ -116,30 +131,27 @@ static enum cli_exit note_limits(struct cli_tenant_move *m)
 
 static enum cli_exit stream_on(struct cli_tenant_move *m, struct cli_tenant_table *t)
 {
-    json_t *doc = NULL;
-    json_t *body = json_deep_copy(t->schema);
-    if (json_object_get(t->schema, RETENTION) != NULL) {
-        json_decref(body);
+    if (json_object_get(t->schema, RETENTION) != NULL)
         return CLI_OK;
-    }
-    (void)json_object_set_new(body, RETENTION, json_string("86400s")); /* small */
     t->is_streaming = true;
     enum cli_exit e = cli_moving_save(m); /* before it is done: abort must know */
-    if (e == CLI_OK)
-        e = put_table(m->from.data, t->id, json_incref(body), &doc);
-    json_decref(body);
-    json_decref(doc);
-    return e;
+    if (e != CLI_OK)
+        return e;
+    json_t *body = json_deep_copy(t->schema);
+    (void)json_object_set_new(body, RETENTION, json_string("86400s")); /* small */
+    e = change_source(m, t, body);
+    if (e != CLI_REFUSED)
+        return e;
+    t->is_streaming = false; /* what the tenant may have switched on meanwhile is its own */
+    enum cli_exit noted = cli_moving_save(m);
+    return noted == CLI_OK ? e : noted;
 }
 
 enum cli_exit cli_moving_unstream(struct cli_tenant_move *m, const struct cli_tenant_table *t)
 {
-    json_t *doc = NULL;
     json_t *body = json_deep_copy(t->schema);
     (void)json_object_set_new(body, RETENTION, json_null()); /* small */
-    enum cli_exit e = put_table(m->from.data, t->id, body, &doc);
-    json_decref(doc);
-    return e;
+    return change_source(m, t, body);
 }
 
 enum cli_exit cli_moving_prepare(struct cli_tenant_move *m, struct cli_tenant_table *t,

@@ -333,6 +333,64 @@ END_TEST
  * -----------------------------------------------------------------------
  */
 
+/* Many tables, and a move that stands still as soon as the first is over there. */
+#define MANY_TABLES 40
+
+static void start_move_and_hold_it(void)
+{
+    for (int i = 0; i < MANY_TABLES; i++)
+        ck_assert_int_eq(http_json(w.http, "PUT", "{'families':{'f':{}}}", "/v1/tables/z%02d", i),
+                         201);
+    const char *const args[] = {MOVE, NULL};
+    run_start(&r, &op, args);
+    for (int tries = 0; http_get(their_http, "/v1/tables/z00") != 200; tries++)
+        ck_assert_int_lt(tries, 60000);
+    ck_assert_int_eq(kill(r.pid, SIGSTOP), 0);
+    ck_assert_int_eq(http_get(their_http, "/v1/tables/z39"), 404); /* its turn has not come */
+}
+
+static void let_it_go_on(void)
+{
+    ck_assert_int_eq(kill(r.pid, SIGCONT), 0);
+    run_finish(&r);
+    EXPECT_CODE(&r, 1); /* it says that the table is not as it was */
+    bigtent(&r, &op, MOVE, "--resume");
+    EXPECT_CODE(&r, 0);
+}
+
+START_TEST(table_that_went_before_its_turn_does_not_come_back)
+{
+    start_move_and_hold_it();
+    ck_assert_int_eq(http_delete(w.http, "/v1/tables/z39"), 204);
+    let_it_go_on();
+    ck_assert_int_eq(http_get(w.http, "/v1/tables/z39"), 404);
+    ck_assert_int_eq(http_get(their_http, "/v1/tables/z39"), 404);
+}
+END_TEST
+
+/* Its change stream too, which is the tenant's and not the move's. */
+START_TEST(table_that_changed_before_its_turn_stays_as_it_is)
+{
+    start_move_and_hold_it();
+    ck_assert_int_eq(http_json(w.http, "PUT",
+                               "{'families':{'f':{'gc':{'max_versions':7}}},"
+                               "'change_stream_retention':'172800s'}",
+                               "/v1/tables/z39"),
+                     200);
+    let_it_go_on();
+    struct http *both[] = {w.http, their_http};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(http_get(both[i], "/v1/tables/z39"), 200);
+        ck_assert_int_eq(http_number(both[i], "/families/f/gc/max_versions"), 7);
+        ck_assert_str_eq(http_string(both[i], "/change_stream_retention"), "172800s");
+    }
+    bigtent(&r, &op, MOVE, "--abort");
+    EXPECT_CODE(&r, 0);
+    ck_assert(has_stream(w.http, "z39"));
+    ck_assert(!has_stream(w.http, "z38"));
+}
+END_TEST
+
 START_TEST(table_that_is_deleted_meanwhile_is_gone_over_there)
 {
     struct random rnd = {71};
@@ -407,6 +465,8 @@ Suite *suite_cli_tenant_move_parts(void)
     tcase_add_test(t, name_plan_and_hold_move);
     tcase_add_test(t, neighbours_on_both_servers_stay_as_they_are);
     tcase_add_test(t, table_that_is_deleted_meanwhile_is_gone_over_there);
+    tcase_add_test(t, table_that_went_before_its_turn_does_not_come_back);
+    tcase_add_test(t, table_that_changed_before_its_turn_stays_as_it_is);
     tcase_add_test(t, late_table_of_a_first_try_begins_anew);
     tcase_add_test(t, suspension_that_was_ended_meanwhile_is_no_switch);
     world_end(t);
