@@ -94,28 +94,28 @@ static void set_turns(uint64_t ns)
     (void)syscall(SYS_sched_setattr, 0, &attr, 0); /* refused: as it was */
 }
 
-void base_thread_ahead_of_others(void)
+/* Of what the thread has, which the program was started with: a server at nice 10 has the same
+ * order among its threads. Refused: as it was. */
+static void change_nice(int by)
 {
     id_t self = (id_t)gettid();
-    int ahead = getpriority(PRIO_PROCESS, self) - NICE_AHEAD;
-    (void)setpriority(PRIO_PROCESS, self, ahead); /* refused: as it was */
-    set_turns(SHORT_TURN_NS);
+    (void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + by);
 }
 
-static void lower_to(int nice)
+void base_thread_ahead_of_others(void)
 {
-    if (getpriority(PRIO_PROCESS, (id_t)gettid()) < nice)      /* a failure is -1: lowers */
-        (void)setpriority(PRIO_PROCESS, (id_t)gettid(), nice); /* refused: as it was */
+    change_nice(-NICE_AHEAD);
+    set_turns(SHORT_TURN_NS);
 }
 
 void base_thread_long_work(void)
 {
-    lower_to(NICE_LONG_WORK);
+    change_nice(NICE_LONG_WORK);
 }
 
 void base_thread_behind_others(void)
 {
-    lower_to(NICE_BEHIND);
+    change_nice(NICE_BEHIND);
     (void)syscall(SYS_ioprio_set, IOPRIO_THREAD, 0, IOPRIO_IDLE);
     set_turns(SMALL_TURN_NS); /* what is left of a turn is lost when it is given away */
 }
