@@ -44,7 +44,8 @@ enum err base_thread_start(pthread_t *out, const char *name, void *(*run)(void *
 void base_thread_ahead_of_others(void);
 
 /* For a thread whose work is long and waited for, by itself: who answers goes ahead of it to the
- * processor, and has three times as much where all are busy. It cannot take that back. */
+ * processor, and has nine times as much where all are busy (three without the right to go ahead).
+ * It cannot take that back. */
 void base_thread_long_work(void);
 
 /* For a thread that nobody waits for, by itself: the others go ahead of it, to the processor and to
