@@ -46,7 +46,8 @@ DEPS_DONE  = $(DEPS_STAMP)
 # --- compiler ---------------------------------------------------------------------------------
 PKGS     = libh2o-evloop libnghttp2 openssl jansson zlib
 PKG_INC := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PKGS) 2>/dev/null))
-LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -lre2 -ljansson -lssl -lcrypto -lz -llz4 -lm -lpthread \
+# RE2 is static: its hooks (storage/pattern.cc) are not exported by Debian's shared library.
+LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -l:libre2.a -ljansson -lssl -lcrypto -lz -llz4 -lm -lpthread \
            -ldl -lstdc++ $(if $(IPSEC_MB),-lIPSec_MB)
 CLI_LIBS = -lcurl -lyaml -ljansson -lcrypto -lpthread -lz -lzstd
 
@@ -81,7 +82,7 @@ COMMON_FLAGS = -g $(OPT_$(VARIANT)) -fstack-protector-strong -fPIE $(FORTIFY_$(V
                -isystem $(PROTO_GEN) -MMD -MP
 CFLAGS_ALL = -std=gnu17 $(COMMON_FLAGS) $(WARN) $(PKG_INC) -DH2O_USE_LIBUV=0 -DH2O_USE_EPOLL=1 \
              -DBIGTENT_VERSION='"$(VERSION)"' $(if $(IPSEC_MB),-DSTO_WITH_IPSEC_MB) $(CFLAGS)
-# One file, storage/pattern.cc: RE2 has no C interface.
+# RE2 and parts of RocksDB have no C interface.
 C_ONLY_WARN = -Wstrict-prototypes -Wmissing-prototypes
 CXXFLAGS_ALL = -std=c++17 $(COMMON_FLAGS) $(filter-out $(C_ONLY_WARN),$(WARN)) $(CXXFLAGS)
 LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now $(filter -fsanitize% --coverage,$(OPT_$(VARIANT))) $(LDFLAGS)
@@ -105,6 +106,7 @@ TEST_SRC  := $(filter-out tests/check/%,$(wildcard tests/$(TEST_ROOM)/test_*.c))
 CHECK_SRC := $(wildcard tests/check/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c) $(filter-out tests/isolation/test_%,$(wildcard tests/isolation/*.c))
 BENCH_SRC := $(wildcard tests/bench/*.c)
+HOSTILE_SRC := $(wildcard tests/hostile/*.c)
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_SUPPORT_SRC = tests/support/every_proto.c tests/support/filter_oracle.c \
                    tests/support/row_body_model.c $(filter-out cli/main.c,$(CLI_SRC))
@@ -113,7 +115,7 @@ obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 # tests/base/test_buf.c -> base_buf: the file defines `Suite *suite_base_buf(void)`.
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
 
-.PHONY: all deps run demo docs docs-check test check long asan tsan fuzz fuzz-binaries coverage bench openapi metrics-check \
+.PHONY: all deps run demo docs docs-check test check long asan tsan fuzz fuzz-binaries coverage bench hostile openapi metrics-check \
         clients test-clients test-duckdb lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
 
@@ -259,6 +261,7 @@ tsan: $(DEPS_STAMP) ## the suites under ThreadSanitizer
 	 ROUNDS=$${ROUNDS:-3} CK_TIMEOUT_MULTIPLIER=8 tests/run.sh build/tsan
 
 # --- fuzzing ----------------------------------------------------------------------------------
+# Linked as C++: checks of the C++ files need that part of the runtime.
 # An archive: a target links what it reaches and nothing else, so that what libFuzzer counts is what
 # the target can reach.
 $(B)/libbigtent.a: $(call obj,$(LIB_SRC) $(FUZZ_SUPPORT_SRC)) $(GEN_OBJ)
@@ -268,7 +271,7 @@ $(B)/libbigtent.a: $(call obj,$(LIB_SRC) $(FUZZ_SUPPORT_SRC)) $(GEN_OBJ)
 FUZZ_BINARIES = $(patsubst tests/fuzz/%.c,$(B)/%,$(FUZZ_SRC))
 $(FUZZ_BINARIES): $(B)/fuzz_%: $(call obj,tests/fuzz/fuzz_%.c) $(B)/libbigtent.a
 	$(say) LINK $@
-	$(Q)$(CC) $(filter-out -fsanitize=% -fno-sanitize=%,$(LDFLAGS_ALL)) -fsanitize=fuzzer,address,undefined \
+	$(Q)$(CXX) $(filter-out -fsanitize=% -fno-sanitize=%,$(LDFLAGS_ALL)) -fsanitize=fuzzer,address,undefined \
 	  -o $@ $< $(B)/libbigtent.a $(LIBS) -lcurl -lyaml -lzstd
 
 fuzz-binaries: $(FUZZ_BINARIES)
@@ -314,6 +317,19 @@ docs-check: ## what docs/ shows is what a server answers, and what the code says
 $(B)/bench: $(call obj,$(BENCH_SRC)) $(LIB_OBJ)
 	$(say) LINK $@
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcurl $(LIBS)
+
+# --- attacks -----------------------------------------------------------------------------------
+# Assertions of tests/support/ end in tests/hostile/guard.c: libcheck is not linked.
+HOSTILE_SUPPORT = $(patsubst %,tests/support/%.c,server process raw_tls http http_answer scrape)
+
+$(B)/hostile: $(call obj,$(HOSTILE_SRC) $(HOSTILE_SUPPORT)) $(call obj,$(BASE_SRC))
+	$(say) LINK $@
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcurl $(LIBS)
+
+hostile: $(DEPS_STAMP) ## one tenant's attacks beside a victim (SHORT=1, CASE=name, MINUTES=10 of the mixture, SEED=n)
+	@$(MAKE) --no-print-directory binaries $(B)/hostile
+	@$(B)/hostile $(if $(SHORT),--short) $(if $(CASE),--case $(CASE)) $(if $(MINUTES),--minutes $(MINUTES)) \
+	  $(if $(SEED),--seed $(SEED)) $(HOSTILE_OPTIONS)
 
 # --- the description of the API ------------------------------------------------------------------
 TOOLS = build/tools/openapi
@@ -370,7 +386,7 @@ test-clients: all $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## official Bigtable cli
 	  $(abspath $(CLIENT_TOOLS))/bin/clients-differential -list; fi
 
 # Go, for the official emulator, is installed as for the client that needs it, too.
-bench: all $(if $(filter json_api encryption neighbours offboard drop transfer,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
+bench: all $(if $(filter json_api encryption neighbours offboard drop transfer scale,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
 	@$(MAKE) --no-print-directory $(B)/bench
 	@tests/bench/bench.sh build/release
 

@@ -80,6 +80,11 @@ enum auth_mismatch auth_verifier_why(const struct auth_verifier *v);
 enum err auth_verify(struct auth_verifier *v, struct slice text,
                      const struct auth_key **out) MUST_CHECK;
 
+/* How many keys were revoked so far; one that counts is no more. Lock-free. */
+uint64_t auth_revocations(const struct auth_verifier *v);
+/* Whether there still is a key of this ID. Lock-free. */
+bool auth_key_is_there(const struct auth_verifier *v, const char id[AUTH_KEY_ID + 1]);
+
 /* --- control thread --------------------------------------------------------------------------- */
 
 struct auth_key_wanted {

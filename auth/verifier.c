@@ -110,3 +110,13 @@ enum err auth_verify(struct auth_verifier *v, struct slice text, const struct au
     memcpy(slot->text, text.ptr, AUTH_KEY_TEXT);
     return ERR_OK;
 }
+
+uint64_t auth_revocations(const struct auth_verifier *v)
+{
+    return atomic_load(&v->keyring->revoked);
+}
+
+bool auth_key_is_there(const struct auth_verifier *v, const char id[AUTH_KEY_ID + 1])
+{
+    return base_hashmap_find(v->keyring->by_id, base_slice(id, AUTH_KEY_ID)) != NULL;
+}

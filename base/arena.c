@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/memory.h"
 
 #include "base/banned.h"
 
@@ -48,14 +49,33 @@ void base_arena_fini(struct arena *a)
         base_free(block);
         block = next;
     }
+    if (a->counted > 0)
+        base_memory_give(a->share, a->counted);
     *a = (struct arena){0};
 }
 
-static struct arena_block *block_new(size_t payload_bytes)
+void base_arena_charge(struct arena *a, struct base_memory_share *share)
+{
+    if (a->counted > 0) {
+        base_memory_take_anyway(share, a->counted);
+        base_memory_give(a->share, a->counted);
+    }
+    a->share = share;
+}
+
+static struct arena_block *block_new(struct arena *a, size_t payload_bytes)
 {
     if (payload_bytes > SIZE_MAX - sizeof(struct arena_block))
         return NULL;
-    return base_try_alloc(sizeof(struct arena_block) + payload_bytes);
+    size_t counted = base_memory_counted(payload_bytes);
+    if (counted > 0 && !base_memory_take(a->share, counted))
+        return NULL;
+    struct arena_block *block = base_try_alloc(sizeof(struct arena_block) + payload_bytes);
+    if (block == NULL)
+        base_memory_give(a->share, counted);
+    else
+        a->counted += counted;
+    return block;
 }
 
 /* Blocks grow with the arena, and never beyond what may still be handed out. */
@@ -73,7 +93,7 @@ static size_t next_block_bytes(const struct arena *a)
 
 static void *alloc_own_block(struct arena *a, size_t bytes)
 {
-    struct arena_block *block = block_new(bytes);
+    struct arena_block *block = block_new(a, bytes);
     if (block == NULL)
         return NULL;
     if (a->blocks == NULL) {
@@ -94,7 +114,7 @@ static void *alloc_new_block(struct arena *a, size_t bytes)
     size_t payload_bytes = next_block_bytes(a);
     if (bytes > payload_bytes / 4 * 3)
         return alloc_own_block(a, bytes);
-    struct arena_block *block = block_new(payload_bytes);
+    struct arena_block *block = block_new(a, payload_bytes);
     if (block == NULL)
         return NULL;
     block->next = a->blocks;

@@ -7,9 +7,10 @@
  * Knows no: destructors; nothing in an arena needs one.
  * Threads:  one at a time.
  * Blocks:   no.
- * Fails by: NULL beyond max or when memory is out.
- * Limits:   max given at init, counted over all blocks.
- * Promises: 1. Addresses stay valid until fini. 2. Alignment fits any type.
+ * Fails by: NULL beyond max, or when memory or its share of it is out.
+ * Limits:   max given at init, counted over all blocks; the share's.
+ * Promises: 1. Addresses stay valid until fini. 2. Alignment fits any type. 3. Its blocks are
+ *           counted in its share before they are allocated, but for small ones.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -17,6 +18,7 @@
 #include "base/slice.h"
 
 struct arena_block;
+struct base_memory_share;
 
 struct arena {
     struct arena_block *blocks;
@@ -24,10 +26,14 @@ struct arena {
     size_t left;
     size_t used;
     size_t max;
+    struct base_memory_share *share; /* NULL: not counted */
+    size_t counted;                  /* in it */
 };
 
 void base_arena_init(struct arena *a, size_t max);
 void base_arena_fini(struct arena *a);
+/* From now on, and with what it holds: whose memory it is. */
+void base_arena_charge(struct arena *a, struct base_memory_share *share);
 
 /* NULL when max would be exceeded or memory is out. base_arena_zalloc zeroes. */
 void *base_arena_alloc(struct arena *a, size_t bytes);

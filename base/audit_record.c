@@ -12,7 +12,9 @@
 
 #include "base/banned.h"
 
-#define ENTRY_HEAD "bigtent audit entry 1\n"
+#define FIRST_HEAD "bigtent audit entry 1\n"
+#define ENTRY_HEAD "bigtent audit entry 2\n"
+#define ACTOR_HEAD "bigtent audit actor 1\n"
 #define CHAIN_HEAD "bigtent audit chain 1\n"
 
 static const struct base_audit_hash NOTHING;
@@ -20,6 +22,11 @@ static const struct base_audit_hash NOTHING;
 bool base_audit_value_is_fine(struct slice value)
 {
     return base_text_check(value, BASE_AUDIT_TEXT_MAX, "a value", NULL) == ERR_OK;
+}
+
+bool base_audit_kind_is_told(struct slice kind)
+{
+    return base_slice_is(kind, "tenant") || base_slice_is(kind, "server");
 }
 
 /* --- texts ------------------------------------------------------------------------------------ */
@@ -59,18 +66,36 @@ static struct base_audit_hash digest(struct buf *out)
     return h;
 }
 
+struct base_audit_hash base_audit_actor(const struct base_audit_record *r)
+{
+    struct buf text;
+    char salt[BASE_AUDIT_SALT_HEX + 1];
+    base_audit_salt_hex(r, salt);
+    base_buf_init(&text, 4 * BASE_AUDIT_TEXT_MAX);
+    (void)base_buf_append_text(&text, ACTOR_HEAD); /* errors latch in text */
+    put(&text, "salt", base_slice(salt, BASE_AUDIT_SALT_HEX));
+    put(&text, "key", r->key);
+    put(&text, "address", r->address);
+    return digest(&text);
+}
+
 struct base_audit_hash base_audit_entry(const struct base_audit_record *r)
 {
     struct buf text;
     base_buf_init(&text, 16 * BASE_AUDIT_TEXT_MAX);
-    (void)base_buf_append_text(&text, ENTRY_HEAD); /* errors latch in text */
+    /* errors latch in text */
+    (void)base_buf_append_text(&text, r->is_committed ? ENTRY_HEAD : FIRST_HEAD);
     put(&text, "tenant", r->tenant);
     put_number(&text, "tenant_number", r->tenant_number);
     put_hash(&text, "tenant_before", &r->tenant_before);
     put(&text, "time", r->time);
-    put(&text, "key", r->key);
+    if (!r->is_committed)
+        put(&text, "key", r->key);
     put(&text, "kind", r->kind);
-    put(&text, "address", r->address);
+    if (r->is_committed)
+        put_hash(&text, "actor", &r->actor);
+    else
+        put(&text, "address", r->address);
     put(&text, "action", r->action);
     put(&text, "target", r->target);
     put(&text, "detail", r->detail);
@@ -91,6 +116,8 @@ struct base_audit_hash base_audit_chain_hash(const struct base_audit_record *r)
 
 void base_audit_seal(struct base_audit_record *r)
 {
+    if (r->is_committed)
+        r->actor = base_audit_actor(r);
     r->entry = base_audit_entry(r);
     r->hash = base_audit_chain_hash(r);
 }
@@ -109,6 +136,13 @@ static const char *check_values(const struct base_audit_record *r)
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         if (!base_audit_value_is_fine(values[i]))
             return "a value holds what none may hold";
+    struct base_audit_hash actor = r->actor;
+    if (r->is_committed && !r->is_withheld)
+        actor = base_audit_actor(r);
+    if (!is_same(&actor, &r->actor))
+        return "its actor is not the hash of its salt, key and address";
+    if (r->is_withheld && !r->is_committed)
+        return NULL;
     struct base_audit_hash entry = base_audit_entry(r);
     return is_same(&entry, &r->entry) ? NULL : "its entry is not the hash of its fields";
 }
@@ -151,26 +185,49 @@ const char *base_audit_follow_tenant(struct base_audit_head *head,
 
 static const char DIGITS[] = "0123456789abcdef";
 
-void base_audit_hex(const struct base_audit_hash *h, char out[BASE_AUDIT_HEX + 1])
+static void hex_of(const uint8_t *bytes, size_t count, char *out)
 {
-    for (size_t i = 0; i < BASE_AUDIT_HASH; i++) {
-        out[2 * i] = DIGITS[h->bytes[i] >> 4];
-        out[2 * i + 1] = DIGITS[h->bytes[i] & 15];
+    for (size_t i = 0; i < count; i++) {
+        out[2 * i] = DIGITS[bytes[i] >> 4];
+        out[2 * i + 1] = DIGITS[bytes[i] & 15];
     }
-    out[BASE_AUDIT_HEX] = '\0';
+    out[2 * count] = '\0';
 }
 
-enum err base_audit_unhex(struct slice text, struct base_audit_hash *out)
+/* Exactly 2 * count digits. */
+static enum err unhex(struct slice text, uint8_t *out, size_t count)
 {
-    struct base_audit_hash h = {{0}};
-    if (text.len != BASE_AUDIT_HEX)
+    if (text.len != 2 * count)
         return ERR_INVALID;
     for (size_t i = 0; i < text.len; i++) {
         const char *digit = text.ptr[i] == '\0' ? NULL : strchr(DIGITS, text.ptr[i]);
         if (digit == NULL)
             return ERR_INVALID;
-        h.bytes[i / 2] = (uint8_t)(h.bytes[i / 2] << 4 | (digit - DIGITS));
+        out[i / 2] = (uint8_t)(out[i / 2] << 4 | (digit - DIGITS));
     }
-    *out = h;
     return ERR_OK;
+}
+
+void base_audit_hex(const struct base_audit_hash *h, char out[BASE_AUDIT_HEX + 1])
+{
+    hex_of(h->bytes, sizeof h->bytes, out);
+}
+
+void base_audit_salt_hex(const struct base_audit_record *r, char out[BASE_AUDIT_SALT_HEX + 1])
+{
+    hex_of(r->salt, sizeof r->salt, out);
+}
+
+enum err base_audit_unhex(struct slice text, struct base_audit_hash *out)
+{
+    struct base_audit_hash h = {{0}};
+    enum err rc = unhex(text, h.bytes, sizeof h.bytes);
+    if (rc == ERR_OK)
+        *out = h;
+    return rc;
+}
+
+enum err base_audit_salt_unhex(struct slice text, struct base_audit_record *r)
+{
+    return unhex(text, r->salt, sizeof r->salt);
 }

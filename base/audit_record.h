@@ -14,6 +14,8 @@
  * Promises: 1. Two records with different fields have different texts: no value holds a line feed.
  *           2. A tenant's chain is checked from its own records alone, which tell nothing of
  *              others, not even how many there are.
+ *           3. Of a record whose actor is withheld, everything else is checked: in its place stands
+ *              the hash of key and address with a salt, from which neither can be guessed.
  * Form:     docs/operations.md, for those who check it with a program of their own.
  */
 #ifndef BASE_AUDIT_RECORD_H
@@ -23,6 +25,7 @@
 #include "base/slice.h"
 
 #define BASE_AUDIT_HASH 32
+#define BASE_AUDIT_SALT 16
 /* Longer than any canonical text. */
 #define BASE_AUDIT_TEXT_MAX 2048
 
@@ -39,6 +42,10 @@ struct base_audit_record {
     struct slice key;  /* ID of the API key */
     struct slice kind; /* of the key */
     struct slice address;
+    bool is_committed; /* the entry covers actor, not key and address; false: of the first form */
+    bool is_withheld;  /* key, address and salt are not told */
+    uint8_t salt[BASE_AUDIT_SALT]; /* committed: random, the record's own */
+    struct base_audit_hash actor;  /* committed: SHA-256 of salt, key and address */
     struct slice action;
     struct slice target;
     struct slice detail;
@@ -52,8 +59,13 @@ struct base_audit_record {
 /* The value may stand in a record: UTF-8 without control characters. */
 bool base_audit_value_is_fine(struct slice value);
 
-/* Fill in entry and hash from the other fields. */
+/* Who acts with a key of this kind is told to the tenant it is about: its own keys, and the server
+ * itself. Of operators and their services it sees the kind. */
+bool base_audit_kind_is_told(struct slice kind);
+
+/* Fill in actor, entry and hash from the other fields. */
 void base_audit_seal(struct base_audit_record *r);
+struct base_audit_hash base_audit_actor(const struct base_audit_record *r);
 struct base_audit_hash base_audit_entry(const struct base_audit_record *r);
 struct base_audit_hash base_audit_chain_hash(const struct base_audit_record *r);
 
@@ -63,15 +75,19 @@ struct base_audit_head {
     struct base_audit_hash hash;
 };
 
-/* NULL: the record follows head, which moves on; else what is wrong with it. */
+/* NULL: the record follows head, which moves on; else what is wrong with it. Of one of the first
+ * form whose actor is withheld, the entry cannot be checked: the next one names it. */
 const char *base_audit_follow(struct base_audit_head *head, const struct base_audit_record *r);
 /* The same for the record's place among its tenant's. */
 const char *base_audit_follow_tenant(struct base_audit_head *head,
                                      const struct base_audit_record *r);
 
-#define BASE_AUDIT_HEX (2 * BASE_AUDIT_HASH)
+#define BASE_AUDIT_HEX      (2 * BASE_AUDIT_HASH)
+#define BASE_AUDIT_SALT_HEX (2 * BASE_AUDIT_SALT)
 void base_audit_hex(const struct base_audit_hash *h, char out[BASE_AUDIT_HEX + 1]);
-/* ERR_INVALID for anything but 64 lower-case digits. */
+void base_audit_salt_hex(const struct base_audit_record *r, char out[BASE_AUDIT_SALT_HEX + 1]);
+/* ERR_INVALID for anything but 64, and 32, lower-case digits. */
 enum err base_audit_unhex(struct slice text, struct base_audit_hash *out) MUST_CHECK;
+enum err base_audit_salt_unhex(struct slice text, struct base_audit_record *r) MUST_CHECK;
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 
 #include "base/banned.h"
 
@@ -24,12 +25,35 @@ void base_buf_init(struct buf *b, size_t max)
     *b = (struct buf){.max = max};
 }
 
+static bool is_counted(const struct buf *b)
+{
+    return base_memory_counted(b->capacity) > 0;
+}
+
 void base_buf_fini(struct buf *b)
 {
     if (b == NULL)
         return;
     base_free(b->ptr);
+    if (is_counted(b))
+        base_memory_give(b->share, b->capacity);
     *b = (struct buf){0};
+}
+
+void base_buf_charge(struct buf *b, struct base_memory_share *share)
+{
+    if (is_counted(b)) {
+        base_memory_take_anyway(share, b->capacity);
+        base_memory_give(b->share, b->capacity);
+    }
+    b->share = share;
+}
+
+void base_buf_clear(struct buf *b)
+{
+    struct buf empty = {.max = b->max, .share = b->share};
+    base_buf_fini(b);
+    *b = empty;
 }
 
 /* Doubling keeps the cost of many small appends linear. */
@@ -52,9 +76,14 @@ enum err base_buf_reserve(struct buf *b, size_t more)
     if (more > b->max - b->len)
         return b->error = ERR_TOO_BIG;
     size_t capacity = capacity_for(b, b->len + more);
-    uint8_t *ptr = base_try_realloc(b->ptr, capacity);
-    if (ptr == NULL)
+    size_t grows = base_memory_counted(capacity) - base_memory_counted(b->capacity);
+    if (grows > 0 && !base_memory_take(b->share, grows))
         return b->error = ERR_NO_MEMORY;
+    uint8_t *ptr = base_try_realloc(b->ptr, capacity);
+    if (ptr == NULL) {
+        base_memory_give(b->share, grows);
+        return b->error = ERR_NO_MEMORY;
+    }
     b->ptr = ptr;
     b->capacity = capacity;
     return ERR_OK;
@@ -166,5 +195,5 @@ void base_buf_take(struct buf *dst, struct buf *src)
 {
     INVARIANT(dst->ptr == NULL);
     *dst = *src;
-    base_buf_init(src, dst->max);
+    *src = (struct buf){.max = dst->max, .share = dst->share};
 }

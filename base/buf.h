@@ -7,10 +7,12 @@
  * Knows no: encodings.
  * Threads:  one at a time.
  * Blocks:   no.
- * Fails by: ERR_TOO_BIG beyond max, ERR_NO_MEMORY; both latch: later appends fail alike, so a
- *           writer may append many times and look at buf.error once.
- * Limits:   max given at init.
- * Promises: 1. len <= max always. 2. A failed append adds nothing.
+ * Fails by: ERR_TOO_BIG beyond max, ERR_NO_MEMORY, also when its share of memory is used up; all
+ *           latch: later appends fail alike, so a writer may append many times and look at
+ *           buf.error once.
+ * Limits:   max given at init; the share's.
+ * Promises: 1. len <= max always. 2. A failed append adds nothing. 3. What it holds is counted in
+ *           its share before it is allocated, but for small blocks.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -18,16 +20,23 @@
 #include "base/err.h"
 #include "base/slice.h"
 
+struct base_memory_share;
+
 struct buf {
     uint8_t *ptr;
     size_t len;
     size_t capacity;
     size_t max;
     enum err error;
+    struct base_memory_share *share; /* NULL: not counted */
 };
 
 void base_buf_init(struct buf *b, size_t max);
 void base_buf_fini(struct buf *b);
+/* From now on, and with what it holds: whose memory it is. */
+void base_buf_charge(struct buf *b, struct base_memory_share *share);
+/* Give its memory back; max and share stay, an error does not. */
+void base_buf_clear(struct buf *b);
 
 /* Make room for `more` bytes behind len; write at base_buf_end() then raise len. */
 enum err base_buf_reserve(struct buf *b, size_t more);
@@ -43,7 +52,8 @@ enum err base_buf_printf(struct buf *b, const char *format, ...)
 void base_buf_truncate(struct buf *b, size_t len);
 /* Drop the first n bytes, n <= len; moves the rest down. */
 void base_buf_consume(struct buf *b, size_t n);
-/* Move src's memory into dst (dst must be fini'd or zero); src becomes empty with the same max. */
+/* Move src's memory, and its share, into dst (which is fini'd or zero); src becomes empty with the
+ * same max and share. */
 void base_buf_take(struct buf *dst, struct buf *src);
 
 static inline struct slice base_buf_slice(const struct buf *b)

@@ -140,6 +140,18 @@ enum err base_seal_public_bytes(EVP_PKEY *key, uint8_t out[BASE_SEAL_KEY], struc
     return ERR_OK;
 }
 
+enum err base_seal_public_decode(struct slice base64, EVP_PKEY **out)
+{
+    struct buf bytes;
+    base_buf_init(&bytes, BASE_SEAL_KEY + 3);
+    enum err rc = base_base64_decode(base64, &bytes);
+    *out = rc == ERR_OK && bytes.len == BASE_SEAL_KEY
+               ? EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, bytes.ptr, bytes.len)
+               : NULL;
+    base_buf_fini(&bytes);
+    return *out == NULL ? ERR_INVALID : ERR_OK;
+}
+
 void base_seal_key_free(EVP_PKEY *key)
 {
     EVP_PKEY_free(key);

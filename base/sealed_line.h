@@ -47,6 +47,8 @@ enum err base_seal_public_read(struct slice pem, EVP_PKEY **out, struct errbuf *
 enum err base_seal_public_write(EVP_PKEY *key, struct buf *out, struct errbuf *eb) MUST_CHECK;
 enum err base_seal_public_bytes(EVP_PKEY *key, uint8_t out[BASE_SEAL_KEY],
                                 struct errbuf *eb) MUST_CHECK;
+/* The member "public_key" of a line: its bytes in base64. ERR_INVALID. */
+enum err base_seal_public_decode(struct slice base64, EVP_PKEY **out) MUST_CHECK;
 void base_seal_key_free(EVP_PKEY *key);
 
 /* --- lines ------------------------------------------------------------------------------------ */

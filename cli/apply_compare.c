@@ -106,7 +106,9 @@ static void new_tenant(struct cli_apply_item *item)
     item->verb = CLI_APPLY_CREATE;
     item->body = json_pack("{s:s}", "id", item->id);
     take(item, "display_name", item->body);
-    if (json_is_string(json_object_get(item->doc, "plan")))
+    if (json_is_null(json_object_get(item->doc, "plan")))
+        json_object_set_new(item->body, "plan", json_null()); /* else it gets the standard one */
+    else
         take(item, "plan", item->body);
     if (json_is_true(json_object_get(item->doc, "encrypted")))
         take(item, "encrypted", item->body);

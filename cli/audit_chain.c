@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sealed_line.h"
 #include "base/text.h"
 #include "cli/out.h"
 
@@ -29,7 +30,9 @@ void cli_audit_chain_init(struct cli_audit_chain *c)
 void cli_audit_chain_fini(struct cli_audit_chain *c)
 {
     json_decref(c->tenants);
+    base_seal_key_free(c->key);
     c->tenants = NULL;
+    c->key = NULL;
 }
 
 /* --- a record --------------------------------------------------------------------------------- */
@@ -68,6 +71,22 @@ static bool take_entry(const json_t *record, struct base_audit_record *r)
            take_hash(record, "entry", &r->entry);
 }
 
+/* What the trail's own tenant is not told. Operators are told everything: there, nothing that is
+ * missing is believed. */
+static bool take_actor(const json_t *record, bool is_own, struct base_audit_record *r)
+{
+    struct slice salt;
+    r->is_committed = json_object_get(record, "actor") != NULL;
+    r->is_withheld =
+        is_own && !base_audit_kind_is_told(r->kind) && r->key.len == 0 && r->address.len == 0;
+    if (!r->is_committed)
+        return true;
+    if (!take_hash(record, "actor", &r->actor) || !take_text(record, "salt", &salt))
+        return false;
+    r->is_withheld = r->is_withheld && salt.len == 0;
+    return r->is_withheld || base_audit_salt_unhex(salt, r) == ERR_OK;
+}
+
 static bool take_place(const json_t *record, struct base_audit_record *r)
 {
     return take_number(record, "number", &r->number) && take_hash(record, "before", &r->before) &&
@@ -75,10 +94,65 @@ static bool take_place(const json_t *record, struct base_audit_record *r)
 }
 
 /* Members that no hash covers are not the server's. */
-static bool is_exact(const json_t *record, bool is_own)
+static bool is_exact(const json_t *record, const struct base_audit_record *r, bool is_own)
 {
-    enum { OWN_MEMBERS = 12, PLACE_MEMBERS = 3 };
-    return json_object_size(record) == OWN_MEMBERS + (is_own ? 0 : PLACE_MEMBERS);
+    enum { OWN_MEMBERS = 12, PLACE_MEMBERS = 3, ACTOR_MEMBERS = 2 };
+    size_t members = OWN_MEMBERS + (is_own ? 0 : PLACE_MEMBERS);
+    return json_object_size(record) == members + (r->is_committed ? ACTOR_MEMBERS : 0);
+}
+
+/* --- the beginning ----------------------------------------------------------------------------
+ */
+
+#define CUT_FORMAT "bigtent.audit.cut.1"
+
+bool cli_audit_is_cut(const json_t *line)
+{
+    const char *format = json_string_value(json_object_get(line, "format"));
+    return format != NULL && strcmp(format, CUT_FORMAT) == 0;
+}
+
+/* By the key that was given, or else the one it names: then whoever has noted that one knows. */
+static enum err seal_check(const struct cli_audit_chain *c, struct slice line, struct errbuf *eb)
+{
+    struct slice text;
+    EVP_PKEY *key = NULL;
+    if (c->key != NULL)
+        return base_seal_check(c->key, line, eb);
+    enum err e = base_line_text(line, "public_key", &text);
+    if (e == ERR_OK)
+        e = base_seal_public_decode(text, &key);
+    if (e != ERR_OK)
+        return base_fail(eb, e, "it names no key");
+    e = base_seal_check(key, line, eb);
+    base_seal_key_free(key);
+    return e;
+}
+
+enum cli_exit cli_audit_chain_begin(struct cli_audit_chain *c, struct slice line, const json_t *cut)
+{
+    struct errbuf eb = {{0}};
+    struct base_audit_head head = {0};
+    struct slice tenant;
+    bool is_cut = take_number(cut, "number", &head.number) && head.number > 0 &&
+                  take_hash(cut, "hash", &head.hash) && take_text(cut, "tenant", &tenant);
+    if (!is_cut || c->is_begun || c->records > 0 || c->cut > 0)
+        return cli_fail(CLI_CHECK_FAILED, "what follows record %" PRIu64 " is no record",
+                        c->head.number);
+    if (seal_check(c, line, &eb) != ERR_OK)
+        return cli_fail(CLI_CHECK_FAILED, "the beginning of the trail is not sealed: %s", eb.text);
+    c->cut = head.number;
+    cli_say("records up to %" PRIu64 " were removed when they were old enough", c->cut);
+    if (c->tenant != NULL && tenant.len == 0) {
+        c->from = 0; /* where that leaves this one's, the trail does not say */
+        return CLI_OK;
+    }
+    c->head = head;
+    c->is_noted_found = c->has_noted && c->noted.number == head.number &&
+                        memcmp(head.hash.bytes, c->noted.hash.bytes, BASE_AUDIT_HASH) == 0;
+    if (c->from <= head.number)
+        c->from = head.number + 1;
+    return CLI_OK;
 }
 
 /* --- following -------------------------------------------------------------------------------- */
@@ -109,6 +183,8 @@ static void tenant_head_get(const struct cli_audit_chain *c, const struct base_a
         enum err e = base_audit_unhex(base_slice(json_string_value(hex), json_string_length(hex)),
                                       &out->hash);
         INVARIANT(e == ERR_OK); /* it was put there by tenant_head_set */
+    } else if (c->cut > 0 && follows_tenants_only(c) && c->records == 0 && c->from > 0) {
+        *out = c->head; /* the tenant's own cut */
     } else if (c->first > 1 && r->tenant_number > 0) {
         *out = (struct base_audit_head){.number = r->tenant_number - 1, .hash = r->tenant_before};
     }
@@ -142,7 +218,7 @@ static enum cli_exit follow_tenant(struct cli_audit_chain *c, const struct base_
 
 static enum cli_exit follow_all(struct cli_audit_chain *c, const struct base_audit_record *r)
 {
-    if (c->records == 0 && r->number > 1)
+    if (c->records == 0 && r->number > 1 && r->number != c->cut + 1)
         c->head = (struct base_audit_head){.number = r->number - 1, .hash = r->before};
     const char *wrong = base_audit_follow(&c->head, r);
     return wrong == NULL ? CLI_OK : broken(c, r, wrong);
@@ -164,7 +240,7 @@ static enum cli_exit begin(struct cli_audit_chain *c, const struct base_audit_re
 {
     char missing[64];
     c->first = place;
-    if (place == c->from)
+    if (place == c->from || c->from == 0)
         return CLI_OK;
     (void)snprintf(missing, sizeof missing, "record %" PRIu64 " should stand here", c->from);
     return broken(c, r, missing);
@@ -175,6 +251,10 @@ static enum cli_exit follow(struct cli_audit_chain *c, const struct base_audit_r
     uint64_t place = follows_tenants_only(c) ? r->tenant_number : r->number;
     if (c->records == 0 && place < c->from)
         return CLI_OK;
+    if (c->is_committed && !r->is_committed)
+        return broken(c, r, "it has the first form, and one before it the second");
+    c->is_committed = r->is_committed;
+    c->unchecked += r->is_withheld && !r->is_committed;
     enum cli_exit e = c->records == 0 ? begin(c, r, place) : CLI_OK;
     if (e == CLI_OK && !follows_tenants_only(c))
         e = follow_all(c, r);
@@ -193,7 +273,8 @@ enum cli_exit cli_audit_chain_take(struct cli_audit_chain *c, const json_t *reco
     if (!c->is_begun)
         c->is_own = is_record && json_object_get(record, "number") == NULL;
     c->is_begun = true;
-    if (!is_record || (!c->is_own && !take_place(record, &r)) || !is_exact(record, c->is_own))
+    is_record = is_record && take_actor(record, c->is_own, &r);
+    if (!is_record || (!c->is_own && !take_place(record, &r)) || !is_exact(record, &r, c->is_own))
         return cli_fail(CLI_CHECK_FAILED, "what follows record %" PRIu64 " is no record",
                         c->head.number);
     if (c->tenant != NULL && !base_slice_is(r.tenant, c->tenant))
@@ -211,12 +292,21 @@ enum cli_exit cli_audit_chain_end(const struct cli_audit_chain *c)
                         "the trail ends at record %" PRIu64 ", and %" PRIu64
                         " was noted: its end was cut off",
                         c->head.number, c->noted.number);
+    if (c->has_noted && !c->is_noted_found && c->noted.number < c->cut)
+        return cli_fail(CLI_CHECK_FAILED,
+                        "the noted record %" PRIu64 " was removed with all up to %" PRIu64
+                        ": note a newer head in time",
+                        c->noted.number, c->cut);
     if (c->has_noted && !c->is_noted_found)
         return cli_fail(CLI_CHECK_FAILED,
                         "the noted record %" PRIu64 " is not in this part of the trail",
                         c->noted.number);
     base_audit_hex(&c->head.hash, hex);
-    if (c->first > 1)
+    if (c->unchecked > 0)
+        cli_say("%" PRIu64 " records of earlier versions name keys that are not shown to a tenant: "
+                "of them, numbers and hashes were checked, not the words",
+                c->unchecked);
+    if (c->first > 1 && c->first != c->cut + 1)
         cli_say("the part begins at record %" PRIu64 "; what is before it was not looked at",
                 c->first);
     cli_out_printf("%" PRIu64 " records, whole; head %s@%" PRIu64 "\n", c->records, hex,

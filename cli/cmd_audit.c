@@ -14,6 +14,7 @@
 #include "cli/json_text.h"
 #include "cli/lines.h"
 #include "cli/out.h"
+#include "cli/public_key.h"
 #include "cli/table.h"
 #include "cli/target.h"
 
@@ -147,7 +148,8 @@ enum cli_exit cli_audit_list(struct cli *cli)
 static enum cli_exit check_line(void *ctx, struct slice line)
 {
     json_t *record = cli_json_parse_once(line);
-    enum cli_exit e = cli_audit_chain_take(ctx, record);
+    enum cli_exit e = cli_audit_is_cut(record) ? cli_audit_chain_begin(ctx, line, record)
+                                               : cli_audit_chain_take(ctx, record);
     json_decref(record);
     return e;
 }
@@ -158,12 +160,15 @@ enum cli_exit cli_audit_verify(struct cli *cli)
     struct cli_lines lines;
     const char *path = option(cli, "file");
     const char *noted = option(cli, "head");
+    const char *pubkey = option(cli, "pubkey");
     cli_audit_chain_init(&chain);
     chain.tenant = option(cli, "tenant");
     chain.has_noted = noted != NULL;
     enum cli_exit e = get_number(cli, "from", &chain.from);
     if (e == CLI_OK && noted != NULL && cli_audit_head_parse(noted, &chain.noted) != ERR_OK)
         e = cli_fail(CLI_USAGE, "--head takes HASH@NUMBER, as verify prints it");
+    if (e == CLI_OK && pubkey != NULL)
+        e = cli_public_key_read(pubkey, &chain.key);
     if (e == CLI_OK && path == NULL && cli->config.key == NULL)
         e = cli_fail(CLI_USAGE, "no key: set BIGTENT_KEY or use --key-file FILE");
     cli_lines_init(&lines, CLI_ANSWER_BYTES, check_line, &chain);

@@ -12,6 +12,7 @@
 #include "cli/http.h"
 #include "cli/lines.h"
 #include "cli/out.h"
+#include "cli/public_key.h"
 #include "cli/target.h"
 
 #include "base/banned.h"
@@ -117,22 +118,11 @@ static enum cli_exit check_line(void *ctx, struct slice line)
     return cli_out_state();
 }
 
-static enum cli_exit read_public_key(const char *path, EVP_PKEY **out)
-{
-    struct buf pem;
-    struct errbuf eb = {{0}};
-    enum err e = base_file_read(path, BASE_SEAL_PEM_MAX, &pem, &eb);
-    if (e == ERR_OK)
-        e = base_seal_public_read(base_buf_slice(&pem), out, &eb);
-    base_buf_fini(&pem);
-    return e == ERR_OK ? CLI_OK : cli_fail(CLI_USAGE, "--pubkey %s: %s", path, eb.text);
-}
-
 enum cli_exit cli_certificate_verify(struct cli *cli)
 {
     const char *pubkey = cli_args_value(&cli->args, "pubkey");
     struct checking c = {.key = NULL};
-    enum cli_exit e = read_public_key(pubkey, &c.key);
+    enum cli_exit e = cli_public_key_read(pubkey, &c.key);
     if (e == CLI_OK)
         e = each_line(cli->args.words[0], check_line, &c);
     if (e == CLI_OK && c.count == 0)

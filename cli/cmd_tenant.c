@@ -78,12 +78,17 @@ static enum cli_exit change(struct cli *cli, const char *method, const char *pat
 
 enum cli_exit cli_tenant_create(struct cli *cli)
 {
-    json_t *body =
-        json_pack("{s:s, s:s*, s:s*, s:o*}", "id", cli->args.words[0], "display_name",
-                  cli_args_value(&cli->args, "name"), "plan", cli_args_value(&cli->args, "plan"),
-                  "encrypted", cli_args_flag(&cli->args, "encrypted") ? json_true() : NULL);
-    if (body == NULL)
+    const char *plan = cli_args_value(&cli->args, "plan");
+    bool no_plan = cli_args_flag(&cli->args, "no-plan");
+    if (plan != NULL && no_plan)
+        return cli_fail(CLI_USAGE, "--plan P and --no-plan contradict each other");
+    json_t *body = json_pack("{s:s, s:s*, s:s*, s:o*}", "id", cli->args.words[0], "display_name",
+                             cli_args_value(&cli->args, "name"), "plan", plan, "encrypted",
+                             cli_args_flag(&cli->args, "encrypted") ? json_true() : NULL);
+    if (body == NULL || (no_plan && json_object_set_new(body, "plan", json_null()) != 0)) {
+        json_decref(body);
         return cli_fail(CLI_USAGE, "the tenant's ID, name and plan must be UTF-8 text");
+    }
     return change(cli, "POST", "/v1/admin/tenants", body, false);
 }
 
@@ -184,8 +189,9 @@ static json_t *departure_wanted(struct cli *cli, enum cli_exit *out)
     }
     (void)snprintf(text, sizeof text, "%" PRIu64 "s", seconds);
     json_t *body =
-        json_pack("{s:s, s:s*, s:s*}", "confirm", confirm, "grace", grace != NULL ? text : NULL,
-                  "reason", cli_args_value(&cli->args, "reason"));
+        json_pack("{s:s, s:s*, s:s*, s:o*}", "confirm", confirm, "grace",
+                  grace != NULL ? text : NULL, "reason", cli_args_value(&cli->args, "reason"),
+                  "deep", cli_args_flag(&cli->args, "deep") ? json_true() : NULL);
     if (body == NULL)
         *out = cli_fail(CLI_USAGE, "the tenant's ID and the reason must be UTF-8 text");
     return body;

@@ -13,19 +13,24 @@ static const struct cli_field USAGE_FIELDS[] = {
     {"stored", "stored_bytes", CLI_FIELD_BYTES, "quota.stored_bytes"},
     {"rows", "rows", CLI_FIELD_COUNT, "quota.rows"},
     {"cells", "cells", CLI_FIELD_COUNT, NULL},
+    {"changes", "change_bytes", CLI_FIELD_BYTES, "quota.change_bytes"},
+    {"schemas", "schema_bytes", CLI_FIELD_BYTES, "quota.schema_bytes"},
     {"recount: stored", "recount.stored_bytes", CLI_FIELD_BYTES, NULL},
     {"recount: rows", "recount.rows", CLI_FIELD_COUNT, NULL},
     {"recount: cells", "recount.cells", CLI_FIELD_COUNT, NULL},
+    {"recount: changes", "recount.change_bytes", CLI_FIELD_BYTES, NULL},
     {"drift: stored", "drift.stored_bytes", CLI_FIELD_BYTES, NULL},
     {"drift: rows", "drift.rows", CLI_FIELD_COUNT, NULL},
     {"drift: cells", "drift.cells", CLI_FIELD_COUNT, NULL},
+    {"drift: changes", "drift.change_bytes", CLI_FIELD_BYTES, NULL},
     CLI_QUOTA(CLI_QUOTA_MEMBER_FIELD){NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
-/* 0 only when the document says so three times. */
+/* 0 only when the document says so of each. */
 static bool has_drift(const json_t *usage)
 {
-    static const char *const members[] = {"drift.stored_bytes", "drift.rows", "drift.cells"};
+    static const char *const members[] = {"drift.stored_bytes", "drift.rows", "drift.cells",
+                                          "drift.change_bytes"};
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         const json_t *value = cli_json_at(usage, members[i]);
         if (!json_is_integer(value) || json_integer_value(value) != 0)

@@ -46,7 +46,8 @@ const struct cli_group CLI_GROUPS[] = {
 
 static const struct cli_option TENANT_CREATE[] = {
     {"name", "N", "display name, for people", false, false},
-    {"plan", "PLAN", "the plan it has", false, false},
+    {"plan", "PLAN", "the plan it has; \"standard\", if there is one", false, false},
+    {"no-plan", NULL, "it has no plan", false, false},
     {"encrypted", NULL, "seal what it stores with a key of its own", false, false},
     END,
 };
@@ -81,6 +82,7 @@ static const struct cli_option TENANT_OFFBOARD[] = {
     {"export", "DIR", "write its tables into files first", false, false},
     {"data-key-file", "FILE", "--export reads with this key: a service's, or the tenant's", false,
      false},
+    {"deep", NULL, "search every file, also those that list other tenants only", false, false},
     {"dry-run", NULL, "show what would go, and do nothing", false, false},
     {"wait", NULL, "follow the job to its end", false, false},
     END,
@@ -294,6 +296,7 @@ static const struct cli_option AUDIT_VERIFY[] = {
     AUDIT_OF,
     {"file", "FILE", "what export wrote, or - for standard input", false, false},
     {"head", "HASH@N", "a head noted earlier must be on the way", false, false},
+    {"pubkey", "FILE", "the server's public key, that seals a cut trail's beginning", false, false},
     END,
 };
 
@@ -346,7 +349,8 @@ const struct cli_command CLI_COMMANDS[] = {
      "the data, empties the files and audits that nothing is left. With --grace it begins\n"
      "only then, and tenant undelete takes it back before. With --wait the exit status is 5\n"
      "when the job failed. With --export its writes are suspended, and it is deleted only when\n"
-     "all its tables are in files that were read back; otherwise writes stay suspended.",
+     "all its tables are in files that were read back; otherwise writes stay suspended.\n"
+     "Table files that list their tenants, and not this one, are not read; --deep reads them.",
      "bigtent tenant offboard altostrat --dry-run\n"
      "bigtent tenant offboard altostrat --confirm altostrat --wait\n"
      "bigtent tenant offboard altostrat --confirm altostrat --grace 30d \\\n"
@@ -622,7 +626,9 @@ const struct cli_command CLI_COMMANDS[] = {
      "Recompute the hash of every record and follow both chains, of all records and of\n"
      "each tenant's. The first record that does not follow is named, and the exit status\n"
      "is 5. The trail begins at record 1; a part of it, where --from says: records that lack\n"
-     "there are found. Prints the head; noted elsewhere and given as --head later, it shows "
+     "there are found. One whose oldest records were removed begins with a sealed statement\n"
+     "of the last of them; --pubkey FILE is the key that must have sealed it (certificate\n"
+     "key). Prints the head; noted elsewhere and given as --head later, it shows "
      "whether\n"
      "the end was cut off or all of it written anew.",
      "bigtent audit verify\nbigtent audit verify --head \"$(cat noted)\"\n"

@@ -67,7 +67,7 @@ enum cli_exit cli_export_open(struct cli_export *x, struct cli *cli, const char 
     x->started_ns = base_monotonic_ns();
     cli_crew_init(&x->crew);
     x->dir_fd = -1;
-    if (!resume && mkdir(dir, 0777) != 0 && errno != EEXIST)
+    if (!resume && mkdir(dir, 0700) != 0 && errno != EEXIST)
         return cli_fail(CLI_USAGE, "cannot make %s: %s", dir, strerror(errno));
     x->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (x->dir_fd < 0)

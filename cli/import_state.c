@@ -67,7 +67,7 @@ enum cli_exit cli_import_save_state(const struct cli_import *m)
     enum cli_exit e = CLI_OK;
     if (!fits)
         e = cli_fail(CLI_REFUSED, "the notes of progress do not fit");
-    else if (base_file_replace(path, base_buf_slice(&text), 0644, &eb) != ERR_OK)
+    else if (base_file_replace(path, base_buf_slice(&text), 0600, &eb) != ERR_OK)
         e = cli_fail(CLI_REFUSED, "%s; --state FILE notes progress elsewhere", eb.text);
     base_buf_fini(&text);
     return e;

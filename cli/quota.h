@@ -28,12 +28,24 @@
     X("write-bytes-per-s", "write_bytes_per_s", "write bytes/s", BYTES,                            \
       "bytes written in a second")                                                                 \
     X("burst-ms", "burst_ms", "burst ms", COUNT, "so much of a rate may come at once; 1000")       \
-    X("concurrent", "concurrent_requests", "concurrent", COUNT, "requests under way at a time")    \
+    X("concurrent", "concurrent_requests", "concurrent", COUNT,                                    \
+      "requests under way at a time; 1000")                                                        \
     X("weight", "weight", "weight", COUNT, "share of a busy server; 100, up to 1000")              \
     X("reserved-per-s", "reserved_ops_per_s", "reserved/s", COUNT,                                 \
       "operations a second ahead of shares")                                                       \
     X("change-streams", "change_streams", "change streams", COUNT, "1, or 0: none are made")       \
     X("authorized-views", "authorized_views", "authorized views", COUNT, "1, or 0: none are made") \
+    X("control-per-s", "control_ops_per_s", "control/s", COUNT,                                    \
+      "changes of tables a second; 20, up to 1000")                                                \
+    X("audit-days", "audit_days", "audit days", COUNT, "audit records are kept; 400, up to 36500") \
+    X("change-bytes", "change_bytes", "changes", BYTES,                                            \
+      "stored changes of change streams; as --bytes unless given")                                 \
+    X("backup-bytes", "backup_bytes", "backup bytes", BYTES,                                       \
+      "bytes of its backups together; 8 times --bytes")                                            \
+    X("idempotency-tokens", "idempotency_tokens", "tokens", COUNT,                                 \
+      "idempotency tokens remembered at a time; 1000000")                                          \
+    X("schema-bytes", "schema_bytes", "schemas", BYTES,                                            \
+      "memory of its schemas and authorized views; 16M, up to 1G")                                 \
     X("row-key-bytes", "row_key_bytes", "row key", BYTES, "longest row key; up to 4K")             \
     X("qualifier-bytes", "qualifier_bytes", "qualifier", BYTES, "longest qualifier; up to 16K")    \
     X("cell-bytes", "cell_bytes", "cell", BYTES, "largest value of a cell; 10M, up to 100M")       \

@@ -174,7 +174,7 @@ static json_t *tenant_body(const json_t *doc)
                                           {"plan", "plan"},
                                           {"own_quota", "quota"},
                                           {"encrypted", "encrypted"}};
-    json_t *body = json_object();
+    json_t *body = json_pack("{s:n}", "plan"); /* none is no plan over there as well */
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         json_t *value = json_object_get(doc, kept[i][0]);
         if (value != NULL && !json_is_null(value))

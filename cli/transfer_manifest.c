@@ -178,7 +178,7 @@ enum cli_exit cli_manifest_write(const char *dir, const struct cli_manifest *m)
                      "N makes fewer files",
                      CLI_MANIFEST_BYTES);
     else if (base_path_join(path, dir, CLI_MANIFEST_NAME, &eb) != ERR_OK ||
-             base_file_replace(path, base_buf_slice(&text), 0644, &eb) != ERR_OK)
+             base_file_replace(path, base_buf_slice(&text), 0600, &eb) != ERR_OK)
         e = cli_fail(CLI_REFUSED, "%s", eb.text);
     base_buf_fini(&text);
     return e;

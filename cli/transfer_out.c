@@ -33,7 +33,7 @@ void cli_file_name(uint32_t number, enum cli_encoding encoding, bool packed,
 
 enum cli_exit cli_table_dir(int dir_fd, const char *table, bool make, int *out_fd)
 {
-    if (make && mkdirat(dir_fd, table, 0777) != 0 && errno != EEXIST)
+    if (make && mkdirat(dir_fd, table, 0700) != 0 && errno != EEXIST)
         return cli_fail(CLI_REFUSED, "cannot make %s: %s", table, strerror(errno));
     *out_fd = openat(dir_fd, table, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*out_fd < 0)
@@ -72,7 +72,7 @@ enum cli_exit cli_out_file_open(struct cli_out_file *f, int dir_fd, const char *
     *f = (struct cli_out_file){.dir_fd = dir_fd, .table = table, .fd = -1};
     memcpy(f->name, name, strlen(name) + 1);
     part_name(f, part);
-    f->fd = openat(dir_fd, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    f->fd = openat(dir_fd, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (f->fd < 0)
         return fail(f);
     f->packed = base_new(PACKED_SIZE);

@@ -18,10 +18,27 @@
 #include "base/banned.h"
 
 #define SPARES_MAX 256
+#define YOUNG_NS   250000000           /* a read that takes longer is no small one */
 #define OUT_MAX    (2 * LIM_ROW_BYTES) /* a slice holds one cell more than LIM_SLICE_BYTES */
 
 /* --- life --------------------------------------------------------------------------------------
  */
+
+static void list_enter(struct gw_call *call, struct gw_api_thread *thread)
+{
+    call->next = thread->calls;
+    if (call->next != NULL)
+        call->next->link = &call->next;
+    call->link = &thread->calls;
+    thread->calls = call;
+}
+
+static void list_leave(struct gw_call *call)
+{
+    *call->link = call->next;
+    if (call->next != NULL)
+        call->next->link = call->link;
+}
 
 struct gw_call *gw_call_new(const struct gw_protocol *protocol, struct gw_api_thread *thread,
                             struct gw_exchange *ex)
@@ -35,6 +52,7 @@ struct gw_call *gw_call_new(const struct gw_protocol *protocol, struct gw_api_th
         call = base_new(protocol->call_bytes);
     }
     thread->live++;
+    list_enter(call, thread);
     call->magic = GW_CALL_MAGIC;
     call->holds = 1;
     call->ex = ex;
@@ -43,6 +61,7 @@ struct gw_call *gw_call_new(const struct gw_protocol *protocol, struct gw_api_th
     call->api = thread->api;
     base_arena_init(&call->arena, protocol->arena_max);
     base_buf_init(&call->out, OUT_MAX);
+    gw_call_charge(call, &thread->api->strangers);
     if (thread->access != NULL)
         gw_action_note_address(call);
     return call;
@@ -61,6 +80,7 @@ static void reset(struct gw_call *call)
     call->action.is_elsewhere = false;
     call->action.has_address = false;
     call->action.address[0] = '\0';
+    call->task.is_begun = false;
     call->tenant = NULL;
     call->seen = (struct gw_seen){.status = 0};
     call->priority = STO_PRIORITY_MEDIUM;
@@ -69,17 +89,6 @@ static void reset(struct gw_call *call)
     call->on_drained = NULL;
     call->on_gone = NULL;
     call->on_tick = NULL;
-}
-
-static void stop_ticking(struct gw_call *call)
-{
-    if (call->tick_link == NULL)
-        return;
-    *call->tick_link = call->tick_next;
-    if (call->tick_next != NULL)
-        call->tick_next->tick_link = call->tick_link;
-    call->tick_link = NULL;
-    call->tick_next = NULL;
 }
 
 static void free_call(struct gw_call *call)
@@ -94,7 +103,7 @@ static void free_call(struct gw_call *call)
     reset(call);
     base_buf_fini(&call->out);
     base_arena_fini(&call->arena);
-    stop_ticking(call);
+    list_leave(call);
     INVARIANT(thread->live > 0);
     thread->live--;
     if (spares->count == SPARES_MAX) {
@@ -143,31 +152,82 @@ void *gw_call_new_state(struct gw_call *call, size_t bytes, void (*cleanup)(stru
     return call->state;
 }
 
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+void gw_call_charge(struct gw_call *call, struct base_memory_share *share)
+{
+    call->memory = share;
+    base_arena_charge(&call->arena, share);
+    base_buf_charge(&call->out, share);
+    if (call->ex != NULL)
+        gw_exchange_charge(call->ex, share);
+    call->protocol->charge(call);
+}
+
+enum err gw_call_no_memory(const struct gw_call *call, struct errbuf *eb)
+{
+    return base_fail(eb, ERR_NO_MEMORY,
+                     "requests and answers of one caller may hold %zu bytes together at this "
+                     "moment; send fewer or smaller ones at a time, or retry later",
+                     base_memory_most(call->memory));
+}
+
 /* --- time --------------------------------------------------------------------------------------
  */
 
 void gw_call_tick(struct gw_call *call, void (*on_tick)(struct gw_call *call, uint64_t now_ns))
 {
-    struct gw_call **first = &call->thread->ticking;
     call->on_tick = on_tick;
-    if (call->tick_link != NULL)
-        return;
-    call->tick_next = *first;
-    if (call->tick_next != NULL)
-        call->tick_next->tick_link = &call->tick_next;
-    call->tick_link = first;
-    *first = call;
 }
 
-/* What one of them does may end others, never itself: it is held until the next one is known. */
+/* What is answered at once, or in the middle of a change, ends by itself. */
+static bool lives_long(const struct gw_call *call, uint64_t now_ns)
+{
+    if (call->ex == NULL || call->ex->ended)
+        return false;
+    bool is_read = call->visit.tenant != NULL && call->visit.access == TEN_READ;
+    return call->answered || (is_read && now_ns - call->ex->received_ns > YOUNG_NS);
+}
+
+/* May it go on? The key is looked for when one was revoked since. */
+static enum err standing_check(const struct gw_call *call, bool looks_at_keys, struct errbuf *eb)
+{
+    bool has_key = call->who.key_id[0] != '\0';
+    if (has_key && looks_at_keys && !auth_key_is_there(call->thread->verifier, call->who.key_id))
+        return base_fail(eb, ERR_UNAUTHENTICATED, "the API key was revoked");
+    return call->visit.tenant == NULL
+               ? ERR_OK
+               : ten_access_check(call->visit.tenant, call->visit.access, eb);
+}
+
+static void cut_if_fallen(struct gw_call *call, bool looks_at_keys)
+{
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = standing_check(call, looks_at_keys, &eb);
+    if (e != ERR_OK)
+        call->protocol->cut(call, e, eb.text);
+}
+
+/* What one of them does may end others, never itself: it is held until the next one is known. A key
+ * that is counted as revoked is gone already; those who were young at one tick are not at the
+ * next. */
 void gw_calls_tick(struct gw_api_thread *thread, uint64_t now_ns)
 {
+    uint64_t revoked = auth_revocations(thread->verifier);
+    bool is_revoked = revoked != thread->revoked;
+    bool looks_at_keys = is_revoked || thread->was_revoked;
     struct gw_call *next;
-    for (struct gw_call *call = thread->ticking; call != NULL; call = next) {
+    thread->revoked = revoked;
+    thread->was_revoked = is_revoked;
+    for (struct gw_call *call = thread->calls; call != NULL; call = next) {
         gw_call_hold(call);
-        if (call->ex != NULL)
+        if (lives_long(call, now_ns))
+            cut_if_fallen(call, looks_at_keys);
+        if (call->ex != NULL && call->on_tick != NULL)
             call->on_tick(call, now_ns);
-        next = call->tick_next;
+        next = call->next;
         gw_call_drop(call);
     }
 }

@@ -18,6 +18,7 @@
 
 #include "auth/keyring.h"
 #include "base/arena.h"
+#include "base/memory.h"
 #include "base/worker.h"
 #include "gateway/action.h"
 #include "gateway/exchange.h"
@@ -44,11 +45,14 @@ struct gw_api {
     struct ten_registry *registry;
     struct auth_keyring *keyring;
     struct sto_engine *engine;
+    struct base_memory *memory;         /* of requests: base/memory.h */
+    struct base_memory_share strangers; /* of those who have not shown a key yet */
+    struct base_memory_share operators; /* of service keys, until they act for a tenant */
     struct gw_router *router;           /* of the JSON API */
     struct gw_openapi *openapi;         /* the same */
     struct gw_descriptors *descriptors; /* of gRPC */
     struct gw_page_key page_key;
-    struct base_worker helper; /* parses what would hold up a loop */
+    struct ten_fair_worker helper; /* parses what would hold up a loop */
     struct gw_observers observers;
     struct gw_access_log *access_log; /* NULL: none is kept */
     struct mig_service *backups;
@@ -70,10 +74,11 @@ struct gw_api_thread {
     struct gw_observer *observer;
     struct gw_access_lines *access; /* NULL: none are kept */
     struct gw_spare_calls spares[GW_PROTOCOL_COUNT];
-    struct gw_call *ticking; /* linked by tick_next */
-    size_t live;             /* calls not yet freed */
-    size_t health_watches;   /* gateway/grpc/health.c */
-    size_t held_bytes;       /* by calls with large messages, gateway/grpc/rpc.h */
+    struct gw_call *calls; /* not yet freed; linked by next */
+    size_t live;           /* how many those are */
+    uint64_t revoked;      /* keys, when calls were held against them last */
+    bool was_revoked;      /* one was, at the tick before */
+    size_t health_watches; /* gateway/grpc/health.c */
 };
 
 /* What differs between JSON and gRPC. A protocol's calls begin with a struct gw_call. */
@@ -85,6 +90,11 @@ struct gw_protocol {
      * an enum gw_problem_http. */
     void (*refuse)(struct gw_call *call, int problem, const char *detail,
                    const struct gw_problem_extra *extra);
+    /* call->memory changed: it is also of what the protocol's own part holds. */
+    void (*charge)(struct gw_call *call);
+    /* End a call whose key or tenant may not go on: the peer must not take what it has for whole.
+     * While the peer is there and the answer, which may have begun, is not ended. */
+    void (*cut)(struct gw_call *call, enum err why, const char *detail);
     /* Give back what the protocol's own part holds, and make it as base_new made it. */
     void (*reset)(struct gw_call *call);
     /* Say what the call's action is about: gw_action_target, and the tenant that is named. As far
@@ -99,8 +109,8 @@ struct gw_principal {
     char key_id[AUTH_KEY_ID + 1];
     enum auth_kind kind;
     uint64_t scopes;
-    const struct ten_tenant *home; /* of a tenant's key */
-    struct slice row_prefix;       /* in the call's arena; empty: all rows. See caller.h */
+    struct ten_tenant *home; /* of a tenant's key */
+    struct slice row_prefix; /* in the call's arena; empty: all rows. See caller.h */
 };
 
 #define GW_CALL_MAGIC 0xca11ca11u
@@ -114,9 +124,8 @@ struct gw_call {
     const struct gw_protocol *protocol;
     struct gw_api_thread *thread;
     struct gw_api *api;
-    struct gw_call *next; /* in the list of spares */
-    struct gw_call *tick_next;
-    struct gw_call **tick_link; /* NULL: not ticking */
+    struct gw_call *next;  /* in the list of the thread's calls, or of spares */
+    struct gw_call **link; /* what points to it in the thread's */
 
     struct gw_principal who;
     struct gw_action action;
@@ -126,6 +135,7 @@ struct gw_call {
     struct sto_table_scope scope;
     enum sto_priority priority; /* of its operations */
 
+    struct base_memory_share *memory; /* of whoever it is for, as far as that is known */
     struct arena arena;
     struct buf out;
     struct gw_task task;
@@ -134,7 +144,7 @@ struct gw_call {
     void (*cleanup)(struct gw_call *call);
     void (*on_drained)(struct gw_call *call);
     void (*on_gone)(struct gw_call *call); /* the peer vanished, or has everything */
-    void (*on_tick)(struct gw_call *call, uint64_t now_ns); /* only after gw_call_tick */
+    void (*on_tick)(struct gw_call *call, uint64_t now_ns); /* NULL before gw_call_tick */
 };
 
 /* --- life --------------------------------------------------------------------------------------
@@ -151,10 +161,16 @@ void gw_call_free_spares(struct gw_api_thread *thread);
 /* Zeroed state in the arena, for handlers; cleanup may be NULL. */
 void *gw_call_new_state(struct gw_call *call, size_t bytes, void (*cleanup)(struct gw_call *));
 
-/* Have on_tick called about once a second while the peer is there, also while the server drains. */
+/* Have on_tick called about twice a second while the peer is there, and while draining. */
 void gw_call_tick(struct gw_call *call, void (*on_tick)(struct gw_call *call, uint64_t now_ns));
-/* All of a thread's, at the tick of its loop. */
+/* All of a thread's, at the tick of its loop. Ends those that live long and whose key was revoked,
+ * or whose tenant was suspended or is leaving: an answer that has begun, a read that has not. */
 void gw_calls_tick(struct gw_api_thread *thread, uint64_t now_ns);
+
+/* What it holds, and what it will hold, is of that share. */
+void gw_call_charge(struct gw_call *call, struct base_memory_share *share);
+/* Says why memory of the call's share was refused: ERR_NO_MEMORY. */
+enum err gw_call_no_memory(const struct gw_call *call, struct errbuf *eb);
 
 /* For the events of an exchange whose user is the call. */
 void gw_call_drained(struct gw_exchange *ex, void *call);

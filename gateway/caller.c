@@ -3,10 +3,13 @@
  */
 #include "gateway/caller.h"
 
+#include "gateway/budget.h"
 #include "gateway/priority.h"
 #include "storage/row_set.h"
 
 #include "base/banned.h"
+
+#define STRANGER_RETRY_NS 1000000000ULL
 
 /* One text for every tenant a key may not act for, whether it exists or not. */
 #define FOREIGN_TENANT "this key may not act for that tenant"
@@ -24,6 +27,20 @@ static bool is_bearer(struct slice value)
             return false;
     }
     return value.ptr[sizeof scheme - 2] == ' ';
+}
+
+/* The credential is not good, or there is none. */
+static void refuse_stranger(struct gw_call *call, enum err code, const char *detail)
+{
+    char peer[GW_PEER_TEXT];
+    gw_exchange_peer(call->ex, peer);
+    if (gw_loop_stranger_fails(call->ex->loop, peer))
+        gw_call_problem_retry(call, ERR_RATE_LIMITED,
+                              "too many requests from this address came without a good API key; "
+                              "come again with one",
+                              STRANGER_RETRY_NS);
+    else
+        gw_call_problem(call, (int)code, detail);
 }
 
 /* The one credential of the request; ptr NULL when the call was answered. */
@@ -44,7 +61,7 @@ static struct slice find_credential(struct gw_call *call)
     if (bearers == 1 && is_bearer(bearer))
         return base_slice_skip(bearer, sizeof "bearer " - 1);
     gw_observe_stranger(call, GW_STRANGER_NO_KEY);
-    gw_call_problem(call, ERR_UNAUTHENTICATED,
+    refuse_stranger(call, ERR_UNAUTHENTICATED,
                     "an API key is needed: Authorization: Bearer KEY or x-goog-api-key: KEY");
     return SLICE_EMPTY;
 }
@@ -91,15 +108,17 @@ const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes, bo
     enum err e = auth_verify(call->thread->verifier, text, &key);
     if (e != ERR_OK) {
         count_mismatch(call);
-        gw_call_problem(call, (int)e,
-                        e == ERR_UNAUTHENTICATED ? "the API key is not valid"
-                                                 : "the API key could not be checked");
+        if (e == ERR_UNAUTHENTICATED)
+            refuse_stranger(call, e, "the API key is not valid");
+        else
+            gw_call_problem(call, (int)e, "the API key could not be checked");
         return NULL;
     }
     memcpy(call->who.key_id, key->id, sizeof call->who.key_id);
     call->who.kind = key->kind;
     call->who.scopes = key->scopes;
     call->who.home = key->tenant;
+    gw_call_charge(call, key->tenant == NULL ? &call->api->operators : &key->tenant->memory);
     uint64_t missing = scopes & ~auth_scopes_held(key->scopes);
     if (missing != 0) {
         gw_observe_stranger(call, GW_STRANGER_SCOPE);
@@ -113,7 +132,7 @@ const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes, bo
 /* --- tenant ------------------------------------------------------------------------------------
  */
 
-bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct slice named)
+static bool tenant_find(struct gw_call *call, const struct auth_key *key, struct slice named)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
@@ -122,9 +141,25 @@ bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct 
         gw_observe_stranger(call, GW_STRANGER_TENANT);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, e == ERR_FORBIDDEN ? FOREIGN_TENANT : eb.text);
-    else
-        ten_visit_begin(&call->visit, call->tenant, key->rates);
     return e == ERR_OK;
+}
+
+bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct slice named)
+{
+    if (!tenant_find(call, key, named))
+        return false;
+    ten_visit_begin(&call->visit, call->tenant, key->rates);
+    if (call->memory != &call->tenant->memory)
+        gw_call_charge(call, &call->tenant->memory);
+    return true;
+}
+
+bool gw_caller_check_tenant(struct gw_call *call, const struct auth_key *key, struct slice named)
+{
+    const struct ten_tenant *before = call->tenant;
+    bool is_found = tenant_find(call, key, named);
+    INVARIANT(!is_found || call->tenant == before); /* a key of another kind was not admitted yet */
+    return is_found;
 }
 
 /* True when it passed; else the call was answered. */
@@ -156,13 +191,22 @@ bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_loa
     return passed(call, e, &why, &eb);
 }
 
-bool gw_caller_admit_bytes(struct gw_call *call, uint64_t bytes)
+bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op)
 {
     struct ten_refusal why = {.name = NULL};
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = ten_admit_bytes(&call->visit, bytes, 1, &why, &eb);
+    bool looks = op->check != NULL && (op->check->predicate != NULL || op->check->view != NULL);
+    enum err e = looks ? ten_admit_condition(&call->visit, 1, &why, &eb) : ERR_OK;
+    if (e == ERR_OK)
+        e = ten_admit_bytes(&call->visit, gw_budget_bytes_of(op), 1, &why, &eb);
     return passed(call, e, &why, &eb);
+}
+
+void gw_caller_charge_write(struct gw_call *call, const struct sto_mutate_op *op)
+{
+    if (op->check != NULL && op->bytes_seen > 0)
+        ten_charge_visited(&call->visit, 1, op->bytes_seen);
 }
 
 /* --- rows --------------------------------------------------------------------------------------

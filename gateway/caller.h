@@ -35,11 +35,16 @@ enum gw_access {
 const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes, bool by_row);
 /* Make the tenant that `named` (ptr NULL: not named) means the acting one; false: answered. */
 bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct slice named);
+/* Whether `named` means the acting tenant, which stays what it is; false: answered. */
+bool gw_caller_check_tenant(struct gw_call *call, const struct auth_key *key, struct slice named);
 /* State of the acting tenant, its requests under way, rates (a load of nothing meets none). False:
  * answered. */
 bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_load load);
-/* The bytes of a write of one row, which was admitted when its head came. False: answered. */
-bool gw_caller_admit_bytes(struct gw_call *call, uint64_t bytes);
+/* A write of one row, which was admitted when its head came: its bytes, and that its condition may
+ * look at the row. False: answered. */
+bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op);
+/* It is done: what its condition looked at, in front of the answer. */
+void gw_caller_charge_write(struct gw_call *call, const struct sto_mutate_op *op);
 
 /* ERR_FORBIDDEN for a row that the caller's key does not reach. */
 enum err gw_caller_check_row(const struct gw_call *call, struct slice row_key,

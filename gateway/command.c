@@ -52,11 +52,12 @@ bool gw_command_number(const char *name, const char *text, uint64_t min, uint64_
     return false;
 }
 
-const char *gw_command_data(int argc, char **argv, const char **out_backups)
+const char *gw_command_data(int argc, char **argv, const char **out_backups, bool *out_logs)
 {
-    enum { DATA = GW_OPTION_FIRST, BACKUPS };
+    enum { DATA = GW_OPTION_FIRST, BACKUPS, LOGS };
     static const struct option options[] = {{"data", required_argument, NULL, DATA},
                                             {"backups", required_argument, NULL, BACKUPS},
+                                            {"logs", no_argument, NULL, LOGS},
                                             {NULL, 0, NULL, 0}};
     const char *data = NULL;
     int option;
@@ -64,8 +65,10 @@ const char *gw_command_data(int argc, char **argv, const char **out_backups)
     while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
         if (option == DATA) {
             data = optarg;
-        } else if (option == BACKUPS && out_backups != NULL) {
+        } else if (option == BACKUPS) {
             *out_backups = optarg;
+        } else if (option == LOGS) {
+            *out_logs = true;
         } else {
             (void)gw_command_bad_option(argv);
             return NULL;

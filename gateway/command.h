@@ -40,13 +40,14 @@ int gw_command_check(int argc, char **argv);
 int gw_command_upgrade(int argc, char **argv);
 int gw_command_rekey(int argc, char **argv);
 int gw_command_restore(int argc, char **argv);
+int gw_command_salvage(int argc, char **argv);
 int gw_command_read_database(int argc, char **argv);
 
 /* Long options without a short form are numbered from here. */
 #define GW_OPTION_FIRST 256
 
-/* The --data DIR of a command that has no other option, but for --backups DIR where out_backups is
- * not NULL; NULL after saying what is wrong. */
-const char *gw_command_data(int argc, char **argv, const char **out_backups);
+/* The --data DIR of a command whose other options are --backups DIR and --logs; NULL after saying
+ * what is wrong. */
+const char *gw_command_data(int argc, char **argv, const char **out_backups, bool *out_logs);
 
 #endif

@@ -4,6 +4,7 @@
  * whoever is on the stack may still look at c->sock == NULL.
  *
  *   handshake (HANDSHAKE_OPS) -> HTTP/1 or HTTP/2 by ALPN -> closing -> gone
+ *   of a proxy: its header, then the same
  *   plaintext endpoint           -> HTTP/2                -> closing -> gone
  */
 #include "gateway/connection.h"
@@ -20,17 +21,20 @@
 #include "base/clock.h"
 #include "gateway/http1_seam.h"
 #include "gateway/loop_internal.h"
+#include "gateway/proxy_protocol.h"
 
 #include "base/banned.h"
 
-/* Above this share of LIM_CONNECTIONS idle connections have to go sooner. */
-#define CROWDED_CONNECTIONS (LIM_CONNECTIONS / 5 * 4)
-#define CROWDED_IDLE_NS     (5 * NS_PER_S)
+/* Above this part of all connections that there may be, in percent, idle ones have to go sooner. */
+#define CROWDED_PERCENT 80
+#define CROWDED_IDLE_NS (5 * NS_PER_S)
 /* A connection is busy that has more than one part in so many of a loop's time; for at most so long
  * after it was. */
 #define LOOP_SHARE  16
 #define BUSY_NS_MAX (100 * NS_PER_MS)
 #define NS_PER_US   1000ULL
+/* When there is no room: of the oldest handshakes, one of these has to go. */
+#define GREETINGS_LOOKED_AT 32
 
 static void release_tls(struct gw_conn *c)
 {
@@ -115,12 +119,27 @@ bool gw_conn_is_busy(const struct gw_conn *c, uint64_t now_ns)
     return now_ns < c->busy_until_ns;
 }
 
+static void leave_greeting(struct gw_conn *c)
+{
+    if (c->greeting_link == NULL)
+        return;
+    *c->greeting_link = c->next_greeting;
+    if (c->next_greeting != NULL)
+        c->next_greeting->greeting_link = c->greeting_link;
+    else
+        c->loop->last_greeting = c->greeting_link;
+    c->greeting_link = NULL;
+}
+
 void gw_conn_socket_gone(void *data)
 {
     struct gw_conn *c = data;
     INVARIANT(c->sock != NULL);
     c->sock = NULL;
     leave_again(c);
+    leave_greeting(c);
+    if (c->is_counted)
+        gw_address_leave(&c->loop->all->addresses, c->address);
     *c->link = c->next;
     if (c->next != NULL)
         c->next->link = c->link;
@@ -183,10 +202,21 @@ bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns)
     }
     if (getsockopt(h2o_socket_get_fd(c->sock), IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
         info.tcpi_bytes_acked != c->acked_bytes) {
+        uint64_t bytes = info.tcpi_bytes_acked - c->acked_bytes;
+        uint64_t worth_ns = bytes * NS_PER_S / GW_BODY_BYTES_PER_S; /* at the least speed */
+        bool is_more = now_ns - c->progress_ns > worth_ns;
         c->acked_bytes = info.tcpi_bytes_acked;
-        c->progress_ns = now_ns;
+        c->progress_ns = is_more ? c->progress_ns + worth_ns : now_ns;
     }
     return now_ns - c->progress_ns > c->loop->all->stall_ns;
+}
+
+static void peer_write(struct gw_conn *c, const struct sockaddr *address, socklen_t len)
+{
+    c->has_peer = true;
+    if (len == 0 ||
+        getnameinfo(address, len, c->peer, sizeof c->peer, NULL, 0, NI_NUMERICHOST) != 0)
+        c->peer[0] = '\0';
 }
 
 const char *gw_conn_peer(struct gw_conn *c)
@@ -194,19 +224,18 @@ const char *gw_conn_peer(struct gw_conn *c)
     struct sockaddr_storage address = {0};
     if (c->has_peer)
         return c->peer;
-    c->has_peer = true;
     socklen_t len = h2o_socket_getpeername(c->sock, (struct sockaddr *)&address);
-    if (len == 0 || getnameinfo((struct sockaddr *)&address, len, c->peer, sizeof c->peer, NULL, 0,
-                                NI_NUMERICHOST) != 0)
-        c->peer[0] = '\0';
+    peer_write(c, (struct sockaddr *)&address, len);
     return c->peer;
 }
 
 uint64_t gw_conn_idle_ns(const struct gw_conn *c)
 {
-    size_t all = atomic_load_explicit(&c->loop->all->connections, memory_order_relaxed);
-    uint64_t usual_ns = c->loop->all->idle_ns;
-    return all > CROWDED_CONNECTIONS && usual_ns > CROWDED_IDLE_NS ? CROWDED_IDLE_NS : usual_ns;
+    const struct gw_loops *loops = c->loop->all;
+    size_t all = atomic_load_explicit(&loops->connections, memory_order_relaxed);
+    uint64_t usual_ns = loops->idle_ns;
+    bool is_crowded = all * 100 > loops->options.connections_max * CROWDED_PERCENT;
+    return is_crowded && usual_ns > CROWDED_IDLE_NS ? CROWDED_IDLE_NS : usual_ns;
 }
 
 /* --- handshake ---------------------------------------------------------------------------------
@@ -224,6 +253,43 @@ static void handshake_tick(struct gw_conn *c, uint64_t now_ns)
     c->is_too_slow = true;
     gw_edge_count(&c->loop->counts, GW_EDGE_TLS_SLOW);
     gw_conn_shut(c);
+}
+
+enum gw_edge_count gw_conn_look_at(struct gw_loop *loop, const struct sockaddr *from)
+{
+    struct gw_loops *all = loop->all;
+    const struct gw_address_limits *limits = &all->options.per_address;
+    struct gw_address_slots address = gw_address_slots_of(from);
+    if (!gw_address_is_limited(limits, from))
+        return GW_EDGE_COUNT;
+    if (limits->connections > 0 &&
+        gw_address_connections(&all->addresses, address) >= limits->connections)
+        return GW_EDGE_ADDRESS;
+    return gw_address_may_shake_hands(&all->addresses, address, base_monotonic_ns())
+               ? GW_EDGE_COUNT
+               : GW_EDGE_HANDSHAKES;
+}
+
+bool gw_conn_make_room(struct gw_loop *loop, const struct gw_accepted *coming)
+{
+    const struct gw_addresses *all = &loop->all->addresses;
+    struct gw_conn *worst = NULL;
+    uint32_t most = coming->is_of_proxy ? 0 : gw_address_connections(all, coming->address);
+    struct gw_conn *c = loop->first_greeting;
+    for (int i = 0; c != NULL && i < GREETINGS_LOOKED_AT; i++, c = c->next_greeting) {
+        uint32_t n = c->is_counted ? gw_address_connections(all, c->address) : 0;
+        if (n < most || (n == most && worst != NULL))
+            continue;
+        worst = c;
+        most = n;
+    }
+    if (worst == NULL)
+        return false;
+    leave_greeting(worst);
+    worst->is_too_slow = true;
+    gw_edge_count(&loop->counts, GW_EDGE_ROOM);
+    gw_conn_shut(worst);
+    return true;
 }
 
 static void handshake_drain(struct gw_conn *c, uint64_t now_ns)
@@ -245,6 +311,7 @@ static void on_handshake(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->data;
     release_tls(c);
+    leave_greeting(c);
     if (err != NULL || c->loop->is_draining) {
         if (!c->is_too_slow && !c->loop->is_draining)
             gw_edge_count(&c->loop->counts, GW_EDGE_TLS);
@@ -261,12 +328,89 @@ static void on_handshake(h2o_socket_t *sock, const char *err)
         gw_http1_open(c);
 }
 
-void gw_conn_open(struct gw_loop *loop, int fd, enum gw_endpoint_id endpoint)
+static void enter_greeting(struct gw_conn *c)
+{
+    struct gw_loop *loop = c->loop;
+    c->greeting_link = loop->last_greeting;
+    *loop->last_greeting = c;
+    loop->last_greeting = &c->next_greeting;
+}
+
+static void handshake_begin(struct gw_conn *c)
+{
+    c->tls_context = gw_tls_current(c->loop->all->options.tls);
+    h2o_socket_ssl_handshake(c->sock, c->tls_context, NULL, on_handshake);
+}
+
+/* --- behind a proxy ----------------------------------------------------------------------------
+ *
+ * The header is the first of the input; what came with it is left there for the handshake. */
+
+/* An IPv4 address is written as one. */
+static void proxied_peer_write(struct gw_conn *c, const struct sockaddr_in6 *peer)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    if (!IN6_IS_ADDR_V4MAPPED(&peer->sin6_addr)) {
+        peer_write(c, (const struct sockaddr *)peer, sizeof *peer);
+        return;
+    }
+    memcpy(&v4.sin_addr, peer->sin6_addr.s6_addr + 12, sizeof v4.sin_addr);
+    peer_write(c, (const struct sockaddr *)&v4, sizeof v4);
+}
+
+/* The proxy's own connections, which check whether the server is well, have no limits. */
+static bool proxied_admit(struct gw_conn *c, const struct gw_proxy_header *header)
+{
+    const struct sockaddr *peer = (const struct sockaddr *)&header->peer;
+    if (header->peer.sin6_family == 0)
+        return true;
+    proxied_peer_write(c, &header->peer);
+    enum gw_edge_count why = gw_conn_look_at(c->loop, peer);
+    if (why != GW_EDGE_COUNT) {
+        gw_edge_count(&c->loop->counts, why);
+        return false;
+    }
+    c->address = gw_address_slots_of(peer);
+    c->is_counted = true;
+    gw_address_enter(&c->loop->all->addresses, c->address);
+    return true;
+}
+
+static void on_proxy_bytes(h2o_socket_t *sock, const char *err)
+{
+    struct gw_conn *c = sock->data;
+    struct gw_proxy_header header = {.bytes = 0};
+    if (err != NULL) {
+        gw_conn_close(c);
+        return;
+    }
+    switch (gw_proxy_parse(base_slice(sock->input->bytes, sock->input->size), &header)) {
+    case GW_PROXY_MORE:
+        return;
+    case GW_PROXY_BAD:
+        gw_edge_count(&c->loop->counts, GW_EDGE_PROXY);
+        gw_conn_close(c);
+        return;
+    case GW_PROXY_DONE:
+        break;
+    }
+    if (!proxied_admit(c, &header)) {
+        gw_conn_close(c);
+        return;
+    }
+    h2o_socket_read_stop(sock);
+    h2o_buffer_consume(&sock->input, header.bytes);
+    handshake_begin(c);
+}
+
+void gw_conn_open(struct gw_loop *loop, const struct gw_accepted *accepted)
 {
     struct gw_conn *c = base_new(sizeof *c);
     c->loop = loop;
     c->ops = &HANDSHAKE_OPS;
-    c->endpoint = endpoint;
+    c->endpoint = accepted->endpoint;
+    c->address = accepted->address;
+    c->is_counted = !accepted->is_of_proxy;
     c->since_ns = base_monotonic_ns();
     c->progress_ns = c->since_ns;
     c->next = loop->conns;
@@ -274,14 +418,18 @@ void gw_conn_open(struct gw_loop *loop, int fd, enum gw_endpoint_id endpoint)
     if (c->next != NULL)
         c->next->link = &c->next;
     loop->conns = c;
-    c->sock = h2o_evloop_socket_create(loop->evloop, fd, H2O_SOCKET_FLAG_IS_ACCEPTED_CONNECTION);
+    c->sock = h2o_evloop_socket_create(loop->evloop, accepted->fd,
+                                       H2O_SOCKET_FLAG_IS_ACCEPTED_CONNECTION);
     c->sock->data = c;
     c->sock->on_close.cb = gw_conn_socket_gone;
     c->sock->on_close.data = c;
-    if (endpoint == GW_ENDPOINT_PLAIN) {
+    if (accepted->endpoint == GW_ENDPOINT_PLAIN) {
         gw_http2_open(c);
         return;
     }
-    c->tls_context = gw_tls_current(loop->all->options.tls);
-    h2o_socket_ssl_handshake(c->sock, c->tls_context, NULL, on_handshake);
+    enter_greeting(c);
+    if (accepted->is_of_proxy)
+        h2o_socket_read_start(c->sock, on_proxy_bytes);
+    else
+        handshake_begin(c);
 }

@@ -9,7 +9,7 @@
  * Threads:  the connection's loop.
  * Blocks:   no.
  * Fails by: does not fail.
- * Limits:   the GW_* numbers below; LIM_CONNECTIONS, LIM_*_TIMEOUT_MS.
+ * Limits:   the GW_* numbers below; gw_loop_options.connections_max, LIM_*_TIMEOUT_MS.
  * Promises: 1. ops->free_protocol is called once, after the socket is gone.
  *           2. ops->run_deferred runs outside of any h2o, nghttp2 or handler call.
  */
@@ -19,6 +19,8 @@
 #include <h2o.h>
 #include <stdatomic.h>
 
+#include "gateway/addresses.h"
+#include "gateway/edge_counts.h"
 #include "gateway/loop.h"
 
 #define NS_PER_MS 1000000ULL
@@ -26,9 +28,9 @@
 
 /* Requests open on one loop; more are refused so that idle uploads cannot fill the memory. */
 #define GW_LOOP_EXCHANGES_MAX 16384
-/* Bodies that h2o buffers before a handler sees them, all HTTP/1 connections of a loop together. */
-#define GW_LOOP_BODY_BYTES_MAX (512 * MIB)
-/* A body must come at least this fast, measured after LIM_HEAD_TIMEOUT_MS. */
+/* Who does not move while the memory of its tenant is scarce. */
+#define GW_SCARCE_STALL_NS (2 * NS_PER_S)
+/* A body must come at least this fast, measured after LIM_HEAD_TIMEOUT_MS, and an answer leave. */
 #define GW_BODY_BYTES_PER_S 1024
 /* Bytes gathered for one write to a socket. */
 #define GW_WRITE_BYTES (64 * KIB)
@@ -38,7 +40,7 @@ struct gw_conn;
 struct gw_conn_ops {
     void (*run_deferred)(struct gw_conn *c);
     void (*run_again)(struct gw_conn *c);
-    void (*tick)(struct gw_conn *c, uint64_t now_ns);  /* every second */
+    void (*tick)(struct gw_conn *c, uint64_t now_ns);  /* twice a second */
     void (*drain)(struct gw_conn *c, uint64_t now_ns); /* repeatedly while the loop is draining */
     void (*kill)(struct gw_conn *c); /* hard: the socket was shut down, let go of the handlers */
     void (*free_protocol)(struct gw_conn *c);
@@ -47,6 +49,10 @@ struct gw_conn_ops {
 struct gw_conn {
     struct gw_conn *next; /* of the loop's connections */
     struct gw_conn **link;
+    struct gw_conn *next_greeting;  /* of those in their handshakes */
+    struct gw_conn **greeting_link; /* NULL: it is none */
+    struct gw_address_slots address;
+    bool is_counted; /* there */
     struct gw_conn *next_deferred;
     bool is_deferred;
     struct gw_conn *next_again;
@@ -68,9 +74,22 @@ struct gw_conn {
     char peer[GW_PEER_TEXT];
 };
 
+/* A descriptor on its way to its loop. */
+struct gw_accepted {
+    int fd;
+    enum gw_endpoint_id endpoint;
+    struct gw_address_slots address; /* counted there, but for one of a proxy */
+    bool is_of_proxy;                /* its address comes with its first bytes */
+};
+
 /* Take over an accepted, non-blocking descriptor: begin the TLS handshake, or, at the plaintext
  * endpoint, HTTP/2. */
-void gw_conn_open(struct gw_loop *loop, int fd, enum gw_endpoint_id endpoint);
+void gw_conn_open(struct gw_loop *loop, const struct gw_accepted *accepted);
+/* Whether one more may come from that address; else why not. */
+enum gw_edge_count gw_conn_look_at(struct gw_loop *loop, const struct sockaddr *from);
+/* One more comes from that address, and all are in use: break one off that is in its handshake, of
+ * the first the one whose address has most. False: there is none, or that address has more. */
+bool gw_conn_make_room(struct gw_loop *loop, const struct gw_accepted *coming);
 /* Close the socket politely (TLS close_notify); for protocols that own it. */
 void gw_conn_close(struct gw_conn *c);
 /* Break the connection off from outside: whoever reads or writes the socket will see an error. */

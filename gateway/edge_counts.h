@@ -19,7 +19,11 @@
 
 enum gw_edge_count {
     GW_EDGE_ACCEPTED,
-    GW_EDGE_CONNECTIONS, /* refused: there are LIM_CONNECTIONS */
+    GW_EDGE_CONNECTIONS, /* refused: there are as many as there may be */
+    GW_EDGE_ADDRESS,     /* refused: its address has as many as it may have */
+    GW_EDGE_HANDSHAKES,  /* refused: its address makes too many in a second */
+    GW_EDGE_ROOM,        /* broken off in its handshake: all were in use, and a new one came */
+    GW_EDGE_PROXY,       /* a proxy's header is bad */
     GW_EDGE_DESCRIPTORS, /* the process has no more of them */
     GW_EDGE_TLS,         /* its handshake failed */
     GW_EDGE_TLS_SLOW,    /* its handshake took too long */

@@ -52,6 +52,15 @@ void gw_exchange_consumed(struct gw_exchange *ex, size_t n)
         ex->transport->read_more(ex, n);
 }
 
+void gw_exchange_charge(struct gw_exchange *ex, struct base_memory_share *share)
+{
+    if (ex->charged > 0) {
+        base_memory_take_anyway(share, ex->charged);
+        base_memory_give(ex->memory, ex->charged);
+    }
+    ex->memory = share;
+}
+
 /* A line end in a value would be another header. */
 static struct slice clean(uint8_t *text, size_t len)
 {
@@ -152,9 +161,7 @@ void gw_exchange_send_take(struct gw_exchange *ex, struct buf *b, bool end)
         struct gw_out_chunk *chunk = add_chunk(ex, b->len);
         base_buf_take(&chunk->bytes, b);
     } else {
-        size_t max = b->max;
-        base_buf_fini(b);
-        base_buf_init(b, max);
+        base_buf_clear(b);
     }
     ex->transport->more(ex);
 }
@@ -172,7 +179,8 @@ void gw_exchange_send_static(struct gw_exchange *ex, struct slice bytes, bool en
 
 bool gw_exchange_is_full(struct gw_exchange *ex)
 {
-    if (ex->out_bytes < LIM_OUT_HIGH_BYTES)
+    bool is_enough = ex->out_bytes > 0 && base_memory_is_scarce(ex->memory);
+    if (ex->out_bytes < LIM_OUT_HIGH_BYTES && !is_enough)
         return false;
     ex->was_full = true;
     return true;
@@ -263,5 +271,8 @@ void gw_exchange_fini(struct gw_exchange *ex)
     while (ex->out_head != NULL)
         drop_chunk(ex);
     ex->out_bytes = 0;
+    if (ex->charged > 0)
+        base_memory_give(ex->memory, ex->charged);
+    ex->charged = 0;
     base_buf_fini(&ex->long_value);
 }

@@ -23,6 +23,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/memory.h"
 #include "base/slice.h"
 
 struct gw_loop;
@@ -89,8 +90,10 @@ struct gw_exchange {
     bool has_body;          /* body events will come */
     uint8_t http_major;
     bool is_plain; /* came in plaintext, at the endpoint for development: it has no credential */
-    uint64_t received_ns;    /* monotonic */
-    uint64_t received_bytes; /* of the body, so far */
+    uint64_t received_ns;             /* monotonic */
+    uint64_t received_bytes;          /* of the body, so far */
+    struct base_memory_share *memory; /* of what the transport holds of the body */
+    size_t charged;                   /* to it */
 
     /* listener */
     const struct gw_events *events;
@@ -129,6 +132,9 @@ void gw_exchange_peer(struct gw_exchange *ex, char out[GW_PEER_TEXT]);
 void gw_exchange_listen(struct gw_exchange *ex, const struct gw_events *events, void *user);
 /* Tell the transport that n bytes of body were dealt with, so that the peer may send more. */
 void gw_exchange_consumed(struct gw_exchange *ex, size_t n);
+
+/* Whose memory the body takes while the transport holds it. */
+void gw_exchange_charge(struct gw_exchange *ex, struct base_memory_share *share);
 
 /* Before start. Copies both; name must be lower case; control characters become spaces. Too many or
  * too long: broken invariant. */

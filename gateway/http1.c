@@ -1,7 +1,11 @@
 /*
- * From h2o's request to the exchange and back. h2o calls on_request with a complete request; the
- * exchange lives in the request's pool, whose disposal is the one sign of the end that h2o always
- * gives (response sent, peer gone, connection closed) and becomes `gone`.
+ * From h2o's request to the exchange and back. h2o calls on_request with a complete request. Its
+ * pool's disposal is the one sign of the end that h2o always gives (response sent, peer gone,
+ * connection closed) and becomes `gone`.
+ *
+ * A request whose body did not come with its head is begun before h2o has it, from the head alone:
+ * who may not send it is told so before the body. What is answered then is written by the intake,
+ * and the connection closed behind it.
  *
  * h2o takes one piece of output at a time and asks for the next by calling proceed; the bytes stay
  * in the exchange until then. Two of h2o's calls would free the request under the caller's feet (a
@@ -11,6 +15,8 @@
  */
 #include <h2o.h>
 
+#include "base/alloc.h"
+#include "gateway/http1_head.h"
 #include "gateway/http1_internal.h"
 
 #include "base/banned.h"
@@ -21,8 +27,9 @@
 struct gw_http1_request {
     struct gw_exchange ex;
     h2o_generator_t generator;
-    h2o_req_t *req;
+    h2o_req_t *req; /* NULL: h2o does not have it yet */
     struct gw_http1 *h;
+    uint8_t *head; /* of one that was begun before h2o had it */
     bool is_begun; /* h2o has the response head */
     bool is_final; /* h2o was given the last piece */
     bool is_aborted;
@@ -38,7 +45,7 @@ static struct gw_http1_request *of_exchange(struct gw_exchange *ex)
 /* --- response ----------------------------------------------------------------------------------
  */
 
-static const char *reason_phrase(int status)
+const char *gw_http1_reason(int status)
 {
     static const struct {
         int status;
@@ -79,7 +86,7 @@ static void begin(struct gw_http1_request *r)
     h2o_req_t *req = r->req;
     r->is_begun = true;
     req->res.status = ex->status;
-    req->res.reason = reason_phrase(ex->status);
+    req->res.reason = gw_http1_reason(ex->status);
     bool has_length = ex->response_length >= 0 && ex->status != 204 && ex->status != 304;
     req->res.content_length = has_length ? (size_t)ex->response_length : SIZE_MAX;
     for (size_t i = 0; i < ex->response_header_count; i++) {
@@ -102,6 +109,11 @@ static void push(struct gw_http1_request *r)
     h2o_iovec_t pieces[PIECES_PER_WRITE];
     size_t count = 0;
     size_t bytes = 0;
+    if (r->req == NULL) {
+        if (ex->ended)
+            gw_conn_defer(r->h->conn); /* the intake answers */
+        return;
+    }
     if (r->in_flight > 0 || r->is_final || r->is_aborted || (ex->out_bytes == 0 && !ex->ended))
         return;
     for (struct gw_out_chunk *chunk = ex->out_head;
@@ -181,7 +193,7 @@ static const struct gw_transport HTTP1_TRANSPORT = {.start = on_start,
 void gw_http1_request_deferred(struct gw_http1 *h)
 {
     struct gw_http1_request *r = h->request;
-    if (r == NULL || r->in_flight > 0 || r->is_final)
+    if (r == NULL || r->req == NULL || r->in_flight > 0 || r->is_final)
         return;
     if (r->is_aborted) {
         if (!r->is_begun) {
@@ -206,14 +218,80 @@ void gw_http1_request_kill(struct gw_http1 *h)
 /* --- request -----------------------------------------------------------------------------------
  */
 
-static void on_dispose(void *memory)
+void gw_http1_request_end(struct gw_http1 *h)
 {
-    struct gw_http1_request *r = memory;
-    r->h->request = NULL;
-    r->h->conn->loop->open_exchanges--;
+    struct gw_http1_request *r = h->request;
+    if (r == NULL)
+        return;
+    h->request = NULL;
+    h->early = NULL;
+    h->conn->loop->open_exchanges--;
     if (r->is_final) /* h2o has it all, and does not ask for more */
         gw_exchange_took(&r->ex, r->in_flight);
     gw_exchange_fini(&r->ex);
+    base_free(r->head);
+    base_free(r);
+}
+
+static void on_dispose(void *memory)
+{
+    struct gw_http1 **h = memory;
+    gw_http1_request_end(*h);
+}
+
+static struct gw_http1_request *request_new(struct gw_http1 *h)
+{
+    INVARIANT(h->request == NULL);
+    struct gw_http1_request *r = base_try_alloc(sizeof *r);
+    if (r == NULL)
+        base_panic(__FILE__, __LINE__, "out of memory");
+    memset(r, 0, offsetof(struct gw_http1_request, headers));
+    r->generator = (h2o_generator_t){.proceed = on_proceed};
+    r->h = h;
+    gw_exchange_init(&r->ex, h->conn->loop, &HTTP1_TRANSPORT);
+    r->ex.http_major = 1;
+    r->ex.received_ns = h->begun_ns;
+    r->ex.headers = r->headers;
+    h->request = r;
+    h->conn->loop->open_exchanges++;
+    return r;
+}
+
+static void split_query(struct gw_exchange *ex)
+{
+    const uint8_t *mark = memchr(ex->path.ptr, '?', ex->path.len);
+    if (mark == NULL)
+        return;
+    size_t path_len = (size_t)(mark - ex->path.ptr);
+    ex->query = base_slice_skip(ex->path, path_len + 1);
+    ex->path.len = path_len;
+}
+
+static void dispatch(struct gw_http1_request *r)
+{
+    struct gw_loop *loop = r->ex.loop;
+    loop->all->options.on_request(&r->ex, loop->thread_state);
+    INVARIANT(r->ex.events != NULL);
+}
+
+void gw_http1_request_begin(struct gw_http1 *h, struct slice head)
+{
+    struct gw_http1_request *r = request_new(h);
+    struct gw_http1_head parts;
+    r->head = base_try_alloc(head.len);
+    if (r->head == NULL)
+        base_panic(__FILE__, __LINE__, "out of memory");
+    memcpy(r->head, head.ptr, head.len);
+    gw_http1_head_split(r->head, head.len, &parts, r->headers);
+    r->ex.method = parts.method;
+    r->ex.path = parts.target;
+    r->ex.authority = parts.authority;
+    r->ex.header_count = parts.header_count;
+    r->ex.content_length = parts.content_length;
+    r->ex.has_body = true;
+    split_query(&r->ex);
+    h->early = &r->ex;
+    dispatch(r);
 }
 
 static struct slice of_iovec(h2o_iovec_t v)
@@ -224,49 +302,40 @@ static struct slice of_iovec(h2o_iovec_t v)
 static void fill_exchange(struct gw_http1_request *r, h2o_req_t *req)
 {
     struct gw_exchange *ex = &r->ex;
-    gw_exchange_init(ex, r->h->conn->loop, &HTTP1_TRANSPORT);
     ex->method = of_iovec(req->input.method);
     ex->authority = of_iovec(req->input.authority);
     ex->path = of_iovec(req->input.path);
-    const uint8_t *mark = memchr(ex->path.ptr, '?', ex->path.len);
-    if (mark != NULL) {
-        size_t path_len = (size_t)(mark - ex->path.ptr);
-        ex->query = base_slice_skip(ex->path, path_len + 1);
-        ex->path.len = path_len;
-    }
+    split_query(ex);
     INVARIANT(req->headers.size <= LIM_HEADERS); /* the gate counted */
     for (size_t i = 0; i < req->headers.size; i++) {
         const h2o_header_t *header = &req->headers.entries[i];
         r->headers[i] = (struct gw_header){of_iovec(*header->name), of_iovec(header->value)};
     }
-    ex->headers = r->headers;
     ex->header_count = req->headers.size;
     ex->has_body = req->entity.base != NULL && req->entity.len > 0;
     ex->content_length = ex->has_body ? (int64_t)req->entity.len : 0;
-    ex->http_major = 1;
-    ex->received_ns = r->h->begun_ns;
 }
 
 static int on_request(h2o_handler_t *self, h2o_req_t *req)
 {
-    struct gw_loop *loop = H2O_STRUCT_FROM_MEMBER(struct gw_loop, h2o, req->conn->ctx);
     struct gw_conn *c = req->conn->callbacks->get_socket(req->conn)->on_close.data;
-    struct gw_http1_request *r = h2o_mem_alloc_shared(&req->pool, sizeof *r, on_dispose);
+    struct gw_http1 *h = c->protocol;
+    struct gw_http1 **sign = h2o_mem_alloc_shared(&req->pool, sizeof *sign, on_dispose);
+    bool is_begun = h->request != NULL;
+    struct gw_http1_request *r = is_begun ? h->request : request_new(h);
     (void)self;
-    memset(r, 0, offsetof(struct gw_http1_request, headers));
-    r->generator = (h2o_generator_t){.proceed = on_proceed};
+    *sign = h;
     r->req = req;
-    r->h = c->protocol;
-    INVARIANT(r->h->request == NULL);
-    r->h->request = r;
-    loop->open_exchanges++;
-    fill_exchange(r, req);
-    if (r->ex.has_body)
-        r->ex.received_bytes = req->entity.len;
-    loop->all->options.on_request(&r->ex, loop->thread_state);
-    INVARIANT(r->ex.events != NULL);
+    h->early = NULL;
+    if (!is_begun)
+        fill_exchange(r, req);
+    r->ex.received_bytes = req->entity.len;
+    if (!is_begun)
+        dispatch(r);
     if (r->ex.has_body && r->ex.events->body != NULL && !r->ex.ended && !r->is_aborted)
         r->ex.events->body(&r->ex, r->ex.user, of_iovec(req->entity), true);
+    else if (is_begun)
+        push(r); /* what was answered before the body was there */
     return 0;
 }
 

@@ -26,12 +26,7 @@
 
 #define LINGER_NS         (2 * NS_PER_S)
 #define REFUSAL_BYTES_MAX 2048
-
-static void uncount_body(struct gw_http1 *h)
-{
-    h->conn->loop->body_bytes -= h->counted_body;
-    h->counted_body = 0;
-}
+#define ANSWER_BYTES_MAX  (8 * KIB) /* beside its body */
 
 /* Let h2o free its connection and close the socket. */
 static void close_by_h2o(struct gw_http1 *h)
@@ -90,9 +85,20 @@ static int problem_of(int status)
     }
 }
 
-static void refuse(struct gw_http1 *h, int status, const char *detail)
+/* reply's bytes, then nothing more on this connection. */
+static void reply_and_close(struct gw_http1 *h, struct buf *reply)
 {
     h2o_socket_t *sock = h->conn->sock;
+    h->phase = GW_HTTP1_REFUSING;
+    gw_http1_real_read_stop(sock);
+    /* The socket encrypts, and thereby copies, before h2o_socket_write returns. */
+    h2o_iovec_t out = h2o_iovec_init(reply->ptr, reply->len);
+    h2o_socket_write(sock, &out, 1, on_refusal_written);
+    base_buf_fini(reply);
+}
+
+static void refuse(struct gw_http1 *h, int status, const char *detail)
+{
     int problem = problem_of(status);
     gw_edge_head_refused(&h->conn->loop->counts, GW_EDGE_HTTP1, problem);
     struct buf body;
@@ -106,36 +112,80 @@ static void refuse(struct gw_http1 *h, int status, const char *detail)
                           gw_problem_get(problem)->status, gw_problem_get(problem)->title,
                           body.len);
     (void)base_buf_append(&reply, base_buf_slice(&body)); /* latches */
-    h->phase = GW_HTTP1_REFUSING;
-    gw_http1_real_read_stop(sock);
-    /* The socket encrypts, and thereby copies, before h2o_socket_write returns. */
-    h2o_iovec_t out = h2o_iovec_init(reply.ptr, reply.len);
-    h2o_socket_write(sock, &out, 1, on_refusal_written);
-    base_buf_fini(&reply);
     base_buf_fini(&body);
+    reply_and_close(h, &reply);
+    gw_http1_request_end(h);
+}
+
+/* A request was answered before its body was there. */
+static void answer_early(struct gw_http1 *h)
+{
+    struct gw_exchange *ex = h->early;
+    struct buf reply;
+    size_t body_bytes = ex->out_bytes;
+    base_buf_init(&reply, ANSWER_BYTES_MAX + body_bytes);
+    (void)base_buf_printf(&reply, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %zu\r\n",
+                          ex->status, gw_http1_reason(ex->status), body_bytes); /* latches */
+    for (size_t i = 0; i < ex->response_header_count; i++) {
+        const struct gw_header *header = &ex->response_headers[i];
+        (void)base_buf_printf(&reply, "%.*s: %.*s\r\n", SLICE_ARGS(header->name),
+                              SLICE_ARGS(header->value)); /* latches */
+    }
+    (void)base_buf_append(&reply, SLICE_LIT("\r\n")); /* latches */
+    if (base_buf_reserve(&reply, body_bytes) == ERR_OK) {
+        gw_exchange_copy_out(ex, base_buf_end(&reply), body_bytes);
+        reply.len += body_bytes;
+    }
+    if (reply.error != ERR_OK) {
+        base_buf_fini(&reply);
+        gw_conn_shut(h->conn);
+        return;
+    }
+    reply_and_close(h, &reply);
+    gw_http1_request_end(h);
 }
 
 /* --- letting bytes through ---------------------------------------------------------------------
  */
 
+/* Begin a request whose body is still to come, and have its memory counted as the bytes come, or at
+ * once when it is known how many there will be. */
+static bool take_body(struct gw_http1 *h)
+{
+    struct gw_exchange *ex = h->early;
+    size_t expected = h->conn->sock->input->size;
+    if (ex->content_length > 0)
+        expected = h->gate.head_bytes + (size_t)ex->content_length;
+    if (expected <= ex->charged)
+        return true;
+    if (!base_memory_take(ex->memory, expected - ex->charged))
+        return false;
+    ex->charged = expected;
+    return true;
+}
+
+static bool is_early(const struct gw_http1 *h, enum gw_gate_verdict verdict)
+{
+    return verdict == GW_GATE_MORE && h->request == NULL;
+}
+
 /* The gate has judged what is in sock->input by now: refuse it, or call h2o if it may look. */
 static void act_on(struct gw_http1 *h, enum gw_gate_verdict verdict)
 {
     h2o_socket_t *sock = h->conn->sock;
-    struct gw_loop *loop = h->conn->loop;
     if (verdict == GW_GATE_REFUSED) {
         refuse(h, h->gate.status, h->gate.detail);
         return;
     }
     if (!h->gate.head_done)
         return;
-    if (sock->input->size > h->counted_body) {
-        loop->body_bytes += sock->input->size - h->counted_body;
-        h->counted_body = sock->input->size;
-        if (loop->body_bytes > GW_LOOP_BODY_BYTES_MAX) {
-            refuse(h, 503, "too many request bodies are being received; try again soon");
-            return;
-        }
+    if (is_early(h, verdict))
+        gw_http1_request_begin(h, base_slice(sock->input->bytes, h->gate.head_bytes));
+    if (h->early != NULL && h->early->ended)
+        return; /* the deferred run sends it */
+    if (h->early != NULL && !take_body(h)) {
+        refuse(h, 503, "the memory for request bodies is used up; retry later");
+        return;
     }
     h->h2o_reader(sock, NULL);
 }
@@ -187,8 +237,7 @@ static void pump(struct gw_http1 *h)
     sock->input->size += taken;
     h->held_at += taken;
     if (taken == bytes.len) {
-        base_buf_fini(&h->held);
-        base_buf_init(&h->held, GW_HELD_BYTES);
+        base_buf_clear(&h->held);
         h->held_at = 0;
     }
     act_on(h, verdict);
@@ -211,10 +260,11 @@ void gw_http1_h2o_reads(h2o_socket_t *sock, h2o_socket_cb h2o_reader)
     h->phase = GW_HTTP1_READING;
     if (sock->input->size == 0) { /* a new request, not the rest of a body after 100 Continue */
         gw_http1_gate_init(&h->gate);
-        uncount_body(h);
         h->begun_ns = 0;
         h->idle_since_ns = base_monotonic_ns();
     }
+    if (h->early != NULL && h->early->ended)
+        gw_conn_defer(c);
     if (h->held.len > 0)
         gw_conn_again(c); /* one request a turn of the loop: others wait, too */
     else
@@ -242,7 +292,9 @@ static void run_deferred(struct gw_conn *c)
 {
     struct gw_http1 *h = c->protocol;
     if (h->phase == GW_HTTP1_READING && h->h2o_reader != NULL) {
-        if (h->held.len > 0)
+        if (h->early != NULL && h->early->ended)
+            answer_early(h);
+        else if (h->held.len > 0)
             pump(h);
     } else if (h->phase == GW_HTTP1_BUSY) {
         gw_http1_request_deferred(h);
@@ -256,7 +308,11 @@ static bool is_too_slow(const struct gw_http1 *h, uint64_t now_ns)
     if (!h->gate.head_done)
         return age_ns > grace_ns;
     uint64_t allowed_ns = grace_ns + h->conn->sock->input->size * NS_PER_S / GW_BODY_BYTES_PER_S;
-    return age_ns > allowed_ns || now_ns - h->input_ns > h->conn->loop->all->stall_ns;
+    uint64_t stall_ns = h->conn->loop->all->stall_ns;
+    bool is_scarce = h->early != NULL && base_memory_is_scarce(h->early->memory);
+    if (is_scarce && stall_ns > GW_SCARCE_STALL_NS)
+        stall_ns = GW_SCARCE_STALL_NS;
+    return age_ns > allowed_ns || now_ns - h->input_ns > stall_ns;
 }
 
 static void tick(struct gw_conn *c, uint64_t now_ns)
@@ -292,7 +348,7 @@ static void kill_handler(struct gw_conn *c)
 static void free_protocol(struct gw_conn *c)
 {
     struct gw_http1 *h = c->protocol;
-    uncount_body(h);
+    gw_http1_request_end(h);
     base_buf_fini(&h->held);
     base_free(h);
 }

@@ -38,12 +38,12 @@ struct gw_http1 {
     struct gw_http1_gate gate;
     struct buf held; /* bytes behind the current request, from held_at on */
     size_t held_at;
-    size_t counted_body;    /* our share of loop->body_bytes */
     uint64_t idle_since_ns; /* when h2o began to wait for a request */
     uint64_t begun_ns;      /* first byte of the current request, 0: none yet */
     uint64_t input_ns;      /* last byte of it */
     uint64_t linger_until_ns;
     struct gw_http1_request *request; /* what a handler works on, or NULL */
+    struct gw_exchange *early;        /* its exchange, while h2o does not have it */
 };
 
 /* http1_intake.c */
@@ -51,7 +51,12 @@ void gw_http1_socket_gone(void *conn);
 void gw_http1_h2o_reads(h2o_socket_t *sock, h2o_socket_cb h2o_reader);
 void gw_http1_h2o_stops(h2o_socket_t *sock);
 
-/* http1.c: work for a safe moment, and letting go of the handler. */
+/* http1.c: begin a request whose body is not there yet. */
+void gw_http1_request_begin(struct gw_http1 *h, struct slice head);
+/* It is over, or its connection is; no request: nothing. */
+void gw_http1_request_end(struct gw_http1 *h);
+const char *gw_http1_reason(int status);
+/* The same: work for a safe moment, and letting go of the handler. */
 void gw_http1_request_deferred(struct gw_http1 *h);
 void gw_http1_request_kill(struct gw_http1 *h);
 

@@ -273,12 +273,18 @@ static void go_away(struct gw_http2 *h, uint64_t now_ns)
         flush(h);
 }
 
-/* The peer does not send the body it owes, or does not open its window for what it asked. */
-static bool is_stuck(const struct gw_http2_stream *s, uint64_t now_ns)
+/* The peer does not send the body it owes, or does not open its window for what it asked. When
+ * memory is scarce it has less time for both. */
+static bool is_stuck(struct gw_http2_stream *s, uint64_t now_ns)
 {
     bool owes_body = !s->request_ended && s->unconsumed == 0;
     bool owes_window = s->has_submitted && s->ex.out_bytes > 0;
-    return (owes_body || owes_window) && now_ns > s->progress_ns + s->ex.loop->all->stall_ns;
+    uint64_t allowed_ns = s->ex.loop->all->stall_ns;
+    if (base_memory_is_scarce(s->ex.memory) && allowed_ns > GW_SCARCE_STALL_NS)
+        allowed_ns = GW_SCARCE_STALL_NS;
+    if (!owes_body && !owes_window)
+        s->progress_ns = now_ns;
+    return now_ns > s->progress_ns + allowed_ns;
 }
 
 static void tick(struct gw_conn *c, uint64_t now_ns)

@@ -87,7 +87,7 @@ struct gw_http2_stream {
     size_t unconsumed;    /* body bytes given to the listener */
     size_t lingered;      /* body bytes thrown away after the response */
     uint64_t ended_ns;    /* when the response ended */
-    uint64_t progress_ns; /* last time either side moved */
+    uint64_t progress_ns; /* last time either side moved, or owed nothing; see gw_http2_progress */
     size_t header_count;
     size_t head_bytes; /* with 32 per field, as RFC 9113 counts */
     size_t used;
@@ -101,6 +101,8 @@ struct gw_http2_stream {
 /* http2_request.c: frames from the peer. */
 void gw_http2_set_callbacks(nghttp2_session_callbacks *callbacks);
 void gw_http2_stream_free(struct gw_http2_stream *s);
+/* So many bytes moved: worth so much time at the least speed. */
+void gw_http2_progress(struct gw_http2_stream *s, size_t bytes);
 /* The response is out and the request goes on for too long: stop it. */
 bool gw_http2_lingers_too_long(const struct gw_http2_stream *s, uint64_t now_ns);
 int gw_http2_stop_request(struct gw_http2_stream *s);

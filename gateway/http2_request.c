@@ -304,6 +304,24 @@ static bool wants_body(const struct gw_http2_stream *s)
     return s->is_dispatched && s->ex.events->body != NULL && !s->ex.ended;
 }
 
+/* So many bytes are worth so much time at the least speed. */
+void gw_http2_progress(struct gw_http2_stream *s, size_t bytes)
+{
+    uint64_t now_ns = s->h->read_ns;
+    uint64_t worth_ns = (uint64_t)bytes * NS_PER_S / GW_BODY_BYTES_PER_S;
+    bool is_more = now_ns - s->progress_ns > worth_ns;
+    s->progress_ns = is_more ? s->progress_ns + worth_ns : now_ns;
+}
+
+/* A bulk upload may pause, and send little, while nobody needs the memory. */
+static void body_came(struct gw_http2_stream *s, size_t bytes)
+{
+    if (base_memory_is_scarce(s->ex.memory))
+        gw_http2_progress(s, bytes);
+    else
+        s->progress_ns = s->h->read_ns;
+}
+
 static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
                          size_t len, void *user)
 {
@@ -312,7 +330,8 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
     (void)flags;
     if (s == NULL)
         return nghttp2_session_consume_connection(session, len);
-    s->progress_ns = h->read_ns;
+    if (len > 0)
+        body_came(s, len);
     s->ex.received_bytes += len;
     if (!wants_body(s)) {
         s->lingered += len;
@@ -381,7 +400,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if (s == NULL)
         return 0;
     bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    s->progress_ns = h->read_ns;
     s->request_ended = s->request_ended || ends;
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
         dispatch(s);

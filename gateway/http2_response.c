@@ -81,7 +81,7 @@ int gw_http2_send_data(nghttp2_session *session, nghttp2_frame *frame, const uin
     memcpy(out, framehd, FRAME_HEAD_BYTES);
     gw_exchange_copy_out(&s->ex, out + FRAME_HEAD_BYTES, length);
     h->out_len += FRAME_HEAD_BYTES + length;
-    s->progress_ns = h->read_ns;
+    gw_http2_progress(s, length);
     h->has_drained = h->has_drained || gw_exchange_is_drained(&s->ex);
     return 0;
 }

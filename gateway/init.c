@@ -35,26 +35,35 @@ static enum err make_pepper(const char *dir, struct errbuf *eb)
     return e;
 }
 
-struct first_key {
+struct first_things {
     struct gw_store *store;
-    char text[AUTH_KEY_TEXT + 2]; /* and a line feed */
+    char key[AUTH_KEY_TEXT + 2]; /* and a line feed */
     enum err result;
     struct errbuf *eb;
 };
 
 static void create_first_key(void *ctx)
 {
-    struct first_key *k = ctx;
+    struct first_things *k = ctx;
     const struct ten_action action = {.actor = TEN_ACTOR_SERVER, .name = "key.create"};
     struct auth_key_wanted wanted = {.kind = AUTH_OPERATOR,
                                      .scopes = AUTH_SCOPES_OPERATOR,
                                      .label = SLICE_LIT("made by bigtentd init")};
     ten_audit_begin(k->store->registry, &action);
-    k->result = auth_key_create(k->store->keyring, &wanted, k->text, k->eb);
+    k->result = auth_key_create(k->store->keyring, &wanted, k->key, k->eb);
     k->result = ten_audit_end(k->store->registry, k->result, k->eb);
 }
 
-static enum err make_operator_key(const struct mig_datadir *datadir, struct errbuf *eb)
+static void create_first_plan(void *ctx)
+{
+    struct first_things *k = ctx;
+    const struct ten_action action = {.actor = TEN_ACTOR_SERVER, .name = "plan.put"};
+    ten_audit_begin(k->store->registry, &action);
+    k->result = ten_plan_put_standard(k->store->registry, k->eb);
+    k->result = ten_audit_end(k->store->registry, k->result, k->eb);
+}
+
+static enum err make_first_things(const struct mig_datadir *datadir, struct errbuf *eb)
 {
     struct sto_rocksdb_options options;
     struct gw_store store;
@@ -63,14 +72,16 @@ static enum err make_operator_key(const struct mig_datadir *datadir, struct errb
     enum err e = gw_store_open(&store, datadir, NULL, &options, eb);
     if (e != ERR_OK)
         return e;
-    struct first_key key = {.store = &store, .eb = eb};
-    gw_store_on_control(&store, create_first_key, &key);
-    e = key.result;
-    key.text[AUTH_KEY_TEXT] = '\n';
+    struct first_things first = {.store = &store, .eb = eb};
+    gw_store_on_control(&store, create_first_key, &first);
+    if (first.result == ERR_OK)
+        gw_store_on_control(&store, create_first_plan, &first);
+    e = first.result;
+    first.key[AUTH_KEY_TEXT] = '\n';
     if (e == ERR_OK)
-        e = write_secret(datadir->path, "operator.key", base_slice(key.text, AUTH_KEY_TEXT + 1),
+        e = write_secret(datadir->path, "operator.key", base_slice(first.key, AUTH_KEY_TEXT + 1),
                          eb);
-    OPENSSL_cleanse(key.text, sizeof key.text);
+    OPENSSL_cleanse(first.key, sizeof first.key);
     gw_store_close(&store);
     return e;
 }
@@ -90,7 +101,7 @@ enum err gw_init(const char *dir, const char *const *hosts, size_t host_count, s
     if (e == ERR_OK)
         e = gw_certs_make(dir, hosts, host_count, eb);
     if (e == ERR_OK)
-        e = make_operator_key(&datadir, eb);
+        e = make_first_things(&datadir, eb);
     if (e == ERR_OK)
         e = mig_datadir_seal(&datadir, eb);
     mig_datadir_close(&datadir);

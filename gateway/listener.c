@@ -18,21 +18,23 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "gateway/loop_internal.h"
+#include "gateway/proxy_protocol.h"
 
 #include "base/banned.h"
 
 #define BACKLOG            4096
 #define ACCEPTS_PER_EVENT  64
+#define ACCEPTS_WHEN_FULL  8
 #define ACCEPT_BACK_OFF_NS (200 * NS_PER_MS)
 #define NOT_SENT_YET_BYTES                                                                         \
-    (128 * 1024) /* of kernel memory for what a slow reader has not taken                          \
+    (128 *                                                                                         \
+     1024) /* of kernel memory for what a slow reader has not taken                          \
                   */
 
 struct handed_over {
     struct base_msg msg;
     struct gw_loop *loop;
-    enum gw_endpoint_id endpoint;
-    int fd;
+    struct gw_accepted accepted;
 };
 
 union address {
@@ -156,13 +158,15 @@ static struct gw_loop *least_busy(struct gw_loop *self)
     return best;
 }
 
-static void open_or_close(struct gw_loop *loop, int fd, enum gw_endpoint_id endpoint)
+static void open_or_close(struct gw_loop *loop, const struct gw_accepted *accepted)
 {
     if (!loop->is_draining) {
-        gw_conn_open(loop, fd, endpoint);
+        gw_conn_open(loop, accepted);
         return;
     }
-    (void)close(fd); /* never used */
+    (void)close(accepted->fd); /* never used */
+    if (!accepted->is_of_proxy)
+        gw_address_leave(&loop->all->addresses, accepted->address);
     atomic_fetch_sub_explicit(&loop->connections, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&loop->all->connections, 1, memory_order_relaxed);
 }
@@ -170,29 +174,51 @@ static void open_or_close(struct gw_loop *loop, int fd, enum gw_endpoint_id endp
 static void on_handed_over(struct base_msg *msg)
 {
     struct handed_over *h = (struct handed_over *)msg;
-    open_or_close(h->loop, h->fd, h->endpoint);
+    open_or_close(h->loop, &h->accepted);
     base_free(h);
 }
 
-static void distribute(struct gw_loop *self, int fd, enum gw_endpoint_id endpoint)
+/* Whether it may come: GW_EDGE_COUNT, or why not. */
+static enum gw_edge_count look_at(struct gw_loop *self, const struct gw_accepted *accepted,
+                                  const struct sockaddr *from)
+{
+    const struct gw_loops *all = self->all;
+    enum gw_edge_count why = accepted->is_of_proxy ? GW_EDGE_COUNT : gw_conn_look_at(self, from);
+    bool is_full = atomic_load_explicit(&all->connections, memory_order_relaxed) >=
+                   all->options.connections_max;
+    if (why == GW_EDGE_COUNT && is_full && !gw_conn_make_room(self, accepted))
+        return GW_EDGE_CONNECTIONS;
+    return why;
+}
+
+static void distribute(struct gw_loop *self, int fd, enum gw_endpoint_id endpoint,
+                       const struct sockaddr *from)
 {
     struct gw_loops *all = self->all;
+    const struct gw_accepted accepted = {.fd = fd,
+                                         .endpoint = endpoint,
+                                         .address = gw_address_slots_of(from),
+                                         .is_of_proxy =
+                                             endpoint == GW_ENDPOINT_TLS &&
+                                             gw_proxy_nets_have(all->options.proxies, from)};
     gw_edge_count(&self->counts, GW_EDGE_ACCEPTED);
-    if (atomic_fetch_add_explicit(&all->connections, 1, memory_order_relaxed) >= LIM_CONNECTIONS) {
-        gw_edge_count(&self->counts, GW_EDGE_CONNECTIONS);
-        atomic_fetch_sub_explicit(&all->connections, 1, memory_order_relaxed);
+    enum gw_edge_count why = look_at(self, &accepted, from);
+    if (why != GW_EDGE_COUNT) {
+        gw_edge_count(&self->counts, why);
         (void)close(fd); /* never used */
         return;
     }
+    if (!accepted.is_of_proxy)
+        gw_address_enter(&all->addresses, accepted.address);
+    atomic_fetch_add_explicit(&all->connections, 1, memory_order_relaxed);
     struct gw_loop *target = least_busy(self);
     atomic_fetch_add_explicit(&target->connections, 1, memory_order_relaxed);
     if (target == self) {
-        open_or_close(self, fd, endpoint);
+        open_or_close(self, &accepted);
         return;
     }
     struct handed_over *h = base_new(sizeof *h);
-    *h = (struct handed_over){
-        .msg.run = on_handed_over, .loop = target, .endpoint = endpoint, .fd = fd};
+    *h = (struct handed_over){.msg.run = on_handed_over, .loop = target, .accepted = accepted};
     base_mailbox_push(&target->mailbox, &h->msg);
 }
 
@@ -215,14 +241,25 @@ static void back_off(struct gw_listener *listener, int why)
              atomic_load_explicit(&loop->all->connections, memory_order_relaxed));
 }
 
+/* Those that make room close their descriptors behind this event. */
+static int accepts_in_a_row(const struct gw_loops *all)
+{
+    bool is_full = atomic_load_explicit(&all->connections, memory_order_relaxed) >=
+                   all->options.connections_max;
+    return is_full ? ACCEPTS_WHEN_FULL : ACCEPTS_PER_EVENT;
+}
+
 static void on_accept(h2o_socket_t *sock, const char *err)
 {
     struct gw_listener *listener = sock->data;
     (void)err; /* DONT_READ sockets report none; accept4 tells */
-    for (int i = 0; i < ACCEPTS_PER_EVENT; i++) {
-        int fd = accept4(h2o_socket_get_fd(sock), NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    for (int i = 0; i < accepts_in_a_row(listener->loop->all); i++) {
+        struct sockaddr_storage from = {0};
+        socklen_t len = sizeof from;
+        int fd = accept4(h2o_socket_get_fd(sock), (struct sockaddr *)&from, &len,
+                         SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            distribute(listener->loop, fd, listener->endpoint);
+            distribute(listener->loop, fd, listener->endpoint, (const struct sockaddr *)&from);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)

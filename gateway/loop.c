@@ -1,7 +1,7 @@
 /*
  * A loop iteration, or turn: h2o's event loop once (sockets, then its timers), connections that are
  * busy for at most LIM_TURN_US, work deferred by connections, an epoch mark, and
- * once a second the reaper. h2o's own timers follow the wall clock, so nothing of ours uses them;
+ * twice a second the reaper. h2o's own timers follow the wall clock, so nothing of ours uses them;
  * our times come from the monotonic clock between iterations.
  *
  *   STARTING -> RUNNING -> (stop message) draining -> ENDED
@@ -20,13 +20,14 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/watchdog.h"
 #include "base/worker.h"
 #include "gateway/http1_seam.h"
 #include "gateway/loop_internal.h"
 
 #include "base/banned.h"
 
-#define TICK_NS_MAX   NS_PER_S
+#define TICK_NS_MAX   (NS_PER_S / 2)
 #define DRAIN_WAIT_MS 20
 
 struct base_mailbox *gw_loop_mailbox(struct gw_loop *loop)
@@ -57,6 +58,20 @@ uint16_t gw_loops_port(const struct gw_loops *all, enum gw_endpoint_id endpoint)
 size_t gw_loops_connections(const struct gw_loops *all)
 {
     return atomic_load_explicit(&all->connections, memory_order_relaxed);
+}
+
+bool gw_loop_stranger_fails(struct gw_loop *loop, const char *peer)
+{
+    struct gw_loops *all = loop->all;
+    struct sockaddr_storage address = {0};
+    if (all->options.per_address.failures_per_s == 0 || !gw_address_parse(peer, &address) ||
+        !gw_address_is_limited(&all->options.per_address, (const struct sockaddr *)&address))
+        return false;
+    struct gw_address_slots where = gw_address_slots_of((const struct sockaddr *)&address);
+    uint64_t now_ns = base_monotonic_ns();
+    bool is_often = gw_address_fails_often(&all->addresses, where, now_ns);
+    gw_address_failed(&all->addresses, where, now_ns);
+    return is_often;
 }
 
 void gw_loops_edge_counts(const struct gw_loops *all, struct gw_edge_counts_now *out)
@@ -108,6 +123,7 @@ static void on_stop(struct base_msg *msg)
 static void loop_init(struct gw_loop *loop)
 {
     loop->last_again = &loop->first_again;
+    loop->last_greeting = &loop->first_greeting;
     loop->evloop = h2o_evloop_create();
     h2o_context_init(&loop->h2o, loop->evloop, &loop->all->config);
     int fd = fcntl(loop->mailbox.wake_fd, F_DUPFD_CLOEXEC, 0);
@@ -155,6 +171,7 @@ static void loop_run(struct gw_loop *loop)
         gw_conn_run_again(loop);
         gw_conn_run_deferred(loop);
         base_epoch_quiescent(epoch, loop->epoch_slot);
+        base_watchdog_round(NULL);
         loop->turn++;
         now_ns = base_monotonic_ns();
         gw_timers_run(&loop->timers, now_ns);
@@ -188,6 +205,7 @@ static void *loop_main(void *arg)
     struct gw_loop *loop = arg;
     const struct gw_loop_options *o = &loop->all->options;
     base_thread_ahead_of_others();
+    base_watchdog_join("loop");
     loop->epoch_slot = base_epoch_join(o->epoch);
     loop_init(loop);
     enum err e =
@@ -255,6 +273,8 @@ static enum err loops_new(const struct gw_loop_options *options, struct gw_loops
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct gw_loops *all = base_new(sizeof *all);
     all->options = *options;
+    if (options->connections_max == 0 || options->connections_max > LIM_CONNECTIONS)
+        all->options.connections_max = LIM_CONNECTIONS;
     all->count = options->count > 0 ? options->count : cores > 0 ? (int)cores : 1;
     all->loops = base_new_array((size_t)all->count, sizeof *all->loops);
     all->phase = base_new_array((size_t)all->count, sizeof *all->phase);
@@ -262,6 +282,8 @@ static enum err loops_new(const struct gw_loop_options *options, struct gw_loops
     pthread_mutex_init(&all->mutex, NULL);
     pthread_cond_init(&all->changed, NULL);
     configure(all);
+    gw_addresses_init(&all->addresses, options->per_address.handshakes_per_s,
+                      options->per_address.failures_per_s);
     enum err e = ERR_OK;
     for (int i = 0; i < all->count; i++) {
         struct gw_loop *loop = &all->loops[i];

@@ -10,7 +10,7 @@
  * Threads:  start/stop from main; everything else on the loop itself.
  * Blocks:   in epoll only.
  * Fails by: ERR_IO (port in use: the detail says which), ERR_NO_MEMORY.
- * Limits:   LIM_CONNECTIONS over all loops, LIM_*_TIMEOUT_MS.
+ * Limits:   connections_max over all loops, LIM_*_TIMEOUT_MS.
  * Promises: 1. on_request is called once per request, on this thread, when the head is complete.
  *           2. After gw_loops_stop returned, every answered request is on the wire and no
  *              connection is left.
@@ -25,6 +25,7 @@
 #include "gateway/tls.h"
 
 struct gw_loops;
+struct gw_proxy_nets;
 
 /* 0: the LIM_*_TIMEOUT_MS of base/limits.h. Tests are less patient. */
 struct gw_timeouts {
@@ -42,9 +43,20 @@ struct gw_endpoint {
     uint16_t port;    /* 0: any free one, see gw_loops_port */
 };
 
+/* What one address may have at a time, and in a second; 0: no limit. */
+struct gw_address_limits {
+    size_t connections;
+    uint64_t handshakes_per_s;
+    uint64_t failures_per_s; /* of authentication; more are answered with 429 */
+    bool with_loopback;      /* else this machine's own have no limits */
+};
+
 struct gw_loop_options {
     struct gw_endpoint endpoints[GW_ENDPOINT_COUNT];
-    int count; /* 0: one per core */
+    int count;              /* 0: one per core */
+    size_t connections_max; /* over all loops; 0 or more than LIM_CONNECTIONS: that */
+    struct gw_address_limits per_address;
+    const struct gw_proxy_nets *proxies; /* lent; NULL: none. Who comes from there says for whom */
     struct gw_tls *tls;
     struct base_epoch *epoch;
     struct gw_timeouts timeouts;
@@ -54,7 +66,7 @@ struct gw_loop_options {
     void (*thread_end)(struct gw_loop *loop, void *thread_state);
     /* Must call gw_exchange_listen before it returns. */
     void (*on_request)(struct gw_exchange *ex, void *thread_state);
-    /* About once a second, outside of every other callback. NULL: nothing to do. */
+    /* About twice a second, outside of every other callback. NULL: nothing to do. */
     void (*on_tick)(void *thread_state, uint64_t now_ns);
 };
 
@@ -73,6 +85,8 @@ void *gw_loop_thread_state(struct gw_loop *loop);
 uint64_t gw_loop_turn(const struct gw_loop *loop);
 /* Those it is one of. */
 const struct gw_loops *gw_loop_all(const struct gw_loop *loop);
+/* Somebody at that numeric address has no key that is good. True: that came too often lately. */
+bool gw_loop_stranger_fails(struct gw_loop *loop, const char *peer);
 /* Connections open on all loops. */
 size_t gw_loops_connections(const struct gw_loops *loops);
 /* Of all loops, since the start. */

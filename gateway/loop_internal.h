@@ -9,7 +9,7 @@
  * Threads:  fields of gw_loop: its own thread, but where said otherwise.
  * Blocks:   no.
  * Fails by: see the functions.
- * Limits:   LIM_CONNECTIONS.
+ * Limits:   gw_loop_options.connections_max.
  * Promises: 1. A descriptor handed to another loop is opened or closed there, never lost.
  */
 #ifndef GATEWAY_LOOP_INTERNAL_H
@@ -17,6 +17,7 @@
 
 #include <pthread.h>
 
+#include "gateway/addresses.h"
 #include "gateway/connection.h"
 #include "gateway/edge_counts.h"
 #include "gateway/timer.h"
@@ -52,13 +53,14 @@ struct gw_loop {
     struct gw_stop_msg stop;
 
     struct gw_conn *conns;
+    struct gw_conn *first_greeting; /* in their handshakes, the oldest first */
+    struct gw_conn **last_greeting;
     struct gw_conn *deferred;
     struct gw_conn *first_again; /* those with something left for the next turn, oldest first */
     struct gw_conn **last_again;
     uint64_t next_tick_ns;
     struct gw_timers timers;
     size_t open_exchanges;
-    size_t body_bytes;
 
     int spare_fd;             /* given up for a moment when descriptors run out */
     uint64_t accept_again_ns; /* 0, or when to listen again */
@@ -91,13 +93,21 @@ struct gw_loops {
     struct gw_loop *loops;
     int count;
     uint16_t ports[GW_ENDPOINT_COUNT]; /* really listened on */
-    _Atomic(size_t) connections;       /* of all loops, and descriptors on their way between them */
+    struct gw_addresses addresses;
+    _Atomic(size_t) connections; /* of all loops, and descriptors on their way between them */
     /* start-up: threads tell how thread_begin went */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     enum gw_loop_phase *phase;
     enum err *begin_error;
 };
+
+/* Whether the limits of addresses are for that one. */
+static inline bool gw_address_is_limited(const struct gw_address_limits *limits,
+                                         const struct sockaddr *address)
+{
+    return limits->with_loopback || !gw_address_is_loopback(address);
+}
 
 /* listener.c */
 enum err gw_listeners_bind(struct gw_loops *all, struct errbuf *eb) MUST_CHECK;

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "gateway/command.h"
@@ -30,11 +31,23 @@ static const char HELP[] =
     "directory\n"
     "           --backup-every TIME    make one that often, such as 24h; default: when asked\n"
     "           --backup-keep TIME     how long, such as 7d; default: for ever\n"
-    "           --cache-mb N           block cache\n"
+    "           --cache-mb N           block cache; default: a quarter of the memory\n"
     "           --memtable-mb N        write buffer\n"
+    "           --request-mb N         requests and answers hold together; default: an eighth of\n"
+    "                                  the memory, at least 64. One tenant gets half of what "
+    "others\n"
+    "                                  leave\n"
+    "           --connections-per-address N, --handshakes-per-address N, --failures-per-address N\n"
+    "                                  what one address may have at a time, begin in a second,\n"
+    "                                  and try in a second without a good key; 0: no limit. "
+    "Default:\n"
+    "                                  half of all, 200 and 20, and nothing for this machine's "
+    "own\n"
+    "           --proxy-from CIDR,...  connections from there begin with a PROXY protocol header\n"
     "           --loops N              threads that answer; default: one per core\n"
     "           --committers N         threads that write; default: half the cores\n"
-    "           --readers N            threads that read from disk; default: one per core\n"
+    "           --readers N            threads that read from disk; default: four per core, at\n"
+    "                                  least 8; as many as cores of them scan\n"
     "           --headroom-mb N        disk space to keep free: writes that grow stop below it\n"
     "           --reclaim-after TIME   the bytes of small drops leave the files so long after "
     "them;\n"
@@ -44,8 +57,18 @@ static const char HELP[] =
     "                                  that leave, so fast a second while others are served, "
     "behind\n"
     "                                  the first GiB; default: 128\n"
-    "       bigtentd check --data DIR [--backups DIR]\n"
-    "           count what every tenant stores and compare with the counters\n"
+    "           --scrub-mb N           table files are read to find damage, so fast a second at "
+    "most;\n"
+    "                                  0: never; default: all within a week, and at least 4\n"
+    "           --accept-lost-erasure-ledger\n"
+    "                                  when both copies of the ledger of erasures lack purged "
+    "tenants,\n"
+    "                                  write their lines again from the database and start\n"
+    "           --allow-core-dumps     for debugging: they have keys and rows in them\n"
+    "       bigtentd check --data DIR [--backups DIR] [--logs]\n"
+    "           count what every tenant stores and compare with the counters; with --logs only "
+    "read\n"
+    "           the logs and say what a start would cut off them or refuse, without a change\n"
     "       bigtentd upgrade --data DIR [--dry-run] [--backups DIR]\n"
     "           bring an older data directory to this version's format, while no server runs;\n"
     "           with --dry-run say what would be done\n"
@@ -56,6 +79,12 @@ static const char HELP[] =
     "           make a new data directory from a backup, the newest one unless told; who left "
     "since\n"
     "           by the ledger of erasures does not return\n"
+    "       bigtentd salvage --data DIR --to NEWDIR [--backups DIR] [--report FILE]\n"
+    "           make a new data directory with everything that can be read of a damaged one, "
+    "while\n"
+    "           no server runs, and say what it lacks; with --backups the newest backup that has "
+    "the\n"
+    "           rows of a lost range gives them\n"
     "       bigtentd read-database DIR [--column-family NAME] [--after]\n"
     "           the keys and values of any RocksDB database, read-only, to standard output for\n"
     "           bigtent move-in; with --after those behind the key that standard input holds\n"
@@ -77,13 +106,10 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } COMMANDS[] = {
-    {"init", gw_command_init},
-    {"serve", gw_command_serve},
-    {"check", gw_command_check},
-    {"rekey", gw_command_rekey},
-    {"upgrade", gw_command_upgrade},
-    {"restore", gw_command_restore},
-    {"read-database", gw_command_read_database},
+    {"init", gw_command_init},       {"serve", gw_command_serve},
+    {"check", gw_command_check},     {"rekey", gw_command_rekey},
+    {"upgrade", gw_command_upgrade}, {"restore", gw_command_restore},
+    {"salvage", gw_command_salvage}, {"read-database", gw_command_read_database},
 };
 
 static int say(const char *text)
@@ -94,9 +120,10 @@ static int say(const char *text)
 int main(int argc, char **argv)
 {
     base_alloc_keep_small_only();
+    (void)umask(S_IRWXG | S_IRWXO); /* what is written holds tenants' rows */
     if (argc < 2)
         return gw_command_usage("a command is needed: init, serve, check, upgrade, rekey, "
-                                "restore or read-database");
+                                "restore, salvage or read-database");
     if (strcmp(argv[1], "--version") == 0)
         return say("bigtentd " BIGTENT_VERSION "\n");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

@@ -81,7 +81,8 @@ static void meter_problem(struct ten_tenant *t, int problem, uint64_t retry_ns, 
 
 static void meter_data(struct ten_tenant *t, const struct ten_visit *visit)
 {
-    uint64_t visited = visit->bytes_visited + visit->rows_visited * TEN_ROW_VISITED_BYTES;
+    uint64_t visited =
+        visit->bytes_visited + visit->rows_visited * TEN_ROW_VISITED_BYTES + visit->bytes_worked;
     INVARIANT(visit->charged.bytes >= visited);
     bool is_read = visit->access == TEN_READ;
     ten_meter_add(t, is_read ? TEN_METER_READ_OPS : TEN_METER_WRITE_OPS, visit->charged.ops);

@@ -5,9 +5,12 @@
  *
  *     reading   a slice is with the engine; the call is held
  *     waiting   the peer's queue is full; drained goes on with the next slice
- *     paused    the tenant, or the key, owes for what was visited; a timer goes on. Nothing holds
- *               the call, and the engine holds nothing but a place in the table.
+ *     paused    the tenant, or the key, owes for what was visited, or its memory is scarce; a timer
+ *               goes on. Nothing holds the call, and the engine holds nothing but a place in the
+ *               table.
  *     ended     the answer is complete, broken off, or its peer is gone
+ *
+ * Compiling the filter is charged before the first slice.
  *
  * The peer may vanish in any of them: while reading, the reader is told and the completion notices;
  * while waiting or paused, the call is simply freed and its cleanup gives the cursor back.
@@ -20,6 +23,9 @@
 #include "gateway/caller.h"
 
 #include "base/banned.h"
+
+#define NS_PER_MS       1000000ULL
+#define MEMORY_PAUSE_NS (20 * NS_PER_MS)
 
 static void end(struct gw_row_stream *s, bool cut)
 {
@@ -41,12 +47,30 @@ static void charge(struct gw_row_stream *s)
                        op->bytes_seen - s->bytes_charged);
     s->rows_charged = op->rows_seen;
     s->bytes_charged = op->bytes_seen;
+    ten_charge_work(&s->call->visit, op->work_ns - s->work_charged_ns);
+    s->work_charged_ns = op->work_ns;
+}
+
+/* Others of its tenant may give some back: it waits for them, but not for ever. */
+static uint64_t memory_pause_ns(struct gw_row_stream *s)
+{
+    uint64_t now_ns = base_monotonic_ns();
+    if (!base_memory_is_scarce(s->call->memory)) {
+        s->scarce_since_ns = 0;
+        return 0;
+    }
+    if (s->scarce_since_ns == 0)
+        s->scarce_since_ns = now_ns;
+    bool waits = now_ns - s->scarce_since_ns < LIM_MEMORY_WAIT_MS * NS_PER_MS;
+    return waits ? MEMORY_PAUSE_NS : 0;
 }
 
 /* True: a timer goes on later. */
 static bool pauses(struct gw_row_stream *s)
 {
     uint64_t pause_ns = ten_visit_pause_ns(&s->call->visit);
+    if (pause_ns == 0)
+        pause_ns = memory_pause_ns(s);
     if (pause_ns == 0)
         return false;
     s->timer.due_ns = base_monotonic_ns() + pause_ns;
@@ -184,6 +208,9 @@ void gw_row_stream_start(struct gw_row_stream *s, bool try_inline)
     struct gw_call *call = s->call;
     INVARIANT(call->state == s);
     s->op.priority = call->priority;
+    s->op.deadline_ns = s->deadline_ns;
+    if (s->op.spec.filter != NULL)
+        ten_charge_work(&call->visit, sto_filter_compile_ns(s->op.spec.filter));
     s->op.reply_to = call->thread->mailbox;
     s->op.done = read_done;
     s->op.user = s;
@@ -195,6 +222,6 @@ void gw_row_stream_start(struct gw_row_stream *s, bool try_inline)
     enum err e = gw_caller_narrow(call, &s->op.spec, &eb);
     if (e != ERR_OK)
         fail(s, e, eb.text);
-    else
+    else if (!base_memory_is_scarce(call->memory) || !pauses(s))
         read_slices(s, try_inline);
 }

@@ -9,7 +9,7 @@
  * Knows no: what rows look like on the wire: the format and its sink do.
  * Threads:  the loop of the call; the sink runs on readers in between.
  * Blocks:   no.
- * Fails by: the format's fail; ERR_TIMEOUT when the deadline passes between two slices.
+ * Fails by: the format's fail; ERR_TIMEOUT when the deadline passes.
  * Limits:   one slice in the making and LIM_OUT_HIGH_BYTES queued per call.
  * Promises: 1. A stream that is not complete never ends as if it were: end or fail comes once, or
  *              the peer is gone.
@@ -42,8 +42,10 @@ struct gw_row_stream {
     uint64_t deadline_ns;  /* monotonic; 0: none */
     uint64_t rows_charged;
     uint64_t bytes_charged;
-    struct gw_timer timer; /* while it pauses */
-    bool waiting;          /* for drained */
+    uint64_t work_charged_ns;
+    struct gw_timer timer;    /* while it pauses */
+    uint64_t scarce_since_ns; /* it waits for memory since then; 0: not */
+    bool waiting;             /* for drained */
     bool ended;
 };
 

@@ -8,24 +8,31 @@
 #include "gateway/serve.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <netinet/in.h>
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/watchdog.h"
 #include "base/worker.h"
 #include "gateway/access_log.h"
 #include "gateway/api/api.h"
 #include "gateway/command.h"
 #include "gateway/loop.h"
+#include "gateway/serve_report.h"
 #include "gateway/store.h"
 #include "gateway/tls.h"
 #include "migrations/backup_service.h"
@@ -37,7 +44,13 @@
 #define DEFAULT_HOST "127.0.0.1"
 #define DEFAULT_PORT 8443
 
+#define DESCRIPTORS_LEAST      256
+#define DESCRIPTORS_LEFT_LEAST 96
+#define DESCRIPTORS_LEFT_MOST  1024
+
 struct server {
+    size_t connections_max;
+    struct base_memory memory; /* of requests */
     struct gw_serve_options *options;
     struct mig_datadir datadir;
     struct gw_store store;
@@ -56,6 +69,13 @@ void gw_serve_options_default(struct gw_serve_options *o)
 {
     *o = (struct gw_serve_options){.listen = {DEFAULT_HOST, DEFAULT_PORT}};
     sto_rocksdb_options_default(&o->engine);
+    o->engine.scrub_bytes_per_s = STO_SCRUB_AUTO; /* only what serves has the time for it */
+    o->request_bytes = o->engine.cache_bytes / 2; /* an eighth of the memory: half is left free */
+    if (o->request_bytes < LIM_REQUEST_BYTES_MIN)
+        o->request_bytes = LIM_REQUEST_BYTES_MIN;
+    o->address_connections = UINT64_MAX;
+    o->address_handshakes = UINT64_MAX;
+    o->address_failures = UINT64_MAX;
 }
 
 static enum err bad_listen(const char *text, struct errbuf *eb)
@@ -108,14 +128,38 @@ enum err gw_serve_parse_loopback(const char *text, struct gw_address *out, struc
 /* --- opening -----------------------------------------------------------------------------------
  */
 
-static void raise_descriptor_limit(void)
+/* Of the descriptors that the process may have, the database takes half for table files
+ * (storage/rocksdb/options.c). Connections take the other, but for a part that is always left for
+ * files that are being written: without a descriptor for the witness the server would end. */
+static enum err descriptors_divide(struct server *s, struct errbuf *eb)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return; /* the connection cap adapts by accept errors */
+        return base_fail(eb, ERR_IO, "the descriptor limit is not known: %s", strerror(errno));
     limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        base_log(BASE_LOG_WARN, "descriptor_limit", "cannot be raised");
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return base_fail(eb, ERR_IO, "the descriptor limit is not known: %s", strerror(errno));
+    if (limit.rlim_cur < DESCRIPTORS_LEAST)
+        return base_fail(eb, ERR_INVALID,
+                         "the process may open %llu files (ulimit -n); it needs %d at least",
+                         (unsigned long long)limit.rlim_cur, DESCRIPTORS_LEAST);
+    uint64_t left = limit.rlim_cur / 8;
+    if (left < DESCRIPTORS_LEFT_LEAST)
+        left = DESCRIPTORS_LEFT_LEAST;
+    if (left > DESCRIPTORS_LEFT_MOST)
+        left = DESCRIPTORS_LEFT_MOST;
+    uint64_t connections = limit.rlim_cur - limit.rlim_cur / 2 - left;
+    s->connections_max = connections < LIM_CONNECTIONS ? (size_t)connections : LIM_CONNECTIONS;
+    return ERR_OK;
+}
+
+/* Nor does another process of the same user look into the memory. LeakSanitizer has to. */
+static void refuse_core_dumps(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        base_log(BASE_LOG_WARN, "core_dumps", "cannot be refused");
+#endif
 }
 
 static enum err open_tls(struct server *s, struct errbuf *eb)
@@ -132,11 +176,27 @@ static enum err open_tls(struct server *s, struct errbuf *eb)
                        eb);
 }
 
+/* Limits that were asked for are for everybody; those of the standard not for this machine. */
+static struct gw_address_limits address_limits(const struct server *s)
+{
+    const struct gw_serve_options *o = s->options;
+    bool is_standard[] = {o->address_connections == UINT64_MAX, o->address_handshakes == UINT64_MAX,
+                          o->address_failures == UINT64_MAX};
+    return (struct gw_address_limits){
+        .connections = is_standard[0] ? s->connections_max / 2 : (size_t)o->address_connections,
+        .handshakes_per_s = is_standard[1] ? LIM_ADDRESS_HANDSHAKES : o->address_handshakes,
+        .failures_per_s = is_standard[2] ? LIM_ADDRESS_FAILURES : o->address_failures,
+        .with_loopback = !is_standard[0] || !is_standard[1] || !is_standard[2]};
+}
+
 static enum err open_loops(struct server *s, struct errbuf *eb)
 {
     struct gw_loop_options o = {
         .endpoints[GW_ENDPOINT_TLS] = {s->options->listen.host, s->options->listen.port},
         .count = s->options->loops,
+        .connections_max = s->connections_max,
+        .per_address = address_limits(s),
+        .proxies = &s->options->proxies,
         .tls = s->tls,
         .epoch = s->store.epoch,
         .user = s->api,
@@ -217,6 +277,7 @@ static enum err open_api(struct server *s, struct errbuf *eb)
 {
     struct gw_api_options o = {
         .registry = s->store.registry,
+        .memory = &s->memory,
         .keyring = s->store.keyring,
         .pepper = base_slice(s->store.pepper, sizeof s->store.pepper),
         .access_log = s->access_log,
@@ -254,6 +315,7 @@ static enum err say_started(struct server *s, struct errbuf *eb)
 /* In reverse; a part that was not opened is NULL. */
 static void close_all(struct server *s)
 {
+    base_watchdog_stop();
     gw_loops_stop(s->loops);
     gw_api_close(s->api);
     mig_service_close(s->backups);
@@ -265,7 +327,9 @@ static void close_all(struct server *s)
 static enum err open_store(struct server *s, struct errbuf *eb)
 {
     const struct gw_store_places places = {.backups = s->options->backups,
-                                           .master_key = &s->options->master_key};
+                                           .master_key = &s->options->master_key,
+                                           .memory = &s->memory,
+                                           .accept_lost_ledger = s->options->accept_lost_ledger};
     return gw_store_open(&s->store, &s->datadir, &places, &s->options->engine, eb);
 }
 
@@ -283,6 +347,8 @@ static enum err open_all(struct server *s, struct errbuf *eb)
         e = open_api(s, eb);
     if (e == ERR_OK)
         e = say_started(s, eb);
+    if (e == ERR_OK)
+        e = base_watchdog_start(gw_report_slow);
     if (e == ERR_OK)
         e = open_loops(s, eb);
     if (e != ERR_OK) {
@@ -344,6 +410,8 @@ static void reload(struct server *s)
 static int watch(struct server *s)
 {
     const struct timespec second = {.tv_sec = 1};
+    struct sto_damage seen = {.count = 0};
+    struct sto_scrub scrub = {.files = 0};
     for (;;) {
         struct sto_health health;
         int signal_number = sigtimedwait(&s->signals, NULL, &second);
@@ -354,6 +422,9 @@ static int watch(struct server *s)
                      gw_loops_connections(s->loops));
             return GW_EXIT_OK;
         }
+        gw_tls_rotate(s->tls, base_monotonic_ns());
+        gw_report_damage(s->store.engine, &seen);
+        gw_report_scrub(s->store.engine, &scrub);
         sto_health_get(s->store.engine, &health);
         if (health.failed) {
             base_log(BASE_LOG_ERROR, "engine_failed", "storage=%s reason=\"%s\"",
@@ -391,18 +462,24 @@ static int run(struct server *s)
 
 int gw_serve(struct gw_serve_options *o)
 {
-    struct server s = {.options = o};
+    struct server s = {.options = o, .memory.limit = o->request_bytes};
     struct errbuf eb = {{0}};
     (void)sigemptyset(&s.signals); /* none of these four can fail with valid arguments */
     (void)sigaddset(&s.signals, SIGTERM);
     (void)sigaddset(&s.signals, SIGINT);
     (void)sigaddset(&s.signals, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &s.signals, NULL);
-    raise_descriptor_limit();
+    if (!o->allow_core_dumps)
+        refuse_core_dumps();
     json_object_seed(0);
-    enum err e = mig_datadir_open(o->data, &s.datadir, &eb);
+    enum err e = descriptors_divide(&s, &eb);
+    if (e == ERR_OK)
+        e = mig_datadir_open(o->data, &s.datadir, &eb);
     if (e != ERR_OK)
         return gw_command_failed(e, &eb);
+    if ((s.datadir.mode_before & (S_IRWXG | S_IRWXO)) != 0)
+        base_log(BASE_LOG_WARN, "data_directory_closed", "mode_before=%04o mode=0700",
+                 (unsigned)s.datadir.mode_before);
     e = open_all(&s, &eb);
     int exit_code = e == ERR_OK ? run(&s) : gw_command_failed(e, &eb);
     mig_datadir_close(&s.datadir);

@@ -19,6 +19,7 @@
 #define GATEWAY_SERVE_H
 
 #include "gateway/master_key.h"
+#include "gateway/proxy_protocol.h"
 #include "storage/rocksdb/rocksdb_engine.h"
 
 #define GW_HOST_TEXT 64
@@ -39,7 +40,14 @@ struct gw_serve_options {
     const char *backups;     /* a directory; NULL: "backups" in the data directory */
     uint64_t backup_every_s; /* 0: only when asked */
     uint64_t backup_keep_s;  /* 0: for ever */
+    bool accept_lost_ledger; /* of erasures: write again what it lost */
+    bool allow_core_dumps;   /* of memory with keys and rows in it */
     int loops;
+    uint64_t address_connections; /* UINT64_MAX: half of those that there may be; 0: no limit */
+    uint64_t address_handshakes;  /* a second; UINT64_MAX: the default; 0: no limit */
+    uint64_t address_failures;
+    struct gw_proxy_nets proxies;
+    size_t request_bytes; /* requests and answers hold together, at most */
     struct sto_rocksdb_options engine;
 };
 

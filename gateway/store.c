@@ -48,6 +48,17 @@ static void log_threshold(const struct ten_threshold_event *event)
              rises ? "up" : "down", event->used, event->limit);
 }
 
+static void log_tear(void *ctx, const struct sto_rocksdb_tear *tear)
+{
+    (void)ctx;
+    base_log(BASE_LOG_WARN, "torn_log",
+             "file=%06" PRIu64 ".log offset=%" PRIu64 " dropped_bytes=%" PRIu64
+             " whole_writes=0 last_change=%" PRIu64,
+             tear->log, tear->offset, tear->bytes, tear->sequence);
+}
+
+const struct sto_rocksdb_tears GW_STORE_TEARS = {.found = log_tear};
+
 static enum err open_keystore(struct gw_store *s, const char *dir,
                               const struct gw_master_key_source *source, struct errbuf *eb)
 {
@@ -103,6 +114,16 @@ static void owner_of(const struct gw_store *s, char out[MIG_OWNER + 1])
     base_buf_fini(&hex);
 }
 
+enum err gw_store_owner(const char *data, char out[MIG_OWNER + 1], struct errbuf *eb)
+{
+    struct gw_store s = {.epoch = NULL};
+    enum err e = read_pepper(&s, data, eb);
+    if (e == ERR_OK)
+        owner_of(&s, out);
+    OPENSSL_cleanse(&s, sizeof s);
+    return e;
+}
+
 static enum err open_backups(struct gw_store *s, const struct mig_datadir *datadir,
                              const struct sto_rocksdb_options *options, const char *dir,
                              struct errbuf *eb)
@@ -120,18 +141,26 @@ static enum err open_backups(struct gw_store *s, const struct mig_datadir *datad
 }
 
 static enum err open_registry(struct gw_store *s, const char *dir, const char *backups,
-                              struct errbuf *eb)
+                              const struct gw_store_places *places, struct errbuf *eb)
 {
+    size_t reissued = 0;
     const struct ten_certificates_options certificates = {.dir = dir,
                                                           .mirror_dir = backups,
                                                           .copies = mig_backup_copies_visit,
                                                           .copies_ctx = s->backups};
     const struct ten_registry_options o = {.engine = s->engine,
                                            .epoch = s->epoch,
+                                           .memory = places->memory,
                                            .keystore = s->keystore,
-                                           .certificates = &certificates};
+                                           .certificates = &certificates,
+                                           .reissue_erasures = places->accept_lost_ledger,
+                                           .out_reissued = &reissued};
     enum err e = replay_erasures(s, dir, backups, eb);
-    return e == ERR_OK ? ten_registry_open(&o, &s->registry, eb) : e;
+    if (e == ERR_OK)
+        e = ten_registry_open(&o, &s->registry, eb);
+    if (reissued > 0)
+        base_log(BASE_LOG_WARN, "erasures_reissued", "tenants=%zu", reissued);
+    return e;
 }
 
 void gw_store_explain(const struct gw_store *s, struct errbuf *eb)
@@ -151,6 +180,7 @@ enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
     char own[BASE_PATH_BYTES];
     *s = (struct gw_store){.epoch = base_epoch_new()};
     options->dir = datadir->path;
+    options->tears = GW_STORE_TEARS;
     enum err e = read_pepper(s, datadir->path, eb);
     places = places != NULL ? places : &none;
     const char *backups = places->backups != NULL ? places->backups : own;
@@ -163,7 +193,7 @@ enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
     if (e == ERR_OK)
         e = open_backups(s, datadir, options, backups, eb);
     if (e == ERR_OK)
-        e = open_registry(s, datadir->path, backups, eb);
+        e = open_registry(s, datadir->path, backups, places, eb);
     if (e == ERR_OK)
         e = auth_keyring_open(s->registry, s->epoch, s->pepper, &s->keyring, eb);
     if (e == ERR_OK)

@@ -36,15 +36,23 @@ struct gw_store {
 struct gw_store_places {
     const char *backups; /* a directory; NULL: "backups" in the data directory */
     const struct gw_master_key_source *master_key; /* NULL, or none given: there is no keystore */
+    struct base_memory *memory;                    /* of requests; NULL: not counted */
+    bool accept_lost_ledger; /* lines that the ledger of erasures lost are written again */
 };
 
-/* places NULL: nothing does. options: dir is set here. The pepper file must be there. */
+/* An event in the log for each torn end of one of the engine's logs. */
+extern const struct sto_rocksdb_tears GW_STORE_TEARS;
+
+/* places NULL: nothing does. options: dir and tears are set here. The pepper file must be there. */
 enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
                        const struct gw_store_places *places, struct sto_rocksdb_options *options,
                        struct errbuf *eb) MUST_CHECK;
 void gw_store_close(struct gw_store *s);
 /* When the engine failed while something was opened: its reason is the one behind all others. */
 void gw_store_explain(const struct gw_store *s, struct errbuf *eb);
+
+/* What tells the data directory's server from others in its backups (mig_backups_options.owner). */
+enum err gw_store_owner(const char *data, char out[MIG_OWNER + 1], struct errbuf *eb) MUST_CHECK;
 
 /* Run work(ctx) on the control thread and wait until it returned. */
 void gw_store_on_control(struct gw_store *s, void (*work)(void *ctx), void *ctx);

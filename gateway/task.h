@@ -8,22 +8,25 @@
  * Knows no: what is done.
  * Threads:  start from the call's loop; work runs there, done on the loop again.
  * Blocks:   no.
- * Fails by: handing work's result to done.
- * Limits:   one task of a call at a time.
+ * Fails by: handing work's result to done; 429 for a call whose tenant has too many on control.
+ * Limits:   one task of a call at a time; LIM_CONTROL_WAITING of a tenant.
  * Promises: 1. The call is held from start until done returned; between the two it belongs to the
  *              other thread, and the loop only notes that the peer is gone.
- *           2. An action comes back when its record is durable, in the batch of what it changed.
+ *           2. Tenants are served by share; a call whose first task was admitted is not refused
+ *              later. What revokes and suspends goes first.
+ *           3. An action comes back when its record is durable, in the batch of what it changed.
  */
 #ifndef GATEWAY_TASK_H
 #define GATEWAY_TASK_H
 
 #include "base/err.h"
-#include "base/mailbox.h"
+#include "tenancy/fair_worker.h"
 
 struct gw_call;
 
 struct gw_task {
-    struct base_msg msg;
+    struct ten_work turn;
+    bool is_begun; /* the call had one: others are not refused */
     enum err (*work)(struct gw_call *call, struct errbuf *eb);
     void (*done)(struct gw_call *call);
     const char *action; /* recorded with its result; NULL: nothing to record */

@@ -2,8 +2,8 @@
  * The context is built anew for every load; the running one is swapped under a short mutex and
  * lives on in the connections that use it. Nothing of a failed load is kept.
  *
- * Sessions are never resumed: no tickets, no cache. A resumed session would carry an old client
- * identity past a revocation, and one key set for all threads would have to be rotated.
+ * Sessions are resumed by tickets (tickets.h), never from a cache. A ticket stands for no identity:
+ * each request brings its key. Resuming keeps the key exchange, and there is no early data.
  */
 #include "gateway/tls.h"
 
@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "gateway/tickets.h"
 
 #include "base/banned.h"
 
@@ -23,6 +24,8 @@
     "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"                                   \
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
 #define CIPHERS_TLS13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+
+#define TICKETS 1 /* after a handshake: a client may use one for several connections */
 
 struct gw_tls {
     pthread_mutex_t mutex; /* guards current */
@@ -57,19 +60,19 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 static enum err harden(SSL_CTX *ctx, struct errbuf *eb)
 {
     static const unsigned char context_id[] = "bigtent";
-    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
     if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1 ||
-        SSL_CTX_set_num_tickets(ctx, 0) != 1 ||
+        SSL_CTX_set_num_tickets(ctx, TICKETS) != 1 || SSL_CTX_set_max_early_data(ctx, 0) != 1 ||
         SSL_CTX_set_session_id_context(ctx, context_id, sizeof context_id - 1) != 1 ||
         SSL_CTX_set_cipher_list(ctx, CIPHERS_TLS12) != 1 ||
         SSL_CTX_set_ciphersuites(ctx, CIPHERS_TLS13) != 1 ||
         SSL_CTX_set1_groups_list(ctx, "X25519:P-256:P-384") != 1)
         return base_fail(eb, ERR_UNSUPPORTED, "TLS library lacks a needed feature: %s", reason());
-    return ERR_OK;
+    return gw_tickets_attach(ctx, eb);
 }
 
 static enum err check_readable(const char *path, struct errbuf *eb)
@@ -184,4 +187,11 @@ SSL_CTX *gw_tls_current(struct gw_tls *tls)
     SSL_CTX_up_ref(ctx);
     pthread_mutex_unlock(&tls->mutex);
     return ctx;
+}
+
+void gw_tls_rotate(struct gw_tls *tls, uint64_t now_ns)
+{
+    SSL_CTX *ctx = gw_tls_current(tls);
+    gw_tickets_rotate(ctx, now_ns);
+    SSL_CTX_free(ctx);
 }

@@ -88,8 +88,9 @@ bool mig_backups_expired(struct mig_backups *b, int64_t now_us, char out_id[MIG_
 struct mig_backup_watch {
     bool (*stop)(void *ctx); /* NULL: it goes to its end */
     void *ctx;
-    _Atomic uint64_t done_bytes; /* copied or read */
-    _Atomic uint64_t all_bytes;  /* 0: not known yet */
+    _Atomic uint64_t done_bytes;    /* copied or read */
+    _Atomic uint64_t all_bytes;     /* 0: not known yet */
+    _Atomic uint64_t counted_bytes; /* of table files that were read to be counted */
 };
 
 struct mig_backup_wanted {
@@ -107,7 +108,8 @@ enum err mig_backups_make(struct mig_backups *b, const struct mig_backup_wanted 
  * source, ID, times and note. */
 enum err mig_backups_copy(struct mig_backups *b, struct slice from,
                           const struct mig_backup_wanted *wanted, struct errbuf *eb) MUST_CHECK;
-/* Read every file and compare its hash; open it all and compare how many keys there are. */
+/* Read every file and compare its hash; open it all, read every key, compare how many entries there
+ * are. */
 enum err mig_backups_verify(struct mig_backups *b, struct slice id, struct mig_backup_watch *watch,
                             struct errbuf *eb) MUST_CHECK;
 /* Remove files that no backup names. Does nothing while a list is damaged: what it named is not

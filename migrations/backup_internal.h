@@ -66,6 +66,12 @@ enum err mig_backup_read(const char *lists, struct slice id, struct mig_backup *
 enum err mig_backup_count(const char *dir, const char *scratch, const struct mig_backup *backup,
                           struct mig_backup_watch *watch, struct sto_image_counts *out,
                           struct errbuf *eb) MUST_CHECK;
+/* Count the entries of its table files, and of its logs: a table whose number is not known is read
+ * and gets it (files are sorted). ERR_CORRUPT also when the database names a table that it has not.
+ * is_known: no number may be missing. */
+enum err mig_backup_count_entries(const char *dir, const char *scratch, struct mig_backup *backup,
+                                  bool is_known, struct mig_backup_watch *watch,
+                                  struct sto_image_counts *out, struct errbuf *eb) MUST_CHECK;
 /* Lay the files of its database out in the scratch directory, as links. */
 enum err mig_backup_lay_out(const char *dir, const char *scratch, const struct mig_backup *backup,
                             struct errbuf *eb) MUST_CHECK;

@@ -4,7 +4,7 @@
  *   image    links to every file of the database, in the data directory
  *   look     sizes, and which files the newest backup has already (same name, size, inode, time)
  *   copy     the others, each under its hash; each link goes as soon as its file is safe
- *   count    opened read-only from the copies, all keys counted
+ *   count    opened read-only from the copies; tables that no backup had are read and counted
  *   list     ID.json in place: from here on it is a backup
  *
  * Whatever fails, image, scratch directory and files that nothing names are swept.
@@ -18,7 +18,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -29,7 +28,6 @@
 #include "base/banned.h"
 
 #define TABLE_SUFFIX ".sst"
-#define TENANTS      SLICE_LIT("t/") /* the documents of tenants begin so */
 #define NS_PER_S     1000000000LL
 
 /* Of migrations/datadir.h; FORMAT is written by a restore, the witness begins anew, the ballast is
@@ -43,6 +41,7 @@ struct making {
     struct mig_backups *b;
     struct mig_backup backup;
     struct mig_backup before; /* the newest one; its files are known */
+    bool is_before_sound;     /* it was not found damaged since */
     struct mig_backup_watch *watch;
     struct mig_copier copier;
     bool *known; /* one for each file */
@@ -64,8 +63,10 @@ static void read_newest(struct making *m)
     size_t count = mig_backups_list_of(m->b, SLICE_EMPTY, entries, LIM_BACKUPS);
     while (count > 0) {
         struct slice id = base_slice_text(entries[--count].backup.id);
-        if (mig_backup_read(m->b->lists, id, &m->before, NULL) == ERR_OK)
-            break;
+        if (mig_backup_read(m->b->lists, id, &m->before, NULL) != ERR_OK)
+            continue;
+        m->is_before_sound = entries[count].verified.result == ERR_OK;
+        break;
     }
     base_free(entries);
 }
@@ -77,12 +78,26 @@ static int compare_files(const void *a, const void *b)
     return strcmp(left->path, right->path);
 }
 
-static bool find_known(const struct making *m, struct mig_backup_file *file)
+static const struct mig_backup_file *find_before(const struct making *m,
+                                                 const struct mig_backup_file *file)
 {
     if (m->before.file_count == 0 || !is_table(file->path))
-        return false;
-    const struct mig_backup_file *old =
-        bsearch(file, m->before.files, m->before.file_count, sizeof *old, compare_files);
+        return NULL;
+    return bsearch(file, m->before.files, m->before.file_count, sizeof *file, compare_files);
+}
+
+/* The number of entries of a file with the same content, all of which was read when it was new. */
+static uint64_t entries_before(const struct making *m, const struct mig_backup_file *file)
+{
+    const struct mig_backup_file *old = find_before(m, file);
+    bool is_same = old != NULL && m->is_before_sound && m->before.is_by_entries &&
+                   strcmp(old->content.sha256, file->content.sha256) == 0;
+    return is_same ? old->keys : 0;
+}
+
+static bool find_known(const struct making *m, struct mig_backup_file *file)
+{
+    const struct mig_backup_file *old = find_before(m, file);
     if (old == NULL || old->content.size != file->content.size || old->inode != file->inode ||
         old->modified_ns != file->modified_ns || !mig_files_has(m->b->dir, &old->content))
         return false;
@@ -207,6 +222,7 @@ static enum err copy_one(struct making *m, size_t i, struct errbuf *eb)
         rc = mig_files_take(&m->copier, m->b->dir, from, &file->content, &is_new, eb);
     if (rc != ERR_OK)
         return rc;
+    file->keys = entries_before(m, file);
     m->backup.new_bytes += is_new ? file->content.size : 0;
     if (strncmp(file->path, MIG_BACKUP_DB, sizeof MIG_BACKUP_DB - 1) == 0)
         (void)unlink(from); /* its space may go already; the whole image is removed next */
@@ -230,46 +246,6 @@ static enum err copy_all(struct making *m, struct errbuf *eb)
     return rc;
 }
 
-/* --- count ------------------------------------------------------------------------------------ */
-
-static enum err link_one(const char *dir, const char *scratch, const struct mig_backup_file *file,
-                         struct errbuf *eb)
-{
-    char target[BASE_PATH_BYTES], name[BASE_PATH_BYTES];
-    enum err rc = mig_files_path(dir, file->content.sha256, target, eb);
-    if (rc == ERR_OK)
-        rc = base_path_join(name, scratch, file->path + sizeof MIG_BACKUP_DB - 1, eb);
-    if (rc == ERR_OK && symlink(target, name) != 0)
-        rc = base_fail(eb, ERR_IO, "cannot make %s: %s", name, strerror(errno));
-    return rc;
-}
-
-enum err mig_backup_lay_out(const char *dir, const char *scratch, const struct mig_backup *backup,
-                            struct errbuf *eb)
-{
-    char full[PATH_MAX]; /* links are read from where they lie */
-    if (realpath(dir, full) == NULL)
-        return base_fail(eb, ERR_IO, "cannot find %s: %s", dir, strerror(errno));
-    enum err rc = base_dir_remove(scratch, eb);
-    if (rc == ERR_OK)
-        rc = base_dir_make(scratch, 0700, eb);
-    for (size_t i = 0; rc == ERR_OK && i < backup->file_count; i++)
-        if (strncmp(backup->files[i].path, MIG_BACKUP_DB, sizeof MIG_BACKUP_DB - 1) == 0)
-            rc = link_one(full, scratch, &backup->files[i], eb);
-    return rc;
-}
-
-enum err mig_backup_count(const char *dir, const char *scratch, const struct mig_backup *backup,
-                          struct mig_backup_watch *watch, struct sto_image_counts *out,
-                          struct errbuf *eb)
-{
-    enum err rc = mig_backup_lay_out(dir, scratch, backup, eb);
-    if (rc == ERR_OK)
-        rc = sto_rocksdb_image_count(scratch, TENANTS, watch->stop, watch->ctx, out, eb);
-    enum err removed = base_dir_remove(scratch, rc == ERR_OK ? eb : NULL);
-    return rc == ERR_OK ? removed : rc;
-}
-
 /* --- all of it -------------------------------------------------------------------------------- */
 
 /* All of the database. */
@@ -280,7 +256,9 @@ static enum err take_all(struct making *m, struct errbuf *eb)
     if (rc == ERR_OK)
         rc = copy_all(m, eb);
     if (rc == ERR_OK)
-        rc = mig_backup_count(b->dir, b->scratch, &m->backup, m->watch, &m->backup.counts, eb);
+        rc = mig_backup_count_entries(b->dir, b->scratch, &m->backup, false, m->watch,
+                                      &m->backup.counts, eb);
+    m->backup.is_by_entries = true;
     return rc;
 }
 

@@ -13,10 +13,11 @@
 
 #include "base/banned.h"
 
-#define DUMP_FLAGS       (JSON_COMPACT | JSON_SORT_KEYS)
-#define FORMAT_OF_ALL    1
-#define FORMAT_OF_TENANT 2
-#define FORMAT_OF_VIEWS  MIG_BACKUP_FORMAT /* of a tenant, with authorized views */
+#define DUMP_FLAGS        (JSON_COMPACT | JSON_SORT_KEYS)
+#define FORMAT_OF_ALL     1
+#define FORMAT_OF_TENANT  2
+#define FORMAT_OF_VIEWS   3                 /* of a tenant, with authorized views */
+#define FORMAT_BY_ENTRIES MIG_BACKUP_FORMAT /* of all: each table file has its number of entries */
 
 void mig_backup_fini(struct mig_backup *b)
 {
@@ -62,10 +63,10 @@ static json_t *file_json(const struct mig_backup_file *f)
         json_pack("{s:s, s:i, s:I, s:s, s:I, s:I}", "path", f->path, "mode", (int)f->mode, "size",
                   (json_int_t)f->content.size, "sha256", f->content.sha256, "inode",
                   (json_int_t)f->inode, "modified_ns", (json_int_t)f->modified_ns);
-    if (f->part[0] == '\0')
-        return file;
-    (void)json_object_set_new(file, "part", json_string(f->part)); /* NULL: decode refuses it */
-    (void)json_object_set_new(file, "keys", json_integer((json_int_t)f->keys));
+    if (f->part[0] != '\0')
+        (void)json_object_set_new(file, "part", json_string(f->part)); /* NULL: decode refuses it */
+    if (f->part[0] != '\0' || f->keys > 0)
+        (void)json_object_set_new(file, "keys", json_integer((json_int_t)f->keys));
     return file;
 }
 
@@ -81,7 +82,7 @@ static json_t *scope_json(const struct mig_backup *b)
 static int format_of(const struct mig_backup *b)
 {
     if (!mig_backup_is_scoped(b))
-        return FORMAT_OF_ALL;
+        return b->is_by_entries ? FORMAT_BY_ENTRIES : FORMAT_OF_ALL;
     for (size_t i = 0; i < b->file_count; i++)
         if (strcmp(b->files[i].path, MIG_VIEWS_NAME) == 0)
             return FORMAT_OF_VIEWS;
@@ -185,9 +186,10 @@ static bool take_file(const json_t *object, struct mig_backup_file *out)
     out->modified_ns = (int64_t)take_number(&r, "modified_ns");
     if (json_object_get(object, "part") != NULL) {
         take_text(&r, "part", out->part, sizeof out->part);
-        out->keys = take_number(&r, "keys");
         r.is_bad = r.is_bad || !is_hash(out->part);
     }
+    if (out->part[0] != '\0' || json_object_get(object, "keys") != NULL)
+        out->keys = take_number(&r, "keys");
     return !r.is_bad && is_path(out->path) && is_hash(out->content.sha256);
 }
 
@@ -227,7 +229,9 @@ static enum err take_inner(const json_t *object, struct mig_backup *out, struct 
     size_t count = json_array_size(files);
     if (r.is_bad || keys.is_bad || count == 0 || count > LIM_BACKUP_FILES)
         return ERR_CORRUPT;
-    if (format > FORMAT_OF_ALL && !take_scope(json_object_get(object, "scope"), out))
+    out->is_by_entries = format == FORMAT_BY_ENTRIES;
+    if (format > FORMAT_OF_ALL && !out->is_by_entries &&
+        !take_scope(json_object_get(object, "scope"), out))
         return ERR_CORRUPT;
     out->files = base_new_array(count, sizeof out->files[0]);
     out->file_count = count;

@@ -19,7 +19,7 @@
 #include "migrations/backup_files.h"
 #include "storage/rocksdb/image.h"
 
-#define MIG_BACKUP_FORMAT  3 /* older programs leave later ones alone: backup_manifest.c */
+#define MIG_BACKUP_FORMAT  4 /* older programs leave later ones alone: backup_manifest.c */
 #define MIG_BACKUP_ID      16
 #define MIG_BACKUP_PATH    64
 #define MIG_BACKUP_DB      "db/" /* paths of the database's files begin so */
@@ -41,9 +41,9 @@ struct mig_backup_file {
     /* Of the file it was copied from: what has the same is not read again. */
     uint64_t inode;
     int64_t modified_ns;
-    /* Of a part of a tenant's backup (storage/rocksdb/part_file.h); else empty and 0. */
+    /* Of a part of a tenant's backup (storage/rocksdb/part_file.h); else empty. */
     char part[MIG_SHA256_TEXT + 1];
-    uint64_t keys;
+    uint64_t keys; /* of a part; of a table file of the database: entries, 0: not counted */
 };
 
 struct mig_backup {
@@ -58,8 +58,9 @@ struct mig_backup {
     char software[MIG_BACKUP_RELEASE];
     char rocksdb[MIG_BACKUP_RELEASE];
     struct sto_image_counts counts; /* documents: tenants, or the tables of one */
-    uint64_t bytes;                 /* of all its files */
-    uint64_t new_bytes;             /* of those that no backup had before */
+    bool is_by_entries; /* counts.keys are those of table files and logs, not of reads */
+    uint64_t bytes;     /* of all its files */
+    uint64_t new_bytes; /* of those that no backup had before */
     size_t file_count;
     struct mig_backup_file *files;
 };

@@ -2,8 +2,10 @@
  * migrations/backup_verify.c - everything of a backup is read again.
  *
  * First every file against its hash: that tells damage by name. Then the whole is opened as a
- * database and its keys are counted: that tells that the files fit together. Of a tenant's backup
- * the parts are read one behind the other, which tells the same.
+ * database and every key is read: that tells that the files fit together. What is compared is the
+ * number of entries of the tables that the database names, and of its logs; of a backup that was
+ * made before these were counted, the number of keys. Of a tenant's backup the parts are read one
+ * behind the other, which tells the same.
  */
 #include "migrations/backup_internal.h"
 
@@ -32,13 +34,14 @@ static enum err check_files(struct mig_backups *b, const struct mig_backup *back
 }
 
 static enum err check_counts(const struct sto_image_counts *is,
-                             const struct sto_image_counts *should, struct errbuf *eb)
+                             const struct sto_image_counts *should, const char *what,
+                             struct errbuf *eb)
 {
     for (size_t i = 0; i < STO_IMAGE_FAMILIES; i++)
         if (is->keys[i] != should->keys[i])
             return base_fail(eb, ERR_CORRUPT,
-                             "the backup holds %" PRIu64 " keys of %s instead of %" PRIu64,
-                             is->keys[i], sto_image_family_name(i), should->keys[i]);
+                             "the backup holds %" PRIu64 " %s of %s instead of %" PRIu64,
+                             is->keys[i], what, sto_image_family_name(i), should->keys[i]);
     if (is->documents != should->documents)
         return base_fail(eb, ERR_CORRUPT,
                          "the backup holds %" PRIu64 " tenants instead of %" PRIu64, is->documents,
@@ -46,24 +49,30 @@ static enum err check_counts(const struct sto_image_counts *is,
     return ERR_OK;
 }
 
+static enum err check_database(struct mig_backups *b, struct mig_backup *backup,
+                               struct mig_backup_watch *watch, struct errbuf *eb)
+{
+    struct sto_image_counts counts;
+    enum err rc = mig_backup_count(b->dir, b->scratch, backup, watch, &counts, eb);
+    if (rc != ERR_OK || !backup->is_by_entries)
+        return rc == ERR_OK ? check_counts(&counts, &backup->counts, "keys", eb) : rc;
+    rc = mig_backup_count_entries(b->dir, b->scratch, backup, true, watch, &counts, eb);
+    return rc == ERR_OK ? check_counts(&counts, &backup->counts, "entries", eb) : rc;
+}
+
 enum err mig_backups_verify(struct mig_backups *b, struct slice id, struct mig_backup_watch *watch,
                             struct errbuf *eb)
 {
     struct mig_backup backup = {.files = NULL};
-    struct sto_image_counts counts;
     enum err rc = mig_backup_read(b->lists, id, &backup, eb);
     if (rc != ERR_OK)
         return rc;
     mig_backups_set_reading(b, backup.id);
     atomic_store(&watch->all_bytes, backup.bytes);
     rc = check_files(b, &backup, watch, eb);
-    if (rc == ERR_OK && mig_backup_is_scoped(&backup)) {
-        rc = mig_backup_count_parts(b->dir, &backup, watch, eb);
-    } else if (rc == ERR_OK) {
-        rc = mig_backup_count(b->dir, b->scratch, &backup, watch, &counts, eb);
-        if (rc == ERR_OK)
-            rc = check_counts(&counts, &backup.counts, eb);
-    }
+    if (rc == ERR_OK)
+        rc = mig_backup_is_scoped(&backup) ? mig_backup_count_parts(b->dir, &backup, watch, eb)
+                                           : check_database(b, &backup, watch, eb);
     mig_backups_set_reading(b, "");
     mig_backup_fini(&backup);
     return rc;

@@ -157,6 +157,23 @@ static enum err init(const char *path, struct mig_datadir *out, struct errbuf *e
     return ERR_OK;
 }
 
+/* --- who may look into it --------------------------------------------------------------------- */
+
+/* Its files hold rows of all tenants, and keys. */
+static enum err close_to_others(struct mig_datadir *d, struct errbuf *eb)
+{
+    struct stat st;
+    if (stat(d->path, &st) != 0)
+        return fail_errno(eb, d->path);
+    d->mode_before = st.st_mode & 07777;
+    if ((st.st_mode & (S_IRWXG | S_IRWXO)) == 0 || chmod(d->path, S_IRWXU) == 0)
+        return ERR_OK;
+    return base_fail(eb, ERR_IO,
+                     "the data directory %s has mode %04o, and others than its owner may look into "
+                     "it; its mode cannot be changed: %s",
+                     d->path, (unsigned)d->mode_before, strerror(errno));
+}
+
 /* --- the ways in, and out --------------------------------------------------------------- */
 
 static enum err check_unused(const char *path, struct errbuf *eb)
@@ -185,6 +202,8 @@ enum err mig_datadir_create(const char *path, struct mig_datadir *out, struct er
         rc = take_lock(path, &d, eb);
     if (rc == ERR_OK)
         rc = check_unused(path, eb);
+    if (rc == ERR_OK)
+        rc = close_to_others(&d, eb);
     if (rc != ERR_OK) {
         mig_datadir_close(&d);
         return rc;
@@ -240,8 +259,12 @@ enum err mig_datadir_open_any(const char *path, struct mig_datadir *out, struct 
     rc = format_read(path, &d.format, eb);
     if (rc == ERR_OK)
         rc = take_lock(path, &d, eb);
-    if (rc != ERR_OK)
+    if (rc == ERR_OK)
+        rc = close_to_others(&d, eb);
+    if (rc != ERR_OK) {
+        mig_datadir_close(&d);
         return rc;
+    }
     *out = d;
     return ERR_OK;
 }

@@ -13,6 +13,7 @@
  * Limits:   paths of BASE_PATH_BYTES.
  * Promises: 1. Nothing in a directory is touched before its FORMAT was found to be ours.
  *           2. A directory is complete or it is not ours: FORMAT is written last.
+ *           3. While it is open it has mode 0700.
  * Holds:    FORMAT ("bigtent data 2\n"), formats (migrations/format_history.h), LOCK, pepper,
  *           ca.pem, ca.key, server.pem, server.key, operator.key, certificate.key,
  *           certificate.pub, erasures.ndjson, db/, witness, ballast, backups/
@@ -20,6 +21,8 @@
  */
 #ifndef MIGRATIONS_DATADIR_H
 #define MIGRATIONS_DATADIR_H
+
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -30,6 +33,7 @@ struct mig_datadir {
     char path[BASE_PATH_BYTES];
     int lock_fd;
     uint32_t format;
+    mode_t mode_before; /* of the directory; now nobody but its owner may look into it */
 };
 
 /* Make (or take an empty) directory and lock it; not yet ours until mig_datadir_seal. */

@@ -10,15 +10,19 @@
 
 #include "base/banned.h"
 
-/* Under the lock. */
-static void fill_progress(struct mig_service *s, size_t at, struct mig_operation *out)
+/* What is in the queue has not ended, whatever its document says: a table that was restored is
+ * stored a moment before requests find it. Under the lock. */
+static void queue_look(struct mig_service *s, struct slice tenant, struct mig_operation *op)
 {
-    *out = s->queue.items[at];
+    size_t at = mig_queue_find(&s->queue, tenant, base_slice_text(op->id));
+    if (at == s->queue.count)
+        return;
+    *op = s->queue.items[at];
     if (at > 0 || !s->queue.is_running)
         return;
-    out->state = MIG_OP_RUNNING;
-    out->done_bytes = atomic_load(&s->watch.done_bytes);
-    out->all_bytes = atomic_load(&s->watch.all_bytes);
+    op->state = MIG_OP_RUNNING;
+    op->done_bytes = atomic_load(&s->watch.done_bytes);
+    op->all_bytes = atomic_load(&s->watch.all_bytes);
 }
 
 enum err mig_operation_get(struct mig_service *s, struct slice tenant, struct slice id,
@@ -37,13 +41,10 @@ enum err mig_operation_get(struct mig_service *s, struct slice tenant, struct sl
     if (rc == ERR_OK)
         rc = mig_operation_decode(tenant, id, base_buf_slice(&body), out);
     base_buf_fini(&body);
-    bool has_ended = rc == ERR_OK && out->state != MIG_OP_WAITING && out->state != MIG_OP_RUNNING;
-    if (rc != ERR_OK || has_ended)
+    if (rc != ERR_OK)
         return rc;
     pthread_mutex_lock(&s->lock);
-    size_t at = mig_queue_find(&s->queue, tenant, id);
-    if (at < s->queue.count)
-        fill_progress(s, at, out);
+    queue_look(s, tenant, out);
     pthread_mutex_unlock(&s->lock);
     return ERR_OK;
 }
@@ -81,12 +82,8 @@ size_t mig_operation_list(struct mig_service *s, struct slice tenant, struct mig
                       : sto_docs_read(ten_registry_engine(s->registry), &page, list_one, &l, NULL);
     (void)rc; /* those that could be read */
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < l.count; i++) {
-        size_t at = mig_queue_find(&s->queue, tenant, base_slice_text(out[i].id));
-        bool has_ended = out[i].state != MIG_OP_WAITING && out[i].state != MIG_OP_RUNNING;
-        if (!has_ended && at < s->queue.count)
-            fill_progress(s, at, &out[i]);
-    }
+    for (size_t i = 0; i < l.count; i++)
+        queue_look(s, tenant, &out[i]);
     pthread_mutex_unlock(&s->lock);
     return l.count;
 }

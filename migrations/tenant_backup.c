@@ -4,6 +4,7 @@
  */
 #include "migrations/tenant_backup.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -166,6 +167,65 @@ static enum err name_check(struct mig_service *s, const struct ten_tenant *t, st
     return rc;
 }
 
+static uint64_t sum_until_most(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Of those that there are, and of those that are being made: as much as is stored now. */
+static uint64_t bytes_held(struct mig_service *s, const struct ten_tenant *t)
+{
+    struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS_SCOPED, sizeof entries[0]);
+    uint64_t bytes = 0, stored = sto_counters_read(&t->account.total).bytes;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->queue.count; i++) {
+        const struct mig_operation *op = &s->queue.items[i];
+        bool is_making = op->kind == MIG_OP_BACKUP || op->kind == MIG_OP_COPY;
+        if (is_making && base_slice_is(ten_tenant_id(t), op->scope.tenant))
+            bytes = sum_until_most(bytes, stored);
+    }
+    pthread_mutex_unlock(&s->lock);
+    size_t listed = mig_backups_list_of(s->backups, ten_tenant_id(t), entries, LIM_BACKUPS_SCOPED);
+    for (size_t i = 0; i < listed; i++)
+        if (base_slice_is(ten_tenant_id(t), entries[i].backup.scope.tenant))
+            bytes = sum_until_most(bytes, entries[i].backup.bytes);
+    base_free(entries);
+    return bytes;
+}
+
+/* Whether so many bytes more are within backup_bytes. */
+static enum err bytes_check(struct mig_service *s, const struct ten_tenant *t, uint64_t more,
+                            struct errbuf *eb)
+{
+    struct ten_quota q;
+    ten_tenant_quota(t, &q);
+    if (q.backup_bytes == UINT64_MAX)
+        return ERR_OK;
+    uint64_t held = bytes_held(s, t);
+    if (sum_until_most(held, more) <= q.backup_bytes)
+        return ERR_OK;
+    return base_fail(eb, ERR_QUOTA,
+                     "backup bytes quota: %" PRIu64 " used, %" PRIu64
+                     " would be added, limit %" PRIu64
+                     "; delete a backup, or have backup_bytes raised",
+                     held, more, q.backup_bytes);
+}
+
+/* What a backup of the table, or of all, takes at most, more or less: files are compressed. */
+static enum err room_check(struct mig_service *s, struct ten_tenant *t, struct slice table,
+                           struct errbuf *eb)
+{
+    struct sto_table_scope scope;
+    if (table.len == 0)
+        return bytes_check(s, t, sto_counters_read(&t->account.total).bytes, eb);
+    enum err rc = ten_scope_table(t, table, &scope, eb);
+    if (rc != ERR_OK)
+        return rc;
+    rc = bytes_check(s, t, sto_counters_read(&scope.schema->table->counters).bytes, eb);
+    sto_table_scope_release(&scope);
+    return rc;
+}
+
 static struct mig_operation new_operation(struct mig_service *s, const struct ten_tenant *t,
                                           enum mig_op_kind kind)
 {
@@ -197,6 +257,8 @@ enum err mig_tenant_backup_create(struct mig_service *s, struct ten_tenant *t,
         rc = name_check(s, t, wanted->name, eb);
     if (rc == ERR_OK)
         rc = base_text_check(wanted->note, LIM_BACKUP_NOTE, "the note", eb);
+    if (rc == ERR_OK)
+        rc = room_check(s, t, wanted->table, eb);
     if (rc != ERR_OK)
         return rc;
     struct mig_operation op = new_operation(s, t, MIG_OP_BACKUP);
@@ -217,6 +279,8 @@ enum err mig_tenant_backup_copy(struct mig_service *s, struct ten_tenant *t, str
         rc = get_ready(s, t, from_name, &from, eb);
     if (rc == ERR_OK)
         rc = name_check(s, t, name, eb);
+    if (rc == ERR_OK)
+        rc = bytes_check(s, t, from.bytes, eb);
     if (rc != ERR_OK)
         return rc;
     struct mig_operation op = new_operation(s, t, MIG_OP_COPY);

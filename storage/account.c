@@ -18,6 +18,9 @@ void sto_account_init(struct sto_account *a, uint32_t shard)
     atomic_init(&a->total.cells, 0);
     atomic_init(&a->bytes_max, STO_NO_CEILING);
     atomic_init(&a->rows_max, STO_NO_CEILING);
+    atomic_init(&a->change_bytes_max, STO_NO_CEILING);
+    atomic_init(&a->changes, NULL);
+    atomic_init(&a->tokens_max, STO_NO_CEILING);
     for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
         atomic_init(&a->limits[i], sto_limit_info(i)->standard);
     atomic_init(&a->gate, 0);
@@ -69,4 +72,10 @@ struct sto_usage sto_counters_read(const struct sto_counters *c)
         .rows = atomic_load_explicit(&c->rows, memory_order_relaxed),
         .cells = atomic_load_explicit(&c->cells, memory_order_relaxed),
     };
+}
+
+uint64_t sto_account_change_bytes(const struct sto_account *a)
+{
+    const struct sto_change_sum *sum = atomic_load_explicit(&a->changes, memory_order_acquire);
+    return sum == NULL ? 0 : atomic_load_explicit(&sum->bytes, memory_order_relaxed);
 }

@@ -16,7 +16,7 @@
  * Limits:   those of storage/limit.h.
  * Promises: 1. bytes = sum over stored cells of len(row key) + len(family name) + len(qualifier)
  *              + len(value) + 8; cells and rows likewise count what is stored.
- *           2. The counters on disk change in the same batch as the cells they count.
+ *           2. The counters on disk change in the same batch as the cells, and changes, they count.
  *           3. A limit is never 0 and never above the hard one.
  */
 #ifndef STORAGE_ACCOUNT_H
@@ -42,6 +42,17 @@ struct sto_counters {
     _Atomic uint64_t cells;
 };
 
+/* Tokens of idempotency that were stored in a generation of theirs, since the start. */
+struct sto_token_count {
+    uint64_t generation;
+    uint64_t count;
+};
+
+/* Of the changes that its tables' streams hold (storage/change.h): stored keys and values. */
+struct sto_change_sum {
+    _Atomic uint64_t bytes;
+};
+
 #define STO_NO_CEILING UINT64_MAX
 
 /* Bits of gate: what is refused now. Checked at submission and again by committer and readers. */
@@ -54,12 +65,18 @@ struct sto_account {
     struct sto_counters total;
     _Atomic uint64_t bytes_max; /* STO_NO_CEILING: none */
     _Atomic uint64_t rows_max;
+    _Atomic uint64_t change_bytes_max;
+    _Atomic(struct sto_change_sum *) changes; /* the engine's; NULL: there was never any */
+    _Atomic uint64_t tokens_max;
     _Atomic uint64_t limits[STO_LIMIT_COUNT]; /* by sto_account_limit and _limit_set only */
     _Atomic uint32_t gate;
     _Atomic uint32_t reads_open; /* read slices running now; a purge waits for 0 */
     struct sto_cipher *cipher;   /* set before anybody sees the account; NULL: values are plain */
     struct sto_share share;      /* by sto_account_share_set only */
     struct sto_fair_line writes; /* at its committer */
+    struct sto_token_count tokens[2]; /* its committer's: by the lowest bit of the generation */
+    uint64_t writes_rest_ns;          /* its committer's: nothing dear is taken until then */
+    void *writes_held; /* its committer's: what waits until it was read; NULL: nothing waits */
     struct sto_fair_line points; /* at the readers: of one row */
     struct sto_fair_line scans;  /* the same: of many */
 };
@@ -78,5 +95,6 @@ void sto_account_share_set(struct sto_account *a, uint64_t weight, uint64_t rese
 enum err sto_account_limit_check(const struct sto_account *a, enum sto_limit limit, uint64_t sent,
                                  struct errbuf *eb) MUST_CHECK;
 struct sto_usage sto_counters_read(const struct sto_counters *c);
+uint64_t sto_account_change_bytes(const struct sto_account *a);
 
 #endif

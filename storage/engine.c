@@ -153,6 +153,15 @@ enum err sto_purge_run(struct sto_engine *e, const struct sto_tenant_scope *scop
     return e->ops->purge_run(e, scope, step, changes, change_count, eb);
 }
 
+enum err sto_purge_run_all(struct sto_engine *e, const struct sto_tenant_scope *const *scopes,
+                           size_t count, enum sto_purge_step step, struct errbuf *eb)
+{
+    check_engine(e);
+    for (size_t i = 0; i < count; i++)
+        INVARIANT(scopes[i]->magic == STO_SCOPE_MAGIC);
+    return e->ops->purge_run_all(e, scopes, count, step, eb);
+}
+
 enum err sto_audit_range(struct sto_engine *e, const struct sto_tenant_scope *scope,
                          struct sto_audit *out, struct errbuf *eb)
 {
@@ -199,10 +208,23 @@ const char *sto_disk_name(enum sto_disk disk)
     return NAMES[disk];
 }
 
+const char *sto_scrub_kind_name(enum sto_scrub_kind kind)
+{
+    static const char *const NAMES[STO_SCRUB_KINDS] = {"block", "list", "unreadable"};
+    INVARIANT(kind < STO_SCRUB_KINDS);
+    return NAMES[kind];
+}
+
 void sto_health_get(struct sto_engine *e, struct sto_health *out)
 {
     check_engine(e);
     e->ops->health_get(e, out);
+}
+
+void sto_damage_get(struct sto_engine *e, struct sto_damage *out)
+{
+    check_engine(e);
+    e->ops->damage_get(e, out);
 }
 
 void sto_engine_stats_get(struct sto_engine *e, struct sto_engine_stats *out)

@@ -19,8 +19,8 @@
  * Promises: 1. A row is read and written atomically. 2. A scan is not a snapshot across rows.
  *           3. done runs exactly once per submission, never before the submission returned.
  *           4. ERR_OK of a mutation means it survives power loss (embedded engine).
- *           5. Any read or write error of the engine latches: everything later is
- *              ERR_UNAVAILABLE until the process restarts.
+ *           5. An error of the disk latches: everything later is ERR_UNAVAILABLE until the
+ *              process restarts. A damaged block is ERR_CORRUPT of what needs it, alone.
  *           6. A read that was cancelled holds no iterator once its slice has ended.
  *           7. When more is asked for than can be done, tenants are served by their shares
  *              (storage/fair_queue.h); a priority counts among a tenant's own operations only.
@@ -91,10 +91,12 @@ struct sto_mutate_op {
 
     enum err result;
     struct errbuf detail;
-    uint64_t retry_ns; /* with ERR_OVERLOADED: when another try makes sense */
-    int64_t commit_us; /* the timestamp given to STO_TIMESTAMP_SERVER cells */
-    bool row_existed;  /* before this operation */
-    bool repeated;     /* the idempotency token was known: nothing was done again */
+    uint64_t retry_ns;   /* with ERR_OVERLOADED: when another try makes sense */
+    int64_t commit_us;   /* the timestamp given to STO_TIMESTAMP_SERVER cells */
+    uint64_t bytes_seen; /* of cells that its condition looked at, or that it deleted: qualifiers,
+                          * timestamps and values, as of a read */
+    bool row_existed;    /* before this operation */
+    bool repeated;       /* the idempotency token was known: nothing was done again */
 };
 
 void sto_mutate_row(struct sto_engine *e, struct sto_mutate_op *op);
@@ -117,11 +119,11 @@ struct sto_read_op {
     struct sto_table_scope scope; /* released by the maker after the last done */
     struct sto_read_spec spec;    /* unchanged by the engine */
     struct sto_row_sink *sink;
-    struct buf
-        *last_passed;       /* gets the key of the newest row that is done with, whether anything
+    struct buf *last_passed; /* gets the key of the newest row that is done with, whether anything
                              * of it was given or not; emptied by whoever looks. NULL: not wanted */
     _Atomic bool cancelled; /* set by the maker at any time, on any thread: the slice under way ends
                              * soon, with ERR_CANCELLED */
+    uint64_t deadline_ns; /* monotonic; 0: none. A slice that runs into it ends soon: ERR_TIMEOUT */
     enum sto_priority priority; /* as of mutations */
 
     enum sto_read_state state;
@@ -134,6 +136,7 @@ struct sto_read_op {
     uint64_t bytes_seen; /* of their keys and values: each row's key, and of each cell qualifier,
                           * timestamp and value, as they are stored */
     uint64_t cells_given;
+    uint64_t work_ns;               /* of the filter: reckoned (storage/pattern.h), for charging */
     uint64_t seeks;                 /* of the engine's iterator */
     uint64_t steps;                 /* of the same, to the next key; beside the seeks */
     struct sto_read_cursor *cursor; /* the engine's memory between slices; starts as NULL */
@@ -235,8 +238,9 @@ struct sto_drop_op {
     uint64_t steps_max; /* a sweep's end: the first row behind so many stored keys; 0: no bound */
     struct buf *resume; /* with steps_max: the row key where to go on; empty: that was all */
     bool ignore_gate;   /* the removal of a table marked as deleting, by tenancy only */
-    bool table_ends;    /* beside ignore_gate, with sto_table.forgotten set: all rows, to be
-                         * followed by sto_table_forget; when there are many they go as one range */
+    bool table_ends;    /* beside ignore_gate, with sto_table.forgotten set: all rows, then all
+                         * changes, to be followed by sto_table_forget; where there are many of
+                         * either they go as one range */
     uint64_t deadline_ns;       /* as of mutations; what has begun goes on */
     const _Atomic bool *stop;   /* NULL: none. ERR_CANCELLED soon after it is set: a slice is whole,
                                  * the rest is left */
@@ -274,13 +278,16 @@ struct sto_recount_op {
     struct sto_tenant_scope scope;
     bool ignore_gate; /* count behind a closed gate, too: nobody may purge the tenant meanwhile, or
                        * what is counted is half of it */
+    bool skip_lost;   /* rows that were lost with a damaged block are left out; else ERR_CORRUPT */
 
     enum err result;
     struct errbuf detail;
     uint64_t retry_ns;         /* as of mutations */
     struct sto_usage counted;  /* by iterating over a snapshot */
     struct sto_usage recorded; /* the counters at that same snapshot */
-    void *engine_state;        /* the engine's; starts as NULL */
+    uint64_t counted_changes;  /* bytes of stored changes, likewise */
+    uint64_t recorded_changes;
+    void *engine_state; /* the engine's; starts as NULL */
 };
 
 void sto_recount(struct sto_engine *e, struct sto_recount_op *op);
@@ -350,8 +357,8 @@ enum err sto_docs_read(struct sto_engine *e, const struct sto_docs_page *page,
  * before the account is used. Zero when there are none. */
 enum err sto_counters_load(struct sto_engine *e, const struct sto_table_scope *scope,
                            struct errbuf *eb) MUST_CHECK;
-/* Blocking. Forget the changes and the counters of a dropped table (they must be 0); the documents
- * that leave with it are changed in the same batch. */
+/* Blocking. Forget the counters of a table (they must be 0) after a drop with table_ends; the
+ * documents that leave with it are changed in the same batch. Takes the time of one commit. */
 enum err sto_table_forget(struct sto_engine *e, const struct sto_table_scope *scope,
                           const struct sto_doc_change *docs, size_t doc_count,
                           struct errbuf *eb) MUST_CHECK;
@@ -359,14 +366,14 @@ enum err sto_table_forget(struct sto_engine *e, const struct sto_table_scope *sc
 /* --- removing a tenant, with proof
  * ----------------------------------------------------------------------- */
 
-/* The physical steps, in the only safe order (facts: DeleteFilesInRange after DeleteRange can bring
- * deleted rows back). Each is blocking, idempotent and may be repeated after a crash. */
+/* The physical steps, in this order. Each is blocking, idempotent and may be repeated after a
+ * crash. Until the last one is done, only the gate hides what is there. */
 enum sto_purge_step {
-    STO_PURGE_FENCE,        /* gate must be GONE: wait for commits under way and open reads */
-    STO_PURGE_DELETE_FILES, /* DeleteFilesInRange inside the tenant */
-    STO_PURGE_DELETE_RANGE, /* one synced batch: range tombstone, counters 0, `changes` */
-    STO_PURGE_FLUSH,        /* all column families, so that the log holds nothing of it */
-    STO_PURGE_COMPACT,      /* CompactRange, bottommost level forced */
+    STO_PURGE_FENCE,        /* gate must be GONE: wait for commits in flight and open reads */
+    STO_PURGE_DELETE_FILES, /* files wholly inside the tenant */
+    STO_PURGE_DELETE_RANGE, /* one synced batch: counters 0, `changes` */
+    STO_PURGE_FLUSH,        /* all that is in memory, so that the log holds nothing of it */
+    STO_PURGE_COMPACT,      /* everything else of it leaves the files */
     STO_PURGE_STEP_COUNT
 };
 const char *sto_purge_step_name(enum sto_purge_step step);
@@ -375,6 +382,10 @@ const char *sto_purge_step_name(enum sto_purge_step step);
 enum err sto_purge_run(struct sto_engine *e, const struct sto_tenant_scope *scope,
                        enum sto_purge_step step, const struct sto_doc_change *changes,
                        size_t change_count, struct errbuf *eb) MUST_CHECK;
+/* STO_PURGE_FLUSH or STO_PURGE_COMPACT of several tenants, at the cost of one for what they share.
+ * One error is everybody's. */
+enum err sto_purge_run_all(struct sto_engine *e, const struct sto_tenant_scope *const *scopes,
+                           size_t count, enum sto_purge_step step, struct errbuf *eb) MUST_CHECK;
 
 struct sto_audit {
     uint64_t physical_keys;       /* cells and changes in the range, range tombstones ignored */
@@ -405,19 +416,28 @@ enum err sto_canaries_plant(struct sto_engine *e, const struct sto_tenant_scope 
 
 struct sto_search_spec {
     bool only_its_own;        /* leave out tables whose bounds say that they hold nothing of them */
+    bool deep;                /* read tables as well whose own list names none of them */
     const _Atomic bool *stop; /* ERR_CANCELLED soon after it is set */
 };
 
-/* What the bytes of the engine's files say, read without the engine's own index. */
+/* What the bytes of the engine's files say, read without the engine's own index. A table that lists
+ * its tenants, and none of those that are looked for, is not read: its list was made of every key
+ * when the table was written. Values in it are not searched: a deep search does. */
 struct sto_search {
-    uint64_t files;
-    uint64_t bytes;
+    uint64_t files;    /* that were read */
+    uint64_t bytes;    /* that were read of any file, lists included */
     uint64_t keys;     /* the tenant's, in tables: live, old, deleted, in ranges and in indexes */
     uint64_t canaries; /* anywhere */
     uint64_t notes;    /* its prefix in the engine's own log and options */
     uint64_t outside;  /* its prefix elsewhere: others' keys and values may hold any text */
     uint64_t obsolete; /* files not in use any more that hold its prefix or a canary */
     char engine[32];   /* version, as the files say */
+    uint64_t listed_files; /* tables that rest on their lists */
+    uint64_t listed_bytes;
+    bool deep;                  /* none does, because all were to be read */
+    uint64_t scrubbed_files;    /* of listed_files: read again since they were written, and sound */
+    int64_t scrubbed_oldest_us; /* when the one of them was for which that is longest ago; wall
+                                 * clock; 0: there is none */
 };
 
 /* One of the tenants that are looked for. */
@@ -428,7 +448,7 @@ struct sto_search_target {
     struct sto_search found; /* out: files and bytes are those of the whole search */
 };
 
-/* Blocking, for long: reads every file, once for all targets. */
+/* Blocking, for long: reads every file that may hold something of them, once for all targets. */
 enum err sto_search_files(struct sto_engine *e, struct sto_search_target *targets, size_t count,
                           const struct sto_search_spec *spec, struct errbuf *eb) MUST_CHECK;
 
@@ -468,6 +488,42 @@ struct sto_health {
 
 void sto_health_get(struct sto_engine *e, struct sto_health *out);
 
+/* A table file in use that holds a block which does not match its checksum. Met by a read or a
+ * compaction since the engine was opened; what nobody met is not listed. */
+#define STO_DAMAGED_FILES 64
+struct sto_damaged_file {
+    uint64_t number;      /* as in its name */
+    uint64_t offset;      /* of the block */
+    uint64_t block_bytes; /* 0: not known */
+    char family[16];      /* of columns: cells, changes, meta */
+};
+struct sto_damage {
+    uint64_t lost_ranges; /* of keys: their bytes are gone, reads of them are ERR_CORRUPT */
+    size_t count;
+    struct sto_damaged_file files[STO_DAMAGED_FILES];
+};
+
+void sto_damage_get(struct sto_engine *e, struct sto_damage *out);
+
+/* Reading all table files again and again, before somebody needs what is damaged in them. */
+enum sto_scrub_kind {
+    STO_SCRUB_BLOCK,      /* a block does not match its checksum: sto_damage has it */
+    STO_SCRUB_LIST,       /* a table's list of tenants is not what its keys say */
+    STO_SCRUB_UNREADABLE, /* the disk did not return a table */
+    STO_SCRUB_KINDS
+};
+const char *sto_scrub_kind_name(enum sto_scrub_kind kind);
+
+struct sto_scrub {
+    uint64_t bytes_per_s; /* at most; 0: off */
+    uint64_t bytes;       /* read since the engine was opened, as all below */
+    uint64_t files;
+    uint64_t findings[STO_SCRUB_KINDS];
+    uint64_t last_file[STO_SCRUB_KINDS]; /* the number of the last such table */
+    int64_t oldest_us; /* when the table that waits longest was read, or written if it never was;
+                        * wall clock; 0: not known yet */
+};
+
 /* How many were at most 2^i and above 2^(i-1), and the last one: all above. */
 #define STO_BUCKETS 24
 struct sto_buckets {
@@ -484,9 +540,12 @@ struct sto_engine_stats {
     uint64_t scan_queue_ops;
     uint64_t commit_refused; /* because a queue was full */
     uint64_t commit_shed;    /* because RocksDB would have stalled */
+    uint64_t commit_rested;  /* because the tenant's last one kept others waiting */
     uint64_t read_refused;
     struct sto_buckets commit_ops; /* of a batch */
     struct sto_buckets sync_us;    /* of its synced write */
+    uint64_t commit_held_ns_max;   /* that one operation kept its committer, since the start */
+    uint64_t writes_planned;       /* worked out on readers, because they would have kept it long */
 
     uint32_t pressure; /* 0: takes all writes, to 1000: only a tenth of even shares */
     uint64_t level0_files;
@@ -497,7 +556,8 @@ struct sto_engine_stats {
     uint64_t delayed_ns; /* for so long RocksDB has delayed writes, seen four times a second */
     uint64_t stopped_ns;
     uint64_t reads_handed_over; /* tried on a loop, and a reader had to ask the disk */
-    bool range_tombstones;      /* there may be some: reads are not tried on a loop */
+    bool range_tombstones;      /* there may be some: their tenants' reads go to readers */
+    uint64_t corrupt_reads;     /* ended with ERR_CORRUPT: a file or a stored value is damaged */
     uint64_t drops_waiting;     /* whose bytes are still in the files */
     uint64_t reclaim_rested_ns; /* of rewriting them away, beside others; since the start */
     uint64_t cache_hits;        /* blocks, of one slice of reads in sixty or so */
@@ -508,6 +568,7 @@ struct sto_engine_stats {
     uint64_t file_bytes; /* of all tables of RocksDB */
     uint64_t flushes_running;
     uint64_t compactions_running;
+    struct sto_scrub scrub;
 };
 
 /* Any thread; a few loads, and what was seen of RocksDB in the last quarter of a second. */

@@ -44,6 +44,8 @@ struct sto_engine_ops {
     enum err (*purge_run)(struct sto_engine *e, const struct sto_tenant_scope *scope,
                           enum sto_purge_step step, const struct sto_doc_change *changes,
                           size_t change_count, struct errbuf *eb);
+    enum err (*purge_run_all)(struct sto_engine *e, const struct sto_tenant_scope *const *scopes,
+                              size_t count, enum sto_purge_step step, struct errbuf *eb);
     enum err (*audit_range)(struct sto_engine *e, const struct sto_tenant_scope *scope,
                             struct sto_audit *out, struct errbuf *eb);
     enum err (*canaries_plant)(struct sto_engine *e, const struct sto_tenant_scope *scope,
@@ -54,6 +56,7 @@ struct sto_engine_ops {
                              const struct sto_search_spec *spec, struct errbuf *eb);
     void (*progress_watch)(struct sto_engine *e, struct sto_progress *progress);
     void (*health_get)(struct sto_engine *e, struct sto_health *out);
+    void (*damage_get)(struct sto_engine *e, struct sto_damage *out);
     void (*stats_get)(struct sto_engine *e, struct sto_engine_stats *out);
     void (*close)(struct sto_engine *e);
 };

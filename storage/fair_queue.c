@@ -126,12 +126,20 @@ static void fifo_put(struct sto_fair_fifo *f, struct base_msg *msg)
     else
         f->last->next = msg;
     f->last = msg;
+    f->count++;
+}
+
+/* Something of it may be taken. */
+static bool fifo_is_open(const struct sto_fair_fifo *f)
+{
+    return f->first != NULL && f->holds == 0;
 }
 
 static struct base_msg *fifo_take(struct sto_fair_fifo *f)
 {
     struct base_msg *msg = f->first;
     f->first = msg->next;
+    f->count--;
     return msg;
 }
 
@@ -141,7 +149,7 @@ static enum sto_priority priority_next(struct sto_fair_line *line)
     enum sto_priority next = STO_PRIORITY_COUNT;
     for (size_t i = 0; i < RANK_COUNT; i++) {
         enum sto_priority p = RANKS[i];
-        if (line->fifos[p].first == NULL)
+        if (!fifo_is_open(&line->fifos[p]))
             continue;
         if (next == STO_PRIORITY_COUNT || line->passed[p] >= LIM_FAIR_PASSED_OVER)
             next = p;
@@ -151,7 +159,7 @@ static enum sto_priority priority_next(struct sto_fair_line *line)
     INVARIANT(next != STO_PRIORITY_COUNT);
     for (size_t i = 0; i < RANK_COUNT; i++) {
         enum sto_priority p = RANKS[i];
-        if (p == next || line->fifos[p].first == NULL)
+        if (p == next || !fifo_is_open(&line->fifos[p]))
             line->passed[p] = 0;
         else if (line->passed[p] < LIM_FAIR_PASSED_OVER)
             line->passed[p]++;
@@ -223,7 +231,7 @@ static struct base_msg *background_take(struct sto_fair_queue *q, uint64_t now_n
     struct base_msg *msg = fifo_take(fifo);
     q->first_background = line->next_background;
     line->in_background = false;
-    if (fifo->first != NULL)
+    if (fifo_is_open(fifo))
         background_append(q, line);
     q->background_since_ns = now_ns;
     *out_line = line;
@@ -257,20 +265,80 @@ void sto_fair_line_init(struct sto_fair_line *line, const struct sto_share *shar
     line->share = share;
 }
 
-void sto_fair_put(struct sto_fair_queue *q, struct sto_fair_line *line, enum sto_priority priority,
-                  struct base_msg *msg, uint64_t now_ns)
+/* So many more messages of the line may be taken. */
+static void messages_enter(struct sto_fair_queue *q, struct sto_fair_line *line,
+                           enum sto_priority priority, uint32_t count, uint64_t now_ns)
 {
-    INVARIANT((unsigned)priority < STO_PRIORITY_COUNT);
-    fifo_put(&line->fifos[priority], msg);
-    q->waiting++;
+    if (count == 0)
+        return;
+    q->waiting += count;
     if (priority != STO_PRIORITY_BACKGROUND) {
-        if (line->waiting++ == 0)
+        line->waiting += count;
+        if (line->waiting == count)
             line_join(q, line);
     } else if (!line->in_background) {
         if (q->first_background == NULL)
             q->background_since_ns = now_ns;
         background_append(q, line);
     }
+}
+
+void sto_fair_put(struct sto_fair_queue *q, struct sto_fair_line *line, enum sto_priority priority,
+                  struct base_msg *msg, uint64_t now_ns)
+{
+    INVARIANT((unsigned)priority < STO_PRIORITY_COUNT);
+    struct sto_fair_fifo *fifo = &line->fifos[priority];
+    fifo_put(fifo, msg);
+    if (fifo->holds == 0)
+        messages_enter(q, line, priority, 1, now_ns);
+}
+
+static void background_remove(struct sto_fair_queue *q, struct sto_fair_line *line)
+{
+    struct sto_fair_line *before = NULL;
+    for (struct sto_fair_line *l = q->first_background; l != line; l = l->next_background)
+        before = l;
+    if (before == NULL)
+        q->first_background = line->next_background;
+    else
+        before->next_background = line->next_background;
+    if (q->last_background == line)
+        q->last_background = before;
+    line->in_background = false;
+}
+
+void sto_fair_hold(struct sto_fair_queue *q, struct sto_fair_line *line, enum sto_priority priority)
+{
+    struct sto_fair_fifo *fifo = &line->fifos[priority];
+    if (fifo->holds++ > 0 || fifo->count == 0)
+        return;
+    q->waiting -= fifo->count;
+    if (priority == STO_PRIORITY_BACKGROUND) {
+        background_remove(q, line);
+        return;
+    }
+    line->waiting -= fifo->count;
+    if (line->waiting == 0) {
+        heap_remove(q, STO_FAIR_BY_USE, line);
+        heap_remove(q, STO_FAIR_BY_RESERVE, line);
+    }
+}
+
+void sto_fair_release(struct sto_fair_queue *q, struct sto_fair_line *line,
+                      enum sto_priority priority, uint64_t now_ns)
+{
+    struct sto_fair_fifo *fifo = &line->fifos[priority];
+    INVARIANT(fifo->holds > 0);
+    if (--fifo->holds == 0)
+        messages_enter(q, line, priority, fifo->count, now_ns);
+}
+
+bool sto_fair_is_idle(const struct sto_fair_line *line)
+{
+    bool is_idle = true;
+    for (enum sto_priority p = 0; p < STO_PRIORITY_BACKGROUND; p++)
+        is_idle = is_idle && line->fifos[p].count == 0 && line->fifos[p].holds == 0;
+    return is_idle;
 }
 
 /* The line whose turn it is; by_use: not by its reservation. */

@@ -21,9 +21,13 @@
  *              when it waited for LIM_BACKGROUND_WAIT_MS.
  *           5. A priority counts within its line only: it takes nothing from another tenant.
  *           6. Putting and taking cost O(log lines), and no memory for each message.
+ *           7. What is put between a hold and its release comes behind what was there, and nothing
+ *              of either is taken before.
  */
 #ifndef STORAGE_FAIR_QUEUE_H
 #define STORAGE_FAIR_QUEUE_H
+
+#include <stdbool.h>
 
 #include "base/limits.h"
 #include "base/mailbox.h"
@@ -45,6 +49,8 @@ struct sto_share {
 struct sto_fair_fifo {
     struct base_msg *first;
     struct base_msg *last;
+    uint32_t count;
+    uint32_t holds; /* above 0: nothing of it is taken */
 };
 
 /* The two orders a line may stand in. */
@@ -53,7 +59,7 @@ enum sto_fair_order { STO_FAIR_BY_USE, STO_FAIR_BY_RESERVE, STO_FAIR_ORDERS };
 struct sto_fair_line {
     const struct sto_share *share;
     struct sto_fair_fifo fifos[STO_PRIORITY_COUNT];
-    uint32_t waiting;                        /* messages, background ones apart */
+    uint32_t waiting;                        /* messages, those held and background ones apart */
     uint32_t position[STO_FAIR_ORDERS];      /* in the array, from 1; 0: not there */
     uint8_t passed[STO_PRIORITY_BACKGROUND]; /* turns of the line that went to a higher priority */
     bool in_background;
@@ -79,7 +85,7 @@ struct sto_fair_queue {
     uint64_t background_since_ns;
     struct sto_fair_line *first_background;
     struct sto_fair_line *last_background;
-    size_t waiting; /* all messages */
+    size_t waiting; /* all messages, but for those held */
 };
 
 void sto_fair_queue_init(struct sto_fair_queue *q);
@@ -96,6 +102,13 @@ struct base_msg *sto_fair_take(struct sto_fair_queue *q, uint64_t now_ns,
 /* So many operations more, for what turned out to be larger than one. */
 void sto_fair_charge(struct sto_fair_queue *q, struct sto_fair_line *line, uint64_t operations,
                      uint64_t now_ns);
+/* Nothing of the line's priority is taken until it was released as often as it was held. */
+void sto_fair_hold(struct sto_fair_queue *q, struct sto_fair_line *line,
+                   enum sto_priority priority);
+void sto_fair_release(struct sto_fair_queue *q, struct sto_fair_line *line,
+                      enum sto_priority priority, uint64_t now_ns);
+/* Nothing but background work is or was put and not taken, and nothing is held. */
+bool sto_fair_is_idle(const struct sto_fair_line *line);
 /* How many lines have a request waiting, background work apart. */
 static inline size_t sto_fair_lines(const struct sto_fair_queue *q)
 {

@@ -10,9 +10,10 @@
  * Threads:  a program never changes and is used by any number of threads; a run by one at a time.
  * Blocks:   no.
  * Fails by: compile: ERR_INVALID, ERR_NOT_FOUND and ERR_TOO_BIG naming the kind of filter, its
- *           limit and value; ERR_NO_MEMORY. Running cannot fail.
+ *           limit and value; ERR_NO_MEMORY. Running: see sto_filter_error.
  * Limits:   LIM_FILTER_BYTES, LIM_FILTER_DEPTH, LIM_FILTER_COPIES, LIM_FILTER_VISITS,
- *           LIM_FILTER_PASSES, LIM_FILTER_REGEXES, LIM_FILTER_REGEX_BYTES, LIM_LABEL.
+ *           LIM_FILTER_PASSES, LIM_FILTER_REGEXES, LIM_FILTER_CLASSES, LIM_FILTER_REGEX_BYTES,
+ *           LIM_LABEL; those of storage/pattern.h.
  * Promises: 1. What a run emits is what the definition of the Bigtable API gives: members of a
  *              chain in turn; branches of an interleave each with its own copy, pooled in the order
  *              of the cells, duplicates kept and counted by what follows; a condition chooses by
@@ -91,12 +92,26 @@ enum err sto_filter_compile(const struct sto_filter *filter, const struct sto_sc
 struct sto_filter_program *sto_filter_ref(struct sto_filter_program *p);
 void sto_filter_unref(struct sto_filter_program *p);
 
+/* Whether compiling it is a matter of a tenth of a millisecond at most. */
+bool sto_filter_is_small(const struct sto_filter *filter);
+/* What compiling it took of a processor, measured; 0: it was small. */
+uint64_t sto_filter_compile_ns(const struct sto_filter_program *p);
+/* How many of its patterns are not literal, and the instructions of all of them: each may be
+ * matched with each byte (storage/pattern.h). */
+size_t sto_filter_regexes(const struct sto_filter_program *p);
+size_t sto_filter_instructions(const struct sto_filter_program *p);
+/* How often one cell can come out. */
+size_t sto_filter_copies(const struct sto_filter_program *p);
+
 /* Bytes of the filter as a google.bigtable.v2.RowFilter message; SIZE_MAX when it is nested deeper
  * than LIM_FILTER_DEPTH. */
 size_t sto_filter_wire_bytes(const struct sto_filter *filter);
 
 /* Cells outside can be left out without changing what is emitted. Bytes belong to the program. */
 const struct sto_projection *sto_filter_projection(const struct sto_filter_program *p);
+/* What a cell costs at most, as the number of cells whose visit without a filter costs as much;
+ * UINT32_MAX: not known, there are regular expressions. */
+uint32_t sto_filter_steps(const struct sto_filter_program *p);
 /* Rows outside give nothing. NULL: any row may. */
 const struct sto_bytes_range *sto_filter_rows(const struct sto_filter_program *p);
 
@@ -126,7 +141,18 @@ enum sto_filter_hint sto_filter_row_begin(struct sto_filter_run *run, struct sli
  * new_column: it is not of the same column as the one before it in this pass. */
 enum sto_filter_hint sto_filter_cell(struct sto_filter_run *run, const struct sto_cell *cell,
                                      bool new_column);
+/* Matches the patterns that this cell, the next one, will meet, until about so much of work is
+ * done: true when none is left, false: call it again. At least one is matched. May be left out;
+ * then they are matched as they are met. */
+bool sto_filter_prepare(struct sto_filter_run *run, const struct sto_cell *cell, bool new_column,
+                        uint64_t budget_ns) MUST_CHECK;
 /* The row has no more cells, or none that matter. True: give it again from its first cell. */
 bool sto_filter_row_end(struct sto_filter_run *run) MUST_CHECK;
+
+/* Work that was done since the last call: reckoned, not measured (storage/pattern.h). */
+uint64_t sto_filter_work(struct sto_filter_run *run);
+/* ERR_TOO_BIG: a pattern could not be matched. What was emitted of the row is worth nothing, and
+ * nothing is emitted any more. To be looked at after every row_begin and cell. */
+enum err sto_filter_error(const struct sto_filter_run *run, struct errbuf *eb) MUST_CHECK;
 
 #endif

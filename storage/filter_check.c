@@ -119,9 +119,11 @@ static void count(const struct sto_filter *f, struct filter_census *census)
         census->branches += f->member_count;
     if (f->kind == STO_FILTER_ROW_KEY_REGEX || f->kind == STO_FILTER_QUALIFIER_REGEX ||
         f->kind == STO_FILTER_VALUE_REGEX || f->kind == STO_FILTER_FAMILY_REGEX) {
+        uint64_t weight = sto_pattern_weight(f->bytes);
         census->patterns++;
-        if (!sto_pattern_is_literal(f->bytes))
-            census->regexes++;
+        census->regexes += weight > 0;
+        census->weight += weight;
+        census->classes += sto_pattern_classes(f->bytes);
     }
 }
 
@@ -165,6 +167,20 @@ enum err sto_filter_check(const struct sto_filter *filter, struct filter_census 
     if (census.regexes > LIM_FILTER_REGEXES)
         return base_fail(eb, ERR_TOO_BIG, "filter has %zu regular expressions; the limit is %d",
                          census.regexes, LIM_FILTER_REGEXES);
+    if (census.classes > LIM_FILTER_CLASSES)
+        return base_fail(
+            eb, ERR_TOO_BIG,
+            "filter has %zu Unicode classes (\\p) in its regular expressions; the limit "
+            "is %d: bytes are matched, and [a-z] or \\w say which",
+            census.classes, LIM_FILTER_CLASSES);
     *out = census;
     return ERR_OK;
+}
+
+/* One that is refused is so before any pattern is compiled. */
+bool sto_filter_is_small(const struct sto_filter *filter)
+{
+    struct filter_census census;
+    struct errbuf eb;
+    return sto_filter_check(filter, &census, &eb) != ERR_OK || filter_is_small(&census);
 }

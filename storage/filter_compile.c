@@ -11,6 +11,7 @@
  * just above their limits, so that they cannot overflow.
  */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "storage/filter_program.h"
 
 #include "base/banned.h"
@@ -149,6 +150,8 @@ static uint32_t build_pattern(struct build *b, enum filter_op op, const struct s
 {
     struct filter_node node = {.op = op};
     node.u.pattern = compile_pattern(b, f);
+    if (node.u.pattern != NULL)
+        b->p->instructions += sto_pattern_instructions(node.u.pattern);
     return add_before(b, node, next);
 }
 
@@ -159,7 +162,11 @@ static uint32_t build_family_regex(struct build *b, const struct sto_filter *f, 
     struct sto_pattern *pattern = compile_pattern(b, f);
     for (size_t i = 0; pattern != NULL && i < b->schema->family_count; i++) {
         const struct sto_family *family = &b->schema->families[i];
-        if (sto_pattern_matches(pattern, base_slice(family->name, family->name_len))) {
+        struct sto_match match;
+        enum err e = sto_pattern_match(pattern, base_slice(family->name, family->name_len), &match);
+        if (e != ERR_OK && b->error == ERR_OK)
+            b->error = base_fail(b->eb, e, "family_name_regex has too many states");
+        if (match.yes) {
             node.u.families.set[i / 64] |= (uint64_t)1 << i % 64;
             node.u.families.last_number = family->number;
         }
@@ -297,6 +304,8 @@ static enum err build_program(struct build *b, const struct sto_filter *filter)
     if (e != ERR_OK)
         return e;
     p->frames = b->costs[p->entry].frames;
+    p->copies = b->costs[p->entry].copies;
+    p->visits = b->costs[p->entry].visits;
     p->looks_at_rows = looks_at_rows(p);
     e = sto_filter_rank(p, b->eb);
     if (e != ERR_OK)
@@ -316,10 +325,15 @@ enum err sto_filter_compile(const struct sto_filter *filter, const struct sto_sc
     b.pattern_memory = LIM_FILTER_REGEX_BYTES / (census.regexes == 0 ? 1 : census.regexes);
     b.p = sto_filter_program_new(schema, &census);
     b.costs = base_try_alloc(filter_nodes_max(&census) * sizeof *b.costs);
+    uint64_t began_ns = filter_is_small(&census) ? 0 : base_thread_cpu_ns();
     if (b.p == NULL || b.costs == NULL)
         e = base_fail(eb, ERR_NO_MEMORY, "no memory for a filter");
     else
         e = build_program(&b, filter);
+    if (b.p != NULL) {
+        b.p->regexes = census.regexes;
+        b.p->compile_ns = filter_is_small(&census) ? 0 : base_thread_cpu_ns() - began_ns;
+    }
     base_free(b.costs);
     if (e != ERR_OK)
         sto_filter_unref(b.p);

@@ -5,6 +5,9 @@
  * that rejects says how far its verdict reaches: to the end of the row when it is over for good, of
  * the family, of the column; older versions follow newer ones. A limit that is reached by a cell
  * which it lets pass raises the floor under the hint of that cell's path.
+ *
+ * In a dry run, what counts lets pass whatever it may let pass later, so that no pattern is left
+ * out that the cell will meet.
  */
 #include "storage/filter_run.h"
 
@@ -18,13 +21,43 @@ static struct filter_state *state_of(struct sto_filter_run *run, uint32_t index,
     return state;
 }
 
-static bool qualifier_matches(struct sto_filter_run *run, uint32_t index, struct slice qualifier)
+static const char *name_of(enum filter_op op)
+{
+    return sto_filter_kind_name(op == FILTER_VALUE_REGEX       ? STO_FILTER_VALUE_REGEX
+                                : op == FILTER_QUALIFIER_REGEX ? STO_FILTER_QUALIFIER_REGEX
+                                                               : STO_FILTER_ROW_KEY_REGEX);
+}
+
+bool sto_filter_match(struct sto_filter_run *run, uint32_t index, struct slice text)
+{
+    const struct filter_node *node = &run->program->nodes[index];
+    struct sto_match match;
+    enum err rc = sto_pattern_match(node->u.pattern, text, &match);
+    run->work_ns += match.work_ns;
+    run->budget_ns -= match.work_ns < run->budget_ns ? match.work_ns : run->budget_ns;
+    if (rc != ERR_OK && run->error == ERR_OK)
+        run->error = base_fail(
+            &run->detail, rc,
+            "%s: %zu bytes took a regular expression through more states than its share of memory "
+            "holds; use fewer or simpler ones (counted repetitions make many states), or narrow "
+            "the filter to other columns",
+            name_of(node->op), text.len);
+    return rc == ERR_OK && match.yes;
+}
+
+/* What is asked of the text for the number `of`, once. */
+static bool matches(struct sto_filter_run *run, uint32_t index, uint64_t of, struct slice text)
 {
     struct filter_state *state = &run->states[index];
-    if (state->of != run->column) {
-        state->of = run->column;
-        state->verdict = sto_pattern_matches(run->program->nodes[index].u.pattern, qualifier);
+    if (state->of == of)
+        return state->verdict;
+    if (run->is_dry && run->has_met && sto_pattern_match_ns(text.len) > run->budget_ns) {
+        run->is_cut = true;
+        return false;
     }
+    run->has_met = true;
+    state->verdict = sto_filter_match(run, index, text);
+    state->of = of;
     return state->verdict;
 }
 
@@ -32,15 +65,9 @@ static bool qualifier_matches(struct sto_filter_run *run, uint32_t index, struct
 static bool value_matches(struct sto_filter_run *run, const struct filter_position *at,
                           const struct sto_cell *cell)
 {
-    const struct sto_pattern *pattern = run->program->nodes[at->node].u.pattern;
-    struct filter_state *state = &run->states[at->node];
     if (at->stripped)
-        return sto_pattern_matches(pattern, SLICE_EMPTY);
-    if (state->of != run->cell) {
-        state->of = run->cell;
-        state->verdict = sto_pattern_matches(pattern, cell->value);
-    }
-    return state->verdict;
+        return sto_filter_match(run, at->node, SLICE_EMPTY);
+    return matches(run, at->node, run->cell, cell->value);
 }
 
 static bool has_mask(struct slice value, struct slice mask)
@@ -103,6 +130,8 @@ static bool pass_offset(struct sto_filter_run *run, const struct filter_node *no
 {
     struct filter_state *state = state_of(run, at->node, run->pass_of_row);
     *out_hint = STO_FILTER_NEXT_CELL;
+    if (run->is_dry) /* false only if no copy of the cell can pass */
+        return state->count + run->program->visits > node->u.count;
     if (state->count < node->u.count) {
         state->count++;
         return false;
@@ -118,6 +147,8 @@ static bool pass_limit(struct sto_filter_run *run, const struct filter_node *nod
     *out_hint = per_row ? STO_FILTER_NEXT_ROW : STO_FILTER_NEXT_COLUMN;
     if (state->count == node->u.count)
         return false;
+    if (run->is_dry)
+        return true;
     if (++state->count == node->u.count)
         raise_floor(at, *out_hint);
     if (per_row)
@@ -135,7 +166,7 @@ bool sto_filter_pass(struct sto_filter_run *run, struct filter_position *at,
         return pass_family(run, node, cell, out_hint);
     case FILTER_QUALIFIER_REGEX:
         *out_hint = STO_FILTER_NEXT_COLUMN;
-        return qualifier_matches(run, at->node, cell->qualifier);
+        return matches(run, at->node, run->column, cell->qualifier);
     case FILTER_COLUMN_RANGE:
         return pass_column(node, cell, out_hint);
     case FILTER_TIMESTAMP_RANGE:

@@ -7,6 +7,8 @@
 
 #include "base/banned.h"
 
+#define NODES_OF_A_STEP 16
+
 static void free_program(struct sto_filter_program *p)
 {
     for (uint32_t i = 0; i < p->node_count; i++) {
@@ -32,7 +34,8 @@ struct sto_filter_program *sto_filter_program_new(const struct sto_schema *schem
     struct sto_filter_program *p = base_try_alloc(sizeof *p);
     if (p == NULL)
         return NULL;
-    *p = (struct sto_filter_program){.refs = 1, .family_count = schema->family_count};
+    *p = (struct sto_filter_program){
+        .refs = 1, .family_count = schema->family_count, .has_regexes = census->regexes > 0};
     for (size_t i = 0; i < schema->family_count; i++)
         p->family_numbers[i] = schema->families[i].number;
     p->nodes = base_try_alloc(filter_nodes_max(census) * sizeof *p->nodes);
@@ -57,9 +60,34 @@ void sto_filter_unref(struct sto_filter_program *p)
         free_program(p);
 }
 
+uint32_t sto_filter_steps(const struct sto_filter_program *p)
+{
+    return p->has_regexes ? UINT32_MAX : 1 + p->node_count / NODES_OF_A_STEP;
+}
+
 const struct sto_projection *sto_filter_projection(const struct sto_filter_program *p)
 {
     return &p->projection;
+}
+
+uint64_t sto_filter_compile_ns(const struct sto_filter_program *p)
+{
+    return p->compile_ns;
+}
+
+size_t sto_filter_regexes(const struct sto_filter_program *p)
+{
+    return p->regexes;
+}
+
+size_t sto_filter_instructions(const struct sto_filter_program *p)
+{
+    return p->instructions;
+}
+
+size_t sto_filter_copies(const struct sto_filter_program *p)
+{
+    return p->copies;
 }
 
 const struct sto_bytes_range *sto_filter_rows(const struct sto_filter_program *p)

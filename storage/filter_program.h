@@ -107,8 +107,14 @@ struct sto_filter_program {
     uint16_t family_numbers[LIM_FAMILIES]; /* rising, as in the schema it was compiled for */
     size_t family_count;
     uint32_t passes;
-    uint32_t frames;    /* of the stack that a run needs */
+    uint32_t frames;     /* of the stack that a run needs */
+    uint32_t copies;     /* of one cell, at most */
+    uint32_t visits;     /* of nodes by one cell, at most */
+    size_t regexes;      /* patterns that are not literal */
+    size_t instructions; /* of those that are matched in rows */
+    uint64_t compile_ns;
     bool looks_at_rows; /* has row_key_regex or row_sample */
+    bool has_regexes;   /* that are not literal */
     bool restricts_rows;
     struct sto_bytes_range rows;
     struct sto_projection projection;
@@ -147,8 +153,16 @@ struct filter_census {
     size_t conditions;
     size_t branches; /* of all interleaves */
     size_t patterns;
-    size_t regexes; /* patterns that are not literal */
+    size_t regexes;  /* patterns that are not literal */
+    size_t classes;  /* of Unicode, in patterns */
+    uint64_t weight; /* of all of them (storage/pattern.h) */
 };
+
+static inline bool filter_is_small(const struct filter_census *census)
+{
+    return census->wire_bytes <= LIM_FILTER_SMALL_BYTES &&
+           census->weight <= LIM_FILTER_SMALL_WEIGHT;
+}
 
 /* Each filter makes a node at most; then there are the output, the dead end, and the end of each
  * predicate. */

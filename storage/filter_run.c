@@ -21,6 +21,10 @@
  * end of the row makes that harmless. (A count per column is void after the column.) A limit that
  * is reached raises the floor. The hint of the cell is the lowest of its paths: all of them are
  * monotone, so the order of minimum and F does not matter.
+ *
+ * Dry runs. Before a cell with a large value is pushed, it may be followed without any effect but
+ * that patterns are matched, and remembered under the number that the cell will have. This can be
+ * left after any match, and begun again: it goes on where patterns are not matched yet.
  */
 #include "storage/filter_run.h"
 
@@ -31,6 +35,9 @@
 #include "base/siphash.h"
 
 #include "base/banned.h"
+
+#define NS_PER_NODE        5
+#define BYTES_COPIED_IN_NS 4
 
 /* --- a run ------------------------------------------------------------------------------------
  */
@@ -89,7 +96,7 @@ static void look_at_row(struct sto_filter_run *run, struct slice row_key)
     const struct sto_filter_program *p = run->program;
     for (uint32_t i = 0; p->looks_at_rows && i < p->node_count; i++) {
         if (p->nodes[i].op == FILTER_ROW_KEY_REGEX)
-            run->states[i].verdict = sto_pattern_matches(p->nodes[i].u.pattern, row_key);
+            run->states[i].verdict = sto_filter_match(run, i, row_key);
         else if (p->nodes[i].op == FILTER_ROW_SAMPLE)
             run->states[i].verdict = is_sampled(run, i, row_key);
     }
@@ -167,6 +174,8 @@ static void begin_pass(struct sto_filter_run *run)
     }
     run->is_done = run->pass == p->passes;
     run->pass_of_row++;
+    run->cell++; /* what was prepared, and has not come, */
+    run->column++;
     run->got_cells = false;
     run->family = NULL;
 }
@@ -209,6 +218,9 @@ static void give(struct sto_filter_run *run, const struct filter_position *at,
                  const struct sto_cell *cell)
 {
     struct sto_cell out = *cell;
+    if (run->is_dry)
+        return;
+    run->work_ns += cell->value.len / BYTES_COPIED_IN_NS;
     out.value = filter_value_of(at, cell);
     if (at->label != NULL)
         out.label = *at->label;
@@ -237,15 +249,17 @@ static void follow(struct sto_filter_run *run, struct filter_position at,
                    const struct sto_cell *cell, size_t *depth)
 {
     enum sto_filter_hint hint = STO_FILTER_NEXT_ROW;
-    while (run->live[at.node]) {
+    while (run->live[at.node] && !run->is_cut && run->error == ERR_OK) {
         const struct filter_node *node = &run->program->nodes[at.node];
+        run->work_ns += NS_PER_NODE;
         if (node->op == FILTER_OUTPUT) {
             give(run, &at, cell);
             hint = STO_FILTER_NEXT_CELL;
             break;
         }
         if (node->op == FILTER_MATCHED) {
-            run->states[node->u.condition_of].of = run->row;
+            if (!run->is_dry)
+                run->states[node->u.condition_of].of = run->row;
             break;
         }
         if (node->op == FILTER_INTERLEAVE) {
@@ -263,23 +277,67 @@ static void follow(struct sto_filter_run *run, struct filter_position at,
     end_path(run, &at, hint);
 }
 
+static void follow_all(struct sto_filter_run *run, const struct sto_cell *cell)
+{
+    size_t depth = 0;
+    run->hint = STO_FILTER_NEXT_ROW;
+    follow(run, (struct filter_position){.node = run->program->entry}, cell, &depth);
+    while (depth > 0)
+        follow(run, run->frames[--depth], cell, &depth);
+}
+
+static void enter_family(struct sto_filter_run *run, const struct sto_family *family)
+{
+    if (family == run->family)
+        return;
+    run->family = family;
+    run->family_index = filter_family_index(run->program, family->number);
+}
+
+/* The numbers are those that the cell will have. */
+bool sto_filter_prepare(struct sto_filter_run *run, const struct sto_cell *cell, bool new_column,
+                        uint64_t budget_ns)
+{
+    if (run->is_done || run->error != ERR_OK)
+        return true;
+    uint64_t column = run->column;
+    run->column += new_column || !run->got_cells;
+    run->cell++;
+    run->is_dry = true;
+    run->has_met = false;
+    run->budget_ns = budget_ns;
+    enter_family(run, cell->family);
+    follow_all(run, cell);
+    bool is_ready = !run->is_cut;
+    run->is_dry = false;
+    run->is_cut = false;
+    run->cell--;
+    run->column = column;
+    return is_ready;
+}
+
+uint64_t sto_filter_work(struct sto_filter_run *run)
+{
+    uint64_t work_ns = run->work_ns;
+    run->work_ns = 0;
+    return work_ns;
+}
+
+enum err sto_filter_error(const struct sto_filter_run *run, struct errbuf *eb)
+{
+    return run->error == ERR_OK ? ERR_OK : base_fail(eb, run->error, "%s", run->detail.text);
+}
+
 enum sto_filter_hint sto_filter_cell(struct sto_filter_run *run, const struct sto_cell *cell,
                                      bool new_column)
 {
-    if (run->is_done)
+    if (run->is_done || run->error != ERR_OK)
         return STO_FILTER_NEXT_ROW;
     run->cell++;
     if (new_column || !run->got_cells)
         run->column++;
     run->got_cells = true;
-    if (cell->family != run->family) {
-        run->family = cell->family;
-        run->family_index = filter_family_index(run->program, cell->family->number);
-    }
-    run->hint = STO_FILTER_NEXT_ROW;
-    size_t depth = 0;
-    follow(run, (struct filter_position){.node = run->program->entry}, cell, &depth);
-    while (depth > 0)
-        follow(run, run->frames[--depth], cell, &depth);
+    enter_family(run, cell->family);
+    follow_all(run, cell);
     return run->hint;
 }

@@ -1,5 +1,5 @@
 /*
- * storage/filter_run.h - inside of a run over a program; for filter_run.c and filter_node.c alone.
+ * storage/filter_run.h - inside of a run over a program; for filter_*.c and tests.
  *
  * Does:     hold what a reader's filter knows about the row it is in; ask one node about one cell.
  * Owns:     states, frames and a ref on the program, from sto_filter_run_new to _free.
@@ -11,6 +11,8 @@
  * Limits:   see storage/filter.h.
  * Promises: 1. What is counted or remembered at a node carries the number of the row, pass, column
  *              or cell it belongs to: a new one begins without anything being cleared.
+ *           2. A pass begins with numbers of column and cell that no earlier one has used, prepared
+ *              cells included.
  */
 #ifndef STORAGE_FILTER_RUN_H
 #define STORAGE_FILTER_RUN_H
@@ -52,6 +54,16 @@ struct sto_filter_run {
     bool is_done; /* no pass of this row is left */
     bool got_cells;
 
+    uint64_t work_ns; /* since sto_filter_work was called last */
+    enum err error;   /* the first; cells are not followed any more */
+    struct errbuf detail;
+
+    /* sto_filter_prepare */
+    bool is_dry;  /* patterns are matched, and nothing else changes */
+    bool is_cut;  /* for want of budget */
+    bool has_met; /* a pattern of a column or value was matched, not remembered */
+    uint64_t budget_ns;
+
     const struct sto_family *family; /* of the last cell */
     size_t family_index;
     enum sto_filter_hint hint; /* lowest of the paths so far */
@@ -62,6 +74,9 @@ static inline struct slice filter_value_of(const struct filter_position *at,
 {
     return at->stripped ? SLICE_EMPTY : cell->value;
 }
+
+/* False, and an error of the run, when the pattern's states are too many for the text. */
+bool sto_filter_match(struct sto_filter_run *run, uint32_t index, struct slice text);
 
 /* Ask the node where the cell is, which must be one with a `next`. True: it passes, and `at` knows
  * what happened to it there. False: *out_hint says what cannot pass either, whatever it is. */

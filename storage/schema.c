@@ -129,8 +129,10 @@ void sto_schema_fill_begin(struct sto_schema_fill *f, struct sto_table *table,
     size_t dropped_end = splits_end + room->dropped * sizeof(f->dropped[0]);
     size_t notes_end = dropped_end + room->notes_bytes;
     size_t split_bytes_end = notes_end + room->split_bytes;
-    uint8_t *memory = base_new(split_bytes_end + room->origin_bytes);
+    size_t bytes = split_bytes_end + room->origin_bytes;
+    uint8_t *memory = base_new(bytes);
     struct sto_schema *s = (struct sto_schema *)(void *)memory;
+    s->bytes = bytes;
     atomic_init(&s->refs, 1);
     s->table = table != NULL ? table_ref(table) : table_new(table_id);
     *f = (struct sto_schema_fill){

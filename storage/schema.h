@@ -56,6 +56,7 @@ struct sto_change_stream {
     _Atomic int64_t retention_us; /* changes older than this need not be there any more */
     _Atomic int64_t last_us;      /* of the newest durable change, ever; stored with the counters */
     _Atomic int64_t passed_us;    /* readers were told that no change up to here will come */
+    _Atomic uint64_t bytes;       /* of all durable changes, ever; stored with the counters */
 };
 
 /* The lasting identity of a table over schema changes; ref-counted, made with its first schema. */
@@ -95,6 +96,7 @@ struct sto_schema {
     size_t dropped_count;
     const struct slice *splits; /* row keys that are shown as samples, before there are rows */
     size_t split_count;
+    size_t bytes; /* of memory that it takes */
     size_t family_count;
     struct sto_family families[];
 };

@@ -74,12 +74,14 @@ void sto_counters_encode(const struct sto_stored_counters *counters,
     sto_put_be64(out + 17, counters->usage.cells);
     sto_put_be64(out + 25, counters->additions);
     sto_put_be64(out + 33, (uint64_t)counters->last_change_us);
+    sto_put_be64(out + 41, counters->change_bytes);
 }
 
 enum err sto_counters_decode(struct slice stored, struct sto_stored_counters *out)
 {
-    static const uint8_t LENGTHS[] = {[STO_COUNTERS_FORMAT_1] = STO_COUNTERS_BYTES - 16,
-                                      [STO_COUNTERS_FORMAT_2] = STO_COUNTERS_BYTES - 8,
+    static const uint8_t LENGTHS[] = {[STO_COUNTERS_FORMAT_1] = STO_COUNTERS_BYTES - 24,
+                                      [STO_COUNTERS_FORMAT_2] = STO_COUNTERS_BYTES - 16,
+                                      [STO_COUNTERS_FORMAT_3] = STO_COUNTERS_BYTES - 8,
                                       [STO_COUNTERS_FORMAT] = STO_COUNTERS_BYTES};
     uint8_t format = stored.len > 0 ? stored.ptr[0] : 0;
     if (format == 0 || format > STO_COUNTERS_FORMAT || stored.len != LENGTHS[format])
@@ -88,6 +90,11 @@ enum err sto_counters_decode(struct slice stored, struct sto_stored_counters *ou
     out->usage.rows = sto_get_be64(stored.ptr + 9);
     out->usage.cells = sto_get_be64(stored.ptr + 17);
     out->additions = format == STO_COUNTERS_FORMAT_1 ? 1 : sto_get_be64(stored.ptr + 25);
-    out->last_change_us = format < STO_COUNTERS_FORMAT ? 0 : (int64_t)sto_get_be64(stored.ptr + 33);
+    out->last_change_us =
+        format < STO_COUNTERS_FORMAT_3 ? 0 : (int64_t)sto_get_be64(stored.ptr + 33);
+    if (format == STO_COUNTERS_FORMAT)
+        out->change_bytes = sto_get_be64(stored.ptr + 41);
+    else
+        out->change_bytes = out->last_change_us == 0 ? 0 : STO_CHANGES_NOT_COUNTED;
     return ERR_OK;
 }

@@ -75,18 +75,21 @@ struct sto_row_head {
 size_t sto_row_head_encode(const struct sto_row_head *head, uint8_t out[STO_ROW_HEAD_MAX]);
 enum err sto_row_head_decode(struct slice stored, struct sto_row_head *out) MUST_CHECK;
 
-/* A table's counters: format, bytes, rows, cells, additions and the newest change as 8 bytes each.
- * The first format had no additions: they are 1 then, some that nobody knows of; the second had no
- * changes. */
-#define STO_COUNTERS_FORMAT_1 0x01
-#define STO_COUNTERS_FORMAT_2 0x02
-#define STO_COUNTERS_FORMAT   0x03
-#define STO_COUNTERS_BYTES    41
+/* A table's counters: format, bytes, rows, cells, additions, the newest change and the bytes of all
+ * changes ever as 8 bytes each. The first format had no additions: they are 1 then, some that
+ * nobody knows of; the second had no changes, the third did not count them. */
+#define STO_COUNTERS_FORMAT_1   0x01
+#define STO_COUNTERS_FORMAT_2   0x02
+#define STO_COUNTERS_FORMAT_3   0x03
+#define STO_COUNTERS_FORMAT     0x04
+#define STO_COUNTERS_BYTES      49
+#define STO_CHANGES_NOT_COUNTED UINT64_MAX
 
 struct sto_stored_counters {
     struct sto_usage usage;
     uint64_t additions;     /* sto_table.additions */
     int64_t last_change_us; /* sto_change_stream.last_us */
+    uint64_t change_bytes;  /* sto_change_stream.bytes */
 };
 
 void sto_counters_encode(const struct sto_stored_counters *counters,

@@ -236,6 +236,7 @@ enum err sto_view_make(struct slice id, const struct sto_view_spec *spec, struct
         sto_view_unref(v);
         return rc == ERR_NO_MEMORY ? base_fail(eb, rc, "out of memory for the view") : rc;
     }
+    v->bytes = sizeof *v + v->arena.used;
     *out = v;
     return ERR_OK;
 }

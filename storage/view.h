@@ -66,6 +66,7 @@ struct sto_view {
     const struct sto_view_family *families; /* by name */
     size_t family_count;
     struct sto_view_spec spec; /* a copy of what was asked for */
+    size_t bytes;              /* of memory that it takes */
     struct arena arena;
 };
 

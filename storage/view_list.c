@@ -12,11 +12,16 @@ static size_t count_of(const struct sto_view_list *list)
     return list == NULL ? 0 : list->count;
 }
 
+/* A list of nothing yet, with room for so many. */
 static struct sto_view_list *list_new(size_t count)
 {
-    struct sto_view_list *list = base_new(sizeof *list + count * sizeof list->views[0]);
-    list->count = count;
-    return list;
+    return base_new(sizeof(struct sto_view_list) + count * sizeof(struct sto_view *));
+}
+
+static void list_add(struct sto_view_list *list, struct sto_view *view_take)
+{
+    list->views[list->count++] = view_take;
+    list->bytes += view_take->bytes;
 }
 
 bool sto_view_list_search(const struct sto_view_list *list, struct slice id, size_t *out_at)
@@ -44,12 +49,12 @@ struct sto_view_list *sto_view_list_with(const struct sto_view_list *old,
 {
     size_t at;
     size_t replaced = sto_view_list_search(old, sto_view_id(view_take), &at) ? 1 : 0;
-    struct sto_view_list *fresh = list_new(count_of(old) + 1 - replaced);
+    struct sto_view_list *fresh = list_new(count_of(old) + 1);
     for (size_t i = 0; i < at; i++)
-        fresh->views[i] = sto_view_ref(old->views[i]);
-    fresh->views[at] = view_take;
-    for (size_t i = at + 1; i < fresh->count; i++)
-        fresh->views[i] = sto_view_ref(old->views[i - 1 + replaced]);
+        list_add(fresh, sto_view_ref(old->views[i]));
+    list_add(fresh, view_take);
+    for (size_t i = at + replaced; i < count_of(old); i++)
+        list_add(fresh, sto_view_ref(old->views[i]));
     return fresh;
 }
 
@@ -57,8 +62,9 @@ struct sto_view_list *sto_view_list_without(const struct sto_view_list *old, siz
 {
     INVARIANT(at < old->count);
     struct sto_view_list *fresh = list_new(old->count - 1);
-    for (size_t i = 0; i < fresh->count; i++)
-        fresh->views[i] = sto_view_ref(old->views[i < at ? i : i + 1]);
+    for (size_t i = 0; i < old->count; i++)
+        if (i != at)
+            list_add(fresh, sto_view_ref(old->views[i]));
     return fresh;
 }
 

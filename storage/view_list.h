@@ -17,6 +17,7 @@
 #include "storage/view.h"
 
 struct sto_view_list {
+    size_t bytes; /* of memory that the views take */
     size_t count;
     struct sto_view *views[];
 };

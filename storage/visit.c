@@ -18,6 +18,8 @@
 
 #include "base/banned.h"
 
+#define PREPARED_BYTES (2 * KIB) /* times patterns: less is matched as it is met */
+
 /* --- open and close ------------------------------------------------------------------------- */
 
 /* Gives a cell to the sink: the end of every filter. */
@@ -64,6 +66,10 @@ static enum err open_filter(struct sto_visit *v, const struct sto_read_spec *spe
     v->run = sto_filter_run_new(spec->filter, give, v);
     if (v->run == NULL)
         return base_fail(eb, ERR_NO_MEMORY, "no memory for the filter");
+    v->regexes = sto_filter_regexes(spec->filter);
+    v->instructions = sto_filter_instructions(spec->filter);
+    if (sto_filter_copies(spec->filter) > 1)
+        v->copies = sto_filter_copies(spec->filter);
     struct sto_projection wanted = *sto_filter_projection(spec->filter);
     if (spec->versions != 0) {
         wanted.since_us = 0;
@@ -84,6 +90,9 @@ enum err sto_visit_open(struct sto_visit *v, const struct sto_schema *schema,
     v->schema = schema;
     v->sink = sink;
     v->run = NULL;
+    v->regexes = 0;
+    v->instructions = 0;
+    v->copies = 1;
     v->view = spec->view;
     v->family = NULL;
     v->begun = false;
@@ -266,6 +275,32 @@ enum sto_visit_next sto_visit_version(struct sto_visit *v, int64_t timestamp_us,
         return STO_VISIT_SEEK_VERSION;
     }
     return show(v, timestamp_us, value);
+}
+
+static bool is_to_be_shown(const struct sto_visit *v, int64_t timestamp_us)
+{
+    if (sto_gc_collects(&v->family->gc, v->newer, timestamp_us, v->now_us))
+        return false;
+    return !v->narrowed || (timestamp_us >= v->projection.since_us &&
+                            (v->projection.until_us == 0 || timestamp_us < v->projection.until_us));
+}
+
+bool sto_visit_prepare(struct sto_visit *v, int64_t timestamp_us, struct slice value,
+                       uint64_t budget_ns)
+{
+    size_t bytes = value.len + v->qualifier.len;
+    if (v->run == NULL || bytes * v->regexes < PREPARED_BYTES || !is_to_be_shown(v, timestamp_us))
+        return true;
+    struct sto_cell cell = {.family = v->family,
+                            .qualifier = v->qualifier,
+                            .timestamp_us = timestamp_us,
+                            .value = value};
+    return sto_filter_prepare(v->run, &cell, v->column_new, budget_ns);
+}
+
+enum err sto_visit_error(const struct sto_visit *v, struct errbuf *eb)
+{
+    return v->run == NULL ? ERR_OK : sto_filter_error(v->run, eb);
 }
 
 bool sto_visit_row_end(struct sto_visit *v)

@@ -9,7 +9,7 @@
  * Knows no: where the cells come from: a scan's iterator, or a commit under way.
  * Threads:  one at a time.
  * Blocks:   no.
- * Fails by: ERR_NO_MEMORY at open. Visiting cannot fail.
+ * Fails by: ERR_NO_MEMORY at open; sto_visit_error.
  * Limits:   none of its own.
  * Promises: 1. Nothing of a column outside the view reaches filter or sink: sto_visit_column says
  *              NEXT for those inside only. 2. The sink hears of a row at its first cell, and of
@@ -41,6 +41,9 @@ struct sto_visit {
     const struct sto_schema *schema;
     struct sto_row_sink *sink;
     struct sto_filter_run *run;  /* NULL: no filter */
+    size_t regexes;              /* of it, with */
+    size_t instructions;         /* so many of all of them */
+    size_t copies;               /* of a cell, to the sink: at most; not 0 */
     const struct sto_view *view; /* NULL: everything; else projection leaves out families */
     bool narrowed;               /* projection leaves something out */
     struct sto_projection projection;
@@ -80,6 +83,13 @@ enum sto_visit_next sto_visit_row_again(struct sto_visit *v);
 enum sto_visit_next sto_visit_column(struct sto_visit *v, uint16_t family, struct slice qualifier);
 enum sto_visit_next sto_visit_version(struct sto_visit *v, int64_t timestamp_us,
                                       struct slice value);
+/* Before sto_visit_version where time matters: matches patterns that it would, for about so long;
+ * false: call it again for the same version. Changes nothing else. */
+bool sto_visit_prepare(struct sto_visit *v, int64_t timestamp_us, struct slice value,
+                       uint64_t budget_ns) MUST_CHECK;
+/* Why what was shown since the row began is worth nothing: sto_filter_error. To be asked after
+ * row_begin and each version. */
+enum err sto_visit_error(const struct sto_visit *v, struct errbuf *eb) MUST_CHECK;
 /* Ends the row for the sink when that was all. */
 bool sto_visit_row_end(struct sto_visit *v) MUST_CHECK;
 

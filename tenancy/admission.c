@@ -4,7 +4,8 @@
  * Rates are taken one after the other, of the key and then of the tenant, operations before bytes.
  * When one refuses, those taken before are given back, so what is refused by one policy uses up no
  * other. Between the two another request may be refused that would have passed; it is told to come
- * again like any other.
+ * again like any other. 514 lines because the whole way of a request through its tenant's state,
+ * share and rates is here, to be read at once.
  */
 #include "tenancy/admission.h"
 
@@ -15,6 +16,7 @@
 #include "base/banned.h"
 
 #define NS_PER_MS 1000000
+#define NS_PER_US 1000
 /* The requests under way end when they end; what is told is a guess that keeps clients calm. */
 #define CONCURRENCY_WAIT_NS (1000 * (uint64_t)NS_PER_MS)
 
@@ -26,7 +28,10 @@ struct kind {
     const char *text;
 };
 
-static const struct kind KINDS[TEN_RATE_COUNT] = {
+/* Behind the others: of the tenant alone, beside its write_ops, and metered with those. */
+#define CONTROL_OPS TEN_RATE_COUNT
+
+static const struct kind KINDS[TEN_RATE_COUNT + 1] = {
     [TEN_RATE_READ_OPS] = {TEN_POLICY_READ_OPS, "read_ops", "key_read_ops", NULL,
                            "read operations"},
     [TEN_RATE_WRITE_OPS] = {TEN_POLICY_WRITE_OPS, "write_ops", "key_write_ops", NULL,
@@ -35,6 +40,7 @@ static const struct kind KINDS[TEN_RATE_COUNT] = {
                              "bytes read"},
     [TEN_RATE_WRITE_BYTES] = {TEN_POLICY_WRITE_BYTES, "write_bytes", "key_write_bytes",
                               "content-bytes", "bytes written"},
+    [CONTROL_OPS] = {TEN_POLICY_WRITE_OPS, "control_ops", NULL, NULL, "changes of tables"},
 };
 
 /* --- which rates -------------------------------------------------------------------------------
@@ -57,7 +63,7 @@ struct charge {
     uint64_t cost;
 };
 
-enum { CHARGES = 4 };
+enum { CHARGES = 5 };
 
 /* The rates that a load is held against, in the order in which they are taken. */
 static size_t charges_of(const struct ten_visit *v, const struct ten_load *load,
@@ -74,6 +80,8 @@ static size_t charges_of(const struct ten_visit *v, const struct ten_load *load,
         if (load->ops > 0 || load->bytes > 0)
             out[count++] = (struct charge){&owners[i]->each[bytes], bytes, i == 0, load->bytes};
     }
+    if (v->access == TEN_DEFINE && load->ops > 0)
+        out[count++] = (struct charge){&v->tenant->control_ops, CONTROL_OPS, false, load->ops};
     return count;
 }
 
@@ -316,25 +324,56 @@ enum err ten_admit_bytes(struct ten_visit *v, uint64_t bytes, uint64_t ops, stru
     return e;
 }
 
+enum err ten_admit_condition(struct ten_visit *v, uint64_t ops, struct ten_refusal *out,
+                             struct errbuf *eb)
+{
+    struct ten_rates *owners[2] = {v->key == NULL ? NULL : &v->key->rates, &v->tenant->rates};
+    v->has_condition = true;
+    for (size_t i = 0; i < 2; i++) {
+        if (owners[i] == NULL)
+            continue;
+        const struct charge c = {&owners[i]->read_bytes, TEN_RATE_READ_BYTES, i == 0, 0};
+        uint64_t wait_ns = 0;
+        if (take(&c, base_monotonic_ns(), &wait_ns))
+            continue;
+        give_back_ops(v, ops);
+        return refuse_rate(v, &c, wait_ns, out, eb);
+    }
+    return ERR_OK;
+}
+
 static uint64_t charge(struct ten_rate *rate, uint64_t bytes)
 {
     return ten_rate_is_limited(rate) ? ten_rate_charge(rate, bytes, base_monotonic_ns()) : 0;
 }
 
-void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes)
+static void charge_bytes(struct ten_visit *v, uint64_t bytes)
 {
-    v->bytes_visited += bytes;
-    bytes += rows * TEN_ROW_VISITED_BYTES;
     uint64_t unpaid = charge(&v->tenant->rates.read_bytes, bytes);
     uint64_t of_key = v->key == NULL ? 0 : charge(&v->key->rates.read_bytes, bytes);
     v->unpaid += of_key > unpaid ? of_key : unpaid;
     v->charged.bytes += bytes;
-    v->rows_visited += rows;
     if (is_watched(v)) {
         const struct ten_overload_by who = by(v);
         uint64_t pause_ns = ten_overload_pay(&who, units_of(0, bytes));
         v->pauses_until_ns = pause_ns == 0 ? 0 : who.now_ns + pause_ns;
     }
+}
+
+void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes)
+{
+    v->bytes_visited += bytes;
+    v->rows_visited += rows;
+    charge_bytes(v, bytes + rows * TEN_ROW_VISITED_BYTES);
+}
+
+void ten_charge_work(struct ten_visit *v, uint64_t work_ns)
+{
+    uint64_t bytes = work_ns / NS_PER_US * TEN_BYTES_PER_WORK_US;
+    if (bytes == 0)
+        return;
+    v->bytes_worked += bytes;
+    charge_bytes(v, bytes);
 }
 
 /* The debt that others have as well, then what the visit alone has to wait for. */
@@ -399,7 +438,8 @@ uint64_t ten_visit_cost(const struct ten_visit *v)
 
 static bool uses(const struct ten_visit *v, enum ten_rate_kind kind)
 {
-    return kind == ops_kind(v->access) || kind == bytes_kind(v->access);
+    return kind == ops_kind(v->access) || kind == bytes_kind(v->access) ||
+           (v->has_condition && kind == TEN_RATE_READ_BYTES);
 }
 
 static struct ten_standing standing_of(const struct ten_rate *rate, enum ten_rate_kind kind,
@@ -442,7 +482,7 @@ size_t ten_visit_standings(const struct ten_visit *v, struct ten_standing out[TE
         return 0;
     size_t count = rates_standing(v, &t->rates, false, out);
     uint32_t max = atomic_load_explicit(&t->under_way_max, memory_order_relaxed);
-    if (max != UINT32_MAX) {
+    if (max != UINT32_MAX && max != LIM_CONCURRENT_STANDARD) { /* nobody hears of the standard */
         uint32_t now = atomic_load_explicit(&t->under_way, memory_order_relaxed) - v->under_way;
         out[count++] = (struct ten_standing){
             .name = ten_policy_name(TEN_POLICY_CONCURRENCY),

@@ -25,6 +25,7 @@
 
 /* Beside its bytes, a row that a read visits counts as so many: finding it is work. */
 #define TEN_ROW_VISITED_BYTES 64
+#define TEN_BYTES_PER_WORK_US 256 /* a KiB takes 4 us to be visited, or more */
 /* The cost of a request (docs/api.md): one for a read and one for so many bytes; two for a row
  * that is written, and one for so many bytes. */
 #define TEN_COST_READ        1
@@ -46,7 +47,9 @@ struct ten_visit {
     bool under_way;
     struct ten_load charged;
     uint64_t rows_visited;
-    uint64_t bytes_visited;   /* of cells; charged.bytes also has those of rows */
+    uint64_t bytes_visited; /* of cells; charged.bytes also has those of rows, and of work */
+    uint64_t bytes_worked;
+    bool has_condition;       /* a write that is held against bytes read, too */
     uint64_t waits_since_ns;  /* the engine has it; 0: not */
     uint64_t pauses_until_ns; /* a read of a tenant that is limited because the server is busy */
     uint64_t unpaid; /* bytes that it visited, beyond the debt of its rates: it waits for them */
@@ -72,8 +75,14 @@ enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load 
 /* The bytes of one that was admitted without them; when they are refused, so is `ops` of before. */
 enum err ten_admit_bytes(struct ten_visit *v, uint64_t bytes, uint64_t ops, struct ten_refusal *out,
                          struct errbuf *eb) MUST_CHECK;
+/* A write with a condition on its row's cells, admitted, its bytes not yet: it is charged for what
+ * it visits like a read, so it is refused, and so is `ops` of before, while bytes read are owed. */
+enum err ten_admit_condition(struct ten_visit *v, uint64_t ops, struct ten_refusal *out,
+                             struct errbuf *eb) MUST_CHECK;
 /* What a read has visited since the last time; never refused. */
 void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes);
+/* What it made the server do beyond that, as so many bytes; these are not metered as read. */
+void ten_charge_work(struct ten_visit *v, uint64_t work_ns);
 /* How long a read that goes on should wait until what it visited is paid off; 0: not at all. The
  * debt of a rate is bounded, so that others need not wait for one that visited much: it waits for
  * the rest alone. Each wait is metered as throttling. */

@@ -4,7 +4,8 @@
  *   begin     the thread has an action under way
  *   commit    the first batch of documents takes the record with it: its number is the head's plus
  *             one, its hashes those of the head and of the tenant's last record
- *   end       an action that changed nothing, or was refused, gets a batch of its own
+ *   end       an action that acted without changing a document, or was refused, gets a batch of its
+ *             own; one that found everything as it wanted it, none
  *
  * 1. The head in memory moves when a batch is durable, and only then. One whose outcome is not
  *    known latches the engine: nothing follows it before the next start reads the head anew.
@@ -13,10 +14,12 @@
  */
 #include "tenancy/audit.h"
 
+#include <openssl/rand.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "tenancy/audit_cut.h"
 #include "tenancy/audit_doc.h"
 #include "tenancy/audit_internal.h"
 #include "tenancy/doc_key.h"
@@ -30,6 +33,7 @@
 static _Thread_local struct {
     struct ten_registry *registry; /* NULL: nothing */
     bool is_written;
+    bool is_unchanged; /* there is nothing to write, if it succeeds */
     struct ten_note note;
 } under_way;
 
@@ -106,8 +110,11 @@ static enum err draft_make(struct ten_registry *r, struct draft *drafts, size_t 
         .target = base_slice_text(note->target),
         .detail = base_slice_text(note->detail),
         .outcome = base_slice_text(note->outcome),
+        .is_committed = true,
         .before = head->hash,
     };
+    if (RAND_bytes(d->record.salt, sizeof d->record.salt) != 1)
+        return base_fail(eb, ERR_IO, "there is no randomness for a record of the audit trail");
     if (d->record.tenant.len > 0) {
         enum err rc = tenant_head(r, drafts, at, d->record.tenant, &of_tenant, eb);
         if (rc != ERR_OK)
@@ -244,6 +251,7 @@ void ten_audit_begin(struct ten_registry *r, const struct ten_action *action)
     INVARIANT(r != NULL && r->magic == TEN_REGISTRY_MAGIC && under_way.registry == NULL);
     under_way.registry = r;
     under_way.is_written = false;
+    under_way.is_unchanged = false;
     ten_note_take(&under_way.note, action);
 }
 
@@ -262,7 +270,9 @@ enum err ten_audit_end(struct ten_registry *r, enum err result, struct errbuf *e
     struct ten_note *note = &under_way.note;
     INVARIANT(under_way.registry == r && r != NULL);
     under_way.registry = NULL;
-    if (under_way.is_written)
+    if (under_way.is_written || (under_way.is_unchanged && result == ERR_OK))
+        return result;
+    if (result != ERR_OK && note->key[0] != '\0' && !ten_refusals_admit(&r->audit->refusals, note))
         return result;
     move_unknown_tenant(r, note);
     take_text(note->outcome, sizeof note->outcome, result == ERR_OK ? DONE : base_err_name(result));
@@ -285,6 +295,11 @@ void ten_audit_set_target(struct slice id)
 {
     if (may_set())
         ten_note_text(under_way.note.target, sizeof under_way.note.target, id);
+}
+
+void ten_audit_set_unchanged(void)
+{
+    under_way.is_unchanged = may_set();
 }
 
 void ten_audit_set_outcome(enum err outcome)
@@ -313,6 +328,7 @@ enum err ten_audit_open(struct ten_registry *r, struct errbuf *eb)
     int error = pthread_mutex_init(&r->audit->lock, NULL);
     INVARIANT(error == 0);
     ten_refusals_init(&r->audit->refusals, r);
+    r->audit->expire_ms = TEN_AUDIT_LOOK_MS; /* with the first tick */
     return ten_audit_last(r, &r->audit->head, r->audit->time, eb);
 }
 

@@ -24,6 +24,7 @@ enum {
     TAG_BEFORE = 12,
     TAG_ENTRY = 13,
     TAG_HASH = 14,
+    TAG_SALT = 15, /* of those whose entry covers the actor */
 };
 
 enum { INDEX_NUMBER = 1, INDEX_ENTRY = 2 };
@@ -90,6 +91,8 @@ enum err ten_audit_encode(const struct base_audit_record *r, struct buf *out)
     put_hash(out, TAG_BEFORE, &r->before);
     put_hash(out, TAG_ENTRY, &r->entry);
     put_hash(out, TAG_HASH, &r->hash);
+    if (r->is_committed)
+        (void)base_record_put_bytes(out, TAG_SALT, base_slice(r->salt, sizeof r->salt));
     return out->error;
 }
 
@@ -101,6 +104,15 @@ static enum err take_hash(const struct base_field *f, struct base_audit_hash *ou
     return ERR_OK;
 }
 
+static enum err take_salt(const struct base_field *f, struct base_audit_record *r)
+{
+    if (f->is_number || f->bytes.len != sizeof r->salt)
+        return ERR_CORRUPT;
+    memcpy(r->salt, f->bytes.ptr, sizeof r->salt);
+    r->is_committed = true;
+    return ERR_OK;
+}
+
 static enum err take_field(void *ctx, const struct base_field *f)
 {
     struct base_audit_record *r = ctx;
@@ -108,6 +120,8 @@ static enum err take_field(void *ctx, const struct base_field *f)
     struct base_audit_hash *hash = hash_of(r, f->tag);
     if (hash != NULL)
         return take_hash(f, hash);
+    if (f->tag == TAG_SALT)
+        return take_salt(f, r);
     if (f->tag == TAG_TENANT_NUMBER)
         return base_field_number(f, &r->tenant_number);
     if (text == NULL)
@@ -122,6 +136,8 @@ enum err ten_audit_decode(uint64_t number, struct slice body, struct base_audit_
     enum err rc = base_record_visit(body, take_field, &r);
     if (rc != ERR_OK)
         return rc;
+    if (r.is_committed)
+        r.actor = base_audit_actor(&r);
     *out = r;
     return ERR_OK;
 }

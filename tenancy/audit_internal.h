@@ -17,6 +17,7 @@
 #define TENANCY_AUDIT_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "tenancy/audit.h"
 
@@ -64,6 +65,8 @@ struct ten_refusals {
 
 void ten_refusals_init(struct ten_refusals *q, struct ten_registry *r);
 void ten_refusals_fini(struct ten_refusals *q);
+/* Whether one more of this key's may be recorded now; else it was counted. */
+bool ten_refusals_admit(struct ten_refusals *q, const struct ten_note *note);
 /* Control thread: record all that wait, and how many were left out. */
 void ten_refusals_flush(struct ten_refusals *q);
 
@@ -74,8 +77,11 @@ struct ten_audit {
     pthread_mutex_t lock; /* one batch with records at a time; head and time */
     struct base_audit_head head;
     char time[BASE_TIME_TEXT];
+    uint64_t expire_ms; /* control thread: since old records were looked for */
     struct ten_refusals refusals;
 };
+
+#define TEN_AUDIT_LOOK_MS 3600000 /* between two looks for old records, when nothing was due */
 
 /* Another way to commit documents than sto_docs_commit. */
 typedef enum err ten_docs_write(void *ctx, const struct sto_doc_change *changes, size_t count,

@@ -2,6 +2,7 @@
  * tenancy/audit_read.c - the trail, from any number on; a tenant's by way of its index.
  */
 #include "base/text.h"
+#include "tenancy/audit_cut.h"
 #include "tenancy/audit_doc.h"
 #include "tenancy/audit_internal.h"
 #include "tenancy/doc_key.h"
@@ -58,7 +59,13 @@ static enum err visit_last_of(void *ctx, struct slice key, uint64_t version, str
     uint64_t in_trail = 0;
     (void)version; /* an entry is written once */
     enum err rc = ten_doc_key_audit_number(key, &head->number);
-    return rc == ERR_OK ? ten_audit_index_decode(body, &in_trail, &head->hash) : rc;
+    if (rc != ERR_OK || head->number > 0)
+        return rc == ERR_OK ? ten_audit_index_decode(body, &in_trail, &head->hash) : rc;
+    struct ten_audit_cut cut; /* all records of the tenant were removed */
+    rc = ten_audit_cut_decode(body, &cut);
+    if (rc == ERR_OK)
+        *head = cut.head;
+    return rc;
 }
 
 enum err ten_audit_head_of(struct ten_registry *r, struct slice tenant, struct base_audit_head *out,
@@ -100,6 +107,15 @@ static enum err visit_record(void *ctx, struct slice key, uint64_t version, stru
     return g->is_damaged ? ERR_CORRUPT : give(g, number, body);
 }
 
+/* Of an index entry: it was removed since the index was read, or never written. */
+static enum err record_missing(struct reading *g, uint64_t number)
+{
+    bool is_removed = false;
+    enum err rc = ten_audit_was_removed(g->registry, SLICE_EMPTY, number, &is_removed);
+    g->is_damaged = rc == ERR_OK && !is_removed;
+    return g->is_damaged ? ERR_CORRUPT : rc;
+}
+
 static enum err visit_index(void *ctx, struct slice key, uint64_t version, struct slice body)
 {
     struct reading *g = ctx;
@@ -115,7 +131,9 @@ static enum err visit_index(void *ctx, struct slice key, uint64_t version, struc
     base_buf_truncate(&g->body, 0);
     enum err rc =
         sto_doc_get(g->registry->engine, ten_doc_key_slice(&at), &record_version, &g->body, NULL);
-    g->is_damaged = rc == ERR_NOT_FOUND || rc == ERR_TOO_BIG;
+    if (rc == ERR_NOT_FOUND)
+        return record_missing(g, number);
+    g->is_damaged = rc == ERR_TOO_BIG;
     if (rc != ERR_OK)
         return g->is_damaged ? ERR_CORRUPT : rc;
     return give(g, number, base_buf_slice(&g->body));
@@ -126,7 +144,7 @@ enum err ten_audit_read(struct ten_registry *r, struct slice tenant, uint64_t fr
 {
     struct reading g = {.registry = r, .visit = visit, .ctx = ctx};
     bool is_tenants = tenant.len > 0;
-    INVARIANT(tenant.len <= LIM_TENANT_ID);
+    INVARIANT(tenant.len <= LIM_TENANT_ID && from > 0);
     struct ten_doc_key first =
         is_tenants ? ten_doc_key_audit_of(tenant, from) : ten_doc_key_audit(from);
     struct ten_doc_key of_tenant = ten_doc_key_audit_prefix(tenant);

@@ -1,9 +1,11 @@
 /*
- * tenancy/audit_refusals.c - refusals decided on a loop, on their way into the trail.
+ * tenancy/audit_refusals.c - refusals decided on a loop, on their way into the trail; how many of
+ *                            any thread's are recorded.
  *
- * They are recorded in one batch for as many as wait, so that a stream of them costs few fsyncs,
- * and only so many a second for one key, so that nobody fills the disk with what he may not do. The
- * count of those left out is recorded at most once a second, and at the end.
+ * Those of loops are recorded in one batch for as many as wait, so that a stream of them costs few
+ * fsyncs; those of any thread only so many a second for one key, so that nobody fills the disk with
+ * what he may not do. The count of those left out is recorded at most once a second, and at the
+ * end.
  */
 #include <stdio.h>
 
@@ -37,22 +39,41 @@ static bool bucket_take(struct ten_refusals *q, const struct ten_note *note, uin
     return true;
 }
 
+/* Under the lock: true when the control thread must be told, which records the count. */
+static bool skip(struct ten_refusals *q, uint64_t second)
+{
+    q->skipped++;
+    bool must_post = !q->is_posted && second != q->skipped_second;
+    q->is_posted = q->is_posted || must_post;
+    return must_post;
+}
+
 /* Under the lock: true when the control thread must be told. Takes what it keeps. */
 static bool put(struct ten_refusals *q, struct ten_refusal **refusal)
 {
     uint64_t second = base_monotonic_ns() / NS_PER_S;
     bool is_kept = q->count < LIM_AUDIT_WAITING && bucket_take(q, &(*refusal)->note, second);
-    if (is_kept) {
-        *q->end = *refusal;
-        q->end = &(*refusal)->next;
-        q->count++;
-        *refusal = NULL;
-    } else {
-        q->skipped++;
-    }
-    bool must_post = !q->is_posted && (is_kept || second != q->skipped_second);
-    q->is_posted = q->is_posted || must_post;
+    if (!is_kept)
+        return skip(q, second);
+    *q->end = *refusal;
+    q->end = &(*refusal)->next;
+    q->count++;
+    *refusal = NULL;
+    bool must_post = !q->is_posted;
+    q->is_posted = true;
     return must_post;
+}
+
+bool ten_refusals_admit(struct ten_refusals *q, const struct ten_note *note)
+{
+    uint64_t second = base_monotonic_ns() / NS_PER_S;
+    pthread_mutex_lock(&q->lock);
+    bool is_admitted = bucket_take(q, note, second);
+    bool must_post = !is_admitted && skip(q, second);
+    pthread_mutex_unlock(&q->lock);
+    if (must_post)
+        ten_control_post(q->registry, &q->msg);
+    return is_admitted;
 }
 
 void ten_audit_refused(struct ten_registry *r, const struct ten_action *action, const char *outcome)

@@ -6,8 +6,6 @@
  */
 #include "tenancy/certificate.h"
 
-#include <jansson.h>
-
 #include "base/clock.h"
 #include "base/sealed_line.h"
 #include "base/text.h"
@@ -148,6 +146,12 @@ static json_t *search_of(const struct sto_search *s)
     json_t *search = json_object();
     put_u64(search, "files", s->files);
     put_u64(search, "bytes", s->bytes);
+    put_u64(search, "listed_files", s->listed_files);
+    put_u64(search, "listed_bytes", s->listed_bytes);
+    put(search, "deep", json_boolean(s->deep));
+    put_u64(search, "scrubbed_files", s->scrubbed_files);
+    if (s->scrubbed_oldest_us != 0)
+        put(search, "scrubbed_oldest", time_of(s->scrubbed_oldest_us));
     put_u64(search, "outside_keys", s->outside);
     return search;
 }
@@ -268,8 +272,8 @@ static enum err put_base64(json_t *object, const char *name, struct slice bytes)
     return rc;
 }
 
-/* Signs object and appends it to out. Takes object. */
-static enum err seal(json_t *object, EVP_PKEY *key, struct buf *out, struct errbuf *eb)
+enum err ten_certificate_seal_take(json_t *object, EVP_PKEY *key, struct buf *out,
+                                   struct errbuf *eb)
 {
     uint8_t signature[BASE_SEAL_SIGNATURE];
     uint8_t public_key[BASE_SEAL_KEY];
@@ -325,11 +329,25 @@ static json_t *key_destruction_of(const struct ten_job *job)
     return object;
 }
 
+/* Nobody knows any more what was found. */
+static enum err write_bare(const struct ten_certificate *c, EVP_PKEY *key, struct buf *out,
+                           struct errbuf *eb)
+{
+    json_t *object = begin_line("purged", c->tenant, c->job_id, c->previous, c->purged_us);
+    put(object, "reissued", time_of(c->reissued_us));
+    put(object, "copies", copies_of(c));
+    return ten_certificate_seal_take(object, key, out, eb);
+}
+
 enum err ten_certificate_write(const struct ten_certificate *c, EVP_PKEY *key, struct buf *out,
                                struct errbuf *eb)
 {
     const struct ten_job *job = c->job;
+    if (job == NULL)
+        return write_bare(c, key, out, eb);
     json_t *object = begin_line("purged", job->tenant, job->id, c->previous, c->purged_us);
+    if (c->reissued_us != 0)
+        put(object, "reissued", time_of(c->reissued_us));
     json_t *canaries = json_object();
     put_text(json_object_get(object, "software"), "rocksdb", job->search_after.engine);
     put(object, "requested", time_of(job->requested_us));
@@ -352,7 +370,7 @@ enum err ten_certificate_write(const struct ten_certificate *c, EVP_PKEY *key, s
     put(object, "copies", copies_of(c));
     put(object, "exceptions", exceptions_of());
     put(object, "key_destruction", key_destruction_of(job));
-    return seal(object, key, out, eb);
+    return ten_certificate_seal_take(object, key, out, eb);
 }
 
 enum err ten_certificate_write_expired(const struct ten_erasure *erasure, const char *previous,
@@ -363,5 +381,5 @@ enum err ten_certificate_write_expired(const struct ten_erasure *erasure, const 
         begin_line("expired", erasure->tenant, erasure->job, previous, erasure->purged_us);
     put(object, "expired", time_of(expired_us));
     put(object, "copies", json_array());
-    return seal(object, key, out, eb);
+    return ten_certificate_seal_take(object, key, out, eb);
 }

@@ -17,6 +17,7 @@
 #ifndef TENANCY_CERTIFICATE_H
 #define TENANCY_CERTIFICATE_H
 
+#include <jansson.h>
 #include <openssl/types.h>
 
 #include "base/buf.h"
@@ -25,7 +26,7 @@
 
 /* 2 had no copies among its checks, 1 also no older_snapshots, no holders and no holds. Lines of
  * all are checked alike. */
-#define TEN_CERTIFICATE_FORMAT "bigtent.erasure.3"
+#define TEN_CERTIFICATE_FORMAT "bigtent.erasure.4"
 #define TEN_COPY_ID            64
 
 /* A backup that was made before the purge, and so may hold the tenant still. */
@@ -43,8 +44,11 @@ typedef enum err ten_copies_visit(void *ctx, ten_copy_visit *visit, void *visit_
                                   struct errbuf *eb);
 
 struct ten_certificate {
-    const struct ten_job *job; /* all steps done but the last one */
-    const char *previous;      /* hash of the line before, 64 digits */
+    const struct ten_job *job; /* all steps done but the last one; NULL: only its ID is known */
+    const char *tenant;        /* without a job: whose it is, and its ID */
+    const char *job_id;
+    int64_t reissued_us;  /* the ledger lost the line, and has it again since then; 0: not so */
+    const char *previous; /* hash of the line before, 64 digits */
     int64_t purged_us;
     struct slice range_begin; /* of the tenant's stored keys */
     struct slice range_end;
@@ -52,6 +56,9 @@ struct ten_certificate {
     size_t copy_count;
 };
 
+/* Signs the object, which is gone then, and appends it to out. */
+enum err ten_certificate_seal_take(json_t *object, EVP_PKEY *key, struct buf *out,
+                                   struct errbuf *eb) MUST_CHECK;
 /* The whole line, signed, appended to out. */
 enum err ten_certificate_write(const struct ten_certificate *c, EVP_PKEY *key, struct buf *out,
                                struct errbuf *eb) MUST_CHECK;

@@ -119,6 +119,12 @@ enum err ten_certificates_public_key(struct ten_certificates *c, struct buf *out
     return base_seal_public_write(c->key, out, eb);
 }
 
+enum err ten_certificates_seal_take(struct ten_certificates *c, json_t *object, struct buf *out,
+                                    struct errbuf *eb)
+{
+    return ten_certificate_seal_take(object, c->key, out, eb);
+}
+
 /* --- the index -------------------------------------------------------------------------------- */
 
 /* jansson leaves nothing between the brackets of an empty list. */
@@ -320,6 +326,41 @@ enum err ten_certificates_issue(struct ten_certificates *c, const struct ten_job
     return rc;
 }
 
+enum err ten_certificates_reissue(struct ten_certificates *c,
+                                  const struct ten_certificates_lost *lost, struct errbuf *eb)
+{
+    struct copies copies;
+    struct ten_certificate certificate = {.job = lost->job,
+                                          .tenant = lost->tenant,
+                                          .job_id = lost->job_id,
+                                          .purged_us = lost->purged_us,
+                                          .reissued_us = base_wall_us(),
+                                          .range_begin = lost->range_begin,
+                                          .range_end = lost->range_end};
+    pthread_mutex_lock(&c->lock);
+    enum err rc = copies_before(c, base_slice_text(lost->tenant), lost->purged_us, &copies, eb);
+    if (rc == ERR_OK)
+        rc = issue(c, &certificate, &copies, eb);
+    base_buf_fini(&copies.found);
+    pthread_mutex_unlock(&c->lock);
+    return rc;
+}
+
+bool ten_certificates_next(struct ten_certificates *c, size_t *place, struct ten_erasure *out)
+{
+    pthread_mutex_lock(&c->lock);
+    bool found = *place < c->count;
+    if (found)
+        *out = c->lines[(*place)++].erasure;
+    pthread_mutex_unlock(&c->lock);
+    return found;
+}
+
+const char *ten_certificates_path(const struct ten_certificates *c)
+{
+    return c->path;
+}
+
 bool ten_certificates_next_with_copies(struct ten_certificates *c, size_t *place,
                                        char out_tenant[LIM_TENANT_ID + 1])
 {
@@ -336,15 +377,29 @@ bool ten_certificates_next_with_copies(struct ten_certificates *c, size_t *place
 }
 
 static enum err expire(struct ten_certificates *c, const struct ten_erasure *erasure,
-                       struct errbuf *eb)
+                       int64_t expired_us, struct errbuf *eb)
 {
     struct buf line;
     base_buf_init(&line, TEN_CERTIFICATE_MAX);
     enum err rc = ten_certificate_write_expired(erasure, ten_erasure_ledger_head(c->ledger),
-                                                base_wall_us(), c->key, &line, eb);
+                                                expired_us, c->key, &line, eb);
     if (rc == ERR_OK)
         rc = append(c, base_buf_slice(&line), eb);
     base_buf_fini(&line);
+    return rc;
+}
+
+enum err ten_certificates_reissue_expired(struct ten_certificates *c, struct slice tenant,
+                                          int64_t expired_us, struct errbuf *eb)
+{
+    pthread_mutex_lock(&c->lock);
+    const struct line *first = find(c, tenant, false);
+    struct ten_erasure erasure = {.is_expired = false};
+    if (first != NULL)
+        erasure = first->erasure; /* the index may move */
+    enum err rc = first != NULL ? expire(c, &erasure, expired_us, eb)
+                                : base_fail(eb, ERR_NOT_FOUND, "the tenant has no certificate");
+    pthread_mutex_unlock(&c->lock);
     return rc;
 }
 
@@ -364,7 +419,7 @@ enum err ten_certificates_expire(struct ten_certificates *c, struct slice tenant
         done = rc == ERR_OK && copies.found.len == 0;
         base_buf_fini(&copies.found);
         if (done)
-            rc = expire(c, &erasure, eb);
+            rc = expire(c, &erasure, base_wall_us(), eb);
     }
     pthread_mutex_unlock(&c->lock);
     if (rc == ERR_OK)

@@ -39,6 +39,10 @@ void ten_certificates_close(struct ten_certificates *c);
 enum err ten_certificates_public_key(struct ten_certificates *c, struct buf *out,
                                      struct errbuf *eb) MUST_CHECK;
 
+/* Something else than a certificate, signed with the same key; object is gone then. */
+enum err ten_certificates_seal_take(struct ten_certificates *c, json_t *object, struct buf *out,
+                                    struct errbuf *eb) MUST_CHECK;
+
 /* How many copies hold the tenant now. */
 enum err ten_certificates_count_copies(struct ten_certificates *c, struct slice tenant,
                                        uint64_t *out_count, struct errbuf *eb) MUST_CHECK;
@@ -54,6 +58,28 @@ bool ten_certificates_next_with_copies(struct ten_certificates *c, size_t *place
  * there is one now. ERR_NOT_FOUND: the tenant has no first line. */
 enum err ten_certificates_expire(struct ten_certificates *c, struct slice tenant, bool *out_done,
                                  struct errbuf *eb) MUST_CHECK;
+
+/* A first line that is to be written again, for the ledger lost it. */
+struct ten_certificates_lost {
+    char tenant[LIM_TENANT_ID + 1];
+    char job_id[TEN_JOB_ID + 1];
+    const struct ten_job *job; /* NULL: nothing is known but its ID */
+    int64_t purged_us;
+    struct slice range_begin;
+    struct slice range_end;
+};
+/* Before anybody else issues one. */
+enum err ten_certificates_reissue(struct ten_certificates *c,
+                                  const struct ten_certificates_lost *lost,
+                                  struct errbuf *eb) MUST_CHECK;
+/* The second line, of a tenant that has a first one. */
+enum err ten_certificates_reissue_expired(struct ten_certificates *c, struct slice tenant,
+                                          int64_t expired_us, struct errbuf *eb) MUST_CHECK;
+/* What each line says, one after the other; *place begins as 0. False: that were all. */
+bool ten_certificates_next(struct ten_certificates *c, size_t *place,
+                           struct ten_erasure *out) MUST_CHECK;
+/* Of the ledger. */
+const char *ten_certificates_path(const struct ten_certificates *c);
 
 /* The tenant's line, appended to out; ERR_NOT_FOUND. */
 enum err ten_certificates_find(struct ten_certificates *c, struct slice tenant, bool is_expired,

@@ -54,8 +54,10 @@ enum err ten_hold_set(struct ten_registry *r, struct ten_tenant *t, struct slice
     if (rc != ERR_OK)
         return rc;
     const struct ten_hold *old = ten_tenant_details(t)->hold;
-    if (old != NULL && base_slice_is(by, old->by) && base_slice_is(reason, old->reason))
+    if (old != NULL && base_slice_is(by, old->by) && base_slice_is(reason, old->reason)) {
+        ten_audit_set_unchanged();
         return ERR_OK;
+    }
     struct ten_hold hold = {.since_us = old != NULL ? old->since_us : base_wall_us(),
                             .by = text.hold_by,
                             .reason = text.hold_reason};
@@ -74,6 +76,8 @@ enum err ten_hold_release(struct ten_registry *r, struct ten_tenant *t, struct e
 {
     ten_control_check(r);
     enum err rc = state_check(t, eb);
+    if (rc == ERR_OK && ten_tenant_details(t)->hold == NULL)
+        ten_audit_set_unchanged();
     if (rc != ERR_OK || ten_tenant_details(t)->hold == NULL)
         return rc;
     rc = commit(r, t, NULL, eb);

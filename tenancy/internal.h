@@ -34,7 +34,7 @@
 #include "tenancy/threshold.h"
 
 #define TEN_REGISTRY_MAGIC 0x7e4a4702u
-#define TEN_PURGES_AT_ONCE 64 /* share a search; more wait for the next one */
+#define TEN_PURGES_AT_ONCE 256 /* share their steps; more wait for the next group */
 
 /* What of a table has to go: all of it, or the cells of its dropped families. */
 struct ten_removal {
@@ -87,7 +87,7 @@ struct ten_registry {
     struct sto_engine *engine;
     struct base_epoch *epoch;
     struct ten_keystore *keystore; /* may be NULL */
-    struct base_worker control;
+    struct ten_fair_worker control;
     struct base_worker jobs; /* runs purges */
     struct ten_purge_queue purges;
     struct ten_sweeper *sweeper;
@@ -95,6 +95,7 @@ struct ten_registry {
     struct ten_metering *metering;
     struct ten_certificates *certificates;
     struct ten_overload overload; /* any thread */
+    struct base_memory *memory;   /* as given */
     atomic_bool stopping;
     struct base_msg claim_msg; /* first message of the control worker */
     struct base_msg resume_msg;
@@ -212,6 +213,12 @@ size_t ten_tables_used(const struct ten_tenant *t);
 /* Whether the tenant may have one table more (old: NULL), or so many families in it. */
 enum err ten_tables_growth_check(const struct ten_tenant *t, const struct sto_schema *old,
                                  size_t family_count, struct errbuf *eb) MUST_CHECK;
+
+/* schema_bytes of its quota: whether what takes so much memory may take so much more. */
+enum err ten_schema_bytes_check(const struct ten_tenant *t, size_t before, size_t after,
+                                struct errbuf *eb) MUST_CHECK;
+/* Anew, of the visible tables and their views, after these changed. */
+void ten_schema_bytes_count(struct ten_tenant *t);
 
 /* ERR_PRECONDITION; schema: NULL when there is no such table. */
 enum err ten_expect_check(const struct ten_expect *expect, const struct sto_schema *schema,

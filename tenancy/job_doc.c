@@ -36,6 +36,7 @@ enum {
     TAG_CANARIES = 24,
     TAG_DELETED_AT = 25,
     TAG_COPIES_BEFORE = 26,
+    TAG_DEEP = 27,
 };
 
 #define NUMBERS_MAX 16
@@ -128,8 +129,10 @@ static enum err take_usage(const struct base_field *f, struct sto_usage *out)
 
 static void put_search(struct buf *out, uint32_t tag, const struct sto_search *s)
 {
-    const uint64_t numbers[] = {s->files, s->bytes,   s->keys,    s->canaries,
-                                s->notes, s->outside, s->obsolete};
+    const uint64_t numbers[] = {s->files,    s->bytes,          s->keys,
+                                s->canaries, s->notes,          s->outside,
+                                s->obsolete, s->listed_files,   s->listed_bytes,
+                                s->deep,     s->scrubbed_files, (uint64_t)s->scrubbed_oldest_us};
     put_numbers(out, tag, numbers, sizeof numbers / sizeof numbers[0]);
 }
 
@@ -145,6 +148,11 @@ static enum err take_search(const struct base_field *f, struct sto_search *out)
     out->notes = n[4];
     out->outside = n[5];
     out->obsolete = n[6];
+    out->listed_files = n[7];
+    out->listed_bytes = n[8];
+    out->deep = n[9] != 0;
+    out->scrubbed_files = n[10];
+    out->scrubbed_oldest_us = (int64_t)n[11];
     return rc;
 }
 
@@ -195,6 +203,8 @@ enum err ten_job_encode(const struct ten_job *j, struct buf *out)
         (void)base_record_put_u64(out, TAG_DELETED_AT, j->deleted_at);
     if (j->copies_before != 0)
         (void)base_record_put_u64(out, TAG_COPIES_BEFORE, j->copies_before);
+    if (j->deep)
+        (void)base_record_put_u64(out, TAG_DEEP, 1);
     return out->error;
 }
 
@@ -218,6 +228,8 @@ static enum err take_number(const struct base_field *f, struct ten_job *j)
         if (f->number > STO_CIPHER_VERSIONS)
             return ERR_CORRUPT;
         j->key_versions = (uint32_t)f->number;
+    } else if (f->tag == TAG_DEEP) {
+        j->deep = f->number != 0;
     } else {
         j->finished_us = (int64_t)f->number;
     }
@@ -244,6 +256,7 @@ static enum err take_field(void *ctx, const struct base_field *f)
     case TAG_FINISHED:
     case TAG_KEY_DESTROYED:
     case TAG_KEY_VERSIONS:
+    case TAG_DEEP:
         return take_number(f, j);
     case TAG_STEP_TIMES:
         return take_times(f, j->step_done_us);

@@ -1,6 +1,7 @@
 /*
  * tenancy/job_list.c - reading offboarding jobs: one of them, or the newest.
  */
+#include "base/alloc.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
 #include "tenancy/job_doc.h"
@@ -33,43 +34,37 @@ enum err ten_job_get(struct ten_registry *r, struct slice id, struct ten_job *ou
     return ten_job_read(r, id, &version, out, eb);
 }
 
-/* The last `limit` jobs of an ascending scan, in a ring. */
 struct job_scan {
-    struct ten_job *out;
-    size_t limit;
-    size_t seen;
+    struct ten_doc_key from; /* this one is not given */
+    size_t left;
+    struct ten_job job;
+    ten_job_visit *visit;
+    void *ctx;
 };
 
 static enum err visit_job(void *ctx, struct slice key, uint64_t version, struct slice body)
 {
     struct job_scan *s = ctx;
     (void)version; /* only read */
-    return ten_job_decode(base_slice_skip(key, 2), body, &s->out[s->seen++ % s->limit]);
+    if (s->left == 0 || base_slice_equal(key, ten_doc_key_slice(&s->from)))
+        return ERR_OK;
+    enum err rc = ten_job_decode(base_slice_skip(key, 2), body, &s->job);
+    s->left -= rc == ERR_OK;
+    return rc == ERR_OK ? s->visit(s->ctx, &s->job) : rc;
 }
 
-static void reverse(struct ten_job *jobs, size_t from, size_t to)
+enum err ten_job_list(struct ten_registry *r, struct slice before, size_t limit,
+                      ten_job_visit *visit, void *ctx, struct errbuf *eb)
 {
-    while (from + 1 < to) {
-        struct ten_job swap = jobs[from];
-        jobs[from++] = jobs[--to];
-        jobs[to] = swap;
-    }
-}
-
-enum err ten_job_list(struct ten_registry *r, struct ten_job *out, size_t limit, size_t *out_count,
-                      struct errbuf *eb)
-{
-    ten_control_check(r);
-    struct job_scan s = {.out = out, .limit = limit};
-    enum err rc =
-        limit == 0 ? ERR_OK : sto_docs_scan(r->engine, SLICE_LIT("j/"), visit_job, &s, eb);
-    if (rc != ERR_OK)
-        return rc;
-    size_t count = s.seen < limit ? s.seen : limit;
-    /* The ring's oldest is at split; two parts reversed each make it newest first. */
-    size_t split = s.seen > limit ? s.seen % limit : 0;
-    reverse(out, 0, split);
-    reverse(out, split, count);
-    *out_count = count;
-    return ERR_OK;
+    struct job_scan *s = base_new(sizeof *s);
+    *s = (struct job_scan){
+        .from = ten_doc_key_job(before), .left = limit, .visit = visit, .ctx = ctx};
+    const struct sto_docs_page page = {.prefix = SLICE_LIT("j/"),
+                                       .from = before.len > 0 ? ten_doc_key_slice(&s->from)
+                                                              : SLICE_EMPTY,
+                                       .limit = before.len > 0 ? limit + 1 : limit,
+                                       .backwards = true};
+    enum err rc = sto_docs_read(r->engine, &page, visit_job, s, eb);
+    base_free(s);
+    return rc;
 }

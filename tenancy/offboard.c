@@ -137,6 +137,7 @@ static void job_init(struct ten_registry *r, const struct ten_tenant *t,
     memcpy(out->tenant, t->id, t->id_len);
     text_take(out->requested_by, w->requested_by);
     text_take(out->reason, w->reason);
+    out->deep = w->deep;
     out->usage_before = sto_counters_read(&t->account.total); /* exact after the fence */
 }
 
@@ -178,7 +179,9 @@ static enum err ask_again(struct ten_registry *r, struct ten_tenant *t,
         return rc;
     set_record(&job, w);
     int64_t wanted_us = base_wall_us() + (int64_t)w->grace_us;
-    if (w->grace_us == 0 || wanted_us < job.delete_at_us) {
+    bool is_deeper = w->deep && !job.deep;
+    job.deep = job.deep || w->deep;
+    if (w->grace_us == 0 || wanted_us < job.delete_at_us || is_deeper) {
         job.delete_at_us = wanted_us < job.delete_at_us ? wanted_us : job.delete_at_us;
         if (w->reason.len > 0)
             text_take(job.reason, w->reason);

@@ -54,6 +54,10 @@ struct ten_hold_event {
     char by[64]; /* key ID; "": the server's operator */
 };
 #define TEN_HOLD_EVENTS 16 /* the newest are told */
+struct ten_holds {
+    size_t count;
+    struct ten_hold_event of[TEN_HOLD_EVENTS]; /* oldest first */
+};
 
 struct ten_job {
     char id[TEN_JOB_ID + 1];
@@ -75,7 +79,8 @@ struct ten_job {
     int64_t delete_at_us;               /* when its purge may begin */
     char reason[LIM_REASON + 1];        /* on what ground it is deleted; "": not said */
     struct sto_search search_before;    /* of the files that may hold it */
-    struct sto_search search_after;     /* of all */
+    struct sto_search search_after;     /* of all that may hold it */
+    bool deep;                          /* its searches read every table, whatever it lists */
     uint64_t visible_after;             /* rows that a request could still be shown */
     uint64_t canaries;                  /* planted when the tenant was made */
     const struct ten_hold_event *holds; /* while a certificate is made; not stored: oldest first */
@@ -88,6 +93,7 @@ struct ten_offboard_wanted {
     struct slice requested_by; /* key ID */
     struct slice reason;       /* may be empty */
     uint64_t grace_us;         /* 0: the purge begins at once */
+    bool deep;                 /* search every table; asked for again: from then on */
 };
 
 /* Control thread. Writes tenant state and job in one batch and closes the gate; without grace wakes
@@ -104,9 +110,11 @@ enum err ten_offboard_undelete(struct ten_registry *r, struct ten_tenant *t,
 /* Control thread, blocking. */
 enum err ten_job_get(struct ten_registry *r, struct slice id, struct ten_job *out,
                      struct errbuf *eb) MUST_CHECK;
-/* Control thread, blocking. Newest first, at most limit; returns how many in *out_count. */
-enum err ten_job_list(struct ten_registry *r, struct ten_job *out, size_t limit, size_t *out_count,
-                      struct errbuf *eb) MUST_CHECK;
+/* Valid during the visit. Anything but ERR_OK ends the reading. */
+typedef enum err ten_job_visit(void *ctx, const struct ten_job *job);
+/* Any thread, blocking. Newest first, at most limit. before: an ID, of the older; empty: all. */
+enum err ten_job_list(struct ten_registry *r, struct slice before, size_t limit,
+                      ten_job_visit *visit, void *ctx, struct errbuf *eb) MUST_CHECK;
 
 /* How far the job worker is, as of now. */
 struct ten_job_progress {

@@ -216,6 +216,12 @@ enum err ten_plan_put(struct ten_registry *r, struct slice id, struct slice disp
         rc = base_fail(eb, ERR_TOO_BIG, "there are %d plans, and there can be no more", LIM_PLANS);
     if (rc != ERR_OK)
         return rc;
+    if (plan != NULL && ten_quota_equal(quota, &ten_plan_terms(plan)->quota) &&
+        base_slice_is(display_name, ten_plan_terms(plan)->display_name)) {
+        ten_audit_set_unchanged();
+        *out = plan;
+        return ERR_OK;
+    }
     struct ten_plan_terms *terms = base_new(sizeof *terms);
     terms->quota = *quota;
     if (display_name.len > 0)
@@ -239,6 +245,16 @@ enum err ten_plan_put(struct ten_registry *r, struct slice id, struct slice disp
     }
     *out = plan;
     return ERR_OK;
+}
+
+enum err ten_plan_put_standard(struct ten_registry *r, struct errbuf *eb)
+{
+    struct ten_plan *plan;
+    struct ten_quota quota;
+    ten_quota_default(&quota);
+    ten_quota_give_first(&quota);
+    return ten_plan_put(r, SLICE_LIT(TEN_PLAN_STANDARD),
+                        SLICE_LIT("of tenants that are made without a plan"), &quota, &plan, eb);
 }
 
 enum err ten_plan_delete(struct ten_registry *r, struct slice id, struct errbuf *eb)

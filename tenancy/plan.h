@@ -38,6 +38,10 @@ struct ten_plan_terms {
     char display_name[LIM_DISPLAY_NAME + 1];
 };
 
+/* What a tenant gets that is made without a word about plans, where there is a plan of this ID: new
+ * data directories have it (gateway/init.c), and operators change or delete it. */
+#define TEN_PLAN_STANDARD "standard"
+
 struct ten_plan {
     uint8_t id_len;
     char id[LIM_PLAN_ID + 1];
@@ -67,6 +71,8 @@ size_t ten_plan_list(struct ten_registry *r, struct ten_plan **out, size_t limit
 enum err ten_plan_put(struct ten_registry *r, struct slice id, struct slice display_name,
                       const struct ten_quota *quota, struct ten_plan **out,
                       struct errbuf *eb) MUST_CHECK;
+/* The plan TEN_PLAN_STANDARD, as a new data directory has it. */
+enum err ten_plan_put_standard(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
 /* ERR_NOT_FOUND, ERR_CONFLICT (says how many tenants have it). */
 enum err ten_plan_delete(struct ten_registry *r, struct slice id, struct errbuf *eb) MUST_CHECK;
 

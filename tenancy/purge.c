@@ -1,22 +1,25 @@
 /*
- * tenancy/purge.c - the steps of an offboarding job, on the job worker.
+ * tenancy/purge.c - the steps of an offboarding job, on the job worker; purge_queue.c orders them.
  *
- *   step          what is durable when it is done
- *   fence         usage, physical audit and search of the files as they were before anything was
- *                 deleted; then the data keys are destroyed
- *   delete_files  -
- *   delete_range  range tombstone, counters 0, schemas, sweeps and views gone, job: one batch
- *   flush         -
- *   compact       -
- *   audit         what the engine's index says is there: nothing
- *   files         what the bytes of all files say is there: nothing; with others (purge_queue.c)
- *   certificate   a line in the ledger, if there is none; job DONE and tenant PURGED in one batch
+ *   step          what is durable when it is done                              taken
+ *   fence         usage, physical audit and search of the files as they were   each; flush and
+ *                 before anything was deleted; then the data keys are          search together
+ *                 destroyed
+ *   delete_files  -                                                            each
+ *   delete_range  counters 0, schemas, sweeps and views gone, job: one batch   each
+ *   flush         -                                                            together
+ *   compact       -                                                            together
+ *   audit         the engine's index has nothing                               each
+ *   files         the bytes of all files have nothing                          together
+ *   certificate   a line in the ledger, if there is none; job DONE and tenant  each
+ *                 PURGED in one batch
  *
  * After each step the job's document says so; a purge that is interrupted anywhere repeats at most
  * the step it was in. A step that timed out (a read that is still open holds files) is tried again
- * a few times. An audit or a search that finds something, or a step that fails, makes the job
- * FAILED; the tenant stays in PURGING, and the next start (or the next request to offboard) begins
- * again with the first step, keeping what was recorded before the first deletion.
+ * a few times. What an audit or a search finds was not removed yet: the purge goes back to compact,
+ * a few times. After that, and when a step fails, the job is FAILED, the tenant stays in PURGING;
+ * it is tried again later by itself (purge_retry.c), at the next start, and when offboarding is
+ * requested again, from the first step, keeping what was recorded before the first deletion.
  *
  * 1. Only the job worker writes the job's document while a purge runs, until it hands the purge to
  *    the control thread for the last batch.
@@ -111,8 +114,8 @@ static enum err store(struct ten_purge *p, struct errbuf *eb)
 static void fail(struct ten_purge *p, uint32_t step, enum err rc, const struct errbuf *detail)
 {
     struct errbuf text = {0};
-    (void)base_fail(&text, rc, "step %s: %s (%s)", ten_job_step_name(step), detail->text,
-                    base_err_name(rc)); /* rc is known */
+    (void)base_fail(&text, rc, "step %s: %s (%s); it is tried again by itself",
+                    ten_job_step_name(step), detail->text, base_err_name(rc)); /* rc is known */
     size_t len = strnlen(text.text, sizeof p->job.error - 1);
     memset(p->job.error, 0, sizeof p->job.error);
     memcpy(p->job.error, text.text, len);
@@ -184,7 +187,7 @@ static enum err audit(struct ten_purge *p, struct errbuf *eb)
                          (unsigned long long)snapshots);
     if (a->physical_keys == 0 && a->live_files_inside == 0 && a->counters == 0 && is_closed)
         return ERR_OK;
-    return base_fail(eb, ERR_CORRUPT, "found %llu keys, %llu files and %llu documents left",
+    return base_fail(eb, ERR_TIMEOUT, "found %llu keys, %llu files and %llu documents left",
                      (unsigned long long)a->physical_keys, (unsigned long long)a->live_files_inside,
                      (unsigned long long)a->counters);
 }
@@ -197,61 +200,13 @@ enum err ten_purge_canaries(const struct ten_purge *p, struct sto_canary out[STO
                : ten_canaries_read(p->registry, p->tenant, p->canary_count, out, eb);
 }
 
-/* Of tables that may hold something of it. */
-static enum err search_before(struct ten_purge *p, struct errbuf *eb)
-{
-    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
-    struct sto_canary canaries[STO_CANARIES];
-    enum err rc = ten_purge_canaries(p, canaries, eb);
-    if (rc != ERR_OK)
-        return rc;
-    struct sto_search_spec spec = {.only_its_own = true, .stop = &p->registry->stopping};
-    struct sto_search_target target = {
-        .scope = &scope, .canaries = canaries, .canary_count = p->canary_count};
-    rc = sto_search_files(p->registry->engine, &target, 1, &spec, eb);
-    if (rc == ERR_OK)
-        p->job.search_before = target.found;
-    return rc;
-}
-
-struct holds {
-    size_t count;
-    struct ten_hold_event of[TEN_HOLD_EVENTS];
-};
-
-static void copy_text(char *to, size_t size, struct slice from)
-{
-    size_t len = from.len < size ? from.len : size - 1;
-    if (len > 0)
-        memcpy(to, from.ptr, len);
-    to[len] = '\0';
-}
-
-static enum err take_hold(void *ctx, const struct base_audit_record *record)
-{
-    struct holds *holds = ctx;
-    bool is_release = base_slice_is(record->action, "tenant.release");
-    if ((!is_release && !base_slice_is(record->action, "tenant.hold")) ||
-        !base_slice_is(record->outcome, "done"))
-        return ERR_OK;
-    if (holds->count == TEN_HOLD_EVENTS)
-        memmove(holds->of, holds->of + 1, --holds->count * sizeof holds->of[0]);
-    struct ten_hold_event *event = &holds->of[holds->count++];
-    event->is_release = is_release;
-    event->record = record->tenant_number;
-    copy_text(event->time, sizeof event->time, record->time);
-    copy_text(event->by, sizeof event->by, record->key);
-    return ERR_OK;
-}
-
 static enum err certify(struct ten_purge *p, struct errbuf *eb)
 {
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
     struct sto_range range = sto_range_of_tenant(&scope);
-    struct holds holds = {0};
+    struct ten_holds holds = {.count = 0};
     bool has_copies = false; /* whoever wants to know looks at the certificate */
-    enum err rc =
-        ten_audit_read(p->registry, ten_tenant_id(p->tenant), 0, SIZE_MAX, take_hold, &holds, eb);
+    enum err rc = ten_holds_read(p->registry, ten_tenant_id(p->tenant), &holds, eb);
     if (rc != ERR_OK)
         return rc;
     p->job.holds = holds.of;
@@ -292,92 +247,91 @@ static enum err destroy_key(struct ten_purge *p, struct errbuf *eb)
     return rc;
 }
 
-/* What was there, before the first deletion: in tables, where keys can be told from values. */
-static enum err look_before(struct ten_purge *p, struct errbuf *eb)
+bool ten_purge_is_first(const struct ten_purge *p)
+{
+    return p->job.step_done_us[STO_PURGE_FENCE] == 0;
+}
+
+static enum err count_before(struct ten_purge *p, struct errbuf *eb)
 {
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
     p->job.canaries = p->canary_count;
     p->job.usage_before = sto_counters_read(&p->tenant->account.total);
-    enum err rc = sto_purge_run(p->registry->engine, &scope, STO_PURGE_FLUSH, NULL, 0, eb);
-    if (rc == ERR_OK)
-        rc = sto_audit_range(p->registry->engine, &scope, &p->job.audit_before, eb);
-    if (rc == ERR_OK)
-        rc = ten_certificates_count_copies(p->registry->certificates, ten_tenant_id(p->tenant),
-                                           &p->job.copies_before, eb);
-    return rc == ERR_OK ? search_before(p, eb) : rc;
+    enum err rc = sto_audit_range(p->registry->engine, &scope, &p->job.audit_before, eb);
+    return rc == ERR_OK
+               ? ten_certificates_count_copies(p->registry->certificates, ten_tenant_id(p->tenant),
+                                               &p->job.copies_before, eb)
+               : rc;
 }
 
-static enum err run_step(struct ten_purge *p, uint32_t step, struct errbuf *eb)
+static enum err step_finish(struct ten_purge *p, struct errbuf *eb)
 {
-    struct sto_engine *engine = p->registry->engine;
-    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
-    bool is_first_time = p->job.step_done_us[step] == 0;
-    enum err rc;
-    if (step == STO_PURGE_DELETE_RANGE) {
-        mark_done(p, step);
-        return delete_range(p, &scope, eb);
-    }
-    if (step == STO_PURGE_FLUSH) { /* behind the deletion, whenever that was */
+    if (p->step == STO_PURGE_FLUSH) { /* after the deletion, whenever that was */
         struct sto_health health;
-        sto_health_get(engine, &health);
+        sto_health_get(p->registry->engine, &health);
         p->job.deleted_at = health.sequence;
     }
-    if (step == TEN_STEP_AUDIT)
-        rc = audit(p, eb);
-    else
-        rc = sto_purge_run(engine, &scope, (enum sto_purge_step)step, NULL, 0, eb);
-    if (rc == ERR_OK && step == STO_PURGE_FENCE && is_first_time)
-        rc = look_before(p, eb);
-    if (rc == ERR_OK && step == STO_PURGE_FENCE)
-        rc = destroy_key(p, eb);
-    if (rc != ERR_OK)
-        return rc;
-    mark_done(p, step);
+    mark_done(p, p->step);
     return store(p, eb);
 }
 
-/* The registry closes: ERR_CANCELLED, the purge is resumed at the next start. */
-static enum err run_step_patiently(struct ten_purge *p, struct errbuf *eb)
+static enum err part_run(struct ten_purge *p, enum ten_purge_part part, struct errbuf *eb)
 {
+    struct sto_engine *engine = p->registry->engine;
+    struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
+    enum err rc = ERR_OK;
+    switch (part) {
+    case TEN_PART_FENCE:
+        return sto_purge_run(engine, &scope, STO_PURGE_FENCE, NULL, 0, eb);
+    case TEN_PART_COUNT:
+        return count_before(p, eb);
+    case TEN_PART_KEYS:
+        rc = destroy_key(p, eb);
+        break;
+    case TEN_PART_DELETE_FILES:
+        rc = sto_purge_run(engine, &scope, STO_PURGE_DELETE_FILES, NULL, 0, eb);
+        break;
+    case TEN_PART_DELETE_RANGE:
+        mark_done(p, STO_PURGE_DELETE_RANGE);
+        return delete_range(p, &scope, eb);
+    case TEN_PART_AUDIT:
+        rc = audit(p, eb);
+        break;
+    case TEN_PART_FINISH:
+        break;
+    }
+    return rc == ERR_OK ? step_finish(p, eb) : rc;
+}
+
+/* The registry closes: ERR_CANCELLED, the purge is resumed at the next start. An audit is not tried
+ * again as it is: what it found has to be removed first. */
+void ten_purge_run_part(struct ten_purge *p, enum ten_purge_part part)
+{
+    int tries = part == TEN_PART_AUDIT ? 1 : TEN_PURGE_TRIES;
     enum err rc = ERR_TIMEOUT;
-    for (int tries = 0; rc == ERR_TIMEOUT && tries < TEN_PURGE_TRIES; tries++) {
-        if (atomic_load(&p->registry->stopping))
-            return ERR_CANCELLED;
-        rc = run_step(p, p->step, eb);
-    }
-    return rc;
+    for (int i = 0; rc == ERR_TIMEOUT && i < tries; i++)
+        rc = atomic_load(&p->registry->stopping) ? ERR_CANCELLED : part_run(p, part, &p->detail);
+    p->result = rc;
+    if (rc != ERR_OK || part == TEN_PART_FENCE || part == TEN_PART_COUNT)
+        return;
+    step_is_durable(p->step);
+    p->step++;
 }
 
-enum err ten_purge_run_to(struct ten_purge *p, uint32_t end)
-{
-    for (; p->result == ERR_OK && p->step < end; p->step++) {
-        ten_purge_tell(p->registry, &p, 1, p->step);
-        p->result = run_step_patiently(p, &p->detail);
-        if (p->result != ERR_OK)
-            break;
-        step_is_durable(p->step);
-    }
-    return p->result;
-}
-
-/* ERR_TIMEOUT: what is left is about to be removed by the engine. */
-enum err ten_purge_take_search(struct ten_purge *p, const struct sto_search *found,
-                               struct errbuf *eb)
+/* ERR_TIMEOUT: something is left. */
+void ten_purge_take_search(struct ten_purge *p, const struct sto_search *found)
 {
     bool is_clean = found->keys == 0 && found->canaries == 0 && found->notes == 0;
     p->job.search_after = *found;
-    if (!is_clean || found->obsolete > 0)
-        return base_fail(eb, is_clean ? ERR_TIMEOUT : ERR_CORRUPT,
-                         "found %llu keys, %llu canaries, %llu notes and %llu old files",
-                         (unsigned long long)found->keys, (unsigned long long)found->canaries,
-                         (unsigned long long)found->notes, (unsigned long long)found->obsolete);
-    mark_done(p, TEN_STEP_FILES);
-    enum err rc = store(p, eb);
-    if (rc == ERR_OK) {
-        step_is_durable(TEN_STEP_FILES);
-        p->step = TEN_STEP_CERTIFICATE;
+    if (!is_clean || found->obsolete > 0) {
+        p->result =
+            base_fail(&p->detail, ERR_TIMEOUT,
+                      "found %llu keys, %llu canaries, %llu notes and %llu old files",
+                      (unsigned long long)found->keys, (unsigned long long)found->canaries,
+                      (unsigned long long)found->notes, (unsigned long long)found->obsolete);
+        return;
     }
-    return rc;
+    ten_purge_run_part(p, TEN_PART_FINISH);
 }
 
 /* --- at the end, on the control thread -------------------------------------------------------- */
@@ -387,7 +341,7 @@ static void fail_and_leave(struct ten_purge *p, uint32_t step, enum err rc,
                            const struct errbuf *detail)
 {
     fail(p, step, rc, detail);
-    ten_purge_leave(p, rc == ERR_CORRUPT);
+    ten_purge_leave(p, false);
 }
 
 static enum err finish_commit(struct ten_purge *p, struct errbuf *eb)

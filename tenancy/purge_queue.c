@@ -1,16 +1,25 @@
 /*
- * tenancy/purge_queue.c - who waits is taken together, up to a bound.
+ * tenancy/purge_queue.c - purges that wait are taken together, up to a bound.
  *
- *   each of the group, alone      fence .. audit: the engine knows one purge between two steps
- *   all that came so far          one search of the files; again for those whose files were held
- *   each of the group, alone      certificate, last batch
+ *   fence         each; then one flush, each counted, one search for all, each key destroyed
+ *   delete_files  each
+ *   delete_range  each
+ *   flush         one
+ *   compact       one
+ *   audit         each    } what is left of one takes it back to compact, together with all others
+ *   files         one     } that have something left, TEN_PURGE_TRIES times
+ *   certificate   each
  *
- * A search reads the whole database, whoever is looked for: as many tenants that leave at once cost
- * what one of them costs. The first one of a group waits for the last one's compaction.
+ * A flush, a compaction and a search of all logs, a deep one of all files, cost what the files
+ * cost, whoever they are for: a group of tenants that leave at once costs little more than one. The
+ * first one of a group waits for the last one. A group has purges that resume at different steps:
+ * each step is taken by those that are at it.
  *
  * 1. A tenant waits once: purge_retry.c sees to that.
  * 2. Each post wakes the worker; a wake that finds nobody does nothing.
  */
+#include <time.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -20,16 +29,25 @@
 #include "base/banned.h"
 
 #define NS_PER_MS 1000000ULL
+#define PAUSE_MS  50L /* doubled with each try */
 
 struct wake {
     struct base_msg msg; /* first */
     struct ten_registry *registry;
 };
 
+/* Those of a group that are at a step. */
+struct members {
+    size_t count;
+    struct ten_purge *of[TEN_PURGES_AT_ONCE];
+};
+
 struct group {
     struct ten_registry *registry;
     size_t count;
     struct ten_purge *of[TEN_PURGES_AT_ONCE];
+    struct members members; /* of the step in progress */
+    struct sto_tenant_scope scopes[TEN_PURGES_AT_ONCE];
 };
 
 /* --- waiting ---------------------------------------------------------------------------------- */
@@ -79,26 +97,78 @@ static void take_group(struct group *g)
 
 /* --- a group ---------------------------------------------------------------------------------- */
 
-static void run_to_search(struct group *g)
+static void group_prepare(struct group *g)
 {
     size_t kept = 0;
     for (size_t i = 0; i < g->count; i++) {
         struct ten_purge *p = g->of[i];
         p->result = atomic_load(&g->registry->stopping) ? ERR_UNAVAILABLE : ten_purge_prepare(p);
-        if (p->result != ERR_OK) {
+        if (p->result == ERR_OK)
+            g->of[kept++] = p;
+        else
             ten_purge_leave(p, true); /* done already, or the engine failed: see the next start */
-            continue;
-        }
-        g->of[kept++] = p;
-        if (ten_purge_run_to(p, TEN_STEP_FILES) == ERR_OK)
-            continue;
-        ten_purge_end(p);
-        kept--;
     }
     g->count = kept;
 }
 
-/* Those that are still to be searched for, as targets. */
+static struct members *members_at(struct group *g, uint32_t step)
+{
+    struct members *m = &g->members;
+    m->count = 0;
+    for (size_t i = 0; i < g->count; i++)
+        if (g->of[i]->result == ERR_OK && g->of[i]->step == step)
+            m->of[m->count++] = g->of[i];
+    return m;
+}
+
+static void run_each(struct group *g, uint32_t step, enum ten_purge_part part)
+{
+    const struct members *m = members_at(g, step);
+    for (size_t i = 0; i < m->count; i++) {
+        ten_purge_tell(g->registry, &m->of[i], 1, step);
+        ten_purge_run_part(m->of[i], part);
+    }
+}
+
+/* The engine's part of a step, once for all. One tenant's failure is not the others': then each
+ * tries alone. */
+static void engine_run(struct group *g, const struct members *m, enum sto_purge_step step)
+{
+    const struct sto_tenant_scope *scopes[TEN_PURGES_AT_ONCE];
+    struct errbuf why = {{0}};
+    enum err rc = ERR_TIMEOUT;
+    for (size_t i = 0; i < m->count; i++) {
+        g->scopes[i] = ten_scope_tenant(m->of[i]->tenant);
+        scopes[i] = &g->scopes[i];
+    }
+    for (int i = 0; rc == ERR_TIMEOUT && i < TEN_PURGE_TRIES; i++)
+        rc = atomic_load(&g->registry->stopping)
+                 ? ERR_CANCELLED
+                 : sto_purge_run_all(g->registry->engine, scopes, m->count, step, &why);
+    for (size_t i = 0; i < m->count; i++) {
+        m->of[i]->result = rc;
+        m->of[i]->detail = why;
+        if (rc != ERR_OK && rc != ERR_CANCELLED && rc != ERR_UNAVAILABLE && m->count > 1)
+            m->of[i]->result =
+                sto_purge_run(g->registry->engine, scopes[i], step, NULL, 0, &m->of[i]->detail);
+    }
+}
+
+static void run_together(struct group *g, enum sto_purge_step step)
+{
+    const struct members *m = members_at(g, step);
+    if (m->count == 0)
+        return;
+    ten_purge_tell(g->registry, m->of, m->count, step);
+    engine_run(g, m, step);
+    for (size_t i = 0; i < m->count; i++)
+        if (m->of[i]->result == ERR_OK)
+            ten_purge_run_part(m->of[i], TEN_PART_FINISH);
+}
+
+/* --- searches --------------------------------------------------------------------------------- */
+
+/* Purges as targets of a search. */
 struct searching {
     size_t count;
     struct ten_purge *purges[TEN_PURGES_AT_ONCE];
@@ -120,38 +190,107 @@ static void add_target(struct searching *s, struct ten_purge *p)
     s->count++;
 }
 
-/* Once; results are the purges'. ERR_TIMEOUT of some: again. */
-static void search_once(struct group *g, struct searching *s)
+/* Of these, once. Results are in the targets, errors in the purges. */
+static void search_once(struct group *g, struct searching *s, uint32_t step, bool only_its_own)
 {
-    const struct sto_search_spec spec = {.stop = &g->registry->stopping};
-    s->count = 0;
-    for (size_t i = 0; i < g->count; i++)
-        if (g->of[i]->step == TEN_STEP_FILES && g->of[i]->result == ERR_TIMEOUT)
-            add_target(s, g->of[i]);
+    struct sto_search_spec spec = {.only_its_own = only_its_own, .stop = &g->registry->stopping};
     if (s->count == 0)
         return;
-    ten_purge_tell(g->registry, s->purges, s->count, TEN_STEP_FILES);
+    for (size_t i = 0; i < s->count; i++) /* one that wants it has it for all */
+        spec.deep = spec.deep || s->purges[i]->job.deep;
+    ten_purge_tell(g->registry, s->purges, s->count, step);
     struct errbuf why = {{0}};
     enum err rc = sto_search_files(g->registry->engine, s->targets, s->count, &spec, &why);
     for (size_t i = 0; i < s->count; i++) {
-        struct ten_purge *p = s->purges[i];
-        p->detail = why;
-        p->result = rc == ERR_OK ? ten_purge_take_search(p, &s->targets[i].found, &p->detail) : rc;
+        s->purges[i]->detail = why;
+        s->purges[i]->result = rc;
     }
 }
 
-static void search_together(struct group *g)
+/* Of tables that may hold something of them, where keys can be told from values. */
+static void search_before(struct group *g)
 {
+    const struct members *m = members_at(g, STO_PURGE_FENCE);
     struct searching *s = base_new(sizeof *s);
-    for (size_t i = 0; i < g->count; i++)
-        if (g->of[i]->step == TEN_STEP_FILES)
-            g->of[i]->result = ERR_TIMEOUT; /* not found yet */
-    for (int tries = 0; tries < TEN_PURGE_TRIES && !atomic_load(&g->registry->stopping); tries++)
-        search_once(g, s);
-    for (size_t i = 0; i < g->count; i++)
-        if (g->of[i]->result == ERR_TIMEOUT && atomic_load(&g->registry->stopping))
-            g->of[i]->result = ERR_CANCELLED;
+    s->count = 0;
+    for (size_t i = 0; i < m->count; i++)
+        if (ten_purge_is_first(m->of[i]))
+            add_target(s, m->of[i]);
+    search_once(g, s, STO_PURGE_FENCE, true);
+    for (size_t i = 0; i < s->count; i++)
+        if (s->purges[i]->result == ERR_OK)
+            s->purges[i]->job.search_before = s->targets[i].found;
     base_free(s);
+}
+
+static void search_after(struct group *g)
+{
+    const struct members *m = members_at(g, TEN_STEP_FILES);
+    struct searching *s = base_new(sizeof *s);
+    s->count = 0;
+    for (size_t i = 0; i < m->count; i++)
+        add_target(s, m->of[i]);
+    search_once(g, s, TEN_STEP_FILES, false);
+    for (size_t i = 0; i < s->count; i++)
+        if (s->purges[i]->result == ERR_OK)
+            ten_purge_take_search(s->purges[i], &s->targets[i].found);
+    base_free(s);
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+/* What is there is counted in files only: the flush comes first. */
+static void run_fence(struct group *g)
+{
+    run_each(g, STO_PURGE_FENCE, TEN_PART_FENCE);
+    struct members *m = members_at(g, STO_PURGE_FENCE);
+    size_t first = 0;
+    for (size_t i = 0; i < m->count; i++)
+        if (ten_purge_is_first(m->of[i]))
+            m->of[first++] = m->of[i];
+    m->count = first;
+    if (first > 0)
+        engine_run(g, m, STO_PURGE_FLUSH);
+    for (size_t i = 0; i < first; i++)
+        if (m->of[i]->result == ERR_OK)
+            ten_purge_run_part(m->of[i], TEN_PART_COUNT);
+    search_before(g);
+    m = members_at(g, STO_PURGE_FENCE);
+    for (size_t i = 0; i < m->count; i++) /* what the search went through is still reported */
+        ten_purge_run_part(m->of[i], TEN_PART_KEYS);
+}
+
+/* Those that have something left go back. True: there are some. */
+static bool step_back(struct group *g)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < g->count; i++) {
+        struct ten_purge *p = g->of[i];
+        if (p->result != ERR_TIMEOUT || (p->step != TEN_STEP_AUDIT && p->step != TEN_STEP_FILES))
+            continue;
+        p->step = STO_PURGE_COMPACT;
+        p->result = ERR_OK;
+        is_any = true;
+    }
+    return is_any;
+}
+
+/* What was found may be a file that RocksDB is about to unlink: later, it is gone by itself. */
+static void pause_before(int tries)
+{
+    const struct timespec pause = {.tv_sec = 0, .tv_nsec = (PAUSE_MS << tries) * 1000000L};
+    (void)nanosleep(&pause, NULL); /* woken early: tries early */
+}
+
+static void run_removal(struct group *g)
+{
+    for (int tries = 0; tries < TEN_PURGE_TRIES && (tries == 0 || step_back(g)); tries++) {
+        if (tries > 0)
+            pause_before(tries);
+        run_together(g, STO_PURGE_COMPACT);
+        run_each(g, TEN_STEP_AUDIT, TEN_PART_AUDIT);
+        search_after(g);
+    }
 }
 
 static void run_waiting(struct base_msg *msg)
@@ -161,8 +300,12 @@ static void run_waiting(struct base_msg *msg)
     g->registry = wake->registry;
     base_free(wake);
     take_group(g);
-    run_to_search(g);
-    search_together(g);
+    group_prepare(g);
+    run_fence(g);
+    run_each(g, STO_PURGE_DELETE_FILES, TEN_PART_DELETE_FILES);
+    run_each(g, STO_PURGE_DELETE_RANGE, TEN_PART_DELETE_RANGE);
+    run_together(g, STO_PURGE_FLUSH);
+    run_removal(g);
     for (size_t i = 0; i < g->count; i++)
         ten_purge_end(g->of[i]);
     ten_purge_tell(g->registry, NULL, 0, 0);

@@ -12,7 +12,8 @@
  * Limits:   LIM_OPS_PER_S; the hard limits of storage/limit.h.
  * Promises: 1. Documents, JSON and checks are made from ten_quota_field: a field exists everywhere
  *              or nowhere.
- *           2. What the tenant gives holds, else what its plan gives, else the standard.
+ *           2. What the tenant gives holds, else what its plan gives, else the standard; of
+ *              change_bytes, else as many as stored_bytes.
  */
 #ifndef TENANCY_QUOTA_H
 #define TENANCY_QUOTA_H
@@ -22,7 +23,7 @@
 #include "base/err.h"
 #include "storage/limit.h"
 
-#define TEN_QUOTA_CEILINGS 13
+#define TEN_QUOTA_CEILINGS 19
 #define TEN_QUOTA_FIELDS   (TEN_QUOTA_CEILINGS + STO_LIMIT_COUNT)
 
 /* UINT64_MAX: no limit. */
@@ -43,6 +44,12 @@ struct ten_quota {
             uint64_t reserved_ops_per_s;  /* served ahead of what shares give, up to here */
             uint64_t change_streams;      /* 0: none can be turned on; those that are stay */
             uint64_t authorized_views;    /* 0: none can be made; those that are stay */
+            uint64_t control_ops_per_s;   /* changes of tables and views, and of backups */
+            uint64_t audit_days;          /* records about it are kept so long, or longer */
+            uint64_t change_bytes;        /* of stored changes; unless given: stored_bytes */
+            uint64_t backup_bytes;       /* of its backups together; unless said, by stored_bytes */
+            uint64_t idempotency_tokens; /* remembered at a time */
+            uint64_t schema_bytes;       /* of memory: its schemas and authorized views */
             uint64_t limits[STO_LIMIT_COUNT];
         };
         uint64_t each[TEN_QUOTA_FIELDS]; /* by the number of its ten_quota_field */
@@ -55,6 +62,7 @@ struct ten_quota_field {
     uint64_t min;
     uint64_t max;
     uint64_t standard; /* unless set; UINT64_MAX: no limit */
+    bool may_be_none;  /* it may be set to no limit */
 };
 
 struct ten_quota_field ten_quota_field(size_t number);
@@ -66,6 +74,13 @@ static inline bool ten_quota_is_given(const struct ten_quota *q, size_t number)
 {
     return (q->given >> number & 1) != 0;
 }
+/* Gives what tenants may have in a new data directory, unless their operators say otherwise. */
+void ten_quota_give_first(struct ten_quota *q);
+/* Gives what a tenant of the emulator's listener has of its own: test suites make and remove tables
+ * by the hundred. */
+void ten_quota_give_keyless(struct ten_quota *q);
+/* The same fields are given, with the same values. */
+bool ten_quota_equal(const struct ten_quota *a, const struct ten_quota *b);
 /* The given fields, one by one, against their ranges. */
 enum err ten_quota_check(const struct ten_quota *q, struct errbuf *eb) MUST_CHECK;
 /* What holds for a tenant; plan NULL: none. */

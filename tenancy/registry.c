@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "tenancy/audit_internal.h"
 #include "tenancy/certificate_store.h"
+#include "tenancy/erasure_lost.h"
 #include "tenancy/expiry.h"
 #include "tenancy/internal.h"
 #include "tenancy/metering.h"
@@ -55,7 +56,18 @@ struct ten_certificates *ten_registry_certificates(struct ten_registry *r)
 
 void ten_control_post(struct ten_registry *r, struct base_msg *msg)
 {
-    base_worker_post(&check(r)->control, msg);
+    ten_fair_worker_post(&check(r)->control, msg);
+}
+
+bool ten_control_submit(struct ten_registry *r, struct ten_work *work, struct ten_tenant *t,
+                        enum ten_lane lane, uint64_t most)
+{
+    struct ten_fair_worker *w = &check(r)->control;
+    if (t == NULL && lane == TEN_LANE_URGENT) {
+        ten_fair_worker_submit_urgent(w, work);
+        return true;
+    }
+    return ten_fair_worker_submit(w, work, t == NULL ? ten_fair_lane(w, lane) : &t->control, most);
 }
 
 struct control_work {
@@ -106,11 +118,11 @@ static void run_resume(struct base_msg *msg)
 /* Claimed before anybody else can post to it: the sweeper does as soon as it has started. */
 static enum err start_control(struct ten_registry *r)
 {
-    enum err rc = base_worker_start(&r->control, "ten-control");
+    enum err rc = ten_fair_worker_start(&r->control, "ten-control", true);
     if (rc != ERR_OK)
         return rc;
     r->claim_msg.run = run_claim;
-    base_worker_post(&r->control, &r->claim_msg);
+    ten_fair_worker_post(&r->control, &r->claim_msg);
     return ERR_OK;
 }
 
@@ -124,7 +136,7 @@ static enum err start_workers(struct ten_registry *r, struct errbuf *eb)
     if (rc != ERR_OK)
         return base_fail(eb, rc, "a registry thread cannot be started: %s", base_err_name(rc));
     r->resume_msg.run = run_resume;
-    base_worker_post(&r->control, &r->resume_msg);
+    ten_fair_worker_post(&r->control, &r->resume_msg);
     return ERR_OK;
 }
 
@@ -154,17 +166,23 @@ enum err ten_registry_open(const struct ten_registry_options *options, struct te
     r->magic = TEN_REGISTRY_MAGIC;
     r->engine = options->engine;
     r->epoch = options->epoch;
+    r->memory = options->memory;
     r->keystore = options->keystore;
     r->by_id = base_hashmap_new(r->epoch);
     ten_purge_queue_init(&r->purges, r->engine);
     int error = sem_init(&r->drained, 0, 0);
     INVARIANT(error == 0);
 
+    size_t reissued = 0;
     enum err rc = ten_certificates_open(options->certificates, &r->certificates, eb);
     if (rc == ERR_OK)
         rc = ten_audit_open(r, eb);
     if (rc == ERR_OK)
         rc = ten_registry_load(r, eb);
+    if (rc == ERR_OK)
+        rc = ten_erasures_compare(r, options->reissue_erasures, &reissued, eb);
+    if (rc == ERR_OK && options->out_reissued != NULL)
+        *options->out_reissued = reissued;
     if (rc == ERR_OK)
         rc = ten_offboard_load(r, eb);
     if (rc == ERR_OK)
@@ -173,7 +191,7 @@ enum err ten_registry_open(const struct ten_registry_options *options, struct te
         rc = start_workers(r, eb);
     if (rc != ERR_OK) {
         base_worker_stop(&r->jobs);
-        base_worker_stop(&r->control);
+        ten_fair_worker_stop(&r->control);
         free_all(r);
         return rc;
     }
@@ -203,10 +221,10 @@ void ten_registry_close(struct ten_registry *r)
     ten_sweeper_stop(r->sweeper);
     base_worker_stop(&r->jobs);
     r->drain_msg.run = run_drain;
-    base_worker_post(&r->control, &r->drain_msg);
+    ten_fair_worker_post(&r->control, &r->drain_msg);
     while (sem_wait(&r->drained) != 0)
         INVARIANT(errno == EINTR);
-    base_worker_stop(&r->control);
+    ten_fair_worker_stop(&r->control);
     free_all(r);
 }
 
@@ -238,6 +256,7 @@ enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t)
     if (rc != ERR_OK)
         return rc;
     t->overload = &r->overload;
+    t->memory.budget = r->memory;
     if (r->tenant_count == r->tenant_capacity) {
         size_t capacity = r->tenant_capacity == 0 ? TENANTS_FIRST : r->tenant_capacity * 2;
         struct ten_tenant **larger = base_new_array(capacity, sizeof larger[0]);

@@ -23,6 +23,7 @@
 #include "base/worker.h"
 #include "storage/engine.h"
 #include "tenancy/action.h"
+#include "tenancy/fair_worker.h"
 #include "tenancy/keystore.h"
 #include "tenancy/tenant.h"
 
@@ -32,13 +33,16 @@ struct ten_certificates;
 /* Certificates are kept in the data directory: tenancy/certificate_store.h. */
 struct ten_certificates_options;
 
-/* Engine, epoch and keystore outlive the registry. */
+/* Engine, epoch, memory and keystore outlive the registry. */
 struct ten_registry_options {
     struct sto_engine *engine;
     struct base_epoch *epoch;
+    struct base_memory *memory;    /* that requests share; NULL: they are not counted */
     struct ten_keystore *keystore; /* NULL: no tenant is made encrypted, and those that are have no
                                     * keys: what needs them is refused */
     const struct ten_certificates_options *certificates;
+    bool reissue_erasures; /* lines that the ledger lost are written again; else ERR_CORRUPT */
+    size_t *out_reissued;  /* how many tenants' were; NULL: not told */
 };
 
 /* Blocking; starts the control worker, then resumes interrupted jobs and table removals. */
@@ -50,7 +54,12 @@ void ten_registry_close(struct ten_registry *r);
 /* Any thread. */
 struct ten_certificates *ten_registry_certificates(struct ten_registry *r);
 struct sto_engine *ten_registry_engine(struct ten_registry *r);
-/* Run msg->run on the control worker, after everything posted before. */
+/* Run work->run on the control worker, by the order of shares. False: as many as `most` of the
+ * tenant's, or of the lane's, wait already; never of urgent ones. */
+bool ten_control_submit(struct ten_registry *r, struct ten_work *work, struct ten_tenant *t,
+                        enum ten_lane lane, uint64_t most) MUST_CHECK;
+/* Run msg->run there before what waits for its share, after everything posted before: the server's
+ * own. */
 void ten_control_post(struct ten_registry *r, struct base_msg *msg);
 /* Run it there and wait until it returned. From any thread but the control worker that may wait. */
 void ten_control_run(struct ten_registry *r, void (*work)(void *ctx), void *ctx);
@@ -62,6 +71,8 @@ struct ten_tenant *ten_tenant_find(struct ten_registry *r, struct slice id);
 /* Live details; valid until the thread's next quiescent point. */
 const struct ten_details *ten_tenant_details(const struct ten_tenant *t);
 const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t);
+/* The index of the first whose ID is behind that one; count when there is none. */
+size_t ten_tables_behind(const struct ten_tables *tables, struct slice table_id);
 /* What holds for it: its own fields, then its plan's, then the standard. */
 void ten_tenant_quota(const struct ten_tenant *t, struct ten_quota *out);
 /* The ID of its one instance. Valid as long as the details. */
@@ -156,7 +167,8 @@ enum err ten_table_change_families(struct ten_registry *r, struct ten_tenant *t,
 /* --- removing a table: any thread; done runs on reply_to's thread ----------------------------- */
 
 struct ten_table_delete_op {
-    struct base_msg msg;
+    struct base_msg msg;           /* the answer */
+    struct ten_work work;          /* tenancy's own */
     struct base_mailbox *reply_to; /* NULL: nobody waits, the op is freed with base_free */
     void (*done)(struct ten_table_delete_op *op);
     void *user;

@@ -286,6 +286,7 @@ static void run_tick(struct base_msg *msg)
     (void)pthread_mutex_unlock(&s->lock);
     ten_threshold_tick(s->registry, TEN_SWEEP_TICK_MS);
     ten_metering_tick(s->registry, TEN_SWEEP_TICK_MS);
+    ten_audit_tick(s->registry, TEN_SWEEP_TICK_MS);
     ten_grace_tick(s->registry);
     ten_purge_tick(s->registry);
     int64_t now = now_ns();

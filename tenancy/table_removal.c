@@ -192,10 +192,11 @@ static enum err begin(struct ten_registry *r, struct ten_table_delete_op *op)
     return ERR_OK;
 }
 
-static void run_begin(struct base_msg *msg)
+static void run_begin(struct ten_work *work)
 {
     struct ten_table_delete_op *op =
-        (struct ten_table_delete_op *)((char *)msg - offsetof(struct ten_table_delete_op, msg));
+        (struct ten_table_delete_op *)(void *)((char *)work -
+                                               offsetof(struct ten_table_delete_op, work));
     ten_control_check(op->registry);
     bool is_action = op->action.name != NULL;
     if (is_action)
@@ -215,6 +216,7 @@ void ten_table_delete(struct ten_registry *r, struct ten_table_delete_op *op)
     op->detail.text[0] = '\0';
     op->removed = (struct sto_usage){0};
     op->registry = r;
-    op->msg.run = run_begin;
-    ten_control_post(r, &op->msg);
+    op->work.run = run_begin;
+    bool is_queued = ten_control_submit(r, &op->work, op->tenant, TEN_LANE_SERVICES, UINT64_MAX);
+    INVARIANT(is_queued); /* its rate bounds how many there are */
 }

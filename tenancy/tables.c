@@ -13,11 +13,13 @@
 #include "tenancy/feature.h"
 #include "tenancy/internal.h"
 #include "tenancy/scope.h"
+#include "tenancy/views.h"
 
 #include "base/banned.h"
 
 #define SCHEMA_DOC_MAX                                                                             \
-    (320 * KIB) /* 100 families of at most 2 KiB, notes, dropped ones, splits                      \
+    (320 *                                                                                         \
+     KIB) /* 100 families of at most 2 KiB, notes, dropped ones, splits                      \
                  */
 
 bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, size_t *out_at)
@@ -38,6 +40,12 @@ bool ten_tables_search(const struct ten_tables *tables, struct slice table_id, s
     }
     *out_at = low;
     return false;
+}
+
+size_t ten_tables_behind(const struct ten_tables *tables, struct slice table_id)
+{
+    size_t at;
+    return ten_tables_search(tables, table_id, &at) ? at + 1 : at;
 }
 
 struct ten_tables *ten_tables_with(const struct ten_tables *old, struct sto_schema *schema_take)
@@ -138,6 +146,29 @@ enum err ten_tables_growth_check(const struct ten_tenant *t, const struct sto_sc
     return rc;
 }
 
+enum err ten_schema_bytes_check(const struct ten_tenant *t, size_t before, size_t after,
+                                struct errbuf *eb)
+{
+    uint64_t used = atomic_load_explicit(&t->schema_bytes, memory_order_relaxed);
+    if (after <= before || used + (after - before) <= t->schema_bytes_max)
+        return ERR_OK;
+    return base_fail(eb, ERR_QUOTA,
+                     "schemas quota (schema_bytes): %" PRIu64 " used by schemas and authorized "
+                     "views, %zu would be added, limit %" PRIu32,
+                     used, after - before, t->schema_bytes_max);
+}
+
+void ten_schema_bytes_count(struct ten_tenant *t)
+{
+    const struct ten_tables *tables = ten_tenant_tables(t);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < tables->count; i++) {
+        const struct sto_view_list *views = ten_views_of(tables->schemas[i]);
+        bytes += tables->schemas[i]->bytes + (views == NULL ? 0 : views->bytes);
+    }
+    atomic_store_explicit(&t->schema_bytes, bytes, memory_order_relaxed);
+}
+
 enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
                          struct sto_schema *old, const struct sto_table_spec *spec,
                          struct errbuf *eb)
@@ -150,7 +181,11 @@ enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct sl
     if (rc != ERR_OK)
         return rc;
     bool is_same = old != NULL && sto_schema_looks_same(old, fresh);
-    if (!is_same)
+    if (is_same)
+        ten_audit_set_unchanged();
+    else
+        rc = ten_schema_bytes_check(t, old != NULL ? old->bytes : 0, fresh->bytes, eb);
+    if (!is_same && rc == ERR_OK)
         rc = ten_schema_commit(r, t, fresh, old != NULL ? old->version : STO_DOC_ABSENT, eb);
     if (is_same || rc != ERR_OK) {
         sto_schema_unref(fresh);

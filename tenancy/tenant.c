@@ -34,6 +34,7 @@ static void rates_apply(struct ten_tenant *t, const struct ten_quota *q)
         .burst_ms = q->burst_ms,
     };
     ten_rates_set(&t->rates, &limits);
+    ten_rate_set(&t->control_ops, q->control_ops_per_s, LIM_CONTROL_BURST_MS);
     bool is_limited = q->concurrent_requests < UINT32_MAX;
     atomic_store_explicit(&t->under_way_max,
                           is_limited ? (uint32_t)q->concurrent_requests : UINT32_MAX,
@@ -52,7 +53,10 @@ static void apply(struct ten_tenant *t, enum ten_state state, const struct ten_d
     quota_of(d, &q);
     atomic_store(&t->account.bytes_max, q.stored_bytes);
     atomic_store(&t->account.rows_max, q.rows);
+    atomic_store(&t->account.change_bytes_max, q.change_bytes);
+    atomic_store(&t->account.tokens_max, q.idempotency_tokens);
     t->keys_max = (uint16_t)q.keys;
+    t->schema_bytes_max = (uint32_t)q.schema_bytes;
     for (enum sto_limit i = 0; i < STO_LIMIT_COUNT; i++)
         sto_account_limit_set(&t->account, i, q.limits[i]);
     rates_apply(t, &q);
@@ -142,6 +146,8 @@ struct ten_tenant *ten_tenant_new(struct slice id, enum ten_state state,
     t->id_len = (uint8_t)id.len;
     memcpy(t->id, id.ptr, id.len);
     sto_account_init(&t->account, (uint32_t)base_hash(id));
+    sto_fair_line_init(&t->control, &t->account.share);
+    sto_fair_line_init(&t->helper, &t->account.share);
     struct ten_details *own = details_new(details);
     atomic_init(&t->details, own);
     atomic_init(&t->tables, ten_tables_new(0));
@@ -203,6 +209,7 @@ void ten_tables_publish(struct ten_registry *r, struct ten_tenant *t,
     struct ten_tables *old =
         atomic_exchange_explicit(&t->tables, tables_take, memory_order_acq_rel);
     base_epoch_retire(r->epoch, old, tables_free);
+    ten_schema_bytes_count(t);
 }
 
 static enum err store(struct ten_registry *r, const struct sto_doc_change *own,

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 
 #include "base/limits.h"
+#include "base/memory.h"
 #include "base/slice.h"
 #include "storage/account.h"
 #include "storage/canary.h"
@@ -76,7 +77,15 @@ struct ten_details {
 };
 
 /* What of a tenant's usage has thresholds. */
-enum ten_used { TEN_USED_BYTES, TEN_USED_ROWS, TEN_USED_TABLES, TEN_USED_KEYS, TEN_USED_COUNT };
+enum ten_used {
+    TEN_USED_BYTES,
+    TEN_USED_ROWS,
+    TEN_USED_TABLES,
+    TEN_USED_KEYS,
+    TEN_USED_CHANGES,
+    TEN_USED_SCHEMAS,
+    TEN_USED_COUNT
+};
 
 struct ten_tables {
     size_t count;
@@ -94,19 +103,25 @@ struct ten_tenant {
     struct ten_rates rates;
     struct ten_overload *overload; /* the registry's; NULL: not in one */
     struct ten_overload_part load;
-    _Atomic uint32_t under_way;     /* requests: tenancy/admission.h */
-    _Atomic uint32_t under_way_max; /* UINT32_MAX: no limit */
+    struct ten_rate control_ops;     /* changes of tables and the like */
+    struct sto_fair_line control;    /* what waits for the control thread */
+    struct sto_fair_line helper;     /* the same, for the API's helper */
+    _Atomic uint32_t under_way;      /* requests: tenancy/admission.h */
+    _Atomic uint32_t under_way_max;  /* UINT32_MAX: no limit */
+    struct base_memory_share memory; /* of its requests and their answers */
     _Atomic(struct ten_details *) details;
     _Atomic(struct ten_tables *) tables;
     _Atomic(struct ten_meter *) meter;      /* NULL until it does something */
     _Atomic bool is_replacing;              /* tenancy/tables_replace.h */
     _Atomic uint8_t levels[TEN_USED_COUNT]; /* tenancy/threshold.h */
+    _Atomic uint64_t schema_bytes;          /* of memory: schemas and views; set by control */
 
     /* control thread: what counts against its quotas beside what storage counts; no larger than the
      * limits say, for there are many tenants */
     uint16_t tables_restoring; /* tenancy/table_restore.h: nobody sees them yet */
     uint16_t keys;             /* API keys: tenancy/threshold.h */
     uint16_t keys_max;
+    uint32_t schema_bytes_max;
 
     /* control thread: what its bills hold already (tenancy/metering.h) */
     struct ten_metered_now *documented; /* NULL: nothing of this process's counters */

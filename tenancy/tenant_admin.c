@@ -87,7 +87,9 @@ enum err ten_tenant_create(struct ten_registry *r, struct slice id,
                            struct errbuf *eb)
 {
     char text[LIM_DISPLAY_NAME + 1];
-    struct ten_details details = {.doc_version = 0, .is_encrypted = wanted->encrypted};
+    struct ten_details details = {.doc_version = 0,
+                                  .is_encrypted = wanted->encrypted,
+                                  .plan = ten_plan_of(r, SLICE_LIT(TEN_PLAN_STANDARD))};
     ten_quota_default(&details.quota);
     enum err rc = check_new(r, id, eb);
     if (rc == ERR_OK)
@@ -99,8 +101,10 @@ enum err ten_tenant_create_keyless(struct ten_registry *r, struct slice id, stru
                                    struct ten_tenant **out, struct errbuf *eb)
 {
     char text[LIM_INSTANCE_ID + 1];
-    struct ten_details details = {.is_keyless = true, .instance = text};
+    struct ten_details details = {
+        .is_keyless = true, .instance = text, .plan = ten_plan_of(r, SLICE_LIT(TEN_PLAN_STANDARD))};
     ten_quota_default(&details.quota);
+    ten_quota_give_keyless(&details.quota);
     enum err rc = base_text_check(instance, LIM_INSTANCE_ID, "the instance", eb);
     if (rc == ERR_OK && instance.len == 0)
         rc = base_fail(eb, ERR_INVALID, "the instance is empty");
@@ -124,9 +128,17 @@ enum err ten_tenant_change(struct ten_registry *r, struct ten_tenant *t,
     enum err rc = ten_state_change_check(state, eb);
     if (rc != ERR_OK)
         return rc;
-    struct ten_details details = *ten_tenant_details(t);
+    const struct ten_details *old = ten_tenant_details(t);
+    struct ten_details details = *old;
     rc = take_wanted(r, wanted, text, &details, eb);
-    return rc == ERR_OK ? ten_tenant_commit(r, t, state, &details, NULL, 0, eb) : rc;
+    if (rc != ERR_OK)
+        return rc;
+    if (details.plan == old->plan && ten_quota_equal(&details.quota, &old->quota) &&
+        strcmp(details.display_name, old->display_name) == 0) {
+        ten_audit_set_unchanged();
+        return ERR_OK;
+    }
+    return ten_tenant_commit(r, t, state, &details, NULL, 0, eb);
 }
 
 enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, uint32_t closed,
@@ -142,8 +154,10 @@ enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, uint32
     if (rc != ERR_OK)
         return rc;
     struct ten_details wanted = *ten_tenant_details(t);
-    if (state == TEN_SUSPENDED && wanted.closed == closed && base_slice_is(reason, wanted.reason))
+    if (state == TEN_SUSPENDED && wanted.closed == closed && base_slice_is(reason, wanted.reason)) {
+        ten_audit_set_unchanged();
         return ERR_OK;
+    }
     if (reason.len > 0)
         memcpy(text, reason.ptr, reason.len);
     text[reason.len] = '\0';
@@ -161,6 +175,8 @@ enum err ten_tenant_resume(struct ten_registry *r, struct ten_tenant *t, struct 
     ten_control_check(r);
     enum ten_state state = ten_tenant_state(t);
     enum err rc = ten_state_change_check(state, eb);
+    if (rc == ERR_OK && state == TEN_ACTIVE)
+        ten_audit_set_unchanged();
     if (rc != ERR_OK || state == TEN_ACTIVE)
         return rc;
     struct ten_details wanted = *ten_tenant_details(t);

@@ -87,9 +87,23 @@ static enum err commit_doc(struct ten_registry *r, const struct ten_doc_key *key
     return rc;
 }
 
+/* What is stored of both is the same. */
+static bool is_same(const struct sto_view *a, const struct sto_view *b)
+{
+    struct buf left, right;
+    base_buf_init(&left, TEN_VIEW_DOC_MAX);
+    base_buf_init(&right, TEN_VIEW_DOC_MAX);
+    bool same = ten_view_encode(&a->spec, &left) == ERR_OK &&
+                ten_view_encode(&b->spec, &right) == ERR_OK &&
+                base_slice_equal(base_buf_slice(&left), base_buf_slice(&right));
+    base_buf_fini(&left);
+    base_buf_fini(&right);
+    return same;
+}
+
 /* Make, store and show a view: a new one, or the next of `old`. */
 static enum err store(struct ten_registry *r, struct ten_tenant *t, const struct sto_schema *schema,
-                      struct slice id, const struct sto_view_spec *spec, const struct sto_view *old,
+                      struct slice id, const struct sto_view_spec *spec, struct sto_view *old,
                       struct sto_view **out, struct errbuf *eb)
 {
     struct sto_table *table = schema->table;
@@ -97,14 +111,23 @@ static enum err store(struct ten_registry *r, struct ten_tenant *t, const struct
     enum err rc = sto_view_make(id, spec, &view, eb);
     if (rc != ERR_OK)
         return rc;
+    if (old != NULL && is_same(old, view)) {
+        sto_view_unref(view);
+        ten_audit_set_unchanged();
+        *out = sto_view_ref(old);
+        return ERR_OK;
+    }
     struct ten_doc_key key = ten_doc_key_view(ten_tenant_id(t), sto_schema_table_id(schema), id);
-    rc = commit_doc(r, &key, view, old == NULL ? STO_DOC_ABSENT : old->version, eb);
+    rc = ten_schema_bytes_check(t, old == NULL ? 0 : old->bytes, view->bytes, eb);
+    if (rc == ERR_OK)
+        rc = commit_doc(r, &key, view, old == NULL ? STO_DOC_ABSENT : old->version, eb);
     if (rc != ERR_OK) {
         sto_view_unref(view);
         return rc;
     }
     *out = sto_view_ref(view);
     publish(r, table, sto_view_list_with(ten_views_of(schema), view));
+    ten_schema_bytes_count(t);
     return ERR_OK;
 }
 
@@ -208,7 +231,7 @@ enum err ten_view_update(struct ten_registry *r, struct ten_tenant *t, struct sl
         rc = families_check(schema, change->spec, eb);
     if (rc != ERR_OK)
         return rc;
-    const struct sto_view *old = ten_views_of(schema)->views[at];
+    struct sto_view *old = ten_views_of(schema)->views[at];
     struct sto_view_spec spec = change->spec != NULL ? *change->spec : old->spec;
     spec.protected = change->has_protected ? change->protected : old->spec.protected;
     return store(r, t, schema, id, &spec, old, out, eb);
@@ -231,8 +254,10 @@ enum err ten_view_delete(struct ten_registry *r, struct ten_tenant *t, struct sl
     struct sto_doc_change change = {.key = ten_doc_key_slice(&key),
                                     .expect = list->views[at]->version};
     rc = ten_docs_commit(r, &change, 1, eb);
-    if (rc == ERR_OK)
+    if (rc == ERR_OK) {
         publish(r, schema->table, sto_view_list_without(list, at));
+        ten_schema_bytes_count(t);
+    }
     return rc;
 }
 
@@ -251,7 +276,7 @@ static enum err visit_view(void *ctx, struct slice key, uint64_t version, struct
         return rc;
     view->version = version;
     view->digest = ten_view_digest(body);
-    const struct ten_tenant *t = ten_tenant_find(r, tenant_id);
+    struct ten_tenant *t = ten_tenant_find(r, tenant_id);
     const struct ten_tables *tables = t == NULL ? NULL : ten_tenant_tables(t);
     size_t at;
     if (tables == NULL) {
@@ -263,6 +288,7 @@ static enum err visit_view(void *ctx, struct slice key, uint64_t version, struct
         return ERR_OK; /* it is being removed, and this document with it */
     }
     const struct sto_schema *schema = tables->schemas[at];
+    (void)atomic_fetch_add_explicit(&t->schema_bytes, view->bytes, memory_order_relaxed);
     publish(r, schema->table, sto_view_list_with(ten_views_of(schema), view));
     return ERR_OK;
 }

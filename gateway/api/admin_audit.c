@@ -1,35 +1,44 @@
 /*
  * gateway/api/admin_audit.c - the audit trail: a page as JSON, or as lines until its end; its head.
  *
- * Records are read on the helper, a portion at a time, each when the peer has taken enough of the
- * one before. Lines end at what was the newest record when the reading began: who reads while
- * others act comes to an end.
+ * Records are read on the helper, a portion at a time. Lines end at what was the newest record when
+ * the reading began: who reads while others act comes to an end.
+ *
+ * A trail whose oldest records were removed begins with a statement of the last of them, sealed
+ * (tenancy/audit_cut.h): "cut" of a page, the first line of lines.
  *
  * What a tenant reads is its own chain: records are numbered and hashed within it. Number, before
- * and hash of the whole trail are left out: they count what others do.
+ * and hash of the whole trail are left out: they count what others do. Key, address and salt are
+ * left out where it was not a key of the tenant's that acted: who runs the server, and from where,
+ * is not the tenant's affair.
  */
 #include "gateway/api/admin.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
-#include "gateway/budget.h"
+#include "gateway/api/portions.h"
 #include "tenancy/audit.h"
+#include "tenancy/audit_cut.h"
 
 #include "base/banned.h"
 
 #define PORTION_RECORDS 500
+#define BEGINNINGS      16 /* of a first portion; a batch of removals lasts longer than one */
 
 const char *const gw_audit_query[] = {"tenant", "from", "limit", NULL};
 const char *const gw_own_audit_query[] = {"from", "limit", NULL};
 
 struct audit {
+    struct gw_portions portions;
+    bool is_begun;
     struct slice tenant; /* empty: all */
     bool is_own;         /* the tenant's view */
     bool as_lines;
-    bool is_waiting; /* for the peer to take what it has */
     uint64_t next;
     uint64_t last; /* not behind this one */
-    uint64_t left; /* records that may still be given */
-    size_t given;  /* in this portion */
+    struct ten_audit_cut cut;
+    bool tells_cut; /* what is asked for was removed, or some of it */
+    uint64_t left;  /* records that may still be given */
+    size_t given;   /* in this portion */
     struct gw_json json;
 };
 
@@ -52,6 +61,19 @@ static void put_hash(struct gw_json *j, const char *name, const struct base_audi
     gw_json_name_text(j, name, hex);
 }
 
+static void put_actor(struct gw_json *j, const struct base_audit_record *r, bool is_withheld)
+{
+    char salt[BASE_AUDIT_SALT_HEX + 1];
+    put_text(j, "key", is_withheld ? SLICE_EMPTY : r->key);
+    put_text(j, "kind", r->kind);
+    put_text(j, "address", is_withheld ? SLICE_EMPTY : r->address);
+    if (!r->is_committed)
+        return;
+    base_audit_salt_hex(r, salt);
+    put_hash(j, "actor", &r->actor);
+    put_text(j, "salt", is_withheld ? SLICE_EMPTY : base_slice_text(salt));
+}
+
 static void put_record(struct gw_json *j, const struct base_audit_record *r, bool is_own)
 {
     gw_json_open(j, '{');
@@ -63,9 +85,7 @@ static void put_record(struct gw_json *j, const struct base_audit_record *r, boo
     put_text(j, "tenant", r->tenant);
     put_text(j, "target", r->target);
     put_text(j, "detail", r->detail);
-    put_text(j, "key", r->key);
-    put_text(j, "kind", r->kind);
-    put_text(j, "address", r->address);
+    put_actor(j, r, is_own && !base_audit_kind_is_told(r->kind));
     gw_json_name_u64(j, "tenant_number", r->tenant_number);
     put_hash(j, "tenant_before", &r->tenant_before);
     put_hash(j, "entry", &r->entry);
@@ -79,6 +99,16 @@ static void put_record(struct gw_json *j, const struct base_audit_record *r, boo
 /* --- reading -----------------------------------------------------------------------------------
  */
 
+/* The next record is not there. ERR_CONFLICT: it was removed since the reading began, and what is
+ * left must not look whole. */
+static enum err check_removed(struct gw_call *call)
+{
+    const struct audit *a = call->state;
+    bool is_removed = false;
+    enum err e = ten_audit_was_removed(call->api->registry, a->tenant, a->next, &is_removed);
+    return e == ERR_OK && is_removed ? ERR_CONFLICT : e;
+}
+
 static enum err visit(void *ctx, const struct base_audit_record *r)
 {
     struct gw_call *call = ctx;
@@ -86,6 +116,9 @@ static enum err visit(void *ctx, const struct base_audit_record *r)
     uint64_t number = a->tenant.len > 0 ? r->tenant_number : r->number;
     if (number > a->last)
         return ERR_OK; /* a handful at most: they were written since */
+    enum err e = number == a->next ? ERR_OK : check_removed(call);
+    if (e != ERR_OK)
+        return e;
     if (a->as_lines)
         a->json = gw_json_start(&call->out);
     put_record(&a->json, r, a->is_own);
@@ -103,47 +136,29 @@ static enum err read_portion(struct gw_call *call, struct errbuf *eb)
     struct audit *a = call->state;
     uint64_t wanted = a->as_lines && a->left > PORTION_RECORDS ? PORTION_RECORDS : a->left;
     a->given = 0;
-    return ten_audit_read(call->api->registry, a->tenant, a->next, (size_t)wanted, visit, call, eb);
-}
-
-static void portion_read(struct gw_call *call);
-
-static void go_on(struct gw_call *call)
-{
-    gw_task_on_helper(call, read_portion, portion_read);
-}
-
-static void drained(struct gw_call *call)
-{
-    struct audit *a = call->state;
-    if (!a->is_waiting)
-        return;
-    a->is_waiting = false;
-    go_on(call);
-}
-
-static void portion_read(struct gw_call *call)
-{
-    struct audit *a = call->state;
-    if (call->ex == NULL)
-        return;
-    if (call->task.result != ERR_OK) {
-        gw_exchange_abort(call->ex); /* a trail that is cut must not look whole */
-        return;
-    }
-    bool is_last = a->given == 0 || a->left == 0 || a->next > a->last;
-    if (is_last)
-        gw_budget_put_cost_trailer(call);
-    gw_exchange_send_take(call->ex, &call->out, is_last);
-    if (is_last || call->ex == NULL)
-        return;
-    a->is_waiting = gw_exchange_is_full(call->ex);
-    if (!a->is_waiting)
-        go_on(call);
+    enum err e =
+        ten_audit_read(call->api->registry, a->tenant, a->next, (size_t)wanted, visit, call, eb);
+    return e == ERR_OK && a->given == 0 && a->next <= a->last ? check_removed(call) : e;
 }
 
 /* --- a page ------------------------------------------------------------------------------------
  */
+
+static enum err put_cut(struct gw_call *call, struct errbuf *eb)
+{
+    const struct audit *a = call->state;
+    return ten_audit_cut_seal(call->api->registry, a->tenant, &a->cut, &call->out, eb);
+}
+
+/* Helper. */
+static enum err read_lines(struct gw_call *call, struct errbuf *eb)
+{
+    const struct audit *a = call->state;
+    enum err e = a->tells_cut ? put_cut(call, eb) : ERR_OK;
+    if (e == ERR_OK && a->tells_cut)
+        e = base_buf_append_byte(&call->out, '\n');
+    return e == ERR_OK ? read_portion(call, eb) : e;
+}
 
 /* Helper. */
 static enum err read_page(struct gw_call *call, struct errbuf *eb)
@@ -151,6 +166,13 @@ static enum err read_page(struct gw_call *call, struct errbuf *eb)
     struct audit *a = call->state;
     a->json = gw_json_start(&call->out);
     gw_json_open(&a->json, '{');
+    if (a->tells_cut) {
+        gw_json_name(&a->json, "cut");
+        enum err rc = put_cut(call, eb);
+        if (rc != ERR_OK)
+            return rc;
+        a->json.comma = true;
+    }
     gw_json_name(&a->json, "records");
     gw_json_open(&a->json, '[');
     enum err e = read_portion(call, eb);
@@ -161,8 +183,8 @@ static enum err read_page(struct gw_call *call, struct errbuf *eb)
     return e;
 }
 
-/* The newest there is. */
-static enum err find_last(struct gw_call *call, struct errbuf *eb)
+/* The newest there is, and the oldest. */
+static enum err find_ends(struct gw_call *call, struct errbuf *eb)
 {
     struct audit *a = call->state;
     struct base_audit_head head;
@@ -173,31 +195,51 @@ static enum err find_last(struct gw_call *call, struct errbuf *eb)
     else
         ten_audit_head(call->api->registry, &head, time);
     if (e == ERR_OK)
-        a->last = head.number;
+        e = ten_audit_cut_read(call->api->registry, a->tenant, &a->cut, eb);
+    if (e != ERR_OK)
+        return e;
+    a->last = head.number;
+    a->tells_cut = a->next <= a->cut.head.number;
+    if (a->tells_cut)
+        a->next = a->cut.head.number + 1;
+    return ERR_OK;
+}
+
+static enum err read_beginning(struct gw_call *call, struct errbuf *eb)
+{
+    const struct audit *a = call->state;
+    enum err e = find_ends(call, eb);
+    if (e != ERR_OK)
+        return e;
+    return a->as_lines ? read_lines(call, eb) : read_page(call, eb);
+}
+
+/* Helper. The first portion comes with the head, so that a failure has a status. What was removed
+ * while it was read is no failure: it begins anew, behind that. */
+static enum err read_first(struct gw_call *call, struct errbuf *eb)
+{
+    struct audit *a = call->state;
+    const struct audit asked = *a;
+    enum err e = read_beginning(call, eb);
+    for (int tries = 1; e == ERR_CONFLICT && tries < BEGINNINGS; tries++) {
+        *a = asked;
+        base_buf_truncate(&call->out, 0);
+        e = read_beginning(call, eb);
+    }
+    if (e == ERR_CONFLICT)
+        e = base_fail(eb, ERR_UNAVAILABLE, "old records are being removed; try again");
     return e;
 }
 
-/* Helper. The first portion comes with the head, so that a failure has a status. */
-static enum err read_first(struct gw_call *call, struct errbuf *eb)
+/* Helper. */
+static enum err work(struct gw_call *call, struct errbuf *eb)
 {
-    const struct audit *a = call->state;
-    enum err e = find_last(call, eb);
-    if (e != ERR_OK)
-        return e;
-    return a->as_lines ? read_portion(call, eb) : read_page(call, eb);
-}
-
-static void first_read(struct gw_call *call)
-{
-    const struct audit *a = call->state;
-    if (call->task.result != ERR_OK) {
-        gw_call_problem(call, (int)call->task.result, call->task.detail.text);
-    } else if (!a->as_lines) {
-        gw_rest_send_json(call, 200);
-    } else {
-        gw_rest_start_stream(call, 200, "application/x-ndjson");
-        portion_read(call);
-    }
+    struct audit *a = call->state;
+    bool is_first = !a->is_begun;
+    a->is_begun = true;
+    enum err e = is_first ? read_first(call, eb) : read_portion(call, eb);
+    a->portions.is_last = !a->as_lines || a->given == 0 || a->left == 0 || a->next > a->last;
+    return e;
 }
 
 static void start(struct gw_call *call, struct audit *a)
@@ -214,8 +256,9 @@ static void start(struct gw_call *call, struct audit *a)
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
-    call->on_drained = drained;
-    gw_task_on_helper(call, read_first, first_read);
+    a->portions = (struct gw_portions){
+        .work = work, .content_type = a->as_lines ? "application/x-ndjson" : "application/json"};
+    gw_portions_start(call);
 }
 
 /* --- routes ------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ struct departure {
     struct slice confirm;
     uint64_t grace_us;
     bool dry_run;
+    bool deep; /* every table is searched */
 };
 
 /* State of a call about the path's tenant; NULL when it was answered. */
@@ -40,7 +41,8 @@ static enum err offboard_work(struct gw_call *call, struct errbuf *eb)
     const struct departure *d = call->state;
     const struct ten_offboard_wanted wanted = {.requested_by = base_slice_text(call->who.key_id),
                                                .reason = d->reason,
-                                               .grace_us = d->grace_us};
+                                               .grace_us = d->grace_us,
+                                               .deep = d->deep};
     char job[TEN_JOB_ID + 1];
     enum err e = ten_offboard_start(call->api->registry, d->tenant, &wanted, job, eb);
     if (e != ERR_OK)
@@ -98,11 +100,11 @@ static bool get_grace(struct gw_call *call, uint64_t *out_us)
     return false;
 }
 
-static bool get_dry_run(struct gw_call *call, bool *out)
+static bool get_bool(struct gw_call *call, const char *name, bool *out)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = gw_json_get_bool(gw_rest(call)->json, "dry_run", out, &eb);
+    enum err e = gw_json_get_bool(gw_rest(call)->json, name, out, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     return e == ERR_OK;
@@ -110,10 +112,10 @@ static bool get_dry_run(struct gw_call *call, bool *out)
 
 void gw_tenant_offboard(struct gw_call *call)
 {
-    static const char *const names[] = {"confirm", "grace", "reason", "dry_run", NULL};
+    static const char *const names[] = {"confirm", "grace", "reason", "dry_run", "deep", NULL};
     struct departure *d = begin(call, names);
-    if (d == NULL || !get_dry_run(call, &d->dry_run) || !get_grace(call, &d->grace_us) ||
-        !gw_admin_get_text(call, "reason", false, &d->reason) ||
+    if (d == NULL || !get_bool(call, "dry_run", &d->dry_run) || !get_bool(call, "deep", &d->deep) ||
+        !get_grace(call, &d->grace_us) || !gw_admin_get_text(call, "reason", false, &d->reason) ||
         !gw_admin_get_text(call, "confirm", !d->dry_run, &d->confirm))
         return;
     if (d->confirm.ptr != NULL && !base_slice_equal(d->confirm, ten_tenant_id(d->tenant)))

@@ -4,11 +4,13 @@
 #include "base/alloc.h"
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
+#include "gateway/api/portions.h"
 #include "tenancy/offboard.h"
 
 #include "base/banned.h"
 
 #define JOBS_SHOWN_MAX LIM_PAGE_ROWS_DEFAULT
+#define PORTION_JOBS   32 /* of 2 KiB each */
 
 static void put_audit(struct gw_json *j, const char *name, const struct sto_audit *audit)
 {
@@ -31,6 +33,12 @@ static void put_search(struct gw_json *j, const char *name, const struct sto_sea
     gw_json_open(j, '{');
     gw_json_name_u64(j, "files", search->files);
     gw_json_name_u64(j, "bytes", search->bytes);
+    gw_json_name_u64(j, "listed_files", search->listed_files);
+    gw_json_name_u64(j, "listed_bytes", search->listed_bytes);
+    gw_json_name(j, "deep");
+    gw_json_bool(j, search->deep);
+    gw_json_name_u64(j, "scrubbed_files", search->scrubbed_files);
+    gw_json_name_time(j, "scrubbed_oldest", search->scrubbed_oldest_us);
     gw_json_name_u64(j, "keys", search->keys);
     gw_json_name_u64(j, "canaries", search->canaries);
     gw_json_name_u64(j, "notes", search->notes);
@@ -127,27 +135,58 @@ static void describe_job(struct gw_json *j, struct ten_registry *registry,
     gw_json_close(j, '}');
 }
 
+/* --- the list ----------------------------------------------------------------------------------
+ */
+
+struct job_list {
+    struct gw_portions portions;
+    struct gw_json json;
+    char last[TEN_JOB_ID + 1]; /* the job before the next; "": none */
+    size_t given;              /* in this portion */
+    size_t left;
+};
+
+static enum err put_job(void *ctx, const struct ten_job *job)
+{
+    struct gw_call *call = ctx;
+    struct job_list *l = call->state;
+    describe_job(&l->json, call->api->registry, job);
+    memcpy(l->last, job->id, sizeof l->last);
+    l->given++;
+    return call->out.error;
+}
+
+/* Helper. */
 static enum err list_work(struct gw_call *call, struct errbuf *eb)
 {
-    struct ten_job *jobs = base_new_array(JOBS_SHOWN_MAX, sizeof jobs[0]);
-    size_t count = 0;
-    enum err e = ten_job_list(call->api->registry, jobs, JOBS_SHOWN_MAX, &count, eb);
-    struct gw_json j = gw_json_start(&call->out);
-    gw_json_open(&j, '{');
-    gw_json_name(&j, "jobs");
-    gw_json_open(&j, '[');
-    for (size_t i = 0; e == ERR_OK && i < count; i++)
-        describe_job(&j, call->api->registry, &jobs[i]);
-    gw_json_close(&j, ']');
-    gw_json_close(&j, '}');
-    base_free(jobs);
+    struct job_list *l = call->state;
+    size_t wanted = l->left < PORTION_JOBS ? l->left : PORTION_JOBS;
+    l->given = 0;
+    enum err e =
+        ten_job_list(call->api->registry, base_slice_text(l->last), wanted, put_job, call, eb);
+    l->left -= l->given;
+    l->portions.is_last = l->given < wanted || l->left == 0;
+    if (l->portions.is_last) {
+        gw_json_close(&l->json, ']');
+        gw_json_close(&l->json, '}');
+    }
     return e;
 }
 
 void gw_job_list(struct gw_call *call)
 {
-    gw_rest_on_control(call, 200, list_work);
+    struct job_list *l = gw_call_new_state(call, sizeof *l, NULL);
+    l->portions = (struct gw_portions){.work = list_work, .content_type = "application/json"};
+    l->left = JOBS_SHOWN_MAX;
+    l->json = gw_json_start(&call->out);
+    gw_json_open(&l->json, '{');
+    gw_json_name(&l->json, "jobs");
+    gw_json_open(&l->json, '[');
+    gw_portions_start(call);
 }
+
+/* --- one ---------------------------------------------------------------------------------------
+ */
 
 static enum err get_work(struct gw_call *call, struct errbuf *eb)
 {

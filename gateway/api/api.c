@@ -15,7 +15,8 @@
 
 #include "base/banned.h"
 
-#define WAIT_MS 100
+#define WAIT_MS        100
+#define STRANGERS_PART 16 /* of the memory for requests */
 
 static void free_api(struct gw_api *api)
 {
@@ -31,6 +32,10 @@ enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out, 
     struct gw_api *api = base_new(sizeof *api);
     api->registry = options->registry;
     api->keyring = options->keyring;
+    api->memory = options->memory;
+    api->operators.budget = api->memory;
+    api->strangers.budget = api->memory;
+    api->strangers.most = api->memory->limit / STRANGERS_PART;
     api->engine = ten_registry_engine(options->registry);
     api->opened_ns = base_monotonic_ns();
     api->access_log = options->access_log;
@@ -49,7 +54,7 @@ enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out, 
     }
     e = gw_page_key_derive(options->pepper, &api->page_key);
     if (e == ERR_OK)
-        e = base_worker_start(&api->helper, "api-helper");
+        e = ten_fair_worker_start(&api->helper, "api-helper", false);
     if (e != ERR_OK) {
         free_api(api);
         return base_fail(eb, e, "the API cannot be started: %s", base_err_name(e));
@@ -63,7 +68,7 @@ void gw_api_close(struct gw_api *api)
 {
     if (api == NULL)
         return;
-    base_worker_stop(&api->helper);
+    ten_fair_worker_stop(&api->helper);
     gw_router_free(api->router);
     free_api(api);
 }

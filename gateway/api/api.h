@@ -28,6 +28,7 @@ struct gw_api;
 struct gw_api_options {
     struct ten_registry *registry;
     struct auth_keyring *keyring;
+    struct base_memory *memory;       /* of requests; outlives the API */
     struct slice pepper;              /* page tokens are keyed from it */
     struct gw_access_log *access_log; /* NULL: none */
     struct mig_service *backups;

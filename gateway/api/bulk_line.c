@@ -30,7 +30,7 @@ void gw_bulk_line_clear(struct gw_bulk_line *l)
     if (l->has_scope)
         sto_table_scope_release(&l->op.scope);
     l->has_scope = false;
-    json_decref(l->json);
+    gw_json_free(l->json, &l->json_charge);
     l->json = NULL;
     base_buf_fini(&l->text);
     base_arena_fini(&l->arena);
@@ -197,7 +197,7 @@ static enum err build_mutations(struct gw_bulk_line *l, struct slice text, struc
                                         TOKEN_FIELD, START_FIELD, NULL};
     struct errbuf *eb = &l->op.detail;
     struct gw_mutations mutations;
-    enum err e = gw_json_parse(text, &l->json, eb);
+    enum err e = gw_json_parse(text, &l->json_charge, &l->json, eb);
     if (e == ERR_OK)
         e = gw_json_only(l->json, names, eb);
     if (e == ERR_OK)

@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "gateway/api/json_in.h"
 #include "gateway/api/row_body.h"
 #include "storage/engine.h"
 #include "tenancy/admission.h"
@@ -34,6 +35,7 @@ struct gw_bulk_line {
     struct arena arena;
     struct buf text; /* a copy, when it is a long one */
     json_t *json;    /* of a line with "mutations", else NULL */
+    struct gw_json_charge json_charge;
     struct sto_mutation delete_row;
 };
 

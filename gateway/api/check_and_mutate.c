@@ -73,6 +73,12 @@ static enum err compile(struct gw_call *call, struct errbuf *eb)
     return sto_filter_compile(&c->filter, call->scope.schema, &c->check.predicate, eb);
 }
 
+static bool compiles_long(const struct gw_call *call)
+{
+    const struct row_check *c = call->state;
+    return c->has_filter && !sto_filter_is_small(&c->filter);
+}
+
 static void answer(struct gw_call *call)
 {
     const struct row_check *c = call->state;
@@ -90,6 +96,7 @@ void gw_row_check(struct gw_call *call)
     struct row_check *c = gw_call_new_state(call, sizeof *c, cleanup);
     c->write.read = read_body;
     c->write.prepare = compile;
+    c->write.prepares_long = compiles_long;
     c->write.answer = answer;
     gw_row_write_start(call, &c->write);
 }

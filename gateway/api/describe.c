@@ -155,6 +155,12 @@ void gw_describe_departure(struct gw_json *j, const struct ten_details *details)
     gw_json_close(j, '}');
 }
 
+void gw_describe_growth_members(struct gw_json *j, const struct ten_tenant *t)
+{
+    gw_json_name_u64(j, "change_bytes", sto_account_change_bytes(&t->account));
+    gw_json_name_u64(j, "schema_bytes", atomic_load(&t->schema_bytes));
+}
+
 void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
                         const struct ten_details *details)
 {
@@ -170,7 +176,10 @@ void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
     gw_json_name_time(j, "created", details->created_us);
     gw_json_name_time(j, "state_since", details->state_since_us);
     gw_json_name(j, "usage");
-    gw_describe_usage(j, &usage);
+    gw_json_open(j, '{');
+    gw_describe_usage_members(j, &usage);
+    gw_describe_growth_members(j, t);
+    gw_json_close(j, '}');
     gw_json_name_text(j, "plan", details->plan == NULL ? NULL : details->plan->id);
     gw_json_name(j, "quota");
     struct ten_quota held;

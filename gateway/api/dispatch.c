@@ -12,6 +12,7 @@
 
 #include <strings.h>
 
+#include "base/watchdog.h"
 #include "gateway/caller.h"
 #include "gateway/grpc/metadata.h"
 
@@ -55,6 +56,7 @@ static bool check_route(struct gw_call *call)
         if (refused(call, gw_match_decode(&gw_rest(call)->match, &call->arena, &eb), &eb))
             return false;
         call->action.name = gw_rest(call)->route->audit;
+        base_watchdog_say(gw_rest(call)->route->pattern);
         return true;
     }
 }
@@ -164,6 +166,29 @@ static void run_handler(struct gw_call *call)
         gw_rest(call)->route->handler(call);
 }
 
+/* --- the body ----------------------------------------------------------------------------------
+ */
+
+static void refuse_memory(struct gw_call *call)
+{
+    struct errbuf eb;
+    (void)gw_call_no_memory(call, &eb); /* ERR_NO_MEMORY */
+    gw_call_problem(call, ERR_NO_MEMORY, eb.text);
+}
+
+/* Memory for all of it, when its length is known: it is refused now, or fits. One that a transport
+ * gives as a whole is in its memory already. */
+static void begin_body(struct gw_call *call)
+{
+    struct buf *body = &gw_rest(call)->body_bytes;
+    gw_call_leave_table(call);
+    base_buf_init(body, gw_rest(call)->route->body_max);
+    base_buf_charge(body, call->memory);
+    if (call->ex->http_major == 2 && call->ex->content_length > 0 &&
+        base_buf_reserve(body, (size_t)call->ex->content_length) != ERR_OK)
+        refuse_memory(call);
+}
+
 /* --- events ------------------------------------------------------------------------------------
  */
 
@@ -180,7 +205,7 @@ static void collect(struct gw_call *call, struct slice bytes, bool end)
         return;
     }
     if (base_buf_append(&gw_rest(call)->body_bytes, bytes) != ERR_OK) {
-        gw_call_problem(call, ERR_NO_MEMORY, "out of memory for the body");
+        refuse_memory(call);
         return;
     }
     if (!end)
@@ -225,12 +250,10 @@ void gw_dispatch(struct gw_api_thread *thread, struct gw_exchange *ex)
     struct gw_call *call = gw_call_new(&gw_rest_protocol, thread, ex);
     gw_exchange_listen(ex, &EVENTS, call);
     if (passes_checks(call)) {
-        if (!ex->has_body || gw_rest(call)->route->body == GW_BODY_LINES) {
+        if (!ex->has_body || gw_rest(call)->route->body == GW_BODY_LINES)
             run_handler(call);
-        } else {
-            gw_call_leave_table(call);
-            base_buf_init(&gw_rest(call)->body_bytes, gw_rest(call)->route->body_max);
-        }
+        else
+            begin_body(call);
     }
     gw_call_drop(call);
 }

@@ -26,7 +26,7 @@ static size_t skip_string(struct slice text, size_t at)
 }
 
 /* Values are counted by what must stand between or before them: '[', '{', ',' and ':'. */
-static enum err check_cost(struct slice text, struct errbuf *eb)
+static enum err check_cost(struct slice text, size_t *out_values, struct errbuf *eb)
 {
     size_t depth = 0;
     size_t values = 0;
@@ -49,6 +49,7 @@ static enum err check_cost(struct slice text, struct errbuf *eb)
         if (values > GW_JSON_VALUES_MAX)
             return base_fail(eb, ERR_TOO_BIG, "JSON has more than %d values", GW_JSON_VALUES_MAX);
     }
+    *out_values = values;
     return ERR_OK;
 }
 
@@ -84,16 +85,17 @@ static const char *syntax_text(enum json_error_code code)
     }
 }
 
-enum err gw_json_parse(struct slice text, json_t **out, struct errbuf *eb)
+void gw_json_free(json_t *tree, struct gw_json_charge *charge)
 {
-    if (text.len == 0)
-        return base_fail(eb, ERR_INVALID, "the body is empty; a JSON object is expected");
-    /* jansson passes over one behind a number */
-    if (memchr(text.ptr, '\0', text.len) != NULL)
-        return base_fail(eb, ERR_INVALID, "not valid JSON: there is a zero byte in it");
-    enum err e = check_cost(text, eb);
-    if (e != ERR_OK)
-        return e;
+    if (tree == NULL)
+        return;
+    json_decref(tree);
+    base_memory_give(charge->share, charge->bytes);
+    charge->bytes = 0;
+}
+
+static enum err parse(struct slice text, json_t **out, struct errbuf *eb)
+{
     json_error_t error;
     json_t *tree = json_loadb((const char *)text.ptr, text.len,
                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
@@ -108,6 +110,30 @@ enum err gw_json_parse(struct slice text, json_t **out, struct errbuf *eb)
     }
     *out = tree;
     return ERR_OK;
+}
+
+enum err gw_json_parse(struct slice text, struct gw_json_charge *charge, json_t **out,
+                       struct errbuf *eb)
+{
+    size_t values = 0;
+    if (text.len == 0)
+        return base_fail(eb, ERR_INVALID, "the body is empty; a JSON object is expected");
+    /* jansson passes over one behind a number */
+    if (memchr(text.ptr, '\0', text.len) != NULL)
+        return base_fail(eb, ERR_INVALID, "not valid JSON: there is a zero byte in it");
+    enum err e = check_cost(text, &values, eb);
+    if (e != ERR_OK)
+        return e;
+    size_t bytes = base_memory_counted(text.len + values * GW_JSON_VALUE_BYTES);
+    if (charge == NULL)
+        return parse(text, out, eb);
+    if (!base_memory_take(charge->share, bytes))
+        return base_fail(eb, ERR_NO_MEMORY, "no memory for JSON of %zu values", values);
+    e = parse(text, out, eb);
+    charge->bytes = e == ERR_OK ? bytes : 0;
+    if (e != ERR_OK)
+        base_memory_give(charge->share, bytes);
+    return e;
 }
 
 static int dump_piece(const char *bytes, size_t len, void *to)

@@ -22,14 +22,28 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/memory.h"
 #include "base/slice.h"
 
 /* A row's longest list of cells, each {"value":..,"timestamp":..}, with room to spare. jansson
  * takes up to 80 bytes for two bytes of input, so the size of the text alone is no bound. */
 #define GW_JSON_VALUES_MAX (6 * LIM_MUTATIONS_PER_ROW)
 
-/* An object, alone in text. */
-enum err gw_json_parse(struct slice text, json_t **out, struct errbuf *eb) MUST_CHECK;
+/* What a tree takes beside the text: for each value, by which an empty object in a list is two. */
+#define GW_JSON_VALUE_BYTES 128
+
+/* What a tree takes of a share: given back with it. */
+struct gw_json_charge {
+    struct base_memory_share *share; /* NULL: it is not counted */
+    size_t bytes;
+};
+
+/* An object, alone in text. charge->bytes are counted before the tree is made, if it is; charge
+ * NULL: for a tree that is gone in a moment. ERR_NO_MEMORY also when the share is used up. */
+enum err gw_json_parse(struct slice text, struct gw_json_charge *charge, json_t **out,
+                       struct errbuf *eb) MUST_CHECK;
+/* NULL: nothing. */
+void gw_json_free(json_t *tree, struct gw_json_charge *charge);
 
 /* The tree as text without blanks, appended; flags: JSON_SORT_KEYS or 0. */
 enum err gw_json_dump(const json_t *tree, size_t flags, struct buf *out) MUST_CHECK;

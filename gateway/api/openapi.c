@@ -60,7 +60,7 @@ static enum err add_part(json_t *doc, const struct gw_openapi_part *part, struct
 {
     json_t *tree = NULL;
     struct errbuf detail;
-    enum err e = gw_json_parse(base_slice_text(part->text), &tree, &detail);
+    enum err e = gw_json_parse(base_slice_text(part->text), NULL, &tree, &detail);
     if (e != ERR_OK)
         return base_fail(eb, e, "%s: %s", part->name, detail.text);
     e = merge(doc, tree, 2, part->name, eb);

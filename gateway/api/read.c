@@ -113,22 +113,51 @@ static enum err build(struct gw_call *call, struct errbuf *eb)
     return e == ERR_OK ? take_filter(call, r, eb) : e;
 }
 
-/* On the loop, for the schema that the read will use. */
 static void start(struct gw_call *call)
 {
     struct gw_row_answer *s = call->state;
     struct read *r = s->user;
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = ERR_OK;
-    if (r->has_filter)
-        e = sto_filter_compile(&r->filter, call->scope.schema, &s->stream.op.spec.filter, &eb);
-    if (e == ERR_OK)
-        e = gw_row_page_continue(s, r->context, r->token, r->ranges, &eb);
+    enum err e = gw_row_page_continue(s, r->context, r->token, r->ranges, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
         gw_row_page_start(s, r->stats);
+}
+
+/* On the loop or the helper: the call, and with it the table's schema, is held meanwhile. */
+static enum err compile(struct gw_call *call, struct errbuf *eb)
+{
+    struct gw_row_answer *s = call->state;
+    struct read *r = s->user;
+    return sto_filter_compile(&r->filter, call->scope.schema, &s->stream.op.spec.filter, eb);
+}
+
+static void compiled_on_helper(struct gw_call *call)
+{
+    if (call->task.result != ERR_OK)
+        gw_call_problem(call, (int)call->task.result, call->task.detail.text);
+    else if (call->ex != NULL)
+        start(call);
+}
+
+/* On the loop, for the schema that the read will use. */
+static void prepare(struct gw_call *call)
+{
+    struct gw_row_answer *s = call->state;
+    struct read *r = s->user;
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    if (r->has_filter && !sto_filter_is_small(&r->filter)) {
+        gw_task_on_helper(call, compile, compiled_on_helper);
+        return;
+    }
+    enum err e = r->has_filter ? compile(call, &eb) : ERR_OK;
+    if (e != ERR_OK)
+        gw_call_problem(call, (int)e, eb.text);
+    else
+        start(call);
 }
 
 /* The table may have changed, or gone, while the helper worked. */
@@ -140,7 +169,7 @@ static void built_on_helper(struct gw_call *call)
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, call->task.detail.text);
     else if (call->ex != NULL)
-        start(call);
+        prepare(call);
 }
 
 void gw_read(struct gw_call *call)
@@ -160,5 +189,5 @@ void gw_read(struct gw_call *call)
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
-        start(call);
+        prepare(call);
 }

@@ -32,11 +32,16 @@ static void refuse(struct gw_call *call, int problem, const char *detail,
     gw_problem_send(call->ex, problem, detail, &all);
 }
 
+static void charge(struct gw_call *call)
+{
+    base_buf_charge(&gw_rest(call)->body_bytes, call->memory);
+}
+
 /* The large arrays are only ever read behind their counts. */
 static void reset(struct gw_call *call)
 {
     struct gw_rest *rest = gw_rest(call);
-    json_decref(rest->json);
+    gw_json_free(rest->json, &rest->json_charge);
     base_buf_fini(&rest->body_bytes);
     rest->route = NULL;
     rest->match.param_count = 0;
@@ -60,6 +65,14 @@ static void name_action(struct gw_call *call, struct slice *out_tenant)
     }
 }
 
+/* Whether it has begun or not: handlers know how to lose their peer. */
+static void cut(struct gw_call *call, enum err why, const char *detail)
+{
+    (void)detail; /* there is no place for it */
+    gw_observe_problem(call, (int)why, 0);
+    gw_exchange_abort(call->ex);
+}
+
 static void label(const struct gw_call *call, struct gw_label *out)
 {
     const struct gw_route *route = gw_rest(call)->route;
@@ -74,6 +87,8 @@ const struct gw_protocol gw_rest_protocol = {
     .call_bytes = sizeof(struct gw_rest),
     .arena_max = 4 * LIM_BODY_BYTES, /* mutations of the longest list and decoded values */
     .refuse = refuse,
+    .charge = charge,
+    .cut = cut,
     .reset = reset,
     .name_action = name_action,
     .label = label,
@@ -100,7 +115,10 @@ enum err gw_rest_parse(struct gw_call *call, struct errbuf *eb)
 {
     struct gw_rest *rest = gw_rest(call);
     bool is_absent = rest->route->body == GW_BODY_OPTIONAL && rest->body.len == 0;
-    return gw_json_parse(is_absent ? SLICE_LIT("{}") : rest->body, &rest->json, eb);
+    struct slice text = is_absent ? SLICE_LIT("{}") : rest->body;
+    rest->json_charge.share = call->memory;
+    enum err e = gw_json_parse(text, &rest->json_charge, &rest->json, eb);
+    return e == ERR_NO_MEMORY ? gw_call_no_memory(call, eb) : e;
 }
 
 enum err gw_rest_keep_body(struct gw_call *call, struct errbuf *eb)
@@ -112,7 +130,7 @@ enum err gw_rest_keep_body(struct gw_call *call, struct errbuf *eb)
         return ERR_OK;
     rest->body = base_arena_copy(&call->arena, body);
     if (rest->body.ptr == NULL)
-        return base_fail(eb, ERR_NO_MEMORY, "out of memory for a body of %zu bytes", body.len);
+        return gw_call_no_memory(call, eb);
     return ERR_OK;
 }
 
@@ -180,7 +198,8 @@ void gw_rest_start_stream(struct gw_call *call, int status, const char *content_
 void gw_rest_send(struct gw_call *call, int status, const char *content_type)
 {
     if (call->out.error != ERR_OK) {
-        gw_call_problem(call, (int)call->out.error, "the answer does not fit into memory");
+        struct errbuf eb;
+        gw_call_problem(call, (int)gw_call_no_memory(call, &eb), eb.text);
         return;
     }
     if (!gw_call_begin_answer(call))

@@ -32,6 +32,7 @@ struct gw_rest {
     struct buf body_bytes;
     struct slice body;
     json_t *json;
+    struct gw_json_charge json_charge;
     int status; /* of the answer to a task */
     void (*on_body)(struct gw_call *call, struct slice bytes, bool end); /* GW_BODY_LINES */
 };

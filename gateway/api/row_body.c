@@ -285,7 +285,7 @@ enum err gw_row_body_blame(struct slice text, enum err found, struct errbuf *eb)
     if (found == ERR_NO_MEMORY || found == ERR_TOO_BIG)
         return found;
     strict.text[0] = '\0';
-    enum err e = gw_json_parse(text, &tree, &strict);
+    enum err e = gw_json_parse(text, NULL, &tree, &strict);
     json_decref(tree);
     return e == ERR_OK ? found : base_fail(eb, e, "%s", strict.text);
 }

@@ -319,6 +319,7 @@ void gw_row_sink_init(struct gw_row_sink *s, struct buf *out, enum gw_row_framin
     base_buf_init(&s->last_key, LIM_ROW_KEY);
     base_buf_init(&s->qualifier, LIM_QUALIFIER);
     base_buf_init(&s->binary, BINARY_MAX);
+    base_buf_charge(&s->binary, out->share);
 }
 
 void gw_row_sink_next_slice(struct gw_row_sink *s)

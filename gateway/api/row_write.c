@@ -40,6 +40,7 @@ static void write_done(struct sto_mutate_op *op)
     struct gw_call *call = op->user;
     struct gw_row_write *w = call->state;
     ten_visit_waited(&call->visit);
+    gw_caller_charge_write(call, op);
     if (op->result != ERR_OK) {
         gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
     } else {
@@ -76,9 +77,7 @@ static void submit(struct gw_call *call)
     struct gw_row_write *w = call->state;
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = w->prepare == NULL ? ERR_OK : w->prepare(call, &eb);
-    if (e == ERR_OK)
-        e = check_all(call, &w->op, &eb);
+    enum err e = check_all(call, &w->op, &eb);
     w->op.row_key = gw_rest_param(call, 1);
     if (e == ERR_OK)
         e = gw_caller_check_row(call, w->op.row_key, &eb);
@@ -86,7 +85,7 @@ static void submit(struct gw_call *call)
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
-    if (!gw_caller_admit_bytes(call, gw_budget_bytes_of(&w->op)))
+    if (!gw_caller_admit_write(call, &w->op))
         return;
     w->op.priority = call->priority;
     w->op.reply_to = call->thread->mailbox;
@@ -98,6 +97,30 @@ static void submit(struct gw_call *call)
     sto_mutate_row(call->api->engine, &w->op);
 }
 
+static void prepared_on_helper(struct gw_call *call)
+{
+    if (call->task.result != ERR_OK)
+        gw_call_problem(call, (int)call->task.result, call->task.detail.text);
+    else if (call->ex != NULL)
+        submit(call);
+}
+
+static void prepare(struct gw_call *call)
+{
+    struct gw_row_write *w = call->state;
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    if (w->prepare != NULL && w->prepares_long(call)) {
+        gw_task_on_helper(call, w->prepare, prepared_on_helper);
+        return;
+    }
+    enum err e = w->prepare == NULL ? ERR_OK : w->prepare(call, &eb);
+    if (e != ERR_OK)
+        gw_call_problem(call, (int)e, eb.text);
+    else
+        submit(call);
+}
+
 static void read_on_helper(struct gw_call *call)
 {
     enum err e = call->task.result;
@@ -106,7 +129,7 @@ static void read_on_helper(struct gw_call *call)
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, call->task.detail.text);
     else if (call->ex != NULL)
-        submit(call);
+        prepare(call);
 }
 
 static enum err take_conditions(struct gw_call *call, struct sto_mutate_op *op, struct errbuf *eb)
@@ -138,5 +161,5 @@ void gw_row_write_start(struct gw_call *call, struct gw_row_write *w)
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
-        submit(call);
+        prepare(call);
 }

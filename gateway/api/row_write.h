@@ -24,8 +24,9 @@ struct gw_row_write {
     struct sto_mutate_op op;
     /* Turn gw_rest(call)->body into mutations of w->op. */
     enum err (*read)(struct gw_call *call, struct errbuf *eb);
-    /* On the loop, with the table as it is then. May be NULL. */
+    /* With the table as it is then; on the helper, if that is so. Both, or neither: NULL. */
     enum err (*prepare)(struct gw_call *call, struct errbuf *eb);
+    bool (*prepares_long)(const struct gw_call *call);
     /* It was done. */
     void (*answer)(struct gw_call *call);
 };

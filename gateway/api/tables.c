@@ -1,5 +1,5 @@
 /*
- * gateway/api/tables.c - tables: list, create and change, describe, delete.
+ * gateway/api/tables.c - tables: create and change, describe, delete.
  *
  * A table's version is in its document and, as ETag, in the head of every answer that shows it.
  */
@@ -10,24 +10,8 @@
 
 #include "base/banned.h"
 
-/* --- list and describe -------------------------------------------------------------------------
+/* --- describe ----------------------------------------------------------------------------------
  */
-
-void gw_table_list(struct gw_call *call)
-{
-    const struct ten_tables *tables = ten_tenant_tables(call->tenant);
-    struct gw_json j = gw_json_start(&call->out);
-    gw_json_open(&j, '{');
-    gw_json_name(&j, "tables");
-    gw_json_open(&j, '[');
-    for (size_t i = 0; i < tables->count; i++) {
-        if (!tables->schemas[i]->deleting)
-            gw_describe_table(&j, tables->schemas[i]);
-    }
-    gw_json_close(&j, ']');
-    gw_json_close(&j, '}');
-    gw_rest_send_json(call, 200);
-}
 
 static void describe_scope(struct gw_call *call)
 {

@@ -3,10 +3,13 @@
  *
  * A page token holds the place behind which the next page begins: what the order goes by, 8 bytes,
  * and the ID of the last tenant shown. It belongs to the filters and the order it was made with.
+ *
+ * Who is on a page is found in one go; they are described in portions.
  */
 #include "tenancy/tenant_list.h"
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
+#include "gateway/api/portions.h"
 #include "storage/keycodec.h"
 
 #include "base/banned.h"
@@ -17,6 +20,7 @@ const char *const gw_tenant_list_query[] = {"limit", "page_token", "prefix", "st
 #define VALUE_BYTES 8
 
 struct list {
+    struct gw_portions portions;
     struct buf place; /* of the token */
     uint64_t limit;
     struct slice plan; /* ptr NULL: any */
@@ -24,6 +28,11 @@ struct list {
     struct slice state;
     struct ten_list_wanted wanted;
     struct ten_listed *found; /* limit and one more */
+    bool is_begun;            /* what follows is known */
+    bool has_more;            /* behind the page */
+    size_t count;             /* on it */
+    size_t shown;
+    struct gw_json json;
 };
 
 static void cleanup(struct gw_call *call)
@@ -133,9 +142,9 @@ static enum err put_token(struct gw_call *call, const struct list *l, const stru
     return e;
 }
 
-static enum err work(struct gw_call *call, struct errbuf *eb)
+/* Who is on the page. */
+static enum err find(struct gw_call *call, struct list *l, struct errbuf *eb)
 {
-    struct list *l = call->state;
     if (l->plan.ptr != NULL) {
         l->wanted.has_plan = true;
         l->wanted.plan = l->plan.len == 0 ? NULL : ten_plan_find(call->api->registry, l->plan);
@@ -144,16 +153,33 @@ static enum err work(struct gw_call *call, struct errbuf *eb)
     }
     size_t count =
         ten_tenant_list_page(call->api->registry, &l->wanted, l->found, (size_t)l->limit + 1);
-    size_t shown = count > l->limit ? (size_t)l->limit : count;
-    struct gw_json j = gw_json_start(&call->out);
-    gw_json_open(&j, '{');
-    gw_json_name(&j, "tenants");
-    gw_json_open(&j, '[');
-    for (size_t i = 0; i < shown; i++)
-        gw_describe_tenant(&j, l->found[i].tenant, ten_tenant_details(l->found[i].tenant));
-    gw_json_close(&j, ']');
-    enum err e = count > shown ? put_token(call, l, &l->found[shown - 1]) : ERR_OK;
-    gw_json_close(&j, '}');
+    l->count = count > l->limit ? (size_t)l->limit : count;
+    l->has_more = count > l->count;
+    l->json = gw_json_start(&call->out);
+    gw_json_open(&l->json, '{');
+    gw_json_name(&l->json, "tenants");
+    gw_json_open(&l->json, '[');
+    l->is_begun = true;
+    return ERR_OK;
+}
+
+/* Control thread. */
+static enum err work(struct gw_call *call, struct errbuf *eb)
+{
+    struct list *l = call->state;
+    enum err e = l->is_begun ? ERR_OK : find(call, l, eb);
+    if (e != ERR_OK)
+        return e;
+    for (; l->shown < l->count && call->out.len < GW_PORTION_BYTES; l->shown++) {
+        const struct ten_tenant *t = l->found[l->shown].tenant;
+        gw_describe_tenant(&l->json, t, ten_tenant_details(t));
+    }
+    l->portions.is_last = l->shown == l->count;
+    if (!l->portions.is_last)
+        return ERR_OK;
+    gw_json_close(&l->json, ']');
+    e = l->has_more ? put_token(call, l, &l->found[l->count - 1]) : ERR_OK;
+    gw_json_close(&l->json, '}');
     return e == ERR_OK ? ERR_OK : base_fail(eb, e, "out of memory for the page token");
 }
 
@@ -162,10 +188,12 @@ void gw_tenant_list(struct gw_call *call)
     struct list *l = gw_call_new_state(call, sizeof *l, cleanup);
     struct errbuf eb;
     eb.text[0] = '\0';
+    l->portions =
+        (struct gw_portions){.work = work, .content_type = "application/json", .on_control = true};
     base_buf_init(&l->place, VALUE_BYTES + LIM_TENANT_ID);
     enum err e = parse(call, l, &eb);
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     else
-        gw_rest_on_control(call, 200, work);
+        gw_portions_start(call);
 }

@@ -17,6 +17,7 @@ static void begin_usage(struct gw_json *j, const struct ten_tenant *t)
     gw_json_open(j, '{');
     gw_json_name_text(j, "tenant", t->id);
     gw_describe_usage_members(j, &usage);
+    gw_describe_growth_members(j, t);
     gw_json_name(j, "quota");
     struct ten_quota held;
     ten_tenant_quota(t, &held);
@@ -60,12 +61,16 @@ static void recount_done(struct sto_recount_op *op)
         struct gw_json j = gw_json_start(&call->out);
         begin_usage(&j, r->tenant);
         gw_json_name(&j, "recount");
-        gw_describe_usage(&j, &op->counted);
+        gw_json_open(&j, '{');
+        gw_describe_usage_members(&j, &op->counted);
+        gw_json_name_u64(&j, "change_bytes", op->counted_changes);
+        gw_json_close(&j, '}');
         gw_json_name(&j, "drift");
         gw_json_open(&j, '{');
         put_drift(&j, "stored_bytes", op->recorded.bytes, op->counted.bytes);
         put_drift(&j, "rows", op->recorded.rows, op->counted.rows);
         put_drift(&j, "cells", op->recorded.cells, op->counted.cells);
+        put_drift(&j, "change_bytes", op->recorded_changes, op->counted_changes);
         gw_json_close(&j, '}');
         gw_json_close(&j, '}');
         gw_rest_send_json(call, 200);

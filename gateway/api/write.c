@@ -63,6 +63,8 @@ static struct gw_bulk_line *line_append(struct gw_bulk *b, size_t bytes)
     else
         l = base_new(sizeof *l);
     gw_bulk_line_init(l, b, b->lines, bytes);
+    base_arena_charge(&l->arena, b->call->memory);
+    l->json_charge.share = b->call->memory;
     *b->last = l;
     b->last = &l->next;
     b->in_list++;
@@ -215,6 +217,7 @@ static enum err give_to_helper(struct gw_bulk_line *l, struct slice text)
 {
     struct gw_bulk *b = l->bulk;
     base_buf_init(&l->text, text.len);
+    base_buf_charge(&l->text, b->call->memory);
     enum err e = base_buf_append(&l->text, text);
     if (e != ERR_OK)
         return base_fail(&l->op.detail, e, "out of memory for a line of %zu bytes", text.len);
@@ -279,6 +282,7 @@ static bool is_full(const struct gw_bulk *b, size_t divisor)
 {
     return b->in_list >= LIM_BULK_INFLIGHT / divisor ||
            b->in_list_bytes >= LIM_BODY_BYTES / divisor || b->with_helper != NULL ||
+           (b->in_list > 0 && base_memory_is_scarce(b->call->memory)) ||
            (b->call->ex != NULL && gw_exchange_is_full(b->call->ex));
 }
 
@@ -306,8 +310,7 @@ static void keep_partial(struct gw_bulk *b, struct slice bytes)
 {
     if (!b->skipping && b->partial.len + bytes.len > LIM_BULK_LINE_BYTES) {
         b->skipping = true;
-        base_buf_fini(&b->partial);
-        base_buf_init(&b->partial, LIM_BULK_LINE_BYTES);
+        base_buf_clear(&b->partial);
     }
     if (!b->skipping && base_buf_append(&b->partial, bytes) != ERR_OK)
         break_off(b, ERR_NO_MEMORY, "out of memory for a line");
@@ -349,8 +352,7 @@ static void take_pending(struct gw_bulk *b)
     b->pending_at += taken;
     consumed(b, taken);
     if (pending_bytes(b) == 0) { /* give its memory back */
-        base_buf_fini(&b->pending);
-        base_buf_init(&b->pending, PENDING_MAX);
+        base_buf_clear(&b->pending);
         b->pending_at = 0;
     } else if (b->pending_at >
                pending_bytes(b)) { /* moves less than was taken since the last time */
@@ -449,6 +451,8 @@ void gw_bulk_write(struct gw_call *call)
     b->last = &b->first;
     base_buf_init(&b->partial, LIM_BULK_LINE_BYTES);
     base_buf_init(&b->pending, PENDING_MAX);
+    base_buf_charge(&b->partial, call->memory);
+    base_buf_charge(&b->pending, call->memory);
     gw_call_leave_table(call); /* every line takes it anew */
     gw_rest(call)->on_body = on_body;
     call->on_drained = on_drained;

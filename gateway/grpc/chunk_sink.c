@@ -359,6 +359,7 @@ void gw_chunk_sink_init(struct gw_chunk_sink *s, struct buf *out)
     base_buf_init(&s->row_key, LIM_ROW_KEY);
     base_buf_init(&s->qualifier, LIM_QUALIFIER);
     base_buf_init(&s->row, GW_CHUNK_ROW_BYTES);
+    base_buf_charge(&s->row, out->share);
 }
 
 void gw_chunk_sink_fini(struct gw_chunk_sink *s)

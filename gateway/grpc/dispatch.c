@@ -2,13 +2,15 @@
  * gateway/grpc/dispatch.c - from a gRPC request's head to its handler, through every check.
  *
  * Each check either passes (true) or has ended the call (false). Who is calling is settled before a
- * byte of the message is kept. Whom he means is in the message: projects/TENANT/...; a tenant's key
- * names its own tenant or is refused. The key is looked at again then, unless the turn of the loop
- * in which it was checked is still the same: most messages come in one piece with their head.
+ * byte of the message is kept, and for a tenant's key whether it may call now: state, requests
+ * under way, rates. Whom he means is in the message: projects/TENANT/...; a tenant's key names its
+ * own tenant or is refused. Key and state are looked at again then, unless the turn of the loop in
+ * which they were checked is still the same: most messages come in one piece with their head.
  */
 #include "gateway/grpc/dispatch.h"
 
 #include "base/clock.h"
+#include "base/watchdog.h"
 #include "gateway/grpc/emulator.h"
 #include "tenancy/views.h"
 
@@ -40,6 +42,7 @@ static bool check_method(struct gw_rpc *rpc)
         return false;
     }
     call->action.name = rpc->method->audit;
+    base_watchdog_say(rpc->method->name);
     enum err e = gw_metadata_read(call->ex, &rpc->metadata, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
@@ -48,6 +51,14 @@ static bool check_method(struct gw_rpc *rpc)
     if (rpc->metadata.timeout_ns != 0)
         rpc->deadline_ns = call->ex->received_ns + rpc->metadata.timeout_ns;
     return true;
+}
+
+/* What its head paid for is not charged again. */
+static bool admit(struct gw_rpc *rpc)
+{
+    const struct ten_load load = {rpc->is_paid ? 0 : rpc->method->cost, 0};
+    rpc->is_paid = rpc->is_admitted = gw_caller_admit(&rpc->call, rpc->method->access, load);
+    return rpc->is_admitted;
 }
 
 static bool check_caller(struct gw_rpc *rpc)
@@ -61,8 +72,11 @@ static bool check_caller(struct gw_rpc *rpc)
         return false;
     rpc->key = key;
     rpc->key_turn = gw_loop_turn(call->thread->loop);
-    bool is_known_now = method->access != GW_ACCESS_NONE && key->kind != AUTH_SERVICE;
-    return !is_known_now || gw_caller_act_for(call, key, SLICE_EMPTY);
+    if (method->access == GW_ACCESS_NONE || key->kind == AUTH_SERVICE)
+        return true; /* for nobody, or for whom the message names */
+    if (!gw_caller_act_for(call, key, SLICE_EMPTY))
+        return false;
+    return method->client_streaming || admit(rpc);
 }
 
 /* --- the message -------------------------------------------------------------------------------
@@ -135,11 +149,19 @@ static bool find_tenant(struct gw_rpc *rpc)
     struct gw_call *call = &rpc->call;
     if (call->ex->is_plain)
         return gw_emulator_act_for(rpc, go_on);
+    bool is_same_turn = rpc->key_turn == gw_loop_turn(call->thread->loop);
     const struct auth_key *key =
-        rpc->key_turn == gw_loop_turn(call->thread->loop)
-            ? rpc->key
-            : gw_caller_check(call, rpc->method->scope, rpc->method->by_row);
-    return key != NULL && gw_caller_act_for(call, key, rpc->resource.project);
+        is_same_turn ? rpc->key : gw_caller_check(call, rpc->method->scope, rpc->method->by_row);
+    if (key == NULL)
+        return false;
+    if (is_same_turn && rpc->is_admitted)
+        return gw_caller_check_tenant(call, key, rpc->resource.project);
+    struct ten_load charged = call->visit.charged;
+    if (!gw_caller_act_for(call, key, rpc->resource.project))
+        return false;
+    call->visit.charged = charged; /* by its head */
+    rpc->is_admitted = false;
+    return true;
 }
 
 static bool check_instance(struct gw_rpc *rpc)
@@ -178,9 +200,8 @@ static bool check_deadline(struct gw_rpc *rpc)
 /* From the tenant to the handler. */
 static void go_on(struct gw_rpc *rpc)
 {
-    const struct ten_load load = {rpc->method->cost, 0};
-    if (check_instance(rpc) && gw_caller_admit(&rpc->call, rpc->method->access, load) &&
-        check_table(rpc))
+    bool admits = rpc->method->client_streaming || !rpc->is_admitted;
+    if (check_instance(rpc) && (!admits || admit(rpc)) && check_table(rpc))
         rpc->method->handler(&rpc->call);
 }
 
@@ -197,15 +218,15 @@ static void run_handler(struct gw_rpc *rpc)
 /* --- from bytes to a message -------------------------------------------------------------------
  */
 
-/* False: the call was ended. */
-static bool charge(struct gw_rpc *rpc)
+/* ERR_NO_MEMORY is told with what the caller may have. */
+static void fail(struct gw_rpc *rpc, enum err e, const char *detail)
 {
     struct errbuf eb;
-    eb.text[0] = '\0';
-    enum err e = gw_rpc_charge(rpc, rpc->in.bytes.len + rpc->in.inflated.len, &eb);
-    if (e != ERR_OK)
-        gw_rpc_fail(&rpc->call, e, eb.text);
-    return e == ERR_OK;
+    if (e == ERR_NO_MEMORY) {
+        e = gw_call_no_memory(&rpc->call, &eb);
+        detail = eb.text;
+    }
+    gw_rpc_fail(&rpc->call, e, detail);
 }
 
 /* On the loop or the helper. */
@@ -228,13 +249,14 @@ static void unpacked(struct gw_rpc *rpc, enum err result, const char *detail)
     if (gw_rpc_is_over(&rpc->call))
         return;
     if (result != ERR_OK)
-        gw_rpc_fail(&rpc->call, result, detail);
-    else if (charge(rpc))
+        fail(rpc, result, detail);
+    else
         run_handler(rpc);
     if (rpc->method->client_streaming) {
         gw_frame_next(&rpc->in);
         base_arena_fini(&rpc->message);
         base_arena_init(&rpc->message, GW_RPC_MESSAGE_MAX);
+        base_arena_charge(&rpc->message, rpc->call.memory);
         rpc->has_message = false;
     }
 }
@@ -311,13 +333,12 @@ static struct slice take(struct gw_rpc *rpc, struct slice bytes)
             return bytes;
         enum err e = gw_frame_feed(&rpc->in, bytes, &used, &is_complete, &eb);
         if (e != ERR_OK) {
-            gw_rpc_fail(&rpc->call, e, eb.text);
+            fail(rpc, e, eb.text);
             break;
         }
         bytes = base_slice_skip(bytes, used);
-        bool is_charged = charge(rpc);
         rpc->has_message = rpc->has_message || is_complete;
-        if (is_charged && is_complete && rpc->method->client_streaming)
+        if (is_complete && rpc->method->client_streaming)
             on_message(rpc);
     }
     return SLICE_EMPTY;
@@ -339,8 +360,7 @@ static void put_by(struct gw_rpc *rpc, struct slice bytes)
 /* Go on with what was put by. */
 static void resume(struct gw_rpc *rpc)
 {
-    struct buf before;
-    base_buf_init(&before, GW_RPC_WAITING_BYTES);
+    struct buf before = {.ptr = NULL};
     base_buf_take(&before, &rpc->waiting);
     struct slice rest = take(rpc, base_buf_slice(&before));
     put_by(rpc, rest);
@@ -380,6 +400,7 @@ static void begin(struct gw_rpc *rpc)
         base_arena_init(&rpc->message, GW_RPC_MESSAGE_MAX);
         call->on_drained = on_drained;
     }
+    gw_rpc_protocol.charge(call);
     if (rpc->deadline_ns != 0)
         gw_call_tick(call, gw_rpc_tick);
     if (!call->ex->has_body)

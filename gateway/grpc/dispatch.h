@@ -9,7 +9,7 @@
  * Threads:  the loop.
  * Blocks:   no.
  * Fails by: ending the call with a status.
- * Limits:   GW_RPC_MESSAGE_MAX a message, GW_RPC_HELD_MAX of all calls of a loop.
+ * Limits:   GW_RPC_MESSAGE_MAX a message; the memory of whoever calls (base/memory.h).
  * Promises: 1. A handler never runs before every check passed.
  *           2. A refusal says nothing about tenants or tables the caller has no right to.
  */

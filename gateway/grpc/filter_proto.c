@@ -280,3 +280,14 @@ enum err gw_filter_from_proto(const Bt__RowFilter *message, struct arena *arena,
     }
     return e;
 }
+
+bool gw_filter_is_small(const Bt__RowFilter *message, struct arena *arena)
+{
+    struct sto_filter filter;
+    struct errbuf eb;
+    if (message == NULL)
+        return true;
+    return protobuf_c_message_get_packed_size(&message->base) <= LIM_FILTER_SMALL_BYTES &&
+           (gw_filter_from_proto(message, arena, &filter, &eb) != ERR_OK ||
+            sto_filter_is_small(&filter));
+}

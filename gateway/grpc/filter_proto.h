@@ -22,5 +22,7 @@
 
 enum err gw_filter_from_proto(const Bt__RowFilter *message, struct arena *arena,
                               struct sto_filter *out, struct errbuf *eb) MUST_CHECK;
+/* Whether it is a matter for a loop: NULL, wrong, or compiled in no time (sto_filter_is_small). */
+bool gw_filter_is_small(const Bt__RowFilter *message, struct arena *arena);
 
 #endif

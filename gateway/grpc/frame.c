@@ -1,10 +1,9 @@
 /*
  * gateway/grpc/frame.c - gRPC's length-prefixed messages.
  *
- * Mechanism: bytes are collected in a buf that doubles, so that it is never more than twice what
- * came. A compressed message is inflated when all of it is there and somebody has time for it,
- * into another buf that doubles until it has one byte more than max: that byte is how a message
- * that is too long is noticed.
+ * Mechanism: bytes are collected in a buf of the announced length. A compressed message is inflated
+ * when all of it is there and somebody has time for it, into another buf that doubles until it has
+ * one byte more than max: that byte is how a message that is too long is noticed.
  *
  * Invariants:
  *   1. head_len < GW_FRAME_HEAD: bytes is empty. Otherwise the head is one that was checked.
@@ -46,6 +45,12 @@ void gw_frame_reader_fini(struct gw_frame_reader *r)
     *r = (struct gw_frame_reader){0};
 }
 
+void gw_frame_reader_charge(struct gw_frame_reader *r, struct base_memory_share *share)
+{
+    base_buf_charge(&r->bytes, share);
+    base_buf_charge(&r->inflated, share);
+}
+
 static uint32_t announced(const struct gw_frame_reader *r)
 {
     return (uint32_t)r->head[1] << 24 | (uint32_t)r->head[2] << 16 | (uint32_t)r->head[3] << 8 |
@@ -57,6 +62,22 @@ static bool is_complete(const struct gw_frame_reader *r)
     return r->head_len == GW_FRAME_HEAD && r->bytes.len == announced(r);
 }
 
+/* What a message may become: a few bytes could stand for a thousand times as many. */
+static size_t inflated_max(const struct gw_frame_reader *r)
+{
+    size_t most = r->bytes.len * LIM_INFLATE_RATIO;
+    most = most < LIM_INFLATE_FREE_BYTES ? LIM_INFLATE_FREE_BYTES : most;
+    return most < r->max ? most : r->max;
+}
+
+static enum err refuse_ratio(const struct gw_frame_reader *r, struct errbuf *eb)
+{
+    return base_fail(eb, ERR_TOO_BIG,
+                     "a message of %zu bytes inflates to more than %d times as many; send it "
+                     "without compression",
+                     r->bytes.len, LIM_INFLATE_RATIO);
+}
+
 static enum err refuse_size(const struct gw_frame_reader *r, struct errbuf *eb)
 {
     return base_fail(eb, ERR_TOO_BIG,
@@ -65,7 +86,7 @@ static enum err refuse_size(const struct gw_frame_reader *r, struct errbuf *eb)
                      r->max);
 }
 
-static enum err check_head(const struct gw_frame_reader *r, struct errbuf *eb)
+static enum err check_head(struct gw_frame_reader *r, struct errbuf *eb)
 {
     if (r->head[0] > IS_COMPRESSED)
         return base_fail(eb, ERR_INVALID, "a message begins with the flags %u; known are 0 and 1",
@@ -76,6 +97,9 @@ static enum err check_head(const struct gw_frame_reader *r, struct errbuf *eb)
     if (r->head[0] == IS_COMPRESSED && r->encoding == GW_ENCODING_IDENTITY)
         return base_fail(eb, ERR_UNSUPPORTED,
                          "a message is compressed, and grpc-encoding does not say how");
+    if (base_buf_reserve(&r->bytes, announced(r)) != ERR_OK)
+        return base_fail(eb, r->bytes.error, "no memory for a message of %u bytes",
+                         (unsigned)announced(r));
     return ERR_OK;
 }
 
@@ -95,6 +119,7 @@ static void release(void *unused, void *ptr)
 static enum err inflate_with(z_stream *z, struct gw_frame_reader *r, struct errbuf *eb)
 {
     struct buf *out = &r->inflated;
+    const size_t most = inflated_max(r);
     int state = Z_OK;
     while (state != Z_STREAM_END) {
         size_t space = out->max - out->len;
@@ -107,6 +132,8 @@ static enum err inflate_with(z_stream *z, struct gw_frame_reader *r, struct errb
         out->len = out->capacity - z->avail_out;
         if (out->len > r->max)
             return refuse_size(r, eb);
+        if (out->len > most)
+            return refuse_ratio(r, eb);
         if (state == Z_MEM_ERROR)
             return base_fail(eb, ERR_NO_MEMORY, "no memory to inflate the message");
         if (state != Z_OK && state != Z_STREAM_END) /* Z_BUF_ERROR: the input is at its end */
@@ -182,11 +209,8 @@ struct slice gw_frame_message(const struct gw_frame_reader *r)
 /* Large memory is given back, small memory kept for the next message. */
 static void empty(struct buf *b)
 {
-    size_t max = b->max;
-    if (b->capacity >= LIM_KEPT_BLOCK_BYTES) {
-        base_buf_fini(b);
-        base_buf_init(b, max);
-    }
+    if (b->capacity >= LIM_KEPT_BLOCK_BYTES)
+        base_buf_clear(b);
     base_buf_truncate(b, 0);
 }
 

@@ -10,8 +10,9 @@
  * Blocks:   no.
  * Fails by: ERR_TOO_BIG (naming the limit), ERR_UNSUPPORTED (a compressed message without a known
  *           grpc-encoding), ERR_INVALID (flags, damaged gzip), ERR_NO_MEMORY.
- * Limits:   the reader's max, less than 4 GiB, before and after inflating.
- * Promises: 1. Memory grows with the bytes that came, not with the length that was announced.
+ * Limits:   the reader's max, less than 4 GiB, before and after inflating; LIM_INFLATE_RATIO.
+ * Promises: 1. What a message will take is counted in its share when its length is announced; it
+ *           is refused then, or fits.
  */
 #ifndef GATEWAY_GRPC_FRAME_H
 #define GATEWAY_GRPC_FRAME_H
@@ -38,6 +39,8 @@ struct gw_frame_reader {
 
 void gw_frame_reader_init(struct gw_frame_reader *r, size_t max, enum gw_encoding encoding);
 void gw_frame_reader_fini(struct gw_frame_reader *r);
+/* Whose memory it takes. */
+void gw_frame_reader_charge(struct gw_frame_reader *r, struct base_memory_share *share);
 /* Take what belongs to the message under way: *out_used bytes, which may be fewer than given.
  * *out_complete: the message is there, and nothing more is taken until gw_frame_next. Behind a
  * failure nothing may be fed any more. */

@@ -29,6 +29,7 @@ static void change_done(struct sto_mutate_op *op)
     struct gw_call *call = op->user;
     const struct row_change *change = call->state;
     ten_visit_waited(&call->visit);
+    gw_caller_charge_write(call, op);
     if (op->result != ERR_OK)
         gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
     else
@@ -66,7 +67,7 @@ static void submit(struct gw_call *call)
 {
     struct row_change *change = call->state;
     struct sto_mutate_op *op = &change->op;
-    if (!gw_caller_admit_bytes(call, gw_budget_bytes_of(op)))
+    if (!gw_caller_admit_write(call, op))
         return;
     op->reply_to = call->thread->mailbox;
     op->done = change_done;
@@ -97,10 +98,10 @@ static void prepared(struct gw_call *call)
         submit(call);
 }
 
-static void run(struct gw_call *call)
+static void run(struct gw_call *call, bool is_small)
 {
     struct errbuf eb = {{0}};
-    if (gw_rpc_is_large(call)) {
+    if (!is_small || gw_rpc_is_large(call)) {
         gw_task_on_helper(call, prepare, prepared);
         return;
     }
@@ -136,7 +137,7 @@ void gw_mutate_row(struct gw_call *call)
     struct row_change *change = gw_call_new_state(call, sizeof *change, NULL);
     change->read = read_mutations;
     change->answer = answer_mutated;
-    run(call);
+    run(call, true);
 }
 
 /* --- CheckAndMutateRow ------------------------------------------------------------------------ */
@@ -196,10 +197,12 @@ static enum err read_check(struct gw_call *call, struct errbuf *eb)
 
 void gw_check_and_mutate_row(struct gw_call *call)
 {
+    const Bt__CheckAndMutateRowRequest *request =
+        (const Bt__CheckAndMutateRowRequest *)gw_rpc(call)->request;
     struct row_check *c = gw_call_new_state(call, sizeof *c, forget_predicate);
     c->change.read = read_check;
     c->change.answer = answer_checked;
-    run(call);
+    run(call, gw_filter_is_small(request->predicate_filter, &call->arena));
 }
 
 /* --- ReadModifyWriteRow ----------------------------------------------------------------------- */
@@ -306,5 +309,5 @@ void gw_read_modify_write_row(struct gw_call *call)
     struct row_modify *m = gw_call_new_state(call, sizeof *m, NULL);
     m->change.read = read_rules;
     m->change.answer = answer_modified;
-    run(call);
+    run(call, true);
 }

@@ -171,6 +171,7 @@ static struct slot *slot_take(struct mutate_rows *m, size_t index)
     m->spare = s->next;
     *s = (struct slot){.rows = m, .index = index};
     base_arena_init(&s->arena, ENTRY_BYTES);
+    base_arena_charge(&s->arena, m->call->memory);
     return s;
 }
 

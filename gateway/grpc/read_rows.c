@@ -19,9 +19,7 @@
 
 #include "base/banned.h"
 
-/* More than this is sorted, or compiled, on the helper's thread. */
-#define SORT_ON_LOOP_MAX    1024
-#define COMPILE_ON_LOOP_MAX (2 * KIB) /* of serialized filter */
+#define SORT_ON_LOOP_MAX 1024 /* more is sorted on the helper's thread */
 
 #define STATS_MAX 128 /* of a RequestStats: six numbers, and what is around them */
 
@@ -98,9 +96,11 @@ static enum err look(struct gw_row_stream *s, bool *out_is_last, bool *out_cut, 
     enum err e = r->last_passed.error;
     if (e == ERR_OK)
         e = gw_chunk_sink_error(&r->sink);
+    if (e == ERR_NO_MEMORY)
+        return gw_call_no_memory(s->call, eb);
     if (e != ERR_OK)
         return base_fail(eb, e, "a row does not fit into memory");
-    return gw_rpc_charge(gw_rpc(s->call), r->sink.row.len, eb);
+    return ERR_OK;
 }
 
 static void send_slice(struct gw_row_stream *s)
@@ -214,13 +214,12 @@ static enum err build(struct gw_call *call, struct errbuf *eb)
     return e == ERR_OK ? take_filter(call, spec, eb) : e;
 }
 
-static bool is_small(const Bt__ReadRowsRequest *request)
+static bool is_small(struct gw_call *call)
 {
-    const Bt__RowSet *rows = request->rows;
+    const Bt__RowSet *rows = request_of(call)->rows;
     if (rows != NULL && rows->n_row_keys + rows->n_row_ranges > SORT_ON_LOOP_MAX)
         return false;
-    return request->filter == NULL ||
-           protobuf_c_message_get_packed_size(&request->filter->base) <= COMPILE_ON_LOOP_MAX;
+    return gw_filter_is_small(request_of(call)->filter, &call->arena);
 }
 
 /* --- the call ----------------------------------------------------------------------------------
@@ -269,7 +268,7 @@ void gw_read_rows(struct gw_call *call)
     struct errbuf eb;
     eb.text[0] = '\0';
     state_new(call);
-    if (!is_small(request_of(call))) {
+    if (!is_small(call)) {
         gw_task_on_helper(call, build, built_on_helper);
         return;
     }

@@ -79,30 +79,22 @@ static void refuse(struct gw_call *call, int problem, const char *detail,
         end_exchange(rpc);
 }
 
+static void charge(struct gw_call *call)
+{
+    struct gw_rpc *rpc = gw_rpc(call);
+    gw_frame_reader_charge(&rpc->in, call->memory);
+    base_buf_charge(&rpc->waiting, call->memory);
+    base_arena_charge(&rpc->message, call->memory);
+}
+
 static void reset(struct gw_call *call)
 {
     struct gw_rpc *rpc = gw_rpc(call);
-    INVARIANT(call->thread->held_bytes >= rpc->charged);
-    call->thread->held_bytes -= rpc->charged;
     gw_frame_reader_fini(&rpc->in);
     base_buf_fini(&rpc->waiting);
     base_arena_fini(&rpc->message);
-    rpc->method = NULL;
-    rpc->metadata = (struct gw_metadata){0};
-    rpc->deadline_ns = 0;
-    rpc->key = NULL;
-    rpc->key_turn = 0;
-    rpc->charged = 0;
-    rpc->has_message = false;
-    rpc->is_begun = false;
-    rpc->is_unpacking = false;
-    rpc->body_ended = false;
-    rpc->ended = false;
-    rpc->request = NULL;
-    rpc->resource = (struct gw_resource){0};
     sto_view_unref(rpc->view);
-    rpc->view = NULL;
-    rpc->info = NULL;
+    memset((char *)rpc + sizeof rpc->call, 0, sizeof *rpc - sizeof rpc->call);
 }
 
 static void name_action(struct gw_call *call, struct slice *out_tenant)
@@ -130,22 +122,12 @@ const struct gw_protocol gw_rpc_protocol = {
     .call_bytes = sizeof(struct gw_rpc),
     .arena_max = 2 * GW_RPC_MESSAGE_MAX,
     .refuse = refuse,
+    .charge = charge,
+    .cut = gw_rpc_fail,
     .reset = reset,
     .name_action = name_action,
     .label = label,
 };
-
-enum err gw_rpc_charge(struct gw_rpc *rpc, size_t held, struct errbuf *eb)
-{
-    struct gw_api_thread *thread = rpc->call.thread;
-    if (held <= rpc->charged)
-        return ERR_OK;
-    thread->held_bytes += held - rpc->charged;
-    rpc->charged = held;
-    if (thread->held_bytes <= GW_RPC_HELD_MAX)
-        return ERR_OK;
-    return base_fail(eb, ERR_OVERLOADED, "too many large requests and rows are under way");
-}
 
 /* --- answers -----------------------------------------------------------------------------------
  */

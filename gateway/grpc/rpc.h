@@ -36,9 +36,6 @@
 /* Of a stream of requests: what came and is not looked at yet; the window of a stream is less. */
 #define GW_RPC_WAITING_BYTES (512 * KIB)
 
-/* Requests being received and rows being put together, of all calls of a loop. */
-#define GW_RPC_HELD_MAX (512 * MIB)
-
 struct gw_rpc {
     struct gw_call call; /* first */
     const struct gw_method *method;
@@ -46,8 +43,9 @@ struct gw_rpc {
     uint64_t deadline_ns;       /* monotonic; 0: none */
     const struct auth_key *key; /* the caller's, good while the loop's turn is key_turn */
     uint64_t key_turn;
+    bool is_paid;     /* admitted by its head: operations are charged */
+    bool is_admitted; /* and is under way since */
     struct gw_frame_reader in;
-    size_t charged; /* bytes counted among the loop's */
     bool has_message;
     bool is_begun;     /* with a message */
     bool is_unpacking; /* the helper has the message */
@@ -71,10 +69,6 @@ static inline struct gw_rpc *gw_rpc(const struct gw_call *call)
     INVARIANT(call->protocol == &gw_rpc_protocol);
     return (struct gw_rpc *)(uintptr_t)call;
 }
-
-/* The call holds that many bytes now; what it held at most counts until it ends. ERR_OVERLOADED:
- * all calls of the loop hold too many, and this one must end. */
-enum err gw_rpc_charge(struct gw_rpc *rpc, size_t held, struct errbuf *eb) MUST_CHECK;
 
 /* Nobody waits for an answer any more. */
 static inline bool gw_rpc_is_over(const struct gw_call *call)

@@ -13,6 +13,7 @@
 #include "base/banned.h"
 
 #define PAGE_TABLES LIM_TABLES
+#define PAGE_BYTES  (256 * KIB) /* of memory: a page is made on a loop */
 
 /* What a task makes, for the answer. */
 struct change {
@@ -128,10 +129,7 @@ static enum err find_start(struct gw_call *call, const char *token, const struct
     struct gw_page_context context = list_context(call);
     struct slice last;
     enum err e = gw_list_page_open(call, &context, token, &last, eb);
-    *out = 0;
-    while (e == ERR_OK && last.len > 0 && *out < tables->count &&
-           base_slice_compare(sto_schema_table_id(tables->schemas[*out]), last) <= 0)
-        (*out)++;
+    *out = e == ERR_OK ? ten_tables_behind(tables, last) : 0;
     return e;
 }
 
@@ -145,12 +143,14 @@ static enum err fill_page(struct gw_call *call, const Bta__ListTablesRequest *re
     Bta__Table__View view = request->view == BTA__TABLE__VIEW__VIEW_UNSPECIFIED
                                 ? BTA__TABLE__VIEW__NAME_ONLY
                                 : request->view;
-    size_t at = 0;
+    size_t at = 0, before = call->arena.used;
     enum err e = find_start(call, request->page_token, tables, &at, eb);
     reply->tables = base_arena_alloc(&call->arena, (most + 1) * sizeof(*reply->tables));
     if (e == ERR_OK && reply->tables == NULL)
         e = base_fail(eb, ERR_NO_MEMORY, "out of memory for the list");
-    for (; e == ERR_OK && at < tables->count && reply->n_tables < most; at++)
+    for (; e == ERR_OK && at < tables->count && reply->n_tables < most &&
+           call->arena.used - before < PAGE_BYTES;
+         at++)
         if (!tables->schemas[at]->deleting)
             e = gw_table_to_proto(tables->schemas[at], &gw_rpc(call)->resource, view, &call->arena,
                                   &reply->tables[reply->n_tables++], eb);

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "base/watchdog.h"
 #include "gateway/label.h"
 #include "gateway/metrics/exposition.h"
 #include "gateway/metrics/groups.h"
@@ -19,6 +20,10 @@ static void put_connections(struct buf *out, const struct gw_edge_counts_now *no
         const char *labels;
     } REFUSED[] = {
         {GW_EDGE_CONNECTIONS, "reason=\"connections\""},
+        {GW_EDGE_ADDRESS, "reason=\"address\""},
+        {GW_EDGE_HANDSHAKES, "reason=\"handshakes\""},
+        {GW_EDGE_ROOM, "reason=\"room\""},
+        {GW_EDGE_PROXY, "reason=\"proxy_header\""},
         {GW_EDGE_DESCRIPTORS, "reason=\"descriptors\""},
         {GW_EDGE_TLS, "reason=\"tls\""},
         {GW_EDGE_TLS_SLOW, "reason=\"tls_timeout\""},
@@ -74,8 +79,26 @@ static void put_strangers(struct buf *out, const struct gw_observers *observers)
     }
 }
 
-void gw_metrics_edge(struct buf *out, const struct gw_loops *loops,
-                     const struct gw_observers *observers)
+static void put_watchdog(struct buf *out)
+{
+    gw_metric_one(out, "bigtent_long_computations_total", GW_COUNTER,
+                  "Times that a thread others wait for computed for 100 ms in one go.",
+                  base_watchdog_reports());
+}
+
+static void put_memory(struct buf *out, const struct base_memory *memory)
+{
+    gw_metric_one(out, "bigtent_request_memory_bytes", GW_GAUGE,
+                  "What requests and answers hold together.",
+                  atomic_load_explicit(&memory->used, memory_order_relaxed));
+    gw_metric_one(out, "bigtent_request_memory_limit_bytes", GW_GAUGE,
+                  "What they may hold (--request-mb).", memory->limit);
+    gw_metric_one(out, "bigtent_request_memory_refused_total", GW_COUNTER,
+                  "Times that a caller was refused more of it.",
+                  atomic_load_explicit(&memory->refused, memory_order_relaxed));
+}
+
+void gw_metrics_edge(struct buf *out, const struct gw_loops *loops, const struct gw_api *api)
 {
     struct gw_edge_counts_now now;
     gw_loops_edge_counts(loops, &now);
@@ -83,5 +106,7 @@ void gw_metrics_edge(struct buf *out, const struct gw_loops *loops,
                   gw_loops_connections(loops));
     put_connections(out, &now);
     put_heads(out, &now);
-    put_strangers(out, observers);
+    put_strangers(out, &api->observers);
+    put_memory(out, api->memory);
+    put_watchdog(out);
 }

@@ -1,14 +1,17 @@
 /*
  * gateway/metrics/engine.c - queues, commits, RocksDB, the disk.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "gateway/metrics/exposition.h"
 #include "gateway/metrics/groups.h"
 
 #include "base/banned.h"
 
 #define US_DECIMALS       6
+#define US_PER_S          1000000
 #define THOUSAND_DECIMALS 3
 
 static void put_queues(struct buf *out, const struct sto_engine_stats *s)
@@ -21,10 +24,13 @@ static void put_queues(struct buf *out, const struct sto_engine_stats *s)
                                          "Reads that wait for a reader: of one row, of many.");
     gw_metric_put(&m, "kind=\"point\"", s->point_queue_ops);
     gw_metric_put(&m, "kind=\"scan\"", s->scan_queue_ops);
-    m = gw_metric_begin(out, "bigtent_queue_refusals_total", GW_COUNTER,
-                        "Operations refused: a queue was full, or RocksDB near a stall.");
+    m = gw_metric_begin(
+        out, "bigtent_queue_refusals_total", GW_COUNTER,
+        "Operations refused: a queue was full, RocksDB near a stall, or the tenant's last "
+        "one kept others waiting.");
     gw_metric_put(&m, "kind=\"write\",reason=\"queue\"", s->commit_refused);
     gw_metric_put(&m, "kind=\"write\",reason=\"pressure\"", s->commit_shed);
+    gw_metric_put(&m, "kind=\"write\",reason=\"held\"", s->commit_rested);
     gw_metric_put(&m, "kind=\"read\",reason=\"queue\"", s->read_refused);
 }
 
@@ -36,6 +42,12 @@ static void put_commits(struct buf *out, const struct sto_engine_stats *s)
     m = gw_metric_begin(out, "bigtent_commit_sync_seconds", GW_HISTOGRAM,
                         "How long a synced write took.");
     gw_metric_put_powers(&m, s->sync_us.count, STO_BUCKETS, s->sync_us.sum, US_DECIMALS);
+    m = gw_metric_begin(out, "bigtent_committer_held_seconds_max", GW_GAUGE,
+                        "Longest that one write has kept the others waiting, since the start.");
+    gw_metric_put_fraction(&m, "", s->commit_held_ns_max, GW_NS_DECIMALS);
+    gw_metric_one(out, "bigtent_writes_planned_total", GW_COUNTER,
+                  "Writes that would have kept others waiting, and were worked out on readers.",
+                  s->writes_planned);
 }
 
 static void put_rocksdb(struct buf *out, const struct sto_engine_stats *s)
@@ -84,7 +96,7 @@ static void put_cache(struct buf *out, const struct sto_engine_stats *s)
 static void put_reclaim(struct buf *out, const struct sto_engine_stats *s)
 {
     gw_metric_one(out, "bigtent_range_tombstones", GW_GAUGE,
-                  "1 while range tombstones may stand: no read is tried in memory.",
+                  "1 while range tombstones may cover a tenant's rows: its reads go to readers.",
                   s->range_tombstones);
     gw_metric_one(out, "bigtent_drops_waiting", GW_GAUGE,
                   "Drops of rows and tables whose bytes are still in the files.", s->drops_waiting);
@@ -92,6 +104,53 @@ static void put_reclaim(struct buf *out, const struct sto_engine_stats *s)
         out, "bigtent_reclaim_rested_seconds_total", GW_COUNTER,
         "For how long rewriting files to give space back has rested beside others.");
     gw_metric_put_fraction(&m, "", s->reclaim_rested_ns, GW_NS_DECIMALS);
+}
+
+/* Files by their numbers: a key would be a tenant's. */
+static void put_damage(struct buf *out, const struct sto_engine_stats *s,
+                       const struct sto_damage *damage)
+{
+    gw_metric_one(out, "bigtent_corrupt_reads_total", GW_COUNTER,
+                  "Reads of storage that met damaged bytes.", s->corrupt_reads);
+    gw_metric_one(out, "bigtent_damaged_blocks", GW_GAUGE,
+                  "Blocks of table files in use that are known to be damaged.", damage->count);
+    gw_metric_one(out, "bigtent_lost_ranges", GW_GAUGE,
+                  "Ranges of rows or changes that were lost with damaged blocks.",
+                  damage->lost_ranges);
+    struct gw_metric m =
+        gw_metric_begin(out, "bigtent_damaged_block_bytes", GW_GAUGE,
+                        "Bytes of each such block, by file, family and offset in the file.");
+    for (size_t i = 0; i < damage->count; i++) {
+        const struct sto_damaged_file *f = &damage->files[i];
+        char labels[96];
+        (void)snprintf(labels, sizeof labels,
+                       "file=\"%06" PRIu64 "\",family=\"%s\",offset=\"%" PRIu64 "\"", f->number,
+                       f->family, f->offset); /* it fits */
+        gw_metric_put(&m, labels, f->block_bytes);
+    }
+}
+
+static void put_scrub(struct buf *out, const struct sto_scrub *s)
+{
+    gw_metric_one(out, "bigtent_scrub_bytes_per_second", GW_GAUGE,
+                  "Table files are read to find damage so fast at most; 0: never.", s->bytes_per_s);
+    gw_metric_one(out, "bigtent_scrub_bytes_total", GW_COUNTER, "Bytes that were read for that.",
+                  s->bytes);
+    gw_metric_one(out, "bigtent_scrub_files_total", GW_COUNTER,
+                  "Table files that were read for that, to their ends.", s->files);
+    struct gw_metric m = gw_metric_begin(
+        out, "bigtent_scrub_findings_total", GW_COUNTER,
+        "What was found: damaged blocks, wrong lists of tenants, files that cannot be read.");
+    for (enum sto_scrub_kind k = STO_SCRUB_BLOCK; k < STO_SCRUB_KINDS; k++) {
+        char label[32];
+        (void)snprintf(label, sizeof label, "kind=\"%s\"", sto_scrub_kind_name(k)); /* it fits */
+        gw_metric_put(&m, label, s->findings[k]);
+    }
+    int64_t age_us = base_wall_us() - s->oldest_us;
+    if (s->oldest_us != 0) /* else a file of 1970 would raise an alarm */
+        gw_metric_one(out, "bigtent_scrub_oldest_seconds", GW_GAUGE,
+                      "Since the table file that waits longest was read, or written.",
+                      age_us > 0 ? (uint64_t)age_us / US_PER_S : 0);
 }
 
 static void put_disk(struct buf *out, const struct sto_health *health)
@@ -115,12 +174,16 @@ void gw_metrics_engine(struct buf *out, struct sto_engine *engine)
 {
     struct sto_engine_stats stats;
     struct sto_health health;
+    struct sto_damage damage;
     sto_engine_stats_get(engine, &stats);
     sto_health_get(engine, &health);
+    sto_damage_get(engine, &damage);
     put_queues(out, &stats);
     put_commits(out, &stats);
     put_rocksdb(out, &stats);
     put_cache(out, &stats);
     put_reclaim(out, &stats);
+    put_damage(out, &stats, &damage);
+    put_scrub(out, &stats.scrub);
     put_disk(out, &health);
 }

@@ -19,9 +19,9 @@
 
 #include "gateway/call.h"
 
-/* edge.c: connections, and requests that were refused at the edge or for who asked. */
-void gw_metrics_edge(struct buf *out, const struct gw_loops *loops,
-                     const struct gw_observers *observers);
+/* edge.c: connections, memory of requests, and those that were refused at the edge or for who
+ * asked. */
+void gw_metrics_edge(struct buf *out, const struct gw_loops *loops, const struct gw_api *api);
 /* requests.c: requests, their durations, bytes and failures, by route and method. */
 void gw_metrics_requests(struct buf *out, const struct gw_observers *observers);
 /* engine.c: queues, commits, RocksDB, the disk. */

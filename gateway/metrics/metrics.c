@@ -15,7 +15,7 @@ static enum err work(struct gw_call *call, struct errbuf *eb)
     struct gw_metric m =
         gw_metric_begin(out, "bigtent_build_info", GW_GAUGE, "1, with the version of the server.");
     gw_metric_put(&m, "version=\"" BIGTENT_VERSION "\"", 1);
-    gw_metrics_edge(out, gw_loop_all(call->thread->loop), &call->api->observers);
+    gw_metrics_edge(out, gw_loop_all(call->thread->loop), call->api);
     gw_metrics_requests(out, &call->api->observers);
     if (call->api->access_log != NULL)
         gw_metric_one(out, "bigtent_access_log_lost_total", GW_COUNTER,

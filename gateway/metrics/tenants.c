@@ -83,6 +83,12 @@ static void put_thresholds(struct buf *out, const struct ten_activity *sum,
     }
 }
 
+static enum err count_job(void *ctx, const struct ten_job *job)
+{
+    ((uint64_t *)ctx)[job->state]++;
+    return ERR_OK;
+}
+
 /* A tenant that is leaving has one job that is not done: without one the disk is not asked. False:
  * it cannot be read. */
 static bool count_jobs(struct ten_registry *registry, const struct ten_activity *sum,
@@ -92,13 +98,7 @@ static bool count_jobs(struct ten_registry *registry, const struct ten_activity 
             sum->states[TEN_EXPIRED] ==
         0)
         return true;
-    struct ten_job *jobs = base_new_array(JOBS_COUNTED_MAX, sizeof jobs[0]);
-    size_t count = 0;
-    bool is_read = ten_job_list(registry, jobs, JOBS_COUNTED_MAX, &count, NULL) == ERR_OK;
-    for (size_t i = 0; is_read && i < count; i++)
-        counts[jobs[i].state]++;
-    base_free(jobs);
-    return is_read;
+    return ten_job_list(registry, SLICE_EMPTY, JOBS_COUNTED_MAX, count_job, counts, NULL) == ERR_OK;
 }
 
 /* Not there when they cannot be read: a storage engine that failed says so by all other metrics. */
@@ -210,6 +210,16 @@ static void put_rows(const struct gw_metric *m, const char *labels, const struct
     gw_metric_put(m, labels, t->usage.rows);
 }
 
+static void put_changes(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    gw_metric_put(m, labels, sto_account_change_bytes(&t->tenant->account));
+}
+
+static void put_schemas(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    gw_metric_put(m, labels, atomic_load_explicit(&t->tenant->schema_bytes, memory_order_relaxed));
+}
+
 /* No limit: no sample. */
 static void put_bytes_max(const struct gw_metric *m, const char *labels, const struct shown *t)
 {
@@ -221,6 +231,17 @@ static void put_rows_max(const struct gw_metric *m, const char *labels, const st
 {
     if (t->quota.rows != UINT64_MAX)
         gw_metric_put(m, labels, t->quota.rows);
+}
+
+static void put_changes_max(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    if (t->quota.change_bytes != UINT64_MAX)
+        gw_metric_put(m, labels, t->quota.change_bytes);
+}
+
+static void put_schemas_max(const struct gw_metric *m, const char *labels, const struct shown *t)
+{
+    gw_metric_put(m, labels, t->quota.schema_bytes);
 }
 
 #define METERED(name, what)                                                                        \
@@ -264,6 +285,14 @@ static const struct {
      put_bytes_max},
     {"bigtent_tenant_quota_rows", GW_GAUGE, "Rows that may be stored; no sample: no limit.",
      put_rows_max},
+    {"bigtent_tenant_change_bytes", GW_GAUGE, "Bytes of stored changes, of change streams.",
+     put_changes},
+    {"bigtent_tenant_quota_change_bytes", GW_GAUGE,
+     "Bytes of changes that may be stored; no sample: no limit.", put_changes_max},
+    {"bigtent_tenant_schema_bytes", GW_GAUGE, "Bytes of memory of schemas and authorized views.",
+     put_schemas},
+    {"bigtent_tenant_quota_schema_bytes", GW_GAUGE,
+     "Bytes of memory that schemas and authorized views may take.", put_schemas_max},
 };
 
 static void put_by_name(struct buf *out, const struct shown *all, size_t count)

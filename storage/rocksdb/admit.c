@@ -116,6 +116,39 @@ static void window_count(struct rdb_committer *c, struct sto_account *account, u
     }
     sto_rdb_count_own(&line->used, cost);
     c->window_used += cost;
+    if (c->last_writer == account)
+        return;
+    c->turned_ns = c->last_writer == NULL ? 0 : now_ns;
+    c->last_writer = account;
+}
+
+/* --- what holds others ------------------------------------------------------------------------ */
+
+void sto_rdb_admit_held(struct rdb_committer *c, struct sto_account *account, uint64_t held_ns,
+                        uint64_t now_ns)
+{
+    uint64_t free_ns = atomic_load_explicit(&c->engine->held_free_ns, memory_order_relaxed);
+    if (held_ns <= free_ns)
+        return;
+    uint64_t rest_ns = LIM_HELD_REST * (held_ns - free_ns);
+    if (rest_ns > LIM_HELD_REST_MAX_MS * NS_PER_MS)
+        rest_ns = LIM_HELD_REST_MAX_MS * NS_PER_MS;
+    if (account->writes_rest_ns < now_ns + rest_ns)
+        account->writes_rest_ns = now_ns + rest_ns;
+}
+
+enum err sto_rdb_admit_dear(struct rdb_committer *c, struct sto_mutate_op *op, uint64_t now_ns)
+{
+    uint64_t until_ns = op->scope.tenant.account->writes_rest_ns;
+    bool is_alone = c->turned_ns == 0 || c->turned_ns + LIM_HELD_COMPANY_MS * NS_PER_MS < now_ns;
+    if (until_ns <= now_ns || is_alone)
+        return ERR_OK;
+    op->retry_ns = until_ns - now_ns;
+    sto_rdb_count_own(&c->rested, 1);
+    return base_fail(&op->detail, ERR_OVERLOADED,
+                     "the tenant's last large change of one row kept others waiting: the next that "
+                     "looks at, sets or deletes over %d cells may come in %llu ms",
+                     LIM_APPLY_STEPS, op->retry_ns / NS_PER_MS + 1);
 }
 
 /* --- in and out --------------------------------------------------------------------------------

@@ -9,41 +9,20 @@
  *    before is what the counters change by.
  * 3. A known token is answered before anything of the row may refuse: the first attempt decided.
  * 4. What can be undone comes first, the counters last.
+ * 5. An operation that takes many steps is dear: it is undone, and worked out in a batch apart, on
+ *    a reader, from the row as the database has it (plan.h). What only the committer knows comes
+ *    when it is back: the gate and the quota of then, the token, counters, header and change.
  */
 #include "storage/rocksdb/apply.h"
 
-#include <inttypes.h>
-
-#include "base/clock.h"
 #include "storage/rocksdb/apply_row.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/token.h"
 
 #include "base/banned.h"
 
-/* The mutations that happen. */
-struct todo {
-    const struct sto_mutation *mutations;
-    size_t count;
-};
-
-enum err sto_rdb_gate_check(const struct sto_account *account, bool writes, struct errbuf *eb)
-{
-    uint32_t gate = atomic_load(&account->gate);
-    if ((gate & STO_GATE_GONE) != 0)
-        return base_fail(eb, ERR_GONE, "the tenant is being deleted");
-    if ((gate & (writes ? STO_GATE_NO_WRITES : STO_GATE_NO_READS)) != 0)
-        return base_fail(eb, ERR_SUSPENDED, "the tenant is suspended: %s are refused",
-                         writes ? "writes" : "reads");
-    return ERR_OK;
-}
-
-enum err sto_rdb_deadline_check(uint64_t deadline_ns, struct errbuf *eb)
-{
-    if (deadline_ns == 0 || base_monotonic_ns() < deadline_ns)
-        return ERR_OK;
-    return base_fail(eb, ERR_TIMEOUT, "the deadline passed before its turn came; nothing was done");
-}
+#define STEPS_TO_SET 1 /* and of any other mutation: it reads a cell, or seeks one */
+#define STEPS_TO_ASK 4
 
 enum err sto_rdb_row_head(struct rdb_row *r)
 {
@@ -60,6 +39,15 @@ enum err sto_rdb_row_head(struct rdb_row *r)
     return ERR_OK;
 }
 
+enum err sto_rdb_row_step(struct rdb_row *r, uint64_t steps)
+{
+    r->steps += steps;
+    if (r->steps <= r->steps_max)
+        return ERR_OK;
+    r->is_dear = true;
+    return ERR_CANCELLED;
+}
+
 static bool row_existed(const struct rdb_row *r)
 {
     return !r->has_head || r->before.head.cells > 0;
@@ -67,7 +55,10 @@ static bool row_existed(const struct rdb_row *r)
 
 static enum err mutation_run(struct rdb_row *r, const struct sto_mutation *m, struct errbuf *eb)
 {
-    enum err rc = m->kind == STO_SET_CELL ? ERR_OK : sto_rdb_row_head(r);
+    bool is_set = m->kind == STO_SET_CELL;
+    enum err rc = sto_rdb_row_step(r, is_set ? STEPS_TO_SET : STEPS_TO_ASK);
+    if (rc == ERR_OK && !is_set)
+        rc = sto_rdb_row_head(r);
     if (rc != ERR_OK)
         return rc;
     switch (m->kind) {
@@ -87,13 +78,17 @@ static enum err mutation_run(struct rdb_row *r, const struct sto_mutation *m, st
     return ERR_INVALID;
 }
 
-static enum err mutations_run(struct rdb_row *r, const struct todo *todo, struct errbuf *eb)
+static enum err mutations_run(struct rdb_row *r, const struct rdb_todo *todo, struct errbuf *eb)
 {
     struct errbuf inner = {{0}};
+    if (todo->count > r->steps_max - r->steps)
+        return sto_rdb_row_step(r, todo->count);
     for (size_t i = 0; i < todo->count; i++) {
         enum err rc = mutation_run(r, &todo->mutations[i], &inner);
         if (rc == ERR_OK)
             continue;
+        if (r->is_dear)
+            return rc;
         if (rc == ERR_CORRUPT)
             return base_fail(eb, rc, "stored bytes of the row are damaged");
         if (rc == ERR_TOO_BIG && r->deleted > LIM_DELETE_CELLS)
@@ -107,25 +102,6 @@ static enum err mutations_run(struct rdb_row *r, const struct todo *todo, struct
         return todo->count == 1 ? base_fail(eb, rc, "%s", inner.text)
                                 : base_fail(eb, rc, "mutation %zu: %s", i + 1, inner.text);
     }
-    return ERR_OK;
-}
-
-static enum err quota_check(const struct sto_account *account, const struct sto_usage *used,
-                            const struct sto_delta *delta, struct errbuf *eb)
-{
-    uint64_t bytes_max = atomic_load_explicit(&account->bytes_max, memory_order_relaxed);
-    uint64_t rows_max = atomic_load_explicit(&account->rows_max, memory_order_relaxed);
-    if (delta->bytes > 0 &&
-        (used->bytes > bytes_max || (uint64_t)delta->bytes > bytes_max - used->bytes))
-        return base_fail(eb, ERR_QUOTA,
-                         "stored bytes quota: %" PRIu64 " used, %" PRId64
-                         " would be added, limit %" PRIu64 "; deletes still pass",
-                         used->bytes, delta->bytes, bytes_max);
-    if (delta->rows > 0 && (used->rows > rows_max || (uint64_t)delta->rows > rows_max - used->rows))
-        return base_fail(eb, ERR_QUOTA,
-                         "stored rows quota: %" PRIu64 " used, %" PRId64
-                         " would be added, limit %" PRIu64 "; deletes still pass",
-                         used->rows, delta->rows, rows_max);
     return ERR_OK;
 }
 
@@ -154,16 +130,23 @@ static enum err row_count_and_tell(struct rdb_row *r, struct rdb_tally *tally,
     if (!r->changes.on)
         return row_count(r, tally, delta, eb);
     sto_rdb_batch_save(r->batch);
+    uint64_t before = tally->change_bytes;
     enum err rc = sto_rdb_change_log_put(&r->changes, r->batch, tally, &r->op->scope,
                                          STO_CHANGE_USER, r->op->row_key, r->server_us);
     if (rc != ERR_OK)
         rc = base_fail(eb, rc, "no memory for the table's change stream");
-    else
-        rc = row_count(r, tally, delta, eb);
+    else if (!sto_mutations_only_delete(r->todo.mutations, r->todo.count))
+        rc = sto_rdb_change_quota_check(r->op->scope.tenant.account,
+                                        sto_rdb_batch_changes(r->batch, tally),
+                                        tally->change_bytes - before, eb);
     if (rc == ERR_OK)
+        rc = row_count(r, tally, delta, eb);
+    if (rc == ERR_OK) {
         sto_rdb_batch_keep(r->batch);
-    else
+    } else {
+        sto_rdb_batch_uncount_changes(r->batch, tally, tally->change_bytes - before);
         sto_rdb_batch_take_back(r->batch);
+    }
     return rc;
 }
 
@@ -186,14 +169,14 @@ static enum err row_close(struct rdb_row *r, struct errbuf *eb)
     struct rdb_tally *tally = sto_rdb_batch_tally(r->batch, &r->op->scope);
     if (tally == NULL)
         return base_fail(eb, ERR_OVERLOADED, "too many tables in one commit; retry");
-    rc = quota_check(account, sto_rdb_batch_account(r->batch, tally), &delta, eb);
+    rc = sto_rdb_quota_check(account, sto_rdb_batch_account(r->batch, tally), &delta, eb);
     if (rc != ERR_OK)
         return rc;
     return row_count_and_tell(r, tally, &delta, eb);
 }
 
 /* A family may have been dropped after the writer looked at its schema. */
-static enum err families_check(const struct sto_table *table, const struct todo *todo,
+static enum err families_check(const struct sto_table *table, const struct rdb_todo *todo,
                                struct errbuf *eb)
 {
     if (atomic_load_explicit(&table->closed, memory_order_relaxed) == NULL)
@@ -220,7 +203,9 @@ static enum err row_open(struct rdb_row *r, struct rdb_batch *b, struct sto_muta
     r->batch = b;
     r->op = op;
     r->server_us = server_us;
+    r->todo = (struct rdb_todo){op->mutations, op->mutation_count};
     r->deleted = 0;
+    r->is_emptied = false;
     r->has_head = false;
     r->before = (struct rdb_head_view){0};
     r->now = (struct sto_row_head){0};
@@ -249,7 +234,7 @@ static enum err row_open(struct rdb_row *r, struct rdb_batch *b, struct sto_muta
 }
 
 /* Which mutations happen. */
-static enum err row_choose(struct rdb_row *r, struct sto_mutate_op *op, struct todo *out)
+static enum err row_choose(struct rdb_row *r, struct sto_mutate_op *op, struct rdb_todo *out)
 {
     struct sto_check *check = op->check;
     if (check == NULL)
@@ -258,32 +243,37 @@ static enum err row_choose(struct rdb_row *r, struct sto_mutate_op *op, struct t
     enum err rc = check->predicate == NULL && check->view == NULL
                       ? ERR_OK
                       : sto_rdb_row_matches(r, check, &check->matched, &op->detail);
+    if (r->is_dear)
+        return rc;
     if (rc != ERR_OK)
         return op->detail.text[0] != '\0'
                    ? rc
                    : base_fail(&op->detail, rc, "the row cannot be read for its condition");
     if (!check->matched)
-        *out = (struct todo){check->otherwise, check->otherwise_count};
+        *out = (struct rdb_todo){check->otherwise, check->otherwise_count};
     return ERR_OK;
 }
 
+/* Whether they may happen, as far as others decide it. */
+static enum err todo_check(struct rdb_row *r, struct sto_mutate_op *op)
+{
+    enum err rc = families_check(op->scope.schema->table, &r->todo, &op->detail);
+    if (rc == ERR_OK && sto_rdb_headroom_is_low(&r->batch->engine->headroom) &&
+        !sto_mutations_only_delete(r->todo.mutations, r->todo.count))
+        return base_fail(&op->detail, ERR_STORAGE_FULL,
+                         "the disk is at its headroom; deletes still pass");
+    return rc;
+}
+
 /* Whether they may happen. */
-static enum err row_decide(struct rdb_row *r, struct sto_mutate_op *op, struct todo *out)
+static enum err row_decide(struct rdb_row *r, struct sto_mutate_op *op)
 {
     if (op->must_exist && !op->row_existed)
         return base_fail(&op->detail, ERR_PRECONDITION, "the row does not exist");
     if (op->must_not_exist && op->row_existed)
         return base_fail(&op->detail, ERR_PRECONDITION, "the row exists already");
-    enum err rc = row_choose(r, op, out);
-    if (rc == ERR_OK)
-        rc = families_check(op->scope.schema->table, out, &op->detail);
-    if (rc != ERR_OK)
-        return rc;
-    if (sto_rdb_headroom_is_low(&r->batch->engine->headroom) &&
-        !sto_mutations_only_delete(out->mutations, out->count))
-        return base_fail(&op->detail, ERR_STORAGE_FULL,
-                         "the disk is at its headroom; deletes still pass");
-    return ERR_OK;
+    enum err rc = row_choose(r, op, &r->todo);
+    return rc == ERR_OK ? todo_check(r, op) : rc;
 }
 
 /* Only what op->mutations did is told. */
@@ -294,10 +284,29 @@ static enum err row_tell(struct rdb_row *r, struct sto_mutate_op *op)
     return sto_rdb_row_modified(r, op->modified, &op->detail);
 }
 
+/* All that becomes of the row's cells. */
+static enum err row_work_out(struct rdb_row *r, struct sto_mutate_op *op)
+{
+    enum err rc = row_decide(r, op);
+    if (rc == ERR_OK)
+        rc = mutations_run(r, &r->todo, &op->detail);
+    if (rc != ERR_OK)
+        return rc;
+    op->row_existed = row_existed(r);
+    return row_tell(r, op);
+}
+
+static enum err token_put(struct rdb_batch *b, struct sto_mutate_op *op,
+                          const struct rdb_token *token)
+{
+    if (op->idempotency.token.len == 0 || sto_rdb_token_put(b, op, token) == ERR_OK)
+        return ERR_OK;
+    return base_fail(&op->detail, ERR_NO_MEMORY, "no memory for the commit");
+}
+
 static enum err row_change(struct rdb_row *r, struct sto_mutate_op *op)
 {
     struct rdb_token token;
-    struct todo todo = {op->mutations, op->mutation_count};
     bool has_token = op->idempotency.token.len > 0;
     enum err rc = ERR_OK;
     if (has_token)
@@ -305,15 +314,9 @@ static enum err row_change(struct rdb_row *r, struct sto_mutate_op *op)
     if (rc == ERR_OK && op->repeated)
         return row_tell(r, op);
     if (rc == ERR_OK)
-        rc = row_decide(r, op, &todo);
+        rc = row_work_out(r, op);
     if (rc == ERR_OK)
-        rc = mutations_run(r, &todo, &op->detail);
-    if (rc == ERR_OK) {
-        op->row_existed = row_existed(r);
-        rc = row_tell(r, op);
-    }
-    if (rc == ERR_OK && has_token && sto_rdb_token_put(r->batch, op, &token) != ERR_OK)
-        rc = base_fail(&op->detail, ERR_NO_MEMORY, "no memory for the commit");
+        rc = token_put(r->batch, op, &token);
     return rc == ERR_OK ? row_close(r, &op->detail) : rc;
 }
 
@@ -339,17 +342,43 @@ static enum err key_check(const struct rdb_batch *b, struct errbuf *eb)
     return base_fail(eb, ERR_UNAVAILABLE, "%s", sto_unseal_text(ERR_UNAVAILABLE));
 }
 
-enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t server_us)
+static void row_init(struct rdb_row *r, uint64_t steps_max)
+{
+    r->steps = 0;
+    r->steps_max = steps_max;
+    r->is_dear = false;
+    r->bytes_seen = 0;
+    r->has_head = false;
+    base_buf_init(&r->state, STO_AGGREGATE_STATE_MAX);
+    sto_rdb_change_log_init(&r->changes);
+    r->cursor.options = NULL;
+    r->cursor.iterator = NULL;
+    base_buf_init(&r->cursor.plain, 0);
+}
+
+void sto_rdb_row_fini(struct rdb_row *r)
+{
+    sto_rdb_row_cursor_close(&r->cursor);
+    base_buf_fini(&r->state);
+    sto_rdb_change_log_fini(&r->changes);
+}
+
+static enum err op_result(struct sto_mutate_op *op, enum err rc)
+{
+    if (rc != ERR_OK && op->modified != NULL)
+        op->modified->count = 0;
+    op->result = rc;
+    return rc;
+}
+
+enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t server_us,
+                       struct rdb_effort *effort)
 {
     struct rdb_row r; /* large: every part is set where it begins */
     struct rdb_undo *mark = sto_rdb_overlay_mark(&b->overlay);
     struct rdb_undo *token_mark = sto_rdb_overlay_mark(&b->tokens);
     results_clear(op, server_us);
-    base_buf_init(&r.state, STO_AGGREGATE_STATE_MAX);
-    sto_rdb_change_log_init(&r.changes);
-    r.cursor.options = NULL;
-    r.cursor.iterator = NULL;
-    base_buf_init(&r.cursor.plain, 0);
+    row_init(&r, effort->steps_max);
     b->cipher = op->scope.tenant.account->cipher;
     enum err rc = key_check(b, &op->detail);
     if (rc == ERR_OK)
@@ -359,12 +388,89 @@ enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t se
     if (rc != ERR_OK) {
         sto_rdb_overlay_undo(&b->overlay, mark);
         sto_rdb_overlay_undo(&b->tokens, token_mark);
-        if (op->modified != NULL)
-            op->modified->count = 0;
     }
-    sto_rdb_row_cursor_close(&r.cursor);
-    base_buf_fini(&r.state);
-    sto_rdb_change_log_fini(&r.changes);
-    op->result = rc;
-    return rc;
+    effort->steps = r.steps;
+    effort->is_dear = r.is_dear;
+    op->bytes_seen = r.bytes_seen;
+    sto_rdb_row_fini(&r);
+    return op_result(op, rc);
+}
+
+/* --- apart ------------------------------------------------------------------------------------ */
+
+enum err sto_rdb_apply_apart(struct rdb_row *r, struct rdb_batch *apart, struct sto_mutate_op *op,
+                             int64_t server_us)
+{
+    INVARIANT(apart->is_apart);
+    results_clear(op, server_us);
+    row_init(r, UINT64_MAX);
+    apart->cipher = op->scope.tenant.account->cipher;
+    enum err rc = key_check(apart, &op->detail);
+    if (rc == ERR_OK)
+        rc = row_open(r, apart, op, server_us);
+    if (rc == ERR_OK)
+        rc = row_work_out(r, op);
+    if (rc == ERR_OK && sto_rdb_batch_build(apart) != ERR_OK)
+        rc = base_fail(&op->detail, ERR_UNAVAILABLE, "%s", sto_unseal_text(ERR_UNAVAILABLE));
+    sto_rdb_row_cursor_close(&r->cursor); /* nothing of the database is held on the way back */
+    op->bytes_seen = r->bytes_seen;
+    return op_result(op, rc);
+}
+
+static const struct sto_table *op_table(const struct rdb_row *r)
+{
+    return r->op->scope.schema->table;
+}
+
+/* What may have changed beside the row. */
+static enum err planned_check(struct rdb_batch *b, struct rdb_row *r, struct sto_mutate_op *op)
+{
+    const struct sto_account *account = op->scope.tenant.account;
+    enum err rc = sto_rdb_gate_check(account, true, &op->detail);
+    if (rc == ERR_OK)
+        rc = sto_rdb_deadline_check(op->deadline_ns, &op->detail);
+    if (rc == ERR_OK && atomic_load(&op->scope.schema->table->forgotten))
+        rc = base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
+    if (rc == ERR_OK)
+        rc = key_check(b, &op->detail);
+    return rc == ERR_OK ? todo_check(r, op) : rc;
+}
+
+/* The row's header as the committer sees it; false: that is not what the plan was made of. */
+static bool planned_head(struct rdb_batch *b, struct rdb_row *r)
+{
+    struct rdb_head_view view;
+    size_t n = sto_key_header(r->key, r->row_len);
+    if (sto_rdb_batch_head(b, base_slice(r->key, n), &view) != ERR_OK ||
+        view.head.cells != r->before.head.cells || view.head.bytes != r->before.head.bytes)
+        return false;
+    bool has_stream =
+        atomic_load_explicit(&op_table(r)->changes.since_us, memory_order_acquire) != 0;
+    r->before = view;
+    return has_stream == r->changes.on;
+}
+
+enum err sto_rdb_apply_planned(struct rdb_batch *b, struct rdb_row *r, struct sto_mutate_op *op,
+                               bool *out_stale)
+{
+    struct rdb_batch *apart = r->batch;
+    struct rdb_token token;
+    bool repeated = false;
+    b->cipher = op->scope.tenant.account->cipher;
+    enum err rc = planned_check(b, r, op);
+    *out_stale = rc == ERR_OK && !planned_head(b, r);
+    if (rc == ERR_OK && !*out_stale && op->idempotency.token.len > 0) {
+        rc = sto_rdb_token_find(b, op, r->server_us, &token, &repeated, &op->detail);
+        *out_stale = repeated; /* by an operation of another priority */
+    }
+    if (rc == ERR_OK && !*out_stale) {
+        rocksdb_writebatch_t *empty = b->writes;
+        b->writes = apart->writes;
+        apart->writes = empty;
+        r->batch = b;
+        rc = token_put(b, op, &token);
+    }
+    if (rc == ERR_OK && !*out_stale)
+        rc = row_close(r, &op->detail);
+    return op_result(op, rc);
 }

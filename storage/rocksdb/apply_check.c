@@ -2,7 +2,9 @@
  * storage/rocksdb/apply_check.c - whether a filter gives anything of a row.
  *
  * 1. The row is walked as often as the filter asks (storage/visit.h), and left at its first cell.
- * 2. The walk is bounded: other writes wait for it on the same committer.
+ * 2. The walk is bounded: on a committer by what others can wait for, on a reader by
+ *    LIM_CHECK_STEPS. A filter with regular expressions is for readers: nobody knows how long they
+ *    take.
  */
 #include "storage/rocksdb/apply_row.h"
 
@@ -44,6 +46,7 @@ struct walk {
     struct rdb_row *row;
     struct sto_visit *visit;
     uint64_t steps;    /* cells looked at, and large values */
+    uint64_t cost;     /* of a cell, in the row's steps */
     size_t column_len; /* of the column the cursor is in, a prefix of column; 0: none */
     uint8_t column[STO_KEY_COLUMN_MAX];
     uint8_t qualifier[LIM_QUALIFIER * 2];
@@ -113,11 +116,12 @@ static enum err visit_cell(struct walk *w, enum sto_visit_next *out_next)
         *out_next =
             sto_visit_column(w->visit, parts.family, sto_key_unescape(escaped, w->qualifier));
         if (*out_next != STO_VISIT_NEXT)
-            return ERR_OK;
+            return sto_rdb_row_step(w->row, w->cost);
     }
     *out_next = sto_visit_version(w->visit, parts.timestamp_us, c->value);
     w->steps += c->value.len / BYTES_OF_A_STEP; /* the filter may have read it */
-    return ERR_OK;
+    w->row->bytes_seen += c->key.len - w->row->row_len + c->value.len;
+    return sto_rdb_row_step(w->row, w->cost + c->value.len / BYTES_OF_A_STEP);
 }
 
 /* One pass; ends early when the sink was given something. */
@@ -127,7 +131,7 @@ static enum err pass(struct walk *w, const struct any_sink *sink, enum sto_visit
     while (rc == ERR_OK && !w->row->cursor.at_end) {
         rc = ++w->steps > LIM_CHECK_STEPS ? ERR_TOO_BIG : visit_cell(w, &next);
         if (rc != ERR_OK || sink->any)
-            return rc;
+            return sink->any ? ERR_OK : rc;
         rc = go_on(w, next);
     }
     return rc;
@@ -155,6 +159,9 @@ enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, b
                                      .is_full = any_is_full}};
     struct sto_read_spec spec = {
         .row_key = r->op->row_key, .view = check->view, .filter = check->predicate};
+    uint64_t cost = check->predicate == NULL ? 1 : sto_filter_steps(check->predicate);
+    if (cost == UINT32_MAX && r->steps_max != UINT64_MAX)
+        return sto_rdb_row_step(r, r->steps_max + 1);
     struct sto_visit visit;
     enum err rc = sto_visit_open(&visit, r->op->scope.schema, &spec, &sink.sink, eb);
     if (rc != ERR_OK)
@@ -164,12 +171,15 @@ enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, b
     walk.row = r;
     walk.visit = &visit;
     walk.steps = 0;
+    walk.cost = cost;
     rc = walk_row(&walk, &sink);
     if (rc == ERR_TOO_BIG)
         rc = base_fail(eb, rc,
                        "the predicate would look at more than %d cells (or KiB of values) of the "
                        "row; narrow it to a family or a column",
                        LIM_CHECK_STEPS);
+    if (rc == ERR_OK)
+        rc = sto_visit_error(&visit, eb);
     sto_visit_close(&visit);
     *out = sink.any;
     return rc;

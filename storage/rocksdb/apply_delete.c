@@ -1,13 +1,16 @@
 /*
- * storage/rocksdb/apply_delete.c - point deletes of the cells that are there.
+ * storage/rocksdb/apply_delete.c - deletes of the cells that are there.
+ *
+ * Each of them is counted. A batch apart has them deleted one by one up to LIM_DELETE_POINTS; what
+ * one mutation deletes of the database beyond that goes as a range.
  */
 #include "storage/rocksdb/apply_row.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
 
-/* The cell under the cursor, and whose it was. */
-static enum err delete_one(struct rdb_row *r, uint16_t *out_family)
+/* The cell under the cursor, and whose it was. ranged: a range of the batch will have it, too. */
+static enum err delete_one(struct rdb_row *r, bool ranged, uint16_t *out_family)
 {
     const struct rdb_row_cursor *c = &r->cursor;
     struct sto_key parts;
@@ -21,7 +24,11 @@ static enum err delete_one(struct rdb_row *r, uint16_t *out_family)
         return ERR_TOO_BIG;
     r->now.cells--;
     r->now.bytes -= bytes;
+    r->bytes_seen += c->key.len - r->row_len + c->value.len;
     *out_family = parts.family;
+    enum err rc = sto_rdb_row_step(r, 1);
+    if (rc != ERR_OK || (ranged && !c->on_pending))
+        return rc;
     return sto_rdb_batch_delete_cell(r->batch, c->key, c->cell_in_db);
 }
 
@@ -92,14 +99,22 @@ enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m)
     bounds_of(r, m, &lower, &upper);
     if (base_slice_compare(lower, upper) >= 0 || r->now.cells == 0)
         return tell_nothing(r, m);
+    if (m->kind == STO_DELETE_FROM_ROW && r->now.cells > r->steps_max - r->steps)
+        return sto_rdb_row_step(r, r->now.cells); /* all of them, and too many */
     enum err rc = sto_rdb_row_cursor_seek(&r->cursor, lower);
     uint16_t told = 0, family = 0; /* families come in the order of their numbers */
+    size_t points_end = r->deleted + LIM_DELETE_POINTS;
+    bool may_range = r->batch->is_apart && r->batch->range_count < LIM_DELETE_RANGES;
     while (rc == ERR_OK && !r->cursor.at_end && base_slice_compare(r->cursor.key, upper) < 0) {
-        rc = delete_one(r, &family);
+        rc = delete_one(r, may_range && r->deleted >= points_end, &family);
         if (rc == ERR_OK && family != told)
             rc = tell(r, m, told = family, true);
         if (rc == ERR_OK)
             rc = sto_rdb_row_cursor_next(&r->cursor);
     }
+    if (rc == ERR_OK && may_range && r->deleted > points_end &&
+        !sto_rdb_batch_delete_range(r->batch, (struct sto_span){lower, upper}))
+        rc = ERR_NO_MEMORY;
+    r->is_emptied = r->is_emptied || (rc == ERR_OK && m->kind == STO_DELETE_FROM_ROW);
     return rc == ERR_OK && told == 0 ? tell_nothing(r, m) : rc;
 }

@@ -19,14 +19,26 @@
 #include "storage/rocksdb/change_log.h"
 #include "storage/rocksdb/row_cursor.h"
 
+/* The mutations that happen. */
+struct rdb_todo {
+    const struct sto_mutation *mutations;
+    size_t count;
+};
+
 struct rdb_row {
     struct rdb_batch *batch;
     const struct sto_mutate_op *op;
     int64_t server_us;
+    uint64_t steps;      /* cells looked at and mutations, so far */
+    uint64_t steps_max;  /* then it is dear; UINT64_MAX: it is on a reader */
+    bool is_dear;        /* a reader is to work it out: it ends with ERR_CANCELLED */
+    uint64_t bytes_seen; /* of the cells */
+    struct rdb_todo todo;
     bool has_head; /* before, now and cursor are there; else cells were replaced by as long ones */
     struct rdb_head_view before; /* in_db: the database holds cells of this row */
     struct sto_row_head now;
-    size_t deleted; /* cells, by this operation */
+    size_t deleted;  /* cells, by this operation */
+    bool is_emptied; /* it deleted the whole row, and knows of every cell that the database holds */
     struct rdb_row_cursor cursor;
     struct buf state; /* scratch for the state of an aggregate */
     struct rdb_change_log changes;
@@ -37,6 +49,22 @@ struct rdb_row {
 
 /* apply.c: look at the row's header, unless that was done. Writes behind the row in r->key. */
 enum err sto_rdb_row_head(struct rdb_row *r) MUST_CHECK;
+
+/* apply_limits.c: used: by the account so far. Less than there was is always allowed. */
+/* used: of stored changes, with the bytes that are added. */
+enum err sto_rdb_change_quota_check(const struct sto_account *account, uint64_t used,
+                                    uint64_t added, struct errbuf *eb) MUST_CHECK;
+enum err sto_rdb_quota_check(const struct sto_account *account, const struct sto_usage *used,
+                             const struct sto_delta *delta, struct errbuf *eb) MUST_CHECK;
+
+/* apply.c: so many steps more. ERR_CANCELLED: it is dear. */
+enum err sto_rdb_row_step(struct rdb_row *r, uint64_t steps) MUST_CHECK;
+
+/* Whether the database may hold a cell of the row that the batch does not know of. */
+static inline bool sto_rdb_row_may_have_more(const struct rdb_row *r)
+{
+    return !r->is_emptied && (!r->has_head || r->before.in_db);
+}
 
 /* apply_set.c: SET_CELL, ADD_TO_CELL, MERGE_TO_CELL, at an exact timestamp. */
 enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m) MUST_CHECK;

@@ -76,7 +76,7 @@ enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m)
     if (rc != ERR_OK)
         return rc;
     struct rdb_cell_view view;
-    rc = sto_rdb_batch_cell_size(r->batch, key, !r->has_head || r->before.in_db, &view);
+    rc = sto_rdb_batch_cell_size(r->batch, key, sto_rdb_row_may_have_more(r), &view);
     if (rc == ERR_OK)
         rc = sto_rdb_row_count_cell(r, &view, family, m->qualifier.len, m->value.len);
     if (rc == ERR_OK)
@@ -109,7 +109,7 @@ enum err sto_rdb_row_aggregate(struct rdb_row *r, const struct sto_mutation *m, 
     if (rc != ERR_OK)
         return rc;
     struct rdb_cell_view view;
-    rc = sto_rdb_batch_cell(r->batch, key, r->before.in_db, &view);
+    rc = sto_rdb_batch_cell(r->batch, key, sto_rdb_row_may_have_more(r), &view);
     if (rc == ERR_OK)
         rc = state_make(r, m, family, &view, eb);
     if (rc == ERR_OK)

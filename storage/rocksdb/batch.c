@@ -13,13 +13,15 @@
 
 #define PLAIN_BYTES_MAX (LIM_CELL_BYTES_HARD + MIB)
 
-void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
+void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e, struct rdb_long_rows *long_rows)
 {
     b->engine = e;
+    b->long_rows = long_rows;
     sto_rdb_overlay_init(&b->overlay);
     sto_rdb_overlay_init(&b->tokens);
     sto_rdb_recent_init(&b->recent);
     b->watches = NULL;
+    b->range = NULL;
     b->writes = rocksdb_writebatch_create();
     b->cipher = NULL;
     sto_sealer_init(&b->sealer);
@@ -27,6 +29,8 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e)
     base_buf_init(&b->change_part, LIM_CELL_BYTES_HARD + MIB);
     b->change_bytes = 0;
     b->expects_rows = false;
+    b->is_apart = false;
+    b->range_count = 0;
     b->tally_count = 0;
     b->account_count = 0;
 }
@@ -45,15 +49,34 @@ void sto_rdb_batch_fini(struct rdb_batch *b)
 
 /* --- looking -------------------------------------------------------------------------------- */
 
+const struct sto_span *sto_rdb_batch_range_of(const struct rdb_batch *b, struct slice key)
+{
+    for (size_t i = 0; i < b->range_count; i++)
+        if (base_slice_compare(b->ranges[i].begin, key) <= 0 &&
+            base_slice_compare(key, b->ranges[i].end) < 0)
+            return &b->ranges[i];
+    return NULL;
+}
+
 /* NULL with ERR_OK: not there. The caller destroys the result. */
 static enum err get(struct rdb_batch *b, struct slice key, rocksdb_pinnableslice_t **out,
                     struct slice *out_value)
 {
     char *error = NULL;
+    *out = NULL;
+    if (sto_rdb_batch_range_of(b, key) != NULL)
+        return ERR_OK;
     *out = rocksdb_get_pinned_cf(b->engine->db.handle, b->engine->db.point, b->engine->db.cells,
                                  (const char *)key.ptr, key.len, &error);
     if (error != NULL)
-        return sto_rdb_fail(b->engine, "read", error);
+        return sto_rdb_read_failed(b->engine, error);
+    enum err rc = sto_rdb_lost_check_key(b->engine, RDB_CF_CELLS, key);
+    if (rc != ERR_OK) {
+        if (*out != NULL)
+            rocksdb_pinnableslice_destroy(*out);
+        *out = NULL;
+        return rc;
+    }
     if (*out != NULL)
         out_value->ptr = (const uint8_t *)rocksdb_pinnableslice_value(*out, &out_value->len);
     return ERR_OK;
@@ -71,6 +94,9 @@ enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct
         out->in_db = now->in_db;
         return ERR_OK;
     }
+    enum err rc = sto_rdb_lost_check_key(b->engine, RDB_CF_CELLS, header_key);
+    if (rc != ERR_OK) /* recent does not know of it */
+        return rc;
     struct rdb_size size;
     if (sto_rdb_recent_find(&b->recent, header_key, &size)) {
         out->head = size.head;
@@ -79,7 +105,7 @@ enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct
     }
     rocksdb_pinnableslice_t *pinned = NULL;
     struct slice value = SLICE_EMPTY;
-    enum err rc = get(b, header_key, &pinned, &value);
+    rc = get(b, header_key, &pinned, &value);
     if (rc != ERR_OK)
         return rc;
     out->in_db = pinned != NULL;
@@ -202,6 +228,17 @@ enum err sto_rdb_batch_delete_cell(struct rdb_batch *b, struct slice key, bool i
     return sto_rdb_overlay_change(&b->overlay, entry, &change) ? ERR_OK : ERR_NO_MEMORY;
 }
 
+bool sto_rdb_batch_delete_range(struct rdb_batch *b, struct sto_span span)
+{
+    INVARIANT(b->is_apart);
+    struct sto_span kept = {base_arena_copy(&b->overlay.arena, span.begin),
+                            base_arena_copy(&b->overlay.arena, span.end)};
+    if (b->range_count == LIM_DELETE_RANGES || kept.begin.ptr == NULL || kept.end.ptr == NULL)
+        return false;
+    b->ranges[b->range_count++] = kept;
+    return true;
+}
+
 enum err sto_rdb_batch_put_head(struct rdb_batch *b, const struct rdb_head_view *view,
                                 const struct sto_row_head *head)
 {
@@ -282,6 +319,26 @@ enum err sto_rdb_batch_count(struct rdb_batch *b, struct rdb_tally *tally,
     usage_add(account, delta);
     tally->changed = true;
     return ERR_OK;
+}
+
+void sto_rdb_batch_count_changes(struct rdb_batch *b, struct rdb_tally *tally, uint64_t bytes)
+{
+    struct rdb_account_tally *account = &b->accounts[tally->account_index];
+    account->changes = sto_rdb_change_sum(b->engine, &tally->tenant);
+    account->change_bytes += bytes;
+    tally->change_bytes += bytes;
+}
+
+void sto_rdb_batch_uncount_changes(struct rdb_batch *b, struct rdb_tally *tally, uint64_t bytes)
+{
+    b->accounts[tally->account_index].change_bytes -= bytes;
+    tally->change_bytes -= bytes;
+}
+
+uint64_t sto_rdb_batch_changes(const struct rdb_batch *b, const struct rdb_tally *tally)
+{
+    const struct rdb_account_tally *account = &b->accounts[tally->account_index];
+    return sto_account_change_bytes(account->account) + account->change_bytes;
 }
 
 void sto_rdb_batch_note_added(struct rdb_tally *tally)

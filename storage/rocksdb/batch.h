@@ -22,6 +22,7 @@
 #include <rocksdb/c.h>
 
 #include "storage/keycodec.h"
+#include "storage/rocksdb/long_row.h"
 #include "storage/rocksdb/overlay.h"
 #include "storage/rocksdb/recent.h"
 #include "storage/rocksdb/watch.h"
@@ -38,20 +39,25 @@ struct rdb_tally {
     bool changed;
     bool added;             /* cells: sto_table.additions rises with this batch */
     int64_t last_change_us; /* sto_change_stream.last_us behind this batch */
+    uint64_t change_bytes;  /* of changes in this batch */
     size_t account_index;
 };
 
 struct rdb_account_tally {
     struct sto_account *account;
     struct sto_usage usage;
+    struct sto_change_sum *changes; /* NULL: change_bytes is 0 */
+    uint64_t change_bytes;          /* of changes in this batch */
 };
 
 struct rdb_batch {
     struct rdb_engine *engine;
-    struct rdb_overlay overlay; /* cells and row headers */
-    struct rdb_overlay tokens;  /* of idempotency (token.h) */
-    struct rdb_recent recent;   /* what the database holds, of what was written last */
-    struct rdb_watch *watches;  /* ranges that are read elsewhere meanwhile */
+    struct rdb_overlay overlay;      /* cells and row headers */
+    struct rdb_overlay tokens;       /* of idempotency (token.h) */
+    struct rdb_recent recent;        /* what the database holds, of what was written last */
+    struct rdb_watch *watches;       /* ranges that are read elsewhere meanwhile */
+    struct rdb_long_rows *long_rows; /* rows of its tenants that are read over several slices */
+    const struct sto_span *range;    /* rows that go as a range with this batch; NULL: none */
     rocksdb_writebatch_t *writes;
     struct sto_cipher *cipher; /* of the tenant whose operation is under way; NULL: none */
     struct sto_sealer sealer;
@@ -59,6 +65,9 @@ struct rdb_batch {
     struct buf change_part; /* scratch of change_log.c */
     size_t change_bytes;    /* of changes, in writes */
     bool expects_rows;      /* the last row whose header was looked at was there */
+    bool is_apart;      /* of one operation on a reader: what is written, another batch writes */
+    size_t range_count; /* of ranges, which are not empty and lie in one row; is_apart only */
+    struct sto_span ranges[LIM_DELETE_RANGES]; /* what the database holds there is deleted */
     size_t tally_count;
     size_t account_count;
     struct rdb_tally tallies[LIM_BATCH_OPS];
@@ -71,7 +80,7 @@ struct sto_delta {
     int64_t cells;
 };
 
-void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e);
+void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e, struct rdb_long_rows *long_rows);
 void sto_rdb_batch_fini(struct rdb_batch *b);
 
 /* The row header as the batch sees it. */
@@ -117,6 +126,12 @@ enum err sto_rdb_batch_put_head(struct rdb_batch *b, const struct rdb_head_view 
 enum err sto_rdb_batch_replace_head(struct rdb_batch *b, struct slice header_key,
                                     const struct sto_row_head *head) MUST_CHECK;
 
+/* In a batch apart: the cells of the database in the span are deleted. False: no memory, or there
+ * are LIM_DELETE_RANGES. */
+bool sto_rdb_batch_delete_range(struct rdb_batch *b, struct sto_span span) MUST_CHECK;
+/* The range that hides what the database holds under the key; NULL: none. */
+const struct sto_span *sto_rdb_batch_range_of(const struct rdb_batch *b, struct slice key);
+
 /* The tally of a scope's table; NULL when the batch has LIM_BATCH_OPS tables already. */
 struct rdb_tally *sto_rdb_batch_tally(struct rdb_batch *b, const struct sto_table_scope *scope);
 /* The account's counters as the batch leaves them. */
@@ -125,6 +140,12 @@ const struct sto_usage *sto_rdb_batch_account(const struct rdb_batch *b,
 /* ERR_CORRUPT when a counter would fall below zero; nothing changes then. */
 enum err sto_rdb_batch_count(struct rdb_batch *b, struct rdb_tally *tally,
                              const struct sto_delta *delta) MUST_CHECK;
+
+/* Changes of the table with so many bytes were put into the batch, or taken back. */
+void sto_rdb_batch_count_changes(struct rdb_batch *b, struct rdb_tally *tally, uint64_t bytes);
+void sto_rdb_batch_uncount_changes(struct rdb_batch *b, struct rdb_tally *tally, uint64_t bytes);
+/* Those of the account as the batch leaves them. */
+uint64_t sto_rdb_batch_changes(const struct rdb_batch *b, const struct rdb_tally *tally);
 
 /* The batch adds cells to the table, whether they change what it counts or not. */
 void sto_rdb_batch_note_added(struct rdb_tally *tally);
@@ -136,6 +157,8 @@ void sto_rdb_batch_take_back(struct rdb_batch *b);
 
 /* Memory that the batch took beside the operations themselves. */
 size_t sto_rdb_batch_bytes(const struct rdb_batch *b);
+/* Of a batch apart: makes `writes` of all changes. */
+enum err sto_rdb_batch_build(struct rdb_batch *b) MUST_CHECK;
 /* Write and clear. Whatever the result, the batch is empty afterwards. */
 enum err sto_rdb_batch_write(struct rdb_batch *b) MUST_CHECK;
 void sto_rdb_batch_clear(struct rdb_batch *b);

@@ -4,8 +4,10 @@
  * 1. A deleted entry that the database never held is not written.
  * 2. What is written is noted in recent on the way; when the write fails, recent is cleared.
  * 3. Values of a tenant with keys are sealed here, each once, however often the batch changed it.
+ * 4. Ranges of a batch apart go in front of its entries, which stay.
  */
 #include "storage/rocksdb/batch.h"
+#include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -40,14 +42,13 @@ void sto_rdb_batch_clear(struct rdb_batch *b)
 {
     overlays_clear(b);
     writes_clear(b);
+    b->range = NULL;
     b->change_bytes = 0;
     if (b->sealed.capacity > 4 * LIM_CHANGE_PART) {
-        base_buf_fini(&b->sealed);
-        base_buf_init(&b->sealed, RDB_SEALED_MAX);
+        base_buf_clear(&b->sealed);
     }
     if (b->change_part.capacity > 4 * LIM_CHANGE_PART) {
-        base_buf_fini(&b->change_part);
-        base_buf_init(&b->change_part, LIM_CELL_BYTES_HARD + MIB);
+        base_buf_clear(&b->change_part);
     }
     b->tally_count = 0;
     b->account_count = 0;
@@ -55,15 +56,15 @@ void sto_rdb_batch_clear(struct rdb_batch *b)
 
 /* --- writing -------------------------------------------------------------------------------- */
 
-/* It was seen, when the operation was applied, that there is a key (apply.c). */
-static void write_sealed(struct rdb_batch *b, const struct rdb_entry *entry)
+static enum err write_sealed(struct rdb_batch *b, const struct rdb_entry *entry)
 {
     const struct rdb_change *now = &entry->now;
     enum err rc = sto_cell_seal(now->family_name_len, now->value, entry->key, &b->sealer,
                                 now->cipher, &b->sealed);
-    INVARIANT(rc == ERR_OK);
-    rocksdb_writebatch_put_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
-                              entry->key.len, (const char *)b->sealed.ptr, b->sealed.len);
+    if (rc == ERR_OK)
+        rocksdb_writebatch_put_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
+                                  entry->key.len, (const char *)b->sealed.ptr, b->sealed.len);
+    return rc;
 }
 
 static void write_cell(struct rdb_batch *b, const struct rdb_entry *entry)
@@ -100,14 +101,16 @@ static void note_entry(struct rdb_batch *b, const struct rdb_entry *entry)
     sto_rdb_recent_put(&b->recent, entry->key, &size);
 }
 
-static void write_entry(struct rdb_batch *b, const struct rdb_entry *entry)
+/* ERR_UNAVAILABLE: the tenant has no key to seal it with. */
+static enum err write_entry(struct rdb_batch *b, const struct rdb_entry *entry)
 {
     const struct rdb_change *now = &entry->now;
     if (!now->live)
-        return;
-    note_entry(b, entry);
-    if (!now->present && !now->in_db)
-        return;
+        return ERR_OK;
+    if (!b->is_apart)
+        note_entry(b, entry);
+    if (!now->present && (!now->in_db || sto_rdb_batch_range_of(b, entry->key) != NULL))
+        return ERR_OK;
     if (!now->present) {
         rocksdb_writebatch_delete_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
                                      entry->key.len);
@@ -117,10 +120,22 @@ static void write_entry(struct rdb_batch *b, const struct rdb_entry *entry)
         rocksdb_writebatch_put_cf(b->writes, b->engine->db.cells, (const char *)entry->key.ptr,
                                   entry->key.len, (const char *)head, n);
     } else if (now->cipher != NULL) {
-        write_sealed(b, entry);
+        return write_sealed(b, entry);
     } else {
         write_cell(b, entry);
     }
+    return ERR_OK;
+}
+
+enum err sto_rdb_batch_build(struct rdb_batch *b)
+{
+    INVARIANT(b->is_apart);
+    enum err rc = ERR_OK;
+    for (size_t i = 0; i < b->range_count; i++)
+        sto_rdb_range_put(b->engine, b->writes, RDB_CF_CELLS, b->ranges[i]);
+    for (const struct rdb_entry *e = b->overlay.first[0]; rc == ERR_OK && e != NULL; e = e->next[0])
+        rc = write_entry(b, e);
+    return rc;
 }
 
 static void write_tally(struct rdb_batch *b, const struct rdb_tally *tally)
@@ -133,6 +148,8 @@ static void write_tally(struct rdb_batch *b, const struct rdb_tally *tally)
         .additions = atomic_load_explicit(&tally->table->additions, memory_order_relaxed) +
                      (tally->added ? 1 : 0),
         .last_change_us = tally->last_change_us,
+        .change_bytes = atomic_load_explicit(&tally->table->changes.bytes, memory_order_relaxed) +
+                        tally->change_bytes,
     };
     sto_counters_encode(&counters, value);
     rocksdb_writebatch_put_cf(b->writes, b->engine->db.meta, (const char *)key, key_len,
@@ -152,6 +169,18 @@ static void table_publish(struct rdb_tally *tally)
     if (tally->added)
         atomic_fetch_add_explicit(&tally->table->additions, 1, memory_order_relaxed);
     atomic_store(&tally->table->changes.last_us, tally->last_change_us);
+    if (tally->change_bytes > 0)
+        atomic_fetch_add_explicit(&tally->table->changes.bytes, tally->change_bytes,
+                                  memory_order_relaxed);
+}
+
+/* Before the write: changes may be removed, and taken off, as soon as they are stored. */
+static void changes_add(const struct rdb_batch *b)
+{
+    for (size_t i = 0; i < b->account_count; i++)
+        if (b->accounts[i].change_bytes > 0)
+            atomic_fetch_add_explicit(&b->accounts[i].changes->bytes, b->accounts[i].change_bytes,
+                                      memory_order_relaxed);
 }
 
 static void write_token(struct rdb_batch *b, const struct rdb_entry *entry)
@@ -166,8 +195,10 @@ enum err sto_rdb_batch_write(struct rdb_batch *b)
 {
     if (b->watches != NULL)
         sto_rdb_watches_see_batch(b->watches, &b->overlay);
+    sto_rdb_long_rows_write_begin(b->long_rows, &b->overlay, b->range);
     for (const struct rdb_entry *e = b->overlay.first[0]; e != NULL; e = e->next[0])
-        write_entry(b, e);
+        if (write_entry(b, e) != ERR_OK)
+            INVARIANT(false); /* apply.c saw that there is a key */
     for (const struct rdb_entry *e = b->tokens.first[0]; e != NULL; e = e->next[0])
         write_token(b, e);
     for (size_t i = 0; i < b->tally_count; i++)
@@ -175,8 +206,10 @@ enum err sto_rdb_batch_write(struct rdb_batch *b)
             write_tally(b, &b->tallies[i]);
     overlays_clear(b); /* copied; a giant needs the memory now */
     enum err rc = ERR_OK;
+    changes_add(b);
     if (rocksdb_writebatch_count(b->writes) > 0)
         rc = sto_rdb_write(b->engine, b->writes);
+    sto_rdb_long_rows_write_end(b->long_rows);
     if (rc == ERR_OK) {
         for (size_t i = 0; i < b->tally_count; i++)
             table_publish(&b->tallies[i]);

@@ -7,10 +7,15 @@
  * 2. The iterator is made before the document is read, and a stream begins behind everything that
  *    was recorded before: changes of a stream that is switched on meanwhile are not under it.
  * 3. Old changes are the first ones of a table: it is left at the first one that stays.
+ * 4. A commit ends at a change that is still there, and the next one starts at it. Starting at the
+ *    table's first key would step over all deletes so far, each time.
+ * 5. A tenant may be purged, or a table's changes removed, between the making of the iterator and
+ *    the write. Both happen under the lock of documents and are counted (change_count.h): if the
+ *    count has changed, the commit is thrown away, and the keys are read again.
  */
 #include "storage/rocksdb/change_care.h"
 
-#include "storage/change.h"
+#include "storage/rocksdb/change_count.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -50,7 +55,7 @@ static enum err keeps_from(struct rdb_engine *e, struct slice prefix, size_t ten
     rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(e->db.handle, e->db.point, e->db.meta,
                                                             (const char *)key, 2 + n, &error);
     if (error != NULL)
-        return sto_rdb_fail(e, "read", error);
+        return sto_rdb_read_failed(e, error);
     *out = INT64_MAX;
     if (pinned == NULL)
         return ERR_OK;
@@ -75,10 +80,18 @@ static enum err keeps_from(struct rdb_engine *e, struct slice prefix, size_t ten
 /* --- removing ----------------------------------------------------------------------------------
  */
 
+struct tenant_bytes {
+    size_t id_len;
+    uint64_t bytes;
+    uint8_t id[LIM_TENANT_ID];
+};
+
 struct removal {
     struct rdb_engine *engine;
+    uint64_t removals; /* of others, counted before the iterator was made */
     rocksdb_iterator_t *it;
     rocksdb_writebatch_t *writes;
+    struct buf tenants; /* struct tenant_bytes: what each gets back */
 };
 
 static struct slice key_now(const struct removal *r)
@@ -88,8 +101,33 @@ static struct slice key_now(const struct removal *r)
     return key;
 }
 
+/* In the commit, and for the tenant's sum behind it. */
+static enum err bytes_collect(struct removal *r, struct slice prefix, size_t tenant_len,
+                              uint64_t bytes)
+{
+    struct tenant_bytes t = {.id_len = tenant_len, .bytes = bytes};
+    uint64_t removed = 0;
+    if (bytes == 0)
+        return ERR_OK;
+    enum err rc = sto_rdb_changes_removed(r->engine, prefix, &removed);
+    if (rc != ERR_OK)
+        return rc;
+    sto_rdb_changes_removed_put(r->engine, r->writes, prefix, removed + bytes);
+    memcpy(t.id, prefix.ptr, tenant_len);
+    return base_buf_append(&r->tenants, base_slice(&t, sizeof t));
+}
+
+static uint64_t bytes_now(const struct removal *r)
+{
+    size_t key = 0, value = 0;
+    (void)rocksdb_iter_key(r->it, &key);
+    (void)rocksdb_iter_value(r->it, &value);
+    return key + value;
+}
+
 /* Of one table: what lies before `from`, and then the next table. */
-static enum err table_collect(struct removal *r, struct slice prefix, int64_t from, int *steps)
+static enum err table_collect(struct removal *r, struct slice prefix, int64_t from, int *steps,
+                              uint64_t *out_bytes)
 {
     for (; *steps < LIM_CHANGES_PER_SWEEP && rocksdb_iter_valid(r->it); (*steps)++) {
         struct slice key = key_now(r);
@@ -104,6 +142,7 @@ static enum err table_collect(struct removal *r, struct slice prefix, int64_t fr
             rocksdb_iter_seek(r->it, (const char *)behind, prefix.len);
             return ERR_OK;
         }
+        *out_bytes += bytes_now(r);
         rocksdb_writebatch_delete_cf(r->writes, r->engine->db.changes, (const char *)key.ptr,
                                      key.len);
         rocksdb_iter_next(r->it);
@@ -111,7 +150,7 @@ static enum err table_collect(struct removal *r, struct slice prefix, int64_t fr
     return ERR_OK;
 }
 
-/* Leaves at_len 0 at the end of the walk. */
+/* Leaves the key of the next change, or at_len 0 at the end of the walk. */
 static enum err tables_collect(struct removal *r, struct rdb_change_sweep *s, int64_t now_us)
 {
     int steps = 0;
@@ -122,15 +161,19 @@ static enum err tables_collect(struct removal *r, struct rdb_change_sweep *s, in
         size_t n = table_prefix_len(key, &tenant_len);
         if (n == 0)
             return ERR_CORRUPT;
-        memcpy(s->at, key.ptr, n);
+        memcpy(s->at, key.ptr, key.len);
         if (steps++ >= LIM_CHANGES_PER_SWEEP) {
-            s->at_len = n;
+            s->at_len = key.len;
             return ERR_OK;
         }
+        struct slice prefix = base_slice(s->at, n);
         int64_t from = 0;
-        enum err rc = keeps_from(r->engine, base_slice(s->at, n), tenant_len, now_us, &from);
+        uint64_t bytes = 0;
+        enum err rc = keeps_from(r->engine, prefix, tenant_len, now_us, &from);
         if (rc == ERR_OK)
-            rc = table_collect(r, base_slice(s->at, n), from, &steps);
+            rc = table_collect(r, prefix, from, &steps, &bytes);
+        enum err counted = bytes_collect(r, prefix, tenant_len, bytes);
+        rc = rc == ERR_OK ? counted : rc;
         if (rc != ERR_OK)
             return rc;
     }
@@ -139,24 +182,53 @@ static enum err tables_collect(struct removal *r, struct rdb_change_sweep *s, in
 
 static struct removal removal_open(struct rdb_engine *e, const rocksdb_readoptions_t *options)
 {
-    struct removal r = {.engine = e};
+    struct removal r = {.engine = e, .removals = atomic_load(&e->change_counts.removals)};
+    base_buf_init(&r.tenants, LIM_CHANGES_PER_SWEEP * sizeof(struct tenant_bytes));
     r.it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.changes);
     r.writes = rocksdb_writebatch_create();
     return r;
 }
 
-/* Write what was collected. */
-static enum err removal_close(struct removal *r)
+/* Under docs_lock, which a recount needs to see both. */
+static void bytes_give_back(struct removal *r)
+{
+    const struct tenant_bytes *t = (const struct tenant_bytes *)(const void *)r->tenants.ptr;
+    size_t count = r->tenants.len / sizeof *t;
+    (void)atomic_fetch_add(&r->engine->change_counts.removals, 1);
+    for (size_t i = 0; i < count; i++)
+        sto_rdb_changes_give_back(r->engine, base_slice(t[i].id, t[i].id_len), t[i].bytes);
+}
+
+/* Rule 5. */
+static enum err removal_write(struct removal *r, bool *out_is_stale)
+{
+    struct rdb_engine *e = r->engine;
+    enum err rc = ERR_OK;
+    sto_rdb_test_point(e, STO_DIE_SWEEPING);
+    pthread_mutex_lock(&e->docs_lock);
+    *out_is_stale = atomic_load(&e->change_counts.removals) != r->removals;
+    if (!*out_is_stale)
+        rc = sto_rdb_write(e, r->writes);
+    if (!*out_is_stale && rc == ERR_OK)
+        bytes_give_back(r);
+    pthread_mutex_unlock(&e->docs_lock);
+    return rc;
+}
+
+/* Writes what was collected. */
+static enum err removal_close(struct removal *r, bool *out_is_stale)
 {
     char *error = NULL;
     enum err rc = ERR_OK;
+    *out_is_stale = false;
     rocksdb_iter_get_error(r->it, &error);
     if (error != NULL)
-        rc = sto_rdb_fail(r->engine, "read", error);
+        rc = sto_rdb_read_failed(r->engine, error);
     rocksdb_iter_destroy(r->it);
     if (rc == ERR_OK && rocksdb_writebatch_count(r->writes) > 0)
-        rc = sto_rdb_write(r->engine, r->writes);
+        rc = removal_write(r, out_is_stale);
     rocksdb_writebatch_destroy(r->writes);
+    base_buf_fini(&r->tenants);
     return rc;
 }
 
@@ -164,36 +236,19 @@ enum err sto_rdb_changes_sweep(struct rdb_engine *e, struct rdb_change_sweep *sw
                                bool *out_more)
 {
     static const uint8_t begin[] = {0}, end[] = {0xff}; /* around all tenants */
-    uint8_t lower[STO_KEY_TABLE_MAX];
-    size_t lower_len = sweep->at_len > 0 ? sweep->at_len : sizeof(begin);
-    memcpy(lower, sweep->at_len > 0 ? sweep->at : begin, lower_len);
+    const struct rdb_change_sweep before = *sweep;
+    struct slice lower =
+        before.at_len > 0 ? base_slice(before.at, before.at_len) : base_slice(begin, sizeof(begin));
+    bool is_stale = false;
     *out_more = false;
-    rocksdb_readoptions_t *options =
-        sto_rdb_scan_options(base_slice(lower, lower_len), base_slice(end, sizeof(end)));
+    rocksdb_readoptions_t *options = sto_rdb_scan_options(lower, base_slice(end, sizeof(end)));
     struct removal r = removal_open(e, options);
     rocksdb_iter_seek_to_first(r.it);
     enum err collected = tables_collect(&r, sweep, now_us);
-    enum err rc = removal_close(&r);
+    enum err rc = removal_close(&r, &is_stale);
     rocksdb_readoptions_destroy(options);
+    if (is_stale)
+        *sweep = before;
     *out_more = sweep->at_len > 0;
-    return rc == ERR_OK ? collected : rc;
-}
-
-enum err sto_rdb_changes_remove(struct rdb_engine *e, const struct sto_table_scope *scope,
-                                bool *out_more)
-{
-    uint8_t lower[STO_KEY_TABLE_MAX], upper[STO_KEY_TABLE_MAX];
-    size_t n = sto_key_table(scope, lower);
-    memcpy(upper, lower, n);
-    upper[n - 1] = '#' + 1;
-    int steps = 0;
-    rocksdb_readoptions_t *options =
-        sto_rdb_scan_options(base_slice(lower, n), base_slice(upper, n));
-    struct removal r = removal_open(e, options);
-    rocksdb_iter_seek_to_first(r.it);
-    enum err collected = table_collect(&r, base_slice(lower, n), INT64_MAX, &steps);
-    *out_more = rocksdb_iter_valid(r.it) != 0;
-    enum err rc = removal_close(&r);
-    rocksdb_readoptions_destroy(options);
     return rc == ERR_OK ? collected : rc;
 }

@@ -172,10 +172,12 @@ enum err sto_rdb_change_log_put(struct rdb_change_log *log, struct rdb_batch *ba
                                 .row_key = row_key,
                                 .mutations = list_of(log),
                                 .count = sto_rdb_change_log_count(log)};
+    size_t before = batch->change_bytes;
     enum err rc = sto_change_encode(&change, &batch->change_part, put_part, &place);
     base_buf_truncate(&batch->change_part, 0);
     if (rc != ERR_OK)
         return rc;
+    sto_rdb_batch_count_changes(batch, tally, batch->change_bytes - before);
     tally->last_change_us = place.position;
     tally->changed = true;
     return ERR_OK;

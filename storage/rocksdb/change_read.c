@@ -193,7 +193,7 @@ static enum err read_parts(struct slice_run *r)
     char *error = NULL;
     rocksdb_iter_get_error(r->it, &error);
     if (error != NULL)
-        return base_fail(&op->detail, sto_rdb_fail(r->engine, "read", error),
+        return base_fail(&op->detail, sto_rdb_read_failed(r->engine, error),
                          "the changes cannot be read");
     if (op->at_us != 0)
         return damaged(op); /* its last part is missing */
@@ -233,6 +233,11 @@ static enum err slice_run(struct rdb_engine *e, struct sto_change_op *op)
     sto_sealer_init(&r.sealer);
     base_buf_init(&r.plain, LIM_CELL_BYTES_HARD + MIB);
     rc = check_age(op, &op->detail);
+    if (rc == ERR_OK)
+        rc = sto_rdb_lost_check(e, RDB_CF_CHANGES, base_slice(r.lower, r.lower_len),
+                                base_slice(r.upper, r.upper_len));
+    if (rc == ERR_CORRUPT)
+        (void)base_fail(&op->detail, rc, "the changes cannot be read");
     if (rc == ERR_OK)
         rc = read_parts(&r);
     rocksdb_iter_destroy(r.it);

@@ -2,8 +2,8 @@
  * storage/rocksdb/checkpoint.c - RocksDB's checkpoint, kept away from purges.
  *
  *   image_lock   held while an image is made; a step of a purge takes it to say whose it is
- *   purging      that tenant, from the beginning of its first step to the end of its last one, or
- *                to one that fails: the next try begins with the first step again
+ *   purging      the tenants between the start of their first step and the end of their last one,
+ *                or of one that fails: the next try starts with the first step again
  *
  * 1. The checkpoint flushes first: the log it copies holds only what came meanwhile, and every
  *    write in it was synced before it was acknowledged.
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -25,21 +26,55 @@
 
 /* --- apart from purges ------------------------------------------------------------------------ */
 
-void sto_rdb_purge_step_begin(struct rdb_engine *e, const struct sto_tenant_scope *scope)
+static size_t purging_find(const struct rdb_engine *e, struct slice id)
+{
+    size_t i = 0;
+    while (i < e->purging.count && !base_slice_is(id, e->purging.of[i].id))
+        i++;
+    return i;
+}
+
+static void purging_grow(struct rdb_purging *p)
+{
+    size_t capacity = p->capacity == 0 ? 8 : 2 * p->capacity;
+    struct rdb_purging_tenant *of = base_new_array(capacity, sizeof of[0]);
+    if (p->count > 0)
+        memcpy(of, p->of, p->count * sizeof of[0]);
+    base_free(p->of);
+    p->of = of;
+    p->capacity = capacity;
+}
+
+void sto_rdb_purge_begin(struct rdb_engine *e, const struct sto_tenant_scope *scope)
 {
     struct slice id = sto_scope_tenant_id(scope);
+    struct rdb_purging *p = &e->purging;
     pthread_mutex_lock(&e->image_lock);
-    memcpy(e->purging, id.ptr, id.len);
-    e->purging[id.len] = '\0';
+    if (purging_find(e, id) == p->count) {
+        if (p->count == p->capacity)
+            purging_grow(p);
+        struct rdb_purging_tenant *added = &p->of[p->count++];
+        memcpy(added->id, id.ptr, id.len);
+        added->id[id.len] = '\0';
+    }
     pthread_mutex_unlock(&e->image_lock);
 }
 
-void sto_rdb_purge_step_end(struct rdb_engine *e, bool is_last, enum err result)
+bool sto_rdb_purge_is_running(struct rdb_engine *e, struct slice tenant_id)
 {
-    if (!is_last && result == ERR_OK)
-        return;
     pthread_mutex_lock(&e->image_lock);
-    e->purging[0] = '\0';
+    bool is_running = purging_find(e, tenant_id) < e->purging.count;
+    pthread_mutex_unlock(&e->image_lock);
+    return is_running;
+}
+
+void sto_rdb_purge_end(struct rdb_engine *e, const struct sto_tenant_scope *scope)
+{
+    struct rdb_purging *p = &e->purging;
+    pthread_mutex_lock(&e->image_lock);
+    size_t i = purging_find(e, sto_scope_tenant_id(scope));
+    if (i < p->count)
+        p->of[i] = p->of[--p->count];
     pthread_mutex_unlock(&e->image_lock);
 }
 
@@ -69,9 +104,9 @@ enum err sto_rocksdb_checkpoint(struct sto_engine *engine, const char *dir, uint
     enum err rc = sto_rdb_usable(e, eb);
     if (rc == ERR_OK && access(dir, F_OK) == 0)
         rc = base_fail(eb, ERR_EXISTS, "%s is there already", dir);
-    if (rc == ERR_OK && e->purging[0] != '\0')
-        rc = base_fail(eb, ERR_CONFLICT, "the tenant %s is being purged; try again behind it",
-                       e->purging);
+    if (rc == ERR_OK && e->purging.count > 0)
+        rc = base_fail(eb, ERR_CONFLICT, "the tenant %s is being purged; try again after it",
+                       e->purging.of[0].id);
     uint64_t sequence = atomic_load(&e->acked_sequence);
     if (rc == ERR_OK && sto_rdb_flush(e) != ERR_OK)
         rc = base_fail(eb, ERR_UNAVAILABLE, "the flush before the database's image failed");

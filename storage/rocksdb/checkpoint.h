@@ -33,10 +33,11 @@ enum err sto_rocksdb_checkpoint_remove(const char *dir, struct errbuf *eb) MUST_
 enum err sto_rocksdb_image_release(const char *dir, char out[STO_IMAGE_RELEASE],
                                    struct errbuf *eb) MUST_CHECK;
 
-/* For purge.c: a step of a purge begins (waits for an image that is being made) and ended. After
- * the last step, or one that failed, images are made again. */
+/* For purge.c: a step of a tenant's purge starts (waits for an image that is being made); the last
+ * step is done, or one failed. Images are made when no tenant is in between. */
 struct rdb_engine;
-void sto_rdb_purge_step_begin(struct rdb_engine *e, const struct sto_tenant_scope *scope);
-void sto_rdb_purge_step_end(struct rdb_engine *e, bool is_last, enum err result);
+void sto_rdb_purge_begin(struct rdb_engine *e, const struct sto_tenant_scope *scope);
+bool sto_rdb_purge_is_running(struct rdb_engine *e, struct slice tenant_id);
+void sto_rdb_purge_end(struct rdb_engine *e, const struct sto_tenant_scope *scope);
 
 #endif

@@ -6,11 +6,13 @@
  * 1. Messages are recognised by their run pointers: run_mutate is an operation, run_arrive a task
  *    that is to be queued, run_marker a task's place behind what was there; any other message ends
  *    the batch under way and runs alone, from the mailbox at once, from the queue in its turn.
- * 2. An operation leaves the queue's count when its batch begins to hold it.
- * 3. What arrives while a batch is written is the next batch: the slower the disk, the larger the
- *    batches. While one is built the mailbox is looked into now and then, so that whoever comes
- *    need not wait for all of it.
- * 4. ops[] keeps the order in which operations take effect; answers go out in it, after the write.
+ * 2. What arrives while a batch is written is the next batch. While one is built the mailbox is
+ *    looked into now and then, so that whoever comes need not wait for all of it.
+ * 3. An operation that would wait for the disk is read for on a reader first, while it waits, and
+ *    counts, in held.c: run_prefetching marks it there, run_prefetched the read that came back.
+ * 4. One that is dear (apply.h) is worked out on a reader (plan.h) and comes back as a batch of its
+ *    own; what its tenant submitted later in the same priority waits in the fair queue.
+ * 5. ops[] keeps the order in which operations take effect; answers go out in it, after the write.
  */
 #include "storage/rocksdb/committer.h"
 
@@ -19,9 +21,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/watchdog.h"
 #include "base/worker.h"
 #include "storage/rocksdb/admit.h"
-#include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/answers.h"
+#include "storage/rocksdb/held.h"
+#include "storage/rocksdb/plan.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -31,57 +36,6 @@
 static struct sto_mutate_op *op_of(struct base_msg *msg)
 {
     return (struct sto_mutate_op *)((char *)msg - offsetof(struct sto_mutate_op, msg));
-}
-
-/* --- answering ------------------------------------------------------------------------------ */
-
-static void run_done(struct base_msg *msg)
-{
-    struct sto_mutate_op *op = op_of(msg);
-    op->done(op);
-}
-
-static void answer(struct sto_mutate_op *op)
-{
-    op->msg.run = run_done;
-    base_mailbox_push(op->reply_to, &op->msg);
-}
-
-/* Answers on their way to one mailbox, newest first. */
-struct answers {
-    struct base_mailbox *to;
-    struct base_msg *newest;
-    struct base_msg *oldest;
-};
-
-/* The operations of a batch go back together: one wake-up for each thread that waits, not one for
- * each operation. More threads than MAILBOXES get theirs in several rounds. */
-static void answer_all(struct sto_mutate_op *const *ops, size_t count)
-{
-    enum { MAILBOXES = 16 };
-    struct answers answers[MAILBOXES];
-    size_t used = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct base_msg *msg = &ops[i]->msg;
-        size_t k = 0;
-        while (k < used && answers[k].to != ops[i]->reply_to)
-            k++;
-        if (k == MAILBOXES) {
-            k = i % MAILBOXES;
-            base_mailbox_push_all(answers[k].to, answers[k].newest, answers[k].oldest);
-            answers[k].to = NULL;
-        }
-        msg->run = run_done;
-        if (k == used || answers[k].to == NULL) {
-            used += k == used;
-            answers[k] = (struct answers){ops[i]->reply_to, msg, msg};
-        } else {
-            msg->next = answers[k].newest;
-            answers[k].newest = msg;
-        }
-    }
-    for (size_t k = 0; k < used; k++)
-        base_mailbox_push_all(answers[k].to, answers[k].newest, answers[k].oldest);
 }
 
 /* --- one batch ------------------------------------------------------------------------------ */
@@ -141,22 +95,44 @@ static void measure(struct rdb_committer *c, uint64_t written_ns, uint64_t now_n
     count_in(&c->sync_us, (now_ns - written_ns) / NS_PER_US);
 }
 
+static void held_count(struct rdb_committer *c, uint64_t ns)
+{
+    if (ns > atomic_load_explicit(&c->held_ns_max, memory_order_relaxed))
+        atomic_store_explicit(&c->held_ns_max, ns, memory_order_relaxed);
+}
+
+/* One operation took longer than others do: its tenant pays. Before it is answered. */
+static void held_charge(struct rdb_committer *c, struct sto_account *account, uint64_t began_ns,
+                        uint64_t now_ns)
+{
+    if (now_ns <= began_ns)
+        return;
+    held_count(c, now_ns - began_ns);
+    sto_fair_charge(&c->queue, &account->writes, (now_ns - began_ns) / RDB_NS_PER_OP, now_ns);
+}
+
 static void commit(struct rdb_committer *c)
 {
     if (c->op_count == 0)
         return;
     uint64_t written_ns = base_monotonic_ns();
     enum err rc = sto_rdb_batch_write(&c->batch);
-    measure(c, written_ns, base_monotonic_ns());
-    for (size_t i = 0; i < c->op_count; i++) {
+    uint64_t now_ns = base_monotonic_ns();
+    if (c->planned != NULL) {
+        held_charge(c, c->planned, c->batch_began_ns + c->sync_ns,
+                    now_ns); /* not the usual fsync */
+        c->planned = NULL;
+    }
+    measure(c, written_ns, now_ns);
+    for (size_t i = 0; i < c->op_count; i++)
         if (rc != ERR_OK && c->ops[i]->result == ERR_OK)
             refuse_unwritten(c->ops[i], rc);
-    }
     batch_closes(c);
-    answer_all(c->ops, c->op_count);
+    sto_rdb_answer_all(c->ops, c->op_count);
     c->op_count = 0;
     c->op_bytes = 0;
     c->looked_ns = 0;
+    sto_rdb_prefetch_pauses(&c->prefetch_watch); /* writing sleeps */
 }
 
 /* Whether the batch has enough; of several tenants, what takes as long to build as to write. */
@@ -181,21 +157,96 @@ static void batch_begin(struct rdb_committer *c, const struct sto_account *accou
     c->batch_is_shared = false;
 }
 
-static void take_op(struct rdb_committer *c, struct sto_mutate_op *op, uint64_t now_ns)
+/* --- operations ------------------------------------------------------------------------------- */
+
+/* Marks a plan that came back; never called. */
+static void run_planned(struct base_msg *msg)
 {
-    struct sto_account *account = op->scope.tenant.account;
-    uint64_t bytes = sto_rdb_admit_leave(c, op, now_ns);
+    (void)msg;
+    INVARIANT(false);
+}
+
+/* The operation, which is in no batch, goes to a reader; false: it does not. */
+static bool plan_begins(struct rdb_committer *c, struct sto_mutate_op *op, unsigned tries)
+{
+    struct sto_key_bounds row;
+    sto_key_bounds_of_row(&op->scope, op->row_key, &row);
+    if (c->op_count == 0) {
+        sto_rdb_batch_clear(&c->batch); /* what was only looked at */
+        batch_closes(c);
+    } else if (sto_rdb_overlay_has(&c->batch.overlay, base_slice(row.lower, row.lower_len))) {
+        commit(c);
+    }
+    return sto_rdb_plan_start(c, op, tries, run_planned);
+}
+
+static void batch_add(struct rdb_committer *c, struct sto_mutate_op *op, uint64_t now_ns)
+{
+    const struct sto_account *account = op->scope.tenant.account;
     if (c->op_count == 0)
         batch_begin(c, account, now_ns);
     c->batch_is_shared = c->batch_is_shared || account != c->batch_account;
     c->ops[c->op_count++] = op;
-    c->op_bytes += bytes;
+}
+
+/* tries: plans of it that were stale. */
+static void op_apply(struct rdb_committer *c, struct sto_mutate_op *op, unsigned tries,
+                     uint64_t now_ns)
+{
+    struct rdb_effort effort = {
+        .steps_max = atomic_load_explicit(&c->engine->apply_steps, memory_order_relaxed)};
+    batch_add(c, op, now_ns);
     enum err rc = sto_rdb_sound(c->engine, &op->detail); /* closing finishes what is queued */
     if (rc == ERR_OK)
-        rc = sto_rdb_apply(&c->batch, op, sto_rdb_committer_us(c));
+        rc = sto_rdb_apply(&c->batch, op, sto_rdb_committer_us(c), &effort);
+    if (effort.is_dear || effort.steps > RDB_STEPS_PER_OP)
+        held_charge(c, op->scope.tenant.account, now_ns, base_monotonic_ns());
+    if (effort.is_dear && (rc = sto_rdb_admit_dear(c, op, now_ns)) == ERR_OK) {
+        c->op_count--;
+        if (plan_begins(c, op, tries))
+            return;
+        batch_add(c, op, now_ns);
+        effort.steps_max = UINT64_MAX;
+        rc = sto_rdb_apply(&c->batch, op, sto_rdb_committer_us(c), &effort);
+    }
     op->result = rc;
+}
+
+static void take_op(struct rdb_committer *c, struct sto_mutate_op *op, uint64_t now_ns)
+{
+    uint64_t bytes = sto_rdb_admit_leave(c, op, now_ns);
+    op_apply(c, op, 0, now_ns);
+    if (c->op_count == 0)
+        return;
+    c->op_bytes += bytes;
     if (is_enough(c, now_ns))
         commit(c);
+}
+
+static void plan_returns(struct rdb_committer *c, struct base_msg *msg)
+{
+    struct rdb_plan *p = (struct rdb_plan *)msg;
+    struct sto_mutate_op *op = p->op;
+    unsigned tries = p->tries + 1;
+    commit(c);
+    uint64_t now_ns = base_monotonic_ns(), cpu_ns = base_thread_cpu_ns();
+    bool is_stale = sto_rdb_plan_finish(p, now_ns);
+    batch_add(c, op, now_ns);
+    enum err rc = sto_rdb_sound(c->engine, &op->detail);
+    if (rc == ERR_OK && !is_stale)
+        rc = sto_rdb_plan_put(p, &is_stale);
+    if (rc == ERR_OK && is_stale) {
+        c->op_count = 0;
+        sto_rdb_plan_free(p);
+        op_apply(c, op, tries, now_ns);
+        return;
+    }
+    op->result = rc;
+    struct sto_account *account = op->scope.tenant.account;
+    c->planned = account;
+    commit(c); /* answers: op is not ours any more */
+    sto_rdb_admit_held(c, account, base_thread_cpu_ns() - cpu_ns, now_ns);
+    sto_rdb_plan_free(p);
 }
 
 /* --- what comes, and whose turn it is --------------------------------------------------------- */
@@ -205,6 +256,58 @@ static void run_mutate(struct base_msg *msg)
 {
     (void)msg;
     INVARIANT(false);
+}
+
+/* Marks an operation in held.c whose blocks are being read; never called. */
+static void run_prefetching(struct base_msg *msg)
+{
+    (void)msg;
+    INVARIANT(false);
+}
+
+/* Marks a read that came back; never called. */
+static void run_prefetched(struct base_msg *msg)
+{
+    (void)msg;
+    INVARIANT(false);
+}
+
+/* To the fair queue, but not past what the tenant has waiting in front of it. */
+static void enqueue(struct rdb_committer *c, struct sto_account *account,
+                    enum sto_priority priority, struct base_msg *msg, uint64_t now_ns)
+{
+    if (!sto_rdb_held_append(account, priority, msg))
+        sto_fair_put(&c->queue, &account->writes, priority, msg, now_ns);
+}
+
+static void op_arrives(struct rdb_committer *c, struct sto_mutate_op *op, uint64_t now_ns)
+{
+    struct sto_account *account = op->scope.tenant.account;
+    if (sto_rdb_prefetch_is_wanted(c, op) && sto_rdb_held_open(account)) {
+        if (sto_rdb_prefetch_start(c, op, run_prefetched)) {
+            op->msg.run = run_prefetching;
+            sto_rdb_held_wait(account, op->priority, &op->msg);
+            return;
+        }
+        sto_rdb_held_close(account);
+    }
+    enqueue(c, account, op->priority, &op->msg, now_ns);
+}
+
+static void held_release(void *ctx, struct sto_account *account, enum sto_priority priority,
+                         struct base_msg *msg)
+{
+    struct rdb_committer *c = ctx;
+    sto_fair_put(&c->queue, &account->writes, priority, msg, c->looked_ns);
+}
+
+static void prefetch_returns(struct rdb_committer *c, struct base_msg *msg)
+{
+    struct rdb_prefetch *p = (struct rdb_prefetch *)msg;
+    p->op->msg.run = run_mutate;
+    sto_rdb_held_advance(p->op->scope.tenant.account, p->op->priority, run_prefetching,
+                         held_release, c);
+    sto_rdb_prefetch_finish(p);
 }
 
 static void put_task(struct rdb_committer *c, struct rdb_task *task, uint64_t now_ns);
@@ -235,13 +338,14 @@ static void run_arrive(struct base_msg *msg)
     struct rdb_task *task = (struct rdb_task *)((char *)msg - offsetof(struct rdb_task, msg));
     struct sto_fair_line *line = &task->account->writes;
     uint64_t now_ns = task->committer->looked_ns; /* what comes next asks the queue with this */
-    if (task->markers_left == 0 || line->waiting == 0) {
+    bool is_first = sto_fair_is_idle(line) && task->account->writes_held == NULL;
+    if (task->markers_left == 0 || is_first) {
         put_task(task->committer, task, now_ns);
         return;
     }
     for (enum sto_priority p = 0; p < STO_PRIORITY_BACKGROUND; p++) {
         task->markers[p] = (struct rdb_task_marker){.msg.run = run_marker, .task = task};
-        sto_fair_put(&task->committer->queue, line, p, &task->markers[p].msg, now_ns);
+        enqueue(task->committer, task->account, p, &task->markers[p].msg, now_ns);
     }
 }
 
@@ -262,8 +366,11 @@ static bool look(struct rdb_committer *c, uint64_t now_ns)
     while (msg != NULL) {
         struct base_msg *next = msg->next;
         if (msg->run == run_mutate) {
-            struct sto_mutate_op *op = op_of(msg);
-            sto_fair_put(&c->queue, &op->scope.tenant.account->writes, op->priority, msg, now_ns);
+            op_arrives(c, op_of(msg), now_ns);
+        } else if (msg->run == run_prefetched) {
+            prefetch_returns(c, msg);
+        } else if (msg->run == run_planned) {
+            plan_returns(c, msg);
         } else if (msg->run == run_arrive) {
             msg->run(msg);
         } else {
@@ -271,6 +378,7 @@ static bool look(struct rdb_committer *c, uint64_t now_ns)
         }
         msg = next;
     }
+    sto_rdb_prefetch_pauses(&c->prefetch_watch); /* looking may sleep */
     return came;
 }
 
@@ -279,17 +387,27 @@ static void run_all(struct rdb_committer *c)
     for (;;) {
         struct sto_fair_line *line = NULL;
         uint64_t now_ns = base_monotonic_ns();
-        if (now_ns - c->looked_ns >= LIM_BATCH_LOOK_US * NS_PER_US)
+        if (c->prefetch_watch.applied_ns != 0)
+            held_count(c, now_ns - c->prefetch_watch.applied_ns);
+        sto_rdb_prefetch_applied(&c->prefetch_watch, now_ns);
+        bool looks = now_ns - c->looked_ns >= LIM_BATCH_LOOK_US * NS_PER_US;
+        if (looks) {
             (void)look(c, now_ns); /* the queue says what there is */
+            now_ns = base_monotonic_ns();
+        }
         struct base_msg *msg = sto_fair_take(&c->queue, now_ns, &line);
         if (msg == NULL)
             break;
-        if (msg->run == run_mutate)
+        base_watchdog_round("write");
+        if (msg->run == run_mutate) {
+            if (!looks) /* else what that took would be timed */
+                sto_rdb_prefetch_applies(&c->prefetch_watch, now_ns);
             take_op(c, op_of(msg), now_ns);
-        else if (msg->run == run_marker)
+        } else if (msg->run == run_marker) {
             msg->run(msg);
-        else
+        } else {
             run_alone(c, msg);
+        }
     }
     commit(c);
 }
@@ -307,11 +425,11 @@ static void *thread_main(void *arg)
 {
     struct rdb_committer *c = arg;
     base_thread_ahead_of_others();
+    base_watchdog_join("committer");
     sto_rdb_uncounted();
-    while (!c->stopping) {
+    for (; !c->stopping; run_all(c)) {
         base_mailbox_wait(&c->mailbox, -1);
         c->looked_ns = 0;
-        run_all(c);
     }
     /* What was sent to itself meanwhile; drops see that the engine is closing and end. */
     while (look(c, base_monotonic_ns()))
@@ -328,7 +446,7 @@ struct rdb_committer *sto_rdb_committer_start(struct rdb_engine *e, int index)
         base_free(c);
         return NULL;
     }
-    sto_rdb_batch_init(&c->batch, e);
+    sto_rdb_batch_init(&c->batch, e, &e->long_rows[index]);
     sto_fair_queue_init(&c->queue);
     char name[24]; /* base_thread_start checks that it is short */
     (void)snprintf(name, sizeof(name), "commit-%d", index);
@@ -361,7 +479,7 @@ void sto_rdb_committer_submit(struct rdb_committer *c, struct sto_mutate_op *op)
     op->detail.text[0] = '\0';
     op->result = sto_rdb_admit(c, op);
     if (op->result != ERR_OK) {
-        answer(op);
+        sto_rdb_answer(op);
         return;
     }
     op->msg.run = run_mutate;
@@ -379,47 +497,4 @@ void sto_rdb_committer_task(struct rdb_committer *c, struct rdb_task *task, bool
     task->markers_left = behind ? STO_PRIORITY_BACKGROUND : 0;
     task->msg.run = run_arrive;
     base_mailbox_push(&c->mailbox, &task->msg);
-}
-
-void sto_rdb_committer_charge(struct rdb_committer *c, struct sto_account *account,
-                              uint64_t operations)
-{
-    sto_fair_charge(&c->queue, &account->writes, operations, base_monotonic_ns());
-}
-
-struct call {
-    struct rdb_task task; /* first */
-    void (*fn)(struct rdb_committer *c, void *ctx);
-    void *ctx;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool finished;
-};
-
-static void run_call(struct rdb_committer *c, struct rdb_task *task)
-{
-    struct call *call = (struct call *)task;
-    call->fn(c, call->ctx);
-    pthread_mutex_lock(&call->lock);
-    call->finished = true;
-    pthread_cond_signal(&call->changed);
-    pthread_mutex_unlock(&call->lock);
-}
-
-void sto_rdb_committer_call(struct rdb_committer *c, struct sto_account *account,
-                            enum sto_priority priority,
-                            void (*fn)(struct rdb_committer *c, void *ctx), void *ctx)
-{
-    struct call call = {.task = {.account = account, .priority = priority, .run = run_call},
-                        .fn = fn,
-                        .ctx = ctx,
-                        .lock = PTHREAD_MUTEX_INITIALIZER,
-                        .changed = PTHREAD_COND_INITIALIZER};
-    sto_rdb_committer_task(c, &call.task, true);
-    pthread_mutex_lock(&call.lock);
-    while (!call.finished)
-        pthread_cond_wait(&call.changed, &call.lock);
-    pthread_mutex_unlock(&call.lock);
-    pthread_cond_destroy(&call.changed);
-    pthread_mutex_destroy(&call.lock);
 }

@@ -14,9 +14,14 @@
  * Promises: 1. Operations of one tenant and priority take effect in the order of submission.
  *           2. An operation is answered after the fsync of the batch it was in.
  *           3. Server timestamps never go back while the process runs.
- *           4. A batch in which several tenants are is built for as long as an fsync takes, between
+ *           4. While an operation's blocks are read on a reader (prefetch.h), what its tenant
+ *              submitted after it in the same priority waits, and no other tenant does.
+ *           5. A batch in which several tenants are is built for as long as an fsync takes, between
  *              LIM_BATCH_SHARED_US and LIM_BATCH_SHARED_MAX_US: whoever comes is in the one under
  *              way or the next.
+ *           6. No operation is applied here for longer than LIM_APPLY_STEPS steps: a dear one is
+ *              worked out on a reader (plan.h), in the order of promise 1. Its tenant's share pays
+ *              for the time that each operation takes here.
  */
 #ifndef STORAGE_ROCKSDB_COMMITTER_H
 #define STORAGE_ROCKSDB_COMMITTER_H
@@ -25,6 +30,7 @@
 
 #include "storage/engine.h"
 #include "storage/rocksdb/batch.h"
+#include "storage/rocksdb/prefetch.h"
 
 /* Only its committer writes, everybody may read. */
 struct rdb_buckets {
@@ -45,10 +51,12 @@ struct rdb_committer {
                                * none, and what begins later reads the clock later */
     _Atomic uint64_t refused; /* by the bound of the queue */
     _Atomic uint64_t shed;    /* to keep RocksDB from stalling */
+    _Atomic uint64_t rested;  /* because its tenant kept others waiting before; its own thread's */
 
     /* written by its own thread */
-    _Atomic uint64_t ns_per_op; /* lately; 0: not known */
-    _Atomic uint64_t window;    /* of LIM_SHED_WINDOW_MS; see admit.h */
+    _Atomic uint64_t ns_per_op;   /* lately; 0: not known */
+    _Atomic uint64_t held_ns_max; /* by one operation, an fsync apart, since the start */
+    _Atomic uint64_t window;      /* of LIM_SHED_WINDOW_MS; see admit.h */
     _Atomic uint64_t window_fair_use;
     _Atomic uint64_t window_writers;
     struct rdb_buckets batch_ops;
@@ -59,7 +67,10 @@ struct rdb_committer {
     struct base_msg stop_msg;
     int64_t last_us;
     struct sto_fair_queue queue;
+    struct rdb_prefetch_watch prefetch_watch;
     uint64_t looked_ns; /* into the mailbox */
+    const struct sto_account *last_writer;
+    uint64_t turned_ns; /* when that was another one last */
     uint64_t window_end_ns;
     uint64_t window_used; /* by all */
     uint64_t window_weight;
@@ -69,7 +80,8 @@ struct rdb_committer {
     uint64_t batch_began_ns;
     const struct sto_account *batch_account; /* of its first operation */
     bool batch_is_shared;
-    uint64_t sync_ns; /* lately */
+    struct sto_account *planned; /* whose operation, worked out before, is this batch; or NULL */
+    uint64_t sync_ns;            /* lately */
     struct sto_mutate_op *ops[LIM_BATCH_OPS];
     struct rdb_batch batch;
 };
@@ -107,7 +119,7 @@ void sto_rdb_committer_task(struct rdb_committer *c, struct rdb_task *task, bool
 void sto_rdb_committer_charge(struct rdb_committer *c, struct sto_account *account,
                               uint64_t operations);
 /* Run fn on the committer's thread, between batches, behind what the tenant submitted until now,
- * and wait for it. */
+ * and wait for it. account NULL: ahead of everything that waits; one batch at most comes first. */
 void sto_rdb_committer_call(struct rdb_committer *c, struct sto_account *account,
                             enum sto_priority priority,
                             void (*fn)(struct rdb_committer *c, void *ctx), void *ctx);

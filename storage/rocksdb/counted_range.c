@@ -79,13 +79,21 @@ static enum err slice_run(struct rdb_counted_range *n, bool *out_end)
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(begin, base_slice(n->upper, n->upper_len));
     rocksdb_readoptions_set_fill_cache(options, 0); /* everything, once */
-    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.cells);
-    rocksdb_iter_seek_to_first(it);
-    enum err rc = slice_count(n, it, out_end);
+    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, n->then->account);
+    enum err rc = sto_rdb_lost_check(e, RDB_CF_CELLS, begin, base_slice(n->upper, n->upper_len));
+    if (rc == ERR_OK) {
+        rocksdb_iter_seek_to_first(it);
+        rc = slice_count(n, it, out_end);
+    } else {
+        n->is_unreadable = true;
+        (void)base_fail(&n->op->detail, rc, "the rows cannot be read");
+    }
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
-    if (error != NULL)
-        rc = base_fail(&n->op->detail, sto_rdb_fail(e, "read", error), "the rows cannot be read");
+    if (error != NULL) {
+        n->is_unreadable = true;
+        rc = base_fail(&n->op->detail, sto_rdb_read_failed(e, error), "the rows cannot be read");
+    }
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
     if (rc == ERR_OK && *out_end)
@@ -142,6 +150,7 @@ void sto_rdb_counted_begin(struct rdb_counted_range *n, struct slice begin, stru
     n->upper_len = upper.len;
     n->position_len = 0;
     n->is_all = false;
+    n->is_unreadable = false;
     count_on(n);
 }
 
@@ -175,8 +184,9 @@ enum err sto_rdb_counted_write(struct rdb_committer *c, struct rdb_counted_range
     pthread_mutex_lock(&e->docs_lock);
     rc = sto_rdb_note_write(e, batch->writes, &op->scope, noted, RDB_NOTE_NOW);
     if (rc == ERR_OK) {
-        sto_rdb_range_delete(e, batch->writes, RDB_CF_CELLS, span);
+        sto_rdb_range_delete(e, batch->writes, RDB_CF_CELLS, span, op->scope.tenant.account);
         sto_rdb_watches_see_span(batch->watches, span);
+        batch->range = &span;
         rc = sto_rdb_batch_write(batch);
     } else {
         sto_rdb_batch_clear(batch);

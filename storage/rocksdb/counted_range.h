@@ -40,7 +40,8 @@ struct rdb_counted_range {
     struct sto_range table;
     size_t begin_len;
     size_t upper_len;
-    size_t end_len; /* of the rows that were counted */
+    bool is_unreadable; /* with ERR_CORRUPT: a block of the rows is damaged, or was */
+    size_t end_len;     /* of the rows that were counted */
     uint8_t begin[STO_KEY_HEADER_MAX];
     uint8_t upper[STO_KEY_ROW_MAX];
     uint8_t end[STO_KEY_ROW_MAX];

@@ -9,21 +9,29 @@
 #include "storage/rocksdb/db.h"
 
 #include "storage/keycodec.h"
+#include "storage/rocksdb/cut.h"
+#include "storage/rocksdb/damage_io.h"
+#include "storage/rocksdb/metadata_parts.h"
 #include "storage/rocksdb/pace.h"
 #include "storage/rocksdb/pressure.h"
+#include "storage/rocksdb/tenant_collector.h"
+#include "storage/rocksdb/tombstone_files.h"
 
 #include "base/banned.h"
 
-#define BLOCK_BYTES       (8 * KIB)
-#define BLOOM_BITS        10
-#define META_MEMTABLE     (8 * MIB)
-#define INFO_LOG_BYTES    (4 * MIB)
-#define INFO_LOG_FILES    4
-#define OPEN_FILES        1024
-#define BACKGROUND_JOBS   3
-#define LOG_LEVEL_WARN    2
-#define MEMTABLE_BLOOM    0.05
-#define SYNC_STRIDE_BYTES MIB
+#define CACHE_TIER_ONLY      1 /* kBlockCacheTier */
+#define BLOCK_BYTES          (8 * KIB)
+#define BLOOM_BITS           10
+#define META_MEMTABLE        (8 * MIB)
+#define INFO_LOG_BYTES       (4 * MIB)
+#define INFO_LOG_FILES       4
+#define CACHE_SHARD_BYTES    (64 * MIB)
+#define WHOLE_PER_CACHE      2 /* data, of which filters and indexes are a tenth at most */
+#define CACHE_SHARD_BITS_MAX 6
+#define COMPACTION_FILES     8 /* of input, where it can choose: a purge waits for it */
+#define LOG_LEVEL_WARN       2
+#define MEMTABLE_BLOOM       0.05
+#define SYNC_STRIDE_BYTES    MIB
 
 /* A file in which that many deletes stand that close together is compacted for its own sake, so
  * that what was dropped gives its space back without waiting for others to write. */
@@ -86,13 +94,40 @@ static void lower_compactions(void)
 
 /* --- options --------------------------------------------------------------------------------- */
 
-static rocksdb_block_based_table_options_t *table_options(rocksdb_cache_t *cache)
+/* A cache of fewer shards than RocksDB would take: a block or a part of a filter has to fit into
+ * its shard many times over, whatever hashes into it. */
+static rocksdb_cache_t *cache_make(size_t bytes)
+{
+    int bits = 0;
+    while (bits < CACHE_SHARD_BITS_MAX && bytes >> (bits + 1) >= CACHE_SHARD_BYTES)
+        bits++;
+    rocksdb_lru_cache_options_t *o = rocksdb_lru_cache_options_create();
+    rocksdb_lru_cache_options_set_capacity(o, bytes);
+    rocksdb_lru_cache_options_set_num_shard_bits(o, bits);
+    rocksdb_cache_t *cache = rocksdb_cache_create_lru_opts(o);
+    rocksdb_lru_cache_options_destroy(o);
+    return cache;
+}
+
+/* Indexes and filters are read in parts, of which only the list stays in memory: a read of one row
+ * takes a part of each, not those of a whole file. (Files are written without parts while all of
+ * them are a small part of the cache: sto_rdb_db_choose_parts.) Rows are asked for by their prefix,
+ * the other families by whole keys. RocksDB 7.8.3 can miss rows with prefixes alone in such filters
+ * when it seeks backwards by one (its issue 12872): all our seeks backwards are in total order,
+ * which asks no filter. */
+static rocksdb_block_based_table_options_t *table_options(const struct sto_rocksdb_options *options,
+                                                          rocksdb_cache_t *cache, int family)
 {
     rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
     rocksdb_block_based_options_set_block_size(t, BLOCK_BYTES);
     rocksdb_block_based_options_set_filter_policy(
         t, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS));
-    rocksdb_block_based_options_set_whole_key_filtering(t, 1);
+    rocksdb_block_based_options_set_whole_key_filtering(t, family != RDB_CF_CELLS);
+    rocksdb_block_based_options_set_partition_filters(t, 1);
+    rocksdb_block_based_options_set_index_type(
+        t, rocksdb_block_based_table_index_type_two_level_index_search);
+    rocksdb_block_based_options_set_metadata_block_size(t, options->index_part_bytes);
+    rocksdb_block_based_options_set_pin_top_level_index_and_filter(t, 1);
     rocksdb_block_based_options_set_block_cache(t, cache);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(t, 1);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(t, 1);
@@ -118,8 +153,9 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     rocksdb_options_set_create_missing_column_families(o, 1);
     rocksdb_options_set_paranoid_checks(o, 1);
     rocksdb_options_set_wal_recovery_mode(o, rocksdb_tolerate_corrupted_tail_records_recovery);
-    rocksdb_options_set_max_open_files(o, OPEN_FILES);
-    rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
+    rocksdb_options_set_max_open_files(o, options->open_files);
+    rocksdb_options_set_max_background_jobs(o, options->background_jobs);
+    rocksdb_options_set_max_compaction_bytes(o, COMPACTION_FILES * options->file_bytes);
     rocksdb_options_set_max_total_wal_size(o, 4 * options->memtable_bytes);
     rocksdb_options_set_keep_log_file_num(o, INFO_LOG_FILES);
     rocksdb_options_set_max_log_file_size(o, INFO_LOG_BYTES);
@@ -128,11 +164,14 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     rocksdb_options_set_stats_persist_period_sec(o, 0);
     rocksdb_options_set_bytes_per_sync(o, SYNC_STRIDE_BYTES);
     rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
+    rocksdb_options_set_target_file_size_base(o, options->file_bytes);
+    rocksdb_options_set_max_bytes_for_level_base(o, options->level_bytes);
     rocksdb_options_set_compression(o, lz4 ? rocksdb_lz4_compression : rocksdb_no_compression);
 
-    rocksdb_block_based_table_options_t *t = table_options(cache);
+    rocksdb_block_based_table_options_t *t = table_options(options, cache, family);
     rocksdb_options_set_block_based_table_factory(o, t);
     rocksdb_block_based_options_destroy(t);
+    sto_rdb_tenant_collector_add(o); /* a purge searches the files that list the tenant */
     if (family == RDB_CF_CELLS) {
         rocksdb_options_set_write_buffer_size(o, options->memtable_bytes);
         rocksdb_options_set_max_write_buffer_number(o, RDB_MEMTABLES);
@@ -159,13 +198,31 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     return o;
 }
 
+void sto_rdb_db_choose_parts(struct rdb_db *db)
+{
+    uint64_t all = 0;
+    for (int i = 0; i < RDB_CF_COUNT; i++) {
+        uint64_t bytes = 0;
+        if (rocksdb_property_int_cf(db->handle, db->cf[i], "rocksdb.live-sst-files-size", &bytes) ==
+            0)
+            all += bytes;
+    }
+    sto_rdb_metadata_parts_set(db->metadata_parts, all >= db->whole_max);
+}
+
 /* --- open and close --------------------------------------------------------------------------- */
 
 static void options_make(struct rdb_db *db, const struct sto_rocksdb_options *options,
                          struct rdb_pace *pace, bool create, bool lz4)
 {
-    for (int i = 0; i < RDB_CF_COUNT; i++)
+    for (int i = 0; i < RDB_CF_COUNT; i++) {
         db->options[i] = family_options(options, db->cache, pace, i, create, lz4);
+        sto_rdb_metadata_parts_install(db->metadata_parts, db->options[i]);
+        sto_rdb_cuts_install(db->cuts, db->options[i]);
+    }
+    sto_rdb_tombstone_files_install(db->tombstone_files, db->options[RDB_CF_DEFAULT]);
+    if (db->damage_io != NULL)
+        sto_rdb_damage_io_install(db->damage_io, db->options[RDB_CF_DEFAULT]);
 }
 
 static void options_drop(struct rdb_db *db)
@@ -182,7 +239,13 @@ enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
                          struct rdb_pace *pace, struct errbuf *eb)
 {
     char *error = NULL;
-    db->cache = rocksdb_cache_create_lru(options->cache_bytes);
+    db->cache = cache_make(options->cache_bytes);
+    db->cuts = sto_rdb_cuts_new();
+    db->metadata_parts = sto_rdb_metadata_parts_new();
+    db->whole_max = WHOLE_PER_CACHE * (uint64_t)options->cache_bytes;
+    db->whole_max -=
+        options->memtable_bytes < db->whole_max ? options->memtable_bytes : db->whole_max;
+    db->tombstone_files = sto_rdb_tombstone_files_new();
     lower_compactions();
     options_make(db, options, pace, create, true);
     db->handle = rocksdb_open_column_families(
@@ -210,6 +273,9 @@ enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
     db->synced = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_sync(db->synced, 1);
     db->point = rocksdb_readoptions_create();
+    db->memory = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_read_tier(db->memory, CACHE_TIER_ONLY);
+    sto_rdb_db_choose_parts(db);
     return ERR_OK;
 }
 
@@ -224,9 +290,15 @@ void sto_rdb_db_close(struct rdb_db *db)
         rocksdb_writeoptions_destroy(db->synced);
     if (db->point != NULL)
         rocksdb_readoptions_destroy(db->point);
+    if (db->memory != NULL)
+        rocksdb_readoptions_destroy(db->memory);
     options_drop(db);
     if (db->cache != NULL)
         rocksdb_cache_destroy(db->cache);
+    sto_rdb_cuts_free(db->cuts);
+    sto_rdb_metadata_parts_free(db->metadata_parts);
+    sto_rdb_tombstone_files_free(db->tombstone_files);
+    sto_rdb_damage_io_free(db->damage_io);
     memset(db, 0, sizeof(*db));
 }
 

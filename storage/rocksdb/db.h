@@ -9,7 +9,7 @@
  * Blocks:   yes.
  * Fails by: ERR_CORRUPT, ERR_IO, ERR_LOCKED, ERR_UNSUPPORTED.
  * Limits:   options are set at open and never changed later (7.8.3 loses changed ones).
- * Promises: 1. A log that is damaged in its middle is refused; a torn tail is accepted.
+ * Promises: 1. A log that is damaged is refused; log_check.h cut a torn end off before.
  *           2. None of the features listed in README.md ("deliberately off") is on.
  */
 #ifndef STORAGE_ROCKSDB_DB_H
@@ -35,7 +35,13 @@ struct rdb_db {
     rocksdb_options_t *options[RDB_CF_COUNT];
     rocksdb_cache_t *cache;
     rocksdb_writeoptions_t *synced;
-    rocksdb_readoptions_t *point; /* for gets */
+    rocksdb_readoptions_t *point;  /* for gets */
+    rocksdb_readoptions_t *memory; /* for gets that do not go to the disk */
+    struct rdb_cuts *cuts;         /* where compactions begin a new file */
+    struct rdb_metadata_parts *metadata_parts;
+    uint64_t whole_max; /* bytes of table files up to which filters and indexes are whole */
+    struct rdb_tombstone_files *tombstone_files;
+    struct rdb_damage_io *damage_io; /* made by whoever opens; NULL: damage stops compactions */
 };
 
 struct rdb_pace;
@@ -46,6 +52,9 @@ enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
                          struct rdb_pace *pace, struct errbuf *eb) MUST_CHECK;
 /* Accepts a zeroed or half-opened db. */
 void sto_rdb_db_close(struct rdb_db *db);
+
+/* Now and then: chooses the form of new files' filters and indexes by the size of the database. */
+void sto_rdb_db_choose_parts(struct rdb_db *db);
 
 /* What RocksDB's error text stands for; does not free it. */
 enum err sto_rdb_error_class(const char *error);

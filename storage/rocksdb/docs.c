@@ -1,19 +1,22 @@
 /*
  * storage/rocksdb/docs.c - key -> 8 bytes version, body.
  *
- * 1. "u/" holds counters, "i/" tokens of idempotency, "r/" what dropped rows left in the files
- * and
- *    "!layout" the format of the database: none of them is a document, none can be named by
- * callers.
+ * 1. "u/" holds counters, "c/" what was removed of changes, "i/" tokens of idempotency, "r/" and
+ *    "d/" reclaim records of dropped rows and "!layout" the format of the database: none of them is
+ *    a document, none can be named by callers.
  * 2. A table is forgotten on its committer, where no write of its rows can be under way, and only
- *    when it counts nothing; afterwards the committer refuses writes that still carry it.
+ *    when it counts nothing; afterwards the committer refuses writes that still carry it. It has no
+ *    changes any more: the drop that ended it removed them (change_drop.c).
  */
+#define _GNU_SOURCE /* qsort_r */
 #include "storage/rocksdb/docs.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "storage/keycodec.h"
-#include "storage/rocksdb/change_care.h"
+#include "storage/rocksdb/lost.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/reclaim_note.h"
 #include "storage/rocksdb/token.h"
@@ -26,7 +29,8 @@
 static bool is_document_letter(uint8_t letter)
 {
     return letter >= 'a' && letter <= 'z' && letter != 'u' && letter != RDB_TOKEN_LETTER &&
-           letter != RDB_NOTE_LETTER && letter != RDB_OLD_NOTE_LETTER;
+           letter != RDB_NOTE_LETTER && letter != RDB_OLD_NOTE_LETTER &&
+           letter != RDB_LOST_LETTER && letter != RDB_CHANGE_LETTER;
 }
 
 static enum err key_check(struct slice key, struct errbuf *eb)
@@ -36,7 +40,7 @@ static enum err key_check(struct slice key, struct errbuf *eb)
                          STO_DOC_KEY_MAX, key.len);
     if (!is_document_letter(key.ptr[0]) || key.ptr[1] != '/')
         return base_fail(eb, ERR_INVALID,
-                         "a document's key begins with a letter, not u, i, d or r, and '/'");
+                         "a document's key begins with a letter, not c, u, i, d, q or r, and '/'");
     return ERR_OK;
 }
 
@@ -64,7 +68,7 @@ static enum err meta_get(struct rdb_engine *e, struct slice key, struct stored *
     out->pinned = rocksdb_get_pinned_cf(e->db.handle, e->db.point, e->db.meta,
                                         (const char *)key.ptr, key.len, &error);
     if (error != NULL)
-        return base_fail(eb, sto_rdb_fail(e, "read", error), "a document cannot be read");
+        return base_fail(eb, sto_rdb_read_failed(e, error), "a document cannot be read");
     if (out->pinned != NULL)
         out->bytes.ptr = (const uint8_t *)rocksdb_pinnableslice_value(out->pinned, &out->bytes.len);
     return ERR_OK;
@@ -173,6 +177,8 @@ enum err sto_rdb_docs_read(struct sto_engine *engine, const struct sto_docs_page
     uint8_t end[STO_DOC_KEY_MAX];
     struct sto_row_range range = sto_range_of_prefix(page->prefix, end);
     rocksdb_readoptions_t *options = sto_rdb_scan_options(range.start, range.end);
+    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* there is none in meta */
+    rocksdb_readoptions_set_fill_cache(options, page->limit != SIZE_MAX); /* all of them, once */
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     seek(it, page);
     for (size_t n = 0; rc == ERR_OK && n < page->limit && rocksdb_iter_valid(it); n++) {
@@ -185,7 +191,7 @@ enum err sto_rdb_docs_read(struct sto_engine *engine, const struct sto_docs_page
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
     if (error != NULL)
-        rc = base_fail(eb, sto_rdb_fail(e, "read", error), "documents cannot be read");
+        rc = base_fail(eb, sto_rdb_read_failed(e, error), "documents cannot be read");
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
     return rc;
@@ -193,18 +199,55 @@ enum err sto_rdb_docs_read(struct sto_engine *engine, const struct sto_docs_page
 
 /* --- changing ------------------------------------------------------------------------------- */
 
-static enum err change_check(const struct sto_doc_change *changes, size_t i, struct errbuf *eb)
+static enum err change_check(const struct sto_doc_change *change, struct errbuf *eb)
 {
-    enum err rc = key_check(changes[i].key, eb);
+    enum err rc = key_check(change->key, eb);
     if (rc != ERR_OK)
         return rc;
-    if (changes[i].body.ptr != NULL && changes[i].body.len > STO_DOC_BODY_MAX)
+    if (change->body.ptr != NULL && change->body.len > STO_DOC_BODY_MAX)
         return base_fail(eb, ERR_TOO_BIG, "a document has at most %d bytes, not %zu",
-                         STO_DOC_BODY_MAX, changes[i].body.len);
-    for (size_t k = 0; k < i; k++)
-        if (base_slice_equal(changes[k].key, changes[i].key))
-            return base_fail(eb, ERR_INVALID, "a document is changed twice in one commit");
+                         STO_DOC_BODY_MAX, change->body.len);
     return ERR_OK;
+}
+
+static int key_compare(const void *a, const void *b, void *compared)
+{
+    const struct slice *left = a;
+    const struct slice *right = b;
+    ++*(uint64_t *)compared;
+    return base_slice_compare(*left, *right);
+}
+
+/* True if two of the keys are equal. */
+static bool keys_repeat(const struct sto_doc_change *changes, size_t count, uint64_t *compared)
+{
+    struct slice *keys = base_new_array(count, sizeof keys[0]);
+    for (size_t i = 0; i < count; i++)
+        keys[i] = changes[i].key;
+    qsort_r(keys, count, sizeof keys[0], key_compare, compared);
+    bool repeat = false;
+    for (size_t i = 1; !repeat && i < count; i++)
+        repeat = key_compare(&keys[i - 1], &keys[i], compared) == 0;
+    base_free(keys);
+    return repeat;
+}
+
+enum err sto_rdb_docs_check(const struct sto_doc_change *changes, size_t count,
+                            uint64_t *out_compared, struct errbuf *eb)
+{
+    bool is_sorted = true; /* as documents that were scanned are: no sorting, no memory */
+    uint64_t compared = 0;
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < count; i++) {
+        rc = change_check(&changes[i], eb);
+        if (i > 0 && is_sorted)
+            is_sorted = key_compare(&changes[i - 1].key, &changes[i].key, &compared) < 0;
+    }
+    if (rc == ERR_OK && !is_sorted && keys_repeat(changes, count, &compared))
+        rc = base_fail(eb, ERR_INVALID, "a document is changed twice in one commit");
+    if (out_compared != NULL)
+        *out_compared = compared;
+    return rc;
 }
 
 static enum err change_stage(struct rdb_engine *e, rocksdb_writebatch_t *batch,
@@ -235,9 +278,7 @@ static enum err change_stage(struct rdb_engine *e, rocksdb_writebatch_t *batch,
 enum err sto_rdb_docs_stage(struct rdb_engine *e, rocksdb_writebatch_t *batch,
                             const struct sto_doc_change *changes, size_t count, struct errbuf *eb)
 {
-    enum err rc = ERR_OK;
-    for (size_t i = 0; rc == ERR_OK && i < count; i++)
-        rc = change_check(changes, i, eb);
+    enum err rc = sto_rdb_docs_check(changes, count, NULL, eb);
     for (size_t i = 0; rc == ERR_OK && i < count; i++)
         rc = change_stage(e, batch, &changes[i], eb);
     return rc;
@@ -291,12 +332,16 @@ enum err sto_rdb_counters_load(struct sto_engine *engine, const struct sto_table
     stored_drop(&s);
     if (rc != ERR_OK)
         return rc;
+    rc = sto_rdb_changes_load(e, scope, &stored);
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "the stored changes of a table cannot be counted");
     const struct sto_usage *usage = &stored.usage;
     atomic_store(&table->counters.bytes, usage->bytes);
     atomic_store(&table->counters.rows, usage->rows);
     atomic_store(&table->counters.cells, usage->cells);
     atomic_store(&table->additions, stored.additions);
     atomic_store(&table->changes.last_us, stored.last_change_us);
+    atomic_store(&table->changes.bytes, stored.change_bytes);
     atomic_fetch_add(&account->total.bytes, usage->bytes);
     atomic_fetch_add(&account->total.rows, usage->rows);
     atomic_fetch_add(&account->total.cells, usage->cells);
@@ -307,6 +352,7 @@ struct forget {
     const struct sto_table_scope *scope;
     const struct sto_doc_change *docs;
     size_t doc_count;
+    uint64_t changes_left; /* bytes; 0, unless some were lost with a damaged block */
     struct errbuf *eb;
     enum err result;
 };
@@ -320,6 +366,13 @@ static enum err forget_staged(struct rdb_engine *e, rocksdb_writebatch_t *batch,
         return rc;
     size_t key_len = sto_rdb_counter_key(&f->scope->tenant, table, key);
     rocksdb_writebatch_delete_cf(batch, e->db.meta, (const char *)key, key_len);
+    struct sto_range rows = sto_range_of_table(f->scope);
+    uint64_t removed = 0;
+    rc = sto_rdb_changes_removed(e, sto_range_begin(&rows), &removed);
+    if (rc != ERR_OK)
+        return base_fail(f->eb, rc, "the count of the table's changes cannot be read");
+    f->changes_left = atomic_load(&table->changes.bytes) - removed;
+    sto_rdb_changes_removed_delete(e, batch, sto_range_begin(&rows));
     return write_batch(e, batch, f->eb);
 }
 
@@ -339,20 +392,11 @@ static void forget_on_committer(struct rdb_committer *c, void *ctx)
     f->result = forget_staged(e, batch, f);
     pthread_mutex_unlock(&e->docs_lock);
     rocksdb_writebatch_destroy(batch);
-    if (f->result == ERR_OK)
-        atomic_store(&table->forgotten, true);
-}
-
-struct changes_remove {
-    const struct sto_table_scope *scope;
-    bool more;
-    enum err result;
-};
-
-static void changes_remove_on_committer(struct rdb_committer *c, void *ctx)
-{
-    struct changes_remove *r = ctx;
-    r->result = sto_rdb_changes_remove(c->engine, r->scope, &r->more);
+    if (f->result != ERR_OK)
+        return;
+    atomic_store(&table->forgotten, true);
+    if (f->changes_left > 0)
+        sto_rdb_changes_give_back(e, sto_scope_tenant_id(&f->scope->tenant), f->changes_left);
 }
 
 enum err sto_rdb_table_forget(struct sto_engine *engine, const struct sto_table_scope *scope,
@@ -364,13 +408,13 @@ enum err sto_rdb_table_forget(struct sto_engine *engine, const struct sto_table_
     if (rc != ERR_OK)
         return rc;
     struct rdb_committer *c = sto_rdb_committer_of(e, scope->tenant.account);
-    struct changes_remove r = {.scope = scope, .more = true};
-    while (r.more && r.result == ERR_OK) /* others' commits between them */
-        sto_rdb_committer_call(c, scope->tenant.account, STO_PRIORITY_BACKGROUND,
-                               changes_remove_on_committer, &r);
-    if (r.result != ERR_OK)
-        return base_fail(eb, r.result, "the table's changes cannot be removed");
     struct forget f = {.scope = scope, .docs = docs, .doc_count = doc_count, .eb = eb};
-    sto_rdb_committer_call(c, scope->tenant.account, STO_PRIORITY_MEDIUM, forget_on_committer, &f);
-    return f.result;
+    /* The drop ran behind all writes of the table, and later ones are refused: there is nothing to
+     * wait for, and the control thread must not stand behind what a tenant has queued. */
+    sto_rdb_committer_call(c, NULL, STO_PRIORITY_MEDIUM, forget_on_committer, &f);
+    if (f.result != ERR_OK)
+        return f.result;
+    struct sto_range rows = sto_range_of_table(scope);
+    rc = sto_rdb_lost_forget(e, &scope->tenant, sto_span_of(&rows));
+    return rc == ERR_OK ? rc : base_fail(eb, rc, "the records of lost rows cannot be removed");
 }

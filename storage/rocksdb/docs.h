@@ -25,7 +25,12 @@ struct rdb_engine;
 /* Take a document as it is stored apart. ERR_CORRUPT. */
 enum err sto_rdb_doc_parse(struct slice stored, uint64_t *out_version,
                            struct slice *out_body) MUST_CHECK;
-/* Under docs_lock: compare all versions and put the changes into batch. */
+/* Checks keys and sizes, and that no document is changed twice: linear when the keys rise, as those
+ * of scanned documents do, n log n otherwise. out_compared (may be NULL): comparisons of two keys.
+ * ERR_INVALID, ERR_TOO_BIG. */
+enum err sto_rdb_docs_check(const struct sto_doc_change *changes, size_t count,
+                            uint64_t *out_compared, struct errbuf *eb) MUST_CHECK;
+/* Under docs_lock: check the changes, compare all versions and put the changes into batch. */
 enum err sto_rdb_docs_stage(struct rdb_engine *e, rocksdb_writebatch_t *batch,
                             const struct sto_doc_change *changes, size_t count,
                             struct errbuf *eb) MUST_CHECK;

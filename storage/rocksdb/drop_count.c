@@ -57,8 +57,10 @@ static enum err slice_count(struct sto_drop_op *op, bool *out_end)
     if (*out_end)
         return ERR_OK;
     rocksdb_readoptions_t *options = sto_rdb_scan_options(begin, end);
-    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.cells);
-    enum err rc = ERR_OK;
+    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, op->scope.tenant.account);
+    enum err rc = sto_rdb_lost_check(e, RDB_CF_CELLS, begin, end);
+    if (rc != ERR_OK)
+        (void)base_fail(&op->detail, rc, "the rows cannot be read");
     rocksdb_iter_seek_to_first(it);
     for (int i = 0; rc == ERR_OK && i < LIM_SLICE_ROWS && rocksdb_iter_valid(it); i++) {
         rc = row_count(op, it);
@@ -68,7 +70,7 @@ static enum err slice_count(struct sto_drop_op *op, bool *out_end)
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
     if (error != NULL)
-        rc = base_fail(&op->detail, sto_rdb_fail(e, "read", error), "the rows cannot be read");
+        rc = base_fail(&op->detail, sto_rdb_read_failed(e, error), "the rows cannot be read");
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
     return rc;

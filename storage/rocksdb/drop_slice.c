@@ -182,7 +182,7 @@ static enum err collect(struct rdb_drop_slice *d, struct rdb_batch *batch, rocks
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
     if (error != NULL)
-        return sto_rdb_fail(d->engine, "read", error);
+        return sto_rdb_read_failed(d->engine, error);
     d->finished = true;
     return row_close(d, batch, d->last.len == 0);
 }

@@ -7,7 +7,10 @@
  *   write   on the committer, when the sum is what the table counts
  *
  * 1. Nothing is written before all was counted. A removal that was broken off counts again.
- * 2. No change stream is told: that of a table that ends has no readers any more.
+ * 2. Rows that cannot be counted, because a block of them is damaged or lost, are removed with the
+ *    others: the table's counters say what its tenant is relieved of.
+ * 3. No change stream is told: that of a table that ends has no readers any more. Its changes are
+ *    removed last (change_drop.c).
  */
 #include "storage/rocksdb/drop_table.h"
 
@@ -16,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/change_drop.h"
 #include "storage/rocksdb/counted_range.h"
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/rdb.h"
@@ -35,7 +39,10 @@ static void answer(struct sto_drop_op *op, enum err rc)
     struct table_drop *d = op->engine_state;
     struct rdb_engine *e = d->engine;
     base_free(d);
-    sto_rdb_drop_answer(op, rc);
+    if (rc == ERR_OK)
+        sto_rdb_change_drop(e, op);
+    else
+        sto_rdb_drop_answer(op, rc);
     sto_rdb_shuttle_leave(e);
 }
 
@@ -53,10 +60,23 @@ static enum err counters_check(const struct table_drop *d, struct errbuf *eb)
                      counted->bytes);
 }
 
+/* A table that ends goes whole: of one that is damaged, what its counters say. */
+static void count_as_recorded(struct table_drop *d)
+{
+    struct rdb_counted_range *n = &d->rows;
+    n->sum.usage = sto_counters_read(&d->op->scope.schema->table->counters);
+    memcpy(n->end, n->upper, n->upper_len);
+    n->end_len = n->upper_len;
+    n->result = ERR_OK;
+    d->op->detail.text[0] = '\0';
+}
+
 static void run_write(struct rdb_committer *c, struct rdb_task *task)
 {
     struct table_drop *d = (struct table_drop *)task;
     struct sto_drop_op *op = d->op;
+    if (d->rows.result == ERR_CORRUPT && d->rows.is_unreadable)
+        count_as_recorded(d);
     enum err rc = d->rows.result;
     if (rc == ERR_OK)
         rc = sto_rdb_usable(d->engine, &op->detail);

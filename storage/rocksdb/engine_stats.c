@@ -25,6 +25,9 @@ static void add_committer(struct sto_engine_stats *to, const struct rdb_committe
     to->commit_queue_bytes += load(&c->queued_bytes);
     to->commit_refused += load(&c->refused);
     to->commit_shed += load(&c->shed);
+    to->commit_rested += load(&c->rested);
+    if (load(&c->held_ns_max) > to->commit_held_ns_max)
+        to->commit_held_ns_max = load(&c->held_ns_max);
     add_buckets(&to->commit_ops, &c->batch_ops);
     add_buckets(&to->sync_us, &c->sync_us);
 }
@@ -53,7 +56,9 @@ void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
         .delayed_ns = load(&p->delayed_ns),
         .stopped_ns = load(&p->stopped_ns),
         .reads_handed_over = load(&e->reads_handed_over),
-        .range_tombstones = sto_rdb_tombstones_mark(&e->tombstones) == 0,
+        .writes_planned = load(&e->plans),
+        .range_tombstones = sto_rdb_tombstones_mark(&e->tombstones, NULL) == 0,
+        .corrupt_reads = load(&e->damage.reads),
         .drops_waiting = load(&e->reclaim.waiting),
         .reclaim_rested_ns = load(&e->pace.rested_ns),
         .cache_hits = load(&e->cache_sample.hits),
@@ -69,4 +74,5 @@ void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
     }
     for (int i = 0; i < e->committer_count; i++)
         add_committer(out, e->committers[i]);
+    sto_rdb_scrub_get(&e->scrub, &out->scrub);
 }

@@ -8,6 +8,8 @@
  * quiet database nothing of that happens, so the removal is provoked here.
  * 4. The directory is listed before the live files are asked for: a file that becomes obsolete in
  *    between is waited for, one that is made in between is not.
+ * 5. A log that an open found and had nothing to recover of is forgotten by RocksDB 7.8.3: it goes
+ *    with the removal that is provoked, else within six hours.
  */
 #include "storage/rocksdb/heldfiles.h"
 
@@ -22,6 +24,8 @@
 
 #include "base/banned.h"
 
+#define TABLE         ".sst"
+#define WRITE_LOG     ".log"
 #define NAME_BYTES    32
 #define NAMES_FIRST   256 /* room for so many, doubled as often as need be */
 #define PROVOKE_EVERY 10  /* rounds of 10 ms */
@@ -32,10 +36,10 @@ struct names {
     char (*text)[NAME_BYTES];
 };
 
-static bool is_table_file(const char *name)
+static bool has_ending(const char *name, const char *ending)
 {
     size_t len = strlen(name);
-    return len > 4 && len < NAME_BYTES && strcmp(name + len - 4, ".sst") == 0;
+    return len > 4 && len < NAME_BYTES && strcmp(name + len - 4, ending) == 0;
 }
 
 static void names_add(struct names *names, const char *name)
@@ -52,27 +56,36 @@ static void names_add(struct names *names, const char *name)
     memcpy(names->text[names->count++], name, strlen(name) + 1);
 }
 
-static enum err list(const char *db_path, struct names *out, struct errbuf *eb)
+static enum err list(const char *db_path, const char *ending, struct names *out, struct errbuf *eb)
 {
     DIR *dir = opendir(db_path);
     if (dir == NULL)
         return base_fail(eb, ERR_IO, "cannot look into %s", db_path);
     for (const struct dirent *d; (d = readdir(dir)) != NULL;)
-        if (is_table_file(d->d_name))
+        if (has_ending(d->d_name, ending))
             names_add(out, d->d_name);
     (void)closedir(dir); /* only read from */
     return ERR_OK;
+}
+
+/* A table of the current version, or a log that a start would read. */
+static bool is_live(const struct rdb_live_files *live, uint64_t oldest_log, const char *name)
+{
+    return has_ending(name, TABLE) ? sto_rdb_live_files_find(live, name) >= 0
+                                   : sto_rdb_file_number(name) >= oldest_log;
 }
 
 /* Keep only the names that are still on the disk and not live. */
 static void sift(struct rdb_engine *e, const char *db_path, struct names *names)
 {
     struct rdb_live_files live;
+    uint64_t oldest_log = 0; /* unknown: all are live */
+    (void)rocksdb_property_int(e->db.handle, "rocksdb.min-log-number-to-keep", &oldest_log);
     sto_rdb_live_files_open(e->db.handle, &live);
     size_t kept = 0;
     for (size_t i = 0; i < names->count; i++) {
         char path[BASE_PATH_BYTES];
-        if (sto_rdb_live_files_find(&live, names->text[i]) >= 0 ||
+        if (is_live(&live, oldest_log, names->text[i]) ||
             base_path_join(path, db_path, names->text[i], NULL) != ERR_OK ||
             access(path, F_OK) != 0)
             continue;
@@ -102,7 +115,9 @@ enum err sto_rdb_wait_for_held_files(struct rdb_engine *e, int seconds, struct e
     if (rc != ERR_OK)
         return rc;
     struct names names = {0};
-    rc = list(path, &names, eb);
+    rc = list(path, TABLE, &names, eb);
+    if (rc == ERR_OK)
+        rc = list(path, WRITE_LOG, &names, eb);
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     for (int i = 0; rc == ERR_OK && i < seconds * 100; i++) {
         rc = sto_rdb_usable(e, eb);
@@ -128,7 +143,7 @@ enum err sto_rdb_held_bytes(struct rdb_engine *e, uint64_t *out, struct errbuf *
     uint64_t bytes = 0;
     enum err rc = base_path_join(db_path, e->dir, "db", eb);
     if (rc == ERR_OK)
-        rc = list(db_path, &names, eb);
+        rc = list(db_path, TABLE, &names, eb);
     if (rc == ERR_OK)
         sift(e, db_path, &names);
     for (size_t i = 0; rc == ERR_OK && i < names.count; i++) {

@@ -12,7 +12,8 @@
  * Blocks:   up to the seconds given.
  * Fails by: ERR_TIMEOUT, ERR_IO.
  * Limits:   none: as many files as there are.
- * Promises: 1. ERR_OK means: every table file that was on the disk at the call is live or gone.
+ * Promises: 1. ERR_OK means: every table file and every log that was on the disk at the call is
+ *              live or gone.
  */
 #ifndef STORAGE_ROCKSDB_HELDFILES_H
 #define STORAGE_ROCKSDB_HELDFILES_H

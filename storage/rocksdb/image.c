@@ -7,10 +7,13 @@
  */
 #include "storage/rocksdb/image.h"
 
+#include <inttypes.h>
+
 #include "base/alloc.h"
 #include "storage/keycodec.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/table_file.h"
 
 #include "base/banned.h"
 
@@ -184,6 +187,91 @@ enum err sto_rocksdb_image_count(const char *dir, struct slice doc_prefix, bool 
     return rc;
 }
 
+/* --- files ------------------------------------------------------------------------------------ */
+
+struct table_counting {
+    const struct sto_table_count *how;
+    uint64_t entries;
+};
+
+static enum err count_pass(void *ctx, uint64_t bytes)
+{
+    const struct table_counting *c = ctx;
+    if (c->how->stop != NULL && c->how->stop(c->how->ctx))
+        return ERR_CANCELLED;
+    if (c->how->bytes != NULL)
+        atomic_fetch_add(c->how->bytes, bytes);
+    return ERR_OK;
+}
+
+static enum err count_bad(void *ctx, const struct rdb_bad_block *block)
+{
+    (void)ctx;
+    (void)block; /* the file is named by who knows it */
+    return ERR_CORRUPT;
+}
+
+static enum err count_entry(void *ctx, enum rdb_entry_kind kind, struct slice key,
+                            struct slice value)
+{
+    struct table_counting *c = ctx;
+    (void)kind; /* data and range tombstones */
+    (void)key;
+    (void)value;
+    c->entries++;
+    return ERR_OK;
+}
+
+enum err sto_rocksdb_table_count(const char *path, const struct sto_table_count *how, uint64_t *out,
+                                 struct errbuf *eb)
+{
+    struct table_counting c = {.how = how};
+    const struct rdb_table_scrub scrub = {
+        .pass = count_pass, .bad = count_bad, .entry = count_entry, .ctx = &c};
+    uint64_t says = 0;
+    enum err rc = sto_rdb_table_scrub(path, &scrub);
+    if (rc == ERR_CANCELLED)
+        return base_fail(eb, rc, "stopped while entries were counted");
+    if (rc == ERR_OK)
+        rc = sto_rdb_table_entries(path, &says);
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "a table file is damaged: %s", base_err_name(rc));
+    if (says != c.entries)
+        return base_fail(eb, ERR_CORRUPT,
+                         "a table file holds %" PRIu64 " entries and says %" PRIu64, c.entries,
+                         says);
+    *out = c.entries;
+    return ERR_OK;
+}
+
+enum err sto_image_visit_tables(struct sto_image *image, sto_image_table_visit *visit, void *ctx)
+{
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(image->handle);
+    enum err rc = ERR_OK;
+    for (int i = 0; rc == ERR_OK && i < rocksdb_livefiles_count(files); i++) {
+        const char *name = rocksdb_livefiles_name(files, i); /* "/000012.sst" */
+        const char *family = rocksdb_livefiles_column_family_name(files, i);
+        for (size_t k = 0; rc == ERR_OK && k < STO_IMAGE_FAMILIES; k++)
+            if (strcmp(family, FAMILIES[k]) == 0)
+                rc = visit(ctx, name + (name[0] == '/'), k);
+    }
+    rocksdb_livefiles_destroy(files);
+    return rc;
+}
+
+/* An image is never written to, so nothing but what was replayed is in memory. */
+enum err sto_image_count_logged(struct sto_image *image, size_t family, uint64_t *out,
+                                struct errbuf *eb)
+{
+    *out = 0;
+    if (family >= image->family_count)
+        return ERR_OK; /* a database of an earlier format */
+    if (rocksdb_property_int_cf(image->handle, image->cf[family],
+                                "rocksdb.num-entries-active-mem-table", out) == 0)
+        return ERR_OK;
+    return base_fail(eb, ERR_IO, "RocksDB does not say what is in its logs");
+}
+
 /* --- visiting --------------------------------------------------------------------------------- */
 
 static enum err visit_range(struct sto_image *image, size_t family, rocksdb_readoptions_t *options,
@@ -210,6 +298,50 @@ static enum err visit_range(struct sto_image *image, size_t family, rocksdb_read
     return rc;
 }
 
+static enum err stop_at_lost(void *ctx, struct slice key, struct slice value)
+{
+    const struct sto_span *rows = ctx;
+    struct sto_span span;
+    int family;
+    (void)key; /* says where the block was */
+    enum err rc = sto_rdb_lost_decode(value, &family, &span);
+    if (rc == ERR_OK && family == RDB_CF_CELLS && base_slice_compare(span.begin, rows->end) < 0 &&
+        base_slice_compare(rows->begin, span.end) < 0)
+        rc = ERR_CORRUPT;
+    return rc;
+}
+
+/* Rows that were lost with a damaged block are missing without a trace but this one. */
+static enum err lost_check(struct sto_image *image, struct slice tenant_id, struct sto_span rows,
+                           struct errbuf *eb)
+{
+    uint8_t begin[LIM_TENANT_ID + 3] = {RDB_LOST_LETTER, '/'};
+    uint8_t end[sizeof begin];
+    size_t len = 2 + tenant_id.len;
+    INVARIANT(tenant_id.len <= LIM_TENANT_ID);
+    memcpy(begin + 2, tenant_id.ptr, tenant_id.len);
+    memcpy(end, begin, len);
+    begin[len] = '/';
+    end[len] = '/' + 1;
+    rocksdb_readoptions_t *options =
+        sto_rdb_scan_options(base_slice(begin, len + 1), base_slice(end, len + 1));
+    enum err rc = visit_range(image, RDB_CF_META, options, stop_at_lost, &rows, eb);
+    rocksdb_readoptions_destroy(options);
+    return rc == ERR_OK ? rc : base_fail(eb, rc, "rows of the table are damaged");
+}
+
+enum err sto_image_visit_span(struct sto_image *image, struct slice tenant_id, struct sto_span rows,
+                              sto_stored_visit *visit, void *ctx, struct errbuf *eb)
+{
+    enum err rc = lost_check(image, tenant_id, rows, eb);
+    if (rc != ERR_OK)
+        return rc;
+    rocksdb_readoptions_t *options = sto_rdb_scan_options(rows.begin, rows.end);
+    rc = visit_range(image, RDB_CF_CELLS, options, visit, ctx, eb);
+    rocksdb_readoptions_destroy(options);
+    return rc;
+}
+
 enum err sto_image_visit_rows(struct sto_image *image, const struct sto_table_scope *scope,
                               sto_stored_visit *visit, void *ctx, struct errbuf *eb)
 {
@@ -217,11 +349,9 @@ enum err sto_image_visit_rows(struct sto_image *image, const struct sto_table_sc
     struct sto_key_bounds bounds;
     bool has_keys = sto_key_bounds_of_rows(scope, &all, &bounds);
     INVARIANT(has_keys); /* a whole table is a range */
-    rocksdb_readoptions_t *options = sto_rdb_scan_options(
-        base_slice(bounds.lower, bounds.lower_len), base_slice(bounds.upper, bounds.upper_len));
-    enum err rc = visit_range(image, RDB_CF_CELLS, options, visit, ctx, eb);
-    rocksdb_readoptions_destroy(options);
-    return rc;
+    struct sto_span rows = {base_slice(bounds.lower, bounds.lower_len),
+                            base_slice(bounds.upper, bounds.upper_len)};
+    return sto_image_visit_span(image, sto_scope_tenant_id(&scope->tenant), rows, visit, ctx, eb);
 }
 
 struct doc_visit {

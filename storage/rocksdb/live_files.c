@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 #include "base/banned.h"
 
@@ -41,4 +42,14 @@ void sto_rdb_live_files_close(struct rdb_live_files *files)
 {
     base_free(files->names);
     rocksdb_livefiles_destroy(files->list);
+}
+
+uint64_t sto_rdb_file_number(const char *name)
+{
+    uint64_t number = 0;
+    name += name[0] == '/';
+    size_t zeros = strspn(name, "0");
+    size_t digits = strspn(name, "0123456789");
+    struct slice text = base_slice(name + zeros, digits - zeros);
+    return text.len > 0 && base_parse_u64(text, &number) == ERR_OK ? number : 0;
 }

@@ -16,6 +16,7 @@
 
 #include <rocksdb/c.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct rdb_live_name {
     const char *name; /* "000012.sst" */
@@ -32,5 +33,8 @@ void sto_rdb_live_files_open(rocksdb_t *db, struct rdb_live_files *out);
 /* The file's index in the list; negative: it is not live. */
 int sto_rdb_live_files_find(const struct rdb_live_files *files, const char *name);
 void sto_rdb_live_files_close(struct rdb_live_files *files);
+
+/* The number of "000012.sst", "/000012.sst" or "000012.log"; 0: it has none. */
+uint64_t sto_rdb_file_number(const char *name);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/worker.h"
+#include "storage/rocksdb/damage_io.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/witness.h"
 
@@ -28,10 +29,15 @@ void sto_rdb_maintenance_witness(struct rdb_maintenance *m)
         return;
     struct errbuf eb = {{0}};
     enum err rc = sto_rdb_witness_write(m->engine->dir, &w, &eb);
-    m->unwitnessed_seconds = rc == ERR_STORAGE_FULL ? m->unwitnessed_seconds + 1 : 0;
+    uint64_t now_ns = base_monotonic_ns();
+    if (rc != ERR_STORAGE_FULL)
+        m->unwitnessed_since_ns = 0;
+    else if (m->unwitnessed_since_ns == 0)
+        m->unwitnessed_since_ns = now_ns;
+    uint64_t behind_ns = now_ns - m->unwitnessed_since_ns;
     if (rc == ERR_OK)
         m->witnessed = w.sequence;
-    else if (rc != ERR_STORAGE_FULL || m->unwitnessed_seconds > RDB_WITNESS_SECONDS)
+    else if (rc != ERR_STORAGE_FULL || behind_ns > (uint64_t)RDB_WITNESS_SECONDS * NS_PER_S)
         sto_rdb_fail_text(m->engine, eb.text);
 }
 
@@ -44,7 +50,14 @@ static uint64_t property(struct rdb_engine *e, const char *name)
 
 bool sto_rdb_background_failed(struct rdb_engine *e)
 {
-    return property(e, "rocksdb.background-errors") > 0;
+    uint64_t errors = property(e, "rocksdb.background-errors");
+    if (errors <= sto_rdb_damage_io_failures(e->db.damage_io)) /* read later: never less */
+        return false;
+    char text[sizeof e->reason] = "a flush or compaction failed: ";
+    size_t len = strlen(text);
+    sto_rdb_damage_io_reason(e->db.damage_io, text + len, sizeof text - len);
+    sto_rdb_fail_text(e, text);
+    return true;
 }
 
 static void reclaim(struct rdb_maintenance *m)
@@ -66,8 +79,8 @@ static void tokens_sweep(struct rdb_maintenance *m)
     bool more = true;
     for (int i = 0; more && i < RDB_SWEEPS_PER_SECOND; i++) {
         enum err rc = sto_rdb_tokens_sweep(m->engine, &m->tokens, base_wall_us(), &more);
-        if (rc == ERR_CORRUPT)
-            sto_rdb_fail_text(m->engine, "a stored token of idempotency is damaged");
+        if (rc == ERR_CORRUPT) /* they stay, and so do those behind them */
+            sto_rdb_damage_count(m->engine);
         if (rc != ERR_OK)
             return;
     }
@@ -75,14 +88,40 @@ static void tokens_sweep(struct rdb_maintenance *m)
 
 static void changes_sweep(struct rdb_maintenance *m)
 {
+    uint64_t begun_ns = base_monotonic_ns();
+    uint64_t now_ns = begun_ns;
     bool more = true;
-    for (int i = 0; more && i < RDB_SWEEPS_PER_SECOND; i++) {
+    if (m->changes.at_len == 0 && begun_ns < m->changes_next_ns)
+        return;
+    for (int i = 0; more && i < RDB_SWEEPS_PER_SECOND &&
+                    now_ns - begun_ns < (uint64_t)RDB_CHANGES_SWEEP_MS * NS_PER_MS;
+         i++) {
         enum err rc = sto_rdb_changes_sweep(m->engine, &m->changes, base_wall_us(), &more);
         if (rc == ERR_CORRUPT)
-            sto_rdb_fail_text(m->engine, "a stored change, or the schema beside it, is damaged");
+            sto_rdb_damage_count(m->engine);
         if (rc != ERR_OK)
             return;
+        now_ns = base_monotonic_ns();
     }
+    m->changes_walk_ns += now_ns - begun_ns;
+    if (more)
+        return;
+    uint64_t rest_ns = m->changes_walk_ns * RDB_CHANGES_REST_FACTOR;
+    uint64_t most_ns = (uint64_t)RDB_CHANGES_REST_S * NS_PER_S;
+    m->changes_next_ns = now_ns + (rest_ns < most_ns ? rest_ns : most_ns);
+    m->changes_walk_ns = 0;
+}
+
+/* What must not wait for a second. */
+static void look_often(struct rdb_maintenance *m)
+{
+    struct rdb_engine *e = m->engine;
+    sto_rdb_pressure_look(e);
+    sto_rdb_headroom_check(&e->headroom);
+    if (!atomic_load(&e->failed) && atomic_load(&e->headroom.read_only))
+        sto_rdb_fail_text(e, "the file system is mounted read-only");
+    if (!atomic_load(&e->failed))
+        sto_rdb_maintenance_witness(m);
 }
 
 static void look(struct rdb_maintenance *m)
@@ -90,14 +129,11 @@ static void look(struct rdb_maintenance *m)
     struct rdb_engine *e = m->engine;
     if (atomic_load(&e->failed))
         return;
-    if (atomic_load(&e->headroom.read_only))
-        sto_rdb_fail_text(e, "the file system is mounted read-only");
-    sto_rdb_maintenance_witness(m);
-    if (sto_rdb_background_failed(e))
-        sto_rdb_fail_text(e, RDB_BACKGROUND_FAILED);
+    (void)sto_rdb_background_failed(e); /* the others look at the latch */
     m->stalled_seconds = property(e, "rocksdb.is-write-stopped") != 0 ? m->stalled_seconds + 1 : 0;
     if (m->stalled_seconds >= RDB_STALL_SECONDS)
         sto_rdb_fail_text(e, "writes have been stopped for too long");
+    sto_rdb_db_choose_parts(&e->db);
     tokens_sweep(m);
     changes_sweep(m);
     reclaim(m);
@@ -127,8 +163,7 @@ static void *thread_main(void *arg)
     struct rdb_maintenance *m = arg;
     while (!wait_moment(m)) {
         uint64_t now_ns = base_monotonic_ns();
-        sto_rdb_pressure_look(m->engine);
-        sto_rdb_headroom_check(&m->engine->headroom);
+        look_often(m);
         if (now_ns < m->next_look_ns)
             continue;
         m->next_look_ns = now_ns + NS_PER_S;

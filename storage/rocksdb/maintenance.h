@@ -2,18 +2,20 @@
  * storage/rocksdb/maintenance.h - the thread that looks after the engine.
  *
  * Does:     look four times a second how near RocksDB is to delaying writes (pressure.h) and how
- *           much of the disk is free; once a second write the witness when something was
- *           acknowledged, get space back for deletes when it is low, ask RocksDB whether its
- *           background work failed or its writes stand still, remove expired tokens of idempotency
- *           and changes.
+ *           much of the disk is free, and write the witness when something was acknowledged; once
+ *           a second get space back for deletes when it is low, ask RocksDB whether its background
+ *           work failed or its writes stand still, remove expired tokens of idempotency and
+ *           changes.
  * Owns:     its thread.
  * May use:  base/, storage/.
  * Knows no: operations.
  * Threads:  start and stop from one.
  * Blocks:   stop joins.
  * Fails by: latching the engine.
- * Limits:   RDB_STALL_SECONDS, RDB_WITNESS_SECONDS, RDB_RECLAIM_SECONDS, RDB_SWEEPS_PER_SECOND.
- * Promises: 1. The witness is at most about a second behind, on a full disk RDB_WITNESS_SECONDS.
+ * Limits:   RDB_STALL_SECONDS, RDB_WITNESS_SECONDS, RDB_RECLAIM_SECONDS, RDB_SWEEPS_PER_SECOND,
+ *           RDB_CHANGES_SWEEP_MS.
+ * Promises: 1. The witness is about RDB_PRESSURE_LOOK_MS behind, longer only while a round waits
+ *              for the disk; on a full disk RDB_WITNESS_SECONDS at most.
  */
 #ifndef STORAGE_ROCKSDB_MAINTENANCE_H
 #define STORAGE_ROCKSDB_MAINTENANCE_H
@@ -29,10 +31,15 @@
 #define RDB_RECLAIM_SECONDS 3
 /* Commits of LIM_TOKENS_PER_SWEEP: more than can be made in a second, so they do not pile up. */
 #define RDB_SWEEPS_PER_SECOND 16
+/* Changes are removed for so long in a second: the disk and the pressure wait meanwhile. */
+#define RDB_CHANGES_SWEEP_MS 200
+/* Between two walks over all changes: so many times as long as the last one took, at most a minute.
+ * A walk steps over deletes that no compaction has removed yet. */
+#define RDB_CHANGES_REST_FACTOR 50
+#define RDB_CHANGES_REST_S      60
 /* On a full disk: for so long the witness may be behind, before nothing is acknowledged any more.
  */
-#define RDB_WITNESS_SECONDS   5
-#define RDB_BACKGROUND_FAILED "a flush or compaction failed"
+#define RDB_WITNESS_SECONDS 5
 
 struct rdb_maintenance {
     struct rdb_engine *engine;
@@ -42,20 +49,22 @@ struct rdb_maintenance {
     bool started;
     bool stopping; /* under lock */
     uint64_t next_look_ns;
-    uint64_t witnessed; /* its thread, then close */
-    unsigned unwitnessed_seconds;
+    uint64_t witnessed;            /* its thread, then close */
+    uint64_t unwitnessed_since_ns; /* no space for the witness since then; 0: there is */
     unsigned stalled_seconds;
     unsigned low_seconds;
     uint64_t reclaimed; /* acknowledged sequence number at the last reclaim */
     struct rdb_token_sweep tokens;
     struct rdb_change_sweep changes;
+    uint64_t changes_walk_ns; /* what the walk in progress took so far */
+    uint64_t changes_next_ns; /* when the next one starts */
 };
 
 enum err sto_rdb_maintenance_start(struct rdb_maintenance *m, struct rdb_engine *e) MUST_CHECK;
 void sto_rdb_maintenance_stop(struct rdb_maintenance *m);
 /* Write the witness if it is behind; after stop, or from the thread itself. */
 void sto_rdb_maintenance_witness(struct rdb_maintenance *m);
-/* Whether a flush or compaction failed since the database was opened. */
+/* A flush or compaction failed, of another reason than a damaged block: latches. */
 bool sto_rdb_background_failed(struct rdb_engine *e);
 
 #endif

@@ -61,6 +61,14 @@ struct rdb_entry *sto_rdb_overlay_seek(struct rdb_overlay *o, struct slice key)
     return descend(o, key, NULL);
 }
 
+bool sto_rdb_overlay_has(struct rdb_overlay *o, struct slice prefix)
+{
+    const struct rdb_entry *e = sto_rdb_overlay_seek(o, prefix);
+    while (e != NULL && !e->now.live && base_slice_starts_with(e->key, prefix))
+        e = e->next[0]; /* was only looked at, or taken back */
+    return e != NULL && base_slice_starts_with(e->key, prefix);
+}
+
 static int roll_levels(struct rdb_overlay *o)
 {
     o->dice ^= o->dice << 13;

@@ -63,6 +63,8 @@ void sto_rdb_overlay_fini(struct rdb_overlay *o);
 
 /* First entry with a key at or behind key, live or not. */
 struct rdb_entry *sto_rdb_overlay_seek(struct rdb_overlay *o, struct slice key);
+/* Whether it changes a key that begins like that. */
+bool sto_rdb_overlay_has(struct rdb_overlay *o, struct slice prefix);
 /* The entry of key, made (not live) when there is none. */
 struct rdb_entry *sto_rdb_overlay_touch(struct rdb_overlay *o, struct slice key);
 /* Replace its state, remembering the old one. False when memory is out; nothing changed then. */

@@ -3,18 +3,26 @@
  *
  *   thread       takes
  *   first        points (when it is alone: both)
- *   the others   points, but a scan after every POINTS_RUN of them; they run at a lower priority of
- *                the processor, so that loops and committers are not held up by scans
+ *   the others   points, but a scan after every POINTS_RUN of them, unless scans_max of them run
+ *                scans; they run at a lower priority of the processor, so that loops and committers
+ *                are not held up by scans
+ *
+ * Points wait for the disk, so more threads than processors run them: a disk is fastest with many
+ * requests in flight. Scans take processors.
  *
  * 1. waiting[] is what the queues hold. 2. A thread ends only when stopping and nothing it may take
  * is left.
+ * A scan that may not run yet is left to the threads that run scans: each takes another one, or
+ * wakes one that waits, when it is done.
  */
 #include "storage/rocksdb/pool.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/watchdog.h"
 #include "base/worker.h"
 #include "storage/rocksdb/admit.h"
 
@@ -31,7 +39,7 @@ static struct sto_fair_line *line_of(struct sto_account *account, enum rdb_pool_
 static enum rdb_pool_queue queue_next(struct rdb_pool *p, bool scans_too)
 {
     bool points = p->queues[RDB_POINTS].waiting > 0;
-    bool scans = scans_too && p->queues[RDB_SCANS].waiting > 0;
+    bool scans = scans_too && p->queues[RDB_SCANS].waiting > 0 && p->scans_running < p->scans_max;
     if (points && (!scans || p->points_run < POINTS_RUN)) {
         p->points_run = scans ? p->points_run + 1 : 0;
         return RDB_POINTS;
@@ -40,22 +48,42 @@ static enum rdb_pool_queue queue_next(struct rdb_pool *p, bool scans_too)
     return scans ? RDB_SCANS : RDB_POOL_QUEUES;
 }
 
-static struct base_msg *pop(struct rdb_pool *p, bool scans_too, enum rdb_pool_queue *out_queue)
+/* What to signal for one thread that may take it; NULL: all of them look again before they wait. */
+static pthread_cond_t *to_wake(struct rdb_pool *p, enum rdb_pool_queue queue)
+{
+    if (queue == RDB_POINTS && p->idle[RDB_POINTS] == 0)
+        queue = RDB_SCANS;
+    if (p->idle[queue] == 0)
+        return NULL;
+    p->idle[queue]--;
+    return &p->filled[queue];
+}
+
+/* *queue: which one the thread's last message was from; then the one of the result. */
+static struct base_msg *pop(struct rdb_pool *p, bool scans_too, enum rdb_pool_queue *queue)
 {
     struct base_msg *msg = NULL;
     enum rdb_pool_queue own = scans_too ? RDB_SCANS : RDB_POINTS;
     pthread_mutex_lock(&p->lock);
-    while ((*out_queue = queue_next(p, scans_too)) == RDB_POOL_QUEUES && !p->stopping) {
+    bool ended_scan = *queue == RDB_SCANS;
+    p->scans_running -= ended_scan;
+    while ((*queue = queue_next(p, scans_too)) == RDB_POOL_QUEUES && !p->stopping) {
         p->idle[own]++;
         pthread_cond_wait(&p->filled[own], &p->lock);
     }
-    if (*out_queue != RDB_POOL_QUEUES) {
+    if (*queue != RDB_POOL_QUEUES) {
         struct sto_fair_line *line = NULL;
-        msg = sto_fair_take(&p->queues[*out_queue], base_monotonic_ns(), &line);
-        sto_rdb_count_own(&p->waiting[*out_queue], UINT64_MAX); /* one less */
+        p->scans_running += *queue == RDB_SCANS;
+        msg = sto_fair_take(&p->queues[*queue], base_monotonic_ns(), &line);
+        sto_rdb_count_own(&p->waiting[*queue], UINT64_MAX); /* one less */
         sto_rdb_count_own(&line->queued, UINT64_MAX);
     }
+    /* A point went first: another thread takes the scan that was waiting for this one to end. */
+    bool passes_on = ended_scan && *queue != RDB_SCANS && p->queues[RDB_SCANS].waiting > 0;
+    pthread_cond_t *idle = passes_on ? to_wake(p, RDB_SCANS) : NULL;
     pthread_mutex_unlock(&p->lock);
+    if (idle != NULL)
+        pthread_cond_signal(idle);
     return msg;
 }
 
@@ -74,12 +102,14 @@ static void *thread_main(void *arg)
     pthread_mutex_lock(&p->lock);
     bool scans_too = p->threads_begun++ > 0 || p->threads_wanted == 1;
     pthread_mutex_unlock(&p->lock);
+    base_watchdog_join("reader");
     if (scans_too && p->threads_wanted > 1)
         base_thread_long_work();
     else
         base_thread_ahead_of_others(); /* a point read waits for it */
     for (struct base_msg *msg; (msg = pop(p, scans_too, &queue)) != NULL;) {
         uint64_t began_ns = base_monotonic_ns();
+        base_watchdog_round(queue == RDB_POINTS ? "point read" : "slice of a scan");
         msg->run(msg);
         measure(p, queue, began_ns);
     }
@@ -88,21 +118,10 @@ static void *thread_main(void *arg)
 
 static void retry_after(const struct rdb_pool *p, enum rdb_pool_queue queue, uint64_t *out_retry_ns)
 {
-    uint64_t threads = (uint64_t)(p->thread_count > 0 ? p->thread_count : 1);
+    uint64_t threads = (uint64_t)(queue == RDB_SCANS ? p->scans_max : p->threads_wanted);
     uint64_t ns = atomic_load_explicit(&p->ns_per_op[queue], memory_order_relaxed);
     if (out_retry_ns != NULL)
         *out_retry_ns = sto_rdb_retry_ns(p->queues[queue].waiting, ns / threads);
-}
-
-/* What to signal for one thread that may take it; NULL: all of them look again before they wait. */
-static pthread_cond_t *to_wake(struct rdb_pool *p, enum rdb_pool_queue queue)
-{
-    if (queue == RDB_POINTS && p->idle[RDB_POINTS] == 0)
-        queue = RDB_SCANS;
-    if (p->idle[queue] == 0)
-        return NULL;
-    p->idle[queue]--;
-    return &p->filled[queue];
 }
 
 bool sto_rdb_pool_push(struct rdb_pool *p, const struct rdb_pool_job *job, struct base_msg *msg,
@@ -119,7 +138,8 @@ bool sto_rdb_pool_push(struct rdb_pool *p, const struct rdb_pool_job *job, struc
         sto_fair_put(q, line, job->priority, msg, base_monotonic_ns());
         sto_rdb_count_own(&p->waiting[job->queue], 1);
         sto_rdb_count_own(&line->queued, 1);
-        idle = to_wake(p, job->queue);
+        if (job->queue == RDB_POINTS || p->scans_running < p->scans_max)
+            idle = to_wake(p, job->queue);
     } else {
         sto_rdb_count_own(&p->refused, 1);
         retry_after(p, job->queue, out_retry_ns);
@@ -142,7 +162,12 @@ void sto_rdb_pool_charge(struct rdb_pool *p, struct sto_account *account, enum r
 
 enum err sto_rdb_pool_start(struct rdb_pool *p, int threads)
 {
-    *p = (struct rdb_pool){.lock = PTHREAD_MUTEX_INITIALIZER, .threads_wanted = threads};
+    int others = threads > 1 ? threads - 1 : 1;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    cores = cores < 1 ? 1 : cores;
+    *p = (struct rdb_pool){.lock = PTHREAD_MUTEX_INITIALIZER,
+                           .threads_wanted = threads,
+                           .scans_max = cores < others ? (int)cores : others};
     for (enum rdb_pool_queue q = 0; q < RDB_POOL_QUEUES; q++) {
         (void)pthread_cond_init(&p->filled[q], NULL); /* default attributes: cannot fail */
         sto_fair_queue_init(&p->queues[q]);

@@ -12,7 +12,8 @@
  * Limits:   LIM_READ_QUEUE_OPS for each queue.
  * Promises: 1. What push accepted has run when stop returns.
  *           2. The first thread of several runs points only: one is never far from being free.
- *           3. A tenant has no more queued than is still free.
+ *           3. At most scans_max threads run scans at once, and all of them may run points.
+ *           4. A tenant has no more queued than is still free.
  */
 #ifndef STORAGE_ROCKSDB_POOL_H
 #define STORAGE_ROCKSDB_POOL_H
@@ -29,6 +30,8 @@ struct rdb_pool {
     pthread_cond_t filled[RDB_POOL_QUEUES]; /* points: the first thread; scans: the others, who
                                              * wait for both */
     struct sto_fair_queue queues[RDB_POOL_QUEUES];
+    int scans_max;       /* one for each core, but not the first thread of several */
+    int scans_running;   /* at once, under the lock */
     unsigned points_run; /* by threads that take both, while scans wait */
     bool stopping;
     unsigned idle[RDB_POOL_QUEUES]; /* threads that wait and were not signalled */

@@ -1,24 +1,26 @@
 /*
- * storage/rocksdb/purge.c - the steps of a departure; ranges.c makes them calls.
+ * storage/rocksdb/purge.c - the steps that remove tenants from files; ranges.c makes them calls.
  *
- *   step           what a crash right after it leaves              what the repeat does
- *   FENCE          nothing changed                                 waits again
- *   DELETE_FILES   files wholly inside are gone                    drops what lies inside now
- *   DELETE_RANGE   tokens; then tombstone, counters and documents, one more tombstone, harmless
+ *   step           what a crash right after it leaves            what the repeat does
+ *   FENCE          nothing changed                               waits again
+ *   DELETE_FILES   files wholly inside are gone                  deletes what is inside now
+ *   DELETE_RANGE   tokens; then counters and documents gone,     deletes nothing
  *                  together
- *   FLUSH          logs hold nothing of the tenant                 flushes nothing
- *   COMPACT        files hold nothing of the tenant, old ones are  rewrites little, waits again
- *                  gone from the disk
+ *   FLUSH          logs hold nothing of the tenants              flushes nothing
+ *   COMPACT        files hold nothing of the tenants, old        compacts little, waits again
+ *                  ones are gone from the disk
  *
- * 1. Files before range, never after: a tombstone dropped with a file would let older rows in a
- *    straddling file come back.
+ * 1. Cells are not deleted entry by entry, nor covered by a range tombstone, which would have to
+ *    be rewritten away again. The gate hides them for good; a compaction gives them
+ *    table files of their own, and those are deleted (sto_rdb_ranges_erase).
  * 2. delete_file_in_range is end-inclusive: its limit is range.last_inside, never range.end.
- * 3. The range tombstone is written on the tenant's committer: no commit of the tenant can be under
- *    way around it.
- * 4. Files and ranges go beside the batches, whose memory of what is stored is cleared: behind the
- *    gate at the fence, and again with the range.
+ * 3. Counters and documents are deleted on the tenant's committer: no commit of the tenant can be
+ *    in progress around it.
+ * 4. Files are deleted beside the batches, whose memory of what is stored is cleared: at the fence,
+ *    behind the gate, and again with the counters.
  * 5. A recount counts in reads_open: its snapshot would keep the bytes. So would one of another
- *    tenant's, which the compaction waits for.
+ *    tenant's, which the compaction of the documents waits for.
+ * 6. Tenants that are purged together share the flush, the compactions and the new MANIFEST.
  */
 #include "storage/rocksdb/purge.h"
 
@@ -29,7 +31,9 @@
 #include "storage/keycodec.h"
 #include "storage/range.h"
 #include "storage/rocksdb/checkpoint.h"
+#include "storage/rocksdb/cut.h"
 #include "storage/rocksdb/docs.h"
+#include "storage/rocksdb/entries.h"
 #include "storage/rocksdb/heldfiles.h"
 #include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/ranges.h"
@@ -37,8 +41,6 @@
 #include "storage/rocksdb/token.h"
 
 #include "base/banned.h"
-
-#define KEYS_OF_TURN 128 /* that the audit counts before others go ahead */
 
 /* --- fence ---------------------------------------------------------------------------------- */
 
@@ -77,10 +79,6 @@ static enum err fence(struct rdb_engine *e, const struct sto_tenant_scope *scope
 
 /* --- range ---------------------------------------------------------------------------------- */
 
-/* The families that hold a tenant's keys as range.h makes them. */
-static const int TENANT_FAMILIES[] = {RDB_CF_CELLS, RDB_CF_CHANGES};
-#define TENANT_FAMILY_COUNT (sizeof(TENANT_FAMILIES) / sizeof(TENANT_FAMILIES[0]))
-
 struct files_delete {
     struct rdb_engine *engine;
     struct sto_range range;
@@ -91,8 +89,8 @@ struct files_delete {
 static void files_delete(void *ctx)
 {
     struct files_delete *d = ctx;
-    for (size_t i = 0; d->result == ERR_OK && i < TENANT_FAMILY_COUNT; i++)
-        d->result = sto_rdb_files_delete(d->engine, TENANT_FAMILIES[i], &d->range, d->eb);
+    for (size_t i = 0; d->result == ERR_OK && i < RDB_TENANT_FAMILY_COUNT; i++)
+        d->result = sto_rdb_files_delete(d->engine, RDB_TENANT_FAMILIES[i], &d->range, d->eb);
 }
 
 /* Apart: it is a third of a second of the processor for a gigabyte, and the job's is not low. */
@@ -143,6 +141,7 @@ static enum err letter_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
     struct sto_range range = sto_range_of_docs(scope, letter);
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(sto_range_begin(&range), sto_range_end(&range));
+    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* there is none in meta */
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         size_t len = 0;
@@ -153,27 +152,50 @@ static enum err letter_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
     rocksdb_iter_get_error(it, &error);
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
-    return error == NULL ? ERR_OK : sto_rdb_fail(e, "read", error);
+    return error == NULL ? ERR_OK : sto_rdb_read_failed(e, error);
+}
+
+/* The sweep of old changes asks no gate: a range tombstone hides the tenant's from it, and has it
+ * discard what it collected before (change_care.c). */
+static enum err changes_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                               const struct sto_tenant_scope *scope, struct errbuf *eb)
+{
+    struct sto_range range = sto_range_of_tenant(scope);
+    bool has_any = false;
+    enum err rc =
+        sto_rdb_entries_any(e->db.handle, e->db.changes, sto_range_begin(&range),
+                            base_slice(range.last_inside, range.last_inside_len), &has_any, eb);
+    if (rc == ERR_OK && has_any)
+        sto_rdb_range_delete(e, batch, RDB_CF_CHANGES, sto_span_of(&range), scope->account);
+    return rc;
 }
 
 static enum err range_delete_write(struct rdb_engine *e, rocksdb_writebatch_t *batch,
                                    struct range_delete *d)
 {
-    struct sto_range range = sto_range_of_tenant(d->scope);
     enum err rc = sto_rdb_docs_stage(e, batch, d->changes, d->change_count, d->eb);
     if (rc != ERR_OK)
         return rc;
     rc = letter_delete(e, batch, d->scope, 'u');
+    if (rc == ERR_OK)
+        rc = letter_delete(e, batch, d->scope, RDB_CHANGE_LETTER);
     if (rc == ERR_OK)
         rc = letter_delete(e, batch, d->scope, RDB_NOTE_LETTER);
     if (rc == ERR_OK)
         rc = letter_delete(e, batch, d->scope, RDB_OLD_NOTE_LETTER);
     if (rc != ERR_OK)
         return base_fail(d->eb, rc, "the tenant's counters cannot be read");
-    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++)
-        sto_rdb_range_delete(e, batch, TENANT_FAMILIES[i], sto_span_of(&range));
+    rc = changes_delete(e, batch, d->scope, d->eb);
+    if (rc != ERR_OK)
+        return rc;
     rc = sto_rdb_write(e, batch);
     return rc == ERR_OK ? rc : base_fail(d->eb, rc, "the deletion could not be made durable");
+}
+
+static enum err lost_forget(struct rdb_engine *e, const struct sto_tenant_scope *scope)
+{
+    struct sto_range range = sto_range_of_tenant(scope);
+    return sto_rdb_lost_forget(e, scope, sto_span_of(&range));
 }
 
 static void range_delete_on_committer(struct rdb_committer *c, void *ctx)
@@ -188,10 +210,14 @@ static void range_delete_on_committer(struct rdb_committer *c, void *ctx)
     if (d->result != ERR_OK)
         return;
     recent_clear(c, NULL); /* what its drops wrote behind the fence */
+    d->result = lost_forget(e, d->scope);
     struct sto_counters *total = &d->scope->account->total;
     atomic_store(&total->bytes, 0);
     atomic_store(&total->rows, 0);
     atomic_store(&total->cells, 0);
+    struct sto_change_sum *changes = atomic_load(&d->scope->account->changes);
+    if (changes != NULL)
+        atomic_store(&changes->bytes, 0);
 }
 
 static enum err delete_range(struct rdb_engine *e, const struct sto_tenant_scope *scope,
@@ -209,54 +235,108 @@ static enum err delete_range(struct rdb_engine *e, const struct sto_tenant_scope
 
 /* --- compact -------------------------------------------------------------------------------- */
 
-static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, struct errbuf *eb)
+/* The tenants of one call, and their ranges. */
+struct erasure {
+    size_t count;
+    const struct sto_tenant_scope *const *scopes;
+    struct sto_range *ranges;
+    const struct sto_range **order; /* sto_rdb_ranges_erase reorders it */
+    struct sto_span *spans;
+    struct slice *ends; /* of the ranges, both */
+};
+
+static void erasure_open(struct erasure *x, const struct sto_tenant_scope *const *scopes,
+                         size_t count)
 {
-    out->snapshots = sto_rdb_property(e, "rocksdb.num-snapshots");
-    out->oldest_snapshot = sto_rdb_property(e, "rocksdb.oldest-snapshot-sequence");
-    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
-        rocksdb_column_family_handle_t *family = e->db.cf[TENANT_FAMILIES[i]];
-        uint64_t versions = 0;
-        int failed =
-            rocksdb_property_int_cf(e->db.handle, family, "rocksdb.num-live-versions", &versions);
-        INVARIANT(failed == 0 && versions > 0); /* the current one */
-        out->old_versions += versions - 1;
+    *x = (struct erasure){.count = count, .scopes = scopes};
+    x->ranges = base_new_array(count, sizeof x->ranges[0]);
+    x->order = base_new_array(count, sizeof x->order[0]);
+    x->spans = base_new_array(count * (sizeof(RDB_TENANT_LETTERS) - 1), sizeof x->spans[0]);
+    x->ends = base_new_array(2 * count, sizeof x->ends[0]);
+    for (size_t i = 0; i < count; i++) {
+        x->ranges[i] = sto_range_of_tenant(scopes[i]);
+        x->ends[2 * i] = sto_range_begin(&x->ranges[i]);
+        x->ends[2 * i + 1] = sto_range_end(&x->ranges[i]);
     }
-    return sto_rdb_held_bytes(e, &out->obsolete_bytes, eb);
 }
 
-static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope *scope,
-                            struct errbuf *eb)
+static void erasure_close(struct erasure *x)
 {
-    struct sto_range range = sto_range_of_tenant(scope);
-    uint64_t bytes[TENANT_FAMILY_COUNT];
+    base_free(x->ends);
+    base_free(x->spans);
+    base_free((void *)x->order);
+    base_free(x->ranges);
+}
+
+static uint64_t family_bytes(struct rdb_engine *e, int family, const struct erasure *x)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < x->count; i++)
+        bytes += sto_rdb_range_files(e, family, sto_range_begin(&x->ranges[i]),
+                                     sto_range_end(&x->ranges[i]))
+                     .bytes;
+    return bytes;
+}
+
+/* With the cuts set. */
+static enum err rows_erase(struct rdb_engine *e, struct erasure *x, struct errbuf *eb)
+{
+    uint64_t bytes[RDB_TENANT_FAMILY_COUNT];
     uint64_t all = 0;
+    enum err rc = ERR_OK;
+    for (size_t i = 0; i < RDB_TENANT_FAMILY_COUNT; i++)
+        all += bytes[i] = family_bytes(e, RDB_TENANT_FAMILIES[i], x);
+    sto_rdb_progress_begin(e, STO_PROGRESS_BYTES, all);
+    for (size_t i = 0; rc == ERR_OK && i < RDB_TENANT_FAMILY_COUNT; i++) {
+        for (size_t k = 0; k < x->count; k++)
+            x->order[k] = &x->ranges[k];
+        rc = sto_rdb_ranges_erase(e, RDB_TENANT_FAMILIES[i], x->order, x->count, eb);
+        sto_rdb_progress_add(e, bytes[i]);
+    }
+    return rc;
+}
+
+/* Documents and counters, which were deleted one by one. */
+static void docs_compact(struct rdb_engine *e, const struct erasure *x)
+{
+    size_t letters = sizeof(RDB_TENANT_LETTERS) - 1;
+    struct sto_range *docs = base_new_array(x->count * letters, sizeof docs[0]);
+    size_t n = 0;
+    for (size_t i = 0; i < x->count; i++) {
+        for (size_t k = 0; k < letters; k++, n++) {
+            docs[n] = sto_range_of_docs(x->scopes[i], RDB_TENANT_LETTERS[k]);
+            x->spans[n] = sto_span_of(&docs[n]);
+        }
+    }
+    sto_rdb_spans_compact(e, RDB_CF_META, x->spans, n);
+    base_free(docs);
+}
+
+static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope *const *scopes,
+                            size_t count, struct errbuf *eb)
+{
+    struct erasure x;
     enum err rc = sto_rdb_wait_for_snapshots(e, eb);
     if (rc != ERR_OK)
         return rc;
-    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
-        bytes[i] = sto_rdb_range_files(e, TENANT_FAMILIES[i], sto_range_begin(&range),
-                                       sto_range_end(&range))
-                       .bytes;
-        all += bytes[i];
-    }
-    sto_rdb_progress_begin(e, STO_PROGRESS_BYTES, all);
-    for (size_t i = 0; i < TENANT_FAMILY_COUNT; i++) {
-        sto_rdb_range_compact(e, TENANT_FAMILIES[i], sto_range_begin(&range),
-                              sto_range_end(&range));
-        sto_rdb_progress_add(e, bytes[i]);
-    }
-    for (size_t i = 0; i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
-        struct sto_range docs = sto_range_of_docs(scope, RDB_TENANT_LETTERS[i]);
-        sto_rdb_range_compact(e, RDB_CF_META, sto_range_begin(&docs), sto_range_end(&docs));
-    }
-    return sto_rdb_files_settle(e, eb);
+    erasure_open(&x, scopes, count);
+    sto_rdb_cuts_set(e->db.cuts, x.ends, 2 * count);
+    rc = rows_erase(e, &x, eb);
+    sto_rdb_cuts_set(e->db.cuts, NULL, 0);
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        rc = lost_forget(e, scopes[i]); /* of blocks that were met between two tries */
+    if (rc == ERR_OK)
+        docs_compact(e, &x);
+    erasure_close(&x);
+    return rc == ERR_OK ? sto_rdb_files_settle(e, eb) : rc;
 }
 
-static enum err run(struct rdb_engine *e, const struct sto_tenant_scope *scope,
-                    enum sto_purge_step step, const struct sto_doc_change *changes,
-                    size_t change_count, struct errbuf *eb)
+/* --- steps ----------------------------------------------------------------------------------- */
+
+static enum err step_of_one(struct rdb_engine *e, const struct sto_tenant_scope *scope,
+                            enum sto_purge_step step, const struct sto_doc_change *changes,
+                            size_t change_count, struct errbuf *eb)
 {
-    enum err rc = ERR_OK;
     switch (step) {
     case STO_PURGE_FENCE:
         return fence(e, scope, eb);
@@ -265,16 +345,33 @@ static enum err run(struct rdb_engine *e, const struct sto_tenant_scope *scope,
     case STO_PURGE_DELETE_RANGE:
         return delete_range(e, scope, changes, change_count, eb);
     case STO_PURGE_FLUSH:
-        rc = sto_rdb_flush(e);
-        return rc == ERR_OK ? rc : base_fail(eb, rc, "the flush failed");
     case STO_PURGE_COMPACT:
-        rc = compact_all(e, scope, eb);
-        sto_rdb_reclaim_wake(&e->reclaim); /* it looks whether the range tombstone is gone */
-        return rc;
     case STO_PURGE_STEP_COUNT:
         break;
     }
     return base_fail(eb, ERR_INVALID, "there is no such step of a purge");
+}
+
+static enum err step_of_all(struct rdb_engine *e, const struct sto_tenant_scope *const *scopes,
+                            size_t count, enum sto_purge_step step, struct errbuf *eb)
+{
+    if (step == STO_PURGE_COMPACT)
+        return compact_all(e, scopes, count, eb);
+    if (step != STO_PURGE_FLUSH)
+        return base_fail(eb, ERR_INVALID, "this step of a purge is taken by one tenant at a time");
+    enum err rc = sto_rdb_flush(e);
+    return rc == ERR_OK ? rc : base_fail(eb, rc, "the flush failed");
+}
+
+static enum err gates_check(struct rdb_engine *e, const struct sto_tenant_scope *const *scopes,
+                            size_t count, struct errbuf *eb)
+{
+    enum err rc = sto_rdb_usable(e, eb);
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        if (!gate_is_closed(scopes[i]))
+            rc =
+                base_fail(eb, ERR_CONFLICT, "the tenant's gate must be closed before it is purged");
+    return rc;
 }
 
 enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
@@ -282,108 +379,30 @@ enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_sc
                            size_t change_count, struct errbuf *eb)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
-    enum err rc = sto_rdb_usable(e, eb);
+    if (step == STO_PURGE_FLUSH || step == STO_PURGE_COMPACT)
+        return sto_rdb_purge_run_all(engine, &scope, 1, step, eb);
+    enum err rc = gates_check(e, &scope, 1, eb);
     if (rc != ERR_OK)
         return rc;
-    if (!gate_is_closed(scope))
-        return base_fail(eb, ERR_CONFLICT, "the tenant's gate must be closed before it is purged");
-    sto_rdb_purge_step_begin(e, scope);
-    rc = run(e, scope, step, changes, change_count, eb);
-    sto_rdb_purge_step_end(e, step == STO_PURGE_COMPACT, rc);
+    sto_rdb_purge_begin(e, scope);
+    rc = step_of_one(e, scope, step, changes, change_count, eb);
+    if (rc != ERR_OK)
+        sto_rdb_purge_end(e, scope);
     return rc;
 }
 
-/* --- audit ---------------------------------------------------------------------------------- */
-
-static enum err count_keys(struct rdb_engine *e, const struct sto_range *range,
-                           rocksdb_column_family_handle_t *family, uint64_t *inout,
-                           struct errbuf *eb)
-{
-    rocksdb_readoptions_t *options =
-        sto_rdb_scan_options(sto_range_begin(range), sto_range_end(range));
-    rocksdb_readoptions_set_ignore_range_deletions(options, 1);
-    rocksdb_readoptions_set_fill_cache(options, 0);
-    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, family);
-    uint32_t turn = 0;
-    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
-        (*inout)++;
-        sto_rdb_progress_add(e, 1);
-        base_yield_every(&turn, KEYS_OF_TURN);
-    }
-    char *error = NULL;
-    rocksdb_iter_get_error(it, &error);
-    rocksdb_iter_destroy(it);
-    rocksdb_readoptions_destroy(options);
-    if (error == NULL)
-        return ERR_OK;
-    return base_fail(eb, sto_rdb_fail(e, "read", error), "the audit could not read");
-}
-
-static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
-                          struct sto_audit *out)
-{
-    struct slice begin = sto_range_begin(range);
-    struct slice end = sto_range_end(range);
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
-    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
-        const char *family = rocksdb_livefiles_column_family_name(files, i);
-        if (strcmp(family, RDB_FAMILY_NAMES[TENANT_FAMILIES[0]]) != 0 &&
-            strcmp(family, RDB_FAMILY_NAMES[TENANT_FAMILIES[1]]) != 0)
-            continue;
-        struct slice low, high;
-        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
-        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
-        bool low_inside = base_slice_compare(low, begin) >= 0 && base_slice_compare(low, end) < 0;
-        bool high_inside =
-            base_slice_compare(high, begin) >= 0 && base_slice_compare(high, end) < 0;
-        if (low_inside || high_inside)
-            out->live_files_inside++;
-        else if (base_slice_compare(low, begin) < 0 && base_slice_compare(high, end) >= 0)
-            out->live_files_spanning++;
-    }
-    rocksdb_livefiles_destroy(files);
-}
-
-struct audit_run {
-    struct rdb_engine *engine;
-    const struct sto_tenant_scope *scope;
-    struct sto_audit audit;
-    struct errbuf *eb;
-    enum err result;
-};
-
-static void count_all_keys(void *ctx)
-{
-    struct audit_run *a = ctx;
-    struct rdb_engine *e = a->engine;
-    struct sto_range range = sto_range_of_tenant(a->scope);
-    enum err rc = ERR_OK;
-    for (size_t i = 0; rc == ERR_OK && i < TENANT_FAMILY_COUNT; i++)
-        rc = count_keys(e, &range, e->db.cf[TENANT_FAMILIES[i]], &a->audit.physical_keys, a->eb);
-    for (size_t i = 0; rc == ERR_OK && i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
-        struct sto_range docs = sto_range_of_docs(a->scope, RDB_TENANT_LETTERS[i]);
-        rc = count_keys(e, &docs, e->db.meta, &a->audit.counters, a->eb);
-    }
-    a->result = rc;
-}
-
-enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_scope *scope,
-                             struct sto_audit *out, struct errbuf *eb)
+enum err sto_rdb_purge_run_all(struct sto_engine *engine,
+                               const struct sto_tenant_scope *const *scopes, size_t count,
+                               enum sto_purge_step step, struct errbuf *eb)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
-    struct audit_run a = {.engine = e, .scope = scope, .eb = eb};
-    enum err rc = sto_rdb_usable(e, eb);
+    enum err rc = gates_check(e, scopes, count, eb);
     if (rc != ERR_OK)
         return rc;
-    struct sto_range range = sto_range_of_tenant(scope);
-    sto_rdb_progress_begin(e, STO_PROGRESS_KEYS, 0);
-    a.audit.sequence = rocksdb_get_latest_sequence_number(e->db.handle);
-    base_run_apart("audit", base_thread_behind_others, count_all_keys, &a);
-    if (a.result != ERR_OK)
-        return a.result;
-    look_at_files(e, &range, &a.audit);
-    rc = look_at_holders(e, &a.audit, eb);
-    if (rc == ERR_OK)
-        *out = a.audit;
+    for (size_t i = 0; i < count; i++)
+        sto_rdb_purge_begin(e, scopes[i]);
+    rc = step_of_all(e, scopes, count, step, eb);
+    for (size_t i = 0; i < count && (rc != ERR_OK || step == STO_PURGE_COMPACT); i++)
+        sto_rdb_purge_end(e, scopes[i]);
     return rc;
 }

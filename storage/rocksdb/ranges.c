@@ -6,24 +6,46 @@
  */
 #include "storage/rocksdb/ranges.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/alloc.h"
+#include "storage/rocksdb/damage_io.h"
+#include "storage/rocksdb/entries.h"
 #include "storage/rocksdb/heldfiles.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
 
 #define FORCE_BOTTOMMOST 2
+#define FORCE_OPTIMIZED  3 /* but not what this very call has written */
 #define ROLL_TRIES       8
+#define ERASE_ROUNDS     8
+#define DAMAGE_TRIES     8 /* of a compaction: each meets another damaged file, if any */
+
+/* A compaction of this thread met damage that cannot be left out; until the next check. */
+static _Thread_local bool is_damaged;
 
 /* --- deleting --------------------------------------------------------------------------------- */
 
-void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
-                          struct sto_span span)
+void sto_rdb_range_written(struct rdb_engine *e, int family, const struct sto_account *owner)
 {
     if (family == RDB_CF_CELLS)
-        sto_rdb_tombstones_begin(&e->tombstones);
+        sto_rdb_tombstones_begin(&e->tombstones, owner);
+    if (family == RDB_CF_CHANGES)
+        atomic_fetch_add(&e->change_counts.removals, 1);
+}
+
+void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
+                          struct sto_span span, const struct sto_account *owner)
+{
+    sto_rdb_range_written(e, family, owner);
+    sto_rdb_range_put(e, batch, family, span);
+}
+
+void sto_rdb_range_put(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
+                       struct sto_span span)
+{
     rocksdb_writebatch_delete_range_cf(batch, e->db.cf[family], (const char *)span.begin.ptr,
                                        span.begin.len, (const char *)span.end.ptr, span.end.len);
 }
@@ -62,6 +84,7 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
         uint64_t oldest = sto_rdb_property(e, "rocksdb.oldest-snapshot-sequence");
         if (oldest == 0 || oldest >= sequence)
             return ERR_OK;
+        sto_rdb_long_rows_expire(e, LIM_ROW_SNAPSHOT_WAITED_MS);
         (void)nanosleep(&pause, NULL); /* woken early: looks early */
     }
     return base_fail(eb, ERR_TIMEOUT, "a snapshot of before the deletion is still open after %d s",
@@ -88,34 +111,152 @@ struct rdb_range_files sto_rdb_range_files(struct rdb_engine *e, int family, str
     return out;
 }
 
-/* RocksDB looks at the beginning which levels the range is in. A compaction that moves rows below
- * those meanwhile may have begun when a snapshot still saw them: they would stay, covered by their
- * tombstone or beneath it. So ours go one after the other, and behind one of RocksDB's own, which
- * this one waited for, what it made is rewritten, too. */
-void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end)
+/* RocksDB decides at the start which levels the range is in. A compaction of its own that moves
+ * rows below those meanwhile may have started when a snapshot still saw them: they would stay,
+ * covered by their tombstone or beneath it. So ours run one after the other, and after one of
+ * RocksDB's own, which this one waited for, its output is rewritten, too. */
+static void range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end,
+                          int bottommost)
 {
-    rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
-    rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE_BOTTOMMOST);
-    rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
     pthread_mutex_lock(&e->compact_lock);
     int now = sto_rdb_range_files(e, family, begin, end).lowest_level;
+    int tries = 0;
     for (int before = -1; now > before && !atomic_load(&e->closing);) {
+        enum err rc = sto_rdb_compact_range(e->db.handle, e->db.cf[family], begin, end, bottommost);
+        if (rc == ERR_CORRUPT && tries++ < DAMAGE_TRIES && sto_rdb_damage_wait(e))
+            continue; /* what is damaged is left out from now on */
+        is_damaged = is_damaged || rc == ERR_CORRUPT;
         before = now;
-        rocksdb_compact_range_cf_opt(e->db.handle, e->db.cf[family], options,
-                                     (const char *)begin.ptr, begin.len, (const char *)end.ptr,
-                                     end.len);
         now = sto_rdb_range_files(e, family, begin, end).lowest_level;
     }
     pthread_mutex_unlock(&e->compact_lock);
-    rocksdb_compactoptions_destroy(options);
+}
+
+/* --- erasing ---------------------------------------------------------------------------------- */
+
+/* Sorted, and those with little between them as one: a file is rewritten once for all of them. */
+static void spans_compact(struct rdb_engine *e, int family, const struct sto_span *spans,
+                          size_t count, unsigned char bottommost)
+{
+    for (size_t i = 0; i < count && !atomic_load(&e->closing);) {
+        struct sto_span stretch = spans[i++];
+        while (i < count &&
+               (base_slice_compare(spans[i].begin, stretch.end) <= 0 ||
+                sto_rdb_range_bytes(e, family, stretch.end, spans[i].begin) < RDB_NEAR_BYTES))
+            stretch.end = spans[i++].end;
+        range_compact(e, family, stretch.begin, stretch.end, bottommost);
+    }
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct sto_span *left = a;
+    const struct sto_span *right = b;
+    return base_slice_compare(left->begin, right->begin);
+}
+
+void sto_rdb_spans_compact(struct rdb_engine *e, int family, struct sto_span *spans, size_t count)
+{
+    qsort(spans, count, sizeof spans[0], compare_spans);
+    spans_compact(e, family, spans, count, FORCE_BOTTOMMOST);
+}
+
+/* A file that starts or ends inside: all its keys are inside, or it holds a range tombstone. */
+static bool has_boundary_inside(struct rdb_engine *e, int family, const struct sto_range *range)
+{
+    struct slice begin = sto_range_begin(range);
+    struct slice end = sto_range_end(range);
+    bool is_inside = false;
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    for (int i = 0; !is_inside && i < rocksdb_livefiles_count(files); i++) {
+        struct slice low, high;
+        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
+        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
+        if (strcmp(rocksdb_livefiles_column_family_name(files, i), RDB_FAMILY_NAMES[family]) == 0)
+            is_inside = (base_slice_compare(low, begin) >= 0 && base_slice_compare(low, end) < 0) ||
+                        (base_slice_compare(high, begin) >= 0 && base_slice_compare(high, end) < 0);
+    }
+    rocksdb_livefiles_destroy(files);
+    return is_inside;
+}
+
+/* Moves the ranges of which something is left to the front. */
+static enum err ranges_left(struct rdb_engine *e, int family, const struct sto_range **ranges,
+                            size_t *inout_count, struct errbuf *eb)
+{
+    size_t left = 0;
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < *inout_count; i++) {
+        const struct sto_range *range = ranges[i];
+        bool is_left = has_boundary_inside(e, family, range);
+        if (!is_left)
+            rc = sto_rdb_entries_any(e->db.handle, e->db.cf[family], sto_range_begin(range),
+                                     base_slice(range->last_inside, range->last_inside_len),
+                                     &is_left, eb);
+        if (rc == ERR_CORRUPT) { /* the compaction gets past it */
+            is_left = true;
+            rc = ERR_OK;
+            if (eb != NULL)
+                eb->text[0] = '\0';
+        }
+        if (!is_left)
+            continue;
+        ranges[i] = ranges[left];
+        ranges[left++] = range;
+    }
+    *inout_count = left;
+    return rc;
+}
+
+static enum err ranges_erase_once(struct rdb_engine *e, int family, const struct sto_range **ranges,
+                                  size_t count, struct errbuf *eb)
+{
+    struct sto_span *spans = base_new_array(count, sizeof spans[0]);
+    for (size_t i = 0; i < count; i++)
+        spans[i] = sto_span_of(ranges[i]);
+    qsort(spans, count, sizeof spans[0], compare_spans);
+    spans_compact(e, family, spans, count, FORCE_OPTIMIZED); /* what is left is found */
+    base_free(spans);
+    enum err rc = sto_rdb_compactions_check(e, eb);
+    for (size_t i = 0; rc == ERR_OK && i < count; i++) {
+        struct sto_span within = sto_span_of(ranges[i]);
+        bool is_none;
+        rc = sto_rdb_files_delete(e, family, ranges[i], eb);
+        if (rc == ERR_OK) /* of its own drops, in files of its neighbours */
+            rc = sto_rdb_tombstones_push(e, family, &within, &is_none, eb);
+    }
+    return rc;
+}
+
+enum err sto_rdb_ranges_erase(struct rdb_engine *e, int family, const struct sto_range **ranges,
+                              size_t count, struct errbuf *eb)
+{
+    size_t left = count;
+    enum err rc = ranges_left(e, family, ranges, &left, eb);
+    for (int round = 0; rc == ERR_OK && left > 0 && round < ERASE_ROUNDS; round++) {
+        rc = ranges_erase_once(e, family, ranges, left, eb);
+        if (rc == ERR_OK)
+            rc = ranges_left(e, family, ranges, &left, eb);
+    }
+    if (rc == ERR_OK && left > 0)
+        rc = base_fail(eb, ERR_TIMEOUT, "%zu ranges still have files after %d compactions", left,
+                       ERASE_ROUNDS);
+    return rc;
+}
+
+void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end)
+{
+    range_compact(e, family, begin, end, FORCE_BOTTOMMOST);
 }
 
 enum err sto_rdb_compactions_check(struct rdb_engine *e, struct errbuf *eb)
 {
     enum err rc = sto_rdb_usable(e, eb);
+    if (rc == ERR_OK && is_damaged)
+        rc = sto_rdb_damage_blame(e, eb);
+    is_damaged = false;
     if (rc != ERR_OK || !sto_rdb_background_failed(e))
         return rc;
-    sto_rdb_fail_text(e, RDB_BACKGROUND_FAILED);
     return base_fail(eb, ERR_IO, "the compaction failed");
 }
 

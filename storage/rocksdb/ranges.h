@@ -20,13 +20,22 @@
 #include <rocksdb/c.h>
 
 #include "base/err.h"
+#include "storage/account.h"
 #include "storage/range.h"
 
 struct rdb_engine;
 
-/* family: RDB_CF_CELLS and so on. Under docs_lock until the batch is written. */
+/* Rows between two keys with less than that between them are rewritten together: about a file. */
+#define RDB_NEAR_BYTES (64 * MIB)
+
+/* family: RDB_CF_CELLS and so on. owner: whose range it is; NULL: not known. Under docs_lock until
+ * the batch is written. */
 void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
-                          struct sto_span span);
+                          struct sto_span span, const struct sto_account *owner);
+/* The same in two steps: into a batch, and, when that is about to be written, everything else. */
+void sto_rdb_range_put(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
+                       struct sto_span span);
+void sto_rdb_range_written(struct rdb_engine *e, int family, const struct sto_account *owner);
 /* Of files wholly inside. Never behind a range tombstone: one that goes with its file lets older
  * rows in a straddling file come back. */
 enum err sto_rdb_files_delete(struct rdb_engine *e, int family, const struct sto_range *range,
@@ -36,6 +45,14 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb) MUS
 /* Whose keys are between them does not matter: what a read would give stays. RocksDB does not say
  * whether it failed; checking and settling do. */
 void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end);
+/* The same of several, sorted here; those that are near each other as one. */
+void sto_rdb_spans_compact(struct rdb_engine *e, int family, struct sto_span *spans, size_t count);
+/* Removes every key of the ranges, with all its versions, from the files, visible or not: compacts
+ * with the ranges' ends as cuts (cut.h; set by the caller), so that they get table files of their
+ * own, and deletes those files. Nothing may be written there any more, and nothing of them be in a
+ * memtable. `ranges` is reordered. ERR_TIMEOUT: some keys are left, the same call goes on. */
+enum err sto_rdb_ranges_erase(struct rdb_engine *e, int family, const struct sto_range **ranges,
+                              size_t count, struct errbuf *eb) MUST_CHECK;
 /* None was told to end, or failed, since the engine was opened. */
 enum err sto_rdb_compactions_check(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 /* Live files that some key of the range may be in. */

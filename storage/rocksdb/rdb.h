@@ -20,21 +20,38 @@
 #include "base/file.h"
 #include "storage/engine_ops.h"
 #include "storage/rocksdb/cache_sample.h"
+#include "storage/rocksdb/change_count.h"
 #include "storage/rocksdb/committer.h"
+#include "storage/rocksdb/damage.h"
 #include "storage/rocksdb/db.h"
+#include "storage/rocksdb/file_lists.h"
 #include "storage/rocksdb/headroom.h"
+#include "storage/rocksdb/long_row.h"
+#include "storage/rocksdb/lost.h"
 #include "storage/rocksdb/maintenance.h"
 #include "storage/rocksdb/pace.h"
 #include "storage/rocksdb/pool.h"
 #include "storage/rocksdb/pressure.h"
 #include "storage/rocksdb/reclaim.h"
+#include "storage/rocksdb/scrub.h"
 #include "storage/rocksdb/tombstones.h"
 
 #define RDB_COMMITTERS_MAX 64
 #define RDB_READERS_MAX    256
-#define RDB_STEPS_PER_OP   64 /* an iterator goes so far for what one operation costs */
+#define RDB_STEPS_PER_OP   64    /* an iterator goes so far for what one operation costs */
+#define RDB_NS_PER_OP      10000 /* of a committer, as one operation in the fair queue */
 #define RDB_READS_FULL     "the read queue, or this tenant's part of it, is full; retry"
 #define RDB_WAIT_SECONDS   30 /* a purge step waits so long for readers, then ERR_TIMEOUT */
+
+struct rdb_purging_tenant {
+    char id[LIM_TENANT_ID + 1];
+};
+
+struct rdb_purging {
+    size_t count;
+    size_t capacity;
+    struct rdb_purging_tenant *of;
+};
 
 struct rdb_engine {
     struct sto_engine base; /* first: the handle is a pointer to it */
@@ -46,6 +63,7 @@ struct rdb_engine {
     int wait_seconds; /* RDB_WAIT_SECONDS; tests shorten it */
     int committer_count;
     struct rdb_committer *committers[RDB_COMMITTERS_MAX];
+    struct rdb_long_rows long_rows[RDB_COMMITTERS_MAX]; /* of each committer */
     struct rdb_pool pool;
 
     /* any thread */
@@ -55,17 +73,29 @@ struct rdb_engine {
     _Atomic uint64_t reads_handed_over; /* tried on a loop, and not in memory */
     struct rdb_cache_sample cache_sample;
     struct rdb_tombstones tombstones;
-    _Atomic unsigned shuttles; /* under way (shuttle.h) */
-    _Atomic int die_at;        /* test tool: enum sto_die_point */
-    _Atomic int fail_commit;   /* test tool: counts down, the write that reaches 0 fails */
+    struct rdb_change_counts change_counts;
+    struct rdb_damage damage;
+    struct rdb_lost lost;
+    struct rdb_scrub scrub;
+    struct rdb_file_lists file_lists;
+    _Atomic unsigned shuttles;     /* under way (shuttle.h) */
+    _Atomic uint64_t prefetches;   /* started */
+    _Atomic uint64_t plans;        /* the same */
+    _Atomic uint64_t apply_steps;  /* LIM_APPLY_STEPS, unless a test says otherwise */
+    _Atomic uint64_t held_free_ns; /* LIM_HELD_FREE_MS, likewise */
+    _Atomic int prefetch_when;     /* test tool: enum sto_test_prefetch */
+    _Atomic int die_at;            /* test tool: enum sto_die_point */
+    _Atomic int hold_at;           /* test tool: the same */
+    _Atomic unsigned held;         /* test tool: threads that are there */
+    _Atomic int fail_commit;       /* test tool: counts down, the write that reaches 0 fails */
     pthread_mutex_t reason_lock;
     char reason[160]; /* under reason_lock, and what it says of the disk */
     enum sto_disk failed_disk;
-    pthread_mutex_t docs_lock;       /* one change of documents at a time */
-    pthread_mutex_t compact_lock;    /* ranges.c: one range at a time */
-    pthread_mutex_t image_lock;      /* while an image is made, or a step of a purge begins */
-    char purging[LIM_TENANT_ID + 1]; /* under image_lock; "": no purge is between two steps */
-    struct sto_progress *progress;   /* job thread; NULL: nobody watches */
+    pthread_mutex_t docs_lock;     /* one change of documents at a time */
+    pthread_mutex_t compact_lock;  /* ranges.c: one range at a time */
+    pthread_mutex_t image_lock;    /* while an image is made, or a step of a purge begins */
+    struct rdb_purging purging;    /* under image_lock: tenants between two steps of a purge */
+    struct sto_progress *progress; /* job thread; NULL: nobody watches */
 
     struct rdb_pace pace;
     struct rdb_pressure pressure;
@@ -85,6 +115,13 @@ static inline struct rdb_committer *sto_rdb_committer_of(struct rdb_engine *e,
     return e->committers[account->shard % (uint32_t)e->committer_count];
 }
 
+/* Also while the engine closes. */
+static inline struct rdb_long_rows *sto_rdb_long_rows_of(struct rdb_engine *e,
+                                                         const struct sto_account *account)
+{
+    return &e->long_rows[account->shard % (uint32_t)e->options.committers];
+}
+
 /* Latch the engine; takes and frees RocksDB's error text. Returns what it stands for. */
 enum err sto_rdb_fail(struct rdb_engine *e, const char *doing, char *rocksdb_error);
 /* The same for failures that RocksDB did not report. */
@@ -96,7 +133,7 @@ enum err sto_rdb_usable(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 
 /* One synced write. ERR_UNAVAILABLE: not attempted; ERR_OUTCOME_UNKNOWN: it failed, latched. */
 enum err sto_rdb_write(struct rdb_engine *e, rocksdb_writebatch_t *batch) MUST_CHECK;
-/* Test tool: ends the process, as kill -9 does, when it was asked to end here. */
+/* Test tool: ends the process, as kill -9 does, or waits, when it was asked to do so here. */
 void sto_rdb_test_point(struct rdb_engine *e, enum sto_die_point point);
 /* Flush all column families: afterwards no log holds what was written before. */
 enum err sto_rdb_flush(struct rdb_engine *e) MUST_CHECK;

@@ -4,7 +4,9 @@
  *   asked with try_inline    slice says            what happens
  *   yes                      FULL or END           answered at once
  *   yes                      INCOMPLETE            a reader takes over, same slice
- *   no, or a row is held     -                     a reader runs it
+ *   no, or inside a row,     -                     a reader runs it
+ *   or patterns too large
+ *   for its key
  *
  * 1. The cursor is on the stack as long as the first slice may be the last one (point reads from
  *    memory never allocate), and on the heap from then on.
@@ -36,7 +38,9 @@ static void conclude(struct sto_read_op *op, enum rdb_slice_end rc)
 /* A row that turned out large is read like a scan. */
 static enum rdb_pool_queue queue_of(const struct sto_read_op *op)
 {
-    return op->spec.row_key.len != 0 && op->steps < LIM_INLINE_STEPS ? RDB_POINTS : RDB_SCANS;
+    bool is_short = op->spec.row_key.len != 0 && !op->cursor->is_long &&
+                    op->steps < LIM_INLINE_STEPS && op->work_ns < LIM_INLINE_WORK_NS;
+    return is_short ? RDB_POINTS : RDB_SCANS;
 }
 
 static void run_on_reader(struct base_msg *msg)
@@ -46,6 +50,7 @@ static void run_on_reader(struct base_msg *msg)
     struct rdb_pool *pool = &op->cursor->engine->pool;
     enum rdb_pool_queue queue = queue_of(op);
     op->cursor->on_reader = true;
+    op->cursor->among_points = queue == RDB_POINTS;
     conclude(op, sto_rdb_slice_run(op->cursor));
     sto_rdb_pool_charge(pool, op->scope.tenant.account, queue,
                         op->cursor->steps / RDB_STEPS_PER_OP);
@@ -74,6 +79,13 @@ static enum err spec_check(struct sto_read_op *op)
     if (fits && spec->narrowed)
         fits = spec->projection.qualifiers.start.len <= LIM_QUALIFIER;
     return fits ? ERR_OK : base_fail(&op->detail, ERR_INVALID, "the rows asked for cannot exist");
+}
+
+/* Whether a loop may enter the row: its key may be matched before anything is looked at. */
+static bool is_light(const struct sto_read_spec *spec)
+{
+    return spec->filter == NULL ||
+           sto_filter_instructions(spec->filter) * spec->row_key.len <= LIM_INLINE_MATCHED;
 }
 
 /* A cursor on the heap, which lives until sto_read_finish. */
@@ -119,14 +131,15 @@ static bool begin(struct rdb_engine *e, struct sto_read_op *op, bool try_inline)
         op->result = sto_rdb_cursor_init(&local, e, op);
     if (op->result != ERR_OK)
         return answer_failure(op, try_inline);
-    enum rdb_slice_end rc = try_inline ? sto_rdb_slice_run(&local) : SLICE_INCOMPLETE;
+    bool tries = try_inline && is_light(&op->spec);
+    enum rdb_slice_end rc = tries ? sto_rdb_slice_run(&local) : SLICE_INCOMPLETE;
     bool goes_on = rc == SLICE_INCOMPLETE || rc == SLICE_FULL;
     bool kept = !goes_on || cursor_keep(op, &local);
     sto_rdb_cursor_fini(&local);
     if (!kept)
         return answer_failure(op, try_inline);
     if (rc == SLICE_INCOMPLETE)
-        return try_inline ? hand_over(e, op) : to_reader(e, op, false);
+        return tries ? hand_over(e, op) : to_reader(e, op, try_inline);
     conclude(op, rc);
     return true;
 }
@@ -137,7 +150,7 @@ bool sto_rdb_read_rows(struct sto_engine *engine, struct sto_read_op *op, bool t
     op->detail.text[0] = '\0';
     if (op->cursor == NULL)
         return begin(e, op, try_inline);
-    if (op->cursor->iterator != NULL || !try_inline)
+    if (op->cursor->row_len != 0 || !try_inline || !is_light(&op->spec))
         return to_reader(e, op, try_inline);
     op->cursor->on_reader = false;
     enum rdb_slice_end rc = sto_rdb_slice_run(op->cursor);

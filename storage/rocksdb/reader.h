@@ -10,7 +10,7 @@
  * Fails by: ERR_SUSPENDED, ERR_GONE, ERR_OVERLOADED, ERR_UNAVAILABLE, ERR_CORRUPT, ERR_IO,
  *           ERR_INVALID, ERR_NO_MEMORY.
  * Limits:   LIM_READ_QUEUE_OPS, those of slice.h.
- * Promises: 1. A row is given from one view of the database, however many slices it takes.
+ * Promises: 1. A row is given from one state of it, however many slices it takes (long_row.h).
  *           2. A point read that memory can answer allocates nothing here.
  */
 #ifndef STORAGE_ROCKSDB_READER_H

@@ -104,6 +104,19 @@ void sto_rdb_recent_forget(struct rdb_recent *r, struct slice key)
         spot.set->marks[way] = 0;
 }
 
+void sto_rdb_recent_forget_all(struct rdb_recent *r, struct slice prefix)
+{
+    if (prefix.len > RDB_RECENT_KEY || !r->used)
+        return;
+    for (size_t i = 0; i < LIM_RECENT_SETS; i++)
+        for (size_t way = 0; way < RDB_RECENT_WAYS; way++) {
+            const struct place *p = &r->sets[i].places[way];
+            if (r->sets[i].marks[way] != 0 &&
+                base_slice_starts_with(base_slice(p->key, p->key_len), prefix))
+                r->sets[i].marks[way] = 0;
+        }
+}
+
 void sto_rdb_recent_clear(struct rdb_recent *r)
 {
     if (!r->used)

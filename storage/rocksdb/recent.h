@@ -42,6 +42,8 @@ void sto_rdb_recent_fini(struct rdb_recent *r);
 bool sto_rdb_recent_find(const struct rdb_recent *r, struct slice key, struct rdb_size *out);
 void sto_rdb_recent_put(struct rdb_recent *r, struct slice key, const struct rdb_size *size);
 void sto_rdb_recent_forget(struct rdb_recent *r, struct slice key);
+/* All keys that begin like that; takes as long whatever is there. */
+void sto_rdb_recent_forget_all(struct rdb_recent *r, struct slice prefix);
 void sto_rdb_recent_clear(struct rdb_recent *r);
 
 #endif

@@ -13,6 +13,7 @@
  * 3. A large drop wants its bytes gone at once. Small ones wait for each other: the first of them
  *    that is due takes all of them along, and a large one takes none.
  * 4. Notes tell where rows were: their own bytes are rewritten away as well.
+ * 5. The note of a whole table stands for its changes, too (change_drop.c).
  */
 #include "storage/rocksdb/reclaim.h"
 
@@ -49,44 +50,57 @@ static struct slice end_of(const struct sto_key_bounds *b)
     return base_slice(b->upper, b->upper_len);
 }
 
-static bool is_near(struct rdb_engine *e, const struct stretch *s, const struct sto_key_bounds *b)
+static bool is_near(struct rdb_engine *e, int family, const struct stretch *s,
+                    const struct sto_key_bounds *b)
 {
     if (base_slice_compare(begin_of(b), begin_of(&s->bounds)) < 0)
         return false;
     return base_slice_compare(begin_of(b), end_of(&s->bounds)) <= 0 ||
-           sto_rdb_range_bytes(e, RDB_CF_CELLS, end_of(&s->bounds), begin_of(b)) < RDB_RECLAIM_NEAR;
+           sto_rdb_range_bytes(e, family, end_of(&s->bounds), begin_of(b)) < RDB_NEAR_BYTES;
 }
 
-static enum err stretch_rewrite(struct rdb_engine *e, struct stretch *s, struct errbuf *eb)
+static enum err stretch_rewrite(struct rdb_engine *e, int family, struct stretch *s,
+                                struct errbuf *eb)
 {
     enum err rc = s->is_set ? sto_rdb_usable(e, eb) : ERR_OK;
     if (rc == ERR_OK && s->is_set)
-        sto_rdb_range_compact(e, RDB_CF_CELLS, begin_of(&s->bounds), end_of(&s->bounds));
+        sto_rdb_range_compact(e, family, begin_of(&s->bounds), end_of(&s->bounds));
     s->is_set = false;
     return rc;
 }
 
-/* Files that hold rows of many notes are rewritten once. */
-static enum err rows_rewrite(struct rdb_engine *e, const struct rdb_notes *notes, struct errbuf *eb)
+/* A table that was removed may leave changes; a drop of rows leaves those of its table alone. */
+static bool concerns(const struct rdb_note *note, int family)
+{
+    return family == RDB_CF_CELLS ||
+           (base_slice_equal(begin_of(&note->bounds), sto_range_begin(&note->table)) &&
+            base_slice_equal(end_of(&note->bounds), sto_range_end(&note->table)));
+}
+
+/* Files that hold keys of many notes are rewritten once. */
+static enum err family_rewrite(struct rdb_engine *e, int family, const struct rdb_notes *notes,
+                               struct errbuf *eb)
 {
     struct stretch *s = base_new(sizeof *s);
     struct rdb_note *note = base_new(sizeof *note);
     size_t position = 0;
     enum err rc = ERR_OK;
     while (rc == ERR_OK && sto_rdb_notes_next(notes, &position, note)) {
-        if (s->is_set && is_near(e, s, &note->bounds)) {
+        if (!concerns(note, family))
+            continue;
+        if (s->is_set && is_near(e, family, s, &note->bounds)) {
             if (base_slice_compare(end_of(&note->bounds), end_of(&s->bounds)) > 0) {
                 memcpy(s->bounds.upper, note->bounds.upper, note->bounds.upper_len);
                 s->bounds.upper_len = note->bounds.upper_len;
             }
             continue;
         }
-        rc = stretch_rewrite(e, s, eb);
+        rc = stretch_rewrite(e, family, s, eb);
         s->is_set = true;
         s->bounds = note->bounds;
     }
     if (rc == ERR_OK)
-        rc = stretch_rewrite(e, s, eb);
+        rc = stretch_rewrite(e, family, s, eb);
     base_free(note);
     base_free(s);
     /* A compaction that was told to end, or failed, did nothing. */
@@ -110,12 +124,17 @@ static enum err notes_rewrite(struct rdb_engine *e, struct errbuf *eb)
 
 static enum err notes_work(struct rdb_engine *e, const struct rdb_notes *notes, struct errbuf *eb)
 {
+    bool has_none;
     enum err rc = sto_rdb_flush(e);
     sto_rdb_test_point(e, STO_DIE_FLUSHED);
     if (rc == ERR_OK)
         rc = sto_rdb_wait_for_snapshots(e, eb);
     if (rc == ERR_OK)
-        rc = rows_rewrite(e, notes, eb);
+        rc = family_rewrite(e, RDB_CF_CELLS, notes, eb);
+    if (rc == ERR_OK)
+        rc = family_rewrite(e, RDB_CF_CHANGES, notes, eb);
+    if (rc == ERR_OK) /* those of rows go when there is nothing else to do */
+        rc = sto_rdb_tombstones_push(e, RDB_CF_CHANGES, NULL, &has_none, eb);
     sto_rdb_test_point(e, STO_DIE_COMPACTED);
     if (rc == ERR_OK)
         rc = sto_rdb_notes_forget(e, notes);
@@ -150,7 +169,7 @@ static enum err run_round(struct rdb_reclaim *r, struct rdb_notes_due *due)
     if (due->now == 0 && !due->takes_all) {
         if (r->is_unsettled)
             return settle(r, &eb);
-        return sto_rdb_tombstones_look(e) ? ERR_NOT_FOUND : ERR_TIMEOUT;
+        return sto_rdb_tombstones_clear(e) ? ERR_NOT_FOUND : ERR_TIMEOUT;
     }
     rc = sto_rdb_notes_read(e, due->takes_all, &notes);
     if (rc == ERR_OK && notes.stored.len == 0)

@@ -2,7 +2,8 @@
  * storage/rocksdb/reclaim.h - what rows that were dropped leave in the files goes without waiting
  * for other writes.
  *
- * Does:     flush, rewrite the files around the rows of notes that are due and take the notes away;
+ * Does:     flush, rewrite the files around the rows of notes that are due (around the changes as
+ *           well, where a whole table was dropped) and take the notes away;
  *           look whether range tombstones are left, as long as there may be some.
  * Owns:     its thread.
  * May use:  base/, storage/.
@@ -31,8 +32,6 @@
 #include "base/limits.h"
 
 #define RDB_RECLAIM_RETRY_S 10
-/* Rows between two notes that are rewritten with them: about a file. */
-#define RDB_RECLAIM_NEAR (64 * MIB)
 
 struct rdb_engine;
 

@@ -144,7 +144,7 @@ static enum err value_get(struct rdb_engine *e, struct slice key, rocksdb_pinnab
     *out = rocksdb_get_pinned_cf(e->db.handle, e->db.point, e->db.meta, (const char *)key.ptr,
                                  key.len, &error);
     if (error != NULL)
-        return sto_rdb_fail(e, "read", error);
+        return sto_rdb_read_failed(e, error);
     *out_value = SLICE_EMPTY;
     if (*out != NULL)
         out_value->ptr = (const uint8_t *)rocksdb_pinnableslice_value(*out, &out_value->len);
@@ -234,6 +234,7 @@ static enum err scan_letter(struct rdb_engine *e, char letter, note_fn fn, void 
     struct rdb_note *note = base_new(sizeof *note);
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(begin, sizeof begin), base_slice(end, sizeof end));
+    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* there is none in meta */
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     enum err rc = ERR_OK;
     for (rocksdb_iter_seek_to_first(it); rc == ERR_OK && *inout_more && rocksdb_iter_valid(it);
@@ -248,7 +249,7 @@ static enum err scan_letter(struct rdb_engine *e, char letter, note_fn fn, void 
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
     if (error != NULL)
-        rc = sto_rdb_fail(e, "read", error);
+        rc = sto_rdb_read_failed(e, error);
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
     base_free(note);

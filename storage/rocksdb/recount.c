@@ -5,7 +5,9 @@
  *    counters in memory: both are of that moment.
  * 2. It counts LIM_SLICE_STEPS keys, then goes to the end of the readers' queue: reads have their
  * turn.
- * 3. Every row's cells and bytes must add up to its header, and the stored counters of all tables
+ * 3. Rows come first, then the changes of streams. Other threads remove changes as well,
+ *    under the lock of documents (change_count.h): the snapshot is taken under it.
+ * 4. Every row's cells and bytes must add up to its header, and the stored counters of all tables
  *    to those in memory; what remains is the caller's comparison of counted with recorded.
  */
 #include "storage/rocksdb/recount.h"
@@ -29,7 +31,8 @@ struct state {
     const rocksdb_snapshot_t *snapshot;
     struct sto_range range;
     rocksdb_readoptions_t *options; /* both NULL until the first slice */
-    rocksdb_iterator_t *cells;
+    rocksdb_iterator_t *it;
+    int family; /* RDB_CF_CELLS, then RDB_CF_CHANGES */
     struct rdb_row_sum sum;
 };
 
@@ -47,8 +50,8 @@ static void run_done(struct base_msg *msg)
 static void answer(struct sto_recount_op *op, enum err rc)
 {
     struct state *s = op->engine_state;
-    if (s != NULL && s->cells != NULL) {
-        rocksdb_iter_destroy(s->cells);
+    if (s != NULL && s->it != NULL) {
+        rocksdb_iter_destroy(s->it);
         rocksdb_readoptions_destroy(s->options);
         atomic_fetch_sub(&op->scope.account->reads_open, 1);
     }
@@ -63,9 +66,25 @@ static void answer(struct sto_recount_op *op, enum err rc)
 
 /* --- cells ---------------------------------------------------------------------------------- */
 
+/* Steps over a lost range that begins here. */
+static bool lost_skip(struct sto_recount_op *op, struct slice key)
+{
+    uint8_t end[STO_KEY_MAX + 1];
+    size_t len;
+    struct state *s = op->engine_state;
+    if (!op->skip_lost || !sto_rdb_lost_end(s->engine, s->family, key, end, sizeof end, &len))
+        return false;
+    rocksdb_iter_seek(s->it, (const char *)end, len);
+    return true;
+}
+
 static enum err key_visit(struct sto_recount_op *op, struct slice key, struct slice value)
 {
     struct state *s = op->engine_state;
+    if (s->family == RDB_CF_CHANGES) {
+        op->counted_changes += key.len + value.len;
+        return ERR_OK;
+    }
     if (sto_key_is_canary(&s->range, key))
         return ERR_OK; /* nobody's row */
     return sto_rdb_row_sum_add(&s->sum, key, value, &op->detail);
@@ -77,7 +96,7 @@ static enum err iterator_error(struct sto_recount_op *op, rocksdb_iterator_t *it
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
     return error == NULL ? ERR_OK
-                         : base_fail(&op->detail, sto_rdb_fail(s->engine, "read", error),
+                         : base_fail(&op->detail, sto_rdb_read_failed(s->engine, error),
                                      "what is stored cannot be read");
 }
 
@@ -88,13 +107,47 @@ static rocksdb_iterator_t *iterate(struct state *s, const struct sto_range *rang
     *out_options = sto_rdb_scan_options(sto_range_begin(range), sto_range_end(range));
     rocksdb_readoptions_set_snapshot(*out_options, s->snapshot);
     rocksdb_readoptions_set_fill_cache(*out_options, 0);
-    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(s->engine->db.handle, *out_options, family);
+    if (family == s->engine->db.meta) /* there is no range tombstone in meta */
+        rocksdb_readoptions_set_ignore_range_deletions(*out_options, 1);
+    rocksdb_iterator_t *it =
+        family == s->engine->db.cells
+            ? sto_rdb_rows_iterator(s->engine, *out_options, s->op->scope.account)
+            : rocksdb_create_iterator_cf(s->engine->db.handle, *out_options, family);
     rocksdb_iter_seek_to_first(it);
     return it;
 }
 
+/* Begins with what is stored in s->family. */
+static enum err family_open(struct sto_recount_op *op)
+{
+    struct state *s = op->engine_state;
+    struct rdb_engine *e = s->engine;
+    s->it = iterate(s, &s->range, e->db.cf[s->family], &s->options);
+    if (op->skip_lost)
+        return ERR_OK;
+    enum err rc =
+        sto_rdb_lost_check(e, s->family, sto_range_begin(&s->range), sto_range_end(&s->range));
+    return rc == ERR_OK ? rc : base_fail(&op->detail, rc, "what is stored cannot be read");
+}
+
+/* Behind the last key of s->family; *out_end: there is no other. */
+static enum err family_close(struct sto_recount_op *op, bool *out_end)
+{
+    struct state *s = op->engine_state;
+    enum err rc = iterator_error(op, s->it);
+    *out_end = s->family == RDB_CF_CHANGES;
+    if (rc != ERR_OK || *out_end)
+        return rc;
+    rc = sto_rdb_row_sum_close(&s->sum, &op->detail);
+    rocksdb_iter_destroy(s->it);
+    rocksdb_readoptions_destroy(s->options);
+    s->family = RDB_CF_CHANGES;
+    enum err opened = family_open(op);
+    return rc == ERR_OK ? opened : rc;
+}
+
 /* One slice; *out_end true when there is nothing more to count. */
-static enum err count_cells(struct sto_recount_op *op, bool *out_end)
+static enum err count_keys(struct sto_recount_op *op, bool *out_end)
 {
     struct state *s = op->engine_state;
     *out_end = false;
@@ -102,21 +155,47 @@ static enum err count_cells(struct sto_recount_op *op, bool *out_end)
         return base_fail(&op->detail, ERR_GONE, "the tenant is being deleted");
     enum err rc = sto_rdb_usable(s->engine, &op->detail);
     for (int i = 0; rc == ERR_OK && i < LIM_SLICE_STEPS; i++) {
-        if (!rocksdb_iter_valid(s->cells)) {
-            *out_end = true;
-            rc = iterator_error(op, s->cells);
-            return rc == ERR_OK ? sto_rdb_row_sum_close(&s->sum, &op->detail) : rc;
-        }
+        if (!rocksdb_iter_valid(s->it))
+            return family_close(op, out_end);
         struct slice key, value;
-        key.ptr = (const uint8_t *)rocksdb_iter_key(s->cells, &key.len);
-        value.ptr = (const uint8_t *)rocksdb_iter_value(s->cells, &value.len);
+        key.ptr = (const uint8_t *)rocksdb_iter_key(s->it, &key.len);
+        if (lost_skip(op, key))
+            continue;
+        value.ptr = (const uint8_t *)rocksdb_iter_value(s->it, &value.len);
         rc = key_visit(op, key, value);
-        rocksdb_iter_next(s->cells);
+        rocksdb_iter_next(s->it);
     }
     return rc;
 }
 
 /* --- counters ------------------------------------------------------------------------------- */
+
+/* recorded: by tables' counters, ever. */
+static enum err check_stored_changes(struct sto_recount_op *op, uint64_t recorded)
+{
+    struct state *s = op->engine_state;
+    struct sto_range range = sto_range_of_docs(&op->scope, RDB_CHANGE_LETTER);
+    rocksdb_readoptions_t *options;
+    rocksdb_iterator_t *it = iterate(s, &range, s->engine->db.meta, &options);
+    enum err rc = ERR_OK;
+    for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        struct slice value;
+        uint64_t removed = 0;
+        value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
+        rc = sto_rdb_changes_removed_decode(value, &removed);
+        recorded -= removed;
+    }
+    if (rc == ERR_OK)
+        rc = iterator_error(op, it);
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    if (rc == ERR_OK && recorded != op->recorded_changes)
+        rc = base_fail(&op->detail, ERR_CORRUPT,
+                       "the stored counters add up to %" PRIu64
+                       " bytes of changes, those in use to %" PRIu64,
+                       recorded, op->recorded_changes);
+    return rc;
+}
 
 static enum err check_stored_counters(struct sto_recount_op *op)
 {
@@ -125,6 +204,7 @@ static enum err check_stored_counters(struct sto_recount_op *op)
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *it = iterate(s, &range, s->engine->db.meta, &options);
     struct sto_usage sum = {0};
+    uint64_t changes = 0;
     enum err rc = ERR_OK;
     for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         struct slice value;
@@ -136,6 +216,7 @@ static enum err check_stored_counters(struct sto_recount_op *op)
         sum.bytes += one.usage.bytes;
         sum.rows += one.usage.rows;
         sum.cells += one.usage.cells;
+        changes += one.change_bytes;
     }
     if (rc == ERR_OK)
         rc = iterator_error(op, it);
@@ -146,7 +227,7 @@ static enum err check_stored_counters(struct sto_recount_op *op)
         rc = base_fail(&op->detail, ERR_CORRUPT,
                        "the stored counters add up to %" PRIu64 " bytes, those in use to %" PRIu64,
                        sum.bytes, op->recorded.bytes);
-    return rc;
+    return rc == ERR_OK ? check_stored_changes(op, changes) : rc;
 }
 
 /* --- the two threads -------------------------------------------------------------------------- */
@@ -155,13 +236,16 @@ static void run_on_reader(struct base_msg *msg)
 {
     struct sto_recount_op *op = op_of(msg);
     struct state *s = op->engine_state;
-    if (s->cells == NULL) {
+    enum err rc = ERR_OK;
+    if (s->it == NULL) {
         atomic_fetch_add(&op->scope.account->reads_open, 1);
         s->range = sto_range_of_tenant(&op->scope);
-        s->cells = iterate(s, &s->range, s->engine->db.cells, &s->options);
+        s->family = RDB_CF_CELLS;
+        rc = family_open(op);
     }
     bool end = false;
-    enum err rc = count_cells(op, &end);
+    if (rc == ERR_OK)
+        rc = count_keys(op, &end);
     const struct rdb_pool_job job = {.account = op->scope.account,
                                      .queue = RDB_SCANS,
                                      .priority = STO_PRIORITY_BACKGROUND,
@@ -186,8 +270,11 @@ static void run_on_committer(struct rdb_committer *c, struct rdb_task *task)
         answer(op, rc);
         return;
     }
+    pthread_mutex_lock(&s->engine->docs_lock);
     s->snapshot = rocksdb_create_snapshot(s->engine->db.handle);
     op->recorded = sto_counters_read(&op->scope.account->total);
+    op->recorded_changes = sto_account_change_bytes(op->scope.account);
+    pthread_mutex_unlock(&s->engine->docs_lock);
     op->msg.run = run_on_reader;
     if (!sto_rdb_pool_push(&s->engine->pool, &job, &op->msg, &op->retry_ns))
         answer(op, base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL));
@@ -199,6 +286,8 @@ void sto_rdb_recount(struct sto_engine *engine, struct sto_recount_op *op)
     op->detail.text[0] = '\0';
     op->counted = (struct sto_usage){0};
     op->recorded = (struct sto_usage){0};
+    op->counted_changes = 0;
+    op->recorded_changes = 0;
     op->engine_state = NULL;
     enum err rc = sto_rdb_usable(e, &op->detail);
     if (rc != ERR_OK) {

@@ -23,10 +23,13 @@
 
 #include "base/alloc.h"
 #include "storage/rocksdb/change_read.h"
+#include "storage/rocksdb/damage_io.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/engine_stats.h"
 #include "storage/rocksdb/fence.h"
+#include "storage/rocksdb/log_check.h"
+#include "storage/rocksdb/options.h"
 #include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/purge.h"
 #include "storage/rocksdb/rdb.h"
@@ -39,20 +42,17 @@
 
 #include "base/banned.h"
 
-#define OPEN_BYTES     (8 * MIB) /* a new log, a new MANIFEST, and what follows at once */
-#define EXIT_AS_KILLED 137
-#define LAYOUT_KEY     "!layout"
-#define LAYOUT_VALUE   "1"
+#define OPEN_BYTES   (8 * MIB) /* a new log, a new MANIFEST, and what follows at once */
+#define LAYOUT_KEY   "!layout"
+#define LAYOUT_VALUE "1"
 
 /* --- failing -------------------------------------------------------------------------------- */
 
-/* RocksDB gives no errno, but its text; of work in the background not even that. */
+/* RocksDB gives no errno, but its text. */
 static enum sto_disk disk_of(const struct rdb_engine *e, const char *reason)
 {
-    bool is_tight = atomic_load(&e->headroom.free_bytes) < e->headroom.headroom_bytes / 4;
     if (strstr(reason, strerrordesc_np(ENOSPC)) != NULL ||
-        strstr(reason, strerrordesc_np(EDQUOT)) != NULL ||
-        (is_tight && strcmp(reason, RDB_BACKGROUND_FAILED) == 0))
+        strstr(reason, strerrordesc_np(EDQUOT)) != NULL)
         return STO_DISK_FULL;
     if (strstr(reason, strerrordesc_np(EROFS)) != NULL || atomic_load(&e->headroom.read_only))
         return STO_DISK_READ_ONLY;
@@ -181,12 +181,22 @@ static void engine_free(struct rdb_engine *e)
     sto_rdb_pool_stop(&e->pool);
     sto_rdb_maintenance_stop(&e->maintenance);
     sto_rdb_reclaim_stop(&e->reclaim);
+    sto_rdb_scrub_stop(&e->scrub);
+    sto_rdb_damage_stop(&e->damage);
     sto_rdb_db_close(&e->db);
     sto_rdb_headroom_fini(&e->headroom);
+    base_free(e->purging.of);
     (void)pthread_mutex_destroy(&e->reason_lock); /* nobody holds them */
     (void)pthread_mutex_destroy(&e->compact_lock);
     (void)pthread_mutex_destroy(&e->docs_lock);
     (void)pthread_mutex_destroy(&e->image_lock);
+    sto_rdb_scrub_fini(&e->scrub);
+    for (int i = 0; i < RDB_COMMITTERS_MAX; i++)
+        sto_rdb_long_rows_fini(&e->long_rows[i]);
+    sto_rdb_file_lists_fini(&e->file_lists);
+    sto_rdb_damage_fini(&e->damage);
+    sto_rdb_lost_fini(&e->lost);
+    sto_rdb_change_counts_fini(&e->change_counts);
     e->base.magic = 0;
     base_free(e);
 }
@@ -197,6 +207,8 @@ static void engine_close(struct sto_engine *engine)
     atomic_store(&e->closing, true);
     sto_rdb_shuttle_drain(e);
     sto_rdb_reclaim_stop(&e->reclaim);
+    sto_rdb_scrub_stop(&e->scrub);
+    sto_rdb_damage_stop(&e->damage);
     for (int i = 0; i < e->committer_count; i++)
         sto_rdb_committer_stop(e->committers[i]);
     e->committer_count = 0;
@@ -208,51 +220,6 @@ static void engine_close(struct sto_engine *engine)
 }
 
 /* --- opening -------------------------------------------------------------------------------- */
-
-void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (cores < 1)
-        cores = 1;
-    *o = (struct sto_rocksdb_options){
-        .cache_bytes = 256 * MIB,
-        .memtable_bytes = 64 * MIB,
-        .committers = cores / 2 < 1 ? 1 : (int)(cores / 2),
-        .readers = cores < 2 ? 2 : (int)cores + 1, /* one of them for points only */
-        .drop_range_cells = LIM_DROP_RANGE_CELLS,
-        .drop_stretch_cells = LIM_DROP_STRETCH_CELLS,
-        .reclaim_after_s = LIM_RECLAIM_AFTER_S,
-        .reclaim_bytes_per_s = LIM_RECLAIM_BYTES_PER_S,
-        .headroom_bytes = LIM_HEADROOM_BYTES_DEFAULT,
-        .ballast_bytes = LIM_BALLAST_BYTES_DEFAULT,
-    };
-}
-
-static void options_complete(struct sto_rocksdb_options *o)
-{
-    struct sto_rocksdb_options standard;
-    sto_rocksdb_options_default(&standard);
-    if (o->committers <= 0)
-        o->committers = standard.committers;
-    if (o->readers <= 0)
-        o->readers = standard.readers;
-    if (o->committers > RDB_COMMITTERS_MAX)
-        o->committers = RDB_COMMITTERS_MAX;
-    if (o->readers > RDB_READERS_MAX)
-        o->readers = RDB_READERS_MAX;
-    if (o->cache_bytes == 0)
-        o->cache_bytes = standard.cache_bytes;
-    if (o->memtable_bytes == 0)
-        o->memtable_bytes = standard.memtable_bytes;
-    if (o->drop_range_cells == 0)
-        o->drop_range_cells = standard.drop_range_cells;
-    if (o->drop_stretch_cells == 0)
-        o->drop_stretch_cells = standard.drop_stretch_cells;
-    if (o->reclaim_after_s == 0)
-        o->reclaim_after_s = standard.reclaim_after_s;
-    if (o->reclaim_bytes_per_s == 0)
-        o->reclaim_bytes_per_s = standard.reclaim_bytes_per_s;
-}
 
 /* Whether the directory is there and holds anything. */
 static enum err has_content(const char *path, bool *out, struct errbuf *eb)
@@ -323,7 +290,7 @@ static enum err layout_check(struct rdb_engine *e, bool adopting, struct errbuf 
     rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(
         e->db.handle, e->db.point, e->db.meta, LAYOUT_KEY, sizeof(LAYOUT_KEY) - 1, &error);
     if (error != NULL)
-        return base_fail(eb, sto_rdb_fail(e, "read", error), "the database cannot be read");
+        return base_fail(eb, sto_rdb_read_failed(e, error), "the database cannot be read");
     if (pinned != NULL) {
         size_t len = 0;
         const char *value = rocksdb_pinnableslice_value(pinned, &len);
@@ -358,6 +325,10 @@ static enum err db_open(struct rdb_engine *e, struct errbuf *eb)
     if (rc == ERR_OK)
         rc = witness_prepare(e, path, &witness, eb);
     if (rc == ERR_OK)
+        rc = sto_rdb_logs_check(path, &witness, &e->options.tears, true, eb);
+    if (rc == ERR_OK)
+        e->db.damage_io = sto_rdb_damage_io_new(sto_rdb_damage_met, e);
+    if (rc == ERR_OK)
         rc = sto_rdb_db_open(&e->db, path, &e->options, witness.adopting, &e->pace, eb);
     if (rc != ERR_OK)
         return rc;
@@ -368,6 +339,12 @@ static enum err db_open(struct rdb_engine *e, struct errbuf *eb)
                          " were acknowledged: it lost writes; restore a backup",
                          e->dir, sequence, witness.sequence);
     rc = layout_check(e, witness.adopting, eb);
+    if (rc != ERR_OK)
+        return rc;
+    rc = sto_rdb_lost_load(e);
+    if (rc != ERR_OK)
+        return base_fail(eb, rc, "the records of lost rows cannot be read");
+    rc = sto_rdb_scrub_load(&e->scrub, witness.adopting, eb);
     if (rc != ERR_OK)
         return rc;
     acknowledge(e);
@@ -394,6 +371,10 @@ static enum err threads_start(struct rdb_engine *e, struct errbuf *eb)
         rc = sto_rdb_maintenance_start(&e->maintenance, e);
     if (rc == ERR_OK)
         rc = sto_rdb_reclaim_start(&e->reclaim, e);
+    if (rc == ERR_OK)
+        rc = sto_rdb_damage_start(&e->damage);
+    if (rc == ERR_OK)
+        rc = sto_rdb_scrub_start(&e->scrub);
     return rc == ERR_OK ? rc : base_fail(eb, rc, "the engine's threads cannot be started");
 }
 
@@ -412,11 +393,13 @@ static const struct sto_engine_ops OPS = {
     .counters_load = sto_rdb_counters_load,
     .table_forget = sto_rdb_table_forget,
     .purge_run = sto_rdb_purge_run,
+    .purge_run_all = sto_rdb_purge_run_all,
     .audit_range = sto_rdb_audit_range,
     .canaries_plant = sto_rdb_canaries_plant,
     .search_files = sto_rdb_search_files,
     .progress_watch = sto_rdb_progress_watch,
     .health_get = health_get,
+    .damage_get = sto_rdb_damage_get,
     .stats_get = sto_rdb_stats_get,
     .close = engine_close,
 };
@@ -430,11 +413,20 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     (void)pthread_mutex_init(&e->docs_lock, NULL);
     (void)pthread_mutex_init(&e->compact_lock, NULL);
     (void)pthread_mutex_init(&e->image_lock, NULL);
+    for (int i = 0; i < RDB_COMMITTERS_MAX; i++)
+        sto_rdb_long_rows_init(&e->long_rows[i], e);
+    sto_rdb_damage_init(&e->damage, e);
+    sto_rdb_lost_init(&e->lost);
+    sto_rdb_scrub_init(&e->scrub, e);
+    sto_rdb_file_lists_init(&e->file_lists);
     sto_rdb_tombstones_init(&e->tombstones);
+    sto_rdb_change_counts_init(&e->change_counts);
     sto_rdb_pace_init(&e->pace, e);
     e->wait_seconds = RDB_WAIT_SECONDS;
+    atomic_init(&e->apply_steps, LIM_APPLY_STEPS);
+    atomic_init(&e->held_free_ns, LIM_HELD_FREE_MS * 1000000ULL);
     e->options = *options;
-    options_complete(&e->options);
+    sto_rdb_options_complete(&e->options);
     enum err rc = base_path_join(e->dir, options->dir, "", eb);
     if (rc == ERR_OK) {
         e->dir[strlen(options->dir)] = '\0';
@@ -454,40 +446,19 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     return ERR_OK;
 }
 
+enum err sto_rocksdb_logs_read(const char *dir, const struct sto_rocksdb_tears *tears,
+                               struct errbuf *eb)
+{
+    char path[BASE_PATH_BYTES];
+    struct rdb_witness witness;
+    enum err rc = sto_rdb_witness_read(dir, &witness, eb);
+    if (rc == ERR_OK)
+        rc = base_path_join(path, dir, "db", eb);
+    return rc == ERR_OK ? sto_rdb_logs_check(path, &witness, tears, false, eb) : rc;
+}
+
 enum err sto_rocksdb_adopt(const char *dir, struct errbuf *eb)
 {
     struct rdb_witness witness = {.adopting = true};
     return sto_rdb_witness_write(dir, &witness, eb);
-}
-
-/* --- test tools ------------------------------------------------------------------------------- */
-
-void sto_rocksdb_test_fail_commit(struct sto_engine *engine, int after)
-{
-    atomic_store(&sto_rdb_engine(engine)->fail_commit, after);
-}
-
-void sto_rocksdb_test_die_at(struct sto_engine *engine, enum sto_die_point point)
-{
-    atomic_store(&sto_rdb_engine(engine)->die_at, (int)point);
-}
-
-void sto_rdb_test_point(struct rdb_engine *e, enum sto_die_point point)
-{
-    if (atomic_load_explicit(&e->die_at, memory_order_relaxed) == (int)point)
-        _exit(EXIT_AS_KILLED);
-}
-
-void sto_rocksdb_test_pressure(struct sto_engine *engine, uint32_t level)
-{
-    struct rdb_engine *e = sto_rdb_engine(engine);
-    atomic_store(&e->pressure.pretended, level);
-    sto_rdb_pressure_look(e);
-}
-
-void sto_rocksdb_test_disk_free(struct sto_engine *engine, uint64_t bytes)
-{
-    struct rdb_engine *e = sto_rdb_engine(engine);
-    atomic_store(&e->headroom.pretended_bytes, bytes);
-    sto_rdb_headroom_check(&e->headroom);
 }

@@ -37,27 +37,32 @@ void sto_rdb_row_cursor_close(struct rdb_row_cursor *c)
     c->begun = false;
 }
 
-static void begin(struct rdb_row_cursor *c)
+static enum err begin(struct rdb_row_cursor *c)
 {
     if (c->begun || !c->in_db)
-        return;
+        return ERR_OK;
     memcpy(c->upper, c->row.ptr, c->row.len);
     sto_key_after(c->upper, c->row.len);
     c->options = rocksdb_readoptions_create();
     rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
     rocksdb_readoptions_set_iterate_lower_bound(c->options, (const char *)c->row.ptr, c->row.len);
     rocksdb_readoptions_set_iterate_upper_bound(c->options, (const char *)c->upper, c->row.len);
-    c->iterator = rocksdb_create_iterator_cf(c->batch->engine->db.handle, c->options,
-                                             c->batch->engine->db.cells);
+    c->iterator = sto_rdb_rows_iterator(c->batch->engine, c->options, NULL);
     c->begun = true;
+    return sto_rdb_lost_check_key(c->batch->engine, RDB_CF_CELLS, c->row);
 }
 
+/* The next one that no range of the batch hides. */
 static bool stored_key(const struct rdb_row_cursor *c, struct slice *out)
 {
-    if (c->iterator == NULL || !rocksdb_iter_valid(c->iterator))
-        return false;
-    out->ptr = (const uint8_t *)rocksdb_iter_key(c->iterator, &out->len);
-    return true;
+    while (c->iterator != NULL && rocksdb_iter_valid(c->iterator)) {
+        out->ptr = (const uint8_t *)rocksdb_iter_key(c->iterator, &out->len);
+        const struct sto_span *range = sto_rdb_batch_range_of(c->batch, *out);
+        if (range == NULL)
+            return true;
+        rocksdb_iter_seek(c->iterator, (const char *)range->end.ptr, range->end.len);
+    }
+    return false;
 }
 
 static enum err stand_on_stored(struct rdb_row_cursor *c, struct slice key)
@@ -104,7 +109,7 @@ static enum err finish(struct rdb_row_cursor *c)
     char *error = NULL;
     if (c->iterator != NULL)
         rocksdb_iter_get_error(c->iterator, &error);
-    return error == NULL ? ERR_OK : sto_rdb_fail(c->batch->engine, "read", error);
+    return error == NULL ? ERR_OK : sto_rdb_read_failed(c->batch->engine, error);
 }
 
 /* Both sides stand at or behind where the cursor is to be. */
@@ -133,7 +138,9 @@ static enum err settle(struct rdb_row_cursor *c)
 
 enum err sto_rdb_row_cursor_seek(struct rdb_row_cursor *c, struct slice key)
 {
-    begin(c);
+    enum err rc = begin(c);
+    if (rc != ERR_OK)
+        return rc;
     c->pending = sto_rdb_overlay_seek(&c->batch->overlay, key);
     if (c->iterator != NULL)
         rocksdb_iter_seek(c->iterator, (const char *)key.ptr, key.len);

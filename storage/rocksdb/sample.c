@@ -81,7 +81,7 @@ enum err sto_rdb_sample_iterator_error(struct sample_work *w)
     char *error = NULL;
     rocksdb_iter_get_error(w->it, &error);
     return error == NULL ? ERR_OK
-                         : base_fail(&w->op->detail, sto_rdb_fail(w->engine, "read", error),
+                         : base_fail(&w->op->detail, sto_rdb_read_failed(w->engine, error),
                                      "the table cannot be read");
 }
 
@@ -218,8 +218,12 @@ static enum err sample_range(struct sample_work *w, const struct sto_row_range *
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(w->bounds.lower, w->bounds.lower_len),
                              base_slice(w->bounds.upper, w->bounds.upper_len));
-    w->it = rocksdb_create_iterator_cf(w->engine->db.handle, options, w->engine->db.cells);
-    enum err rc = w->file_bytes == 0 ? walk(w) : sto_rdb_range_divide(w);
+    w->it = sto_rdb_rows_iterator(w->engine, options, w->op->scope.tenant.account);
+    enum err rc = sto_rdb_lost_check(w->engine, RDB_CF_CELLS,
+                                     base_slice(w->bounds.lower, w->bounds.lower_len),
+                                     base_slice(w->bounds.upper, w->bounds.upper_len));
+    if (rc == ERR_OK)
+        rc = w->file_bytes == 0 ? walk(w) : sto_rdb_range_divide(w);
     rocksdb_iter_destroy(w->it);
     rocksdb_readoptions_destroy(options);
     return rc;

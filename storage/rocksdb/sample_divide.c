@@ -26,7 +26,7 @@ static enum err size_between(struct sample_work *w, struct slice from, struct sl
     rocksdb_approximate_sizes_cf(w->engine->db.handle, w->engine->db.cells, 1, starts, &from.len,
                                  ends, &to.len, out, &error);
     return error == NULL ? ERR_OK
-                         : base_fail(&w->op->detail, sto_rdb_fail(w->engine, "read", error),
+                         : base_fail(&w->op->detail, sto_rdb_read_failed(w->engine, error),
                                      "the table's size cannot be read");
 }
 

@@ -2,12 +2,20 @@
  * storage/rocksdb/search.c - file after file, entry after entry, window after window.
  *
  *   file                       how it is read      a tenant's prefix there is
- *   *.sst                      every entry         a key of it; in others' keys and values: outside
+ *   *.sst, in use, its list    not at all: the list is read (catalogue.h)
+ *     does not name the tenant
+ *   *.sst, all others          every entry         a key of it; in others' keys and values: outside
  *   *.log, in use              as it is            outside: after a flush only others write there
  *   *.log, not in use any more as it is            something that has to go yet
  *   MANIFEST-*, the current    as it is            outside: bounds of others' keys
  *   MANIFEST-*, others         as it is            something that has to go yet
  *   LOG*, OPTIONS-*, the rest  as it is            a note: nothing there comes from keys or values
+ *
+ * A table without a list, with one that is damaged, wrong or too long to be kept, or that is not
+ * in use, is read; a deep search reads all of them, whatever they list. A list that was not there,
+ * or not believed, is made when the table is read, and kept in memory (file_lists.h).
+ *
+ * Over 500 lines because which files there are and what is found in them is one loop.
  *
  * Tenants that are purged together are looked for together: every byte is read once.
  *
@@ -28,7 +36,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
 #include "base/worker.h"
 #include "storage/range.h"
 #include "storage/rocksdb/docs.h"
@@ -36,8 +43,9 @@
 #include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/rdb.h"
-#include "storage/rocksdb/search_match.h"
+#include "storage/rocksdb/search_lists.h"
 #include "storage/rocksdb/table_file.h"
+#include "storage/rocksdb/tenant_collector.h"
 
 #include "base/banned.h"
 
@@ -56,6 +64,11 @@ struct file {
     bool done;          /* read to its end */
     bool is_unfinished; /* a table that is being written */
     bool is_apart;      /* a table whose bounds say that it holds nothing of any of them */
+    bool is_listed;     /* a table whose list says so; done by that */
+    bool has_no_list;   /* a table in use whose list is made when it is read */
+    int live_index;     /* in search.live, of a table that is in use, as those below */
+    uint64_t number;
+    uint64_t bytes;
 };
 
 struct files {
@@ -68,12 +81,19 @@ struct search {
     struct rdb_engine *engine;
     const struct sto_search_spec *spec;
     struct rdb_match match;
+    struct rdb_live_files live;     /* while a pass is prepared */
+    struct rdb_tenant_count *count; /* of the file that is read; NULL: it has a list */
     struct errbuf *eb;
     enum err result;
     uint32_t turn;
     uint64_t files;
     uint64_t bytes;
-    char version[32]; /* of RocksDB, as the files say */
+    uint64_t listed_files; /* in the last pass */
+    uint64_t listed_bytes;
+    uint64_t scrubbed_files; /* of those */
+    int64_t scrubbed_oldest_us;
+    uint64_t list_bytes; /* of lists, read in this pass */
+    char version[32];    /* of RocksDB, as the files say */
     char db_path[BASE_PATH_BYTES];
 };
 
@@ -95,8 +115,10 @@ static enum err visit_entry(void *ctx, enum rdb_entry_kind kind, struct slice ke
                             struct slice value)
 {
     struct search *s = ctx;
-    (void)kind; /* a key of a tenant's is one too many everywhere */
+    /* A key of a tenant's is one too many everywhere. */
     sto_rdb_match_entry(&s->match, key, value);
+    if (s->count != NULL && kind != RDB_ENTRY_INDEX)
+        sto_rdb_tenant_count_entry(s->count, key, kind == RDB_ENTRY_RANGE ? value : SLICE_EMPTY);
     base_yield_every(&s->turn, ENTRIES_OF_TURN);
     return go_on(s);
 }
@@ -162,13 +184,29 @@ static enum err search_raw(struct search *s, const char *path, struct errbuf *eb
     return base_fail(eb, rc, "a file of the database cannot be read");
 }
 
+/* Reading it makes one, for the searches after this. */
+static void list_keep(struct search *s, const struct file *f)
+{
+    struct buf list;
+    if (sto_rdb_tenant_count_list(s->count, &list) == ERR_OK)
+        sto_rdb_file_lists_set(&s->engine->file_lists, f->number, base_buf_slice(&list));
+    base_buf_fini(&list);
+}
+
 /* ERR_NOT_FOUND: it is gone. */
 static enum err search_table(struct search *s, struct file *f, const char *path, struct errbuf *eb)
 {
     uint64_t bytes = 0;
     struct errbuf why = {{0}};
+    s->count = f->has_no_list ? sto_rdb_tenant_count_new() : NULL;
     enum err rc = sto_rdb_table_visit(path, visit_entry, s, &bytes, &why);
+    if (rc == ERR_OK && f->has_no_list)
+        list_keep(s, f);
+    sto_rdb_tenant_count_free(s->count);
+    s->count = NULL;
     f->is_unfinished = rc == ERR_CORRUPT && !f->in_use;
+    if (rc == ERR_CORRUPT && f->in_use) /* examined, and rewritten before another try */
+        sto_rdb_damage_found(s->engine, &(struct sto_damaged_file){.number = f->number});
     passed_bytes(s, bytes);
     return rc == ERR_OK ? rc : base_fail(eb, rc, "%s", why.text);
 }
@@ -267,15 +305,17 @@ static bool is_apart(const struct search *s, const rocksdb_livefiles_t *live, in
 
 static void mark_tables(const struct search *s, struct files *files)
 {
-    struct rdb_live_files live;
-    sto_rdb_live_files_open(s->engine->db.handle, &live);
     for (size_t i = 0; i < files->count; i++) {
         struct file *f = &files->of[i];
-        int index = f->kind == TABLE ? sto_rdb_live_files_find(&live, f->name) : -1;
+        int index = f->kind == TABLE ? sto_rdb_live_files_find(&s->live, f->name) : -1;
         f->in_use = index >= 0;
-        f->is_apart = index >= 0 && is_apart(s, live.list, index);
+        if (index < 0)
+            continue;
+        f->live_index = index;
+        f->number = sto_rdb_file_number(f->name);
+        f->bytes = (uint64_t)rocksdb_livefiles_size(s->live.list, index);
+        f->is_apart = is_apart(s, s->live.list, index);
     }
-    sto_rdb_live_files_close(&live);
 }
 
 /* The current MANIFEST, and logs that are not older than what a start would read. */
@@ -293,24 +333,20 @@ static void mark_others(const struct search *s, struct files *files)
     for (size_t i = 0; i < files->count; i++) {
         struct file *f = &files->of[i];
         struct slice name = base_slice_text(f->name);
-        size_t zeros = strspn(f->name, "0");
-        uint64_t number = 0;
         if (f->kind == MANIFEST)
             f->in_use = rc == ERR_OK && base_slice_starts_with(base_buf_slice(&current), name);
-        else if (f->kind == WRITE_LOG &&
-                 base_parse_u64(base_slice(name.ptr + zeros, name.len - zeros - 4), &number) ==
-                     ERR_OK)
-            f->in_use = number >= oldest;
+        else if (f->kind == WRITE_LOG)
+            f->in_use = sto_rdb_file_number(f->name) >= oldest;
         else if (f->kind == NOTES)
             f->in_use = true;
     }
     base_buf_fini(&current);
 }
 
-/* What is going to be read; what is done before it is not. */
-static void measure(const struct search *s, const struct files *files)
+/* What is going to be read, and the lists that were; what is done before it is not. */
+static void measure(struct search *s, const struct files *files)
 {
-    uint64_t total = 0;
+    uint64_t total = s->list_bytes;
     for (size_t i = 0; i < files->count; i++) {
         char path[BASE_PATH_BYTES];
         struct stat st;
@@ -320,6 +356,7 @@ static void measure(const struct search *s, const struct files *files)
             total += (uint64_t)st.st_size;
     }
     sto_rdb_progress_begin(s->engine, STO_PROGRESS_BYTES, total);
+    passed_bytes(s, s->list_bytes);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -366,10 +403,64 @@ static enum err search_one(struct search *s, struct file *f, struct errbuf *eb)
     return rc;
 }
 
-static bool was_read(const struct files *before, const struct file *f)
+/* --- tables that list their tenants ----------------------------------------------------------- */
+
+static enum rdb_listed listed(struct search *s, const struct file *f)
 {
-    const struct file *found = find_file(before, f->name);
-    return found != NULL && found->done;
+    char path[BASE_PATH_BYTES];
+    struct rdb_listed_file file = {.path = path, .number = f->number, .bytes = f->bytes};
+    uint64_t bytes = 0;
+    file.low.ptr =
+        (const uint8_t *)rocksdb_livefiles_smallestkey(s->live.list, f->live_index, &file.low.len);
+    file.high.ptr =
+        (const uint8_t *)rocksdb_livefiles_largestkey(s->live.list, f->live_index, &file.high.len);
+    enum err rc = base_path_join(path, s->db_path, f->name, NULL);
+    enum rdb_listed result =
+        rc == ERR_OK ? sto_rdb_listed(s->engine, &file, &s->match, &bytes) : RDB_LISTED_UNKNOWN;
+    s->list_bytes += bytes;
+    base_yield_every(&s->turn, ENTRIES_OF_TURN);
+    return result;
+}
+
+/* --- a pass ----------------------------------------------------------------------------------- */
+
+static void count_listed(struct search *s, const struct file *f)
+{
+    struct rdb_scrubbed scrubbed;
+    s->listed_files++;
+    s->listed_bytes += f->bytes;
+    if (!sto_rdb_scrub_find(&s->engine->scrub, f->number, f->bytes, &scrubbed) ||
+        scrubbed.result != RDB_SCRUB_SOUND)
+        return;
+    if (s->scrubbed_files++ == 0 || scrubbed.at_us < s->scrubbed_oldest_us)
+        s->scrubbed_oldest_us = scrubbed.at_us;
+}
+
+/* Marks what needs no reading in this pass. */
+static enum err mark_done(struct search *s, const struct files *before, struct files *files)
+{
+    enum err rc = ERR_OK;
+    s->listed_files = 0;
+    s->listed_bytes = 0;
+    s->scrubbed_files = 0;
+    s->scrubbed_oldest_us = 0;
+    s->list_bytes = 0;
+    for (size_t i = 0; rc == ERR_OK && i < files->count; i++) {
+        struct file *f = &files->of[i];
+        const struct file *earlier = find_file(before, f->name);
+        f->done = (earlier != NULL && earlier->done) || (before->count > 0 && f->kind != TABLE) ||
+                  (s->spec->only_its_own && f->is_apart);
+        f->is_listed = earlier != NULL && earlier->is_listed;
+        if (!f->done && !s->spec->deep && f->kind == TABLE && f->in_use) {
+            enum rdb_listed is = listed(s, f);
+            f->done = f->is_listed = is == RDB_LISTED_NONE;
+            f->has_no_list = is == RDB_LISTED_UNKNOWN;
+        }
+        if (f->is_listed)
+            count_listed(s, f);
+        rc = go_on(s);
+    }
+    return rc;
 }
 
 /* Read what is in files and was not read before; *out_missed: how many vanished. */
@@ -381,13 +472,14 @@ static enum err pass(struct search *s, const struct files *before, struct files 
     enum err rc = list(s, files, eb);
     if (rc != ERR_OK)
         return rc;
+    sto_rdb_live_files_open(s->engine->db.handle, &s->live);
+    sto_rdb_file_lists_keep(&s->engine->file_lists, &s->live);
     mark_tables(s, files);
     mark_others(s, files);
-    for (size_t i = 0; i < files->count; i++) {
-        struct file *f = &files->of[i];
-        f->done = was_read(before, f) || (before->count > 0 && f->kind != TABLE) ||
-                  (s->spec->only_its_own && f->is_apart);
-    }
+    rc = mark_done(s, before, files);
+    sto_rdb_live_files_close(&s->live);
+    if (rc != ERR_OK)
+        return rc;
     measure(s, files);
     for (size_t i = 0; rc == ERR_OK && i < files->count; i++) {
         struct file *f = &files->of[i];
@@ -450,6 +542,11 @@ static void give(const struct search *s, struct sto_search_target *targets, size
         struct sto_search *found = &targets[i].found;
         found->files = s->files;
         found->bytes = s->bytes;
+        found->listed_files = s->listed_files;
+        found->listed_bytes = s->listed_bytes;
+        found->deep = s->spec->deep;
+        found->scrubbed_files = s->scrubbed_files;
+        found->scrubbed_oldest_us = s->scrubbed_oldest_us;
         memcpy(found->engine, s->version, sizeof found->engine);
     }
 }

@@ -1,14 +1,15 @@
 /*
  * storage/rocksdb/search.h - is anything of some tenants in any file, by the bytes of the files.
  *
- * Does:     plant canaries. Read every file of the database directory: tables block by block
- *           (table_file.h), others as they are; find their keys, prefixes and canaries
+ * Does:     plant canaries. Read the files of the database directory: tables block by block
+ *           (table_file.h), unless they list their tenants (search_lists.h) and none of these is
+ *           among them; others as they are; find their keys, prefixes and canaries
  *           (search_match.h), of all of them in one pass.
  * Owns:     nothing.
  * May use:  base/, storage/, OpenSSL's digests.
  * Knows no: what a certificate says.
  * Threads:  job threads, at the lowest priority of input.
- * Blocks:   yes: it reads all there is.
+ * Blocks:   yes: a deep search reads all there is, another all logs.
  * Fails by: ERR_TIMEOUT (files that are not in use any more still hold something, or are held),
  *           ERR_CANCELLED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE.
  * Limits:   a block and RDB_SEARCH_CHUNK bytes in memory, and the names of all files, twice.

@@ -73,6 +73,11 @@ static struct rdb_wanted *find_id(struct rdb_match *m, struct slice id)
     return NULL;
 }
 
+bool sto_rdb_match_is_wanted(struct rdb_match *m, struct slice id)
+{
+    return find_id(m, id) != NULL;
+}
+
 static bool is_document(struct slice key)
 {
     return key.len > 2 && key.ptr[1] == '/' && key.ptr[0] != '\0' &&

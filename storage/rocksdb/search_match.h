@@ -45,6 +45,8 @@ void sto_rdb_match_fini(struct rdb_match *m);
 void sto_rdb_match_entry(struct rdb_match *m, struct slice key, struct slice value);
 /* Count prefixes and canaries that begin in the first `limit` bytes. */
 void sto_rdb_match_bytes(struct rdb_match *m, struct slice bytes, size_t limit);
+/* Whether the tenant of that ID is one of those that are looked for. */
+bool sto_rdb_match_is_wanted(struct rdb_match *m, struct slice id);
 /* All counts "here" are 0. */
 void sto_rdb_match_forget(struct rdb_match *m);
 

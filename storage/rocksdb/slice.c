@@ -5,16 +5,18 @@
  *   between rows (sink full, limits)         position behind the last row given
  *   inside a small row, others before it     row undone, position at that row
  *   inside the first row, on the caller      row undone, a reader takes over in the same slice
- *   inside the first or a large row, on a    the iterator itself, kept in the cursor
- *   reader
+ *   inside the first or a large row, on a    the key under the iterator; the row is watched from
+ *   reader                                   then on (long_row.h)
  *
  * 1. A row is entered at its header, or, when it is the only one of its range, where the columns
  *    asked for begin; anything else at the front of a row is damage.
  * 2. row[] is a copy of the row prefix, column[] of the column prefix under the iterator: what the
  *    iterator shows is compared with them, never with its own older memory.
  * 3. A reversed read finds the row before with one seek backwards, then goes through it forwards.
- * 4. reads_open counts cursors that may have an iterator; the gate is looked at after counting, so
- * a purge that closed the gate and then sees 0 knows that nobody reads.
+ * 4. reads_open counts slices that run; the gate is looked at after counting, so a purge that
+ *    closed the gate and then sees 0 knows that nobody reads.
+ * 5. A row that turned out to need another slice, and may have been written to since the iterator
+ *    was made, is begun anew, watched: what it was before is not known.
  *
  * Both directions are here because they are almost one: within a row all reads go forwards, and
  * what differs is where the next row is looked for (row_find) and entered.
@@ -24,6 +26,7 @@
 #include "base/clock.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/slice_look.h"
 #include "storage/rocksdb/slice_move.h"
 #include "storage/rocksdb/slice_range.h"
 #include "storage/value.h"
@@ -33,6 +36,10 @@
 #define ROW_AGAIN_BYTES   (64 * KIB) /* a row up to this is rather read again than kept open */
 #define ROW_BYTES_UNKNOWN UINT64_MAX
 #define BYTES_OF_A_STEP   KIB
+#define ROW_CHANGED                                                                                \
+    "the row was written to while it was being read, and what it was is kept for 10 s only; read " \
+    "it again, faster, or fewer of its cells at a time"
+_Static_assert(LIM_ROW_SNAPSHOT_MS == 10000, "the text says so");
 
 /* --- errors --------------------------------------------------------------------------------- */
 
@@ -53,7 +60,7 @@ static enum rdb_slice_end iterator_status(struct sto_read_cursor *c)
         rocksdb_free(error);
         return SLICE_INCOMPLETE;
     }
-    return fail(c, sto_rdb_fail(c->engine, "read", error), "the rows cannot be read");
+    return fail(c, sto_rdb_read_failed(c->engine, error), "the rows cannot be read");
 }
 
 /* --- rows ----------------------------------------------------------------------------------- */
@@ -83,6 +90,15 @@ static void note_passed(struct buf *last_passed, struct slice row_key)
     (void)base_buf_append(last_passed, row_key); /* latches, for whoever looks */
 }
 
+/* What follows is read in its newest state. */
+static void row_unwatch(struct sto_read_cursor *c)
+{
+    if (!sto_rdb_long_row_is_open(&c->long_row))
+        return;
+    sto_rdb_range_close(c, false);
+    sto_rdb_long_row_close(&c->long_row);
+}
+
 /* True when the row limit is reached. */
 static bool row_finish(struct sto_read_cursor *c)
 {
@@ -98,6 +114,7 @@ static bool row_finish(struct sto_read_cursor *c)
         if (!op->spec.reversed)
             sto_key_after(c->position, c->position_len);
         c->must_move = op->spec.reversed || c->row_is_over;
+        row_unwatch(c);
     }
     c->row_len = 0;
     if (!c->visit.begun)
@@ -179,17 +196,47 @@ static void row_enter_point(struct sto_read_cursor *c)
     sto_rdb_move_from_start(c, sto_visit_row_begin(&c->visit, sto_rdb_range_point(c)));
 }
 
-/* The next range has an iterator. SLICE_END: there is none; SLICE_INCOMPLETE: what memory says of
- * it cannot be relied on (tombstones.h). */
+static enum rdb_slice_end lost(struct sto_read_cursor *c)
+{
+    sto_rdb_damage_count(c->engine);
+    return fail(c, ERR_CORRUPT, "the rows cannot be read");
+}
+
+/* Opens an iterator for the next range. SLICE_END: there is no further range; SLICE_INCOMPLETE:
+ * memory alone cannot be trusted beside range tombstones (tombstones.h). Where there is none, the
+ * iterator does not look for any: only then does it report a block that it could not read in every
+ * case. */
 static enum rdb_slice_end range_begin(struct sto_read_cursor *c)
 {
     const struct rdb_tombstones *t = &c->engine->tombstones;
-    uint64_t mark = c->on_reader ? 0 : sto_rdb_tombstones_mark(t);
+    uint64_t mark = sto_rdb_tombstones_mark(t, c->op->scope.tenant.account);
     if (!c->on_reader && mark == 0)
         return SLICE_INCOMPLETE;
-    if (!sto_rdb_range_open(c))
+    if (!sto_rdb_range_open(c, mark != 0))
         return SLICE_END;
-    return c->on_reader || sto_rdb_tombstones_still(t, mark) ? SLICE_FULL : SLICE_INCOMPLETE;
+    if (mark == 0 || sto_rdb_tombstones_still(t, mark))
+        return SLICE_FULL;
+    if (!c->on_reader)
+        return SLICE_INCOMPLETE;
+    sto_rdb_range_close(c, false);
+    return sto_rdb_range_open(c, false) ? SLICE_FULL : SLICE_END;
+}
+
+/* The iterator of the next slice inside a row, at the key where the last one ended. */
+static enum rdb_slice_end row_resume(struct sto_read_cursor *c)
+{
+    const struct rdb_tombstones *t = &c->engine->tombstones;
+    uint64_t mark = sto_rdb_tombstones_mark(t, c->op->scope.tenant.account);
+    bool is_there = sto_rdb_range_reopen(c, mark != 0);
+    if (is_there && mark != 0 && !sto_rdb_tombstones_still(t, mark))
+        is_there = sto_rdb_range_reopen(c, false);
+    if (!is_there)
+        return fail(c, ERR_UNAVAILABLE, ROW_CHANGED);
+    enum err rc = sto_rdb_lost_check_key(c->engine, RDB_CF_CELLS, base_slice(c->row, c->row_len));
+    if (rc != ERR_OK)
+        return fail(c, rc, "the rows cannot be read");
+    sto_rdb_seek(c, base_slice(c->target, c->target_len));
+    return SLICE_FULL;
 }
 
 /* Enter the next row. SLICE_END: there is none. */
@@ -206,6 +253,8 @@ static enum rdb_slice_end row_find(struct sto_read_cursor *c)
             enum rdb_slice_end rc = range_begin(c);
             if (rc != SLICE_FULL)
                 return rc;
+            if (c->iterator == NULL)
+                return lost(c);
             if (c->is_point) {
                 row_enter_point(c);
                 return SLICE_FULL;
@@ -221,6 +270,8 @@ static enum rdb_slice_end row_find(struct sto_read_cursor *c)
         enum rdb_slice_end rc = iterator_status(c);
         if (rc != SLICE_FULL)
             return rc;
+        if (c->ends_in_loss)
+            return lost(c);
         sto_rdb_range_close(c, true);
     }
 }
@@ -250,6 +301,14 @@ static bool same_column(const struct sto_read_cursor *c, struct slice key)
            memcmp(key.ptr + c->row_len, c->column + c->row_len, c->column_len - c->row_len) == 0;
 }
 
+/* Too large for this thread: the row goes to one where it holds nobody up. */
+static enum rdb_slice_end cell_hand_over(struct sto_read_cursor *c)
+{
+    c->is_long = c->visit.regexes > 0;
+    c->full = true;
+    return c->on_reader ? SLICE_FULL : SLICE_INCOMPLETE;
+}
+
 /* Through a view there are no cells but those of columns that were entered. */
 static void note_seen(struct sto_read_cursor *c, enum sto_visit_next entered, struct slice key)
 {
@@ -269,11 +328,13 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
     enum sto_visit_next next = STO_VISIT_NEXT;
     if (key.len < c->row_len + 2 || (!same_column(c, key) && !column_enter(c, key, &next)))
         return fail(c, ERR_CORRUPT, "a stored cell is damaged");
-    note_seen(c, next, key);
+    enum sto_visit_next entered = next;
     if (next == STO_VISIT_NEXT) {
         struct slice stored;
         struct sto_stored_cell cell;
         stored.ptr = (const uint8_t *)rocksdb_iter_value(c->iterator, &stored.len);
+        if (sto_rdb_cell_is_large(c, stored.len))
+            return cell_hand_over(c);
         uint64_t timestamp = ~sto_get_be64(key.ptr + c->column_len);
         if (timestamp > INT64_MAX || sto_cell_decode(stored, &cell) != ERR_OK)
             return fail(c, ERR_CORRUPT, "a stored cell is damaged");
@@ -281,15 +342,42 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
             sto_cell_unseal(&cell, key, &c->sealer, op->scope.tenant.account->cipher, &c->plain);
         if (rc != ERR_OK)
             return fail(c, rc, sto_unseal_text(rc));
+        if (!sto_rdb_cell_prepare(c, (int64_t)timestamp, cell.bytes))
+            return SLICE_FULL; /* it comes again */
         next = sto_visit_version(&c->visit, (int64_t)timestamp, cell.bytes);
         c->steps += cell.bytes.len / BYTES_OF_A_STEP; /* a filter may have read it */
         c->full = c->visit.begun && op->sink->is_full(op->sink);
     }
+    note_seen(c, entered, key);
     sto_rdb_move(c, next);
     return SLICE_FULL;
 }
 
 /* --- slices --------------------------------------------------------------------------------- */
+
+static bool is_watched(const struct sto_read_cursor *c)
+{
+    return sto_rdb_long_row_is_open(&c->long_row) &&
+           base_slice_equal(sto_rdb_long_row_key(&c->long_row), base_slice(c->row, c->row_len));
+}
+
+/* The next slice goes on at the key under the iterator; rule 5. */
+static enum rdb_slice_end row_leave(struct sto_read_cursor *c)
+{
+    struct rdb_long_rows *rows = sto_rdb_long_rows_of(c->engine, c->op->scope.tenant.account);
+    struct slice key = sto_rdb_key_now(c);
+    memcpy(c->target, key.ptr, key.len);
+    c->target_len = key.len;
+    if (sto_rdb_long_row_is_open(&c->long_row) ||
+        sto_rdb_long_row_open(&c->long_row, rows, base_slice(c->row, c->row_len), c->mark))
+        return SLICE_INSIDE;
+    row_put_back(c);
+    sto_rdb_range_close(c, false);
+    c->steps = 0;
+    c->steps_looked = 0;
+    c->full = false;
+    return SLICE_AGAIN;
+}
 
 /* The slice has to end here, inside a row. */
 static enum rdb_slice_end slice_break(struct sto_read_cursor *c)
@@ -298,26 +386,7 @@ static enum rdb_slice_end slice_break(struct sto_read_cursor *c)
         row_put_back(c);
         return SLICE_FULL;
     }
-    return c->on_reader ? SLICE_HELD : SLICE_INCOMPLETE;
-}
-
-static bool is_cancelled(const struct sto_read_cursor *c)
-{
-    return atomic_load_explicit(&c->op->cancelled, memory_order_relaxed);
-}
-
-static enum rdb_slice_end cancel(struct sto_read_cursor *c)
-{
-    return fail(c, ERR_CANCELLED, "the read was cancelled");
-}
-
-static bool slice_is_over(const struct sto_read_cursor *c)
-{
-    if (c->full || c->steps >= LIM_SLICE_STEPS)
-        return true;
-    if (!c->on_reader)
-        return c->steps >= LIM_INLINE_STEPS;
-    return c->steps >= LIM_SLICE_STEPS_SHARED && sto_rdb_pool_is_busy(&c->engine->pool);
+    return c->on_reader ? row_leave(c) : SLICE_INCOMPLETE;
 }
 
 /* Whether the iterator still stands in the row; rc when that cannot be said. */
@@ -340,10 +409,11 @@ static enum rdb_slice_end row_walk(struct sto_read_cursor *c, bool *out_over)
     enum rdb_slice_end rc = SLICE_FULL;
     *out_over = false;
     while (rc == SLICE_FULL && !*out_over) {
+        rc = sto_rdb_look(c);
+        if (rc != SLICE_FULL)
+            return rc;
         if (in_row(c, &rc)) {
-            if (is_cancelled(c))
-                return cancel(c);
-            if (slice_is_over(c))
+            if (sto_rdb_slice_is_over(c))
                 return slice_break(c);
             rc = cell_visit(c, sto_rdb_key_now(c));
         } else if (rc == SLICE_FULL) {
@@ -359,25 +429,26 @@ static enum rdb_slice_end slice_rows(struct sto_read_cursor *c)
 {
     for (;;) {
         bool over = false;
-        enum rdb_slice_end rc = c->row_len != 0 ? SLICE_FULL : row_find(c);
+        enum rdb_slice_end rc = c->row_len != 0 ? row_resume(c) : row_find(c);
+        if (rc == SLICE_FULL && sto_rdb_long_row_is_open(&c->long_row) && !is_watched(c)) {
+            row_put_back(c); /* the one that should have begun anew is gone */
+            row_unwatch(c);
+            continue;
+        }
         if (rc == SLICE_FULL)
             rc = row_walk(c, &over);
+        if (rc == SLICE_AGAIN)
+            continue;
         if (rc != SLICE_FULL || !over)
             return rc;
         if (row_finish(c))
             return SLICE_END;
-        if (is_cancelled(c))
-            return cancel(c);
-        if (slice_is_over(c) || c->rows >= LIM_SLICE_ROWS)
+        rc = sto_rdb_look(c);
+        if (rc != SLICE_FULL)
+            return rc;
+        if (sto_rdb_slice_is_over(c) || c->rows >= LIM_SLICE_ROWS)
             return SLICE_FULL;
     }
-}
-
-static void uncount(struct sto_read_cursor *c)
-{
-    if (c->counted)
-        atomic_fetch_sub(&c->op->scope.tenant.account->reads_open, 1);
-    c->counted = false;
 }
 
 /* What would be read of a table that is being deleted are rows that are half gone, or, later, those
@@ -394,9 +465,7 @@ static enum err slice_check(const struct sto_read_cursor *c)
 enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
 {
     struct sto_account *account = c->op->scope.tenant.account;
-    if (!c->counted)
-        atomic_fetch_add(&account->reads_open, 1);
-    c->counted = true;
+    atomic_fetch_add(&account->reads_open, 1);
     c->steps = 0;
     c->rows = 0;
     c->full = false;
@@ -404,58 +473,13 @@ enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
     enum rdb_slice_end rc = SLICE_ERROR;
     c->op->result = slice_check(c);
     if (c->op->result == ERR_OK)
-        rc = is_cancelled(c) ? cancel(c) : slice_rows(c);
+        rc = sto_rdb_look_begin(c);
+    if (rc == SLICE_FULL)
+        rc = slice_rows(c);
     sto_rdb_cache_sample_end(&c->engine->cache_sample);
     if (rc == SLICE_INCOMPLETE)
         row_put_back(c);
-    if (rc != SLICE_HELD) {
-        sto_rdb_range_close(c, false);
-        uncount(c);
-    }
-    return rc;
-}
-
-/* --- life ----------------------------------------------------------------------------------- */
-
-enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
-                             struct sto_read_op *op)
-{
-    c->engine = e;
-    c->op = op;
-    c->on_reader = false;
-    c->counted = false;
-    c->iterator = NULL;
-    c->options = NULL;
-    c->range_index = 0;
-    c->must_move = false;
-    c->position_len = 0;
-    c->row_len = 0;
-    c->column_len = 0;
-    sto_rdb_skips_init(c);
-    sto_sealer_init(&c->sealer);
-    base_buf_init(&c->plain, LIM_CELL_BYTES_HARD + MIB);
-    uint8_t table[STO_KEY_TABLE_MAX];
-    c->table_len = sto_key_table(&op->scope, table);
-    return sto_visit_open(&c->visit, op->scope.schema, &op->spec, op->sink, &op->detail);
-}
-
-void sto_rdb_cursor_fini(struct sto_read_cursor *c)
-{
     sto_rdb_range_close(c, false);
-    uncount(c);
-    sto_visit_close(&c->visit);
-    sto_sealer_fini(&c->sealer);
-    base_buf_fini(&c->plain);
-}
-
-enum err sto_rdb_cursor_move(struct sto_read_cursor *to, struct sto_read_cursor *from)
-{
-    INVARIANT(from->iterator == NULL && from->row_len == 0);
-    enum err rc = sto_rdb_cursor_init(to, from->engine, from->op);
-    if (rc != ERR_OK)
-        return rc;
-    to->range_index = from->range_index;
-    to->position_len = from->position_len;
-    memcpy(to->position, from->position, from->position_len);
-    return ERR_OK;
+    atomic_fetch_sub(&account->reads_open, 1);
+    return rc;
 }

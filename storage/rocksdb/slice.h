@@ -8,11 +8,12 @@
  * Threads:  one at a time per cursor.
  * Blocks:   only when on_reader is set.
  * Fails by: SLICE_ERROR with op->result: ERR_SUSPENDED, ERR_GONE, ERR_UNAVAILABLE, ERR_CORRUPT,
- *           ERR_IO, ERR_CANCELLED.
- * Limits:   LIM_SLICE_ROWS, LIM_SLICE_STEPS, LIM_INLINE_STEPS.
- * Promises: 1. Between slices no iterator is held unless a row is open; one that is held counts in
- *              reads_open of the account. 2. A slice on a reader gives at least one cell or passes
- *              at least one row: a read ends.
+ *           ERR_IO, those of slice_look.h.
+ * Limits:   LIM_SLICE_ROWS, those of slice_look.h.
+ * Promises: 1. Between slices there is no iterator; reads_open of the account counts running ones.
+ *           2. A slice on a reader gives at least one cell, passes at least one row, or matches at
+ *              least one pattern over a large value: a read ends.
+ *           3. All cells of a row are of one state of it, or the read fails.
  */
 #ifndef STORAGE_ROCKSDB_SLICE_H
 #define STORAGE_ROCKSDB_SLICE_H
@@ -22,16 +23,18 @@
 #include "storage/cipher.h"
 #include "storage/engine.h"
 #include "storage/keycodec.h"
+#include "storage/rocksdb/long_row.h"
 #include "storage/visit.h"
 
 struct rdb_engine;
 
 enum rdb_slice_end {
     SLICE_FULL,       /* more to come: position says where */
-    SLICE_HELD,       /* more to come, the iterator stands inside a row */
+    SLICE_INSIDE,     /* more to come of the row that was begun: only a reader goes on */
     SLICE_END,        /* nothing more */
     SLICE_INCOMPLETE, /* memory did not have it, or it takes too long here: to a reader */
     SLICE_ERROR,
+    SLICE_AGAIN, /* never of a slice: the row begins anew */
 };
 
 /* Ways to go on, each with a length of its own. */
@@ -53,8 +56,9 @@ struct sto_read_cursor {
     struct rdb_engine *engine;
     struct sto_read_op *op;
     bool on_reader;
-    bool counted;                 /* in reads_open */
-    rocksdb_iterator_t *iterator; /* NULL between slices unless a row is open */
+    bool among_points;            /* on a reader that others' points wait for */
+    bool is_long;                 /* for good: it is run as a scan */
+    rocksdb_iterator_t *iterator; /* NULL between slices */
     rocksdb_readoptions_t *options;
     struct sto_visit visit;
     size_t table_len;
@@ -62,11 +66,12 @@ struct sto_read_cursor {
     /* where in the row set */
     size_t range_index;  /* in the direction of the read */
     bool is_point;       /* the range is one row */
+    bool ends_in_loss;   /* what follows the bounds of the iterator was lost (lost.h) */
     bool must_move;      /* the iterator has to go to `position` before it shows the next row */
     size_t position_len; /* 0: the range from its beginning; else what is left of it begins here
                           * (ends here, when reversed) */
 
-    /* the row under the iterator; row_len 0: none */
+    /* the row under the iterator, or the one that the next slice goes on in; row_len 0: none */
     size_t row_len;
     bool row_seen;         /* it is there: counted in rows_seen */
     uint64_t bytes_before; /* the operation's bytes_seen in front of it */
@@ -74,13 +79,24 @@ struct sto_read_cursor {
     uint64_t row_bytes;    /* from its header */
     size_t column_len;     /* of the column under the iterator; 0: none */
 
+    /* a row that takes more than one slice; between them, target is the key to go on from */
+    uint64_t mark; /* of before the iterator was made (long_row.h) */
+    size_t target_len;
+    struct rdb_long_row long_row;
+
     struct rdb_skip_memory skips[RDB_SKIP_COUNT];
 
     struct sto_sealer sealer;
     struct buf plain; /* the value under the iterator, if it was sealed */
 
-    /* this slice */
+    /* this slice (slice_look.h) */
     uint64_t steps;
+    uint64_t steps_looked; /* at so many, the clock is looked at */
+    uint64_t work_ns;      /* of the filter, less than a step's */
+    uint64_t matched;      /* on a loop: instructions times bytes */
+    uint64_t began_cpu_ns; /* of the reader */
+    uint64_t due_ns;       /* the thread's clock is looked at, when others wait */
+    uint64_t now_ns;       /* monotonic, when it was looked at */
     uint64_t rows;
     bool full;
 
@@ -96,7 +112,7 @@ struct sto_read_cursor {
 /* Touches only what is used. ERR_NO_MEMORY; fini is needed after ERR_OK only. */
 enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
                              struct sto_read_op *op) MUST_CHECK;
-/* Gives up a held iterator, too. */
+/* Gives up a row that was begun, too. */
 void sto_rdb_cursor_fini(struct sto_read_cursor *c);
 /* Continue in a new cursor, on the heap, where the old one stands between rows. */
 enum err sto_rdb_cursor_move(struct sto_read_cursor *to, struct sto_read_cursor *from) MUST_CHECK;

@@ -118,37 +118,90 @@ static bool bounds_make(struct sto_read_cursor *c)
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-bool sto_rdb_range_open(struct sto_read_cursor *c)
-{
-    size_t count = range_count(&c->op->spec);
-    while (c->range_index < count && !bounds_make(c)) {
-        c->range_index++;
-        c->position_len = 0;
-    }
-    if (c->range_index >= count)
-        return false;
-    c->options = sto_rdb_scan_options(lower_of(&c->bounds), upper_of(&c->bounds));
-    if (c->is_point) {
-        rocksdb_readoptions_set_total_order_seek(c->options, 0);
-        rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
-    }
-    if (!c->on_reader)
-        rocksdb_readoptions_set_read_tier(c->options, CACHE_TIER_ONLY);
-    c->iterator = rocksdb_create_iterator_cf(c->engine->db.handle, c->options, c->engine->db.cells);
-    c->must_move = false;
-    c->row_len = 0;
-    return true;
-}
-
 void sto_rdb_range_close(struct sto_read_cursor *c, bool finished)
 {
     if (c->iterator != NULL) {
         rocksdb_iter_destroy(c->iterator);
         rocksdb_readoptions_destroy(c->options);
         c->iterator = NULL;
+        if (sto_rdb_long_row_is_open(&c->long_row))
+            sto_rdb_long_row_rests(&c->long_row);
     }
     if (finished) {
         c->range_index++;
         c->position_len = 0;
+        sto_rdb_long_row_close(&c->long_row);
     }
+}
+
+/* Leaves out what was lost and all behind it. False: nothing is left to read. */
+static bool cut_to_loss(struct sto_read_cursor *c)
+{
+    struct sto_key_bounds *b = &c->bounds;
+    uint8_t bound[STO_KEY_ROW_MAX];
+    size_t len = 0;
+    bool reversed = c->op->spec.reversed;
+    c->ends_in_loss =
+        sto_rdb_lost_first(c->engine, RDB_CF_CELLS, (struct sto_span){lower_of(b), upper_of(b)},
+                           reversed, bound, sizeof bound, &len);
+    if (!c->ends_in_loss)
+        return true;
+    if (reversed)
+        raise_lower(b, base_slice(bound, len));
+    else
+        reduce_upper(b, base_slice(bound, len));
+    return !c->is_point && base_slice_compare(lower_of(b), upper_of(b)) < 0;
+}
+
+/* False: the row that is read over several slices has changed, and what it was is lost. */
+static bool iterator_open(struct sto_read_cursor *c, bool has_no_tombstones)
+{
+    struct rdb_engine *e = c->engine;
+    c->options = sto_rdb_scan_options(lower_of(&c->bounds), upper_of(&c->bounds));
+    if (c->is_point) {
+        rocksdb_readoptions_set_total_order_seek(c->options, 0);
+        rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
+    }
+    rocksdb_readoptions_set_ignore_range_deletions(c->options, has_no_tombstones);
+    if (c->on_reader)
+        c->mark = sto_rdb_long_rows_mark(sto_rdb_long_rows_of(e, c->op->scope.tenant.account));
+    else
+        rocksdb_readoptions_set_read_tier(c->options, CACHE_TIER_ONLY);
+    if (sto_rdb_long_row_is_open(&c->long_row))
+        c->iterator = sto_rdb_long_row_iterator(&c->long_row, c->options);
+    else
+        c->iterator = rocksdb_create_iterator_cf(e->db.handle, c->options, e->db.cells);
+    if (c->iterator == NULL)
+        rocksdb_readoptions_destroy(c->options);
+    return c->iterator != NULL;
+}
+
+bool sto_rdb_range_reopen(struct sto_read_cursor *c, bool has_no_tombstones)
+{
+    sto_rdb_range_close(c, false);
+    return iterator_open(c, has_no_tombstones);
+}
+
+/* A loss that is recorded while the iterator is made may be one that it does not see. */
+bool sto_rdb_range_open(struct sto_read_cursor *c, bool has_no_tombstones)
+{
+    size_t count = range_count(&c->op->spec);
+    uint64_t changes;
+    do {
+        sto_rdb_range_close(c, false);
+        changes = atomic_load(&c->engine->lost.changes);
+        while (c->range_index < count && !bounds_make(c)) {
+            c->range_index++;
+            c->position_len = 0;
+        }
+        if (c->range_index >= count)
+            return false;
+        if (cut_to_loss(c) && !iterator_open(c, has_no_tombstones)) {
+            sto_rdb_long_row_close(&c->long_row);      /* nothing of it was given: it begins anew */
+            (void)iterator_open(c, has_no_tombstones); /* cannot fail without a long row */
+        }
+    } while (changes != atomic_load(&c->engine->lost.changes));
+    c->must_move = false;
+    c->row_len = 0;
+    return true;
 }

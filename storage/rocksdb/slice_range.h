@@ -17,9 +17,12 @@
 
 #include "storage/rocksdb/slice.h"
 
-/* Open the iterator of the current range or, when nothing is left of that, of a later one; not yet
- * positioned. False: no range is left. */
-bool sto_rdb_range_open(struct sto_read_cursor *c);
+/* Opens the iterator of the current range or, when nothing is left of that, of a later one; it is
+ * not positioned yet. has_no_tombstones: no range tombstone covers a row of it (tombstones.h).
+ * Returns false when no range is left. */
+bool sto_rdb_range_open(struct sto_read_cursor *c, bool has_no_tombstones);
+/* Opens it again, inside the long row. False: what that row was is lost. */
+bool sto_rdb_range_reopen(struct sto_read_cursor *c, bool has_no_tombstones);
 /* The same range, or the next, will be opened later. */
 void sto_rdb_range_close(struct sto_read_cursor *c, bool finished);
 

@@ -160,7 +160,7 @@ static enum err look_through(struct sweep *s, rocksdb_iterator_t *it)
     char *error = NULL;
     rocksdb_iter_get_error(it, &error);
     if (error != NULL)
-        return base_fail(&s->op->detail, sto_rdb_fail(s->engine, "read", error),
+        return base_fail(&s->op->detail, sto_rdb_read_failed(s->engine, error),
                          "the rows cannot be read");
     s->is_over = true;
     return ERR_OK;
@@ -174,8 +174,12 @@ static enum err look_slice(struct sweep *s)
         sto_rdb_scan_options(base_slice(s->bounds.lower, s->bounds.lower_len),
                              base_slice(s->bounds.upper, s->bounds.upper_len));
     rocksdb_readoptions_set_fill_cache(options, 0); /* everything, once */
-    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.cells);
-    enum err rc = look_through(s, it);
+    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, s->op->scope.tenant.account);
+    enum err rc =
+        sto_rdb_lost_check(e, RDB_CF_CELLS, base_slice(s->bounds.lower, s->bounds.lower_len),
+                           base_slice(s->bounds.upper, s->bounds.upper_len));
+    if (rc == ERR_OK)
+        rc = look_through(s, it);
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
     s->op->look_ns += base_thread_cpu_ns() - began_ns;
@@ -254,7 +258,7 @@ static enum err remove_slice(struct sweep *s, struct rdb_batch *batch, struct tu
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(s->bounds.lower, s->bounds.lower_len),
                              base_slice(s->bounds.upper, s->bounds.upper_len));
-    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.cells);
+    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, s->op->scope.tenant.account);
     enum err rc = collect(s, batch, it, turn);
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);

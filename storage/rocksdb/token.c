@@ -9,7 +9,9 @@
  *    lies in the generation of now or in the next one: two lookups.
  * 2. A generation that is over is never written again. Its keys can be deleted by any thread, and
  *    come first among the keys of their tenant.
- * 3. The digest is two chains of SipHash-1-3 over every field, each step keyed with what came
+ * 3. What is stored is counted for each generation, in memory: since the start, and one more for an
+ *    operation that is refused behind its token.
+ * 4. The digest is two chains of SipHash-1-3 over every field, each step keyed with what came
  *    before. It guards against mistakes: who makes two requests collide deceives nobody else.
  */
 #include "storage/rocksdb/token.h"
@@ -31,6 +33,32 @@
 static uint64_t generation_of(int64_t us)
 {
     return us < 0 ? 0 : (uint64_t)us / GENERATION_US;
+}
+
+/* --- how many -----------------------------------------------------------------------------------
+ */
+
+static struct sto_token_count *count_of(struct sto_account *account, uint64_t generation)
+{
+    struct sto_token_count *c = &account->tokens[generation % 2];
+    if (c->generation != generation)
+        *c = (struct sto_token_count){.generation = generation};
+    return c;
+}
+
+/* Whether one more is within the quota: of those that may still be asked for. */
+static enum err count_check(struct sto_account *account, int64_t now_us, struct errbuf *eb)
+{
+    uint64_t max = atomic_load_explicit(&account->tokens_max, memory_order_relaxed);
+    uint64_t generation = generation_of(now_us);
+    uint64_t count =
+        count_of(account, generation)->count + count_of(account, generation + 1)->count;
+    if (count < max)
+        return ERR_OK;
+    return base_fail(eb, ERR_QUOTA,
+                     "idempotency tokens quota: %" PRIu64 " are remembered, limit %" PRIu64
+                     "; each is forgotten within %llu s, and writes without one pass",
+                     count, max, (unsigned long long)(2 * GENERATION_US / 1000000));
 }
 
 /* --- keys and values ----------------------------------------------------------------------------
@@ -158,7 +186,7 @@ static enum err token_get(struct rdb_batch *b, struct slice key, struct stored_t
     rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(db->handle, db->point, db->meta,
                                                             (const char *)key.ptr, key.len, &error);
     if (error != NULL)
-        return sto_rdb_fail(b->engine, "read", error);
+        return sto_rdb_read_failed(b->engine, error);
     if (pinned == NULL)
         return ERR_OK;
     struct slice bytes;
@@ -204,7 +232,7 @@ enum err sto_rdb_token_find(struct rdb_batch *b, struct sto_mutate_op *op, int64
         *out_repeated = rc == ERR_OK;
         return rc;
     }
-    return ERR_OK;
+    return b->is_apart ? ERR_OK : count_check(op->scope.tenant.account, now_us, eb);
 }
 
 enum err sto_rdb_token_put(struct rdb_batch *b, const struct sto_mutate_op *op,
@@ -225,7 +253,11 @@ enum err sto_rdb_token_put(struct rdb_batch *b, const struct sto_mutate_op *op,
         stored.flags |= FLAG_MATCHED;
     memcpy(stored.digest, token->digest, RDB_TOKEN_DIGEST_BYTES);
     token_encode(&stored, change.own);
-    return sto_rdb_overlay_change(&b->tokens, entry, &change) ? ERR_OK : ERR_NO_MEMORY;
+    if (!sto_rdb_overlay_change(&b->tokens, entry, &change))
+        return ERR_NO_MEMORY;
+    if (!b->is_apart)
+        count_of(op->scope.tenant.account, generation_of(token->expiry_us))->count++;
+    return ERR_OK;
 }
 
 /* --- removing ------------------------------------------------------------------------------------
@@ -242,6 +274,7 @@ struct removal {
 static struct removal removal_open(struct rdb_engine *e, struct slice lower, struct slice upper)
 {
     struct removal r = {.engine = e, .options = sto_rdb_scan_options(lower, upper)};
+    rocksdb_readoptions_set_ignore_range_deletions(r.options, 1); /* there is none in meta */
     r.it = rocksdb_create_iterator_cf(e->db.handle, r.options, e->db.meta);
     r.writes = rocksdb_writebatch_create();
     rocksdb_iter_seek_to_first(r.it);
@@ -267,7 +300,7 @@ static enum err removal_close(struct removal *r)
     enum err rc = ERR_OK;
     rocksdb_iter_get_error(r->it, &error);
     if (error != NULL)
-        rc = sto_rdb_fail(r->engine, "read", error);
+        rc = sto_rdb_read_failed(r->engine, error);
     rocksdb_iter_destroy(r->it);
     rocksdb_readoptions_destroy(r->options);
     if (rc == ERR_OK && rocksdb_writebatch_count(r->writes) > 0)

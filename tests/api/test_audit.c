@@ -215,6 +215,35 @@ START_TEST(a_tenant_sees_its_own_records_and_nothing_of_others)
 }
 END_TEST
 
+/* Which operator it was, and from where: its kind is told. */
+START_TEST(a_tenant_does_not_see_the_operators_key_and_address)
+{
+    world_init(&w, (enum http_version)_i);
+    const json_t *seen = last_of(w.op, BEFORE);
+    const json_t *made = json_array_get(http_at(w.op, "/records"), 0);
+    char id[WORLD_ID], actor[80];
+    ck_assert_str_eq(field(made, "kind"), "operator");
+    ck_assert_str_eq(field(made, "address"), "127.0.0.1");
+    ck_assert_str_eq(field(seen, "kind"), "tenant");
+    (void)snprintf(id, sizeof id, "%s", field(made, "key"));
+    (void)snprintf(actor, sizeof actor, "%s", field(made, "actor"));
+    ck_assert_uint_eq(strlen(field(made, "salt")), 32);
+    http_get(w.http, "/v1/audit");
+    EXPECT_STATUS(w.http, 200);
+    expect_not_in_body(w.http, id);
+    made = json_array_get(http_at(w.http, "/records"), 0);
+    ck_assert_str_eq(field(made, "kind"), "operator");
+    ck_assert_str_eq(field(made, "actor"), actor);
+    static const char *const hidden[] = {"key", "address", "salt"};
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        ck_assert(json_is_null(json_object_get(made, hidden[i])));
+    seen = json_array_get(http_at(w.http, "/records"), BEFORE - 1); /* made by its own key */
+    ck_assert_uint_eq(strlen(field(seen, "key")), 12);
+    ck_assert_str_eq(field(seen, "address"), "127.0.0.1");
+    ck_assert_uint_eq(strlen(field(seen, "salt")), 32);
+}
+END_TEST
+
 START_TEST(pages_and_lines_give_the_same_records)
 {
     world_init(&w, (enum http_version)_i);
@@ -261,7 +290,8 @@ START_TEST(a_long_trail_streams_to_its_end)
 {
     world_init(&w, (enum http_version)_i);
     for (int i = 0; i < 1100; i++) {
-        http_json(w.op, "POST", "{}", "/v1/admin/tenants/%s:resume", w.tenant);
+        http_json(w.op, "POST", "{}", "/v1/admin/tenants/%s:%s", w.tenant,
+                  i % 2 == 0 ? "suspend" : "resume");
         EXPECT_STATUS(w.op, 200);
     }
     http_once(w.op, "Accept: application/x-ndjson");
@@ -308,6 +338,7 @@ Suite *suite_api_audit(void)
                         HTTP_VERSIONS);
     tcase_add_loop_test(tc, no_data_and_no_secret_is_in_the_trail, 0, HTTP_VERSIONS);
     tcase_add_test(tc, a_tenant_sees_its_own_records_and_nothing_of_others);
+    tcase_add_loop_test(tc, a_tenant_does_not_see_the_operators_key_and_address, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, pages_and_lines_give_the_same_records, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, the_head_is_the_newest_record, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_long_trail_streams_to_its_end, 0, HTTP_VERSIONS);

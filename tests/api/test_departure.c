@@ -44,6 +44,53 @@ static void expect_state(const char *state)
     ck_assert_str_eq(http_string(w.op, "/state"), state);
 }
 
+/* --- many --------------------------------------------------------------------------------------
+ */
+
+static const char *string_at(const char *list, int i, const char *member)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/%s/%d/%s", list, i, member);
+    return http_string(w.op, path);
+}
+
+/* Lists that are made in several portions: all are there, once, in order. */
+START_TEST(many_tenants_and_jobs_are_listed_in_portions)
+{
+    enum { MANY = 130 };
+    for (int i = 0; i < MANY; i++) {
+        char body[64];
+        (void)snprintf(body, sizeof body, "{'id':'leaves-%03d'}", i);
+        http_json(w.op, "POST", body, "/v1/admin/tenants");
+        EXPECT_STATUS(w.op, 201);
+        (void)snprintf(body, sizeof body, "{'confirm':'leaves-%03d','grace':'2592000s'}", i);
+        http_json(w.op, "POST", body, "/v1/admin/tenants/leaves-%03d:offboard", i);
+        EXPECT_STATUS(w.op, 202);
+    }
+    char id[32];
+    http_get(w.op, "/v1/admin/jobs");
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_uint_eq(http_count(w.op, "/jobs"), MANY);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(id, sizeof id, "leaves-%03d", MANY - 1 - i);
+        ck_assert_str_eq(string_at("jobs", i, "tenant"), id);
+    }
+    http_get(w.op, "/v1/admin/tenants?prefix=leaves-&limit=120");
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_uint_eq(http_count(w.op, "/tenants"), 120);
+    for (int i = 0; i < 120; i++) {
+        (void)snprintf(id, sizeof id, "leaves-%03d", i);
+        ck_assert_str_eq(string_at("tenants", i, "id"), id);
+    }
+    char token[512];
+    (void)snprintf(token, sizeof token, "%s", http_string(w.op, "/next_page_token"));
+    http_get(w.op, "/v1/admin/tenants?prefix=leaves-&limit=120&page_token=%s", token);
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_uint_eq(http_count(w.op, "/tenants"), MANY - 120);
+    ck_assert_str_eq(http_string(w.op, "/tenants/0/id"), "leaves-120");
+}
+END_TEST
+
 /* --- grace ------------------------------------------------------------------------------------ */
 
 START_TEST(in_grace_everything_answers_410_until_undelete)
@@ -283,6 +330,7 @@ Suite *suite_api_departure(void)
     tcase_set_timeout(tc, 60 * process_patience());
     world_begin(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, many_tenants_and_jobs_are_listed_in_portions);
     tcase_add_test(tc, in_grace_everything_answers_410_until_undelete);
     tcase_add_test(tc, in_grace_the_tenant_is_frozen);
     tcase_add_test(tc, when_grace_is_over_the_tenant_is_purged);

@@ -235,6 +235,29 @@ START_TEST(an_attempt_that_began_too_long_ago_is_refused)
 }
 END_TEST
 
+/* A repeat is none more, and what has no token passes. */
+START_TEST(so_many_are_remembered)
+{
+    char token[32];
+    begin(_i);
+    admin_set_quota(w.op, w.tenant, "{'idempotency_tokens':3}");
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(token, sizeof token, "Idempotency-Key: token-%03d", i < 3 ? i : i - 1);
+        http_once(w.http, "%s", token);
+        http_json(w.http, "PATCH", "{'hits':{'q':1}}", ROW "k");
+        if (i < 4 && (i < 3 || was_replayed()))
+            ck_assert_int_eq(w.http->status / 100, 2);
+        else
+            EXPECT_PROBLEM(w.http, 507, "quota");
+    }
+    ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"),
+                                 "idempotency tokens quota: 3 are remembered, limit 3"));
+    http_json(w.http, "PATCH", "{'hits':{'q':1}}", ROW "k");
+    EXPECT_STATUS(w.http, 200);
+    expect_sum("k", 4);
+}
+END_TEST
+
 START_TEST(each_bulk_line_has_its_own)
 {
     static const char lines[] =
@@ -317,6 +340,7 @@ Suite *suite_api_idempotency(void)
     tcase_add_loop_test(tc, a_made_row_stays_made_for_its_maker, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, tokens_have_8_to_64_bytes, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, an_attempt_that_began_too_long_ago_is_refused, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, so_many_are_remembered, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, each_bulk_line_has_its_own, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_token_for_many_rows_is_refused, 0, HTTP_VERSIONS);
     tcase_add_test(tc, of_many_at_once_one_is_done);

@@ -119,6 +119,33 @@ START_TEST(everything_of_a_gone_tenant_answers_410)
 }
 END_TEST
 
+/* In its grace period, a second request makes it deep. */
+START_TEST(a_deep_search_reads_every_table)
+{
+    char job[64];
+    world_init(&w, (enum http_version)_i);
+    tenant_put(w.http, "devices", "k", "stats", "q", "1");
+    http_json(w.op, "POST", "{'confirm':true,'deep':1}", "/v1/admin/tenants/%s:offboard", w.tenant);
+    EXPECT_PROBLEM(w.op, 400, "invalid");
+    http_value_take(w.op, "POST", json_pack("{s:s, s:s}", "confirm", w.tenant, "grace", "600s"),
+                    "/v1/admin/tenants/%s:offboard", w.tenant);
+    EXPECT_STATUS(w.op, 202);
+    http_value_take(w.op, "POST",
+                    json_pack("{s:s, s:s, s:b}", "confirm", w.tenant, "grace", "700s", "deep", 1),
+                    "/v1/admin/tenants/%s:offboard", w.tenant);
+    EXPECT_STATUS(w.op, 202);
+    http_value_take(w.op, "POST", json_pack("{s:s}", "confirm", w.tenant),
+                    "/v1/admin/tenants/%s:offboard", w.tenant);
+    EXPECT_STATUS(w.op, 202);
+    (void)snprintf(job, sizeof job, "%s", http_string(w.op, "/job"));
+    admin_await_job(w.op, job, 20000);
+    ck_assert(json_is_true(http_at(w.op, "/search_before/deep")));
+    ck_assert(json_is_true(http_at(w.op, "/search/deep")));
+    ck_assert_int_eq(http_number(w.op, "/search/listed_files"), 0);
+    ck_assert_int_eq(http_number(w.op, "/search/listed_bytes"), 0);
+}
+END_TEST
+
 START_TEST(an_id_is_never_used_again)
 {
     world_init(&w, (enum http_version)_i);
@@ -256,6 +283,7 @@ Suite *suite_api_offboard(void)
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, offboarding_runs_to_done_with_nothing_left, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, everything_of_a_gone_tenant_answers_410, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, a_deep_search_reads_every_table, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, an_id_is_never_used_again, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, offboarding_wants_the_name_repeated, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, offboarding_an_empty_or_suspended_tenant_works, 0, HTTP_VERSIONS);

@@ -3,6 +3,7 @@
  */
 #include <check.h>
 
+#include "base/limits.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -169,6 +170,28 @@ START_TEST(plans_that_are_wrong_are_refused)
     EXPECT_PROBLEM(w.op, 400, "invalid");
     http_get(w.op, "/v1/admin/plans/bad");
     EXPECT_PROBLEM(w.op, 404, "not_found");
+}
+END_TEST
+
+/* A new data directory has it; whoever makes a tenant with a plan, or with none, says so. */
+START_TEST(tenants_get_the_standard_plan_unless_told_otherwise)
+{
+    world_init(&w, (enum http_version)_i);
+    char id[WORLD_ID];
+    world_fresh_id(id);
+    http_value_take(w.op, "POST", json_pack("{s:s}", "id", id), "/v1/admin/tenants");
+    EXPECT_STATUS(w.op, 201);
+    ck_assert_str_eq(http_string(w.op, "/plan"), "standard");
+    ck_assert_int_eq(http_number(w.op, "/quota/stored_bytes"), LIM_FIRST_STORED_BYTES);
+    ck_assert_int_eq(http_number(w.op, "/quota/write_ops_per_s"), LIM_FIRST_OPS_PER_S);
+    ck_assert_uint_eq(http_count(w.op, "/own_quota"), 0);
+    http_delete(w.op, "/v1/admin/plans/standard");
+    EXPECT_PROBLEM(w.op, 409, "conflict");
+    world_fresh_id(id);
+    http_value_take(w.op, "POST", json_pack("{s:s,s:n}", "id", id, "plan"), "/v1/admin/tenants");
+    EXPECT_STATUS(w.op, 201);
+    ck_assert(json_is_null(http_at(w.op, "/plan")));
+    ck_assert(json_is_null(http_at(w.op, "/quota/stored_bytes")));
 }
 END_TEST
 
@@ -417,6 +440,7 @@ Suite *suite_api_plans(void)
                         HTTP_VERSIONS);
     tcase_add_loop_test(c, features_that_a_plan_leaves_out_are_refused_by_name, 0, HTTP_VERSIONS);
     tcase_add_loop_test(c, plans_that_are_wrong_are_refused, 0, BAD_COUNT);
+    tcase_add_loop_test(c, tenants_get_the_standard_plan_unless_told_otherwise, 0, HTTP_VERSIONS);
     tcase_add_loop_test(c, tenants_are_made_with_plan_and_quota, 0, HTTP_VERSIONS);
     tcase_add_loop_test(c, lists_have_filters_orders_and_pages, 0, HTTP_VERSIONS);
     tcase_add_loop_test(c, pages_are_stable_while_tenants_are_made, 0, HTTP_VERSIONS);

@@ -26,8 +26,8 @@ static void tear_down(void)
     "'mutations_per_row':100000,'families':100,'tables':1000"
 #define STANDARD                                                                                   \
     "'keys':1000,'read_bytes_per_s':null,'write_bytes_per_s':null,'burst_ms':1000,"                \
-    "'concurrent_requests':null,'weight':100,'reserved_ops_per_s':0,'change_streams':1,"           \
-    "'authorized_views':1"
+    "'concurrent_requests':1000,'weight':100,'reserved_ops_per_s':0,'change_streams':1,"           \
+    "'authorized_views':1,'control_ops_per_s':20,'audit_days':400"
 #define LOWERED                                                                                    \
     "'row_key_bytes':10,'qualifier_bytes':20,'cell_bytes':2048,'row_bytes':4096,"                  \
     "'mutations_per_row':30,'families':40,'tables':50"
@@ -41,7 +41,9 @@ START_TEST(a_quota_is_shown_as_it_was_set)
     http_get(w.op, "/v1/admin/tenants/%s/quota", w.tenant);
     EXPECT_STATUS(w.op, 200);
     EXPECT_JSON(w.op, "{'stored_bytes':1000000,'rows':500,'read_ops_per_s':100,"
-                      "'write_ops_per_s':50," STANDARD "," LOWERED ",'plan':null,"
+                      "'write_ops_per_s':50," STANDARD
+                      ",'change_bytes':1000000,'backup_bytes':8000000,'idempotency_tokens':1000000,"
+                      "'schema_bytes':16777216," LOWERED ",'plan':null,"
                       "'own':{'stored_bytes':1000000,'rows':500,'read_ops_per_s':100,"
                       "'write_ops_per_s':50," LOWERED "}}");
     http_get(w.http, "/v1/usage");
@@ -54,7 +56,9 @@ START_TEST(a_quota_is_shown_as_it_was_set)
     admin_set_quota(w.op, w.tenant, "{'rows':null,'stored_bytes':7}");
     http_get(w.op, "/v1/admin/tenants/%s/quota", w.tenant);
     EXPECT_JSON(w.op, "{'stored_bytes':7,'rows':null,'read_ops_per_s':null,"
-                      "'write_ops_per_s':null," STANDARD "," DEFAULTS ",'plan':null,"
+                      "'write_ops_per_s':null," STANDARD
+                      ",'change_bytes':7,'backup_bytes':56,'idempotency_tokens':1000000,'schema_"
+                      "bytes':16777216," DEFAULTS ",'plan':null,"
                       "'own':{'rows':null,'stored_bytes':7}}");
 }
 END_TEST

@@ -398,6 +398,24 @@ START_TEST(a_filter_that_gives_nothing_is_not_free)
 }
 END_TEST
 
+/* As the scan of the same row would be. */
+START_TEST(what_a_predicate_looks_at_is_not_free)
+{
+    static const char *const check =
+        "{'predicate':{'value_regex':'never'},'then':[{'delete_from_row':{}}]}";
+    world_init(&w, (enum http_version)_i);
+    put_value("long", 100000);
+    admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':20000}");
+    http_json(w.http, "POST", check, ROW "long:check");
+    EXPECT_STATUS(w.http, 200);
+    ck_assert_int_ge(cost(w.http), 100000 / 1024);
+    http_json(w.http, "POST", check, ROW "long:check");
+    expect_refused_by("read_bytes");
+    http_json(w.http, "POST", "{'then':[{'delete_from_row':{}}]}", ROW "long:check");
+    EXPECT_STATUS(w.http, 200); /* without a predicate it is a write like others */
+}
+END_TEST
+
 START_TEST(a_scan_that_owes_pauses_and_goes_on)
 {
     world_init(&w, (enum http_version)_i);
@@ -571,6 +589,7 @@ Suite *suite_api_rates(void)
     tcase_add_loop_test(tc, bytes_written_are_charged_before, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, lines_of_a_bulk_are_refused_one_by_one, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_filter_that_gives_nothing_is_not_free, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, what_a_predicate_looks_at_is_not_free, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_scan_that_owes_pauses_and_goes_on, 0, HTTP_VERSIONS);
     tcase_add_test(tc, a_limit_that_is_lifted_ends_a_pause);
     tcase_add_test(tc, a_deadline_ends_a_pause);

@@ -102,6 +102,7 @@ START_TEST(times_and_rates_that_cannot_be_are_refused)
         {"--reclaim-after", "soon", "\"soon\""},
         {"--reclaim-mb", "0", "--reclaim-mb"},
         {"--reclaim-mb", "-1", "--reclaim-mb"},
+        {"--scrub-mb", "-1", "--scrub-mb must be a whole number from 0"},
     };
     static struct process_result said;
     char program[PROCESS_PATH];

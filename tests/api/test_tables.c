@@ -85,6 +85,35 @@ START_TEST(list_shows_every_table_with_its_usage)
 }
 END_TEST
 
+/* 200 tables of 24 KB of text each: over several portions, and whole. */
+START_TEST(a_long_list_comes_in_portions)
+{
+    enum { TABLES = 200, NOTES = 4000 };
+    static char notes[NOTES + 1];
+    char name[32];
+    world_init(&w, (enum http_version)_i);
+    admin_set_quota(w.op, w.tenant, "{'control_ops_per_s':1000}");
+    memset(notes, 1, NOTES); /* six characters each */
+    for (int i = 0; i < TABLES; i++) {
+        http_value_take(w.http, "PUT",
+                        json_pack("{s:{s:{}},s:s}", "families", "f", "row_key_notes", notes),
+                        "/v1/tables/long-%03d", i);
+        EXPECT_STATUS(w.http, 201);
+    }
+    http_get(w.http, "/v1/tables");
+    EXPECT_STATUS(w.http, 200);
+    ck_assert_uint_gt(w.http->body.len, (size_t)TABLES * NOTES * 6);
+    ck_assert_uint_eq(http_count(w.http, "/tables"), TABLES + 1);
+    ck_assert_str_eq(http_string(w.http, "/tables/0/id"), "devices");
+    for (int i = 0; i < TABLES; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "/tables/%d/id", i + 1);
+        (void)snprintf(name, sizeof name, "long-%03d", i);
+        ck_assert_str_eq(http_string(w.http, path), name);
+    }
+}
+END_TEST
+
 START_TEST(delete_takes_rows_and_usage_with_it)
 {
     world_init(&w, (enum http_version)_i);
@@ -221,6 +250,7 @@ Suite *suite_api_tables(void)
     tcase_add_loop_test(tc, put_twice_the_same_is_fine, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, leaving_out_a_family_is_a_conflict, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, list_shows_every_table_with_its_usage, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, a_long_list_comes_in_portions, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, delete_takes_rows_and_usage_with_it, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, table_names_follow_bigtable, 0, HTTP_EACH(NAMES));
     tcase_add_loop_test(tc, schemas_that_make_no_sense_are_refused, 0, HTTP_EACH(SCHEMAS));

@@ -64,6 +64,43 @@ static void back_up(const char *body)
     ck_assert_str_eq(await("altostrat"), "done");
 }
 
+static void set_backup_bytes(int64_t bytes)
+{
+    char quota[64];
+    (void)snprintf(quota, sizeof quota, "{'backup_bytes':%lld}", (long long)bytes);
+    admin_set_quota(w.op, "altostrat", quota);
+}
+
+/* A new one is taken to be as large as what it is made of. */
+START_TEST(backups_are_within_their_quota)
+{
+    char detail[128];
+    put_rows(20);
+    http_get(w.http, "/v1/usage");
+    int64_t stored = http_number(w.http, "/stored_bytes");
+    set_backup_bytes(stored - 1);
+    http_json(w.op, "POST", "{'table':'devices','name':'one'}", TENANT "/backups");
+    EXPECT_PROBLEM(w.op, 507, "quota");
+    (void)snprintf(detail, sizeof detail,
+                   "backup bytes quota: 0 used, %lld would be added, limit %lld; delete a backup",
+                   (long long)stored, (long long)stored - 1);
+    ck_assert_msg(strstr(http_text(w.op), detail) != NULL, "%s", http_text(w.op));
+    admin_set_quota(w.op, "altostrat", "{'stored_bytes':10000}");
+    http_get(w.op, TENANT "/quota");
+    ck_assert_int_eq(http_number(w.op, "/backup_bytes"), 80000);
+    back_up("{'table':'devices','name':'one'}");
+    http_get(w.op, TENANT "/backups");
+    int64_t bytes = http_number(w.op, "/backups/0/bytes");
+    set_backup_bytes(bytes + stored);
+    back_up("{'table':'devices','name':'two'}");
+    set_backup_bytes(2 * bytes + stored - 1);
+    http_json(w.op, "POST", "{'name':'three'}", TENANT "/backups"); /* of all tables */
+    EXPECT_PROBLEM(w.op, 507, "quota");
+    admin_set_quota(w.op, "altostrat", "{'backup_bytes':null}");
+    back_up("{'name':'three'}");
+}
+END_TEST
+
 START_TEST(table_is_backed_up_listed_verified_and_restored)
 {
     char backup[64];
@@ -229,6 +266,7 @@ Suite *suite_api_tenant_backups(void)
     TCase *tc = tcase_create("tenant_backups");
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, backups_are_within_their_quota);
     tcase_add_test(tc, table_is_backed_up_listed_verified_and_restored);
     tcase_add_test(tc, tenant_is_put_back_when_its_id_is_repeated);
     tcase_add_test(tc, what_is_asked_is_checked);

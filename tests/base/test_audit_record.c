@@ -34,6 +34,66 @@ START_TEST(hashes_are_those_of_the_documented_text)
 }
 END_TEST
 
+static struct base_audit_record committed(void)
+{
+    struct base_audit_record r = sample();
+    r.is_committed = true;
+    for (uint8_t i = 0; i < BASE_AUDIT_SALT; i++)
+        r.salt[i] = i;
+    base_audit_seal(&r);
+    return r;
+}
+
+/* The same of the second form. */
+START_TEST(hashes_of_the_second_form_cover_a_commitment)
+{
+    char hex[BASE_AUDIT_HEX + 1];
+    struct base_audit_record r = committed();
+    base_audit_hex(&r.actor, hex);
+    ck_assert_str_eq(hex, "12fe3574214a380d52ebea1bbf1f02db8f762fc54c6f150fd6034ed75f10cce1");
+    base_audit_hex(&r.entry, hex);
+    ck_assert_str_eq(hex, "02e9af1215e88c0a9284b74b7c1bfe718f90a34a6c294b99665380ecfad73a4c");
+    base_audit_hex(&r.hash, hex);
+    ck_assert_str_eq(hex, "581d7b127be0905187dcccbaf1cec76aa9bf56e4819d279c9e7c0587b318a4b8");
+}
+END_TEST
+
+static bool follows(const struct base_audit_record *r)
+{
+    struct base_audit_head head = {0};
+    return base_audit_follow_tenant(&head, r) == NULL;
+}
+
+START_TEST(without_its_actor_all_the_rest_of_a_record_is_checked)
+{
+    struct base_audit_record r = committed();
+    r.key = r.address = SLICE_EMPTY;
+    memset(r.salt, 0, sizeof r.salt);
+    ck_assert(!follows(&r)); /* they are told, and wrong */
+    r.is_withheld = true;
+    ck_assert(follows(&r));
+    r.actor.bytes[0] ^= 1;
+    ck_assert(!follows(&r));
+    r.actor.bytes[0] ^= 1;
+    r.detail = SLICE_LIT("rows=8");
+    ck_assert(!follows(&r));
+    struct base_audit_record told = committed();
+    told.address = SLICE_LIT("192.0.2.8");
+    ck_assert(!follows(&told));
+}
+END_TEST
+
+START_TEST(of_the_first_form_without_its_actor_the_place_is_checked)
+{
+    struct base_audit_record r = sample();
+    r.key = r.address = SLICE_EMPTY;
+    r.is_withheld = true;
+    ck_assert(follows(&r));
+    r.tenant_before.bytes[0] ^= 1;
+    ck_assert(!follows(&r));
+}
+END_TEST
+
 START_TEST(records_follow_one_another)
 {
     struct base_audit_head head = {0}, of_tenant = {0};
@@ -103,6 +163,9 @@ Suite *suite_base_audit_record(void)
     Suite *s = suite_create("base_audit_record");
     TCase *tc = tcase_create("records");
     tcase_add_test(tc, hashes_are_those_of_the_documented_text);
+    tcase_add_test(tc, hashes_of_the_second_form_cover_a_commitment);
+    tcase_add_test(tc, without_its_actor_all_the_rest_of_a_record_is_checked);
+    tcase_add_test(tc, of_the_first_form_without_its_actor_the_place_is_checked);
     tcase_add_test(tc, records_follow_one_another);
     tcase_add_test(tc, a_record_about_no_tenant_has_no_place_among_a_tenants);
     tcase_add_test(tc, a_value_with_a_line_feed_is_refused);

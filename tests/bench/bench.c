@@ -88,9 +88,11 @@ int main(int argc, char **argv)
                     {"uris", bench_uris},
                     {"static", bench_static},
                     {"accounting", bench_accounting},
+                    {"cold", bench_cold},
                     {"drop", bench_drop},
                     {"freed", bench_freed},
                     {"tenants", bench_tenants},
+                    {"tables", bench_tables},
                     {"flood", bench_flood},
                     {"quiet", bench_quiet}};
     for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -98,6 +100,6 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 2, argv + 2);
     }
     bench_fail("usage: bench "
-               "rocksdb-baseline|idle-connections|load|grpc|uris|static|accounting|drop|freed|"
+               "rocksdb-baseline|idle-connections|load|grpc|uris|static|accounting|cold|drop|freed|"
                "tenants|flood|quiet ...");
 }

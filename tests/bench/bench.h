@@ -29,9 +29,11 @@ int bench_grpc(int argc, char **argv);
 int bench_uris(int argc, char **argv);
 int bench_static(int argc, char **argv);
 int bench_accounting(int argc, char **argv);
+int bench_cold(int argc, char **argv);
 int bench_drop(int argc, char **argv);
 int bench_freed(int argc, char **argv);
 int bench_tenants(int argc, char **argv);
+int bench_tables(int argc, char **argv);
 int bench_flood(int argc, char **argv);
 int bench_quiet(int argc, char **argv);
 

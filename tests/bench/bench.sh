@@ -9,7 +9,8 @@
 # protocol with the official emulator. Where our server may go ahead of the clients to the processor
 # (base/worker.h), those go as far.
 #
-#   BENCH_ONLY     one section alone: json_api, encryption, offboard, drop, transfer, neighbours or clients
+#   BENCH_ONLY     one section alone: json_api, encryption, offboard, drop, transfer, neighbours or clients;
+#                  scale, which is not part of all
 #   BENCH_ROWS     rows of 1 KiB loaded first, default 1000000
 #   BENCH_VALUE    bytes of a row that is deleted; default 1024 of a tenant, 16 of a drop or a table
 #   BENCH_SCAN     rows of 100 bytes for the scan, default BENCH_ROWS / 2
@@ -32,7 +33,7 @@ scan_rows=${BENCH_SCAN:-$((rows / 2))}
 seconds=${BENCH_SECONDS:-8}
 idle=${BENCH_IDLE:-10000}
 value=${BENCH_VALUE:-1024}
-cache_mib=2048 # 1,000,000 rows of 1 KiB fit
+cache_options='--cache-mb 2048' # 1,000,000 rows of 1 KiB fit
 parts=$(seq 16)
 ahead=-5 # nice of what we are compared with
 tmp=$(mktemp -d "${BENCH_DIR:-${TMPDIR:-/tmp}}/bigtent-bench.XXXXXX")
@@ -67,8 +68,8 @@ say() {
 
 case ${BENCH_ONLY:-all} in
 all) sections='json_api encryption offboard drop transfer neighbours clients' ;;
-json_api | encryption | offboard | drop | transfer | neighbours | clients) sections=$BENCH_ONLY ;;
-*) fail "BENCH_ONLY is json_api, encryption, offboard, drop, transfer, neighbours or clients" ;;
+json_api | encryption | offboard | drop | transfer | neighbours | clients | scale) sections=$BENCH_ONLY ;;
+*) fail "BENCH_ONLY is json_api, encryption, offboard, drop, transfer, neighbours, clients or scale" ;;
 esac
 for tool in h2load curl bench bigtent bigtentd; do
     command -v "$tool" > /dev/null || fail "$tool is missing (package nghttp2-client has h2load)"
@@ -78,7 +79,8 @@ done
 
 start() {
     : > "$tmp/started"
-    bigtentd serve --data "$data" --listen 127.0.0.1:0 --cache-mb $cache_mib \
+    # shellcheck disable=SC2086
+    bigtentd serve --data "$data" --listen 127.0.0.1:0 $cache_options \
         --master-key-file "$tmp/master.key" > "$tmp/started" 2>> "$tmp/server.log" &
     server_pid=$!
     tries=0
@@ -127,7 +129,7 @@ start
 operator() {
     bigtent --key-file "$data/operator.key" "$@" > /dev/null || fail "bigtent $*"
 }
-operator tenant create bench --name Bench
+operator tenant create bench --name Bench --no-plan
 bigtent --key-file "$data/operator.key" key create --tenant bench > "$tmp/key" || fail "no key"
 key=$(sed -n 's/^key //p' "$tmp/key")
 BIGTENT_KEY=$key
@@ -138,7 +140,7 @@ bigtent table create small f:max_versions=1 > /dev/null || fail "no table"
 
 # tenant_key NAME: makes a tenant without limits that matter, and prints a key of it
 tenant_key() {
-    operator tenant create "$1" --name "$1"
+    operator tenant create "$1" --name "$1" --no-plan
     operator tenant quota "$1" --bytes 1T --rows 1000000000 --reads-per-s 100000000 --writes-per-s 100000000
     bigtent --key-file "$data/operator.key" key create --tenant "$1" | sed -n 's/^key //p'
 }

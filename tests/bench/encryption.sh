@@ -4,7 +4,7 @@
 say "encryption"
 enc_rows=$((rows / 5))
 tenant_of() { # NAME [OPTION]: prints its key
-    operator tenant create "$@"
+    operator tenant create "$@" --no-plan
     operator tenant quota "$1" --bytes 1T --rows 1000000000 --reads-per-s 100000000 --writes-per-s 100000000
     bigtent --key-file "$data/operator.key" key create --tenant "$1" | sed -n 's/^key //p'
 }

@@ -158,14 +158,17 @@ rm -rf "$tmp/with" "$tmp/without"
 say "many tenants"
 mkdir "$tmp/tenants"
 bench tenants "$tmp/tenants" 100000 > "$tmp/tenants.out" || fail "tenants"
+bench tables "$tmp/tenants" 100000 > "$tmp/tables.out" || fail "tables"
 rm -rf "$tmp/tenants"
 bound "a tenant made durable, median" "$(number create_p50_ms < "$tmp/tenants.out")" ms below 5
 line "a tenant made durable, 99 of 100" "$(number create_p99_ms < "$tmp/tenants.out")" ms
 bound "start with 100000 tenants" "$(number start_ms < "$tmp/tenants.out")" ms below 2000
 bound "each of 100000 tenants with a key" "$(number bytes_each < "$tmp/tenants.out")" bytes below 2048
+line "start with a table in each" "$(number start_ms < "$tmp/tables.out")" ms
+line "each of 100000 tenants with a key and a table" "$(number bytes_each < "$tmp/tables.out")" bytes
 
 say "memory"
 sleep 2
-line "memory after all that" "$(rss_mib)" MiB "the cache of $cache_mib MiB included"
+line "memory after all that" "$(rss_mib)" MiB "the block cache included"
 bound "each of $idle idle connections" \
     "$(bench idle-connections "${url##*:}" "$server_pid" "$idle" | number kib_per_connection)" KiB below 64

@@ -1,6 +1,6 @@
 /*
  * tests/bench/tenants.c - what many tenants cost: creating one, durably; the start with all of
- * them; the memory of each, with a key.
+ * them; the memory of each, with a key; the same with a table of one family in each.
  *
  * The first ones are made one by one, as a request does, and timed. The rest are written as the
  * same documents, thousands in a batch: one by one, the disk's fsyncs alone would take minutes.
@@ -20,7 +20,7 @@
 
 #include "base/banned.h"
 
-enum { CREATED = 500, BATCH = 1000, ID_BYTES = 32 };
+enum { CREATED = 500, BATCH = 1000, ID_BYTES = 32, SCHEMA_MAX = 4096 };
 
 static const uint8_t PEPPER[AUTH_PEPPER_BYTES] = "0123456789abcdef0123456789abcde";
 
@@ -163,6 +163,38 @@ static void write_documents(const char *dir, uint64_t count)
     base_epoch_free(s.epoch);
 }
 
+/* A table in each of them. */
+static void write_tables(const char *dir, uint64_t count)
+{
+    static struct sto_doc_change changes[BATCH];
+    static struct ten_doc_key keys[BATCH];
+    static const struct sto_family_spec family = {.name = SLICE_LIT("f")};
+    const struct sto_table_spec spec = {.families = &family, .family_count = 1};
+    struct slice id = SLICE_LIT("rows");
+    struct sto_schema *schema;
+    struct store s;
+    struct buf body;
+    open_engine(&s, dir);
+    base_buf_init(&body, SCHEMA_MAX);
+    must(sto_schema_make(id, NULL, &spec, &schema, &s.eb), &s.eb, "schema");
+    must(sto_schema_encode(schema, &body), &s.eb, "schema");
+    for (uint64_t from = 0; from < count; from += BATCH) {
+        size_t n = count - from < BATCH ? (size_t)(count - from) : BATCH;
+        for (size_t i = 0; i < n; i++) {
+            char tenant[ID_BYTES];
+            (void)snprintf(tenant, sizeof tenant, "tenant%08llu", (unsigned long long)(from + i));
+            keys[i] = ten_doc_key_schema(base_slice_text(tenant), id);
+            changes[i] = (struct sto_doc_change){.key = ten_doc_key_slice(&keys[i]),
+                                                 .body = base_buf_slice(&body)};
+        }
+        must(sto_docs_commit(s.engine, changes, n, &s.eb), &s.eb, "documents");
+    }
+    base_buf_fini(&body);
+    sto_schema_unref(schema);
+    sto_engine_close(s.engine);
+    base_epoch_free(s.epoch);
+}
+
 static void measure_start(const char *dir, uint64_t count)
 {
     char self[24];
@@ -188,6 +220,17 @@ int bench_tenants(int argc, char **argv)
     uint64_t count = bench_number(argv[1]);
     measure_creation(argv[0]);
     write_documents(argv[0], count);
+    measure_start(argv[0], count);
+    return EXIT_SUCCESS;
+}
+
+/* bench tables DIR COUNT: in a directory of bench tenants with that count. */
+int bench_tables(int argc, char **argv)
+{
+    if (argc != 2)
+        bench_fail("usage: bench tables DIR COUNT");
+    uint64_t count = bench_number(argv[1]);
+    write_tables(argv[0], count);
     measure_start(argv[0], count);
     return EXIT_SUCCESS;
 }

@@ -161,7 +161,7 @@ UNUSED_FN static void start_slow_move(void)
 {
     fill_table("devices", SLOW_ROWS, 200);
     fill_random(8);
-    admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':600000,'burst_ms':100}");
+    admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':120000,'burst_ms':100}");
     const char *const args[] = {MOVE, NULL};
     run_start(&r, &op, args);
     for (int tries = 0; !is_there("notes"); tries++) {

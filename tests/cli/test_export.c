@@ -6,6 +6,9 @@
 #include "tests/cli/transfer.h"
 
 #include <openssl/evp.h>
+#include <sys/stat.h>
+
+#include "tests/support/modes.h"
 
 #include "base/banned.h"
 
@@ -70,6 +73,17 @@ START_TEST(export_writes_a_record_for_each_cell)
                   "\"k,1\",stats,\"os\",2000,\"1\"\"7\",\n"
                   "\"k,1\",raw,\"/w==\",3000,\"AP8=\",qv\n");
     base_buf_fini(&bytes);
+}
+END_TEST
+
+START_TEST(an_export_is_its_owners_alone)
+{
+    static const char *const none[] = {NULL};
+    tenant_put(w.http, "devices", "a", "stats", "q", "v");
+    (void)umask(0);
+    bigtent(&r, &tenant, "export", in_dir("x"), "--compress", "none", "--json");
+    EXPECT_CODE(&r, 0);
+    ck_assert_uint_eq(modes_open_to_others(in_dir("x"), none), 0);
 }
 END_TEST
 
@@ -412,6 +426,7 @@ Suite *suite_cli_export(void)
     world_begin(t);
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_loop_test(t, export_writes_a_record_for_each_cell, 0, 2);
+    tcase_add_test(t, an_export_is_its_owners_alone);
     tcase_add_test(t, manifest_says_what_there_is);
     tcase_add_loop_test(t, content_is_the_sum_of_the_cells_hashes, 0, 2);
     tcase_add_test(t, rows_can_be_chosen);

@@ -63,6 +63,18 @@ START_TEST(list_marks_them_too)
 }
 END_TEST
 
+/* Suites of tests make and remove tables as fast as they can. */
+START_TEST(theirs_are_the_tables_of_tests)
+{
+    http_get(w.op, "/v1/admin/tenants/acme-dev");
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_int_eq(http_number(w.op, "/quota/control_ops_per_s"), 1000);
+    http_get(w.op, "/v1/admin/tenants/acme");
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_int_eq(http_number(w.op, "/quota/control_ops_per_s"), 20);
+}
+END_TEST
+
 /* What the server says, as it is: one member of the list, and the same alone. */
 START_TEST(the_server_says_it_of_every_tenant)
 {
@@ -94,6 +106,7 @@ Suite *suite_cli_keyless(void)
     tcase_add_test(t, show_marks_who_is_used_without_a_key);
     tcase_add_test(t, list_marks_them_too);
     tcase_add_test(t, the_server_says_it_of_every_tenant);
+    tcase_add_test(t, theirs_are_the_tables_of_tests);
     suite_add_tcase(s, t);
     return s;
 }

@@ -282,10 +282,25 @@ END_TEST
 START_TEST(every_option_on_the_servers_page_is_taken)
 {
     static struct process_result said;
-    static const char *const options[] = {
-        "--listen",      "--emulator",      "--cert",       "--key",     "--cache-mb",
-        "--loops",       "--memtable-mb",   "--committers", "--readers", "--data",
-        "--headroom-mb", "--reclaim-after", "--reclaim-mb"};
+    static const char *const options[] = {"--listen",
+                                          "--emulator",
+                                          "--cert",
+                                          "--key",
+                                          "--cache-mb",
+                                          "--loops",
+                                          "--memtable-mb",
+                                          "--committers",
+                                          "--readers",
+                                          "--data",
+                                          "--headroom-mb",
+                                          "--reclaim-after",
+                                          "--reclaim-mb",
+                                          "--scrub-mb",
+                                          "--request-mb",
+                                          "--connections-per-address",
+                                          "--handshakes-per-address",
+                                          "--failures-per-address",
+                                          "--proxy-from"};
     char program[PROCESS_PATH];
     process_program("bigtentd", program);
     read_page("bigtentd.8");

@@ -121,8 +121,8 @@ for tenant in dev-acme dev-acme-eu dev-altostrat dev-examplepetstore dev-hasty; 
 done
 # What most checks do is never more than the tenants' share, should the server find itself busy.
 for way in '' dev-; do
-    operator tenant quota "${way}acme" --cell-bytes 64M --weight 1000 > /dev/null || fail "no quota"
-    operator tenant quota "${way}acme-eu" --weight 1000 > /dev/null || fail "no quota"
+    operator tenant quota "${way}acme" --cell-bytes 64M --weight 1000 --control-per-s 1000 > /dev/null || fail "no quota"
+    operator tenant quota "${way}acme-eu" --weight 1000 --control-per-s 1000 > /dev/null || fail "no quota"
     operator tenant quota "${way}hasty" --writes-per-s 100 > /dev/null || fail "no rate"
 done
 

@@ -51,9 +51,9 @@ refused() {
     return 0
 }
 refused 3d
-refused '3s/"tenant":"ab"/"tenant":"ac"/'
-refused '4s/127.0.0.1/127.0.0.2/'
-refused '5s/"outcome":"done"/"outcome":"conflict"/'
+refused '4s/"tenant":"ab"/"tenant":"ac"/'
+refused '5s/127.0.0.1/127.0.0.2/'
+refused '6s/"outcome":"done"/"outcome":"conflict"/'
 refused '2s/"before":"./"before":"x/'
-refused '4s/"tenant_number":1/"tenant_number":2/'
+refused '5s/"tenant_number":1/"tenant_number":2/'
 echo "docs-check: the program of docs/operations.md agrees with bigtent audit verify"

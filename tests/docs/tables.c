@@ -201,6 +201,7 @@ static const struct limit LIMITS[] = {
     {"copies of a cell that a filter makes", LIM_FILTER_COPIES, "",
      "interleaves in a chain multiply"},
     {"regular expressions of a filter", LIM_FILTER_REGEXES, "", "literal ones are free"},
+    {"classes of Unicode in them", LIM_FILTER_CLASSES, "", "`\\pL`"},
     {"label", LIM_LABEL, "characters", "`[a-z0-9-]`"},
     {"garbage collection rule", LIM_GC_RULE_BYTES, "bytes", "as a serialized GcRule"},
     {"idempotency token, shortest", LIM_IDEMPOTENCY_TOKEN_MIN, "bytes", ""},

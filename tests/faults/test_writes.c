@@ -242,6 +242,7 @@ static const struct failure {
     {"every fsync fails", DISK_SYNC, EIO, "", false, "failed"},
     {"fsync of a table fails", DISK_SYNC, EIO, ".sst", true, "failed"},
     {"the log takes no writes", DISK_WRITE, EIO, ".log", false, "failed"},
+    {"a table is refused, whatever statvfs says", SPACE, EROFS, ".sst", true, "read_only"},
     {"remounted read-only", 0, EROFS, "", false, "read_only"},
 };
 

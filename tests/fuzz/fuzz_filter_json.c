@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct sto_filter filter = {0};
     if (schema == NULL)
         set_up();
-    enum err e = gw_json_parse(base_slice(data, size), &tree, &eb);
+    enum err e = gw_json_parse(base_slice(data, size), NULL, &tree, &eb);
     fuzz_expect_told(e, &eb);
     if (e != ERR_OK)
         return 0;

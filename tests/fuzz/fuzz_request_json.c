@@ -161,7 +161,7 @@ static void try_tree(struct slice text,
     struct arena arena;
     struct errbuf eb = {{0}};
     base_arena_init(&arena, ROW_BODY_ARENA_MAX);
-    enum err e = gw_json_parse(text, &tree, &eb);
+    enum err e = gw_json_parse(text, NULL, &tree, &eb);
     if (e == ERR_OK)
         e = reader(tree, &arena, &eb);
     fuzz_expect_told(e, &eb);
@@ -189,7 +189,7 @@ static void try_row(struct slice text, enum gw_row_verb verb)
 static void expect_json(struct slice text)
 {
     json_t *tree = NULL;
-    INVARIANT(gw_json_parse(text, &tree, NULL) == ERR_OK);
+    INVARIANT(gw_json_parse(text, NULL, &tree, NULL) == ERR_OK);
     json_decref(tree);
 }
 

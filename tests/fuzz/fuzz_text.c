@@ -82,7 +82,7 @@ static void try_document(struct slice in)
     INVARIANT(base_buf_append_byte(&a, ',') == ERR_OK);
     gw_json_put_bytes(&a, "bytes", in);
     gw_json_close(&j, '}');
-    INVARIANT(a.error == ERR_OK && gw_json_parse(base_buf_slice(&a), &tree, NULL) == ERR_OK);
+    INVARIANT(a.error == ERR_OK && gw_json_parse(base_buf_slice(&a), NULL, &tree, NULL) == ERR_OK);
     INVARIANT(gw_json_get_bytes(tree, "bytes", &arena, &back, NULL) == ERR_OK);
     INVARIANT(base_slice_equal(back, in));
     json_decref(tree);

@@ -2,6 +2,7 @@
  * tests/gateway/test_json_in.c - bombs are refused before they are parsed; errors name no content.
  */
 #include <check.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -32,7 +33,7 @@ static enum err parse_slice(struct slice s)
 {
     json_decref(tree);
     tree = NULL;
-    return gw_json_parse(s, &tree, &eb);
+    return gw_json_parse(s, NULL, &tree, &eb);
 }
 
 static enum err parse(const char *s)
@@ -56,6 +57,32 @@ static struct slice nested(size_t depth)
     add("}", 1);
     return base_buf_slice(&text);
 }
+
+/* The most expensive text there is for its length, in a child of its own: malloc's counters. */
+START_TEST(a_tree_is_counted_in_its_share)
+{
+    struct base_memory budget = {.limit = 100 * MIB};
+    struct base_memory_share share = {.budget = &budget};
+    struct gw_json_charge charge = {.share = &share};
+    add("{\"a\":[{}", 1);
+    add(",{}", 99999);
+    add("]}", 1);
+    struct mallinfo2 before = mallinfo2();
+    ck_assert_int_eq(gw_json_parse(base_buf_slice(&text), &charge, &tree, &eb), ERR_OK);
+    struct mallinfo2 behind = mallinfo2();
+    size_t took = behind.uordblks + behind.hblkhd - before.uordblks - before.hblkhd;
+    ck_assert_uint_eq(atomic_load(&share.used), charge.bytes);
+    ck_assert_uint_ge(charge.bytes, took);
+    gw_json_free(tree, &charge);
+    tree = NULL;
+    ck_assert_uint_eq(atomic_load(&share.used), 0);
+    share.most = MIB;
+    ck_assert_int_eq(gw_json_parse(base_buf_slice(&text), &charge, &tree, &eb), ERR_NO_MEMORY);
+    ck_assert_int_eq(gw_json_parse(base_slice(text.ptr, text.len - 1), NULL, &tree, &eb),
+                     ERR_INVALID);
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+}
+END_TEST
 
 START_TEST(a_zero_byte_is_refused_wherever_it_stands)
 {
@@ -288,6 +315,7 @@ Suite *suite_gateway_json_in(void)
     tcase_add_test(tc, bytes_are_text_or_base64);
     tcase_add_test(tc, lists_of_bytes_are_text_or_base64);
     tcase_add_test(tc, decoded_bytes_need_room);
+    tcase_add_test(tc, a_tree_is_counted_in_its_share);
     suite_add_tcase(s, tc);
     return s;
 }

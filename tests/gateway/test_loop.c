@@ -169,17 +169,6 @@ START_TEST(tls_is_new_enough)
 }
 END_TEST
 
-START_TEST(sessions_are_not_resumed)
-{
-    struct edge_client c;
-    ck_assert(edge_connect(&c, &edge, "http/1.1"));
-    ck_assert(edge_send(&c, base_slice_text(STATIC)));
-    ck_assert_int_eq(edge_response(&c, 2000, NULL), 200);
-    ck_assert_int_eq(SSL_SESSION_is_resumable(SSL_get0_session(c.ssl)), 0);
-    edge_disconnect(&c);
-}
-END_TEST
-
 START_TEST(rubbish_instead_of_tls_is_closed)
 {
     char byte;
@@ -338,7 +327,6 @@ Suite *suite_gateway_loop(void)
     tcase_add_test(t, reload_serves_the_new_certificate);
     tcase_add_test(t, unknown_protocol_is_turned_away);
     tcase_add_test(t, tls_is_new_enough);
-    tcase_add_test(t, sessions_are_not_resumed);
     tcase_add_test(t, rubbish_instead_of_tls_is_closed);
     tcase_add_test(t, running_out_of_descriptors_is_survived);
     tcase_add_test(t, stop_lets_running_responses_finish);

@@ -45,7 +45,7 @@ static const struct {
     {ERR_OUTCOME_UNKNOWN, 500, "outcome_unknown", true},
     {ERR_CORRUPT, 500, "corrupt", false},
     {ERR_IO, 500, "io", false},
-    {ERR_NO_MEMORY, 500, "no_memory", true},
+    {ERR_NO_MEMORY, 503, "no_memory", true},
     {ERR_HELD, 409, "held", false},
     {GW_PROBLEM_METHOD, 405, "method_not_allowed", false},
     {GW_PROBLEM_MEDIA_TYPE, 415, "unsupported_media_type", false},

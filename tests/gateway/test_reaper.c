@@ -65,8 +65,8 @@ START_TEST(peers_that_begin_and_fall_silent_are_closed)
     edge_disconnect(&half_body);
     edge_disconnect(&no_settings);
     ck_assert(edge_no_connections(&edge, SOON_MS));
-    (void)close(no_hello); /* the server closed it */
-    ck_assert_int_eq(atomic_load(&edge.begun), 0);
+    (void)close(no_hello);                         /* the server closed it */
+    ck_assert_int_eq(atomic_load(&edge.begun), 1); /* the one whose head was there */
 }
 END_TEST
 
@@ -220,14 +220,14 @@ START_TEST(stop_does_not_wait_for_ever)
     (void)h2_request(&two, "GET", "/slow?200", 0, false);
     h2_push(&two);
     int no_hello = edge_dial(&edge);
-    for (int i = 0; i < SOON_MS / 5 && atomic_load(&edge.begun) < 4; i++)
+    for (int i = 0; i < SOON_MS / 5 && atomic_load(&edge.begun) < 5; i++)
         edge_sleep_ms(5);
     uint64_t began_ns = base_monotonic_ns();
     gw_loops_stop(edge.loops);
     edge.loops = NULL;
     ck_assert_int_ge(edge_ms_since(began_ns), 400);
     ck_assert_int_lt(edge_ms_since(began_ns), SOON_MS);
-    ck_assert_int_eq(atomic_load(&edge.begun), 4);
+    ck_assert_int_eq(atomic_load(&edge.begun), 5);
     edge_disconnect(&hanging);
     edge_disconnect(&unread);
     edge_disconnect(&uploading);

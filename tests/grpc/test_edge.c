@@ -222,7 +222,7 @@ START_TEST(compressed_requests_have_the_same_limit)
         const char *path;
         size_t len;
         const char *word;
-    } cases[] = {{BIGTABLE "MutateRow", GW_RPC_MESSAGE_MAX + 1, "longer than the limit"},
+    } cases[] = {{BIGTABLE "MutateRow", GW_RPC_MESSAGE_MAX + 1, "more than 64 times"},
                  {TABLES "GetTable", 1 * MIB + 1, "1048576"}};
     struct buf framed;
     uint8_t *zeros = base_new_array(cases[_i].len, 1);

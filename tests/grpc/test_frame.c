@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "base/memory.h"
 #include "gateway/grpc/frame.h"
 #include "tests/support/random.h"
 
@@ -158,17 +159,35 @@ START_TEST(message_may_be_as_long_as_the_limit)
 }
 END_TEST
 
-START_TEST(memory_grows_with_what_came)
+/* So that no message is begun for whose end there is no room. */
+START_TEST(memory_is_counted_when_the_length_is_announced)
 {
-    gw_frame_reader_fini(&reader);
-    gw_frame_reader_init(&reader, 100 * MIB, GW_ENCODING_IDENTITY);
-    put_head(0, 100 * MIB);
-    ck_assert_int_eq(feed_body(), ERR_OK);
-    ck_assert_uint_eq(reader.bytes.capacity, 0);
-    for (int i = 0; i < 100; i++) {
-        ck_assert_int_eq(feed(SLICE_LIT("0123456789")), ERR_OK);
-        ck_assert_uint_le(reader.bytes.capacity, 64 + 2 * reader.bytes.len);
+    struct base_memory budget = {.limit = 100 * MIB};
+    struct base_memory_share share = {.budget = &budget};
+    for (int i = 0; i < 2; i++) {
+        gw_frame_reader_fini(&reader);
+        gw_frame_reader_init(&reader, 100 * MIB, GW_ENCODING_IDENTITY);
+        gw_frame_reader_charge(&reader, &share);
+        base_buf_truncate(&body, 0);
+        put_head(0, i == 0 ? 49 * MIB : 51 * MIB);
+        ck_assert_int_eq(feed_body(), i == 0 ? ERR_OK : ERR_NO_MEMORY);
+        ck_assert_uint_eq(atomic_load(&share.used), i == 0 ? 49 * MIB : 0);
     }
+}
+END_TEST
+
+/* Of what is small anyway, any. */
+START_TEST(a_message_inflates_to_a_bounded_multiple)
+{
+    take_gzip(100 * MIB);
+    put_zeros(LIM_INFLATE_FREE_BYTES);
+    ck_assert_int_eq(feed_body(), ERR_OK);
+    gw_frame_next(&reader);
+    base_buf_truncate(&body, 0);
+    put_zeros(LIM_INFLATE_FREE_BYTES + 1);
+    ck_assert_int_eq(feed_body(), ERR_TOO_BIG);
+    ck_assert_ptr_nonnull(strstr(eb.text, "64 times"));
+    ck_assert_uint_le(reader.inflated.capacity, 2 * LIM_INFLATE_FREE_BYTES);
 }
 END_TEST
 
@@ -406,7 +425,8 @@ Suite *suite_grpc_frame(void)
     tcase_add_test(reading, nothing_is_taken_between_complete_and_next);
     tcase_add_test(reading, no_bytes_change_nothing);
     tcase_add_test(reading, message_may_be_as_long_as_the_limit);
-    tcase_add_test(reading, memory_grows_with_what_came);
+    tcase_add_test(reading, memory_is_counted_when_the_length_is_announced);
+    tcase_add_test(reading, a_message_inflates_to_a_bounded_multiple);
     tcase_add_test(reading, large_memory_is_given_back_between_messages);
     tcase_add_test(reading, flags_but_0_and_1_are_refused);
     tcase_add_test(reading, no_memory_is_told);

@@ -216,6 +216,31 @@ START_TEST(a_scan_ends_at_its_deadline)
 }
 END_TEST
 
+/* One that has given rows, and one that goes through all of them and gives none. */
+START_TEST(a_scan_ends_when_its_key_is_revoked)
+{
+    static struct grpc_client slow;
+    fill(_i == 0 ? 3000 : 30000, _i == 0 ? 10000 : 10);
+    if (_i == 1) { /* what it visits is owed for: it takes half an hour */
+        admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':1024}");
+        use_filter_of_nothing();
+    }
+    grpc_open(&slow, world_server(), w.key, 65535);
+    const struct grpc_call *call = grpc_start(&slow, READ_ROWS, &request.base, NULL);
+    if (_i == 0)
+        (void)grpc_run_until(&slow, call, 1, 5000 * process_patience());
+    else
+        grpc_listen(&slow, 300);
+    ck_assert(!call->is_closed);
+    http_delete(w.op, "/v1/admin/tenants/%s/keys/%.12s", w.tenant, w.key + 4);
+    EXPECT_STATUS(w.op, 204);
+    ck_assert(grpc_run(&slow, 20000 * process_patience()));
+    ck_assert_int_eq(call->status, GW_STATUS_UNAUTHENTICATED);
+    ck_assert_uint_lt(call->body.len, 3000 * 10000);
+    grpc_close(&slow);
+}
+END_TEST
+
 Suite *suite_grpc_read_streams(void);
 Suite *suite_grpc_read_streams(void);
 Suite *suite_grpc_read_streams(void)
@@ -230,6 +255,7 @@ Suite *suite_grpc_read_streams(void)
     tcase_add_test(tc, a_cancelled_scan_leaves_nothing_open);
     tcase_add_test(tc, a_tenant_in_its_grace_period_is_not_found);
     tcase_add_test(tc, a_scan_ends_at_its_deadline);
+    tcase_add_loop_test(tc, a_scan_ends_when_its_key_is_revoked, 0, 2);
     world_end(tc);
     return s;
 }

@@ -204,7 +204,8 @@ START_TEST(retry_info_stands_where_a_retry_may_help_and_nothing_was_done)
 {
     for (int problem = 0; problem <= GW_PROBLEM_COUNT; problem++) {
         bool is_wanted = problem == ERR_RATE_LIMITED || problem == ERR_OVERLOADED ||
-                         problem == ERR_UNAVAILABLE || problem == ERR_LOCKED;
+                         problem == ERR_UNAVAILABLE || problem == ERR_LOCKED ||
+                         problem == ERR_NO_MEMORY;
         write_status(problem, NULL, 5 * SECOND);
         ck_assert_msg((retry_info != NULL) == is_wanted, "problem %d", problem);
         ck_assert_msg(!is_wanted || gw_problem_get(problem)->retry, "problem %d", problem);

@@ -23,6 +23,7 @@ struct rpc_walk {
     const char *key;  /* NULL: none */
     bool is_plain;
     bool is_known; /* else what needs a key is UNAUTHENTICATED */
+    bool has_left; /* its tenant: what it asks for is not looked at */
     bool may_none; /* whatever needs a key is PERMISSION_DENIED */
     bool may_all;  /* every method must succeed with its own names */
     struct names own;

@@ -141,7 +141,7 @@ Suite *suite_isolation_grpc_plain(void)
 {
     Suite *s = suite_create("isolation_grpc_plain");
     TCase *tc = tcase_create("plaintext");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 240);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, a_slow_reader_gets_its_own_bytes_only);
     suite_add_tcase(s, tc);

@@ -34,6 +34,7 @@ static void use_caller(const struct caller *c)
                              .what = c->what,
                              .key = c->has_key ? c->key : NULL,
                              .is_known = c->is_known,
+                             .has_left = strcmp(c->home, "left-long-ago") == 0,
                              .may_all = c->may_all,
                              .own = n.own,
                              .nobodys = n.nobodys,
@@ -69,7 +70,7 @@ Suite *suite_isolation_methods(void)
 {
     Suite *s = suite_create("isolation_methods");
     TCase *tc = tcase_create("methods");
-    tcase_set_timeout(tc, 60 * process_patience());
+    tcase_set_timeout(tc, 240 * process_patience());
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, no_method_tells_theirs_from_nobodys, 0, PARTS);
     suite_add_tcase(s, tc);

@@ -48,6 +48,7 @@ static void set_up(void)
                              .nobodys = n.nobodys};
     name_set(&walk.own, NAME_TENANT, OWN_PROJECT);
     make_keyless();
+    admin_set_quota(n.op, OWN_PROJECT, "{'control_ops_per_s':1000}");
     admin_create_tenant(n.op, nobody);
     http_json(n.op, "POST", "{'reason':'unpaid','access':'all'}", "/v1/admin/tenants/%s:suspend",
               nobody);
@@ -86,7 +87,7 @@ Suite *suite_isolation_plaintext(void)
 {
     Suite *s = suite_create("isolation_plaintext");
     TCase *tc = tcase_create("plaintext");
-    tcase_set_timeout(tc, 60 * process_patience());
+    tcase_set_timeout(tc, 240 * process_patience());
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, no_method_without_a_key_tells_theirs_from_nobodys);
     suite_add_tcase(s, tc);

@@ -5,7 +5,9 @@
  * acme asks slowly, so that its rates are whole again before each request. What is told of them
  * must be the same to the letter while acme-zebra reads, writes and is refused as fast as it can.
  */
+#define _GNU_SOURCE /* memmem */
 #include <check.h>
+#include <ctype.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -83,6 +85,20 @@ static void expect_equal(const struct buf *a, const struct buf *b)
                   SLICE_ARGS(base_buf_slice(a)), SLICE_ARGS(base_buf_slice(b)));
 }
 
+/* All but the changes of one's own, which are more after each write. */
+static void note_usage(struct buf *out)
+{
+    static const char name[] = "\"change_bytes\":";
+    struct slice page = base_buf_slice(&n.a->body);
+    const uint8_t *at = memmem(page.ptr, page.len, name, sizeof name - 1);
+    ck_assert_ptr_nonnull(at);
+    size_t before = (size_t)(at - page.ptr) + sizeof name - 1;
+    ck_assert_int_eq(base_buf_append(out, base_slice(page.ptr, before)), ERR_OK);
+    while (before < page.len && isdigit(page.ptr[before]))
+        before++;
+    ck_assert_int_eq(base_buf_append(out, base_slice_skip(page, before)), ERR_OK);
+}
+
 /* A read, a write and a look at the usage; their headers, and the usage itself. */
 static void ask(struct buf *out)
 {
@@ -100,7 +116,7 @@ static void ask(struct buf *out)
     http_get(n.a, "/v1/usage");
     EXPECT_STATUS(n.a, 200);
     note_headers(out);
-    ck_assert_int_eq(base_buf_append(out, base_buf_slice(&n.a->body)), ERR_OK);
+    note_usage(out);
 }
 
 static void ask_often(const struct buf *wanted)
@@ -188,7 +204,7 @@ Suite *suite_isolation_quiet(void)
 {
     Suite *s = suite_create("isolation_quiet");
     TCase *tc = tcase_create("quiet");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 240);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, limits_costs_and_usage_are_the_same_beside_a_busy_neighbour);
     tcase_add_test(tc, nothing_of_a_busy_neighbour_is_billed_or_recorded);

@@ -256,7 +256,7 @@ Suite *suite_isolation_times(void)
 {
     Suite *s = suite_create("isolation_times");
     TCase *tc = tcase_create("times");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 240);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, the_server_counts_the_same_for_theirs_and_nobodys);
     tcase_add_test(tc, theirs_take_no_longer_than_nobodys);

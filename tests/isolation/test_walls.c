@@ -205,7 +205,7 @@ Suite *suite_isolation_walls(void)
 {
     Suite *s = suite_create("isolation_walls");
     TCase *tc = tcase_create("walls");
-    tcase_set_timeout(tc, 90);
+    tcase_set_timeout(tc, 240);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, a_page_token_of_another_tenant_is_refused);
     tcase_add_test(tc, scans_end_at_the_wall);

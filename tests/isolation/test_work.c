@@ -139,7 +139,7 @@ Suite *suite_isolation_work(void)
 {
     Suite *s = suite_create("isolation_work");
     TCase *tc = tcase_create("work");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 240);
     tcase_add_checked_fixture(tc, fix_setup, fix_teardown);
     tcase_add_loop_test(tc, scans_do_no_more_work_for_what_neighbours_have_or_had, 0, 2);
     tcase_add_test(tc, a_row_that_a_neighbour_has_is_looked_for_like_one_that_nobody_has);

@@ -314,6 +314,27 @@ START_TEST(permission_denied_says_so)
 }
 END_TEST
 
+START_TEST(a_directory_that_others_may_enter_is_closed_to_them)
+{
+    struct mig_datadir d;
+    struct stat st;
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(chmod(path, 0775), 0);
+    ck_assert_int_eq(mig_datadir_create(path, &d, &eb), ERR_OK);
+    ck_assert_uint_eq(d.mode_before, 0775);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 07777, 0700);
+    ck_assert_int_eq(mig_datadir_seal(&d, &eb), ERR_OK);
+    mig_datadir_close(&d);
+    ck_assert_int_eq(chmod(path, 0701), 0);
+    ck_assert_int_eq(mig_datadir_open(path, &d, &eb), ERR_OK);
+    ck_assert_uint_eq(d.mode_before, 0701);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 07777, 0700);
+    mig_datadir_close(&d);
+}
+END_TEST
+
 START_TEST(path_limits)
 {
     struct mig_datadir d;
@@ -354,6 +375,7 @@ Suite *suite_migrations_datadir(void)
     tcase_add_test(c, open_refuses_an_older_format_and_names_upgrade);
     tcase_add_test(c, open_refuses_the_future_and_names_both_versions);
     tcase_add_test(c, permission_denied_says_so);
+    tcase_add_test(c, a_directory_that_others_may_enter_is_closed_to_them);
     tcase_add_test(c, path_limits);
     suite_add_tcase(s, c);
     c = tcase_create("lock");

@@ -87,7 +87,7 @@ START_TEST(another_number_of_keys_is_found)
     (void)snprintf(path, sizeof path, "%s/backups/%s.json", vault_dir, id);
     ck_assert_int_eq(base_file_replace(path, base_buf_slice(&text), 0600, &eb), ERR_OK);
     ck_assert_int_eq(vault_verify(id), ERR_CORRUPT);
-    ck_assert_ptr_nonnull(strstr(eb.text, "404 keys of cells instead of 405"));
+    ck_assert_ptr_nonnull(strstr(eb.text, "404 entries of cells instead of 405"));
     base_buf_fini(&text);
     mig_backup_fini(&backup);
 }
@@ -387,15 +387,15 @@ START_TEST(each_change_is_in_the_trail)
     tent_close_engine(&tent);
     tent_open(&tent);
     ck_assert_int_eq(
-        ten_audit_read(tent.registry, SLICE_EMPTY, 0, 1000, count_record, &before, &eb), ERR_OK);
+        ten_audit_read(tent.registry, SLICE_EMPTY, 1, 1000, count_record, &before, &eb), ERR_OK);
     tent_close(&tent);
     ck_assert_uint_eq(open_restored(), 3);
     ck_assert_int_eq(
-        ten_audit_read(tent.registry, SLICE_LIT("nimbus"), 0, 1000, count_record, &after, &eb),
+        ten_audit_read(tent.registry, SLICE_LIT("nimbus"), 1, 1000, count_record, &after, &eb),
         ERR_OK);
     ck_assert_uint_eq(after, 1); /* of one that this database never knew */
     after = 0;
-    ck_assert_int_eq(ten_audit_read(tent.registry, SLICE_EMPTY, 0, 1000, count_record, &after, &eb),
+    ck_assert_int_eq(ten_audit_read(tent.registry, SLICE_EMPTY, 1, 1000, count_record, &after, &eb),
                      ERR_OK);
     ck_assert_uint_ge(after, before + 3);
     ck_assert_int_eq(vault_try_open(&backups), ERR_OK);

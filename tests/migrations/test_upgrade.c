@@ -325,7 +325,7 @@ Suite *suite_migrations_upgrade(void)
 {
     Suite *s = suite_create("migrations_upgrade");
     TCase *t = tcase_create("upgrade");
-    tcase_set_timeout(t, 120);
+    tcase_set_timeout(t, 600);
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_server_does_not_start_on_an_older_format);
     tcase_add_test(t, a_dry_run_tells_and_does_nothing);

@@ -45,6 +45,7 @@ operator() {
 for tenant in fuzzed governed leaving; do
     operator tenant create "$tenant" > /dev/null || fail "no tenant $tenant"
 done
+operator tenant quota fuzzed --control-per-s 1000 > /dev/null || fail "no quota"
 operator key create --tenant fuzzed > "$tmp/key" || fail "no key"
 (umask 077 && sed -n 's/^key //p' "$tmp/key" > "$tmp/tenant.key")
 bigtent --key-file "$tmp/tenant.key" table create fuzzed stats raw hits:type=sum people:type=hll \

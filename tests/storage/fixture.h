@@ -128,6 +128,7 @@ UNUSED_FN static void fix_open(void)
     struct errbuf eb = {{0}};
     enum err rc = fix_try_open(&eb);
     ck_assert_msg(rc == ERR_OK, "%s", eb.text);
+    sto_rocksdb_test_prefetch(fix.engine, STO_PREFETCH_ALWAYS); /* tests' disks are fast */
     fix_scopes_make();
     for (size_t i = 0; i < FIX_TENANTS; i++)
         for (size_t k = 0; k < FIX_TABLES; k++)
@@ -144,7 +145,7 @@ UNUSED_FN static void fix_close(void)
 /* Until reads are tried in memory: behind an open the files are asked first. */
 UNUSED_FN static void fix_wait_for_memory(void)
 {
-    while (sto_rdb_tombstones_mark(&sto_rdb_engine(fix.engine)->tombstones) == 0)
+    while (sto_rdb_tombstones_mark(&sto_rdb_engine(fix.engine)->tombstones, NULL) == 0)
         (void)usleep(1000);
 }
 
@@ -161,8 +162,13 @@ UNUSED_FN static void fix_prepare_in(const char *dir)
     ck_assert_int_eq(base_mailbox_init(&fix.mailbox), ERR_OK);
     sto_rocksdb_options_default(&fix.options);
     fix.options.dir = fix.dir;
-    fix.options.memtable_bytes = 4 * MIB;
-    fix.options.cache_bytes = 16 * MIB;
+    /* Scaled down, so that any test with a few thousand rows has several levels, many files, and
+     * a cache that is smaller than their filters. */
+    fix.options.memtable_bytes = 128 * KIB;
+    fix.options.file_bytes = 32 * KIB;
+    fix.options.level_bytes = 128 * KIB;
+    fix.options.cache_bytes = 64 * KIB;
+    fix.options.index_part_bytes = 256;
     fix.options.committers = 2;
     fix.options.readers = 2;
     fix.options.ballast_bytes = 0;
@@ -180,6 +186,17 @@ UNUSED_FN static void fix_prepare(void)
 UNUSED_FN static void fix_setup(void)
 {
     fix_prepare();
+    fix_open();
+}
+
+/* For tests that count what is answered from memory, or that need everything in one file. */
+UNUSED_FN static void fix_setup_in_memory(void)
+{
+    fix_prepare();
+    fix.options.memtable_bytes = 4 * MIB;
+    fix.options.file_bytes = 64 * MIB;
+    fix.options.level_bytes = 256 * MIB;
+    fix.options.cache_bytes = 16 * MIB;
     fix_open();
 }
 
@@ -499,6 +516,7 @@ UNUSED_FN static void fix_assert_no_drift(size_t tenant)
     ck_assert_uint_eq(op.counted.bytes, op.recorded.bytes);
     ck_assert_uint_eq(op.counted.rows, op.recorded.rows);
     ck_assert_uint_eq(op.counted.cells, op.recorded.cells);
+    ck_assert_uint_eq(op.counted_changes, op.recorded_changes);
 }
 
 /* All that was written, from memory into files: only those know sizes. */

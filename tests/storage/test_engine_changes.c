@@ -5,6 +5,7 @@
  */
 #include "changes.h"
 #include "hold.h"
+#include "tests/storage/files_hold.h"
 
 #include "base/banned.h"
 
@@ -380,18 +381,25 @@ START_TEST(old_changes_go_and_young_ones_stay)
 }
 END_TEST
 
-START_TEST(many_old_changes_go_in_bounded_commits)
+static void put_many(int count)
 {
-    enum { OPS = LIM_CHANGES_PER_SWEEP + 500 };
-    struct sto_mutate_op *ops = base_new_array(OPS, sizeof(*ops));
+    struct sto_mutate_op *ops = base_new_array((size_t)count, sizeof(*ops));
     struct sto_mutation m = fix_set(1, "q", 1000, SLICE_LIT("v"));
-    for (int i = 0; i < OPS; i++) {
+    for (int i = 0; i < count; i++) {
         ops[i] = (struct sto_mutate_op){
             .scope = *T, .row_key = SLICE_LIT("r"), .mutations = &m, .mutation_count = 1};
         fix_submit(&ops[i]);
     }
     fix_wait();
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(ops[i].result, ERR_OK);
     base_free(ops);
+}
+
+START_TEST(many_old_changes_go_in_bounded_commits)
+{
+    enum { OPS = LIM_CHANGES_PER_SWEEP + 500 };
+    put_many(OPS);
     ck_assert_uint_ge(stored_parts(&fix.tenants[0]), OPS);
     struct rdb_change_sweep sweep = {0};
     bool more = false;
@@ -402,6 +410,53 @@ START_TEST(many_old_changes_go_in_bounded_commits)
     ck_assert_int_eq(sto_rdb_changes_sweep(e, &sweep, later, &more), ERR_OK);
     ck_assert(!more);
     ck_assert_uint_eq(stored_parts(&fix.tenants[0]), 2); /* the row */
+}
+END_TEST
+
+/* Counts deletes that iterators of this thread step over: they made removals quadratic. */
+START_TEST(a_walk_does_not_pass_what_it_deleted)
+{
+    enum { SWEEPS = 5 };
+    put_many(SWEEPS * LIM_CHANGES_PER_SWEEP);
+    rocksdb_set_perf_level(rocksdb_enable_count);
+    rocksdb_perfcontext_t *counts = rocksdb_perfcontext_create();
+    rocksdb_perfcontext_reset(counts);
+    sweep_at(base_wall_us() + (RETENTION_S + 100) * 1000000LL);
+    uint64_t skipped = rocksdb_perfcontext_metric(counts, rocksdb_internal_delete_skipped_count);
+    rocksdb_perfcontext_destroy(counts);
+    ck_assert_uint_eq(stored_parts(&fix.tenants[0]), 2); /* the row */
+    ck_assert_uint_le(skipped, 2 * SWEEPS);
+}
+END_TEST
+
+static void *sweep_main(void *arg)
+{
+    struct rdb_change_sweep *sweep = arg;
+    bool more = false;
+    enum err rc = sto_rdb_changes_sweep(sto_rdb_engine(fix.engine), sweep, base_wall_us(), &more);
+    ck_assert_int_eq(rc, ERR_OK);
+    ck_assert(!more);
+    return NULL;
+}
+
+/* The sweep has found changes, and the tenant is purged before it deletes them. */
+START_TEST(a_sweep_writes_nothing_of_a_tenant_behind_its_purge)
+{
+    pthread_t thread;
+    struct rdb_change_sweep sweep = {0};
+    ck_assert_int_eq(fix_put(T, "r", "v"), ERR_OK);
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_SWEEPING);
+    changes_set(T, 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, sweep_main, &sweep), 0);
+    while (!sto_rocksdb_test_is_held(fix.engine))
+        (void)usleep(1000);
+    atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
+    static const struct sto_doc_change doc = {.key = SLICE_LIT("s/ab/t"), .expect = STO_DOC_ANY};
+    for (enum sto_purge_step step = 0; step < STO_PURGE_STEP_COUNT; step++)
+        ck_assert_int_eq(sto_purge_run(fix.engine, &fix.tenants[0], step, &doc, 1, NULL), ERR_OK);
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_NEVER);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(!files_hold(fix.dir, "ab#t#"));
 }
 END_TEST
 
@@ -464,6 +519,7 @@ START_TEST(changes_are_not_counted_as_usage)
 {
     ck_assert_int_eq(fix_put(T, "r", "v"), ERR_OK);
     fix_assert_usage(0, 1 + 1 + 1 + 1 + 8, 1, 1);
+    ck_assert_uint_gt(sto_account_change_bytes(&fix.accounts[0]), 0);
     fix_assert_no_drift(0);
 }
 END_TEST
@@ -611,6 +667,8 @@ Suite *suite_storage_engine_changes(void)
     tcase_add_test(tc, reading_from_before_what_is_kept_is_refused);
     tcase_add_test(tc, switching_off_ends_readers_and_removes_all);
     tcase_add_test(tc, a_forgotten_table_leaves_no_changes);
+    tcase_add_test(tc, a_walk_does_not_pass_what_it_deleted);
+    tcase_add_test(tc, a_sweep_writes_nothing_of_a_tenant_behind_its_purge);
     tc = add(s, "bounds");
     tcase_add_test(tc, changes_are_not_counted_as_usage);
     tcase_add_test(tc, on_a_low_disk_only_deletes_are_done_and_told);

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 
 #include "storage/rocksdb/checkpoint.h"
 #include "storage/rocksdb/image.h"
@@ -95,6 +96,58 @@ START_TEST(image_is_a_database_that_opens)
     sto_health_get(second, &health);
     ck_assert_uint_ge(health.sequence, sequence);
     sto_engine_close(second);
+}
+END_TEST
+
+static void write_and_die(void)
+{
+    fix_open();
+    put_rows(0, 40);
+    _exit(0); /* what was written is in the log alone */
+}
+
+static enum err table_name(void *ctx, const char *name, size_t family)
+{
+    size_t *count = ctx;
+    ck_assert_uint_lt(family, STO_IMAGE_FAMILIES);
+    ck_assert_ptr_nonnull(strstr(name, ".sst"));
+    ck_assert_ptr_null(strchr(name, '/'));
+    ++*count;
+    return ERR_OK;
+}
+
+START_TEST(entries_of_logs_and_names_of_tables_are_told)
+{
+    int status = 0;
+    size_t tables = 0;
+    uint64_t logged = 0;
+    struct sto_image *opened = NULL;
+    char db[340];
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        write_and_die();
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    (void)snprintf(db, sizeof(db), "%s/db", fix.dir);
+    ck_assert_int_eq(sto_image_open(db, &opened, &eb), ERR_OK);
+    ck_assert_int_eq(sto_image_count_logged(opened, RDB_CF_CELLS, &logged, &eb), ERR_OK);
+    ck_assert_uint_eq(logged, 80); /* headers and cells */
+    ck_assert_int_eq(sto_image_count_logged(opened, RDB_CF_CHANGES, &logged, &eb), ERR_OK);
+    ck_assert_uint_eq(logged, 0);
+    ck_assert_int_eq(sto_image_visit_tables(opened, table_name, &tables), ERR_OK);
+    ck_assert_uint_eq(tables, 0);
+    sto_image_close(opened);
+    fix_open();
+    fix_reopen(); /* which flushes */
+    fix_close();
+    ck_assert_int_eq(sto_image_open(db, &opened, &eb), ERR_OK);
+    ck_assert_int_eq(sto_image_count_logged(opened, RDB_CF_CELLS, &logged, &eb), ERR_OK);
+    ck_assert_uint_eq(logged, 0);
+    ck_assert_int_eq(sto_image_visit_tables(opened, table_name, &tables), ERR_OK);
+    ck_assert_uint_gt(tables, 0);
+    sto_image_close(opened);
+    fix_open();
 }
 END_TEST
 
@@ -216,6 +269,10 @@ Suite *suite_storage_engine_checkpoint(void)
     tcase_add_test(images, image_is_refused_where_something_is);
     tcase_add_test(images, image_is_refused_once_the_engine_failed);
     suite_add_tcase(suite, images);
+    TCase *logs = tcase_create("logs");
+    tcase_add_checked_fixture(logs, fix_prepare, fix_teardown);
+    tcase_add_test(logs, entries_of_logs_and_names_of_tables_are_told);
+    suite_add_tcase(suite, logs);
     TCase *counting = tcase_create("counting");
     tcase_add_checked_fixture(counting, setup, fix_teardown);
     tcase_set_timeout(counting, 60);

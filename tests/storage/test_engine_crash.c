@@ -199,7 +199,7 @@ static void close_only(void)
     fix_close();
 }
 
-START_TEST(the_witness_follows_within_a_second_and_at_close)
+START_TEST(the_witness_follows_soon_and_at_close)
 {
     uint64_t at_open = witness().sequence;
     ck_assert_int_eq(fix_put(T, "row", "v"), ERR_OK);
@@ -347,7 +347,7 @@ START_TEST(damage_in_the_middle_of_the_log_is_refused)
     ck_assert_int_eq(base_file_replace(path, base_buf_slice(&b), 0600, NULL), ERR_OK);
     base_buf_fini(&b);
     ck_assert_int_eq(sto_rocksdb_adopt(fix.dir, NULL), ERR_OK); /* not by the witness, then */
-    assert_refused(ERR_CORRUPT, "cannot be opened");
+    assert_refused(ERR_CORRUPT, "a later write follows");
 }
 END_TEST
 
@@ -397,7 +397,7 @@ START_TEST(a_newer_layout_is_refused)
 }
 END_TEST
 
-START_TEST(a_damaged_table_file_is_an_error_and_latches)
+START_TEST(a_damaged_table_file_is_an_error_and_does_not_latch)
 {
     static char value[2000];
     uint32_t dice = 1; /* so that it cannot be compressed */
@@ -437,8 +437,8 @@ START_TEST(a_damaged_table_file_is_an_error_and_latches)
     base_buf_fini(&s.text);
     struct sto_health health;
     sto_health_get(fix.engine, &health);
-    ck_assert(health.failed);
-    ck_assert_int_eq(fix_put(T, "x", "v"), ERR_UNAVAILABLE);
+    ck_assert(!health.failed);
+    ck_assert_int_eq(fix_put(T, "x", "v"), ERR_OK);
 }
 END_TEST
 
@@ -456,6 +456,12 @@ START_TEST(a_flush_that_fails_latches)
         char row[24];
         (void)snprintf(row, sizeof(row), "%05d", i);
         (void)fix_put(T, row, value);
+        uint64_t errors = 0;
+        (void)usleep(20000); /* the flush fails, and no write meets that */
+        (void)rocksdb_property_int(sto_rdb_engine(fix.engine)->db.handle,
+                                   "rocksdb.background-errors", &errors);
+        if (errors > 0)
+            break;
         sto_health_get(fix.engine, &health);
     }
     for (int i = 0; i < 100 && !health.failed; i++) {
@@ -463,6 +469,7 @@ START_TEST(a_flush_that_fails_latches)
         sto_health_get(fix.engine, &health);
     }
     ck_assert(health.failed);
+    ck_assert_msg(strstr(health.reason, "Is a directory") != NULL, "%s", health.reason);
     ck_assert_int_eq(fix_put(T, "x", "v"), ERR_UNAVAILABLE);
 }
 END_TEST
@@ -491,7 +498,7 @@ Suite *suite_storage_engine_crash(void)
     t = tcase_create("witness");
     tcase_add_checked_fixture(t, fix_setup, fix_teardown);
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, the_witness_follows_within_a_second_and_at_close);
+    tcase_add_test(t, the_witness_follows_soon_and_at_close);
     tcase_add_test(t, a_database_behind_its_witness_is_refused);
     tcase_add_test(t, a_lost_witness_or_database_is_refused);
     tcase_add_test(t, every_flipped_bit_of_a_witness_is_noticed);
@@ -501,7 +508,7 @@ Suite *suite_storage_engine_crash(void)
     t = tcase_create("damage");
     tcase_add_checked_fixture(t, fix_setup, fix_teardown);
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_damaged_table_file_is_an_error_and_latches);
+    tcase_add_test(t, a_damaged_table_file_is_an_error_and_does_not_latch);
     tcase_add_test(t, a_flush_that_fails_latches);
     tcase_add_test(t, a_second_engine_cannot_have_the_same_directory);
     suite_add_tcase(s, t);

@@ -3,6 +3,9 @@
  */
 #include "fixture.h"
 
+#include "storage/rocksdb/docs.h"
+
+#include "hold.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -304,6 +307,37 @@ START_TEST(documents_have_limits)
 }
 END_TEST
 
+/* Orders of a batch's keys. */
+enum { RISING, FALLING, MIXED, ORDERS };
+
+/* Key number i of a batch in that order. MIXED: 7919 is prime, so each number comes once. */
+static size_t number_at(size_t i, size_t count, int order)
+{
+    return order == RISING ? i : order == FALLING ? count - 1 - i : i * 7919 % count;
+}
+
+START_TEST(a_large_batch_is_checked_in_n_log_n_comparisons)
+{
+    enum { COUNT = 20000, LOG_COUNT = 15 };
+    static struct sto_doc_change changes[COUNT];
+    static char keys[COUNT][32];
+    uint64_t compared = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "v/ab/view-%05zu", number_at(i, COUNT, _i));
+        changes[i] = (struct sto_doc_change){
+            .key = base_slice_text(keys[i]), .body = SLICE_LIT("x"), .expect = STO_DOC_ABSENT};
+    }
+    ck_assert_int_eq(sto_rdb_docs_check(changes, COUNT, &compared, NULL), ERR_OK);
+    ck_assert_uint_le(compared, _i == RISING ? COUNT : (LOG_COUNT + 3) * COUNT);
+    ck_assert_int_eq(sto_docs_commit(fix.engine, changes, COUNT, NULL), ERR_OK);
+    assert_doc("v/ab/view-19999", "x", 1);
+    changes[0].key = changes[COUNT - 1].key;
+    ck_assert_int_eq(sto_rdb_docs_check(changes, COUNT, &compared, NULL), ERR_INVALID);
+    ck_assert_uint_le(compared, (LOG_COUNT + 3) * COUNT);
+    ck_assert_int_eq(sto_docs_commit(fix.engine, changes, COUNT, NULL), ERR_INVALID);
+}
+END_TEST
+
 static enum err collect(void *ctx, struct slice key, uint64_t version, struct slice body)
 {
     struct buf *b = ctx;
@@ -356,6 +390,61 @@ START_TEST(a_table_is_forgotten_only_when_empty)
 }
 END_TEST
 
+static void *forget_main(void *arg)
+{
+    static const struct sto_doc_change doc = {.key = SLICE_LIT("s/ab/t"), .expect = STO_DOC_ANY};
+    *(enum err *)arg = sto_table_forget(fix.engine, T, &doc, 1, NULL);
+    return NULL;
+}
+
+static bool schema_is_there;
+
+static void check_schema(struct base_msg *msg)
+{
+    struct buf body;
+    uint64_t version = 0;
+    (void)msg;
+    base_buf_init(&body, 1024);
+    schema_is_there = sto_doc_get(fix.engine, SLICE_LIT("s/ab/t"), &version, &body, NULL) == ERR_OK;
+    base_buf_fini(&body);
+}
+
+/* The control thread waits for it: a tenant that keeps its queue full must not keep it waiting. */
+START_TEST(forgetting_a_table_does_not_wait_behind_queued_writes)
+{
+    enum { WRITES = 50 };
+    static struct sto_mutate_op ops[WRITES];
+    static char rows[WRITES][16];
+    struct sto_mutation m = fix_set(1, "q", 1000, SLICE_LIT("v"));
+    struct base_mailbox *mailbox =
+        &sto_rdb_committer_of(sto_rdb_engine(fix.engine), &fix.accounts[0])->mailbox;
+    struct base_msg check = {.run = check_schema};
+    enum err forgotten = ERR_INVALID;
+    pthread_t thread;
+    ck_assert_int_eq(commit_doc("s/ab/t", "schema", STO_DOC_ABSENT), ERR_OK);
+    ck_assert_int_eq(fix_drop_table(T).result, ERR_OK);
+    fix_hold_committer(0);
+    for (int i = 0; i < WRITES; i++) {
+        (void)snprintf(rows[i], sizeof rows[i], "row%d", i);
+        ops[i] = (struct sto_mutate_op){.scope = fix.tables[0][1],
+                                        .row_key = base_slice_text(rows[i]),
+                                        .mutations = &m,
+                                        .mutation_count = 1};
+        fix_submit(&ops[i]);
+    }
+    ck_assert_int_eq(pthread_create(&thread, NULL, forget_main, &forgotten), 0);
+    while (atomic_load(&mailbox->head) == &ops[WRITES - 1].msg)
+        (void)usleep(1000);
+    sto_rdb_committer_post(sto_rdb_committer_of(sto_rdb_engine(fix.engine), &fix.accounts[0]),
+                           &check); /* runs when the committer has seen both messages */
+    fix_let_go();
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(forgotten, ERR_OK);
+    ck_assert(!schema_is_there);
+    fix_assert_usage(0, sto_counters_read(&fix.accounts[0].total).bytes, WRITES, WRITES);
+}
+END_TEST
+
 Suite *suite_storage_engine_jobs(void)
 {
     Suite *s = suite_create("storage_engine_jobs");
@@ -379,8 +468,10 @@ Suite *suite_storage_engine_jobs(void)
     tcase_add_test(t, documents_are_compared_and_set);
     tcase_add_test(t, documents_change_together_or_not_at_all);
     tcase_add_test(t, documents_have_limits);
+    tcase_add_loop_test(t, a_large_batch_is_checked_in_n_log_n_comparisons, RISING, ORDERS);
     tcase_add_test(t, documents_are_scanned_in_key_order);
     tcase_add_test(t, a_table_is_forgotten_only_when_empty);
+    tcase_add_test(t, forgetting_a_table_does_not_wait_behind_queued_writes);
     suite_add_tcase(s, t);
     return s;
 }

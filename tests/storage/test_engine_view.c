@@ -35,7 +35,7 @@ static void put(const char *row, uint16_t family, const char *qualifier)
 
 static void set_up(void)
 {
-    fix_setup();
+    fix_setup_in_memory();
     view_make();
     put("a", 1, "in");
     put("u1", 1, "in");

@@ -354,7 +354,7 @@ END_TEST
 
 START_TEST(patterns_share_their_memory)
 {
-    struct sto_filter large = VALUE("(\\pL{100}){4}");
+    struct sto_filter large = VALUE(".{1000}.{1000}");
     OK(large);
     ck_assert_int_eq(compile_chain_of(large, LIM_FILTER_REGEXES), ERR_TOO_BIG);
     ck_assert_int_eq(strncmp(eb.text, "value_regex: ", 13), 0);
@@ -362,6 +362,42 @@ START_TEST(patterns_share_their_memory)
     ck_assert_int_eq(compile_chain_of(VALUE("[a-z]+:.*"), LIM_FILTER_REGEXES + 1), ERR_TOO_BIG);
     ck_assert_str_eq(eb.text, "filter has 129 regular expressions; the limit is 128");
     ck_assert_int_eq(compile_chain_of(VALUE("a\\-literal\\.\\x00"), 800), ERR_OK);
+}
+END_TEST
+
+START_TEST(classes_of_unicode_are_limited)
+{
+    struct sto_filter of_two = VALUE("[\\pL\\pN]+:.*");
+    ck_assert_int_eq(compile_chain_of(of_two, LIM_FILTER_CLASSES / 2), ERR_OK);
+    ck_assert_int_eq(compile_chain_of(of_two, LIM_FILTER_CLASSES / 2 + 1), ERR_TOO_BIG);
+    ck_assert_str_eq(eb.text,
+                     "filter has 66 Unicode classes (\\p) in its regular expressions; the limit is "
+                     "64: bytes are matched, and [a-z] or \\w say which");
+}
+END_TEST
+
+/* What is compiled on a loop. */
+START_TEST(small_filters_are_those_that_compile_in_no_time)
+{
+    struct sto_filter many[100];
+    for (size_t i = 0; i < 100; i++)
+        many[i] = VALUE("a\\.literal");
+    struct sto_filter literals = {
+        .kind = STO_FILTER_INTERLEAVE, .members = many, .member_count = 100};
+    const struct {
+        struct sto_filter filter;
+        bool is_small;
+    } cases[] = {
+        {VALUE("a.*"), true},      {CHAIN(VALUE("[0-9]{4}-[0-9]{2}"), QUALIFIER("(a|b)+")), true},
+        {VALUE(".{1000}"), false}, {VALUE("\\PL\\PL\\PL"), false},
+        {literals, true},          {CHAIN(VALUE(".{12}.{12}"), VALUE("a.*")), false},
+        {VALUE("no("), true}, /* refused as quickly */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ck_assert_msg(sto_filter_is_small(&cases[i].filter) == cases[i].is_small, "case %zu", i);
+    for (size_t i = 0; i < 100; i++)
+        many[i] = VALUE("a.*b.*");
+    ck_assert(!sto_filter_is_small(&literals));
 }
 END_TEST
 
@@ -414,6 +450,8 @@ Suite *suite_storage_filter(void)
     tcase_add_test(tc, steps_for_a_cell_are_limited);
     tcase_add_test(tc, passes_over_a_row_are_limited);
     tcase_add_test(tc, patterns_share_their_memory);
+    tcase_add_test(tc, classes_of_unicode_are_limited);
+    tcase_add_test(tc, small_filters_are_those_that_compile_in_no_time);
     tcase_add_test(tc, lack_of_memory_is_an_error_and_leaks_nothing);
     suite_add_tcase(suite, tc);
     return suite;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "storage/pattern.h"
 #include "tests/support/random.h"
@@ -13,11 +14,18 @@
 
 #define MEMORY (64 * KIB)
 
+static bool pattern_matches(const struct sto_pattern *p, struct slice bytes)
+{
+    struct sto_match match;
+    ck_assert_int_eq(sto_pattern_match(p, bytes, &match), ERR_OK);
+    return match.yes;
+}
+
 static bool matches(struct slice text, struct slice bytes)
 {
     struct sto_pattern *p = NULL;
     ck_assert_int_eq(sto_pattern_compile(text, MEMORY, &p, NULL), ERR_OK);
-    bool is_match = sto_pattern_matches(p, bytes);
+    bool is_match = pattern_matches(p, bytes);
     sto_pattern_free(p);
     return is_match;
 }
@@ -72,9 +80,9 @@ START_TEST(a_text_without_special_characters_is_compared)
         struct sto_pattern *p = NULL;
         enum err e = sto_pattern_compile(base_slice(text, 1), MEMORY, &p, NULL);
         if (strchr(special, (int)c) == NULL)
-            ck_assert(e == ERR_OK && sto_pattern_matches(p, base_slice(text, 1)));
+            ck_assert(e == ERR_OK && pattern_matches(p, base_slice(text, 1)));
         else if (e == ERR_OK && c != ']' && c != '}' && c != '{' && c != '.')
-            ck_assert(!sto_pattern_matches(p, base_slice(text, 1)));
+            ck_assert(!pattern_matches(p, base_slice(text, 1)));
         sto_pattern_free(p);
     }
 }
@@ -145,9 +153,8 @@ END_TEST
 /* Quadratic matching of the first would take minutes; of the others, longer than the universe. */
 START_TEST(hostile_patterns_take_linear_time)
 {
-    static const char *const hostile[] = {
-        "(a*)*b",           "(a|a)*b",   "(a|aa)+b", "(.*)(.*)(.*)(.*)b",
-        "(a?){500}a{500}b", "((a*)*)*b", ".*a.{12}b"};
+    static const char *const hostile[] = {"(a*)*b",    "(a|a)*b",  "(a|aa)+b", "(.*)(.*)(.*)(.*)b",
+                                          "((a*)*)*b", ".*a.{12}b"};
     size_t len = 100 * KIB;
     uint8_t *bytes = base_new(len);
     memset(bytes, 'a', len);
@@ -157,6 +164,116 @@ START_TEST(hostile_patterns_take_linear_time)
     ck_assert(MATCHES("(a*)*b", "aaab"));
     ck_assert(matches(SLICE_LIT("(a*)*b"), base_slice(bytes, len)));
     base_free(bytes);
+}
+END_TEST
+
+/* --- states -----------------------------------------------------------------------------------
+ */
+
+enum { LARGE = 4 * MIB };
+
+/* Bytes of which each takes a pattern of the kind .*a.{n} to a state that was not there before. */
+static struct slice large_make(void)
+{
+    struct random r = {11};
+    uint8_t *bytes = base_new(LARGE);
+    for (size_t i = 0; i < LARGE; i++)
+        bytes[i] = "ab"[random_below(&r, 2)];
+    return base_slice(bytes, LARGE);
+}
+
+/* RE2 alone simulates all of these, at 0.1 to 6 us a byte: more than a minute of work. */
+START_TEST(a_pattern_of_too_many_states_is_refused_and_not_simulated)
+{
+    static const char *const patterns[] = {"(a|b)*a(a|b){12}",      "(a|b)*a(a|b){200}",
+                                           "(?s).*a.{50}b.{50}c.*", "(?s)(.*a.{900})",
+                                           "(a?){500}a{500}b",      "(?s).*[ab]{500}x.*"};
+    struct slice bytes = large_make();
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        struct sto_pattern *p = NULL;
+        struct sto_match match = {0};
+        ck_assert_int_eq(sto_pattern_compile(base_slice_text(patterns[i]),
+                                             LIM_FILTER_REGEX_BYTES / 16, &p, NULL),
+                         ERR_OK);
+        uint64_t began_ns = base_thread_cpu_ns();
+        ck_assert_msg(sto_pattern_match(p, bytes, &match) == ERR_TOO_BIG, "%s", patterns[i]);
+        ck_assert_uint_lt(base_thread_cpu_ns() - began_ns,
+                          2000000000); /* simulated: 400 ms to 20 s */
+        ck_assert(!match.yes);
+        ck_assert_uint_gt(match.work_ns, LARGE);
+        /* It is whole behind that. */
+        ck_assert(!pattern_matches(p, SLICE_LIT("no")));
+        ck_assert_int_eq(sto_pattern_match(p, bytes, &match), ERR_TOO_BIG);
+        sto_pattern_free(p);
+    }
+    base_free((void *)(uintptr_t)bytes.ptr);
+}
+END_TEST
+
+START_TEST(a_pattern_of_few_states_matches_large_values)
+{
+    static const char *const patterns[] = {"\\C*b\\C*", "(?i).*NEEDLE.*", "(?s).*x{50}.*", "[ab]*",
+                                           "(a|b)*a(a|b){5}(a|b)*"};
+    struct slice bytes = large_make();
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        struct sto_pattern *p = NULL;
+        struct sto_match match = {0};
+        ck_assert_int_eq(sto_pattern_compile(base_slice_text(patterns[i]),
+                                             LIM_FILTER_REGEX_BYTES / 16, &p, NULL),
+                         ERR_OK);
+        ck_assert_msg(sto_pattern_match(p, bytes, &match) == ERR_OK, "%s", patterns[i]);
+        ck_assert_int_eq(match.yes, i == 0 || i >= 3);
+        ck_assert_uint_eq(match.work_ns, sto_pattern_match_ns(LARGE));
+        sto_pattern_free(p);
+    }
+    base_free((void *)(uintptr_t)bytes.ptr);
+}
+END_TEST
+
+/* As in filters of many patterns, each with a small share of memory. */
+START_TEST(short_texts_match_whatever_the_states)
+{
+    static const struct {
+        const char *pattern;
+        const char *text;
+        bool yes;
+    } cases[] = {
+        {"(a|b)*a(a|b){12}", "abbabbabbaabbaabababb", false},
+        {"(a|b)*a(a|b){12}", "abbabbabaaabbaabababb", true},
+        {"(?i)(?s).*(alpha|beta|gamma|delta)[0-9]{5,20}.*", "of DELTA0123456789", true},
+        {"(?i)(?s).*(alpha|beta|gamma|delta)[0-9]{5,20}.*", "of DELTA0123", false},
+        {"(?s)(.*a.{90})", "a and not ninety more", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sto_pattern *p = NULL;
+        ck_assert_int_eq(sto_pattern_compile(base_slice_text(cases[i].pattern),
+                                             LIM_FILTER_REGEX_BYTES / LIM_FILTER_REGEXES, &p, NULL),
+                         ERR_OK);
+        ck_assert_msg(pattern_matches(p, base_slice_text(cases[i].text)) == cases[i].yes, "%s",
+                      cases[i].text);
+        sto_pattern_free(p);
+    }
+}
+END_TEST
+
+START_TEST(weights_say_what_compiling_takes)
+{
+    static const struct {
+        const char *pattern;
+        uint64_t weight;
+    } cases[] = {{"literal", 0},
+                 {"a\\.b", 0},
+                 {"a.*", 3},
+                 {"a{3}", 12},
+                 {".{10}.{2,20}", 2400},
+                 {"a{", 2},
+                 {"(\\pL{100}){10}", 114000},
+                 {"\\PL.", 104},
+                 {".{1000}{1000}", 1000000}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ck_assert_uint_eq(sto_pattern_weight(base_slice_text(cases[i].pattern)), cases[i].weight);
+    ck_assert_uint_eq(sto_pattern_classes(SLICE_LIT("[\\pL\\P{Greek}]\\d")), 2);
+    ck_assert_uint_eq(sto_pattern_classes(SLICE_LIT("p\\")), 0);
 }
 END_TEST
 
@@ -252,9 +369,9 @@ START_TEST(what_matches_lies_in_the_range)
         for (int k = 0; k < 20; k++) {
             uint8_t bytes[8];
             struct slice s = base_slice(bytes, random_text(&r, bytes, sizeof bytes));
-            bool is_match = sto_pattern_matches(p, s);
+            bool is_match = pattern_matches(p, s);
             matched += is_match;
-            if (is_match != sto_pattern_matches(grouped, s))
+            if (is_match != pattern_matches(grouped, s))
                 ck_abort_msg("case %d differs in a group", i);
             if (is_match && is_bounded &&
                 (base_slice_compare(s, base_slice(min, min_len)) < 0 ||
@@ -284,6 +401,10 @@ Suite *suite_storage_pattern(void)
     tcase_add_test(tc, errors_give_the_reason_and_not_the_text);
     tcase_add_test(tc, memory_is_bounded);
     tcase_add_test(tc, hostile_patterns_take_linear_time);
+    tcase_add_test(tc, a_pattern_of_too_many_states_is_refused_and_not_simulated);
+    tcase_add_test(tc, a_pattern_of_few_states_matches_large_values);
+    tcase_add_test(tc, short_texts_match_whatever_the_states);
+    tcase_add_test(tc, weights_say_what_compiling_takes);
     suite_add_tcase(suite, tc);
     tc = tcase_create("range");
     tcase_set_timeout(tc, 30);

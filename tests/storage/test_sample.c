@@ -20,7 +20,7 @@ static struct sto_sample_op op; /* the last one */
 static void set_up(void)
 {
     base_arena_init(&arena, 64 * MIB);
-    fix_setup();
+    fix_setup_in_memory();
 }
 
 static void tear_down(void)

@@ -186,6 +186,16 @@ static void describe(struct gw_exchange *ex)
     answer_take(ex, 200, &b);
 }
 
+static void tell_peer(struct gw_exchange *ex)
+{
+    struct buf b;
+    char peer[GW_PEER_TEXT];
+    base_buf_init(&b, KIB);
+    gw_exchange_peer(ex, peer);
+    ck_assert_int_eq(base_buf_append_text(&b, peer), ERR_OK);
+    answer_take(ex, 200, &b);
+}
+
 static void with_trailers(struct gw_exchange *ex)
 {
     struct buf b;
@@ -230,6 +240,8 @@ static void on_request(struct gw_exchange *ex, void *thread_state)
         describe(ex);
     else if (base_slice_is(ex->path, "/none"))
         answer_take(ex, 204, &r->body);
+    else if (base_slice_is(ex->path, "/peer"))
+        tell_peer(ex);
     else if (base_slice_is(ex->path, "/trailers"))
         with_trailers(ex);
     else if (!base_slice_is(ex->path, "/hang"))
@@ -269,12 +281,8 @@ int edge_ms_since(uint64_t began_ns)
     return (int)((base_monotonic_ns() - began_ns) / 1000000);
 }
 
-void edge_start(struct edge *e, int loops)
-{
-    edge_start_with(e, loops, NULL);
-}
-
-void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeouts)
+/* All but the loops, and what they are started with. */
+static void prepare(struct edge *e, int loops)
 {
     struct errbuf eb = {0};
     memset(e, 0, sizeof *e);
@@ -294,10 +302,35 @@ void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeou
                                           .thread_begin = on_thread_begin,
                                           .thread_end = on_thread_end,
                                           .on_request = on_request};
-    if (timeouts != NULL)
-        e->options.timeouts = *timeouts;
+}
+
+static void start_loops(struct edge *e)
+{
+    struct errbuf eb = {0};
     ck_assert_msg(gw_loops_start(&e->options, &e->loops, &eb) == ERR_OK, "%s", eb.text);
     e->port = gw_loops_port(e->loops, GW_ENDPOINT_TLS);
+}
+
+void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeouts)
+{
+    prepare(e, loops);
+    if (timeouts != NULL)
+        e->options.timeouts = *timeouts;
+    start_loops(e);
+}
+
+void edge_start(struct edge *e, int loops)
+{
+    edge_start_with(e, loops, NULL);
+}
+
+void edge_start_limited(struct edge *e, const struct gw_address_limits *limits,
+                        const struct gw_proxy_nets *proxies)
+{
+    prepare(e, 1);
+    e->options.per_address = *limits;
+    e->options.proxies = proxies;
+    start_loops(e);
 }
 
 bool edge_all_gone(struct edge *e, int timeout_ms)

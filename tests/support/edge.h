@@ -22,6 +22,7 @@
  *   /none          204
  *   /loop          1024 bytes, and counts the loop
  *   /trailers      5 bytes and a trailer
+ *   /peer          the address of who asks
  */
 #ifndef TESTS_SUPPORT_EDGE_H
 #define TESTS_SUPPORT_EDGE_H
@@ -62,6 +63,9 @@ void edge_make_certificate(const char *cert_path, const char *key_path, const ch
 void edge_start(struct edge *e, int loops);
 /* The same with a shorter patience of the server's; NULL: the usual. */
 void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeouts);
+/* One loop with limits of addresses, and networks of proxies, which are lent. */
+void edge_start_limited(struct edge *e, const struct gw_address_limits *limits,
+                        const struct gw_proxy_nets *proxies);
 void edge_stop(struct edge *e);
 /* Wait until gone equals begun; false after timeout_ms. */
 bool edge_all_gone(struct edge *e, int timeout_ms);
@@ -84,6 +88,11 @@ struct edge_client {
 bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn);
 /* With no newer TLS than that, any cipher. */
 bool edge_connect_old(struct edge_client *c, const struct edge *e, int tls_version);
+/* Offers a session of an earlier connection; NULL: none. */
+bool edge_connect_again(struct edge_client *c, const struct edge *e, int tls_version,
+                        SSL_SESSION *session);
+/* Says first before TLS. */
+bool edge_connect_behind(struct edge_client *c, const struct edge *e, struct slice first);
 void edge_disconnect(struct edge_client *c);
 /* A plain TCP connection; -1 when refused or out of descriptors. */
 int edge_dial(const struct edge *e);

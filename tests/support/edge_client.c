@@ -31,15 +31,17 @@ int edge_dial(const struct edge *e)
 }
 
 static bool connect_with(struct edge_client *c, const struct edge *e, const char *alpn,
-                         int tls_version)
+                         int tls_version, SSL_SESSION *session, struct slice first)
 {
     memset(c, 0, sizeof *c);
     base_buf_init(&c->in, EDGE_ANSWER_MAX);
     c->fd = edge_dial(e);
     ck_assert_msg(c->fd >= 0, "connect: %m");
+    ck_assert_int_eq(write(c->fd, first.ptr, first.len), (ssize_t)first.len);
     int on = 1;
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* only for speed */
     c->context = SSL_CTX_new(TLS_client_method());
+    (void)SSL_CTX_clear_mode(c->context, SSL_MODE_AUTO_RETRY); /* tickets are no answer */
     if (tls_version != 0) {
         ck_assert_int_eq(SSL_CTX_set_max_proto_version(c->context, tls_version), 1);
         ck_assert_int_eq(SSL_CTX_set_cipher_list(c->context, "ALL:@SECLEVEL=0"), 1);
@@ -51,6 +53,8 @@ static bool connect_with(struct edge_client *c, const struct edge *e, const char
         memcpy(list + 1, alpn, list[0]);
         ck_assert_int_eq(SSL_set_alpn_protos(c->ssl, list, list[0] + 1U), 0);
     }
+    if (session != NULL)
+        ck_assert_int_eq(SSL_set_session(c->ssl, session), 1);
     SSL_set_fd(c->ssl, c->fd);
     ERR_clear_error();
     return SSL_connect(c->ssl) == 1;
@@ -58,12 +62,23 @@ static bool connect_with(struct edge_client *c, const struct edge *e, const char
 
 bool edge_connect(struct edge_client *c, const struct edge *e, const char *alpn)
 {
-    return connect_with(c, e, alpn, 0);
+    return connect_with(c, e, alpn, 0, NULL, SLICE_EMPTY);
 }
 
 bool edge_connect_old(struct edge_client *c, const struct edge *e, int tls_version)
 {
-    return connect_with(c, e, "http/1.1", tls_version);
+    return connect_with(c, e, "http/1.1", tls_version, NULL, SLICE_EMPTY);
+}
+
+bool edge_connect_again(struct edge_client *c, const struct edge *e, int tls_version,
+                        SSL_SESSION *session)
+{
+    return connect_with(c, e, "http/1.1", tls_version, session, SLICE_EMPTY);
+}
+
+bool edge_connect_behind(struct edge_client *c, const struct edge *e, struct slice first)
+{
+    return connect_with(c, e, "http/1.1", 0, NULL, first);
 }
 
 void edge_disconnect(struct edge_client *c)
@@ -82,12 +97,15 @@ bool edge_send(struct edge_client *c, struct slice bytes)
 
 bool edge_receive(struct edge_client *c, int timeout_ms)
 {
-    struct pollfd p = {.fd = c->fd, .events = POLLIN};
-    if (c->closed || (SSL_pending(c->ssl) == 0 && poll(&p, 1, timeout_ms) <= 0))
-        return false;
+    int n = 0;
     ck_assert_int_eq(base_buf_reserve(&c->in, 16 * KIB), ERR_OK);
-    ERR_clear_error();
-    int n = SSL_read(c->ssl, base_buf_end(&c->in), 16 * KIB);
+    do {
+        struct pollfd p = {.fd = c->fd, .events = POLLIN};
+        if (c->closed || (SSL_pending(c->ssl) == 0 && poll(&p, 1, timeout_ms) <= 0))
+            return false;
+        ERR_clear_error();
+        n = SSL_read(c->ssl, base_buf_end(&c->in), 16 * KIB);
+    } while (n < 0 && SSL_get_error(c->ssl, n) == SSL_ERROR_WANT_READ);
     if (n <= 0) {
         c->closed = true;
         return false;

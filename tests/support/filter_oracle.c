@@ -93,7 +93,8 @@ static const struct sto_pattern *compiled(struct slice text)
 
 static bool matches(struct slice pattern, struct slice bytes)
 {
-    return sto_pattern_matches(compiled(pattern), bytes);
+    struct sto_match match;
+    return sto_pattern_match(compiled(pattern), bytes, &match) == ERR_OK && match.yes;
 }
 
 static bool in_range(const struct sto_bytes_range *range, struct slice bytes)

@@ -40,7 +40,7 @@ const char *http_header(struct http *h, const char *name)
 
 const char *http_text(struct http *h)
 {
-    static _Thread_local char text[2048];
+    static _Thread_local char text[64 * 1024];
     size_t n = h->body.len < sizeof(text) - 1 ? h->body.len : sizeof(text) - 1;
     if (n > 0)
         memcpy(text, h->body.ptr, n);
@@ -160,7 +160,7 @@ static const char *problem_member_mismatch(struct http *h, int status, const cha
         what = "there is no retry";
     if (what == NULL)
         return NULL;
-    (void)snprintf(text, sizeof(text), "expected %d %s, but %s: %s", status, code, what,
+    (void)snprintf(text, sizeof(text), "expected %d %s, but %s: %.1800s", status, code, what,
                    http_text(h));
     return text;
 }
@@ -222,6 +222,6 @@ const char *http_json_difference(struct http *h, const char *expected)
     json_decref(wanted);
     if (equal)
         return NULL;
-    (void)snprintf(text, sizeof(text), "expected %s, body: %s", expected, http_text(h));
+    (void)snprintf(text, sizeof(text), "expected %s, body: %.6000s", expected, http_text(h));
     return text;
 }

@@ -8,6 +8,7 @@
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <openssl/err.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -43,6 +44,7 @@ void raw_open(struct raw_tls *r, const struct server *s, const char *alpn)
     ck_assert_ptr_nonnull(r->context);
     ck_assert_int_eq(SSL_CTX_load_verify_locations(r->context, s->ca, NULL), 1);
     SSL_CTX_set_verify(r->context, SSL_VERIFY_PEER, NULL);
+    (void)SSL_CTX_clear_mode(r->context, SSL_MODE_AUTO_RETRY); /* tickets are no answer */
     r->fd = connect_to(s->port);
     r->ssl = SSL_new(r->context);
     ck_assert_ptr_nonnull(r->ssl);
@@ -84,6 +86,7 @@ static ssize_t write_some(struct raw_tls *r, struct slice bytes)
 
 static ssize_t read_some(struct raw_tls *r, uint8_t *to, int max)
 {
+    ERR_clear_error();
     return r->ssl == NULL ? read(r->fd, to, (size_t)max) : SSL_read(r->ssl, to, max);
 }
 
@@ -102,15 +105,17 @@ bool raw_send(struct raw_tls *r, struct slice bytes)
 
 bool raw_read_some(struct raw_tls *r, int timeout_ms)
 {
+    ssize_t n;
     if (r->closed)
         return false;
-    if (r->ssl == NULL || SSL_pending(r->ssl) == 0) {
-        struct pollfd p = {r->fd, POLLIN, 0};
-        if (poll(&p, 1, timeout_ms) <= 0)
-            return false;
-    }
     ck_assert_int_eq(base_buf_reserve(&r->in, 16384), ERR_OK);
-    ssize_t n = read_some(r, base_buf_end(&r->in), 16384);
+    do {
+        struct pollfd p = {r->fd, POLLIN, 0};
+        bool is_there = r->ssl != NULL && SSL_pending(r->ssl) > 0;
+        if (!is_there && poll(&p, 1, timeout_ms) <= 0)
+            return false;
+        n = read_some(r, base_buf_end(&r->in), 16384);
+    } while (n < 0 && r->ssl != NULL && SSL_get_error(r->ssl, (int)n) == SSL_ERROR_WANT_READ);
     if (n > 0) {
         r->in.len += (size_t)n;
         return true;

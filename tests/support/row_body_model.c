@@ -356,7 +356,7 @@ bool row_body_readers_agree(struct slice text, enum gw_row_verb verb,
     json_t *tree = NULL;
     base_arena_init(&tree_arena, ROW_BODY_ARENA_MAX);
     base_arena_init(&text_arena, ROW_BODY_ARENA_MAX);
-    enum err parsed = gw_json_parse(text, &tree, NULL);
+    enum err parsed = gw_json_parse(text, NULL, &tree, NULL);
     enum err e = parsed;
     if (parsed == ERR_OK)
         e = row_body_model(tree, verb, schema, &tree_arena, &want, NULL);

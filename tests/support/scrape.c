@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/text.h"
-#include "tests/support/edge.h"
+#include "tests/support/process.h"
 
 #include "base/banned.h"
 
@@ -69,7 +70,7 @@ void scrape_expect(struct http *op, const char *series, uint64_t wanted)
 {
     uint64_t found = scrape_number(op, series);
     for (int i = 0; found < wanted && i < 100; i++) {
-        edge_sleep_ms(10);
+        process_sleep_ms(10);
         found = scrape_number(op, series);
     }
     ck_assert_msg(found == wanted, "%s is %lu, not %lu", series, (unsigned long)found,

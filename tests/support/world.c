@@ -99,7 +99,7 @@ void world_fini(struct world *w)
 
 void admin_create_tenant(struct http *op, const char *id)
 {
-    http_value_take(op, "POST", json_pack("{s:s,s:s}", "id", id, "display_name", id),
+    http_value_take(op, "POST", json_pack("{s:s,s:s,s:n}", "id", id, "display_name", id, "plan"),
                     "/v1/admin/tenants");
     EXPECT_STATUS(op, 201);
 }

@@ -49,8 +49,10 @@ struct tent {
     struct ten_keystore *keystore; /* NULL, unless a test opens one */
     struct ten_registry *registry;
     struct base_mailbox mail;
-    uint64_t drop_range_cells; /* of the engine; 0: its own */
-    struct errbuf eb;          /* of the last call that failed */
+    uint64_t drop_range_cells;  /* of the engine; 0: its own */
+    uint64_t scrub_bytes_per_s; /* of the engine; 0: off */
+    bool deep;                  /* who is offboarded from now on is looked for in every table */
+    struct errbuf eb;           /* of the last call that failed */
 };
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -76,6 +78,7 @@ static inline enum err tent_open_engine(struct tent *t)
     o.ballast_bytes = 64 * KIB;
     if (t->drop_range_cells != 0)
         o.drop_range_cells = t->drop_range_cells;
+    o.scrub_bytes_per_s = t->scrub_bytes_per_s;
     t->epoch = base_epoch_new();
     t->slot = base_epoch_join(t->epoch);
     ck_assert_int_eq(base_mailbox_init(&t->mail), ERR_OK);
@@ -382,8 +385,10 @@ static inline enum err tent_delete_table(struct tent *t, struct ten_tenant *tena
 static inline void tent_do_offboard(struct tent *t, void *ctx)
 {
     struct tent_args *a = ctx;
-    const struct ten_offboard_wanted wanted = {
-        .requested_by = SLICE_LIT("k0123456789a"), .reason = a->text, .grace_us = a->grace_us};
+    const struct ten_offboard_wanted wanted = {.requested_by = SLICE_LIT("k0123456789a"),
+                                               .reason = a->text,
+                                               .grace_us = a->grace_us,
+                                               .deep = t->deep};
     a->rc = ten_offboard_start(t->registry, a->tenant, &wanted, a->job, &t->eb);
 }
 

@@ -72,7 +72,7 @@ static inline void tent_write(struct tent *t, struct ten_tenant *tenant, const c
     ck_assert_msg(rc == ERR_OK, "write %s/%s: %s", table, row, t->eb.text);
 }
 
-/* One row of many cells, in one mutation list: f:0, f:1, ... */
+/* One row of many cells, in lists of LIM_APPLY_STEPS: f:0, f:1, ... */
 static inline void tent_write_cells(struct tent *t, struct ten_tenant *tenant, const char *table,
                                     const char *row, size_t count)
 {
@@ -89,16 +89,21 @@ static inline void tent_write_cells(struct tent *t, struct ten_tenant *tenant, c
                                              .timestamp_us = STO_TIMESTAMP_SERVER,
                                              .value = SLICE_LIT("v")};
     }
-    struct sto_mutate_op op = {.reply_to = &t->mail,
-                               .done = tent_mutate_done,
-                               .user = &done,
-                               .scope = scope,
-                               .row_key = base_slice_text(row),
-                               .mutations = mutations,
-                               .mutation_count = count};
-    sto_mutate_row(t->engine, &op);
-    tent_wait_flag(t, &done);
-    ck_assert_msg(op.result == ERR_OK, "%s", op.detail.text);
+    for (size_t at = 0; at < count; at += LIM_APPLY_STEPS) {
+        size_t left = count - at;
+        struct sto_mutate_op op = {.reply_to = &t->mail,
+                                   .done = tent_mutate_done,
+                                   .user = &done,
+                                   .scope = scope,
+                                   .row_key = base_slice_text(row),
+                                   .mutations = mutations + at,
+                                   .mutation_count =
+                                       left < LIM_APPLY_STEPS ? left : LIM_APPLY_STEPS};
+        done = false;
+        sto_mutate_row(t->engine, &op);
+        tent_wait_flag(t, &done);
+        ck_assert_msg(op.result == ERR_OK, "%s", op.detail.text);
+    }
     base_free(names);
     base_free(mutations);
     sto_table_scope_release(&scope);

@@ -222,6 +222,24 @@ START_TEST(visited_rows_and_bytes_close_the_byte_rate_of_reads)
 }
 END_TEST
 
+START_TEST(a_condition_is_held_against_bytes_read)
+{
+    struct ten_tenant *t = tenant_with("altostrat", "read_bytes_per_s", 6400);
+    struct ten_visit v = visit_of(t, NULL);
+    struct ten_visit w = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&v, TEN_MODIFY, 1, 0), ERR_OK);
+    ck_assert_int_eq(ten_admit_condition(&v, 1, &why, &tent.eb), ERR_OK);
+    ten_charge_visited(&v, 1, 13000);
+    ck_assert_uint_ge(ten_visit_cost(&v), 2 + 13000 / 1024);
+    ck_assert_int_eq(admit(&w, TEN_MODIFY, 1, 0), ERR_OK); /* one without a condition */
+    ck_assert_int_eq(ten_admit_condition(&w, 1, &why, &tent.eb), ERR_RATE_LIMITED);
+    expect_refusal(TEN_POLICY_READ_BYTES, "read_bytes", 6400);
+    ck_assert_uint_eq(ten_visit_cost(&w), 0);
+    ten_visit_end(&v);
+    ten_visit_end(&w);
+}
+END_TEST
+
 START_TEST(a_read_that_went_beyond_the_debt_waits_for_all_of_it)
 {
     struct ten_tenant *t = tenant_with("altostrat", "read_bytes_per_s", 10000);
@@ -588,6 +606,7 @@ Suite *suite_tenancy_admission(void)
     tcase_add_test(c, bytes_that_come_later_are_refused_with_their_operation);
     tcase_add_test(c, state_is_looked_at_before_rates);
     tcase_add_test(c, visited_rows_and_bytes_close_the_byte_rate_of_reads);
+    tcase_add_test(c, a_condition_is_held_against_bytes_read);
     tcase_add_test(c, a_read_that_went_beyond_the_debt_waits_for_all_of_it);
     tcase_add_test(c, cost_is_operations_and_bytes);
     c = tcase_create("overload");

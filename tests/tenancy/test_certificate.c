@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/sealed_line.h"
 #include "base/text.h"
+#include "storage/rocksdb/rdb.h"
 #include "tenancy/expiry.h"
 #include "tests/tenancy/departure.h"
 
@@ -140,6 +141,21 @@ static void check_steps(const json_t *o, const struct ten_job *job)
     }
 }
 
+static void check_search(const json_t *o, const char *name, const struct sto_search *s)
+{
+    const json_t *search = json_object_get(o, name);
+    ck_assert_int_eq(number_at(search, "files"), (int)s->files);
+    ck_assert_int_eq(number_at(search, "bytes"), (int)s->bytes);
+    ck_assert_int_eq(number_at(search, "listed_files"), (int)s->listed_files);
+    ck_assert_int_eq(number_at(search, "listed_bytes"), (int)s->listed_bytes);
+    ck_assert(json_boolean_value(json_object_get(search, "deep")) == s->deep);
+    ck_assert_int_eq(number_at(search, "scrubbed_files"), (int)s->scrubbed_files);
+    if (s->scrubbed_files > 0)
+        check_time(search, "scrubbed_oldest", s->scrubbed_oldest_us);
+    else
+        ck_assert_ptr_null(json_object_get(search, "scrubbed_oldest"));
+}
+
 START_TEST(it_says_what_was_done_and_found)
 {
     struct ten_job job;
@@ -147,7 +163,7 @@ START_TEST(it_says_what_was_done_and_found)
     depart("altostrat", &job);
     struct buf line = certificate_of("altostrat", false);
     json_t *o = parse(&line);
-    ck_assert_str_eq(text_at(o, "format"), "bigtent.erasure.3");
+    ck_assert_str_eq(text_at(o, "format"), "bigtent.erasure.4");
     ck_assert_str_eq(text_at(o, "event"), "purged");
     ck_assert_str_eq(text_at(o, "tenant"), "altostrat");
     ck_assert_str_eq(text_at(o, "job"), job.id);
@@ -161,6 +177,8 @@ START_TEST(it_says_what_was_done_and_found)
     ck_assert_str_eq(text_at(range, "end"), "616c746f737472617424");
     ck_assert_uint_eq(job.usage_before.rows, ROWS_EACH);
     ck_assert_uint_ge(job.search_before.keys, 2 * ROWS_EACH);
+    check_search(o, "searched_before", &job.search_before);
+    check_search(o, "searched_after", &job.search_after);
     check_steps(o, &job);
     ck_assert_uint_eq(json_array_size(json_object_get(o, "copies")), 0);
     ck_assert_uint_ge(json_array_size(json_object_get(o, "exceptions")), 4);
@@ -253,6 +271,35 @@ START_TEST(nobody_has_one_before_leaving)
 }
 END_TEST
 
+/* A table of a third tenant alone rests on its list; those that the purge wrote are newer. */
+START_TEST(it_says_when_what_it_rests_on_was_scrubbed)
+{
+    struct ten_job job;
+    fill_both();
+    tent_reopen(&tent);
+    fill("cirrus", "a table of its own");
+    tent_close(&tent);
+    tent.scrub_bytes_per_s = MIB;
+    sto_rdb_test_scrub_by_hand(true);
+    tent_open(&tent);
+    int64_t start_us = base_wall_us();
+    sto_rdb_test_scrub(sto_rdb_engine(tent.engine), UINT64_MAX);
+    int64_t end_us = base_wall_us();
+    depart("altostrat", &job);
+    const struct sto_search *s = &job.search_after;
+    ck_assert_uint_ge(s->listed_files, s->scrubbed_files);
+    ck_assert_uint_gt(s->scrubbed_files, 0);
+    ck_assert_int_ge(s->scrubbed_oldest_us, start_us);
+    ck_assert_int_le(s->scrubbed_oldest_us, end_us);
+    struct buf line = certificate_of("altostrat", false);
+    json_t *o = parse(&line);
+    check_search(o, "searched_before", &job.search_before);
+    check_search(o, "searched_after", s);
+    json_decref(o);
+    base_buf_fini(&line);
+}
+END_TEST
+
 /* What others write, no matter what, keeps nobody from leaving. */
 START_TEST(a_neighbour_who_writes_the_prefix_is_counted_as_outside)
 {
@@ -260,9 +307,13 @@ START_TEST(a_neighbour_who_writes_the_prefix_is_counted_as_outside)
     fill_both();
     struct ten_tenant *t = tent_find(&tent, "altostrat2");
     tent_write(&tent, t, "devices", "altostrat#devices#row", "altostrat#devices#value");
+    tent.deep = _i == 1; /* else the neighbour's table is not read, by its own list */
     depart("altostrat", &job);
     check_purged(&job);
-    ck_assert_uint_ge(job.search_after.outside, 2);
+    ck_assert(job.search_before.deep == tent.deep && job.search_after.deep == tent.deep);
+    ck_assert_uint_eq(job.search_after.outside >= 2, tent.deep);
+    ck_assert_uint_eq(job.search_after.listed_files == 0, tent.deep);
+    tent.deep = false;
 }
 END_TEST
 
@@ -608,11 +659,12 @@ Suite *suite_tenancy_certificate(void)
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, it_says_what_was_done_and_found);
+    tcase_add_test(c, it_says_when_what_it_rests_on_was_scrubbed);
     tcase_add_test(c, it_tells_nothing_that_only_the_tenant_knows);
     tcase_add_test(c, it_is_signed_and_every_bit_of_it_counts);
     tcase_add_test(c, certificates_make_a_chain_that_a_restart_continues);
     tcase_add_test(c, nobody_has_one_before_leaving);
-    tcase_add_test(c, a_neighbour_who_writes_the_prefix_is_counted_as_outside);
+    tcase_add_loop_test(c, a_neighbour_who_writes_the_prefix_is_counted_as_outside, 0, 2);
     tcase_add_test(c, copies_are_counted_before_and_after);
     tcase_add_test(c, a_copy_without_an_end_is_said_to_be_one);
     tcase_add_test(c, a_tenant_expires_with_its_last_copy_and_no_other_does);

@@ -281,7 +281,7 @@ START_TEST(a_clock_that_is_set_back_only_delays)
     check_in_grace(t, id);
     wall_set_ahead(0);
     tent_await_job(&tent, id, &job);
-    ck_assert_int_eq(job.state, TEN_JOB_DONE);
+    ck_assert_msg(job.state == TEN_JOB_DONE, "%s", job.error);
 }
 END_TEST
 

@@ -27,10 +27,11 @@ static struct ten_job sample(void)
         .audit_after = {0, 0, 8, 0, 9},
         .delete_at_us = 1700000002000000,
         .reason = "end of contract",
-        .search_before = {1, 2, 3, 4, 5, 6, 7, ""},
-        .search_after = {8, 9, 0, 0, 0, 10, 0, "7.8.3"},
+        .search_before = {1, 2, 3, 4, 5, 6, 7, "", 12, 13, true, 16, 17},
+        .search_after = {8, 9, 0, 0, 0, 10, 0, "7.8.3", 14, 15, false, 18, 0},
         .visible_after = 11,
         .canaries = 4,
+        .deep = true,
     };
     memset(j.error, 'e', sizeof j.error - 1);
     return j;

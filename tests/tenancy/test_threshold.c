@@ -104,7 +104,8 @@ static void put_rows(unsigned from, unsigned to)
 
 START_TEST(fields_are_called_as_in_quotas)
 {
-    static const char *const NAMES[TEN_USED_COUNT] = {"stored_bytes", "rows", "tables", "keys"};
+    static const char *const NAMES[TEN_USED_COUNT] = {
+        "stored_bytes", "rows", "tables", "keys", "change_bytes", "schema_bytes"};
     for (enum ten_used i = 0; i < TEN_USED_COUNT; i++) {
         size_t n = 0;
         ck_assert_str_eq(ten_threshold_field(i), NAMES[i]);

@@ -221,6 +221,57 @@ START_TEST(views_of_a_table_are_bounded)
 }
 END_TEST
 
+static void set_schema_bytes(uint64_t max)
+{
+    struct ten_quota q;
+    ten_quota_default(&q);
+    GIVE(&q, schema_bytes, max);
+    ck_assert_int_eq(tent_set_quota(&tent, owner, &q), ERR_OK);
+}
+
+/* What is counted is what there is; and the same after a start. */
+static void expect_schema_bytes_hold(uint64_t bytes)
+{
+    ck_assert_uint_eq(atomic_load(&owner->schema_bytes), bytes);
+    reopen();
+    ck_assert_uint_eq(atomic_load(&owner->schema_bytes), bytes);
+}
+
+START_TEST(schemas_and_views_have_a_quota)
+{
+    enum { MAX = 64 * KIB };
+    char id[16];
+    enum err rc = ERR_OK;
+    uint64_t empty = schema_of("devices")->bytes;
+    expect_schema_bytes_hold(empty);
+    set_schema_bytes(MAX);
+    size_t count = 0;
+    while (rc == ERR_OK && count < LIM_VIEWS) {
+        (void)snprintf(id, sizeof id, "v%zu", count);
+        rc = create(id);
+        count += rc == ERR_OK;
+    }
+    ck_assert_int_eq(rc, ERR_QUOTA);
+    ck_assert_ptr_nonnull(strstr(tent.eb.text, "(schema_bytes)"));
+    ck_assert_ptr_nonnull(strstr(tent.eb.text, "limit 65536"));
+    uint64_t each = view_of("devices", "v0")->bytes;
+    ck_assert_uint_eq(count, (MAX - empty) / each);
+    ck_assert_int_eq(docs_under("v/"), count);
+    expect_schema_bytes_hold(empty + count * each);
+
+    static const struct sto_view_spec nothing;
+    ck_assert_int_eq(update("v1", (struct ten_view_change){.spec = &nothing}), ERR_OK);
+    ck_assert_int_eq(delete ("v0", ""), ERR_OK);
+    ck_assert_int_eq(create("again"), ERR_OK);
+    uint64_t fewer = view_of("devices", "v1")->bytes;
+    expect_schema_bytes_hold(empty + (count - 1) * each + fewer);
+
+    ck_assert_int_eq(tent_delete_table_if(&tent, owner, "devices", (struct ten_expect){0}, NULL),
+                     ERR_OK);
+    expect_schema_bytes_hold(0);
+}
+END_TEST
+
 START_TEST(changes_replace_what_they_name_only)
 {
     static const struct sto_view_spec nothing;
@@ -369,6 +420,7 @@ Suite *suite_tenancy_views(void)
     tcase_add_test(tc, a_view_is_there_when_it_was_made_and_after_a_restart);
     tcase_add_test(tc, a_view_names_a_table_and_families_that_are_there);
     tcase_add_test(tc, views_of_a_table_are_bounded);
+    tcase_add_test(tc, schemas_and_views_have_a_quota);
     tcase_add_test(tc, changes_replace_what_they_name_only);
     tcase_add_test(tc, a_view_in_use_outlives_its_change);
     tcase_add_test(tc, a_change_of_families_leaves_views_alone);

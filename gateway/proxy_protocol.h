@@ -1,0 +1,51 @@
+/*
+ * gateway/proxy_protocol.h - the header with which a proxy says whose connection it passes on.
+ *
+ * Does:     reads PROXY protocol version 1 (a line) and 2 (binary); reads and matches the networks
+ *           of trusted proxies.
+ * Owns:     nothing.
+ * May use:  base/.
+ * Knows no: sockets, TLS.
+ * Threads:  any.
+ * Blocks:   no.
+ * Fails by: GW_PROXY_BAD; ERR_INVALID for networks.
+ * Limits:   LIM_PROXY_HEADER_BYTES, LIM_PROXY_NETS.
+ * Promises: 1. A header is complete, bad, or a prefix of a good one, at every length of input.
+ *           2. No byte behind the header is read.
+ */
+#ifndef GATEWAY_PROXY_PROTOCOL_H
+#define GATEWAY_PROXY_PROTOCOL_H
+
+#include <netinet/in.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "base/slice.h"
+
+enum gw_proxy_state { GW_PROXY_MORE, GW_PROXY_DONE, GW_PROXY_BAD };
+
+struct gw_proxy_header {
+    size_t bytes;             /* of the header */
+    struct sockaddr_in6 peer; /* IPv4 is mapped; family 0: the connection is the proxy's own */
+};
+
+/* out is written for GW_PROXY_DONE only. */
+enum gw_proxy_state gw_proxy_parse(struct slice in, struct gw_proxy_header *out);
+
+struct gw_proxy_net {
+    struct in6_addr address; /* IPv4 is mapped */
+    unsigned bits;
+};
+
+struct gw_proxy_nets {
+    size_t count;
+    struct gw_proxy_net nets[LIM_PROXY_NETS];
+};
+
+/* "10.0.0.0/8,2001:db8::/32,192.0.2.1" */
+enum err gw_proxy_nets_parse(const char *text, struct gw_proxy_nets *out,
+                             struct errbuf *eb) MUST_CHECK;
+/* nets may be NULL: none. */
+bool gw_proxy_nets_have(const struct gw_proxy_nets *nets, const struct sockaddr *peer);
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * storage/rocksdb/audit.c - what of a tenant is physically there, by RocksDB's own index.
+ *
+ * Keys are counted whether a range tombstone covers them or not. The list of files costs in
+ * proportion to all files, but reads none of them.
+ */
+#include "base/worker.h"
+#include "storage/range.h"
+#include "storage/rocksdb/heldfiles.h"
+#include "storage/rocksdb/progress.h"
+#include "storage/rocksdb/purge.h"
+#include "storage/rocksdb/ranges.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define KEYS_OF_TURN 128 /* that are counted before others go ahead */
+
+static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, struct errbuf *eb)
+{
+    out->snapshots = sto_rdb_property(e, "rocksdb.num-snapshots");
+    out->oldest_snapshot = sto_rdb_property(e, "rocksdb.oldest-snapshot-sequence");
+    for (size_t i = 0; i < RDB_TENANT_FAMILY_COUNT; i++) {
+        rocksdb_column_family_handle_t *family = e->db.cf[RDB_TENANT_FAMILIES[i]];
+        uint64_t versions = 0;
+        int failed =
+            rocksdb_property_int_cf(e->db.handle, family, "rocksdb.num-live-versions", &versions);
+        INVARIANT(failed == 0 && versions > 0); /* the current one */
+        out->old_versions += versions - 1;
+    }
+    return sto_rdb_held_bytes(e, &out->obsolete_bytes, eb);
+}
+
+static enum err count_keys(struct rdb_engine *e, const struct sto_range *range,
+                           rocksdb_column_family_handle_t *family, uint64_t *inout,
+                           struct errbuf *eb)
+{
+    rocksdb_readoptions_t *options =
+        sto_rdb_scan_options(sto_range_begin(range), sto_range_end(range));
+    rocksdb_readoptions_set_ignore_range_deletions(options, 1);
+    rocksdb_readoptions_set_fill_cache(options, 0);
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, family);
+    uint32_t turn = 0;
+    for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+        (*inout)++;
+        sto_rdb_progress_add(e, 1);
+        base_yield_every(&turn, KEYS_OF_TURN);
+    }
+    char *error = NULL;
+    rocksdb_iter_get_error(it, &error);
+    rocksdb_iter_destroy(it);
+    rocksdb_readoptions_destroy(options);
+    if (error == NULL)
+        return ERR_OK;
+    return base_fail(eb, sto_rdb_read_failed(e, error), "the audit could not read");
+}
+
+static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
+                          struct sto_audit *out)
+{
+    struct slice begin = sto_range_begin(range);
+    struct slice end = sto_range_end(range);
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
+        const char *family = rocksdb_livefiles_column_family_name(files, i);
+        if (strcmp(family, RDB_FAMILY_NAMES[RDB_TENANT_FAMILIES[0]]) != 0 &&
+            strcmp(family, RDB_FAMILY_NAMES[RDB_TENANT_FAMILIES[1]]) != 0)
+            continue;
+        struct slice low, high;
+        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
+        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
+        bool low_inside = base_slice_compare(low, begin) >= 0 && base_slice_compare(low, end) < 0;
+        bool high_inside =
+            base_slice_compare(high, begin) >= 0 && base_slice_compare(high, end) < 0;
+        if (low_inside || high_inside)
+            out->live_files_inside++;
+        else if (base_slice_compare(low, begin) < 0 && base_slice_compare(high, end) >= 0)
+            out->live_files_spanning++;
+    }
+    rocksdb_livefiles_destroy(files);
+}
+
+struct audit_run {
+    struct rdb_engine *engine;
+    const struct sto_tenant_scope *scope;
+    struct sto_audit audit;
+    struct errbuf *eb;
+    enum err result;
+};
+
+static void count_all_keys(void *ctx)
+{
+    struct audit_run *a = ctx;
+    struct rdb_engine *e = a->engine;
+    struct sto_range range = sto_range_of_tenant(a->scope);
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < RDB_TENANT_FAMILY_COUNT; i++)
+        rc =
+            count_keys(e, &range, e->db.cf[RDB_TENANT_FAMILIES[i]], &a->audit.physical_keys, a->eb);
+    for (size_t i = 0; rc == ERR_OK && i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
+        struct sto_range docs = sto_range_of_docs(a->scope, RDB_TENANT_LETTERS[i]);
+        rc = count_keys(e, &docs, e->db.meta, &a->audit.counters, a->eb);
+    }
+    a->result = rc;
+}
+
+enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_scope *scope,
+                             struct sto_audit *out, struct errbuf *eb)
+{
+    struct rdb_engine *e = sto_rdb_engine(engine);
+    struct audit_run a = {.engine = e, .scope = scope, .eb = eb};
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc != ERR_OK)
+        return rc;
+    struct sto_range range = sto_range_of_tenant(scope);
+    sto_rdb_progress_begin(e, STO_PROGRESS_KEYS, 0);
+    a.audit.sequence = rocksdb_get_latest_sequence_number(e->db.handle);
+    base_run_apart("audit", base_thread_behind_others, count_all_keys, &a);
+    if (a.result != ERR_OK)
+        return a.result;
+    look_at_files(e, &range, &a.audit);
+    rc = look_at_holders(e, &a.audit, eb);
+    if (rc == ERR_OK)
+        *out = a.audit;
+    return rc;
+}

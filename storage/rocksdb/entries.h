@@ -1,0 +1,29 @@
+/*
+ * storage/rocksdb/entries.h - whether anything at all is stored between two keys.
+ *
+ * Does:     finds any version of any key in a range, deletions of single keys among them.
+ * Owns:     nothing.
+ * May use:  base/, RocksDB.
+ * Knows no: whose range it is.
+ * Threads:  any that may block.
+ * Blocks:   on the disk, for one seek in each level.
+ * Fails by: ERR_CORRUPT, ERR_IO.
+ * Limits:   none.
+ * Promises: 1. Entries that a range tombstone covers, and range tombstones, are not looked for:
+ *              tombstones.h has both.
+ */
+#ifndef STORAGE_ROCKSDB_ENTRIES_H
+#define STORAGE_ROCKSDB_ENTRIES_H
+
+#include <rocksdb/c.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+/* Both ends belong to the range. */
+enum err sto_rdb_entries_any(rocksdb_t *db, rocksdb_column_family_handle_t *family,
+                             struct slice first, struct slice last, bool *out,
+                             struct errbuf *eb) MUST_CHECK;
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * storage/rocksdb/options.c - defaults from the machine, each with its reason.
+ *
+ *   cache            a quarter of the memory this process may use: the page cache, which holds the
+ *                    files as they are on the disk, works best with the rest
+ *   open files       half of the descriptors that the process may have; the rest are connections
+ *   readers          a disk is fastest with several requests in flight for each core
+ *   background jobs  a flush beside compactions on every core; they run at the lowest priority
+ */
+#include "storage/rocksdb/options.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define CGROUP_FILE_BYTES 4096
+#define CACHE_PART        4
+#define DESCRIPTORS_PART  2
+#define OPEN_FILES_MOST   1000000
+#define JOBS_LEAST        3
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+uint64_t sto_rdb_memory_bound(struct slice text)
+{
+    uint64_t bytes = 0;
+    while (text.len > 0 && text.ptr[text.len - 1] == '\n')
+        text.len--;
+    return base_parse_u64(text, &bytes) == ERR_OK && bytes > 0 ? bytes : UINT64_MAX;
+}
+
+static uint64_t bound_in(const char *path)
+{
+    struct buf text = {0};
+    uint64_t bound = UINT64_MAX;
+    if (base_file_read(path, CGROUP_FILE_BYTES, &text, NULL) == ERR_OK)
+        bound = sto_rdb_memory_bound(base_buf_slice(&text));
+    base_buf_fini(&text);
+    return bound;
+}
+
+/* Of this process' control group and of all above it: "0::/a/b" in /proc/self/cgroup. */
+static uint64_t cgroup_bound(void)
+{
+    struct buf text = {0};
+    uint64_t bound = bound_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"); /* version 1 */
+    char path[BASE_PATH_BYTES];
+    if (base_file_read("/proc/self/cgroup", CGROUP_FILE_BYTES, &text, NULL) != ERR_OK)
+        text.len = 0;
+    struct slice line = base_buf_slice(&text);
+    size_t len = 0;
+    if (base_slice_starts_with(line, SLICE_LIT("0::/"))) {
+        line = base_slice_skip(line, 3);
+        while (len < line.len && line.ptr[len] != '\n')
+            len++;
+    }
+    for (;; len--) {
+        int n = snprintf(path, sizeof path, "/sys/fs/cgroup%.*s/memory.max", (int)len,
+                         (const char *)line.ptr);
+        uint64_t here = n > 0 && (size_t)n < sizeof path ? bound_in(path) : UINT64_MAX;
+        bound = here < bound ? here : bound;
+        while (len > 0 && line.ptr[len - 1] != '/')
+            len--;
+        if (len == 0)
+            break;
+    }
+    base_buf_fini(&text);
+    return bound;
+}
+
+uint64_t sto_rdb_memory_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+    uint64_t group = cgroup_bound();
+    struct rlimit own;
+    if (group < bytes)
+        bytes = group;
+    if (getrlimit(RLIMIT_DATA, &own) == 0 && own.rlim_cur != RLIM_INFINITY && own.rlim_cur < bytes)
+        bytes = own.rlim_cur;
+    return bytes;
+}
+
+static size_t cache_default(void)
+{
+    uint64_t bytes = sto_rdb_memory_bytes() / CACHE_PART;
+    return bytes < RDB_CACHE_LEAST ? (size_t)RDB_CACHE_LEAST : (size_t)bytes;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static int open_files_default(void)
+{
+    struct rlimit limit;
+    uint64_t files = OPEN_FILES_MOST;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        files = limit.rlim_cur / DESCRIPTORS_PART;
+    if (files > OPEN_FILES_MOST)
+        files = OPEN_FILES_MOST;
+    return files < RDB_OPEN_FILES_LEAST ? RDB_OPEN_FILES_LEAST : (int)files;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (cores < 1)
+        cores = 1;
+    *o = (struct sto_rocksdb_options){
+        .cache_bytes = cache_default(),
+        .memtable_bytes = 64 * MIB,
+        .background_jobs = (int)cores < JOBS_LEAST - 1 ? JOBS_LEAST : (int)cores + 1,
+        .file_bytes = 32 * MIB, /* a purge rewrites about one a level */
+        .index_part_bytes = 4 * KIB,
+        .level_bytes = 256 * MIB,
+        .committers = cores / 2 < 1 ? 1 : (int)(cores / 2),
+        .readers = cores < 2 ? 8 : (int)cores * 4, /* one of them for points only */
+        .drop_range_cells = LIM_DROP_RANGE_CELLS,
+        .drop_stretch_cells = LIM_DROP_STRETCH_CELLS,
+        .reclaim_after_s = LIM_RECLAIM_AFTER_S,
+        .reclaim_bytes_per_s = LIM_RECLAIM_BYTES_PER_S,
+        .headroom_bytes = LIM_HEADROOM_BYTES_DEFAULT,
+        .ballast_bytes = LIM_BALLAST_BYTES_DEFAULT,
+    };
+}
+
+void sto_rdb_options_complete(struct sto_rocksdb_options *o)
+{
+    struct sto_rocksdb_options standard;
+    sto_rocksdb_options_default(&standard);
+    if (o->committers <= 0)
+        o->committers = standard.committers;
+    if (o->readers <= 0)
+        o->readers = standard.readers;
+    if (o->committers > RDB_COMMITTERS_MAX)
+        o->committers = RDB_COMMITTERS_MAX;
+    if (o->readers > RDB_READERS_MAX)
+        o->readers = RDB_READERS_MAX;
+    if (o->cache_bytes == 0)
+        o->cache_bytes = standard.cache_bytes;
+    if (o->memtable_bytes == 0)
+        o->memtable_bytes = standard.memtable_bytes;
+    if (o->open_files <= 0)
+        o->open_files = open_files_default(); /* not earlier: a server raises its limit first */
+    if (o->background_jobs <= 0)
+        o->background_jobs = standard.background_jobs;
+    if (o->index_part_bytes == 0)
+        o->index_part_bytes = standard.index_part_bytes;
+    if (o->file_bytes == 0)
+        o->file_bytes = standard.file_bytes;
+    if (o->level_bytes == 0)
+        o->level_bytes = standard.level_bytes;
+    if (o->drop_range_cells == 0)
+        o->drop_range_cells = standard.drop_range_cells;
+    if (o->drop_stretch_cells == 0)
+        o->drop_stretch_cells = standard.drop_stretch_cells;
+    if (o->reclaim_after_s == 0)
+        o->reclaim_after_s = standard.reclaim_after_s;
+    if (o->reclaim_bytes_per_s == 0)
+        o->reclaim_bytes_per_s = standard.reclaim_bytes_per_s;
+}

@@ -1,0 +1,137 @@
+/*
+ * storage/rocksdb/slice_look.c - whether a read goes on, and whether its slice does.
+ *
+ *   where        the slice ends after                      looks at the clock
+ *   a loop       LIM_INLINE_STEPS                          never
+ *   a reader     LIM_SLICE_STEPS; when others wait,        every STEPS_OF_A_LOOK
+ *                LIM_SLICE_STEPS_SHARED, or
+ *                LIM_SLICE_SHARED_US of the processor, but
+ *                not before STEPS_OF_A_LOOK: it gets on;
+ *                when the watchdog says so, always
+ *
+ * A step is one of the iterator, 1 KiB of a value, or NS_OF_A_STEP of what the filter did. The last
+ * is reckoned (storage/pattern.h), so that it is the same for the same read.
+ *
+ * Readers run behind others, so the time that passes says little: only when enough of it has, the
+ * thread's own is asked for, which is a system call.
+ */
+#include "storage/rocksdb/slice_look.h"
+
+#include "base/clock.h"
+#include "base/watchdog.h"
+#include "storage/rocksdb/rdb.h"
+
+#include "base/banned.h"
+
+#define NS_OF_A_STEP    512
+#define STEPS_OF_A_LOOK 16
+#define NS_OF_A_LOOK    250000 /* of a cell's matches */
+#define SHARED_NS       (LIM_SLICE_SHARED_US * 1000)
+
+static enum rdb_slice_end stop(struct sto_read_cursor *c, enum err rc, const char *why)
+{
+    c->op->result = base_fail(&c->op->detail, rc, "%s", why);
+    return SLICE_ERROR;
+}
+
+static bool is_cancelled(const struct sto_read_cursor *c)
+{
+    return atomic_load_explicit(&c->op->cancelled, memory_order_relaxed);
+}
+
+static bool is_late(const struct sto_read_cursor *c)
+{
+    return c->op->deadline_ns != 0 && c->now_ns >= c->op->deadline_ns;
+}
+
+static void clock_look(struct sto_read_cursor *c)
+{
+    if (!c->on_reader || c->steps < c->steps_looked)
+        return;
+    c->steps_looked = c->steps + STEPS_OF_A_LOOK;
+    c->now_ns = base_monotonic_ns();
+}
+
+static void work_count(struct sto_read_cursor *c)
+{
+    uint64_t ns = sto_filter_work(c->visit.run);
+    c->op->work_ns += ns;
+    c->work_ns += ns;
+    c->steps += c->work_ns / NS_OF_A_STEP;
+    c->work_ns %= NS_OF_A_STEP;
+}
+
+enum rdb_slice_end sto_rdb_look_begin(struct sto_read_cursor *c)
+{
+    c->steps_looked = 0;
+    c->matched = 0;
+    c->now_ns = 0;
+    clock_look(c);
+    c->began_cpu_ns = c->on_reader ? base_thread_cpu_ns() : 0;
+    c->due_ns = c->now_ns + SHARED_NS;
+    return sto_rdb_look(c);
+}
+
+enum rdb_slice_end sto_rdb_look(struct sto_read_cursor *c)
+{
+    if (c->visit.run != NULL) {
+        work_count(c);
+        enum err rc = sto_visit_error(&c->visit, &c->op->detail);
+        if (rc != ERR_OK) {
+            c->op->result = rc;
+            return SLICE_ERROR;
+        }
+    }
+    clock_look(c);
+    if (is_cancelled(c))
+        return stop(c, ERR_CANCELLED, "the read was cancelled");
+    if (is_late(c))
+        return stop(c, ERR_TIMEOUT, "the deadline passed before everything was read");
+    return SLICE_FULL;
+}
+
+/* Whether the thread has worked for as long as a slice may, while others wait. */
+static bool has_had_its_time(struct sto_read_cursor *c)
+{
+    if (c->steps >= LIM_SLICE_STEPS_SHARED)
+        return true;
+    if (c->now_ns < c->due_ns)
+        return false;
+    uint64_t used_ns = base_thread_cpu_ns() - c->began_cpu_ns;
+    if (used_ns < SHARED_NS)
+        c->due_ns = c->now_ns + SHARED_NS - used_ns;
+    return used_ns >= SHARED_NS;
+}
+
+bool sto_rdb_slice_is_over(struct sto_read_cursor *c)
+{
+    if (c->full || c->steps >= LIM_SLICE_STEPS)
+        return true;
+    if (!c->on_reader)
+        return c->steps >= LIM_INLINE_STEPS;
+    if (c->steps < STEPS_OF_A_LOOK)
+        return false;
+    return base_watchdog_is_overdue() ||
+           (sto_rdb_pool_is_busy(&c->engine->pool) && has_had_its_time(c));
+}
+
+bool sto_rdb_cell_prepare(struct sto_read_cursor *c, int64_t timestamp_us, struct slice value)
+{
+    while (!sto_visit_prepare(&c->visit, timestamp_us, value, NS_OF_A_LOOK)) {
+        work_count(c);
+        clock_look(c);
+        if (is_cancelled(c) || is_late(c) || sto_rdb_slice_is_over(c))
+            return false;
+    }
+    return true;
+}
+
+bool sto_rdb_cell_is_large(struct sto_read_cursor *c, size_t value_bytes)
+{
+    const struct sto_visit *v = &c->visit;
+    bool is_large = value_bytes > LIM_INLINE_BYTES / v->copies;
+    if (c->on_reader)
+        return is_large && c->among_points && v->regexes > 0;
+    c->matched += (value_bytes + v->qualifier.len) * v->instructions;
+    return is_large || c->matched > LIM_INLINE_MATCHED;
+}

@@ -1,0 +1,319 @@
+/*
+ * tests/api/test_memory.c - what requests hold is bounded, for each tenant, and whoever may not
+ * send a body is told before it comes.
+ */
+#define _GNU_SOURCE
+#include <check.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "tests/support/grpc_client.h"
+#include "tests/support/raw_tls.h"
+#include "tests/support/scrape.h"
+#include "tests/support/world.h"
+
+#include "base/banned.h"
+
+enum { HALF_SENT = 40, ANSWERS = 40, SOON_MS = 60000 };
+
+static struct server server;
+static struct world mean;
+static struct world victim;
+
+static void set_up(void)
+{
+    server_create(&server);
+    server.options[0] = "--request-mb";
+    server.options[1] = "64";
+    server.options[2] = "--cache-mb";
+    server.options[3] = "64";
+    server_start(&server, NULL);
+    world_init_on(&mean, &server, HTTP_1, "mean");
+    world_init_on(&victim, &server, HTTP_2, "victim");
+}
+
+static void tear_down(void)
+{
+    world_fini(&mean);
+    world_fini(&victim);
+    server_stop(&server);
+    server_remove(&server);
+}
+
+/* Others are served as if nothing was. */
+static void expect_victim_served(void)
+{
+    char *body = base_new(512 * KIB + 64);
+    int head = snprintf(body, 64, "{\"stats\":{\"large\":\"");
+    memset(body + head, 'x', 512 * KIB);
+    memcpy(body + head + 512 * KIB, "\"}}", 4);
+    tenant_put(victim.http, "devices", "row", "stats", "os", "17");
+    http_bytes(victim.http, "PUT", base_slice_text(body), "/v1/tables/devices/rows/large");
+    ck_assert_int_eq(victim.http->status / 100, 2);
+    http_get(victim.http, "/v1/tables/devices/rows/large");
+    EXPECT_STATUS(victim.http, 200);
+    base_free(body);
+}
+
+static uint64_t held_bytes(void)
+{
+    return scrape_number(mean.op, "bigtent_request_memory_bytes");
+}
+
+static void send_head(struct raw_tls *r, const char *key, const char *more)
+{
+    char head[1024];
+    char bearer[256] = "";
+    if (key != NULL)
+        (void)snprintf(bearer, sizeof bearer, "Authorization: Bearer %s\r\n", key);
+    raw_open(r, &server, "http/1.1");
+    int len = snprintf(head, sizeof head,
+                       "PUT /v1/tables/devices/rows/r HTTP/1.1\r\nHost: localhost\r\n%s%s\r\n",
+                       bearer, more);
+    ck_assert(raw_send(r, base_slice(head, (size_t)len)));
+}
+
+#define LONG_BODY "Content-Type: application/json\r\nContent-Length: 16000000\r\n"
+
+static bool holds(const struct raw_tls *r, const char *text)
+{
+    return r->in.len > 0 && memmem(r->in.ptr, r->in.len, text, strlen(text)) != NULL;
+}
+
+/* --- heads ------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *key; /* NULL: none; "": mean's */
+    const char *more;
+    bool is_suspended;
+    const char *status;
+} HEADS[] = {
+    {NULL, LONG_BODY, false, "HTTP/1.1 401 "},
+    {NULL, LONG_BODY "Expect: 100-continue\r\n", false, "HTTP/1.1 401 "},
+    {NULL, "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", false,
+     "HTTP/1.1 401 "},
+    {"bt_wrong", LONG_BODY, false, "HTTP/1.1 401 "},
+    {"", LONG_BODY, true, "HTTP/1.1 403 "},
+    {"", "Content-Type: image/png\r\nContent-Length: 16000000\r\n", false, "HTTP/1.1 415 "},
+    {"", LONG_BODY "Expect: 100-continue\r\n", false, "HTTP/1.1 100 "},
+};
+
+START_TEST(a_head_is_answered_before_its_body)
+{
+    struct raw_tls r;
+    if (HEADS[_i].is_suspended)
+        EXPECT_STATUS(mean.op, (http_json(mean.op, "POST", "{'reason':'unpaid'}",
+                                          "/v1/admin/tenants/mean:suspend"),
+                                200));
+    const char *key = HEADS[_i].key != NULL && HEADS[_i].key[0] == '\0' ? mean.key : HEADS[_i].key;
+    send_head(&r, key, HEADS[_i].more);
+    while (!holds(&r, "\r\n\r\n"))
+        ck_assert(raw_read_some(&r, SOON_MS));
+    ck_assert_msg(memmem(r.in.ptr, r.in.len, HEADS[_i].status, 13) == r.in.ptr, "%.*s",
+                  (int)r.in.len, (const char *)r.in.ptr);
+    bool goes_on = HEADS[_i].status[9] == '1';
+    ck_assert(goes_on || holds(&r, "application/problem+json"));
+    ck_assert(goes_on || raw_read_to_close(&r, SOON_MS));
+    raw_close(&r);
+}
+END_TEST
+
+/* In pieces, behind a head that came alone. */
+START_TEST(a_body_that_comes_later_is_taken)
+{
+    struct raw_tls r;
+    char text[64];
+    static const char body[] = "{\"stats\":{\"os\":\"18\"}}";
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(text, sizeof text, "Content-Length: %zu\r\n", sizeof body - 1);
+        send_head(&r, mean.key, i == 0 ? text : "Transfer-Encoding: chunked\r\n");
+        (void)usleep(100000);
+        (void)snprintf(text, sizeof text, "%zx\r\n", sizeof body - 1);
+        ck_assert(i == 0 || raw_send(&r, base_slice_text(text)));
+        for (size_t at = 0; at < sizeof body - 1; at += 10) {
+            size_t left = sizeof body - 1 - at;
+            ck_assert(raw_send(&r, base_slice(body + at, left < 10 ? left : 10)));
+            (void)usleep(20000);
+        }
+        ck_assert(i == 0 || raw_send(&r, SLICE_LIT("\r\n0\r\n\r\n")));
+        ck_assert_int_eq(raw_response(&r, SOON_MS), i == 0 ? 201 : 200);
+        ck_assert(raw_send(&r, SLICE_LIT("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")));
+        ck_assert_int_eq(raw_response(&r, SOON_MS), 200); /* the connection goes on */
+        raw_close(&r);
+    }
+    http_get(mean.http, "/v1/tables/devices/rows/r");
+    EXPECT_STATUS(mean.http, 200);
+}
+END_TEST
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+static int status_now(struct raw_tls *r, int wait_ms)
+{
+    while (!holds(r, "\r\n") && raw_read_some(r, wait_ms))
+        continue;
+    return r->in.len < 12 ? 0 : (r->in.ptr[9] - '0') * 100;
+}
+
+START_TEST(half_sent_bodies_are_bounded_for_their_tenant)
+{
+    struct raw_tls r[HALF_SENT];
+    int refused = 0;
+    for (int i = 0; i < HALF_SENT; i++)
+        send_head(&r[i], mean.key, LONG_BODY);
+    for (int i = 0; i < HALF_SENT; i++)
+        refused += status_now(&r[i], i == 0 ? 2000 : 20) == 500;
+    ck_assert_int_ge(refused, HALF_SENT - 2); /* half of 64 MiB is two times 16 MB */
+    ck_assert_uint_le(held_bytes(), 32 * MIB);
+    ck_assert_uint_ge(held_bytes(), 16000000);
+    expect_victim_served();
+    for (int i = 0; i < HALF_SENT; i++)
+        raw_close(&r[i]);
+    for (int i = 0; i < 200 && held_bytes() > MIB; i++)
+        (void)usleep(50000);
+    ck_assert_uint_le(held_bytes(), MIB);
+    ck_assert_uint_gt(scrape_number(mean.op, "bigtent_request_memory_refused_total"), 0);
+}
+END_TEST
+
+/* The head of a call, the head of a message of 12 MiB, and a part of it. */
+static struct grpc_call *half_send(struct grpc_client *c)
+{
+    static uint8_t bytes[5 + KIB] = {0, 0, 0xc0, 0, 0};
+    struct grpc_call *call = grpc_begin(c, "/google.bigtable.v2.Bigtable/MutateRow", NULL);
+    grpc_put_bytes(c, call, base_slice(bytes, sizeof bytes));
+    return call;
+}
+
+static const char *key_of(bool is_service, char out[WORLD_KEY])
+{
+    char id[WORLD_ID];
+    if (!is_service)
+        return mean.key;
+    admin_create_global_key(mean.op, "service", out, id);
+    return out;
+}
+
+/* Of a tenant, and of a service, which has not said yet for which tenant: the first two fit. Nobody
+ * has to end them: while memory is scarce, who sends nothing has two seconds. */
+START_TEST(half_sent_messages_are_bounded_and_end)
+{
+    static struct grpc_client client;
+    struct grpc_call *calls[GRPC_CALLS];
+    char key[WORLD_KEY];
+    grpc_open(&client, &server, key_of(_i == 1, key), 0);
+    grpc_hurry(&client);
+    for (int i = 0; i < GRPC_CALLS; i++)
+        calls[i] = half_send(&client);
+    for (int ms = 0; client.closed < GRPC_CALLS - 2 && ms < SOON_MS; ms += 50)
+        grpc_listen(&client, 50);
+    for (int i = 2; i < GRPC_CALLS; i++) {
+        ck_assert(calls[i]->is_closed);
+        ck_assert_int_eq(calls[i]->status, 8); /* RESOURCE_EXHAUSTED */
+    }
+    ck_assert_uint_le(held_bytes(), 32 * MIB);
+    expect_victim_served();
+    ck_assert(grpc_run(&client, SOON_MS));
+    ck_assert_uint_le(held_bytes(), MIB);
+    grpc_close(&client);
+}
+END_TEST
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void put_large_cell(struct http *h)
+{
+    const size_t bytes = 4 * MIB;
+    char *body = base_new(bytes + 64);
+    int head = snprintf(body, 64, "{\"stats\":{\"large\":\"");
+    memset(body + head, 'x', bytes);
+    memcpy(body + (size_t)head + bytes, "\"}}", 4);
+    http_bytes(h, "PUT", base_slice_text(body), "/v1/tables/devices/rows/large");
+    EXPECT_STATUS(h, 201);
+    base_free(body);
+}
+
+START_TEST(unread_answers_are_bounded_for_their_tenant)
+{
+    struct raw_tls r[ANSWERS];
+    char request[512];
+    put_large_cell(mean.http);
+    uint64_t before_kib = server_rss_kib(&server);
+    int len = snprintf(request, sizeof request,
+                       "GET /v1/tables/devices/rows/large HTTP/1.1\r\nHost: localhost\r\n"
+                       "Authorization: Bearer %s\r\n\r\n",
+                       mean.key);
+    for (int i = 0; i < ANSWERS; i++) {
+        raw_open(&r[i], &server, "http/1.1");
+        ck_assert(raw_send(&r[i], base_slice(request, (size_t)len)));
+    }
+    for (int i = 0; i < 20; i++) { /* until all of it was read that will be */
+        ck_assert_uint_le(held_bytes(), 33 * MIB);
+        (void)usleep(100000);
+    }
+    expect_victim_served();
+#ifndef __SANITIZE_ADDRESS__
+    ck_assert_uint_le(server_rss_kib(&server), before_kib + 96 * KIB);
+#else
+    (void)before_kib;
+#endif
+    for (int i = 0; i < ANSWERS; i++)
+        raw_close(&r[i]);
+    for (int i = 0; i < 200 && held_bytes() > MIB; i++)
+        (void)usleep(50000);
+    ck_assert_uint_le(held_bytes(), MIB);
+}
+END_TEST
+
+/* Ten megabytes of text: what the peer does not take is not made. */
+START_TEST(an_unread_list_of_tables_is_not_made)
+{
+    enum { TABLES = 400, NOTES = 4000 };
+    static char notes[NOTES + 1];
+    struct raw_tls r;
+    char request[512];
+    admin_set_quota(mean.op, mean.tenant, "{'control_ops_per_s':1000}");
+    memset(notes, 1, NOTES); /* six characters each */
+    for (int i = 0; i < TABLES; i++) {
+        http_value_take(mean.http, "PUT",
+                        json_pack("{s:{s:{}},s:s}", "families", "f", "row_key_notes", notes),
+                        "/v1/tables/long-%03d", i);
+        EXPECT_STATUS(mean.http, 201);
+    }
+    int len = snprintf(request, sizeof request,
+                       "GET /v1/tables HTTP/1.1\r\nHost: localhost\r\n"
+                       "Authorization: Bearer %s\r\n\r\n",
+                       mean.key);
+    raw_open(&r, &server, "http/1.1");
+    ck_assert(raw_send(&r, base_slice(request, (size_t)len)));
+    uint64_t most = 0;
+    for (int i = 0; i < 30; i++) {
+        uint64_t now = held_bytes();
+        most = now > most ? now : most;
+        (void)usleep(50000);
+    }
+    ck_assert_uint_gt(most, 128 * KIB);
+    ck_assert_uint_le(most, 2 * MIB);
+    raw_close(&r);
+}
+END_TEST
+
+Suite *suite_api_memory(void);
+Suite *suite_api_memory(void)
+{
+    Suite *s = suite_create("api_memory");
+    TCase *t = tcase_create("memory");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, a_head_is_answered_before_its_body, 0,
+                        (int)(sizeof HEADS / sizeof HEADS[0]));
+    tcase_add_test(t, a_body_that_comes_later_is_taken);
+    tcase_add_test(t, half_sent_bodies_are_bounded_for_their_tenant);
+    tcase_add_loop_test(t, half_sent_messages_are_bounded_and_end, 0, 2);
+    tcase_add_test(t, unread_answers_are_bounded_for_their_tenant);
+    tcase_add_test(t, an_unread_list_of_tables_is_not_made);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,121 @@
+# Sizes that no test reaches, with default options: what a start, random reads, a recount, a backup and a
+# purge cost beside N rows, and how that grows. Sourced by bench.sh, with a server that was just made.
+# An hour at the default sizes: for a nightly run, not part of `all`.
+#
+#   BENCH_SIZES     rows of 60 bytes in the database, one size after the other
+#   BENCH_LARGE_MIB rows of 1 KiB that are added at the end, in MiB
+
+sizes=${BENCH_SIZES:-1000000 10000000 40000000}
+large_mib=${BENCH_LARGE_MIB:-10240}
+cache_options=
+purged=0
+
+# Of the server's process, in bytes: io rchar (all that it read, from memory or not) or io wchar.
+io() {
+    awk -v name="$1:" '$1 == name { print $2 }' "/proc/$server_pid/io"
+}
+mib_since() {
+    awk -v from="$1" -v to="$2" 'BEGIN { printf "%.0f", (to - from) / 1048576 }'
+}
+files_mib() {
+    du -sm "$data/db" | cut -f 1
+}
+now() {
+    date +%s.%N
+}
+
+# load PREFIX ROWS VALUE_BYTES: seconds
+load() {
+    begun=$(now)
+    bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$key" "$1" "$2" "$3" > /dev/null || fail "load"
+    between "$begun" "$(now)"
+}
+
+# purge_small WHAT: beside that, a tenant of 1,000 rows is purged; seconds and bytes, once with a warm and once with a
+# cold page cache. MiB that the process read and wrote are its own, compactions of others included.
+purge_small() {
+    for cache in warm cold; do
+        purged=$((purged + 1))
+        tenant="leaves-$purged"
+        k=$(tenant_key "$tenant")
+        BIGTENT_KEY=$k bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
+        bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$k" user 1000 100 > /dev/null || fail "load"
+        settle
+        [ $cache = warm ] || sync
+        [ $cache = warm ] || echo 1 > /proc/sys/vm/drop_caches 2> /dev/null || say "the page cache stays: no right to drop it"
+        begun=$(now) read_before=$(io rchar) written_before=$(io wchar)
+        bigtent --key-file "$data/operator.key" tenant offboard "$tenant" --confirm "$tenant" --wait > /dev/null ||
+            fail "the purge of $tenant failed"
+        bound "purge of 1,000 rows beside $1 rows, $cache" "$(between "$begun" "$(now)")" s below 2
+        bound "  read for it" "$(mib_since "$read_before" "$(io rchar)")" MiB below 200
+        line "  written for it" "$(mib_since "$written_before" "$(io wchar)")" MiB
+    done
+}
+
+purge_many() {
+    n=200 i=0
+    while [ $i -lt $n ]; do
+        k=$(tenant_key "small-$i")
+        BIGTENT_KEY=$k bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
+        BIGTENT_KEY=$k bigtent row put rows r f:q=value > /dev/null || fail "no row"
+        i=$((i + 1))
+    done
+    settle
+    begun=$(now) written_before=$(io wchar) i=0
+    while [ $i -lt $n ]; do
+        operator tenant offboard "small-$i" --confirm "small-$i"
+        i=$((i + 1))
+    done
+    while bigtent --key-file "$data/operator.key" tenant list | grep -q '^small-.*purging'; do sleep 0.1; done
+    [ "$(bigtent --key-file "$data/operator.key" tenant list | grep -c '^small-.*purged')" = $n ] || fail "not all were purged"
+    bound "200 small tenants purged, one request each" "$(between "$begun" "$(now)")" s below 15
+    bound "  written for them" "$(mib_since "$written_before" "$(io wchar)")" MiB below 500
+}
+
+backup() {
+    begun=$(now)
+    bigtent --key-file "$data/operator.key" backup create --wait > /dev/null || fail "the backup failed"
+    between "$begun" "$(now)"
+}
+
+# at_size ROWS_IN_ALL PREFIX ROWS_OF_IT
+at_size() {
+    settle
+    line "files with $1 rows of 60 bytes" "$(files_mib)" MiB
+    stop
+    begun=$(now)
+    start
+    line "start with $1 rows" "$(between "$begun" "$(now)")" s
+    uris scale "$2" "$3"
+    drive 16 32 "$tmp/scale" > /dev/null # what fits comes into memory
+    line "random reads of $1 rows" "$(drive 16 32 "$tmp/scale")" rows/s
+    line "memory after them" "$(rss_mib)" MiB
+    begun=$(now)
+    bigtent --key-file "$data/operator.key" usage --tenant bench --recount > /dev/null || fail "the recount differs"
+    line "recount of $1 rows" "$(between "$begun" "$(now)")" s
+    line "first backup with $1 rows" "$(backup)" s
+    line "second backup, nothing new" "$(backup)" s
+    purge_small "$1"
+}
+
+say "scale: $sizes rows of 60 bytes, then $large_mib MiB of rows of 1 KiB"
+stop
+start
+there=0
+for size in $sizes; do
+    more=$((size - there))
+    took=$(load "s$size" $more 25)
+    line "loading $more rows of 60 bytes" "$(awk -v n=$more -v s="$took" 'BEGIN { printf "%.0f", n / s }')" rows/s
+    at_size "$size" "s$size" $more
+    there=$size
+done
+load big $((large_mib * 1024)) 1024 > /dev/null
+begun=$(now)
+k=$(tenant_key right-after-a-load)
+BIGTENT_KEY=$k bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
+load big $((64 * 1024)) 1024 > /dev/null
+begun=$(now)
+operator tenant offboard right-after-a-load --confirm right-after-a-load --wait
+line "purge right after a load" "$(between "$begun" "$(now)")" s
+at_size "$there and $large_mib MiB" "s$size" $more
+purge_many
