@@ -115,7 +115,7 @@ obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 # tests/base/test_buf.c -> base_buf: the file defines `Suite *suite_base_buf(void)`.
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
 
-.PHONY: all deps run demo docs docs-check test check long asan tsan fuzz fuzz-binaries coverage bench hostile openapi metrics-check \
+.PHONY: all deps run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench hostile openapi metrics-check \
         clients test-clients test-duckdb lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
 
@@ -251,14 +251,26 @@ long: $(DEPS_STAMP) ## the long proofs alone
 	@$(MAKE) --no-print-directory VARIANT=test binaries check-binary
 	@JOBS=$${JOBS:-1} tests/run.sh build/test run_check
 
-asan: $(DEPS_STAMP) ## the suites under AddressSanitizer and UBSan
+# asan-gate: those that parse untrusted bytes, hand memory between threads, or purge (tests/gate-asan).
+asan asan-gate: $(DEPS_STAMP) ## the suites under AddressSanitizer and UBSan; asan-gate: a few minutes of them
 	@$(MAKE) --no-print-directory VARIANT=asan binaries test-binary
-	@ROUNDS=$${ROUNDS:-3} CK_TIMEOUT_MULTIPLIER=5 tests/run.sh build/asan
+	@$(if $(filter asan-gate,$@),SUITES="$$(grep -v '^#' tests/gate-asan)") \
+	 ROUNDS=$${ROUNDS:-3} ROUNDS_DIVISOR=5 CK_TIMEOUT_MULTIPLIER=20 tests/run.sh build/asan
 
-tsan: $(DEPS_STAMP) ## the suites under ThreadSanitizer
+# tsan-threads: those in which threads meet (tests/threaded).
+tsan tsan-threads: $(DEPS_STAMP) ## the suites under ThreadSanitizer; tsan-threads: those in which threads meet
 	@$(MAKE) --no-print-directory VARIANT=tsan binaries test-binary
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp history_size=7" \
-	 ROUNDS=$${ROUNDS:-3} CK_TIMEOUT_MULTIPLIER=8 tests/run.sh build/tsan
+	@$(if $(filter tsan-threads,$@),SUITES="$$(grep -v '^#' tests/threaded)") \
+	 TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp history_size=7" \
+	 ROUNDS=$${ROUNDS:-3} ROUNDS_DIVISOR=8 CK_TIMEOUT_MULTIPLIER=30 tests/run.sh build/tsan
+
+# --- the gate and the night ---------------------------------------------------------------------
+selftest: ## do run.sh, lint.sh and nightly.sh notice what they must
+	@tests/run_selftest.sh
+	@tests/lint/selftest.sh
+
+nightly: ## everything that the gate (.ci/run) leaves out, one step after the other (STEPS="asan fuzz")
+	@tests/nightly.sh $(STEPS)
 
 # --- fuzzing ----------------------------------------------------------------------------------
 # Linked as C++: checks of the C++ files need that part of the runtime.
@@ -284,7 +296,7 @@ fuzz: $(FUZZ_STAMP) ## libFuzzer over every parser and codec (FUZZ_SECONDS=60 ea
 coverage: $(DEPS_STAMP) ## run the suites and print which lines of each room they reached
 	@$(MAKE) --no-print-directory VARIANT=coverage binaries test-binary
 	@find build/coverage -name '*.gcda' -delete
-	@ROUNDS=$${ROUNDS:-3} CK_TIMEOUT_MULTIPLIER=3 tests/run.sh build/coverage
+	@ROUNDS=$${ROUNDS:-3} ROUNDS_DIVISOR=3 tests/run.sh build/coverage
 	@tests/coverage.sh build/coverage $(ROOMS) cli
 
 # --- run, demo, bench -------------------------------------------------------------------------

@@ -56,7 +56,8 @@ struct ten_work {
 };
 
 /* name: as of base_thread_start, and for good; the thread is watched (base/watchdog.h). */
-enum err ten_fair_worker_start(struct ten_fair_worker *w, const char *name, bool is_ahead) MUST_CHECK;
+enum err ten_fair_worker_start(struct ten_fair_worker *w, const char *name,
+                               bool is_ahead) MUST_CHECK;
 /* Nothing may be submitted any more by others. Fine on a zeroed worker. */
 void ten_fair_worker_stop(struct ten_fair_worker *w);
 

@@ -1,50 +1,125 @@
 #!/bin/sh
 # Run a test program of a build tree: each suite in a process of its own, JOBS of them at once (default:
-# two for each processor, for most suites wait as long as they compute). CK_RUN_SUITE names a single one.
-# The suites share nothing: each server has its own directory and a port the kernel chose. Those that
-# tests/longest names are started first, in its order, so that no long one is left alone at the end.
+# two for each processor, because most suites wait as long as they compute). SUITES names some.
+# The suites share nothing: each server has its own directory and a port that the kernel chose. Suites
+# that tests/longest names are started first, in its order, so that no long one is left alone at the end.
 #
-# What they wrote stays in build/VARIANT/PROGRAM.log, in the order of the list. The last line sums up
-# Check's own summaries; a suite without one, or with an exit code but 0, fails the run.
+# A suite that fails runs a second time, alone, after all others have ended:
+#   failed, then failed    red
+#   failed, then passed    flaky: named at the end, recorded in TREE/flaky.txt, both logs in TREE/flaky/;
+#                          more than FLAKY_MAX (3) of them in a run are red
+#   failed with a line that tests/never-flaky lists (a crash, a sanitizer's report, lost or foreign
+#                          data, drift of the accounting): red, without a second run
+#
+# Each suite's output stays in TREE/PROGRAM.logs/, all of it in TREE/PROGRAM.log, in the order of the
+# list. The last line adds up the summaries of libcheck; a suite without one fails the run.
+#
+# CK_TIMEOUT_MULTIPLIER (10) multiplies every bound that a test waits for: a larger one costs nothing
+# unless a test hangs. CK_DEFAULT_TIMEOUT (120 s) is libcheck's bound of a test that sets none, and
+# SUITE_SECONDS (3600) the bound of a suite.
 set -u
 tree=${1:?usage: tests/run.sh build/VARIANT [run_tests|run_check]}
 program=${2:-run_tests}
+here=$(cd "$(dirname "$0")" && pwd)
 log="$tree/$program.log"
 logs="$tree/$program.logs"
-rm -rf "$logs" && mkdir "$logs" || exit 1
-suites=${CK_RUN_SUITE:-$("$tree/$program" --list)} || exit 1
+export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-10}" CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-120}"
+export SUITE_SECONDS="${SUITE_SECONDS:-3600}"
+suites=${SUITES:-$("$tree/$program" --list)} || exit 1
+total=$(printf '%s\n' $suites | wc -l)
+began=$(date +%s)
+patterns=$(grep -v '^#' "$here/never-flaky") || { echo "tests/never-flaky lists nothing"; exit 1; }
+rm -rf "$logs" && mkdir -p "$logs" || exit 1
 
+# one SUITE: runs it; its output goes to SUITE.log, exit code and seconds to SUITE.end
+export TREE_PROGRAM="$tree/$program" LOGS="$logs" TOTAL="$total" BEGAN="$began"
 # shellcheck disable=SC2016
+one='
+    start=$(date +%s)
+    timeout --foreground -k 10 "$SUITE_SECONDS" "$TREE_PROGRAM" "$1" > "$LOGS/$1.log" 2>&1
+    code=$?
+    now=$(date +%s)
+    echo "$code $((now - start)) $1" > "$LOGS/$1.end"
+    ended=$(find "$LOGS" -name "*.end" | wc -l)
+    if [ "$code" != 0 ]; then echo "$1 failed (exit $code) after $((now - start)) s"; fi
+    if [ $((ended % 25)) = 0 ] && [ "$TOTAL" -gt 1 ]; then
+        echo "$ended of $TOTAL suites, $((now - BEGAN)) s; slowest $(sort -k 2,2nr "$LOGS"/*.end | awk "NR == 1 { print \$3, \$2, \"s\" }")"
+    fi'
+
+# shellcheck disable=SC2086
 printf '%s\n' $suites | awk '
     NR == FNR { waits[$1] = 1; suite[++n] = $1; next }
     $1 in waits { print $1; delete waits[$1] }
-    END { for (i = 1; i <= n; i++) if (suite[i] in waits) print suite[i] }' - "$(dirname "$0")/longest" |
-    xargs -P "${JOBS:-$((2 * $(nproc)))}" -n 1 sh -c '
-    start=$(date +%s)
-    "$0" "$2" > "$1/$2.log" 2>&1
-    echo "$? $(($(date +%s) - start)) $2" > "$1/$2.end"' "$tree/$program" "$logs"
+    END { for (i = 1; i <= n; i++) if (suite[i] in waits) print suite[i] }' - "$here/longest" |
+    xargs -P "${JOBS:-$((2 * $(nproc)))}" -n 1 sh -c "$one" sh
 
-rc=0
+# --- verdicts -----------------------------------------------------------------------------------
+failed_in() { # failed_in SUITE: the log has an exit code but 0, or none
+    read -r code _ < "$logs/$1.end" 2> /dev/null || code=none
+    [ "$code" != 0 ]
+}
+never_flaky() { # never_flaky SUITE: the log has a line for which a second run would change nothing
+    grep -aqE -e "$patterns" "$logs/$1.log"
+}
+reported() { # reported SUITE: a sanitizer wrote to the log
+    grep -aqE 'Sanitizer|runtime error:' "$logs/$1.log"
+}
+
+red='' flaky=''
+for suite in $suites; do
+    if ! failed_in "$suite"; then
+        # A sanitizer that only warns leaves the exit code at 0.
+        if reported "$suite"; then red="$red $suite"; fi
+        continue
+    fi
+    if never_flaky "$suite"; then
+        red="$red $suite"
+        continue
+    fi
+    mv "$logs/$suite.log" "$logs/$suite.first.log"
+    echo "$suite runs again, alone"
+    sh -c "$one" sh "$suite"
+    if failed_in "$suite" || reported "$suite"; then
+        red="$red $suite"
+        continue
+    fi
+    flaky="$flaky $suite"
+    kept="$tree/flaky/$suite.$(date +%Y%m%d-%H%M%S)"
+    mkdir -p "$tree/flaky"
+    mv "$logs/$suite.first.log" "$kept.first.log"
+    cp "$logs/$suite.log" "$kept.second.log"
+    echo "$(date '+%Y-%m-%d %H:%M:%S') $suite $kept.first.log $kept.second.log" >> "$tree/flaky.txt"
+done
+
 : > "$log"
 for suite in $suites; do
     cat "$logs/$suite.log" >> "$log"
-    read -r code _ < "$logs/$suite.end" || code=none
-    [ "$code" = 0 ] && continue
-    rc=1
-    grep -E ':[FE]:' "$logs/$suite.log" || tail -n 40 "$logs/$suite.log"
-    grep -nE 'Sanitizer|runtime error' "$logs/$suite.log" | head -n 20
-    echo "$suite failed (exit $code); the whole output is in $logs/$suite.log"
 done
-if grep -qE 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer|ERROR: LeakSanitizer' "$log"; then
-    echo "a sanitizer reported; see $log"
+cat "$logs"/*.end | sort -k 2,2nr | awk -v took=$(($(date +%s) - began)) '
+    NR <= 5 { slowest = slowest (NR > 1 ? ", " : "") $3 " " $2 " s" }
+    END { print "took " took " s; slowest: " slowest }'
+
+rc=0
+for suite in $red; do
+    rc=1
+    grep -aE ':[FE]:' "$logs/$suite.log" || tail -n 40 "$logs/$suite.log"
+    grep -anE 'Sanitizer|runtime error:' "$logs/$suite.log" | head -n 20
+    echo "RED $suite: the whole output is in $logs/$suite.log"
+done
+count=0
+for suite in $flaky; do
+    count=$((count + 1))
+    kept=$(sed -n "s/^[^ ]* [^ ]* $suite \(.*\)/\1/p" "$tree/flaky.txt" | tail -n 1)
+    grep -aE ':[FE]:' "${kept%% *}"
+    echo "FLAKY $suite: failed, then passed alone: $kept"
+done
+if [ $count -gt "${FLAKY_MAX:-3}" ]; then
+    echo "RED: $count flaky suites, more than ${FLAKY_MAX:-3}"
     rc=1
 fi
-cat "$logs"/*.end | sort -k 2,2nr | awk '
-    NR <= 5 { slowest = slowest (NR > 1 ? ", " : "") $3 " " $2 " s" }
-    END { print "slowest: " slowest }'
-# Each summary stands at the end of a line, behind whatever a test wrote without one.
-# shellcheck disable=SC2086
-awk -v suites="$(printf '%s\n' $suites | wc -l)" '
+
+# Each summary stands at the end of a line, after whatever a test wrote without a line end.
+awk -v suites="$total" '
     /[0-9]+%: Checks: [0-9]+, Failures: [0-9]+, Errors: [0-9]+$/ {
         sub(/.*%: Checks: /, "")
         split($0, count, /[^0-9]+/)

@@ -2,13 +2,18 @@
  * tests/runner.c - every suite in one program: all of them, or those named as arguments.
  *
  * The list of suites is made from the names of the files under tests/ (see Makefile); --list prints
- * it. Each test runs in a child process of its own. A run in which no test ran is a failure.
+ * it. Each test runs in a child process of its own, which dies with the runner, whatever ends that.
+ * A run in which no test ran is a failure.
  */
 #include <check.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #define SUITE(name) Suite *suite_##name(void);
 #include "suites.inc"
@@ -45,8 +50,20 @@ static bool add(SRunner *runner, const char *name)
     return false;
 }
 
+static pid_t runner_pid;
+
+/* A test's own children decide for themselves (tests/support/process.h). */
+static void test_follows_runner(void)
+{
+    if (getppid() == runner_pid)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
+    runner_pid = getpid();
+    if (pthread_atfork(NULL, NULL, test_follows_runner) != 0)
+        return EXIT_FAILURE;
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
         return list();
     SRunner *runner = srunner_create(NULL);

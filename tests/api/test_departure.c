@@ -327,7 +327,7 @@ Suite *suite_api_departure(void)
 {
     Suite *s = suite_create("api_departure");
     TCase *tc = tcase_create("departure");
-    tcase_set_timeout(tc, 60 * process_patience());
+    tcase_set_timeout(tc, 60);
     world_begin(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, many_tenants_and_jobs_are_listed_in_portions);

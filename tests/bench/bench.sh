@@ -18,6 +18,7 @@
 #   BENCH_CLIENT_ROWS  rows of 1 KiB for the Bigtable clients, default 20000
 #   BENCH_IDLE     idle connections, default 10000
 #   BENCH_BEFORE   for drop: a directory of an older build, whose server removes a table and drops a prefix as well
+#   BENCH_BOUNDS   0: a missed bound is printed, but does not fail the run; for runs that are too short to mean something
 #   BENCH_DIR      where the data goes, default TMPDIR or /tmp
 set -eu
 
@@ -281,5 +282,5 @@ if [ "$missed" = 0 ]; then
     echo "bench: everything that must hold is met"
 else
     echo "bench: $missed not met"
-    exit 1
+    [ "${BENCH_BOUNDS:-1}" = 0 ]
 fi

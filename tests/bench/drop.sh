@@ -36,7 +36,7 @@ send_off() {
     esac > /dev/null
 }
 neighbour() {
-    staying=$(tenant_key stays)
+    staying=$(tenant_key stays-beside-drops)
     BIGTENT_KEY=$staying bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
     bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$staying" user $stay_rows 1024 > /dev/null || fail "load"
 }

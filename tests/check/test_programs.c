@@ -37,7 +37,7 @@ static _Noreturn void report(uint64_t seed, const struct program_op *ops, size_t
                  count);
     program_print(stdout, ops, count);
     (void)fflush(stdout);
-    ck_abort_msg("SEED=%llu, operation %zu: %s", (unsigned long long)seed, verdict->at,
+    ck_abort_msg("DATA: SEED=%llu, operation %zu: %s", (unsigned long long)seed, verdict->at,
                  verdict->message);
 }
 
@@ -71,8 +71,8 @@ START_TEST(killed_programs_keep_what_was_acknowledged_whole)
         struct random rng = {.state = seed};
         program_draw(&rng, ops, KILLED_PROGRAM, true);
         bool ok = program_try_killed(ops, KILLED_PROGRAM, &rng, KILLS, &verdict);
-        ck_assert_msg(ok, "SEED=%llu, operation %zu: %s", (unsigned long long)seed, verdict.at,
-                      verdict.message);
+        ck_assert_msg(ok, "DATA: SEED=%llu, operation %zu: %s", (unsigned long long)seed,
+                      verdict.at, verdict.message);
         ck_assert_uint_eq(verdict.kills, KILLS);
     }
     base_free(ops);

@@ -102,7 +102,7 @@ Suite *suite_cli_keyless(void)
     Suite *s = suite_create("cli_keyless");
     TCase *t = tcase_create("keyless");
     tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_set_timeout(t, 60 * process_patience());
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, show_marks_who_is_used_without_a_key);
     tcase_add_test(t, list_marks_them_too);
     tcase_add_test(t, the_server_says_it_of_every_tenant);

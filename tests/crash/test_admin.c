@@ -140,9 +140,11 @@ START_TEST(a_table_being_deleted_does_not_come_back)
     http_reconnect(w.http);
     /* It is gone, or the request had not been taken yet; then every row is there. */
     http_get(w.http, "/v1/tables/devices/rows?limit=10000");
-    ck_assert(w.http->status == 404 || (!acknowledged && w.http->status == 200));
+    ck_assert_msg(w.http->status == 404 || (!acknowledged && w.http->status == 200),
+                  "DATA: the deletion was acknowledged: %d; then %d", acknowledged, w.http->status);
     if (w.http->status == 200)
-        ck_assert_uint_eq(http_count(w.http, "/rows"), 5000);
+        ck_assert_msg(http_count(w.http, "/rows") == 5000, "DATA: %zu of 5000 rows are there",
+                      http_count(w.http, "/rows"));
     /* A removal that a crash interrupted goes on by itself. */
     int64_t expected = w.http->status == 200 ? 5100 : 100;
     for (int i = 0; i < 500 && tenant_usage(w.http).rows != expected; i++)

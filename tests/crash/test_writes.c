@@ -297,7 +297,7 @@ static void check_offline(void)
     process_program("bigtentd", program);
     const char *argv[] = {program, "check", "--data", server.data, NULL};
     process_run(argv, NULL, 60000, &result);
-    ck_assert_msg(result.exit_code == 0, "bigtentd check: exit %d: %s", result.exit_code,
+    ck_assert_msg(result.exit_code == 0, "DATA: bigtentd check: exit %d: %s", result.exit_code,
                   result.output);
 }
 
@@ -332,7 +332,7 @@ static void crash_once(int run_ms)
     server_start(&server, NULL);
     http_reconnect(op);
     struct findings found = look();
-    ck_assert_msg(found.lost == 0 && found.torn == 0, "%zu lost, %zu torn; %s", found.lost,
+    ck_assert_msg(found.lost == 0 && found.torn == 0, "DATA: %zu lost, %zu torn; %s", found.lost,
                   found.torn, found.example);
 }
 

@@ -57,7 +57,7 @@ Suite *suite_faults_job_bar(void)
 {
     Suite *s = suite_create("faults_job_bar");
     TCase *t = tcase_create("slow disk");
-    tcase_set_timeout(t, 120 * process_patience());
+    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_job_shows_its_amounts);
     suite_add_tcase(s, t);

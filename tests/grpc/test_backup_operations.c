@@ -212,7 +212,7 @@ Suite *suite_grpc_backup_operations(void)
     tcase_add_test(tc, a_key_that_may_only_read_sees_backups_and_makes_none);
     world_end(tc);
     tc = tcase_create("tenants");
-    tcase_set_timeout(tc, 60 * process_patience());
+    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, backups_and_operations_are_their_tenants_and_survive_a_restart);
     suite_add_tcase(s, tc);
     return s;

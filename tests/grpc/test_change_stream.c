@@ -709,7 +709,7 @@ static TCase *add(Suite *s, const char *name)
     TCase *tc = tcase_create(name);
     world_begin(tc);
     tcase_add_checked_fixture(tc, begin, tear_down);
-    tcase_set_timeout(tc, 60 * process_patience());
+    tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     return tc;
 }

@@ -266,7 +266,7 @@ Suite *suite_grpc_emulator(void)
     Suite *s = suite_create("grpc_emulator");
     TCase *tc = tcase_create("emulator");
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60 * process_patience());
+    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, nothing_listens_in_plaintext_unless_asked);
     tcase_add_loop_test(tc, elsewhere_than_on_this_machine_it_refuses_to_start, 0, ELSEWHERE_COUNT);
     tcase_add_test(tc, nothing_but_grpc_is_spoken);

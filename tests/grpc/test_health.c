@@ -135,7 +135,7 @@ static struct grpc_call *watch_when_there_is_room(void)
     struct grpc_call *call;
     do {
         ck_assert_uint_lt(client.count, GRPC_CALLS);
-        process_sleep_ms(200 * process_patience());
+        process_sleep_ms(200);
         call = grpc_start(&client, WATCH, &request.base, NULL);
         listen_until_answered(&client);
     } while (call->status == GW_STATUS_UNAVAILABLE);
@@ -198,7 +198,7 @@ Suite *suite_grpc_health(void)
     TCase *tc = tcase_create("health");
     world_begin(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60 * process_patience());
+    tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     tcase_add_loop_test(tc, server_and_services_are_serving, 0, 6);
     tcase_add_test(tc, a_call_is_answered_when_its_client_has_ended_its_side);

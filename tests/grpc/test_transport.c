@@ -23,8 +23,7 @@ static void expect_pongs(size_t count)
 
 START_TEST(a_few_pings_are_answered)
 {
-    for (int i = 0; i < 4; i++)
-        grpc_ping(&client);
+    grpc_ping(&client, 4);
     expect_pongs(4);
 }
 END_TEST
@@ -32,8 +31,7 @@ END_TEST
 START_TEST(pings_between_requests_are_welcome)
 {
     for (size_t i = 0; i < GRPC_CALLS; i++) {
-        grpc_ping(&client);
-        grpc_ping(&client);
+        grpc_ping(&client, 2);
         expect_status(grpc_ask(&client, READ_ROWS, &request.base), GW_STATUS_OK, "");
     }
     expect_pongs(2 * GRPC_CALLS);
@@ -49,8 +47,7 @@ START_TEST(too_many_pings_are_told_and_calls_go_on)
     grpc_open(&slow, world_server(), w.key, WINDOW);
     struct grpc_call *call = grpc_start(&slow, READ_ROWS, &request.base, NULL);
     raw_await_unread(&slow.tls, WINDOW); /* nothing moves any more */
-    for (int i = 0; i < 8; i++)
-        grpc_ping(&slow);
+    grpc_ping(&slow, 8);
     ck_assert(grpc_run(&slow, PATIENCE));
     ck_assert_uint_eq(slow.goaway_error, NGHTTP2_ENHANCE_YOUR_CALM);
     ck_assert_str_eq(slow.goaway_text, "too_many_pings");
@@ -64,8 +61,7 @@ END_TEST
 
 START_TEST(an_idle_connection_with_too_many_pings_is_closed)
 {
-    for (int i = 0; i < 8; i++)
-        grpc_ping(&client);
+    grpc_ping(&client, 8);
     grpc_listen(&client, PATIENCE);
     ck_assert_uint_eq(client.goaway_error, NGHTTP2_ENHANCE_YOUR_CALM);
     ck_assert(client.tls.closed);

@@ -45,7 +45,9 @@ static bool has_name(struct slice line, const char *name)
 static void put_header(struct buf *out, struct slice line, bool moves)
 {
     bool is_decoded = has_name(line, "grpc-status-details-bin");
-    if (is_decoded || has_name(line, "date") || (moves && has_name(line, "content-length")))
+    /* the cost of a list that grows is the time it took */
+    bool grows = moves && (has_name(line, "content-length") || has_name(line, "bigtent-cost"));
+    if (is_decoded || has_name(line, "date") || grows)
         return;
     bool counts = has_name(line, "ratelimit") || has_name(line, "retry-after");
     put_without_numbers(out, line, counts ? 1 : TIME_DIGITS);

@@ -184,7 +184,7 @@ static void expect_log_clean(struct neighbours *n)
     const char *found = neighbours_secret(n, caused);
     if (found == NULL)
         found = neighbours_name(n, caused);
-    ck_assert_msg(found == NULL, "the log has \"%s\": %.*s", found, SLICE_ARGS(caused));
+    ck_assert_msg(found == NULL, "DATA: the log has \"%s\": %.*s", found, SLICE_ARGS(caused));
     base_buf_fini(&log);
 }
 

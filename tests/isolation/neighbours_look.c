@@ -166,7 +166,7 @@ void neighbours_same(const struct buf *before, const struct buf *after, const ch
     while (at < a.len && at < b.len && a.ptr[at] == b.ptr[at])
         at++;
     size_t from = at < 100 ? 0 : at - 100;
-    ck_abort_msg("%s changed what others have: ...%.*s, then %.*s, before %.*s", by,
+    ck_abort_msg("DATA: %s changed what others have: ...%.*s, then %.*s, before %.*s", by,
                  (int)(at - from), (const char *)a.ptr + from,
                  (int)(b.len - at < 200 ? b.len - at : 200), (const char *)b.ptr + at,
                  (int)(a.len - at < 200 ? a.len - at : 200), (const char *)a.ptr + at);

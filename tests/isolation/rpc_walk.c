@@ -59,7 +59,7 @@ static const struct grpc_call *converse(struct rpc_walk *w, const struct rpc *r,
     const char *found = neighbours_secret(w->n, base_buf_slice(out));
     if (found == NULL)
         found = neighbours_secret(w->n, base_buf_slice(&call->body));
-    ck_assert_msg(found == NULL, "%s: %s sees %s", rpc_name(r), w->what, found);
+    ck_assert_msg(found == NULL, "DATA: %s: %s sees %s", rpc_name(r), w->what, found);
     base_arena_fini(&arena);
     return call;
 }
@@ -121,7 +121,7 @@ static bool try_own(struct rpc_walk *w, const struct rpc *r, struct buf out[3])
     const struct grpc_call *call = converse(w, r, &w->own, &out[0]);
     expect_wall(w, r, call);
     const char *found = neighbours_name(w->n, base_buf_slice(&out[0]));
-    ck_assert_msg(found == NULL, "%s: %s is told of %s", rpc_name(r), w->what, found);
+    ck_assert_msg(found == NULL, "DATA: %s: %s is told of %s", rpc_name(r), w->what, found);
     bool is_good = call->status == GW_STATUS_OK || (r->watches && call->body.len > 0);
     renew(w, r, call);
     return is_good;
@@ -139,7 +139,7 @@ static bool try_others(struct rpc_walk *w, const struct rpc *r, struct buf out[3
     names_exchange(&out[0], &w->n->theirs, &w->nobodys);
     names_exchange(&out[1], &w->n->theirs, &w->nobodys);
     const char *difference = answer_difference(&out[0], &out[1]);
-    ck_assert_msg(difference == NULL, "%s: %s can tell theirs from nobody's: %s", rpc_name(r),
+    ck_assert_msg(difference == NULL, "DATA: %s: %s can tell theirs from nobody's: %s", rpc_name(r),
                   w->what, difference);
     return true;
 }

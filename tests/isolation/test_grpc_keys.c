@@ -441,7 +441,7 @@ static TCase *add_keys(Suite *s, const char *name)
 {
     TCase *tc = tcase_create(name);
     tcase_add_checked_fixture(tc, begin, end);
-    tcase_set_timeout(tc, 240 * process_patience());
+    tcase_set_timeout(tc, 240);
     suite_add_tcase(s, tc);
     return tc;
 }

@@ -76,15 +76,15 @@ static void expect_scope(const struct request *r, uint64_t scopes)
 {
     bool is_allowed = (r->route->scope & ~scopes) == 0;
     const char *found = neighbours_data(&n, base_buf_slice(&h->body));
-    ck_assert_msg(found == NULL, "%s shows %s: %s", request_name(r), found, http_text(h));
+    ck_assert_msg(found == NULL, "DATA: %s shows %s: %s", request_name(r), found, http_text(h));
     found = neighbours_data(&n, base_buf_slice(&h->headers));
-    ck_assert_msg(found == NULL, "%s shows %s", request_name(r), found);
+    ck_assert_msg(found == NULL, "DATA: %s shows %s", request_name(r), found);
     ck_assert_msg(is_allowed == (h->status != 403), "%s: %d: %s", request_name(r), h->status,
                   http_text(h));
     if (is_allowed || strcmp(r->route->method, "GET") != 0)
         return;
     found = neighbours_secret(&n, base_buf_slice(&h->body));
-    ck_assert_msg(found == NULL, "%s is refused, but shows %s", request_name(r), found);
+    ck_assert_msg(found == NULL, "DATA: %s is refused, but shows %s", request_name(r), found);
 }
 
 START_TEST(operators_see_what_their_scopes_say_and_no_rows)

@@ -81,7 +81,7 @@ static void note_headers(struct buf *out)
 
 static void expect_equal(const struct buf *a, const struct buf *b)
 {
-    ck_assert_msg(base_slice_equal(base_buf_slice(a), base_buf_slice(b)), "%.*s\nbut\n%.*s",
+    ck_assert_msg(base_slice_equal(base_buf_slice(a), base_buf_slice(b)), "DATA: %.*s\nbut\n%.*s",
                   SLICE_ARGS(base_buf_slice(a)), SLICE_ARGS(base_buf_slice(b)));
 }
 

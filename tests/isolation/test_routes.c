@@ -110,7 +110,7 @@ static void expect_no_secret(const struct request *r, const struct buf *answer)
     const char *found = neighbours_secret(&n, base_buf_slice(answer));
     if (found == NULL)
         found = neighbours_secret(&n, body);
-    ck_assert_msg(found == NULL, "%s: %s sees %s: %.*s", request_name(r), caller.what, found,
+    ck_assert_msg(found == NULL, "DATA: %s: %s sees %s: %.*s", request_name(r), caller.what, found,
                   SLICE_ARGS(body));
 }
 
@@ -155,8 +155,8 @@ static void try_others(const struct request *r)
     names_exchange(&first, &n.theirs, &n.nobodys);
     names_exchange(&second, &n.theirs, &n.nobodys);
     const char *difference = answer_difference(&first, &second);
-    ck_assert_msg(difference == NULL, "%s: %s can tell theirs from nobody's: %s", request_name(r),
-                  caller.what, difference);
+    ck_assert_msg(difference == NULL, "DATA: %s: %s can tell theirs from nobody's: %s",
+                  request_name(r), caller.what, difference);
     base_buf_fini(&first);
     base_buf_fini(&second);
 }
@@ -168,8 +168,8 @@ static void try_own(const struct request *r)
     expect_wall(r);
     expect_no_secret(r, &after);
     const char *found = neighbours_name(&n, base_buf_slice(&h->body));
-    ck_assert_msg(found == NULL, "%s: %s is told of %s: %s", request_name(r), caller.what, found,
-                  http_text(h));
+    ck_assert_msg(found == NULL, "DATA: %s: %s is told of %s: %s", request_name(r), caller.what,
+                  found, http_text(h));
     renew(r);
 }
 

@@ -203,7 +203,7 @@ START_TEST(the_server_counts_the_same_for_theirs_and_nobodys)
         ck_assert_msg(strstr((const char *)theirs.ptr, "bigtent_requests_total") != NULL, "%s",
                       (const char *)theirs.ptr); /* it does count */
         ck_assert_msg(base_slice_equal(base_buf_slice(&theirs), base_buf_slice(&nobodys)),
-                      "%s %s:\n%s\nbut\n%s", ASKED[i].method, ASKED[i].target,
+                      "DATA: %s %s:\n%s\nbut\n%s", ASKED[i].method, ASKED[i].target,
                       (const char *)theirs.ptr, (const char *)nobodys.ptr);
     }
     base_buf_fini(&theirs);

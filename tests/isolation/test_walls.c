@@ -93,9 +93,9 @@ static void expect_nothing_foreign(struct http *h, size_t own, const char *what)
         ck_assert_msg(
             memmem(h->body.ptr, h->body.len, CANARIES[i], strlen(CANARIES[i])) == NULL &&
                 memmem(h->headers.ptr, h->headers.len, CANARIES[i], strlen(CANARIES[i])) == NULL,
-            "%s shows the canary of %s: %s", what, IDS[i], http_text(h));
+            "DATA: %s shows the canary of %s: %s", what, IDS[i], http_text(h));
         ck_assert_msg(memmem(h->body.ptr, h->body.len, id, strlen(id)) == NULL,
-                      "%s shows the ID %s: %s", what, id, http_text(h));
+                      "DATA: %s shows the ID %s: %s", what, id, http_text(h));
     }
 }
 

@@ -4,7 +4,7 @@
 #   layers.awk  who may include and call whom; base/banned.h last
 #   cards.awk   room cards, and "May use" against the includes
 #   sizes.awk   lengths, and words of unfinished work
-#   then tests/longest against the suites there are, and clang-format with the tree's .clang-format
+#   then the lists of suites in tests/ against the suites there are, and clang-format with the tree's .clang-format
 #
 # One line per finding, `file:line: what`; exit 1 on any.
 set -u
@@ -46,14 +46,17 @@ run() {
 }
 
 # The suite room_subject is tests/room/test_subject.c.
-longest() {
-    [ -f tests/longest ] || return
-    line=0
-    while read -r suite; do
-        line=$((line + 1))
-        [ -f "tests/${suite%%_*}/test_${suite#*_}.c" ] ||
-            echo "tests/longest:$line: there is no suite \"$suite\""
-    done < tests/longest
+lists() {
+    for list in tests/longest tests/gate-asan tests/threaded; do
+        [ -f $list ] || continue
+        line=0
+        while read -r suite; do
+            line=$((line + 1))
+            case $suite in '#'*) continue ;; esac
+            [ -f "tests/${suite%%_*}/test_${suite#*_}.c" ] ||
+                echo "$list:$line: there is no suite \"$suite\""
+        done < $list
+    done
 }
 
 format() {
@@ -81,7 +84,7 @@ format() {
     run layers.awk "$work/code"
     run cards.awk "$work/carded"
     run sizes.awk "$work/code" "$work/scripts"
-    longest
+    lists
     format
 } > "$work/findings"
 

@@ -274,7 +274,7 @@ static void expect_upgraded(bool is_all)
 START_TEST(an_upgrade_killed_at_any_call_goes_on)
 {
     struct random random = {.state = 1};
-    const uint64_t stride = (uint64_t)process_patience();
+    const uint64_t stride = (uint64_t)process_env_number("ROUNDS_DIVISOR", 1);
     int behind = 0; /* cases killed behind the last of what there is to do */
     (void)upgrade_is_killed(UINT64_MAX);
     uint64_t calls = disk_seen(&disk);

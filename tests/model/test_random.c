@@ -276,7 +276,7 @@ static void expect_row(json_t *got, json_t *wanted)
     size_t m = json_dumpb(wanted, texts[1], sizeof(texts[1]) - 1, JSON_COMPACT | JSON_SORT_KEYS);
     texts[0][n < sizeof(texts[0]) ? n : sizeof(texts[0]) - 1] = '\0';
     texts[1][m < sizeof(texts[1]) ? m : sizeof(texts[1]) - 1] = '\0';
-    ck_abort_msg("row differs: server %s, model %s", texts[0], texts[1]);
+    ck_abort_msg("DATA: row differs: server %s, model %s", texts[0], texts[1]);
 }
 
 static void get_row(struct tenant *t, struct model_table *table, const char *name)
@@ -318,7 +318,8 @@ static void scan_pages(struct tenant *t, struct model_table *table, const char *
         ck_assert_uint_eq(json_array_size(rows), limit);
         (void)snprintf(token, sizeof(token), "%s", pcts(http_string(h, "/next_page_token")));
     }
-    ck_assert_msg(model_range_next_new(table, &r, &at) == NULL, "rows are missing at the end");
+    ck_assert_msg(model_range_next_new(table, &r, &at) == NULL,
+                  "DATA: rows are missing at the end");
 }
 
 static void scan_stream(struct tenant *t, struct model_table *table, const char *name)
@@ -339,7 +340,8 @@ static void scan_stream(struct tenant *t, struct model_table *table, const char 
         json_decref(got);
         json_decref(wanted);
     }
-    ck_assert_msg(model_range_next_new(table, &r, &at) == NULL, "rows are missing at the end");
+    ck_assert_msg(model_range_next_new(table, &r, &at) == NULL,
+                  "DATA: rows are missing at the end");
 }
 
 static void compare_usage(struct tenant *t, const char *id, bool recount)

@@ -28,7 +28,8 @@ START_TEST(a_random_program_does_what_the_oracle_says)
         count = program_shrink(ops, count, &verdict);
         program_print(stderr, ops, count);
     }
-    ck_assert_msg(ok, "seed %d, operation %zu: %s", 20261120 + _i, verdict.at, verdict.message);
+    ck_assert_msg(ok, "DATA: seed %d, operation %zu: %s", 20261120 + _i, verdict.at,
+                  verdict.message);
     base_free(ops);
 }
 END_TEST
@@ -41,7 +42,8 @@ START_TEST(a_killed_program_keeps_what_was_acknowledged)
     program_seal(_i % 2 == 1);
     program_draw(&rng, ops, OPERATIONS, true);
     bool ok = program_try_killed(ops, OPERATIONS, &rng, 5, &verdict);
-    ck_assert_msg(ok, "seed %d, operation %zu: %s", 20261120 + _i, verdict.at, verdict.message);
+    ck_assert_msg(ok, "DATA: seed %d, operation %zu: %s", 20261120 + _i, verdict.at,
+                  verdict.message);
     base_free(ops);
 }
 END_TEST

@@ -239,7 +239,7 @@ Suite *suite_storage_engine_view(void)
     tcase_add_test(tc, without_a_predicate_any_visible_cell_matches);
     tcase_add_test(tc, samples_of_a_set_of_rows_count_only_them);
     tcase_add_test(tc, samples_of_a_set_of_rows_divide_large_tables);
-    tcase_set_timeout(tc, 60 * process_patience());
+    tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -167,11 +167,12 @@ void disk_load_expect(const struct disk_load *l)
             name_row(row_key, i, row);
             make_value(value, row_key, l->value_bytes);
             const char *there = json_string_value(json_object_get(all, row_key));
-            ck_assert_msg(there != NULL || state != DISK_LOAD_ACKED, "%s was acknowledged and lost",
-                          row_key);
+            ck_assert_msg(there != NULL || state != DISK_LOAD_ACKED,
+                          "DATA: %s was acknowledged and lost", row_key);
             ck_assert_msg(there == NULL || state != DISK_LOAD_REFUSED,
-                          "%s was refused and is there", row_key);
-            ck_assert_msg(there == NULL || strcmp(there, value) == 0, "%s is damaged", row_key);
+                          "DATA: %s was refused and is there", row_key);
+            ck_assert_msg(there == NULL || strcmp(there, value) == 0, "DATA: %s is damaged",
+                          row_key);
         }
     }
     json_decref(all);

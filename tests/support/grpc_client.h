@@ -89,7 +89,8 @@ struct grpc_call *grpc_begin(struct grpc_client *c, const char *path, const char
 void grpc_put_bytes(struct grpc_client *c, struct grpc_call *call, struct slice bytes);
 void grpc_put(struct grpc_client *c, struct grpc_call *call, const ProtobufCMessage *message);
 void grpc_finish(struct grpc_client *c, struct grpc_call *call);
-void grpc_ping(struct grpc_client *c);
+/* That many pings in one write: all of them are there before the first is answered. */
+void grpc_ping(struct grpc_client *c, size_t count);
 /* Read for so long, whatever comes. */
 void grpc_listen(struct grpc_client *c, int ms);
 /* Until all calls are closed, or nothing came for quiet_ms; true when they are. */

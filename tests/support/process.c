@@ -55,8 +55,18 @@ int process_patience(void)
 
 long process_rounds(long whole)
 {
-    long rounds = whole / process_patience();
+    long divisor = process_env_number("ROUNDS_DIVISOR", 1);
+    long rounds = whole / (divisor < 1 ? 1 : divisor);
     return rounds < 1 ? 1 : rounds;
+}
+
+bool process_sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#else
+    return false;
+#endif
 }
 
 void process_program(const char *name, char out[PROCESS_PATH])

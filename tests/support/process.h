@@ -49,11 +49,13 @@ struct process_result {
 void process_run(const char *const *argv, const char *const *env, int timeout_ms,
                  struct process_result *out);
 
-/* Time limits are multiplied by this under sanitizers (CK_TIMEOUT_MULTIPLIER, at least 1). */
+/* Multiplies every bound of a wait (CK_TIMEOUT_MULTIPLIER, at least 1). */
 int process_patience(void);
-/* How often to repeat what is the same but for chance: `whole` times, fewer where every step is
- * slow (divided by process_patience), at least once. */
+/* How often to repeat what is the same but for chance: `whole` times divided by ROUNDS_DIVISOR,
+ * which is larger under sanitizers, at least once. */
 long process_rounds(long whole);
+/* Whether this is a build with a sanitizer, in which memory and time say nothing. */
+bool process_sanitized(void);
 /* A decimal number from the environment, or fallback. */
 long process_env_number(const char *name, long fallback);
 

@@ -172,7 +172,7 @@ struct usage admin_recount(struct http *op, const char *tenant)
     EXPECT_STATUS(op, 200);
     ck_assert_msg(http_number(op, "/drift/stored_bytes") == 0 &&
                       http_number(op, "/drift/rows") == 0 && http_number(op, "/drift/cells") == 0,
-                  "counters drifted: %s", http_text(op));
+                  "DATA: counters drifted: %s", http_text(op));
     return (struct usage){http_number(op, "/recount/stored_bytes"),
                           http_number(op, "/recount/rows"), http_number(op, "/recount/cells")};
 }

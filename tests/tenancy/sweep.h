@@ -156,9 +156,7 @@ static inline void assert_no_drift(void)
     sto_recount(tent.engine, &op);
     wait_all();
     ck_assert_msg(op.result == ERR_OK, "%s", op.detail.text);
-    ck_assert_uint_eq(op.counted.cells, op.recorded.cells);
-    ck_assert_uint_eq(op.counted.bytes, op.recorded.bytes);
-    ck_assert_uint_eq(op.counted.rows, op.recorded.rows);
+    assert_same_usage(&op.counted, &op.recorded);
 }
 
 static inline void delete_done(struct ten_table_delete_op *op)

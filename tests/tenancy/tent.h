@@ -139,6 +139,17 @@ static inline void tent_remove(struct tent *t)
     (void)nftw(t->dir, tent_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+static inline void assert_same_usage(const struct sto_usage *counted,
+                                     const struct sto_usage *recorded)
+{
+    ck_assert_msg(counted->bytes == recorded->bytes && counted->rows == recorded->rows &&
+                      counted->cells == recorded->cells,
+                  "DATA: counters drifted: %lu bytes, %lu rows, %lu cells counted; %lu, %lu, %lu "
+                  "recorded",
+                  counted->bytes, counted->rows, counted->cells, recorded->bytes, recorded->rows,
+                  recorded->cells);
+}
+
 static inline void tent_pause_ms(long ms)
 {
     struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};

@@ -223,13 +223,9 @@ static inline struct sto_usage tent_recount(struct tent *t, struct ten_tenant *t
     sto_recount(t->engine, &op);
     tent_wait_flag(t, &done);
     ck_assert_int_eq(op.result, ERR_OK);
-    ck_assert_uint_eq(op.counted.bytes, op.recorded.bytes);
-    ck_assert_uint_eq(op.counted.rows, op.recorded.rows);
-    ck_assert_uint_eq(op.counted.cells, op.recorded.cells);
+    assert_same_usage(&op.counted, &op.recorded);
     struct sto_usage live = sto_counters_read(&tenant->account.total);
-    ck_assert_uint_eq(op.counted.bytes, live.bytes);
-    ck_assert_uint_eq(op.counted.rows, live.rows);
-    ck_assert_uint_eq(op.counted.cells, live.cells);
+    assert_same_usage(&op.counted, &live);
     return op.counted;
 }
 
