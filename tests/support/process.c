@@ -31,6 +31,17 @@
 
 extern char **environ;
 
+#define AWAIT_NS UINT64_C(60000000000)
+
+void process_await(bool (*condition)(void *arg), void *arg, const char *what)
+{
+    uint64_t end_ns = base_monotonic_ns() + AWAIT_NS * (uint64_t)process_patience();
+    while (!condition(arg)) {
+        ck_assert_msg(base_monotonic_ns() < end_ns, "waited in vain for %s", what);
+        process_sleep_ms(5);
+    }
+}
+
 void process_sleep_ms(int ms)
 {
     struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000L};

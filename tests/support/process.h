@@ -59,6 +59,9 @@ bool process_sanitized(void);
 /* A decimal number from the environment, or fallback. */
 long process_env_number(const char *name, long fallback);
 
+/* Polls until condition(arg) holds: every 5 ms, for at most 60 s x process_patience(); then fails
+ * the test, naming `what` it waited for. */
+void process_await(bool (*condition)(void *arg), void *arg, const char *what);
 void process_sleep_ms(int ms);
 
 #endif
