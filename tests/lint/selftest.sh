@@ -172,6 +172,91 @@ before '#include "base/banned.h"' tests/storage/test_table.c
 expect "a long suite that is gone" '^tests/longest:2: there is no suite "storage_gone"'
 echo 'int   x;' > "$tree/tests/w.h"
 expect "unformatted" '^tests/w.h:1: not as clang-format'
+# --- tests that sleep or measure ----------------------------------------------------------------
+# test_of LINE...: tests/storage/test_waits.c with a test of these lines.
+test_of() {
+    {
+        printf '#include "base/err.h"\n\n#include "base/banned.h"\n\n'
+        printf 'START_TEST(it_waits)\n{\n'
+        printf '    %s\n' "$@"
+        printf '}\nEND_TEST\n'
+    } > "$tree/tests/storage/test_waits.c"
+}
+allow() { # allow ENTRY...
+    mkdir -p "$tree/tests/lint"
+    printf '%s\n' '# A comment.' '' "$@" > "$tree/tests/lint/waits-allowed"
+}
+sleeps='^tests/storage/test_waits.c:7: a test waits for an event'
+measures='^tests/storage/test_waits.c:[0-9]*: an assertion bounds the time'
+since='uint64_t took = base_monotonic_ns() - began;'
+
+for call in 'sleep(1)' 'usleep(1)' 'nanosleep(&t, NULL)' 'clock_nanosleep(0, 0, &t, NULL)' 'thrd_sleep(&t, NULL)' \
+    'process_sleep_ms(5)' 'edge_sleep_ms(5)' 'tent_pause_ms(5)' 'poll(NULL, 0, 5)' 'select(0, NULL, NULL, NULL, &t)'; do
+    test_of "(void)$call;"
+    expect "$call in a test" "$sleeps"
+done
+test_of 'usleep(1);'
+mv "$tree/tests/storage/test_waits.c" "$tree/tests/storage/waits.h"
+expect "a sleep in a header of tests" '^tests/storage/waits.h:7: a test waits'
+test_of 'ck_assert_int_lt(edge_ms_since(began), 500);'
+expect "an upper bound of a span" "$measures"
+test_of 'ck_assert_int_gt(500, edge_ms_since(began));'
+expect "the same, turned round" "$measures"
+test_of "$since" 'ck_assert_msg(took < 500, "%d ms", 1);'
+expect "a bound of a variable" "$measures"
+test_of "$since" 'uint64_t ms = took / 1000000;' 'ck_assert_uint_le(ms, 500);'
+expect "a bound of what was computed from one" "$measures"
+test_of 'uint64_t now = base_monotonic_ns();' 'ck_assert(good && now - began < 500);'
+expect "a bound of a difference of readings" "$measures"
+test_of 'ck_assert_msg(base_monotonic_ns() < end,' \
+    '              "waited in vain for what a text of this length names in one line");'
+expect "a deadline in a test" "$measures"
+test_of 'ck_assert_msg(h->seconds < 20, "%f", h->seconds);'
+expect "a bound of an answer's time" "$measures"
+test_of 'ck_assert_uint_eq(left_of(rate, base_monotonic_ns()), 5);'
+expect "an equality at the time of now" "$measures"
+test_of 'ck_assert_uint_lt(waited(), 500);'
+before "$(printf 'static uint64_t waited(void)\n{\n    return base_monotonic_ns() - began;\n}')" tests/storage/test_waits.c
+expect "a bound of a function's span" "$measures"
+
+test_of "$since" 'ck_assert_uint_ge(took, 500);' 'ck_assert(took >= 500);' 'ck_assert_uint_le(500, took);'
+expect_clean "lower bounds of time"
+test_of '/* usleep(1); */' 'log("usleep(1);");' 'my_usleep(1);' 'process_await(is_there, NULL, "it");' \
+    'size_t took = end.bytes - begin.bytes;' 'ck_assert_uint_lt(took, 500);' 'poll(&p, 1, 5);' \
+    'ck_assert_int_ge(b->end->seconds, b->begin->seconds);'
+expect_clean "what only looks like it"
+test_of 'usleep(1);'
+for place in tests/bench/run.c tests/hostile/run.c tests/support/process.c storage/pace.c; do
+    mkdir -p "$tree/$(dirname $place)"
+    cp "$tree/tests/storage/test_waits.c" "$tree/$place"
+done
+rm "$tree/tests/storage/test_waits.c"
+expect_clean "sleeps in helpers, measurements and no test"
+
+for entry in tests/storage/test_waits.c tests/storage/test_waits.c:it_waits; do
+    test_of 'usleep(1);' 'usleep(2);'
+    allow "$entry: a reason"
+    expect_clean "what is allowed as $entry"
+    test_of 'wait();'
+    allow "$entry: a reason"
+    expect "an entry that allows nothing any more" "^tests/lint/waits-allowed:3: allows nothing any more: $entry"
+done
+allow 'tests/storage/test_gone.c: a reason'
+expect "an entry of a file that is gone" '^tests/lint/waits-allowed:3: allows nothing any more'
+allow 'tests/storage/test_waits.c: '
+expect "an entry without a reason" '^tests/lint/waits-allowed:3: is not .FILE: reason'
+test_of 'usleep(1);'
+allow 'tests/storage/test_waits.c:another: a reason'
+replace '/^#/d' tests/lint/waits-allowed
+cases=$((cases + 1))
+"$here/lint.sh" "$tree" > "$work/out" 2>&1
+if ! grep -qE "$sleeps" "$work/out" || ! grep -q 'waits-allowed:2: allows nothing' "$work/out"; then
+    echo "an entry of another function: expected two findings; got:"
+    sed 's/^/    /' "$work/out"
+    failed=$((failed + 1))
+fi
+clean_tree
+
 mkdir "$work/bin"
 printf '#!/bin/sh\necho broken\nexit 1\n' > "$work/bin/clang-format"
 chmod +x "$work/bin/clang-format"
