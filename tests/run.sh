@@ -17,10 +17,14 @@
 # CK_TIMEOUT_MULTIPLIER (10) multiplies every bound that a test waits for: a larger one costs nothing
 # unless a test hangs. CK_DEFAULT_TIMEOUT (120 s) is libcheck's bound of a test that sets none, and
 # SUITE_SECONDS (3600) the bound of a suite.
+#
+# On INT, TERM and HUP it ends the suites, waits until they are gone, and says so; killed, it takes them along.
 set -u
 tree=${1:?usage: tests/run.sh build/VARIANT [run_tests|run_check]}
 program=${2:-run_tests}
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/environment.sh
+. "$here/environment.sh"
 log="$tree/$program.log"
 logs="$tree/$program.logs"
 export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-10}" CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-120}"
@@ -36,22 +40,59 @@ export TREE_PROGRAM="$tree/$program" LOGS="$logs" TOTAL="$total" BEGAN="$began"
 # shellcheck disable=SC2016
 one='
     start=$(date +%s)
-    timeout --foreground -k 10 "$SUITE_SECONDS" "$TREE_PROGRAM" "$1" > "$LOGS/$1.log" 2>&1
+    setpriv --pdeathsig TERM timeout --foreground -k 10 "$SUITE_SECONDS" "$TREE_PROGRAM" "$1" > "$LOGS/$1.log" 2>&1
     code=$?
     now=$(date +%s)
     echo "$code $((now - start)) $1" > "$LOGS/$1.end"
     ended=$(find "$LOGS" -name "*.end" | wc -l)
     if [ "$code" != 0 ]; then echo "$1 failed (exit $code) after $((now - start)) s"; fi
+    if [ "$code" != 0 ] && [ $((now - start)) -ge "$SUITE_SECONDS" ]; then
+        echo "$1 was ended: SUITE_SECONDS allows $SUITE_SECONDS s"
+    fi
     if [ $((ended % 25)) = 0 ] && [ "$TOTAL" -gt 1 ]; then
         echo "$ended of $TOTAL suites, $((now - BEGAN)) s; slowest $(sort -k 2,2nr "$LOGS"/*.end | awk "NR == 1 { print \$3, \$2, \"s\" }")"
     fi'
+
+# run_suites COUNT: those of $logs/names, COUNT at once, in a process group of their own, which `end` can end.
+# Each process dies with the one that started it, so that no suite outlives this script if it is killed.
+group=
+run_suites() {
+    setsid setpriv --pdeathsig TERM xargs -P "$1" -n 1 setpriv --pdeathsig TERM sh -c "$one" sh \
+        < "$logs/names" &
+    group=$!
+    wait "$group"
+    group=
+}
+
+group_is_alive() { # a process of the group has not ended
+    cat /proc/[0-9]*/stat 2> /dev/null |
+        awk -v group="$group" '{ sub(/.*\) /, "") } $3 == group && $1 != "Z" { n++ } END { exit !n }'
+}
+
+end() { # end SIGNAL STATUS
+    trap '' INT TERM HUP
+    if [ -n "$group" ]; then
+        kill -s TERM -- "-$group" 2> /dev/null || kill -TERM "$group" 2> /dev/null
+        tries=0
+        while group_is_alive && [ $tries -lt 300 ]; do
+            tries=$((tries + 1))
+            sleep 0.1
+        done
+        kill -s KILL -- "-$group" 2> /dev/null
+    fi
+    echo "run.sh: ended by SIG$1, and so are its suites"
+    exit "$2"
+}
+trap 'end INT 130' INT
+trap 'end TERM 143' TERM
+trap 'end HUP 129' HUP
 
 # shellcheck disable=SC2086
 printf '%s\n' $suites | awk '
     NR == FNR { waits[$1] = 1; suite[++n] = $1; next }
     $1 in waits { print $1; delete waits[$1] }
-    END { for (i = 1; i <= n; i++) if (suite[i] in waits) print suite[i] }' - "$here/longest" |
-    xargs -P "${JOBS:-$((2 * $(nproc)))}" -n 1 sh -c "$one" sh
+    END { for (i = 1; i <= n; i++) if (suite[i] in waits) print suite[i] }' - "$here/longest" > "$logs/names"
+run_suites "${JOBS:-$((2 * $(nproc)))}"
 
 # --- verdicts -----------------------------------------------------------------------------------
 failed_in() { # failed_in SUITE: the log has an exit code but 0, or none
@@ -78,7 +119,8 @@ for suite in $suites; do
     fi
     mv "$logs/$suite.log" "$logs/$suite.first.log"
     echo "$suite runs again, alone"
-    sh -c "$one" sh "$suite"
+    echo "$suite" > "$logs/names"
+    run_suites 1
     if failed_in "$suite" || reported "$suite"; then
         red="$red $suite"
         continue

@@ -34,6 +34,7 @@ asan) [ "$second" ] || { echo '==1==ERROR: AddressSanitizer: heap-use-after-free
 tsan_warns) [ "$second" ] || echo 'WARNING: ThreadSanitizer: data race' ;;
 ubsan) [ "$second" ] || { echo 'x.c:1:2: runtime error: signed integer overflow' && failure ubsan 'Early exit'; } ;;
 hang) sleep 60 ;;
+sleeps) echo $$ > "$dir/pid" && exec sleep 60 ;;
 silent) exit 0 ;;
 esac
 echo "100%: Checks: 2, Failures: 0, Errors: 0"
@@ -89,7 +90,49 @@ expect 1 '^1 of 2 suites have no summary line' good silent
 SUITE_SECONDS=1
 export SUITE_SECONDS
 expect 1 '^RED hang: ' good hang
+cases=$((cases + 1))
+if ! grep -q '^hang was ended: SUITE_SECONDS allows 1 s$' "$work/out"; then
+    echo "run.sh does not name the bound of a suite that it ended"
+    failed=$((failed + 1))
+fi
 unset SUITE_SECONDS
+
+# --- signals: a suite does not outlive run.sh ------------------------------------------------------
+is_running() { # a process that has not ended; an orphan may stay a zombie
+    grep -q '^State:[[:space:]]*[^ZX]' "/proc/$1/status" 2> /dev/null
+}
+ends_on() { # ends_on SIGNAL STATUS: in a session of its own, as a terminal would have it
+    cases=$((cases + 1))
+    program good sleeps
+    # shellcheck disable=SC2016
+    setsid env --default-signal=INT sh -c '"$0" "$1" > "$2" 2>&1; echo $? > "$2.status"' \
+        "$here/run.sh" "$work/tree" "$work/out" &
+    session=$!
+    tries=0
+    until [ -s "$work/tree/pid" ] || [ $tries -ge 600 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    suite=$(cat "$work/tree/pid")
+    runner=$(cut -d ' ' -f 1 "/proc/$session/task/$session/children")
+    kill -"$1" "$runner"
+    wait $session
+    # Killed, it could not wait.
+    tries=0
+    while is_running "$suite" && [ "$1" = KILL ] && [ $tries -lt 600 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    if [ "$(cat "$work/out.status")" != "$2" ] || is_running "$suite" ||
+        { [ "$1" != KILL ] && ! grep -q "^run.sh: ended by SIG$1" "$work/out"; }; then
+        echo "run.sh on SIG$1: expected status $2 and no suite; got $(cat "$work/out.status"):"
+        sed 's/^/    /' "$work/out"
+        failed=$((failed + 1))
+    fi
+}
+ends_on INT 130
+ends_on TERM 143
+ends_on KILL 137
 
 # --- nightly.sh, with a make whose step `long` fails ----------------------------------------------
 mkdir -p "$work/night/tests" "$work/bin"

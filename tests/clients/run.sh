@@ -18,9 +18,11 @@ build=$(cd "$build" && pwd)
 tools=$(cd "$tools" && pwd)
 out=$(dirname "$build")/clients
 seconds=${CLIENT_SECONDS:-300}
+# shellcheck source=tests/environment.sh
+. "$here/../environment.sh"
 PATH=$build:$PATH
 export PATH
-unset BIGTENT_KEY BIGTENT_URL BIGTABLE_EMULATOR_HOST ONLY
+unset ONLY
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-clients.XXXXXX")
 data=$tmp/data

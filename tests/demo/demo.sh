@@ -15,9 +15,10 @@ here=$(dirname "$0")
 build=$(cd "$build" && pwd)
 iso=${ISO_CODES:-/usr/share/iso-codes/json}
 zones=${ZONEINFO:-/usr/share/zoneinfo}
+# shellcheck source=tests/environment.sh
+. "$here/../environment.sh"
 PATH=$build:$PATH
-LC_ALL=C
-export PATH LC_ALL
+export PATH
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-demo.XXXXXX")
 data=$tmp/data

@@ -7,10 +7,10 @@ set -eu
 
 build=${1:?usage: tests/docs/audit.sh build/release}
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/environment.sh
+. "$here/../environment.sh"
 PATH=$(cd "$build" && pwd):$PATH
-LC_ALL=C
-export PATH LC_ALL
-unset BIGTENT_KEY BIGTENT_TENANT
+export PATH
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-audit.XXXXXX")
 data=$tmp/data

@@ -15,10 +15,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$build" && pwd)
 shift
 [ $# -gt 0 ] || set -- docs/guide.md
+# shellcheck source=tests/environment.sh
+. "$here/../environment.sh"
 PATH=$build:$PATH
-LC_ALL=C
-export PATH LC_ALL
-unset BIGTENT_KEY BIGTENT_TENANT
+export PATH
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-docs.XXXXXX")
 data=$tmp/data

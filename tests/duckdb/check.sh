@@ -12,9 +12,10 @@ build=${1:?$usage}
 venv=${2:?$usage}
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$build" && pwd)
+# shellcheck source=tests/environment.sh
+. "$here/../environment.sh"
 PATH=$build:$PATH
 export PATH
-unset BIGTENT_KEY BIGTENT_TENANT
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/bigtent-duckdb.XXXXXX")
 data=$tmp/data

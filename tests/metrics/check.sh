@@ -11,6 +11,8 @@ set -eu
 build=${1:?usage: tests/metrics/check.sh build/release}
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$build" && pwd)
+# shellcheck source=tests/environment.sh
+. "$here/../environment.sh"
 PATH=$build:$PATH
 export PATH
 

@@ -16,6 +16,8 @@ build=$(cd "$build" && pwd)
 tools=$(cd "$tools" && pwd)
 out=$(dirname "$build")/openapi
 examples=${SCHEMATHESIS_EXAMPLES:-30}
+# shellcheck source=tests/environment.sh
+. "$here/../environment.sh"
 PATH=$build:$tools/venv/bin:$tools/node_modules/.bin:$PATH
 BIGTENT_HOOKS=$here/hooks.py
 export PATH BIGTENT_HOOKS
