@@ -3,6 +3,7 @@
 #
 #   tests/nightly.sh [STEP]...      default: all of STEPS below, in their order
 #
+# A step begins when no process of the one before is left: after LEFT_SECONDS (60), they are ended and named.
 # Each step's output goes to build/nightly/STEP.log. A table at the end says which steps passed, how
 # long each took and where its log is. Exit status 1 if any failed.
 set -u
@@ -34,17 +35,59 @@ for name; do
     esac
 done
 mkdir -p "$logs" || exit 2
+
+# Every process of a step has this in its environment, whatever its group or session.
+mark() { # mark STEP
+    echo "NIGHTLY_STEP=$$.$1"
+}
+left_of() { # left_of STEP: the ids of its processes
+    grep -lszxF "$(mark "$1")" /proc/[0-9]*/environ | sed 's|^/proc/||; s|/.*||'
+}
+end_of() { # end_of SIGNAL STEP
+    # shellcheck disable=SC2046
+    kill -s "$1" $(left_of "$2") 2> /dev/null
+}
+await_end() { # await_end STEP
+    waited=0
+    while [ -n "$(left_of "$1")" ]; do
+        case $waited in
+        "${LEFT_SECONDS:-60}")
+            echo "nightly: $1 left processes, which are ended:"
+            for pid in $(left_of "$1"); do
+                echo "    $pid $(tr '\0' ' ' < "/proc/$pid/cmdline")"
+            done
+            end_of TERM "$1"
+            ;;
+        $((${LEFT_SECONDS:-60} + 10))) end_of KILL "$1" ;;
+        esac
+        waited=$((waited + 1))
+        sleep 1
+    done
+}
+stopped() { # stopped STATUS
+    trap '' INT TERM HUP
+    echo "nightly: stopped during $name"
+    end_of TERM "$name"
+    LEFT_SECONDS=5
+    await_end "$name"
+    exit "$1"
+}
+trap 'stopped 130' INT
+trap 'stopped 143' TERM HUP
+
 table=$logs/table
 : > "$table"
 red=0
 for name; do
     began=$(date +%s)
     echo "nightly: $name"
-    if step "$name" > "$logs/$name.log" 2>&1 < /dev/null; then verdict=passed; else
+    (export "$(mark "$name")" && step "$name") > "$logs/$name.log" 2>&1 < /dev/null &
+    if wait $!; then verdict=passed; else
         verdict=FAILED
         red=1
         tail -n 5 "$logs/$name.log"
     fi
+    await_end "$name"
     printf '%-14s %-7s %6d s  %s\n' "$name" "$verdict" $(($(date +%s) - began)) "$logs/$name.log" >> "$table"
 done
 echo

@@ -137,7 +137,15 @@ ends_on KILL 137
 # --- nightly.sh, with a make whose step `long` fails ----------------------------------------------
 mkdir -p "$work/night/tests" "$work/bin"
 cp "$here/nightly.sh" "$work/night/tests/"
-printf '#!/bin/sh\ncase " $* " in *" long "*) echo went wrong; exit 2 ;; esac\n' > "$work/bin/make"
+cat > "$work/bin/make" << 'MAKE'
+#!/bin/sh
+case " $* " in
+*" long "*) echo went wrong; exit 2 ;;
+*" hostile "*) setsid sleep 3 & ;;
+*" bench "*) setsid sleep 60 & ;;
+*" openapi "*) echo $$ > "$(dirname "$0")/pid"; exec sleep 60 ;;
+esac
+MAKE
 chmod +x "$work/bin/make"
 cases=$((cases + 1))
 PATH=$work/bin:$PATH "$work/night/tests/nightly.sh" tsan long fuzz > "$work/out" 2>&1
@@ -151,6 +159,37 @@ fi
 cases=$((cases + 1))
 if ! PATH=$work/bin:$PATH "$work/night/tests/nightly.sh" fuzz > "$work/out" 2>&1; then
     echo "nightly.sh: failed without a failed step"
+    failed=$((failed + 1))
+fi
+
+# A step's processes: awaited, or ended and named; all of them when nightly.sh is told to end.
+cases=$((cases + 1))
+PATH=$work/bin:$PATH LEFT_SECONDS=30 "$work/night/tests/nightly.sh" hostile fuzz > "$work/out" 2>&1
+if [ "$(awk '$1 == "hostile" { print ($3 >= 3) }' "$work/night/build/nightly/table")" != 1 ]; then
+    echo "nightly.sh did not wait for a process that a step left:"
+    sed 's/^/    /' "$work/out"
+    failed=$((failed + 1))
+fi
+cases=$((cases + 1))
+PATH=$work/bin:$PATH LEFT_SECONDS=1 "$work/night/tests/nightly.sh" bench > "$work/out" 2>&1
+if ! grep -q '^nightly: bench left processes' "$work/out" || ! grep -qE '^ +[0-9]+ sleep 60' "$work/out"; then
+    echo "nightly.sh did not name a process that a step left:"
+    sed 's/^/    /' "$work/out"
+    failed=$((failed + 1))
+fi
+cases=$((cases + 1))
+PATH=$work/bin:$PATH "$work/night/tests/nightly.sh" openapi > "$work/out" 2>&1 &
+night=$!
+tries=0
+until [ -s "$work/bin/pid" ] || [ $tries -ge 600 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+kill -TERM $night
+wait $night
+got=$?
+if [ $got -ne 143 ] || is_running "$(cat "$work/bin/pid")"; then
+    echo "nightly.sh on SIGTERM: expected status 143 and no step; got $got"
     failed=$((failed + 1))
 fi
 

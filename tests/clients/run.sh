@@ -6,7 +6,8 @@
 # A CLIENT is a folder here with an executable `run`; without any, all of them. Each runs twice: over
 # TLS with a tenant's key, and through the plaintext listener for BIGTABLE_EMULATOR_HOST. README.md
 # says what a client program gets and gives. Output stays in build/clients/. The status is 0 when every
-# program said so and no check failed. CLIENT_SECONDS (default 300) bounds one program.
+# program said so and no check failed. CLIENT_SECONDS (default 1800) bounds
+# the start of the server, and one program.
 set -eu
 
 usage="usage: tests/clients/run.sh build/release build/tools/clients [CLIENT]..."
@@ -17,7 +18,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$build" && pwd)
 tools=$(cd "$tools" && pwd)
 out=$(dirname "$build")/clients
-seconds=${CLIENT_SECONDS:-300}
+seconds=${CLIENT_SECONDS:-1800}
 # shellcheck source=tests/environment.sh
 . "$here/../environment.sh"
 PATH=$build:$PATH
@@ -76,7 +77,7 @@ until BIGTENT_URL=$(sed -n 's/^listening on //p' "$tmp/started") && [ -n "$BIGTE
     emulator=$(sed -n 's/^emulator: BIGTABLE_EMULATOR_HOST=//p' "$tmp/started") && [ -n "$emulator" ]; do
     kill -0 "$server_pid" 2> /dev/null || fail "the server ended before it listened"
     tries=$((tries + 1))
-    [ "$tries" -lt 300 ] || fail "the server does not listen after 30 s"
+    [ "$tries" -lt $((seconds * 10)) ] || fail "the server does not listen after $seconds s"
     sleep 0.1
 done
 BIGTENT_CACERT=$data/ca.pem
@@ -112,7 +113,7 @@ provision() {
     name=projects/$1/instances/main
     frame=$(printf '\\000\\000\\000\\000\\%03o\\012\\%03o' $((${#name} + 2)) ${#name})
     printf "$frame%s" "$name" |
-        curl -sS --http2-prior-knowledge --max-time 30 -H 'Content-Type: application/grpc' \
+        curl -sS --http2-prior-knowledge --max-time "$seconds" -H 'Content-Type: application/grpc' \
             -H 'TE: trailers' --data-binary @- -D "$tmp/head" -o /dev/null \
             "http://$emulator/google.bigtable.v2.Bigtable/PingAndWarm" || fail "no answer for $1"
     operator tenant show "$1" > /dev/null || fail "no tenant $1 after its first use"

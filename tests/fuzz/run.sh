@@ -11,7 +11,7 @@ tree=${1:?usage: tests/fuzz/run.sh build/fuzz}
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${FUZZ_SECONDS:-60}
 rss_limit_mb=2048
-timeout_s=10
+timeout_s=120
 length_max=65536
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1

@@ -282,7 +282,7 @@ func streamChanges(ctx context.Context, w *world) error {
 		return err
 	}
 	return withStub(w, func(stub pb.BigtableClient) error {
-		reading, cancel := context.WithTimeout(ctx, 30*time.Second)
+		reading, cancel := context.WithTimeout(ctx, 90*time.Second)
 		defer cancel()
 		reader, err := onePartition(reading, w, stub, name, start)
 		if err != nil {
@@ -309,7 +309,7 @@ func streamResume(ctx context.Context, w *world) error {
 		}
 	}
 	return withStub(w, func(stub pb.BigtableClient) error {
-		reading, cancel := context.WithTimeout(ctx, 30*time.Second)
+		reading, cancel := context.WithTimeout(ctx, 90*time.Second)
 		defer cancel()
 		reader, err := onePartition(reading, w, stub, name, start)
 		if err != nil {
@@ -345,7 +345,7 @@ func streamHeartbeat(ctx context.Context, w *world) error {
 		return err
 	}
 	return withStub(w, func(stub pb.BigtableClient) error {
-		reading, cancel := context.WithTimeout(ctx, 60*time.Second)
+		reading, cancel := context.WithTimeout(ctx, 90*time.Second)
 		defer cancel()
 		partitions, err := partitionsOf(reading, w, stub, name)
 		if err != nil {
@@ -387,7 +387,7 @@ func streamLargeValue(ctx context.Context, w *world) error {
 		return err
 	}
 	return withStub(w, func(stub pb.BigtableClient) error {
-		reading, cancel := context.WithTimeout(ctx, 60*time.Second)
+		reading, cancel := context.WithTimeout(ctx, 90*time.Second)
 		defer cancel()
 		reader, err := onePartition(reading, w, stub, name, start)
 		if err != nil {

@@ -101,7 +101,7 @@ func gcRulesRoundTrip(ctx context.Context, w *world) error {
 // eventually asks until the answer is as expected: garbage collection takes its time.
 func eventually(ctx context.Context, ask func() error) error {
 	var err error
-	for range 60 {
+	for range 180 {
 		if err = ask(); err == nil {
 			return nil
 		}

@@ -61,7 +61,7 @@ check('versions_beyond_the_rule_are_not_kept', instance => withTable(
       await table.insert({key: 'r', data: {stats: {c: {value: String(timestamp), timestamp}}}});
     }
     let values;
-    for (let turn = 0; turn < 50; turn++) {
+    for (let turn = 0; turn < 450; turn++) {
       const [row] = await rowsOf(table);
       values = row.data.stats.c.map(one => one.value.toString());
       if (values.length === 2) break;

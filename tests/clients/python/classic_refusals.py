@@ -99,7 +99,7 @@ def a_protected_table_is_not_deleted(instance):
                 "table": bigtable_admin_v2.Table(name=table.name, deletion_protection=wanted),
                 "update_mask": {"paths": ["deletion_protection"]},
             }
-        ).result(timeout=30)
+        ).result(timeout=100)
 
     protect(True)
     with refused(exceptions.FailedPrecondition):

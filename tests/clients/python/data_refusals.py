@@ -91,7 +91,7 @@ async def sql_is_refused_at_once(client):
     started = time.monotonic()
     with refused(exceptions.MethodNotImplemented):
         await maybe(client.execute_query("SELECT 1 AS one", INSTANCE))
-    holds(time.monotonic() - started < 10, "it took 10 s")
+    holds(time.monotonic() - started < 60, "it took a minute")
 
 
 @checks.over_tls
