@@ -150,15 +150,28 @@ static void push(struct grpc_client *c)
     }
 }
 
-static bool pull(struct grpc_client *c, int quiet_ms)
+/* Hands what was read to the session. */
+static void take_in(struct grpc_client *c)
 {
-    if (!raw_read_some(&c->tls, quiet_ms))
-        return false;
     ssize_t n = nghttp2_session_mem_recv(c->session, c->tls.in.ptr, c->tls.in.len);
     ck_assert_int_eq(n, (ssize_t)c->tls.in.len);
     base_buf_truncate(&c->tls.in, 0);
     push(c);
+}
+
+static bool pull(struct grpc_client *c, int quiet_ms)
+{
+    if (!raw_read_some(&c->tls, quiet_ms))
+        return false;
+    take_in(c);
     return true;
+}
+
+/* Waits for input, which must come; fails the test when the connection is closed instead. */
+static void pull_awaited(struct grpc_client *c, const char *what)
+{
+    ck_assert_msg(raw_await_some(&c->tls, what), "closed instead of %s", what);
+    take_in(c);
 }
 
 static bool all_closed(const struct grpc_client *c)
@@ -184,6 +197,32 @@ bool grpc_run_until(struct grpc_client *c, const struct grpc_call *call, size_t 
         if (call->is_closed || !pull(c, quiet_ms))
             return false;
     return true;
+}
+
+void grpc_await(struct grpc_client *c)
+{
+    push(c);
+    while (!all_closed(c))
+        pull_awaited(c, "the end of all calls");
+}
+
+void grpc_await_bytes(struct grpc_client *c, const struct grpc_call *call, size_t bytes)
+{
+    char what[64];
+    (void)snprintf(what, sizeof what, "%zu bytes of a call", bytes);
+    while (call->body.len < bytes) {
+        ck_assert_msg(!call->is_closed, "the call ended with status %d instead of %s", call->status,
+                      what);
+        pull_awaited(c, what);
+    }
+}
+
+void grpc_begun(struct grpc_client *c, const struct grpc_call *call)
+{
+    while (call->http_status == 0) {
+        ck_assert_msg(!call->is_closed, "the call ended before its answer began");
+        pull_awaited(c, "the head of an answer");
+    }
 }
 
 void grpc_listen(struct grpc_client *c, int ms)

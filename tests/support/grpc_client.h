@@ -10,7 +10,8 @@
  * Blocks:   up to the timeouts given.
  * Fails by: ck_abort_msg when nghttp2 or the connection fails.
  * Limits:   GRPC_CALLS calls of a connection, GRPC_ANSWER_MAX bytes of each.
- * Promises: 1. Nothing is read, and no window given, but inside grpc_run and grpc_run_until.
+ * Promises: 1. Nothing is read, and no window given, but inside grpc_run, grpc_run_until, grpc_listen,
+ *              grpc_begun and grpc_await*.
  */
 #ifndef TESTS_SUPPORT_GRPC_CLIENT_H
 #define TESTS_SUPPORT_GRPC_CLIENT_H
@@ -91,9 +92,16 @@ void grpc_put(struct grpc_client *c, struct grpc_call *call, const ProtobufCMess
 void grpc_finish(struct grpc_client *c, struct grpc_call *call);
 /* That many pings in one write: all of them are there before the first is answered. */
 void grpc_ping(struct grpc_client *c, size_t count);
-/* Read for so long, whatever comes. */
+/* Reads until all calls are closed, which must happen within process_await_ms() of silence. */
+void grpc_await(struct grpc_client *c);
+/* Reads until that many bytes of the call have come, which must happen. */
+void grpc_await_bytes(struct grpc_client *c, const struct grpc_call *call, size_t bytes);
+/* Reads until the head of the answer has come: the server serves the call. */
+void grpc_begun(struct grpc_client *c, const struct grpc_call *call);
+/* Reads for that long, whatever comes: to see that something does not come. */
 void grpc_listen(struct grpc_client *c, int ms);
-/* Until all calls are closed, or nothing came for quiet_ms; true when they are. */
+/* Reads until all calls are closed, or nothing came for quiet_ms; true when they are. For calls
+ * that must not end: grpc_await is for those that must. */
 bool grpc_run(struct grpc_client *c, int quiet_ms);
 /* Until that many bytes of the call have come; false as above. */
 bool grpc_run_until(struct grpc_client *c, const struct grpc_call *call, size_t bytes,

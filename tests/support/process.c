@@ -31,11 +31,16 @@
 
 extern char **environ;
 
-#define AWAIT_NS UINT64_C(60000000000)
+#define AWAIT_MS 60000
+
+int process_await_ms(void)
+{
+    return AWAIT_MS * process_patience();
+}
 
 void process_await(bool (*condition)(void *arg), void *arg, const char *what)
 {
-    uint64_t end_ns = base_monotonic_ns() + AWAIT_NS * (uint64_t)process_patience();
+    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
     while (!condition(arg)) {
         ck_assert_msg(base_monotonic_ns() < end_ns, "waited in vain for %s", what);
         process_sleep_ms(5);

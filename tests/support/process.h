@@ -62,6 +62,8 @@ long process_env_number(const char *name, long fallback);
 /* Polls until condition(arg) holds: every 5 ms, for at most 60 s x process_patience(); then fails
  * the test, naming `what` it waited for. */
 void process_await(bool (*condition)(void *arg), void *arg, const char *what);
+/* The same bound in milliseconds, for waits that block in poll(). */
+int process_await_ms(void);
 void process_sleep_ms(int ms);
 
 #endif

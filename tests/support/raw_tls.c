@@ -124,6 +124,13 @@ bool raw_read_some(struct raw_tls *r, int timeout_ms)
     return false;
 }
 
+bool raw_await_some(struct raw_tls *r, const char *what)
+{
+    bool came = raw_read_some(r, process_await_ms());
+    ck_assert_msg(came || r->closed, "waited in vain for %s", what);
+    return came;
+}
+
 void raw_await_unread(const struct raw_tls *r, int bytes)
 {
     int unread = 0;

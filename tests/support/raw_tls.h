@@ -37,6 +37,9 @@ void raw_close(struct raw_tls *r);
 bool raw_send(struct raw_tls *r, struct slice bytes);
 /* One read into `in`; false when nothing came in time or the connection is closed. */
 bool raw_read_some(struct raw_tls *r, int timeout_ms);
+/* The same when input must come: fails the test when neither input nor a close comes within
+ * process_await_ms(), naming `what` it waited for; false when the connection is closed. */
+bool raw_await_some(struct raw_tls *r, const char *what);
 /* Wait until that many bytes, TLS records and all, are there to be read, and read none; they must
  * come within ten seconds. At most 32 KiB: the socket's buffer is not much larger. */
 void raw_await_unread(const struct raw_tls *r, int bytes);
