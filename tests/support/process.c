@@ -38,6 +38,11 @@ int process_await_ms(void)
     return AWAIT_MS * process_patience();
 }
 
+int process_bound_ms(int ms)
+{
+    return (ms < AWAIT_MS ? AWAIT_MS : ms) * process_patience();
+}
+
 void process_await(bool (*condition)(void *arg), void *arg, const char *what)
 {
     uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
@@ -267,7 +272,7 @@ void process_run(const char *const *argv, const char *const *env, int timeout_ms
                  struct process_result *out)
 {
     memset(out, 0, sizeof(*out));
-    timeout_ms *= process_patience();
+    timeout_ms = process_bound_ms(timeout_ms);
     uint64_t end_ns = base_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
     int ends[2];
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);

@@ -45,7 +45,7 @@ struct process_result {
     size_t output_len;
     char output[65536]; /* stdout and stderr together, NUL-terminated */
 };
-/* Run a program to its end. */
+/* Run a program to its end, which must come within process_bound_ms(timeout_ms). */
 void process_run(const char *const *argv, const char *const *env, int timeout_ms,
                  struct process_result *out);
 
@@ -64,6 +64,9 @@ long process_env_number(const char *name, long fallback);
 void process_await(bool (*condition)(void *arg), void *arg, const char *what);
 /* The same bound in milliseconds, for waits that block in poll(). */
 int process_await_ms(void);
+/* The bound of something that is known to take up to ms: ms or a minute, whichever is more,
+ * multiplied by process_patience(). */
+int process_bound_ms(int ms);
 void process_sleep_ms(int ms);
 
 #endif

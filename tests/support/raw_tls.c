@@ -134,13 +134,13 @@ bool raw_await_some(struct raw_tls *r, const char *what)
 void raw_await_unread(const struct raw_tls *r, int bytes)
 {
     int unread = 0;
-    for (int ms = 0; ms < 10000 * process_patience(); ms += 10) {
+    for (int ms = 0; ms < process_await_ms(); ms += 10) {
         ck_assert_int_eq(ioctl(r->fd, FIONREAD, &unread), 0);
         if (unread >= bytes)
             return;
         process_sleep_ms(10);
     }
-    ck_abort_msg("only %d of %d bytes came", unread, bytes);
+    ck_abort_msg("waited in vain for %d bytes: %d came", bytes, unread);
 }
 
 bool raw_read_to_close(struct raw_tls *r, int timeout_ms)

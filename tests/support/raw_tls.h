@@ -41,7 +41,7 @@ bool raw_read_some(struct raw_tls *r, int timeout_ms);
  * process_await_ms(), naming `what` it waited for; false when the connection is closed. */
 bool raw_await_some(struct raw_tls *r, const char *what);
 /* Wait until that many bytes, TLS records and all, are there to be read, and read none; they must
- * come within ten seconds. At most 32 KiB: the socket's buffer is not much larger. */
+ * come. At most 32 KiB: the socket's buffer is not much larger. */
 void raw_await_unread(const struct raw_tls *r, int bytes);
 /* Read until the connection is closed or nothing came for timeout_ms; true when closed. */
 bool raw_read_to_close(struct raw_tls *r, int timeout_ms);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "tests/support/process.h"
@@ -68,8 +69,9 @@ uint64_t scrape_number(struct http *op, const char *series)
 
 void scrape_expect(struct http *op, const char *series, uint64_t wanted)
 {
+    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
     uint64_t found = scrape_number(op, series);
-    for (int i = 0; found < wanted && i < 100; i++) {
+    while (found < wanted && base_monotonic_ns() < end_ns) {
         process_sleep_ms(10);
         found = scrape_number(op, series);
     }

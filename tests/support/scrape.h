@@ -6,7 +6,7 @@
  * May use:  tests/support/http.h, libcheck.
  * Knows no: which metrics there are.
  * Threads:  one.
- * Blocks:   for answers; scrape_expect for a second at most.
+ * Blocks:   for answers; scrape_expect for process_await_ms() at most.
  * Fails by: ck_abort_msg.
  * Limits:   pages of 8 MiB.
  * Promises: 1. A series is found by its whole name with all labels, never by a part of it.

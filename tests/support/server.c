@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +26,8 @@
 
 #include "base/banned.h"
 
-#define START_TIMEOUT_MS 30000
-#define STOP_TIMEOUT_MS  30000
+#define START_TIMEOUT_MS 120000
+#define STOP_TIMEOUT_MS  120000
 #define LOG_TAIL_BYTES   8192
 #define LOG_MAX          (16 * MIB)
 
@@ -99,30 +100,6 @@ static uint16_t find_port(const char *text, const char *mark)
     return port <= UINT16_MAX ? (uint16_t)port : 0;
 }
 
-static void await_port(struct server *s)
-{
-    static char text[4096];
-    size_t len = 0;
-    uint64_t end_ns =
-        base_monotonic_ns() + (uint64_t)START_TIMEOUT_MS * (uint64_t)process_patience() * 1000000u;
-    text[0] = '\0';
-    while (s->port == 0) {
-        struct pollfd p = {s->stdout_fd, POLLIN, 0};
-        ssize_t n = 0;
-        bool readable = poll(&p, 1, 100) == 1;
-        if (readable)
-            n = read(s->stdout_fd, text + len, sizeof(text) - 1 - len);
-        if ((readable && n <= 0) || base_monotonic_ns() > end_ns) {
-            server_show_log(s);
-            ck_abort_msg("bigtentd serve did not come up; it wrote \"%s\"", text);
-        }
-        len += (size_t)n;
-        text[len] = '\0';
-        s->port = find_port(text, "listening on https://127.0.0.1:");
-        s->plain_port = find_port(text, "BIGTABLE_EMULATOR_HOST=127.0.0.1:");
-    }
-}
-
 void server_launch(struct server *s, const char *const *env)
 {
     ck_assert_int_eq(s->pid, 0);
@@ -134,12 +111,6 @@ void server_launch(struct server *s, const char *const *env)
         argv[6 + i] = s->options[i];
     s->port = 0;
     s->pid = process_start(argv, env, s->log, &s->stdout_fd);
-}
-
-void server_start(struct server *s, const char *const *env)
-{
-    server_launch(s, env);
-    await_port(s);
 }
 
 /* After the process was waited for. */
@@ -154,11 +125,72 @@ static int ended(struct server *s, int wait_status)
 int server_wait_end(struct server *s, int timeout_ms)
 {
     int status = 0;
-    if (!process_wait(s->pid, timeout_ms * process_patience(), &status)) {
+    if (!process_wait(s->pid, process_bound_ms(timeout_ms), &status)) {
         server_show_log(s);
-        ck_abort_msg("bigtentd still runs after %d ms", timeout_ms * process_patience());
+        ck_abort_msg("bigtentd still runs after %d ms", process_bound_ms(timeout_ms));
     }
     return ended(s, status);
+}
+
+bool server_up_or_ended(struct server *s, int *out_code)
+{
+    static char text[4096];
+    size_t len = 0;
+    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_bound_ms(START_TIMEOUT_MS) * 1000000u;
+    text[0] = '\0';
+    while (s->port == 0) {
+        struct pollfd p = {s->stdout_fd, POLLIN, 0};
+        if (poll(&p, 1, 100) == 1) {
+            ssize_t n = read(s->stdout_fd, text + len, sizeof(text) - 1 - len);
+            if (n <= 0) {
+                *out_code = server_wait_end(s, STOP_TIMEOUT_MS);
+                return false;
+            }
+            len += (size_t)n;
+            text[len] = '\0';
+        } else if (base_monotonic_ns() > end_ns) {
+            server_show_log(s);
+            ck_abort_msg("bigtentd serve neither listens nor ends; it wrote \"%s\"", text);
+        }
+        s->port = find_port(text, "listening on https://127.0.0.1:");
+        s->plain_port = find_port(text, "BIGTABLE_EMULATOR_HOST=127.0.0.1:");
+    }
+    return true;
+}
+
+/* Whether a port of the test's own choice, which another process may have for a moment, was in use
+ * when the server was started last; log_before: bytes of the log of earlier starts. */
+static bool port_was_taken(const struct server *s, size_t log_before)
+{
+    bool chosen = false;
+    struct buf log;
+    for (size_t i = 0; i < SERVER_OPTIONS && s->options[i] != NULL; i++)
+        chosen = chosen || strcmp(s->options[i], "--listen") == 0;
+    if (!chosen)
+        return false;
+    ck_assert_int_eq(base_file_read(s->log, LOG_MAX, &log, NULL), ERR_OK);
+    struct slice last = base_slice_skip(base_buf_slice(&log), log_before);
+    bool taken = last.len > 0 && memmem(last.ptr, last.len, "in use", strlen("in use")) != NULL;
+    base_buf_fini(&log);
+    return taken;
+}
+
+void server_start(struct server *s, const char *const *env)
+{
+    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_bound_ms(START_TIMEOUT_MS) * 1000000u;
+    int code = 0;
+    for (;;) {
+        struct stat st;
+        size_t log_before = stat(s->log, &st) == 0 ? (size_t)st.st_size : 0;
+        server_launch(s, env);
+        if (server_up_or_ended(s, &code))
+            return;
+        if (!port_was_taken(s, log_before) || base_monotonic_ns() > end_ns) {
+            server_show_log(s);
+            ck_abort_msg("bigtentd serve did not come up; exit %d", code);
+        }
+        process_sleep_ms(50);
+    }
 }
 
 void server_stop(struct server *s)
@@ -200,7 +232,7 @@ int server_end_of_runner(const struct server *s)
     uint64_t status = 0;
     ck_assert_int_gt(s->pid, 0);
     (void)kill(s->pid, SIGTERM);
-    for (int ms = 0; ms < STOP_TIMEOUT_MS * process_patience(); ms += 10) {
+    for (int ms = 0; ms < process_bound_ms(STOP_TIMEOUT_MS); ms += 10) {
         stat_field(s->pid, 3, field, sizeof(field));
         if (strcmp(field, "Z") == 0) {
             stat_field(s->pid, 52, field, sizeof(field));

@@ -37,10 +37,14 @@ struct server {
 
 /* Temporary directory and `bigtentd init`. */
 void server_create(struct server *s);
-/* `bigtentd serve --listen 127.0.0.1:0`; env: NULL or "NAME=value"... NULL. */
+/* `bigtentd serve --listen 127.0.0.1:0`; env: NULL or "NAME=value"... NULL. Waits until it listens.
+ * A port that the options name is tried again while another process has it. */
 void server_start(struct server *s, const char *const *env);
 /* The same without waiting for it to listen: for servers that are about to end. */
 void server_launch(struct server *s, const char *const *env);
+/* After server_launch: waits until the server listens (true), or has ended (false, with its exit
+ * code, or 128 + signal). */
+bool server_up_or_ended(struct server *s, int *out_code);
 /* SIGTERM; must exit with 0. */
 void server_stop(struct server *s);
 /* The same for a server that the runner started: SIGTERM, wait until it has ended and return its
@@ -48,7 +52,8 @@ void server_stop(struct server *s);
 int server_end_of_runner(const struct server *s);
 /* SIGKILL, as a crash. */
 void server_kill(struct server *s);
-/* Wait until it ends by itself; returns its exit code (128 + signal). */
+/* Wait until it ends by itself, within process_bound_ms(timeout_ms); returns its exit code (128 +
+ * signal). */
 int server_wait_end(struct server *s, int timeout_ms);
 /* Kill if it runs, remove the directory. */
 void server_remove(struct server *s);

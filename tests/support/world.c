@@ -141,8 +141,7 @@ void admin_set_quota(struct http *op, const char *tenant, const char *json)
 
 void admin_await_job(struct http *op, const char *job, int timeout_ms)
 {
-    uint64_t end_ns =
-        base_monotonic_ns() + (uint64_t)timeout_ms * (uint64_t)process_patience() * 1000000u;
+    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_bound_ms(timeout_ms) * 1000000u;
     for (;;) {
         http_get(op, "/v1/admin/jobs/%s", job);
         EXPECT_STATUS(op, 200);
