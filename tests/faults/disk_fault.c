@@ -131,6 +131,16 @@ static void be_slow(void)
         (void)nanosleep(&pause, NULL);
 }
 
+/* Waits until the test lets go. */
+static void be_held(uint64_t hold)
+{
+    const struct timespec moment = {.tv_nsec = MOMENT_NS / 10};
+    atomic_fetch_add(&fault->holding, 1);
+    while (atomic_load(&fault->hold) == hold)
+        (void)nanosleep(&moment, NULL);
+    atomic_fetch_sub(&fault->holding, 1);
+}
+
 /* The errno with which it fails, 0 when it passes. */
 static int verdict(enum disk_call call, const char *path, uint64_t bytes)
 {
@@ -144,7 +154,11 @@ static int verdict(enum disk_call call, const char *path, uint64_t bytes)
     else if (is_hit(call, path)) {
         if (atomic_load(&fault->kills) != 0)
             die();
-        error = atomic_load(&fault->error);
+        uint64_t hold = atomic_load(&fault->hold);
+        if (hold != 0)
+            be_held(hold);
+        else
+            error = atomic_load(&fault->error);
     } else if ((call & DISK_MAKE) != 0 && bytes > 0 && atomic_load(&fault->no_inodes) != 0)
         error = ENOSPC;
     else if (bytes > 0 && atomic_load(&fault->space_bytes) != 0 && space_left() < bytes)

@@ -3,7 +3,7 @@
  *
  * Does:     say which calls on which files fail, with which errno, from when on; how large the
  *           disk is; whether it is mounted read-only; whether a server may notice and end;
- *           at which call the process is killed.
+ *           at which call the process is killed, or waits.
  * Owns:     nothing; it lies in a file that both have mapped.
  * May use:  nothing.
  * Knows no: servers, databases.
@@ -49,6 +49,9 @@ struct disk_fault {
     _Atomic uint64_t space_bytes; /* everything under `under` fits in so much; 0: no bound */
     _Atomic uint32_t no_inodes;   /* new files fail with ENOSPC, statvfs says that there are none */
     _Atomic uint32_t sync_ms;     /* each DISK_SYNC takes so much longer */
+    _Atomic uint64_t hold;        /* instead of failing, a call waits while this is the same number;
+                                   * 0: none waits */
+    _Atomic uint64_t holding;     /* calls that wait now */
     _Atomic uint32_t read_only;   /* what changes files fails with EROFS, statvfs says it */
     _Atomic uint32_t holds_end;   /* a failure is noticed by all but the thread that would end it */
     _Atomic uint32_t is_held;     /* that thread waits, until `holds_end` is cleared */

@@ -55,6 +55,7 @@ void disk_heal(struct disk *d)
 {
     atomic_store(&d->fault->calls, 0);
     atomic_store(&d->fault->kills, 0);
+    atomic_store(&d->fault->hold, 0);
     atomic_store(&d->fault->space_bytes, 0);
     atomic_store(&d->fault->read_only, 0);
     atomic_store(&d->fault->no_inodes, 0);
@@ -141,13 +142,37 @@ void disk_slow(struct disk *d, uint32_t sync_ms)
     atomic_store(&d->fault->sync_ms, sync_ms);
 }
 
+void disk_hold_sync(struct disk *d, const char *only, uint64_t after)
+{
+    disk_heal(d);
+    atomic_store(&d->fault->hold, ++d->holds);
+    plan(d, DISK_SYNC, 0, only, after, 0);
+}
+
+static bool is_holding(void *fault)
+{
+    return atomic_load(&((struct disk_fault *)fault)->holding) > 0;
+}
+
+void disk_await_held(struct disk *d)
+{
+    process_await(is_holding, d->fault, "a sync that is held back");
+}
+
+void disk_let_go(struct disk *d)
+{
+    disk_heal(d);
+}
+
+static bool end_is_held(void *fault)
+{
+    return atomic_load(&((struct disk_fault *)fault)->is_held) != 0;
+}
+
 void disk_hold_end(struct disk *d)
 {
-    enum { MOMENTS = 500 };
     atomic_store(&d->fault->holds_end, 1);
-    for (int i = 0; i < MOMENTS * process_patience() && atomic_load(&d->fault->is_held) == 0; i++)
-        process_sleep_ms(10);
-    ck_assert_uint_ne(atomic_load(&d->fault->is_held), 0);
+    process_await(end_is_held, d->fault, "the server's main thread to be held back");
 }
 
 void disk_let_end(struct disk *d)

@@ -23,6 +23,7 @@ struct disk {
     struct disk_fault *fault;
     char names[3][2 * PROCESS_PATH];
     const char *env[4]; /* for server_start and process_run */
+    uint64_t holds;     /* disk_hold_sync so far */
 };
 
 /* under: such as the server's data directory. */
@@ -45,6 +46,12 @@ void disk_read_only(struct disk *d);
 void disk_no_inodes(struct disk *d);
 /* Nothing fails; what is made durable takes so much longer. */
 void disk_slow(struct disk *d, uint32_t sync_ms);
+/* From the sync behind `after` on, those of files whose path contains `only` ("": all) wait until
+ * disk_let_go, or disk_heal, and then succeed. A process with a held sync can only be killed. */
+void disk_hold_sync(struct disk *d, const char *only, uint64_t after);
+/* Waits until a sync is held back. */
+void disk_await_held(struct disk *d);
+void disk_let_go(struct disk *d);
 /* The server that runs goes on answering until it is let end, whatever becomes of its engine. To be
  * called before the disk fails; afterwards it may be too late. */
 void disk_hold_end(struct disk *d);

@@ -12,12 +12,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 
 #include "base/banned.h"
 
-#define PATIENCE_NS (20 * 1000000000ULL)
-#define ROW_KEY     24
-#define VALUE_MAX   20000
+#define ROW_KEY   24
+#define VALUE_MAX 20000
+#define ROWS_MAX  (64 * MIB) /* more than any test has time for */
 
 void disk_load_init(struct disk_load *l, const struct server *s, const char *key,
                     size_t value_bytes)
@@ -27,6 +28,14 @@ void disk_load_init(struct disk_load *l, const struct server *s, const char *key
     l->server = s;
     l->key = key;
     l->value_bytes = value_bytes;
+    for (size_t i = 0; i < DISK_LOAD_WRITERS; i++)
+        base_buf_init(&l->writers[i].rows, ROWS_MAX);
+}
+
+void disk_load_fini(struct disk_load *l)
+{
+    for (size_t i = 0; i < DISK_LOAD_WRITERS; i++)
+        base_buf_fini(&l->writers[i].rows);
 }
 
 static void name_row(char out[ROW_KEY], size_t writer, size_t row)
@@ -66,21 +75,19 @@ static void *write_rows(void *arg)
     struct http *h = http_open(l->server, HTTP_2, l->key);
     char value[VALUE_MAX + 1], row_key[ROW_KEY], target[64], body[VALUE_MAX + 64];
     int broken = 0;
-    size_t row = 0;
-    while (row < DISK_LOAD_ROWS && w->rows[row] != DISK_LOAD_NEVER)
-        row++;
-    for (; row < DISK_LOAD_ROWS && broken < BROKEN_MAX && !atomic_load(&l->stop); row++) {
-        name_row(row_key, w->number, row);
+    while (broken < BROKEN_MAX && !atomic_load(&l->stop)) {
+        name_row(row_key, w->number, w->rows.len);
         make_value(value, row_key, l->value_bytes);
         (void)snprintf(target, sizeof(target), "/v1/tables/devices/rows/%s", row_key);
         int len = snprintf(body, sizeof(body), "{\"raw\":{\"v\":\"%s\"}}", value);
         bool was_bad = l->watched != NULL && atomic_load(l->watched) > 0;
         bool answered = http_try(h, "PUT", target, base_slice(body, (size_t)len));
-        w->rows[row] = (uint8_t)settle(l, answered, h->status, was_bad);
+        enum disk_load_state state = settle(l, answered, h->status, was_bad);
+        ck_assert_int_eq(base_buf_append_byte(&w->rows, (uint8_t)state), ERR_OK);
         broken = answered ? 0 : broken + 1;
         if (!answered)
             http_reconnect(h);
-        if (w->rows[row] != DISK_LOAD_ACKED)
+        if (state != DISK_LOAD_ACKED)
             process_sleep_ms(PAUSE_MS);
     }
     http_close(h);
@@ -107,7 +114,7 @@ void disk_load_stop(struct disk_load *l)
 
 bool disk_load_await(struct disk_load *l, const _Atomic uint64_t *count, uint64_t wanted)
 {
-    uint64_t end_ns = base_monotonic_ns() + PATIENCE_NS * (uint64_t)process_patience();
+    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
     while (atomic_load(count) < wanted) {
         char path[64];
         char state = '?';
@@ -120,9 +127,8 @@ bool disk_load_await(struct disk_load *l, const _Atomic uint64_t *count, uint64_
             (void)fclose(f); /* only read from */
         if (state == '?' || state == 'Z')
             return false;
-        ck_assert_msg(base_monotonic_ns() < end_ns, "%llu of %llu after %llu s",
-                      (unsigned long long)atomic_load(count), (unsigned long long)wanted,
-                      PATIENCE_NS / 1000000000ULL);
+        ck_assert_msg(base_monotonic_ns() < end_ns, "waited in vain for %llu of %llu requests",
+                      (unsigned long long)wanted - atomic_load(count), (unsigned long long)wanted);
         process_sleep_ms(5);
     }
     return true;
@@ -160,10 +166,8 @@ void disk_load_expect(const struct disk_load *l)
     json_t *all = read_all(l);
     char value[VALUE_MAX + 1], row_key[ROW_KEY];
     for (size_t i = 0; i < DISK_LOAD_WRITERS; i++) {
-        for (size_t row = 0; row < DISK_LOAD_ROWS; row++) {
-            enum disk_load_state state = (enum disk_load_state)l->writers[i].rows[row];
-            if (state == DISK_LOAD_NEVER)
-                break;
+        for (size_t row = 0; row < l->writers[i].rows.len; row++) {
+            enum disk_load_state state = (enum disk_load_state)l->writers[i].rows.ptr[row];
             name_row(row_key, i, row);
             make_value(value, row_key, l->value_bytes);
             const char *there = json_string_value(json_object_get(all, row_key));
