@@ -396,7 +396,7 @@ Suite *suite_gateway_http1_gate(void)
     tcase_add_test(limits, chunks_add_up_to_the_limit);
     suite_add_tcase(s, limits);
     TCase *mutation = tcase_create("mutation");
-    tcase_set_timeout(mutation, 20);
+    tcase_set_timeout(mutation, 120);
     tcase_add_test(mutation, mutated_requests_get_one_verdict);
     suite_add_tcase(s, mutation);
     return s;

@@ -211,7 +211,7 @@ Suite *suite_gateway_init(void)
 {
     Suite *s = suite_create("gateway_init");
     TCase *tc = tcase_create("init");
-    tcase_set_timeout(tc, 30);
+    tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, every_file_is_there_with_its_mode);
     tcase_add_test(tc, the_operator_key_works);

@@ -301,7 +301,7 @@ Suite *suite_gateway_json_in(void)
 {
     Suite *s = suite_create("gateway_json_in");
     TCase *tc = tcase_create("json_in");
-    tcase_set_timeout(tc, 20);
+    tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, a_zero_byte_is_refused_wherever_it_stands);
     tcase_add_test(tc, depth_is_limited);

@@ -2,6 +2,7 @@
  * Loops as a whole: start, spread connections, reload, run out of descriptors, drain.
  */
 #include <check.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -18,9 +19,11 @@
 
 static struct edge edge;
 
+/* A stop that waits for the end of the drain takes longer than any wait of these tests. */
 static void set_up(void)
 {
-    edge_start(&edge, 2);
+    const struct gw_timeouts timeouts = {.drain_ms = 2 * (uint32_t)process_await_ms()};
+    edge_start_with(&edge, 2, &timeouts);
 }
 
 static void tear_down(void)
@@ -43,6 +46,17 @@ static enum err start_another(const char *host, uint16_t port, struct errbuf *eb
     return e;
 }
 
+/* A machine, or a container, may have no loopback of IPv6. */
+static bool has_ipv6(void)
+{
+    const struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool bound = fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof at) == 0;
+    if (fd >= 0)
+        (void)close(fd); /* never used */
+    return bound;
+}
+
 START_TEST(port_in_use_is_an_error)
 {
     struct errbuf eb = {0};
@@ -55,7 +69,10 @@ START_TEST(port_in_use_is_an_error)
     ck_assert_msg(strstr(eb.text, "localhost") != NULL, "%s", eb.text);
     ck_assert_int_eq(start_another("192.0.2.1", 0, &eb), ERR_IO);
     ck_assert_int_eq(start_another("127.0.0.1", 0, &eb), ERR_OK);
-    ck_assert_int_eq(start_another("::1", 0, &eb), ERR_OK);
+    if (has_ipv6())
+        ck_assert_int_eq(start_another("::1", 0, &eb), ERR_OK);
+    else
+        ck_assert_int_eq(start_another("::1", 0, &eb), ERR_IO);
 }
 END_TEST
 
@@ -93,14 +110,14 @@ START_TEST(connections_are_spread_evenly)
     for (int i = 0; i < 40; i++) {
         ck_assert(edge_connect(&c[i], &edge, "http/1.1"));
         ck_assert(edge_send(&c[i], SLICE_LIT("GET /loop HTTP/1.1\r\n" H "\r\n")));
-        ck_assert_int_eq(edge_response(&c[i], 2000, NULL), 200);
+        ck_assert_int_eq(edge_response(&c[i], NULL), 200);
     }
     ck_assert_uint_eq(gw_loops_connections(edge.loops), 40);
     ck_assert_int_ge(atomic_load(&edge.on_first_loop), 18);
     ck_assert_int_le(atomic_load(&edge.on_first_loop), 22);
     for (int i = 0; i < 40; i++)
         edge_disconnect(&c[i]);
-    ck_assert(edge_no_connections(&edge, 2000));
+    edge_await_connections(&edge, 0);
 }
 END_TEST
 
@@ -134,7 +151,7 @@ START_TEST(reload_serves_the_new_certificate)
     ck_assert_int_eq(gw_tls_reload(edge.tls, &eb), ERR_INVALID);
     check_served_name("second");
     ck_assert(edge_send(&old, base_slice_text(STATIC)));
-    ck_assert_int_eq(edge_response(&old, 2000, NULL), 200);
+    ck_assert_int_eq(edge_response(&old, NULL), 200);
     edge_disconnect(&old);
 }
 END_TEST
@@ -144,7 +161,7 @@ START_TEST(unknown_protocol_is_turned_away)
     struct edge_client c;
     ck_assert(!edge_connect(&c, &edge, "ftp"));
     edge_disconnect(&c);
-    ck_assert(edge_no_connections(&edge, 2000));
+    edge_await_connections(&edge, 0);
 }
 END_TEST
 
@@ -159,11 +176,11 @@ START_TEST(tls_is_new_enough)
                   "%s", SSL_get_cipher_name(c.ssl));
     ck_assert(strstr(SSL_get_cipher_name(c.ssl), "GCM") != NULL);
     ck_assert(edge_send(&c, base_slice_text(STATIC)));
-    ck_assert_int_eq(edge_response(&c, 2000, NULL), 200);
+    ck_assert_int_eq(edge_response(&c, NULL), 200);
     /* renegotiation is refused and ends the connection */
     ck_assert_int_eq(SSL_renegotiate(c.ssl), 1);
     ck_assert_int_le(SSL_do_handshake(c.ssl) == 1 && edge_send(&c, base_slice_text(STATIC)) &&
-                         edge_response(&c, 500, NULL) == 200,
+                         edge_response(&c, NULL) == 200,
                      0);
     edge_disconnect(&c);
 }
@@ -177,7 +194,7 @@ START_TEST(rubbish_instead_of_tls_is_closed)
     ck_assert_int_eq(write(fd, "GET / HTTP/1.1\r\n\r\n", 18), 18);
     ck_assert_int_le(read(fd, &byte, 1), 0);
     (void)close(fd); /* nothing of value */
-    ck_assert(edge_no_connections(&edge, 2000));
+    edge_await_connections(&edge, 0);
 }
 END_TEST
 
@@ -211,14 +228,14 @@ START_TEST(running_out_of_descriptors_is_survived)
     edge_sleep_ms(1000);
     ck_assert(cpu_seconds() - before < 0.3);
     ck_assert(edge_send(&good, base_slice_text(STATIC)));
-    ck_assert_int_eq(edge_response(&good, 10000, NULL), 200);
+    ck_assert_int_eq(edge_response(&good, NULL), 200);
     while (count > 0)
         (void)close(fds[--count]); /* nothing of value */
-    ck_assert(edge_wait_connections(&edge, 1, 10000));
+    edge_await_connections(&edge, 1);
     struct edge_client later;
     ck_assert(edge_connect(&later, &edge, "http/1.1"));
     ck_assert(edge_send(&later, base_slice_text(STATIC)));
-    ck_assert_int_eq(edge_response(&later, 10000, NULL), 200);
+    ck_assert_int_eq(edge_response(&later, NULL), 200);
     edge_disconnect(&later);
     edge_disconnect(&good);
 }
@@ -227,14 +244,17 @@ END_TEST
 /* --- stopping ----------------------------------------------------------------------------------
  */
 
-/* Whoever waits for the end of the drain waits longer. */
-#define SOON_MS (LIM_DRAIN_TIMEOUT_MS - 1000)
-
 static void *stop_loops(void *unused)
 {
     gw_loops_stop(edge.loops);
     edge.loops = NULL;
     return unused;
+}
+
+static bool have_begun(void *unused)
+{
+    (void)unused;
+    return atomic_load(&edge.begun) >= 3;
 }
 
 START_TEST(stop_lets_running_responses_finish)
@@ -247,19 +267,19 @@ START_TEST(stop_lets_running_responses_finish)
     h2_open(&two, &edge);
     const struct h2_stream *big = h2_request(&two, "GET", "/stream?20000000", 0, false);
     const struct h2_stream *slow = h2_request(&two, "GET", "/slow?100", 0, false);
-    (void)h2_run(&two, 50);
+    h2_await_that(&two, have_begun, NULL, "three requests to begin");
     uint64_t began_ns = base_monotonic_ns();
     ck_assert_int_eq(base_thread_start(&thread, "stop", stop_loops, NULL), ERR_OK);
-    ck_assert(h2_run(&two, 10000));
+    h2_await(&two);
     ck_assert_int_eq(slow->status, 200);
     ck_assert_uint_eq(big->body_bytes, 20000000);
     h2_forget(&two);
-    (void)h2_run(&two, 1000);
+    h2_await_end(&two);
     ck_assert(two.got_goaway);
-    ck_assert_int_eq(edge_response(&one, 10000, NULL), 200);
-    ck_assert(edge_read_to_close(&one, 10000));
+    ck_assert_int_eq(edge_response(&one, NULL), 200);
+    edge_await_close(&one);
     pthread_join(thread, NULL);
-    ck_assert_int_lt(edge_ms_since(began_ns), SOON_MS);
+    ck_assert_int_lt(edge_ms_since(began_ns), process_await_ms());
     ck_assert_int_eq(edge_dial(&edge), -1);
     edge_disconnect(&one);
     h2_close(&two);
@@ -273,31 +293,40 @@ START_TEST(stop_is_quick_when_all_are_idle)
     struct h2 two;
     ck_assert(edge_connect(&one, &edge, "http/1.1"));
     ck_assert(edge_send(&one, base_slice_text(STATIC)));
-    ck_assert_int_eq(edge_response(&one, 2000, NULL), 200);
+    ck_assert_int_eq(edge_response(&one, NULL), 200);
     ck_assert(edge_connect(&fresh, &edge, "http/1.1"));
     h2_open(&two, &edge);
     (void)h2_request(&two, "GET", "/static", 0, false);
-    ck_assert(h2_run(&two, 1000));
+    h2_await(&two);
     uint64_t began_ns = base_monotonic_ns();
     stop_loops(NULL);
-    ck_assert_int_lt(edge_ms_since(began_ns), SOON_MS);
-    ck_assert(edge_read_to_close(&one, 10000));
-    ck_assert(edge_read_to_close(&fresh, 10000));
+    ck_assert_int_lt(edge_ms_since(began_ns), process_await_ms());
+    edge_await_close(&one);
+    edge_await_close(&fresh);
     edge_disconnect(&one);
     edge_disconnect(&fresh);
     h2_close(&two);
 }
 END_TEST
 
+static atomic_int knocks;
+
 /* Connections come and go while the loops stop. */
 static void *knock(void *stop)
 {
     while (!atomic_load((atomic_bool *)stop)) {
         int fd = edge_dial(&edge);
+        atomic_fetch_add(&knocks, fd >= 0);
         if (fd >= 0)
             (void)close(fd); /* never used */
     }
     return NULL;
+}
+
+static bool have_knocked(void *unused)
+{
+    (void)unused;
+    return atomic_load(&knocks) >= 200;
 }
 
 START_TEST(stop_under_load_loses_no_descriptor)
@@ -306,7 +335,7 @@ START_TEST(stop_under_load_loses_no_descriptor)
     pthread_t thread[3];
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(base_thread_start(&thread[i], "knock", knock, &stop), ERR_OK);
-    edge_sleep_ms(200);
+    process_await(have_knocked, NULL, "connections that come and go");
     stop_loops(NULL);
     atomic_store(&stop, true);
     for (int i = 0; i < 3; i++)
@@ -320,7 +349,7 @@ Suite *suite_gateway_loop(void)
     Suite *s = suite_create("gateway_loop");
     TCase *t = tcase_create("usual");
     tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_set_timeout(t, 60);
+    tcase_set_timeout(t, 120);
     tcase_add_test(t, port_in_use_is_an_error);
     tcase_add_test(t, thread_that_cannot_begin_stops_the_start);
     tcase_add_test(t, connections_are_spread_evenly);

@@ -279,7 +279,7 @@ Suite *suite_gateway_row_body_model(void)
 {
     Suite *s = suite_create("gateway_row_body_model");
     TCase *tc = tcase_create("row_body_model");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, both_readers_agree, 1, 4);
     suite_add_tcase(s, tc);
     return s;

@@ -11,7 +11,8 @@
 
 #include "base/banned.h"
 
-static char dir[64];
+static char dir[PROCESS_PATH];
+static int keeper_fd;
 static char cert[BASE_PATH_BYTES];
 static char key[BASE_PATH_BYTES];
 static char other_cert[BASE_PATH_BYTES];
@@ -20,8 +21,7 @@ static struct errbuf eb;
 
 static void set_up(void)
 {
-    (void)snprintf(dir, sizeof dir, "/tmp/bigtent-tls-XXXXXX"); /* fits */
-    ck_assert(mkdtemp(dir) != NULL);
+    keeper_fd = process_temp_dir(dir);
     ck_assert_int_eq(base_path_join(cert, dir, "cert.pem", &eb), ERR_OK);
     ck_assert_int_eq(base_path_join(key, dir, "key.pem", &eb), ERR_OK);
     ck_assert_int_eq(base_path_join(other_cert, dir, "other-cert.pem", &eb), ERR_OK);
@@ -32,11 +32,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    (void)unlink(cert); /* a temporary directory: best effort */
-    (void)unlink(key);
-    (void)unlink(other_cert);
-    (void)unlink(other_key);
-    (void)rmdir(dir);
+    process_temp_dir_remove(dir, keeper_fd);
 }
 
 static void check_refused(const char *cert_path, const char *key_path, enum err expected,

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "tests/support/process.h"
 
 #include "base/banned.h"
 
@@ -286,8 +285,7 @@ static void prepare(struct edge *e, int loops)
 {
     struct errbuf eb = {0};
     memset(e, 0, sizeof *e);
-    (void)snprintf(e->dir, sizeof e->dir, "/tmp/bigtent-edge-XXXXXX"); /* fits */
-    ck_assert(mkdtemp(e->dir) != NULL);
+    e->keeper_fd = process_temp_dir(e->dir);
     ck_assert_int_eq(base_path_join(e->cert_path, e->dir, "cert.pem", &eb), ERR_OK);
     ck_assert_int_eq(base_path_join(e->key_path, e->dir, "key.pem", &eb), ERR_OK);
     edge_make_certificate(e->cert_path, e->key_path, "first", -60, 3600);
@@ -333,29 +331,49 @@ void edge_start_limited(struct edge *e, const struct gw_address_limits *limits,
     start_loops(e);
 }
 
-bool edge_all_gone(struct edge *e, int timeout_ms)
+struct begun {
+    struct edge *edge;
+    int count;
+};
+
+static bool has_begun(void *arg)
 {
-    for (int waited = 0; waited < timeout_ms * process_patience(); waited += 5) {
-        if (atomic_load(&e->gone) == atomic_load(&e->begun))
-            return true;
-        edge_sleep_ms(5);
-    }
-    return false;
+    const struct begun *b = arg;
+    return atomic_load(&b->edge->begun) >= b->count;
 }
 
-bool edge_no_connections(const struct edge *e, int timeout_ms)
+void edge_await_begun(struct edge *e, int count)
 {
-    return edge_wait_connections(e, 0, timeout_ms);
+    struct begun b = {e, count};
+    process_await(has_begun, &b, "requests to begin");
 }
 
-bool edge_wait_connections(const struct edge *e, size_t most, int timeout_ms)
+static bool all_gone(void *edge)
 {
-    for (int waited = 0; waited < timeout_ms * process_patience(); waited += 5) {
-        if (gw_loops_connections(e->loops) <= most)
-            return true;
-        edge_sleep_ms(5);
-    }
-    return false;
+    struct edge *e = edge;
+    return atomic_load(&e->gone) == atomic_load(&e->begun);
+}
+
+void edge_await_gone(struct edge *e)
+{
+    process_await(all_gone, e, "the end of all requests");
+}
+
+struct connections {
+    const struct edge *edge;
+    size_t most;
+};
+
+static bool are_few(void *arg)
+{
+    const struct connections *c = arg;
+    return gw_loops_connections(c->edge->loops) <= c->most;
+}
+
+void edge_await_connections(const struct edge *e, size_t most)
+{
+    struct connections c = {e, most};
+    process_await(are_few, &c, "the end of connections");
 }
 
 void edge_stop(struct edge *e)
@@ -366,7 +384,5 @@ void edge_stop(struct edge *e)
     ck_assert_int_eq(atomic_load(&e->gone), atomic_load(&e->begun));
     gw_tls_close(e->tls);
     base_epoch_free(e->epoch);
-    (void)unlink(e->cert_path); /* a temporary directory: best effort */
-    (void)unlink(e->key_path);
-    (void)rmdir(e->dir);
+    process_temp_dir_remove(e->dir, e->keeper_fd);
 }

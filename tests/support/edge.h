@@ -4,10 +4,10 @@
  *
  * Does:     make certificates, start and stop loops, count what the handler saw, talk TLS.
  * Owns:     a temporary directory with certificate and key, until edge_stop.
- * May use:  base/, gateway/loop.h, gateway/tls.h, OpenSSL, libcheck.
+ * May use:  base/, gateway/loop.h, gateway/tls.h, tests/support/process.h, OpenSSL, libcheck.
  * Knows no: the API; routes are the handler's own, listed below.
  * Threads:  one test at a time; the handler runs on the loops.
- * Blocks:   up to the timeouts given.
+ * Blocks:   up to the timeouts given; edge_await_* up to process_await_ms().
  * Fails by: ck_abort_msg.
  * Limits:   EDGE_ANSWER_MAX of answer.
  * Promises: 1. edge_stop fails the test when an exchange was begun but never gone.
@@ -34,11 +34,13 @@
 #include "base/file.h"
 #include "base/worker.h"
 #include "gateway/loop.h"
+#include "tests/support/process.h"
 
 #define EDGE_ANSWER_MAX (128 * MIB)
 
 struct edge {
-    char dir[64];
+    char dir[PROCESS_PATH];
+    int keeper_fd; /* of dir */
     char cert_path[BASE_PATH_BYTES];
     char key_path[BASE_PATH_BYTES];
     struct gw_loop_options options; /* what the loops were started with */
@@ -67,12 +69,11 @@ void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeou
 void edge_start_limited(struct edge *e, const struct gw_address_limits *limits,
                         const struct gw_proxy_nets *proxies);
 void edge_stop(struct edge *e);
-/* Wait until gone equals begun; false after timeout_ms. */
-bool edge_all_gone(struct edge *e, int timeout_ms);
-/* Wait until nobody is connected; false after timeout_ms. */
-bool edge_no_connections(const struct edge *e, int timeout_ms);
-/* The same for any number of them. */
-bool edge_wait_connections(const struct edge *e, size_t most, int timeout_ms);
+/* These wait for what must come, within process_await_ms(): until so many requests have begun, all
+ * that have begun are gone, at most so many peers are connected. */
+void edge_await_begun(struct edge *e, int count);
+void edge_await_gone(struct edge *e);
+void edge_await_connections(const struct edge *e, size_t most);
 void edge_sleep_ms(int ms);
 int edge_ms_since(uint64_t began_ns);
 
@@ -98,14 +99,18 @@ void edge_disconnect(struct edge_client *c);
 int edge_dial(const struct edge *e);
 /* False when the server does not take it. */
 bool edge_send(struct edge_client *c, struct slice bytes);
-/* Wait up to timeout_ms for more input; false when none came or the connection is closed. */
+/* Waits up to timeout_ms for more input; false when none came or the connection is closed. For
+ * input that may or must not come. */
 bool edge_receive(struct edge_client *c, int timeout_ms);
-/* Read until the connection is closed or nothing came for timeout_ms; true when closed. */
-bool edge_read_to_close(struct edge_client *c, int timeout_ms);
-/* Take one response with Content-Length off the input; its status, 0 when there is none. body may
- * be NULL; an initialised buf otherwise. */
-int edge_response(struct edge_client *c, int timeout_ms, struct buf *body);
-/* New connection, send, read one response; the status, 0 for none. closed: was it closed then? */
-int edge_ask(const struct edge *e, struct slice request, bool *out_closed);
+/* The same when input or a close must come: fails the test after process_await_ms(), naming `what`
+ * it waited for; false when the connection is closed. */
+bool edge_await_some(struct edge_client *c, const char *what);
+/* Reads until the connection is closed, which must come. */
+void edge_await_close(struct edge_client *c);
+/* Takes one response with Content-Length, which must come, off the input; its status, 0 when the
+ * connection was closed instead. body may be NULL; an initialised buf otherwise. */
+int edge_response(struct edge_client *c, struct buf *body);
+/* New connection, send, read one response; the status, 0 when it was closed instead. */
+int edge_ask(const struct edge *e, struct slice request);
 
 #endif

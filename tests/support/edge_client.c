@@ -18,7 +18,7 @@
 int edge_dial(const struct edge *e)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(e->port)};
-    struct timeval patience = {.tv_sec = 20};
+    struct timeval patience = {.tv_sec = process_await_ms() / 1000};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience); /* no hangs */
@@ -114,11 +114,17 @@ bool edge_receive(struct edge_client *c, int timeout_ms)
     return true;
 }
 
-bool edge_read_to_close(struct edge_client *c, int timeout_ms)
+bool edge_await_some(struct edge_client *c, const char *what)
 {
-    while (edge_receive(c, timeout_ms))
+    bool came = edge_receive(c, process_await_ms());
+    ck_assert_msg(came || c->closed, "waited in vain for %s", what);
+    return came;
+}
+
+void edge_await_close(struct edge_client *c)
+{
+    while (edge_await_some(c, "a close"))
         continue;
-    return c->closed;
 }
 
 static const uint8_t *find(struct slice in, const char *text)
@@ -139,16 +145,16 @@ static uint64_t length_of(struct slice head)
     return length;
 }
 
-int edge_response(struct edge_client *c, int timeout_ms, struct buf *body)
+int edge_response(struct edge_client *c, struct buf *body)
 {
     const uint8_t *end;
     while ((end = find(base_buf_slice(&c->in), "\r\n\r\n")) == NULL)
-        if (!edge_receive(c, timeout_ms))
+        if (!edge_await_some(c, "the head of a response"))
             return 0;
     size_t head = (size_t)(end - c->in.ptr) + 4;
     size_t whole = head + (size_t)length_of(base_slice(c->in.ptr, head));
     while (c->in.len < whole)
-        if (!edge_receive(c, timeout_ms))
+        if (!edge_await_some(c, "the body of a response"))
             return 0;
     ck_assert(base_slice_starts_with(base_buf_slice(&c->in), SLICE_LIT("HTTP/1.1 ")));
     const uint8_t *digit = c->in.ptr + strlen("HTTP/1.1 ");
@@ -159,14 +165,12 @@ int edge_response(struct edge_client *c, int timeout_ms, struct buf *body)
     return status;
 }
 
-int edge_ask(const struct edge *e, struct slice request, bool *out_closed)
+int edge_ask(const struct edge *e, struct slice request)
 {
     struct edge_client c;
     ck_assert(edge_connect(&c, e, "http/1.1"));
     (void)edge_send(&c, request); /* a refusal may come before all was taken */
-    int status = edge_response(&c, 5000, NULL);
-    if (out_closed != NULL)
-        *out_closed = edge_read_to_close(&c, 300);
+    int status = edge_response(&c, NULL);
     edge_disconnect(&c);
     return status;
 }

@@ -2,6 +2,8 @@
 
 #include <check.h>
 
+#include "base/clock.h"
+
 #include "base/banned.h"
 
 nghttp2_nv h2_nv(const char *name, const char *value)
@@ -69,6 +71,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         h->got_goaway = true;
         h->goaway_error = frame->goaway.error_code;
     }
+    if (frame->hd.type == NGHTTP2_SETTINGS && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0)
+        h->has_settled = true;
     return 0;
 }
 
@@ -88,12 +92,15 @@ static ssize_t on_upload(nghttp2_session *session, int32_t id, uint8_t *out, siz
     return (ssize_t)n;
 }
 
-void h2_open(struct h2 *h, const struct edge *e)
+bool h2_try_open(struct h2 *h, const struct edge *e)
 {
     nghttp2_session_callbacks *callbacks;
     nghttp2_settings_entry window = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 20};
     memset(h, 0, sizeof *h);
-    ck_assert(edge_connect(&h->tls, e, "h2"));
+    if (!edge_connect(&h->tls, e, "h2")) {
+        edge_disconnect(&h->tls);
+        return false;
+    }
     ck_assert_int_eq(nghttp2_session_callbacks_new(&callbacks), 0);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
@@ -104,6 +111,12 @@ void h2_open(struct h2 *h, const struct edge *e)
     ck_assert_int_eq(nghttp2_submit_settings(h->session, 0, &window, 1), 0);
     ck_assert_int_eq(nghttp2_session_set_local_window_size(h->session, 0, 0, 4 << 20), 0);
     h2_push(h);
+    return true;
+}
+
+void h2_open(struct h2 *h, const struct edge *e)
+{
+    ck_assert(h2_try_open(h, e));
 }
 
 void h2_forget(struct h2 *h)
@@ -173,22 +186,59 @@ static bool all_closed(const struct h2 *h)
     return true;
 }
 
+/* One read; false when nothing came, or nothing can come any more. */
+static bool pull(struct h2 *h, int quiet_ms)
+{
+    if (!edge_receive(&h->tls, quiet_ms)) {
+        h->is_broken = h->is_broken || h->tls.closed;
+        return false;
+    }
+    ssize_t n = nghttp2_session_mem_recv(h->session, h->tls.in.ptr, h->tls.in.len);
+    if (n < 0) {
+        h->is_broken = true;
+        return false;
+    }
+    base_buf_truncate(&h->tls.in, 0);
+    return true;
+}
+
 bool h2_run(struct h2 *h, int quiet_ms)
 {
     for (;;) {
         h2_push(h);
         if (h->count > 0 && all_closed(h))
             return true;
-        if (!edge_receive(&h->tls, quiet_ms)) {
-            h->is_broken = h->is_broken || h->tls.closed;
+        if (!pull(h, quiet_ms))
             return all_closed(h);
-        }
-        ssize_t n = nghttp2_session_mem_recv(h->session, h->tls.in.ptr, h->tls.in.len);
-        if (n < 0) {
-            h->is_broken = true;
-            return false;
-        }
-        base_buf_truncate(&h->tls.in, 0);
+    }
+}
+
+void h2_await(struct h2 *h)
+{
+    ck_assert_msg(h2_run(h, process_await_ms()), "waited in vain for the end of all requests%s",
+                  h->is_broken ? ": the connection ended" : "");
+}
+
+void h2_await_end(struct h2 *h)
+{
+    h2_push(h);
+    while (!h->is_broken && !h->got_goaway) {
+        ck_assert_msg(pull(h, process_await_ms()) || h->is_broken,
+                      "waited in vain for a GOAWAY or a close");
+        h2_push(h);
+    }
+}
+
+void h2_await_that(struct h2 *h, bool (*condition)(void *arg), void *arg, const char *what)
+{
+    enum { MOMENT_MS = 5 };
+    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
+    for (;;) {
+        h2_push(h);
+        if (condition(arg))
+            return;
+        ck_assert_msg(!h->is_broken && base_monotonic_ns() < end_ns, "waited in vain for %s", what);
+        (void)pull(h, MOMENT_MS);
     }
 }
 
