@@ -26,7 +26,6 @@
 #define ADMIN       "/google.bigtable.admin.v2.BigtableTableAdmin/"
 #define OPERATIONS  "/google.longrunning.Operations/"
 #define BACKUP_NAME (WORLD_ID + 128)
-#define AWAIT_TRIES 6000
 
 static struct grpc_call *call;
 
@@ -174,9 +173,10 @@ UNUSED_FN static int ask_operation(const char *method, const char *name)
 
 UNUSED_FN static Lro__Operation *await_operation(const char *name)
 {
-    for (int tries = 0;; tries++) {
+    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
+    for (;;) {
         char same[BACKUP_NAME];
-        ck_assert_int_lt(tries, AWAIT_TRIES);
+        ck_assert_msg(base_monotonic_ns() < end_ns, "waited in vain for %s", name);
         ck_assert_msg(ask_operation("GetOperation", name) == GW_STATUS_OK, "%s", call->message);
         Lro__Operation *o = last_operation(same);
         ck_assert_str_eq(same, name);

@@ -19,7 +19,6 @@
 #include "base/alloc.h"
 #include "reads.h"
 
-#define PATIENCE    (10000 * process_patience())
 #define VALUE_BYTES (16 * MIB)
 
 UNUSED_FN static void expect_status(const struct grpc_call *call, enum gw_status_code status,

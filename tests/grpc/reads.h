@@ -15,6 +15,7 @@
 #define TESTS_GRPC_READS_H
 
 #include <check.h>
+#include <grpc/health/v1/health.pb-c.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,6 +134,24 @@ UNUSED_FN static void read_rows(void)
     (void)take_answer(grpc_ask(&client, READ_ROWS, &request.base));
 }
 
+/* Reads with that deadline, as a peer that takes nothing until the deadline has passed. The same
+ * loop ends a call of a later deadline, a watch: that is when. */
+UNUSED_FN static struct grpc_call *read_past_deadline(struct grpc_client *slow,
+                                                      const char *deadline, const char *later)
+{
+    static Health__HealthCheckRequest watch = HEALTH__HEALTH_CHECK_REQUEST__INIT;
+    ck_assert_int_eq(nghttp2_session_set_local_window_size(slow->session, 0, 0, 4 * MIB), 0);
+    slow->holds_windows = true;
+    struct grpc_call *call = grpc_start(slow, READ_ROWS, &request.base, deadline);
+    struct grpc_call *passed = grpc_start(slow, "/grpc.health.v1.Health/Watch", &watch.base, later);
+    grpc_await_end(slow, passed);
+    ck_assert_int_eq(passed->status, GW_STATUS_DEADLINE_EXCEEDED);
+    ck_assert(!call->is_closed);
+    grpc_give_windows(slow);
+    grpc_await_end(slow, call);
+    return call;
+}
+
 /* The rows of `put`, by their letters, in that order. */
 UNUSED_FN static void expect_rows(const char *letters)
 {
@@ -180,7 +199,7 @@ UNUSED_FN static TCase *add_case(Suite *s, const char *name)
     TCase *tc = tcase_create(name);
     world_begin(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     suite_add_tcase(s, tc);
     return tc;
 }

@@ -33,7 +33,7 @@ START_TEST(a_suspended_tenant_is_refused_by_the_head)
 {
     state_set("suspend");
     struct grpc_call *call = begin_large(METHODS[_i]);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     expect_status(call, GW_STATUS_PERMISSION_DENIED, "suspended");
     state_set("resume");
 }
@@ -46,12 +46,11 @@ START_TEST(a_call_over_the_cap_is_refused_by_the_head)
     grpc_listen(&client, 100);
     ck_assert(!first->is_closed);
     struct grpc_call *second = begin_large(METHODS[_i]);
-    for (int ms = 0; !second->is_closed && ms < PATIENCE; ms += 50)
-        grpc_listen(&client, 50);
+    grpc_await_end(&client, second);
     expect_status(second, GW_STATUS_RESOURCE_EXHAUSTED, "");
     ck_assert(!first->is_closed);
     grpc_cancel(&client, first);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     admin_set_quota(w.op, w.tenant, "{}");
 }
 END_TEST
@@ -77,7 +76,7 @@ START_TEST(a_message_that_comes_later_is_looked_at_again)
     grpc_listen(&client, 100);
     grpc_put(&client, call, &mutate.base);
     grpc_finish(&client, call);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     expect_status(call, GW_STATUS_OK, "");
     ck_assert_str_eq(call->cost, "2");
     call = grpc_begin(&client, MUTATE_ROW, NULL);
@@ -85,7 +84,7 @@ START_TEST(a_message_that_comes_later_is_looked_at_again)
     state_set("suspend");
     grpc_put(&client, call, &mutate.base);
     grpc_finish(&client, call);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     expect_status(call, GW_STATUS_PERMISSION_DENIED, "suspended");
     state_set("resume");
 }
@@ -103,7 +102,7 @@ START_TEST(a_message_for_another_tenant_is_refused)
     grpc_listen(&client, 100);
     grpc_put(&client, call, &mutate.base);
     grpc_finish(&client, call);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     ck_assert_int_eq(call->status, GW_STATUS_PERMISSION_DENIED);
 }
 END_TEST
@@ -113,7 +112,7 @@ Suite *suite_grpc_admission(void)
 {
     Suite *s = suite_create("grpc_admission");
     TCase *tc = add_case(s, "admission");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_suspended_tenant_is_refused_by_the_head, 0, 2);
     tcase_add_loop_test(tc, a_call_over_the_cap_is_refused_by_the_head, 0, 2);
     tcase_add_loop_test(tc, a_rate_is_held_against_the_head, 0, 2);

@@ -21,16 +21,17 @@ static const char *field(const json_t *record, const char *name)
     return value != NULL ? value : "";
 }
 
+static bool is_recorded(void *place)
+{
+    http_get(w.op, "/v1/admin/audit?tenant=%s", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    return http_count(w.op, "/records") >= *(const size_t *)place;
+}
+
 /* Record number `place` of the tenant's, once it is there. */
 static void expect_record(size_t place, const char *action, const char *outcome, const char *target)
 {
-    for (int tries = 0; tries < 500; tries++) {
-        http_get(w.op, "/v1/admin/audit?tenant=%s", w.tenant);
-        EXPECT_STATUS(w.op, 200);
-        if (http_count(w.op, "/records") >= place)
-            break;
-        process_sleep_ms(10);
-    }
+    process_await(is_recorded, &place, "a record of the audit log");
     const json_t *record = json_array_get(http_at(w.op, "/records"), place - 1);
     ck_assert_str_eq(field(record, "action"), action);
     ck_assert_str_eq(field(record, "outcome"), outcome);
@@ -100,7 +101,7 @@ Suite *suite_grpc_audit(void)
 {
     Suite *s = suite_create("grpc_audit");
     TCase *tc = tcase_create("audit");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     world_begin(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, views_are_recorded);

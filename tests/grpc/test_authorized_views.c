@@ -335,7 +335,7 @@ Suite *suite_grpc_authorized_views(void)
     tcase_add_test(tc, a_view_is_deleted_unless_it_is_protected_or_another);
     world_end(tc);
     tc = tcase_create("tenants");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, views_are_their_tenants_and_survive_a_restart);
     suite_add_tcase(s, tc);
     return s;

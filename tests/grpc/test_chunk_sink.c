@@ -564,7 +564,7 @@ static TCase *add_case(Suite *s, const char *name)
 {
     TCase *tc = tcase_create(name);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     suite_add_tcase(s, tc);
     return tc;
 }

@@ -168,7 +168,7 @@ Suite *suite_grpc_decode_random(void)
 {
     Suite *suite = suite_create("grpc_decode_random");
     TCase *random = tcase_create("random");
-    tcase_set_timeout(random, 60);
+    tcase_set_timeout(random, 120);
     tcase_add_checked_fixture(random, set_up, tear_down);
     tcase_add_test(random, what_was_packed_comes_back);
     tcase_add_test(random, cut_at_every_byte_it_is_taken_or_refused_as_protobuf_c_does);

@@ -162,7 +162,7 @@ Suite *suite_grpc_departure(void)
     TCase *tc = tcase_create("departure");
     world_begin(tc);
     tcase_add_checked_fixture(tc, set_up_both, tear_down_both);
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, behind_the_answer_every_call_finds_nothing, 0, 2);
     tcase_add_test(tc, undelete_brings_back_what_was_there);
     world_end(tc);

@@ -28,13 +28,12 @@ START_TEST(a_stream_whose_peer_takes_nothing_ends_at_its_deadline)
     static struct grpc_client slow;
     fill(3000, 1000);
     grpc_open(&slow, world_server(), w.key, 65535);
-    struct grpc_call *call = grpc_start(&slow, READ_ROWS, &request.base, "500m");
-    process_sleep_ms(3000);
-    ck_assert(grpc_run(&slow, PATIENCE));
+    grpc_hurry(&slow);
+    const struct grpc_call *call = read_past_deadline(&slow, "500m", "600m");
     ck_assert_int_eq(call->status, GW_STATUS_DEADLINE_EXCEEDED);
     ck_assert_uint_lt(call->body.len, 3000 * 1000);
     call = grpc_start(&slow, READ_ROWS, &request.base, NULL); /* the connection lives */
-    ck_assert(grpc_run(&slow, PATIENCE));
+    grpc_await(&slow);
     ck_assert_int_eq(call->status, GW_STATUS_OK);
     grpc_close(&slow);
 }
@@ -44,7 +43,7 @@ START_TEST(an_upload_that_stops_ends_at_its_deadline)
 {
     struct grpc_call *call = grpc_begin(&client, BIGTABLE "MutateRow", "300m");
     grpc_put_bytes(&client, call, base_slice("\0\0\0\1\0ab", 7));
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     expect_status(call, GW_STATUS_DEADLINE_EXCEEDED, "deadline");
 }
 END_TEST
@@ -53,7 +52,7 @@ START_TEST(a_deadline_that_has_passed_is_told)
 {
     make_mutate(1);
     struct grpc_call *call = grpc_start(&client, BIGTABLE "MutateRow", &mutate.base, "1n");
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     expect_status(call, GW_STATUS_DEADLINE_EXCEEDED, "deadline");
     read_rows();
     ck_assert_uint_eq(reader.row_count, 0);
@@ -65,7 +64,7 @@ static const char *const BAD_TIMEOUTS[] = {"", "1", "m", "123456789S", "1.5S", "
 START_TEST(timeouts_that_are_none_are_refused)
 {
     struct grpc_call *call = grpc_start(&client, READ_ROWS, &request.base, BAD_TIMEOUTS[_i]);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     expect_status(call, GW_STATUS_INVALID_ARGUMENT, "grpc-timeout");
 }
 END_TEST
@@ -93,7 +92,7 @@ static struct grpc_call *get_table(size_t len)
     struct grpc_call *call = grpc_begin(&client, TABLES "GetTable", NULL);
     grpc_put_bytes(&client, call, base_buf_slice(&message));
     grpc_finish(&client, call);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     base_buf_fini(&message);
     return call;
 }
@@ -136,7 +135,7 @@ START_TEST(nothing_may_follow_a_message_that_is_decoded)
     grpc_put(&client, call, &mutate.base);
     grpc_put(&client, call, &mutate.base);
     grpc_finish(&client, call);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     expect_status(call, GW_STATUS_INVALID_ARGUMENT, "one message");
 }
 END_TEST
@@ -186,7 +185,7 @@ static struct grpc_call *ask_framed(const char *path, const struct buf *framed)
     struct grpc_call *call = grpc_begin(&client, path, NULL);
     grpc_put_bytes(&client, call, base_buf_slice(framed));
     grpc_finish(&client, call);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     return call;
 }
 

@@ -180,7 +180,7 @@ START_TEST(nothing_but_grpc_is_spoken)
     start();
     raw_open_plain(&raw, &server);
     ck_assert(raw_send(&raw, SLICE_LIT("GET /v1/tables HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")));
-    (void)raw_read_to_close(&raw, 5000 * process_patience());
+    (void)raw_read_to_close(&raw, process_await_ms());
     ck_assert_int_eq(base_buf_append_byte(&raw.in, '\0'), ERR_OK);
     ck_assert(raw.closed);
     ck_assert_ptr_null(strstr((const char *)raw.in.ptr, "HTTP/1"));
@@ -266,7 +266,7 @@ Suite *suite_grpc_emulator(void)
     Suite *s = suite_create("grpc_emulator");
     TCase *tc = tcase_create("emulator");
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, nothing_listens_in_plaintext_unless_asked);
     tcase_add_loop_test(tc, elsewhere_than_on_this_machine_it_refuses_to_start, 0, ELSEWHERE_COUNT);
     tcase_add_test(tc, nothing_but_grpc_is_spoken);

@@ -246,7 +246,7 @@ Suite *suite_grpc_filter_proto_random(void)
 {
     Suite *s = suite_create("grpc_filter_proto_random");
     TCase *tc = tcase_create("any filter");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_add_test(tc, storage_knows_the_size_of_any_filter_on_the_wire);
     suite_add_tcase(s, tc);

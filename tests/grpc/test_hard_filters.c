@@ -73,7 +73,7 @@ static uint64_t cost_of(const struct grpc_call *call)
  * that, they are answered in the order in which they came. */
 static void expect_overtaken(const struct grpc_call *slow, const struct grpc_call *quick)
 {
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     expect_status(slow, GW_STATUS_OK, "");
     expect_status(quick, GW_STATUS_OK, "");
     ck_assert_uint_lt(quick->closed_nth, slow->closed_nth);
@@ -178,7 +178,7 @@ START_TEST(a_read_overtakes_those_that_match_a_large_value)
     plain.table_name = table;
     plain.rows = &rows;
     const struct grpc_call *quick = grpc_start(&client, READ_ROWS, &plain.base, NULL);
-    ck_assert(grpc_run(&client, PATIENCE));
+    grpc_await(&client);
     expect_status(quick, GW_STATUS_OK, "");
     for (int i = 0; i < HARD; i++) {
         expect_status(slow[i], GW_STATUS_OK, "");

@@ -134,7 +134,7 @@ Suite *suite_grpc_methods(void)
     TCase *tc = tcase_create("methods");
     world_begin(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     suite_add_tcase(s, tc);
     tcase_add_test(tc, methods_that_are_not_here_say_why);
     tcase_add_loop_test(tc, queries_and_sessions_are_sent_elsewhere, 0, 5);

@@ -437,7 +437,7 @@ Suite *suite_grpc_mutate_row(void)
 {
     Suite *s = suite_create("grpc_mutate_row");
     TCase *tc = tcase_create("one row");
-    tcase_set_timeout(tc, 90);
+    tcase_set_timeout(tc, 120);
     world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_test(tc, mutations_are_applied_in_their_order);

@@ -145,7 +145,7 @@ Suite *suite_grpc_prefix_keys(void)
 {
     Suite *s = suite_create("grpc_prefix_keys");
     TCase *tc = tcase_create("prefix_keys");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_test(tc, reads_give_rows_with_the_prefix);

@@ -90,7 +90,7 @@ static struct grpc_call *start(int kind)
                        : start_samples();
 }
 
-enum { KINDS = 4, PATIENCE_MS = 20000 };
+enum { KINDS = 4 };
 
 /* --- words ------------------------------------------------------------------------------------ */
 
@@ -102,7 +102,7 @@ START_TEST(a_priority_is_one_of_three_words)
         client.more_count = 0;
         grpc_add_header(&client, PRIORITY, words[i]);
         struct grpc_call *call = start(_i);
-        ck_assert(grpc_run(&client, PATIENCE_MS));
+        grpc_await(&client);
         ck_assert_msg(call->status == GW_STATUS_OK, "%s: %s", words[i], call->message);
     }
 }
@@ -110,7 +110,7 @@ END_TEST
 
 static void expect_refused(struct grpc_call *call)
 {
-    ck_assert(grpc_run(&client, PATIENCE_MS));
+    grpc_await(&client);
     ck_assert_int_eq(call->status, GW_STATUS_INVALID_ARGUMENT);
     ck_assert_str_eq(call->message, "bigtent-priority must be high, medium or low, once");
 }
@@ -190,14 +190,14 @@ static bool is_ahead(const char *of_earlier, const char *of_later, int nth)
         struct grpc_call *call = start_many(key, BACKLOG_ROWS);
         first = first == NULL ? call : first;
     }
-    ck_assert(grpc_run_until(&client, first, 1, PATIENCE_MS)); /* it is under way */
+    grpc_await_bytes(&client, first, 1); /* it is under way */
     (void)snprintf(key, sizeof key, "row%d", nth);
     grpc_add_header(&client, PRIORITY, of_earlier);
     struct grpc_call *earlier = start_earlier(key);
     client.more_count = 0;
     grpc_add_header(&client, PRIORITY, of_later);
     struct grpc_call *later = start_later(key);
-    ck_assert(grpc_run(&client, PATIENCE_MS));
+    grpc_await(&client);
     ck_assert_int_eq(earlier->status, GW_STATUS_OK);
     bool is = !found_row(later);
     grpc_forget(&client);
@@ -227,7 +227,7 @@ Suite *suite_grpc_priority(void)
 {
     Suite *s = suite_create("grpc_priority");
     TCase *tc = tcase_create("priority");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, a_priority_is_one_of_three_words, 0, KINDS);

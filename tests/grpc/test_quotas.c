@@ -178,7 +178,7 @@ Suite *suite_grpc_quotas(void)
 {
     Suite *s = suite_create("grpc_quotas");
     TCase *c = tcase_create("quotas");
-    tcase_set_timeout(c, 60);
+    tcase_set_timeout(c, 120);
     world_begin(c);
     tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_add_test(c, more_rows_are_refused_without_retry_info);

@@ -253,7 +253,7 @@ Suite *suite_grpc_rates(void)
 {
     Suite *s = suite_create("grpc_rates");
     TCase *tc = tcase_create("rates");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_test(tc, trailers_say_what_a_call_cost);

@@ -226,7 +226,7 @@ Suite *suite_grpc_sample_row_keys(void)
     world_end(tc);
     tc = tcase_create("restart");
     tcase_add_checked_fixture(tc, create_server, remove_server);
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, splits_are_kept_over_a_restart);
     suite_add_tcase(s, tc);
     return s;

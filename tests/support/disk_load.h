@@ -4,7 +4,8 @@
  * Does:     write new rows to the table "devices" of a tenant until told to stop or the server is
  *           gone; keep for each row whether it was acknowledged, refused, or nobody knows; compare
  *           with what is there.
- * Owns:     its threads and clients, from start to stop; the states of the rows until disk_load_fini.
+ * Owns:     its threads and clients, from start to stop; the states of the rows, until
+ *           disk_load_fini.
  * May use:  tests/support/, libcheck.
  * Knows no: disks.
  * Threads:  start, stop and expect from one.

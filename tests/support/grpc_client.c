@@ -82,10 +82,13 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
                    size_t len, void *user)
 {
     struct grpc_call *call = call_of(user, id);
-    (void)session;
     (void)flags;
     if (call != NULL)
         ck_assert_int_eq(base_buf_append(&call->body, base_slice(bytes, len)), ERR_OK);
+    if (call != NULL && ((struct grpc_client *)user)->holds_windows)
+        call->held += len;
+    else
+        ck_assert_int_eq(nghttp2_session_consume(session, id, len), 0);
     return 0;
 }
 
@@ -204,6 +207,30 @@ void grpc_await(struct grpc_client *c)
     push(c);
     while (!all_closed(c))
         pull_awaited(c, "the end of all calls");
+}
+
+void grpc_await_end(struct grpc_client *c, const struct grpc_call *call)
+{
+    push(c);
+    while (!call->is_closed)
+        pull_awaited(c, "the end of a call");
+}
+
+void grpc_give_windows(struct grpc_client *c)
+{
+    c->holds_windows = false;
+    for (size_t i = 0; i < c->count; i++) {
+        ck_assert_int_eq(nghttp2_session_consume(c->session, c->calls[i].id, c->calls[i].held), 0);
+        c->calls[i].held = 0;
+    }
+    push(c);
+}
+
+void grpc_await_close(struct grpc_client *c)
+{
+    push(c);
+    while (raw_await_some(&c->tls, "the end of the connection"))
+        take_in(c);
 }
 
 void grpc_await_bytes(struct grpc_client *c, const struct grpc_call *call, size_t bytes)
@@ -383,67 +410,6 @@ ProtobufCMessage *grpc_message_new(const struct grpc_call *call,
     return message;
 }
 
-/* --- statuses ----------------------------------------------------------------------------------
- */
-
-/* Whether it was padded is the server's choice: the codec wants it. */
-static enum err decode_padded(const char *text, struct buf *out)
-{
-    struct buf padded;
-    base_buf_init(&padded, strlen(text) + 4);
-    (void)base_buf_append_text(&padded, text); /* latches */
-    while (padded.len % 4 != 0 && padded.error == ERR_OK)
-        (void)base_buf_append_byte(&padded, '='); /* latches */
-    enum err e = base_base64_decode(base_buf_slice(&padded), out);
-    base_buf_fini(&padded);
-    return e;
-}
-
-Rpc__Status *grpc_status_new(const struct grpc_call *call)
-{
-    struct buf bytes;
-    base_buf_init(&bytes, sizeof call->details);
-    ck_assert_int_eq(decode_padded(call->details, &bytes), ERR_OK);
-    Rpc__Status *status = rpc__status__unpack(NULL, bytes.len, bytes.ptr);
-    base_buf_fini(&bytes);
-    ck_assert_ptr_nonnull(status);
-    return status;
-}
-
-const ProtobufCBinaryData *grpc_detail(const Rpc__Status *status, const char *name)
-{
-    for (size_t i = 0; i < status->n_details; i++) {
-        const char *type = strrchr(status->details[i]->type_url, '.');
-        if (type != NULL && strcmp(type + 1, name) == 0)
-            return &status->details[i]->value;
-    }
-    return NULL;
-}
-
-Rpc__ErrorInfo *grpc_error_info_new(const struct grpc_call *call)
-{
-    Rpc__Status *status = grpc_status_new(call);
-    const ProtobufCBinaryData *bytes = grpc_detail(status, "ErrorInfo");
-    ck_assert_ptr_nonnull(bytes);
-    Rpc__ErrorInfo *info = rpc__error_info__unpack(NULL, bytes->len, bytes->data);
-    ck_assert_ptr_nonnull(info);
-    rpc__status__free_unpacked(status, NULL);
-    return info;
-}
-
-void grpc_large_row_key(const struct grpc_call *call, struct buf *out)
-{
-    Rpc__ErrorInfo *info = grpc_error_info_new(call);
-    ck_assert_str_eq(info->reason, "LargeRowReadError");
-    ck_assert_str_eq(info->domain, "bigtable.googleapis.com");
-    ck_assert_uint_eq(info->n_metadata, 1);
-    ck_assert_str_eq(info->metadata[0]->key, "rowKeyBase64Encoded");
-    struct slice base64 = base_slice_text(info->metadata[0]->value);
-    ck_assert_uint_eq(base64.len % 4, 0); /* padded */
-    ck_assert_int_eq(base_base64_decode(base64, out), ERR_OK);
-    rpc__error_info__free_unpacked(info, NULL);
-}
-
 /* --- life --------------------------------------------------------------------------------------
  */
 
@@ -457,7 +423,11 @@ static void begin_session(struct grpc_client *c, uint32_t window)
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-    ck_assert_int_eq(nghttp2_session_client_new(&c->session, callbacks, c), 0);
+    nghttp2_option *option;
+    ck_assert_int_eq(nghttp2_option_new(&option), 0);
+    nghttp2_option_set_no_auto_window_update(option, 1);
+    ck_assert_int_eq(nghttp2_session_client_new2(&c->session, callbacks, c, option), 0);
+    nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
     ck_assert_int_eq(nghttp2_submit_settings(c->session, 0, &setting, 1), 0);
     if (window == 0)

@@ -10,8 +10,8 @@
  * Blocks:   up to the timeouts given.
  * Fails by: ck_abort_msg when nghttp2 or the connection fails.
  * Limits:   GRPC_CALLS calls of a connection, GRPC_ANSWER_MAX bytes of each.
- * Promises: 1. Nothing is read, and no window given, but inside grpc_run, grpc_run_until, grpc_listen,
- *              grpc_begun and grpc_await*.
+ * Promises: 1. Nothing is read, and no window given, but inside grpc_run, grpc_run_until,
+ *              grpc_listen, grpc_begun, grpc_await* and grpc_give_windows.
  */
 #ifndef TESTS_SUPPORT_GRPC_CLIENT_H
 #define TESTS_SUPPORT_GRPC_CLIENT_H
@@ -50,6 +50,7 @@ struct grpc_call {
     uint32_t error;    /* of RST_STREAM */
     struct buf request;
     size_t sent;
+    size_t held; /* bytes whose window was not given back */
 };
 
 struct grpc_client {
@@ -64,6 +65,7 @@ struct grpc_client {
     int32_t goaway_last_id;
     char goaway_text[64];
     size_t pongs;
+    bool holds_windows; /* what is read frees no window: a peer that takes nothing */
     struct grpc_call calls[GRPC_CALLS];
     size_t count;
     size_t closed;
@@ -94,6 +96,11 @@ void grpc_finish(struct grpc_client *c, struct grpc_call *call);
 void grpc_ping(struct grpc_client *c, size_t count);
 /* Reads until all calls are closed, which must happen within process_await_ms() of silence. */
 void grpc_await(struct grpc_client *c);
+/* The same for one call, and for the connection. */
+void grpc_await_end(struct grpc_client *c, const struct grpc_call *call);
+void grpc_await_close(struct grpc_client *c);
+/* Lets the server send on what holds_windows held back. */
+void grpc_give_windows(struct grpc_client *c);
 /* Reads until that many bytes of the call have come, which must happen. */
 void grpc_await_bytes(struct grpc_client *c, const struct grpc_call *call, size_t bytes);
 /* Reads until the head of the answer has come: the server serves the call. */
