@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "gateway/grpc/status.h"
 #include "tests/grpc/writes.h"
@@ -20,6 +21,7 @@ static struct grpc_client client;
 static struct grpc_call *call;
 static char table[TABLE_NAME];
 static char large[3000];
+static char huge[200 * KIB]; /* a minute or more at 1024 bytes a second: no test waits that long */
 
 static void begin(void)
 {
@@ -28,6 +30,8 @@ static void begin(void)
     (void)table_name(table, &w);
     memset(large, 'v', sizeof large - 1);
     large[sizeof large - 1] = '\0';
+    memset(huge, 'v', sizeof huge - 1);
+    huge[sizeof huge - 1] = '\0';
 }
 
 static void tear_down(void)
@@ -65,19 +69,23 @@ static int mutate(const char *key, const char *value)
     return ask("MutateRow", &request.base);
 }
 
-static int mutate_many(const char *value)
+#define MANY 200 /* at 1 or 2 a second a minute or more: no test waits that long */
+
+static int mutate_many(size_t count, const char *value)
 {
     struct set_cell cell;
     Bt__Mutation *list[] = {set_cell(&cell, "stats", "q", value)};
     Bt__MutateRowsRequest__Entry entry = BT__MUTATE_ROWS_REQUEST__ENTRY__INIT;
-    Bt__MutateRowsRequest__Entry *entries[] = {&entry, &entry};
+    Bt__MutateRowsRequest__Entry *entries[MANY];
     Bt__MutateRowsRequest request = BT__MUTATE_ROWS_REQUEST__INIT;
     entry.row_key = binary("m");
     entry.mutations = list;
     entry.n_mutations = 1;
+    for (size_t i = 0; i < count; i++)
+        entries[i] = &entry;
     request.table_name = table;
     request.entries = entries;
-    request.n_entries = 2;
+    request.n_entries = count;
     return ask("MutateRows", &request.base);
 }
 
@@ -131,7 +139,7 @@ START_TEST(trailers_say_what_a_call_cost)
     ck_assert_uint_eq(cost(), 2);
     ck_assert_int_eq(mutate("k", large), GW_STATUS_OK);
     ck_assert_uint_eq(cost(), 2 + 2); /* 3001 bytes */
-    ck_assert_int_eq(mutate_many(large), GW_STATUS_OK);
+    ck_assert_int_eq(mutate_many(2, large), GW_STATUS_OK);
     ck_assert_uint_eq(cost(), 4 + 5); /* 6002 */
     ck_assert_int_eq(check("v", large), GW_STATUS_OK);
     ck_assert_uint_eq(cost(), 2 + 2); /* the larger list */
@@ -143,34 +151,104 @@ START_TEST(trailers_say_what_a_call_cost)
 }
 END_TEST
 
+static uint64_t number_at(const char *text)
+{
+    uint64_t number = 0;
+    struct slice digits = base_slice(text, strspn(text, "0123456789"));
+    ck_assert_int_eq(base_parse_u64(digits, &number), ERR_OK);
+    return number;
+}
+
+/* The limits of a call's answer are those of the policy, of which `used` was used since, and those of
+ * concurrency: what came back meanwhile may be there. */
+static void expect_left(const char *policy, uint64_t limit, uint64_t used, uint64_t rate,
+                        uint64_t since_ns)
+{
+    char wanted[128];
+    uint64_t back = rate * (base_monotonic_ns() - since_ns) / 1000000000u + 1;
+    unsigned left = 0, full_s = 0;
+    const char *at = strstr(call->limits, ";r=");
+    ck_assert_ptr_nonnull(at);
+    left = (unsigned)number_at(at + 3);
+    ck_assert_ptr_nonnull(strstr(at, ";t="));
+    full_s = (unsigned)number_at(strstr(at, ";t=") + 3);
+    (void)snprintf(wanted, sizeof wanted, "\"%s\";r=%u;t=%u, \"concurrency\";r=8;t=0", policy, left,
+                   full_s);
+    ck_assert_str_eq(call->limits, wanted);
+    ck_assert_uint_ge(left, limit - used);
+    ck_assert_uint_le(left, limit - used + back);
+    ck_assert(left > 0 || call->retry_after[0] != '\0'); /* and the other way round */
+    ck_assert(left == 0 || call->retry_after[0] == '\0');
+    ck_assert_uint_ge(full_s, (limit - left) / rate);
+    ck_assert_uint_le(full_s, (limit - left) / rate + 1);
+}
+
+/* Nothing is left; until when is said twice. */
+static void expect_debt(const char *policy)
+{
+    char wanted[64];
+    int n = snprintf(wanted, sizeof wanted, "\"%s\";r=0;t=", policy);
+    ck_assert_int_eq(strncmp(call->limits, wanted, (size_t)n), 0);
+    ck_assert_uint_eq(number_at(call->retry_after), number_at(call->limits + n));
+    ck_assert_uint_ge(number_at(call->retry_after), 1);
+}
+
+/* At 1 a second: two reads within one second will come. */
+static void read_until_refused(void)
+{
+    uint64_t since_ns = base_monotonic_ns();
+    uint64_t count = 0;
+    while (read_all() == GW_STATUS_OK) {
+        uint64_t came_s = (base_monotonic_ns() - since_ns) / 1000000000u + 1;
+        ck_assert_uint_le(++count, 1 + came_s);
+        grpc_forget(&client);
+    }
+}
+
+#define CONCURRENCY "\"concurrency\";q=8;qu=\"concurrent-requests\""
+#define SECONDS     "\"read_ops\";q=1;w=1, \"write_ops\";q=2;w=1, " CONCURRENCY
+#define MINUTES                                                                                    \
+    "\"read_ops\";q=1;w=1;bigtent-burst=60, \"write_ops\";q=2;w=1;bigtent-burst=120, " CONCURRENCY
+
 /* As the JSON API says it, whatever the answer is. */
 START_TEST(every_answer_says_what_is_left)
 {
-#define POLICIES                                                                                   \
-    "\"read_ops\";q=1;w=1, \"write_ops\";q=2;w=1, \"concurrency\";q=8;qu=\"concurrent-requests\""
+    enum { WRITES = 10 };
     begin();
     ck_assert_int_eq(mutate("k", "v"), GW_STATUS_OK);
     ck_assert_str_eq(call->policies, ""); /* without limits there is nothing to say */
     ck_assert_str_eq(call->limits, "");
+    uint64_t since_ns = base_monotonic_ns();
+    admin_set_quota(w.op, w.tenant,
+                    "{'read_ops_per_s':1,'write_ops_per_s':2,'concurrent_requests':8,"
+                    "'burst_ms':60000}");
+    for (uint64_t i = 1; i <= WRITES; i++) {
+        ck_assert_int_eq(mutate("k", "v"), GW_STATUS_OK); /* one message */
+        ck_assert_str_eq(call->policies, MINUTES);
+        expect_left("write_ops", 120, i, 2, since_ns);
+    }
+    ck_assert_int_eq(read_all(), GW_STATUS_OK); /* a stream */
+    ck_assert_str_eq(call->policies, MINUTES);
+    expect_left("read_ops", 60, 1, 1, since_ns);
+    grpc_forget(&client);
+
     admin_set_quota(w.op, w.tenant,
                     "{'read_ops_per_s':1,'write_ops_per_s':2,'concurrent_requests':8}");
-    ck_assert_int_eq(mutate("k", "v"), GW_STATUS_OK); /* one message */
-    ck_assert_str_eq(call->policies, POLICIES);
-    ck_assert_str_eq(call->limits, "\"write_ops\";r=1;t=1, \"concurrency\";r=8;t=0");
-    ck_assert_str_eq(call->retry_after, "");
     (void)snprintf(table, sizeof table, "projects/%s/instances/main/tables/none", w.tenant);
+    since_ns = base_monotonic_ns();
     ck_assert_int_eq(mutate("k", "v"), GW_STATUS_NOT_FOUND); /* an error */
-    ck_assert_str_eq(call->policies, POLICIES);
-    ck_assert_str_eq(call->limits, "\"write_ops\";r=0;t=1, \"concurrency\";r=8;t=0");
-    ck_assert_str_eq(call->retry_after, "1");
+    ck_assert_str_eq(call->policies, SECONDS);
+    expect_left("write_ops", 2, 1, 2, since_ns);
     (void)table_name(table, &w);
-    ck_assert_int_eq(read_all(), GW_STATUS_OK); /* a stream */
-    ck_assert_str_eq(call->policies, POLICIES);
-    ck_assert_str_eq(call->limits, "\"read_ops\";r=0;t=1, \"concurrency\";r=8;t=0");
-    ck_assert_int_eq(read_all(), GW_STATUS_RESOURCE_EXHAUSTED); /* a refusal */
-    ck_assert_str_eq(call->policies, POLICIES);
+    ck_assert_int_eq(mutate_many(MANY, "v"), GW_STATUS_OK); /* on credit */
+    ck_assert_str_eq(call->policies, SECONDS);
+    expect_debt("write_ops");
+    ck_assert_int_eq(mutate("k", "v"), GW_STATUS_RESOURCE_EXHAUSTED); /* a refusal */
+    ck_assert_str_eq(call->policies, SECONDS);
+    expect_debt("write_ops");
+    read_until_refused();
+    ck_assert_str_eq(call->policies, SECONDS);
     ck_assert_str_eq(call->retry_after, "1");
-#undef POLICIES
 }
 END_TEST
 
@@ -179,12 +257,12 @@ START_TEST(operations_over_the_rate_name_it)
     begin();
     admin_set_quota(w.op, w.tenant, "{'read_ops_per_s':1,'write_ops_per_s':1}");
     ck_assert_int_eq(read_all(), GW_STATUS_OK);
-    (void)read_all();
+    read_until_refused();
     expect_refused_by("read_ops");
-    ck_assert_int_eq(mutate_many("v"), GW_STATUS_OK); /* on credit */
+    ck_assert_int_eq(mutate_many(MANY, "v"), GW_STATUS_OK); /* on credit */
     (void)mutate("k", "v");
     expect_refused_by("write_ops");
-    (void)mutate_many("v");
+    (void)mutate_many(2, "v");
     expect_refused_by("write_ops");
     (void)check("v", "v");
     expect_refused_by("write_ops");
@@ -194,15 +272,16 @@ END_TEST
 START_TEST(bytes_over_the_rate_name_it)
 {
     begin();
-    ck_assert_int_eq(mutate("k", large), GW_STATUS_OK);
-    admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':1024,'write_bytes_per_s':1024}");
+    ck_assert_int_eq(mutate("k", huge), GW_STATUS_OK);
+    admin_set_quota(w.op, w.tenant,
+                    "{'read_bytes_per_s':1024,'write_bytes_per_s':1024,'burst_ms':60000}");
     ck_assert_int_eq(read_all(), GW_STATUS_OK);
     (void)read_all();
     expect_refused_by("read_bytes");
-    ck_assert_int_eq(mutate_many(large), GW_STATUS_OK); /* on credit */
+    ck_assert_int_eq(mutate_many(2, huge), GW_STATUS_OK); /* on credit */
     (void)mutate("k", "v");
     expect_refused_by("write_bytes");
-    (void)mutate_many("v");
+    (void)mutate_many(2, "v");
     expect_refused_by("write_bytes");
     (void)check("v", "v");
     expect_refused_by("write_bytes");
@@ -228,7 +307,7 @@ START_TEST(requests_over_the_cap_name_it)
     base_free((void *)(uintptr_t)value.ptr);
     admin_set_quota(w.op, w.tenant, "{'concurrent_requests':1}");
     ck_assert_int_eq(mutate("a", "v"), GW_STATUS_OK); /* one after the other */
-    ck_assert_int_eq(mutate_many("v"), GW_STATUS_OK);
+    ck_assert_int_eq(mutate_many(2, "v"), GW_STATUS_OK);
     struct grpc_client slow;
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
     request.table_name = table;
@@ -238,7 +317,7 @@ START_TEST(requests_over_the_cap_name_it)
     ck_assert(!held->is_closed);
     (void)mutate("a", "v");
     expect_refused_by("concurrency");
-    (void)mutate_many("v");
+    (void)mutate_many(2, "v");
     expect_refused_by("concurrency");
     (void)read_all();
     expect_refused_by("concurrency");

@@ -48,6 +48,7 @@ START_TEST(too_many_pings_are_told_and_calls_go_on)
     struct grpc_call *call = grpc_start(&slow, READ_ROWS, &request.base, NULL);
     raw_await_unread(&slow.tls, WINDOW); /* nothing moves any more */
     grpc_ping(&slow, 8);
+    grpc_hurry(&slow);
     grpc_await(&slow);
     ck_assert_uint_eq(slow.goaway_error, NGHTTP2_ENHANCE_YOUR_CALM);
     ck_assert_str_eq(slow.goaway_text, "too_many_pings");
@@ -195,6 +196,7 @@ START_TEST(calls_under_way_are_finished_when_the_server_stops)
     ck_assert_uint_ge(late.goaway_count, 1);
     ck_assert(late.tls.closed);
     grpc_await(&writing);
+    grpc_hurry(&reading);
     grpc_await(&reading);
     expect_all_ok(write);
     (void)take_answer(read);

@@ -10,7 +10,7 @@
  * Blocks:   up to the timeouts given; h2_await* up to process_await_ms().
  * Fails by: ck_abort_msg when nghttp2 refuses what the test asks for.
  * Limits:   H2_STREAMS requests at a time.
- * Promises: 1. Response body bytes are consumed, and window given, only inside h2_run and h2_await*.
+ * Promises: 1. Response body bytes are consumed, and window given, inside h2_run and h2_await*.
  */
 #ifndef TESTS_SUPPORT_EDGE_H2_H
 #define TESTS_SUPPORT_EDGE_H2_H
