@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/grpc/writes.h"
+#include "tests/support/rates.h"
 #include "tests/support/scrape.h"
 
 #include "base/banned.h"
@@ -37,7 +38,7 @@ static size_t write_lines(int value_bytes, int status)
 {
     struct buf body;
     size_t found = 0;
-    base_buf_init(&body, 64 * KIB);
+    base_buf_init(&body, 512 * KIB);
     for (int i = 0; i < ROWS; i++)
         (void)base_buf_printf(&body, "{\"key\":\"k%d\",\"cells\":{\"stats\":{\"q\":\"%0*d\"}}}\n",
                               i, value_bytes, 7);
@@ -150,9 +151,9 @@ END_TEST
 START_TEST(lines_over_a_rate_are_counted_each_once)
 {
     const struct counts c = {"json", "rate_limited", "write_bytes"};
-    admin_set_quota(w.op, w.tenant, "{'write_bytes_per_s':1024}");
+    admin_set_quota(w.op, w.tenant, "{'write_bytes_per_s':1024," RATE_DEBT "}");
     look(&c);
-    ck_assert_uint_eq(write_lines(900, 429), REFUSED); /* the second is on credit */
+    ck_assert_uint_eq(write_lines(60000, 429), REFUSED); /* the second is on credit */
     expect_refused(&c);
 }
 END_TEST
