@@ -41,7 +41,8 @@ struct neighbours {
     struct names nobodys;
     char secrets[NEIGHBOUR_SECRETS][NAME_BYTES];
     size_t secret_count;
-    size_t log_at; /* bytes of the server's log that are no answer to anybody here */
+    int64_t trail_end; /* the number of the next record, at the last neighbours_look_first */
+    size_t log_at;     /* bytes of the server's log that are no answer to anybody here */
 };
 
 void neighbours_begin(struct neighbours *n);
@@ -66,11 +67,16 @@ const char *neighbours_data(const struct neighbours *n, struct slice text);
 /* --- what others have --------------------------------------------------------------------------
  */
 
-/* Counters, state, keys and audit trail of both others: quickly asked for. */
+/* Counters and state of both others: one request, after each request of a walk. */
 void neighbours_look(struct neighbours *n, struct buf *out);
+/* Keys, and what both trails have since neighbours_look_first: nothing there can be undone, so a walk
+ * looks after all requests of a route or a method. */
+void neighbours_look_at_trails(struct neighbours *n, struct buf *out);
+/* Both, from the end of the trails as they are now. */
+void neighbours_look_first(struct neighbours *n, struct buf *out, struct buf *out_trails);
 /* Every table, row and key, and a recount; without the trail, to which refusals are added. */
 void neighbours_look_at_things(struct neighbours *n, struct buf *out);
-/* Both. */
+/* All of it, with the whole trails. */
 void neighbours_look_closely(struct neighbours *n, struct buf *out);
 /* Neither of the two may have changed. */
 void neighbours_same(const struct buf *before, const struct buf *after, const char *by);

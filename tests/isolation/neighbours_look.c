@@ -117,11 +117,33 @@ static void note(struct http *h, struct buf *out, const char *target)
 
 void neighbours_look(struct neighbours *n, struct buf *out)
 {
-    note(n->op, out, "/v1/admin/tenants/acme-zebra");
+    base_buf_truncate(out, 0);
+    note(n->op, out, "/v1/admin/tenants?prefix=acme-"); /* none more, and of the same sizes */
+}
+
+static void note_trail(struct neighbours *n, struct buf *out, const char *tenant, int64_t from)
+{
+    char target[NAME_BYTES];
+    (void)snprintf(target, sizeof target, "/v1/admin/audit?tenant=%s&limit=1000&from=%lld", tenant,
+                   (long long)from);
+    note(n->op, out, target);
+}
+
+void neighbours_look_at_trails(struct neighbours *n, struct buf *out)
+{
+    base_buf_truncate(out, 0);
     note(n->op, out, "/v1/admin/tenants/acme-zebra/keys");
-    note(n->op, out, "/v1/admin/audit?tenant=acme-zebra&limit=1000");
-    note(n->op, out, "/v1/admin/tenants/acme-");
-    note(n->op, out, "/v1/admin/audit?tenant=acme-&limit=1000");
+    note_trail(n, out, "acme-zebra", n->trail_end);
+    note_trail(n, out, "acme-", n->trail_end);
+}
+
+void neighbours_look_first(struct neighbours *n, struct buf *out, struct buf *out_trails)
+{
+    http_get(n->op, "/v1/admin/audit/head");
+    EXPECT_STATUS(n->op, 200);
+    n->trail_end = http_number(n->op, "/number") + 1;
+    neighbours_look(n, out);
+    neighbours_look_at_trails(n, out_trails);
 }
 
 static void note_rows(struct http *h, struct buf *out, const char *table)
@@ -153,7 +175,9 @@ void neighbours_look_at_things(struct neighbours *n, struct buf *out)
 
 void neighbours_look_closely(struct neighbours *n, struct buf *out)
 {
-    neighbours_look(n, out);
+    base_buf_truncate(out, 0);
+    note_trail(n, out, "acme-zebra", 1);
+    note_trail(n, out, "acme-", 1);
     neighbours_look_at_things(n, out);
 }
 

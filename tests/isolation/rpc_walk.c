@@ -110,12 +110,6 @@ static void renew(struct rpc_walk *w, const struct rpc *r, const struct grpc_cal
 /* --- walks -------------------------------------------------------------------------------------
  */
 
-static void look(struct rpc_walk *w, struct buf *out)
-{
-    base_buf_truncate(out, 0);
-    neighbours_look(w->n, out);
-}
-
 static bool try_own(struct rpc_walk *w, const struct rpc *r, struct buf out[3])
 {
     const struct grpc_call *call = converse(w, r, &w->own, &out[0]);
@@ -131,7 +125,7 @@ static bool try_others(struct rpc_walk *w, const struct rpc *r, struct buf out[3
 {
     const struct grpc_call *call = converse(w, r, &w->n->theirs, &out[0]);
     expect_wall(w, r, call);
-    look(w, &out[2]);
+    neighbours_look(w->n, &out[2]);
     neighbours_same(&w->before, &out[2], rpc_name(r));
     renew(w, r, call);
     call = converse(w, r, &w->nobodys, &out[1]);
@@ -151,16 +145,19 @@ static void walk(struct rpc_walk *w, try_request *try, bool names_others)
     static struct rpc rpcs[RPCS_MAX];
     struct buf out[3];
     base_buf_init(&w->before, ANSWER_MAX);
+    base_buf_init(&w->trails_before, ANSWER_MAX);
     for (size_t i = 0; i < 3; i++)
         base_buf_init(&out[i], ANSWER_MAX);
     open_client(w);
-    look(w, &w->before);
+    neighbours_look_first(w->n, &w->before, &w->trails_before);
     for (size_t i = 0; i < gw_method_count; i++) {
         size_t count = rpcs_of(&gw_methods[i], rpcs);
         bool is_good = false;
         for (size_t k = 0; k < count; k++)
             if ((rpcs[k].ways != 0) == names_others)
                 is_good |= try(w, &rpcs[k], out);
+        neighbours_look_at_trails(w->n, &out[2]);
+        neighbours_same(&w->trails_before, &out[2], rpc_path(&rpcs[0]));
         ck_assert_msg(is_good || !w->may_all || gw_methods[i].request == NULL,
                       "%s was never answered with success: its request in tests/isolation/rpcs.c "
                       "tests nothing",
@@ -170,6 +167,7 @@ static void walk(struct rpc_walk *w, try_request *try, bool names_others)
     for (size_t i = 0; i < 3; i++)
         base_buf_fini(&out[i]);
     base_buf_fini(&w->before);
+    base_buf_fini(&w->trails_before);
 }
 
 void rpc_walk_own(struct rpc_walk *w)

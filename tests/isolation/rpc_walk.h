@@ -9,7 +9,8 @@
  * Blocks:   for answers.
  * Fails by: ck_abort_msg.
  * Limits:   none.
- * Promises: 1. What others have is looked at after every request.
+ * Promises: 1. The sizes and states of others are looked at after every request, their keys and
+ *              trails after every method.
  */
 #ifndef TESTS_ISOLATION_RPC_WALK_H
 #define TESTS_ISOLATION_RPC_WALK_H
@@ -32,7 +33,7 @@ struct rpc_walk {
     const char *renew_key;
 
     struct grpc_client client;
-    struct buf before;
+    struct buf before, trails_before;
 };
 
 void rpc_walk_own(struct rpc_walk *w);

@@ -22,18 +22,20 @@ static struct caller callers[CALLERS_MAX];
 static struct caller caller; /* the one that asks */
 static struct names own;     /* the caller's */
 static struct http *h;
-static struct buf before, after;
+static struct buf before, trails_before, after;
 
 static void set_up(void)
 {
     neighbours_begin(&n);
     base_buf_init(&before, ANSWER_MAX);
+    base_buf_init(&trails_before, ANSWER_MAX);
     base_buf_init(&after, ANSWER_MAX);
 }
 
 static void tear_down(void)
 {
     base_buf_fini(&before);
+    base_buf_fini(&trails_before);
     base_buf_fini(&after);
     neighbours_end(&n);
 }
@@ -132,12 +134,6 @@ static void renew(const struct request *r)
 /* --- walks -------------------------------------------------------------------------------------
  */
 
-static void look(struct buf *out)
-{
-    base_buf_truncate(out, 0);
-    neighbours_look(&n, out);
-}
-
 static void try_others(const struct request *r)
 {
     static struct buf first, second;
@@ -146,7 +142,7 @@ static void try_others(const struct request *r)
     converse(r, &n.theirs, &first);
     expect_wall(r);
     expect_no_secret(r, &first);
-    look(&after);
+    neighbours_look(&n, &after);
     neighbours_same(&before, &after, request_name(r));
     renew(r);
     converse(r, &n.nobodys, &second);
@@ -189,6 +185,8 @@ static void each_route(try_request *try, bool names_others)
             try(&requests[k]);
             good += h->status < 300;
         }
+        neighbours_look_at_trails(&n, &after);
+        neighbours_same(&trails_before, &after, gw_routes[i].pattern);
         bool is_allowed = (gw_routes[i].scope & ~AUTH_SCOPES_TENANT) == 0;
         ck_assert_msg(names_others || !caller.may_all || !is_allowed || good > 0,
                       "%s %s was never answered with success: its request in "
@@ -208,7 +206,7 @@ static void each_caller(try_request *try, bool names_others, size_t part)
         own = n.own;
         name_set(&own, NAME_TENANT, caller.home);
         h = http_open(&n.server, i % 3 == 0 ? HTTP_2 : HTTP_1, caller.has_key ? caller.key : NULL);
-        look(&before);
+        neighbours_look_first(&n, &before, &trails_before);
         each_route(try, names_others);
         http_close(h);
     }

@@ -10,14 +10,13 @@
 
 #include "base/banned.h"
 
-#define NS_PER_S    1000000000u
-#define USE_UP_NS   (60ull * NS_PER_S)
+#define NS_PER_S       1000000000u
+#define USE_UP_NS      (60ull * NS_PER_S)
 #define NS_PER_UNIT(r) (NS_PER_S / (uint64_t)(r)->per_second)
 
 void rate_watch(struct rate *r, int64_t per_second, int64_t burst)
 {
-    *r = (struct rate){
-        .per_second = per_second, .burst = burst, .since_ns = base_monotonic_ns()};
+    *r = (struct rate){.per_second = per_second, .burst = burst, .since_ns = base_monotonic_ns()};
 }
 
 /* Whole units that the time since has earned, at most. */
