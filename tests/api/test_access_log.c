@@ -21,7 +21,7 @@
 #include "base/banned.h"
 
 #define MARK     "quetzal" /* in everything that is a row's */
-#define PATIENCE 200       /* times 50 ms */
+#define PATIENCE 1200      /* times 50 ms */
 
 static struct server server;
 static char path[PROCESS_PATH + 32];
@@ -86,7 +86,7 @@ static size_t count_with(const char *text)
 /* Lines come a moment behind their requests. */
 static void await_lines(const char *file, const char *text, size_t count)
 {
-    for (int i = 0; i < PATIENCE; i++) {
+    for (int i = 0; i < PATIENCE * process_patience(); i++) {
         read_lines(file);
         if (count_with(text) >= count)
             break;
@@ -258,6 +258,11 @@ START_TEST(every_request_has_a_line_when_the_server_stops)
 }
 END_TEST
 
+static bool is_there(void *arg)
+{
+    return access(arg, F_OK) == 0;
+}
+
 START_TEST(sighup_begins_a_new_file_and_no_line_is_lost)
 {
     struct http *h = http_open(&server, HTTP_1, NULL);
@@ -265,8 +270,7 @@ START_TEST(sighup_begins_a_new_file_and_no_line_is_lost)
     await_lines(path, "GET /healthz", 1);
     ck_assert_int_eq(rename(path, moved), 0);
     ck_assert_int_eq(kill(server.pid, SIGHUP), 0);
-    for (int i = 0; i < PATIENCE && access(path, F_OK) != 0; i++)
-        process_sleep_ms(50);
+    process_await(is_there, path, "the new file");
     http_get(h, "/readyz");
     await_lines(path, "GET /readyz", 1);
     read_lines(moved);
@@ -287,7 +291,7 @@ START_TEST(a_full_disk_loses_lines_and_no_request)
     start_with("/dev/full");
     struct http *op = http_open(&server, HTTP_2, server.operator_key);
     bool has_lost = false;
-    for (int i = 0; i < PATIENCE && !has_lost; i++) {
+    for (int i = 0; i < PATIENCE * process_patience() && !has_lost; i++) {
         http_get(op, "/metrics");
         ck_assert_int_eq(op->status, 200);
         ck_assert(has_sample(&op->body, "\nbigtent_access_log_lost_total "));

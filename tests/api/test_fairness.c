@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -64,7 +63,6 @@ static struct {
     _Atomic bool stop;
     _Atomic unsigned answered;
     _Atomic unsigned accepted;
-    _Atomic uint64_t took_ns; /* all accepted ones together */
     _Atomic unsigned without_hint;
     struct http *clients[FLOODERS];
 } flood;
@@ -86,7 +84,6 @@ static void *flood_thread(void *arg)
         (void)base_buf_printf(&body, "{\"key\":\"k%d\",\"cells\":{\"stats\":{\"v\":\"%0500d\"}}}\n",
                               i, i); /* fits */
     while (!atomic_load(&flood.stop)) {
-        uint64_t began = base_monotonic_ns();
         if (!http_try(http, "POST", "/v1/tables/devices:write", base_buf_slice(&body)))
             break;
         bool is_refused = http->status == 503 || http->status == 429;
@@ -97,38 +94,38 @@ static void *flood_thread(void *arg)
             wait_a_little();
             continue;
         }
-        atomic_fetch_add(&flood.took_ns, base_monotonic_ns() - began);
         atomic_fetch_add(&flood.accepted, 1);
     }
     base_buf_fini(&body);
     return NULL;
 }
 
-static int compare_ns(const void *a, const void *b)
+static int compare_counts(const void *a, const void *b)
 {
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
+    unsigned x = *(const unsigned *)a;
+    unsigned y = *(const unsigned *)b;
     return x < y ? -1 : x > y;
 }
 
-/* The median of writing a row and reading it. */
-static uint64_t quiet_ns(void)
+/* How many requests of the flood are answered while a row is written and read: at most that many
+ * in a quarter of the turns. A client delayed between two answers sees more than it waited for. */
+static unsigned passed_by(void)
 {
-    uint64_t took[TURNS];
+    unsigned passed[TURNS];
     for (int i = 0; i < TURNS; i++) {
-        uint64_t began = base_monotonic_ns();
+        unsigned were = atomic_load(&flood.accepted);
         http_json(w.http, "PUT", "{'stats':{'a':'b'}}", ROW "r%d", i % 10);
         ck_assert(w.http->status == 200 || w.http->status == 201);
         http_get(w.http, ROW "r%d", i % 10);
         EXPECT_STATUS(w.http, 200);
-        took[i] = base_monotonic_ns() - began;
+        passed[i] = atomic_load(&flood.accepted) - were;
     }
-    qsort(took, TURNS, sizeof took[0], compare_ns);
-    return took[TURNS / 2];
+    qsort(passed, TURNS, sizeof passed[0], compare_counts);
+    return passed[TURNS / 4];
 }
 
-/* In one run, against what the flood's own requests take: a quiet tenant that waits for all that a
- * flood has queued takes as long as they do. (Against its own time alone: make bench.) */
+/* Who waits for all that a flood has queued sees all of that answered first: FLOODERS requests, for
+ * each has one in flight. (Times are in make bench.) */
 START_TEST(a_quiet_tenant_does_not_wait_for_a_flood)
 {
     struct world noisy;
@@ -143,7 +140,7 @@ START_TEST(a_quiet_tenant_does_not_wait_for_a_flood)
     }
     while (atomic_load(&flood.answered) < FLOODERS)
         (void)sched_yield();
-    uint64_t beside = quiet_ns();
+    unsigned passed = passed_by();
     atomic_store(&flood.stop, true);
     for (size_t i = 0; i < FLOODERS; i++) {
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
@@ -152,9 +149,8 @@ START_TEST(a_quiet_tenant_does_not_wait_for_a_flood)
     world_fini(&noisy);
     ck_assert_uint_eq(atomic_load(&flood.without_hint), 0);
     ck_assert_uint_gt(atomic_load(&flood.accepted), 0);
-    uint64_t mean = atomic_load(&flood.took_ns) / atomic_load(&flood.accepted);
-    ck_assert_msg(2 * beside < mean, "%llu us beside a flood of which each takes %llu us",
-                  (unsigned long long)beside / 1000, (unsigned long long)mean / 1000);
+    ck_assert_msg(passed < FLOODERS / 2, "%u of the flood's requests were answered before one row",
+                  passed);
 }
 END_TEST
 

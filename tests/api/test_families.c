@@ -27,12 +27,15 @@ static void families(const char *body)
     http_json(w.http, "POST", body, "/v1/tables/t:families");
 }
 
+static bool has_cells(void *arg)
+{
+    return tenant_usage(w.http).cells == *(int64_t *)arg;
+}
+
 /* The usage of table t falls to this many cells. */
 static void await_cells(int64_t cells)
 {
-    for (int i = 0; i < 1000 && tenant_usage(w.http).cells != cells; i++)
-        process_sleep_ms(10);
-    ck_assert_int_eq(tenant_usage(w.http).cells, cells);
+    process_await(has_cells, &cells, "the cells of a dropped family to go");
 }
 
 /* --- documents that come back as they were put -------------------------------------------------

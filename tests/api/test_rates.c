@@ -489,8 +489,8 @@ START_TEST(a_scan_that_owes_pauses_and_goes_on)
 }
 END_TEST
 
-/* A read of all rows with a deadline or NULL, which pauses for PAUSE_MS or more after its first slice.
- */
+/* Starts a read of all rows with a deadline or NULL, which pauses for PAUSE_MS or more after its
+ * first slice. */
 #define PAUSE_MS 230000
 
 static struct grpc_call *start_paused_read(struct grpc_client *client, const char *timeout)

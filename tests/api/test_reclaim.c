@@ -126,6 +126,7 @@ Suite *suite_api_reclaim(void)
     tcase_add_loop_test(t, bytes_of_a_small_drop_leave_the_files_and_others_stay, 0, 4);
     suite_add_tcase(s, t);
     t = tcase_create("options");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, times_and_rates_that_cannot_be_are_refused);
     suite_add_tcase(s, t);
     return s;

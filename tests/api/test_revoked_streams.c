@@ -36,6 +36,12 @@ struct stream {
     _Atomic size_t got;  /* bytes */
 };
 
+static bool has_begun(void *arg)
+{
+    struct stream *s = arg;
+    return atomic_load(&s->got) > 0;
+}
+
 /* A line now and then. */
 static size_t give_line(char *to, size_t size, size_t count, void *user)
 {
@@ -96,9 +102,7 @@ static void stream_start(struct stream *s, const char *target, bool is_upload)
         curl_easy_setopt(s->curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)(64 * KIB));
     }
     ck_assert_int_eq(pthread_create(&s->thread, NULL, run_stream, s), 0);
-    for (int tries = 0; atomic_load(&s->got) == 0 && tries < 3000; tries++)
-        process_sleep_ms(10);
-    ck_assert_uint_gt(atomic_load(&s->got), 0);
+    process_await(has_begun, s, "the stream's first bytes");
 }
 
 /* It was broken off. */

@@ -79,11 +79,20 @@ static void start_again(void)
     http_reconnect(w.http);
 }
 
+static bool is_counted(void *arg)
+{
+    return scrape_number(w.op, *(const char **)arg) > 0;
+}
+
+static bool is_nothing_old(void *arg)
+{
+    (void)arg;
+    return scrape_number(w.op, "bigtent_scrub_oldest_seconds") < HOUR_S;
+}
+
 static void wait_for(const char *metric)
 {
-    for (int i = 0; i < 2000 * process_patience() && scrape_number(w.op, metric) == 0; i++)
-        process_sleep_ms(10);
-    ck_assert_uint_gt(scrape_number(w.op, metric), 0);
+    process_await(is_counted, &metric, metric);
 }
 
 START_TEST(old_files_are_read_by_themselves)
@@ -96,8 +105,7 @@ START_TEST(old_files_are_read_by_themselves)
     ck_assert_uint_eq(scrape_number(w.op, "bigtent_scrub_findings_total{kind=\"block\"}"), 0);
     ck_assert_uint_eq(scrape_number(w.op, "bigtent_scrub_findings_total{kind=\"list\"}"), 0);
     ck_assert_uint_eq(scrape_number(w.op, "bigtent_scrub_findings_total{kind=\"unreadable\"}"), 0);
-    while (scrape_number(w.op, "bigtent_scrub_oldest_seconds") >= HOUR_S)
-        process_sleep_ms(10);
+    process_await(is_nothing_old, NULL, "all old files to be read");
 }
 END_TEST
 

@@ -391,17 +391,22 @@ START_TEST(below_its_headroom_only_deletes_pass)
 }
 END_TEST
 
+static bool log_says(void *arg)
+{
+    return server_log_says(&server, arg);
+}
+
 START_TEST(sighup_takes_a_new_certificate_and_survives_a_bad_one)
 {
     server_start(&server, NULL);
     ck_assert_int_eq(kill(server.pid, SIGHUP), 0);
-    process_sleep_ms(100);
+    process_await(log_says, (char[]){"certificate_reloaded"}, "the new certificate");
     struct http *h = http_open(&server, HTTP_2, NULL);
     http_get(h, "/healthz");
     EXPECT_STATUS(h, 200);
     overwrite("server.pem", "-----BEGIN RUBBISH-----\n");
     ck_assert_int_eq(kill(server.pid, SIGHUP), 0);
-    process_sleep_ms(100);
+    process_await(log_says, (char[]){"certificate_kept"}, "the certificate's refusal");
     http_reconnect(h); /* a new handshake, with the certificate it had */
     http_get(h, "/healthz");
     EXPECT_STATUS(h, 200);

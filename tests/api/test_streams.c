@@ -71,6 +71,10 @@ static bool ends_whole(const struct raw_tls *r)
 
 #define SLOW 40
 
+/* A busy server refuses a tenant that has many requests in flight: such a request is sent again. */
+#define BUSY_MS    20
+#define BUSY_TRIES 3000
+
 START_TEST(slow_readers_cost_little_memory)
 {
     static struct raw_tls readers[SLOW];
@@ -82,7 +86,9 @@ START_TEST(slow_readers_cost_little_memory)
         raw_open(&readers[i], world_server(), "http/1.1");
         ask_for_all(&readers[i]);
     }
-    process_sleep_ms(1000); /* nobody reads */
+    for (size_t i = 0; i < SLOW; i++)
+        raw_await_unread(&readers[i], BEGUN);
+    process_sleep_ms(100); /* nobody reads: slowness can only make less of it */
     uint64_t grown = server_rss_kib(world_server()) - before;
     /* a slice, the queue and the socket's buffer each; sanitizers keep freed memory for a while */
     ck_assert_msg(process_sanitized() || (int64_t)grown < SLOW * 3 * 1024,
@@ -136,9 +142,20 @@ START_TEST(a_hundred_scans_at_once_are_all_whole)
     struct http_call calls[100];
     for (size_t i = 0; i < 100; i++)
         calls[i] = (struct http_call){"GET", "/v1/tables/devices/rows?limit=10000", SLICE_EMPTY, 0};
-    http_send_all(w.http, calls, 100);
-    for (size_t i = 0; i < 100; i++)
-        ck_assert_int_eq(calls[i].status, 200);
+    size_t left = 100;
+    for (int tries = 0; left > 0; tries++) { /* those that a busy server refused, again */
+        ck_assert_int_lt(tries, BUSY_TRIES);
+        http_send_all(w.http, calls, left);
+        size_t refused = 0;
+        for (size_t i = 0; i < left; i++) {
+            ck_assert(calls[i].status == 200 || calls[i].status == 503);
+            if (calls[i].status == 503)
+                calls[refused++] = calls[i];
+        }
+        left = refused;
+        if (left > 0)
+            process_sleep_ms(BUSY_MS);
+    }
 }
 END_TEST
 
@@ -182,6 +199,12 @@ static int on_progress(void *unused, curl_off_t total, curl_off_t now, curl_off_
     return 0;
 }
 
+static bool has_begun(void *arg)
+{
+    (void)arg;
+    return atomic_load(&scan_has_begun);
+}
+
 static void *slow_scan(void *arg)
 {
     struct http *h = arg;
@@ -200,8 +223,7 @@ START_TEST(the_same_over_http2_is_a_reset)
     fill(3000);
     struct http *h = http_open(world_server(), HTTP_2, w.key);
     ck_assert_int_eq(pthread_create(&thread, NULL, slow_scan, h), 0);
-    while (!atomic_load(&scan_has_begun))
-        process_sleep_ms(10);
+    process_await(has_begun, NULL, "the scan's first bytes");
     http_json(w.op, "POST", "{'reason':'unpaid'}", "/v1/admin/tenants/%s:suspend", w.tenant);
     EXPECT_STATUS(w.op, 200);
     (void)pthread_join(thread, &answered);
@@ -238,6 +260,7 @@ START_TEST(thousands_of_requests_share_a_connection)
 {
     world_init(&w, (enum http_version)(_i % HTTP_VERSIONS));
     long count = process_rounds(3000);
+    int busy = 0;
     for (long i = 0; i < count; i++) {
         switch (_i / HTTP_VERSIONS) {
         case 0:
@@ -256,6 +279,11 @@ START_TEST(thousands_of_requests_share_a_connection)
             http_json(w.http, "PUT", "{'stats':{'q':'v'}}", "/v1/tables/nosuch/rows/k");
             break;
         }
+        if (w.http->status == 503 && ++busy < BUSY_TRIES) {
+            process_sleep_ms(BUSY_MS);
+            i--;
+            continue;
+        }
         ck_assert_msg(w.http->status < 500, "request %ld: %d", i, w.http->status);
     }
 }
@@ -268,6 +296,16 @@ struct contender {
     int failures;
 };
 
+static bool try_when_busy(struct http *h, const char *method, const char *target, struct slice body)
+{
+    bool answered = http_try(h, method, target, body);
+    for (int tries = 0; answered && h->status == 503 && tries < BUSY_TRIES; tries++) {
+        process_sleep_ms(BUSY_MS);
+        answered = http_try(h, method, target, body);
+    }
+    return answered;
+}
+
 static void *contend(void *arg)
 {
     struct contender *c = arg;
@@ -276,10 +314,11 @@ static void *contend(void *arg)
         (void)snprintf(target, sizeof(target), "/v1/tables/devices/rows/shared%d", i % 3);
         int n = snprintf(body, sizeof(body), "{\"stats\":{\"a\":\"%d-%d\",\"b\":\"%d-%d\"}}",
                          c->number, i, c->number, i);
-        if (!http_try(c->http, i % 2 == 0 ? "PUT" : "PATCH", target, base_slice(body, (size_t)n)) ||
+        if (!try_when_busy(c->http, i % 2 == 0 ? "PUT" : "PATCH", target,
+                           base_slice(body, (size_t)n)) ||
             c->http->status / 100 != 2)
             c->failures++;
-        if (!http_try(c->http, "GET", target, SLICE_EMPTY) || c->http->status != 200)
+        if (!try_when_busy(c->http, "GET", target, SLICE_EMPTY) || c->http->status != 200)
             c->failures++;
         else if (strcmp(http_string(c->http, "/cells/stats/a/0/value"),
                         http_string(c->http, "/cells/stats/b/0/value")) != 0)
@@ -323,7 +362,7 @@ START_TEST(bodies_that_trickle_in_are_taken)
         ck_assert(raw_send(&r, base_slice(body + i, 1)));
         process_sleep_ms(5);
     }
-    ck_assert_int_eq(raw_response(&r, 5000), 201);
+    ck_assert_int_eq(raw_response(&r, 60000 * process_patience()), 201);
     raw_close(&r);
 }
 END_TEST

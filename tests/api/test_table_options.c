@@ -190,6 +190,7 @@ Suite *suite_api_table_options(void)
 {
     Suite *s = suite_create("api_table_options");
     TCase *tc = tcase_create("options");
+    tcase_set_timeout(tc, 60);
     world_begin(tc);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, a_new_table_is_divided_where_it_was_asked_for, 0, HTTP_VERSIONS);

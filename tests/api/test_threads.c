@@ -17,8 +17,6 @@
 
 #define AHEAD     5
 #define LONG_WORK 5
-#define TRIES     500
-#define TRY_US    20000
 
 static struct server server;
 static int own; /* nice, of this program: what the server begins with */
@@ -69,12 +67,26 @@ static int all(const char *prefix)
     return threads_count(server.pid, prefix, THREADS_FIRST, THREADS_LAST);
 }
 
-/* They take their places when they begin, which may be behind the first answer. */
-static bool are_in_place(int answering)
+/* Where long work has its place: none is behind the last. */
+static int long_work(void)
 {
+    return own + LONG_WORK < THREADS_LAST ? own + LONG_WORK : THREADS_LAST;
+}
+
+/* Readers there: of a program that began at the last place, the one that answers as well. */
+static int long_readers(int answering)
+{
+    return all("read-") - (answering == long_work() ? 0 : 1);
+}
+
+/* They take their places when they begin, which may be behind the first answer. */
+static bool are_in_place(void *arg)
+{
+    int answering = *(int *)arg;
     return at("loop-", answering) == all("loop-") && at("commit-", answering) == all("commit-") &&
-           at("ten-control", answering) == 1 && at("read-", answering) == 1 &&
-           at("read-", own + LONG_WORK) == all("read-") - 1;
+           at("ten-control", answering) == 1 &&
+           at("read-", answering) == (answering == long_work() ? all("read-") : 1) &&
+           at("read-", long_work()) == long_readers(answering);
 }
 
 /* Rows come and go as a range and are rewritten, so that whoever makes threads for it has. */
@@ -94,14 +106,13 @@ static void expect_answering(int nice)
     char line[64];
     server_start(&server, NULL);
     work();
-    for (int tries = 0; !are_in_place(nice) && tries < TRIES; tries++)
-        (void)usleep(TRY_US);
+    process_await(are_in_place, &nice, "the threads to take their places");
     int answer = all("loop-") + all("commit-") + 2; /* the control thread and one reader */
     ck_assert_int_eq(at("ten-control", nice), 1);
     ck_assert_int_eq(at("loop-", nice), all("loop-"));
     ck_assert_int_eq(at("commit-", nice), all("commit-"));
-    ck_assert_int_eq(at("read-", nice), 1);
-    ck_assert_int_eq(at("read-", own + LONG_WORK), all("read-") - 1);
+    ck_assert_int_eq(at("read-", nice), nice == long_work() ? all("read-") : 1);
+    ck_assert_int_eq(at("read-", long_work()), long_readers(nice));
     ck_assert_int_eq(threads_count(server.pid, "", THREADS_FIRST, own - 1),
                      nice < own ? answer : 0);
     (void)snprintf(line, sizeof line, "threads nice=%d answering=%d", own, nice);

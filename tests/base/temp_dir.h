@@ -7,33 +7,27 @@
 #include "tests/base/check_base.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "tests/support/process.h"
 
-static char root[64];
-static char dir[80];
-static char path[128];
-
-static inline int remove_entry(const char *entry, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at; /* nftw's form; the name is enough */
-    return remove(entry);
-}
+static char root[PROCESS_PATH];
+static char dir[PROCESS_PATH + 8];
+static char path[PROCESS_PATH + 64];
+static int root_keeper;
 
 /* Once per group, outside the tests' processes: a test that was refused unlink leaves nothing. */
 static inline void make_root(void)
 {
-    snprintf(root, sizeof root, "/tmp/bigtent-test-file-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    root_keeper = process_temp_dir(root);
 }
 
 static inline void remove_root(void)
 {
-    nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    process_temp_dir_remove(root, root_keeper);
 }
 
 static inline void make_dir(void)

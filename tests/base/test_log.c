@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "tests/support/process.h"
 
 Suite *suite_base_log(void);
 
@@ -17,10 +18,12 @@ static int output_fd;
 
 static void catch_stderr(void)
 {
-    char path[] = "/tmp/bigtent-test-log-XXXXXX";
-    output_fd = mkstemp(path);
+    char dir[PROCESS_PATH], path[PROCESS_PATH + 8];
+    int keeper_fd = process_temp_dir(dir);
+    snprintf(path, sizeof path, "%s/log", dir);
+    output_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     ck_assert_int_ge(output_fd, 0);
-    unlink(path);
+    process_temp_dir_remove(dir, keeper_fd); /* the open file stays */
     fcntl(output_fd, F_SETFL, O_APPEND);
     ck_assert_int_ge(dup2(output_fd, STDERR_FILENO), 0);
 }

@@ -53,6 +53,16 @@ static void fill(const char *table, int rows)
     base_buf_fini(&body);
 }
 
+static bool has_rows(void *arg)
+{
+    return tenant_usage(w.http).rows == *(int64_t *)arg;
+}
+
+static bool has_cells(void *arg)
+{
+    return tenant_usage(w.http).cells == *(int64_t *)arg;
+}
+
 START_TEST(an_acknowledged_tenant_and_key_are_there)
 {
     char key[WORLD_KEY];
@@ -147,9 +157,7 @@ START_TEST(a_table_being_deleted_does_not_come_back)
                       http_count(w.http, "/rows"));
     /* A removal that a crash interrupted goes on by itself. */
     int64_t expected = w.http->status == 200 ? 5100 : 100;
-    for (int i = 0; i < 500 && tenant_usage(w.http).rows != expected; i++)
-        process_sleep_ms(10);
-    ck_assert_int_eq(tenant_usage(w.http).rows, expected);
+    process_await(has_rows, &expected, "the removal to end");
     ck_assert_int_eq(admin_recount(w.op, "ab").rows, expected);
 }
 END_TEST
@@ -198,8 +206,7 @@ START_TEST(a_dropped_family_goes_exactly_counted_over_crashes)
         struct usage counted = admin_recount(w.op, "ab"); /* drift 0 */
         ck_assert_int_ge(counted.cells, 20);
     }
-    for (int i = 0; i < 1000 && tenant_usage(w.http).cells != 20; i++)
-        process_sleep_ms(10);
+    process_await(has_cells, &(int64_t){20}, "the dropped family's cells to go");
     int64_t bytes = 20 * (9 + 5 + 1 + 1 + 8);
     EXPECT_USAGE(tenant_usage(w.http), bytes, 20, 20);
     EXPECT_USAGE(admin_recount(w.op, "ab"), bytes, 20, 20);

@@ -40,7 +40,11 @@ static struct writer writers[WRITERS];
 /* --- one row ----------------------------------------------------------------------------------
  */
 
-enum verdict { PASSED, REFUSED, WRONG, GONE };
+/* BUSY: the server was, and did nothing. */
+enum verdict { PASSED, REFUSED, BUSY, WRONG, GONE };
+
+#define BUSY_MS    10
+#define BUSY_TRIES 6000
 
 static enum verdict verdict_of(int status, int ok, int also_ok, int refused)
 {
@@ -54,6 +58,8 @@ static enum verdict write_json(struct writer *me, const char *key, bool deletes)
     bool answered =
         deletes ? http_try(me->http, "DELETE", target, SLICE_EMPTY)
                 : http_try(me->http, "PUT", target, SLICE_LIT("{\"stats\":{\"q\":\"" VALUE "\"}}"));
+    if (answered && me->http->status == 503)
+        return BUSY;
     return answered ? verdict_of(me->http->status, deletes ? 204 : 200, deletes ? 404 : 201, 507)
                     : GONE;
 }
@@ -95,6 +101,8 @@ static enum verdict write_grpc(struct writer *me, const char *key, bool deletes)
     const char *status = http_header(me->http, "grpc-status");
     if (status == NULL)
         return GONE; /* the connection ended behind the head */
+    if (strcmp(status, "14") == 0)
+        return BUSY;
     return strcmp(status, "0") == 0 ? PASSED : strcmp(status, "8") == 0 ? REFUSED : WRONG;
 }
 
@@ -102,10 +110,15 @@ static bool write_row(struct writer *me, size_t n, bool deletes)
 {
     char key[16];
     (void)snprintf(key, sizeof key, "w%zu-%03zu", me->number, n);
-    enum verdict v = me->is_grpc ? write_grpc(me, key, deletes) : write_json(me, key, deletes);
+    enum verdict v = BUSY;
+    for (int tries = 0; v == BUSY && tries < BUSY_TRIES; tries++) {
+        if (tries > 0)
+            process_sleep_ms(BUSY_MS);
+        v = me->is_grpc ? write_grpc(me, key, deletes) : write_json(me, key, deletes);
+    }
     me->passed += v == PASSED && !deletes;
     me->refused += v == REFUSED;
-    if (v == WRONG || (v == REFUSED && deletes))
+    if (v == WRONG || v == BUSY || (v == REFUSED && deletes))
         me->wrong = deletes ? "a deletion" : "a write";
     return v != GONE && me->wrong == NULL;
 }

@@ -21,6 +21,7 @@
 
 #include "base/banned.h"
 
+#define BUSY            503 /* the status of a request that overload control refused */
 #define TENANTS         3
 #define WRITERS         6
 #define ROWS_PER_WRITER 120
@@ -71,6 +72,13 @@ static void settle(struct writer *w, struct row *row)
     w->acks++;
 }
 
+/* Overload control refused it: nothing was done. */
+static void refuse(struct row *row)
+{
+    row->pending = NEVER;
+    process_sleep_ms(1);
+}
+
 /* Put, patch or delete one row; false when the server is gone. */
 static bool write_one(struct writer *w)
 {
@@ -89,6 +97,10 @@ static bool write_one(struct writer *w)
         w->maybes++;
         return false;
     }
+    if (w->http->status == BUSY) {
+        refuse(row);
+        return true;
+    }
     if (w->http->status / 100 != 2) {
         w->wrong = kind == 0 ? "DELETE" : "PUT or PATCH";
         w->wrong_status = w->http->status;
@@ -98,23 +110,26 @@ static bool write_one(struct writer *w)
     return true;
 }
 
-/* Verdicts that arrived whole count, even when the stream broke off behind them. */
-static size_t verdicts(struct writer *w)
+/* Verdicts that arrived whole count, even when the stream broke off behind them; they come in the
+ * order of the rows. Returns how many there are. */
+static size_t settle_verdicts(struct writer *w, struct row *rows, size_t count)
 {
     const char *at = (const char *)w->http->body.ptr;
     const char *end = at + w->http->body.len;
-    size_t good = 0;
-    while (at != NULL && at < end) {
+    size_t seen = 0;
+    while (at != NULL && at < end && seen < count) {
         const char *eol = memchr(at, '\n', (size_t)(end - at));
         if (eol == NULL)
             break;
         if (memmem(at, (size_t)(eol - at), "\"status\":20", 11) != NULL)
-            good++;
+            settle(w, &rows[seen++]);
+        else if (memmem(at, (size_t)(eol - at), "\"status\":503", 12) != NULL)
+            refuse(&rows[seen++]);
         else if (memmem(at, (size_t)(eol - at), "\"status\":", 9) != NULL)
             w->wrong = ":write verdict";
         at = eol + 1;
     }
-    return good;
+    return seen;
 }
 
 static bool write_many(struct writer *w)
@@ -138,11 +153,14 @@ static bool write_many(struct writer *w)
     http_once(w->http, "Content-Type: application/x-ndjson");
     bool answered = http_try(w->http, "POST", "/v1/tables/t:write", base_buf_slice(&lines));
     base_buf_fini(&lines);
-    size_t good = verdicts(w);
-    for (size_t i = 0; i < good && i < count; i++)
-        settle(w, &w->rows[first + i]);
-    w->maybes += count - (good < count ? good : count);
-    if (answered && (w->http->status != 200 || good != count)) {
+    if (answered && w->http->status == BUSY) {
+        for (size_t i = 0; i < count; i++)
+            refuse(&w->rows[first + i]);
+        return true;
+    }
+    size_t seen = settle_verdicts(w, &w->rows[first], count);
+    w->maybes += count - seen;
+    if (answered && (w->http->status != 200 || seen != count)) {
         w->wrong = ":write";
         w->wrong_status = w->http->status;
     }
@@ -248,7 +266,7 @@ static struct findings look(void)
         /* The sweeper may take old versions between the two questions: ask until it is done. */
         struct usage counted = admin_recount(op, IDS[t]); /* drift 0 */
         struct usage used = tenant_usage(h);
-        for (int i = 0; i < 200 && used.bytes != counted.bytes; i++) {
+        for (int i = 0; i < 6000 * process_patience() && used.bytes != counted.bytes; i++) {
             process_sleep_ms(10);
             counted = admin_recount(op, IDS[t]);
             used = tenant_usage(h);

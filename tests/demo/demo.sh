@@ -79,6 +79,19 @@ status() {
         fail "curl $method $path"
 }
 
+# writes_at_once N: N times altostrat's write of $row, by one process on one connection, for starting one may take
+# longer than a rate lets it; prints the status of the last.
+writes_at_once() {
+    {
+        printf 'header = "Authorization: Bearer %s"\n' "$(cat "$tmp/altostrat.key")"
+        seq "$1" | awk -v url="$BIGTENT_URL$row" -v body="$tmp/body" '{
+            printf "url = \"%s\"\noutput = \"%s\"\n", url, body }'
+    } > "$tmp/curlrc"
+    curl -sS -K "$tmp/curlrc" --cacert "$data/ca.pem" -X PUT -H "Content-Type: application/json" \
+        --data-binary '{"stats_summary":{"os_build":"PQ2A.190405.003"}}' -D "$tmp/head" -w '%{http_code}\n' |
+        tail -n 1
+}
+
 # field NAME: the first number or string called NAME in the JSON of the last answer.
 field() {
     awk -v name="$1" '{ all = all $0 } END {
@@ -253,11 +266,11 @@ ok "a full byte quota answers 507 and lets deletes through"
 
 as operator tenant quota altostrat --writes-per-s 2 > /dev/null || fail "rate"
 tries=0
-until [ "$(status altostrat PUT "$row" '{"stats_summary":{"os_build":"PQ2A.190405.003"}}')" = 429 ]; do
+until [ "$(writes_at_once 20)" = 429 ]; do
     tries=$((tries + 1))
-    [ "$tries" -lt 50 ] || fail "50 writes at once pass a limit of 2 a second"
+    [ "$tries" -lt 50 ] || fail "1000 writes at once pass a limit of 2 a second"
 done
-wait_s=$(awk 'tolower($1) == "retry-after:" { print $2 + 0 }' "$tmp/head")
+wait_s=$(awk 'tolower($1) == "retry-after:" { last = $2 + 0 } END { print last }' "$tmp/head")
 [ "${wait_s:-0}" -ge 1 ] || fail "429 without Retry-After: $(cat "$tmp/head")"
 sleep "$wait_s"
 same "a write after waiting" 200 "$(status altostrat PUT "$row" '{"stats_summary":{"os_build":"PQ2A.190405.003"}}')"

@@ -69,8 +69,8 @@ const char *neighbours_data(const struct neighbours *n, struct slice text);
 
 /* Counters and state of both others: one request, after each request of a walk. */
 void neighbours_look(struct neighbours *n, struct buf *out);
-/* Keys, and what both trails have since neighbours_look_first: nothing there can be undone, so a walk
- * looks after all requests of a route or a method. */
+/* Keys, and what both trails have since neighbours_look_first: nothing there can be undone, so a
+ * walk looks after all requests of a route or a method. */
 void neighbours_look_at_trails(struct neighbours *n, struct buf *out);
 /* Both, from the end of the trails as they are now. */
 void neighbours_look_first(struct neighbours *n, struct buf *out, struct buf *out_trails);

@@ -70,7 +70,7 @@ Suite *suite_isolation_methods(void)
 {
     Suite *s = suite_create("isolation_methods");
     TCase *tc = tcase_create("methods");
-    tcase_set_timeout(tc, 240);
+    tcase_set_timeout(tc, 1200);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, no_method_tells_theirs_from_nobodys, 0, PARTS);
     suite_add_tcase(s, tc);

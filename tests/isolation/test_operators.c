@@ -164,7 +164,7 @@ Suite *suite_isolation_operators(void)
 {
     Suite *s = suite_create("isolation_operators");
     TCase *tc = tcase_create("operators");
-    tcase_set_timeout(tc, 240);
+    tcase_set_timeout(tc, 1200);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, operators_see_what_their_scopes_say_and_no_rows, 0, OPERATOR_COUNT);
     tcase_add_test(tc, operators_do_see_names_and_counts);

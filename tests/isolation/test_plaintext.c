@@ -87,7 +87,7 @@ Suite *suite_isolation_plaintext(void)
 {
     Suite *s = suite_create("isolation_plaintext");
     TCase *tc = tcase_create("plaintext");
-    tcase_set_timeout(tc, 240);
+    tcase_set_timeout(tc, 1200);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, no_method_without_a_key_tells_theirs_from_nobodys);
     suite_add_tcase(s, tc);

@@ -232,7 +232,7 @@ Suite *suite_isolation_routes(void)
 {
     Suite *s = suite_create("isolation_routes");
     TCase *tc = tcase_create("routes");
-    tcase_set_timeout(tc, 240);
+    tcase_set_timeout(tc, 1200);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, no_route_tells_theirs_from_nobodys, 0, PARTS);
     suite_add_tcase(s, tc);
