@@ -151,6 +151,8 @@ static void walk(struct rpc_walk *w, try_request *try, bool names_others)
     open_client(w);
     neighbours_look_first(w->n, &w->before, &w->trails_before);
     for (size_t i = 0; i < gw_method_count; i++) {
+        if (w->takes != NULL && !w->takes(&gw_methods[i]))
+            continue;
         size_t count = rpcs_of(&gw_methods[i], rpcs);
         bool is_good = false;
         for (size_t k = 0; k < count; k++)

@@ -23,10 +23,11 @@ struct rpc_walk {
     const char *what; /* the caller */
     const char *key;  /* NULL: none */
     bool is_plain;
-    bool is_known; /* else what needs a key is UNAUTHENTICATED */
-    bool has_left; /* its tenant: what it asks for is not looked at */
-    bool may_none; /* whatever needs a key is PERMISSION_DENIED */
-    bool may_all;  /* every method must succeed with its own names */
+    bool is_known;                            /* else what needs a key is UNAUTHENTICATED */
+    bool has_left;                            /* its tenant: what it asks for is not looked at */
+    bool may_none;                            /* whatever needs a key is PERMISSION_DENIED */
+    bool may_all;                             /* every method must succeed with its own names */
+    bool (*takes)(const struct gw_method *m); /* NULL: all */
     struct names own;
     struct names nobodys;
     struct http *renew; /* a full key of its tenant */

@@ -3,65 +3,25 @@
  * name a neighbour.
  *
  * As test_routes.c, of the method table: unary and streaming methods, those that need no
- * credential, and those that are not there.
+ * credential, and those that are not there. Those of rows are in test_methods_data.c, those of
+ * tables in test_methods_tables.c, all others here.
  */
 #include <check.h>
+#include <string.h>
 
-#include "tests/isolation/callers.h"
-#include "tests/isolation/rpc_walk.h"
+#include "tests/isolation/method_walk.h"
 
 #include "base/banned.h"
 
-#define PARTS 4
-
-static struct neighbours n;
-static struct caller callers[CALLERS_MAX];
-static struct rpc_walk walk;
-
-static void set_up(void)
+static bool takes(const struct gw_method *m)
 {
-    neighbours_begin(&n);
-}
-
-static void tear_down(void)
-{
-    neighbours_end(&n);
-}
-
-static void use_caller(const struct caller *c)
-{
-    walk = (struct rpc_walk){.n = &n,
-                             .what = c->what,
-                             .key = c->has_key ? c->key : NULL,
-                             .is_known = c->is_known,
-                             .has_left = strcmp(c->home, "left-long-ago") == 0,
-                             .may_all = c->may_all,
-                             .own = n.own,
-                             .nobodys = n.nobodys,
-                             .renew = n.a,
-                             .renew_key = n.a_key};
-    name_set(&walk.own, NAME_TENANT, c->home);
+    return strcmp(m->service, "google.bigtable.v2.Bigtable") != 0 &&
+           strcmp(m->service, "google.bigtable.admin.v2.BigtableTableAdmin") != 0;
 }
 
 START_TEST(no_method_tells_theirs_from_nobodys)
 {
-    static struct buf before, after;
-    base_buf_init(&before, 64 * MIB);
-    base_buf_init(&after, 64 * MIB);
-    for (size_t i = (size_t)_i; i < caller_count; i += PARTS) {
-        caller_make(&n, i, &callers[i]);
-        use_caller(&callers[i]);
-        rpc_walk_own(&walk);
-    }
-    neighbours_look_closely(&n, &before);
-    for (size_t i = (size_t)_i; i < caller_count; i += PARTS) {
-        use_caller(&callers[i]);
-        rpc_walk_others(&walk);
-    }
-    neighbours_look_closely(&n, &after);
-    neighbours_same(&before, &after, "one of the callers");
-    base_buf_fini(&before);
-    base_buf_fini(&after);
+    method_walk((size_t)_i, takes);
 }
 END_TEST
 
@@ -71,8 +31,8 @@ Suite *suite_isolation_methods(void)
     Suite *s = suite_create("isolation_methods");
     TCase *tc = tcase_create("methods");
     tcase_set_timeout(tc, 1200);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, no_method_tells_theirs_from_nobodys, 0, PARTS);
+    tcase_add_checked_fixture(tc, method_walk_set_up, method_walk_tear_down);
+    tcase_add_loop_test(tc, no_method_tells_theirs_from_nobodys, 0, METHOD_PARTS);
     suite_add_tcase(s, tc);
     return s;
 }
