@@ -229,7 +229,7 @@ $(B)/run_tests: $(B)/tests/runner.o $(call obj,$(TEST_SRC) $(SUPPORT_SRC) $(filt
 $(B)/run_check: $(B)/check/runner.o $(call obj,$(CHECK_SRC) $(SUPPORT_SRC)) $(LIB_OBJ)
 $(B)/run_tests $(B)/run_check:
 	$(say) LINK $@
-	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=_mark_point,--wrap=clock_gettime -o $@ $^ -lcheck -lsubunit -lcurl -lyaml -lzstd -lm -lrt $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=_mark_point,--wrap=clock_gettime,--wrap=base_monotonic_ns -o $@ $^ -lcheck -lsubunit -lcurl -lyaml -lzstd -lm -lrt $(LIBS)
 
 # In front of the libc of a server whose disk fails; never sanitized: it is loaded before the runtime.
 $(B)/disk_fault.so: tests/faults/disk_fault.c tests/faults/disk_fault.h
