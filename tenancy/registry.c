@@ -126,13 +126,14 @@ static enum err start_control(struct ten_registry *r)
     return ERR_OK;
 }
 
-static enum err start_workers(struct ten_registry *r, struct errbuf *eb)
+static enum err start_workers(struct ten_registry *r, const struct ten_sweeper_options *sweeper,
+                              struct errbuf *eb)
 {
     enum err rc = start_control(r);
     if (rc == ERR_OK)
         rc = base_worker_start(&r->jobs, "ten-jobs");
     if (rc == ERR_OK)
-        rc = ten_sweeper_start(r, &r->sweeper);
+        rc = ten_sweeper_start(r, sweeper, &r->sweeper);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "a registry thread cannot be started: %s", base_err_name(rc));
     r->resume_msg.run = run_resume;
@@ -188,7 +189,7 @@ enum err ten_registry_open(const struct ten_registry_options *options, struct te
     if (rc == ERR_OK)
         rc = ten_metering_open(r, eb);
     if (rc == ERR_OK)
-        rc = start_workers(r, eb);
+        rc = start_workers(r, &options->sweeper, eb);
     if (rc != ERR_OK) {
         base_worker_stop(&r->jobs);
         ten_fair_worker_stop(&r->control);

@@ -25,6 +25,7 @@
 #include "tenancy/action.h"
 #include "tenancy/fair_worker.h"
 #include "tenancy/keystore.h"
+#include "tenancy/sweeper.h"
 #include "tenancy/tenant.h"
 
 struct ten_registry;
@@ -43,6 +44,7 @@ struct ten_registry_options {
     const struct ten_certificates_options *certificates;
     bool reissue_erasures; /* lines that the ledger lost are written again; else ERR_CORRUPT */
     size_t *out_reissued;  /* how many tenants' were; NULL: not told */
+    struct ten_sweeper_options sweeper;
 };
 
 /* Blocking; starts the control worker, then resumes interrupted jobs and table removals. */

@@ -1,7 +1,7 @@
 /*
  * tenancy/sweeper.c - one portion of one table at a time, on the control thread's word.
  *
- *   tick       the ticker posts a message every TEN_SWEEP_TICK_MS; it adds to the allowance
+ *   tick       the ticker posts a message every tick_ms; it adds to the allowance
  *   portion    while there is allowance, a sweep of at most TEN_SWEEP_PORTION keys looks for
  *              garbage on a reader and has the tenant's committer remove it
  *   done       what was looked at is taken off the allowance; the next portion goes on where this
@@ -26,8 +26,8 @@
 
 #include "base/banned.h"
 
-#define NS_PER_S      1000000000LL
-#define ALLOWANCE_MAX (TEN_SWEEP_KEYS_PER_S) /* what a pause saves up: one second */
+#define NS_PER_S  1000000000LL
+#define NS_PER_MS 1000000LL
 
 struct place {
     char tenant[LIM_TENANT_ID + 1];
@@ -39,6 +39,7 @@ struct place {
 
 struct ten_sweeper {
     struct ten_registry *registry;
+    struct ten_sweeper_options options; /* none of them 0 */
 
     /* the ticker */
     pthread_t thread;
@@ -60,6 +61,7 @@ struct ten_sweeper {
     struct ten_sweep_memory memory;
 
     _Atomic uint64_t rounds, keys, cells, saves;
+    _Atomic uint64_t hold_at; /* keys; UINT64_MAX outside tests */
 };
 
 static int64_t now_ns(void)
@@ -88,7 +90,7 @@ static uint64_t additions(const struct sto_table *table)
 }
 
 /* Whether something of the table may have become garbage since it was swept. */
-static bool is_due(const struct sto_schema *schema)
+static bool is_due(const struct ten_sweeper *s, const struct sto_schema *schema)
 {
     const struct sto_table *table = schema->table;
     bool ages = false;
@@ -98,8 +100,8 @@ static bool is_due(const struct sto_schema *schema)
         return true;
     if (additions(table) == table->swept.additions && base_wall_us() < table->swept.expires_us)
         return false;
-    return table->swept_at_ns == 0 ||
-           now_ns() - table->swept_at_ns >= (ages ? TEN_SWEEP_AGES_S : TEN_SWEEP_REST_S) * NS_PER_S;
+    int64_t rest_ns = ages ? TEN_SWEEP_AGES_S * NS_PER_S : s->options.rest_ms * NS_PER_MS;
+    return table->swept_at_ns == 0 || now_ns() - table->swept_at_ns >= rest_ns;
 }
 
 /* The table of a tenant at or behind the place's. */
@@ -111,7 +113,7 @@ static struct sto_schema *next_table(const struct ten_sweeper *s, const struct t
     if (base_slice_equal(ten_tenant_id(t), base_slice(s->place.tenant, s->place.tenant_len)))
         (void)ten_tables_search(tables, from, &at); /* there, or the next one */
     for (; at < tables->count; at++)
-        if (is_due(tables->schemas[at]))
+        if (is_due(s, tables->schemas[at]))
             return tables->schemas[at];
     return NULL;
 }
@@ -259,6 +261,12 @@ static void portion_begin(struct ten_sweeper *s, struct ten_tenant *t, struct st
     sto_drop_rows(s->registry->engine, &s->op);
 }
 
+static bool is_held(const struct ten_sweeper *s)
+{
+    return atomic_load_explicit(&s->keys, memory_order_relaxed) >=
+           atomic_load_explicit(&s->hold_at, memory_order_relaxed);
+}
+
 static void portions_run(struct ten_sweeper *s)
 {
     struct ten_tenant *t = NULL;
@@ -269,7 +277,7 @@ static void portions_run(struct ten_sweeper *s)
         s->idle = true;
         (void)pthread_cond_broadcast(&s->changed);
         (void)pthread_mutex_unlock(&s->lock);
-    } else if (s->allowance > 0 && find(s, &t, &schema)) {
+    } else if (s->allowance > 0 && !is_held(s) && find(s, &t, &schema)) {
         portion_begin(s, t, schema);
     }
 }
@@ -284,16 +292,17 @@ static void run_tick(struct base_msg *msg)
     s->ticked = false;
     s->stops = s->stopping;
     (void)pthread_mutex_unlock(&s->lock);
-    ten_threshold_tick(s->registry, TEN_SWEEP_TICK_MS);
-    ten_metering_tick(s->registry, TEN_SWEEP_TICK_MS);
-    ten_audit_tick(s->registry, TEN_SWEEP_TICK_MS);
+    ten_threshold_tick(s->registry, s->options.tick_ms);
+    ten_metering_tick(s->registry, s->options.tick_ms);
+    ten_audit_tick(s->registry, s->options.tick_ms);
     ten_grace_tick(s->registry);
     ten_purge_tick(s->registry);
     int64_t now = now_ns();
-    s->allowance += (now - s->last_ns) * TEN_SWEEP_KEYS_PER_S / NS_PER_S;
+    int64_t per_s = s->options.keys_per_s;
+    s->allowance += (now - s->last_ns) * per_s / NS_PER_S;
     s->last_ns = now;
-    if (s->allowance > ALLOWANCE_MAX)
-        s->allowance = ALLOWANCE_MAX;
+    if (s->allowance > per_s) /* what a pause saves up: one second */
+        s->allowance = per_s;
     if (!s->running)
         portions_run(s);
 }
@@ -305,7 +314,7 @@ static void *tick_main(void *arg)
     while (!s->idle) {
         struct timespec until;
         (void)clock_gettime(CLOCK_MONOTONIC, &until); /* exists wherever this runs */
-        until.tv_nsec += TEN_SWEEP_TICK_MS * 1000000L;
+        until.tv_nsec += s->options.tick_ms * NS_PER_MS;
         until.tv_sec += until.tv_nsec / NS_PER_S;
         until.tv_nsec %= NS_PER_S;
         (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* woken early: ticks early */
@@ -329,10 +338,22 @@ static void sweeper_free(struct ten_sweeper *s)
     base_free(s);
 }
 
-enum err ten_sweeper_start(struct ten_registry *r, struct ten_sweeper **out)
+static uint32_t option(uint32_t given, uint32_t standard)
+{
+    return given != 0 ? given : standard;
+}
+
+enum err ten_sweeper_start(struct ten_registry *r, const struct ten_sweeper_options *options,
+                           struct ten_sweeper **out)
 {
     struct ten_sweeper *s = base_new(sizeof *s);
     s->registry = r;
+    s->options = (struct ten_sweeper_options){
+        .tick_ms = option(options->tick_ms, TEN_SWEEP_TICK_MS),
+        .rest_ms = option(options->rest_ms, TEN_SWEEP_REST_S * 1000),
+        .keys_per_s = option(options->keys_per_s, TEN_SWEEP_KEYS_PER_S),
+    };
+    atomic_init(&s->hold_at, UINT64_MAX);
     s->tick_msg.run = run_tick;
     s->last_ns = now_ns();
     base_buf_init(&s->place.row, LIM_ROW_KEY);
@@ -371,4 +392,9 @@ struct ten_sweep_stats ten_sweeper_stats(const struct ten_sweeper *s)
         .cells = atomic_load_explicit(&s->cells, memory_order_relaxed),
         .saves = atomic_load_explicit(&s->saves, memory_order_relaxed),
     };
+}
+
+void ten_sweeper_test_hold_at(struct ten_sweeper *s, uint64_t keys)
+{
+    atomic_store_explicit(&s->hold_at, keys, memory_order_relaxed);
 }

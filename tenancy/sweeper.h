@@ -19,6 +19,8 @@
 #ifndef TENANCY_SWEEPER_H
 #define TENANCY_SWEEPER_H
 
+#include <stdint.h>
+
 #include "base/err.h"
 
 struct ten_registry;
@@ -31,7 +33,15 @@ struct ten_sweeper;
 #define TEN_SWEEP_REST_S     1    /* at least, between two looks through a table */
 #define TEN_SWEEP_AGES_S     60   /* the same of a table with ages */
 
-enum err ten_sweeper_start(struct ten_registry *r, struct ten_sweeper **out) MUST_CHECK;
+/* Fields of 0 stand for the values above; a server leaves all of them at 0. */
+struct ten_sweeper_options {
+    uint32_t tick_ms;
+    uint32_t rest_ms;
+    uint32_t keys_per_s;
+};
+
+enum err ten_sweeper_start(struct ten_registry *r, const struct ten_sweeper_options *options,
+                           struct ten_sweeper **out) MUST_CHECK;
 /* The control worker must still run. NULL is fine. */
 void ten_sweeper_stop(struct ten_sweeper *s);
 
@@ -43,5 +53,8 @@ struct ten_sweep_stats {
 };
 /* Any thread; numbers of slightly different moments. */
 struct ten_sweep_stats ten_sweeper_stats(const struct ten_sweeper *s);
+
+/* For tests: starts no portion once `keys` are looked at. UINT64_MAX: goes on. Any thread. */
+void ten_sweeper_test_hold_at(struct ten_sweeper *s, uint64_t keys);
 
 #endif

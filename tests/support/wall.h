@@ -1,8 +1,8 @@
 /*
  * tests/support/wall.h - clocks that tests can set, hold and move.
  *
- * Does:     have CLOCK_REALTIME differ from the system's in this process; hold base_monotonic_ns for
- *           one thread; let time pass for the whole process without waiting.
+ * Does:     have CLOCK_REALTIME differ from the system's in this process; hold base_monotonic_ns
+ *           for one thread; let time pass for the whole process without waiting.
  * Owns:     the differences, and a thread's held time.
  * May use:  base/.
  * Knows no: who asks for the time: all of the program does, by --wrap (Makefile).

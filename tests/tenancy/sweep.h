@@ -24,9 +24,19 @@
 static struct tent tent;
 static struct ten_tenant *tenant;
 
-static inline void setup(void)
+/* The sweeper of these tests rests as little as it can, so that nobody waits for its rest. */
+#define SWEEP_REST_MS 20
+
+static inline void setup_closed(void)
 {
     tent_make(&tent);
+    tent.sweeper = (struct ten_sweeper_options){
+        .tick_ms = 10, .rest_ms = SWEEP_REST_MS, .keys_per_s = 20 * TEN_SWEEP_KEYS_PER_S};
+}
+
+static inline void setup(void)
+{
+    setup_closed();
     tent_open(&tent);
 }
 
@@ -83,7 +93,7 @@ static inline void mutate_done(struct sto_mutate_op *op)
 
 static inline void wait_all(void)
 {
-    while (outstanding > 0) {
+    while (outstanding > 0) { /* each is answered; the bound is libcheck's */
         base_mailbox_wait(&tent.mail, 1000);
         (void)base_mailbox_run(&tent.mail);
     }
@@ -135,11 +145,14 @@ static inline uint64_t cells(void)
     return sto_counters_read(&tenant->account.total).cells;
 }
 
+static inline bool cells_are(void *wanted)
+{
+    return cells() == *(const uint64_t *)wanted;
+}
+
 static inline void wait_for_cells(uint64_t wanted)
 {
-    for (int i = 0; i < 600 && cells() != wanted; i++)
-        tent_pause_ms(50);
-    ck_assert_uint_eq(cells(), wanted);
+    process_await(cells_are, &wanted, "a number of cells");
 }
 
 static inline void recount_done(struct sto_recount_op *op)
@@ -186,11 +199,19 @@ static inline struct ten_sweep_stats swept(void)
     return ten_sweeper_stats(tent.registry->sweeper);
 }
 
+static inline bool keys_reach(void *at_least)
+{
+    return swept().keys >= *(const uint64_t *)at_least;
+}
+
 static inline void wait_for_keys(uint64_t at_least)
 {
-    for (int i = 0; i < 6000 && swept().keys < at_least; i++)
-        tent_pause_ms(5);
-    ck_assert_uint_ge(swept().keys, at_least);
+    process_await(keys_reach, &at_least, "keys that are looked at");
+}
+
+static inline bool rounds_reach(void *at_least)
+{
+    return swept().rounds >= *(const uint64_t *)at_least;
 }
 
 /* Every table is asked whether it is due, and none is any more, those that rested among them. */
@@ -199,11 +220,9 @@ static inline void wait_until_idle(void)
     uint64_t keys;
     do {
         keys = swept().keys;
-        tent_pause_ms(TEN_SWEEP_REST_S * 1000);
-        uint64_t rounds = swept().rounds;
-        for (int i = 0; i < 6000 && swept().rounds < rounds + 2; i++)
-            tent_pause_ms(5);
-        ck_assert_uint_ge(swept().rounds, rounds + 2);
+        tent_pause_ms(SWEEP_REST_MS);
+        uint64_t rounds = swept().rounds + 2;
+        process_await(rounds_reach, &rounds, "two rounds of the sweeper");
     } while (swept().keys != keys);
 }
 

@@ -11,12 +11,15 @@
  * Limits:   none.
  * Promises: 1. Threads start in tent_open: call it after the fork, inside a test or checked
  * fixture.
+ *           2. The directory goes away with the test, however that ends.
+ *
+ * Over 500 lines because every control function of the registry has a call here.
  */
 #ifndef TESTS_TENANCY_TENT_H
 #define TESTS_TENANCY_TENT_H
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* nftw; so this header comes first */
+#define _GNU_SOURCE /* of those who include it; so this header comes first */
 #endif
 
 #include <check.h>
@@ -35,6 +38,7 @@
 #include "tenancy/hold.h"
 #include "tenancy/offboard.h"
 #include "tenancy/registry.h"
+#include "tests/support/process.h"
 
 /* Give a quota's field, named as in the structure. */
 #define GIVE(q, member, value)                                                                     \
@@ -43,6 +47,7 @@
 
 struct tent {
     char dir[256];
+    int keeper; /* of the directory (tests/support/process.h) */
     struct sto_engine *engine;
     struct base_epoch *epoch;
     int slot;
@@ -51,8 +56,9 @@ struct tent {
     struct base_mailbox mail;
     uint64_t drop_range_cells;  /* of the engine; 0: its own */
     uint64_t scrub_bytes_per_s; /* of the engine; 0: off */
-    bool deep;                  /* who is offboarded from now on is looked for in every table */
-    struct errbuf eb;           /* of the last call that failed */
+    struct ten_sweeper_options sweeper;
+    bool deep;        /* who is offboarded from now on is looked for in every table */
+    struct errbuf eb; /* of the last call that failed */
 };
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -60,9 +66,11 @@ struct tent {
 static inline void tent_make(struct tent *t)
 {
     memset(t, 0, sizeof *t);
-    const char *parent = getenv("TMPDIR");
-    (void)snprintf(t->dir, sizeof t->dir, "%s/bigtent-tent-XXXXXX", parent ? parent : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(t->dir));
+    char dir[PROCESS_PATH];
+    t->keeper = process_temp_dir(dir);
+    t->sweeper.tick_ms = 10; /* nobody waits long for what a tick does */
+    ck_assert_uint_lt(strlen(dir), sizeof t->dir);
+    memcpy(t->dir, dir, strlen(dir) + 1);
 }
 
 static inline enum err tent_open_engine(struct tent *t)
@@ -99,7 +107,8 @@ static inline enum err tent_open_registry(struct tent *t)
     const struct ten_registry_options options = {.engine = t->engine,
                                                  .epoch = t->epoch,
                                                  .keystore = t->keystore,
-                                                 .certificates = &certificates};
+                                                 .certificates = &certificates,
+                                                 .sweeper = t->sweeper};
     return ten_registry_open(&options, &t->registry, &t->eb);
 }
 
@@ -125,6 +134,7 @@ static inline void tent_reopen(struct tent *t)
     tent_open(t);
 }
 
+/* For nftw: of directories that tests make beside the tent's. */
 static inline int tent_remove_one(const char *name, const struct stat *st, int kind,
                                   struct FTW *ftw)
 {
@@ -136,7 +146,7 @@ static inline int tent_remove_one(const char *name, const struct stat *st, int k
 
 static inline void tent_remove(struct tent *t)
 {
-    (void)nftw(t->dir, tent_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    process_temp_dir_remove(t->dir, t->keeper);
 }
 
 static inline void assert_same_usage(const struct sto_usage *counted,
@@ -152,8 +162,7 @@ static inline void assert_same_usage(const struct sto_usage *counted,
 
 static inline void tent_pause_ms(long ms)
 {
-    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&pause, NULL);
+    process_sleep_ms((int)ms);
 }
 
 /* --- on the control thread -------------------------------------------------------------------- */
@@ -354,7 +363,7 @@ static inline void tent_table(struct tent *t, struct ten_tenant *tenant, const c
 static inline void tent_wait_flag(struct tent *t, const bool *flag)
 {
     for (int tries = 0; !*flag; tries++) {
-        ck_assert_msg(tries < 60, "no answer for a minute");
+        ck_assert_msg(tries < 60 * process_patience(), "waited in vain for an answer");
         base_mailbox_wait(&t->mail, 1000);
         (void)base_mailbox_run(&t->mail);
     }
@@ -474,17 +483,47 @@ static inline enum err tent_job(struct tent *t, const char *id, struct ten_job *
     return a.rc;
 }
 
-/* Until it is over. */
+struct tent_job_awaited {
+    struct tent *tent;
+    const char *id;
+    struct ten_job *job;
+};
+
+static inline bool tent_job_is_over(void *arg)
+{
+    const struct tent_job_awaited *a = arg;
+    enum err rc = tent_job(a->tent, a->id, a->job);
+    ck_assert_msg(rc == ERR_OK, "job: %s", a->tent->eb.text);
+    return a->job->state != TEN_JOB_RUNNING && a->job->state != TEN_JOB_WAITING;
+}
+
 static inline void tent_await_job(struct tent *t, const char *id, struct ten_job *out)
 {
-    for (int tries = 0;; tries++) {
-        enum err rc = tent_job(t, id, out);
-        ck_assert_msg(rc == ERR_OK, "job: %s", t->eb.text);
-        if (out->state != TEN_JOB_RUNNING && out->state != TEN_JOB_WAITING)
-            return;
-        ck_assert_msg(tries < 6000, "the job runs for a minute");
-        tent_pause_ms(10);
-    }
+    process_await(tent_job_is_over, &(struct tent_job_awaited){t, id, out}, "the end of a job");
+}
+
+static inline bool tent_job_is_done(void *arg)
+{
+    (void)tent_job_is_over(arg);
+    return ((const struct tent_job_awaited *)arg)->job->state == TEN_JOB_DONE;
+}
+
+/* Of a job that failed and is tried again. */
+static inline void tent_await_job_done(struct tent *t, const char *id, struct ten_job *out)
+{
+    process_await(tent_job_is_done, &(struct tent_job_awaited){t, id, out}, "a job that is done");
+}
+
+static inline bool tent_engine_failed(void *arg)
+{
+    struct sto_health health;
+    sto_health_get(((const struct tent *)arg)->engine, &health);
+    return health.failed;
+}
+
+static inline void tent_await_failure(struct tent *t)
+{
+    process_await(tent_engine_failed, t, "the engine's failure");
 }
 
 #endif

@@ -8,13 +8,14 @@
 
 #include "tenancy/sweep_doc.h"
 #include "tenancy/sweep_memory.h"
+#include "tests/support/wall.h"
 
 #include "base/banned.h"
 
 Suite *suite_tenancy_sweep_memory(void);
 
 enum {
-    LARGE_ROWS = 30000, /* with a header and three cells each, more than two seconds' work */
+    LARGE_ROWS = 30000, /* with a header and three cells each */
     LARGE_KEYS = 4 * LARGE_ROWS,
     SAVED_ROWS = 12750, /* the save that is due comes with the end of their pass */
     SAVED_KEYS = 4 * SAVED_ROWS,
@@ -50,6 +51,14 @@ static void filled(size_t rows, const struct sto_gc_node *rule, int64_t newest_u
     put_rule(rule);
 }
 
+/* The same, and the pass stands still after `keys` keys, until the sweeper is started again. */
+static void filled_and_held(const struct sto_gc_node *rule, uint64_t keys)
+{
+    ten_sweeper_test_hold_at(tent.registry->sweeper, keys);
+    filled(LARGE_ROWS, rule, 9000000);
+    wait_for_keys(keys);
+}
+
 /* --- what was swept -----------------------------------------------------------------------------
  */
 
@@ -73,13 +82,13 @@ END_TEST
 
 START_TEST(a_table_with_ages_is_read_when_a_cell_is_too_old)
 {
-    static const struct sto_gc_node SECONDS = {.kind = STO_GC_MAX_AGE, .max_age_us = 10000000};
-    filled(100, &SECONDS, base_wall_us() / 1000 * 1000);
+    filled(100, &HOUR, base_wall_us() / 1000 * 1000);
     wait_for_keys(400);
     reopen();
     wait_until_idle();
     ck_assert_uint_eq(swept().keys, 0);
     ck_assert_uint_eq(cells(), 300);
+    wall_set_ahead(3601);
     wait_for_cells(0);
     wait_for_keys(400); /* they are counted behind the commit */
     ck_assert_uint_eq(swept().keys, 400);
@@ -167,10 +176,9 @@ END_TEST
 
 START_TEST(a_pass_goes_on_where_it_was)
 {
-    filled(LARGE_ROWS, &ONE, 9000000);
-    wait_for_keys(TEN_SWEEP_PORTION);
+    filled_and_held(&ONE, TEN_SWEEP_PORTION);
     uint64_t seen = swept().keys;
-    ck_assert_uint_lt(seen, LARGE_KEYS);
+    ck_assert_uint_lt(seen, 2 * TEN_SWEEP_PORTION);
     reopen();
     wait_for_cells(LARGE_ROWS);
     wait_until_idle();
@@ -186,8 +194,7 @@ END_TEST
 
 START_TEST(rows_written_behind_the_place_are_swept_in_the_next_pass)
 {
-    filled(LARGE_ROWS, &ONE, 9000000);
-    wait_for_keys(2 * TEN_SWEEP_PORTION);
+    filled_and_held(&ONE, 2 * TEN_SWEEP_PORTION);
     fill("devices", 10, 2, 10000000); /* at the front */
     reopen();
     wait_for_cells(LARGE_ROWS);
@@ -201,8 +208,7 @@ END_TEST
 
 START_TEST(a_place_under_older_rules_is_left)
 {
-    filled(LARGE_ROWS, &THREE, 9000000);
-    wait_for_keys(TEN_SWEEP_PORTION);
+    filled_and_held(&THREE, TEN_SWEEP_PORTION);
     reopen();
     put_rule(&ONE);
     wait_for_cells(LARGE_ROWS);
@@ -230,22 +236,22 @@ static void run_and_die(void (*fn)(void))
     tenant = ten_tenant_find(tent.registry, SLICE_LIT("altostrat"));
 }
 
-static void setup_closed(void)
+static bool is_saved(void *arg)
 {
-    tent_make(&tent);
+    (void)arg;
+    return swept().saves > 0;
 }
 
 static void wait_for_save(void)
 {
-    for (int i = 0; i < 6000 && swept().saves == 0; i++)
-        tent_pause_ms(5);
-    ck_assert_uint_ge(swept().saves, 1);
+    process_await(is_saved, NULL, "a save of the sweeper");
 }
 
 static void die_in_a_pass(void)
 {
-    filled(LARGE_ROWS, &ONE, 9000000);
+    filled_and_held(&ONE, TEN_SWEEP_SAVE_KEYS);
     wait_for_save();
+    ck_assert_uint_lt(swept().keys, LARGE_KEYS);
 }
 
 START_TEST(killed_a_pass_goes_on_where_it_was_saved)
