@@ -3,8 +3,7 @@
  * reachable and nothing is lost.
  */
 #include "tests/tenancy/departure.h"
-
-#include <sys/wait.h>
+#include "tests/tenancy/ticks.h"
 
 #include <sys/wait.h>
 
@@ -14,7 +13,8 @@
 #include "base/banned.h"
 
 #define US_PER_S 1000000ULL
-#define HOUR_US  (3600 * US_PER_S)
+#define HOUR_S   3600
+#define HOUR_US  (HOUR_S * US_PER_S)
 
 static enum ten_state state_of(const struct ten_tenant *t)
 {
@@ -193,17 +193,22 @@ START_TEST(when_it_is_over_the_purge_runs)
     struct ten_job job;
     fill_both();
     int64_t asked_us = base_wall_us();
-    (void)ask(by_restart ? 300000 : US_PER_S, id);
+    struct ten_tenant *t = ask(HOUR_US, id);
     if (by_restart) {
         tent_close(&tent);
-        tent_pause_ms(400);
+        wall_pass_s(HOUR_S);
         tent_open(&tent);
+    } else {
+        wall_pass_s(HOUR_S - 60);
+        tent_await_ticks(&tent, 2);
+        ck_assert_int_eq(state_of(t), TEN_DELETE_REQUESTED);
+        wall_pass_s(60);
     }
     tent_await_job(&tent, id, &job);
     check_purged(&job);
     check_before(&job);
     check_neighbour();
-    ck_assert_int_ge(job.step_done_us[0], asked_us + (by_restart ? 300000 : (int64_t)US_PER_S));
+    ck_assert_int_ge(job.step_done_us[0], asked_us + (int64_t)HOUR_US);
     ck_assert_int_eq(ten_tenant_details(tent_find(&tent, "altostrat"))->delete_at_us, 0);
     ck_assert_str_eq(job.reason, "end of contract");
 }
@@ -212,7 +217,7 @@ END_TEST
 START_TEST(the_first_due_goes_first_and_the_others_wait)
 {
     static const char *const IDS[] = {"aa", "bb", "cc", "dd"};
-    static const uint64_t GRACES[] = {HOUR_US, 200000, 2 * HOUR_US, 100000};
+    static const uint64_t GRACES[] = {3 * HOUR_US, HOUR_US, 4 * HOUR_US, HOUR_US / 2};
     char jobs[4][TEN_JOB_ID + 1];
     struct ten_tenant *t[4];
     struct ten_job job;
@@ -222,13 +227,14 @@ START_TEST(the_first_due_goes_first_and_the_others_wait)
     }
     if (_i == 1)
         tent_reopen(&tent);
+    wall_pass_s(HOUR_S);
     tent_await_job(&tent, jobs[1], &job);
     ck_assert_int_eq(job.state, TEN_JOB_DONE);
     tent_await_job(&tent, jobs[3], &job);
     ck_assert_int_eq(job.state, TEN_JOB_DONE);
     for (size_t i = 0; i < 4; i++)
         ck_assert_int_eq(state_of(tent_find(&tent, IDS[i])),
-                         GRACES[i] < HOUR_US ? TEN_PURGED : TEN_DELETE_REQUESTED);
+                         GRACES[i] <= HOUR_US ? TEN_PURGED : TEN_DELETE_REQUESTED);
 }
 END_TEST
 
@@ -262,7 +268,7 @@ START_TEST(a_clock_that_jumps_ahead_purges_nobody)
     fill_both();
     struct ten_tenant *t = ask(HOUR_US, id);
     wall_set_ahead(365 * 24 * 3600LL);
-    tent_pause_ms(500);
+    tent_await_ticks(&tent, 5);
     check_in_grace(t, id);
     wall_set_ahead(0);
     ck_assert_int_eq(tent_undelete(&tent, t), ERR_OK);
@@ -275,11 +281,12 @@ START_TEST(a_clock_that_is_set_back_only_delays)
     char id[TEN_JOB_ID + 1];
     struct ten_job job;
     fill_both();
-    struct ten_tenant *t = ask(200000, id);
-    wall_set_ahead(-3600);
-    tent_pause_ms(600);
+    struct ten_tenant *t = ask(HOUR_US, id);
+    wall_pass_s(HOUR_S); /* of the monotonic clock; that of the wall */
+    wall_set_ahead(-HOUR_S);
+    tent_await_ticks(&tent, 5);
     check_in_grace(t, id);
-    wall_set_ahead(0);
+    wall_set_ahead(HOUR_S);
     tent_await_job(&tent, id, &job);
     ck_assert_msg(job.state == TEN_JOB_DONE, "%s", job.error);
 }
@@ -289,9 +296,10 @@ START_TEST(undeleted_it_is_not_purged_when_the_time_comes)
 {
     char id[TEN_JOB_ID + 1];
     fill_both();
-    struct ten_tenant *t = ask(500000, id);
+    struct ten_tenant *t = ask(HOUR_US, id);
     ck_assert_int_eq(tent_undelete(&tent, t), ERR_OK);
-    tent_pause_ms(900);
+    wall_pass_s(2 * HOUR_S);
+    tent_await_ticks(&tent, 5);
     check_back(t);
     (void)ask(HOUR_US, id); /* a departure of its own, with a job of its own */
     ck_assert_uint_eq(docs_under("j/"), 2);
@@ -367,8 +375,8 @@ START_TEST(killed_after_each_step_behind_a_grace_period_it_resumes)
         tent_open(&tent);
         fill_both();
         (void)ask(1000, id);
-        tent_pause_ms(30000);
-        _exit(1);
+        for (;;)
+            (void)pause();
     }
     int status = 0;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -414,15 +422,11 @@ START_TEST(an_end_of_grace_that_cannot_be_written_comes_later)
 {
     char id[TEN_JOB_ID + 1];
     struct ten_job job;
-    struct sto_health health = {0};
     fill_both();
-    struct ten_tenant *t = ask(300000, id);
+    struct ten_tenant *t = ask(HOUR_US, id);
     sto_rocksdb_test_fail_commit(tent.engine, 1);
-    for (int i = 0; i < 3000 && !health.failed; i++) {
-        tent_pause_ms(5);
-        sto_health_get(tent.engine, &health);
-    }
-    ck_assert(health.failed);
+    wall_pass_s(HOUR_S);
+    tent_await_failure(&tent);
     ck_assert_int_eq(state_of(t), TEN_DELETE_REQUESTED);
     ck_assert_str_eq(ten_tenant_details(t)->job, id);
     tent_reopen(&tent);

@@ -2,10 +2,14 @@
  * tests/tenancy/test_hold.c - a held tenant is not purged, whoever asks and whatever time it is.
  */
 #include "tests/tenancy/departure.h"
+#include "tests/tenancy/ticks.h"
+
+#include "tests/support/wall.h"
 
 #include "base/banned.h"
 
-#define HOUR_US 3600000000ULL
+#define HOUR_S  3600
+#define HOUR_US (HOUR_S * 1000000ULL)
 
 static enum ten_state state_of(const struct ten_tenant *t)
 {
@@ -101,12 +105,13 @@ START_TEST(when_grace_is_over_the_purge_waits_for_the_release)
     struct ten_tenant *t = tent_find(&tent, "altostrat");
     if (is_held_first)
         (void)held("a court asked");
-    ck_assert_int_eq(tent_offboard_in(&tent, t, 300000, "", id), ERR_OK);
+    ck_assert_int_eq(tent_offboard_in(&tent, t, HOUR_US, "", id), ERR_OK);
     if (!is_held_first)
         (void)held("a court asked");
     if (by_restart)
         tent_reopen(&tent);
-    tent_pause_ms(800);
+    wall_pass_s(2 * HOUR_S);
+    tent_await_ticks(&tent, 5);
     t = tent_find(&tent, "altostrat");
     ck_assert_int_eq(state_of(t), TEN_DELETE_REQUESTED);
     ck_assert_int_eq(tent_job(&tent, id, &job), ERR_OK);

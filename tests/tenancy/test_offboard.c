@@ -145,6 +145,12 @@ static int files_with(const char *dir, const char *what)
     return count;
 }
 
+static bool no_file_has_canary(void *arg)
+{
+    (void)arg;
+    return files_with(tent.dir, CANARY) == 0;
+}
+
 START_TEST(no_file_holds_a_value_afterwards)
 {
     char id[TEN_JOB_ID + 1];
@@ -154,12 +160,7 @@ START_TEST(no_file_holds_a_value_afterwards)
     ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, "altostrat"), id), ERR_OK);
     tent_await_job(&tent, id, &job);
     check_purged(&job);
-    int left = files_with(tent.dir, CANARY);
-    for (int i = 0; left > 0 && i < 300; i++) { /* obsolete files go a moment later */
-        tent_pause_ms(10);
-        left = files_with(tent.dir, CANARY);
-    }
-    ck_assert_int_eq(left, 0);
+    process_await(no_file_has_canary, NULL, "obsolete files to go");
     ck_assert_int_gt(files_with(tent.dir, "neighbour"), 0);
 }
 END_TEST
@@ -179,14 +180,16 @@ static void count_tables(struct tent *t, void *ctx)
     c->count = ten_tenant_tables(c->tenant)->count;
 }
 
+static bool has_one_table(void *tenant)
+{
+    struct table_count c = {.tenant = tenant};
+    tent_control(&tent, count_tables, &c);
+    return c.count == 1;
+}
+
 static void await_one_table(struct ten_tenant *t)
 {
-    struct table_count c = {.tenant = t};
-    for (int tries = 0; c.count != 1; tries++) {
-        ck_assert_int_lt(tries, 6000);
-        tent_control(&tent, count_tables, &c);
-        tent_pause_ms(c.count == 1 ? 0 : 10);
-    }
+    process_await(has_one_table, t, "one table to be left");
 }
 
 /* 60,000 cells are some fifteen commits of the removal. */

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "tests/support/wall.h"
+
 #include "base/banned.h"
 
 Suite *suite_tenancy_offboard_together(void);
@@ -21,6 +23,18 @@ static char blocker_job[TEN_JOB_ID + 1];
 static char ids[LEAVING][TEN_JOB_ID + 1];
 static struct ten_job jobs[LEAVING];
 
+static bool has_begun(void *progress)
+{
+    return ten_job_progress_get(tent.registry, blocker_job, progress);
+}
+
+static bool is_alone(void *progress)
+{
+    struct ten_job_progress *p = progress;
+    ten_purges_get(tent.registry, p);
+    return p->together == 0;
+}
+
 /* A read of it seems to be open: its fence waits, and with it the worker. */
 static void block_worker(void)
 {
@@ -28,8 +42,7 @@ static void block_worker(void)
     atomic_fetch_add(&blocker->account.reads_open, 1);
     ck_assert_int_eq(tent_offboard(&tent, blocker, blocker_job), ERR_OK);
     struct ten_job_progress p;
-    while (!ten_job_progress_get(tent.registry, blocker_job, &p))
-        tent_pause_ms(1);
+    process_await(has_begun, &p, "the blocker's job");
     ck_assert_uint_eq(p.step, STO_PURGE_FENCE);
     ck_assert_uint_eq(p.together, 1);
 }
@@ -92,8 +105,7 @@ START_TEST(those_that_wait_share_one_search)
         ck_assert_int_eq(certificates_of(IDS[i]), 1);
     }
     struct ten_job_progress p;
-    for (ten_purges_get(tent.registry, &p); p.together > 0; ten_purges_get(tent.registry, &p))
-        tent_pause_ms(1);
+    process_await(is_alone, &p, "the end of the purges");
     ck_assert_uint_eq(p.waiting, 0);
 }
 END_TEST
@@ -149,16 +161,9 @@ START_TEST(one_that_finds_something_does_not_keep_the_others)
     char again[TEN_JOB_ID + 1];
     ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, "alto"), again), ERR_OK);
     ck_assert_str_eq(again, ids[0]);
-    for (int i = 0; i < 600 && jobs[0].state != TEN_JOB_DONE; i++) {
-        tent_pause_ms(20);
-        ck_assert_int_eq(tent_job(&tent, again, &jobs[0]), ERR_OK);
-    }
-    ck_assert_int_eq(jobs[0].state, TEN_JOB_DONE);
-    for (int i = 0; i < 3000 && jobs[2].state != TEN_JOB_DONE; i++) { /* nobody asked for it */
-        tent_pause_ms(20);
-        ck_assert_int_eq(tent_job(&tent, ids[2], &jobs[2]), ERR_OK);
-    }
-    ck_assert_int_eq(jobs[2].state, TEN_JOB_DONE);
+    tent_await_job_done(&tent, again, &jobs[0]);
+    wall_pass_s(3600);                            /* until it is tried again */
+    tent_await_job_done(&tent, ids[2], &jobs[2]); /* nobody asked for it */
 }
 END_TEST
 

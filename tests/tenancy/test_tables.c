@@ -48,6 +48,21 @@ static const struct sto_schema *schema_of(const char *table)
     return NULL;
 }
 
+static bool rows_are(void *wanted)
+{
+    return sto_counters_read(&owner->account.total).rows == *(const uint64_t *)wanted;
+}
+
+static bool rows_reach(void *wanted)
+{
+    return sto_counters_read(&owner->account.total).rows >= *(const uint64_t *)wanted;
+}
+
+static void await_rows(uint64_t wanted)
+{
+    process_await(rows_are, &wanted, "a number of rows");
+}
+
 static uint16_t number_of(const char *table, const char *family)
 {
     const struct sto_family *f = sto_schema_family(schema_of(table), base_slice_text(family));
@@ -288,8 +303,7 @@ START_TEST(delete_that_nobody_waits_for)
     op->tenant = owner;
     (void)snprintf(op->table_id, sizeof op->table_id, "devices");
     ten_table_delete(tent.registry, op);
-    for (int i = 0; i < 1000 && sto_counters_read(&owner->account.total).rows != 0; i++)
-        tent_pause_ms(5);
+    await_rows(0);
     ck_assert_uint_eq(tent_recount(&tent, owner).rows, 0);
 }
 END_TEST
@@ -341,8 +355,7 @@ START_TEST(writers_at_full_speed_leave_no_row_behind)
     ck_assert_int_eq(ten_scope_table(owner, SLICE_LIT("devices"), &shared_scope, &tent.eb), ERR_OK);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(base_thread_start(&writers[i], "writer", write_on, NULL), ERR_OK);
-    while (sto_counters_read(&owner->account.total).rows < 20)
-        tent_pause_ms(1);
+    process_await(rows_reach, &(uint64_t){20}, "rows of the writers");
     enum err rc = tent_delete_table(&tent, owner, "devices", NULL);
     ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
     tent_table(&tent, owner, "devices");
@@ -373,6 +386,15 @@ static void mark_as_deleting(const char *table)
     sto_schema_unref(deleting);
 }
 
+static bool is_put_again(void *arg)
+{
+    static const char *const NAMES[] = {"f"};
+    (void)arg;
+    enum err rc = put("devices", NAMES, 1, NULL);
+    ck_assert(rc == ERR_OK || rc == ERR_CONFLICT);
+    return rc == ERR_OK;
+}
+
 START_TEST(interrupted_removal_is_finished_at_the_next_start)
 {
     tent_table(&tent, owner, "devices");
@@ -383,19 +405,11 @@ START_TEST(interrupted_removal_is_finished_at_the_next_start)
     ck_assert_int_eq(tent_suspend(&tent, owner, "even while suspended"), ERR_OK);
     reopen();
     ck_assert_ptr_null(schema_of("devices"));
-    for (int i = 0; i < 1000 && sto_counters_read(&owner->account.total).rows != 1; i++)
-        tent_pause_ms(5);
+    await_rows(1);
     ck_assert_int_eq(tent_resume(&tent, owner), ERR_OK);
     ck_assert_uint_eq(tent_recount(&tent, owner).rows, 1);
     ck_assert_str_eq(tent_keys(&tent, owner, "alarms"), "r1,");
-    for (int i = 0; i < 1000; i++) { /* the last document goes just after the last row */
-        static const char *const NAMES[] = {"f"};
-        enum err rc = put("devices", NAMES, 1, NULL);
-        if (rc == ERR_OK)
-            break;
-        ck_assert_int_eq(rc, ERR_CONFLICT);
-        tent_pause_ms(5);
-    }
+    process_await(is_put_again, NULL, "the table's name"); /* its document goes after the rows */
     ck_assert_str_eq(tent_keys(&tent, owner, "devices"), "");
     reopen();
     ck_assert_uint_eq(ten_tenant_tables(owner)->count, 2);
@@ -418,8 +432,7 @@ START_TEST(closing_at_once_after_delete_loses_nothing)
         reopen();
         if (schema_of("devices") != NULL) /* closed before the deletion began */
             ck_assert_int_eq(tent_delete_table(&tent, owner, "devices", NULL), ERR_OK);
-        for (int i = 0; i < 1000 && sto_counters_read(&owner->account.total).rows != 0; i++)
-            tent_pause_ms(5);
+        await_rows(0);
         ck_assert_uint_eq(tent_recount(&tent, owner).rows, 0);
         reopen();
     }
@@ -439,8 +452,7 @@ START_TEST(failed_removal_stays_hidden_and_goes_on_at_the_next_start)
     ck_assert_int_eq(tent_delete_table(&tent, owner, "devices", NULL), ERR_UNAVAILABLE);
     reopen();
     ck_assert_ptr_null(schema_of("devices"));
-    for (int i = 0; i < 1000 && sto_counters_read(&owner->account.total).rows != 0; i++)
-        tent_pause_ms(5);
+    await_rows(0);
     ck_assert_uint_eq(tent_recount(&tent, owner).rows, 0);
 }
 END_TEST

@@ -2,6 +2,7 @@
  * tests/tenancy/test_threshold.c - soft thresholds are noticed, upwards and downwards, once.
  */
 #include "tests/tenancy/tent_rows.h"
+#include "tests/tenancy/ticks.h"
 
 #include "tenancy/table_restore.h"
 #include "tenancy/threshold.h"
@@ -64,12 +65,14 @@ static void expect_levels(enum ten_used what, uint8_t percent)
     }
 }
 
+static bool events_exceed(void *n)
+{
+    return atomic_load(&event_count) > *(const size_t *)n;
+}
+
 static void expect_event(size_t n, enum ten_used what, uint8_t from, uint8_t to, uint64_t used)
 {
-    for (int tries = 0; atomic_load(&event_count) <= n; tries++) {
-        ck_assert_msg(tries < 3000, "event %zu did not come", n);
-        tent_pause_ms(10);
-    }
+    process_await(events_exceed, &n, "an event");
     ck_assert_str_eq(events[n].field, ten_threshold_field(what));
     ck_assert_ptr_eq(events[n].tenant, t);
     ck_assert_uint_eq(events[n].from, from);
@@ -81,7 +84,8 @@ static void expect_event(size_t n, enum ten_used what, uint8_t from, uint8_t to,
 /* Nothing came behind the first n, and nothing comes. */
 static void expect_no_more_than(size_t n)
 {
-    tent_pause_ms(2 * TEN_THRESHOLD_ROUND_MS);
+    enum { TICKS = 20 }; /* each looks at one of the tenants at least, which are two */
+    tent_await_ticks(&tent, TICKS);
     ck_assert_uint_eq(atomic_load(&event_count), n);
 }
 
@@ -204,6 +208,12 @@ static void do_abandon(struct tent *of, void *ctx)
     ten_table_restore_abandon(a->restore);
 }
 
+static bool is_begun(void *restoring)
+{
+    tent_control(&tent, do_begin, restoring);
+    return ((const struct restoring *)restoring)->rc == ERR_OK;
+}
+
 START_TEST(tables_that_are_being_restored_count)
 {
     struct restoring a;
@@ -215,13 +225,7 @@ START_TEST(tables_that_are_being_restored_count)
     ck_assert_int_eq(tent_try_table(&tent, t, "more", &f, 1, NULL), ERR_QUOTA);
     tent_control(&tent, do_abandon, &a);
     expect_event(1, TEN_USED_TABLES, 100, 0, 1);
-    for (int tries = 0;; tries++) { /* until its name is free again */
-        ck_assert_msg(tries < 3000, "%s", tent.eb.text);
-        tent_control(&tent, do_begin, &a);
-        if (a.rc == ERR_OK)
-            break;
-        tent_pause_ms(10);
-    }
+    process_await(is_begun, &a, "the name to be free again");
     expect_event(2, TEN_USED_TABLES, 0, 100, 2);
     tent_control(&tent, do_publish, &a);
     ck_assert_int_eq(a.rc, ERR_OK);
