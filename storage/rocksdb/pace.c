@@ -45,6 +45,8 @@ static bool is_busy(struct passing *p, uint64_t now_ns)
     if (signs != p->signs)
         p->sign_ns = now_ns;
     p->signs = signs;
+    if (atomic_load_explicit(&p->pace->test_is_busy, memory_order_relaxed))
+        return true;
     return p->sign_ns != 0 && now_ns - p->sign_ns < RDB_PACE_BUSY_MS * NS_PER_MS;
 }
 

@@ -20,6 +20,7 @@
 
 #include <rocksdb/c.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/limits.h"
@@ -36,6 +37,7 @@ struct rdb_pace {
     uint64_t burst_bytes;       /* RDB_PACE_BURST; tests have it smaller */
     _Atomic uint64_t due_ns;    /* when what passed should have passed, at that speed */
     _Atomic uint64_t rested_ns; /* all together, since the start */
+    _Atomic bool test_is_busy;  /* for tests: somebody is served, whatever the signs say */
 };
 
 void sto_rdb_pace_init(struct rdb_pace *p, struct rdb_engine *e);

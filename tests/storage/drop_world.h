@@ -124,8 +124,7 @@ UNUSED_FN static void reader_go_on(void)
 
 static void reader_wait(void)
 {
-    while (!atomic_load(&reader_holds[reader_held].is_reached))
-        (void)usleep(1000);
+    fix_await_flag(&reader_holds[reader_held].is_reached, "the reader");
 }
 
 /* The only reader of scans (fix.options.readers is 2). */
@@ -135,11 +134,15 @@ UNUSED_FN static void reader_stop(void)
     reader_wait();
 }
 
+static bool drops_wait(void *drops)
+{
+    return atomic_load(&engine()->pool.waiting[RDB_SCANS]) >= *(const uint64_t *)drops;
+}
+
 /* Until so many drops wait for the reader: they are watching then, and read nothing yet. */
 UNUSED_FN static void wait_until_counting(uint64_t drops)
 {
-    while (atomic_load(&engine()->pool.waiting[RDB_SCANS]) < drops)
-        (void)usleep(1000);
+    process_await(drops_wait, &drops, "drops that wait for the reader");
 }
 
 /* Let it do what waits now, and stop it behind that. */

@@ -16,7 +16,7 @@
 #include "storage/rocksdb/reclaim_note.h"
 #include "tests/storage/files_hold.h"
 
-enum { DROPS_ROWS = 1000, PATIENCE_S = 60 };
+enum { DROPS_ROWS = 1000 };
 
 static struct rdb_engine *engine(void)
 {
@@ -109,12 +109,7 @@ UNUSED_FN static size_t notes_for_later(void)
 
 UNUSED_FN static void wait_until_idle(void)
 {
-    for (int i = 0; i < PATIENCE_S * 100; i++) {
-        if (atomic_load(&engine()->reclaim.is_idle))
-            return;
-        (void)usleep(10000);
-    }
-    ck_abort_msg("the space was not given back");
+    fix_await_flag(&engine()->reclaim.is_idle, "the space to be given back");
 }
 
 /* Sees what is there: nothing of it is rewritten away before the release. */

@@ -29,6 +29,7 @@
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/rocksdb_engine.h"
 #include "tests/storage/keys.h"
+#include "tests/support/process.h"
 
 #define FIX_TENANTS 3
 #define FIX_TABLES  2
@@ -40,6 +41,7 @@ static const char *const fix_table_names[FIX_TABLES] = {"t", "t2"};
 
 static struct fixture {
     char dir[256];
+    int keeper; /* of the directory (tests/support/process.h) */
     struct sto_engine *engine;
     struct base_mailbox mailbox;
     struct sto_rocksdb_options options;
@@ -54,12 +56,15 @@ static struct fixture {
 
 UNUSED_FN static void fix_dir_make(void)
 {
-    const char *tmp = getenv("TMPDIR");
-    (void)snprintf(fix.dir, sizeof(fix.dir), "%s/bigtent-storage-XXXXXX", tmp ? tmp : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(fix.dir));
+    char dir[PROCESS_PATH];
+    fix.keeper = process_temp_dir(dir);
+    ck_assert_uint_lt(strlen(dir), sizeof(fix.dir));
+    memcpy(fix.dir, dir, strlen(dir) + 1);
 }
 
-static int fix_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+/* For nftw: of directories inside the fixture's. */
+UNUSED_FN static int fix_remove_one(const char *path, const struct stat *st, int type,
+                                    struct FTW *ftw)
 {
     (void)st;
     (void)type;
@@ -69,7 +74,7 @@ static int fix_remove_one(const char *path, const struct stat *st, int type, str
 
 UNUSED_FN static void fix_dir_remove(void)
 {
-    ck_assert_int_eq(nftw(fix.dir, fix_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    process_temp_dir_remove(fix.dir, fix.keeper);
 }
 
 /* A schema with one ref. */
@@ -143,10 +148,58 @@ UNUSED_FN static void fix_close(void)
 }
 
 /* Until reads are tried in memory: behind an open the files are asked first. */
+static bool fix_is_in_memory(void *arg)
+{
+    (void)arg;
+    return sto_rdb_tombstones_mark(&sto_rdb_engine(fix.engine)->tombstones, NULL) != 0;
+}
+
 UNUSED_FN static void fix_wait_for_memory(void)
 {
-    while (sto_rdb_tombstones_mark(&sto_rdb_engine(fix.engine)->tombstones, NULL) == 0)
-        (void)usleep(1000);
+    process_await(fix_is_in_memory, NULL, "reads in memory");
+}
+
+static bool fix_flag_is_set(void *flag)
+{
+    return atomic_load((const _Atomic bool *)flag);
+}
+
+/* Until another thread has set it. */
+UNUSED_FN static void fix_await_flag(_Atomic bool *flag, const char *what)
+{
+    process_await(fix_flag_is_set, flag, what);
+}
+
+static bool fix_engine_failed(void *arg)
+{
+    struct sto_health health;
+    (void)arg;
+    sto_health_get(fix.engine, &health);
+    return health.failed;
+}
+
+UNUSED_FN static void fix_await_failure(void)
+{
+    process_await(fix_engine_failed, NULL, "the engine's failure");
+}
+
+static bool fix_engine_is_held(void *arg)
+{
+    (void)arg;
+    return sto_rocksdb_test_is_held(fix.engine);
+}
+
+/* After sto_rocksdb_test_hold_at: until the engine is there. */
+UNUSED_FN static void fix_await_held(void)
+{
+    process_await(fix_engine_is_held, NULL, "the engine to be held");
+}
+
+/* Of a child that is to be killed, or to kill itself. */
+UNUSED_FN static _Noreturn void fix_wait_for_death(void)
+{
+    for (;;)
+        (void)pause();
 }
 
 UNUSED_FN static void fix_reopen(void)

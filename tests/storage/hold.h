@@ -45,8 +45,7 @@ static void fix_hold_committer(size_t tenant)
     fix_hold.msg.run = fix_hold_run;
     atomic_store(&fix_hold.is_reached, false);
     sto_rdb_committer_post(sto_rdb_committer_of(e, &fix.accounts[tenant]), &fix_hold.msg);
-    while (!atomic_load(&fix_hold.is_reached))
-        (void)usleep(1000);
+    fix_await_flag(&fix_hold.is_reached, "the committer");
 }
 
 /* And wait for what was submitted; also when nobody was held. */

@@ -145,8 +145,7 @@ START_TEST(what_two_remove_is_given_back_once)
     put_changes(OTHER, 1);
     sto_rocksdb_test_hold_at(fix.engine, STO_DIE_SWEEPING);
     ck_assert_int_eq(pthread_create(&thread, NULL, sweep_main, NULL), 0);
-    while (!sto_rocksdb_test_is_held(fix.engine))
-        (void)usleep(1000);
+    fix_await_held();
     atomic_store(&T->schema->table->forgotten, true);
     ck_assert_int_eq(fix_drop_table(T).result, ERR_OK);
     fix_assert_no_drift(0);

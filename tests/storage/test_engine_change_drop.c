@@ -311,8 +311,7 @@ START_TEST(a_removal_that_is_told_to_end_goes_on_when_it_is_repeated)
     sto_rocksdb_test_hold_at(fix.engine, STO_DIE_CHANGES);
     fix.outstanding++;
     sto_drop_rows(fix.engine, &op);
-    while (!sto_rocksdb_test_is_held(fix.engine))
-        (void)usleep(1000);
+    fix_await_held();
     atomic_store(&stop, true);
     sto_rocksdb_test_hold_at(fix.engine, STO_DIE_NEVER);
     fix_wait();
@@ -376,8 +375,7 @@ static _Noreturn void child_remove(enum sto_die_point point)
     sto_rocksdb_test_die_at(fix.engine, point);
     if (fix_drop_table(T).result != ERR_OK)
         _exit(1);
-    (void)usleep(PATIENCE_S * 1000000U);
-    _exit(2); /* it was to die */
+    fix_wait_for_death();
 }
 
 static _Noreturn void child_check(enum sto_die_point died_at)

@@ -448,8 +448,7 @@ START_TEST(a_sweep_writes_nothing_of_a_tenant_behind_its_purge)
     sto_rocksdb_test_hold_at(fix.engine, STO_DIE_SWEEPING);
     changes_set(T, 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, sweep_main, &sweep), 0);
-    while (!sto_rocksdb_test_is_held(fix.engine))
-        (void)usleep(1000);
+    fix_await_held();
     atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
     static const struct sto_doc_change doc = {.key = SLICE_LIT("s/ab/t"), .expect = STO_DOC_ANY};
     for (enum sto_purge_step step = 0; step < STO_PURGE_STEP_COUNT; step++)

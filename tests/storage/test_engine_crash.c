@@ -163,7 +163,7 @@ START_TEST(acknowledged_writes_survive_kill_9)
         }
         (void)close(fds[1]);
         struct pollfd acks = {.fd = fds[0], .events = POLLIN};
-        ck_assert_int_eq(poll(&acks, 1, 20000), 1); /* it has begun */
+        ck_assert_int_eq(poll(&acks, 1, 60000 * process_patience()), 1); /* it has begun */
         (void)usleep(50000 + 70000 * (useconds_t)cycle);
         ck_assert_int_eq(kill(writer, SIGKILL), 0);
         int status = 0;
@@ -194,6 +194,11 @@ static void assert_refused(enum err wanted, const char *about)
     fix.engine = NULL;
 }
 
+static bool witness_reaches(void *sequence)
+{
+    return witness().sequence >= *(const uint64_t *)sequence;
+}
+
 static void close_only(void)
 {
     fix_close();
@@ -205,8 +210,8 @@ START_TEST(the_witness_follows_soon_and_at_close)
     ck_assert_int_eq(fix_put(T, "row", "v"), ERR_OK);
     struct sto_health health;
     sto_health_get(fix.engine, &health);
-    for (int i = 0; i < 100 && witness().sequence == at_open; i++)
-        (void)usleep(100000);
+    ck_assert_uint_gt(health.sequence, at_open);
+    process_await(witness_reaches, &health.sequence, "the witness");
     ck_assert_uint_eq(witness().sequence, health.sequence);
     ck_assert_int_eq(fix_put(T, "row2", "v"), ERR_OK);
     sto_health_get(fix.engine, &health);
@@ -291,8 +296,7 @@ static void write_log_only(int rows)
         }
         struct sto_health health;
         sto_health_get(fix.engine, &health);
-        for (int i = 0; i < 100 && witness().sequence < health.sequence; i++)
-            (void)usleep(100000);
+        process_await(witness_reaches, &health.sequence, "the witness");
         _exit(0);
     }
     int status = 0;
@@ -464,11 +468,8 @@ START_TEST(a_flush_that_fails_latches)
             break;
         sto_health_get(fix.engine, &health);
     }
-    for (int i = 0; i < 100 && !health.failed; i++) {
-        (void)usleep(100000);
-        sto_health_get(fix.engine, &health);
-    }
-    ck_assert(health.failed);
+    fix_await_failure();
+    sto_health_get(fix.engine, &health);
     ck_assert_msg(strstr(health.reason, "Is a directory") != NULL, "%s", health.reason);
     ck_assert_int_eq(fix_put(T, "x", "v"), ERR_UNAVAILABLE);
 }

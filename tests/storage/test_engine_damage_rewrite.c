@@ -148,9 +148,7 @@ static void meet_and_die(enum sto_die_point point)
     fix_open();
     sto_rocksdb_test_die_at(fix.engine, point);
     (void)damaged_read(0, HIT, false);
-    for (int i = 0; i < 60000; i++)
-        (void)usleep(1000);
-    _exit(1);
+    fix_wait_for_death();
 }
 
 static _Noreturn void child_fill(void)

@@ -103,18 +103,27 @@ END_TEST
 
 /* --- beside a purge --------------------------------------------------------------------------- */
 
+struct purge_search {
+    struct sto_search_target *target;
+    struct sto_search_spec *spec;
+};
+
+/* As a job searches: RocksDB unlinks files later. */
+static bool nothing_is_obsolete(void *search)
+{
+    const struct purge_search *s = search;
+    ck_assert_int_eq(sto_search_files(fix.engine, s->target, 1, s->spec, NULL), ERR_OK);
+    return s->target->found.obsolete == 0;
+}
+
 static void purge_check(void)
 {
     struct sto_search_target target = {.scope = &fix.tenants[0]};
     struct sto_search_spec spec = {0};
     struct sto_audit audit;
     ck_assert(!note_is_there());
-    for (int i = 0; i < PATIENCE_S * 100; i++) { /* as a job does: RocksDB unlinks files later */
-        ck_assert_int_eq(sto_search_files(fix.engine, &target, 1, &spec, NULL), ERR_OK);
-        if (target.found.obsolete == 0)
-            break;
-        (void)usleep(10000);
-    }
+    struct purge_search search = {&target, &spec};
+    process_await(nothing_is_obsolete, &search, "obsolete files to go");
     ck_assert_uint_eq(target.found.keys, 0);
     ck_assert_uint_eq(target.found.obsolete, 0);
     ck_assert_int_eq(sto_audit_range(fix.engine, &fix.tenants[0], &audit, NULL), ERR_OK);
@@ -158,8 +167,7 @@ static _Noreturn void child_drop(enum sto_die_point point)
     sto_rocksdb_test_die_at(fix.engine, point);
     if (drop_prefix().result != ERR_OK)
         _exit(1);
-    (void)usleep(PATIENCE_S * 1000000U);
-    _exit(2); /* it was to die */
+    fix_wait_for_death();
 }
 
 static _Noreturn void child_look(enum sto_die_point died_at)
@@ -223,8 +231,7 @@ static _Noreturn void child_purge(void)
         purge(s, s + 1);
     }
     atomic_store(purge_step, STO_PURGE_STEP_COUNT);
-    (void)usleep(PATIENCE_S * 1000000U);
-    _exit(2); /* it was to be killed */
+    fix_wait_for_death();
 }
 
 static _Noreturn void child_purge_again(void)
@@ -239,9 +246,10 @@ static _Noreturn void child_purge_again(void)
     _exit(0);
 }
 
+/* Looks more often than process_await does: the kill is to meet the step. */
 static void wait_for_step(int step)
 {
-    for (int i = 0; i < PATIENCE_S * 10000 && atomic_load(purge_step) < step; i++)
+    for (long i = 0; i < 600000L * process_patience() && atomic_load(purge_step) < step; i++)
         (void)usleep(100);
     ck_assert_int_ge(atomic_load(purge_step), step);
 }

@@ -377,14 +377,7 @@ START_TEST(a_damaged_note_stops_the_engine)
                    strlen(d->key), (const char *)d->value.ptr, d->value.len, &error);
     ck_assert_ptr_null(error);
     sto_rdb_reclaim_wake(&engine()->reclaim);
-    struct sto_health health;
-    for (int i = 0; i < PATIENCE_S * 100; i++) {
-        sto_health_get(fix.engine, &health);
-        if (health.failed)
-            break;
-        (void)usleep(10000);
-    }
-    ck_assert(health.failed);
+    fix_await_failure();
 }
 END_TEST
 
@@ -430,8 +423,7 @@ static _Noreturn void child_remove(enum sto_die_point point)
     sto_rocksdb_test_die_at(fix.engine, point);
     if (drop_all().result != ERR_OK)
         _exit(1);
-    (void)usleep(PATIENCE_S * 1000000U);
-    _exit(2); /* it was to die */
+    fix_wait_for_death();
 }
 
 static _Noreturn void child_look(enum sto_die_point died_at)

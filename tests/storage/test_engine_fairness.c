@@ -7,6 +7,7 @@
 #include "tests/storage/fixture.h"
 
 #include "storage/rocksdb/pressure.h"
+#include "tests/support/wall.h"
 
 #include "base/banned.h"
 
@@ -19,6 +20,8 @@ static struct {
     pthread_mutex_t lock;
     _Atomic int reached;
 } blocker;
+
+static _Atomic bool advanced;
 
 static void run_blocker(struct base_msg *msg)
 {
@@ -237,6 +240,27 @@ START_TEST(signs_grow_from_half_way_to_a_delay)
 }
 END_TEST
 
+/* A quarter of a window, on the committer's own thread. Its clock stands still otherwise, so that
+ * four rounds are in each window, however long they take. */
+static void run_advance(struct base_msg *msg)
+{
+    static bool is_held;
+    (void)msg;
+    if (!is_held)
+        wall_hold_monotonic();
+    is_held = true;
+    wall_advance_ns(LIM_SHED_WINDOW_MS * 1000000ull / 4);
+    atomic_store(&advanced, true);
+}
+
+static void advance_committer(void)
+{
+    static struct base_msg msg = {.run = run_advance};
+    atomic_store(&advanced, false);
+    sto_rdb_committer_post(sto_rdb_committer_of(engine(), &fix.accounts[HEAVY]), &msg);
+    fix_await_flag(&advanced, "the committer");
+}
+
 /* Both write in one window; in the next one the heavy one has its share, and no more. */
 static uint64_t refused_of_heavy(uint32_t level, uint64_t *out_quiet, uint64_t *out_deletes)
 {
@@ -245,6 +269,7 @@ static uint64_t refused_of_heavy(uint32_t level, uint64_t *out_quiet, uint64_t *
     *out_quiet = 0;
     *out_deletes = 0;
     sto_rocksdb_test_pressure(fix.engine, level);
+    advance_committer();
     for (int round = 0; round < 12; round++) {
         struct write *heavy = flood(HEAVY, 500, STO_PRIORITY_MEDIUM);
         submit(&quiet, QUIET, (size_t)round, STO_PRIORITY_MEDIUM);
@@ -256,7 +281,7 @@ static uint64_t refused_of_heavy(uint32_t level, uint64_t *out_quiet, uint64_t *
             ck_assert_int_eq(heavy[i].op.retry_ns > 0, heavy[i].op.result == ERR_OVERLOADED);
         }
         base_free(heavy);
-        (void)usleep(LIM_SHED_WINDOW_MS * 1000 / 4);
+        advance_committer();
     }
     return refused;
 }

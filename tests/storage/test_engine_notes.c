@@ -12,18 +12,27 @@
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/reclaim_note.h"
 #include "tests/storage/drop_world.h"
+#include "tests/support/wall.h"
 
 #include "base/banned.h"
 
 Suite *suite_storage_engine_notes(void);
 
-enum { SOON_S = 1, FEW = LIMIT / 4, LONG_KEYS = 80 };
+enum { SOON_S = 1, LATE_S = 3600, FEW = LIMIT / 4, LONG_KEYS = 80 };
 
 static void soon_setup(void)
 {
     fix_prepare();
     world_options();
     fix.options.reclaim_after_s = SOON_S;
+    fix_open();
+}
+
+static void late_setup(void)
+{
+    fix_prepare();
+    world_options();
+    fix.options.reclaim_after_s = LATE_S;
     fix_open();
 }
 
@@ -198,11 +207,22 @@ static void fill_small(void)
     fill_neighbours();
 }
 
+static bool no_note_is_left(void *arg)
+{
+    (void)arg;
+    return notes_count() == 0;
+}
+
+/* What waits for its time is due now. */
+static void let_all_be_due(void)
+{
+    wall_set_ahead((int64_t)fix.options.reclaim_after_s + 1);
+    sto_rdb_reclaim_wake(&engine()->reclaim);
+}
+
 static void wait_until_gone(void)
 {
-    for (int i = 0; i < PATIENCE_S * 100 && notes_count() > 0; i++)
-        (void)usleep(10000);
-    ck_assert_uint_eq(notes_count(), 0);
+    process_await(no_note_is_left, NULL, "the notes to go");
     wait_until_idle();
 }
 
@@ -223,6 +243,7 @@ START_TEST(the_bytes_of_a_small_drop_leave_the_files_in_time)
     ck_assert_uint_eq(notes_for_later(), 1);
     ck_assert(files_hold(fix.dir, SECRET));
     let_bytes_go(held);
+    let_all_be_due();
     wait_until_gone(); /* without any further write */
     small_check();
     fix_reopen();
@@ -313,6 +334,7 @@ START_TEST(notes_of_more_bytes_than_are_read_at_once)
     ck_assert_uint_eq(notes_for_later(), LONG_KEYS);
     ck_assert_uint_gt(LONG_KEYS * LIM_ROW_KEY, RDB_NOTES_BYTES);
     let_bytes_go(held);
+    let_all_be_due();
     wait_until_gone();
     ck_assert(!files_hold(fix.dir, SECRET));
     ck_assert_uint_eq(physical_keys(T), 3 * KEPT);
@@ -348,7 +370,7 @@ END_TEST
 static _Noreturn void child_drop(void)
 {
     world_options();
-    fix.options.reclaim_after_s = SOON_S;
+    fix.options.reclaim_after_s = LATE_S;
     fix_open();
     fill_small();
     ck_assert_int_eq(drop_prefix().result, ERR_OK);
@@ -359,7 +381,8 @@ static _Noreturn void child_drop(void)
 static _Noreturn void child_look(void)
 {
     world_options();
-    fix.options.reclaim_after_s = SOON_S;
+    fix.options.reclaim_after_s = LATE_S;
+    wall_set_ahead(LATE_S + 1);
     fix_open();
     wait_until_gone();
     small_check();
@@ -403,8 +426,12 @@ Suite *suite_storage_engine_notes(void)
     t = tcase_create("soon");
     tcase_add_checked_fixture(t, soon_setup, fix_teardown);
     tcase_set_timeout(t, 120);
-    tcase_add_test(t, the_bytes_of_a_small_drop_leave_the_files_in_time);
     tcase_add_test(t, the_bytes_of_a_small_table_leave_the_files_in_time);
+    suite_add_tcase(s, t);
+    t = tcase_create("late");
+    tcase_add_checked_fixture(t, late_setup, fix_teardown);
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, the_bytes_of_a_small_drop_leave_the_files_in_time);
     tcase_add_test(t, notes_of_more_bytes_than_are_read_at_once);
     suite_add_tcase(s, t);
     t = tcase_create("killed");
