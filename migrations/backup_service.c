@@ -346,7 +346,7 @@ static void remove_left(struct mig_service *s)
     struct leaving l = {.service = s, .found = true};
     if (base_monotonic_ns() < s->look_ns)
         return;
-    s->look_ns = base_monotonic_ns() + MIG_LOOK_S * NS_PER_S;
+    s->look_ns = base_monotonic_ns() + MIG_LOOK_S * NS_PER_S / mig_service_hurry();
     while (l.found) {
         ten_control_run(s->registry, find_left, &l);
         if (!l.found || is_awaited(s, base_slice_text(l.id)))
@@ -365,9 +365,9 @@ static void remove_left(struct mig_service *s)
 /* What to do, after a second at most; NULL: look at the clock. */
 static struct mig_work *wait_for_work(struct mig_service *s)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
-    until.tv_sec++;
+    uint64_t until_ns = base_monotonic_ns() + NS_PER_S / mig_service_hurry();
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
+                                   .tv_nsec = (long)(until_ns % NS_PER_S)};
     pthread_mutex_lock(&s->lock);
     int rc = 0;
     while (!s->stopping && s->wanted == NULL && !s->sweeping && !mig_queue_is_ready(s) && rc == 0)

@@ -14,7 +14,8 @@
  * Limits:   one work at a time; none waits.
  * Promises: 1. Work that failed, or that was stopped by close, leaves nothing on the list.
  *           2. A scheduled backup that failed is tried again after MIG_RETRY_S. Tests have the
- *              schedule's time pass so many times faster by BIGTENT_TEST_BACKUP_HURRY.
+ *              service's time pass so many times faster by BIGTENT_TEST_BACKUP_HURRY: the schedule,
+ *              its scans for backups of tenants that left, the delays of operations.
  */
 #ifndef MIGRATIONS_BACKUP_SERVICE_H
 #define MIGRATIONS_BACKUP_SERVICE_H

@@ -102,7 +102,7 @@ void mig_queue_put_off(struct mig_service *s, const struct mig_operation *op)
     last->delay_s = op->delay_s == 0                ? DELAY_S
                     : op->delay_s < DELAY_MAX_S / 2 ? 2 * op->delay_s
                                                     : DELAY_MAX_S;
-    last->not_before_ns = base_monotonic_ns() + last->delay_s * NS_PER_S;
+    last->not_before_ns = base_monotonic_ns() + last->delay_s * NS_PER_S / mig_service_hurry();
     q->is_running = false;
     q->is_cancelled = false;
     pthread_mutex_unlock(&s->lock);

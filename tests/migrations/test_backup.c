@@ -379,7 +379,7 @@ Suite *suite_migrations_backup(void)
     Suite *suite = suite_create("migrations_backup");
     TCase *making = tcase_create("making");
     tcase_add_checked_fixture(making, vault_setup, vault_teardown);
-    tcase_set_timeout(making, 60);
+    tcase_set_timeout(making, 600);
     tcase_add_test(making, backup_says_what_it_holds);
     tcase_add_test(making, second_backup_copies_only_what_is_new);
     tcase_add_test(making, deleting_takes_only_files_that_no_other_names);
@@ -394,7 +394,7 @@ Suite *suite_migrations_backup(void)
     tcase_add_test(making, everything_acknowledged_before_is_in_it);
     suite_add_tcase(suite, making);
     TCase *killed = tcase_create("killed");
-    tcase_set_timeout(killed, 60);
+    tcase_set_timeout(killed, 600);
     tcase_add_loop_test(killed, killed_anywhere_there_is_a_whole_backup_or_none, 0,
                         MIG_POINT_UNLISTED + 1);
     suite_add_tcase(suite, killed);

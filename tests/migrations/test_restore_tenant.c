@@ -415,7 +415,8 @@ static struct mig_operation put_off(bool leaves)
     shop_open_service();
     ck_assert_uint_eq(mig_operation_list(service, SLICE_LIT("altostrat"), &op, 1), 1);
     for (int tries = 0; op.state != MIG_OP_WAITING || op.error[0] == '\0'; tries++) {
-        ck_assert_msg(tries < 3000, "%s: %s", mig_op_state_name(op.state), op.error);
+        ck_assert_msg(tries < 6000 * process_patience(), "waited for an operation put off: %s: %s",
+                      mig_op_state_name(op.state), op.error);
         tent_pause_ms(10);
         ck_assert_uint_eq(mig_operation_list(service, SLICE_LIT("altostrat"), &op, 1), 1);
     }
@@ -454,7 +455,7 @@ START_TEST(while_it_waits_it_may_be_given_up)
     struct ten_tenant *t = tent_find(&tent, "altostrat");
     struct shop_ask cancel = of(SHOP_CANCEL, op.id, "", NULL);
     enum err rc = ERR_CONFLICT; /* while it is tried */
-    for (int tries = 0; rc == ERR_CONFLICT && tries < 1000; tries++) {
+    for (int tries = 0; rc == ERR_CONFLICT && tries < 6000 * process_patience(); tries++) {
         rc = shop_try(&cancel);
         tent_pause_ms(10);
     }
@@ -497,7 +498,7 @@ Suite *suite_migrations_restore_tenant(void)
     Suite *s = suite_create("migrations_restore_tenant");
     TCase *tc = tcase_create("tenant");
     tcase_add_checked_fixture(tc, shop_setup, shop_teardown);
-    tcase_set_timeout(tc, 120);
+    tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, tenant_is_put_back_as_it_was_then, 0, 2);
     tcase_add_test(tc, protected_table_keeps_the_tenant_as_it_is);
     tcase_add_test(tc, damage_is_found_before_anything_is_deleted);
@@ -506,7 +507,7 @@ Suite *suite_migrations_restore_tenant(void)
     suite_add_tcase(s, tc);
     tc = tcase_create("settings");
     tcase_add_checked_fixture(tc, shop_setup, shop_teardown);
-    tcase_set_timeout(tc, 120);
+    tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, settings_and_views_come_back_with_the_tenant, 0, 2);
     tcase_add_test(tc, table_under_a_new_name_has_neither_protection_nor_stream);
     tcase_add_test(tc, tables_know_for_good_what_they_were_restored_from);
@@ -515,7 +516,7 @@ Suite *suite_migrations_restore_tenant(void)
     suite_add_tcase(s, tc);
     tc = tcase_create("killed");
     tcase_add_checked_fixture(tc, shop_setup, shop_teardown);
-    tcase_set_timeout(tc, 120);
+    tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, killed_anywhere_it_ends_with_all_tables_of_the_backup, 0, POINTS_COUNT);
     tcase_add_test(tc, while_tables_are_replaced_nobody_comes_in_between);
     tcase_add_loop_test(tc, what_is_in_the_way_delays_it_and_nobody_else, 0, 3);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "migrations/datadir.h"
 #include "migrations/format_history.h"
@@ -171,6 +172,12 @@ START_TEST(a_server_tells_when_it_was_upgraded)
 }
 END_TEST
 
+static bool is_purged(void *op)
+{
+    http_get(op, "/v1/admin/tenants/altostrat");
+    return strcmp(http_string(op, "/state"), "purged") == 0;
+}
+
 /* A tenant of before leaves with the same proof as a new one. */
 START_TEST(canaries_are_planted_and_gone_with_their_tenant)
 {
@@ -179,12 +186,7 @@ START_TEST(canaries_are_planted_and_gone_with_their_tenant)
     struct http *op = http_open(&server, HTTP_2, server.operator_key);
     http_json(op, "POST", "{'confirm':'altostrat'}", "/v1/admin/tenants/altostrat:offboard");
     EXPECT_STATUS(op, 202);
-    for (int tries = 0; tries < 600 * process_patience(); tries++) {
-        http_get(op, "/v1/admin/tenants/altostrat");
-        if (strcmp(http_string(op, "/state"), "purged") == 0)
-            break;
-        process_sleep_ms(50);
-    }
+    process_await(is_purged, op, "the purge of altostrat");
     ck_assert_str_eq(http_string(op, "/state"), "purged");
     http_get(op, "/v1/admin/tenants/altostrat/certificate");
     EXPECT_STATUS(op, 200);
@@ -203,7 +205,8 @@ END_TEST
 #define DUE         2 /* of which so many have no canaries and are to have some */
 #define KILLED      (128 + SIGKILL)
 #define AGAIN_EACH  3
-#define STORED_EACH 24
+#define STORED_EACH 8 /* cases */
+#define SLICES      6
 
 /* A tenant a part; killed at the call behind `after` of those that change a file or make it
  * durable, if there are so many: false when it was over before. */
@@ -269,33 +272,101 @@ static void expect_upgraded(bool is_all)
         expect_stored();
 }
 
-/* At every such call of an upgrade in turn, from the fixture on; where it is tried again, it is
- * killed a second time for one in a few. Each case ends with an upgrade that is let be. */
-START_TEST(an_upgrade_killed_at_any_call_goes_on)
+/* The calls of an upgrade that is let be. The directory is the fixture again. */
+static uint64_t count_calls(void)
 {
-    struct random random = {.state = 1};
-    const uint64_t stride = (uint64_t)process_env_number("ROUNDS_DIVISOR", 1);
-    int behind = 0; /* cases killed behind the last of what there is to do */
     (void)upgrade_is_killed(UINT64_MAX);
     uint64_t calls = disk_seen(&disk);
     ck_assert(says(1, DUE, ",") && says(2, DUE, ","));
     ck_assert_uint_gt(calls, 100);
-    for (uint64_t after = 0; after < calls; after += stride) {
+    set_back();
+    return calls;
+}
+
+/* An upgrade that is let be; tenants that it found still to be done. */
+static int finish(int left, bool is_all)
+{
+    disk_heal(&disk);
+    upgrade(NULL, 0);
+    int due = look_at_due(left);
+    expect_upgraded(is_all);
+    return due;
+}
+
+/* Which calls are tried is chosen before the tests fork, so that all slices agree. */
+static struct {
+    uint64_t seed;   /* CALLS_SEED, or the clock */
+    uint64_t stride; /* 1: every call, with ALL_CALLS=1 */
+    uint64_t first;
+} chosen;
+
+static void choose_calls(void)
+{
+    uint64_t third = 3 * (uint64_t)process_env_number("ROUNDS_DIVISOR", 1);
+    chosen.seed = (uint64_t)process_env_number("CALLS_SEED", (long)(base_wall_us() / 1000));
+    chosen.stride = process_env_number("ALL_CALLS", 0) != 0 ? 1 : third;
+    chosen.first = chosen.seed % chosen.stride;
+    (void)printf("upgrades are killed at call %llu and every %llu. after it (CALLS_SEED=%llu)\n",
+                 (unsigned long long)chosen.first, (unsigned long long)chosen.stride,
+                 (unsigned long long)chosen.seed);
+}
+
+/* At each chosen call of an upgrade, from the fixture on; where it is tried again, it is killed a
+ * second time for one in a few. Each case ends with an upgrade that is let be. */
+START_TEST(an_upgrade_killed_at_any_call_goes_on)
+{
+    struct random random = {.state = chosen.seed + (uint64_t)_i};
+    const uint64_t calls = count_calls();
+    const uint64_t cases = (calls - chosen.first + chosen.stride - 1) / chosen.stride;
+    for (uint64_t at = (uint64_t)_i; at < cases; at += SLICES) {
+        uint64_t after = chosen.first + at * chosen.stride;
         set_back();
         ck_assert(upgrade_is_killed(after));
         int left = look_at_left(DUE);
-        if (after % AGAIN_EACH == 0) {
+        if (random_below(&random, AGAIN_EACH) == 0) {
             (void)upgrade_is_killed(random_below(&random, (uint32_t)calls)); /* or is not */
             left = look_at_left(left);
         }
-        disk_heal(&disk);
-        upgrade(NULL, 0);
-        int due = look_at_due(left);
-        behind += due == 0;
-        expect_upgraded(after % STORED_EACH == 0);
+        (void)finish(left, at % STORED_EACH == 0);
     }
-    ck_assert_int_gt(behind, 0);
-    ck_assert(stride > 1 || resumed > 0); /* there are one or two calls between the parts */
+}
+END_TEST
+
+/* The last calls are about what is noted when everything is done. */
+START_TEST(an_upgrade_killed_after_its_last_part_has_nothing_to_do)
+{
+    uint64_t after = count_calls();
+    int due = -1;
+    while (due != 0) {
+        ck_assert_uint_gt(after--, 0);
+        set_back();
+        if (upgrade_is_killed(after))
+            due = finish(look_at_left(DUE), true);
+    }
+}
+END_TEST
+
+/* There are one or two calls between the parts: the first call at which one part is said to be
+ * done is searched by halves, and tried with those that follow it. */
+START_TEST(an_upgrade_killed_between_its_parts_resumes_with_the_second)
+{
+    const uint64_t calls = count_calls();
+    uint64_t low = 0, high = calls;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        set_back();
+        (void)upgrade_is_killed(middle);
+        if (look_at_left(DUE) < DUE)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    for (; resumed == 0; low++) {
+        ck_assert_msg(low < calls, "no call was met between the parts");
+        set_back();
+        (void)upgrade_is_killed(low);
+        (void)finish(look_at_left(DUE), true);
+    }
 }
 END_TEST
 
@@ -324,6 +395,7 @@ END_TEST
 Suite *suite_migrations_upgrade(void)
 {
     Suite *s = suite_create("migrations_upgrade");
+    choose_calls();
     TCase *t = tcase_create("upgrade");
     tcase_set_timeout(t, 600);
     tcase_add_checked_fixture(t, set_up, tear_down);
@@ -332,7 +404,9 @@ Suite *suite_migrations_upgrade(void)
     tcase_add_test(t, an_upgrade_keeps_everything);
     tcase_add_test(t, a_server_tells_when_it_was_upgraded);
     tcase_add_test(t, canaries_are_planted_and_gone_with_their_tenant);
-    tcase_add_test(t, an_upgrade_killed_at_any_call_goes_on);
+    tcase_add_loop_test(t, an_upgrade_killed_at_any_call_goes_on, 0, SLICES);
+    tcase_add_test(t, an_upgrade_killed_after_its_last_part_has_nothing_to_do);
+    tcase_add_test(t, an_upgrade_killed_between_its_parts_resumes_with_the_second);
     tcase_add_test(t, a_directory_from_the_future_is_refused);
     tcase_add_test(t, a_step_that_fails_leaves_the_format);
     suite_add_tcase(s, t);
