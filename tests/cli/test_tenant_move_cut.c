@@ -177,13 +177,13 @@ Suite *suite_cli_tenant_move_cut(void)
 {
     Suite *s = suite_create("cli_tenant_move_cut");
     TCase *t = tcase_create("tool");
-    tcase_set_timeout(t, 90);
+    tcase_set_timeout(t, 600);
     tcase_add_checked_fixture(t, move_set_up_own, move_tear_down_own);
     tcase_add_loop_test(t, killed_tool_goes_on, BEGUN, STEPS);
     tcase_add_loop_test(t, killed_tool_is_aborted, CATCHING_UP, COMPARED);
     suite_add_tcase(s, t);
     t = tcase_create("servers");
-    tcase_set_timeout(t, 90);
+    tcase_set_timeout(t, 600);
     tcase_add_checked_fixture(t, move_set_up_own, move_tear_down_own);
     tcase_add_loop_test(t, killed_servers_are_waited_for, COPYING, COMPARED);
     suite_add_tcase(s, t);
