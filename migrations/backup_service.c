@@ -24,9 +24,10 @@
 
 #include "base/banned.h"
 
-#define MIG_LOOK_S 5 /* for backups of tenants that left */
-#define US_PER_S   1000000LL
-#define NS_PER_S   1000000000ULL
+#define MIG_LOOK_S  5 /* for backups of tenants that left */
+#define WAIT_MIN_NS 10000000ULL
+#define US_PER_S    1000000LL
+#define NS_PER_S    1000000000ULL
 
 static const char *const FINISHED[MIG_WORK_KINDS] = {"backup.finish", "backup.verified"};
 
@@ -365,7 +366,8 @@ static void remove_left(struct mig_service *s)
 /* What to do, after a second at most; NULL: look at the clock. */
 static struct mig_work *wait_for_work(struct mig_service *s)
 {
-    uint64_t until_ns = base_monotonic_ns() + NS_PER_S / mig_service_hurry();
+    uint64_t wait_ns = NS_PER_S / mig_service_hurry();
+    uint64_t until_ns = base_monotonic_ns() + (wait_ns > WAIT_MIN_NS ? wait_ns : WAIT_MIN_NS);
     const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
                                    .tv_nsec = (long)(until_ns % NS_PER_S)};
     pthread_mutex_lock(&s->lock);

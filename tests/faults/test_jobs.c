@@ -104,16 +104,19 @@ static bool look_at_job(char state[32])
     return true;
 }
 
-static void await_job(const char *wanted)
+static bool job_is(void *wanted)
 {
     char state[32] = "";
-    for (int i = 0; i < 1000 * process_patience(); i++) {
-        ck_assert(look_at_job(state));
-        if (strcmp(state, wanted) == 0)
-            return;
-        process_sleep_ms(20);
-    }
-    ck_abort_msg("the job is %s, not %s: %s", state, wanted, http_text(leaver.op));
+    ck_assert(look_at_job(state));
+    return strcmp(state, wanted) == 0;
+}
+
+static void await_job(const char *wanted)
+{
+    char state[32], what[64];
+    (void)snprintf(state, sizeof(state), "%s", wanted);
+    (void)snprintf(what, sizeof(what), "a job that is %s", wanted);
+    process_await(job_is, state, what);
 }
 
 static void expect_gone(void)
@@ -153,6 +156,20 @@ static bool is_settled(const char *state)
     return strcmp(state, "done") == 0 || strcmp(state, "failed") == 0;
 }
 
+/* The engine has failed, or the job has ended. */
+static bool purge_is_over(void *arg)
+{
+    char state[32] = "";
+    (void)arg;
+    return !is_ready() || !look_at_job(state) || is_settled(state);
+}
+
+static bool disk_has_failed(void *arg)
+{
+    (void)arg;
+    return disk_failed(&disk) > 0;
+}
+
 START_TEST(purge_that_met_a_failing_disk_is_finished_at_the_next_start)
 {
     const struct interruption *at = &INTERRUPTIONS[_i];
@@ -161,14 +178,10 @@ START_TEST(purge_that_met_a_failing_disk_is_finished_at_the_next_start)
     disk_fail(&disk, at->calls, at->error, "", at->after);
     (void)http_try(leaver.op, "POST", "/v1/admin/tenants/leaver:offboard",
                    SLICE_LIT("{\"confirm\":\"leaver\"}"));
-    for (int i = 0; i < 500 && is_ready() && !is_settled(state); i++) {
-        if (!look_at_job(state))
-            break;
+    process_await(purge_is_over, NULL, "the end of a purge, or of its engine");
+    process_await(disk_has_failed, NULL, "a call that fails");
+    for (int i = 0; i < 30 && is_ready(); i++) /* the engine may fail behind its job; it need not */
         process_sleep_ms(10);
-    }
-    for (int i = 0; i < 150 && is_ready(); i++) /* the engine may fail behind its job */
-        process_sleep_ms(10);
-    ck_assert_uint_gt(disk_failed(&disk), 0);
     if (is_ready())
         server_kill(&server);
     else
@@ -216,19 +229,21 @@ START_TEST(certificate_that_had_no_space_is_written_later_without_asking)
 }
 END_TEST
 
+static bool job_says_start_again(void *arg)
+{
+    char state[32];
+    (void)arg;
+    ck_assert(look_at_job(state));
+    return strstr(http_text(leaver.op), "start the server again") != NULL;
+}
+
 /* What was written may be there or not, and cutting it off failed as well: nobody goes on. */
 START_TEST(ledger_whose_fsync_failed_is_closed_until_the_next_start)
 {
     offboard_without_ledger(DISK_SYNC, EIO);
     http_json(leaver.op, "POST", "{'confirm':'leaver'}", "/v1/admin/tenants/leaver:offboard");
     EXPECT_STATUS(leaver.op, 202);
-    char state[32];
-    for (int i = 0; i < 1000 * process_patience(); i++) {
-        ck_assert(look_at_job(state));
-        if (strstr(http_text(leaver.op), "start the server again") != NULL)
-            break;
-        process_sleep_ms(10);
-    }
+    process_await(job_says_start_again, NULL, "a job that wants another start");
     ck_assert_ptr_nonnull(
         strstr(http_string(leaver.op, "/jobs/0/error"), "start the server again"));
     restart();
@@ -239,19 +254,20 @@ END_TEST
 /* --- backups ------------------------------------------------------------------------------------
  */
 
+static bool backup_has_ended(void *id)
+{
+    http_get(neighbour.op, "/v1/admin/backups/%s", (const char *)id);
+    EXPECT_STATUS(neighbour.op, 200);
+    return strcmp(http_string(neighbour.op, "/state"), "creating") != 0;
+}
+
 static void back_up(const char *wanted)
 {
     char id[64];
     http_json(neighbour.op, "POST", "{}", "/v1/admin/backups");
     EXPECT_STATUS(neighbour.op, 202);
     (void)snprintf(id, sizeof(id), "%s", http_string(neighbour.op, "/id"));
-    for (int i = 0; i < 1000 * process_patience(); i++) {
-        http_get(neighbour.op, "/v1/admin/backups/%s", id);
-        EXPECT_STATUS(neighbour.op, 200);
-        if (strcmp(http_string(neighbour.op, "/state"), "creating") != 0)
-            break;
-        process_sleep_ms(10);
-    }
+    process_await(backup_has_ended, id, "the end of a backup");
     ck_assert_msg(strcmp(http_string(neighbour.op, "/state"), wanted) == 0, "%s",
                   http_text(neighbour.op));
 }
@@ -305,7 +321,7 @@ END_TEST
 /* Until so many failed; *out_before: when there was one less, for certain. */
 static void await_failed(uint64_t wanted, uint64_t *out_before)
 {
-    for (int i = 0; i < 2000 * process_patience(); i++) {
+    for (int i = 0; i < 6000 * process_patience(); i++) {
         uint64_t asked_ns = base_monotonic_ns();
         if (scrape_number(neighbour.op, CREATED("failed")) >= wanted)
             return;
@@ -315,16 +331,22 @@ static void await_failed(uint64_t wanted, uint64_t *out_before)
     ck_abort_msg("%s failed, not %d", scrape_value(CREATED("failed")), (int)wanted);
 }
 
-/* A day that passes 300 times faster has nearly five minutes, and ten minutes are two seconds. */
+static bool backup_is_done(void *arg)
+{
+    (void)arg;
+    return scrape_number(neighbour.op, CREATED("done")) > 0;
+}
+
+/* 30 days that pass 3,000 times faster have over 14 minutes, and ten minutes are 200 ms. */
 START_TEST(scheduled_backup_that_failed_is_tried_again_by_itself)
 {
-    static const uint64_t RETRY_NS = 2000000000;
-    const char *env[] = {disk.env[0], disk.env[1], disk.env[2], "BIGTENT_TEST_BACKUP_HURRY=300",
+    static const uint64_t RETRY_NS = 200000000;
+    const char *env[] = {disk.env[0], disk.env[1], disk.env[2], "BIGTENT_TEST_BACKUP_HURRY=3000",
                          NULL};
     uint64_t first, second, third;
     server_stop(&server);
     server.options[2] = "--backup-every";
-    server.options[3] = "24h";
+    server.options[3] = "720h";
     disk_fail(&disk, DISK_WRITE, ENOSPC, "/backups/", 0);
     first = base_monotonic_ns();
     server_start(&server, env);
@@ -346,17 +368,13 @@ START_TEST(scheduled_backup_that_failed_is_tried_again_by_itself)
     expect_neighbour();
     disk_heal(&disk);
     uint64_t failed = scrape_number(neighbour.op, CREATED("failed"));
-    for (int i = 0; i < 1000 * process_patience(); i++) {
-        if (scrape_number(neighbour.op, CREATED("done")) > 0)
-            break;
-        process_sleep_ms(20);
-    }
+    process_await(backup_is_done, NULL, "a backup on a disk that is well");
     ck_assert_uint_le(scrape_seen(CREATED("failed")), failed + 1); /* one was under way */
     http_get(neighbour.op, "/v1/admin/backups");
     ck_assert_uint_eq(http_count(neighbour.op, "/backups"), 1);
     ck_assert_str_eq(http_string(neighbour.op, "/backups/0/state"), "ready");
     ck_assert_str_eq(http_string(neighbour.op, "/backups/0/note"), "scheduled");
-    process_sleep_ms(4000); /* the next one is not due for a day */
+    process_sleep_ms((int)(2 * RETRY_NS / 1000000)); /* the next one is not due for 30 days */
     ck_assert_uint_eq(scrape_number(neighbour.op, CREATED("done")), 1);
 }
 END_TEST
@@ -427,7 +445,7 @@ Suite *suite_faults_jobs(void)
 {
     Suite *s = suite_create("faults_jobs");
     TCase *tc = tcase_create("purges");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 600);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, purge_that_met_a_failing_disk_is_finished_at_the_next_start, 0,
                         (int)(sizeof(INTERRUPTIONS) / sizeof(INTERRUPTIONS[0])));
@@ -435,7 +453,7 @@ Suite *suite_faults_jobs(void)
     tcase_add_test(tc, ledger_whose_fsync_failed_is_closed_until_the_next_start);
     suite_add_tcase(s, tc);
     tc = tcase_create("beside");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 600);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, backup_fails_alone_and_leaves_nothing_half_made);
     tcase_add_test(tc, scheduled_backup_that_failed_is_tried_again_by_itself);

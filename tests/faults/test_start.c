@@ -6,8 +6,8 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
+#include "tests/faults/launched.h"
 #include "tests/support/disk.h"
 #include "tests/support/world.h"
 
@@ -42,14 +42,9 @@ static void tear_down(void)
 /* Launch; true when it came up, false when it ended, as a start that failed may. */
 static bool try_to_start(const char *name)
 {
-    int status = 0;
-    server_launch(&server, disk.env);
-    if (!process_wait(server.pid, 400 * process_patience(), &status)) {
-        server_kill(&server);
+    int code = launched_try(&server, disk.env);
+    if (code == 0)
         return true;
-    }
-    server.pid = 0;
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     ck_assert_msg(code == 1 || code == 3 || code == ABORTED, "%s: exit %d", name, code);
     return false;
 }
@@ -127,9 +122,9 @@ static void unpack(void)
 {
     const char *const away[] = {"/bin/rm", "-rf", server.data, NULL};
     const char *const fetch[] = {"/bin/tar", "-xzf", FIXTURE, "-C", server.root, NULL};
-    process_run(away, NULL, 20000, &result);
+    process_run(away, NULL, 60000, &result);
     ck_assert_int_eq(result.exit_code, 0);
-    process_run(fetch, NULL, 20000, &result);
+    process_run(fetch, NULL, 60000, &result);
     ck_assert_msg(result.exit_code == 0, "%s", result.output);
 }
 
@@ -168,7 +163,7 @@ Suite *suite_faults_start(void)
 {
     Suite *s = suite_create("faults_start");
     TCase *tc = tcase_create("start");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 600);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, start_on_a_failing_disk_leaves_what_the_next_start_opens, 0,
                         (int)(sizeof(FAULTS) / sizeof(FAULTS[0])));
