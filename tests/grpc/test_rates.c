@@ -159,8 +159,8 @@ static uint64_t number_at(const char *text)
     return number;
 }
 
-/* The limits of a call's answer are those of the policy, of which `used` was used since, and those of
- * concurrency: what came back meanwhile may be there. */
+/* The limits in an answer are those of the policy and of concurrency. Of the first, `used` was used
+ * since then, and what came back meanwhile may be there. */
 static void expect_left(const char *policy, uint64_t limit, uint64_t used, uint64_t rate,
                         uint64_t since_ns)
 {
