@@ -362,7 +362,7 @@ START_TEST(key_on_the_command_line_vanishes_from_it)
     static char line[4096];
     (void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)r.pid);
     bool hidden = false;
-    for (int tries = 0; tries < 500 && !hidden; tries++) {
+    for (int tries = 0; tries < 6000 * process_patience() && !hidden; tries++) {
         process_sleep_ms(10);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ck_assert_int_ge(fd, 0);

@@ -26,7 +26,7 @@ static void set_up(void)
     session_begin(&server);
     (void)snprintf(pub, sizeof pub, "%s/certificate.pub", server.data);
     int64_t cut = 0;
-    for (int tries = 0; tries < 500 && cut < 4; tries++) {
+    for (int tries = 0; tries < 6000 * process_patience() && cut < 4; tries++) {
         process_sleep_ms(10);
         http_get(w.op, "/v1/admin/audit");
         EXPECT_STATUS(w.op, 200);

@@ -212,7 +212,7 @@ START_TEST(the_second_line_is_checked_like_the_first)
     EXPECT_CODE(&r, 0);
     bigtent(&r, &op, "backup", "delete", id);
     EXPECT_CODE(&r, 0);
-    for (int tries = 0; tries < 100; tries++) {
+    for (int tries = 0; tries < 600 * process_patience(); tries++) {
         bigtent(&r, &op, "certificate", "get", second.tenant, "--event", "expired");
         if (r.code == 0)
             break;

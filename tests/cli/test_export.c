@@ -264,13 +264,14 @@ static void start_slow_export(void)
     run_start(&r, &tenant, args);
 }
 
+static bool files_are_there(void *count)
+{
+    return is_there("x/devices") && count_files("x/devices", ".zst") >= *(const size_t *)count;
+}
+
 static void await_files(size_t count)
 {
-    for (int tries = 0; !is_there("x/devices") || count_files("x/devices", ".zst") < count;
-         tries++) {
-        ck_assert_int_lt(tries, 3000);
-        process_sleep_ms(5);
-    }
+    process_await(files_are_there, &count, "files of an export");
 }
 
 START_TEST(killed_export_goes_on_with_nothing_twice_and_nothing_missing)

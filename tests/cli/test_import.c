@@ -452,12 +452,14 @@ static void start_slow_import(void)
     run_start(&r, &tenant, args);
 }
 
+static bool rows_are_there(void *rows)
+{
+    return tenant_usage(w.http).rows >= *(const int64_t *)rows;
+}
+
 static void await_rows(int64_t rows)
 {
-    for (int tries = 0; tenant_usage(w.http).rows < rows; tries++) {
-        ck_assert_int_lt(tries, 3000);
-        process_sleep_ms(5);
-    }
+    process_await(rows_are_there, &rows, "rows of an import");
 }
 
 START_TEST(killed_import_goes_on)

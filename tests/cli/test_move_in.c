@@ -433,12 +433,14 @@ static void start_slow_move(void)
     run_start(&r, &tenant, args);
 }
 
+static bool cells_are_there(void *cells)
+{
+    return tenant_usage(w.http).cells >= *(const int64_t *)cells;
+}
+
 static void await_cells(int64_t cells)
 {
-    for (int tries = 0; tenant_usage(w.http).cells < cells; tries++) {
-        ck_assert_int_lt(tries, 6000);
-        process_sleep_ms(5);
-    }
+    process_await(cells_are_there, &cells, "cells of a move");
 }
 
 START_TEST(killed_move_goes_on_and_is_equal)

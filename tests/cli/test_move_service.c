@@ -399,7 +399,7 @@ END_TEST
 static void await_cells(struct http *h, int64_t cells)
 {
     for (int tries = 0; tenant_usage(h).cells < cells; tries++) {
-        ck_assert_int_lt(tries, 6000);
+        ck_assert_msg(tries < 12000 * process_patience(), "waited for cells of a move");
         process_sleep_ms(5);
     }
 }

@@ -158,7 +158,7 @@ static atomic_bool was_resumed;
 static void *resume(void *arg)
 {
     struct http *h = arg;
-    for (int tries = 0; tries < 20000 && !atomic_load(&was_resumed); tries++) {
+    for (int tries = 0; tries < 60000 * process_patience() && !atomic_load(&was_resumed); tries++) {
         http_get(h, "/v1/admin/tenants/%s", w.tenant);
         if (h->status == 200 && strcmp(http_string(h, "/state"), "suspended") == 0) {
             http_json(h, "POST", "{}", "/v1/admin/tenants/%s:resume", w.tenant);

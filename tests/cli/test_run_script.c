@@ -57,7 +57,7 @@ static void start(const char *until)
     script.pid = process_start(argv, env, log_path, &script.fd);
     while (strstr(script.out, until) == NULL) {
         struct pollfd p = {script.fd, POLLIN, 0};
-        ck_assert_msg(poll(&p, 1, 30000 * process_patience()) == 1, "no more output after: %s",
+        ck_assert_msg(poll(&p, 1, 60000 * process_patience()) == 1, "no more output after: %s",
                       script.out);
         ssize_t n = read(script.fd, script.out + script.len, sizeof script.out - 1 - script.len);
         ck_assert_msg(n > 0, "it ended after: %s", script.out);
