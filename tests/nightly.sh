@@ -8,12 +8,14 @@
 # long each took and where its log is. Exit status 1 if any failed.
 set -u
 cd "$(dirname "$0")/.." || exit 2
-STEPS='asan tsan long fuzz hostile openapi metrics-check test-duckdb clients test-clients bench'
+STEPS='all-calls asan tsan long fuzz hostile openapi metrics-check test-duckdb clients test-clients bench'
 logs=build/nightly
 
 # step NAME: the command of a step
 step() {
     case $1 in
+    # Upgrades are killed at every call, not at every third.
+    all-calls) make -j2 test SUITES=migrations_upgrade ALL_CALLS=1 ;;
     asan) make -j2 asan ;;
     tsan) make -j2 tsan-threads ;;
     long) make -j2 long OPERATIONS="${OPERATIONS:-200000}" ;;

@@ -15,7 +15,7 @@ BEGIN {
     SLEEPS = word "(sleep|usleep|nanosleep|clock_nanosleep|thrd_sleep|process_sleep_ms|edge_sleep_ms|tent_pause_ms)[ ]*\\("
     EMPTY_POLL = word "(poll[ ]*\\([ ]*NULL|select[ ]*\\([ ]*0[ ]*,[ ]*NULL)"
     CLOCKS = word "(base_monotonic_ns|[a-z_]+_(ns|us|ms|s)_since)[ ]*\\("
-    HELPERS = "^tests/support/(process|edge)\\.c$"
+    HELPERS = "^tests/support/(process|edge|edge_h2|rates)\\.c$"
     MEASURE = "^tests/(bench|hostile)/"
     list = "tests/lint/waits-allowed"
     read_list()
