@@ -10,7 +10,6 @@
 #include "auth/apikey.h"
 #include "base/text.h"
 #include "tests/grpc/writes.h"
-#include "tests/support/edge.h"
 #include "tests/support/scrape.h"
 
 #include "base/banned.h"
@@ -194,9 +193,7 @@ static const char *at(const char *field, unsigned percent)
 /* Events may come a round of the thresholds later. */
 static void expect_soon(const char *series, uint64_t wanted)
 {
-    for (int i = 0; i < 60 && scrape_number(w.op, series) < wanted; i++)
-        edge_sleep_ms(50);
-    ck_assert_uint_eq(scrape_seen(series), wanted);
+    scrape_expect(w.op, series, wanted);
 }
 
 START_TEST(tenants_that_reach_parts_of_their_quotas_are_counted)
