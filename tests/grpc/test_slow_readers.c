@@ -25,8 +25,8 @@
 #define OUT_BYTES  4096
 #define PATH       "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 #define SYMBOL     "google.bigtable.v2.Bigtable"
-#define READ_BYTES (128 * MIB) /* by all, and this many connections: about three seconds */
-#define LIVES      200
+#define READ_BYTES (256 * MIB) /* by all, over so many connections: as much as five seconds gave */
+#define LIVES      400
 
 struct reader {
     int fd;
