@@ -111,7 +111,7 @@ void mig_schedule_next(struct mig_service *s, bool is_good);
 /* Service's thread: ask for one that is due. */
 void mig_schedule_look(struct mig_service *s);
 
-/* Test tool: by what the service's time is multiplied (BIGTENT_TEST_BACKUP_HURRY), at least 1. */
+/* Test tool: how many times faster the service's time passes (BIGTENT_TEST_BACKUP_HURRY), or 1. */
 uint64_t mig_service_hurry(void);
 
 /* --- backup_service.c --------------------------------------------------------------------------

@@ -14,8 +14,8 @@
 
 #include "tests/support/server.h"
 
-/* Returns 0 when the server came up, which is killed then; else the exit code with which it ended.
- */
+/* Returns 0 when the server came up, which is killed then; else the exit code with which it
+ * ended. */
 static inline int launched_try(struct server *s, const char *const *env)
 {
     int code = 0;
