@@ -5,6 +5,7 @@
 #
 # BIGTENT_RUN_DIR  where data and keys are kept, default build/run; a second start finds them
 # BIGTENT_PORT     default 8443
+# BIGTENT_RUN_OPTIONS  more options of `bigtentd serve`
 #
 # On first use: bigtentd init, the tenants altostrat and examplepetstore with a key each (mode 0600)
 # and a table "phone". Then the server runs until Ctrl-C or SIGTERM.
@@ -49,12 +50,17 @@ export BIGTENT_URL BIGTENT_CACERT
 unset BIGTENT_KEY
 
 # In a session of its own: Ctrl-C reaches this script alone, which then asks the server to stop.
+# If this script is killed, the server is asked all the same.
 alone=
 if command -v setsid > /dev/null 2>&1; then
     alone=setsid
 fi
+if command -v setpriv > /dev/null 2>&1; then
+    alone="$alone setpriv --pdeathsig TERM"
+fi
 : > "$dir/started" || fail "cannot write in $dir"
-$alone "$server" serve --data "$data" --listen "127.0.0.1:$port" > "$dir/started" 2>> "$log" &
+# shellcheck disable=SC2086
+$alone "$server" serve --data "$data" --listen "127.0.0.1:$port" ${BIGTENT_RUN_OPTIONS:-} > "$dir/started" 2>> "$log" &
 server_pid=$!
 
 # A signal ends "wait" early; the server is waited for until it is gone.

@@ -251,15 +251,17 @@ END_TEST
 static void run_shell(const char *program, const char *flag, const char *script)
 {
     static char path[2 * PROCESS_PATH];
-    char built[PROCESS_PATH];
+    char built[PROCESS_PATH], dir[PROCESS_PATH], home[PROCESS_PATH + 8];
+    int keeper_fd = process_temp_dir(dir); /* fish writes to it */
+    (void)snprintf(home, sizeof home, "HOME=%s", dir);
     process_program("bigtent", built);
     *strrchr(built, '/') = '\0';
     (void)snprintf(path, sizeof path, "PATH=%s:%s", built, getenv("PATH"));
     /* Arguments of env: of two equal names in the environment each shell takes another. */
-    const char *const argv[] = {"/usr/bin/env", path,    "BIGTENT_URL=", "HOME=/nonexistent",
-                                "BASH_ENV=",    program, flag,           "-c",
-                                script,         NULL};
-    process_run(argv, NULL, 30000 * process_patience(), &shell);
+    const char *const argv[] = {
+        "/usr/bin/env", path, "BIGTENT_URL=", home, "BASH_ENV=", program, flag, "-c", script, NULL};
+    process_run(argv, NULL, 30000, &shell);
+    process_temp_dir_remove(dir, keeper_fd);
     ck_assert_msg(!shell.timed_out && shell.exit_code == 0, "%s: exit %d: %s", program,
                   shell.exit_code, shell.output);
 }

@@ -52,7 +52,7 @@ static void start(const char *until)
     (void)snprintf(run_dir, sizeof run_dir, "BIGTENT_RUN_DIR=%s/it's here", dir);
     (void)snprintf(run_port, sizeof run_port, "BIGTENT_PORT=%s", port);
     const char *const argv[] = {"/bin/sh", "cli/run.sh", build, NULL};
-    const char *const env[] = {run_dir, run_port, NULL};
+    const char *const env[] = {run_dir, run_port, "BIGTENT_RUN_OPTIONS=--headroom-mb 8", NULL};
     memset(&script, 0, sizeof script);
     script.pid = process_start(argv, env, log_path, &script.fd);
     while (strstr(script.out, until) == NULL) {

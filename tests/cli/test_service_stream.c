@@ -13,6 +13,7 @@
 #include "cli/json_text.h"
 #include "cli/service.h"
 #include "cli/wire.h"
+#include "tests/support/process.h"
 
 #include "base/banned.h"
 
@@ -477,12 +478,11 @@ static void write_key(const char *path, const char *key)
 
 START_TEST(credential_that_ended_is_taken_from_its_file_anew)
 {
-    char path[] = "/tmp/bigtent-test-key-XXXXXX";
+    char dir[PROCESS_PATH], path[PROCESS_PATH + 8];
     struct cli_service service;
     struct cli_config config;
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(close(fd), 0);
+    int keeper_fd = process_temp_dir(dir);
+    (void)snprintf(path, sizeof path, "%s/key", dir);
     write_key(path, "first");
     ck_assert_int_eq(cli_service_init(&service, "https://a.example/", NULL, NULL, path), CLI_OK);
     ck_assert_int_eq(cli_service_config(&service, false, &config), CLI_OK);
@@ -497,6 +497,7 @@ START_TEST(credential_that_ended_is_taken_from_its_file_anew)
     ck_assert_str_eq(config.key, "second");
     cli_service_config_fini(&config);
     cli_service_fini(&service);
+    process_temp_dir_remove(dir, keeper_fd);
 }
 END_TEST
 

@@ -176,8 +176,9 @@ START_TEST(keys_order_pause_and_go_on)
     EXPECT_IN(last_page(), "by latency  ");
     type_and_read("o", "by ops  ");
     type_and_read(" ", "PAUSED, ");
-    while (paused_for(last_page()) < 2) /* seconds, the page of any of which may be passed over */
+    do
         read_page();
+    while (paused_for(last_page()) < 2); /* seconds, the page of any of which may be passed over */
     EXPECT_NOT_IN(last_page(), READY);
     type_and_read("b", "by bytes  ");
     read_page();

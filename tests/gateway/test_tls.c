@@ -67,8 +67,10 @@ END_TEST
 
 START_TEST(refusals_name_file_and_reason)
 {
-    check_refused("/nonexistent/cert.pem", key, ERR_IO, "/nonexistent/cert.pem", "No such file");
-    check_refused(cert, "/nonexistent/key.pem", ERR_IO, "/nonexistent/key.pem", "No such file");
+    char missing[BASE_PATH_BYTES];
+    ck_assert_int_eq(base_path_join(missing, dir, "missing.pem", &eb), ERR_OK);
+    check_refused(missing, key, ERR_IO, missing, "No such file");
+    check_refused(cert, missing, ERR_IO, missing, "No such file");
     check_refused(cert, other_key, ERR_INVALID, "other-key.pem", "does not belong");
     check_refused(key, key, ERR_INVALID, "key.pem", "not a usable PEM certificate");
     check_refused(cert, cert, ERR_INVALID, "cert.pem", "not a usable PEM private key");

@@ -12,39 +12,30 @@
 #include <unistd.h>
 
 #include "migrations/datadir.h"
+#include "tests/support/process.h"
 
 #include "base/banned.h"
 
-static char base_dir[128];
-static char path[256]; /* a directory's name inside base_dir; not made */
+static char base_dir[PROCESS_PATH];
+static int keeper_fd;
+static char path[PROCESS_PATH + 8]; /* a directory's name inside base_dir; not made */
 static struct errbuf eb;
 
 static void setup(void)
 {
-    const char *parent = getenv("TMPDIR");
-    (void)snprintf(base_dir, sizeof base_dir, "%s/bigtent-datadir-XXXXXX",
-                   parent ? parent : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(base_dir));
+    keeper_fd = process_temp_dir(base_dir);
     (void)snprintf(path, sizeof path, "%s/data", base_dir);
     memset(&eb, 0, sizeof eb);
 }
 
-static int remove_one(const char *name, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st;
-    (void)kind;
-    (void)ftw;
-    return remove(name);
-}
-
 static void teardown(void)
 {
-    (void)nftw(base_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    process_temp_dir_remove(base_dir, keeper_fd);
 }
 
 static void put_file(const char *name, const char *text)
 {
-    char file[512];
+    char file[sizeof path + 64];
     (void)snprintf(file, sizeof file, "%s/%s", path, name);
     int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     ck_assert_int_ge(fd, 0);
@@ -54,7 +45,7 @@ static void put_file(const char *name, const char *text)
 
 static bool has_file(const char *name)
 {
-    char file[512];
+    char file[sizeof path + 64];
     (void)snprintf(file, sizeof file, "%s/%s", path, name);
     return access(file, F_OK) == 0;
 }
@@ -95,7 +86,7 @@ START_TEST(create_seal_open_round_trip)
     mig_datadir_close(&d); /* twice is fine */
 
     struct buf text;
-    char file[512];
+    char file[sizeof path + 64];
     (void)snprintf(file, sizeof file, "%s/FORMAT", path);
     ck_assert_int_eq(base_file_read(file, 100, &text, NULL), ERR_OK);
     ck_assert(base_slice_is(base_buf_slice(&text), "bigtent data 2\n"));

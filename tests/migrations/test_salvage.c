@@ -22,6 +22,8 @@ Suite *suite_migrations_salvage(void);
 enum { ROWS = 400, HIT = 200, VALUE = 900 };
 
 static struct mig_salvaged salvaged;
+static char beside[PROCESS_PATH];
+static int keeper_fd;
 static struct mig_salvage_options options;
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -189,7 +191,8 @@ static const char *bound(size_t at, bool is_end)
 static void setup(void)
 {
     vault_make();
-    (void)snprintf(restored_dir, sizeof restored_dir, "%s-salvaged", vault_home);
+    keeper_fd = process_temp_dir(beside); /* the report stands beside the copy */
+    (void)snprintf(restored_dir, sizeof restored_dir, "%.255s/salvaged", beside);
     vault_put_file(tent.dir, "FORMAT", "bigtent data 2\n");
     vault_open();
     tenant_fill("altostrat");
@@ -205,6 +208,7 @@ static void teardown(void)
         tent_close(&tent);
     memcpy(tent.dir, vault_home, sizeof tent.dir);
     vault_drop_restored();
+    process_temp_dir_remove(beside, keeper_fd);
     tent_remove(&tent);
 }
 

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "storage/rocksdb/manifest.h"
 #include "tests/storage/log_maker.h"
+#include "tests/support/process.h"
 
 #include "base/banned.h"
 
@@ -15,17 +16,16 @@ Suite *suite_storage_manifest(void);
 
 enum { ROUNDS = 20000 };
 
-static char dir[256];
-static char path[300];
+static char dir[PROCESS_PATH];
+static char path[PROCESS_PATH + 32];
+static int keeper_fd;
 static struct buf log_bytes;
 static struct errbuf eb;
 
 static void setup(void)
 {
-    char current[300];
-    const char *tmp = getenv("TMPDIR");
-    (void)snprintf(dir, sizeof dir, "%s/bigtent-manifest-XXXXXX", tmp != NULL ? tmp : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    char current[PROCESS_PATH + 16];
+    keeper_fd = process_temp_dir(dir);
     (void)snprintf(current, sizeof current, "%s/CURRENT", dir);
     (void)snprintf(path, sizeof path, "%s/MANIFEST-000001", dir);
     ck_assert_int_eq(base_file_create(current, SLICE_LIT("MANIFEST-000001\n"), 0600, &eb), ERR_OK);
@@ -35,7 +35,7 @@ static void setup(void)
 static void teardown(void)
 {
     base_buf_fini(&log_bytes);
-    ck_assert_int_eq(base_dir_remove(dir, &eb), ERR_OK);
+    process_temp_dir_remove(dir, keeper_fd);
 }
 
 static enum err read_it(struct rdb_manifest *out)

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "storage/rocksdb/part_file.h"
+#include "tests/support/process.h"
 
 #include "base/banned.h"
 
@@ -17,27 +18,26 @@ Suite *suite_storage_part_file(void);
 #define PARTS_MAX 400
 #define ROWS      4000
 
-static char dir[256];
+static char dir[PROCESS_PATH];
+static int keeper_fd;
 static struct errbuf eb;
 static const struct sto_part_sizes SIZES = {
     .min_bytes = 2 * KIB, .mean_bytes = 4 * KIB, .max_bytes = 16 * KIB};
 
 static void set_up(void)
 {
-    const char *parent = getenv("TMPDIR");
-    (void)snprintf(dir, sizeof dir, "%s/bigtent-parts-XXXXXX", parent ? parent : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    keeper_fd = process_temp_dir(dir);
     memset(&eb, 0, sizeof eb);
 }
 
 static void tear_down(void)
 {
-    ck_assert_int_eq(base_dir_remove(dir, &eb), ERR_OK);
+    process_temp_dir_remove(dir, keeper_fd);
 }
 
 static const char *path_of(const char *name)
 {
-    static char path[300];
+    static char path[PROCESS_PATH + 64];
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     return path;
 }

@@ -17,14 +17,6 @@
 
 #include "base/banned.h"
 
-/* fsync costs nothing there, so that a million operations fit into minutes. */
-static int directory_make(char dir[PROCESS_PATH])
-{
-    if (access("/dev/shm", W_OK) == 0 && getenv("TMPDIR") == NULL)
-        (void)setenv("TMPDIR", "/dev/shm", 0);
-    return process_temp_dir(dir);
-}
-
 static void *shared_new(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -63,7 +55,7 @@ bool program_try(const struct program_op *ops, size_t count, struct program_verd
     char dir[PROCESS_PATH];
     struct program_verdict *shared = shared_new(sizeof *shared);
     shared->base_us = base_wall_us() / 1000 * 1000;
-    int keeper = directory_make(dir);
+    int keeper = process_temp_dir(dir);
     finish(start(dir, ops, count, NULL, shared), shared);
     process_temp_dir_remove(dir, keeper);
     *out = *shared;
@@ -95,7 +87,7 @@ bool program_try_killed(const struct program_op *ops, size_t count, struct rando
     struct program_verdict *shared = shared_new(sizeof *shared);
     struct program_record *records = shared_new(bytes);
     shared->base_us = base_wall_us() / 1000 * 1000;
-    int keeper = directory_make(dir);
+    int keeper = process_temp_dir(dir);
     for (unsigned i = 0; i < kills; i++) {
         pid_t child = start(dir, ops, count, records, shared);
         bool killed = kill_soon(child, shared, random_below(rng, 60000));

@@ -105,10 +105,11 @@ void server_launch(struct server *s, const char *const *env)
     ck_assert_int_eq(s->pid, 0);
     char program[PROCESS_PATH];
     process_program("bigtentd", program);
-    const char *argv[7 + SERVER_OPTIONS] = {program, "serve",    "--data",
-                                            s->data, "--listen", "127.0.0.1:0"};
+    /* A small file system is enough for a test. Of two equal options the last one counts. */
+    const char *argv[9 + SERVER_OPTIONS] = {program,    "serve",       "--data",        s->data,
+                                            "--listen", "127.0.0.1:0", "--headroom-mb", "8"};
     for (size_t i = 0; i < SERVER_OPTIONS && s->options[i] != NULL; i++)
-        argv[6 + i] = s->options[i];
+        argv[8 + i] = s->options[i];
     s->port = 0;
     s->pid = process_start(argv, env, s->log, &s->stdout_fd);
 }

@@ -23,7 +23,7 @@ static struct tent tent;
 
 static inline void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
 }
 

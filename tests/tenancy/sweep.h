@@ -29,7 +29,7 @@ static struct ten_tenant *tenant;
 
 static inline void setup_closed(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent.sweeper = (struct ten_sweeper_options){
         .tick_ms = 10, .rest_ms = SWEEP_REST_MS, .keys_per_s = 20 * TEN_SWEEP_KEYS_PER_S};
 }

@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,18 +71,6 @@ static inline void tent_make(struct tent *t)
     t->sweeper.tick_ms = 10; /* nobody waits long for what a tick does */
     ck_assert_uint_lt(strlen(dir), sizeof t->dir);
     memcpy(t->dir, dir, strlen(dir) + 1);
-}
-
-/* The same on the memory file system, where there is one with room and TMPDIR names no other place:
- * an fsync costs nothing there. kill -9 takes nothing from it; for tests that the machine's end, or
- * the disk, is no matter of. */
-static inline void tent_make_in_memory(struct tent *t)
-{
-    struct statvfs fs;
-    if (getenv("TMPDIR") == NULL && access("/dev/shm", W_OK) == 0 &&
-        statvfs("/dev/shm", &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize >= 2 * GIB)
-        ck_assert_int_eq(setenv("TMPDIR", "/dev/shm", 1), 0);
-    tent_make(t);
 }
 
 static inline enum err tent_open_engine(struct tent *t)

@@ -16,7 +16,7 @@ static struct tent tent;
 /* Requests of the main thread are charged at a time that stands still until a test advances it. */
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     wall_hold_monotonic();
 }

@@ -127,7 +127,7 @@ static void stop_ticks(struct tent *t, void *ctx)
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     tent_control(&tent, stop_ticks, NULL);
     (void)tent_create(&tent, "ab");

@@ -458,7 +458,7 @@ END_TEST
 
 static void make_dir(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
 }
 
 static void remove_dir(void)

@@ -29,7 +29,7 @@ static struct ten_refusal why;
  */
 static void set_up(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     t = tent_create(&tent, "altostrat");
     wall_hold_monotonic();

@@ -22,7 +22,7 @@ static struct errbuf eb;
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     (void)snprintf(path, sizeof path, "%s/%s", tent.dir, TEN_LEDGER_FILE);
     (void)snprintf(mirror, sizeof mirror, "%s/copy.ndjson", tent.dir);
 }

@@ -339,7 +339,7 @@ START_TEST(killed_after_each_request_what_was_answered_holds)
     enum moment until = (enum moment)_i;
     char id[TEN_JOB_ID + 1];
     struct ten_job job;
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     run_and_die(until);
     tent_open(&tent);
     struct ten_tenant *t = tent_find(&tent, "altostrat");
@@ -367,7 +367,7 @@ START_TEST(killed_after_each_step_behind_a_grace_period_it_resumes)
 {
     char id[TEN_JOB_ID + 1];
     struct ten_job job;
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {

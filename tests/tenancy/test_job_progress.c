@@ -17,7 +17,7 @@ static struct ten_purge purges[2];
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     (void)snprintf(purges[0].job.id, sizeof purges[0].job.id, "job-a");
     (void)snprintf(purges[1].job.id, sizeof purges[1].job.id, "job-b");

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "tenancy/keystore.h"
+#include "tests/support/process.h"
 
 #include "base/banned.h"
 
@@ -22,8 +23,11 @@ static const uint8_t MASTER[TEN_MASTER_KEY] = {1, 2, 3};
 static const uint8_t OTHER_MASTER[TEN_MASTER_KEY] = {4, 5, 6};
 static const struct sto_seal_place PLACE = {{(const uint8_t *)"h", 1}, {(const uint8_t *)"k", 1}};
 
-static char base[256];
-static char dir[300];
+#define PATH_BYTES (2 * PROCESS_PATH)
+
+static char base[PROCESS_PATH];
+static char dir[PROCESS_PATH + 8];
+static int keeper_fd;
 static struct ten_keystore *keystore;
 static struct errbuf eb;
 
@@ -37,26 +41,16 @@ static void reopen(const uint8_t master[TEN_MASTER_KEY])
 
 static void set_up(void)
 {
-    const char *tmp = getenv("TMPDIR");
-    (void)snprintf(base, sizeof base, "%s/bigtent-keystore-XXXXXX", tmp != NULL ? tmp : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(base));
+    keeper_fd = process_temp_dir(base);
     (void)snprintf(dir, sizeof dir, "%s/keys", base);
     reopen(MASTER);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
 }
 
 static void tear_down(void)
 {
     ten_keystore_close(keystore);
     keystore = NULL;
-    ck_assert_int_eq(nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    process_temp_dir_remove(base, keeper_fd);
 }
 
 static struct sto_cipher *load(const char *tenant, enum err expected)
@@ -92,9 +86,9 @@ static struct sto_cipher *create(const char *tenant)
     return cipher;
 }
 
-static void path_of(const char *tenant, char out[400])
+static void path_of(const char *tenant, char out[PATH_BYTES])
 {
-    (void)snprintf(out, 400, "%s/%s", dir, tenant);
+    (void)snprintf(out, PATH_BYTES, "%s/%s", dir, tenant);
 }
 
 START_TEST(a_key_comes_back_after_a_restart)
@@ -181,7 +175,7 @@ END_TEST
 
 START_TEST(another_tenants_file_is_damaged)
 {
-    char a[400], b[400];
+    char a[PATH_BYTES], b[PATH_BYTES];
     sto_cipher_free(create("aa"));
     sto_cipher_free(create("bb"));
     path_of("aa", a);
@@ -193,7 +187,7 @@ END_TEST
 
 START_TEST(every_flipped_bit_is_noticed)
 {
-    char path[400];
+    char path[PATH_BYTES];
     struct buf file = {0};
     sto_cipher_free(create("aa"));
     path_of("aa", path);
@@ -213,7 +207,7 @@ END_TEST
 
 START_TEST(a_destroyed_key_is_gone_and_may_be_destroyed_again)
 {
-    char path[400];
+    char path[PATH_BYTES];
     uint32_t versions = 9;
     struct sto_cipher *cipher = create("aa");
     ck_assert_int_eq(ten_keystore_rotate(keystore, SLICE_LIT("aa"), cipher, &eb), ERR_OK);
@@ -239,7 +233,7 @@ END_TEST
 /* Between the two names of a new file, and before the rename of a replaced one. */
 START_TEST(what_a_kill_left_is_destroyed_and_the_living_stays)
 {
-    char path[400], second[400], left[400];
+    char path[PATH_BYTES], second[PATH_BYTES], left[PATH_BYTES];
     uint8_t before[512], after[512];
     struct sto_cipher *cipher = create("aa");
     path_of("aa", path);
@@ -288,7 +282,7 @@ END_TEST
 START_TEST(an_interrupted_rewrap_goes_on)
 {
     size_t count = 0;
-    char one[400], kept[400];
+    char one[PATH_BYTES], kept[PATH_BYTES];
     struct sto_cipher *a = create("aa");
     sto_cipher_free(create("bb"));
     ten_keystore_close(keystore);
@@ -379,7 +373,7 @@ START_TEST(a_data_key_never_lies_open_in_its_file)
     struct sto_cipher *master = sto_cipher_new(1);
     ck_assert_int_eq(sto_cipher_add(master, MASTER), ERR_OK);
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        char path[400];
+        char path[PATH_BYTES];
         struct buf file = {0};
         path_of(NAMES[i], path);
         ck_assert_int_eq(base_file_read(path, KIB, &file, &eb), ERR_OK);
@@ -396,7 +390,7 @@ END_TEST
 START_TEST(files_are_for_the_owner_alone)
 {
     struct stat st;
-    char path[400];
+    char path[PATH_BYTES];
     sto_cipher_free(create("aa"));
     path_of("aa", path);
     ck_assert_int_eq(stat(path, &st), 0);

@@ -116,7 +116,7 @@ static void remove_doc(struct ten_doc_key key)
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     tent_control(&tent, stop_ticks, NULL);
     t = tent_create(&tent, "altostrat");

@@ -86,7 +86,7 @@ START_TEST(killed_behind_the_end_of_its_keys_they_are_counted)
 {
     char path[300], id[TEN_JOB_ID + 1];
     struct ten_job job;
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     leave_and_die();
     (void)snprintf(path, sizeof path, "%s/" TEN_KEYSTORE_DIR "/" TENANT, tent.dir);
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -117,7 +117,7 @@ START_TEST(damaged_keys_of_one_that_stays_stop_the_start)
 {
     char path[300];
     enum err rc = ERR_OK;
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     open_with_keys();
     tent_control(&tent, make_one, &rc);
     ck_assert_int_eq(rc, ERR_OK);

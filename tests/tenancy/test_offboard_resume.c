@@ -58,7 +58,7 @@ static void finish_after_restart(int step)
 
 START_TEST(killed_after_each_step_it_resumes)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     run_and_die(_i, _i == 2);
     finish_after_restart(_i);
     tent_remove(&tent);
@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(killed_again_and_again_it_resumes)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     run_and_die(0, false);
     static const int STEPS[] = {1, 2, 3, 4, 5, 6, TEN_JOB_STEPS, TEN_STEP_CERTIFICATE};
     _Static_assert(sizeof STEPS / sizeof STEPS[0] == TEN_JOB_STEPS, "each but the first");
@@ -151,7 +151,7 @@ START_TEST(an_audit_that_finds_something_fails_and_is_retried)
     char id[TEN_JOB_ID + 1];
     char again[TEN_JOB_ID + 1];
     struct ten_job job;
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     run_and_die(STO_PURGE_DELETE_RANGE, false);
     plant();
     tent_open(&tent);
@@ -186,7 +186,7 @@ END_TEST
 /* Killed while a table was being removed as well: the purge does its work. */
 START_TEST(a_table_that_was_under_removal_goes_with_its_tenant)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     run_and_die(0, false);
     ck_assert_int_eq(tent_open_engine(&tent), ERR_OK);
     struct buf body;
@@ -215,7 +215,7 @@ END_TEST
 
 START_TEST(a_purging_tenant_without_its_job_is_refused_at_open)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     run_and_die(0, false);
     ck_assert_int_eq(tent_open_engine(&tent), ERR_OK);
     struct sto_doc_change change = {.expect = STO_DOC_ANY};

@@ -19,7 +19,7 @@ static struct ten_tenant *tenant;
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     tenant = tent_create(&tent, "altostrat");
     tent_table(&tent, tenant, "one");

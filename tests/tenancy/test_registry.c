@@ -11,7 +11,7 @@ static struct tent tent;
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
 }
 
@@ -281,7 +281,8 @@ START_TEST(damaged_documents_are_refused_at_open)
     ck_assert_int_eq(tent_open_registry(&tent), ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(tent.eb.text, "documents"));
     tent_close_engine(&tent);
-    tent_make_in_memory(&tent); /* for the teardown */
+    process_temp_dir_remove(tent.dir, tent.keeper);
+    tent_make(&tent); /* for the teardown */
     tent_open(&tent);
 }
 END_TEST

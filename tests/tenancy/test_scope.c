@@ -11,7 +11,7 @@ static struct tent tent;
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
 }
 

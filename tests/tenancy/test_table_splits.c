@@ -10,7 +10,7 @@ static struct ten_tenant *owner;
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     owner = tent_create(&tent, "altostrat");
 }

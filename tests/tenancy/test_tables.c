@@ -13,7 +13,7 @@ static struct ten_tenant *owner;
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     owner = tent_create(&tent, "altostrat");
 }
@@ -21,7 +21,7 @@ static void setup(void)
 /* Tables of more than one cell go as ranges. */
 static void setup_ranges(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent.drop_range_cells = 1;
     tent_open(&tent);
     owner = tent_create(&tent, "altostrat");

@@ -27,7 +27,7 @@ static void told(const struct ten_threshold_event *event)
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     ten_threshold_listen(tent.registry, told);
     t = tent_create(&tent, "altostrat");

@@ -16,7 +16,7 @@ static struct ten_tenant *tenants[TENANTS];
 
 static void setup(void)
 {
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     tent_open(&tent);
     for (size_t i = 0; i < TENANTS; i++) {
         char id[16];

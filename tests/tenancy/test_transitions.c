@@ -173,7 +173,7 @@ static void expect_records(const struct transition *tr, int wanted)
 static void check(const struct transition *tr, int failing_commit)
 {
     bool happened = failing_commit > 1;
-    tent_make_in_memory(&tent);
+    tent_make(&tent);
     run_and_die(tr, failing_commit);
     tent_open(&tent);
     expect_now(tr->name, happened ? tr->after : state_before(tr));
