@@ -105,32 +105,36 @@ void cli_record_put(struct buf *out, enum cli_encoding encoding, const struct cl
 /* --- the end of a record ------------------------------------------------------------------------
  */
 
+/* One pass: in a text full of quotes the next line feed is far behind each of them. */
+static const uint8_t *quote_or_feed(const uint8_t *at, size_t len)
+{
+    for (const uint8_t *end = at + len; at < end; at++)
+        if (*at == '"' || *at == '\n')
+            return at;
+    return NULL;
+}
+
 bool cli_record_end(enum cli_encoding encoding, struct slice bytes, struct cli_record_scan *scan,
                     size_t *out_len)
 {
     while (scan->seen < bytes.len) {
         const uint8_t *from = bytes.ptr + scan->seen;
         size_t left = bytes.len - scan->seen;
-        const uint8_t *at = memchr(from, scan->quoted ? '"' : '\n', left);
-        if (encoding == CLI_CSV && !scan->quoted) {
-            size_t line = at != NULL ? (size_t)(at - from) : left;
-            const uint8_t *quote = memchr(from, '"', line);
-            if (quote != NULL) {
-                scan->quoted = true;
-                scan->seen += (size_t)(quote - from) + 1;
-                continue;
-            }
-        }
+        const uint8_t *at = NULL;
+        if (encoding == CLI_CSV && !scan->quoted)
+            at = quote_or_feed(from, left);
+        else
+            at = memchr(from, scan->quoted ? '"' : '\n', left);
         if (at == NULL) {
             scan->seen = bytes.len;
             return false;
         }
         scan->seen += (size_t)(at - from) + 1;
-        if (!scan->quoted) {
+        if (!scan->quoted && *at == '\n') {
             *out_len = scan->seen - 1;
             return true;
         }
-        scan->quoted = false;
+        scan->quoted = !scan->quoted;
     }
     return false;
 }

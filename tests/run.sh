@@ -18,6 +18,9 @@
 # unless a test hangs. CK_DEFAULT_TIMEOUT (120 s) is libcheck's bound of a test that sets none, and
 # SUITE_SECONDS (3600) the bound of a suite.
 #
+# TMPDIR is where the tests put their data: where nothing names it, in memory (/dev/shm) if 4 GiB are free
+# there, so that nothing waits for a disk that others use.
+#
 # On INT, TERM and HUP it ends the suites, waits until they are gone, and says so; killed, it takes them along.
 set -u
 tree=${1:?usage: tests/run.sh build/VARIANT [run_tests|run_check]}
@@ -25,6 +28,13 @@ program=${2:-run_tests}
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/environment.sh
 . "$here/environment.sh"
+free_mib() { # free_mib of memory for files
+    df -Pk /dev/shm 2> /dev/null | cat - /proc/meminfo | awk '
+        NR == 2 && $6 == "/dev/shm" { least = $4 }
+        $1 == "MemAvailable:" && $2 < least { least = $2 }
+        END { print int(least / 1024) }'
+}
+if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] && [ "$(free_mib)" -ge 4096 ]; then export TMPDIR=/dev/shm; fi
 log="$tree/$program.log"
 logs="$tree/$program.logs"
 export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-10}" CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-120}"

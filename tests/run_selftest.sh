@@ -36,6 +36,7 @@ ubsan) [ "$second" ] || { echo 'x.c:1:2: runtime error: signed integer overflow'
 hang) sleep 60 ;;
 sleeps) echo $$ > "$dir/pid" && exec sleep 60 ;;
 silent) exit 0 ;;
+where) echo "data in ${TMPDIR:-/tmp}" ;;
 esac
 echo "100%: Checks: 2, Failures: 0, Errors: 0"
 PROGRAM
@@ -96,6 +97,22 @@ if ! grep -q '^hang was ended: SUITE_SECONDS allows 1 s$' "$work/out"; then
     failed=$((failed + 1))
 fi
 unset SUITE_SECONDS
+
+# --- where the data lies: a name that was given stays ------------------------------------------------
+export TMPDIR="$work"
+expect 0 '^100%' where
+unset TMPDIR
+cases=$((cases + 1))
+if ! grep -qx "data in $work" "$work/tree/run_tests.logs/where.log"; then
+    echo "run.sh does not keep TMPDIR"
+    failed=$((failed + 1))
+fi
+expect 0 '^100%' where
+cases=$((cases + 1))
+if ! grep -qxE 'data in /(tmp|dev/shm)' "$work/tree/run_tests.logs/where.log"; then
+    echo "run.sh without TMPDIR: $(cat "$work/tree/run_tests.logs/where.log")"
+    failed=$((failed + 1))
+fi
 
 # --- signals: a suite does not outlive run.sh ------------------------------------------------------
 is_running() { # a process that has not ended; an orphan may stay a zombie

@@ -435,7 +435,8 @@ START_TEST(no_acknowledged_row_is_missing_from_a_database_that_opens)
     unsigned opened = 0;
     write_rows(90, 9000); /* several logs, and tables */
     ck_assert_uint_gt(written->of[written->rows - 1].log, written->of[0].log);
-    for (int round = 0; round < process_rounds(60); round++) {
+    int rounds = process_rounds(60);
+    for (int round = 0; round < rounds || (opened == 0 && round < 1000); round++) {
         uint32_t began = seed;
         size_t last = written->rows - 1;
         size_t witnessed = dice(&seed, 3) == 0 ? last : dice(&seed, (uint32_t)written->rows);

@@ -6,6 +6,7 @@
 #include "tests/support/http.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,37 @@
 #define REQUEST_TIMEOUT_S 60L
 #define TARGET_MAX        (128 * 1024)
 #define URL_MAX           (TARGET_MAX + 64)
+#define RING              8
+
+/* A thread's own, from its first request to its end. As thread-local variables they would be
+ * cleared for every thread of the program, and RocksDB starts dozens whenever a database is opened.
+ */
+struct texts {
+    char url[URL_MAX];
+    char target[TARGET_MAX];
+    char escaped[RING][TARGET_MAX / 2];
+    unsigned next; /* of escaped */
+    char json[64 * 1024];
+};
+
+static pthread_key_t texts_key;
+static pthread_once_t texts_once = PTHREAD_ONCE_INIT;
+
+static void make_texts_key(void)
+{
+    ck_assert_int_eq(pthread_key_create(&texts_key, base_free), 0);
+}
+
+static struct texts *texts(void)
+{
+    ck_assert_int_eq(pthread_once(&texts_once, make_texts_key), 0);
+    struct texts *own = pthread_getspecific(texts_key);
+    if (own == NULL) {
+        own = base_new(sizeof(*own));
+        ck_assert_int_eq(pthread_setspecific(texts_key, own), 0);
+    }
+    return own;
+}
 
 static size_t take_body(char *bytes, size_t size, size_t count, void *user)
 {
@@ -136,9 +168,9 @@ static void forget_answer(struct http *h)
 static void set_request(CURL *curl, const struct http *h, const char *method, const char *target,
                         struct slice body)
 {
-    static _Thread_local char url[URL_MAX];
-    int n = snprintf(url, sizeof(url), "https://127.0.0.1:%u%s", h->server->port, target);
-    ck_assert(n > 0 && (size_t)n < sizeof(url));
+    char *url = texts()->url;
+    int n = snprintf(url, URL_MAX, "https://127.0.0.1:%u%s", h->server->port, target);
+    ck_assert(n > 0 && n < URL_MAX);
     curl_easy_setopt(curl, CURLOPT_URL, url); /* copies */
     if (body.ptr != NULL) {
         curl_easy_setopt(curl, CURLOPT_POST, 1L);
@@ -206,9 +238,9 @@ int http_send(struct http *h, const char *method, const char *target, struct sli
 
 static const char *format_target(const char *format, va_list args)
 {
-    static _Thread_local char target[TARGET_MAX];
-    int n = vsnprintf(target, sizeof(target), format, args);
-    ck_assert(n > 0 && (size_t)n < sizeof(target));
+    char *target = texts()->target;
+    int n = vsnprintf(target, TARGET_MAX, format, args);
+    ck_assert(n > 0 && n < TARGET_MAX);
     return target;
 }
 
@@ -264,13 +296,12 @@ int http_value_take(struct http *h, const char *method, json_t *value, const cha
 
 const char *pct(const void *bytes, size_t len)
 {
-    static _Thread_local char ring[8][TARGET_MAX / 2];
-    static _Thread_local unsigned next;
-    char *out = ring[next++ % 8];
+    struct texts *own = texts();
+    char *out = own->escaped[own->next++ % RING];
     const uint8_t *in = bytes;
     static const char digits[] = "0123456789ABCDEF";
     size_t n = 0;
-    ck_assert(len * 3 < sizeof(ring[0]));
+    ck_assert(len * 3 < sizeof(own->escaped[0]));
     for (size_t i = 0; i < len; i++) {
         bool plain = (in[i] >= 'a' && in[i] <= 'z') || (in[i] >= 'A' && in[i] <= 'Z') ||
                      (in[i] >= '0' && in[i] <= '9') ||
@@ -294,9 +325,9 @@ const char *pcts(const char *text)
 
 struct slice quoted(const char *text)
 {
-    static _Thread_local char out[64 * 1024];
+    char *out = texts()->json;
     size_t len = strlen(text);
-    ck_assert(len < sizeof(out));
+    ck_assert(len < sizeof(texts()->json));
     for (size_t i = 0; i < len; i++) {
         out[i] = text[i];
         if (out[i] == '\'')

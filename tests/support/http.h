@@ -41,6 +41,8 @@ struct http {
     json_t *json; /* the body, parsed when first asked for */
     double seconds;
     char error[CURL_ERROR_SIZE];
+    char header[8192];    /* what http_header gave last */
+    char text[64 * 1024]; /* what http_text gave last */
 };
 
 /* key: NULL for none; sent as Authorization: Bearer. */
@@ -72,7 +74,7 @@ int http_value_take(struct http *h, const char *method, json_t *value, const cha
 
 /* --- the last answer -------------------------------------------------------------------------- */
 
-/* Value of a response header (lower-case name), or NULL. In static memory until the next call. */
+/* Value of a response header (lower-case name), or NULL; until the next call. */
 const char *http_header(struct http *h, const char *name);
 /* The body as text, for messages. */
 const char *http_text(struct http *h);

@@ -14,7 +14,6 @@
 
 const char *http_header(struct http *h, const char *name)
 {
-    static _Thread_local char value[8192];
     size_t name_len = strlen(name);
     const char *at = (const char *)h->headers.ptr;
     const char *end = at + h->headers.len;
@@ -28,10 +27,10 @@ const char *http_header(struct http *h, const char *name)
                 from++, n--;
             while (n > 0 && (from[n - 1] == '\r' || from[n - 1] == ' '))
                 n--;
-            ck_assert(n < sizeof(value));
-            memcpy(value, from, n);
-            value[n] = '\0';
-            return value;
+            ck_assert(n < sizeof(h->header));
+            memcpy(h->header, from, n);
+            h->header[n] = '\0';
+            return h->header;
         }
         at = eol != NULL ? eol + 1 : end;
     }
@@ -40,12 +39,11 @@ const char *http_header(struct http *h, const char *name)
 
 const char *http_text(struct http *h)
 {
-    static _Thread_local char text[64 * 1024];
-    size_t n = h->body.len < sizeof(text) - 1 ? h->body.len : sizeof(text) - 1;
+    size_t n = h->body.len < sizeof(h->text) - 1 ? h->body.len : sizeof(h->text) - 1;
     if (n > 0)
-        memcpy(text, h->body.ptr, n);
-    text[n] = '\0';
-    return text;
+        memcpy(h->text, h->body.ptr, n);
+    h->text[n] = '\0';
+    return h->text;
 }
 
 json_t *http_body(struct http *h)
