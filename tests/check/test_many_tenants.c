@@ -25,14 +25,15 @@ Suite *suite_check_many_tenants(void);
 
 enum { TENANTS = 100000, KEPT = 50, OVER_HTTP = 300, PAGE = 10000 };
 
-/* The goals are a start in 2 s, 2048 bytes each, and one more made in 5 ms. Memory is asserted as
- * the goal says. No time is: bounds are 5 and 20 times the goal, and several times what was seen
- * where there is none, all times the run's patience, so that a busy machine passes. They find what
- * grows with the square of the tenants; whether a goal of time is met, only who reads the printed
- * numbers on a quiet machine knows. The last start, with bills of all, is printed and has no
- * bound. */
+/* The goals are a start in 2 s, 2048 bytes each, and one more made in 5 ms. Memory is asserted: it
+ * is 2.4 KB since each tenant has lines of its own at the control thread and at the API's helper
+ * (docs/decisions/0053). No time is: bounds are 5 and 20 times the goal, and several times what
+ * was seen where there is none, all times the run's patience, so that a busy machine passes. They
+ * find what grows with the square of the tenants; whether a goal of time is met, only who reads
+ * the printed numbers on a quiet machine knows. The last start, with bills of all, is printed and
+ * has no bound. */
 #define START_MS_MAX     10000
-#define TENANT_BYTES     2048
+#define TENANT_BYTES     2560
 #define CREATE_MS_MAX    100
 #define PLAN_MS_MAX      3000
 #define LIST_PAGE_MS_MAX 3000

@@ -148,7 +148,7 @@ START_TEST(a_caller_matches_so_much_and_no_more)
         if (i ==
             2) /* a second cell, and both are too much together; q matches, and is the only one */
             put_large_at(values[i] + 16, "p");
-        read_all(&op, &s, spec, true);
+        read_from_memory(&op, &s, spec);
         ck_assert_str_eq((const char *)s.text.ptr,
                          i >= 2 ? "large{f:p@1000=,}" : "large{f:q@1000=,}");
         ck_assert_msg(s.inline_slices == (i % 2 == 0), "case %zu", i);
@@ -174,7 +174,7 @@ START_TEST(a_long_key_is_not_matched_on_the_caller)
         struct sto_read_spec spec = {
             .row_key = base_slice_text(key), .filter = p, .narrowed = true};
         spec.projection = fix_column(1, SLICE_LIT("none")); /* nothing but the key counts */
-        read_all(&op, &s, spec, true);
+        read_from_memory(&op, &s, spec);
         ck_assert_int_eq(op.state, STO_READ_END);
         ck_assert_uint_eq(s.inline_slices, i == 0);
         base_buf_fini(&s.text);

@@ -116,7 +116,8 @@ static void replay(size_t index)
     if (atomic_load(&r->fate) == PROGRAM_ANSWERED &&
         (p->kind == PROGRAM_DROP || p->kind == PROGRAM_SWEEP))
         program_drop_expected(p, program_drop_range(p, end));
-    if (p->kind != PROGRAM_MUTATE || atomic_load(&r->fate) != PROGRAM_ANSWERED)
+    if (p->kind != PROGRAM_MUTATE || atomic_load(&r->fate) != PROGRAM_ANSWERED ||
+        r->result == ERR_OVERLOADED)
         return;
     program_live_make(p, &live);
     struct program_outcome o = program_expect(p, &live, r->commit_us);
