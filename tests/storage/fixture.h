@@ -285,6 +285,15 @@ UNUSED_FN static void fix_submit(struct sto_mutate_op *op)
     sto_mutate_row(fix.engine, op);
 }
 
+/* Waits, and submits it again while the disk does not keep up. */
+static void fix_until_taken(struct sto_mutate_op *op)
+{
+    for (fix_wait(); op->result == ERR_OVERLOADED; fix_wait()) {
+        (void)usleep(1000);
+        fix_submit(op);
+    }
+}
+
 UNUSED_FN static struct sto_mutation fix_set(uint16_t family, const char *qualifier, int64_t ts,
                                              struct slice value)
 {
@@ -323,7 +332,7 @@ UNUSED_FN static enum err fix_mutate(const struct sto_table_scope *scope, const 
                                .mutations = mutations,
                                .mutation_count = count};
     fix_submit(&op);
-    fix_wait();
+    fix_until_taken(&op);
     fix_detail = op.detail;
     ck_assert_int_eq(op.result == ERR_OK, op.detail.text[0] == '\0');
     return op.result;

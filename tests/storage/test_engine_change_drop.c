@@ -51,9 +51,10 @@ static void put_changes(const struct sto_table_scope *scope, int count)
             ck_assert_int_eq(sto_rdb_flush(engine()), ERR_OK);
         }
     }
-    fix_wait();
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        fix_until_taken(&ops[i]);
         ck_assert_int_eq(ops[i].result, ERR_OK);
+    }
 }
 
 /* Stored changes of the table. covered: also those that a range tombstone covers. */

@@ -390,9 +390,10 @@ static void put_many(int count)
             .scope = *T, .row_key = SLICE_LIT("r"), .mutations = &m, .mutation_count = 1};
         fix_submit(&ops[i]);
     }
-    fix_wait();
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        fix_until_taken(&ops[i]);
         ck_assert_int_eq(ops[i].result, ERR_OK);
+    }
     base_free(ops);
 }
 

@@ -221,9 +221,10 @@ static void fill(const struct sto_table_scope *scope, size_t rows, const char *p
                                             .mutation_count = 1};
             fix_submit(&ops[i]);
         }
-        fix_wait();
-        for (size_t i = 0; i < AT_ONCE; i++)
+        for (size_t i = 0; i < AT_ONCE; i++) {
+            fix_until_taken(&ops[i]);
             ck_assert_int_eq(ops[i].result, ERR_OK);
+        }
     }
 }
 
