@@ -22,6 +22,7 @@ enum { ROWS = 600, HIT = 300, NEAR = 40 /* rows of a file, and then some */, BYT
 
 static char damaged_dir[300]; /* as the test left it */
 static char copy_dir[300];
+static int copy_keeper;
 static struct sto_salvage salvage;
 static struct errbuf eb;
 
@@ -216,7 +217,9 @@ static void setup(void)
 {
     fix_setup();
     (void)snprintf(damaged_dir, sizeof damaged_dir, "%s", fix.dir);
-    (void)snprintf(copy_dir, sizeof copy_dir, "%s-copy", fix.dir);
+    char dir[PROCESS_PATH];
+    copy_keeper = process_temp_dir(dir);
+    (void)snprintf(copy_dir, sizeof copy_dir, "%.299s", dir);
     damaged_put(0, 0, ROWS, 1);
     damaged_put(1, 0, ROWS, 1);
     fix_flush();
@@ -231,7 +234,7 @@ static void teardown(void)
         copy_close();
     sto_salvage_close(&salvage);
     base_mailbox_fini(&fix.mailbox);
-    dir_remove(copy_dir);
+    process_temp_dir_remove(copy_dir, copy_keeper);
     dir_remove(damaged_dir);
 }
 
