@@ -46,8 +46,10 @@ DEPS_DONE  = $(DEPS_STAMP)
 # --- compiler ---------------------------------------------------------------------------------
 PKGS     = libh2o-evloop libnghttp2 openssl jansson zlib
 PKG_INC := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PKGS) 2>/dev/null))
-# RE2 is static: its hooks (storage/pattern.cc) are not exported by Debian's shared library.
-LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -l:libre2.a -ljansson -lssl -lcrypto -lz -llz4 -lm -lpthread \
+# RE2 is static: its hooks (storage/pattern.cc) are not exported by Debian's shared library. Newer
+# ones need libraries of their own.
+RE2_LIBS := $(sort $(filter-out -lre2 -lpthread,$(shell pkg-config --libs-only-l --static re2 2>/dev/null)))
+LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -l:libre2.a $(RE2_LIBS) -ljansson -lssl -lcrypto -lz -llz4 -lm -lpthread \
            -ldl -lstdc++ $(if $(IPSEC_MB),-lIPSec_MB)
 CLI_LIBS = -lcurl -lyaml -ljansson -lcrypto -lpthread -lz -lzstd
 

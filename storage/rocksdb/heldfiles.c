@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "storage/rocksdb/compat.h"
 #include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/rdb.h"
 
@@ -103,7 +104,7 @@ static void provoke_removal(struct rdb_engine *e)
     char *error = NULL;
     rocksdb_disable_file_deletions(e->db.handle, &error);
     if (error == NULL)
-        rocksdb_enable_file_deletions(e->db.handle, 0, &error);
+        sto_rdb_enable_file_deletions(e->db.handle, &error);
     if (error != NULL)
         rocksdb_free(error); /* the wait goes on, and says so when it was in vain */
 }

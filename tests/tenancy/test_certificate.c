@@ -170,7 +170,9 @@ START_TEST(it_says_what_was_done_and_found)
     ck_assert_str_eq(text_at(o, "previous"), ZEROS);
     ck_assert_str_eq(text_at(o, "requested_by"), "k0123456789a");
     ck_assert_str_eq(text_at(json_object_get(o, "software"), "bigtent"), BIGTENT_VERSION);
-    ck_assert_int_eq(strncmp(text_at(json_object_get(o, "software"), "rocksdb"), "7.", 2), 0);
+    const char *version = text_at(json_object_get(o, "software"), "rocksdb");
+    ck_assert_uint_ge(strlen(version), strlen("7.8.3"));
+    ck_assert_uint_eq(strspn(version, "0123456789."), strlen(version));
     ck_assert_int_eq(number_at(json_object_get(o, "counts"), "rows"), ROWS_EACH);
     const json_t *range = json_array_get(json_object_get(o, "ranges"), 0);
     ck_assert_str_eq(text_at(range, "begin"), "616c746f737472617423"); /* altostrat# */

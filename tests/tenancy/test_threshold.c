@@ -100,7 +100,7 @@ static void reopen(void)
 static void put_rows(unsigned from, unsigned to)
 {
     for (unsigned i = from; i < to; i++) {
-        char row[8];
+        char row[16];
         (void)snprintf(row, sizeof row, "r%02u", i);
         tent_write(&tent, t, "devices", row, "v");
     }
@@ -155,7 +155,7 @@ END_TEST
 static void make_tables(unsigned from, unsigned to)
 {
     for (unsigned i = from; i < to; i++) {
-        char name[8];
+        char name[16];
         (void)snprintf(name, sizeof name, "t%02u", i);
         tent_table(&tent, t, name);
     }

@@ -1,0 +1,22 @@
+/*
+ * storage/rocksdb/compat.h - where versions of RocksDB differ (7.8 of Debian 12, 9.10 of 13).
+ *
+ * Does:     calls what has another signature in each of them.
+ * Owns:     nothing.
+ * May use:  RocksDB.
+ * Knows no: what it is called for.
+ * Threads:  any.
+ * Blocks:   as what it calls.
+ * Fails by: RocksDB's error text, which the caller frees with rocksdb_free.
+ * Limits:   none.
+ * Promises: 1. Nothing else in this tree asks which version of RocksDB there is.
+ */
+#ifndef STORAGE_ROCKSDB_COMPAT_H
+#define STORAGE_ROCKSDB_COMPAT_H
+
+#include <rocksdb/c.h>
+
+/* Ends one rocksdb_disable_file_deletions; files that nobody holds go when it was the last. */
+void sto_rdb_enable_file_deletions(rocksdb_t *db, char **error);
+
+#endif
