@@ -1,6 +1,7 @@
 #!/bin/sh
 # Run a test program of a build tree: each suite in a process of its own, JOBS of them at once (default:
-# two for each processor, because most suites wait as long as they compute). SUITES names some.
+# two for each processor, because most suites wait as long as they compute, but no more than TMPDIR has
+# room for, 256 MiB each). SUITES names some.
 # The suites share nothing: each server has its own directory and a port that the kernel chose. Suites
 # that tests/longest names are started first, in its order, so that no long one is left alone at the end.
 #
@@ -35,6 +36,11 @@ free_mib() { # free_mib of memory for files
         END { print int(least / 1024) }'
 }
 if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] && [ "$(free_mib)" -ge 4096 ]; then export TMPDIR=/dev/shm; fi
+if [ -z "${JOBS:-}" ]; then
+    JOBS=$(df -Pk "${TMPDIR:-/tmp}" | awk -v jobs=$((2 * $(nproc))) '
+        NR == 2 { fit = int($4 / 1024 / 256) }
+        END { print fit < 1 ? 1 : fit < jobs ? fit : jobs }')
+fi
 log="$tree/$program.log"
 logs="$tree/$program.logs"
 export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-10}" CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-120}"
@@ -102,7 +108,7 @@ printf '%s\n' $suites | awk '
     NR == FNR { waits[$1] = 1; suite[++n] = $1; next }
     $1 in waits { print $1; delete waits[$1] }
     END { for (i = 1; i <= n; i++) if (suite[i] in waits) print suite[i] }' - "$here/longest" > "$logs/names"
-run_suites "${JOBS:-$((2 * $(nproc)))}"
+run_suites "$JOBS"
 
 # --- verdicts -----------------------------------------------------------------------------------
 failed_in() { # failed_in SUITE: the log has an exit code but 0, or none
