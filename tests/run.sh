@@ -20,7 +20,7 @@
 # SUITE_SECONDS (3600) the bound of a suite.
 #
 # TMPDIR is where the tests put their data: where nothing names it, in memory (/dev/shm) if 4 GiB are free
-# there, so that nothing waits for a disk that others use.
+# there, so that nothing waits for a disk that others use. The giants of run_check go to /tmp.
 #
 # On INT, TERM and HUP it ends the suites, waits until they are gone, and says so; killed, it takes them along.
 set -u
@@ -35,7 +35,9 @@ free_mib() { # free_mib of memory for files
         $1 == "MemAvailable:" && $2 < least { least = $2 }
         END { print int(least / 1024) }'
 }
-if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] && [ "$(free_mib)" -ge 4096 ]; then export TMPDIR=/dev/shm; fi
+if [ -z "${TMPDIR:-}" ] && [ "$program" != run_check ] && [ -w /dev/shm ] && [ "$(free_mib)" -ge 4096 ]; then
+    export TMPDIR=/dev/shm
+fi
 if [ -z "${JOBS:-}" ]; then
     JOBS=$(df -Pk "${TMPDIR:-/tmp}" | awk -v jobs=$((2 * $(nproc))) '
         NR == 2 { fit = int($4 / 1024 / 256) }
