@@ -362,11 +362,18 @@ START_TEST(a_predicate_of_too_many_states_changes_nothing)
 }
 END_TEST
 
+/* A caller reads from memory alone: nothing is flushed meanwhile, and the files have been asked. */
+static void setup_in_memory(void)
+{
+    fix_setup_in_memory();
+    fix_wait_for_memory();
+}
+
 Suite *suite_storage_engine_match(void)
 {
     Suite *suite = suite_create("storage_engine_match");
     TCase *tc = tcase_create("where");
-    tcase_add_checked_fixture(tc, fix_setup, fix_teardown);
+    tcase_add_checked_fixture(tc, setup_in_memory, fix_teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, large_values_are_not_read_on_the_caller);
     tcase_add_test(tc, what_comes_out_often_counts_as_often);
