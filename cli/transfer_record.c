@@ -105,7 +105,7 @@ void cli_record_put(struct buf *out, enum cli_encoding encoding, const struct cl
 /* --- the end of a record ------------------------------------------------------------------------
  */
 
-/* One pass: in a text full of quotes the next line feed is far behind each of them. */
+/* One pass: in a text full of quotes the next line feed is far away from each of them. */
 static const uint8_t *quote_or_feed(const uint8_t *at, size_t len)
 {
     for (const uint8_t *end = at + len; at < end; at++)

@@ -146,6 +146,7 @@ struct program_verdict {
     _Atomic bool running;    /* what a kill left is sorted out, the program goes on */
     unsigned kills;          /* of program_try_killed, that found it at work */
     uint64_t batches_shared; /* bursts of more than one operation */
+    size_t refused;          /* operations, because the disk did not keep up */
 };
 
 /* Programs from now on: whether what tenants store is sealed. */

@@ -20,7 +20,7 @@
 
 #include "base/banned.h"
 
-enum { BURST = PROGRAM_BURST };
+enum { BURST = PROGRAM_BURST, REFUSED_FREE = 64 };
 
 static const char *const table_names[PROGRAM_TABLES] = {"p", "pp"};
 struct program_state run;
@@ -244,6 +244,8 @@ void program_mutate_check(size_t index, const struct program_live *q)
     if (!run.kills_come)
         run.verdict->at = index;
     if (q->op.result == ERR_OVERLOADED) { /* a slow disk: nothing was done */
+        if (++run.verdict->refused > REFUSED_FREE + index / 2)
+            program_differ("more than every second operation is refused: %s", q->op.detail.text);
         if (q->op.detail.text[0] == '\0' || q->op.retry_ns == 0)
             program_differ("overloaded, without a reason or a time to come again");
         return;
