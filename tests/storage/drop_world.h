@@ -16,6 +16,8 @@
 #ifndef TESTS_STORAGE_DROP_WORLD_H
 #define TESTS_STORAGE_DROP_WORLD_H
 
+#include <semaphore.h>
+
 #include "tests/storage/drops.h"
 
 #define T      &fix.tables[0][0]
@@ -93,7 +95,7 @@ UNUSED_FN static struct sto_drop_op drop_prefix(void)
 struct reader_hold {
     struct base_msg msg;
     _Atomic bool is_reached;
-    _Atomic bool is_held;
+    sem_t let_go;
 };
 
 /* In turn: one in front of what is counted, the other behind it. */
@@ -104,8 +106,8 @@ static void reader_hold_run(struct base_msg *msg)
 {
     struct reader_hold *h = (struct reader_hold *)msg;
     atomic_store(&h->is_reached, true);
-    while (atomic_load(&h->is_held))
-        (void)usleep(500);
+    while (sem_wait(&h->let_go) != 0)
+        ;
 }
 
 static void reader_hold_push(struct reader_hold *h)
@@ -113,13 +115,13 @@ static void reader_hold_push(struct reader_hold *h)
     const struct rdb_pool_job job = {.account = &fix.accounts[0], .queue = RDB_SCANS, .must = true};
     h->msg.run = reader_hold_run;
     atomic_store(&h->is_reached, false);
-    atomic_store(&h->is_held, true);
+    ck_assert_int_eq(sem_init(&h->let_go, 0, 0), 0);
     ck_assert(sto_rdb_pool_push(&engine()->pool, &job, &h->msg, NULL));
 }
 
 UNUSED_FN static void reader_go_on(void)
 {
-    atomic_store(&reader_holds[reader_held].is_held, false);
+    ck_assert_int_eq(sem_post(&reader_holds[reader_held].let_go), 0);
 }
 
 static void reader_wait(void)

@@ -7,6 +7,7 @@
 #include "tests/storage/fixture.h"
 
 #include "storage/rocksdb/pressure.h"
+#include "tests/storage/hold.h"
 #include "tests/support/wall.h"
 
 #include "base/banned.h"
@@ -15,42 +16,11 @@
 #define HEAVY 0 /* and 2 are with the same committer */
 #define QUIET 2
 
-static struct {
-    struct base_msg msg;
-    pthread_mutex_t lock;
-    _Atomic int reached;
-} blocker;
-
 static _Atomic bool advanced;
-
-static void run_blocker(struct base_msg *msg)
-{
-    (void)msg;
-    atomic_fetch_add(&blocker.reached, 1);
-    pthread_mutex_lock(&blocker.lock);
-    pthread_mutex_unlock(&blocker.lock);
-}
 
 static struct rdb_engine *engine(void)
 {
     return sto_rdb_engine(fix.engine);
-}
-
-static void hold_committer(void)
-{
-    (void)pthread_mutex_init(&blocker.lock, NULL);
-    atomic_store(&blocker.reached, 0);
-    blocker.msg.run = run_blocker;
-    pthread_mutex_lock(&blocker.lock);
-    sto_rdb_committer_post(sto_rdb_committer_of(engine(), &fix.accounts[HEAVY]), &blocker.msg);
-    while (atomic_load(&blocker.reached) == 0)
-        (void)usleep(1000);
-}
-
-static void let_go(void)
-{
-    pthread_mutex_unlock(&blocker.lock);
-    fix_wait();
 }
 
 /* --- writes ----------------------------------------------------------------------------------- */
@@ -96,10 +66,10 @@ static struct write *flood(size_t tenant, size_t count, enum sto_priority priori
 START_TEST(a_quiet_tenant_is_not_behind_a_flood)
 {
     struct write quiet;
-    hold_committer();
+    fix_hold_committer(HEAVY);
     struct write *heavy = flood(HEAVY, FLOOD, STO_PRIORITY_HIGH);
     submit(&quiet, QUIET, 0, STO_PRIORITY_LOW);
-    let_go();
+    fix_let_go();
     ck_assert_int_eq(quiet.op.result, ERR_OK);
     ck_assert_uint_lt(quiet.place, FLOOD / 2);
     size_t out_of_order = 0;
@@ -112,10 +82,10 @@ END_TEST
 
 START_TEST(a_batch_has_both_halves_of_two_floods)
 {
-    hold_committer();
+    fix_hold_committer(HEAVY);
     struct write *a = flood(HEAVY, FLOOD, STO_PRIORITY_MEDIUM);
     struct write *b = flood(QUIET, FLOOD, STO_PRIORITY_MEDIUM);
-    let_go();
+    fix_let_go();
     /* When the second's half is done, so is about half of the first: within a batch of both. */
     size_t half = b[FLOOD / 2].place;
     size_t of_first = 0;
@@ -132,11 +102,11 @@ START_TEST(a_full_queue_of_one_has_room_for_another)
 {
     enum { MANY = LIM_COMMIT_QUEUE_OPS / 2 + 100 };
     struct write quiet[10];
-    hold_committer();
+    fix_hold_committer(HEAVY);
     struct write *heavy = flood(HEAVY, MANY, STO_PRIORITY_MEDIUM);
     for (size_t i = 0; i < 10; i++)
         submit(&quiet[i], QUIET, i, STO_PRIORITY_MEDIUM);
-    let_go();
+    fix_let_go();
     for (size_t i = 0; i < 10; i++)
         ck_assert_int_eq(quiet[i].op.result, ERR_OK);
     ck_assert_int_eq(heavy[MANY - 1].op.result, ERR_OVERLOADED);
@@ -148,10 +118,10 @@ END_TEST
 
 START_TEST(a_priority_counts_among_a_tenants_own)
 {
-    hold_committer();
+    fix_hold_committer(HEAVY);
     struct write *low = flood(HEAVY, 100, STO_PRIORITY_LOW);
     struct write *high = flood(HEAVY, 100, STO_PRIORITY_HIGH);
-    let_go();
+    fix_let_go();
     size_t lower_first = 0;
     for (size_t i = 0; i < 100; i++)
         lower_first += low[i].place < high[99].place;
@@ -174,12 +144,12 @@ START_TEST(a_drop_begins_behind_everything_before_it)
                                .priority = STO_PRIORITY_HIGH,
                                .reply_to = &fix.mailbox,
                                .done = drop_done};
-    hold_committer();
+    fix_hold_committer(HEAVY);
     struct write *low = flood(HEAVY, 300, STO_PRIORITY_LOW);
     struct write *high = flood(HEAVY, 100, STO_PRIORITY_HIGH);
     fix.outstanding++;
     sto_drop_rows(fix.engine, &drop);
-    let_go();
+    fix_let_go();
     ck_assert_int_eq(drop.result, ERR_OK);
     ck_assert_uint_eq(drop.removed.rows, 300);
     fix_assert_usage(HEAVY, 0, 0, 0);
@@ -203,11 +173,11 @@ START_TEST(a_sweep_gets_on_among_writes)
                                 .resume = &resume,
                                 .reply_to = &fix.mailbox,
                                 .done = drop_done};
-    hold_committer();
+    fix_hold_committer(HEAVY);
     struct write *heavy = flood(HEAVY, FLOOD, STO_PRIORITY_HIGH);
     fix.outstanding++;
     sto_drop_rows(fix.engine, &sweep);
-    let_go();
+    fix_let_go();
     ck_assert_int_eq(sweep.result, ERR_OK);
     ck_assert_uint_ge(sweep.steps, 20);
     base_buf_fini(&resume);
@@ -312,9 +282,9 @@ START_TEST(a_tenant_alone_is_slowed_by_a_short_queue_only)
             ck_assert_int_eq(few[k].op.result, ERR_OK);
         base_free(few);
     }
-    hold_committer();
+    fix_hold_committer(HEAVY);
     struct write *many = flood(HEAVY, 2000, STO_PRIORITY_MEDIUM);
-    let_go();
+    fix_let_go();
     ck_assert_int_eq(many[1999].op.result, ERR_OVERLOADED);
     base_free(many);
 }
@@ -371,8 +341,7 @@ static void start_read(struct read *r, size_t tenant, const char *row)
 
 START_TEST(a_quiet_tenant_s_reads_are_not_behind_scans)
 {
-    enum { SCANS = 400, READERS = 2 };
-    static struct base_msg blockers[READERS];
+    enum { SCANS = 400 };
     struct read point, scan;
     for (int i = 0; i < 20; i++) {
         char row[16];
@@ -380,22 +349,13 @@ START_TEST(a_quiet_tenant_s_reads_are_not_behind_scans)
         ck_assert_int_eq(fix_put(&fix.tables[HEAVY][0], row, "v"), ERR_OK);
         ck_assert_int_eq(fix_put(&fix.tables[QUIET][0], row, "v"), ERR_OK);
     }
-    (void)pthread_mutex_init(&blocker.lock, NULL);
-    atomic_store(&blocker.reached, 0);
-    pthread_mutex_lock(&blocker.lock);
-    for (int i = 0; i < READERS; i++) {
-        const struct rdb_pool_job job = {.account = &fix.accounts[1]};
-        blockers[i].run = run_blocker;
-        ck_assert(sto_rdb_pool_push(&engine()->pool, &job, &blockers[i], NULL));
-        while (atomic_load(&blocker.reached) <= i)
-            (void)usleep(1000);
-    }
+    fix_hold_readers(1);
     struct read *scans = base_new_array(SCANS, sizeof(*scans));
     for (size_t i = 0; i < SCANS; i++)
         start_read(&scans[i], HEAVY, "");
     start_read(&scan, QUIET, "");
     start_read(&point, QUIET, "row-7");
-    let_go();
+    fix_let_go();
     ck_assert_uint_eq(point.op.rows_given, 1);
     ck_assert_uint_eq(scan.op.rows_given, 20);
     ck_assert_uint_lt(point.place, SCANS / 4);

@@ -11,6 +11,7 @@
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/slice.h"
+#include "tests/storage/hold.h"
 
 #include "base/banned.h"
 
@@ -642,38 +643,11 @@ START_TEST(impossible_reads_are_refused)
 }
 END_TEST
 
-/* A message that keeps a reader busy until it is let go. */
-struct blocker {
-    struct base_msg msg;
-    pthread_mutex_t *lock;
-    _Atomic int *reached;
-};
-
-static void run_blocker(struct base_msg *msg)
-{
-    struct blocker *b = (struct blocker *)msg;
-    atomic_fetch_add(b->reached, 1);
-    pthread_mutex_lock(b->lock);
-    pthread_mutex_unlock(b->lock);
-}
-
 START_TEST(a_tenant_s_half_of_the_read_queue_refuses_at_once)
 {
-    enum { TAKEN = LIM_READ_QUEUE_OPS / 2, N = TAKEN + 100, READERS = 2 };
-    ck_assert_int_eq(fix.options.readers, READERS);
+    enum { TAKEN = LIM_READ_QUEUE_OPS / 2, N = TAKEN + 100 };
     put_rows(50, 100);
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static _Atomic int reached;
-    static struct blocker blockers[READERS];
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < READERS; i++) {
-        blockers[i] = (struct blocker){.msg.run = run_blocker, .lock = &lock, .reached = &reached};
-        const struct rdb_pool_job job = {.account = &fix.accounts[2]};
-        ck_assert(
-            sto_rdb_pool_push(&sto_rdb_engine(fix.engine)->pool, &job, &blockers[i].msg, NULL));
-        while (atomic_load(&reached) <= i) /* each on a thread of its own */
-            (void)usleep(1000);
-    }
+    fix_hold_readers(2);
     struct sto_read_op *ops = base_new_array(N, sizeof(*ops));
     struct fix_sink *sinks = base_new_array(N, sizeof(*sinks));
     for (size_t i = 0; i < N; i++) {
@@ -685,8 +659,7 @@ START_TEST(a_tenant_s_half_of_the_read_queue_refuses_at_once)
     }
     (void)base_mailbox_run(&fix.mailbox);
     ck_assert_uint_eq(fix.outstanding, TAKEN);
-    pthread_mutex_unlock(&lock);
-    fix_wait();
+    fix_let_go();
     for (size_t i = 0; i < N; i++) {
         while (ops[i].state == STO_READ_MORE) /* on a slow machine its slice gave way to others */
             fix_slice(&ops[i], &sinks[i], false);
