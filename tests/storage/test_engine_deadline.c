@@ -3,11 +3,13 @@
  */
 #include "fixture.h"
 #include "hold.h"
+#include "tests/support/wall.h"
 
 #include "base/banned.h"
 
 #define T       (&fix.tables[0][0])
-#define LONG_NS 3600000000000u
+#define LONG_S  3600
+#define LONG_NS (LONG_S * 1000000000ULL)
 
 static struct sto_mutation mutation;
 
@@ -52,12 +54,11 @@ END_TEST
 START_TEST(time_may_run_out_in_the_queue)
 {
     fix_hold_committer(0);
-    struct sto_mutate_op late = write_of("a", base_monotonic_ns() + 5000000);
+    struct sto_mutate_op late = write_of("a", base_monotonic_ns() + LONG_NS);
     struct sto_check check = {.otherwise = &mutation, .otherwise_count = 1};
     late.check = &check;
     fix_submit(&late);
-    while (base_monotonic_ns() < late.deadline_ns)
-        (void)usleep(1000);
+    wall_pass_s(LONG_S);
     fix_let_go();
     ck_assert_int_eq(late.result, ERR_TIMEOUT);
     ck_assert(!check.matched);
