@@ -93,15 +93,19 @@ static uint64_t rewrite_beside(void)
     return base_monotonic_ns() - begun_ns;
 }
 
+/* Gives a sign; returns whether the rewriting rests or has ended. */
+static bool rests_or_ended(void *reads)
+{
+    be_served(*(const bool *)reads);
+    return rested_ns() > 0 || !atomic_load(&is_rewriting);
+}
+
 /* Rewrites beside signs until it rests: a machine that stands still gives none while it does. */
 static bool rests_at_a_sign(void *reads)
 {
     be_served(*(const bool *)reads);
     rewrite_begin();
-    while (atomic_load(&is_rewriting) && rested_ns() == 0) {
-        be_served(*(const bool *)reads);
-        (void)usleep(5000);
-    }
+    process_await(rests_or_ended, reads, "a rest or the end of a rewriting");
     sto_rocksdb_test_pressure(fix.engine, 1);
     rewrite_end();
     sto_rocksdb_test_pressure(fix.engine, 0);
@@ -165,20 +169,19 @@ START_TEST(without_a_bound_it_does_not_rest)
 }
 END_TEST
 
+static bool rests(void *arg)
+{
+    (void)arg;
+    return rested_ns() > 0;
+}
+
 /* It would take two hours. */
 START_TEST(closing_ends_a_rest)
 {
     engine()->options.reclaim_bytes_per_s = 1000;
-    be_served(false);
+    atomic_store(&engine()->pace.test_is_busy, true);
     rewrite_begin();
-    while (rested_ns() == 0) {
-        be_served(false);
-        (void)usleep(5000);
-        if (rested_ns() == 0 && !atomic_load(&is_rewriting)) { /* it ended before a sign */
-            rewrite_end();
-            rewrite_begin();
-        }
-    }
+    process_await(rests, NULL, "a rest");
     ck_assert(atomic_load(&is_rewriting));
     atomic_store(&engine()->closing, true);
     rewrite_end();
@@ -237,7 +240,6 @@ END_TEST
 /* --- beside a compaction that was begun before ------------------------------------------------ */
 
 static pthread_t other;
-static _Atomic bool other_runs;
 
 static void *compact_all(void *arg)
 {
@@ -247,7 +249,6 @@ static void *compact_all(void *arg)
     rocksdb_compact_range_cf_opt(engine()->db.handle, engine()->db.cells, options, NULL, 0, NULL,
                                  0);
     rocksdb_compactoptions_destroy(options);
-    atomic_store(&other_runs, false);
     return NULL;
 }
 
@@ -261,44 +262,28 @@ static void delete_all(void)
     rocksdb_writebatch_destroy(batch);
 }
 
-/*
- * Another compaction rests, and keeps what a snapshot saw when it began, which it moves to where
- * nothing was before. False: it ended before this thread had given a sign, and all is gone again.
- */
-static bool other_rests(void)
+/* Another compaction rests, and keeps what a snapshot saw when it began, which it moves to where
+ * nothing was before. */
+static void other_begin(void)
 {
     const rocksdb_snapshot_t *held = hold_bytes();
     delete_all();
     ck_assert_int_eq(sto_rdb_flush(engine()), ERR_OK); /* three files: nobody else compacts them */
     engine()->options.reclaim_bytes_per_s = 1000;
-    atomic_store(&other_runs, true);
+    atomic_store(&engine()->pace.test_is_busy, true);
     ck_assert_int_eq(pthread_create(&other, NULL, compact_all, NULL), 0);
-    while (rested_ns() == 0 && atomic_load(&other_runs)) {
-        be_served(true);
-        (void)usleep(5000);
-    }
+    process_await(rests, NULL, "a rest");
     let_bytes_go(held);
-    if (rested_ns() > 0)
-        return true;
-    ck_assert_int_eq(pthread_join(other, NULL), 0);
-    rewrite_begin();
-    rewrite_end();
-    return false;
 }
 
 START_TEST(what_another_compaction_kept_is_rewritten)
 {
-    while (!other_rests()) {
-        ck_assert_uint_eq(physical_keys(T), 0);
-        fill(T, "row", value, ROWS);
-    }
+    other_begin();
     rewrite_begin();
-    for (int i = 0; i < 20; i++) { /* it looked, and waits */
-        be_served(true);
-        (void)usleep(5000);
-    }
+    (void)usleep(100000); /* it looked, and waits */
     ck_assert(atomic_load(&is_rewriting));
     engine()->options.reclaim_bytes_per_s = UINT64_MAX;
+    atomic_store(&engine()->pace.test_is_busy, false);
     ck_assert_int_eq(pthread_join(other, NULL), 0);
     rewrite_end();
     ck_assert_uint_eq(physical_keys(T), 0);
