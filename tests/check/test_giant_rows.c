@@ -125,14 +125,6 @@ static enum err put_cell(int number, size_t len)
     return fix_mutate(T, "giant", &m, 1);
 }
 
-static uint64_t property(const char *name)
-{
-    uint64_t value = 0;
-    struct rdb_db *db = &sto_rdb_engine(fix.engine)->db;
-    ck_assert_int_eq(rocksdb_property_int_cf(db->handle, db->cells, name, &value), 0);
-    return value;
-}
-
 static uint64_t files_at_level_0(void)
 {
     struct rdb_db *db = &sto_rdb_engine(fix.engine)->db;
@@ -143,16 +135,17 @@ static uint64_t files_at_level_0(void)
     return count;
 }
 
+static bool stays_settled(void *times)
+{
+    int *settled = times;
+    *settled = fix_is_settled(NULL) ? *settled + 1 : 0;
+    return *settled == 40;
+}
+
 /* A compaction holds a cell of each file it joins, too. */
 static void wait_for_compactions(void)
 {
-    for (int quiet = 0; quiet < 20; quiet++) {
-        if (property("rocksdb.num-running-compactions") != 0 ||
-            property("rocksdb.compaction-pending") != 0 ||
-            property("rocksdb.num-running-flushes") != 0)
-            quiet = 0;
-        (void)usleep(10000);
-    }
+    process_await(stays_settled, &(int){0}, "the end of all compactions");
 }
 
 START_TEST(a_row_of_256_mib_is_read_in_flat_memory_and_not_one_byte_larger)

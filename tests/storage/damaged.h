@@ -195,4 +195,19 @@ UNUSED_FN static void damaged_assert_sound(void)
     ck_assert_msg(!health.failed, "%s", health.reason);
 }
 
+static bool damaged_is_rewritten(void *arg)
+{
+    struct sto_damage damage;
+    (void)arg;
+    damaged_assert_sound();
+    sto_damage_get(fix.engine, &damage);
+    return damage.lost_ranges > 0 && damage.count == 0;
+}
+
+/* Waits until the damaged file, which was met before, is examined and rewritten. */
+UNUSED_FN static void damaged_await_rewritten(void)
+{
+    process_await(damaged_is_rewritten, NULL, "the rewriting of a damaged file");
+}
+
 #endif

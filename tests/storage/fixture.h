@@ -195,6 +195,24 @@ UNUSED_FN static void fix_await_held(void)
     process_await(fix_engine_is_held, NULL, "the engine to be held");
 }
 
+/* Returns whether no flush and no compaction runs or is pending. */
+UNUSED_FN static bool fix_is_settled(void *arg)
+{
+    static const char *const names[] = {"rocksdb.compaction-pending",
+                                        "rocksdb.num-running-compactions",
+                                        "rocksdb.num-running-flushes"};
+    struct rdb_engine *e = sto_rdb_engine(fix.engine);
+    uint64_t busy = 0;
+    (void)arg;
+    for (int cf = 0; cf < RDB_CF_COUNT; cf++)
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            uint64_t number = 0;
+            (void)rocksdb_property_int_cf(e->db.handle, e->db.cf[cf], names[i], &number);
+            busy += number;
+        }
+    return busy == 0;
+}
+
 /* Of a child that is to be killed, or to kill itself. */
 UNUSED_FN static _Noreturn void fix_wait_for_death(void)
 {
@@ -285,13 +303,20 @@ UNUSED_FN static void fix_submit(struct sto_mutate_op *op)
     sto_mutate_row(fix.engine, op);
 }
 
+static bool fix_is_taken(void *arg)
+{
+    struct sto_mutate_op *op = arg;
+    fix_wait();
+    if (op->result != ERR_OVERLOADED)
+        return true;
+    fix_submit(op);
+    return false;
+}
+
 /* Waits, and submits it again while the disk does not keep up. */
 static void fix_until_taken(struct sto_mutate_op *op)
 {
-    for (fix_wait(); op->result == ERR_OVERLOADED; fix_wait()) {
-        (void)usleep(1000);
-        fix_submit(op);
-    }
+    process_await(fix_is_taken, op, "a disk that keeps up");
 }
 
 UNUSED_FN static struct sto_mutation fix_set(uint16_t family, const char *qualifier, int64_t ts,

@@ -217,17 +217,13 @@ START_TEST(a_search_that_meets_damage_fails_once)
 {
     struct sto_search_target target = {.scope = &fix.tenants[2]};
     const struct sto_search_spec spec = {.deep = true};
-    struct sto_damage damage;
     damaged_put(0, 0, 300, 1);
     fix_flush();
     fix_close();
     damaged_flip(0, 100, 1);
     fix_open();
     ck_assert_int_eq(sto_search_files(fix.engine, &target, 1, &spec, NULL), ERR_CORRUPT);
-    do {
-        (void)usleep(1000);
-        sto_damage_get(fix.engine, &damage);
-    } while (damage.lost_ranges == 0 || damage.count > 0);
+    damaged_await_rewritten();
     ck_assert_int_eq(sto_search_files(fix.engine, &target, 1, &spec, NULL), ERR_OK);
 }
 END_TEST

@@ -36,17 +36,6 @@ static void setup(void)
     fix_wait_for_memory(); /* until then RocksDB may hide a damaged block (docs/decisions/0038) */
 }
 
-/* Until the file was examined and rewritten; it is met by then. */
-static void wait_until_rewritten(void)
-{
-    struct sto_damage damage;
-    do {
-        (void)usleep(1000);
-        damaged_assert_sound();
-        sto_damage_get(fix.engine, &damage);
-    } while (damage.lost_ranges == 0 || damage.count > 0);
-}
-
 /* Rows of the tenant that cannot be read, all of them near HIT. */
 static int rows_lost(size_t tenant)
 {
@@ -93,7 +82,7 @@ static void assert_lost(void)
 START_TEST(a_file_that_a_read_met_is_rewritten)
 {
     ck_assert_int_eq(damaged_read(0, HIT, false), ERR_CORRUPT);
-    wait_until_rewritten();
+    damaged_await_rewritten();
     for (int round = 0; round < 2; round++) {
         assert_lost();
         fix_reopen();
@@ -114,7 +103,7 @@ START_TEST(a_compaction_that_meets_it_goes_on_and_so_do_writers)
     sto_rdb_range_compact(e, RDB_CF_CELLS, SLICE_LIT("ab#"), SLICE_LIT("b-0$"));
     ck_assert_int_eq(sto_rdb_compactions_check(e, NULL), ERR_OK);
     ck_assert_uint_gt(sto_rdb_damage_io_failures(e->db.damage_io), 0);
-    wait_until_rewritten();
+    damaged_await_rewritten();
     assert_lost();
     ck_assert_int_eq(damaged_read(0, HIT - NEAR, false), ERR_OK);
     fix_reopen();
@@ -136,7 +125,7 @@ START_TEST(older_versions_and_deleted_rows_do_not_come_back)
     damaged_flip(0, HIT, 7);
     fix_open();
     (void)damaged_read(0, HIT, false);
-    wait_until_rewritten();
+    damaged_await_rewritten();
     ck_assert_int_eq(damaged_read(0, HIT, false), ERR_CORRUPT);
     enum err rc = damaged_read(0, HIT - 1, false);
     ck_assert(rc == ERR_CORRUPT || rc == ERR_NOT_FOUND);
@@ -164,7 +153,7 @@ static _Noreturn void child_look(void)
 {
     fix_open();
     (void)damaged_read(0, HIT, false);
-    wait_until_rewritten();
+    damaged_await_rewritten();
     assert_lost();
     fix_close();
     _exit(0);
@@ -210,7 +199,7 @@ START_TEST(an_image_tells_of_lost_rows)
     struct errbuf eb = {{0}};
     int entries = 0;
     (void)damaged_read(0, HIT, false);
-    wait_until_rewritten();
+    damaged_await_rewritten();
     (void)snprintf(dir, sizeof dir, "%s/image", fix.dir);
     ck_assert_int_eq(sto_rocksdb_checkpoint(fix.engine, dir, &sequence, &eb), ERR_OK);
     ck_assert_int_eq(sto_image_open(dir, &image, &eb), ERR_OK);
@@ -245,7 +234,7 @@ START_TEST(a_tenant_with_damaged_rows_can_be_purged)
     struct sto_damage damage;
     if (_i == 1) {
         (void)damaged_read(0, HIT, false);
-        wait_until_rewritten();
+        damaged_await_rewritten();
     }
     purge(0);
     sto_damage_get(fix.engine, &damage);
@@ -265,23 +254,29 @@ START_TEST(a_neighbour_of_damaged_rows_can_be_purged)
 }
 END_TEST
 
+static bool list_is_empty(void *arg)
+{
+    struct sto_damage damage;
+    (void)arg;
+    sto_damage_get(fix.engine, &damage);
+    return damage.count == 0;
+}
+
 /* _i: before or after its lost rows are recorded. */
 START_TEST(a_table_with_damaged_rows_can_be_removed)
 {
     struct sto_damage damage;
     if (_i == 1) {
         (void)damaged_read(0, HIT, false);
-        wait_until_rewritten();
+        damaged_await_rewritten();
     }
     struct sto_drop_op op = fix_drop_table(&fix.tables[0][0]);
     ck_assert_msg(op.result == ERR_OK, "%s", op.detail.text);
     ck_assert_uint_eq(op.removed.rows, ROWS);
     fix_assert_usage(0, 0, 0, 0);
     ck_assert_int_eq(sto_table_forget(fix.engine, &fix.tables[0][0], NULL, 0, NULL), ERR_OK);
-    do {
-        (void)usleep(1000);
-        sto_damage_get(fix.engine, &damage);
-    } while (damage.count > 0);
+    process_await(list_is_empty, NULL, "a list of damage that is empty");
+    sto_damage_get(fix.engine, &damage);
     ck_assert_uint_eq(damage.lost_ranges, 0);
     damaged_assert_sound();
 }

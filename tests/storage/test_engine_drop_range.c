@@ -371,8 +371,7 @@ END_TEST
 static void *let_reader_go_soon(void *arg)
 {
     (void)arg;
-    while (!atomic_load(&engine()->closing))
-        (void)usleep(1000);
+    fix_await_flag(&engine()->closing, "the end of the engine");
     reader_go_on();
     return NULL;
 }

@@ -409,6 +409,12 @@ static void check_schema(struct base_msg *msg)
     base_buf_fini(&body);
 }
 
+static bool forgetting_is_queued(void *last)
+{
+    struct rdb_engine *e = sto_rdb_engine(fix.engine);
+    return atomic_load(&sto_rdb_committer_of(e, &fix.accounts[0])->mailbox.head) != last;
+}
+
 /* The control thread waits for it: a tenant that keeps its queue full must not keep it waiting. */
 START_TEST(forgetting_a_table_does_not_wait_behind_queued_writes)
 {
@@ -416,8 +422,6 @@ START_TEST(forgetting_a_table_does_not_wait_behind_queued_writes)
     static struct sto_mutate_op ops[WRITES];
     static char rows[WRITES][16];
     struct sto_mutation m = fix_set(1, "q", 1000, SLICE_LIT("v"));
-    struct base_mailbox *mailbox =
-        &sto_rdb_committer_of(sto_rdb_engine(fix.engine), &fix.accounts[0])->mailbox;
     struct base_msg check = {.run = check_schema};
     enum err forgotten = ERR_INVALID;
     pthread_t thread;
@@ -433,8 +437,7 @@ START_TEST(forgetting_a_table_does_not_wait_behind_queued_writes)
         fix_submit(&ops[i]);
     }
     ck_assert_int_eq(pthread_create(&thread, NULL, forget_main, &forgotten), 0);
-    while (atomic_load(&mailbox->head) == &ops[WRITES - 1].msg)
-        (void)usleep(1000);
+    process_await(forgetting_is_queued, &ops[WRITES - 1].msg, "the message of the forgetting");
     sto_rdb_committer_post(sto_rdb_committer_of(sto_rdb_engine(fix.engine), &fix.accounts[0]),
                            &check); /* runs when the committer has seen both messages */
     fix_let_go();

@@ -43,22 +43,7 @@ static void fill(void)
 /* Until the files stay as they are. */
 static void settle(void)
 {
-    struct rdb_engine *e = sto_rdb_engine(fix.engine);
-    bool busy = true;
-    while (busy) {
-        busy = false;
-        for (int cf = 0; cf < RDB_CF_COUNT; cf++) {
-            uint64_t pending = 0, compacting = 0, flushing = 0;
-            (void)rocksdb_property_int_cf(e->db.handle, e->db.cf[cf], "rocksdb.compaction-pending",
-                                          &pending);
-            (void)rocksdb_property_int_cf(e->db.handle, e->db.cf[cf],
-                                          "rocksdb.num-running-compactions", &compacting);
-            (void)rocksdb_property_int_cf(e->db.handle, e->db.cf[cf], "rocksdb.num-running-flushes",
-                                          &flushing);
-            busy = busy || pending + compacting + flushing > 0;
-        }
-        (void)usleep(busy ? 1000 : 0);
-    }
+    process_await(fix_is_settled, NULL, "flushes and compactions");
 }
 
 static struct sto_scrub scrub_all(void)
@@ -294,10 +279,7 @@ START_TEST(a_flipped_byte_is_found_before_a_reader_meets_it)
     ck_assert_uint_gt(seen.last_file[STO_SCRUB_BLOCK], 0);
     ck_assert_uint_eq(seen.findings[STO_SCRUB_LIST], 0);
     ck_assert_uint_eq(seen.findings[STO_SCRUB_UNREADABLE], 0);
-    do {
-        (void)usleep(1000);
-        sto_damage_get(fix.engine, &damage);
-    } while (damage.lost_ranges == 0 || damage.count > 0);
+    damaged_await_rewritten();
     sto_engine_stats_get(fix.engine, &stats);
     ck_assert_uint_ge(stats.corrupt_reads, 1);
     ck_assert_int_eq(damaged_read(0, HIT, false), ERR_CORRUPT);
