@@ -142,6 +142,24 @@ START_TEST(empty_table_is_restored)
 }
 END_TEST
 
+static bool rows_are_as_before(void *t)
+{
+    return sto_counters_read(&((struct ten_tenant *)t)->account.total).rows == ROWS;
+}
+
+/* The name is free some time after its rows are gone: until then a restore fails. */
+static bool is_restored(void *ask)
+{
+    struct shop_ask *a = ask;
+    enum err rc = shop_try(a);
+    ck_assert_msg(rc == ERR_OK || rc == ERR_EXISTS, "%s", eb.text);
+    if (rc == ERR_EXISTS)
+        return false;
+    struct mig_operation op = shop_await(a->tenant, a->id);
+    ck_assert_msg(op.state == MIG_OP_DONE || op.result == ERR_EXISTS, "%s", op.error);
+    return op.state == MIG_OP_DONE;
+}
+
 START_TEST(quota_that_is_too_small_ends_it_and_nothing_is_left)
 {
     struct ten_quota q = {.given = 0};
@@ -153,15 +171,12 @@ START_TEST(quota_that_is_too_small_ends_it_and_nothing_is_left)
     struct mig_operation op = shop_fails(of(SHOP_RESTORE, "b1", "again", NULL), ERR_QUOTA);
     ck_assert_ptr_nonnull(strstr(op.error, "quota"));
     ck_assert(!has_table("altostrat", "again"));
-    for (int i = 0; i < 1000; i++) { /* its rows go behind it */
-        if (sto_counters_read(&t->account.total).rows == ROWS)
-            break;
-        tent_pause_ms(10);
-    }
+    process_await(rows_are_as_before, t, "the removal of its rows"); /* after the failure */
     ck_assert_uint_eq(tent_recount(&tent, t).rows, ROWS);
     GIVE(&q, rows, 10 * ROWS);
     ck_assert_int_eq(tent_set_quota(&tent, t, &q), ERR_OK);
-    shop_done(of(SHOP_RESTORE, "b1", "again", NULL), NULL); /* the name is free again */
+    struct shop_ask again = of(SHOP_RESTORE, "b1", "again", NULL);
+    process_await(is_restored, &again, "the name to be free");
 }
 END_TEST
 
@@ -271,13 +286,10 @@ START_TEST(killed_anywhere_the_table_is_whole_or_gone)
         ck_assert_ptr_nonnull(strstr(op.error, "the server stopped while it ran"));
         ck_assert(!has_table("altostrat", "again"));
         struct ten_tenant *t = tent_find(&tent, "altostrat");
-        for (int i = 0; i < 1000 && sto_counters_read(&t->account.total).rows != ROWS; i++)
-            tent_pause_ms(10);
+        process_await(rows_are_as_before, t, "the removal of its rows");
         ck_assert_uint_eq(tent_recount(&tent, t).rows, ROWS);
         struct shop_ask again = of(SHOP_RESTORE, "b1", "again", NULL);
-        for (int i = 0; i < 1000 && shop_try(&again) != ERR_OK; i++)
-            tent_pause_ms(10);
-        ck_assert_int_eq(shop_await("altostrat", again.id).state, MIG_OP_DONE);
+        process_await(is_restored, &again, "the name to be free");
         assert_same(&before, "altostrat", "again");
     }
     base_buf_fini(&before);
