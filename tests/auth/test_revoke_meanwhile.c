@@ -29,6 +29,11 @@ static enum err put_stream(struct ten_tenant *t)
     return tent_put_table(&tent, t, "devices", &wanted);
 }
 
+static bool is_held(void *engine)
+{
+    return sto_rocksdb_test_is_held(engine);
+}
+
 /* The tenant's committer stands still in the middle of the changes; nothing else may. */
 START_TEST(a_key_is_revoked_while_changes_are_removed)
 {
@@ -47,8 +52,7 @@ START_TEST(a_key_is_revoked_while_changes_are_removed)
                                      .tenant = t,
                                      .table_id = "devices"};
     ten_table_delete(tent.registry, &op);
-    while (!sto_rocksdb_test_is_held(tent.engine))
-        tent_pause_ms(1);
+    process_await(is_held, tent.engine, "the committer to be held");
     ck_assert_int_eq(revoke_key(id_of(text), t), ERR_OK);
     ck_assert_int_eq(verify(text, &key), ERR_UNAUTHENTICATED);
     ck_assert_int_eq(put_stream(t), ERR_CONFLICT); /* the name is not free yet */

@@ -260,6 +260,22 @@ static void *write_on(void *arg)
     return NULL;
 }
 
+struct acked {
+    const struct writer *writer;
+    int least;
+};
+
+static bool is_acked(void *arg)
+{
+    const struct acked *a = arg;
+    return atomic_load(&a->writer->acked) >= a->least;
+}
+
+static void await_acked(const struct writer *w, int least)
+{
+    process_await(is_acked, &(struct acked){w, least}, w->id);
+}
+
 #define WRITES_BESIDE 10 /* one is under way and may end whatever happens */
 
 struct beside {
@@ -277,13 +293,8 @@ static bool await_writes(void *ctx)
     b->is_asked = true;
     for (int i = 0; i < 2; i++)
         before[i] = atomic_load(&b->writers[i].acked);
-    for (int i = 0; i < 2; i++) {
-        for (int tries = 0; atomic_load(&b->writers[i].acked) < before[i] + WRITES_BESIDE;
-             tries++) {
-            ck_assert_msg(tries < 4000, "writer %d waits for the backup", i);
-            tent_pause_ms(5);
-        }
-    }
+    for (int i = 0; i < 2; i++)
+        await_acked(&b->writers[i], before[i] + WRITES_BESIDE);
     return false;
 }
 
@@ -301,8 +312,8 @@ START_TEST(everything_acknowledged_before_is_in_it)
         ck_assert_int_eq(base_mailbox_init(&writers[i].tent.mail), ERR_OK);
         ck_assert_int_eq(pthread_create(&threads[i], NULL, write_on, &writers[i]), 0);
     }
-    while (atomic_load(&writers[0].acked) < 100 || atomic_load(&writers[1].acked) < 100)
-        tent_pause_ms(5);
+    for (int i = 0; i < 2; i++)
+        await_acked(&writers[i], 100);
     for (int i = 0; i < 2; i++)
         acked[i] = atomic_load(&writers[i].acked);
     ck_assert_int_eq(vault_try_backup(0, &watch, id), ERR_OK);

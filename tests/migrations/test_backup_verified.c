@@ -19,19 +19,19 @@ static void ask_verify(struct tent *t, void *ctx)
     *(enum err *)ctx = mig_service_ask_verify(service, base_slice_text(made), &eb);
 }
 
+static bool has_ended(void *work)
+{
+    mig_service_work(service, MIG_WORK_VERIFY, work);
+    return ((const struct mig_work *)work)->state != MIG_WORK_RUNNING;
+}
+
 static void verify(enum mig_work_state expected)
 {
     struct mig_work work;
     enum err rc = ERR_OK;
     tent_control(&tent, ask_verify, &rc);
     ck_assert_msg(rc == ERR_OK, "%s", eb.text);
-    for (int tries = 0;; tries++) {
-        mig_service_work(service, MIG_WORK_VERIFY, &work);
-        if (work.state != MIG_WORK_RUNNING)
-            break;
-        ck_assert_int_lt(tries, 6000);
-        tent_pause_ms(10);
-    }
+    process_await(has_ended, &work, "the end of the verification");
     ck_assert_msg(work.state == expected, "%s", work.error);
 }
 

@@ -396,6 +396,13 @@ END_TEST
 /* --- something is in the way behind the deletion -----------------------------------------------
  */
 
+static bool is_put_off(void *arg)
+{
+    struct mig_operation *op = arg;
+    ck_assert_uint_eq(mig_operation_list(service, SLICE_LIT("altostrat"), op, 1), 1);
+    return op->state == MIG_OP_WAITING && op->error[0] != '\0';
+}
+
 /* One that was killed behind the deletion, of a tenant that is suspended now, or in its grace
  * period; once it was tried. */
 static struct mig_operation put_off(bool leaves)
@@ -413,13 +420,7 @@ static struct mig_operation put_off(bool leaves)
                             : tent_suspend(&tent, t, "unpaid"),
                      ERR_OK);
     shop_open_service();
-    ck_assert_uint_eq(mig_operation_list(service, SLICE_LIT("altostrat"), &op, 1), 1);
-    for (int tries = 0; op.state != MIG_OP_WAITING || op.error[0] == '\0'; tries++) {
-        ck_assert_msg(tries < 6000 * process_patience(), "waited for an operation put off: %s: %s",
-                      mig_op_state_name(op.state), op.error);
-        tent_pause_ms(10);
-        ck_assert_uint_eq(mig_operation_list(service, SLICE_LIT("altostrat"), &op, 1), 1);
-    }
+    process_await(is_put_off, &op, "an operation that is put off");
     ck_assert_ptr_nonnull(strstr(op.error, "no tables until it is done"));
     ck_assert_ptr_nonnull(strstr(op.error, leaves ? "deletion was requested" : "unpaid"));
     ck_assert(op.is_switching);
@@ -449,17 +450,19 @@ START_TEST(what_is_in_the_way_delays_it_and_nobody_else)
 }
 END_TEST
 
+/* While it is tried, it is not cancelled. */
+static bool is_decided(void *cancel)
+{
+    return shop_try(cancel) != ERR_CONFLICT;
+}
+
 START_TEST(while_it_waits_it_may_be_given_up)
 {
     struct mig_operation op = put_off(false);
     struct ten_tenant *t = tent_find(&tent, "altostrat");
     struct shop_ask cancel = of(SHOP_CANCEL, op.id, "", NULL);
-    enum err rc = ERR_CONFLICT; /* while it is tried */
-    for (int tries = 0; rc == ERR_CONFLICT && tries < 6000 * process_patience(); tries++) {
-        rc = shop_try(&cancel);
-        tent_pause_ms(10);
-    }
-    ck_assert_int_eq(rc, ERR_OK);
+    process_await(is_decided, &cancel, "a moment in which it is not tried");
+    ck_assert_int_eq(cancel.rc, ERR_OK);
     op = shop_await("altostrat", op.id);
     ck_assert_int_eq(op.state, MIG_OP_CANCELLED);
     ck_assert_ptr_nonnull(strstr(op.error, "has no tables now"));

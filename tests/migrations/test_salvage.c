@@ -404,6 +404,11 @@ START_TEST(a_table_that_was_made_again_is_not_filled_from_the_one_before)
 }
 END_TEST
 
+static bool devices_are_empty(void *t)
+{
+    return strcmp(tent_keys(&tent, t, "devices"), "") == 0 && tent_stored(t) == 0;
+}
+
 START_TEST(cells_of_a_dropped_family_do_not_return)
 {
     char made[MIG_BACKUP_ID + 1];
@@ -417,8 +422,7 @@ START_TEST(cells_of_a_dropped_family_do_not_return)
     vault_backup(made);
     ck_assert_int_eq(tent_change_families(&tent, t, "devices", &change), ERR_OK);
     sto_table_scope_release(&scope);
-    while (strcmp(tent_keys(&tent, t, "devices"), "") != 0 || tent_stored(t) > 0)
-        process_sleep_ms(10);
+    process_await(devices_are_empty, t, "the end of the family's cells");
     rows_write("altostrat", 0, ROWS, 2);
     damage_after_close("altostrat", HIT, 2);
     salvage(true);

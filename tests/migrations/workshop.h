@@ -130,19 +130,26 @@ VAULT_FN enum err shop_try(struct shop_ask *a)
     return a->rc;
 }
 
-/* Until it ended. */
+struct shop_awaited {
+    const char *tenant;
+    const char *id;
+    struct mig_operation op;
+};
+
+static bool shop_has_ended(void *arg)
+{
+    struct shop_awaited *a = arg;
+    enum err rc =
+        mig_operation_get(service, base_slice_text(a->tenant), base_slice_text(a->id), &a->op, &eb);
+    ck_assert_msg(rc == ERR_OK, "operation: %s", eb.text);
+    return a->op.state != MIG_OP_WAITING && a->op.state != MIG_OP_RUNNING;
+}
+
 VAULT_FN struct mig_operation shop_await(const char *tenant, const char *id)
 {
-    struct mig_operation op;
-    for (int tries = 0;; tries++) {
-        enum err rc =
-            mig_operation_get(service, base_slice_text(tenant), base_slice_text(id), &op, &eb);
-        ck_assert_msg(rc == ERR_OK, "operation: %s", eb.text);
-        if (op.state != MIG_OP_WAITING && op.state != MIG_OP_RUNNING)
-            return op;
-        ck_assert_msg(tries < 12000 * process_patience(), "waited for the end of operation %s", id);
-        tent_pause_ms(5);
-    }
+    struct shop_awaited a = {.tenant = tenant, .id = id};
+    process_await(shop_has_ended, &a, "the end of an operation");
+    return a.op;
 }
 
 /* Asked for and done; its ID goes to out_id when that is not NULL. */
