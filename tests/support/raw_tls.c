@@ -131,16 +131,22 @@ bool raw_await_some(struct raw_tls *r, const char *what)
     return came;
 }
 
+struct unread {
+    int fd;
+    int bytes;
+};
+
+static bool is_unread(void *arg)
+{
+    const struct unread *u = arg;
+    int unread = 0;
+    ck_assert_int_eq(ioctl(u->fd, FIONREAD, &unread), 0);
+    return unread >= u->bytes;
+}
+
 void raw_await_unread(const struct raw_tls *r, int bytes)
 {
-    int unread = 0;
-    for (int ms = 0; ms < process_await_ms(); ms += 10) {
-        ck_assert_int_eq(ioctl(r->fd, FIONREAD, &unread), 0);
-        if (unread >= bytes)
-            return;
-        process_sleep_ms(10);
-    }
-    ck_abort_msg("waited in vain for %d bytes: %d came", bytes, unread);
+    process_await(is_unread, &(struct unread){r->fd, bytes}, "bytes that are not read");
 }
 
 bool raw_read_to_close(struct raw_tls *r, int timeout_ms)

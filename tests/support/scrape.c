@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "tests/support/process.h"
@@ -67,14 +66,26 @@ uint64_t scrape_number(struct http *op, const char *series)
     return scrape_seen(series);
 }
 
+struct expected {
+    struct http *op;
+    const char *series;
+    uint64_t wanted;
+    uint64_t found;
+    char what[512]; /* with what was found last */
+};
+
+static bool is_reached(void *arg)
+{
+    struct expected *e = arg;
+    e->found = scrape_number(e->op, e->series);
+    (void)snprintf(e->what, sizeof e->what, "%s: it is %lu, not %lu", e->series,
+                   (unsigned long)e->found, (unsigned long)e->wanted);
+    return e->found >= e->wanted;
+}
+
 void scrape_expect(struct http *op, const char *series, uint64_t wanted)
 {
-    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
-    uint64_t found = scrape_number(op, series);
-    while (found < wanted && base_monotonic_ns() < end_ns) {
-        process_sleep_ms(10);
-        found = scrape_number(op, series);
-    }
-    ck_assert_msg(found == wanted, "%s is %lu, not %lu", series, (unsigned long)found,
-                  (unsigned long)wanted);
+    struct expected e = {.op = op, .series = series, .wanted = wanted};
+    process_await(is_reached, &e, e.what);
+    ck_assert_msg(e.found == wanted, "%s", e.what);
 }

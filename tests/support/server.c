@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,22 +177,31 @@ static bool port_was_taken(const struct server *s, size_t log_before)
     return taken;
 }
 
+struct start {
+    struct server *server;
+    const char *const *env;
+};
+
+static bool comes_up(void *arg)
+{
+    const struct start *start = arg;
+    struct server *s = start->server;
+    struct stat st;
+    size_t log_before = stat(s->log, &st) == 0 ? (size_t)st.st_size : 0;
+    int code = 0;
+    server_launch(s, start->env);
+    if (server_up_or_ended(s, &code))
+        return true;
+    if (!port_was_taken(s, log_before)) {
+        server_show_log(s);
+        ck_abort_msg("bigtentd serve did not come up; exit %d", code);
+    }
+    return false;
+}
+
 void server_start(struct server *s, const char *const *env)
 {
-    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_bound_ms(START_TIMEOUT_MS) * 1000000u;
-    int code = 0;
-    for (;;) {
-        struct stat st;
-        size_t log_before = stat(s->log, &st) == 0 ? (size_t)st.st_size : 0;
-        server_launch(s, env);
-        if (server_up_or_ended(s, &code))
-            return;
-        if (!port_was_taken(s, log_before) || base_monotonic_ns() > end_ns) {
-            server_show_log(s);
-            ck_abort_msg("bigtentd serve did not come up; exit %d", code);
-        }
-        process_sleep_ms(50);
-    }
+    process_await(comes_up, &(struct start){s, env}, "the port of a server");
 }
 
 void server_stop(struct server *s)
@@ -233,17 +243,16 @@ int server_end_of_runner(const struct server *s)
     uint64_t status = 0;
     ck_assert_int_gt(s->pid, 0);
     (void)kill(s->pid, SIGTERM);
-    for (int ms = 0; ms < process_bound_ms(STOP_TIMEOUT_MS); ms += 10) {
-        stat_field(s->pid, 3, field, sizeof(field));
-        if (strcmp(field, "Z") == 0) {
-            stat_field(s->pid, 52, field, sizeof(field));
-            ck_assert_int_eq(base_parse_u64(base_slice_text(field), &status), ERR_OK);
-            return WIFEXITED((int)status) ? WEXITSTATUS((int)status) : 128 + WTERMSIG((int)status);
-        }
-        process_sleep_ms(10);
+    struct pollfd end = {(int)syscall(SYS_pidfd_open, s->pid, 0), POLLIN, 0};
+    ck_assert_int_ge(end.fd, 0);
+    if (poll(&end, 1, process_bound_ms(STOP_TIMEOUT_MS)) != 1) {
+        server_show_log(s);
+        ck_abort_msg("bigtentd does not end after SIGTERM");
     }
-    server_show_log(s);
-    ck_abort_msg("bigtentd does not end after SIGTERM");
+    (void)close(end.fd);
+    stat_field(s->pid, 52, field, sizeof(field));
+    ck_assert_int_eq(base_parse_u64(base_slice_text(field), &status), ERR_OK);
+    return WIFEXITED((int)status) ? WEXITSTATUS((int)status) : 128 + WTERMSIG((int)status);
 }
 
 void server_kill(struct server *s)
