@@ -223,14 +223,7 @@ static void back_up(void)
     http_json(plain.op, "POST", "{}", "/v1/admin/backups");
     EXPECT_STATUS(plain.op, 202);
     (void)snprintf(id, sizeof id, "%s", http_string(plain.op, "/id"));
-    for (int tries = 0; tries < 3000 * process_patience(); tries++) {
-        http_get(plain.op, "/v1/admin/backups/%s", id);
-        EXPECT_STATUS(plain.op, 200);
-        if (strcmp(http_string(plain.op, "/state"), "creating") != 0)
-            break;
-        process_sleep_ms(10);
-    }
-    ck_assert_str_eq(http_string(plain.op, "/state"), "ready");
+    ck_assert_str_eq(admin_await_end(plain.op, "/state", "/v1/admin/backups/%s", id), "ready");
 }
 
 static void check_copies_passed(void)

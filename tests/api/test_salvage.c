@@ -94,13 +94,8 @@ static void backup_make(void)
     http_json(plain.op, "POST", "{}", "/v1/admin/backups");
     EXPECT_STATUS(plain.op, 202);
     (void)snprintf(backup_id, sizeof backup_id, "%s", http_string(plain.op, "/id"));
-    for (int tries = 0; tries < 6000; tries++) {
-        http_get(plain.op, "/v1/admin/backups/%s", backup_id);
-        if (plain.op->status == 200 && strcmp(http_string(plain.op, "/state"), "ready") == 0)
-            return;
-        process_sleep_ms(10);
-    }
-    ck_abort_msg("%s", http_text(plain.op));
+    ck_assert_str_eq(admin_await_end(plain.op, "/state", "/v1/admin/backups/%s", backup_id),
+                     "ready");
 }
 
 /* The table file with the row, and where its newest value is stored; bytes: the file's. */

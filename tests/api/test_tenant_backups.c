@@ -37,16 +37,7 @@ static const char *await(const char *tenant)
 {
     EXPECT_STATUS(w.op, 202);
     (void)snprintf(id, sizeof id, "%s", http_string(w.op, "/id"));
-    for (int tries = 0; tries < 3000 * process_patience(); tries++) {
-        http_get(w.op, "/v1/admin/tenants/%s/operations/%s", tenant, id);
-        EXPECT_STATUS(w.op, 200);
-        const char *state = http_string(w.op, "/state");
-        if (strcmp(state, "waiting") != 0 && strcmp(state, "running") != 0)
-            return state;
-        process_sleep_ms(10);
-    }
-    ck_abort_msg("the operation does not end");
-    return "";
+    return admin_await_end(w.op, "/state", "/v1/admin/tenants/%s/operations/%s", tenant, id);
 }
 
 static void put_rows(int count)
@@ -120,13 +111,8 @@ START_TEST(table_is_backed_up_listed_verified_and_restored)
     ck_assert_uint_eq(http_count(w.op, "/backups"), 0);
     http_json(w.op, "POST", "{}", "/v1/admin/backups/%s:verify", backup);
     EXPECT_STATUS(w.op, 202);
-    for (int tries = 0; tries < 3000; tries++) {
-        http_get(w.op, "/v1/admin/backups/%s", backup);
-        if (strcmp(http_string(w.op, "/verified/state"), "running") != 0)
-            break;
-        process_sleep_ms(10);
-    }
-    ck_assert_str_eq(http_string(w.op, "/verified/state"), "ok");
+    ck_assert_str_eq(admin_await_end(w.op, "/verified/state", "/v1/admin/backups/%s", backup),
+                     "ok");
     http_delete(w.http, "/v1/tables/devices");
     EXPECT_STATUS(w.http, 204);
     http_json(w.op, "POST", "{'backup':'@','table':'devices','new_table':'then'}",

@@ -171,20 +171,22 @@ UNUSED_FN static int ask_operation(const char *method, const char *name)
     return ask(path, &by_name.base);
 }
 
-UNUSED_FN static Lro__Operation *await_operation(const char *name)
+static bool operation_is_done(void *arg)
 {
-    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
-    for (;;) {
-        char same[BACKUP_NAME];
-        ck_assert_msg(base_monotonic_ns() < end_ns, "waited in vain for %s", name);
-        ck_assert_msg(ask_operation("GetOperation", name) == GW_STATUS_OK, "%s", call->message);
-        Lro__Operation *o = last_operation(same);
-        ck_assert_str_eq(same, name);
-        if (o->done)
-            return o;
-        lro__operation__free_unpacked(o, NULL);
-        process_sleep_ms(5);
-    }
+    const char *name = arg;
+    char same[BACKUP_NAME];
+    ck_assert_msg(ask_operation("GetOperation", name) == GW_STATUS_OK, "%s", call->message);
+    Lro__Operation *o = last_operation(same);
+    ck_assert_str_eq(same, name);
+    bool is_done = o->done;
+    lro__operation__free_unpacked(o, NULL);
+    return is_done;
+}
+
+UNUSED_FN static Lro__Operation *await_operation(char name[BACKUP_NAME])
+{
+    process_await(operation_is_done, name, name);
+    return last_operation(name);
 }
 
 UNUSED_FN static ProtobufCMessage *unpack_any(const Google__Protobuf__Any *any,

@@ -139,11 +139,7 @@ static void make_others(struct neighbours *n)
     http_json(n->op, "POST", "{}", "/v1/admin/backups");
     EXPECT_STATUS(n->op, 202);
     name_set(&n->theirs, NAME_BACKUP, http_string(n->op, "/id"));
-    for (int tries = 0; strcmp(http_string(n->op, "/state"), "creating") == 0; tries++) {
-        ck_assert_int_lt(tries, 3000);
-        process_sleep_ms(10);
-        http_get(n->op, "/v1/admin/backups/%s", n->theirs.text[NAME_BACKUP]);
-    }
+    (void)admin_await_end(n->op, "/state", "/v1/admin/backups/%s", n->theirs.text[NAME_BACKUP]);
 }
 
 static size_t log_size(const struct neighbours *n, struct buf *out)

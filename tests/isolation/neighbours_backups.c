@@ -12,42 +12,45 @@
 
 #include "base/banned.h"
 
-#define TABLES      "/google.bigtable.admin.v2.BigtableTableAdmin/"
-#define OPERATIONS  "/google.longrunning.Operations/"
-#define INSTANCE    "projects/{tenant}/instances/main"
-#define CLUSTER     INSTANCE "/clusters/main"
-#define AWAIT_TRIES 3000
-#define SECOND      "-2" /* of the two */
+#define TABLES     "/google.bigtable.admin.v2.BigtableTableAdmin/"
+#define OPERATIONS "/google.longrunning.Operations/"
+#define INSTANCE   "projects/{tenant}/instances/main"
+#define CLUSTER    INSTANCE "/clusters/main"
+#define SECOND     "-2" /* of the two */
 
-/* Whether nothing waits or is under way; whether the one in names is kept still. */
-static bool has_ended(struct grpc_client *c, const struct names *names, bool *out_is_kept)
+struct operations {
+    struct grpc_client *client;
+    const struct names *names;
+    bool is_kept; /* the one in names, still */
+};
+
+/* Nothing waits or is under way. */
+static bool have_ended(void *arg)
 {
+    struct operations *o = arg;
     const struct grpc_call *call =
-        neighbours_ask(c, names, OPERATIONS "ListOperations",
+        neighbours_ask(o->client, o->names, OPERATIONS "ListOperations",
                        &lro__list_operations_request__descriptor, "name=" INSTANCE);
     Lro__ListOperationsResponse *list = (Lro__ListOperationsResponse *)(void *)grpc_message_new(
         call, &lro__list_operations_response__descriptor, 0);
     bool all = true;
-    *out_is_kept = false;
+    o->is_kept = false;
     for (size_t i = 0; i < list->n_operations; i++) {
         const char *id = strrchr(list->operations[i]->name, '/') + 1;
         all = all && list->operations[i]->done;
-        *out_is_kept |= strcmp(id, names->text[NAME_OPERATION]) == 0;
+        o->is_kept |= strcmp(id, o->names->text[NAME_OPERATION]) == 0;
     }
     lro__list_operations_response__free_unpacked(list, NULL);
-    grpc_forget(c);
+    grpc_forget(o->client);
     return all;
 }
 
 /* Returns whether the operation in names is kept. */
 static bool await_all(struct grpc_client *c, const struct names *names)
 {
-    bool is_kept = false;
-    for (int tries = 0; !has_ended(c, names, &is_kept); tries++) {
-        ck_assert_int_lt(tries, AWAIT_TRIES);
-        process_sleep_ms(5);
-    }
-    return is_kept;
+    struct operations o = {.client = c, .names = names};
+    process_await(have_ended, &o, "the end of all operations");
+    return o.is_kept;
 }
 
 static void delete_backup(struct grpc_client *c, const struct names *names, const char *id)

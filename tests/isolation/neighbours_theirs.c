@@ -128,12 +128,9 @@ static void back_up(struct neighbours *n)
               "/v1/admin/tenants/acme-zebra/backups");
     EXPECT_STATUS(n->op, 202);
     name_set(&n->theirs, NAME_OPERATION, http_string(n->op, "/id"));
-    for (int tries = 0; strcmp(http_string(n->op, "/state"), "done") != 0; tries++) {
-        ck_assert_int_lt(tries, 3000);
-        process_sleep_ms(10);
-        http_get(n->op, "/v1/admin/tenants/acme-zebra/operations/%s",
-                 n->theirs.text[NAME_OPERATION]);
-    }
+    ck_assert_str_eq(admin_await_end(n->op, "/state", "/v1/admin/tenants/acme-zebra/operations/%s",
+                                     n->theirs.text[NAME_OPERATION]),
+                     "done");
 }
 
 void neighbours_make_theirs(struct neighbours *n)

@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -163,6 +164,33 @@ void admin_offboard(struct http *op, const char *tenant)
     EXPECT_STATUS(op, 202);
     (void)snprintf(job, sizeof(job), "%s", http_string(op, "/job"));
     admin_await_job(op, job, 30000);
+}
+
+struct state {
+    struct http *op;
+    const char *path;
+    char target[256];
+};
+
+static bool state_is_last(void *arg)
+{
+    const struct state *s = arg;
+    http_get(s->op, "%s", s->target);
+    EXPECT_STATUS(s->op, 200);
+    const char *state = http_string(s->op, s->path);
+    return strcmp(state, "creating") != 0 && strcmp(state, "waiting") != 0 &&
+           strcmp(state, "running") != 0;
+}
+
+const char *admin_await_end(struct http *op, const char *path, const char *target, ...)
+{
+    struct state s = {.op = op, .path = path};
+    va_list args;
+    va_start(args, target);
+    (void)vsnprintf(s.target, sizeof s.target, target, args);
+    va_end(args);
+    process_await(state_is_last, &s, s.target);
+    return http_string(op, path);
 }
 
 struct usage admin_recount(struct http *op, const char *tenant)

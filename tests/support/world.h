@@ -63,6 +63,10 @@ void admin_offboard(struct http *op, const char *tenant);
  * answer. */
 void admin_await_job(struct http *op, const char *job, int timeout_ms);
 
+/* Gets the target until the state at path is none of creating, waiting and running; returns it. */
+const char *admin_await_end(struct http *op, const char *path, const char *target, ...)
+    __attribute__((format(printf, 3, 4)));
+
 struct usage {
     int64_t bytes;
     int64_t rows;
