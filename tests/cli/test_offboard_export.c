@@ -155,17 +155,22 @@ END_TEST
 
 static atomic_bool was_resumed;
 
+static bool is_suspended(void *arg)
+{
+    struct http *h = arg;
+    http_get(h, "/v1/admin/tenants/%s", w.tenant);
+    return atomic_load(&was_resumed) ||
+           (h->status == 200 && strcmp(http_string(h, "/state"), "suspended") == 0);
+}
+
+/* Resumes the tenant, then lifts the quota that keeps the export from ending before that. */
 static void *resume(void *arg)
 {
     struct http *h = arg;
-    for (int tries = 0; tries < 60000 * process_patience() && !atomic_load(&was_resumed); tries++) {
-        http_get(h, "/v1/admin/tenants/%s", w.tenant);
-        if (h->status == 200 && strcmp(http_string(h, "/state"), "suspended") == 0) {
-            http_json(h, "POST", "{}", "/v1/admin/tenants/%s:resume", w.tenant);
-            atomic_store(&was_resumed, true);
-        }
-        process_sleep_ms(1);
-    }
+    process_await(is_suspended, h, "the suspension of writes");
+    http_json(h, "POST", "{}", "/v1/admin/tenants/%s:resume", w.tenant);
+    if (!atomic_exchange(&was_resumed, true))
+        admin_set_quota(h, w.tenant, "{}");
     return NULL;
 }
 
@@ -174,6 +179,7 @@ START_TEST(writes_that_went_on_meanwhile_keep_it)
     pthread_t thread;
     struct http *h = http_open(world_server(), HTTP_2, world_server()->operator_key);
     fill_table("devices", 50 * ROWS, 500);
+    admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':100000}");
     atomic_store(&was_resumed, false);
     ck_assert_int_eq(pthread_create(&thread, NULL, resume, h), 0);
     bigtent(&r, &op, LEAVE("x"));
