@@ -349,6 +349,17 @@ START_TEST(key_file_without_a_key_is_refused)
 }
 END_TEST
 
+static char command_line[4096];
+
+static bool key_is_hidden(void *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ssize_t n = read(fd, command_line, sizeof command_line);
+    (void)close(fd);
+    return n > 0 && memmem(command_line, (size_t)n, "**", 2) != NULL;
+}
+
 START_TEST(key_on_the_command_line_vanishes_from_it)
 {
     /* A pipe nobody writes to keeps the load waiting for its first line. */
@@ -359,19 +370,9 @@ START_TEST(key_on_the_command_line_vanishes_from_it)
     const char *const joined[] = {"row", "load", "t", "--key=" SECRET, NULL};
     run_start(&r, &setup, _i == 0 ? separate : joined);
     char path[64];
-    static char line[4096];
     (void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)r.pid);
-    bool hidden = false;
-    for (int tries = 0; tries < 6000 * process_patience() && !hidden; tries++) {
-        process_sleep_ms(10);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ck_assert_int_ge(fd, 0);
-        ssize_t n = read(fd, line, sizeof line);
-        (void)close(fd);
-        hidden = n > 0 && memmem(line, (size_t)n, "**", 2) != NULL;
-    }
-    ck_assert(hidden);
-    ck_assert_ptr_null(memmem(line, sizeof line, SECRET, strlen(SECRET)));
+    process_await(key_is_hidden, path, "a command line without the key");
+    ck_assert_ptr_null(memmem(command_line, sizeof command_line, SECRET, strlen(SECRET)));
     (void)close(ends[1]);
     (void)kill(r.pid, SIGKILL);
     run_finish(&r);

@@ -199,6 +199,12 @@ START_TEST(the_servers_ledger_is_a_whole_chain)
 }
 END_TEST
 
+static bool has_expired(void *id)
+{
+    bigtent(&r, &op, "certificate", "get", id, "--event", "expired");
+    return r.code == 0;
+}
+
 /* Each line is told with the time of what it says. */
 START_TEST(the_second_line_is_checked_like_the_first)
 {
@@ -212,13 +218,7 @@ START_TEST(the_second_line_is_checked_like_the_first)
     EXPECT_CODE(&r, 0);
     bigtent(&r, &op, "backup", "delete", id);
     EXPECT_CODE(&r, 0);
-    for (int tries = 0; tries < 600 * process_patience(); tries++) {
-        bigtent(&r, &op, "certificate", "get", second.tenant, "--event", "expired");
-        if (r.code == 0)
-            break;
-        process_sleep_ms(100);
-    }
-    EXPECT_CODE(&r, 0);
+    process_await(has_expired, second.tenant, "the certificate of the last backup's end");
     json_t *second_line = json_of(&r);
     (void)snprintf(line, sizeof line, "%s expired %.40s\n", second.tenant,
                    json_string_value(json_object_get(second_line, "expired")));

@@ -396,12 +396,14 @@ END_TEST
 /* --- cuts ---------------------------------------------------------------------------------------
  */
 
-static void await_cells(struct http *h, int64_t cells)
+static bool cells_are_there(void *least)
 {
-    for (int tries = 0; tenant_usage(h).cells < cells; tries++) {
-        ck_assert_msg(tries < 12000 * process_patience(), "waited for cells of a move");
-        process_sleep_ms(5);
-    }
+    return tenant_usage(w.http).cells >= *(const int64_t *)least;
+}
+
+static void await_cells(int64_t least)
+{
+    process_await(cells_are_there, &least, "cells of a move");
 }
 
 static void fill_in_bulk(int rows)
@@ -444,7 +446,7 @@ START_TEST(killed_move_goes_on_and_is_equal)
 {
     struct random rnd = {(uint64_t)_i + 3};
     start_slow_move();
-    await_cells(w.http, 1 + (int64_t)random_below(&rnd, 9000));
+    await_cells(1 + (int64_t)random_below(&rnd, 9000));
     (void)kill(r.pid, SIGKILL);
     run_finish(&r);
     hurry();
@@ -461,7 +463,7 @@ END_TEST
 START_TEST(table_that_is_deleted_meanwhile_ends_the_move)
 {
     start_slow_move();
-    await_cells(w.http, 100);
+    await_cells(100);
     (void)kill(r.pid, SIGINT);
     run_finish(&r);
     EXPECT_CODE(&r, 128 + SIGINT);

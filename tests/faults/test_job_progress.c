@@ -123,6 +123,7 @@ static void check_look(const struct look *at)
  */
 
 struct seen {
+    char job[WORLD_ID];
     size_t first_search; /* looks at amounts with an estimate */
     size_t last_search;
     size_t audit;
@@ -157,29 +158,32 @@ static void count_look(const struct look *at, struct seen *seen)
     seen->audit += strcmp(at->unit, "keys") == 0 && strcmp(at->step, "audit") == 0;
 }
 
+static bool is_over(void *arg)
+{
+    struct seen *seen = arg;
+    struct look before, behind;
+    bool over = false;
+    bool is_told = look_at(seen->job, &before, &over);
+    if (is_told) {
+        check_look(&before);
+        count_look(&before, seen);
+    }
+    scrape(world.op);
+    if (look_at(seen->job, &behind, &over) && is_told && before.done > 0 &&
+        is_same(&before, &behind)) {
+        compare_metrics(&before);
+        seen->metrics++;
+    }
+    return over;
+}
+
 START_TEST(a_purge_says_how_far_it_is)
 {
-    char job[WORLD_ID];
-    struct look before, behind;
-    struct seen seen = {0};
-    bool over = false;
+    struct seen seen = {.audit = 0};
     ck_assert_int_eq(
         http_json(world.op, "POST", "{'confirm':'acme'}", "/v1/admin/tenants/acme:offboard"), 202);
-    (void)snprintf(job, sizeof job, "%s", http_string(world.op, "/job"));
-    while (!over) { /* the timeout of the case is its bound */
-        bool is_told = look_at(job, &before, &over);
-        if (is_told) {
-            check_look(&before);
-            count_look(&before, &seen);
-        }
-        scrape(world.op);
-        if (look_at(job, &behind, &over) && is_told && before.done > 0 &&
-            is_same(&before, &behind)) {
-            compare_metrics(&before);
-            seen.metrics++;
-        }
-        process_sleep_ms(2);
-    }
+    (void)snprintf(seen.job, sizeof seen.job, "%s", http_string(world.op, "/job"));
+    process_await(is_over, &seen, "the end of the job");
     ck_assert_str_eq(http_string(world.op, "/state"), "done");
     ck_assert(json_is_null(http_at(world.op, "/progress")));
     ck_assert_uint_gt(seen.first_search, 0);
