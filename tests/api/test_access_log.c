@@ -20,8 +20,7 @@
 
 #include "base/banned.h"
 
-#define MARK     "quetzal" /* in everything that is a row's */
-#define PATIENCE 1200      /* times 50 ms */
+#define MARK "quetzal" /* in everything that is a row's */
 
 static struct server server;
 static char path[PROCESS_PATH + 32];
@@ -83,15 +82,23 @@ static size_t count_with(const char *text)
     return n;
 }
 
+struct expected {
+    const char *file;
+    const char *text;
+    size_t count;
+};
+
+static bool lines_are_there(void *arg)
+{
+    const struct expected *e = arg;
+    read_lines(e->file);
+    return count_with(e->text) >= e->count;
+}
+
 /* Lines come a moment behind their requests. */
 static void await_lines(const char *file, const char *text, size_t count)
 {
-    for (int i = 0; i < PATIENCE * process_patience(); i++) {
-        read_lines(file);
-        if (count_with(text) >= count)
-            break;
-        process_sleep_ms(50);
-    }
+    process_await(lines_are_there, &(struct expected){file, text, count}, text);
     ck_assert_msg(count_with(text) == count, "not %zu of %s in:\n%s", count, text,
                   (const char *)lines.ptr);
 }
@@ -285,20 +292,22 @@ static bool has_sample(const struct buf *page, const char *text)
     return memmem(page->ptr, page->len, text, strlen(text)) != NULL;
 }
 
+/* Each scrape is a request, whose line is lost too. */
+static bool has_lost(void *arg)
+{
+    struct http *op = arg;
+    http_get(op, "/metrics");
+    ck_assert_int_eq(op->status, 200);
+    ck_assert(has_sample(&op->body, "\nbigtent_access_log_lost_total "));
+    return !has_sample(&op->body, "\nbigtent_access_log_lost_total 0\n");
+}
+
 START_TEST(a_full_disk_loses_lines_and_no_request)
 {
     server_stop(&server);
     start_with("/dev/full");
     struct http *op = http_open(&server, HTTP_2, server.operator_key);
-    bool has_lost = false;
-    for (int i = 0; i < PATIENCE * process_patience() && !has_lost; i++) {
-        http_get(op, "/metrics");
-        ck_assert_int_eq(op->status, 200);
-        ck_assert(has_sample(&op->body, "\nbigtent_access_log_lost_total "));
-        has_lost = !has_sample(&op->body, "\nbigtent_access_log_lost_total 0\n");
-        process_sleep_ms(50);
-    }
-    ck_assert(has_lost);
+    process_await(has_lost, op, "lines that are lost");
     http_close(op);
     server_stop(&server);
 }

@@ -4,7 +4,6 @@
  */
 #include <check.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "tests/support/raw_tls.h"
 #include "tests/support/scrape.h"
@@ -34,20 +33,11 @@ static void tear_down(void)
 }
 
 /* A new connection each time. */
-static bool is_served(struct http *h)
+static bool is_served(void *arg)
 {
+    struct http *h = arg;
     http_reconnect(h);
     return http_try(h, "GET", "/healthz", SLICE_EMPTY) && h->status == 200;
-}
-
-static bool is_served_soon(struct http *h)
-{
-    for (int tries = 0; tries < 500; tries++) {
-        if (is_served(h))
-            return true;
-        (void)usleep(20000);
-    }
-    return false;
 }
 
 START_TEST(an_address_has_so_many_connections)
@@ -63,7 +53,7 @@ START_TEST(an_address_has_so_many_connections)
         ck_assert(!is_served(h));
     scrape_expect(op, REFUSED("address"), 3);
     raw_close(&held[0]);
-    ck_assert(is_served_soon(h)); /* when the server has seen it */
+    process_await(is_served, h, "the place of a closed connection");
     for (int i = 1; i < CONNECTIONS - 1; i++)
         raw_close(&held[i]);
     http_close(h);
@@ -84,7 +74,7 @@ START_TEST(an_address_makes_so_many_handshakes)
     ck_assert_int_lt(served, 100 * BURST);
     scrape(op);
     ck_assert_uint_ge(scrape_seen(REFUSED("handshakes")), 1);
-    ck_assert(is_served_soon(h)); /* a second later */
+    process_await(is_served, h, "the next handshake"); /* a second later */
     http_close(h);
     http_close(op);
 }

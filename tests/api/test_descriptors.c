@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "storage/rocksdb/witness.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -56,6 +57,18 @@ static _Noreturn void idle_run(int in, int out)
         (void)pause();
 }
 
+static uint64_t witnessed(void)
+{
+    struct rdb_witness w;
+    ck_assert_int_eq(sto_rdb_witness_read(server.data, &w, NULL), ERR_OK);
+    return w.sequence;
+}
+
+static bool is_witnessed(void *before)
+{
+    return witnessed() > *(const uint64_t *)before;
+}
+
 START_TEST(idle_connections_leave_the_database_its_descriptors)
 {
     int to_idle[2], from_idle[2];
@@ -72,8 +85,9 @@ START_TEST(idle_connections_leave_the_database_its_descriptors)
                      (ssize_t)sizeof server.port);
     ck_assert_int_eq(read(from_idle[0], &byte, 1), 1);
     for (int i = 0; i < WRITES; i++) { /* over several rewritings of the witness */
+        uint64_t before = witnessed();
         tenant_put(world.http, "devices", "row", "stats", "os", "17");
-        (void)usleep(100000);
+        process_await(is_witnessed, &before, "the next witness");
     }
     struct http *newcomers[NEWCOMERS];
     for (int i = 0; i < NEWCOMERS; i++) { /* each takes the place of an idle one, and stays */

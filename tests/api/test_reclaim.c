@@ -59,6 +59,12 @@ static uint64_t waiting(void)
     return scrape_number(w.op, "bigtent_drops_waiting");
 }
 
+static bool is_gone(void *arg)
+{
+    (void)arg;
+    return !files_hold(server.data, MINE) && waiting() == 0;
+}
+
 /* A drop of rows, or of the table; the server lives on, or is killed behind it. */
 START_TEST(bytes_of_a_small_drop_leave_the_files_and_others_stay)
 {
@@ -76,13 +82,7 @@ START_TEST(bytes_of_a_small_drop_leave_the_files_and_others_stay)
     }
     if ((_i & 2) != 0)
         restart();
-    for (int i = 0; i < 2000 * process_patience(); i++) {
-        if (!files_hold(server.data, MINE) && waiting() == 0)
-            break;
-        process_sleep_ms(10);
-    }
-    ck_assert_uint_eq(waiting(), 0);
-    ck_assert(!files_hold(server.data, MINE));
+    process_await(is_gone, NULL, "files without what was dropped");
     ck_assert(files_hold(server.data, THEIRS));
     http_get(others, "/v1/tables/devices/rows/" PREFIX);
     EXPECT_STATUS(others, 200);
