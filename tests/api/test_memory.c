@@ -246,7 +246,7 @@ START_TEST(half_sent_messages_are_bounded_and_end)
     }
     ck_assert_uint_le(held_bytes(), 32 * MIB);
     expect_victim_served();
-    ck_assert(grpc_run(&client, SOON_MS));
+    grpc_await(&client);
     ck_assert_uint_le(held_bytes(), MIB);
     grpc_close(&client);
 }

@@ -120,9 +120,9 @@ static void take_change_token(struct grpc_client *c, struct names *names)
     struct grpc_call *call =
         grpc_start(c, DATA "ReadChangeStream",
                    message_make(&bt__read_change_stream_request__descriptor, text, &arena), NULL);
-    ck_assert(grpc_run_until(c, call, 6, 10000 * process_patience()));
+    grpc_await_bytes(c, call, 6);
     while (grpc_message_count(call) == 0)
-        ck_assert(grpc_run_until(c, call, call->body.len + 1, 10000 * process_patience()));
+        grpc_await_bytes(c, call, call->body.len + 1);
     Bt__ReadChangeStreamResponse *reply = (Bt__ReadChangeStreamResponse *)(void *)grpc_message_new(
         call, &bt__read_change_stream_response__descriptor, 0);
     ck_assert_ptr_nonnull(reply->heartbeat);
