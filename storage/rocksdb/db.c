@@ -8,6 +8,9 @@
  */
 #include "storage/rocksdb/db.h"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include "storage/keycodec.h"
 #include "storage/rocksdb/cut.h"
 #include "storage/rocksdb/damage_io.h"
@@ -45,9 +48,9 @@
  * (purge.c); each has to be written at a stroke, a few hundred bytes for each file. No automatic
  * resume: an error of the engine stops it, the supervisor restarts it. Nothing is rewritten for its
  * age alone, which a filter of compactions (pace.h) would else bring about. */
-static const char STRING_OPTIONS[] =
-    "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0"
-                                                           ";periodic_compaction_seconds=0";
+#define STRING_OPTIONS                                                                             \
+    "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0"           \
+                                                           ";periodic_compaction_seconds=0"
 
 const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT] = {"default", "cells", "meta", "changes"};
 
@@ -93,6 +96,13 @@ static void lower_compactions(void)
 }
 
 /* --- options --------------------------------------------------------------------------------- */
+
+/* A file system in memory zeroes what is reserved for a log, 74 MB at each open, and has it taken. */
+static bool is_in_memory(const char *dir)
+{
+    struct statfs s;
+    return statfs(dir, &s) == 0 && s.f_type == TMPFS_MAGIC;
+}
 
 /* A cache of fewer shards than RocksDB would take: a block or a part of a filter has to fit into
  * its shard many times over, whatever hashes into it. */
@@ -143,8 +153,11 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     rocksdb_options_t *plain = rocksdb_options_create();
     rocksdb_options_t *o = rocksdb_options_create();
     char *error = NULL;
-    rocksdb_get_options_from_string(plain, STRING_OPTIONS, o, &error);
-    INVARIANT(error == NULL); /* a constant text, tested against this release */
+    rocksdb_get_options_from_string(
+        plain,
+        is_in_memory(options->dir) ? STRING_OPTIONS ";allow_fallocate=false" : STRING_OPTIONS, o,
+        &error);
+    INVARIANT(error == NULL); /* constant texts, tested against this release */
     rocksdb_options_destroy(plain);
 
     rocksdb_options_set_create_if_missing(o, create);
