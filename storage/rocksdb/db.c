@@ -97,7 +97,7 @@ static void lower_compactions(void)
 
 /* --- options --------------------------------------------------------------------------------- */
 
-/* A file system in memory zeroes what is reserved for a log, 74 MB at each open, and has it taken. */
+/* A file system in memory takes what is reserved for a log, 74 MB at each open, and zeroes it. */
 static bool is_in_memory(const char *dir)
 {
     struct statfs s;
