@@ -20,6 +20,7 @@ Suite *suite_storage_engine_pace(void);
 #define OTHERS &fix.tables[1][0]
 
 enum { ROWS = 900, VALUE_BYTES = 8192, BYTES_PER_S = 8 * 1024 * 1024 };
+enum { PASSES = 4 }; /* one more than RocksDB 9.10 makes of a rewriting; 7.8 makes fewer */
 
 static char value[VALUE_BYTES + 1];
 
@@ -145,7 +146,7 @@ START_TEST(what_is_over_in_a_moment_does_not_rest)
 {
     engine()->options.reclaim_bytes_per_s =
         BYTES_PER_S / 32; /* what is over stays so for a while */
-    engine()->pace.burst_bytes = 2 * ROWS * VALUE_BYTES;
+    engine()->pace.burst_bytes = PASSES * ROWS * VALUE_BYTES;
     (void)rewrite_beside();
     ck_assert_uint_eq(rested_ns(), 0);
     bool reads = false; /* what passed without a sign is not counted */
