@@ -35,11 +35,14 @@ DEPS_METRICS = curl prometheus
 DEPS_FUZZ  = clang-14 libclang-rt-14-dev
 # Only for `make tidy`, in the same way.
 DEPS_TIDY  = clang-tidy-14
+# Only for `make other-release`, in the same way.
+DEPS_OTHER = mmdebstrap
 DEPS       = $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT) $(DEPS_BENCH)
 
 DEPS_STAMP = build/.deps-present
 FUZZ_STAMP = build/.deps-fuzz-present
 TIDY_STAMP = build/.deps-tidy-present
+OTHER_STAMP = build/.deps-other-present
 METRICS_STAMP = build/.deps-metrics-present
 DEPS_DONE  = $(DEPS_STAMP)
 
@@ -117,7 +120,7 @@ obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 # tests/base/test_buf.c -> base_buf: the file defines `Suite *suite_base_buf(void)`.
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
 
-.PHONY: all deps run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench hostile openapi metrics-check \
+.PHONY: all deps run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench hostile other-release openapi metrics-check \
         clients test-clients test-duckdb lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
 
@@ -149,6 +152,9 @@ $(FUZZ_STAMP): $(DEPS_STAMP)
 
 $(TIDY_STAMP): $(DEPS_STAMP)
 	@$(MAKE) --no-print-directory deps DEPS="$(DEPS_TIDY)" DEPS_DONE=$@
+
+$(OTHER_STAMP): $(DEPS_STAMP)
+	@$(MAKE) --no-print-directory deps DEPS="$(DEPS_OTHER)" DEPS_DONE=$@
 
 $(METRICS_STAMP): $(DEPS_STAMP)
 	@$(MAKE) --no-print-directory deps DEPS="$(DEPS_METRICS)" DEPS_DONE=$@
@@ -273,6 +279,9 @@ selftest: ## do run.sh, lint.sh and nightly.sh notice what they must
 
 nightly: ## everything that the gate (.ci/run) leaves out, one step after the other (STEPS="asan fuzz")
 	@tests/nightly.sh $(STEPS)
+
+other-release: all $(OTHER_STAMP) ## this tree and its data directories on the other Debian release, in a fresh root
+	@tests/releases/other.sh build/release
 
 # --- fuzzing ----------------------------------------------------------------------------------
 # Linked as C++: checks of the C++ files need that part of the runtime.
