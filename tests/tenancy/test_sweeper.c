@@ -40,7 +40,7 @@ START_TEST(tables_without_rules_and_neighbours_stay)
     tables_make("altostrat2", "devices", &ONE);
     fill("devices", 100, 3, 9000000);
     wait_for_cells(100);
-    tent_pause_ms(300);
+    wait_until_idle();
     ck_assert_uint_eq(sto_counters_read(&first->account.total).cells, 300);
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(loosened_rules_keep_what_they_now_allow)
         fill("devices", 300, 2, 1000000 + round * 100000);
         tent_control(&tent, put_table, &(struct table){"devices", &THREE});
         fill("devices", 300, 3, 2000000 + round * 100000);
-        tent_pause_ms(150);
+        wait_until_idle();
         ck_assert_uint_ge(cells(), 900);
         wait_for_cells(900);
     }
@@ -82,7 +82,7 @@ START_TEST(a_table_made_anew_is_not_touched_by_an_older_sweep)
         ck_assert_uint_eq(cells(), 0);
         tent_control(&tent, put_table, &(struct table){"devices", NULL});
         fill("devices", 50, 3, 9000000);
-        tent_pause_ms(200);
+        wait_until_idle();
         ck_assert_uint_eq(cells(), 150);
         tent_control(&tent, put_table, &(struct table){"devices", &ONE});
         wait_for_cells(50);

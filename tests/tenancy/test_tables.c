@@ -328,12 +328,12 @@ END_TEST
  */
 
 static atomic_bool stop_writing;
+static _Atomic uint64_t written[2]; /* or refused, by each writer */
 static struct sto_table_scope shared_scope;
 
 static void *write_on(void *arg)
 {
     struct tent mine = {.engine = tent.engine, .epoch = tent.epoch};
-    (void)arg;
     mine.slot = base_epoch_join(tent.epoch);
     enum err rc = base_mailbox_init(&mine.mail);
     INVARIANT(rc == ERR_OK);
@@ -342,10 +342,17 @@ static void *write_on(void *arg)
         (void)snprintf(row, sizeof row, "%p-%d", (void *)&mine, i);
         rc = tent_write_scope(&mine, &shared_scope, row, SLICE_LIT("v"));
         INVARIANT(rc == ERR_OK || rc == ERR_NOT_FOUND);
+        atomic_fetch_add((_Atomic uint64_t *)arg, 1);
     }
     base_mailbox_fini(&mine.mail);
     base_epoch_leave(tent.epoch, mine.slot);
     return NULL;
+}
+
+static bool writes_reach(void *wanted)
+{
+    return atomic_load(&written[0]) >= ((const uint64_t *)wanted)[0] &&
+           atomic_load(&written[1]) >= ((const uint64_t *)wanted)[1];
 }
 
 START_TEST(writers_at_full_speed_leave_no_row_behind)
@@ -354,12 +361,13 @@ START_TEST(writers_at_full_speed_leave_no_row_behind)
     tent_table(&tent, owner, "devices");
     ck_assert_int_eq(ten_scope_table(owner, SLICE_LIT("devices"), &shared_scope, &tent.eb), ERR_OK);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(base_thread_start(&writers[i], "writer", write_on, NULL), ERR_OK);
+        ck_assert_int_eq(base_thread_start(&writers[i], "writer", write_on, &written[i]), ERR_OK);
     process_await(rows_reach, &(uint64_t){20}, "rows of the writers");
     enum err rc = tent_delete_table(&tent, owner, "devices", NULL);
     ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
     tent_table(&tent, owner, "devices");
-    tent_pause_ms(50);
+    uint64_t later[2] = {atomic_load(&written[0]) + 20, atomic_load(&written[1]) + 20};
+    process_await(writes_reach, later, "writes behind the table made again");
     atomic_store(&stop_writing, true);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(writers[i], NULL), 0);
@@ -419,7 +427,7 @@ END_TEST
 START_TEST(closing_at_once_after_delete_loses_nothing)
 {
     for (int round = 0; round < 5; round++) {
-        tent_table(&tent, owner, "devices");
+        process_await(is_put_again, NULL, "the table's name"); /* a removal may still go on */
         for (int i = 0; i < 20; i++) {
             char row[32];
             (void)snprintf(row, sizeof row, "row%d", i);
