@@ -188,7 +188,7 @@ static inline bool take_output(int fd, char text[RUN_OUT_BYTES], size_t *len)
 /* Read until `until` stands in the output (NULL: until the end). */
 static inline void run_read(struct run *r, const char *until)
 {
-    uint64_t end_ns = base_monotonic_ns() + UINT64_C(60000000000) * (uint64_t)process_patience();
+    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
     while (r->out_fd >= 0 || r->err_fd >= 0) {
         if (until != NULL && (strstr(r->out, until) != NULL || strstr(r->err, until) != NULL))
             return;

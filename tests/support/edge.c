@@ -207,6 +207,8 @@ static void with_trailers(struct gw_exchange *ex)
 }
 
 static struct gw_loop *first_loop;
+static _Thread_local struct gw_loop *own_loop;
+static _Thread_local uint64_t own_turns;
 
 static void on_request(struct gw_exchange *ex, void *thread_state)
 {
@@ -252,8 +254,19 @@ static enum err on_thread_begin(struct gw_loop *loop, void *user, void **out_thr
     struct edge *e = user;
     if (atomic_fetch_add(&e->threads, 1) == 0)
         first_loop = loop;
+    own_loop = loop;
     *out_thread_state = e;
     return ERR_OK;
+}
+
+static void on_tick(void *thread_state, uint64_t now_ns)
+{
+    struct edge *e = thread_state;
+    uint64_t turns = gw_loop_turn(own_loop);
+    (void)now_ns;
+    atomic_fetch_add(&e->turns, turns - own_turns);
+    own_turns = turns;
+    atomic_fetch_add(&e->ticks, 1);
 }
 
 static void on_thread_end(struct gw_loop *loop, void *thread_state)
@@ -299,7 +312,8 @@ static void prepare(struct edge *e, int loops)
                                           .user = e,
                                           .thread_begin = on_thread_begin,
                                           .thread_end = on_thread_end,
-                                          .on_request = on_request};
+                                          .on_request = on_request,
+                                          .on_tick = on_tick};
 }
 
 static void start_loops(struct edge *e)

@@ -52,10 +52,12 @@ struct edge {
     atomic_int begun;
     atomic_int gone;
     atomic_int slow_pending;
-    atomic_int threads;        /* thread_begin minus thread_end */
-    atomic_int on_first_loop;  /* requests seen by the loop that began first */
-    atomic_size_t most_queued; /* the most a stream had queued */
-    atomic_size_t body_bytes;  /* body bytes handlers were given */
+    atomic_int threads;         /* thread_begin minus thread_end */
+    atomic_int on_first_loop;   /* requests seen by the loop that began first */
+    atomic_int ticks;           /* of all loops */
+    atomic_uint_fast64_t turns; /* of all loops, as of their last ticks */
+    atomic_size_t most_queued;  /* the most a stream had queued */
+    atomic_size_t body_bytes;   /* body bytes handlers were given */
 };
 
 /* name and validity of a new self-signed ECDSA P-256 certificate; begins and ends: seconds from
