@@ -6,6 +6,8 @@
  */
 #include "fixture.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -214,6 +216,7 @@ END_TEST
 
 /* The step that a purge is in; shared with the child that does it. */
 static _Atomic int *purge_step;
+static int step_fds[2]; /* a byte for each step that begins */
 
 /* The note waits when the purge begins, and its round goes on beside it. */
 static _Noreturn void child_purge(void)
@@ -228,6 +231,8 @@ static _Noreturn void child_purge(void)
     let_bytes_go(held);
     for (enum sto_purge_step s = STO_PURGE_FENCE; s < STO_PURGE_STEP_COUNT; s++) {
         atomic_store(purge_step, (int)s);
+        if (write(step_fds[1], "", 1) != 1)
+            _exit(1);
         purge(s, s + 1);
     }
     atomic_store(purge_step, STO_PURGE_STEP_COUNT);
@@ -246,12 +251,15 @@ static _Noreturn void child_purge_again(void)
     _exit(0);
 }
 
-/* Looks more often than process_await does: the kill is to meet the step. */
+/* At once, not as often as process_await looks: the kill is to meet the step. */
 static void wait_for_step(int step)
 {
-    for (long i = 0; i < 600000L * process_patience() && atomic_load(purge_step) < step; i++)
-        (void)usleep(100);
-    ck_assert_int_ge(atomic_load(purge_step), step);
+    for (int i = 0; i <= step; i++) {
+        struct pollfd begun = {.fd = step_fds[0], .events = POLLIN};
+        char byte;
+        ck_assert_int_eq(poll(&begun, 1, process_await_ms()), 1);
+        ck_assert_int_eq(read(step_fds[0], &byte, 1), 1);
+    }
 }
 
 START_TEST(a_purge_beside_a_note_is_exact_after_kill_9_inside_each_step)
@@ -261,6 +269,7 @@ START_TEST(a_purge_beside_a_note_is_exact_after_kill_9_inside_each_step)
         mmap(NULL, sizeof *purge_step, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(purge_step, MAP_FAILED);
     atomic_store(purge_step, -1);
+    ck_assert_int_eq(pipe2(step_fds, O_CLOEXEC), 0);
     pid_t child = fork();
     if (child == 0)
         child_purge();

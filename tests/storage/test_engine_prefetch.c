@@ -21,6 +21,16 @@ static struct blocker {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int reached;
 
+static bool have_reached(void *count)
+{
+    return atomic_load(&reached) >= *(const int *)count;
+}
+
+static void await_reached(int count)
+{
+    process_await(have_reached, &count, "threads that are held");
+}
+
 static void run_blocker(struct base_msg *msg)
 {
     (void)msg;
@@ -39,8 +49,7 @@ static void hold_readers(void)
         const struct rdb_pool_job job = {.account = &fix.accounts[1]};
         ck_assert(
             sto_rdb_pool_push(&sto_rdb_engine(fix.engine)->pool, &job, &blockers[i].msg, NULL));
-        while (atomic_load(&reached) <= i) /* each on a thread of its own */
-            (void)usleep(1000);
+        await_reached(i + 1); /* each on a thread of its own */
     }
 }
 
@@ -112,10 +121,14 @@ static void await(size_t outstanding)
     }
 }
 
+static bool prefetches_reach(void *count)
+{
+    return prefetches() >= *(const uint64_t *)count;
+}
+
 static void await_prefetches(uint64_t count)
 {
-    while (prefetches() < count)
-        (void)usleep(1000);
+    process_await(prefetches_reach, &count, "reads ahead");
 }
 
 START_TEST(a_cold_row_does_not_hold_up_another_tenant)
@@ -349,19 +362,16 @@ START_TEST(scans_leave_threads_to_points_and_all_run)
         scans[i] = (struct blocker){.msg.run = run_blocker};
         ck_assert(sto_rdb_pool_push(pool, &scan, &scans[i].msg, NULL));
     }
-    while (atomic_load(&reached) < scans_max)
-        (void)usleep(1000);
+    await_reached(scans_max);
     (void)usleep(20000); /* others would have begun by now */
     ck_assert_int_eq(atomic_load(&reached), scans_max);
     for (int i = 0; i < MANY; i++) {
         points[i] = (struct blocker){.msg.run = run_blocker};
         ck_assert(sto_rdb_pool_push(pool, &point, &points[i].msg, NULL));
     }
-    while (atomic_load(&reached) < MANY) /* on all other threads */
-        (void)usleep(1000);
+    await_reached(MANY); /* on all other threads */
     let_go();
-    while (atomic_load(&reached) < 2 * MANY)
-        (void)usleep(1000);
+    await_reached(2 * MANY);
 }
 END_TEST
 

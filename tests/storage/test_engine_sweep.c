@@ -166,6 +166,13 @@ START_TEST(what_has_no_garbage_is_looked_at_without_the_committer)
 }
 END_TEST
 
+static bool readers_have_looked(void *arg)
+{
+    struct rdb_engine *e = sto_rdb_engine(fix.engine);
+    (void)arg;
+    return atomic_load(&sto_rdb_committer_of(e, &fix.accounts[0])->mailbox.head) != NULL;
+}
+
 /* It was behind a newer version when the readers saw it, and is the newest when it would go. */
 START_TEST(what_is_no_garbage_any_more_is_spared)
 {
@@ -185,7 +192,7 @@ START_TEST(what_is_no_garbage_any_more_is_spared)
     struct sto_drop_op op;
     fix_hold_committer(0);
     sweep_begin(&op);
-    (void)usleep(200000); /* until readers have looked; later they would see nothing to spare */
+    process_await(readers_have_looked, NULL, "what the readers found"); /* for the committer */
     fix_submit(&user);
     fix_let_go();
     ck_assert_int_eq(user.result, ERR_OK);
