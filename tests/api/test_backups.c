@@ -1,6 +1,6 @@
 /*
  * tests/api/test_backups.c - backups over HTTPS, by schedule, and restored by the command.
- * 513 lines because all of them are about one server's backups, from the request to the restore.
+ * Over 500 lines because all are about one server's backups, from the request to the restore.
  */
 #define _GNU_SOURCE
 #include <check.h>
@@ -41,17 +41,23 @@ static void tear_down(void)
     server_remove(&server);
 }
 
+struct phase {
+    const char *path;
+    const char *state;
+};
+
+static bool phase_is_over(void *arg)
+{
+    const struct phase *p = arg;
+    http_get(w.op, "/v1/admin/backups/%s", id);
+    EXPECT_STATUS(w.op, 200);
+    return strcmp(http_string(w.op, p->path), p->state) != 0;
+}
+
 /* Until what is at the path is something else. */
 static void await(const char *path, const char *while_state)
 {
-    for (int tries = 0; tries < 3000 * process_patience(); tries++) {
-        http_get(w.op, "/v1/admin/backups/%s", id);
-        EXPECT_STATUS(w.op, 200);
-        if (strcmp(http_string(w.op, path), while_state) != 0)
-            return;
-        process_sleep_ms(10);
-    }
-    ck_abort_msg("still %s", while_state);
+    process_await(phase_is_over, &(struct phase){path, while_state}, "the next state of a backup");
 }
 
 static void make(const char *body)
@@ -137,6 +143,13 @@ START_TEST(second_one_at_once_is_refused)
 }
 END_TEST
 
+static bool is_made_or_gone(void *arg)
+{
+    (void)arg;
+    http_get(w.op, "/v1/admin/backups/%s", id);
+    return w.op->status == 404 || strcmp(http_string(w.op, "/state"), "creating") != 0;
+}
+
 START_TEST(one_in_the_making_is_neither_verified_nor_deleted)
 {
     put_rows(20);
@@ -153,12 +166,7 @@ START_TEST(one_in_the_making_is_neither_verified_nor_deleted)
             ck_assert_ptr_nonnull(strstr(http_string(w.op, "/detail"), "still being made"));
             refused++;
         }
-        for (int tries = 0; tries < 3000 * process_patience() && w.op->status != 404; tries++) {
-            http_get(w.op, "/v1/admin/backups/%s", id);
-            if (w.op->status == 200 && strcmp(http_string(w.op, "/state"), "creating") != 0)
-                break;
-            process_sleep_ms(10);
-        }
+        process_await(is_made_or_gone, NULL, "a backup that is made, or deleted");
     }
     ck_assert_int_eq(refused, 2);
 }
@@ -255,6 +263,13 @@ static void check_last_record(const char *action, const char *outcome)
     ck_assert_str_eq(http_string(w.op, path), outcome);
 }
 
+static bool has_expired(void *arg)
+{
+    (void)arg;
+    http_get(w.op, "/v1/admin/tenants/altostrat");
+    return strcmp(http_string(w.op, "/state"), "expired") == 0;
+}
+
 START_TEST(who_left_does_not_return_and_expires_with_the_last_backup)
 {
     char backups[PATH_BYTES];
@@ -273,13 +288,7 @@ START_TEST(who_left_does_not_return_and_expires_with_the_last_backup)
     ck_assert_msg(result.exit_code == 0, "%s", result.output);
     http_delete(w.op, "/v1/admin/backups/%s", id);
     EXPECT_STATUS(w.op, 204);
-    for (int tries = 0; tries < 1000 * process_patience(); tries++) {
-        http_get(w.op, "/v1/admin/tenants/altostrat");
-        if (strcmp(http_string(w.op, "/state"), "expired") == 0)
-            break;
-        process_sleep_ms(10);
-    }
-    ck_assert_str_eq(http_string(w.op, "/state"), "expired");
+    process_await(has_expired, NULL, "the tenant's last copy to be gone");
     check_last_record("purge.expire", "done");
     server_stop(&server);
     server_start(&restored, NULL);
@@ -291,7 +300,7 @@ START_TEST(who_left_does_not_return_and_expires_with_the_last_backup)
     EXPECT_STATUS(op, 200);
     char job[64];
     (void)snprintf(job, sizeof job, "%s", http_string(op, "/job"));
-    admin_await_job(op, job, 30000);
+    admin_await_job(op, job);
     ck_assert_int_eq(http_number(op, "/audit/physical_keys"), 0);
     ck_assert_str_eq(http_string(op, "/requested_by"), "restore");
     http_close(op);
@@ -373,16 +382,28 @@ static void pass_a_round(void)
     }
 }
 
+struct shown {
+    size_t wanted;
+    uint64_t *out_before; /* when there was one less, for certain */
+};
+
+static bool so_many_are_shown(void *arg)
+{
+    const struct shown *s = arg;
+    uint64_t asked_ns = base_monotonic_ns();
+    http_get(w.op, "/v1/admin/backups");
+    EXPECT_STATUS(w.op, 200);
+    if (http_count(w.op, "/backups") >= s->wanted)
+        return true;
+    *s->out_before = asked_ns;
+    return false;
+}
+
 START_TEST(first_scheduled_one_is_made_at_once_and_no_second)
 {
     static const char *const options[] = {"--backup-every", "24h", "--backup-keep", "7d", NULL};
     restart_with(options, NULL);
-    size_t count = 0;
-    for (int tries = 0; count == 0 && tries < 1000 * process_patience(); tries++) {
-        http_get(w.op, "/v1/admin/backups");
-        count = http_count(w.op, "/backups");
-        process_sleep_ms(10);
-    }
+    process_await(so_many_are_shown, &(struct shown){1, &(uint64_t){0}}, "a first backup");
     (void)snprintf(id, sizeof id, "%s", http_string(w.op, "/backups/0/id"));
     await("/state", "creating");
     ck_assert_str_eq(http_string(w.op, "/state"), "ready");
@@ -394,21 +415,6 @@ START_TEST(first_scheduled_one_is_made_at_once_and_no_second)
 }
 END_TEST
 
-/* Until so many are shown; *out_before: when there was one less, for certain. */
-static void await_count(size_t wanted, uint64_t *out_before)
-{
-    for (int tries = 0; tries < 2000 * process_patience(); tries++) {
-        uint64_t asked_ns = base_monotonic_ns();
-        http_get(w.op, "/v1/admin/backups");
-        EXPECT_STATUS(w.op, 200);
-        if (http_count(w.op, "/backups") >= wanted)
-            return;
-        *out_before = asked_ns;
-        process_sleep_ms(10);
-    }
-    ck_abort_msg("not %zu of them: %s", wanted, http_text(w.op));
-}
-
 START_TEST(scheduled_ones_follow_each_other_by_themselves)
 {
     enum { COUNT = 3 };
@@ -419,7 +425,7 @@ START_TEST(scheduled_ones_follow_each_other_by_themselves)
     restart_with(options, env);
     for (size_t n = 1; n <= COUNT; n++) {
         before[n] = before[n - 1];
-        await_count(n, &before[n]);
+        process_await(so_many_are_shown, &(struct shown){n, &before[n]}, "one more backup");
     }
     ck_assert_uint_ge(base_monotonic_ns() - before[COUNT - 1], EVERY_NS); /* and not before */
     ck_assert_uint_ge(base_monotonic_ns() - before[1], 2 * EVERY_NS);
@@ -436,6 +442,11 @@ START_TEST(scheduled_ones_follow_each_other_by_themselves)
 }
 END_TEST
 
+static bool is_gone(void *backup)
+{
+    return http_get(w.op, "/v1/admin/backups/%s", (const char *)backup) == 404;
+}
+
 START_TEST(expired_one_goes_by_itself)
 {
     make("{'keep_seconds':1}");
@@ -446,12 +457,7 @@ START_TEST(expired_one_goes_by_itself)
     http_get(w.op, "/v1/admin/backups/%s", first);
     EXPECT_STATUS(w.op, 200); /* the newest stays */
     make("{}");
-    for (int tries = 0; tries < 1000 * process_patience(); tries++) {
-        http_get(w.op, "/v1/admin/backups/%s", first);
-        if (w.op->status == 404)
-            break;
-        process_sleep_ms(10);
-    }
+    process_await(is_gone, first, "an expired backup to go");
     EXPECT_PROBLEM(w.op, 404, "not_found");
     http_json(w.op, "POST", "{}", "/v1/admin/backups/%s:verify", id);
     await("/verified/state", "running");

@@ -138,7 +138,7 @@ START_TEST(a_deep_search_reads_every_table)
                     "/v1/admin/tenants/%s:offboard", w.tenant);
     EXPECT_STATUS(w.op, 202);
     (void)snprintf(job, sizeof job, "%s", http_string(w.op, "/job"));
-    admin_await_job(w.op, job, 20000);
+    admin_await_job(w.op, job);
     ck_assert(json_is_true(http_at(w.op, "/search_before/deep")));
     ck_assert(json_is_true(http_at(w.op, "/search/deep")));
     ck_assert_int_eq(http_number(w.op, "/search/listed_files"), 0);
@@ -280,7 +280,7 @@ START_TEST(offboarding_is_done_while_others_read_and_then_fall_silent)
         http_close(readers[i].http);
         ck_assert_uint_eq(readers[i].wrong, 0);
     }
-    admin_await_job(w.op, job, 20000);
+    admin_await_job(w.op, job);
     expect_zero_audit(w.op, 2000);
     ck_assert_int_eq(admin_recount(w.op, neighbour.tenant).rows, 1000);
     world_fini(&neighbour);

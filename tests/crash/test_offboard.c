@@ -93,7 +93,7 @@ static void await_only_job(void)
     ck_assert_uint_eq(http_count(leaver.op, "/jobs"), 1);
     char job[WORLD_ID];
     (void)snprintf(job, sizeof(job), "%s", http_string(leaver.op, "/jobs/0/id"));
-    admin_await_job(leaver.op, job, 30000);
+    admin_await_job(leaver.op, job);
 }
 
 /* One line of its own in the ledger, whatever was repeated, and it says that all checks passed. */

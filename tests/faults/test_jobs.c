@@ -318,17 +318,24 @@ END_TEST
 
 #define CREATED(result) "bigtent_backup_works_total{kind=\"create\",result=\"" result "\"}"
 
-/* Until so many failed; *out_before: when there was one less, for certain. */
+struct failures {
+    uint64_t wanted;
+    uint64_t *out_before; /* when there was one less, for certain */
+};
+
+static bool so_many_failed(void *arg)
+{
+    const struct failures *f = arg;
+    uint64_t asked_ns = base_monotonic_ns();
+    if (scrape_number(neighbour.op, CREATED("failed")) >= f->wanted)
+        return true;
+    *f->out_before = asked_ns;
+    return false;
+}
+
 static void await_failed(uint64_t wanted, uint64_t *out_before)
 {
-    for (int i = 0; i < 6000 * process_patience(); i++) {
-        uint64_t asked_ns = base_monotonic_ns();
-        if (scrape_number(neighbour.op, CREATED("failed")) >= wanted)
-            return;
-        *out_before = asked_ns;
-        process_sleep_ms(10);
-    }
-    ck_abort_msg("%s failed, not %d", scrape_value(CREATED("failed")), (int)wanted);
+    process_await(so_many_failed, &(struct failures){wanted, out_before}, "a backup that fails");
 }
 
 static bool backup_is_done(void *arg)

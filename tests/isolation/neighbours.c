@@ -135,7 +135,7 @@ static void make_others(struct neighbours *n)
               "/v1/admin/tenants/left-long-ago:offboard");
     EXPECT_STATUS(n->op, 202);
     name_set(&n->theirs, NAME_JOB, http_string(n->op, "/job"));
-    admin_await_job(n->op, n->theirs.text[NAME_JOB], 30000);
+    admin_await_job(n->op, n->theirs.text[NAME_JOB]);
     http_json(n->op, "POST", "{}", "/v1/admin/backups");
     EXPECT_STATUS(n->op, 202);
     name_set(&n->theirs, NAME_BACKUP, http_string(n->op, "/id"));

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
 
 #include "base/banned.h"
@@ -112,26 +111,35 @@ void disk_load_stop(struct disk_load *l)
         (void)pthread_join(l->writers[i].thread, NULL);
 }
 
+static bool server_has_ended(const struct server *s)
+{
+    char path[64], line[256] = "";
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)s->pid);
+    FILE *f = fopen(path, "r");
+    const char *state = NULL;
+    if (f != NULL && fgets(line, sizeof(line), f) != NULL)
+        state = strrchr(line, ')');
+    if (f != NULL)
+        (void)fclose(f); /* only read from */
+    return state == NULL || state[2] == 'Z';
+}
+
+struct awaited {
+    const struct disk_load *load;
+    const _Atomic uint64_t *count;
+    uint64_t wanted;
+};
+
+static bool await_is_over(void *arg)
+{
+    const struct awaited *a = arg;
+    return atomic_load(a->count) >= a->wanted || server_has_ended(a->load->server);
+}
+
 bool disk_load_await(struct disk_load *l, const _Atomic uint64_t *count, uint64_t wanted)
 {
-    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_await_ms() * 1000000u;
-    while (atomic_load(count) < wanted) {
-        char path[64];
-        char state = '?';
-        (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)l->server->pid);
-        FILE *f = fopen(path, "r");
-        char line[256] = "";
-        if (f != NULL && fgets(line, sizeof(line), f) != NULL && strrchr(line, ')') != NULL)
-            state = strrchr(line, ')')[2];
-        if (f != NULL)
-            (void)fclose(f); /* only read from */
-        if (state == '?' || state == 'Z')
-            return false;
-        ck_assert_msg(base_monotonic_ns() < end_ns, "waited in vain for %llu of %llu requests",
-                      (unsigned long long)wanted - atomic_load(count), (unsigned long long)wanted);
-        process_sleep_ms(5);
-    }
-    return true;
+    process_await(await_is_over, &(struct awaited){l, count, wanted}, "answers to the load");
+    return atomic_load(count) >= wanted;
 }
 
 /* --- what is there ------------------------------------------------------------------------------

@@ -140,18 +140,23 @@ void admin_set_quota(struct http *op, const char *tenant, const char *json)
     EXPECT_STATUS(op, 200);
 }
 
-void admin_await_job(struct http *op, const char *job, int timeout_ms)
+struct job_of {
+    struct http *op;
+    const char *job;
+};
+
+static bool job_has_ended(void *arg)
 {
-    uint64_t end_ns = base_monotonic_ns() + (uint64_t)process_bound_ms(timeout_ms) * 1000000u;
-    for (;;) {
-        http_get(op, "/v1/admin/jobs/%s", job);
-        EXPECT_STATUS(op, 200);
-        const char *state = http_string(op, "/state");
-        if (strcmp(state, "running") != 0 && strcmp(state, "waiting") != 0)
-            break;
-        ck_assert_msg(base_monotonic_ns() < end_ns, "the job takes too long: %s", http_text(op));
-        process_sleep_ms(10);
-    }
+    const struct job_of *j = arg;
+    http_get(j->op, "/v1/admin/jobs/%s", j->job);
+    EXPECT_STATUS(j->op, 200);
+    const char *state = http_string(j->op, "/state");
+    return strcmp(state, "running") != 0 && strcmp(state, "waiting") != 0;
+}
+
+void admin_await_job(struct http *op, const char *job)
+{
+    process_await(job_has_ended, &(struct job_of){op, job}, "the end of a job");
     ck_assert_msg(strcmp(http_string(op, "/state"), "done") == 0, "the job failed: %s",
                   http_text(op));
 }
@@ -163,7 +168,7 @@ void admin_offboard(struct http *op, const char *tenant)
                     "/v1/admin/tenants/%s:offboard", tenant);
     EXPECT_STATUS(op, 202);
     (void)snprintf(job, sizeof(job), "%s", http_string(op, "/job"));
-    admin_await_job(op, job, 30000);
+    admin_await_job(op, job);
 }
 
 struct state {

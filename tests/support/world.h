@@ -59,9 +59,8 @@ void admin_create_global_key(struct http *op, const char *kind, char out_key[WOR
 void admin_set_quota(struct http *op, const char *tenant, const char *json);
 /* Starts offboarding and waits until the job is done; its document is the last answer of op. */
 void admin_offboard(struct http *op, const char *tenant);
-/* Waits for a job, which must end within process_bound_ms(timeout_ms); the document is the last
- * answer. */
-void admin_await_job(struct http *op, const char *job, int timeout_ms);
+/* Waits until a job has ended, and it must be done; the document is the last answer. */
+void admin_await_job(struct http *op, const char *job);
 
 /* Gets the target until the state at path is none of creating, waiting and running; returns it. */
 const char *admin_await_end(struct http *op, const char *path, const char *target, ...)
