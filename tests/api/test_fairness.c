@@ -4,11 +4,9 @@
  */
 #include <check.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/support/world.h"
 
@@ -67,13 +65,6 @@ static struct {
     struct http *clients[FLOODERS];
 } flood;
 
-/* What is refused costs little, but not nothing: nobody floods with refusals here. */
-static void wait_a_little(void)
-{
-    const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
-    (void)nanosleep(&pause, NULL);
-}
-
 /* Nothing here may end the test: the main thread looks at the counts. */
 static void *flood_thread(void *arg)
 {
@@ -91,7 +82,7 @@ static void *flood_thread(void *arg)
             atomic_fetch_add(&flood.without_hint, 1);
         atomic_fetch_add(&flood.answered, 1);
         if (is_refused) {
-            wait_a_little();
+            process_sleep_ms(20); /* refusals cost little, but not nothing: they are no flood */
             continue;
         }
         atomic_fetch_add(&flood.accepted, 1);
@@ -124,6 +115,12 @@ static unsigned passed_by(void)
     return passed[TURNS / 4];
 }
 
+static bool all_are_answered(void *arg)
+{
+    (void)arg;
+    return atomic_load(&flood.answered) >= FLOODERS;
+}
+
 /* Who waits for all that a flood has queued sees all of that answered first: FLOODERS requests, for
  * each has one in flight. (Times are in make bench.) */
 START_TEST(a_quiet_tenant_does_not_wait_for_a_flood)
@@ -138,8 +135,7 @@ START_TEST(a_quiet_tenant_does_not_wait_for_a_flood)
         http_always(flood.clients[i], "Content-Type: application/x-ndjson");
         ck_assert_int_eq(pthread_create(&threads[i], NULL, flood_thread, flood.clients[i]), 0);
     }
-    while (atomic_load(&flood.answered) < FLOODERS)
-        (void)sched_yield();
+    process_await(all_are_answered, NULL, "answers to the flood");
     unsigned passed = passed_by();
     atomic_store(&flood.stop, true);
     for (size_t i = 0; i < FLOODERS; i++) {

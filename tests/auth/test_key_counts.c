@@ -3,6 +3,8 @@
  */
 #include "tests/auth/keys.h"
 
+#include "tenancy/internal.h"
+#include "tenancy/sweeper.h"
 #include "tenancy/threshold.h"
 
 #include "base/banned.h"
@@ -16,17 +18,33 @@ static void threshold_told(const struct ten_threshold_event *event)
     atomic_fetch_add(&thresholds_told, 1);
 }
 
+static bool so_many_are_told(void *count)
+{
+    return atomic_load(&thresholds_told) >= *(const int *)count;
+}
+
 /* And at none of its other quotas; brightleaf at none at all. */
 static void expect_level(uint8_t percent, int told)
 {
     struct ten_tenant *t = tent_find(&tent, "altostrat");
-    for (int tries = 0; tries < 3000 && atomic_load(&thresholds_told) < told; tries++)
-        tent_pause_ms(10);
+    process_await(so_many_are_told, &told, "a threshold");
     ck_assert_int_eq(atomic_load(&thresholds_told), told);
     for (enum ten_used i = 0; i < TEN_USED_COUNT; i++) {
         ck_assert_uint_eq(ten_threshold_level(t, i), i == TEN_USED_KEYS ? percent : 0);
         ck_assert_uint_eq(ten_threshold_level(tent_find(&tent, "brightleaf"), i), 0);
     }
+}
+
+static bool rounds_reach(void *count)
+{
+    return ten_sweeper_stats(tent.registry->sweeper).rounds >= *(const uint64_t *)count;
+}
+
+/* The sweeper's, at each of whose ticks a part of the tenants is looked at, one at least. */
+static void pass_rounds(void)
+{
+    uint64_t count = ten_sweeper_stats(tent.registry->sweeper).rounds + 10;
+    process_await(rounds_reach, &count, "a look at every tenant");
 }
 
 START_TEST(keys_that_are_made_and_revoked_move_the_level_of_their_tenant_alone)
@@ -57,10 +75,10 @@ START_TEST(keys_that_are_made_and_revoked_move_the_level_of_their_tenant_alone)
     close_keyring();
     tent_reopen(&tent);
     ten_threshold_listen(tent.registry, threshold_told);
-    tent_pause_ms(2 * TEN_THRESHOLD_ROUND_MS); /* looked at before there is a keyring */
+    pass_rounds(); /* looked at before there is a keyring */
     open_keyring();
     expect_level(80, 3); /* there at once, and not told again */
-    tent_pause_ms(2 * TEN_THRESHOLD_ROUND_MS);
+    pass_rounds();
     expect_level(80, 3);
     create(AUTH_TENANT, tent_find(&tent, "altostrat"), text);
     expect_level(100, 4);

@@ -213,8 +213,7 @@ END_TEST
 
 /* --- waiting -------------------------------------------------------------------------------- */
 
-#define PATIENCE_MS 10000
-
+/* A wait that does not end meets libcheck's timeout. */
 static uint64_t waited_ms(int timeout_ms)
 {
     uint64_t before = base_monotonic_ns();
@@ -226,16 +225,16 @@ START_TEST(wait_returns_at_once_when_something_is_there)
 {
     struct numbered n = {0};
     base_mailbox_push(&box, &n.msg);
-    ck_assert_uint_lt(waited_ms(-1), PATIENCE_MS);
+    (void)waited_ms(-1);
     ck_assert_ptr_nonnull(base_mailbox_take(&box));
 }
 END_TEST
 
 START_TEST(wait_ends_at_its_timeout)
 {
-    ck_assert_uint_lt(waited_ms(0), PATIENCE_MS);
+    (void)waited_ms(0);
     ck_assert_uint_ge(waited_ms(30), 30);
-    ck_assert_uint_lt(waited_ms(1), PATIENCE_MS);
+    (void)waited_ms(1);
 }
 END_TEST
 
@@ -250,9 +249,7 @@ START_TEST(signals_do_not_cut_the_wait_short)
     ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
     struct itimerval every_2_ms = {{0, 2000}, {0, 2000}};
     ck_assert_int_eq(setitimer(ITIMER_REAL, &every_2_ms, NULL), 0);
-    uint64_t took = waited_ms(50);
-    ck_assert_uint_ge(took, 50);
-    ck_assert_uint_lt(took, PATIENCE_MS);
+    ck_assert_uint_ge(waited_ms(50), 50);
 }
 END_TEST
 
@@ -310,10 +307,7 @@ START_TEST(nothing_is_lost_or_reordered_between_many_senders)
     int next[SENDERS] = {0};
     int total = 0;
     while (total < SENDERS * MESSAGES_PER_SEND) {
-        uint64_t before = base_monotonic_ns();
-        base_mailbox_wait(&box, PATIENCE_MS);
-        ck_assert_msg(base_monotonic_ns() - before < PATIENCE_MS * 1000000ULL,
-                      "a wake-up was lost");
+        base_mailbox_wait(&box, -1); /* for ever, if a wake-up was lost */
         for (struct base_msg *m = base_mailbox_take(&box); m != NULL; m = m->next) {
             struct numbered *n = numbered_of(m);
             ck_assert_int_eq(n->number, next[n->sender]);
@@ -330,18 +324,14 @@ END_TEST
 #define ROUNDS 20000
 
 /* Ping-pong: after each message both sides are asleep or about to be, so every push races with the
- * other side's last look. One lost wake-up stops the game. */
+ * other side's last look. One lost wake-up stops the game for ever. */
 static struct base_mailbox reply_box;
-static atomic_bool lost;
 
 static void *reply_to_each(void *arg)
 {
     struct numbered *reply = arg;
-    for (int i = 0; i < ROUNDS && !atomic_load(&lost);) {
-        uint64_t before = base_monotonic_ns();
-        base_mailbox_wait(&box, PATIENCE_MS);
-        if (base_monotonic_ns() - before >= PATIENCE_MS * 1000000ULL)
-            atomic_store(&lost, true);
+    for (int i = 0; i < ROUNDS;) {
+        base_mailbox_wait(&box, -1);
         if (base_mailbox_take(&box) == NULL)
             continue;
         base_mailbox_push(&reply_box, &reply->msg);
@@ -356,13 +346,12 @@ START_TEST(no_wake_up_is_lost_at_ping_pong)
     struct numbered ping = {0}, pong = {0};
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, reply_to_each, &pong), 0);
-    for (int i = 0; i < ROUNDS && !atomic_load(&lost); i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         base_mailbox_push(&box, &ping.msg);
-        while (base_mailbox_take(&reply_box) == NULL && !atomic_load(&lost))
-            base_mailbox_wait(&reply_box, PATIENCE_MS);
+        while (base_mailbox_take(&reply_box) == NULL)
+            base_mailbox_wait(&reply_box, -1);
     }
     pthread_join(thread, NULL);
-    ck_assert(!atomic_load(&lost));
     base_mailbox_fini(&reply_box);
 }
 END_TEST

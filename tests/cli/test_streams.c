@@ -128,6 +128,12 @@ START_TEST(load_into_a_table_that_is_not_there_exits_4)
 }
 END_TEST
 
+static bool early_is_there(void *unused)
+{
+    (void)unused;
+    return http_get(w.http, "/v1/tables/devices/rows/early") == 200;
+}
+
 START_TEST(lines_of_a_slow_pipe_are_sent_when_it_pauses)
 {
     int ends[2];
@@ -137,10 +143,7 @@ START_TEST(lines_of_a_slow_pipe_are_sent_when_it_pauses)
     run_start(&r, &tenant, args);
     const char *line = "{\"key\":\"early\",\"cells\":{\"stats\":{\"q\":\"1\"}}}\n{\"key\":";
     ck_assert_int_eq(write(ends[1], line, strlen(line)), (ssize_t)strlen(line));
-    for (int tries = 0; http_get(w.http, "/v1/tables/devices/rows/early") != 200; tries++) {
-        ck_assert_msg(tries < 3000 * process_patience(), "waited for a row of a pipe");
-        process_sleep_ms(20);
-    }
+    process_await(early_is_there, NULL, "a row of a pipe");
     const char *rest = "\"late\",\"cells\":{\"stats\":{\"q\":\"1\"}}}";
     ck_assert_int_eq(write(ends[1], rest, strlen(rest)), (ssize_t)strlen(rest));
     (void)close(ends[1]);
@@ -291,10 +294,7 @@ START_TEST(load_into_a_dying_server_says_where_to_go_on)
     run_start(&r, &tenant, args);
     const char *line = "{\"key\":\"early\",\"cells\":{\"stats\":{\"q\":\"1\"}}}\n";
     ck_assert_int_eq(write(ends[1], line, strlen(line)), (ssize_t)strlen(line));
-    for (int tries = 0; http_get(w.http, "/v1/tables/devices/rows/early") != 200; tries++) {
-        ck_assert_msg(tries < 3000 * process_patience(), "waited for a row of a pipe");
-        process_sleep_ms(20);
-    }
+    process_await(early_is_there, NULL, "a row of a pipe");
     /* What has left the server is read after its end, too. */
     scrape_expect(w.op, WRITES_ANSWERED, 1);
     server_kill(&own);
@@ -393,7 +393,6 @@ START_TEST(interrupt_leaves_a_clean_line_and_says_where)
     tenant.terminal = true;
     run_start(&r, &tenant, args);
     run_read(&r, "rate limited");
-    process_sleep_ms(200);
     (void)kill(r.pid, SIGINT);
     run_finish(&r);
     EXPECT_CODE(&r, 128 + SIGINT);

@@ -55,6 +55,11 @@ static void *hammer(void *user)
     return NULL;
 }
 
+static bool has_done(void *count)
+{
+    return atomic_load(&done) >= *(const unsigned *)count;
+}
+
 static const char *const HEADERS[] = {"ratelimit-policy", "ratelimit", "bigtent-cost"};
 
 /* What a request took of a rate is there again when its answer is half a millisecond late. */
@@ -140,8 +145,7 @@ START_TEST(limits_costs_and_usage_are_the_same_beside_a_busy_neighbour)
     ask_often(&wanted);
     for (size_t i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, hammer, NULL), 0);
-    while (atomic_load(&done) < 20)
-        process_sleep_ms(1);
+    process_await(has_done, &(unsigned){20}, "requests of a busy neighbour");
     ask_often(&wanted);
     atomic_store(&stop, true);
     for (size_t i = 0; i < 2; i++)
@@ -162,8 +166,7 @@ START_TEST(nothing_of_a_busy_neighbour_is_billed_or_recorded)
     http_get(n.a, "/v1/audit");
     ck_assert_int_eq(base_buf_append(&before, base_buf_slice(&n.a->body)), ERR_OK);
     ck_assert_int_eq(pthread_create(&thread, NULL, hammer, NULL), 0);
-    while (atomic_load(&done) < 500)
-        process_sleep_ms(1);
+    process_await(has_done, &(unsigned){500}, "requests of a busy neighbour");
     atomic_store(&stop, true);
     (void)pthread_join(thread, NULL);
     http_json(n.b, "PUT", "{'families':{'f':{}}}", "/v1/tables/one-more");
