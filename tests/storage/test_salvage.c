@@ -53,6 +53,19 @@ static void dir_copy(const char *from, const char *to)
     base_free(r);
 }
 
+/* The copy is what is damaged from then on. */
+static void running_copy(void)
+{
+    (void)snprintf(damaged_dir, sizeof damaged_dir, "%.200s-again", fix.dir);
+    dir_copy(fix.dir, damaged_dir);
+}
+
+static void running_close(void)
+{
+    fix_close();
+    dir_remove(fix.dir);
+}
+
 /* The names and bytes of everything in it, as one number. */
 static uint64_t dir_sum(const char *dir)
 {
@@ -506,18 +519,15 @@ END_TEST
 /* Rows went into a table file behind the damage: a copy would have them, but not their counters. */
 START_TEST(a_log_that_files_are_ahead_of_is_refused)
 {
-    char path[600], running[300];
+    char path[600];
     off_t at;
-    (void)snprintf(running, sizeof running, "%s", damaged_dir);
     (void)snprintf(fix.dir, sizeof fix.dir, "%.200s", damaged_dir);
     fix_open();
     damaged_put(0, ROWS + LOGGED, ROWS + LOGGED + 20, 1);
     fix_flush();
     damaged_put(0, ROWS + LOGGED + 20, ROWS + LOGGED + 40, 1);
-    (void)snprintf(damaged_dir, sizeof damaged_dir, "%.200s-again", running);
-    dir_copy(running, damaged_dir);
-    fix_close();
-    dir_remove(running);
+    running_copy();
+    running_close();
     log_of_row(ROWS + LOGGED + 5, path, &at);
     damaged_byte_flip(path, at + 100);
     refuse("table files hold writes from after that");
@@ -537,10 +547,16 @@ START_TEST(rows_of_a_removed_table_do_not_return)
     fix.options.reclaim_after_s = 100000;
     fix.options.drop_range_cells = 10;
     fix_open();
+    pthread_mutex_t *compactions = &sto_rdb_engine(fix.engine)->compact_lock;
+    ck_assert_int_eq(pthread_mutex_lock(compactions),
+                     0); /* the deletion stays in a file of its own */
     struct sto_drop_op op = fix_drop_table(&fix.tables[0][0]);
     ck_assert_int_eq(op.result, ERR_OK);
     ck_assert_int_eq(sto_table_forget(fix.engine, &fix.tables[0][0], NULL, 0, &eb), ERR_OK);
-    fix_close();
+    fix_flush();
+    running_copy();
+    ck_assert_int_eq(pthread_mutex_unlock(compactions), 0);
+    running_close();
     manifest_get(&m);
     for (size_t i = 0; i < m.file_count; i++)
         if (m.files[i].family == RDB_CF_CELLS && m.files[i].number > newest)
