@@ -24,15 +24,18 @@ static bool are_cut(void *arg)
     return is_empty && json_integer_value(json_at(http_body(w.op), "/cut/number")) >= 4;
 }
 
-/* Restarted 500 days later: all records but the newest go at once. */
+/* Restarted 500 days later: all records but the newest go at once. Twice, for the first look may
+ * come before the start has its record, and leaves the tenant's newest as the trail's. */
 static void set_up(void)
 {
     static const char *const later[] = {"BIGTENT_TEST_AUDIT_DAYS_AHEAD=500", NULL};
     server_create(&server);
     server_start(&server, NULL);
     world_init_on(&w, &server, HTTP_2, "altostrat");
-    server_stop(&server);
-    server_start(&server, later);
+    for (int i = 0; i < 2; i++) {
+        server_stop(&server);
+        server_start(&server, later);
+    }
     http_reconnect(w.op);
     http_reconnect(w.http);
     session_begin(&server);
