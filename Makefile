@@ -14,8 +14,21 @@ VERSION  = 0.1.0
 WITH_IPSEC_MB ?= $(if $(filter x86_64,$(shell uname -m)),1,0)
 IPSEC_MB := $(filter 1,$(WITH_IPSEC_MB))
 
+# HTTP/1.1 is h2o's: H2O=package is the system's libh2o-evloop, H2O=source the one that deps/h2o builds
+# from source, for systems without such a package (Debian 13).
+ifndef H2O
+H2O := $(shell pkg-config --exists libh2o-evloop 2>/dev/null || \
+         { [ ! -e build/deps/h2o/libh2o-evloop.a ] && apt-cache show libh2o-evloop-dev >/dev/null 2>&1; } && \
+         echo package || echo source)
+endif
+ifeq ($(filter package source,$(H2O)),)
+$(error H2O is "package" or "source", not "$(H2O)")
+endif
+
 # --- what the machine needs -------------------------------------------------------------------
-DEPS_BUILD = gcc g++ make pkg-config libh2o-evloop-dev libnghttp2-dev libssl-dev librocksdb-dev \
+DEPS_H2O_package = libh2o-evloop-dev
+DEPS_H2O_source  = patch xz-utils
+DEPS_BUILD = gcc g++ make pkg-config $(DEPS_H2O_$(H2O)) libnghttp2-dev libssl-dev librocksdb-dev \
              libre2-dev libjansson-dev libcurl4-openssl-dev libyaml-dev zlib1g-dev liblz4-dev libzstd-dev \
              libprotobuf-c-dev libprotobuf-dev protobuf-c-compiler protobuf-compiler \
              $(if $(IPSEC_MB),libipsec-mb-dev)
@@ -47,12 +60,20 @@ METRICS_STAMP = build/.deps-metrics-present
 DEPS_DONE  = $(DEPS_STAMP)
 
 # --- compiler ---------------------------------------------------------------------------------
-PKGS     = libh2o-evloop libnghttp2 openssl jansson zlib
+ifeq ($(H2O),source)
+include deps/h2o/h2o.mk
+H2O_INC  = -isystem $(H2O_SOURCE)/include
+H2O_LIB  = $(H2O_ARCHIVE)
+else
+H2O_PKG  = libh2o-evloop
+H2O_LIB  = -lh2o-evloop
+endif
+PKGS     = $(H2O_PKG) libnghttp2 openssl jansson zlib
 PKG_INC := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PKGS) 2>/dev/null))
 # RE2 is static: its hooks (storage/pattern.cc) are not exported by Debian's shared library. Newer
 # ones need libraries of their own.
 RE2_LIBS := $(sort $(filter-out -lre2 -lpthread,$(shell pkg-config --libs-only-l --static re2 2>/dev/null)))
-LIBS     = -lh2o-evloop -lnghttp2 -lprotobuf-c -lrocksdb -l:libre2.a $(RE2_LIBS) -ljansson -lssl -lcrypto -lz -llz4 -lm -lpthread \
+LIBS     = $(H2O_LIB) -lnghttp2 -lprotobuf-c -lrocksdb -l:libre2.a $(RE2_LIBS) -ljansson -lssl -lcrypto -lz -llz4 -lm -lpthread \
            -ldl -lstdc++ $(if $(IPSEC_MB),-lIPSec_MB)
 CLI_LIBS = -lcurl -lyaml -ljansson -lcrypto -lpthread -lz -lzstd
 
@@ -85,7 +106,7 @@ endif
 
 COMMON_FLAGS = -g $(OPT_$(VARIANT)) -fstack-protector-strong -fPIE $(FORTIFY_$(VARIANT)) -I. \
                -isystem $(PROTO_GEN) -MMD -MP
-CFLAGS_ALL = -std=gnu17 $(COMMON_FLAGS) $(WARN) $(PKG_INC) -DH2O_USE_LIBUV=0 -DH2O_USE_EPOLL=1 \
+CFLAGS_ALL = -std=gnu17 $(COMMON_FLAGS) $(WARN) $(H2O_INC) $(PKG_INC) -DH2O_USE_LIBUV=0 -DH2O_USE_EPOLL=1 \
              -DBIGTENT_VERSION='"$(VERSION)"' $(if $(IPSEC_MB),-DSTO_WITH_IPSEC_MB) $(CFLAGS)
 # RE2 and parts of RocksDB have no C interface.
 C_ONLY_WARN = -Wstrict-prototypes -Wmissing-prototypes
@@ -120,7 +141,8 @@ obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 # tests/base/test_buf.c -> base_buf: the file defines `Suite *suite_base_buf(void)`.
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
 
-.PHONY: all deps run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench hostile other-release openapi metrics-check \
+.PHONY: all deps deps-install deps-built run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench hostile \
+        other-release openapi metrics-check \
         clients test-clients test-duckdb lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
 
@@ -133,16 +155,30 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-10s %s\n",$$1,$$2}'
 
 # --- dependencies -----------------------------------------------------------------------------
-deps: ## install the Debian packages that are missing
-	@missing=""; for p in $(DEPS); do \
-	  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+SUDO = $(if $(filter-out 0,$(shell id -u)),sudo)
+find_missing = missing=""; for p in $(DEPS); do \
+	  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done;
+
+deps: ## install the Debian packages that are missing; build h2o where there is no package of it
+	@$(find_missing) \
+	if [ -n "$$missing" ]; then \
+	  $(SUDO) apt-get update -qq || { echo "missing:$$missing"; exit 1; }; \
+	  $(MAKE) --no-print-directory deps-install; \
+	else echo "no package is missing"; fi
+	@$(MAKE) --no-print-directory deps-built
+	@mkdir -p build && touch $(DEPS_DONE)
+
+# In a make of its own: whether there is a package of h2o is known only after apt-get update.
+deps-install:
+	@$(find_missing) \
 	if [ -n "$$missing" ]; then \
 	  echo "installing:$$missing"; \
-	  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo; \
-	  $$sudo apt-get update -qq && \
-	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null || exit 1; \
-	else echo "nothing is missing"; fi
-	@mkdir -p build && touch $(DEPS_DONE)
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+
+# And whether it is there, only after deps-install.
+deps-built: $(H2O_ARCHIVE)
+	@:
 
 $(DEPS_STAMP): Makefile
 	@$(MAKE) --no-print-directory deps
@@ -199,7 +235,7 @@ GEN_OBJ = $(B)/obj/gen/openapi_parts.o $(B)/obj/gen/descriptor_set.o $(PROTO_OBJ
 
 # --- compile and link -------------------------------------------------------------------------
 # Generated headers must be there before what includes them is compiled for the first time.
-$(B)/obj/%.o: %.c | $(PROTO_STAMP)
+$(B)/obj/%.o: %.c | $(PROTO_STAMP) $(H2O_ARCHIVE)
 	@mkdir -p $(dir $@)
 	$(say) CC $<
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
@@ -208,6 +244,11 @@ $(B)/obj/%.o: %.cc | $(PROTO_STAMP)
 	@mkdir -p $(dir $@)
 	$(say) CXX $<
 	$(Q)$(CXX) $(CXXFLAGS_ALL) -c $< -o $@
+
+# Another h2o than before: http1_seam.o, and with it all programs that contain h2o, are made again.
+$(B)/.h2o-$(H2O): $(H2O_ARCHIVE)
+	@mkdir -p $(@D) && rm -f $(B)/.h2o-* && touch $@
+$(call obj,gateway/http1_seam.c): $(B)/.h2o-$(H2O)
 
 LIB_OBJ = $(call obj,$(LIB_SRC)) $(GEN_OBJ)
 
@@ -273,8 +314,9 @@ tsan tsan-threads: $(DEPS_STAMP) ## the suites under ThreadSanitizer; tsan-threa
 	 ROUNDS=$${ROUNDS:-3} ROUNDS_DIVISOR=8 CK_TIMEOUT_MULTIPLIER=30 tests/run.sh build/tsan
 
 # --- the gate and the night ---------------------------------------------------------------------
-selftest: ## do run.sh, lint.sh and nightly.sh notice what they must
+selftest: ## do run.sh, nightly.sh, lint.sh and fetch.sh notice what they must
 	@tests/run_selftest.sh
+	@deps/h2o/selftest.sh
 	@tests/lint/selftest.sh
 
 nightly: ## everything that the gate (.ci/run) leaves out, one step after the other (STEPS="asan fuzz")
@@ -421,7 +463,7 @@ lint: $(DEPS_STAMP) ## layers, room cards, names, sizes, formatting
 tidy: $(TIDY_STAMP) ## clang-tidy over every C file, by .clang-tidy
 	@$(MAKE) --no-print-directory VARIANT=test build/test/tests/suites.inc \
 	  build/test/gen/proto/.generated
-	@tests/lint/tidy.sh clang-tidy-14 $(filter-out -D_FORTIFY%,$(filter -std=% -I% -D%,$(CFLAGS_ALL))) -Ibuild/test/tests \
+	@tests/lint/tidy.sh clang-tidy-14 $(filter-out -D_FORTIFY%,$(filter -std=% -I% -D%,$(CFLAGS_ALL))) $(H2O_INC) -Ibuild/test/tests \
 	  -Ibuild/test/gen/proto
 
 format: ## let clang-format decide
@@ -448,7 +490,7 @@ uninstall: ## remove what install put there
 	  $(DESTDIR)$(PREFIX)/$(BASH_COMPLETION) $(DESTDIR)$(PREFIX)/$(ZSH_COMPLETION) \
 	  $(DESTDIR)$(PREFIX)/$(FISH_COMPLETION)
 
-clean: ## remove build/ except the data of make run
-	@find build -mindepth 1 -maxdepth 1 ! -name run -exec rm -rf {} + 2>/dev/null; true
+clean: ## remove build/ except the data of make run, and what deps/ downloaded
+	@find build -mindepth 1 -maxdepth 1 ! -name run ! -name downloads -exec rm -rf {} + 2>/dev/null; true
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -1,8 +1,10 @@
 /*
- * Debian ships libh2o as a shared library only, and its calls to its own exported functions go
+ * Debian 12 ships libh2o as a shared library only, and its calls to its own exported functions go
  * through the procedure linkage table. The dynamic linker resolves them to the first definition in
- * search order, which is the executable's: ours. Should a later build of the library bind these
- * calls inside, the check at start says so and the program refuses to serve.
+ * search order, which is the executable's: ours. In the static library that deps/h2o builds, the
+ * two functions are weak, so the linker prefers ours, and each has a second name that we call.
+ * Should a later build of the library bind these calls inside, the check at start says so and the
+ * program refuses to serve.
  */
 #define _GNU_SOURCE
 #include "gateway/http1_seam.h"
@@ -18,6 +20,10 @@
 typedef void read_start_fn(h2o_socket_t *sock, h2o_socket_cb cb);
 typedef void read_stop_fn(h2o_socket_t *sock);
 
+/* Second names, which only the static library defines. */
+extern read_start_fn h2o_socket_read_start_original __attribute__((weak));
+extern read_stop_fn h2o_socket_read_stop_original __attribute__((weak));
+
 static read_start_fn *real_start;
 static read_stop_fn *real_stop;
 
@@ -32,6 +38,11 @@ static void probe_gone(void *unused)
 /* ISO C has no cast from object to function pointer; POSIX says the bits are the same. */
 static bool resolve(void)
 {
+    if (h2o_socket_read_start_original != NULL && h2o_socket_read_stop_original != NULL) {
+        real_start = h2o_socket_read_start_original;
+        real_stop = h2o_socket_read_stop_original;
+        return true;
+    }
     void *start = dlsym(RTLD_NEXT, "h2o_socket_read_start");
     void *stop = dlsym(RTLD_NEXT, "h2o_socket_read_stop");
     memcpy(&real_start, &start, sizeof start);
