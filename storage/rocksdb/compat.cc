@@ -1,7 +1,9 @@
 /*
- * storage/rocksdb/compat.cc - see compat.h. The compiler chooses by the signature that is declared,
- * so that no list of versions has to be kept.
+ * storage/rocksdb/compat.cc - see compat.h. The compiler chooses by the signature that is declared
+ * where it can, so that no list of versions has to be kept.
  */
+#include <rocksdb/version.h>
+
 extern "C" {
 #include "storage/rocksdb/compat.h"
 }
@@ -21,4 +23,14 @@ extern "C" {
 extern "C" void sto_rdb_enable_file_deletions(rocksdb_t *db, char **error)
 {
     enable(rocksdb_enable_file_deletions, db, error);
+}
+
+/* 8.6 and later compare what a compaction processed with what its input files say they hold. */
+extern "C" const char *sto_rdb_version_options(void)
+{
+#if ROCKSDB_MAJOR > 8 || (ROCKSDB_MAJOR == 8 && ROCKSDB_MINOR >= 6)
+    return ";compaction_verify_record_count=false";
+#else
+    return "";
+#endif
 }

@@ -1,7 +1,7 @@
 /*
  * storage/rocksdb/compat.h - where versions of RocksDB differ (7.8 of Debian 12, 9.10 of 13).
  *
- * Does:     calls what has another signature in each of them.
+ * Does:     calls what has another signature in each of them; names options that only some know.
  * Owns:     nothing.
  * May use:  RocksDB.
  * Knows no: what it is called for.
@@ -19,5 +19,9 @@
 
 /* Ends one rocksdb_disable_file_deletions; files that nobody holds go when it was the last. */
 void sto_rdb_enable_file_deletions(rocksdb_t *db, char **error);
+
+/* To be appended to others in RocksDB's text form, from the ";" on: a compaction that leaves a
+ * damaged block out (damage_io.h) processes less than its files hold, and is no error. */
+const char *sto_rdb_version_options(void);
 
 #endif

@@ -9,9 +9,11 @@
 #include "storage/rocksdb/db.h"
 
 #include <linux/magic.h>
+#include <stdio.h>
 #include <sys/vfs.h>
 
 #include "storage/keycodec.h"
+#include "storage/rocksdb/compat.h"
 #include "storage/rocksdb/cut.h"
 #include "storage/rocksdb/damage_io.h"
 #include "storage/rocksdb/metadata_parts.h"
@@ -153,11 +155,11 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     rocksdb_options_t *plain = rocksdb_options_create();
     rocksdb_options_t *o = rocksdb_options_create();
     char *error = NULL;
-    rocksdb_get_options_from_string(
-        plain,
-        is_in_memory(options->dir) ? STRING_OPTIONS ";allow_fallocate=false" : STRING_OPTIONS, o,
-        &error);
-    INVARIANT(error == NULL); /* constant texts, tested against this release */
+    char text[sizeof STRING_OPTIONS + 128];
+    (void)snprintf(text, sizeof text, "%s%s%s", STRING_OPTIONS, sto_rdb_version_options(),
+                   is_in_memory(options->dir) ? ";allow_fallocate=false" : "");
+    rocksdb_get_options_from_string(plain, text, o, &error);
+    INVARIANT(error == NULL); /* constant texts, tested against these releases */
     rocksdb_options_destroy(plain);
 
     rocksdb_options_set_create_if_missing(o, create);
