@@ -209,7 +209,7 @@ PROTO_SOURCES = $(shell find $(PROTO_DIR) -name '*.proto')
 $(PROTO_STAMP): $(PROTO_SOURCES)
 	$(say) PROTO $(PROTO_DIR)
 	@rm -rf $(PROTO_GEN) && mkdir -p $(PROTO_GEN)
-	@protoc-c -I$(PROTO_DIR) -I$(PROTO_INC) --c_out=$(PROTO_GEN) $(PROTO_FILES)
+	@protoc -I$(PROTO_DIR) -I$(PROTO_INC) --c_out=$(PROTO_GEN) $(PROTO_FILES)
 	@touch $@
 
 $(patsubst %.proto,$(PROTO_GEN)/%.pb-c.c,$(PROTO_FILES)): $(PROTO_STAMP) ;
