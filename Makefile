@@ -141,12 +141,20 @@ obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 # tests/base/test_buf.c -> base_buf: the file defines `Suite *suite_base_buf(void)`.
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
 
-.PHONY: all deps deps-install deps-built run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench hostile \
+.PHONY: all built deps deps-install deps-built run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench hostile \
         other-release openapi metrics-check \
         clients test-clients test-duckdb lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
 
-all: $(DEPS_STAMP) ## build bigtentd and bigtent into build/release
+all: ## build bigtentd and bigtent into build/release, or name the packages that are missing
+	@$(call find_missing,$(DEPS_BUILD)) \
+	if [ -n "$$missing" ]; then echo "missing packages:$$missing (\`make deps\` installs them)"; exit 1; fi
+	@if [ -n "$(H2O_ARCHIVE)" ] && [ ! -e "$(H2O_ARCHIVE)" ]; then \
+	  echo "h2o is missing, and not packaged here (\`make deps\` downloads its source and builds it)"; exit 1; fi
+	@$(MAKE) --no-print-directory binaries
+
+# Installs what is missing, and says so before: for those that do everything in one command.
+built: $(DEPS_STAMP)
 	@$(MAKE) --no-print-directory binaries
 
 binaries: $(B)/bigtentd $(B)/bigtent
@@ -156,11 +164,11 @@ help: ## list the targets
 
 # --- dependencies -----------------------------------------------------------------------------
 SUDO = $(if $(filter-out 0,$(shell id -u)),sudo)
-find_missing = missing=""; for p in $(DEPS); do \
+find_missing = missing=""; for p in $(1); do \
 	  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done;
 
 deps: ## install the Debian packages that are missing; build h2o where there is no package of it
-	@$(find_missing) \
+	@$(call find_missing,$(DEPS)) \
 	if [ -n "$$missing" ]; then \
 	  $(SUDO) apt-get update -qq || { echo "missing:$$missing"; exit 1; }; \
 	  $(MAKE) --no-print-directory deps-install; \
@@ -170,7 +178,7 @@ deps: ## install the Debian packages that are missing; build h2o where there is 
 
 # In a make of its own: whether there is a package of h2o is known only after apt-get update.
 deps-install:
-	@$(find_missing) \
+	@$(call find_missing,$(DEPS)) \
 	if [ -n "$$missing" ]; then \
 	  echo "installing:$$missing"; \
 	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
@@ -322,7 +330,7 @@ selftest: ## do run.sh, nightly.sh, lint.sh and fetch.sh notice what they must
 nightly: ## everything that the gate (.ci/run) leaves out, one step after the other (STEPS="asan fuzz")
 	@tests/nightly.sh $(STEPS)
 
-other-release: all $(OTHER_STAMP) ## this tree and its data directories on the other Debian release, in a fresh root
+other-release: built $(OTHER_STAMP) ## this tree and its data directories on the other Debian release, in a fresh root
 	@tests/releases/other.sh build/release
 
 # --- fuzzing ----------------------------------------------------------------------------------
@@ -353,10 +361,10 @@ coverage: $(DEPS_STAMP) ## run the suites and print which lines of each room the
 	@tests/coverage.sh build/coverage $(ROOMS) cli
 
 # --- run, demo, bench -------------------------------------------------------------------------
-run: all ## serve on https://127.0.0.1:8443 with two sample tenants
+run: built ## serve on https://127.0.0.1:8443 with two sample tenants
 	@cli/run.sh build/release
 
-demo: all ## the whole story against a server of its own, step by step
+demo: built ## the whole story against a server of its own, step by step
 	@tests/demo/demo.sh build/release
 
 # What docs/bigtable-compatibility.md says of the code, the code writes.
@@ -408,11 +416,11 @@ $(TOOLS)/.ready: tests/openapi/requirements.txt tests/openapi/package.json tests
 	@cd $(TOOLS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-openapi: all $(TOOLS)/.ready ## is /openapi.json valid, and does the server do what it says
+openapi: built $(TOOLS)/.ready ## is /openapi.json valid, and does the server do what it says
 	@tests/openapi/check.sh build/release $(TOOLS)
 
 # --- metrics ---------------------------------------------------------------------------------
-metrics-check: all $(METRICS_STAMP) ## do promtool and prometheus like /metrics
+metrics-check: built $(METRICS_STAMP) ## do promtool and prometheus like /metrics
 	@tests/metrics/check.sh build/release
 
 # --- exports, read by others --------------------------------------------------------------------
@@ -425,7 +433,7 @@ $(DUCKDB_TOOLS)/.ready: tests/duckdb/requirements.txt
 	@$(DUCKDB_TOOLS)/venv/bin/pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-test-duckdb: all $(DUCKDB_TOOLS)/.ready ## does DuckDB read what bigtent export writes
+test-duckdb: built $(DUCKDB_TOOLS)/.ready ## does DuckDB read what bigtent export writes
 	@tests/duckdb/check.sh build/release $(DUCKDB_TOOLS)/venv
 
 # --- official clients ----------------------------------------------------------------------------
@@ -445,13 +453,13 @@ $(CLIENT_TOOLS)/%/.ready: $$(wildcard $$(addprefix tests/clients/$$*/,$(CLIENT_P
 
 clients: $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## install them, without a run
 
-test-clients: all $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## official Bigtable clients against a server (CLIENTS="python node")
+test-clients: built $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## official Bigtable clients against a server (CLIENTS="python node")
 	@tests/clients/run.sh build/release $(CLIENT_TOOLS) $(CLIENTS)
 	@if [ -n "$(filter differential,$(CLIENTS))" ]; then tests/docs/made.sh check $(MADE_TEXT) differences \
 	  $(abspath $(CLIENT_TOOLS))/bin/clients-differential -list; fi
 
 # Go, for the official emulator, is installed as for the client that needs it, too.
-bench: all $(if $(filter json_api encryption neighbours offboard drop transfer scale,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
+bench: built $(if $(filter json_api encryption neighbours offboard drop transfer scale,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
 	@$(MAKE) --no-print-directory $(B)/bench
 	@tests/bench/bench.sh build/release
 
