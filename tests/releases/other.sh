@@ -21,6 +21,7 @@ if [ -z "$root" ]; then
         --customize-hook="tests/releases/other.sh $build \"\$1\"" "$other" -
 fi
 
+mount -o remount,rw "$root/proc" # threads get their names there
 mkdir "$root/src" "$root/programs"
 git ls-files -z | tar --null -T - -c | tar -x -C "$root/src"
 chroot "$root" sh -c 'cd /src && make deps && make -j2 DEV=1 && make -j2 DEV=1 test'
