@@ -9,8 +9,8 @@
  * Blocks:   as what it calls.
  * Fails by: RocksDB's error text, which the caller frees with rocksdb_free.
  * Limits:   none.
- * Promises: 1. Whoever calls it need not know which version of RocksDB there is. What a class of
- *              RocksDB asks of ours in one version only stands in that class (metadata_parts.cc).
+ * Promises: 1. Callers need not know the version of RocksDB. What a class of RocksDB demands of
+ *              ours in one version only is in that class (metadata_parts.cc).
  */
 #ifndef STORAGE_ROCKSDB_COMPAT_H
 #define STORAGE_ROCKSDB_COMPAT_H

@@ -50,9 +50,9 @@
  * (purge.c); each has to be written at a stroke, a few hundred bytes for each file. No automatic
  * resume: an error of the engine stops it, the supervisor restarts it. Nothing is rewritten for its
  * age alone, which a filter of compactions (pace.h) would else bring about. */
-#define STRING_OPTIONS                                                                             \
-    "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0"           \
-                                                           ";periodic_compaction_seconds=0"
+static const char STRING_OPTIONS[] =
+    "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0"
+                                                           ";periodic_compaction_seconds=0";
 
 const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT] = {"default", "cells", "meta", "changes"};
 

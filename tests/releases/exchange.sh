@@ -3,8 +3,8 @@
 #
 #   tests/releases/exchange.sh ONE OTHER      directories with a bigtentd and a bigtent each
 #
-# ONE makes it: rows of a plain and of an encrypted tenant, one in its grace period, one whose purge a
-# kill interrupts, a backup. OTHER goes on with it, is killed, and ONE goes on with what OTHER wrote.
+# ONE makes it: rows of a plain and of an encrypted tenant, one in its grace period, one that is to be
+# purged when the server is killed at once, a backup. OTHER goes on with it, is killed, and ONE goes on with what OTHER wrote.
 # Every row is compared with what was written, each time. Stops at the first thing that is not as it
 # should be. Needs sh, awk, cmp.
 set -eu

@@ -4,7 +4,7 @@
 #
 #   tests/releases/other.sh build/VARIANT      of this machine, with a bigtentd and a bigtent
 #
-# Needs mmdebstrap, and a network for Debian's packages. mmdebstrap calls this script again, with the
+# Needs root, mmdebstrap, and a network for Debian's packages. mmdebstrap calls this script again, with the
 # root's directory as a second argument, and removes the root when it has ended.
 set -eu
 cd "$(dirname "$0")/../.."

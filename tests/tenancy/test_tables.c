@@ -367,7 +367,7 @@ START_TEST(writers_at_full_speed_leave_no_row_behind)
     ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
     tent_table(&tent, owner, "devices");
     uint64_t later[2] = {atomic_load(&written[0]) + 20, atomic_load(&written[1]) + 20};
-    process_await(writes_reach, later, "writes behind the table made again");
+    process_await(writes_reach, later, "writes after the table was made again");
     atomic_store(&stop_writing, true);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(writers[i], NULL), 0);
