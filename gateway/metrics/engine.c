@@ -96,7 +96,8 @@ static void put_cache(struct buf *out, const struct sto_engine_stats *s)
 static void put_reclaim(struct buf *out, const struct sto_engine_stats *s)
 {
     gw_metric_one(out, "bigtent_range_tombstones", GW_GAUGE,
-                  "1 while range tombstones may cover a tenant's rows: its reads go to readers.",
+                  "1 while range tombstones may cover rows of a tenant; before RocksDB 8.5.2 "
+                  "its reads go to readers.",
                   s->range_tombstones);
     gw_metric_one(out, "bigtent_drops_waiting", GW_GAUGE,
                   "Drops of rows and tables whose bytes are still in the files.", s->drops_waiting);

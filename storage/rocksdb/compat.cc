@@ -34,3 +34,8 @@ extern "C" const char *sto_rdb_version_options(void)
     return "";
 #endif
 }
+
+extern "C" bool sto_rdb_tombstones_hide_errors(void)
+{
+    return ROCKSDB_MAJOR * 10000 + ROCKSDB_MINOR * 100 + ROCKSDB_PATCH < 80502;
+}

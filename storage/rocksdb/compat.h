@@ -16,6 +16,7 @@
 #define STORAGE_ROCKSDB_COMPAT_H
 
 #include <rocksdb/c.h>
+#include <stdbool.h>
 
 /* Ends one rocksdb_disable_file_deletions; files that nobody holds go when it was the last. */
 void sto_rdb_enable_file_deletions(rocksdb_t *db, char **error);
@@ -23,5 +24,9 @@ void sto_rdb_enable_file_deletions(rocksdb_t *db, char **error);
 /* To be appended to others in RocksDB's text form, from the ";" on: a compaction that leaves a
  * damaged block out (damage_io.h) processes less than its files hold, and is no error. */
 const char *sto_rdb_version_options(void);
+
+/* Whether an iterator that meets range tombstones may leave rows out where a block could not be
+ * read, and report no error (until 8.5.2, pull requests 11782 and 11786). */
+bool sto_rdb_tombstones_hide_errors(void);
 
 #endif

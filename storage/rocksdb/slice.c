@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/compat.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/slice_look.h"
 #include "storage/rocksdb/slice_move.h"
@@ -204,13 +205,13 @@ static enum rdb_slice_end lost(struct sto_read_cursor *c)
 
 /* Opens an iterator for the next range. SLICE_END: there is no further range; SLICE_INCOMPLETE:
  * memory alone cannot be trusted beside range tombstones (tombstones.h). Where there is none, the
- * iterator does not look for any: only then does it report a block that it could not read in every
- * case. */
+ * iterator does not look for any: in some releases it reports a block that it could not read in
+ * every case only then. */
 static enum rdb_slice_end range_begin(struct sto_read_cursor *c)
 {
     const struct rdb_tombstones *t = &c->engine->tombstones;
     uint64_t mark = sto_rdb_tombstones_mark(t, c->op->scope.tenant.account);
-    if (!c->on_reader && mark == 0)
+    if (!c->on_reader && mark == 0 && sto_rdb_tombstones_hide_errors())
         return SLICE_INCOMPLETE;
     if (!sto_rdb_range_open(c, mark != 0))
         return SLICE_END;

@@ -6,7 +6,8 @@
  * next file after one (release 7.8.3, SeekImpl and SkipNextDeleted; repaired in 8.5.2, pull request
  * 11786): rows are missing then, and no error is returned. An iterator that ignores range
  * tombstones reports everything. So the tenants whose rows they may cover are known: their reads go
- * to readers, which wait for blocks, all others ignore range tombstones.
+ * to readers, which wait for blocks, unless the release is a repaired one (compat.h); all others
+ * ignore range tombstones.
  *
  *   written in a batch   its tenant is an owner; begun is one more, before the write
  *   flushed              flushed is what was begun before it

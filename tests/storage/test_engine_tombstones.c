@@ -4,6 +4,7 @@
  */
 #include "fixture.h"
 
+#include "storage/rocksdb/compat.h"
 #include "storage/rocksdb/ranges.h"
 #include "tests/storage/drops.h"
 
@@ -46,6 +47,12 @@ static void read_tried(const struct sto_table_scope *scope, const struct sto_rea
     base_buf_fini(&s.text);
 }
 
+/* How many of one read are answered at once beside a range tombstone, though all is in memory. */
+static size_t at_once_beside(void)
+{
+    return sto_rdb_tombstones_hide_errors() ? 0 : 1;
+}
+
 /* An old file whose rows are in memory, and a newer one, which is not, with another row and the
  * range tombstone that covers the old file's. */
 static const rocksdb_snapshot_t *stand_in_files(const char *row)
@@ -80,7 +87,7 @@ START_TEST(reads_are_answered_at_once_again_behind_a_drop)
 {
     const rocksdb_snapshot_t *held = stand_in_files("c");
     read_tried(T, &EVERYTHING, "c{f:q@1000=new,}", 0);
-    read_tried(T, &EVERYTHING, "c{f:q@1000=new,}", 0); /* though it is in memory now */
+    read_tried(T, &EVERYTHING, "c{f:q@1000=new,}", at_once_beside());
     let_bytes_go(held);
     sto_rdb_reclaim_wake(&engine()->reclaim);
     wait_until_idle();
@@ -97,7 +104,7 @@ START_TEST(reads_of_neighbours_do_not_notice_a_drop)
     const rocksdb_snapshot_t *held = stand_in_files("c");
     ck_assert_uint_eq(sto_rdb_tombstones_mark(&engine()->tombstones, NULL), 0);
     read_tried(T, &EVERYTHING, "c{f:q@1000=new,}", 0);
-    read_tried(T, &EVERYTHING, "c{f:q@1000=new,}", 0);
+    read_tried(T, &EVERYTHING, "c{f:q@1000=new,}", at_once_beside());
     read_tried(neighbour, &EVERYTHING, "row{f:q@1000=value,}", 1);
     let_bytes_go(held);
 }
