@@ -23,6 +23,8 @@
 
 #define STEPS_TO_SET 1 /* and of any other mutation: it reads a cell, or seeks one */
 #define STEPS_TO_ASK 4
+/* Removed keys that one move of a committer passes: about a millisecond's. */
+#define COMMIT_REMOVED_MAX 16384
 
 enum err sto_rdb_row_head(struct rdb_row *r)
 {
@@ -35,7 +37,8 @@ enum err sto_rdb_row_head(struct rdb_row *r)
     r->has_head = true;
     r->now = r->before.head;
     r->batch->expects_rows = r->now.cells > 0;
-    sto_rdb_row_cursor_open(&r->cursor, r->batch, base_slice(r->key, r->row_len), r->before.in_db);
+    sto_rdb_row_cursor_open(&r->cursor, r->batch, base_slice(r->key, r->row_len), r->before.in_db,
+                            r->steps_max == UINT64_MAX ? 0 : COMMIT_REMOVED_MAX);
     return ERR_OK;
 }
 
@@ -46,6 +49,22 @@ enum err sto_rdb_row_step(struct rdb_row *r, uint64_t steps)
         return ERR_OK;
     r->is_dear = true;
     return ERR_CANCELLED;
+}
+
+static enum err moved(struct rdb_row *r, enum err rc)
+{
+    r->is_dear = r->is_dear || rc == ERR_CANCELLED;
+    return rc;
+}
+
+enum err sto_rdb_row_seek(struct rdb_row *r, struct slice key)
+{
+    return moved(r, sto_rdb_row_cursor_seek(&r->cursor, key));
+}
+
+enum err sto_rdb_row_next(struct rdb_row *r)
+{
+    return moved(r, sto_rdb_row_cursor_next(&r->cursor));
 }
 
 static bool row_existed(const struct rdb_row *r)

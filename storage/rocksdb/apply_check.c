@@ -54,7 +54,7 @@ struct walk {
 
 static enum err seek(struct walk *w, size_t len)
 {
-    return sto_rdb_row_cursor_seek(&w->row->cursor, base_slice(w->row->key, len));
+    return sto_rdb_row_seek(w->row, base_slice(w->row->key, len));
 }
 
 static enum err seek_behind_column(struct walk *w)
@@ -77,7 +77,7 @@ static enum err go_on(struct walk *w, enum sto_visit_next next)
     struct rdb_row *r = w->row;
     switch (next) {
     case STO_VISIT_NEXT:
-        return sto_rdb_row_cursor_next(&r->cursor);
+        return sto_rdb_row_next(r);
     case STO_VISIT_SKIP_COLUMN:
         return seek_behind_column(w);
     case STO_VISIT_SEEK_COLUMN:

@@ -1,23 +1,36 @@
 /*
  * storage/rocksdb/apply_delete.c - deletes of the cells that are there.
  *
- * Each of them is counted. A batch apart has them deleted one by one up to LIM_DELETE_POINTS; what
- * one mutation deletes of the database beyond that goes as a range.
+ * Each of them is counted, and a row without cells is not looked through any further: what follows
+ * may be as many removed keys as the row was written to. A batch apart has them deleted one by one
+ * up to LIM_DELETE_POINTS; what one mutation deletes of the database beyond that goes as a range.
  */
 #include "storage/rocksdb/apply_row.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
 
+#define COLUMN_REMOVED_MAX 64 /* passed in one move, where the next column may be tried instead */
+
+/* A walk over the cells that a mutation deletes. */
+struct walk {
+    const struct sto_mutation *m;
+    bool may_range;    /* cells may go as a range */
+    size_t points_end; /* of r->deleted: from there on they do */
+    uint16_t told;     /* the last family; they come in the order of their numbers */
+    bool may_jump;     /* the whole row goes: how many cells that are is known */
+    bool has_jumped;   /* over keys that may have been cells */
+};
+
 /* The cell under the cursor, and whose it was. ranged: a range of the batch will have it, too. */
-static enum err delete_one(struct rdb_row *r, bool ranged, uint16_t *out_family)
+static enum err delete_one(struct rdb_row *r, bool ranged, struct sto_key *out_parts)
 {
     const struct rdb_row_cursor *c = &r->cursor;
-    struct sto_key parts;
-    if (sto_key_decode(c->key, &parts) != ERR_OK || parts.family == 0)
+    if (sto_key_decode(c->key, out_parts) != ERR_OK || out_parts->family == 0)
         return ERR_CORRUPT;
-    uint64_t bytes = sto_cell_bytes(r->op->row_key.len, c->family_name_len,
-                                    sto_key_unescaped_len(parts.qualifier_escaped), c->value.len);
+    uint64_t bytes =
+        sto_cell_bytes(r->op->row_key.len, c->family_name_len,
+                       sto_key_unescaped_len(out_parts->qualifier_escaped), c->value.len);
     if (r->now.cells == 0 || r->now.bytes < bytes)
         return ERR_CORRUPT;
     if (++r->deleted > LIM_DELETE_CELLS)
@@ -25,7 +38,6 @@ static enum err delete_one(struct rdb_row *r, bool ranged, uint16_t *out_family)
     r->now.cells--;
     r->now.bytes -= bytes;
     r->bytes_seen += c->key.len - r->row_len + c->value.len;
-    *out_family = parts.family;
     enum err rc = sto_rdb_row_step(r, 1);
     if (rc != ERR_OK || (ranged && !c->on_pending))
         return rc;
@@ -83,38 +95,75 @@ static enum err tell(struct rdb_row *r, const struct sto_mutation *m, uint16_t n
     return sto_rdb_change_log_add(&r->changes, &change, removed);
 }
 
-/* A whole row is told by the families that were removed. */
-static enum err tell_nothing(struct rdb_row *r, const struct sto_mutation *m)
+/* To the next cell behind one of that column. */
+static enum err walk_on(struct rdb_row *r, struct walk *w, struct slice column)
 {
-    return m->kind == STO_DELETE_FROM_ROW ? ERR_OK : tell(r, m, m->family, false);
+    if (!w->may_jump)
+        return sto_rdb_row_next(r);
+    memcpy(r->key, column.ptr, column.len);
+    enum err rc = sto_rdb_row_cursor_next(&r->cursor);
+    if (rc != ERR_CANCELLED)
+        return rc;
+    w->has_jumped = true;
+    sto_key_after(r->key, column.len);
+    return sto_rdb_row_cursor_seek(&r->cursor, base_slice(r->key, column.len));
+}
+
+static enum err walk(struct rdb_row *r, struct walk *w)
+{
+    struct slice lower, upper;
+    struct sto_key parts;
+    bounds_of(r, w->m, &lower, &upper);
+    if (base_slice_compare(lower, upper) >= 0 || r->now.cells == 0)
+        return ERR_OK;
+    enum err rc =
+        w->may_jump ? sto_rdb_row_cursor_seek(&r->cursor, lower) : sto_rdb_row_seek(r, lower);
+    while (rc == ERR_OK && !r->cursor.at_end && base_slice_compare(r->cursor.key, upper) < 0) {
+        rc = delete_one(r, w->may_range && r->deleted >= w->points_end, &parts);
+        if (rc == ERR_OK && parts.family != w->told)
+            rc = tell(r, w->m, w->told = parts.family, true);
+        if (rc == ERR_OK && r->now.cells == 0)
+            break;
+        if (rc == ERR_OK)
+            rc = walk_on(r, w, parts.column_prefix);
+    }
+    if (rc == ERR_OK && w->may_range && r->deleted > w->points_end &&
+        !sto_rdb_batch_delete_range(r->batch, (struct sto_span){lower, upper}))
+        rc = ERR_NO_MEMORY;
+    return rc;
+}
+
+/* The whole row, on a committer. What was jumped over, or not come to, is looked for in the end; a
+ * family may be told twice then. */
+static enum err walk_by_columns(struct rdb_row *r, struct walk *w)
+{
+    uint64_t removed_max = r->cursor.removed_max;
+    r->cursor.removed_max = COLUMN_REMOVED_MAX;
+    w->may_jump = true;
+    enum err rc = walk(r, w);
+    sto_rdb_row_cursor_close(&r->cursor);
+    sto_rdb_row_cursor_open(&r->cursor, r->batch, base_slice(r->key, r->row_len), r->before.in_db,
+                            removed_max);
+    w->may_jump = false;
+    if (rc != ERR_OK && (rc != ERR_CANCELLED || r->is_dear))
+        return rc;
+    return w->has_jumped || rc == ERR_CANCELLED ? walk(r, w) : ERR_OK;
 }
 
 enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m)
 {
+    bool is_row = m->kind == STO_DELETE_FROM_ROW;
     if (m->kind == STO_DELETE_FROM_COLUMN && m->qualifier.len > LIM_QUALIFIER)
         return ERR_TOO_BIG;
-    if (m->kind != STO_DELETE_FROM_ROW && m->family == 0)
+    if (!is_row && m->family == 0)
         return ERR_NOT_FOUND;
-    struct slice lower, upper;
-    bounds_of(r, m, &lower, &upper);
-    if (base_slice_compare(lower, upper) >= 0 || r->now.cells == 0)
-        return tell_nothing(r, m);
-    if (m->kind == STO_DELETE_FROM_ROW && r->now.cells > r->steps_max - r->steps)
+    if (is_row && r->now.cells > r->steps_max - r->steps)
         return sto_rdb_row_step(r, r->now.cells); /* all of them, and too many */
-    enum err rc = sto_rdb_row_cursor_seek(&r->cursor, lower);
-    uint16_t told = 0, family = 0; /* families come in the order of their numbers */
-    size_t points_end = r->deleted + LIM_DELETE_POINTS;
-    bool may_range = r->batch->is_apart && r->batch->range_count < LIM_DELETE_RANGES;
-    while (rc == ERR_OK && !r->cursor.at_end && base_slice_compare(r->cursor.key, upper) < 0) {
-        rc = delete_one(r, may_range && r->deleted >= points_end, &family);
-        if (rc == ERR_OK && family != told)
-            rc = tell(r, m, told = family, true);
-        if (rc == ERR_OK)
-            rc = sto_rdb_row_cursor_next(&r->cursor);
-    }
-    if (rc == ERR_OK && may_range && r->deleted > points_end &&
-        !sto_rdb_batch_delete_range(r->batch, (struct sto_span){lower, upper}))
-        rc = ERR_NO_MEMORY;
-    r->is_emptied = r->is_emptied || (rc == ERR_OK && m->kind == STO_DELETE_FROM_ROW);
-    return rc == ERR_OK && told == 0 ? tell_nothing(r, m) : rc;
+    struct walk w = {.m = m,
+                     .may_range = r->batch->is_apart && r->batch->range_count < LIM_DELETE_RANGES,
+                     .points_end = r->deleted + LIM_DELETE_POINTS};
+    bool by_columns = is_row && r->cursor.removed_max != 0 && !r->cursor.begun;
+    enum err rc = by_columns ? walk_by_columns(r, &w) : walk(r, &w);
+    r->is_emptied = r->is_emptied || (rc == ERR_OK && is_row);
+    return rc == ERR_OK && w.told == 0 && !is_row ? tell(r, m, m->family, false) : rc;
 }

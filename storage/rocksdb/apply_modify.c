@@ -29,7 +29,7 @@ static enum err find_newest(struct rdb_row *r, const struct sto_family *family,
     struct slice column = base_slice(r->key, n);
     *out_column_len = n;
     *out = (struct newest){0};
-    enum err rc = sto_rdb_row_cursor_seek(&r->cursor, column);
+    enum err rc = sto_rdb_row_seek(r, column);
     if (rc != ERR_OK || r->cursor.at_end || !base_slice_starts_with(r->cursor.key, column))
         return rc;
     struct sto_key parts;

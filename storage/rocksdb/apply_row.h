@@ -59,6 +59,10 @@ enum err sto_rdb_quota_check(const struct sto_account *account, const struct sto
 
 /* apply.c: so many steps more. ERR_CANCELLED: it is dear. */
 enum err sto_rdb_row_step(struct rdb_row *r, uint64_t steps) MUST_CHECK;
+/* apply.c: the cursor's seek, from which on r->cursor shows r's cells, and its next. ERR_CANCELLED:
+ * it is dear. */
+enum err sto_rdb_row_seek(struct rdb_row *r, struct slice key) MUST_CHECK;
+enum err sto_rdb_row_next(struct rdb_row *r) MUST_CHECK;
 
 /* Whether the database may hold a cell of the row that the batch does not know of. */
 static inline bool sto_rdb_row_may_have_more(const struct rdb_row *r)

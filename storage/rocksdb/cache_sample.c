@@ -28,6 +28,28 @@ void sto_rdb_cache_sample_begin(void)
     rocksdb_perfcontext_destroy(mine);
 }
 
+static uint64_t removed_passed(void)
+{
+    rocksdb_perfcontext_t *mine = rocksdb_perfcontext_create();
+    uint64_t passed = rocksdb_perfcontext_metric(mine, rocksdb_internal_delete_skipped_count) +
+                      rocksdb_perfcontext_metric(mine, rocksdb_internal_key_skipped_count);
+    rocksdb_perfcontext_destroy(mine);
+    return passed;
+}
+
+uint64_t sto_rdb_removed_begin(void)
+{
+    rocksdb_set_perf_level(rocksdb_enable_count);
+    return removed_passed();
+}
+
+uint64_t sto_rdb_removed_end(uint64_t before)
+{
+    if (!is_counting)
+        sto_rdb_uncounted();
+    return removed_passed() - before;
+}
+
 void sto_rdb_cache_sample_end(struct rdb_cache_sample *sample)
 {
     if (!is_counting)

@@ -1,8 +1,9 @@
 /*
- * storage/rocksdb/cache_sample.h - how often reads find their blocks in the block cache.
+ * storage/rocksdb/cache_sample.h - how often reads find their blocks in the block cache, and how
+ * many removed keys a dear one passes.
  *
  * Does:     have RocksDB count one slice of reads in RDB_CACHE_SAMPLE of each thread, and no other;
- *           add up what it counted.
+ *           add up what it counted. Have it count the removed keys of a slice that may pass many.
  * Owns:     how RocksDB counts on threads that read.
  * May use:  base/, storage/.
  * Knows no: what is read.
@@ -12,7 +13,7 @@
  * Limits:   none.
  * Promises: 1. A slice that is not counted pays for counting down; with the one that is, it is
  *              0.3 % of the instructions of a read from memory.
- *           2. Between end and begin RocksDB counts nothing on this thread.
+ *           2. Outside of both pairs RocksDB counts nothing on this thread.
  */
 #ifndef STORAGE_ROCKSDB_CACHE_SAMPLE_H
 #define STORAGE_ROCKSDB_CACHE_SAMPLE_H
@@ -31,5 +32,9 @@ struct rdb_cache_sample {
 
 void sto_rdb_cache_sample_begin(void);
 void sto_rdb_cache_sample_end(struct rdb_cache_sample *sample);
+
+/* Inside a slice: how many keys its iterators passed that are removed, or older than others. */
+uint64_t sto_rdb_removed_begin(void);
+uint64_t sto_rdb_removed_end(uint64_t before); /* before: what begin returned */
 
 #endif

@@ -329,6 +329,20 @@ bool sto_rdb_error_is_incomplete(const char *error)
     return begins_with(error, "Result incomplete");
 }
 
+bool sto_rdb_error_is_of_skips(const char *error)
+{
+    return strcmp(error, "Result incomplete: Too many internal keys skipped.") == 0;
+}
+
+bool sto_rdb_iterator_is_stuck(const rocksdb_iterator_t *it)
+{
+    char *error = NULL;
+    rocksdb_iter_get_error(it, &error);
+    bool is_stuck = error != NULL && sto_rdb_error_is_of_skips(error);
+    rocksdb_free(error);
+    return is_stuck;
+}
+
 enum err sto_rdb_error_class(const char *error)
 {
     if (begins_with(error, "Corruption") || strstr(error, "checksum mismatch") != NULL)

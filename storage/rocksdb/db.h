@@ -59,6 +59,10 @@ void sto_rdb_db_choose_parts(struct rdb_db *db);
 /* What RocksDB's error text stands for; does not free it. */
 enum err sto_rdb_error_class(const char *error);
 bool sto_rdb_error_is_incomplete(const char *error);
+/* Incomplete because of max_skippable_internal_keys. */
+bool sto_rdb_error_is_of_skips(const char *error);
+/* Whether an iterator that is not valid is so for that reason: a seek takes it on. */
+bool sto_rdb_iterator_is_stuck(const rocksdb_iterator_t *it);
 
 /* Have RocksDB not count what the calling thread does: it counts each comparison of keys in memory
  * of the thread, a tenth of a seek or an insert, and nobody looks at it. */

@@ -13,11 +13,12 @@
 #include "base/banned.h"
 
 void sto_rdb_row_cursor_open(struct rdb_row_cursor *c, struct rdb_batch *b, struct slice row,
-                             bool in_db)
+                             bool in_db, uint64_t removed_max)
 {
     c->batch = b;
     c->row = row;
     c->in_db = in_db;
+    c->removed_max = removed_max;
     c->begun = false;
     c->options = NULL;
     c->iterator = NULL;
@@ -47,6 +48,7 @@ static enum err begin(struct rdb_row_cursor *c)
     rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
     rocksdb_readoptions_set_iterate_lower_bound(c->options, (const char *)c->row.ptr, c->row.len);
     rocksdb_readoptions_set_iterate_upper_bound(c->options, (const char *)c->upper, c->row.len);
+    rocksdb_readoptions_set_max_skippable_internal_keys(c->options, c->removed_max);
     c->iterator = sto_rdb_rows_iterator(c->batch->engine, c->options, NULL);
     c->begun = true;
     return sto_rdb_lost_check_key(c->batch->engine, RDB_CF_CELLS, c->row);
@@ -103,13 +105,18 @@ static void skip_silent(struct rdb_row_cursor *c)
         c->pending = NULL;
 }
 
-static enum err finish(struct rdb_row_cursor *c)
+/* The iterator shows nothing more of the row. */
+static enum err stored_end(struct rdb_row_cursor *c)
 {
-    c->at_end = true;
     char *error = NULL;
     if (c->iterator != NULL)
         rocksdb_iter_get_error(c->iterator, &error);
-    return error == NULL ? ERR_OK : sto_rdb_read_failed(c->batch->engine, error);
+    if (error == NULL)
+        return ERR_OK;
+    if (!sto_rdb_error_is_of_skips(error))
+        return sto_rdb_read_failed(c->batch->engine, error);
+    rocksdb_free(error);
+    return ERR_CANCELLED;
 }
 
 /* Both sides stand at or behind where the cursor is to be. */
@@ -119,8 +126,13 @@ static enum err settle(struct rdb_row_cursor *c)
         struct slice key;
         skip_silent(c);
         bool stored = stored_key(c, &key);
-        if (!stored && c->pending == NULL)
-            return finish(c);
+        enum err rc = stored ? ERR_OK : stored_end(c);
+        if (rc != ERR_OK)
+            return rc;
+        if (!stored && c->pending == NULL) {
+            c->at_end = true;
+            return ERR_OK;
+        }
         int order = !stored              ? 1
                     : c->pending == NULL ? -1
                                          : base_slice_compare(key, c->pending->key);

@@ -7,7 +7,8 @@
  * Knows no: what the cells are looked at for.
  * Threads:  one committer's.
  * Blocks:   on reads.
- * Fails by: ERR_CORRUPT (a stored cell), ERR_IO and what else latches the engine.
+ * Fails by: ERR_CORRUPT (a stored cell), ERR_IO and what else latches the engine; ERR_CANCELLED:
+ *           removed_max; a seek may go on then, to where the caller knows better.
  * Limits:   none.
  * Promises: 1. Cells come in the order of their keys, each once, deleted ones never.
  *           2. The cell it stands on, and any other, may be put or deleted before the next move;
@@ -20,9 +21,11 @@
 
 struct rdb_row_cursor {
     struct rdb_batch *batch;
-    struct slice row; /* prefix of its keys */
-    bool in_db;       /* the database may hold cells of the row */
-    bool begun;       /* options and iterator are there, if the database is asked at all */
+    struct slice row;     /* prefix of its keys */
+    uint64_t removed_max; /* of the iterator, from the first seek on: so many removed keys are
+                           * passed in one move; 0: any number */
+    bool in_db;           /* the database may hold cells of the row */
+    bool begun;           /* options and iterator are there, if the database is asked at all */
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *iterator;
     struct rdb_entry *pending; /* the overlay's next one at or behind the cell */
@@ -41,7 +44,7 @@ struct rdb_row_cursor {
 
 /* row: its prefix, unchanged until close. Costs nothing before the first seek. */
 void sto_rdb_row_cursor_open(struct rdb_row_cursor *c, struct rdb_batch *b, struct slice row,
-                             bool in_db);
+                             bool in_db, uint64_t removed_max);
 /* Accepts a zeroed cursor. */
 void sto_rdb_row_cursor_close(struct rdb_row_cursor *c);
 

@@ -8,8 +8,8 @@
  *   inside the first or a large row, on a    the key under the iterator; the row is watched from
  *   reader                                   then on (long_row.h)
  *
- * 1. A row is entered at its header, or, when it is the only one of its range, where the columns
- *    asked for begin; anything else at the front of a row is damage.
+ * 1. A row is entered at its header, or, when it is the only one of its range and not asked for as
+ *    a whole, where the columns asked for begin; anything else at the front of a row is damage.
  * 2. row[] is a copy of the row prefix, column[] of the column prefix under the iterator: what the
  *    iterator shows is compared with them, never with its own older memory.
  * 3. A reversed read finds the row before with one seek backwards, then goes through it forwards.
@@ -17,14 +17,14 @@
  *    closed the gate and then sees 0 knows that nobody reads.
  * 5. A row that turned out to need another slice, and may have been written to since the iterator
  *    was made, is begun anew, watched: what it was before is not known.
+ * 6. A row is over when as many cells were met as its header says, in each pass of its filter. What
+ *    is_blind jumped over is no cell if the number comes out; else the row begins anew, unbounded.
  *
- * Both directions are here because they are almost one: within a row all reads go forwards, and
- * what differs is where the next row is looked for (row_find) and entered.
+ * Both directions are here: within a row all reads go forwards, only row_find and row_enter differ.
  */
 #include "storage/rocksdb/slice.h"
 
 #include "base/clock.h"
-#include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/compat.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/slice_look.h"
@@ -41,28 +41,6 @@
     "the row was written to while it was being read, and what it was is kept for 10 s only; read " \
     "it again, faster, or fewer of its cells at a time"
 _Static_assert(LIM_ROW_SNAPSHOT_MS == 10000, "the text says so");
-
-/* --- errors --------------------------------------------------------------------------------- */
-
-static enum rdb_slice_end fail(struct sto_read_cursor *c, enum err rc, const char *what)
-{
-    c->op->result = base_fail(&c->op->detail, rc, "%s", what);
-    return SLICE_ERROR;
-}
-
-/* Why the iterator shows nothing; SLICE_FULL: it came to its end. */
-static enum rdb_slice_end iterator_status(struct sto_read_cursor *c)
-{
-    char *error = NULL;
-    rocksdb_iter_get_error(c->iterator, &error);
-    if (error == NULL)
-        return SLICE_FULL;
-    if (!c->on_reader && sto_rdb_error_is_incomplete(error)) {
-        rocksdb_free(error);
-        return SLICE_INCOMPLETE;
-    }
-    return fail(c, sto_rdb_read_failed(c->engine, error), "the rows cannot be read");
-}
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
@@ -85,6 +63,43 @@ static void row_put_back(struct sto_read_cursor *c)
     c->row_len = 0;
 }
 
+/* In the same slice, with another iterator. */
+static enum rdb_slice_end row_begin_anew(struct sto_read_cursor *c)
+{
+    row_put_back(c);
+    sto_rdb_range_close(c, false);
+    c->steps = 0;
+    c->steps_looked = 0;
+    c->full = false;
+    return SLICE_AGAIN;
+}
+
+/* The row begins anew, or goes on at the target if parts of it were given away, with an iterator
+ * that passes removed keys, however many. */
+static enum rdb_slice_end row_unbounded(struct sto_read_cursor *c)
+{
+    c->is_unbounded = true;
+    if (!c->on_reader)
+        return SLICE_INCOMPLETE;
+    bool goes_on = c->row_len != 0 && sto_rdb_long_row_is_open(&c->long_row);
+    return goes_on ? SLICE_AGAIN : row_begin_anew(c);
+}
+
+/* Why the iterator shows nothing; SLICE_FULL: it came to its end. */
+static enum rdb_slice_end iterator_status(struct sto_read_cursor *c)
+{
+    char *error = NULL;
+    rocksdb_iter_get_error(c->iterator, &error);
+    if (error == NULL)
+        return SLICE_FULL;
+    bool is_stuck = sto_rdb_error_is_of_skips(error);
+    if (!is_stuck && (c->on_reader || !sto_rdb_error_is_incomplete(error)))
+        return sto_rdb_read_end(c, sto_rdb_read_failed(c->engine, error),
+                                "the rows cannot be read");
+    rocksdb_free(error);
+    return is_stuck ? row_unbounded(c) : SLICE_INCOMPLETE;
+}
+
 static void note_passed(struct buf *last_passed, struct slice row_key)
 {
     base_buf_truncate(last_passed, 0);
@@ -105,6 +120,7 @@ static bool row_finish(struct sto_read_cursor *c)
 {
     struct sto_read_op *op = c->op;
     c->rows++;
+    c->is_unbounded = false;
     if (op->last_passed != NULL && (op->spec.view == NULL || c->row_seen))
         note_passed(op->last_passed, c->visit.row_key);
     if (c->is_point) {
@@ -154,10 +170,13 @@ static enum rdb_slice_end row_enter(struct sto_read_cursor *c)
     size_t row_len = row_prefix_of(c, key);
     if (row_len == 0 || key.len != row_len + 2 || key.ptr[row_len] != 0 ||
         key.ptr[row_len + 1] != 0 || sto_row_head_decode(value, &head) != ERR_OK)
-        return fail(c, ERR_CORRUPT, "a stored row is damaged");
+        return sto_rdb_read_end(c, ERR_CORRUPT, "a stored row is damaged");
     memcpy(c->row, key.ptr, row_len);
     c->row_len = row_len;
     c->row_bytes = head.bytes;
+    c->row_cells = head.cells > 0 ? head.cells : ROW_CELLS_UNKNOWN;
+    c->cells_left = c->row_cells;
+    c->is_blind = false;
     c->row_is_over = false;
     c->row_seen = false;
     c->bytes_before = c->op->bytes_seen;
@@ -176,13 +195,13 @@ static enum rdb_slice_end row_enter_backwards(struct sto_read_cursor *c)
     struct slice key = sto_rdb_key_now(c);
     size_t row_len = row_prefix_of(c, key);
     if (row_len == 0)
-        return fail(c, ERR_CORRUPT, "a stored row is damaged");
+        return sto_rdb_read_end(c, ERR_CORRUPT, "a stored row is damaged");
     memcpy(c->target, key.ptr, row_len);
     sto_rdb_seek(c, base_slice(c->target, row_len));
     if (rocksdb_iter_valid(c->iterator))
         return row_enter(c);
     enum rdb_slice_end rc = iterator_status(c);
-    return rc == SLICE_FULL ? fail(c, ERR_CORRUPT, "a stored row is damaged") : rc;
+    return rc == SLICE_FULL ? sto_rdb_read_end(c, ERR_CORRUPT, "a stored row is damaged") : rc;
 }
 
 /* The only row of its range: begin where its columns asked for begin. */
@@ -191,6 +210,7 @@ static void row_enter_point(struct sto_read_cursor *c)
     memcpy(c->row, c->bounds.lower, c->bounds.lower_len);
     c->row_len = c->bounds.lower_len;
     c->row_bytes = ROW_BYTES_UNKNOWN;
+    c->row_cells = ROW_CELLS_UNKNOWN;
     c->row_seen = false;
     c->bytes_before = c->op->bytes_seen;
     c->visit.now_us = base_wall_us();
@@ -200,7 +220,7 @@ static void row_enter_point(struct sto_read_cursor *c)
 static enum rdb_slice_end lost(struct sto_read_cursor *c)
 {
     sto_rdb_damage_count(c->engine);
-    return fail(c, ERR_CORRUPT, "the rows cannot be read");
+    return sto_rdb_read_end(c, ERR_CORRUPT, "the rows cannot be read");
 }
 
 /* Opens an iterator for the next range. SLICE_END: there is no further range; SLICE_INCOMPLETE:
@@ -232,42 +252,46 @@ static enum rdb_slice_end row_resume(struct sto_read_cursor *c)
     if (is_there && mark != 0 && !sto_rdb_tombstones_still(t, mark))
         is_there = sto_rdb_range_reopen(c, false);
     if (!is_there)
-        return fail(c, ERR_UNAVAILABLE, ROW_CHANGED);
+        return sto_rdb_read_end(c, ERR_UNAVAILABLE, ROW_CHANGED);
     enum err rc = sto_rdb_lost_check_key(c->engine, RDB_CF_CELLS, base_slice(c->row, c->row_len));
     if (rc != ERR_OK)
-        return fail(c, rc, "the rows cannot be read");
+        return sto_rdb_read_end(c, rc, "the rows cannot be read");
     sto_rdb_seek(c, base_slice(c->target, c->target_len));
     return SLICE_FULL;
+}
+
+static bool goes_back(const struct sto_read_cursor *c)
+{
+    return c->op->spec.reversed && !c->is_point;
 }
 
 /* Enter the next row. SLICE_END: there is none. */
 static enum rdb_slice_end row_find(struct sto_read_cursor *c)
 {
-    bool reversed = c->op->spec.reversed;
     for (;;) {
         struct slice position = base_slice(c->position, c->position_len);
-        if (c->iterator != NULL && c->must_move && reversed) {
+        if (c->iterator != NULL && c->must_move && goes_back(c)) {
             sto_rdb_seek_back(c, position);
         } else if (c->iterator != NULL && c->must_move) {
-            sto_rdb_skip_to(c, RDB_SKIP_ROW, position);
+            sto_rdb_skip_to(c, c->cells_left == 0 ? RDB_SKIP_END_OF_ROW : RDB_SKIP_ROW, position);
         } else if (c->iterator == NULL) {
             enum rdb_slice_end rc = range_begin(c);
             if (rc != SLICE_FULL)
                 return rc;
             if (c->iterator == NULL)
                 return lost(c);
-            if (c->is_point) {
+            if (c->is_point && c->visit.narrowed) {
                 row_enter_point(c);
                 return SLICE_FULL;
             }
-            if (reversed)
+            if (goes_back(c))
                 sto_rdb_seek_back(c, base_slice(c->bounds.upper, c->bounds.upper_len));
             else
                 sto_rdb_seek(c, base_slice(c->bounds.lower, c->bounds.lower_len));
         }
         c->must_move = false;
         if (rocksdb_iter_valid(c->iterator))
-            return reversed ? row_enter_backwards(c) : row_enter(c);
+            return goes_back(c) ? row_enter_backwards(c) : row_enter(c);
         enum rdb_slice_end rc = iterator_status(c);
         if (rc != SLICE_FULL)
             return rc;
@@ -328,7 +352,7 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
     struct sto_read_op *op = c->op;
     enum sto_visit_next next = STO_VISIT_NEXT;
     if (key.len < c->row_len + 2 || (!same_column(c, key) && !column_enter(c, key, &next)))
-        return fail(c, ERR_CORRUPT, "a stored cell is damaged");
+        return sto_rdb_read_end(c, ERR_CORRUPT, "a stored cell is damaged");
     enum sto_visit_next entered = next;
     if (next == STO_VISIT_NEXT) {
         struct slice stored;
@@ -337,12 +361,13 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
         if (sto_rdb_cell_is_large(c, stored.len))
             return cell_hand_over(c);
         uint64_t timestamp = ~sto_get_be64(key.ptr + c->column_len);
+        c->timestamp_us = (int64_t)timestamp;
         if (timestamp > INT64_MAX || sto_cell_decode(stored, &cell) != ERR_OK)
-            return fail(c, ERR_CORRUPT, "a stored cell is damaged");
+            return sto_rdb_read_end(c, ERR_CORRUPT, "a stored cell is damaged");
         enum err rc =
             sto_cell_unseal(&cell, key, &c->sealer, op->scope.tenant.account->cipher, &c->plain);
         if (rc != ERR_OK)
-            return fail(c, rc, sto_unseal_text(rc));
+            return sto_rdb_read_end(c, rc, sto_unseal_text(rc));
         if (!sto_rdb_cell_prepare(c, (int64_t)timestamp, cell.bytes))
             return SLICE_FULL; /* it comes again */
         next = sto_visit_version(&c->visit, (int64_t)timestamp, cell.bytes);
@@ -350,7 +375,10 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
         c->full = c->visit.begun && op->sink->is_full(op->sink);
     }
     note_seen(c, entered, key);
-    sto_rdb_move(c, next);
+    if (--c->cells_left == 0)
+        c->row_is_over = true;
+    else
+        sto_rdb_move(c, next);
     return SLICE_FULL;
 }
 
@@ -365,6 +393,8 @@ static bool is_watched(const struct sto_read_cursor *c)
 /* The next slice goes on at the key under the iterator; rule 5. */
 static enum rdb_slice_end row_leave(struct sto_read_cursor *c)
 {
+    if (c->is_blind) /* what was jumped over can be made good only now */
+        return row_unbounded(c);
     struct rdb_long_rows *rows = sto_rdb_long_rows_of(c->engine, c->op->scope.tenant.account);
     struct slice key = sto_rdb_key_now(c);
     memcpy(c->target, key.ptr, key.len);
@@ -372,12 +402,7 @@ static enum rdb_slice_end row_leave(struct sto_read_cursor *c)
     if (sto_rdb_long_row_is_open(&c->long_row) ||
         sto_rdb_long_row_open(&c->long_row, rows, base_slice(c->row, c->row_len), c->mark))
         return SLICE_INSIDE;
-    row_put_back(c);
-    sto_rdb_range_close(c, false);
-    c->steps = 0;
-    c->steps_looked = 0;
-    c->full = false;
-    return SLICE_AGAIN;
+    return row_begin_anew(c);
 }
 
 /* The slice has to end here, inside a row. */
@@ -418,6 +443,8 @@ static enum rdb_slice_end row_walk(struct sto_read_cursor *c, bool *out_over)
                 return slice_break(c);
             rc = cell_visit(c, sto_rdb_key_now(c));
         } else if (rc == SLICE_FULL) {
+            if (c->is_blind && c->cells_left > 0)
+                return row_unbounded(c);
             *out_over = !sto_visit_row_end(&c->visit);
             if (!*out_over)
                 sto_rdb_move_from_start(c, sto_visit_row_again(&c->visit));
@@ -452,17 +479,6 @@ static enum rdb_slice_end slice_rows(struct sto_read_cursor *c)
     }
 }
 
-/* What would be read of a table that is being deleted are rows that are half gone, or, later, those
- * of a table made anew. */
-static enum err slice_check(const struct sto_read_cursor *c)
-{
-    struct sto_read_op *op = c->op;
-    enum err rc = sto_rdb_gate_check(op->scope.tenant.account, false, &op->detail);
-    if (rc == ERR_OK && atomic_load(&op->scope.schema->table->forgotten))
-        rc = base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
-    return rc == ERR_OK ? sto_rdb_usable(c->engine, &op->detail) : rc;
-}
-
 enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
 {
     struct sto_account *account = c->op->scope.tenant.account;
@@ -471,10 +487,7 @@ enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
     c->rows = 0;
     c->full = false;
     sto_rdb_cache_sample_begin(); /* loops come here, too */
-    enum rdb_slice_end rc = SLICE_ERROR;
-    c->op->result = slice_check(c);
-    if (c->op->result == ERR_OK)
-        rc = sto_rdb_look_begin(c);
+    enum rdb_slice_end rc = sto_rdb_look_begin(c);
     if (rc == SLICE_FULL)
         rc = slice_rows(c);
     sto_rdb_cache_sample_end(&c->engine->cache_sample);

@@ -28,6 +28,12 @@
 
 struct rdb_engine;
 
+#define ROW_CELLS_UNKNOWN UINT64_MAX
+/* A move ends when it has passed so many removed keys, unless the cursor is unbounded: it has cost
+ * as much as a seek then. */
+#define REMOVED_KEYS_MAX    32
+#define REMOVED_KEYS_A_STEP 4
+
 enum rdb_slice_end {
     SLICE_FULL,       /* more to come: position says where */
     SLICE_INSIDE,     /* more to come of the row that was begun: only a reader goes on */
@@ -43,6 +49,7 @@ enum rdb_skip {
     RDB_SKIP_TO_COLUMN,
     RDB_SKIP_TO_VERSION,
     RDB_SKIP_ROW,
+    RDB_SKIP_END_OF_ROW, /* all its cells were met */
     RDB_SKIP_COUNT
 };
 
@@ -64,11 +71,14 @@ struct sto_read_cursor {
     size_t table_len;
 
     /* where in the row set */
-    size_t range_index;  /* in the direction of the read */
-    bool is_point;       /* the range is one row */
-    bool ends_in_loss;   /* what follows the bounds of the iterator was lost (lost.h) */
-    bool must_move;      /* the iterator has to go to `position` before it shows the next row */
-    size_t position_len; /* 0: the range from its beginning; else what is left of it begins here
+    size_t range_index;      /* in the direction of the read */
+    bool is_point;           /* the range is one row */
+    bool is_unbounded;       /* iterators pass removed keys, however many: until the row is over */
+    bool counts_removed;     /* this one does */
+    uint64_t removed_before; /* sto_rdb_removed_begin */
+    bool ends_in_loss;       /* what follows the bounds of the iterator was lost (lost.h) */
+    bool must_move;          /* the iterator has to go to `position` before it shows the next row */
+    size_t position_len;     /* 0: the range from its beginning; else what is left of it begins here
                           * (ends here, when reversed) */
 
     /* the row under the iterator, or the one that the next slice goes on in; row_len 0: none */
@@ -77,6 +87,10 @@ struct sto_read_cursor {
     uint64_t bytes_before; /* the operation's bytes_seen in front of it */
     bool row_is_over;      /* nothing more of it matters in this pass */
     uint64_t row_bytes;    /* from its header */
+    uint64_t row_cells;    /* from its header; ROW_CELLS_UNKNOWN: that was not read */
+    uint64_t cells_left;   /* of them, which the iterator has not stood on in this pass */
+    bool is_blind;         /* what was jumped over in this pass may have been cells */
+    int64_t timestamp_us;  /* of the last cell that was looked at */
     size_t column_len;     /* of the column under the iterator; 0: none */
 
     /* a row that takes more than one slice; between them, target is the key to go on from */

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/watchdog.h"
+#include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -28,7 +29,7 @@
 #define NS_OF_A_LOOK    250000 /* of a cell's matches */
 #define SHARED_NS       (LIM_SLICE_SHARED_US * 1000)
 
-static enum rdb_slice_end stop(struct sto_read_cursor *c, enum err rc, const char *why)
+enum rdb_slice_end sto_rdb_read_end(struct sto_read_cursor *c, enum err rc, const char *why)
 {
     c->op->result = base_fail(&c->op->detail, rc, "%s", why);
     return SLICE_ERROR;
@@ -61,8 +62,22 @@ static void work_count(struct sto_read_cursor *c)
     c->work_ns %= NS_OF_A_STEP;
 }
 
+/* What would be read of a table that is being deleted are rows that are half gone, or, later, those
+ * of a table made anew. */
+static enum err may_begin(struct sto_read_cursor *c)
+{
+    struct sto_read_op *op = c->op;
+    enum err rc = sto_rdb_gate_check(op->scope.tenant.account, false, &op->detail);
+    if (rc == ERR_OK && atomic_load(&op->scope.schema->table->forgotten))
+        rc = base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
+    return rc == ERR_OK ? sto_rdb_usable(c->engine, &op->detail) : rc;
+}
+
 enum rdb_slice_end sto_rdb_look_begin(struct sto_read_cursor *c)
 {
+    c->op->result = may_begin(c);
+    if (c->op->result != ERR_OK)
+        return SLICE_ERROR;
     c->steps_looked = 0;
     c->matched = 0;
     c->now_ns = 0;
@@ -84,9 +99,9 @@ enum rdb_slice_end sto_rdb_look(struct sto_read_cursor *c)
     }
     clock_look(c);
     if (is_cancelled(c))
-        return stop(c, ERR_CANCELLED, "the read was cancelled");
+        return sto_rdb_read_end(c, ERR_CANCELLED, "the read was cancelled");
     if (is_late(c))
-        return stop(c, ERR_TIMEOUT, "the deadline passed before everything was read");
+        return sto_rdb_read_end(c, ERR_TIMEOUT, "the deadline passed before everything was read");
     return SLICE_FULL;
 }
 

@@ -8,7 +8,8 @@
  * Knows no: where in a row a slice may end.
  * Threads:  as slice.h.
  * Blocks:   no.
- * Fails by: ERR_CANCELLED, ERR_TIMEOUT, ERR_TOO_BIG (a pattern of the filter).
+ * Fails by: at the beginning, ERR_SUSPENDED, ERR_GONE, ERR_NOT_FOUND, those of sto_rdb_usable;
+ *           ERR_CANCELLED, ERR_TIMEOUT, ERR_TOO_BIG (a pattern of the filter).
  * Limits:   LIM_SLICE_STEPS, LIM_SLICE_STEPS_SHARED, LIM_SLICE_SHARED_US, LIM_INLINE_STEPS,
  *           LIM_INLINE_BYTES, LIM_INLINE_MATCHED.
  * Promises: 1. A slice on a loop ends by what it did, never by a clock: the same read is answered
@@ -21,6 +22,8 @@
 
 #include "storage/rocksdb/slice.h"
 
+/* The read ends, with that. */
+enum rdb_slice_end sto_rdb_read_end(struct sto_read_cursor *c, enum err rc, const char *why);
 /* Before the first key. SLICE_ERROR: the read ends here. */
 enum rdb_slice_end sto_rdb_look_begin(struct sto_read_cursor *c);
 /* Between two keys. SLICE_FULL: go on. */

@@ -3,8 +3,13 @@
  *
  * Rows of a table are alike: where steps did not reach a target, they are not tried again for a
  * while, and the next time for twice as long.
+ *
+ * Where something was removed, a step passes REMOVED_KEYS_MAX keys and no more; then it shows
+ * nothing, and a seek takes its place. Decision 0060 says what follows from that.
  */
 #include "storage/rocksdb/slice_move.h"
+
+#include "storage/rocksdb/db.h"
 
 #include "base/banned.h"
 
@@ -21,9 +26,17 @@ void sto_rdb_skips_init(struct sto_read_cursor *c)
 
 static void step(struct sto_read_cursor *c)
 {
-    c->steps++;
-    c->op->steps++;
+    sto_rdb_steps_add(c, 1);
     rocksdb_iter_next(c->iterator);
+}
+
+/* Whether the last move passed too many removed keys, and did not come to its end. */
+static bool is_stuck(struct sto_read_cursor *c)
+{
+    if (rocksdb_iter_valid(c->iterator) || !sto_rdb_iterator_is_stuck(c->iterator))
+        return false;
+    sto_rdb_steps_add(c, REMOVED_KEYS_MAX / REMOVED_KEYS_A_STEP);
+    return true;
 }
 
 void sto_rdb_seek(struct sto_read_cursor *c, struct slice target)
@@ -31,6 +44,10 @@ void sto_rdb_seek(struct sto_read_cursor *c, struct slice target)
     c->steps++;
     c->op->seeks++;
     rocksdb_iter_seek(c->iterator, (const char *)target.ptr, target.len);
+    if (rocksdb_iter_valid(c->iterator))
+        return;
+    memmove(c->target, target.ptr, target.len);
+    c->target_len = target.len;
 }
 
 void sto_rdb_seek_back(struct sto_read_cursor *c, struct slice target)
@@ -46,6 +63,8 @@ void sto_rdb_skip_to(struct sto_read_cursor *c, enum rdb_skip kind, struct slice
     int steps = memory->seeks_first > 0 ? 0 : STEPS_BEFORE_SEEK;
     for (int i = 0; i < steps && rocksdb_iter_valid(c->iterator); i++) {
         step(c);
+        if (is_stuck(c))
+            break;
         if (!rocksdb_iter_valid(c->iterator) ||
             base_slice_compare(sto_rdb_key_now(c), target) >= 0) {
             memory->seeks_next = SEEKS_BEFORE_STEP;
@@ -73,11 +92,35 @@ static struct slice column_target(struct sto_read_cursor *c)
                        : sto_key_column(c->target, c->row_len, v->seek_family, v->seek_qualifier));
 }
 
+/* To the next stored cell. Where too many removed keys are in between it is looked for in the next
+ * column: if one was jumped over, the row will not have as many cells as its header says. */
+static void move_to_next(struct sto_read_cursor *c)
+{
+    step(c);
+    if (!is_stuck(c))
+        return;
+    memcpy(c->target, c->column, c->column_len);
+    if (c->column_len == 0) {
+        memcpy(c->target, c->row, c->row_len);
+        c->target_len = sto_key_family(c->target, c->row_len, 1);
+    } else if (c->row_cells == ROW_CELLS_UNKNOWN || sto_rdb_long_row_is_open(&c->long_row)) {
+        c->target_len = c->column_len;
+        if (c->timestamp_us > 0)
+            c->target_len = sto_key_version(c->target, c->column_len, c->timestamp_us - 1);
+        else
+            sto_key_after(c->target, c->column_len);
+    } else {
+        c->is_blind = true;
+        sto_key_after(c->target, c->column_len);
+        sto_rdb_seek(c, base_slice(c->target, c->column_len));
+    }
+}
+
 void sto_rdb_move(struct sto_read_cursor *c, enum sto_visit_next next)
 {
     switch (next) {
     case STO_VISIT_NEXT:
-        step(c);
+        move_to_next(c);
         break;
     case STO_VISIT_SKIP_COLUMN:
         memcpy(c->target, c->column, c->column_len);
@@ -102,6 +145,8 @@ void sto_rdb_move(struct sto_read_cursor *c, enum sto_visit_next next)
 void sto_rdb_move_from_start(struct sto_read_cursor *c, enum sto_visit_next next)
 {
     c->column_len = 0;
+    c->cells_left = c->row_cells;
+    c->is_blind = false;
     c->row_is_over = next == STO_VISIT_SKIP_ROW;
     if (next == STO_VISIT_NEXT) {
         c->visit.seek_family = 1;

@@ -8,7 +8,8 @@
  * Knows no: where rows and slices end, what is under the iterator then.
  * Threads:  as slice.h.
  * Blocks:   as the iterator's options say.
- * Fails by: an iterator that is not valid any more.
+ * Fails by: an iterator that is not valid any more; where removed keys are the reason, target is
+ *           the key that was looked for.
  * Limits:   none; what counts is in the cursor's steps.
  * Promises: 1. Moves go forwards, but for sto_rdb_seek_back.
  */
@@ -26,6 +27,13 @@ static inline struct slice sto_rdb_key_now(const struct sto_read_cursor *c)
     struct slice key;
     key.ptr = (const uint8_t *)rocksdb_iter_key(c->iterator, &key.len);
     return key;
+}
+
+/* What was done costs as much as so many steps. */
+static inline void sto_rdb_steps_add(struct sto_read_cursor *c, uint64_t steps)
+{
+    c->steps += steps;
+    c->op->steps += steps;
 }
 
 /* To the first key at or behind target; back: to the last one at or before it. */

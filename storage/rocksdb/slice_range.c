@@ -6,7 +6,9 @@
  */
 #include "storage/rocksdb/slice_range.h"
 
+#include "storage/rocksdb/cache_sample.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/slice_move.h"
 
 #include "base/banned.h"
 
@@ -121,6 +123,8 @@ static bool bounds_make(struct sto_read_cursor *c)
 void sto_rdb_range_close(struct sto_read_cursor *c, bool finished)
 {
     if (c->iterator != NULL) {
+        if (c->counts_removed)
+            sto_rdb_steps_add(c, sto_rdb_removed_end(c->removed_before) / REMOVED_KEYS_A_STEP);
         rocksdb_iter_destroy(c->iterator);
         rocksdb_readoptions_destroy(c->options);
         c->iterator = NULL;
@@ -128,6 +132,7 @@ void sto_rdb_range_close(struct sto_read_cursor *c, bool finished)
             sto_rdb_long_row_rests(&c->long_row);
     }
     if (finished) {
+        c->is_unbounded = false;
         c->range_index++;
         c->position_len = 0;
         sto_rdb_long_row_close(&c->long_row);
@@ -163,6 +168,11 @@ static bool iterator_open(struct sto_read_cursor *c, bool has_no_tombstones)
         rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
     }
     rocksdb_readoptions_set_ignore_range_deletions(c->options, has_no_tombstones);
+    c->counts_removed = c->is_unbounded;
+    if (c->counts_removed)
+        c->removed_before = sto_rdb_removed_begin();
+    else
+        rocksdb_readoptions_set_max_skippable_internal_keys(c->options, REMOVED_KEYS_MAX);
     if (c->on_reader)
         c->mark = sto_rdb_long_rows_mark(sto_rdb_long_rows_of(e, c->op->scope.tenant.account));
     else

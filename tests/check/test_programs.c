@@ -51,6 +51,8 @@ START_TEST(a_million_operations_do_what_the_oracle_says)
     for (size_t done = 0; done < operations(); done += PROGRAM, seed++) {
         struct random rng = {.state = seed};
         program_draw(&rng, ops, PROGRAM, false);
+        if (seed % 2 == 1)
+            program_heat(ops, PROGRAM);
         if (!program_try(ops, PROGRAM, &verdict))
             report(seed, ops, program_shrink(ops, PROGRAM, &verdict), &verdict);
         together += verdict.batches_shared;

@@ -13,7 +13,7 @@
 
 Suite *suite_storage_engine_model(void);
 
-enum { OPERATIONS = 8000 };
+enum { OPERATIONS = 8000, COLD = 4, HOT = 2 }; /* programs with many rows, and with few */
 
 START_TEST(a_random_program_does_what_the_oracle_says)
 {
@@ -23,6 +23,8 @@ START_TEST(a_random_program_does_what_the_oracle_says)
     size_t count = (size_t)process_rounds(OPERATIONS);
     program_seal(_i % 2 == 1);
     program_draw(&rng, ops, count, false);
+    if (_i >= COLD)
+        program_heat(ops, count);
     bool ok = program_try(ops, count, &verdict);
     if (!ok) {
         count = program_shrink(ops, count, &verdict);
@@ -53,7 +55,7 @@ Suite *suite_storage_engine_model(void)
     Suite *s = suite_create("storage_engine_model");
     TCase *t = tcase_create("model");
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, a_random_program_does_what_the_oracle_says, 0, 4);
+    tcase_add_loop_test(t, a_random_program_does_what_the_oracle_says, 0, COLD + HOT);
     tcase_add_loop_test(t, a_killed_program_keeps_what_was_acknowledged, 0, 2);
     suite_add_tcase(s, t);
     return s;

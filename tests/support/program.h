@@ -101,6 +101,8 @@ struct program_op {
 
 /* plain: only what survives a kill whole: no ceilings, gates, changes of schema, reopening. */
 void program_draw(struct random *rng, struct program_op *ops, size_t count, bool plain);
+/* Makes it one of two rows with few columns, which are changed, swept and read. */
+void program_heat(struct program_op *ops, size_t count);
 void program_print(FILE *to, const struct program_op *ops, size_t count);
 
 /* --- what an operation means --------------------------------------------------------------------

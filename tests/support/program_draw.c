@@ -258,3 +258,23 @@ void program_draw(struct random *rng, struct program_op *ops, size_t count, bool
         last[op->token] = i;
     }
 }
+
+static void heat_mutations(struct program_mutation *list)
+{
+    for (size_t i = 0; i < PROGRAM_MUTATIONS; i++)
+        list[i].qualifier %= 2;
+}
+
+void program_heat(struct program_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct program_op *op = &ops[i];
+        if (op->kind != PROGRAM_MUTATE && op->kind != PROGRAM_READ && op->kind != PROGRAM_SCHEMA)
+            *op = (struct program_op){.kind = PROGRAM_SWEEP};
+        op->tenant = 0;
+        op->table = 0;
+        op->row %= 2;
+        heat_mutations(op->list);
+        heat_mutations(op->otherwise);
+    }
+}
