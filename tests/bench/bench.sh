@@ -9,7 +9,7 @@
 # protocol with the official emulator. Where our server may go ahead of the clients to the processor
 # (base/worker.h), those go as far.
 #
-#   BENCH_ONLY     one section alone: json_api, encryption, offboard, drop, transfer, neighbours or clients;
+#   BENCH_ONLY     one section alone: json_api, encryption, offboard, drop, transfer, neighbours, hot or clients;
 #                  scale, which is not part of all
 #   BENCH_ROWS     rows of 1 KiB loaded first, default 1000000
 #   BENCH_VALUE    bytes of a row that is deleted; default 1024 of a tenant, 16 of a drop or a table
@@ -17,6 +17,7 @@
 #   BENCH_SECONDS  for each measurement, default 8
 #   BENCH_CLIENT_ROWS  rows of 1 KiB for the Bigtable clients, default 20000
 #   BENCH_IDLE     idle connections, default 10000
+#   BENCH_CHANGES  for hot: of one row, default 100000; BENCH_HOT_REST: seconds until it is looked at again, default 60
 #   BENCH_BEFORE   for drop: a directory of an older build, whose server removes a table and drops a prefix as well
 #   BENCH_BOUNDS   0: a missed bound is printed, but does not fail the run; for runs that are too short to mean something
 #   BENCH_DIR      where the data goes, default TMPDIR or /tmp
@@ -68,9 +69,9 @@ say() {
 }
 
 case ${BENCH_ONLY:-all} in
-all) sections='json_api encryption offboard drop transfer neighbours clients' ;;
-json_api | encryption | offboard | drop | transfer | neighbours | clients | scale) sections=$BENCH_ONLY ;;
-*) fail "BENCH_ONLY is json_api, encryption, offboard, drop, transfer, neighbours, clients or scale" ;;
+all) sections='json_api encryption offboard drop transfer neighbours hot clients' ;;
+json_api | encryption | offboard | drop | transfer | neighbours | hot | clients | scale) sections=$BENCH_ONLY ;;
+*) fail "BENCH_ONLY is json_api, encryption, offboard, drop, transfer, neighbours, hot, clients or scale" ;;
 esac
 for tool in h2load curl bench bigtent bigtentd; do
     command -v "$tool" > /dev/null || fail "$tool is missing (package nghttp2-client has h2load)"
