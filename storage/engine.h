@@ -560,6 +560,8 @@ struct sto_engine_stats {
     uint64_t corrupt_reads;     /* ended with ERR_CORRUPT: a file or a stored value is damaged */
     uint64_t drops_waiting;     /* whose bytes are still in the files */
     uint64_t reclaim_rested_ns; /* of rewriting them away, beside others; since the start */
+    uint64_t removed_passed;    /* removed keys that reads walked through, since the start */
+    uint64_t removed_rewritten; /* stretches of them, since the start */
     uint64_t cache_hits;        /* blocks, of one slice of reads in sixty or so */
     uint64_t cache_misses;
     uint64_t cache_used_bytes;

@@ -101,6 +101,13 @@ static void put_reclaim(struct buf *out, const struct sto_engine_stats *s)
                   s->range_tombstones);
     gw_metric_one(out, "bigtent_drops_waiting", GW_GAUGE,
                   "Drops of rows and tables whose bytes are still in the files.", s->drops_waiting);
+    gw_metric_one(out, "bigtent_removed_keys_passed_total", GW_COUNTER,
+                  "Removed keys that reads walked through, where there were many together.",
+                  s->removed_passed);
+    gw_metric_one(
+        out, "bigtent_removed_stretches_rewritten_total", GW_COUNTER,
+        "Stretches of removed keys that were rewritten, because reads walked through them.",
+        s->removed_rewritten);
     struct gw_metric m = gw_metric_begin(
         out, "bigtent_reclaim_rested_seconds_total", GW_COUNTER,
         "For how long rewriting files to give space back has rested beside others.");

@@ -61,6 +61,8 @@ void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
         .corrupt_reads = load(&e->damage.reads),
         .drops_waiting = load(&e->reclaim.waiting),
         .reclaim_rested_ns = load(&e->pace.rested_ns),
+        .removed_passed = load(&e->removed.passed),
+        .removed_rewritten = load(&e->removed.rounds),
         .cache_hits = load(&e->cache_sample.hits),
         .cache_misses = load(&e->cache_sample.misses),
         .cache_used_bytes = rocksdb_cache_get_usage(e->db.cache),

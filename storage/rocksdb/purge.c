@@ -66,11 +66,14 @@ static void call(struct rdb_engine *e, const struct sto_tenant_scope *scope,
 
 static enum err fence(struct rdb_engine *e, const struct sto_tenant_scope *scope, struct errbuf *eb)
 {
+    struct sto_range range = sto_range_of_tenant(scope);
     call(e, scope, recent_clear, NULL);
     const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
     for (int i = 0; i < e->wait_seconds * 500; i++) {
-        if (atomic_load(&scope->account->reads_open) == 0)
+        if (atomic_load(&scope->account->reads_open) == 0) {
+            sto_rdb_removed_forget(e, sto_span_of(&range));
             return ERR_OK;
+        }
         (void)nanosleep(&pause, NULL); /* woken early: looks early */
     }
     return base_fail(eb, ERR_TIMEOUT, "%u reads of the tenant are still open after %d s",

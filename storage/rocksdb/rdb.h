@@ -33,6 +33,7 @@
 #include "storage/rocksdb/pool.h"
 #include "storage/rocksdb/pressure.h"
 #include "storage/rocksdb/reclaim.h"
+#include "storage/rocksdb/removed.h"
 #include "storage/rocksdb/scrub.h"
 #include "storage/rocksdb/tombstones.h"
 
@@ -102,6 +103,7 @@ struct rdb_engine {
     struct rdb_headroom headroom;
     struct rdb_maintenance maintenance;
     struct rdb_reclaim reclaim;
+    struct rdb_removed removed;
 };
 
 static inline struct rdb_engine *sto_rdb_engine(struct sto_engine *e)

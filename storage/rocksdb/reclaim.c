@@ -25,6 +25,7 @@
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/reclaim_note.h"
+#include "storage/rocksdb/removed.h"
 
 #include "base/banned.h"
 
@@ -160,6 +161,7 @@ static enum err run_round(struct rdb_reclaim *r, struct rdb_notes_due *due)
     struct rdb_engine *e = r->engine;
     struct errbuf eb = {{0}};
     struct rdb_notes notes = {0};
+    uint64_t removed_ns = NEVER;
     enum err rc = sto_rdb_usable(e, &eb);
     if (rc == ERR_OK)
         rc = sto_rdb_notes_due(e, due);
@@ -169,7 +171,14 @@ static enum err run_round(struct rdb_reclaim *r, struct rdb_notes_due *due)
     if (due->now == 0 && !due->takes_all) {
         if (r->is_unsettled)
             return settle(r, &eb);
-        return sto_rdb_tombstones_clear(e) ? ERR_NOT_FOUND : ERR_TIMEOUT;
+        if (sto_rdb_removed_work(e, &removed_ns, &eb) != ERR_OK)
+            return ERR_TIMEOUT; /* damage was told; what was not rewritten, reads will note again */
+        bool is_clear = sto_rdb_tombstones_clear(e);
+        if (removed_ns == NEVER)
+            return is_clear ? ERR_NOT_FOUND : ERR_TIMEOUT;
+        if (removed_ns / NS_PER_US < due->wait_us)
+            due->wait_us = removed_ns / NS_PER_US + 1;
+        return ERR_TIMEOUT;
     }
     rc = sto_rdb_notes_read(e, due->takes_all, &notes);
     if (rc == ERR_OK && notes.stored.len == 0)

@@ -4,7 +4,8 @@
  *
  * Does:     flush, rewrite the files around the rows of notes that are due (around the changes as
  *           well, where a whole table was dropped) and take the notes away;
- *           look whether range tombstones are left, as long as there may be some.
+ *           look whether range tombstones are left, as long as there may be some; have stretches of
+ *           removed keys rewritten that reads walk through (removed.h).
  * Owns:     its thread.
  * May use:  base/, storage/.
  * Knows no: why rows were dropped, or whether there are any in their place again.

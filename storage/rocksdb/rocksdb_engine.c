@@ -196,6 +196,7 @@ static void engine_free(struct rdb_engine *e)
     sto_rdb_file_lists_fini(&e->file_lists);
     sto_rdb_damage_fini(&e->damage);
     sto_rdb_lost_fini(&e->lost);
+    sto_rdb_removed_fini(&e->removed);
     sto_rdb_change_counts_fini(&e->change_counts);
     e->base.magic = 0;
     base_free(e);
@@ -420,6 +421,7 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     sto_rdb_scrub_init(&e->scrub, e);
     sto_rdb_file_lists_init(&e->file_lists);
     sto_rdb_tombstones_init(&e->tombstones);
+    sto_rdb_removed_init(&e->removed);
     sto_rdb_change_counts_init(&e->change_counts);
     sto_rdb_pace_init(&e->pace, e);
     e->wait_seconds = RDB_WAIT_SECONDS;

@@ -120,11 +120,31 @@ static bool bounds_make(struct sto_read_cursor *c)
 
 /* --- opening -------------------------------------------------------------------------------- */
 
+/* Between the end that the iterator came from and the row it stands in. */
+static void removed_count(struct sto_read_cursor *c)
+{
+    uint64_t passed = sto_rdb_removed_end(c->removed_before);
+    sto_rdb_steps_add(c, passed / REMOVED_KEYS_A_STEP);
+    if (passed < REMOVED_KEYS_NOTED)
+        return;
+    uint8_t row[STO_KEY_ROW_MAX];
+    struct slice begin = lower_of(&c->bounds), end = upper_of(&c->bounds);
+    struct slice key = rocksdb_iter_valid(c->iterator) ? sto_rdb_key_now(c) : SLICE_EMPTY;
+    size_t len = key.len > c->table_len ? sto_key_find_end(key, c->table_len) : 0;
+    if (len != 0 && len <= sizeof row) {
+        memcpy(row, key.ptr, len);
+        if (!c->op->spec.reversed)
+            sto_key_after(row, len);
+        *(c->op->spec.reversed ? &begin : &end) = base_slice(row, len);
+    }
+    sto_rdb_removed_note(c->engine, begin, end, passed);
+}
+
 void sto_rdb_range_close(struct sto_read_cursor *c, bool finished)
 {
     if (c->iterator != NULL) {
         if (c->counts_removed)
-            sto_rdb_steps_add(c, sto_rdb_removed_end(c->removed_before) / REMOVED_KEYS_A_STEP);
+            removed_count(c);
         rocksdb_iter_destroy(c->iterator);
         rocksdb_readoptions_destroy(c->options);
         c->iterator = NULL;
