@@ -19,8 +19,6 @@
  *    was made, is begun anew, watched: what it was before is not known.
  * 6. A row is over when as many cells were met as its header says, in each pass of its filter. What
  *    is_blind jumped over is no cell if the number comes out; else the row begins anew, unbounded.
- *
- * Both directions are here: within a row all reads go forwards, only row_find and row_enter differ.
  */
 #include "storage/rocksdb/slice.h"
 
@@ -54,6 +52,7 @@ static void row_put_back(struct sto_read_cursor *c)
     c->visit.begun = false;
     c->op->rows_seen -= c->row_seen;
     c->op->bytes_seen = c->bytes_before;
+    c->op->cells_seen = c->cells_before;
     if (!c->is_point) {
         memcpy(c->position, c->row, c->row_len);
         c->position_len = c->row_len;
@@ -180,6 +179,7 @@ static enum rdb_slice_end row_enter(struct sto_read_cursor *c)
     c->row_is_over = false;
     c->row_seen = false;
     c->bytes_before = c->op->bytes_seen;
+    c->cells_before = c->op->cells_seen;
     if (c->op->spec.view == NULL) /* else at its first cell inside */
         note_row_seen(c);
     c->column_len = 0;
@@ -213,6 +213,7 @@ static void row_enter_point(struct sto_read_cursor *c)
     c->row_cells = ROW_CELLS_UNKNOWN;
     c->row_seen = false;
     c->bytes_before = c->op->bytes_seen;
+    c->cells_before = c->op->cells_seen;
     c->visit.now_us = base_wall_us();
     sto_rdb_move_from_start(c, sto_visit_row_begin(&c->visit, sto_rdb_range_point(c)));
 }

@@ -86,6 +86,7 @@ struct sto_read_cursor {
     size_t row_len;
     bool row_seen;         /* it is there: counted in rows_seen */
     uint64_t bytes_before; /* the operation's bytes_seen in front of it */
+    uint64_t cells_before; /* the same of cells_seen */
     bool row_is_over;      /* nothing more of it matters in this pass */
     uint64_t row_bytes;    /* from its header */
     uint64_t row_cells;    /* from its header; ROW_CELLS_UNKNOWN: that was not read */

@@ -257,6 +257,15 @@ START_TEST(what_lies_behind_removed_versions_is_not_missed)
     fix_assert_rows(T, &ROW, wanted);
     fix_assert_rows(T, &(struct sto_read_spec){.rows = FIX_RANGE(.end = SLICE_LIT("y"))}, wanted);
     fix_assert_rows(T, &(struct sto_read_spec){.row_key = SLICE_LIT("hot"), .versions = 2}, wanted);
+    for (int on_loop = 0; on_loop < 2; on_loop++) { /* it began anew, and is counted once */
+        struct sto_read_op op = {.scope = *T, .spec = ROW};
+        struct fix_sink s;
+        fix_sink_init(&s);
+        fix_slice(&op, &s, on_loop != 0);
+        sto_read_finish(fix.engine, &op);
+        ck_assert_uint_eq(op.cells_seen, 4);
+        base_buf_fini(&s.text);
+    }
     flush();
     fix_assert_rows(T, &ROW, wanted);
     fix_assert_rows(T, &REVERSED, "z{f:q@1000=z,}hot{f:a@1000000=v,f:a@1=old,f:b@1=b,gg:c@1=c,}");
