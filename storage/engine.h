@@ -132,7 +132,7 @@ struct sto_read_op {
     uint64_t retry_ns;   /* as of mutations */
     uint64_t rows_given; /* over all slices */
     uint64_t rows_seen;  /* visited, whether anything of them was given or not */
-    uint64_t cells_seen; /* visited, for charging; once, also of rows that began anew */
+    uint64_t cells_seen; /* visited, for charging; those of a restarted row count once */
     uint64_t bytes_seen; /* of their keys and values: each row's key, and of each cell qualifier,
                           * timestamp and value, as they are stored */
     uint64_t cells_given;

@@ -330,8 +330,10 @@ static enum err row_change(struct rdb_row *r, struct sto_mutate_op *op)
     enum err rc = ERR_OK;
     if (has_token)
         rc = sto_rdb_token_find(r->batch, op, r->server_us, &token, &op->repeated, &op->detail);
-    if (rc == ERR_OK && op->repeated)
+    if (rc == ERR_OK && op->repeated) {
+        r->cursor.removed_max = 0; /* a plan cannot know of the token, and would be stale */
         return row_tell(r, op);
+    }
     if (rc == ERR_OK)
         rc = row_work_out(r, op);
     if (rc == ERR_OK)

@@ -95,7 +95,7 @@ static enum err tell(struct rdb_row *r, const struct sto_mutation *m, uint16_t n
     return sto_rdb_change_log_add(&r->changes, &change, removed);
 }
 
-/* To the next cell behind one of that column. */
+/* Moves to the next cell after one of that column. */
 static enum err walk_on(struct rdb_row *r, struct walk *w, struct slice column)
 {
     if (!w->may_jump)
@@ -133,18 +133,24 @@ static enum err walk(struct rdb_row *r, struct walk *w)
     return rc;
 }
 
-/* The whole row, on a committer. What was jumped over, or not come to, is looked for in the end; a
- * family may be told twice then. */
-static enum err walk_by_columns(struct rdb_row *r, struct walk *w)
+/* Opens the row's cursor again, with another bound. */
+static void cursor_bound(struct rdb_row *r, uint64_t removed_max)
 {
-    uint64_t removed_max = r->cursor.removed_max;
-    r->cursor.removed_max = COLUMN_REMOVED_MAX;
-    w->may_jump = true;
-    enum err rc = walk(r, w);
     sto_rdb_row_cursor_close(&r->cursor);
     sto_rdb_row_cursor_open(&r->cursor, r->batch, base_slice(r->key, r->row_len), r->before.in_db,
                             removed_max);
+}
+
+/* Deletes the whole row, on a committer. A second walk finds what the first one jumped over or did
+ * not reach; a family may be reported to the change stream twice then. */
+static enum err walk_by_columns(struct rdb_row *r, struct walk *w)
+{
+    uint64_t removed_max = r->cursor.removed_max;
+    cursor_bound(r, COLUMN_REMOVED_MAX);
+    w->may_jump = true;
+    enum err rc = walk(r, w);
     w->may_jump = false;
+    cursor_bound(r, removed_max);
     if (rc != ERR_OK && (rc != ERR_CANCELLED || r->is_dear))
         return rc;
     return w->has_jumped || rc == ERR_CANCELLED ? walk(r, w) : ERR_OK;
@@ -162,8 +168,8 @@ enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m)
     struct walk w = {.m = m,
                      .may_range = r->batch->is_apart && r->batch->range_count < LIM_DELETE_RANGES,
                      .points_end = r->deleted + LIM_DELETE_POINTS};
-    bool by_columns = is_row && r->cursor.removed_max != 0 && !r->cursor.begun;
-    enum err rc = by_columns ? walk_by_columns(r, &w) : walk(r, &w);
+    bool is_bounded = r->cursor.removed_max != 0;
+    enum err rc = is_row && is_bounded ? walk_by_columns(r, &w) : walk(r, &w);
     r->is_emptied = r->is_emptied || (rc == ERR_OK && is_row);
     return rc == ERR_OK && w.told == 0 && !is_row ? tell(r, m, m->family, false) : rc;
 }

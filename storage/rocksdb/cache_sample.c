@@ -37,13 +37,13 @@ static uint64_t removed_passed(void)
     return passed;
 }
 
-uint64_t sto_rdb_removed_begin(void)
+uint64_t sto_rdb_passed_begin(void)
 {
     rocksdb_set_perf_level(rocksdb_enable_count);
     return removed_passed();
 }
 
-uint64_t sto_rdb_removed_end(uint64_t before)
+uint64_t sto_rdb_passed_end(uint64_t before)
 {
     if (!is_counting)
         sto_rdb_uncounted();

@@ -34,7 +34,7 @@ void sto_rdb_cache_sample_begin(void);
 void sto_rdb_cache_sample_end(struct rdb_cache_sample *sample);
 
 /* Inside a slice: how many keys its iterators passed that are removed, or older than others. */
-uint64_t sto_rdb_removed_begin(void);
-uint64_t sto_rdb_removed_end(uint64_t before); /* before: what begin returned */
+uint64_t sto_rdb_passed_begin(void);
+uint64_t sto_rdb_passed_end(uint64_t before); /* before: what begin returned */
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * storage/rocksdb/removed.c - see removed.h.
  *
- * Passing a key costs about 50 ns, rewriting 64 bytes of files ten times that. So a stretch is
- * rewritten when reads have spent a tenth on it of what that takes: what a read that comes again
- * would go on spending for ever costs no more than eleven times what was spent until then.
+ * Passing a removed key costs about 50 ns, rewriting 64 bytes of files about ten times as much. A
+ * stretch is rewritten when reads have spent a tenth of what its rewriting costs. Bounding the cost
+ * by the damage keeps a rare read from rewriting a large table.
  */
 #include "storage/rocksdb/removed.h"
 
@@ -52,21 +52,28 @@ static void end_at(struct rdb_stretch *s, struct slice key)
     s->bounds.upper_len = key.len;
 }
 
-/* Whether two stored keys are of one tenant. */
+/* Nothing of its keys stays in memory. */
+static void drop(struct rdb_removed *r, size_t i)
+{
+    r->of[i] = r->of[--r->count];
+    OPENSSL_cleanse(&r->of[r->count], sizeof r->of[0]);
+}
+
+/* Whether two stored keys belong to one tenant. */
 static bool is_of_same(struct slice a, struct slice b)
 {
     const uint8_t *end = memchr(a.ptr, '#', a.len);
     return end != NULL && base_slice_starts_with(b, base_slice(a.ptr, (size_t)(end - a.ptr) + 1));
 }
 
-/* The one of two that was passed least; either may be NULL. */
+/* Returns the one that fewer keys were passed in; either may be NULL. */
 static struct rdb_stretch *lesser(struct rdb_stretch *a, struct rdb_stretch *b)
 {
     return a == NULL || (b != NULL && b->passed < a->passed) ? b : a;
 }
 
-/* The one that meets the span; else a new one, if need be in the place of the tenant's cheapest, or
- * of anybody's. */
+/* Returns the stretch that overlaps the span, or a new one. A full list evicts the stretch with the
+ * fewest keys passed, of the same tenant if that has its share. */
 static struct rdb_stretch *stretch_of(struct rdb_removed *r, struct slice begin, struct slice end)
 {
     struct rdb_stretch *least = NULL, *own = NULL;
@@ -83,7 +90,7 @@ static struct rdb_stretch *stretch_of(struct rdb_removed *r, struct slice begin,
     struct rdb_stretch *s = count >= REMOVED_STRETCHES_OF_ONE ? own
                             : r->count < REMOVED_STRETCHES    ? &r->of[r->count++]
                                                               : least;
-    s->passed = 0;
+    OPENSSL_cleanse(s, sizeof *s); /* the keys of another tenant, maybe */
     s->due = DUE_FIRST;
     begin_at(s, begin);
     end_at(s, end);
@@ -119,14 +126,14 @@ void sto_rdb_removed_forget(struct rdb_engine *e, struct sto_span span)
             i++;
             continue;
         }
-        r->of[i] = r->of[--r->count];
-        OPENSSL_cleanse(&r->of[r->count], sizeof r->of[0]);
+        drop(r, i);
     }
+    r->forgets++;
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Takes one that is due off the list. */
-static bool take(struct rdb_removed *r, struct rdb_stretch *out)
+/* Removes a stretch that is due from the list, for its rewriting. */
+static bool take(struct rdb_removed *r, struct rdb_stretch *out, uint64_t *out_forgets)
 {
     bool found = false;
     pthread_mutex_lock(&r->lock);
@@ -134,29 +141,33 @@ static bool take(struct rdb_removed *r, struct rdb_stretch *out)
         found = r->of[i].passed >= r->of[i].due;
         if (found) {
             *out = r->of[i];
-            r->of[i] = r->of[--r->count];
+            drop(r, i);
         }
     }
+    *out_forgets = r->forgets;
     pthread_mutex_unlock(&r->lock);
     return found;
 }
 
-/* It is too dear by now. */
-static void put_back(struct rdb_removed *r, const struct rdb_stretch *s, uint64_t due)
+/* Rewriting it costs too much so far. Since a forget, its tenant may be gone. */
+static void put_back(struct rdb_removed *r, const struct rdb_stretch *s, uint64_t due,
+                     uint64_t forgets)
 {
     pthread_mutex_lock(&r->lock);
-    struct rdb_stretch *to = stretch_of(r, begin_of(s), end_of(s));
-    to->passed += s->passed;
-    to->due = due;
+    if (r->forgets == forgets) {
+        struct rdb_stretch *to = stretch_of(r, begin_of(s), end_of(s));
+        to->passed += s->passed;
+        to->due = due;
+    }
     pthread_mutex_unlock(&r->lock);
 }
 
-static enum err stretch_work(struct rdb_engine *e, const struct rdb_stretch *s, bool *flushed,
-                             struct errbuf *eb)
+static enum err stretch_work(struct rdb_engine *e, const struct rdb_stretch *s, uint64_t forgets,
+                             bool *flushed, struct errbuf *eb)
 {
     uint64_t bytes = sto_rdb_range_files(e, RDB_CF_CELLS, begin_of(s), end_of(s)).bytes;
     if (bytes / BYTES_A_KEY > s->passed) {
-        put_back(&e->removed, s, bytes / BYTES_A_KEY);
+        put_back(&e->removed, s, bytes / BYTES_A_KEY, forgets);
         return ERR_OK;
     }
     enum err rc = *flushed ? ERR_OK : sto_rdb_flush(e);
@@ -190,13 +201,13 @@ enum err sto_rdb_removed_work(struct rdb_engine *e, uint64_t *out_wait_ns, struc
         return ERR_OK;
     }
     struct rdb_stretch *s = base_new(sizeof *s);
+    uint64_t forgets;
     bool flushed = false;
     enum err rc = ERR_OK;
-    for (size_t i = 0; rc == ERR_OK && i < REMOVED_STRETCHES && take(r, s); i++)
-        rc = stretch_work(e, s, &flushed, eb);
+    for (size_t i = 0; rc == ERR_OK && i < REMOVED_STRETCHES && take(r, s, &forgets); i++)
+        rc = stretch_work(e, s, forgets, &flushed, eb);
     OPENSSL_cleanse(s, sizeof *s);
     base_free(s);
-    if (flushed)
-        r->next_ns = base_monotonic_ns() + REMOVED_REST_S * NS_PER_S;
+    r->next_ns = base_monotonic_ns() + REMOVED_REST_S * NS_PER_S;
     return rc;
 }

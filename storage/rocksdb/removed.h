@@ -1,19 +1,20 @@
 /*
- * storage/rocksdb/removed.h - stretches of removed keys that reads had to walk through.
+ * storage/rocksdb/removed.h - stretches of removed keys (tombstones, and versions that they hide)
+ * that reads had to walk through.
  *
- * Does:     add up, for each stretch, the removed keys that reads passed; have those rewritten that
- *           cost reads so much that it pays.
- * Owns:     the list of them, bytes of row keys included.
+ * Does:     add up the removed keys that reads passed, by stretch; rewrite the files of a stretch
+ *           when reads have paid enough for it.
+ * Owns:     the list of stretches, which has bytes of row keys.
  * May use:  base/, storage/.
- * Knows no: who reads; why there are so many.
+ * Knows no: which reads those were; why the keys were removed.
  * Threads:  note and forget from any; work is the reclaim thread's.
- * Blocks:   work, on a flush and compactions. The lock is held over copies of a few keys.
+ * Blocks:   work, on a flush and compactions. The lock is held while a few keys are copied.
  * Fails by: work: those of sto_rdb_flush and sto_rdb_compactions_check.
- * Limits:   REMOVED_STRETCHES, REMOVED_STRETCHES_OF_ONE; of more, those that cost reads most are
- *           kept. REMOVED_REST_S.
- * Promises: 1. What is rewritten is in proportion to what reads passed: BYTES_A_KEY of files each.
- *           2. A rewriting removes nothing that a read would give.
- *           3. Behind forget nothing of the span is in the list, unless a read noted it later.
+ * Limits:   REMOVED_STRETCHES, REMOVED_STRETCHES_OF_ONE; those with the fewest keys passed are
+ *           evicted. REMOVED_REST_S.
+ * Promises: 1. The bytes rewritten are proportional to the keys that reads passed (removed.c).
+ *           2. A rewriting removes nothing that a read would return.
+ *           3. After forget the list has no key of the span, unless a later read notes one.
  */
 #ifndef STORAGE_ROCKSDB_REMOVED_H
 #define STORAGE_ROCKSDB_REMOVED_H
@@ -28,13 +29,13 @@
 
 #define REMOVED_STRETCHES        16
 #define REMOVED_STRETCHES_OF_ONE 2 /* tenant */
-#define REMOVED_REST_S           5 /* between two rounds: each of them flushes */
+#define REMOVED_REST_S           5 /* between two rounds: each lists the files, and may flush */
 
 struct rdb_engine;
 
 struct rdb_stretch {
     uint64_t passed;
-    uint64_t due; /* it is worth a look when so many were passed */
+    uint64_t due; /* keys passed at which its cost is compared with that of a rewriting */
     struct sto_key_bounds bounds;
 };
 
@@ -42,22 +43,23 @@ struct rdb_removed {
     pthread_mutex_t lock;
     size_t count;
     struct rdb_stretch of[REMOVED_STRETCHES];
+    uint64_t forgets;        /* calls of forget */
     uint64_t next_ns;        /* reclaim thread: no round before */
-    _Atomic uint64_t passed; /* since the start, also what was forgotten */
-    _Atomic uint64_t rounds; /* since the start: stretches that were rewritten */
+    _Atomic uint64_t passed; /* keys, since the start, of forgotten stretches as well */
+    _Atomic uint64_t rounds; /* stretches rewritten since the start */
 };
 
 void sto_rdb_removed_init(struct rdb_removed *r);
 void sto_rdb_removed_fini(struct rdb_removed *r);
 
-/* A read of rows between two stored keys passed so many removed ones. */
+/* Records that a read passed that many removed keys between two stored keys. */
 void sto_rdb_removed_note(struct rdb_engine *e, struct slice begin, struct slice end,
                           uint64_t passed);
-/* Of a tenant that leaves. */
+/* Drops the stretches of an offboarded tenant. */
 void sto_rdb_removed_forget(struct rdb_engine *e, struct sto_span span);
 
-/* Rewrites what is due. *out_wait_ns: there may be something in so long; UINT64_MAX: not before a
- * read notes it. */
+/* Rewrites the stretches that are due. *out_wait_ns: time until the next round; UINT64_MAX: none is
+ * due before another read notes one. */
 enum err sto_rdb_removed_work(struct rdb_engine *e, uint64_t *out_wait_ns,
                               struct errbuf *eb) MUST_CHECK;
 

@@ -16,9 +16,9 @@
  * 4. reads_open counts slices that run; the gate is looked at after counting, so a purge that
  *    closed the gate and then sees 0 knows that nobody reads.
  * 5. A row that turned out to need another slice, and may have been written to since the iterator
- *    was made, is begun anew, watched: what it was before is not known.
- * 6. A row is over when as many cells were met as its header says, in each pass of its filter. What
- *    is_blind jumped over is no cell if the number comes out; else the row begins anew, unbounded.
+ *    was made, is restarted, watched: what it was before is not known.
+ * 6. A row is over when the iterator has stood on as many cells as its header counts, in each pass.
+ *    After a jump (is_blind) a lower count shows that a cell was missed: the row is restarted.
  */
 #include "storage/rocksdb/slice.h"
 
@@ -62,8 +62,8 @@ static void row_put_back(struct sto_read_cursor *c)
     c->row_len = 0;
 }
 
-/* In the same slice, with another iterator. */
-static enum rdb_slice_end row_begin_anew(struct sto_read_cursor *c)
+/* Reads the row from its start again in the same slice, with a new iterator. */
+static enum rdb_slice_end row_restart(struct sto_read_cursor *c)
 {
     row_put_back(c);
     sto_rdb_range_close(c, false);
@@ -73,15 +73,15 @@ static enum rdb_slice_end row_begin_anew(struct sto_read_cursor *c)
     return SLICE_AGAIN;
 }
 
-/* The row begins anew, or goes on at the target if parts of it were given away, with an iterator
- * that passes removed keys, however many. */
+/* Restarts the row, or continues at the target if parts of it were already returned, with an
+ * iterator that passes any number of removed keys. */
 static enum rdb_slice_end row_unbounded(struct sto_read_cursor *c)
 {
     c->is_unbounded = true;
     if (!c->on_reader)
         return SLICE_INCOMPLETE;
     bool goes_on = c->row_len != 0 && sto_rdb_long_row_is_open(&c->long_row);
-    return goes_on ? SLICE_AGAIN : row_begin_anew(c);
+    return goes_on ? SLICE_AGAIN : row_restart(c);
 }
 
 /* Why the iterator shows nothing; SLICE_FULL: it came to its end. */
@@ -394,7 +394,7 @@ static bool is_watched(const struct sto_read_cursor *c)
 /* The next slice goes on at the key under the iterator; rule 5. */
 static enum rdb_slice_end row_leave(struct sto_read_cursor *c)
 {
-    if (c->is_blind) /* what was jumped over can be made good only now */
+    if (c->is_blind) /* a missed cell can be found only before parts of the row are returned */
         return row_unbounded(c);
     struct rdb_long_rows *rows = sto_rdb_long_rows_of(c->engine, c->op->scope.tenant.account);
     struct slice key = sto_rdb_key_now(c);
@@ -403,7 +403,7 @@ static enum rdb_slice_end row_leave(struct sto_read_cursor *c)
     if (sto_rdb_long_row_is_open(&c->long_row) ||
         sto_rdb_long_row_open(&c->long_row, rows, base_slice(c->row, c->row_len), c->mark))
         return SLICE_INSIDE;
-    return row_begin_anew(c);
+    return row_restart(c);
 }
 
 /* The slice has to end here, inside a row. */

@@ -76,7 +76,7 @@ struct sto_read_cursor {
     bool is_point;           /* the range is one row */
     bool is_unbounded;       /* iterators pass removed keys, however many: until the row is over */
     bool counts_removed;     /* this one does */
-    uint64_t removed_before; /* sto_rdb_removed_begin */
+    uint64_t removed_before; /* sto_rdb_passed_begin */
     bool ends_in_loss;       /* what follows the bounds of the iterator was lost (lost.h) */
     bool must_move;          /* the iterator has to go to `position` before it shows the next row */
     size_t position_len;     /* 0: the range from its beginning; else what is left of it begins here

@@ -4,8 +4,8 @@
  * Rows of a table are alike: where steps did not reach a target, they are not tried again for a
  * while, and the next time for twice as long.
  *
- * Where something was removed, a step passes REMOVED_KEYS_MAX keys and no more; then it shows
- * nothing, and a seek takes its place. Decision 0060 says what follows from that.
+ * A step passes at most REMOVED_KEYS_MAX removed keys. Then the iterator is not valid, and a seek
+ * replaces the step (docs/decisions/0060).
  */
 #include "storage/rocksdb/slice_move.h"
 
@@ -92,8 +92,8 @@ static struct slice column_target(struct sto_read_cursor *c)
                        : sto_key_column(c->target, c->row_len, v->seek_family, v->seek_qualifier));
 }
 
-/* To the next stored cell. Where too many removed keys are in between it is looked for in the next
- * column: if one was jumped over, the row will not have as many cells as its header says. */
+/* Moves to the next stored cell. If too many removed keys come first, seeks the next column: should
+ * that jump over a cell, the row will end with fewer cells than its header counts. */
 static void move_to_next(struct sto_read_cursor *c)
 {
     step(c);

@@ -123,7 +123,7 @@ static bool bounds_make(struct sto_read_cursor *c)
 /* Between the end that the iterator came from and the row it stands in. */
 static void removed_count(struct sto_read_cursor *c)
 {
-    uint64_t passed = sto_rdb_removed_end(c->removed_before);
+    uint64_t passed = sto_rdb_passed_end(c->removed_before);
     sto_rdb_steps_add(c, passed / REMOVED_KEYS_A_STEP);
     if (passed < REMOVED_KEYS_NOTED)
         return;
@@ -190,7 +190,7 @@ static bool iterator_open(struct sto_read_cursor *c, bool has_no_tombstones)
     rocksdb_readoptions_set_ignore_range_deletions(c->options, has_no_tombstones);
     c->counts_removed = c->is_unbounded;
     if (c->counts_removed)
-        c->removed_before = sto_rdb_removed_begin();
+        c->removed_before = sto_rdb_passed_begin();
     else
         rocksdb_readoptions_set_max_skippable_internal_keys(c->options, REMOVED_KEYS_MAX);
     if (c->on_reader)

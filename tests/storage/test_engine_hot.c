@@ -2,25 +2,15 @@
  * tests/storage/test_engine_hot.c - rows that change often: a read costs what it gives, whatever
  * was removed before. Work is counted: moves of the iterator, and the removed keys that it passed.
  */
-#include "fixture.h"
+#include "tests/storage/committer_counts.h"
+#include "tests/storage/hot.h"
 
 #include "base/banned.h"
 
 Suite *suite_storage_engine_hot(void);
 
-#define T        (&fix.tables[0][0])
-#define MANY     1000
-#define WORK_MAX 250 /* a few moves, each past as many removed keys as are bearable */
-
-static const struct sto_read_spec ROW = {.row_key = SLICE_LIT("hot")};
 static const struct sto_read_spec ALL = {0};
 static const struct sto_read_spec REVERSED = {.reversed = true};
-
-static void set_up(void)
-{
-    fix_setup_in_memory();
-    fix_wait_for_memory();
-}
 
 static void set_up_one_version(void)
 {
@@ -31,37 +21,6 @@ static void set_up_one_version(void)
         fix.gc[i] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 1};
     fix_open();
     fix_wait_for_memory();
-}
-
-static void flush(void)
-{
-    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
-}
-
-/* What a read is made of that is answered by this thread. */
-static uint64_t work_of(const struct sto_read_spec *spec, const char *wanted)
-{
-    struct sto_read_op op = {.scope = *T, .spec = *spec};
-    struct fix_sink s;
-    fix_sink_init(&s);
-    rocksdb_set_perf_level(rocksdb_enable_count);
-    rocksdb_perfcontext_t *counts = rocksdb_perfcontext_create();
-    rocksdb_perfcontext_reset(counts);
-    do {
-        fix_slice(&op, &s, true);
-    } while (op.state == STO_READ_MORE);
-    uint64_t work = op.steps + op.seeks +
-                    rocksdb_perfcontext_metric(counts, rocksdb_internal_delete_skipped_count) +
-                    rocksdb_perfcontext_metric(counts, rocksdb_internal_key_skipped_count);
-    rocksdb_perfcontext_destroy(counts);
-    rocksdb_set_perf_level(rocksdb_disable);
-    sto_read_finish(fix.engine, &op);
-    ck_assert_int_eq(op.state, STO_READ_END);
-    ck_assert_int_eq(base_buf_append_byte(&s.text, 0), ERR_OK);
-    ck_assert_str_eq((const char *)s.text.ptr, wanted);
-    ck_assert_uint_eq(s.inline_slices, s.slices);
-    base_buf_fini(&s.text);
-    return work;
 }
 
 /* In memtables, and in files. */
@@ -76,14 +35,6 @@ static void assert_flat(const struct sto_read_spec *spec, const char *wanted)
         ck_assert_msg(work <= WORK_MAX, "%llu moves and removed keys %s", (unsigned long long)work,
                       in_files != 0 ? "in files" : "in memory");
     }
-}
-
-static struct sto_mutation remove_column(const char *qualifier, int64_t before_us)
-{
-    return (struct sto_mutation){.kind = STO_DELETE_FROM_COLUMN,
-                                 .family = 1,
-                                 .qualifier = base_slice_text(qualifier),
-                                 .end_us = before_us};
 }
 
 /* As a rule of one version leaves it: each value takes the place of the one before. */
@@ -129,31 +80,19 @@ START_TEST(rows_beside_one_that_was_overwritten_often)
 }
 END_TEST
 
-static rocksdb_perfcontext_t *counts; /* the committer's */
-
-static void count_begin(struct rdb_committer *c, void *ctx)
+/* hot{f:a@1000000=v, many removed versions, f:a@1=old, f:b@1=b, gg:c@1=c} */
+static void overwrite_in_front_of_an_old_version(void)
 {
-    (void)c;
-    (void)ctx;
-    rocksdb_set_perf_level(rocksdb_enable_count);
-    counts = rocksdb_perfcontext_create();
-    rocksdb_perfcontext_reset(counts);
-}
-
-static void count_end(struct rdb_committer *c, void *ctx)
-{
-    (void)c;
-    *(uint64_t *)ctx = rocksdb_perfcontext_metric(counts, rocksdb_internal_delete_skipped_count) +
-                       rocksdb_perfcontext_metric(counts, rocksdb_internal_key_skipped_count);
-    rocksdb_perfcontext_destroy(counts);
-    rocksdb_set_perf_level(rocksdb_disable);
-}
-
-static void on_committer(void (*fn)(struct rdb_committer *c, void *ctx), void *ctx)
-{
-    struct rdb_engine *e = sto_rdb_engine(fix.engine);
-    sto_rdb_committer_call(sto_rdb_committer_of(e, &fix.accounts[0]), &fix.accounts[0],
-                           STO_PRIORITY_MEDIUM, fn, ctx);
+    struct sto_mutation m[3] = {fix_set(1, "a", 1, SLICE_LIT("old")),
+                                fix_set(1, "b", 1, SLICE_LIT("b")),
+                                fix_set(2, "c", 1, SLICE_LIT("c"))};
+    ck_assert_int_eq(fix_mutate(T, "hot", m, 3), ERR_OK);
+    for (int i = 1; i <= MANY; i++) {
+        struct sto_mutation over[2] = {remove_column("a", i * 1000LL),
+                                       fix_set(1, "a", i * 1000LL, SLICE_LIT("v"))};
+        over[0].start_us = 2;
+        ck_assert_int_eq(fix_mutate(T, "hot", over, 2), ERR_OK);
+    }
 }
 
 static void replace(int i)
@@ -168,11 +107,11 @@ static void replace(int i)
 /* Removed keys that a committer passes while it replaces the row once more. */
 static void assert_replacing_is_flat(int i)
 {
-    uint64_t passed = 0;
+    struct passed passed;
     on_committer(count_begin, NULL);
     replace(i);
     on_committer(count_end, &passed);
-    ck_assert_uint_le(passed, 3 * WORK_MAX);
+    ck_assert_uint_le(passed.tombstones + passed.hidden, 3 * WORK_MAX);
 }
 
 START_TEST(a_row_that_was_replaced_often)
@@ -191,16 +130,7 @@ END_TEST
 /* What a replacement jumps over is deleted all the same. */
 START_TEST(a_replaced_row_keeps_nothing_behind_removed_cells)
 {
-    struct sto_mutation m[3] = {fix_set(1, "a", 1, SLICE_LIT("old")),
-                                fix_set(1, "b", 1, SLICE_LIT("b")),
-                                fix_set(2, "c", 1, SLICE_LIT("c"))};
-    ck_assert_int_eq(fix_mutate(T, "hot", m, 3), ERR_OK);
-    for (int i = 1; i <= MANY; i++) {
-        struct sto_mutation over[2] = {remove_column("a", i * 1000LL),
-                                       fix_set(1, "a", i * 1000LL, SLICE_LIT("v"))};
-        over[0].start_us = 2;
-        ck_assert_int_eq(fix_mutate(T, "hot", over, 2), ERR_OK);
-    }
+    overwrite_in_front_of_an_old_version();
     replace(MANY + 1);
     fix_assert_rows(T, &ROW, "hot{f:a@1001000=1,f:b@1001000=2,gg:c@1001000=3,}");
     fix_assert_no_drift(0);
@@ -208,6 +138,93 @@ START_TEST(a_replaced_row_keeps_nothing_behind_removed_cells)
     fix_assert_rows(T, &ALL, "");
     fix_assert_no_drift(0);
     fix_assert_usage(0, 0, 0, 0);
+}
+END_TEST
+
+/* The condition, which is met by the first cell, has opened the row's cursor before. */
+START_TEST(a_row_that_is_replaced_on_a_condition)
+{
+    for (int i = 1; i < MANY; i++)
+        replace(i);
+    const struct sto_filter any = {.kind = STO_FILTER_PASS_ALL};
+    struct errbuf eb = {{0}};
+    struct sto_check check = {0};
+    ck_assert_int_eq(sto_filter_compile(&any, T->schema, &check.predicate, &eb), ERR_OK);
+    struct sto_mutation m[2] = {{.kind = STO_DELETE_FROM_ROW},
+                                fix_set(1, "a", 1000, SLICE_LIT("1"))};
+    struct sto_mutate_op op = {.scope = *T,
+                               .row_key = SLICE_LIT("hot"),
+                               .mutations = m,
+                               .mutation_count = 2,
+                               .check = &check};
+    struct passed passed;
+    on_committer(count_begin, NULL);
+    fix_submit(&op);
+    fix_until_taken(&op);
+    on_committer(count_end, &passed);
+    ck_assert_int_eq(op.result, ERR_OK);
+    ck_assert(check.matched);
+    ck_assert_uint_le(passed.tombstones + passed.hidden, 3 * WORK_MAX);
+    sto_filter_unref(check.predicate);
+    fix_assert_rows(T, &ROW, "hot{f:a@1000=1,}");
+    fix_assert_no_drift(0);
+}
+END_TEST
+
+/* More removed cells than a committer passes in one move. */
+static void remove_more_than_a_committer_passes(void)
+{
+    enum { ROUNDS = 3, CELLS = 3000 };
+    static char name[CELLS][8];
+    static struct sto_mutation sets[CELLS], removals[CELLS];
+    ck_assert_int_eq(fix_put(T, "hot", "v"), ERR_OK);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < CELLS; i++) {
+            (void)snprintf(name[i], sizeof(name[i]), "%d%05d", round, i);
+            sets[i] = fix_set(1, name[i], 1, SLICE_LIT("v"));
+            removals[i] = remove_column(name[i], 0);
+        }
+        ck_assert_int_eq(fix_mutate(T, "hot", sets, CELLS), ERR_OK);
+        ck_assert_int_eq(fix_mutate(T, "hot", removals, CELLS), ERR_OK);
+    }
+}
+
+/* An increment of a column that is not there, the value that it made, and the plans it took. */
+static uint64_t increment(const char *token, uint8_t *out_value)
+{
+    struct sto_mutation m = fix_increment(1, "000000", 1);
+    struct arena arena;
+    base_arena_init(&arena, MIB);
+    struct sto_modified modified = {.arena = &arena};
+    struct sto_mutate_op op = {
+        .scope = *T,
+        .row_key = SLICE_LIT("hot"),
+        .mutations = &m,
+        .mutation_count = 1,
+        .modified = &modified,
+        .idempotency = {.token = base_slice_text(token), .start_us = base_wall_us()}};
+    uint64_t before = sto_rdb_engine(fix.engine)->plans;
+    fix_submit(&op);
+    fix_until_taken(&op);
+    ck_assert_msg(op.result == ERR_OK, "%s", op.detail.text);
+    *out_value = modified.count == 0 ? 0 : modified.cells[0].value.ptr[7];
+    base_arena_fini(&arena);
+    return sto_rdb_engine(fix.engine)->plans - before;
+}
+
+START_TEST(a_committer_leaves_a_long_walk_to_a_reader)
+{
+    uint8_t value;
+    remove_more_than_a_committer_passes();
+    ck_assert_uint_eq(increment("token-01", &value), 1);
+    ck_assert_uint_eq(value, 1);
+    ck_assert_uint_eq(increment("token-02", &value), 0); /* the cell is found at once */
+    ck_assert_uint_eq(value, 2);
+    struct sto_mutation removal = remove_column("000000", 0);
+    ck_assert_int_eq(fix_mutate(T, "hot", &removal, 1), ERR_OK);
+    ck_assert_uint_eq(increment("token-02", &value), 0); /* known: nothing for a plan to do */
+    ck_assert_uint_eq(value, 0);
+    fix_assert_no_drift(0);
 }
 END_TEST
 
@@ -242,16 +259,7 @@ END_TEST
 /* Where the next version is far behind removed ones, the next column is looked at first. */
 START_TEST(what_lies_behind_removed_versions_is_not_missed)
 {
-    struct sto_mutation m[3] = {fix_set(1, "a", 1, SLICE_LIT("old")),
-                                fix_set(1, "b", 1, SLICE_LIT("b")),
-                                fix_set(2, "c", 1, SLICE_LIT("c"))};
-    ck_assert_int_eq(fix_mutate(T, "hot", m, 3), ERR_OK);
-    for (int i = 1; i <= MANY; i++) {
-        struct sto_mutation over[2] = {remove_column("a", i * 1000LL),
-                                       fix_set(1, "a", i * 1000LL, SLICE_LIT("v"))};
-        over[0].start_us = 2;
-        ck_assert_int_eq(fix_mutate(T, "hot", over, 2), ERR_OK);
-    }
+    overwrite_in_front_of_an_old_version();
     ck_assert_int_eq(fix_put(T, "z", "z"), ERR_OK);
     static const char wanted[] = "hot{f:a@1000000=v,f:a@1=old,f:b@1=b,gg:c@1=c,}";
     fix_assert_rows(T, &ROW, wanted);
@@ -309,117 +317,6 @@ START_TEST(a_row_in_parts_goes_on_behind_removed_cells)
 }
 END_TEST
 
-/* Rows that came and went, "a-000000" to the last one, and one that stays. */
-static void consume(const char *stays)
-{
-    char row[16];
-    for (int i = 0; i < 2 * MANY; i++) {
-        (void)snprintf(row, sizeof row, "a-%06d", i / 2);
-        ck_assert_int_eq(i % 2 == 0 ? fix_put(T, row, "v") : fix_delete_row(T, row), ERR_OK);
-    }
-    ck_assert_int_eq(fix_put(T, stays, "v"), ERR_OK);
-}
-
-struct reading {
-    const struct sto_read_spec *spec;
-    const char *wanted;
-};
-
-static bool was_rewritten(void *arg)
-{
-    const struct reading *reading = arg;
-    fix_assert_rows(T, reading->spec, reading->wanted);
-    return atomic_load(&sto_rdb_engine(fix.engine)->removed.rounds) > 0;
-}
-
-static bool is_idle(void *arg)
-{
-    (void)arg;
-    return atomic_load(&sto_rdb_engine(fix.engine)->reclaim.is_idle);
-}
-
-/* Reads that had to walk are what has it rewritten, and no other. */
-static void assert_it_goes(const struct sto_read_spec *spec, const char *wanted)
-{
-    struct reading reading = {spec, wanted};
-    flush();
-    ck_assert_uint_eq(atomic_load(&sto_rdb_engine(fix.engine)->removed.rounds), 0);
-    process_await(was_rewritten, &reading, "removed keys to be rewritten");
-    process_await(is_idle, NULL, "the rewriting to be over");
-    fix_assert_rows(T, spec, wanted);
-    uint64_t work = work_of(spec, wanted);
-    ck_assert_msg(work <= WORK_MAX, "%llu moves and removed keys", (unsigned long long)work);
-    fix_assert_no_drift(0);
-}
-
-START_TEST(the_front_of_a_queue)
-{
-    consume("b");
-    assert_it_goes(&(struct sto_read_spec){.row_limit = 1}, "b{f:q@1000=v,}");
-}
-END_TEST
-
-START_TEST(the_end_of_a_stack)
-{
-    consume("A");
-    assert_it_goes(&(struct sto_read_spec){.row_limit = 1, .reversed = true}, "A{f:q@1000=v,}");
-}
-END_TEST
-
-START_TEST(columns_that_were_consumed)
-{
-    char name[MANY][8];
-    for (int i = 0; i < MANY; i++) {
-        (void)snprintf(name[i], sizeof(name[i]), "%06d", i);
-        struct sto_mutation set = fix_set(1, name[i], 1, SLICE_LIT("v"));
-        struct sto_mutation removal = remove_column(name[i], 0);
-        ck_assert_int_eq(fix_mutate(T, "hot", &set, 1), ERR_OK);
-        ck_assert_int_eq(fix_mutate(T, "hot", &removal, 1), ERR_OK);
-    }
-    struct sto_mutation last = fix_set(2, "q", 1, SLICE_LIT("v"));
-    ck_assert_int_eq(fix_mutate(T, "hot", &last, 1), ERR_OK);
-    assert_it_goes(&ROW, "hot{gg:q@1=v,}");
-}
-END_TEST
-
-/* A tenant with many of them leaves room for others. */
-START_TEST(a_tenant_has_two_stretches)
-{
-    struct rdb_engine *e = sto_rdb_engine(fix.engine);
-    char begin[16], end[16];
-    for (int i = 0; i < 40; i++) {
-        (void)snprintf(begin, sizeof begin, "ab#t#%02d", 2 * i);
-        (void)snprintf(end, sizeof end, "ab#t#%02d", 2 * i + 1);
-        sto_rdb_removed_note(e, base_slice_text(begin), base_slice_text(end), (uint64_t)i);
-    }
-    ck_assert_uint_eq(e->removed.count, REMOVED_STRETCHES_OF_ONE);
-    sto_rdb_removed_note(e, SLICE_LIT("abc#t#a"), SLICE_LIT("abc#t#b"), 1);
-    sto_rdb_removed_note(e, SLICE_LIT("abc#t#aa"), SLICE_LIT("abc#t#c"), 1);
-    ck_assert_uint_eq(e->removed.count, REMOVED_STRETCHES_OF_ONE + 1);
-    ck_assert_uint_eq(e->removed.of[REMOVED_STRETCHES_OF_ONE].passed, 2);
-}
-END_TEST
-
-/* A purge must not find its row keys here. */
-START_TEST(what_was_noted_of_a_tenant_goes_with_it)
-{
-    struct rdb_engine *e = sto_rdb_engine(fix.engine);
-    static const struct slice begin[2] = {SLICE_LIT("ab#t#x"), SLICE_LIT("abc#t#x")};
-    static const struct slice end[2] = {SLICE_LIT("ab#t#y"), SLICE_LIT("abc#t#y")};
-    for (size_t i = 0; i < 2; i++)
-        sto_rdb_removed_note(e, begin[i], end[i], 1);
-    ck_assert_uint_eq(e->removed.count, 2);
-    struct errbuf eb = {{0}};
-    atomic_store(&fix.accounts[0].gate, STO_GATE_GONE);
-    ck_assert_int_eq(sto_purge_run(fix.engine, &fix.tenants[0], STO_PURGE_FENCE, NULL, 0, &eb),
-                     ERR_OK);
-    ck_assert_uint_eq(e->removed.count, 1);
-    ck_assert(base_slice_equal(
-        base_slice(e->removed.of[0].bounds.lower, e->removed.of[0].bounds.lower_len), begin[1]));
-    ck_assert_ptr_null(memmem(&e->removed.of[1], sizeof e->removed.of[1], "ab#t", 4));
-}
-END_TEST
-
 Suite *suite_storage_engine_hot(void)
 {
     Suite *s = suite_create("storage_engine_hot");
@@ -441,11 +338,8 @@ Suite *suite_storage_engine_hot(void)
         if (i == 0) {
             tcase_add_test(c, what_lies_behind_removed_versions_is_not_missed);
             tcase_add_test(c, a_row_in_parts_goes_on_behind_removed_cells);
-            tcase_add_test(c, the_front_of_a_queue);
-            tcase_add_test(c, the_end_of_a_stack);
-            tcase_add_test(c, columns_that_were_consumed);
-            tcase_add_test(c, a_tenant_has_two_stretches);
-            tcase_add_test(c, what_was_noted_of_a_tenant_goes_with_it);
+            tcase_add_test(c, a_row_that_is_replaced_on_a_condition);
+            tcase_add_test(c, a_committer_leaves_a_long_walk_to_a_reader);
         }
         suite_add_tcase(s, c);
     }
