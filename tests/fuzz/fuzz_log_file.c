@@ -130,9 +130,26 @@ static void try_hole(struct fuzz_input *in)
     base_buf_fini(&log);
 }
 
+static char dir[] = "/tmp/bigtent-fuzz-manifest-XXXXXX";
+
+static void dir_file(char out[64], const char *name)
+{
+    (void)snprintf(out, 64, "%s/%s", dir, name);
+}
+
+static void dir_remove(void)
+{
+    static const char *const names[] = {"CURRENT", "MANIFEST-000005"};
+    char file[64];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        dir_file(file, names[i]);
+        (void)unlink(file);
+    }
+    (void)rmdir(dir);
+}
+
 static void try_manifest(struct fuzz_input *in)
 {
-    static char dir[] = "/tmp/bigtent-fuzz-manifest-XXXXXX";
     static bool is_made;
     char file[64];
     struct buf log;
@@ -140,10 +157,10 @@ static void try_manifest(struct fuzz_input *in)
     struct errbuf eb = {{0}};
     if (!is_made) {
         INVARIANT(mkdtemp(dir) != NULL);
-        (void)snprintf(file, sizeof file, "%s/CURRENT", dir);
+        INVARIANT(atexit(dir_remove) == 0);
+        dir_file(file, "CURRENT");
         INVARIANT(base_file_create(file, SLICE_LIT("MANIFEST-000005\n"), 0600, NULL) == ERR_OK);
-        (void)snprintf(file, sizeof file, "%s/MANIFEST-000005", dir);
-        (void)unlink(file); /* it is not there */
+        dir_file(file, "MANIFEST-000005");
         INVARIANT(symlink(path, file) == 0);
         is_made = true;
     }
