@@ -86,6 +86,15 @@ static inline int64_t sto_gc_collects_at(const struct sto_gc *gc, uint64_t newer
     return first;
 }
 
+/* Whether every cell but the newest of a column is garbage. */
+static inline bool sto_gc_keeps_one(const struct sto_gc *gc)
+{
+    for (size_t i = 0; i < gc->term_count; i++)
+        if (gc->terms[i].versions <= 1 && gc->terms[i].age_us == 0)
+            return true;
+    return false;
+}
+
 /* Whether the number of newer cells matters: then a reader may not jump over newer ones. */
 static inline bool sto_gc_counts(const struct sto_gc *gc)
 {

@@ -34,7 +34,8 @@
 #define STO_KEY_ROW_MAX    (STO_KEY_TABLE_MAX + 2 * LIM_ROW_KEY + 2)
 #define STO_KEY_HEADER_MAX (STO_KEY_ROW_MAX + 2)
 #define STO_KEY_COLUMN_MAX (STO_KEY_ROW_MAX + 2 + 2 * LIM_QUALIFIER + 2)
-#define STO_KEY_MAX        (STO_KEY_COLUMN_MAX + 8)
+#define STO_KEY_VERSION    8 /* the end of a cell's key: its timestamp, newer ones first */
+#define STO_KEY_MAX        (STO_KEY_COLUMN_MAX + STO_KEY_VERSION)
 
 /* --- encoding: each writes at out, or behind the len bytes already in key, and returns the length
  * of the whole key --- */

@@ -19,6 +19,7 @@ struct newest {
     bool there;
     int64_t timestamp_us;
     struct slice value; /* until the cursor moves */
+    struct slice key;   /* the same; also of a cell that a rule hides */
 };
 
 /* The newest visible cell of a column. The column's prefix is left in r->key. */
@@ -38,6 +39,7 @@ static enum err find_newest(struct rdb_row *r, const struct sto_family *family,
     out->there = !sto_gc_collects(&family->gc, 0, parts.timestamp_us, r->server_us);
     out->timestamp_us = parts.timestamp_us;
     out->value = r->cursor.value;
+    out->key = r->cursor.key;
     return ERR_OK;
 }
 
@@ -59,7 +61,8 @@ static enum err increment(const struct newest *newest, int64_t by, uint8_t out[I
 struct place {
     struct slice key; /* in r->key */
     int64_t timestamp_us;
-    bool in_db; /* it may be there */
+    bool in_db;         /* it may be there */
+    struct slice older; /* key of the newest version before it; empty: there is none */
 };
 
 /* Put head and tail together as that cell. */
@@ -67,16 +70,19 @@ static enum err put(struct rdb_row *r, const struct sto_mutation *m,
                     const struct sto_family *family, const struct place *at, struct slice head,
                     struct slice tail)
 {
-    struct rdb_cell_view view;
-    enum err rc = sto_rdb_batch_cell_size(r->batch, at->key, at->in_db, &view);
+    struct rdb_put put = {
+        .family = family, .qualifier_len = m->qualifier.len, .value_len = head.len + tail.len};
+    enum err rc = sto_rdb_batch_cell_size(r->batch, at->key, at->in_db, &put.view);
+    if (rc == ERR_OK && at->older.len > 0)
+        rc = sto_rdb_row_put_older(r, &put, at->older);
     if (rc == ERR_OK)
-        rc = sto_rdb_row_count_cell(r, &view, family, m->qualifier.len, head.len + tail.len);
+        rc = sto_rdb_row_put_count(r, &put);
     if (rc == ERR_OK)
-        rc = sto_rdb_batch_put_made(r->batch, &view, family->name_len, head, tail);
+        rc = sto_rdb_batch_put_made(r->batch, &put.view, family->name_len, head, tail);
     if (rc == ERR_OK)
         rc = sto_rdb_row_tell_cell(r, STO_SET_CELL, family, m->qualifier, at->timestamp_us,
-                                   view.entry->now.value);
-    sto_rdb_cell_view_release(&view);
+                                   put.view.entry->now.value);
+    sto_rdb_row_put_release(&put);
     return rc;
 }
 
@@ -112,7 +118,10 @@ enum err sto_rdb_row_modify(struct rdb_row *r, const struct sto_mutation *m, str
     int64_t timestamp_us = later ? r->server_us : newest.timestamp_us;
     n = sto_key_version(r->key, n, timestamp_us);
     /* A cell that is newer than the newest one is not in the database. */
-    struct place at = {base_slice(r->key, n), timestamp_us, r->before.in_db && !later};
+    struct place at = {.key = base_slice(r->key, n),
+                       .timestamp_us = timestamp_us,
+                       .in_db = r->before.in_db && !later,
+                       .older = later ? newest.key : SLICE_EMPTY};
     return put(r, m, family, &at, head, tail);
 }
 

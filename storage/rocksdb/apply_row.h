@@ -44,7 +44,7 @@ struct rdb_row {
     struct rdb_change_log changes;
     size_t row_len;
     uint8_t key[STO_KEY_MAX];   /* scratch that begins with the row prefix */
-    uint8_t upper[STO_KEY_MAX]; /* scratch for the end of a delete */
+    uint8_t upper[STO_KEY_MAX]; /* scratch: the end of a delete, the version that a put replaces */
 };
 
 /* apply.c: look at the row's header, unless that was done. Writes behind the row in r->key. */
@@ -74,10 +74,21 @@ static inline bool sto_rdb_row_may_have_more(const struct rdb_row *r)
 enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m) MUST_CHECK;
 enum err sto_rdb_row_aggregate(struct rdb_row *r, const struct sto_mutation *m,
                                struct errbuf *eb) MUST_CHECK;
-/* Count a cell of new_len bytes in the place of what view shows. */
-enum err sto_rdb_row_count_cell(struct rdb_row *r, const struct rdb_cell_view *view,
-                                const struct sto_family *family, size_t qualifier_len,
-                                size_t new_len) MUST_CHECK;
+/* A cell on its way into the batch. */
+struct rdb_put {
+    const struct sto_family *family;
+    size_t qualifier_len;
+    size_t value_len;
+    struct rdb_cell_view view;  /* of what is in its place */
+    struct rdb_cell_view older; /* of the version that goes with it; not present: none does */
+};
+/* Finds, in a family of one version, the version that the cell replaces, as far as it is known.
+ * newest: the key of the newest version of its column; empty: not known. */
+enum err sto_rdb_row_put_older(struct rdb_row *r, struct rdb_put *put,
+                               struct slice newest) MUST_CHECK;
+/* Counts the cell instead of what its views show, and deletes the older version. */
+enum err sto_rdb_row_put_count(struct rdb_row *r, struct rdb_put *put) MUST_CHECK;
+void sto_rdb_row_put_release(struct rdb_put *put);
 
 /* A cell was made or added to: for the table's change stream. Bytes live as long as the row. */
 enum err sto_rdb_row_tell_cell(struct rdb_row *r, enum sto_mutation_kind kind,

@@ -1,29 +1,64 @@
 /*
  * storage/rocksdb/apply_set.c - cells at an exact timestamp: replaced, or added to.
+ *
+ * In a family of one version, a new version deletes the one before it in the same commit, if the
+ * batch knows of that without a look into the database (docs/decisions/0061). The sweeper removes
+ * the others. A table with a change stream leaves all of them to the sweeper, which reports them.
  */
 #include "storage/rocksdb/apply_row.h"
 
 #include "base/banned.h"
 
-enum err sto_rdb_row_count_cell(struct rdb_row *r, const struct rdb_cell_view *view,
-                                const struct sto_family *family, size_t qualifier_len,
-                                size_t new_len)
+enum err sto_rdb_row_put_older(struct rdb_row *r, struct rdb_put *put, struct slice newest)
 {
-    size_t row_key_len = r->op->row_key.len;
-    uint64_t old = 0;
-    uint64_t new = sto_cell_bytes(row_key_len, family->name_len, qualifier_len, new_len);
-    if (view->present)
-        old = sto_cell_bytes(row_key_len, view->family_name_len, qualifier_len, view->value_len);
-    if (!r->has_head && old == new)
+    struct slice key = put->view.entry->key;
+    bool may_have_more = sto_rdb_row_may_have_more(r);
+    if (put->view.present || r->changes.on || !sto_gc_keeps_one(&put->family->gc))
         return ERR_OK;
-    enum err rc = sto_rdb_row_head(r);
-    if (rc != ERR_OK)
+    if (newest.len == 0) {
+        if (!sto_rdb_batch_older(r->batch, put->view.entry, may_have_more, r->upper))
+            return ERR_OK;
+    } else {
+        INVARIANT(newest.len == key.len && base_slice_compare(key, newest) < 0);
+        memcpy(r->upper, newest.ptr, newest.len);
+    }
+    return sto_rdb_batch_cell_size(r->batch, base_slice(r->upper, key.len), may_have_more,
+                                   &put->older);
+}
+
+/* Bytes of the cell that a view shows. */
+static uint64_t bytes_of(const struct rdb_row *r, const struct rdb_put *put,
+                         const struct rdb_cell_view *view)
+{
+    if (!view->present)
+        return 0;
+    return sto_cell_bytes(r->op->row_key.len, view->family_name_len, put->qualifier_len,
+                          view->value_len);
+}
+
+enum err sto_rdb_row_put_count(struct rdb_row *r, struct rdb_put *put)
+{
+    size_t old_cells = (size_t)put->view.present + (size_t)put->older.present;
+    uint64_t old = bytes_of(r, put, &put->view) + bytes_of(r, put, &put->older);
+    uint64_t new = sto_cell_bytes(r->op->row_key.len, put->family->name_len, put->qualifier_len,
+                                  put->value_len);
+    enum err rc = ERR_OK;
+    if (r->has_head || old_cells != 1 || old != new) {
+        rc = sto_rdb_row_head(r);
+        if (rc == ERR_OK && (r->now.bytes < old || r->now.cells < old_cells))
+            rc = ERR_CORRUPT;
+        r->now.bytes = r->now.bytes - old + new;
+        r->now.cells = r->now.cells - old_cells + 1;
+    }
+    if (rc != ERR_OK || !put->older.present)
         return rc;
-    if (r->now.bytes < old)
-        return ERR_CORRUPT;
-    r->now.bytes = r->now.bytes - old + new;
-    r->now.cells += !view->present;
-    return ERR_OK;
+    return sto_rdb_batch_delete_cell(r->batch, put->older.entry->key, put->older.in_db);
+}
+
+void sto_rdb_row_put_release(struct rdb_put *put)
+{
+    sto_rdb_cell_view_release(&put->view);
+    sto_rdb_cell_view_release(&put->older);
 }
 
 static int64_t timestamp_of(const struct rdb_row *r, const struct sto_mutation *m)
@@ -75,15 +110,18 @@ enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m)
         rc = ERR_INVALID;
     if (rc != ERR_OK)
         return rc;
-    struct rdb_cell_view view;
-    rc = sto_rdb_batch_cell_size(r->batch, key, sto_rdb_row_may_have_more(r), &view);
+    struct rdb_put put = {
+        .family = family, .qualifier_len = m->qualifier.len, .value_len = m->value.len};
+    rc = sto_rdb_batch_cell_size(r->batch, key, sto_rdb_row_may_have_more(r), &put.view);
     if (rc == ERR_OK)
-        rc = sto_rdb_row_count_cell(r, &view, family, m->qualifier.len, m->value.len);
+        rc = sto_rdb_row_put_older(r, &put, SLICE_EMPTY);
     if (rc == ERR_OK)
-        rc = sto_rdb_batch_put_cell(r->batch, &view, family->name_len, m->value);
+        rc = sto_rdb_row_put_count(r, &put);
+    if (rc == ERR_OK)
+        rc = sto_rdb_batch_put_cell(r->batch, &put.view, family->name_len, m->value);
     if (rc == ERR_OK)
         rc = tell(r, m, family);
-    sto_rdb_cell_view_release(&view);
+    sto_rdb_row_put_release(&put);
     return rc;
 }
 
@@ -108,17 +146,20 @@ enum err sto_rdb_row_aggregate(struct rdb_row *r, const struct sto_mutation *m, 
     enum err rc = address(r, m, &family, &key);
     if (rc != ERR_OK)
         return rc;
-    struct rdb_cell_view view;
-    rc = sto_rdb_batch_cell(r->batch, key, sto_rdb_row_may_have_more(r), &view);
+    struct rdb_put put = {.family = family, .qualifier_len = m->qualifier.len};
+    rc = sto_rdb_batch_cell(r->batch, key, sto_rdb_row_may_have_more(r), &put.view);
     if (rc == ERR_OK)
-        rc = state_make(r, m, family, &view, eb);
+        rc = state_make(r, m, family, &put.view, eb);
+    put.value_len = r->state.len;
     if (rc == ERR_OK)
-        rc = sto_rdb_row_count_cell(r, &view, family, m->qualifier.len, r->state.len);
+        rc = sto_rdb_row_put_older(r, &put, SLICE_EMPTY);
     if (rc == ERR_OK)
-        rc = sto_rdb_batch_put_made(r->batch, &view, family->name_len, base_buf_slice(&r->state),
-                                    SLICE_EMPTY);
+        rc = sto_rdb_row_put_count(r, &put);
+    if (rc == ERR_OK)
+        rc = sto_rdb_batch_put_made(r->batch, &put.view, family->name_len,
+                                    base_buf_slice(&r->state), SLICE_EMPTY);
     if (rc == ERR_OK)
         rc = tell(r, m, family);
-    sto_rdb_cell_view_release(&view);
+    sto_rdb_row_put_release(&put);
     return rc;
 }

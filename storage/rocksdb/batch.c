@@ -116,6 +116,14 @@ enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct
     return rc;
 }
 
+/* Whether recent knows of the cell. */
+static bool cell_recent(const struct rdb_batch *b, struct slice key, struct rdb_size *out)
+{
+    size_t n = key.len - STO_KEY_VERSION;
+    return sto_rdb_recent_find(&b->recent, base_slice(key.ptr, n), out) &&
+           out->version == sto_get_be64(key.ptr + n);
+}
+
 /* True when the batch knows of the cell, or nobody has to ask. */
 static bool cell_is_seen(const struct rdb_change *now, bool row_in_db, struct rdb_cell_view *out)
 {
@@ -170,13 +178,36 @@ enum err sto_rdb_batch_cell_size(struct rdb_batch *b, struct slice key, bool row
     if (cell_is_seen(&out->entry->now, row_in_db, out))
         return ERR_OK;
     struct rdb_size size;
-    if (!sto_rdb_recent_find(&b->recent, key, &size))
+    if (!cell_recent(b, key, &size))
         return cell_get(b, key, false, out);
+    enum err rc = sto_rdb_lost_check_key(b->engine, RDB_CF_CELLS, key);
+    if (rc != ERR_OK) /* recent does not know of it */
+        return rc;
     out->present = true;
     out->in_db = true;
     out->family_name_len = size.family_name_len;
     out->value_len = size.value_len;
     return ERR_OK;
+}
+
+bool sto_rdb_batch_older(struct rdb_batch *b, const struct rdb_entry *entry, bool row_in_db,
+                         uint8_t *out_key)
+{
+    size_t n = entry->key.len - STO_KEY_VERSION;
+    struct slice column = base_slice(entry->key.ptr, n);
+    const struct rdb_entry *e = entry->next[0];
+    for (; e != NULL && base_slice_starts_with(e->key, column); e = e->next[0])
+        if (e->now.live && e->now.present) {
+            memcpy(out_key, e->key.ptr, e->key.len);
+            return true;
+        }
+    struct rdb_size size;
+    if (!row_in_db || !sto_rdb_recent_find(&b->recent, column, &size) ||
+        size.version <= sto_get_be64(entry->key.ptr + n))
+        return false;
+    memcpy(out_key, column.ptr, n);
+    sto_put_be64(out_key + n, size.version);
+    return true;
 }
 
 void sto_rdb_cell_view_release(struct rdb_cell_view *view)

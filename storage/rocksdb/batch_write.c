@@ -91,14 +91,20 @@ static void write_cell(struct rdb_batch *b, const struct rdb_entry *entry)
 static void note_entry(struct rdb_batch *b, const struct rdb_entry *entry)
 {
     const struct rdb_change *now = &entry->now;
-    if (!now->present) {
-        sto_rdb_recent_forget(&b->recent, entry->key);
-        return;
-    }
-    struct rdb_size size = {.head = now->head,
-                            .value_len = (uint32_t)now->value.len,
+    size_t n = entry->key.len - (now->is_head ? 0 : STO_KEY_VERSION);
+    struct slice key = base_slice(entry->key.ptr, n);
+    struct rdb_size size = {.value_len = (uint32_t)now->value.len,
                             .family_name_len = now->family_name_len};
-    sto_rdb_recent_put(&b->recent, entry->key, &size);
+    if (now->is_head)
+        size.head = now->head;
+    else
+        size.version = sto_get_be64(entry->key.ptr + n);
+    struct rdb_size known;
+    if (now->present)
+        sto_rdb_recent_put(&b->recent, key, &size);
+    else if (now->is_head ||
+             (sto_rdb_recent_find(&b->recent, key, &known) && known.version == size.version))
+        sto_rdb_recent_forget(&b->recent, key);
 }
 
 /* ERR_UNAVAILABLE: the tenant has no key to seal it with. */

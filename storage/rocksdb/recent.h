@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/recent.h - sizes of the cells and row headers that were written lately.
+ * storage/rocksdb/recent.h - sizes of the row headers and cells that were written lately.
  *
  * Does:     remember what the database holds under a key, as far as counting needs it, so that who
  *           writes there again need not look it up.
@@ -10,7 +10,7 @@
  * Blocks:   no.
  * Fails by: does not fail; what does not fit is forgotten.
  * Limits:   LIM_RECENT_SETS; keys up to RDB_RECENT_KEY.
- * Promises: 1. find gives what was put last for exactly this key, or nothing.
+ * Promises: 1. find returns what was put last for exactly this key, or nothing.
  *           2. After clear nothing of any key is left in memory.
  */
 #ifndef STORAGE_ROCKSDB_RECENT_H
@@ -21,9 +21,13 @@
 #define RDB_RECENT_WAYS 4
 #define RDB_RECENT_KEY  104
 
-/* Under the key of a header: head. Under that of a cell: the other two. */
+/* Under the key of a header: head. Under the prefix of a column: the cell of it that was written
+ * last; the database may hold others. */
 struct rdb_size {
-    struct sto_row_head head;
+    union {
+        struct sto_row_head head;
+        uint64_t version; /* the end of the cell's key, as a big-endian number */
+    };
     uint32_t value_len;
     uint8_t family_name_len;
 };

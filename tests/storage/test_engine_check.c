@@ -190,8 +190,8 @@ START_TEST(garbage_does_not_match)
     fix_open();
     struct sto_filter old = value_is("old");
     struct sto_filter_program *p = compile(&old);
-    struct sto_mutation m[] = {fix_set(1, "q", 1000, SLICE_LIT("old")),
-                               fix_set(1, "q", 2000, SLICE_LIT("new")),
+    struct sto_mutation m[] = {fix_set(1, "q", 2000, SLICE_LIT("new")),
+                               fix_set(1, "q", 1000, SLICE_LIT("old")), /* replaces nothing */
                                fix_set(2, "q", 1000, SLICE_LIT("old"))};
     ck_assert_int_eq(fix_mutate(T, "row", m, 3), ERR_OK);
     ck_assert(!matches("row", p));
