@@ -533,6 +533,22 @@ struct sto_buckets {
 
 /* What the engine counts since it was opened, and how it is now; each number for itself, not all
  * of one moment. */
+/* Kinds of reads, of which one slice in 61 of each thread is counted. */
+enum sto_read_kind { STO_READ_ROW, STO_READ_ROWS, STO_READ_ROWS_REVERSED, STO_READ_KINDS };
+
+struct sto_read_sample {
+    uint64_t slices;
+    uint64_t removed; /* keys that they passed: tombstones, and versions hidden by newer ones */
+};
+
+/* A table in which reads walk through removed keys that were not rewritten yet. */
+struct sto_removed_table {
+    char tenant[LIM_TENANT_ID + 1];
+    char table[LIM_TABLE_ID + 1];
+    uint64_t passed; /* keys */
+};
+#define STO_REMOVED_TABLES 16
+
 struct sto_engine_stats {
     uint64_t commit_queue_ops; /* waiting now */
     uint64_t commit_queue_bytes;
@@ -562,7 +578,10 @@ struct sto_engine_stats {
     uint64_t reclaim_rested_ns; /* of rewriting them away, beside others; since the start */
     uint64_t removed_passed;    /* removed keys that reads walked through, since the start */
     uint64_t removed_rewritten; /* stretches of them, since the start */
-    uint64_t cache_hits;        /* blocks, of one slice of reads in sixty or so */
+    size_t removed_table_count; /* at most STO_REMOVED_TABLES; each table once */
+    struct sto_removed_table removed_tables[STO_REMOVED_TABLES];
+    struct sto_read_sample read_samples[STO_READ_KINDS];
+    uint64_t cache_hits; /* blocks, of one slice of reads in sixty or so */
     uint64_t cache_misses;
     uint64_t cache_used_bytes;
     uint64_t cache_bytes; /* it may use */

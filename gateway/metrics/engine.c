@@ -101,6 +101,27 @@ static void put_reclaim(struct buf *out, const struct sto_engine_stats *s)
                   s->range_tombstones);
     gw_metric_one(out, "bigtent_drops_waiting", GW_GAUGE,
                   "Drops of rows and tables whose bytes are still in the files.", s->drops_waiting);
+    struct gw_metric m = gw_metric_begin(
+        out, "bigtent_reclaim_rested_seconds_total", GW_COUNTER,
+        "For how long rewriting files to give space back has rested beside others.");
+    gw_metric_put_fraction(&m, "", s->reclaim_rested_ns, GW_NS_DECIMALS);
+}
+
+/* Tombstones, and versions that newer ones hide. */
+static void put_removed(struct buf *out, const struct sto_engine_stats *s)
+{
+    static const char *const kinds[STO_READ_KINDS] = {[STO_READ_ROW] = "read=\"row\"",
+                                                      [STO_READ_ROWS] = "read=\"rows\"",
+                                                      [STO_READ_ROWS_REVERSED] =
+                                                          "read=\"rows_reversed\""};
+    struct gw_metric m = gw_metric_begin(out, "bigtent_sampled_reads_total", GW_COUNTER,
+                                         "Reads that were counted, one in 61, by kind.");
+    for (int i = 0; i < STO_READ_KINDS; i++)
+        gw_metric_put(&m, kinds[i], s->read_samples[i].slices);
+    m = gw_metric_begin(out, "bigtent_sampled_reads_removed_keys_total", GW_COUNTER,
+                        "Removed keys that these reads passed.");
+    for (int i = 0; i < STO_READ_KINDS; i++)
+        gw_metric_put(&m, kinds[i], s->read_samples[i].removed);
     gw_metric_one(out, "bigtent_removed_keys_passed_total", GW_COUNTER,
                   "Removed keys that reads walked through, where there were many together.",
                   s->removed_passed);
@@ -108,10 +129,14 @@ static void put_reclaim(struct buf *out, const struct sto_engine_stats *s)
         out, "bigtent_removed_stretches_rewritten_total", GW_COUNTER,
         "Stretches of removed keys that were rewritten, because reads walked through them.",
         s->removed_rewritten);
-    struct gw_metric m = gw_metric_begin(
-        out, "bigtent_reclaim_rested_seconds_total", GW_COUNTER,
-        "For how long rewriting files to give space back has rested beside others.");
-    gw_metric_put_fraction(&m, "", s->reclaim_rested_ns, GW_NS_DECIMALS);
+    m = gw_metric_begin(out, "bigtent_removed_keys_passed", GW_GAUGE,
+                        "The same, of stretches that were not rewritten yet, by table.");
+    for (size_t i = 0; i < s->removed_table_count; i++) {
+        char labels[LIM_TENANT_ID + LIM_TABLE_ID + 32];
+        (void)snprintf(labels, sizeof labels, "tenant=\"%s\",table=\"%s\"",
+                       s->removed_tables[i].tenant, s->removed_tables[i].table); /* it fits */
+        gw_metric_put(&m, labels, s->removed_tables[i].passed);
+    }
 }
 
 /* Files by their numbers: a key would be a tenant's. */
@@ -191,6 +216,7 @@ void gw_metrics_engine(struct buf *out, struct sto_engine *engine)
     put_rocksdb(out, &stats);
     put_cache(out, &stats);
     put_reclaim(out, &stats);
+    put_removed(out, &stats);
     put_damage(out, &stats, &damage);
     put_scrub(out, &stats.scrub);
     put_disk(out, &health);

@@ -50,7 +50,7 @@ uint64_t sto_rdb_passed_end(uint64_t before)
     return removed_passed() - before;
 }
 
-void sto_rdb_cache_sample_end(struct rdb_cache_sample *sample)
+void sto_rdb_cache_sample_end(struct rdb_cache_sample *sample, enum sto_read_kind kind)
 {
     if (!is_counting)
         return;
@@ -62,4 +62,6 @@ void sto_rdb_cache_sample_end(struct rdb_cache_sample *sample)
     rocksdb_perfcontext_destroy(mine);
     atomic_fetch_add_explicit(&sample->hits, hits, memory_order_relaxed);
     atomic_fetch_add_explicit(&sample->misses, misses, memory_order_relaxed);
+    atomic_fetch_add_explicit(&sample->reads[kind].slices, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&sample->reads[kind].removed, removed_passed(), memory_order_relaxed);
 }

@@ -21,6 +21,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "storage/engine.h"
+
 /* RocksDB counts each comparison of keys as well, a tenth of a seek: so not always. A prime, so
  * that no rhythm of requests hides from it. */
 #define RDB_CACHE_SAMPLE 61
@@ -28,10 +30,14 @@
 struct rdb_cache_sample {
     _Atomic uint64_t hits;   /* blocks */
     _Atomic uint64_t misses; /* read from a file */
+    struct {
+        _Atomic uint64_t slices;
+        _Atomic uint64_t removed; /* keys that they passed */
+    } reads[STO_READ_KINDS];
 };
 
 void sto_rdb_cache_sample_begin(void);
-void sto_rdb_cache_sample_end(struct rdb_cache_sample *sample);
+void sto_rdb_cache_sample_end(struct rdb_cache_sample *sample, enum sto_read_kind kind);
 
 /* Inside a slice: how many keys its iterators passed that are removed, or older than others. */
 uint64_t sto_rdb_passed_begin(void);

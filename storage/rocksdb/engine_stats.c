@@ -76,5 +76,10 @@ void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
     }
     for (int i = 0; i < e->committer_count; i++)
         add_committer(out, e->committers[i]);
+    for (int kind = 0; kind < STO_READ_KINDS; kind++)
+        out->read_samples[kind] =
+            (struct sto_read_sample){.slices = load(&e->cache_sample.reads[kind].slices),
+                                     .removed = load(&e->cache_sample.reads[kind].removed)};
+    out->removed_table_count = sto_rdb_removed_tables(&e->removed, out->removed_tables);
     sto_rdb_scrub_get(&e->scrub, &out->scrub);
 }

@@ -132,6 +132,37 @@ void sto_rdb_removed_forget(struct rdb_engine *e, struct sto_span span)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Copies the part of a stored key up to the next '#'; returns what is left of the key. */
+static struct slice part_copy(struct slice key, char *out, size_t len_max)
+{
+    const uint8_t *end = memchr(key.ptr, '#', key.len);
+    size_t n = end == NULL ? key.len : (size_t)(end - key.ptr);
+    INVARIANT(end != NULL && n <= len_max); /* a key of a row begins with both IDs */
+    memcpy(out, key.ptr, n);
+    out[n] = '\0';
+    return base_slice(end + 1, key.len - n - 1);
+}
+
+size_t sto_rdb_removed_tables(struct rdb_removed *r,
+                              struct sto_removed_table out[REMOVED_STRETCHES])
+{
+    size_t count = 0;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->count; i++) {
+        struct sto_removed_table *last = &out[count];
+        struct slice rest = part_copy(begin_of(&r->of[i]), last->tenant, LIM_TENANT_ID);
+        (void)part_copy(rest, last->table, LIM_TABLE_ID);
+        last->passed = 0;
+        size_t k = 0;
+        while (strcmp(out[k].tenant, last->tenant) != 0 || strcmp(out[k].table, last->table) != 0)
+            k++;
+        out[k].passed += r->of[i].passed;
+        count += k == count;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return count;
+}
+
 /* Removes a stretch that is due from the list, for its rewriting. */
 static bool take(struct rdb_removed *r, struct rdb_stretch *out, uint64_t *out_forgets)
 {

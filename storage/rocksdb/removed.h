@@ -24,10 +24,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "storage/engine.h"
 #include "storage/keycodec.h"
 #include "storage/range.h"
 
-#define REMOVED_STRETCHES        16
+#define REMOVED_STRETCHES        STO_REMOVED_TABLES
 #define REMOVED_STRETCHES_OF_ONE 2 /* tenant */
 #define REMOVED_REST_S           5 /* between two rounds: each lists the files, and may flush */
 
@@ -57,6 +58,10 @@ void sto_rdb_removed_note(struct rdb_engine *e, struct slice begin, struct slice
                           uint64_t passed);
 /* Drops the stretches of an offboarded tenant. */
 void sto_rdb_removed_forget(struct rdb_engine *e, struct sto_span span);
+
+/* The tables of the stretches that were not rewritten yet, each once; returns how many. */
+size_t sto_rdb_removed_tables(struct rdb_removed *r,
+                              struct sto_removed_table out[REMOVED_STRETCHES]);
 
 /* Rewrites the stretches that are due. *out_wait_ns: time until the next round; UINT64_MAX: none is
  * due before another read notes one. */

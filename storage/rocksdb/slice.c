@@ -491,7 +491,7 @@ enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
     enum rdb_slice_end rc = sto_rdb_look_begin(c);
     if (rc == SLICE_FULL)
         rc = slice_rows(c);
-    sto_rdb_cache_sample_end(&c->engine->cache_sample);
+    sto_rdb_cache_sample_end(&c->engine->cache_sample, sto_rdb_range_kind(c));
     if (rc == SLICE_INCOMPLETE)
         row_put_back(c);
     sto_rdb_range_close(c, false);

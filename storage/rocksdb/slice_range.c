@@ -235,3 +235,10 @@ bool sto_rdb_range_open(struct sto_read_cursor *c, bool has_no_tombstones)
     c->row_len = 0;
     return true;
 }
+
+enum sto_read_kind sto_rdb_range_kind(const struct sto_read_cursor *c)
+{
+    if (c->is_point)
+        return STO_READ_ROW;
+    return c->op->spec.reversed ? STO_READ_ROWS_REVERSED : STO_READ_ROWS;
+}

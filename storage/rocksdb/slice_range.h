@@ -29,4 +29,7 @@ void sto_rdb_range_close(struct sto_read_cursor *c, bool finished);
 /* The key of the row when is_point. */
 struct slice sto_rdb_range_point(const struct sto_read_cursor *c);
 
+/* What the range that was opened last is. */
+enum sto_read_kind sto_rdb_range_kind(const struct sto_read_cursor *c);
+
 #endif

@@ -326,6 +326,38 @@ START_TEST(a_tenant_has_what_it_did)
 }
 END_TEST
 
+static void write_rows(int count, const char *member)
+{
+    struct buf lines;
+    base_buf_init(&lines, MIB);
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(base_buf_printf(&lines, "{'key':'r%d',%s}\n", i, member), ERR_OK);
+    ck_assert_int_eq(base_buf_append_byte(&lines, 0), ERR_OK);
+    http_once(w.http, "Content-Type: application/x-ndjson");
+    http_json(w.http, "POST", (const char *)lines.ptr, "/v1/tables/devices:write");
+    EXPECT_STATUS(w.http, 200);
+    base_buf_fini(&lines);
+}
+
+/* The front of a queue that nobody compacted yet. */
+START_TEST(a_table_in_which_reads_pass_removed_rows_is_named)
+{
+    char name[256];
+    world_init(&w, (enum http_version)_i);
+    (void)snprintf(name, sizeof name,
+                   "bigtent_removed_keys_passed{tenant=\"%s\",table=\"devices\"}", w.tenant);
+    scrape(w.op);
+    ck_assert_str_eq(scrape_value(name), "");
+    write_rows(400, "'cells':{'stats':{'q':'1'}}");
+    write_rows(400, "'op':'delete'");
+    http_get(w.http, "/v1/tables/devices/rows?limit=1");
+    EXPECT_STATUS(w.http, 200);
+    scrape(w.op);
+    ck_assert_uint_ge(scrape_seen(name), 400);
+    world_fini(&w);
+}
+END_TEST
+
 static int put_one(void *arg)
 {
     (void)arg;
@@ -491,6 +523,7 @@ Suite *suite_api_metrics(void)
     tcase_add_loop_test(tc, requests_are_counted_by_route_and_status, 0, HTTP_VERSIONS);
     tcase_add_test(tc, grpc_is_counted_by_method_and_code);
     tcase_add_loop_test(tc, a_tenant_has_what_it_did, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, a_table_in_which_reads_pass_removed_rows_is_named, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, throttling_is_counted_with_the_waiting, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, top_shows_what_was_done_in_the_last_seconds, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, top_is_for_operators_and_refuses_what_it_does_not_know, 0,

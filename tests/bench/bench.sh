@@ -17,7 +17,8 @@
 #   BENCH_SECONDS  for each measurement, default 8
 #   BENCH_CLIENT_ROWS  rows of 1 KiB for the Bigtable clients, default 20000
 #   BENCH_IDLE     idle connections, default 10000
-#   BENCH_CHANGES  for hot: of one row, default 100000; BENCH_HOT_REST: seconds until it is looked at again, default 60
+#   BENCH_CHANGES  for hot: of one row, default 100000; BENCH_HOT_REST: seconds until it is looked at again, default 60;
+#                  BENCH_QUEUE: rows that come and go, default 1000000
 #   BENCH_BEFORE   for drop: a directory of an older build, whose server removes a table and drops a prefix as well
 #   BENCH_BOUNDS   0: a missed bound is printed, but does not fail the run; for runs that are too short to mean something
 #   BENCH_DIR      where the data goes, default TMPDIR or /tmp

@@ -4,6 +4,8 @@
  */
 #include "tests/storage/hot.h"
 
+#include "storage/rocksdb/slice.h"
+
 #include "base/banned.h"
 
 Suite *suite_storage_engine_removed(void);
@@ -99,6 +101,58 @@ START_TEST(a_tenant_has_two_stretches)
 }
 END_TEST
 
+START_TEST(tables_are_listed_once)
+{
+    struct rdb_engine *e = sto_rdb_engine(fix.engine);
+    static const struct {
+        struct slice begin, end;
+        uint64_t passed;
+    } notes[] = {{SLICE_LIT("ab#t#x"), SLICE_LIT("ab#t#y"), 1},
+                 {SLICE_LIT("abc#t#x"), SLICE_LIT("abc#t#y"), 2},
+                 {SLICE_LIT("ab#t#z"), SLICE_LIT("ab#t#zz"), 4},
+                 {SLICE_LIT("abc#t2#x"), SLICE_LIT("abc#t2#y"), 8}};
+    static const struct sto_removed_table wanted[] = {
+        {"ab", "t", 5}, {"abc", "t", 2}, {"abc", "t2", 8}};
+    struct sto_engine_stats stats;
+    for (size_t i = 0; i < 4; i++)
+        sto_rdb_removed_note(e, notes[i].begin, notes[i].end, notes[i].passed);
+    sto_engine_stats_get(fix.engine, &stats);
+    ck_assert_uint_eq(stats.removed_table_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_str_eq(stats.removed_tables[i].tenant, wanted[i].tenant);
+        ck_assert_str_eq(stats.removed_tables[i].table, wanted[i].table);
+        ck_assert_uint_eq(stats.removed_tables[i].passed, wanted[i].passed);
+    }
+}
+END_TEST
+
+/* One slice in RDB_CACHE_SAMPLE of a thread. */
+START_TEST(reads_are_sampled_by_kind)
+{
+    static const struct sto_read_spec specs[STO_READ_KINDS] = {
+        [STO_READ_ROW] = {.row_key = SLICE_LIT("b")},
+        [STO_READ_ROWS] = {.row_limit = 1},
+        [STO_READ_ROWS_REVERSED] = {.row_limit = 1, .reversed = true}};
+    consume("b");
+    for (int kind = 0; kind < STO_READ_KINDS; kind++) {
+        struct sto_engine_stats before, after;
+        sto_engine_stats_get(fix.engine, &before);
+        for (int i = 0; i < 2 * RDB_CACHE_SAMPLE; i++)
+            fix_assert_rows(T, &specs[kind], "b{f:q@1000=v,}");
+        sto_engine_stats_get(fix.engine, &after);
+        for (int k = 0; k < STO_READ_KINDS; k++) {
+            uint64_t slices = after.read_samples[k].slices - before.read_samples[k].slices;
+            uint64_t removed = after.read_samples[k].removed - before.read_samples[k].removed;
+            ck_assert_int_eq(slices > 0, k == kind);
+            if (k == STO_READ_ROWS)
+                ck_assert_uint_ge(removed, slices * REMOVED_KEYS_MAX);
+            else
+                ck_assert_uint_le(removed, slices * 2);
+        }
+    }
+}
+END_TEST
+
 /* Its row keys are part of its offboarding. */
 START_TEST(what_was_noted_of_a_tenant_goes_with_it)
 {
@@ -129,6 +183,8 @@ Suite *suite_storage_engine_removed(void)
     tcase_add_test(c, the_end_of_a_stack);
     tcase_add_test(c, columns_that_were_consumed);
     tcase_add_test(c, a_tenant_has_two_stretches);
+    tcase_add_test(c, tables_are_listed_once);
+    tcase_add_test(c, reads_are_sampled_by_kind);
     tcase_add_test(c, what_was_noted_of_a_tenant_goes_with_it);
     suite_add_tcase(s, c);
     return s;
