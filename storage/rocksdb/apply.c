@@ -37,8 +37,9 @@ enum err sto_rdb_row_head(struct rdb_row *r)
     r->has_head = true;
     r->now = r->before.head;
     r->batch->expects_rows = r->now.cells > 0;
+    r->removed_max = r->steps_max == UINT64_MAX ? 0 : COMMIT_REMOVED_MAX;
     sto_rdb_row_cursor_open(&r->cursor, r->batch, base_slice(r->key, r->row_len), r->before.in_db,
-                            r->steps_max == UINT64_MAX ? 0 : COMMIT_REMOVED_MAX);
+                            r->removed_max);
     return ERR_OK;
 }
 
@@ -59,6 +60,7 @@ static enum err moved(struct rdb_row *r, enum err rc)
 
 enum err sto_rdb_row_seek(struct rdb_row *r, struct slice key)
 {
+    sto_rdb_row_cursor_bound(&r->cursor, r->removed_max);
     return moved(r, sto_rdb_row_cursor_seek(&r->cursor, key));
 }
 
@@ -331,7 +333,7 @@ static enum err row_change(struct rdb_row *r, struct sto_mutate_op *op)
     if (has_token)
         rc = sto_rdb_token_find(r->batch, op, r->server_us, &token, &op->repeated, &op->detail);
     if (rc == ERR_OK && op->repeated) {
-        r->cursor.removed_max = 0; /* a plan cannot know of the token, and would be stale */
+        r->removed_max = 0; /* a plan cannot know of the token, and would be stale */
         return row_tell(r, op);
     }
     if (rc == ERR_OK)

@@ -2,7 +2,9 @@
  * storage/rocksdb/apply_delete.c - deletes of the cells that are there.
  *
  * Each of them is counted, and a row without cells is not looked through any further: what follows
- * may be as many removed keys as the row was written to. A batch apart has them deleted one by one
+ * may be as many removed keys as the row was written to. For the same reason a committer that meets
+ * many of them in a part of a row counts the cells of the other parts: when those are all that the
+ * row has left, nothing is left of this part. A batch apart has them deleted one by one
  * up to LIM_DELETE_POINTS; what one mutation deletes of the database beyond that goes as a range.
  */
 #include "storage/rocksdb/apply_row.h"
@@ -11,6 +13,7 @@
 #include "base/banned.h"
 
 #define COLUMN_REMOVED_MAX 64 /* passed in one move, where the next column may be tried instead */
+#define OTHER_CELLS_MAX    64 /* of other parts of the row, that are counted */
 
 /* A walk over the cells that a mutation deletes. */
 struct walk {
@@ -18,6 +21,7 @@ struct walk {
     bool may_range;    /* cells may go as a range */
     size_t points_end; /* of r->deleted: from there on they do */
     uint16_t told;     /* the last family; they come in the order of their numbers */
+    bool is_short;     /* ERR_CANCELLED: too many removed keys, but r is not dear for that */
     bool may_jump;     /* the whole row goes: how many cells that are is known */
     bool has_jumped;   /* over keys that may have been cells */
 };
@@ -98,15 +102,64 @@ static enum err tell(struct rdb_row *r, const struct sto_mutation *m, uint16_t n
 /* Moves to the next cell after one of that column. */
 static enum err walk_on(struct rdb_row *r, struct walk *w, struct slice column)
 {
-    if (!w->may_jump)
+    if (!w->is_short)
         return sto_rdb_row_next(r);
     memcpy(r->key, column.ptr, column.len);
     enum err rc = sto_rdb_row_cursor_next(&r->cursor);
-    if (rc != ERR_CANCELLED)
+    if (rc != ERR_CANCELLED || !w->may_jump)
         return rc;
     w->has_jumped = true;
     sto_key_after(r->key, column.len);
     return sto_rdb_row_cursor_seek(&r->cursor, base_slice(r->key, column.len));
+}
+
+/* Counts cells from `begin` to `end`, or to the end of the row (empty), at most OTHER_CELLS_MAX. A
+ * column ends where too many removed keys are, the part where a column begins with them: the count
+ * may be too low. ERR_CANCELLED: r is dear. */
+static enum err part_count(struct rdb_row *r, struct slice begin, struct slice end, uint64_t *count)
+{
+    struct rdb_row_cursor *c = &r->cursor;
+    enum err rc = sto_rdb_row_cursor_seek(c, begin);
+    while (rc == ERR_OK && !c->at_end && *count <= OTHER_CELLS_MAX &&
+           (end.len == 0 || base_slice_compare(c->key, end) < 0)) {
+        struct sto_key parts;
+        if (sto_key_decode(c->key, &parts) != ERR_OK)
+            return ERR_CORRUPT;
+        size_t n = parts.column_prefix.len;
+        memcpy(r->key, parts.column_prefix.ptr, n);
+        (*count)++;
+        rc = sto_rdb_row_step(r, 1);
+        if (rc != ERR_OK)
+            return rc;
+        rc = sto_rdb_row_cursor_next(c);
+        if (rc != ERR_CANCELLED)
+            continue;
+        sto_key_after(r->key, n);
+        rc = sto_rdb_row_cursor_seek(c, base_slice(r->key, n));
+    }
+    return rc == ERR_CANCELLED ? ERR_OK : rc;
+}
+
+/* Whether the cells that the row has left all lie outside of what m deletes. */
+static enum err all_are_outside(struct rdb_row *r, const struct sto_mutation *m, bool *out)
+{
+    uint64_t count = 0;
+    struct slice lower, upper;
+    *out = false;
+    if (r->now.cells > OTHER_CELLS_MAX)
+        return ERR_OK;
+    bounds_of(r, m, &lower, &upper);
+    uint8_t end[STO_KEY_MAX];
+    memcpy(end, lower.ptr, lower.len); /* counting writes into r->key */
+    enum err rc = part_count(r, upper, SLICE_EMPTY, &count);
+    if (rc == ERR_OK && count < r->now.cells) {
+        uint8_t front[STO_KEY_ROW_MAX + 2];
+        memcpy(front, r->key, r->row_len);
+        size_t n = sto_key_family(front, r->row_len, 1);
+        rc = part_count(r, base_slice(front, n), base_slice(end, lower.len), &count);
+    }
+    *out = rc == ERR_OK && count == r->now.cells;
+    return rc;
 }
 
 static enum err walk(struct rdb_row *r, struct walk *w)
@@ -116,8 +169,10 @@ static enum err walk(struct rdb_row *r, struct walk *w)
     bounds_of(r, w->m, &lower, &upper);
     if (base_slice_compare(lower, upper) >= 0 || r->now.cells == 0)
         return ERR_OK;
+    if (w->is_short)
+        sto_rdb_row_cursor_bound(&r->cursor, COLUMN_REMOVED_MAX);
     enum err rc =
-        w->may_jump ? sto_rdb_row_cursor_seek(&r->cursor, lower) : sto_rdb_row_seek(r, lower);
+        w->is_short ? sto_rdb_row_cursor_seek(&r->cursor, lower) : sto_rdb_row_seek(r, lower);
     while (rc == ERR_OK && !r->cursor.at_end && base_slice_compare(r->cursor.key, upper) < 0) {
         rc = delete_one(r, w->may_range && r->deleted >= w->points_end, &parts);
         if (rc == ERR_OK && parts.family != w->told)
@@ -133,27 +188,29 @@ static enum err walk(struct rdb_row *r, struct walk *w)
     return rc;
 }
 
-/* Opens the row's cursor again, with another bound. */
-static void cursor_bound(struct rdb_row *r, uint64_t removed_max)
-{
-    sto_rdb_row_cursor_close(&r->cursor);
-    sto_rdb_row_cursor_open(&r->cursor, r->batch, base_slice(r->key, r->row_len), r->before.in_db,
-                            removed_max);
-}
-
 /* Deletes the whole row, on a committer. A second walk finds what the first one jumped over or did
  * not reach; a family may be reported to the change stream twice then. */
 static enum err walk_by_columns(struct rdb_row *r, struct walk *w)
 {
-    uint64_t removed_max = r->cursor.removed_max;
-    cursor_bound(r, COLUMN_REMOVED_MAX);
-    w->may_jump = true;
+    w->is_short = w->may_jump = true;
     enum err rc = walk(r, w);
-    w->may_jump = false;
-    cursor_bound(r, removed_max);
+    w->is_short = w->may_jump = false;
     if (rc != ERR_OK && (rc != ERR_CANCELLED || r->is_dear))
         return rc;
     return w->has_jumped || rc == ERR_CANCELLED ? walk(r, w) : ERR_OK;
+}
+
+/* Deletes a part of a row, on a committer. */
+static enum err walk_by_count(struct rdb_row *r, struct walk *w)
+{
+    bool is_done = false;
+    w->is_short = true;
+    enum err rc = walk(r, w);
+    w->is_short = false;
+    if (rc != ERR_CANCELLED || r->is_dear)
+        return rc;
+    rc = all_are_outside(r, w->m, &is_done);
+    return rc != ERR_OK || is_done ? rc : walk(r, w);
 }
 
 enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m)
@@ -168,8 +225,10 @@ enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m)
     struct walk w = {.m = m,
                      .may_range = r->batch->is_apart && r->batch->range_count < LIM_DELETE_RANGES,
                      .points_end = r->deleted + LIM_DELETE_POINTS};
-    bool is_bounded = r->cursor.removed_max != 0;
-    enum err rc = is_row && is_bounded ? walk_by_columns(r, &w) : walk(r, &w);
+    bool is_bounded = r->removed_max != 0;
+    enum err rc = !is_bounded ? walk(r, &w)
+                  : is_row    ? walk_by_columns(r, &w)
+                              : walk_by_count(r, &w);
     r->is_emptied = r->is_emptied || (rc == ERR_OK && is_row);
     return rc == ERR_OK && w.told == 0 && !is_row ? tell(r, m, m->family, false) : rc;
 }

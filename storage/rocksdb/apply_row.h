@@ -40,7 +40,8 @@ struct rdb_row {
     size_t deleted;  /* cells, by this operation */
     bool is_emptied; /* it deleted the whole row, and knows of every cell that the database holds */
     struct rdb_row_cursor cursor;
-    struct buf state; /* scratch for the state of an aggregate */
+    uint64_t removed_max; /* keys that one move of the cursor passes before r is dear; 0: any */
+    struct buf state;     /* scratch for the state of an aggregate */
     struct rdb_change_log changes;
     size_t row_len;
     uint8_t key[STO_KEY_MAX];   /* scratch that begins with the row prefix */

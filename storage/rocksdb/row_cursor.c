@@ -38,6 +38,14 @@ void sto_rdb_row_cursor_close(struct rdb_row_cursor *c)
     c->begun = false;
 }
 
+void sto_rdb_row_cursor_bound(struct rdb_row_cursor *c, uint64_t removed_max)
+{
+    if (c->removed_max == removed_max)
+        return;
+    sto_rdb_row_cursor_close(c);
+    sto_rdb_row_cursor_open(c, c->batch, c->row, c->in_db, removed_max);
+}
+
 static enum err begin(struct rdb_row_cursor *c)
 {
     if (c->begun || !c->in_db)

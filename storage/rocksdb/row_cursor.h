@@ -45,6 +45,8 @@ struct rdb_row_cursor {
 /* row: its prefix, unchanged until close. Costs nothing before the first seek. */
 void sto_rdb_row_cursor_open(struct rdb_row_cursor *c, struct rdb_batch *b, struct slice row,
                              bool in_db, uint64_t removed_max);
+/* Another removed_max, from the next seek on. Costs nothing if it is the same. */
+void sto_rdb_row_cursor_bound(struct rdb_row_cursor *c, uint64_t removed_max);
 /* Accepts a zeroed cursor. */
 void sto_rdb_row_cursor_close(struct rdb_row_cursor *c);
 

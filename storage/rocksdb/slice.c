@@ -63,21 +63,29 @@ static void row_put_back(struct sto_read_cursor *c)
 }
 
 /* Reads the row from its start again in the same slice, with a new iterator. */
-static enum rdb_slice_end row_restart(struct sto_read_cursor *c)
+static enum rdb_slice_end row_again(struct sto_read_cursor *c)
 {
     row_put_back(c);
     sto_rdb_range_close(c, false);
-    c->steps = 0;
-    c->steps_looked = 0;
     c->full = false;
     return SLICE_AGAIN;
 }
 
-/* Restarts the row, or continues at the target if parts of it were already returned, with an
- * iterator that passes any number of removed keys. */
-static enum rdb_slice_end row_unbounded(struct sto_read_cursor *c)
+static enum rdb_slice_end row_restart(struct sto_read_cursor *c)
 {
-    c->is_unbounded = true;
+    c->steps = 0;
+    c->steps_looked = 0;
+    return row_again(c);
+}
+
+/* Tries the next kind of moves: on the row from its start, or, if parts of it were already
+ * returned, from the target on. */
+static enum rdb_slice_end row_retry(struct sto_read_cursor *c)
+{
+    bool was_blind = c->is_blind && c->moves == RDB_MOVES_BLIND;
+    c->moves = was_blind ? RDB_MOVES_EXACT : RDB_MOVES_UNBOUNDED;
+    if (was_blind)
+        return row_again(c);
     if (!c->on_reader)
         return SLICE_INCOMPLETE;
     bool goes_on = c->row_len != 0 && sto_rdb_long_row_is_open(&c->long_row);
@@ -96,7 +104,7 @@ static enum rdb_slice_end iterator_status(struct sto_read_cursor *c)
         return sto_rdb_read_end(c, sto_rdb_read_failed(c->engine, error),
                                 "the rows cannot be read");
     rocksdb_free(error);
-    return is_stuck ? row_unbounded(c) : SLICE_INCOMPLETE;
+    return is_stuck ? row_retry(c) : SLICE_INCOMPLETE;
 }
 
 static void note_passed(struct buf *last_passed, struct slice row_key)
@@ -119,7 +127,7 @@ static bool row_finish(struct sto_read_cursor *c)
 {
     struct sto_read_op *op = c->op;
     c->rows++;
-    c->is_unbounded = false;
+    c->moves = RDB_MOVES_BLIND;
     if (op->last_passed != NULL && (op->spec.view == NULL || c->row_seen))
         note_passed(op->last_passed, c->visit.row_key);
     if (c->is_point) {
@@ -327,14 +335,6 @@ static bool same_column(const struct sto_read_cursor *c, struct slice key)
            memcmp(key.ptr + c->row_len, c->column + c->row_len, c->column_len - c->row_len) == 0;
 }
 
-/* Too large for this thread: the row goes to one where it holds nobody up. */
-static enum rdb_slice_end cell_hand_over(struct sto_read_cursor *c)
-{
-    c->is_long = c->visit.regexes > 0;
-    c->full = true;
-    return c->on_reader ? SLICE_FULL : SLICE_INCOMPLETE;
-}
-
 /* Through a view there are no cells but those of columns that were entered. */
 static void note_seen(struct sto_read_cursor *c, enum sto_visit_next entered, struct slice key)
 {
@@ -360,7 +360,7 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
         struct sto_stored_cell cell;
         stored.ptr = (const uint8_t *)rocksdb_iter_value(c->iterator, &stored.len);
         if (sto_rdb_cell_is_large(c, stored.len))
-            return cell_hand_over(c);
+            return sto_rdb_cell_hand_over(c);
         uint64_t timestamp = ~sto_get_be64(key.ptr + c->column_len);
         c->timestamp_us = (int64_t)timestamp;
         if (timestamp > INT64_MAX || sto_cell_decode(stored, &cell) != ERR_OK)
@@ -395,7 +395,7 @@ static bool is_watched(const struct sto_read_cursor *c)
 static enum rdb_slice_end row_leave(struct sto_read_cursor *c)
 {
     if (c->is_blind) /* a missed cell can be found only before parts of the row are returned */
-        return row_unbounded(c);
+        return row_retry(c);
     struct rdb_long_rows *rows = sto_rdb_long_rows_of(c->engine, c->op->scope.tenant.account);
     struct slice key = sto_rdb_key_now(c);
     memcpy(c->target, key.ptr, key.len);
@@ -445,7 +445,7 @@ static enum rdb_slice_end row_walk(struct sto_read_cursor *c, bool *out_over)
             rc = cell_visit(c, sto_rdb_key_now(c));
         } else if (rc == SLICE_FULL) {
             if (c->is_blind && c->cells_left > 0)
-                return row_unbounded(c);
+                return row_retry(c);
             *out_over = !sto_visit_row_end(&c->visit);
             if (!*out_over)
                 sto_rdb_move_from_start(c, sto_visit_row_again(&c->visit));

@@ -60,6 +60,14 @@ struct rdb_skip_memory {
     uint16_t seeks_next;  /* ... after steps have not reached it once more */
 };
 
+/* How a move continues after REMOVED_KEYS_MAX removed keys. Each is tried when the one before
+ * failed. */
+enum rdb_moves {
+    RDB_MOVES_BLIND,    /* at the next column: what it jumped over may have been cells */
+    RDB_MOVES_EXACT,    /* at the next version: after a cell that was written to often */
+    RDB_MOVES_UNBOUNDED /* past any number of them */
+};
+
 struct sto_read_cursor {
     struct rdb_engine *engine;
     struct sto_read_op *op;
@@ -74,7 +82,7 @@ struct sto_read_cursor {
     /* where in the row set */
     size_t range_index;      /* in the direction of the read */
     bool is_point;           /* the range is one row */
-    bool is_unbounded;       /* iterators pass removed keys, however many: until the row is over */
+    enum rdb_moves moves;    /* until the row is over */
     bool counts_removed;     /* this one does */
     uint64_t removed_before; /* sto_rdb_passed_begin */
     bool ends_in_loss;       /* what follows the bounds of the iterator was lost (lost.h) */

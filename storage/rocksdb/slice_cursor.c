@@ -20,7 +20,7 @@ enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
     c->options = NULL;
     c->range_index = 0;
     c->must_move = false;
-    c->is_unbounded = false;
+    c->moves = RDB_MOVES_BLIND;
     c->position_len = 0;
     c->row_len = 0;
     c->row_cells = ROW_CELLS_UNKNOWN;
@@ -52,7 +52,7 @@ enum err sto_rdb_cursor_move(struct sto_read_cursor *to, struct sto_read_cursor 
         return rc;
     to->range_index = from->range_index;
     to->is_long = from->is_long;
-    to->is_unbounded = from->is_unbounded;
+    to->moves = from->moves;
     to->position_len = from->position_len;
     memcpy(to->position, from->position, from->position_len);
     return ERR_OK;

@@ -150,3 +150,10 @@ bool sto_rdb_cell_is_large(struct sto_read_cursor *c, size_t value_bytes)
     c->matched += (value_bytes + v->qualifier.len) * v->instructions;
     return is_large || c->matched > LIM_INLINE_MATCHED;
 }
+
+enum rdb_slice_end sto_rdb_cell_hand_over(struct sto_read_cursor *c)
+{
+    c->is_long = c->visit.regexes > 0;
+    c->full = true;
+    return c->on_reader ? SLICE_FULL : SLICE_INCOMPLETE;
+}

@@ -34,5 +34,7 @@ bool sto_rdb_slice_is_over(struct sto_read_cursor *c);
 bool sto_rdb_cell_prepare(struct sto_read_cursor *c, int64_t timestamp_us, struct slice value);
 /* Whether the cell is too much for this thread, which others wait for. The value is as stored. */
 bool sto_rdb_cell_is_large(struct sto_read_cursor *c, size_t value_bytes);
+/* Then the row goes to one where it holds nobody up. */
+enum rdb_slice_end sto_rdb_cell_hand_over(struct sto_read_cursor *c);
 
 #endif

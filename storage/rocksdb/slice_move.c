@@ -93,27 +93,27 @@ static struct slice column_target(struct sto_read_cursor *c)
 }
 
 /* Moves to the next stored cell. If too many removed keys come first, seeks the next column: should
- * that jump over a cell, the row will end with fewer cells than its header counts. */
+ * that jump over a cell, the row will end with fewer cells than its header counts. Where the count
+ * does not help, seeks the next version: the removed keys may be older values of the same cell. */
 static void move_to_next(struct sto_read_cursor *c)
 {
     step(c);
     if (!is_stuck(c))
         return;
     memcpy(c->target, c->column, c->column_len);
-    if (c->column_len == 0) {
+    size_t len = c->column_len;
+    if (len == 0) {
         memcpy(c->target, c->row, c->row_len);
         c->target_len = sto_key_family(c->target, c->row_len, 1);
-    } else if (c->row_cells == ROW_CELLS_UNKNOWN || sto_rdb_long_row_is_open(&c->long_row)) {
-        c->target_len = c->column_len;
-        if (c->timestamp_us > 0)
-            c->target_len = sto_key_version(c->target, c->column_len, c->timestamp_us - 1);
-        else
-            sto_key_after(c->target, c->column_len);
-    } else {
-        c->is_blind = true;
-        sto_key_after(c->target, c->column_len);
-        sto_rdb_seek(c, base_slice(c->target, c->column_len));
+        return;
     }
+    c->is_blind = c->moves == RDB_MOVES_BLIND && c->row_cells != ROW_CELLS_UNKNOWN &&
+                  !sto_rdb_long_row_is_open(&c->long_row);
+    if (c->is_blind || c->timestamp_us == 0)
+        sto_key_after(c->target, len);
+    else
+        len = sto_key_version(c->target, len, c->timestamp_us - 1);
+    sto_rdb_seek(c, base_slice(c->target, len));
 }
 
 void sto_rdb_move(struct sto_read_cursor *c, enum sto_visit_next next)

@@ -152,7 +152,7 @@ void sto_rdb_range_close(struct sto_read_cursor *c, bool finished)
             sto_rdb_long_row_rests(&c->long_row);
     }
     if (finished) {
-        c->is_unbounded = false;
+        c->moves = RDB_MOVES_BLIND;
         c->range_index++;
         c->position_len = 0;
         sto_rdb_long_row_close(&c->long_row);
@@ -188,7 +188,7 @@ static bool iterator_open(struct sto_read_cursor *c, bool has_no_tombstones)
         rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
     }
     rocksdb_readoptions_set_ignore_range_deletions(c->options, has_no_tombstones);
-    c->counts_removed = c->is_unbounded;
+    c->counts_removed = c->moves == RDB_MOVES_UNBOUNDED;
     if (c->counts_removed)
         c->removed_before = sto_rdb_passed_begin();
     else

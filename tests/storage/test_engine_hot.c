@@ -141,6 +141,37 @@ START_TEST(a_replaced_row_keeps_nothing_behind_removed_cells)
 }
 END_TEST
 
+/* Nor does the deletion of a column, or of some of its versions, or of its family. */
+START_TEST(a_deleted_part_keeps_nothing_behind_removed_cells)
+{
+    static const struct {
+        struct sto_mutation m;
+        const char *left;
+    } deletions[] = {
+        {{.kind = STO_DELETE_FROM_COLUMN, .family = 1, .qualifier = SLICE_LIT("a")},
+         "hot{f:b@1=b,gg:c@1=c,}"},
+        {{.kind = STO_DELETE_FROM_COLUMN, .family = 1, .qualifier = SLICE_LIT("a"), .end_us = 1000},
+         "hot{f:a@1000000=v,f:b@1=b,gg:c@1=c,}"},
+        {{.kind = STO_DELETE_FROM_COLUMN,
+          .family = 1,
+          .qualifier = SLICE_LIT("a"),
+          .start_us = 1000},
+         "hot{f:a@1=old,f:b@1=b,gg:c@1=c,}"},
+        {{.kind = STO_DELETE_FROM_FAMILY, .family = 1}, "hot{gg:c@1=c,}"},
+    };
+    for (size_t i = 0; i < sizeof deletions / sizeof deletions[0]; i++) {
+        overwrite_in_front_of_an_old_version();
+        struct sto_mutation m = deletions[i].m;
+        ck_assert_int_eq(fix_mutate(T, "hot", &m, 1), ERR_OK);
+        fix_assert_rows(T, &ROW, deletions[i].left);
+        fix_assert_no_drift(0);
+        ck_assert_int_eq(fix_delete_row(T, "hot"), ERR_OK);
+        fix_assert_usage(0, 0, 0, 0);
+    }
+    ck_assert_uint_eq(sto_rdb_engine(fix.engine)->plans, 0);
+}
+END_TEST
+
 /* The condition, which is met by the first cell, has opened the row's cursor before. */
 START_TEST(a_row_that_is_replaced_on_a_condition)
 {
@@ -337,6 +368,7 @@ Suite *suite_storage_engine_hot(void)
         tcase_add_test(c, a_column_that_was_deleted_and_made_again);
         if (i == 0) {
             tcase_add_test(c, what_lies_behind_removed_versions_is_not_missed);
+            tcase_add_test(c, a_deleted_part_keeps_nothing_behind_removed_cells);
             tcase_add_test(c, a_row_in_parts_goes_on_behind_removed_cells);
             tcase_add_test(c, a_row_that_is_replaced_on_a_condition);
             tcase_add_test(c, a_committer_leaves_a_long_walk_to_a_reader);
