@@ -24,7 +24,7 @@ fi
 mount -o remount,rw "$root/proc" # threads get their names there
 mkdir "$root/src" "$root/programs"
 git ls-files -z | tar --null -T - -c | tar -x -C "$root/src"
-chroot "$root" sh -c 'cd /src && make deps && make -j2 DEV=1 && make -j2 DEV=1 test'
+env -u MAKEFLAGS -u MAKELEVEL chroot "$root" sh -c 'cd /src && make deps && make -j2 DEV=1 && make -j2 DEV=1 test'
 
 # The root's programs run here, with the root's libraries.
 loader=$(cd "$root" && ls -d "$PWD"/lib64/ld-linux-*.so.* "$PWD"/lib/ld-linux-*.so.* 2> /dev/null | head -n 1)
