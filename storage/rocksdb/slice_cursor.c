@@ -19,6 +19,7 @@ enum err sto_rdb_cursor_init(struct sto_read_cursor *c, struct rdb_engine *e,
     c->iterator = NULL;
     c->options = NULL;
     c->range_index = 0;
+    c->is_point = false;
     c->must_move = false;
     c->moves = RDB_MOVES_BLIND;
     c->position_len = 0;

@@ -300,6 +300,7 @@ START_TEST(slices_join_to_the_whole)
                 ck_assert_uint_ge(s.slices, 3000 * 2 / LIM_INLINE_STEPS);
         }
         fix_reopen();
+        fix_wait_for_memory();
     }
 }
 END_TEST
