@@ -55,15 +55,12 @@ static bool is_stats(struct slice line)
 static void say_stats(const json_t *line)
 {
     static const char *const names[] = {"stats.rows_seen", "stats.rows_returned",
-                                        "stats.cells_seen", "stats.cells_returned",
-                                        "stats.removed_keys_passed"};
-    json_int_t numbers[5];
-    for (size_t i = 0; i < 5; i++)
+                                        "stats.cells_seen", "stats.cells_returned"};
+    json_int_t numbers[4];
+    for (size_t i = 0; i < 4; i++)
         numbers[i] = json_integer_value(cli_json_at(line, names[i]));
     cli_say("rows: %" PRId64 " seen, %" PRId64 " given; cells: %" PRId64 " seen, %" PRId64 " given",
             (int64_t)numbers[0], (int64_t)numbers[1], (int64_t)numbers[2], (int64_t)numbers[3]);
-    if (numbers[4] > 0)
-        cli_say("removed keys passed: %" PRId64, (int64_t)numbers[4]);
 }
 
 static enum cli_exit take_line(void *ctx, struct slice line)

@@ -136,11 +136,9 @@ struct sto_read_op {
     uint64_t bytes_seen; /* of their keys and values: each row's key, and of each cell qualifier,
                           * timestamp and value, as they are stored */
     uint64_t cells_given;
-    uint64_t removed_passed; /* tombstones, and versions they hide, where there were many */
-    uint64_t work_ns;        /* of the filter (storage/pattern.h), and of passing removed keys:
-                              * reckoned, for charging */
-    uint64_t seeks;          /* of the engine's iterator */
-    uint64_t steps;          /* of the same, to the next key; beside the seeks */
+    uint64_t work_ns;               /* of the filter: reckoned (storage/pattern.h), for charging */
+    uint64_t seeks;                 /* of the engine's iterator */
+    uint64_t steps;                 /* of the same, to the next key; beside the seeks */
     struct sto_read_cursor *cursor; /* the engine's memory between slices; starts as NULL */
 };
 

@@ -36,7 +36,6 @@ static void put_stats(struct gw_row_answer *s)
     gw_json_name_u64(&j, "cells_seen", s->stream.op.cells_seen);
     gw_json_name_u64(&j, "cells_returned", s->stream.op.cells_given);
     gw_json_name_u64(&j, "bytes_seen", s->stream.op.bytes_seen);
-    gw_json_name_u64(&j, "removed_keys_passed", s->stream.op.removed_passed);
     gw_json_name_u64(&j, "cost", ten_visit_cost(&s->stream.call->visit));
     gw_json_close(&j, '}');
 }

@@ -33,7 +33,6 @@ struct rdb_engine;
  * as much as a seek then. */
 #define REMOVED_KEYS_MAX    32
 #define REMOVED_KEYS_A_STEP 4
-#define REMOVED_KEY_NS      50  /* what passing one costs */
 #define REMOVED_KEYS_NOTED  256 /* by a slice: else they are not worth a thought */
 
 enum rdb_slice_end {

@@ -36,7 +36,6 @@ static bool is_stuck(struct sto_read_cursor *c)
     if (rocksdb_iter_valid(c->iterator) || !sto_rdb_iterator_is_stuck(c->iterator))
         return false;
     sto_rdb_steps_add(c, REMOVED_KEYS_MAX / REMOVED_KEYS_A_STEP);
-    c->op->removed_passed += REMOVED_KEYS_MAX;
     return true;
 }
 

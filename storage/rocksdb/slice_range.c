@@ -125,8 +125,6 @@ static void removed_count(struct sto_read_cursor *c)
 {
     uint64_t passed = sto_rdb_passed_end(c->removed_before);
     sto_rdb_steps_add(c, passed / REMOVED_KEYS_A_STEP);
-    c->op->removed_passed += passed;
-    c->op->work_ns += passed * REMOVED_KEY_NS;
     if (passed < REMOVED_KEYS_NOTED)
         return;
     uint8_t row[STO_KEY_ROW_MAX];

@@ -350,10 +350,8 @@ START_TEST(a_table_in_which_reads_pass_removed_rows_is_named)
     ck_assert_str_eq(scrape_value(name), "");
     write_rows(400, "'cells':{'stats':{'q':'1'}}");
     write_rows(400, "'op':'delete'");
-    http_get(w.http, "/v1/tables/devices/rows?limit=1&stats=true");
+    http_get(w.http, "/v1/tables/devices/rows?limit=1");
     EXPECT_STATUS(w.http, 200);
-    ck_assert_int_ge(http_number(w.http, "/stats/removed_keys_passed"), 400);
-    ck_assert_int_gt(http_number(w.http, "/stats/cost"), 1);
     scrape(w.op);
     ck_assert_uint_ge(scrape_seen(name), 400);
     world_fini(&w);

@@ -228,7 +228,6 @@ START_TEST(stats_tell_what_the_read_went_through)
     ck_assert_int_eq(http_number(w.http, "/stats/rows_returned"), 4);
     ck_assert_int_eq(http_number(w.http, "/stats/cells_returned"), 4);
     ck_assert_int_eq(http_number(w.http, "/stats/cells_seen"), 50);
-    ck_assert_int_eq(http_number(w.http, "/stats/removed_keys_passed"), 0);
     http_once(w.http, "Accept: application/x-ndjson");
     http_json(w.http, "POST", "{'ranges':[{'prefix':'a'}],'stats':true}", READ);
     EXPECT_STATUS(w.http, 200);

@@ -99,28 +99,6 @@ START_TEST(a_tenant_has_two_stretches)
 }
 END_TEST
 
-/* What a table's reads passed, and are charged for, is its own. */
-START_TEST(others_do_not_pass_them)
-{
-    static const struct sto_read_spec first = {.row_limit = 1};
-    const struct sto_table_scope *scopes[] = {T, &fix.tables[0][1], &fix.tables[1][0]};
-    consume("b");
-    for (size_t i = 0; i < 3; i++) {
-        struct sto_read_op op = {.scope = *scopes[i], .spec = first};
-        struct fix_sink s;
-        fix_sink_init(&s);
-        do {
-            fix_slice(&op, &s, true);
-        } while (op.state == STO_READ_MORE);
-        sto_read_finish(fix.engine, &op);
-        base_buf_fini(&s.text);
-        ck_assert_int_eq(op.removed_passed >= 2 * MANY, i == 0);
-        ck_assert_int_eq(op.removed_passed == 0, i != 0);
-        ck_assert_int_eq(op.work_ns > 0, i == 0);
-    }
-}
-END_TEST
-
 START_TEST(tables_are_listed_once)
 {
     struct rdb_engine *e = sto_rdb_engine(fix.engine);
@@ -204,7 +182,6 @@ Suite *suite_storage_engine_removed(void)
     tcase_add_test(c, the_end_of_a_stack);
     tcase_add_test(c, columns_that_were_consumed);
     tcase_add_test(c, a_tenant_has_two_stretches);
-    tcase_add_test(c, others_do_not_pass_them);
     tcase_add_test(c, tables_are_listed_once);
     tcase_add_test(c, reads_are_sampled_by_kind);
     tcase_add_test(c, what_was_noted_of_a_tenant_goes_with_it);
