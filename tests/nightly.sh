@@ -46,13 +46,17 @@ mark() { # mark STEP
 left_of() { # left_of STEP: the ids of its processes
     grep -lszxF "$(mark "$1")" /proc/[0-9]*/environ | sed 's|^/proc/||; s|/.*||'
 }
+# A process that is about to run another program shows no environment for a moment.
+is_left() { # is_left STEP
+    [ -n "$(left_of "$1")" ] || { sleep 0.2 && [ -n "$(left_of "$1")" ]; }
+}
 end_of() { # end_of SIGNAL STEP
     # shellcheck disable=SC2046
     kill -s "$1" $(left_of "$2") 2> /dev/null
 }
 await_end() { # await_end STEP
     waited=0
-    while [ -n "$(left_of "$1")" ]; do
+    while is_left "$1"; do
         case $waited in
         "${LEFT_SECONDS:-60}")
             echo "nightly: $1 left processes, which are ended:"
