@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/recent.h - sizes of the row headers and cells that were written lately.
+ * storage/rocksdb/recent.h - sizes of row headers and cells that were written recently.
  *
  * Does:     remember what the database holds under a key, as far as counting needs it, so that who
  *           writes there again need not look it up.

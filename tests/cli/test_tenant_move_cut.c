@@ -115,6 +115,7 @@ START_TEST(killed_tool_is_aborted)
     start_move_until(&rnd, (enum step)_i);
     (void)kill(r.pid, SIGKILL);
     run_finish(&r);
+    bool was_done = is_done(); /* it may have come to its end before the signal */
     admin_set_quota(w.op, w.tenant, "{}");
     bigtent(&r, &op, MOVE, "--abort");
     EXPECT_CODE(&r, 0);
@@ -122,9 +123,11 @@ START_TEST(killed_tool_is_aborted)
     ck_assert(writes_pass());
     ck_assert(!has_stream(w.http, "devices"));
     ck_assert(!has_stream(w.http, "random"));
-    /* Nothing of it is left over there, and it may begin anew. */
+    /* Nothing of it is left over there, and it may be started again. What is done stays. */
     ck_assert_int_eq(http_get(their_http, "/v1/tables"), 200);
-    ck_assert_uint_eq(json_array_size(http_at(their_http, "/tables")), 0);
+    ck_assert_uint_eq(json_array_size(http_at(their_http, "/tables")), was_done ? 2 : 0);
+    if (was_done)
+        return;
     bigtent(&r, &op, MOVE);
     EXPECT_CODE(&r, 0);
     expect_moved();
@@ -180,7 +183,7 @@ Suite *suite_cli_tenant_move_cut(void)
     tcase_set_timeout(t, 600);
     tcase_add_checked_fixture(t, move_set_up_own, move_tear_down_own);
     tcase_add_loop_test(t, killed_tool_goes_on, BEGUN, STEPS);
-    tcase_add_loop_test(t, killed_tool_is_aborted, CATCHING_UP, COMPARED);
+    tcase_add_loop_test(t, killed_tool_is_aborted, CATCHING_UP, STEPS);
     suite_add_tcase(s, t);
     t = tcase_create("servers");
     tcase_set_timeout(t, 600);

@@ -54,7 +54,7 @@ static void hot_increment(int64_t i)
     hot_mutate("hot", &m, 1);
 }
 
-/* The value begins anew now and then, or it would grow with the changes. */
+/* The value is emptied now and then, or it would grow with the changes. */
 static void hot_append(int64_t i)
 {
     struct sto_mutation m[2] = {remove_column("q", 0), fix_append(1, "q", SLICE_LIT("v"))};

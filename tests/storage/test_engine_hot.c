@@ -296,7 +296,7 @@ START_TEST(what_lies_behind_removed_versions_is_not_missed)
     fix_assert_rows(T, &ROW, wanted);
     fix_assert_rows(T, &(struct sto_read_spec){.rows = FIX_RANGE(.end = SLICE_LIT("y"))}, wanted);
     fix_assert_rows(T, &(struct sto_read_spec){.row_key = SLICE_LIT("hot"), .versions = 2}, wanted);
-    for (int on_loop = 0; on_loop < 2; on_loop++) { /* it began anew, and is counted once */
+    for (int on_loop = 0; on_loop < 2; on_loop++) { /* it was restarted, and is counted once */
         struct sto_read_op op = {.scope = *T, .spec = ROW};
         struct fix_sink s;
         fix_sink_init(&s);
