@@ -5,6 +5,8 @@
  * 2. The walk is bounded: on a committer by what others can wait for, on a reader by
  *    LIM_CHECK_STEPS. A filter with regular expressions is for readers: nobody knows how long they
  *    take.
+ * 3. On a committer it jumps over many removed keys, and is repeated without jumps if those may
+ *    have missed a cell.
  */
 #include "storage/rocksdb/apply_row.h"
 
@@ -45,8 +47,10 @@ static bool any_is_full(struct sto_row_sink *sink)
 struct walk {
     struct rdb_row *row;
     struct sto_visit *visit;
-    uint64_t steps;    /* cells looked at, and large values */
-    uint64_t cost;     /* of a cell, in the row's steps */
+    uint64_t steps; /* cells looked at, and large values */
+    uint64_t cost;  /* of a cell, in the row's steps */
+    bool may_jump;
+    bool has_jumped;
     size_t column_len; /* of the column the cursor is in, a prefix of column; 0: none */
     uint8_t column[STO_KEY_COLUMN_MAX];
     uint8_t qualifier[LIM_QUALIFIER * 2];
@@ -54,7 +58,11 @@ struct walk {
 
 static enum err seek(struct walk *w, size_t len)
 {
-    return sto_rdb_row_seek(w->row, base_slice(w->row->key, len));
+    struct slice key = base_slice(w->row->key, len);
+    if (!w->may_jump)
+        return sto_rdb_row_seek(w->row, key);
+    sto_rdb_row_cursor_bound(&w->row->cursor, COLUMN_REMOVED_MAX);
+    return sto_rdb_row_cursor_seek(&w->row->cursor, key);
 }
 
 static enum err seek_behind_column(struct walk *w)
@@ -77,7 +85,9 @@ static enum err go_on(struct walk *w, enum sto_visit_next next)
     struct rdb_row *r = w->row;
     switch (next) {
     case STO_VISIT_NEXT:
-        return sto_rdb_row_next(r);
+        return w->may_jump
+                   ? sto_rdb_row_jump(r, base_slice(w->column, w->column_len), &w->has_jumped)
+                   : sto_rdb_row_next(r);
     case STO_VISIT_SKIP_COLUMN:
         return seek_behind_column(w);
     case STO_VISIT_SEEK_COLUMN:
@@ -137,13 +147,31 @@ static enum err pass(struct walk *w, const struct any_sink *sink, enum sto_visit
     return rc;
 }
 
-static enum err walk_row(struct walk *w, const struct any_sink *sink)
+static enum err walk_row(struct walk *w, struct any_sink *sink, bool may_jump)
 {
     struct sto_visit *v = w->visit;
+    w->steps = 0;
+    w->may_jump = may_jump;
+    w->has_jumped = false;
+    sink->any = false;
     enum err rc = pass(w, sink, sto_visit_row_begin(v, w->row->op->row_key));
     while (rc == ERR_OK && !sink->any && sto_visit_row_end(v))
         rc = pass(w, sink, sto_visit_row_again(v));
     return rc;
+}
+
+/* On a committer. */
+static enum err walk_row_with_jumps(struct walk *w, struct any_sink *sink)
+{
+    bool miss_none = false;
+    enum err rc = walk_row(w, sink, true);
+    if (rc == ERR_OK && !w->has_jumped)
+        return ERR_OK;
+    if (rc == ERR_OK)
+        rc = sto_rdb_row_jumps_miss_none(w->row, &miss_none);
+    if (rc == ERR_OK ? miss_none : rc != ERR_CANCELLED || w->row->is_dear)
+        return rc;
+    return walk_row(w, sink, false);
 }
 
 enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, bool *out,
@@ -170,9 +198,8 @@ enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, b
     struct walk walk; /* large: not zeroed */
     walk.row = r;
     walk.visit = &visit;
-    walk.steps = 0;
     walk.cost = cost;
-    rc = walk_row(&walk, &sink);
+    rc = r->removed_max != 0 ? walk_row_with_jumps(&walk, &sink) : walk_row(&walk, &sink, false);
     if (rc == ERR_TOO_BIG)
         rc = base_fail(eb, rc,
                        "the predicate would look at more than %d cells (or KiB of values) of the "

@@ -12,9 +12,6 @@
 
 #include "base/banned.h"
 
-#define COLUMN_REMOVED_MAX 64 /* passed in one move, where the next column may be tried instead */
-#define OTHER_CELLS_MAX    64 /* of other parts of the row, that are counted */
-
 /* A walk over the cells that a mutation deletes. */
 struct walk {
     const struct sto_mutation *m;
@@ -104,40 +101,8 @@ static enum err walk_on(struct rdb_row *r, struct walk *w, struct slice column)
 {
     if (!w->is_short)
         return sto_rdb_row_next(r);
-    memcpy(r->key, column.ptr, column.len);
-    enum err rc = sto_rdb_row_cursor_next(&r->cursor);
-    if (rc != ERR_CANCELLED || !w->may_jump)
-        return rc;
-    w->has_jumped = true;
-    sto_key_after(r->key, column.len);
-    return sto_rdb_row_cursor_seek(&r->cursor, base_slice(r->key, column.len));
-}
-
-/* Counts cells from `begin` to `end`, or to the end of the row (empty), at most OTHER_CELLS_MAX. A
- * column ends where too many removed keys are, the part where a column begins with them: the count
- * may be too low. ERR_CANCELLED: r is dear. */
-static enum err part_count(struct rdb_row *r, struct slice begin, struct slice end, uint64_t *count)
-{
-    struct rdb_row_cursor *c = &r->cursor;
-    enum err rc = sto_rdb_row_cursor_seek(c, begin);
-    while (rc == ERR_OK && !c->at_end && *count <= OTHER_CELLS_MAX &&
-           (end.len == 0 || base_slice_compare(c->key, end) < 0)) {
-        struct sto_key parts;
-        if (sto_key_decode(c->key, &parts) != ERR_OK)
-            return ERR_CORRUPT;
-        size_t n = parts.column_prefix.len;
-        memcpy(r->key, parts.column_prefix.ptr, n);
-        (*count)++;
-        rc = sto_rdb_row_step(r, 1);
-        if (rc != ERR_OK)
-            return rc;
-        rc = sto_rdb_row_cursor_next(c);
-        if (rc != ERR_CANCELLED)
-            continue;
-        sto_key_after(r->key, n);
-        rc = sto_rdb_row_cursor_seek(c, base_slice(r->key, n));
-    }
-    return rc == ERR_CANCELLED ? ERR_OK : rc;
+    return w->may_jump ? sto_rdb_row_jump(r, column, &w->has_jumped)
+                       : sto_rdb_row_cursor_next(&r->cursor);
 }
 
 /* Whether the cells that the row has left all lie outside of what m deletes. */
@@ -146,17 +111,17 @@ static enum err all_are_outside(struct rdb_row *r, const struct sto_mutation *m,
     uint64_t count = 0;
     struct slice lower, upper;
     *out = false;
-    if (r->now.cells > OTHER_CELLS_MAX)
+    if (r->now.cells > ROW_COUNTED_MAX)
         return ERR_OK;
     bounds_of(r, m, &lower, &upper);
     uint8_t end[STO_KEY_MAX];
     memcpy(end, lower.ptr, lower.len); /* counting writes into r->key */
-    enum err rc = part_count(r, upper, SLICE_EMPTY, &count);
+    enum err rc = sto_rdb_row_count(r, upper, SLICE_EMPTY, &count);
     if (rc == ERR_OK && count < r->now.cells) {
         uint8_t front[STO_KEY_ROW_MAX + 2];
         memcpy(front, r->key, r->row_len);
         size_t n = sto_key_family(front, r->row_len, 1);
-        rc = part_count(r, base_slice(front, n), base_slice(end, lower.len), &count);
+        rc = sto_rdb_row_count(r, base_slice(front, n), base_slice(end, lower.len), &count);
     }
     *out = rc == ERR_OK && count == r->now.cells;
     return rc;

@@ -103,6 +103,21 @@ enum err sto_rdb_row_modify(struct rdb_row *r, const struct sto_mutation *m,
 enum err sto_rdb_row_modified(struct rdb_row *r, struct sto_modified *out,
                               struct errbuf *eb) MUST_CHECK;
 
+/* apply_count.c: what a committer does instead of walking through many removed keys. */
+#define COLUMN_REMOVED_MAX 64 /* passed in one move, where the next column may be tried instead */
+#define ROW_COUNTED_MAX    64 /* cells: rows of more are not counted */
+/* From a cell of that column to the next cell. If more than COLUMN_REMOVED_MAX removed keys come
+ * first (the cursor's bound), to the next column: *jumped is set, for cells may lie between. Writes
+ * into r->key. ERR_CANCELLED: too many come first there, too, or r is dear. */
+enum err sto_rdb_row_jump(struct rdb_row *r, struct slice column, bool *jumped) MUST_CHECK;
+/* Adds the cells from `begin` to `end`, or to the end of the row (empty), until there are more than
+ * ROW_COUNTED_MAX. Jumps, and ends where it cannot: the count may be too low. Leaves the row's
+ * prefix in r->key alone, and writes behind it. ERR_CANCELLED: r is dear. */
+enum err sto_rdb_row_count(struct rdb_row *r, struct slice begin, struct slice end,
+                           uint64_t *count) MUST_CHECK;
+/* Whether jumps from cell to cell miss none of the row's. */
+enum err sto_rdb_row_jumps_miss_none(struct rdb_row *r, bool *out) MUST_CHECK;
+
 /* apply_delete.c */
 enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m) MUST_CHECK;
 

@@ -51,6 +51,7 @@ enum rdb_skip {
     RDB_SKIP_TO_VERSION,
     RDB_SKIP_ROW,
     RDB_SKIP_END_OF_ROW, /* all its cells were met */
+    RDB_SKIP_GARBAGE,    /* a column's newest cell was met, and it keeps no other */
     RDB_SKIP_COUNT
 };
 

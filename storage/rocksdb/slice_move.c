@@ -57,6 +57,13 @@ void sto_rdb_seek_back(struct sto_read_cursor *c, struct slice target)
     rocksdb_iter_seek_for_prev(c->iterator, (const char *)target.ptr, target.len);
 }
 
+static void prefer_seeks(struct rdb_skip_memory *memory)
+{
+    memory->seeks_first = memory->seeks_next;
+    if (memory->seeks_next < SEEKS_BEFORE_STEP_MAX)
+        memory->seeks_next *= 2;
+}
+
 void sto_rdb_skip_to(struct sto_read_cursor *c, enum rdb_skip kind, struct slice target)
 {
     struct rdb_skip_memory *memory = &c->skips[kind];
@@ -71,13 +78,10 @@ void sto_rdb_skip_to(struct sto_read_cursor *c, enum rdb_skip kind, struct slice
             return;
         }
     }
-    if (steps == 0) {
+    if (steps == 0)
         memory->seeks_first--;
-    } else {
-        memory->seeks_first = memory->seeks_next;
-        if (memory->seeks_next < SEEKS_BEFORE_STEP_MAX)
-            memory->seeks_next *= 2;
-    }
+    else
+        prefer_seeks(memory);
     sto_rdb_seek(c, target);
 }
 
@@ -92,15 +96,18 @@ static struct slice column_target(struct sto_read_cursor *c)
                        : sto_key_column(c->target, c->row_len, v->seek_family, v->seek_qualifier));
 }
 
-/* Moves to the next stored cell. If too many removed keys come first, seeks the next column: should
- * that jump over a cell, the row will end with fewer cells than its header counts. Where the count
- * does not help, seeks the next version: the removed keys may be older values of the same cell. */
-static void move_to_next(struct sto_read_cursor *c)
+static void seek_next_column(struct sto_read_cursor *c)
 {
-    step(c);
-    if (!is_stuck(c))
-        return;
     memcpy(c->target, c->column, c->column_len);
+    sto_key_after(c->target, c->column_len);
+    sto_rdb_seek(c, base_slice(c->target, c->column_len));
+}
+
+/* To the next stored cell, past too many removed keys: seeks the next column. Should that
+ * jump over a cell, the row will end with fewer cells than its header counts. Where the count does
+ * not help, seeks the next version: the removed keys may be older values of the same cell. */
+static void move_past_removed(struct sto_read_cursor *c)
+{
     size_t len = c->column_len;
     if (len == 0) {
         memcpy(c->target, c->row, c->row_len);
@@ -109,11 +116,39 @@ static void move_to_next(struct sto_read_cursor *c)
     }
     c->is_blind = c->moves == RDB_MOVES_BLIND && c->row_cells != ROW_CELLS_UNKNOWN &&
                   !sto_rdb_long_row_is_open(&c->long_row);
-    if (c->is_blind || c->timestamp_us == 0)
-        sto_key_after(c->target, len);
-    else
-        len = sto_key_version(c->target, len, c->timestamp_us - 1);
+    if (c->is_blind || c->timestamp_us == 0) {
+        seek_next_column(c);
+        return;
+    }
+    memcpy(c->target, c->column, len);
+    len = sto_key_version(c->target, len, c->timestamp_us - 1);
     sto_rdb_seek(c, base_slice(c->target, len));
+}
+
+/* Whether everything that the column has after this cell is garbage. */
+static bool is_last_of_column(const struct sto_read_cursor *c)
+{
+    return c->column_len != 0 && sto_gc_keeps_one(&c->visit.family->gc);
+}
+
+/* Moves to the next stored cell that may be shown. */
+static void move_to_next(struct sto_read_cursor *c)
+{
+    struct rdb_skip_memory *memory = &c->skips[RDB_SKIP_GARBAGE];
+    if (memory->seeks_first > 0 && is_last_of_column(c)) {
+        memory->seeks_first--;
+        seek_next_column(c);
+        return;
+    }
+    step(c);
+    if (!is_stuck(c)) {
+        memory->seeks_next = SEEKS_BEFORE_STEP;
+    } else if (is_last_of_column(c)) {
+        prefer_seeks(memory);
+        seek_next_column(c);
+    } else {
+        move_past_removed(c);
+    }
 }
 
 void sto_rdb_move(struct sto_read_cursor *c, enum sto_visit_next next)

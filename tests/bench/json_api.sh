@@ -128,18 +128,20 @@ single=$(drive 16 32 "$tmp/single")
 line "newest cell of one version, 16x32" "$single" cells/s
 line "newest cell of 1000 versions, 16x32" "$(drive 16 32 "$tmp/thousand")" cells/s "one version" "$single" 0.667
 
-# scan_wide QUERY: rows per second of all rows of the table with ten families
+# scan_wide QUERY: rows per second of all rows of the table with ten families, in the best of eight scans
 scan_wide() {
-    curl -s --cacert "$data/ca.pem" -H "Authorization: Bearer $key" -H 'Accept: application/x-ndjson' \
-        -o /dev/null -w '%{time_total}\n' "$url/v1/tables/wide/rows$1" | awk -v n="$wide_rows" '{ printf "%.0f", n / $1 }'
+    for _ in 1 2 3 4 5 6 7 8; do
+        curl -s --cacert "$data/ca.pem" -H "Authorization: Bearer $key" -H 'Accept: application/x-ndjson' \
+            -o /dev/null -w '%{time_total}\n' "$url/v1/tables/wide/rows$1"
+    done | awk -v n="$wide_rows" 'n / $1 > best { best = n / $1 } END { printf "%.0f", best }'
 }
 settle
-scan_wide '' > /dev/null
+all=$(scan_wide '')
 before=$(rss_kib)
 high=$tmp/high
 (while sleep 0.01; do rss_kib; done) > "$high" &
 sampler=$!
-all=$(scan_wide '')
+scan_wide '' > /dev/null
 kill "$sampler"
 wait "$sampler" 2> /dev/null || :
 line "scan of ten families of ten columns" "$all" rows/s

@@ -5,6 +5,8 @@
 #include "tests/storage/committer_counts.h"
 #include "tests/storage/hot.h"
 
+#include "storage/rocksdb/slice.h"
+
 #include "base/banned.h"
 
 Suite *suite_storage_engine_hot(void);
@@ -67,6 +69,26 @@ START_TEST(one_column_of_many_that_were_overwritten_often)
     column.projection = fix_column(1, SLICE_LIT("b"));
     column.versions = 1;
     assert_flat(&column, "hot{f:b@1000000=v,}");
+}
+END_TEST
+
+/* Nothing of a column comes after its newest cell: once one had many removed cells, the others are
+ * left by a seek. */
+START_TEST(columns_of_one_version_are_left_at_once)
+{
+    static const char *names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    enum { NAMES = sizeof names / sizeof names[0] };
+    for (size_t i = 0; i < NAMES; i++)
+        overwrite(names[i], MANY);
+    static const char wanted[] = "hot{f:a@1000000=v,f:b@1000000=v,f:c@1000000=v,f:d@1000000=v,"
+                                 "f:e@1000000=v,f:f@1000000=v,f:g@1000000=v,f:h@1000000=v,}";
+    for (int in_files = 0; in_files < 2; in_files++) {
+        uint64_t work = work_of(&ROW, wanted);
+        ck_assert_msg(work <= 2 * REMOVED_KEYS_MAX + 4 * NAMES, "%llu moves and removed keys",
+                      (unsigned long long)work);
+        flush();
+        fix_assert_rows(T, &ROW, wanted);
+    }
 }
 END_TEST
 
@@ -172,21 +194,17 @@ START_TEST(a_deleted_part_keeps_nothing_behind_removed_cells)
 }
 END_TEST
 
-/* The condition, which is met by the first cell, has opened the row's cursor before. */
-START_TEST(a_row_that_is_replaced_on_a_condition)
+/* Removed keys that a committer passes while it changes the row if the predicate shows a cell. */
+static uint64_t passed_by_condition(const struct sto_filter *predicate, struct sto_mutation *m,
+                                    size_t count, bool is_met)
 {
-    for (int i = 1; i < MANY; i++)
-        replace(i);
-    const struct sto_filter any = {.kind = STO_FILTER_PASS_ALL};
     struct errbuf eb = {{0}};
     struct sto_check check = {0};
-    ck_assert_int_eq(sto_filter_compile(&any, T->schema, &check.predicate, &eb), ERR_OK);
-    struct sto_mutation m[2] = {{.kind = STO_DELETE_FROM_ROW},
-                                fix_set(1, "a", 1000, SLICE_LIT("1"))};
+    ck_assert_int_eq(sto_filter_compile(predicate, T->schema, &check.predicate, &eb), ERR_OK);
     struct sto_mutate_op op = {.scope = *T,
                                .row_key = SLICE_LIT("hot"),
                                .mutations = m,
-                               .mutation_count = 2,
+                               .mutation_count = count,
                                .check = &check};
     struct passed passed;
     on_committer(count_begin, NULL);
@@ -194,11 +212,55 @@ START_TEST(a_row_that_is_replaced_on_a_condition)
     fix_until_taken(&op);
     on_committer(count_end, &passed);
     ck_assert_int_eq(op.result, ERR_OK);
-    ck_assert(check.matched);
-    ck_assert_uint_le(passed.tombstones + passed.hidden, 3 * WORK_MAX);
+    ck_assert_int_eq(check.matched, is_met);
     sto_filter_unref(check.predicate);
+    return passed.tombstones + passed.hidden;
+}
+
+/* The condition, which is met by the first cell, has opened the row's cursor before. */
+START_TEST(a_row_that_is_replaced_on_a_condition)
+{
+    for (int i = 1; i < MANY; i++)
+        replace(i);
+    const struct sto_filter any = {.kind = STO_FILTER_PASS_ALL};
+    struct sto_mutation m[2] = {{.kind = STO_DELETE_FROM_ROW},
+                                fix_set(1, "a", 1000, SLICE_LIT("1"))};
+    ck_assert_uint_le(passed_by_condition(&any, m, 2, true), 3 * WORK_MAX);
     fix_assert_rows(T, &ROW, "hot{f:a@1000=1,}");
     fix_assert_no_drift(0);
+}
+END_TEST
+
+START_TEST(a_condition_on_cells_that_were_overwritten_often)
+{
+    overwrite("a", MANY);
+    overwrite("b", MANY);
+    overwrite("c", MANY);
+    const struct sto_filter other = {.kind = STO_FILTER_VALUE_REGEX, .bytes = SLICE_LIT("other")};
+    struct sto_mutation m = fix_set(2, "d", 1000, SLICE_LIT("4"));
+    ck_assert_uint_le(passed_by_condition(&other, &m, 1, false), 3 * WORK_MAX);
+    ck_assert_uint_eq(sto_rdb_engine(fix.engine)->plans, 0);
+}
+END_TEST
+
+/* What it jumps over is found all the same. */
+START_TEST(a_condition_misses_nothing_behind_removed_cells)
+{
+    static const struct {
+        struct sto_filter predicate;
+        bool is_met;
+    } conditions[] = {
+        {{.kind = STO_FILTER_VALUE_REGEX, .bytes = SLICE_LIT("old")}, true},
+        {{.kind = STO_FILTER_VALUE_REGEX, .bytes = SLICE_LIT("other")}, false},
+        {{.kind = STO_FILTER_CELLS_PER_ROW_OFFSET, .count = 3}, true},
+        {{.kind = STO_FILTER_CELLS_PER_ROW_OFFSET, .count = 4}, false},
+    };
+    overwrite_in_front_of_an_old_version();
+    for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; i++) {
+        struct sto_mutation m = fix_set(2, "c", 1, SLICE_LIT("c"));
+        (void)passed_by_condition(&conditions[i].predicate, &m, 1, conditions[i].is_met);
+    }
+    fix_assert_rows(T, &ROW, "hot{f:a@1000000=v,f:a@1=old,f:b@1=b,gg:c@1=c,}");
 }
 END_TEST
 
@@ -366,11 +428,15 @@ Suite *suite_storage_engine_hot(void)
         tcase_add_test(c, a_replaced_row_keeps_nothing_behind_removed_cells);
         tcase_add_test(c, a_row_that_is_replaced_by_other_columns);
         tcase_add_test(c, a_column_that_was_deleted_and_made_again);
+        tcase_add_test(c, a_condition_on_cells_that_were_overwritten_often);
+        if (i == 1)
+            tcase_add_test(c, columns_of_one_version_are_left_at_once);
         if (i == 0) {
             tcase_add_test(c, what_lies_behind_removed_versions_is_not_missed);
             tcase_add_test(c, a_deleted_part_keeps_nothing_behind_removed_cells);
             tcase_add_test(c, a_row_in_parts_goes_on_behind_removed_cells);
             tcase_add_test(c, a_row_that_is_replaced_on_a_condition);
+            tcase_add_test(c, a_condition_misses_nothing_behind_removed_cells);
             tcase_add_test(c, a_committer_leaves_a_long_walk_to_a_reader);
         }
         suite_add_tcase(s, c);
