@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/worker.h"
 #include "storage/rocksdb/damage_io.h"
+#include "storage/rocksdb/long_row.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/witness.h"
 
@@ -134,6 +135,7 @@ static void look(struct rdb_maintenance *m)
     if (m->stalled_seconds >= RDB_STALL_SECONDS)
         sto_rdb_fail_text(e, "writes have been stopped for too long");
     sto_rdb_db_choose_parts(&e->db);
+    sto_rdb_long_rows_expire(e, e->options.row_snapshot_ms);
     tokens_sweep(m);
     changes_sweep(m);
     reclaim(m);

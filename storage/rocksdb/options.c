@@ -127,6 +127,8 @@ void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
         .drop_stretch_cells = LIM_DROP_STRETCH_CELLS,
         .reclaim_after_s = LIM_RECLAIM_AFTER_S,
         .reclaim_bytes_per_s = LIM_RECLAIM_BYTES_PER_S,
+        .row_snapshot_ms = LIM_ROW_SNAPSHOT_MS,
+        .row_snapshot_waited_ms = LIM_ROW_SNAPSHOT_WAITED_MS,
         .headroom_bytes = LIM_HEADROOM_BYTES_DEFAULT,
         .ballast_bytes = LIM_BALLAST_BYTES_DEFAULT,
     };
@@ -166,4 +168,8 @@ void sto_rdb_options_complete(struct sto_rocksdb_options *o)
         o->reclaim_after_s = standard.reclaim_after_s;
     if (o->reclaim_bytes_per_s == 0)
         o->reclaim_bytes_per_s = standard.reclaim_bytes_per_s;
+    if (o->row_snapshot_ms == 0)
+        o->row_snapshot_ms = standard.row_snapshot_ms;
+    if (o->row_snapshot_waited_ms == 0)
+        o->row_snapshot_waited_ms = standard.row_snapshot_waited_ms;
 }

@@ -84,7 +84,7 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
         uint64_t oldest = sto_rdb_property(e, "rocksdb.oldest-snapshot-sequence");
         if (oldest == 0 || oldest >= sequence)
             return ERR_OK;
-        sto_rdb_long_rows_expire(e, LIM_ROW_SNAPSHOT_WAITED_MS);
+        sto_rdb_long_rows_expire(e, e->options.row_snapshot_waited_ms);
         (void)nanosleep(&pause, NULL); /* woken early: looks early */
     }
     return base_fail(eb, ERR_TIMEOUT, "a snapshot of before the deletion is still open after %d s",

@@ -48,10 +48,12 @@ struct sto_rocksdb_options {
     uint64_t reclaim_after_s;     /* bytes of small drops leave the files; 0: the default */
     uint64_t reclaim_bytes_per_s; /* rewritten while others are served; UINT64_MAX: no bound; 0: the
                                     default */
-    uint64_t scrub_bytes_per_s;   /* of table files, read to find damage; 0: none */
-    uint64_t headroom_bytes;      /* writes that grow stop when less is free */
-    uint64_t ballast_bytes;       /* reserve file, released when the headroom is breached hard */
-    struct sto_rocksdb_tears tears; /* found at open */
+    uint64_t row_snapshot_ms;     /* kept of a row that changes while it is read; 0: the default */
+    uint64_t row_snapshot_waited_ms; /* the same when a deletion waits for it; 0: the default */
+    uint64_t scrub_bytes_per_s;      /* of table files, read to find damage; 0: none */
+    uint64_t headroom_bytes;         /* writes that grow stop when less is free */
+    uint64_t ballast_bytes;          /* reserve file, released when the headroom is breached hard */
+    struct sto_rocksdb_tears tears;  /* found at open */
 };
 
 /* For scrub_bytes_per_s: all tables within a week, and 4 MiB at least. */

@@ -243,6 +243,8 @@ UNUSED_FN static void fix_prepare_in(const char *dir)
     fix.options.committers = 2;
     fix.options.readers = 2;
     fix.options.ballast_bytes = 0;
+    fix.options.row_snapshot_ms = 3600 * 1000; /* however slow the machine is */
+    fix.options.row_snapshot_waited_ms = 3600 * 1000;
     fix.options.headroom_bytes = MIB;
 }
 

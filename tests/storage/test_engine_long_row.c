@@ -8,6 +8,7 @@
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
 #include "tests/storage/filter_rows.h"
+#include "tests/support/process.h"
 #include "tests/support/random.h"
 
 #include "base/banned.h"
@@ -181,11 +182,12 @@ END_TEST
 START_TEST(a_parked_read_of_a_changed_row_stops_no_purge)
 {
     struct parked p;
+    fix.options.row_snapshot_waited_ms = 1;
+    fix_reopen();
     put_whole("long", 1);
     ck_assert_int_eq(fix_put(&fix.tables[1][0], "a", "b"), ERR_OK);
     park_in_long(&p);
     put_whole("long", 2);
-    ck_assert_uint_eq(snapshots(), 1);
     purge_of(1);
     assert_nothing_held();
     finish_as_lost(&p);
@@ -288,6 +290,25 @@ START_TEST(what_was_is_kept_for_a_while_only)
     assert_nothing_held();
     finish_as_lost(&p);
     finish_as_it_was(&unchanged);
+}
+END_TEST
+
+static bool nothing_is_held(void *arg)
+{
+    (void)arg;
+    return snapshots() == 0;
+}
+
+START_TEST(what_was_is_given_up_while_nobody_waits)
+{
+    struct parked p;
+    fix.options.row_snapshot_ms = 1;
+    fix_reopen();
+    put_whole("long", 1);
+    park_in_long(&p);
+    change_one_cell();
+    process_await(nothing_is_held, NULL, "that the snapshot is given up");
+    finish_as_lost(&p);
 }
 END_TEST
 
@@ -409,6 +430,7 @@ Suite *suite_storage_engine_long_row(void)
     tcase_add_test(t, a_deleted_table_ends_the_read);
     tcase_add_loop_test(t, what_changes_meanwhile_is_not_seen, 0, CHANGE_COUNT);
     tcase_add_loop_test(t, what_was_is_kept_for_a_while_only, 0, 3);
+    tcase_add_test(t, what_was_is_given_up_while_nobody_waits);
     tcase_add_test(t, a_scan_goes_on_behind_it);
     tcase_add_test(t, filters_go_on_inside_it);
     tcase_add_loop_test(t, a_row_is_never_of_two_generations, 0, 2);
