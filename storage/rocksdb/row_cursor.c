@@ -3,7 +3,8 @@
  *
  * 1. An entry of the overlay that is live hides the database's value of the same key; one that is
  *    not says nothing.
- * 2. pending stands at or behind the cell under the cursor. Entries made in front of it are those
+ * 2. The iterator moves when the cursor does, not before: many removed keys may follow.
+ * 3. pending stands at or behind the cell under the cursor. Entries made in front of it are those
  * of cells that were passed, or of new ones the walk need not see.
  */
 #include "storage/rocksdb/row_cursor.h"
@@ -146,12 +147,13 @@ static enum err settle(struct rdb_row_cursor *c)
                                          : base_slice_compare(key, c->pending->key);
         if (order < 0)
             return stand_on_stored(c, key);
-        if (order == 0)
-            rocksdb_iter_next(c->iterator); /* hidden */
         if (c->pending->now.present && !c->pending->now.is_head) {
             stand_on_pending(c);
+            c->hides_stored = order == 0;
             return ERR_OK;
         }
+        if (order == 0)
+            rocksdb_iter_next(c->iterator);
         c->pending = c->pending->next[0];
     }
 }
@@ -169,9 +171,9 @@ enum err sto_rdb_row_cursor_seek(struct rdb_row_cursor *c, struct slice key)
 
 enum err sto_rdb_row_cursor_next(struct rdb_row_cursor *c)
 {
+    if (!c->on_pending || c->hides_stored)
+        rocksdb_iter_next(c->iterator);
     if (c->on_pending)
         c->pending = c->pending->next[0];
-    else
-        rocksdb_iter_next(c->iterator);
     return settle(c);
 }

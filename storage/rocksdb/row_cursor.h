@@ -30,6 +30,7 @@ struct rdb_row_cursor {
     rocksdb_iterator_t *iterator;
     struct rdb_entry *pending; /* the overlay's next one at or behind the cell */
     bool on_pending;
+    bool hides_stored; /* on_pending: the iterator stands on the same key */
 
     /* the cell it stands on; slices until the next move */
     bool at_end;

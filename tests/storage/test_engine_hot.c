@@ -264,6 +264,28 @@ START_TEST(a_condition_misses_nothing_behind_removed_cells)
 }
 END_TEST
 
+/* The cell is in the database as well; what follows it there is of no interest. */
+START_TEST(a_cell_that_is_changed_twice_in_a_batch)
+{
+    const int64_t future = 4102444800000000; /* 2100-01-01 */
+    static const struct slice zero = {.ptr = (const uint8_t *)"\0\0\0\0\0\0\0\0", .len = 8};
+    struct sto_mutation m[2];
+    for (int i = 0; i < MANY; i++) {
+        m[0] = remove_column("q", 0);
+        m[1] = fix_set(1, "q", future + i * 1000LL, zero);
+        ck_assert_int_eq(fix_mutate(T, "hot", m, 2), ERR_OK);
+    }
+    m[0] = m[1];
+    m[1] = fix_increment(1, "q", 1);
+    struct passed passed;
+    on_committer(count_begin, NULL);
+    ck_assert_int_eq(fix_mutate(T, "hot", m, 2), ERR_OK);
+    on_committer(count_end, &passed);
+    ck_assert_uint_le(passed.tombstones + passed.hidden, WORK_MAX);
+    fix_assert_no_drift(0);
+}
+END_TEST
+
 /* More removed cells than a committer passes in one move. */
 static void remove_more_than_a_committer_passes(void)
 {
@@ -429,6 +451,7 @@ Suite *suite_storage_engine_hot(void)
         tcase_add_test(c, a_row_that_is_replaced_by_other_columns);
         tcase_add_test(c, a_column_that_was_deleted_and_made_again);
         tcase_add_test(c, a_condition_on_cells_that_were_overwritten_often);
+        tcase_add_test(c, a_cell_that_is_changed_twice_in_a_batch);
         if (i == 1)
             tcase_add_test(c, columns_of_one_version_are_left_at_once);
         if (i == 0) {
