@@ -459,7 +459,7 @@ test-clients: built $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## official Bigtable c
 	  $(abspath $(CLIENT_TOOLS))/bin/clients-differential -list; fi
 
 # Go, for the official emulator, is installed as for the client that needs it, too.
-bench: built $(if $(filter json_api encryption neighbours offboard drop transfer hot scale,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
+bench: built $(if $(filter json_api encryption neighbours offboard drop transfer hot busy scale,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
 	@$(MAKE) --no-print-directory $(B)/bench
 	@tests/bench/bench.sh build/release
 

@@ -9,7 +9,7 @@
 # protocol with the official emulator. Where our server may go ahead of the clients to the processor
 # (base/worker.h), those go as far.
 #
-#   BENCH_ONLY     one section alone: json_api, encryption, offboard, drop, transfer, neighbours, hot or clients;
+#   BENCH_ONLY     one section alone: json_api, encryption, offboard, drop, transfer, neighbours, hot, busy or clients;
 #                  scale, which is not part of all
 #   BENCH_ROWS     rows of 1 KiB loaded first, default 1000000
 #   BENCH_VALUE    bytes of a row that is deleted; default 1024 of a tenant, 16 of a drop or a table
@@ -19,6 +19,7 @@
 #   BENCH_IDLE     idle connections, default 10000
 #   BENCH_CHANGES  for hot: of one row, default 100000; BENCH_HOT_REST: seconds until it is looked at again, default 60;
 #                  BENCH_QUEUE: rows that come and go, default 1000000
+#   BENCH_BUSY     for busy: seconds of each part, default 60; BENCH_LEAVE: tenants that leave at once, default 100
 #   BENCH_BEFORE   for drop: a directory of an older build, whose server removes a table and drops a prefix as well
 #   BENCH_BOUNDS   0: a missed bound is printed, but does not fail the run; for runs that are too short to mean something
 #   BENCH_DIR      where the data goes, default TMPDIR or /tmp
@@ -70,9 +71,9 @@ say() {
 }
 
 case ${BENCH_ONLY:-all} in
-all) sections='json_api encryption offboard drop transfer neighbours hot clients' ;;
-json_api | encryption | offboard | drop | transfer | neighbours | hot | clients | scale) sections=$BENCH_ONLY ;;
-*) fail "BENCH_ONLY is json_api, encryption, offboard, drop, transfer, neighbours, hot, clients or scale" ;;
+all) sections='json_api encryption offboard drop transfer neighbours hot busy clients' ;;
+json_api | encryption | offboard | drop | transfer | neighbours | hot | busy | clients | scale) sections=$BENCH_ONLY ;;
+*) fail "BENCH_ONLY is json_api, encryption, offboard, drop, transfer, neighbours, hot, busy, clients or scale" ;;
 esac
 for tool in h2load curl bench bigtent bigtentd; do
     command -v "$tool" > /dev/null || fail "$tool is missing (package nghttp2-client has h2load)"
@@ -162,10 +163,14 @@ between() {
 
 # A neighbour that reads one of ROWS rows that bench load made, here and there, writes another, and rests for a millisecond: first
 # alone, for six seconds, then beside what is measured.
+never_refused() {
+    [ "$(number refused < "$tmp/quiet")" = 0 ] || fail "the neighbour was refused"
+}
 # neighbour_alone KEY ROWS: sets alone_p99 and alone_worst, of reads in us: of all of them, and of the worst second
 neighbour_alone() {
     "$build/bench" quiet "$url/v1/tables/rows" "$data/ca.pem" "$1" 1 "$2" > "$tmp/quiet" || fail "the neighbour"
     "$build/bench" quiet "$url/v1/tables/rows" "$data/ca.pem" "$1" 6 "$2" > "$tmp/quiet" || fail "the neighbour"
+    never_refused
     alone_p99=$(number read_p99_us < "$tmp/quiet") alone_worst=$(number read_worst_s_p99_us < "$tmp/quiet")
 }
 # neighbour_begin KEY ROWS
@@ -181,6 +186,7 @@ neighbour_begin() {
 neighbour_end() {
     exec 9>&-
     wait "$neighbour_pid" || fail "the neighbour"
+    never_refused
     beside_p99=$(number read_p99_us < "$tmp/quiet") beside_worst=$(number read_worst_s_p99_us < "$tmp/quiet")
 }
 # neighbour_figures WHILE

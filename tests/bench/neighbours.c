@@ -2,9 +2,9 @@
  * tests/bench/neighbours.c - tenants that flood, and one that is quiet beside them.
  *
  * A flood is many connections, each with a request under way all the time: a bulk write of
- * LINES_PER_BODY rows, or a scan of a whole table. Every refusal must say when to come again, and
- * the connection waits so long, as a good client does. The quiet one reads a row, writes a row and
- * rests, over and over; its latencies are what counts.
+ * LINES_PER_BODY rows (new ones, or the same again and again), or a scan of a whole table. Every
+ * refusal must say when to come again, and the connection waits so long, as a good client does. The
+ * quiet one reads a row, writes a row and rests, over and over; its latencies are what counts.
  */
 #define _GNU_SOURCE
 #include <curl/curl.h>
@@ -24,7 +24,9 @@
 #include "base/banned.h"
 
 #define LINES_PER_BODY  100
-#define VALUE_BYTES     1024
+#define NEW_BYTES       1024
+#define SAME_ROWS       100000
+#define SAME_BYTES      200
 #define CONNECTIONS_MAX 512
 #define SAMPLES_MAX     (1 << 20)
 #define QUIET_ROWS      1000
@@ -35,7 +37,8 @@ struct flood {
     const char *ca;
     const char *key;
     bool scans;
-    double until;
+    bool is_same; /* it writes SAME_ROWS rows again and again */
+    _Atomic bool is_over;
     _Atomic uint64_t next;
     _Atomic uint64_t done;
     _Atomic uint64_t refused;
@@ -77,6 +80,15 @@ static long perform(CURL *curl)
     return status;
 }
 
+/* seconds: 0, as long as standard input is open */
+static bool goes_on(double start, uint64_t seconds)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (seconds > 0)
+        return bench_seconds() < start + (double)seconds;
+    return poll(&input, 1, 0) == 0;
+}
+
 /* --- floods ----------------------------------------------------------------------------------- */
 
 static uint64_t occurrences(const struct buf *in, const char *text)
@@ -92,14 +104,14 @@ static uint64_t occurrences(const struct buf *in, const char *text)
     return count;
 }
 
-static void make_body(struct buf *body, uint64_t first)
+static void make_body(struct buf *body, uint64_t first, bool is_same)
 {
-    static _Thread_local char value[VALUE_BYTES + 1];
+    static _Thread_local char value[NEW_BYTES + 1];
     base_buf_truncate(body, 0);
     for (uint64_t i = first; i < first + LINES_PER_BODY; i++) {
         char key[BENCH_KEY_BYTES];
-        (void)bench_key(key, "flood", i);
-        bench_fill(value, VALUE_BYTES, i);
+        (void)bench_key(key, "flood", is_same ? i % SAME_ROWS : i);
+        bench_fill(value, is_same ? SAME_BYTES : NEW_BYTES, i);
         if (base_buf_printf(body, "{\"key\":\"%s\",\"cells\":{\"f\":{\"v\":\"%s\"}}}\n", key,
                             value) != ERR_OK)
             bench_fail("a body is too large");
@@ -148,13 +160,10 @@ static double judge(struct flood *f, CURL *curl, long status, const struct buf *
 
 static void wait_seconds(const struct flood *f, double seconds)
 {
-    double left = f->until - bench_seconds();
-    double for_s = seconds < left ? seconds : left;
-    if (for_s <= 0)
-        return;
-    const struct timespec rest = {.tv_sec = (time_t)for_s,
-                                  .tv_nsec = (long)((for_s - (double)(time_t)for_s) * 1e9)};
-    (void)nanosleep(&rest, NULL); /* woken early: less rest */
+    const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+    double until = bench_seconds() + seconds;
+    while (seconds > 0 && !atomic_load(&f->is_over) && bench_seconds() < until)
+        (void)nanosleep(&moment, NULL); /* woken early: looks early */
 }
 
 static void *flood_thread(void *arg)
@@ -173,10 +182,10 @@ static void *flood_thread(void *arg)
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, f->scans ? forget : keep);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
-    while (bench_seconds() < f->until) {
+    while (!atomic_load(&f->is_over)) {
         base_buf_truncate(&answer, 0);
         if (!f->scans) {
-            make_body(&body, atomic_fetch_add(&f->next, LINES_PER_BODY));
+            make_body(&body, atomic_fetch_add(&f->next, LINES_PER_BODY), f->is_same);
             curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
             curl_easy_setopt(curl, CURLOPT_POSTFIELDS, (const char *)body.ptr);
         }
@@ -192,12 +201,13 @@ static void *flood_thread(void *arg)
 int bench_flood(int argc, char **argv)
 {
     if (argc != 6)
-        bench_fail("usage: bench flood URL CA KEY write|scan CONNECTIONS SECONDS");
+        bench_fail("usage: bench flood URL CA KEY write|rewrite|scan CONNECTIONS SECONDS");
     struct flood f = {.url = argv[0], .ca = argv[1], .key = argv[2]};
     f.scans = strcmp(argv[3], "scan") == 0;
+    f.is_same = strcmp(argv[3], "rewrite") == 0;
     size_t connections = (size_t)bench_number(argv[4]);
     double start = bench_seconds();
-    f.until = start + (double)bench_number(argv[5]);
+    uint64_t seconds = bench_number(argv[5]);
     if (connections > CONNECTIONS_MAX)
         bench_fail("CONNECTIONS must be at most %d", CONNECTIONS_MAX);
     curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -206,6 +216,10 @@ int bench_flood(int argc, char **argv)
         if (pthread_create(&threads[i], NULL, flood_thread, &f) != 0)
             bench_fail("no thread");
     }
+    const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+    while (goes_on(start, seconds))
+        (void)nanosleep(&moment, NULL); /* woken early: looks early */
+    atomic_store(&f.is_over, true);
     for (size_t i = 0; i < connections; i++)
         (void)pthread_join(threads[i], NULL);
     (void)printf("done_per_s %.0f\nrefused %llu\nwithout_hint %llu\n",
@@ -265,6 +279,7 @@ static void report(const char *what, double *values, size_t count)
                  values[count - 1] * 1e6);
 }
 
+/* Negative: it was refused. */
 static double timed(CURL *curl, const char *url, bool write)
 {
     static const char body[] = "{\"f\":{\"v\":\"a quiet tenant's value\"}}";
@@ -276,6 +291,8 @@ static double timed(CURL *curl, const char *url, bool write)
         curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
     double start = bench_seconds();
     long status = perform(curl);
+    if (status == 429 || status == 503)
+        return -1;
     if (status != 200 && status != 201)
         bench_fail("the quiet tenant got status %ld", status);
     return bench_seconds() - start;
@@ -290,15 +307,6 @@ static void read_url(char *out, size_t size, const char *table, size_t n, uint64
     else
         (void)snprintf(out, size, "%s/rows/user%%23%08llu%%23profile", table,
                        (unsigned long long)(n * 2654435761U % rows));
-}
-
-/* seconds: 0, as long as standard input is open */
-static bool goes_on(double start, uint64_t seconds)
-{
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    if (seconds > 0)
-        return bench_seconds() < start + (double)seconds;
-    return poll(&input, 1, 0) == 0;
 }
 
 int bench_quiet(int argc, char **argv)
@@ -318,20 +326,26 @@ int bench_quiet(int argc, char **argv)
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, forget);
     for (size_t i = 0; i < 20; i++) { /* a warm connection, rows to read */
         (void)snprintf(url, sizeof(url), "%s/rows/quiet-%zu", argv[0], i);
-        (void)timed(curl, url, true);
+        if (timed(curl, url, true) < 0)
+            bench_fail("the quiet tenant is refused");
     }
     double start = bench_seconds();
     uint64_t seconds = bench_number(argv[3]);
+    unsigned long refused = 0;
     while (goes_on(start, seconds) && count < SAMPLES_MAX) {
         began[count] = bench_seconds();
         read_url(url, sizeof(url), argv[0], count, rows);
         samples[0][count] = timed(curl, url, false);
         (void)snprintf(url, sizeof(url), "%s/rows/quiet-%zu", argv[0], count % QUIET_ROWS);
-        samples[1][count++] = timed(curl, url, true);
+        samples[1][count] = timed(curl, url, true);
+        bool both = samples[0][count] >= 0 && samples[1][count] >= 0;
+        refused += !both;
+        count += both;
         (void)nanosleep(&rest, NULL); /* woken early: less rest */
     }
     report("read", samples[0], count);
     report("write", samples[1], count);
+    (void)printf("refused %lu\n", refused);
     curl_easy_cleanup(curl);
     curl_slist_free_all(headers);
     return EXIT_SUCCESS;

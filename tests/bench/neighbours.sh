@@ -15,6 +15,7 @@ done
 bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$key_scans" scan 200000 100 > /dev/null || fail "load"
 quiet() {
     bench quiet "$url/v1/tables/rows" "$data/ca.pem" "$key_quiet" "$seconds" > "$tmp/quiet" || fail "the quiet tenant"
+    never_refused
 }
 # flood NAME KEY write|scan CONNECTIONS SECONDS
 flood() {

@@ -1,0 +1,137 @@
+# A busy machine: one tenant replaces its rows in bulk and reads one of them, so that the processors are full, while tenants of 50 rows
+# leave, one after the other and many at once. Sourced by bench.sh, with a server that was just made and started.
+
+busy_s=${BENCH_BUSY:-60}
+patience_s=$((2 * busy_s)) # for departures that have not ended
+leave=${BENCH_LEAVE:-100}
+say "a busy machine: $busy_s s without departures, $busy_s s with, then $leave at once"
+key_flood=$(tenant_key busy-flood)
+key_quiet=$(tenant_key busy-quiet)
+for k in "$key_flood" "$key_quiet"; do
+    BIGTENT_KEY=$k bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
+done
+bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$key_flood" flood 100000 200 > /dev/null || fail "load"
+
+operator_key=$(cat "$data/operator.key")
+# admin METHOD PATH [BODY]: the answer
+admin() {
+    curl -sf -X "$1" --cacert "$data/ca.pem" -H "Authorization: Bearer $operator_key" ${3:+-H 'Content-Type: application/json' -d "$3"} \
+        "$url/v1/admin/$2" || fail "$1 $2"
+}
+# stored: bytes of the tenant that floods
+stored() {
+    BIGTENT_KEY=$key_flood bigtent usage --json | sed -n 's/.*"stored_bytes": *\([0-9]*\).*/\1/p'
+}
+# small_tenant NAME: makes one of 50 rows
+small_tenant() {
+    k=$(tenant_key "$1")
+    BIGTENT_KEY=$k bigtent table create rows f:max_versions=1 > /dev/null || fail "no table"
+    bench load "$url/v1/tables/rows:write" "$data/ca.pem" "$k" user 50 200 > /dev/null || fail "load"
+}
+# depart NAME: writes the seconds until its certificate into a file
+depart() {
+    asked=$(date +%s.%N)
+    bigtent --key-file "$data/operator.key" tenant offboard "$1" --confirm "$1" --wait --json > "$tmp/$1.out" 2>&1 || fail "$(cat "$tmp/$1.out")"
+    between "$asked" "$(date +%s.%N)" > "$tmp/$1.left"
+}
+# left PREFIX: how many of those have their certificate
+left() {
+    find "$tmp" -name "$1-*.left" | wc -l
+}
+flood_begin() {
+    rm -f "$tmp/flooding"
+    mkfifo "$tmp/flooding"
+    bench flood "$url/v1/tables/rows" "$data/ca.pem" "$key_flood" rewrite 8 0 < "$tmp/flooding" > "$tmp/flood" &
+    flood_pid=$!
+    exec 8> "$tmp/flooding"
+    h2load -t 1 -c 4 -m 4 -D 36000 -H "Authorization: Bearer $key_flood" "$url/v1/tables/rows/rows/flood%2300000007%23profile" \
+        > "$tmp/reads" 2>&1 8>&- &
+    reads_pid=$!
+}
+# flood_end: sets bulk, rows per second, and refused
+flood_end() {
+    kill "$reads_pid"
+    wait "$reads_pid" 2> /dev/null || :
+    exec 8>&-
+    wait "$flood_pid" || fail "the flood"
+    bulk=$(number done_per_s < "$tmp/flood") refused=$(number refused < "$tmp/flood")
+}
+# quiet_for SECONDS: sets quiet_p99 and quiet_refused
+quiet_for() {
+    bench quiet "$url/v1/tables/rows" "$data/ca.pem" "$key_quiet" "$1" > "$tmp/quiet" || fail "the quiet tenant"
+    quiet_p99=$(number read_p99_us < "$tmp/quiet") quiet_refused=$(number refused < "$tmp/quiet")
+}
+
+settle
+live=$(stored)
+for i in $(seq "$leave"); do
+    small_tenant "leaves-$i"
+done
+settle
+quiet_for 1
+quiet_for 5
+alone=$quiet_p99
+flood_begin
+sleep "$busy_s"
+flood_end
+line "rows replaced in bulk, beside reads of one" "$bulk" rows/s
+without=$bulk
+
+# --- one after the other ------------------------------------------------------------------------
+
+flood_begin
+began=$(date +%s)
+departing=
+n=0
+while [ $(($(date +%s) - began)) -lt "$busy_s" ]; do
+    n=$((n + 1))
+    small_tenant "goes-$n"
+    depart "goes-$n" &
+    departing="$departing $!"
+    sleep 2
+done
+until [ "$(left goes)" = $n ] || [ $(($(date +%s) - began)) -ge $((busy_s + patience_s)) ]; do
+    sleep 0.2
+done
+unfinished=$((n - $(left goes)))
+flood_end
+for pid in $departing; do
+    wait "$pid" || fail "a departure"
+done
+line "the same beside departures" "$bulk" rows/s without "$without" 0.85
+line "rows that were refused, of bulk writes" "$refused" rows
+bound "usage, as a multiple of live bytes" "$(awk -v a="$(stored)" -v b="$live" 'BEGIN { printf "%.2f", a / b }')" "" below 2
+line "departures of 50 rows" "$n" tenants
+bound "of them not done $patience_s s after the last, before the flood ended" "$unfinished" tenants below 1
+line "from request to certificate, median" "$(sort -n "$tmp"/goes-*.left | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')" s
+bound "the same, slowest" "$(sort -n "$tmp"/goes-*.left | tail -n 1)" s below 15
+
+# --- many at once -------------------------------------------------------------------------------
+
+flood_begin
+sleep 5
+asked=$(date +%s.%N)
+began=$(date +%s)
+for i in $(seq "$leave"); do
+    admin POST "tenants/leaves-$i:offboard" "{\"confirm\":\"leaves-$i\"}" > /dev/null
+done
+i=1
+while [ $i -le "$leave" ] && [ $(($(date +%s) - began)) -lt $((4 * busy_s)) ]; do
+    if admin GET "tenants/leaves-$i" | grep -q '"state": *"purged"'; then i=$((i + 1)); else sleep 0.2; fi
+done
+line "of $leave departures at once, done" "$((i - 1))" tenants
+bound "all of them" "$([ $i -le "$leave" ] && echo 99999 || between "$asked" "$(date +%s.%N)")" s below 120
+
+# --- a quiet tenant, and a backup ---------------------------------------------------------------
+
+quiet_for $((busy_s / 4 + 1))
+line "p99 of a quiet read, alone" "$alone" us
+line "the same beside the flood" "$quiet_p99" us alone "$alone"
+bound "the same, as a ratio" "$(awk -v a="$quiet_p99" -v b="$alone" 'BEGIN { printf "%.2f", a / b }')" "" below 3
+bound "refused to it, one request at a time" "$quiet_refused" requests below 1
+asked=$(date +%s.%N)
+bigtent --key-file "$data/operator.key" backup create --wait --json > "$tmp/backup" || fail "no backup: $(cat "$tmp/backup")"
+took=$(between "$asked" "$(date +%s.%N)")
+bytes=$(sed -n 's/.*"bytes": *\([0-9]*\).*/\1/p' "$tmp/backup" | head -n 1)
+bound "a full backup of $((bytes / 1048576)) MiB beside it" "$(awk -v b="$bytes" -v s="$took" 'BEGIN { printf "%.1f", b / 1e6 / s }')" MB/s at-least 10
+flood_end
