@@ -90,7 +90,10 @@ static void fill_levels(void)
     fill_many(2, 0, 1);
     fill_many(0, 0, 7); /* again, so that upper levels overlap the last one */
     fill_many(2, 3, 7);
-    ck_assert_int_ge(levels_in_use(), 3);
+    for (int round = 0; levels_in_use() < 3; round++) { /* compactions are late, or done */
+        ck_assert_int_lt(round, 20);
+        fill_many(0, round % 7, 7);
+    }
 }
 
 static void assert_nothing_of(size_t tenant)
