@@ -4,7 +4,7 @@
  * 1. An entry of the overlay that is live hides the database's value of the same key; one that is
  *    not says nothing.
  * 2. The iterator moves when the cursor does, not before: many removed keys may follow.
- * 3. pending stands at or behind the cell under the cursor. Entries made in front of it are those
+ * 3. pending stands at or after the cell under the cursor. Entries made in front of it are those
  * of cells that were passed, or of new ones the walk need not see.
  */
 #include "storage/rocksdb/row_cursor.h"
