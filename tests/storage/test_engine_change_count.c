@@ -51,9 +51,10 @@ static void put_changes(const struct sto_table_scope *scope, int count)
             .scope = *scope, .row_key = SLICE_LIT("r"), .mutations = &m, .mutation_count = 1};
         fix_submit(&ops[i]);
     }
-    fix_wait();
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        fix_until_taken(&ops[i]);
         ck_assert_int_eq(ops[i].result, ERR_OK);
+    }
 }
 
 static void sweep(int64_t now_us)

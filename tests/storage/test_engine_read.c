@@ -34,9 +34,10 @@ static void put_rows(size_t count, size_t value_len)
                                         .mutation_count = 1};
         fix_submit(&ops[i]);
     }
-    fix_wait();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        fix_until_taken(&ops[i]);
         ck_assert_int_eq(ops[i].result, ERR_OK);
+    }
     base_free(ops);
     base_free(rows);
     base_free(value);

@@ -191,9 +191,10 @@ static void put_many(void)
                                             .mutation_count = 1};
             fix_submit(&ops[i]);
         }
-        fix_wait();
-        for (int i = 0; i < AT_ONCE; i++)
+        for (int i = 0; i < AT_ONCE; i++) {
+            fix_until_taken(&ops[i]);
             ck_assert_int_eq(ops[i].result, ERR_OK);
+        }
     }
 }
 
