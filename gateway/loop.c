@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/share.h"
 #include "base/watchdog.h"
 #include "base/worker.h"
 #include "gateway/http1_seam.h"
@@ -204,7 +205,7 @@ static void *loop_main(void *arg)
 {
     struct gw_loop *loop = arg;
     const struct gw_loop_options *o = &loop->all->options;
-    base_thread_ahead_of_others();
+    base_class_join(BASE_SERVE);
     base_watchdog_join("loop");
     loop->epoch_slot = base_epoch_join(o->epoch);
     loop_init(loop);

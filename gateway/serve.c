@@ -25,9 +25,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "base/watchdog.h"
-#include "base/worker.h"
 #include "gateway/access_log.h"
 #include "gateway/api/api.h"
 #include "gateway/command.h"
@@ -379,7 +379,7 @@ static void say_nice(void)
 {
     int others, answering = 0;
     look_at_nice(&others);
-    base_run_apart("look-at-nice", base_thread_ahead_of_others, look_at_nice, &answering);
+    base_run_apart("answering", BASE_SERVE, look_at_nice, &answering);
     base_log(BASE_LOG_INFO, "threads", "nice=%d answering=%d", others, answering);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "base/worker.h"
 #include "migrations/service_internal.h"
@@ -382,7 +383,7 @@ static struct mig_work *wait_for_work(struct mig_service *s)
 static void *thread_main(void *arg)
 {
     struct mig_service *s = arg;
-    base_thread_behind_others();
+    base_class_join(BASE_BACKUP);
     while (!mig_service_is_stopping(s)) {
         struct mig_work *work = wait_for_work(s);
         if (work != NULL)

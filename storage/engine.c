@@ -195,6 +195,12 @@ enum err sto_search_files(struct sto_engine *e, struct sto_search_target *target
     return e->ops->search_files(e, targets, count, spec, eb);
 }
 
+void sto_erasing_since(struct sto_engine *e, uint64_t since_ns)
+{
+    check_engine(e);
+    e->ops->erasing_since(e, since_ns);
+}
+
 void sto_progress_watch(struct sto_engine *e, struct sto_progress *progress)
 {
     check_engine(e);

@@ -461,6 +461,10 @@ struct sto_progress {
     _Atomic uint64_t since_ns; /* monotonic: when it began */
 };
 
+/* since_ns: monotonic, when the oldest erasure that is not over was asked for: the longer ago, the
+ * larger the share of the processors that it gets. 0: there is none. */
+void sto_erasing_since(struct sto_engine *e, uint64_t since_ns);
+
 /* Job threads: from now on such a step is told here; NULL: nowhere. */
 void sto_progress_watch(struct sto_engine *e, struct sto_progress *progress);
 

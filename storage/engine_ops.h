@@ -54,6 +54,7 @@ struct sto_engine_ops {
                                struct errbuf *eb);
     enum err (*search_files)(struct sto_engine *e, struct sto_search_target *targets, size_t count,
                              const struct sto_search_spec *spec, struct errbuf *eb);
+    void (*erasing_since)(struct sto_engine *e, uint64_t since_ns);
     void (*progress_watch)(struct sto_engine *e, struct sto_progress *progress);
     void (*health_get)(struct sto_engine *e, struct sto_health *out);
     void (*damage_get)(struct sto_engine *e, struct sto_damage *out);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/share.h"
 #include "base/watchdog.h"
 #include "base/worker.h"
 
@@ -107,7 +108,7 @@ static void *worker_main(void *arg)
     struct ten_fair_worker *w = arg;
     base_watchdog_join(w->name);
     if (w->is_ahead)
-        base_thread_ahead_of_others();
+        base_class_join(BASE_SERVE);
     while (!w->stopping || has_work(w)) {
         if (!has_work(w))
             base_mailbox_wait(&w->mailbox, -1);

@@ -77,6 +77,7 @@ struct ten_purge_queue {
     size_t waiting;
     uint32_t told_step;
     size_t told_count;
+    uint64_t since_ns; /* when the oldest of the group began to wait; 0: there is no group */
     char told[TEN_PURGES_AT_ONCE][TEN_JOB_ID + 1]; /* jobs that are at that step together */
     uint64_t told_ns;
     struct sto_progress progress; /* of the step; written by the job worker */

@@ -446,6 +446,7 @@ struct ten_purge *ten_purge_new(struct ten_registry *r, struct ten_tenant *t)
     struct ten_purge *p = base_new(sizeof *p);
     p->registry = r;
     p->tenant = t;
+    p->asked_ns = base_monotonic_ns();
     const struct ten_details *details = ten_tenant_details(t);
     const char *id = details->job;
     p->canary_count = details->canary_count;

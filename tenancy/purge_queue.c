@@ -293,6 +293,16 @@ static void run_removal(struct group *g)
     }
 }
 
+/* since_ns: when the oldest of the group began to wait; 0: it is over. */
+static void say_since(const struct group *g, uint64_t since_ns)
+{
+    struct ten_purge_queue *q = &g->registry->purges;
+    pthread_mutex_lock(&q->lock);
+    q->since_ns = since_ns;
+    pthread_mutex_unlock(&q->lock);
+    sto_erasing_since(g->registry->engine, since_ns);
+}
+
 static void run_waiting(struct base_msg *msg)
 {
     struct wake *wake = (struct wake *)(void *)msg;
@@ -300,6 +310,7 @@ static void run_waiting(struct base_msg *msg)
     g->registry = wake->registry;
     base_free(wake);
     take_group(g);
+    say_since(g, g->count > 0 ? g->of[0]->asked_ns : 0); /* they wait in order */
     group_prepare(g);
     run_fence(g);
     run_each(g, STO_PURGE_DELETE_FILES, TEN_PART_DELETE_FILES);
@@ -309,6 +320,7 @@ static void run_waiting(struct base_msg *msg)
     for (size_t i = 0; i < g->count; i++)
         ten_purge_end(g->of[i]);
     ten_purge_tell(g->registry, NULL, 0, 0);
+    say_since(g, 0);
     base_free(g);
 }
 
@@ -361,18 +373,27 @@ static void take_amounts(const struct sto_progress *from, uint64_t now_ns,
         out->seconds_left = (uint64_t)((double)(out->all - out->done) / per_ms / 1000) + 1;
 }
 
+static uint64_t oldest_ms(const struct ten_purge_queue *q, uint64_t now_ns)
+{
+    uint64_t since_ns = q->since_ns != 0   ? q->since_ns
+                        : q->first != NULL ? q->first->asked_ns
+                                           : now_ns;
+    return (now_ns - since_ns) / NS_PER_MS;
+}
+
 bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_job_progress *out)
 {
     struct ten_purge_queue *q = &r->purges;
     struct ten_job_progress progress = {0};
-    uint64_t now_ns = base_monotonic_ns();
     bool is_told = false;
     pthread_mutex_lock(&q->lock);
+    uint64_t now_ns = base_monotonic_ns();
     for (size_t i = 0; i < q->told_count && !is_told; i++)
         is_told = strcmp(q->told[i], job) == 0;
     progress.step = q->told_step;
     progress.together = q->told_count;
     progress.waiting = q->waiting;
+    progress.oldest_ms = oldest_ms(q, now_ns);
     progress.elapsed_ms = is_told ? (now_ns - q->told_ns) / NS_PER_MS : 0;
     if (is_told)
         take_amounts(&q->progress, now_ns, &progress);
@@ -389,8 +410,10 @@ void ten_purges_get(struct ten_registry *r, struct ten_job_progress *out)
     progress.step = q->told_step;
     progress.together = q->told_count;
     progress.waiting = q->waiting;
+    uint64_t now_ns = base_monotonic_ns();
+    progress.oldest_ms = oldest_ms(q, now_ns);
     if (q->told_count > 0)
-        take_amounts(&q->progress, base_monotonic_ns(), &progress);
+        take_amounts(&q->progress, now_ns, &progress);
     pthread_mutex_unlock(&q->lock);
     *out = progress;
 }

@@ -5,11 +5,13 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/share.h"
 #include "gateway/metrics/exposition.h"
 #include "gateway/metrics/groups.h"
 
 #include "base/banned.h"
 
+#define LABEL_BYTES       64
 #define US_DECIMALS       6
 #define US_PER_S          1000000
 #define THOUSAND_DECIMALS 3
@@ -74,6 +76,35 @@ static void put_rocksdb(struct buf *out, const struct sto_engine_stats *s)
                         "For how long RocksDB has delayed or stopped all writes.");
     gw_metric_put_fraction(&m, "kind=\"delayed\"", s->delayed_ns, GW_NS_DECIMALS);
     gw_metric_put_fraction(&m, "kind=\"stopped\"", s->stopped_ns, GW_NS_DECIMALS);
+}
+
+static const char *label_of(const struct base_class_now *c, char out[LABEL_BYTES])
+{
+    (void)snprintf(out, LABEL_BYTES, "class=\"%s\"", c->name);
+    return out;
+}
+
+/* Of the whole server: tenants are not told apart here. */
+static void put_shares(struct buf *out)
+{
+    struct base_class_now now[BASE_CLASSES];
+    char labels[LABEL_BYTES];
+    struct gw_metric m =
+        gw_metric_begin(out, "bigtent_work_weight", GW_GAUGE,
+                        "Share of the processors that a thread of a class of work asks for where "
+                        "all are busy; 1 is what others of the server's priority have.");
+    for (enum base_class c = 0; c < BASE_CLASSES; c++) {
+        base_class_get(c, &now[c]);
+        gw_metric_put_fraction(&m, label_of(&now[c], labels), now[c].weight, THOUSAND_DECIMALS);
+    }
+    m = gw_metric_begin(out, "bigtent_work_lag_ratio", GW_GAUGE,
+                        "How far a class of work lags: 0, not at all, to 1, it goes first.");
+    for (enum base_class c = 0; c < BASE_CLASSES; c++)
+        gw_metric_put_fraction(&m, label_of(&now[c], labels), now[c].lag, THOUSAND_DECIMALS);
+    m = gw_metric_begin(out, "bigtent_work_cpu_seconds_total", GW_COUNTER,
+                        "Time of the processors that a class of work got.");
+    for (enum base_class c = 0; c < BASE_CLASSES; c++)
+        gw_metric_put_fraction(&m, label_of(&now[c], labels), now[c].cpu_ns, GW_NS_DECIMALS);
 }
 
 static void put_cache(struct buf *out, const struct sto_engine_stats *s)
@@ -214,6 +245,7 @@ void gw_metrics_engine(struct buf *out, struct sto_engine *engine)
     put_queues(out, &stats);
     put_commits(out, &stats);
     put_rocksdb(out, &stats);
+    put_shares(out);
     put_cache(out, &stats);
     put_reclaim(out, &stats);
     put_removed(out, &stats);

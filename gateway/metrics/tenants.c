@@ -16,6 +16,7 @@
 #include "base/banned.h"
 
 #define LABEL_BYTES      (LIM_TENANT_ID + 64)
+#define MS_DECIMALS      3
 #define JOBS_COUNTED_MAX 1000
 
 /* One tenant as it is at the scrape. */
@@ -125,8 +126,12 @@ static void put_purges(struct buf *out, struct ten_registry *registry)
                   p.together);
     gw_metric_one(out, "bigtent_purges_waiting", GW_GAUGE, "Purges that wait for those under way.",
                   p.waiting);
-    struct gw_metric m = gw_metric_begin(out, "bigtent_purge_amount", GW_GAUGE,
-                                         "What the step under way counts; all 0: not known.");
+    struct gw_metric m = gw_metric_begin(out, "bigtent_purge_oldest_seconds", GW_GAUGE,
+                                         "Since the purge that runs or waits for longest began to "
+                                         "wait, in this process; 0: there is none.");
+    gw_metric_put_fraction(&m, "", p.oldest_ms, MS_DECIMALS);
+    m = gw_metric_begin(out, "bigtent_purge_amount", GW_GAUGE,
+                        "What the step under way counts; all 0: not known.");
     bool is_bytes = p.unit == STO_PROGRESS_BYTES;
     bool is_keys = p.unit == STO_PROGRESS_KEYS;
     gw_metric_put(&m, "unit=\"bytes\",part=\"done\"", is_bytes ? p.done : 0);

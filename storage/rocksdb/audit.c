@@ -4,7 +4,7 @@
  * Keys are counted whether a range tombstone covers them or not. The list of files costs in
  * proportion to all files, but reads none of them.
  */
-#include "base/worker.h"
+#include "base/share.h"
 #include "storage/range.h"
 #include "storage/rocksdb/heldfiles.h"
 #include "storage/rocksdb/progress.h"
@@ -115,7 +115,7 @@ enum err sto_rdb_audit_range(struct sto_engine *engine, const struct sto_tenant_
     struct sto_range range = sto_range_of_tenant(scope);
     sto_rdb_progress_begin(e, STO_PROGRESS_KEYS, 0);
     a.audit.sequence = rocksdb_get_latest_sequence_number(e->db.handle);
-    base_run_apart("audit", base_thread_behind_others, count_all_keys, &a);
+    base_run_apart("audit", BASE_ERASE, count_all_keys, &a);
     if (a.result != ERR_OK)
         return a.result;
     look_at_files(e, &range, &a.audit);

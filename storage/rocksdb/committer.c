@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/share.h"
 #include "base/watchdog.h"
 #include "base/worker.h"
 #include "storage/rocksdb/admit.h"
@@ -62,12 +63,10 @@ static void batch_closes(struct rdb_committer *c)
 
 static void refuse_unwritten(struct sto_mutate_op *op, enum err rc)
 {
-    op->result = rc;
-    if (rc == ERR_OUTCOME_UNKNOWN)
-        (void)base_fail(&op->detail, rc,
-                        "the write failed while it was made durable; it may or may not be there");
-    else
-        (void)base_fail(&op->detail, rc, "the storage engine has stopped after a failure");
+    const char *why = rc == ERR_OUTCOME_UNKNOWN
+                          ? "the write failed while it was made durable; it may or may not be there"
+                          : "the storage engine has stopped after a failure";
+    op->result = base_fail(&op->detail, rc, "%s", why);
 }
 
 static void count_in(struct rdb_buckets *b, uint64_t value)
@@ -424,7 +423,7 @@ static void run_stop(struct base_msg *msg)
 static void *thread_main(void *arg)
 {
     struct rdb_committer *c = arg;
-    base_thread_ahead_of_others();
+    base_class_join(BASE_COMMIT);
     base_watchdog_join("committer");
     sto_rdb_uncounted();
     for (; !c->stopping; run_all(c)) {

@@ -20,6 +20,7 @@
 #include "storage/rocksdb/pace.h"
 #include "storage/rocksdb/pressure.h"
 #include "storage/rocksdb/tenant_collector.h"
+#include "storage/rocksdb/threads.h"
 #include "storage/rocksdb/tombstone_files.h"
 
 #include "base/banned.h"
@@ -86,15 +87,6 @@ static const char *row_prefix_name(void *state)
 static void row_prefix_destroy(void *state)
 {
     (void)state;
-}
-
-/* Compactions run when nobody else wants a processor; flushes, for which writers wait, do not. How
- * far compactions are behind is watched by pressure.c. */
-static void lower_compactions(void)
-{
-    rocksdb_env_t *env = rocksdb_create_default_env(); /* the one there is, shared */
-    rocksdb_env_lower_thread_pool_cpu_priority(env);
-    rocksdb_env_destroy(env);
 }
 
 /* --- options --------------------------------------------------------------------------------- */
@@ -236,6 +228,7 @@ static void options_make(struct rdb_db *db, const struct sto_rocksdb_options *op
         sto_rdb_cuts_install(db->cuts, db->options[i]);
     }
     sto_rdb_tombstone_files_install(db->tombstone_files, db->options[RDB_CF_DEFAULT]);
+    sto_rdb_threads_install(db->options[RDB_CF_DEFAULT]);
     if (db->damage_io != NULL)
         sto_rdb_damage_io_install(db->damage_io, db->options[RDB_CF_DEFAULT]);
 }
@@ -261,7 +254,6 @@ enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
     db->whole_max -=
         options->memtable_bytes < db->whole_max ? options->memtable_bytes : db->whole_max;
     db->tombstone_files = sto_rdb_tombstone_files_new();
-    lower_compactions();
     options_make(db, options, pace, create, true);
     db->handle = rocksdb_open_column_families(
         db->options[RDB_CF_DEFAULT], path, RDB_CF_COUNT, RDB_FAMILY_NAMES,

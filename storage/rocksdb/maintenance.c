@@ -16,6 +16,7 @@
 #include "storage/rocksdb/damage_io.h"
 #include "storage/rocksdb/long_row.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/shares.h"
 #include "storage/rocksdb/witness.h"
 
 #include "base/banned.h"
@@ -118,6 +119,7 @@ static void look_often(struct rdb_maintenance *m)
 {
     struct rdb_engine *e = m->engine;
     sto_rdb_pressure_look(e);
+    sto_rdb_shares_look(e, base_monotonic_ns());
     sto_rdb_headroom_check(&e->headroom);
     if (!atomic_load(&e->failed) && atomic_load(&e->headroom.read_only))
         sto_rdb_fail_text(e, "the file system is mounted read-only");

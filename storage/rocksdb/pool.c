@@ -22,6 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/share.h"
 #include "base/watchdog.h"
 #include "base/worker.h"
 #include "storage/rocksdb/admit.h"
@@ -104,9 +105,9 @@ static void *thread_main(void *arg)
     pthread_mutex_unlock(&p->lock);
     base_watchdog_join("reader");
     if (scans_too && p->threads_wanted > 1)
-        base_thread_long_work();
+        base_class_join(BASE_SCAN);
     else
-        base_thread_ahead_of_others(); /* a point read waits for it */
+        base_class_join(BASE_SERVE); /* a point read waits for it */
     for (struct base_msg *msg; (msg = pop(p, scans_too, &queue)) != NULL;) {
         uint64_t began_ns = base_monotonic_ns();
         base_watchdog_round(queue == RDB_POINTS ? "point read" : "slice of a scan");

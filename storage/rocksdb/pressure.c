@@ -13,8 +13,7 @@
 
 #include "base/banned.h"
 
-/* Of value, between nothing and a delay. */
-static uint32_t sign(uint64_t value, uint64_t calm, uint64_t slow)
+uint32_t sto_rdb_sign(uint64_t value, uint64_t calm, uint64_t slow)
 {
     if (value <= calm)
         return 0;
@@ -32,9 +31,9 @@ uint32_t sto_rdb_pressure_of(const struct rdb_signs *s)
 {
     if (s->stopped || s->delayed_write_rate != 0)
         return RDB_PRESSURE_FULL;
-    uint32_t level = sign(s->level0_files, RDB_LEVEL0_SLOW / 2, RDB_LEVEL0_SLOW);
-    level = worse(level, sign(s->pending_bytes, RDB_PENDING_SLOW / 2, RDB_PENDING_SLOW));
-    return worse(level, sign(s->memtables_waiting, 1, RDB_MEMTABLES - 1));
+    uint32_t level = sto_rdb_sign(s->level0_files, RDB_LEVEL0_SLOW / 2, RDB_LEVEL0_SLOW);
+    level = worse(level, sto_rdb_sign(s->pending_bytes, RDB_PENDING_SLOW / 2, RDB_PENDING_SLOW));
+    return worse(level, sto_rdb_sign(s->memtables_waiting, 1, RDB_MEMTABLES - 1));
 }
 
 static uint64_t property(const struct rdb_engine *e, const char *name)

@@ -54,6 +54,8 @@ struct rdb_pressure {
     _Atomic uint32_t pretended; /* test tool: at least this */
 };
 
+/* 0 up to calm, RDB_PRESSURE_FULL from slow on, and in proportion in between. */
+uint32_t sto_rdb_sign(uint64_t value, uint64_t calm, uint64_t slow);
 uint32_t sto_rdb_pressure_of(const struct rdb_signs *signs);
 /* What was seen before held until now. */
 void sto_rdb_pressure_pass(struct rdb_pressure *p, uint64_t now_ns);

@@ -27,7 +27,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/worker.h"
+#include "base/share.h"
 #include "storage/keycodec.h"
 #include "storage/range.h"
 #include "storage/rocksdb/checkpoint.h"
@@ -101,7 +101,7 @@ static enum err delete_files(struct rdb_engine *e, const struct sto_tenant_scope
                              struct errbuf *eb)
 {
     struct files_delete d = {.engine = e, .range = sto_range_of_tenant(scope), .eb = eb};
-    base_run_apart("delete-files", base_thread_long_work, files_delete, &d);
+    base_run_apart("delete-files", BASE_ERASE, files_delete, &d);
     return d.result;
 }
 

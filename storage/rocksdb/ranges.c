@@ -287,7 +287,7 @@ static enum err lengthen_manifest(struct rdb_engine *e, const uint8_t *key, stru
     enum err rc = sto_rdb_write(e, batch);
     rocksdb_writebatch_destroy(batch);
     if (rc == ERR_OK)
-        rc = sto_rdb_flush(e);
+        rc = sto_rdb_flush_family(e, RDB_CF_DEFAULT); /* not what others write meanwhile */
     return rc == ERR_OK ? rc : base_fail(eb, rc, "the MANIFEST cannot be written");
 }
 

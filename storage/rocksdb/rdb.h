@@ -71,6 +71,7 @@ struct rdb_engine {
     _Atomic bool failed;
     _Atomic bool closing;
     _Atomic uint64_t acked_sequence;
+    _Atomic uint64_t erasing_since_ns;  /* shares.h */
     _Atomic uint64_t reads_handed_over; /* tried on a loop, and not in memory */
     struct rdb_cache_sample cache_sample;
     struct rdb_tombstones tombstones;
@@ -139,5 +140,7 @@ enum err sto_rdb_write(struct rdb_engine *e, rocksdb_writebatch_t *batch) MUST_C
 void sto_rdb_test_point(struct rdb_engine *e, enum sto_die_point point);
 /* Flush all column families: afterwards no log holds what was written before. */
 enum err sto_rdb_flush(struct rdb_engine *e) MUST_CHECK;
+/* One of RDB_CF_*. */
+enum err sto_rdb_flush_family(struct rdb_engine *e, int family) MUST_CHECK;
 
 #endif

@@ -37,6 +37,7 @@
 #include "storage/rocksdb/recount.h"
 #include "storage/rocksdb/sample.h"
 #include "storage/rocksdb/search.h"
+#include "storage/rocksdb/shares.h"
 #include "storage/rocksdb/shuttle.h"
 #include "storage/rocksdb/witness.h"
 
@@ -158,19 +159,25 @@ static void health_get(struct sto_engine *engine, struct sto_health *out)
 
 /* --- closing -------------------------------------------------------------------------------- */
 
-enum err sto_rdb_flush(struct rdb_engine *e)
+enum err sto_rdb_flush_family(struct rdb_engine *e, int family)
 {
     rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
     rocksdb_flushoptions_set_wait(options, 1);
     char *error = NULL;
-    uint64_t tombstones = sto_rdb_tombstones_before_flush(e);
-    for (int i = 0; error == NULL && i < RDB_CF_COUNT; i++)
-        rocksdb_flush_cf(e->db.handle, options, e->db.cf[i], &error);
+    rocksdb_flush_cf(e->db.handle, options, e->db.cf[family], &error);
     rocksdb_flushoptions_destroy(options);
-    if (error != NULL)
-        return sto_rdb_fail(e, "flush", error);
-    sto_rdb_tombstones_flushed(&e->tombstones, tombstones);
-    return ERR_OK;
+    return error == NULL ? ERR_OK : sto_rdb_fail(e, "flush", error);
+}
+
+enum err sto_rdb_flush(struct rdb_engine *e)
+{
+    uint64_t tombstones = sto_rdb_tombstones_before_flush(e);
+    enum err rc = ERR_OK;
+    for (int i = 0; rc == ERR_OK && i < RDB_CF_COUNT; i++)
+        rc = sto_rdb_flush_family(e, i);
+    if (rc == ERR_OK)
+        sto_rdb_tombstones_flushed(&e->tombstones, tombstones);
+    return rc;
 }
 
 /* Accepts an engine of which only the first parts were made. */
@@ -398,6 +405,7 @@ static const struct sto_engine_ops OPS = {
     .audit_range = sto_rdb_audit_range,
     .canaries_plant = sto_rdb_canaries_plant,
     .search_files = sto_rdb_search_files,
+    .erasing_since = sto_rdb_erasing_since,
     .progress_watch = sto_rdb_progress_watch,
     .health_get = health_get,
     .damage_get = sto_rdb_damage_get,

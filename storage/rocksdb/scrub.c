@@ -23,6 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/share.h"
 #include "base/worker.h"
 #include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/rdb.h"
@@ -296,7 +297,7 @@ static void *thread_main(void *arg)
 {
     struct rdb_scrub *s = arg;
     sto_rdb_uncounted();
-    base_thread_behind_others();
+    base_class_join(BASE_SCRUB);
     bool goes_on = wait_ms(s, MS_PER_S / RDB_SCRUB_QUANTA);
     while (goes_on) {
         struct plan plan = plan_make(s);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "base/worker.h"
+#include "base/share.h"
 #include "storage/rocksdb/catalogue.h"
 #include "storage/rocksdb/list_check.h"
 #include "storage/rocksdb/rdb.h"

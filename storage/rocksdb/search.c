@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/worker.h"
+#include "base/share.h"
 #include "storage/range.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/heldfiles.h"
@@ -572,7 +572,7 @@ enum err sto_rdb_search_files(struct sto_engine *engine, struct sto_search_targe
     for (size_t i = 0; i < count; i++)
         targets[i].found = (struct sto_search){0};
     sto_rdb_match_init(&s.match, targets, count);
-    base_run_apart("search", base_thread_behind_others, run_search, &s);
+    base_run_apart("search", BASE_ERASE, run_search, &s);
     if (s.result == ERR_OK)
         give(&s, targets, count);
     sto_rdb_match_fini(&s.match);

@@ -330,6 +330,7 @@ START_TEST(it_is_listed_and_counted_by_its_state)
     ck_assert_ptr_nonnull(strstr(text, "bigtent_tenants{state=\"expired\"} 0"));
     ck_assert_ptr_nonnull(strstr(text, "\nbigtent_purges_running "));
     ck_assert_ptr_nonnull(strstr(text, "\nbigtent_purges_waiting "));
+    ck_assert_ptr_nonnull(strstr(text, "\nbigtent_purge_oldest_seconds "));
     ck_assert_ptr_nonnull(strstr(text, "\nbigtent_purge_seconds_left "));
     ck_assert_ptr_nonnull(strstr(text, "bigtent_purge_amount{unit=\"bytes\",part=\"all\"} "));
 }

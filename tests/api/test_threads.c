@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/worker.h"
+#include "base/share.h"
 #include "tests/support/threads.h"
 #include "tests/support/world.h"
 
@@ -32,21 +32,17 @@ static void tear_down(void)
     server_remove(&server);
 }
 
-static void as_it_is(void)
-{
-}
-
-static void try_to_rise(void *ctx)
+static void look_at_nice(void *ctx)
 {
     int *out = ctx;
-    *out = setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - AHEAD) == 0;
+    *out = getpriority(PRIO_PROCESS, 0); /* Linux: of the calling thread */
 }
 
 static bool may_rise(void)
 {
-    int may = 0;
-    base_run_apart("rise", as_it_is, try_to_rise, &may);
-    return may != 0;
+    int nice = own;
+    base_run_apart("rise", BASE_SERVE, look_at_nice, &nice);
+    return nice < own;
 }
 
 /* What is started from now on is neither root to the scheduler, nor has it a limit of its own. */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -213,135 +212,11 @@ START_TEST(name_of_sixteen_letters_is_a_broken_invariant)
 }
 END_TEST
 
-/* --- behind the others ---------------------------------------------------------------------- */
-
-#define IOPRIO_THREAD  1 /* ioprio_get(2) */
-#define IOPRIO_IDLE    3
-#define IOPRIO_CLASSES 13 /* bits below the class */
-
-struct manners {
-    pthread_t thread;
-    int nice;
-    long disk;
-};
-
-#define NICE_LAST 19
-
-/* Behind the other one, unless that is as far behind as there is. */
-static bool is_behind(int nice, int other)
-{
-    return nice > other || (nice == NICE_LAST && other == NICE_LAST);
-}
-
-static void look_at_manners(void *ctx)
-{
-    struct manners *m = ctx;
-    m->thread = pthread_self();
-    m->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
-    m->disk = syscall(SYS_ioprio_get, IOPRIO_THREAD, 0) >> IOPRIO_CLASSES;
-}
-
-START_TEST(work_behind_others_is_on_a_thread_behind_them)
-{
-    struct manners before, behind = {0}, after;
-    look_at_manners(&before);
-    base_run_apart("behind", base_thread_behind_others, look_at_manners, &behind);
-    look_at_manners(&after);
-    ck_assert(!pthread_equal(behind.thread, pthread_self()));
-    ck_assert(is_behind(behind.nice, before.nice));
-    ck_assert_int_eq(behind.disk, IOPRIO_IDLE);
-    ck_assert_int_eq(after.nice, before.nice);
-    ck_assert_int_eq(after.disk, before.disk);
-}
-END_TEST
-
-START_TEST(long_work_is_before_what_nobody_waits_for)
-{
-    struct manners before, longer = {0}, behind = {0};
-    look_at_manners(&before);
-    base_run_apart("longer", base_thread_long_work, look_at_manners, &longer);
-    base_run_apart("behind", base_thread_behind_others, look_at_manners, &behind);
-    ck_assert(is_behind(longer.nice, before.nice));
-    ck_assert(is_behind(behind.nice, longer.nice));
-    ck_assert_int_eq(longer.disk, before.disk);
-}
-END_TEST
-
-static void do_long_work(void *ctx)
-{
-    base_thread_long_work();
-    look_at_manners(ctx);
-}
-
-START_TEST(long_work_raises_nobody)
-{
-    struct manners m = {0};
-    base_run_apart("raised", base_thread_behind_others, do_long_work, &m);
-    ck_assert_int_gt(m.nice, 5);
-}
-END_TEST
-
-static void as_it_is(void)
-{
-}
-
-static void try_to_rise(void *ctx)
-{
-    int *out = ctx;
-    *out = setpriority(PRIO_PROCESS, (id_t)gettid(), *out - 5) == 0;
-}
-
-START_TEST(who_answers_is_ahead_of_the_others)
-{
-    struct manners before, ahead = {0};
-    look_at_manners(&before);
-    int allowed = before.nice;
-    base_run_apart("rise", as_it_is, try_to_rise, &allowed);
-    base_run_apart("ahead", base_thread_ahead_of_others, look_at_manners, &ahead);
-    ck_assert_int_eq(ahead.nice, before.nice - (allowed ? 5 : 0));
-    ck_assert_int_eq(ahead.disk, before.disk);
-}
-END_TEST
-
-START_TEST(who_must_not_go_ahead_stays_where_it_is)
-{
-    struct manners before, ahead = {0};
-    look_at_manners(&before);
-    refuse_syscall(SYS_setpriority, EACCES);
-    base_run_apart("ahead", base_thread_ahead_of_others, look_at_manners, &ahead);
-    ck_assert_int_eq(ahead.nice, before.nice);
-}
-END_TEST
-
-START_TEST(one_of_so_many_calls_yields)
-{
-    uint32_t calls = 0;
-    refuse_syscall(SYS_sched_yield, EPERM);
-    for (int round = 0; round < 3; round++) {
-        errno = 0;
-        for (int i = 0; i < 9; i++)
-            base_yield_every(&calls, 10);
-        ck_assert_int_eq(errno, 0);
-        base_yield_every(&calls, 10);
-        ck_assert_int_eq(errno, EPERM);
-    }
-}
-END_TEST
-
 static void refuse_threads(int error)
 {
     refuse_syscall(SYS_clone3, error);
     refuse_syscall(SYS_clone, error);
 }
-
-START_TEST(work_behind_others_is_done_without_a_thread)
-{
-    struct manners m = {0};
-    refuse_threads(EAGAIN);
-    base_run_apart("behind", base_thread_behind_others, look_at_manners, &m);
-    ck_assert(pthread_equal(m.thread, pthread_self()));
-}
-END_TEST
 
 START_TEST(thread_that_cannot_be_made_is_reported)
 {
@@ -389,14 +264,7 @@ Suite *suite_base_worker(void)
     tcase_add_test(threads, thread_has_our_stack_name_and_signals);
     tcase_add_test(threads, starting_a_thread_leaves_the_callers_signals);
     tcase_add_test_raise_signal(threads, name_of_sixteen_letters_is_a_broken_invariant, SIGABRT);
-    tcase_add_test(threads, work_behind_others_is_on_a_thread_behind_them);
-    tcase_add_test(threads, long_work_is_before_what_nobody_waits_for);
-    tcase_add_test(threads, long_work_raises_nobody);
-    tcase_add_test(threads, who_answers_is_ahead_of_the_others);
-    tcase_add_test(threads, who_must_not_go_ahead_stays_where_it_is);
-    tcase_add_test(threads, one_of_so_many_calls_yields);
     if (CAN_REFUSE_THREADS) {
-        tcase_add_test(threads, work_behind_others_is_done_without_a_thread);
         tcase_add_test(threads, thread_that_cannot_be_made_is_reported);
         tcase_add_test(threads, failed_start_leaves_no_descriptor);
     }

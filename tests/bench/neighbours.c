@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/worker.h"
+#include "base/share.h"
 #include "tests/bench/bench.h"
 
 #include "base/banned.h"
@@ -314,7 +314,7 @@ int bench_quiet(int argc, char **argv)
     if (argc != 4 && argc != 5)
         bench_fail("usage: bench quiet URL CA KEY SECONDS [ROWS]");
     uint64_t rows = argc == 5 ? bench_number(argv[4]) : 0;
-    base_thread_ahead_of_others(); /* its own wait for the processor is not the server's doing */
+    base_class_join(BASE_SERVE); /* its own wait for the processor is not the server's doing */
     const struct timespec rest = {.tv_nsec = QUIET_REST_NS};
     struct curl_slist *headers = NULL;
     size_t count = 0;

@@ -5,12 +5,9 @@
  */
 #include "fixture.h"
 
-#include <sys/resource.h>
-
 #include "base/clock.h"
 #include "storage/rocksdb/ranges.h"
 #include "tests/storage/drops.h"
-#include "tests/support/threads.h"
 
 #include "base/banned.h"
 
@@ -207,37 +204,6 @@ START_TEST(compactions_of_rocksdb_itself_do_not_rest)
 }
 END_TEST
 
-/* --- priority --------------------------------------------------------------------------------- */
-
-#define ROUNDS 50
-#define LOWEST 19 /* what RocksDB gives to the threads of a pool that was lowered */
-
-static int at_nice(const char *prefix, int nice)
-{
-    return threads_count(getpid(), prefix, nice, nice);
-}
-
-static int all(const char *prefix)
-{
-    return threads_count(getpid(), prefix, THREADS_FIRST, THREADS_LAST);
-}
-
-/* RocksDB lowers a thread when it has its first work, and no sooner: so all get some. */
-START_TEST(compactions_run_behind_all_others_and_flushes_do_not)
-{
-    int own = getpriority(PRIO_PROCESS, 0); /* LOWEST: all holds, and shows nothing */
-    int rounds = 0;
-    do {
-        rewrite_begin();
-        rewrite_end();
-    } while (at_nice("rocksdb:low", LOWEST) < all("rocksdb:low") && ++rounds < ROUNDS);
-    ck_assert_int_ge(all("rocksdb:low"), 1);
-    ck_assert_int_eq(at_nice("rocksdb:low", LOWEST), all("rocksdb:low"));
-    ck_assert_int_ge(all("rocksdb:high"), 1);
-    ck_assert_int_eq(at_nice("rocksdb:high", own), all("rocksdb:high"));
-}
-END_TEST
-
 /* --- beside a compaction that was begun before ------------------------------------------------ */
 
 static pthread_t other;
@@ -306,7 +272,6 @@ Suite *suite_storage_engine_pace(void)
     tcase_add_test(t, without_a_bound_it_does_not_rest);
     tcase_add_test(t, closing_ends_a_rest);
     tcase_add_test(t, compactions_of_rocksdb_itself_do_not_rest);
-    tcase_add_test(t, compactions_run_behind_all_others_and_flushes_do_not);
     suite_add_tcase(s, t);
     t = tcase_create("beside another");
     tcase_add_checked_fixture(t, pace_setup, fix_teardown);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/share.h"
 #include "tests/support/wall.h"
 
 #include "base/banned.h"
@@ -110,6 +111,35 @@ START_TEST(those_that_wait_share_one_search)
 }
 END_TEST
 
+static bool erasures_lag(void *lag)
+{
+    struct base_class_now now;
+    base_class_get(BASE_ERASE, &now);
+    return (now.lag > 0) == *(bool *)lag;
+}
+
+/* A departure that waits for a reader has its share, and gives it back. */
+START_TEST(an_old_erasure_asks_for_more)
+{
+    bool lag = false;
+    struct ten_job_progress p;
+    ten_purges_get(tent.registry, &p);
+    ck_assert_uint_eq(p.oldest_ms, 0);
+    ck_assert(erasures_lag(&lag));
+    block_worker();
+    lag = true;
+    process_await(erasures_lag, &lag, "the erasure to lag");
+    ten_purges_get(tent.registry, &p);
+    ck_assert_uint_gt(p.oldest_ms, 0);
+    unblock_worker();
+    tent_await_job(&tent, blocker_job, &(struct ten_job){0});
+    lag = false;
+    process_await(erasures_lag, &lag, "the end of the lag");
+    ten_purges_get(tent.registry, &p);
+    ck_assert_uint_eq(p.oldest_ms, 0);
+}
+END_TEST
+
 /* What others hold is told apart for each of them, as if it were searched alone. */
 START_TEST(each_finds_what_it_would_find_alone)
 {
@@ -194,6 +224,7 @@ Suite *suite_tenancy_offboard_together(void)
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, those_that_wait_share_one_search);
+    tcase_add_test(t, an_old_erasure_asks_for_more);
     tcase_add_test(t, each_finds_what_it_would_find_alone);
     tcase_add_test(t, one_that_finds_something_does_not_keep_the_others);
     tcase_add_test(t, any_number_of_files_is_searched);
