@@ -141,7 +141,7 @@ obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 # tests/base/test_buf.c -> base_buf: the file defines `Suite *suite_base_buf(void)`.
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
 
-.PHONY: all built deps deps-install deps-built run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench hostile \
+.PHONY: all built deps deps-install deps-built run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench soak hostile \
         other-release openapi metrics-check \
         clients test-clients test-duckdb lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
@@ -459,9 +459,12 @@ test-clients: built $(CLIENTS:%=$(CLIENT_TOOLS)/%/.ready) ## official Bigtable c
 	  $(abspath $(CLIENT_TOOLS))/bin/clients-differential -list; fi
 
 # Go, for the official emulator, is installed as for the client that needs it, too.
-bench: built $(if $(filter json_api encryption neighbours offboard drop transfer hot busy scale,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
+bench: built $(if $(filter json_api encryption neighbours offboard drop transfer hot busy scale soak,$(BENCH_ONLY)),,$(CLIENT_TOOLS)/differential/.ready) ## the figures of docs/benchmarks.md, in one run (BENCH_ONLY=clients)
 	@$(MAKE) --no-print-directory $(B)/bench
 	@tests/bench/bench.sh build/release
+
+soak: built ## everything at once on a full machine, and what the server holds each half minute (BENCH_SOAK=30, minutes)
+	@$(MAKE) --no-print-directory bench BENCH_ONLY=soak
 
 # --- tidiness ---------------------------------------------------------------------------------
 lint: $(DEPS_STAMP) ## layers, room cards, names, sizes, formatting

@@ -7,10 +7,10 @@
 # so each is compared with one taken in the same run: reads with a static body on the same transport,
 # durable writes with RocksDB alone on the same disk, single writes with redis-server, Bigtable's
 # protocol with the official emulator. Where our server may go ahead of the clients to the processor
-# (base/worker.h), those go as far.
+# (base/share.h), those go as far.
 #
 #   BENCH_ONLY     one section alone: json_api, encryption, offboard, drop, transfer, neighbours, hot, busy or clients;
-#                  scale, which is not part of all
+#                  scale and soak, which are not part of all
 #   BENCH_ROWS     rows of 1 KiB loaded first, default 1000000
 #   BENCH_VALUE    bytes of a row that is deleted; default 1024 of a tenant, 16 of a drop or a table
 #   BENCH_SCAN     rows of 100 bytes for the scan, default BENCH_ROWS / 2
@@ -20,6 +20,7 @@
 #   BENCH_CHANGES  for hot: of one row, default 100000; BENCH_HOT_REST: seconds until it is looked at again, default 60;
 #                  BENCH_QUEUE: rows that come and go, default 1000000
 #   BENCH_BUSY     for busy: seconds of each part, default 60; BENCH_LEAVE: tenants that leave at once, default 100
+#   BENCH_SOAK     for soak: minutes, default 30
 #   BENCH_BEFORE   for drop: a directory of an older build, whose server removes a table and drops a prefix as well
 #   BENCH_BOUNDS   0: a missed bound is printed, but does not fail the run; for runs that are too short to mean something
 #   BENCH_DIR      where the data goes, default TMPDIR or /tmp
@@ -72,8 +73,8 @@ say() {
 
 case ${BENCH_ONLY:-all} in
 all) sections='json_api encryption offboard drop transfer neighbours hot busy clients' ;;
-json_api | encryption | offboard | drop | transfer | neighbours | hot | busy | clients | scale) sections=$BENCH_ONLY ;;
-*) fail "BENCH_ONLY is json_api, encryption, offboard, drop, transfer, neighbours, hot, busy, clients or scale" ;;
+json_api | encryption | offboard | drop | transfer | neighbours | hot | busy | clients | scale | soak) sections=$BENCH_ONLY ;;
+*) fail "BENCH_ONLY is json_api, encryption, offboard, drop, transfer, neighbours, hot, busy, clients, scale or soak" ;;
 esac
 for tool in h2load curl bench bigtent bigtentd; do
     command -v "$tool" > /dev/null || fail "$tool is missing (package nghttp2-client has h2load)"
