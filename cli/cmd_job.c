@@ -27,6 +27,9 @@ static const struct cli_field JOB_FIELDS[] = {
     {"a second", "progress.per_second", CLI_FIELD_COUNT, NULL},
     {"seconds left", "progress.seconds_left", CLI_FIELD_COUNT, NULL},
     {"jobs that share it", "progress.jobs", CLI_FIELD_COUNT, NULL},
+    {"place in the queue", "queue.place", CLI_FIELD_COUNT, NULL},
+    {"jobs that wait", "queue.waiting", CLI_FIELD_COUNT, NULL},
+    {"seconds until it is done", "queue.seconds_left", CLI_FIELD_COUNT, NULL},
     {"requested", "requested", CLI_FIELD_TEXT, NULL},
     {"reason", "reason", CLI_FIELD_TEXT, NULL},
     {"delete at", "delete_at", CLI_FIELD_TEXT, NULL},
@@ -132,6 +135,20 @@ static void add_amounts(struct buf *out, const json_t *progress)
         base_buf_printf(out, ", %" JSON_INTEGER_FORMAT " s left", json_integer_value(left));
 }
 
+/* "  waits, place 2 of 3, 14 s left" */
+static void add_place(struct buf *out, const json_t *queue)
+{
+    const json_t *left = json_object_get(queue, "seconds_left");
+    if (!json_is_object(queue))
+        return;
+    base_buf_append_text(out, "  waits, place ");
+    base_buf_append_u64(out, number_of(queue, "place"));
+    base_buf_append_text(out, " of ");
+    base_buf_append_u64(out, number_of(queue, "waiting"));
+    if (json_is_integer(left))
+        base_buf_printf(out, ", %" JSON_INTEGER_FORMAT " s left", json_integer_value(left));
+}
+
 /* The bar is over what the step counts, where it knows how much there is; else over the steps. */
 static void draw_steps(const json_t *job)
 {
@@ -146,6 +163,7 @@ static void draw_steps(const json_t *job)
     base_buf_printf(&text, "step %zu of %zu  %s", done < total ? done + 1 : total, total,
                     name != NULL ? name : "");
     add_amounts(&text, progress);
+    add_place(&text, json_object_get(job, "queue"));
     base_buf_append_byte(&text, '\0'); /* all of it is short: nothing is lost */
     if (all > 0)
         cli_progress_draw(number_of(progress, "done"), all, (const char *)text.ptr);

@@ -73,8 +73,10 @@ struct ten_purge;
 /* Purges that wait for the job worker, and those it works on: purge_queue.c. */
 struct ten_purge_queue {
     pthread_mutex_t lock; /* over all but progress */
-    struct ten_purge *first;
+    struct ten_purge *first, *last;
     size_t waiting;
+    uint64_t began_ns; /* the group; 0: there is none */
+    uint64_t group_ns; /* how long the last one took; 0: there was none */
     uint32_t told_step;
     size_t told_count;
     uint64_t since_ns; /* when the oldest of the group began to wait; 0: there is no group */

@@ -132,6 +132,16 @@ struct ten_job_progress {
 };
 /* Any thread. False when the worker is not at this job; only `waiting` is set then. */
 bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_job_progress *out);
+/* Of a job that waits for the worker. */
+struct ten_job_place {
+    size_t place; /* 1: the next one */
+    size_t waiting;
+    bool has_estimate;
+    uint64_t seconds_left; /* until it is done, if each group takes as long as the last one did */
+};
+/* Any thread; looks at all that wait. False when it does not wait. */
+bool ten_job_place_get(struct ten_registry *r, const char *job, struct ten_job_place *out);
+
 /* Any thread. Of whatever the worker does; together 0: nothing. */
 void ten_purges_get(struct ten_registry *r, struct ten_job_progress *out);
 

@@ -29,6 +29,7 @@
 #include "base/banned.h"
 
 #define NS_PER_MS 1000000ULL
+#define NS_PER_S  1000000000ULL
 #define PAUSE_MS  50L /* doubled with each try */
 
 struct wake {
@@ -73,10 +74,8 @@ void ten_purge_queue_fini(struct ten_purge_queue *q, struct sto_engine *engine)
 
 static void append(struct ten_purge_queue *q, struct ten_purge *p)
 {
-    struct ten_purge **end = &q->first;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = p;
+    *(q->first == NULL ? &q->first : &q->last->next) = p;
+    q->last = p;
     q->waiting++;
 }
 
@@ -293,24 +292,32 @@ static void run_removal(struct group *g)
     }
 }
 
-/* since_ns: when the oldest of the group began to wait; 0: it is over. */
-static void say_since(const struct group *g, uint64_t since_ns)
+/* They wait in the order in which they were asked for. */
+static void group_begins(const struct group *g)
 {
     struct ten_purge_queue *q = &g->registry->purges;
+    uint64_t since_ns = g->of[0]->asked_ns;
     pthread_mutex_lock(&q->lock);
     q->since_ns = since_ns;
+    q->began_ns = base_monotonic_ns();
     pthread_mutex_unlock(&q->lock);
     sto_erasing_since(g->registry->engine, since_ns);
 }
 
-static void run_waiting(struct base_msg *msg)
+static void group_ends(const struct group *g)
 {
-    struct wake *wake = (struct wake *)(void *)msg;
-    struct group *g = base_new(sizeof *g);
-    g->registry = wake->registry;
-    base_free(wake);
-    take_group(g);
-    say_since(g, g->count > 0 ? g->of[0]->asked_ns : 0); /* they wait in order */
+    struct ten_purge_queue *q = &g->registry->purges;
+    pthread_mutex_lock(&q->lock);
+    q->group_ns = base_monotonic_ns() - q->began_ns;
+    q->since_ns = 0;
+    q->began_ns = 0;
+    pthread_mutex_unlock(&q->lock);
+    sto_erasing_since(g->registry->engine, 0);
+}
+
+static void run_group(struct group *g)
+{
+    group_begins(g);
     group_prepare(g);
     run_fence(g);
     run_each(g, STO_PURGE_DELETE_FILES, TEN_PART_DELETE_FILES);
@@ -320,7 +327,18 @@ static void run_waiting(struct base_msg *msg)
     for (size_t i = 0; i < g->count; i++)
         ten_purge_end(g->of[i]);
     ten_purge_tell(g->registry, NULL, 0, 0);
-    say_since(g, 0);
+    group_ends(g);
+}
+
+static void run_waiting(struct base_msg *msg)
+{
+    struct wake *wake = (struct wake *)(void *)msg;
+    struct group *g = base_new(sizeof *g);
+    g->registry = wake->registry;
+    base_free(wake);
+    take_group(g);
+    if (g->count > 0)
+        run_group(g);
     base_free(g);
 }
 
@@ -400,6 +418,27 @@ bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_jo
     pthread_mutex_unlock(&q->lock);
     *out = progress;
     return is_told;
+}
+
+bool ten_job_place_get(struct ten_registry *r, const char *job, struct ten_job_place *out)
+{
+    struct ten_purge_queue *q = &r->purges;
+    struct ten_job_place place = {.place = 1};
+    pthread_mutex_lock(&q->lock);
+    const struct ten_purge *p = q->first;
+    for (; p != NULL && strcmp(p->job.id, job) != 0; p = p->next)
+        place.place++;
+    place.waiting = q->waiting;
+    if (q->group_ns != 0) {
+        uint64_t done_ns = q->began_ns == 0 ? q->group_ns : base_monotonic_ns() - q->began_ns;
+        uint64_t groups = (place.place - 1) / TEN_PURGES_AT_ONCE + 1; /* with its own */
+        uint64_t left_ns = done_ns < q->group_ns ? q->group_ns - done_ns : 0;
+        place.seconds_left = (left_ns + groups * q->group_ns + NS_PER_S - 1) / NS_PER_S;
+        place.has_estimate = true;
+    }
+    pthread_mutex_unlock(&q->lock);
+    *out = place;
+    return p != NULL;
 }
 
 void ten_purges_get(struct ten_registry *r, struct ten_job_progress *out)

@@ -104,10 +104,30 @@ static void put_progress(struct gw_json *j, struct ten_registry *registry,
         gw_json_null(j);
 }
 
-static void describe_job(struct gw_json *j, struct ten_registry *registry,
-                         const struct ten_job *job)
+/* null unless it waits for the purges that run now. */
+static void put_queue(struct gw_json *j, struct ten_registry *registry, const struct ten_job *job)
 {
+    struct ten_job_place p;
+    gw_json_name(j, "queue");
+    if (!ten_job_place_get(registry, job->id, &p)) {
+        gw_json_null(j);
+        return;
+    }
     gw_json_open(j, '{');
+    gw_json_name_u64(j, "place", p.place);
+    gw_json_name_u64(j, "waiting", p.waiting);
+    gw_json_name(j, "seconds_left");
+    if (p.has_estimate)
+        gw_json_u64(j, p.seconds_left);
+    else
+        gw_json_null(j);
+    gw_json_close(j, '}');
+}
+
+/* Its members, without the end. */
+static void put_job_members(struct gw_json *j, struct ten_registry *registry,
+                            const struct ten_job *job)
+{
     gw_json_name_text(j, "id", job->id);
     gw_json_name_text(j, "tenant", job->tenant);
     gw_json_name_text(j, "state", ten_job_state_name(job->state));
@@ -132,7 +152,6 @@ static void describe_job(struct gw_json *j, struct ten_registry *registry,
     gw_json_name_time(j, "key_destroyed", job->key_destroyed_us);
     gw_json_name_u64(j, "key_versions", job->key_versions);
     gw_json_name_text(j, "error", job->error);
-    gw_json_close(j, '}');
 }
 
 /* --- the list ----------------------------------------------------------------------------------
@@ -150,7 +169,9 @@ static enum err put_job(void *ctx, const struct ten_job *job)
 {
     struct gw_call *call = ctx;
     struct job_list *l = call->state;
-    describe_job(&l->json, call->api->registry, job);
+    gw_json_open(&l->json, '{');
+    put_job_members(&l->json, call->api->registry, job);
+    gw_json_close(&l->json, '}');
     memcpy(l->last, job->id, sizeof l->last);
     l->given++;
     return call->out.error;
@@ -194,7 +215,10 @@ static enum err get_work(struct gw_call *call, struct errbuf *eb)
     enum err e = ten_job_get(call->api->registry, gw_rest_param(call, 0), job, eb);
     if (e == ERR_OK) {
         struct gw_json j = gw_json_start(&call->out);
-        describe_job(&j, call->api->registry, job);
+        gw_json_open(&j, '{');
+        put_job_members(&j, call->api->registry, job);
+        put_queue(&j, call->api->registry, job); /* looks at all that wait: not in a list */
+        gw_json_close(&j, '}');
     }
     base_free(job);
     return e;

@@ -2,6 +2,7 @@
  * tests/cli/test_bars.c - what a terminal shows while an import or a job goes on.
  */
 #define _GNU_SOURCE
+#include "tests/cli/impostor.h"
 #include "tests/cli/transfer.h"
 
 #include "base/banned.h"
@@ -72,6 +73,26 @@ START_TEST(a_job_shows_its_step)
 }
 END_TEST
 
+START_TEST(a_job_that_waits_shows_its_place)
+{
+    static struct impostor impostor;
+    const char *const args[] = {"job", "show", "j-1", "--wait", NULL};
+    impostor_start(&impostor, world_server());
+    impostor_answers(&impostor, "200 OK",
+                     "{\"id\":\"j-1\",\"state\":\"running\",\"steps\":[{\"name\":\"fence\","
+                     "\"done\":false}],\"progress\":null,"
+                     "\"queue\":{\"place\":2,\"waiting\":3,\"seconds_left\":14}}");
+    op.url = impostor.url;
+    op.terminal = true;
+    run_start(&r, &op, args);
+    run_read(&r, "step 1 of 1  fence  waits, place 2 of 3, 14 s left");
+    ck_assert_int_eq(kill(r.pid, SIGINT), 0);
+    run_finish(&r);
+    EXPECT_CODE(&r, 130);
+    impostor_stop(&impostor);
+}
+END_TEST
+
 Suite *suite_cli_bars(void)
 {
     Suite *s = suite_create("cli_bars");
@@ -81,6 +102,7 @@ Suite *suite_cli_bars(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, an_import_shows_how_far_it_is);
     tcase_add_test(t, a_job_shows_its_step);
+    tcase_add_test(t, a_job_that_waits_shows_its_place);
     suite_add_tcase(s, t);
     return s;
 }

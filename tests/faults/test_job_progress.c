@@ -18,6 +18,7 @@
 
 #define SYNC_MS 120
 #define ROWS    30000
+#define LEAVING 20
 #define GROWTH  MIB /* of files, from when they are measured until they are read */
 
 static struct server server;
@@ -193,6 +194,49 @@ START_TEST(a_purge_says_how_far_it_is)
 }
 END_TEST
 
+static void create(int i)
+{
+    char body[64];
+    (void)snprintf(body, sizeof body, "{'id':'waits-%02d'}", i);
+    ck_assert_int_eq(http_json(world.op, "POST", body, "/v1/admin/tenants"), 201);
+}
+
+/* job: of it. */
+static void leave(int i, char job[WORLD_ID])
+{
+    char body[64];
+    (void)snprintf(body, sizeof body, "{'confirm':'waits-%02d'}", i);
+    ck_assert_int_eq(http_json(world.op, "POST", body, "/v1/admin/tenants/waits-%02d:offboard", i),
+                     202);
+    (void)snprintf(job, WORLD_ID, "%s", http_string(world.op, "/job"));
+}
+
+static bool has_place(const char *job)
+{
+    ck_assert_int_eq(http_get(world.op, "/v1/admin/jobs/%s", job), 200);
+    return !json_is_null(http_at(world.op, "/queue"));
+}
+
+/* While the purge of acme runs, who leaves waits for its end. */
+START_TEST(a_job_that_waits_says_its_place)
+{
+    char job[WORLD_ID] = "";
+    disk_heal(&disk);
+    for (int i = 0; i < LEAVING; i++)
+        create(i);
+    disk_slow(&disk, SYNC_MS);
+    ck_assert_int_eq(
+        http_json(world.op, "POST", "{'confirm':'acme'}", "/v1/admin/tenants/acme:offboard"), 202);
+    leave(0, job);
+    for (int i = 1; i < LEAVING && !has_place(job); i++)
+        leave(i, job);
+    ck_assert(has_place(job));
+    ck_assert_int_ge(http_number(world.op, "/queue/place"), 1);
+    ck_assert_int_ge(http_number(world.op, "/queue/waiting"),
+                     http_number(world.op, "/queue/place"));
+}
+END_TEST
+
 Suite *suite_faults_job_progress(void);
 Suite *suite_faults_job_progress(void)
 {
@@ -201,6 +245,7 @@ Suite *suite_faults_job_progress(void)
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_purge_says_how_far_it_is);
+    tcase_add_test(t, a_job_that_waits_says_its_place);
     suite_add_tcase(s, t);
     return s;
 }

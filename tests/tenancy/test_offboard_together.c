@@ -53,6 +53,21 @@ static void unblock_worker(void)
     atomic_fetch_sub(&blocker->account.reads_open, 1);
 }
 
+static bool knows_how_long_it_takes;
+
+static void expect_places(void)
+{
+    struct ten_job_place place;
+    for (size_t i = 0; i < LEAVING; i++) {
+        ck_assert(ten_job_place_get(tent.registry, ids[i], &place));
+        ck_assert_uint_eq(place.place, i + 1);
+        ck_assert_uint_eq(place.waiting, LEAVING);
+        ck_assert_int_eq(place.has_estimate, knows_how_long_it_takes);
+        ck_assert_int_eq(place.seconds_left > 0, knows_how_long_it_takes);
+    }
+    ck_assert(!ten_job_place_get(tent.registry, blocker_job, &place)); /* it runs */
+}
+
 static void all_leave_together(void)
 {
     block_worker();
@@ -61,6 +76,7 @@ static void all_leave_together(void)
     struct ten_job_progress p;
     ck_assert(!ten_job_progress_get(tent.registry, ids[0], &p));
     ck_assert_uint_eq(p.waiting, LEAVING);
+    expect_places();
     unblock_worker();
     for (int i = 0; i < LEAVING; i++)
         tent_await_job(&tent, ids[i], &jobs[i]);
@@ -137,6 +153,19 @@ START_TEST(an_old_erasure_asks_for_more)
     process_await(erasures_lag, &lag, "the end of the lag");
     ten_purges_get(tent.registry, &p);
     ck_assert_uint_eq(p.oldest_ms, 0);
+}
+END_TEST
+
+START_TEST(who_waits_knows_how_long_the_last_ones_took)
+{
+    struct ten_tenant *t = tent_create(&tent, "earlier");
+    fill_all();
+    ck_assert_int_eq(tent_offboard(&tent, t, ids[0]), ERR_OK);
+    tent_await_job(&tent, ids[0], &jobs[0]);
+    struct ten_job_progress p;
+    process_await(is_alone, &p, "the end of the purge");
+    knows_how_long_it_takes = true;
+    all_leave_together();
 }
 END_TEST
 
@@ -225,6 +254,7 @@ Suite *suite_tenancy_offboard_together(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, those_that_wait_share_one_search);
     tcase_add_test(t, an_old_erasure_asks_for_more);
+    tcase_add_test(t, who_waits_knows_how_long_the_last_ones_took);
     tcase_add_test(t, each_finds_what_it_would_find_alone);
     tcase_add_test(t, one_that_finds_something_does_not_keep_the_others);
     tcase_add_test(t, any_number_of_files_is_searched);
