@@ -51,8 +51,8 @@ metric() {
 sample() {
     curl -sf --cacert "$data/ca.pem" -H "Authorization: Bearer $operator_key" "$url/metrics" > "$tmp/metrics" || fail "no metrics"
     oldest=$(metric bigtent_purge_oldest_seconds < "$tmp/metrics")
-    printf '%8d %8s %7d %7d %7d %9d %8s %8s %9.1f\n' "$(($(date +%s) - began))" "$(rss_mib)" "$(find "/proc/$server_pid/fd" | wc -l)" \
-        "$(find "/proc/$server_pid/task" -maxdepth 1 | wc -l)" "$(find "$data" -type f | wc -l)" "$(du -sm "$data" | cut -f 1)" \
+    printf '%8d %8s %7d %7d %7d %9d %8s %8s %9.1f\n' "$(($(date +%s) - began))" "$(rss_mib)" "$(find "/proc/$server_pid/fd" 2> /dev/null | wc -l)" \
+        "$(find "/proc/$server_pid/task" -maxdepth 1 2> /dev/null | wc -l)" "$(find "$data" -type f 2> /dev/null | wc -l)" "$(du -sm "$data" 2> /dev/null | cut -f 1)" \
         "$(awk -v a="$(stored)" -v b="$live" 'BEGIN { printf "%.2f", a / b }')" "$oldest" "$(awk -v us="$1" 'BEGIN { print us / 1000 }')" >> "$tmp/samples"
     tail -n 1 "$tmp/samples" >&2
 }

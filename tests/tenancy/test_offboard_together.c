@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/share.h"
+#include "tenancy/internal.h"
 #include "tests/support/wall.h"
 
 #include "base/banned.h"
@@ -55,6 +56,19 @@ static void unblock_worker(void)
 
 static bool knows_how_long_it_takes;
 
+/* As if the group before had taken so long. */
+static void expect_estimate(uint64_t seconds)
+{
+    struct ten_purge_queue *q = &tent.registry->purges;
+    struct ten_job_place place;
+    pthread_mutex_lock(&q->lock);
+    q->group_ns = seconds * 1000000000;
+    pthread_mutex_unlock(&q->lock);
+    ck_assert(ten_job_place_get(tent.registry, ids[0], &place));
+    ck_assert_uint_gt(place.seconds_left, seconds); /* what is left of the blocker's, and its own */
+    ck_assert_uint_le(place.seconds_left, 2 * seconds);
+}
+
 static void expect_places(void)
 {
     struct ten_job_place place;
@@ -66,6 +80,8 @@ static void expect_places(void)
         ck_assert_int_eq(place.seconds_left > 0, knows_how_long_it_takes);
     }
     ck_assert(!ten_job_place_get(tent.registry, blocker_job, &place)); /* it runs */
+    if (knows_how_long_it_takes)
+        expect_estimate(1000);
 }
 
 static void all_leave_together(void)
