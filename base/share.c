@@ -26,6 +26,7 @@
 #define NS_PER_S      1000000000ULL
 #define NICE_FIRST    (-20)
 #define NICE_LAST     19
+#define RISE_MOST     10        /* of all classes */
 #define SHORT_TURN_NS 500000    /* the system: 0.7 ms or more */
 #define SMALL_TURN_NS 100000    /* the least that the system takes */
 #define IOPRIO_THREAD 1         /* ioprio_set(2); linux/ioprio.h is not everywhere */
@@ -45,10 +46,10 @@ struct share {
 static const struct share SHARES[BASE_CLASSES] = {
     [BASE_SERVE] = {"serve", -5, -5, 0, SHORT_TURN_NS, false},
     [BASE_COMMIT] = {"commit", -5, -5, 0, SHORT_TURN_NS, false},
-    [BASE_FLUSH] = {"flush", 0, -5, 0, 0, false},
+    [BASE_FLUSH] = {"flush", 0, -10, 0, 0, false},
     [BASE_SCAN] = {"scan", 5, 5, 5, 0, false},
-    [BASE_COMPACT] = {"compact", 10, -5, 5, 0, false},
-    [BASE_ERASE] = {"erase", 10, -5, 5, SMALL_TURN_NS, true},
+    [BASE_COMPACT] = {"compact", 10, -10, 5, 0, false},
+    [BASE_ERASE] = {"erase", 10, -10, 5, SMALL_TURN_NS, true},
     [BASE_BACKUP] = {"backup", 10, 10, 10, SMALL_TURN_NS, true},
     [BASE_SCRUB] = {"scrub", 10, 10, 10, SMALL_TURN_NS, true},
 };
@@ -64,8 +65,8 @@ struct member {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_end;
-static int own; /* nice that the program was started with */
-static bool may_rise;
+static int own;   /* nice that the program was started with */
+static int first; /* the lowest that the system lets it have; own: it cannot raise priorities */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over what follows */
 static struct class {
@@ -103,8 +104,9 @@ static void set_turns(uint64_t ns)
 
 static int nice_at(const struct share *s, uint32_t lag)
 {
-    int by = may_rise ? s->least + (s->most - s->least) * (int)lag / BASE_LAG_FULL : s->fixed;
-    return own + by < NICE_FIRST ? NICE_FIRST : own + by > NICE_LAST ? NICE_LAST : own + by;
+    int by = s->least + (s->most - s->least) * (int)lag / BASE_LAG_FULL;
+    int nice = own + (first < own ? by : s->fixed);
+    return nice < first ? first : nice > NICE_LAST ? NICE_LAST : nice;
 }
 
 static void place(const struct member *m)
@@ -142,8 +144,10 @@ static void leave(void *member)
 
 static void *try_to_rise(void *arg)
 {
-    bool *out = arg;
-    *out = setpriority(PRIO_PROCESS, (id_t)gettid(), own + SHARES[BASE_SERVE].most) == 0;
+    (void)arg;
+    first = own - RISE_MOST < NICE_FIRST ? NICE_FIRST : own - RISE_MOST;
+    while (first < own && setpriority(PRIO_PROCESS, (id_t)gettid(), first) != 0)
+        first++;
     return NULL;
 }
 
@@ -152,8 +156,9 @@ static void look_once(void)
     int error = pthread_key_create(&at_end, leave);
     INVARIANT(error == 0);
     own = getpriority(PRIO_PROCESS, (id_t)getpid()); /* Linux: of the main thread */
+    first = own;
     pthread_t thread;
-    if (base_thread_start(&thread, "look-at-nice", try_to_rise, &may_rise) != ERR_OK)
+    if (base_thread_start(&thread, "look-at-nice", try_to_rise, NULL) != ERR_OK)
         return;
     error = pthread_join(thread, NULL);
     INVARIANT(error == 0);

@@ -76,6 +76,23 @@ static inline void refuse_syscall_with(long number, int error, unsigned arg, uin
     ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
+/* The same when argument `arg`, of 32 bits, is `value`. */
+static inline void refuse_syscall_of(long number, int error, unsigned arg, uint32_t value)
+{
+    uint32_t arg_at = (uint32_t)(offsetof(struct seccomp_data, args) + 8 * arg);
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg_at),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = 6, .filter = filter};
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
 static inline void refuse_syscall(long number, int error)
 {
     refuse_syscall_with(number, error, 0, 0);

@@ -32,6 +32,7 @@ Suite *suite_base_share(void);
 #define NICE_LAST      19
 #define NOBODY         65534
 #define AHEAD          5
+#define AHEAD_OF_ALL   10
 #define COMPUTED_NS    20000000L
 
 struct manners {
@@ -215,14 +216,29 @@ START_TEST(a_class_that_lags_goes_ahead_and_back)
     bool may = may_rise();
     begin(&w, BASE_ERASE);
     expect(&w, moved(may ? 10 : 5), true);
-    base_class_lag(BASE_ERASE, (BASE_LAG_FULL + 2) / 3);
+    base_class_lag(BASE_ERASE, BASE_LAG_FULL / 4);
     expect(&w, moved(5), false);
     base_class_lag(BASE_ERASE, 2 * BASE_LAG_FULL);
-    expect(&w, moved(may ? -AHEAD : 5), false);
-    ck_assert_int_eq(nice_of(BASE_ERASE), moved(may ? -AHEAD : 5)); /* who comes later has it */
+    expect(&w, moved(may ? -AHEAD_OF_ALL : 5), false);
+    ck_assert_int_eq(nice_of(BASE_ERASE), moved(may ? -AHEAD_OF_ALL : 5)); /* who comes later */
     ck_assert_int_eq(nice_of(BASE_BACKUP), moved(10));
     base_class_lag(BASE_ERASE, 0);
     expect(&w, moved(may ? 10 : 5), true);
+    end(&w);
+}
+END_TEST
+
+/* As with an RLIMIT_NICE that allows 7 less and no more. */
+START_TEST(a_limit_is_gone_to_and_not_beyond)
+{
+    struct waiting w;
+    bool may = may_rise();
+    for (int by = -AHEAD_OF_ALL; by < -7; by++)
+        refuse_syscall_of(SYS_setpriority, EACCES, 2, (uint32_t)moved(by));
+    ck_assert_int_eq(nice_of(BASE_SERVE), moved(may ? -AHEAD : 0));
+    begin(&w, BASE_ERASE);
+    base_class_lag(BASE_ERASE, BASE_LAG_FULL);
+    expect(&w, moved(may ? -7 : 5), false);
     end(&w);
 }
 END_TEST
@@ -292,6 +308,7 @@ Suite *suite_base_share(void)
     if (CAN_REFUSE_THREADS)
         tcase_add_test(t, work_apart_is_done_without_a_thread);
     tcase_add_test(t, a_class_that_lags_goes_ahead_and_back);
+    tcase_add_test(t, a_limit_is_gone_to_and_not_beyond);
     tcase_add_test(t, without_the_right_a_share_is_for_good);
     tcase_add_test(t, a_class_tells_its_threads_and_their_time);
     tcase_add_test(t, one_of_so_many_calls_yields);

@@ -17,8 +17,19 @@ settle
 quiet_for 1
 quiet_for 5
 alone=$quiet_p99
+# tenants NAME COMMAND: makes one each two seconds while the load lasts, and has it do that; sets n
+tenants() {
+    began=$(date +%s)
+    n=0
+    while [ $(($(date +%s) - began)) -lt "$busy_s" ]; do
+        n=$((n + 1))
+        small_tenant "$1-$n"
+        "$2" "$1-$n"
+        sleep 2
+    done
+}
 flood_begin
-sleep "$busy_s"
+tenants stays :
 flood_end
 line "rows replaced in bulk, beside reads of one" "$bulk" rows/s
 without=$bulk
@@ -26,31 +37,25 @@ without=$bulk
 # --- one after the other ------------------------------------------------------------------------
 
 flood_begin
-began=$(date +%s)
-departing=
-n=0
-while [ $(($(date +%s) - began)) -lt "$busy_s" ]; do
-    n=$((n + 1))
-    small_tenant "goes-$n"
-    depart "goes-$n" &
-    departing="$departing $!"
-    sleep 2
+tenants goes depart
+gone=0
+until [ $gone = "$n" ] || [ $(($(date +%s) - began)) -ge $((busy_s + patience_s)) ]; do
+    if has_left "goes-$((gone + 1))"; then gone=$((gone + 1)); else sleep 0.2; fi
 done
-until [ "$(left goes)" = $n ] || [ $(($(date +%s) - began)) -ge $((busy_s + patience_s)) ]; do
-    sleep 0.2
-done
-unfinished=$((n - $(left goes)))
 flood_end
-for pid in $departing; do
-    wait "$pid" || fail "a departure"
-done
+i=0
+while [ $i -lt $gone ]; do
+    i=$((i + 1))
+    left_after "goes-$i"
+    echo
+done > "$tmp/left"
 line "the same beside departures" "$bulk" rows/s without "$without" 0.85
 line "rows that were refused, of bulk writes" "$refused" rows
 bound "usage, as a multiple of live bytes" "$(awk -v a="$(stored)" -v b="$live" 'BEGIN { printf "%.2f", a / b }')" "" below 2
 line "departures of 50 rows" "$n" tenants
-bound "of them not done $patience_s s after the last, before the flood ended" "$unfinished" tenants below 1
-line "from request to certificate, median" "$(sort -n "$tmp"/goes-*.left | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')" s
-bound "the same, slowest" "$(sort -n "$tmp"/goes-*.left | tail -n 1)" s below 15
+bound "of them not done $patience_s s after the last, before the flood ended" "$((n - gone))" tenants below 1
+line "from request to certificate, median" "$(sort -n "$tmp/left" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')" s
+bound "the same, slowest" "$(sort -n "$tmp/left" | tail -n 1)" s below 15
 
 # --- many at once -------------------------------------------------------------------------------
 
@@ -59,11 +64,11 @@ sleep 5
 asked=$(date +%s.%N)
 began=$(date +%s)
 for i in $(seq "$leave"); do
-    admin POST "tenants/leaves-$i:offboard" "{\"confirm\":\"leaves-$i\"}" > /dev/null
+    depart "leaves-$i"
 done
 i=1
 while [ $i -le "$leave" ] && [ $(($(date +%s) - began)) -lt $((4 * busy_s)) ]; do
-    if admin GET "tenants/leaves-$i" | grep -q '"state": *"purged"'; then i=$((i + 1)); else sleep 0.2; fi
+    if has_left "leaves-$i"; then i=$((i + 1)); else sleep 0.2; fi
 done
 line "of $leave departures at once, done" "$((i - 1))" tenants
 bound "all of them" "$([ $i -le "$leave" ] && echo 99999 || between "$asked" "$(date +%s.%N)")" s below 120

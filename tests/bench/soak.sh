@@ -38,7 +38,7 @@ leave_on() {
     until [ -e "$tmp/over" ]; do
         left=$((left + 1))
         small_tenant "goes-$left"
-        admin POST "tenants/goes-$left:offboard" "{\"confirm\":\"goes-$left\"}" > /dev/null
+        depart "goes-$left"
         sleep 10
     done
     echo "$left" > "$tmp/left"
@@ -95,7 +95,7 @@ for pid in $changing; do
 done
 flood_end
 left=$(cat "$tmp/left")
-until [ "$(admin GET "tenants/goes-$left" | grep -c '"state": *"purged"')" = 1 ]; do
+until has_left "goes-$left"; do
     [ $(($(date +%s) - began)) -lt $((soak_s + 600)) ] || fail "the last departure does not end"
     sleep 1
 done
