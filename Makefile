@@ -140,6 +140,11 @@ FUZZ_SUPPORT_SRC = tests/support/every_proto.c tests/support/filter_oracle.c \
 obj = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 # tests/base/test_buf.c -> base_buf: the file defines `Suite *suite_base_buf(void)`.
 suites = $(foreach f,$(sort $(1)),$(patsubst %/,%,$(dir $(f:tests/%=%)))_$(patsubst test_%.c,%,$(notdir $(f))))
+# SUITE_LIST: a file that names the suites that the test program has; the others are not compiled.
+ifneq ($(SUITE_LIST),)
+LISTED   := $(shell grep -v '^\#' $(SUITE_LIST))
+TEST_SRC := $(foreach f,$(TEST_SRC),$(if $(filter $(LISTED),$(call suites,$(f))),$(f)))
+endif
 
 .PHONY: all built deps deps-install deps-built run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench soak hostile \
         other-release openapi metrics-check \
@@ -310,15 +315,13 @@ long: $(DEPS_STAMP) ## the long proofs alone
 
 # asan-gate: those that parse untrusted bytes, hand memory between threads, or purge (tests/gate-asan).
 asan asan-gate: $(DEPS_STAMP) ## the suites under AddressSanitizer and UBSan; asan-gate: a few minutes of them
-	@$(MAKE) --no-print-directory VARIANT=asan binaries test-binary
-	@$(if $(filter asan-gate,$@),SUITES="$$(grep -v '^#' tests/gate-asan)") \
-	 ROUNDS=$${ROUNDS:-3} ROUNDS_DIVISOR=5 CK_TIMEOUT_MULTIPLIER=20 tests/run.sh build/asan
+	@$(MAKE) --no-print-directory VARIANT=asan $(if $(filter asan-gate,$@),SUITE_LIST=tests/gate-asan) binaries test-binary
+	@ROUNDS=$${ROUNDS:-3} ROUNDS_DIVISOR=5 CK_TIMEOUT_MULTIPLIER=20 tests/run.sh build/asan
 
 # tsan-threads: those in which threads meet (tests/threaded).
 tsan tsan-threads: $(DEPS_STAMP) ## the suites under ThreadSanitizer; tsan-threads: those in which threads meet
-	@$(MAKE) --no-print-directory VARIANT=tsan binaries test-binary
-	@$(if $(filter tsan-threads,$@),SUITES="$$(grep -v '^#' tests/threaded)") \
-	 TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp history_size=7" \
+	@$(MAKE) --no-print-directory VARIANT=tsan $(if $(filter tsan-threads,$@),SUITE_LIST=tests/threaded) binaries test-binary
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp history_size=7" \
 	 ROUNDS=$${ROUNDS:-3} ROUNDS_DIVISOR=8 CK_TIMEOUT_MULTIPLIER=30 tests/run.sh build/tsan
 
 # --- the gate and the night ---------------------------------------------------------------------
