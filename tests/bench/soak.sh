@@ -15,12 +15,16 @@ change() {
         -H "Authorization: Bearer $key" "$3" > /dev/null 2>&1 &
     changing="$changing $!"
 }
-# lines FROM TO AWK-BODY: to the queue, NDJSON lines for row numbers FROM..TO-1
+# lines FROM TO AWK-BODY: to the queue, NDJSON lines for row numbers FROM..TO-1; again while the server says to come again
 lines() {
-    awk -v from="$1" -v to="$2" "BEGIN { for (i = from; i < to; i++) { $3 } }" |
-        curl -s --cacert "$data/ca.pem" -H "Authorization: Bearer $key" -H 'Content-Type: application/x-ndjson' --data-binary @- \
-            "$url/v1/tables/queue:write" > "$tmp/written" || fail "curl: $(tail -n 1 "$tmp/written")"
-    tail -n 1 "$tmp/written" | grep -q '"done":true.*"failed":0' || fail "not all was written: $(tail -n 1 "$tmp/written")"
+    awk -v from="$1" -v to="$2" "BEGIN { for (i = from; i < to; i++) { $3 } }" > "$tmp/lines"
+    tries=0
+    until curl -s --cacert "$data/ca.pem" -H "Authorization: Bearer $key" -H 'Content-Type: application/x-ndjson' --data-binary "@$tmp/lines" \
+        "$url/v1/tables/queue:write" > "$tmp/written" && tail -n 1 "$tmp/written" | grep -q '"done":true.*"failed":0'; do
+        tries=$((tries + 1))
+        [ $tries -lt 600 ] || fail "not all was written: $(tail -n 1 "$tmp/written")"
+        sleep 0.1
+    done
 }
 # come_and_go: rows that are put at the end of the queue and deleted at its front, until the file is there
 come_and_go() {

@@ -346,11 +346,9 @@ START_TEST(ten_thousand_versions_cost_a_reader_of_the_newest_little)
     ck_assert_uint_le(op.cells_seen, 8);
     ck_assert_uint_le(op.seeks, 4);
 
-    uint64_t cell = 3 + 2 + 1 + 1 + 8;
-    struct sto_usage before = used_by_tenant(), removed = fix_sweep(T);
-    ck_assert_uint_eq(removed.cells, VERSIONS - 1);
-    ck_assert_uint_eq(removed.bytes, (VERSIONS - 1) * cell);
-    fix_assert_usage(0, before.bytes - removed.bytes, 1, VERSIONS + 2);
+    struct sto_usage used = used_by_tenant(), removed = fix_sweep(T);
+    ck_assert_uint_eq(removed.cells, 0); /* gg's went with the mutations that replaced them */
+    fix_assert_usage(0, used.bytes, 1, VERSIONS + 2);
     spec.versions = 0;
     count_read(T, &spec, &c, &op);
     ck_assert_uint_eq(c.cells, VERSIONS + 2);
