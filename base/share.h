@@ -7,7 +7,8 @@
  * May use:  base/.
  * Knows no: what the work is, and what its lag is measured by.
  * Threads:  any.
- * Blocks:   for as long as the priorities of a class's threads take to set.
+ * Blocks:   base_run_apart until fn has returned; the others for as long as it takes to set the
+ *           priorities of a class's threads.
  * Fails by: does not fail: what the system refuses stays as it was.
  * Limits:   none.
  * Promises: 1. Shares are relative to the priority that the program was started with.

@@ -5,7 +5,7 @@
  *                    files as they are on the disk, works best with the rest
  *   open files       half of the descriptors that the process may have; the rest are connections
  *   readers          a disk is fastest with several requests in flight for each core
- *   background jobs  a flush beside compactions on every core; they run at the lowest priority
+ *   background jobs  a flush beside compactions on every core (shares: base/share.h)
  */
 #include "storage/rocksdb/options.h"
 

@@ -8,7 +8,7 @@
  * Owns:     nothing.
  * May use:  base/, storage/, OpenSSL's digests.
  * Knows no: what a certificate says.
- * Threads:  job threads, at the lowest priority of input.
+ * Threads:  job threads; the disk serves others first until it lags (shares.h).
  * Blocks:   yes: a deep search reads all there is, another all logs.
  * Fails by: ERR_TIMEOUT (files that are not in use any more still hold something, or are held),
  *           ERR_CANCELLED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE.
