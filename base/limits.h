@@ -101,17 +101,19 @@
 #define LIM_SHED_WINDOW_MS      250   /* under pressure, a tenant's share is counted so long */
 /* Overload (tenancy/overload.h). Work is counted in operations and KiB. */
 #define LIM_OVERLOAD_WINDOW_MS 50
-#define LIM_OVERLOAD_WAIT_US   500  /* longer than usual, for a small request, is pressure */
-#define LIM_OVERLOAD_QUIET     2    /* uses no more than one part in so many of its share */
-#define LIM_OVERLOAD_SMALL     16   /* units: a request whose waiting counts */
-#define LIM_OVERLOAD_PARTS     8    /* windows that count as lately */
-#define LIM_OVERLOAD_SHRINK    70   /* percent of what was done, after a window with pressure */
-#define LIM_OVERLOAD_GROW      105  /* percent of the limit, after one without */
-#define LIM_OVERLOAD_FAR       4    /* times what is done: a limit is none any more */
-#define LIM_OVERLOAD_LEAST     4000 /* a second: who does no more is not limited */
-#define LIM_OVERLOAD_SLOW      2    /* windows in a row with a long wait: pressure begins */
-#define LIM_OVERLOAD_SPARE_MS  1000 /* so much may be owed when tables are changed */
-#define LIM_OVERLOAD_CALM_MS   2000 /* nobody was refused or paused: what is far is none */
+#define LIM_OVERLOAD_TIMES     3     /* so many times what is usual for a small request, */
+#define LIM_OVERLOAD_WAIT_US   500   /* and so much, in the mean of a window, is pressure */
+#define LIM_OVERLOAD_QUIET     2     /* uses no more than one part in so many of its share */
+#define LIM_OVERLOAD_SMALL     16    /* units: a request whose waiting counts */
+#define LIM_OVERLOAD_PARTS     8     /* windows that count as lately */
+#define LIM_OVERLOAD_SHRINK    70    /* percent of what was done, after a window with pressure */
+#define LIM_OVERLOAD_GROW      105   /* percent of the limit, after one without */
+#define LIM_OVERLOAD_FAR       4     /* times what is done: a limit is none any more */
+#define LIM_OVERLOAD_LEAST     4000  /* a second: who does no more is not limited */
+#define LIM_OVERLOAD_SLOW      2     /* windows in a row with a long wait: pressure begins */
+#define LIM_OVERLOAD_TURN_MS   10000 /* a request waits for no longer at its head: it is refused */
+#define LIM_OVERLOAD_TURNS     256   /* nor when so many of its tenant are under way */
+#define LIM_OVERLOAD_CALM_MS   2000  /* nobody had to wait: what is far is none */
 #define LIM_RETRY_HINT_MIN_MS  10
 #define LIM_RETRY_HINT_MS      10000
 

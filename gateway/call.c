@@ -11,15 +11,18 @@
 #include "gateway/call.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 #include "base/banned.h"
 
 #define SPARES_MAX 256
 #define YOUNG_NS   250000000           /* a read that takes longer is no small one */
 #define OUT_MAX    (2 * LIM_ROW_BYTES) /* a slice holds one cell more than LIM_SLICE_BYTES */
+#define TIMER_NS   10000000            /* those that are due within it are so together */
 
 /* --- life --------------------------------------------------------------------------------------
  */
@@ -89,6 +92,7 @@ static void reset(struct gw_call *call)
     call->on_drained = NULL;
     call->on_gone = NULL;
     call->on_tick = NULL;
+    call->on_time = NULL;
 }
 
 static void free_call(struct gw_call *call)
@@ -181,6 +185,32 @@ void gw_call_tick(struct gw_call *call, void (*on_tick)(struct gw_call *call, ui
     call->on_tick = on_tick;
 }
 
+static void time_came(struct gw_timer *timer)
+{
+    struct gw_call *call =
+        (struct gw_call *)(void *)((char *)timer - offsetof(struct gw_call, timer));
+    gw_call_hold(call);
+    call->on_time(call);
+    gw_call_drop(call);
+}
+
+void gw_call_later(struct gw_call *call, uint64_t ns, void (*go_on)(struct gw_call *call))
+{
+    INVARIANT(call->ex != NULL);
+    call->on_time = go_on;
+    call->timer.run = time_came;
+    call->timer.due_ns = (base_monotonic_ns() + ns) / TIMER_NS * TIMER_NS + TIMER_NS;
+    gw_timer_start(call->thread->loop, &call->timer);
+}
+
+bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call))
+{
+    uint64_t ns = call->visit.tenant == NULL ? 0 : ten_visit_turn_ns(&call->visit);
+    if (ns > 0)
+        gw_call_later(call, ns, go_on);
+    return ns > 0;
+}
+
 /* What is answered at once, or in the middle of a change, ends by itself. */
 static bool lives_long(const struct gw_call *call, uint64_t now_ns)
 {
@@ -251,6 +281,7 @@ void gw_call_gone(struct gw_exchange *ex, void *user)
     INVARIANT(call->magic == GW_CALL_MAGIC && call->ex == ex);
     gw_call_hold(call);
     gw_observe_gone(call, ex);
+    gw_timer_stop(&call->timer);
     call->ex = NULL;
     if (call->on_gone != NULL)
         call->on_gone(call);

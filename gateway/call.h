@@ -27,6 +27,7 @@
 #include "gateway/page_token.h"
 #include "gateway/problem.h"
 #include "gateway/task.h"
+#include "gateway/timer.h"
 #include "storage/engine.h"
 #include "tenancy/admission.h"
 #include "tenancy/scope.h"
@@ -145,6 +146,8 @@ struct gw_call {
     void (*on_drained)(struct gw_call *call);
     void (*on_gone)(struct gw_call *call); /* the peer vanished, or has everything */
     void (*on_tick)(struct gw_call *call, uint64_t now_ns); /* NULL before gw_call_tick */
+    void (*on_time)(struct gw_call *call);                  /* of timer */
+    struct gw_timer timer;
 };
 
 /* --- life --------------------------------------------------------------------------------------
@@ -166,6 +169,13 @@ void gw_call_tick(struct gw_call *call, void (*on_tick)(struct gw_call *call, ui
 /* All of a thread's, at the tick of its loop. Ends those that live long and whose key was revoked,
  * or whose tenant was suspended or is leaving: an answer that has begun, a read that has not. */
 void gw_calls_tick(struct gw_api_thread *thread, uint64_t now_ns);
+
+/* Have go_on called in so long or some milliseconds later, unless the peer is gone before; one at a
+ * time. */
+void gw_call_later(struct gw_call *call, uint64_t ns, void (*go_on)(struct gw_call *call));
+/* True: the server is busy and it is not the turn of the call's tenant: go_on is called when it is.
+ * Asked after it was admitted, and between writes of one that has many. */
+bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call));
 
 /* What it holds, and what it will hold, is of that share. */
 void gw_call_charge(struct gw_call *call, struct base_memory_share *share);

@@ -43,6 +43,8 @@ bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_loa
 /* A write of one row, which was admitted when its head came: its bytes, and that its condition may
  * look at the row. False: answered. */
 bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op);
+/* The same for many writes of one request: see ten_admit_entries. */
+bool gw_caller_admit_entries(struct gw_call *call, struct ten_load load);
 /* It is done: what its condition looked at, in front of the answer. */
 void gw_caller_charge_write(struct gw_call *call, const struct sto_mutate_op *op);
 

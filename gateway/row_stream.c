@@ -17,8 +17,6 @@
  */
 #include "gateway/row_stream.h"
 
-#include <stddef.h>
-
 #include "base/clock.h"
 #include "gateway/caller.h"
 
@@ -65,6 +63,8 @@ static uint64_t memory_pause_ns(struct gw_row_stream *s)
     return waits ? MEMORY_PAUSE_NS : 0;
 }
 
+static void pause_is_over(struct gw_call *call);
+
 /* True: a timer goes on later. */
 static bool pauses(struct gw_row_stream *s)
 {
@@ -73,8 +73,7 @@ static bool pauses(struct gw_row_stream *s)
         pause_ns = memory_pause_ns(s);
     if (pause_ns == 0)
         return false;
-    s->timer.due_ns = base_monotonic_ns() + pause_ns;
-    gw_timer_start(s->call->thread->loop, &s->timer);
+    gw_call_later(s->call, pause_ns, pause_is_over);
     return true;
 }
 
@@ -162,26 +161,21 @@ static void drained(struct gw_call *call)
         read_slices(s, false);
 }
 
-static void pause_is_over(struct gw_timer *timer)
+static void pause_is_over(struct gw_call *call)
 {
-    struct gw_row_stream *s =
-        (struct gw_row_stream *)(void *)((char *)timer - offsetof(struct gw_row_stream, timer));
-    struct gw_call *call = s->call;
-    gw_call_hold(call);
-    if (call->ex == NULL || call->ex->ended)
+    struct gw_row_stream *s = call->state;
+    if (call->ex->ended)
         s->ended = true;
     else if (is_late(s))
         fail_late(s);
     else if (!pauses(s))
         read_slices(s, false);
-    gw_call_drop(call);
 }
 
 static void gone(struct gw_call *call)
 {
     struct gw_row_stream *s = call->state;
     atomic_store_explicit(&s->op.cancelled, true, memory_order_relaxed);
-    gw_timer_stop(&s->timer);
 }
 
 /* --- life --------------------------------------------------------------------------------------
@@ -193,12 +187,10 @@ void gw_row_stream_init(struct gw_row_stream *s, struct gw_call *call,
     s->call = call;
     s->format = format;
     s->op.sink = sink;
-    s->timer.run = pause_is_over;
 }
 
 void gw_row_stream_fini(struct gw_row_stream *s)
 {
-    gw_timer_stop(&s->timer);
     sto_read_finish(s->call->api->engine, &s->op);
     sto_filter_unref(s->op.spec.filter);
 }

@@ -43,7 +43,6 @@ struct gw_row_stream {
     uint64_t rows_charged;
     uint64_t bytes_charged;
     uint64_t work_charged_ns;
-    struct gw_timer timer;    /* while it pauses */
     uint64_t scarce_since_ns; /* it waits for memory since then; 0: not */
     bool waiting;             /* for drained */
     bool ended;

@@ -15,10 +15,10 @@
 
 #include "base/banned.h"
 
-#define NS_PER_MS 1000000
+#define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_US 1000
 /* The requests under way end when they end; what is told is a guess that keeps clients calm. */
-#define CONCURRENCY_WAIT_NS (1000 * (uint64_t)NS_PER_MS)
+#define CONCURRENCY_WAIT_NS (1000 * NS_PER_MS)
 
 struct kind {
     enum ten_policy policy;
@@ -174,36 +174,31 @@ static struct ten_overload_by by(const struct ten_visit *v)
     };
 }
 
-/* Changes of tables are few, and neither teach nor pay what a tenant's rows cost. */
-static bool is_row_write(const struct ten_visit *v)
-{
-    return v->access == TEN_WRITE || v->access == TEN_MODIFY;
-}
-
 static uint64_t units_of(uint64_t ops, uint64_t bytes)
 {
     return ops + bytes / KIB;
 }
 
-/* Whether it may be owed for: changes of tables are few, and whoever sends one request after the
- * other, each when the one before was answered, floods nobody. A flood whose requests were all sent
- * away is none of those. */
-static uint64_t spare_of(const struct ten_visit *v, const struct ten_overload_by *who)
+/* Changes of tables are few, and official clients do not repeat them. */
+static bool may_wait(const struct ten_visit *v)
 {
-    bool is_only_one = atomic_load_explicit(&v->tenant->under_way, memory_order_relaxed) <= 1;
-    bool may_owe = v->access == TEN_DEFINE || (is_only_one && !ten_overload_sends_away(who));
-    return may_owe ? LIM_OVERLOAD_SPARE_MS * NS_PER_MS : 0;
+    return v->access == TEN_DEFINE ||
+           atomic_load_explicit(&v->tenant->under_way, memory_order_relaxed) <= LIM_OVERLOAD_TURNS;
 }
 
-static enum err begin(struct ten_visit *v, uint64_t *out_paid, struct ten_refusal *out,
+/* *out_turn_ns: when it may begin; 0: now. */
+static enum err begin(struct ten_visit *v, uint64_t *out_turn_ns, struct ten_refusal *out,
                       struct errbuf *eb)
 {
     uint64_t wait_ns = 0;
     if (!is_watched(v))
         return ERR_OK;
     const struct ten_overload_by who = by(v);
-    if (ten_overload_begin(&who, is_row_write(v), spare_of(v, &who), out_paid, &wait_ns))
+    uint64_t most_ns = may_wait(v) ? LIM_OVERLOAD_TURN_MS * NS_PER_MS : 0;
+    if (ten_overload_begin(&who, most_ns, &wait_ns)) {
+        *out_turn_ns = wait_ns == 0 ? 0 : who.now_ns + wait_ns;
         return ERR_OK;
+    }
     *out = (struct ten_refusal){.policy = TEN_POLICY_SERVICE,
                                 .name = ten_policy_name(TEN_POLICY_SERVICE),
                                 .limit = ten_overload_limit(&v->tenant->load),
@@ -216,21 +211,14 @@ static enum err begin(struct ten_visit *v, uint64_t *out_paid, struct ten_refusa
         out->name, wait_ns / NS_PER_MS + 1);
 }
 
-static void undo(const struct ten_visit *v, uint64_t paid)
+static void pay(struct ten_visit *v, uint64_t ops, uint64_t bytes)
 {
-    if (!is_watched(v) || paid == 0)
-        return;
-    const struct ten_overload_by who = by(v);
-    ten_overload_undo(&who, is_row_write(v), paid);
-}
-
-static void used(const struct ten_visit *v, const struct ten_load *load)
-{
-    uint64_t units = units_of(load->ops, load->bytes);
+    uint64_t units = units_of(ops, bytes);
     if (!is_watched(v) || units == 0)
         return;
     const struct ten_overload_by who = by(v);
-    ten_overload_used(&who, units);
+    uint64_t pause_ns = ten_overload_pay(&who, units);
+    v->pauses_until_ns = pause_ns == 0 ? 0 : who.now_ns + pause_ns;
 }
 
 void ten_visit_waits(struct ten_visit *v)
@@ -279,8 +267,19 @@ static enum err take_all(struct ten_visit *v, const struct ten_load *load, struc
     }
     v->charged.ops += load->ops;
     v->charged.bytes += load->bytes;
-    used(v, load);
     return ERR_OK;
+}
+
+enum err ten_admit_entries(struct ten_visit *v, struct ten_load load, struct ten_refusal *out,
+                           struct errbuf *eb)
+{
+    enum err e = ten_access_check(v->tenant, v->access, eb);
+    return e == ERR_OK ? take_all(v, &load, out, eb) : e;
+}
+
+void ten_visit_pay_entry(struct ten_visit *v, uint64_t bytes)
+{
+    pay(v, 1, bytes);
 }
 
 enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load load,
@@ -288,19 +287,20 @@ enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load 
 {
     v->access = access;
     bool was_under_way = v->under_way;
-    uint64_t paid = 0;
+    uint64_t turn_ns = 0;
     enum err e = ten_access_check(v->tenant, v->access, eb);
     if (e == ERR_OK && !was_under_way)
         e = enter(v, out, eb);
     if (e == ERR_OK && !was_under_way)
-        e = begin(v, &paid, out, eb);
+        e = begin(v, &turn_ns, out, eb);
     if (e == ERR_OK)
         e = take_all(v, &load, out, eb);
-    if (e != ERR_OK) {
-        undo(v, paid);
-        if (!was_under_way)
-            leave(v);
-    }
+    if (e == ERR_OK)
+        pay(v, load.ops, load.bytes);
+    else if (!was_under_way)
+        leave(v);
+    if (!was_under_way) /* it does not wait for itself */
+        v->pauses_until_ns = turn_ns;
     return e;
 }
 
@@ -319,7 +319,9 @@ enum err ten_admit_bytes(struct ten_visit *v, uint64_t bytes, uint64_t ops, stru
 {
     const struct ten_load load = {0, bytes};
     enum err e = take_all(v, &load, out, eb);
-    if (e != ERR_OK)
+    if (e == ERR_OK)
+        pay(v, 0, bytes);
+    else
         give_back_ops(v, ops);
     return e;
 }
@@ -353,11 +355,7 @@ static void charge_bytes(struct ten_visit *v, uint64_t bytes)
     uint64_t of_key = v->key == NULL ? 0 : charge(&v->key->rates.read_bytes, bytes);
     v->unpaid += of_key > unpaid ? of_key : unpaid;
     v->charged.bytes += bytes;
-    if (is_watched(v)) {
-        const struct ten_overload_by who = by(v);
-        uint64_t pause_ns = ten_overload_pay(&who, units_of(0, bytes));
-        v->pauses_until_ns = pause_ns == 0 ? 0 : who.now_ns + pause_ns;
-    }
+    pay(v, 0, bytes);
 }
 
 void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes)
@@ -423,6 +421,14 @@ uint64_t ten_visit_pause_ns(struct ten_visit *v)
     }
     if (wait_ns > 0)
         ten_meter_throttled(v->tenant, policy, wait_ns);
+    return wait_ns;
+}
+
+uint64_t ten_visit_turn_ns(const struct ten_visit *v)
+{
+    uint64_t wait_ns = busy_ns(v);
+    if (wait_ns > 0)
+        ten_meter_throttled(v->tenant, TEN_POLICY_SERVICE, wait_ns);
     return wait_ns;
 }
 

@@ -15,7 +15,7 @@
  * Promises: 1. A refused request is charged nothing and is not under way.
  *           2. A visit that was admitted counts as under way until ten_visit_end, once.
  *           3. Nothing here depends on, or tells, what another tenant does, but for ERR_OVERLOADED
- *              and pauses of reads: both say that the server is busy (tenancy/overload.h).
+ *              and pauses: both say that the server is busy (tenancy/overload.h).
  */
 #ifndef TENANCY_ADMISSION_H
 #define TENANCY_ADMISSION_H
@@ -51,7 +51,7 @@ struct ten_visit {
     uint64_t bytes_worked;
     bool has_condition;       /* a write that is held against bytes read, too */
     uint64_t waits_since_ns;  /* the engine has it; 0: not */
-    uint64_t pauses_until_ns; /* a read of a tenant that is limited because the server is busy */
+    uint64_t pauses_until_ns; /* of a tenant that is limited because the server is busy */
     uint64_t unpaid; /* bytes that it visited, beyond the debt of its rates: it waits for them */
 };
 
@@ -69,7 +69,7 @@ void ten_visit_end(struct ten_visit *v);
 
 /* State, then requests under way and the share of a busy server (once), then rates: all or nothing
  * is charged. Who brings no bytes yet is refused while bytes of before are owed; a load of nothing
- * meets no rate. */
+ * meets no rate. What is admitted begins when ten_visit_turn_ns says so. */
 enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load load,
                    struct ten_refusal *out, struct errbuf *eb) MUST_CHECK;
 /* The bytes of one that was admitted without them; when they are refused, so is `ops` of before. */
@@ -79,6 +79,15 @@ enum err ten_admit_bytes(struct ten_visit *v, uint64_t bytes, uint64_t ops, stru
  * it visits like a read, so it is refused, and so is `ops` of before, while bytes read are owed. */
 enum err ten_admit_condition(struct ten_visit *v, uint64_t ops, struct ten_refusal *out,
                              struct errbuf *eb) MUST_CHECK;
+/* Many writes of a request that was admitted: rates are charged for all of them now, on credit if
+ * need be, the share of a busy server for each as it begins. */
+enum err ten_admit_entries(struct ten_visit *v, struct ten_load load, struct ten_refusal *out,
+                           struct errbuf *eb) MUST_CHECK;
+void ten_visit_pay_entry(struct ten_visit *v, uint64_t bytes);
+/* How long a request that was just admitted, or one of many writes that goes on, has to wait for
+ * its turn, because the server is busy and its tenant did more than its share; 0: not at all.
+ * Metered as throttling. */
+uint64_t ten_visit_turn_ns(const struct ten_visit *v);
 /* What a read has visited since the last time; never refused. */
 void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes);
 /* What it made the server do beyond that, as so many bytes; these are not metered as read. */

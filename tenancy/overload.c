@@ -2,14 +2,14 @@
  * tenancy/overload.c - limits that shrink under pressure and grow without, by factors.
  *
  * Time is divided into windows. Whoever first comes in a new one closes the old: it says whether
- * small requests waited too long (the worst of them, against what is usual; one slow fsync makes
- * one such window), how much all did, and how many tenants were seen. A tenant's own limit moves
+ * small requests waited too long (the mean, against what is usual; one slow fsync may make one such
+ * window), how much all did, and how many tenants were seen. A tenant's own limit moves
  * when the tenant is first seen in a window:
  *
  *   pressed, above its share     to SHRINK of what it did lately, or of its limit if that is less
  *   pressed, otherwise           stays
  *   not pressed                  grows by GROW if it is used up; is gone when it is far above what
- * the tenant does, and nothing was refused for a while alone                        is gone
+ * the tenant does, and nothing had to wait for a while alone                       is gone
  *
  * 1. A window is closed by one thread, and a tenant's turn of it taken by one: both swap numbers.
  * 2. What others read meanwhile is that window's or the one's before; either is good enough.
@@ -29,8 +29,7 @@
 #define PER_SECOND  (1000 / LIM_OVERLOAD_WINDOW_MS) /* windows */
 #define PARTS       LIM_OVERLOAD_PARTS
 #define USUAL_RISE  256
-#define SENT_AWAY   1ull /* of refused_ns */
-#define BURST_PARTS 10   /* what a tenth of a second gives may come at once */
+#define BURST_PARTS 10 /* what a tenth of a second gives may come at once */
 
 static uint64_t load(const _Atomic uint64_t *word)
 {
@@ -79,31 +78,31 @@ static bool is_alone(const struct ten_overload *o)
     return load(&o->tenants[0]) < 2 && load(&o->tenants[1]) < 2;
 }
 
-static bool waited_long(struct ten_overload *o, enum ten_waited kind, uint64_t worst)
+/* 1: they waited long; 0: they did not; -1: there were none. */
+static int waited_long(struct ten_overload *o, enum ten_waited kind)
 {
+    uint64_t waits = take_out(&o->waits[kind]);
+    uint64_t mean = take_out(&o->waited[kind]) / (waits == 0 ? 1 : waits);
     uint64_t usual = load(&o->usual[kind]);
-    if (worst == 0)
-        return false;
-    bool is_long = usual != 0 && worst > usual + LIM_OVERLOAD_WAIT_US * NS_PER_US;
+    if (waits == 0)
+        return -1;
     store(&o->usual[kind], usual + usual / USUAL_RISE + 1);
-    return is_long;
+    return usual != 0 && mean > LIM_OVERLOAD_TIMES * usual + LIM_OVERLOAD_WAIT_US * NS_PER_US;
 }
 
 static void window_close(struct ten_overload *o, uint64_t windows)
 {
-    uint64_t worst[TEN_WAITED_COUNT] = {take_out(&o->worst[TEN_WAITED_READ]),
-                                        take_out(&o->worst[TEN_WAITED_WRITE])};
-    bool reads = waited_long(o, TEN_WAITED_READ, worst[TEN_WAITED_READ]);
-    bool writes = waited_long(o, TEN_WAITED_WRITE, worst[TEN_WAITED_WRITE]);
-    bool is_known = worst[TEN_WAITED_READ] + worst[TEN_WAITED_WRITE] > 0;
-    if (reads || writes)
+    int reads = waited_long(o, TEN_WAITED_READ);
+    int writes = waited_long(o, TEN_WAITED_WRITE);
+    bool is_known = reads >= 0 || writes >= 0;
+    bool is_long = reads > 0 || writes > 0;
+    if (is_long)
         store(&o->slow, windows > PARTS ? 1 : load(&o->slow) + 1);
     else if (is_known || windows > PARTS)
         store(&o->slow, 0);
     uint64_t window = load(&o->window);
     bool goes_on = window - load(&o->pressed_in) <= LIM_OVERLOAD_CALM_MS / LIM_OVERLOAD_WINDOW_MS;
-    bool is_pressed =
-        (reads || writes) && !is_alone(o) && (goes_on || load(&o->slow) >= LIM_OVERLOAD_SLOW);
+    bool is_pressed = is_long && !is_alone(o) && (goes_on || load(&o->slow) >= LIM_OVERLOAD_SLOW);
     if (is_pressed)
         store(&o->pressed_in, window);
     store(&o->per_window, lately(load(&o->per_window), take_out(&o->used), windows));
@@ -141,14 +140,13 @@ static void limit_set(struct ten_rate *limit, uint64_t per_second)
     store(&limit->per_second, per_second);
 }
 
-/* Growing what is not used up would let everybody in at once who was sent away. */
+/* Growing what is not used up would let everybody in at once who waits, or was sent away. */
 static uint64_t grown(const struct ten_overload_part *part, uint64_t limit, uint64_t does,
                       uint64_t now_ns)
 {
     if (limit <= does * LIM_OVERLOAD_FAR)
         return limit * LIM_OVERLOAD_GROW / 100 + 1;
-    return now_ns + SENT_AWAY - load(&part->refused_ns) > LIM_OVERLOAD_CALM_MS * NS_PER_MS ? 0
-                                                                                           : limit;
+    return now_ns > load(&part->held_ns) + LIM_OVERLOAD_CALM_MS * NS_PER_MS ? 0 : limit;
 }
 
 static void limit_move(const struct ten_overload_by *by, uint64_t used)
@@ -174,12 +172,7 @@ static void part_close(const struct ten_overload_by *by, uint64_t windows)
 {
     struct ten_overload_part *part = by->part;
     uint64_t newest = take_out(&part->used);
-    uint64_t begun = take_out(&part->begun);
     uint64_t used = lately(load(&part->per_window), newest, windows);
-    if (begun > 0 && newest > 0) {
-        uint64_t usual = load(&part->usual_cost);
-        store(&part->usual_cost, usual - usual / PARTS + newest / begun / PARTS + 1);
-    }
     store(&part->per_window, used);
     add(&by->all->used, newest);
     limit_move(by, used);
@@ -207,51 +200,22 @@ static void seen(const struct ten_overload_by *by)
 /* --- from outside ------------------------------------------------------------------------------
  */
 
-bool ten_overload_begin(const struct ten_overload_by *by, bool writes, uint64_t spare_ns,
-                        uint64_t *out_paid, uint64_t *out_ns)
+bool ten_overload_begin(const struct ten_overload_by *by, uint64_t most_ns, uint64_t *out_ns)
 {
     seen(by);
-    uint64_t cost = writes ? load(&by->part->usual_cost) + 1 : 1;
-    if (!ten_rate_take(&by->part->limit, cost, by->now_ns, out_ns)) {
-        bool may_owe = *out_ns <= spare_ns;
-        uint64_t even_ns = by->now_ns & ~SENT_AWAY;
-        store(&by->part->refused_ns, may_owe ? even_ns : even_ns | SENT_AWAY);
-        if (!may_owe)
-            return false;
-        (void)ten_rate_owe(&by->part->limit, cost, by->now_ns); /* others wait for it */
-    }
-    add(&by->part->begun, writes);
-    *out_paid = cost;
-    return true;
-}
-
-bool ten_overload_sends_away(const struct ten_overload_by *by)
-{
-    uint64_t at_ns = load(&by->part->refused_ns);
-    return (at_ns & SENT_AWAY) != 0 &&
-           by->now_ns + SENT_AWAY - at_ns <= LIM_OVERLOAD_CALM_MS * NS_PER_MS;
-}
-
-void ten_overload_undo(const struct ten_overload_by *by, bool writes, uint64_t paid)
-{
-    uint64_t begun = load(&by->part->begun);
-    ten_rate_give_back(&by->part->limit, paid);
-    if (writes && begun > 0) /* it is an estimate: windows may have changed */
-        store(&by->part->begun, begun - 1);
-}
-
-void ten_overload_used(const struct ten_overload_by *by, uint64_t units)
-{
-    seen(by);
-    add(&by->part->used, units);
+    *out_ns = ten_rate_wait_ns(&by->part->limit, by->now_ns);
+    if (*out_ns > 0)
+        store(&by->part->held_ns, by->now_ns);
+    return *out_ns <= most_ns;
 }
 
 uint64_t ten_overload_pay(const struct ten_overload_by *by, uint64_t units)
 {
-    ten_overload_used(by, units);
+    seen(by);
+    add(&by->part->used, units);
     uint64_t pause_ns = ten_rate_owe(&by->part->limit, units, by->now_ns);
     if (pause_ns > 0)
-        store(&by->part->refused_ns, by->now_ns & ~SENT_AWAY);
+        store(&by->part->held_ns, by->now_ns);
     return pause_ns;
 }
 
@@ -262,11 +226,8 @@ void ten_overload_waited(const struct ten_overload_by *by, enum ten_waited kind,
     if (ten_rate_is_limited(&by->part->limit) ||
         is_above_share(o, load(&by->part->per_window), by->weight, LIM_OVERLOAD_QUIET))
         return; /* a flood waits for itself, and equals for each other */
-    uint64_t worst = load(&o->worst[kind]);
-    while (ns > worst &&
-           !atomic_compare_exchange_weak_explicit(&o->worst[kind], &worst, ns, memory_order_relaxed,
-                                                  memory_order_relaxed))
-        continue;
+    add(&o->waited[kind], ns);
+    add(&o->waits[kind], 1);
     uint64_t usual = load(&o->usual[kind]);
     if (usual == 0 || ns < usual)
         store(&o->usual[kind], ns); /* threads overwrite each other: it is an estimate */

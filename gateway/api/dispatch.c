@@ -159,13 +159,6 @@ static bool check_input(struct gw_call *call)
     return true;
 }
 
-static void run_handler(struct gw_call *call)
-{
-    gw_rest(call)->running = true;
-    if (check_table(call))
-        gw_rest(call)->route->handler(call);
-}
-
 /* --- the body ----------------------------------------------------------------------------------
  */
 
@@ -187,6 +180,40 @@ static void begin_body(struct gw_call *call)
     if (call->ex->http_major == 2 && call->ex->content_length > 0 &&
         base_buf_reserve(body, (size_t)call->ex->content_length) != ERR_OK)
         refuse_memory(call);
+}
+
+/* What was given with an event is gone after it. */
+static void keep_body(struct gw_call *call)
+{
+    struct buf *kept = &gw_rest(call)->body_bytes;
+    struct slice body = gw_rest(call)->body;
+    if (body.len == 0 || kept->len > 0)
+        return;
+    if (base_buf_append(kept, body) != ERR_OK)
+        refuse_memory(call);
+    else
+        gw_rest(call)->body = base_buf_slice(kept);
+}
+
+/* --- the handler -------------------------------------------------------------------------------
+ */
+
+static void turn_came(struct gw_call *call)
+{
+    if (!call->answered && check_table(call))
+        gw_rest(call)->route->handler(call);
+}
+
+/* Lines wait for their turn one by one, in their handler. */
+static void run_handler(struct gw_call *call)
+{
+    gw_rest(call)->running = true;
+    if (gw_rest(call)->route->body == GW_BODY_LINES || !gw_call_waits_turn(call, turn_came)) {
+        turn_came(call);
+        return;
+    }
+    gw_call_leave_table(call); /* it may be deleted meanwhile */
+    keep_body(call);
 }
 
 /* --- events ------------------------------------------------------------------------------------

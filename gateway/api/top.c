@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
-#include "gateway/timer.h"
 
 #include "base/banned.h"
 
@@ -20,8 +19,6 @@
 const char *const gw_top_query[] = {"order", "limit", NULL};
 
 struct top {
-    struct gw_timer timer;
-    struct gw_call *call;
     enum ten_top_order order;
     uint64_t limit;
     struct ten_top *found;
@@ -112,12 +109,9 @@ static enum err work(struct gw_call *call, struct errbuf *eb)
 
 static void done(struct gw_call *call);
 
-static void look_again(struct gw_timer *timer)
+static void look_again(struct gw_call *call)
 {
-    struct top *t = (struct top *)((char *)timer - offsetof(struct top, timer));
-    struct gw_call *call = t->call;
     gw_task_on_control(call, work, done);
-    gw_call_drop(call);
 }
 
 static void done(struct gw_call *call)
@@ -130,21 +124,8 @@ static void done(struct gw_call *call)
     } else if (++t->tries == TRIES) {
         gw_call_problem(call, ERR_OVERLOADED, "there was nothing to compare with");
     } else {
-        gw_call_hold(call);
-        t->timer.run = look_again;
-        t->timer.due_ns = base_monotonic_ns() + TEN_TOP_NS;
-        gw_timer_start(call->thread->loop, &t->timer);
+        gw_call_later(call, TEN_TOP_NS, look_again);
     }
-}
-
-/* Timers of a loop that ends do not run any more. */
-static void on_gone(struct gw_call *call)
-{
-    struct top *t = call->state;
-    if (t->timer.link == NULL)
-        return;
-    gw_timer_stop(&t->timer);
-    gw_call_drop(call);
 }
 
 void gw_top(struct gw_call *call)
@@ -154,8 +135,6 @@ void gw_top(struct gw_call *call)
     struct top *t = gw_call_new_state(call, sizeof *t, NULL);
     struct errbuf eb;
     eb.text[0] = '\0';
-    t->call = call;
-    call->on_gone = on_gone;
     enum err e = gw_query_number(q, "limit", 1, LIM_TOP_TENANTS, SHOWN_DEFAULT, &t->limit, &eb);
     if (e == ERR_OK && order.ptr != NULL)
         e = parse_order(order, &t->order, &eb);

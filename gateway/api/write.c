@@ -5,7 +5,8 @@
  * LIM_BULK_INFLIGHT lines, or LIM_BODY_BYTES of them, stand in it; beyond that, or while the peer
  * does not take verdicts, nothing more is read: bytes that came anyway wait in `pending` and are
  * not reported as consumed, so that the peer's window closes. Reading goes on when half of it is
- * free, in order that commits stay large.
+ * free, in order that commits stay large. While the tenant has more than its share of a busy
+ * server, nothing more is read either.
  *
  * A line that takes long to parse goes to the helper thread; nothing behind it is read until it is
  * back, because lines of one row must be applied in order.
@@ -43,6 +44,7 @@ struct gw_bulk {
     size_t pending_at;  /* what stands before it has been taken */
     bool skipping;      /* inside a line that is too long */
     bool paused;
+    bool waits; /* for the tenant's turn */
     bool input_ended;
     bool finished;
     uint64_t lines;
@@ -51,6 +53,7 @@ struct gw_bulk {
 };
 
 static void pump(struct gw_bulk *b);
+static void turn_came(struct gw_call *call);
 
 /* --- lines -------------------------------------------------------------------------------------
  */
@@ -265,6 +268,7 @@ static void take_line(struct gw_bulk *b, struct slice text)
     }
     if (e != ERR_OK)
         line_done(l, e);
+    b->waits = b->call->ex != NULL && gw_call_waits_turn(b->call, turn_came);
 }
 
 static void refuse_long_line(struct gw_bulk *b)
@@ -281,7 +285,7 @@ static void refuse_long_line(struct gw_bulk *b)
 static bool is_full(const struct gw_bulk *b, size_t divisor)
 {
     return b->in_list >= LIM_BULK_INFLIGHT / divisor ||
-           b->in_list_bytes >= LIM_BODY_BYTES / divisor || b->with_helper != NULL ||
+           b->in_list_bytes >= LIM_BODY_BYTES / divisor || b->with_helper != NULL || b->waits ||
            (b->in_list > 0 && base_memory_is_scarce(b->call->memory)) ||
            (b->call->ex != NULL && gw_exchange_is_full(b->call->ex));
 }
@@ -442,6 +446,13 @@ static void on_drained(struct gw_call *call)
     pump(call->state);
 }
 
+static void turn_came(struct gw_call *call)
+{
+    struct gw_bulk *b = call->state;
+    b->waits = false;
+    pump(b);
+}
+
 void gw_bulk_write(struct gw_call *call)
 {
     struct gw_bulk *b = gw_call_new_state(call, sizeof *b, cleanup);
@@ -461,6 +472,7 @@ void gw_bulk_write(struct gw_call *call)
                   "\"idempotency-key\" is for one row: give lines an \"idempotency_token\"");
         return;
     }
+    b->waits = gw_call_waits_turn(call, turn_came);
     if (!call->ex->has_body) {
         b->input_ended = true;
         pump(b);

@@ -197,12 +197,21 @@ static bool check_deadline(struct gw_rpc *rpc)
     return false;
 }
 
-/* From the tenant to the handler. */
+static void turn_came(struct gw_call *call)
+{
+    struct gw_rpc *rpc = gw_rpc(call);
+    if (!gw_rpc_is_over(call) && check_table(rpc))
+        rpc->method->handler(call);
+}
+
+/* From the tenant to the handler. Of a stream of messages none is kept: it does not wait. */
 static void go_on(struct gw_rpc *rpc)
 {
-    bool admits = rpc->method->client_streaming || !rpc->is_admitted;
-    if (check_instance(rpc) && (!admits || admit(rpc)) && check_table(rpc))
-        rpc->method->handler(&rpc->call);
+    bool is_stream = rpc->method->client_streaming;
+    if (!check_instance(rpc) || ((is_stream || !rpc->is_admitted) && !admit(rpc)))
+        return;
+    if (is_stream || !gw_call_waits_turn(&rpc->call, turn_came))
+        turn_came(&rpc->call);
 }
 
 static void run_handler(struct gw_rpc *rpc)

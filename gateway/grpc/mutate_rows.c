@@ -2,9 +2,9 @@
  * gateway/grpc/mutate_rows.c - MutateRows: many rows, each for itself, verdicts as they come.
  *
  * Entries become operations in their order, at most LIM_BULK_INFLIGHT of them or LIM_BODY_BYTES at
- * a time, and none while the peer does not take verdicts. A verdict is written when its operation
- * comes back, or at once when there is none; messages leave when they have some size, or when
- * nothing is under way.
+ * a time, and none while the peer does not take verdicts or the tenant has more than its share of a
+ * busy server. A verdict is written when its operation comes back, or at once when there is none;
+ * messages leave when they have some size, or when nothing is under way.
  *
  * Invariants:
  *   1. An entry has its verdict written, or an operation under way, or is not begun (begun counts
@@ -12,6 +12,7 @@
  *   2. The call is held once per operation under way.
  *   3. A slot is in the list of spare ones, or has an operation under way.
  */
+#include "gateway/budget.h"
 #include "gateway/caller.h"
 #include "gateway/grpc/features.h"
 #include "gateway/grpc/handlers.h"
@@ -56,6 +57,7 @@ struct mutate_rows {
     size_t under_way;
     size_t under_way_bytes;
     bool wants_rate;
+    bool waits;      /* for the tenant's turn */
     bool in_message; /* call->out ends in one that is open */
     size_t message;  /* where it begins */
     struct buf status;
@@ -194,6 +196,7 @@ static enum err make_slots(struct mutate_rows *m, struct errbuf *eb)
  */
 
 static void pump(struct mutate_rows *m);
+static void turn_came(struct gw_call *call);
 
 static void entry_done(struct sto_mutate_op *op)
 {
@@ -263,6 +266,8 @@ static void begin_entry(struct mutate_rows *m)
     struct slot *s = slot_take(m, index);
     enum err e = read_entry(s, m->request->entries[index]);
     if (e == ERR_OK) {
+        ten_visit_pay_entry(&m->call->visit, gw_budget_bytes_of(&s->op));
+        m->waits = gw_call_waits_turn(m->call, turn_came);
         submit(s);
         return;
     }
@@ -272,7 +277,7 @@ static void begin_entry(struct mutate_rows *m)
 
 static bool may_begin(const struct mutate_rows *m)
 {
-    return !is_over(m) && m->begun < m->request->n_entries && m->spare != NULL &&
+    return !is_over(m) && m->begun < m->request->n_entries && m->spare != NULL && !m->waits &&
            m->under_way_bytes < LIM_BODY_BYTES && !gw_exchange_is_full(m->call->ex);
 }
 
@@ -292,6 +297,13 @@ static void pump(struct mutate_rows *m)
 static void on_drained(struct gw_call *call)
 {
     pump(call->state);
+}
+
+static void turn_came(struct gw_call *call)
+{
+    struct mutate_rows *m = call->state;
+    m->waits = false;
+    pump(m);
 }
 
 /* --- the request -------------------------------------------------------------------------------
@@ -347,7 +359,7 @@ void gw_mutate_rows(struct gw_call *call)
     /* All entries at once, on credit if need be: clients wait for a whole call as RetryInfo says,
      * but not for entries of one. */
     const struct ten_load load = {m->request->n_entries, bytes_of_request(m->request)};
-    if (!gw_caller_admit(call, GW_ACCESS_WRITE, load))
+    if (!gw_caller_admit_entries(call, load))
         return;
     m->wants_rate = wants_rate(call, &call->arena);
     call->on_drained = on_drained;

@@ -21,7 +21,6 @@
 #include "gateway/grpc/handlers.h"
 #include "gateway/grpc/rows_proto.h"
 #include "gateway/grpc/time_proto.h"
-#include "gateway/timer.h"
 
 #include "base/banned.h"
 
@@ -40,7 +39,6 @@ struct change_stream {
     struct gw_change_writer writer;
     struct gw_change_stream_id id;
     Bt__StreamPartition *partition; /* as the client named it */
-    struct gw_timer timer;
     uint64_t heartbeat_ns;
     uint64_t sent_ns; /* when something was sent last */
     bool full;
@@ -135,15 +133,11 @@ static bool ends(struct change_stream *s)
     return s->ended;
 }
 
-static void wait_for(struct change_stream *s, uint64_t ns)
-{
-    s->timer.due_ns = base_monotonic_ns() + ns;
-    gw_timer_start(s->call->thread->loop, &s->timer);
-}
+static void look_for_more(struct gw_call *call);
 
 static void wait_for_more(struct change_stream *s)
 {
-    wait_for(s, POLL_NS);
+    gw_call_later(s->call, POLL_NS, look_for_more);
 }
 
 /* True: what was given is owed for, and a timer goes on later. */
@@ -151,24 +145,20 @@ static bool pauses(struct change_stream *s)
 {
     uint64_t pause_ns = ten_visit_pause_ns(&s->call->visit);
     if (pause_ns > 0)
-        wait_for(s, pause_ns);
+        gw_call_later(s->call, pause_ns, look_for_more);
     return pause_ns > 0;
 }
 
-static void look_for_more(struct gw_timer *timer)
+static void look_for_more(struct gw_call *call)
 {
-    struct change_stream *s =
-        (struct change_stream *)(void *)((char *)timer - offsetof(struct change_stream, timer));
-    struct gw_call *call = s->call;
-    gw_call_hold(call);
-    if (!ends(s) && !pauses(s)) {
-        bool is_over = s->op.until_us != 0 && base_wall_us() > s->op.until_us;
-        if (is_over || heartbeat_is_due(s) || sto_changes_wait_for(&s->op))
-            read_on(s);
-        else
-            wait_for_more(s);
-    }
-    gw_call_drop(call);
+    struct change_stream *s = call->state;
+    if (ends(s) || pauses(s))
+        return;
+    bool is_over = s->op.until_us != 0 && base_wall_us() > s->op.until_us;
+    if (is_over || heartbeat_is_due(s) || sto_changes_wait_for(&s->op))
+        read_on(s);
+    else
+        wait_for_more(s);
 }
 
 /* Send what a slice brought; true when the next one is to be read now. */
@@ -232,13 +222,11 @@ static void gone(struct gw_call *call)
 {
     struct change_stream *s = call->state;
     atomic_store_explicit(&s->op.cancelled, true, memory_order_relaxed);
-    gw_timer_stop(&s->timer);
 }
 
 static void cleanup(struct gw_call *call)
 {
     struct change_stream *s = call->state;
-    gw_timer_stop(&s->timer);
     gw_change_writer_fini(&s->writer);
 }
 
@@ -340,7 +328,6 @@ static void begin(struct change_stream *s)
     s->writer.schema = call->scope.schema;
     s->writer.id = &s->id;
     s->writer.since_us = s->op.since_us;
-    s->timer.run = look_for_more;
     s->sent_ns = base_monotonic_ns();
     call->on_drained = drained;
     call->on_gone = gone;

@@ -124,7 +124,9 @@ static const char *const REASONS[ERR_COUNT] = {
     [ERR_GONE] = "the tenant is being deleted, or was",
     [ERR_QUOTA] = "a quota of bytes, rows, tables or keys is full; deletes pass. With QuotaFailure",
     [ERR_RATE_LIMITED] = "faster than the tenant's rate; the delay says until when",
-    [ERR_OVERLOADED] = "a queue of the server is full",
+    [ERR_OVERLOADED] =
+        "a queue of the server is full, or the tenant has far more than its share of "
+        "a busy server",
     [ERR_STORAGE_FULL] = "the disk is full; deletes pass",
     [ERR_UNAVAILABLE] = "the server is stopping",
     [ERR_OUTCOME_UNKNOWN] = "a write failed while it was made durable: it may or may not be there",

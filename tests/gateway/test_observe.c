@@ -118,14 +118,14 @@ END_TEST
 /* Admission meters it; whoever observes the call must know. */
 START_TEST(a_call_above_its_share_is_throttled_once)
 {
-    static struct gw_exchange ex; /* without headers */
-    const struct ten_load one = {.ops = 1};
+    static struct gw_exchange ex;                               /* without headers */
+    const struct ten_load one = {.ops = 1}, many = {.ops = 20}; /* 20 s of its limit */
     struct ten_metered_now now;
     struct gw_call first = call;
     call.ex = first.ex = &ex;
     ten_rate_set(&tenant->load.limit, 1, 1000);
     atomic_store(&tenant->load.window, UINT64_MAX); /* the limit stays as it is */
-    ck_assert(gw_caller_admit(&first, GW_ACCESS_WRITE, one));
+    ck_assert(gw_caller_admit(&first, GW_ACCESS_WRITE, many));
     ck_assert(!gw_caller_admit(&call, GW_ACCESS_WRITE, one));
     ck_assert_int_eq(refused, ERR_OVERLOADED);
     gw_observe(&call);

@@ -286,74 +286,87 @@ END_TEST
 
 /* --- a busy server ---------------------------------------------------------------------------- */
 
-START_TEST(who_has_more_than_its_share_of_a_busy_server_is_refused_with_a_hint)
+/* A tenant whose limit is so many a second and stays that, in debt for so many seconds. */
+static struct ten_tenant *limited(uint64_t per_second, uint64_t owes_s)
 {
     struct ten_tenant *t = tent_create(&tent, "altostrat");
-    ten_rate_set(&t->load.limit, 1, 1000);
-    atomic_store(&t->load.window, UINT64_MAX); /* the limit stays as it is */
+    ten_rate_set(&t->load.limit, per_second, 1);
+    atomic_store(&t->load.window, UINT64_MAX);
+    (void)ten_rate_owe(&t->load.limit, per_second * owes_s, base_monotonic_ns());
+    return t;
+}
+
+START_TEST(who_has_more_than_its_share_of_a_busy_server_waits_for_its_turn)
+{
+    struct ten_tenant *t = limited(1000, 1);
     struct ten_visit a = visit_of(t, NULL), b = visit_of(t, NULL);
-    ck_assert_int_eq(admit(&a, TEN_WRITE, 0, 0), ERR_OK);
-    ck_assert_int_eq(admit(&a, TEN_WRITE, 5, 0), ERR_OK); /* what has begun goes on */
-    ck_assert_int_eq(admit(&b, TEN_WRITE, 1, 0), ERR_OVERLOADED);
-    expect_refusal(TEN_POLICY_SERVICE, "service", 1);
-    ck_assert_uint_gt(why.wait_ns, 0);
-    ck_assert_uint_le(why.wait_ns, 1000000000);
+    ck_assert_int_eq(admit(&a, TEN_WRITE, 1, 0), ERR_OK);
+    uint64_t first_ns = ten_visit_turn_ns(&a);
+    ck_assert_uint_gt(first_ns, 0);
+    ck_assert_uint_le(first_ns, 1000000000);
     ck_assert_uint_eq(throttled(t, TEN_POLICY_SERVICE), 1);
-    ck_assert_uint_eq(ten_visit_cost(&b), 0);
-    ck_assert(!b.under_way);
+    ck_assert_int_eq(admit(&b, TEN_WRITE, 1, 1000 * 1024), ERR_OK);
+    ten_visit_end(&b);
+    b = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&b, TEN_WRITE, 1, 0), ERR_OK); /* after what the one before it costs */
+    ck_assert_uint_gt(ten_visit_turn_ns(&b), first_ns + 900000000);
     ten_visit_end(&a);
     ten_visit_end(&b);
 }
 END_TEST
 
-/* They are few, their clients do not try again, and nobody floods with them: a rate would meet it.
- */
-START_TEST(changes_of_tables_are_refused_by_a_busy_server_last)
+START_TEST(one_that_has_begun_pays_for_each_of_its_writes)
 {
-    struct ten_tenant *t = tent_create(&tent, "altostrat");
-    ten_rate_set(&t->load.limit, 2, 1000);
-    atomic_store(&t->load.window, UINT64_MAX);
-    int passed = 0;
-    struct ten_visit other = visit_of(t, NULL), v = visit_of(t, NULL), w = visit_of(t, NULL);
-    ck_assert_int_eq(admit(&other, TEN_WRITE, 0, 0), ERR_OK);
-    while (admit(&v, TEN_WRITE, 0, 0) == ERR_OK) {
-        ten_visit_end(&v);
-        v = visit_of(t, NULL);
-    }
-    while (admit(&w, TEN_DEFINE, 1, 0) == ERR_OK) {
-        passed++;
-        ten_visit_end(&w);
-        w = visit_of(t, NULL);
-    }
-    ck_assert_int_eq(passed, 2); /* LIM_OVERLOAD_SPARE_MS of two a second */
-    ck_assert_uint_gt(why.wait_ns, LIM_OVERLOAD_SPARE_MS * 1000000ull);
-    ten_visit_end(&other);
+    struct ten_tenant *t = limited(1000, 0);
+    struct ten_visit v = visit_of(t, NULL);
+    const struct ten_load many = {5000, 0};
+    ck_assert_int_eq(admit(&v, TEN_WRITE, 0, 0), ERR_OK);
+    ck_assert_uint_eq(ten_visit_turn_ns(&v), 0);
+    ck_assert_int_eq(admit(&v, TEN_WRITE, 1, 0), ERR_OK);
+    ck_assert_int_eq(ten_admit_bytes(&v, 500 * 1024, 1, &why, &tent.eb), ERR_OK);
+    uint64_t line_ns = ten_visit_turn_ns(&v);
+    ck_assert_uint_gt(line_ns, 400000000);
+    ck_assert_int_eq(ten_admit_entries(&v, many, &why, &tent.eb), ERR_OK);
+    ck_assert_uint_le(ten_visit_turn_ns(&v), line_ns); /* not yet begun */
+    ten_visit_pay_entry(&v, 1000 * 1024);
+    ck_assert_uint_gt(ten_visit_turn_ns(&v), 1300000000);
     ten_visit_end(&v);
-    ten_visit_end(&w);
 }
 END_TEST
 
-/* Its own answers pace it: it may owe a second's worth, and no more. */
-START_TEST(who_sends_one_request_after_the_other_is_refused_late)
+START_TEST(who_would_wait_too_long_is_refused_with_a_hint)
 {
-    struct ten_tenant *t = tent_create(&tent, "altostrat");
-    ten_rate_set(&t->load.limit, 10, 1);
-    atomic_store(&t->load.window, UINT64_MAX);
-    int passed = 0;
+    struct ten_tenant *t = limited(1000, 2 * LIM_OVERLOAD_TURN_MS / 1000);
     struct ten_visit v = visit_of(t, NULL);
-    while (admit(&v, TEN_WRITE, 0, 0) == ERR_OK) {
-        passed++;
-        ten_visit_end(&v);
-        v = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&v, TEN_WRITE, 1, 0), ERR_OVERLOADED);
+    expect_refusal(TEN_POLICY_SERVICE, "service", 1000);
+    ck_assert_uint_gt(why.wait_ns, LIM_OVERLOAD_TURN_MS * UINT64_C(1000000));
+    ck_assert_uint_eq(throttled(t, TEN_POLICY_SERVICE), 1);
+    ck_assert_uint_eq(ten_visit_cost(&v), 0);
+    ck_assert(!v.under_way);
+    ten_visit_end(&v);
+}
+END_TEST
+
+/* But for changes of tables: they are few, and their clients do not try again. */
+START_TEST(so_many_wait_and_no_more)
+{
+    static struct ten_visit v[LIM_OVERLOAD_TURNS];
+    struct ten_tenant *t = limited(1000, 5);
+    for (size_t i = 0; i < LIM_OVERLOAD_TURNS; i++) {
+        v[i] = visit_of(t, NULL);
+        ck_assert_int_eq(admit(&v[i], TEN_READ, 1, 0), ERR_OK);
     }
-    ck_assert_int_eq(passed, 11); /* LIM_OVERLOAD_SPARE_MS of ten a second */
-    ck_assert_uint_gt(why.wait_ns, LIM_OVERLOAD_SPARE_MS * 1000000ull);
-    atomic_store(&t->load.limit.arrival_ns, 0); /* the debt is gone, not what was told */
-    ck_assert_int_eq(admit(&v, TEN_WRITE, 0, 0), ERR_OK);
-    ten_visit_end(&v);
-    v = visit_of(t, NULL);
-    ck_assert_int_eq(admit(&v, TEN_WRITE, 0, 0), ERR_OVERLOADED);
-    ten_visit_end(&v);
+    struct ten_visit late = visit_of(t, NULL), change = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&late, TEN_READ, 1, 0), ERR_OVERLOADED);
+    ck_assert_int_eq(admit(&change, TEN_DEFINE, 1, 0), ERR_OK);
+    ck_assert_uint_gt(ten_visit_turn_ns(&change), 0);
+    ten_visit_end(&change);
+    ten_visit_end(&v[0]);
+    ck_assert_int_eq(admit(&late, TEN_READ, 1, 0), ERR_OK);
+    ten_visit_end(&late);
+    for (size_t i = 1; i < LIM_OVERLOAD_TURNS; i++)
+        ten_visit_end(&v[i]);
 }
 END_TEST
 
@@ -609,9 +622,10 @@ Suite *suite_tenancy_admission(void)
     tcase_add_test(c, cost_is_operations_and_bytes);
     c = tcase_create("overload");
     add_case(s, c);
-    tcase_add_test(c, who_has_more_than_its_share_of_a_busy_server_is_refused_with_a_hint);
-    tcase_add_test(c, changes_of_tables_are_refused_by_a_busy_server_last);
-    tcase_add_test(c, who_sends_one_request_after_the_other_is_refused_late);
+    tcase_add_test(c, who_has_more_than_its_share_of_a_busy_server_waits_for_its_turn);
+    tcase_add_test(c, one_that_has_begun_pays_for_each_of_its_writes);
+    tcase_add_test(c, who_would_wait_too_long_is_refused_with_a_hint);
+    tcase_add_test(c, so_many_wait_and_no_more);
     tcase_add_test(c, a_scan_of_a_limited_tenant_pauses_between_slices);
     c = tcase_create("under_way");
     add_case(s, c);

@@ -1,0 +1,258 @@
+/*
+ * tests/grpc/test_turns.c - while small requests of others wait long, a flood waits for its turn:
+ * it is slowed down and not sent away, and nothing of it is lost. The disk is made slow, so that
+ * others wait whatever the machine.
+ */
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "gateway/grpc/status.h"
+#include "tests/grpc/writes.h"
+#include "tests/support/disk.h"
+#include "tests/support/scrape.h"
+
+#include "base/banned.h"
+
+enum {
+    FLOODERS = 8,
+    LINES = 100,
+    VALUE = 4096,
+    SYNC_MS = 100,
+    HELD_S = 8, /* all of its requests together: its limit is the least by then */
+    ENTRIES = 1000,
+    ENTRY_VALUE = 8192,
+    LARGE = 8 * MIB,
+};
+
+static struct server server;
+static struct disk disk;
+static struct world flooding, quiet;
+
+static struct {
+    _Atomic bool stop;
+    _Atomic uint64_t whole; /* requests all of whose lines were done */
+    _Atomic uint64_t other; /* any other answer */
+    pthread_t threads[FLOODERS];
+    struct http *clients[FLOODERS];
+} flood;
+
+static struct {
+    _Atomic bool stop;
+    pthread_t thread;
+} small; /* requests of the quiet tenant */
+
+static void set_up(void)
+{
+    server_create(&server);
+    disk_init(&disk, &server, server.data);
+    server_start(&server, disk.env);
+    world_init_on(&flooding, &server, HTTP_2, "flooding");
+    world_init_on(&quiet, &server, HTTP_2, "quiet");
+}
+
+static void tear_down(void)
+{
+    world_fini(&quiet);
+    world_fini(&flooding);
+    disk_heal(&disk);
+    server_stop(&server); /* what a sanitizer finds is a failure */
+    disk_fini(&disk);
+    server_remove(&server);
+}
+
+/* Nothing here may end the test: the main thread looks at the counts. */
+static void *flood_thread(void *arg)
+{
+    struct http *http = arg;
+    struct buf body;
+    base_buf_init(&body, MIB);
+    for (int i = 0; i < LINES; i++)
+        (void)base_buf_printf(&body, "{\"key\":\"k%d\",\"cells\":{\"stats\":{\"v\":\"%0*d\"}}}\n",
+                              i, VALUE, i); /* fits */
+    while (!atomic_load(&flood.stop) &&
+           http_try(http, "POST", "/v1/tables/devices:write", base_buf_slice(&body))) {
+        bool is_whole = http->status == 200 && strstr(http_text(http), "\"failed\":0") != NULL;
+        atomic_fetch_add(is_whole ? &flood.whole : &flood.other, 1);
+    }
+    base_buf_fini(&body);
+    return NULL;
+}
+
+static void *small_thread(void *arg)
+{
+    static const char body[] = "{\"stats\":{\"q\":\"v\"}}";
+    (void)arg;
+    while (!atomic_load(&small.stop) &&
+           http_try(quiet.http, "PUT", "/v1/tables/devices/rows/row", base_slice_text(body)))
+        continue;
+    return NULL;
+}
+
+static const char *of_flooding(const char *name)
+{
+    static char series[128];
+    (void)snprintf(series, sizeof series,
+                   "bigtent_tenant_%s{tenant=\"flooding\",policy=\"service\"}", name); /* fits */
+    return series;
+}
+
+static double told_s(void)
+{
+    scrape(quiet.op);
+    return strtod(scrape_value(of_flooding("throttled_seconds_total")), NULL);
+}
+
+static bool is_held(void *arg)
+{
+    (void)arg;
+    return told_s() >= HELD_S;
+}
+
+static void begin_flood(void)
+{
+    for (int i = 0; i < 10; i++)
+        tenant_put(quiet.http, "devices", "row", "stats", "q", "v"); /* what is usual */
+    disk_slow(&disk, SYNC_MS);
+    ck_assert_int_eq(pthread_create(&small.thread, NULL, small_thread, NULL), 0);
+    for (size_t i = 0; i < FLOODERS; i++) {
+        flood.clients[i] = http_open(&server, HTTP_2, flooding.key);
+        flood.clients[i]->no_default_type = true;
+        http_always(flood.clients[i], "Content-Type: application/x-ndjson");
+        ck_assert_int_eq(pthread_create(&flood.threads[i], NULL, flood_thread, flood.clients[i]),
+                         0);
+    }
+    process_await(is_held, NULL, "the flood is held");
+}
+
+static void end_flood(void)
+{
+    atomic_store(&flood.stop, true);
+    for (size_t i = 0; i < FLOODERS; i++) {
+        (void)pthread_join(flood.threads[i], NULL); /* made above */
+        http_close(flood.clients[i]);
+    }
+    ck_assert_uint_gt(atomic_load(&flood.whole), 0);
+}
+
+static void end_small(void)
+{
+    atomic_store(&small.stop, true);
+    (void)pthread_join(small.thread, NULL); /* made above */
+}
+
+/* --- one after the other ---------------------------------------------------------------------- */
+
+/* For which the tenant owes more than half a second at least. */
+static void put_large(void)
+{
+    struct buf body;
+    base_buf_init(&body, 2 * LARGE);
+    (void)base_buf_printf(&body, "{\"raw\":{\"large\":\"%0*d\"}}", LARGE, 0); /* fits */
+    http_bytes(flooding.http, "PUT", base_buf_slice(&body), "/v1/tables/devices/rows/put");
+    ck_assert(flooding.http->status == 200 || flooding.http->status == 201);
+    base_buf_fini(&body);
+}
+
+/* As long as the server says that it let it wait. */
+static void expect_waited(double before_s, double took_s)
+{
+    double told = told_s() - before_s;
+    ck_assert_msg(told > 0 && took_s >= told, "waited %g s of %g", took_s, told);
+}
+
+static void mutate_many(void)
+{
+    static char keys[ENTRIES][16], table[TABLE_NAME], value[ENTRY_VALUE + 1];
+    static Bt__MutateRowsRequest__Entry entries[ENTRIES], *pointers[ENTRIES];
+    struct grpc_client client;
+    struct set_cell cell;
+    memset(value, 'v', ENTRY_VALUE);
+    Bt__Mutation *list[] = {set_cell(&cell, "stats", "q", value)};
+    Bt__MutateRowsRequest many = BT__MUTATE_ROWS_REQUEST__INIT;
+    for (size_t i = 0; i < ENTRIES; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "entry%zu", i); /* fits */
+        pointers[i] = &entries[i];
+        bt__mutate_rows_request__entry__init(&entries[i]);
+        entries[i].row_key = binary(keys[i]);
+        entries[i].mutations = list;
+        entries[i].n_mutations = 1;
+    }
+    many.table_name = table_name(table, &flooding);
+    many.entries = pointers;
+    many.n_entries = ENTRIES;
+    grpc_open(&client, &server, flooding.key, 0);
+    double before_s = told_s();
+    uint64_t began_ns = base_monotonic_ns();
+    const struct grpc_call *call = grpc_ask(&client, BIGTABLE "MutateRows", &many.base);
+    double took_s = (double)(base_monotonic_ns() - began_ns) / 1e9;
+    ck_assert_int_eq(call->status, GW_STATUS_OK);
+    expect_waited(before_s, took_s);
+    grpc_close(&client);
+}
+
+/* Bulk writes of both protocols, single ones with a body, and reads. */
+START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
+{
+    begin_flood();
+    end_flood();
+    ck_assert_uint_eq(atomic_load(&flood.other), 0);
+    put_large();
+    double before_s = told_s();
+    http_json(flooding.http, "PUT", "{'stats':{'a':'b'}}", "/v1/tables/devices/rows/small");
+    EXPECT_STATUS(flooding.http, 201);
+    expect_waited(before_s, flooding.http->seconds);
+    put_large();
+    before_s = told_s();
+    http_get(flooding.http, "/v1/tables/devices/rows/small");
+    ck_assert_str_eq(http_string(flooding.http, "/cells/stats/a/0/value"), "b");
+    expect_waited(before_s, flooding.http->seconds);
+    mutate_many();
+    end_small();
+    ck_assert_int_eq(admin_recount(flooding.op, "flooding").rows, LINES + 2 + ENTRIES);
+}
+END_TEST
+
+START_TEST(who_waits_may_go)
+{
+    begin_flood();
+    end_flood();
+    put_large();
+    curl_easy_setopt(flooding.http->curl, CURLOPT_TIMEOUT_MS, 20L);
+    ck_assert(!http_try(flooding.http, "GET", "/v1/tables/devices/rows/put", SLICE_EMPTY));
+    http_reconnect(flooding.http);
+    ck_assert(!http_try(flooding.http, "GET", "/v1/tables/devices/rows/put", SLICE_EMPTY));
+    curl_easy_setopt(flooding.http->curl, CURLOPT_TIMEOUT_MS, 0L);
+    http_reconnect(flooding.http);
+    http_get(flooding.http, "/v1/tables/devices/rows/small");
+    EXPECT_STATUS(flooding.http, 404);
+    end_small();
+}
+END_TEST
+
+/* It is looked at again when its turn has come. */
+START_TEST(who_waits_may_be_suspended)
+{
+    begin_flood();
+    http_json(flooding.op, "POST", "{}", "/v1/admin/tenants/flooding:suspend");
+    EXPECT_STATUS(flooding.op, 200);
+    end_flood();
+    end_small();
+}
+END_TEST
+
+Suite *suite_grpc_turns(void);
+Suite *suite_grpc_turns(void)
+{
+    Suite *s = suite_create("grpc_turns");
+    TCase *c = tcase_create("turns");
+    tcase_set_timeout(c, 600);
+    tcase_add_checked_fixture(c, set_up, tear_down);
+    suite_add_tcase(s, c);
+    tcase_add_test(c, a_flood_waits_for_its_turn_and_is_not_sent_away);
+    tcase_add_test(c, who_waits_may_go);
+    tcase_add_test(c, who_waits_may_be_suspended);
+    return s;
+}
