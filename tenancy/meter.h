@@ -59,7 +59,7 @@ const char *ten_metered_name(enum ten_metered m); /* "read_ops", ... */
 
 struct ten_meter {
     _Atomic uint64_t each[TEN_METER_COUNT];
-    _Atomic uint64_t throttled[TEN_POLICY_COUNT];    /* refused; reads paused */
+    _Atomic uint64_t throttled[TEN_POLICY_COUNT];    /* refused; waits */
     _Atomic uint64_t throttled_ns[TEN_POLICY_COUNT]; /* the waiting they were told */
     _Atomic uint64_t latency[TEN_METER_LATENCIES];
     uint64_t marks[2];               /* tenancy/activity.c */

@@ -45,7 +45,7 @@ static void put_throttling(struct buf *out, const struct ten_activity *sum)
     char labels[LABEL_BYTES];
     struct gw_metric m = gw_metric_begin(
         out, "bigtent_throttled_total", GW_COUNTER,
-        "Requests and rows of bulk writes refused, and reads paused, by what limits them.");
+        "Requests and rows of bulk writes refused, and waits, by what limits them.");
     for (enum ten_policy p = 0; p < TEN_POLICY_COUNT; p++) {
         (void)snprintf(labels, sizeof labels, "policy=\"%s\"", ten_policy_name(p));
         gw_metric_put(&m, labels, sum->throttled[p]);

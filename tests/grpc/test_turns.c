@@ -113,10 +113,7 @@ static bool is_held(void *arg)
 
 static void begin_flood(void)
 {
-    for (int i = 0; i < 10; i++)
-        tenant_put(quiet.http, "devices", "row", "stats", "q", "v"); /* what is usual */
-    disk_slow(&disk, SYNC_MS);
-    ck_assert_int_eq(pthread_create(&small.thread, NULL, small_thread, NULL), 0);
+    atomic_store(&flood.stop, false);
     for (size_t i = 0; i < FLOODERS; i++) {
         flood.clients[i] = http_open(&server, HTTP_2, flooding.key);
         flood.clients[i]->no_default_type = true;
@@ -124,7 +121,6 @@ static void begin_flood(void)
         ck_assert_int_eq(pthread_create(&flood.threads[i], NULL, flood_thread, flood.clients[i]),
                          0);
     }
-    process_await(is_held, NULL, "the flood is held");
 }
 
 static void end_flood(void)
@@ -134,13 +130,6 @@ static void end_flood(void)
         (void)pthread_join(flood.threads[i], NULL); /* made above */
         http_close(flood.clients[i]);
     }
-    ck_assert_uint_gt(atomic_load(&flood.whole), 0);
-}
-
-static void end_small(void)
-{
-    atomic_store(&small.stop, true);
-    (void)pthread_join(small.thread, NULL); /* made above */
 }
 
 /* --- one after the other ---------------------------------------------------------------------- */
@@ -193,12 +182,8 @@ static void mutate_many(void)
     grpc_close(&client);
 }
 
-/* Bulk writes of both protocols, single ones with a body, and reads. */
-START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
+static void writes_and_reads_wait(void)
 {
-    begin_flood();
-    end_flood();
-    ck_assert_uint_eq(atomic_load(&flood.other), 0);
     put_large();
     double before_s = told_s();
     http_json(flooding.http, "PUT", "{'stats':{'a':'b'}}", "/v1/tables/devices/rows/small");
@@ -210,36 +195,55 @@ START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
     ck_assert_str_eq(http_string(flooding.http, "/cells/stats/a/0/value"), "b");
     expect_waited(before_s, flooding.http->seconds);
     mutate_many();
-    end_small();
-    ck_assert_int_eq(admin_recount(flooding.op, "flooding").rows, LINES + 2 + ENTRIES);
 }
-END_TEST
 
-START_TEST(who_waits_may_go)
+static void who_waits_goes(void)
 {
-    begin_flood();
-    end_flood();
     put_large();
     curl_easy_setopt(flooding.http->curl, CURLOPT_TIMEOUT_MS, 20L);
     ck_assert(!http_try(flooding.http, "GET", "/v1/tables/devices/rows/put", SLICE_EMPTY));
     http_reconnect(flooding.http);
     ck_assert(!http_try(flooding.http, "GET", "/v1/tables/devices/rows/put", SLICE_EMPTY));
-    curl_easy_setopt(flooding.http->curl, CURLOPT_TIMEOUT_MS, 0L);
     http_reconnect(flooding.http);
+    curl_easy_setopt(flooding.http->curl, CURLOPT_TIMEOUT_MS, 0L);
     http_get(flooding.http, "/v1/tables/devices/rows/small");
-    EXPECT_STATUS(flooding.http, 404);
-    end_small();
+    EXPECT_STATUS(flooding.http, 200);
 }
-END_TEST
 
-/* It is looked at again when its turn has come. */
-START_TEST(who_waits_may_be_suspended)
+static bool has_answer(void *arg)
 {
+    return atomic_load(&flood.whole) > *(const uint64_t *)arg;
+}
+
+/* What waits is looked at again when its turn has come. */
+static void who_waits_is_suspended(void)
+{
+    uint64_t before = atomic_load(&flood.whole);
     begin_flood();
+    process_await(has_answer, &before, "an answer to the flood");
     http_json(flooding.op, "POST", "{}", "/v1/admin/tenants/flooding:suspend");
     EXPECT_STATUS(flooding.op, 200);
     end_flood();
-    end_small();
+}
+
+/* Bulk writes of both protocols, single ones with a body, and reads. */
+START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
+{
+    for (int i = 0; i < 10; i++)
+        tenant_put(quiet.http, "devices", "row", "stats", "q", "v"); /* what is usual */
+    disk_slow(&disk, SYNC_MS);
+    ck_assert_int_eq(pthread_create(&small.thread, NULL, small_thread, NULL), 0);
+    begin_flood();
+    process_await(is_held, NULL, "the flood is held");
+    end_flood();
+    ck_assert_uint_gt(atomic_load(&flood.whole), 0);
+    ck_assert_uint_eq(atomic_load(&flood.other), 0);
+    writes_and_reads_wait();
+    who_waits_goes();
+    ck_assert_int_eq(admin_recount(flooding.op, "flooding").rows, LINES + 2 + ENTRIES);
+    who_waits_is_suspended();
+    atomic_store(&small.stop, true);
+    (void)pthread_join(small.thread, NULL); /* made above */
 }
 END_TEST
 
@@ -252,7 +256,5 @@ Suite *suite_grpc_turns(void)
     tcase_add_checked_fixture(c, set_up, tear_down);
     suite_add_tcase(s, c);
     tcase_add_test(c, a_flood_waits_for_its_turn_and_is_not_sent_away);
-    tcase_add_test(c, who_waits_may_go);
-    tcase_add_test(c, who_waits_may_be_suspended);
     return s;
 }
