@@ -24,7 +24,7 @@ enum { COLUMNS = 400, FULL = 10000, RANGE_CELLS = 1000, ROUNDS = 400, GENERATION
 struct whole_row {
     struct sto_mutate_op op;
     struct sto_mutation m[1 + COLUMNS];
-    char names[COLUMNS][8];
+    char names[COLUMNS][16];
     char value[101];
 };
 

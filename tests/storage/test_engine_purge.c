@@ -325,7 +325,7 @@ static void fill_with_noise(void)
         for (size_t n = 0; n < sizeof noise / sizeof noise[0]; n++)
             noise[n] = random_next(&dice);
         struct sto_mutation m = fix_set(1, "q", 1000, base_slice(noise, sizeof noise));
-        char row[16];
+        char row[24];
         (void)snprintf(row, sizeof row, "noise-%02d", i);
         struct sto_mutate_op op = {.scope = fix.tables[0][0],
                                    .row_key = base_slice_text(row),
