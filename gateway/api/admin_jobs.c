@@ -97,8 +97,9 @@ static void put_progress(struct gw_json *j, struct ten_registry *registry,
                          const struct ten_job *job)
 {
     struct ten_job_progress p;
+    bool is_ended = job->finished_us != 0; /* the others of its group may go on */
     gw_json_name(j, "progress");
-    if (ten_job_progress_get(registry, job->id, &p))
+    if (!is_ended && ten_job_progress_get(registry, job->id, &p))
         put_progress_members(j, &p);
     else
         gw_json_null(j);
