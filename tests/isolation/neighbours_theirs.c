@@ -87,7 +87,7 @@ static void fill_theirs(struct neighbours *n)
 static const char *const SECRETS[] = {
     "secret-of-kiwi", "qual-of-ibex",   "hidden-koala",   "fam-of-ibis",  "row-of-marten",
     "qual-of-stoat",  "notes-of-lemur", "display-of-yak", "label-of-zho", "plan-name-of-gnu",
-    "row-of-0",       "name-of-okapi",  "1299709",        "2003",         "6700417",
+    "row-of-0",       "name-of-okapi",  "1299709",        "10007",        "6700417",
     "15485863"};
 
 /* Of the table that acme has as well: then nothing but the tenant can be what makes them another's.
