@@ -590,7 +590,8 @@ struct sto_engine_stats {
     uint64_t cache_used_bytes;
     uint64_t cache_bytes; /* it may use */
     uint64_t memtable_bytes;
-    uint64_t file_bytes; /* of all tables of RocksDB */
+    uint64_t file_bytes;    /* of all tables of RocksDB */
+    uint64_t garbage_bytes; /* of those, in files whose keys are all within newer or lower ones */
     uint64_t flushes_running;
     uint64_t compactions_running;
     struct sto_scrub scrub;

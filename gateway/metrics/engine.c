@@ -122,6 +122,9 @@ static void put_cache(struct buf *out, const struct sto_engine_stats *s)
                   "Bytes that the block cache may hold.", s->cache_bytes);
     gw_metric_one(out, "bigtent_file_bytes", GW_GAUGE, "Bytes of the database's table files.",
                   s->file_bytes);
+    gw_metric_one(out, "bigtent_garbage_bytes", GW_GAUGE,
+                  "What compactions would give back of them, as RocksDB reckons.",
+                  s->garbage_bytes);
 }
 
 static void put_reclaim(struct buf *out, const struct sto_engine_stats *s)

@@ -7,6 +7,8 @@
 
 #include "base/banned.h"
 
+#define LIVE_BYTES "rocksdb.estimate-live-data-size"
+
 static uint64_t load(const _Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
@@ -72,7 +74,10 @@ void sto_rdb_stats_get(struct sto_engine *engine, struct sto_engine_stats *out)
     };
     for (int cf = 0; cf < RDB_CF_COUNT; cf++) {
         out->memtable_bytes += property(e, cf, "rocksdb.cur-size-all-mem-tables");
+        uint64_t bytes = property(e, cf, "rocksdb.live-sst-files-size");
+        uint64_t live = property(e, cf, LIVE_BYTES);
         out->file_bytes += property(e, cf, "rocksdb.total-sst-files-size");
+        out->garbage_bytes += live < bytes ? bytes - live : 0;
     }
     for (int i = 0; i < e->committer_count; i++)
         add_committer(out, e->committers[i]);

@@ -4,7 +4,9 @@
 #include "fixture.h"
 #include "hold.h"
 
+#include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
+#include "tests/support/random.h"
 
 #include "base/banned.h"
 
@@ -411,6 +413,32 @@ START_TEST(operations_queued_before_close_are_finished)
 }
 END_TEST
 
+/* Two files with the same rows, then one. */
+START_TEST(garbage_is_what_a_compaction_gives_back)
+{
+    struct sto_engine_stats stats;
+    struct random dice = {7};
+    struct rdb_engine *e = sto_rdb_engine(fix.engine);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 200; i++) {
+            char row[16], value[1001];
+            (void)snprintf(row, sizeof row, "row%d", i);
+            for (size_t n = 0; n < sizeof value - 1; n++)
+                value[n] = (char)('!' + random_next(&dice) % 90);
+            value[sizeof value - 1] = '\0';
+            ck_assert_int_eq(fix_put(T, row, value), ERR_OK);
+        }
+        fix_flush();
+    }
+    sto_engine_stats_get(fix.engine, &stats);
+    ck_assert_uint_gt(stats.garbage_bytes, stats.file_bytes / 3);
+    ck_assert_uint_lt(stats.garbage_bytes, stats.file_bytes);
+    sto_rdb_range_compact(e, RDB_CF_CELLS, SLICE_LIT(""), SLICE_LIT("\xff"));
+    sto_engine_stats_get(fix.engine, &stats);
+    ck_assert_uint_lt(stats.garbage_bytes, stats.file_bytes / 10);
+}
+END_TEST
+
 Suite *suite_storage_engine_write(void)
 {
     Suite *s = suite_create("storage_engine_write");
@@ -443,6 +471,11 @@ Suite *suite_storage_engine_write(void)
     tcase_add_test(t, a_failed_commit_latches_the_engine);
     tcase_add_test(t, the_nth_commit_fails_when_asked);
     tcase_add_test(t, operations_queued_before_close_are_finished);
+    suite_add_tcase(s, t);
+    t = tcase_create("files");
+    tcase_add_checked_fixture(t, fix_setup, fix_teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, garbage_is_what_a_compaction_gives_back);
     suite_add_tcase(s, t);
     t = tcase_create("one file");
     tcase_add_checked_fixture(t, fix_setup_in_memory, fix_teardown);
