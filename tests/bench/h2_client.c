@@ -299,7 +299,12 @@ static void on_frame(struct h2_client *c, const uint8_t *frame, struct slice bod
         if ((frame[4] & NGHTTP2_FLAG_ACK) == 0)
             put_frame(&c->out, NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, body);
         break;
-    default: /* RST_STREAM, GOAWAY, and what nobody asked for */
+    case NGHTTP2_RST_STREAM: /* grpc-go's, of one that it answered before it saw its end */
+        if (body.len == 4 && get_u32(body.ptr) == NGHTTP2_NO_ERROR)
+            break;
+        bench_fail("stream %u was reset: %u", get_u32(frame + 5),
+                   body.len == 4 ? get_u32(body.ptr) : 0);
+    default: /* GOAWAY, and what nobody asked for */
         bench_fail("frame of type %u on stream %u", frame[3], get_u32(frame + 5));
     }
 }
