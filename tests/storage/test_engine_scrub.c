@@ -253,7 +253,8 @@ START_TEST(what_it_reads_does_not_stay_in_memory)
     ck_assert_int_eq(close(fd), 0);
     size_t cached = rocksdb_cache_get_usage(sto_rdb_engine(fix.engine)->db.cache);
     ck_assert_uint_gt(scrub_all().bytes, 2 * ROWS * DAMAGED_VALUE / 2);
-    ck_assert_uint_eq(rocksdb_cache_get_usage(sto_rdb_engine(fix.engine)->db.cache), cached);
+    ck_assert_uint_lt(rocksdb_cache_get_usage(sto_rdb_engine(fix.engine)->db.cache),
+                      cached + 64 * KIB); /* others read a little meanwhile */
     size_t there = resident(path, &pages);
     ck_assert_uint_gt(pages, 300);
     ck_assert(!is_direct || there < 40);
