@@ -231,6 +231,16 @@ static enum err standing_check(const struct gw_call *call, bool looks_at_keys, s
                : ten_access_check(call->visit.tenant, call->visit.access, eb);
 }
 
+bool gw_call_may_begin(struct gw_call *call)
+{
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = standing_check(call, true, &eb);
+    if (e != ERR_OK)
+        gw_call_problem(call, (int)e, eb.text);
+    return e == ERR_OK;
+}
+
 static void cut_if_fallen(struct gw_call *call, bool looks_at_keys)
 {
     struct errbuf eb;

@@ -177,6 +177,10 @@ void gw_call_later(struct gw_call *call, uint64_t ns, void (*go_on)(struct gw_ca
  * Asked after it was admitted, and between writes of one that has many. */
 bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call));
 
+/* For one whose turn has come: whether its key and the state of its tenant still let it begin.
+ * False: answered. */
+bool gw_call_may_begin(struct gw_call *call);
+
 /* What it holds, and what it will hold, is of that share. */
 void gw_call_charge(struct gw_call *call, struct base_memory_share *share);
 /* Says why memory of the call's share was refused: ERR_NO_MEMORY. */

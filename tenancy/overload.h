@@ -35,7 +35,7 @@ struct ten_overload {
     _Atomic uint64_t usual[TEN_WAITED_COUNT];  /* ns without pressure, as far as is known */
     _Atomic uint64_t used;                     /* by all, in it */
     _Atomic uint64_t per_window;               /* by all, lately, times LIM_OVERLOAD_PARTS */
-    _Atomic uint64_t slow;                     /* windows in a row in which one waited long */
+    _Atomic uint64_t slow;                     /* windows in a row with long waits */
     _Atomic uint64_t pressed_in;               /* the last window with pressure */
     _Atomic bool pressed;                      /* of the window before */
     _Atomic uint64_t second;

@@ -198,10 +198,16 @@ static void keep_body(struct gw_call *call)
 /* --- the handler -------------------------------------------------------------------------------
  */
 
+static void begin(struct gw_call *call)
+{
+    if (check_table(call))
+        gw_rest(call)->route->handler(call);
+}
+
 static void turn_came(struct gw_call *call)
 {
-    if (!call->answered && check_table(call))
-        gw_rest(call)->route->handler(call);
+    if (!call->answered && gw_call_may_begin(call))
+        begin(call);
 }
 
 /* Lines wait for their turn one by one, in their handler. */
@@ -209,7 +215,7 @@ static void run_handler(struct gw_call *call)
 {
     gw_rest(call)->running = true;
     if (gw_rest(call)->route->body == GW_BODY_LINES || !gw_call_waits_turn(call, turn_came)) {
-        turn_came(call);
+        begin(call);
         return;
     }
     gw_call_leave_table(call); /* it may be deleted meanwhile */

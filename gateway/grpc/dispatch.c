@@ -197,11 +197,16 @@ static bool check_deadline(struct gw_rpc *rpc)
     return false;
 }
 
+static void call_handler(struct gw_rpc *rpc)
+{
+    if (check_table(rpc))
+        rpc->method->handler(&rpc->call);
+}
+
 static void turn_came(struct gw_call *call)
 {
-    struct gw_rpc *rpc = gw_rpc(call);
-    if (!gw_rpc_is_over(call) && check_table(rpc))
-        rpc->method->handler(call);
+    if (!gw_rpc_is_over(call) && gw_call_may_begin(call))
+        call_handler(gw_rpc(call));
 }
 
 /* From the tenant to the handler. Of a stream of messages none is kept: it does not wait. */
@@ -211,7 +216,7 @@ static void go_on(struct gw_rpc *rpc)
     if (!check_instance(rpc) || ((is_stream || !rpc->is_admitted) && !admit(rpc)))
         return;
     if (is_stream || !gw_call_waits_turn(&rpc->call, turn_came))
-        turn_came(&rpc->call);
+        call_handler(rpc);
 }
 
 static void run_handler(struct gw_rpc *rpc)
