@@ -218,20 +218,38 @@ static bool who_waits_goes(void *arg)
     return !is_answered;
 }
 
-static bool has_answer(void *arg)
+static void *late_thread(void *arg)
 {
-    return atomic_load(&flood.whole) > *(const uint64_t *)arg;
+    static const char body[] = "{\"stats\":{\"q\":\"v\"}}";
+    (void)http_try(arg, "PUT", "/v1/tables/devices/rows/small", base_slice_text(body));
+    return NULL;
 }
 
-/* What waits is looked at again when its turn has come. */
-static void who_waits_is_suspended(void)
+static bool is_told_more(void *arg)
 {
-    uint64_t before = atomic_load(&flood.whole);
-    begin_flood();
-    process_await(has_answer, &before, "an answer to the flood");
-    http_json(flooding.op, "POST", "{}", "/v1/admin/tenants/flooding:suspend");
-    EXPECT_STATUS(flooding.op, 200);
-    end_flood();
+    return told_s() > *(const double *)arg;
+}
+
+/* A write was admitted and waits; then its key is revoked. Done all the same if its turn came
+ * before that. */
+static bool who_waits_is_revoked(void *arg)
+{
+    char key[WORLD_KEY], id[WORLD_ID];
+    pthread_t thread;
+    (void)arg;
+    admin_create_key(flooding.op, "flooding", NULL, key, id);
+    struct http *late = http_open(&server, HTTP_2, key);
+    put_large();
+    double before_s = told_s();
+    ck_assert_int_eq(pthread_create(&thread, NULL, late_thread, late), 0);
+    process_await(is_told_more, &before_s, "a write waits");
+    http_delete(flooding.op, "/v1/admin/tenants/flooding/keys/%s", id);
+    ck_assert(flooding.op->status == 200 || flooding.op->status == 204);
+    (void)pthread_join(thread, NULL); /* made above */
+    bool is_refused = late->status == 401;
+    ck_assert(is_refused || late->status == 200);
+    http_close(late);
+    return is_refused;
 }
 
 /* Bulk writes of both protocols, single ones with a body, and reads. */
@@ -251,7 +269,7 @@ START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
     process_await(many_wait, NULL, "MutateRows waits");
     process_await(who_waits_goes, NULL, "a client gives up while it waits");
     ck_assert_int_eq(admin_recount(flooding.op, "flooding").rows, LINES + 2 + ENTRIES);
-    who_waits_is_suspended();
+    process_await(who_waits_is_revoked, NULL, "a key is revoked while a write waits");
     atomic_store(&small.stop, true);
     (void)pthread_join(small.thread, NULL); /* made above */
 }
