@@ -5,8 +5,9 @@
  * buffers among ports). It falls while others come, and who is above it gets nothing until enough
  * of what he holds has gone.
  *
- * Two threads that take at once may both be refused where one of them would have passed. Counters
- * are exact; nothing is ordered by them, so relaxed is enough.
+ * What is refused is not in the budget's sum for a moment, since a scrape would see it. Two threads
+ * that take of one share at once may both be refused where one of them would have passed. Nothing
+ * is ordered by the counters, so relaxed is enough.
  */
 #include "base/memory.h"
 
@@ -51,13 +52,17 @@ bool base_memory_take(struct base_memory_share *s, size_t bytes)
 {
     if (is_free(s) || bytes == 0)
         return true;
-    size_t all = add(&s->budget->used, bytes);
     size_t own = add(&s->used, bytes);
-    if (own <= threshold(s, all))
-        return true;
-    base_memory_give(s, bytes);
-    atomic_fetch_add_explicit(&s->budget->refused, 1, memory_order_relaxed);
-    return false;
+    size_t all = load(&s->budget->used);
+    do {
+        if (own > threshold(s, all + bytes)) {
+            subtract(&s->used, bytes);
+            atomic_fetch_add_explicit(&s->budget->refused, 1, memory_order_relaxed);
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&s->budget->used, &all, all + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
 }
 
 void base_memory_take_anyway(struct base_memory_share *s, size_t bytes)

@@ -7,6 +7,8 @@
 #include "base/limits.h"
 #include "base/memory.h"
 
+#include <pthread.h>
+
 Suite *suite_base_memory(void);
 
 static struct base_memory budget;
@@ -101,6 +103,32 @@ START_TEST(no_share_takes_everything)
     ck_assert(base_memory_take(&none, SIZE_MAX));
     ck_assert(!base_memory_is_scarce(&none));
     base_memory_give(&none, SIZE_MAX);
+}
+END_TEST
+
+static _Atomic bool is_over;
+
+static void *take_too_much(void *arg)
+{
+    size_t given = 0;
+    for (int i = 0; i < 200000; i++)
+        given += base_memory_take(&greedy, budget.limit);
+    atomic_store(&is_over, true);
+    return given == 0 ? NULL : arg;
+}
+
+START_TEST(what_is_refused_is_never_in_the_sum)
+{
+    pthread_t thread;
+    void *given = NULL;
+    size_t most = 0;
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_too_much, &greedy), 0);
+    while (!atomic_load(&is_over))
+        most |= atomic_load(&budget.used);
+    ck_assert_int_eq(pthread_join(thread, &given), 0);
+    ck_assert_ptr_null(given);
+    ck_assert_uint_eq(most, 0);
+    ck_assert_uint_eq(atomic_load(&budget.refused), 200000);
 }
 END_TEST
 
@@ -235,6 +263,7 @@ Suite *suite_base_memory(void)
     tcase_add_test(t, half_of_what_it_could_get_is_scarce);
     tcase_add_test(t, what_is_there_already_is_counted_in_any_case);
     tcase_add_test(t, no_share_takes_everything);
+    tcase_add_test(t, what_is_refused_is_never_in_the_sum);
     suite_add_tcase(s, t);
     t = tcase_create("bufs and arenas");
     tcase_add_checked_fixture(t, setup, NULL);

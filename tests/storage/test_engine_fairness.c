@@ -387,8 +387,8 @@ Suite *suite_storage_engine_fairness(void)
     tcase_add_test(t, a_drop_begins_behind_everything_before_it);
     tcase_add_test(t, a_sweep_gets_on_among_writes);
     suite_add_tcase(s, t);
-    t = tcase_create("pressure");
-    tcase_add_checked_fixture(t, fix_setup, fix_teardown);
+    t = tcase_create("pressure"); /* with room in memory: none but what is pretended */
+    tcase_add_checked_fixture(t, fix_setup_in_memory, fix_teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, signs_grow_from_half_way_to_a_delay);
     tcase_add_test(t, under_pressure_who_uses_more_than_its_share_is_shed);
