@@ -19,7 +19,7 @@ struct newest {
     bool there;
     int64_t timestamp_us;
     struct slice value; /* until the cursor moves */
-    struct slice key;   /* the same; also of a cell that a rule hides */
+    bool is_stored;     /* the cursor stands on it; also of a cell that a rule hides */
 };
 
 /* The newest visible cell of a column. The column's prefix is left in r->key. */
@@ -39,7 +39,7 @@ static enum err find_newest(struct rdb_row *r, const struct sto_family *family,
     out->there = !sto_gc_collects(&family->gc, 0, parts.timestamp_us, r->server_us);
     out->timestamp_us = parts.timestamp_us;
     out->value = r->cursor.value;
-    out->key = r->cursor.key;
+    out->is_stored = true;
     return ERR_OK;
 }
 
@@ -61,8 +61,8 @@ static enum err increment(const struct newest *newest, int64_t by, uint8_t out[I
 struct place {
     struct slice key; /* in r->key */
     int64_t timestamp_us;
-    bool in_db;         /* it may be there */
-    struct slice older; /* key of the newest version before it; empty: there is none */
+    bool in_db;    /* it may be there */
+    bool replaces; /* the cell under the cursor is the newest version before it */
 };
 
 /* Put head and tail together as that cell. */
@@ -73,8 +73,8 @@ static enum err put(struct rdb_row *r, const struct sto_mutation *m,
     struct rdb_put put = {
         .family = family, .qualifier_len = m->qualifier.len, .value_len = head.len + tail.len};
     enum err rc = sto_rdb_batch_cell_size(r->batch, at->key, at->in_db, &put.view);
-    if (rc == ERR_OK && at->older.len > 0)
-        rc = sto_rdb_row_put_older(r, &put, at->older);
+    if (rc == ERR_OK && at->replaces)
+        rc = sto_rdb_row_put_older_here(r, &put);
     if (rc == ERR_OK)
         rc = sto_rdb_row_put_count(r, &put);
     if (rc == ERR_OK)
@@ -121,7 +121,7 @@ enum err sto_rdb_row_modify(struct rdb_row *r, const struct sto_mutation *m, str
     struct place at = {.key = base_slice(r->key, n),
                        .timestamp_us = timestamp_us,
                        .in_db = r->before.in_db && !later,
-                       .older = later ? newest.key : SLICE_EMPTY};
+                       .replaces = later && newest.is_stored};
     return put(r, m, family, &at, head, tail);
 }
 

@@ -83,10 +83,8 @@ struct rdb_put {
     struct rdb_cell_view view;  /* of what is in its place */
     struct rdb_cell_view older; /* of the version that goes with it; not present: none does */
 };
-/* Finds, in a family of one version, the version that the cell replaces, as far as it is known.
- * newest: the key of the newest version of its column; empty: not known. */
-enum err sto_rdb_row_put_older(struct rdb_row *r, struct rdb_put *put,
-                               struct slice newest) MUST_CHECK;
+/* In a family of one version, the version that the cell replaces is the one under the cursor. */
+enum err sto_rdb_row_put_older_here(struct rdb_row *r, struct rdb_put *put) MUST_CHECK;
 /* Counts the cell instead of what its views show, and deletes the older version. */
 enum err sto_rdb_row_put_count(struct rdb_row *r, struct rdb_put *put) MUST_CHECK;
 void sto_rdb_row_put_release(struct rdb_put *put);

@@ -1,29 +1,62 @@
 /*
  * storage/rocksdb/apply_set.c - cells at an exact timestamp: replaced, or added to.
  *
- * In a family of one version, a new version deletes the one before it in the same commit, if the
- * batch knows of that without a look into the database (docs/decisions/0061). The sweeper removes
- * the others. A table with a change stream leaves all of them to the sweeper, which reports them.
+ * In a family of one version, a new version deletes the one before it in the same commit
+ * (docs/decisions/0061, 0064). Where the batch does not know of one, one seek finds it, and the
+ * cell itself if it is there. A table with a change stream leaves replaced versions to the sweeper,
+ * which reports them.
  */
 #include "storage/rocksdb/apply_row.h"
 
 #include "base/banned.h"
 
-enum err sto_rdb_row_put_older(struct rdb_row *r, struct rdb_put *put, struct slice newest)
+/* Whether a new cell deletes the version before it. */
+static bool replaces(const struct rdb_row *r, const struct sto_family *family)
+{
+    return !r->changes.on && sto_gc_keeps_one(&family->gc);
+}
+
+/* What the database has in the cell's place, or else the version before it. */
+static enum err put_seek(struct rdb_row *r, struct rdb_put *put)
 {
     struct slice key = put->view.entry->key;
-    bool may_have_more = sto_rdb_row_may_have_more(r);
-    if (put->view.present || r->changes.on || !sto_gc_keeps_one(&put->family->gc))
+    enum err rc = sto_rdb_row_head(r);
+    if (rc != ERR_OK || !sto_rdb_row_may_have_more(r))
+        return rc;
+    rc = sto_rdb_row_seek(r, key);
+    if (rc != ERR_OK || r->cursor.at_end ||
+        !base_slice_starts_with(r->cursor.key, base_slice(key.ptr, key.len - STO_KEY_VERSION)))
+        return rc;
+    if (!base_slice_equal(r->cursor.key, key))
+        return sto_rdb_row_cursor_view(&r->cursor, &put->older);
+    sto_rdb_cell_view_release(&put->view);
+    return sto_rdb_row_cursor_view(&r->cursor, &put->view);
+}
+
+/* is_known: r->upper is the key of the version before it. */
+static enum err put_older(struct rdb_row *r, struct rdb_put *put, bool is_known)
+{
+    struct slice key = put->view.entry->key;
+    if (put->view.present || !replaces(r, put->family))
         return ERR_OK;
-    if (newest.len == 0) {
-        if (!sto_rdb_batch_older(r->batch, put->view.entry, may_have_more, r->upper))
-            return ERR_OK;
-    } else {
-        INVARIANT(newest.len == key.len && base_slice_compare(key, newest) < 0);
-        memcpy(r->upper, newest.ptr, newest.len);
-    }
-    return sto_rdb_batch_cell_size(r->batch, base_slice(r->upper, key.len), may_have_more,
-                                   &put->older);
+    if (!is_known)
+        return put_seek(r, put);
+    return sto_rdb_batch_cell_size(r->batch, base_slice(r->upper, key.len),
+                                   sto_rdb_row_may_have_more(r), &put->older);
+}
+
+static bool older_is_known(struct rdb_row *r, const struct sto_family *family, struct slice key)
+{
+    return replaces(r, family) &&
+           sto_rdb_batch_older(r->batch, key, sto_rdb_row_may_have_more(r), r->upper);
+}
+
+enum err sto_rdb_row_put_older_here(struct rdb_row *r, struct rdb_put *put)
+{
+    if (put->view.present || !replaces(r, put->family))
+        return ERR_OK;
+    INVARIANT(base_slice_compare(put->view.entry->key, r->cursor.key) < 0);
+    return sto_rdb_row_cursor_view(&r->cursor, &put->older);
 }
 
 /* Bytes of the cell that a view shows. */
@@ -112,9 +145,13 @@ enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m)
         return rc;
     struct rdb_put put = {
         .family = family, .qualifier_len = m->qualifier.len, .value_len = m->value.len};
-    rc = sto_rdb_batch_cell_size(r->batch, key, sto_rdb_row_may_have_more(r), &put.view);
+    bool is_known = older_is_known(r, family, key);
+    /* What the seek will find need not be asked for. */
+    bool is_sought = replaces(r, family) && !is_known && m->timestamp_us == STO_TIMESTAMP_SERVER;
+    rc = sto_rdb_batch_cell_size(r->batch, key, !is_sought && sto_rdb_row_may_have_more(r),
+                                 &put.view);
     if (rc == ERR_OK)
-        rc = sto_rdb_row_put_older(r, &put, SLICE_EMPTY);
+        rc = put_older(r, &put, is_known);
     if (rc == ERR_OK)
         rc = sto_rdb_row_put_count(r, &put);
     if (rc == ERR_OK)
@@ -147,12 +184,13 @@ enum err sto_rdb_row_aggregate(struct rdb_row *r, const struct sto_mutation *m, 
     if (rc != ERR_OK)
         return rc;
     struct rdb_put put = {.family = family, .qualifier_len = m->qualifier.len};
+    bool is_known = older_is_known(r, family, key);
     rc = sto_rdb_batch_cell(r->batch, key, sto_rdb_row_may_have_more(r), &put.view);
     if (rc == ERR_OK)
         rc = state_make(r, m, family, &put.view, eb);
     put.value_len = r->state.len;
     if (rc == ERR_OK)
-        rc = sto_rdb_row_put_older(r, &put, SLICE_EMPTY);
+        rc = put_older(r, &put, is_known);
     if (rc == ERR_OK)
         rc = sto_rdb_row_put_count(r, &put);
     if (rc == ERR_OK)

@@ -190,20 +190,19 @@ enum err sto_rdb_batch_cell_size(struct rdb_batch *b, struct slice key, bool row
     return ERR_OK;
 }
 
-bool sto_rdb_batch_older(struct rdb_batch *b, const struct rdb_entry *entry, bool row_in_db,
-                         uint8_t *out_key)
+bool sto_rdb_batch_older(struct rdb_batch *b, struct slice key, bool row_in_db, uint8_t *out_key)
 {
-    size_t n = entry->key.len - STO_KEY_VERSION;
-    struct slice column = base_slice(entry->key.ptr, n);
-    const struct rdb_entry *e = entry->next[0];
+    size_t n = key.len - STO_KEY_VERSION;
+    struct slice column = base_slice(key.ptr, n);
+    const struct rdb_entry *e = sto_rdb_overlay_seek(&b->overlay, key);
     for (; e != NULL && base_slice_starts_with(e->key, column); e = e->next[0])
-        if (e->now.live && e->now.present) {
+        if (e->now.live && e->now.present && !base_slice_equal(e->key, key)) {
             memcpy(out_key, e->key.ptr, e->key.len);
             return true;
         }
     struct rdb_size size;
     if (!row_in_db || !sto_rdb_recent_find(&b->recent, column, &size) ||
-        size.version <= sto_get_be64(entry->key.ptr + n))
+        size.version <= sto_get_be64(key.ptr + n))
         return false;
     memcpy(out_key, column.ptr, n);
     sto_put_be64(out_key + n, size.version);

@@ -109,10 +109,9 @@ enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_d
 enum err sto_rdb_batch_cell_size(struct rdb_batch *b, struct slice key, bool row_in_db,
                                  struct rdb_cell_view *out) MUST_CHECK;
 void sto_rdb_cell_view_release(struct rdb_cell_view *view);
-/* The key of an older version of the entry's cell, if one is known without a look into the
- * database. It may have been deleted by this batch. out_key: STO_KEY_MAX. */
-bool sto_rdb_batch_older(struct rdb_batch *b, const struct rdb_entry *entry, bool row_in_db,
-                         uint8_t *out_key);
+/* The key of an older version of the cell, if one is known without a look into the database. It may
+ * have been deleted by this batch. out_key: STO_KEY_MAX. */
+bool sto_rdb_batch_older(struct rdb_batch *b, struct slice key, bool row_in_db, uint8_t *out_key);
 
 /* value: borrowed until the batch is written. */
 enum err sto_rdb_batch_put_cell(struct rdb_batch *b, const struct rdb_cell_view *view,

@@ -4,6 +4,7 @@
  *   mutation                        what is read
  *   any                             the row's header; without one, nothing else
  *   set, add, merge at a timestamp  that cell
+ *     in a family of one version    the newest cell of the column that is not newer
  *   append, increment               the newest cell of the column
  *   delete, predicate               the cells from the first that may be meant, up to a bound
  *
@@ -110,6 +111,19 @@ static enum found cells_read(struct walk *w, size_t from_len, size_t prefix_len,
     return error == NULL ? FOUND : found_error(error);
 }
 
+/* What a new cell replaces (apply_set.c). */
+static enum found cell_read(struct walk *w, const struct sto_mutation *m)
+{
+    const struct sto_family *family = sto_schema_family_by_number(w->op->scope.schema, m->family);
+    if (family == NULL)
+        return ABSENT; /* will be refused */
+    size_t n = sto_key_column(w->key, w->row_len, m->family, m->qualifier);
+    bool is_new = m->timestamp_us == STO_TIMESTAMP_SERVER;
+    if (sto_gc_keeps_one(&family->gc))
+        return cells_read(w, is_new ? n : sto_key_version(w->key, n, m->timestamp_us), n, 1);
+    return is_new ? ABSENT : key_read(w, sto_key_version(w->key, n, m->timestamp_us));
+}
+
 static enum found mutation_read(struct walk *w, const struct sto_mutation *m)
 {
     if (m->qualifier.len > LIM_QUALIFIER)
@@ -119,10 +133,7 @@ static enum found mutation_read(struct walk *w, const struct sto_mutation *m)
     case STO_SET_CELL:
     case STO_ADD_TO_CELL:
     case STO_MERGE_TO_CELL:
-        if (m->timestamp_us == STO_TIMESTAMP_SERVER)
-            return ABSENT; /* a new cell */
-        n = sto_key_column(w->key, n, m->family, m->qualifier);
-        return key_read(w, sto_key_version(w->key, n, m->timestamp_us));
+        return cell_read(w, m);
     case STO_APPEND:
     case STO_INCREMENT:
         n = sto_key_column(w->key, n, m->family, m->qualifier);

@@ -177,3 +177,14 @@ enum err sto_rdb_row_cursor_next(struct rdb_row_cursor *c)
         c->pending = c->pending->next[0];
     return settle(c);
 }
+
+enum err sto_rdb_row_cursor_view(const struct rdb_row_cursor *c, struct rdb_cell_view *out)
+{
+    *out = (struct rdb_cell_view){.entry = sto_rdb_overlay_touch(&c->batch->overlay, c->key),
+                                  .present = true,
+                                  .in_db = c->cell_in_db,
+                                  .family_name_len = c->family_name_len,
+                                  .value_len = c->value.len};
+    base_buf_init(&out->plain, 0); /* stays empty */
+    return out->entry == NULL ? ERR_NO_MEMORY : ERR_OK;
+}

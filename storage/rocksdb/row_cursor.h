@@ -56,4 +56,9 @@ void sto_rdb_row_cursor_close(struct rdb_row_cursor *c);
 enum err sto_rdb_row_cursor_seek(struct rdb_row_cursor *c, struct slice key) MUST_CHECK;
 enum err sto_rdb_row_cursor_next(struct rdb_row_cursor *c) MUST_CHECK;
 
+/* The cell it stands on, without its value, for who changes it. Released by the caller, after a
+ * failure too. */
+enum err sto_rdb_row_cursor_view(const struct rdb_row_cursor *c,
+                                 struct rdb_cell_view *out) MUST_CHECK;
+
 #endif

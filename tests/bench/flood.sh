@@ -14,9 +14,9 @@ admin() {
     curl -sf -X "$1" --cacert "$data/ca.pem" -H "Authorization: Bearer $operator_key" ${3:+-H 'Content-Type: application/json' -d "$3"} \
         "$url/v1/admin/$2" || fail "$1 $2"
 }
-# stored: bytes of the tenant that floods
+# stored: bytes of the tenant that floods (its quota has a member of that name, too)
 stored() {
-    BIGTENT_KEY=$key_flood bigtent usage --json | sed -n 's/.*"stored_bytes": *\([0-9]*\).*/\1/p'
+    BIGTENT_KEY=$key_flood bigtent usage --json | sed -n 's/^{[^{]*"stored_bytes": *\([0-9]*\).*/\1/p'
 }
 # small_tenant NAME: makes one of 50 rows
 small_tenant() {

@@ -1,6 +1,6 @@
 /*
  * tests/storage/test_engine_one_version.c - families of one version: the version that a cell
- * replaces goes in the same commit, where the committer knows of it.
+ * replaces goes in the same commit.
  */
 #include "fixture.h"
 
@@ -102,7 +102,7 @@ START_TEST(a_refused_operation_replaces_nothing)
 }
 END_TEST
 
-START_TEST(a_state_goes_with_the_next_one)
+static struct sto_table_scope table_of_states(void)
 {
     struct sto_family_spec families[2] = {{.name = SLICE_LIT("f")},
                                           {.name = SLICE_LIT("sum"),
@@ -113,7 +113,14 @@ START_TEST(a_state_goes_with_the_next_one)
     struct sto_table_scope scope = sto_table_scope_make(&fix.tenants[0], schema);
     sto_schema_unref(schema);
     ck_assert_int_eq(sto_counters_load(fix.engine, &scope, NULL), ERR_OK);
-    for (int64_t hour = 1; hour <= 3; hour++)
+    return scope;
+}
+
+/* The committer remembers it, and does not, after a start. */
+START_TEST(a_state_goes_with_the_next_one)
+{
+    struct sto_table_scope scope = table_of_states();
+    for (int64_t hour = 1; hour <= 6; hour++) {
         for (int i = 0; i < 4; i++) {
             struct sto_mutation m = {.kind = STO_ADD_TO_CELL,
                                      .family = 2,
@@ -123,28 +130,75 @@ START_TEST(a_state_goes_with_the_next_one)
             ck_assert_int_eq(fix_mutate(&scope, "row", &m, 1), ERR_OK);
             ck_assert_uint_eq(cells(), 1);
         }
+        if (hour < 3)
+            continue;
+        sto_table_scope_release(&scope);
+        fix_reopen();
+        scope = table_of_states();
+    }
     fix_assert_no_drift(0);
     sto_table_scope_release(&scope);
 }
 END_TEST
 
-/* What is not known is left to the sweeper. */
-START_TEST(what_was_written_before_the_start_goes_with_a_sweep)
+/* After a start the committer remembers nothing: what it replaces is found. */
+START_TEST(a_version_that_nobody_remembers_is_found)
 {
-    ck_assert_int_eq(mutate1(fix_set(1, "q", 1000, SLICE_LIT("1"))), ERR_OK);
+    fix.sealed = _i == 1;
     fix_reopen();
-    for (int64_t i = 2; i < 10; i++) {
-        ck_assert_int_eq(mutate1(fix_set(1, "q", i * 1000, SLICE_LIT("2"))), ERR_OK);
-        ck_assert_uint_eq(cells(), 2);
+    struct sto_mutation others[2] = {fix_set(1, "p", 9000, SLICE_LIT("p")),
+                                     fix_set(1, "qq", 9000, SLICE_LIT("qq"))};
+    struct sto_mutation steps[] = {
+        fix_set(1, "q", 1000, SLICE_LIT("1")),
+        fix_set(1, "q", 2000, SLICE_LIT("two")), /* newer */
+        fix_set(1, "q", 2000, SLICE_LIT("2")),   /* the same */
+        fix_append(1, "q", SLICE_LIT("+")),
+        fix_set(1, "q", STO_TIMESTAMP_SERVER, SLICE_LIT("now")),
+        fix_set(1, "q", STO_TIMESTAMP_SERVER, SLICE_LIT("later")),
+    };
+    ck_assert_int_eq(fix_mutate(T, "row", others, 2), ERR_OK);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        ck_assert_int_eq(mutate1(steps[i]), ERR_OK);
+        ck_assert_uint_eq(cells(), 3);
+        if (i % 2 == 0)
+            fix_flush();
+        fix_reopen();
     }
-    ck_assert_int_eq(mutate1(fix_append(1, "q", SLICE_LIT("+"))), ERR_OK);
-    ck_assert_uint_eq(cells(), 2);
-    ck_assert_uint_eq(fix_sweep(T).cells, 1);
     fix_assert_no_drift(0);
-    fix_reopen();
-    ck_assert_int_eq(mutate1(fix_append(1, "q", SLICE_LIT("+"))), ERR_OK); /* it is read anyway */
-    ck_assert_uint_eq(cells(), 1);
+    ck_assert_uint_eq(fix_sweep(T).cells, 0);
+    ck_assert_int_eq(fix_delete_row(T, "row"), ERR_OK);
+    fix_assert_usage(0, 0, 0, 0);
+}
+END_TEST
+
+/* Whole batches of rows that the committer does not remember. */
+START_TEST(rows_that_are_forgotten_are_replaced)
+{
+    enum { OPS = 500, ROUNDS = 3 };
+    struct row {
+        struct sto_mutate_op op;
+        struct sto_mutation m;
+        char name[16];
+    } *rows = base_new_array(OPS, sizeof *rows);
+    for (int64_t round = 1; round <= ROUNDS; round++) {
+        for (size_t i = 0; i < OPS; i++) {
+            struct row *row = &rows[i];
+            (void)snprintf(row->name, sizeof row->name, "r%zu", i); /* fits */
+            row->m = fix_set(1, "q", round * 1000, SLICE_LIT("v"));
+            row->op = (struct sto_mutate_op){.scope = *T,
+                                             .row_key = base_slice_text(row->name),
+                                             .mutations = &row->m,
+                                             .mutation_count = 1};
+            fix_submit(&row->op);
+        }
+        fix_wait();
+        for (size_t i = 0; i < OPS; i++)
+            ck_assert_int_eq(rows[i].op.result, ERR_OK);
+        ck_assert_uint_eq(cells(), OPS);
+        fix_reopen();
+    }
     fix_assert_no_drift(0);
+    base_free(rows);
 }
 END_TEST
 
@@ -322,7 +376,8 @@ Suite *suite_storage_engine_one_version(void)
     tcase_add_test(c, a_full_quota_takes_a_replacement);
     tcase_add_test(c, a_refused_operation_replaces_nothing);
     tcase_add_test(c, a_state_goes_with_the_next_one);
-    tcase_add_test(c, what_was_written_before_the_start_goes_with_a_sweep);
+    tcase_add_loop_test(c, a_version_that_nobody_remembers_is_found, 0, 2);
+    tcase_add_test(c, rows_that_are_forgotten_are_replaced);
     tcase_add_test(c, an_older_version_replaces_nothing);
     tcase_add_test(c, families_of_more_versions_keep_them);
     tcase_add_test(c, a_table_with_a_change_stream_leaves_it_to_the_sweep);

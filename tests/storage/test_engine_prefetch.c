@@ -337,6 +337,36 @@ START_TEST(each_kind_of_write_reads_what_it_needs)
 }
 END_TEST
 
+/* The version that a new cell replaces, which lies in another block than the row's header. */
+START_TEST(a_replaced_version_is_read_ahead)
+{
+    static const struct sto_gc_node one = {.kind = STO_GC_MAX_VERSIONS, .max_versions = 1};
+    static char value[600];
+    struct sto_mutation cells[100];
+    char names[100][8];
+    memset(value, 'v', sizeof value - 1);
+    for (size_t i = 0; i < 100; i++) {
+        (void)snprintf(names[i], sizeof names[i], "c%02zu", i); /* fits */
+        cells[i] = fix_set(1, names[i], 1000, base_slice_text(value));
+    }
+    fix.gc[0] = one;
+    fix_reopen();
+    const struct sto_table_scope *table = &fix.tables[COLD][0];
+    ck_assert_int_eq(fix_mutate(table, "row", cells, 100), ERR_OK);
+    fix_flush();
+    fix_reopen();
+    static const size_t columns[] = {0, 90, 0};
+    for (size_t i = 0; i < 3; i++) {
+        struct sto_mutation m = cells[columns[i]];
+        m.timestamp_us = STO_TIMESTAMP_SERVER;
+        ck_assert_int_eq(fix_mutate(table, "row", &m, 1), ERR_OK);
+        ck_assert_uint_eq(prefetches(), i == 0 ? 1 : 2);
+    }
+    ck_assert_uint_eq(sto_counters_read(&fix.accounts[COLD].total).cells, 100);
+    fix_assert_no_drift(COLD);
+}
+END_TEST
+
 /* --- the readers ------------------------------------------------------------------------------ */
 
 #define MANY 12
@@ -412,6 +442,7 @@ Suite *suite_storage_engine_prefetch(void)
     tcase_add_test(t, close_finishes_what_is_being_read);
     tcase_add_test(t, what_a_full_read_queue_refuses_is_written_all_the_same);
     tcase_add_test(t, each_kind_of_write_reads_what_it_needs);
+    tcase_add_test(t, a_replaced_version_is_read_ahead);
     tcase_add_test(t, nothing_is_asked_while_no_read_is_slow);
     suite_add_tcase(s, t);
     t = tcase_create("readers");
