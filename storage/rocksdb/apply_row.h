@@ -102,7 +102,7 @@ enum err sto_rdb_row_modified(struct rdb_row *r, struct sto_modified *out,
                               struct errbuf *eb) MUST_CHECK;
 
 /* apply_count.c: what a committer does instead of walking through many removed keys. */
-#define COLUMN_REMOVED_MAX 64 /* passed in one move, where the next column may be tried instead */
+#define COLUMN_REMOVED_MAX 64 /* passed in one move, where it is not necessary to pass more */
 #define ROW_COUNTED_MAX    64 /* cells: rows of more are not counted */
 /* From a cell of that column to the next cell. If more than COLUMN_REMOVED_MAX removed keys come
  * first (the cursor's bound), to the next column: *jumped is set, for cells may lie between. Writes

@@ -16,14 +16,18 @@ static bool replaces(const struct rdb_row *r, const struct sto_family *family)
     return !r->changes.on && sto_gc_keeps_one(&family->gc);
 }
 
-/* What the database has in the cell's place, or else the version before it. */
+/* What the database has in the cell's place, or else the version before it. One that many removed
+ * keys come before is left to the sweeper; a cell in its place has none before it. */
 static enum err put_seek(struct rdb_row *r, struct rdb_put *put)
 {
     struct slice key = put->view.entry->key;
     enum err rc = sto_rdb_row_head(r);
-    if (rc != ERR_OK || !sto_rdb_row_may_have_more(r))
+    if (rc != ERR_OK || r->now.cells == 0 || !sto_rdb_row_may_have_more(r))
         return rc;
-    rc = sto_rdb_row_seek(r, key);
+    sto_rdb_row_cursor_bound(&r->cursor, COLUMN_REMOVED_MAX);
+    rc = sto_rdb_row_cursor_seek(&r->cursor, key);
+    if (rc == ERR_CANCELLED)
+        return ERR_OK;
     if (rc != ERR_OK || r->cursor.at_end ||
         !base_slice_starts_with(r->cursor.key, base_slice(key.ptr, key.len - STO_KEY_VERSION)))
         return rc;

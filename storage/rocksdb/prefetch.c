@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "storage/keycodec.h"
 #include "storage/rocksdb/apply.h"
+#include "storage/rocksdb/apply_row.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/rocksdb_engine.h"
 #include "storage/rocksdb/shuttle.h"
@@ -54,9 +55,10 @@ static bool is_enough(const struct walk *w)
 /* Frees RocksDB's text. A failure is not told: the committer will meet it. */
 static enum found found_error(char *error)
 {
+    bool is_of_skips = sto_rdb_error_is_of_skips(error);
     bool is_incomplete = sto_rdb_error_is_incomplete(error);
     rocksdb_free(error);
-    return is_incomplete ? NOT_IN_MEMORY : READ_FAILED;
+    return is_of_skips ? ABSENT : is_incomplete ? NOT_IN_MEMORY : READ_FAILED;
 }
 
 static enum found key_read(struct walk *w, size_t key_len)
@@ -78,8 +80,10 @@ static enum found key_read(struct walk *w, size_t key_len)
     return FOUND;
 }
 
-/* The cells from w->key on that begin like its first prefix_len bytes, at most cells_max. */
-static enum found cells_read(struct walk *w, size_t from_len, size_t prefix_len, uint64_t cells_max)
+/* The cells from w->key on that begin like its first prefix_len bytes, at most cells_max, after at
+ * most removed_max removed keys each (0: any number). */
+static enum found cells_read(struct walk *w, size_t from_len, size_t prefix_len, uint64_t cells_max,
+                             uint64_t removed_max)
 {
     struct slice prefix = base_slice(w->key, prefix_len);
     memcpy(w->upper, w->key, w->row_len);
@@ -87,6 +91,7 @@ static enum found cells_read(struct walk *w, size_t from_len, size_t prefix_len,
     rocksdb_readoptions_t *options = rocksdb_readoptions_create();
     rocksdb_readoptions_set_prefix_same_as_start(options, 1);
     rocksdb_readoptions_set_iterate_upper_bound(options, (const char *)w->upper, w->row_len);
+    rocksdb_readoptions_set_max_skippable_internal_keys(options, removed_max);
     if (w->memory_only)
         rocksdb_readoptions_set_read_tier(options, CACHE_TIER_ONLY);
     rocksdb_iterator_t *it =
@@ -120,7 +125,8 @@ static enum found cell_read(struct walk *w, const struct sto_mutation *m)
     size_t n = sto_key_column(w->key, w->row_len, m->family, m->qualifier);
     bool is_new = m->timestamp_us == STO_TIMESTAMP_SERVER;
     if (sto_gc_keeps_one(&family->gc))
-        return cells_read(w, is_new ? n : sto_key_version(w->key, n, m->timestamp_us), n, 1);
+        return cells_read(w, is_new ? n : sto_key_version(w->key, n, m->timestamp_us), n, 1,
+                          COLUMN_REMOVED_MAX);
     return is_new ? ABSENT : key_read(w, sto_key_version(w->key, n, m->timestamp_us));
 }
 
@@ -137,16 +143,16 @@ static enum found mutation_read(struct walk *w, const struct sto_mutation *m)
     case STO_APPEND:
     case STO_INCREMENT:
         n = sto_key_column(w->key, n, m->family, m->qualifier);
-        return cells_read(w, n, n, 1);
+        return cells_read(w, n, n, 1, 0);
     case STO_DELETE_FROM_COLUMN:
         n = sto_key_column(w->key, n, m->family, m->qualifier);
         return cells_read(w, m->end_us > 0 ? sto_key_version(w->key, n, m->end_us - 1) : n, n,
-                          UINT64_MAX);
+                          UINT64_MAX, 0);
     case STO_DELETE_FROM_FAMILY:
         n = sto_key_family(w->key, n, m->family);
-        return cells_read(w, n, n, UINT64_MAX);
+        return cells_read(w, n, n, UINT64_MAX, 0);
     case STO_DELETE_FROM_ROW:
-        return cells_read(w, sto_key_family(w->key, n, 1), w->row_len, UINT64_MAX);
+        return cells_read(w, sto_key_family(w->key, n, 1), w->row_len, UINT64_MAX, 0);
     }
     return ABSENT;
 }
@@ -175,7 +181,7 @@ static enum found op_read(struct walk *w, struct rdb_engine *e, const struct sto
         return found;
     const struct sto_check *check = op->check;
     if (check != NULL && (check->predicate != NULL || check->view != NULL))
-        found = cells_read(w, sto_key_family(w->key, w->row_len, 1), w->row_len, UINT64_MAX);
+        found = cells_read(w, sto_key_family(w->key, w->row_len, 1), w->row_len, UINT64_MAX, 0);
     if (found == FOUND)
         found = mutations_read(w, op->mutations, op->mutation_count);
     if (found == FOUND && check != NULL)

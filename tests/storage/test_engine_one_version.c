@@ -4,6 +4,7 @@
  */
 #include "fixture.h"
 
+#include "tests/storage/committer_counts.h"
 #include "tests/support/random.h"
 
 #include "base/banned.h"
@@ -202,6 +203,27 @@ START_TEST(rows_that_are_forgotten_are_replaced)
 }
 END_TEST
 
+/* A new cell of a column that was overwritten and deleted: nothing is sought behind all of that. */
+START_TEST(a_write_does_not_walk_through_what_was_removed)
+{
+    enum { CHANGES = 1000, PASSED_MAX = 200 };
+    struct passed passed;
+    ck_assert_int_eq(mutate1(fix_set(1, "a", 1000, SLICE_LIT("a"))), ERR_OK);
+    for (int64_t i = 1; i <= CHANGES; i++)
+        ck_assert_int_eq(mutate1(fix_set(1, "q", i * 1000, SLICE_LIT("v"))), ERR_OK);
+    struct sto_mutation gone = {
+        .kind = STO_DELETE_FROM_COLUMN, .family = 1, .qualifier = SLICE_LIT("q")};
+    ck_assert_int_eq(mutate1(gone), ERR_OK);
+    fix_reopen();
+    on_committer(count_begin, NULL);
+    ck_assert_int_eq(mutate1(fix_set(1, "q", STO_TIMESTAMP_SERVER, SLICE_LIT("v"))), ERR_OK);
+    on_committer(count_end, &passed);
+    ck_assert_uint_le(passed.tombstones + passed.hidden, PASSED_MAX);
+    ck_assert_uint_eq(cells(), 2);
+    fix_assert_no_drift(0);
+}
+END_TEST
+
 START_TEST(an_older_version_replaces_nothing)
 {
     ck_assert_int_eq(mutate1(fix_set(1, "q", 5000, SLICE_LIT("5"))), ERR_OK);
@@ -378,6 +400,7 @@ Suite *suite_storage_engine_one_version(void)
     tcase_add_test(c, a_state_goes_with_the_next_one);
     tcase_add_loop_test(c, a_version_that_nobody_remembers_is_found, 0, 2);
     tcase_add_test(c, rows_that_are_forgotten_are_replaced);
+    tcase_add_test(c, a_write_does_not_walk_through_what_was_removed);
     tcase_add_test(c, an_older_version_replaces_nothing);
     tcase_add_test(c, families_of_more_versions_keep_them);
     tcase_add_test(c, a_table_with_a_change_stream_leaves_it_to_the_sweep);
