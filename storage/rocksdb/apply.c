@@ -36,7 +36,6 @@ enum err sto_rdb_row_head(struct rdb_row *r)
         return rc;
     r->has_head = true;
     r->now = r->before.head;
-    r->batch->expects_rows = r->now.cells > 0;
     r->removed_max = r->steps_max == UINT64_MAX ? 0 : COMMIT_REMOVED_MAX;
     sto_rdb_row_cursor_open(&r->cursor, r->batch, base_slice(r->key, r->row_len), r->before.in_db,
                             r->removed_max);
@@ -212,7 +211,7 @@ static enum err families_check(const struct sto_table *table, const struct rdb_t
 /* Nothing asks whether the row is there, and its first change may be one in place. */
 static bool may_do_without_head(const struct rdb_batch *b, const struct sto_mutate_op *op)
 {
-    return b->expects_rows && op->check == NULL && !op->must_exist && !op->must_not_exist &&
+    return b->expects_known && op->check == NULL && !op->must_exist && !op->must_not_exist &&
            op->modified == NULL && op->mutation_count > 0 &&
            op->mutations[0].kind == STO_SET_CELL &&
            op->mutations[0].timestamp_us != STO_TIMESTAMP_SERVER;

@@ -28,7 +28,7 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e, struct rdb_lo
     base_buf_init(&b->sealed, RDB_SEALED_MAX);
     base_buf_init(&b->change_part, LIM_CELL_BYTES_HARD + MIB);
     b->change_bytes = 0;
-    b->expects_rows = false;
+    b->expects_known = false;
     b->is_apart = false;
     b->range_count = 0;
     b->tally_count = 0;

@@ -64,7 +64,7 @@ struct rdb_batch {
     struct buf sealed;      /* scratch: the value on its way to the database */
     struct buf change_part; /* scratch of change_log.c */
     size_t change_bytes;    /* of changes, in writes */
-    bool expects_rows;      /* the last row whose header was looked at was there */
+    bool expects_known;     /* what the last cell at a given time replaced needed no header */
     bool is_apart;      /* of one operation on a reader: what is written, another batch writes */
     size_t range_count; /* of ranges, which are not empty and lie in one row; is_apart only */
     struct sto_span ranges[LIM_DELETE_RANGES]; /* what the database holds there is deleted */

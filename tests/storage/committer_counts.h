@@ -1,5 +1,6 @@
 /*
- * tests/storage/committer_counts.h - how many removed keys a committer's iterators pass.
+ * tests/storage/committer_counts.h - what a committer reads: keys, and removed keys that its
+ * iterators pass.
  *
  * Does:     run a function on the first tenant's committer; count between two such calls.
  * Owns:     nothing.
@@ -16,10 +17,10 @@
 
 #include "fixture.h"
 
-/* Keys that a committer's iterators passed. */
 struct passed {
-    uint64_t tombstones;
-    uint64_t hidden; /* by a tombstone or a newer version */
+    uint64_t tombstones; /* by its iterators */
+    uint64_t hidden;     /* the same, by a tombstone or a newer version */
+    uint64_t key_reads;  /* a multiple of them; of a memtable, the same for each */
 };
 
 static rocksdb_perfcontext_t *committer_counts;
@@ -39,7 +40,8 @@ UNUSED_FN static void count_end(struct rdb_committer *c, void *ctx)
     (void)c;
     *(struct passed *)ctx = (struct passed){
         rocksdb_perfcontext_metric(committer_counts, rocksdb_internal_delete_skipped_count),
-        rocksdb_perfcontext_metric(committer_counts, rocksdb_internal_key_skipped_count)};
+        rocksdb_perfcontext_metric(committer_counts, rocksdb_internal_key_skipped_count),
+        rocksdb_perfcontext_metric(committer_counts, rocksdb_get_from_memtable_count)};
     rocksdb_perfcontext_destroy(committer_counts);
     rocksdb_set_perf_level(rocksdb_disable);
 }

@@ -224,6 +224,34 @@ START_TEST(a_write_does_not_walk_through_what_was_removed)
 }
 END_TEST
 
+static uint64_t key_reads_of(const char *row, struct sto_mutation m)
+{
+    struct passed passed;
+    on_committer(count_begin, NULL);
+    ck_assert_int_eq(fix_mutate(T, row, &m, 1), ERR_OK);
+    on_committer(count_end, &passed);
+    return passed.key_reads;
+}
+
+/* Of rows that the committer does not remember, at a time that the client names: a new version
+ * costs as many as a new row, whose header is read; the same one again is read alone. */
+START_TEST(a_cell_at_a_time_costs_one_key_read)
+{
+    (void)key_reads_of("a", fix_set(1, "q", 1000, SLICE_LIT("v")));
+    (void)key_reads_of("b", fix_set(1, "q", 1000, SLICE_LIT("v")));
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const new_rows[] = {"c", "d"};
+        const struct sto_mutation m = fix_set(1, "q", 2000, SLICE_LIT("w"));
+        const struct sto_mutation at_server = fix_set(1, "q", STO_TIMESTAMP_SERVER, SLICE_LIT("w"));
+        fix_reopen();
+        (void)key_reads_of("a", m); /* reads of an empty memtable are not counted */
+        ck_assert_uint_eq(key_reads_of("b", m), key_reads_of(new_rows[i], at_server));
+        ck_assert_uint_eq(cells(), 3 + i);
+    }
+    fix_assert_no_drift(0);
+}
+END_TEST
+
 START_TEST(an_older_version_replaces_nothing)
 {
     ck_assert_int_eq(mutate1(fix_set(1, "q", 5000, SLICE_LIT("5"))), ERR_OK);
@@ -401,6 +429,7 @@ Suite *suite_storage_engine_one_version(void)
     tcase_add_loop_test(c, a_version_that_nobody_remembers_is_found, 0, 2);
     tcase_add_test(c, rows_that_are_forgotten_are_replaced);
     tcase_add_test(c, a_write_does_not_walk_through_what_was_removed);
+    tcase_add_test(c, a_cell_at_a_time_costs_one_key_read);
     tcase_add_test(c, an_older_version_replaces_nothing);
     tcase_add_test(c, families_of_more_versions_keep_them);
     tcase_add_test(c, a_table_with_a_change_stream_leaves_it_to_the_sweep);
