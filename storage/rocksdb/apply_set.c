@@ -151,7 +151,8 @@ enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m)
         .family = family, .qualifier_len = m->qualifier.len, .value_len = m->value.len};
     bool is_known = older_is_known(r, family, key);
     /* What the seek will find need not be asked for. */
-    bool is_sought = replaces(r, family) && !is_known && r->has_head;
+    bool is_sought =
+        replaces(r, family) && !is_known && r->has_head && !sto_rdb_batch_remembers(r->batch, key);
     rc = sto_rdb_batch_cell_size(r->batch, key, !is_sought && sto_rdb_row_may_have_more(r),
                                  &put.view);
     if (rc == ERR_OK)

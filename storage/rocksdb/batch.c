@@ -124,6 +124,12 @@ static bool cell_recent(const struct rdb_batch *b, struct slice key, struct rdb_
            out->version == sto_get_be64(key.ptr + n);
 }
 
+bool sto_rdb_batch_remembers(const struct rdb_batch *b, struct slice key)
+{
+    struct rdb_size size;
+    return cell_recent(b, key, &size);
+}
+
 /* True when the batch knows of the cell, or nobody has to ask. */
 static bool cell_is_seen(const struct rdb_change *now, bool row_in_db, struct rdb_cell_view *out)
 {

@@ -108,6 +108,8 @@ enum err sto_rdb_batch_cell(struct rdb_batch *b, struct slice key, bool row_in_d
 /* The same for who does not need the value. */
 enum err sto_rdb_batch_cell_size(struct rdb_batch *b, struct slice key, bool row_in_db,
                                  struct rdb_cell_view *out) MUST_CHECK;
+/* Whether the size of the cell that the database holds is known without a look into it. */
+bool sto_rdb_batch_remembers(const struct rdb_batch *b, struct slice key);
 void sto_rdb_cell_view_release(struct rdb_cell_view *view);
 /* The key of an older version of the cell, if one is known without a look into the database. It may
  * have been deleted by this batch. out_key: STO_KEY_MAX. */
