@@ -203,7 +203,7 @@ START_TEST(rows_that_are_forgotten_are_replaced)
 }
 END_TEST
 
-/* A new cell of a column that was overwritten and deleted: nothing is sought behind all of that. */
+/* A new cell of a column that was overwritten and deleted: nothing is sought after all of that. */
 START_TEST(a_write_does_not_walk_through_what_was_removed)
 {
     enum { CHANGES = 1000, PASSED_MAX = 200 };
