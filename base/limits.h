@@ -94,7 +94,7 @@
 #define LIM_BACKGROUND_WAIT_MS  100   /* then sweeps and removals have a turn among requests */
 #define LIM_BATCH_SHARED_US     1000  /* of applying, when several tenants write; or one fsync */
 #define LIM_BATCH_SHARED_MAX_US 4000  /* of it, however slow an fsync is */
-#define LIM_BATCH_LOOK_US       500   /* a batch in the making looks who came so often */
+#define LIM_BATCH_LOOK_US       250   /* then a batch in the making yields, and looks who came */
 #define LIM_SLICE_STEPS_SHARED  16384 /* of LIM_SLICE_STEPS, while others wait for a reader */
 #define LIM_TURN_US             1000  /* of a loop's turn for connections that are busy */
 #define LIM_TURN_REQUESTS       32    /* of one connection, then the loop looks at the others */

@@ -45,7 +45,7 @@ struct share {
 
 static const struct share SHARES[BASE_CLASSES] = {
     [BASE_SERVE] = {"serve", -5, -5, 0, SHORT_TURN_NS, false},
-    [BASE_COMMIT] = {"commit", -5, -5, 0, SHORT_TURN_NS, false},
+    [BASE_COMMIT] = {"commit", -5, -5, 0, SMALL_TURN_NS, false},
     [BASE_FLUSH] = {"flush", 0, -10, 0, 0, false},
     [BASE_SCAN] = {"scan", 5, 5, 5, 0, false},
     [BASE_COMPACT] = {"compact", 10, -10, 5, 0, false},
@@ -236,12 +236,17 @@ void base_class_get(enum base_class c, struct base_class_now *out)
 
 /* --- work on a thread of its own -------------------------------------------------------------- */
 
+void base_yield(void)
+{
+    (void)sched_yield(); /* cannot fail on Linux */
+}
+
 void base_yield_every(uint32_t *inout_calls, uint32_t every)
 {
     if (++*inout_calls < every)
         return;
     *inout_calls = 0;
-    (void)sched_yield(); /* cannot fail on Linux */
+    base_yield();
 }
 
 struct apart {

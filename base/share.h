@@ -53,9 +53,11 @@ struct base_class_now {
 
 void base_class_get(enum base_class c, struct base_class_now *out);
 
-/* Of work that nobody waits for, which may do a tenth of a millisecond of it between two of `every`
- * calls: whoever is ready goes ahead now, for whom the system would look at its next tick only.
- * What is left of a turn is lost: a thread with long ones would starve where others are busy. */
+/* Whoever is ready goes ahead now, for whom the system would look at its next tick only. What is
+ * left of a turn is lost: for threads of a class with small ones, after a turn's work or more. */
+void base_yield(void);
+
+/* The same at each of `every` calls. */
 void base_yield_every(uint32_t *inout_calls, uint32_t every);
 
 /* For work of a thread that has to keep its own share: fn(ctx) on a thread of that class, and

@@ -6,8 +6,8 @@
  * 1. Messages are recognised by their run pointers: run_mutate is an operation, run_arrive a task
  *    that is to be queued, run_marker a task's place behind what was there; any other message ends
  *    the batch under way and runs alone, from the mailbox at once, from the queue in its turn.
- * 2. What arrives while a batch is written is the next batch. While one is built the mailbox is
- *    looked into now and then, so that whoever comes need not wait for all of it.
+ * 2. What arrives while a batch is written is the next batch. One that is built now and then yields
+ *    and looks into the mailbox, so that whoever comes, to any thread, need not wait for all of it.
  * 3. An operation that would wait for the disk is read for on a reader first, while it waits, and
  *    counts, in held.c: run_prefetching marks it there, run_prefetched the read that came back.
  * 4. One that is dear (apply.h) is worked out on a reader (plan.h) and comes back as a batch of its
@@ -357,13 +357,15 @@ static void run_alone(struct rdb_committer *c, struct base_msg *msg)
 }
 
 /* From the mailbox into the queue; false when nothing came. */
-static bool look(struct rdb_committer *c, uint64_t now_ns)
+static bool look(struct rdb_committer *c)
 {
-    c->looked_ns = now_ns;
+    if (c->op_count > 0)
+        base_yield();
+    uint64_t now_ns = c->looked_ns = base_monotonic_ns();
     struct base_msg *msg = base_mailbox_take(&c->mailbox);
     bool came = msg != NULL;
-    while (msg != NULL) {
-        struct base_msg *next = msg->next;
+    for (struct base_msg *next; msg != NULL; msg = next) {
+        next = msg->next;
         if (msg->run == run_mutate) {
             op_arrives(c, op_of(msg), now_ns);
         } else if (msg->run == run_prefetched) {
@@ -375,7 +377,6 @@ static bool look(struct rdb_committer *c, uint64_t now_ns)
         } else {
             run_alone(c, msg);
         }
-        msg = next;
     }
     sto_rdb_prefetch_pauses(&c->prefetch_watch); /* looking may sleep */
     return came;
@@ -391,7 +392,7 @@ static void run_all(struct rdb_committer *c)
         sto_rdb_prefetch_applied(&c->prefetch_watch, now_ns);
         bool looks = now_ns - c->looked_ns >= LIM_BATCH_LOOK_US * NS_PER_US;
         if (looks) {
-            (void)look(c, now_ns); /* the queue says what there is */
+            (void)look(c); /* the queue says what there is */
             now_ns = base_monotonic_ns();
         }
         struct base_msg *msg = sto_fair_take(&c->queue, now_ns, &line);
@@ -431,7 +432,7 @@ static void *thread_main(void *arg)
         c->looked_ns = 0;
     }
     /* What was sent to itself meanwhile; drops see that the engine is closing and end. */
-    while (look(c, base_monotonic_ns()))
+    while (look(c))
         run_all(c);
     return NULL;
 }

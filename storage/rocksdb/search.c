@@ -162,7 +162,7 @@ static enum err search_bytes(struct search *s, int fd, uint8_t *window)
         kept = bytes.len - limit;
         memmove(window, window + limit, kept);
         passed_bytes(s, (uint64_t)n);
-        base_yield_every(&s->turn, 1);
+        base_yield();
         rc = go_on(s);
     }
     return rc;

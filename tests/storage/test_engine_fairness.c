@@ -6,6 +6,10 @@
  */
 #include "tests/storage/fixture.h"
 
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "storage/rocksdb/pressure.h"
 #include "tests/storage/hold.h"
 #include "tests/support/wall.h"
@@ -128,6 +132,47 @@ START_TEST(a_priority_counts_among_a_tenants_own)
     ck_assert_uint_le(lower_first, 100 / LIM_FAIR_PASSED_OVER);
     base_free(low);
     base_free(high);
+}
+END_TEST
+
+static _Thread_local uint32_t yields; /* of a thread, see sched_yield below */
+
+/* In place of the C library's. */
+int sched_yield(void)
+{
+    yields++;
+    return (int)syscall(SYS_sched_yield);
+}
+
+/* ctx: where they go. */
+static void look_at_yields(struct rdb_committer *c, void *ctx)
+{
+    (void)c;
+    *(uint32_t *)ctx = yields;
+}
+
+static uint32_t yields_of_committer(void)
+{
+    uint32_t n;
+    sto_rdb_committer_call(sto_rdb_committer_of(engine(), &fix.accounts[HEAVY]),
+                           &fix.accounts[HEAVY], STO_PRIORITY_MEDIUM, look_at_yields, &n);
+    return n;
+}
+
+START_TEST(a_large_batch_yields_and_a_write_alone_does_not)
+{
+    uint32_t before = yields_of_committer();
+    for (size_t i = 0; i < 10; i++) {
+        struct write alone;
+        submit(&alone, QUIET, i, STO_PRIORITY_MEDIUM);
+        fix_wait();
+    }
+    ck_assert_uint_eq(yields_of_committer(), before);
+    fix_hold_committer(HEAVY);
+    struct write *heavy = flood(HEAVY, FLOOD, STO_PRIORITY_MEDIUM);
+    fix_let_go();
+    ck_assert_uint_gt(yields_of_committer(), before);
+    base_free(heavy);
 }
 END_TEST
 
@@ -384,6 +429,7 @@ Suite *suite_storage_engine_fairness(void)
     tcase_add_test(t, a_batch_has_both_halves_of_two_floods);
     tcase_add_test(t, a_full_queue_of_one_has_room_for_another);
     tcase_add_test(t, a_priority_counts_among_a_tenants_own);
+    tcase_add_test(t, a_large_batch_yields_and_a_write_alone_does_not);
     tcase_add_test(t, a_drop_begins_behind_everything_before_it);
     tcase_add_test(t, a_sweep_gets_on_among_writes);
     suite_add_tcase(s, t);
