@@ -26,6 +26,7 @@ static const struct cli_field TABLE_FIELDS[] = {
     {"notes", "row_key_notes", CLI_FIELD_TEXT, NULL},
     {"changes kept", "change_stream_retention", CLI_FIELD_TEXT, NULL},
     {"stored", "usage.stored_bytes", CLI_FIELD_BYTES, NULL},
+    {"uncollected", "usage.uncollected_bytes", CLI_FIELD_BYTES, NULL},
     {"rows", "usage.rows", CLI_FIELD_COUNT, NULL},
     {"cells", "usage.cells", CLI_FIELD_COUNT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},

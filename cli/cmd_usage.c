@@ -11,6 +11,7 @@
 static const struct cli_field USAGE_FIELDS[] = {
     {"tenant", "tenant", CLI_FIELD_TEXT, NULL},
     {"stored", "stored_bytes", CLI_FIELD_BYTES, "quota.stored_bytes"},
+    {"uncollected", "uncollected_bytes", CLI_FIELD_BYTES, NULL},
     {"rows", "rows", CLI_FIELD_COUNT, "quota.rows"},
     {"cells", "cells", CLI_FIELD_COUNT, NULL},
     {"changes", "change_bytes", CLI_FIELD_BYTES, "quota.change_bytes"},

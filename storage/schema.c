@@ -93,6 +93,19 @@ void sto_schema_unref(struct sto_schema *s)
 
 /* --- lookup ------------------------------------------------------------------------------- */
 
+uint64_t sto_schema_uncollected(const struct sto_schema *s)
+{
+    const struct sto_table *table = s->table;
+    bool has_rules = false;
+    for (size_t i = 0; i < s->family_count; i++)
+        has_rules = has_rules || s->families[i].gc.term_count > 0;
+    if (!has_rules)
+        return 0;
+    return sto_garbage_estimate(&table->garbage,
+                                atomic_load_explicit(&table->additions, memory_order_relaxed),
+                                sto_counters_read(&table->counters).bytes);
+}
+
 const struct sto_family *sto_schema_family(const struct sto_schema *s, struct slice name)
 {
     for (size_t i = 0; i < s->family_count; i++)

@@ -25,6 +25,7 @@
 #include "base/limits.h"
 #include "storage/account.h"
 #include "storage/aggregate.h"
+#include "storage/garbage.h"
 #include "storage/gc_rule.h"
 
 struct sto_family {
@@ -47,6 +48,7 @@ struct sto_sweep_pass {
     uint64_t version;   /* of the schema whose rules it goes by; 0: there was no such pass */
     uint64_t additions; /* the table's when it began */
     int64_t expires_us; /* as sto_drop_op's, over all that it looked at */
+    uint64_t removed_bytes;
 };
 
 struct sto_view_list;
@@ -66,7 +68,8 @@ struct sto_table {
     _Atomic(struct sto_family_bits *) closed; /* families dropped since the start; NULL: none */
     _Atomic bool forgotten;     /* it is being removed: nothing may be written any more */
     _Atomic uint64_t published; /* version of the newest schema; set before anybody can find it */
-    _Atomic uint64_t additions; /* batches that added cells, ever; stored with the counters */
+    _Atomic uint64_t additions; /* cells that were added, ever; stored with the counters */
+    struct sto_garbage garbage; /* written on the sweeper's thread */
     _Atomic(struct sto_view_list *) views; /* NULL: none; replaced by tenancy/views.c */
     struct sto_change_stream changes;
     /* the sweeper's memory (tenancy/sweep_memory.h), on its own thread */
@@ -159,6 +162,10 @@ static inline struct slice sto_schema_table_id(const struct sto_schema *s)
 {
     return base_slice(s->table->id, s->table->id_len);
 }
+
+/* Bytes of its usage that are garbage and were not removed yet: an estimate (storage/garbage.h), 0
+ * without rules. Any thread. */
+uint64_t sto_schema_uncollected(const struct sto_schema *s);
 
 /* NULL when the table has no such family. */
 const struct sto_family *sto_schema_family(const struct sto_schema *s, struct slice name);

@@ -73,6 +73,8 @@ struct ten_tenant *ten_tenant_find(struct ten_registry *r, struct slice id);
 /* Live details; valid until the thread's next quiescent point. */
 const struct ten_details *ten_tenant_details(const struct ten_tenant *t);
 const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t);
+/* sto_schema_uncollected of all its tables. */
+uint64_t ten_tenant_uncollected(const struct ten_tenant *t);
 /* The index of the first whose ID is behind that one; count when there is none. */
 size_t ten_tables_behind(const struct ten_tables *tables, struct slice table_id);
 /* What holds for it: its own fields, then its plan's, then the standard. */

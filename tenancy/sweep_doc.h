@@ -23,6 +23,8 @@ struct ten_sweep_doc {
     struct sto_sweep_pass swept;    /* the last pass that ended */
     struct sto_sweep_pass sweeping; /* the one under way */
     struct slice row;               /* where it goes on */
+    uint64_t garbage_bytes;         /* storage/garbage.h; what it has seen is in `swept` */
+    uint64_t garbage_made_by;
 };
 
 enum err ten_sweep_encode(const struct ten_sweep_doc *d, struct buf *out) MUST_CHECK;

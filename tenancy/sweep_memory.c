@@ -50,6 +50,8 @@ static enum err visit_sweep(void *ctx, struct slice key, uint64_t version, struc
     const struct sto_schema *schema = visible(t, table_id);
     if (schema == NULL)
         return ERR_OK; /* it is being removed, and this document with it */
+    sto_garbage_load(&schema->table->garbage, doc.garbage_bytes, doc.garbage_made_by,
+                     doc.swept.additions);
     schema->table->swept = doc.swept;
     schema->table->sweeping = doc.sweeping;
     schema->table->sweep_resumes = doc.row.len > 0;
@@ -121,6 +123,7 @@ static bool draft_make(const struct ten_sweep_unsaved *u, const struct ten_sweep
         base_slice_equal(tenant_id, at->tenant_id) && base_slice_equal(table_id, at->table_id);
     const struct sto_table *table = schema->table;
     struct ten_sweep_doc doc = {.swept = table->swept, .sweeping = table->sweeping};
+    sto_garbage_get(&table->garbage, &doc.garbage_bytes, &doc.garbage_made_by);
     if (is_here && table->sweeping.version != 0)
         doc.row = at->row;
     out->key = ten_doc_key_sweep(tenant_id, table_id);

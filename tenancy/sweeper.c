@@ -59,8 +59,9 @@ struct ten_sweeper {
     struct sto_drop_op op;
     struct buf resume;
     struct ten_sweep_memory memory;
+    uint64_t round_bytes; /* uncollected, of the tables that this round has passed */
 
-    _Atomic uint64_t rounds, keys, cells, saves;
+    _Atomic uint64_t rounds, keys, cells, bytes, saves, uncollected_bytes;
     _Atomic uint64_t hold_at; /* keys; UINT64_MAX outside tests */
 };
 
@@ -105,16 +106,18 @@ static bool is_due(const struct ten_sweeper *s, const struct sto_schema *schema)
 }
 
 /* The table of a tenant at or behind the place's. */
-static struct sto_schema *next_table(const struct ten_sweeper *s, const struct ten_tenant *t)
+static struct sto_schema *next_table(struct ten_sweeper *s, const struct ten_tenant *t)
 {
     const struct ten_tables *tables = ten_tenant_tables(t);
     size_t at = 0;
     struct slice from = base_slice(s->place.table, s->place.table_len);
     if (base_slice_equal(ten_tenant_id(t), base_slice(s->place.tenant, s->place.tenant_len)))
         (void)ten_tables_search(tables, from, &at); /* there, or the next one */
-    for (; at < tables->count; at++)
+    for (; at < tables->count; at++) {
         if (is_due(s, tables->schemas[at]))
             return tables->schemas[at];
+        s->round_bytes += sto_schema_uncollected(tables->schemas[at]);
+    }
     return NULL;
 }
 
@@ -158,6 +161,8 @@ static bool find(struct ten_sweeper *s, struct ten_tenant **out_tenant, struct s
         if (ten_tenant_list(s->registry, after, &t, 1) == 0) {
             s->place.tenant_len = 0;
             s->place.table_len = 0;
+            atomic_store_explicit(&s->uncollected_bytes, s->round_bytes, memory_order_relaxed);
+            s->round_bytes = 0;
             atomic_fetch_add_explicit(&s->rounds, 1, memory_order_relaxed);
             return false;
         }
@@ -194,6 +199,16 @@ static void pass_begin(struct ten_sweeper *s, const struct ten_tenant *t,
         .version = schema->version, .additions = additions(table), .expires_us = STO_GC_NEVER};
 }
 
+/* What the pass removed, for the estimate of what will be: under new rules that says nothing. */
+static void pass_count(struct sto_table *table)
+{
+    const struct sto_sweep_pass *pass = &table->sweeping;
+    if (pass->version != table->swept.version)
+        sto_garbage_load(&table->garbage, 0, 0, pass->additions);
+    else
+        sto_garbage_removed(&table->garbage, pass->removed_bytes, pass->additions);
+}
+
 /* A portion went through; the place goes on behind it. */
 static void pass_advance(struct ten_sweeper *s, const struct sto_drop_op *op)
 {
@@ -201,9 +216,12 @@ static void pass_advance(struct ten_sweeper *s, const struct sto_drop_op *op)
     struct slice tenant_id = base_slice(s->place.tenant, s->place.tenant_len);
     if (op->expires_us < table->sweeping.expires_us)
         table->sweeping.expires_us = op->expires_us;
+    table->sweeping.removed_bytes += op->removed.bytes;
     ten_sweep_note(&s->memory, ten_tenant_find(s->registry, tenant_id),
                    sto_schema_table_id(op->scope.schema), op->steps);
     if (s->resume.len == 0) {
+        pass_count(table);
+        s->round_bytes += sto_schema_uncollected(op->scope.schema);
         table->swept = table->sweeping;
         table->sweeping = (struct sto_sweep_pass){0};
         table->swept_at_ns = now_ns();
@@ -231,6 +249,7 @@ static void portion_done(struct sto_drop_op *op)
     s->allowance -= cost(op);
     atomic_fetch_add_explicit(&s->keys, op->steps, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->cells, op->removed.cells, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->bytes, op->removed.bytes, memory_order_relaxed);
     if (op->result == ERR_OK)
         pass_advance(s, op);
     else if (op->result == ERR_CONFLICT)
@@ -390,8 +409,15 @@ struct ten_sweep_stats ten_sweeper_stats(const struct ten_sweeper *s)
         .rounds = atomic_load_explicit(&s->rounds, memory_order_relaxed),
         .keys = atomic_load_explicit(&s->keys, memory_order_relaxed),
         .cells = atomic_load_explicit(&s->cells, memory_order_relaxed),
+        .bytes = atomic_load_explicit(&s->bytes, memory_order_relaxed),
+        .uncollected_bytes = atomic_load_explicit(&s->uncollected_bytes, memory_order_relaxed),
         .saves = atomic_load_explicit(&s->saves, memory_order_relaxed),
     };
+}
+
+struct ten_sweep_stats ten_sweep_stats_of(const struct ten_registry *r)
+{
+    return ten_sweeper_stats(r->sweeper);
 }
 
 void ten_sweeper_test_hold_at(struct ten_sweeper *s, uint64_t keys)

@@ -46,13 +46,16 @@ enum err ten_sweeper_start(struct ten_registry *r, const struct ten_sweeper_opti
 void ten_sweeper_stop(struct ten_sweeper *s);
 
 struct ten_sweep_stats {
-    uint64_t rounds; /* every table seen once */
-    uint64_t keys;   /* looked at */
-    uint64_t cells;  /* removed */
-    uint64_t saves;  /* of what a restart needs, each of many tables */
+    uint64_t rounds;            /* every table seen once */
+    uint64_t keys;              /* looked at */
+    uint64_t cells;             /* removed */
+    uint64_t bytes;             /* of them */
+    uint64_t uncollected_bytes; /* of all tables, as the last round estimated them */
+    uint64_t saves;             /* of what a restart needs, each of many tables */
 };
 /* Any thread; numbers of slightly different moments. */
 struct ten_sweep_stats ten_sweeper_stats(const struct ten_sweeper *s);
+struct ten_sweep_stats ten_sweep_stats_of(const struct ten_registry *r);
 
 /* For tests: starts no portion once `keys` are looked at. UINT64_MAX: goes on. Any thread. */
 void ten_sweeper_test_hold_at(struct ten_sweeper *s, uint64_t keys);

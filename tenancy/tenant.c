@@ -199,6 +199,15 @@ const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t)
     return atomic_load_explicit(&t->tables, memory_order_acquire);
 }
 
+uint64_t ten_tenant_uncollected(const struct ten_tenant *t)
+{
+    const struct ten_tables *tables = ten_tenant_tables(t);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < tables->count; i++)
+        bytes += sto_schema_uncollected(tables->schemas[i]);
+    return bytes;
+}
+
 /* --- changing --------------------------------------------------------------------------------- */
 
 void ten_tables_publish(struct ten_registry *r, struct ten_tenant *t,

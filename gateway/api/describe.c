@@ -125,7 +125,10 @@ void gw_describe_table(struct gw_json *j, const struct sto_schema *schema)
         gw_json_null(j);
     }
     gw_json_name(j, "usage");
-    gw_describe_usage(j, &usage);
+    gw_json_open(j, '{');
+    gw_describe_usage_members(j, &usage);
+    gw_json_name_u64(j, "uncollected_bytes", sto_schema_uncollected(schema));
+    gw_json_close(j, '}');
     gw_json_close(j, '}');
 }
 
@@ -157,6 +160,7 @@ void gw_describe_departure(struct gw_json *j, const struct ten_details *details)
 
 void gw_describe_growth_members(struct gw_json *j, const struct ten_tenant *t)
 {
+    gw_json_name_u64(j, "uncollected_bytes", ten_tenant_uncollected(t));
     gw_json_name_u64(j, "change_bytes", sto_account_change_bytes(&t->account));
     gw_json_name_u64(j, "schema_bytes", atomic_load(&t->schema_bytes));
 }

@@ -24,9 +24,10 @@
 void gw_describe_usage(struct gw_json *j, const struct sto_usage *usage);
 /* The three members alone, inside an open object. */
 void gw_describe_usage_members(struct gw_json *j, const struct sto_usage *usage);
-/* The same of a tenant, of what is not rows: change_bytes, schema_bytes. */
+/* Of a tenant alone: uncollected_bytes, change_bytes, schema_bytes. */
 void gw_describe_growth_members(struct gw_json *j, const struct ten_tenant *t);
-/* {"id","version","families","deletion_protection","row_key_notes","usage"} */
+/* {"id","version","families","deletion_protection","row_key_notes","usage"}; usage also says
+ * uncollected_bytes */
 void gw_describe_table(struct gw_json *j, const struct sto_schema *schema);
 /* {"id","display_name","state","suspended","reason","created","state_since","usage","plan","quota",
  * "job"} */

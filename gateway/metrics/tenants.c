@@ -12,6 +12,7 @@
 #include "gateway/metrics/groups.h"
 #include "tenancy/activity.h"
 #include "tenancy/offboard.h"
+#include "tenancy/sweeper.h"
 
 #include "base/banned.h"
 
@@ -140,6 +141,20 @@ static void put_purges(struct buf *out, struct ten_registry *registry)
     gw_metric_one(out, "bigtent_purge_seconds_left", GW_GAUGE,
                   "Of what the step under way counts, at the speed so far; 0 also when not known.",
                   p.has_estimate ? p.seconds_left : 0);
+}
+
+static void put_sweeps(struct buf *out, const struct ten_registry *registry)
+{
+    struct ten_sweep_stats s = ten_sweep_stats_of(registry);
+    gw_metric_one(out, "bigtent_swept_keys_total", GW_COUNTER,
+                  "Stored keys that were looked at for garbage by the tables' rules.", s.keys);
+    gw_metric_one(out, "bigtent_swept_bytes_total", GW_COUNTER,
+                  "Bytes of usage that were garbage by the tables' rules, and were removed.",
+                  s.bytes);
+    gw_metric_one(out, "bigtent_uncollected_bytes", GW_GAUGE,
+                  "Bytes of usage that are garbage by the tables' rules and were not removed yet, "
+                  "an estimate of the last round over all tables.",
+                  s.uncollected_bytes);
 }
 
 /* --- by name -----------------------------------------------------------------------------------
@@ -341,5 +356,6 @@ void gw_metrics_tenants(struct buf *out, struct ten_registry *registry)
     base_free(all);
     base_free(active);
     put_purges(out, registry);
+    put_sweeps(out, registry);
     put_jobs(out, registry, &sum);
 }

@@ -129,7 +129,7 @@ static enum err mutations_run(struct rdb_row *r, const struct rdb_todo *todo, st
 static enum err row_count(struct rdb_row *r, struct rdb_tally *tally, const struct sto_delta *delta,
                           struct errbuf *eb)
 {
-    bool adds = r->now.cells + r->deleted > r->before.head.cells;
+    uint64_t cells = r->now.cells + r->deleted;
     if (r->now.cells != r->before.head.cells || r->now.bytes != r->before.head.bytes) {
         enum err rc = sto_rdb_batch_put_head(r->batch, &r->before, &r->now);
         if (rc != ERR_OK)
@@ -138,8 +138,8 @@ static enum err row_count(struct rdb_row *r, struct rdb_tally *tally, const stru
         if (rc != ERR_OK)
             return base_fail(eb, rc, "the counters do not match what is stored");
     }
-    if (adds)
-        sto_rdb_batch_note_added(tally);
+    if (cells > r->before.head.cells)
+        sto_rdb_batch_note_added(tally, cells - r->before.head.cells);
     return ERR_OK;
 }
 

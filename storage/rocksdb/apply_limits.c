@@ -34,7 +34,8 @@ enum err sto_rdb_quota_check(const struct sto_account *account, const struct sto
     if (delta->bytes > 0 &&
         (used->bytes > bytes_max || (uint64_t)delta->bytes > bytes_max - used->bytes))
         return base_fail(eb, ERR_QUOTA,
-                         "stored bytes quota: %" PRIu64 " used, %" PRId64
+                         "stored bytes quota: %" PRIu64
+                         " used, with garbage that was not removed yet, %" PRId64
                          " would be added, limit %" PRIu64 "; deletes still pass",
                          used->bytes, delta->bytes, bytes_max);
     if (delta->rows > 0 && (used->rows > rows_max || (uint64_t)delta->rows > rows_max - used->rows))

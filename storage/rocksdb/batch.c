@@ -377,9 +377,9 @@ uint64_t sto_rdb_batch_changes(const struct rdb_batch *b, const struct rdb_tally
     return sto_account_change_bytes(account->account) + account->change_bytes;
 }
 
-void sto_rdb_batch_note_added(struct rdb_tally *tally)
+void sto_rdb_batch_note_added(struct rdb_tally *tally, uint64_t cells)
 {
-    tally->added = true;
+    tally->added += cells;
     tally->changed = true;
 }
 

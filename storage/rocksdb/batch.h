@@ -37,7 +37,7 @@ struct rdb_tally {
     struct sto_tenant_scope tenant;
     struct sto_usage usage;
     bool changed;
-    bool added;             /* cells: sto_table.additions rises with this batch */
+    uint64_t added;         /* cells: sto_table.additions rises by them */
     int64_t last_change_us; /* sto_change_stream.last_us behind this batch */
     uint64_t change_bytes;  /* of changes in this batch */
     size_t account_index;
@@ -153,7 +153,7 @@ void sto_rdb_batch_uncount_changes(struct rdb_batch *b, struct rdb_tally *tally,
 uint64_t sto_rdb_batch_changes(const struct rdb_batch *b, const struct rdb_tally *tally);
 
 /* The batch adds cells to the table, whether they change what it counts or not. */
-void sto_rdb_batch_note_added(struct rdb_tally *tally);
+void sto_rdb_batch_note_added(struct rdb_tally *tally, uint64_t cells);
 
 /* What is written straight into `writes` from here on can be taken back, once. */
 void sto_rdb_batch_save(struct rdb_batch *b);

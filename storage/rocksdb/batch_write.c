@@ -151,8 +151,8 @@ static void write_tally(struct rdb_batch *b, const struct rdb_tally *tally)
     size_t key_len = sto_rdb_counter_key(&tally->tenant, tally->table, key);
     struct sto_stored_counters counters = {
         .usage = tally->usage,
-        .additions = atomic_load_explicit(&tally->table->additions, memory_order_relaxed) +
-                     (tally->added ? 1 : 0),
+        .additions =
+            atomic_load_explicit(&tally->table->additions, memory_order_relaxed) + tally->added,
         .last_change_us = tally->last_change_us,
         .change_bytes = atomic_load_explicit(&tally->table->changes.bytes, memory_order_relaxed) +
                         tally->change_bytes,
@@ -172,8 +172,8 @@ static void publish(struct sto_counters *to, const struct sto_usage *usage)
 static void table_publish(struct rdb_tally *tally)
 {
     publish(&tally->table->counters, &tally->usage);
-    if (tally->added)
-        atomic_fetch_add_explicit(&tally->table->additions, 1, memory_order_relaxed);
+    if (tally->added > 0)
+        atomic_fetch_add_explicit(&tally->table->additions, tally->added, memory_order_relaxed);
     atomic_store(&tally->table->changes.last_us, tally->last_change_us);
     if (tally->change_bytes > 0)
         atomic_fetch_add_explicit(&tally->table->changes.bytes, tally->change_bytes,

@@ -28,7 +28,7 @@ START_TEST(put_creates_with_201_then_changes_with_200)
                 "{'id':'metrics','version':1,"
                 "'families':{'stats':{'gc':{'max_versions':1}},'raw':{}},"
                 "'deletion_protection':false,'row_key_notes':null,'change_stream_retention':null,"
-                "'usage':{'stored_bytes':0,'rows':0,'cells':0}}");
+                "'usage':{'stored_bytes':0,'rows':0,'cells':0,'uncollected_bytes':0}}");
     http_json(w.http, "PUT",
               "{'families':{'stats':{'gc':{'max_versions':3}},'raw':{'gc':{'max_age':'86400s'}},"
               "'more':{}}}",
@@ -42,7 +42,7 @@ START_TEST(put_creates_with_201_then_changes_with_200)
                 "'families':{'stats':{'gc':{'max_versions':3}},"
                 "'raw':{'gc':{'max_age':'86400s'}},'more':{}},"
                 "'deletion_protection':false,'row_key_notes':null,'change_stream_retention':null,"
-                "'usage':{'stored_bytes':0,'rows':0,'cells':0}}");
+                "'usage':{'stored_bytes':0,'rows':0,'cells':0,'uncollected_bytes':0}}");
 }
 END_TEST
 

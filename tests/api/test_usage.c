@@ -50,6 +50,7 @@ START_TEST(a_new_tenant_stores_nothing)
     ck_assert(json_is_null(http_at(w.http, "/quota/rows")));
     ck_assert(json_is_null(http_at(w.http, "/quota/read_ops_per_s")));
     ck_assert(json_is_null(http_at(w.http, "/quota/write_ops_per_s")));
+    ck_assert_int_eq(http_number(w.http, "/uncollected_bytes"), 0);
     ck_assert_int_eq(http_number(w.http, "/quota/cell_bytes"), 10 * 1024 * 1024);
     expect_everywhere(0, 0, 0);
 }

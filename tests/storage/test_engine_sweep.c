@@ -97,7 +97,7 @@ static uint64_t additions(void)
     return atomic_load(&(T)->schema->table->additions);
 }
 
-START_TEST(only_batches_that_add_cells_are_additions_and_they_are_stored)
+START_TEST(only_cells_that_are_added_are_additions_and_they_are_stored)
 {
     struct sto_mutation swap[2] = {{.kind = STO_DELETE_FROM_ROW},
                                    fix_set(1, "p", 1000, SLICE_LIT("w"))};
@@ -233,7 +233,7 @@ Suite *suite_storage_engine_sweep(void)
     tcase_add_test(t, a_sweep_removes_what_no_read_shows);
     tcase_add_test(t, a_sweep_steps_over_a_long_column_that_stays);
     tcase_add_test(t, a_sweep_says_when_the_first_cell_it_left_is_too_old);
-    tcase_add_test(t, only_batches_that_add_cells_are_additions_and_they_are_stored);
+    tcase_add_test(t, only_cells_that_are_added_are_additions_and_they_are_stored);
     tcase_add_test(t, a_sweep_takes_removed_families_and_spares_new_ones);
     tcase_add_test(t, what_has_no_garbage_is_looked_at_without_the_committer);
     tcase_add_test(t, what_is_no_garbage_any_more_is_spared);

@@ -375,14 +375,18 @@ static void assert_pass(const struct sto_sweep_pass *a, const struct sto_sweep_p
 
 START_TEST(documents_come_back_as_they_were)
 {
-    static const struct sto_sweep_pass PASSES[] = {
-        {0}, {1, 0, STO_GC_NEVER}, {UINT64_MAX, UINT64_MAX, -1}, {7, 9, 1790000000000000}};
+    static const struct sto_sweep_pass PASSES[] = {{0},
+                                                   {1, 0, STO_GC_NEVER, 0},
+                                                   {UINT64_MAX, UINT64_MAX, -1, UINT64_MAX},
+                                                   {7, 9, 1790000000000000, 1}};
+    static const uint64_t AMOUNTS[] = {0, 1, 1000000, UINT64_MAX};
     static uint8_t row[LIM_ROW_KEY + 1];
     memset(row, 0xff, sizeof row);
     for (size_t i = 0; i < 4; i++) {
         for (size_t k = 0; k < 4; k++) {
             struct ten_sweep_doc doc = {PASSES[i], PASSES[k],
-                                        base_slice(row, k == 0 ? 0 : LIM_ROW_KEY)};
+                                        base_slice(row, k == 0 ? 0 : LIM_ROW_KEY), AMOUNTS[i],
+                                        AMOUNTS[k]};
             struct ten_sweep_doc again;
             struct buf body;
             base_buf_init(&body, LIM_ROW_KEY + TEN_SWEEP_DOC_MAX);
@@ -390,6 +394,9 @@ START_TEST(documents_come_back_as_they_were)
             ck_assert_int_eq(ten_sweep_decode(base_buf_slice(&body), &again), ERR_OK);
             assert_pass(&again.swept, &doc.swept);
             assert_pass(&again.sweeping, &doc.sweeping);
+            ck_assert_uint_eq(again.sweeping.removed_bytes, doc.sweeping.removed_bytes);
+            ck_assert_uint_eq(again.garbage_bytes, AMOUNTS[i]);
+            ck_assert_uint_eq(again.garbage_made_by, AMOUNTS[k]);
             ck_assert(base_slice_equal(again.row, doc.row));
             base_buf_fini(&body);
         }
@@ -400,7 +407,7 @@ END_TEST
 START_TEST(half_a_pass_is_no_pass)
 {
     static uint8_t row[LIM_ROW_KEY + 1];
-    struct ten_sweep_doc doc = {.sweeping = {1, 2, 3}, .row = base_slice(row, sizeof row)};
+    struct ten_sweep_doc doc = {.sweeping = {1, 2, 3, 4}, .row = base_slice(row, sizeof row)};
     struct ten_sweep_doc again;
     struct buf body;
     base_buf_init(&body, 2 * LIM_ROW_KEY);

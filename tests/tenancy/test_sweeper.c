@@ -90,6 +90,59 @@ START_TEST(a_table_made_anew_is_not_touched_by_an_older_sweep)
 }
 END_TEST
 
+/* Each filling leaves five cells of a row that the next makes garbage. */
+START_TEST(what_is_not_removed_yet_is_estimated)
+{
+    enum { ROWS = 200, VERSIONS = 5 };
+    tables_make("altostrat2", "devices", &THREE);
+    struct ten_tenant *other = tenant;
+    tables_make("altostrat", "devices", &THREE);
+    wait_until_idle();
+    for (int round = 1; round <= 3; round++) {
+        fill("devices", ROWS, VERSIONS, round * 1000000);
+        wait_until_idle();
+        ck_assert_uint_eq(ten_tenant_uncollected(tenant), 0);
+        ck_assert_uint_eq(swept().uncollected_bytes, 0);
+    }
+    reopen();
+    wait_until_idle();
+    uint64_t live = sto_counters_read(&tenant->account.total).bytes;
+    ten_sweeper_test_hold_at(tent.registry->sweeper, 0);
+    fill("devices", ROWS, VERSIONS, 4000000);
+    uint64_t garbage = sto_counters_read(&tenant->account.total).bytes - live;
+    ck_assert_uint_le(ten_tenant_uncollected(tenant), garbage);
+    ck_assert_uint_ge(ten_tenant_uncollected(tenant), garbage / 4 * 3);
+    other = ten_tenant_find(tent.registry, SLICE_LIT("altostrat2"));
+    ck_assert_uint_eq(ten_tenant_uncollected(other), 0);
+    ten_sweeper_test_hold_at(tent.registry->sweeper, UINT64_MAX);
+    wait_until_idle();
+    ck_assert_uint_eq(ten_tenant_uncollected(tenant), 0);
+    ck_assert_uint_ge(swept().bytes, garbage);
+    assert_no_drift();
+}
+END_TEST
+
+START_TEST(new_rules_begin_the_estimate_anew)
+{
+    tables_make("altostrat", "devices", &THREE);
+    for (int round = 1; round <= 2; round++) {
+        wait_until_idle();
+        fill("devices", 100, 5, round * 1000000);
+    }
+    wait_until_idle();
+    tent_control(&tent, put_table, &(struct table){"devices", &ONE});
+    wait_for_cells(100);
+    wait_until_idle();
+    ten_sweeper_test_hold_at(tent.registry->sweeper, 0);
+    fill("devices", 1, 1, 3000000);
+    ck_assert_uint_eq(ten_tenant_uncollected(tenant), 0);
+    tent_control(&tent, put_table, &(struct table){"devices", &THREE});
+    tent_control(&tent, put_table, &(struct table){"devices", NULL});
+    fill("devices", 100, 5, 4000000);
+    ck_assert_uint_eq(ten_tenant_uncollected(tenant), 0);
+}
+END_TEST
+
 Suite *suite_tenancy_sweeper(void)
 {
     Suite *s = suite_create("tenancy_sweeper");
@@ -102,6 +155,8 @@ Suite *suite_tenancy_sweeper(void)
     tcase_add_test(tc, what_is_written_later_is_swept_later);
     tcase_add_test(tc, loosened_rules_keep_what_they_now_allow);
     tcase_add_test(tc, a_table_made_anew_is_not_touched_by_an_older_sweep);
+    tcase_add_test(tc, what_is_not_removed_yet_is_estimated);
+    tcase_add_test(tc, new_rules_begin_the_estimate_anew);
     suite_add_tcase(s, tc);
     return s;
 }
