@@ -115,6 +115,10 @@ START_TEST(only_cells_that_are_added_are_additions_and_they_are_stored)
     ck_assert_uint_eq(additions(), 3);
     fix_reopen();
     ck_assert_uint_eq(additions(), 3);
+    struct sto_mutation both[2] = {fix_set(1, "p", 1000, SLICE_LIT("v")),
+                                   fix_set(1, "q", 1000, SLICE_LIT("v"))};
+    ck_assert_int_eq(fix_mutate(T, "b", both, 2), ERR_OK);
+    ck_assert_uint_eq(additions(), 5);
     fix_assert_no_drift(0);
 }
 END_TEST
