@@ -30,7 +30,7 @@ DEPS_H2O_package = libh2o-evloop-dev
 DEPS_H2O_source  = patch xz-utils
 DEPS_BUILD = gcc g++ make pkg-config $(DEPS_H2O_$(H2O)) libnghttp2-dev libssl-dev librocksdb-dev \
              libre2-dev libjansson-dev libcurl4-openssl-dev libyaml-dev zlib1g-dev liblz4-dev libzstd-dev \
-             libprotobuf-c-dev libprotobuf-dev protobuf-c-compiler protobuf-compiler \
+             libjemalloc-dev libprotobuf-c-dev libprotobuf-dev protobuf-c-compiler protobuf-compiler \
              $(if $(IPSEC_MB),libipsec-mb-dev)
 DEPS_TEST  = check libsubunit-dev curl iso-codes tzdata zsh fish mandoc
 DEPS_LINT  = clang-format
@@ -74,8 +74,12 @@ PKG_INC := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PKGS) 
 # ones need libraries of their own.
 RE2_LIBS := $(sort $(filter-out -lre2 -lpthread,$(shell pkg-config --libs-only-l --static re2 2>/dev/null)))
 LIBS     = $(H2O_LIB) -lnghttp2 -lprotobuf-c -lrocksdb -l:libre2.a $(RE2_LIBS) -ljansson -lssl -lcrypto -lz -llz4 -lm -lpthread \
-           -ldl -lstdc++ $(if $(IPSEC_MB),-lIPSec_MB)
+           -ldl -lstdc++ $(if $(IPSEC_MB),-lIPSec_MB) $(MALLOC_$(VARIANT))
 CLI_LIBS = -lcurl -lyaml -ljansson -lcrypto -lpthread -lz -lzstd
+
+# Sanitizers bring their own.
+MALLOC_release = -ljemalloc
+MALLOC_test    = -ljemalloc
 
 OPT_release = -O2
 OPT_test    = -O1

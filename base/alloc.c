@@ -10,7 +10,6 @@
 
 #include "base/alloc.h"
 
-#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,16 @@
 #include "base/limits.h"
 
 #include "base/banned.h"
+
+#define STRING_OF(x) #x
+#define STRING(x)    STRING_OF(x)
+
+/* jemalloc's, for programs that are linked with it (docs/decisions/0065). What is freed goes back
+ * to the system: large blocks at once, the rest within ten seconds, also where nobody allocates. */
+#define CONF_OVERSIZE 2097152
+extern const char *malloc_conf;
+const char *malloc_conf = "background_thread:true,oversize_threshold:" STRING(CONF_OVERSIZE);
+_Static_assert(CONF_OVERSIZE == LIM_KEPT_BLOCK_BYTES, "the number in the text is the limit");
 
 static atomic_long successes_left = -1;
 
@@ -84,13 +93,6 @@ void base_free_secret(void *ptr, size_t bytes)
         return;
     explicit_bzero(ptr, bytes);
     free(ptr);
-}
-
-void base_alloc_keep_small_only(void)
-{
-    /* An allocator of its own ignores both. */
-    (void)mallopt(M_MMAP_THRESHOLD, LIM_KEPT_BLOCK_BYTES);
-    (void)mallopt(M_TRIM_THRESHOLD, LIM_KEPT_FREE_BYTES);
 }
 
 void base_alloc_fail_after(long count)

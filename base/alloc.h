@@ -33,11 +33,6 @@ void base_free(void *ptr);
 /* Overwrite then free; for secrets. */
 void base_free_secret(void *ptr, size_t bytes);
 
-/* Once, when the program starts: freed blocks of LIM_KEPT_BLOCK_BYTES and more go back to the
- * system at once. The C library would learn from the first large value to keep them, in each thread
- * that ever had one. Of what is free behind smaller blocks, a heap keeps LIM_KEPT_FREE_BYTES. */
-void base_alloc_keep_small_only(void);
-
 /* Test tool: let `count` more base_try_* calls succeed, then fail all; negative switches it off. */
 void base_alloc_fail_after(long count);
 

@@ -254,7 +254,6 @@
 #define LIM_OPERATIONS_KEPT      100 /* of a tenant, with those that ended */
 
 #define LIM_KEPT_BLOCK_BYTES   (2 * MIB) /* a larger one goes back to the system when freed */
-#define LIM_KEPT_FREE_BYTES    (MIB)     /* slices of a scan come and go without a page fault */
 #define LIM_THREAD_STACK_BYTES (2 * MIB) /* jansson at its own depth limit needs 700 KiB */
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "gateway/command.h"
 
 #include "base/banned.h"
@@ -119,7 +118,6 @@ static int say(const char *text)
 
 int main(int argc, char **argv)
 {
-    base_alloc_keep_small_only();
     (void)umask(S_IRWXG | S_IRWXO); /* what is written holds tenants' rows */
     if (argc < 2)
         return gw_command_usage("a command is needed: init, serve, check, upgrade, rekey, "

@@ -63,7 +63,7 @@ START_TEST(a_rule_comes_back_as_it_was_put)
     (void)snprintf(wanted, sizeof wanted,
                    "{'id':'t','version':1,'families':{'f':{'gc':%s}},'deletion_protection':false,"
                    "'row_key_notes':null,'change_stream_retention':null,'usage':{'stored_bytes':0,'"
-                   "rows':0,'cells':0}}",
+                   "rows':0,'cells':0,'uncollected_bytes':0}}",
                    rule);
     put(body);
     EXPECT_STATUS(w.http, 201);
@@ -104,7 +104,7 @@ START_TEST(types_come_back_and_never_change)
                         "'b':{'type':'min','gc':{'max_age':'9s'}},'c':{'type':'max'},"
                         "'d':{'type':'hll'},'e':{}},'deletion_protection':false,"
                         "'row_key_notes':null,'change_stream_retention':null,'usage':{'stored_"
-                        "bytes':0,'rows':0,'cells':0}}");
+                        "bytes':0,'rows':0,'cells':0,'uncollected_bytes':0}}");
     families("{'update':{'a':{'type':'min'}}}");
     EXPECT_PROBLEM(w.http, 409, "conflict");
     ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "\"a\" has type sum"));

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 
 Suite *suite_base_alloc(void);
 
@@ -193,6 +194,22 @@ START_TEST(fail_after_counts_exactly_over_threads)
 }
 END_TEST
 
+/* jemalloc's; the sanitizers have none. */
+int mallctl(const char *name, void *out, size_t *out_len, void *in, size_t in_len)
+    __attribute__((weak));
+
+START_TEST(what_is_freed_goes_back_to_the_system)
+{
+    bool is_on = false;
+    size_t oversize = 0, len = sizeof is_on;
+    ck_assert_int_eq(mallctl("opt.background_thread", &is_on, &len, NULL, 0), 0);
+    ck_assert(is_on); /* but not in a forked child, as this one is */
+    len = sizeof oversize;
+    ck_assert_int_eq(mallctl("opt.oversize_threshold", &oversize, &len, NULL, 0), 0);
+    ck_assert_uint_eq(oversize, LIM_KEPT_BLOCK_BYTES);
+}
+END_TEST
+
 Suite *suite_base_alloc(void)
 {
     Suite *suite = suite_create("base_alloc");
@@ -209,6 +226,7 @@ Suite *suite_base_alloc(void)
     tcase_add_test(try, try_of_nothing_is_not_null);
     if (HEAP_IS_PLAIN) {
         tcase_add_test(try, try_returns_null_when_memory_is_out);
+        tcase_add_test(try, what_is_freed_goes_back_to_the_system);
         tcase_add_test(try, secrets_are_overwritten_before_they_are_freed);
     }
     tcase_add_test(try, try_realloc_keeps_the_content);

@@ -360,7 +360,6 @@ END_TEST
 
 static void setup(void)
 {
-    base_alloc_keep_small_only(); /* as bigtentd does */
     fix.gc[1] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 1};
     fix_setup();
 }
