@@ -23,10 +23,12 @@
 #define STRING(x)    STRING_OF(x)
 
 /* jemalloc's, for programs that are linked with it (docs/decisions/0065). What is freed goes back
- * to the system: large blocks at once, the rest within ten seconds, also where nobody allocates. */
+ * to the system: large blocks at once, the rest within ten seconds, also where nobody allocates.
+ * lg_tcache_max: a thread keeps a few freed blocks of up to 128 KiB for itself. */
 #define CONF_OVERSIZE 2097152
 extern const char *malloc_conf;
-const char *malloc_conf = "background_thread:true,oversize_threshold:" STRING(CONF_OVERSIZE);
+const char *malloc_conf =
+    "background_thread:true,lg_tcache_max:17,oversize_threshold:" STRING(CONF_OVERSIZE);
 _Static_assert(CONF_OVERSIZE == LIM_KEPT_BLOCK_BYTES, "the number in the text is the limit");
 
 static atomic_long successes_left = -1;
