@@ -95,7 +95,6 @@ START_TEST(what_is_not_removed_yet_is_estimated)
 {
     enum { ROWS = 200, VERSIONS = 5 };
     tables_make("altostrat2", "devices", &THREE);
-    struct ten_tenant *other = tenant;
     tables_make("altostrat", "devices", &THREE);
     wait_until_idle();
     for (int round = 1; round <= 3; round++) {
@@ -114,7 +113,7 @@ START_TEST(what_is_not_removed_yet_is_estimated)
     uint64_t garbage = sto_counters_read(&tenant->account.total).bytes - live;
     ck_assert_uint_le(ten_tenant_uncollected(tenant), garbage);
     ck_assert_uint_ge(ten_tenant_uncollected(tenant), garbage / 4 * 3);
-    other = ten_tenant_find(tent.registry, SLICE_LIT("altostrat2"));
+    struct ten_tenant *other = ten_tenant_find(tent.registry, SLICE_LIT("altostrat2"));
     ck_assert_uint_eq(ten_tenant_uncollected(other), 0);
     ten_sweeper_test_hold_at(tent.registry->sweeper, UINT64_MAX);
     wait_until_idle();
@@ -124,7 +123,8 @@ START_TEST(what_is_not_removed_yet_is_estimated)
 }
 END_TEST
 
-START_TEST(new_rules_begin_the_estimate_anew)
+/* 100 rows under THREE, of which passes have removed garbage; none is left. */
+static void swept_with_garbage(void)
 {
     tables_make("altostrat", "devices", &THREE);
     for (int round = 1; round <= 2; round++) {
@@ -132,6 +132,11 @@ START_TEST(new_rules_begin_the_estimate_anew)
         fill("devices", 100, 5, round * 1000000);
     }
     wait_until_idle();
+}
+
+START_TEST(new_rules_begin_the_estimate_anew)
+{
+    swept_with_garbage();
     tent_control(&tent, put_table, &(struct table){"devices", &ONE});
     wait_for_cells(100);
     wait_until_idle();
@@ -143,12 +148,7 @@ END_TEST
 
 START_TEST(without_rules_nothing_is_garbage)
 {
-    tables_make("altostrat", "devices", &THREE);
-    for (int round = 1; round <= 2; round++) {
-        wait_until_idle();
-        fill("devices", 100, 5, round * 1000000);
-    }
-    wait_until_idle();
+    swept_with_garbage();
     ten_sweeper_test_hold_at(tent.registry->sweeper, 0);
     fill("devices", 100, 5, 4000000);
     ck_assert_uint_gt(ten_tenant_uncollected(tenant), 0);
