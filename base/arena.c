@@ -91,11 +91,9 @@ static size_t next_block_bytes(const struct arena *a)
     return bytes < a->max - a->used ? bytes : a->max - a->used;
 }
 
-static void *alloc_own_block(struct arena *a, size_t bytes)
+/* The first block, if there is one, stays in use. */
+static void *own_block_join(struct arena *a, struct arena_block *block, size_t bytes)
 {
-    struct arena_block *block = block_new(a, bytes);
-    if (block == NULL)
-        return NULL;
     if (a->blocks == NULL) {
         block->next = NULL;
         a->blocks = block;
@@ -105,6 +103,12 @@ static void *alloc_own_block(struct arena *a, size_t bytes)
     }
     a->used += bytes;
     return block->bytes;
+}
+
+static void *alloc_own_block(struct arena *a, size_t bytes)
+{
+    struct arena_block *block = block_new(a, bytes);
+    return block == NULL ? NULL : own_block_join(a, block, bytes);
 }
 
 static void *alloc_new_block(struct arena *a, size_t bytes)
@@ -148,6 +152,19 @@ void *base_arena_zalloc(struct arena *a, size_t bytes)
     if (ptr != NULL)
         memset(ptr, 0, bytes);
     return ptr;
+}
+
+void *base_arena_zalloc_always(struct arena *a, size_t bytes)
+{
+    void *ptr = base_arena_zalloc(a, bytes);
+    if (ptr != NULL)
+        return ptr;
+    size_t counted = base_memory_counted(bytes);
+    struct arena_block *block = base_new(sizeof *block + bytes); /* zeroed */
+    base_memory_take_anyway(a->share, counted);
+    a->counted += counted;
+    a->max += bytes;
+    return own_block_join(a, block, bytes);
 }
 
 struct slice base_arena_copy(struct arena *a, struct slice s)

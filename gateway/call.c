@@ -148,10 +148,7 @@ void gw_call_free_spares(struct gw_api_thread *thread)
 
 void *gw_call_new_state(struct gw_call *call, size_t bytes, void (*cleanup)(struct gw_call *))
 {
-    call->state = base_arena_zalloc(&call->arena, bytes);
-    if (call->state ==
-        NULL) /* the program knows the size: as with base_new, the process restarts */
-        base_panic(__FILE__, __LINE__, "out of memory");
+    call->state = base_arena_zalloc_always(&call->arena, bytes);
     call->cleanup = cleanup;
     return call->state;
 }

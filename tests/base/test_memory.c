@@ -251,6 +251,32 @@ START_TEST(an_arena_is_refused_what_its_share_is)
 }
 END_TEST
 
+/* What a handler needs when a message has used up the arena, and others the share. */
+START_TEST(what_cannot_be_refused_is_there)
+{
+    static const size_t MAXES[] = {100000, 200000};
+    for (int i = 0; i < 2; i++) {
+        struct arena a;
+        base_arena_init(&a, MAXES[i]);
+        base_arena_charge(&a, &greedy);
+        ck_assert_ptr_nonnull(base_arena_alloc(&a, 100000));
+        size_t taken = take_all(&greedy);
+        for (; base_memory_take(&greedy, 1000); taken += 1000)
+            continue;
+        ck_assert_ptr_null(base_arena_alloc(&a, 90000));
+        uint8_t *small = base_arena_zalloc_always(&a, 2000);
+        uint8_t *large = base_arena_zalloc_always(&a, 90000);
+        for (int k = 0; k < 90000; k++)
+            ck_assert_int_eq(large[k] | small[k % 2000], 0);
+        ck_assert_uint_eq(greedy.used, 100000 + taken + 90000);
+        base_arena_fini(&a);
+        ck_assert_uint_eq(greedy.used, taken);
+        base_memory_give(&greedy, taken);
+        ck_assert_uint_eq(budget.used, 0);
+    }
+}
+END_TEST
+
 Suite *suite_base_memory(void)
 {
     Suite *s = suite_create("base_memory");
@@ -273,6 +299,7 @@ Suite *suite_base_memory(void)
     tcase_add_test(t, bytes_go_to_another_share);
     tcase_add_test(t, an_arena_counts_its_blocks);
     tcase_add_test(t, an_arena_is_refused_what_its_share_is);
+    tcase_add_test(t, what_cannot_be_refused_is_there);
     suite_add_tcase(s, t);
     return s;
 }
