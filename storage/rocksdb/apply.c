@@ -21,8 +21,9 @@
 
 #include "base/banned.h"
 
-#define STEPS_TO_SET 1 /* and of any other mutation: it reads a cell, or seeks one */
-#define STEPS_TO_ASK 4
+#define STEPS_TO_SET    1 /* and of any other mutation: it reads a cell, or seeks one */
+#define STEPS_TO_ASK    4
+#define STEPS_OF_A_LOOK 2048 /* about a millisecond */
 /* Removed keys that one move of a committer passes: about a millisecond's. */
 #define COMMIT_REMOVED_MAX 16384
 
@@ -42,9 +43,20 @@ enum err sto_rdb_row_head(struct rdb_row *r)
     return ERR_OK;
 }
 
+/* On a reader, where it may take long. */
+static enum err may_go_on(struct rdb_row *r)
+{
+    enum err rc = sto_rdb_gate_check(r->op->scope.tenant.account, true, &r->op->detail);
+    return rc == ERR_OK ? sto_rdb_deadline_check(r->op->deadline_ns, &r->op->detail) : rc;
+}
+
 enum err sto_rdb_row_step(struct rdb_row *r, uint64_t steps)
 {
     r->steps += steps;
+    if (r->steps_max == UINT64_MAX && r->steps - r->steps_looked >= STEPS_OF_A_LOOK) {
+        r->steps_looked = r->steps;
+        return may_go_on(r);
+    }
     if (r->steps <= r->steps_max)
         return ERR_OK;
     r->is_dear = true;
@@ -368,6 +380,7 @@ static void row_init(struct rdb_row *r, uint64_t steps_max)
 {
     r->steps = 0;
     r->steps_max = steps_max;
+    r->steps_looked = 0;
     r->is_dear = false;
     r->bytes_seen = 0;
     r->has_head = false;

@@ -9,6 +9,7 @@
  *    have missed a cell.
  */
 #include "storage/rocksdb/apply_row.h"
+#include "storage/rocksdb/rdb.h"
 
 #include "storage/visit.h"
 
@@ -47,8 +48,9 @@ static bool any_is_full(struct sto_row_sink *sink)
 struct walk {
     struct rdb_row *row;
     struct sto_visit *visit;
-    uint64_t steps; /* cells looked at, and large values */
-    uint64_t cost;  /* of a cell, in the row's steps */
+    uint64_t steps;     /* cells looked at, and large values */
+    uint64_t cost;      /* of a cell, in the row's steps; 0: what its filter reckons, and one */
+    uint64_t filter_ns; /* reckoned, and not yet a step */
     bool may_jump;
     bool has_jumped;
     size_t column_len; /* of the column the cursor is in, a prefix of column; 0: none */
@@ -111,6 +113,18 @@ static enum err start(struct walk *w, enum sto_visit_next next)
     return seek(w, sto_key_family(w->row->key, w->row->row_len, 1)); /* behind the header */
 }
 
+/* A cell was shown to the filter, with so many bytes of its value. */
+static enum err cell_step(struct walk *w, size_t value_len)
+{
+    uint64_t steps = w->cost;
+    if (steps == 0) {
+        w->filter_ns += sto_filter_work(w->visit->run);
+        steps = 1 + w->filter_ns / RDB_NS_OF_A_STEP;
+        w->filter_ns %= RDB_NS_OF_A_STEP;
+    }
+    return sto_rdb_row_step(w->row, steps + value_len / BYTES_OF_A_STEP);
+}
+
 /* The cursor stands on a cell: show it. */
 static enum err visit_cell(struct walk *w, enum sto_visit_next *out_next)
 {
@@ -126,12 +140,12 @@ static enum err visit_cell(struct walk *w, enum sto_visit_next *out_next)
         *out_next =
             sto_visit_column(w->visit, parts.family, sto_key_unescape(escaped, w->qualifier));
         if (*out_next != STO_VISIT_NEXT)
-            return sto_rdb_row_step(w->row, w->cost);
+            return cell_step(w, 0);
     }
     *out_next = sto_visit_version(w->visit, parts.timestamp_us, c->value);
     w->steps += c->value.len / BYTES_OF_A_STEP; /* the filter may have read it */
     w->row->bytes_seen += c->key.len - w->row->row_len + c->value.len;
-    return sto_rdb_row_step(w->row, w->cost + c->value.len / BYTES_OF_A_STEP);
+    return cell_step(w, c->value.len);
 }
 
 /* One pass; ends early when the sink was given something. */
@@ -189,7 +203,7 @@ enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, b
         .row_key = r->op->row_key, .view = check->view, .filter = check->predicate};
     uint64_t cost = check->predicate == NULL ? 1 : sto_filter_steps(check->predicate);
     if (cost == UINT32_MAX && r->steps_max != UINT64_MAX)
-        return sto_rdb_row_step(r, r->steps_max + 1);
+        return sto_rdb_row_step(r, r->steps_max + 1); /* on a reader */
     struct sto_visit visit;
     enum err rc = sto_visit_open(&visit, r->op->scope.schema, &spec, &sink.sink, eb);
     if (rc != ERR_OK)
@@ -198,7 +212,8 @@ enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, b
     struct walk walk; /* large: not zeroed */
     walk.row = r;
     walk.visit = &visit;
-    walk.cost = cost;
+    walk.cost = cost == UINT32_MAX ? 0 : cost;
+    walk.filter_ns = 0;
     rc = r->removed_max != 0 ? walk_row_with_jumps(&walk, &sink) : walk_row(&walk, &sink, false);
     if (rc == ERR_TOO_BIG)
         rc = base_fail(eb, rc,

@@ -27,12 +27,13 @@ struct rdb_todo {
 
 struct rdb_row {
     struct rdb_batch *batch;
-    const struct sto_mutate_op *op;
+    struct sto_mutate_op *op;
     int64_t server_us;
-    uint64_t steps;      /* cells looked at and mutations, so far */
-    uint64_t steps_max;  /* then it is dear; UINT64_MAX: it is on a reader */
-    bool is_dear;        /* a reader is to work it out: it ends with ERR_CANCELLED */
-    uint64_t bytes_seen; /* of the cells */
+    uint64_t steps;        /* cells looked at and mutations, so far */
+    uint64_t steps_max;    /* then it is dear; UINT64_MAX: it is on a reader */
+    uint64_t steps_looked; /* there: when it was last asked whether it may go on */
+    bool is_dear;          /* a reader is to work it out: it ends with ERR_CANCELLED */
+    uint64_t bytes_seen;   /* of the cells */
     struct rdb_todo todo;
     bool has_head; /* before, now and cursor are there; else cells were replaced by as long ones */
     struct rdb_head_view before; /* in_db: the database holds cells of this row */

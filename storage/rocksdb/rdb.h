@@ -40,6 +40,7 @@
 #define RDB_COMMITTERS_MAX 64
 #define RDB_READERS_MAX    256
 #define RDB_STEPS_PER_OP   64    /* an iterator goes so far for what one operation costs */
+#define RDB_NS_OF_A_STEP   512   /* of what a filter did */
 #define RDB_NS_PER_OP      10000 /* of a committer, as one operation in the fair queue */
 #define RDB_READS_FULL     "the read queue, or this tenant's part of it, is full; retry"
 #define RDB_WAIT_SECONDS   30 /* a purge step waits so long for readers, then ERR_TIMEOUT */

@@ -9,7 +9,7 @@
  *                not before STEPS_OF_A_LOOK: it gets on;
  *                when the watchdog says so, always
  *
- * A step is one of the iterator, 1 KiB of a value, or NS_OF_A_STEP of what the filter did. The last
+ * A step is one of the iterator, 1 KiB of a value, or RDB_NS_OF_A_STEP of what the filter did. The last
  * is reckoned (storage/pattern.h), so that it is the same for the same read.
  *
  * Readers run behind others, so the time that passes says little: only when enough of it has, the
@@ -24,7 +24,6 @@
 
 #include "base/banned.h"
 
-#define NS_OF_A_STEP    512
 #define STEPS_OF_A_LOOK 16
 #define NS_OF_A_LOOK    250000 /* of a cell's matches */
 #define SHARED_NS       (LIM_SLICE_SHARED_US * 1000)
@@ -58,8 +57,8 @@ static void work_count(struct sto_read_cursor *c)
     uint64_t ns = sto_filter_work(c->visit.run);
     c->op->work_ns += ns;
     c->work_ns += ns;
-    c->steps += c->work_ns / NS_OF_A_STEP;
-    c->work_ns %= NS_OF_A_STEP;
+    c->steps += c->work_ns / RDB_NS_OF_A_STEP;
+    c->work_ns %= RDB_NS_OF_A_STEP;
 }
 
 /* What would be read of a table that is being deleted are rows that are half gone, or, later, those

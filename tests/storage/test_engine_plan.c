@@ -132,12 +132,17 @@ static void set_submit(struct request *q, size_t tenant, const char *row, const 
 }
 
 /* Writes "yes" or "no" into gg:c. */
-static void check_submit(struct request *q, const char *row, struct sto_filter_program *p)
+static void check_make(struct request *q, struct sto_filter_program *p)
 {
     *q = (struct request){.then = fix_set(2, "c", 1000, SLICE_LIT("yes")),
                           .otherwise = fix_set(2, "c", 1000, SLICE_LIT("no"))};
     q->check = (struct sto_check){.predicate = p, .otherwise = &q->otherwise, .otherwise_count = 1};
     q->op = (struct sto_mutate_op){.mutations = &q->then, .mutation_count = 1, .check = &q->check};
+}
+
+static void check_submit(struct request *q, const char *row, struct sto_filter_program *p)
+{
+    check_make(q, p);
     submit(q, 0, row);
 }
 
@@ -210,6 +215,58 @@ START_TEST(a_regular_expression_holds_nobody_else)
     assert_others_go_on(&q);
     ck_assert(q.op.result == ERR_OK && q.check.matched);
     assert_column_c("row", "row{gg:c@1000=yes,}");
+    sto_filter_unref(p);
+}
+END_TEST
+
+/* What the readers' fair order was charged for a predicate over a long row. */
+static uint64_t charged_for(struct sto_filter_program *p)
+{
+    const struct sto_fair_line *scans = &(T)->tenant.account->scans;
+    uint64_t before = scans->virtual_time;
+    struct request q;
+    check_submit(&q, "long", p);
+    await(&q);
+    ck_assert(q.op.result == ERR_OK && !q.check.matched);
+    return scans->virtual_time - before;
+}
+
+START_TEST(regular_expressions_are_charged_what_they_take)
+{
+    struct sto_filter many[20];
+    for (size_t i = 0; i < 20; i++)
+        many[i] =
+            (struct sto_filter){.kind = STO_FILTER_VALUE_REGEX, .bytes = SLICE_LIT("o[a-z]+")};
+    const struct sto_filter all = {
+        .kind = STO_FILTER_INTERLEAVE, .members = many, .member_count = 20};
+    struct sto_filter_program *none = value_is("nothing"), *one = compile(&many[0]),
+                              *twenty = compile(&all);
+    put_long_row("long", CELLS);
+    uint64_t charged = charged_for(none);
+    ck_assert_uint_gt(charged, 0);
+    ck_assert_uint_ge(charged_for(one), charged);
+    ck_assert_uint_le(charged_for(one), 5 * charged);
+    ck_assert_uint_ge(charged_for(twenty), 3 * charged);
+    ck_assert_uint_le(charged_for(twenty), 60 * charged);
+    sto_filter_unref(none);
+    sto_filter_unref(one);
+    sto_filter_unref(twenty);
+}
+END_TEST
+
+/* It began in time, or was late already. */
+START_TEST(a_predicate_ends_at_its_deadline)
+{
+    struct request q;
+    const struct sto_filter f = {.kind = STO_FILTER_VALUE_REGEX, .bytes = SLICE_LIT("o[a-z]+")};
+    struct sto_filter_program *p = compile(&f);
+    put_versions("long", 200000);
+    check_make(&q, p);
+    q.op.deadline_ns = base_monotonic_ns() + 5000000;
+    submit(&q, 0, "long");
+    await(&q);
+    ck_assert_int_eq(q.op.result, ERR_TIMEOUT);
+    ck_assert_uint_lt(q.op.bytes_seen, 200000 * 10);
     sto_filter_unref(p);
 }
 END_TEST
@@ -581,6 +638,8 @@ Suite *suite_storage_engine_plan(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_predicate_over_a_long_row_holds_nobody_else);
     tcase_add_test(tc, a_regular_expression_holds_nobody_else);
+    tcase_add_test(tc, regular_expressions_are_charged_what_they_take);
+    tcase_add_test(tc, a_predicate_ends_at_its_deadline);
     tcase_add_test(tc, a_small_predicate_needs_no_reader);
     tcase_add_test(tc, many_mutations_hold_nobody_else);
     tcase_add_test(tc, the_deletion_of_a_long_row_holds_nobody_else);
