@@ -12,6 +12,8 @@
  *    until the next round; a changed schema is begun again at once.
  * 3. A pass goes by one version of the schema, from its first portion to its last.
  * 4. What a restart needs is saved behind the work, for many portions at once (sweep_memory.h).
+ * 5. The more of a table is garbage, the less its keys cost: a tenant's garbage grows until it is
+ *    swept as fast as it is made, not for ever.
  */
 #include "tenancy/sweeper.h"
 
@@ -28,6 +30,7 @@
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
+#define HASTE_MAX 8
 
 struct place {
     char tenant[LIM_TENANT_ID + 1];
@@ -52,7 +55,8 @@ struct ten_sweeper {
     struct base_msg tick_msg;
 
     /* control thread */
-    bool running; /* a portion is with the engine */
+    bool running;  /* a portion is with the engine */
+    int64_t haste; /* of its table when it began */
     struct place place;
     int64_t allowance; /* keys */
     int64_t last_ns;
@@ -61,7 +65,7 @@ struct ten_sweeper {
     struct ten_sweep_memory memory;
     uint64_t round_bytes; /* uncollected, of the tables that this round has passed */
 
-    _Atomic uint64_t rounds, keys, cells, bytes, saves, uncollected_bytes;
+    _Atomic uint64_t rounds, keys, charged, cells, bytes, saves, uncollected_bytes;
     _Atomic uint64_t hold_at; /* keys; UINT64_MAX outside tests */
 };
 
@@ -88,6 +92,20 @@ static bool has_rules(const struct sto_schema *schema, bool *out_ages)
 static uint64_t additions(const struct sto_table *table)
 {
     return atomic_load_explicit(&table->additions, memory_order_relaxed);
+}
+
+/* How much faster than others a table is swept: the square of what it stores for each live byte, as
+ * far as the estimate knows (storage/garbage.h). */
+static int64_t haste(const struct sto_schema *schema)
+{
+    const struct sto_table *table = schema->table;
+    uint64_t stored = sto_counters_read(&table->counters).bytes;
+    uint64_t garbage = sto_schema_uncollected(schema);
+    if (garbage <= table->sweeping.removed_bytes)
+        return 1;
+    garbage -= table->sweeping.removed_bytes;
+    double times = garbage < stored ? (double)stored / (double)(stored - garbage) : HASTE_MAX;
+    return times * times < HASTE_MAX ? (int64_t)(times * times) : HASTE_MAX;
 }
 
 /* Whether something of the table may have become garbage since it was swept. */
@@ -235,10 +253,10 @@ static void pass_advance(struct ten_sweeper *s, const struct sto_drop_op *op)
 }
 
 /* Deletes that are passed are not keys, but take time. */
-static int64_t cost(const struct sto_drop_op *op)
+static int64_t cost(const struct sto_drop_op *op, int64_t haste)
 {
     uint64_t by_time = op->look_ns / TEN_SWEEP_KEY_NS;
-    return (int64_t)(by_time > op->steps ? by_time : op->steps);
+    return (int64_t)(by_time > op->steps ? by_time : op->steps) / haste;
 }
 
 static void portion_done(struct sto_drop_op *op)
@@ -246,7 +264,9 @@ static void portion_done(struct sto_drop_op *op)
     struct ten_sweeper *s = op->user;
     ten_control_check(s->registry);
     s->running = false;
-    s->allowance -= cost(op);
+    int64_t charged = cost(op, s->haste);
+    s->allowance -= charged;
+    atomic_fetch_add_explicit(&s->charged, (uint64_t)charged, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->keys, op->steps, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->cells, op->removed.cells, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->bytes, op->removed.bytes, memory_order_relaxed);
@@ -276,6 +296,7 @@ static void portion_begin(struct ten_sweeper *s, struct ten_tenant *t, struct st
         .steps_max = TEN_SWEEP_PORTION,
         .resume = &s->resume,
     };
+    s->haste = haste(schema);
     s->running = true;
     sto_drop_rows(s->registry->engine, &s->op);
 }
@@ -408,6 +429,7 @@ struct ten_sweep_stats ten_sweeper_stats(const struct ten_sweeper *s)
     return (struct ten_sweep_stats){
         .rounds = atomic_load_explicit(&s->rounds, memory_order_relaxed),
         .keys = atomic_load_explicit(&s->keys, memory_order_relaxed),
+        .charged = atomic_load_explicit(&s->charged, memory_order_relaxed),
         .cells = atomic_load_explicit(&s->cells, memory_order_relaxed),
         .bytes = atomic_load_explicit(&s->bytes, memory_order_relaxed),
         .uncollected_bytes = atomic_load_explicit(&s->uncollected_bytes, memory_order_relaxed),

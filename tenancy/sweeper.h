@@ -10,7 +10,8 @@
  * Blocks:   stop waits for the portion under way.
  * Fails by: start: ERR_NO_MEMORY. A table that cannot be swept now is left for the next round.
  * Limits:   TEN_SWEEP_KEYS_PER_S stored keys looked at, TEN_SWEEP_PORTION at once; a tenth of one
- *           processor, however long a key takes.
+ *           processor, however long a key takes. Up to 8 times as much in a table that is mostly
+ *           garbage.
  * Promises: 1. Only cells that are garbage under the table's newest rules go (storage/engine.h).
  *           2. A table without rules, or that got no cells since it was swept and none of whose
  *              cells became too old, is not looked at, also after a restart.
@@ -48,6 +49,7 @@ void ten_sweeper_stop(struct ten_sweeper *s);
 struct ten_sweep_stats {
     uint64_t rounds;            /* every table seen once */
     uint64_t keys;              /* looked at */
+    uint64_t charged;           /* the same as taken off the allowance, TEN_SWEEP_KEYS_PER_S */
     uint64_t cells;             /* removed */
     uint64_t bytes;             /* of them */
     uint64_t uncollected_bytes; /* of all tables, as the last round estimated them */

@@ -134,6 +134,30 @@ static void swept_with_garbage(void)
     wait_until_idle();
 }
 
+/* Twice as much as is alive: four times as fast, and slower as the pass gets on. What keys are
+ * charged follows the processor's speed, so it is compared with a pass that did not know yet. */
+START_TEST(a_table_with_much_garbage_is_swept_faster)
+{
+    enum { ROWS = 2500, VERSIONS = 3, ROUNDS = 8 };
+    uint64_t keys[ROUNDS], charged[ROUNDS];
+    tables_make("altostrat", "devices", &THREE);
+    wait_until_idle();
+    for (int round = 0; round < ROUNDS; round++) {
+        struct ten_sweep_stats before = swept();
+        ten_sweeper_test_hold_at(tent.registry->sweeper, 0);
+        fill("devices", ROWS, VERSIONS, (round + 1) * 1000000);
+        ten_sweeper_test_hold_at(tent.registry->sweeper, UINT64_MAX);
+        wait_until_idle();
+        keys[round] = swept().keys - before.keys;
+        charged[round] = swept().charged - before.charged;
+    }
+    ck_assert_uint_ge(keys[ROUNDS - 1], ROWS * (1 + 2 * VERSIONS));
+    ck_assert_uint_ge(charged[1], keys[1]);
+    ck_assert_uint_le(4 * charged[ROUNDS - 1], 3 * charged[1]);
+    ck_assert_uint_ge(3 * charged[ROUNDS - 1], charged[1]);
+}
+END_TEST
+
 START_TEST(new_rules_begin_the_estimate_anew)
 {
     swept_with_garbage();
@@ -170,6 +194,7 @@ Suite *suite_tenancy_sweeper(void)
     tcase_add_test(tc, loosened_rules_keep_what_they_now_allow);
     tcase_add_test(tc, a_table_made_anew_is_not_touched_by_an_older_sweep);
     tcase_add_test(tc, what_is_not_removed_yet_is_estimated);
+    tcase_add_test(tc, a_table_with_much_garbage_is_swept_faster);
     tcase_add_test(tc, new_rules_begin_the_estimate_anew);
     tcase_add_test(tc, without_rules_nothing_is_garbage);
     suite_add_tcase(s, tc);
