@@ -79,7 +79,7 @@ struct ten_purge_queue {
     uint64_t group_ns; /* how long the last one took; 0: there was none */
     uint32_t told_step;
     size_t told_count;
-    uint64_t since_ns; /* when the oldest of the group began to wait; 0: there is no group */
+    uint64_t oldest_ns; /* since when the oldest is not done, also one that failed; 0: all are */
     char told[TEN_PURGES_AT_ONCE][TEN_JOB_ID + 1]; /* jobs that are at that step together */
     uint64_t told_ns;
     struct sto_progress progress; /* of the step; written by the job worker */

@@ -128,7 +128,7 @@ struct ten_job_progress {
     uint64_t elapsed_ms;   /* since the step began */
     size_t together;       /* jobs that share the step: a search is for all of them */
     size_t waiting;        /* jobs that wait for the worker */
-    uint64_t oldest_ms;    /* since the one that runs or waits for longest began to wait */
+    uint64_t oldest_ms;    /* since the oldest that is not done was asked for; 0: all are done */
 };
 /* Any thread. False when the worker is not at this job; only `waiting` is set then. */
 bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_job_progress *out);

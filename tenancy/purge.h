@@ -27,7 +27,7 @@ struct ten_purge {
     struct ten_registry *registry;
     struct ten_tenant *tenant;
     struct ten_job job;
-    uint64_t asked_ns; /* monotonic, when it began to wait */
+    uint64_t asked_ns; /* monotonic, when it began to wait, this time */
     uint64_t version;  /* of the job's document */
     size_t canary_count;
     uint32_t step; /* under way */

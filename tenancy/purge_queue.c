@@ -101,11 +101,12 @@ static void group_prepare(struct group *g)
     size_t kept = 0;
     for (size_t i = 0; i < g->count; i++) {
         struct ten_purge *p = g->of[i];
-        p->result = atomic_load(&g->registry->stopping) ? ERR_UNAVAILABLE : ten_purge_prepare(p);
+        bool closes = atomic_load(&g->registry->stopping); /* the next start goes on */
+        p->result = closes ? ERR_UNAVAILABLE : ten_purge_prepare(p);
         if (p->result == ERR_OK)
             g->of[kept++] = p;
         else
-            ten_purge_leave(p, true); /* done already, or the engine failed: see the next start */
+            ten_purge_leave(p, closes || p->result == ERR_EXISTS); /* it is done */
     }
     g->count = kept;
 }
@@ -298,7 +299,6 @@ static void group_begins(const struct group *g)
     struct ten_purge_queue *q = &g->registry->purges;
     uint64_t since_ns = g->of[0]->asked_ns;
     pthread_mutex_lock(&q->lock);
-    q->since_ns = since_ns;
     q->began_ns = base_monotonic_ns();
     pthread_mutex_unlock(&q->lock);
     sto_erasing_since(g->registry->engine, since_ns);
@@ -309,7 +309,6 @@ static void group_ends(const struct group *g)
     struct ten_purge_queue *q = &g->registry->purges;
     pthread_mutex_lock(&q->lock);
     q->group_ns = base_monotonic_ns() - q->began_ns;
-    q->since_ns = 0;
     q->began_ns = 0;
     pthread_mutex_unlock(&q->lock);
     sto_erasing_since(g->registry->engine, 0);
@@ -393,10 +392,7 @@ static void take_amounts(const struct sto_progress *from, uint64_t now_ns,
 
 static uint64_t oldest_ms(const struct ten_purge_queue *q, uint64_t now_ns)
 {
-    uint64_t since_ns = q->since_ns != 0   ? q->since_ns
-                        : q->first != NULL ? q->first->asked_ns
-                                           : now_ns;
-    return (now_ns - since_ns) / NS_PER_MS;
+    return q->oldest_ns == 0 || q->oldest_ns > now_ns ? 0 : (now_ns - q->oldest_ns) / NS_PER_MS;
 }
 
 bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_job_progress *out)

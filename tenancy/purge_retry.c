@@ -23,6 +23,7 @@
 
 struct ten_purge_retry {
     struct ten_tenant *tenant;
+    uint64_t since_ns; /* when it was first asked for, in this process */
     uint64_t due_ns;
     unsigned failures;
     bool is_asked_for; /* again, while it was under way */
@@ -35,6 +36,19 @@ static struct ten_purge_retry *find(struct ten_registry *r, const struct ten_ten
         if (all->entries[i].tenant == t)
             return &all->entries[i];
     return NULL;
+}
+
+/* Entries came or went: since when the oldest of them is not done. */
+static void oldest_set(struct ten_registry *r)
+{
+    struct ten_purge_queue *q = &r->purges;
+    uint64_t oldest_ns = 0;
+    for (size_t i = 0; i < r->retries.count; i++)
+        if (oldest_ns == 0 || r->retries.entries[i].since_ns < oldest_ns)
+            oldest_ns = r->retries.entries[i].since_ns;
+    pthread_mutex_lock(&q->lock);
+    q->oldest_ns = oldest_ns;
+    pthread_mutex_unlock(&q->lock);
 }
 
 static struct ten_purge_retry *add(struct ten_registry *r, struct ten_tenant *t)
@@ -50,7 +64,8 @@ static struct ten_purge_retry *add(struct ten_registry *r, struct ten_tenant *t)
         all->capacity = capacity;
     }
     struct ten_purge_retry *added = &all->entries[all->count++];
-    *added = (struct ten_purge_retry){.tenant = t};
+    *added = (struct ten_purge_retry){.tenant = t, .since_ns = base_monotonic_ns()};
+    oldest_set(r);
     return added;
 }
 
@@ -90,10 +105,12 @@ void ten_purge_ended(struct ten_registry *r, struct ten_tenant *t)
 {
     ten_control_check(r);
     struct ten_purge_retry *entry = find(r, t);
-    if (entry->is_asked_for && ten_tenant_state(t) == TEN_PURGING)
+    if (entry->is_asked_for && ten_tenant_state(t) == TEN_PURGING) {
         run(r, entry);
-    else
+    } else {
         *entry = r->retries.entries[--r->retries.count];
+        oldest_set(r);
+    }
 }
 
 static void run_left(struct base_msg *msg)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/share.h"
+#include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
 #include "tests/support/wall.h"
 
@@ -242,6 +243,83 @@ START_TEST(one_that_finds_something_does_not_keep_the_others)
 }
 END_TEST
 
+static uint64_t oldest_ms(void)
+{
+    struct ten_job_progress p;
+    ten_purges_get(tent.registry, &p);
+    return p.oldest_ms;
+}
+
+static bool all_are_done(void *unused)
+{
+    (void)unused;
+    return oldest_ms() == 0;
+}
+
+static bool failed_again(void *first)
+{
+    struct ten_job job;
+    struct tent_job_awaited awaited = {&tent, ids[0], &job};
+    return tent_job_is_over(&awaited) && job.state == TEN_JOB_FAILED &&
+           job.finished_us != ((const struct ten_job *)first)->finished_us;
+}
+
+START_TEST(a_departure_that_keeps_failing_grows_old)
+{
+    char path[300];
+    fill_all();
+    (void)snprintf(path, sizeof path, "%s/db/LOG.old.1", tent.dir);
+    ck_assert_int_eq(base_file_replace(path, SLICE_LIT("the alto# was here"), 0600, NULL), ERR_OK);
+    ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, "alto"), ids[0]), ERR_OK);
+    tent_await_job(&tent, ids[0], &jobs[0]);
+    wall_pass_s(3600); /* until it is tried again */
+    process_await(failed_again, &jobs[0], "a second failure");
+    ck_assert_uint_ge(oldest_ms(), 3600000);
+    ck_assert_int_eq(unlink(path), 0);
+    wall_pass_s(3600);
+    tent_await_job_done(&tent, ids[0], &jobs[0]);
+    process_await(all_are_done, NULL, "the age to be none");
+}
+END_TEST
+
+/* Another document in the place of the job's, and the job's again. */
+static void job_doc_swap(struct buf *body)
+{
+    struct buf now;
+    uint64_t version;
+    base_buf_init(&now, 65536);
+    struct ten_doc_key key = ten_doc_key_job(base_slice_text(ids[0]));
+    ck_assert_int_eq(sto_doc_get(tent.engine, ten_doc_key_slice(&key), &version, &now, &tent.eb),
+                     ERR_OK);
+    struct sto_doc_change change = {
+        .key = ten_doc_key_slice(&key), .body = base_buf_slice(body), .expect = STO_DOC_ANY};
+    ck_assert_int_eq(sto_docs_commit(tent.engine, &change, 1, &tent.eb), ERR_OK);
+    base_buf_fini(body);
+    *body = now;
+}
+
+START_TEST(a_job_that_cannot_be_read_is_tried_again)
+{
+    struct buf body;
+    base_buf_init(&body, 65536);
+    fill_all();
+    block_worker();
+    ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, "alto"), ids[0]), ERR_OK);
+    ck_assert_int_eq(base_buf_append(&body, SLICE_LIT("not a job")), ERR_OK);
+    job_doc_swap(&body);
+    unblock_worker();
+    tent_await_job(&tent, blocker_job, &(struct ten_job){0});
+    struct ten_job_progress p;
+    process_await(is_alone, &p, "the end of the blocker's purge");
+    ck_assert(!ten_job_place_get(tent.registry, ids[0], &(struct ten_job_place){0}));
+    job_doc_swap(&body);
+    base_buf_fini(&body);
+    wall_pass_s(3600);
+    ck_assert_uint_gt(oldest_ms(), 0);
+    tent_await_job_done(&tent, ids[0], &jobs[0]);
+}
+END_TEST
+
 /* As many files as there are; nobody's names are too many. */
 START_TEST(any_number_of_files_is_searched)
 {
@@ -273,6 +351,8 @@ Suite *suite_tenancy_offboard_together(void)
     tcase_add_test(t, who_waits_knows_how_long_the_last_ones_took);
     tcase_add_test(t, each_finds_what_it_would_find_alone);
     tcase_add_test(t, one_that_finds_something_does_not_keep_the_others);
+    tcase_add_test(t, a_departure_that_keeps_failing_grows_old);
+    tcase_add_test(t, a_job_that_cannot_be_read_is_tried_again);
     tcase_add_test(t, any_number_of_files_is_searched);
     suite_add_tcase(s, t);
     return s;
