@@ -174,6 +174,12 @@ static void expect_all_ok(const struct grpc_call *call)
     ck_assert_uint_eq(count, entry_count());
 }
 
+static bool has_pong(void *c)
+{
+    grpc_listen(c, 1);
+    return ((const struct grpc_client *)c)->pongs > 0;
+}
+
 START_TEST(calls_under_way_are_finished_when_the_server_stops)
 {
     static struct server server;
@@ -190,6 +196,8 @@ START_TEST(calls_under_way_are_finished_when_the_server_stops)
     struct grpc_call *read = grpc_start(&reading, READ_ROWS, &request.base, NULL);
     grpc_await_bytes(&reading, read, 1000);
     struct grpc_call *write = start_mutate_rows(&writing, table);
+    grpc_ping(&writing, 1);
+    process_await(has_pong, &writing, "a pong, which says that the server has the call");
     ck_assert_int_eq(kill(server.pid, SIGTERM), 0);
     grpc_await_close(&late);
     ck_assert_uint_eq(late.goaway_error, NGHTTP2_NO_ERROR);
