@@ -127,9 +127,10 @@ static void put_purges(struct buf *out, struct ten_registry *registry)
                   p.together);
     gw_metric_one(out, "bigtent_purges_waiting", GW_GAUGE, "Purges that wait for those under way.",
                   p.waiting);
-    struct gw_metric m = gw_metric_begin(out, "bigtent_purge_oldest_seconds", GW_GAUGE,
-                                         "Since the purge that runs or waits for longest began to "
-                                         "wait, in this process; 0: there is none.");
+    struct gw_metric m =
+        gw_metric_begin(out, "bigtent_purge_oldest_seconds", GW_GAUGE,
+                        "Since the oldest purge that is not done was asked for, in "
+                        "this process; 0: there is none.");
     gw_metric_put_fraction(&m, "", p.oldest_ms, MS_DECIMALS);
     m = gw_metric_begin(out, "bigtent_purge_amount", GW_GAUGE,
                         "What the step under way counts; all 0: not known.");

@@ -43,11 +43,16 @@ enum err sto_rdb_row_head(struct rdb_row *r)
     return ERR_OK;
 }
 
-/* On a reader, where it may take long. */
-static enum err may_go_on(struct rdb_row *r)
+/* Whether it may be done at this moment. */
+static enum err op_check(struct sto_mutate_op *op)
 {
-    enum err rc = sto_rdb_gate_check(r->op->scope.tenant.account, true, &r->op->detail);
-    return rc == ERR_OK ? sto_rdb_deadline_check(r->op->deadline_ns, &r->op->detail) : rc;
+    enum err rc = sto_rdb_gate_check(op->scope.tenant.account, true, &op->detail);
+    if (rc == ERR_OK)
+        rc = sto_rdb_deadline_check(op->deadline_ns, &op->detail);
+    if (rc == ERR_OK &&
+        atomic_load_explicit(&op->scope.schema->table->forgotten, memory_order_relaxed))
+        rc = base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
+    return rc;
 }
 
 enum err sto_rdb_row_step(struct rdb_row *r, uint64_t steps)
@@ -55,7 +60,7 @@ enum err sto_rdb_row_step(struct rdb_row *r, uint64_t steps)
     r->steps += steps;
     if (r->steps_max == UINT64_MAX && r->steps - r->steps_looked >= STEPS_OF_A_LOOK) {
         r->steps_looked = r->steps;
-        return may_go_on(r);
+        return op_check(r->op); /* on a reader, where it may take long */
     }
     if (r->steps <= r->steps_max)
         return ERR_OK;
@@ -238,17 +243,11 @@ static enum err row_open(struct rdb_row *r, struct rdb_batch *b, struct sto_muta
     r->todo = (struct rdb_todo){op->mutations, op->mutation_count};
     r->deleted = 0;
     r->is_emptied = false;
-    r->has_head = false;
     r->before = (struct rdb_head_view){0};
     r->now = (struct sto_row_head){0};
-    const struct sto_account *account = op->scope.tenant.account;
-    enum err rc = sto_rdb_gate_check(account, true, &op->detail);
-    if (rc == ERR_OK)
-        rc = sto_rdb_deadline_check(op->deadline_ns, &op->detail);
+    enum err rc = op_check(op);
     if (rc != ERR_OK)
         return rc;
-    if (atomic_load_explicit(&op->scope.schema->table->forgotten, memory_order_relaxed))
-        return base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
     sto_rdb_change_log_begin(&r->changes, op->scope.schema->table);
     rc = sto_row_key_check(NULL, op->row_key, &op->detail); /* the account's was checked before */
     if (rc != ERR_OK)
@@ -452,20 +451,10 @@ enum err sto_rdb_apply_apart(struct rdb_row *r, struct rdb_batch *apart, struct 
     return op_result(op, rc);
 }
 
-static const struct sto_table *op_table(const struct rdb_row *r)
-{
-    return r->op->scope.schema->table;
-}
-
 /* What may have changed beside the row. */
 static enum err planned_check(struct rdb_batch *b, struct rdb_row *r, struct sto_mutate_op *op)
 {
-    const struct sto_account *account = op->scope.tenant.account;
-    enum err rc = sto_rdb_gate_check(account, true, &op->detail);
-    if (rc == ERR_OK)
-        rc = sto_rdb_deadline_check(op->deadline_ns, &op->detail);
-    if (rc == ERR_OK && atomic_load(&op->scope.schema->table->forgotten))
-        rc = base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
+    enum err rc = op_check(op);
     if (rc == ERR_OK)
         rc = key_check(b, &op->detail);
     return rc == ERR_OK ? todo_check(r, op) : rc;
@@ -479,8 +468,8 @@ static bool planned_head(struct rdb_batch *b, struct rdb_row *r)
     if (sto_rdb_batch_head(b, base_slice(r->key, n), &view) != ERR_OK ||
         view.head.cells != r->before.head.cells || view.head.bytes != r->before.head.bytes)
         return false;
-    bool has_stream =
-        atomic_load_explicit(&op_table(r)->changes.since_us, memory_order_acquire) != 0;
+    bool has_stream = atomic_load_explicit(&r->op->scope.schema->table->changes.since_us,
+                                           memory_order_acquire) != 0;
     r->before = view;
     return has_stream == r->changes.on;
 }

@@ -9,8 +9,8 @@
  *                not before STEPS_OF_A_LOOK: it gets on;
  *                when the watchdog says so, always
  *
- * A step is one of the iterator, 1 KiB of a value, or RDB_NS_OF_A_STEP of what the filter did. The last
- * is reckoned (storage/pattern.h), so that it is the same for the same read.
+ * A step is one of the iterator, 1 KiB of a value, or RDB_NS_OF_A_STEP of what the filter did. The
+ * last is reckoned (storage/pattern.h), so that it is the same for the same read.
  *
  * Readers run behind others, so the time that passes says little: only when enough of it has, the
  * thread's own is asked for, which is a system call.
