@@ -109,6 +109,18 @@ START_TEST(old_files_are_read_by_themselves)
 }
 END_TEST
 
+static void others_are_served(void)
+{
+    struct world other;
+    http_get(w.op, "/readyz");
+    EXPECT_STATUS(w.op, 200);
+    world_init_on(&other, &server, HTTP_2, "bassist");
+    tenant_put(other.http, "devices", "a-row", "stats", "q", "sound");
+    http_get(other.http, "/v1/tables/devices/rows/a-row");
+    EXPECT_STATUS(other.http, 200);
+    world_fini(&other);
+}
+
 /* The operator is told, before the tenant is; and neither by the tenant's name. */
 START_TEST(damage_is_found_before_a_request_meets_it)
 {
@@ -127,6 +139,8 @@ START_TEST(damage_is_found_before_a_request_meets_it)
     http_get(w.http, "/v1/tables/devices/rows/patient-7741c");
     EXPECT_STATUS(w.http, 500);
     ck_assert_str_eq(http_string(w.http, "/code"), "corrupt");
+    ck_assert_uint_gt(scrape_number(w.op, "bigtent_corrupt_reads_total"), 0);
+    others_are_served();
 }
 END_TEST
 
