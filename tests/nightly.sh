@@ -8,7 +8,7 @@
 # long each took and where its log is. Exit status 1 if any failed.
 set -u
 cd "$(dirname "$0")/.." || exit 2
-STEPS='all-calls asan tsan long fuzz hostile other-release openapi metrics-check test-duckdb clients test-clients bench soak'
+STEPS='all-calls asan tsan long fuzz hostile other-release openapi metrics-check test-duckdb clients test-clients bench soak scale'
 logs=build/nightly
 
 # step NAME: the command of a step
@@ -27,6 +27,8 @@ step() {
     # Does every section still run? The figures of so few rows mean nothing.
     bench) make bench BENCH_ROWS=20000 BENCH_SECONDS=1 BENCH_CLIENT_ROWS=1000 BENCH_IDLE=100 BENCH_CHANGES=2000 BENCH_HOT_REST=1 BENCH_BUSY=4 BENCH_LEAVE=3 BENCH_BOUNDS=0 ;;
     soak) make soak BENCH_SOAK=5 ;;
+    # Default options, 40 million small rows, and 10 GiB of larger ones on top.
+    scale) make bench BENCH_ONLY=scale BENCH_SIZES=40000000 ;;
     *) return 2 ;;
     esac
 }
