@@ -244,8 +244,8 @@ struct sto_drop_op {
     uint64_t deadline_ns;       /* as of mutations; what has begun goes on */
     const _Atomic bool *stop;   /* NULL: none. ERR_CANCELLED soon after it is set: a slice is whole,
                                  * the rest is left */
-    enum sto_priority priority; /* as of mutations; sweeps and the removal of a table are
-                                 * background work in any case */
+    enum sto_priority priority; /* as of mutations; the removal of a table is background work in
+                                 * any case */
 
     enum err result;
     struct errbuf detail;

@@ -12,8 +12,9 @@
  *    until the next round; a changed schema is begun again at once.
  * 3. A pass goes by one version of the schema, from its first portion to its last.
  * 4. What a restart needs is saved behind the work, for many portions at once (sweep_memory.h).
- * 5. The more of a table is garbage, the less its keys cost: a tenant's garbage grows until it is
- *    swept as fast as it is made, not for ever.
+ * 5. Where a portion found that much is garbage, the next one costs less, and is done in the tenant's
+ *    own turns, beside its writes: its garbage grows until it goes as fast as it is made, not for
+ *    ever.
  */
 #include "tenancy/sweeper.h"
 
@@ -31,6 +32,7 @@
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
 #define HASTE_MAX 8
+#define HASTE_OWN 2 /* from here on it is the tenant whose share pays */
 
 struct place {
     char tenant[LIM_TENANT_ID + 1];
@@ -56,7 +58,7 @@ struct ten_sweeper {
 
     /* control thread */
     bool running;  /* a portion is with the engine */
-    int64_t haste; /* of its table when it began */
+    int64_t haste; /* with which it goes through its table, from 1 */
     struct place place;
     int64_t allowance; /* keys */
     int64_t last_ns;
@@ -92,20 +94,6 @@ static bool has_rules(const struct sto_schema *schema, bool *out_ages)
 static uint64_t additions(const struct sto_table *table)
 {
     return atomic_load_explicit(&table->additions, memory_order_relaxed);
-}
-
-/* How much faster than others a table is swept: the square of what it stores for each live byte, as
- * far as the estimate knows (storage/garbage.h). */
-static int64_t haste(const struct sto_schema *schema)
-{
-    const struct sto_table *table = schema->table;
-    uint64_t stored = sto_counters_read(&table->counters).bytes;
-    uint64_t garbage = sto_schema_uncollected(schema);
-    if (garbage <= table->sweeping.removed_bytes)
-        return 1;
-    garbage -= table->sweeping.removed_bytes;
-    double times = garbage < stored ? (double)stored / (double)(stored - garbage) : HASTE_MAX;
-    return times * times < HASTE_MAX ? (int64_t)(times * times) : HASTE_MAX;
 }
 
 /* Whether something of the table may have become garbage since it was swept. */
@@ -213,6 +201,7 @@ static void pass_begin(struct ten_sweeper *s, const struct ten_tenant *t,
         ten_sweep_resume(s->registry, ten_tenant_id(t), sto_schema_table_id(schema), &s->place.row))
         return;
     base_buf_truncate(&s->place.row, 0);
+    s->haste = 1;
     table->sweeping = (struct sto_sweep_pass){
         .version = schema->version, .additions = additions(table), .expires_us = STO_GC_NEVER};
 }
@@ -259,6 +248,15 @@ static int64_t cost(const struct sto_drop_op *op, int64_t haste)
     return (int64_t)(by_time > op->steps ? by_time : op->steps) / haste;
 }
 
+/* For the next portion: the square of what this one looked at for each key that it left. */
+static int64_t haste_behind(const struct sto_drop_op *op)
+{
+    if (op->removed.cells >= op->steps)
+        return op->steps == 0 ? 1 : HASTE_MAX;
+    double times = (double)op->steps / (double)(op->steps - op->removed.cells);
+    return times * times < HASTE_MAX ? (int64_t)(times * times) : HASTE_MAX;
+}
+
 static void portion_done(struct sto_drop_op *op)
 {
     struct ten_sweeper *s = op->user;
@@ -270,6 +268,7 @@ static void portion_done(struct sto_drop_op *op)
     atomic_fetch_add_explicit(&s->keys, op->steps, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->cells, op->removed.cells, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->bytes, op->removed.bytes, memory_order_relaxed);
+    s->haste = op->result == ERR_OK ? haste_behind(op) : 1;
     if (op->result == ERR_OK)
         pass_advance(s, op);
     else if (op->result == ERR_CONFLICT)
@@ -293,10 +292,10 @@ static void portion_begin(struct ten_sweeper *s, struct ten_tenant *t, struct st
         .scope = sto_table_scope_make(&tenant, schema),
         .range = {.start = base_buf_slice(&s->place.row)},
         .expired_only = true,
+        .priority = s->haste >= HASTE_OWN ? STO_PRIORITY_LOW : STO_PRIORITY_BACKGROUND,
         .steps_max = TEN_SWEEP_PORTION,
         .resume = &s->resume,
     };
-    s->haste = haste(schema);
     s->running = true;
     sto_drop_rows(s->registry->engine, &s->op);
 }
@@ -388,6 +387,7 @@ enum err ten_sweeper_start(struct ten_registry *r, const struct ten_sweeper_opti
 {
     struct ten_sweeper *s = base_new(sizeof *s);
     s->registry = r;
+    s->haste = 1;
     s->options = (struct ten_sweeper_options){
         .tick_ms = option(options->tick_ms, TEN_SWEEP_TICK_MS),
         .rest_ms = option(options->rest_ms, TEN_SWEEP_REST_S * 1000),

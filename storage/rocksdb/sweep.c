@@ -9,8 +9,8 @@
  * 2. What was found may have changed: on the committer a column is judged anew from its newest cell
  *    on. What became garbage meanwhile is found by the next sweep: it was an addition.
  * 3. A table in which nothing is garbage never reaches the committer.
- * 4. Where others leave no pause, its turns are few (LIM_BACKGROUND_WAIT_MS): then it does more in
- *    one.
+ * 4. Where others leave no pause, background work has few turns (LIM_BACKGROUND_WAIT_MS): then it
+ *    does more in one. In another priority it is the tenant's own work, and charged to it.
  */
 #include "storage/rocksdb/sweep.h"
 
@@ -57,6 +57,7 @@ struct sweep {
     uint64_t sent_ns;
     size_t done; /* bytes of found */
     bool is_in_column;
+    uint64_t cells_of_turn;
     struct rdb_drop_slice slice;
 };
 
@@ -195,9 +196,13 @@ static void run_look(struct base_msg *msg)
     struct sto_account *account = s->op->scope.tenant.account;
     atomic_fetch_add(&account->reads_open, 1);
     enum err rc = sto_rdb_drop_goes_on(s->engine, s->op);
+    uint64_t steps = s->op->steps;
     if (rc == ERR_OK)
         rc = look_slice(s);
     atomic_fetch_sub(&account->reads_open, 1);
+    if (s->op->priority != STO_PRIORITY_BACKGROUND)
+        sto_rdb_pool_charge(&s->engine->pool, account, RDB_SCANS,
+                            (s->op->steps - steps) / RDB_STEPS_PER_OP);
     bool removes = is_full(s) || (s->is_over && s->found.len > 0);
     if (rc != ERR_OK || (s->is_over && !removes))
         answer(s, rc);
@@ -212,7 +217,7 @@ static void look_on(struct sweep *s)
 {
     const struct rdb_pool_job job = {.account = s->op->scope.tenant.account,
                                      .queue = RDB_SCANS,
-                                     .priority = STO_PRIORITY_BACKGROUND,
+                                     .priority = s->op->priority,
                                      .must = true}; /* bounded by who sweeps */
     s->look.run = run_look;
     bool taken = sto_rdb_pool_push(&s->engine->pool, &job, &s->look, NULL);
@@ -246,6 +251,7 @@ static enum err collect(struct sweep *s, struct rdb_batch *batch, rocksdb_iterat
         if (d->finished)
             s->done += sizeof(struct found_column) + d->last.len;
         turn.cells -= d->cells < turn.cells ? d->cells : turn.cells;
+        s->cells_of_turn += d->cells;
         if (!d->finished || base_monotonic_ns() >= turn.until_ns)
             break;
     }
@@ -288,8 +294,11 @@ static void run_removal(struct rdb_committer *c, struct rdb_task *task)
 {
     struct sweep *s = (struct sweep *)task;
     enum err rc = sto_rdb_drop_goes_on(s->engine, s->op);
+    s->cells_of_turn = 0;
     if (rc == ERR_OK)
         rc = remove_slice(s, &c->batch, turn_of(s));
+    if (task->priority != STO_PRIORITY_BACKGROUND)
+        sto_rdb_committer_charge(c, task->account, s->cells_of_turn);
     if (rc != ERR_OK || (s->is_over && s->done == s->found.len)) {
         answer(s, rc);
     } else if (s->done < s->found.len) {
@@ -318,9 +327,8 @@ void sto_rdb_sweep(struct rdb_engine *e, struct sto_drop_op *op)
     op->look_ns = 0;
     s->engine = e;
     s->op = op;
-    s->removal = (struct rdb_task){.account = op->scope.tenant.account,
-                                   .priority = STO_PRIORITY_BACKGROUND,
-                                   .run = run_removal};
+    s->removal = (struct rdb_task){
+        .account = op->scope.tenant.account, .priority = op->priority, .run = run_removal};
     base_buf_init(&s->found, LIM_SWEEP_FOUND_BYTES + sizeof(struct found_column) + STO_KEY_MAX);
     sto_rdb_expiry_init(&s->expiry, op->scope.schema);
     sto_rdb_drop_slice_init(&s->slice, e, op);

@@ -542,8 +542,11 @@ static void fix_drop_done(struct sto_drop_op *op)
 
 UNUSED_FN static struct sto_usage fix_sweep(const struct sto_table_scope *scope)
 {
-    struct sto_drop_op op = {
-        .scope = *scope, .expired_only = true, .reply_to = &fix.mailbox, .done = fix_drop_done};
+    struct sto_drop_op op = {.scope = *scope,
+                             .expired_only = true,
+                             .priority = STO_PRIORITY_BACKGROUND,
+                             .reply_to = &fix.mailbox,
+                             .done = fix_drop_done};
     fix.outstanding++;
     sto_drop_rows(fix.engine, &op);
     fix_wait();

@@ -224,6 +224,7 @@ START_TEST(a_sweep_gets_on_among_writes)
     base_buf_init(&resume, LIM_ROW_KEY);
     struct sto_drop_op sweep = {.scope = fix.tables[QUIET][0],
                                 .expired_only = true,
+                                .priority = STO_PRIORITY_BACKGROUND,
                                 .steps_max = 1000,
                                 .resume = &resume,
                                 .reply_to = &fix.mailbox,

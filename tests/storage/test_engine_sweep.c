@@ -62,8 +62,11 @@ END_TEST
 
 static int64_t sweep_expiry(void)
 {
-    struct sto_drop_op op = {
-        .scope = *T, .expired_only = true, .reply_to = &fix.mailbox, .done = fix_drop_done};
+    struct sto_drop_op op = {.scope = *T,
+                             .expired_only = true,
+                             .priority = STO_PRIORITY_BACKGROUND,
+                             .reply_to = &fix.mailbox,
+                             .done = fix_drop_done};
     fix.outstanding++;
     sto_drop_rows(fix.engine, &op);
     fix_wait();
@@ -149,8 +152,11 @@ END_TEST
 
 static void sweep_begin(struct sto_drop_op *op)
 {
-    *op = (struct sto_drop_op){
-        .scope = *T, .expired_only = true, .reply_to = &fix.mailbox, .done = fix_drop_done};
+    *op = (struct sto_drop_op){.scope = *T,
+                               .expired_only = true,
+                               .priority = STO_PRIORITY_BACKGROUND,
+                               .reply_to = &fix.mailbox,
+                               .done = fix_drop_done};
     fix.outstanding++;
     sto_drop_rows(fix.engine, op);
 }
