@@ -12,9 +12,9 @@
  *    until the next round; a changed schema is begun again at once.
  * 3. A pass goes by one version of the schema, from its first portion to its last.
  * 4. What a restart needs is saved behind the work, for many portions at once (sweep_memory.h).
- * 5. Where a portion found that much is garbage, the next one costs less, and is done in the tenant's
- *    own turns, beside its writes: its garbage grows until it goes as fast as it is made, not for
- *    ever.
+ * 5. Where a portion found that much is garbage, the next one costs less, and is done in the
+ *    tenant's own turns, beside its writes: its garbage grows until it goes as fast as it is made,
+ *    not for ever.
  */
 #include "tenancy/sweeper.h"
 
@@ -31,6 +31,8 @@
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
+#define NS_PER_US 1000ULL
+#define US_PER_S  1000000ULL
 #define HASTE_MAX 8
 #define HASTE_OWN 2 /* from here on it is the tenant whose share pays */
 
@@ -78,17 +80,31 @@ static int64_t now_ns(void)
 
 /* --- which table ------------------------------------------------------------------------------ */
 
-static bool has_rules(const struct sto_schema *schema, bool *out_ages)
+static bool has_rules(const struct sto_schema *schema)
 {
     bool any = false;
-    *out_ages = false;
+    for (size_t i = 0; i < schema->family_count; i++)
+        any = any || schema->families[i].gc.term_count > 0;
+    return any;
+}
+
+/* As long as there are writes, cells become too old all the time. */
+static int64_t rest_ns(const struct ten_sweeper *s, const struct sto_schema *schema)
+{
+    uint64_t rest_us = TEN_SWEEP_AGES_S * US_PER_S;
+    bool ages = false;
     for (size_t i = 0; i < schema->family_count; i++) {
         const struct sto_gc *gc = &schema->families[i].gc;
-        any = any || gc->term_count > 0;
-        for (size_t k = 0; k < gc->term_count; k++)
-            *out_ages = *out_ages || gc->terms[k].age_us != 0;
+        for (size_t k = 0; k < gc->term_count; k++) {
+            uint64_t quarter_us = gc->terms[k].age_us / 4;
+            ages = ages || quarter_us != 0;
+            if (quarter_us != 0 && quarter_us < rest_us)
+                rest_us = quarter_us;
+        }
     }
-    return any;
+    int64_t least_ns = s->options.rest_ms * NS_PER_MS;
+    int64_t ns = (int64_t)(rest_us * NS_PER_US);
+    return ages && ns > least_ns ? ns : least_ns;
 }
 
 static uint64_t additions(const struct sto_table *table)
@@ -100,15 +116,13 @@ static uint64_t additions(const struct sto_table *table)
 static bool is_due(const struct ten_sweeper *s, const struct sto_schema *schema)
 {
     const struct sto_table *table = schema->table;
-    bool ages = false;
-    if (!has_rules(schema, &ages))
+    if (!has_rules(schema))
         return false;
     if (table->swept.version != schema->version)
         return true;
     if (additions(table) == table->swept.additions && base_wall_us() < table->swept.expires_us)
         return false;
-    int64_t rest_ns = ages ? TEN_SWEEP_AGES_S * NS_PER_S : s->options.rest_ms * NS_PER_MS;
-    return table->swept_at_ns == 0 || now_ns() - table->swept_at_ns >= rest_ns;
+    return table->swept_at_ns == 0 || now_ns() - table->swept_at_ns >= rest_ns(s, schema);
 }
 
 /* The table of a tenant at or behind the place's. */

@@ -32,7 +32,7 @@ struct ten_sweeper;
 #define TEN_SWEEP_TICK_MS    100
 #define TEN_SWEEP_KEY_NS     2000 /* a key that takes longer counts as several */
 #define TEN_SWEEP_REST_S     1    /* at least, between two looks through a table */
-#define TEN_SWEEP_AGES_S     60   /* the same of a table with ages */
+#define TEN_SWEEP_AGES_S     60   /* the same of a table with ages, or a quarter of the shortest */
 
 /* Fields of 0 stand for the values above; a server leaves all of them at 0. */
 struct ten_sweeper_options {

@@ -95,6 +95,42 @@ START_TEST(a_sweep_says_when_the_first_cell_it_left_is_too_old)
 }
 END_TEST
 
+/* What removing 600 cells costs the tenant in the order in which writes have their turns. */
+static uint64_t charged_for(enum sto_priority priority)
+{
+    struct sto_mutation m[603];
+    const struct sto_fair_line *writes = &fix.accounts[0].writes;
+    for (size_t i = 0; i < 603; i++)
+        m[i] = fix_set(1, "q", (int64_t)(i + 1) * 1000, SLICE_LIT("v"));
+    ck_assert_int_eq(fix_mutate(T, "row", m, 603), ERR_OK);
+    uint64_t before = writes->virtual_time;
+    struct sto_drop_op op = {.scope = *T,
+                             .expired_only = true,
+                             .priority = priority,
+                             .reply_to = &fix.mailbox,
+                             .done = fix_drop_done};
+    fix.outstanding++;
+    sto_drop_rows(fix.engine, &op);
+    fix_wait();
+    ck_assert_int_eq(op.result, ERR_OK);
+    ck_assert_uint_eq(op.removed.cells, 600);
+    return writes->virtual_time - before;
+}
+
+START_TEST(a_sweep_in_the_tenants_own_turns_is_charged_to_it)
+{
+    fix.gc[0] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 3};
+    fix_reopen();
+    uint64_t before = fix.accounts[0].writes.virtual_time;
+    ck_assert_int_eq(fix_put(T, "other", "v"), ERR_OK);
+    uint64_t write = fix.accounts[0].writes.virtual_time - before;
+    ck_assert_uint_eq(charged_for(STO_PRIORITY_BACKGROUND), 0);
+    ck_assert_int_eq(fix_mutate(T, "row", &(struct sto_mutation){.kind = STO_DELETE_FROM_ROW}, 1),
+                     ERR_OK);
+    ck_assert_uint_ge(charged_for(STO_PRIORITY_LOW), 600 * write);
+}
+END_TEST
+
 static uint64_t additions(void)
 {
     return atomic_load(&(T)->schema->table->additions);
@@ -243,6 +279,7 @@ Suite *suite_storage_engine_sweep(void)
     tcase_add_test(t, a_sweep_removes_what_no_read_shows);
     tcase_add_test(t, a_sweep_steps_over_a_long_column_that_stays);
     tcase_add_test(t, a_sweep_says_when_the_first_cell_it_left_is_too_old);
+    tcase_add_test(t, a_sweep_in_the_tenants_own_turns_is_charged_to_it);
     tcase_add_test(t, only_cells_that_are_added_are_additions_and_they_are_stored);
     tcase_add_test(t, a_sweep_takes_removed_families_and_spares_new_ones);
     tcase_add_test(t, what_has_no_garbage_is_looked_at_without_the_committer);
