@@ -14,7 +14,8 @@
  * 4. What a restart needs is saved behind the work, for many portions at once (sweep_memory.h).
  * 5. Where a portion found that much is garbage, the next one costs less, and is done in the
  *    tenant's own turns, beside its writes: its garbage grows until it goes as fast as it is made,
- *    not for ever.
+ *    not for ever. Behind one that had to wait there, for others wait for it, the next one is
+ *    background work.
  */
 #include "tenancy/sweeper.h"
 
@@ -34,6 +35,7 @@
 #define NS_PER_US 1000ULL
 #define US_PER_S  1000000ULL
 #define HASTE_MAX 8
+#define SLOW_NS   NS_PER_S
 #define HASTE_OWN 2 /* from here on it is the tenant whose share pays */
 
 struct place {
@@ -61,6 +63,7 @@ struct ten_sweeper {
     /* control thread */
     bool running;  /* a portion is with the engine */
     int64_t haste; /* with which it goes through its table, from 1 */
+    int64_t began_ns;
     struct place place;
     int64_t allowance; /* keys */
     int64_t last_ns;
@@ -282,7 +285,8 @@ static void portion_done(struct sto_drop_op *op)
     atomic_fetch_add_explicit(&s->keys, op->steps, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->cells, op->removed.cells, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->bytes, op->removed.bytes, memory_order_relaxed);
-    s->haste = op->result == ERR_OK ? haste_behind(op) : 1;
+    bool had_to_wait = s->haste >= HASTE_OWN && now_ns() - s->began_ns >= SLOW_NS;
+    s->haste = op->result == ERR_OK && !had_to_wait ? haste_behind(op) : 1;
     if (op->result == ERR_OK)
         pass_advance(s, op);
     else if (op->result == ERR_CONFLICT)
@@ -310,6 +314,7 @@ static void portion_begin(struct ten_sweeper *s, struct ten_tenant *t, struct st
         .steps_max = TEN_SWEEP_PORTION,
         .resume = &s->resume,
     };
+    s->began_ns = now_ns();
     s->running = true;
     sto_drop_rows(s->registry->engine, &s->op);
 }
