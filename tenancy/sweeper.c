@@ -214,11 +214,11 @@ static void pass_begin(struct ten_sweeper *s, const struct ten_tenant *t,
     struct sto_table *table = schema->table;
     bool goes_on = table->sweep_resumes && table->sweeping.version == schema->version;
     table->sweep_resumes = false;
+    s->haste = 1;
     if (goes_on &&
         ten_sweep_resume(s->registry, ten_tenant_id(t), sto_schema_table_id(schema), &s->place.row))
         return;
     base_buf_truncate(&s->place.row, 0);
-    s->haste = 1;
     table->sweeping = (struct sto_sweep_pass){
         .version = schema->version, .additions = additions(table), .expires_us = STO_GC_NEVER};
 }

@@ -540,18 +540,25 @@ static void fix_drop_done(struct sto_drop_op *op)
     fix.outstanding--;
 }
 
-UNUSED_FN static struct sto_usage fix_sweep(const struct sto_table_scope *scope)
+/* Done; what comes out is in the operation. */
+UNUSED_FN static struct sto_drop_op fix_sweep_as(const struct sto_table_scope *scope,
+                                                 enum sto_priority priority)
 {
     struct sto_drop_op op = {.scope = *scope,
                              .expired_only = true,
-                             .priority = STO_PRIORITY_BACKGROUND,
+                             .priority = priority,
                              .reply_to = &fix.mailbox,
                              .done = fix_drop_done};
     fix.outstanding++;
     sto_drop_rows(fix.engine, &op);
     fix_wait();
     ck_assert_int_eq(op.result, ERR_OK);
-    return op.removed;
+    return op;
+}
+
+UNUSED_FN static struct sto_usage fix_sweep(const struct sto_table_scope *scope)
+{
+    return fix_sweep_as(scope, STO_PRIORITY_BACKGROUND).removed;
 }
 
 UNUSED_FN static enum err fix_drop(const struct sto_table_scope *scope, struct sto_row_range range,

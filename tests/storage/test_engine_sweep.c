@@ -62,16 +62,7 @@ END_TEST
 
 static int64_t sweep_expiry(void)
 {
-    struct sto_drop_op op = {.scope = *T,
-                             .expired_only = true,
-                             .priority = STO_PRIORITY_BACKGROUND,
-                             .reply_to = &fix.mailbox,
-                             .done = fix_drop_done};
-    fix.outstanding++;
-    sto_drop_rows(fix.engine, &op);
-    fix_wait();
-    ck_assert_int_eq(op.result, ERR_OK);
-    return op.expires_us;
+    return fix_sweep_as(T, STO_PRIORITY_BACKGROUND).expires_us;
 }
 
 START_TEST(a_sweep_says_when_the_first_cell_it_left_is_too_old)
@@ -104,16 +95,7 @@ static uint64_t charged_for(enum sto_priority priority)
         m[i] = fix_set(1, "q", (int64_t)(i + 1) * 1000, SLICE_LIT("v"));
     ck_assert_int_eq(fix_mutate(T, "row", m, 603), ERR_OK);
     uint64_t before = writes->virtual_time;
-    struct sto_drop_op op = {.scope = *T,
-                             .expired_only = true,
-                             .priority = priority,
-                             .reply_to = &fix.mailbox,
-                             .done = fix_drop_done};
-    fix.outstanding++;
-    sto_drop_rows(fix.engine, &op);
-    fix_wait();
-    ck_assert_int_eq(op.result, ERR_OK);
-    ck_assert_uint_eq(op.removed.cells, 600);
+    ck_assert_uint_eq(fix_sweep_as(T, priority).removed.cells, 600);
     return writes->virtual_time - before;
 }
 
