@@ -156,7 +156,9 @@ START_TEST(full_disk_refuses_growth_lets_deletes_pass_and_recovers_by_itself)
     ck_assert(disk_load_await(&load, &load.acked, atomic_load(&load.acked) + 20));
     await_ballast(true);
     expect_ready("ok");
-    ck_assert_uint_eq(atomic_load(&load.unknown), 0);
+    ck_assert_msg(atomic_load(&load.unknown) == 0,
+                  "%zu writes of unknown outcome, the last with %d",
+                  (size_t)atomic_load(&load.unknown), atomic_load(&load.unknown_status));
     disk_load_stop(&load);
     server_kill(&server);
     server_start(&server, disk.env);

@@ -50,18 +50,21 @@ static void make_value(char *out, const char *row_key, size_t bytes)
     out[bytes] = '\0';
 }
 
-static enum disk_load_state settle(struct disk_load *l, bool answered, int status, bool was_bad)
+static enum disk_load_state settle(struct disk_load *l, bool answered, struct http *h, bool was_bad)
 {
-    if (answered && status / 100 == 2) {
+    if (answered && h->status / 100 == 2) {
         atomic_fetch_add(&l->acked, 1);
         if (was_bad)
             atomic_fetch_add(&l->late, 1);
         return DISK_LOAD_ACKED;
     }
-    if (answered && status == 507) {
+    if (answered && h->status == 507) {
         atomic_fetch_add(&l->refused, 1);
         return DISK_LOAD_REFUSED;
     }
+    if (answered && http_problem_mismatch(h, 503, "overloaded") == NULL)
+        return DISK_LOAD_REFUSED;
+    atomic_store(&l->unknown_status, answered ? h->status : 0);
     atomic_fetch_add(&l->unknown, 1);
     return DISK_LOAD_UNKNOWN;
 }
@@ -81,7 +84,7 @@ static void *write_rows(void *arg)
         int len = snprintf(body, sizeof(body), "{\"raw\":{\"v\":\"%s\"}}", value);
         bool was_bad = l->watched != NULL && atomic_load(l->watched) > 0;
         bool answered = http_try(h, "PUT", target, base_slice(body, (size_t)len));
-        enum disk_load_state state = settle(l, answered, h->status, was_bad);
+        enum disk_load_state state = settle(l, answered, h, was_bad);
         ck_assert_int_eq(base_buf_append_byte(&w->rows, (uint8_t)state), ERR_OK);
         broken = answered ? 0 : broken + 1;
         if (!answered)

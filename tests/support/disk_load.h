@@ -12,7 +12,8 @@
  * Blocks:   stop until the writers have ended.
  * Fails by: ck_abort_msg.
  * Limits:   none: a writer goes on with new rows until it is stopped, whatever is refused.
- * Promises: 1. No answer but 2xx counts as acknowledged; 507 as refused; all others as unknown.
+ * Promises: 1. No answer but 2xx counts as acknowledged; 507 as refused; a busy machine's 503
+ *              "overloaded", after which nothing may be there, as neither; all others as unknown.
  */
 #ifndef TESTS_SUPPORT_DISK_LOAD_H
 #define TESTS_SUPPORT_DISK_LOAD_H
@@ -37,6 +38,7 @@ struct disk_load {
     _Atomic uint64_t acked;
     _Atomic uint64_t refused; /* 507 */
     _Atomic uint64_t unknown;
+    _Atomic int unknown_status; /* of the last such answer; 0: none came */
     _Atomic uint64_t late;
     struct disk_load_writer {
         struct disk_load *load;
