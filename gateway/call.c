@@ -93,6 +93,7 @@ static void reset(struct gw_call *call)
     call->on_gone = NULL;
     call->on_tick = NULL;
     call->on_time = NULL;
+    call->refused_ns = 0;
 }
 
 static void free_call(struct gw_call *call)
@@ -236,6 +237,30 @@ bool gw_call_may_begin(struct gw_call *call)
     if (e != ERR_OK)
         gw_call_problem(call, (int)e, eb.text);
     return e == ERR_OK;
+}
+
+/* An answer that has begun is cut at the next tick if its key or tenant fell. */
+static void try_again(struct gw_call *call)
+{
+    if (!call->ex->ended && (call->answered || gw_call_may_begin(call)))
+        call->again(call);
+}
+
+bool gw_call_tries_again(struct gw_call *call, enum err result, uint64_t retry_ns,
+                         void (*again)(struct gw_call *call))
+{
+    if (result != ERR_OVERLOADED || call->ex == NULL || call->ex->ended) {
+        call->refused_ns = 0;
+        return false;
+    }
+    uint64_t now_ns = base_monotonic_ns();
+    if (call->refused_ns == 0)
+        call->refused_ns = now_ns;
+    if (!ten_visit_waits_again(&call->visit, now_ns - call->refused_ns, retry_ns))
+        return false;
+    call->again = again;
+    gw_call_later(call, retry_ns, try_again);
+    return true;
 }
 
 static void cut_if_fallen(struct gw_call *call, bool looks_at_keys)

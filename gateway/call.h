@@ -147,6 +147,8 @@ struct gw_call {
     void (*on_gone)(struct gw_call *call); /* the peer vanished, or has everything */
     void (*on_tick)(struct gw_call *call, uint64_t now_ns); /* NULL before gw_call_tick */
     void (*on_time)(struct gw_call *call);                  /* of timer */
+    void (*again)(struct gw_call *call);                    /* of gw_call_tries_again */
+    uint64_t refused_ns; /* since when the engine refuses it for overload; 0: it does not */
     struct gw_timer timer;
 };
 
@@ -176,6 +178,12 @@ void gw_call_later(struct gw_call *call, uint64_t ns, void (*go_on)(struct gw_ca
 /* True: the server is busy and it is not the turn of the call's tenant: go_on is called when it is.
  * Asked after it was admitted, and between writes of one that has many. */
 bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call));
+
+/* What its operation ended with, each time. True: it was refused for overload and may wait; the
+ * operation is to be submitted by again, in retry_ns, unless key or tenant fall before. Who has one
+ * request under way is not sent away for overload; a flood is. */
+bool gw_call_tries_again(struct gw_call *call, enum err result, uint64_t retry_ns,
+                         void (*again)(struct gw_call *call)) MUST_CHECK;
 
 /* For one whose turn has come: whether its key and the state of its tenant still let it begin.
  * False: answered. */

@@ -5,8 +5,8 @@
  *
  *     reading   a slice is with the engine; the call is held
  *     waiting   the peer's queue is full; drained goes on with the next slice
- *     paused    the tenant, or the key, owes for what was visited, or its memory is scarce; a timer
- *               goes on. Nothing holds the call, and the engine holds nothing but a place in the
+ *     paused    the tenant, or the key, owes for what was visited, or its memory is scarce, or the
+ *               engine is busy; a timer goes on. Nothing holds the call, and the engine holds nothing but a place in the
  *               table.
  *     ended     the answer is complete, broken off, or its peer is gone
  *
@@ -99,11 +99,14 @@ static bool slice_done(struct gw_row_stream *s)
         s->ended = true;
         return false;
     }
-    if (s->op.state == STO_READ_FAILED) {
-        fail(s, s->op.result, s->op.detail.text);
+    enum err e = s->op.state == STO_READ_FAILED ? s->op.result : ERR_OK;
+    if (gw_call_tries_again(call, e, s->op.retry_ns, pause_is_over))
+        return false;
+    if (e != ERR_OK) {
+        fail(s, e, s->op.detail.text);
         return false;
     }
-    enum err e = s->format->look(s, &is_last, &cut, &eb);
+    e = s->format->look(s, &is_last, &cut, &eb);
     if (e != ERR_OK) {
         fail(s, e, eb.text);
         return false;

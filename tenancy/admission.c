@@ -4,7 +4,7 @@
  * Rates are taken one after the other, of the key and then of the tenant, operations before bytes.
  * When one refuses, those taken before are given back, so what is refused by one policy uses up no
  * other. Between the two another request may be refused that would have passed; it is told to come
- * again like any other. 514 lines because the whole way of a request through its tenant's state,
+ * again like any other. 530 lines because the whole way of a request through its tenant's state,
  * share and rates is here, to be read at once.
  */
 #include "tenancy/admission.h"
@@ -430,6 +430,16 @@ uint64_t ten_visit_turn_ns(const struct ten_visit *v)
     if (wait_ns > 0)
         ten_meter_throttled(v->tenant, TEN_POLICY_SERVICE, wait_ns);
     return wait_ns;
+}
+
+bool ten_visit_waits_again(const struct ten_visit *v, uint64_t waited_ns, uint64_t wait_ns)
+{
+    const uint64_t most_ns = LIM_OVERLOAD_TURN_MS * NS_PER_MS;
+    bool waits =
+        v->tenant != NULL && may_wait(v) && waited_ns <= most_ns && wait_ns <= most_ns - waited_ns;
+    if (waits)
+        ten_meter_throttled(v->tenant, TEN_POLICY_SERVICE, wait_ns);
+    return waits;
 }
 
 uint64_t ten_visit_cost(const struct ten_visit *v)

@@ -88,6 +88,10 @@ void ten_visit_pay_entry(struct ten_visit *v, uint64_t bytes);
  * its turn, because the server is busy and its tenant did more than its share; 0: not at all.
  * Metered as throttling. */
 uint64_t ten_visit_turn_ns(const struct ten_visit *v);
+/* Whether a request that the engine refuses for overload, and that waited so long since the first
+ * time, waits for so long and is tried again, by the bounds of one that waits at its head. Metered
+ * as throttling. */
+bool ten_visit_waits_again(const struct ten_visit *v, uint64_t waited_ns, uint64_t wait_ns);
 /* What a read has visited since the last time; never refused. */
 void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes);
 /* What it made the server do beyond that, as so many bytes; these are not metered as read. */

@@ -91,32 +91,46 @@ static void answer_cell(struct cell_read *r)
     gw_rest_send(call, 200, OCTETS);
 }
 
+static void read_on(struct gw_call *call);
+
+/* What a slice brought has been looked at; true when the next one is to be read now. */
+static bool slice_done(struct cell_read *r)
+{
+    bool has_failed = r->op.state == STO_READ_FAILED;
+    if (gw_call_tries_again(r->call, has_failed ? r->op.result : ERR_OK, r->op.retry_ns, read_on))
+        return false;
+    bool more = r->op.state == STO_READ_MORE && r->call->ex != NULL;
+    if (!more)
+        answer_cell(r);
+    return more;
+}
+
 /* A sparse row may need several slices until its one cell is found. */
 static void read_cell(struct cell_read *r, bool try_inline)
 {
     struct gw_call *call = r->call;
-    for (;;) {
+    bool more = true;
+    while (more) {
         gw_call_hold(call);
         if (!sto_read_rows(call->api->engine, &r->op, try_inline))
             return; /* cell_done drops the hold */
-        bool more = r->op.state == STO_READ_MORE && call->ex != NULL;
-        if (!more)
-            answer_cell(r);
+        more = slice_done(r);
         gw_call_drop(call);
-        if (!more)
-            return;
         try_inline = false;
     }
+}
+
+static void read_on(struct gw_call *call)
+{
+    read_cell(call->state, false);
 }
 
 static void cell_done(struct sto_read_op *op)
 {
     struct cell_read *r = op->user;
     struct gw_call *call = r->call;
-    if (op->state == STO_READ_MORE && call->ex != NULL)
+    if (slice_done(r))
         read_cell(r, false);
-    else
-        answer_cell(r);
     gw_call_drop(call);
 }
 

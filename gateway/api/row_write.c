@@ -35,12 +35,18 @@ void gw_row_write_answer_timestamp(struct gw_call *call, bool created)
     gw_rest_send_json(call, created ? 201 : 200);
 }
 
+static void apply(struct gw_call *call);
+
 static void write_done(struct sto_mutate_op *op)
 {
     struct gw_call *call = op->user;
     struct gw_row_write *w = call->state;
     ten_visit_waited(&call->visit);
     gw_caller_charge_write(call, op);
+    if (gw_call_tries_again(call, op->result, op->retry_ns, apply)) {
+        gw_call_drop(call);
+        return;
+    }
     if (op->result != ERR_OK) {
         gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
     } else {
@@ -52,6 +58,14 @@ static void write_done(struct sto_mutate_op *op)
 }
 
 /* --- the way there ---------------------------------------------------------------------------- */
+
+static void apply(struct gw_call *call)
+{
+    struct gw_row_write *w = call->state;
+    gw_call_hold(call);
+    ten_visit_waits(&call->visit);
+    sto_mutate_row(call->api->engine, &w->op);
+}
 
 static enum err check_list(const struct gw_call *call, const struct sto_mutation *list,
                            size_t count, struct errbuf *eb)
@@ -92,9 +106,7 @@ static void submit(struct gw_call *call)
     w->op.done = write_done;
     w->op.user = call;
     w->op.scope = call->scope; /* the call keeps the ref until it is freed */
-    gw_call_hold(call);
-    ten_visit_waits(&call->visit);
-    sto_mutate_row(call->api->engine, &w->op);
+    apply(call);
 }
 
 static void prepared_on_helper(struct gw_call *call)

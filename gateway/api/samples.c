@@ -22,9 +22,15 @@ static void put_samples(struct gw_json *j, const struct sto_sample_op *op)
     gw_json_close(j, ']');
 }
 
+static void ask(struct gw_call *call);
+
 static void samples_done(struct sto_sample_op *op)
 {
     struct gw_call *call = op->user;
+    if (gw_call_tries_again(call, op->result, op->retry_ns, ask)) {
+        gw_call_drop(call);
+        return;
+    }
     if (op->result != ERR_OK) {
         gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
     } else {
@@ -35,6 +41,12 @@ static void samples_done(struct sto_sample_op *op)
         gw_rest_send_json(call, 200);
     }
     gw_call_drop(call);
+}
+
+static void ask(struct gw_call *call)
+{
+    gw_call_hold(call);
+    sto_sample_row_keys(call->api->engine, call->state);
 }
 
 void gw_samples(struct gw_call *call)
@@ -54,6 +66,5 @@ void gw_samples(struct gw_call *call)
     op->user = call;
     op->scope = call->scope; /* the call keeps the ref until it is freed */
     op->arena = &call->arena;
-    gw_call_hold(call);
-    sto_sample_row_keys(call->api->engine, op);
+    ask(call);
 }

@@ -24,17 +24,29 @@ struct row_change {
 
 /* --- the way there and back ------------------------------------------------------------------- */
 
+static void apply(struct gw_call *call);
+
 static void change_done(struct sto_mutate_op *op)
 {
     struct gw_call *call = op->user;
     const struct row_change *change = call->state;
     ten_visit_waited(&call->visit);
     gw_caller_charge_write(call, op);
-    if (op->result != ERR_OK)
-        gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
-    else
-        change->answer(call);
+    if (!gw_call_tries_again(call, op->result, op->retry_ns, apply)) {
+        if (op->result != ERR_OK)
+            gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
+        else
+            change->answer(call);
+    }
     gw_call_drop(call);
+}
+
+static void apply(struct gw_call *call)
+{
+    struct row_change *change = call->state;
+    gw_call_hold(call);
+    ten_visit_waits(&call->visit);
+    sto_mutate_row(call->api->engine, &change->op);
 }
 
 static enum err check_list(const struct gw_call *call, const struct sto_mutation *list,
@@ -75,9 +87,7 @@ static void submit(struct gw_call *call)
     op->deadline_ns = gw_rpc(call)->deadline_ns;
     op->priority = call->priority;
     op->scope = call->scope; /* the call keeps the ref until it is freed */
-    gw_call_hold(call);
-    ten_visit_waits(&call->visit);
-    sto_mutate_row(call->api->engine, op);
+    apply(call);
 }
 
 /* The call, and with it the tenant and the table's schema, is held meanwhile. */

@@ -170,6 +170,9 @@ static bool slice_done(struct change_stream *s)
         s->ended = true;
         return false;
     }
+    enum err e = s->op.state == STO_READ_FAILED ? s->op.result : ERR_OK;
+    if (gw_call_tries_again(call, e, s->op.retry_ns, look_for_more))
+        return false;
     if (s->op.state == STO_READ_FAILED || s->writer.error != ERR_OK) {
         bool mine = s->op.state != STO_READ_FAILED;
         fail(s, mine ? s->writer.error : s->op.result,

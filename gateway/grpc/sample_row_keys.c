@@ -90,14 +90,25 @@ static void drained(struct gw_call *call)
         send_samples(call);
 }
 
+static void ask(struct gw_call *call);
+
 static void samples_done(struct sto_sample_op *op)
 {
     struct gw_call *call = op->user;
-    if (op->result != ERR_OK)
-        gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
-    else
-        send_samples(call);
+    if (!gw_call_tries_again(call, op->result, op->retry_ns, ask)) {
+        if (op->result != ERR_OK)
+            gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
+        else
+            send_samples(call);
+    }
     gw_call_drop(call);
+}
+
+static void ask(struct gw_call *call)
+{
+    struct samples *s = call->state;
+    gw_call_hold(call);
+    sto_sample_row_keys(call->api->engine, &s->op);
 }
 
 static enum err take_request(struct gw_call *call, struct samples *s, struct errbuf *eb)
@@ -129,6 +140,5 @@ void gw_sample_row_keys(struct gw_call *call)
     s->op.scope = call->scope; /* the call keeps the ref until it is freed */
     s->op.arena = &call->arena;
     call->on_drained = drained;
-    gw_call_hold(call);
-    sto_sample_row_keys(call->api->engine, &s->op);
+    ask(call);
 }

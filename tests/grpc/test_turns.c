@@ -1,9 +1,10 @@
 /*
- * tests/grpc/test_turns.c - while small requests of others wait long, a flood waits for its turn:
- * it is slowed down and not sent away, and nothing of it is lost. The disk is made slow, so that
- * others wait whatever the machine.
+ * tests/grpc/test_turns.c - while small requests of others wait long, or the disk does not keep up,
+ * who sends one request after the other waits for its turn: it is slowed down and not sent away,
+ * and nothing of it is lost. The disk is made slow, so that others wait whatever the machine.
  */
 #include <check.h>
+#include <endian.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@ enum {
     ENTRIES = 1000,
     ENTRY_VALUE = 8192,
     LARGE = 8 * MIB,
+    PRESSED_VALUE = 20000, /* ten times what the quiet tenant writes at a time: above its share */
+    FLUSH_HELD_MS = 300,
 };
 
 static struct server server;
@@ -44,13 +47,25 @@ static struct {
     pthread_t thread;
 } small; /* requests of the quiet tenant */
 
-static void set_up(void)
+static void start(const char *memtable_mb)
 {
     server_create(&server);
+    server.options[0] = "--memtable-mb";
+    server.options[1] = memtable_mb;
     disk_init(&disk, &server, server.data);
     server_start(&server, disk.env);
     world_init_on(&flooding, &server, HTTP_2, "flooding");
     world_init_on(&quiet, &server, HTTP_2, "quiet");
+}
+
+static void set_up(void)
+{
+    start("64");
+}
+
+static void set_up_small_memtables(void)
+{
+    start("1");
 }
 
 static void tear_down(void)
@@ -285,6 +300,101 @@ START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
 }
 END_TEST
 
+/* --- a disk that does not keep up -------------------------------------------------------------- */
+
+static struct {
+    _Atomic bool stop;
+    _Atomic uint64_t done;
+    _Atomic uint64_t other; /* any other answer */
+    pthread_t puts, flushes;
+} pressed;
+
+static void *puts_thread(void *arg)
+{
+    struct http *http = arg;
+    struct buf body;
+    base_buf_init(&body, MIB);
+    (void)base_buf_printf(&body, "{\"raw\":{\"v\":\"%0*d\"}}", PRESSED_VALUE, 0); /* fits */
+    while (!atomic_load(&pressed.stop) &&
+           http_try(http, "PUT", "/v1/tables/devices/rows/put", base_buf_slice(&body)))
+        atomic_fetch_add(http->status / 100 == 2 ? &pressed.done : &pressed.other, 1);
+    base_buf_fini(&body);
+    return NULL;
+}
+
+/* Flushes wait, but not until writes are stopped for good. */
+static void *flushes_thread(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&pressed.stop)) {
+        disk_hold_sync(&disk, ".sst", 0);
+        process_sleep_ms(FLUSH_HELD_MS);
+        disk_let_go(&disk);
+    }
+    return NULL;
+}
+
+struct counting {
+    struct grpc_client client;
+    uint64_t times;
+};
+
+/* Until the engine has refused some write for pressure. */
+static bool counts_under_pressure(void *arg)
+{
+    struct counting *c = arg;
+    char table[TABLE_NAME];
+    Bt__ReadModifyWriteRule rule = BT__READ_MODIFY_WRITE_RULE__INIT;
+    Bt__ReadModifyWriteRule *rules[] = {&rule};
+    Bt__ReadModifyWriteRowRequest request = BT__READ_MODIFY_WRITE_ROW_REQUEST__INIT;
+    rule.family_name = (char *)(uintptr_t) "stats";
+    rule.column_qualifier = binary("count");
+    rule.rule_case = BT__READ_MODIFY_WRITE_RULE__RULE_INCREMENT_AMOUNT;
+    rule.increment_amount = 1;
+    request.table_name = table_name(table, &flooding);
+    request.row_key = binary("counter");
+    request.rules = rules;
+    request.n_rules = 1;
+    for (size_t i = 0; i < GRPC_CALLS / 2; i++) {
+        const struct grpc_call *call =
+            grpc_ask(&c->client, BIGTABLE "ReadModifyWriteRow", &request.base);
+        ck_assert_msg(call->status == GW_STATUS_OK, "increment %zu: %d %s", (size_t)c->times,
+                      call->status, call->message);
+        c->times++;
+    }
+    grpc_close(&c->client);
+    grpc_open(&c->client, &server, flooding.key, 0);
+    scrape(quiet.op);
+    return scrape_seen("bigtent_queue_refusals_total{kind=\"write\",reason=\"pressure\"}") > 0;
+}
+
+START_TEST(who_sends_one_write_after_the_other_waits_for_the_disk)
+{
+    struct counting counting = {.times = 0};
+    struct http *puts = http_open(&server, HTTP_2, flooding.key);
+    grpc_open(&counting.client, &server, flooding.key, 0);
+    ck_assert_int_eq(pthread_create(&small.thread, NULL, small_thread, NULL), 0);
+    ck_assert_int_eq(pthread_create(&pressed.puts, NULL, puts_thread, puts), 0);
+    ck_assert_int_eq(pthread_create(&pressed.flushes, NULL, flushes_thread, NULL), 0);
+    process_await(counts_under_pressure, &counting, "a write that the engine refused for pressure");
+    atomic_store(&pressed.stop, true);
+    atomic_store(&small.stop, true);
+    (void)pthread_join(pressed.flushes, NULL); /* made above, and the others */
+    (void)pthread_join(pressed.puts, NULL);
+    (void)pthread_join(small.thread, NULL);
+    ck_assert_uint_gt(atomic_load(&pressed.done), 0);
+    ck_assert_uint_eq(atomic_load(&pressed.other), 0);
+    http_get(flooding.http, "/v1/tables/devices/cells/counter/stats/count");
+    EXPECT_STATUS(flooding.http, 200);
+    uint64_t sum;
+    ck_assert_uint_eq(flooding.http->body.len, sizeof sum);
+    memcpy(&sum, flooding.http->body.ptr, sizeof sum);
+    ck_assert_uint_eq(be64toh(sum), counting.times); /* each was done once */
+    grpc_close(&counting.client);
+    http_close(puts);
+}
+END_TEST
+
 Suite *suite_grpc_turns(void);
 Suite *suite_grpc_turns(void)
 {
@@ -294,5 +404,10 @@ Suite *suite_grpc_turns(void)
     tcase_add_checked_fixture(c, set_up, tear_down);
     suite_add_tcase(s, c);
     tcase_add_test(c, a_flood_waits_for_its_turn_and_is_not_sent_away);
+    c = tcase_create("pressure");
+    tcase_set_timeout(c, 600);
+    tcase_add_checked_fixture(c, set_up_small_memtables, tear_down);
+    suite_add_tcase(s, c);
+    tcase_add_test(c, who_sends_one_write_after_the_other_waits_for_the_disk);
     return s;
 }
