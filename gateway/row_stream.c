@@ -6,8 +6,8 @@
  *     reading   a slice is with the engine; the call is held
  *     waiting   the peer's queue is full; drained goes on with the next slice
  *     paused    the tenant, or the key, owes for what was visited, or its memory is scarce, or the
- *               engine is busy; a timer goes on. Nothing holds the call, and the engine holds nothing but a place in the
- *               table.
+ *               engine is busy; a timer goes on. Nothing holds the call, and the engine holds
+ *               nothing but a place in the table.
  *     ended     the answer is complete, broken off, or its peer is gone
  *
  * Compiling the filter is charged before the first slice.

@@ -27,7 +27,6 @@ enum {
     ENTRY_VALUE = 8192,
     LARGE = 8 * MIB,
     PRESSED_VALUE = 20000, /* ten times what the quiet tenant writes at a time: above its share */
-    FLUSH_HELD_MS = 300,
 };
 
 static struct server server;
@@ -300,7 +299,8 @@ START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
 }
 END_TEST
 
-/* --- a disk that does not keep up -------------------------------------------------------------- */
+/* --- a disk that does not keep up --------------------------------------------------------------
+ */
 
 static struct {
     _Atomic bool stop;
@@ -322,13 +322,22 @@ static void *puts_thread(void *arg)
     return NULL;
 }
 
-/* Flushes wait, but not until writes are stopped for good. */
+/* So many that writes are delayed, or stopped until one of them is flushed. */
+static bool memtables_wait(void *arg)
+{
+    static const char series[] = "\nbigtent_memtables_waiting ";
+    struct http *op = arg;
+    http_get(op, "/metrics");
+    const char *at = strstr(http_text(op), series);
+    ck_assert_ptr_nonnull(at);
+    return atomic_load(&pressed.stop) || at[sizeof series - 1] >= '3';
+}
+
 static void *flushes_thread(void *arg)
 {
-    (void)arg;
     while (!atomic_load(&pressed.stop)) {
         disk_hold_sync(&disk, ".sst", 0);
-        process_sleep_ms(FLUSH_HELD_MS);
+        process_await(memtables_wait, arg, "memtables that wait");
         disk_let_go(&disk);
     }
     return NULL;
@@ -375,7 +384,7 @@ START_TEST(who_sends_one_write_after_the_other_waits_for_the_disk)
     grpc_open(&counting.client, &server, flooding.key, 0);
     ck_assert_int_eq(pthread_create(&small.thread, NULL, small_thread, NULL), 0);
     ck_assert_int_eq(pthread_create(&pressed.puts, NULL, puts_thread, puts), 0);
-    ck_assert_int_eq(pthread_create(&pressed.flushes, NULL, flushes_thread, NULL), 0);
+    ck_assert_int_eq(pthread_create(&pressed.flushes, NULL, flushes_thread, flooding.op), 0);
     process_await(counts_under_pressure, &counting, "a write that the engine refused for pressure");
     atomic_store(&pressed.stop, true);
     atomic_store(&small.stop, true);
