@@ -8,7 +8,9 @@
 # BIGTENT_RUN_OPTIONS  more options of `bigtentd serve`
 #
 # On first use: bigtentd init, the tenants altostrat and examplepetstore with a key each (mode 0600)
-# and a table "phone". Then the server runs until Ctrl-C or SIGTERM.
+# and a table "phone". A later use makes what is missing: a key that was revoked, a table that was
+# deleted, altostrat-2 when altostrat was deleted or suspended. Then the server runs until Ctrl-C or
+# SIGTERM.
 set -u
 
 build=${1:?usage: cli/run.sh build/release}
@@ -99,37 +101,67 @@ done
 
 # --- the sample tenants -------------------------------------------------------------------------
 
-# Run the command line as operator; stop the server when that fails.
+# Run the command line as operator.
 operator() {
     "$cli" --key-file "$data/operator.key" "$@"
 }
 
-give_up() {
-    [ -z "$stopping" ] || finish
-    kill -TERM "$server_pid"
-    await_end
-    fail "$*"
+as_tenant() {
+    "$cli" --key-file "$key_file" "$@" > /dev/null 2>&1
 }
 
-make_tenant() {
-    key_file="$dir/$1.key"
-    if [ ! -s "$key_file" ]; then
-        operator tenant show "$1" > /dev/null 2>&1 ||
-            operator tenant create "$1" --name "$2" > /dev/null || give_up "no tenant $1"
-        operator key create --tenant "$1" --label make-run > "$key_file.new" ||
-            give_up "no key for $1"
-        # "key btt_..." is the line that counts.
-        sed -n 's/^key //p' "$key_file.new" > "$key_file.only" && mv "$key_file.only" "$key_file" ||
-            give_up "cannot write $key_file"
+# Is the table there, and may the key write to it? The deletion of a row that nobody has says so.
+can_write() {
+    as_tenant row delete phone 'run.sh: may this key write?'
+}
+
+table_is_ready() {
+    [ -s "$key_file" ] || return 1
+    can_write || { as_tenant table create phone stats:max_versions=3 && can_write; }
+}
+
+# "key btt_..." is the line that counts.
+make_key() {
+    operator key create --tenant "$tenant" --label make-run > "$key_file.new" &&
+        sed -n 's/^key //p' "$key_file.new" > "$key_file.only" && mv "$key_file.only" "$key_file" &&
         rm -f "$key_file.new"
-    fi
-    "$cli" --key-file "$key_file" table show phone > /dev/null 2>&1 ||
-        "$cli" --key-file "$key_file" table create phone stats:max_versions=3 > /dev/null ||
-        give_up "no table for $1"
 }
 
-make_tenant altostrat "Altostrat"
-make_tenant examplepetstore "Example Pet Store"
+# Sets why when it fails.
+tenant_is_ready() {
+    key_file="$dir/$tenant.key"
+    table_is_ready && return
+    shown=$(operator tenant show "$tenant" 2> /dev/null) ||
+        shown=$(operator tenant create "$tenant" --name "$1" 2>&1) || {
+            why=$shown
+            may_create=
+            return 1
+        }
+    state=$(printf '%s\n' "$shown" | sed -n 's/^state //p')
+    why="it is $state"
+    [ "$state" = active ] || return 1
+    why=$(make_key 2>&1) && why="its table cannot be written to" && table_is_ready
+}
+
+# Make sample tenant $1 ready. One that its user deleted, suspended or closed otherwise stays as it
+# is, and the next name is taken: $1-2, $1-3. Fails when none can be had; sets tenant and key_file.
+sample_tenant() {
+    may_create=yes
+    tenant=$1
+    next=2
+    until tenant_is_ready "$2"; do
+        [ -z "$stopping" ] || finish
+        echo "passing over $tenant: $why"
+        [ -n "$may_create" ] && [ "$next" -le 100 ] || return 1
+        tenant=$1-$next
+        next=$((next + 1))
+    done
+}
+
+second=
+sample_tenant examplepetstore "Example Pet Store" && second=$tenant
+first=
+sample_tenant altostrat "Altostrat" && first=$tenant
 
 # --- what to type -------------------------------------------------------------------------------
 
@@ -139,15 +171,18 @@ quote() {
     printf "'"
 }
 
-key=$(cat "$dir/altostrat.key")
-curl="curl -sS -w '\\n' --cacert $(quote "$data/ca.pem") -H 'Authorization: Bearer $key'"
-
 cat << END
 
 Bigtent serves on $BIGTENT_URL. Data and keys are in $dir.
-Tenants: altostrat and examplepetstore, each with a key and a table "phone".
+END
 
-With curl, as altostrat:
+if [ -n "$first" ]; then
+    key=$(cat "$key_file")
+    curl="curl -sS -w '\\n' --cacert $(quote "$data/ca.pem") -H 'Authorization: Bearer $key'"
+    cat << END
+Tenants: $first${second:+ and $second, each} with a key and a table "phone".
+
+With curl, as $first:
 
 $curl -X PUT -H 'Content-Type: application/json' -d '{"stats":{"os_build":"PQ2A.190405.003","wifi":"1"}}' $BIGTENT_URL/v1/tables/phone/rows/4c410523%2320190501
 $curl $BIGTENT_URL/v1/tables/phone/rows/4c410523%2320190501
@@ -158,9 +193,15 @@ With bigtent, in another terminal:
 
 export PATH=$(quote "$(cd "$build" && pwd)"):"\$PATH"
 export BIGTENT_URL=$BIGTENT_URL BIGTENT_CACERT=$(quote "$data/ca.pem")
-export BIGTENT_KEY="\$(cat $(quote "$dir/altostrat.key"))"
+export BIGTENT_KEY="\$(cat $(quote "$key_file"))"
 bigtent scan phone
 bigtent tenant list --key-file $(quote "$data/operator.key")
+END
+else
+    echo "There is no sample tenant to use."
+fi
+
+cat << END
 
 Ctrl-C stops the server. Its log: $log
 END

@@ -1,5 +1,6 @@
 /*
- * tests/cli/test_run_script.c - `make run`: first start, the lines it prints, stop, second start.
+ * tests/cli/test_run_script.c - `make run`: first start, the lines it prints, stop, second start,
+ * and a start after its tenants and keys were deleted, suspended or revoked.
  */
 #define _GNU_SOURCE
 #include "tests/cli/program.h"
@@ -163,6 +164,86 @@ START_TEST(second_server_on_the_same_data_fails_and_leaves_the_first_alone)
 }
 END_TEST
 
+/* Run `bigtent COMMAND` with the operator's key. */
+static void as_operator(const char *command)
+{
+    char line[PROCESS_PATH + 256];
+    (void)snprintf(line, sizeof line,
+                   "op() { bigtent \"$@\" --key-file \"%s/it's here/data/operator.key\"; }; %s",
+                   dir, command);
+    (void)paste_exports(line);
+}
+
+static void in_run_dir(const char *command)
+{
+    static struct process_result result;
+    char line[PROCESS_PATH + 256];
+    (void)snprintf(line, sizeof line, "cd \"%s/it's here\" && %s", dir, command);
+    process_run((const char *const[]){"/bin/sh", "-c", line, NULL}, NULL, 20000, &result);
+    ck_assert_msg(result.exit_code == 0, "exit %d: %s: %s", result.exit_code, line, result.output);
+}
+
+static void expect_sample(const char *tenants)
+{
+    char line[64];
+    (void)snprintf(line, sizeof line, "Tenants: %s, each", tenants);
+    EXPECT_IN(script.out, line);
+    EXPECT_IN(paste("\ncurl ", 0), "\"timestamp\"");
+    EXPECT_IN(paste("\ncurl ", 1), "PQ2A.190405.003");
+    EXPECT_IN(paste_exports("bigtent scan phone"), "4c410523#20190501 stats:os_build ");
+}
+
+START_TEST(a_start_finds_other_tenants_for_those_that_are_gone_or_suspended)
+{
+    start("Ctrl-C stops the server");
+    as_operator("op tenant offboard altostrat --confirm altostrat --wait");
+    as_operator("op tenant suspend examplepetstore --reason curiosity");
+    stop(0);
+    start("Ctrl-C stops the server");
+    EXPECT_IN(script.out, "passing over altostrat: it is purged");
+    EXPECT_IN(script.out, "passing over examplepetstore: it is suspended");
+    expect_sample("altostrat-2 and examplepetstore-2");
+    as_operator("op tenant resume examplepetstore");
+    as_operator("op tenant offboard altostrat-2 --confirm altostrat-2 --grace 1d");
+    stop(0);
+    start("Ctrl-C stops the server");
+    EXPECT_IN(script.out, "passing over altostrat-2: it is delete_requested");
+    expect_sample("altostrat-3 and examplepetstore");
+    stop(0);
+}
+END_TEST
+
+START_TEST(a_start_makes_keys_and_tables_again_that_are_missing)
+{
+    start("Ctrl-C stops the server");
+    as_operator("op key revoke --tenant altostrat "
+                "$(op key list --tenant altostrat | awk '/make-run/ { print $1 }')");
+    stop(0);
+    start("Ctrl-C stops the server");
+    expect_sample("altostrat and examplepetstore");
+    (void)paste_exports("bigtent table delete phone");
+    stop(0);
+    start("Ctrl-C stops the server");
+    expect_sample("altostrat and examplepetstore");
+    stop(0);
+    in_run_dir("rm -r data"); /* the keys are those of no server now */
+    start("Ctrl-C stops the server");
+    expect_sample("altostrat and examplepetstore");
+    stop(0);
+}
+END_TEST
+
+START_TEST(a_start_with_no_tenant_to_use_says_so_and_serves)
+{
+    start("Ctrl-C stops the server");
+    stop(0);
+    in_run_dir("rm altostrat.key && echo none > data/operator.key");
+    start("Ctrl-C stops the server");
+    EXPECT_IN(script.out, "There is no sample tenant to use.");
+    stop(0);
+}
+END_TEST
+
 Suite *suite_cli_run_script(void);
 Suite *suite_cli_run_script(void)
 {
@@ -172,6 +253,9 @@ Suite *suite_cli_run_script(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, printed_lines_work_as_printed_and_a_second_start_finds_everything);
     tcase_add_test(t, second_server_on_the_same_data_fails_and_leaves_the_first_alone);
+    tcase_add_test(t, a_start_finds_other_tenants_for_those_that_are_gone_or_suspended);
+    tcase_add_test(t, a_start_makes_keys_and_tables_again_that_are_missing);
+    tcase_add_test(t, a_start_with_no_tenant_to_use_says_so_and_serves);
     suite_add_tcase(s, t);
     return s;
 }
