@@ -106,6 +106,8 @@
 #define CLI_TOP_WAIT_MS            10000 /* a server that is silent for longer is gone */
 #define CLI_SCREEN_BYTES           (1 * MIB)
 
+#define CLI_ANSWER_LINE_BYTES 256 /* what a person types when asked */
+
 /* Completion: somebody waits with a finger on the key. */
 #define CLI_COMPLETE_WAIT_MS 700
 #define CLI_COMPLETE_IDS     "200"

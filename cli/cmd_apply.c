@@ -1,7 +1,6 @@
 /* cli/cmd_apply.c - apply: files that say what plans, tenants, tables and keys there are. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,13 +9,12 @@
 #include "cli/apply_read.h"
 #include "cli/apply_send.h"
 #include "cli/apply_show.h"
+#include "cli/ask.h"
 #include "cli/handlers.h"
 #include "cli/interrupt.h"
 #include "cli/out.h"
 
 #include "base/banned.h"
-
-#define ASK_POLL_MS 200
 
 /* --- files ------------------------------------------------------------------------------------ */
 
@@ -67,31 +65,17 @@ static enum cli_exit read_files(const struct cli *cli, struct cli_apply *a)
 
 /* --- consent ---------------------------------------------------------------------------------- */
 
-/* False when interrupted: also by a signal that came before there was anything to interrupt. */
-static bool wait_for_line(void)
-{
-    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-    while (!cli_interrupted() && poll(&in, 1, ASK_POLL_MS) <= 0) {
-    }
-    return !cli_interrupted();
-}
-
 static enum cli_exit ask(const struct cli *cli)
 {
-    char line[16];
+    char line[CLI_ANSWER_LINE_BYTES];
+    struct slice answer;
     if (cli_args_flag(&cli->args, "yes"))
         return CLI_OK;
-    if (isatty(STDIN_FILENO) != 1 || !cli_err_is_terminal())
+    if (!cli_ask_possible())
         return cli_fail(CLI_CHECK_FAILED, "nothing was changed: add --yes to do it");
-    cli_say("apply this? [y/N]");
-    if (!wait_for_line())
-        return CLI_INTERRUPTED;
-    ssize_t n = read(STDIN_FILENO, line, sizeof line);
-    struct slice answer = base_slice(line, n > 0 ? (size_t)n : 0);
-    while (answer.len > 0 && answer.ptr[answer.len - 1] == '\n')
-        answer.len--;
-    if (base_slice_is(answer, "y") || base_slice_is(answer, "yes"))
-        return CLI_OK;
+    enum cli_exit e = cli_ask("apply this? [y/N]", line, &answer);
+    if (e != CLI_OK || base_slice_is(answer, "y") || base_slice_is(answer, "yes"))
+        return e;
     return cli_fail(CLI_CHECK_FAILED, "nothing was changed");
 }
 

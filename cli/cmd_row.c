@@ -1,13 +1,9 @@
 /* cli/cmd_row.c - single rows and drops: /v1/tables/{table}/rows/{key}, :drop. */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "cli/ask.h"
 #include "cli/cells.h"
 #include "cli/fields.h"
 #include "cli/handlers.h"
 #include "cli/http.h"
-#include "cli/interrupt.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
 #include "cli/reads.h"
@@ -125,25 +121,6 @@ enum cli_exit cli_row_delete(struct cli *cli)
 /* --- drop -------------------------------------------------------------------------------------
  */
 
-/* Ask on the terminal; the answer is the table's name. */
-static enum cli_exit confirm_all(const char *table)
-{
-    if (isatty(STDIN_FILENO) != 1 || !cli_err_is_terminal())
-        return cli_fail(CLI_USAGE, "--all drops every row of the table; add --yes to do it "
-                                   "without a question");
-    cli_say("every row of table %s will be gone. Type the table's name to go on:", table);
-    char line[256];
-    ssize_t n = read(STDIN_FILENO, line, sizeof line);
-    if (cli_interrupted())
-        return CLI_INTERRUPTED;
-    struct slice answer = base_slice(line, n > 0 ? (size_t)n : 0);
-    while (answer.len > 0 && answer.ptr[answer.len - 1] == '\n')
-        answer.len--;
-    if (!base_slice_is(answer, table))
-        return cli_fail(CLI_USAGE, "that is not its name; nothing was dropped");
-    return CLI_OK;
-}
-
 static json_t *drop_body(const char *prefix, bool dry_run)
 {
     json_t *body = json_object();
@@ -177,7 +154,7 @@ enum cli_exit cli_row_drop(struct cli *cli)
     if (prefix != NULL && prefix[0] == '\0')
         return cli_fail(CLI_USAGE, "an empty prefix means every row; if so, say --all");
     if (all && !dry_run && !cli_args_flag(&cli->args, "yes")) {
-        enum cli_exit e = confirm_all(table);
+        enum cli_exit e = cli_ask_table("every row", table);
         if (e != CLI_OK)
             return e;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "cli/ask.h"
 #include "cli/chunk.h"
 #include "cli/families.h"
 #include "cli/fields.h"
@@ -230,8 +231,13 @@ enum cli_exit cli_table_delete(struct cli *cli)
 {
     struct buf target;
     json_t *answer = NULL;
-    cli_target1(&target, TABLE, cli->args.words[0]);
-    enum cli_exit e = cli_http_send(cli->http, "DELETE", &target, NULL, true, &answer);
+    const char *table = cli->args.words[0];
+    enum cli_exit e =
+        cli_args_flag(&cli->args, "yes") ? CLI_OK : cli_ask_table("every row and cell", table);
+    if (e != CLI_OK)
+        return e;
+    cli_target1(&target, TABLE, table);
+    e = cli_http_send(cli->http, "DELETE", &target, NULL, true, &answer);
     json_decref(answer);
     if (e == CLI_OK && cli_out_is_terminal() && !cli->config.json)
         cli_out_printf("table deleted\n");

@@ -144,6 +144,10 @@ static const struct cli_option TABLE_SAMPLES[] = {
     {"filter", "JSON", "what the filter gives; instead of these", false, false}
 /* clang-format on */
 
+static const struct cli_option TABLE_DELETE[] = {
+    {"yes", NULL, "do not ask", false, false},
+    END,
+};
 static const struct cli_option ROW_GET[] = {
     WHAT_OF_A_ROW,
     END,
@@ -463,9 +467,10 @@ const struct cli_command CLI_COMMANDS[] = {
      "Columns: stored bytes in front of the key, key.",
      "bigtent table samples phone\nbigtent table samples phone --bytes 64M", cli_table_samples,
      true},
-    {"table", "delete", "T", 1, 1, NULL, "delete a table and its rows",
-     "Delete a table. It is invisible at once; the command returns when its rows are gone.",
-     "bigtent table delete phone", cli_table_delete, true},
+    {"table", "delete", "T", 1, 1, TABLE_DELETE, "delete a table and its rows",
+     "Delete a table. It is invisible at once; the command returns when its rows are gone.\n"
+     "It asks first, for the table's name; where nobody can be asked, it needs --yes.",
+     "bigtent table delete phone\nbigtent table delete phone --yes", cli_table_delete, true},
 
     {"row", "get", "T KEY", 2, 2, ROW_GET, "show a row",
      "Show the cells of one row, newest version first.\n"

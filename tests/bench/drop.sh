@@ -31,7 +31,7 @@ look_at_clock() {
 # send_off table|prefix
 send_off() {
     case $1 in
-    table) BIGTENT_KEY=$leaving bigtent table delete rows ;;
+    table) BIGTENT_KEY=$leaving bigtent table delete rows --yes ;;
     prefix) BIGTENT_KEY=$leaving bigtent row drop rows --prefix user ;;
     esac > /dev/null
 }

@@ -38,7 +38,7 @@ START_TEST(new_keys_work_and_are_for_the_owner_of_their_file_alone)
     bigtent(&r, &fresh, "table", "list");
     EXPECT_CODE(&r, 0);
     EXPECT_IN(r.out, "phone ");
-    bigtent(&r, &fresh, "table", "delete", "words");
+    bigtent(&r, &fresh, "table", "delete", "words", "--yes");
     EXPECT_CODE(&r, 1); /* no table.admin */
     http_get(w.op, "/v1/admin/tenants/%s/keys", id);
     ck_assert_uint_eq(http_count(w.op, "/keys"), 1);

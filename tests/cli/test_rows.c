@@ -28,6 +28,9 @@ START_TEST(table_is_made_changed_shown_and_deleted)
     ck_assert_uint_eq(json_object_size(json_object_get(doc, "families")), 3);
     json_decref(doc);
     bigtent(&r, &tenant, "table", "delete", "phone");
+    EXPECT_CODE(&r, 2); /* not a terminal: nobody to ask */
+    EXPECT_IN(r.err, "every row and cell of table phone will be gone; add --yes");
+    bigtent(&r, &tenant, "table", "delete", "phone", "--yes");
     EXPECT_CODE(&r, 0);
     ck_assert_str_eq(r.out, "");
     bigtent(&r, &tenant, "table", "show", "phone");

@@ -221,7 +221,7 @@ START_TEST(a_start_makes_keys_and_tables_again_that_are_missing)
     stop(0);
     start("Ctrl-C stops the server");
     expect_sample("altostrat and examplepetstore");
-    (void)paste_exports("bigtent table delete phone");
+    (void)paste_exports("bigtent table delete phone --yes");
     stop(0);
     start("Ctrl-C stops the server");
     expect_sample("altostrat and examplepetstore");

@@ -404,19 +404,21 @@ START_TEST(interrupt_leaves_a_clean_line_and_says_where)
 }
 END_TEST
 
-START_TEST(drop_of_everything_asks_on_a_terminal)
+START_TEST(drop_of_everything_and_of_a_table_ask_on_a_terminal)
 {
+    static const char *const commands[][5] = {{"row", "drop", "devices", "--all", NULL},
+                                              {"table", "delete", "devices", NULL}};
+    const bool is_right = _i % 2 == 1;
+    const char *answer = is_right ? "devices\n" : "yes\n";
     tenant_put(w.http, "devices", "k", "stats", "q", "v");
-    const char *const args[] = {"row", "drop", "devices", "--all", NULL};
-    const char *answer = _i == 0 ? "yes\n" : "devices\n";
     tenant.terminal = true;
-    run_start(&r, &tenant, args);
+    run_start(&r, &tenant, commands[_i / 2]);
     run_read(&r, "Type the table's name");
     /* What is written to a terminal's master is typed. */
     ck_assert_int_eq(write(r.out_fd, answer, strlen(answer)), (ssize_t)strlen(answer));
     run_finish(&r);
-    EXPECT_CODE(&r, _i == 0 ? 2 : 0);
-    ck_assert_int_eq(tenant_usage(w.http).rows, _i == 0 ? 1 : 0);
+    EXPECT_CODE(&r, is_right ? 0 : 2);
+    ck_assert_int_eq(tenant_usage(w.http).rows, is_right ? 0 : 1);
 }
 END_TEST
 
@@ -443,7 +445,7 @@ Suite *suite_cli_streams(void)
     tcase_add_test(t, json_is_indented_on_a_terminal);
     tcase_add_test(t, load_draws_a_bar_and_wipes_it);
     tcase_add_test(t, interrupt_leaves_a_clean_line_and_says_where);
-    tcase_add_loop_test(t, drop_of_everything_asks_on_a_terminal, 0, 2);
+    tcase_add_loop_test(t, drop_of_everything_and_of_a_table_ask_on_a_terminal, 0, 4);
     world_end(t);
     suite_add_tcase(s, t);
     TCase *dying = tcase_create("dying");
