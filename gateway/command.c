@@ -3,7 +3,6 @@
  */
 #include "gateway/command.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,10 +23,31 @@ int gw_command_usage(const char *format, ...)
     return GW_EXIT_USAGE;
 }
 
-int gw_command_bad_option(char **argv)
+/* A value that a later one replaced without a word would be missed when it matters. */
+static bool was_given(struct gw_options *o, int option)
 {
-    return gw_command_usage("%s does not know \"%.60s\", or it lacks its value", argv[0],
-                            argv[optind - 1]);
+    if (option >= GW_OPTION_REPEATED || o->table[o->index].has_arg != required_argument)
+        return false;
+    unsigned bit = (unsigned)option - GW_OPTION_FIRST;
+    INVARIANT(bit < 64);
+    bool given = (o->seen & UINT64_C(1) << bit) != 0;
+    o->seen |= UINT64_C(1) << bit;
+    return given;
+}
+
+int gw_options_next(struct gw_options *o)
+{
+    opterr = 0;
+    int option = getopt_long(o->argc, o->argv, ":", o->table, &o->index);
+    if (option == '?' || option == ':') {
+        (void)gw_command_usage("%s does not know \"%.60s\", or it lacks its value", o->argv[0],
+                               o->argv[optind - 1]);
+        return 0;
+    }
+    if (option < 0 || !was_given(o, option))
+        return option;
+    (void)gw_command_usage("--%s was given twice", o->table[o->index].name);
+    return 0;
 }
 
 int gw_command_failed(enum err code, const struct errbuf *eb)
@@ -60,9 +80,9 @@ const char *gw_command_data(int argc, char **argv, const char **out_backups, boo
                                             {"logs", no_argument, NULL, LOGS},
                                             {NULL, 0, NULL, 0}};
     const char *data = NULL;
+    struct gw_options given = {.argc = argc, .argv = argv, .table = options};
     int option;
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+    while ((option = gw_options_next(&given)) != -1) {
         if (option == DATA) {
             data = optarg;
         } else if (option == BACKUPS) {
@@ -70,7 +90,6 @@ const char *gw_command_data(int argc, char **argv, const char **out_backups, boo
         } else if (option == LOGS) {
             *out_logs = true;
         } else {
-            (void)gw_command_bad_option(argv);
             return NULL;
         }
     }

@@ -14,6 +14,8 @@
 #ifndef GATEWAY_COMMAND_H
 #define GATEWAY_COMMAND_H
 
+#include <getopt.h>
+
 #include "base/err.h"
 
 enum gw_exit {
@@ -25,8 +27,6 @@ enum gw_exit {
 
 /* Print the message; return GW_EXIT_USAGE or GW_EXIT_FAILED. */
 int gw_command_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* About the argument getopt_long has just refused. */
-int gw_command_bad_option(char **argv);
 int gw_command_failed(enum err code, const struct errbuf *eb);
 
 /* A whole number from min to max; false after saying what is wrong with option `name`. */
@@ -43,8 +43,22 @@ int gw_command_restore(int argc, char **argv);
 int gw_command_salvage(int argc, char **argv);
 int gw_command_read_database(int argc, char **argv);
 
-/* Long options without a short form are numbered from here. */
-#define GW_OPTION_FIRST 256
+/* Options are numbered from the first of these; from the second one they may be given again. */
+#define GW_OPTION_FIRST    256
+#define GW_OPTION_REPEATED 512
+
+/* The options of a command on their way through getopt_long. */
+struct gw_options {
+    int argc;
+    char **argv;
+    const struct option *table;
+    int index;     /* in the table, of the option that was returned */
+    uint64_t seen; /* bits of options with a value */
+};
+
+/* The number of the next option, its value in optarg; -1 behind the last; 0 after saying what is
+ * wrong: it is not known, it lacks its value, or it was given before. */
+int gw_options_next(struct gw_options *o);
 
 /* The --data DIR of a command whose other options are --backups DIR and --logs; NULL after saying
  * what is wrong. */

@@ -3,7 +3,6 @@
  */
 #include "gateway/init.h"
 
-#include <getopt.h>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <stdio.h>
@@ -123,16 +122,16 @@ static void say_what_was_made(const char *dir)
 
 int gw_command_init(int argc, char **argv)
 {
-    enum { DATA = GW_OPTION_FIRST, HOST };
+    enum { DATA = GW_OPTION_FIRST, HOST = GW_OPTION_REPEATED };
     static const struct option options[] = {{"data", required_argument, NULL, DATA},
                                             {"host", required_argument, NULL, HOST},
                                             {NULL, 0, NULL, 0}};
     const char *data = NULL;
     const char *hosts[GW_CERT_HOSTS];
     size_t host_count = 0;
+    struct gw_options given = {.argc = argc, .argv = argv, .table = options};
     int option;
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+    while ((option = gw_options_next(&given)) != -1) {
         if (option == DATA)
             data = optarg;
         else if (option == HOST && host_count == GW_CERT_HOSTS)
@@ -140,7 +139,7 @@ int gw_command_init(int argc, char **argv)
         else if (option == HOST)
             hosts[host_count++] = optarg;
         else
-            return gw_command_bad_option(argv);
+            return GW_EXIT_USAGE;
     }
     if (optind < argc)
         return gw_command_usage("init does not know \"%.60s\"", argv[optind]);

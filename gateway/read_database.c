@@ -5,7 +5,6 @@
  * in the stream, where the reader looks for it, and on stderr for people.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,15 +142,15 @@ static enum err stream(struct request *q, struct errbuf *eb)
 
 static int parse(int argc, char **argv, struct request *q)
 {
+    struct gw_options given = {.argc = argc, .argv = argv, .table = OPTIONS};
     int option;
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":", OPTIONS, NULL)) != -1) {
+    while ((option = gw_options_next(&given)) != -1) {
         if (option == COLUMN_FAMILY)
             q->family = optarg;
         else if (option == AFTER)
             q->is_after = true;
         else
-            return gw_command_bad_option(argv);
+            return GW_EXIT_USAGE;
     }
     if (optind + 1 != argc)
         return gw_command_usage("read-database needs one directory");

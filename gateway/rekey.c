@@ -3,7 +3,6 @@
  *
  * Data keys, and what they sealed, stay as they are. The directory is locked: no server has it.
  */
-#include <getopt.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
 
@@ -40,19 +39,17 @@ struct rekey {
 
 static bool take_options(struct rekey *r, int argc, char **argv)
 {
+    struct gw_options given = {.argc = argc, .argv = argv, .table = OPTIONS};
     int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
+    while ((option = gw_options_next(&given)) != -1) {
         const char **place = option == DATA                 ? &r->data
                              : option == MASTER_KEY_FILE    ? &r->from.file
                              : option == MASTER_KEY_COMMAND ? &r->from.command
                              : option == NEW_FILE           ? &r->to.file
                              : option == NEW_COMMAND        ? &r->to.command
                                                             : NULL;
-        if (place == NULL) {
-            (void)gw_command_bad_option(argv); /* says it; the exit code is the caller's */
+        if (place == NULL)
             return false;
-        }
         *place = optarg;
     }
     if (optind < argc || r->data == NULL || (r->to.file == NULL) == (r->to.command == NULL)) {

@@ -5,7 +5,6 @@
  */
 #include "migrations/salvage.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -29,9 +28,9 @@ static const struct option OPTIONS[] = {
 
 static int parse(int argc, char **argv, struct mig_salvage_options *o)
 {
+    struct gw_options given = {.argc = argc, .argv = argv, .table = OPTIONS};
     int option;
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":", OPTIONS, NULL)) != -1) {
+    while ((option = gw_options_next(&given)) != -1) {
         if (option == DATA)
             o->data = optarg;
         else if (option == TO)
@@ -41,7 +40,7 @@ static int parse(int argc, char **argv, struct mig_salvage_options *o)
         else if (option == REPORT)
             o->report = optarg;
         else
-            return gw_command_bad_option(argv);
+            return GW_EXIT_USAGE;
     }
     if (optind < argc)
         return gw_command_usage("salvage does not know \"%.60s\"", argv[optind]);

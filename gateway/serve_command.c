@@ -1,7 +1,6 @@
 /*
  * gateway/serve_command.c - the command line of bigtentd serve.
  */
-#include <getopt.h>
 
 #include "base/limits.h"
 #include "base/text.h"
@@ -132,7 +131,7 @@ static bool take_backup_seconds(const char *name, const char *text, uint64_t *ou
 }
 
 /* One option; false after saying what is wrong. */
-static bool take(struct gw_serve_options *o, char **argv, int option, int index)
+static bool take(struct gw_serve_options *o, int option, int index)
 {
     struct errbuf eb = {{0}};
     switch (option) {
@@ -191,9 +190,7 @@ static bool take(struct gw_serve_options *o, char **argv, int option, int index)
             return true;
         (void)gw_command_usage("--emulator: %s", eb.text);
         return false;
-    case '?':
-    case ':':
-        (void)gw_command_bad_option(argv);
+    case 0:
         return false;
     default:
         return take_number(o, (enum serve_option)option, OPTIONS[index].name, optarg);
@@ -203,12 +200,11 @@ static bool take(struct gw_serve_options *o, char **argv, int option, int index)
 int gw_command_serve(int argc, char **argv)
 {
     struct gw_serve_options o;
+    struct gw_options given = {.argc = argc, .argv = argv, .table = OPTIONS};
     int option;
-    int index = 0;
     gw_serve_options_default(&o);
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":", OPTIONS, &index)) != -1) {
-        if (!take(&o, argv, option, index))
+    while ((option = gw_options_next(&given)) != -1) {
+        if (!take(&o, option, given.index))
             return GW_EXIT_USAGE;
     }
     if (optind < argc)

@@ -4,7 +4,6 @@
  * 1. FORMAT rises behind each step, so a run that is killed is repeated from the step it was in.
  * 2. How much there is to do is measured before each step, whether it is done then or not.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -42,19 +41,17 @@ struct upgrade {
 
 static bool take_options(struct upgrade *u, int argc, char **argv)
 {
+    struct gw_options given = {.argc = argc, .argv = argv, .table = OPTIONS};
     int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
+    while ((option = gw_options_next(&given)) != -1) {
         if (option == DATA)
             u->data = optarg;
         else if (option == BACKUPS)
             u->backups = optarg;
         else if (option == DRY_RUN)
             u->dry_run = true;
-        else {
-            (void)gw_command_bad_option(argv); /* says it; the exit code is the caller's */
+        else
             return false;
-        }
     }
     if (optind == argc && u->data != NULL)
         return true;

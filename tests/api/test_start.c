@@ -208,6 +208,48 @@ START_TEST(wrong_usage_is_an_error)
 }
 END_TEST
 
+/* What a command reads nothing for: options are refused before. */
+static const struct {
+    const char *command;
+    const char *option;
+} VALUES[] = {
+    {"serve", "--data"},
+    {"serve", "--listen"},
+    {"serve", "--emulator"},
+    {"serve", "--cert"},
+    {"serve", "--key"},
+    {"serve", "--access-log"},
+    {"serve", "--proxy-from"},
+    {"serve", "--loops"},
+    {"serve", "--scrub-mb"},
+    {"serve", "--backup-keep"},
+    {"init", "--data"},
+    {"check", "--data"},
+    {"rekey", "--data"},
+    {"upgrade", "--backups"},
+    {"restore", "--backup"},
+    {"salvage", "--report"},
+    {"read-database", "--column-family"},
+};
+
+START_TEST(an_option_given_twice_is_named)
+{
+    char wanted[80];
+    const char *option = VALUES[_i].option;
+    const char *value = strcmp(option, "--listen") == 0 || strcmp(option, "--emulator") == 0
+                            ? "127.0.0.1:8443"
+                        : strcmp(option, "--proxy-from") == 0  ? "10.0.0.0/8"
+                        : strcmp(option, "--backup-keep") == 0 ? "7d"
+                        : strcmp(option, "--data") == 0        ? "/nonexistent/data"
+                                                               : "1";
+    const char *argv[] = {program, VALUES[_i].command, option, value, option, value, NULL};
+    process_run(argv, NULL, 60000, &result);
+    (void)snprintf(wanted, sizeof wanted, "bigtentd: %s was given twice", option);
+    ck_assert_int_eq(result.exit_code, 2);
+    ck_assert_msg(strstr(result.output, wanted) != NULL, "%s", result.output);
+}
+END_TEST
+
 START_TEST(version_is_said)
 {
     const char *argv[] = {program, "--version", NULL};
@@ -432,6 +474,8 @@ Suite *suite_api_start(void)
     tcase_add_test(tc, a_port_taken_by_another_server_is_named);
     tcase_add_loop_test(tc, a_bad_certificate_file_is_named, 0, 4);
     tcase_add_loop_test(tc, wrong_usage_is_an_error, 0, (int)(sizeof(USAGES) / sizeof(USAGES[0])));
+    tcase_add_loop_test(tc, an_option_given_twice_is_named, 0,
+                        (int)(sizeof(VALUES) / sizeof(VALUES[0])));
     tcase_add_test(tc, version_is_said);
     tcase_add_test(tc, secrets_are_for_their_owner_only);
     tcase_add_test(tc, a_restart_keeps_everything);

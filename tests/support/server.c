@@ -101,16 +101,32 @@ static uint16_t find_port(const char *text, const char *mark)
     return port <= UINT16_MAX ? (uint16_t)port : 0;
 }
 
+static bool has_option(const struct server *s, const char *name)
+{
+    for (size_t i = 0; i < SERVER_OPTIONS && s->options[i] != NULL; i++) {
+        if (strcmp(s->options[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 void server_launch(struct server *s, const char *const *env)
 {
+    /* A small file system is enough for a test. */
+    static const char *const DEFAULTS[][2] = {{"--listen", "127.0.0.1:0"}, {"--headroom-mb", "8"}};
     ck_assert_int_eq(s->pid, 0);
     char program[PROCESS_PATH];
     process_program("bigtentd", program);
-    /* A small file system is enough for a test. Of two equal options the last one counts. */
-    const char *argv[9 + SERVER_OPTIONS] = {program,    "serve",       "--data",        s->data,
-                                            "--listen", "127.0.0.1:0", "--headroom-mb", "8"};
+    const char *argv[9 + SERVER_OPTIONS] = {program, "serve", "--data", s->data};
+    size_t n = 4;
+    for (size_t i = 0; i < sizeof DEFAULTS / sizeof DEFAULTS[0]; i++) {
+        if (has_option(s, DEFAULTS[i][0]))
+            continue;
+        argv[n++] = DEFAULTS[i][0];
+        argv[n++] = DEFAULTS[i][1];
+    }
     for (size_t i = 0; i < SERVER_OPTIONS && s->options[i] != NULL; i++)
-        argv[8 + i] = s->options[i];
+        argv[n++] = s->options[i];
     s->port = 0;
     s->pid = process_start(argv, env, s->log, &s->stdout_fd);
 }
@@ -164,11 +180,8 @@ bool server_up_or_ended(struct server *s, int *out_code)
  * when the server was started last; log_before: bytes of the log of earlier starts. */
 static bool port_was_taken(const struct server *s, size_t log_before)
 {
-    bool chosen = false;
     struct buf log;
-    for (size_t i = 0; i < SERVER_OPTIONS && s->options[i] != NULL; i++)
-        chosen = chosen || strcmp(s->options[i], "--listen") == 0;
-    if (!chosen)
+    if (!has_option(s, "--listen"))
         return false;
     ck_assert_int_eq(base_file_read(s->log, LOG_MAX, &log, NULL), ERR_OK);
     struct slice last = base_slice_skip(base_buf_slice(&log), log_before);
