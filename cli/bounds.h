@@ -28,6 +28,7 @@
  * between two is nothing. */
 #define CLI_CHUNK_BYTES   (1 * MIB)
 #define CLI_CHUNK_LINES   8192
+#define CLI_LOAD_SAID     20 /* lines that failed; the others are counted */
 #define CLI_READ_BYTES    (256 * KIB)
 #define CLI_INPUT_WAIT_MS 100 /* a slow pipe's lines are sent when it pauses this long */
 

@@ -90,7 +90,8 @@ static void take_state(void *ctx, const struct cli_line *line, enum cli_line_sta
         l->ok_lines++;
     } else {
         l->failed_lines++;
-        report(line, verdict);
+        if (l->failed_lines <= CLI_LOAD_SAID)
+            report(line, verdict);
     }
     draw(l);
 }
@@ -167,6 +168,9 @@ enum cli_exit cli_row_load(struct cli *cli)
     cli_chunk_init(&l.chunk);
     e = load_all(&l);
     cli_progress_hide();
+    if (l.failed_lines > CLI_LOAD_SAID)
+        cli_say("%llu more lines failed; only the first %d are shown",
+                (unsigned long long)(l.failed_lines - CLI_LOAD_SAID), CLI_LOAD_SAID);
     if (e != CLI_OK)
         say_where(&l, e);
     if (e == CLI_OK || l.ok_lines + l.failed_lines > 0)

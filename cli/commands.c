@@ -523,9 +523,9 @@ const struct cli_command CLI_COMMANDS[] = {
      "set\n"
      "  {\"op\":\"put\",\"key\":\"k2\",\"cells\":{\"stats\":{\"os\":\"17\"}}}   like row put\n"
      "  {\"op\":\"delete\",\"key\":\"k3\"}\n"
-     "Lines are independent; a failed one is reported on stderr with its number, and the\n"
-     "exit status is 5. A rate limit slows the load down. When it stops it says from\n"
-     "which line to go on.",
+     "Lines are independent; the first 20 that fail are reported on stderr with their\n"
+     "numbers, all are counted, and the exit status is 5. A rate limit slows the load down.\n"
+     "When it stops it says from which line to go on.",
      "bigtent row load phone rows.ndjson\n"
      "zcat rows.ndjson.gz | bigtent row load phone -\n"
      "bigtent scan phone --json | bigtent row load phone2 -",

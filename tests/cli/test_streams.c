@@ -110,6 +110,25 @@ START_TEST(load_reports_failed_lines_by_number_and_exits_5)
 }
 END_TEST
 
+START_TEST(load_reports_the_first_lines_that_fail_and_counts_the_others)
+{
+    char lines[21 * 8 + 1] = "";
+    for (int i = 0; i < 21; i++)
+        memcpy(lines + 8 * i, "no JSON\n", 8);
+    lines[8 * _i] = '\0';
+    tenant.input = lines;
+    bigtent(&r, &tenant, "row", "load", "devices");
+    EXPECT_CODE(&r, 5);
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "%d", _i);
+    ck_assert_str_eq(plain_value(&r, "failed"), wanted);
+    EXPECT_IN(r.err, "bigtent: line 20: invalid: ");
+    EXPECT_NOT_IN(r.err, "line 21:");
+    (void)snprintf(wanted, sizeof wanted, "bigtent: %d more lines failed", _i - 20);
+    ck_assert((strstr(r.err, wanted) != NULL) == (_i > 20));
+}
+END_TEST
+
 START_TEST(load_of_nothing_is_nothing)
 {
     bigtent(&r, &tenant, "row", "load", "devices", "--json");
@@ -432,6 +451,7 @@ Suite *suite_cli_streams(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, load_writes_every_line);
     tcase_add_test(t, load_reports_failed_lines_by_number_and_exits_5);
+    tcase_add_loop_test(t, load_reports_the_first_lines_that_fail_and_counts_the_others, 20, 22);
     tcase_add_test(t, load_of_nothing_is_nothing);
     tcase_add_test(t, load_into_a_table_that_is_not_there_exits_4);
     tcase_add_test(t, lines_of_a_slow_pipe_are_sent_when_it_pauses);
