@@ -4,7 +4,7 @@
  * Rates are taken one after the other, of the key and then of the tenant, operations before bytes.
  * When one refuses, those taken before are given back, so what is refused by one policy uses up no
  * other. Between the two another request may be refused that would have passed; it is told to come
- * again like any other. 530 lines because the whole way of a request through its tenant's state,
+ * again like any other. 531 lines because the whole way of a request through its tenant's state,
  * share and rates is here, to be read at once.
  */
 #include "tenancy/admission.h"
@@ -33,14 +33,15 @@ struct kind {
 
 static const struct kind KINDS[TEN_RATE_COUNT + 1] = {
     [TEN_RATE_READ_OPS] = {TEN_POLICY_READ_OPS, "read_ops", "key_read_ops", NULL,
-                           "read operations"},
+                           "read operations per second"},
     [TEN_RATE_WRITE_OPS] = {TEN_POLICY_WRITE_OPS, "write_ops", "key_write_ops", NULL,
-                            "write operations"},
+                            "write operations per second"},
     [TEN_RATE_READ_BYTES] = {TEN_POLICY_READ_BYTES, "read_bytes", "key_read_bytes", "content-bytes",
-                             "bytes read"},
+                             "bytes read per second"},
     [TEN_RATE_WRITE_BYTES] = {TEN_POLICY_WRITE_BYTES, "write_bytes", "key_write_bytes",
-                              "content-bytes", "bytes written"},
-    [CONTROL_OPS] = {TEN_POLICY_WRITE_OPS, "control_ops", NULL, NULL, "changes of tables"},
+                              "content-bytes", "bytes written per second"},
+    [CONTROL_OPS] = {TEN_POLICY_WRITE_OPS, "control_ops", NULL, NULL,
+                     "changes of tables per second"},
 };
 
 /* --- which rates -------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
  */
 #include "tests/tenancy/tent.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 
 #include "base/clock.h"
@@ -98,13 +99,27 @@ struct limited {
     struct ten_load one;
     uint64_t passes; /* of such loads at once */
     enum ten_policy policy;
-    const char *name;
+    const char *name, *text;
 };
 
 static const struct limited LIMITED[] = {
-    {"read_ops_per_s", 3, TEN_READ, {1, 0}, 3, TEN_POLICY_READ_OPS, "read_ops"},
-    {"write_ops_per_s", 2, TEN_WRITE, {1, 5}, 2, TEN_POLICY_WRITE_OPS, "write_ops"},
-    {"write_bytes_per_s", 1024, TEN_WRITE, {1, 2000}, 1, TEN_POLICY_WRITE_BYTES, "write_bytes"},
+    {"read_ops_per_s", 3, TEN_READ, {1, 0}, 3, TEN_POLICY_READ_OPS, "read_ops", "read operations"},
+    {"write_ops_per_s",
+     2,
+     TEN_WRITE,
+     {1, 5},
+     2,
+     TEN_POLICY_WRITE_OPS,
+     "write_ops",
+     "write operations"},
+    {"write_bytes_per_s",
+     1024,
+     TEN_WRITE,
+     {1, 2000},
+     1,
+     TEN_POLICY_WRITE_BYTES,
+     "write_bytes",
+     "bytes written"},
 };
 
 START_TEST(what_is_above_a_rate_is_refused_by_its_name)
@@ -118,6 +133,10 @@ START_TEST(what_is_above_a_rate_is_refused_by_its_name)
     ck_assert_int_eq(admit(&v, l->access, l->one.ops, l->one.bytes), ERR_RATE_LIMITED);
     expect_refusal(l->policy, l->name, l->limit);
     ck_assert_uint_eq(throttled(t, l->policy), 1);
+    char says[96];
+    (void)snprintf(says, sizeof says, "the tenant's limit is %" PRIu64 " %s per second (%s); retry",
+                   l->limit, l->text, l->name);
+    ck_assert_msg(strncmp(tent.eb.text, says, strlen(says)) == 0, "%s", tent.eb.text);
     uint64_t wait_ns = why.wait_ns;
     /* the other kind of access, and the other tenant, are not touched */
     struct ten_visit w = visit_of(t, NULL);
