@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
@@ -48,7 +49,7 @@ struct cli_writer {
     bool has_deletes; /* in the chunk */
     struct cli_large_cell large;
     uint64_t failed_lines;
-    bool is_full; /* one was refused for a quota */
+    bool is_full; /* one was refused for a quota or a full disk */
 };
 
 /* --- connection and verdicts --------------------------------------------------------------------
@@ -60,6 +61,12 @@ static bool goes_on(void *ctx)
     return !atomic_load(w->stop);
 }
 
+static bool is_for_want_of_room(const json_t *problem)
+{
+    const char *code = json_string_value(json_object_get(problem, "code"));
+    return code != NULL && (strcmp(code, "quota") == 0 || strcmp(code, "storage_full") == 0);
+}
+
 static void take_state(void *ctx, const struct cli_line *line, enum cli_line_state state,
                        const json_t *verdict)
 {
@@ -69,7 +76,7 @@ static void take_state(void *ctx, const struct cli_line *line, enum cli_line_sta
     const char *code = json_string_value(json_object_get(verdict, "code"));
     const char *detail = json_string_value(json_object_get(verdict, "detail"));
     json_int_t status = json_integer_value(json_object_get(verdict, "status"));
-    w->is_full = w->is_full || status == 507;
+    w->is_full = w->is_full || is_for_want_of_room(verdict);
     if (w->failed_lines++ < REFUSALS_SAID)
         cli_say("%s, %s %" PRIu64 ": %s: %s (status %lld)", w->target.source, w->target.unit,
                 line->number, code != NULL ? code : "refused",
@@ -316,7 +323,9 @@ static enum cli_exit send_large(struct cli_writer *w, const void *what)
     enum cli_exit e = cli_http_run(w->http, &request, &answer);
     if (e != CLI_OK && e != CLI_INTERRUPTED && answer.status >= 400)
         cli_say("that was %s, %s %" PRIu64, w->target.source, w->target.unit, w->line_number);
-    w->is_full = e != CLI_OK && answer.status == 507;
+    json_t *problem = answer.status >= 400 ? cli_json_parse(base_buf_slice(&answer.body)) : NULL;
+    w->is_full = e != CLI_OK && is_for_want_of_room(problem);
+    json_decref(problem);
     if (w->is_full)
         e = refuse(w);
     base_buf_fini(&answer.body);

@@ -59,12 +59,11 @@ void gw_observe_problem(struct gw_call *call, int problem, uint64_t retry_ns)
     call->seen.retry_ns = retry_ns;
 }
 
-/* Who is to blame: the server, or whoever asked. A share or a quota that is used up is the
- * caller's. */
+/* Who is to blame: the server, or whoever asked. A share that is used up is the caller's. */
 static enum ten_metered blame_of(int problem)
 {
-    bool of_caller = gw_problem_get(problem)->status < 500 || problem == ERR_QUOTA ||
-                     problem == ERR_OVERLOADED || problem == ERR_UNSUPPORTED;
+    bool of_caller = gw_problem_get(problem)->status < 500 || problem == ERR_OVERLOADED ||
+                     problem == ERR_UNSUPPORTED;
     return of_caller ? TEN_METER_REFUSALS : TEN_METER_ERRORS;
 }
 

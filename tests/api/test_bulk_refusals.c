@@ -143,7 +143,7 @@ START_TEST(lines_over_a_quota_are_counted_each_once)
     const struct counts c = {"json", "quota", "quota"};
     admin_set_quota(w.op, w.tenant, "{'rows':2}");
     look(&c);
-    ck_assert_uint_eq(write_lines(1, 507), REFUSED);
+    ck_assert_uint_eq(write_lines(1, 403), REFUSED);
     expect_refused(&c);
 }
 END_TEST

@@ -196,7 +196,7 @@ START_TEST(a_full_quota_refuses_only_the_list_that_grows)
     tenant_put(w.http, "devices", "k", "stats", "q", "1");
     admin_set_quota(w.op, w.tenant, "{'stored_bytes':1}");
     http_json(w.http, "POST", "{'then':[" SET("more", "2") "]}", ROW "k:check");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
     check("{'then':[{'delete_from_row':{}}],'else':[" SET("more", "2") "]}", true);
     EXPECT_USAGE(tenant_usage(w.http), 0, 0, 0);
 }

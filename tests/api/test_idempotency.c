@@ -248,7 +248,7 @@ START_TEST(so_many_are_remembered)
         if (i < 4 && (i < 3 || was_replayed()))
             ck_assert_int_eq(w.http->status / 100, 2);
         else
-            EXPECT_PROBLEM(w.http, 507, "quota");
+            EXPECT_PROBLEM(w.http, 403, "quota");
     }
     ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"),
                                  "idempotency tokens quota: 3 are remembered, limit 3"));

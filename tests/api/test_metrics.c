@@ -381,10 +381,15 @@ START_TEST(throttling_is_counted_with_the_waiting)
     const char *waited =
         scrape_value(of_tenant("throttled_seconds_total", ",policy=\"write_ops\""));
     ck_assert_msg(waited[0] != '\0' && strcmp(waited, "0") != 0, "%s", waited);
+    uint64_t over = scrape_number(w.op, "bigtent_requests_total{" ROUTE_PUT ",code=\"4xx\"}");
     admin_set_quota(w.op, w.tenant, "{'rows':0}");
     http_json(w.http, "PUT", "{'stats':{'q':'v'}}", "/v1/tables/devices/rows/another");
-    EXPECT_STATUS(w.http, 507);
+    EXPECT_PROBLEM(w.http, 403, "quota");
     scrape_expect(w.op, of_tenant("throttled_total", ",policy=\"quota\""), 1);
+    scrape_expect(w.op, of_tenant("errors_total", ",blame=\"caller\""), refused + 1);
+    /* It does not look like a failing server. */
+    scrape_expect(w.op, "bigtent_requests_total{" ROUTE_PUT ",code=\"4xx\"}", over + 1);
+    ck_assert_uint_eq(scrape_seen("bigtent_requests_total{" ROUTE_PUT ",code=\"5xx\"}"), 0);
     world_fini(&w);
 }
 END_TEST

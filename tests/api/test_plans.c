@@ -83,7 +83,7 @@ START_TEST(a_change_of_a_plan_holds_for_the_next_request)
     give_plan(w.tenant, with);
     tenant_put(w.http, "devices", "a", "stats", "q", "v");
     http_json(w.http, "PUT", "{'stats':{'q':'v'}}", "/v1/tables/devices/rows/b");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
     ck_assert_ptr_nonnull(
         strstr(http_string(w.http, "/detail"), "1 used, 1 would be added, limit 1"));
     ck_assert_ptr_null(http_header(w.http, "retry-after"));
@@ -98,21 +98,21 @@ START_TEST(a_change_of_a_plan_holds_for_the_next_request)
     http_json(w.http, "POST", "{'prefix':'a'}", "/v1/tables/devices:drop");
     EXPECT_STATUS(w.http, 200);
     http_json(w.http, "PUT", "{'stats':{'q':'v'}}", "/v1/tables/devices/rows/b");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
 }
 END_TEST
 
-START_TEST(tables_and_keys_over_quota_are_507_and_deleting_passes)
+START_TEST(tables_and_keys_over_quota_are_refused_and_deleting_passes)
 {
     world_init(&w, (enum http_version)_i);
     admin_set_quota(w.op, w.tenant, "{'tables':1,'keys':1}");
     http_json(w.http, "PUT", "{'families':{'a':{}}}", "/v1/tables/second");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
     ck_assert_str_eq(http_string(w.http, "/detail"),
                      "tables quota: 1 used, 1 would be added, limit 1");
     ck_assert(json_is_false(http_at(w.http, "/retry")));
     http_json(w.op, "POST", "{}", "/v1/admin/tenants/%s/keys", w.tenant);
-    EXPECT_PROBLEM(w.op, 507, "quota");
+    EXPECT_PROBLEM(w.op, 403, "quota");
     ck_assert_ptr_nonnull(
         strstr(http_string(w.op, "/detail"), "keys quota: 1 used, 1 would be added, limit 1"));
     http_delete(w.http, "/v1/tables/devices");
@@ -436,7 +436,7 @@ Suite *suite_api_plans(void)
     tcase_add_checked_fixture(c, NULL, teardown);
     tcase_add_loop_test(c, a_plan_is_made_shown_changed_and_deleted, 0, HTTP_VERSIONS);
     tcase_add_loop_test(c, a_change_of_a_plan_holds_for_the_next_request, 0, HTTP_VERSIONS);
-    tcase_add_loop_test(c, tables_and_keys_over_quota_are_507_and_deleting_passes, 0,
+    tcase_add_loop_test(c, tables_and_keys_over_quota_are_refused_and_deleting_passes, 0,
                         HTTP_VERSIONS);
     tcase_add_loop_test(c, features_that_a_plan_leaves_out_are_refused_by_name, 0, HTTP_VERSIONS);
     tcase_add_loop_test(c, plans_that_are_wrong_are_refused, 0, BAD_COUNT);

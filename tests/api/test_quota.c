@@ -122,15 +122,15 @@ START_TEST(the_byte_quota_is_exact_and_lets_deletes_pass)
         tenant_put(w.http, "devices", key, "stats", "q", "0123456789");
     }
     http_json(w.http, "PUT", "{'stats':{'q':''}}", ROW "e");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
     ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "100"));
     http_bytes(w.http, "PUT", SLICE_EMPTY, "/v1/tables/devices/cells/e/raw/q");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
     /* replacing a value by one that is not longer passes, by a longer one does not */
     http_json(w.http, "PUT", "{'stats':{'q':'9876543210'}}", ROW "a");
     EXPECT_STATUS(w.http, 200);
     http_json(w.http, "PUT", "{'stats':{'q':'9876543210X'}}", ROW "a");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
     EXPECT_USAGE(tenant_usage(w.http), 100, 4, 4);
     /* every kind of delete passes */
     http_json(w.http, "PATCH", "{'stats':{'q':null}}", ROW "a");
@@ -158,7 +158,7 @@ START_TEST(a_quota_below_usage_blocks_growth_only)
     http_get(w.http, ROW "a");
     EXPECT_STATUS(w.http, 200);
     http_json(w.http, "PATCH", "{'stats':{'r':''}}", ROW "a");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
     http_json(w.http, "PUT", "{'stats':{'q':'shorter'}}", ROW "a");
     EXPECT_STATUS(w.http, 200);
     http_delete(w.http, ROW "b");
@@ -177,7 +177,7 @@ START_TEST(the_row_quota_counts_rows_not_cells)
     tenant_put(w.http, "devices", "b", "stats", "q", "1");
     tenant_put(w.http, "devices", "a", "stats", "r", "1");
     http_json(w.http, "PUT", "{'stats':{'q':'1'}}", ROW "c");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
     http_delete(w.http, ROW "a");
     http_json(w.http, "PUT", "{'stats':{'q':'1'}}", ROW "c");
     EXPECT_STATUS(w.http, 201);
@@ -199,7 +199,7 @@ START_TEST(many_at_once_never_go_over_the_quota)
     http_send_all(w.http, calls, 100);
     int created = 0;
     for (size_t i = 0; i < 100; i++) {
-        ck_assert_msg(calls[i].status == 201 || calls[i].status == 507, "status %d",
+        ck_assert_msg(calls[i].status == 201 || calls[i].status == 403, "status %d",
                       calls[i].status);
         created += calls[i].status == 201;
     }

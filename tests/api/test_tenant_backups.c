@@ -71,7 +71,7 @@ START_TEST(backups_are_within_their_quota)
     int64_t stored = http_number(w.http, "/stored_bytes");
     set_backup_bytes(stored - 1);
     http_json(w.op, "POST", "{'table':'devices','name':'one'}", TENANT "/backups");
-    EXPECT_PROBLEM(w.op, 507, "quota");
+    EXPECT_PROBLEM(w.op, 403, "quota");
     (void)snprintf(detail, sizeof detail,
                    "backup bytes quota: 0 used, %lld would be added, limit %lld; delete a backup",
                    (long long)stored, (long long)stored - 1);
@@ -86,7 +86,7 @@ START_TEST(backups_are_within_their_quota)
     back_up("{'table':'devices','name':'two'}");
     set_backup_bytes(2 * bytes + stored - 1);
     http_json(w.op, "POST", "{'name':'three'}", TENANT "/backups"); /* of all tables */
-    EXPECT_PROBLEM(w.op, 507, "quota");
+    EXPECT_PROBLEM(w.op, 403, "quota");
     admin_set_quota(w.op, "altostrat", "{'backup_bytes':null}");
     back_up("{'name':'three'}");
 }

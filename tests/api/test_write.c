@@ -283,7 +283,7 @@ START_TEST(lines_over_the_quota_say_so)
                "{'op':'delete','key':'a'}\n"
                "{'key':'e','cells':{'stats':{'n':'1'}}}\n");
     EXPECT_STATUS(w.http, 200);
-    expect_refusal(3, 507, "quota");
+    expect_refusal(3, 403, "quota");
     expect_summary(6, 5, 1);
     ck_assert_int_eq(tenant_usage(w.http).rows, 3);
 }

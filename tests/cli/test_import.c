@@ -386,7 +386,7 @@ START_TEST(full_quota_is_said_and_the_import_goes_on_later)
     admin_set_quota(w.op, w.tenant, "{'rows':4200}");
     bigtent(&r, &tenant, "import", in_dir("x"), IMPORT_COPY, "--state", in_dir("state"));
     EXPECT_CODE(&r, 1);
-    EXPECT_IN(r.err, "(status 507)");
+    EXPECT_IN(r.err, "(status 403)");
     EXPECT_IN(r.err, "a quota or the disk is full");
     ck_assert(is_there("state") && !is_there("x/import.json"));
     admin_set_quota(w.op, w.tenant, "{}");

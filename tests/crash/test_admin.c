@@ -113,7 +113,7 @@ START_TEST(a_quota_is_kept_and_enforced)
     admin_set_quota(w.op, "ab", "{'rows':10}");
     crash();
     http_json(w.http, "PUT", "{'stats':{'q':'1'}}", "/v1/tables/devices/rows/another");
-    EXPECT_PROBLEM(w.http, 507, "quota");
+    EXPECT_PROBLEM(w.http, 403, "quota");
     ck_assert_int_eq(tenant_usage(w.http).rows, 10);
 }
 END_TEST

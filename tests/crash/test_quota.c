@@ -61,7 +61,7 @@ static enum verdict write_json(struct writer *me, const char *key, bool deletes)
                 : http_try(me->http, "PUT", target, SLICE_LIT("{\"stats\":{\"q\":\"" VALUE "\"}}"));
     if (answered && me->http->status == 503)
         return BUSY;
-    return answered ? verdict_of(me->http->status, deletes ? 204 : 200, deletes ? 404 : 201, 507)
+    return answered ? verdict_of(me->http->status, deletes ? 204 : 200, deletes ? 404 : 201, 403)
                     : GONE;
 }
 

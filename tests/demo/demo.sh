@@ -257,12 +257,12 @@ ok "usage counters of both tenants equal a recount"
 # --- limits -------------------------------------------------------------------------------------
 
 as operator tenant quota altostrat --bytes "$(usage_of altostrat | awk '{ print $1 + 10 }')" > /dev/null || fail "quota"
-same "a write over the quota" 507 "$(status altostrat PUT /v1/tables/phone/rows/new '{"stats_summary":{"os_build":"too much"}}')"
+same "a write over the quota" 403 "$(status altostrat PUT /v1/tables/phone/rows/new '{"stats_summary":{"os_build":"too much"}}')"
 same "code of the refusal" quota "$(field code)"
 same "a delete over the quota" 204 "$(status altostrat DELETE "$row")"
 same "a write after the delete" 201 "$(status altostrat PUT "$row" '{"stats_summary":{"os_build":"PQ2A.190405.003"}}')"
 as operator tenant quota altostrat --none > /dev/null || fail "no quota"
-ok "a full byte quota answers 507 and lets deletes through"
+ok "a full byte quota answers 403 and lets deletes through"
 
 as operator tenant quota altostrat --writes-per-s 2 > /dev/null || fail "rate"
 tries=0

@@ -37,7 +37,7 @@ static const struct {
     {ERR_FORBIDDEN, 403, "forbidden", false},
     {ERR_SUSPENDED, 403, "suspended", false},
     {ERR_GONE, 410, "gone", false},
-    {ERR_QUOTA, 507, "quota", false},
+    {ERR_QUOTA, 403, "quota", false},
     {ERR_RATE_LIMITED, 429, "rate_limited", true},
     {ERR_OVERLOADED, 503, "overloaded", true},
     {ERR_STORAGE_FULL, 507, "storage_full", true},

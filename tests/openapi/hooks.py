@@ -14,7 +14,7 @@ Rules between parts of a request:
 - a table is split when it is made and never again, so no splits are sent;
 - a key is bound to tenants that exist: the one that requests are about;
 - a key that is limited to rows cannot have the scope table.admin, so none is made;
-- a tenant that may have fewer keys than it has would be 507 for each new one, so that is not set.
+- a tenant that may have fewer keys than it has would be 403 for each new one, so that is not set.
 
 Names of families are those of the table that check.sh makes, so that writes get through, and one more.
 """
