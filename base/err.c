@@ -68,6 +68,19 @@ enum err base_fail(struct errbuf *eb, enum err code, const char *format, ...)
     return code;
 }
 
+enum err base_fail_at(struct errbuf *eb, enum err code, const char *format, ...)
+{
+    if (eb == NULL || code == ERR_OK)
+        return code;
+    struct errbuf sentence = *eb;
+    char place[ERRBUF_BYTES];
+    va_list args;
+    va_start(args, format);
+    int wanted = vsnprintf(place, sizeof place, format, args);
+    va_end(args);
+    return wanted < 0 ? code : base_fail(eb, code, "%s: %s", place, sentence.text);
+}
+
 const char *base_err_name(enum err code)
 {
     if ((unsigned)code >= ERR_COUNT)

@@ -62,6 +62,11 @@ struct errbuf {
 enum err base_fail(struct errbuf *eb, enum err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Put the place of a failure in front of eb's sentence, "place: sentence", and return code; ERR_OK
+ * passes: `return base_fail_at(eb, rc, "limits");` */
+enum err base_fail_at(struct errbuf *eb, enum err code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Short stable name such as "too_big"; "unknown" outside the enum. Static memory. */
 const char *base_err_name(enum err code);
 

@@ -79,7 +79,7 @@ static enum err parse_scopes(const json_t *body, struct auth_key_wanted *c, stru
     for (size_t i = 0; i < json_array_size(list); i++) {
         enum err e = parse_scope(json_array_get(list, i), &c->scopes, eb);
         if (e != ERR_OK)
-            return e;
+            return base_fail_at(eb, e, "scopes[%zu]", i);
     }
     if ((c->scopes & ~fitting) != 0)
         return base_fail(eb, ERR_INVALID, "a key of kind \"%s\" cannot have the scope \"%s\"",
@@ -114,7 +114,7 @@ static enum err parse_limits(const json_t *body, struct auth_limits *out, struct
     enum err e = gw_json_only(limits, names, eb);
     for (size_t i = 0; e == ERR_OK && names[i] != NULL; i++)
         e = parse_limit(limits, names[i], fields[i], eb);
-    return e;
+    return base_fail_at(eb, e, "limits");
 }
 
 /* "tenants" of a service key; left out, or null: all. */

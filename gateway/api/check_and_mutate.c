@@ -29,7 +29,8 @@ static enum err take_predicate(struct gw_call *call, struct row_check *c, struct
 {
     const json_t *json = json_object_get(gw_rest(call)->json, "predicate");
     c->has_filter = json != NULL && !json_is_null(json);
-    return c->has_filter ? gw_filter_from_json(json, &call->arena, &c->filter, eb) : ERR_OK;
+    enum err e = c->has_filter ? gw_filter_from_json(json, &call->arena, &c->filter, eb) : ERR_OK;
+    return base_fail_at(eb, e, "predicate");
 }
 
 static enum err take_lists(struct gw_call *call, struct row_check *c, struct errbuf *eb)

@@ -13,8 +13,12 @@
 
 #define NAME_SHOWN 48
 
+/* A filter inside another one, in a member of its parent. */
 struct pending {
     struct pending *next;
+    const struct pending *parent; /* NULL: the outermost filter */
+    const char *member;
+    size_t index; /* in the list that the member is; SIZE_MAX: it is none */
     const json_t *json;
     struct sto_filter *out;
     size_t depth;
@@ -23,8 +27,9 @@ struct pending {
 struct reader {
     struct arena *arena;
     struct pending *pending;
-    const json_t *object; /* the filter being read: {"kind":value} */
-    const json_t *value;  /* value of its one member */
+    const json_t *object;     /* the filter being read: {"kind":value} */
+    const json_t *value;      /* value of its one member */
+    const struct pending *at; /* what it waited as; NULL: the outermost one */
     size_t depth;
     struct errbuf *eb;
 };
@@ -36,12 +41,19 @@ static enum err no_memory(const struct reader *r)
 
 /* --- members -------------------------------------------------------------------------------- */
 
-static enum err wait(struct reader *r, const json_t *json, struct sto_filter *out)
+static enum err wait(struct reader *r, const char *member, size_t index, const json_t *json,
+                     struct sto_filter *out)
 {
     struct pending *p = base_arena_alloc(r->arena, sizeof *p);
     if (p == NULL)
         return no_memory(r);
-    *p = (struct pending){.next = r->pending, .json = json, .out = out, .depth = r->depth + 1};
+    *p = (struct pending){.next = r->pending,
+                          .parent = r->at,
+                          .member = member,
+                          .index = index,
+                          .json = json,
+                          .out = out,
+                          .depth = r->depth + 1};
     r->pending = p;
     return ERR_OK;
 }
@@ -74,7 +86,7 @@ static enum err read_members(struct reader *r, struct sto_filter *f)
     struct sto_filter *members = NULL;
     enum err e = members_make(r, f, json_array_size(list), &members);
     for (size_t i = 0; e == ERR_OK && i < f->member_count; i++)
-        e = wait(r, json_array_get(list, i), &members[i]);
+        e = wait(r, name, i, json_array_get(list, i), &members[i]);
     return e;
 }
 
@@ -82,6 +94,8 @@ static enum err read_condition(struct reader *r, struct sto_filter *f)
 {
     static const char *const names[] = {"predicate", "predicate_filter", "true_filter",
                                         "false_filter", NULL};
+    static const char *const PARTS[] = {"condition.predicate", "condition.true_filter",
+                                        "condition.false_filter"};
     if (!json_is_object(r->value))
         return base_fail(r->eb, ERR_INVALID, "filter \"condition\" must be an object");
     struct sto_filter *members = NULL;
@@ -95,7 +109,7 @@ static enum err read_condition(struct reader *r, struct sto_filter *f)
                              json_object_get(r->value, "false_filter")};
     for (size_t i = 0; e == ERR_OK && i < 3; i++) {
         if (parts[i] != NULL && !json_is_null(parts[i]))
-            e = wait(r, parts[i], &members[i]);
+            e = wait(r, PARTS[i], SIZE_MAX, parts[i], &members[i]);
     }
     return e;
 }
@@ -319,6 +333,20 @@ static enum err read_one(struct reader *r, struct sto_filter *out)
     return READERS[out->kind](r, out);
 }
 
+/* "condition.true_filter.chain[2]: sentence", of the filter that was read last. */
+static enum err fail_in_filter(const struct reader *r, enum err code)
+{
+    const struct pending *steps[LIM_FILTER_DEPTH + 1];
+    char path[GW_JSON_PATH_BYTES] = "";
+    size_t count = 0;
+    for (const struct pending *p = r->at; p != NULL; p = p->parent)
+        steps[count++] = p;
+    INVARIANT(count <= LIM_FILTER_DEPTH); /* read_one refuses what is deeper, before its members */
+    for (size_t i = count; i > 0; i--)
+        gw_json_path_add(path, steps[i - 1]->member, steps[i - 1]->index);
+    return count == 0 ? code : base_fail_at(r->eb, code, "%s", path);
+}
+
 enum err gw_filter_from_json(const json_t *json, struct arena *arena, struct sto_filter *out,
                              struct errbuf *eb)
 {
@@ -328,8 +356,9 @@ enum err gw_filter_from_json(const json_t *json, struct arena *arena, struct sto
         struct pending *p = r.pending;
         r.pending = p->next;
         r.object = p->json;
+        r.at = p;
         r.depth = p->depth;
         e = read_one(&r, p->out);
     }
-    return e;
+    return e == ERR_OK ? ERR_OK : fail_in_filter(&r, e);
 }

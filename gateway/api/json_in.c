@@ -167,6 +167,17 @@ static bool is_listed(struct slice name, const char *const *names)
     return false;
 }
 
+void gw_json_path_add(char path[GW_JSON_PATH_BYTES], const char *member, size_t index)
+{
+    size_t len = strlen(path);
+    const char *gap = len > 0 ? "." : "";
+    /* A path that is cut still says where to begin. */
+    if (index == SIZE_MAX)
+        (void)snprintf(path + len, GW_JSON_PATH_BYTES - len, "%s%s", gap, member);
+    else
+        (void)snprintf(path + len, GW_JSON_PATH_BYTES - len, "%s%s[%zu]", gap, member, index);
+}
+
 enum err gw_json_only(const json_t *object, const char *const *names, struct errbuf *eb)
 {
     /* jansson's iterators take a mutable object but only look */

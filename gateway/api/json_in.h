@@ -51,6 +51,11 @@ enum err gw_json_dump(const json_t *tree, size_t flags, struct buf *out) MUST_CH
 /* Refuse members whose name is not in the NULL-terminated list. */
 enum err gw_json_only(const json_t *object, const char *const *names, struct errbuf *eb) MUST_CHECK;
 
+/* For base_fail_at: the path to a member, "union[1].intersection[0]", which is cut when it is too
+ * long. index SIZE_MAX: the member is no list. */
+#define GW_JSON_PATH_BYTES 200
+void gw_json_path_add(char path[GW_JSON_PATH_BYTES], const char *member, size_t index);
+
 /* Slices point into the tree. */
 struct slice gw_json_string(const json_t *string);
 struct slice gw_json_member_name(void *iterator);

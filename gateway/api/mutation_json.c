@@ -221,13 +221,9 @@ struct source {
 static enum err read_one(const struct source *from, const struct shape *shape, size_t index,
                          const json_t *json, struct sto_mutation *out, struct errbuf *eb)
 {
-    struct errbuf inner;
-    struct reader r = {.schema = from->schema, .arena = from->arena, .out = out, .eb = &inner};
-    inner.text[0] = '\0';
+    struct reader r = {.schema = from->schema, .arena = from->arena, .out = out, .eb = eb};
     enum err e = shape->read(&r, json);
-    if (e == ERR_OK)
-        return ERR_OK;
-    return base_fail(eb, e, "%s %zu of \"%s\": %s", shape->noun, index + 1, from->name, inner.text);
+    return base_fail_at(eb, e, "%s %zu of \"%s\"", shape->noun, index + 1, from->name);
 }
 
 static enum err read_list(const struct source *from, const struct shape *shape,

@@ -31,7 +31,7 @@ enum err gw_quota_read_member(const json_t *object, struct ten_quota *out, bool 
         return ERR_OK;
     if (!json_is_object(quota))
         return base_fail(eb, ERR_INVALID, "\"quota\" must be an object");
-    return gw_quota_read(quota, out, eb);
+    return base_fail_at(eb, gw_quota_read(quota, out, eb), "quota");
 }
 
 static void put_field(struct gw_json *j, size_t number, uint64_t value)

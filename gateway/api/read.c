@@ -62,7 +62,8 @@ static enum err take_filter(struct gw_call *call, struct read *r, struct errbuf 
 {
     const json_t *json = json_object_get(gw_rest(call)->json, "filter");
     r->has_filter = json != NULL && !json_is_null(json);
-    return r->has_filter ? gw_filter_from_json(json, &call->arena, &r->filter, eb) : ERR_OK;
+    enum err e = r->has_filter ? gw_filter_from_json(json, &call->arena, &r->filter, eb) : ERR_OK;
+    return base_fail_at(eb, e, "filter");
 }
 
 static enum err take_order(struct gw_call *call, bool *out_reversed, struct errbuf *eb)

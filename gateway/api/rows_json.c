@@ -12,15 +12,13 @@ struct list {
     struct errbuf *eb;
 };
 
-static enum err length_check(const char *what, size_t index, struct slice key, bool may_be_empty,
-                             struct errbuf *eb)
+static enum err length_check(struct slice key, bool may_be_empty, struct errbuf *eb)
 {
     if (key.len > LIM_ROW_KEY)
-        return base_fail(eb, ERR_TOO_BIG, "\"%s\" %zu is %zu bytes; the limit is %d", what, index,
-                         key.len, LIM_ROW_KEY);
+        return base_fail(eb, ERR_TOO_BIG, "a row key of %zu bytes; the limit is %d", key.len,
+                         LIM_ROW_KEY);
     if (key.len == 0 && !may_be_empty)
-        return base_fail(eb, ERR_INVALID, "\"%s\" %zu is empty; row keys have at least one byte",
-                         what, index);
+        return base_fail(eb, ERR_INVALID, "row keys have at least one byte");
     return ERR_OK;
 }
 
@@ -32,7 +30,7 @@ static enum err add_keys(struct list *list, const json_t *keys, const char *name
         struct slice bytes;
         enum err e = gw_json_list_bytes(keys, i, name, is_b64, list->arena, &bytes, list->eb);
         if (e == ERR_OK)
-            e = length_check(name, i, bytes, false, list->eb);
+            e = base_fail_at(list->eb, length_check(bytes, false, list->eb), "%s[%zu]", name, i);
         if (e != ERR_OK)
             return e;
         list->ranges[list->count++] = sto_range_of_key(bytes);
@@ -43,7 +41,7 @@ static enum err add_keys(struct list *list, const json_t *keys, const char *name
 /* --- ranges --------------------------------------------------------------------------------- */
 
 /* Either of two members; *out_second: it was the other one. */
-static enum err one_of(struct list *list, const json_t *range, size_t index, const char *first,
+static enum err one_of(struct list *list, const json_t *range, const char *first,
                        const char *second, struct slice *out, bool *out_second)
 {
     struct slice a, b;
@@ -53,17 +51,15 @@ static enum err one_of(struct list *list, const json_t *range, size_t index, con
     if (e != ERR_OK)
         return e;
     if (a.ptr != NULL && b.ptr != NULL)
-        return base_fail(list->eb, ERR_INVALID, "\"ranges\" %zu: give \"%s\" or \"%s\", not both",
-                         index, first, second);
+        return base_fail(list->eb, ERR_INVALID, "give \"%s\" or \"%s\", not both", first, second);
     *out_second = b.ptr != NULL;
     *out = *out_second ? b : a;
-    return length_check("ranges", index, *out, true, list->eb);
+    return length_check(*out, true, list->eb);
 }
 
-static enum err prefix_range(struct list *list, size_t index, struct slice prefix,
-                             struct sto_row_range *out)
+static enum err prefix_range(struct list *list, struct slice prefix, struct sto_row_range *out)
 {
-    enum err e = length_check("ranges", index, prefix, true, list->eb);
+    enum err e = length_check(prefix, true, list->eb);
     uint8_t *end = e == ERR_OK ? base_arena_alloc(list->arena, LIM_ROW_KEY) : NULL;
     if (e == ERR_OK && end == NULL)
         e = base_fail(list->eb, ERR_NO_MEMORY, "out of memory for the ranges");
@@ -72,13 +68,13 @@ static enum err prefix_range(struct list *list, size_t index, struct slice prefi
     return e;
 }
 
-static enum err add_range(struct list *list, const json_t *range, size_t index)
+static enum err add_range(struct list *list, const json_t *range)
 {
     static const char *const names[] = {"prefix",     "prefix_b64",     "start", "start_b64",
                                         "start_open", "start_open_b64", "end",   "end_b64",
                                         "end_closed", "end_closed_b64", NULL};
     if (!json_is_object(range))
-        return base_fail(list->eb, ERR_INVALID, "\"ranges\" must be a list of objects");
+        return base_fail(list->eb, ERR_INVALID, "a range must be an object");
     struct sto_row_range *out = &list->ranges[list->count++];
     struct slice prefix;
     *out = (struct sto_row_range){.start = SLICE_EMPTY};
@@ -88,12 +84,12 @@ static enum err add_range(struct list *list, const json_t *range, size_t index)
     if (e != ERR_OK)
         return e;
     if (prefix.ptr != NULL && json_object_size(range) > 1)
-        return base_fail(list->eb, ERR_INVALID, "\"ranges\" %zu: \"prefix\" stands alone", index);
+        return base_fail(list->eb, ERR_INVALID, "\"prefix\" stands alone");
     if (prefix.ptr != NULL)
-        return prefix_range(list, index, prefix, out);
-    e = one_of(list, range, index, "start", "start_open", &out->start, &out->start_exclusive);
+        return prefix_range(list, prefix, out);
+    e = one_of(list, range, "start", "start_open", &out->start, &out->start_exclusive);
     if (e == ERR_OK)
-        e = one_of(list, range, index, "end", "end_closed", &out->end, &out->end_inclusive);
+        e = one_of(list, range, "end", "end_closed", &out->end, &out->end_inclusive);
     if (out->start.len == 0)
         out->start_exclusive = false;
     return e;
@@ -133,7 +129,7 @@ enum err gw_rows_from_json(const json_t *object, struct arena *arena, struct sto
     if (e == ERR_OK)
         e = add_keys(&list, keys_b64, "keys_b64", true);
     for (size_t i = 0; e == ERR_OK && i < json_array_size(ranges); i++)
-        e = add_range(&list, json_array_get(ranges, i), i);
+        e = base_fail_at(eb, add_range(&list, json_array_get(ranges, i)), "ranges[%zu]", i);
     if (e == ERR_OK && list.count == 0 && keys == NULL && keys_b64 == NULL && ranges == NULL)
         list.count = 1; /* all zero: every row */
     *out_ranges = list.ranges;

@@ -17,6 +17,7 @@
 
 struct gc_walk {
     struct {
+        const char *name;
         const json_t *members;
         size_t next;
     } open[LIM_FILTER_DEPTH];
@@ -73,14 +74,18 @@ static enum err put_composite(struct gc_walk *w, const json_t *rule, const char 
                          "\"%s\" must stand alone in its gc rule and be an array of rules", name);
     if (w->depth == LIM_FILTER_DEPTH)
         return base_fail(eb, ERR_TOO_BIG, "a gc rule is nested deeper than %d", LIM_FILTER_DEPTH);
-    w->open[w->depth].members = members;
-    w->open[w->depth].next = 0;
-    w->depth++;
     struct sto_gc_node node = {
         .kind = strcmp(name, "union") == 0 ? STO_GC_UNION : STO_GC_INTERSECTION,
         .member_count = (uint32_t)json_array_size(members), /* bounded by the body's size */
     };
-    return put_node(w, node, eb);
+    enum err e = put_node(w, node, eb);
+    if (e != ERR_OK)
+        return e;
+    w->open[w->depth].name = name;
+    w->open[w->depth].members = members;
+    w->open[w->depth].next = 0;
+    w->depth++;
+    return ERR_OK;
 }
 
 static enum err put_rule(struct gc_walk *w, const json_t *rule, struct errbuf *eb)
@@ -98,6 +103,15 @@ static enum err put_rule(struct gc_walk *w, const json_t *rule, struct errbuf *e
     return put_leaves(w, rule, eb);
 }
 
+/* "gc.union[1].intersection[0]: sentence", of the rule that was read last. */
+static enum err fail_in_gc(const struct gc_walk *w, enum err code, struct errbuf *eb)
+{
+    char path[GW_JSON_PATH_BYTES] = "gc";
+    for (size_t d = 0; d < w->depth; d++)
+        gw_json_path_add(path, w->open[d].name, w->open[d].next - 1);
+    return base_fail_at(eb, code, "%s", path);
+}
+
 static enum err parse_gc(const json_t *rule, struct gc_walk *w, struct errbuf *eb)
 {
     w->depth = 0;
@@ -113,7 +127,7 @@ static enum err parse_gc(const json_t *rule, struct gc_walk *w, struct errbuf *e
         else
             e = put_rule(w, json_array_get(members, at), eb);
     }
-    return e;
+    return e == ERR_OK ? ERR_OK : fail_in_gc(w, e, eb);
 }
 
 /* --- families --------------------------------------------------------------------------------- */
@@ -173,14 +187,13 @@ static enum err parse_families(json_t *object, const char *member, struct arena 
         return base_fail(eb, ERR_NO_MEMORY, "out of memory for %zu families", count);
     size_t at = 0;
     for (void *i = json_object_iter(object); i != NULL; i = json_object_iter_next(object, i)) {
-        struct errbuf inner = {{0}};
         list[at].name = gw_json_member_name(i);
         enum err e = sto_family_name_check(list[at].name, eb);
         if (e != ERR_OK)
             return e;
-        e = parse_family(json_object_iter_value(i), arena, &list[at], &inner);
+        e = parse_family(json_object_iter_value(i), arena, &list[at], eb);
         if (e != ERR_OK)
-            return base_fail(eb, e, "family \"%.*s\": %s", SLICE_ARGS(list[at].name), inner.text);
+            return base_fail_at(eb, e, "family \"%.*s\"", SLICE_ARGS(list[at].name));
         at++;
     }
     *out = list;

@@ -69,6 +69,18 @@ START_TEST(fail_may_wrap_its_own_text)
 }
 END_TEST
 
+START_TEST(fail_at_puts_the_place_in_front)
+{
+    struct errbuf eb = {0};
+    enum err rc = base_fail(&eb, ERR_INVALID, "\"rows\" must be a number");
+    ck_assert_int_eq(base_fail_at(&eb, rc, "tenants[%d]", 2), ERR_INVALID);
+    ck_assert_str_eq(eb.text, "tenants[2]: \"rows\" must be a number");
+    ck_assert_int_eq(base_fail_at(&eb, ERR_OK, "nowhere"), ERR_OK);
+    ck_assert_str_eq(eb.text, "tenants[2]: \"rows\" must be a number");
+    ck_assert_int_eq(base_fail_at(NULL, ERR_IO, "nowhere"), ERR_IO);
+}
+END_TEST
+
 START_TEST(fail_cuts_at_the_end_of_the_errbuf)
 {
     char text[2 * ERRBUF_BYTES];
@@ -152,6 +164,7 @@ Suite *suite_base_err(void)
     tcase_add_test(fail, fail_without_errbuf_returns_the_code);
     tcase_add_test(fail, fail_replaces_older_text);
     tcase_add_test(fail, fail_may_wrap_its_own_text);
+    tcase_add_test(fail, fail_at_puts_the_place_in_front);
     tcase_add_test(fail, fail_cuts_at_the_end_of_the_errbuf);
     tcase_add_test(fail, fail_never_cuts_a_character_in_half);
     suite_add_tcase(suite, fail);
