@@ -15,6 +15,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <sys/ioctl.h>
 
 #include "base/alloc.h"
@@ -35,6 +36,13 @@
 #define NS_PER_US   1000ULL
 /* When there is no room: of the oldest handshakes, one of these has to go. */
 #define GREETINGS_LOOKED_AT 32
+
+/* To a client that speaks http:// where https:// is spoken; of its input, at most so many pieces
+ * are read. */
+#define PLAIN_HTTP_ANSWER                                                                          \
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"            \
+    "This port speaks TLS, and got plain HTTP: use https:// instead of http://.\n"
+#define PLAIN_HTTP_READS 16
 
 static void release_tls(struct gw_conn *c)
 {
@@ -307,6 +315,30 @@ static const struct gw_conn_ops HANDSHAKE_OPS = {
     .free_protocol = handshake_nothing,
 };
 
+/* Whether OpenSSL saw a request of HTTP/1 where a handshake should begin. Empties its queue. */
+static bool was_plain_http(void)
+{
+    bool found = false;
+    unsigned long code;
+    while ((code = ERR_get_error()) != 0)
+        found = found ||
+                (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST);
+    return found;
+}
+
+/* Nothing was sent before, so the socket's buffer takes it. What else the client sent is read away:
+ * a socket that is closed with unread input resets the connection, and the answer is lost. */
+static void answer_plain_http(struct gw_conn *c)
+{
+    char rest[4 * KIB];
+    int fd = h2o_socket_get_fd(c->sock);
+    /* A client that is gone already gets nothing. */
+    (void)send(fd, PLAIN_HTTP_ANSWER, sizeof PLAIN_HTTP_ANSWER - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)shutdown(fd, SHUT_WR);
+    for (int i = 0; i < PLAIN_HTTP_READS && recv(fd, rest, sizeof rest, MSG_DONTWAIT) > 0; i++) {
+    }
+}
+
 static void on_handshake(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->data;
@@ -315,7 +347,8 @@ static void on_handshake(h2o_socket_t *sock, const char *err)
     if (err != NULL || c->loop->is_draining) {
         if (!c->is_too_slow && !c->loop->is_draining)
             gw_edge_count(&c->loop->counts, GW_EDGE_TLS);
-        ERR_clear_error();
+        if (was_plain_http())
+            answer_plain_http(c);
         gw_conn_close(c);
         return;
     }

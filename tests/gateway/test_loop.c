@@ -2,9 +2,11 @@
  * Loops as a whole: start, spread connections, reload, run out of descriptors, drain.
  */
 #include <check.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -192,9 +194,40 @@ START_TEST(rubbish_instead_of_tls_is_closed)
     char byte;
     int fd = edge_dial(&edge);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, "GET / HTTP/1.1\r\n\r\n", 18), 18);
+    ck_assert_int_eq(write(fd, "SSH-2.0-OpenSSH_9\r\n", 19), 19);
     ck_assert_int_le(read(fd, &byte, 1), 0);
     (void)close(fd); /* nothing of value */
+    edge_await_connections(&edge, 0);
+}
+END_TEST
+
+/* Everything until the peer closes. */
+static size_t read_all(int fd, char *out, size_t max)
+{
+    size_t len = 0;
+    ssize_t n = 0;
+    while (len < max && (n = read(fd, out + len, max - len)) > 0)
+        len += (size_t)n;
+    ck_assert_msg(n == 0, "%s", strerror(errno));
+    out[len] = '\0';
+    return len;
+}
+
+START_TEST(plain_http_is_told_that_the_port_speaks_tls)
+{
+    static const char *const REQUESTS[] = {"GET /v1/tables HTTP/1.1\r\nHost: x\r\n\r\n",
+                                           "PUT /v1/tables/t HTTP/1.1\r\nContent-Length: 9999\r\n"
+                                           "\r\n{\"families\":{}}",
+                                           "POST / HTTP/1.1\r\n\r\n", "HEAD / HTTP/1.0\r\n\r\n"};
+    char answer[1024];
+    int fd = edge_dial(&edge);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, REQUESTS[_i], strlen(REQUESTS[_i])), (ssize_t)strlen(REQUESTS[_i]));
+    (void)read_all(fd, answer, sizeof answer - 1);
+    ck_assert_msg(strncmp(answer, "HTTP/1.1 400 ", 13) == 0, "%s", answer);
+    ck_assert_ptr_nonnull(strstr(answer, "\r\n\r\nThis port speaks TLS"));
+    (void)close(fd);
+    ck_assert_int_eq(atomic_load(&edge.begun), 0);
     edge_await_connections(&edge, 0);
 }
 END_TEST
@@ -378,6 +411,7 @@ Suite *suite_gateway_loop(void)
     tcase_add_test(t, unknown_protocol_is_turned_away);
     tcase_add_test(t, tls_is_new_enough);
     tcase_add_test(t, rubbish_instead_of_tls_is_closed);
+    tcase_add_loop_test(t, plain_http_is_told_that_the_port_speaks_tls, 0, 4);
     tcase_add_test(t, running_out_of_descriptors_is_survived);
     tcase_add_test(t, stop_lets_running_responses_finish);
     tcase_add_test(t, stop_is_quick_when_all_are_idle);
