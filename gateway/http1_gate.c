@@ -136,6 +136,8 @@ static void on_target(struct gw_http1_gate *g, uint8_t c)
         refuse(g, 400, "the request target must begin with '/'");
     else if (c == ' ')
         g->state = VERSION;
+    else if (c == '#')
+        refuse(g, 400, "the request target has a #, which is written %23");
     else if (!is_target(c))
         refuse(g, 400, "the request target has a byte that must be percent-encoded");
     else if (++g->target_bytes > LIM_TARGET_BYTES)

@@ -246,7 +246,9 @@ static void check_head(struct gw_http2_stream *s)
     if (ex->path.len == 0 || ex->path.ptr[0] != '/')
         refuse(s, ERR_INVALID, "the request target must begin with '/'");
     for (size_t i = 0; i < ex->path.len; i++)
-        if (ex->path.ptr[i] <= 0x20 || ex->path.ptr[i] >= 0x7f || ex->path.ptr[i] == '#')
+        if (ex->path.ptr[i] == '#')
+            refuse(s, ERR_INVALID, "the request target has a #, which is written %23");
+        else if (ex->path.ptr[i] <= 0x20 || ex->path.ptr[i] >= 0x7f)
             refuse(s, ERR_INVALID, "the request target has a byte that must be percent-encoded");
     if (!gw_http1_is_authority(ex->authority))
         refuse(s, ERR_INVALID, "the authority must be a name or an address");

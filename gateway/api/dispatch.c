@@ -42,12 +42,17 @@ static bool check_route(struct gw_call *call)
     case GW_MATCHED_NO_PATH:
         gw_call_problem(call, ERR_NOT_FOUND, "there is no such route");
         return false;
+    case GW_MATCHED_LONG_PATH:
+        gw_call_problem(call, ERR_NOT_FOUND,
+                        "there is no such route; a slash in a row key or qualifier is written %2F");
+        return false;
     case GW_MATCHED_NO_METHOD:
         gw_call_problem(call, GW_PROBLEM_METHOD, "this route does not have that method");
         return false;
     case GW_MATCHED_BAD_PATH:
         gw_call_problem(call, ERR_INVALID,
-                        "a path segment is empty, \".\" or \"..\"; percent-encode dots of a key");
+                        "a path segment is empty, \".\" or \"..\"; in a row key or qualifier, a "
+                        "dot is written %2E, and a # %23");
         return false;
     case GW_MATCHED:
     default:

@@ -37,25 +37,24 @@ struct gw_router {
 /* --- making ------------------------------------------------------------------------------------
  */
 
-/* Cut `path` behind its leading '/' at every '/'; false when there are too many segments. */
-static bool split(struct slice path, struct slice *out, size_t *out_count)
+/* Cut `path` behind its leading '/' at every '/'. The number of segments, of which the first
+ * GW_PATH_SEGMENTS are in out; 0: there is no leading '/'. */
+static size_t split(struct slice path, struct slice *out)
 {
     size_t count = 0;
     if (path.len == 0 || path.ptr[0] != '/')
-        return false;
+        return 0;
     struct slice rest = base_slice_skip(path, 1);
     for (;;) {
         const uint8_t *slash = rest.len == 0 ? NULL : memchr(rest.ptr, '/', rest.len);
         size_t len = slash == NULL ? rest.len : (size_t)(slash - rest.ptr);
         if (count == GW_PATH_SEGMENTS)
-            return false;
+            return count + 1;
         out[count++] = base_slice(rest.ptr, len);
         if (slash == NULL)
-            break;
+            return count;
         rest = base_slice_skip(rest, len + 1);
     }
-    *out_count = count;
-    return true;
 }
 
 /* Index of the last ':' or s.len. */
@@ -83,8 +82,8 @@ static void compile(struct compiled *c, const struct gw_route *route)
 {
     struct slice parts[GW_PATH_SEGMENTS];
     *c = (struct compiled){.route = route, .method = base_slice_text(route->method)};
-    bool ok = split(base_slice_text(route->pattern), parts, &c->count);
-    INVARIANT(ok);
+    c->count = split(base_slice_text(route->pattern), parts);
+    INVARIANT(c->count > 0 && c->count <= GW_PATH_SEGMENTS);
     struct slice *last = &parts[c->count - 1];
     size_t colon = last_colon(*last);
     if (colon < last->len) {
@@ -168,6 +167,16 @@ static enum fit fit(const struct compiled *c, const struct slice *parts, size_t 
     return all;
 }
 
+/* Whether the path is that of a route and goes on behind it, as it does when a slash that belongs
+ * to a key is not percent-encoded. */
+static bool goes_on(const struct compiled *c, const struct slice *parts, size_t count,
+                    struct gw_match *out)
+{
+    enum segment_kind last = c->segments[c->count - 1].kind;
+    return (last == SEGMENT_BYTES || last == SEGMENT_BYTES_OR_EMPTY) && c->verb.ptr == NULL &&
+           count > c->count && fit(c, parts, c->count, out) != FIT_NO;
+}
+
 static void allow(struct gw_match *out, const char *method)
 {
     size_t used = strlen(out->allow);
@@ -180,19 +189,22 @@ enum gw_matched gw_router_match(const struct gw_router *r, struct slice method, 
                                 struct gw_match *out)
 {
     struct slice parts[GW_PATH_SEGMENTS];
-    size_t count = 0;
+    size_t count = split(path, parts);
     bool is_bad = false;
+    bool is_long = false;
     struct slice wanted = base_slice_is(method, "HEAD") ? SLICE_LIT("GET") : method;
     out->route = NULL;
     out->param_count = 0;
     out->allow[0] = '\0';
-    if (!split(path, parts, &count))
+    if (count == 0)
         return GW_MATCHED_NO_PATH;
     for (size_t i = 0; i < r->count; i++) {
         const struct compiled *c = &r->routes[i];
         enum fit f = fit(c, parts, count, out);
         if (f == FIT_BAD)
             is_bad = true;
+        if (goes_on(c, parts, count, out))
+            is_long = true;
         if (f != FIT_YES)
             continue;
         if (base_slice_equal(c->method, wanted)) {
@@ -203,7 +215,8 @@ enum gw_matched gw_router_match(const struct gw_router *r, struct slice method, 
     }
     if (out->allow[0] != '\0')
         return GW_MATCHED_NO_METHOD;
-    return is_bad ? GW_MATCHED_BAD_PATH : GW_MATCHED_NO_PATH;
+    out->param_count = 0;
+    return is_bad ? GW_MATCHED_BAD_PATH : is_long ? GW_MATCHED_LONG_PATH : GW_MATCHED_NO_PATH;
 }
 
 /* --- decoding ----------------------------------------------------------------------------------

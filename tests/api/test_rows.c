@@ -336,6 +336,29 @@ START_TEST(a_wide_row_comes_back_whole)
 }
 END_TEST
 
+START_TEST(a_slash_or_a_hash_that_is_not_encoded_is_explained)
+{
+    static const struct {
+        const char *path;
+        const char *says;
+        int status;
+        const char *code;
+    } PATHS[] = {
+        {"/v1/tables/devices/rows/us/k", "a slash in a row key", 404, "not_found"},
+        {"/v1/tables/devices/cells/us/k/stats/q", "a slash in a row key", 404, "not_found"},
+        {"/v1/tables/devices/rows/", "a # %23", 400, "invalid"}, /* what clients send of rows/#k */
+    };
+    world_init(&w, (enum http_version)_i);
+    for (size_t i = 0; i < sizeof PATHS / sizeof PATHS[0]; i++) {
+        http_get(w.http, "%s", PATHS[i].path);
+        EXPECT_PROBLEM_OF(w.http, PATHS[i].path, PATHS[i].status, PATHS[i].code);
+        const char *detail = http_string(w.http, "/detail");
+        ck_assert_msg(strstr(detail, PATHS[i].says) != NULL, "%s", detail);
+        http_reconnect(w.http);
+    }
+}
+END_TEST
+
 Suite *suite_api_rows(void);
 Suite *suite_api_rows(void)
 {
@@ -359,6 +382,7 @@ Suite *suite_api_rows(void)
     tcase_add_loop_test(tc, row_keys_up_to_4096_bytes, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, an_empty_row_key_is_refused, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, qualifiers_up_to_16384_bytes, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, a_slash_or_a_hash_that_is_not_encoded_is_explained, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_wide_row_comes_back_whole, 0, HTTP_VERSIONS);
     world_end(tc);
     suite_add_tcase(s, tc);

@@ -422,6 +422,20 @@ START_TEST(golden_probe_is_refused)
 }
 END_TEST
 
+START_TEST(a_hash_in_the_target_is_explained)
+{
+    struct edge_client c;
+    struct buf body;
+    base_buf_init(&body, MIB);
+    ck_assert(edge_connect(&c, &edge, "http/1.1"));
+    ck_assert(edge_send(&c, SLICE_LIT("GET /static#a HTTP/1.1\r\n" H "\r\n")));
+    ck_assert_int_eq(edge_response(&c, &body), 400);
+    ck_assert(contains(base_buf_slice(&body), "a #, which is written %23"));
+    base_buf_fini(&body);
+    edge_disconnect(&c);
+}
+END_TEST
+
 START_TEST(limits_have_their_own_status)
 {
     struct buf b;
@@ -466,6 +480,7 @@ Suite *suite_gateway_http1(void)
     tcase_add_test(t, client_vanishes_in_the_middle_of_a_response);
     tcase_add_test(t, client_vanishes_while_the_answer_is_pending);
     tcase_add_test(t, client_vanishes_in_the_middle_of_a_request);
+    tcase_add_test(t, a_hash_in_the_target_is_explained);
     tcase_add_test(t, limits_have_their_own_status);
     tcase_add_loop_test(t, golden_probe_is_refused, 0, sizeof GOLDEN / sizeof GOLDEN[0]);
     suite_add_tcase(s, t);

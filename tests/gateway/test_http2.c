@@ -296,6 +296,20 @@ START_TEST(malformed_head_is_refused)
 }
 END_TEST
 
+START_TEST(a_hash_in_the_path_is_explained)
+{
+    static const char explained[] = "a #, which is written %23";
+    nghttp2_nv nv[] = {USUAL("/static#a"), h2_nv(":authority", "x")};
+    struct h2 h;
+    h2_open(&h, &edge);
+    struct h2_stream *s = h2_submit(&h, nv, sizeof nv / sizeof nv[0]);
+    h2_await(&h);
+    ck_assert_int_eq(s->status, 400);
+    ck_assert(memmem(s->body.ptr, s->body.len, explained, strlen(explained)) != NULL);
+    h2_close(&h);
+}
+END_TEST
+
 START_TEST(large_head_is_refused)
 {
     static char path[LIM_TARGET_BYTES + 2];
@@ -354,6 +368,7 @@ Suite *suite_gateway_http2(void)
     tcase_add_test(t, client_vanishes);
     tcase_add_test(t, reset_request_is_gone);
     tcase_add_test(t, malformed_head_is_refused);
+    tcase_add_test(t, a_hash_in_the_path_is_explained);
     tcase_add_test(t, large_head_is_refused);
     tcase_add_test(t, head_at_the_limits_is_served);
     suite_add_tcase(s, t);
