@@ -3,7 +3,7 @@
  *
  * Chunks are sent one after the other; the next begins when the last has no pending line (bulk.h).
  */
-#include <string.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "cli/bounds.h"
@@ -12,6 +12,7 @@
 #include "cli/fields.h"
 #include "cli/handlers.h"
 #include "cli/json_text.h"
+#include "cli/millis.h"
 #include "cli/out.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -27,6 +28,7 @@ struct load {
     uint64_t failed_lines;
     uint64_t done_bytes;
     uint64_t started_ns;
+    bool has_warned;
 };
 
 /* --- progress ---------------------------------------------------------------------------------
@@ -141,11 +143,26 @@ static void print_summary(const struct load *l)
     cli_fields_show(l->cli, fields, summary);
 }
 
+static void warn_of_millis(struct load *l)
+{
+    int64_t micros = 0;
+    for (size_t i = 0; i < l->chunk.count && !l->has_warned; i++) {
+        char where[32];
+        if (!cli_millis_find(cli_chunk_line(&l->chunk, i), &micros))
+            continue;
+        (void)snprintf(where, sizeof where, "line %llu",
+                       (unsigned long long)l->chunk.lines[i].number);
+        cli_millis_warn(where, micros);
+        l->has_warned = true;
+    }
+}
+
 static enum cli_exit load_all(struct load *l)
 {
     enum cli_exit e = CLI_OK;
     do {
         e = cli_chunk_fill(&l->chunk, &l->input);
+        warn_of_millis(l);
         if (e == CLI_OK)
             e = cli_bulk_send(&l->bulk, &l->chunk);
     } while (e == CLI_OK && l->chunk.count > 0);

@@ -1,7 +1,11 @@
 /* cli/reads.c - see reads.h. */
 #include "cli/reads.h"
 
+#include <stdio.h>
+
+#include "base/text.h"
 #include "cli/json_text.h"
+#include "cli/millis.h"
 #include "cli/out.h"
 #include "cli/target.h"
 
@@ -10,16 +14,30 @@
 /* As the server calls them. */
 static const char *const COLUMNS[] = {"family", "column", "versions", "since", "until"};
 #define COLUMNS_COUNT (sizeof COLUMNS / sizeof COLUMNS[0])
+#define SINCE         3 /* this one and the last are times */
 
 bool cli_reads_filtered(const struct cli *cli)
 {
     return cli_args_value(&cli->args, "filter") != NULL;
 }
 
+static void warn_of_millis(const char *option, const char *value)
+{
+    char where[16];
+    int64_t micros = 0;
+    (void)snprintf(where, sizeof where, "--%s", option); /* fits */
+    if (base_parse_i64(base_slice_text(value), &micros) == ERR_OK && cli_millis_suspected(micros))
+        cli_millis_warn(where, micros);
+}
+
 void cli_reads_query(const struct cli *cli, struct buf *target)
 {
-    for (size_t i = 0; i < COLUMNS_COUNT; i++)
-        cli_target_query(target, COLUMNS[i], cli_args_value(&cli->args, COLUMNS[i]));
+    for (size_t i = 0; i < COLUMNS_COUNT; i++) {
+        const char *value = cli_args_value(&cli->args, COLUMNS[i]);
+        cli_target_query(target, COLUMNS[i], value);
+        if (i >= SINCE && value != NULL)
+            warn_of_millis(COLUMNS[i], value);
+    }
 }
 
 enum cli_exit cli_reads_filter(const struct cli *cli, const char *name, json_t *body)

@@ -22,6 +22,7 @@
 #include "cli/json_pull.h"
 #include "cli/json_text.h"
 #include "cli/large_cell.h"
+#include "cli/millis.h"
 #include "cli/out.h"
 #include "cli/target.h"
 #include "cli/transfer_scan.h"
@@ -49,7 +50,8 @@ struct cli_writer {
     bool has_deletes; /* in the chunk */
     struct cli_large_cell large;
     uint64_t failed_lines;
-    bool is_full; /* one was refused for a quota or a full disk */
+    bool has_warned; /* of timestamps that look like milliseconds */
+    bool is_full;    /* one was refused for a quota or a full disk */
 };
 
 /* --- connection and verdicts --------------------------------------------------------------------
@@ -369,6 +371,13 @@ enum cli_exit cli_writer_cell(struct cli_writer *w, const struct cli_cell *cell,
     if (cell->timestamp_us < 0 || cell->timestamp_us > INT64_MAX - TIMESTAMP_STEP)
         return cli_fail(CLI_CHECK_FAILED, "%s, %s %" PRIu64 ": the timestamp cannot be",
                         w->target.source, w->target.unit, number);
+    if (!w->has_warned && cli_millis_suspected(cell->timestamp_us)) {
+        char where[512];
+        (void)snprintf(where, sizeof where, "%s, %s %" PRIu64, w->target.source, w->target.unit,
+                       number);
+        cli_millis_warn(where, cell->timestamp_us);
+        w->has_warned = true;
+    }
     enum cli_exit e = CLI_OK;
     if (!base_slice_equal(cell->key, base_buf_slice(&w->key)))
         e = begin_row(w, cell->key);
