@@ -17,10 +17,11 @@
 #define NUMBER(field) CLI_WIRE_TAG(field, CLI_WIRE_NUMBER)
 #define BYTES(field)  CLI_WIRE_TAG(field, CLI_WIRE_BYTES)
 
-#define METHOD      "/google.bigtable.admin.v2.BigtableTableAdmin/GetTable"
-#define SCHEMA_VIEW 2
-#define NANOS       1000000000
-#define FAMILIES    1000 /* more is no table that can be described */
+#define METHOD       "/google.bigtable.admin.v2.BigtableTableAdmin/GetTable"
+#define SCHEMA_VIEW  2
+#define NANOS        1000000000
+#define NANOS_PER_US 1000
+#define FAMILIES     1000 /* more is no table that can be described */
 
 /* Fields of google/bigtable/admin/v2/. */
 enum { ASK_NAME = 1, ASK_VIEW = 2 };
@@ -50,7 +51,7 @@ static json_t *age_text(struct slice duration)
         return NULL;
     if (nanos.number == 0)
         return json_sprintf("%" PRIu64 "s", seconds.number);
-    return json_sprintf("%" PRIu64 ".%09" PRIu64 "s", seconds.number, nanos.number);
+    return json_sprintf("%" PRIu64 ".%06" PRIu64 "s", seconds.number, nanos.number / NANOS_PER_US);
 }
 
 static bool open_list(struct walk *w, struct slice message, json_t *rule, const char *name)

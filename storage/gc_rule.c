@@ -37,10 +37,9 @@ static enum err leaf_check(const struct sto_gc_node *n, struct errbuf *eb)
     }
     if (n->kind != STO_GC_MAX_AGE)
         return base_fail(eb, ERR_INVALID, "unknown kind of gc rule");
-    if (n->max_age_us == 0 || n->max_age_us % US_PER_MS != 0)
+    if (n->max_age_us < US_PER_MS)
         return base_fail(eb, ERR_INVALID,
-                         "max age must be whole milliseconds, at least one; it is %" PRIu64
-                         " microseconds",
+                         "max age must be at least one millisecond; it is %" PRIu64 " microseconds",
                          n->max_age_us);
     if (n->max_age_us > INT64_MAX)
         return base_fail(eb, ERR_INVALID, "max age is too long");

@@ -29,7 +29,7 @@ enum sto_gc_kind { STO_GC_MAX_VERSIONS = 1, STO_GC_MAX_AGE, STO_GC_UNION, STO_GC
 struct sto_gc_node {
     enum sto_gc_kind kind;
     uint32_t max_versions; /* MAX_VERSIONS: 1 or more */
-    uint64_t max_age_us;   /* MAX_AGE: 1000 or more, whole milliseconds */
+    uint64_t max_age_us;   /* MAX_AGE: 1000 or more */
     uint32_t member_count; /* UNION, INTERSECTION */
 };
 

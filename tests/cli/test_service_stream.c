@@ -412,7 +412,7 @@ START_TEST(tables_become_families_with_rules_and_types)
     const json_t *ages = json_object_get(both, "intersection");
     ck_assert_str_eq(json_string_value(json_object_get(json_array_get(ages, 0), "max_age")), "60s");
     ck_assert_str_eq(json_string_value(json_object_get(json_array_get(ages, 1), "max_age")),
-                     "1.500000000s");
+                     "1.500000s");
     ck_assert_uint_eq(json_object_size(json_object_get(families, "plain")), 0);
     ck_assert_uint_eq(json_object_size(json_object_get(families, "text")), 0);
     json_decref(families);

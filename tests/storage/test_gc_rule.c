@@ -204,9 +204,9 @@ START_TEST(what_no_rule_may_be_is_refused)
     n[0] = versions(0x80000000u);
     refuse(n, 1, ERR_INVALID, "2147483648");
     n[0] = age(0);
-    refuse(n, 1, ERR_INVALID, "milliseconds");
-    n[0] = age(1500);
-    refuse(n, 1, ERR_INVALID, "1500");
+    refuse(n, 1, ERR_INVALID, "at least one millisecond");
+    n[0] = age(MS - 1);
+    refuse(n, 1, ERR_INVALID, "it is 999 microseconds");
     n[0] = age(UINT64_MAX / 1000 * 1000);
     refuse(n, 1, ERR_INVALID, "too long");
     n[0] = (struct sto_gc_node){.kind = 9};
@@ -259,6 +259,8 @@ START_TEST(wire_bytes_are_those_of_the_message)
     ck_assert_uint_eq(sto_gc_wire_bytes(n, 1), 6); /* 12 04 08 80 a3 05 */
     n[0] = age(1500000);
     ck_assert_uint_eq(sto_gc_wire_bytes(n, 1), 10); /* 12 08 08 01 10 80 ca b5 ee 01 */
+    n[0] = age(1000000020);
+    ck_assert_uint_eq(sto_gc_wire_bytes(n, 1), 9); /* 12 07 08 e8 07 10 a0 9c 01 */
     n[0] = both(STO_GC_UNION, 2);
     n[1] = versions(3);
     n[2] = age(86400000000);
