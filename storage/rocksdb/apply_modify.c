@@ -43,18 +43,17 @@ static enum err find_newest(struct rdb_row *r, const struct sto_family *family,
     return ERR_OK;
 }
 
+/* Wraps around beyond 64 bits, as Bigtable does. */
 static enum err increment(const struct newest *newest, int64_t by, uint8_t out[INTEGER_BYTES],
                           struct errbuf *eb)
 {
-    int64_t value = 0;
+    uint64_t value = 0;
     if (newest->there && newest->value.len != INTEGER_BYTES)
         return base_fail(eb, ERR_CONFLICT, "increment needs a value of %d bytes, the cell has %zu",
                          INTEGER_BYTES, newest->value.len);
     if (newest->there)
-        value = (int64_t)sto_get_be64(newest->value.ptr);
-    if (__builtin_add_overflow(value, by, &value))
-        return base_fail(eb, ERR_CONFLICT, "the increment leaves the range of a 64-bit integer");
-    sto_put_be64(out, (uint64_t)value);
+        value = sto_get_be64(newest->value.ptr);
+    sto_put_be64(out, value + (uint64_t)by);
     return ERR_OK;
 }
 

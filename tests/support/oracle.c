@@ -226,14 +226,12 @@ static enum err modify(struct oracle_table *row, const struct sto_schema *schema
         if (len > ORACLE_VALUE)
             return ERR_TOO_BIG;
     } else {
-        int64_t n = 0;
+        uint64_t n = 0;
         if (old != NULL && len != 8)
             return ERR_CONFLICT;
         if (old != NULL)
-            n = integer(oracle_value(old));
-        if (__builtin_add_overflow(n, m->increment, &n))
-            return ERR_CONFLICT;
-        sto_put_be64(bytes, (uint64_t)n);
+            n = (uint64_t)integer(oracle_value(old));
+        sto_put_be64(bytes, n + (uint64_t)m->increment);
         len = 8;
     }
     put(row, family, a, base_slice(bytes, len));
