@@ -36,15 +36,18 @@ static bool is_dropped(const struct ten_families_change *change, struct slice na
     return false;
 }
 
-/* Only the gc rule of a family can change. */
-static enum err check_mask(const modification *m, struct errbuf *eb)
+/* An update without a mask, or with an empty one, is one of gc_rule; other fields are ignored. */
+static enum err read_update(const modification *m, struct arena *arena, struct sto_family_spec *out,
+                            struct errbuf *eb)
 {
     const Google__Protobuf__FieldMask *mask = m->update_mask;
+    Bta__ColumnFamily masked = BTA__COLUMN_FAMILY__INIT;
     for (size_t i = 0; mask != NULL && i < mask->n_paths; i++)
         if (strcmp(mask->paths[i], "gc_rule") != 0)
             return base_fail(eb, ERR_INVALID, "family \"%s\": update_mask may name gc_rule, not %s",
                              m->id, mask->paths[i]);
-    return ERR_OK;
+    masked.gc_rule = m->update->gc_rule;
+    return gw_family_from_proto(base_slice_text(m->id), &masked, arena, out, eb);
 }
 
 static enum err add_step(const modification *m, struct arena *arena, struct lists *lists,
@@ -55,16 +58,12 @@ static enum err add_step(const modification *m, struct arena *arena, struct list
         return base_fail(eb, ERR_INVALID,
                          "family \"%s\" is changed behind its drop; make two requests of it",
                          m->id);
-    enum err e = check_mask(m, eb);
-    if (e != ERR_OK)
-        return e;
     switch (m->mod_case) {
     case BTA__MODIFY_COLUMN_FAMILIES_REQUEST__MODIFICATION__MOD_CREATE:
         return gw_family_from_proto(name, m->create, arena, &lists->create[out->create_count++],
                                     eb);
     case BTA__MODIFY_COLUMN_FAMILIES_REQUEST__MODIFICATION__MOD_UPDATE:
-        return gw_family_from_proto(name, m->update, arena, &lists->update[out->update_count++],
-                                    eb);
+        return read_update(m, arena, &lists->update[out->update_count++], eb);
     case BTA__MODIFY_COLUMN_FAMILIES_REQUEST__MODIFICATION__MOD_DROP:
         if (!m->drop)
             return base_fail(eb, ERR_INVALID, "family \"%s\": drop must be true", m->id);

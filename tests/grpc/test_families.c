@@ -76,11 +76,85 @@ START_TEST(an_age_is_kept_to_the_microsecond)
 }
 END_TEST
 
+/* --- the mask of an update ----------------------------------------------------------------------
+ */
+
+static int update_family(const char *name, Bta__ColumnFamily *family, const char *path)
+{
+    char *paths[] = {text(path)};
+    Google__Protobuf__FieldMask mask = GOOGLE__PROTOBUF__FIELD_MASK__INIT;
+    modification m = BTA__MODIFY_COLUMN_FAMILIES_REQUEST__MODIFICATION__INIT;
+    mask.paths = paths;
+    mask.n_paths = path == NULL ? 0 : 1;
+    m.id = text(name);
+    m.mod_case = BTA__MODIFY_COLUMN_FAMILIES_REQUEST__MODIFICATION__MOD_UPDATE;
+    m.update = family;
+    m.update_mask = &mask;
+    return modify(&m);
+}
+
+/* A type that no family of this server has, and one of aggregates. */
+static Bta__Type *type_of(bool aggregate)
+{
+    static Bta__Type type;
+    static Bta__Type__Int64 int64;
+    static Bta__Type__Aggregate sums;
+    static Bta__Type__Aggregate__Sum sum;
+    bta__type__init(&type);
+    bta__type__int64__init(&int64);
+    bta__type__aggregate__init(&sums);
+    bta__type__aggregate__sum__init(&sum);
+    sums.aggregator_case = BTA__TYPE__AGGREGATE__AGGREGATOR_SUM;
+    sums.sum = &sum;
+    type.kind_case = aggregate ? BTA__TYPE__KIND_AGGREGATE_TYPE : BTA__TYPE__KIND_INT64_TYPE;
+    if (aggregate)
+        type.aggregate_type = &sums;
+    else
+        type.int64_type = &int64;
+    return &type;
+}
+
+START_TEST(an_update_changes_what_its_mask_names)
+{
+    static const char *const PATHS[] = {NULL, "gc_rule"};
+    struct aged a;
+    for (int i = 0; i < 4; i++) {
+        aged(&a, 100 + i, 0)->value_type = type_of(i < 2);
+        ck_assert_msg(update_family("stats", &a.family, PATHS[i % 2]) == GW_STATUS_OK, "%s",
+                      call->message);
+        expect_age("stats", 100 + i, 0);
+    }
+    ck_assert_int_eq(update_family("stats", aged(&a, 1, 0), "value_type"),
+                     GW_STATUS_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(call->message, "value_type"));
+}
+END_TEST
+
+/* The documentation: it is ignored for other modifications than updates. */
+START_TEST(a_mask_of_a_creation_is_ignored)
+{
+    struct aged a;
+    char *paths[] = {text("value_type")};
+    Google__Protobuf__FieldMask mask = GOOGLE__PROTOBUF__FIELD_MASK__INIT;
+    modification m = BTA__MODIFY_COLUMN_FAMILIES_REQUEST__MODIFICATION__INIT;
+    mask.paths = paths;
+    mask.n_paths = 1;
+    m.id = text("made");
+    m.mod_case = BTA__MODIFY_COLUMN_FAMILIES_REQUEST__MODIFICATION__MOD_CREATE;
+    m.create = aged(&a, 5, 0);
+    m.update_mask = &mask;
+    ck_assert_msg(modify(&m) == GW_STATUS_OK, "%s", call->message);
+    expect_age("made", 5, 0);
+}
+END_TEST
+
 Suite *suite_grpc_families(void)
 {
     Suite *s = suite_create("grpc_families");
     TCase *tc = add_case(s, "families");
     tcase_add_test(tc, an_age_is_kept_to_the_microsecond);
+    tcase_add_test(tc, an_update_changes_what_its_mask_names);
+    tcase_add_test(tc, a_mask_of_a_creation_is_ignored);
     world_end(tc);
     return s;
 }
