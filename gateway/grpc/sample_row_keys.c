@@ -4,9 +4,9 @@
  *
  * Through a view there are no rows but those with its prefixes, as if the table had no others;
  * whole rows, because nothing is read of them. The samples of a range are those of the table that
- * lie inside it; the last one is the end of what
- * was asked for, as it was asked for. Its offset is that of the table's first sample that is not
- * before it, which is at most one part too far.
+ * lie inside it; the last one is the end of what was asked for, as it was asked for, or the end of
+ * the view's last prefix where that comes first. Its offset is that of the table's first sample
+ * that is not before it, which is at most one part too far.
  */
 #include <google/bigtable/v2/bigtable.pb-c.h>
 
@@ -111,14 +111,26 @@ static void ask(struct gw_call *call)
     sto_sample_row_keys(call->api->engine, &s->op);
 }
 
+/* Ends the range with the view's last prefix, unless the range lies behind it. */
+static void end_with_view(struct samples *s)
+{
+    const struct sto_row_set *rows = &s->op.rows;
+    struct slice end = rows->count == 0 ? SLICE_EMPTY : rows->ranges[rows->count - 1].end;
+    if (!is_at_end(s, end) && base_slice_compare(end, s->range.start) > 0)
+        s->range.end = end;
+}
+
 static enum err take_request(struct gw_call *call, struct samples *s, struct errbuf *eb)
 {
     const Bt__SampleRowKeysRequest *request = request_of(call);
-    if (gw_rpc(call)->view != NULL)
+    enum err e = request->row_range == NULL
+                     ? ERR_OK
+                     : gw_range_from_proto(request->row_range, &call->arena, &s->range, eb);
+    if (e == ERR_OK && gw_rpc(call)->view != NULL) {
         s->op.rows = gw_rpc(call)->view->rows;
-    if (request->row_range == NULL)
-        return ERR_OK;
-    return gw_range_from_proto(request->row_range, &call->arena, &s->range, eb);
+        end_with_view(s);
+    }
+    return e;
 }
 
 void gw_sample_row_keys(struct gw_call *call)

@@ -157,10 +157,13 @@ START_TEST(a_table_and_its_view_are_not_named_together)
 }
 END_TEST
 
-static int64_t sample_end(const char *view, char key[64], size_t *out_count)
+/* The last sample's key and offset; all others of a view lie in it. */
+static int64_t sample_end(const char *view, Bt__RowRange *row_range, char key[64],
+                          size_t *out_count)
 {
     Bt__SampleRowKeysRequest ask_samples = BT__SAMPLE_ROW_KEYS_REQUEST__INIT;
     int64_t offset = 0;
+    ask_samples.row_range = row_range;
     ask_samples.table_name = view == NULL ? table : text("");
     ask_samples.authorized_view_name = text(view == NULL ? "" : view);
     ck_assert_int_eq(ask("/google.bigtable.v2.Bigtable/SampleRowKeys", &ask_samples.base),
@@ -172,7 +175,8 @@ static int64_t sample_end(const char *view, char key[64], size_t *out_count)
             bt__sample_row_keys_response__unpack(NULL, bytes.len, bytes.ptr);
         ck_assert_ptr_nonnull(m);
         (void)snprintf(key, 64, "%.*s", (int)m->row_key.len, (const char *)m->row_key.data);
-        ck_assert_msg(view == NULL || key[0] == '\0' || strncmp(key, "row01", 5) == 0, "%s", key);
+        ck_assert_msg(view == NULL || i + 1 == *out_count || strncmp(key, "row01", 5) == 0, "%s",
+                      key);
         offset = m->offset_bytes;
         bt__sample_row_keys_response__free_unpacked(m, NULL);
     }
@@ -186,15 +190,51 @@ START_TEST(samples_lie_inside)
     size_t all, inside, none;
     fill(3000, 10000);
     ck_assert_int_eq(create_view("v", subset_of(&s, "row01")), GW_STATUS_OK);
-    int64_t whole = sample_end(NULL, key, &all);
-    int64_t part = sample_end(view_name, key, &inside);
+    int64_t whole = sample_end(NULL, NULL, key, &all);
     ck_assert_str_eq(key, "");
+    int64_t part = sample_end(view_name, NULL, key, &inside);
+    ck_assert_str_eq(key, "row02");
     ck_assert_uint_ge(inside, 2);
     ck_assert_uint_lt(inside, all);
     ck_assert_int_eq(part * 3, whole); /* row01000 to row01999 of 3000 */
     ck_assert_int_eq(create_view("none", subset_of(&s, "zzz")), GW_STATUS_OK);
-    ck_assert_int_eq(sample_end(view_name, key, &none), 0);
+    ck_assert_int_eq(sample_end(view_name, NULL, key, &none), 0);
+    ck_assert_str_eq(key, "zz{");
     ck_assert_uint_eq(none, 1);
+}
+END_TEST
+
+static void expect_sample_end(const char *start, const char *end, const char *wanted)
+{
+    char key[64];
+    size_t count;
+    bt__row_range__init(&range);
+    range.start_key_case = BT__ROW_RANGE__START_KEY_START_KEY_CLOSED;
+    range.start_key_closed = data_of(start);
+    if (end != NULL) {
+        range.end_key_case = BT__ROW_RANGE__END_KEY_END_KEY_OPEN;
+        range.end_key_open = data_of(end);
+    }
+    (void)sample_end(view_name, &range, key, &count);
+    ck_assert_str_eq(key, wanted);
+}
+
+START_TEST(samples_end_with_the_range_or_the_view)
+{
+    struct subset s;
+    ProtobufCBinaryData prefixes[] = {data_of("u"), data_of("c")};
+    Bta__AuthorizedView *view = subset_of(&s, "");
+    s.subset.row_prefixes = prefixes;
+    s.subset.n_row_prefixes = 2;
+    ck_assert_int_eq(create_view("two", view), GW_STATUS_OK);
+    expect_sample_end("a", NULL, "v");
+    expect_sample_end("a", "x", "v");
+    expect_sample_end("a", "u5", "u5");
+    expect_sample_end("a", "b", "b");
+    expect_sample_end("x", "y", "y");
+    expect_sample_end("x", NULL, "");
+    ck_assert_int_eq(create_view("all", subset_of(&s, "")), GW_STATUS_OK);
+    expect_sample_end("a", NULL, "");
 }
 END_TEST
 
@@ -392,6 +432,7 @@ Suite *suite_grpc_view_data(void)
     tcase_add_loop_test(tc, sinks_and_conditions_do_not_escape, 0, 2);
     tcase_add_test(tc, a_table_and_its_view_are_not_named_together);
     tcase_add_test(tc, samples_lie_inside);
+    tcase_add_test(tc, samples_end_with_the_range_or_the_view);
     tcase_add_test(tc, cells_are_set_inside_only);
     tcase_add_test(tc, deletes_reach_as_far_as_the_view);
     tcase_add_test(tc, each_entry_of_many_is_inside_or_refused);
