@@ -128,11 +128,12 @@ enum err gw_backup_expiry_from_proto(const Google__Protobuf__Timestamp *message,
         return base_fail(eb, ERR_INVALID, "expire_time is missing");
     if (!gw_time_from_proto(message, &us))
         return base_fail(eb, ERR_INVALID, "expire_time is out of range");
-    if (us < made_us + GW_BACKUP_KEEP_MIN_S * (int64_t)US_PER_S ||
-        us > made_us + GW_BACKUP_KEEP_MAX_S * (int64_t)US_PER_S)
+    if (us < made_us + (GW_BACKUP_KEEP_MIN_S - GW_BACKUP_CLOCKS_S) * (int64_t)US_PER_S ||
+        us > made_us + (GW_BACKUP_KEEP_MAX_S + GW_BACKUP_CLOCKS_S) * (int64_t)US_PER_S)
         return base_fail(eb, ERR_INVALID,
-                         "expire_time must be at least 6 hours and at most 90 days behind the "
-                         "creation of the backup");
+                         "expire_time must be at least 6 hours and at most 90 days after the "
+                         "creation of the backup; clocks may differ by %d minutes",
+                         GW_BACKUP_CLOCKS_S / 60);
     if (us <= now_us)
         return base_fail(eb, ERR_INVALID, "expire_time has passed; delete the backup instead");
     *out_us = us;

@@ -10,7 +10,7 @@
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_INVALID, ERR_UNSUPPORTED naming the field; ERR_NOT_FOUND; ERR_NO_MEMORY.
- * Limits:   GW_BACKUP_KEEP_MIN_S, GW_BACKUP_KEEP_MAX_S.
+ * Limits:   GW_BACKUP_KEEP_MIN_S, GW_BACKUP_KEEP_MAX_S, GW_BACKUP_CLOCKS_S.
  * Promises: 1. All times of a Backup are there: Go's client refuses one without. A time that is not
  *              known yet is the epoch, one that never comes the last that protobuf has.
  *           2. A name of another project or instance is refused without a look at what it names.
@@ -27,6 +27,8 @@
 /* As Bigtable: from the time it is made. */
 #define GW_BACKUP_KEEP_MIN_S (6 * 60 * 60)
 #define GW_BACKUP_KEEP_MAX_S (90 * 24 * 60 * 60)
+/* How far the client's clock, by which it computes expire_time, may differ from the server's. */
+#define GW_BACKUP_CLOCKS_S (5 * 60)
 
 /* instance: whose project and instance stand in the names. */
 enum err gw_backup_to_proto(const struct mig_tenant_backup *backup,
