@@ -188,6 +188,7 @@
 #define LIM_HELD_COMPANY_MS     10000 /* since others wrote; else nobody waits */
 #define LIM_PLAN_TRIES          3     /* then nothing else of the tenant is written meanwhile */
 #define LIM_MODIFY_RULES        1000  /* of one read-modify-write */
+#define LIM_PERMISSIONS         100   /* that are tested at once, each looked up on a loop */
 /* What the plan "standard" of a new data directory says, until an operator changes it. */
 #define LIM_FIRST_STORED_BYTES      (100ULL * 1024 * MIB)
 #define LIM_FIRST_CHANGE_BYTES      (20ULL * 1024 * MIB)

@@ -65,15 +65,15 @@ static bool check_caller(struct gw_rpc *rpc)
 {
     struct gw_call *call = &rpc->call;
     const struct gw_method *method = rpc->method;
-    if (method->scope == 0 || call->ex->is_plain)
+    if (method->access == GW_ACCESS_NONE || call->ex->is_plain)
         return true;
     const struct auth_key *key = gw_caller_check(call, method->scope, method->by_row);
     if (key == NULL)
         return false;
     rpc->key = key;
     rpc->key_turn = gw_loop_turn(call->thread->loop);
-    if (method->access == GW_ACCESS_NONE || key->kind == AUTH_SERVICE)
-        return true; /* for nobody, or for whom the message names */
+    if (key->kind == AUTH_SERVICE)
+        return true; /* for whom the message names */
     if (!gw_caller_act_for(call, key, SLICE_EMPTY))
         return false;
     return method->client_streaming || admit(rpc);

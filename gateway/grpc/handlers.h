@@ -56,6 +56,8 @@ void gw_admin_get_backup(struct gw_call *call);
 void gw_admin_list_backups(struct gw_call *call);
 void gw_admin_update_backup(struct gw_call *call);
 void gw_admin_delete_backup(struct gw_call *call);
+/* permissions.c */
+void gw_admin_test_permissions(struct gw_call *call);
 /* drop_row_range.c */
 void gw_admin_drop_row_range(struct gw_call *call);
 /* consistency.c */

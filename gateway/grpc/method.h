@@ -30,8 +30,8 @@ struct gw_method {
     const char *service;
     const char *name;
     const ProtobufCMessageDescriptor *request; /* NULL: it is refused, and doc says why */
-    uint64_t scope;                            /* all of these bits; 0: no credential needed */
-    enum gw_access access;
+    uint64_t scope;                            /* all of these bits; 0: any key */
+    enum gw_access access;                     /* NONE: no credential needed */
     uint8_t cost;                   /* operations charged when admitted; 0: the handler charges */
     enum gw_resource_kind resource; /* what the request names */
     const char *name_field;         /* where: a text field of the request */

@@ -6,6 +6,7 @@
 #include <google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h>
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 #include <google/bigtable/v2/bigtable.pb-c.h>
+#include <google/iam/v1/iam_policy.pb-c.h>
 #include <google/longrunning/operations.pb-c.h>
 #include <grpc/health/v1/health.pb-c.h>
 #include <grpc/reflection/v1/reflection.pb-c.h>
@@ -39,7 +40,8 @@
 #define LARGE              .takes_large = true
 #define IN_TABLE           NAMES(TABLE, "table_name"), .in_table = true
 #define NAMES(kind, field) .resource = GW_RESOURCE_##kind, .name_field = (field)
-#define OPEN               .scope = 0, .access = GW_ACCESS_NONE
+#define OPEN               .access = GW_ACCESS_NONE
+#define ANY_KEY            .access = GW_ACCESS_READ, .cost = 1
 /* What changes more than rows is an action: it cannot be in the table without a name. */
 #define TABLE_W(action)                                                                            \
     .scope = AUTH_TABLE_ADMIN, .access = GW_ACCESS_DEFINE, .cost = 1, .audit = (action)
@@ -140,6 +142,10 @@ const struct gw_method gw_methods[] = {
      NAMES(INSTANCE, "parent"), .handler = gw_admin_restore_table,
      .doc = "within an instance; nothing is left to optimize afterwards"},
 
+    {TABLES, "TestIamPermissions", &iam__test_iam_permissions_request__descriptor, ANY_KEY,
+     NAMES(ANY, "resource"), .handler = gw_admin_test_permissions,
+     .doc = "complete; answered from the scopes of the key"},
+
     {INSTANCES, "GetInstance", &bta__get_instance_request__descriptor, READ,
      NAMES(INSTANCE, "name"), .handler = gw_admin_get_instance, .doc = "complete"},
     {INSTANCES, "ListInstances", &bta__list_instances_request__descriptor, READ,
@@ -153,6 +159,9 @@ const struct gw_method gw_methods[] = {
     {INSTANCES, "ListAppProfiles", &bta__list_app_profiles_request__descriptor, READ,
      NAMES(INSTANCE, "parent"), .handler = gw_admin_list_app_profiles,
      .doc = "the default one; any may be named"},
+    {INSTANCES, "TestIamPermissions", &iam__test_iam_permissions_request__descriptor, ANY_KEY,
+     NAMES(ANY, "resource"), .handler = gw_admin_test_permissions,
+     .doc = "complete; answered from the scopes of the key"},
 
     {OPERATIONS, "GetOperation", &lro__get_operation_request__descriptor, READ,
      NAMES(OPERATION, "name"), .handler = gw_operation_get,
@@ -194,7 +203,6 @@ const struct gw_method gw_methods[] = {
     {TABLES, "DeleteSnapshot", .doc = NO_SNAPSHOTS},
     {TABLES, "GetIamPolicy", .doc = NO_IAM},
     {TABLES, "SetIamPolicy", .doc = NO_IAM},
-    {TABLES, "TestIamPermissions", .doc = NO_IAM},
     {TABLES, "CreateSchemaBundle", .doc = NO_BUNDLES},
     {TABLES, "UpdateSchemaBundle", .doc = NO_BUNDLES},
     {TABLES, "GetSchemaBundle", .doc = NO_BUNDLES},
@@ -213,7 +221,6 @@ const struct gw_method gw_methods[] = {
     {INSTANCES, "DeleteAppProfile", .doc = NO_PROVISION},
     {INSTANCES, "GetIamPolicy", .doc = NO_IAM},
     {INSTANCES, "SetIamPolicy", .doc = NO_IAM},
-    {INSTANCES, "TestIamPermissions", .doc = NO_IAM},
     {INSTANCES, "ListHotTablets", .doc = NO_TABLETS},
     {INSTANCES, "CreateLogicalView", .doc = NO_VIEWS},
     {INSTANCES, "GetLogicalView", .doc = NO_VIEWS},
@@ -262,7 +269,7 @@ size_t gw_method_request_max(const struct gw_method *method)
 {
     if (method->takes_large)
         return GW_RPC_MESSAGE_MAX;
-    return method->scope == 0 ? OPEN_REQUEST_MAX : REQUEST_MAX;
+    return method->access == GW_ACCESS_NONE ? OPEN_REQUEST_MAX : REQUEST_MAX;
 }
 
 bool gw_method_service_is_known(struct slice service)

@@ -63,6 +63,7 @@ static const struct form FORMS[] = {
     [GW_RESOURCE_OPERATION] = {"operations/",
                                {PROJECTS, INSTANCES, {"operations", PART_LEAF}},
                                "operations/projects/PROJECT/instances/INSTANCE/operations/ID"},
+    [GW_RESOURCE_ANY] = {"", {{0}}, "projects/PROJECT/instances/INSTANCE, or of what is in it"},
 };
 
 /* The bytes before the next '/', which is skipped; *rest.ptr NULL: there was none. */
@@ -91,6 +92,7 @@ static bool take_prefix(struct slice *rest, const char *prefix)
 static bool split(struct slice name, const struct form *form, struct slice *parts)
 {
     struct slice rest = name;
+    memset(parts, 0, PART_COUNT * sizeof parts[0]);
     if (!take_prefix(&rest, form->prefix))
         return false;
     for (const struct collection *c = form->collections; c->name != NULL; c++) {
@@ -107,10 +109,14 @@ static bool split(struct slice name, const struct form *form, struct slice *part
 enum err gw_resource_parse(struct slice name, enum gw_resource_kind kind, struct gw_resource *out,
                            struct errbuf *eb)
 {
-    struct slice parts[PART_COUNT] = {0};
-    if (name.len == 0 || !split(name, &FORMS[kind], parts))
+    struct slice parts[PART_COUNT];
+    bool is_any = kind == GW_RESOURCE_ANY;
+    enum gw_resource_kind found = is_any ? GW_RESOURCE_INSTANCE : kind;
+    while (is_any && found < GW_RESOURCE_BACKUP && !split(name, &FORMS[found], parts))
+        found++;
+    if (name.len == 0 || !split(name, &FORMS[found], parts))
         return base_fail(eb, ERR_INVALID, "a name must have the form %s", FORMS[kind].text);
-    *out = (struct gw_resource){.kind = kind,
+    *out = (struct gw_resource){.kind = found,
                                 .project = parts[PART_PROJECT],
                                 .instance = parts[PART_INSTANCE],
                                 .cluster = parts[PART_CLUSTER],

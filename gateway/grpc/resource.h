@@ -29,6 +29,7 @@ enum gw_resource_kind {
     GW_RESOURCE_VIEW,        /* .../tables/T/authorizedViews/V */
     GW_RESOURCE_BACKUP,      /* .../clusters/C/backups/B */
     GW_RESOURCE_OPERATION,   /* operations/projects/P/.../operations/ID */
+    GW_RESOURCE_ANY,         /* to be parsed: an instance, or what is in it; no operation */
 };
 
 struct gw_resource {

@@ -196,6 +196,7 @@ static const struct limit LIMITS[] = {
     {"mutations of a row in one request", LIM_MUTATIONS_PER_ROW, "",
      "of MutateRows in all its entries together"},
     {"rules of ReadModifyWriteRow", LIM_MODIFY_RULES, "", ""},
+    {"permissions of TestIamPermissions", LIM_PERMISSIONS, "", ""},
     {"cells a predicate of CheckAndMutateRow looks at", LIM_CHECK_STEPS, "", ""},
     {"keys and ranges of a read", LIM_ROW_SET, "", ""},
     {"filter", LIM_FILTER_BYTES, "bytes", "as a serialized RowFilter"},

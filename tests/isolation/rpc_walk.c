@@ -66,7 +66,7 @@ static const struct grpc_call *converse(struct rpc_walk *w, const struct rpc *r,
 
 static void expect_wall(const struct rpc_walk *w, const struct rpc *r, const struct grpc_call *call)
 {
-    if (r->method->request == NULL || r->method->scope == 0)
+    if (r->method->request == NULL || r->method->access == GW_ACCESS_NONE)
         return;
     if (!w->is_known)
         ck_assert_msg(call->status == GW_STATUS_UNAUTHENTICATED, "%s: %s: status %d", rpc_name(r),

@@ -132,6 +132,11 @@ static const struct form {
     {"RestoreTable", "parent=" INSTANCE ";table_id=devices-new;"
                      "backup=projects/acme/instances/main/clusters/main/backups/{saved}"},
 
+    {"TestIamPermissions", "resource=" TABLE ";permissions=bigtable.tables.readRows"},
+    {"TestIamPermissions", "resource=" VIEW ";permissions=bigtable.authorizedViews.mutateRows"},
+    {"TestIamPermissions", "resource=" SAVED ";permissions=bigtable.backups.delete"},
+    {"TestIamPermissions", "resource=" INSTANCE ";permissions={label}"},
+
     {"GetInstance", "name=" INSTANCE},
     {"ListInstances", "parent=" PROJECT},
     {"ListInstances", "parent=" PROJECT ";page_token={list_page}"},
