@@ -22,6 +22,8 @@ static enum err unsupported(const Bta__Table *t, struct errbuf *eb)
     if (t->automated_backup_config_case != BTA__TABLE__AUTOMATED_BACKUP_CONFIG__NOT_SET)
         return base_fail(eb, ERR_UNSUPPORTED,
                          "backups are made when asked for: automated_backup_policy");
+    if (t->tiered_storage_config != NULL)
+        return base_fail(eb, ERR_UNSUPPORTED, "storage has one tier: tiered_storage_config");
     if (t->row_key_schema != NULL)
         return base_fail(eb, ERR_UNSUPPORTED, "row keys are not interpreted: row_key_schema");
     return ERR_OK;
