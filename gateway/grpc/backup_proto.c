@@ -156,8 +156,7 @@ enum err gw_backup_name_of(const char *name, enum gw_resource_kind kind, const c
     if (e != ERR_OK)
         return base_fail(eb, e, "%s: %.200s", field, why.text);
     if (!base_slice_equal(parts.project, instance->project) ||
-        (!base_slice_equal(parts.instance, instance->instance) &&
-         !base_slice_is(parts.instance, "-")))
+        !gw_resource_is_own_instance(parts.instance, instance->instance))
         return base_fail(eb, ERR_UNSUPPORTED, "%s: it must be in the instance of the parent",
                          field);
     *out = kind == GW_RESOURCE_TABLE ? parts.table : parts.leaf;

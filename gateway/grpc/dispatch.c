@@ -168,7 +168,7 @@ static bool check_instance(struct gw_rpc *rpc)
 {
     struct slice own = ten_tenant_instance(rpc->call.tenant);
     struct slice named = rpc->resource.instance;
-    if (named.len == 0 || base_slice_equal(named, own) || base_slice_is(named, "-"))
+    if (named.len == 0 || gw_resource_is_own_instance(named, own))
         return true;
     gw_call_refuse(&rpc->call, ERR_NOT_FOUND, "there is no such instance; the tenant's is \"%.*s\"",
                    SLICE_ARGS(own));

@@ -6,6 +6,7 @@
 #include "gateway/grpc/resource.h"
 
 #include "base/arena.h"
+#include "tenancy/tenant.h"
 
 #include "base/banned.h"
 
@@ -123,6 +124,12 @@ enum err gw_resource_parse(struct slice name, enum gw_resource_kind kind, struct
                                 .table = parts[PART_TABLE],
                                 .leaf = parts[PART_LEAF]};
     return ERR_OK;
+}
+
+bool gw_resource_is_own_instance(struct slice named, struct slice own)
+{
+    return base_slice_equal(named, own) || base_slice_is(named, "-") ||
+           (base_slice_is(named, GW_INSTANCE_ALIAS) && base_slice_is(own, TEN_INSTANCE_DEFAULT));
 }
 
 char *gw_resource_name(struct arena *arena, const struct gw_resource *resource)

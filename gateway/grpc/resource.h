@@ -3,7 +3,7 @@
  *
  * Does:     take them apart and put them together.
  * Owns:     nothing; parts point into the name.
- * May use:  base/.
+ * May use:  base/, tenancy/tenant.h.
  * Knows no: whether what is named exists, or who may name it.
  * Threads:  any.
  * Blocks:   no.
@@ -43,6 +43,13 @@ struct gw_resource {
 
 enum err gw_resource_parse(struct slice name, enum gw_resource_kind kind, struct gw_resource *out,
                            struct errbuf *eb) MUST_CHECK;
+
+/* Another name of the instance "main", for clients that refuse IDs of less than 6 characters. */
+#define GW_INSTANCE_ALIAS "bigtent"
+
+/* Whether that instance of a name is a tenant's own. */
+bool gw_resource_is_own_instance(struct slice named, struct slice own);
+
 /* The name as text, ending in NUL, in the arena's memory; NULL: no memory. */
 struct arena;
 char *gw_resource_name(struct arena *arena, const struct gw_resource *resource);

@@ -129,6 +129,8 @@ START_TEST(names_are_of_the_same_instance)
     ck_assert_int_eq(backup_of(INSTANCE "/clusters/main/backups/daily", &id), ERR_OK);
     ck_assert(base_slice_is(id, "daily"));
     ck_assert_int_eq(backup_of("projects/acme/instances/-/clusters/main/backups/b", &id), ERR_OK);
+    ck_assert_int_eq(backup_of("projects/acme/instances/bigtent/clusters/main/backups/b", &id),
+                     ERR_OK);
     ck_assert_int_eq(backup_of(INSTANCE "/clusters/other/backups/b", &id), ERR_NOT_FOUND);
     ck_assert_int_eq(backup_of("projects/beta/instances/main/clusters/main/backups/b", &id),
                      ERR_UNSUPPORTED);

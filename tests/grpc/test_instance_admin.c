@@ -3,8 +3,10 @@
  */
 #include <check.h>
 #include <google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h>
+#include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 #include <stdio.h>
 
+#include "gateway/grpc/resource.h"
 #include "gateway/grpc/status.h"
 #include "tests/support/grpc_client.h"
 #include "tests/support/world.h"
@@ -12,6 +14,7 @@
 #include "base/banned.h"
 
 #define GET_INSTANCE "/google.bigtable.admin.v2.BigtableInstanceAdmin/GetInstance"
+#define GET_TABLE    "/google.bigtable.admin.v2.BigtableTableAdmin/GetTable"
 
 static struct world w;
 
@@ -68,6 +71,45 @@ START_TEST(instance_of_a_tenant_without_display_name_has_its_id)
 }
 END_TEST
 
+/* --- its other name ----------------------------------------------------------------------------
+ */
+
+static const struct grpc_call *get_table(struct grpc_client *client, const char *instance)
+{
+    char name[WORLD_ID + 64];
+    Bta__GetTableRequest ask = BTA__GET_TABLE_REQUEST__INIT;
+    (void)snprintf(name, sizeof name, "projects/%s/instances/%s/tables/devices", w.tenant,
+                   instance);
+    ask.name = name;
+    return grpc_ask(client, GET_TABLE, &ask.base);
+}
+
+START_TEST(the_instance_main_has_a_longer_name)
+{
+    struct grpc_client client;
+    char name[WORLD_ID + 64];
+    grpc_open(&client, world_server(), w.key, 0);
+    const struct grpc_call *call = get_table(&client, "bigtent");
+    ck_assert_msg(call->status == GW_STATUS_OK, "status %d: %s", call->status, call->message);
+    ProtobufCMessage *message = grpc_message_new(call, &bta__table__descriptor, 0);
+    (void)snprintf(name, sizeof name, "projects/%s/instances/bigtent/tables/devices", w.tenant);
+    ck_assert_str_eq(((const Bta__Table *)message)->name, name);
+    protobuf_c_message_free_unpacked(message, NULL);
+    ck_assert_int_eq(get_table(&client, "bigtents")->status, GW_STATUS_NOT_FOUND);
+    ck_assert_int_eq(get_table(&client, "bigten")->status, GW_STATUS_NOT_FOUND);
+    grpc_close(&client);
+}
+END_TEST
+
+START_TEST(an_instance_of_another_name_has_no_second_one)
+{
+    ck_assert(gw_resource_is_own_instance(SLICE_LIT("bigtent"), SLICE_LIT("main")));
+    ck_assert(gw_resource_is_own_instance(SLICE_LIT("-"), SLICE_LIT("other")));
+    ck_assert(!gw_resource_is_own_instance(SLICE_LIT("bigtent"), SLICE_LIT("other")));
+    ck_assert(!gw_resource_is_own_instance(SLICE_LIT("main"), SLICE_LIT("bigtent")));
+}
+END_TEST
+
 Suite *suite_grpc_instance_admin(void);
 Suite *suite_grpc_instance_admin(void)
 {
@@ -77,6 +119,8 @@ Suite *suite_grpc_instance_admin(void)
     world_begin(tc);
     tcase_add_test(tc, instance_has_the_display_name_of_its_tenant);
     tcase_add_test(tc, instance_of_a_tenant_without_display_name_has_its_id);
+    tcase_add_test(tc, the_instance_main_has_a_longer_name);
+    tcase_add_test(tc, an_instance_of_another_name_has_no_second_one);
     world_end(tc);
     suite_add_tcase(s, tc);
     return s;
