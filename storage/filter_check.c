@@ -90,6 +90,10 @@ static enum err check_one(const struct filter_frame *frame, bool may_be_absent, 
                          sto_filter_kind_name(f->kind), f->count);
     case STO_FILTER_TIMESTAMP_RANGE:
         return check_times(f, eb);
+    case STO_FILTER_ROW_KEY_REGEX:
+        if (f->bytes.len > 0)
+            return ERR_OK;
+        return base_fail(eb, ERR_INVALID, "row_key_regex must not be empty: no row key is");
     case STO_FILTER_FAMILY_REGEX:
         return check_family_regex(f->bytes, eb);
     case STO_FILTER_APPLY_LABEL:
@@ -97,7 +101,6 @@ static enum err check_one(const struct filter_frame *frame, bool may_be_absent, 
     case STO_FILTER_PASS_ALL:
     case STO_FILTER_BLOCK_ALL:
     case STO_FILTER_STRIP_VALUE:
-    case STO_FILTER_ROW_KEY_REGEX:
     case STO_FILTER_QUALIFIER_REGEX:
     case STO_FILTER_VALUE_REGEX:
     case STO_FILTER_COLUMN_RANGE:

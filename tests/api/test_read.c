@@ -275,6 +275,8 @@ static const char *const BAD_BODIES[] = {
     "{'filter':{'condition':{'predicate':{'pass_all':true},'then':1}}}",
     "{'filter':{'condition':{'predicate':{'sink':true}}}}",
     "{'filter':{'row_key_regex':'('}}",
+    "{'filter':{'row_key_regex':''}}",
+    "{'filter':{'row_key_regex_b64':''}}",
     "{'filter':{'row_key_regex':1}}",
     "{'filter':{'family_name_regex':'a:b'}}",
     "{'filter':{'row_sample':1}}",

@@ -144,6 +144,11 @@ START_TEST(requests_that_make_no_sense_are_refused)
     request.rows_limit = -1;
     expect_refused(GW_STATUS_INVALID_ARGUMENT, "rows_limit");
     request.rows_limit = 0;
+    filter.filter_case = BT__ROW_FILTER__FILTER_ROW_KEY_REGEX_FILTER;
+    filter.row_key_regex_filter = data_of("");
+    request.filter = &filter;
+    expect_refused(GW_STATUS_INVALID_ARGUMENT, "row_key_regex must not be empty");
+    request.filter = NULL;
     keys[0] = data_of("");
     use_keys(1);
     expect_refused(GW_STATUS_INVALID_ARGUMENT, "non-empty");

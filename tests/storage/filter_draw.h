@@ -74,6 +74,8 @@ static inline void make_leaf(struct maker *m, struct sto_filter *f, bool may_lab
     if (f->kind == STO_FILTER_ROW_KEY_REGEX || f->kind == STO_FILTER_FAMILY_REGEX ||
         f->kind == STO_FILTER_QUALIFIER_REGEX || f->kind == STO_FILTER_VALUE_REGEX)
         f->bytes = pattern_of(r);
+    if (f->kind == STO_FILTER_ROW_KEY_REGEX && f->bytes.len == 0)
+        f->bytes = SLICE_LIT("a?"); /* no row key is empty */
     if (f->kind == STO_FILTER_COLUMN_RANGE)
         f->bytes = base_slice_text(family_names[random_below(r, 3)]);
     if (f->kind == STO_FILTER_VALUE_BITMASK)

@@ -240,6 +240,17 @@ START_TEST(family_patterns_have_no_colon)
 }
 END_TEST
 
+START_TEST(only_a_row_key_pattern_is_never_empty)
+{
+    REFUSED(ROW_KEY(""), ERR_INVALID, "row_key_regex must not be empty: no row key is");
+    REFUSED(CONDITION(PASS, ROW_KEY(""), NONE), ERR_INVALID,
+            "row_key_regex must not be empty: no row key is");
+    OK(FAMILY(""));
+    OK(QUALIFIER(""));
+    OK(VALUE(""));
+}
+END_TEST
+
 START_TEST(times_start_before_they_end)
 {
     OK(TIMES(0, 0));
@@ -426,6 +437,7 @@ static void add_tests_of_kinds(TCase *tc)
     tcase_add_test(tc, labels_have_a_grammar);
     tcase_add_test(tc, one_member_of_a_chain_may_label);
     tcase_add_test(tc, family_patterns_have_no_colon);
+    tcase_add_test(tc, only_a_row_key_pattern_is_never_empty);
     tcase_add_test(tc, times_start_before_they_end);
     tcase_add_test(tc, a_column_range_is_of_a_family_that_is_there);
     tcase_add_test(tc, bad_patterns_name_their_filter);
