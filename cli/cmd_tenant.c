@@ -151,9 +151,8 @@ enum cli_exit cli_tenant_rotate_key(struct cli *cli)
  */
 
 static const struct cli_field STARTED_FIELDS[] = {
-    {"job", "job", CLI_FIELD_TEXT, NULL},
-    {"tenant", "tenant", CLI_FIELD_TEXT, NULL},
-    {"delete at", "delete_at", CLI_FIELD_TEXT, NULL},
+    {"job", "job", CLI_FIELD_TEXT, NULL},     {"tenant", "tenant", CLI_FIELD_TEXT, NULL},
+    {"state", "state", CLI_FIELD_TEXT, NULL}, {"delete at", "delete_at", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 

@@ -354,7 +354,8 @@ const struct cli_command CLI_COMMANDS[] = {
      "only then, and tenant undelete takes it back before. With --wait the exit status is 5\n"
      "when the job failed. With --export its writes are suspended, and it is deleted only when\n"
      "all its tables are in files that were read back; otherwise writes stay suspended.\n"
-     "Table files that list their tenants, and not this one, are not read; --deep reads them.",
+     "Table files that list their tenants, and not this one, are not read; --deep reads them.\n"
+     "Repeated after the tenant is gone, it succeeds and shows the job that purged it.",
      "bigtent tenant offboard altostrat --dry-run\n"
      "bigtent tenant offboard altostrat --confirm altostrat --wait\n"
      "bigtent tenant offboard altostrat --confirm altostrat --grace 30d \\\n"

@@ -7,6 +7,7 @@
  *   asked for, without      PURGING, job RUNNING
  *   undelete                what it was before, job CANCELLED
  *   the grace is over       PURGING, job RUNNING (grace.c says when)
+ *   asked for when PURGED   nothing changes: success if all that is requested was done
  *
  * In PURGING the table list is empty, and the job worker is told (purge.c), unless a table removal
  * of the tenant is still running: then that removal tells it when it settles.
@@ -118,6 +119,37 @@ static enum err already_purging(struct ten_registry *r, struct ten_tenant *t,
     return ERR_OK;
 }
 
+/* Repeats a request after the purge is done: succeeds if the purge did all that is requested. Of a
+ * tenant that a restore found in the ledger only the job's ID is known. */
+static enum err already_purged(struct ten_registry *r, const struct ten_tenant *t,
+                               const struct ten_offboard_wanted *w, char out_job[TEN_JOB_ID + 1],
+                               struct errbuf *eb)
+{
+    const char *id = ten_tenant_details(t)->job;
+    const char *state = ten_state_name(ten_tenant_state(t));
+    struct ten_job job = {.state = TEN_JOB_DONE};
+    uint64_t version;
+    enum err rc = job_of(r, t, &version, &job, eb);
+    if (rc != ERR_OK && rc != ERR_NOT_FOUND)
+        return rc;
+    bool had_grace =
+        w->grace_us == 0 || job.requested_us + (int64_t)w->grace_us <= job.delete_at_us;
+    if (!had_grace)
+        return base_fail(eb, ERR_CONFLICT,
+                         "the tenant is %s, without the grace period of %llu s that is requested; "
+                         "its job is %s",
+                         state, (unsigned long long)w->grace_us / US_PER_S, id);
+    if (w->deep && !job.deep && !job.search_after.deep)
+        return base_fail(eb, ERR_CONFLICT,
+                         "the tenant is %s, and the search of its purge was not deep; it cannot be "
+                         "repeated: its job is %s",
+                         state, id);
+    ten_audit_set_target(base_slice_text(id));
+    ten_audit_set_unchanged();
+    memcpy(out_job, id, strnlen(id, TEN_JOB_ID) + 1);
+    return ERR_OK;
+}
+
 /* text has room for it and the NUL. */
 static void text_take(char *text, struct slice from)
 {
@@ -204,7 +236,7 @@ static enum err wanted_check(const struct ten_tenant *t, const struct ten_offboa
         rc = base_fail(eb, ERR_INVALID, "the grace period is %llu s; it may be 0 to %llu s",
                        (unsigned long long)w->grace_us / US_PER_S, LIM_GRACE_US / US_PER_S);
     enum ten_state state = ten_tenant_state(t);
-    if (rc != ERR_OK || state == TEN_PURGING)
+    if (rc != ERR_OK || ten_state_is_final(state))
         return rc;
     rc = ten_transition_check(state, w->grace_us > 0 ? TEN_DELETE_REQUESTED : TEN_PURGING, eb);
     return rc == ERR_OK && w->grace_us == 0 ? ten_hold_check(t, eb) : rc;
@@ -221,6 +253,8 @@ enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t,
         return rc;
     if (ten_tenant_state(t) == TEN_PURGING)
         return already_purging(r, t, out_job, eb);
+    if (ten_state_is_final(ten_tenant_state(t)))
+        return already_purged(r, t, w, out_job, eb);
     if (ten_tenant_state(t) == TEN_DELETE_REQUESTED)
         return ask_again(r, t, w, out_job, eb);
     job_init(r, t, w, &job);

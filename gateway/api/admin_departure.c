@@ -47,10 +47,14 @@ static enum err offboard_work(struct gw_call *call, struct errbuf *eb)
     enum err e = ten_offboard_start(call->api->registry, d->tenant, &wanted, job, eb);
     if (e != ERR_OK)
         return e;
+    enum ten_state state = (enum ten_state)atomic_load(&d->tenant->state);
+    if (state == TEN_PURGED || state == TEN_EXPIRED)
+        gw_rest(call)->status = 200; /* it was done before */
     struct gw_json j = gw_json_start(&call->out);
     gw_json_open(&j, '{');
     gw_json_name_text(&j, "job", job);
     gw_json_name_text(&j, "tenant", d->tenant->id);
+    gw_json_name_text(&j, "state", ten_state_name(state));
     gw_json_name_time(&j, "delete_at", ten_tenant_details(d->tenant)->delete_at_us);
     gw_json_close(&j, '}');
     return ERR_OK;

@@ -169,6 +169,17 @@ START_TEST(when_grace_is_over_the_tenant_is_purged)
     expect_state("purged");
     post("undelete", "{}");
     EXPECT_PROBLEM(w.op, 409, "conflict");
+    offboard(",'grace':'1s'"); /* the same request, or one that asks for less */
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_str_eq(http_string(w.op, "/job"), job);
+    offboard("");
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_str_eq(http_string(w.op, "/job"), job);
+    offboard(",'grace':'2s'");
+    EXPECT_PROBLEM(w.op, 409, "conflict");
+    ck_assert_ptr_nonnull(strstr(http_string(w.op, "/detail"), "without the grace period of 2 s"));
+    offboard(",'deep':true");
+    EXPECT_PROBLEM(w.op, 409, "conflict");
 }
 END_TEST
 

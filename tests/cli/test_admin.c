@@ -290,6 +290,17 @@ START_TEST(offboarding_is_followed_to_its_proof)
     ck_assert_str_eq(plain_value(&r, "job"), job);
     bigtent(&r, &tenant, "row", "get", "devices", "k");
     EXPECT_CODE(&r, 1);
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant); /* a script repeats */
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "job"), job);
+    ck_assert_str_eq(plain_value(&r, "state"), "purged");
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant, "--wait");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "id"), job);
+    ck_assert_str_eq(plain_value(&r, "state"), "done");
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant, "--grace", "1d");
+    EXPECT_CODE(&r, 1);
+    EXPECT_IN(r.err, "without the grace period");
 }
 END_TEST
 

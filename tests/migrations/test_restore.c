@@ -361,6 +361,9 @@ START_TEST(who_left_since_does_not_return)
     ck_assert_ptr_nonnull(nimbus);
     ck_assert_int_eq(atomic_load(&nimbus->state), TEN_PURGED);
     ck_assert_int_eq(ten_access_check(nimbus, TEN_READ, &tent.eb), ERR_GONE);
+    char job[TEN_JOB_ID + 1]; /* that the ledger names; it has no document here */
+    ck_assert_int_eq(tent_offboard(&tent, nimbus, job), ERR_OK);
+    ck_assert_str_eq(job, ten_tenant_details(nimbus)->job);
     ck_assert_int_eq(tent_try_create(&tent, SLICE_LIT("nimbus"), SLICE_EMPTY, NULL), ERR_EXISTS);
     ck_assert_uint_eq(vault_rows("cirrus"), ROWS);
     tent_close(&tent);

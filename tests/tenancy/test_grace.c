@@ -258,6 +258,11 @@ START_TEST(asked_again_it_comes_sooner_and_never_later)
     tent_await_job(&tent, id, &job);
     check_purged(&job);
     ck_assert_str_eq(job.reason, "now");
+    /* it had the half hour that was requested first, or not */
+    enum err rc = tent_offboard_in(&tent, t, HOUR_US / 2, "", again);
+    ck_assert_int_eq(rc, ERR_CONFLICT);
+    ck_assert_int_eq(tent_offboard_in(&tent, t, _i == 0 ? 0 : 1000, "now", again), ERR_OK);
+    ck_assert_str_eq(again, id);
     ck_assert_uint_eq(docs_under("j/"), 1);
 }
 END_TEST
