@@ -254,7 +254,7 @@ enum cli_exit cli_tenant_hold(struct cli *cli)
 
 enum cli_exit cli_tenant_release(struct cli *cli)
 {
-    return change(cli, "POST", TENANT ":release", NULL, true);
+    return change(cli, "POST", TENANT ":release", NULL, false); /* a second one is refused */
 }
 
 /* --- quota ------------------------------------------------------------------------------------

@@ -382,7 +382,8 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent tenant hold altostrat --reason 'file 17 O 1234, ask legal@example.com'",
      cli_tenant_hold, true},
     {"tenant", "release", "ID", 1, 1, NULL, "end a legal hold",
-     "End the hold. A deletion whose grace period is over begins then.",
+     "End the hold. A deletion whose grace period is over begins then. A tenant that is not\n"
+     "under legal hold is refused: it may be the wrong one.",
      "bigtent tenant release altostrat", cli_tenant_release, true},
     {"tenant", "quota", "ID", 1, 1, TENANT_QUOTA, "show or change a tenant's limits",
      "Without options show the quota that holds. With options change what the tenant has of\n"

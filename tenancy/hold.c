@@ -77,8 +77,10 @@ enum err ten_hold_release(struct ten_registry *r, struct ten_tenant *t, struct e
     ten_control_check(r);
     enum err rc = state_check(t, eb);
     if (rc == ERR_OK && ten_tenant_details(t)->hold == NULL)
-        ten_audit_set_unchanged();
-    if (rc != ERR_OK || ten_tenant_details(t)->hold == NULL)
+        rc = base_fail(eb, ERR_CONFLICT,
+                       "the tenant is not under legal hold, so there is none to release: check the "
+                       "tenant's ID");
+    if (rc != ERR_OK)
         return rc;
     rc = commit(r, t, NULL, eb);
     if (rc == ERR_OK && ten_tenant_state(t) == TEN_DELETE_REQUESTED)

@@ -226,6 +226,9 @@ START_TEST(a_hold_keeps_a_tenant_from_being_purged)
     char job[WORLD_ID];
     char key_id[13];
     (void)snprintf(key_id, sizeof key_id, "%.12s", w.op->server->operator_key + 4);
+    post("release", "{}"); /* of a tenant that nobody holds: it may be the wrong one */
+    EXPECT_PROBLEM(w.op, 409, "conflict");
+    ck_assert_ptr_nonnull(strstr(http_string(w.op, "/detail"), "not under legal hold"));
     post("hold", "{}");
     EXPECT_PROBLEM(w.op, 400, "invalid");
     post("hold", "{'reason':''}");

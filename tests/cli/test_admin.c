@@ -259,6 +259,9 @@ START_TEST(a_departure_is_looked_at_held_and_taken_back)
     EXPECT_IN(r.out, w.tenant);
     bigtent(&r, &op, "tenant", "release", w.tenant);
     EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "tenant", "release", w.tenant);
+    EXPECT_CODE(&r, 1);
+    EXPECT_IN(r.err, "not under legal hold");
     bigtent(&r, &op, "tenant", "undelete", w.tenant);
     EXPECT_CODE(&r, 0);
     ck_assert_str_eq(plain_value(&r, "state"), "active");

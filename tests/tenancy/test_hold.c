@@ -54,7 +54,10 @@ START_TEST(a_hold_is_kept_with_its_story_and_closes_nothing)
     ck_assert_int_eq(ten_tenant_details(t)->hold->since_us, since_us);
     ck_assert_int_eq(tent_release(&tent, t), ERR_OK);
     ck_assert_ptr_null(ten_tenant_details(t)->hold);
-    ck_assert_int_eq(tent_release(&tent, t), ERR_OK);
+    version = ten_tenant_details(t)->doc_version;
+    ck_assert_int_eq(tent_release(&tent, t), ERR_CONFLICT); /* there is none any more */
+    ck_assert_ptr_nonnull(strstr(tent.eb.text, "not under legal hold"));
+    ck_assert_uint_eq(ten_tenant_details(t)->doc_version, version);
     tent_reopen(&tent);
     ck_assert_ptr_null(ten_tenant_details(tent_find(&tent, "altostrat"))->hold);
 }
