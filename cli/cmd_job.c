@@ -50,6 +50,7 @@ static const struct cli_field JOB_FIELDS[] = {
     {"oldest scrub", "search.scrubbed_oldest", CLI_FIELD_TEXT, NULL},
     {"keys in bytes before", "search_before.keys", CLI_FIELD_COUNT, NULL},
     {"keys in bytes", "search.keys", CLI_FIELD_COUNT, NULL},
+    {"backups", "backups", CLI_FIELD_BACKUPS, NULL},
     {"error", "error", CLI_FIELD_TEXT, NULL},
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };

@@ -164,7 +164,8 @@ static const struct cli_field WOULD_GO_FIELDS[] = {
     {"cells", "cells", CLI_FIELD_COUNT, NULL},
     {"tables", "tables", CLI_FIELD_COUNT, NULL},
     {"keys", "keys", CLI_FIELD_COUNT, NULL},
-    LEAVING_FIELDS{NULL, NULL, CLI_FIELD_TEXT, NULL},
+    LEAVING_FIELDS{"backups", "backups", CLI_FIELD_BACKUPS, NULL},
+    {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
 /* The body of --confirm, --grace and --reason; NULL when one of them is wrong, which is said. */

@@ -355,7 +355,8 @@ const struct cli_command CLI_COMMANDS[] = {
      "when the job failed. With --export its writes are suspended, and it is deleted only when\n"
      "all its tables are in files that were read back; otherwise writes stay suspended.\n"
      "Table files that list their tenants, and not this one, are not read; --deep reads them.\n"
-     "Repeated after the tenant is gone, it succeeds and shows the job that purged it.",
+     "Repeated after the tenant is gone, it succeeds and shows the job that purged it.\n"
+     "--dry-run and job show name the backups that hold the tenant, and until when.",
      "bigtent tenant offboard altostrat --dry-run\n"
      "bigtent tenant offboard altostrat --confirm altostrat --wait\n"
      "bigtent tenant offboard altostrat --confirm altostrat --grace 30d \\\n"
@@ -648,7 +649,7 @@ const struct cli_command CLI_COMMANDS[] = {
      "List offboarding jobs. Columns: job, tenant, state, steps, requested, finished.",
      "bigtent job list", cli_job_list, true},
     {"job", "show", "ID", 1, 1, JOB_SHOW, "show a job and what it proved",
-     "Show one job: state, steps, and the audit before and after.\n"
+     "Show one job: state, steps, the audit before and after, the backups that hold the tenant.\n"
      "The exit status is 5 when the job failed.",
      "bigtent job show 5kQ0aZ81mVb3XyTw --wait", cli_job_show, true},
     {"certificate", "get", "TENANT", 1, 1, CERTIFICATE_GET, "print the certificate of an erasure",

@@ -98,6 +98,31 @@ static void put_steps(struct buf *out, const json_t *value)
         base_buf_printf(out, "%zu/%zu", done, total);
 }
 
+/* "ID until TIME, ID without an end, and 3 more"; "none". */
+static void put_backups(struct buf *out, const json_t *value)
+{
+    const json_t *listed = json_object_get(value, "listed");
+    json_int_t count = json_integer_value(json_object_get(value, "count"));
+    size_t i;
+    const json_t *backup;
+    if (!json_is_object(value))
+        return;
+    json_array_foreach(listed, i, backup)
+    {
+        const json_t *expires = json_object_get(backup, "expires");
+        if (i > 0)
+            base_buf_append_text(out, ", ");
+        put_text(out, json_object_get(backup, "id"));
+        base_buf_append_text(out, json_is_string(expires) ? " until " : " without an end");
+        put_text(out, expires);
+    }
+    if (count == 0)
+        base_buf_append_text(out, "none");
+    if (count > (json_int_t)json_array_size(listed))
+        base_buf_printf(out, ", and %" JSON_INTEGER_FORMAT " more",
+                        count - (json_int_t)json_array_size(listed));
+}
+
 static void put_share(struct buf *out, const json_t *value, const json_t *limit, bool is_bytes)
 {
     if (!json_is_integer(value) || !json_is_integer(limit) || !cli_out_is_terminal())
@@ -152,6 +177,9 @@ void cli_field_text(struct buf *out, const json_t *doc, const struct cli_field *
         break;
     case CLI_FIELD_STEPS:
         put_steps(out, value);
+        break;
+    case CLI_FIELD_BACKUPS:
+        put_backups(out, value);
         break;
     }
     if (field->limit_path != NULL)

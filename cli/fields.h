@@ -31,6 +31,7 @@ enum cli_field_kind {
     CLI_FIELD_FAMILIES, /* "families" of a table */
     CLI_FIELD_KEY,      /* the row key of the document, text or bytes */
     CLI_FIELD_STEPS,    /* "steps" of a job: done/all */
+    CLI_FIELD_BACKUPS,  /* "backups" that hold a tenant: each with its end */
 };
 
 struct cli_field {

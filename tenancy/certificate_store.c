@@ -248,13 +248,19 @@ struct copies {
     struct buf found; /* struct ten_copy */
 };
 
+/* The copy holds the tenant's bytes of before that time. */
+static bool copy_holds(const struct ten_copy *copy, struct slice tenant, int64_t purged_us)
+{
+    bool is_of_another = copy->tenant[0] != '\0' && !base_slice_is(tenant, copy->tenant);
+    return !is_of_another && copy->created_us < purged_us;
+}
+
 static enum err take_copy(void *ctx, const struct ten_copy *copy)
 {
     struct copies *copies = ctx;
-    bool is_of_another = copy->tenant[0] != '\0' && !base_slice_is(copies->tenant, copy->tenant);
-    if (is_of_another || copy->created_us >= copies->purged_us)
-        return ERR_OK;
-    return base_buf_append(&copies->found, base_slice(copy, sizeof *copy));
+    return copy_holds(copy, copies->tenant, copies->purged_us)
+               ? base_buf_append(&copies->found, base_slice(copy, sizeof *copy))
+               : ERR_OK;
 }
 
 /* What holds the tenant still. To be given back with base_buf_fini. */
@@ -266,15 +272,47 @@ static enum err copies_before(const struct ten_certificates *c, struct slice ten
     return c->copies == NULL ? ERR_OK : c->copies(c->copies_ctx, take_copy, out, eb);
 }
 
-enum err ten_certificates_count_copies(struct ten_certificates *c, struct slice tenant,
-                                       uint64_t *out_count, struct errbuf *eb)
+struct listing {
+    struct slice tenant;
+    int64_t purged_us;
+    struct ten_copies *out;
+};
+
+static bool copy_outlasts(const struct ten_copy *a, const struct ten_copy *b)
 {
-    struct copies copies;
+    return b->expires_us != 0 && (a->expires_us == 0 || a->expires_us > b->expires_us);
+}
+
+static enum err list_copy(void *ctx, const struct ten_copy *copy)
+{
+    const struct listing *l = ctx;
+    struct ten_copies *out = l->out;
+    if (!copy_holds(copy, l->tenant, l->purged_us))
+        return ERR_OK;
+    size_t at = out->listed;
+    while (at > 0 && copy_outlasts(copy, &out->of[at - 1]))
+        at--;
+    out->count++;
+    if (at == TEN_COPIES_LISTED)
+        return ERR_OK;
+    size_t kept = out->listed < TEN_COPIES_LISTED ? out->listed : TEN_COPIES_LISTED - 1;
+    memmove(&out->of[at + 1], &out->of[at], (kept - at) * sizeof out->of[0]);
+    out->of[at] = *copy;
+    out->listed = kept + 1;
+    return ERR_OK;
+}
+
+enum err ten_certificates_copies(struct ten_certificates *c, struct slice tenant,
+                                 struct ten_copies *out, struct errbuf *eb)
+{
+    *out = (struct ten_copies){.count = 0};
     pthread_mutex_lock(&c->lock);
-    enum err rc = copies_before(c, tenant, INT64_MAX, &copies, eb);
+    const struct line *line = find(c, tenant, false);
+    struct listing l = {.tenant = tenant,
+                        .purged_us = line != NULL ? line->erasure.purged_us : INT64_MAX,
+                        .out = out};
+    enum err rc = c->copies == NULL ? ERR_OK : c->copies(c->copies_ctx, list_copy, &l, eb);
     pthread_mutex_unlock(&c->lock);
-    *out_count = copies.found.len / sizeof(struct ten_copy);
-    base_buf_fini(&copies.found);
     return rc;
 }
 

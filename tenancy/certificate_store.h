@@ -43,9 +43,16 @@ enum err ten_certificates_public_key(struct ten_certificates *c, struct buf *out
 enum err ten_certificates_seal_take(struct ten_certificates *c, json_t *object, struct buf *out,
                                     struct errbuf *eb) MUST_CHECK;
 
-/* How many copies hold the tenant now. */
-enum err ten_certificates_count_copies(struct ten_certificates *c, struct slice tenant,
-                                       uint64_t *out_count, struct errbuf *eb) MUST_CHECK;
+#define TEN_COPIES_LISTED 20
+/* Copies that hold a tenant, those that last longest first: without an end, then the latest end. */
+struct ten_copies {
+    uint64_t count;
+    size_t listed; /* of them here */
+    struct ten_copy of[TEN_COPIES_LISTED];
+};
+/* Those that hold the tenant now: made before its purge, if that is certified, else all. */
+enum err ten_certificates_copies(struct ten_certificates *c, struct slice tenant,
+                                 struct ten_copies *out, struct errbuf *eb) MUST_CHECK;
 /* Issue job's certificate, if there is none yet. out_has_copies: it names copies. */
 enum err ten_certificates_issue(struct ten_certificates *c, const struct ten_job *job,
                                 struct slice range_begin, struct slice range_end,

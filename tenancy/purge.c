@@ -257,11 +257,14 @@ static enum err count_before(struct ten_purge *p, struct errbuf *eb)
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
     p->job.canaries = p->canary_count;
     p->job.usage_before = sto_counters_read(&p->tenant->account.total);
+    struct ten_copies copies;
     enum err rc = sto_audit_range(p->registry->engine, &scope, &p->job.audit_before, eb);
-    return rc == ERR_OK
-               ? ten_certificates_count_copies(p->registry->certificates, ten_tenant_id(p->tenant),
-                                               &p->job.copies_before, eb)
-               : rc;
+    if (rc == ERR_OK)
+        rc = ten_certificates_copies(p->registry->certificates, ten_tenant_id(p->tenant), &copies,
+                                     eb);
+    if (rc == ERR_OK)
+        p->job.copies_before = copies.count;
+    return rc;
 }
 
 static enum err step_finish(struct ten_purge *p, struct errbuf *eb)

@@ -7,6 +7,7 @@
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_in.h"
 #include "tenancy/audit.h"
+#include "tenancy/certificate_store.h"
 #include "tenancy/hold.h"
 #include "tenancy/lifecycle.h"
 #include "tenancy/offboard.h"
@@ -68,14 +69,18 @@ static size_t count_keys(struct gw_call *call, const struct ten_tenant *t)
     return count;
 }
 
-/* What would go, and what stands in the way. */
+/* What would go, what stands in the way, and what would stay. */
 static enum err look_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct departure *d = call->state;
     const struct ten_tenant *t = d->tenant;
     const struct ten_details *details = ten_tenant_details(t);
-    (void)eb; /* looking does not fail */
+    struct ten_copies copies;
     ten_audit_set_detail("dry run");
+    enum err e = ten_certificates_copies(ten_registry_certificates(call->api->registry),
+                                         ten_tenant_id(t), &copies, eb);
+    if (e != ERR_OK)
+        return e;
     struct sto_usage usage = sto_counters_read(&t->account.total);
     struct gw_json j = gw_json_start(&call->out);
     gw_json_open(&j, '{');
@@ -87,6 +92,7 @@ static enum err look_work(struct gw_call *call, struct errbuf *eb)
     gw_json_name_u64(&j, "tables", ten_tenant_tables(t)->count);
     gw_json_name_u64(&j, "keys", count_keys(call, t));
     gw_describe_departure(&j, details);
+    gw_describe_copies(&j, &copies);
     gw_json_close(&j, '}');
     return ERR_OK;
 }

@@ -5,6 +5,7 @@
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/portions.h"
+#include "tenancy/certificate_store.h"
 #include "tenancy/offboard.h"
 
 #include "base/banned.h"
@@ -125,6 +126,18 @@ static void put_queue(struct gw_json *j, struct ten_registry *registry, const st
     gw_json_close(j, '}');
 }
 
+/* null for one that was cancelled: its tenant is there, and so is everything. */
+static void put_backups(struct gw_json *j, const struct ten_job *job,
+                        const struct ten_copies *copies)
+{
+    if (job->state != TEN_JOB_CANCELLED) {
+        gw_describe_copies(j, copies);
+        return;
+    }
+    gw_json_name(j, "backups");
+    gw_json_null(j);
+}
+
 /* Its members, without the end. */
 static void put_job_members(struct gw_json *j, struct ten_registry *registry,
                             const struct ten_job *job)
@@ -213,12 +226,18 @@ void gw_job_list(struct gw_call *call)
 static enum err get_work(struct gw_call *call, struct errbuf *eb)
 {
     struct ten_job *job = base_new(sizeof *job);
+    struct ten_copies copies;
     enum err e = ten_job_get(call->api->registry, gw_rest_param(call, 0), job, eb);
+    if (e == ERR_OK)
+        e = ten_certificates_copies(ten_registry_certificates(call->api->registry),
+                                    base_slice_text(job->tenant), &copies, eb);
     if (e == ERR_OK) {
         struct gw_json j = gw_json_start(&call->out);
         gw_json_open(&j, '{');
         put_job_members(&j, call->api->registry, job);
-        put_queue(&j, call->api->registry, job); /* looks at all that wait: not in a list */
+        /* of one job alone: both look at all others */
+        put_queue(&j, call->api->registry, job);
+        put_backups(&j, job, &copies);
         gw_json_close(&j, '}');
     }
     base_free(job);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "gateway/api/quota_json.h"
+#include "tenancy/certificate_store.h"
 
 #include "base/banned.h"
 
@@ -155,6 +156,24 @@ void gw_describe_departure(struct gw_json *j, const struct ten_details *details)
     gw_json_name_text(j, "reason", details->hold->reason);
     gw_json_name_text(j, "by", details->hold->by);
     gw_json_name_time(j, "since", details->hold->since_us);
+    gw_json_close(j, '}');
+}
+
+void gw_describe_copies(struct gw_json *j, const struct ten_copies *copies)
+{
+    gw_json_name(j, "backups");
+    gw_json_open(j, '{');
+    gw_json_name_u64(j, "count", copies->count);
+    gw_json_name(j, "listed");
+    gw_json_open(j, '[');
+    for (size_t i = 0; i < copies->listed; i++) {
+        gw_json_open(j, '{');
+        gw_json_name_text(j, "id", copies->of[i].id);
+        gw_json_name_time(j, "created", copies->of[i].created_us);
+        gw_json_name_time(j, "expires", copies->of[i].expires_us);
+        gw_json_close(j, '}');
+    }
+    gw_json_close(j, ']');
     gw_json_close(j, '}');
 }
 

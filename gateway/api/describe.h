@@ -32,6 +32,9 @@ void gw_describe_table(struct gw_json *j, const struct sto_schema *schema);
 /* {"id","display_name","state","suspended","reason","created","state_since","usage","plan","quota",
  * "job"} */
 void gw_describe_departure(struct gw_json *j, const struct ten_details *details);
+struct ten_copies;
+/* "backups":{"count":N,"listed":[{"id","created","expires"}]}, inside an open object. */
+void gw_describe_copies(struct gw_json *j, const struct ten_copies *copies);
 void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
                         const struct ten_details *details);
 /* ["data.read",...] */

@@ -110,6 +110,54 @@ START_TEST(backup_is_made_shown_verified_and_deleted)
 }
 END_TEST
 
+/* Of a dry run or a job: this many backups hold the tenant, and the one that was made is first. */
+static void expect_held(int count, bool has_end)
+{
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_int_eq(http_number(w.op, "/backups/count"), count);
+    ck_assert_uint_eq(http_count(w.op, "/backups/listed"), (size_t)count);
+    if (count == 0)
+        return;
+    ck_assert_str_eq(http_string(w.op, "/backups/listed/0/id"), id);
+    ck_assert_str_ne(http_string(w.op, "/backups/listed/0/created"), "");
+    ck_assert(json_is_string(http_at(w.op, "/backups/listed/0/expires")) == has_end);
+}
+
+static bool is_held_by_one(void *job)
+{
+    http_get(w.op, "/v1/admin/jobs/%s", (const char *)job);
+    return http_number(w.op, "/backups/count") == 1;
+}
+
+START_TEST(a_dry_run_and_the_job_say_which_backups_hold_the_tenant)
+{
+    char job[WORLD_ID], first[sizeof id];
+    put_rows(20);
+    http_json(w.op, "POST", "{'dry_run':true}", "/v1/admin/tenants/%s:offboard", w.tenant);
+    expect_held(0, false);
+    make("{'keep_seconds':3600}");
+    http_json(w.op, "POST", "{'dry_run':true}", "/v1/admin/tenants/%s:offboard", w.tenant);
+    expect_held(1, true);
+    (void)snprintf(first, sizeof first, "%s", id);
+    make("{}");
+    admin_offboard(w.op, w.tenant);
+    (void)snprintf(job, sizeof job, "%s", http_string(w.op, "/id"));
+    expect_held(2, false); /* the one without an end first */
+    http_delete(w.op, "/v1/admin/backups/%s", id);
+    EXPECT_STATUS(w.op, 204);
+    (void)snprintf(id, sizeof id, "%s", first);
+    process_await(is_held_by_one, job, "the files of the deleted backup to go");
+    expect_held(1, true);
+    make("{}"); /* the tenant is not in it */
+    (void)snprintf(id, sizeof id, "%s", first);
+    http_get(w.op, "/v1/admin/jobs/%s", job);
+    expect_held(1, true);
+    http_get(w.op, "/v1/admin/jobs");
+    ck_assert_str_eq(http_string(w.op, "/jobs/0/id"), job);
+    ck_assert_ptr_null(strstr(http_text(w.op), "\"backups\""));
+}
+END_TEST
+
 START_TEST(what_is_asked_is_checked)
 {
     http_json(w.op, "POST", "{'keep_seconds':3162240000,'note':'\\u0001'}", "/v1/admin/backups");
@@ -496,6 +544,7 @@ Suite *suite_api_backups(void)
     tcase_add_checked_fixture(calls, set_up, tear_down);
     tcase_set_timeout(calls, 120);
     tcase_add_test(calls, backup_is_made_shown_verified_and_deleted);
+    tcase_add_test(calls, a_dry_run_and_the_job_say_which_backups_hold_the_tenant);
     tcase_add_test(calls, what_is_asked_is_checked);
     tcase_add_test(calls, second_one_at_once_is_refused);
     tcase_add_test(calls, one_in_the_making_is_neither_verified_nor_deleted);

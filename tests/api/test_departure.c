@@ -133,6 +133,7 @@ START_TEST(in_grace_everything_answers_410_until_undelete)
     (void)admin_recount(w.op, w.tenant);
     http_get(w.op, "/v1/admin/jobs/%s", job);
     ck_assert_str_eq(http_string(w.op, "/state"), "cancelled");
+    ck_assert(json_is_null(http_at(w.op, "/backups")));
 }
 END_TEST
 

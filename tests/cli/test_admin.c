@@ -245,6 +245,7 @@ START_TEST(a_departure_is_looked_at_held_and_taken_back)
     EXPECT_CODE(&r, 0);
     ck_assert_str_eq(plain_value(&r, "rows"), "1");
     ck_assert_str_eq(plain_value(&r, "keys"), "1");
+    ck_assert_str_eq(plain_value(&r, "backups"), "none");
     bigtent(&r, &op, "tenant", "hold", w.tenant, "--reason", "file 17 O 1234");
     EXPECT_CODE(&r, 0);
     ck_assert_str_eq(plain_value(&r, "hold.reason"), "file 17 O 1234");

@@ -205,17 +205,30 @@ static bool has_expired(void *id)
     return r.code == 0;
 }
 
+/* The one that holds the tenant, with its end. */
+static void expect_backup(const char *id)
+{
+    char wanted[96];
+    (void)snprintf(wanted, sizeof wanted, "%s until 20", id);
+    const char *backups = plain_value(&r, "backups");
+    ck_assert_msg(strstr(backups, wanted) != NULL, "%s", backups);
+}
+
 /* Each line is told with the time of what it says. */
 START_TEST(the_second_line_is_checked_like_the_first)
 {
     char ledger[PROCESS_PATH + 32], id[64], line[WORLD_ID + 64];
     struct world second;
     world_init(&second, HTTP_2);
-    bigtent(&r, &op, "backup", "create", "--wait");
+    bigtent(&r, &op, "backup", "create", "--keep", "1d", "--wait");
     EXPECT_CODE(&r, 0);
     copy_plain_value(&r, "id", id, sizeof id);
+    bigtent(&r, &op, "tenant", "offboard", second.tenant, "--dry-run");
+    EXPECT_CODE(&r, 0);
+    expect_backup(id);
     bigtent(&r, &op, "tenant", "offboard", second.tenant, "--confirm", second.tenant, "--wait");
     EXPECT_CODE(&r, 0);
+    expect_backup(id);
     bigtent(&r, &op, "backup", "delete", id);
     EXPECT_CODE(&r, 0);
     process_await(has_expired, second.tenant, "the certificate of the last backup's end");

@@ -319,7 +319,9 @@ START_TEST(a_neighbour_who_writes_the_prefix_is_counted_as_outside)
 }
 END_TEST
 
-static struct ten_copy copies[2];
+#define MANY_COPIES (TEN_COPIES_LISTED + 5)
+
+static struct ten_copy copies[MANY_COPIES];
 static size_t copy_count;
 static bool last_ends_when_visited;
 
@@ -401,6 +403,61 @@ START_TEST(a_copy_without_an_end_is_said_to_be_one)
     copy_count = 1;
     reopen_with_copies();
     check_of_copies("altostrat", 1, 1, false);
+}
+END_TEST
+
+static struct ten_copies held_of(const char *tenant)
+{
+    struct ten_copies held;
+    ck_assert_int_eq(ten_certificates_copies(ten_registry_certificates(tent.registry),
+                                             base_slice_text(tenant), &held, &tent.eb),
+                     ERR_OK);
+    return held;
+}
+
+/* Those without an end first, then by their end, the latest first. */
+static void expect_order(const struct ten_copies *held)
+{
+    for (size_t i = 1; i < held->listed; i++) {
+        int64_t before_us = held->of[i - 1].expires_us;
+        int64_t us = held->of[i].expires_us;
+        ck_assert(before_us == 0 || (us != 0 && us <= before_us));
+    }
+}
+
+START_TEST(the_copies_that_stay_longest_are_listed_and_the_others_counted)
+{
+    const int64_t made_us = 1700000000000000;
+    struct ten_job job;
+    fill_both();
+    for (size_t i = 0; i < MANY_COPIES; i++) { /* in no order */
+        copies[i] = (struct ten_copy){.created_us = made_us,
+                                      .expires_us = 2 * made_us + (int64_t)(i * 7 % MANY_COPIES)};
+        (void)snprintf(copies[i].id, sizeof copies[i].id, "b%zu", i);
+    }
+    copies[3].expires_us = 0;
+    (void)snprintf(copies[5].tenant, sizeof copies[5].tenant, "altostrat2");
+    copies[5].expires_us = 0;
+    for (copy_count = 0; copy_count <= MANY_COPIES; copy_count++) {
+        reopen_with_copies();
+        struct ten_copies held = held_of("altostrat");
+        size_t count = copy_count - (copy_count > 5); /* one is another tenant's */
+        ck_assert_uint_eq(held.count, count);
+        ck_assert_uint_eq(held.listed, count < TEN_COPIES_LISTED ? count : TEN_COPIES_LISTED);
+        expect_order(&held);
+    }
+    copy_count = MANY_COPIES;
+    struct ten_copies held = held_of("altostrat");
+    ck_assert_str_eq(held.of[0].id, "b3");
+    for (size_t i = 0; i < held.listed; i++)
+        ck_assert_str_ne(held.of[i].id, "b5");
+    ck_assert_int_eq(held.of[1].expires_us, 2 * made_us + MANY_COPIES - 1);
+    depart("altostrat", &job);
+    copies[0].created_us = base_wall_us() + 1; /* made after the purge: it holds nothing of it */
+    ck_assert_uint_eq(held_of("altostrat").count, MANY_COPIES - 2);
+    ck_assert_uint_eq(held_of("altostrat2").count, MANY_COPIES);
+    copy_count = 0;
+    ck_assert_uint_eq(held_of("altostrat").count, 0);
 }
 END_TEST
 
@@ -668,6 +725,7 @@ Suite *suite_tenancy_certificate(void)
     tcase_add_test(c, nobody_has_one_before_leaving);
     tcase_add_loop_test(c, a_neighbour_who_writes_the_prefix_is_counted_as_outside, 0, 2);
     tcase_add_test(c, copies_are_counted_before_and_after);
+    tcase_add_test(c, the_copies_that_stay_longest_are_listed_and_the_others_counted);
     tcase_add_test(c, a_copy_without_an_end_is_said_to_be_one);
     tcase_add_test(c, a_tenant_expires_with_its_last_copy_and_no_other_does);
     tcase_add_test(c, a_line_without_its_state_is_made_good_by_a_start);
