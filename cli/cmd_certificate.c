@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/erasure_page.h"
 #include "base/file.h"
-#include "base/json_page.h"
 #include "base/limits.h"
 #include "base/sealed_line.h"
 #include "cli/handlers.h"
@@ -16,8 +16,6 @@
 #include "cli/target.h"
 
 #include "base/banned.h"
-
-#define PAGE_BYTES (8 * LIM_CERTIFICATE_BYTES) /* escaped, and with its markup */
 
 /* --- from the server --------------------------------------------------------------------------
  */
@@ -140,24 +138,41 @@ enum cli_exit cli_certificate_verify(struct cli *cli)
     return cli_out_state();
 }
 
-static enum cli_exit print_page(void *ctx, struct slice line)
-{
-    size_t *count = ctx;
+/* --- a page -----------------------------------------------------------------------------------
+ */
+
+struct paging {
+    EVP_PKEY *key;
+    size_t count;
     struct buf page;
-    if (++*count > 1)
+};
+
+static enum cli_exit make_page(void *ctx, struct slice line)
+{
+    struct paging *p = ctx;
+    struct errbuf eb = {{0}};
+    if (++p->count > 1)
         return cli_fail(CLI_USAGE, "a page is made of one certificate; the file has more");
-    base_buf_init(&page, PAGE_BYTES);
-    enum err e = base_json_page(line, "Certificate of erasure", &page);
-    if (e == ERR_OK)
-        cli_out_bytes(base_buf_slice(&page));
-    base_buf_fini(&page);
-    return e == ERR_OK ? cli_out_state()
-                       : cli_fail(CLI_CHECK_FAILED, "the file holds no certificate");
+    enum err e = base_erasure_page(p->key, line, &p->page, &eb);
+    return e == ERR_OK ? CLI_OK
+                       : cli_fail(CLI_CHECK_FAILED, "no page is made of what does not verify: %s",
+                                  eb.text[0] != '\0' ? eb.text : base_err_name(e));
 }
 
 enum cli_exit cli_certificate_html(struct cli *cli)
 {
-    size_t count = 0;
-    enum cli_exit e = each_line(cli->args.words[0], print_page, &count);
-    return e == CLI_OK && count == 0 ? cli_fail(CLI_CHECK_FAILED, "the file is empty") : e;
+    struct paging p = {.key = NULL};
+    base_buf_init(&p.page, BASE_ERASURE_PAGE_MAX);
+    enum cli_exit e = cli_public_key_read(cli_args_value(&cli->args, "pubkey"), &p.key);
+    if (e == CLI_OK)
+        e = each_line(cli->args.words[0], make_page, &p);
+    if (e == CLI_OK && p.count == 0)
+        e = cli_fail(CLI_CHECK_FAILED, "there is no certificate in %s", cli->args.words[0]);
+    if (e == CLI_OK) {
+        cli_out_bytes(base_buf_slice(&p.page));
+        e = cli_out_state();
+    }
+    base_seal_key_free(p.key);
+    base_buf_fini(&p.page);
+    return e;
 }

@@ -666,10 +666,14 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent certificate verify altostrat.json --pubkey certificate.pub\n"
      "bigtent certificate verify erasures.ndjson --pubkey certificate.pub",
      cli_certificate_verify, false},
-    {"certificate", "html", "FILE", 1, 1, NULL, "make a readable page of a certificate",
-     "Print an HTML page of the certificate in the file; - is standard input. The page says\n"
-     "nothing of the signature: verify does.",
-     "bigtent certificate html altostrat.json > altostrat.html", cli_certificate_html, false},
+    {"certificate", "html", "FILE", 1, 1, CERTIFICATE_VERIFY, "make a page of a certificate",
+     "Check the certificate in the file, as verify does, and print an HTML page for people: the\n"
+     "verdict, who, what, when, how much, how it was checked, what remains where and until when.\n"
+     "It loads nothing and prints on A4. - is standard input. Needs no server and no API key. The\n"
+     "exit status is 5, and there is no page, when the certificate was changed, was signed by\n"
+     "another key, or has a format that this version does not know.",
+     "bigtent certificate html altostrat.json --pubkey certificate.pub > altostrat.html",
+     cli_certificate_html, false},
     {"certificate", "key", "", 0, 0, NULL, "print the key to check certificates with",
      "Print the server's public key in PEM. Keep a copy where nobody who can write here can.",
      "bigtent certificate key > certificate.pub", cli_certificate_key, true},

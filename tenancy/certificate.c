@@ -233,9 +233,10 @@ static json_t *exceptions_of(void)
     } KEPT[] = {
         {"tenant record",
          "the ID, its state and its times stay, so that the ID is never given again"},
-        {"job record", "what this certificate says"},
-        {"audit trail", "who did what, without rows or values; accountability"},
-        {"bills", "counts by the hour, without rows or values; accounting"},
+        {"job record", "the steps, counts and checks that this certificate is made from"},
+        {"audit trail",
+         "who did what and when, without rows or values, so that it can be accounted for"},
+        {"bills", "what was used in each hour, as numbers, so that it can be charged for"},
     };
     json_t *exceptions = json_array();
     for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0]; i++) {

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/erasure_page.h"
 #include "base/file.h"
 #include "base/sealed_line.h"
 
@@ -194,6 +195,26 @@ enum err ten_certificates_find(struct ten_certificates *c, struct slice tenant, 
                       ? base_fail(eb, ERR_NOT_FOUND, "there is no such certificate of the tenant")
                       : read_line(c, line, out, eb);
     pthread_mutex_unlock(&c->lock);
+    return rc;
+}
+
+enum err ten_certificates_page(struct ten_certificates *c, struct slice tenant, bool is_expired,
+                               struct buf *out, struct errbuf *eb)
+{
+    struct errbuf why = {{0}};
+    struct buf line;
+    base_buf_init(&line, TEN_CERTIFICATE_MAX);
+    enum err rc = ten_certificates_find(c, tenant, is_expired, &line, eb);
+    if (rc == ERR_OK) {
+        rc = base_erasure_page(c->key, base_buf_slice(&line), out, &why);
+        if (rc == ERR_FORBIDDEN || rc == ERR_INVALID || rc == ERR_UNSUPPORTED)
+            rc = base_fail(eb, ERR_CONFLICT,
+                           "no page is made of the certificate, because it does not verify with "
+                           "this server's key: %s. An older key can check it: bigtent certificate "
+                           "html FILE --pubkey KEY",
+                           why.text);
+    }
+    base_buf_fini(&line);
     return rc;
 }
 

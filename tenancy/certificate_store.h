@@ -91,5 +91,9 @@ const char *ten_certificates_path(const struct ten_certificates *c);
 /* The tenant's line, appended to out; ERR_NOT_FOUND. */
 enum err ten_certificates_find(struct ten_certificates *c, struct slice tenant, bool is_expired,
                                struct buf *out, struct errbuf *eb) MUST_CHECK;
+/* The same as a page for people, once its signature was checked. ERR_CONFLICT: it does not verify
+ * with the present key. */
+enum err ten_certificates_page(struct ten_certificates *c, struct slice tenant, bool is_expired,
+                               struct buf *out, struct errbuf *eb) MUST_CHECK;
 
 #endif

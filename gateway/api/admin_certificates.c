@@ -3,7 +3,6 @@
  *
  * They are read on the helper: they lie in a file, and no tenant is changed.
  */
-#include "base/json_page.h"
 #include "gateway/api/admin.h"
 #include "gateway/api/handlers.h"
 #include "tenancy/certificate_store.h"
@@ -26,15 +25,8 @@ static enum err read_certificate(struct gw_call *call, struct errbuf *eb)
     const struct certificate *c = call->state;
     struct ten_certificates *all = ten_registry_certificates(call->api->registry);
     struct slice tenant = gw_rest_param(call, 0);
-    struct buf line;
-    if (!c->as_page)
-        return ten_certificates_find(all, tenant, c->is_expired, &call->out, eb);
-    base_buf_init(&line, TEN_CERTIFICATE_MAX);
-    enum err e = ten_certificates_find(all, tenant, c->is_expired, &line, eb);
-    if (e == ERR_OK)
-        e = base_json_page(base_buf_slice(&line), "Certificate of erasure", &call->out);
-    base_buf_fini(&line);
-    return e;
+    return c->as_page ? ten_certificates_page(all, tenant, c->is_expired, &call->out, eb)
+                      : ten_certificates_find(all, tenant, c->is_expired, &call->out, eb);
 }
 
 static void certificate_read(struct gw_call *call)

@@ -171,6 +171,10 @@ START_TEST(a_wrong_key_checks_nothing)
     verify(certificate);
     EXPECT_CODE(&r, 5);
     EXPECT_IN(r.err, "not by this key");
+    bigtent(&r, &op, "certificate", "html", file_path, "--pubkey", key_path);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "not by this key");
+    ck_assert_str_eq(r.out, "");
     put(key_path, certificate);
     verify(certificate);
     EXPECT_CODE(&r, 2);
@@ -244,20 +248,49 @@ START_TEST(the_second_line_is_checked_like_the_first)
 }
 END_TEST
 
-START_TEST(a_page_is_made_of_it)
+static void page_of(const char *text)
+{
+    struct setup nobody = {.input = text};
+    bigtent(&r, &nobody, "certificate", "html", "-", "--pubkey", key_path);
+}
+
+static void expect_no_page(const char *why)
+{
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, why);
+    ck_assert_str_eq(r.out, "");
+}
+
+START_TEST(a_page_is_made_of_what_verifies_and_of_nothing_else)
 {
     struct setup nobody = {.url = NULL};
-    bigtent(&r, &nobody, "certificate", "html", file_path);
+    bigtent(&r, &nobody, "certificate", "html", file_path, "--pubkey", key_path);
     EXPECT_CODE(&r, 0);
     EXPECT_IN(r.out, "<!doctype html>");
-    EXPECT_IN(r.out, "<td>purged</td>");
-    struct setup hostile = {.input = "{\"tenant\":\"<script>\"}"};
-    bigtent(&r, &hostile, "certificate", "html", "-");
+    EXPECT_IN(r.out, "<strong>Erased");
+    EXPECT_IN(r.out, "<strong>The signature is valid.</strong>");
+    EXPECT_IN(r.out, w.tenant);
+    EXPECT_NOT_IN(r.out, "<strong>no</strong>");
+    EXPECT_NOT_IN(r.out, "not stated");
+    page_of("{}");
+    expect_no_page("no page is made of what does not verify: the line is not signed");
+    page_of("{\"tenant\":\"<script>\"}");
+    expect_no_page("not signed");
+    page_of("");
+    expect_no_page("there is no certificate");
+    char *at = strstr(certificate, "\"after\":0");
+    at[8] = '1';
+    page_of(certificate);
+    expect_no_page("or the line was changed since");
+    at[8] = '0';
+    page_of(certificate);
     EXPECT_CODE(&r, 0);
-    EXPECT_NOT_IN(r.out, "<script>");
-    struct setup broken = {.input = "{\"tenant\":"};
-    bigtent(&r, &broken, "certificate", "html", "-");
-    EXPECT_CODE(&r, 5);
+    bigtent(&r, &nobody, "certificate", "html", file_path);
+    EXPECT_CODE(&r, 2);
+    bigtent(&r, &nobody, "certificate", "html", FIRST_FORMAT ".ndjson", "--pubkey",
+            FIRST_FORMAT ".pub");
+    EXPECT_CODE(&r, 2); /* two of them */
+    EXPECT_IN(r.err, "a page is made of one certificate");
     ck_assert_str_eq(r.out, "");
 }
 END_TEST
@@ -280,6 +313,10 @@ START_TEST(the_server_makes_the_page_too)
     http_get(w.op, "/v1/admin/tenants/%s/certificate", w.tenant);
     EXPECT_STATUS(w.op, 200);
     ck_assert_ptr_nonnull(strstr(http_text(w.op), "<!doctype html>"));
+    ck_assert_ptr_nonnull(strstr(http_text(w.op), "<strong>The signature is valid.</strong>"));
+    bigtent(&r, &op, "certificate", "html", file_path, "--pubkey", key_path);
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(r.out, http_text(w.op)); /* the same page */
     http_get(w.op, "/v1/admin/tenants/%s/certificate", w.tenant);
     EXPECT_STATUS(w.op, 200);
     ck_assert_str_eq(http_string(w.op, "/tenant"), w.tenant);
@@ -306,7 +343,7 @@ Suite *suite_cli_certificate(void)
     tcase_add_test(c, a_wrong_key_checks_nothing);
     tcase_add_test(c, the_servers_ledger_is_a_whole_chain);
     tcase_add_test(c, the_second_line_is_checked_like_the_first);
-    tcase_add_test(c, a_page_is_made_of_it);
+    tcase_add_test(c, a_page_is_made_of_what_verifies_and_of_nothing_else);
     tcase_add_test(c, who_is_there_has_none);
     tcase_add_test(c, the_server_makes_the_page_too);
     world_end(c);

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "base/erasure_page.h"
 #include "base/file.h"
 #include "base/sealed_line.h"
 #include "base/text.h"
@@ -232,6 +233,36 @@ START_TEST(it_is_signed_and_every_bit_of_it_counts)
     base_seal_key_free(key);
     base_seal_key_free(other);
     base_buf_fini(&line);
+}
+END_TEST
+
+static enum err page_of(const char *tenant, struct buf *out)
+{
+    base_buf_truncate(out, 0);
+    return ten_certificates_page(ten_registry_certificates(tent.registry), base_slice_text(tenant),
+                                 false, out, &tent.eb);
+}
+
+/* The server checks with its own key, like anybody else. */
+START_TEST(a_page_is_made_as_long_as_the_key_is_the_one_that_signed)
+{
+    char path[300];
+    struct ten_job job;
+    struct buf page;
+    base_buf_init(&page, BASE_ERASURE_PAGE_MAX);
+    fill_both();
+    ck_assert_int_eq(page_of("altostrat", &page), ERR_NOT_FOUND);
+    depart("altostrat", &job);
+    ck_assert_int_eq(page_of("altostrat", &page), ERR_OK);
+    ck_assert_ptr_nonnull(memmem(page.ptr, page.len, "<strong>Erased.</strong>", 24));
+    tent_close(&tent);
+    (void)snprintf(path, sizeof path, "%s/" TEN_CERTIFICATE_KEY_FILE, tent.dir);
+    ck_assert_int_eq(unlink(path), 0);
+    tent_open(&tent);
+    ck_assert_int_eq(page_of("altostrat", &page), ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(tent.eb.text, "does not verify with this server's key"));
+    ck_assert_uint_eq(page.len, 0);
+    base_buf_fini(&page);
 }
 END_TEST
 
@@ -721,6 +752,7 @@ Suite *suite_tenancy_certificate(void)
     tcase_add_test(c, it_says_when_what_it_rests_on_was_scrubbed);
     tcase_add_test(c, it_tells_nothing_that_only_the_tenant_knows);
     tcase_add_test(c, it_is_signed_and_every_bit_of_it_counts);
+    tcase_add_test(c, a_page_is_made_as_long_as_the_key_is_the_one_that_signed);
     tcase_add_test(c, certificates_make_a_chain_that_a_restart_continues);
     tcase_add_test(c, nobody_has_one_before_leaving);
     tcase_add_loop_test(c, a_neighbour_who_writes_the_prefix_is_counted_as_outside, 0, 2);
