@@ -28,7 +28,6 @@
 #include "base/banned.h"
 
 #define KEYS_FIRST     64
-#define DOC_KEY_CHARS  (2 + AUTH_KEY_ID)
 #define CREATE_RETRIES 3 /* an ID of 71 random bits that is taken twice is no accident */
 
 /* Abort unless this is the control thread. */
@@ -77,6 +76,11 @@ static size_t lower_bound(const struct auth_keyring *k, struct slice tenant_id, 
     return low;
 }
 
+size_t auth_keyring_first(const struct auth_keyring *k, const struct ten_tenant *tenant)
+{
+    return lower_bound(k, tenant_of(tenant), SLICE_EMPTY);
+}
+
 static void list_append(struct auth_keyring *k, struct auth_key *key)
 {
     if (k->count == k->capacity) {
@@ -112,14 +116,15 @@ size_t auth_key_list(struct auth_keyring *k, const struct ten_tenant *tenant,
 {
     check_control(k);
     size_t count = 0;
-    for (size_t i = lower_bound(k, tenant_of(tenant), SLICE_EMPTY);
+    if (tenant != NULL && ten_state_is_final((enum ten_state)atomic_load(&tenant->state)))
+        return 0;
+    for (size_t i = auth_keyring_first(k, tenant);
          i < k->count && k->sorted[i]->tenant == tenant && count < limit; i++)
         out[count++] = k->sorted[i];
     return count;
 }
 
-/* Those of the tenant whose first key is there. */
-static size_t run_length(const struct auth_keyring *k, size_t from)
+size_t auth_keyring_run(const struct auth_keyring *k, size_t from)
 {
     size_t to = from;
     while (to < k->count && k->sorted[to]->tenant == k->sorted[from]->tenant)
@@ -129,9 +134,9 @@ static size_t run_length(const struct auth_keyring *k, size_t from)
 
 static size_t count_of(const struct auth_keyring *k, const struct ten_tenant *tenant)
 {
-    size_t from = lower_bound(k, tenant_of(tenant), SLICE_EMPTY);
+    size_t from = auth_keyring_first(k, tenant);
     bool has_some = from < k->count && k->sorted[from]->tenant == tenant;
-    return has_some ? run_length(k, from) : 0;
+    return has_some ? auth_keyring_run(k, from) : 0;
 }
 
 static void tell_count(const struct auth_keyring *k, struct ten_tenant *tenant)
@@ -140,12 +145,20 @@ static void tell_count(const struct auth_keyring *k, struct ten_tenant *tenant)
         ten_threshold_keys_set(k->registry, tenant, count_of(k, tenant));
 }
 
+struct loading {
+    struct auth_keyring *keyring;
+    struct errbuf *eb;
+    enum err result;
+};
+
 /* Runs on the control thread, which looks at the tenants already. */
-static void tell_loaded(void *ctx)
+static void finish_load(void *ctx)
 {
-    const struct auth_keyring *k = ctx;
+    struct loading *l = ctx;
+    const struct auth_keyring *k = l->keyring;
+    l->result = auth_departed_strip_all(l->keyring, l->eb);
     for (size_t at = 0, length; at < k->count; at += length) {
-        length = run_length(k, at);
+        length = auth_keyring_run(k, at);
         if (k->sorted[at]->tenant != NULL)
             ten_threshold_keys_load(k->registry, k->sorted[at]->tenant, length);
     }
@@ -203,8 +216,9 @@ static enum err load(struct auth_keyring *k, struct errbuf *eb)
         return base_fail(eb, rc, "the keys' documents cannot be read: %s", base_err_name(rc));
     if (k->count > 0)
         qsort(k->sorted, k->count, sizeof k->sorted[0], compare_keys);
-    ten_control_run(k->registry, tell_loaded, k);
-    return ERR_OK;
+    struct loading l = {.keyring = k, .eb = eb};
+    ten_control_run(k->registry, finish_load, &l);
+    return l.result;
 }
 
 static enum err fill_random(uint8_t *out, size_t bytes)
@@ -241,6 +255,9 @@ enum err auth_keyring_open(struct ten_registry *registry, struct base_epoch *epo
         auth_keyring_close(k);
         return rc;
     }
+    const struct ten_key_holder holder = {.ctx = k, .strip = auth_departed_strip};
+    ten_registry_keys_attach(registry, &holder);
+    k->is_attached = true;
     *out = k;
     return ERR_OK;
 }
@@ -250,6 +267,8 @@ void auth_keyring_close(struct auth_keyring *k)
     if (k == NULL)
         return;
     auth_keyring_check(k);
+    if (k->is_attached)
+        ten_registry_keys_detach(k->registry);
     base_hashmap_free(k->by_id);
     for (size_t i = 0; i < k->count; i++)
         auth_key_free(k->sorted[i]);
@@ -262,7 +281,7 @@ void auth_keyring_close(struct auth_keyring *k)
 
 /* --- creating and revoking -------------------------------------------------------------------- */
 
-static void doc_key_of(struct slice id, uint8_t out[DOC_KEY_CHARS])
+void auth_doc_key(struct slice id, uint8_t out[AUTH_DOC_KEY])
 {
     INVARIANT(id.len == AUTH_KEY_ID);
     memcpy(out, "k/", 2);
@@ -350,8 +369,8 @@ static enum err allowed_find(struct auth_keyring *k, const struct auth_key_wante
 
 static enum err store(struct auth_keyring *k, const struct auth_key *key, struct errbuf *eb)
 {
-    uint8_t doc_key[DOC_KEY_CHARS];
-    doc_key_of(id_of(key), doc_key);
+    uint8_t doc_key[AUTH_DOC_KEY];
+    auth_doc_key(id_of(key), doc_key);
     struct buf body;
     base_buf_init(&body, AUTH_KEY_DOC_MAX);
     enum err rc = auth_key_encode(key, &body);
@@ -438,8 +457,8 @@ enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct t
     struct auth_key *key = base_hashmap_find(k->by_id, id);
     if (key == NULL || key->tenant != tenant)
         return base_fail(eb, ERR_NOT_FOUND, "there is no such key here");
-    uint8_t doc_key[DOC_KEY_CHARS];
-    doc_key_of(id, doc_key);
+    uint8_t doc_key[AUTH_DOC_KEY];
+    auth_doc_key(id, doc_key);
     struct sto_doc_change change = {
         .key = base_slice(doc_key, sizeof doc_key),
         .body = SLICE_EMPTY,

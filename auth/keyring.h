@@ -35,7 +35,8 @@ struct auth_limits {
     uint64_t write_bytes_per_s;
 };
 
-/* Immutable but for its rates; valid until the thread's next quiescent point. */
+/* Immutable but for its rates, created_us and doc_version; the last two are the control thread's.
+ * Valid until the thread's next quiescent point. */
 struct auth_key {
     char id[AUTH_KEY_ID + 1];
     enum auth_kind kind : 8; /* in a hole: a tenant costs 16 bytes less */
@@ -46,7 +47,7 @@ struct auth_key {
     size_t allowed_count;
     const char *label;
     struct slice row_prefix; /* only rows whose keys begin with it; empty: all rows */
-    int64_t created_us;
+    int64_t created_us;      /* 0: of a tenant that is gone; nothing else of it is stored */
     uint64_t doc_version;
     uint8_t digest[32];
     struct auth_limits limits;
@@ -107,7 +108,8 @@ enum err auth_key_create(struct auth_keyring *k, const struct auth_key_wanted *w
                          char out_text[AUTH_KEY_TEXT + 1], struct errbuf *eb) MUST_CHECK;
 enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct ten_tenant *tenant,
                          struct errbuf *eb) MUST_CHECK;
-/* Keys of one tenant, or service and operator keys when tenant is NULL, in ID order. */
+/* Keys of one tenant, or service and operator keys when tenant is NULL, in ID order. Of a tenant
+ * whose purge has begun: none. */
 size_t auth_key_list(struct auth_keyring *k, const struct ten_tenant *tenant,
                      const struct auth_key **out, size_t limit);
 

@@ -1,5 +1,5 @@
 /*
- * auth/keyring_internal.h - what keyring.c and verifier.c share.
+ * auth/keyring_internal.h - what keyring.c, departed_keys.c and verifier.c share.
  *
  * Does:     lay out the keyring.
  * Owns:     nothing of its own.
@@ -24,6 +24,7 @@ struct auth_keyring {
     uint32_t magic;
     struct ten_registry *registry;
     struct base_epoch *epoch;
+    bool is_attached;           /* to the registry, whose purges ask for keys to be stripped */
     struct base_hashmap *by_id; /* find: any thread */
     _Atomic uint64_t revoked;   /* how many keys were, since it was opened */
     EVP_MAC *mac;
@@ -36,6 +37,21 @@ struct auth_keyring {
     size_t capacity;
     struct auth_hmac hmac;
 };
+
+#define AUTH_DOC_KEY (2 + AUTH_KEY_ID)
+
+/* The key of a document. */
+void auth_doc_key(struct slice id, uint8_t out[AUTH_DOC_KEY]);
+/* Index of the tenant's first key in the list; how many follow from there are one tenant's. */
+size_t auth_keyring_first(const struct auth_keyring *k, const struct ten_tenant *tenant);
+size_t auth_keyring_run(const struct auth_keyring *k, size_t from);
+
+/* --- departed_keys.c, control thread ---------------------------------------------------------- */
+
+/* Of the documents of t's keys: nothing stays but ID, digest and tenant; ctx: the keyring. */
+enum err auth_departed_strip(void *ctx, const struct ten_tenant *t, struct errbuf *eb) MUST_CHECK;
+/* The same of all tenants whose purge is done; purges that are not done ask for it. */
+enum err auth_departed_strip_all(struct auth_keyring *k, struct errbuf *eb) MUST_CHECK;
 
 static inline struct auth_keyring *auth_keyring_check(struct auth_keyring *k)
 {

@@ -154,7 +154,8 @@ static enum err open_registry(struct gw_store *s, const char *dir, const char *b
                                            .keystore = s->keystore,
                                            .certificates = &certificates,
                                            .reissue_erasures = places->accept_lost_ledger,
-                                           .out_reissued = &reissued};
+                                           .out_reissued = &reissued,
+                                           .awaits_keys = true};
     enum err e = replay_erasures(s, dir, backups, eb);
     if (e == ERR_OK)
         e = ten_registry_open(&o, &s->registry, eb);

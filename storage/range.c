@@ -51,6 +51,16 @@ struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, char le
     return range_close(r, tenant, '/');
 }
 
+struct sto_range sto_range_of_tenant_doc(const struct sto_tenant_scope *scope)
+{
+    struct slice tenant = sto_scope_tenant_id(scope);
+    struct sto_range r = {.begin = {'t', '/'}, .begin_len = tenant.len + 2};
+    memcpy(r.begin + 2, tenant.ptr, tenant.len);
+    memcpy(r.end, r.begin, r.begin_len);
+    r.end_len = r.begin_len + 1; /* the key and NUL: the next key there can be */
+    return r;
+}
+
 static struct sto_range range_of_table(struct slice tenant, struct slice table)
 {
     struct sto_range r = {.begin_len = tenant.len + table.len + 2};

@@ -38,6 +38,8 @@ struct sto_range {
 struct sto_range sto_range_of_tenant(const struct sto_tenant_scope *scope);
 /* Documents "<letter>/<tenant>/...": [u/tenant/, u/tenant0), last_inside = u/tenant/ FF. */
 struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, char letter);
+/* The one key "t/tenant", of the tenant's own document; last_inside empty. */
+struct sto_range sto_range_of_tenant_doc(const struct sto_tenant_scope *scope);
 /* [tenant#table#, tenant#table$), last_inside empty. */
 struct sto_range sto_range_of_table(const struct sto_table_scope *scope);
 /* The same of "tenant/table", as keys of documents name it. */

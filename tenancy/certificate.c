@@ -233,6 +233,9 @@ static json_t *exceptions_of(void)
     } KEPT[] = {
         {"tenant record",
          "the ID, its state and its times stay, so that the ID is never given again"},
+        {"API keys",
+         "ID and digest of each key, so that a request with one is told that the tenant "
+         "is gone"},
         {"job record", "the steps, counts and checks that this certificate is made from"},
         {"audit trail",
          "who did what and when, without rows or values, so that it can be accounted for"},

@@ -104,7 +104,7 @@ void ten_grace_tick(struct ten_registry *r)
 {
     ten_control_check(r);
     struct ten_grace *g = &r->grace;
-    while (g->count > 0 && !atomic_load(&r->stopping)) {
+    while (g->count > 0 && !r->awaits_keys && !atomic_load(&r->stopping)) {
         const struct ten_waiting *first = &g->waiting[g->count - 1];
         uint64_t now_ns = base_monotonic_ns();
         if (first->due_us > base_wall_us() || first->due_ns > now_ns || g->retry_ns > now_ns)

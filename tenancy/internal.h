@@ -107,6 +107,8 @@ struct ten_registry {
     struct base_hashmap *by_id;
 
     /* control thread */
+    struct ten_key_holder keys; /* strip NULL: nobody keeps any */
+    bool awaits_keys;           /* as given, until they are there */
     struct ten_tenant **sorted; /* by ID */
     size_t tenant_count;
     size_t tenant_capacity;

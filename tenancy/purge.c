@@ -6,7 +6,8 @@
  *                 before anything was deleted; then the data keys are          search together
  *                 destroyed
  *   delete_files  -                                                            each
- *   delete_range  counters 0, schemas, sweeps and views gone, job: one batch   each
+ *   delete_range  names in documents that stay are gone; then counters 0,      each
+ *                 schemas, sweeps and views gone, job: one batch
  *   flush         -                                                            together
  *   compact       -                                                            together
  *   audit         the engine's index has nothing                               each
@@ -130,7 +131,43 @@ static void fail(struct ten_purge *p, uint32_t step, enum err rc, const struct e
     (void)rc; /* when this fails too the job stays RUNNING and is resumed at a start */
 }
 
-/* --- DELETE_RANGE: the documents that go in the same batch ------------------------------------ */
+/* --- DELETE_RANGE: names, then the documents that go in the same batch ------------------------ */
+
+struct forgetting {
+    struct ten_purge *purge;
+    struct errbuf *eb;
+    enum err result;
+};
+
+/* Of the tenant's own document. */
+static void names_clear(struct ten_details *details)
+{
+    details->display_name = "";
+    details->reason = "";
+}
+
+/* Control thread: it is the one that writes these documents. */
+static void names_forget(void *ctx)
+{
+    struct forgetting *f = ctx;
+    struct ten_tenant *t = f->purge->tenant;
+    struct ten_registry *r = f->purge->registry;
+    struct ten_details wanted = *ten_tenant_details(t);
+    f->result = r->keys.strip == NULL ? ERR_OK : r->keys.strip(r->keys.ctx, t, f->eb);
+    if (f->result != ERR_OK || (wanted.display_name[0] == '\0' && wanted.reason[0] == '\0'))
+        return;
+    names_clear(&wanted);
+    f->result = ten_tenant_commit(r, t, TEN_PURGING, &wanted, NULL, 0, f->eb);
+}
+
+/* What its customer and operators named leaves the documents that stay, before the flush and the
+ * compaction, so that it leaves the logs and the old versions in table files as well. */
+static enum err forget_names(struct ten_purge *p, struct errbuf *eb)
+{
+    struct forgetting f = {.purge = p, .eb = eb};
+    ten_control_run(p->registry, names_forget, &f);
+    return f.result;
+}
 
 /* The job's document, already counting this step as done, and every schema's, sweep's, view's and
  * operation's. */
@@ -295,6 +332,9 @@ static enum err part_run(struct ten_purge *p, enum ten_purge_part part, struct e
         rc = sto_purge_run(engine, &scope, STO_PURGE_DELETE_FILES, NULL, 0, eb);
         break;
     case TEN_PART_DELETE_RANGE:
+        rc = forget_names(p, eb);
+        if (rc != ERR_OK)
+            return rc;
         mark_done(p, STO_PURGE_DELETE_RANGE);
         return delete_range(p, &scope, eb);
     case TEN_PART_AUDIT:
@@ -350,9 +390,8 @@ static void fail_and_leave(struct ten_purge *p, uint32_t step, enum err rc,
 static enum err finish_commit(struct ten_purge *p, struct errbuf *eb)
 {
     struct ten_details wanted = *ten_tenant_details(p->tenant);
-    wanted.display_name = "";
-    wanted.reason = "";
-    wanted.plan = NULL; /* it may be deleted now */
+    names_clear(&wanted); /* of a purge that an older version took past that step */
+    wanted.plan = NULL;   /* it may be deleted now */
     wanted.state_since_us = p->job.finished_us;
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);

@@ -110,7 +110,8 @@ static void run_resume(struct base_msg *msg)
     struct ten_registry *r =
         (struct ten_registry *)((char *)msg - offsetof(struct ten_registry, resume_msg));
     ten_removal_resume_all(r);
-    ten_offboard_resume_all(r);
+    if (!r->awaits_keys)
+        ten_offboard_resume_all(r);
     enum err rc = ten_expiry_look(r, NULL);
     (void)rc; /* looked at again with the next backup that is deleted, and at the next start */
 }
@@ -169,6 +170,7 @@ enum err ten_registry_open(const struct ten_registry_options *options, struct te
     r->epoch = options->epoch;
     r->memory = options->memory;
     r->keystore = options->keystore;
+    r->awaits_keys = options->awaits_keys;
     r->by_id = base_hashmap_new(r->epoch);
     ten_purge_queue_init(&r->purges, r->engine);
     int error = sem_init(&r->drained, 0, 0);
@@ -227,6 +229,42 @@ void ten_registry_close(struct ten_registry *r)
         INVARIANT(errno == EINTR);
     ten_fair_worker_stop(&r->control);
     free_all(r);
+}
+
+/* --- the keys' holder ------------------------------------------------------------------------- */
+
+struct attaching {
+    struct ten_registry *registry;
+    struct ten_key_holder holder;
+};
+
+static void holder_set(void *ctx)
+{
+    const struct attaching *a = ctx;
+    struct ten_registry *r = a->registry;
+    r->keys = a->holder;
+    if (!r->awaits_keys)
+        return;
+    r->awaits_keys = false;
+    ten_offboard_resume_all(r);
+}
+
+void ten_registry_keys_attach(struct ten_registry *r, const struct ten_key_holder *holder)
+{
+    struct attaching a = {.registry = check(r), .holder = *holder};
+    ten_control_run(r, holder_set, &a);
+}
+
+static enum err strip_no_more(void *ctx, const struct ten_tenant *t, struct errbuf *eb)
+{
+    (void)ctx;
+    (void)t;
+    return base_fail(eb, ERR_CANCELLED, "the keys are closed");
+}
+
+void ten_registry_keys_detach(struct ten_registry *r)
+{
+    ten_registry_keys_attach(r, &(struct ten_key_holder){.strip = strip_no_more});
 }
 
 /* --- the tenants ------------------------------------------------------------------------------ */

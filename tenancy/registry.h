@@ -5,7 +5,7 @@
  *           make, change and remove tables.
  * Owns:     every struct ten_tenant, the control worker.
  * May use:  base/, storage/.
- * Knows no: API keys, HTTP.
+ * Knows no: API keys (whoever keeps them is attached), HTTP.
  * Threads:  "control" functions run on the control worker only (ten_control_post) and abort
  *           elsewhere; find and the like from any thread joined to the epoch, or on control.
  * Blocks:   control functions block on the disk.
@@ -31,6 +31,14 @@
 struct ten_registry;
 struct ten_certificates;
 
+/* What auth/ has to do with a tenant that leaves. */
+struct ten_key_holder {
+    void *ctx;
+    /* Control thread, blocking. Leaves of the documents of the tenant's keys nothing that anybody
+     * named; may be repeated. */
+    enum err (*strip)(void *ctx, const struct ten_tenant *t, struct errbuf *eb);
+};
+
 /* Certificates are kept in the data directory: tenancy/certificate_store.h. */
 struct ten_certificates_options;
 
@@ -45,6 +53,7 @@ struct ten_registry_options {
     bool reissue_erasures; /* lines that the ledger lost are written again; else ERR_CORRUPT */
     size_t *out_reissued;  /* how many tenants' were; NULL: not told */
     struct ten_sweeper_options sweeper;
+    bool awaits_keys; /* no purge goes on, and none begins, before ten_registry_keys_attach */
 };
 
 /* Blocking; starts the control worker, then resumes interrupted jobs and table removals. */
@@ -52,6 +61,10 @@ enum err ten_registry_open(const struct ten_registry_options *options, struct te
                            struct errbuf *eb) MUST_CHECK;
 /* Blocking; stops the workers between two steps of a job. */
 void ten_registry_close(struct ten_registry *r);
+/* Purges ask it from now on, until it is detached; blocking, from any thread but control. */
+void ten_registry_keys_attach(struct ten_registry *r, const struct ten_key_holder *holder);
+/* A purge that would ask it is resumed at the next start. */
+void ten_registry_keys_detach(struct ten_registry *r);
 
 /* Any thread. */
 struct ten_certificates *ten_registry_certificates(struct ten_registry *r);

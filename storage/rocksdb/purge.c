@@ -21,6 +21,10 @@
  * 5. A recount counts in reads_open: its snapshot would keep the bytes. So would one of another
  *    tenant's, which the compaction of the documents waits for.
  * 6. Tenants that are purged together share the flush, the compactions and the new MANIFEST.
+ * 7. What a customer named stands in documents that stay as well, the tenant's own and those of its
+ *    keys. They lose it before the flush (tenancy/purge.c), and their old versions leave the files
+ *    with the compaction. Keys are stored by random IDs, and of one that was revoked nobody knows
+ *    the ID any more: the documents of all keys are compacted.
  */
 #include "storage/rocksdb/purge.h"
 
@@ -238,6 +242,9 @@ static enum err delete_range(struct rdb_engine *e, const struct sto_tenant_scope
 
 /* --- compact -------------------------------------------------------------------------------- */
 
+/* Of one tenant in the documents' family: each letter, and its own document. */
+#define RDB_DOC_RANGES sizeof(RDB_TENANT_LETTERS)
+
 /* The tenants of one call, and their ranges. */
 struct erasure {
     size_t count;
@@ -254,7 +261,7 @@ static void erasure_open(struct erasure *x, const struct sto_tenant_scope *const
     *x = (struct erasure){.count = count, .scopes = scopes};
     x->ranges = base_new_array(count, sizeof x->ranges[0]);
     x->order = base_new_array(count, sizeof x->order[0]);
-    x->spans = base_new_array(count * (sizeof(RDB_TENANT_LETTERS) - 1), sizeof x->spans[0]);
+    x->spans = base_new_array(count * RDB_DOC_RANGES + 1, sizeof x->spans[0]);
     x->ends = base_new_array(2 * count, sizeof x->ends[0]);
     for (size_t i = 0; i < count; i++) {
         x->ranges[i] = sto_range_of_tenant(scopes[i]);
@@ -299,18 +306,19 @@ static enum err rows_erase(struct rdb_engine *e, struct erasure *x, struct errbu
     return rc;
 }
 
-/* Documents and counters, which were deleted one by one. */
+/* Documents and counters, which were deleted one by one; and those that lost their names. */
 static void docs_compact(struct rdb_engine *e, const struct erasure *x)
 {
-    size_t letters = sizeof(RDB_TENANT_LETTERS) - 1;
-    struct sto_range *docs = base_new_array(x->count * letters, sizeof docs[0]);
+    struct sto_range *docs = base_new_array(x->count * RDB_DOC_RANGES, sizeof docs[0]);
     size_t n = 0;
     for (size_t i = 0; i < x->count; i++) {
-        for (size_t k = 0; k < letters; k++, n++) {
-            docs[n] = sto_range_of_docs(x->scopes[i], RDB_TENANT_LETTERS[k]);
-            x->spans[n] = sto_span_of(&docs[n]);
-        }
+        docs[n++] = sto_range_of_tenant_doc(x->scopes[i]);
+        for (const char *letter = RDB_TENANT_LETTERS; *letter != '\0'; letter++)
+            docs[n++] = sto_range_of_docs(x->scopes[i], *letter);
     }
+    for (size_t i = 0; i < n; i++)
+        x->spans[i] = sto_span_of(&docs[i]);
+    x->spans[n++] = (struct sto_span){.begin = SLICE_LIT("k/"), .end = SLICE_LIT("k0")};
     sto_rdb_spans_compact(e, RDB_CF_META, x->spans, n);
     base_free(docs);
 }

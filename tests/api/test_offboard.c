@@ -92,7 +92,12 @@ START_TEST(everything_of_a_gone_tenant_answers_410)
 {
     world_init(&w, (enum http_version)_i);
     tenant_put(w.http, "devices", "k", "stats", "q", "1");
+    http_get(w.op, "/v1/admin/tenants/%s/keys", w.tenant);
+    ck_assert_uint_eq(http_count(w.op, "/keys"), 1);
     admin_offboard(w.op, w.tenant);
+    http_get(w.op, "/v1/admin/tenants/%s/keys", w.tenant);
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_uint_eq(http_count(w.op, "/keys"), 0);
     static const struct {
         const char *method;
         const char *target;

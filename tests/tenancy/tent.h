@@ -57,6 +57,7 @@ struct tent {
     uint64_t drop_range_cells;  /* of the engine; 0: its own */
     uint64_t scrub_bytes_per_s; /* of the engine; 0: off */
     struct ten_sweeper_options sweeper;
+    bool awaits_keys; /* purges wait until a keyring was opened */
     bool deep;        /* who is offboarded from now on is looked for in every table */
     struct errbuf eb; /* of the last call that failed */
 };
@@ -108,7 +109,8 @@ static inline enum err tent_open_registry(struct tent *t)
                                                  .epoch = t->epoch,
                                                  .keystore = t->keystore,
                                                  .certificates = &certificates,
-                                                 .sweeper = t->sweeper};
+                                                 .sweeper = t->sweeper,
+                                                 .awaits_keys = t->awaits_keys};
     return ten_registry_open(&options, &t->registry, &t->eb);
 }
 

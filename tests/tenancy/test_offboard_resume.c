@@ -255,7 +255,7 @@ Suite *suite_tenancy_offboard_resume(void)
     tcase_set_timeout(c, 600);
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, closing_in_the_middle_it_resumes);
-    tcase_add_loop_test(c, engine_failure_leaves_it_resumable, 0, TEN_JOB_STEPS);
+    tcase_add_loop_test(c, engine_failure_leaves_it_resumable, 0, TEN_JOB_STEPS + 1);
     suite_add_tcase(s, c);
     return s;
 }

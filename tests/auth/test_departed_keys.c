@@ -1,0 +1,334 @@
+/*
+ * tests/auth/test_departed_keys.c - of the keys of a tenant that is gone, and of its name, nothing
+ * stays that anybody wrote: neither in documents nor in any version in any file.
+ */
+#include "tests/auth/keys.h"
+
+#include <dirent.h>
+#include <sys/wait.h>
+
+#include "auth/key_doc.h"
+#include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/table_file.h"
+#include "tests/storage/files_hold.h"
+#include "tests/tenancy/ticks.h"
+
+#include "base/banned.h"
+
+Suite *suite_auth_departed_keys(void);
+
+#define LEAVING "altostrat"
+#define STAYING "altostrat2"
+/* Of everything that is written about the tenant that leaves, and about no other. */
+#define CANARY "canary-9c41e7"
+
+static char texts[3][AUTH_KEY_TEXT + 1]; /* the tenant's; the last one was revoked */
+
+static void make_key(struct ten_tenant *t, const char *label, const char *prefix,
+                     char out[AUTH_KEY_TEXT + 1])
+{
+    struct key_args a = {.kind = AUTH_TENANT,
+                         .tenant = t,
+                         .scopes = AUTH_DATA_READ,
+                         .text = base_slice_text(label),
+                         .row_prefix = base_slice_text(prefix),
+                         .limits = {.read_ops_per_s = 1234}};
+    tent_control(&tent, do_create, &a);
+    ck_assert_msg(a.rc == ERR_OK, "%s", tent.eb.text);
+    memcpy(out, a.out, sizeof a.out);
+}
+
+static void flush(void)
+{
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(tent.engine)), ERR_OK);
+}
+
+/* Each document is in a table file of its own before the next one is written, with old versions of
+ * both: a name that was changed, and a key that was revoked. */
+static void fill(void)
+{
+    struct ten_tenant *t = NULL;
+    struct ten_tenant *staying = NULL;
+    char theirs[AUTH_KEY_TEXT + 1];
+    ck_assert_int_eq(tent_try_create(&tent, SLICE_LIT(LEAVING), SLICE_LIT(CANARY " & sons"), &t),
+                     ERR_OK);
+    ck_assert_int_eq(tent_try_create(&tent, SLICE_LIT(STAYING), SLICE_LIT("stays-named"), &staying),
+                     ERR_OK);
+    tent_table(&tent, t, "devices");
+    make_key(t, "the app of " CANARY, "user#" CANARY, texts[0]);
+    flush();
+    make_key(t, "", CANARY "#", texts[1]);
+    make_key(t, CANARY " of old", "x", texts[2]);
+    make_key(staying, "stays-labelled", "stays-prefixed", theirs);
+    flush();
+    ck_assert_int_eq(revoke_key(id_of(texts[2]), t), ERR_OK);
+    ck_assert_int_eq(tent_suspend(&tent, t, CANARY " did not pay"), ERR_OK);
+    flush();
+    ck_assert_int_eq(tent_resume(&tent, t), ERR_OK);
+    flush();
+}
+
+static void leave(struct ten_job *out)
+{
+    char id[TEN_JOB_ID + 1];
+    ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, LEAVING), id), ERR_OK);
+    tent_await_job(&tent, id, out);
+    ck_assert_msg(out->state == TEN_JOB_DONE, "%s", out->error);
+}
+
+/* --- in the files ----------------------------------------------------------------------------- */
+
+struct decoded {
+    const char *text;
+    bool found;
+};
+
+static enum err look_entry(void *ctx, enum rdb_entry_kind kind, struct slice key,
+                           struct slice value)
+{
+    struct decoded *d = ctx;
+    (void)kind;
+    size_t len = strlen(d->text);
+    d->found = d->found || (key.len > 0 && memmem(key.ptr, key.len, d->text, len) != NULL) ||
+               (value.len > 0 && memmem(value.ptr, value.len, d->text, len) != NULL);
+    return ERR_OK;
+}
+
+/* In any version of any entry of a table file: blocks are compressed. */
+static bool tables_hold(const char *text)
+{
+    char db[300], path[600];
+    struct decoded d = {.text = text};
+    uint64_t bytes;
+    (void)snprintf(db, sizeof db, "%s/db", tent.dir);
+    DIR *dir = opendir(db);
+    ck_assert_ptr_nonnull(dir);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (strstr(e->d_name, ".sst") == NULL)
+            continue;
+        (void)snprintf(path, sizeof path, "%s/%s", db, e->d_name);
+        enum err rc = sto_rdb_table_visit(path, look_entry, &d, &bytes, NULL);
+        ck_assert(rc == ERR_OK || rc == ERR_NOT_FOUND); /* it went meanwhile */
+    }
+    (void)closedir(dir);
+    return d.found;
+}
+
+static bool is_nowhere(void *text)
+{
+    return !files_hold(tent.dir, text) && !tables_hold(text);
+}
+
+static void expect_nowhere(void)
+{
+    process_await(is_nowhere, (void *)(uintptr_t)CANARY, "obsolete files to go");
+    ck_assert(tables_hold("stays-named"));
+    ck_assert(tables_hold("stays-labelled"));
+    ck_assert(tables_hold("stays-prefixed"));
+}
+
+/* --- in the documents ------------------------------------------------------------------------- */
+
+static void read_doc(const char *text, struct buf *body, struct auth_key_doc *out)
+{
+    char key[2 + AUTH_KEY_ID + 1];
+    uint64_t version;
+    (void)snprintf(key, sizeof key, "k/%.*s", AUTH_KEY_ID, text + 4);
+    base_buf_init(body, AUTH_KEY_DOC_MAX);
+    ck_assert_int_eq(sto_doc_get(tent.engine, base_slice_text(key), &version, body, &tent.eb),
+                     ERR_OK);
+    ck_assert_int_eq(auth_key_decode(id_of(text), base_buf_slice(body), out), ERR_OK);
+}
+
+static void expect_bare(const char *text)
+{
+    struct buf body;
+    struct auth_key_doc doc;
+    read_doc(text, &body, &doc);
+    ck_assert(base_slice_is(doc.tenant_id, LEAVING));
+    ck_assert_str_eq(doc.label, "");
+    ck_assert_uint_eq(doc.key.row_prefix.len, 0);
+    ck_assert_uint_eq(doc.key.limits.read_ops_per_s, 0);
+    ck_assert_uint_eq(doc.key.scopes, AUTH_SCOPES_TENANT); /* of every one: says nothing */
+    ck_assert_int_eq(doc.key.created_us, 0);
+    base_buf_fini(&body);
+}
+
+/* Its owner hears 410, because the key is one; nobody is shown it. */
+static void expect_valid_and_unlisted(void)
+{
+    const struct auth_key *key;
+    const struct auth_key *page[4];
+    struct ten_tenant *t = tent_find(&tent, LEAVING);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(verify(texts[i], &key), ERR_OK);
+        ck_assert_ptr_eq(key->tenant, t);
+    }
+    ck_assert_int_eq(verify(texts[2], &key), ERR_UNAUTHENTICATED);
+    ck_assert_uint_eq(list(t, page, 4), 0);
+    ck_assert_uint_eq(list(tent_find(&tent, STAYING), page, 4), 1);
+    ck_assert_str_eq(page[0]->label, "stays-labelled");
+    ck_assert(base_slice_is(page[0]->row_prefix, "stays-prefixed"));
+    ck_assert_str_eq(ten_tenant_details(t)->display_name, "");
+}
+
+START_TEST(nothing_that_was_named_stays_in_any_file)
+{
+    struct ten_job job;
+    fill();
+    ck_assert(tables_hold(CANARY " & sons"));
+    ck_assert(tables_hold("the app of " CANARY));
+    ck_assert(tables_hold("user#" CANARY));
+    ck_assert(tables_hold(CANARY " of old"));
+    ck_assert(tables_hold(CANARY " did not pay"));
+    leave(&job);
+    expect_nowhere();
+    for (int i = 0; i < 2; i++)
+        expect_bare(texts[i]);
+    expect_valid_and_unlisted();
+    reopen();
+    expect_valid_and_unlisted();
+    expect_nowhere();
+    struct ten_tenant *t = tent_find(&tent, LEAVING);
+    ck_assert_int_eq(revoke_key(id_of(texts[0]), t), ERR_OK); /* one that was stolen */
+    const struct auth_key *key;
+    ck_assert_int_eq(verify(texts[0], &key), ERR_UNAUTHENTICATED);
+}
+END_TEST
+
+START_TEST(a_key_is_revoked_after_it_was_stripped)
+{
+    struct ten_job job;
+    const struct auth_key *key;
+    fill();
+    leave(&job);
+    ck_assert_int_eq(revoke_key(id_of(texts[1]), tent_find(&tent, LEAVING)), ERR_OK);
+    ck_assert_int_eq(verify(texts[1], &key), ERR_UNAUTHENTICATED);
+    ck_assert_int_eq(verify(texts[0], &key), ERR_OK);
+}
+END_TEST
+
+/* In its grace period a tenant keeps all it has. */
+START_TEST(in_its_grace_period_keys_and_name_stay)
+{
+    char id[TEN_JOB_ID + 1];
+    const struct auth_key *page[4];
+    fill();
+    struct ten_tenant *t = tent_find(&tent, LEAVING);
+    ck_assert_int_eq(tent_offboard_in(&tent, t, 3600000000, "", id), ERR_OK);
+    ck_assert_uint_eq(list(t, page, 4), 2);
+    ck_assert_int_eq(tent_undelete(&tent, t), ERR_OK);
+    reopen();
+    t = tent_find(&tent, LEAVING);
+    ck_assert_str_eq(ten_tenant_details(t)->display_name, CANARY " & sons");
+    ck_assert_uint_eq(list(t, page, 4), 2);
+    ck_assert_uint_eq(page[0]->limits.read_ops_per_s, 1234);
+}
+END_TEST
+
+/* --- interrupted ------------------------------------------------------------------------------ */
+
+/* As an older version left it: a purge that knew no keys. */
+START_TEST(keys_of_tenants_that_left_before_are_stripped_at_a_start)
+{
+    struct ten_job job;
+    fill();
+    close_keyring();
+    tent_reopen(&tent);
+    leave(&job);
+    open_keyring();
+    for (int i = 0; i < 2; i++)
+        expect_bare(texts[i]);
+    expect_valid_and_unlisted();
+}
+END_TEST
+
+/* In a child: fill, leave, and die before anything is deleted. */
+static void leave_and_die(void)
+{
+    int pipes[2];
+    ck_assert_int_eq(pipe(pipes), 0);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        struct ten_job job;
+        tent_open(&tent);
+        open_keyring();
+        fill();
+        if (write(pipes[1], texts, sizeof texts) != (ssize_t)sizeof texts)
+            _exit(1);
+        ten_offboard_test_die_after(STO_PURGE_FENCE);
+        leave(&job);
+        _exit(1);
+    }
+    int status = 0;
+    ck_assert_int_eq(read(pipes[0], texts, sizeof texts), (ssize_t)sizeof texts);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 137, "status %d", status);
+}
+
+/* A start opens the keys after the tenants: until then no purge goes on. */
+START_TEST(a_purge_that_is_resumed_waits_for_the_keys)
+{
+    struct ten_job job;
+    char id[TEN_JOB_ID + 1];
+    tent_make(&tent);
+    leave_and_die();
+    tent.awaits_keys = true;
+    tent_open(&tent);
+    (void)snprintf(id, sizeof id, "%.16s", ten_tenant_details(tent_find(&tent, LEAVING))->job);
+    tent_await_ticks(&tent, 5);
+    ck_assert_int_eq(tent_job(&tent, id, &job), ERR_OK);
+    ck_assert_uint_eq(job.steps_done, STO_PURGE_FENCE + 1);
+    open_keyring();
+    tent_await_job(&tent, id, &job);
+    ck_assert_msg(job.state == TEN_JOB_DONE, "%s", job.error);
+    for (int i = 0; i < 2; i++)
+        expect_bare(texts[i]);
+    expect_valid_and_unlisted();
+    expect_nowhere();
+    close_keyring();
+    tent_close(&tent);
+    tent_remove(&tent);
+}
+END_TEST
+
+/* Whatever commit of it fails, at the end all is gone. */
+START_TEST(a_purge_that_failed_strips_them_at_the_next_start)
+{
+    struct ten_job job;
+    char id[TEN_JOB_ID + 1];
+    fill();
+    sto_rocksdb_test_fail_commit(tent.engine, 3 + _i);
+    ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, LEAVING), id), ERR_OK);
+    tent_await_failure(&tent);
+    tent.awaits_keys = true; /* as a server does */
+    reopen();
+    tent_await_job(&tent, id, &job);
+    ck_assert_msg(job.state == TEN_JOB_DONE, "%s", job.error);
+    for (int i = 0; i < 2; i++)
+        expect_bare(texts[i]);
+    expect_valid_and_unlisted();
+    expect_nowhere();
+}
+END_TEST
+
+Suite *suite_auth_departed_keys(void)
+{
+    const TTest *const tests[] = {nothing_that_was_named_stays_in_any_file,
+                                  a_key_is_revoked_after_it_was_stripped,
+                                  in_its_grace_period_keys_and_name_stay,
+                                  keys_of_tenants_that_left_before_are_stripped_at_a_start};
+    Suite *s = suite_create("auth_departed_keys");
+    ADD_CASE(s, "departed", tests);
+    TCase *c = tcase_create("interrupted");
+    tcase_set_timeout(c, 120);
+    tcase_add_test(c, a_purge_that_is_resumed_waits_for_the_keys);
+    suite_add_tcase(s, c);
+    c = tcase_create("failed");
+    tcase_set_timeout(c, 120);
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, a_purge_that_failed_strips_them_at_the_next_start, 0, 5);
+    suite_add_tcase(s, c);
+    return s;
+}
