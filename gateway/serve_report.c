@@ -4,6 +4,7 @@
 #include "gateway/serve_report.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -12,7 +13,8 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* One line for each damaged block, when it is met first. */
+/* One line for each damaged block, when it is met first, and for each file that keeps bytes of
+ * drops from leaving. */
 void gw_report_damage(struct sto_engine *engine, struct sto_damage *seen)
 {
     struct sto_damage now;
@@ -27,6 +29,9 @@ void gw_report_damage(struct sto_engine *engine, struct sto_damage *seen)
                      "file=%06" PRIu64 ".sst family=%s offset=%" PRIu64 " bytes=%" PRIu64,
                      f->number, f->family, f->offset, f->block_bytes);
     }
+    if (now.reclaim_stuck.text[0] != '\0' &&
+        strcmp(now.reclaim_stuck.text, seen->reclaim_stuck.text) != 0)
+        base_log(BASE_LOG_ERROR, "reclaim_stuck", "reason=\"%s\"", now.reclaim_stuck.text);
     *seen = now;
 }
 

@@ -502,7 +502,8 @@ struct sto_damaged_file {
     char family[16];      /* of columns: cells, changes, meta */
 };
 struct sto_damage {
-    uint64_t lost_ranges; /* of keys: their bytes are gone, reads of them are ERR_CORRUPT */
+    uint64_t lost_ranges;        /* of keys: their bytes are gone, reads of them are ERR_CORRUPT */
+    struct errbuf reclaim_stuck; /* which file keeps bytes of drops, for operators; "": none */
     size_t count;
     struct sto_damaged_file files[STO_DAMAGED_FILES];
 };

@@ -184,6 +184,9 @@ static void put_damage(struct buf *out, const struct sto_engine_stats *s,
     gw_metric_one(out, "bigtent_lost_ranges", GW_GAUGE,
                   "Ranges of rows or changes that were lost with damaged blocks.",
                   damage->lost_ranges);
+    gw_metric_one(out, "bigtent_reclaim_stuck", GW_GAUGE,
+                  "1 while bytes of drops stay because a damaged table file cannot be rewritten.",
+                  damage->reclaim_stuck.text[0] != '\0');
     struct gw_metric m =
         gw_metric_begin(out, "bigtent_damaged_block_bytes", GW_GAUGE,
                         "Bytes of each such block, by file, family and offset in the file.");

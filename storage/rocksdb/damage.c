@@ -185,6 +185,7 @@ void sto_rdb_damage_get(struct sto_engine *engine, struct sto_damage *out)
     for (size_t i = 0; i < d->count; i++)
         out->files[i] = d->of[i].at;
     pthread_mutex_unlock(&d->lock);
+    sto_rdb_reclaim_stuck(&e->reclaim, &out->reclaim_stuck);
 }
 
 /* --- examining -------------------------------------------------------------------------------- */
@@ -387,6 +388,33 @@ bool sto_rdb_damage_wait(struct rdb_engine *e)
     return is_done;
 }
 
+static bool is_between(const struct rdb_live_files *live, int index, int family, struct slice begin,
+                       struct slice end)
+{
+    return strcmp(rocksdb_livefiles_column_family_name(live->list, index),
+                  RDB_FAMILY_NAMES[family]) == 0 &&
+           base_slice_compare(key_of(rocksdb_livefiles_smallestkey, live->list, index), end) < 0 &&
+           base_slice_compare(key_of(rocksdb_livefiles_largestkey, live->list, index), begin) >= 0;
+}
+
+bool sto_rdb_damage_is_stuck(struct rdb_engine *e, int family, struct slice begin, struct slice end)
+{
+    struct rdb_damage *d = &e->damage;
+    struct rdb_live_files live;
+    bool is_stuck = false;
+    sto_rdb_live_files_open(e->db.handle, &live);
+    pthread_mutex_lock(&d->lock);
+    for (size_t i = 0; i < d->count && !is_stuck; i++) {
+        char name[NAME_BYTES];
+        name_make(name, d->of[i].at.number);
+        int index = d->of[i].is_stuck ? sto_rdb_live_files_find(&live, name) : -1;
+        is_stuck = index >= 0 && is_between(&live, index, family, begin, end);
+    }
+    pthread_mutex_unlock(&d->lock);
+    sto_rdb_live_files_close(&live);
+    return is_stuck;
+}
+
 enum err sto_rdb_damage_blame(struct rdb_engine *e, struct errbuf *eb)
 {
     struct rdb_damage *d = &e->damage;
@@ -395,6 +423,8 @@ enum err sto_rdb_damage_blame(struct rdb_engine *e, struct errbuf *eb)
     for (size_t i = 0; i < d->count && number == 0; i++)
         number = d->of[i].is_stuck ? d->of[i].at.number : 0;
     pthread_mutex_unlock(&d->lock);
+    if (number == 0) /* it was rewritten meanwhile, or there were too many of them for one call */
+        return base_fail(eb, ERR_CORRUPT, "a damaged table file was not rewritten");
     return base_fail(eb, ERR_CORRUPT,
                      "table file %06llu" TABLE_ENDING " is damaged and cannot be rewritten",
                      (unsigned long long)number);

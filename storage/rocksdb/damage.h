@@ -62,6 +62,9 @@ void sto_rdb_damage_met(void *ctx, const char *text);
 
 /* Waits until the files that are known to be damaged were examined. False: not in time. */
 bool sto_rdb_damage_wait(struct rdb_engine *e);
+/* Whether a file that compactions cannot get past has keys between the two. */
+bool sto_rdb_damage_is_stuck(struct rdb_engine *e, int family, struct slice begin,
+                             struct slice end);
 /* ERR_CORRUPT: names a file that compactions cannot get past, for operators. */
 enum err sto_rdb_damage_blame(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 

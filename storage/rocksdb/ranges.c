@@ -123,7 +123,8 @@ static void range_compact(struct rdb_engine *e, int family, struct slice begin, 
     int tries = 0;
     for (int before = -1; now > before && !atomic_load(&e->closing);) {
         enum err rc = sto_rdb_compact_range(e->db.handle, e->db.cf[family], begin, end, bottommost);
-        if (rc == ERR_CORRUPT && tries++ < DAMAGE_TRIES && sto_rdb_damage_wait(e))
+        if (rc == ERR_CORRUPT && tries++ < DAMAGE_TRIES && sto_rdb_damage_wait(e) &&
+            !sto_rdb_damage_is_stuck(e, family, begin, end))
             continue; /* what is damaged is left out from now on */
         is_damaged = is_damaged || rc == ERR_CORRUPT;
         before = now;

@@ -14,6 +14,9 @@
  *    that is due takes all of them along, and a large one takes none.
  * 4. Notes tell where rows were: their own bytes are rewritten away as well.
  * 5. The note of a whole table stands for its changes, too (change_drop.c).
+ * 6. A damaged file that cannot be rewritten (damage.c, 3) stops only what needs that file. The
+ *    notes of that file are kept as notes for later, due after a pause. Each step that fails for it
+ *    is retried after a pause of its own, and the steps after it run all the same.
  */
 #include "storage/rocksdb/reclaim.h"
 
@@ -33,12 +36,16 @@
 #define NS_PER_US 1000ULL
 #define NEVER     UINT64_MAX
 
+#define STUCK_TRIES 8 /* compactions around one stretch that fail */
+
 /* --- rewriting -------------------------------------------------------------------------------- */
 
 /* Stored keys between which files are rewritten, of one note or of many. */
 struct stretch {
     bool is_set;
     struct sto_key_bounds bounds;
+    size_t from; /* positions of those notes */
+    size_t to;
 };
 
 static struct slice begin_of(const struct sto_key_bounds *b)
@@ -60,14 +67,14 @@ static bool is_near(struct rdb_engine *e, int family, const struct stretch *s,
            sto_rdb_range_bytes(e, family, end_of(&s->bounds), begin_of(b)) < RDB_NEAR_BYTES;
 }
 
-static enum err stretch_rewrite(struct rdb_engine *e, int family, struct stretch *s,
-                                struct errbuf *eb)
+static enum err bounds_rewrite(struct rdb_engine *e, int family, const struct sto_key_bounds *b,
+                               struct errbuf *eb)
 {
-    enum err rc = s->is_set ? sto_rdb_usable(e, eb) : ERR_OK;
-    if (rc == ERR_OK && s->is_set)
-        sto_rdb_range_compact(e, family, begin_of(&s->bounds), end_of(&s->bounds));
-    s->is_set = false;
-    return rc;
+    enum err rc = sto_rdb_usable(e, eb);
+    if (rc == ERR_OK)
+        sto_rdb_range_compact(e, family, begin_of(b), end_of(b));
+    /* A compaction that was told to end, or failed, did nothing. */
+    return rc == ERR_OK ? sto_rdb_compactions_check(e, eb) : rc;
 }
 
 /* A table that was removed may leave changes; a drop of rows leaves those of its table alone. */
@@ -78,15 +85,54 @@ static bool concerns(const struct rdb_note *note, int family)
             base_slice_equal(end_of(&note->bounds), sto_range_end(&note->table)));
 }
 
+/* A damaged file is in the way of a stretch: rewrites around each of its notes alone, and keeps
+ * those for which that fails. RocksDB may take the damaged file into a compaction beside it, so
+ * after a few failures the others are kept untried. */
+static enum err notes_rewrite_each(struct rdb_engine *e, int family, struct rdb_notes *notes,
+                                   const struct stretch *s, struct errbuf *eb)
+{
+    struct rdb_note *note = base_new(sizeof *note);
+    size_t position = s->from;
+    int failures = 0;
+    enum err rc = ERR_OK;
+    while (rc == ERR_OK && position < s->to && sto_rdb_notes_next(notes, &position, note)) {
+        if (!concerns(note, family))
+            continue;
+        bool is_stuck =
+            failures >= STUCK_TRIES ||
+            sto_rdb_damage_is_stuck(e, family, begin_of(&note->bounds), end_of(&note->bounds));
+        if (!is_stuck) {
+            rc = bounds_rewrite(e, family, &note->bounds, eb);
+            is_stuck = rc == ERR_CORRUPT;
+            failures += is_stuck;
+        }
+        if (is_stuck) {
+            sto_rdb_notes_keep(notes, note);
+            rc = ERR_OK;
+        }
+    }
+    base_free(note);
+    return rc;
+}
+
+static enum err stretch_rewrite(struct rdb_engine *e, int family, struct rdb_notes *notes,
+                                struct stretch *s, struct errbuf *eb)
+{
+    enum err rc = s->is_set ? bounds_rewrite(e, family, &s->bounds, eb) : ERR_OK;
+    s->is_set = false;
+    return rc == ERR_CORRUPT ? notes_rewrite_each(e, family, notes, s, eb) : rc;
+}
+
 /* Files that hold keys of many notes are rewritten once. */
-static enum err family_rewrite(struct rdb_engine *e, int family, const struct rdb_notes *notes,
+static enum err family_rewrite(struct rdb_engine *e, int family, struct rdb_notes *notes,
                                struct errbuf *eb)
 {
     struct stretch *s = base_new(sizeof *s);
     struct rdb_note *note = base_new(sizeof *note);
     size_t position = 0;
+    size_t from = 0;
     enum err rc = ERR_OK;
-    while (rc == ERR_OK && sto_rdb_notes_next(notes, &position, note)) {
+    for (; rc == ERR_OK && sto_rdb_notes_next(notes, &position, note); from = position) {
         if (!concerns(note, family))
             continue;
         if (s->is_set && is_near(e, family, s, &note->bounds)) {
@@ -94,21 +140,40 @@ static enum err family_rewrite(struct rdb_engine *e, int family, const struct rd
                 memcpy(s->bounds.upper, note->bounds.upper, note->bounds.upper_len);
                 s->bounds.upper_len = note->bounds.upper_len;
             }
+            s->to = position;
             continue;
         }
-        rc = stretch_rewrite(e, family, s, eb);
+        rc = stretch_rewrite(e, family, notes, s, eb);
         s->is_set = true;
         s->bounds = note->bounds;
+        s->from = from;
+        s->to = position;
     }
     if (rc == ERR_OK)
-        rc = stretch_rewrite(e, family, s, eb);
+        rc = stretch_rewrite(e, family, notes, s, eb);
     base_free(note);
     base_free(s);
-    /* A compaction that was told to end, or failed, did nothing. */
-    return rc == ERR_OK ? sto_rdb_compactions_check(e, eb) : rc;
+    return rc;
 }
 
-static enum err notes_rewrite(struct rdb_engine *e, struct errbuf *eb)
+/* Of removed tables, whose changes went as ranges. Those of rows go when there is nothing else to
+ * do. */
+static enum err changes_clear(struct rdb_engine *e, struct rdb_notes *notes, struct errbuf *eb)
+{
+    bool has_none;
+    enum err rc = sto_rdb_tombstones_push(e, RDB_CF_CHANGES, NULL, &has_none, eb);
+    if (rc != ERR_CORRUPT)
+        return rc;
+    struct rdb_note *note = base_new(sizeof *note);
+    for (size_t position = 0; sto_rdb_notes_next(notes, &position, note);)
+        if (concerns(note, RDB_CF_CHANGES))
+            sto_rdb_notes_keep(notes, note);
+    base_free(note);
+    return ERR_OK;
+}
+
+/* The bytes of the notes themselves. */
+static enum err note_bytes_rewrite(struct rdb_engine *e, struct errbuf *eb)
 {
     static const uint8_t begin[] = {RDB_NOTE_LETTER, '/'};
     static const uint8_t end[] = {RDB_NOTE_LETTER, '/' + 1};
@@ -121,11 +186,65 @@ static enum err notes_rewrite(struct rdb_engine *e, struct errbuf *eb)
     return rc;
 }
 
+/* --- around a damaged file -------------------------------------------------------------------- */
+
+static bool is_tried(const struct rdb_reclaim *r, enum rdb_stuck_work work)
+{
+    return base_monotonic_ns() >= r->stuck[work].next_ns;
+}
+
+/* A damaged file is in the way. eb: which. */
+static void pause_double(struct rdb_reclaim *r, enum rdb_stuck_work work, const struct errbuf *eb)
+{
+    struct rdb_stuck *s = &r->stuck[work];
+    uint64_t max = r->engine->options.reclaim_after_s;
+    if (max > RDB_STUCK_MAX_S)
+        max = RDB_STUCK_MAX_S;
+    s->pause_s = s->pause_s == 0 ? RDB_STUCK_FIRST_S : 2 * s->pause_s;
+    if (s->pause_s > max)
+        s->pause_s = max;
+    s->next_ns = base_monotonic_ns() + s->pause_s * NS_PER_S;
+    pthread_mutex_lock(&r->lock);
+    r->stuck_text = *eb;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* What the others do does not depend on a step that a damaged file is in the way of. */
+static enum err step_end(struct rdb_reclaim *r, enum rdb_stuck_work work, enum err rc,
+                         const struct errbuf *eb)
+{
+    if (rc == ERR_CORRUPT)
+        pause_double(r, work, eb);
+    else
+        r->stuck[work] = (struct rdb_stuck){0};
+    return rc;
+}
+
+void sto_rdb_reclaim_stuck(struct rdb_reclaim *r, struct errbuf *out)
+{
+    pthread_mutex_lock(&r->lock);
+    *out = r->stuck_text;
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void stuck_text_clear(struct rdb_reclaim *r)
+{
+    bool is_any = false;
+    for (int i = 0; i < RDB_STUCK_WORKS; i++)
+        is_any = is_any || r->stuck[i].pause_s > 0;
+    if (is_any)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->stuck_text.text[0] = '\0';
+    pthread_mutex_unlock(&r->lock);
+}
+
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-static enum err notes_work(struct rdb_engine *e, const struct rdb_notes *notes, struct errbuf *eb)
+static enum err notes_work(struct rdb_reclaim *r, struct rdb_notes *notes, bool *out_kept,
+                           struct errbuf *eb)
 {
-    bool has_none;
+    struct rdb_engine *e = r->engine;
     enum err rc = sto_rdb_flush(e);
     sto_rdb_test_point(e, STO_DIE_FLUSHED);
     if (rc == ERR_OK)
@@ -134,19 +253,55 @@ static enum err notes_work(struct rdb_engine *e, const struct rdb_notes *notes, 
         rc = family_rewrite(e, RDB_CF_CELLS, notes, eb);
     if (rc == ERR_OK)
         rc = family_rewrite(e, RDB_CF_CHANGES, notes, eb);
-    if (rc == ERR_OK) /* those of rows go when there is nothing else to do */
-        rc = sto_rdb_tombstones_push(e, RDB_CF_CHANGES, NULL, &has_none, eb);
-    sto_rdb_test_point(e, STO_DIE_COMPACTED);
     if (rc == ERR_OK)
-        rc = sto_rdb_notes_forget(e, notes);
+        rc = changes_clear(e, notes, eb);
+    sto_rdb_test_point(e, STO_DIE_COMPACTED);
+    *out_kept = rc == ERR_OK && sto_rdb_notes_keep_any(notes);
+    if (*out_kept)
+        pause_double(r, RDB_STUCK_KEPT, eb);
+    if (rc == ERR_OK)
+        rc = sto_rdb_notes_forget(e, notes, r->stuck[RDB_STUCK_KEPT].pause_s);
     sto_rdb_test_point(e, STO_DIE_FORGOTTEN);
     return rc;
+}
+
+static enum err due_work(struct rdb_reclaim *r, const struct rdb_notes_due *due, struct errbuf *eb)
+{
+    struct rdb_notes notes = {0};
+    bool keeps_any = false;
+    enum err rc = sto_rdb_notes_read(r->engine, due->takes_all, &notes);
+    if (rc == ERR_OK && notes.stored.len == 0)
+        rc = ERR_TIMEOUT; /* no memory for them, or a purge took them */
+    if (rc == ERR_OK)
+        rc = notes_work(r, &notes, &keeps_any, eb);
+    if (rc == ERR_OK)
+        r->is_unsettled = true;
+    if (rc == ERR_OK && due->takes_all && !keeps_any)
+        r->stuck[RDB_STUCK_KEPT] = (struct rdb_stuck){0}; /* those that were kept are among all */
+    sto_rdb_notes_fini(&notes);
+    return rc;
+}
+
+/* ERR_OK: some were worked on; ERR_NOT_FOUND: none is due. */
+static enum err notes_run(struct rdb_reclaim *r, struct rdb_notes_due *due)
+{
+    struct errbuf eb = {{0}};
+    enum err rc = sto_rdb_notes_due(r->engine, due);
+    if (rc == ERR_OK) {
+        atomic_store(&r->waiting, due->now + due->later);
+        if (due->later == 0) /* none is kept */
+            r->stuck[RDB_STUCK_KEPT] = (struct rdb_stuck){0};
+        rc = due->now > 0 || due->takes_all ? due_work(r, due, &eb) : ERR_NOT_FOUND;
+    }
+    if (rc == ERR_CORRUPT && eb.text[0] == '\0') /* the notes cannot be read */
+        rc = sto_rdb_damage_blame(r->engine, &eb);
+    return step_end(r, RDB_STUCK_READING, rc, &eb);
 }
 
 /* Behind the last note: what was replaced, and what the notes were. */
 static enum err settle(struct rdb_reclaim *r, struct errbuf *eb)
 {
-    enum err rc = notes_rewrite(r->engine, eb);
+    enum err rc = note_bytes_rewrite(r->engine, eb);
     if (rc == ERR_OK)
         rc = sto_rdb_files_settle(r->engine, eb);
     sto_rdb_test_point(r->engine, STO_DIE_SETTLED);
@@ -155,40 +310,38 @@ static enum err settle(struct rdb_reclaim *r, struct errbuf *eb)
     return rc;
 }
 
-/* ERR_NOT_FOUND: there is nothing to do; ERR_TIMEOUT: there may be, look again. */
-static enum err run_round(struct rdb_reclaim *r, struct rdb_notes_due *due)
+/* What is done when no note is due. */
+static enum err idle_run(struct rdb_reclaim *r, struct rdb_notes_due *due)
 {
     struct rdb_engine *e = r->engine;
     struct errbuf eb = {{0}};
-    struct rdb_notes notes = {0};
     uint64_t removed_ns = NEVER;
-    enum err rc = sto_rdb_usable(e, &eb);
-    if (rc == ERR_OK)
-        rc = sto_rdb_notes_due(e, due);
+    enum err cleared = ERR_TIMEOUT;
+    if (r->is_unsettled && is_tried(r, RDB_STUCK_SETTLING)) {
+        enum err rc = step_end(r, RDB_STUCK_SETTLING, settle(r, &eb), &eb);
+        if (rc != ERR_CORRUPT)
+            return rc;
+    }
+    /* Damage was told; what was not rewritten, reads will note again. */
+    bool is_done = sto_rdb_removed_work(e, &removed_ns, &eb) == ERR_OK && removed_ns == NEVER;
+    if (removed_ns != NEVER && removed_ns / NS_PER_US < due->wait_us)
+        due->wait_us = removed_ns / NS_PER_US + 1;
+    if (is_tried(r, RDB_STUCK_CLEARING))
+        cleared = step_end(r, RDB_STUCK_CLEARING, sto_rdb_tombstones_clear(e, &eb), &eb);
+    return is_done && !r->is_unsettled && cleared == ERR_OK ? ERR_NOT_FOUND : ERR_TIMEOUT;
+}
+
+/* ERR_NOT_FOUND: there is nothing to do; ERR_TIMEOUT: there may be, look again. */
+static enum err run_round(struct rdb_reclaim *r, struct rdb_notes_due *due)
+{
+    enum err rc = sto_rdb_usable(r->engine, NULL);
     if (rc != ERR_OK)
         return rc;
-    atomic_store(&r->waiting, due->now + due->later);
-    if (due->now == 0 && !due->takes_all) {
-        if (r->is_unsettled)
-            return settle(r, &eb);
-        if (sto_rdb_removed_work(e, &removed_ns, &eb) != ERR_OK)
-            return ERR_TIMEOUT; /* damage was told; what was not rewritten, reads will note again */
-        bool is_clear = sto_rdb_tombstones_clear(e);
-        if (removed_ns == NEVER)
-            return is_clear ? ERR_NOT_FOUND : ERR_TIMEOUT;
-        if (removed_ns / NS_PER_US < due->wait_us)
-            due->wait_us = removed_ns / NS_PER_US + 1;
-        return ERR_TIMEOUT;
-    }
-    rc = sto_rdb_notes_read(e, due->takes_all, &notes);
-    if (rc == ERR_OK && notes.stored.len == 0)
-        rc = ERR_TIMEOUT; /* no memory for them, or a purge took them */
-    if (rc == ERR_OK)
-        rc = notes_work(e, &notes, &eb);
-    if (rc == ERR_OK)
-        r->is_unsettled = true;
-    sto_rdb_notes_fini(&notes);
-    return rc;
+    enum err noted = is_tried(r, RDB_STUCK_READING) ? notes_run(r, due) : ERR_CORRUPT;
+    if (noted != ERR_NOT_FOUND && noted != ERR_CORRUPT)
+        return noted;
+    rc = idle_run(r, due);
+    return rc == ERR_NOT_FOUND && noted == ERR_CORRUPT ? ERR_TIMEOUT : rc;
 }
 
 /* --- thread ----------------------------------------------------------------------------------- */
@@ -240,6 +393,7 @@ static void *thread_main(void *arg)
     while (rc == ERR_OK || wait_turn(r, rc == ERR_TIMEOUT)) {
         struct rdb_notes_due due = {.wait_us = UINT64_MAX};
         rc = run_round(r, &due);
+        stuck_text_clear(r);
         if (rc != ERR_OK)
             rest(r, &due, rc == ERR_NOT_FOUND);
     }

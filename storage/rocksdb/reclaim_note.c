@@ -29,7 +29,7 @@
 #define SEQUENCE_BYTES 8
 #define DUE_BYTES      8
 #define LENGTH_BYTES   2
-#define LENGTHS_BYTES  16
+#define HEAD_BYTES     17 /* in struct rdb_notes: both lengths, and whether the note is kept */
 #define SUFFIX_MAX     (2 * LIM_ROW_KEY + 2)
 #define KEY_MAX        (RDB_COUNTER_KEY_MAX + 1 + SUFFIX_MAX)
 #define VALUE_MAX      (SEQUENCE_BYTES + DUE_BYTES + SUFFIX_MAX)
@@ -190,9 +190,33 @@ static size_t key_make(const struct sto_table_scope *scope, struct slice lower,
     return n + lower.len;
 }
 
+/* Rule 4: not later than a note that is written now. */
+static int64_t due_in(const struct rdb_engine *e, uint64_t seconds)
+{
+    if (seconds > e->options.reclaim_after_s)
+        seconds = e->options.reclaim_after_s;
+    return base_wall_us() + (int64_t)seconds * US_PER_S;
+}
+
 static int64_t later(const struct rdb_engine *e)
 {
-    return base_wall_us() + (int64_t)e->options.reclaim_after_s * US_PER_S;
+    return due_in(e, e->options.reclaim_after_s);
+}
+
+static void note_put(struct rdb_engine *e, rocksdb_writebatch_t *batch, struct slice key,
+                     const struct sto_range *table, struct slice upper, int64_t due_us)
+{
+    uint8_t value[VALUE_MAX];
+    struct slice suffix = SLICE_EMPTY;
+    if (!base_slice_equal(upper, sto_range_end(table)))
+        suffix = base_slice_skip(upper, table->begin_len);
+    INVARIANT(suffix.len <= SUFFIX_MAX);
+    sto_put_be64(value, rocksdb_get_latest_sequence_number(e->db.handle));
+    sto_put_be64(value + SEQUENCE_BYTES, (uint64_t)due_us);
+    if (suffix.len > 0)
+        memcpy(value + SEQUENCE_BYTES + DUE_BYTES, suffix.ptr, suffix.len);
+    rocksdb_writebatch_put_cf(batch, e->db.meta, (const char *)key.ptr, key.len,
+                              (const char *)value, SEQUENCE_BYTES + DUE_BYTES + suffix.len);
 }
 
 enum err sto_rdb_note_write(struct rdb_engine *e, rocksdb_writebatch_t *batch,
@@ -203,22 +227,11 @@ enum err sto_rdb_note_write(struct rdb_engine *e, rocksdb_writebatch_t *batch,
     struct sto_key_bounds all = bounds != NULL ? *bounds : bounds_of_table(&table);
     int64_t due_us = when == RDB_NOTE_NOW ? 0 : later(e);
     uint8_t key[KEY_MAX];
-    uint8_t value[VALUE_MAX];
     size_t key_len = key_make(scope, base_slice_skip(lower_of(&all), table.begin_len), key);
     enum err rc = unite(e, base_slice(key, key_len), &all, &due_us);
-    if (rc != ERR_OK)
-        return rc;
-    struct slice upper = SLICE_EMPTY;
-    if (!base_slice_equal(upper_of(&all), sto_range_end(&table)))
-        upper = base_slice_skip(upper_of(&all), table.begin_len);
-    INVARIANT(upper.len <= SUFFIX_MAX);
-    sto_put_be64(value, rocksdb_get_latest_sequence_number(e->db.handle));
-    sto_put_be64(value + SEQUENCE_BYTES, (uint64_t)due_us);
-    if (upper.len > 0)
-        memcpy(value + SEQUENCE_BYTES + DUE_BYTES, upper.ptr, upper.len);
-    rocksdb_writebatch_put_cf(batch, e->db.meta, (const char *)key, key_len, (const char *)value,
-                              SEQUENCE_BYTES + DUE_BYTES + upper.len);
-    return ERR_OK;
+    if (rc == ERR_OK)
+        note_put(e, batch, base_slice(key, key_len), &table, upper_of(&all), due_us);
+    return rc;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -302,13 +315,13 @@ static bool take(const struct rdb_note *note, void *ctx)
 {
     struct reading *r = ctx;
     struct buf *b = &r->out->stored;
-    uint8_t lengths[LENGTHS_BYTES];
+    uint8_t head[HEAD_BYTES] = {0};
     size_t before = b->len;
     if (note->due_us != 0 && !r->all)
         return true;
-    sto_put_be64(lengths, note->key.len);
-    sto_put_be64(lengths + 8, note->value.len);
-    if (base_buf_append(b, base_slice(lengths, sizeof lengths)) == ERR_OK &&
+    sto_put_be64(head, note->key.len);
+    sto_put_be64(head + 8, note->value.len);
+    if (base_buf_append(b, base_slice(head, sizeof head)) == ERR_OK &&
         base_buf_append(b, note->key) == ERR_OK && base_buf_append(b, note->value) == ERR_OK)
         return true;
     base_buf_truncate(b, before);
@@ -334,30 +347,77 @@ bool sto_rdb_notes_next(const struct rdb_notes *notes, size_t *position, struct 
     struct slice rest = base_slice_skip(base_buf_slice(&notes->stored), *position);
     size_t key_len = sto_get_be64(rest.ptr);
     size_t value_len = sto_get_be64(rest.ptr + 8);
-    struct slice key = base_slice(rest.ptr + LENGTHS_BYTES, key_len);
+    struct slice key = base_slice(rest.ptr + HEAD_BYTES, key_len);
     bool is_sound = note_decode(key, base_slice(key.ptr + key_len, value_len), out);
     INVARIANT(is_sound); /* it was when it was read */
-    *position += LENGTHS_BYTES + key_len + value_len;
+    *position += HEAD_BYTES + key_len + value_len;
     return true;
+}
+
+static bool is_kept(const struct rdb_note *note)
+{
+    return note->key.ptr[-1] != 0;
+}
+
+void sto_rdb_notes_keep(struct rdb_notes *notes, const struct rdb_note *note)
+{
+    notes->stored.ptr[note->key.ptr - notes->stored.ptr - 1] = 1;
+}
+
+bool sto_rdb_notes_keep_any(const struct rdb_notes *notes)
+{
+    struct rdb_note *note = base_new(sizeof *note);
+    size_t position = 0;
+    bool is_any = false;
+    while (!is_any && sto_rdb_notes_next(notes, &position, note))
+        is_any = is_kept(note);
+    base_free(note);
+    return is_any;
 }
 
 /* --- forgetting ------------------------------------------------------------------------------- */
 
-static enum err forget(struct rdb_engine *e, rocksdb_writebatch_t *batch,
-                       const struct rdb_note *note)
+/* One of an earlier program has no time when it is due: it becomes one that has. */
+static enum err postpone(struct rdb_engine *e, rocksdb_writebatch_t *batch, struct rdb_note *note,
+                         int64_t due_us)
+{
+    enum err rc = ERR_OK;
+    uint8_t key[KEY_MAX];
+    struct slice at = note->key;
+    if (at.ptr[0] == RDB_OLD_NOTE_LETTER) {
+        struct slice lower = base_slice_skip(lower_of(&note->bounds), note->table.begin_len);
+        memcpy(key, at.ptr, at.len);
+        key[0] = RDB_NOTE_LETTER;
+        key[at.len] = '/';
+        if (lower.len > 0)
+            memcpy(key + at.len + 1, lower.ptr, lower.len);
+        at = base_slice(key, at.len + 1 + lower.len);
+        rc = unite(e, at, &note->bounds, &due_us);
+        rocksdb_writebatch_delete_cf(batch, e->db.meta, (const char *)note->key.ptr, note->key.len);
+    }
+    if (rc == ERR_OK)
+        note_put(e, batch, at, &note->table, upper_of(&note->bounds), due_us);
+    return rc;
+}
+
+static enum err forget(struct rdb_engine *e, rocksdb_writebatch_t *batch, struct rdb_note *note,
+                       int64_t kept_due_us)
 {
     struct slice value;
     rocksdb_pinnableslice_t *pinned = NULL;
     enum err rc = value_get(e, note->key, &pinned, &value);
     if (rc != ERR_OK || pinned == NULL)
         return rc;
-    if (base_slice_equal(value, note->value))
-        rocksdb_writebatch_delete_cf(batch, e->db.meta, (const char *)note->key.ptr, note->key.len);
+    bool is_same = base_slice_equal(value, note->value);
     rocksdb_pinnableslice_destroy(pinned);
+    if (is_same && is_kept(note))
+        return postpone(e, batch, note, kept_due_us);
+    if (is_same)
+        rocksdb_writebatch_delete_cf(batch, e->db.meta, (const char *)note->key.ptr, note->key.len);
     return ERR_OK;
 }
 
-enum err sto_rdb_notes_forget(struct rdb_engine *e, const struct rdb_notes *notes)
+enum err sto_rdb_notes_forget(struct rdb_engine *e, const struct rdb_notes *notes, uint64_t kept_s)
 {
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     struct rdb_note *note = base_new(sizeof *note);
@@ -365,7 +425,7 @@ enum err sto_rdb_notes_forget(struct rdb_engine *e, const struct rdb_notes *note
     enum err rc = ERR_OK;
     pthread_mutex_lock(&e->docs_lock);
     while (rc == ERR_OK && sto_rdb_notes_next(notes, &position, note))
-        rc = forget(e, batch, note);
+        rc = forget(e, batch, note, due_in(e, kept_s));
     if (rc == ERR_OK && rocksdb_writebatch_count(batch) > 0)
         rc = sto_rdb_write(e, batch);
     pthread_mutex_unlock(&e->docs_lock);

@@ -64,6 +64,11 @@ enum err sto_rdb_notes_read(struct rdb_engine *e, bool all, struct rdb_notes *ou
 void sto_rdb_notes_fini(struct rdb_notes *notes);
 /* One after the other, from *position 0 on. False: that was the last one. */
 bool sto_rdb_notes_next(const struct rdb_notes *notes, size_t *position, struct rdb_note *out);
-enum err sto_rdb_notes_forget(struct rdb_engine *e, const struct rdb_notes *notes) MUST_CHECK;
+/* Marks one of them: it is not forgotten. */
+void sto_rdb_notes_keep(struct rdb_notes *notes, const struct rdb_note *note);
+bool sto_rdb_notes_keep_any(const struct rdb_notes *notes);
+/* Those that are kept are for later instead: due again in kept_s seconds. */
+enum err sto_rdb_notes_forget(struct rdb_engine *e, const struct rdb_notes *notes,
+                              uint64_t kept_s) MUST_CHECK;
 
 #endif

@@ -176,11 +176,11 @@ enum err sto_rdb_tombstones_push(struct rdb_engine *e, int family, const struct 
         struct bounds_list list;
         bounds_find(e, family, within, &list);
         *out_none = list.count == 0;
-        for (size_t i = 0; rc == ERR_OK && i < list.count; i++) {
-            rc = sto_rdb_usable(e, eb);
-            if (rc == ERR_OK)
-                sto_rdb_range_compact(e, family, base_buf_slice(&list.of[i].low),
-                                      base_buf_slice(&list.of[i].high));
+        for (size_t i = 0; (rc == ERR_OK || rc == ERR_CORRUPT) && i < list.count; i++) {
+            sto_rdb_range_compact(e, family, base_buf_slice(&list.of[i].low),
+                                  base_buf_slice(&list.of[i].high));
+            enum err one = sto_rdb_compactions_check(e, eb);
+            rc = one == ERR_OK ? rc : one; /* the files behind a damaged one are rewritten, too */
         }
         bounds_fini(&list);
     }
@@ -201,22 +201,25 @@ static bool files_load(struct rdb_engine *e)
     return t->is_loaded;
 }
 
-bool sto_rdb_tombstones_clear(struct rdb_engine *e)
+enum err sto_rdb_tombstones_clear(struct rdb_engine *e, struct errbuf *eb)
 {
     struct rdb_tombstones *t = &e->tombstones;
-    bool is_none = false;
+    bool is_none = true;
+    enum err rc = ERR_OK;
     if (sto_rdb_tombstones_mark(t, NULL) != 0)
-        return true;
+        return ERR_OK;
     if (!files_load(e))
-        return false;
-    if (atomic_load(&t->flushed) < atomic_load(&t->begun) && sto_rdb_flush(e) != ERR_OK)
-        return false;
+        return ERR_TIMEOUT;
+    if (atomic_load(&t->flushed) < atomic_load(&t->begun))
+        rc = sto_rdb_flush(e);
     uint64_t flushed = atomic_load(&t->flushed);
-    if (!sto_rdb_tombstone_files_is_empty(e->db.tombstone_files)) {
-        if (sto_rdb_wait_for_snapshots(e, NULL) != ERR_OK ||
-            sto_rdb_tombstones_push(e, RDB_CF_CELLS, NULL, &is_none, NULL) != ERR_OK || !is_none)
-            return false;
+    if (rc == ERR_OK && !sto_rdb_tombstone_files_is_empty(e->db.tombstone_files)) {
+        rc = sto_rdb_wait_for_snapshots(e, eb);
+        if (rc == ERR_OK)
+            rc = sto_rdb_tombstones_push(e, RDB_CF_CELLS, NULL, &is_none, eb);
     }
+    if (rc != ERR_OK || !is_none)
+        return rc == ERR_OK ? ERR_TIMEOUT : rc;
     tombstones_gone(e, flushed);
-    return sto_rdb_tombstones_mark(t, NULL) != 0;
+    return sto_rdb_tombstones_mark(t, NULL) != 0 ? ERR_OK : ERR_TIMEOUT;
 }

@@ -8,7 +8,8 @@
  * Knows no: why rows were deleted as a range.
  * Threads:  mark and still from any; begin under docs_lock; clear, push and flushed where noted.
  * Blocks:   clear and push, on flushes, compactions and, once, on the properties of every file.
- * Fails by: push: ERR_UNAVAILABLE. A failed flush latches the engine.
+ * Fails by: ERR_UNAVAILABLE; ERR_CORRUPT (a damaged file cannot be rewritten); clear: ERR_TIMEOUT
+ *           (some are left). A failed flush latches the engine.
  * Limits:   RDB_TOMBSTONE_OWNERS tenants at a time; beyond that they count as everybody's.
  * Promises: 1. Between a mark and still, both true, no iterator was made that could see a range
  *              tombstone of that tenant.
@@ -81,10 +82,11 @@ rocksdb_iterator_t *sto_rdb_rows_iterator(struct rdb_engine *e, rocksdb_readopti
                                           const struct sto_account *account);
 
 /* Has files with range tombstones of the family that overlap the span, NULL: any, rewritten until
- * there is none, or only such as a snapshot needs. out_none: there is none. */
+ * there is none, or only such as a snapshot needs. out_none: there is none. ERR_CORRUPT: a damaged
+ * file is in the way; those of other files were rewritten once. */
 enum err sto_rdb_tombstones_push(struct rdb_engine *e, int family, const struct sto_span *within,
                                  bool *out_none, struct errbuf *eb) MUST_CHECK;
-/* The reclaim thread: have those go that may be there. True: there are none. */
-bool sto_rdb_tombstones_clear(struct rdb_engine *e);
+/* The reclaim thread: have those go that may be there. ERR_OK: there are none. */
+enum err sto_rdb_tombstones_clear(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 
 #endif

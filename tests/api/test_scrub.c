@@ -105,6 +105,7 @@ START_TEST(old_files_are_read_by_themselves)
     ck_assert_uint_eq(scrape_number(w.op, "bigtent_scrub_findings_total{kind=\"block\"}"), 0);
     ck_assert_uint_eq(scrape_number(w.op, "bigtent_scrub_findings_total{kind=\"list\"}"), 0);
     ck_assert_uint_eq(scrape_number(w.op, "bigtent_scrub_findings_total{kind=\"unreadable\"}"), 0);
+    ck_assert_uint_eq(scrape_number(w.op, "bigtent_reclaim_stuck"), 0);
     process_await(is_nothing_old, NULL, "all old files to be read");
 }
 END_TEST

@@ -139,10 +139,10 @@ START_TEST(a_newer_note_stays_when_an_older_one_is_forgotten)
     ck_assert_int_eq(sto_rdb_notes_read(engine(), true, &notes[0]), ERR_OK);
     fill(T, "b", SECRET, 2 * LIMIT);
     drop_rows("b", "c");
-    ck_assert_int_eq(sto_rdb_notes_forget(engine(), &notes[0]), ERR_OK);
+    ck_assert_int_eq(sto_rdb_notes_forget(engine(), &notes[0], 0), ERR_OK);
     note_check(0, "b", "c");
     ck_assert_int_eq(sto_rdb_notes_read(engine(), true, &notes[1]), ERR_OK);
-    ck_assert_int_eq(sto_rdb_notes_forget(engine(), &notes[1]), ERR_OK);
+    ck_assert_int_eq(sto_rdb_notes_forget(engine(), &notes[1], 0), ERR_OK);
     ck_assert(!note_is_there());
     let_bytes_go(held);
     struct sto_range table = sto_range_of_table(T);
