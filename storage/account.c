@@ -25,6 +25,7 @@ void sto_account_init(struct sto_account *a, uint32_t shard)
         atomic_init(&a->limits[i], sto_limit_info(i)->standard);
     atomic_init(&a->gate, 0);
     atomic_init(&a->reads_open, 0);
+    atomic_init(&a->range_tombstones, 0);
     atomic_init(&a->share.weight, STO_WEIGHT_DEFAULT);
     atomic_init(&a->share.reserved_per_s, 0);
     sto_fair_line_init(&a->writes, &a->share);

@@ -70,7 +70,8 @@ struct sto_account {
     _Atomic uint64_t tokens_max;
     _Atomic uint64_t limits[STO_LIMIT_COUNT]; /* by sto_account_limit and _limit_set only */
     _Atomic uint32_t gate;
-    _Atomic uint32_t reads_open; /* read slices running now; a purge waits for 0 */
+    _Atomic uint32_t reads_open;       /* read slices running now; a purge waits for 0 */
+    _Atomic uint64_t range_tombstones; /* the engine's: its last batch with one; 0: none so far */
     struct sto_cipher *cipher;   /* set before anybody sees the account; NULL: values are plain */
     struct sto_share share;      /* by sto_account_share_set only */
     struct sto_fair_line writes; /* at its committer */

@@ -79,7 +79,7 @@ static enum err slice_run(struct rdb_counted_range *n, bool *out_end)
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(begin, base_slice(n->upper, n->upper_len));
     rocksdb_readoptions_set_fill_cache(options, 0); /* everything, once */
-    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, n->then->account);
+    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, &n->op->scope.tenant);
     enum err rc = sto_rdb_lost_check(e, RDB_CF_CELLS, begin, base_slice(n->upper, n->upper_len));
     if (rc == ERR_OK) {
         rocksdb_iter_seek_to_first(it);

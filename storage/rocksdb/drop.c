@@ -154,7 +154,7 @@ static enum err slice_run(struct drop *d, struct rdb_batch *batch)
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(d->bounds.lower, d->bounds.lower_len),
                              base_slice(d->bounds.upper, d->bounds.upper_len));
-    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, op->scope.tenant.account);
+    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, &op->scope.tenant);
     enum err rc =
         sto_rdb_lost_check(e, RDB_CF_CELLS, base_slice(d->bounds.lower, d->bounds.lower_len),
                            base_slice(d->bounds.upper, d->bounds.upper_len));

@@ -57,7 +57,7 @@ static enum err slice_count(struct sto_drop_op *op, bool *out_end)
     if (*out_end)
         return ERR_OK;
     rocksdb_readoptions_t *options = sto_rdb_scan_options(begin, end);
-    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, op->scope.tenant.account);
+    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, &op->scope.tenant);
     enum err rc = sto_rdb_lost_check(e, RDB_CF_CELLS, begin, end);
     if (rc != ERR_OK)
         (void)base_fail(&op->detail, rc, "the rows cannot be read");

@@ -28,7 +28,7 @@ static _Thread_local bool is_damaged;
 
 /* --- deleting --------------------------------------------------------------------------------- */
 
-void sto_rdb_range_written(struct rdb_engine *e, int family, const struct sto_account *owner)
+void sto_rdb_range_written(struct rdb_engine *e, int family, struct sto_account *owner)
 {
     if (family == RDB_CF_CELLS)
         sto_rdb_tombstones_begin(&e->tombstones, owner);
@@ -37,7 +37,7 @@ void sto_rdb_range_written(struct rdb_engine *e, int family, const struct sto_ac
 }
 
 void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
-                          struct sto_span span, const struct sto_account *owner)
+                          struct sto_span span, struct sto_account *owner)
 {
     sto_rdb_range_written(e, family, owner);
     sto_rdb_range_put(e, batch, family, span);

@@ -31,11 +31,11 @@ struct rdb_engine;
 /* family: RDB_CF_CELLS and so on. owner: whose range it is; NULL: not known. Under docs_lock until
  * the batch is written. */
 void sto_rdb_range_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
-                          struct sto_span span, const struct sto_account *owner);
+                          struct sto_span span, struct sto_account *owner);
 /* The same in two steps: into a batch, and, when that is about to be written, everything else. */
 void sto_rdb_range_put(struct rdb_engine *e, rocksdb_writebatch_t *batch, int family,
                        struct sto_span span);
-void sto_rdb_range_written(struct rdb_engine *e, int family, const struct sto_account *owner);
+void sto_rdb_range_written(struct rdb_engine *e, int family, struct sto_account *owner);
 /* Of files wholly inside. Never behind a range tombstone: one that goes with its file lets older
  * rows in a straddling file come back. */
 enum err sto_rdb_files_delete(struct rdb_engine *e, int family, const struct sto_range *range,

@@ -390,6 +390,8 @@ static void *thread_main(void *arg)
     struct rdb_reclaim *r = arg;
     enum err rc = ERR_OK;
     sto_rdb_uncounted();
+    (void)sto_rdb_tombstones_load(r->engine); /* first: until then everybody's reads wait; else the
+                                               * step that clears them tries again */
     while (rc == ERR_OK || wait_turn(r, rc == ERR_TIMEOUT)) {
         struct rdb_notes_due due = {.wait_us = UINT64_MAX};
         rc = run_round(r, &due);

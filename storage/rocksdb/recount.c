@@ -111,7 +111,7 @@ static rocksdb_iterator_t *iterate(struct state *s, const struct sto_range *rang
         rocksdb_readoptions_set_ignore_range_deletions(*out_options, 1);
     rocksdb_iterator_t *it =
         family == s->engine->db.cells
-            ? sto_rdb_rows_iterator(s->engine, *out_options, s->op->scope.account)
+            ? sto_rdb_rows_iterator(s->engine, *out_options, &s->op->scope)
             : rocksdb_create_iterator_cf(s->engine->db.handle, *out_options, family);
     rocksdb_iter_seek_to_first(it);
     return it;

@@ -204,6 +204,7 @@ static void engine_free(struct rdb_engine *e)
     sto_rdb_damage_fini(&e->damage);
     sto_rdb_lost_fini(&e->lost);
     sto_rdb_removed_fini(&e->removed);
+    sto_rdb_tombstones_fini(&e->tombstones);
     sto_rdb_change_counts_fini(&e->change_counts);
     e->base.magic = 0;
     base_free(e);

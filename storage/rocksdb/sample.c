@@ -218,7 +218,7 @@ static enum err sample_range(struct sample_work *w, const struct sto_row_range *
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(w->bounds.lower, w->bounds.lower_len),
                              base_slice(w->bounds.upper, w->bounds.upper_len));
-    w->it = sto_rdb_rows_iterator(w->engine, options, w->op->scope.tenant.account);
+    w->it = sto_rdb_rows_iterator(w->engine, options, &w->op->scope.tenant);
     enum err rc = sto_rdb_lost_check(w->engine, RDB_CF_CELLS,
                                      base_slice(w->bounds.lower, w->bounds.lower_len),
                                      base_slice(w->bounds.upper, w->bounds.upper_len));

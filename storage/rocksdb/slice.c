@@ -239,7 +239,7 @@ static enum rdb_slice_end lost(struct sto_read_cursor *c)
 static enum rdb_slice_end range_begin(struct sto_read_cursor *c)
 {
     const struct rdb_tombstones *t = &c->engine->tombstones;
-    uint64_t mark = sto_rdb_tombstones_mark(t, c->op->scope.tenant.account);
+    uint64_t mark = sto_rdb_tombstones_mark(t, &c->op->scope.tenant);
     if (!c->on_reader && mark == 0 && sto_rdb_tombstones_hide_errors())
         return SLICE_INCOMPLETE;
     if (!sto_rdb_range_open(c, mark != 0))
@@ -256,7 +256,7 @@ static enum rdb_slice_end range_begin(struct sto_read_cursor *c)
 static enum rdb_slice_end row_resume(struct sto_read_cursor *c)
 {
     const struct rdb_tombstones *t = &c->engine->tombstones;
-    uint64_t mark = sto_rdb_tombstones_mark(t, c->op->scope.tenant.account);
+    uint64_t mark = sto_rdb_tombstones_mark(t, &c->op->scope.tenant);
     bool is_there = sto_rdb_range_reopen(c, mark != 0);
     if (is_there && mark != 0 && !sto_rdb_tombstones_still(t, mark))
         is_there = sto_rdb_range_reopen(c, false);

@@ -175,7 +175,7 @@ static enum err look_slice(struct sweep *s)
         sto_rdb_scan_options(base_slice(s->bounds.lower, s->bounds.lower_len),
                              base_slice(s->bounds.upper, s->bounds.upper_len));
     rocksdb_readoptions_set_fill_cache(options, 0); /* everything, once */
-    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, s->op->scope.tenant.account);
+    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, &s->op->scope.tenant);
     enum err rc =
         sto_rdb_lost_check(e, RDB_CF_CELLS, base_slice(s->bounds.lower, s->bounds.lower_len),
                            base_slice(s->bounds.upper, s->bounds.upper_len));
@@ -264,7 +264,7 @@ static enum err remove_slice(struct sweep *s, struct rdb_batch *batch, struct tu
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(s->bounds.lower, s->bounds.lower_len),
                              base_slice(s->bounds.upper, s->bounds.upper_len));
-    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, s->op->scope.tenant.account);
+    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, &s->op->scope.tenant);
     enum err rc = collect(s, batch, it, turn);
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);

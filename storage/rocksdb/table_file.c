@@ -745,6 +745,17 @@ static enum err visit_tombstones(struct table *t)
     return rc == ERR_OK ? visit_ranges(t, metaindex) : rc;
 }
 
+enum err sto_rdb_table_ranges(const char *path, rdb_entry_visit *visit, void *ctx)
+{
+    struct table t = {.visit = visit, .ctx = ctx};
+    enum err rc = table_open(&t, path);
+    if (rc != ERR_OK)
+        return rc;
+    rc = visit_tombstones(&t);
+    table_close(&t);
+    return rc;
+}
+
 enum err sto_rdb_table_scrub(const char *path, const struct rdb_table_scrub *s)
 {
     struct windows windows;

@@ -37,6 +37,9 @@ typedef enum err rdb_entry_visit(void *ctx, enum rdb_entry_kind kind, struct sli
 enum err sto_rdb_table_visit(const char *path, rdb_entry_visit *visit, void *ctx,
                              uint64_t *out_bytes, struct errbuf *eb) MUST_CHECK;
 
+/* The same of its range tombstones alone. */
+enum err sto_rdb_table_ranges(const char *path, rdb_entry_visit *visit, void *ctx) MUST_CHECK;
+
 /* Appends the file's property of that name. ERR_NOT_FOUND: it has none, or the file is gone.
  * out_bytes: read from the file, whatever is returned. */
 enum err sto_rdb_table_property(const char *path, const char *name, struct buf *out,

@@ -9,9 +9,12 @@
  * to readers, which wait for blocks, unless the release is a repaired one (compat.h); all others
  * ignore range tombstones.
  *
- *   written in a batch   its tenant is an owner; begun is one more, before the write
+ *   written in a batch   begun is one more, before the write; the tenant's account has that number
  *   flushed              flushed is what was begun before it
  *   gone from files      gone is what was flushed when the files were asked
+ *
+ * Those of earlier runs are number 1. Accounts do not know it: until the files were asked whose
+ * they are, they may be anybody's.
  *
  * A compaction drops a range tombstone only when no file is deeper than its output anywhere between
  * the smallest and the largest key of all its input files, which may be rows of others. So a
@@ -21,46 +24,45 @@
  */
 #include "storage/rocksdb/tombstones.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/alloc.h"
 #include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/table_file.h"
 #include "storage/rocksdb/tombstone_files.h"
 
 #include "base/banned.h"
 
 #define PUSH_ROUNDS 16 /* more than there are levels: others write meanwhile */
+#define OWNER_TRIES 8  /* of files that compactions replace meanwhile */
 
-/* --- numbers and owners -------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 void sto_rdb_tombstones_init(struct rdb_tombstones *t)
 {
     atomic_store(&t->begun, 1);
     atomic_store(&t->flushed, 1);
     atomic_store(&t->gone, 0);
-    atomic_store(&t->is_anybody, true);
-    for (size_t i = 0; i < RDB_TOMBSTONE_OWNERS; i++)
-        atomic_store(&t->owners[i], NULL);
+    atomic_store(&t->anybody, 1);
+    t->earlier = NULL;
+    t->earlier_count = 0;
     t->is_loaded = false;
 }
 
-static bool owner_add(struct rdb_tombstones *t, const struct sto_account *owner)
+void sto_rdb_tombstones_fini(struct rdb_tombstones *t)
 {
-    for (size_t i = 0; owner != NULL && i < RDB_TOMBSTONE_OWNERS; i++) {
-        const struct sto_account *here = atomic_load(&t->owners[i]);
-        if (here != NULL && here != owner)
-            continue;
-        atomic_store(&t->owners[i], owner);
-        return true;
-    }
-    return false;
+    base_free(t->earlier);
 }
 
-void sto_rdb_tombstones_begin(struct rdb_tombstones *t, const struct sto_account *owner)
+/* The owner is known before the number is: a read that sees the number sees the owner, too. */
+void sto_rdb_tombstones_begin(struct rdb_tombstones *t, struct sto_account *owner)
 {
-    if (!owner_add(t, owner))
-        atomic_store(&t->is_anybody, true);
-    atomic_fetch_add(&t->begun, 1);
+    uint64_t number = atomic_load(&t->begun) + 1;
+    atomic_store(owner == NULL ? &t->anybody : &owner->range_tombstones, number);
+    atomic_store(&t->begun, number);
 }
 
 uint64_t sto_rdb_tombstones_before_flush(struct rdb_engine *e)
@@ -83,26 +85,12 @@ void sto_rdb_tombstones_flushed(struct rdb_tombstones *t, uint64_t begun)
     raise_to(&t->flushed, begun);
 }
 
-/* None is left of those up to a number; without newer ones nobody owns any. */
-static void tombstones_gone(struct rdb_engine *e, uint64_t number)
-{
-    struct rdb_tombstones *t = &e->tombstones;
-    pthread_mutex_lock(&e->docs_lock);
-    raise_to(&t->gone, number);
-    if (atomic_load(&t->gone) == atomic_load(&t->begun)) {
-        atomic_store(&t->is_anybody, false);
-        for (size_t i = 0; i < RDB_TOMBSTONE_OWNERS; i++)
-            atomic_store(&t->owners[i], NULL);
-    }
-    pthread_mutex_unlock(&e->docs_lock);
-}
-
 /* --- reading ---------------------------------------------------------------------------------- */
 
 rocksdb_iterator_t *sto_rdb_rows_iterator(struct rdb_engine *e, rocksdb_readoptions_t *options,
-                                          const struct sto_account *account)
+                                          const struct sto_tenant_scope *tenant)
 {
-    uint64_t mark = sto_rdb_tombstones_mark(&e->tombstones, account);
+    uint64_t mark = sto_rdb_tombstones_mark(&e->tombstones, tenant);
     rocksdb_readoptions_set_ignore_range_deletions(options, mark != 0);
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.cells);
     if (mark == 0 || sto_rdb_tombstones_still(&e->tombstones, mark))
@@ -187,19 +175,99 @@ enum err sto_rdb_tombstones_push(struct rdb_engine *e, int family, const struct 
     return rc;
 }
 
-/* --- until there is none --------------------------------------------------------------------- */
+/* --- of earlier runs -------------------------------------------------------------------------- */
 
-/* Of runs before this one. A file whose properties cannot be read may have some. */
-static bool files_load(struct rdb_engine *e)
+static struct slice prefix_of(const struct rdb_tombstone_owner *o)
+{
+    return base_slice(o->prefix, o->prefix_len);
+}
+
+static int compare_owners(const void *a, const void *b)
+{
+    return base_slice_compare(prefix_of(a), prefix_of(b));
+}
+
+bool sto_rdb_tombstones_are_earlier(const struct rdb_tombstones *t,
+                                    const struct sto_tenant_scope *tenant)
+{
+    struct rdb_tombstone_owner wanted = {.prefix_len = tenant->prefix_len};
+    if (t->earlier_count == 0)
+        return false;
+    memcpy(wanted.prefix, tenant->prefix, tenant->prefix_len);
+    return bsearch(&wanted, t->earlier, t->earlier_count, sizeof wanted, compare_owners) != NULL;
+}
+
+/* Adds the tenant of a range tombstone. ERR_UNSUPPORTED: it covers more than one tenant, or there
+ * are too many. */
+static enum err owner_add(void *ctx, enum rdb_entry_kind kind, struct slice key, struct slice end)
+{
+    struct rdb_tombstones *t = ctx;
+    const uint8_t *separator = key.len == 0 ? NULL : memchr(key.ptr, '#', key.len);
+    size_t len = separator == NULL ? 0 : (size_t)(separator - key.ptr) + 1;
+    struct rdb_tombstone_owner owner = {.prefix_len = (uint8_t)len};
+    if (kind != RDB_ENTRY_RANGE)
+        return ERR_OK;
+    if (len == 0 || len > sizeof owner.prefix)
+        return ERR_UNSUPPORTED;
+    memcpy(owner.prefix, key.ptr, len);
+    owner.prefix[len - 1]++; /* where the tenant's range ends */
+    if (base_slice_compare(end, prefix_of(&owner)) > 0)
+        return ERR_UNSUPPORTED;
+    owner.prefix[len - 1]--;
+    for (size_t i = 0; i < t->earlier_count; i++)
+        if (compare_owners(&owner, &t->earlier[i]) == 0)
+            return ERR_OK;
+    if (t->earlier_count == RDB_TOMBSTONE_EARLIER)
+        return ERR_UNSUPPORTED;
+    t->earlier[t->earlier_count++] = owner;
+    return ERR_OK;
+}
+
+/* ERR_NOT_FOUND: a compaction replaced one of the files meanwhile. */
+static enum err owners_find(struct rdb_engine *e)
+{
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    enum err rc = ERR_OK;
+    for (int i = 0; rc == ERR_OK && i < rocksdb_livefiles_count(files); i++) {
+        const char *name = rocksdb_livefiles_name(files, i);
+        char path[BASE_PATH_BYTES], in_dir[64];
+        if (strcmp(rocksdb_livefiles_column_family_name(files, i),
+                   RDB_FAMILY_NAMES[RDB_CF_CELLS]) != 0 ||
+            !sto_rdb_tombstone_files_has(e->db.tombstone_files, sto_rdb_file_number(name)))
+            continue;
+        (void)snprintf(in_dir, sizeof in_dir, "db/%s", name + (name[0] == '/')); /* it fits */
+        rc = base_path_join(path, e->dir, in_dir, NULL);
+        if (rc == ERR_OK)
+            rc = sto_rdb_table_ranges(path, owner_add, &e->tombstones);
+    }
+    rocksdb_livefiles_destroy(files);
+    return rc;
+}
+
+bool sto_rdb_tombstones_load(struct rdb_engine *e)
 {
     struct rdb_tombstones *t = &e->tombstones;
-    if (!t->is_loaded)
-        t->is_loaded = sto_rdb_tombstone_files_load(e->db.tombstone_files, e->db.handle,
-                                                    e->db.cells, NULL) == ERR_OK &&
-                       sto_rdb_tombstone_files_load(e->db.tombstone_files, e->db.handle,
-                                                    e->db.changes, NULL) == ERR_OK;
-    return t->is_loaded;
+    struct rdb_tombstone_files *files = e->db.tombstone_files;
+    uint64_t earlier = 1;
+    if (t->is_loaded)
+        return true;
+    /* A file whose properties cannot be read may have some. */
+    if (sto_rdb_tombstone_files_load(files, e->db.handle, e->db.cells, NULL) != ERR_OK ||
+        sto_rdb_tombstone_files_load(files, e->db.handle, e->db.changes, NULL) != ERR_OK)
+        return false;
+    t->is_loaded = true;
+    t->earlier = base_new_array(RDB_TOMBSTONE_EARLIER, sizeof t->earlier[0]);
+    enum err rc = ERR_NOT_FOUND;
+    for (int i = 0; rc == ERR_NOT_FOUND && i < OWNER_TRIES; i++)
+        rc = owners_find(e);
+    if (rc != ERR_OK)
+        return true; /* they stay everybody's until they are gone */
+    qsort(t->earlier, t->earlier_count, sizeof t->earlier[0], compare_owners);
+    (void)atomic_compare_exchange_strong(&t->anybody, &earlier, 0); /* or there are newer ones */
+    return true;
 }
+
+/* --- until there is none --------------------------------------------------------------------- */
 
 enum err sto_rdb_tombstones_clear(struct rdb_engine *e, struct errbuf *eb)
 {
@@ -208,7 +276,7 @@ enum err sto_rdb_tombstones_clear(struct rdb_engine *e, struct errbuf *eb)
     enum err rc = ERR_OK;
     if (sto_rdb_tombstones_mark(t, NULL) != 0)
         return ERR_OK;
-    if (!files_load(e))
+    if (!sto_rdb_tombstones_load(e))
         return ERR_TIMEOUT;
     if (atomic_load(&t->flushed) < atomic_load(&t->begun))
         rc = sto_rdb_flush(e);
@@ -220,6 +288,6 @@ enum err sto_rdb_tombstones_clear(struct rdb_engine *e, struct errbuf *eb)
     }
     if (rc != ERR_OK || !is_none)
         return rc == ERR_OK ? ERR_TIMEOUT : rc;
-    tombstones_gone(e, flushed);
+    raise_to(&t->gone, flushed);
     return sto_rdb_tombstones_mark(t, NULL) != 0 ? ERR_OK : ERR_TIMEOUT;
 }

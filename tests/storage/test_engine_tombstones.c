@@ -129,24 +129,27 @@ START_TEST(reads_of_neighbours_do_not_notice_a_purge)
 }
 END_TEST
 
-/* More tenants than there are places for: then everybody's reads wait. */
-START_TEST(owners_that_have_no_place_are_everybody)
+/* However many tenants have range tombstones, reads of the others do not notice. */
+START_TEST(any_number_of_tenants_have_their_own)
 {
-    static struct sto_account accounts[RDB_TOMBSTONE_OWNERS + 2];
-    struct rdb_tombstones t;
-    sto_rdb_tombstones_init(&t);
-    atomic_store(&t.gone, 1);
-    atomic_store(&t.is_anybody, false);
-    for (size_t i = 0; i < RDB_TOMBSTONE_OWNERS; i++) {
-        ck_assert(!sto_rdb_tombstones_cover(&t, &accounts[i]));
-        sto_rdb_tombstones_begin(&t, &accounts[i]);
-        sto_rdb_tombstones_begin(&t, &accounts[i]); /* one place */
-        ck_assert_uint_eq(sto_rdb_tombstones_mark(&t, &accounts[i]), 0);
+    enum { OWNERS = 200 };
+    static struct sto_account accounts[OWNERS + 1];
+    static struct sto_tenant_scope tenants[OWNERS + 1];
+    struct rdb_tombstones *t = &engine()->tombstones;
+    for (size_t i = 0; i <= OWNERS; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "tenant-%zu", i);
+        ck_assert_int_eq(sto_scope_open(base_slice_text(id), &accounts[i], &tenants[i]), ERR_OK);
     }
-    ck_assert_uint_ne(sto_rdb_tombstones_mark(&t, &accounts[RDB_TOMBSTONE_OWNERS + 1]), 0);
-    ck_assert_uint_eq(sto_rdb_tombstones_mark(&t, NULL), 0);
-    sto_rdb_tombstones_begin(&t, &accounts[RDB_TOMBSTONE_OWNERS]);
-    ck_assert_uint_eq(sto_rdb_tombstones_mark(&t, &accounts[RDB_TOMBSTONE_OWNERS + 1]), 0);
+    for (size_t i = 0; i < OWNERS; i++) {
+        ck_assert(!sto_rdb_tombstones_cover(t, &tenants[i]));
+        sto_rdb_tombstones_begin(t, &accounts[i]);
+        ck_assert_uint_eq(sto_rdb_tombstones_mark(t, &tenants[i]), 0);
+        ck_assert_uint_ne(sto_rdb_tombstones_mark(t, &tenants[OWNERS]), 0);
+    }
+    ck_assert_uint_eq(sto_rdb_tombstones_mark(t, NULL), 0);
+    sto_rdb_tombstones_begin(t, NULL);
+    ck_assert_uint_eq(sto_rdb_tombstones_mark(t, &tenants[OWNERS]), 0);
 }
 END_TEST
 
@@ -174,6 +177,68 @@ START_TEST(what_an_earlier_run_left_is_found)
     fix_open();
     fix_wait_for_memory();
     ck_assert(!files_have_tombstones());
+}
+END_TEST
+
+/* As after an open, but the reclaim thread does not run. */
+static void open_again(void)
+{
+    sto_rdb_tombstones_fini(&engine()->tombstones);
+    sto_rdb_tombstones_init(&engine()->tombstones);
+}
+
+static bool is_covered(size_t tenant)
+{
+    return sto_rdb_tombstones_mark(&engine()->tombstones, &fix.tenants[tenant]) == 0;
+}
+
+/* Others drop rows meanwhile, and do not stop: that is no reason for a third one to wait. */
+START_TEST(files_tell_whose_those_of_an_earlier_run_are)
+{
+    for (size_t n = 0; n < FIX_TENANTS; n++)
+        ck_assert_int_eq(fix_put(&fix.tables[n][0], "b1", "value"), ERR_OK);
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_FLUSHED);
+    drop_prefix_b();
+    fix_await_held();
+    ck_assert(files_have_tombstones());
+    open_again();
+    sto_rdb_tombstones_begin(&engine()->tombstones, &fix.accounts[1]);
+    for (size_t n = 0; n < FIX_TENANTS; n++)
+        ck_assert(is_covered(n)); /* nobody asked the files yet */
+    ck_assert(sto_rdb_tombstones_load(engine()));
+    for (int drops = 0; drops < 3; drops++) {
+        sto_rdb_tombstones_begin(&engine()->tombstones, &fix.accounts[1]);
+        ck_assert(is_covered(0));
+        ck_assert(is_covered(1));
+        ck_assert(!is_covered(2));
+    }
+    read_tried(&fix.tables[2][0], &EVERYTHING, "b1{f:q@1000=value,}", 0); /* from the file */
+    read_tried(&fix.tables[2][0], &EVERYTHING, "b1{f:q@1000=value,}", 1);
+    fix_assert_rows(T, &EVERYTHING, "");
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_NEVER);
+    wait_until_idle();
+    for (size_t n = 0; n < FIX_TENANTS; n++)
+        ck_assert(!is_covered(n));
+}
+END_TEST
+
+/* Nobody knows whose a range tombstone over several tenants is. */
+START_TEST(one_that_covers_several_tenants_is_everybodys)
+{
+    const struct sto_span span = {.begin = SLICE_LIT("ab#t#"), .end = SLICE_LIT("abc#t#b2")};
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    for (size_t n = 0; n < FIX_TENANTS; n++)
+        ck_assert_int_eq(fix_put(&fix.tables[n][0], "b1", "value"), ERR_OK);
+    pthread_mutex_lock(&engine()->docs_lock);
+    sto_rdb_range_delete(engine(), batch, RDB_CF_CELLS, span, NULL);
+    ck_assert_int_eq(sto_rdb_write(engine(), batch), ERR_OK);
+    pthread_mutex_unlock(&engine()->docs_lock);
+    rocksdb_writebatch_destroy(batch);
+    flush();
+    open_again();
+    ck_assert(sto_rdb_tombstones_load(engine()));
+    for (size_t n = 0; n < FIX_TENANTS; n++)
+        ck_assert(is_covered(n));
 }
 END_TEST
 
@@ -222,7 +287,9 @@ Suite *suite_storage_engine_tombstones(void)
     tcase_add_test(t, reads_are_answered_at_once_again_behind_a_drop);
     tcase_add_test(t, reads_of_neighbours_do_not_notice_a_drop);
     tcase_add_test(t, reads_of_neighbours_do_not_notice_a_purge);
-    tcase_add_test(t, owners_that_have_no_place_are_everybody);
+    tcase_add_test(t, any_number_of_tenants_have_their_own);
+    tcase_add_test(t, files_tell_whose_those_of_an_earlier_run_are);
+    tcase_add_test(t, one_that_covers_several_tenants_is_everybodys);
     tcase_add_test(t, what_an_earlier_run_left_is_found);
     suite_add_tcase(s, t);
     t = tcase_create("numbers");
