@@ -1,5 +1,5 @@
 /*
- * tests/api/test_member_paths.c - a refusal of a body names the member that is wrong, with its path.
+ * tests/api/test_member_paths.c - a refusal of a body names the member that is wrong by its path.
  */
 #include <check.h>
 #include <string.h>
