@@ -33,7 +33,7 @@ enum err {
     ERR_GONE,            /* the tenant is being deleted or was deleted */
     ERR_QUOTA,           /* a stored quota is full; deletes still pass */
     ERR_RATE_LIMITED,    /* too fast; retry after the time given */
-    ERR_OVERLOADED,      /* a bounded queue is full; retry soon */
+    ERR_OVERLOADED,      /* a bounded queue is full, or no descriptor is free; retry soon */
     ERR_STORAGE_FULL,    /* the disk is at its headroom; deletes still pass */
     ERR_UNAVAILABLE,     /* the engine is stopped or stopping */
     ERR_OUTCOME_UNKNOWN, /* a write failed while being made durable: it may or may not be there */

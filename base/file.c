@@ -36,6 +36,9 @@ enum err base_file_error(int error)
     case ENOSPC:
     case EDQUOT:
         return ERR_STORAGE_FULL;
+    case EMFILE:
+    case ENFILE:
+        return ERR_OVERLOADED; /* it passes when other files are closed */
     default:
         return ERR_IO;
     }

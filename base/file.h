@@ -8,7 +8,7 @@
  * Threads:  any; not for loop threads.
  * Blocks:   yes, on the disk.
  * Fails by: ERR_IO (detail names path and errno text), ERR_NOT_FOUND, ERR_TOO_BIG, ERR_LOCKED,
- *           ERR_EXISTS, ERR_STORAGE_FULL (no space, or no quota).
+ *           ERR_EXISTS, ERR_STORAGE_FULL (no space, or no quota), ERR_OVERLOADED (no descriptor).
  * Limits:   the caller's max on reading.
  * Promises: 1. After base_file_replace returned ERR_OK, the new content is there after a power
  *              cut; before, the old content or the new one, never a mixture.

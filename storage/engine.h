@@ -486,6 +486,7 @@ struct sto_health {
     bool disk_low; /* at the headroom: growing writes are refused */
     enum sto_disk disk;
     uint64_t disk_free_bytes;
+    uint64_t descriptors_missed; /* files that could not be opened at once, for want of them */
     uint64_t sequence;
     char reason[160]; /* first failure, without keys or values */
 };

@@ -229,6 +229,9 @@ static void put_disk(struct buf *out, const struct sto_health *health)
                   health->disk_free_bytes);
     gw_metric_one(out, "bigtent_disk_low", GW_GAUGE, "1 while writes that grow are refused.",
                   health->disk_low);
+    gw_metric_one(out, "bigtent_descriptors_missed_total", GW_COUNTER,
+                  "Files of the database that could not be opened at once: no free descriptor.",
+                  health->descriptors_missed);
     gw_metric_one(out, "bigtent_engine_failed", GW_GAUGE, "1 once the storage engine has failed.",
                   health->failed);
     struct gw_metric m = gw_metric_begin(out, "bigtent_storage_state", GW_GAUGE,

@@ -29,6 +29,7 @@
 #include <rocksdb/table.h>
 
 #include "storage/rocksdb/native.h"
+#include "storage/rocksdb/patient_files.h"
 
 extern "C" {
 #include "storage/rocksdb/damage_io.h"
@@ -139,7 +140,7 @@ class File : public rocksdb::FSRandomAccessFileOwnerWrapper {
 class Files : public rocksdb::FileSystemWrapper {
   public:
     explicit Files(std::shared_ptr<const Replacements> replacements)
-        : FileSystemWrapper(rocksdb::FileSystem::Default()), replacements_(std::move(replacements))
+        : FileSystemWrapper(sto_rdb_patient_files()), replacements_(std::move(replacements))
     {
     }
 

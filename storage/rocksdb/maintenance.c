@@ -2,7 +2,8 @@
  * storage/rocksdb/maintenance.c - a loop around a timed wait.
  *
  * 1. A witness that cannot be written latches the engine: acknowledging on would let the file fall
- *    behind without bound. Want of space is borne for a while: deletes may end it.
+ *    behind without bound. Want of space is borne for a while: deletes may end it. So is a lack of
+ *    descriptors: connections and other files are closed again.
  * 2. On a disk that is low only deletes pass, and what they delete comes back with a compaction
  *    that nothing else would start: no growth, no flush. So deletes are flushed every few seconds;
  *    files full of them are compacted (RDB_DELETES_WINDOW), and growth goes on by itself.
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "base/worker.h"
 #include "storage/rocksdb/damage_io.h"
+#include "storage/rocksdb/descriptors.h"
 #include "storage/rocksdb/long_row.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/shares.h"
@@ -32,14 +34,20 @@ void sto_rdb_maintenance_witness(struct rdb_maintenance *m)
     struct errbuf eb = {{0}};
     enum err rc = sto_rdb_witness_write(m->engine->dir, &w, &eb);
     uint64_t now_ns = base_monotonic_ns();
-    if (rc != ERR_STORAGE_FULL)
-        m->unwitnessed_since_ns = 0;
-    else if (m->unwitnessed_since_ns == 0)
-        m->unwitnessed_since_ns = now_ns;
-    uint64_t behind_ns = now_ns - m->unwitnessed_since_ns;
-    if (rc == ERR_OK)
+    uint64_t borne_s = rc == ERR_STORAGE_FULL ? RDB_WITNESS_SECONDS
+                       : rc == ERR_OVERLOADED ? RDB_DESCRIPTOR_SECONDS
+                                              : 0;
+    if (rc == ERR_OK) {
         m->witnessed = w.sequence;
-    else if (rc != ERR_STORAGE_FULL || behind_ns > (uint64_t)RDB_WITNESS_SECONDS * NS_PER_S)
+        m->unwitnessed_since_ns = 0;
+        return;
+    }
+    if (m->unwitnessed_since_ns == 0) {
+        m->unwitnessed_since_ns = now_ns;
+        if (rc == ERR_OVERLOADED)
+            sto_rdb_descriptor_missed();
+    }
+    if (borne_s == 0 || now_ns - m->unwitnessed_since_ns > borne_s * NS_PER_S)
         sto_rdb_fail_text(m->engine, eb.text);
 }
 

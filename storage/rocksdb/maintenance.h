@@ -15,7 +15,8 @@
  * Limits:   RDB_STALL_SECONDS, RDB_WITNESS_SECONDS, RDB_RECLAIM_SECONDS, RDB_SWEEPS_PER_SECOND,
  *           RDB_CHANGES_SWEEP_MS.
  * Promises: 1. The witness is about RDB_PRESSURE_LOOK_MS behind, longer only while a round waits
- *              for the disk; on a full disk RDB_WITNESS_SECONDS at most.
+ *              for the disk; on a full disk RDB_WITNESS_SECONDS at most, and without a free
+ *              descriptor RDB_DESCRIPTOR_SECONDS.
  */
 #ifndef STORAGE_ROCKSDB_MAINTENANCE_H
 #define STORAGE_ROCKSDB_MAINTENANCE_H
@@ -50,7 +51,7 @@ struct rdb_maintenance {
     bool stopping; /* under lock */
     uint64_t next_look_ns;
     uint64_t witnessed;            /* its thread, then close */
-    uint64_t unwitnessed_since_ns; /* no space for the witness since then; 0: there is */
+    uint64_t unwitnessed_since_ns; /* no space, or descriptor, for the witness; 0: it is written */
     unsigned stalled_seconds;
     unsigned low_seconds;
     uint64_t reclaimed; /* acknowledged sequence number at the last reclaim */

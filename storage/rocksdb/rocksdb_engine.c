@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 #include "storage/rocksdb/change_read.h"
 #include "storage/rocksdb/damage_io.h"
+#include "storage/rocksdb/descriptors.h"
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/engine_stats.h"
@@ -149,6 +150,7 @@ static void health_get(struct sto_engine *engine, struct sto_health *out)
         .failed = atomic_load(&e->failed),
         .disk_low = sto_rdb_headroom_is_low(&e->headroom),
         .disk_free_bytes = atomic_load(&e->headroom.free_bytes),
+        .descriptors_missed = sto_rdb_descriptors_missed(),
         .sequence = rocksdb_get_latest_sequence_number(e->db.handle),
     };
     pthread_mutex_lock(&e->reason_lock);

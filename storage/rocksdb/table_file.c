@@ -29,6 +29,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "storage/rocksdb/damage_io.h"
+#include "storage/rocksdb/descriptors.h"
 
 #include "base/banned.h"
 
@@ -483,7 +484,10 @@ static enum err visit_table(struct table *t)
 static enum err table_open(struct table *t, const char *path)
 {
     struct stat st;
-    t->fd = open(path, O_RDONLY | O_CLOEXEC);
+    uint64_t since_ns = 0;
+    do {
+        t->fd = open(path, O_RDONLY | O_CLOEXEC);
+    } while (t->fd < 0 && sto_rdb_descriptors_lack(errno) && sto_rdb_descriptor_await(&since_ns));
     if (t->fd < 0)
         return errno == ENOENT ? ERR_NOT_FOUND : ERR_IO;
     if (fstat(t->fd, &st) != 0) {

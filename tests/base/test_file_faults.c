@@ -89,6 +89,24 @@ START_TEST(failing_link_makes_nothing)
 }
 END_TEST
 
+START_TEST(a_lack_of_descriptors_is_no_failure_of_the_disk)
+{
+    write_old();
+    struct errbuf eb = {0};
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 0;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_int_eq(base_file_replace(path, SLICE_LIT("new"), 0600, &eb), ERR_OVERLOADED);
+    assert_mentions(&eb, "Too many open files");
+    limit.rlim_cur = before;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_content(path, SLICE_LIT("old"));
+    ck_assert_int_eq(base_file_error(ENFILE), ERR_OVERLOADED);
+}
+END_TEST
+
 Suite *suite_base_file_faults(void)
 {
     Suite *suite = suite_create("base_file_faults");
@@ -99,5 +117,6 @@ Suite *suite_base_file_faults(void)
     tcase_add_test(faults, failing_chmod_keeps_the_old_content);
     tcase_add_test(faults, failing_directory_fsync_is_reported);
     tcase_add_test(faults, failing_link_makes_nothing);
+    tcase_add_test(faults, a_lack_of_descriptors_is_no_failure_of_the_disk);
     return suite;
 }

@@ -205,6 +205,42 @@ START_TEST(disk_without_inodes_counts_as_full)
 }
 END_TEST
 
+/* --- descriptors -------------------------------------------------------------------------------
+ */
+
+static const struct lack {
+    const char *only; /* files that cannot be opened */
+    int error;
+} LACKS[] = {{"witness", EMFILE}, {".log", EMFILE}, {".sst", EMFILE}, {"", ENFILE}};
+
+static bool has_failed_thrice(void *arg)
+{
+    (void)arg;
+    return disk_failed(&disk) >= 3;
+}
+
+/* Three times: what fails is tried again, and nothing has failed for good. */
+START_TEST(a_lack_of_descriptors_is_waited_out)
+{
+    const struct lack *l = &LACKS[_i];
+    disk_load_start(&load);
+    ck_assert(disk_load_await(&load, &load.acked, 30));
+    disk_fail(&disk, DISK_MAKE, l->error, l->only, 0);
+    process_await(has_failed_thrice, NULL, "three tries to open a file");
+    expect_ready("ok");
+    disk_heal(&disk);
+    ck_assert(disk_load_await(&load, &load.acked, atomic_load(&load.acked) + 20));
+    ck_assert_uint_eq(atomic_load(&load.unknown), 0);
+    scrape(world.op);
+    ck_assert_uint_ge(scrape_seen("bigtent_descriptors_missed_total"), 1);
+    ck_assert_uint_eq(scrape_seen("bigtent_engine_failed"), 0);
+    disk_load_stop(&load);
+    server_kill(&server);
+    server_start(&server, disk.env);
+    expect_everything();
+}
+END_TEST
+
 /* The reserve has been used up, and the server ends: it does not start into a full disk. */
 START_TEST(start_on_a_full_disk_is_refused_with_bytes_until_there_is_space)
 {
@@ -262,6 +298,8 @@ static const struct failure {
     {"fsync of a table fails", DISK_SYNC, EIO, ".sst", true, "failed"},
     {"the log takes no writes", DISK_WRITE, EIO, ".log", false, "failed"},
     {"a table is refused, whatever statvfs says", SPACE, EROFS, ".sst", true, "read_only"},
+    {"no descriptor for the witness, for 30 s", DISK_MAKE, EMFILE, "witness", false, "failed"},
+    {"no descriptor for a table, for 30 s", DISK_MAKE, ENFILE, ".sst", false, "failed"},
     {"remounted read-only", 0, EROFS, "", false, "read_only"},
 };
 
@@ -416,6 +454,12 @@ Suite *suite_faults_writes(void)
     tcase_add_test(tc, disk_without_inodes_counts_as_full);
     tcase_add_test(tc, start_on_a_full_disk_is_refused_with_bytes_until_there_is_space);
     tcase_add_test(tc, start_with_a_reserve_gives_it_up_and_deletes);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("descriptors");
+    tcase_set_timeout(tc, 600);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, a_lack_of_descriptors_is_waited_out, 0,
+                        (int)(sizeof(LACKS) / sizeof(LACKS[0])));
     suite_add_tcase(s, tc);
     tc = tcase_create("failing");
     tcase_set_timeout(tc, 600);
