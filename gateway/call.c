@@ -84,6 +84,7 @@ static void reset(struct gw_call *call)
     call->action.has_address = false;
     call->action.address[0] = '\0';
     call->task.is_begun = false;
+    atomic_store_explicit(&call->unwanted, false, memory_order_relaxed);
     call->tenant = NULL;
     call->seen = (struct gw_seen){.status = 0};
     call->priority = STO_PRIORITY_MEDIUM;
@@ -315,6 +316,7 @@ void gw_call_gone(struct gw_exchange *ex, void *user)
     gw_observe_gone(call, ex);
     gw_timer_stop(&call->timer);
     call->ex = NULL;
+    atomic_store_explicit(&call->unwanted, true, memory_order_relaxed);
     if (call->on_gone != NULL)
         call->on_gone(call);
     gw_call_drop(call);

@@ -130,6 +130,7 @@ struct gw_call {
 
     struct gw_principal who;
     struct gw_action action;
+    _Atomic bool unwanted; /* the peer is gone: what the engine does for it may end */
     struct ten_tenant *tenant; /* NULL unless the request acts for one */
     struct ten_visit visit;    /* of that tenant; what it was charged */
     struct gw_seen seen;

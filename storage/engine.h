@@ -70,6 +70,12 @@ struct sto_idempotency {
                          * more than LIM_IDEMPOTENCY_AHEAD_US in the future */
 };
 
+/* Of an operation's `unwanted`. */
+static inline bool sto_is_unwanted(const _Atomic bool *unwanted)
+{
+    return unwanted != NULL && atomic_load_explicit(unwanted, memory_order_relaxed);
+}
+
 struct sto_mutate_op {
     struct base_msg msg; /* the engine's while submitted */
     struct base_mailbox *reply_to;
@@ -206,12 +212,16 @@ struct sto_sample_op {
     uint64_t bytes_between;     /* wanted between two samples; 0: the engine chooses. The table's
                                  * splits are samples in any case. */
     struct arena *arena;        /* of the maker: samples and keys are written into it */
-    uint64_t deadline_ns;       /* as of mutations */
-    enum sto_priority priority; /* the same */
+    const _Atomic bool *unwanted; /* true at any time: it ends soon, with ERR_CANCELLED. NULL: it
+                                   * is wanted to its end */
+    uint64_t deadline_ns;         /* as of reads */
+    enum sto_priority priority;   /* as of mutations */
 
     enum err result;
     struct errbuf detail;
     uint64_t retry_ns;          /* as of mutations */
+    uint64_t rows_seen;         /* the iterator was moved to, for charging, even if it failed */
+    uint64_t bytes_seen;        /* of their keys and headers, as they are stored */
     struct sto_sample *samples; /* keys rising, offsets never falling */
     size_t count;
     void *engine_state; /* the engine's; starts as NULL */

@@ -27,6 +27,7 @@ static void ask(struct gw_call *call);
 static void samples_done(struct sto_sample_op *op)
 {
     struct gw_call *call = op->user;
+    ten_charge_visited(&call->visit, op->rows_seen, op->bytes_seen);
     if (gw_call_tries_again(call, op->result, op->retry_ns, ask)) {
         gw_call_drop(call);
         return;
@@ -66,5 +67,6 @@ void gw_samples(struct gw_call *call)
     op->user = call;
     op->scope = call->scope; /* the call keeps the ref until it is freed */
     op->arena = &call->arena;
+    op->unwanted = &call->unwanted;
     ask(call);
 }

@@ -95,6 +95,7 @@ static void ask(struct gw_call *call);
 static void samples_done(struct sto_sample_op *op)
 {
     struct gw_call *call = op->user;
+    ten_charge_visited(&call->visit, op->rows_seen, op->bytes_seen);
     if (!gw_call_tries_again(call, op->result, op->retry_ns, ask)) {
         if (op->result != ERR_OK)
             gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
@@ -147,6 +148,7 @@ void gw_sample_row_keys(struct gw_call *call)
     s->op.reply_to = call->thread->mailbox;
     s->op.done = samples_done;
     s->op.user = call;
+    s->op.unwanted = &call->unwanted;
     s->op.deadline_ns = gw_rpc(call)->deadline_ns;
     s->op.priority = call->priority;
     s->op.scope = call->scope; /* the call keeps the ref until it is freed */

@@ -95,6 +95,8 @@ enum sto_die_point {
     STO_DIE_CHANGES,  /* changes of a table that ends went as points */
     STO_DIE_SWEEPING, /* old changes were found, and are not deleted yet */
     STO_DIE_PLANNING, /* a reader has a dear operation, and has not begun */
+    STO_DIE_LOOKING,  /* a reader is inside a dear operation or a sampling, and asks whether that
+                       * goes on */
     STO_DIE_PLANNED,  /* it is worked out, and nothing of it is written */
     STO_DIE_COUNTED,
     STO_DIE_WRITTEN,

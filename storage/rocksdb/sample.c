@@ -10,23 +10,28 @@
  * Ranges of rows are looked at one after another, as if nothing lay between them.
  *
  * 1. Samples are never closer than what makes FOUND_MAX of them, whatever the caller asks for.
+ * 2. Each move of an iterator is counted, whichever way: the readers' share pays it here, the
+ *    tenant's rates pay it when the operation is back.
  */
 #include "storage/rocksdb/sample.h"
 
 #include <stddef.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/sample_work.h"
 #include "storage/value.h"
 
 #include "base/banned.h"
 
-#define FOUND_MAX     4096 /* samples that are neither splits nor the end */
-#define WALK_ROWS_MAX 50000
-#define PARTS_WANTED  64 /* when the caller does not say how far apart */
-#define BYTES_BETWEEN (4 * MIB)
-#define MEMORY_MAX    (64 * MIB) /* of cuts and splits as they are stored */
+#define FOUND_MAX      4096 /* samples that are neither splits nor the end */
+#define WALK_ROWS_MAX  50000
+#define STEPS_OF_A_ROW 4  /* a seek, as of a mutation that seeks */
+#define ROWS_OF_A_LOOK 16 /* at the clock, and for whether it is still wanted */
+#define PARTS_WANTED   64 /* when the caller does not say how far apart */
+#define BYTES_BETWEEN  (4 * MIB)
+#define MEMORY_MAX     (64 * MIB) /* of cuts and splits as they are stored */
 
 /* --- answering ------------------------------------------------------------------------------ */
 
@@ -98,9 +103,44 @@ struct slice sto_rdb_sample_row_now(const struct sample_work *w)
     return len > STO_KEY_ROW_MAX ? SLICE_EMPTY : base_slice(key.ptr, len);
 }
 
-void sto_rdb_sample_seek(struct sample_work *w, struct slice target)
+/* Whether the sampling goes on. */
+static enum err look(struct sample_work *w)
+{
+    struct sto_sample_op *op = w->op;
+    if (sto_is_unwanted(op->unwanted))
+        return base_fail(&op->detail, ERR_CANCELLED, "the sampling was cancelled");
+    if (op->deadline_ns != 0 && base_monotonic_ns() >= op->deadline_ns)
+        return base_fail(&op->detail, ERR_TIMEOUT, "the deadline passed before all was sampled");
+    enum err rc = sto_rdb_gate_check(op->scope.tenant.account, false, &op->detail);
+    return rc == ERR_OK ? sto_rdb_usable(w->engine, &op->detail) : rc;
+}
+
+static enum err row_count(struct sample_work *w)
+{
+    struct sto_sample_op *op = w->op;
+    op->rows_seen++;
+    if (rocksdb_iter_valid(w->it)) {
+        size_t key_len, value_len;
+        (void)rocksdb_iter_key(w->it, &key_len); /* their lengths alone */
+        (void)rocksdb_iter_value(w->it, &value_len);
+        op->bytes_seen += key_len + value_len;
+    }
+    if (op->rows_seen % ROWS_OF_A_LOOK != 0)
+        return ERR_OK;
+    sto_rdb_test_point(w->engine, STO_DIE_LOOKING);
+    return look(w);
+}
+
+enum err sto_rdb_sample_seek(struct sample_work *w, struct slice target)
 {
     rocksdb_iter_seek(w->it, (const char *)target.ptr, target.len);
+    return row_count(w);
+}
+
+enum err sto_rdb_sample_seek_back(struct sample_work *w, struct slice target)
+{
+    rocksdb_iter_seek_for_prev(w->it, (const char *)target.ptr, target.len);
+    return row_count(w);
 }
 
 /* --- small tables ----------------------------------------------------------------------------- */
@@ -119,9 +159,8 @@ static enum err walk(struct sample_work *w)
 {
     uint8_t next[STO_KEY_ROW_MAX];
     uint64_t offset = w->offset;
-    enum err rc = ERR_OK;
     w->splits_walked = w->split_from;
-    sto_rdb_sample_seek(w, base_slice(w->bounds.lower, w->bounds.lower_len));
+    enum err rc = sto_rdb_sample_seek(w, base_slice(w->bounds.lower, w->bounds.lower_len));
     while (rc == ERR_OK && rocksdb_iter_valid(w->it)) {
         struct slice row = sto_rdb_sample_row_now(w);
         struct slice value;
@@ -140,7 +179,8 @@ static enum err walk(struct sample_work *w)
         offset += head.bytes;
         memcpy(next, row.ptr, row.len);
         sto_key_after(next, row.len);
-        sto_rdb_sample_seek(w, base_slice(next, row.len));
+        if (rc == ERR_OK)
+            rc = sto_rdb_sample_seek(w, base_slice(next, row.len));
     }
     w->offset = offset;
     if (rc == ERR_OK)
@@ -251,17 +291,15 @@ static void run_on_reader(struct base_msg *msg)
     struct sample_work *w = op->engine_state;
     struct sto_account *account = op->scope.tenant.account;
     atomic_fetch_add(&account->reads_open, 1);
-    enum err rc = sto_rdb_gate_check(account, false, &op->detail);
-    if (rc == ERR_OK)
-        rc = sto_rdb_usable(w->engine, &op->detail);
-    if (rc == ERR_OK)
-        rc = sto_rdb_deadline_check(op->deadline_ns, &op->detail);
+    enum err rc = look(w);
     if (rc == ERR_OK) {
         base_arena_init(&w->arena, MEMORY_MAX);
         rc = sample(w);
         base_arena_fini(&w->arena);
     }
     atomic_fetch_sub(&account->reads_open, 1);
+    sto_rdb_pool_charge(&w->engine->pool, account, RDB_SCANS,
+                        op->rows_seen * STEPS_OF_A_ROW / RDB_STEPS_PER_OP);
     base_free(w);
     op->engine_state = NULL;
     answer(op, rc);
@@ -272,6 +310,8 @@ void sto_rdb_sample_row_keys(struct sto_engine *engine, struct sto_sample_op *op
     struct rdb_engine *e = sto_rdb_engine(engine);
     op->detail.text[0] = '\0';
     op->count = 0;
+    op->rows_seen = 0;
+    op->bytes_seen = 0;
     struct sample_work *w = base_new(sizeof(*w));
     w->engine = e;
     w->op = op;

@@ -8,7 +8,8 @@
  * Knows no: who divides work by them.
  * Threads:  submit from any; it runs on a reader.
  * Blocks:   readers only.
- * Fails by: ERR_OVERLOADED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_NO_MEMORY.
+ * Fails by: ERR_OVERLOADED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_NO_MEMORY, ERR_CANCELLED,
+ *           ERR_TIMEOUT, ERR_SUSPENDED, ERR_GONE.
  * Limits:   FOUND_MAX samples beside LIM_SPLITS, WALK_ROWS_MAX rows gone through.
  * Promises: 1. Offsets count the table's own bytes only, and the last one is what the table holds.
  *           2. Every split is a sample; each costs no more than a look at the sizes of files.

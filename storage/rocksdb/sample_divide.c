@@ -98,7 +98,9 @@ static void cut_keep_better(struct cut *best, const struct sample_part *part, st
 /* Go on in front of the middle, up to the last row there; *out_more false: there is none. */
 static enum err search_left(struct sample_work *w, struct search *s, bool *out_more)
 {
-    rocksdb_iter_seek_for_prev(w->it, (const char *)s->middle, s->middle_len);
+    enum err rc = sto_rdb_sample_seek_back(w, base_slice(s->middle, s->middle_len));
+    if (rc != ERR_OK)
+        return rc;
     struct slice row = rocksdb_iter_valid(w->it) ? sto_rdb_sample_row_now(w) : SLICE_EMPTY;
     *out_more = row.len != 0 && base_slice_compare(row, base_slice(s->low, s->low_len)) > 0;
     if (*out_more)
@@ -127,10 +129,12 @@ static enum err cut_find(struct sample_work *w, const struct sample_part *part, 
             halfway(base_slice(s.low, s.low_len), base_slice(s.high, s.high_len), s.middle);
         if (s.middle_len == 0)
             return ERR_OK;
-        sto_rdb_sample_seek(w, base_slice(s.middle, s.middle_len));
+        enum err rc = sto_rdb_sample_seek(w, base_slice(s.middle, s.middle_len));
+        if (rc != ERR_OK)
+            return rc;
         struct slice row = rocksdb_iter_valid(w->it) ? sto_rdb_sample_row_now(w) : SLICE_EMPTY;
         uint64_t left = part->bytes;
-        enum err rc = row.len == 0 ? sto_rdb_sample_iterator_error(w) : ERR_OK;
+        rc = row.len == 0 ? sto_rdb_sample_iterator_error(w) : ERR_OK;
         bool is_inside = row.len != 0 && base_slice_compare(row, part->low) > 0 &&
                          base_slice_compare(row, part->high) < 0;
         if (rc == ERR_OK && is_inside)

@@ -7,7 +7,7 @@
  * Knows no: who asked for samples, how small tables are walked through.
  * Threads:  the reader it runs on.
  * Blocks:   for the disk.
- * Fails by: ERR_IO, ERR_CORRUPT, ERR_NO_MEMORY.
+ * Fails by: ERR_IO, ERR_CORRUPT, ERR_NO_MEMORY; what ends a walk.
  * Limits:   those of sample.h; LIM_SPLITS.
  * Promises: 1. Samples that are added in the order of keys are the answer's in that order.
  */
@@ -52,7 +52,10 @@ enum err sto_rdb_sample_found(struct sample_work *w, struct slice row_prefix,
                               uint64_t offset) MUST_CHECK;
 enum err sto_rdb_sample_no_memory(struct sample_work *w) MUST_CHECK;
 
-void sto_rdb_sample_seek(struct sample_work *w, struct slice target);
+/* Moves the iterator to the first key from target on, or to the last one up to it, and counts that.
+ * ERR_CANCELLED, ERR_TIMEOUT, ERR_SUSPENDED, ERR_GONE, ERR_UNAVAILABLE: it is to end. */
+enum err sto_rdb_sample_seek(struct sample_work *w, struct slice target) MUST_CHECK;
+enum err sto_rdb_sample_seek_back(struct sample_work *w, struct slice target) MUST_CHECK;
 /* The row prefix of the key under the iterator; empty: it is damaged. Valid until it moves. */
 struct slice sto_rdb_sample_row_now(const struct sample_work *w);
 enum err sto_rdb_sample_iterator_error(struct sample_work *w) MUST_CHECK;

@@ -3,6 +3,7 @@
  */
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 
+#include "base/text.h"
 #include "reads.h"
 #include "tests/support/server.h"
 
@@ -74,6 +75,28 @@ START_TEST(samples_divide_the_table_and_end_with_it)
     (void)samples_of(ask_samples(&range), key, &part_offset);
     ck_assert_str_eq(key, "");
     ck_assert_int_eq(part_offset, offset);
+}
+END_TEST
+
+static uint64_t parsed(const char *text)
+{
+    uint64_t number = 0;
+    ck_assert_ptr_nonnull(text);
+    ck_assert_int_eq(base_parse_u64(base_slice_text(text), &number), ERR_OK);
+    return number;
+}
+
+/* A row costs 64 bytes and its header's, 4 KiB of those one. */
+START_TEST(rows_that_are_walked_over_are_charged_over_both_protocols)
+{
+    ck_assert_uint_eq(parsed(ask_samples(NULL)->cost), 1);
+    fill(3000, 100);
+    uint64_t cost = parsed(ask_samples(NULL)->cost);
+    ck_assert_uint_ge(cost, 1 + 3000 * 64 / (4 * KIB));
+    ck_assert_uint_le(cost, 1 + 3000 * 128 / (4 * KIB));
+    http_get(w.http, "/v1/tables/devices:samples");
+    EXPECT_STATUS(w.http, 200);
+    ck_assert_uint_eq(parsed(http_header(w.http, "bigtent-cost")), cost);
 }
 END_TEST
 
@@ -221,6 +244,7 @@ Suite *suite_grpc_sample_row_keys(void)
     TCase *tc = add_case(s, "samples");
     tcase_add_test(tc, samples_of_an_empty_table_are_its_end);
     tcase_add_test(tc, samples_divide_the_table_and_end_with_it);
+    tcase_add_test(tc, rows_that_are_walked_over_are_charged_over_both_protocols);
     tcase_add_test(tc, samples_of_a_new_table_are_its_splits);
     tcase_add_test(tc, splits_are_refused_as_row_keys_are);
     world_end(tc);

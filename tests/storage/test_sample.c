@@ -1,6 +1,7 @@
 /*
  * tests/storage/test_sample.c - samples against what is really in front of them: small tables
  * exactly, large ones within a factor, in files of several levels, beside neighbours.
+ * 511 lines because all of them ask the same operation of the same tables.
  */
 #include "tests/storage/fixture.h"
 #include "tests/support/random.h"
@@ -16,6 +17,7 @@
 
 static struct arena arena;
 static struct sto_sample_op op; /* the last one */
+static _Atomic bool is_unwanted;
 
 static void set_up(void)
 {
@@ -57,15 +59,21 @@ static void sampled(struct sto_sample_op *done)
     fix.outstanding--;
 }
 
-static enum err ask(const struct sto_table_scope *scope, uint64_t bytes_between)
+static void submit(const struct sto_table_scope *scope, uint64_t bytes_between)
 {
     op = (struct sto_sample_op){.scope = *scope,
                                 .bytes_between = bytes_between,
                                 .arena = &arena,
+                                .unwanted = &is_unwanted,
                                 .reply_to = &fix.mailbox,
                                 .done = sampled};
     fix.outstanding++;
     sto_sample_row_keys(fix.engine, &op);
+}
+
+static enum err ask(const struct sto_table_scope *scope, uint64_t bytes_between)
+{
+    submit(scope, bytes_between);
     fix_wait();
     ck_assert_ptr_null(op.engine_state);
     ck_assert_uint_eq(atomic_load(&scope->tenant.account->reads_open), 0);
@@ -345,6 +353,78 @@ START_TEST(large_tables_in_memory_are_walked_through)
 }
 END_TEST
 
+/* --- charging, and ends ----------------------------------------------------------------------- */
+
+/* What the readers' fair order was charged for it. */
+static uint64_t charged_for(uint64_t bytes_between)
+{
+    const struct sto_fair_line *scans = &T->tenant.account->scans;
+    uint64_t before = scans->virtual_time;
+    sample(T, bytes_between);
+    return scans->virtual_time - before;
+}
+
+START_TEST(rows_that_are_walked_over_are_counted_and_charged)
+{
+    uint64_t of_none = charged_for(0);
+    ck_assert_uint_eq(op.rows_seen, 1); /* that there is none */
+    ck_assert_uint_eq(op.bytes_seen, 0);
+    fill(T, 2 * AT_ONCE, "row-");
+    uint64_t of_many = charged_for(0);
+    ck_assert_uint_eq(op.rows_seen, 2 * AT_ONCE + 1);
+    ck_assert_uint_ge(op.bytes_seen, (uint64_t)2 * AT_ONCE * KEY_LEN);
+    ck_assert_uint_le(op.bytes_seen, (uint64_t)2 * AT_ONCE * (KEY_LEN + 40)); /* and a header */
+    ck_assert_uint_ge(of_many, 100 * of_none); /* 125 operations more, of 64 steps */
+    ck_assert_uint_le(of_many, 200 * of_none);
+}
+END_TEST
+
+START_TEST(what_divides_a_large_table_is_counted)
+{
+    fill(T, ROWS, "row-");
+    fix_flush();
+    sample(T, bytes_before(ROWS) / 50);
+    ck_assert_uint_ge(op.rows_seen, op.count - 1); /* a seek for each cut at least */
+    ck_assert_uint_lt(op.rows_seen, ROWS / 10);
+}
+END_TEST
+
+/* What comes while a reader walks, after its first ROWS_OF_A_LOOK rows. */
+static void cancel(void)
+{
+    atomic_store(&is_unwanted, true);
+}
+
+static void run_late(void)
+{
+    op.deadline_ns = 1;
+}
+
+static void suspend(void)
+{
+    atomic_store(&fix.accounts[0].gate, STO_GATE_NO_READS);
+}
+
+static const struct end {
+    void (*come)(void);
+    enum err result;
+} ENDS[] = {{cancel, ERR_CANCELLED}, {run_late, ERR_TIMEOUT}, {suspend, ERR_SUSPENDED}};
+
+START_TEST(a_walk_ends_when_it_may_not_go_on)
+{
+    fill(T, AT_ONCE, "row-");
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_LOOKING);
+    submit(T, 0);
+    fix_await_held();
+    ENDS[_i].come();
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_NEVER);
+    fix_wait();
+    ck_assert_int_eq(op.result, ENDS[_i].result);
+    ck_assert_uint_eq(op.rows_seen, 16);
+    atomic_store(&fix.accounts[0].gate, 0);
+}
+END_TEST
+
 /* --- refusals --------------------------------------------------------------------------------- */
 
 START_TEST(suspended_and_leaving_tenants_are_refused)
@@ -418,6 +498,11 @@ Suite *suite_storage_sample(void)
     tcase_add_test(tc, a_thousand_splits_of_a_large_table_are_all_shown);
     tcase_add_test(tc, keys_that_share_nearly_everything_are_told_apart);
     tcase_add_test(tc, large_tables_in_memory_are_walked_through);
+    tc = add_case(s, "charging and ends", 120);
+    tcase_add_test(tc, rows_that_are_walked_over_are_counted_and_charged);
+    tcase_add_test(tc, what_divides_a_large_table_is_counted);
+    tcase_add_loop_test(tc, a_walk_ends_when_it_may_not_go_on, 0,
+                        (int)(sizeof ENDS / sizeof ENDS[0]));
     tc = add_case(s, "refusals", 30);
     tcase_add_test(tc, suspended_and_leaving_tenants_are_refused);
     tcase_add_test(tc, memory_of_the_caller_is_a_limit);
