@@ -210,13 +210,13 @@ bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call
     return ns > 0;
 }
 
-/* What is answered at once, or in the middle of a change, ends by itself. */
+/* What is answered at once ends by itself. */
 static bool lives_long(const struct gw_call *call, uint64_t now_ns)
 {
     if (call->ex == NULL || call->ex->ended)
         return false;
-    bool is_read = call->visit.tenant != NULL && call->visit.access == TEN_READ;
-    return call->answered || (is_read && now_ns - call->ex->received_ns > YOUNG_NS);
+    return call->answered ||
+           (call->visit.tenant != NULL && now_ns - call->ex->received_ns > YOUNG_NS);
 }
 
 /* May it go on? The key is looked for when one was revoked since. */
@@ -269,8 +269,12 @@ static void cut_if_fallen(struct gw_call *call, bool looks_at_keys)
     struct errbuf eb;
     eb.text[0] = '\0';
     enum err e = standing_check(call, looks_at_keys, &eb);
-    if (e != ERR_OK)
+    if (e == ERR_OK)
+        return;
+    if (call->answered || call->visit.access == TEN_READ)
         call->protocol->cut(call, e, eb.text);
+    else /* in the middle of a change, of which it is not known whether it is done: it says so */
+        atomic_store_explicit(&call->unwanted, true, memory_order_relaxed);
 }
 
 /* What one of them does may end others, never itself: it is held until the next one is known. A key

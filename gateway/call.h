@@ -130,7 +130,7 @@ struct gw_call {
 
     struct gw_principal who;
     struct gw_action action;
-    _Atomic bool unwanted; /* the peer is gone: what the engine does for it may end */
+    _Atomic bool unwanted; /* the peer is gone, or may not go on: what the engine does may end */
     struct ten_tenant *tenant; /* NULL unless the request acts for one */
     struct ten_visit visit;    /* of that tenant; what it was charged */
     struct gw_seen seen;
@@ -170,7 +170,8 @@ void *gw_call_new_state(struct gw_call *call, size_t bytes, void (*cleanup)(stru
 /* Have on_tick called about twice a second while the peer is there, and while draining. */
 void gw_call_tick(struct gw_call *call, void (*on_tick)(struct gw_call *call, uint64_t now_ns));
 /* All of a thread's, at the tick of its loop. Ends those that live long and whose key was revoked,
- * or whose tenant was suspended or is leaving: an answer that has begun, a read that has not. */
+ * or whose tenant was suspended or is leaving: an answer that has begun, a read that has not. A
+ * write that has none is unwanted then: it ends if it takes long. */
 void gw_calls_tick(struct gw_api_thread *thread, uint64_t now_ns);
 
 /* Have go_on called in so long or some milliseconds later, unless the peer is gone before; one at a
@@ -186,8 +187,8 @@ bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call
 bool gw_call_tries_again(struct gw_call *call, enum err result, uint64_t retry_ns,
                          void (*again)(struct gw_call *call)) MUST_CHECK;
 
-/* For one whose turn has come: whether its key and the state of its tenant still let it begin.
- * False: answered. */
+/* For one whose turn has come, or that was ended as unwanted: whether its key and the state of its
+ * tenant still let it begin. False: answered. */
 bool gw_call_may_begin(struct gw_call *call);
 
 /* What it holds, and what it will hold, is of that share. */

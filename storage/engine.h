@@ -92,6 +92,8 @@ struct sto_mutate_op {
     struct sto_modified *modified; /* NULL unless APPEND or INCREMENT are among the mutations */
     uint64_t deadline_ns; /* monotonic; 0: none. ERR_TIMEOUT, and nothing changes, when it has
                            * passed before the operation's turn comes */
+    const _Atomic bool *unwanted; /* true at any time: an operation that takes long ends soon, with
+                                   * ERR_CANCELLED, and nothing changes. NULL: never */
     struct sto_idempotency idempotency;
     enum sto_priority priority; /* among the tenant's own operations */
 

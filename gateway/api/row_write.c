@@ -47,9 +47,10 @@ static void write_done(struct sto_mutate_op *op)
         gw_call_drop(call);
         return;
     }
-    if (op->result != ERR_OK) {
+    bool is_told_why = op->result == ERR_CANCELLED && !gw_call_may_begin(call);
+    if (op->result != ERR_OK && !is_told_why) {
         gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
-    } else {
+    } else if (op->result == ERR_OK) {
         if (op->repeated && call->ex != NULL && !call->answered)
             gw_exchange_add_header(call->ex, "idempotency-replayed", SLICE_LIT("true"));
         w->answer(call);
@@ -101,6 +102,7 @@ static void submit(struct gw_call *call)
     }
     if (!gw_caller_admit_write(call, &w->op))
         return;
+    w->op.unwanted = &call->unwanted;
     w->op.priority = call->priority;
     w->op.reply_to = call->thread->mailbox;
     w->op.done = write_done;

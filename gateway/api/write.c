@@ -176,6 +176,7 @@ static enum err submit(struct gw_bulk_line *l)
     e = ten_admit_bytes(&b->call->visit, gw_budget_bytes_of(&l->op), 1, &l->refusal, &l->op.detail);
     if (e != ERR_OK)
         return e;
+    l->op.unwanted = &b->call->unwanted;
     l->op.priority = b->call->priority;
     l->op.reply_to = b->call->thread->mailbox;
     l->op.done = write_done;

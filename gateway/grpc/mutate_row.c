@@ -32,12 +32,15 @@ static void change_done(struct sto_mutate_op *op)
     const struct row_change *change = call->state;
     ten_visit_waited(&call->visit);
     gw_caller_charge_write(call, op);
-    if (!gw_call_tries_again(call, op->result, op->retry_ns, apply)) {
-        if (op->result != ERR_OK)
-            gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
-        else
-            change->answer(call);
+    if (gw_call_tries_again(call, op->result, op->retry_ns, apply)) {
+        gw_call_drop(call);
+        return;
     }
+    bool is_told_why = op->result == ERR_CANCELLED && !gw_call_may_begin(call);
+    if (op->result != ERR_OK && !is_told_why)
+        gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
+    else if (op->result == ERR_OK)
+        change->answer(call);
     gw_call_drop(call);
 }
 
@@ -84,6 +87,7 @@ static void submit(struct gw_call *call)
     op->reply_to = call->thread->mailbox;
     op->done = change_done;
     op->user = call;
+    op->unwanted = &call->unwanted;
     op->deadline_ns = gw_rpc(call)->deadline_ns;
     op->priority = call->priority;
     op->scope = call->scope; /* the call keeps the ref until it is freed */

@@ -252,6 +252,7 @@ static void submit(struct slot *s)
     s->op.reply_to = m->call->thread->mailbox;
     s->op.done = entry_done;
     s->op.user = s;
+    s->op.unwanted = &m->call->unwanted;
     s->op.deadline_ns = gw_rpc(m->call)->deadline_ns;
     s->op.priority = m->call->priority;
     m->under_way++;

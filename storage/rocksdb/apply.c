@@ -55,13 +55,26 @@ static enum err op_check(struct sto_mutate_op *op)
     return rc;
 }
 
+/* Whether what takes long goes on; on a reader, others need not wait for it. */
+static enum err look(struct rdb_row *r)
+{
+    struct rdb_engine *e = r->batch->engine;
+    r->steps_looked = r->steps;
+    if (r->batch->is_apart) {
+        sto_rdb_test_point(e, STO_DIE_LOOKING);
+        r->is_aside = r->is_aside || sto_rdb_pool_step_aside(&e->pool);
+    }
+    if (sto_is_unwanted(r->op->unwanted))
+        return base_fail(&r->op->detail, ERR_CANCELLED,
+                         "the operation was cancelled; nothing was done");
+    return op_check(r->op);
+}
+
 enum err sto_rdb_row_step(struct rdb_row *r, uint64_t steps)
 {
     r->steps += steps;
-    if (r->steps_max == UINT64_MAX && r->steps - r->steps_looked >= STEPS_OF_A_LOOK) {
-        r->steps_looked = r->steps;
-        return op_check(r->op); /* on a reader, where it may take long */
-    }
+    if (r->steps_max == UINT64_MAX && r->steps - r->steps_looked >= STEPS_OF_A_LOOK)
+        return look(r);
     if (r->steps <= r->steps_max)
         return ERR_OK;
     r->is_dear = true;
@@ -124,7 +137,7 @@ static enum err mutations_run(struct rdb_row *r, const struct rdb_todo *todo, st
         enum err rc = mutation_run(r, &todo->mutations[i], &inner);
         if (rc == ERR_OK)
             continue;
-        if (r->is_dear)
+        if (r->is_dear || eb->text[0] != '\0')
             return rc;
         if (rc == ERR_CORRUPT)
             return base_fail(eb, rc, "stored bytes of the row are damaged");
@@ -380,6 +393,7 @@ static void row_init(struct rdb_row *r, uint64_t steps_max)
     r->steps = 0;
     r->steps_max = steps_max;
     r->steps_looked = 0;
+    r->is_aside = false;
     r->is_dear = false;
     r->bytes_seen = 0;
     r->has_head = false;

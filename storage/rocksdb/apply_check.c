@@ -16,6 +16,7 @@
 #include "base/banned.h"
 
 #define BYTES_OF_A_STEP KIB
+#define NS_OF_A_LOOK    250000 /* of a cell's matches */
 
 struct any_sink {
     struct sto_row_sink sink; /* first */
@@ -113,16 +114,30 @@ static enum err start(struct walk *w, enum sto_visit_next next)
     return seek(w, sto_key_family(w->row->key, w->row->row_len, 1)); /* behind the header */
 }
 
+/* What the filter did since the last time, in the row's steps. */
+static uint64_t filter_steps(struct walk *w)
+{
+    w->filter_ns += sto_filter_work(w->visit->run);
+    uint64_t steps = w->filter_ns / RDB_NS_OF_A_STEP;
+    w->filter_ns %= RDB_NS_OF_A_STEP;
+    return steps;
+}
+
 /* A cell was shown to the filter, with so many bytes of its value. */
 static enum err cell_step(struct walk *w, size_t value_len)
 {
-    uint64_t steps = w->cost;
-    if (steps == 0) {
-        w->filter_ns += sto_filter_work(w->visit->run);
-        steps = 1 + w->filter_ns / RDB_NS_OF_A_STEP;
-        w->filter_ns %= RDB_NS_OF_A_STEP;
-    }
+    uint64_t steps = w->cost == 0 ? 1 + filter_steps(w) : w->cost;
     return sto_rdb_row_step(w->row, steps + value_len / BYTES_OF_A_STEP);
+}
+
+/* Has the filter match what takes long of the cell, with looks in between. */
+static enum err cell_prepare(struct walk *w, int64_t timestamp_us, struct slice value)
+{
+    enum err rc = ERR_OK;
+    while (rc == ERR_OK && w->cost == 0 &&
+           !sto_visit_prepare(w->visit, timestamp_us, value, NS_OF_A_LOOK))
+        rc = sto_rdb_row_step(w->row, filter_steps(w));
+    return rc == ERR_OK ? sto_visit_error(w->visit, &w->row->op->detail) : rc;
 }
 
 /* The cursor stands on a cell: show it. */
@@ -142,9 +157,12 @@ static enum err visit_cell(struct walk *w, enum sto_visit_next *out_next)
         if (*out_next != STO_VISIT_NEXT)
             return cell_step(w, 0);
     }
-    *out_next = sto_visit_version(w->visit, parts.timestamp_us, c->value);
-    w->steps += c->value.len / BYTES_OF_A_STEP; /* the filter may have read it */
+    w->steps += c->value.len / BYTES_OF_A_STEP; /* the filter may read it */
     w->row->bytes_seen += c->key.len - w->row->row_len + c->value.len;
+    enum err rc = cell_prepare(w, parts.timestamp_us, c->value);
+    if (rc != ERR_OK)
+        return rc;
+    *out_next = sto_visit_version(w->visit, parts.timestamp_us, c->value);
     return cell_step(w, c->value.len);
 }
 

@@ -32,6 +32,7 @@ struct rdb_row {
     uint64_t steps;        /* cells looked at and mutations, so far */
     uint64_t steps_max;    /* then it is dear; UINT64_MAX: it is on a reader */
     uint64_t steps_looked; /* there: when it was last asked whether it may go on */
+    bool is_aside;         /* and it runs beside the scans of the pool: whoever ends it steps back */
     bool is_dear;          /* a reader is to work it out: it ends with ERR_CANCELLED */
     uint64_t bytes_seen;   /* of the cells */
     struct rdb_todo todo;

@@ -40,6 +40,8 @@ static void run_on_reader(struct base_msg *msg)
     atomic_fetch_sub(&account->reads_open, 1);
     sto_rdb_pool_charge(&e->pool, account, RDB_SCANS, p->row.steps / RDB_STEPS_PER_OP);
     sto_rdb_test_point(e, STO_DIE_PLANNED);
+    if (p->row.is_aside)
+        sto_rdb_pool_step_back(&e->pool);
     msg->run = p->returned;
     base_mailbox_push(&p->committer->mailbox, msg);
 }

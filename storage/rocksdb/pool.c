@@ -10,6 +10,10 @@
  * Points wait for the disk, so more threads than processors run them: a disk is fastest with many
  * requests in flight. Scans take processors.
  *
+ * A plan (plan.h) is a scan that cannot be left and resumed. When others wait for its place among
+ * scans_max it gives that up and goes on beside them: they share the processors, as threads of one
+ * priority do.
+ *
  * 1. waiting[] is what the queues hold. 2. A thread ends only when stopping and nothing it may take
  * is left.
  * A scan that may not run yet is left to the threads that run scans: each takes another one, or
@@ -161,6 +165,31 @@ void sto_rdb_pool_charge(struct rdb_pool *p, struct sto_account *account, enum r
     pthread_mutex_unlock(&p->lock);
 }
 
+bool sto_rdb_pool_step_aside(struct rdb_pool *p)
+{
+    if (atomic_load_explicit(&p->waiting[RDB_SCANS], memory_order_relaxed) == 0)
+        return false;
+    pthread_mutex_lock(&p->lock);
+    bool steps = p->aside < p->aside_max;
+    if (steps) {
+        p->aside++;
+        p->scans_running--;
+    }
+    pthread_cond_t *idle = steps && p->queues[RDB_SCANS].waiting > 0 ? to_wake(p, RDB_SCANS) : NULL;
+    pthread_mutex_unlock(&p->lock);
+    if (idle != NULL)
+        pthread_cond_signal(idle);
+    return steps;
+}
+
+void sto_rdb_pool_step_back(struct rdb_pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->aside--;
+    p->scans_running++; /* which may be one too many, until the message has ended */
+    pthread_mutex_unlock(&p->lock);
+}
+
 enum err sto_rdb_pool_start(struct rdb_pool *p, int threads)
 {
     int others = threads > 1 ? threads - 1 : 1;
@@ -169,6 +198,7 @@ enum err sto_rdb_pool_start(struct rdb_pool *p, int threads)
     *p = (struct rdb_pool){.lock = PTHREAD_MUTEX_INITIALIZER,
                            .threads_wanted = threads,
                            .scans_max = cores < others ? (int)cores : others};
+    p->aside_max = others > p->scans_max ? others - p->scans_max - 1 : 0;
     for (enum rdb_pool_queue q = 0; q < RDB_POOL_QUEUES; q++) {
         (void)pthread_cond_init(&p->filled[q], NULL); /* default attributes: cannot fail */
         sto_fair_queue_init(&p->queues[q]);

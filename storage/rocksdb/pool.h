@@ -12,7 +12,8 @@
  * Limits:   LIM_READ_QUEUE_OPS for each queue.
  * Promises: 1. What push accepted has run when stop returns.
  *           2. The first thread of several runs points only: one is never far from being free.
- *           3. At most scans_max threads run scans at once, and all of them may run points.
+ *           3. At most scans_max threads run scans at once, and all of them may run points. What
+ *              cannot be cut into slices steps aside instead: aside_max more at most.
  *           4. A tenant has no more queued than is still free.
  */
 #ifndef STORAGE_ROCKSDB_POOL_H
@@ -32,6 +33,8 @@ struct rdb_pool {
     struct sto_fair_queue queues[RDB_POOL_QUEUES];
     int scans_max;       /* one for each core, but not the first thread of several */
     int scans_running;   /* at once, under the lock */
+    int aside_max;       /* one thread at least is left for points and scans */
+    int aside;           /* the same; run beside the scans */
     unsigned points_run; /* by threads that take both, while scans wait */
     bool stopping;
     unsigned idle[RDB_POOL_QUEUES]; /* threads that wait and were not signalled */
@@ -63,6 +66,10 @@ bool sto_rdb_pool_push(struct rdb_pool *p, const struct rdb_pool_job *job, struc
  * answered. */
 void sto_rdb_pool_charge(struct rdb_pool *p, struct sto_account *account, enum rdb_pool_queue queue,
                          uint64_t operations);
+/* By a scan that goes on beyond a slice: if another one waits, that runs beside it from now on.
+ * True: so it is, until step_back, at the end of the message. */
+bool sto_rdb_pool_step_aside(struct rdb_pool *p) MUST_CHECK;
+void sto_rdb_pool_step_back(struct rdb_pool *p);
 /* Whether somebody waits for a thread: then slices end early. */
 static inline bool sto_rdb_pool_is_busy(const struct rdb_pool *p)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "tests/support/scrape.h"
 #include "tests/support/world.h"
 
 #include "base/banned.h"
@@ -168,6 +169,71 @@ START_TEST(a_bulk_write_ends)
 }
 END_TEST
 
+/* --- a write that takes long ------------------------------------------------------------------ */
+
+enum { LARGE_CELLS = 16, PATTERNS = 100 };
+
+struct dear_write {
+    struct http *http;
+    char body[8 * KIB];
+    pthread_t thread;
+    _Atomic bool is_over;
+    bool is_answered;
+};
+
+static struct dear_write dear;
+
+static void *run_dear_write(void *arg)
+{
+    struct dear_write *d = arg;
+    d->is_answered =
+        http_try(d->http, "POST", "/v1/tables/devices/rows/long:check", base_slice_text(d->body));
+    atomic_store(&d->is_over, true);
+    return NULL;
+}
+
+static bool is_planned(void *before)
+{
+    ck_assert_msg(!atomic_load(&dear.is_over), "%s", http_text(dear.http)); /* it came too soon */
+    scrape(w.op);
+    return scrape_seen("bigtent_writes_planned_total") > *(const uint64_t *)before;
+}
+
+/* 64 MB, each byte matched with 100 expressions: ten seconds and more of a reader. */
+START_TEST(a_conditional_write_that_takes_long_ends)
+{
+    static const int STATUS[WAYS] = {[REVOKED] = 401, [SUSPENDED] = 403};
+    static uint8_t value[4 * MIB];
+    struct buf body;
+    world_init(&w, HTTP_2);
+    memset(value, 'v', sizeof value);
+    for (int i = 0; i < LARGE_CELLS; i++) {
+        http_bytes(w.http, "PUT", base_slice(value, sizeof value),
+                   "/v1/tables/devices/cells/long/raw/q%d", i);
+        ck_assert_int_eq(w.http->status / 100, 2);
+    }
+    base_buf_init(&body, sizeof dear.body - 1);
+    ck_assert_int_eq(base_buf_append_text(&body, "{\"predicate\":{\"interleave\":["), ERR_OK);
+    for (int i = 0; i < PATTERNS; i++)
+        ck_assert_int_eq(base_buf_printf(&body, "%s{\"value_regex\":\"v*x\"}", i == 0 ? "" : ","),
+                         ERR_OK);
+    ck_assert_int_eq(base_buf_append_text(&body, "]},\"then\":[{\"delete_from_row\":{}}]}"),
+                     ERR_OK);
+    memcpy(dear.body, body.ptr, body.len);
+    base_buf_fini(&body);
+    scrape(w.op);
+    uint64_t before = scrape_seen("bigtent_writes_planned_total");
+    dear.http = http_open(world_server(), HTTP_2, w.key);
+    ck_assert_int_eq(pthread_create(&dear.thread, NULL, run_dear_write, &dear), 0);
+    process_await(is_planned, &before, "a reader with the write");
+    close_by(_i);
+    ck_assert_int_eq(pthread_join(dear.thread, NULL), 0);
+    ck_assert(dear.is_answered);
+    EXPECT_STATUS(dear.http, STATUS[_i]);
+    http_close(dear.http);
+}
+END_TEST
+
 struct goal {
     struct stream *stream;
     size_t lines;
@@ -207,6 +273,7 @@ Suite *suite_api_revoked_streams(void)
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, a_scan_ends, 0, WAYS);
     tcase_add_loop_test(tc, a_bulk_write_ends, 0, WAYS);
+    tcase_add_loop_test(tc, a_conditional_write_that_takes_long_ends, 0, WAYS);
     tcase_add_test(tc, others_streams_go_on);
     world_end(tc);
     suite_add_tcase(s, tc);
