@@ -214,8 +214,9 @@ bool gw_caller_admit_entries(struct gw_call *call, struct ten_load load)
 
 void gw_caller_charge_write(struct gw_call *call, const struct sto_mutate_op *op)
 {
-    if (op->check != NULL && op->bytes_seen > 0)
+    if (op->bytes_seen > 0)
         ten_charge_visited(&call->visit, 1, op->bytes_seen);
+    ten_charge_deleted(&call->visit, op->bytes_deleted);
 }
 
 /* --- rows --------------------------------------------------------------------------------------

@@ -45,7 +45,8 @@ bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_loa
 bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op);
 /* The same for many writes of one request: see ten_admit_entries. */
 bool gw_caller_admit_entries(struct gw_call *call, struct ten_load load);
-/* It is done: what its condition looked at, in front of the answer. */
+/* It is done, or was refused by the engine: what its condition looked at, and what it deleted. In
+ * front of the answer. */
 void gw_caller_charge_write(struct gw_call *call, const struct sto_mutate_op *op);
 
 /* ERR_FORBIDDEN for a row that the caller's key does not reach. */

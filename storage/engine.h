@@ -101,10 +101,11 @@ struct sto_mutate_op {
     struct errbuf detail;
     uint64_t retry_ns;   /* with ERR_OVERLOADED: when another try makes sense */
     int64_t commit_us;   /* the timestamp given to STO_TIMESTAMP_SERVER cells */
-    uint64_t bytes_seen; /* of cells that its condition looked at, or that it deleted: qualifiers,
-                          * timestamps and values, as of a read */
-    bool row_existed;    /* before this operation */
-    bool repeated;       /* the idempotency token was known: nothing was done again */
+    uint64_t bytes_seen; /* of cells that its condition looked at: qualifiers, timestamps and
+                          * values, as of a read */
+    uint64_t bytes_deleted; /* the same, of cells that its mutations deleted */
+    bool row_existed;       /* before this operation */
+    bool repeated;          /* the idempotency token was known: nothing was done again */
 };
 
 void sto_mutate_row(struct sto_engine *e, struct sto_mutate_op *op);

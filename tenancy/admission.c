@@ -375,6 +375,18 @@ void ten_charge_work(struct ten_visit *v, uint64_t work_ns)
     charge_bytes(v, bytes);
 }
 
+void ten_charge_deleted(struct ten_visit *v, uint64_t bytes)
+{
+    if (bytes == 0)
+        return;
+    (void)charge(&v->tenant->rates.write_bytes, bytes); /* later writes wait for a burst at most */
+    if (v->key != NULL)
+        (void)charge(&v->key->rates.write_bytes, bytes);
+    v->bytes_worked += bytes;
+    v->charged.bytes += bytes;
+    pay(v, 0, bytes);
+}
+
 /* The debt that others have as well, then what the visit alone has to wait for. */
 struct owed {
     const struct ten_rate *rate;

@@ -96,6 +96,8 @@ bool ten_visit_waits_again(const struct ten_visit *v, uint64_t waited_ns, uint64
 void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes);
 /* What it made the server do beyond that, as so many bytes; these are not metered as read. */
 void ten_charge_work(struct ten_visit *v, uint64_t work_ns);
+/* What a write has deleted, as so many bytes written; never refused, and not metered. */
+void ten_charge_deleted(struct ten_visit *v, uint64_t bytes);
 /* How long a read that goes on should wait until what it visited is paid off; 0: not at all. The
  * debt of a rate is bounded, so that others need not wait for one that visited much: it waits for
  * the rest alone. Each wait is metered as throttling. */

@@ -160,6 +160,7 @@ static void write_done(struct sto_mutate_op *op)
     struct gw_bulk_line *l = op->user;
     struct gw_bulk *b = l->bulk;
     struct gw_call *call = b->call;
+    gw_caller_charge_write(call, op);
     line_done(l, op->result);
     b->undone--;
     pump(b);

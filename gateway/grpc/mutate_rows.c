@@ -205,6 +205,7 @@ static void entry_done(struct sto_mutate_op *op)
     struct gw_call *call = m->call;
     m->under_way--;
     m->under_way_bytes -= s->bytes;
+    gw_caller_charge_write(call, op);
     if (op->result != ERR_OK)
         refuse_entry(s, op->result);
     else if (!is_over(m))

@@ -396,6 +396,7 @@ static void row_init(struct rdb_row *r, uint64_t steps_max)
     r->is_aside = false;
     r->is_dear = false;
     r->bytes_seen = 0;
+    r->bytes_deleted = 0;
     r->has_head = false;
     base_buf_init(&r->state, STO_AGGREGATE_STATE_MAX);
     sto_rdb_change_log_init(&r->changes);
@@ -409,6 +410,12 @@ void sto_rdb_row_fini(struct rdb_row *r)
     sto_rdb_row_cursor_close(&r->cursor);
     base_buf_fini(&r->state);
     sto_rdb_change_log_fini(&r->changes);
+}
+
+static void bytes_tell(const struct rdb_row *r, struct sto_mutate_op *op)
+{
+    op->bytes_seen = r->bytes_seen;
+    op->bytes_deleted = r->bytes_deleted;
 }
 
 static enum err op_result(struct sto_mutate_op *op, enum err rc)
@@ -439,7 +446,7 @@ enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t se
     }
     effort->steps = r.steps;
     effort->is_dear = r.is_dear;
-    op->bytes_seen = r.bytes_seen;
+    bytes_tell(&r, op);
     sto_rdb_row_fini(&r);
     return op_result(op, rc);
 }
@@ -461,7 +468,7 @@ enum err sto_rdb_apply_apart(struct rdb_row *r, struct rdb_batch *apart, struct 
     if (rc == ERR_OK && sto_rdb_batch_build(apart) != ERR_OK)
         rc = base_fail(&op->detail, ERR_UNAVAILABLE, "%s", sto_unseal_text(ERR_UNAVAILABLE));
     sto_rdb_row_cursor_close(&r->cursor); /* nothing of the database is held on the way back */
-    op->bytes_seen = r->bytes_seen;
+    bytes_tell(r, op);
     return op_result(op, rc);
 }
 

@@ -38,7 +38,7 @@ static enum err delete_one(struct rdb_row *r, bool ranged, struct sto_key *out_p
         return ERR_TOO_BIG;
     r->now.cells--;
     r->now.bytes -= bytes;
-    r->bytes_seen += c->key.len - r->row_len + c->value.len;
+    r->bytes_deleted += c->key.len - r->row_len + c->value.len;
     enum err rc = sto_rdb_row_step(r, 1);
     if (rc != ERR_OK || (ranged && !c->on_pending))
         return rc;

@@ -34,7 +34,8 @@ struct rdb_row {
     uint64_t steps_looked; /* there: when it was last asked whether it may go on */
     bool is_aside;         /* and it runs beside the scans of the pool: whoever ends it steps back */
     bool is_dear;          /* a reader is to work it out: it ends with ERR_CANCELLED */
-    uint64_t bytes_seen;   /* of the cells */
+    uint64_t bytes_seen;    /* of cells that a condition looked at */
+    uint64_t bytes_deleted; /* of cells */
     struct rdb_todo todo;
     bool has_head; /* before, now and cursor are there; else cells were replaced by as long ones */
     struct rdb_head_view before; /* in_db: the database holds cells of this row */

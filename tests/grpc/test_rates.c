@@ -105,6 +105,41 @@ static int check(const char *value, const char *otherwise)
     return ask("CheckAndMutateRow", &request.base);
 }
 
+/* The row that mutate and the rows that mutate_many write. */
+static int delete_row(void)
+{
+    Bt__Mutation mutation = BT__MUTATION__INIT;
+    Bt__Mutation__DeleteFromRow all = BT__MUTATION__DELETE_FROM_ROW__INIT;
+    Bt__Mutation *list[] = {&mutation};
+    Bt__MutateRowRequest request = BT__MUTATE_ROW_REQUEST__INIT;
+    mutation.mutation_case = BT__MUTATION__MUTATION_DELETE_FROM_ROW;
+    mutation.delete_from_row = &all;
+    request.table_name = table;
+    request.row_key = binary("k");
+    request.mutations = list;
+    request.n_mutations = 1;
+    return ask("MutateRow", &request.base);
+}
+
+static int delete_many(void)
+{
+    Bt__Mutation mutation = BT__MUTATION__INIT;
+    Bt__Mutation__DeleteFromRow all = BT__MUTATION__DELETE_FROM_ROW__INIT;
+    Bt__Mutation *list[] = {&mutation};
+    Bt__MutateRowsRequest__Entry entry = BT__MUTATE_ROWS_REQUEST__ENTRY__INIT;
+    Bt__MutateRowsRequest__Entry *entries[] = {&entry};
+    Bt__MutateRowsRequest request = BT__MUTATE_ROWS_REQUEST__INIT;
+    mutation.mutation_case = BT__MUTATION__MUTATION_DELETE_FROM_ROW;
+    mutation.delete_from_row = &all;
+    entry.row_key = binary("m");
+    entry.mutations = list;
+    entry.n_mutations = 1;
+    request.table_name = table;
+    request.entries = entries;
+    request.n_entries = 1;
+    return ask("MutateRows", &request.base);
+}
+
 static int read_all(void)
 {
     Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
@@ -145,6 +180,10 @@ START_TEST(trailers_say_what_a_call_cost)
     ck_assert_uint_eq(cost(), 2 + 2); /* the larger list */
     ck_assert_int_eq(read_all(), GW_STATUS_OK);
     ck_assert_uint_eq(cost(), 1 + 2); /* three rows of 3000 bytes */
+    ck_assert_int_eq(delete_row(), GW_STATUS_OK);
+    ck_assert_uint_eq(cost(), 2 + 2); /* of 3000 bytes */
+    ck_assert_int_eq(delete_many(), GW_STATUS_OK);
+    ck_assert_uint_eq(cost(), 2 + 2);
     (void)snprintf(table, sizeof table, "projects/%s/instances/main/tables/none", w.tenant);
     ck_assert_int_eq(read_all(), GW_STATUS_NOT_FOUND);
     ck_assert_uint_eq(cost(), 1);

@@ -168,6 +168,8 @@ START_TEST(the_deletion_of_a_long_row_holds_nobody_else)
     assert_others_go_on(&q);
     ck_assert_int_eq(q.op.result, ERR_OK);
     ck_assert(q.op.row_existed);
+    ck_assert_uint_ge(q.op.bytes_deleted, CELLS);
+    ck_assert_uint_eq(q.op.bytes_seen, 0);
     fix_assert_rows(T, &(struct sto_read_spec){0}, "other{f:q@1000=v,}");
     fix_assert_no_drift(0);
 }

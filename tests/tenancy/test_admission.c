@@ -266,6 +266,23 @@ START_TEST(a_condition_is_held_against_bytes_read)
 }
 END_TEST
 
+START_TEST(deletions_close_the_byte_rate_of_writes)
+{
+    struct ten_tenant *t = tenant_with("altostrat", "write_bytes_per_s", 6400);
+    struct ten_visit v = visit_of(t, NULL);
+    struct ten_visit w = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&v, TEN_WRITE, 1, 100), ERR_OK);
+    ten_charge_deleted(&v, 1ull << 40);
+    ck_assert_uint_eq(ten_visit_cost(&v), 2 + ((1ull << 40) + 100) / 1024);
+    ck_assert_int_eq(admit(&w, TEN_WRITE, 1, 0), ERR_RATE_LIMITED);
+    expect_refusal(TEN_POLICY_WRITE_BYTES, "write_bytes", 6400);
+    ck_assert_uint_le(why.wait_ns, 1001000000); /* the debt is one burst */
+    ck_assert_int_eq(admit(&w, TEN_READ, 1, 0), ERR_OK);
+    ten_visit_end(&v);
+    ten_visit_end(&w);
+}
+END_TEST
+
 START_TEST(a_read_that_went_beyond_the_debt_waits_for_all_of_it)
 {
     struct ten_tenant *t = tenant_with("altostrat", "read_bytes_per_s", 10000);
@@ -637,6 +654,7 @@ Suite *suite_tenancy_admission(void)
     tcase_add_test(c, state_is_looked_at_before_rates);
     tcase_add_test(c, visited_rows_and_bytes_close_the_byte_rate_of_reads);
     tcase_add_test(c, a_condition_is_held_against_bytes_read);
+    tcase_add_test(c, deletions_close_the_byte_rate_of_writes);
     tcase_add_test(c, a_read_that_went_beyond_the_debt_waits_for_all_of_it);
     tcase_add_test(c, cost_is_operations_and_bytes);
     c = tcase_create("overload");
