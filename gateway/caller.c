@@ -200,6 +200,7 @@ bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op)
     enum err e = looks ? ten_admit_condition(&call->visit, 1, &why, &eb) : ERR_OK;
     if (e == ERR_OK)
         e = ten_admit_bytes(&call->visit, gw_budget_bytes_of(op), 1, &why, &eb);
+    gw_caller_charge_predicate(call, op); /* not before: it would be refused for itself */
     return passed(call, e, &why, &eb);
 }
 
@@ -212,10 +213,17 @@ bool gw_caller_admit_entries(struct gw_call *call, struct ten_load load)
     return passed(call, e, &why, &eb);
 }
 
+void gw_caller_charge_predicate(struct gw_call *call, const struct sto_mutate_op *op)
+{
+    if (op->check != NULL && op->check->predicate != NULL)
+        ten_charge_work(&call->visit, sto_filter_compile_ns(op->check->predicate));
+}
+
 void gw_caller_charge_write(struct gw_call *call, const struct sto_mutate_op *op)
 {
     if (op->bytes_seen > 0)
         ten_charge_visited(&call->visit, 1, op->bytes_seen);
+    ten_charge_work(&call->visit, op->work_ns);
     ten_charge_deleted(&call->visit, op->bytes_deleted);
 }
 

@@ -41,8 +41,10 @@ bool gw_caller_check_tenant(struct gw_call *call, const struct auth_key *key, st
  * answered. */
 bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_load load);
 /* A write of one row, which was admitted when its head came: its bytes, and that its condition may
- * look at the row. False: answered. */
+ * look at the row. False: answered. Charges what compiling its predicate took, either way. */
 bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op);
+/* The same charge alone, for a write that goes no further. */
+void gw_caller_charge_predicate(struct gw_call *call, const struct sto_mutate_op *op);
 /* The same for many writes of one request: see ten_admit_entries. */
 bool gw_caller_admit_entries(struct gw_call *call, struct ten_load load);
 /* It is done, or was refused by the engine: what its condition looked at, and what it deleted. In

@@ -99,11 +99,12 @@ struct sto_mutate_op {
 
     enum err result;
     struct errbuf detail;
-    uint64_t retry_ns;   /* with ERR_OVERLOADED: when another try makes sense */
-    int64_t commit_us;   /* the timestamp given to STO_TIMESTAMP_SERVER cells */
-    uint64_t bytes_seen; /* of cells that its condition looked at: qualifiers, timestamps and
+    uint64_t retry_ns;      /* with ERR_OVERLOADED: when another try makes sense */
+    int64_t commit_us;      /* the timestamp given to STO_TIMESTAMP_SERVER cells */
+    uint64_t bytes_seen;    /* of cells that its condition looked at: qualifiers, timestamps and
                           * values, as of a read */
-    uint64_t bytes_deleted; /* the same, of cells that its mutations deleted */
+    uint64_t work_ns;       /* of its predicate, as of reads: nothing, if it has no expressions */
+    uint64_t bytes_deleted; /* as bytes_seen, of cells that its mutations deleted */
     bool row_existed;       /* before this operation */
     bool repeated;          /* the idempotency token was known: nothing was done again */
 };
@@ -211,10 +212,10 @@ struct sto_sample_op {
     void *user;
 
     struct sto_table_scope scope;
-    struct sto_row_set rows;    /* of which samples are wanted; all zero: the table */
-    uint64_t bytes_between;     /* wanted between two samples; 0: the engine chooses. The table's
+    struct sto_row_set rows;      /* of which samples are wanted; all zero: the table */
+    uint64_t bytes_between;       /* wanted between two samples; 0: the engine chooses. The table's
                                  * splits are samples in any case. */
-    struct arena *arena;        /* of the maker: samples and keys are written into it */
+    struct arena *arena;          /* of the maker: samples and keys are written into it */
     const _Atomic bool *unwanted; /* true at any time: it ends soon, with ERR_CANCELLED. NULL: it
                                    * is wanted to its end */
     uint64_t deadline_ns;         /* as of reads */

@@ -97,6 +97,7 @@ static void submit(struct gw_call *call)
     if (e == ERR_OK)
         e = gw_caller_check_row(call, w->op.row_key, &eb);
     if (e != ERR_OK) {
+        gw_caller_charge_predicate(call, &w->op);
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
@@ -113,10 +114,13 @@ static void submit(struct gw_call *call)
 
 static void prepared_on_helper(struct gw_call *call)
 {
+    const struct gw_row_write *w = call->state;
     if (call->task.result != ERR_OK)
         gw_call_problem(call, (int)call->task.result, call->task.detail.text);
     else if (call->ex != NULL)
         submit(call);
+    else
+        gw_caller_charge_predicate(call, &w->op);
 }
 
 static void prepare(struct gw_call *call)

@@ -106,10 +106,14 @@ static enum err prepare(struct gw_call *call, struct errbuf *eb)
 
 static void prepared(struct gw_call *call)
 {
+    const struct row_change *change = call->state;
+    if (call->task.result == ERR_OK && !gw_rpc_is_over(call)) {
+        submit(call);
+        return;
+    }
+    gw_caller_charge_predicate(call, &change->op);
     if (call->task.result != ERR_OK)
         gw_rpc_fail(call, call->task.result, call->task.detail.text);
-    else if (!gw_rpc_is_over(call))
-        submit(call);
 }
 
 static void run(struct gw_call *call, bool is_small)
@@ -120,7 +124,7 @@ static void run(struct gw_call *call, bool is_small)
         return;
     }
     enum err e = prepare(call, &eb);
-    if (e == ERR_OK)
+    if (e == ERR_OK) /* what is small compiles in no time that is charged */
         submit(call);
     else
         gw_rpc_fail(call, e, eb.text);

@@ -12,6 +12,8 @@
  * 5. An operation that takes many steps is dear: it is undone, and worked out in a batch apart, on
  *    a reader, from the row as the database has it (plan.h). What only the committer knows comes
  *    when it is back: the gate and the quota of then, the token, counters, header and change.
+ *
+ * 523 lines because committer and reader apply an operation with the same steps, in this order.
  */
 #include "storage/rocksdb/apply.h"
 
@@ -396,6 +398,7 @@ static void row_init(struct rdb_row *r, uint64_t steps_max)
     r->is_aside = false;
     r->is_dear = false;
     r->bytes_seen = 0;
+    r->work_ns = 0;
     r->bytes_deleted = 0;
     r->has_head = false;
     base_buf_init(&r->state, STO_AGGREGATE_STATE_MAX);
@@ -412,9 +415,10 @@ void sto_rdb_row_fini(struct rdb_row *r)
     sto_rdb_change_log_fini(&r->changes);
 }
 
-static void bytes_tell(const struct rdb_row *r, struct sto_mutate_op *op)
+static void effort_tell(const struct rdb_row *r, struct sto_mutate_op *op)
 {
     op->bytes_seen = r->bytes_seen;
+    op->work_ns = r->work_ns;
     op->bytes_deleted = r->bytes_deleted;
 }
 
@@ -446,7 +450,7 @@ enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t se
     }
     effort->steps = r.steps;
     effort->is_dear = r.is_dear;
-    bytes_tell(&r, op);
+    effort_tell(&r, op);
     sto_rdb_row_fini(&r);
     return op_result(op, rc);
 }
@@ -468,7 +472,7 @@ enum err sto_rdb_apply_apart(struct rdb_row *r, struct rdb_batch *apart, struct 
     if (rc == ERR_OK && sto_rdb_batch_build(apart) != ERR_OK)
         rc = base_fail(&op->detail, ERR_UNAVAILABLE, "%s", sto_unseal_text(ERR_UNAVAILABLE));
     sto_rdb_row_cursor_close(&r->cursor); /* nothing of the database is held on the way back */
-    bytes_tell(r, op);
+    effort_tell(r, op);
     return op_result(op, rc);
 }
 

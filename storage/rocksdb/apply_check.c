@@ -117,7 +117,9 @@ static enum err start(struct walk *w, enum sto_visit_next next)
 /* What the filter did since the last time, in the row's steps. */
 static uint64_t filter_steps(struct walk *w)
 {
-    w->filter_ns += sto_filter_work(w->visit->run);
+    uint64_t ns = sto_filter_work(w->visit->run);
+    w->row->work_ns += ns;
+    w->filter_ns += ns;
     uint64_t steps = w->filter_ns / RDB_NS_OF_A_STEP;
     w->filter_ns %= RDB_NS_OF_A_STEP;
     return steps;

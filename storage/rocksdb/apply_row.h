@@ -32,9 +32,10 @@ struct rdb_row {
     uint64_t steps;        /* cells looked at and mutations, so far */
     uint64_t steps_max;    /* then it is dear; UINT64_MAX: it is on a reader */
     uint64_t steps_looked; /* there: when it was last asked whether it may go on */
-    bool is_aside;         /* and it runs beside the scans of the pool: whoever ends it steps back */
-    bool is_dear;          /* a reader is to work it out: it ends with ERR_CANCELLED */
-    uint64_t bytes_seen;    /* of cells that a condition looked at */
+    bool is_aside;       /* and it runs beside the scans of the pool: whoever ends it steps back */
+    bool is_dear;        /* a reader is to work it out: it ends with ERR_CANCELLED */
+    uint64_t bytes_seen; /* of cells that a condition looked at */
+    uint64_t work_ns;    /* of a predicate's expressions */
     uint64_t bytes_deleted; /* of cells */
     struct rdb_todo todo;
     bool has_head; /* before, now and cursor are there; else cells were replaced by as long ones */

@@ -59,11 +59,17 @@ static void put_value(size_t len)
     base_free(value);
 }
 
+static uint64_t parsed(const char *text)
+{
+    uint64_t number = 0;
+    ck_assert_ptr_nonnull(text);
+    ck_assert_int_eq(base_parse_u64(base_slice_text(text), &number), ERR_OK);
+    return number;
+}
+
 static uint64_t cost_of(const struct grpc_call *call)
 {
-    uint64_t cost = 0;
-    ck_assert_int_eq(base_parse_u64(base_slice_text(call->cost), &cost), ERR_OK);
-    return cost;
+    return parsed(call->cost);
 }
 
 /* --- compiling --------------------------------------------------------------------------------
@@ -127,6 +133,46 @@ START_TEST(compiling_is_charged_over_both_protocols)
     EXPECT_STATUS(w.http, 200);
     ck_assert_int_eq(http_number(w.http, "/stats/rows_returned"), 1);
     ck_assert_int_ge(http_number(w.http, "/stats/cost"), 10);
+}
+END_TEST
+
+/* CheckAndMutateRow of row "k", with request.filter as predicate. */
+static const struct grpc_call *check_row(void)
+{
+    static Bt__CheckAndMutateRowRequest check;
+    bt__check_and_mutate_row_request__init(&check);
+    make_mutate(1);
+    check.table_name = table;
+    check.row_key = mutate.row_key;
+    check.predicate_filter = &filter;
+    check.true_mutations = mutations;
+    check.n_true_mutations = 1;
+    return grpc_ask(&client, BIGTABLE "CheckAndMutateRow", &check.base);
+}
+
+/* 1 ms costs 250 of a write. */
+START_TEST(compiling_a_predicate_is_charged_over_both_protocols)
+{
+    put_value(10);
+    use_patterns("[ab]*", 3);
+    ck_assert_uint_le(cost_of(check_row()), 3);
+    use_filter_that_compiles_long();
+    const struct grpc_call *call = check_row();
+    expect_status(call, GW_STATUS_OK, "");
+    ck_assert_uint_ge(cost_of(call), 40);
+    http_json(w.http, "POST",
+              "{'predicate':" LONG_JSON ",'then':[{'set_cell':{'family':'raw','qualifier':'x',"
+              "'value':'1'}}]}",
+              "/v1/tables/devices/rows/k:check");
+    EXPECT_STATUS(w.http, 200);
+    ck_assert_uint_ge(parsed(http_header(w.http, "bigtent-cost")), 40);
+    /* what is refused afterwards is not for nothing */
+    http_json(w.http, "POST",
+              "{'predicate':" LONG_JSON ",'then':[{'set_cell':{'family':'raw','qualifier':'x',"
+              "'timestamp':'17','value':'1'}}]}",
+              "/v1/tables/devices/rows/k:check");
+    EXPECT_STATUS(w.http, 400);
+    ck_assert_uint_ge(parsed(http_header(w.http, "bigtent-cost")), 40);
 }
 END_TEST
 
@@ -203,6 +249,21 @@ START_TEST(matching_is_charged_by_bytes_and_patterns)
 }
 END_TEST
 
+/* 1 KiB of a write costs as much as 4 of a read. */
+START_TEST(matching_a_predicate_is_charged_by_bytes_and_patterns)
+{
+    put_value(4 * MIB);
+    use_patterns("x*", 2);
+    uint64_t two = cost_of(check_row());
+    use_patterns("x*", PATTERNS_MAX);
+    uint64_t many = cost_of(check_row());
+    uint64_t each = 4 * MIB / (2 * KIB);
+    ck_assert_uint_ge(two, 4096 + 2 * each);
+    ck_assert_uint_ge(many - two, (PATTERNS_MAX - 2) * each);
+    ck_assert_uint_le(many - two, (PATTERNS_MAX - 2) * each * 5 / 4);
+}
+END_TEST
+
 START_TEST(a_value_that_takes_too_many_states_is_refused)
 {
     put_value(2 * MIB);
@@ -232,11 +293,13 @@ Suite *suite_grpc_hard_filters(void)
     tcase_add_test(tc, a_read_overtakes_one_whose_filter_compiles_long);
     tcase_add_test(tc, a_write_overtakes_a_check_whose_filter_compiles_long);
     tcase_add_test(tc, compiling_is_charged_over_both_protocols);
+    tcase_add_test(tc, compiling_a_predicate_is_charged_over_both_protocols);
     tcase_add_test(tc, a_long_filter_that_is_wrong_is_refused);
     tcase_add_test(tc, a_check_with_a_long_filter_decides_as_one_with_a_short_one);
     tc = add_case(suite, "matching");
     tcase_add_test(tc, a_read_overtakes_those_that_match_a_large_value);
     tcase_add_test(tc, matching_is_charged_by_bytes_and_patterns);
+    tcase_add_test(tc, matching_a_predicate_is_charged_by_bytes_and_patterns);
     tcase_add_test(tc, a_value_that_takes_too_many_states_is_refused);
     return suite;
 }
