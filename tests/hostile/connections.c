@@ -55,11 +55,27 @@ static void bodies_attack(struct attack *a, unsigned thread)
     base_free(filler);
 }
 
-/* As many as this process may have; the server inherits the same limit. */
-static void idle_attack(struct attack *a, unsigned thread)
+/* As many as this process may have. The server has the same hard limit, and raises its soft one to
+ * it: with less than that here, its descriptors would never be used up. */
+static void idle_setup(struct attack *a)
 {
     struct rlimit files;
+    (void)a;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = files.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+
+/* One thread does it at a time: two would take the descriptors of this process. */
+static void idle_attack(struct attack *a, unsigned thread)
+{
+    static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+    struct rlimit files;
     (void)thread;
+    if (atomic_flag_test_and_set(&is_taken)) {
+        attack_sleep_ms(a, 100);
+        return;
+    }
     (void)getrlimit(RLIMIT_NOFILE, &files);
     size_t max = files.rlim_cur > DESCRIPTORS_OWN ? files.rlim_cur - DESCRIPTORS_OWN : 1;
     max = max < IDLE_MAX ? max : IDLE_MAX;
@@ -79,6 +95,7 @@ static void idle_attack(struct attack *a, unsigned thread)
         (void)close(all[i]);
     atomic_store(&a->note, count);
     base_free(all);
+    atomic_flag_clear(&is_taken);
 }
 
 static bool idle_verify(struct attack *a, char finding[HOSTILE_FINDING])
@@ -97,6 +114,7 @@ const struct hostile_case hostile_connections[] = {
     {.name = "idle-connections",
      .proved = "idle TCP connections took the descriptors: the witness could not be opened, exit 3",
      .threads = 1,
+     .setup = idle_setup,
      .attack = idle_attack,
      .verify = idle_verify},
     {.name = NULL},

@@ -35,7 +35,6 @@ const struct hostile_case hostile_control[] = {
     {.name = "table-changes",
      .proved = "a loop of table changes raised the operator's p50 from 0.5 to 293 ms",
      .threads = 4,
-     .in_mixture = true,
      .setup = changes_setup,
      .attack = changes_attack},
     {.name = NULL},

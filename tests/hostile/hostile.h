@@ -34,7 +34,7 @@ struct hostile_case {
     const char *name;   /* of the table it uses, too */
     const char *proved; /* one sentence: what this did to a server without defences */
     unsigned threads;
-    bool in_mixture; /* works with an active tenant that other attacks use as well */
+    bool in_own_tenant; /* in the mixture it has a tenant apart: it suspends its tenant */
     void (*setup)(struct attack *a);
     /* One round, until attack_is_over or earlier; it is repeated. */
     void (*attack)(struct attack *a, unsigned thread);
