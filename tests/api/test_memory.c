@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <nghttp2/nghttp2.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/limits.h"
@@ -93,29 +95,57 @@ static bool holds(const struct raw_tls *r, const char *text)
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
+static void suspend(void)
+{
+    http_json(mean.op, "POST", "{'reason':'unpaid'}", "/v1/admin/tenants/mean:suspend");
+    EXPECT_STATUS(mean.op, 200);
+}
+
+static void depart(void)
+{
+    http_json(mean.op, "POST", "{'confirm':'mean','grace':'3600s'}",
+              "/v1/admin/tenants/mean:offboard");
+    EXPECT_STATUS(mean.op, 202);
+}
+
+/* Minutes at its rate. */
+static void owe(void)
+{
+    static char body[200000];
+    admin_set_quota(mean.op, mean.tenant, "{'write_bytes_per_s':1024,'burst_ms':60000}");
+    memset(body, 'x', sizeof body);
+    http_bytes(mean.http, "PUT", base_slice(body, sizeof body),
+               "/v1/tables/devices/cells/r/stats/q");
+    EXPECT_STATUS(mean.http, 204);
+}
+
 static const struct {
     const char *key; /* NULL: none; "": mean's */
     const char *more;
-    bool is_suspended;
+    void (*before)(void);
     const char *status;
 } HEADS[] = {
-    {NULL, LONG_BODY, false, "HTTP/1.1 401 "},
-    {NULL, LONG_BODY "Expect: 100-continue\r\n", false, "HTTP/1.1 401 "},
-    {NULL, "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", false,
+    {NULL, LONG_BODY, NULL, "HTTP/1.1 401 "},
+    {NULL, LONG_BODY "Expect: 100-continue\r\n", NULL, "HTTP/1.1 401 "},
+    {NULL, "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", NULL,
      "HTTP/1.1 401 "},
-    {"bt_wrong", LONG_BODY, false, "HTTP/1.1 401 "},
-    {"", LONG_BODY, true, "HTTP/1.1 403 "},
-    {"", "Content-Type: image/png\r\nContent-Length: 16000000\r\n", false, "HTTP/1.1 415 "},
-    {"", LONG_BODY "Expect: 100-continue\r\n", false, "HTTP/1.1 100 "},
+    {"bt_wrong", LONG_BODY, NULL, "HTTP/1.1 401 "},
+    {"", LONG_BODY, suspend, "HTTP/1.1 403 "},
+    {"", LONG_BODY, depart, "HTTP/1.1 410 "},
+    {"", LONG_BODY "Expect: 100-continue\r\n", depart, "HTTP/1.1 410 "},
+    {"", "Content-Type: application/json\r\nContent-Length: 17000000\r\n", NULL,
+     "HTTP/1.1 413 "},
+    {"", "Content-Type: image/png\r\nContent-Length: 16000000\r\n", NULL, "HTTP/1.1 415 "},
+    {"", LONG_BODY, owe, "HTTP/1.1 429 "},
+    {"", LONG_BODY "Expect: 100-continue\r\n", owe, "HTTP/1.1 429 "},
+    {"", LONG_BODY "Expect: 100-continue\r\n", NULL, "HTTP/1.1 100 "},
 };
 
 START_TEST(a_head_is_answered_before_its_body)
 {
     struct raw_tls r;
-    if (HEADS[_i].is_suspended)
-        EXPECT_STATUS(mean.op, (http_json(mean.op, "POST", "{'reason':'unpaid'}",
-                                          "/v1/admin/tenants/mean:suspend"),
-                                200));
+    if (HEADS[_i].before != NULL)
+        HEADS[_i].before();
     const char *key = HEADS[_i].key != NULL && HEADS[_i].key[0] == '\0' ? mean.key : HEADS[_i].key;
     send_head(&r, key, HEADS[_i].more);
     while (!holds(&r, "\r\n\r\n"))
@@ -252,6 +282,31 @@ START_TEST(half_sent_messages_are_bounded_and_end)
 }
 END_TEST
 
+/* A byte of a message now and then, beside a body that comes quickly enough. */
+START_TEST(a_trickled_message_is_ended_while_memory_is_scarce)
+{
+    static struct grpc_client client;
+    static const uint8_t filler[4 * KIB];
+    struct raw_tls quick;
+    send_head(&quick, mean.key, LONG_BODY);
+    process_await(first_is_held, NULL, "the body of a request to be held");
+    grpc_open(&client, &server, mean.key, 0);
+    grpc_hurry(&client);
+    struct grpc_call *slow = half_send(&client);
+    for (int ms = 0; !slow->is_closed && ms < SOON_MS; ms += 50) {
+        ck_assert(raw_send(&quick, base_slice(filler, sizeof filler)));
+        grpc_put_bytes(&client, slow, base_slice(filler, 1));
+        grpc_listen(&client, 50);
+    }
+    ck_assert(slow->is_closed);
+    ck_assert_uint_eq(slow->error, NGHTTP2_CANCEL);
+    ck_assert(raw_send(&quick, base_slice(filler, sizeof filler)));
+    ck_assert(!raw_read_some(&quick, 0) && !quick.closed);
+    grpc_close(&client);
+    raw_close(&quick);
+}
+END_TEST
+
 /* --- answers ---------------------------------------------------------------------------------- */
 
 static void put_large_cell(struct http *h)
@@ -344,6 +399,7 @@ Suite *suite_api_memory(void)
     tcase_add_test(t, a_body_that_comes_later_is_taken);
     tcase_add_test(t, half_sent_bodies_are_bounded_for_their_tenant);
     tcase_add_loop_test(t, half_sent_messages_are_bounded_and_end, 0, 2);
+    tcase_add_test(t, a_trickled_message_is_ended_while_memory_is_scarce);
     tcase_add_test(t, unread_answers_are_bounded_for_their_tenant);
     tcase_add_test(t, an_unread_list_of_tables_is_not_made);
     suite_add_tcase(s, t);

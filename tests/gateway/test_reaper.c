@@ -146,6 +146,17 @@ START_TEST(dribbled_head_is_closed)
 }
 END_TEST
 
+/* Nor a body: 200 bytes a second are below the least speed. */
+START_TEST(dribbled_body_is_closed)
+{
+    struct edge_client c;
+    request_in_time(&c, SLICE_LIT("POST /echo HTTP/1.1\r\n" H "Content-Length: 9000000\r\n\r\nx"),
+                    1);
+    process_await(takes_no_byte, &c, "a close");
+    edge_disconnect(&c);
+}
+END_TEST
+
 START_TEST(idle_http2_gets_goaway)
 {
     struct h2 h;
@@ -238,6 +249,62 @@ START_TEST(stream_without_window_is_ended)
 }
 END_TEST
 
+struct upload {
+    struct h2 *h;
+    const struct h2_stream *stream;
+};
+
+static bool ends_beside_empty_frames(void *arg)
+{
+    const struct upload *u = arg;
+    if (!u->stream->is_closed)
+        (void)h2_frame(u->h, NGHTTP2_DATA, 0, u->stream->id, SLICE_EMPTY);
+    return u->stream->is_closed;
+}
+
+/* Frames without a byte are no progress of a body. */
+START_TEST(a_body_of_empty_frames_is_ended)
+{
+    struct h2 h;
+    h2_open(&h, &edge);
+    struct upload u = {&h, h2_request(&h, "POST", "/echo", 10, true)};
+    h2_await_that(&h, ends_beside_empty_frames, &u, "the end of a body of empty frames");
+    ck_assert_uint_eq(u.stream->error, NGHTTP2_CANCEL);
+    h2_close(&h);
+}
+END_TEST
+
+/* Takes what is there, and lets the server send as much again: a byte each 5 ms. */
+static bool ends_while_taking_little(void *arg)
+{
+    struct upload *u = arg;
+    while (edge_receive(&u->h->tls, 0)) {
+        const struct buf *in = &u->h->tls.in;
+        ck_assert_int_eq(nghttp2_session_mem_recv(u->h->session, in->ptr, in->len),
+                         (ssize_t)in->len);
+        base_buf_truncate(&u->h->tls.in, 0);
+    }
+    h2_push(u->h);
+    return u->stream->is_closed || u->h->tls.closed;
+}
+
+/* A fifth of the least speed: each window is progress, but less than the time it took. */
+START_TEST(an_answer_that_is_taken_too_slowly_is_ended)
+{
+    nghttp2_settings_entry little = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1};
+    struct h2 h;
+    open_in_time(&h);
+    ck_assert_int_eq(nghttp2_submit_settings(h.session, 0, &little, 1), 0);
+    struct upload u = {&h, h2_request(&h, "GET", "/sized?1000000", 0, false)};
+    h2_push(&h);
+    process_await(ends_while_taking_little, &u, "the end of a trickled answer");
+    ck_assert(u.stream->is_closed);
+    ck_assert_uint_eq(u.stream->error, NGHTTP2_CANCEL);
+    ck_assert_uint_gt(u.stream->body_bytes, 0);
+    h2_close(&h);
+}
+END_TEST
+
 /* A slow handler is not an idle peer. */
 START_TEST(slow_answer_is_waited_for)
 {
@@ -302,6 +369,7 @@ Suite *suite_gateway_reaper(void)
     TCase *tc = add_case(s, "head", set_up_head);
     tcase_add_test(tc, peers_that_begin_and_fall_silent_are_closed);
     tcase_add_test(tc, dribbled_head_is_closed);
+    tcase_add_test(tc, dribbled_body_is_closed);
     tcase_add_test(tc, unfinished_http2_head_is_closed);
     tcase_add_test(tc, slow_answer_is_waited_for);
     tc = add_case(s, "idle", set_up_idle);
@@ -313,6 +381,8 @@ Suite *suite_gateway_reaper(void)
     tcase_add_test(tc, unfinished_http2_requests_are_ended);
     tcase_add_test(tc, peers_that_take_nothing_are_closed);
     tcase_add_test(tc, stream_without_window_is_ended);
+    tcase_add_test(tc, a_body_of_empty_frames_is_ended);
+    tcase_add_test(tc, an_answer_that_is_taken_too_slowly_is_ended);
     tcase_add_test(tc, slow_answer_is_waited_for);
     tcase_add_test(tc, stop_does_not_wait_for_ever);
     return s;
