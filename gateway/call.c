@@ -176,6 +176,21 @@ enum err gw_call_no_memory(const struct gw_call *call, struct errbuf *eb)
                      base_memory_most(call->memory));
 }
 
+enum err gw_call_compile(const struct gw_call *call, const struct sto_filter *filter,
+                         struct sto_filter_program **out, struct errbuf *eb)
+{
+    struct sto_filter_program *program = NULL;
+    enum err e = sto_filter_compile(filter, call->scope.schema, &program, eb);
+    if (e != ERR_OK)
+        return e;
+    if (!sto_filter_charge(program, call->memory)) {
+        sto_filter_unref(program);
+        return gw_call_no_memory(call, eb);
+    }
+    *out = program;
+    return ERR_OK;
+}
+
 /* --- time --------------------------------------------------------------------------------------
  */
 

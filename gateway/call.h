@@ -193,6 +193,9 @@ bool gw_call_may_begin(struct gw_call *call);
 
 /* What it holds, and what it will hold, is of that share. */
 void gw_call_charge(struct gw_call *call, struct base_memory_share *share);
+/* Compiles a filter for the call's table, counted in the call's share. The caller unrefs it. */
+enum err gw_call_compile(const struct gw_call *call, const struct sto_filter *filter,
+                         struct sto_filter_program **out, struct errbuf *eb) MUST_CHECK;
 /* Says why memory of the call's share was refused: ERR_NO_MEMORY. */
 enum err gw_call_no_memory(const struct gw_call *call, struct errbuf *eb);
 

@@ -8,6 +8,9 @@
 #include "base/banned.h"
 
 #define NODES_OF_A_STEP 16
+/* RE2's object with its program's tables; the instruction, and what it was parsed into. */
+#define BYTES_OF_A_REGEX        2048
+#define BYTES_OF_AN_INSTRUCTION 64
 
 static void free_program(struct sto_filter_program *p)
 {
@@ -16,6 +19,7 @@ static void free_program(struct sto_filter_program *p)
         if (op == FILTER_ROW_KEY_REGEX || op == FILTER_QUALIFIER_REGEX || op == FILTER_VALUE_REGEX)
             sto_pattern_free(p->nodes[i].u.pattern);
     }
+    base_memory_give(p->share, p->counted_bytes);
     base_free(p->nodes);
     base_free(p->branches);
     base_free(p->bytes);
@@ -46,6 +50,19 @@ struct sto_filter_program *sto_filter_program_new(const struct sto_schema *schem
         return NULL;
     }
     return p;
+}
+
+bool sto_filter_charge(struct sto_filter_program *p, struct base_memory_share *share)
+{
+    INVARIANT(p->share == NULL);
+    size_t bytes =
+        base_memory_counted(p->node_count * sizeof p->nodes[0] + p->regexes * BYTES_OF_A_REGEX +
+                            p->instructions * BYTES_OF_AN_INSTRUCTION);
+    if (!base_memory_take(share, bytes))
+        return false;
+    p->share = share;
+    p->counted_bytes = bytes;
+    return true;
 }
 
 struct sto_filter_program *sto_filter_ref(struct sto_filter_program *p)

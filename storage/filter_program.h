@@ -113,6 +113,8 @@ struct sto_filter_program {
     size_t regexes;      /* patterns that are not literal */
     size_t instructions; /* of those that are matched in rows */
     uint64_t compile_ns;
+    struct base_memory_share *share; /* that counted_bytes are of; NULL: nobody's */
+    size_t counted_bytes;
     bool looks_at_rows; /* has row_key_regex or row_sample */
     bool has_regexes;   /* that are not literal */
     bool restricts_rows;

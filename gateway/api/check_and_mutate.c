@@ -71,7 +71,7 @@ static enum err compile(struct gw_call *call, struct errbuf *eb)
     struct row_check *c = call->state;
     if (!c->has_filter)
         return ERR_OK;
-    return sto_filter_compile(&c->filter, call->scope.schema, &c->check.predicate, eb);
+    return gw_call_compile(call, &c->filter, &c->check.predicate, eb);
 }
 
 static bool compiles_long(const struct gw_call *call)

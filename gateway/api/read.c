@@ -132,7 +132,7 @@ static enum err compile(struct gw_call *call, struct errbuf *eb)
 {
     struct gw_row_answer *s = call->state;
     struct read *r = s->user;
-    return sto_filter_compile(&r->filter, call->scope.schema, &s->stream.op.spec.filter, eb);
+    return gw_call_compile(call, &r->filter, &s->stream.op.spec.filter, eb);
 }
 
 static void compiled_on_helper(struct gw_call *call)

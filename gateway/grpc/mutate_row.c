@@ -186,7 +186,7 @@ static enum err read_predicate(struct gw_call *call, const Bt__RowFilter *messag
     if (message == NULL)
         return ERR_OK;
     enum err e = gw_filter_from_proto(message, &call->arena, &filter, eb);
-    return e == ERR_OK ? sto_filter_compile(&filter, call->scope.schema, out, eb) : e;
+    return e == ERR_OK ? gw_call_compile(call, &filter, out, eb) : e;
 }
 
 static enum err read_check(struct gw_call *call, struct errbuf *eb)

@@ -178,7 +178,7 @@ static enum err take_filter(struct gw_call *call, struct sto_read_spec *spec, st
     if (message == NULL)
         return ERR_OK;
     enum err e = gw_filter_from_proto(message, &call->arena, &filter, eb);
-    return e == ERR_OK ? sto_filter_compile(&filter, call->scope.schema, &spec->filter, eb) : e;
+    return e == ERR_OK ? gw_call_compile(call, &filter, &spec->filter, eb) : e;
 }
 
 static bool is_one_key(const struct sto_row_set *rows)

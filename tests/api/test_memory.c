@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <check.h>
+#include <google/bigtable/v2/bigtable.pb-c.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -133,8 +134,7 @@ static const struct {
     {"", LONG_BODY, suspend, "HTTP/1.1 403 "},
     {"", LONG_BODY, depart, "HTTP/1.1 410 "},
     {"", LONG_BODY "Expect: 100-continue\r\n", depart, "HTTP/1.1 410 "},
-    {"", "Content-Type: application/json\r\nContent-Length: 17000000\r\n", NULL,
-     "HTTP/1.1 413 "},
+    {"", "Content-Type: application/json\r\nContent-Length: 17000000\r\n", NULL, "HTTP/1.1 413 "},
     {"", "Content-Type: image/png\r\nContent-Length: 16000000\r\n", NULL, "HTTP/1.1 415 "},
     {"", LONG_BODY, owe, "HTTP/1.1 429 "},
     {"", LONG_BODY "Expect: 100-continue\r\n", owe, "HTTP/1.1 429 "},
@@ -387,6 +387,47 @@ START_TEST(an_unread_list_of_tables_is_not_made)
 }
 END_TEST
 
+static bool a_filter_is_held(void *arg)
+{
+    (void)arg;
+    return held_bytes() >= 512 * KIB;
+}
+
+static bool no_filter_is_held(void *arg)
+{
+    (void)arg;
+    return held_bytes() <= 256 * KIB;
+}
+
+/* A read of few bytes whose peer takes none of them: what is held is its filter. */
+START_TEST(a_filter_is_held_for_its_tenant)
+{
+    static char text[] = "(.{0,500}.{0,500}){2}"; /* some 5,000 instructions */
+    static struct grpc_client client;
+    Bt__ReadRowsRequest request = BT__READ_ROWS_REQUEST__INIT;
+    Bt__RowFilter__Interleave interleave = BT__ROW_FILTER__INTERLEAVE__INIT;
+    Bt__RowFilter filter = BT__ROW_FILTER__INIT, value = BT__ROW_FILTER__INIT;
+    Bt__RowFilter *values[] = {&value, &value, &value};
+    char table[160];
+    tenant_put(mean.http, "devices", "row", "stats", "os", "17");
+    ck_assert(no_filter_is_held(NULL));
+    value.filter_case = BT__ROW_FILTER__FILTER_VALUE_REGEX_FILTER;
+    value.value_regex_filter = (ProtobufCBinaryData){sizeof text - 1, (uint8_t *)text};
+    interleave.filters = values;
+    interleave.n_filters = 3;
+    filter.filter_case = BT__ROW_FILTER__FILTER_INTERLEAVE;
+    filter.interleave = &interleave;
+    (void)snprintf(table, sizeof table, "projects/%s/instances/main/tables/devices", mean.tenant);
+    request.table_name = table;
+    request.filter = &filter;
+    grpc_open(&client, &server, mean.key, 1);
+    (void)grpc_start(&client, "/google.bigtable.v2.Bigtable/ReadRows", &request.base, NULL);
+    process_await(a_filter_is_held, NULL, "a filter in the memory of requests");
+    grpc_close(&client);
+    process_await(no_filter_is_held, NULL, "the memory of a filter");
+}
+END_TEST
+
 Suite *suite_api_memory(void);
 Suite *suite_api_memory(void)
 {
@@ -402,6 +443,7 @@ Suite *suite_api_memory(void)
     tcase_add_test(t, a_trickled_message_is_ended_while_memory_is_scarce);
     tcase_add_test(t, unread_answers_are_bounded_for_their_tenant);
     tcase_add_test(t, an_unread_list_of_tables_is_not_made);
+    tcase_add_test(t, a_filter_is_held_for_its_tenant);
     suite_add_tcase(s, t);
     return s;
 }

@@ -412,6 +412,28 @@ START_TEST(small_filters_are_those_that_compile_in_no_time)
 }
 END_TEST
 
+/* Some 5,000 instructions. */
+START_TEST(a_program_counts_in_a_share_until_its_last_ref)
+{
+    struct base_memory budget = {.limit = 10 * MIB};
+    struct base_memory_share share = {.budget = &budget}, full = {.budget = &budget, .most = 5000};
+    struct sto_filter filter = VALUE("(.{0,500}.{0,500}){2}");
+    struct sto_filter_program *p = NULL;
+    ck_assert_int_eq(sto_filter_compile(&filter, schema, &p, &eb), ERR_OK);
+    ck_assert(!sto_filter_charge(p, &full));
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+    ck_assert(sto_filter_charge(p, &share));
+    ck_assert_uint_ge(atomic_load(&share.used), 64 * sto_filter_instructions(p));
+    ck_assert_uint_gt(sto_filter_instructions(p), 1000);
+    ck_assert_uint_le(atomic_load(&share.used), LIM_FILTER_REGEX_BYTES);
+    sto_filter_unref(sto_filter_ref(p));
+    ck_assert_uint_gt(atomic_load(&share.used), 0);
+    sto_filter_unref(p);
+    ck_assert_uint_eq(atomic_load(&share.used), 0);
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+}
+END_TEST
+
 START_TEST(lack_of_memory_is_an_error_and_leaks_nothing)
 {
     struct sto_filter f =
@@ -464,6 +486,7 @@ Suite *suite_storage_filter(void)
     tcase_add_test(tc, patterns_share_their_memory);
     tcase_add_test(tc, classes_of_unicode_are_limited);
     tcase_add_test(tc, small_filters_are_those_that_compile_in_no_time);
+    tcase_add_test(tc, a_program_counts_in_a_share_until_its_last_ref);
     tcase_add_test(tc, lack_of_memory_is_an_error_and_leaks_nothing);
     suite_add_tcase(suite, tc);
     return suite;
