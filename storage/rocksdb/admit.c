@@ -180,6 +180,9 @@ enum err sto_rdb_admit(struct rdb_committer *c, struct sto_mutate_op *op)
 {
     struct sto_account *account = op->scope.tenant.account;
     op->retry_ns = 0;
+    op->bytes_seen = 0; /* it may be tried again, and was charged for the first time */
+    op->work_ns = 0;
+    op->bytes_deleted = 0;
     enum err rc = sto_rdb_usable(c->engine, &op->detail);
     if (rc == ERR_OK)
         rc = sto_rdb_gate_check(account, true, &op->detail);
