@@ -326,8 +326,14 @@ static enum err idle_run(struct rdb_reclaim *r, struct rdb_notes_due *due)
     bool is_done = sto_rdb_removed_work(e, &removed_ns, &eb) == ERR_OK && removed_ns == NEVER;
     if (removed_ns != NEVER && removed_ns / NS_PER_US < due->wait_us)
         due->wait_us = removed_ns / NS_PER_US + 1;
-    if (is_tried(r, RDB_STUCK_CLEARING))
-        cleared = step_end(r, RDB_STUCK_CLEARING, sto_rdb_tombstones_clear(e, &eb), &eb);
+    if (is_tried(r, RDB_STUCK_CLEARING)) {
+        bool rewrote;
+        cleared = sto_rdb_tombstones_clear(e, &rewrote, &eb);
+        cleared = step_end(r, RDB_STUCK_CLEARING, cleared, &eb);
+        r->is_unsettled = r->is_unsettled || rewrote;
+        if (cleared == ERR_OK && rewrote)
+            return ERR_OK; /* the next round settles */
+    }
     return is_done && !r->is_unsettled && cleared == ERR_OK ? ERR_NOT_FOUND : ERR_TIMEOUT;
 }
 

@@ -269,11 +269,12 @@ bool sto_rdb_tombstones_load(struct rdb_engine *e)
 
 /* --- until there is none --------------------------------------------------------------------- */
 
-enum err sto_rdb_tombstones_clear(struct rdb_engine *e, struct errbuf *eb)
+enum err sto_rdb_tombstones_clear(struct rdb_engine *e, bool *out_rewrote, struct errbuf *eb)
 {
     struct rdb_tombstones *t = &e->tombstones;
     bool is_none = true;
     enum err rc = ERR_OK;
+    *out_rewrote = false;
     if (sto_rdb_tombstones_mark(t, NULL) != 0)
         return ERR_OK;
     if (!sto_rdb_tombstones_load(e))
@@ -283,6 +284,7 @@ enum err sto_rdb_tombstones_clear(struct rdb_engine *e, struct errbuf *eb)
     uint64_t flushed = atomic_load(&t->flushed);
     if (rc == ERR_OK && !sto_rdb_tombstone_files_is_empty(e->db.tombstone_files)) {
         rc = sto_rdb_wait_for_snapshots(e, eb);
+        *out_rewrote = rc == ERR_OK;
         if (rc == ERR_OK)
             rc = sto_rdb_tombstones_push(e, RDB_CF_CELLS, NULL, &is_none, eb);
     }

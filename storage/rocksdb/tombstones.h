@@ -103,7 +103,9 @@ rocksdb_iterator_t *sto_rdb_rows_iterator(struct rdb_engine *e, rocksdb_readopti
  * file is in the way; those of other files were rewritten once. */
 enum err sto_rdb_tombstones_push(struct rdb_engine *e, int family, const struct sto_span *within,
                                  bool *out_none, struct errbuf *eb) MUST_CHECK;
-/* The reclaim thread: have those go that may be there. ERR_OK: there are none. */
-enum err sto_rdb_tombstones_clear(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
+/* The reclaim thread: have those go that may be there. ERR_OK: there are none. out_rewrote: files
+ * were replaced, and those before may still be on the disk. */
+enum err sto_rdb_tombstones_clear(struct rdb_engine *e, bool *out_rewrote,
+                                  struct errbuf *eb) MUST_CHECK;
 
 #endif

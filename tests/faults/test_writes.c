@@ -298,8 +298,6 @@ static const struct failure {
     {"fsync of a table fails", DISK_SYNC, EIO, ".sst", true, "failed"},
     {"the log takes no writes", DISK_WRITE, EIO, ".log", false, "failed"},
     {"a table is refused, whatever statvfs says", SPACE, EROFS, ".sst", true, "read_only"},
-    {"no descriptor for the witness, for 30 s", DISK_MAKE, EMFILE, "witness", false, "failed"},
-    {"no descriptor for a table, for 30 s", DISK_MAKE, ENFILE, ".sst", false, "failed"},
     {"remounted read-only", 0, EROFS, "", false, "read_only"},
 };
 

@@ -254,7 +254,7 @@ START_TEST(what_another_compaction_kept_is_rewritten)
     ck_assert_int_eq(pthread_join(other, NULL), 0);
     rewrite_end();
     ck_assert_uint_eq(physical_keys(T), 0);
-    ck_assert_int_eq(sto_rdb_tombstones_clear(engine(), NULL), ERR_OK);
+    ck_assert_int_eq(sto_rdb_tombstones_clear(engine(), &(bool){false}, NULL), ERR_OK);
 }
 END_TEST
 
