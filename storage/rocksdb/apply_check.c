@@ -168,12 +168,20 @@ static enum err visit_cell(struct walk *w, enum sto_visit_next *out_next)
     return cell_step(w, c->value.len);
 }
 
+static enum err look_too_long(const struct walk *w)
+{
+    return base_fail(&w->row->op->detail, ERR_TOO_BIG,
+                     "the predicate would look at more than %d cells (or KiB of values) of the "
+                     "row; narrow it to a family or a column",
+                     LIM_CHECK_STEPS);
+}
+
 /* One pass; ends early when the sink was given something. */
 static enum err pass(struct walk *w, const struct any_sink *sink, enum sto_visit_next next)
 {
     enum err rc = start(w, next);
     while (rc == ERR_OK && !w->row->cursor.at_end) {
-        rc = ++w->steps > LIM_CHECK_STEPS ? ERR_TOO_BIG : visit_cell(w, &next);
+        rc = ++w->steps > LIM_CHECK_STEPS ? look_too_long(w) : visit_cell(w, &next);
         if (rc != ERR_OK || sink->any)
             return sink->any ? ERR_OK : rc;
         rc = go_on(w, next);
@@ -235,11 +243,6 @@ enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, b
     walk.cost = cost == UINT32_MAX ? 0 : cost;
     walk.filter_ns = 0;
     rc = r->removed_max != 0 ? walk_row_with_jumps(&walk, &sink) : walk_row(&walk, &sink, false);
-    if (rc == ERR_TOO_BIG)
-        rc = base_fail(eb, rc,
-                       "the predicate would look at more than %d cells (or KiB of values) of the "
-                       "row; narrow it to a family or a column",
-                       LIM_CHECK_STEPS);
     if (rc == ERR_OK)
         rc = sto_visit_error(&visit, eb);
     sto_visit_close(&visit);
