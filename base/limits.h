@@ -130,6 +130,7 @@
  * second while a purge waits for old snapshots, which should take seconds at most. */
 #define LIM_ROW_SNAPSHOT_MS        10000
 #define LIM_ROW_SNAPSHOT_WAITED_MS 1000
+#define LIM_RECOUNT_BEGINS         20   /* a recount begins so often, since it gives way likewise */
 #define LIM_DROP_SLICE_CELLS       1024 /* point deletes per commit of a prefix drop */
 #define LIM_SWEEP_SLICE_CELLS      256  /* the same of a sweep */
 #define LIM_SWEEP_SLICE_US         300  /* of one column and another, before that commit */

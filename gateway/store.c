@@ -57,6 +57,12 @@ static void log_tear(void *ctx, const struct sto_rocksdb_tear *tear)
              tear->log, tear->offset, tear->bytes, tear->sequence);
 }
 
+static void log_mended(void *ctx, uint64_t number)
+{
+    (void)ctx;
+    base_log(BASE_LOG_WARN, "metadata_file_mended", "file=%06" PRIu64 ".sst", number);
+}
+
 const struct sto_rocksdb_tears GW_STORE_TEARS = {.found = log_tear};
 
 static enum err open_keystore(struct gw_store *s, const char *dir,
@@ -182,6 +188,7 @@ enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
     *s = (struct gw_store){.epoch = base_epoch_new()};
     options->dir = datadir->path;
     options->tears = GW_STORE_TEARS;
+    options->mended = (struct sto_rocksdb_mended){.file = log_mended};
     enum err e = read_pepper(s, datadir->path, eb);
     places = places != NULL ? places : &none;
     const char *backups = places->backups != NULL ? places->backups : own;

@@ -301,6 +301,8 @@ struct sto_recount_op {
     struct sto_usage recorded; /* the counters at that same snapshot */
     uint64_t counted_changes;  /* bytes of stored changes, likewise */
     uint64_t recorded_changes;
+    int begun;          /* how often: it gives way to deletions, and ends with ERR_TIMEOUT when
+                         * that was LIM_RECOUNT_BEGINS times */
     void *engine_state; /* the engine's; starts as NULL */
 };
 
@@ -519,6 +521,7 @@ struct sto_damaged_file {
 struct sto_damage {
     uint64_t lost_ranges;        /* of keys: their bytes are gone, reads of them are ERR_CORRUPT */
     struct errbuf reclaim_stuck; /* which file keeps bytes of drops, for operators; "": none */
+    uint64_t meta_uncopied;      /* files of the metadata that are on the disk only once */
     size_t count;
     struct sto_damaged_file files[STO_DAMAGED_FILES];
 };

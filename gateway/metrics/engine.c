@@ -187,6 +187,8 @@ static void put_damage(struct buf *out, const struct sto_engine_stats *s,
     gw_metric_one(out, "bigtent_reclaim_stuck", GW_GAUGE,
                   "1 while bytes of drops stay because a damaged table file cannot be rewritten.",
                   damage->reclaim_stuck.text[0] != '\0');
+    gw_metric_one(out, "bigtent_metadata_files_uncopied", GW_GAUGE,
+                  "Table files of the metadata that have no copy yet.", damage->meta_uncopied);
     struct gw_metric m =
         gw_metric_begin(out, "bigtent_damaged_block_bytes", GW_GAUGE,
                         "Bytes of each such block, by file, family and offset in the file.");

@@ -7,8 +7,8 @@
  *   truncated block read from DIR/000012.sst offset 3, expected 4 bytes, got 2
  *   Bad table magic number: expected 1, found 2 in DIR/000012.sst
  *
- * Such a block says nothing of the disk's other blocks: everything else of the database is served
- * on. A call that the disk did not carry out is another matter, and latches (rocksdb_engine.c).
+ * Such a block says nothing of the disk's others: everything else is served on. A call that the
+ * disk did not carry out is another matter, and latches (rocksdb_engine.c).
  *
  *   met       a read or compaction adds the block to the list and wakes the thread
  *   examine   the thread reads the whole file; of each block that does not match
@@ -17,11 +17,11 @@
  *   rewrite   the file is compacted, so that backups, purges and searches, which read whole files,
  *             work again
  *
- * 1. A crash between any two of these leaves the file; who meets it next begins again, and records
- *    the same keys.
+ * 1. A crash between any two of these leaves the file: who meets it next records the same keys.
  * 2. A file of which every block matches when it is read again is forgotten.
- * 3. Not replaced are blocks of meta, where documents of all tenants are, and what a file needs to
- *    be opened at all. Such a file is stuck: its compactions fail once a second, beside the others.
+ * 3. Not replaced are blocks of meta without a sound copy, and what a file needs to be opened at
+ *    all. Such a file is stuck: its compactions fail once a second, beside the others.
+ * 4. The copies (meta_copies.h) are made by the thread, too, when it has nothing to examine.
  */
 #include "storage/rocksdb/damage.h"
 
@@ -33,6 +33,7 @@
 #include "base/worker.h"
 #include "storage/rocksdb/damage_io.h"
 #include "storage/rocksdb/live_files.h"
+#include "storage/rocksdb/meta_copies.h"
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/table_file.h"
@@ -185,6 +186,7 @@ void sto_rdb_damage_get(struct sto_engine *engine, struct sto_damage *out)
     for (size_t i = 0; i < d->count; i++)
         out->files[i] = d->of[i].at;
     pthread_mutex_unlock(&d->lock);
+    out->meta_uncopied = atomic_load(&e->meta_copies.missing);
     sto_rdb_reclaim_stuck(&e->reclaim, &out->reclaim_stuck);
 }
 
@@ -238,12 +240,19 @@ static enum err file_find(struct examination *x)
     return rc;
 }
 
+/* Blocks come in the order of their keys: the first one's keys begin the range. */
+static enum err rewrite_note(struct examination *x, struct slice from, struct slice to)
+{
+    enum err rc = x->from.len == 0 ? buf_set(&x->from, from) : ERR_OK;
+    return rc == ERR_OK ? buf_set(&x->to, to) : rc;
+}
+
 /* No key is lost. Of zeros, a part of a filter lets every key pass; without the list of its parts
  * RocksDB opens the file without a filter. To have the file rewritten its first key is enough: from
  * its first to its last one there may be the whole database, if it is in level 0. */
-static enum err bad_filter(struct examination *x, const struct rdb_bad_block *block)
+static enum err bad_filter(struct examination *x, const struct rdb_bad_block *block, bool is_mended)
 {
-    if (block->kind == RDB_BLOCK_FILTER)
+    if (block->kind == RDB_BLOCK_FILTER && !is_mended)
         sto_rdb_damage_io_replace(x->engine->db.damage_io, x->number, block->offset, block->bytes,
                                   block->checksum_type);
     if (x->to.len > 0)
@@ -273,8 +282,11 @@ static enum err bad_block(void *ctx, const struct rdb_bad_block *block)
     pthread_mutex_lock(&e->damage.lock);
     (void)list_add(&e->damage, &at);
     pthread_mutex_unlock(&e->damage.lock);
+    bool is_mended = x->family == RDB_CF_META && sto_rdb_meta_copies_use(e, x->number, block);
     if (block->kind == RDB_BLOCK_FILTER || block->kind == RDB_BLOCK_FILTERS)
-        return bad_filter(x, block);
+        return bad_filter(x, block, is_mended);
+    if (is_mended)
+        return rewrite_note(x, lost.from, lost.to);
     if (x->family != RDB_CF_CELLS && x->family != RDB_CF_CHANGES) {
         x->is_replaced = false;
         return ERR_OK;
@@ -286,9 +298,7 @@ static enum err bad_block(void *ctx, const struct rdb_bad_block *block)
     sto_rdb_damage_io_replace(e->db.damage_io, x->number, block->offset, block->bytes,
                               block->checksum_type);
     sto_rdb_test_point(e, STO_DIE_REPLACED);
-    if (x->from.len == 0)
-        rc = buf_set(&x->from, lost.from);
-    return rc == ERR_OK ? buf_set(&x->to, lost.to) : rc;
+    return rewrite_note(x, lost.from, lost.to);
 }
 
 static enum err file_examine(struct examination *x)
@@ -354,6 +364,17 @@ static uint64_t number_pending(const struct rdb_damage *d)
     return 0;
 }
 
+/* With the lock. False: it is time to look after the copies. */
+static bool wait_for_work(struct rdb_damage *d)
+{
+    struct timespec until;
+    if (d->engine->options.meta_copies_s == 0)
+        return pthread_cond_wait(&d->changed, &d->lock) == 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
+    until.tv_sec += d->engine->options.meta_copies_s;
+    return pthread_cond_timedwait(&d->changed, &d->lock, &until) == 0;
+}
+
 static void *thread_main(void *arg)
 {
     struct rdb_damage *d = arg;
@@ -361,16 +382,28 @@ static void *thread_main(void *arg)
     pthread_mutex_lock(&d->lock);
     while (!d->stopping) {
         uint64_t number = number_pending(d);
-        if (number == 0) {
-            pthread_cond_wait(&d->changed, &d->lock);
+        if (number == 0 && wait_for_work(d))
             continue;
-        }
         pthread_mutex_unlock(&d->lock);
-        examine(d, number);
+        if (number != 0)
+            examine(d, number);
+        else
+            sto_rdb_meta_copies_keep(d->engine);
         pthread_mutex_lock(&d->lock);
     }
     pthread_mutex_unlock(&d->lock);
     return NULL;
+}
+
+bool sto_rdb_damage_is_known(struct rdb_engine *e, uint64_t number)
+{
+    struct rdb_damage *d = &e->damage;
+    bool is_known = false;
+    pthread_mutex_lock(&d->lock);
+    for (size_t i = 0; i < d->count && !is_known; i++)
+        is_known = d->of[i].at.number == number;
+    pthread_mutex_unlock(&d->lock);
+    return is_known;
 }
 
 bool sto_rdb_damage_wait(struct rdb_engine *e)

@@ -60,6 +60,8 @@ void sto_rdb_damage_found(struct rdb_engine *e, const struct sto_damaged_file *a
 /* A compaction ended with this text of RocksDB. ctx: the engine. */
 void sto_rdb_damage_met(void *ctx, const char *text);
 
+/* Whether a block of that file is listed. */
+bool sto_rdb_damage_is_known(struct rdb_engine *e, uint64_t number);
 /* Waits until the files that are known to be damaged were examined. False: not in time. */
 bool sto_rdb_damage_wait(struct rdb_engine *e);
 /* Whether a file that compactions cannot get past has keys between the two. */

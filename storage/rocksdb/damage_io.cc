@@ -10,7 +10,8 @@
  * file, and the damaged file is deleted after it.
  *
  * 1. A thread is in a compaction between OnSubcompactionBegin and OnSubcompactionCompleted, which
- *    RocksDB calls on it for every part of every compaction. Only there a block is replaced.
+ *    RocksDB calls on it for every part of every compaction. Only there a block is empty. Mended
+ *    bytes are those that were written: everybody reads them.
  * 2. Compactions read with fill_cache off: a replacement never enters the block cache.
  * 3. OnBackgroundError may set the error to OK: RocksDB then goes on as if it were none.
  */
@@ -62,10 +63,15 @@ uint64_t number_of(const std::string &path)
     return number;
 }
 
-/* Blocks by file and offset, each with the trailer of an empty block of its size. */
+struct Block {
+    std::string bytes; /* with its trailer */
+    bool is_mended;    /* as it was written; else it is an empty one */
+};
+
+/* Blocks by file and offset. */
 class Replacements {
   public:
-    void add(uint64_t file, uint64_t offset, std::string block)
+    void add(uint64_t file, uint64_t offset, Block block)
     {
         std::lock_guard<std::mutex> held(lock_);
         blocks_[{file, offset}] = std::move(block);
@@ -87,13 +93,15 @@ class Replacements {
     }
 
     /* Writes what the replacements of the file have in common with [offset, offset + len). */
-    void apply(uint64_t file, uint64_t offset, char *bytes, size_t len) const
+    void apply(uint64_t file, uint64_t offset, char *bytes, size_t len, bool for_compaction) const
     {
         std::lock_guard<std::mutex> held(lock_);
         for (auto at = blocks_.lower_bound({file, 0});
              at != blocks_.end() && at->first.first == file && at->first.second < offset + len;
              ++at) {
-            const std::string &block = at->second;
+            const std::string &block = at->second.bytes;
+            if (!at->second.is_mended && !for_compaction)
+                continue;
             uint64_t from = std::max(at->first.second, offset);
             uint64_t to = std::min(at->first.second + block.size(), offset + len);
             if (from < to)
@@ -105,7 +113,7 @@ class Replacements {
   private:
     mutable std::mutex lock_;
     std::atomic<bool> any_{false};
-    std::map<std::pair<uint64_t, uint64_t>, std::string> blocks_;
+    std::map<std::pair<uint64_t, uint64_t>, Block> blocks_;
 };
 
 class File : public rocksdb::FSRandomAccessFileOwnerWrapper {
@@ -123,11 +131,11 @@ class File : public rocksdb::FSRandomAccessFileOwnerWrapper {
     {
         rocksdb::IOStatus status =
             FSRandomAccessFileOwnerWrapper::Read(offset, n, options, result, scratch, dbg);
-        if (compactions_here == 0 || !replacements_->any() || !status.ok() || result->empty())
+        if (!replacements_->any() || !status.ok() || result->empty())
             return status;
         if (result->data() != scratch)
             memcpy(scratch, result->data(), result->size());
-        replacements_->apply(number_, offset, scratch, result->size());
+        replacements_->apply(number_, offset, scratch, result->size(), compactions_here != 0);
         *result = rocksdb::Slice(scratch, result->size());
         return status;
     }
@@ -310,5 +318,13 @@ extern "C" void sto_rdb_damage_io_replace(struct rdb_damage_io *io, uint64_t fil
         checksum_type, reinterpret_cast<const uint8_t *>(block.data()), bytes + 1);
     for (size_t i = 0; i < 4; i++)
         block[bytes + 1 + i] = static_cast<char>(sum >> (8 * i));
-    io->replacements->add(file, offset, std::move(block));
+    io->replacements->add(file, offset, Block{std::move(block), false});
+}
+
+extern "C" void sto_rdb_damage_io_mend(struct rdb_damage_io *io, uint64_t file, uint64_t offset,
+                                       struct slice block)
+{
+    io->replacements->add(
+        file, offset,
+        Block{std::string(reinterpret_cast<const char *>(block.ptr), block.len), true});
 }

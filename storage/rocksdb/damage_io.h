@@ -3,7 +3,8 @@
  *
  * Does:     keeps a compaction that met a damaged block from stopping the database, and tells the
  *           engine about it; keeps the text of what does stop it; has compactions read an empty
- *           block where a block is known to be damaged; computes the checksum of a block.
+ *           block where a block is known to be damaged, and everybody read a sound one where there
+ *           is one; computes the checksum of a block.
  * Owns:     which blocks are replaced, until their files are unlinked.
  * May use:  base/, RocksDB.
  * Knows no: whose the rows of a block are, what was recorded of them.
@@ -11,7 +12,7 @@
  * Blocks:   sto_rdb_compact_range, until the compaction has ended.
  * Fails by: sto_rdb_compact_range: ERR_CORRUPT, ERR_CANCELLED, ERR_IO.
  * Limits:   memory of the size of each block that is replaced.
- * Promises: 1. Only compactions read the replacement: every other read meets the damaged block.
+ * Promises: 1. Only compactions read an empty block: every other read meets the damaged one.
  *           2. No file is changed.
  *           3. Any other error of a compaction, and any error of a flush or write, stops the
  *              database as before.
@@ -42,6 +43,11 @@ void sto_rdb_damage_io_reason(const struct rdb_damage_io *io, char *out, size_t 
 /* From now on compactions read an empty block there. bytes: without its trailer. */
 void sto_rdb_damage_io_replace(struct rdb_damage_io *io, uint64_t file, uint64_t offset,
                                uint64_t bytes, int checksum_type);
+
+/* From now on everybody reads these bytes there, which are the block's as it was written, with its
+ * trailer. */
+void sto_rdb_damage_io_mend(struct rdb_damage_io *io, uint64_t file, uint64_t offset,
+                            struct slice block);
 
 /* As rocksdb_compact_range_cf_opt with that for the last level, but says how it ended: ERR_CORRUPT
  * (a damaged block), ERR_CANCELLED (the engine closes), ERR_IO. */

@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "storage/rocksdb/compat.h"
 #include "storage/rocksdb/live_files.h"
+#include "storage/rocksdb/meta_copies.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -109,7 +110,7 @@ static void provoke_removal(struct rdb_engine *e)
         rocksdb_free(error); /* the wait goes on, and says so when it was in vain */
 }
 
-enum err sto_rdb_wait_for_held_files(struct rdb_engine *e, int seconds, struct errbuf *eb)
+static enum err wait_for_held_files(struct rdb_engine *e, int seconds, struct errbuf *eb)
 {
     char path[BASE_PATH_BYTES];
     enum err rc = base_path_join(path, e->dir, "db", eb);
@@ -135,6 +136,14 @@ enum err sto_rdb_wait_for_held_files(struct rdb_engine *e, int seconds, struct e
                       names.count, seconds);
     base_free(names.text);
     return rc;
+}
+
+enum err sto_rdb_wait_for_held_files(struct rdb_engine *e, int seconds, struct errbuf *eb)
+{
+    atomic_fetch_add(&e->old_state_waited, 1);
+    enum err rc = wait_for_held_files(e, seconds, eb);
+    atomic_fetch_sub(&e->old_state_waited, 1);
+    return rc == ERR_OK ? sto_rdb_meta_copies_tidy(e, eb) : rc;
 }
 
 enum err sto_rdb_held_bytes(struct rdb_engine *e, uint64_t *out, struct errbuf *eb)

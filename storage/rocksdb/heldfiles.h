@@ -13,7 +13,7 @@
  * Fails by: ERR_TIMEOUT, ERR_IO.
  * Limits:   none: as many files as there are.
  * Promises: 1. ERR_OK means: every table file and every log that was on the disk at the call is
- *              live or gone.
+ *              live or gone, and so is the file of every copy (meta_copies.h).
  */
 #ifndef STORAGE_ROCKSDB_HELDFILES_H
 #define STORAGE_ROCKSDB_HELDFILES_H

@@ -129,6 +129,7 @@ void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
         .reclaim_bytes_per_s = LIM_RECLAIM_BYTES_PER_S,
         .row_snapshot_ms = LIM_ROW_SNAPSHOT_MS,
         .row_snapshot_waited_ms = LIM_ROW_SNAPSHOT_WAITED_MS,
+        .meta_copies_s = RDB_META_COPIES_S,
         .headroom_bytes = LIM_HEADROOM_BYTES_DEFAULT,
         .ballast_bytes = LIM_BALLAST_BYTES_DEFAULT,
     };

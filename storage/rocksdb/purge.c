@@ -18,8 +18,8 @@
  *    in progress around it.
  * 4. Files are deleted beside the batches, whose memory of what is stored is cleared: at the fence,
  *    behind the gate, and again with the counters.
- * 5. A recount counts in reads_open: its snapshot would keep the bytes. So would one of another
- *    tenant's, which the compaction of the documents waits for.
+ * 5. A recount counts in reads_open: its snapshot would keep the bytes. One of another tenant's,
+ *    which the compaction of the documents waits for, gives way (recount.c).
  * 6. Tenants that are purged together share the flush, the compactions and the new MANIFEST.
  * 7. What a customer named stands in documents that stay as well, the tenant's own and those of its
  *    keys. They lose it before the flush (tenancy/purge.c), and their old versions leave the files

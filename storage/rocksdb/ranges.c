@@ -73,7 +73,7 @@ uint64_t sto_rdb_property(struct rdb_engine *e, const char *name)
     return value;
 }
 
-enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
+static enum err wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
 {
     uint64_t sequence = rocksdb_get_latest_sequence_number(e->db.handle);
     const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
@@ -89,6 +89,14 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
     }
     return base_fail(eb, ERR_TIMEOUT, "a snapshot of before the deletion is still open after %d s",
                      e->wait_seconds);
+}
+
+enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
+{
+    atomic_fetch_add(&e->old_state_waited, 1);
+    enum err rc = wait_for_snapshots(e, eb);
+    atomic_fetch_sub(&e->old_state_waited, 1);
+    return rc;
 }
 
 struct rdb_range_files sto_rdb_range_files(struct rdb_engine *e, int family, struct slice begin,

@@ -29,6 +29,7 @@
 #include "storage/rocksdb/long_row.h"
 #include "storage/rocksdb/lost.h"
 #include "storage/rocksdb/maintenance.h"
+#include "storage/rocksdb/meta_copies.h"
 #include "storage/rocksdb/pace.h"
 #include "storage/rocksdb/pool.h"
 #include "storage/rocksdb/pressure.h"
@@ -73,11 +74,13 @@ struct rdb_engine {
     _Atomic bool closing;
     _Atomic uint64_t acked_sequence;
     _Atomic uint64_t erasing_since_ns;  /* shares.h */
+    _Atomic unsigned old_state_waited;  /* deletions that wait for old snapshots or files to go */
     _Atomic uint64_t reads_handed_over; /* tried on a loop, and not in memory */
     struct rdb_cache_sample cache_sample;
     struct rdb_tombstones tombstones;
     struct rdb_change_counts change_counts;
     struct rdb_damage damage;
+    struct rdb_meta_copies meta_copies;
     struct rdb_lost lost;
     struct rdb_scrub scrub;
     struct rdb_file_lists file_lists;

@@ -3,12 +3,15 @@
  *
  * 1. The snapshot is taken on the tenant's committer while no batch is under way, together with the
  *    counters in memory: both are of that moment.
- * 2. It counts LIM_SLICE_STEPS keys, then goes to the end of the readers' queue: reads have their
- * turn.
+ * 2. It counts LIM_SLICE_STEPS_SHARED keys, then goes to the end of the readers' queue: reads have
+ *    their turn.
  * 3. Rows come first, then the changes of streams. Other threads remove changes as well,
  *    under the lock of documents (change_count.h): the snapshot is taken under it.
  * 4. Every row's cells and bytes must add up to its header, and the stored counters of all tables
  *    to those in memory; what remains is the caller's comparison of counted with recorded.
+ * 5. A deletion waits for every snapshot of before it, and for the files that an iterator holds.
+ *    So what is waited for and as old as a row's may be (long_row.h) is given up, and counting
+ *    begins anew behind the deletion.
  */
 #include "storage/rocksdb/recount.h"
 
@@ -16,19 +19,24 @@
 #include <stddef.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "storage/canary.h"
 #include "storage/range.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/row_sum.h"
+#include "storage/rocksdb/shuttle.h"
 
 #include "base/banned.h"
+
+#define NS_PER_MS 1000000ULL
 
 struct state {
     struct rdb_task task; /* first: to the committer */
     struct sto_recount_op *op;
     struct rdb_engine *engine;
     const rocksdb_snapshot_t *snapshot;
+    uint64_t snapshot_ns; /* when it was taken, monotonic */
     struct sto_range range;
     rocksdb_readoptions_t *options; /* both NULL until the first slice */
     rocksdb_iterator_t *it;
@@ -47,21 +55,32 @@ static void run_done(struct base_msg *msg)
     op->done(op);
 }
 
+/* Nothing is kept from deletions behind this. */
+static void let_go(struct state *s)
+{
+    if (s->it != NULL) {
+        rocksdb_iter_destroy(s->it);
+        rocksdb_readoptions_destroy(s->options);
+        atomic_fetch_sub(&s->op->scope.account->reads_open, 1);
+    }
+    if (s->snapshot != NULL)
+        rocksdb_release_snapshot(s->engine->db.handle, s->snapshot);
+    s->it = NULL;
+    s->options = NULL;
+    s->snapshot = NULL;
+}
+
 static void answer(struct sto_recount_op *op, enum err rc)
 {
     struct state *s = op->engine_state;
-    if (s != NULL && s->it != NULL) {
-        rocksdb_iter_destroy(s->it);
-        rocksdb_readoptions_destroy(s->options);
-        atomic_fetch_sub(&op->scope.account->reads_open, 1);
-    }
-    if (s != NULL && s->snapshot != NULL)
-        rocksdb_release_snapshot(s->engine->db.handle, s->snapshot);
+    struct rdb_engine *e = s->engine;
+    let_go(s);
     base_free(s);
     op->engine_state = NULL;
     op->result = rc;
     op->msg.run = run_done;
     base_mailbox_push(op->reply_to, &op->msg);
+    sto_rdb_shuttle_leave(e);
 }
 
 /* --- cells ---------------------------------------------------------------------------------- */
@@ -154,7 +173,7 @@ static enum err count_keys(struct sto_recount_op *op, bool *out_end)
     if (!op->ignore_gate && (atomic_load(&op->scope.account->gate) & STO_GATE_GONE) != 0)
         return base_fail(&op->detail, ERR_GONE, "the tenant is being deleted");
     enum err rc = sto_rdb_usable(s->engine, &op->detail);
-    for (int i = 0; rc == ERR_OK && i < LIM_SLICE_STEPS; i++) {
+    for (int i = 0; rc == ERR_OK && i < LIM_SLICE_STEPS_SHARED; i++) {
         if (!rocksdb_iter_valid(s->it))
             return family_close(op, out_end);
         struct slice key, value;
@@ -232,12 +251,47 @@ static enum err check_stored_counters(struct sto_recount_op *op)
 
 /* --- the two threads -------------------------------------------------------------------------- */
 
+static void begin(struct state *s)
+{
+    s->op->begun++;
+    sto_rdb_committer_task(sto_rdb_committer_of(s->engine, s->op->scope.account), &s->task, true);
+}
+
+static bool gives_way(const struct state *s)
+{
+    struct rdb_engine *e = s->engine;
+    return atomic_load(&e->old_state_waited) != 0 &&
+           base_monotonic_ns() - s->snapshot_ns >= e->options.row_snapshot_waited_ms * NS_PER_MS;
+}
+
+static void begin_anew(struct state *s)
+{
+    struct sto_recount_op *op = s->op;
+    let_go(s);
+    if (op->begun == LIM_RECOUNT_BEGINS) {
+        answer(op, base_fail(&op->detail, ERR_TIMEOUT,
+                             "counting gave way to deletions %d times, each time before it was "
+                             "done; ask again when fewer tenants leave",
+                             LIM_RECOUNT_BEGINS));
+        return;
+    }
+    s->sum = (struct rdb_row_sum){0};
+    op->counted_changes = 0;
+    begin(s);
+}
+
 static void run_on_reader(struct base_msg *msg)
 {
     struct sto_recount_op *op = op_of(msg);
     struct state *s = op->engine_state;
     enum err rc = ERR_OK;
-    if (s->it == NULL) {
+    if (s->it != NULL) {
+        sto_rdb_test_point(s->engine, STO_DIE_LOOKING);
+        if (gives_way(s)) {
+            begin_anew(s);
+            return;
+        }
+    } else {
         atomic_fetch_add(&op->scope.account->reads_open, 1);
         s->range = sto_range_of_tenant(&op->scope);
         s->family = RDB_CF_CELLS;
@@ -262,8 +316,10 @@ static void run_on_committer(struct rdb_committer *c, struct rdb_task *task)
 {
     struct state *s = (struct state *)task;
     struct sto_recount_op *op = s->op;
-    const struct rdb_pool_job job = {
-        .account = op->scope.account, .queue = RDB_SCANS, .priority = STO_PRIORITY_BACKGROUND};
+    const struct rdb_pool_job job = {.account = op->scope.account,
+                                     .queue = RDB_SCANS,
+                                     .priority = STO_PRIORITY_BACKGROUND,
+                                     .must = op->begun > 1};
     (void)c; /* its thread is what matters: no write is under way */
     enum err rc = sto_rdb_usable(s->engine, &op->detail);
     if (rc != ERR_OK) {
@@ -272,6 +328,7 @@ static void run_on_committer(struct rdb_committer *c, struct rdb_task *task)
     }
     pthread_mutex_lock(&s->engine->docs_lock);
     s->snapshot = rocksdb_create_snapshot(s->engine->db.handle);
+    s->snapshot_ns = base_monotonic_ns();
     op->recorded = sto_counters_read(&op->scope.account->total);
     op->recorded_changes = sto_account_change_bytes(op->scope.account);
     pthread_mutex_unlock(&s->engine->docs_lock);
@@ -283,22 +340,22 @@ static void run_on_committer(struct rdb_committer *c, struct rdb_task *task)
 void sto_rdb_recount(struct sto_engine *engine, struct sto_recount_op *op)
 {
     struct rdb_engine *e = sto_rdb_engine(engine);
+    struct state *s = base_new(sizeof(*s));
     op->detail.text[0] = '\0';
     op->counted = (struct sto_usage){0};
     op->recorded = (struct sto_usage){0};
     op->counted_changes = 0;
     op->recorded_changes = 0;
-    op->engine_state = NULL;
-    enum err rc = sto_rdb_usable(e, &op->detail);
-    if (rc != ERR_OK) {
-        answer(op, rc);
-        return;
-    }
-    struct state *s = base_new(sizeof(*s));
-    s->engine = e;
+    op->begun = 0;
     op->engine_state = s;
+    s->engine = e;
     s->op = op;
     s->task = (struct rdb_task){
         .account = op->scope.account, .priority = STO_PRIORITY_BACKGROUND, .run = run_on_committer};
-    sto_rdb_committer_task(sto_rdb_committer_of(e, op->scope.account), &s->task, true);
+    sto_rdb_shuttle_enter(e);
+    enum err rc = sto_rdb_usable(e, &op->detail);
+    if (rc == ERR_OK)
+        begin(s);
+    else
+        answer(op, rc);
 }

@@ -7,9 +7,13 @@
  * Knows no: what is done about a difference.
  * Threads:  submit from any; the snapshot is taken on the tenant's committer, counted on a reader.
  * Blocks:   readers only.
- * Fails by: ERR_CORRUPT (header or stored counters disagree), ERR_IO, ERR_UNAVAILABLE, ERR_GONE.
- * Limits:   LIM_SLICE_STEPS keys at a time; it reads everything without filling the cache.
+ * Fails by: ERR_CORRUPT (header or stored counters disagree), ERR_IO, ERR_UNAVAILABLE, ERR_GONE,
+ *           ERR_TIMEOUT.
+ * Limits:   LIM_SLICE_STEPS_SHARED keys at a time; it reads everything without filling the cache.
  * Promises: 1. counted and recorded are of the same moment.
+ *           2. A deletion waits for snapshot and iterator no longer than
+ *              LIM_ROW_SNAPSHOT_WAITED_MS and a slice each. Counting that had to begin more often
+ *              than LIM_RECOUNT_BEGINS fails.
  */
 #ifndef STORAGE_ROCKSDB_RECOUNT_H
 #define STORAGE_ROCKSDB_RECOUNT_H

@@ -30,6 +30,7 @@
 #include "storage/rocksdb/engine_stats.h"
 #include "storage/rocksdb/fence.h"
 #include "storage/rocksdb/log_check.h"
+#include "storage/rocksdb/meta_copies.h"
 #include "storage/rocksdb/options.h"
 #include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/purge.h"
@@ -204,6 +205,7 @@ static void engine_free(struct rdb_engine *e)
         sto_rdb_long_rows_fini(&e->long_rows[i]);
     sto_rdb_file_lists_fini(&e->file_lists);
     sto_rdb_damage_fini(&e->damage);
+    sto_rdb_meta_copies_fini(&e->meta_copies);
     sto_rdb_lost_fini(&e->lost);
     sto_rdb_removed_fini(&e->removed);
     sto_rdb_tombstones_fini(&e->tombstones);
@@ -338,6 +340,8 @@ static enum err db_open(struct rdb_engine *e, struct errbuf *eb)
     if (rc == ERR_OK)
         rc = sto_rdb_logs_check(path, &witness, &e->options.tears, true, eb);
     if (rc == ERR_OK)
+        rc = sto_rdb_meta_copies_mend(path, &e->options.mended, eb);
+    if (rc == ERR_OK)
         e->db.damage_io = sto_rdb_damage_io_new(sto_rdb_damage_met, e);
     if (rc == ERR_OK)
         rc = sto_rdb_db_open(&e->db, path, &e->options, witness.adopting, &e->pace, eb);
@@ -428,6 +432,7 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     for (int i = 0; i < RDB_COMMITTERS_MAX; i++)
         sto_rdb_long_rows_init(&e->long_rows[i], e);
     sto_rdb_damage_init(&e->damage, e);
+    sto_rdb_meta_copies_init(&e->meta_copies);
     sto_rdb_lost_init(&e->lost);
     sto_rdb_scrub_init(&e->scrub, e);
     sto_rdb_file_lists_init(&e->file_lists);

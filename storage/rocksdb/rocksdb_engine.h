@@ -32,6 +32,12 @@ struct sto_rocksdb_tears {
     void *ctx;
 };
 
+/* Called at open for each file of the metadata that was replaced by its copy; file may be NULL. */
+struct sto_rocksdb_mended {
+    void (*file)(void *ctx, uint64_t number); /* 12 is 000012.sst */
+    void *ctx;
+};
+
 struct sto_rocksdb_options {
     const char *dir;              /* holds db/, witness, ballast; must exist and be locked by us */
     size_t cache_bytes;           /* block cache, shared by all families; 0: of the memory */
@@ -54,6 +60,9 @@ struct sto_rocksdb_options {
     uint64_t headroom_bytes;         /* writes that grow stop when less is free */
     uint64_t ballast_bytes;          /* reserve file, released when the headroom is breached hard */
     struct sto_rocksdb_tears tears;  /* found at open */
+    struct sto_rocksdb_mended mended; /* the same */
+    int meta_copies_s; /* between two looks for files of the metadata without a copy; 0: none is
+                        * made */
 };
 
 /* For scrub_bytes_per_s: all tables within a week, and 4 MiB at least. */
@@ -95,8 +104,8 @@ enum sto_die_point {
     STO_DIE_CHANGES,  /* changes of a table that ends went as points */
     STO_DIE_SWEEPING, /* old changes were found, and are not deleted yet */
     STO_DIE_PLANNING, /* a reader has a dear operation, and has not begun */
-    STO_DIE_LOOKING,  /* a reader is inside a dear operation or a sampling, and asks whether that
-                       * goes on */
+    STO_DIE_LOOKING,  /* a reader is inside a dear operation, a sampling or a recount, and asks
+                       * whether that goes on */
     STO_DIE_PLANNED,  /* it is worked out, and nothing of it is written */
     STO_DIE_COUNTED,
     STO_DIE_WRITTEN,

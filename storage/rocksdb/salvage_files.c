@@ -8,8 +8,9 @@
  *             a file that cannot be opened, or is missing, leaves the copy's MANIFEST
  *
  * 1. What a disk does not read is zeros in the copy, and so damage of a block or log.
- * 2. Metadata must be whole: a block of it may have held the revocation of a key. Its files come
- *    first, so that hours of copying do not end with that.
+ * 2. Metadata must be whole: a block of it may have held the revocation of a key. A file of it that
+ *    is not is taken from its copy (meta_copies.h). They come first, so that hours of copying do
+ *    not end with that.
  * 3. A block of zeros has no entries (damage_io.h); of a part of a filter zeros let all keys pass.
  */
 #define _GNU_SOURCE
@@ -29,6 +30,7 @@
 #include "storage/rocksdb/file_copy.h"
 #include "storage/rocksdb/log_file.h"
 #include "storage/rocksdb/manifest.h"
+#include "storage/rocksdb/meta_copies.h"
 #include "storage/rocksdb/table_file.h"
 
 #include "base/banned.h"
@@ -199,10 +201,18 @@ static enum err table_take(struct sto_salvage *s, const struct places *p,
     *out_stays = false;
     (void)snprintf(name, sizeof name, "%06llu.sst", (unsigned long long)file->number); /* fits */
     enum err rc = name_copy(p, name, true, &bytes);
-    if (rc == ERR_NOT_FOUND) {
+    bool is_missing = rc == ERR_NOT_FOUND;
+    bool is_sound = false;
+    if (is_missing) {
         p->eb->text[0] = '\0';
-        return file_leave_out(s, file, STO_SALVAGE_MISSING_FILE, p->eb);
+        rc = ERR_OK;
     }
+    if (rc == ERR_OK && file->family == RDB_CF_META)
+        rc = sto_rdb_meta_copies_take(p->from, p->to, file->number, file->bytes, &is_sound, p->eb);
+    if (rc == ERR_OK && is_missing && !is_sound)
+        return file_leave_out(s, file, STO_SALVAGE_MISSING_FILE, p->eb);
+    if (is_sound)
+        bytes = file->bytes;
     if (rc == ERR_OK)
         rc = base_path_join(path, p->to, name, p->eb);
     if (rc == ERR_OK && bytes == file->bytes)

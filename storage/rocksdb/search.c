@@ -5,6 +5,7 @@
  *   *.sst, in use, its list    not at all: the list is read (catalogue.h)
  *     does not name the tenant
  *   *.sst, all others          every entry         a key of it; in others' keys and values: outside
+ *   *.sst.copy, *.sst.part     as its file         the same (meta_copies.h)
  *   *.log, in use              as it is            outside: after a flush only others write there
  *   *.log, not in use any more as it is            something that has to go yet
  *   MANIFEST-*, the current    as it is            outside: bounds of others' keys
@@ -41,6 +42,7 @@
 #include "storage/rocksdb/docs.h"
 #include "storage/rocksdb/heldfiles.h"
 #include "storage/rocksdb/live_files.h"
+#include "storage/rocksdb/meta_copies.h"
 #include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/search_lists.h"
@@ -184,6 +186,17 @@ static enum err search_raw(struct search *s, const char *path, struct errbuf *eb
     return base_fail(eb, rc, "a file of the database cannot be read");
 }
 
+static bool begins_with(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+static bool ends_with(const char *name, const char *with)
+{
+    size_t len = strlen(name);
+    return len >= strlen(with) && strcmp(name + len - strlen(with), with) == 0;
+}
+
 /* Reading it makes one, for the searches after this. */
 static void list_keep(struct search *s, const struct file *f)
 {
@@ -205,6 +218,8 @@ static enum err search_table(struct search *s, struct file *f, const char *path,
     sto_rdb_tenant_count_free(s->count);
     s->count = NULL;
     f->is_unfinished = rc == ERR_CORRUPT && !f->in_use;
+    if (rc == ERR_CORRUPT && f->in_use && ends_with(f->name, RDB_COPY_ENDING))
+        return unlink(path) == 0 ? ERR_NOT_FOUND : ERR_IO; /* another one is made */
     if (rc == ERR_CORRUPT && f->in_use) /* examined, and rewritten before another try */
         sto_rdb_damage_found(s->engine, &(struct sto_damaged_file){.number = f->number});
     passed_bytes(s, bytes);
@@ -213,20 +228,10 @@ static enum err search_table(struct search *s, struct file *f, const char *path,
 
 /* --- which files there are -------------------------------------------------------------------- */
 
-static bool begins_with(const char *name, const char *with)
-{
-    return strncmp(name, with, strlen(with)) == 0;
-}
-
-static bool ends_with(const char *name, const char *with)
-{
-    size_t len = strlen(name);
-    return len >= strlen(with) && strcmp(name + len - strlen(with), with) == 0;
-}
-
 static enum kind kind_of(const char *name)
 {
-    if (ends_with(name, ".sst"))
+    if (ends_with(name, ".sst") || ends_with(name, RDB_COPY_ENDING) ||
+        ends_with(name, RDB_PART_ENDING))
         return TABLE;
     if (ends_with(name, ".log"))
         return WRITE_LOG;
@@ -303,11 +308,21 @@ static bool is_apart(const struct search *s, const rocksdb_livefiles_t *live, in
     return result;
 }
 
+/* Of a table, or of the one whose copy it is. A copy that is being made is not in use. */
+static int live_index_of(const struct search *s, const struct file *f)
+{
+    char name[NAME_BYTES];
+    memcpy(name, f->name, sizeof(name));
+    if (ends_with(name, RDB_COPY_ENDING))
+        name[strlen(name) - strlen(RDB_COPY_ENDING)] = '\0';
+    return sto_rdb_live_files_find(&s->live, name);
+}
+
 static void mark_tables(const struct search *s, struct files *files)
 {
     for (size_t i = 0; i < files->count; i++) {
         struct file *f = &files->of[i];
-        int index = f->kind == TABLE ? sto_rdb_live_files_find(&s->live, f->name) : -1;
+        int index = f->kind == TABLE ? live_index_of(s, f) : -1;
         f->in_use = index >= 0;
         if (index < 0)
             continue;
@@ -565,8 +580,9 @@ enum err sto_rdb_search_files(struct sto_engine *engine, struct sto_search_targe
     enum err rc = sto_rdb_usable(e, eb);
     if (rc == ERR_OK)
         rc = base_path_join(s.db_path, e->dir, "db", eb);
-    if (rc == ERR_OK && !spec->only_its_own)
-        rc = sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
+    if (rc == ERR_OK)
+        rc = spec->only_its_own ? sto_rdb_meta_copies_tidy(e, eb)
+                                : sto_rdb_wait_for_held_files(e, e->wait_seconds, eb);
     if (rc != ERR_OK)
         return rc;
     for (size_t i = 0; i < count; i++)

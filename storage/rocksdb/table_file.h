@@ -54,6 +54,8 @@ enum rdb_block_kind {
     RDB_BLOCK_FILTERS /* the list of those parts: RocksDB opens the file without a filter */
 };
 
+#define RDB_BLOCK_TRAILER_BYTES 5 /* behind a block: how it is compressed, and its checksum */
+
 /* A block whose bytes do not match their checksum, and which of the file's keys it holds. */
 struct rdb_bad_block {
     enum rdb_block_kind kind;

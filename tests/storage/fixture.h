@@ -246,6 +246,7 @@ UNUSED_FN static void fix_prepare_in(const char *dir)
     fix.options.row_snapshot_ms = 3600 * 1000; /* however slow the machine is */
     fix.options.row_snapshot_waited_ms = 3600 * 1000;
     fix.options.headroom_bytes = MIB;
+    fix.options.meta_copies_s = 0; /* tests of copies call for them */
 }
 
 UNUSED_FN static void fix_prepare(void)

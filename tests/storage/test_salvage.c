@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "storage/rocksdb/file_copy.h"
 #include "storage/rocksdb/manifest.h"
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/salvage.h"
@@ -401,25 +402,49 @@ static void manifest_get(struct rdb_manifest *out)
     ck_assert_msg(rc == ERR_OK, "%s", eb.text);
 }
 
-START_TEST(damaged_metadata_is_refused)
+static void file_of_metadata(char out[600])
 {
     struct rdb_manifest m;
-    char name[40], path[600];
+    char name[40];
+    bool is_found = false;
     manifest_get(&m);
-    for (size_t i = 0; i < m.file_count; i++) {
-        if (m.files[i].family != RDB_CF_META)
-            continue;
+    for (size_t i = 0; i < m.file_count && !is_found; i++) {
+        is_found = m.files[i].family == RDB_CF_META;
         (void)snprintf(name, sizeof name, "db/%06llu.sst", (unsigned long long)m.files[i].number);
-        path_make(path, damaged_dir, name);
-        damaged_byte_flip(path, 5);
-        refuse("keys and schemas of all tenants");
-        damaged_byte_flip(path, 5);
-        ck_assert_int_eq(unlink(path), 0);
-        refuse("is missing");
-        sto_rdb_manifest_fini(&m);
-        return;
     }
-    ck_abort_msg("no file holds metadata");
+    sto_rdb_manifest_fini(&m);
+    ck_assert(is_found);
+    path_make(out, damaged_dir, name);
+}
+
+START_TEST(damaged_metadata_is_refused)
+{
+    char path[600];
+    file_of_metadata(path);
+    damaged_byte_flip(path, 5);
+    refuse("keys and schemas of all tenants");
+    damaged_byte_flip(path, 5);
+    ck_assert_int_eq(unlink(path), 0);
+    refuse("is missing");
+}
+END_TEST
+
+/* Damaged, and missing. */
+START_TEST(metadata_comes_from_its_copy)
+{
+    char path[600], copy[620];
+    uint64_t bytes;
+    file_of_metadata(path);
+    (void)snprintf(copy, sizeof copy, "%s.copy", path);
+    ck_assert_int_eq(sto_file_copy(path, copy, 0600, false, &bytes, &eb), ERR_OK);
+    if (_i == 0)
+        damaged_byte_flip(path, 5);
+    else
+        ck_assert_int_eq(unlink(path), 0);
+    ck_assert_uint_eq(salvage_and_open(), 0);
+    ck_assert_int_eq(rows_check(0, 0), 0);
+    counters_check();
+    copy_close();
 }
 END_TEST
 
@@ -609,6 +634,7 @@ Suite *suite_storage_salvage(void)
     tcase_add_test(t, a_damaged_part_of_the_index_loses_what_it_names);
     tcase_add_loop_test(t, a_file_that_is_cut_off_or_missing_is_left_out, 0, 2);
     tcase_add_test(t, damaged_metadata_is_refused);
+    tcase_add_loop_test(t, metadata_comes_from_its_copy, 0, 2);
     tcase_add_test(t, a_damaged_or_missing_manifest_is_refused);
     tcase_add_test(t, rows_of_a_removed_table_do_not_return);
     suite_add_tcase(s, t);
