@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "cli/families.h"
 
 #include "base/banned.h"
 
@@ -179,6 +180,12 @@ static json_t *sub_object(json_t *parent, const char *name, json_t *fresh)
     return sub;
 }
 
+static const char *type_of(const json_t *family)
+{
+    const char *type = json_string_value(json_object_get(family, "type"));
+    return type != NULL ? type : "none";
+}
+
 static void compare_family(struct cli_apply *a, struct cli_apply_item *item, const char *name,
                            json_t *wanted, json_t *change)
 {
@@ -200,16 +207,19 @@ static void compare_family(struct cli_apply *a, struct cli_apply_item *item, con
         json_object_set(sub_object(change, "create", json_object()), name, wanted);
         return;
     }
-    if (type != NULL && !is_same(type, json_object_get(present, "type")))
+    bool is_retyped = type != NULL && strcmp(type_of(wanted), type_of(present)) != 0;
+    if (is_retyped &&
+        (cli_family_aggregate(wanted) != NULL || cli_family_aggregate(present) != NULL))
         cli_apply_complain(a, item->at,
-                           "table \"%s\" of tenant \"%s\": the type of family \"%s\" never changes",
-                           item->id, item->tenant, name);
+                           "table \"%s\" of tenant \"%s\": family \"%s\" has type %s; the type "
+                           "of aggregates is set when a family is made",
+                           item->id, item->tenant, name, type_of(present));
     json_t *rule = json_object_get(present, "gc");
-    if (gc == NULL ? rule == NULL : is_same(gc, rule))
+    if (!is_retyped && (gc == NULL ? rule == NULL : is_same(gc, rule)))
         return;
     note(item, "families", name, present, wanted);
     json_object_set_new(sub_object(change, "update", json_object()), name,
-                        gc != NULL ? json_pack("{s:O}", "gc", gc) : json_object());
+                        json_pack("{s:O*,s:O*}", "gc", gc, "type", type));
 }
 
 static void compare_settings(struct cli_apply_item *item)

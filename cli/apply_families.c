@@ -207,7 +207,8 @@ static void read_gc(struct cli_apply_reader *r, const struct cli_yaml_node *n, j
 static void read_type(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *family,
                       const char *name)
 {
-    static const char *const TYPES[] = {"sum", "min", "max", "hll"};
+    static const char *const TYPES[] = {"none", "bytes", "string", "int64",
+                                        "sum",  "min",   "max",    "hll"};
     const char *text = cli_apply_scalar(r, n, name);
     for (size_t i = 0; text != NULL && i < sizeof TYPES / sizeof TYPES[0]; i++) {
         if (strcmp(text, TYPES[i]) != 0)
@@ -216,7 +217,9 @@ static void read_type(struct cli_apply_reader *r, const struct cli_yaml_node *n,
         return;
     }
     if (text != NULL)
-        cli_apply_wrong(r, n, "%s must be sum, min, max or hll, not \"%.64s\"", name, text);
+        cli_apply_wrong(
+            r, n, "%s must be none, bytes, string, int64, sum, min, max or hll, not \"%.64s\"",
+            name, text);
 }
 
 static void add_family(struct cli_apply_reader *r, const struct cli_yaml_node *key,

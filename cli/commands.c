@@ -125,7 +125,7 @@ static const struct cli_option TABLE_CREATE[] = {
 };
 static const struct cli_option TABLE_CHANGE[] = {
     {"create", "FAMILY[:TERM]...", "make this family", false, true},
-    {"update", "FAMILY[:TERM]...", "replace this family's rule", false, true},
+    {"update", "FAMILY[:TERM]...", "replace this family's rule; change its type", false, true},
     {"drop", "FAMILY", "remove this family and its cells", false, true},
     END,
 };
@@ -447,7 +447,8 @@ const struct cli_command CLI_COMMANDS[] = {
      "  union(TERM,...)                those of any of the terms\n"
      "  intersection(TERM,...)         those of all of the terms\n"
      "and what the family holds: type=sum, min, max or hll (a count of distinct inputs)\n"
-     "makes its cells aggregates, for good.",
+     "makes its cells aggregates, for good; type=bytes, string or int64 (8 bytes,\n"
+     "big-endian) says how plain cells are shown, and may change; type=none: nothing.",
      "bigtent table create phone stats:max_versions=3 location:max_age=30d raw\n"
      "bigtent table create phone 'log:intersection(max_versions=2,max_age=1d)' hits:type=sum\n"
      "bigtent table create phone raw --protect --notes 'phone#day'\n"
@@ -458,7 +459,8 @@ const struct cli_command CLI_COMMANDS[] = {
      "cells, in this order: all of it or nothing. Dropped families are gone at once;\n"
      "what they stored goes, and is counted off, in the background.",
      "bigtent table change phone --create hits:type=sum --drop raw\n"
-     "bigtent table change phone --update stats:max_versions=5",
+     "bigtent table change phone --update stats:max_versions=5\n"
+     "bigtent table change phone --update raw:type=int64",
      cli_table_change, true},
     {"table", "show", "T", 1, 1, NULL, "show a table's families and size",
      "Show one table: version, families with their types and rules, protection, notes, for\n"

@@ -132,12 +132,12 @@ enum err cli_families_parse(json_t *families, const char *word, struct errbuf *e
     size_t len = strcspn(word, ":");
     json_t *family = len > 0 ? read_family(word + len) : NULL;
     if (family == NULL)
-        return base_fail(
-            eb, ERR_INVALID,
-            "\"%.100s\" is no family: FAMILY[:TERM]..., TERM being type=sum|min|max|hll, "
-            "max_versions=N, max_age=Ns (also m, h, d), union(TERM,...) or "
-            "intersection(TERM,...)",
-            word);
+        return base_fail(eb, ERR_INVALID,
+                         "\"%.100s\" is no family: FAMILY[:TERM]..., TERM being "
+                         "type=none|bytes|string|int64|sum|min|max|hll, max_versions=N, max_age=Ns "
+                         "(also m, h, d), union(TERM,...) or "
+                         "intersection(TERM,...)",
+                         word);
     bool twice = json_object_getn(families, word, len) != NULL;
     if (json_object_setn_new(families, word, len, family) != 0)
         return base_fail(eb, ERR_INVALID, "\"%.100s\" is not UTF-8 text", word);
@@ -152,6 +152,30 @@ enum cli_exit cli_families_add(json_t *families, const char *word)
     if (cli_families_parse(families, word, &eb) == ERR_OK)
         return CLI_OK;
     return cli_fail(CLI_USAGE, "%s", eb.text);
+}
+
+/* --- types ------------------------------------------------------------------------------------ */
+
+const char *cli_family_aggregate(const json_t *family)
+{
+    static const char *const PLAIN[] = {"none", "bytes", "string", "int64"};
+    const char *type = json_string_value(json_object_get(family, "type"));
+    for (size_t i = 0; type != NULL && i < sizeof PLAIN / sizeof PLAIN[0]; i++)
+        if (strcmp(type, PLAIN[i]) == 0)
+            return NULL;
+    return type;
+}
+
+bool cli_families_have_aggregates(json_t *families)
+{
+    const char *name;
+    json_t *family;
+    json_object_foreach(families, name, family)
+    {
+        if (cli_family_aggregate(family) != NULL)
+            return true;
+    }
+    return false;
 }
 
 /* --- showing ---------------------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /*
  * cli/families.h - column families as one word each: stats:max_versions=3, hits:type=sum.
  *
- * Does:     turn words into the JSON the server takes, and the server's JSON into words.
+ * Does:     turn words into the JSON the server takes, and the server's JSON into words; tell
+ *           aggregates from plain cells.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: routes.
@@ -25,6 +26,9 @@
 /* Add the family of a word to an object of families. cli_families_add says what is wrong. */
 enum err cli_families_parse(json_t *families, const char *word, struct errbuf *eb) MUST_CHECK;
 enum cli_exit cli_families_add(json_t *families, const char *word);
+/* Returns the type of a family of aggregates, NULL for one of plain cells. */
+const char *cli_family_aggregate(const json_t *family);
+bool cli_families_have_aggregates(json_t *families);
 /* Append all families of an object, commas between. */
 void cli_families_put(struct buf *out, json_t *families);
 

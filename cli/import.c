@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "cli/families.h"
 #include "cli/http.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
@@ -313,10 +314,11 @@ static enum cli_exit make_table(struct cli_import *m, const struct cli_import_ta
     return cli_http_send(m->cli->http, "PUT", &target, json_incref(t->source->schema), true, out);
 }
 
+/* Compares the types that decide how cells are written: types of plain values may differ. */
 static bool is_same_type(const json_t *a, const json_t *b)
 {
-    const char *first = json_string_value(json_object_get(a, "type"));
-    const char *second = json_string_value(json_object_get(b, "type"));
+    const char *first = cli_family_aggregate(a);
+    const char *second = cli_family_aggregate(b);
     return first == NULL || second == NULL ? first == second : strcmp(first, second) == 0;
 }
 
@@ -334,8 +336,7 @@ static enum cli_exit check_families(struct cli_import_table *t)
             return cli_fail(CLI_CHECK_FAILED, "the family %s of the table %s has another type",
                             name, t->into);
     }
-    json_object_foreach(t->families, name, family) t->has_aggregates =
-        t->has_aggregates || json_object_get(family, "type") != NULL;
+    t->has_aggregates = cli_families_have_aggregates(t->families);
     return CLI_OK;
 }
 

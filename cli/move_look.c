@@ -1,6 +1,7 @@
 /* cli/move_look.c - what the tables are like before cells come; see move_in.h. */
 #include <inttypes.h>
 
+#include "cli/families.h"
 #include "cli/http.h"
 #include "cli/json_text.h"
 #include "cli/move_in.h"
@@ -76,7 +77,7 @@ static enum cli_exit take_family(struct cli_move *v, const json_t *doc)
         return cli_fail(CLI_CHECK_FAILED, "%s: the table %s of the tenant %s has no family %s",
                         v->source->name, v->source->table, v->source->tenant, v->source->family);
     v->families = json_incref(families);
-    v->has_aggregates = json_object_get(family, "type") != NULL;
+    v->has_aggregates = cli_family_aggregate(family) != NULL;
     return CLI_OK;
 }
 

@@ -5,6 +5,7 @@
  * what the service says, for all sources that come into it, by the first of them, its owner:
  * without rules at first, since what they hide could not be compared, with them when all is over.
  */
+#include "cli/families.h"
 #include "cli/http.h"
 #include "cli/json_text.h"
 #include "cli/move_in.h"
@@ -70,21 +71,10 @@ enum cli_exit cli_move_take_schema(struct cli_move_in *m, struct cli_move *v)
 /* --- tables that are there --------------------------------------------------------------------
  */
 
-static bool has_aggregates(json_t *families)
-{
-    const char *name;
-    json_t *family;
-    json_object_foreach(families, name, family)
-    {
-        if (json_object_get(family, "type") != NULL)
-            return true;
-    }
-    return false;
-}
-
+/* Returns the type that decides how cells are written: types of plain values may differ. */
 static const char *type_of(const json_t *family)
 {
-    const char *type = json_string_value(json_object_get(family, "type"));
+    const char *type = cli_family_aggregate(family);
     return type != NULL ? type : "none";
 }
 
@@ -129,7 +119,7 @@ static enum cli_exit join_schema(struct cli_move *owner, const struct cli_move *
         if (json_object_set(owner->families, name, family) != 0)
             return cli_fail(CLI_REFUSED, "out of memory for a table");
     }
-    owner->has_aggregates = has_aggregates(owner->families);
+    owner->has_aggregates = cli_families_have_aggregates(owner->families);
     return CLI_OK;
 }
 
@@ -161,7 +151,7 @@ enum cli_exit cli_move_take_table(struct cli_move_in *m, struct cli_move *v, con
     if (doc == NULL || (v->owner->makes && !v->owner->is_ruled))
         return plan_table(v);
     v->families = json_incref(families);
-    v->has_aggregates = has_aggregates(families);
+    v->has_aggregates = cli_families_have_aggregates(families);
     return check_families(v, families);
 }
 

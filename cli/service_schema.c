@@ -29,6 +29,8 @@ enum { TABLE_FAMILY = BYTES(3), ENTRY_NAME = BYTES(1), ENTRY_FAMILY = BYTES(2) }
 enum { FAMILY_RULE = BYTES(1), FAMILY_TYPE = BYTES(3) };
 enum { RULE_VERSIONS = NUMBER(1), RULE_AGE = BYTES(2), RULE_ALL = BYTES(3), RULE_ANY = BYTES(4) };
 enum { LIST_RULE = BYTES(1), AGE_SECONDS = NUMBER(1), AGE_NANOS = NUMBER(2) };
+enum { TYPE_BYTES = BYTES(1), TYPE_STRING = BYTES(2), TYPE_INT64 = BYTES(5) };
+enum { INT64_ENCODING = BYTES(1), ENCODING_ORDERED = BYTES(2) };
 enum { TYPE_AGGREGATE = BYTES(6), AGGREGATE_SUM = BYTES(4), AGGREGATE_HLL = BYTES(5) };
 enum { AGGREGATE_MAX = BYTES(6), AGGREGATE_MIN = BYTES(7) };
 
@@ -121,16 +123,39 @@ static const char *aggregate_of(struct slice aggregate)
     return NULL;
 }
 
-/* Types that are no aggregates say how to show bytes, which is nothing here. */
+/* Returns whether integers have the encoding that no table here can have. */
+static bool is_ordered_code(struct slice int64)
+{
+    struct cli_wire_field f;
+    return cli_wire_find(int64, INT64_ENCODING, &f) &&
+           cli_wire_find(f.bytes, ENCODING_ORDERED, &f) && f.bytes.ptr != NULL;
+}
+
+/* Returns the type of plain values; NULL for those that no table here can have, which changes no
+ * cell. */
+static const char *value_type_of(struct slice type)
+{
+    static const struct {
+        uint64_t tag;
+        const char *name;
+    } kinds[] = {{TYPE_BYTES, "bytes"}, {TYPE_STRING, "string"}, {TYPE_INT64, "int64"}};
+    struct cli_wire_field f;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (cli_wire_find(type, kinds[i].tag, &f) && f.bytes.ptr != NULL)
+            return kinds[i].tag == TYPE_INT64 && is_ordered_code(f.bytes) ? NULL : kinds[i].name;
+    return NULL;
+}
+
 static bool put_type(struct slice message, json_t *family)
 {
     struct cli_wire_field f;
     if (!cli_wire_find(message, TYPE_AGGREGATE, &f))
         return false;
-    const char *name = f.bytes.ptr != NULL ? aggregate_of(f.bytes) : NULL;
+    bool is_aggregate = f.bytes.ptr != NULL;
+    const char *name = is_aggregate ? aggregate_of(f.bytes) : value_type_of(message);
     if (name != NULL)
         (void)json_object_set_new(family, "type", json_string(name)); /* known to be there */
-    return f.bytes.ptr == NULL || name != NULL;
+    return !is_aggregate || name != NULL;
 }
 
 static json_t *family_of(struct slice message)

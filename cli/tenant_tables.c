@@ -1,6 +1,7 @@
 /* cli/tenant_tables.c - the tables on both sides; see tenant_move.h. */
 #include "base/alloc.h"
 #include "cli/export.h"
+#include "cli/families.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
 #include "cli/target.h"
@@ -164,10 +165,7 @@ enum cli_exit cli_moving_prepare(struct cli_tenant_move *m, struct cli_tenant_ta
     json_decref(t->families);
     t->families = json_incref(json_object_get(doc, "families"));
     json_decref(doc);
-    const char *name = NULL;
-    const json_t *family = NULL;
-    json_object_foreach(t->families, name, family) t->has_aggregates =
-        t->has_aggregates || json_object_get(family, "type") != NULL;
+    t->has_aggregates = cli_families_have_aggregates(t->families);
     return e == CLI_OK && with_stream ? stream_on(m, t) : e;
 }
 

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "cli/bulk.h"
+#include "cli/families.h"
 #include "cli/json_pull.h"
 #include "cli/json_text.h"
 #include "cli/large_cell.h"
@@ -238,7 +239,7 @@ static enum cli_exit end_line(struct cli_writer *w)
 static bool is_aggregate(const struct cli_writer *w, struct slice family)
 {
     const json_t *f = json_object_getn(w->target.families, (const char *)family.ptr, family.len);
-    return json_is_string(json_object_get(f, "type"));
+    return cli_family_aggregate(f) != NULL;
 }
 
 static void put_place(struct buf *out, const struct cli_cell *cell)

@@ -190,6 +190,7 @@ enum err sto_schema_fill_family(struct sto_schema_fill *f, uint16_t number,
     memcpy(family->name, spec->name.ptr, spec->name.len);
     family->name_len = (uint8_t)spec->name.len;
     family->aggregate = spec->aggregate;
+    family->value_type = spec->value_type;
     if (spec->gc_node_count > 0)
         memcpy(f->nodes, spec->gc_nodes, spec->gc_node_count * sizeof(f->nodes[0]));
     family->gc = (struct sto_gc){

@@ -4,7 +4,7 @@
  * Does:     describe a table as an immutable, ref-counted value; find families; make the next
  *           version from the last one; encode and decode it as a stored document.
  * Owns:     its names, families and splits.
- * May use:  base/, storage/account.h, storage/aggregate.h, storage/gc_rule.h.
+ * May use:  base/, storage/account.h, storage/family_type.h, storage/gc_rule.h.
  * Knows no: tenants beyond the opaque counters, JSON.
  * Threads:  any; a schema never changes after it was made.
  * Blocks:   no.
@@ -24,7 +24,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "storage/account.h"
-#include "storage/aggregate.h"
+#include "storage/family_type.h"
 #include "storage/garbage.h"
 #include "storage/gc_rule.h"
 
@@ -32,8 +32,9 @@ struct sto_family {
     uint16_t number;
     char name[LIM_FAMILY_NAME + 1];
     uint8_t name_len;
-    enum sto_aggregate aggregate; /* never changes */
-    struct sto_gc gc;             /* applied exactly when reading; lies in the schema's memory */
+    enum sto_aggregate aggregate;   /* never changes */
+    enum sto_value_type value_type; /* of plain cells */
+    struct sto_gc gc;               /* applied exactly when reading; lies in the schema's memory */
 };
 
 #define STO_FAMILY_NUMBER_MAX 65535u /* a table's next number never gets beyond it */
@@ -108,8 +109,11 @@ struct sto_schema {
 struct sto_family_spec {
     struct slice name;
     enum sto_aggregate aggregate;
+    enum sto_value_type value_type;     /* STO_VALUE_UNTYPED in a family of aggregates */
     const struct sto_gc_node *gc_nodes; /* node_count 0: nothing is garbage */
     size_t gc_node_count;
+    bool keeps_gc; /* of a change of one that is there: the rule, or the type, stays as it is */
+    bool keeps_type;
 };
 
 struct sto_table_spec {
@@ -132,8 +136,9 @@ enum err sto_family_name_check(struct slice name, struct errbuf *eb) MUST_CHECK;
 
 /* A new schema with exactly these families: old == NULL makes a new table; otherwise families of
  * the same name keep their number, new names get fresh numbers, names that are missing are dropped
- * (ERR_CONFLICT when old is protected, or when an aggregate would change), and splits are old's
- * (ERR_INVALID when others are asked for). Everything is copied. Returns a schema with one ref. */
+ * (ERR_CONFLICT when old is protected, or when an aggregate would begin, change or end), and splits
+ * are old's (ERR_INVALID when others are asked for). Everything is copied. The schema has one ref.
+ */
 enum err sto_schema_make(struct slice table_id, const struct sto_schema *old,
                          const struct sto_table_spec *spec, struct sto_schema **out,
                          struct errbuf *eb) MUST_CHECK;

@@ -4,7 +4,8 @@
  *   document   1 next number, 2 deleting, 3 one family each, 4 protected, 5 notes on row keys,
  *              6 numbers of dropped families as varints, 7 revision, 8 seconds for which changes
  *              are kept, 9 since when, 10 origin, 17 one split each, rising
- *   family     1 number, 2 name, 5 aggregate, 6 gc rule: (varint kind, varint value) for each node
+ *   family     1 number, 2 name, 5 aggregate, 6 gc rule: (varint kind, varint value) for each node,
+ *              7 value type, of a family without aggregate
  *
  * Before there were trees, a family had 3 max versions and 4 max age, 0 for none, hiding what
  * either of them says. They are read as the rule they were and written in the new form.
@@ -41,6 +42,7 @@ enum {
     FAMILY_MAX_AGE = 4,
     FAMILY_AGGREGATE = 5,
     FAMILY_GC = 6,
+    FAMILY_VALUE_TYPE = 7,
 };
 
 #define FAMILY_BYTES_MAX (2 * KIB) /* 64 gc nodes of at most 11 bytes, a name, numbers */
@@ -68,6 +70,8 @@ static enum err family_encode(const struct sto_family *f, struct buf *out)
     (void)base_record_put_bytes(out, FAMILY_NAME, base_slice(f->name, f->name_len));
     if (f->aggregate != STO_AGGREGATE_NONE)
         (void)base_record_put_u64(out, FAMILY_AGGREGATE, f->aggregate);
+    if (f->value_type != STO_VALUE_UNTYPED)
+        (void)base_record_put_u64(out, FAMILY_VALUE_TYPE, f->value_type);
     if (f->gc.node_count > 0)
         (void)base_record_put_bytes(out, FAMILY_GC, base_buf_slice(&gc));
     base_buf_fini(&gc);
@@ -200,6 +204,11 @@ static enum err family_number_field(const struct base_field *field, struct famil
             return ERR_CORRUPT;
         out->max_age_us = field->number;
         return ERR_OK;
+    case FAMILY_VALUE_TYPE:
+        if (field->number >= STO_VALUE_TYPE_COUNT)
+            return ERR_CORRUPT;
+        out->spec.value_type = (enum sto_value_type)field->number;
+        return ERR_OK;
     default:
         if (field->number >= STO_AGGREGATE_COUNT)
             return ERR_CORRUPT;
@@ -215,7 +224,7 @@ static enum err family_field(void *ctx, const struct base_field *field)
         out->spec.name = field->bytes;
     else if (field->tag == FAMILY_GC)
         return gc_decode(field->bytes, out);
-    else if (field->tag >= FAMILY_NUMBER && field->tag <= FAMILY_AGGREGATE)
+    else if (field->tag >= FAMILY_NUMBER && field->tag <= FAMILY_VALUE_TYPE)
         return family_number_field(field, out);
     return ERR_OK;
 }
@@ -230,7 +239,9 @@ static enum err family_decode(struct slice body, struct family_body *out)
     if (rc != ERR_OK)
         return rc;
     gc_from_old_form(out);
-    bool is_whole = out->number != 0 && sto_family_name_check(out->spec.name, NULL) == ERR_OK;
+    bool is_whole =
+        out->number != 0 && sto_family_name_check(out->spec.name, NULL) == ERR_OK &&
+        (out->spec.aggregate == STO_AGGREGATE_NONE || out->spec.value_type == STO_VALUE_UNTYPED);
     return is_whole ? ERR_OK : ERR_CORRUPT;
 }
 

@@ -81,11 +81,6 @@ static void changes_fill(struct sto_schema *s, const struct sto_schema *old,
         s->change_since_us = old->change_since_us;
 }
 
-static const char *type_name(enum sto_aggregate a)
-{
-    return a == STO_AGGREGATE_NONE ? "none (plain cells)" : sto_aggregate_name(a);
-}
-
 static const struct sto_family_spec *spec_named(const struct sto_table_spec *spec,
                                                 const struct sto_family *family)
 {
@@ -96,12 +91,31 @@ static const struct sto_family_spec *spec_named(const struct sto_table_spec *spe
     return NULL;
 }
 
+/* Refuses to make a family an aggregate, or to change one. Types of plain values may change: no
+ * stored byte depends on them. The text from "Immutable" on is Bigtable's; programs match it. */
+static enum err aggregate_check(const struct sto_family *family, const struct sto_family_spec *next,
+                                struct errbuf *eb)
+{
+    if (next->aggregate == family->aggregate)
+        return ERR_OK;
+    const char *type = sto_family_type_name(family->aggregate, family->value_type);
+    if (family->aggregate == STO_AGGREGATE_NONE)
+        return base_fail(eb, ERR_CONFLICT,
+                         "family \"%s\" has type %s, and only a new family can have type %s",
+                         family->name, type, sto_aggregate_name(next->aggregate));
+    return base_fail(eb, ERR_CONFLICT,
+                     "family \"%s\" has type %s, which never changes: Immutable fields "
+                     "'value_type.aggregate_type' cannot be updated",
+                     family->name, type);
+}
+
 /* What becomes of the families there are: how many go, or why one of them cannot. */
 static enum err families_compare(const struct sto_schema *old, const struct sto_table_spec *spec,
                                  size_t *out_dropped, struct errbuf *eb)
 {
     size_t dropped = 0;
-    for (size_t i = 0; i < old->family_count; i++) {
+    enum err rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < old->family_count; i++) {
         const struct sto_family *family = &old->families[i];
         const struct sto_family_spec *next = spec_named(spec, family);
         if (next == NULL && old->protected)
@@ -110,11 +124,11 @@ static enum err families_compare(const struct sto_schema *old, const struct sto_
                              family->name);
         if (next == NULL)
             dropped++;
-        else if (next->aggregate != family->aggregate)
-            return base_fail(eb, ERR_CONFLICT,
-                             "family \"%s\" has type %s, and a family's type never changes",
-                             family->name, type_name(family->aggregate));
+        else
+            rc = aggregate_check(family, next, eb);
     }
+    if (rc != ERR_OK)
+        return rc;
     if (dropped > 0 && old->dropped_count + dropped > LIM_FAMILIES_DROPPED)
         return base_fail(eb, ERR_OVERLOADED,
                          "the cells of %zu dropped families are still being removed; the limit is "
@@ -253,6 +267,7 @@ struct sto_family_spec sto_family_spec_of(const struct sto_family *family)
     return (struct sto_family_spec){
         .name = base_slice(family->name, family->name_len),
         .aggregate = family->aggregate,
+        .value_type = family->value_type,
         .gc_nodes = family->gc.nodes,
         .gc_node_count = family->gc.node_count,
     };
@@ -278,6 +293,7 @@ bool sto_schema_looks_same(const struct sto_schema *a, const struct sto_schema *
         return false;
     for (size_t i = 0; i < a->family_count; i++)
         if (a->families[i].number != b->families[i].number ||
+            a->families[i].value_type != b->families[i].value_type ||
             !sto_gc_equal(&a->families[i].gc, &b->families[i].gc))
             return false;
     return true;

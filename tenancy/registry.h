@@ -166,7 +166,7 @@ enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slic
 struct ten_families_change {
     const struct sto_family_spec *create;
     size_t create_count;
-    const struct sto_family_spec *update; /* the rule is replaced; STO_AGGREGATE_NONE: type stays */
+    const struct sto_family_spec *update; /* rule and type are replaced, but for what it keeps */
     size_t update_count;
     const struct slice *drop;
     size_t drop_count;

@@ -40,10 +40,14 @@ static enum err update(struct family_list *list, const struct sto_family_spec *f
     if (there == NULL)
         return base_fail(eb, ERR_NOT_FOUND, "update: the table has no family \"%.*s\"",
                          SLICE_ARGS(family->name));
-    there->gc_nodes = family->gc_nodes;
-    there->gc_node_count = family->gc_node_count;
-    if (family->aggregate != STO_AGGREGATE_NONE)
+    if (!family->keeps_gc) {
+        there->gc_nodes = family->gc_nodes;
+        there->gc_node_count = family->gc_node_count;
+    }
+    if (!family->keeps_type) {
         there->aggregate = family->aggregate;
+        there->value_type = family->value_type;
+    }
     return ERR_OK;
 }
 

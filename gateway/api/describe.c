@@ -90,8 +90,8 @@ static void put_gc(struct gw_json *j, const struct sto_gc *gc)
 static void put_family(struct gw_json *j, const struct sto_family *family)
 {
     gw_json_open(j, '{');
-    if (family->aggregate != STO_AGGREGATE_NONE)
-        gw_json_name_text(j, "type", sto_aggregate_name(family->aggregate));
+    if (family->aggregate != STO_AGGREGATE_NONE || family->value_type != STO_VALUE_UNTYPED)
+        gw_json_name_text(j, "type", sto_family_type_name(family->aggregate, family->value_type));
     if (family->gc.node_count > 0) {
         gw_json_name(j, "gc");
         put_gc(j, &family->gc);

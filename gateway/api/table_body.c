@@ -132,20 +132,17 @@ static enum err parse_gc(const json_t *rule, struct gc_walk *w, struct errbuf *e
 
 /* --- families --------------------------------------------------------------------------------- */
 
-static enum err parse_type(const json_t *family, enum sto_aggregate *out, struct errbuf *eb)
+static enum err parse_type(const json_t *family, struct sto_family_spec *out, struct errbuf *eb)
 {
     struct slice type = SLICE_EMPTY;
-    *out = STO_AGGREGATE_NONE;
     enum err e = gw_json_get_text(family, "type", &type, eb);
-    if (e != ERR_OK || type.ptr == NULL)
+    out->keeps_type = type.ptr == NULL;
+    if (e != ERR_OK || type.ptr == NULL ||
+        sto_family_type_find(type, &out->aggregate, &out->value_type))
         return e;
-    for (int a = STO_AGGREGATE_NONE + 1; a < STO_AGGREGATE_COUNT; a++) {
-        if (!base_slice_is(type, sto_aggregate_name((enum sto_aggregate)a)))
-            continue;
-        *out = (enum sto_aggregate)a;
-        return ERR_OK;
-    }
-    return base_fail(eb, ERR_INVALID, "\"type\" must be \"sum\", \"min\", \"max\" or \"hll\"");
+    return base_fail(eb, ERR_INVALID,
+                     "\"type\" must be \"none\", \"bytes\", \"string\", \"int64\", \"sum\", "
+                     "\"min\", \"max\" or \"hll\"");
 }
 
 static enum err parse_family(const json_t *family, struct arena *arena, struct sto_family_spec *out,
@@ -158,7 +155,7 @@ static enum err parse_family(const json_t *family, struct arena *arena, struct s
         return base_fail(eb, ERR_INVALID, "a family must be an object, such as {}");
     enum err e = gw_json_only(family, names, eb);
     if (e == ERR_OK)
-        e = parse_type(family, &out->aggregate, eb);
+        e = parse_type(family, out, eb);
     if (e == ERR_OK)
         e = parse_gc(json_object_get(family, "gc"), &walk, eb);
     if (e != ERR_OK || walk.count == 0)

@@ -14,8 +14,9 @@
  *              max_versions and one max_age, in this order, is written so (describe.h).
  *
  * A gc rule is {"max_versions":N}, {"max_age":"86400s"}, both together, {"union":[rule,...]} or
- * {"intersection":[rule,...]}; {} or null is none. A family is {"gc":rule,"type":"sum"}. Splits are
- * {"splits":["key",...],"splits_b64":["a2V5",...]}, either or both.
+ * {"intersection":[rule,...]}; {} or null is none. A family is {"gc":rule,"type":"sum"}, with a
+ * type of storage/family_type.h. Splits are {"splits":["key",...],"splits_b64":["a2V5",...]},
+ * either or both.
  */
 #ifndef GATEWAY_API_TABLE_BODY_H
 #define GATEWAY_API_TABLE_BODY_H

@@ -36,18 +36,32 @@ static bool is_dropped(const struct ten_families_change *change, struct slice na
     return false;
 }
 
-/* An update without a mask, or with an empty one, is one of gc_rule; other fields are ignored. */
+/* Reads the fields that the mask names; an absent or empty mask names gc_rule. Other fields of the
+ * family are not read. */
 static enum err read_update(const modification *m, struct arena *arena, struct sto_family_spec *out,
                             struct errbuf *eb)
 {
     const Google__Protobuf__FieldMask *mask = m->update_mask;
-    Bta__ColumnFamily masked = BTA__COLUMN_FAMILY__INIT;
-    for (size_t i = 0; mask != NULL && i < mask->n_paths; i++)
-        if (strcmp(mask->paths[i], "gc_rule") != 0)
-            return base_fail(eb, ERR_INVALID, "family \"%s\": update_mask may name gc_rule, not %s",
+    size_t paths = mask != NULL ? mask->n_paths : 0;
+    bool has_gc = paths == 0;
+    bool has_type = false;
+    for (size_t i = 0; i < paths; i++) {
+        bool is_gc = strcmp(mask->paths[i], "gc_rule") == 0;
+        bool is_type = strcmp(mask->paths[i], "value_type") == 0;
+        if (!is_gc && !is_type)
+            return base_fail(eb, ERR_INVALID,
+                             "family \"%s\": update_mask may name gc_rule and value_type, not %s",
                              m->id, mask->paths[i]);
-    masked.gc_rule = m->update->gc_rule;
-    return gw_family_from_proto(base_slice_text(m->id), &masked, arena, out, eb);
+        has_gc = has_gc || is_gc;
+        has_type = has_type || is_type;
+    }
+    Bta__ColumnFamily masked = BTA__COLUMN_FAMILY__INIT;
+    masked.gc_rule = has_gc ? m->update->gc_rule : NULL;
+    masked.value_type = has_type ? m->update->value_type : NULL;
+    enum err e = gw_family_from_proto(base_slice_text(m->id), &masked, arena, out, eb);
+    out->keeps_gc = !has_gc;
+    out->keeps_type = !has_type;
+    return e;
 }
 
 static enum err add_step(const modification *m, struct arena *arena, struct lists *lists,

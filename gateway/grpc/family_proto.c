@@ -107,15 +107,11 @@ static enum err read_gc(const Bta__GcRule *rule, struct gc_walk *w, struct errbu
 /* --- types: from messages -----------------------------------------------------------------------
  */
 
-static enum err read_type(const Bta__Type *type, enum sto_aggregate *out, struct errbuf *eb)
+static enum err read_aggregate(const Bta__Type__Aggregate *type, enum sto_aggregate *out,
+                               struct errbuf *eb)
 {
-    *out = STO_AGGREGATE_NONE;
-    if (type == NULL || type->kind_case == BTA__TYPE__KIND__NOT_SET)
-        return ERR_OK;
-    if (type->kind_case != BTA__TYPE__KIND_AGGREGATE_TYPE)
-        return base_fail(eb, ERR_UNSUPPORTED, "value_type must be an aggregate, or be left out");
-    const Bta__Type *input = type->aggregate_type->input_type;
-    switch (type->aggregate_type->aggregator_case) {
+    const Bta__Type *input = type->input_type;
+    switch (type->aggregator_case) {
     case BTA__TYPE__AGGREGATE__AGGREGATOR_SUM:
         *out = STO_AGGREGATE_SUM;
         break;
@@ -138,13 +134,55 @@ static enum err read_type(const Bta__Type *type, enum sto_aggregate *out, struct
     return ERR_OK;
 }
 
+static enum sto_value_type string_type_of(const Bta__Type__String *type)
+{
+    bool is_raw = type->encoding != NULL &&
+                  type->encoding->encoding_case == BTA__TYPE__STRING__ENCODING__ENCODING_UTF8_RAW;
+    return is_raw ? STO_VALUE_UTF8_RAW : STO_VALUE_STRING;
+}
+
+static enum err read_int64(const Bta__Type__Int64 *type, enum sto_value_type *out,
+                           struct errbuf *eb)
+{
+    *out = STO_VALUE_INT64;
+    if (type->encoding == NULL ||
+        type->encoding->encoding_case != BTA__TYPE__INT64__ENCODING__ENCODING_ORDERED_CODE_BYTES)
+        return ERR_OK;
+    return base_fail(eb, ERR_UNSUPPORTED,
+                     "value_type.int64_type.encoding must be big_endian_bytes, or be left out");
+}
+
+/* Reads a type. An encoding that is left out is the default one. */
+static enum err read_type(const Bta__Type *type, struct sto_family_spec *out, struct errbuf *eb)
+{
+    if (type == NULL)
+        return ERR_OK;
+    switch ((int)type->kind_case) {
+    case BTA__TYPE__KIND__NOT_SET:
+        return ERR_OK;
+    case BTA__TYPE__KIND_BYTES_TYPE:
+        out->value_type = STO_VALUE_BYTES;
+        return ERR_OK;
+    case BTA__TYPE__KIND_STRING_TYPE:
+        out->value_type = string_type_of(type->string_type);
+        return ERR_OK;
+    case BTA__TYPE__KIND_INT64_TYPE:
+        return read_int64(type->int64_type, &out->value_type, eb);
+    case BTA__TYPE__KIND_AGGREGATE_TYPE:
+        return read_aggregate(type->aggregate_type, &out->aggregate, eb);
+    default:
+        return base_fail(eb, ERR_UNSUPPORTED,
+                         "value_type must be bytes, string, int64 or an aggregate, or be left out");
+    }
+}
+
 enum err gw_family_from_proto(struct slice name, const Bta__ColumnFamily *message,
                               struct arena *arena, struct sto_family_spec *out, struct errbuf *eb)
 {
     struct gc_walk walk;
     struct errbuf inner = {{0}};
     *out = (struct sto_family_spec){.name = name};
-    enum err e = read_type(message->value_type, &out->aggregate, &inner);
+    enum err e = read_type(message->value_type, out, &inner);
     if (e == ERR_OK)
         e = read_gc(message->gc_rule, &walk, &inner);
     if (e != ERR_OK)
@@ -269,6 +307,29 @@ static Bta__Type bytes_type = {.base = PROTOBUF_C_MESSAGE_INIT(&bta__type__descr
                                .kind_case = BTA__TYPE__KIND_BYTES_TYPE,
                                .bytes_type = &bytes};
 
+static Bta__Type__String__Encoding__Utf8Bytes utf8_bytes = {BASE(string__encoding__utf8_bytes)};
+static Bta__Type__String__Encoding__Utf8Raw utf8_raw = {BASE(string__encoding__utf8_raw)};
+static Bta__Type__String__Encoding utf8_bytes_encoding = {
+    BASE(string__encoding), .encoding_case = BTA__TYPE__STRING__ENCODING__ENCODING_UTF8_BYTES,
+    .utf8_bytes = &utf8_bytes};
+static Bta__Type__String__Encoding utf8_raw_encoding = {
+    BASE(string__encoding), .encoding_case = BTA__TYPE__STRING__ENCODING__ENCODING_UTF8_RAW,
+    .utf8_raw = &utf8_raw};
+static Bta__Type__String string = {BASE(string), .encoding = &utf8_bytes_encoding};
+static Bta__Type__String raw_string = {BASE(string), .encoding = &utf8_raw_encoding};
+static Bta__Type string_type = {.base = PROTOBUF_C_MESSAGE_INIT(&bta__type__descriptor),
+                                .kind_case = BTA__TYPE__KIND_STRING_TYPE,
+                                .string_type = &string};
+static Bta__Type raw_string_type = {.base = PROTOBUF_C_MESSAGE_INIT(&bta__type__descriptor),
+                                    .kind_case = BTA__TYPE__KIND_STRING_TYPE,
+                                    .string_type = &raw_string};
+
+static Bta__Type *const value_types[STO_VALUE_TYPE_COUNT] = {
+    [STO_VALUE_UNTYPED] = NULL,        [STO_VALUE_BYTES] = &bytes_type,
+    [STO_VALUE_STRING] = &string_type, [STO_VALUE_UTF8_RAW] = &raw_string_type,
+    [STO_VALUE_INT64] = &int64_type,
+};
+
 static Bta__Type__Aggregate__Sum sum = {BASE(aggregate__sum)};
 static Bta__Type__Aggregate__Min min = {BASE(aggregate__min)};
 static Bta__Type__Aggregate__Max max = {BASE(aggregate__max)};
@@ -298,7 +359,7 @@ static Bta__Type__Aggregate aggregates[STO_AGGREGATE_COUNT] = {
                            {.hllpp_unique_count = &distinct}},
 };
 
-static Bta__Type *write_type(enum sto_aggregate a, struct arena *arena)
+static Bta__Type *write_aggregate(enum sto_aggregate a, struct arena *arena)
 {
     Bta__Type *type = gw_proto_new(arena, &bta__type__descriptor);
     if (type == NULL)
@@ -317,8 +378,10 @@ enum err gw_family_to_proto(const struct sto_family *family, struct arena *arena
         message->gc_rule = write_gc(&family->gc, arena);
         is_made = message->gc_rule != NULL;
     }
-    if (is_made && family->aggregate != STO_AGGREGATE_NONE) {
-        message->value_type = write_type(family->aggregate, arena);
+    if (is_made && family->aggregate == STO_AGGREGATE_NONE) {
+        message->value_type = value_types[family->value_type];
+    } else if (is_made) {
+        message->value_type = write_aggregate(family->aggregate, arena);
         is_made = message->value_type != NULL;
     }
     *out = message;

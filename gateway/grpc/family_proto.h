@@ -1,16 +1,18 @@
 /*
  * gateway/grpc/family_proto.h - ColumnFamily messages as storage's families, and back.
  *
- * Does:     translate gc rules and types of aggregates.
+ * Does:     translate gc rules and types of values.
  * Owns:     nothing; what is made lies in the arena.
  * May use:  base/, storage/, gateway/grpc/decode.h.
  * Knows no: tables.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: ERR_INVALID, ERR_TOO_BIG, ERR_UNSUPPORTED (types that are no aggregate), naming the
- *           part; ERR_NO_MEMORY, also of the way back.
+ * Fails by: ERR_INVALID, ERR_TOO_BIG, ERR_UNSUPPORTED (types other than bytes, string, int64 and
+ *           aggregates; int64 in another encoding), naming the part; ERR_NO_MEMORY, also of the way
+ *           back.
  * Limits:   LIM_GC_NODES, LIM_FILTER_DEPTH.
- * Promises: 1. A family that was read is written back as the same message.
+ * Promises: 1. A family that was read is written back as the same message, with the encoding of
+ *              its type when that was left out.
  */
 #ifndef GATEWAY_GRPC_FAMILY_PROTO_H
 #define GATEWAY_GRPC_FAMILY_PROTO_H

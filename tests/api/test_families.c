@@ -120,6 +120,35 @@ START_TEST(types_come_back_and_never_change)
 }
 END_TEST
 
+START_TEST(types_of_plain_values_come_back_and_change)
+{
+    world_init(&w, (enum http_version)_i);
+    put("{'families':{'a':{'type':'bytes'},'b':{'type':'string','gc':{'max_versions':1}},"
+        "'c':{'type':'int64'},'d':{'type':'none'}}}");
+    EXPECT_STATUS(w.http, 201);
+    http_get(w.http, "/v1/tables/t");
+    EXPECT_JSON(w.http, "{'id':'t','version':1,'families':{'a':{'type':'bytes'},"
+                        "'b':{'type':'string','gc':{'max_versions':1}},'c':{'type':'int64'},"
+                        "'d':{}},'deletion_protection':false,'row_key_notes':null,"
+                        "'change_stream_retention':null,'usage':{'stored_bytes':0,'rows':0,"
+                        "'cells':0,'uncollected_bytes':0}}");
+    families("{'update':{'a':{'gc':{'max_versions':2}},'b':{'type':null},'c':{'type':'none'},"
+             "'d':{'type':'int64'}}}");
+    EXPECT_STATUS(w.http, 200);
+    ck_assert_str_eq(http_string(w.http, "/families/a/type"), "bytes"); /* left out: it stays */
+    ck_assert_str_eq(http_string(w.http, "/families/b/type"), "string");
+    ck_assert_ptr_null(http_at(w.http, "/families/c/type"));
+    ck_assert_str_eq(http_string(w.http, "/families/d/type"), "int64");
+    put("{'families':{'a':{'type':'string'},'b':{},'c':{},'d':{'type':'int64'}}}");
+    EXPECT_STATUS(w.http, 200);
+    ck_assert_str_eq(http_string(w.http, "/families/a/type"), "string");
+    ck_assert_ptr_null(http_at(w.http, "/families/b/type"));
+    put("{'families':{'a':{},'b':{},'c':{},'d':{'type':'sum'}}}");
+    EXPECT_PROBLEM(w.http, 409, "conflict");
+    ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "\"d\" has type int64"));
+}
+END_TEST
+
 static const struct refusal BAD[] = {
     {"{'families':{'f':{'type':'avg'}}}", 400, "invalid", "\"type\""},
     {"{'families':{'f':{'type':1}}}", 400, "invalid", "\"type\""},
@@ -385,6 +414,7 @@ Suite *suite_api_families(void)
     tcase_add_loop_test(tc, a_rule_comes_back_as_it_was_put, 0, HTTP_EACH(RULES));
     tcase_add_loop_test(tc, rules_hide_what_they_say, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, types_come_back_and_never_change, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, types_of_plain_values_come_back_and_change, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, documents_that_make_no_sense_are_refused, 0, HTTP_EACH(BAD));
     tcase_add_loop_test(tc, rules_are_limited_in_parts_and_bytes, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, notes_are_kept_until_they_are_changed, 0, HTTP_VERSIONS);

@@ -120,7 +120,7 @@ END_TEST
 START_TEST(every_table_is_made_and_empty_ones_too)
 {
     fill_table("devices", 10, 10);
-    http_json(w.http, "PUT", "{'families':{'f':{}}}", "/v1/tables/empty");
+    http_json(w.http, "PUT", "{'families':{'f':{'type':'int64'}}}", "/v1/tables/empty");
     bigtent(&r, &tenant, "export", in_dir("x"));
     EXPECT_CODE(&r, 0);
     http_delete(w.http, "/v1/tables/empty");
@@ -131,6 +131,7 @@ START_TEST(every_table_is_made_and_empty_ones_too)
     EXPECT_CODE(&r, 0);
     ck_assert_int_eq(figure("tables"), 2);
     ck_assert_int_eq(http_get(w.http, "/v1/tables/empty"), 200);
+    ck_assert_str_eq(http_string(w.http, "/families/f/type"), "int64");
 }
 END_TEST
 

@@ -48,6 +48,16 @@ START_TEST(table_rules_and_types_are_shown_as_they_are_given)
         "e:type=hll:max_age=0.5s",
     };
     char all[512];
+    bigtent(&r, &tenant, "table", "create", "plain", "s:type=string:max_versions=1", "i:type=int64",
+            "b:type=bytes", "n:type=none");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "families"),
+                     "s:type=string:max_versions=1,i:type=int64,b:type=bytes,n");
+    bigtent(&r, &tenant, "table", "change", "plain", "--update", "b:type=none", "--update",
+            "n:type=int64", "--update", "s:max_versions=2");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "families"),
+                     "s:type=string:max_versions=2,i:type=int64,b,n:type=int64");
     bigtent(&r, &tenant, "table", "create", "rules", words[0], words[1], words[2], words[3],
             words[4], "f", "--protect", "--notes", "tenant#day");
     EXPECT_CODE(&r, 0);

@@ -402,10 +402,12 @@ START_TEST(tables_become_families_with_rules_and_types)
     put_family("newest", SLICE_LIT("\x08\x01"), SLICE_EMPTY);
     put_family("sum", SLICE_EMPTY, SLICE_LIT("\x32\x02\x22\x00"));
     put_family("text", SLICE_EMPTY, SLICE_LIT("\x12\x00"));
+    put_family("count", SLICE_EMPTY, SLICE_LIT("\x2a\x04\x0a\x02\x0a\x00"));
+    put_family("ordered", SLICE_EMPTY, SLICE_LIT("\x2a\x04\x0a\x02\x12\x00"));
     put_family("nested", base_slice(nested, sizeof nested - 1), SLICE_EMPTY);
     json_t *families = cli_service_families(base_buf_slice(&message), &why);
     ck_assert_msg(families != NULL, "%s", why.text);
-    ck_assert_uint_eq(json_object_size(families), 5);
+    ck_assert_uint_eq(json_object_size(families), 7);
     ck_assert_int_eq(json_integer_value(cli_json_at(families, "newest.gc.max_versions")), 1);
     ck_assert_str_eq(json_string_value(cli_json_at(families, "sum.type")), "sum");
     const json_t *both = json_array_get(cli_json_at(families, "nested.gc.union"), 1);
@@ -414,7 +416,9 @@ START_TEST(tables_become_families_with_rules_and_types)
     ck_assert_str_eq(json_string_value(json_object_get(json_array_get(ages, 1), "max_age")),
                      "1.500000s");
     ck_assert_uint_eq(json_object_size(json_object_get(families, "plain")), 0);
-    ck_assert_uint_eq(json_object_size(json_object_get(families, "text")), 0);
+    ck_assert_str_eq(json_string_value(cli_json_at(families, "text.type")), "string");
+    ck_assert_str_eq(json_string_value(cli_json_at(families, "count.type")), "int64");
+    ck_assert_uint_eq(json_object_size(json_object_get(families, "ordered")), 0);
     json_decref(families);
 }
 END_TEST

@@ -12,7 +12,8 @@ START_TEST(everything_of_a_tenant_moves)
 {
     fill_random(7);
     fill_table("devices", 500, 100);
-    http_json(w.http, "PUT", "{'families':{'f':{'gc':{'max_versions':3}}}}", "/v1/tables/empty");
+    http_json(w.http, "PUT", "{'families':{'f':{'type':'int64','gc':{'max_versions':3}}}}",
+              "/v1/tables/empty");
     admin_set_quota(w.op, w.tenant, "{'tables':17}");
     bigtent(&r, &op, MOVE, "--json");
     EXPECT_CODE(&r, 0);
@@ -24,6 +25,7 @@ START_TEST(everything_of_a_tenant_moves)
     expect_equal("devices");
     ck_assert_int_eq(http_get(their_http, "/v1/tables/empty"), 200);
     ck_assert_int_eq(http_number(their_http, "/families/f/gc/max_versions"), 3);
+    ck_assert_str_eq(http_string(their_http, "/families/f/type"), "int64");
     ck_assert(!has_stream(their_http, "devices"));
     /* Here it can be read, and nobody writes. */
     ck_assert(!writes_pass());

@@ -39,7 +39,10 @@ static void fill_rich(void)
 {
     const struct sto_gc_node rule = {.kind = STO_GC_MAX_VERSIONS, .max_versions = 3};
     const struct sto_family_spec families[] = {
-        {.name = SLICE_LIT("a"), .gc_nodes = &rule, .gc_node_count = 1},
+        {.name = SLICE_LIT("a"),
+         .value_type = STO_VALUE_STRING,
+         .gc_nodes = &rule,
+         .gc_node_count = 1},
         {.name = SLICE_LIT("gone")},
         {.name = SLICE_LIT("sums"), .aggregate = STO_AGGREGATE_SUM}};
     const struct slice dropped = SLICE_LIT("gone");
@@ -89,6 +92,7 @@ START_TEST(restored_table_is_the_table_of_then)
     ck_assert_uint_eq(tables->count, 2);
     ck_assert_uint_eq(tables->schemas[0]->family_count, 2);
     ck_assert_uint_eq(tables->schemas[0]->families[0].gc.node_count, 1);
+    ck_assert_int_eq(tables->schemas[0]->families[0].value_type, STO_VALUE_STRING);
     shop_close();
     shop_open();
     assert_same(&before, "altostrat", "again");

@@ -64,6 +64,7 @@ static void expect_same(const struct sto_schema *a, const struct sto_schema *b)
         const struct sto_family *y = &b->families[i];
         ck_assert_str_eq(x->name, y->name);
         ck_assert_int_eq(x->aggregate, y->aggregate);
+        ck_assert_int_eq(x->value_type, y->value_type);
         ck_assert_uint_eq(x->gc.term_count, y->gc.term_count);
         for (size_t k = 0; k < x->gc.term_count; k++) {
             ck_assert_uint_eq(x->gc.terms[k].versions, y->gc.terms[k].versions);
@@ -161,6 +162,33 @@ START_TEST(types_never_change_and_protection_keeps_families)
     ck_assert_ptr_nonnull(strstr(eb.text, "deletion protection"));
     sto_schema_unref(a);
     sto_schema_unref(b);
+}
+END_TEST
+
+START_TEST(types_of_plain_values_are_stored_and_change)
+{
+    struct sto_family_spec one = {.name = SLICE_LIT("f")};
+    struct sto_schema *s = make(NULL, &one, 1);
+    for (int v = STO_VALUE_BYTES; v <= STO_VALUE_TYPE_COUNT; v++) {
+        one.value_type = (enum sto_value_type)(v % STO_VALUE_TYPE_COUNT); /* the last: untyped */
+        struct sto_schema *next = make(s, &one, 1);
+        ck_assert(!sto_schema_looks_same(s, next));
+        ck_assert_int_eq(next->families[0].value_type, one.value_type);
+        ck_assert_uint_eq(next->families[0].number, 1);
+        expect_stored_the_same(next);
+        sto_schema_unref(s);
+        s = sto_schema_make_swept(next, 0); /* a copy */
+        ck_assert(sto_schema_looks_same(s, next));
+        sto_schema_unref(next);
+    }
+    struct sto_table_spec spec = {.families = &one, .family_count = 1};
+    struct sto_schema *none = NULL;
+    struct errbuf eb;
+    one = (struct sto_family_spec){.name = SLICE_LIT("f"), .aggregate = STO_AGGREGATE_MIN};
+    ck_assert_int_eq(try_make(s, &spec, &none, &eb), ERR_CONFLICT);
+    ck_assert_ptr_nonnull(
+        strstr(eb.text, "has type none, and only a new family can have type min"));
+    sto_schema_unref(s);
 }
 END_TEST
 
@@ -269,6 +297,34 @@ START_TEST(old_documents_are_read_as_the_rules_they_were)
     expect_stored_the_same(s);
     sto_schema_unref(s);
     base_buf_fini(&body);
+}
+END_TEST
+
+static enum err decode_types(uint64_t aggregate, uint64_t value_type)
+{
+    struct buf one, body;
+    base_buf_init(&one, 256);
+    base_buf_init(&body, 256);
+    ck_assert_int_eq(base_record_put_u64(&one, 1, 1), ERR_OK);
+    ck_assert_int_eq(base_record_put_bytes(&one, 2, SLICE_LIT("f")), ERR_OK);
+    ck_assert_int_eq(base_record_put_u64(&one, 5, aggregate), ERR_OK);
+    ck_assert_int_eq(base_record_put_u64(&one, 7, value_type), ERR_OK);
+    ck_assert_int_eq(base_record_put_u64(&body, 1, 2), ERR_OK);
+    ck_assert_int_eq(base_record_put_bytes(&body, 3, base_buf_slice(&one)), ERR_OK);
+    struct sto_schema *s = NULL;
+    enum err rc = sto_schema_decode(SLICE_LIT("t"), base_buf_slice(&body), NULL, &s);
+    sto_schema_unref(s);
+    base_buf_fini(&one);
+    base_buf_fini(&body);
+    return rc;
+}
+
+START_TEST(types_that_are_none_are_corrupt)
+{
+    ck_assert_int_eq(decode_types(STO_AGGREGATE_NONE, STO_VALUE_INT64), ERR_OK);
+    ck_assert_int_eq(decode_types(STO_AGGREGATE_SUM, STO_VALUE_UNTYPED), ERR_OK);
+    ck_assert_int_eq(decode_types(STO_AGGREGATE_SUM, STO_VALUE_INT64), ERR_CORRUPT);
+    ck_assert_int_eq(decode_types(STO_AGGREGATE_NONE, STO_VALUE_TYPE_COUNT), ERR_CORRUPT);
 }
 END_TEST
 
@@ -396,6 +452,8 @@ Suite *suite_storage_schema_doc(void)
     tcase_add_test(t, everything_is_stored);
     tcase_add_test(t, the_largest_schema_is_stored);
     tcase_add_test(t, types_never_change_and_protection_keeps_families);
+    tcase_add_test(t, types_of_plain_values_are_stored_and_change);
+    tcase_add_test(t, types_that_are_none_are_corrupt);
     tcase_add_test(t, dropped_numbers_stay_until_they_are_swept);
     tcase_add_test(t, too_many_dropped_families_wait_for_the_sweep);
     tcase_add_test(t, closed_families_are_known_to_every_schema_of_the_table);

@@ -1,5 +1,6 @@
 /*
  * tests/tenancy/test_families.c - families change whole or not at all; drops are exactly counted.
+ * Over 500 lines because creating, updating and dropping are tried together, each over a restart.
  */
 #include "tests/tenancy/tent_rows.h"
 
@@ -97,6 +98,7 @@ START_TEST(create_update_and_drop_happen_at_once)
     struct sto_family_spec create[] = {family("n"), family("m")};
     struct sto_family_spec update[] = {family("b"), family("n"), family("s")};
     struct slice drop[] = {SLICE_LIT("a"), SLICE_LIT("m")};
+    update[2].keeps_type = true;
     update[0].gc_nodes = update[1].gc_nodes = update[2].gc_nodes = &ONE;
     update[0].gc_node_count = update[1].gc_node_count = update[2].gc_node_count = 1;
     ck_assert_int_eq(change(&(struct ten_families_change){.create = create,
@@ -118,6 +120,31 @@ START_TEST(create_update_and_drop_happen_at_once)
     ck_assert_int_eq(change(&(struct ten_families_change){.update = update + 1, .update_count = 1}),
                      ERR_OK);
     ck_assert_uint_eq(schema()->revision, 2); /* nothing changed */
+}
+END_TEST
+
+START_TEST(an_update_keeps_what_it_is_told_to_keep)
+{
+    struct sto_family_spec update = {.name = SLICE_LIT("b"),
+                                     .value_type = STO_VALUE_INT64,
+                                     .gc_nodes = &ONE,
+                                     .gc_node_count = 1};
+    const struct ten_families_change c = {.update = &update, .update_count = 1};
+    make_table();
+    ck_assert_int_eq(change(&c), ERR_OK);
+    update = (struct sto_family_spec){
+        .name = SLICE_LIT("b"), .value_type = STO_VALUE_STRING, .keeps_gc = true};
+    ck_assert_int_eq(change(&c), ERR_OK);
+    ck_assert_int_eq(schema()->families[1].value_type, STO_VALUE_STRING);
+    ck_assert_uint_eq(schema()->families[1].gc.node_count, 1);
+    update.keeps_gc = false;
+    update.keeps_type = true;
+    update.value_type = STO_VALUE_UNTYPED;
+    ck_assert_int_eq(change(&c), ERR_OK);
+    ck_assert_uint_eq(schema()->revision, 4);
+    reopen();
+    ck_assert_int_eq(schema()->families[1].value_type, STO_VALUE_STRING);
+    ck_assert_uint_eq(schema()->families[1].gc.node_count, 0);
 }
 END_TEST
 
@@ -482,6 +509,7 @@ Suite *suite_tenancy_families(void)
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, create_update_and_drop_happen_at_once);
+    tcase_add_test(c, an_update_keeps_what_it_is_told_to_keep);
     tcase_add_test(c, what_cannot_be_changes_nothing_and_names_the_family);
     tcase_add_test(c, families_are_limited_after_the_change);
     tcase_add_test(c, a_table_changes_only_as_it_was_expected);
