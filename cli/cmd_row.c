@@ -30,6 +30,8 @@ static enum cli_exit get_filtered(struct cli *cli, json_t **out)
     json_t *body = json_pack("{s:[o]}", "ranges", keys);
     struct slice key = base_slice_text(cli->args.words[1]);
     enum cli_exit e = cli_reads_filter(cli, "filter", body);
+    if (e == CLI_OK)
+        e = cli_reads_forms(cli, body);
     if (e == CLI_OK &&
         !(cli_json_set_bytes(keys, "start", key) && cli_json_set_bytes(keys, "end_closed", key)))
         e = cli_fail(CLI_USAGE, "the row key does not fit into a request");
@@ -50,7 +52,10 @@ enum cli_exit cli_row_get(struct cli *cli)
 {
     struct buf target;
     json_t *row = NULL;
-    enum cli_exit e = cli_row_target(cli, ROW, &target);
+    enum cli_exit e = cli_reads_check(cli);
+    if (e != CLI_OK)
+        return e;
+    e = cli_row_target(cli, ROW, &target);
     if (e == CLI_OK && cli_reads_filtered(cli)) {
         base_buf_fini(&target);
         e = get_filtered(cli, &row);

@@ -139,6 +139,8 @@ static enum cli_exit make_body(const struct cli *cli, uint64_t limit, struct buf
 {
     json_t *body = json_object();
     enum cli_exit e = cli_reads_filter(cli, "filter", body);
+    if (e == CLI_OK)
+        e = cli_reads_forms(cli, body);
     bool fits = e == CLI_OK && put_range(cli, body);
     if (fits && cli_args_flag(&cli->args, "reverse"))
         fits = json_object_set_new(body, "order", json_string("desc")) == 0;
@@ -183,6 +185,8 @@ enum cli_exit cli_scan(struct cli *cli)
     struct buf body;
     uint64_t limit = 0;
     enum cli_exit e = check_options(cli, &limit);
+    if (e == CLI_OK)
+        e = cli_reads_check(cli);
     if (e != CLI_OK)
         return e;
     bool filtered = cli_reads_filtered(cli);

@@ -141,7 +141,9 @@ static const struct cli_option TABLE_SAMPLES[] = {
     {"versions", "N", "the newest N cells of each column", false, false},                          \
     {"since", "T", "cells with a timestamp (microseconds) from T on", false, false},               \
     {"until", "T", "cells with a timestamp before T", false, false},                               \
-    {"filter", "JSON", "what the filter gives; instead of these", false, false}
+    {"filter", "JSON", "what the filter gives; instead of these", false, false},                   \
+    {"form", "full|flat", "with --json: flat is each column's newest value", false, false},        \
+    {"values", "text|base64", "with --json: base64 shows every value so", false, false}
 /* clang-format on */
 
 static const struct cli_option TABLE_DELETE[] = {
@@ -483,7 +485,7 @@ const struct cli_command CLI_COMMANDS[] = {
      ":read; a row of which it gives no cell is not found.",
      "bigtent row get phone '4c410523#20190501'\n"
      "bigtent row get phone '4c410523#20190501' --family stats --versions 1\n"
-     "bigtent row get phone '4c410523#20190501' --json",
+     "bigtent row get phone '4c410523#20190501' --json --form flat",
      cli_row_get, true},
     {"row", "put", "T KEY FAMILY:QUAL=VALUE...", 3, -1, NULL, "replace a row",
      "Replace the row by these cells. The qualifier ends at the first \"=\".",
@@ -558,7 +560,8 @@ const struct cli_command CLI_COMMANDS[] = {
      "Columns: key, column, timestamp (microseconds), value. Control characters and \"\\\"\n"
      "in keys and values are escaped; spaces too, in all columns but the last. With\n"
      "--json one row per line, exactly as the server sent it. The filter is that of POST\n"
-     ":read; --stats goes to stderr, with --json it is the last line.",
+     ":read; --stats goes to stderr, with --json it is the last line. With --form flat each\n"
+     "column is its newest value alone, as row load and row bodies take it.",
      "bigtent scan phone --prefix '4c410523#'\n"
      "bigtent scan phone --start a --end n --limit 100\n"
      "bigtent scan phone --reverse --limit 1 --family stats --versions 1\n"

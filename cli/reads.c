@@ -13,6 +13,8 @@
 
 /* As the server calls them. */
 static const char *const COLUMNS[] = {"family", "column", "versions", "since", "until"};
+static const char *const FORMS[] = {"form", "values"};
+#define FORMS_COUNT   (sizeof FORMS / sizeof FORMS[0])
 #define COLUMNS_COUNT (sizeof COLUMNS / sizeof COLUMNS[0])
 #define SINCE         3 /* this one and the last are times */
 
@@ -30,8 +32,19 @@ static void warn_of_millis(const char *option, const char *value)
         cli_millis_warn(where, micros);
 }
 
+enum cli_exit cli_reads_check(const struct cli *cli)
+{
+    for (size_t i = 0; i < FORMS_COUNT; i++)
+        if (cli_args_value(&cli->args, FORMS[i]) != NULL && !cli->config.json)
+            return cli_fail(CLI_USAGE, "--%s says what --json shows: give --json as well",
+                            FORMS[i]);
+    return CLI_OK;
+}
+
 void cli_reads_query(const struct cli *cli, struct buf *target)
 {
+    for (size_t i = 0; i < FORMS_COUNT; i++)
+        cli_target_query(target, FORMS[i], cli_args_value(&cli->args, FORMS[i]));
     for (size_t i = 0; i < COLUMNS_COUNT; i++) {
         const char *value = cli_args_value(&cli->args, COLUMNS[i]);
         cli_target_query(target, COLUMNS[i], value);
@@ -53,5 +66,15 @@ enum cli_exit cli_reads_filter(const struct cli *cli, const char *name, json_t *
     json_t *filter = cli_json_parse(base_slice_text(text));
     if (filter == NULL || json_object_set_new(body, name, filter) != 0)
         return cli_fail(CLI_USAGE, "--filter is not JSON; for example {\"value_regex\":\"17\"}");
+    return CLI_OK;
+}
+
+enum cli_exit cli_reads_forms(const struct cli *cli, json_t *body)
+{
+    for (size_t i = 0; i < FORMS_COUNT; i++) {
+        const char *value = cli_args_value(&cli->args, FORMS[i]);
+        if (value != NULL && json_object_set_new(body, FORMS[i], json_string(value)) != 0)
+            return cli_fail(CLI_USAGE, "--%s is not UTF-8 text", FORMS[i]);
+    }
     return CLI_OK;
 }

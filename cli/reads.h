@@ -1,8 +1,8 @@
 /*
  * cli/reads.h - what of a row to read: the options that row get, row check and scan share.
  *
- * Does:     turn --family, --column, --versions, --since and --until into query parameters, and
- *           --filter into JSON.
+ * Does:     turn --family, --column, --versions, --since, --until, --form and --values into query
+ *           parameters, and --filter, --form and --values into JSON.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: which rows are read.
@@ -21,9 +21,13 @@
 #include "cli/cli.h"
 
 bool cli_reads_filtered(const struct cli *cli);
+/* Refuses --form and --values without --json (CLI_USAGE): tables have one form. */
+enum cli_exit cli_reads_check(const struct cli *cli);
 /* Everything but --filter, behind target's other parameters. */
 void cli_reads_query(const struct cli *cli, struct buf *target);
 /* --filter as a member of body; without the option body stays as it is. */
 enum cli_exit cli_reads_filter(const struct cli *cli, const char *name, json_t *body);
+/* Adds --form and --values to body. */
+enum cli_exit cli_reads_forms(const struct cli *cli, json_t *body);
 
 #endif

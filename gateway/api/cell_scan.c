@@ -70,13 +70,14 @@ static enum err take_input(struct reader *r)
     return take_text(r, "input", &r->f->input);
 }
 
-static enum err take_reading(struct reader *r, const char *name)
+/* Reads the number that reads show beside a value or state, as 8 bytes. */
+static enum err take_reading(struct reader *r, const char *name, struct slice *out)
 {
     int64_t number = 0;
     r->f->has_reading = true;
-    if (gw_scan_integer(r->scan, &number))
-        return ERR_OK;
-    return base_fail(r->eb, ERR_INVALID, "\"%s\" must be a whole number of 64 bits", name);
+    if (!gw_scan_integer(r->scan, &number))
+        return base_fail(r->eb, ERR_INVALID, "\"%s\" must be a whole number of 64 bits", name);
+    return gw_integer_bytes(number, r->scan->arena, out, r->eb);
 }
 
 static enum err unknown_field(struct reader *r, struct slice name)
@@ -101,9 +102,9 @@ static enum err take_member(struct reader *r, struct slice name, bool is_entry)
     if (base_slice_is(name, "input_b64"))
         return take_base64(r, "input", &f->input);
     if (base_slice_is(name, "number"))
-        return take_reading(r, "number");
+        return take_reading(r, "number", &f->number);
     if (base_slice_is(name, "estimate"))
-        return take_reading(r, "estimate");
+        return take_reading(r, "estimate", &(struct slice){0});
     if (is_entry && base_slice_is(name, "family"))
         return take_text(r, "family", &f->family);
     if (is_entry && base_slice_is(name, "qualifier"))
@@ -158,9 +159,9 @@ static enum err wrong_cell(const struct sto_family *family, struct errbuf *eb)
                          family->name, sto_aggregate_name(family->aggregate),
                          family->aggregate == STO_AGGREGATE_HLL ? "text" : "a whole number");
     return base_fail(eb, ERR_INVALID,
-                     "a cell of family \"%s\" must be text, {\"value\":..}, {\"value_b64\":..} "
+                     "a cell of family \"%s\" must be %stext, {\"value\":..}, {\"value_b64\":..} "
                      "or a list of those",
-                     family->name);
+                     family->name, family->value_type == STO_VALUE_INT64 ? "a whole number, " : "");
 }
 
 enum err gw_cell_scan(struct gw_scan *scan, const struct sto_family *family,
@@ -177,6 +178,8 @@ enum err gw_cell_scan(struct gw_scan *scan, const struct sto_family *family,
     }
     if (!is_plain && is_number_next(&r))
         return take_integer(&r);
+    if (family->value_type == STO_VALUE_INT64 && is_number_next(&r))
+        return take_reading(&r, "number", &out->number);
     return gw_scan_take(scan, '{') ? take_members(&r, false) : wrong_cell(family, eb);
 }
 
@@ -215,9 +218,12 @@ enum err gw_cell_mutation(const struct gw_cell_fields *f, const struct sto_famil
         .kind = STO_SET_CELL, .family = family->number, .qualifier = qualifier, .value = f->value};
     if (family->aggregate != STO_AGGREGATE_NONE)
         return aggregate_mutation(f, family, out, eb);
-    if (f->input.ptr != NULL || f->has_reading)
+    bool is_int64 = family->value_type == STO_VALUE_INT64;
+    if (f->input.ptr != NULL || (f->has_reading && !is_int64))
         return gw_input_check(family, false, eb);
-    if (f->value.ptr == NULL)
+    if (f->value.ptr == NULL && is_int64)
+        out->value = f->number;
+    if (out->value.ptr == NULL)
         return base_fail(eb, ERR_INVALID,
                          "a cell of family \"%s\" has neither \"value\" nor \"value_b64\"",
                          family->name);

@@ -10,8 +10,9 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID, ERR_NO_MEMORY.
  * Limits:   the arena's.
- * Promises: 1. In a family of plain cells a cell is text, {"value":..} or {"value_b64":..}, and is
- *              set. 2. In one of aggregates a number (of distinct counts: text) or {"input":..} is
+ * Promises: 1. In a family of plain cells a cell is text, {"value":..} or {"value_b64":..}, in one
+ *              of int64 also a number or {"number":..} ("value_b64" beside it counts), and is set.
+ *           2. In one of aggregates a number (of distinct counts: text) or {"input":..} is
  *              added, and what reads show, {"value":..} or {"value_b64":..}, is a state that is
  *              merged ("number" and "estimate" beside it say nothing more): what was read from
  *              one table can be written to another.
@@ -32,7 +33,8 @@ struct gw_cell_fields {
     bool input_is_integer;
     bool input_is_text; /* neither: bytes, of either kind */
     bool value_is_null;
-    bool has_reading; /* "number" or "estimate", as reads show them beside a state */
+    bool has_reading;    /* "number" or "estimate", as reads show them beside a value or state */
+    struct slice number; /* the former, as 8 bytes, big-endian */
 };
 
 /* What comes next is a cell of that family. */

@@ -56,11 +56,26 @@ static enum err take_time(struct reader *r, const char *name, int64_t fallback, 
 
 /* --- kinds ------------------------------------------------------------------------------------ */
 
+/* Reads "value", "value_b64", or in a family of type int64 "number". */
+static enum err take_value(struct reader *r)
+{
+    const json_t *number = json_object_get(r->fields, "number");
+    if (number == NULL || json_is_null(number))
+        return take_bytes(r, "value", &r->out->value);
+    if (!json_is_integer(number) || r->family->value_type != STO_VALUE_INT64)
+        return base_fail(r->eb, ERR_INVALID,
+                         "\"number\" must be a whole number of 64 bits, in a family of type int64");
+    if (json_object_get(r->fields, "value") != NULL ||
+        json_object_get(r->fields, "value_b64") != NULL)
+        return base_fail(r->eb, ERR_INVALID, "give \"value\", \"value_b64\" or \"number\", once");
+    return gw_integer_bytes(json_integer_value(number), r->arena, &r->out->value, r->eb);
+}
+
 static enum err read_set_cell(struct reader *r)
 {
     enum err e = take_column(r);
     if (e == ERR_OK)
-        e = take_bytes(r, "value", &r->out->value);
+        e = take_value(r);
     if (e == ERR_OK)
         e = take_time(r, "timestamp", STO_TIMESTAMP_SERVER, &r->out->timestamp_us);
     return e;
@@ -130,7 +145,10 @@ static const struct kind {
     enum err (*read)(struct reader *r);
     const char *members[MEMBERS_MAX];
 } KINDS[] = {
-    {"set_cell", STO_SET_CELL, read_set_cell, {COLUMN, "value", "value_b64", "timestamp"}},
+    {"set_cell",
+     STO_SET_CELL,
+     read_set_cell,
+     {COLUMN, "value", "value_b64", "number", "timestamp"}},
     {"delete_from_column",
      STO_DELETE_FROM_COLUMN,
      read_delete_from_column,

@@ -3,6 +3,7 @@
  *
  * Does:     turn lists of mutations into struct sto_mutation:
  *             {"set_cell":{"family":"f","qualifier":"q","value":"v","timestamp":"1000"}}
+ *               (or "number":5, in a family of type int64)
  *             {"delete_from_column":{"family":"f","qualifier":"q","start":"0","end":"1000"}}
  *             {"delete_from_family":{"family":"f"}}          {"delete_from_row":{}}
  *             {"add_to_cell":{"family":"f","qualifier":"q","input":5,"timestamp":"0"}}

@@ -2,7 +2,7 @@
  * gateway/api/read.c - POST :read: any set of rows, through a filter.
  *
  *     {"keys":[..],"ranges":[..],"filter":{..},"order":"desc","limit":N,"stats":true,
- *      "page_token":".."}
+ *      "form":"flat","values":"base64","page_token":".."}
  *
  * A page's token is bound to everything else of the body: it is the body without the token, written
  * again with its members sorted, that goes into the token's context.
@@ -22,6 +22,7 @@ struct read {
     const struct gw_page_context *context;
     bool has_filter;
     bool stats;
+    struct gw_row_form form;
     struct sto_filter filter;
 };
 
@@ -97,8 +98,9 @@ static enum err take_paging(struct gw_row_answer *s, struct read *r, struct errb
 /* On the loop or the helper. */
 static enum err build(struct gw_call *call, struct errbuf *eb)
 {
-    static const char *const names[] = {GW_ROWS_FIELDS, "filter",     "order", "limit",
-                                        "stats",        "page_token", NULL};
+    static const char *const names[] = {
+        GW_ROWS_FIELDS, GW_ROW_FORM_FIELDS, "filter", "order", "limit",
+        "stats",        "page_token",       NULL};
     struct gw_row_answer *s = call->state;
     struct read *r = s->user;
     enum err e = gw_rest_parse(call, eb);
@@ -107,11 +109,16 @@ static enum err build(struct gw_call *call, struct errbuf *eb)
     if (e == ERR_OK)
         e = take_order(call, &s->stream.op.spec.reversed, eb);
     if (e == ERR_OK)
+        e = gw_row_form_from_json(gw_rest(call)->json, &r->form, eb);
+    if (e == ERR_OK)
         e = take_paging(s, r, eb);
     if (e == ERR_OK)
         e = gw_rows_from_json(gw_rest(call)->json, &call->arena, &s->stream.op.spec.rows,
                               &r->ranges, eb);
-    return e == ERR_OK ? take_filter(call, r, eb) : e;
+    if (e == ERR_OK)
+        e = take_filter(call, r, eb);
+    gw_row_answer_form(s, r->form, r->has_filter);
+    return e;
 }
 
 static void start(struct gw_call *call)

@@ -110,3 +110,10 @@ struct gw_row_answer *gw_row_answer_new(struct gw_call *call, enum gw_row_framin
     gw_row_stream_init(&a->stream, call, &FORMAT, &a->sink.sink);
     return a;
 }
+
+void gw_row_answer_form(struct gw_row_answer *a, struct gw_row_form form, bool has_filter)
+{
+    a->sink.form = form;
+    if (form.flat && !has_filter)
+        a->stream.op.spec.versions = 1;
+}

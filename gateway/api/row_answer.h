@@ -36,5 +36,8 @@ struct gw_row_answer {
 /* State of the call, zeroed, with its sink writing into call->out. */
 struct gw_row_answer *gw_row_answer_new(struct gw_call *call, enum gw_row_framing framing,
                                         const char *content_type);
+/* Sets the form of the rows. The flat form of a read without a filter reads one version of each
+ * column: call this after spec.versions was set. */
+void gw_row_answer_form(struct gw_row_answer *a, struct gw_row_form form, bool has_filter);
 
 #endif

@@ -9,11 +9,14 @@
  *     cell:           ,{"value":V,"timestamp":"T","label":"L"}
  *     row ended:      ] } ,"$binary":[..] }}
  *
+ * In the flat form a column is ,"Q":V and its older cells are passed over.
+ *
  * Cells of columns that cannot be member names are collected in `binary` and follow at the end of
  * the row. The usual cell, plain text in a plain column, takes one reserve and a few memcpy.
  *
  * Invariants:
- *   1. column_open implies family != 0; qualifier holds the open column's name.
+ *   1. column_open implies family != 0; qualifier holds the open column's name, or in the flat
+ *      form that of the last cell's column, also of one in `binary`.
  *   2. row_start is valid only while begun_here: the row's first byte is still in `out`.
  */
 #include "gateway/api/row_sink.h"
@@ -60,6 +63,7 @@ static void row_begin(struct sto_row_sink *sink, struct slice row_key)
     s->family = 0;
     s->any_family = false;
     s->column_open = false;
+    s->column_of = 0;
     if (s->binary.len != 0)
         base_buf_truncate(&s->binary, 0);
     if (s->keep_last_key) {
@@ -75,7 +79,7 @@ static void row_begin(struct sto_row_sink *sink, struct slice row_key)
 /* Brackets of the open column and family. */
 static uint8_t *close_open(struct gw_row_sink *s, uint8_t *to)
 {
-    if (s->column_open)
+    if (s->column_open && !s->form.flat)
         *to++ = ']';
     if (s->family != 0)
         *to++ = '}';
@@ -165,31 +169,70 @@ static void append_rest(struct buf *out, const struct sto_cell *cell)
     (void)base_buf_append(out, base_slice(text, (size_t)(end - text))); /* latches */
 }
 
-/* "number":5, or "estimate":3, and the state, for whoever merges it elsewhere. */
-static void put_aggregate(struct buf *out, enum sto_aggregate aggregate, struct slice state)
+/* How the bytes of a cell are shown. */
+enum reading { READ_TEXT, READ_BYTES, READ_NUMBER, READ_ESTIMATE };
+
+/* Returns how a cell is shown. A filter may have replaced a state or number by other bytes. */
+static enum reading reading_of(const struct gw_row_sink *s, const struct sto_cell *cell)
 {
-    struct gw_json j = gw_json_start(out);
-    uint64_t estimate = 0;
-    if (aggregate != STO_AGGREGATE_HLL) {
-        gw_json_name(&j, "number");
-        gw_json_i64(&j, gw_integer_of_bytes(state));
-    } else if (sto_aggregate_estimate(state, &estimate) == ERR_OK) {
-        gw_json_name_u64(&j, "estimate", estimate);
-    }
-    gw_json_name(&j, "value_b64");
-    (void)base_buf_append_byte(out, '"');
-    (void)base_base64_encode(state, out);
-    (void)base_buf_append_byte(out, '"');
+    const struct sto_family *family = cell->family;
+    if (s->form.base64)
+        return READ_BYTES;
+    if (family->value_type == STO_VALUE_INT64)
+        return cell->value.len == STO_VALUE_INT64_BYTES ? READ_NUMBER : READ_BYTES;
+    if (family->aggregate == STO_AGGREGATE_NONE ||
+        !sto_aggregate_is_state(family->aggregate, cell->value))
+        return READ_TEXT;
+    return family->aggregate == STO_AGGREGATE_HLL ? READ_ESTIMATE : READ_NUMBER;
 }
 
-/* A filter may have put something else in the place of a state. */
-static void put_value(struct buf *out, const struct sto_cell *cell)
+static void put_reading(struct gw_json *j, enum reading reading, struct slice value)
 {
-    enum sto_aggregate aggregate = cell->family->aggregate;
-    if (aggregate != STO_AGGREGATE_NONE && sto_aggregate_is_state(aggregate, cell->value))
-        put_aggregate(out, aggregate, cell->value);
-    else
+    uint64_t estimate = 0;
+    if (reading == READ_NUMBER)
+        gw_json_i64(j, gw_integer_of_bytes(value));
+    else if (sto_aggregate_estimate(value, &estimate) == ERR_OK) /* it is a state */
+        gw_json_u64(j, estimate);
+}
+
+static void put_base64(struct gw_json *j, struct slice value)
+{
+    gw_json_name(j, "value_b64");
+    (void)base_buf_append_byte(j->out, '"');
+    (void)base_base64_encode(value, j->out);
+    (void)base_buf_append_byte(j->out, '"');
+}
+
+/* Appends "value", or "number" or "estimate" with the bytes, which can be written elsewhere. */
+static void put_value(const struct gw_row_sink *s, struct buf *out, const struct sto_cell *cell)
+{
+    struct gw_json j = gw_json_start(out);
+    enum reading reading = reading_of(s, cell);
+    if (reading == READ_TEXT) {
         gw_json_put_bytes(out, "value", cell->value);
+        return;
+    }
+    if (reading != READ_BYTES) {
+        gw_json_name(&j, reading == READ_NUMBER ? "number" : "estimate");
+        put_reading(&j, reading, cell->value);
+    }
+    put_base64(&j, cell->value);
+}
+
+/* Appends "text", 5 or {"value_b64":".."}. */
+static void put_flat(struct gw_row_sink *s, const struct sto_cell *cell)
+{
+    struct gw_json j = gw_json_start(s->out);
+    enum reading reading = reading_of(s, cell);
+    if (reading == READ_TEXT && gw_text_classify(cell->value) != GW_TEXT_BINARY) {
+        gw_json_put_text(s->out, cell->value);
+    } else if (reading == READ_NUMBER || reading == READ_ESTIMATE) {
+        put_reading(&j, reading, cell->value);
+    } else {
+        gw_json_open(&j, '{');
+        put_base64(&j, cell->value);
+        gw_json_close(&j, '}');
+    }
 }
 
 /* A cell whose qualifier cannot be a member name; everything here latches in s->binary. */
@@ -202,8 +245,11 @@ static void binary_cell(struct gw_row_sink *s, const struct sto_cell *cell)
     (void)base_buf_append(out, SLICE_LIT(",\"qualifier_b64\":\""));
     (void)base_base64_encode(cell->qualifier, out);
     (void)base_buf_append(out, SLICE_LIT("\","));
-    put_value(out, cell);
-    append_rest(out, cell);
+    put_value(s, out, cell);
+    if (s->form.flat)
+        (void)base_buf_append_byte(out, '}');
+    else
+        append_rest(out, cell);
 }
 
 static bool same_column(const struct gw_row_sink *s, const struct sto_cell *cell)
@@ -216,8 +262,10 @@ static bool same_column(const struct gw_row_sink *s, const struct sto_cell *cell
 static uint8_t *put_family(struct gw_row_sink *s, uint8_t *to, const struct sto_family *family)
 {
     if (s->family == family->number) {
+        if (s->column_open && !s->form.flat)
+            *to++ = ']';
         if (s->column_open)
-            to = PUT(to, "],");
+            *to++ = ',';
         s->column_open = false;
         return to;
     }
@@ -235,9 +283,19 @@ static uint8_t *put_family(struct gw_row_sink *s, uint8_t *to, const struct sto_
 static void remember_column(struct gw_row_sink *s, struct slice qualifier)
 {
     base_buf_truncate(&s->qualifier, 0);
-    s->column_open = base_buf_append(&s->qualifier, qualifier) == ERR_OK;
-    if (!s->column_open)
+    if (base_buf_append(&s->qualifier, qualifier) != ERR_OK)
         s->out->error = s->qualifier.error;
+}
+
+/* Returns whether a newer cell of the column was shown (flat form), and notes the column. */
+static bool column_is_shown(struct gw_row_sink *s, const struct sto_cell *cell)
+{
+    if (s->column_of == cell->family->number &&
+        base_slice_equal(base_buf_slice(&s->qualifier), cell->qualifier))
+        return true;
+    s->column_of = cell->family->number;
+    remember_column(s, cell->qualifier);
+    return false;
 }
 
 /* Column and value are plain: one reserve for all of it. */
@@ -255,6 +313,7 @@ static void plain_cell(struct gw_row_sink *s, const struct sto_cell *cell, bool 
         to = put(to, cell->qualifier.ptr, cell->qualifier.len);
         to = PUT(to, "\":[");
         remember_column(s, cell->qualifier);
+        s->column_open = true;
     }
     to = PUT(to, "{\"value\":\"");
     to = put(to, cell->value.ptr, cell->value.len);
@@ -275,11 +334,16 @@ static void text_cell(struct gw_row_sink *s, const struct sto_cell *cell, bool s
         uint8_t *to = put_family(s, base_buf_end(out), cell->family);
         out->len = (size_t)(to - out->ptr);
         gw_json_put_text(out, cell->qualifier);
-        (void)base_buf_append(out, SLICE_LIT(":["));
+        (void)base_buf_append_text(out, s->form.flat ? ":" : ":[");
         remember_column(s, cell->qualifier);
+        s->column_open = true;
+    }
+    if (s->form.flat) {
+        put_flat(s, cell);
+        return;
     }
     (void)base_buf_append_byte(out, '{');
-    put_value(out, cell);
+    put_value(s, out, cell);
     append_rest(out, cell);
 }
 
@@ -293,16 +357,16 @@ static bool can_be_name(struct slice qualifier, enum gw_text_class class)
 static void take_cell(struct sto_row_sink *sink, const struct sto_cell *cell)
 {
     struct gw_row_sink *s = of(sink);
-    if (s->over_cap)
+    if (s->over_cap || (s->form.flat && column_is_shown(s, cell)))
         return;
-    bool same = same_column(s, cell);
+    bool same = !s->form.flat && same_column(s, cell);
     enum gw_text_class column = same ? GW_TEXT_ESCAPE : gw_text_classify(cell->qualifier);
     if (!same && !can_be_name(cell->qualifier, column)) {
         binary_cell(s, cell);
         return;
     }
     bool is_plain =
-        (same || column == GW_TEXT_PLAIN) && cell->family->aggregate == STO_AGGREGATE_NONE;
+        (same || column == GW_TEXT_PLAIN) && !s->form.flat && reading_of(s, cell) == READ_TEXT;
     if (is_plain && gw_text_classify(cell->value) == GW_TEXT_PLAIN)
         plain_cell(s, cell, same);
     else

@@ -1,10 +1,12 @@
 /*
  * gateway/api/row_sink.h - rows, as the engine gives them, become JSON in a buf.
  *
- * Does:     write {"key":..,"cells":{"family":{"qualifier":[{"value":..,"timestamp":..}]}}} row by
- *           row while a reader walks over the cells; end a slice; stop after so many rows.
+ * Does:     write {"key":..,"cells":{"family":{"qualifier":[{"value":..,"timestamp":..}]}}}, or in
+ *           the flat form {"key":..,"cells":{"family":{"qualifier":value}}}, row by row while a
+ *           reader walks over the cells; end a slice; stop after so many rows.
  * Owns:     small buffers beside the output (until gw_row_sink_fini); not the output.
- * May use:  base/, storage/read.h, gateway/api/json_out.h, gateway/cell_fields.h.
+ * May use:  base/, storage/read.h, gateway/api/json_out.h, gateway/api/row_form.h,
+ *           gateway/cell_fields.h.
  * Knows no: HTTP, calls, the engine.
  * Threads:  one at a time: a reader while a slice runs, the loop in between.
  * Blocks:   no.
@@ -14,12 +16,16 @@
  *           2. Qualifiers that are not UTF-8, or hold NUL (many parsers refuse it in a member
  *              name), stand in "$binary".
  *           3. Aggregates are {"number":..} or, of distinct inputs, {"estimate":..}, with the state
- *              as "value_b64" beside it.
+ *              as "value_b64" beside it; integers of a family of int64 likewise, whose other bytes
+ *              are "value_b64" alone, so that a cell's members do not depend on its value.
+ *           4. The cells of a row in the flat form are the body of a write of its newest values,
+ *              but for the estimates of distinct counts.
  */
 #ifndef GATEWAY_API_ROW_SINK_H
 #define GATEWAY_API_ROW_SINK_H
 
 #include "base/buf.h"
+#include "gateway/api/row_form.h"
 #include "storage/read.h"
 
 enum gw_row_framing {
@@ -32,6 +38,7 @@ struct gw_row_sink {
     struct sto_row_sink sink; /* first: the engine's view */
     struct buf *out;
     enum gw_row_framing framing;
+    struct gw_row_form form;
     uint64_t row_cap; /* rows to write; one more sets over_cap and ends the slice; 0: no cap */
     bool keep_last_key;
 
@@ -45,8 +52,9 @@ struct gw_row_sink {
 
     uint16_t family; /* open in the output; 0: none */
     bool any_family;
-    bool column_open;
-    struct buf qualifier; /* of the open column */
+    bool column_open;     /* in the open family; of the flat form: one was written there */
+    uint16_t column_of;   /* family of the column seen last in the flat form; 0: none */
+    struct buf qualifier; /* of the open column, or of the one seen last */
     struct buf binary;    /* "$binary" entries of this row */
 };
 

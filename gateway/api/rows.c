@@ -12,13 +12,14 @@
 /* --- get ---------------------------------------------------------------------------------------
  */
 
-const char *const gw_row_get_query[] = {GW_COLUMNS_QUERY, NULL};
+const char *const gw_row_get_query[] = {GW_COLUMNS_QUERY, GW_ROW_FORM_FIELDS, NULL};
 
 void gw_row_get(struct gw_call *call)
 {
     struct errbuf eb;
     eb.text[0] = '\0';
     struct slice key = gw_rest_param(call, 1);
+    struct gw_row_form form;
     enum err e = sto_row_key_check(NULL, key, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
@@ -26,10 +27,13 @@ void gw_row_get(struct gw_call *call)
     }
     struct gw_row_answer *s = gw_row_answer_new(call, GW_ROWS_SINGLE, "application/json");
     e = gw_columns_from_query(call, &s->stream.op.spec, &eb);
+    if (e == ERR_OK)
+        e = gw_row_form_from_query(&gw_rest(call)->query, &form, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
+    gw_row_answer_form(s, form, false);
     s->stream.op.spec.row_key = key;
     gw_row_stream_start(&s->stream, true);
 }

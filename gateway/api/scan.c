@@ -8,10 +8,11 @@
 
 #include "base/banned.h"
 
-const char *const gw_scan_query[] = {
-    "prefix", "start", "end", "limit", "page_token", "order", "stats", GW_COLUMNS_QUERY, NULL};
+const char *const gw_scan_query[] = {"prefix",           "start", "end",   "limit",
+                                     "page_token",       "order", "stats", GW_COLUMNS_QUERY,
+                                     GW_ROW_FORM_FIELDS, NULL};
 
-/* Everything the list depends on. */
+/* Everything that says which rows there are. */
 static enum err context_make(struct gw_call *call, const struct gw_page_context **out)
 {
     static const char *const bound[] = {"prefix", "start", "end", "order", GW_COLUMNS_QUERY, NULL};
@@ -103,6 +104,7 @@ void gw_scan(struct gw_call *call)
     struct gw_row_answer *s = gw_row_page_new(call);
     uint64_t limit = UINT64_MAX;
     bool stats = false;
+    struct gw_row_form form = {0};
     enum err e =
         gw_query_number(&gw_rest(call)->query, "limit", 1, INT64_MAX, UINT64_MAX, &limit, &eb);
     if (e == ERR_OK)
@@ -114,9 +116,13 @@ void gw_scan(struct gw_call *call)
     if (e == ERR_OK)
         e = gw_columns_from_query(call, &s->stream.op.spec, &eb);
     if (e == ERR_OK)
+        e = gw_row_form_from_query(&gw_rest(call)->query, &form, &eb);
+    if (e == ERR_OK)
         e = get_rows(s, &eb);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
-    else
-        gw_row_page_start(s, stats);
+        return;
+    }
+    gw_row_answer_form(s, form, false);
+    gw_row_page_start(s, stats);
 }

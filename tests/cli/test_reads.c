@@ -96,6 +96,30 @@ START_TEST(a_filter_that_leaves_nothing_of_a_row_exits_4)
 }
 END_TEST
 
+START_TEST(forms_are_the_servers_and_need_json)
+{
+    static const char *const filter = "{\"column_qualifier_regex\":\"n|x\"}";
+    static const char flat[] =
+        "{\"key\":\"a1\",\"cells\":{\"stats\":{\"n\":\"new\"},\"raw\":{\"x\":\"7\"}}}\n";
+    bigtent(&r, &tenant, "scan", "devices", "--end", "a2", "--json", "--form", "flat", "--filter",
+            filter);
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(r.out, flat);
+    bigtent(&r, &tenant, "row", "get", "devices", "a1", "--json", "--form=flat", "--filter",
+            filter);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "\"n\":\"new\"");
+    bigtent(&r, &tenant, "scan", "devices", "--end", "a2", "--json", "--values", "base64",
+            "--family", "raw");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(r.out, "{\"key\":\"a1\",\"cells\":{\"raw\":{\"x\":[{\"value_b64\":\"Nw==\","
+                            "\"timestamp\":\"5000\"}]}}}\n");
+    bigtent(&r, &tenant, "row", "get", "devices", "a1", "--json", "--form", "round");
+    EXPECT_CODE(&r, 1); /* the server's to say */
+    EXPECT_IN(r.err, "\"form\" must be \"full\" or \"flat\"");
+}
+END_TEST
+
 START_TEST(what_contradicts_itself_is_not_sent)
 {
     static const char *const lines[][8] = {
@@ -105,6 +129,8 @@ START_TEST(what_contradicts_itself_is_not_sent)
         {"scan", "devices", "--filter", "pass_all"},
         {"scan", "devices", "--filter", "{\"pass_all\":true}", "--since=1"},
         {"scan", "devices", "--prefix", "a", "--end", "b"},
+        {"scan", "devices", "--form", "flat"},
+        {"row", "get", "devices", "a1", "--values", "base64"},
         {"scan", "devices", "--limit", "9223372036854775808"},
         {"table", "samples", "devices", "--bytes", "0"},
         {"table", "samples", "devices", "--bytes", "much"},
@@ -165,6 +191,7 @@ Suite *suite_cli_reads(void)
     tcase_add_test(tc, scan_goes_backwards_with_and_without_a_filter);
     tcase_add_test(tc, stats_go_to_stderr_or_are_the_last_line_of_json);
     tcase_add_test(tc, a_filter_that_leaves_nothing_of_a_row_exits_4);
+    tcase_add_test(tc, forms_are_the_servers_and_need_json);
     tcase_add_test(tc, what_contradicts_itself_is_not_sent);
     tcase_add_test(tc, samples_are_listed_to_the_end_of_the_table);
     tcase_add_test(tc, a_dry_run_says_what_would_go_and_asks_nothing);

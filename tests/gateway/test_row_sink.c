@@ -11,6 +11,8 @@
 #include "base/banned.h"
 
 static const struct sto_family STATS = {.number = 1, .name = "stats", .name_len = 5};
+static const struct sto_family COUNT = {
+    .number = 3, .name = "count", .name_len = 5, .value_type = STO_VALUE_INT64};
 static const struct sto_family RAW = {.number = 2, .name = "raw", .name_len = 3};
 
 static struct buf out;
@@ -118,6 +120,60 @@ START_TEST(a_row_of_binary_columns_only)
            "\"/w==\",\"value\":\"1\",\"timestamp\":\"0\"}]}}\n"
            "{\"key\":\"l\",\"cells\":{\"stats\":{\"q\":[{\"value\":\"v\",\"timestamp\":\"1000\"}]}"
            "}}\n");
+}
+END_TEST
+
+static const uint8_t SEVEN[8] = {0, 0, 0, 0, 0, 0, 0, 7};
+
+START_TEST(integers_are_numbers_and_bytes)
+{
+    begin(SLICE_LIT("k"));
+    cell(&COUNT, SLICE_LIT("q"), 2000, base_slice(SEVEN, 8));
+    cell(&COUNT, SLICE_LIT("q"), 1000, base_slice("1234567", 7));
+    end();
+    expect("{\"key\":\"k\",\"cells\":{\"count\":{\"q\":[{\"number\":7,\"value_b64\":"
+           "\"AAAAAAAAAAc=\",\"timestamp\":\"2000\"},{\"value_b64\":\"MTIzNDU2Nw==\","
+           "\"timestamp\":\"1000\"}]}}}\n");
+}
+END_TEST
+
+START_TEST(in_base64_nothing_else_is_said)
+{
+    sink.form.base64 = true;
+    begin(SLICE_LIT("k"));
+    cell(&STATS, SLICE_LIT("q"), 1000, SLICE_LIT("v"));
+    cell(&STATS, base_slice("\xff", 1), 1000, SLICE_EMPTY);
+    cell(&COUNT, SLICE_LIT("q"), 1000, base_slice(SEVEN, 8));
+    end();
+    expect("{\"key\":\"k\",\"cells\":{\"stats\":{\"q\":[{\"value_b64\":\"dg==\",\"timestamp\":"
+           "\"1000\"}]},\"count\":{\"q\":[{\"value_b64\":\"AAAAAAAAAAc=\",\"timestamp\":"
+           "\"1000\"}]},\"$binary\":[{\"family\":\"stats\",\"qualifier_b64\":\"/w==\","
+           "\"value_b64\":\"\",\"timestamp\":\"1000\"}]}}\n");
+}
+END_TEST
+
+/* Columns that stand in "$binary" lie between others, and rows over slices. */
+START_TEST(the_flat_form_has_each_column_once)
+{
+    sink.form.flat = true;
+    for (int i = 0; i < 2; i++) {
+        begin(SLICE_LIT("k"));
+        cell(&STATS, SLICE_LIT("a"), 2000, SLICE_LIT("new"));
+        cell(&STATS, SLICE_LIT("a"), 1000, SLICE_LIT("old"));
+        cell(&STATS, base_slice("\x80", 1), 2000, SLICE_LIT("1"));
+        gw_row_sink_next_slice(&sink);
+        cell(&STATS, base_slice("\x80", 1), 1000, SLICE_LIT("2"));
+        cell(&STATS, SLICE_LIT("\xc3\xa9"), 0, base_slice("\xff", 1));
+        cell(&RAW, SLICE_LIT("\xc3\xa9"), 0, SLICE_LIT("\n"));
+        cell(&COUNT, SLICE_LIT("\xc3\xa9"), 0, base_slice(SEVEN, 8));
+        cell(&COUNT, SLICE_LIT("z"), 0, SLICE_EMPTY);
+        end();
+    }
+#define FLAT                                                                                       \
+    "{\"key\":\"k\",\"cells\":{\"stats\":{\"a\":\"new\",\"\xc3\xa9\":{\"value_b64\":\"/w==\"}},"   \
+    "\"raw\":{\"\xc3\xa9\":\"\\n\"},\"count\":{\"\xc3\xa9\":7,\"z\":{\"value_b64\":\"\"}},"        \
+    "\"$binary\":[{\"family\":\"stats\",\"qualifier_b64\":\"gA==\",\"value\":\"1\"}]}}\n"
+    expect(FLAT FLAT);
 }
 END_TEST
 
@@ -240,6 +296,9 @@ Suite *suite_gateway_row_sink(void)
     tcase_add_test(tc, bytes_that_are_no_text_are_base64);
     tcase_add_test(tc, columns_that_cannot_be_names_stand_in_binary);
     tcase_add_test(tc, a_row_of_binary_columns_only);
+    tcase_add_test(tc, integers_are_numbers_and_bytes);
+    tcase_add_test(tc, in_base64_nothing_else_is_said);
+    tcase_add_test(tc, the_flat_form_has_each_column_once);
     tcase_add_test(tc, a_list_has_commas_between_rows);
     tcase_add_test(tc, a_row_taken_back_leaves_nothing);
     tcase_add_test(tc, a_row_whose_beginning_is_sent_cannot_be_taken_back);
