@@ -23,6 +23,7 @@
 #define LIM_TENANT_ID     63
 #define LIM_TABLE_ID      50
 #define LIM_INSTANCE_ID   64
+#define LIM_PROJECT       128 /* of the emulator's listener, in bytes */
 #define LIM_FAMILY_NAME   64
 #define LIM_DISPLAY_NAME  256
 #define LIM_REASON        512
@@ -237,6 +238,13 @@
 /* Keep free on the data directory's disk: writes stop below, deletes pass. */
 #define LIM_HEADROOM_BYTES_DEFAULT (512 * MIB)
 #define LIM_BALLAST_BYTES_DEFAULT  (64 * MIB)
+
+/* What clients make at the emulator's listener. The clusters and profiles of an instance are read
+ * and written together. */
+#define LIM_INSTANCES    1000        /* of a project, with those that were deleted */
+#define LIM_CLUSTERS     30          /* of an instance */
+#define LIM_APP_PROFILES 100         /* of an instance */
+#define LIM_INSTANCE_DOC (256 * KIB) /* all that is said of an instance */
 
 /* Backups. A copy is bounded so that requests keep the disk; a list of files is read whole. */
 #define LIM_BACKUPS               1000 /* of everything */

@@ -118,7 +118,8 @@ enum err ten_tenant_change(struct ten_registry *r, struct ten_tenant *t,
 /* For the plaintext listener: a tenant that is used without a key, under that instance. ERR_EXISTS
  * when there is a tenant of this ID, keyless or not. */
 enum err ten_tenant_create_keyless(struct ten_registry *r, struct slice id, struct slice instance,
-                                   struct ten_tenant **out, struct errbuf *eb) MUST_CHECK;
+                                   struct slice display_name, struct ten_tenant **out,
+                                   struct errbuf *eb) MUST_CHECK;
 /* closed: STO_GATE_NO_READS, STO_GATE_NO_WRITES or both. Suspending again changes both of it.
  * Self-transitions are fine; ERR_CONFLICT when the state does not allow it. */
 enum err ten_tenant_suspend(struct ten_registry *r, struct ten_tenant *t, uint32_t closed,

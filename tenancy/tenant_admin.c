@@ -98,9 +98,11 @@ enum err ten_tenant_create(struct ten_registry *r, struct slice id,
 }
 
 enum err ten_tenant_create_keyless(struct ten_registry *r, struct slice id, struct slice instance,
-                                   struct ten_tenant **out, struct errbuf *eb)
+                                   struct slice display_name, struct ten_tenant **out,
+                                   struct errbuf *eb)
 {
-    char text[LIM_INSTANCE_ID + 1];
+    char text[LIM_INSTANCE_ID + 1], display_text[LIM_DISPLAY_NAME + 1];
+    const struct ten_tenant_wanted wanted = {.display_name = display_name};
     struct ten_details details = {
         .is_keyless = true, .instance = text, .plan = ten_plan_of(r, SLICE_LIT(TEN_PLAN_STANDARD))};
     ten_quota_default(&details.quota);
@@ -110,6 +112,8 @@ enum err ten_tenant_create_keyless(struct ten_registry *r, struct slice id, stru
         rc = base_fail(eb, ERR_INVALID, "the instance is empty");
     if (rc == ERR_OK)
         rc = check_new(r, id, eb);
+    if (rc == ERR_OK)
+        rc = take_wanted(r, &wanted, display_text, &details, eb);
     if (rc != ERR_OK)
         return rc;
     memcpy(text, instance.ptr, instance.len);

@@ -37,8 +37,8 @@ static enum err describe(struct gw_call *call, struct errbuf *eb)
     const struct gw_resource own = gw_backup_instance(call);
     struct mig_tenant_backup found;
     Bta__Backup *backup = NULL;
-    enum err e = mig_tenant_backup_get(call->api->backups, own.project, gw_rpc(call)->resource.leaf,
-                                       &found, eb);
+    enum err e = mig_tenant_backup_get(call->api->backups, ten_tenant_id(call->tenant),
+                                       gw_rpc(call)->resource.leaf, &found, eb);
     if (e == ERR_OK)
         e = gw_backup_to_proto(&found, &own, &call->arena, &backup, eb);
     call->state = backup;
@@ -79,7 +79,9 @@ static enum err collect(struct gw_call *call, struct list *l, struct errbuf *eb)
     Bta__Backup **sorted = base_arena_alloc(&call->arena, LIST_MAX * sizeof(*sorted));
     if (all == NULL || sorted == NULL)
         return base_fail(eb, ERR_NO_MEMORY, "out of memory for the list");
-    size_t count = mig_tenant_backup_list(call->api->backups, own.project, all, LIST_MAX), kept = 0;
+    size_t count = mig_tenant_backup_list(call->api->backups, ten_tenant_id(call->tenant), all,
+                                          LIST_MAX),
+           kept = 0;
     for (size_t i = 0; i < count; i++) {
         Bta__Backup *backup = NULL;
         enum err e = gw_backup_to_proto(&all[i], &own, &call->arena, &backup, eb);

@@ -26,9 +26,11 @@ static enum err no_memory(struct errbuf *eb)
 
 struct gw_resource gw_backup_instance(const struct gw_call *call)
 {
+    const struct gw_resource *named = &gw_rpc(call)->resource;
     return (struct gw_resource){.kind = GW_RESOURCE_INSTANCE,
-                                .project = ten_tenant_id(call->tenant),
-                                .instance = ten_tenant_instance(call->tenant)};
+                                .project = named->project,
+                                .instance = ten_tenant_instance(call->tenant),
+                                .is_exact = named->is_exact};
 }
 
 /* --- what it is about ---------------------------------------------------------------------------

@@ -155,8 +155,10 @@ enum err gw_backup_name_of(const char *name, enum gw_resource_kind kind, const c
     enum err e = gw_resource_parse(base_slice_text(name), kind, &parts, &why);
     if (e != ERR_OK)
         return base_fail(eb, e, "%s: %.200s", field, why.text);
-    if (!base_slice_equal(parts.project, instance->project) ||
-        !gw_resource_is_own_instance(parts.instance, instance->instance))
+    bool is_own = instance->is_exact
+                      ? base_slice_equal(parts.instance, instance->instance)
+                      : gw_resource_is_own_instance(parts.instance, instance->instance);
+    if (!is_own || !base_slice_equal(parts.project, instance->project))
         return base_fail(eb, ERR_UNSUPPORTED, "%s: it must be in the instance of the parent",
                          field);
     *out = kind == GW_RESOURCE_TABLE ? parts.table : parts.leaf;

@@ -168,6 +168,8 @@ static bool check_instance(struct gw_rpc *rpc)
 {
     struct slice own = ten_tenant_instance(rpc->call.tenant);
     struct slice named = rpc->resource.instance;
+    if (rpc->resource.is_exact) /* the tenant is the one of that instance */
+        return true;
     if (named.len == 0 || gw_resource_is_own_instance(named, own))
         return true;
     gw_call_refuse(&rpc->call, ERR_NOT_FOUND, "there is no such instance; the tenant's is \"%.*s\"",

@@ -20,7 +20,7 @@ static const char no_memory[] = "out of memory for the description";
 static char *name_of(struct gw_call *call, enum gw_resource_kind kind)
 {
     const struct gw_resource resource = {.kind = kind,
-                                         .project = ten_tenant_id(call->tenant),
+                                         .project = gw_rpc(call)->resource.project,
                                          .instance = ten_tenant_instance(call->tenant),
                                          .cluster = SLICE_LIT(GW_CLUSTER),
                                          .leaf = SLICE_LIT(PROFILE)};

@@ -39,12 +39,14 @@ struct gw_resource {
     struct slice cluster; /* of a backup, too */
     struct slice table;
     struct slice leaf; /* of a profile, view, backup, operation */
+    bool is_exact;     /* the instance has no other name: at the emulator's listener */
 };
 
 enum err gw_resource_parse(struct slice name, enum gw_resource_kind kind, struct gw_resource *out,
                            struct errbuf *eb) MUST_CHECK;
 
-/* Another name of the instance "main", for clients that refuse IDs of less than 6 characters. */
+/* Another name of the instance "main", for clients that refuse IDs of less than 6 characters. Not
+ * at the emulator's listener, where both are instances. */
 #define GW_INSTANCE_ALIAS "bigtent"
 
 /* Whether that instance of a name is a tenant's own. */

@@ -99,8 +99,9 @@ static void reset(struct gw_call *call)
 
 static void name_action(struct gw_call *call, struct slice *out_tenant)
 {
-    const struct gw_resource *resource = &gw_rpc(call)->resource;
-    *out_tenant = resource->project;
+    const struct gw_rpc *rpc = gw_rpc(call);
+    const struct gw_resource *resource = &rpc->resource;
+    *out_tenant = rpc->tenant_id[0] != '\0' ? base_slice_text(rpc->tenant_id) : resource->project;
     if (resource->table.len > 0)
         gw_action_target(&call->action, resource->table);
     if (resource->leaf.len > 0)

@@ -57,7 +57,9 @@ struct gw_rpc {
     const ProtobufCMessage *request;
     void (*reply_to_task)(struct gw_call *call);
     void (*then)(struct gw_rpc *rpc);  /* of gateway/grpc/emulator.c */
-    struct gw_resource resource;       /* what the request names; the project is call.tenant */
+    struct gw_resource resource;       /* what the request names; the project is call.tenant, at the
+                                        * emulator's listener with its instance */
+    char tenant_id[LIM_TENANT_ID + 1]; /* of the one that is being made there; "": none is */
     struct sto_view *view;             /* the one that is named, one ref; NULL: it is a table */
     const struct gw_status_info *info; /* for the status of a failure; lives as long as the call */
 };
