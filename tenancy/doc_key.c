@@ -66,6 +66,11 @@ struct ten_doc_key ten_doc_key_operation(struct slice tenant_id, struct slice op
     return of_table(SLICE_LIT("o"), tenant_id, operation_id);
 }
 
+struct ten_doc_key ten_doc_key_instance(struct slice tenant_id)
+{
+    return of_table(SLICE_LIT("e"), tenant_id, SLICE_LIT("instance"));
+}
+
 struct ten_doc_key ten_doc_key_job(struct slice job_id)
 {
     struct ten_doc_key k = {0};

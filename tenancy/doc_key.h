@@ -2,8 +2,9 @@
  * tenancy/doc_key.h - the keys of the documents that tenancy stores.
  *
  * Does:     make "t/<tenant>", "s/<tenant>/<table>", "w/<tenant>/<table>",
- *           "v/<tenant>/<table>/<view>", "o/<tenant>/<operation>", "j/<job>", "p/<plan>",
- *           "a/<record>", "b/<tenant>/<record>"; take the keys of tables, views and records apart.
+ *           "v/<tenant>/<table>/<view>", "o/<tenant>/<operation>", "e/<tenant>/instance",
+ *           "j/<job>", "p/<plan>", "a/<record>", "b/<tenant>/<record>"; take the keys of tables,
+ *           views and records apart.
  * Owns:     nothing; a key is a value.
  * May use:  base/, storage/.
  * Knows no: what the documents hold.
@@ -39,6 +40,8 @@ struct ten_doc_key ten_doc_key_job(struct slice job_id);
 /* Of work on the tenant's backups (migrations/operation.h). An empty ID gives the prefix of all the
  * tenant's. */
 struct ten_doc_key ten_doc_key_operation(struct slice tenant_id, struct slice operation_id);
+/* Of what a client made of the tenant as an instance (tenancy/instance_doc.h). */
+struct ten_doc_key ten_doc_key_instance(struct slice tenant_id);
 struct ten_doc_key ten_doc_key_plan(struct slice plan_id);
 
 /* Records of the audit trail sort as their numbers. */

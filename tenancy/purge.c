@@ -169,8 +169,8 @@ static enum err forget_names(struct ten_purge *p, struct errbuf *eb)
     return f.result;
 }
 
-/* The job's document, already counting this step as done, and every schema's, sweep's, view's and
- * operation's. */
+/* The job's document, already counting this step as done, and every schema's, sweep's, view's,
+ * operation's and the instance's. */
 static enum err delete_range(struct ten_purge *p, const struct sto_tenant_scope *scope,
                              struct errbuf *eb)
 {
@@ -182,7 +182,8 @@ static enum err delete_range(struct ten_purge *p, const struct sto_tenant_scope 
     struct slice id = ten_tenant_id(p->tenant);
     const struct ten_doc_key prefixes[] = {
         ten_doc_key_schema(id, SLICE_EMPTY), ten_doc_key_sweep(id, SLICE_EMPTY),
-        ten_doc_key_view(id, SLICE_EMPTY, SLICE_EMPTY), ten_doc_key_operation(id, SLICE_EMPTY)};
+        ten_doc_key_view(id, SLICE_EMPTY, SLICE_EMPTY), ten_doc_key_operation(id, SLICE_EMPTY),
+        ten_doc_key_instance(id)};
     enum err rc = ERR_OK;
     for (size_t i = 0; rc == ERR_OK && i < sizeof prefixes / sizeof prefixes[0]; i++)
         rc = ten_doc_list_scan(&d, engine, &prefixes[i], eb);

@@ -185,7 +185,7 @@ static uint8_t wire_of(ProtobufCType type)
     return PROTOBUF_C_WIRE_TYPE_VARINT;
 }
 
-static size_t size_of(ProtobufCType type)
+size_t gw_proto_value_size(ProtobufCType type)
 {
     switch (type) {
     case PROTOBUF_C_TYPE_INT64:
@@ -225,7 +225,7 @@ static void put_number(ProtobufCType type, void *member, uint64_t number)
         number = number >> 1 ^ (0 - (number & 1));
     if (type == PROTOBUF_C_TYPE_BOOL)
         memcpy(member, &truth, sizeof truth);
-    else if (size_of(type) == sizeof low)
+    else if (gw_proto_value_size(type) == sizeof low)
         memcpy(member, &low, sizeof low);
     else
         memcpy(member, &number, sizeof number);
@@ -318,7 +318,7 @@ static enum err put_single(struct walk *w, const struct taken *t)
     if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
         uint32_t *which = at_offset(message, field->quantifier_offset);
         if (*which != field->id) /* what was there, if anything, was of another type */
-            memset(member, 0, size_of(field->type));
+            memset(member, 0, gw_proto_value_size(field->type));
         *which = field->id;
     } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->quantifier_offset != 0) {
         *(protobuf_c_boolean *)at_offset(message, field->quantifier_offset) = true;
@@ -332,7 +332,7 @@ static enum err add_element(struct walk *w, const ProtobufCFieldDescriptor *fiel
     ProtobufCMessage *message = top(w)->message;
     size_t *count = at_offset(message, field->quantifier_offset);
     uint8_t **list = at_offset(message, field->offset);
-    size_t size = size_of(field->type);
+    size_t size = gw_proto_value_size(field->type);
     if ((*count & (*count - 1)) == 0) { /* a power of two, or 0: full (invariant 2) */
         size_t room = *count == 0 ? 1 : *count * 2;
         uint8_t *larger = base_arena_alloc(w->arena, room * size);

@@ -46,6 +46,9 @@ static inline void *gw_proto_new(struct arena *arena, const ProtobufCMessageDesc
     return message;
 }
 
+/* Bytes of one value in the structure of a message. */
+size_t gw_proto_value_size(ProtobufCType type);
+
 static inline struct slice gw_proto_bytes(ProtobufCBinaryData data)
 {
     return base_slice(data.data, data.len);

@@ -35,7 +35,9 @@ static bool check_method(struct gw_rpc *rpc)
         gw_call_problem(call, ERR_UNSUPPORTED, "this server does not have that method");
         return false;
     }
-    if (rpc->method->request == NULL) {
+    rpc->type = call->ex->is_plain && rpc->method->request == NULL ? rpc->method->plain_request
+                                                                   : rpc->method->request;
+    if (rpc->type == NULL) {
         gw_call_problem(
             call, rpc->method->refusal != ERR_OK ? (int)rpc->method->refusal : ERR_UNSUPPORTED,
             rpc->method->doc);
@@ -138,6 +140,12 @@ static bool check_resource(struct gw_rpc *rpc)
         kind = GW_RESOURCE_VIEW;
     }
     enum err e = gw_resource_parse(base_slice_text(name), kind, &rpc->resource, &eb);
+    if (e == ERR_OK && method->check != NULL)
+        e = method->check(rpc->request, &eb);
+    if (e == ERR_OK && method->id_field != NULL) {
+        rpc->resource.kind = GW_RESOURCE_INSTANCE;
+        rpc->resource.instance = base_slice_text(text_field(rpc->request, method->id_field));
+    }
     return !refused(&rpc->call, e, &eb);
 }
 
@@ -253,7 +261,7 @@ static enum err unpack(struct gw_call *call, struct errbuf *eb)
     ProtobufCMessage *message = NULL;
     enum err e = gw_frame_unpack(&rpc->in, eb);
     if (e == ERR_OK)
-        e = gw_proto_decode(rpc->method->request, gw_frame_message(&rpc->in), arena, &message, eb);
+        e = gw_proto_decode(rpc->type, gw_frame_message(&rpc->in), arena, &message, eb);
     rpc->request = message;
     return e;
 }

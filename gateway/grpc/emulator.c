@@ -7,6 +7,7 @@
  */
 #include "gateway/grpc/emulator.h"
 
+#include <google/protobuf/empty.pb-c.h>
 #include <stdio.h>
 
 #include "base/text.h"
@@ -70,6 +71,11 @@ static void act_for(struct gw_call *call, struct ten_tenant *tenant)
 
 #define PAGE_TENANTS 64
 
+bool gw_emulator_names_all(const struct gw_rpc *rpc)
+{
+    return rpc->resource.instance.len == 0 || base_slice_is(rpc->resource.instance, "-");
+}
+
 static bool is_left(const struct ten_tenant *tenant)
 {
     return ten_access_check(tenant, TEN_READ, NULL) != ERR_GONE;
@@ -119,7 +125,7 @@ enum err gw_emulator_tenants(struct gw_call *call, struct ten_tenant ***out, siz
     return ERR_OK;
 }
 
-/* --- made ------------------------------------------------------------------------------------
+/* --- made, or found ----------------------------------------------------------------------------
  */
 
 static enum err check_room(struct gw_call *call, struct errbuf *eb)
@@ -184,6 +190,29 @@ static void made(struct gw_call *call)
         rpc->then(rpc);
 }
 
+/* Control thread: the first that can be read, or else any. */
+static enum err find_any(struct gw_call *call, struct errbuf *eb)
+{
+    struct ten_tenant **tenants;
+    size_t count = 0, at = 0;
+    enum err e = gw_emulator_tenants(call, &tenants, &count, eb);
+    if (e != ERR_OK || count == 0)
+        return e;
+    while (at + 1 < count && ten_access_check(tenants[at], TEN_READ, NULL) != ERR_OK)
+        at++;
+    act_for(call, tenants[at]);
+    return ERR_OK;
+}
+
+static void any_found(struct gw_call *call)
+{
+    Google__Protobuf__Empty nothing = GOOGLE__PROTOBUF__EMPTY__INIT;
+    if (call->task.result == ERR_OK && call->tenant == NULL)
+        gw_rpc_reply(call, &nothing.base);
+    else
+        made(call);
+}
+
 bool gw_emulator_act_for(struct gw_rpc *rpc, void (*then)(struct gw_rpc *rpc))
 {
     struct gw_call *call = &rpc->call;
@@ -192,7 +221,16 @@ bool gw_emulator_act_for(struct gw_rpc *rpc, void (*then)(struct gw_rpc *rpc))
     eb.text[0] = '\0';
     rpc->resource.is_exact = true;
     rpc->then = then;
+    if (rpc->method->finds && gw_emulator_names_all(rpc)) {
+        if (rpc->method->audit != NULL)
+            gw_call_problem(call, ERR_INVALID, "the name of an instance is needed, not \"-\"");
+        else
+            gw_task_on_control(call, find_any, any_found);
+        return false;
+    }
     enum err e = place_find(call->api->registry, &rpc->resource, &place, &eb);
+    if (e == ERR_OK && place.tenant == NULL && rpc->method->finds)
+        e = base_fail(&eb, ERR_NOT_FOUND, "there is no such instance; CreateInstance makes it");
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
         return false;

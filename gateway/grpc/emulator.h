@@ -20,9 +20,13 @@
 
 #include "gateway/grpc/rpc.h"
 
-/* True: call->tenant is set. False: the call was ended, or then runs once the tenant is there. */
+/* True: call->tenant is set. False: the call was ended, or then runs once the tenant is there. For
+ * a method that finds (method.h) no tenant is made; one that names all instances of a project acts
+ * for any, and an answer without a field, an empty list, ends it when there is none. */
 bool gw_emulator_act_for(struct gw_rpc *rpc, void (*then)(struct gw_rpc *rpc));
 
+/* The call names no instance, or '-', which is all. */
+bool gw_emulator_names_all(const struct gw_rpc *rpc);
 /* Control thread: those of the call's project, but for tenants that are being removed or are gone;
  * in the arena. ERR_NO_MEMORY, ERR_FORBIDDEN. */
 enum err gw_emulator_tenants(struct gw_call *call, struct ten_tenant ***out, size_t *out_count,

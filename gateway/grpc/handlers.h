@@ -70,6 +70,21 @@ void gw_admin_get_cluster(struct gw_call *call);
 void gw_admin_list_clusters(struct gw_call *call);
 void gw_admin_get_app_profile(struct gw_call *call);
 void gw_admin_list_app_profiles(struct gw_call *call);
+/* instance_work.c: at the emulator's listener, as the next two */
+enum err gw_admin_check_instance(const ProtobufCMessage *request, struct errbuf *eb) MUST_CHECK;
+void gw_admin_create_instance(struct gw_call *call);
+void gw_admin_update_instance(struct gw_call *call);
+void gw_admin_patch_instance(struct gw_call *call);
+void gw_admin_delete_instance(struct gw_call *call);
+/* cluster_work.c */
+void gw_admin_create_cluster(struct gw_call *call);
+void gw_admin_update_cluster(struct gw_call *call);
+void gw_admin_patch_cluster(struct gw_call *call);
+void gw_admin_delete_cluster(struct gw_call *call);
+/* profile_work.c */
+void gw_admin_create_profile(struct gw_call *call);
+void gw_admin_update_profile(struct gw_call *call);
+void gw_admin_delete_profile(struct gw_call *call);
 /* operations.c */
 void gw_operation_get(struct gw_call *call);
 void gw_operation_list(struct gw_call *call);

@@ -1,156 +1,199 @@
 /*
- * gateway/grpc/instance_admin.c - BigtableInstanceAdmin, as far as it can be read.
+ * gateway/grpc/instance_admin.c - BigtableInstanceAdmin: instances, clusters and application
+ * profiles, read.
  *
- * Every tenant has one instance with one cluster and the default application profile; nothing of
- * it can be changed here. Any profile may be named by a client, none makes a difference.
+ * A tenant with a key has one instance with one cluster and the default profile; nothing of it can
+ * be changed. At the emulator's listener a project has as many as clients made (instance_work.c,
+ * cluster_work.c, profile_work.c). Any profile may be named in a request, none makes a difference.
  */
-#include <google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h>
-
+#include "gateway/grpc/emulator.h"
 #include "gateway/grpc/handlers.h"
-#include "gateway/grpc/table_proto.h"
+#include "gateway/grpc/instance_state.h"
 
 #include "base/banned.h"
 
-#define PROFILE  "default"
-#define US_PER_S 1000000
+/* Lists come whole: what there may be of each is little. */
+struct list {
+    Bta__ListInstancesResponse instances;
+    Bta__ListClustersResponse clusters;
+    Bta__ListAppProfilesResponse profiles;
+};
 
-static const char no_memory[] = "out of memory for the description";
-
-/* Of what a tenant has one of: its own, whatever wildcard was asked for. */
-static char *name_of(struct gw_call *call, enum gw_resource_kind kind)
+static void reply_message(struct gw_call *call)
 {
-    const struct gw_resource resource = {.kind = kind,
-                                         .project = gw_rpc(call)->resource.project,
-                                         .instance = ten_tenant_instance(call->tenant),
-                                         .cluster = SLICE_LIT(GW_CLUSTER),
-                                         .leaf = SLICE_LIT(PROFILE)};
-    return gw_resource_name(&call->arena, &resource);
+    const ProtobufCMessage *message = call->state;
+    gw_rpc_reply(call, message);
 }
 
-/* --- instances ---------------------------------------------------------------------------------
+/* --- one ---------------------------------------------------------------------------------------
  */
 
-static Bta__Instance *make_instance(struct gw_call *call)
+static enum err get_instance(struct gw_call *call, struct errbuf *eb)
 {
-    const struct ten_details *details = ten_tenant_details(call->tenant);
-    Bta__Instance *instance = gw_proto_new(&call->arena, &bta__instance__descriptor);
-    Google__Protobuf__Timestamp *created =
-        gw_proto_new(&call->arena, &google__protobuf__timestamp__descriptor);
-    if (instance == NULL || created == NULL)
-        return NULL;
-    created->seconds = details->created_us / US_PER_S;
-    created->nanos = (int32_t)(details->created_us % US_PER_S) * 1000;
-    instance->name = name_of(call, GW_RESOURCE_INSTANCE);
-    bool is_named = details->display_name[0] != '\0'; /* clients refuse an instance without */
-    instance->display_name =
-        base_arena_text(&call->arena, is_named ? base_slice_text(details->display_name)
-                                               : ten_tenant_id(call->tenant));
-    instance->state = BTA__INSTANCE__STATE__READY;
-    instance->type = BTA__INSTANCE__TYPE__PRODUCTION;
-    instance->create_time = created;
-    return instance->name == NULL || instance->display_name == NULL ? NULL : instance;
+    return gw_instance_part(call, GW_RESOURCE_INSTANCE, SLICE_EMPTY, eb);
 }
 
 void gw_admin_get_instance(struct gw_call *call)
 {
-    const Bta__Instance *instance = make_instance(call);
-    if (instance == NULL)
-        gw_call_problem(call, ERR_NO_MEMORY, no_memory);
-    else
-        gw_rpc_reply(call, &instance->base);
+    gw_instance_run(call, get_instance, reply_message);
 }
 
-void gw_admin_list_instances(struct gw_call *call)
+static enum err get_cluster(struct gw_call *call, struct errbuf *eb)
 {
-    Bta__ListInstancesResponse reply = BTA__LIST_INSTANCES_RESPONSE__INIT;
-    Bta__Instance *instance = make_instance(call);
-    if (instance == NULL) {
-        gw_call_problem(call, ERR_NO_MEMORY, no_memory);
-        return;
-    }
-    reply.instances = &instance;
-    reply.n_instances = 1;
-    gw_rpc_reply(call, &reply.base);
-}
-
-/* --- clusters ----------------------------------------------------------------------------------
- */
-
-static Bta__Cluster *make_cluster(struct gw_call *call)
-{
-    Bta__Cluster *cluster = gw_proto_new(&call->arena, &bta__cluster__descriptor);
-    if (cluster == NULL)
-        return NULL;
-    cluster->name = name_of(call, GW_RESOURCE_CLUSTER);
-    cluster->state = BTA__CLUSTER__STATE__READY;
-    cluster->serve_nodes = 1;
-    cluster->default_storage_type = BTA__STORAGE_TYPE__SSD;
-    return cluster->name == NULL ? NULL : cluster;
+    return gw_instance_part(call, GW_RESOURCE_CLUSTER, gw_rpc(call)->resource.cluster, eb);
 }
 
 void gw_admin_get_cluster(struct gw_call *call)
 {
-    const Bta__Cluster *cluster = make_cluster(call);
-    if (cluster == NULL)
-        gw_call_problem(call, ERR_NO_MEMORY, no_memory);
-    else if (!base_slice_is(gw_rpc(call)->resource.cluster, GW_CLUSTER))
-        gw_call_problem(call, ERR_NOT_FOUND, "there is no such cluster; it is \"" GW_CLUSTER "\"");
-    else
-        gw_rpc_reply(call, &cluster->base);
+    gw_instance_run(call, get_cluster, reply_message);
 }
 
-void gw_admin_list_clusters(struct gw_call *call)
+static enum err get_profile(struct gw_call *call, struct errbuf *eb)
 {
-    Bta__ListClustersResponse reply = BTA__LIST_CLUSTERS_RESPONSE__INIT;
-    Bta__Cluster *cluster = make_cluster(call);
-    if (cluster == NULL) {
-        gw_call_problem(call, ERR_NO_MEMORY, no_memory);
-        return;
-    }
-    reply.clusters = &cluster;
-    reply.n_clusters = 1;
-    gw_rpc_reply(call, &reply.base);
-}
-
-/* --- application profiles ----------------------------------------------------------------------
- */
-
-static Bta__AppProfile *make_profile(struct gw_call *call)
-{
-    static char cluster[] = GW_CLUSTER;
-    Bta__AppProfile *profile = gw_proto_new(&call->arena, &bta__app_profile__descriptor);
-    Bta__AppProfile__SingleClusterRouting *routing =
-        gw_proto_new(&call->arena, &bta__app_profile__single_cluster_routing__descriptor);
-    if (profile == NULL || routing == NULL)
-        return NULL;
-    routing->cluster_id = cluster;
-    routing->allow_transactional_writes = true;
-    profile->name = name_of(call, GW_RESOURCE_APP_PROFILE);
-    profile->routing_policy_case = BTA__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING;
-    profile->single_cluster_routing = routing;
-    return profile->name == NULL ? NULL : profile;
+    return gw_instance_part(call, GW_RESOURCE_APP_PROFILE, gw_rpc(call)->resource.leaf, eb);
 }
 
 void gw_admin_get_app_profile(struct gw_call *call)
 {
-    const Bta__AppProfile *profile = make_profile(call);
-    if (profile == NULL)
-        gw_call_problem(call, ERR_NO_MEMORY, no_memory);
-    else if (!base_slice_is(gw_rpc(call)->resource.leaf, PROFILE))
-        gw_call_problem(call, ERR_NOT_FOUND, "there is no such profile; it is \"" PROFILE "\"");
-    else
-        gw_rpc_reply(call, &profile->base);
+    gw_instance_run(call, get_profile, reply_message);
+}
+
+/* --- lists -------------------------------------------------------------------------------------
+ */
+
+typedef enum err list_one(struct gw_call *call, const struct gw_instance *in, struct list *list,
+                          struct errbuf *eb);
+
+/* The instances that the call's resource names: one, or all of the project. */
+static enum err list_each(struct gw_call *call, list_one *add, struct errbuf *eb)
+{
+    struct list *list = call->state;
+    struct ten_tenant *own[] = {call->tenant}, **tenants = own;
+    size_t count = 1;
+    struct gw_instance *in = base_arena_alloc(&call->arena, sizeof *in);
+    enum err e = in == NULL ? gw_instance_no_memory(eb) : ERR_OK;
+    bool is_all = gw_rpc(call)->resource.is_exact && gw_emulator_names_all(gw_rpc(call));
+    if (e == ERR_OK && is_all)
+        e = gw_emulator_tenants(call, &tenants, &count, eb);
+    for (size_t i = 0; e == ERR_OK && i < count; i++) {
+        e = gw_instance_read(call, tenants[i], in, eb);
+        if (e == ERR_OK && in->instance != NULL)
+            e = add(call, in, list, eb);
+        else if (e == ERR_OK && !is_all)
+            e = gw_instance_get(call, in, eb); /* says that there is none */
+    }
+    return e;
+}
+
+/* Room for more messages at the end of a list; NULL: no memory. */
+static void *list_room(struct gw_call *call, void *list, size_t count, size_t more)
+{
+    void **longer = base_arena_alloc(&call->arena, (count + more + 1) * sizeof *longer);
+    if (longer != NULL && count > 0)
+        memcpy(longer, list, count * sizeof *longer);
+    return longer;
+}
+
+static enum err add_instance(struct gw_call *call, const struct gw_instance *in, struct list *list,
+                             struct errbuf *eb)
+{
+    Bta__ListInstancesResponse *reply = &list->instances;
+    Bta__Instance *instance = gw_instance_describe(call, in);
+    reply->instances = list_room(call, reply->instances, reply->n_instances, 1);
+    if (instance == NULL || reply->instances == NULL)
+        return gw_instance_no_memory(eb);
+    reply->instances[reply->n_instances++] = instance;
+    return ERR_OK;
+}
+
+static enum err list_instances(struct gw_call *call, struct errbuf *eb)
+{
+    return list_each(call, add_instance, eb);
+}
+
+static void reply_instances(struct gw_call *call)
+{
+    const struct list *list = call->state;
+    gw_rpc_reply(call, &list->instances.base);
+}
+
+static enum err add_clusters(struct gw_call *call, const struct gw_instance *in, struct list *list,
+                             struct errbuf *eb)
+{
+    Bta__ListClustersResponse *reply = &list->clusters;
+    reply->clusters = list_room(call, reply->clusters, reply->n_clusters, in->cluster_count);
+    if (reply->clusters == NULL)
+        return gw_instance_no_memory(eb);
+    for (size_t i = 0; i < in->cluster_count; i++) {
+        Bta__Cluster *cluster = gw_instance_describe_cluster(call, in, i);
+        if (cluster == NULL)
+            return gw_instance_no_memory(eb);
+        reply->clusters[reply->n_clusters++] = cluster;
+    }
+    return ERR_OK;
+}
+
+static enum err list_clusters(struct gw_call *call, struct errbuf *eb)
+{
+    return list_each(call, add_clusters, eb);
+}
+
+static void reply_clusters(struct gw_call *call)
+{
+    const struct list *list = call->state;
+    gw_rpc_reply(call, &list->clusters.base);
+}
+
+static enum err add_profiles(struct gw_call *call, const struct gw_instance *in, struct list *list,
+                             struct errbuf *eb)
+{
+    Bta__ListAppProfilesResponse *reply = &list->profiles;
+    reply->app_profiles =
+        list_room(call, reply->app_profiles, reply->n_app_profiles, in->profile_count);
+    if (reply->app_profiles == NULL)
+        return gw_instance_no_memory(eb);
+    for (size_t i = 0; i < in->profile_count; i++) {
+        Bta__AppProfile *profile = gw_instance_describe_profile(call, in, i);
+        if (profile == NULL)
+            return gw_instance_no_memory(eb);
+        reply->app_profiles[reply->n_app_profiles++] = profile;
+    }
+    return ERR_OK;
+}
+
+static enum err list_profiles(struct gw_call *call, struct errbuf *eb)
+{
+    return list_each(call, add_profiles, eb);
+}
+
+static void reply_profiles(struct gw_call *call)
+{
+    const struct list *list = call->state;
+    gw_rpc_reply(call, &list->profiles.base);
+}
+
+static void list_new(struct gw_call *call)
+{
+    struct list *list = gw_call_new_state(call, sizeof *list, NULL);
+    bta__list_instances_response__init(&list->instances);
+    bta__list_clusters_response__init(&list->clusters);
+    bta__list_app_profiles_response__init(&list->profiles);
+}
+
+void gw_admin_list_instances(struct gw_call *call)
+{
+    list_new(call);
+    gw_instance_run(call, list_instances, reply_instances);
+}
+
+void gw_admin_list_clusters(struct gw_call *call)
+{
+    list_new(call);
+    gw_instance_run(call, list_clusters, reply_clusters);
 }
 
 void gw_admin_list_app_profiles(struct gw_call *call)
 {
-    Bta__ListAppProfilesResponse reply = BTA__LIST_APP_PROFILES_RESPONSE__INIT;
-    Bta__AppProfile *profile = make_profile(call);
-    if (profile == NULL) {
-        gw_call_problem(call, ERR_NO_MEMORY, no_memory);
-        return;
-    }
-    reply.app_profiles = &profile;
-    reply.n_app_profiles = 1;
-    gw_rpc_reply(call, &reply.base);
+    list_new(call);
+    gw_instance_run(call, list_profiles, reply_profiles);
 }

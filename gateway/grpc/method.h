@@ -30,14 +30,21 @@ struct gw_method {
     const char *service;
     const char *name;
     const ProtobufCMessageDescriptor *request; /* NULL: it is refused, and doc says why */
-    uint64_t scope;                            /* all of these bits; 0: any key */
-    enum gw_access access;                     /* NONE: no credential needed */
+    const ProtobufCMessageDescriptor
+        *plain_request;             /* then: at the emulator's listener it is served,
+                                                      * and has requests of that type */
+    uint64_t scope;                 /* all of these bits; 0: any key */
+    enum gw_access access;          /* NONE: no credential needed */
     uint8_t cost;                   /* operations charged when admitted; 0: the handler charges */
     enum gw_resource_kind resource; /* what the request names */
     const char *name_field;         /* where: a text field of the request */
     const char *view_field;         /* the same for a view instead; NULL: none */
-    const char *missing_field;      /* a text field naming what is not here: UNIMPLEMENTED */
+    const char *id_field;           /* of a project's: the ID of an instance to be made */
+    /* What is refused before that instance has a tenant; NULL: nothing. */
+    enum err (*check)(const ProtobufCMessage *request, struct errbuf *eb);
+    const char *missing_field; /* a text field naming what is not here: UNIMPLEMENTED */
     bool in_table;
+    bool finds;       /* at the emulator's listener, an instance that is there already */
     bool by_row;      /* as gw_caller_check wants it */
     bool takes_large; /* messages up to GW_RPC_MESSAGE_MAX; others: see gw_method_request_max */
     bool client_streaming; /* the handler is called for each message, and the end ends the call */

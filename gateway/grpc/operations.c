@@ -2,9 +2,9 @@
  * gateway/grpc/operations.c - google.longrunning.Operations: what was done, and what is being done.
  *
  * Of what is done when it is answered nothing is kept: the ID says what it was about,
- * "update-table:devices" or "create-view:devices:public", and asking for it again answers with that
- * thing as it is now. Work on backups has an ID of migrations', is kept there, and is told by
- * gateway/grpc/backup_operation.c.
+ * "update-table:devices", "create-view:devices:public" or "create-instance", and asking for it
+ * again answers with that thing as it is now. Work on backups has an ID of migrations', is kept
+ * there, and is told by gateway/grpc/backup_operation.c.
  */
 #include "gateway/grpc/operation.h"
 
@@ -13,6 +13,7 @@
 
 #include "gateway/grpc/backup_operation.h"
 #include "gateway/grpc/handlers.h"
+#include "gateway/grpc/instance_state.h"
 #include "gateway/grpc/list_page.h"
 #include "gateway/grpc/table_proto.h"
 #include "gateway/grpc/view_proto.h"
@@ -77,9 +78,14 @@ void gw_operation_reply(struct gw_call *call, const char *kind, const ProtobufCM
     const struct gw_resource *about = &gw_rpc(call)->resource;
     struct buf id;
     base_buf_init(&id, LIM_ROW_KEY);
-    (void)base_buf_printf(&id, "%s%c%.*s", kind, SEPARATOR, SLICE_ARGS(about->table)); /* latches */
+    struct slice first = about->kind == GW_RESOURCE_CLUSTER       ? about->cluster
+                         : about->kind == GW_RESOURCE_APP_PROFILE ? about->leaf
+                                                                  : about->table;
+    (void)base_buf_append_text(&id, kind); /* latches, as the next two */
+    if (about->kind != GW_RESOURCE_INSTANCE)
+        (void)base_buf_printf(&id, "%c%.*s", SEPARATOR, SLICE_ARGS(first));
     if (about->kind == GW_RESOURCE_VIEW)
-        (void)base_buf_printf(&id, "%c%.*s", SEPARATOR, SLICE_ARGS(about->leaf)); /* latches */
+        (void)base_buf_printf(&id, "%c%.*s", SEPARATOR, SLICE_ARGS(about->leaf));
     struct slice kept = base_arena_copy(&call->arena, base_buf_slice(&id));
     bool is_made = id.error == ERR_OK && kept.ptr != NULL;
     base_buf_fini(&id);
@@ -92,11 +98,23 @@ void gw_operation_reply(struct gw_call *call, const char *kind, const ProtobufCM
 /* --- asking again ------------------------------------------------------------------------------
  */
 
-/* What an ID is about; table.ptr NULL: no operation of this server has such a one. */
+/* What an ID is about. */
 struct subject {
-    struct slice table;
-    struct slice view; /* ptr NULL: the table itself */
+    enum gw_resource_kind kind; /* NONE: no operation of this server has such an ID */
+    struct slice id;            /* of the table, cluster or profile */
+    struct slice view;
 };
+
+static const struct {
+    const char *name;
+    enum gw_resource_kind about;
+} KINDS[] = {
+    {"update-table", GW_RESOURCE_TABLE},       {"create-view", GW_RESOURCE_VIEW},
+    {"update-view", GW_RESOURCE_VIEW},         {"create-instance", GW_RESOURCE_INSTANCE},
+    {"update-instance", GW_RESOURCE_INSTANCE}, {"create-cluster", GW_RESOURCE_CLUSTER},
+    {"update-cluster", GW_RESOURCE_CLUSTER},   {"update-app-profile", GW_RESOURCE_APP_PROFILE},
+};
+#define KIND_COUNT (sizeof KINDS / sizeof KINDS[0])
 
 /* What lies before the next separator, which is skipped; all when there is none. */
 static struct slice take_part(struct slice *rest)
@@ -114,15 +132,25 @@ static struct slice take_part(struct slice *rest)
 
 static struct subject subject_of(struct slice id)
 {
-    struct subject none = {SLICE_EMPTY, SLICE_EMPTY};
+    struct subject none = {.kind = GW_RESOURCE_NONE}, s = none;
     struct slice kind = take_part(&id);
-    bool is_view = base_slice_is(kind, "create-view") || base_slice_is(kind, "update-view");
-    struct subject s = {.table = take_part(&id)};
-    if (is_view)
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (base_slice_is(kind, KINDS[i].name))
+            s.kind = KINDS[i].about;
+    bool has_id = s.kind != GW_RESOURCE_INSTANCE, has_view = s.kind == GW_RESOURCE_VIEW;
+    if (has_id)
+        s.id = take_part(&id);
+    if (has_view)
         s.view = take_part(&id);
-    bool is_one = (is_view || base_slice_is(kind, "update-table")) && s.table.len > 0 &&
-                  is_view == (s.view.len > 0) && id.len == 0;
+    bool is_one = has_id == (s.id.len > 0) && has_view == (s.view.len > 0) && id.len == 0;
     return is_one ? s : none;
+}
+
+/* Of an instance, or what is in it. */
+static bool is_of_instance(const struct subject *s)
+{
+    return s->kind == GW_RESOURCE_INSTANCE || s->kind == GW_RESOURCE_CLUSTER ||
+           s->kind == GW_RESOURCE_APP_PROFILE;
 }
 
 static enum err describe_view(struct gw_call *call, const struct subject *s,
@@ -131,7 +159,7 @@ static enum err describe_view(struct gw_call *call, const struct subject *s,
     struct gw_resource of = gw_rpc(call)->resource;
     struct sto_view *view = NULL;
     Bta__AuthorizedView *message = NULL;
-    of.table = s->table;
+    of.table = s->id;
     enum err e = ten_view_find(call->scope.schema, s->view, &view, eb);
     if (e != ERR_OK)
         return e;
@@ -154,6 +182,19 @@ static enum err describe_table(struct gw_call *call, const ProtobufCMessage **ou
     return e;
 }
 
+/* Control thread. */
+static enum err get_part(struct gw_call *call, struct errbuf *eb)
+{
+    struct subject s = subject_of(gw_rpc(call)->resource.leaf);
+    enum err e = gw_instance_part(call, s.kind, s.id, eb);
+    return e == ERR_NOT_FOUND ? base_fail(eb, e, no_operation) : e;
+}
+
+static void reply_part(struct gw_call *call)
+{
+    reply(call, gw_rpc(call)->resource.leaf, NULL, call->state);
+}
+
 static void get_done(struct gw_call *call)
 {
     struct slice id = gw_rpc(call)->resource.leaf;
@@ -161,10 +202,15 @@ static void get_done(struct gw_call *call)
     const ProtobufCMessage *response = NULL;
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = s.table.ptr == NULL ? ERR_NOT_FOUND : gw_call_enter_table(call, s.table, &eb);
+    if (is_of_instance(&s) && ten_tenant_details(call->tenant)->is_keyless) {
+        gw_rpc_on_control(call, get_part, reply_part);
+        return;
+    }
+    bool is_of_table = s.kind == GW_RESOURCE_TABLE || s.kind == GW_RESOURCE_VIEW;
+    enum err e = is_of_table ? gw_call_enter_table(call, s.id, &eb) : ERR_NOT_FOUND;
     if (e == ERR_OK)
-        e = s.view.ptr != NULL ? describe_view(call, &s, &response, &eb)
-                               : describe_table(call, &response, &eb);
+        e = s.kind == GW_RESOURCE_VIEW ? describe_view(call, &s, &response, &eb)
+                                       : describe_table(call, &response, &eb);
     if (e == ERR_NOT_FOUND)
         gw_call_problem(call, ERR_NOT_FOUND, no_operation);
     else if (e != ERR_OK)
@@ -226,7 +272,7 @@ static void change(struct gw_call *call, enum err (*work)(struct gw_call *, stru
         return;
     }
     gw_action_forget(call);
-    if (subject_of(gw_rpc(call)->resource.leaf).table.ptr == NULL)
+    if (subject_of(gw_rpc(call)->resource.leaf).kind == GW_RESOURCE_NONE)
         gw_call_problem(call, ERR_NOT_FOUND, no_operation);
     else
         reply_nothing(call);

@@ -102,6 +102,8 @@ static void name_action(struct gw_call *call, struct slice *out_tenant)
     const struct gw_rpc *rpc = gw_rpc(call);
     const struct gw_resource *resource = &rpc->resource;
     *out_tenant = rpc->tenant_id[0] != '\0' ? base_slice_text(rpc->tenant_id) : resource->project;
+    if (resource->kind == GW_RESOURCE_CLUSTER && rpc->method->plain_request != NULL)
+        gw_action_target(&call->action, resource->cluster);
     if (resource->table.len > 0)
         gw_action_target(&call->action, resource->table);
     if (resource->leaf.len > 0)

@@ -54,6 +54,7 @@ struct gw_rpc {
     struct buf waiting;   /* of a stream of requests: for the message under way, or for its answer
                            * to leave */
     struct arena message; /* of a stream of requests: the one that is looked at */
+    const ProtobufCMessageDescriptor *type; /* of requests */
     const ProtobufCMessage *request;
     void (*reply_to_task)(struct gw_call *call);
     void (*then)(struct gw_rpc *rpc);  /* of gateway/grpc/emulator.c */

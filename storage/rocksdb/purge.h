@@ -28,13 +28,15 @@
 /* The families that hold a tenant's keys as range.h makes them. */
 static const int RDB_TENANT_FAMILIES[] = {RDB_CF_CELLS, RDB_CF_CHANGES};
 #define RDB_TENANT_FAMILY_COUNT (sizeof(RDB_TENANT_FAMILIES) / sizeof(RDB_TENANT_FAMILIES[0]))
-/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, operations,
- * counts of removed changes, tokens, dropped rows whose bytes are still there, lost rows. */
+/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, operations, the
+ * instance that it is at the emulator's listener, counts of removed changes, tokens, dropped rows
+ * whose bytes are still there, lost rows. */
 static const char RDB_TENANT_LETTERS[] = {'u',
                                           's',
                                           'w',
                                           'v',
                                           'o',
+                                          'e',
                                           RDB_CHANGE_LETTER,
                                           RDB_TOKEN_LETTER,
                                           RDB_NOTE_LETTER,

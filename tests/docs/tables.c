@@ -69,7 +69,8 @@ static void print_absent(const struct gw_method *first)
             strcmp(m->doc, first->doc) == 0)
             printf(", %s", m->name);
     enum err refusal = first->refusal != ERR_OK ? first->refusal : ERR_UNSUPPORTED;
-    printf(" | %s | %s |\n", CODES[gw_status_code_of((int)refusal)], first->doc);
+    printf(" | %s%s | %s |\n", CODES[gw_status_code_of((int)refusal)],
+           first->plain_request == NULL ? "" : "; complete at the emulator's listener", first->doc);
 }
 
 static bool is_first_of_reason(const struct gw_method *method)

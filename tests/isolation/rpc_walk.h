@@ -37,6 +37,8 @@ struct rpc_walk {
     struct buf before, trails_before;
 };
 
+/* What requests about instances name: only at the emulator's listener. Before the walks. */
+void rpc_walk_make_instances(struct rpc_walk *w);
 void rpc_walk_own(struct rpc_walk *w);
 void rpc_walk_others(struct rpc_walk *w);
 

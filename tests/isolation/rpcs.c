@@ -149,6 +149,31 @@ static const struct form {
     {"ListAppProfiles", "parent=" INSTANCE},
     {"ListAppProfiles", "parent=" INSTANCE ";page_token={list_page}"},
 
+#define MADE  PROJECT "/instances/made"
+#define PLACE "location={label}"
+    {"CreateInstance", "parent=" PROJECT ";instance_id=fresh;instance.display_name={table};"
+                       "clusters.key=main;clusters.value." PLACE},
+    {"UpdateInstance", "name=" MADE ";display_name={table}"},
+    {"PartialUpdateInstance", "instance.name=" MADE ";instance.display_name={table};"
+                              "update_mask.paths=display_name"},
+    {"DeleteInstance", "name=" PROJECT "/instances/spare"},
+    {"DeleteInstance", "name=" PROJECT "/instances/{label}"},
+    {"CreateCluster", "parent=" MADE ";cluster_id=fresh;cluster." PLACE},
+    {"UpdateCluster", "name=" MADE "/clusters/main;serve_nodes=3;" PLACE},
+    {"UpdateCluster", "name=" MADE "/clusters/{label};serve_nodes=3"},
+    {"PartialUpdateCluster",
+     "cluster.name=" MADE "/clusters/main;cluster.serve_nodes=4;update_mask.paths=serve_nodes"},
+    {"DeleteCluster", "name=" MADE "/clusters/spare"},
+    {"DeleteCluster", "name=" MADE "/clusters/{label}"},
+    {"CreateAppProfile", "parent=" MADE ";app_profile_id=fresh;"
+                         "app_profile.single_cluster_routing.cluster_id=main"},
+    {"CreateAppProfile", "parent=" MADE ";app_profile_id=fresh;"
+                         "app_profile.single_cluster_routing.cluster_id={label}"},
+    {"UpdateAppProfile", "app_profile.name=" MADE "/appProfiles/default;"
+                         "app_profile.description={label};update_mask.paths=description"},
+    {"DeleteAppProfile", "name=" MADE "/appProfiles/spare"},
+    {"DeleteAppProfile", "name=" MADE "/appProfiles/{label}"},
+
 #define OPERATION(kind) "name=operations/" INSTANCE "/operations/" kind
     {"GetOperation", OPERATION("update-table:{table}")},
     {"GetOperation", OPERATION("create-view:{table}:{view}")},
@@ -176,10 +201,12 @@ static const struct form {
 
 /* There are times in what they answer. */
 static const char *const MOVING[] = {
-    "ReadModifyWriteRow",   "ReadChangeStream",     "UpdateTable",  "GenerateConsistencyToken",
-    "CreateAuthorizedView", "UpdateAuthorizedView", "CreateBackup", "GetBackup",
-    "ListBackups",          "UpdateBackup",         "CopyBackup",   "RestoreTable",
-    "GetOperation",         "ListOperations"};
+    "ReadModifyWriteRow",   "ReadChangeStream",      "UpdateTable",    "GenerateConsistencyToken",
+    "CreateAuthorizedView", "UpdateAuthorizedView",  "CreateBackup",   "GetBackup",
+    "ListBackups",          "UpdateBackup",          "CopyBackup",     "RestoreTable",
+    "GetOperation",         "ListOperations",        "CreateInstance", "UpdateInstance",
+    "UpdateAppProfile",     "PartialUpdateInstance", "CreateCluster",  "UpdateCluster",
+    "PartialUpdateCluster"};
 
 static const unsigned WAYS[] = {
     RPC_PROJECT,
@@ -200,11 +227,17 @@ static bool is_of(const struct form *form, const struct gw_method *method)
     return strcmp(form->method, method->name) == 0;
 }
 
+/* NULL: it is served nowhere. */
+static const ProtobufCMessageDescriptor *type_of(const struct gw_method *method)
+{
+    return method->request != NULL ? method->request : method->plain_request;
+}
+
 /* Something that can name a thing has to name one. */
 static void expect_complete(const struct gw_method *method)
 {
-    for (unsigned i = 0; i < method->request->n_fields; i++) {
-        const ProtobufCFieldDescriptor *field = &method->request->fields[i];
+    for (unsigned i = 0; i < type_of(method)->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &type_of(method)->fields[i];
         bool is_set = field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_BYTES;
         for (size_t f = 0; f < FORM_COUNT && !is_set; f++)
             is_set = is_of(&FORMS[f], method) && message_names(FORMS[f].text, field->name);
@@ -243,7 +276,7 @@ static size_t add_way(const struct gw_method *method, unsigned ways, struct rpc 
 
 size_t rpcs_of(const struct gw_method *method, struct rpc out[RPCS_MAX])
 {
-    if (method->request == NULL) {
+    if (type_of(method) == NULL) {
         out[0] = (struct rpc){.method = method, .form = ""};
         out[1] = (struct rpc){.method = method, .form = "", .ways = RPC_ODD};
         return 2;
@@ -306,7 +339,7 @@ const ProtobufCMessage *rpc_message(const struct rpc *r, const struct names *own
     }
     ck_assert_int_eq(base_buf_append_byte(&text, '\0'), ERR_OK);
     const ProtobufCMessage *message = message_make(
-        r->method->request == NULL ? &google__protobuf__empty__descriptor : r->method->request,
+        type_of(r->method) == NULL ? &google__protobuf__empty__descriptor : type_of(r->method),
         (const char *)text.ptr, arena);
     base_buf_fini(&text);
     return message;

@@ -21,15 +21,15 @@ static char key[WORLD_KEY];
 static void make_keyless(void)
 {
     static struct grpc_client c;
-    static const struct rpc form = {.form = "parent=projects/{tenant}"};
-    struct rpc list = form;
+    static const struct rpc form = {.form = "name=projects/{tenant}/instances/main"};
+    struct rpc ping = form;
     struct arena arena;
-    const char *path = "/google.bigtable.admin.v2.BigtableInstanceAdmin/ListInstances";
+    const char *path = "/google.bigtable.v2.Bigtable/PingAndWarm";
     base_arena_init(&arena, MIB);
-    list.method = gw_method_find(base_slice_text(path));
+    ping.method = gw_method_find(base_slice_text(path));
     grpc_open_plain(&c, &n.server);
     const struct grpc_call *call =
-        grpc_ask(&c, path, rpc_message(&list, &walk.own, &walk.own, &arena));
+        grpc_ask(&c, path, rpc_message(&ping, &walk.own, &walk.own, &arena));
     ck_assert_msg(call->status == 0, "%s", call->message);
     grpc_close(&c);
     base_arena_fini(&arena);
@@ -59,6 +59,7 @@ static void set_up(void)
     walk.renew_key = key;
     neighbours_renew(&n, walk.renew, false);
     neighbours_take_tokens(&n, walk.renew, key, &walk.own);
+    rpc_walk_make_instances(&walk);
 }
 
 static void tear_down(void)
