@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "storage/places.h"
 #include "tenancy/audit.h"
 #include "tenancy/lifecycle.h"
 #include "tenancy/threshold.h"
@@ -209,8 +210,8 @@ static enum err visit_key(void *ctx, struct slice doc_key, uint64_t version, str
 static enum err load(struct auth_keyring *k, struct errbuf *eb)
 {
     int slot = base_epoch_join(k->epoch); /* finds tenants while the control worker runs */
-    enum err rc =
-        sto_docs_scan(ten_registry_engine(k->registry), SLICE_LIT("k/"), visit_key, k, eb);
+    enum err rc = sto_docs_scan(ten_registry_engine(k->registry), sto_doc_prefix(STO_DOC_API_KEY),
+                                visit_key, k, eb);
     base_epoch_leave(k->epoch, slot);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "the keys' documents cannot be read: %s", base_err_name(rc));
@@ -284,8 +285,9 @@ void auth_keyring_close(struct auth_keyring *k)
 void auth_doc_key(struct slice id, uint8_t out[AUTH_DOC_KEY])
 {
     INVARIANT(id.len == AUTH_KEY_ID);
-    memcpy(out, "k/", 2);
-    memcpy(out + 2, id.ptr, AUTH_KEY_ID);
+    struct slice prefix = sto_doc_prefix(STO_DOC_API_KEY);
+    memcpy(out, prefix.ptr, prefix.len);
+    memcpy(out + prefix.len, id.ptr, AUTH_KEY_ID);
 }
 
 static enum err count_check(const struct auth_keyring *k, const struct ten_tenant *tenant,

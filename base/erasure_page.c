@@ -14,7 +14,7 @@
 #include "base/banned.h"
 
 #define FORMAT_HEAD   "bigtent.erasure."
-#define FORMAT_LATEST '4'
+#define FORMAT_LATEST '5'
 
 #define HEAD                                                                                       \
     "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"                          \
@@ -331,6 +331,7 @@ static void put_remains(struct base_html *p, const struct verdict *v)
     static const struct base_html_column EXCEPTIONS[] = {
         {"Kept on purpose", "kept", BASE_HTML_VALUE, NULL, NULL, NULL},
         {"Content and reason", "why", BASE_HTML_VALUE, NULL, NULL, NULL},
+        {"Kept until", "until", BASE_HTML_VALUE, NULL, NULL, NULL},
         {NULL, NULL, BASE_HTML_VALUE, NULL, NULL, NULL},
     };
     base_html_put(p, "<h2>What remains, where, and until when</h2>\n<p>");

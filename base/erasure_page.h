@@ -14,7 +14,7 @@
  * Promises: 1. A line whose signature is not by this key gets no page.
  *           2. No byte of the line becomes markup; nothing is executed or loaded.
  *           3. A failed call adds nothing to the buf. 4. The same line makes the same page.
- * Form:     docs/operations.md has the members. Formats 1 to 4 are rendered alike: what an older
+ * Form:     docs/operations.md has the members. Formats 1 to 5 are rendered alike: what an older
  *           one lacks is left out.
  */
 #ifndef BASE_ERASURE_PAGE_H

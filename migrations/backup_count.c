@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/banned.h"
+#include "storage/places.h"
 
-#define TENANTS SLICE_LIT("t/") /* the documents of tenants begin so */
+#include "base/banned.h"
 
 /* --- laying out ------------------------------------------------------------------------------- */
 
@@ -61,7 +61,8 @@ enum err mig_backup_count(const char *dir, const char *scratch, const struct mig
 {
     enum err rc = mig_backup_lay_out(dir, scratch, backup, eb);
     if (rc == ERR_OK)
-        rc = sto_rocksdb_image_count(scratch, TENANTS, watch->stop, watch->ctx, out, eb);
+        rc = sto_rocksdb_image_count(scratch, sto_doc_prefix(STO_DOC_TENANT), watch->stop,
+                                     watch->ctx, out, eb);
     enum err removed = base_dir_remove(scratch, rc == ERR_OK ? eb : NULL);
     return rc == ERR_OK ? removed : rc;
 }
@@ -133,7 +134,7 @@ static enum err image_count(struct entry_counting *c, const char *scratch)
         c->counts.keys[i] += logged;
     }
     if (rc == ERR_OK)
-        rc = sto_image_visit_docs(image, TENANTS, visit_document, c, c->eb);
+        rc = sto_image_visit_docs(image, sto_doc_prefix(STO_DOC_TENANT), visit_document, c, c->eb);
     sto_image_close(image);
     return rc;
 }

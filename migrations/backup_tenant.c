@@ -287,9 +287,9 @@ struct counting {
 static bool is_of_tenant(const struct counting *c, struct slice key)
 {
     struct slice tenant = base_slice_text(c->backup->scope.tenant);
-    static const char *const ROOMS[] = {
-        [COUNT_SCHEMAS] = "s/", [COUNT_VIEWS] = "v/", [COUNT_ROWS] = ""};
-    struct slice room = base_slice_text(ROOMS[c->what]);
+    struct slice room = c->what == COUNT_SCHEMAS ? sto_doc_prefix(STO_DOC_SCHEMA)
+                        : c->what == COUNT_VIEWS ? sto_doc_prefix(STO_DOC_VIEW)
+                                                 : SLICE_EMPTY;
     if (!base_slice_starts_with(key, room))
         return false;
     struct slice rest = base_slice_skip(key, room.len);

@@ -225,7 +225,8 @@ enum err mig_operations_load(struct mig_service *s, struct errbuf *eb)
 {
     struct loading l = {.service = s, .eb = eb};
     s->queue.items = base_new_array(LIM_OPERATIONS_WAITING, sizeof s->queue.items[0]);
-    l.result = sto_docs_scan(ten_registry_engine(s->registry), SLICE_LIT("o/"), load_one, &l, eb);
+    l.result = sto_docs_scan(ten_registry_engine(s->registry), sto_doc_prefix(STO_DOC_OPERATION),
+                             load_one, &l, eb);
     if (l.result == ERR_CORRUPT)
         l.result = base_fail(eb, ERR_CORRUPT, "the documents of operations cannot be read");
     if (l.result == ERR_OK)

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "migrations/upgrade.h"
+#include "storage/places.h"
 #include "storage/rocksdb/image.h"
 #include "tenancy/canary.h"
 
@@ -61,7 +62,7 @@ enum err mig_upgrade_2_measure(const char *db, struct mig_upgrade_amount *out, s
     struct sto_image *image = NULL;
     enum err rc = sto_image_open(db, &image, eb);
     if (rc == ERR_OK)
-        rc = sto_image_visit_docs(image, SLICE_LIT("t/"), measure_tenant, &m, eb);
+        rc = sto_image_visit_docs(image, sto_doc_prefix(STO_DOC_TENANT), measure_tenant, &m, eb);
     sto_image_close(image);
     if (rc == ERR_OK)
         *out = m.amount;

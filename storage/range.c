@@ -39,11 +39,11 @@ struct sto_range sto_range_of_tenant(const struct sto_tenant_scope *scope)
     return range_close(r, tenant, '#');
 }
 
-struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, char letter)
+struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, enum sto_doc_kind kind)
 {
     struct sto_range r = {0};
     struct slice tenant = sto_scope_tenant_id(scope);
-    r.begin[0] = (uint8_t)letter;
+    r.begin[0] = (uint8_t)kind;
     r.begin[1] = '/';
     memcpy(r.begin + 2, tenant.ptr, tenant.len);
     r.begin[tenant.len + 2] = '/';
@@ -54,7 +54,7 @@ struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, char le
 struct sto_range sto_range_of_tenant_doc(const struct sto_tenant_scope *scope)
 {
     struct slice tenant = sto_scope_tenant_id(scope);
-    struct sto_range r = {.begin = {'t', '/'}, .begin_len = tenant.len + 2};
+    struct sto_range r = {.begin = {STO_DOC_TENANT, '/'}, .begin_len = tenant.len + 2};
     memcpy(r.begin + 2, tenant.ptr, tenant.len);
     memcpy(r.end, r.begin, r.begin_len);
     r.end_len = r.begin_len + 1; /* the key and NUL: the next key there can be */

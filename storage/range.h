@@ -21,6 +21,7 @@
 #ifndef STORAGE_RANGE_H
 #define STORAGE_RANGE_H
 
+#include "storage/places.h"
 #include "storage/scope.h"
 
 #define STO_RANGE_KEY_MAX (LIM_TENANT_ID + LIM_TABLE_ID + 8)
@@ -37,7 +38,7 @@ struct sto_range {
 /* [tenant#, tenant$), last_inside = tenant# FF. */
 struct sto_range sto_range_of_tenant(const struct sto_tenant_scope *scope);
 /* Documents "<letter>/<tenant>/...": [u/tenant/, u/tenant0), last_inside = u/tenant/ FF. */
-struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, char letter);
+struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, enum sto_doc_kind kind);
 /* The one key "t/tenant", of the tenant's own document; last_inside empty. */
 struct sto_range sto_range_of_tenant_doc(const struct sto_tenant_scope *scope);
 /* [tenant#table#, tenant#table$), last_inside empty. */

@@ -46,7 +46,7 @@ enum err ten_audit_last(struct ten_registry *r, struct base_audit_head *out,
 {
     struct last last = {.head = out, .time = out_time};
     const struct sto_docs_page page = {
-        .prefix = SLICE_LIT(TEN_DOC_AUDIT), .limit = 1, .backwards = true};
+        .prefix = sto_doc_prefix(STO_DOC_AUDIT), .limit = 1, .backwards = true};
     *out = (struct base_audit_head){0};
     out_time[0] = '\0';
     enum err rc = sto_docs_read(r->engine, &page, visit_last, &last, eb);
@@ -149,7 +149,7 @@ enum err ten_audit_read(struct ten_registry *r, struct slice tenant, uint64_t fr
         is_tenants ? ten_doc_key_audit_of(tenant, from) : ten_doc_key_audit(from);
     struct ten_doc_key of_tenant = ten_doc_key_audit_prefix(tenant);
     const struct sto_docs_page page = {
-        .prefix = is_tenants ? ten_doc_key_slice(&of_tenant) : SLICE_LIT(TEN_DOC_AUDIT),
+        .prefix = is_tenants ? ten_doc_key_slice(&of_tenant) : sto_doc_prefix(STO_DOC_AUDIT),
         .from = ten_doc_key_slice(&first),
         .limit = limit,
     };

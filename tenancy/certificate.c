@@ -6,9 +6,13 @@
  */
 #include "tenancy/certificate.h"
 
+#include <inttypes.h>
+
 #include "base/clock.h"
 #include "base/sealed_line.h"
 #include "base/text.h"
+#include "storage/places.h"
+#include "tenancy/metering.h"
 
 #include "base/banned.h"
 
@@ -59,16 +63,16 @@ static json_t *steps_of(const struct ten_job *job)
     return steps;
 }
 
-/* Both column families that hold a tenant's keys hold them in the same range. */
+/* The column families that hold a tenant's keys hold them in the same range. */
 static json_t *ranges_of(const struct ten_certificate *c)
 {
-    static const char *const FAMILIES[] = {"cells", "changes"};
+    const char *family;
     json_t *ranges = json_array();
     struct buf hex;
     base_buf_init(&hex, 4 * LIM_TENANT_ID);
-    for (size_t i = 0; i < sizeof FAMILIES / sizeof FAMILIES[0]; i++) {
+    for (size_t i = 0; (family = sto_family_erased_at(i)) != NULL; i++) {
         json_t *range = json_object();
-        put_text(range, "family", FAMILIES[i]);
+        put_text(range, "family", family);
         (void)base_hex_encode(c->range_begin, &hex); /* fits */
         put(range, "begin", json_stringn((const char *)hex.ptr, hex.len));
         base_buf_truncate(&hex, 0);
@@ -226,26 +230,35 @@ static json_t *copies_of(const struct ten_certificate *c)
     return copies;
 }
 
-static json_t *exceptions_of(void)
+/* What a place keeps for so many days after it was written; 0: no number of days. */
+static uint64_t days_of(const struct ten_certificate *c, enum sto_remainder remainder)
 {
-    static const struct {
-        const char *what, *why;
-    } KEPT[] = {
-        {"tenant record",
-         "the ID, its state and its times stay, so that the ID is never given again"},
-        {"API keys",
-         "ID and digest of each key, so that a request with one is told that the tenant "
-         "is gone"},
-        {"job record", "the steps, counts and checks that this certificate is made from"},
-        {"audit trail",
-         "who did what and when, without rows or values, so that it can be accounted for"},
-        {"bills", "what was used in each hour, as numbers, so that it can be charged for"},
-    };
+    if (remainder == STO_REMAINS_AUDIT)
+        return c->audit_days;
+    return remainder == STO_REMAINS_BILLS ? TEN_METERING_KEPT_H / 24 : 0;
+}
+
+static void put_until(json_t *exception, uint64_t days, const char *until)
+{
+    struct buf text;
+    base_buf_init(&text, 256);
+    enum err rc = days == 0 ? base_buf_append_text(&text, until)
+                            : base_buf_printf(&text, "%" PRIu64 " days %s", days, until);
+    if (rc == ERR_OK)
+        put(exception, "until", json_stringn((const char *)text.ptr, text.len));
+    base_buf_fini(&text);
+}
+
+/* Each remainder that some place has, in their order. */
+static json_t *exceptions_of(const struct ten_certificate *c)
+{
     json_t *exceptions = json_array();
-    for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0]; i++) {
+    for (int i = STO_REMAINS_NONE + 1; i < STO_REMAINDERS; i++) {
+        const struct sto_remainder_text *text = sto_remainder_text((enum sto_remainder)i);
         json_t *exception = json_object();
-        put_text(exception, "kept", KEPT[i].what);
-        put_text(exception, "why", KEPT[i].why);
+        put_text(exception, "kept", text->kept);
+        put_text(exception, "why", text->why);
+        put_until(exception, days_of(c, (enum sto_remainder)i), text->until);
         (void)json_array_append_new(exceptions, exception);
     }
     return exceptions;
@@ -372,7 +385,7 @@ enum err ten_certificate_write(const struct ten_certificate *c, EVP_PKEY *key, s
     put_u64(canaries, "found_after", job->search_after.canaries);
     put(object, "canaries", canaries);
     put(object, "copies", copies_of(c));
-    put(object, "exceptions", exceptions_of());
+    put(object, "exceptions", exceptions_of(c));
     put(object, "key_destruction", key_destruction_of(job));
     return ten_certificate_seal_take(object, key, out, eb);
 }

@@ -24,9 +24,10 @@
 #include "tenancy/erasure_ledger.h"
 #include "tenancy/offboard.h"
 
-/* 2 had no copies among its checks, 1 also no older_snapshots, no holders and no holds. Lines of
- * all are checked alike. */
-#define TEN_CERTIFICATE_FORMAT "bigtent.erasure.4"
+/* 4 did not say until when an exception lasts, and named fewer; 3 read every file; 2 had no copies
+ * among its checks, 1 also no older_snapshots, no holders and no holds. Lines of all are checked
+ * alike. */
+#define TEN_CERTIFICATE_FORMAT "bigtent.erasure.5"
 #define TEN_COPY_ID            64
 
 /* A backup that was made before the purge, and so may hold the tenant still. */
@@ -50,6 +51,7 @@ struct ten_certificate {
     int64_t reissued_us;  /* the ledger lost the line, and has it again since then; 0: not so */
     const char *previous; /* hash of the line before, 64 digits */
     int64_t purged_us;
+    uint64_t audit_days;      /* records about the tenant are kept so long after the purge */
     struct slice range_begin; /* of the tenant's stored keys */
     struct slice range_end;
     const struct ten_copy *copies; /* that were made before purged_us */

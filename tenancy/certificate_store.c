@@ -362,8 +362,8 @@ static enum err issue(struct ten_certificates *c, struct ten_certificate *certif
 }
 
 enum err ten_certificates_issue(struct ten_certificates *c, const struct ten_job *job,
-                                struct slice range_begin, struct slice range_end,
-                                bool *out_has_copies, struct errbuf *eb)
+                                uint64_t audit_days, struct slice range_begin,
+                                struct slice range_end, bool *out_has_copies, struct errbuf *eb)
 {
     struct copies copies;
     pthread_mutex_lock(&c->lock);
@@ -371,6 +371,7 @@ enum err ten_certificates_issue(struct ten_certificates *c, const struct ten_job
     struct ten_certificate certificate = {
         .job = job,
         .purged_us = line != NULL ? line->erasure.purged_us : base_wall_us(),
+        .audit_days = audit_days,
         .range_begin = range_begin,
         .range_end = range_end,
     };
@@ -394,6 +395,7 @@ enum err ten_certificates_reissue(struct ten_certificates *c,
                                           .job_id = lost->job_id,
                                           .purged_us = lost->purged_us,
                                           .reissued_us = base_wall_us(),
+                                          .audit_days = lost->audit_days,
                                           .range_begin = lost->range_begin,
                                           .range_end = lost->range_end};
     pthread_mutex_lock(&c->lock);

@@ -53,10 +53,12 @@ struct ten_copies {
 /* Those that hold the tenant now: made before its purge, if that is certified, else all. */
 enum err ten_certificates_copies(struct ten_certificates *c, struct slice tenant,
                                  struct ten_copies *out, struct errbuf *eb) MUST_CHECK;
-/* Issue job's certificate, if there is none yet. out_has_copies: it names copies. */
+/* Issue job's certificate, if there is none yet. audit_days: records about the tenant are kept so
+ * long from now on. out_has_copies: it names copies. */
 enum err ten_certificates_issue(struct ten_certificates *c, const struct ten_job *job,
-                                struct slice range_begin, struct slice range_end,
-                                bool *out_has_copies, struct errbuf *eb) MUST_CHECK;
+                                uint64_t audit_days, struct slice range_begin,
+                                struct slice range_end, bool *out_has_copies,
+                                struct errbuf *eb) MUST_CHECK;
 /* The tenants whose first line names copies, one after the other; *place begins as 0. False: that
  * were all. */
 bool ten_certificates_next_with_copies(struct ten_certificates *c, size_t *place,
@@ -72,6 +74,7 @@ struct ten_certificates_lost {
     char job_id[TEN_JOB_ID + 1];
     const struct ten_job *job; /* NULL: nothing is known but its ID */
     int64_t purged_us;
+    uint64_t audit_days;
     struct slice range_begin;
     struct slice range_end;
 };

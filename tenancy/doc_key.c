@@ -13,40 +13,49 @@ static void append(struct ten_doc_key *k, struct slice part)
     k->len += part.len;
 }
 
-struct ten_doc_key ten_doc_key_tenant(struct slice tenant_id)
+static struct ten_doc_key of_kind(enum sto_doc_kind kind)
 {
     struct ten_doc_key k = {0};
-    append(&k, SLICE_LIT("t/"));
+    append(&k, sto_doc_prefix(kind));
+    return k;
+}
+
+struct ten_doc_key ten_doc_key_tenant(struct slice tenant_id)
+{
+    struct ten_doc_key k = of_kind(STO_DOC_TENANT);
     append(&k, tenant_id);
     return k;
 }
 
-static struct ten_doc_key of_table(struct slice letter, struct slice tenant_id,
+static struct ten_doc_key of_table(enum sto_doc_kind kind, struct slice tenant_id,
                                    struct slice table_id)
 {
-    struct ten_doc_key k = {0};
-    append(&k, letter);
-    append(&k, SLICE_LIT("/"));
+    struct ten_doc_key k = of_kind(kind);
     append(&k, tenant_id);
     append(&k, SLICE_LIT("/"));
     append(&k, table_id);
     return k;
 }
 
+struct ten_doc_key ten_doc_key_erased(enum sto_doc_kind kind, struct slice tenant_id)
+{
+    return of_table(kind, tenant_id, SLICE_EMPTY);
+}
+
 struct ten_doc_key ten_doc_key_schema(struct slice tenant_id, struct slice table_id)
 {
-    return of_table(SLICE_LIT("s"), tenant_id, table_id);
+    return of_table(STO_DOC_SCHEMA, tenant_id, table_id);
 }
 
 struct ten_doc_key ten_doc_key_sweep(struct slice tenant_id, struct slice table_id)
 {
-    return of_table(SLICE_LIT("w"), tenant_id, table_id);
+    return of_table(STO_DOC_SWEEP, tenant_id, table_id);
 }
 
 struct ten_doc_key ten_doc_key_view(struct slice tenant_id, struct slice table_id,
                                     struct slice view_id)
 {
-    struct ten_doc_key k = of_table(SLICE_LIT("v"), tenant_id, table_id);
+    struct ten_doc_key k = of_table(STO_DOC_VIEW, tenant_id, table_id);
     if (table_id.len > 0)
         append(&k, SLICE_LIT("/"));
     append(&k, view_id);
@@ -55,26 +64,24 @@ struct ten_doc_key ten_doc_key_view(struct slice tenant_id, struct slice table_i
 
 struct ten_doc_key ten_doc_key_plan(struct slice plan_id)
 {
-    struct ten_doc_key k = {0};
-    append(&k, SLICE_LIT("p/"));
+    struct ten_doc_key k = of_kind(STO_DOC_PLAN);
     append(&k, plan_id);
     return k;
 }
 
 struct ten_doc_key ten_doc_key_operation(struct slice tenant_id, struct slice operation_id)
 {
-    return of_table(SLICE_LIT("o"), tenant_id, operation_id);
+    return of_table(STO_DOC_OPERATION, tenant_id, operation_id);
 }
 
 struct ten_doc_key ten_doc_key_instance(struct slice tenant_id)
 {
-    return of_table(SLICE_LIT("e"), tenant_id, SLICE_LIT("instance"));
+    return of_table(STO_DOC_INSTANCE, tenant_id, SLICE_LIT("instance"));
 }
 
 struct ten_doc_key ten_doc_key_job(struct slice job_id)
 {
-    struct ten_doc_key k = {0};
-    append(&k, SLICE_LIT("j/"));
+    struct ten_doc_key k = of_kind(STO_DOC_JOB);
     append(&k, job_id);
     return k;
 }
@@ -95,15 +102,14 @@ static void append_number(struct ten_doc_key *k, uint64_t number)
 
 struct ten_doc_key ten_doc_key_audit(uint64_t number)
 {
-    struct ten_doc_key k = {0};
-    append(&k, SLICE_LIT(TEN_DOC_AUDIT));
+    struct ten_doc_key k = of_kind(STO_DOC_AUDIT);
     append_number(&k, number);
     return k;
 }
 
 struct ten_doc_key ten_doc_key_audit_prefix(struct slice tenant_id)
 {
-    return of_table(SLICE_LIT("b"), tenant_id, SLICE_EMPTY);
+    return of_table(STO_DOC_AUDIT_INDEX, tenant_id, SLICE_EMPTY);
 }
 
 struct ten_doc_key ten_doc_key_audit_of(struct slice tenant_id, uint64_t number)
@@ -144,9 +150,9 @@ static enum err take_part(struct slice *rest, struct slice *out)
 enum err ten_doc_key_table_parts(struct slice key, struct slice *out_tenant_id,
                                  struct slice *out_table_id)
 {
-    if (!base_slice_starts_with(key, SLICE_LIT("s/")) &&
-        !base_slice_starts_with(key, SLICE_LIT("w/")) &&
-        !base_slice_starts_with(key, SLICE_LIT("o/")))
+    if (!base_slice_starts_with(key, sto_doc_prefix(STO_DOC_SCHEMA)) &&
+        !base_slice_starts_with(key, sto_doc_prefix(STO_DOC_SWEEP)) &&
+        !base_slice_starts_with(key, sto_doc_prefix(STO_DOC_OPERATION)))
         return ERR_CORRUPT;
     struct slice rest = base_slice_skip(key, 2);
     enum err rc = take_part(&rest, out_tenant_id);
@@ -158,7 +164,7 @@ enum err ten_doc_key_table_parts(struct slice key, struct slice *out_tenant_id,
 enum err ten_doc_key_view_parts(struct slice key, struct slice *out_tenant_id,
                                 struct slice *out_table_id, struct slice *out_view_id)
 {
-    if (!base_slice_starts_with(key, SLICE_LIT("v/")))
+    if (!base_slice_starts_with(key, sto_doc_prefix(STO_DOC_VIEW)))
         return ERR_CORRUPT;
     struct slice rest = base_slice_skip(key, 2);
     enum err rc = take_part(&rest, out_tenant_id);

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "storage/engine.h"
+#include "storage/places.h"
 
 struct ten_doc_key {
     size_t len;
@@ -29,6 +30,8 @@ struct ten_doc_key {
 };
 
 struct ten_doc_key ten_doc_key_tenant(struct slice tenant_id);
+/* The prefix of all the tenant's documents of a kind that a purge erases (storage/places.h). */
+struct ten_doc_key ten_doc_key_erased(enum sto_doc_kind kind, struct slice tenant_id);
 /* An empty table ID gives the prefix of all the tenant's schemas, or sweeps. */
 struct ten_doc_key ten_doc_key_schema(struct slice tenant_id, struct slice table_id);
 struct ten_doc_key ten_doc_key_sweep(struct slice tenant_id, struct slice table_id);
@@ -45,7 +48,6 @@ struct ten_doc_key ten_doc_key_instance(struct slice tenant_id);
 struct ten_doc_key ten_doc_key_plan(struct slice plan_id);
 
 /* Records of the audit trail sort as their numbers. */
-#define TEN_DOC_AUDIT "a/"
 struct ten_doc_key ten_doc_key_audit(uint64_t number);
 /* The prefix of the index of a tenant's records, and a key of it. */
 struct ten_doc_key ten_doc_key_audit_prefix(struct slice tenant_id);

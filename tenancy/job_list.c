@@ -59,7 +59,7 @@ enum err ten_job_list(struct ten_registry *r, struct slice before, size_t limit,
     struct job_scan *s = base_new(sizeof *s);
     *s = (struct job_scan){
         .from = ten_doc_key_job(before), .left = limit, .visit = visit, .ctx = ctx};
-    const struct sto_docs_page page = {.prefix = SLICE_LIT("j/"),
+    const struct sto_docs_page page = {.prefix = sto_doc_prefix(STO_DOC_JOB),
                                        .from = before.len > 0 ? ten_doc_key_slice(&s->from)
                                                               : SLICE_EMPTY,
                                        .limit = before.len > 0 ? limit + 1 : limit,

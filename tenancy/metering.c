@@ -325,7 +325,7 @@ enum err ten_metering_open(struct ten_registry *r, struct errbuf *eb)
     enum err rc = ten_metering_base(r, UINT64_MAX, 0, &r->metering->base, eb);
     if (rc == ERR_OK && r->metering->base != 0) {
         struct ten_doc_key from = ten_metering_key(r->metering->base, SLICE_EMPTY);
-        const struct sto_docs_page page = {.prefix = SLICE_LIT(TEN_DOC_METERING),
+        const struct sto_docs_page page = {.prefix = sto_doc_prefix(STO_DOC_BILL),
                                            .from = ten_doc_key_slice(&from),
                                            .limit = SIZE_MAX};
         rc = sto_docs_read(r->engine, &page, visit_doc, r, eb);

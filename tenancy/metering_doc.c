@@ -94,10 +94,10 @@ enum err ten_metering_decode(struct slice body, struct ten_metering_doc *out)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static struct ten_doc_key key_of(char letter, uint64_t hour)
+static struct ten_doc_key key_of(enum sto_doc_kind kind, uint64_t hour)
 {
     struct ten_doc_key k = {0};
-    int n = snprintf((char *)k.bytes, sizeof k.bytes, "%c/%0*llu", letter, HOUR_DIGITS,
+    int n = snprintf((char *)k.bytes, sizeof k.bytes, "%c/%0*llu", (char)kind, HOUR_DIGITS,
                      (unsigned long long)hour);
     INVARIANT(n == 2 + HOUR_DIGITS);
     k.len = (size_t)n;
@@ -106,7 +106,7 @@ static struct ten_doc_key key_of(char letter, uint64_t hour)
 
 struct ten_doc_key ten_metering_key(uint64_t hour, struct slice tenant_id)
 {
-    struct ten_doc_key k = key_of('m', hour);
+    struct ten_doc_key k = key_of(STO_DOC_BILL, hour);
     INVARIANT(tenant_id.len < sizeof k.bytes - k.len);
     k.bytes[k.len++] = '/';
     if (tenant_id.len > 0)
@@ -117,7 +117,7 @@ struct ten_doc_key ten_metering_key(uint64_t hour, struct slice tenant_id)
 
 struct ten_doc_key ten_metering_base_key(uint64_t hour)
 {
-    return key_of('n', hour);
+    return key_of(STO_DOC_BILL_BASE, hour);
 }
 
 enum err ten_metering_key_parts(struct slice key, uint64_t *out_hour, struct slice *out_tenant_id)

@@ -41,11 +41,9 @@ enum err ten_metering_encode(const struct ten_metering_doc *d, struct buf *out);
 enum err ten_metering_decode(struct slice body, struct ten_metering_doc *out) MUST_CHECK;
 
 /* "m/<hour>/<tenant>", hour: 10 digits of hours since 1970. An empty ID gives the hour's prefix. */
-#define TEN_DOC_METERING      "m/"
 #define TEN_METERING_HOUR_MAX 9999999999
 struct ten_doc_key ten_metering_key(uint64_t hour, struct slice tenant_id);
 /* "n/<hour>": in this hour everybody who stores bytes has a document. */
-#define TEN_DOC_METERING_BASE "n/"
 struct ten_doc_key ten_metering_base_key(uint64_t hour);
 /* Of either; the tenant of a base is empty. */
 enum err ten_metering_key_parts(struct slice key, uint64_t *out_hour,

@@ -34,7 +34,7 @@ enum err ten_metering_base(struct ten_registry *r, uint64_t hour, size_t back, u
 {
     struct ten_doc_key from =
         ten_metering_base_key(hour < TEN_METERING_HOUR_MAX ? hour : TEN_METERING_HOUR_MAX);
-    const struct sto_docs_page page = {.prefix = SLICE_LIT(TEN_DOC_METERING_BASE),
+    const struct sto_docs_page page = {.prefix = sto_doc_prefix(STO_DOC_BILL_BASE),
                                        .from = ten_doc_key_slice(&from),
                                        .limit = back + 1,
                                        .backwards = true};
@@ -110,10 +110,10 @@ enum err ten_metering_expire(struct ten_registry *r, int64_t now_us, size_t *out
         return rc;
     struct expired *x = base_new(sizeof *x);
     x->cutoff = cutoff;
-    rc = expire_below(r, SLICE_LIT(TEN_DOC_METERING), x, eb);
+    rc = expire_below(r, sto_doc_prefix(STO_DOC_BILL), x, eb);
     *out_removed = x->count;
     if (rc == ERR_OK && x->count < TEN_METERING_BATCH) /* bases last: readers begin there */
-        rc = expire_below(r, SLICE_LIT(TEN_DOC_METERING_BASE), x, eb);
+        rc = expire_below(r, sto_doc_prefix(STO_DOC_BILL_BASE), x, eb);
     base_free(x);
     return rc;
 }

@@ -231,7 +231,7 @@ static enum err find_base(struct ten_bills *b, struct errbuf *eb)
 {
     enum err rc = ten_metering_base(b->registry, b->from, 0, &b->hour, eb);
     if (rc == ERR_OK && b->hour == 0) {
-        const struct sto_docs_page page = {.prefix = SLICE_LIT(TEN_DOC_METERING), .limit = 1};
+        const struct sto_docs_page page = {.prefix = sto_doc_prefix(STO_DOC_BILL), .limit = 1};
         b->hour = b->until;
         rc = sto_docs_read(b->registry->engine, &page, visit_first, b, eb);
         if (rc == ERR_OK && b->hour < b->from)

@@ -330,7 +330,7 @@ static enum err job_check(struct ten_registry *r, const struct ten_tenant *t, st
 
 enum err ten_offboard_load(struct ten_registry *r, struct errbuf *eb)
 {
-    enum err rc = sto_docs_scan(r->engine, SLICE_LIT("j/"), visit_job_key, r, eb);
+    enum err rc = sto_docs_scan(r->engine, sto_doc_prefix(STO_DOC_JOB), visit_job_key, r, eb);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "the jobs' documents cannot be read: %s", base_err_name(rc));
     for (size_t i = 0; rc == ERR_OK && i < r->tenant_count; i++) {

@@ -132,7 +132,7 @@ static enum err visit(void *ctx, struct slice key, uint64_t version, struct slic
 
 enum err ten_plans_load(struct ten_registry *r, struct errbuf *eb)
 {
-    return sto_docs_scan(r->engine, SLICE_LIT("p/"), visit, r, eb);
+    return sto_docs_scan(r->engine, sto_doc_prefix(STO_DOC_PLAN), visit, r, eb);
 }
 
 /* --- changing --------------------------------------------------------------------------------- */

@@ -169,8 +169,8 @@ static enum err forget_names(struct ten_purge *p, struct errbuf *eb)
     return f.result;
 }
 
-/* The job's document, already counting this step as done, and every schema's, sweep's, view's,
- * operation's and the instance's. */
+/* The job's document, already counting this step as done, and the tenant's documents of each kind
+ * that is erased. */
 static enum err delete_range(struct ten_purge *p, const struct sto_tenant_scope *scope,
                              struct errbuf *eb)
 {
@@ -179,14 +179,14 @@ static enum err delete_range(struct ten_purge *p, const struct sto_tenant_scope 
     struct sto_doc_change *changes = NULL;
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);
-    struct slice id = ten_tenant_id(p->tenant);
-    const struct ten_doc_key prefixes[] = {
-        ten_doc_key_schema(id, SLICE_EMPTY), ten_doc_key_sweep(id, SLICE_EMPTY),
-        ten_doc_key_view(id, SLICE_EMPTY, SLICE_EMPTY), ten_doc_key_operation(id, SLICE_EMPTY),
-        ten_doc_key_instance(id)};
+    const struct sto_doc_place *place;
     enum err rc = ERR_OK;
-    for (size_t i = 0; rc == ERR_OK && i < sizeof prefixes / sizeof prefixes[0]; i++)
-        rc = ten_doc_list_scan(&d, engine, &prefixes[i], eb);
+    for (size_t i = 0; rc == ERR_OK && (place = sto_doc_place_at(i)) != NULL; i++) {
+        if (place->writer != STO_PLACE_ROOMS || place->fate != STO_PLACE_ERASED)
+            continue;
+        struct ten_doc_key prefix = ten_doc_key_erased(place->kind, ten_tenant_id(p->tenant));
+        rc = ten_doc_list_scan(&d, engine, &prefix, eb);
+    }
     if (rc == ERR_OK)
         rc = encode(p, &body, eb);
     if (rc == ERR_OK) {
@@ -249,8 +249,8 @@ static enum err certify(struct ten_purge *p, struct errbuf *eb)
         return rc;
     p->job.holds = holds.of;
     p->job.hold_count = holds.count;
-    rc = ten_certificates_issue(p->registry->certificates, &p->job, sto_range_begin(&range),
-                                sto_range_end(&range), &has_copies, eb);
+    rc = ten_certificates_issue(p->registry->certificates, &p->job, p->audit_days,
+                                sto_range_begin(&range), sto_range_end(&range), &has_copies, eb);
     p->job.holds = NULL;
     p->job.hold_count = 0;
     return rc;
@@ -493,6 +493,7 @@ struct ten_purge *ten_purge_new(struct ten_registry *r, struct ten_tenant *t)
     const struct ten_details *details = ten_tenant_details(t);
     const char *id = details->job;
     p->canary_count = details->canary_count;
+    p->audit_days = ten_tenant_audit_days_purged(t);
     memcpy(p->job.id, id, strnlen(id, TEN_JOB_ID));
     return p;
 }

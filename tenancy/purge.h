@@ -30,7 +30,8 @@ struct ten_purge {
     uint64_t asked_ns; /* monotonic, when it began to wait, this time */
     uint64_t version;  /* of the job's document */
     size_t canary_count;
-    uint32_t step; /* under way */
+    uint64_t audit_days; /* for the certificate */
+    uint32_t step;       /* under way */
     enum err result;
     struct errbuf detail; /* why, when it failed */
     bool is_hopeless;     /* trying again would find the same again */

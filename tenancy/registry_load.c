@@ -136,7 +136,7 @@ static void hand_over(struct ten_registry *r, struct loaded *items, size_t from,
 static enum err load_schemas(struct ten_registry *r, struct errbuf *eb)
 {
     struct schema_scan s = {.registry = r};
-    enum err rc = sto_docs_scan(r->engine, SLICE_LIT("s/"), visit_schema, &s, eb);
+    enum err rc = sto_docs_scan(r->engine, sto_doc_prefix(STO_DOC_SCHEMA), visit_schema, &s, eb);
     if (rc == ERR_OK)
         rc = load_counters(r, &s, eb);
     size_t from = 0;
@@ -157,7 +157,7 @@ enum err ten_registry_load(struct ten_registry *r, struct errbuf *eb)
     enum err rc = ten_plans_load(r, eb);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "the plans' documents cannot be read: %s", base_err_name(rc));
-    rc = sto_docs_scan(r->engine, SLICE_LIT("t/"), visit_tenant, r, eb);
+    rc = sto_docs_scan(r->engine, sto_doc_prefix(STO_DOC_TENANT), visit_tenant, r, eb);
     if (rc != ERR_OK)
         return base_fail(eb, rc, "the tenants' documents cannot be read: %s", base_err_name(rc));
     rc = ten_ciphers_load(r, eb);

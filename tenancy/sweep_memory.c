@@ -60,7 +60,7 @@ static enum err visit_sweep(void *ctx, struct slice key, uint64_t version, struc
 
 enum err ten_sweep_load(struct ten_registry *r, struct errbuf *eb)
 {
-    return sto_docs_scan(r->engine, SLICE_LIT("w/"), visit_sweep, r, eb);
+    return sto_docs_scan(r->engine, sto_doc_prefix(STO_DOC_SWEEP), visit_sweep, r, eb);
 }
 
 bool ten_sweep_resume(struct ten_registry *r, struct slice tenant_id, struct slice table_id,

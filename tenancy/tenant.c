@@ -193,6 +193,13 @@ void ten_tenant_quota(const struct ten_tenant *t, struct ten_quota *out)
     quota_of(ten_tenant_details(t), out);
 }
 
+uint64_t ten_tenant_audit_days_purged(const struct ten_tenant *t)
+{
+    struct ten_quota q;
+    ten_quota_inherit(NULL, &ten_tenant_details(t)->quota, &q);
+    return q.audit_days;
+}
+
 const struct ten_tables *ten_tenant_tables(const struct ten_tenant *t)
 {
     INVARIANT(t != NULL && t->magic == TEN_TENANT_MAGIC);

@@ -295,5 +295,5 @@ static enum err visit_view(void *ctx, struct slice key, uint64_t version, struct
 
 enum err ten_views_load(struct ten_registry *r, struct errbuf *eb)
 {
-    return sto_docs_scan(r->engine, SLICE_LIT("v/"), visit_view, r, eb);
+    return sto_docs_scan(r->engine, sto_doc_prefix(STO_DOC_VIEW), visit_view, r, eb);
 }

@@ -20,9 +20,11 @@ static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, str
 {
     out->snapshots = sto_rdb_property(e, "rocksdb.num-snapshots");
     out->oldest_snapshot = sto_rdb_property(e, "rocksdb.oldest-snapshot-sequence");
-    for (size_t i = 0; i < RDB_TENANT_FAMILY_COUNT; i++) {
-        rocksdb_column_family_handle_t *family = e->db.cf[RDB_TENANT_FAMILIES[i]];
+    for (int i = 0; i < RDB_CF_COUNT; i++) {
+        rocksdb_column_family_handle_t *family = e->db.cf[i];
         uint64_t versions = 0;
+        if (!sto_rdb_family_is_erased(i))
+            continue;
         int failed =
             rocksdb_property_int_cf(e->db.handle, family, "rocksdb.num-live-versions", &versions);
         INVARIANT(failed == 0 && versions > 0); /* the current one */
@@ -55,6 +57,14 @@ static enum err count_keys(struct rdb_engine *e, const struct sto_range *range,
     return base_fail(eb, sto_rdb_read_failed(e, error), "the audit could not read");
 }
 
+static bool is_erased_name(const char *family)
+{
+    for (int i = 0; i < RDB_CF_COUNT; i++)
+        if (sto_rdb_family_is_erased(i) && strcmp(family, RDB_FAMILY_NAMES[i]) == 0)
+            return true;
+    return false;
+}
+
 static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
                           struct sto_audit *out)
 {
@@ -62,9 +72,7 @@ static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
     struct slice end = sto_range_end(range);
     const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
     for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
-        const char *family = rocksdb_livefiles_column_family_name(files, i);
-        if (strcmp(family, RDB_FAMILY_NAMES[RDB_TENANT_FAMILIES[0]]) != 0 &&
-            strcmp(family, RDB_FAMILY_NAMES[RDB_TENANT_FAMILIES[1]]) != 0)
+        if (!is_erased_name(rocksdb_livefiles_column_family_name(files, i)))
             continue;
         struct slice low, high;
         low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
@@ -94,11 +102,14 @@ static void count_all_keys(void *ctx)
     struct rdb_engine *e = a->engine;
     struct sto_range range = sto_range_of_tenant(a->scope);
     enum err rc = ERR_OK;
-    for (size_t i = 0; rc == ERR_OK && i < RDB_TENANT_FAMILY_COUNT; i++)
-        rc =
-            count_keys(e, &range, e->db.cf[RDB_TENANT_FAMILIES[i]], &a->audit.physical_keys, a->eb);
-    for (size_t i = 0; rc == ERR_OK && i < sizeof(RDB_TENANT_LETTERS) - 1; i++) {
-        struct sto_range docs = sto_range_of_docs(a->scope, RDB_TENANT_LETTERS[i]);
+    for (int i = 0; rc == ERR_OK && i < RDB_CF_COUNT; i++)
+        if (sto_rdb_family_is_erased(i))
+            rc = count_keys(e, &range, e->db.cf[i], &a->audit.physical_keys, a->eb);
+    const struct sto_doc_place *place;
+    for (size_t i = 0; rc == ERR_OK && (place = sto_doc_place_at(i)) != NULL; i++) {
+        if (place->fate != STO_PLACE_ERASED)
+            continue;
+        struct sto_range docs = sto_range_of_docs(a->scope, place->kind);
         rc = count_keys(e, &docs, e->db.meta, &a->audit.counters, a->eb);
     }
     a->result = rc;

@@ -388,7 +388,7 @@ size_t sto_rdb_counter_key(const struct sto_tenant_scope *tenant, const struct s
 {
     struct slice id = sto_scope_tenant_id(tenant);
     size_t n = 0;
-    out[n++] = 'u';
+    out[n++] = STO_DOC_COUNTERS;
     out[n++] = '/';
     memcpy(out + n, id.ptr, id.len);
     n += id.len;

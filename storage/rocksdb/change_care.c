@@ -47,7 +47,7 @@ static size_t table_prefix_len(struct slice key, size_t *out_tenant_len)
 static enum err keeps_from(struct rdb_engine *e, struct slice prefix, size_t tenant_len,
                            int64_t now_us, int64_t *out)
 {
-    uint8_t key[2 + STO_KEY_TABLE_MAX] = {'s', '/'};
+    uint8_t key[2 + STO_KEY_TABLE_MAX] = {STO_DOC_SCHEMA, '/'};
     size_t n = prefix.len - 1;
     memcpy(key + 2, prefix.ptr, n);
     key[2 + tenant_len] = '/';

@@ -81,7 +81,7 @@ void sto_rdb_changes_give_back(struct rdb_engine *e, struct slice tenant_id, uin
 static size_t removed_key(struct slice prefix, uint8_t out[REMOVED_KEY])
 {
     INVARIANT(prefix.len > 2 && prefix.len <= STO_KEY_TABLE_MAX);
-    out[0] = RDB_CHANGE_LETTER;
+    out[0] = STO_DOC_CHANGES_REMOVED;
     out[1] = '/';
     memcpy(out + 2, prefix.ptr, prefix.len - 1);
     *(uint8_t *)memchr(out + 2, '#', prefix.len - 1) = '/';

@@ -24,8 +24,6 @@
 #include "storage/range.h"
 #include "storage/value.h"
 
-#define RDB_CHANGE_LETTER 'c' /* of what was removed, beside the documents */
-
 struct rdb_engine;
 
 struct rdb_change_counts {

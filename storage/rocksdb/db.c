@@ -55,7 +55,11 @@ static const char STRING_OPTIONS[] =
     "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0"
                                                            ";periodic_compaction_seconds=0";
 
-const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT] = {"default", "cells", "meta", "changes"};
+const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT] = {
+#define X(id, name, fate) name,
+    STO_FAMILIES(X)
+#undef X
+};
 
 /* --- row prefix ------------------------------------------------------------------------------ */
 

@@ -17,9 +17,15 @@
 
 #include <rocksdb/c.h>
 
+#include "storage/places.h"
 #include "storage/rocksdb/rocksdb_engine.h"
 
-enum { RDB_CF_DEFAULT, RDB_CF_CELLS, RDB_CF_META, RDB_CF_CHANGES, RDB_CF_COUNT };
+enum {
+#define X(id, name, fate) RDB_CF_##id,
+    STO_FAMILIES(X)
+#undef X
+        RDB_CF_COUNT
+};
 
 extern const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT];
 

@@ -1,9 +1,8 @@
 /*
  * storage/rocksdb/docs.c - key -> 8 bytes version, body.
  *
- * 1. "u/" holds counters, "c/" what was removed of changes, "i/" tokens of idempotency, "r/" and
- *    "d/" reclaim records of dropped rows and "!layout" the format of the database: none of them is
- *    a document, none can be named by callers.
+ * 1. Kinds that the engine writes (storage/places.h) and "!layout", the format of the database, are
+ *    no documents: callers cannot name them, nor a letter that is no kind's.
  * 2. A table is forgotten on its committer, where no write of its rows can be under way, and only
  *    when it counts nothing; afterwards the committer refuses writes that still carry it. It has no
  *    changes any more: the drop that ended it removed them (change_drop.c).
@@ -16,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "storage/keycodec.h"
+#include "storage/places.h"
 #include "storage/rocksdb/lost.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/reclaim_note.h"
@@ -28,9 +28,8 @@
 /* Whether documents may stand under this letter. */
 static bool is_document_letter(uint8_t letter)
 {
-    return letter >= 'a' && letter <= 'z' && letter != 'u' && letter != RDB_TOKEN_LETTER &&
-           letter != RDB_NOTE_LETTER && letter != RDB_OLD_NOTE_LETTER &&
-           letter != RDB_LOST_LETTER && letter != RDB_CHANGE_LETTER;
+    const struct sto_doc_place *place = sto_doc_place_of(letter);
+    return place != NULL && place->writer == STO_PLACE_ROOMS;
 }
 
 static enum err key_check(struct slice key, struct errbuf *eb)
@@ -40,7 +39,8 @@ static enum err key_check(struct slice key, struct errbuf *eb)
                          STO_DOC_KEY_MAX, key.len);
     if (!is_document_letter(key.ptr[0]) || key.ptr[1] != '/')
         return base_fail(eb, ERR_INVALID,
-                         "a document's key begins with a letter, not c, u, i, d, q or r, and '/'");
+                         "a document's key begins with the letter of a kind in storage/places.h "
+                         "that rooms write, and '/'");
     return ERR_OK;
 }
 
@@ -157,7 +157,8 @@ static enum err page_check(const struct sto_docs_page *page, struct errbuf *eb)
     if (prefix.len < 2 || prefix.len > STO_DOC_KEY_MAX || prefix.ptr[1] != '/' ||
         !is_document_letter(prefix.ptr[0]))
         return base_fail(eb, ERR_INVALID,
-                         "documents are scanned by a letter, not u, i, d or r, and '/'");
+                         "documents are scanned by the letter of a kind in storage/places.h that "
+                         "rooms write, and '/'");
     if (page->from.len > 0 && !base_slice_starts_with(page->from, prefix))
         return base_fail(eb, ERR_INVALID, "a page of documents begins at a key with its prefix");
     return ERR_OK;

@@ -315,7 +315,7 @@ static enum err stop_at_lost(void *ctx, struct slice key, struct slice value)
 static enum err lost_check(struct sto_image *image, struct slice tenant_id, struct sto_span rows,
                            struct errbuf *eb)
 {
-    uint8_t begin[LIM_TENANT_ID + 3] = {RDB_LOST_LETTER, '/'};
+    uint8_t begin[LIM_TENANT_ID + 3] = {STO_DOC_LOST, '/'};
     uint8_t end[sizeof begin];
     size_t len = 2 + tenant_id.len;
     INVARIANT(tenant_id.len <= LIM_TENANT_ID);

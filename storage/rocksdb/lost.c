@@ -184,12 +184,10 @@ enum err sto_rdb_lost_decode(struct slice value, int *out_family, struct sto_spa
     return base_slice_compare(out->begin, out->end) < 0 ? ERR_OK : ERR_CORRUPT;
 }
 
-static rocksdb_iterator_t *letter_open(struct rdb_engine *e, char letter,
+static rocksdb_iterator_t *letter_open(struct rdb_engine *e, enum sto_doc_kind kind,
                                        rocksdb_readoptions_t **out_options)
 {
-    static const uint8_t bounds[2][4] = {{'q', '/', 'q', '0'}, {'u', '/', 'u', '0'}};
-    const uint8_t *b = bounds[letter == RDB_LOST_LETTER ? 0 : 1];
-    *out_options = sto_rdb_scan_options(base_slice(b, 2), base_slice(b + 2, 2));
+    *out_options = sto_rdb_scan_options(sto_doc_prefix(kind), sto_doc_prefix_end(kind));
     rocksdb_readoptions_set_ignore_range_deletions(*out_options, 1); /* there is none in meta */
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, *out_options, e->db.meta);
     rocksdb_iter_seek_to_first(it);
@@ -213,7 +211,7 @@ static enum err list_load(struct rdb_engine *e)
     struct rdb_lost_range *of = NULL;
     uint64_t count = 0;
     rocksdb_readoptions_t *options;
-    rocksdb_iterator_t *it = letter_open(e, RDB_LOST_LETTER, &options);
+    rocksdb_iterator_t *it = letter_open(e, STO_DOC_LOST, &options);
     enum err rc = ERR_OK;
     for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         struct slice value;
@@ -248,7 +246,7 @@ static enum err table_is_there(struct rdb_engine *e, struct slice record_key, bo
         return ERR_CORRUPT;
     size_t len = record_key.len - PLACE_BYTES - 1;
     memcpy(key, record_key.ptr, len);
-    key[0] = 'u';
+    key[0] = STO_DOC_COUNTERS;
     rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(e->db.handle, e->db.point, e->db.meta,
                                                             (const char *)key, len, &error);
     if (error != NULL)
@@ -264,7 +262,7 @@ static enum err stale_remove(struct rdb_engine *e)
 {
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     rocksdb_readoptions_t *options;
-    rocksdb_iterator_t *it = letter_open(e, RDB_LOST_LETTER, &options);
+    rocksdb_iterator_t *it = letter_open(e, STO_DOC_LOST, &options);
     enum err rc = ERR_OK;
     for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         struct slice key;
@@ -315,7 +313,7 @@ static void record_put(const struct adding *a, struct slice name, struct sto_spa
     uint8_t key[KEY_MAX];
     uint8_t value[HEAD_BYTES + 2 * BOUND_MAX];
     size_t n = 0;
-    key[n++] = RDB_LOST_LETTER;
+    key[n++] = STO_DOC_LOST;
     key[n++] = '/';
     memcpy(key + n, name.ptr, name.len);
     n += name.len;
@@ -356,7 +354,7 @@ static enum err table_add(struct adding *a, struct slice name)
 static enum err tables_add(struct adding *a)
 {
     rocksdb_readoptions_t *options;
-    rocksdb_iterator_t *it = letter_open(a->engine, 'u', &options);
+    rocksdb_iterator_t *it = letter_open(a->engine, STO_DOC_COUNTERS, &options);
     enum err rc = ERR_OK;
     for (; rc == ERR_OK && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         struct slice key;
@@ -417,7 +415,7 @@ static bool is_within(struct slice value, struct sto_span within)
 enum err sto_rdb_lost_forget(struct rdb_engine *e, const struct sto_tenant_scope *scope,
                              struct sto_span within)
 {
-    struct sto_range range = sto_range_of_docs(scope, RDB_LOST_LETTER);
+    struct sto_range range = sto_range_of_docs(scope, STO_DOC_LOST);
     pthread_mutex_lock(&e->lost.writing); /* who adds may have seen counters that are no more */
     if (atomic_load(&e->lost.count) == 0) {
         pthread_mutex_unlock(&e->lost.writing);

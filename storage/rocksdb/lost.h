@@ -23,8 +23,6 @@
 
 #include "storage/range.h"
 
-#define RDB_LOST_LETTER 'q' /* of their keys in the metadata: q/tenant/table/family file offset */
-
 struct rdb_engine;
 
 struct rdb_lost_range {

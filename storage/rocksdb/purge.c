@@ -96,8 +96,9 @@ struct files_delete {
 static void files_delete(void *ctx)
 {
     struct files_delete *d = ctx;
-    for (size_t i = 0; d->result == ERR_OK && i < RDB_TENANT_FAMILY_COUNT; i++)
-        d->result = sto_rdb_files_delete(d->engine, RDB_TENANT_FAMILIES[i], &d->range, d->eb);
+    for (int i = 0; d->result == ERR_OK && i < RDB_CF_COUNT; i++)
+        if (sto_rdb_family_is_erased(i))
+            d->result = sto_rdb_files_delete(d->engine, i, &d->range, d->eb);
 }
 
 /* Apart: it is a third of a second of the processor for a gigabyte, and the job's is not low. */
@@ -140,12 +141,12 @@ struct range_delete {
     enum err result;
 };
 
-/* Point deletes of the tenant's keys under a letter: few, and meta stays free of range tombstones.
- */
-static enum err letter_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
-                              const struct sto_tenant_scope *scope, char letter)
+/* Point deletes of the tenant's keys of a kind: few (any number of tokens went before), and
+ * meta stays free of range tombstones. */
+static enum err kind_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                            const struct sto_tenant_scope *scope, enum sto_doc_kind kind)
 {
-    struct sto_range range = sto_range_of_docs(scope, letter);
+    struct sto_range range = sto_range_of_docs(scope, kind);
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(sto_range_begin(&range), sto_range_end(&range));
     rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* there is none in meta */
@@ -183,13 +184,10 @@ static enum err range_delete_write(struct rdb_engine *e, rocksdb_writebatch_t *b
     enum err rc = sto_rdb_docs_stage(e, batch, d->changes, d->change_count, d->eb);
     if (rc != ERR_OK)
         return rc;
-    rc = letter_delete(e, batch, d->scope, 'u');
-    if (rc == ERR_OK)
-        rc = letter_delete(e, batch, d->scope, RDB_CHANGE_LETTER);
-    if (rc == ERR_OK)
-        rc = letter_delete(e, batch, d->scope, RDB_NOTE_LETTER);
-    if (rc == ERR_OK)
-        rc = letter_delete(e, batch, d->scope, RDB_OLD_NOTE_LETTER);
+    const struct sto_doc_place *place;
+    for (size_t i = 0; rc == ERR_OK && (place = sto_doc_place_at(i)) != NULL; i++)
+        if (place->writer == STO_PLACE_ENGINE && place->fate == STO_PLACE_ERASED)
+            rc = kind_delete(e, batch, d->scope, place->kind);
     if (rc != ERR_OK)
         return base_fail(d->eb, rc, "the tenant's counters cannot be read");
     rc = changes_delete(e, batch, d->scope, d->eb);
@@ -242,17 +240,13 @@ static enum err delete_range(struct rdb_engine *e, const struct sto_tenant_scope
 
 /* --- compact -------------------------------------------------------------------------------- */
 
-/* Of one tenant in the documents' family: each letter, and its own document. */
-#define RDB_DOC_RANGES sizeof(RDB_TENANT_LETTERS)
-
 /* The tenants of one call, and their ranges. */
 struct erasure {
     size_t count;
     const struct sto_tenant_scope *const *scopes;
     struct sto_range *ranges;
     const struct sto_range **order; /* sto_rdb_ranges_erase reorders it */
-    struct sto_span *spans;
-    struct slice *ends; /* of the ranges, both */
+    struct slice *ends;             /* of the ranges, both */
 };
 
 static void erasure_open(struct erasure *x, const struct sto_tenant_scope *const *scopes,
@@ -261,7 +255,6 @@ static void erasure_open(struct erasure *x, const struct sto_tenant_scope *const
     *x = (struct erasure){.count = count, .scopes = scopes};
     x->ranges = base_new_array(count, sizeof x->ranges[0]);
     x->order = base_new_array(count, sizeof x->order[0]);
-    x->spans = base_new_array(count * RDB_DOC_RANGES + 1, sizeof x->spans[0]);
     x->ends = base_new_array(2 * count, sizeof x->ends[0]);
     for (size_t i = 0; i < count; i++) {
         x->ranges[i] = sto_range_of_tenant(scopes[i]);
@@ -273,7 +266,6 @@ static void erasure_open(struct erasure *x, const struct sto_tenant_scope *const
 static void erasure_close(struct erasure *x)
 {
     base_free(x->ends);
-    base_free(x->spans);
     base_free((void *)x->order);
     base_free(x->ranges);
 }
@@ -291,35 +283,57 @@ static uint64_t family_bytes(struct rdb_engine *e, int family, const struct eras
 /* With the cuts set. */
 static enum err rows_erase(struct rdb_engine *e, struct erasure *x, struct errbuf *eb)
 {
-    uint64_t bytes[RDB_TENANT_FAMILY_COUNT];
+    uint64_t bytes[RDB_CF_COUNT] = {0};
     uint64_t all = 0;
     enum err rc = ERR_OK;
-    for (size_t i = 0; i < RDB_TENANT_FAMILY_COUNT; i++)
-        all += bytes[i] = family_bytes(e, RDB_TENANT_FAMILIES[i], x);
+    for (int i = 0; i < RDB_CF_COUNT; i++)
+        if (sto_rdb_family_is_erased(i))
+            all += bytes[i] = family_bytes(e, i, x);
     sto_rdb_progress_begin(e, STO_PROGRESS_BYTES, all);
-    for (size_t i = 0; rc == ERR_OK && i < RDB_TENANT_FAMILY_COUNT; i++) {
+    for (int i = 0; rc == ERR_OK && i < RDB_CF_COUNT; i++) {
+        if (!sto_rdb_family_is_erased(i))
+            continue;
         for (size_t k = 0; k < x->count; k++)
             x->order[k] = &x->ranges[k];
-        rc = sto_rdb_ranges_erase(e, RDB_TENANT_FAMILIES[i], x->order, x->count, eb);
+        rc = sto_rdb_ranges_erase(e, i, x->order, x->count, eb);
         sto_rdb_progress_add(e, bytes[i]);
     }
     return rc;
 }
 
+/* Where the tenant's documents of a kind are, or were. Reduced ones that are not keyed by the
+ * tenant are anywhere in their kind. */
+static struct sto_span docs_span(const struct sto_doc_place *place,
+                                 const struct sto_tenant_scope *scope, struct sto_range *range)
+{
+    if (place->fate == STO_PLACE_ERASED)
+        *range = sto_range_of_docs(scope, place->kind);
+    else if (place->kind == STO_DOC_TENANT)
+        *range = sto_range_of_tenant_doc(scope);
+    else
+        return (struct sto_span){sto_doc_prefix(place->kind), sto_doc_prefix_end(place->kind)};
+    return sto_span_of(range);
+}
+
 /* Documents and counters, which were deleted one by one; and those that lost their names. */
 static void docs_compact(struct rdb_engine *e, const struct erasure *x)
 {
-    struct sto_range *docs = base_new_array(x->count * RDB_DOC_RANGES, sizeof docs[0]);
+    size_t kinds = 0;
+    while (sto_doc_place_at(kinds) != NULL)
+        kinds++;
+    struct sto_range *docs = base_new_array(x->count * kinds, sizeof docs[0]);
+    struct sto_span *spans = base_new_array(x->count * kinds, sizeof spans[0]);
     size_t n = 0;
-    for (size_t i = 0; i < x->count; i++) {
-        docs[n++] = sto_range_of_tenant_doc(x->scopes[i]);
-        for (const char *letter = RDB_TENANT_LETTERS; *letter != '\0'; letter++)
-            docs[n++] = sto_range_of_docs(x->scopes[i], *letter);
-    }
-    for (size_t i = 0; i < n; i++)
-        x->spans[i] = sto_span_of(&docs[i]);
-    x->spans[n++] = (struct sto_span){.begin = SLICE_LIT("k/"), .end = SLICE_LIT("k0")};
-    sto_rdb_spans_compact(e, RDB_CF_META, x->spans, n);
+    for (size_t i = 0; i < x->count; i++)
+        for (size_t k = 0; k < kinds; k++) {
+            const struct sto_doc_place *place = sto_doc_place_at(k);
+            if (place->fate == STO_PLACE_ERASED || place->fate == STO_PLACE_REDUCED) {
+                spans[n] = docs_span(place, x->scopes[i], &docs[n]);
+                n++;
+            }
+        }
+    sto_rdb_spans_compact(e, RDB_CF_META, spans, n);
+    base_free(spans);
     base_free(docs);
 }
 

@@ -19,30 +19,26 @@
 #define STORAGE_ROCKSDB_PURGE_H
 
 #include "storage/engine.h"
+#include "storage/places.h"
 #include "storage/rocksdb/change_count.h"
 #include "storage/rocksdb/db.h"
 #include "storage/rocksdb/lost.h"
 #include "storage/rocksdb/reclaim_note.h"
 #include "storage/rocksdb/token.h"
 
-/* The families that hold a tenant's keys as range.h makes them. */
-static const int RDB_TENANT_FAMILIES[] = {RDB_CF_CELLS, RDB_CF_CHANGES};
-#define RDB_TENANT_FAMILY_COUNT (sizeof(RDB_TENANT_FAMILIES) / sizeof(RDB_TENANT_FAMILIES[0]))
-/* Of a tenant's metadata that leaves with it: counters, schemas, sweeps, views, operations, the
- * instance that it is at the emulator's listener, counts of removed changes, tokens, dropped rows
- * whose bytes are still there, lost rows. */
-static const char RDB_TENANT_LETTERS[] = {'u',
-                                          's',
-                                          'w',
-                                          'v',
-                                          'o',
-                                          'e',
-                                          RDB_CHANGE_LETTER,
-                                          RDB_TOKEN_LETTER,
-                                          RDB_NOTE_LETTER,
-                                          RDB_OLD_NOTE_LETTER,
-                                          RDB_LOST_LETTER,
-                                          '\0'};
+/* storage/places.h says what a purge does with each family and each kind of document: no list of
+ * them is anywhere else. */
+static const enum sto_place_fate RDB_FAMILY_FATES[RDB_CF_COUNT] = {
+#define X(id, name, fate) STO_PLACE_##fate,
+    STO_FAMILIES(X)
+#undef X
+};
+
+/* Families that hold a tenant's keys as range.h makes them. */
+static inline bool sto_rdb_family_is_erased(int family)
+{
+    return RDB_FAMILY_FATES[family] == STO_PLACE_ERASED;
+}
 
 enum err sto_rdb_purge_run(struct sto_engine *engine, const struct sto_tenant_scope *scope,
                            enum sto_purge_step step, const struct sto_doc_change *changes,

@@ -175,14 +175,12 @@ static enum err changes_clear(struct rdb_engine *e, struct rdb_notes *notes, str
 /* The bytes of the notes themselves. */
 static enum err note_bytes_rewrite(struct rdb_engine *e, struct errbuf *eb)
 {
-    static const uint8_t begin[] = {RDB_NOTE_LETTER, '/'};
-    static const uint8_t end[] = {RDB_NOTE_LETTER, '/' + 1};
     enum err rc = sto_rdb_flush(e);
     if (rc == ERR_OK)
         rc = sto_rdb_wait_for_snapshots(e, eb);
     if (rc == ERR_OK)
-        sto_rdb_range_compact(e, RDB_CF_META, base_slice(begin, sizeof begin),
-                              base_slice(end, sizeof end));
+        sto_rdb_range_compact(e, RDB_CF_META, sto_doc_prefix(STO_DOC_RECLAIM),
+                              sto_doc_prefix_end(STO_DOC_RECLAIM));
     return rc;
 }
 

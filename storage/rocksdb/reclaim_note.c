@@ -35,7 +35,7 @@
 #define VALUE_MAX      (SEQUENCE_BYTES + DUE_BYTES + SUFFIX_MAX)
 #define US_PER_S       1000000
 
-static const char LETTERS[] = {RDB_NOTE_LETTER, RDB_OLD_NOTE_LETTER};
+static const enum sto_doc_kind KINDS[] = {STO_DOC_RECLAIM, STO_DOC_RECLAIM_OLD};
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
@@ -122,7 +122,7 @@ static bool note_decode(struct slice key, struct slice value, struct rdb_note *o
     out->key = key;
     out->value = value;
     struct slice name = base_slice_skip(key, 2);
-    return key.ptr[0] == RDB_NOTE_LETTER ? new_decode(name, value, out)
+    return key.ptr[0] == STO_DOC_RECLAIM ? new_decode(name, value, out)
                                          : old_decode(name, value, out);
 }
 
@@ -183,7 +183,7 @@ static size_t key_make(const struct sto_table_scope *scope, struct slice lower,
 {
     size_t n = sto_rdb_counter_key(&scope->tenant, scope->schema->table, out);
     INVARIANT(lower.len <= SUFFIX_MAX);
-    out[0] = RDB_NOTE_LETTER;
+    out[0] = STO_DOC_RECLAIM;
     out[n++] = '/';
     if (lower.len > 0)
         memcpy(out + n, lower.ptr, lower.len);
@@ -239,14 +239,12 @@ enum err sto_rdb_note_write(struct rdb_engine *e, rocksdb_writebatch_t *batch,
 /* Of each note; false: no further one. */
 typedef bool (*note_fn)(const struct rdb_note *note, void *ctx);
 
-static enum err scan_letter(struct rdb_engine *e, char letter, note_fn fn, void *ctx,
-                            bool *inout_more)
+static enum err scan_kind(struct rdb_engine *e, enum sto_doc_kind kind, note_fn fn, void *ctx,
+                          bool *inout_more)
 {
-    const char begin[] = {letter, '/'};
-    const char end[] = {letter, '/' + 1};
     struct rdb_note *note = base_new(sizeof *note);
     rocksdb_readoptions_t *options =
-        sto_rdb_scan_options(base_slice(begin, sizeof begin), base_slice(end, sizeof end));
+        sto_rdb_scan_options(sto_doc_prefix(kind), sto_doc_prefix_end(kind));
     rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* there is none in meta */
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     enum err rc = ERR_OK;
@@ -273,8 +271,8 @@ static enum err scan(struct rdb_engine *e, note_fn fn, void *ctx)
 {
     enum err rc = ERR_OK;
     bool more = true;
-    for (size_t i = 0; rc == ERR_OK && more && i < sizeof LETTERS; i++)
-        rc = scan_letter(e, LETTERS[i], fn, ctx, &more);
+    for (size_t i = 0; rc == ERR_OK && more && i < sizeof KINDS / sizeof KINDS[0]; i++)
+        rc = scan_kind(e, KINDS[i], fn, ctx, &more);
     return rc;
 }
 
@@ -384,10 +382,10 @@ static enum err postpone(struct rdb_engine *e, rocksdb_writebatch_t *batch, stru
     enum err rc = ERR_OK;
     uint8_t key[KEY_MAX];
     struct slice at = note->key;
-    if (at.ptr[0] == RDB_OLD_NOTE_LETTER) {
+    if (at.ptr[0] == STO_DOC_RECLAIM_OLD) {
         struct slice lower = base_slice_skip(lower_of(&note->bounds), note->table.begin_len);
         memcpy(key, at.ptr, at.len);
-        key[0] = RDB_NOTE_LETTER;
+        key[0] = STO_DOC_RECLAIM;
         key[at.len] = '/';
         if (lower.len > 0)
             memcpy(key + at.len + 1, lower.ptr, lower.len);

@@ -22,9 +22,7 @@
 #include "storage/range.h"
 #include "storage/rocksdb/batch.h"
 
-#define RDB_NOTE_LETTER     'd'
-#define RDB_OLD_NOTE_LETTER 'r' /* written by earlier programs, one for each table */
-#define RDB_NOTES_BYTES     (256 * KIB)
+#define RDB_NOTES_BYTES (256 * KIB)
 
 struct rdb_engine;
 

@@ -193,7 +193,7 @@ static enum err count_keys(struct sto_recount_op *op, bool *out_end)
 static enum err check_stored_changes(struct sto_recount_op *op, uint64_t recorded)
 {
     struct state *s = op->engine_state;
-    struct sto_range range = sto_range_of_docs(&op->scope, RDB_CHANGE_LETTER);
+    struct sto_range range = sto_range_of_docs(&op->scope, STO_DOC_CHANGES_REMOVED);
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *it = iterate(s, &range, s->engine->db.meta, &options);
     enum err rc = ERR_OK;
@@ -219,7 +219,7 @@ static enum err check_stored_changes(struct sto_recount_op *op, uint64_t recorde
 static enum err check_stored_counters(struct sto_recount_op *op)
 {
     struct state *s = op->engine_state;
-    struct sto_range range = sto_range_of_docs(&op->scope, 'u');
+    struct sto_range range = sto_range_of_docs(&op->scope, STO_DOC_COUNTERS);
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *it = iterate(s, &range, s->engine->db.meta, &options);
     struct sto_usage sum = {0};

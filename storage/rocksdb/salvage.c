@@ -85,7 +85,7 @@ static size_t table_prefix_len(struct slice key)
 static enum err counters_get(struct rdb_engine *e, struct slice name, bool *out_is_there,
                              struct sto_stored_counters *out, struct errbuf *eb)
 {
-    uint8_t key[COUNTER_MAX] = {'u', '/'};
+    uint8_t key[COUNTER_MAX] = {STO_DOC_COUNTERS, '/'};
     char *error = NULL;
     enum err rc = ERR_OK;
     *out_is_there = false;
@@ -280,10 +280,9 @@ static enum err lost_decode(const struct sto_salvage *s, struct slice key, struc
 enum err sto_salvage_visit_lost(struct sto_salvage *s, sto_salvage_visit *visit, void *ctx,
                                 struct errbuf *eb)
 {
-    static const uint8_t bounds[2][2] = {{RDB_LOST_LETTER, '/'}, {RDB_LOST_LETTER, '0'}};
     struct rdb_engine *e = engine_of(s);
     rocksdb_readoptions_t *options =
-        sto_rdb_scan_options(base_slice(bounds[0], 2), base_slice(bounds[1], 2));
+        sto_rdb_scan_options(sto_doc_prefix(STO_DOC_LOST), sto_doc_prefix_end(STO_DOC_LOST));
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     enum err rc = ERR_OK;
     for (rocksdb_iter_seek_to_first(it); rc == ERR_OK && rocksdb_iter_valid(it);
@@ -452,7 +451,7 @@ enum err sto_salvage_recount(struct sto_salvage *s, struct slice name, struct st
     struct rdb_engine *e = engine_of(s);
     struct sto_range table;
     struct sto_stored_counters counters;
-    uint8_t key[COUNTER_MAX] = {'u', '/'};
+    uint8_t key[COUNTER_MAX] = {STO_DOC_COUNTERS, '/'};
     uint8_t value[STO_COUNTERS_BYTES];
     bool is_there = false;
     enum err rc = sto_range_of_table_named(name, &table, eb);

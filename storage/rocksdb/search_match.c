@@ -80,8 +80,10 @@ bool sto_rdb_match_is_wanted(struct rdb_match *m, struct slice id)
 
 static bool is_document(struct slice key)
 {
-    return key.len > 2 && key.ptr[1] == '/' && key.ptr[0] != '\0' &&
-           strchr(RDB_TENANT_LETTERS, key.ptr[0]) != NULL;
+    if (key.len <= 2 || key.ptr[1] != '/')
+        return false;
+    const struct sto_doc_place *place = sto_doc_place_of(key.ptr[0]);
+    return place != NULL && place->fate == STO_PLACE_ERASED;
 }
 
 static struct rdb_wanted *owner_of(struct rdb_match *m, struct slice key)

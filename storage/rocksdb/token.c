@@ -67,7 +67,7 @@ static enum err count_check(struct sto_account *account, int64_t now_us, struct 
 static size_t key_make(const struct sto_mutate_op *op, uint64_t generation,
                        uint8_t out[RDB_TOKEN_KEY_MAX])
 {
-    struct sto_range range = sto_range_of_docs(&op->scope.tenant, RDB_TOKEN_LETTER);
+    struct sto_range range = sto_range_of_docs(&op->scope.tenant, STO_DOC_TOKEN);
     size_t n = range.begin_len;
     memcpy(out, range.begin, n);
     sto_put_be64(out + n, generation);
@@ -353,8 +353,7 @@ static enum err sweep_collect(struct removal *r, struct rdb_token_sweep *s)
 enum err sto_rdb_tokens_sweep(struct rdb_engine *e, struct rdb_token_sweep *sweep, int64_t now_us,
                               bool *out_more)
 {
-    static const uint8_t begin[] = {RDB_TOKEN_LETTER, '/'};
-    static const uint8_t end[] = {RDB_TOKEN_LETTER, '/' + 1};
+    struct slice begin = sto_doc_prefix(STO_DOC_TOKEN);
     /* What has just expired may still be looked up by a committer whose clock is a little behind.
      */
     uint64_t generation = generation_of(now_us - (int64_t)LIM_IDEMPOTENCY_AHEAD_US);
@@ -364,9 +363,10 @@ enum err sto_rdb_tokens_sweep(struct rdb_engine *e, struct rdb_token_sweep *swee
     if (sweep->at_len == 0)
         sweep->generation = generation;
     uint8_t lower[sizeof(sweep->at)];
-    size_t lower_len = sweep->at_len > 0 ? sweep->at_len : sizeof(begin);
-    memcpy(lower, sweep->at_len > 0 ? sweep->at : begin, lower_len);
-    struct removal r = removal_open(e, base_slice(lower, lower_len), base_slice(end, sizeof(end)));
+    size_t lower_len = sweep->at_len > 0 ? sweep->at_len : begin.len;
+    memcpy(lower, sweep->at_len > 0 ? sweep->at : begin.ptr, lower_len);
+    struct removal r =
+        removal_open(e, base_slice(lower, lower_len), sto_doc_prefix_end(STO_DOC_TOKEN));
     enum err collected = sweep_collect(&r, sweep);
     enum err rc = removal_close(&r);
     *out_more = sweep->at_len > 0;
@@ -378,7 +378,7 @@ enum err sto_rdb_tokens_sweep(struct rdb_engine *e, struct rdb_token_sweep *swee
 enum err sto_rdb_tokens_purge(struct rdb_engine *e, const struct sto_tenant_scope *tenant,
                               bool *out_more)
 {
-    struct sto_range range = sto_range_of_docs(tenant, RDB_TOKEN_LETTER);
+    struct sto_range range = sto_range_of_docs(tenant, STO_DOC_TOKEN);
     struct removal r = removal_open(e, sto_range_begin(&range), sto_range_end(&range));
     for (int i = 0; i < LIM_TOKENS_PER_SWEEP && rocksdb_iter_valid(r.it); i++) {
         removal_delete(&r, removal_key(&r));

@@ -22,7 +22,6 @@
 #include "storage/engine.h"
 #include "storage/rocksdb/batch.h"
 
-#define RDB_TOKEN_LETTER       'i' /* of their keys in the metadata */
 #define RDB_TOKEN_DIGEST_BYTES 16
 #define RDB_TOKEN_KEY_MAX      (2 + LIM_TENANT_ID + 1 + 8 + LIM_IDEMPOTENCY_TOKEN)
 

@@ -27,7 +27,7 @@ Suite *suite_base_erasure_page(void);
     "," CHECK("physical_keys", "engine", "0", "true") "," CHECK("keys_in_files", "files", "0",     \
                                                                 "true")
 #define ID                                                                                         \
-    "\"format\":\"bigtent.erasure.4\",\"job\":\"01m7ydqkhr6kn8n0\",\"previous\":\"" ZEROS          \
+    "\"format\":\"bigtent.erasure.5\",\"job\":\"01m7ydqkhr6kn8n0\",\"previous\":\"" ZEROS          \
     "\",\"public_key\":\"AAAA\",\"purged\":\"2026-11-21T06:47:06.525Z\",\"software\":"             \
     "{\"bigtent\":\"0.1.0\",\"rocksdb\":\"7.8.3\"},\"tenant\":\"altostrat\""
 #define FACTS                                                                                      \
@@ -37,9 +37,11 @@ Suite *suite_base_erasure_page(void);
     "{\"bytes\":268337,\"deep\":false,\"files\":11,\"listed_bytes\":98765,\"listed_files\":3,"     \
     "\"scrubbed_files\":2},\"steps\":[{\"finished\":\"2026-11-21T06:47:06.091Z\",\"name\":"        \
     "\"fence\",\"seconds\":0.051055,\"started\":\"2026-11-21T06:47:06.040Z\"}]"
-#define NO_KEY     "\"key_destruction\":null"
-#define EXCEPTIONS "\"exceptions\":[{\"kept\":\"bills\",\"why\":\"so that it can be charged for\"}]"
-#define PURGED     "{\"event\":\"purged\"," FACTS "," EXCEPTIONS ","
+#define NO_KEY "\"key_destruction\":null"
+#define EXCEPTIONS                                                                                 \
+    "\"exceptions\":[{\"kept\":\"bills\",\"until\":\"400 days after each hour\",\"why\":"          \
+    "\"so that it can be charged for\"}]"
+#define PURGED "{\"event\":\"purged\"," FACTS "," EXCEPTIONS ","
 
 static struct errbuf eb;
 static struct buf out;
@@ -148,8 +150,9 @@ START_TEST(the_verdict_and_the_signature_come_first_then_what_people_ask)
         "No backup held data of the tenant",
         "<bdi>bills</bdi>",
         "<bdi>so that it can be charged for</bdi>",
+        "<bdi>400 days after each hour</bdi>",
         "<h2>For a technical check</h2>",
-        "bigtent.erasure.4",
+        "bigtent.erasure.5",
         NULL};
     const char *page = page_of(PURGED "\"checks\":[" CHECKS "],\"copies\":[]," NO_KEY "," ID "}");
     expect_order(page, ORDER);
@@ -276,18 +279,18 @@ START_TEST(what_is_signed_and_no_certificate_has_no_page)
         const char *why;
     } OTHERS[] = {
         {"{\"format\":\"bigtent.audit.cut.1\",\"tenant\":\"altostrat\"}", ERR_UNSUPPORTED,
-         "its format is not bigtent.erasure.1 to 4"},
-        {"{\"format\":\"bigtent.erasure.5\",\"tenant\":\"altostrat\"}", ERR_UNSUPPORTED,
+         "its format is not bigtent.erasure.1 to 5"},
+        {"{\"format\":\"bigtent.erasure.6\",\"tenant\":\"altostrat\"}", ERR_UNSUPPORTED,
          "a newer version"},
         {"{\"format\":\"bigtent.erasure.0\",\"tenant\":\"altostrat\"}", ERR_UNSUPPORTED, "format"},
-        {"{\"format\":\"bigtent.erasure.41\",\"tenant\":\"altostrat\"}", ERR_UNSUPPORTED, "format"},
+        {"{\"format\":\"bigtent.erasure.51\",\"tenant\":\"altostrat\"}", ERR_UNSUPPORTED, "format"},
         {"{\"format\":\"bigtent.erasure.\",\"tenant\":\"altostrat\"}", ERR_UNSUPPORTED, "format"},
         {"{\"tenant\":\"altostrat\"}", ERR_UNSUPPORTED, "format"},
-        {"{\"event\":\"purged\",\"format\":\"bigtent.erasure.4\",\"tenant\":[]}", ERR_INVALID,
+        {"{\"event\":\"purged\",\"format\":\"bigtent.erasure.5\",\"tenant\":[]}", ERR_INVALID,
          "no text \"tenant\""},
-        {"{\"event\":\"purged\",\"format\":\"bigtent.erasure.4\",\"tenant\":\"a\"}", ERR_INVALID,
+        {"{\"event\":\"purged\",\"format\":\"bigtent.erasure.5\",\"tenant\":\"a\"}", ERR_INVALID,
          "no text \"job\""},
-        {"{\"format\":\"bigtent.erasure.4\",\"tenant\": \"a\"}", ERR_INVALID, "no JSON"},
+        {"{\"format\":\"bigtent.erasure.5\",\"tenant\": \"a\"}", ERR_INVALID, "no JSON"},
     };
     for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
         struct buf line = sealed(OTHERS[i].object);
@@ -326,8 +329,8 @@ START_TEST(no_byte_of_it_becomes_markup)
         "\",\"passed\":\"" HOSTILE "\"}],\"copies\":[{\"created\":\"" HOSTILE
         "\",\"expires\":\"" HOSTILE "\",\"id\":\"" HOSTILE "\"}],\"counts\":{\"cells\":\"" HOSTILE
         "\",\"rows\":\"" HOSTILE "\",\"stored_bytes\":\"" HOSTILE "\"},\"event\":\"" HOSTILE
-        "\",\"exceptions\":[{\"kept\":\"" HOSTILE "\",\"why\":\"" HOSTILE
-        "\"}],\"expired\":\"" HOSTILE "\",\"format\":\"bigtent.erasure.4\",\"holds\":["
+        "\",\"exceptions\":[{\"kept\":\"" HOSTILE "\",\"until\":\"" HOSTILE "\",\"why\":\"" HOSTILE
+        "\"}],\"expired\":\"" HOSTILE "\",\"format\":\"bigtent.erasure.5\",\"holds\":["
         "{\"action\":\"" HOSTILE "\",\"at\":\"" HOSTILE "\",\"by\":\"" HOSTILE
         "\",\"record\":\"" HOSTILE "\"}],\"job\":\"" HOSTILE
         "\",\"key_destruction\":{\"destroyed\":\"" HOSTILE "\",\"versions\":\"" HOSTILE

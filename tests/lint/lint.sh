@@ -4,6 +4,7 @@
 #   layers.awk  who may include and call whom; base/banned.h last
 #   cards.awk   room cards, and "May use" against the includes
 #   sizes.awk   lengths, and words of unfinished work
+#   places.awk  kinds of documents that storage/places.h does not list
 #   waits.awk   tests that sleep, or assert that something was fast (tests/lint/waits-allowed)
 #   then the lists of suites in tests/ against the suites there are, and clang-format with the tree's .clang-format
 #
@@ -85,6 +86,7 @@ format() {
     run layers.awk "$work/code"
     run cards.awk "$work/carded"
     run sizes.awk "$work/code" "$work/scripts"
+    run places.awk "$work/code"
     run waits.awk "$work/code"
     lists
     format

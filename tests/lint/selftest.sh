@@ -134,6 +134,20 @@ echo 'int x = sto_scope_open(1);' >> "$tree/tenancy/scope.c"
 echo 'int x = sto_scope_open(1);' > "$tree/tests/storage/test_scope.c"
 expect_clean "scopes where they belong"
 
+letter='a kind of document has a row in storage/places.h'
+for text in 'struct slice x = SLICE_LIT("z/");' 'const char *x = "z/%s";' "static const char x[] = {'z', '/'};" \
+    "struct sto_range x = sto_range_of_docs(scope, 'z');"; do
+    echo "$text" >> "$tree/tenancy/scope.c"
+    expect "a document's letter: $text" "^tenancy/scope.c:[0-9]*: $letter"
+done
+printf "static void f(char *key)\n{\n    key[0] = 'z';\n}\n" >> "$tree/storage/table.c"
+expect "a document's letter in a key" "^storage/table.c:[0-9]*: $letter"
+printf '/* "z/" */\nconst char *x = "zz/", *y = "/z/";\n' >> "$tree/storage/table.c"
+card storage/places.h nothing. > "$tree/storage/places.h"
+echo "static const char x[] = {'z', '/'};" >> "$tree/storage/places.h"
+echo "static const char x[] = {'z', '/'};" >> "$tree/tests/storage/test_places.c"
+expect_clean "letters in the table of places, in comments and in tests"
+
 echo '#include "base/err.h"' > "$tree/cli/main.c"
 expect "banned.h is missing" '^cli/main.c:1: base/banned.h must be the last include'
 printf '\n#include <stdio.h>\n' >> "$tree/cli/main.c"

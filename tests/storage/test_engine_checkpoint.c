@@ -58,7 +58,7 @@ START_TEST(image_holds_what_was_acknowledged_and_nothing_later)
     put_rows(0, ROWS);
     struct sto_doc_change docs[2] = {
         {.key = SLICE_LIT("t/ab"), .body = SLICE_LIT("x"), .expect = STO_DOC_ABSENT},
-        {.key = SLICE_LIT("g/tab"), .body = SLICE_LIT("x"), .expect = STO_DOC_ABSENT}};
+        {.key = SLICE_LIT("p/tab"), .body = SLICE_LIT("x"), .expect = STO_DOC_ABSENT}};
     ck_assert_int_eq(sto_docs_commit(fix.engine, docs, 2, NULL), ERR_OK);
     ck_assert_int_eq(make(), ERR_OK);
     put_rows(ROWS, ROWS + 50);

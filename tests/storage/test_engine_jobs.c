@@ -289,7 +289,7 @@ START_TEST(documents_have_limits)
 {
     static uint8_t body[STO_DOC_BODY_MAX + 1];
     char key[STO_DOC_KEY_MAX + 1];
-    memset(key, 'x', sizeof(key));
+    memset(key, STO_DOC_PLAN, sizeof(key));
     key[1] = '/';
     struct sto_doc_change c = {.key = base_slice(key, STO_DOC_KEY_MAX),
                                .body = base_slice(body, STO_DOC_BODY_MAX),
@@ -301,9 +301,27 @@ START_TEST(documents_have_limits)
     c.key.len++;
     ck_assert_int_eq(sto_docs_commit(fix.engine, &c, 1, NULL), ERR_INVALID);
     static const char *const bad[] = {"",       "t",       "t/",  "u/ab/t", "r/ab/t",
-                                      "d/ab/t", "!layout", "T/a", "tt/"};
+                                      "d/ab/t", "!layout", "T/a", "tt/",    "x/a"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         ck_assert_int_eq(commit_doc(bad[i], "x", STO_DOC_ANY), ERR_INVALID);
+}
+END_TEST
+
+/* So no room can store what no purge knows. */
+START_TEST(documents_are_of_kinds_that_the_table_of_places_lists)
+{
+    char key[] = "?/ab/t";
+    size_t taken = 0;
+    for (int letter = 1; letter < 256; letter++) {
+        const struct sto_doc_place *place = sto_doc_place_of((uint8_t)letter);
+        bool is_known = place != NULL && place->writer == STO_PLACE_ROOMS;
+        key[0] = (char)letter;
+        enum err wanted = is_known ? ERR_OK : ERR_INVALID;
+        ck_assert_msg(commit_doc(key, "x", STO_DOC_ANY) == wanted, "letter 0x%02x", letter);
+        taken += is_known;
+    }
+    ck_assert_uint_gt(taken, 0);
+    ck_assert_uint_lt(taken, 26);
 }
 END_TEST
 
@@ -471,6 +489,7 @@ Suite *suite_storage_engine_jobs(void)
     tcase_add_test(t, documents_are_compared_and_set);
     tcase_add_test(t, documents_change_together_or_not_at_all);
     tcase_add_test(t, documents_have_limits);
+    tcase_add_test(t, documents_are_of_kinds_that_the_table_of_places_lists);
     tcase_add_loop_test(t, a_large_batch_is_checked_in_n_log_n_comparisons, RISING, ORDERS);
     tcase_add_test(t, documents_are_scanned_in_key_order);
     tcase_add_test(t, a_table_is_forgotten_only_when_empty);

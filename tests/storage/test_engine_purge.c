@@ -56,7 +56,7 @@ static enum err step(enum sto_purge_step s)
     struct sto_doc_change changes[3] = {
         {.key = SLICE_LIT("s/ab/t"), .expect = STO_DOC_ANY},
         {.key = SLICE_LIT("w/ab/t"), .expect = STO_DOC_ANY},
-        {.key = SLICE_LIT("g/purged"), .body = SLICE_LIT("ab"), .expect = STO_DOC_ANY}};
+        {.key = SLICE_LIT("p/purged"), .body = SLICE_LIT("ab"), .expect = STO_DOC_ANY}};
     struct errbuf eb = {{0}};
     enum err rc = sto_purge_run(fix.engine, &fix.tenants[0], s, changes, 3, &eb);
     ck_assert_int_eq(rc == ERR_OK, eb.text[0] == '\0');
@@ -129,7 +129,7 @@ START_TEST(a_purge_resumes_after_each_step)
     struct buf b;
     uint64_t version;
     base_buf_init(&b, 100);
-    ck_assert_int_eq(sto_doc_get(fix.engine, SLICE_LIT("g/purged"), &version, &b, NULL), ERR_OK);
+    ck_assert_int_eq(sto_doc_get(fix.engine, SLICE_LIT("p/purged"), &version, &b, NULL), ERR_OK);
     base_buf_fini(&b);
 }
 END_TEST

@@ -212,7 +212,7 @@ enum { DOCUMENTS = 4 };
 
 static void document_make(int number, char key[8], char body[20 * KIB])
 {
-    (void)snprintf(key, 8, "e/%d", number);
+    (void)snprintf(key, 8, "p/%d", number);
     for (size_t at = 0; at + DAMAGED_VALUE < 20 * KIB; at += DAMAGED_VALUE)
         damaged_value(body + at, (size_t)number, (int)at, 9);
 }

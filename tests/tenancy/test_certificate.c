@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/sealed_line.h"
 #include "base/text.h"
+#include "storage/places.h"
 #include "storage/rocksdb/rdb.h"
 #include "tenancy/expiry.h"
 #include "tests/tenancy/departure.h"
@@ -157,6 +158,24 @@ static void check_search(const json_t *o, const char *name, const struct sto_sea
         ck_assert_ptr_null(json_object_get(search, "scrubbed_oldest"));
 }
 
+/* Each with a reason and an end, and the periods in days as they are configured. */
+static void check_exceptions(const json_t *o)
+{
+    const json_t *exceptions = json_object_get(o, "exceptions");
+    ck_assert_uint_eq(json_array_size(exceptions), STO_REMAINDERS - 1);
+    for (int i = STO_REMAINS_NONE + 1; i < STO_REMAINDERS; i++) {
+        const struct sto_remainder_text *text = sto_remainder_text((enum sto_remainder)i);
+        const json_t *exception = json_array_get(exceptions, (size_t)i - 1);
+        ck_assert_str_eq(text_at(exception, "kept"), text->kept);
+        ck_assert_str_eq(text_at(exception, "why"), text->why);
+        ck_assert_ptr_nonnull(strstr(text_at(exception, "until"), text->until));
+    }
+    const json_t *trail = json_array_get(exceptions, STO_REMAINS_AUDIT - 1);
+    const json_t *bills = json_array_get(exceptions, STO_REMAINS_BILLS - 1);
+    ck_assert_ptr_nonnull(strstr(text_at(trail, "until"), "400 days after each record"));
+    ck_assert_str_eq(text_at(bills, "until"), "400 days after each hour");
+}
+
 START_TEST(it_says_what_was_done_and_found)
 {
     struct ten_job job;
@@ -164,7 +183,7 @@ START_TEST(it_says_what_was_done_and_found)
     depart("altostrat", &job);
     struct buf line = certificate_of("altostrat", false);
     json_t *o = parse(&line);
-    ck_assert_str_eq(text_at(o, "format"), "bigtent.erasure.4");
+    ck_assert_str_eq(text_at(o, "format"), "bigtent.erasure.5");
     ck_assert_str_eq(text_at(o, "event"), "purged");
     ck_assert_str_eq(text_at(o, "tenant"), "altostrat");
     ck_assert_str_eq(text_at(o, "job"), job.id);
@@ -184,7 +203,7 @@ START_TEST(it_says_what_was_done_and_found)
     check_search(o, "searched_after", &job.search_after);
     check_steps(o, &job);
     ck_assert_uint_eq(json_array_size(json_object_get(o, "copies")), 0);
-    ck_assert_uint_ge(json_array_size(json_object_get(o, "exceptions")), 4);
+    check_exceptions(o);
     ck_assert(json_is_null(json_object_get(o, "key_destruction")));
     ck_assert_int_gt(number_at(json_object_get(o, "sequence"), "after"),
                      number_at(json_object_get(o, "sequence"), "before"));
@@ -570,7 +589,7 @@ static enum err issue(struct ten_certificates *c, const char *tenant, bool *out_
 {
     struct ten_job job = {.id = "0123456789abcdef", .requested_us = 1700000000000000};
     (void)snprintf(job.tenant, sizeof job.tenant, "%s", tenant);
-    return ten_certificates_issue(c, &job, SLICE_LIT("a#"), SLICE_LIT("a$"), out_has_copies,
+    return ten_certificates_issue(c, &job, 400, SLICE_LIT("a#"), SLICE_LIT("a$"), out_has_copies,
                                   &tent.eb);
 }
 
@@ -607,9 +626,9 @@ START_TEST(each_number_of_a_job_is_in_its_place)
         job.step_done_us[i] = job.requested_us + (i + 1) * (i + 1) * 1000000;
     copy_count = 0;
     struct ten_certificates *c = open_store(NULL);
-    ck_assert_int_eq(
-        ten_certificates_issue(c, &job, SLICE_LIT("a#"), SLICE_LIT("a$"), &has_copies, &tent.eb),
-        ERR_OK);
+    ck_assert_int_eq(ten_certificates_issue(c, &job, 400, SLICE_LIT("a#"), SLICE_LIT("a$"),
+                                            &has_copies, &tent.eb),
+                     ERR_OK);
     ten_certificates_close(c);
     c = open_store(NULL);
     base_buf_init(&line, TEN_CERTIFICATE_MAX);
