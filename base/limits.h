@@ -258,10 +258,12 @@
 #define LIM_BACKUP_NAME           50          /* of a tenant's own backup, as Bigtable's */
 #define LIM_BACKUP_TIMES          8 /* its backups may hold, of what it may store: a week of them */
 #define LIM_BACKUPS_OF_TENANT     50 /* so that nobody fills the list of all */
-/* Work on tenants' backups: one at a time, the others wait. */
-#define LIM_OPERATIONS_WAITING   256
-#define LIM_OPERATIONS_OF_TENANT 8   /* waiting or under way */
-#define LIM_OPERATIONS_KEPT      100 /* of a tenant, with those that ended */
+/* Work on tenants' backups, one at a time: how many operations may be pending or running. */
+#define LIM_OPERATIONS_OF_TENANT    8   /* that the tenant requested */
+#define LIM_OPERATIONS_OF_TENANTS   256 /* that tenants requested, all of them together */
+#define LIM_OPERATIONS_OF_OPERATORS 64  /* that operators requested: places of their own */
+#define LIM_OPERATIONS_WAITING      (LIM_OPERATIONS_OF_TENANTS + LIM_OPERATIONS_OF_OPERATORS)
+#define LIM_OPERATIONS_KEPT         100 /* of a tenant, with those that ended */
 
 #define LIM_KEPT_BLOCK_BYTES   (2 * MIB) /* a larger one goes back to the system when freed */
 #define LIM_THREAD_STACK_BYTES (2 * MIB) /* jansson at its own depth limit needs 700 KiB */

@@ -24,6 +24,7 @@ enum {
     TAG_RESULT = 14,
     TAG_ERROR = 15,
     TAG_SWITCHING = 16,
+    TAG_BY_OPERATOR = 17,
 };
 
 const char *mig_op_kind_name(enum mig_op_kind kind)
@@ -89,6 +90,7 @@ enum err mig_operation_encode(const struct mig_operation *op, struct buf *out)
     put_number(out, TAG_RESULT, (uint64_t)op->result);
     put_text(out, TAG_ERROR, op->error);
     put_number(out, TAG_SWITCHING, op->is_switching);
+    put_number(out, TAG_BY_OPERATOR, op->by_operator);
     return out->error;
 }
 
@@ -156,6 +158,10 @@ static enum err take_field(void *ctx, const struct base_field *f)
     case TAG_SWITCHING:
         rc = take_number(f, 1, &number);
         op->is_switching = number != 0;
+        return rc;
+    case TAG_BY_OPERATOR:
+        rc = take_number(f, 1, &number);
+        op->by_operator = number != 0;
         return rc;
     default:
         return ERR_OK; /* of a later program */

@@ -57,8 +57,10 @@ struct mig_operation {
     uint64_t rows;       /* RESTORE: written */
     bool is_switching;   /* RESTORE_TENANT: the old tables are gone, the new ones not there yet; it
                           * goes on until they are, also after a restart */
+    bool by_operator;    /* requested by an operator, not by the tenant */
     uint64_t not_before_ns;   /* put off until then, by the monotonic clock; not stored */
     uint32_t delay_s;         /* by how much at last; not stored */
+    uint64_t round;           /* of the queue, in which it is served; not stored */
     enum err result;          /* of FAILED and CANCELLED */
     char error[ERRBUF_BYTES]; /* also of WAITING: why it was put off */
 };

@@ -1,8 +1,21 @@
 /*
- * migrations/operation_queue.c - operations in the order in which they were asked for.
+ * migrations/operation_queue.c - operations of tenants in turn: rounds of one operation for each
+ * tenant and one for the operators.
  *
- * 1. The one under way is the first. One that was put off is the last, and is passed over until
- *    its time has come.
+ * An operation that is appended belongs to the round after that of its tenant's last one in the
+ * queue, and at least to the current round, which is that of the operation that started last. Lower
+ * rounds are served first; within a round the operators' operation, then tenants' in the order
+ * requested. So however many operations a tenant requests, others run between them, and operators'
+ * next one waits for the one that is running and for the rest of a round.
+ *
+ * 1. The running operation is the first. One that was put off is appended, and is passed over
+ *    until its time has come.
+ * 2. The current round does not fall.
+ * 3. A round has one operation of operators at most, also when they request one after the other:
+ *    tenants are not passed over by them.
+ *
+ * This is not storage/fair_queue.h: operations are looked up by ID, leave from the middle when they
+ * are cancelled, and wait for a time when they are put off; they are few.
  */
 #include "base/clock.h"
 #include "migrations/service_internal.h"
@@ -57,14 +70,47 @@ bool mig_queue_begin_switch(struct mig_service *s)
 
 /* --- whose turn it is ------------------------------------------------------------------------- */
 
+/* The first round that the tenant has no operation of its own in. */
+static uint64_t tenant_round(const struct mig_queue *q, struct slice tenant)
+{
+    uint64_t round = q->round;
+    for (size_t i = 0; i < q->count; i++) {
+        const struct mig_operation *op = &q->items[i];
+        if (!op->by_operator && op->round >= round && base_slice_is(tenant, op->scope.tenant))
+            round = op->round + 1;
+    }
+    return round;
+}
+
+void mig_queue_append(struct mig_queue *q, const struct mig_operation *op)
+{
+    INVARIANT(q->count < LIM_OPERATIONS_WAITING); /* the control thread alone appends */
+    uint64_t round = tenant_round(q, base_slice_text(op->scope.tenant));
+    if (op->by_operator) {
+        round = q->operators_round > q->round ? q->operators_round : q->round;
+        q->operators_round = round + 1;
+    }
+    struct mig_operation *last = &q->items[q->count++];
+    *last = *op;
+    last->round = round;
+}
+
+static bool is_before(const struct mig_operation *a, const struct mig_operation *b)
+{
+    return a->round != b->round ? a->round < b->round : a->by_operator && !b->by_operator;
+}
+
 /* Under the lock. Index, or count. */
 static size_t find_ready(const struct mig_queue *q)
 {
-    size_t at = 0;
+    size_t found = q->count;
     uint64_t now_ns = base_monotonic_ns();
-    while (at < q->count && q->items[at].not_before_ns > now_ns)
-        at++;
-    return at;
+    for (size_t i = 0; i < q->count; i++) {
+        const struct mig_operation *op = &q->items[i];
+        if (op->not_before_ns <= now_ns && (found == q->count || is_before(op, &q->items[found])))
+            found = i;
+    }
+    return found;
 }
 
 bool mig_queue_is_ready(const struct mig_service *s)
@@ -82,6 +128,7 @@ bool mig_queue_take(struct mig_service *s, struct mig_operation *out)
         *out = q->items[at];
         memmove(q->items + 1, q->items, at * sizeof q->items[0]);
         q->items[0] = *out;
+        q->round = out->round > q->round ? out->round : q->round;
         q->is_running = true;
         q->running_since = base_monotonic_ns();
         atomic_store(&s->watch.done_bytes, 0);
@@ -97,8 +144,8 @@ void mig_queue_put_off(struct mig_service *s, const struct mig_operation *op)
     pthread_mutex_lock(&s->lock);
     INVARIANT(q->is_running);
     mig_queue_remove(q, 0);
-    struct mig_operation *last = &q->items[q->count++];
-    *last = *op;
+    mig_queue_append(q, op);
+    struct mig_operation *last = &q->items[q->count - 1];
     last->delay_s = op->delay_s == 0                ? DELAY_S
                     : op->delay_s < DELAY_MAX_S / 2 ? 2 * op->delay_s
                                                     : DELAY_MAX_S;

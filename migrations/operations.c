@@ -79,27 +79,40 @@ static struct ten_tenant *find_tenant(struct mig_service *s, const struct mig_op
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-static enum err queue_check(struct mig_service *s, struct slice tenant, struct errbuf *eb)
+/* Operators have places of their own, which tenants do not fill. */
+static enum err queue_check(struct mig_service *s, const struct mig_operation *op,
+                            struct errbuf *eb)
 {
-    size_t own = 0;
+    size_t own = 0, alike = 0;
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->queue.count; i++)
-        own += base_slice_is(tenant, s->queue.items[i].scope.tenant);
-    bool is_full = s->queue.count == LIM_OPERATIONS_WAITING || s->stopping;
+    for (size_t i = 0; i < s->queue.count; i++) {
+        const struct mig_operation *other = &s->queue.items[i];
+        if (other->by_operator != op->by_operator)
+            continue;
+        alike++;
+        own += base_slice_is(tenant_of(op), other->scope.tenant);
+    }
+    bool is_stopping = s->stopping;
     pthread_mutex_unlock(&s->lock);
-    if (own >= LIM_OPERATIONS_OF_TENANT)
+    if (is_stopping)
+        return base_fail(eb, ERR_OVERLOADED, "the server is stopping; try again later");
+    if (!op->by_operator && own >= LIM_OPERATIONS_OF_TENANT)
         return base_fail(eb, ERR_OVERLOADED,
                          "%zu operations on backups of this tenant wait or run; %d may", own,
                          LIM_OPERATIONS_OF_TENANT);
-    return is_full ? base_fail(eb, ERR_OVERLOADED, "too many operations on backups wait; try later")
-                   : ERR_OK;
+    size_t most = op->by_operator ? LIM_OPERATIONS_OF_OPERATORS : LIM_OPERATIONS_OF_TENANTS;
+    if (alike >= most)
+        return base_fail(eb, ERR_OVERLOADED,
+                         "%zu operations on backups wait or run that %s requested, the most that "
+                         "may; try again later",
+                         most, op->by_operator ? "operators" : "tenants");
+    return ERR_OK;
 }
 
 static void queue_put(struct mig_service *s, const struct mig_operation *op)
 {
     pthread_mutex_lock(&s->lock);
-    INVARIANT(s->queue.count < LIM_OPERATIONS_WAITING); /* the control thread alone puts */
-    s->queue.items[s->queue.count++] = *op;
+    mig_queue_append(&s->queue, op);
     pthread_cond_signal(&s->changed);
     pthread_mutex_unlock(&s->lock);
 }
@@ -132,7 +145,7 @@ enum err mig_operation_ask(struct mig_service *s, const struct mig_operation *op
 {
     struct keeping kept = {.count = 0};
     struct ten_doc_key prefix = ten_doc_key_operation(tenant_of(op), SLICE_EMPTY);
-    enum err rc = queue_check(s, tenant_of(op), eb);
+    enum err rc = queue_check(s, op, eb);
     if (rc == ERR_OK)
         rc = sto_docs_scan(ten_registry_engine(s->registry), ten_doc_key_slice(&prefix),
                            look_at_kept, &kept, eb);
@@ -155,6 +168,12 @@ struct loading {
     struct errbuf *eb;
 };
 
+static bool is_later(const struct mig_operation *a, const struct mig_operation *b)
+{
+    return a->requested_us != b->requested_us ? a->requested_us > b->requested_us
+                                              : strcmp(a->id, b->id) > 0;
+}
+
 static enum err load_one(void *ctx, struct slice key, uint64_t version, struct slice body)
 {
     struct loading *l = ctx;
@@ -175,8 +194,8 @@ static enum err load_one(void *ctx, struct slice key, uint64_t version, struct s
         l->items = larger;
     }
     size_t at = l->count++;
-    for (; at > 0 && strcmp(l->items[at - 1].id, op.id) > 0; at--)
-        l->items[at] = l->items[at - 1]; /* first asked, first served */
+    for (; at > 0 && is_later(&l->items[at - 1], &op); at--)
+        l->items[at] = l->items[at - 1]; /* in the order requested */
     l->items[at] = op;
     return ERR_OK;
 }

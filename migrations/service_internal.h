@@ -20,10 +20,12 @@
 #include "migrations/tenant_backup.h"
 #include "tenancy/doc_key.h"
 
-/* The first one is under way when is_running. */
+/* In the order requested, but for the running one: it is the first when is_running. */
 struct mig_queue {
     struct mig_operation *items; /* room for LIM_OPERATIONS_WAITING */
     size_t count;
+    uint64_t round;           /* of the operation that started last */
+    uint64_t operators_round; /* the first that has no operation of an operator yet */
     bool is_running;
     bool is_cancelled;      /* the one under way is to end */
     uint64_t running_since; /* monotonic, ns */
@@ -63,10 +65,10 @@ struct mig_service {
 
 /* Before the thread runs: what was waiting, or under way, when the server stopped. */
 enum err mig_operations_load(struct mig_service *s, struct errbuf *eb) MUST_CHECK;
-/* Control thread: store it, keep the tenant's list short, and let it wait for its turn. */
+/* Control thread: store it, keep the tenant's list short, and append it to the queue. */
 enum err mig_operation_ask(struct mig_service *s, const struct mig_operation *op,
                            struct errbuf *eb) MUST_CHECK;
-/* Service's thread: do the first one that waits; false: there is none. */
+/* Service's thread: do the one that is next; false: there is none. */
 bool mig_operation_run_next(struct mig_service *s);
 /* Control thread. forget: the key of another one that goes; NULL: none does. */
 enum err mig_operation_store(struct mig_service *s, const struct mig_operation *op,
@@ -78,10 +80,12 @@ void mig_queue_count_end(struct mig_service *s, const struct mig_operation *op);
 /* Under the lock. Index, or count. */
 size_t mig_queue_find(const struct mig_queue *q, struct slice tenant, struct slice id);
 void mig_queue_remove(struct mig_queue *q, size_t at);
+/* Under the lock, with room left: behind its tenant's others, or the operators'. */
+void mig_queue_append(struct mig_queue *q, const struct mig_operation *op);
 /* The one under way has ended. On the control thread, in the message that stores its end: whoever
  * sees that it is done may delete its backup. Once is enough, twice is fine. */
 void mig_queue_leave(struct mig_service *s);
-/* Service's thread: the first whose time has come is under way from now on; false: none is. */
+/* Service's thread: the next whose time has come is running from now on; false: none is. */
 bool mig_queue_take(struct mig_service *s, struct mig_operation *out);
 /* Under the lock. */
 bool mig_queue_is_ready(const struct mig_service *s);

@@ -227,10 +227,12 @@ static enum err room_check(struct mig_service *s, struct ten_tenant *t, struct s
 }
 
 static struct mig_operation new_operation(struct mig_service *s, const struct ten_tenant *t,
-                                          enum mig_op_kind kind)
+                                          enum mig_op_kind kind, bool by_operator)
 {
-    struct mig_operation op = {
-        .kind = kind, .state = MIG_OP_WAITING, .requested_us = base_wall_us()};
+    struct mig_operation op = {.kind = kind,
+                               .state = MIG_OP_WAITING,
+                               .requested_us = base_wall_us(),
+                               .by_operator = by_operator};
     put(op.scope.tenant, sizeof op.scope.tenant, ten_tenant_id(t));
     mig_service_make_id(s, op.requested_us, op.id);
     ten_audit_set_target(base_slice_text(op.id));
@@ -261,7 +263,7 @@ enum err mig_tenant_backup_create(struct mig_service *s, struct ten_tenant *t,
         rc = room_check(s, t, wanted->table, eb);
     if (rc != ERR_OK)
         return rc;
-    struct mig_operation op = new_operation(s, t, MIG_OP_BACKUP);
+    struct mig_operation op = new_operation(s, t, MIG_OP_BACKUP, wanted->by_operator);
     put(op.scope.table, sizeof op.scope.table, wanted->table);
     put(op.scope.name, sizeof op.scope.name, wanted->name);
     put(op.note, sizeof op.note, wanted->note);
@@ -283,7 +285,7 @@ enum err mig_tenant_backup_copy(struct mig_service *s, struct ten_tenant *t, str
         rc = bytes_check(s, t, from.bytes, eb);
     if (rc != ERR_OK)
         return rc;
-    struct mig_operation op = new_operation(s, t, MIG_OP_COPY);
+    struct mig_operation op = new_operation(s, t, MIG_OP_COPY, false);
     memcpy(op.scope.table, from.scope.table, sizeof op.scope.table);
     put(op.scope.name, sizeof op.scope.name, name);
     put(op.scope.source, sizeof op.scope.source, from_name);
@@ -312,9 +314,9 @@ static bool is_awaited(struct mig_service *s, const struct ten_tenant *t, struct
     return found;
 }
 
-enum err mig_tenant_restore_table(struct mig_service *s, struct ten_tenant *t, struct slice id,
-                                  struct slice table, struct slice new_table,
-                                  char out_operation[MIG_BACKUP_ID + 1], struct errbuf *eb)
+static enum err restore_table(struct mig_service *s, struct ten_tenant *t, struct slice id,
+                              struct slice table, struct slice new_table, bool by_operator,
+                              char out_operation[MIG_BACKUP_ID + 1], struct errbuf *eb)
 {
     struct mig_backup_entry entry;
     enum err rc = tenant_check(t, eb);
@@ -328,12 +330,19 @@ enum err mig_tenant_restore_table(struct mig_service *s, struct ten_tenant *t, s
         rc = base_fail(eb, ERR_EXISTS, "a table of this name is being restored");
     if (rc != ERR_OK)
         return rc;
-    struct mig_operation op = new_operation(s, t, MIG_OP_RESTORE_TABLE);
+    struct mig_operation op = new_operation(s, t, MIG_OP_RESTORE_TABLE, by_operator);
     memcpy(op.scope.name, entry.backup.scope.name, sizeof op.scope.name);
     put(op.scope.table, sizeof op.scope.table, table);
     put(op.target, sizeof op.target, new_table);
     put(op.backup, sizeof op.backup, id);
     return ask(s, &op, out_operation, eb);
+}
+
+enum err mig_tenant_restore_table(struct mig_service *s, struct ten_tenant *t, struct slice id,
+                                  struct slice table, struct slice new_table,
+                                  char out_operation[MIG_BACKUP_ID + 1], struct errbuf *eb)
+{
+    return restore_table(s, t, id, table, new_table, true, out_operation, eb);
 }
 
 enum err mig_tenant_backup_restore(struct mig_service *s, struct ten_tenant *t, struct slice name,
@@ -346,9 +355,8 @@ enum err mig_tenant_backup_restore(struct mig_service *s, struct ten_tenant *t, 
         rc = get_ready(s, t, name, &from, eb);
     if (rc != ERR_OK)
         return rc;
-    return mig_tenant_restore_table(s, t, base_slice_text(from.id),
-                                    base_slice_text(from.scope.table), new_table, out_operation,
-                                    eb);
+    return restore_table(s, t, base_slice_text(from.id), base_slice_text(from.scope.table),
+                         new_table, false, out_operation, eb);
 }
 
 enum err mig_tenant_restore_check(struct mig_service *s, const struct ten_tenant *t,
@@ -370,7 +378,7 @@ enum err mig_tenant_restore_all(struct mig_service *s, struct ten_tenant *t, str
     enum err rc = mig_tenant_restore_check(s, t, id, eb);
     if (rc != ERR_OK)
         return rc;
-    struct mig_operation op = new_operation(s, t, MIG_OP_RESTORE_TENANT);
+    struct mig_operation op = new_operation(s, t, MIG_OP_RESTORE_TENANT, true);
     put(op.backup, sizeof op.backup, id);
     return ask(s, &op, out_operation, eb);
 }

@@ -7,12 +7,14 @@
  * May use:  base/, storage/, tenancy/, migrations/.
  * Knows no: HTTP, gRPC, what times and names of whom are allowed beyond what is said here.
  * Threads:  the control thread, inside an action, unless it says any.
- * Blocks:   on the disk, shortly: the work is done by the service's thread, in the order asked for,
- *           one at a time. An operation that waits or runs can be asked for at any time.
+ * Blocks:   on the disk, shortly: the work is done by the service's thread, one operation at a
+ *           time, of tenants and operators in turn. A pending or running one can be looked up at
+ *           any time.
  * Fails by: ERR_NOT_FOUND (backup, table, operation), ERR_EXISTS (name, new table), ERR_INVALID
  *           (names), ERR_CONFLICT (the backup is still being made, or is damaged), ERR_TOO_BIG (too
  *           many backups), ERR_OVERLOADED (too many operations wait), ERR_GONE, ERR_SUSPENDED.
- * Limits:   LIM_BACKUP_NAME, LIM_BACKUPS_OF_TENANT, LIM_OPERATIONS_OF_TENANT, _WAITING, _KEPT.
+ * Limits:   LIM_BACKUP_NAME, LIM_BACKUPS_OF_TENANT, LIM_OPERATIONS_OF_TENANT, _OF_TENANTS,
+ *           _OF_OPERATORS, _KEPT.
  * Promises: 1. Nothing here shows, changes, or by its answers tells of another tenant's backups and
  *              operations.
  *           2. An operation is durable when its ID is given. After a restart it is what it became,
@@ -20,6 +22,8 @@
  *           3. A table is seen when all of it was restored, or never; of a tenant's tables, all or
  *              none (migrations/operation_switch.c).
  *           4. Backups of a tenant that is purged are deleted.
+ *           5. Operations run in rounds: one of each tenant that has any, and one of operators. A
+ *              tenant's next operation is at most one round after its last.
  */
 #ifndef MIGRATIONS_TENANT_BACKUP_H
 #define MIGRATIONS_TENANT_BACKUP_H
@@ -58,6 +62,7 @@ struct mig_tenant_backup_wanted {
     struct slice table; /* empty: all tables; such a backup is not among those by name */
     struct slice note;
     int64_t expires_us; /* 0: never */
+    bool by_operator;   /* an operator requests it: it takes a place and a turn of theirs */
 };
 
 enum err mig_tenant_backup_create(struct mig_service *s, struct ten_tenant *t,
@@ -72,7 +77,8 @@ enum err mig_tenant_backup_copy(struct mig_service *s, struct ten_tenant *t, str
 enum err mig_tenant_backup_restore(struct mig_service *s, struct ten_tenant *t, struct slice name,
                                    struct slice new_table, char out_operation[MIG_BACKUP_ID + 1],
                                    struct errbuf *eb) MUST_CHECK;
-/* By a backup's ID, of everything or of this tenant, whether it has a name or not. */
+/* By a backup's ID, of everything or of this tenant, whether it has a name or not; this and the
+ * next two are operators'. */
 enum err mig_tenant_restore_table(struct mig_service *s, struct ten_tenant *t, struct slice id,
                                   struct slice table, struct slice new_table,
                                   char out_operation[MIG_BACKUP_ID + 1],

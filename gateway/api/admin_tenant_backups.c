@@ -151,7 +151,8 @@ static enum err create_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct wanted *w = call->state;
     char id[MIG_BACKUP_ID + 1];
-    struct mig_tenant_backup_wanted wanted = {.name = w->name, .table = w->table, .note = w->note};
+    struct mig_tenant_backup_wanted wanted = {
+        .name = w->name, .table = w->table, .note = w->note, .by_operator = true};
     enum err e = mig_service_expiry(call->api->backups, w->keep_s, &wanted.expires_us, eb);
     if (e == ERR_OK)
         e = mig_tenant_backup_create(call->api->backups, w->tenant, &wanted, id, eb);

@@ -21,10 +21,13 @@
 #include "tests/support/process.h"
 
 static struct mig_service *service;
+/* Called on the service's thread at the end of each operation; NULL: nobody. Set before opening. */
+static void (*shop_ended)(const struct mig_operation *op);
 
 VAULT_FN void shop_open_service(void)
 {
-    const struct mig_service_options o = {.backups = backups, .registry = tent.registry};
+    const struct mig_service_options o = {
+        .backups = backups, .registry = tent.registry, .ended = shop_ended};
     enum err rc = mig_service_open(&o, &service, &eb);
     ck_assert_msg(rc == ERR_OK, "%s", eb.text);
 }
@@ -62,6 +65,7 @@ VAULT_FN void shop_teardown(void)
 
 enum shop_asking {
     SHOP_CREATE,
+    SHOP_CREATE_BY_OPERATOR,
     SHOP_COPY,
     SHOP_RESTORE,
     SHOP_TABLE,
@@ -90,11 +94,16 @@ VAULT_FN void shop_do(struct tent *t, void *ctx)
     struct slice name = base_slice_text(a->name);
     struct slice table = base_slice_text(a->table == NULL ? "" : a->table);
     struct slice target = base_slice_text(a->target == NULL ? "" : a->target);
-    const struct mig_tenant_backup_wanted wanted = {
-        .name = name, .table = table, .note = SLICE_LIT("n"), .expires_us = a->expires_us};
+    const struct mig_tenant_backup_wanted wanted = {.name = name,
+                                                    .table = table,
+                                                    .note = SLICE_LIT("n"),
+                                                    .expires_us = a->expires_us,
+                                                    .by_operator =
+                                                        a->what == SHOP_CREATE_BY_OPERATOR};
     memset(&eb, 0, sizeof eb);
     switch (a->what) {
     case SHOP_CREATE:
+    case SHOP_CREATE_BY_OPERATOR:
         a->rc = mig_tenant_backup_create(service, tenant, &wanted, a->id, &eb);
         break;
     case SHOP_COPY:
