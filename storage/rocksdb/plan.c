@@ -15,6 +15,7 @@
 #include "storage/rocksdb/plan.h"
 
 #include "base/alloc.h"
+#include "base/watchdog.h"
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/reclaim_note.h"
@@ -29,11 +30,12 @@ static bool is_held(const struct rdb_plan *p, enum sto_priority priority)
 
 /* --- there ------------------------------------------------------------------------------------ */
 
-static void run_on_reader(struct base_msg *msg)
+/* And sends it back. */
+static void work_out(struct rdb_plan *p)
 {
-    struct rdb_plan *p = (struct rdb_plan *)msg;
     struct rdb_engine *e = p->committer->engine;
     struct sto_account *account = p->op->scope.tenant.account;
+    base_watchdog_round("write on a reader");
     sto_rdb_test_point(e, STO_DIE_PLANNING);
     atomic_fetch_add(&account->reads_open, 1); /* before the gate is looked at: see slice.c */
     p->result = sto_rdb_apply_apart(&p->row, &p->batch, p->op, p->server_us);
@@ -42,8 +44,18 @@ static void run_on_reader(struct base_msg *msg)
     sto_rdb_test_point(e, STO_DIE_PLANNED);
     if (p->row.is_aside)
         sto_rdb_pool_step_back(&e->pool);
-    msg->run = p->returned;
-    base_mailbox_push(&p->committer->mailbox, msg);
+    p->msg.run = p->returned;
+    base_mailbox_push(&p->committer->mailbox, &p->msg);
+}
+
+/* Runs the plans that waited for this one to end as well. */
+static void run_on_reader(struct base_msg *msg)
+{
+    struct rdb_pool *pool = &((struct rdb_plan *)msg)->committer->engine->pool;
+    if (!sto_rdb_pool_long_start(pool, msg))
+        return;
+    for (; msg != NULL; msg = sto_rdb_pool_long_end(pool))
+        work_out((struct rdb_plan *)msg);
 }
 
 bool sto_rdb_plan_start(struct rdb_committer *c, struct sto_mutate_op *op, unsigned tries,

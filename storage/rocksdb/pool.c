@@ -12,7 +12,8 @@
  *
  * A plan (plan.h) is a scan that cannot be left and resumed. When others wait for its place among
  * scans_max it gives that up and goes on beside them: they share the processors, as threads of one
- * priority do.
+ * priority do. No more plans run than can step aside, or a few tenants' plans would hold all places
+ * of scans until they end. With too few threads for that, one runs.
  *
  * 1. waiting[] is what the queues hold. 2. A thread ends only when stopping and nothing it may take
  * is left.
@@ -165,6 +166,36 @@ void sto_rdb_pool_charge(struct rdb_pool *p, struct sto_account *account, enum r
     pthread_mutex_unlock(&p->lock);
 }
 
+bool sto_rdb_pool_long_start(struct rdb_pool *p, struct base_msg *msg)
+{
+    pthread_mutex_lock(&p->lock);
+    bool starts = p->long_running < p->long_max;
+    if (starts) {
+        p->long_running++;
+    } else {
+        msg->next = NULL;
+        if (p->long_first == NULL)
+            p->long_first = msg;
+        else
+            p->long_last->next = msg;
+        p->long_last = msg;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return starts;
+}
+
+struct base_msg *sto_rdb_pool_long_end(struct rdb_pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    struct base_msg *next = p->long_first;
+    if (next == NULL)
+        p->long_running--;
+    else
+        p->long_first = next->next;
+    pthread_mutex_unlock(&p->lock);
+    return next;
+}
+
 bool sto_rdb_pool_step_aside(struct rdb_pool *p)
 {
     if (atomic_load_explicit(&p->waiting[RDB_SCANS], memory_order_relaxed) == 0)
@@ -199,6 +230,7 @@ enum err sto_rdb_pool_start(struct rdb_pool *p, int threads)
                            .threads_wanted = threads,
                            .scans_max = cores < others ? (int)cores : others};
     p->aside_max = others > p->scans_max ? others - p->scans_max - 1 : 0;
+    p->long_max = p->aside_max > 0 ? p->aside_max : 1;
     for (enum rdb_pool_queue q = 0; q < RDB_POOL_QUEUES; q++) {
         (void)pthread_cond_init(&p->filled[q], NULL); /* default attributes: cannot fail */
         sto_fair_queue_init(&p->queues[q]);

@@ -12,9 +12,11 @@
  * Limits:   LIM_READ_QUEUE_OPS for each queue.
  * Promises: 1. What push accepted has run when stop returns.
  *           2. The first thread of several runs points only: one is never far from being free.
- *           3. At most scans_max threads run scans at once, and all of them may run points. What
- *              cannot be cut into slices steps aside instead: aside_max more at most.
- *           4. A tenant has no more queued than is still free.
+ *           3. At most scans_max threads run scans at once, and all of them may run points. Scans
+ *              that cannot be cut into slices step aside instead: aside_max more at most.
+ *           4. At most long_max of those run at once, so that each can step aside when another scan
+ *              waits; further ones wait without a thread, in the order of their turns.
+ *           5. A tenant has no more queued than is still free.
  */
 #ifndef STORAGE_ROCKSDB_POOL_H
 #define STORAGE_ROCKSDB_POOL_H
@@ -31,10 +33,14 @@ struct rdb_pool {
     pthread_cond_t filled[RDB_POOL_QUEUES]; /* points: the first thread; scans: the others, who
                                              * wait for both */
     struct sto_fair_queue queues[RDB_POOL_QUEUES];
-    int scans_max;       /* one for each core, but not the first thread of several */
-    int scans_running;   /* at once, under the lock */
-    int aside_max;       /* one thread at least is left for points and scans */
-    int aside;           /* the same; run beside the scans */
+    int scans_max;               /* one for each core, but not the first thread of several */
+    int scans_running;           /* at once, under the lock */
+    int aside_max;               /* one thread at least is left for points and scans */
+    int aside;                   /* the same; run beside the scans */
+    int long_max;                /* scans that cannot be cut into slices, at once */
+    int long_running;            /* the same, aside or not */
+    struct base_msg *long_first; /* those that wait for one of them to end */
+    struct base_msg *long_last;
     unsigned points_run; /* by threads that take both, while scans wait */
     bool stopping;
     unsigned idle[RDB_POOL_QUEUES]; /* threads that wait and were not signalled */
@@ -66,7 +72,12 @@ bool sto_rdb_pool_push(struct rdb_pool *p, const struct rdb_pool_job *job, struc
  * answered. */
 void sto_rdb_pool_charge(struct rdb_pool *p, struct sto_account *account, enum rdb_pool_queue queue,
                          uint64_t operations);
-/* By a scan that goes on beyond a slice: if another one waits, that runs beside it from now on.
+/* By a scan that cannot be cut into slices, before it starts. False: long_max of them run, and the
+ * message waits until long_end returns it. */
+bool sto_rdb_pool_long_start(struct rdb_pool *p, struct base_msg *msg) MUST_CHECK;
+/* By the same at its end. The next message, which has started and is to be run now; NULL: none. */
+struct base_msg *sto_rdb_pool_long_end(struct rdb_pool *p) MUST_CHECK;
+/* By the same, about each millisecond: if another scan waits, that runs beside it from now on.
  * True: so it is, until step_back, at the end of the message. */
 bool sto_rdb_pool_step_aside(struct rdb_pool *p) MUST_CHECK;
 void sto_rdb_pool_step_back(struct rdb_pool *p);

@@ -165,6 +165,71 @@ START_TEST(scans_of_others_run_beside_a_long_plan)
 }
 END_TEST
 
+static bool is_put_off(void *pool)
+{
+    struct rdb_pool *p = pool;
+    pthread_mutex_lock(&p->lock);
+    bool is = p->long_first != NULL && p->long_running == p->long_max;
+    pthread_mutex_unlock(&p->lock);
+    return is;
+}
+
+static bool none_runs(void *pool)
+{
+    struct rdb_pool *p = pool;
+    pthread_mutex_lock(&p->lock);
+    bool none = p->long_first == NULL && p->long_running == 0;
+    pthread_mutex_unlock(&p->lock);
+    return none;
+}
+
+static void read_beside(struct sto_read_op *read, const char *what)
+{
+    fix.outstanding++;
+    ck_assert(!sto_read_rows(fix.engine, read, false));
+    process_await(is_read, read, what);
+    sto_read_finish(fix.engine, read);
+}
+
+/* Of two places of scans, two plans of two tenants would hold both. */
+START_TEST(plans_of_two_tenants_leave_a_place_to_a_scan)
+{
+    struct request first, second;
+    struct fix_sink sink;
+    struct rdb_pool *pool = &sto_rdb_engine(fix.engine)->pool;
+    struct sto_filter_program *p = value_is("nothing");
+    struct sto_read_op read = {.scope = fix.tables[1][0],
+                               .sink = &sink.sink,
+                               .reply_to = &fix.mailbox,
+                               .done = fix_read_done,
+                               .state = STO_READ_MORE};
+    fix_sink_init(&sink);
+    pthread_mutex_lock(&pool->lock);
+    pool->scans_max = 2; /* whatever the machine has: of its three threads, none can step aside */
+    pool->aside_max = 0;
+    pool->long_max = 1;
+    pthread_mutex_unlock(&pool->lock);
+    put_long_row("long", CELLS);
+    ck_assert_int_eq(fix_put(&fix.tables[1][0], "row", "v"), ERR_OK);
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_LOOKING);
+    check_submit(&first, "long", p);
+    await_plan(&first);
+    second = (struct request){.op = {.mutations = sets, .mutation_count = CELLS}};
+    submit(&second, OTHER, "long");
+    process_await(is_put_off, pool, "a plan that waits for another one");
+    read_beside(&read, "a scan beside the plans of two tenants");
+    ck_assert(first.place == 0 && second.place == 0);
+    let_go();
+    await(&second);
+    ck_assert_int_eq(first.op.result, ERR_OK);
+    ck_assert_int_eq(second.op.result, ERR_OK);
+    ck_assert_uint_eq(first.place + 1, second.place);
+    process_await(none_runs, pool, "the end of all plans");
+    base_buf_fini(&sink.text);
+    sto_filter_unref(p);
+}
+END_TEST
+
 Suite *suite_storage_engine_plan_end(void)
 {
     Suite *s = suite_create("storage_engine_plan_end");
@@ -178,6 +243,7 @@ Suite *suite_storage_engine_plan_end(void)
     tcase_add_checked_fixture(tc, setup_with_readers, fix_teardown);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, scans_of_others_run_beside_a_long_plan);
+    tcase_add_test(tc, plans_of_two_tenants_leave_a_place_to_a_scan);
     suite_add_tcase(s, tc);
     return s;
 }
