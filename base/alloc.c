@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,10 @@ extern const char *malloc_conf;
 const char *malloc_conf =
     "background_thread:true,lg_tcache_max:17,oversize_threshold:" STRING(CONF_OVERSIZE);
 _Static_assert(CONF_OVERSIZE == LIM_KEPT_BLOCK_BYTES, "the number in the text is the limit");
+
+/* jemalloc's; NULL in programs that have another heap. */
+extern int mallctl(const char *name, void *old, size_t *old_len, void *wanted, size_t wanted_len)
+    __attribute__((weak));
 
 static atomic_long successes_left = -1;
 
@@ -95,6 +100,21 @@ void base_free_secret(void *ptr, size_t bytes)
         return;
     explicit_bzero(ptr, bytes);
     free(ptr);
+}
+
+uint64_t base_alloc_of_thread(void)
+{
+    static const uint64_t none = 0;
+    static _Thread_local const uint64_t *taken, *freed;
+    if (taken == NULL) {
+        size_t len = sizeof taken;
+        bool is_counted = mallctl != NULL &&
+                          mallctl("thread.allocatedp", &taken, &len, NULL, 0) == 0 &&
+                          mallctl("thread.deallocatedp", &freed, &len, NULL, 0) == 0;
+        if (!is_counted)
+            taken = freed = &none;
+    }
+    return *taken - *freed;
 }
 
 void base_alloc_fail_after(long count)

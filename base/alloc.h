@@ -33,6 +33,11 @@ void base_free(void *ptr);
 /* Overwrite then free; for secrets. */
 void base_free_secret(void *ptr, size_t bytes);
 
+/* Bytes that this thread has allocated less those it has freed, whoever did so by whatever way,
+ * modulo 2^64: what a piece of work holds is the difference between two calls. Two loads. The same
+ * number always where the heap does not count (sanitizers). */
+uint64_t base_alloc_of_thread(void);
+
 /* Test tool: let `count` more base_try_* calls succeed, then fail all; negative switches it off. */
 void base_alloc_fail_after(long count);
 

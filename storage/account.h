@@ -28,6 +28,7 @@
 #include "storage/fair_queue.h"
 #include "storage/limit.h"
 
+struct base_memory_share;
 struct sto_cipher;
 
 struct sto_usage {
@@ -72,9 +73,10 @@ struct sto_account {
     _Atomic uint32_t gate;
     _Atomic uint32_t reads_open;       /* read slices running now; a purge waits for 0 */
     _Atomic uint64_t range_tombstones; /* the engine's: its last batch with one; 0: none so far */
-    struct sto_cipher *cipher;   /* set before anybody sees the account; NULL: values are plain */
-    struct sto_share share;      /* by sto_account_share_set only */
-    struct sto_fair_line writes; /* at its committer */
+    struct sto_cipher *cipher; /* set before anybody sees the account; NULL: values are plain */
+    struct base_memory_share *memory; /* likewise: what plans (0049) take; NULL: not counted */
+    struct sto_share share;           /* by sto_account_share_set only */
+    struct sto_fair_line writes;      /* at its committer */
     struct sto_token_count tokens[2]; /* its committer's: by the lowest bit of the generation */
     uint64_t writes_rest_ns;          /* its committer's: nothing dear is taken until then */
     void *writes_held; /* its committer's: what waits until it was read; NULL: nothing waits */

@@ -90,9 +90,11 @@ struct sto_filter_program;
  * not have is ERR_NOT_FOUND. */
 enum err sto_filter_compile(const struct sto_filter *filter, const struct sto_schema *schema,
                             struct sto_filter_program **out, struct errbuf *eb) MUST_CHECK;
-/* Counts what the program takes in the share until its last ref is gone: its nodes and expressions,
- * not the states that matching adds (LIM_FILTER_REGEX_BYTES at most, for both). Once, before
- * others use it; the share outlives it. False: the share is at its end. */
+/* Counts what the program takes in the share until its last ref is gone: its nodes and expressions
+ * now, and the states that matching adds when they are made (LIM_FILTER_REGEX_BYTES at most, for
+ * both). A run that makes more of them than the share has left fails with ERR_NO_MEMORY. Once,
+ * before others use it, and then one run at a time does; the share outlives it. False: the share
+ * is at its end. */
 bool sto_filter_charge(struct sto_filter_program *p, struct base_memory_share *share) MUST_CHECK;
 struct sto_filter_program *sto_filter_ref(struct sto_filter_program *p);
 void sto_filter_unref(struct sto_filter_program *p);

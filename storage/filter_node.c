@@ -28,6 +28,15 @@ static const char *name_of(enum filter_op op)
                                                                : STO_FILTER_ROW_KEY_REGEX);
 }
 
+static void states_refuse(struct sto_filter_run *run, enum filter_op op)
+{
+    run->error = base_fail(
+        &run->detail, ERR_NO_MEMORY,
+        "%s: the states of regular expressions take too much memory: requests of one caller may "
+        "hold %zu bytes together at this moment; use fewer or simpler expressions, or retry later",
+        name_of(op), base_memory_most(run->program->share));
+}
+
 bool sto_filter_match(struct sto_filter_run *run, uint32_t index, struct slice text)
 {
     const struct filter_node *node = &run->program->nodes[index];
@@ -42,6 +51,8 @@ bool sto_filter_match(struct sto_filter_run *run, uint32_t index, struct slice t
             "holds; use fewer or simpler ones (counted repetitions make many states), or narrow "
             "the filter to other columns",
             name_of(node->op), text.len);
+    if (!sto_filter_count_states(run->program, match.state_bytes) && run->error == ERR_OK)
+        states_refuse(run, node->op);
     return rc == ERR_OK && match.yes;
 }
 

@@ -19,7 +19,7 @@ static void free_program(struct sto_filter_program *p)
         if (op == FILTER_ROW_KEY_REGEX || op == FILTER_QUALIFIER_REGEX || op == FILTER_VALUE_REGEX)
             sto_pattern_free(p->nodes[i].u.pattern);
     }
-    base_memory_give(p->share, p->counted_bytes);
+    base_memory_give(p->share, p->counted_bytes + (size_t)p->counted_state_bytes);
     base_free(p->nodes);
     base_free(p->branches);
     base_free(p->bytes);
@@ -63,6 +63,22 @@ bool sto_filter_charge(struct sto_filter_program *p, struct base_memory_share *s
     p->share = share;
     p->counted_bytes = bytes;
     return true;
+}
+
+/* What was made is there already: it is counted in any case. */
+bool sto_filter_count_states(struct sto_filter_program *p, int64_t bytes)
+{
+    if (p->share == NULL)
+        return true;
+    p->state_bytes += bytes;
+    int64_t more = p->state_bytes - p->counted_state_bytes;
+    if (more <= BASE_MEMORY_SMALL)
+        return true;
+    p->counted_state_bytes = p->state_bytes;
+    bool is_left = base_memory_take(p->share, (size_t)more);
+    if (!is_left)
+        base_memory_take_anyway(p->share, (size_t)more);
+    return is_left;
 }
 
 struct sto_filter_program *sto_filter_ref(struct sto_filter_program *p)

@@ -5,7 +5,8 @@
  * Owns:     nothing by itself; see struct sto_filter_program.
  * May use:  base/, storage/.
  * Knows no: rows, runs.
- * Threads:  any; nothing changes once sto_filter_compile has returned.
+ * Threads:  any; once sto_filter_compile has returned, nothing changes but what a program with a
+ *           share counts: one run at a time matches with such a program.
  * Blocks:   no.
  * Fails by: see storage/filter.h.
  * Limits:   see storage/filter.h.
@@ -114,9 +115,11 @@ struct sto_filter_program {
     size_t instructions; /* of those that are matched in rows */
     uint64_t compile_ns;
     struct base_memory_share *share; /* that counted_bytes are of; NULL: nobody's */
-    size_t counted_bytes;
-    bool looks_at_rows; /* has row_key_regex or row_sample */
-    bool has_regexes;   /* that are not literal */
+    size_t counted_bytes;            /* nodes and instructions */
+    int64_t state_bytes;             /* of RE2's states; only while there is a share */
+    int64_t counted_state_bytes;     /* the most there were when they were counted last */
+    bool looks_at_rows;              /* has row_key_regex or row_sample */
+    bool has_regexes;                /* that are not literal */
     bool restricts_rows;
     struct sto_bytes_range rows;
     struct sto_projection projection;
@@ -165,6 +168,10 @@ static inline bool filter_is_small(const struct filter_census *census)
     return census->wire_bytes <= LIM_FILTER_SMALL_BYTES &&
            census->weight <= LIM_FILTER_SMALL_WEIGHT;
 }
+
+/* A match made so many bytes of states. False: the share is beyond its end, and the match was one
+ * too many. */
+bool sto_filter_count_states(struct sto_filter_program *p, int64_t bytes) MUST_CHECK;
 
 /* Each filter makes a node at most; then there are the output, the dead end, and the end of each
  * predicate. */

@@ -25,6 +25,7 @@
 #include <re2/re2.h>
 
 extern "C" {
+#include "base/alloc.h"
 #include "base/limits.h"
 #include "storage/pattern.h"
 }
@@ -217,6 +218,7 @@ static enum err match_regex(const struct sto_pattern *p, struct slice bytes, str
     auto program = static_cast<uint64_t>(p->regex->ProgramSize());
     struct watch watch = {program * bytes.len, sto_pattern_match_ns(bytes.len), 0};
     enum err rc = ERR_OK;
+    uint64_t bytes_before = base_alloc_of_thread();
     watched = &watch;
     try {
         out->yes = p->regex->Match(piece(bytes), 0, bytes.len, RE2::ANCHOR_BOTH, nullptr, 0);
@@ -226,6 +228,7 @@ static enum err match_regex(const struct sto_pattern *p, struct slice bytes, str
         base_panic(__FILE__, __LINE__, "no memory to match a regular expression");
     }
     watched = nullptr;
+    out->state_bytes = static_cast<int64_t>(base_alloc_of_thread() - bytes_before);
     out->work_ns = watch.work_ns;
     return rc;
 }

@@ -46,6 +46,8 @@ void sto_pattern_free(struct sto_pattern *p);
 
 struct sto_match {
     bool yes;
+    int64_t state_bytes; /* of states that the match made, less those it freed; a pattern keeps them
+                          * within its memory_max. 0 where the heap does not count */
     uint64_t work_ns; /* what it took: reckoned, not measured, so the same for the same bytes, but
                        * for states that an earlier match of the pattern has made */
 };

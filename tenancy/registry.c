@@ -296,6 +296,7 @@ enum err ten_registry_add(struct ten_registry *r, struct ten_tenant *t)
         return rc;
     t->overload = &r->overload;
     t->memory.budget = r->memory;
+    t->account.memory = &t->memory;
     if (r->tenant_count == r->tenant_capacity) {
         size_t capacity = r->tenant_capacity == 0 ? TENANTS_FIRST : r->tenant_capacity * 2;
         struct ten_tenant **larger = base_new_array(capacity, sizeof larger[0]);

@@ -13,10 +13,11 @@
  *    a reader, from the row as the database has it (plan.h). What only the committer knows comes
  *    when it is back: the gate and the quota of then, the token, counters, header and change.
  *
- * 523 lines because committer and reader apply an operation with the same steps, in this order.
+ * 542 lines because committer and reader apply an operation with the same steps, in this order.
  */
 #include "storage/rocksdb/apply.h"
 
+#include "base/memory.h"
 #include "storage/rocksdb/apply_row.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/token.h"
@@ -457,6 +458,18 @@ enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t se
 
 /* --- apart ------------------------------------------------------------------------------------ */
 
+static enum err no_memory(const struct rdb_batch *apart, struct sto_mutate_op *op)
+{
+    const struct base_memory_share *share = apart->overlay.arena.share;
+    if (share == NULL || share->budget == NULL)
+        return base_fail(&op->detail, ERR_NO_MEMORY, "no memory for the operation");
+    return base_fail(&op->detail, ERR_NO_MEMORY,
+                     "the operation's changes take too much memory: requests of one caller may "
+                     "hold %zu bytes together at this moment; change fewer cells at a time, or "
+                     "retry later",
+                     base_memory_most(share));
+}
+
 enum err sto_rdb_apply_apart(struct rdb_row *r, struct rdb_batch *apart, struct sto_mutate_op *op,
                              int64_t server_us)
 {
@@ -469,8 +482,13 @@ enum err sto_rdb_apply_apart(struct rdb_row *r, struct rdb_batch *apart, struct 
         rc = row_open(r, apart, op, server_us);
     if (rc == ERR_OK)
         rc = row_work_out(r, op);
-    if (rc == ERR_OK && sto_rdb_batch_build(apart) != ERR_OK)
-        rc = base_fail(&op->detail, ERR_UNAVAILABLE, "%s", sto_unseal_text(ERR_UNAVAILABLE));
+    if (rc == ERR_OK) {
+        rc = sto_rdb_batch_build(apart);
+        if (rc != ERR_OK && rc != ERR_NO_MEMORY)
+            rc = base_fail(&op->detail, ERR_UNAVAILABLE, "%s", sto_unseal_text(ERR_UNAVAILABLE));
+    }
+    if (rc == ERR_NO_MEMORY)
+        rc = no_memory(apart, op);
     sto_rdb_row_cursor_close(&r->cursor); /* nothing of the database is held on the way back */
     effort_tell(r, op);
     return op_result(op, rc);

@@ -7,6 +7,7 @@
  */
 #include "storage/rocksdb/batch.h"
 
+#include "base/memory.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -30,6 +31,7 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e, struct rdb_lo
     b->change_bytes = 0;
     b->expects_known = false;
     b->is_apart = false;
+    b->counted = 0;
     b->range_count = 0;
     b->tally_count = 0;
     b->account_count = 0;
@@ -38,6 +40,7 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e, struct rdb_lo
 void sto_rdb_batch_fini(struct rdb_batch *b)
 {
     INVARIANT(b->watches == NULL); /* whoever reads a range ends before its committer */
+    base_memory_give(b->overlay.arena.share, b->counted);
     sto_rdb_overlay_fini(&b->overlay);
     sto_rdb_overlay_fini(&b->tokens);
     sto_rdb_recent_fini(&b->recent);
@@ -45,6 +48,12 @@ void sto_rdb_batch_fini(struct rdb_batch *b)
     sto_sealer_fini(&b->sealer);
     base_buf_fini(&b->sealed);
     base_buf_fini(&b->change_part);
+}
+
+void sto_rdb_batch_charge(struct rdb_batch *b, struct base_memory_share *share)
+{
+    INVARIANT(b->is_apart);
+    base_arena_charge(&b->overlay.arena, share);
 }
 
 /* --- looking -------------------------------------------------------------------------------- */

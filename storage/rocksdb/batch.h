@@ -66,6 +66,7 @@ struct rdb_batch {
     size_t change_bytes;    /* of changes, in writes */
     bool expects_known;     /* what the last cell at a given time replaced needed no header */
     bool is_apart;      /* of one operation on a reader: what is written, another batch writes */
+    size_t counted;     /* bytes of `writes`, in the overlay's share of memory; is_apart only */
     size_t range_count; /* of ranges, which are not empty and lie in one row; is_apart only */
     struct sto_span ranges[LIM_DELETE_RANGES]; /* what the database holds there is deleted */
     size_t tally_count;
@@ -162,6 +163,9 @@ void sto_rdb_batch_take_back(struct rdb_batch *b);
 
 /* Memory that the batch took beside the operations themselves. */
 size_t sto_rdb_batch_bytes(const struct rdb_batch *b);
+/* What a batch apart takes from now on counts in the share, until fini; beyond it, all that makes
+ * changes fails by ERR_NO_MEMORY. NULL: not counted. */
+void sto_rdb_batch_charge(struct rdb_batch *b, struct base_memory_share *share);
 /* Of a batch apart: makes `writes` of all changes. */
 enum err sto_rdb_batch_build(struct rdb_batch *b) MUST_CHECK;
 /* Write and clear. Whatever the result, the batch is empty afterwards. */

@@ -7,6 +7,8 @@
  * 4. Ranges of a batch apart go in front of its entries, which stay.
  */
 #include "storage/rocksdb/batch.h"
+
+#include "base/memory.h"
 #include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
 
@@ -14,6 +16,8 @@
 
 /* Smaller values are copied behind their two leading bytes; larger ones are written gathered. */
 #define COPY_BYTES_MAX 4096
+/* Of a change in RocksDB's batch, beside key and value: lengths, prefix, what sealing adds. */
+#define BYTES_OF_A_CHANGE 64
 
 /* --- clearing ------------------------------------------------------------------------------- */
 
@@ -133,10 +137,24 @@ static enum err write_entry(struct rdb_batch *b, const struct rdb_entry *entry)
     return ERR_OK;
 }
 
+/* Of what RocksDB's batch will hold. */
+static size_t writes_bytes(const struct rdb_batch *b)
+{
+    size_t bytes = 0;
+    for (const struct rdb_entry *e = b->overlay.first[0]; e != NULL; e = e->next[0])
+        if (e->now.live)
+            bytes += BYTES_OF_A_CHANGE + e->key.len + e->now.value.len;
+    return base_memory_counted(bytes);
+}
+
 enum err sto_rdb_batch_build(struct rdb_batch *b)
 {
-    INVARIANT(b->is_apart);
+    INVARIANT(b->is_apart && b->counted == 0);
     enum err rc = ERR_OK;
+    size_t bytes = writes_bytes(b);
+    if (!base_memory_take(b->overlay.arena.share, bytes))
+        return ERR_NO_MEMORY;
+    b->counted = bytes;
     for (size_t i = 0; i < b->range_count; i++)
         sto_rdb_range_put(b->engine, b->writes, RDB_CF_CELLS, b->ranges[i]);
     for (const struct rdb_entry *e = b->overlay.first[0]; rc == ERR_OK && e != NULL; e = e->next[0])

@@ -81,6 +81,7 @@ bool sto_rdb_plan_start(struct rdb_committer *c, struct sto_mutate_op *op, unsig
                                 base_slice(p->bounds.upper, p->bounds.upper_len)};
     sto_rdb_batch_init(&p->batch, e, &e->long_rows[0]);
     p->batch.is_apart = true;
+    sto_rdb_batch_charge(&p->batch, account->memory);
     for (enum sto_priority i = 0; i < STO_PRIORITY_COUNT; i++)
         if (is_held(p, i))
             sto_fair_hold(&c->queue, &account->writes, i);

@@ -210,6 +210,18 @@ START_TEST(what_is_freed_goes_back_to_the_system)
 }
 END_TEST
 
+START_TEST(a_thread_knows_what_it_holds)
+{
+    uint64_t before = base_alloc_of_thread();
+    void *p = base_try_alloc(100000);
+    ck_assert_ptr_nonnull(p);
+    ck_assert_uint_ge(base_alloc_of_thread() - before, 100000);
+    ck_assert_uint_lt(base_alloc_of_thread() - before, 200000);
+    base_free(p);
+    ck_assert_uint_eq(base_alloc_of_thread(), before);
+}
+END_TEST
+
 Suite *suite_base_alloc(void)
 {
     Suite *suite = suite_create("base_alloc");
@@ -227,6 +239,7 @@ Suite *suite_base_alloc(void)
     if (HEAP_IS_PLAIN) {
         tcase_add_test(try, try_returns_null_when_memory_is_out);
         tcase_add_test(try, what_is_freed_goes_back_to_the_system);
+        tcase_add_test(try, a_thread_knows_what_it_holds);
         tcase_add_test(try, secrets_are_overwritten_before_they_are_freed);
     }
     tcase_add_test(try, try_realloc_keeps_the_content);

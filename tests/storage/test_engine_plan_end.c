@@ -165,6 +165,46 @@ START_TEST(scans_of_others_run_beside_a_long_plan)
 }
 END_TEST
 
+static bool is_given_back(void *share)
+{
+    return atomic_load(&((struct base_memory_share *)share)->used) == 0;
+}
+
+/* Its values are the operation's own memory, and are copied once, into RocksDB's batch. */
+START_TEST(what_a_plan_changes_counts_for_its_tenant)
+{
+    enum { BYTES = 1000 };
+    struct request q;
+    static uint8_t value[BYTES];
+    struct base_memory budget = {.limit = 2 * CELLS * BYTES};
+    struct base_memory_share share = {.budget = &budget};
+    struct sto_usage before = sto_counters_read(&fix.accounts[0].total);
+    memset(value, 'v', sizeof(value));
+    for (size_t i = 0; i < CELLS; i++)
+        sets[i].value = base_slice(value, sizeof(value));
+    fix.accounts[0].memory = &share;
+    q = (struct request){.op = {.mutations = sets, .mutation_count = CELLS}};
+    submit(&q, 0, "long");
+    await(&q);
+    ck_assert_int_eq(q.op.result, ERR_NO_MEMORY);
+    ck_assert_msg(strstr(q.op.detail.text, " bytes together at this moment; change fewer cells"),
+                  "%s", q.op.detail.text);
+    process_await(is_given_back, &share, "the memory of a plan that was refused");
+    fix_assert_usage(0, before.bytes, before.rows, before.cells);
+    budget.limit = 10 * CELLS * BYTES;
+    hold_readers(true);
+    submit(&q, 0, "long");
+    await_plan(&q);
+    ck_assert_uint_gt(atomic_load(&share.used), CELLS * BYTES);
+    let_go();
+    await(&q);
+    ck_assert_int_eq(q.op.result, ERR_OK);
+    process_await(is_given_back, &share, "the memory of a plan");
+    fix.accounts[0].memory = NULL;
+    fix_assert_no_drift(0);
+}
+END_TEST
+
 static bool is_put_off(void *pool)
 {
     struct rdb_pool *p = pool;
@@ -238,6 +278,7 @@ Suite *suite_storage_engine_plan_end(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_plan_ends_when_it_may_not_go_on, 0, sizeof(ENDS) / sizeof(ENDS[0]));
     tcase_add_test(tc, a_plan_ends_inside_a_large_cell);
+    tcase_add_test(tc, what_a_plan_changes_counts_for_its_tenant);
     suite_add_tcase(s, tc);
     tc = tcase_create("four readers");
     tcase_add_checked_fixture(tc, setup_with_readers, fix_teardown);

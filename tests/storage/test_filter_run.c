@@ -313,6 +313,81 @@ START_TEST(conditions_follow_and_hold_each_other)
 }
 END_TEST
 
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+#define SHARE (64 * KIB)
+
+static void emit_nothing(void *ctx, const struct sto_cell *cell)
+{
+    (void)ctx;
+    (void)cell;
+}
+
+/* Matches a text that takes the expression through thousands of states. */
+static struct sto_filter_run *match_much(struct sto_filter_program *p)
+{
+    uint8_t text[4096];
+    struct random r = {1};
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = "ab"[random_below(&r, 2)];
+    struct sto_filter_run *run = sto_filter_run_new(p, emit_nothing, NULL);
+    ck_assert_ptr_nonnull(run);
+    (void)sto_filter_match(run, p->entry, base_slice(text, sizeof text));
+    return run;
+}
+
+static bool heap_counts(void)
+{
+    uint64_t before = base_alloc_of_thread();
+    void *any = base_new(1);
+    bool counts = base_alloc_of_thread() != before;
+    base_free(any);
+    return counts;
+}
+
+START_TEST(states_of_expressions_count_in_the_share)
+{
+    struct base_memory budget = {.limit = 100 * MIB};
+    struct base_memory_share share = {.budget = &budget};
+    struct sto_filter_program *p = compile(VALUE("(a|b)*a(a|b){12}"));
+    ck_assert(sto_filter_charge(p, &share));
+    size_t before = atomic_load(&share.used);
+    struct sto_filter_run *run = match_much(p);
+    size_t matched = atomic_load(&share.used);
+    ck_assert_int_eq(run->error, ERR_OK);
+    ck_assert_int_eq(matched > before + SHARE, heap_counts());
+    ck_assert_uint_le(matched, LIM_FILTER_REGEX_BYTES);
+    sto_filter_run_free(run);
+    run = match_much(p); /* the same states */
+    ck_assert_uint_eq(atomic_load(&share.used), matched);
+    sto_filter_run_free(run);
+    sto_filter_unref(p);
+    ck_assert_uint_eq(atomic_load(&share.used), 0);
+}
+END_TEST
+
+START_TEST(a_run_ends_where_its_states_find_no_memory)
+{
+    struct base_memory budget = {.limit = 100 * MIB};
+    struct base_memory_share share = {.budget = &budget, .most = SHARE};
+    struct sto_filter_program *p = compile(VALUE("(a|b)*a(a|b){12}"));
+    ck_assert(sto_filter_charge(p, &share));
+    struct sto_filter_run *run = match_much(p);
+    if (heap_counts()) {
+        struct errbuf eb = {{0}};
+        ck_assert_int_eq(sto_filter_error(run, &eb), ERR_NO_MEMORY);
+        ck_assert_msg(strstr(eb.text, "value_regex: the states of ") != NULL &&
+                          strstr(eb.text, " may hold 65536 bytes together ") != NULL,
+                      "%s", eb.text);
+    }
+    sto_filter_run_free(run);
+    sto_filter_unref(p);
+    ck_assert_uint_eq(atomic_load(&share.used), 0);
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+}
+END_TEST
+
 Suite *suite_storage_filter_run(void);
 Suite *suite_storage_filter_run(void)
 {
@@ -341,5 +416,8 @@ Suite *suite_storage_filter_run(void)
     tcase_add_test(tc, a_predicate_sees_what_the_chain_lets_through);
     tcase_add_test(tc, counts_in_a_predicate_are_its_own);
     tcase_add_test(tc, conditions_follow_and_hold_each_other);
+    tc = new_case(suite, "memory");
+    tcase_add_test(tc, states_of_expressions_count_in_the_share);
+    tcase_add_test(tc, a_run_ends_where_its_states_find_no_memory);
     return suite;
 }

@@ -230,6 +230,28 @@ START_TEST(a_pattern_of_few_states_matches_large_values)
 }
 END_TEST
 
+/* Where the heap counts. They are made once. */
+START_TEST(states_are_told_when_they_are_made)
+{
+    struct sto_pattern *p = NULL;
+    struct sto_match match = {0};
+    uint64_t before = base_alloc_of_thread();
+    void *any = base_new(1);
+    bool is_counted = base_alloc_of_thread() != before;
+    base_free(any);
+    struct slice bytes = large_make();
+    ck_assert_int_eq(sto_pattern_compile(SLICE_LIT("(a|b)*a(a|b){5}(a|b)*"), MIB, &p, NULL),
+                     ERR_OK);
+    ck_assert_int_eq(sto_pattern_match(p, bytes, &match), ERR_OK);
+    ck_assert_int_eq(match.state_bytes > (int64_t)KIB, is_counted);
+    ck_assert_int_le(match.state_bytes, (int64_t)MIB);
+    ck_assert_int_eq(sto_pattern_match(p, bytes, &match), ERR_OK);
+    ck_assert_int_eq(match.state_bytes, 0);
+    sto_pattern_free(p);
+    base_free((void *)(uintptr_t)bytes.ptr);
+}
+END_TEST
+
 /* As in filters of many patterns, each with a small share of memory. */
 START_TEST(short_texts_match_whatever_the_states)
 {
@@ -403,6 +425,7 @@ Suite *suite_storage_pattern(void)
     tcase_add_test(tc, hostile_patterns_take_linear_time);
     tcase_add_test(tc, a_pattern_of_too_many_states_is_refused_and_not_simulated);
     tcase_add_test(tc, a_pattern_of_few_states_matches_large_values);
+    tcase_add_test(tc, states_are_told_when_they_are_made);
     tcase_add_test(tc, short_texts_match_whatever_the_states);
     tcase_add_test(tc, weights_say_what_compiling_takes);
     suite_add_tcase(suite, tc);

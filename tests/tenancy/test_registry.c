@@ -32,6 +32,7 @@ START_TEST(created_tenant_is_found_with_defaults)
     ck_assert_ptr_null(tent_find(&tent, "altostrat2"));
     ck_assert(base_slice_is(ten_tenant_id(t), "altostrat"));
     ck_assert_int_eq(atomic_load(&t->state), TEN_ACTIVE);
+    ck_assert_ptr_eq(t->account.memory, &t->memory); /* the engine counts in it */
     const struct ten_details *d = ten_tenant_details(t);
     ck_assert_str_eq(d->display_name, "Somebody");
     ck_assert_str_eq(d->reason, "");
