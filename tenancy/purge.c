@@ -144,6 +144,7 @@ static void names_clear(struct ten_details *details)
 {
     details->display_name = "";
     details->reason = "";
+    details->plan = NULL; /* from now on it may be deleted */
 }
 
 /* Control thread: it is the one that writes these documents. */
@@ -154,7 +155,8 @@ static void names_forget(void *ctx)
     struct ten_registry *r = f->purge->registry;
     struct ten_details wanted = *ten_tenant_details(t);
     f->result = r->keys.strip == NULL ? ERR_OK : r->keys.strip(r->keys.ctx, t, f->eb);
-    if (f->result != ERR_OK || (wanted.display_name[0] == '\0' && wanted.reason[0] == '\0'))
+    if (f->result != ERR_OK ||
+        (wanted.display_name[0] == '\0' && wanted.reason[0] == '\0' && wanted.plan == NULL))
         return;
     names_clear(&wanted);
     f->result = ten_tenant_commit(r, t, TEN_PURGING, &wanted, NULL, 0, f->eb);
@@ -392,7 +394,6 @@ static enum err finish_commit(struct ten_purge *p, struct errbuf *eb)
 {
     struct ten_details wanted = *ten_tenant_details(p->tenant);
     names_clear(&wanted); /* of a purge that an older version took past that step */
-    wanted.plan = NULL;   /* it may be deleted now */
     wanted.state_since_us = p->job.finished_us;
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);

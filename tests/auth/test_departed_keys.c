@@ -10,6 +10,7 @@
 #include "auth/key_doc.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/table_file.h"
+#include "tenancy/plan.h"
 #include "tests/storage/files_hold.h"
 #include "tests/tenancy/ticks.h"
 
@@ -80,6 +81,7 @@ static void leave(struct ten_job *out)
 
 struct decoded {
     const char *text;
+    const char *key; /* of the entry; NULL: any */
     bool found;
     bool is_unfinished; /* a file is being written: what it holds is not known yet */
 };
@@ -90,16 +92,19 @@ static enum err look_entry(void *ctx, enum rdb_entry_kind kind, struct slice key
     struct decoded *d = ctx;
     (void)kind;
     size_t len = strlen(d->text);
+    if (d->key != NULL && !base_slice_is(key, d->key))
+        return ERR_OK;
     d->found = d->found || (key.len > 0 && memmem(key.ptr, key.len, d->text, len) != NULL) ||
                (value.len > 0 && memmem(value.ptr, value.len, d->text, len) != NULL);
     return ERR_OK;
 }
 
-/* In any version of any entry of a table file, or a copy of one: blocks are compressed. */
-static struct decoded tables_look(const char *text)
+/* In any version of any entry of a table file, or of a copy of one, or of those with that key:
+ * blocks are compressed. */
+static struct decoded tables_look(const char *key, const char *text)
 {
     char db[300], path[600];
-    struct decoded d = {.text = text};
+    struct decoded d = {.text = text, .key = key};
     uint64_t bytes;
     (void)snprintf(db, sizeof db, "%s/db", tent.dir);
     DIR *dir = opendir(db);
@@ -117,14 +122,19 @@ static struct decoded tables_look(const char *text)
     return d;
 }
 
+static bool tables_hold_at(const char *key, const char *text)
+{
+    return tables_look(key, text).found;
+}
+
 static bool tables_hold(const char *text)
 {
-    return tables_look(text).found;
+    return tables_hold_at(NULL, text);
 }
 
 static bool is_nowhere(void *text)
 {
-    struct decoded d = tables_look(text);
+    struct decoded d = tables_look(NULL, text);
     return !files_hold(tent.dir, text) && !d.found && !d.is_unfinished;
 }
 
@@ -214,6 +224,31 @@ START_TEST(a_key_is_revoked_after_it_was_stripped)
     ck_assert_int_eq(revoke_key(id_of(texts[1]), tent_find(&tent, LEAVING)), ERR_OK);
     ck_assert_int_eq(verify(texts[1], &key), ERR_UNAUTHENTICATED);
     ck_assert_int_eq(verify(texts[0], &key), ERR_OK);
+}
+END_TEST
+
+static void do_take_plan(struct tent *t, void *ctx)
+{
+    struct ten_plan *plan = NULL;
+    const struct ten_quota none = {.given = 0};
+    const struct ten_tenant_wanted wanted = {.plan = SLICE_LIT("gold-plan")};
+    *(enum err *)ctx = ten_plan_put(t->registry, wanted.plan, SLICE_EMPTY, &none, &plan, &t->eb);
+    if (*(enum err *)ctx == ERR_OK)
+        *(enum err *)ctx = ten_tenant_change(t->registry, tent_find(t, LEAVING), &wanted, &t->eb);
+}
+
+START_TEST(no_version_of_the_tenants_document_names_its_plan)
+{
+    struct ten_job job;
+    enum err rc = ERR_CONFLICT;
+    fill();
+    tent_control(&tent, do_take_plan, &rc);
+    ck_assert_msg(rc == ERR_OK, "%s", tent.eb.text);
+    flush();
+    ck_assert(tables_hold_at("t/" LEAVING, "gold-plan"));
+    leave(&job);
+    ck_assert(tables_hold("gold-plan")); /* the plan is there */
+    ck_assert(!tables_hold_at("t/" LEAVING, "gold-plan"));
 }
 END_TEST
 
@@ -324,10 +359,10 @@ END_TEST
 
 Suite *suite_auth_departed_keys(void)
 {
-    const TTest *const tests[] = {nothing_that_was_named_stays_in_any_file,
-                                  a_key_is_revoked_after_it_was_stripped,
-                                  in_its_grace_period_keys_and_name_stay,
-                                  keys_of_tenants_that_left_before_are_stripped_at_a_start};
+    const TTest *const tests[] = {
+        nothing_that_was_named_stays_in_any_file, a_key_is_revoked_after_it_was_stripped,
+        no_version_of_the_tenants_document_names_its_plan, in_its_grace_period_keys_and_name_stay,
+        keys_of_tenants_that_left_before_are_stripped_at_a_start};
     Suite *s = suite_create("auth_departed_keys");
     ADD_CASE(s, "departed", tests);
     TCase *c = tcase_create("interrupted");
