@@ -212,6 +212,57 @@ START_TEST(it_is_as_strict_as_the_other_port)
 }
 END_TEST
 
+/* --- what the emulator takes --------------------------------------------------------------------
+ */
+
+/* docs/bigtable-compatibility.md, What differs from the official emulator: it takes all of these. */
+static const struct {
+    const char *path;
+    const ProtobufCMessageDescriptor *type;
+    const char *form;
+    enum gw_status_code status;
+    const char *words;
+} REFUSED[] = {
+    {TABLES "ListTables", &bta__list_tables_request__descriptor, "parent=anything",
+     GW_STATUS_INVALID_ARGUMENT, "projects/PROJECT/instances/INSTANCE"},
+    {DATA "PingAndWarm", &bt__ping_and_warm_request__descriptor,
+     "name=", GW_STATUS_INVALID_ARGUMENT, "projects/PROJECT/instances/INSTANCE"},
+    {TABLES "CreateTable", &bta__create_table_request__descriptor,
+     "parent=" LAB ";table_id=a table;table=", GW_STATUS_INVALID_ARGUMENT, "table ID may hold"},
+    {TABLES "CreateTable", &bta__create_table_request__descriptor,
+     "parent=" LAB ";table_id=u;table.column_families.key=a:b;table.column_families.value=",
+     GW_STATUS_INVALID_ARGUMENT, "family name may hold"},
+    {TABLES "CreateTable", &bta__create_table_request__descriptor,
+     "parent=" LAB ";table_id=u;table.granularity=2", GW_STATUS_UNIMPLEMENTED, "MICROS"},
+    {TABLES "CreateTable", &bta__create_table_request__descriptor,
+     "parent=" LAB ";table_id=u;table.automated_backup_policy=", GW_STATUS_UNIMPLEMENTED,
+     "automated_backup_policy"},
+    {TABLES "UpdateTable", &bta__update_table_request__descriptor,
+     "table.name=" LAB "/tables/t;update_mask.paths=automated_backup_policy",
+     GW_STATUS_UNIMPLEMENTED, "automated_backup_policy"},
+    {TABLES "ModifyColumnFamilies", &bta__modify_column_families_request__descriptor,
+     "name=" LAB "/tables/t;modifications.id=f;modifications.update.gc_rule.max_age.nanos=1000",
+     GW_STATUS_INVALID_ARGUMENT, "one millisecond"},
+    {TABLES "ModifyColumnFamilies", &bta__modify_column_families_request__descriptor,
+     "name=" LAB "/tables/t;modifications.id=f;modifications.update=;"
+     "modifications.update_mask.paths=value_type",
+     GW_STATUS_INVALID_ARGUMENT, "update_mask may name gc_rule"},
+    {TABLES "DropRowRange", &bta__drop_row_range_request__descriptor,
+     "name=" LAB "/tables/t;row_key_prefix=", GW_STATUS_INVALID_ARGUMENT, "prefix"},
+};
+#define REFUSED_COUNT (sizeof REFUSED / sizeof REFUSED[0])
+
+START_TEST(what_the_emulator_takes_and_this_does_not_is_refused_by_name)
+{
+    start();
+    create_table();
+    for (size_t i = 0; i < REFUSED_COUNT; i++)
+        expect_refusal(tell(REFUSED[i].path, REFUSED[i].type, REFUSED[i].form), REFUSED[i].status,
+                       REFUSED[i].words);
+    stop();
+}
+END_TEST
+
 Suite *suite_grpc_emulator(void);
 Suite *suite_grpc_emulator(void)
 {
@@ -225,6 +276,7 @@ Suite *suite_grpc_emulator(void)
     tcase_add_loop_test(tc, a_project_comes_by_its_first_use, 0, 3);
     tcase_add_loop_test(tc, what_is_written_stays_over_a_restart, 0, 2);
     tcase_add_test(tc, it_is_as_strict_as_the_other_port);
+    tcase_add_test(tc, what_the_emulator_takes_and_this_does_not_is_refused_by_name);
     suite_add_tcase(s, tc);
     return s;
 }
