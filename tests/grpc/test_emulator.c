@@ -215,7 +215,8 @@ END_TEST
 /* --- what the emulator takes --------------------------------------------------------------------
  */
 
-/* docs/bigtable-compatibility.md, What differs from the official emulator: it takes all of these. */
+/* docs/bigtable-compatibility.md, What differs from the official emulator: that takes all of
+ * these. */
 static const struct {
     const char *path;
     const ProtobufCMessageDescriptor *type;
