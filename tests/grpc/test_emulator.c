@@ -244,10 +244,6 @@ static const struct {
     {TABLES "ModifyColumnFamilies", &bta__modify_column_families_request__descriptor,
      "name=" LAB "/tables/t;modifications.id=f;modifications.update.gc_rule.max_age.nanos=1000",
      GW_STATUS_INVALID_ARGUMENT, "one millisecond"},
-    {TABLES "ModifyColumnFamilies", &bta__modify_column_families_request__descriptor,
-     "name=" LAB "/tables/t;modifications.id=f;modifications.update=;"
-     "modifications.update_mask.paths=value_type",
-     GW_STATUS_INVALID_ARGUMENT, "update_mask may name gc_rule"},
     {TABLES "DropRowRange", &bta__drop_row_range_request__descriptor,
      "name=" LAB "/tables/t;row_key_prefix=", GW_STATUS_INVALID_ARGUMENT, "prefix"},
 };
