@@ -8,7 +8,7 @@
  * Threads:  the loop of the call.
  * Blocks:   no.
  * Fails by: ERR_INVALID for a token of another list, ERR_NO_MEMORY.
- * Limits:   none.
+ * Limits:   GW_LIST_PAGE_BYTES of a page, which its maker heeds.
  * Promises: 1. A token opens only in the context that it was made in.
  */
 #ifndef GATEWAY_GRPC_LIST_PAGE_H
@@ -16,6 +16,9 @@
 
 #include "gateway/call.h"
 #include "gateway/page_token.h"
+
+/* Of memory, and what one entry more takes: a page is made on a loop. */
+#define GW_LIST_PAGE_BYTES (256 * KIB)
 
 /* *out_last: the page begins behind it; empty: at the first. token "": the first page. */
 enum err gw_list_page_open(struct gw_call *call, const struct gw_page_context *context,

@@ -13,7 +13,6 @@
 #include "base/banned.h"
 
 #define PAGE_TABLES LIM_TABLES
-#define PAGE_BYTES  (256 * KIB) /* of memory: a page is made on a loop */
 
 /* What a task makes, for the answer. */
 struct change {
@@ -149,7 +148,7 @@ static enum err fill_page(struct gw_call *call, const Bta__ListTablesRequest *re
     if (e == ERR_OK && reply->tables == NULL)
         e = base_fail(eb, ERR_NO_MEMORY, "out of memory for the list");
     for (; e == ERR_OK && at < tables->count && reply->n_tables < most &&
-           call->arena.used - before < PAGE_BYTES;
+           call->arena.used - before < GW_LIST_PAGE_BYTES;
          at++)
         if (!tables->schemas[at]->deleting)
             e = gw_table_to_proto(tables->schemas[at], &gw_rpc(call)->resource, view, &call->arena,

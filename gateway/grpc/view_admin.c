@@ -130,7 +130,7 @@ static enum err fill_page(struct gw_call *call, const Bta__ListAuthorizedViewsRe
             : request->view;
     size_t count = list == NULL ? 0 : list->count;
     size_t most = request->page_size > 0 ? (size_t)request->page_size : count;
-    size_t at = 0;
+    size_t at = 0, before = call->arena.used;
     struct slice last;
     enum err e = gw_list_page_open(call, &context, request->page_token, &last, eb);
     if (e == ERR_OK && last.len > 0 && sto_view_list_search(list, last, &at))
@@ -139,7 +139,9 @@ static enum err fill_page(struct gw_call *call, const Bta__ListAuthorizedViewsRe
         base_arena_alloc(&call->arena, (count + 1) * sizeof(*reply->authorized_views));
     if (e == ERR_OK && reply->authorized_views == NULL)
         e = base_fail(eb, ERR_NO_MEMORY, "out of memory for the list");
-    for (; e == ERR_OK && at < count && reply->n_authorized_views < most; at++)
+    for (; e == ERR_OK && at < count && reply->n_authorized_views < most &&
+           call->arena.used - before < GW_LIST_PAGE_BYTES;
+         at++)
         e = gw_view_to_proto(list->views[at], of, wanted, &call->arena,
                              &reply->authorized_views[reply->n_authorized_views++], eb);
     if (e == ERR_OK && at < count)

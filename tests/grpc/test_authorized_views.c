@@ -172,6 +172,53 @@ START_TEST(views_are_listed_in_pages)
 }
 END_TEST
 
+static Bta__ListAuthorizedViewsResponse *list_whole_views(const char *token)
+{
+    Bta__ListAuthorizedViewsRequest ask_list = BTA__LIST_AUTHORIZED_VIEWS_REQUEST__INIT;
+    ask_list.parent = table;
+    ask_list.view = BTA__AUTHORIZED_VIEW__RESPONSE_VIEW__FULL;
+    ask_list.page_token = text(token);
+    ck_assert_msg(ask(ADMIN "ListAuthorizedViews", &ask_list.base) == GW_STATUS_OK, "%s",
+                  call->message);
+    return (Bta__ListAuthorizedViewsResponse *)(void *)grpc_message_new(
+        call, &bta__list_authorized_views_response__descriptor, 0);
+}
+
+/* Twelve times 30,000 bytes are more than GW_LIST_PAGE_BYTES; nobody asked for a page's size. */
+START_TEST(a_page_of_large_views_is_bounded_by_bytes)
+{
+    enum { VIEWS = 12, QUALIFIER = 15000, LISTED_MAX = 10 };
+    static uint8_t bytes[2][QUALIFIER];
+    ProtobufCBinaryData qualifiers[2];
+    struct subset s;
+    char id[8], token[512] = "";
+    size_t seen = 0;
+    for (size_t i = 0; i < 2; i++) {
+        memset(bytes[i], (int)('a' + i), QUALIFIER);
+        qualifiers[i] = (ProtobufCBinaryData){QUALIFIER, bytes[i]};
+    }
+    (void)subset_of(&s, "u");
+    s.columns[0].qualifiers = qualifiers;
+    s.columns[0].n_qualifiers = 2;
+    for (size_t i = 0; i < VIEWS; i++) {
+        (void)snprintf(id, sizeof id, "v%02zu", i);
+        ck_assert_msg(create_view(id, &s.view) == GW_STATUS_OK, "%s", call->message);
+    }
+    do {
+        Bta__ListAuthorizedViewsResponse *page = list_whole_views(token);
+        ck_assert_uint_gt(page->n_authorized_views, 0);
+        ck_assert_uint_le(page->n_authorized_views, LISTED_MAX);
+        for (size_t i = 0; i < page->n_authorized_views; i++) {
+            (void)snprintf(id, sizeof id, "/v%02zu", seen++);
+            ck_assert_str_eq(strrchr(page->authorized_views[i]->name, '/'), id);
+        }
+        (void)snprintf(token, sizeof token, "%s", page->next_page_token);
+        bta__list_authorized_views_response__free_unpacked(page, NULL);
+    } while (token[0] != '\0');
+    ck_assert_uint_eq(seen, VIEWS);
+}
+END_TEST
+
 static int update_view(Bta__AuthorizedView *view, const char *path)
 {
     Bta__UpdateAuthorizedViewRequest ask_update = BTA__UPDATE_AUTHORIZED_VIEW_REQUEST__INIT;
@@ -331,6 +378,7 @@ Suite *suite_grpc_authorized_views(void)
     tcase_add_test(tc, a_view_says_as_much_of_itself_as_is_asked_for);
     tcase_add_test(tc, views_that_make_no_sense_are_refused);
     tcase_add_test(tc, views_are_listed_in_pages);
+    tcase_add_test(tc, a_page_of_large_views_is_bounded_by_bytes);
     tcase_add_test(tc, updates_change_what_their_mask_names);
     tcase_add_test(tc, a_view_is_deleted_unless_it_is_protected_or_another);
     world_end(tc);
