@@ -41,6 +41,9 @@ struct gw_router;
 struct mig_datadir;
 struct mig_service;
 
+/* Of memory: keys of services that have the same one by chance are few. */
+#define GW_SERVICE_SHARES 64
+
 /* What all calls share. */
 struct gw_api {
     struct ten_registry *registry;
@@ -48,7 +51,9 @@ struct gw_api {
     struct sto_engine *engine;
     struct base_memory *memory;         /* of requests: base/memory.h */
     struct base_memory_share strangers; /* of those who have not shown a key yet */
-    struct base_memory_share operators; /* of service keys, until they act for a tenant */
+    struct base_memory_share operators; /* of their keys */
+    /* Of service keys until they act for a tenant, by key: one takes nothing of the others. */
+    struct base_memory_share services[GW_SERVICE_SHARES];
     struct gw_router *router;           /* of the JSON API */
     struct gw_openapi *openapi;         /* the same */
     struct gw_descriptors *descriptors; /* of gRPC */

@@ -99,6 +99,18 @@ static bool keep_prefix(struct gw_call *call, const struct auth_key *key, bool b
     return call->who.row_prefix.ptr != NULL;
 }
 
+static struct base_memory_share *share_of(struct gw_api *api, const struct auth_key *key)
+{
+    if (key->tenant != NULL)
+        return &key->tenant->memory;
+    if (key->kind == AUTH_OPERATOR)
+        return &api->operators;
+    size_t sum = 0;
+    for (const char *c = key->id; *c != '\0'; c++)
+        sum = 31 * sum + (uint8_t)*c;
+    return &api->services[sum % GW_SERVICE_SHARES];
+}
+
 const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes, bool by_row)
 {
     const struct auth_key *key = NULL;
@@ -118,7 +130,7 @@ const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes, bo
     call->who.kind = key->kind;
     call->who.scopes = key->scopes;
     call->who.home = key->tenant;
-    gw_call_charge(call, key->tenant == NULL ? &call->api->operators : &key->tenant->memory);
+    gw_call_charge(call, share_of(call->api, key));
     uint64_t missing = scopes & ~auth_scopes_held(key->scopes);
     if (missing != 0) {
         gw_observe_stranger(call, GW_STRANGER_SCOPE);

@@ -34,6 +34,8 @@ enum err gw_api_open(const struct gw_api_options *options, struct gw_api **out, 
     api->keyring = options->keyring;
     api->memory = options->memory;
     api->operators.budget = api->memory;
+    for (size_t i = 0; i < GW_SERVICE_SHARES; i++)
+        api->services[i].budget = api->memory;
     api->strangers.budget = api->memory;
     api->strangers.most = api->memory->limit / STRANGERS_PART;
     api->engine = ten_registry_engine(options->registry);

@@ -282,6 +282,43 @@ START_TEST(half_sent_messages_are_bounded_and_end)
 }
 END_TEST
 
+static bool has_status(const struct grpc_call *call)
+{
+    return call->status >= 0 || call->is_closed; /* closed without one: it was ended */
+}
+
+/* Two messages of one service fit, and one of another: with one share for both it would not. Few of
+ * all keys have the same share, so one of several has another one. A round in which the first
+ * messages were ended meanwhile, because nothing came for two seconds, says nothing. */
+START_TEST(one_service_takes_nothing_of_anothers_memory)
+{
+    enum { ROUNDS = 20 };
+    static struct grpc_client first, second;
+    char key[WORLD_KEY], id[WORLD_ID];
+    bool is_taken = false;
+    for (int i = 0; !is_taken && i < ROUNDS; i++) {
+        admin_create_global_key(mean.op, "service", key, id);
+        grpc_open(&first, &server, key, 0);
+        admin_create_global_key(mean.op, "service", key, id);
+        grpc_open(&second, &server, key, 0);
+        const struct grpc_call *last = NULL;
+        for (int k = 0; k < 3; k++)
+            last = half_send(&first);
+        for (int ms = 0; !has_status(last) && ms < SOON_MS; ms += 10)
+            grpc_listen(&first, 10);
+        const struct grpc_call *other = half_send(&second);
+        for (int ms = 0; !has_status(other) && !is_taken && ms < SOON_MS; ms += 10) {
+            grpc_listen(&second, 10);
+            is_taken = last->status == 8 && held_bytes() > 33 * MIB; /* RESOURCE_EXHAUSTED */
+        }
+        grpc_close(&first);
+        grpc_close(&second);
+        process_await(little_is_held, NULL, "the memory of closed connections");
+    }
+    ck_assert(is_taken);
+}
+END_TEST
+
 /* A byte of a message now and then, beside a body that comes quickly enough. */
 START_TEST(a_trickled_message_is_ended_while_memory_is_scarce)
 {
@@ -440,6 +477,7 @@ Suite *suite_api_memory(void)
     tcase_add_test(t, a_body_that_comes_later_is_taken);
     tcase_add_test(t, half_sent_bodies_are_bounded_for_their_tenant);
     tcase_add_loop_test(t, half_sent_messages_are_bounded_and_end, 0, 2);
+    tcase_add_test(t, one_service_takes_nothing_of_anothers_memory);
     tcase_add_test(t, a_trickled_message_is_ended_while_memory_is_scarce);
     tcase_add_test(t, unread_answers_are_bounded_for_their_tenant);
     tcase_add_test(t, an_unread_list_of_tables_is_not_made);
