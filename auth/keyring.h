@@ -83,8 +83,8 @@ enum err auth_verify(struct auth_verifier *v, struct slice text,
 
 /* How many keys were revoked so far; one that counts is no more. Lock-free. */
 uint64_t auth_revocations(const struct auth_verifier *v);
-/* Whether there still is a key of this ID. Lock-free. */
-bool auth_key_is_there(const struct auth_verifier *v, const char id[AUTH_KEY_ID + 1]);
+/* The key of this ID, valid as one that was verified; NULL: it was revoked. Lock-free. */
+const struct auth_key *auth_key_find(const struct auth_verifier *v, const char id[AUTH_KEY_ID + 1]);
 
 /* --- control thread --------------------------------------------------------------------------- */
 

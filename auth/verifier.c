@@ -116,7 +116,7 @@ uint64_t auth_revocations(const struct auth_verifier *v)
     return atomic_load(&v->keyring->revoked);
 }
 
-bool auth_key_is_there(const struct auth_verifier *v, const char id[AUTH_KEY_ID + 1])
+const struct auth_key *auth_key_find(const struct auth_verifier *v, const char id[AUTH_KEY_ID + 1])
 {
-    return base_hashmap_find(v->keyring->by_id, base_slice(id, AUTH_KEY_ID)) != NULL;
+    return base_hashmap_find(v->keyring->by_id, base_slice(id, AUTH_KEY_ID));
 }

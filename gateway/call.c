@@ -7,6 +7,7 @@
  *   2. answered is set before the first byte of an answer; nothing is sent when it is set or ex is
  *      NULL.
  *   3. The struct is recycled; everything it points to is given back first.
+ *   4. A timer holds a call that outlives its peer; another call's timer stops with its exchange.
  */
 #include "gateway/call.h"
 
@@ -77,6 +78,7 @@ static void reset(struct gw_call *call)
     call->magic = 0;
     call->answered = false;
     call->has_scope = false;
+    call->outlives_peer = false;
     call->who = (struct gw_principal){.kind = AUTH_TENANT};
     call->action.name = NULL;
     call->action.is_taken = false;
@@ -203,18 +205,33 @@ static void time_came(struct gw_timer *timer)
 {
     struct gw_call *call =
         (struct gw_call *)(void *)((char *)timer - offsetof(struct gw_call, timer));
-    gw_call_hold(call);
+    if (!call->outlives_peer) /* else the timer held it */
+        gw_call_hold(call);
     call->on_time(call);
     gw_call_drop(call);
 }
 
 void gw_call_later(struct gw_call *call, uint64_t ns, void (*go_on)(struct gw_call *call))
 {
-    INVARIANT(call->ex != NULL);
+    INVARIANT(call->ex != NULL || call->outlives_peer);
+    if (!gw_call_is_wanted(call))
+        return;
+    if (call->outlives_peer)
+        gw_call_hold(call);
     call->on_time = go_on;
     call->timer.run = time_came;
     call->timer.due_ns = (base_monotonic_ns() + ns) / TIMER_NS * TIMER_NS + TIMER_NS;
     gw_timer_start(call->thread->loop, &call->timer);
+}
+
+void gw_call_give_up(struct gw_call *call)
+{
+    atomic_store_explicit(&call->unwanted, true, memory_order_relaxed);
+    if (call->timer.link == NULL)
+        return;
+    gw_timer_stop(&call->timer);
+    if (call->outlives_peer)
+        gw_call_drop(call);
 }
 
 bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call))
@@ -228,7 +245,9 @@ bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call
 /* What is answered at once ends by itself. */
 static bool lives_long(const struct gw_call *call, uint64_t now_ns)
 {
-    if (call->ex == NULL || call->ex->ended)
+    if (call->ex == NULL)
+        return gw_call_is_wanted(call);
+    if (call->ex->ended)
         return false;
     return call->answered ||
            (call->visit.tenant != NULL && now_ns - call->ex->received_ns > YOUNG_NS);
@@ -238,7 +257,7 @@ static bool lives_long(const struct gw_call *call, uint64_t now_ns)
 static enum err standing_check(const struct gw_call *call, bool looks_at_keys, struct errbuf *eb)
 {
     bool has_key = call->who.key_id[0] != '\0';
-    if (has_key && looks_at_keys && !auth_key_is_there(call->thread->verifier, call->who.key_id))
+    if (has_key && looks_at_keys && auth_key_find(call->thread->verifier, call->who.key_id) == NULL)
         return base_fail(eb, ERR_UNAUTHENTICATED, "the API key was revoked");
     return call->visit.tenant == NULL
                ? ERR_OK
@@ -286,7 +305,9 @@ static void cut_if_fallen(struct gw_call *call, bool looks_at_keys)
     enum err e = standing_check(call, looks_at_keys, &eb);
     if (e == ERR_OK)
         return;
-    if (call->answered || call->visit.access == TEN_READ)
+    if (call->ex == NULL)
+        gw_call_give_up(call);
+    else if (call->answered || call->visit.access == TEN_READ)
         call->protocol->cut(call, e, eb.text);
     else /* in the middle of a change, of which it is not known whether it is done: it says so */
         atomic_store_explicit(&call->unwanted, true, memory_order_relaxed);
@@ -307,8 +328,19 @@ void gw_calls_tick(struct gw_api_thread *thread, uint64_t now_ns)
         gw_call_hold(call);
         if (lives_long(call, now_ns))
             cut_if_fallen(call, looks_at_keys);
-        if (call->ex != NULL && call->on_tick != NULL)
+        if (gw_call_is_wanted(call) && call->on_tick != NULL)
             call->on_tick(call, now_ns);
+        next = call->next;
+        gw_call_drop(call);
+    }
+}
+
+void gw_calls_give_up(struct gw_api_thread *thread)
+{
+    struct gw_call *next;
+    for (struct gw_call *call = thread->calls; call != NULL; call = next) {
+        gw_call_hold(call);
+        gw_call_give_up(call);
         next = call->next;
         gw_call_drop(call);
     }
@@ -333,9 +365,9 @@ void gw_call_gone(struct gw_exchange *ex, void *user)
     INVARIANT(call->magic == GW_CALL_MAGIC && call->ex == ex);
     gw_call_hold(call);
     gw_observe_gone(call, ex);
-    gw_timer_stop(&call->timer);
     call->ex = NULL;
-    atomic_store_explicit(&call->unwanted, true, memory_order_relaxed);
+    if (!call->outlives_peer || ex->ended)
+        gw_call_give_up(call);
     if (call->on_gone != NULL)
         call->on_gone(call);
     gw_call_drop(call);

@@ -10,7 +10,8 @@
  * Blocks:   no.
  * Fails by: refusing, in the words of its protocol.
  * Limits:   the protocol's arena_max.
- * Promises: 1. A call is freed when the exchange is gone and no hold is left, never earlier.
+ * Promises: 1. A call is freed when the exchange is gone and no hold is left, never earlier. One
+ *              that outlives its peer stays charged and admitted until then.
  *           2. Refusing a call whose peer is gone, or that was answered, does nothing.
  */
 #ifndef GATEWAY_CALL_H
@@ -126,6 +127,7 @@ struct gw_call {
     uint32_t holds; /* operations under way, and functions on the stack that still need it */
     bool answered;
     bool has_scope;
+    bool outlives_peer;     /* finished even if the peer disconnects; set before any timer starts */
     struct gw_exchange *ex; /* NULL once gone */
     const struct gw_protocol *protocol;
     struct gw_api_thread *thread;
@@ -135,7 +137,9 @@ struct gw_call {
 
     struct gw_principal who;
     struct gw_action action;
-    _Atomic bool unwanted; /* the peer is gone, or may not go on: what the engine does may end */
+    _Atomic bool
+        unwanted; /* it may not go on, or its peer is gone and it does not outlive that: its
+                            * operations may end early */
     struct ten_tenant *tenant; /* NULL unless the request acts for one */
     struct ten_visit visit;    /* of that tenant; what it was charged */
     struct gw_seen seen;
@@ -172,16 +176,21 @@ void gw_call_free_spares(struct gw_api_thread *thread);
 /* Zeroed state in the arena, for handlers; cleanup may be NULL. */
 void *gw_call_new_state(struct gw_call *call, size_t bytes, void (*cleanup)(struct gw_call *));
 
-/* Have on_tick called about twice a second while the peer is there, and while draining. */
+/* Have on_tick called about twice a second while the peer is there or need not be. */
 void gw_call_tick(struct gw_call *call, void (*on_tick)(struct gw_call *call, uint64_t now_ns));
 /* All of a thread's, at the tick of its loop. Ends those that live long and whose key was revoked,
  * or whose tenant was suspended or is leaving: an answer that has begun, a read that has not. A
- * write that has none is unwanted then: it ends if it takes long. */
+ * write that has none, or no peer any more, is unwanted then: it ends if it takes long. */
 void gw_calls_tick(struct gw_api_thread *thread, uint64_t now_ns);
+/* Gives up all calls, when all exchanges are gone and timers do not run any more. */
+void gw_calls_give_up(struct gw_api_thread *thread);
 
-/* Have go_on called in so long or some milliseconds later, unless the peer is gone before; one at a
- * time. */
+/* Have go_on called in so long or some milliseconds later, unless the peer is gone before and was
+ * needed; one at a time. */
 void gw_call_later(struct gw_call *call, uint64_t ns, void (*go_on)(struct gw_call *call));
+/* Marks the call unwanted and stops its timer: only operations in flight keep it. The caller holds
+ * it. */
+void gw_call_give_up(struct gw_call *call);
 /* True: the server is busy and it is not the turn of the call's tenant: go_on is called when it is.
  * Asked after it was admitted, and between writes of one that has many. */
 bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call));
@@ -203,6 +212,13 @@ enum err gw_call_compile(const struct gw_call *call, const struct sto_filter *fi
                          struct sto_filter_program **out, struct errbuf *eb) MUST_CHECK;
 /* Says why memory of the call's share was refused: ERR_NO_MEMORY. */
 enum err gw_call_no_memory(const struct gw_call *call, struct errbuf *eb);
+
+/* Returns whether the call may go on: its peer is there, or it outlives the peer. */
+static inline bool gw_call_is_wanted(const struct gw_call *call)
+{
+    return call->ex != NULL ||
+           (call->outlives_peer && !atomic_load_explicit(&call->unwanted, memory_order_relaxed));
+}
 
 /* For the events of an exchange whose user is the call. */
 void gw_call_drained(struct gw_exchange *ex, void *call);

@@ -195,7 +195,9 @@ bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_loa
     struct ten_refusal why = {.name = NULL};
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = gw_priority_of(call->ex, &call->priority, &eb);
+    enum err e = ERR_OK;
+    if (call->ex != NULL) /* else it stays what the head said */
+        e = gw_priority_of(call->ex, &call->priority, &eb);
     if (call->visit.tenant == NULL) /* it came without a key */
         ten_visit_begin(&call->visit, call->tenant, NULL);
     if (e == ERR_OK)

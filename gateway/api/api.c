@@ -106,6 +106,7 @@ void gw_api_thread_end(struct gw_loop *loop, void *thread_state)
     struct gw_api_thread *thread = thread_state;
     if (thread == NULL)
         return;
+    gw_calls_give_up(thread);
     while (thread->live > 0) {
         base_mailbox_wait(thread->mailbox, WAIT_MS);
         (void)base_mailbox_run(thread->mailbox); /* how many does not matter */

@@ -6,6 +6,9 @@
  * under way, rates. Whom he means is in the message: projects/TENANT/...; a tenant's key names its
  * own tenant or is refused. Key and state are looked at again then, unless the turn of the loop in
  * which they were checked is still the same: most messages come in one piece with their head.
+ *
+ * From its message on, a call of a method that outlives its peer may have no exchange any more: its
+ * key is found by its ID then.
  */
 #include "gateway/grpc/dispatch.h"
 
@@ -67,7 +70,8 @@ static bool check_caller(struct gw_rpc *rpc)
 {
     struct gw_call *call = &rpc->call;
     const struct gw_method *method = rpc->method;
-    if (method->access == GW_ACCESS_NONE || call->ex->is_plain)
+    rpc->is_plain = call->ex->is_plain;
+    if (method->access == GW_ACCESS_NONE || rpc->is_plain)
         return true;
     const struct auth_key *key = gw_caller_check(call, method->scope, method->by_row);
     if (key == NULL)
@@ -151,18 +155,26 @@ static bool check_resource(struct gw_rpc *rpc)
 
 static void go_on(struct gw_rpc *rpc);
 
+/* Checks the caller's key again. Returns NULL if it is no longer valid; the call is answered. */
+static const struct auth_key *key_again(struct gw_rpc *rpc)
+{
+    struct gw_call *call = &rpc->call;
+    if (call->ex == NULL)
+        return auth_key_find(call->thread->verifier, call->who.key_id);
+    return gw_caller_check(call, rpc->method->scope, rpc->method->by_row);
+}
+
 /* Whose data the request touches; false: refused, or a new tenant is being made first. */
 static bool find_tenant(struct gw_rpc *rpc)
 {
     struct gw_call *call = &rpc->call;
-    if (call->ex->is_plain)
+    if (rpc->is_plain)
         return gw_emulator_act_for(rpc, go_on);
     bool is_same_turn = rpc->key_turn == gw_loop_turn(call->thread->loop);
-    const struct auth_key *key =
-        is_same_turn ? rpc->key : gw_caller_check(call, rpc->method->scope, rpc->method->by_row);
+    const struct auth_key *key = is_same_turn ? rpc->key : key_again(rpc);
     if (key == NULL)
         return false;
-    if (is_same_turn && rpc->is_admitted)
+    if ((is_same_turn || call->ex == NULL) && rpc->is_admitted)
         return gw_caller_check_tenant(call, key, rpc->resource.project);
     struct ten_load charged = call->visit.charged;
     if (!gw_caller_act_for(call, key, rpc->resource.project))
@@ -215,7 +227,7 @@ static void call_handler(struct gw_rpc *rpc)
 
 static void turn_came(struct gw_call *call)
 {
-    if (!gw_rpc_is_over(call) && gw_call_may_begin(call))
+    if (gw_rpc_goes_on(call) && gw_call_may_begin(call))
         call_handler(gw_rpc(call));
 }
 
@@ -270,7 +282,7 @@ static enum err unpack(struct gw_call *call, struct errbuf *eb)
  * of a stream of messages, until its handler returns. */
 static void unpacked(struct gw_rpc *rpc, enum err result, const char *detail)
 {
-    if (gw_rpc_is_over(&rpc->call))
+    if (!gw_rpc_goes_on(&rpc->call))
         return;
     if (result != ERR_OK)
         fail(rpc, result, detail);
@@ -307,6 +319,7 @@ static void on_message(struct gw_rpc *rpc)
     struct errbuf eb;
     eb.text[0] = '\0';
     rpc->is_begun = true;
+    rpc->call.outlives_peer = rpc->method->outlives_peer;
     if (!check_deadline(rpc))
         return;
     if (is_small(rpc)) {

@@ -186,7 +186,7 @@ static void made(struct gw_call *call)
     struct gw_rpc *rpc = gw_rpc(call);
     if (call->task.result != ERR_OK)
         gw_call_problem(call, (int)call->task.result, call->task.detail.text);
-    else if (!gw_rpc_is_over(call))
+    else if (gw_rpc_goes_on(call))
         rpc->then(rpc);
 }
 

@@ -44,9 +44,10 @@ struct gw_method {
     enum err (*check)(const ProtobufCMessage *request, struct errbuf *eb);
     const char *missing_field; /* a text field naming what is not here: UNIMPLEMENTED */
     bool in_table;
-    bool finds;       /* at the emulator's listener, an instance that is there already */
-    bool by_row;      /* as gw_caller_check wants it */
-    bool takes_large; /* messages up to GW_RPC_MESSAGE_MAX; others: see gw_method_request_max */
+    bool finds;         /* at the emulator's listener, an instance that is there already */
+    bool by_row;        /* as gw_caller_check wants it */
+    bool takes_large;   /* messages up to GW_RPC_MESSAGE_MAX; others: see gw_method_request_max */
+    bool outlives_peer; /* a complete request is finished even if its client disconnects */
     bool client_streaming; /* the handler is called for each message, and the end ends the call */
     bool bare_for_python;  /* its client cannot take details of a status here */
     enum err refusal;      /* of one that is not there; ERR_OK: ERR_UNSUPPORTED */

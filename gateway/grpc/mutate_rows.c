@@ -3,8 +3,9 @@
  *
  * Entries become operations in their order, at most LIM_BULK_INFLIGHT of them or LIM_BODY_BYTES at
  * a time, and none while the peer does not take verdicts or the tenant has more than its share of a
- * busy server. A verdict is written when its operation comes back, or at once when there is none;
- * messages leave when they have some size, or when nothing is under way.
+ * busy server. All are applied even if the peer disconnects: clients drop the stream of a request
+ * that they do not wait for. A verdict is written when its operation comes back, or at once when
+ * there is none; messages leave when they have some size, or when nothing is under way.
  *
  * Invariants:
  *   1. An entry has its verdict written, or an operation under way, or is not begun (begun counts
@@ -279,8 +280,10 @@ static void begin_entry(struct mutate_rows *m)
 
 static bool may_begin(const struct mutate_rows *m)
 {
-    return !is_over(m) && m->begun < m->request->n_entries && m->spare != NULL && !m->waits &&
-           m->under_way_bytes < LIM_BODY_BYTES && !gw_exchange_is_full(m->call->ex);
+    struct gw_exchange *ex = m->call->ex;
+    return gw_rpc_goes_on(m->call) && m->begun < m->request->n_entries && m->spare != NULL &&
+           !m->waits && m->under_way_bytes < LIM_BODY_BYTES &&
+           (ex == NULL || !gw_exchange_is_full(ex));
 }
 
 /* Whatever can go on goes on. Entries that are refused at once have no completion that would call
@@ -296,7 +299,8 @@ static void pump(struct mutate_rows *m)
         send_verdicts(m);
 }
 
-static void on_drained(struct gw_call *call)
+/* The peer has consumed verdicts, or is gone. */
+static void on_room(struct gw_call *call)
 {
     pump(call->state);
 }
@@ -338,7 +342,7 @@ static uint64_t bytes_of_request(const Bt__MutateRowsRequest *request)
 
 static bool wants_rate(const struct gw_call *call, struct arena *arena)
 {
-    const Bt__FeatureFlags *features = gw_features_of(call->ex, arena);
+    const Bt__FeatureFlags *features = call->ex == NULL ? NULL : gw_features_of(call->ex, arena);
     return features != NULL &&
            (features->mutate_rows_rate_limit || features->mutate_rows_rate_limit2);
 }
@@ -364,6 +368,7 @@ void gw_mutate_rows(struct gw_call *call)
     if (!gw_caller_admit_entries(call, load))
         return;
     m->wants_rate = wants_rate(call, &call->arena);
-    call->on_drained = on_drained;
+    call->on_drained = on_room;
+    call->on_gone = on_room;
     pump(m);
 }

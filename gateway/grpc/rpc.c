@@ -234,7 +234,11 @@ void gw_rpc_fail(struct gw_call *call, enum err code, const char *detail)
 void gw_rpc_tick(struct gw_call *call, uint64_t now_ns)
 {
     const struct gw_rpc *rpc = gw_rpc(call);
-    if (rpc->deadline_ns != 0 && now_ns >= rpc->deadline_ns && !gw_rpc_is_over(call))
+    if (rpc->deadline_ns == 0 || now_ns < rpc->deadline_ns)
+        return;
+    if (call->ex == NULL)
+        gw_call_give_up(call);
+    else if (!rpc->ended)
         gw_rpc_fail(call, ERR_TIMEOUT, "the deadline passed before everything was done");
 }
 

@@ -14,6 +14,9 @@
  *           2. The request lives until the call is freed; of a method with many, until its handler
  *              returns.
  *           3. A call whose deadline has passed ends within a second or so, whatever it waits for.
+ *           4. A complete request of a method with outlives_peer is finished even if its peer
+ *              disconnects, unless it is refused, its deadline passes, its key is revoked, or its
+ *              tenant may not be written any more.
  */
 #ifndef GATEWAY_GRPC_RPC_H
 #define GATEWAY_GRPC_RPC_H
@@ -43,6 +46,7 @@ struct gw_rpc {
     uint64_t deadline_ns;       /* monotonic; 0: none */
     const struct auth_key *key; /* the caller's, good while the loop's turn is key_turn */
     uint64_t key_turn;
+    bool is_plain;    /* as its exchange, which may be gone */
     bool is_paid;     /* admitted by its head: operations are charged */
     bool is_admitted; /* and is under way since */
     struct gw_frame_reader in;
@@ -77,6 +81,12 @@ static inline struct gw_rpc *gw_rpc(const struct gw_call *call)
 static inline bool gw_rpc_is_over(const struct gw_call *call)
 {
     return call->ex == NULL || gw_rpc(call)->ended;
+}
+
+/* Returns whether the call has not ended and may go on. */
+static inline bool gw_rpc_goes_on(const struct gw_call *call)
+{
+    return !gw_rpc(call)->ended && gw_call_is_wanted(call);
 }
 
 /* What takes time for each byte of the request is not for the loop. */

@@ -304,6 +304,68 @@ START_TEST(a_peer_may_leave_in_the_middle)
 }
 END_TEST
 
+/* --- without a peer -----------------------------------------------------------------------------
+ */
+
+static bool all_are_there(void *arg)
+{
+    (void)arg;
+    return tenant_usage(w.http).rows == (int64_t)request.n_entries;
+}
+
+static void send_and_leave(size_t count)
+{
+    static struct set_cell cell;
+    static Bt__Mutation *mutations[1];
+    mutations[0] = set_cell(&cell, "stats", "q", "x");
+    make_request(count, mutations, 1);
+    struct grpc_call *left = grpc_start(&client, METHOD, &request.base, NULL);
+    grpc_await_sent(&client, left);
+    grpc_cancel(&client, left);
+}
+
+/* The loop decodes few entries, the helper many. The tenant of a service key is known from the
+ * message alone. */
+START_TEST(a_complete_request_is_applied_when_its_client_disconnects)
+{
+    begin();
+    if (_i % 2 == 1) {
+        char key[WORLD_KEY];
+        admin_create_global_key(w.op, "service", key, NULL);
+        grpc_close(&client);
+        grpc_open(&client, world_server(), key, 0);
+    }
+    send_and_leave(_i < 2 ? 4 * LIM_BULK_INFLIGHT : 50000);
+    process_await(all_are_there, NULL, "all rows of a client that disconnected");
+    EXPECT_USAGE(admin_recount(w.op, w.tenant), tenant_usage(w.http).bytes,
+                 (int64_t)request.n_entries, (int64_t)request.n_entries);
+}
+END_TEST
+
+/* The purge would wait for it. */
+START_TEST(offboarding_ends_a_call_without_a_client)
+{
+    begin();
+    send_and_leave(LIM_MUTATIONS_PER_ROW);
+    admin_offboard(w.op, w.tenant);
+}
+END_TEST
+
+/* server_stop fails the test if the server does not end, with exit status 0. */
+START_TEST(a_server_stops_with_a_call_without_a_client)
+{
+    struct server own;
+    server_create(&own);
+    server_start(&own, NULL);
+    world_init_on(&w, &own, HTTP_2, "leaving");
+    grpc_open(&client, &own, w.key, 0);
+    (void)table_name(table, &w);
+    send_and_leave(LIM_MUTATIONS_PER_ROW);
+    server_stop(&own);
+    server_remove(&own);
+}
+END_TEST
+
 /* --- the rate ----------------------------------------------------------------------------------
  */
 
@@ -411,6 +473,9 @@ Suite *suite_grpc_mutate_rows(void)
     tcase_add_test(tc, mutations_have_a_limit_over_all_entries);
     tcase_add_test(tc, large_values_pass_a_few_at_a_time);
     tcase_add_test(tc, a_peer_may_leave_in_the_middle);
+    tcase_add_loop_test(tc, a_complete_request_is_applied_when_its_client_disconnects, 0, 4);
+    tcase_add_test(tc, offboarding_ends_a_call_without_a_client);
+    tcase_add_test(tc, a_server_stops_with_a_call_without_a_client);
     tcase_add_test(tc, a_tenant_over_its_rate_is_told_when_to_come_again);
     tcase_add_test(tc, clients_that_ask_are_told_to_slow_down);
     world_end(tc);

@@ -244,6 +244,15 @@ void grpc_await_bytes(struct grpc_client *c, const struct grpc_call *call, size_
     }
 }
 
+void grpc_await_sent(struct grpc_client *c, const struct grpc_call *call)
+{
+    ck_assert(!call->is_open);
+    while (call->sent < call->request.len) {
+        ck_assert_msg(!call->is_closed, "the call ended before its request was sent");
+        pull_awaited(c, "room for a request");
+    }
+}
+
 void grpc_begun(struct grpc_client *c, const struct grpc_call *call)
 {
     while (call->http_status == 0) {

@@ -103,6 +103,8 @@ void grpc_await_close(struct grpc_client *c);
 void grpc_give_windows(struct grpc_client *c);
 /* Reads until that many bytes of the call have come, which must happen. */
 void grpc_await_bytes(struct grpc_client *c, const struct grpc_call *call, size_t bytes);
+/* Reads until all of the call's request is sent, with its end. */
+void grpc_await_sent(struct grpc_client *c, const struct grpc_call *call);
 /* Reads until the head of the answer has come: the server serves the call. */
 void grpc_begun(struct grpc_client *c, const struct grpc_call *call);
 /* Reads for that long, whatever comes: to see that something does not come. */
