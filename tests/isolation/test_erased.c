@@ -1,0 +1,57 @@
+/*
+ * tests/isolation/test_erased.c - whatever anybody named or wrote of a tenant, through any route or
+ * method, is nowhere when the tenant is erased, but for what its certificate names.
+ */
+#include "tests/isolation/erased.h"
+
+#include "base/banned.h"
+
+static struct erased x;
+
+static void leave(void)
+{
+    http_json(x.op, "POST",
+              "{'confirm':'" ERASED_TENANT "','reason':'zq-leave for good','deep':true}",
+              "/v1/admin/tenants/" ERASED_TENANT ":offboard");
+    EXPECT_STATUS(x.op, 202);
+    char job[WORLD_ID];
+    (void)snprintf(job, sizeof job, "%s", http_string(x.op, "/job"));
+    admin_await_job(x.op, job);
+    http_get(x.op, "/v1/admin/tenants/" ERASED_TENANT "/certificate");
+    EXPECT_STATUS(x.op, 200);
+    ck_assert_uint_eq(http_count(x.op, "/exceptions"), STO_REMAINDERS - 1);
+}
+
+/* Only what was there can be seen to be gone: each mark is in some file before. */
+static void expect_all_marks(void)
+{
+    for (size_t i = 0; i < ERASED_MARK_COUNT; i++)
+        ck_assert_msg(erased_is_somewhere(&x, ERASED_MARKS[i].text), "%s (%s) was never stored",
+                      ERASED_MARKS[i].text, ERASED_MARKS[i].what);
+}
+
+START_TEST(no_file_holds_what_was_named_or_written)
+{
+    erased_begin(&x);
+    erased_tell_story(&x);
+    expect_all_marks();
+    erased_walk_all(&x);
+    erased_check_fields(&x);
+    leave();
+    server_stop(&x.server);
+    const char *found = erased_find(&x);
+    ck_assert_msg(found == NULL, "DATA: %s", found);
+    erased_end(&x);
+}
+END_TEST
+
+Suite *suite_isolation_erased(void);
+Suite *suite_isolation_erased(void)
+{
+    Suite *s = suite_create("isolation_erased");
+    TCase *tc = tcase_create("erased");
+    tcase_set_timeout(tc, 1200);
+    tcase_add_test(tc, no_file_holds_what_was_named_or_written);
+    suite_add_tcase(s, tc);
+    return s;
+}
