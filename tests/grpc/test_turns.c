@@ -280,10 +280,11 @@ static bool who_waits_is_revoked(void *arg)
 /* Bulk writes of both protocols, single ones with a body, and reads. */
 START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
 {
-    double usual_s = 0; /* at most: on a slow machine a small write takes long without a flood */
+    double usual_s = 60; /* on a slow machine a small write takes long without a flood. Usual is the
+                          * least: with the most, after a pause of seconds each sync took as long */
     for (int i = 0; i < 10; i++) {
         tenant_put(quiet.http, "devices", "row", "stats", "q", "v");
-        usual_s = quiet.http->seconds > usual_s ? quiet.http->seconds : usual_s;
+        usual_s = quiet.http->seconds < usual_s ? quiet.http->seconds : usual_s;
     }
     disk_slow(&disk, SYNC_MS + (uint32_t)(LIM_OVERLOAD_TIMES * usual_s * 1000));
     ck_assert_int_eq(pthread_create(&small.thread, NULL, small_thread, NULL), 0);
