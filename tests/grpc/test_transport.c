@@ -180,6 +180,14 @@ static bool has_pong(void *c)
     return ((const struct grpc_client *)c)->pongs > 0;
 }
 
+/* The first GOAWAY names no call, so that those on their way come in; the second may come behind the
+ * answers. */
+static bool has_last_goaway(void *c)
+{
+    grpc_listen(c, 1);
+    return ((const struct grpc_client *)c)->goaway_last_id != INT32_MAX;
+}
+
 START_TEST(calls_under_way_are_finished_when_the_server_stops)
 {
     static struct server server;
@@ -209,6 +217,8 @@ START_TEST(calls_under_way_are_finished_when_the_server_stops)
     expect_all_ok(write);
     (void)take_answer(read);
     ck_assert_uint_ge(reader.row_count, 3000);
+    process_await(has_last_goaway, &reading, "the last GOAWAY behind a read");
+    process_await(has_last_goaway, &writing, "the last GOAWAY behind a write");
     ck_assert_int_eq(reading.goaway_last_id, read->id);
     ck_assert_int_eq(writing.goaway_last_id, write->id);
     grpc_close(&reading);
