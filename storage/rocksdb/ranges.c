@@ -127,16 +127,17 @@ static void range_compact(struct rdb_engine *e, int family, struct slice begin, 
                           int bottommost)
 {
     pthread_mutex_lock(&e->compact_lock);
-    int now = sto_rdb_range_files(e, family, begin, end).lowest_level;
+    struct rdb_range_files now = sto_rdb_range_files(e, family, begin, end);
     int tries = 0;
-    for (int before = -1; now > before && !atomic_load(&e->closing);) {
+    for (int before = -1; now.lowest_level > before && !atomic_load(&e->closing);) {
+        atomic_fetch_add(&e->compacted_bytes[family], now.bytes);
         enum err rc = sto_rdb_compact_range(e->db.handle, e->db.cf[family], begin, end, bottommost);
         if (rc == ERR_CORRUPT && tries++ < DAMAGE_TRIES && sto_rdb_damage_wait(e) &&
             !sto_rdb_damage_is_stuck(e, family, begin, end))
             continue; /* what is damaged is left out from now on */
         is_damaged = is_damaged || rc == ERR_CORRUPT;
-        before = now;
-        now = sto_rdb_range_files(e, family, begin, end).lowest_level;
+        before = now.lowest_level;
+        now = sto_rdb_range_files(e, family, begin, end);
     }
     pthread_mutex_unlock(&e->compact_lock);
 }

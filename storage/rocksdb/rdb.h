@@ -74,8 +74,9 @@ struct rdb_engine {
     _Atomic bool closing;
     _Atomic uint64_t acked_sequence;
     _Atomic uint64_t erasing_since_ns;  /* shares.h */
-    _Atomic unsigned old_state_waited;  /* deletions that wait for old snapshots or files to go */
+    _Atomic unsigned old_state_waited;  /* deletions that wait for old snapshots or files */
     _Atomic uint64_t reads_handed_over; /* tried on a loop, and not in memory */
+    _Atomic uint64_t compacted_bytes[RDB_CF_COUNT]; /* of files that ranges.c had compacted */
     struct rdb_cache_sample cache_sample;
     struct rdb_tombstones tombstones;
     struct rdb_change_counts change_counts;

@@ -5,9 +5,12 @@
 #include "tests/auth/keys.h"
 
 #include <dirent.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 
 #include "auth/key_doc.h"
+#include "auth/keyring_internal.h"
+#include "storage/rocksdb/ranges.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/table_file.h"
 #include "tenancy/plan.h"
@@ -270,6 +273,98 @@ START_TEST(in_its_grace_period_keys_and_name_stay)
 }
 END_TEST
 
+/* --- what it costs ---------------------------------------------------------------------------- */
+
+#define TOGETHER   8
+#define KEYS_THERE 20000
+#define KEYS_BATCH 500
+
+/* Of a tenant that stays, as keyring.c stores them: digests do not compress. */
+static void fill_many_keys(struct ten_tenant *t)
+{
+    static struct sto_doc_change changes[KEYS_BATCH];
+    static struct buf bodies[KEYS_BATCH];
+    static uint8_t doc_keys[KEYS_BATCH][AUTH_DOC_KEY];
+    struct auth_key key = {.kind = AUTH_TENANT,
+                           .scopes = AUTH_DATA_READ,
+                           .tenant = t,
+                           .label = "the app",
+                           .created_us = 1};
+    char id[AUTH_KEY_ID + 1];
+    for (size_t at = 0; at < KEYS_THERE; at += KEYS_BATCH) {
+        for (size_t i = 0; i < KEYS_BATCH; i++) {
+            ck_assert_int_eq(getrandom(key.digest, sizeof key.digest, 0), sizeof key.digest);
+            (void)snprintf(id, sizeof id, "%0*zu", AUTH_KEY_ID, (at + i) * 7919 % KEYS_THERE);
+            auth_doc_key(base_slice(id, AUTH_KEY_ID), doc_keys[i]);
+            base_buf_init(&bodies[i], AUTH_KEY_DOC_MAX);
+            ck_assert_int_eq(auth_key_encode(&key, &bodies[i]), ERR_OK);
+            changes[i] = (struct sto_doc_change){.key = base_slice(doc_keys[i], AUTH_DOC_KEY),
+                                                 .body = base_buf_slice(&bodies[i]),
+                                                 .expect = STO_DOC_ABSENT};
+        }
+        ck_assert_int_eq(sto_docs_commit(tent.engine, changes, KEYS_BATCH, &tent.eb), ERR_OK);
+        for (size_t i = 0; i < KEYS_BATCH; i++)
+            base_buf_fini(&bodies[i]);
+    }
+    flush();
+}
+
+static uint64_t bytes_of_keys(void)
+{
+    return sto_rdb_range_files(sto_rdb_engine(tent.engine), RDB_CF_META,
+                               sto_doc_prefix(STO_DOC_API_KEY), sto_doc_prefix_end(STO_DOC_API_KEY))
+        .bytes;
+}
+
+static bool is_at_fence(void *job)
+{
+    struct ten_job_progress p;
+    return ten_job_progress_get(tent.registry, job, &p) && p.step == STO_PURGE_FENCE;
+}
+
+/* Behind one whose fence waits for a read: all others are one group. */
+static void leave_together(struct ten_tenant *const tenants[TOGETHER])
+{
+    char jobs[TOGETHER][TEN_JOB_ID + 1];
+    struct ten_job job;
+    atomic_fetch_add(&tenants[0]->account.reads_open, 1);
+    for (size_t i = 0; i < TOGETHER; i++) {
+        ck_assert_int_eq(tent_offboard(&tent, tenants[i], jobs[i]), ERR_OK);
+        if (i == 0)
+            process_await(is_at_fence, jobs[0], "the first purge");
+    }
+    atomic_fetch_sub(&tenants[0]->account.reads_open, 1);
+    for (size_t i = 0; i < TOGETHER; i++) {
+        tent_await_job(&tent, jobs[i], &job);
+        ck_assert_msg(job.state == TEN_JOB_DONE, "%s", job.error);
+    }
+}
+
+/* Documents of keys are everybody's: once for each group, not for each tenant. */
+START_TEST(a_group_of_purges_compacts_the_documents_of_keys_once)
+{
+    struct ten_tenant *tenants[TOGETHER];
+    char id[16], text[AUTH_KEY_TEXT + 1];
+    struct rdb_engine *e = sto_rdb_engine(tent.engine);
+    fill_many_keys(tent_create(&tent, STAYING));
+    for (size_t i = 0; i < TOGETHER; i++) {
+        (void)snprintf(id, sizeof id, "leaving%zu", i);
+        tenants[i] = tent_create(&tent, id);
+        make_key(tenants[i], CANARY, "", text);
+    }
+    flush();
+    uint64_t keys = bytes_of_keys();
+    uint64_t before = atomic_load(&e->compacted_bytes[RDB_CF_META]);
+    ck_assert_uint_gt(keys, KEYS_THERE * sizeof((struct auth_key *)0)->digest);
+    leave_together(tenants);
+    uint64_t compacted = atomic_load(&e->compacted_bytes[RDB_CF_META]) - before;
+    ck_assert_uint_ge(compacted, keys);
+    ck_assert_msg(compacted < TOGETHER / 2 * keys, "%lu bytes compacted, of keys %lu", compacted,
+                  keys);
+    ck_assert(!tables_hold(CANARY));
+}
+END_TEST
+
 /* --- interrupted ------------------------------------------------------------------------------ */
 
 /* As an older version left it: a purge that knew no keys. */
@@ -359,10 +454,12 @@ END_TEST
 
 Suite *suite_auth_departed_keys(void)
 {
-    const TTest *const tests[] = {
-        nothing_that_was_named_stays_in_any_file, a_key_is_revoked_after_it_was_stripped,
-        no_version_of_the_tenants_document_names_its_plan, in_its_grace_period_keys_and_name_stay,
-        keys_of_tenants_that_left_before_are_stripped_at_a_start};
+    const TTest *const tests[] = {nothing_that_was_named_stays_in_any_file,
+                                  a_key_is_revoked_after_it_was_stripped,
+                                  no_version_of_the_tenants_document_names_its_plan,
+                                  in_its_grace_period_keys_and_name_stay,
+                                  keys_of_tenants_that_left_before_are_stripped_at_a_start,
+                                  a_group_of_purges_compacts_the_documents_of_keys_once};
     Suite *s = suite_create("auth_departed_keys");
     ADD_CASE(s, "departed", tests);
     TCase *c = tcase_create("interrupted");
