@@ -71,7 +71,8 @@ void erased_check_fields(struct erased *x);
 /* The first mark that is where it may not be, in static memory; NULL: there is none. The server has
  * ended. */
 const char *erased_find(const struct erased *x);
-/* Whether some file of the data directory holds the text, table files decoded. */
+/* Whether some file of the data directory holds the text, table files decoded; the server may run,
+ * and a file that is being written is passed over. */
 bool erased_is_somewhere(const struct erased *x, const char *text);
 
 #endif
