@@ -15,6 +15,7 @@
 #include "tenancy/certificate_store.h"
 #include "tenancy/erasure_ledger.h"
 #include "tenancy/erasure_replay.h"
+#include "tenancy/offboard.h"
 #include "tenancy/threshold.h"
 
 #include "base/banned.h"
@@ -46,6 +47,13 @@ static void log_threshold(const struct ten_threshold_event *event)
              "tenant=%s field=%s percent=%u direction=%s used=%" PRIu64 " limit=%" PRIu64,
              event->tenant->id, event->field, rises ? event->to : event->from,
              rises ? "up" : "down", event->used, event->limit);
+}
+
+static void log_purge_failed(const struct ten_purge_failure *failure)
+{
+    base_log(BASE_LOG_ERROR, "purge_failed",
+             "job=%s tenant=%s failures=%u again_s=%" PRIu64 " reason=\"%s\"", failure->job,
+             failure->tenant->id, failure->failures, failure->again_s, failure->error);
 }
 
 static void log_tear(void *ctx, const struct sto_rocksdb_tear *tear)
@@ -161,7 +169,8 @@ static enum err open_registry(struct gw_store *s, const char *dir, const char *b
                                            .certificates = &certificates,
                                            .reissue_erasures = places->accept_lost_ledger,
                                            .out_reissued = &reissued,
-                                           .awaits_keys = true};
+                                           .awaits_keys = true,
+                                           .purge_failed = log_purge_failed};
     enum err e = replay_erasures(s, dir, backups, eb);
     if (e == ERR_OK)
         e = ten_registry_open(&o, &s->registry, eb);

@@ -93,6 +93,15 @@ static void add_throttling(struct ten_activity *sum, const struct ten_meter *m)
     }
 }
 
+/* Its state is durable: the age is the same after a restart, and whether its purge runs, waits or
+ * has failed. */
+static void add_purging(struct ten_activity *sum, const struct ten_tenant *t)
+{
+    int64_t since_us = ten_tenant_details(t)->state_since_us;
+    if (sum->purging_since_us == 0 || since_us < sum->purging_since_us)
+        sum->purging_since_us = since_us;
+}
+
 size_t ten_activity_look(struct ten_registry *r, uint64_t now_ns, struct ten_active *out,
                          size_t limit, struct ten_activity *sum)
 {
@@ -104,6 +113,8 @@ size_t ten_activity_look(struct ten_registry *r, uint64_t now_ns, struct ten_act
         struct ten_meter *m = atomic_load_explicit(&t->meter, memory_order_acquire);
         sum->states[ten_tenant_state(t)]++;
         add_thresholds(sum, t);
+        if (ten_tenant_state(t) == TEN_PURGING)
+            add_purging(sum, t);
         if (m == NULL)
             continue;
         add_throttling(sum, m);

@@ -1,8 +1,8 @@
 /*
  * tenancy/activity.h - which tenants did something lately, and what all tenants did together.
  *
- * Does:     walk all tenants once; add up states, thresholds and throttling; select the most active
- *           ones.
+ * Does:     walk all tenants once; add up states, thresholds and throttling; find the oldest purge;
+ *           select the most active ones.
  * Owns:     the marks in the meters (tenancy/meter.h).
  * May use:  base/, tenancy/.
  * Knows no: who asks, formats.
@@ -31,6 +31,7 @@ struct ten_activity {
     uint64_t throttled[TEN_POLICY_COUNT]; /* of all tenants, since the start */
     uint64_t throttled_ns[TEN_POLICY_COUNT];
     size_t at_threshold[TEN_USED_COUNT][TEN_THRESHOLDS]; /* tenants at this one or above */
+    int64_t purging_since_us; /* of the tenant that has been PURGING for longest; 0: none is */
     size_t active;
 };
 

@@ -79,7 +79,6 @@ struct ten_purge_queue {
     uint64_t group_ns; /* how long the last one took; 0: there was none */
     uint32_t told_step;
     size_t told_count;
-    uint64_t oldest_ns; /* since when the oldest is not done, also one that failed; 0: all are */
     char told[TEN_PURGES_AT_ONCE][TEN_JOB_ID + 1]; /* jobs that are at that step together */
     uint64_t told_ns;
     struct sto_progress progress; /* of the step; written by the job worker */
@@ -123,8 +122,9 @@ struct ten_registry {
     uint64_t last_job_ms;
     struct ten_grace grace;
     struct ten_purge_retries retries;
-    uint64_t activity_marked_ns; /* tenancy/activity.c */
-    uint64_t top_ns[2];          /* tenancy/top.c: when samples were made; 0: not yet */
+    void (*purge_failed)(const struct ten_purge_failure *failure); /* as given; may be NULL */
+    uint64_t activity_marked_ns;                                   /* tenancy/activity.c */
+    uint64_t top_ns[2]; /* tenancy/top.c: when samples were made; 0: not yet */
     struct base_msg drain_msg;
     bool draining;
     sem_t drained; /* posted once no removal is running after draining was set */
@@ -304,8 +304,6 @@ void ten_purge_run(struct ten_registry *r, struct ten_tenant *t);
 
 /* Post the purge of a tenant in PURGING, once: again when the one that is under way has failed. */
 void ten_purge_post(struct ten_registry *r, struct ten_tenant *t);
-/* It failed: it is posted again later, and later still each time. */
-void ten_purge_failed(struct ten_registry *r, struct ten_tenant *t);
 /* It is done, or there is no use in trying it again. */
 void ten_purge_ended(struct ten_registry *r, struct ten_tenant *t);
 /* Post those that are due. */

@@ -129,7 +129,6 @@ struct ten_job_progress {
     uint64_t elapsed_ms;   /* since the step began */
     size_t together;       /* jobs that share the step: a search is for all of them */
     size_t waiting;        /* jobs that wait for the worker */
-    uint64_t oldest_ms;    /* since the oldest that is not done was asked for; 0: all are done */
 };
 /* Any thread. False when the worker is not at this job; only `waiting` is set then. */
 bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_job_progress *out);
@@ -145,6 +144,15 @@ bool ten_job_place_get(struct ten_registry *r, const char *job, struct ten_job_p
 
 /* Any thread. Of whatever the worker does; together 0: nothing. */
 void ten_purges_get(struct ten_registry *r, struct ten_job_progress *out);
+
+/* A purge that failed, and is tried again. */
+struct ten_purge_failure {
+    const struct ten_tenant *tenant;
+    const char *job;
+    const char *error;
+    unsigned failures; /* in a row, in this process; this one included */
+    uint64_t again_s;  /* until the next try */
+};
 
 /* Test tool: stop the process (_exit 137) right after step n (0 to TEN_JOB_STEPS - 1) became
  * durable, TEN_JOB_STEPS: between the line in the ledger and the last batch, TEN_DIE_BEHIND_KEYS:

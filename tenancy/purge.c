@@ -442,14 +442,14 @@ static enum err set_running(struct ten_purge *p)
     for (uint32_t step = STO_PURGE_FENCE + 1; step < TEN_JOB_STEPS; step++)
         p->job.step_done_us[step] = 0;
     memset(p->job.error, 0, sizeof p->job.error);
-    return store(p, NULL);
+    return store(p, &p->detail);
 }
 
 enum err ten_purge_prepare(struct ten_purge *p)
 {
     struct slice id = base_slice_text(p->job.id);
     struct ten_job stored;
-    enum err rc = ten_job_read(p->registry, id, &p->version, &stored, NULL);
+    enum err rc = ten_job_read(p->registry, id, &p->version, &stored, &p->detail);
     if (rc != ERR_OK)
         return rc;
     p->job = stored;

@@ -390,11 +390,6 @@ static void take_amounts(const struct sto_progress *from, uint64_t now_ns,
         out->seconds_left = (uint64_t)((double)(out->all - out->done) / per_ms / 1000) + 1;
 }
 
-static uint64_t oldest_ms(const struct ten_purge_queue *q, uint64_t now_ns)
-{
-    return q->oldest_ns == 0 || q->oldest_ns > now_ns ? 0 : (now_ns - q->oldest_ns) / NS_PER_MS;
-}
-
 bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_job_progress *out)
 {
     struct ten_purge_queue *q = &r->purges;
@@ -407,7 +402,6 @@ bool ten_job_progress_get(struct ten_registry *r, const char *job, struct ten_jo
     progress.step = q->told_step;
     progress.together = q->told_count;
     progress.waiting = q->waiting;
-    progress.oldest_ms = oldest_ms(q, now_ns);
     progress.elapsed_ms = is_told ? (now_ns - q->told_ns) / NS_PER_MS : 0;
     if (is_told)
         take_amounts(&q->progress, now_ns, &progress);
@@ -445,10 +439,8 @@ void ten_purges_get(struct ten_registry *r, struct ten_job_progress *out)
     progress.step = q->told_step;
     progress.together = q->told_count;
     progress.waiting = q->waiting;
-    uint64_t now_ns = base_monotonic_ns();
-    progress.oldest_ms = oldest_ms(q, now_ns);
     if (q->told_count > 0)
-        take_amounts(&q->progress, now_ns, &progress);
+        take_amounts(&q->progress, base_monotonic_ns(), &progress);
     pthread_mutex_unlock(&q->lock);
     *out = progress;
 }

@@ -23,7 +23,6 @@
 
 struct ten_purge_retry {
     struct ten_tenant *tenant;
-    uint64_t since_ns; /* when it was first asked for, in this process */
     uint64_t due_ns;
     unsigned failures;
     bool is_asked_for; /* again, while it was under way */
@@ -36,19 +35,6 @@ static struct ten_purge_retry *find(struct ten_registry *r, const struct ten_ten
         if (all->entries[i].tenant == t)
             return &all->entries[i];
     return NULL;
-}
-
-/* Entries came or went: since when the oldest of them is not done. */
-static void oldest_set(struct ten_registry *r)
-{
-    struct ten_purge_queue *q = &r->purges;
-    uint64_t oldest_ns = 0;
-    for (size_t i = 0; i < r->retries.count; i++)
-        if (oldest_ns == 0 || r->retries.entries[i].since_ns < oldest_ns)
-            oldest_ns = r->retries.entries[i].since_ns;
-    pthread_mutex_lock(&q->lock);
-    q->oldest_ns = oldest_ns;
-    pthread_mutex_unlock(&q->lock);
 }
 
 static struct ten_purge_retry *add(struct ten_registry *r, struct ten_tenant *t)
@@ -64,8 +50,7 @@ static struct ten_purge_retry *add(struct ten_registry *r, struct ten_tenant *t)
         all->capacity = capacity;
     }
     struct ten_purge_retry *added = &all->entries[all->count++];
-    *added = (struct ten_purge_retry){.tenant = t, .since_ns = base_monotonic_ns()};
-    oldest_set(r);
+    *added = (struct ten_purge_retry){.tenant = t};
     return added;
 }
 
@@ -89,28 +74,41 @@ void ten_purge_post(struct ten_registry *r, struct ten_tenant *t)
         entry->is_asked_for = true;
 }
 
-void ten_purge_failed(struct ten_registry *r, struct ten_tenant *t)
+/* A job whose document could not be read or written has no error in it. */
+static const char *error_of(const struct ten_purge *p)
 {
-    ten_control_check(r);
-    struct ten_purge_retry *entry = find(r, t);
+    if (p->job.error[0] != '\0')
+        return p->job.error;
+    return p->detail.text[0] != '\0' ? p->detail.text : base_err_name(p->result);
+}
+
+static void purge_failed(const struct ten_purge *p)
+{
+    struct ten_registry *r = p->registry;
+    struct ten_purge_retry *entry = find(r, p->tenant);
     unsigned doubled = entry->failures < DOUBLED_MAX ? entry->failures : DOUBLED_MAX;
-    entry->failures++;
-    if (entry->is_asked_for)
+    uint64_t pause_s = entry->is_asked_for ? 0 : (uint64_t)FIRST_S << doubled;
+    const struct ten_purge_failure failure = {.tenant = p->tenant,
+                                              .job = p->job.id,
+                                              .error = error_of(p),
+                                              .failures = ++entry->failures,
+                                              .again_s = pause_s};
+    if (r->purge_failed != NULL)
+        r->purge_failed(&failure);
+    if (pause_s == 0)
         run(r, entry);
     else
-        entry->due_ns = base_monotonic_ns() + ((uint64_t)FIRST_S << doubled) * NS_PER_S;
+        entry->due_ns = base_monotonic_ns() + pause_s * NS_PER_S;
 }
 
 void ten_purge_ended(struct ten_registry *r, struct ten_tenant *t)
 {
     ten_control_check(r);
     struct ten_purge_retry *entry = find(r, t);
-    if (entry->is_asked_for && ten_tenant_state(t) == TEN_PURGING) {
+    if (entry->is_asked_for && ten_tenant_state(t) == TEN_PURGING)
         run(r, entry);
-    } else {
+    else
         *entry = r->retries.entries[--r->retries.count];
-        oldest_set(r);
-    }
 }
 
 static void run_left(struct base_msg *msg)
@@ -120,7 +118,7 @@ static void run_left(struct base_msg *msg)
     if (p->is_hopeless)
         ten_purge_ended(p->registry, p->tenant);
     else
-        ten_purge_failed(p->registry, p->tenant);
+        purge_failed(p);
     base_free(p);
 }
 

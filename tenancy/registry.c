@@ -171,6 +171,7 @@ enum err ten_registry_open(const struct ten_registry_options *options, struct te
     r->memory = options->memory;
     r->keystore = options->keystore;
     r->awaits_keys = options->awaits_keys;
+    r->purge_failed = options->purge_failed;
     r->by_id = base_hashmap_new(r->epoch);
     ten_purge_queue_init(&r->purges, r->engine);
     int error = sem_init(&r->drained, 0, 0);

@@ -30,6 +30,7 @@
 
 struct ten_registry;
 struct ten_certificates;
+struct ten_purge_failure;
 
 /* What auth/ has to do with a tenant that leaves. */
 struct ten_key_holder {
@@ -54,6 +55,8 @@ struct ten_registry_options {
     size_t *out_reissued;  /* how many tenants' were; NULL: not told */
     struct ten_sweeper_options sweeper;
     bool awaits_keys; /* no purge goes on, and none begins, before ten_registry_keys_attach */
+    /* Control thread: a purge failed, and is tried again (tenancy/offboard.h). May be NULL. */
+    void (*purge_failed)(const struct ten_purge_failure *failure);
 };
 
 /* Blocking; starts the control worker, then resumes interrupted jobs and table removals. */

@@ -17,7 +17,7 @@
 #include "base/banned.h"
 
 #define LABEL_BYTES      (LIM_TENANT_ID + 64)
-#define MS_DECIMALS      3
+#define US_DECIMALS      6
 #define JOBS_COUNTED_MAX 1000
 
 /* One tenant as it is at the scrape. */
@@ -118,9 +118,11 @@ static void put_jobs(struct buf *out, struct ten_registry *registry, const struc
     }
 }
 
-static void put_purges(struct buf *out, struct ten_registry *registry)
+static void put_purges(struct buf *out, struct ten_registry *registry,
+                       const struct ten_activity *sum)
 {
     struct ten_job_progress p;
+    int64_t age_us = sum->purging_since_us == 0 ? 0 : base_wall_us() - sum->purging_since_us;
     ten_purges_get(registry, &p);
     gw_metric_one(out, "bigtent_purges_running", GW_GAUGE,
                   "Purges whose step is under way; more than one share a search of the files.",
@@ -129,9 +131,9 @@ static void put_purges(struct buf *out, struct ten_registry *registry)
                   p.waiting);
     struct gw_metric m =
         gw_metric_begin(out, "bigtent_purge_oldest_seconds", GW_GAUGE,
-                        "Since the oldest purge that is not done was asked for, in "
-                        "this process; 0: there is none.");
-    gw_metric_put_fraction(&m, "", p.oldest_ms, MS_DECIMALS);
+                        "Age of the oldest purge that is not done, since it became due, also "
+                        "before a restart; 0: there is none.");
+    gw_metric_put_fraction(&m, "", age_us > 0 ? (uint64_t)age_us : 0, US_DECIMALS);
     m = gw_metric_begin(out, "bigtent_purge_amount", GW_GAUGE,
                         "What the step under way counts; all 0: not known.");
     bool is_bytes = p.unit == STO_PROGRESS_BYTES;
@@ -356,7 +358,7 @@ void gw_metrics_tenants(struct buf *out, struct ten_registry *registry)
     put_by_name(out, all, count);
     base_free(all);
     base_free(active);
-    put_purges(out, registry);
+    put_purges(out, registry, &sum);
     put_sweeps(out, registry);
     put_jobs(out, registry, &sum);
 }

@@ -199,6 +199,14 @@ START_TEST(purge_that_met_a_failing_disk_is_finished_at_the_next_start)
 }
 END_TEST
 
+static bool failure_is_logged(void *arg)
+{
+    (void)arg;
+    return server_log_says(&server, " error purge_failed job=") &&
+           server_log_says(&server,
+                           " tenant=leaver failures=1 again_s=5 reason=\"step certificate: ");
+}
+
 static void offboard_without_ledger(uint32_t calls, int error)
 {
     disk_fail(&disk, calls, error, "erasures", 0);
@@ -206,6 +214,7 @@ static void offboard_without_ledger(uint32_t calls, int error)
     EXPECT_STATUS(leaver.op, 202);
     await_job("failed");
     ck_assert_ptr_nonnull(strstr(http_string(leaver.op, "/jobs/0/error"), "step certificate"));
+    process_await(failure_is_logged, NULL, "the failure in the log");
     http_get(leaver.op, "/v1/admin/tenants/leaver");
     ck_assert_str_eq(http_string(leaver.op, "/state"), "purging");
     expect_ready();

@@ -59,7 +59,9 @@ struct tent {
     struct ten_sweeper_options sweeper;
     bool awaits_keys; /* purges wait until a keyring was opened */
     bool deep;        /* who is offboarded from now on is looked for in every table */
-    struct errbuf eb; /* of the last call that failed */
+    void (*purge_failed)(
+        const struct ten_purge_failure *failure); /* of the registry; may be NULL */
+    struct errbuf eb;                             /* of the last call that failed */
 };
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -110,7 +112,8 @@ static inline enum err tent_open_registry(struct tent *t)
                                                  .keystore = t->keystore,
                                                  .certificates = &certificates,
                                                  .sweeper = t->sweeper,
-                                                 .awaits_keys = t->awaits_keys};
+                                                 .awaits_keys = t->awaits_keys,
+                                                 .purge_failed = t->purge_failed};
     return ten_registry_open(&options, &t->registry, &t->eb);
 }
 

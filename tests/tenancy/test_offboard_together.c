@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/share.h"
+#include "tenancy/activity.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
 #include "tests/support/wall.h"
@@ -17,6 +18,7 @@ Suite *suite_tenancy_offboard_together(void);
 
 #define LEAVING    3
 #define MANY_FILES 4200
+#define HOUR_US    3600000000LL
 
 /* All end as the last one does, the second one as the first. */
 static const char *const IDS[LEAVING] = {"alto", "contralto", "to"};
@@ -144,6 +146,20 @@ START_TEST(those_that_wait_share_one_search)
 }
 END_TEST
 
+static void activity_look(struct tent *t, void *sum)
+{
+    struct ten_active none;
+    (void)ten_activity_look(t->registry, base_monotonic_ns(), &none, 0, sum);
+}
+
+/* Of the oldest purge that is not done; 0: there is none. */
+static int64_t oldest_us(void)
+{
+    struct ten_activity sum;
+    tent_control(&tent, activity_look, &sum);
+    return sum.purging_since_us == 0 ? 0 : base_wall_us() - sum.purging_since_us;
+}
+
 static bool erasures_lag(void *lag)
 {
     struct base_class_now now;
@@ -155,21 +171,17 @@ static bool erasures_lag(void *lag)
 START_TEST(an_old_erasure_asks_for_more)
 {
     bool lag = false;
-    struct ten_job_progress p;
-    ten_purges_get(tent.registry, &p);
-    ck_assert_uint_eq(p.oldest_ms, 0);
+    ck_assert_int_eq(oldest_us(), 0);
     ck_assert(erasures_lag(&lag));
     block_worker();
     lag = true;
     process_await(erasures_lag, &lag, "the erasure to lag");
-    ten_purges_get(tent.registry, &p);
-    ck_assert_uint_gt(p.oldest_ms, 0);
+    ck_assert_int_gt(oldest_us(), 0);
     unblock_worker();
     tent_await_job(&tent, blocker_job, &(struct ten_job){0});
     lag = false;
     process_await(erasures_lag, &lag, "the end of the lag");
-    ten_purges_get(tent.registry, &p);
-    ck_assert_uint_eq(p.oldest_ms, 0);
+    ck_assert_int_eq(oldest_us(), 0);
 }
 END_TEST
 
@@ -243,17 +255,28 @@ START_TEST(one_that_finds_something_does_not_keep_the_others)
 }
 END_TEST
 
-static uint64_t oldest_ms(void)
-{
-    struct ten_job_progress p;
-    ten_purges_get(tent.registry, &p);
-    return p.oldest_ms;
-}
-
 static bool all_are_done(void *unused)
 {
     (void)unused;
-    return oldest_ms() == 0;
+    return oldest_us() == 0;
+}
+
+static atomic_uint failures_told;
+
+static void purge_failed(const struct ten_purge_failure *failure)
+{
+    unsigned told = atomic_load(&failures_told) + 1;
+    ck_assert_str_eq(failure->tenant->id, "alto");
+    ck_assert_str_eq(failure->job, ids[0]);
+    ck_assert_ptr_nonnull(strstr(failure->error, "step files: found 0 keys"));
+    ck_assert_uint_eq(failure->failures, told);
+    ck_assert_uint_eq(failure->again_s, 5ULL << (told - 1));
+    atomic_store(&failures_told, told);
+}
+
+static bool are_told(void *failures)
+{
+    return atomic_load(&failures_told) >= *(unsigned *)failures;
 }
 
 static bool failed_again(void *first)
@@ -267,16 +290,28 @@ static bool failed_again(void *first)
 START_TEST(a_departure_that_keeps_failing_grows_old)
 {
     char path[300];
+    unsigned failures = 1;
+    tent.purge_failed = purge_failed;
+    tent_reopen(&tent);
     fill_all();
     (void)snprintf(path, sizeof path, "%s/db/LOG.old.1", tent.dir);
     ck_assert_int_eq(base_file_replace(path, SLICE_LIT("the alto# was here"), 0600, NULL), ERR_OK);
     ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, "alto"), ids[0]), ERR_OK);
+    process_await(are_told, &failures, "the first failure to be told");
     tent_await_job(&tent, ids[0], &jobs[0]);
     wall_pass_s(3600); /* until it is tried again */
     process_await(failed_again, &jobs[0], "a second failure");
-    ck_assert_uint_ge(oldest_ms(), 3600000);
+    failures = 2;
+    process_await(are_told, &failures, "the second failure to be told");
+    ck_assert_int_ge(oldest_us(), HOUR_US);
+    tent_close(&tent);
+    tent.awaits_keys = true; /* no purge is tried */
+    tent_open(&tent);
+    ck_assert_int_ge(oldest_us(), HOUR_US); /* not since the restart */
+    tent_close(&tent);
+    tent.awaits_keys = false;
     ck_assert_int_eq(unlink(path), 0);
-    wall_pass_s(3600);
+    tent_open(&tent);
     tent_await_job_done(&tent, ids[0], &jobs[0]);
     process_await(all_are_done, NULL, "the age to be none");
 }
@@ -315,7 +350,7 @@ START_TEST(a_job_that_cannot_be_read_is_tried_again)
     job_doc_swap(&body);
     base_buf_fini(&body);
     wall_pass_s(3600);
-    ck_assert_uint_gt(oldest_ms(), 0);
+    ck_assert_int_gt(oldest_us(), 0);
     tent_await_job_done(&tent, ids[0], &jobs[0]);
 }
 END_TEST
