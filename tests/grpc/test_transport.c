@@ -180,8 +180,8 @@ static bool has_pong(void *c)
     return ((const struct grpc_client *)c)->pongs > 0;
 }
 
-/* The first GOAWAY names no call, so that those on their way come in; the second may come behind the
- * answers. */
+/* The first GOAWAY names no call, so that those on their way come in; the second may come behind
+ * the answers. */
 static bool has_last_goaway(void *c)
 {
     grpc_listen(c, 1);

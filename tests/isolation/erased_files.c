@@ -85,11 +85,10 @@ static enum err look_entry(void *ctx, enum rdb_entry_kind kind, struct slice key
     return ERR_OK;
 }
 
+/* Or the copy of one (storage/rocksdb/meta_copies.h). */
 static bool is_table(const char *path)
 {
-    size_t len = strlen(path);
-    return strncmp(path, DATABASE, strlen(DATABASE)) == 0 && len > 4 &&
-           strcmp(path + len - 4, ".sst") == 0;
+    return strncmp(path, DATABASE, strlen(DATABASE)) == 0 && strstr(path, ".sst") != NULL;
 }
 
 /* --- any file --------------------------------------------------------------------------------- */
