@@ -13,6 +13,7 @@
 #include "storage/rocksdb/damage_io.h"
 #include "storage/rocksdb/entries.h"
 #include "storage/rocksdb/heldfiles.h"
+#include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
@@ -21,6 +22,7 @@
 #define FORCE_OPTIMIZED  3 /* but not what this very call has written */
 #define ROLL_TRIES       8
 #define ERASE_ROUNDS     8
+#define DEEPEST_ROUNDS   8
 #define DAMAGE_TRIES     8 /* of a compaction: each meets another damaged file, if any */
 
 /* A compaction of this thread met damage that cannot be left out; until the next check. */
@@ -257,6 +259,65 @@ enum err sto_rdb_ranges_erase(struct rdb_engine *e, int family, const struct sto
 void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end)
 {
     range_compact(e, family, begin, end, FORCE_BOTTOMMOST);
+}
+
+/* --- to the deepest level --------------------------------------------------------------------- */
+
+/* The range may be inside one file of the deepest level that has any there, whose keys are all
+ * others'. Returns that file's number and appends its first key to out_first; 0: there is none. */
+static uint64_t file_around(struct rdb_engine *e, int family, struct slice begin, struct slice end,
+                            struct buf *out_first)
+{
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    uint64_t around = 0;
+    int deepest = -1;
+    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
+        struct slice low, high;
+        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
+        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
+        if (strcmp(rocksdb_livefiles_column_family_name(files, i), RDB_FAMILY_NAMES[family]) != 0 ||
+            base_slice_compare(low, end) >= 0 || base_slice_compare(high, begin) < 0 ||
+            rocksdb_livefiles_level(files, i) < deepest)
+            continue;
+        bool is_around = base_slice_compare(low, begin) < 0 && base_slice_compare(high, end) >= 0;
+        deepest = rocksdb_livefiles_level(files, i);
+        around = is_around ? sto_rdb_file_number(rocksdb_livefiles_name(files, i)) : 0;
+        base_buf_truncate(out_first, 0);
+        if (is_around)
+            INVARIANT(base_buf_append(out_first, low) == ERR_OK);
+    }
+    rocksdb_livefiles_destroy(files);
+    return around;
+}
+
+static bool is_live(struct rdb_engine *e, uint64_t number)
+{
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    bool is_found = false;
+    for (int i = 0; !is_found && i < rocksdb_livefiles_count(files); i++)
+        is_found = sto_rdb_file_number(rocksdb_livefiles_name(files, i)) == number;
+    rocksdb_livefiles_destroy(files);
+    return is_found;
+}
+
+/* RocksDB compacts down to the deepest level that has a key of the range when it begins. Below it,
+ * a file of others' keys that reaches over the range keeps the deletions from going; and a
+ * compaction of RocksDB's own may be moving what they delete into that level. So that file's first
+ * key is compacted with the range, and it is done again if that file was replaced before. */
+void sto_rdb_range_compact_deepest(struct rdb_engine *e, int family, struct slice begin,
+                                   struct slice end)
+{
+    struct buf first;
+    uint64_t around = 1;
+    base_buf_init(&first, MIB); /* no stored key is as long */
+    for (int i = 0; around != 0 && i < DEEPEST_ROUNDS && !atomic_load(&e->closing); i++) {
+        around = file_around(e, family, begin, end, &first);
+        range_compact(e, family, around == 0 ? begin : base_buf_slice(&first), end,
+                      FORCE_BOTTOMMOST);
+        if (is_damaged || !is_live(e, around))
+            break;
+    }
+    base_buf_fini(&first);
 }
 
 enum err sto_rdb_compactions_check(struct rdb_engine *e, struct errbuf *eb)

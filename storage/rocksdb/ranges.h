@@ -45,7 +45,11 @@ enum err sto_rdb_wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb) MUS
 /* Whose keys are between them does not matter: what a read would give stays. RocksDB does not say
  * whether it failed; checking and settling do. */
 void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end);
-/* The same of several, sorted here; those that are near each other as one. */
+/* The same, so that nothing that was deleted there before stays in the files, nor its deletion,
+ * whatever the levels: it may rewrite a file more. */
+void sto_rdb_range_compact_deepest(struct rdb_engine *e, int family, struct slice begin,
+                                   struct slice end);
+/* As sto_rdb_range_compact, of several, sorted here; those that are near each other as one. */
 void sto_rdb_spans_compact(struct rdb_engine *e, int family, struct sto_span *spans, size_t count);
 /* Removes every key of the ranges, with all its versions, from the files, visible or not: compacts
  * with the ranges' ends as cuts (cut.h; set by the caller), so that they get table files of their

@@ -72,7 +72,7 @@ static enum err bounds_rewrite(struct rdb_engine *e, int family, const struct st
 {
     enum err rc = sto_rdb_usable(e, eb);
     if (rc == ERR_OK)
-        sto_rdb_range_compact(e, family, begin_of(b), end_of(b));
+        sto_rdb_range_compact_deepest(e, family, begin_of(b), end_of(b));
     /* A compaction that was told to end, or failed, did nothing. */
     return rc == ERR_OK ? sto_rdb_compactions_check(e, eb) : rc;
 }

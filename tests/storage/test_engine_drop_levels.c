@@ -10,6 +10,7 @@
 
 #include <limits.h>
 
+#include "storage/rocksdb/entries.h"
 #include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/tombstone_files.h"
 #include "tests/storage/drops.h"
@@ -123,6 +124,55 @@ START_TEST(the_tombstone_of_a_removed_table_goes_whatever_the_levels)
 }
 END_TEST
 
+/* --- by points -------------------------------------------------------------------------------- */
+
+static void setup_small(void)
+{
+    fix_prepare();
+    fix.options.drop_range_cells = 100 * ROWS;
+    fix.options.reclaim_after_s = 1;
+    fix_open();
+    fill_levels();
+    fill(T, SECRET, SECRET, ROWS);
+}
+
+static bool note_is_gone(void *arg)
+{
+    (void)arg;
+    return !note_is_there() && notes_for_later() == 0;
+}
+
+static bool any_is_stored(void)
+{
+    bool any = false;
+    struct sto_range range = sto_range_of_table(T);
+    ck_assert_int_eq(sto_rdb_entries_any(engine()->db.handle, engine()->db.cells,
+                                         sto_range_begin(&range), sto_range_end(&range), &any,
+                                         NULL),
+                     ERR_OK);
+    return any;
+}
+
+/* A file of neighbours alone reaches over the rows in the deepest level. */
+START_TEST(neither_rows_nor_their_deletions_stay)
+{
+    const struct sto_row_range all = {.start = SLICE_EMPTY};
+    struct sto_usage removed;
+    ck_assert_int_ge(levels_in_use(), 2);
+    ck_assert_int_eq(fix_drop(T, all, 0, &removed), ERR_OK);
+    ck_assert_uint_eq(removed.rows, ROWS);
+    ck_assert(!stats_have_tombstones());
+    ck_assert_int_eq(sto_rdb_flush(engine()), ERR_OK);
+    ck_assert(any_is_stored());
+    process_await(note_is_gone, NULL, "the note of the drop to go");
+    ck_assert(!any_is_stored());
+    wait_until_idle();
+    ck_assert(!files_hold(fix.dir, SECRET));
+    for (size_t n = 0; n < FIX_TENANTS; n++)
+        fix_assert_no_drift(n);
+}
+END_TEST
+
 Suite *suite_storage_engine_drop_levels(void)
 {
     Suite *s = suite_create("storage_engine_drop_levels");
@@ -131,6 +181,11 @@ Suite *suite_storage_engine_drop_levels(void)
     tcase_set_timeout(t, 300);
     tcase_add_test(t, the_tombstone_of_a_drop_goes_whatever_the_levels);
     tcase_add_test(t, the_tombstone_of_a_removed_table_goes_whatever_the_levels);
+    suite_add_tcase(s, t);
+    t = tcase_create("points");
+    tcase_add_checked_fixture(t, setup_small, fix_teardown);
+    tcase_set_timeout(t, 300);
+    tcase_add_test(t, neither_rows_nor_their_deletions_stay);
     suite_add_tcase(s, t);
     return s;
 }
