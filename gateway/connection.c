@@ -29,8 +29,8 @@
 /* Above this part of all connections that there may be, in percent, idle ones have to go sooner. */
 #define CROWDED_PERCENT 80
 #define CROWDED_IDLE_NS (5 * NS_PER_S)
-/* A connection is busy that has more than one part in so many of a loop's time; for at most so long
- * after it was. */
+/* A line of connections is busy that has more than one part in so many of a loop's time; for at
+ * most so long after it was. */
 #define LOOP_SHARE  16
 #define BUSY_NS_MAX (100 * NS_PER_MS)
 #define NS_PER_US   1000ULL
@@ -61,25 +61,12 @@ void gw_conn_defer(struct gw_conn *c)
 
 void gw_conn_again(struct gw_conn *c)
 {
-    struct gw_loop *loop = c->loop;
-    if (c->again_link != NULL)
-        return;
-    c->next_again = NULL;
-    c->again_link = loop->last_again;
-    *loop->last_again = c;
-    loop->last_again = &c->next_again;
+    gw_turns_enter(&c->loop->turns, c->line, &c->turn);
 }
 
-static void leave_again(struct gw_conn *c)
+void gw_conn_act_for(struct gw_conn *c, const void *user)
 {
-    if (c->again_link == NULL)
-        return;
-    *c->again_link = c->next_again;
-    if (c->next_again != NULL)
-        c->next_again->again_link = c->again_link;
-    else
-        c->loop->last_again = c->again_link;
-    c->again_link = NULL;
+    c->line = gw_turns_line(&c->loop->turns, user);
 }
 
 /* --- events ------------------------------------------------------------------------------------
@@ -100,31 +87,33 @@ void gw_conn_run_events(struct gw_loop *loop, int32_t wait_ms)
         INVARIANT(errno == EINTR); /* else epoll has lost sockets: nothing works any more */
 }
 
-/* Each at most once, and not for longer than a turn may take: sockets of others may be readable. */
+/* As many as wait now, and not for longer than a turn may take: sockets of others may be readable.
+ */
 void gw_conn_run_again(struct gw_loop *loop)
 {
-    struct gw_conn **end = loop->last_again;
     uint64_t until_ns = base_monotonic_ns() + LIM_TURN_US * NS_PER_US;
-    bool is_last = false;
-    while (loop->first_again != NULL && !is_last && base_monotonic_ns() < until_ns) {
-        struct gw_conn *c = loop->first_again;
-        is_last = &c->next_again == end;
-        leave_again(c);
+    for (size_t n = loop->turns.waiting; n > 0 && base_monotonic_ns() < until_ns; n--) {
+        struct gw_turn *turn = gw_turns_take(&loop->turns);
+        if (turn == NULL)
+            return; /* others were closed meanwhile */
+        struct gw_conn *c =
+            (struct gw_conn *)(void *)((char *)turn - offsetof(struct gw_conn, turn));
         c->ops->run_again(c);
     }
 }
 
 void gw_conn_used(struct gw_conn *c, uint64_t began_ns)
 {
+    struct gw_line *line = c->line;
     uint64_t now_ns = base_monotonic_ns();
-    uint64_t from_ns = c->busy_until_ns > began_ns ? c->busy_until_ns : began_ns;
+    uint64_t from_ns = line->busy_until_ns > began_ns ? line->busy_until_ns : began_ns;
     uint64_t until_ns = from_ns + (now_ns - began_ns) * LOOP_SHARE;
-    c->busy_until_ns = until_ns < now_ns + BUSY_NS_MAX ? until_ns : now_ns + BUSY_NS_MAX;
+    line->busy_until_ns = until_ns < now_ns + BUSY_NS_MAX ? until_ns : now_ns + BUSY_NS_MAX;
 }
 
 bool gw_conn_is_busy(const struct gw_conn *c, uint64_t now_ns)
 {
-    return now_ns < c->busy_until_ns;
+    return now_ns < c->line->busy_until_ns;
 }
 
 static void leave_greeting(struct gw_conn *c)
@@ -144,7 +133,7 @@ void gw_conn_socket_gone(void *data)
     struct gw_conn *c = data;
     INVARIANT(c->sock != NULL);
     c->sock = NULL;
-    leave_again(c);
+    gw_turns_leave(&c->loop->turns, &c->turn);
     leave_greeting(c);
     if (c->is_counted)
         gw_address_leave(&c->loop->all->addresses, c->address);
@@ -183,7 +172,7 @@ void gw_conn_close(struct gw_conn *c)
     if (c->sock == NULL || c->is_closing)
         return;
     c->is_closing = true;
-    leave_again(c);
+    gw_turns_leave(&c->loop->turns, &c->turn);
     h2o_socket_close(c->sock);
 }
 
@@ -440,6 +429,7 @@ void gw_conn_open(struct gw_loop *loop, const struct gw_accepted *accepted)
 {
     struct gw_conn *c = base_new(sizeof *c);
     c->loop = loop;
+    c->line = &c->own_line;
     c->ops = &HANDSHAKE_OPS;
     c->endpoint = accepted->endpoint;
     c->address = accepted->address;

@@ -22,6 +22,7 @@
 #include "gateway/addresses.h"
 #include "gateway/edge_counts.h"
 #include "gateway/loop.h"
+#include "gateway/turns.h"
 
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
@@ -55,11 +56,11 @@ struct gw_conn {
     bool is_counted; /* there */
     struct gw_conn *next_deferred;
     bool is_deferred;
-    struct gw_conn *next_again;
-    struct gw_conn **again_link; /* NULL: not waiting for its turn */
-    uint64_t busy_until_ns;      /* it had more of the loop's time than one of many should */
-    bool is_closing;             /* h2o_socket_close was called; only its flush is left */
-    bool is_too_slow;            /* its handshake was broken off */
+    struct gw_turn turn;
+    struct gw_line *line; /* of whom its last request was for; before that, its own */
+    struct gw_line own_line;
+    bool is_closing;  /* h2o_socket_close was called; only its flush is left */
+    bool is_too_slow; /* its handshake was broken off */
     enum gw_endpoint_id endpoint;
     struct gw_loop *loop;
     h2o_socket_t *sock;
@@ -103,11 +104,13 @@ void gw_conn_socket_gone(void *c);
 void gw_conn_defer(struct gw_conn *c);
 /* The peer's numeric address; "" when the socket does not say. */
 const char *gw_conn_peer(struct gw_conn *c);
-/* Have ops->run_again called, once, behind everybody who waits for that already: in this turn of
- * the loop, or in one of the next when there is no time left. */
+/* Have ops->run_again called, once, in the turn of its line (gateway/turns.h): in this turn of the
+ * loop, or in one of the next when there is no time left. */
 void gw_conn_again(struct gw_conn *c);
-/* What the connection came for took from began_ns to now; and whether that is so much that what
- * comes next should wait behind those who come seldom. */
+/* From now on it acts for that user, whose connections share a line. */
+void gw_conn_act_for(struct gw_conn *c, const void *user);
+/* What the connection came for took from began_ns to now; and whether its line had so much that
+ * what comes next should wait behind those who come seldom. */
 void gw_conn_used(struct gw_conn *c, uint64_t began_ns);
 bool gw_conn_is_busy(const struct gw_conn *c, uint64_t now_ns);
 /* At a tick while bytes are on their way: did the peer take none for LIM_STALL_TIMEOUT_MS? */

@@ -59,6 +59,8 @@ void gw_exchange_charge(struct gw_exchange *ex, struct base_memory_share *share)
         base_memory_give(ex->memory, ex->charged);
     }
     ex->memory = share;
+    if (ex->transport->act_for != NULL)
+        ex->transport->act_for(ex, share);
 }
 
 /* A line end in a value would be another header. */

@@ -54,6 +54,7 @@ struct gw_transport {
     void (*abort)(struct gw_exchange *ex); /* break off: RST_STREAM or close */
     void (*read_more)(struct gw_exchange *ex, size_t consumed); /* body window */
     const char *(*peer)(struct gw_exchange *ex);                /* see gw_exchange_peer */
+    void (*act_for)(struct gw_exchange *ex, const void *user);  /* whose turns it takes; or NULL */
 };
 
 /* An IPv6 address with a scope, and NUL. */
@@ -133,7 +134,8 @@ void gw_exchange_listen(struct gw_exchange *ex, const struct gw_events *events, 
 /* Tell the transport that n bytes of body were dealt with, so that the peer may send more. */
 void gw_exchange_consumed(struct gw_exchange *ex, size_t n);
 
-/* Whose memory the body takes while the transport holds it. */
+/* Whose memory the body takes while the transport holds it, and whose turns on the loop the
+ * connection takes from now on. */
 void gw_exchange_charge(struct gw_exchange *ex, struct base_memory_share *share);
 
 /* Before start. Copies both; name must be lower case; control characters become spaces. Too many or

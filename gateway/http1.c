@@ -184,11 +184,17 @@ static const char *on_peer(struct gw_exchange *ex)
     return gw_conn_peer(of_exchange(ex)->h->conn);
 }
 
+static void on_act_for(struct gw_exchange *ex, const void *user)
+{
+    gw_conn_act_for(of_exchange(ex)->h->conn, user);
+}
+
 static const struct gw_transport HTTP1_TRANSPORT = {.start = on_start,
                                                     .more = on_more,
                                                     .abort = on_abort,
                                                     .read_more = on_read_more,
-                                                    .peer = on_peer};
+                                                    .peer = on_peer,
+                                                    .act_for = on_act_for};
 
 void gw_http1_request_deferred(struct gw_http1 *h)
 {

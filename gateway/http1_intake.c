@@ -5,7 +5,8 @@
  * sock->input holds, in this order: bytes shown to h2o, then - only while a request head is not
  * complete - bytes it was not told of. What follows the current request goes to `held` and comes
  * back, in the loop's next turn, when h2o asks for the next request. While something is held the
- * socket is not read, so what a client can make us keep is what one read brought in.
+ * socket is not read, so what a client can make us keep is what one read brought in. Of a user who
+ * has much of the loop's time, what was read waits for its turn before the gate sees it (`fresh`).
  *
  *   READING --whole request--> BUSY --h2o reads again--> READING
  *   READING --refused--> REFUSING --written--> LINGERING --peer closed or time is up--> gone
@@ -197,19 +198,12 @@ static void note_input(struct gw_http1 *h)
         h->begun_ns = h->input_ns;
 }
 
-/* The last bytes of sock->input are new. Those of the current request stay there. */
-static void on_read(h2o_socket_t *sock, const char *err)
+/* Those of the current request stay in sock->input. */
+static void take_fresh(struct gw_http1 *h)
 {
-    struct gw_conn *c = sock->on_close.data;
-    struct gw_http1 *h = c->protocol;
-    if (err != NULL) {
-        close_by_h2o(h);
-        return;
-    }
-    if (sock->bytes_read == 0) /* part of a TLS record */
-        return;
-    note_input(h);
-    size_t fresh = sock->bytes_read;
+    h2o_socket_t *sock = h->conn->sock;
+    size_t fresh = h->fresh;
+    h->fresh = 0;
     const char *first = sock->input->bytes + sock->input->size - fresh;
     size_t taken;
     enum gw_gate_verdict verdict = gw_http1_gate_feed(&h->gate, base_slice(first, fresh), &taken);
@@ -223,12 +217,51 @@ static void on_read(h2o_socket_t *sock, const char *err)
     act_on(h, verdict);
 }
 
+/* The last bytes of sock->input are new. Of those who use much of the loop's time they wait. */
+static void on_read(h2o_socket_t *sock, const char *err)
+{
+    struct gw_conn *c = sock->on_close.data;
+    struct gw_http1 *h = c->protocol;
+    if (err != NULL && h->fresh > 0) { /* the peer has said all: it is told again behind that */
+        gw_http1_real_read_stop(sock);
+        return;
+    }
+    if (err != NULL) {
+        close_by_h2o(h);
+        return;
+    }
+    if (sock->bytes_read == 0) /* part of a TLS record */
+        return;
+    note_input(h);
+    h->fresh += sock->bytes_read;
+    if (gw_turn_waits(&c->turn) || gw_conn_is_busy(c, h->input_ns)) {
+        gw_conn_again(c);
+        if (h->fresh >= GW_FRESH_BYTES)
+            gw_http1_real_read_stop(sock);
+        return;
+    }
+    take_fresh(h);
+    gw_conn_used(c, h->input_ns); /* closed or not: it is freed later */
+}
+
+/* Its turn has come: what was read meanwhile. */
+static void resume(struct gw_http1 *h)
+{
+    struct gw_conn *c = h->conn;
+    uint64_t began_ns = base_monotonic_ns();
+    if (!h2o_socket_is_reading(c->sock))
+        gw_http1_real_read_start(c->sock, on_read);
+    take_fresh(h);
+    gw_conn_used(c, began_ns);
+}
+
 /* Give h2o's next request what was held back; read on when that was not all of it. */
 static void pump(struct gw_http1 *h)
 {
     h2o_socket_t *sock = h->conn->sock;
     struct slice bytes = base_slice_skip(base_buf_slice(&h->held), h->held_at);
     size_t taken;
+    uint64_t began_ns = base_monotonic_ns();
     enum gw_gate_verdict verdict = gw_http1_gate_feed(&h->gate, bytes, &taken);
     note_input(h);
     h2o_iovec_t room = h2o_buffer_reserve(&sock->input, taken);
@@ -243,6 +276,7 @@ static void pump(struct gw_http1 *h)
     act_on(h, verdict);
     if (h->conn->sock != NULL && h->phase == GW_HTTP1_READING && h->held.len == 0)
         gw_http1_real_read_start(sock, on_read);
+    gw_conn_used(h->conn, began_ns);
 }
 
 /* --- called by the seam ------------------------------------------------------------------------
@@ -296,6 +330,8 @@ static void run_deferred(struct gw_conn *c)
             answer_early(h);
         else if (h->held.len > 0)
             pump(h);
+        else if (h->fresh > 0 && !gw_turn_waits(&c->turn))
+            resume(h);
     } else if (h->phase == GW_HTTP1_BUSY) {
         gw_http1_request_deferred(h);
     }

@@ -21,6 +21,8 @@
 
 /* What a client may pipeline behind the current request, as far as one read brought it in. */
 #define GW_HELD_BYTES (8 * MIB)
+/* What is read while the connection waits for its turn, and a read more. */
+#define GW_FRESH_BYTES (64 * KIB)
 
 enum gw_http1_phase {
     GW_HTTP1_READING,   /* h2o waits for bytes: the gate reads */
@@ -36,6 +38,7 @@ struct gw_http1 {
     enum gw_http1_phase phase;
     h2o_socket_cb h2o_reader; /* h2o's own callback; NULL when it does not read */
     struct gw_http1_gate gate;
+    size_t fresh;    /* bytes at the end of sock->input that wait for their turn */
     struct buf held; /* bytes behind the current request, from held_at on */
     size_t held_at;
     uint64_t idle_since_ns; /* when h2o began to wait for a request */

@@ -232,7 +232,7 @@ static void on_written(h2o_socket_t *sock, const char *err)
     release_plain(h);
     if (err != NULL)
         close_now(h);
-    else if (h->is_held && c->again_link == NULL)
+    else if (h->is_held && !gw_turn_waits(&c->turn))
         receive(h);
     else
         flush(h);

@@ -149,8 +149,14 @@ static const char *on_peer(struct gw_exchange *ex)
     return gw_conn_peer(of_exchange(ex)->h->conn);
 }
 
+static void on_act_for(struct gw_exchange *ex, const void *user)
+{
+    gw_conn_act_for(of_exchange(ex)->h->conn, user);
+}
+
 const struct gw_transport GW_HTTP2_TRANSPORT = {.start = on_start,
                                                 .more = on_more,
                                                 .abort = on_abort,
                                                 .read_more = on_read_more,
-                                                .peer = on_peer};
+                                                .peer = on_peer,
+                                                .act_for = on_act_for};

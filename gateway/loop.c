@@ -123,7 +123,6 @@ static void on_stop(struct base_msg *msg)
 
 static void loop_init(struct gw_loop *loop)
 {
-    loop->last_again = &loop->first_again;
     loop->last_greeting = &loop->first_greeting;
     loop->evloop = h2o_evloop_create();
     h2o_context_init(&loop->h2o, loop->evloop, &loop->all->config);
@@ -150,7 +149,7 @@ static void loop_fini(struct gw_loop *loop)
 
 static int32_t wait_ms(const struct gw_loop *loop, uint64_t now_ns)
 {
-    if (loop->deferred != NULL || loop->first_again != NULL)
+    if (loop->deferred != NULL || loop->turns.waiting > 0)
         return 0;
     if (loop->is_draining)
         return DRAIN_WAIT_MS;

@@ -56,8 +56,7 @@ struct gw_loop {
     struct gw_conn *first_greeting; /* in their handshakes, the oldest first */
     struct gw_conn **last_greeting;
     struct gw_conn *deferred;
-    struct gw_conn *first_again; /* those with something left for the next turn, oldest first */
-    struct gw_conn **last_again;
+    struct gw_turns turns; /* connections with input that has to wait */
     uint64_t next_tick_ns;
     struct gw_timers timers;
     size_t open_exchanges;

@@ -38,7 +38,8 @@ static void on_read_more(struct gw_exchange *ex, size_t consumed)
     windows += consumed;
 }
 
-static const struct gw_transport TRANSPORT = {on_start, on_more, on_abort, on_read_more, NULL};
+static const struct gw_transport TRANSPORT = {on_start,     on_more, on_abort,
+                                              on_read_more, NULL,    NULL};
 
 static void on_drained(struct gw_exchange *ex, void *user)
 {

@@ -206,6 +206,14 @@ static void with_trailers(struct gw_exchange *ex)
     gw_exchange_send_take(ex, &b, true);
 }
 
+static void call_of(struct request *r, uint64_t n)
+{
+    edge_of *of = atomic_load(&r->edge->of);
+    if (of != NULL)
+        of(r->ex, n);
+    answer_filled(r->ex, 1024);
+}
+
 static struct gw_loop *first_loop;
 static _Thread_local struct gw_loop *own_loop;
 static _Thread_local uint64_t own_turns;
@@ -245,6 +253,8 @@ static void on_request(struct gw_exchange *ex, void *thread_state)
         tell_peer(ex);
     else if (base_slice_is(ex->path, "/trailers"))
         with_trailers(ex);
+    else if (base_slice_is(ex->path, "/of"))
+        call_of(r, n);
     else if (!base_slice_is(ex->path, "/hang"))
         answer_filled(ex, 1024);
 }

@@ -23,6 +23,7 @@
  *   /loop          1024 bytes, and counts the loop
  *   /trailers      5 bytes and a trailer
  *   /peer          the address of who asks
+ *   /of?n          1024 bytes, after e->of was called with n
  */
 #ifndef TESTS_SUPPORT_EDGE_H
 #define TESTS_SUPPORT_EDGE_H
@@ -37,6 +38,8 @@
 #include "tests/support/process.h"
 
 #define EDGE_ANSWER_MAX (128 * MIB)
+
+typedef void edge_of(struct gw_exchange *ex, uint64_t n);
 
 struct edge {
     char dir[PROCESS_PATH];
@@ -58,6 +61,7 @@ struct edge {
     atomic_uint_fast64_t turns; /* of all loops, as of their last ticks */
     atomic_size_t most_queued;  /* the most a stream had queued */
     atomic_size_t body_bytes;   /* body bytes handlers were given */
+    _Atomic(edge_of *) of;      /* on the loop; NULL: nothing */
 };
 
 /* name and validity of a new self-signed ECDSA P-256 certificate; begins and ends: seconds from
