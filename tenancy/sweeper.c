@@ -74,6 +74,7 @@ struct ten_sweeper {
 
     _Atomic uint64_t rounds, keys, charged, cells, bytes, saves, uncollected_bytes;
     _Atomic uint64_t hold_at; /* keys; UINT64_MAX outside tests */
+    _Atomic int64_t slow_ns;  /* SLOW_NS outside tests */
 };
 
 static int64_t now_ns(void)
@@ -285,7 +286,9 @@ static void portion_done(struct sto_drop_op *op)
     atomic_fetch_add_explicit(&s->keys, op->steps, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->cells, op->removed.cells, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->bytes, op->removed.bytes, memory_order_relaxed);
-    bool had_to_wait = s->haste >= HASTE_OWN && now_ns() - s->began_ns >= SLOW_NS;
+    bool had_to_wait =
+        s->haste >= HASTE_OWN &&
+        now_ns() - s->began_ns >= atomic_load_explicit(&s->slow_ns, memory_order_relaxed);
     s->haste = op->result == ERR_OK && !had_to_wait ? haste_behind(op) : 1;
     if (op->result == ERR_OK)
         pass_advance(s, op);
@@ -413,6 +416,7 @@ enum err ten_sweeper_start(struct ten_registry *r, const struct ten_sweeper_opti
         .keys_per_s = option(options->keys_per_s, TEN_SWEEP_KEYS_PER_S),
     };
     atomic_init(&s->hold_at, UINT64_MAX);
+    atomic_init(&s->slow_ns, SLOW_NS);
     s->tick_msg.run = run_tick;
     s->last_ns = now_ns();
     base_buf_init(&s->place.row, LIM_ROW_KEY);
@@ -464,4 +468,9 @@ struct ten_sweep_stats ten_sweep_stats_of(const struct ten_registry *r)
 void ten_sweeper_test_hold_at(struct ten_sweeper *s, uint64_t keys)
 {
     atomic_store_explicit(&s->hold_at, keys, memory_order_relaxed);
+}
+
+void ten_sweeper_test_slow_at(struct ten_sweeper *s, int64_t ns)
+{
+    atomic_store_explicit(&s->slow_ns, ns, memory_order_relaxed);
 }

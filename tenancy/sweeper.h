@@ -61,5 +61,7 @@ struct ten_sweep_stats ten_sweep_stats_of(const struct ten_registry *r);
 
 /* For tests: starts no portion once `keys` are looked at. UINT64_MAX: goes on. Any thread. */
 void ten_sweeper_test_hold_at(struct ten_sweeper *s, uint64_t keys);
+/* For tests: a portion that takes ns or longer had to wait. Any thread. */
+void ten_sweeper_test_slow_at(struct ten_sweeper *s, int64_t ns);
 
 #endif
