@@ -16,6 +16,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "tests/support/process.h"
+
 #define SUITE(name) Suite *suite_##name(void);
 #include "suites.inc"
 #undef SUITE
@@ -69,6 +71,7 @@ int main(int argc, char **argv)
         return list();
     SSL_CTX_free(
         SSL_CTX_new(TLS_method())); /* OpenSSL finds its algorithms once, not in each test */
+    process_shared_dir_make();
     SRunner *runner = srunner_create(NULL);
     bool known = true;
     for (int i = 1; i < argc; i++)

@@ -361,7 +361,7 @@ END_TEST
 static void setup(void)
 {
     fix.gc[1] = (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = 1};
-    fix_setup();
+    fix_setup_alone(); /* memory is measured */
 }
 
 Suite *suite_check_giant_rows(void)

@@ -1,7 +1,8 @@
 /*
  * tests/storage/fixture.h - an engine in a directory of its own, driven from one thread.
  *
- * Does:     open and close it, wait for answers, keep what a sink received as text.
+ * Does:     open and close it, on files of neighbours (tests/support/bed.h) unless a test says
+ *           otherwise; wait for answers, keep what a sink received as text.
  * Owns:     the directory, removed at the end.
  * May use:  base/, storage/, check.
  * Knows no: what is tested.
@@ -29,6 +30,7 @@
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/rocksdb_engine.h"
 #include "tests/storage/keys.h"
+#include "tests/support/bed.h"
 #include "tests/support/process.h"
 
 #define FIX_TENANTS 3
@@ -233,12 +235,12 @@ UNUSED_FN static void fix_prepare_in(const char *dir)
     ck_assert_int_eq(base_mailbox_init(&fix.mailbox), ERR_OK);
     sto_rocksdb_options_default(&fix.options);
     fix.options.dir = fix.dir;
-    /* Scaled down, so that any test with a few thousand rows has several levels, many files, and
-     * a cache that is smaller than their filters. */
+    /* Scaled down: files of a few thousand rows are many, in several levels, and their filters are
+     * larger than the cache. */
     fix.options.memtable_bytes = 128 * KIB;
     fix.options.file_bytes = 32 * KIB;
     fix.options.level_bytes = 128 * KIB;
-    fix.options.cache_bytes = 64 * KIB;
+    fix.options.cache_bytes = 16 * KIB;
     fix.options.index_part_bytes = 256;
     fix.options.committers = 2;
     fix.options.readers = 2;
@@ -249,12 +251,29 @@ UNUSED_FN static void fix_prepare_in(const char *dir)
     fix.options.meta_copies_s = 0; /* tests of copies call for them */
 }
 
-UNUSED_FN static void fix_prepare(void)
+/* Whoever takes less than BED_OLD_ROWS says why. */
+UNUSED_FN static void fix_prepare_on(enum bed bed)
 {
     fix_dir_make();
     char dir[sizeof(fix.dir)];
     memcpy(dir, fix.dir, sizeof(dir));
+    bed_lay(dir, bed);
     fix_prepare_in(dir);
+}
+
+UNUSED_FN static void fix_prepare(void)
+{
+    fix_prepare_on(BED_OLD_ROWS);
+}
+
+UNUSED_FN static void fix_prepare_beside(void)
+{
+    fix_prepare_on(BED_NEIGHBOURS);
+}
+
+UNUSED_FN static void fix_prepare_alone(void)
+{
+    fix_prepare_on(BED_NONE);
 }
 
 UNUSED_FN static void fix_setup(void)
@@ -263,10 +282,22 @@ UNUSED_FN static void fix_setup(void)
     fix_open();
 }
 
+UNUSED_FN static void fix_setup_beside(void)
+{
+    fix_prepare_beside();
+    fix_open();
+}
+
+UNUSED_FN static void fix_setup_alone(void)
+{
+    fix_prepare_alone();
+    fix_open();
+}
+
 /* For tests that count what is answered from memory, or that need everything in one file. */
 UNUSED_FN static void fix_setup_in_memory(void)
 {
-    fix_prepare();
+    fix_prepare_alone();
     fix.options.memtable_bytes = 4 * MIB;
     fix.options.file_bytes = 64 * MIB;
     fix.options.level_bytes = 256 * MIB;

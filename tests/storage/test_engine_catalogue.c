@@ -78,7 +78,7 @@ static void setup(void)
 {
     sto_rdb_test_catalogue(RDB_CATALOGUE_TRUE);
     sto_rdb_test_scrub_by_hand(true);
-    fix_prepare();
+    fix_prepare_alone(); /* files with and without lists are counted */
     fix.options.scrub_bytes_per_s = MIB;
     fix_open();
 }
@@ -255,7 +255,7 @@ END_TEST
 static void setup_large(void)
 {
     sto_rdb_test_catalogue(RDB_CATALOGUE_TRUE);
-    fix_prepare();
+    fix_prepare_alone(); /* the same */
     fix.options.memtable_bytes = 64 * MIB;
     fix.options.file_bytes = 64 * MIB;
     fix_open();

@@ -25,7 +25,7 @@ enum { LIMIT = 100, CHANGES = 600, ROUNDS = 40, PUTS = 30 };
 
 static void setup(void)
 {
-    fix_prepare();
+    fix_prepare_beside(); /* removed keys that are passed are counted */
     fix.options.drop_range_cells = LIMIT;
     fix_open();
     changes_set(T, RETENTION_S);

@@ -27,7 +27,7 @@ enum { ROWS = 300 };
 
 static void setup(void)
 {
-    fix_prepare();
+    fix_prepare_beside(); /* all stored keys of the table are counted */
     fix.options.drop_range_cells = 100;
     fix_open();
     fill_levels();
@@ -128,7 +128,7 @@ END_TEST
 
 static void setup_small(void)
 {
-    fix_prepare();
+    fix_prepare_beside(); /* all stored keys of the table are counted */
     fix.options.drop_range_cells = 100 * ROWS;
     fix.options.reclaim_after_s = 1;
     fix_open();

@@ -304,7 +304,7 @@ Suite *suite_storage_engine_drop_reclaim(void)
     tcase_add_test(t, the_bytes_of_a_large_drop_leave_the_files);
     suite_add_tcase(s, t);
     t = tcase_create("killed");
-    tcase_add_checked_fixture(t, fix_prepare, teardown_closed);
+    tcase_add_checked_fixture(t, fix_prepare_beside, teardown_closed); /* counts stored keys */
     tcase_set_timeout(t, 180);
     tcase_add_loop_test(t, a_drop_is_exact_after_kill_9_behind_each_step, STO_DIE_COUNTED,
                         STO_DIE_POINTS);

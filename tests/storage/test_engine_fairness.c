@@ -433,8 +433,8 @@ Suite *suite_storage_engine_fairness(void);
 Suite *suite_storage_engine_fairness(void)
 {
     Suite *s = suite_create("storage_engine_fairness");
-    TCase *t = tcase_create("writes");
-    tcase_add_checked_fixture(t, fix_setup, fix_teardown);
+    TCase *t = tcase_create("writes"); /* in order: none waits for what it reads from a file */
+    tcase_add_checked_fixture(t, fix_setup_alone, fix_teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_quiet_tenant_is_not_behind_a_flood);
     tcase_add_test(t, a_batch_has_both_halves_of_two_floods);

@@ -16,7 +16,7 @@ static const struct sto_read_spec REVERSED = {.reversed = true};
 
 static void set_up_one_version(void)
 {
-    fix_prepare();
+    fix_prepare_alone(); /* as in hot.h */
     fix.options.memtable_bytes = 4 * MIB;
     fix.options.cache_bytes = 16 * MIB;
     for (size_t i = 0; i < 2; i++)

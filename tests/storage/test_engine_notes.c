@@ -22,7 +22,7 @@ enum { SOON_S = 1, LATE_S = 3600, FEW = LIMIT / 4, LONG_KEYS = 80 };
 
 static void soon_setup(void)
 {
-    fix_prepare();
+    fix_prepare_beside(); /* all stored keys of the table are counted */
     world_options();
     fix.options.reclaim_after_s = SOON_S;
     fix_open();
@@ -30,7 +30,7 @@ static void soon_setup(void)
 
 static void late_setup(void)
 {
-    fix_prepare();
+    fix_prepare_beside(); /* all stored keys of the table are counted */
     world_options();
     fix.options.reclaim_after_s = LATE_S;
     fix_open();
@@ -435,7 +435,7 @@ Suite *suite_storage_engine_notes(void)
     tcase_add_test(t, notes_of_more_bytes_than_are_read_at_once);
     suite_add_tcase(s, t);
     t = tcase_create("killed");
-    tcase_add_checked_fixture(t, fix_prepare, teardown_closed);
+    tcase_add_checked_fixture(t, fix_prepare_beside, teardown_closed); /* counts as well */
     tcase_set_timeout(t, 180);
     tcase_add_test(t, a_small_drop_is_remembered_over_kill_9);
     suite_add_tcase(s, t);

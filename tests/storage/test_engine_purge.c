@@ -376,11 +376,15 @@ Suite *suite_storage_engine_purge(void)
     tcase_add_test(t, compaction_waits_for_files_that_neighbours_hold);
     tcase_add_test(t, delete_files_spares_a_key_that_equals_the_end);
     tcase_add_test(t, a_snapshot_is_waited_for_and_told_from_a_later_one);
+    tcase_add_test(t, the_caller_neither_counts_nor_searches);
+    tcase_add_test(t, steps_have_names);
+    suite_add_tcase(s, t);
+    t = tcase_create("files"); /* they are counted: those of neighbours would be among them */
+    tcase_add_checked_fixture(t, fix_setup_alone, fix_teardown);
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, delete_files_takes_files_that_are_wholly_inside);
     tcase_add_test(t, an_audit_sees_files_around_the_tenant);
-    tcase_add_test(t, the_caller_neither_counts_nor_searches);
     tcase_add_test(t, the_caller_does_not_delete_the_files);
-    tcase_add_test(t, steps_have_names);
     suite_add_tcase(s, t);
     return s;
 }

@@ -59,7 +59,7 @@ static void stuck_file_flip(void)
 
 static void setup_after(uint64_t reclaim_after_s)
 {
-    fix_prepare();
+    fix_prepare_beside(); /* all stored keys of the tables are counted */
     fix.options.reclaim_after_s = reclaim_after_s;
     fix_open();
     damaged_put(0, 0, ROWS, 1);

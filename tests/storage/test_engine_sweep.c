@@ -262,11 +262,16 @@ Suite *suite_storage_engine_sweep(void)
     tcase_add_test(t, a_sweep_steps_over_a_long_column_that_stays);
     tcase_add_test(t, a_sweep_says_when_the_first_cell_it_left_is_too_old);
     tcase_add_test(t, a_sweep_in_the_tenants_own_turns_is_charged_to_it);
-    tcase_add_test(t, only_cells_that_are_added_are_additions_and_they_are_stored);
     tcase_add_test(t, a_sweep_takes_removed_families_and_spares_new_ones);
     tcase_add_test(t, what_has_no_garbage_is_looked_at_without_the_committer);
-    tcase_add_test(t, what_is_no_garbage_any_more_is_spared);
     tcase_add_test(t, columns_of_a_row_are_swept_together);
+    suite_add_tcase(s, t);
+    /* Additions of old rows count; and a write that reads from files comes later than a sweep. */
+    t = tcase_create("alone");
+    tcase_add_checked_fixture(t, fix_setup_alone, fix_teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, only_cells_that_are_added_are_additions_and_they_are_stored);
+    tcase_add_test(t, what_is_no_garbage_any_more_is_spared);
     suite_add_tcase(s, t);
     return s;
 }

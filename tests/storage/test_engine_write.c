@@ -474,8 +474,8 @@ Suite *suite_storage_engine_write(void)
     tcase_add_test(t, the_nth_commit_fails_when_asked);
     tcase_add_test(t, operations_queued_before_close_are_finished);
     suite_add_tcase(s, t);
-    t = tcase_create("files");
-    tcase_add_checked_fixture(t, fix_setup, fix_teardown);
+    t = tcase_create("files"); /* most of their bytes are the test's */
+    tcase_add_checked_fixture(t, fix_setup_alone, fix_teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, garbage_is_what_a_compaction_gives_back);
     suite_add_tcase(s, t);

@@ -135,7 +135,7 @@ Suite *suite_storage_metadata_parts(void)
 {
     Suite *s = suite_create("storage_metadata_parts");
     TCase *t = tcase_create("forms");
-    tcase_add_checked_fixture(t, fix_setup, fix_teardown);
+    tcase_add_checked_fixture(t, fix_setup_alone, fix_teardown); /* files are counted by form */
     tcase_set_timeout(t, 60);
     tcase_add_test(t, files_are_in_parts_when_the_cache_is_small);
     tcase_add_test(t, the_form_changes_when_the_database_grows);

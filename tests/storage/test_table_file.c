@@ -54,7 +54,7 @@ static void put(int row, const char *value)
 /* Everything in one file. */
 static void setup(void)
 {
-    fix_prepare();
+    fix_prepare_alone();
     fix.options.memtable_bytes = 4 * MIB;
     fix_open();
     /* Its first look flushes where it meets a range tombstone. */

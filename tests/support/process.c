@@ -142,17 +142,18 @@ static _Noreturn void keeper(const char *path, int read_fd)
     _exit(0);
 }
 
-int process_temp_dir(char out[PROCESS_PATH])
+/* -1: errno says why. */
+static int temp_dir_make(char out[PROCESS_PATH])
 {
     const char *base = getenv("TMPDIR");
     int n = snprintf(out, PROCESS_PATH, "%s/bigtent-test.XXXXXX", base != NULL ? base : "/tmp");
-    ck_assert(n > 0 && n < PROCESS_PATH);
-    ck_assert_msg(mkdtemp(out) != NULL, "%s: %s", out, strerror(errno));
     int ends[2];
-    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    if (n < 0 || n >= PROCESS_PATH || mkdtemp(out) == NULL || pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
     (void)fflush(NULL);
     pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
+    if (pid < 0)
+        return -1;
     if (pid == 0) {
         /* Fork twice: init reaps the keeper, the test never has to. */
         if (fork() != 0)
@@ -167,11 +168,33 @@ int process_temp_dir(char out[PROCESS_PATH])
     return ends[1];
 }
 
+int process_temp_dir(char out[PROCESS_PATH])
+{
+    int keeper_fd = temp_dir_make(out);
+    ck_assert_msg(keeper_fd >= 0, "%s: %s", out, strerror(errno));
+    return keeper_fd;
+}
+
 void process_temp_dir_remove(const char *path, int keeper_fd)
 {
     if (getenv("BIGTENT_TEST_KEEP") == NULL)
         remove_tree(path);
     (void)close(keeper_fd);
+}
+
+static char shared_dir[PROCESS_PATH];
+static bool has_shared_dir;
+
+/* Nothing can be asserted outside a test. */
+void process_shared_dir_make(void)
+{
+    has_shared_dir = temp_dir_make(shared_dir) >= 0;
+}
+
+const char *process_shared_dir(void)
+{
+    ck_assert_msg(has_shared_dir, "the runner could make no directory for its tests");
+    return shared_dir;
 }
 
 /* --- programs --------------------------------------------------------------------------------- */

@@ -32,6 +32,11 @@ int process_temp_dir(char out[PROCESS_PATH]);
 /* Remove the directory now, closing the keeper's descriptor. */
 void process_temp_dir_remove(const char *path, int keeper_fd);
 
+/* For the runner, before any test: a directory that all tests of this program share. It is removed
+ * when the program and all its tests have ended. */
+void process_shared_dir_make(void);
+const char *process_shared_dir(void);
+
 /* argv and environment additions ("NAME=value") end with NULL; env may be NULL. stdout goes to
  * *out_stdout_fd, or to the log when that is NULL; stderr is appended to the file log_path. */
 pid_t process_start(const char *const *argv, const char *const *env, const char *log_path,

@@ -559,6 +559,13 @@ void program_seal(bool sealed)
     fix.sealed = sealed;
 }
 
+static bool has_database(const char *dir)
+{
+    char path[PROCESS_PATH];
+    (void)snprintf(path, sizeof path, "%s/db", dir);
+    return access(path, F_OK) == 0;
+}
+
 _Noreturn void program_run(const char *dir, const struct program_op *program, size_t count,
                            struct program_record *shared, struct program_verdict *out)
 {
@@ -567,6 +574,8 @@ _Noreturn void program_run(const char *dir, const struct program_op *program, si
     run.kills_come = shared != NULL;
     run.records = shared != NULL ? shared : base_new_array(count + 1, sizeof run.records[0]);
     run.verdict = out;
+    if (!has_database(dir))
+        bed_lay(dir, BED_OLD_ROWS);
     fix_prepare_in(dir);
     fix.options.memtable_bytes = 512 * KIB; /* a slow disk has no reason to refuse writes */
     for (size_t i = 0; i < PROGRAM_TENANTS; i++)
