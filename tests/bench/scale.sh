@@ -1,6 +1,7 @@
-# Sizes that no test reaches, with default options: what a start, random reads, a recount, a backup and a
-# purge cost beside N rows, and how that grows. Sourced by bench.sh, with a server that was just made.
-# An hour at the default sizes: for a nightly run, not part of `all`.
+# Sizes that no test reaches, with default options: what a start, random reads, a recount, a backup, a
+# purge, a sweep and a scrub cost beside N rows, and how that grows; and that reads do not collapse when the
+# filters do not fit into the cache. Sourced by bench.sh, with a server that was just made.
+# An hour and a half at the default sizes: for a nightly run, not part of `all`.
 #
 #   BENCH_SIZES     rows of 60 bytes in the database, one size after the other
 #   BENCH_LARGE_MIB rows of 1 KiB that are added at the end, in MiB
@@ -78,6 +79,77 @@ backup() {
     between "$begun" "$(now)"
 }
 
+# metric NAME
+metric() {
+    curl -sf --cacert "$data/ca.pem" -H "Authorization: Bearer $(cat "$data/operator.key")" "$url/metrics" |
+        awk -v name="$1" '$1 == name { print $2 }'
+}
+
+# sweep ROWS: keys per second of a pass that looks for garbage, over some seconds of it. A changed rule starts a new pass.
+sweep() {
+    bigtent table change rows --update f:max_versions=2 > /dev/null || fail "the rule cannot be changed"
+    before=$(metric bigtent_swept_keys_total) begun=$(now)
+    sleep "$seconds"
+    rate=$(awk -v from="$before" -v to="$(metric bigtent_swept_keys_total)" -v s="$(between "$begun" "$(now)")" 'BEGIN { printf "%.0f", (to - from) / s }')
+    bigtent table change rows --update f:max_versions=1 > /dev/null || fail "the rule cannot be changed back"
+    line "sweep beside $1 rows" "$rate" keys/s
+    line "  a pass over 10^9 rows of one cell" "$(awk -v rate="$rate" 'BEGIN { printf "%.1f", (rate > 0 ? 2e9 / rate / 3600 : 0) }')" h # two keys a row
+}
+
+# scrub ROWS: bytes per second of reading all files again, as fast as that goes. Files wait until they are ten minutes old.
+scrub() {
+    stop
+    rm -f "$data/scrub"
+    find "$data/db" -name '*.sst' -exec touch -d '2 hours ago' {} +
+    cache_options='--scrub-mb 1048576'
+    begun=$(now)
+    start
+    until awk -v s="$(metric bigtent_scrub_oldest_seconds)" 'BEGIN { exit !(s != "" && s < 3600) }'; do
+        awk -v s="$(between "$begun" "$(now)")" 'BEGIN { exit !(s < 3600) }' || fail "old files are left after an hour"
+        sleep 0.1
+    done
+    took=$(between "$begun" "$(now)") bytes=$(metric bigtent_scrub_bytes_total)
+    line "scrub of $1 rows, without its bound" "$(awk -v n="$bytes" -v s="$took" 'BEGIN { printf "%.0f", n / s / 1048576 }')" MiB/s
+    awk -v n="$bytes" -v s="$took" -v rows="$1" 'BEGIN { printf "%.1f %.1f\n", s / rows * 1e9 / 60, n / rows * 1e9 / 4194304 / 3600 }' > "$tmp/scrub"
+    line "  a pass over 10^9 rows of 60 bytes" "$(cut -d ' ' -f 1 "$tmp/scrub")" min
+    line "  the same at the default, 4 MiB/s" "$(cut -d ' ' -f 2 "$tmp/scrub")" h
+    cache_options=
+    stop
+    start
+}
+
+# cache_of ROWS BYTES_PER_ROW: MiB of cache
+cache_of() {
+    awk -v rows="$1" -v bytes="$2" 'BEGIN { mib = rows * bytes / 1048576; printf "%.0f", mib < 1 ? 1 : mib }'
+}
+
+# cliff ROWS: random reads with a cache of a quarter of the filters (1.3 bytes a row), and with one that holds twice the filters
+# and indexes (2.3 bytes a row). A database of its own, written with the small cache: a large one writes filters in other parts.
+# The table has no rule, so that no sweep runs beside the reads.
+cliff() {
+    least=$(cache_of "$1" 0.325) enough=$(cache_of "$1" 4.6)
+    stop
+    rm -rf "$data"
+    bigtentd init --data "$data" > /dev/null || fail "bigtentd init"
+    cache_options="--cache-mb $least"
+    start
+    key=$(tenant_key bench)
+    BIGTENT_KEY=$key
+    bigtent table create rows f > /dev/null || fail "no table"
+    load cliff "$1" 25 > /dev/null
+    settle
+    for cache in "$least" "$enough"; do
+        stop
+        cache_options="--cache-mb $cache"
+        start
+        uris cliff cliff "$1"
+        drive 16 32 "$tmp/cliff" > /dev/null # what fits comes into memory
+        drive 16 32 "$tmp/cliff" > "$tmp/reads.$cache"
+    done
+    line "random reads of $1 rows, $enough MiB" "$(cat "$tmp/reads.$enough")" rows/s
+    line "  $least MiB, a quarter of the filters" "$(cat "$tmp/reads.$least")" rows/s "cache of $enough MiB" "$(cat "$tmp/reads.$enough")" 0.5
+}
+
 # at_size ROWS_IN_ALL PREFIX ROWS_OF_IT
 at_size() {
     settle
@@ -107,6 +179,8 @@ for size in $sizes; do
     took=$(load "s$size" $more 25)
     line "loading $more rows of 60 bytes" "$(awk -v n=$more -v s="$took" 'BEGIN { printf "%.0f", n / s }')" rows/s
     at_size "$size" "s$size" $more
+    sweep "$size"
+    scrub "$size"
     there=$size
 done
 load big $((large_mib * 1024)) 1024 > /dev/null
@@ -119,3 +193,4 @@ operator tenant offboard right-after-a-load --confirm right-after-a-load --wait
 line "purge right after a load" "$(between "$begun" "$(now)")" s
 at_size "$there and $large_mib MiB" "s$size" $more
 purge_many
+cliff "$there"
