@@ -453,6 +453,8 @@ START_TEST(suspension_that_was_ended_meanwhile_is_no_switch)
     static const char BODY[] = "{'access':'writes','reason':'moved to %s'}";
     struct random rnd = {91};
     start_slow_move();
+    /* So that both sides are still being compared when the suspension is noticed here. */
+    admin_set_quota(their_op, w.tenant, "{'read_bytes_per_s':20000,'burst_ms':100}");
     admin_set_quota(w.op, w.tenant, "{}");
     process_await(writes_are_refused, &rnd, "the suspension before the switch");
     ck_assert(is_running(r.pid));
@@ -460,6 +462,8 @@ START_TEST(suspension_that_was_ended_meanwhile_is_no_switch)
     char body[256];
     (void)snprintf(body, sizeof body, BODY, to_url);
     ck_assert_int_eq(http_json(w.op, "POST", body, "/v1/admin/tenants/%s:suspend", w.tenant), 200);
+    ck_assert(is_running(r.pid));
+    admin_set_quota(their_op, w.tenant, "{}");
     run_finish(&r);
     EXPECT_CODE(&r, 5);
     EXPECT_IN(r.err, "somebody ended or changed the tenant's suspension");

@@ -168,8 +168,10 @@ START_TEST(a_short_age_is_looked_at_often)
     static const struct sto_gc_node SECONDS = {.kind = STO_GC_MAX_AGE, .max_age_us = 4000000};
     tables_make("altostrat", "devices", &SECONDS);
     for (int round = 1; round <= 2; round++) {
+        ten_sweeper_test_hold_at(tent.registry->sweeper, 0); /* no pass ends after that second */
         fill("devices", 50, 1, 1000000);
         wall_pass_s(1);
+        ten_sweeper_test_hold_at(tent.registry->sweeper, UINT64_MAX);
         wait_until_idle();
         ck_assert_uint_eq(cells(), 0);
     }
