@@ -45,6 +45,14 @@ struct mig_service;
 /* Of memory: keys of services that have the same one by chance are few. */
 #define GW_SERVICE_SHARES 64
 
+/* Of a loop, the calls of service keys whose message has not named a tenant yet. No limit of
+ * requests under way counts them, so that each key (by share) may have as many as are left. */
+#define GW_UNADDRESSED_MAX 8192
+struct gw_unaddressed {
+    unsigned all;
+    unsigned of[GW_SERVICE_SHARES];
+};
+
 /* What all calls share. */
 struct gw_api {
     struct ten_registry *registry;
@@ -81,11 +89,12 @@ struct gw_api_thread {
     struct gw_observer *observer;
     struct gw_access_lines *access; /* NULL: none are kept */
     struct gw_spare_calls spares[GW_PROTOCOL_COUNT];
-    struct gw_call *calls; /* not yet freed; linked by next */
-    size_t live;           /* how many those are */
-    uint64_t revoked;      /* keys, when calls were held against them last */
-    bool was_revoked;      /* one was, at the tick before */
-    size_t health_watches; /* gateway/grpc/health.c */
+    struct gw_call *calls;             /* not yet freed; linked by next */
+    size_t live;                       /* how many those are */
+    uint64_t revoked;                  /* keys, when calls were held against them last */
+    bool was_revoked;                  /* one was, at the tick before */
+    size_t health_watches;             /* gateway/grpc/health.c */
+    struct gw_unaddressed unaddressed; /* gateway/grpc/dispatch.c */
 };
 
 /* What differs between JSON and gRPC. A protocol's calls begin with a struct gw_call. */

@@ -66,6 +66,25 @@ static bool admit(struct gw_rpc *rpc)
     return rpc->is_admitted;
 }
 
+/* For whom a service key calls is in the message. */
+static bool await_address(struct gw_rpc *rpc)
+{
+    struct gw_call *call = &rpc->call;
+    struct gw_unaddressed *u = &call->thread->unaddressed;
+    unsigned *of_key = &u->of[call->memory - call->api->services];
+    if (*of_key >= GW_UNADDRESSED_MAX - u->all) {
+        gw_call_refuse(call, ERR_OVERLOADED,
+                       "%u calls of this key have sent no message, which says for whom they are; "
+                       "send it with the call's head, or begin fewer at once",
+                       *of_key);
+        return false;
+    }
+    ++*of_key;
+    u->all++;
+    rpc->unaddressed = of_key;
+    return true;
+}
+
 static bool check_caller(struct gw_rpc *rpc)
 {
     struct gw_call *call = &rpc->call;
@@ -79,7 +98,7 @@ static bool check_caller(struct gw_rpc *rpc)
     rpc->key = key;
     rpc->key_turn = gw_loop_turn(call->thread->loop);
     if (key->kind == AUTH_SERVICE)
-        return true; /* for whom the message names */
+        return await_address(rpc);
     if (!gw_caller_act_for(call, key, SLICE_EMPTY))
         return false;
     return method->client_streaming || admit(rpc);
@@ -243,6 +262,7 @@ static void go_on(struct gw_rpc *rpc)
 
 static void run_handler(struct gw_rpc *rpc)
 {
+    gw_rpc_is_addressed(rpc);
     if (!check_deadline(rpc))
         return;
     if (rpc->method->access == GW_ACCESS_NONE)

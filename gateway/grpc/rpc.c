@@ -87,9 +87,19 @@ static void charge(struct gw_call *call)
     base_arena_charge(&rpc->message, call->memory);
 }
 
+void gw_rpc_is_addressed(struct gw_rpc *rpc)
+{
+    if (rpc->unaddressed == NULL)
+        return;
+    --*rpc->unaddressed;
+    rpc->call.thread->unaddressed.all--;
+    rpc->unaddressed = NULL;
+}
+
 static void reset(struct gw_call *call)
 {
     struct gw_rpc *rpc = gw_rpc(call);
+    gw_rpc_is_addressed(rpc);
     gw_frame_reader_fini(&rpc->in);
     base_buf_fini(&rpc->waiting);
     base_arena_fini(&rpc->message);

@@ -46,9 +46,10 @@ struct gw_rpc {
     uint64_t deadline_ns;       /* monotonic; 0: none */
     const struct auth_key *key; /* the caller's, good while the loop's turn is key_turn */
     uint64_t key_turn;
-    bool is_plain;    /* as its exchange, which may be gone */
-    bool is_paid;     /* admitted by its head: operations are charged */
-    bool is_admitted; /* and is under way since */
+    bool is_plain;         /* as its exchange, which may be gone */
+    bool is_paid;          /* admitted by its head: operations are charged */
+    bool is_admitted;      /* and is under way since */
+    unsigned *unaddressed; /* where it is counted, of its thread's; NULL: nowhere */
     struct gw_frame_reader in;
     bool has_message;
     bool is_begun;     /* with a message */
@@ -70,6 +71,9 @@ struct gw_rpc {
 };
 
 extern const struct gw_protocol gw_rpc_protocol;
+
+/* The call is not among the unaddressed any more, if it was. */
+void gw_rpc_is_addressed(struct gw_rpc *rpc);
 
 static inline struct gw_rpc *gw_rpc(const struct gw_call *call)
 {

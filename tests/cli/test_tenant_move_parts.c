@@ -452,8 +452,7 @@ START_TEST(suspension_that_was_ended_meanwhile_is_no_switch)
 {
     static const char BODY[] = "{'access':'writes','reason':'moved to %s'}";
     struct random rnd = {91};
-    start_slow_move();
-    /* So that both sides are still being compared when the suspension is noticed here. */
+    start_slow_move(); /* slow over there, too: it is still being compared at the suspension */
     admin_set_quota(their_op, w.tenant, "{'read_bytes_per_s':20000,'burst_ms':100}");
     admin_set_quota(w.op, w.tenant, "{}");
     process_await(writes_are_refused, &rnd, "the suspension before the switch");

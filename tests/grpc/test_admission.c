@@ -107,6 +107,120 @@ START_TEST(a_message_for_another_tenant_is_refused)
 }
 END_TEST
 
+/* --- heads whose message does not come, of a key whose tenants only a message names ----------- */
+
+enum { CONNECTIONS = 34, HEADS = 124 /* all together more than a key may have */ };
+
+static struct server own;
+static struct world victim;
+
+static nghttp2_nv field(const char *name, const char *value)
+{
+    return (nghttp2_nv){.name = (uint8_t *)(uintptr_t)name,
+                        .namelen = strlen(name),
+                        .value = (uint8_t *)(uintptr_t)value,
+                        .valuelen = strlen(value)};
+}
+
+static bool has_pong(void *arg)
+{
+    struct grpc_client *c = arg;
+    grpc_listen(c, 1);
+    return c->pongs > 0;
+}
+
+/* The server has looked at all that was sent, and what it answered has come: the second ping is
+ * behind it. */
+static void await_look(struct grpc_client *c)
+{
+    for (int i = 0; i < 2; i++) {
+        c->pongs = 0;
+        grpc_ping(c, 1);
+        process_await(has_pong, c, "the answer to a ping");
+    }
+}
+
+static void put_heads(struct grpc_client *c)
+{
+    const nghttp2_nv head[] = {field(":method", "POST"),
+                               field(":scheme", "https"),
+                               field(":path", MUTATE_ROW),
+                               field(":authority", "x"),
+                               field("content-type", "application/grpc"),
+                               field("te", "trailers"),
+                               field("authorization", c->authorization)};
+    await_look(c); /* how many calls a connection may have is known from now on */
+    for (int i = 0; i < HEADS; i++)
+        ck_assert_int_gt(nghttp2_submit_headers(c->session, NGHTTP2_FLAG_NONE, -1, NULL, head,
+                                                sizeof head / sizeof head[0], NULL),
+                         0);
+    (void)grpc_run(c, 0); /* sends them */
+    await_look(c);
+}
+
+static void expect_refused_head(const char *key)
+{
+    static struct grpc_client c;
+    grpc_open(&c, &own, key, 0);
+    struct grpc_call *call = grpc_begin(&c, MUTATE_ROW, NULL);
+    grpc_put_bytes(&c, call, SLICE_EMPTY); /* sends the head */
+    await_look(&c);
+    expect_status(call, GW_STATUS_UNAVAILABLE, "have sent no message");
+    grpc_cancel(&c, call);
+    grpc_await(&c);
+    grpc_close(&c);
+}
+
+static bool write_passes(void *arg)
+{
+    struct grpc_client *c = arg;
+    int status = grpc_ask(c, MUTATE_ROW, &mutate.base)->status;
+    ck_assert(status == GW_STATUS_OK || status == GW_STATUS_UNAVAILABLE);
+    grpc_forget(c);
+    return status == GW_STATUS_OK;
+}
+
+static void expect_write(const char *key)
+{
+    static struct grpc_client c;
+    grpc_open(&c, &own, key, 0);
+    ck_assert(write_passes(&c));
+    grpc_close(&c);
+}
+
+START_TEST(heads_of_a_service_key_leave_room_for_others)
+{
+    static struct grpc_client clients[CONNECTIONS], later;
+    static char victims_table[128];
+    char key[WORLD_KEY], other[WORLD_KEY], id[WORLD_ID];
+    server_create(&own);
+    own.options[0] = "--loops";
+    own.options[1] = "1";
+    server_start(&own, NULL);
+    world_init_on(&victim, &own, HTTP_2, "victim");
+    admin_create_global_key(victim.op, "service", key, id);
+    admin_create_global_key(victim.op, "service", other, id);
+    make_mutate(10);
+    (void)snprintf(victims_table, sizeof victims_table,
+                   "projects/victim/instances/main/tables/devices");
+    mutate.table_name = victims_table;
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        grpc_open(&clients[i], &own, key, 0);
+        put_heads(&clients[i]);
+    }
+    expect_refused_head(key);
+    expect_write(victim.key);
+    expect_write(other);
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        grpc_close(&clients[i]);
+    grpc_open(&later, &own, key, 0);
+    process_await(write_passes, &later, "room for the key after its connections have ended");
+    grpc_close(&later);
+    world_fini(&victim);
+    server_remove(&own);
+}
+END_TEST
+
 Suite *suite_grpc_admission(void);
 Suite *suite_grpc_admission(void)
 {
@@ -118,6 +232,7 @@ Suite *suite_grpc_admission(void)
     tcase_add_loop_test(tc, a_rate_is_held_against_the_head, 0, 2);
     tcase_add_test(tc, a_message_that_comes_later_is_looked_at_again);
     tcase_add_test(tc, a_message_for_another_tenant_is_refused);
+    tcase_add_test(tc, heads_of_a_service_key_leave_room_for_others);
     world_end(tc);
     return s;
 }
