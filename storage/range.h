@@ -68,6 +68,11 @@ static inline struct sto_span sto_span_of(const struct sto_range *r)
     return (struct sto_span){sto_range_begin(r), sto_range_end(r)};
 }
 
+static inline bool sto_span_has(const struct sto_span *span, struct slice key)
+{
+    return base_slice_compare(key, span->begin) >= 0 && base_slice_compare(key, span->end) < 0;
+}
+
 /* A part of a table's rows. One that is empty, reversed or leaves the table aborts. */
 struct sto_span sto_span_of_rows(const struct sto_range *table, struct slice begin,
                                  struct slice end);

@@ -225,7 +225,8 @@ void gw_admin_update_backup(struct gw_call *call)
  */
 
 /* Control thread. */
-static enum err delete (struct gw_call *call, struct errbuf *eb) {
+static enum err remove_backup(struct gw_call *call, struct errbuf *eb)
+{
     return mig_tenant_backup_delete(call->api->backups, call->tenant, gw_rpc(call)->resource.leaf,
                                     eb);
 }
@@ -241,5 +242,5 @@ void gw_admin_delete_backup(struct gw_call *call)
     struct errbuf eb;
     eb.text[0] = '\0';
     if (!refused(call, gw_backup_cluster_check(gw_rpc(call)->resource.cluster, &eb), &eb))
-        gw_rpc_on_control(call, delete, reply_delete);
+        gw_rpc_on_control(call, remove_backup, reply_delete);
 }

@@ -51,6 +51,15 @@ static void complete(Bta__Cluster *cluster)
     cluster->state = BTA__CLUSTER__STATE__READY;
 }
 
+/* The instance as it is, and where in it the cluster is that the call names. */
+static enum err cluster_get(struct gw_call *call, struct change *c, size_t *out_at,
+                            struct errbuf *eb)
+{
+    enum err e = gw_instance_get(call, &c->in, eb);
+    return e == ERR_OK ? gw_instance_cluster(&c->in, gw_rpc(call)->resource.cluster, out_at, eb)
+                       : e;
+}
+
 static enum err finish(struct gw_call *call, struct change *c, size_t at, struct errbuf *eb)
 {
     complete(c->in.clusters[at]);
@@ -126,9 +135,7 @@ static enum err update(struct gw_call *call, struct errbuf *eb)
 {
     struct change *c = call->state;
     size_t at = 0;
-    enum err e = gw_instance_get(call, &c->in, eb);
-    if (e == ERR_OK)
-        e = gw_instance_cluster(&c->in, gw_rpc(call)->resource.cluster, &at, eb);
+    enum err e = cluster_get(call, c, &at, eb);
     if (e == ERR_OK)
         e = gw_mask_apply_all(CHANGEABLE, &c->in.clusters[at]->base, gw_rpc(call)->request,
                               &call->arena, eb);
@@ -160,9 +167,7 @@ static enum err patch(struct gw_call *call, struct errbuf *eb)
     const Bta__PartialUpdateClusterRequest *request = (const void *)gw_rpc(call)->request;
     struct change *c = call->state;
     size_t at = 0;
-    enum err e = gw_instance_get(call, &c->in, eb);
-    if (e == ERR_OK)
-        e = gw_instance_cluster(&c->in, gw_rpc(call)->resource.cluster, &at, eb);
+    enum err e = cluster_get(call, c, &at, eb);
     if (e == ERR_OK)
         e = gw_mask_apply(request->update_mask, CHANGEABLE, &c->in.clusters[at]->base,
                           &request->cluster->base, &call->arena, eb);
@@ -210,11 +215,15 @@ static enum err check_unused(const struct gw_instance *in, const char *cluster, 
 }
 
 /* Control thread. */
-static enum err delete (struct gw_call *call, struct errbuf *eb) {
-    struct change *c = call->state; size_t at = 0; enum err e = gw_instance_get(call, &c->in, eb);
-    if (e == ERR_OK) e = gw_instance_cluster(&c->in, gw_rpc(call)->resource.cluster, &at, eb);
-    if (e == ERR_OK) e = check_unused(&c->in, c->in.clusters[at]->name, eb);
-    if (e != ERR_OK) return e;
+static enum err take_out(struct gw_call *call, struct errbuf *eb)
+{
+    struct change *c = call->state;
+    size_t at = 0;
+    enum err e = cluster_get(call, c, &at, eb);
+    if (e == ERR_OK)
+        e = check_unused(&c->in, c->in.clusters[at]->name, eb);
+    if (e != ERR_OK)
+        return e;
     c->in.cluster_count--;
     memmove(&c->in.clusters[at], &c->in.clusters[at + 1],
             (c->in.cluster_count - at) * sizeof c->in.clusters[0]);
@@ -230,5 +239,5 @@ static void reply_nothing(struct gw_call *call)
 void gw_admin_delete_cluster(struct gw_call *call)
 {
     change_new(call);
-    gw_rpc_on_control(call, delete, reply_nothing);
+    gw_rpc_on_control(call, take_out, reply_nothing);
 }

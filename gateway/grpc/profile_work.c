@@ -200,10 +200,15 @@ void gw_admin_update_profile(struct gw_call *call)
  */
 
 /* Control thread. */
-static enum err delete (struct gw_call *call, struct errbuf *eb) {
-    struct change *c = call->state; size_t at = 0; enum err e = gw_instance_get(call, &c->in, eb);
-    if (e == ERR_OK) e = gw_instance_profile(&c->in, gw_rpc(call)->resource.leaf, &at, eb);
-    if (e != ERR_OK) return e;
+static enum err take_out(struct gw_call *call, struct errbuf *eb)
+{
+    struct change *c = call->state;
+    size_t at = 0;
+    enum err e = gw_instance_get(call, &c->in, eb);
+    if (e == ERR_OK)
+        e = gw_instance_profile(&c->in, gw_rpc(call)->resource.leaf, &at, eb);
+    if (e != ERR_OK)
+        return e;
     c->in.profile_count--;
     memmove(&c->in.profiles[at], &c->in.profiles[at + 1],
             (c->in.profile_count - at) * sizeof c->in.profiles[0]);
@@ -219,5 +224,5 @@ static void reply_nothing(struct gw_call *call)
 void gw_admin_delete_profile(struct gw_call *call)
 {
     change_new(call);
-    gw_rpc_on_control(call, delete, reply_nothing);
+    gw_rpc_on_control(call, take_out, reply_nothing);
 }

@@ -247,7 +247,8 @@ void gw_admin_update_view(struct gw_call *call)
  */
 
 /* Control thread. */
-static enum err delete (struct gw_call *call, struct errbuf *eb) {
+static enum err remove_view(struct gw_call *call, struct errbuf *eb)
+{
     const struct gw_rpc *rpc = gw_rpc(call);
     const Bta__DeleteAuthorizedViewRequest *request = (const void *)rpc->request;
     return ten_view_delete(call->api->registry, call->tenant, rpc->resource.table,
@@ -262,5 +263,5 @@ static void reply_delete(struct gw_call *call)
 
 void gw_admin_delete_view(struct gw_call *call)
 {
-    gw_rpc_on_control(call, delete, reply_delete);
+    gw_rpc_on_control(call, remove_view, reply_delete);
 }

@@ -7,6 +7,7 @@
 #include "base/share.h"
 #include "storage/range.h"
 #include "storage/rocksdb/heldfiles.h"
+#include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/purge.h"
 #include "storage/rocksdb/ranges.h"
@@ -68,24 +69,20 @@ static bool is_erased_name(const char *family)
 static void look_at_files(struct rdb_engine *e, const struct sto_range *range,
                           struct sto_audit *out)
 {
-    struct slice begin = sto_range_begin(range);
-    struct slice end = sto_range_end(range);
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
-    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
-        if (!is_erased_name(rocksdb_livefiles_column_family_name(files, i)))
+    const struct sto_span span = sto_span_of(range);
+    struct rdb_live_walk walk;
+    struct rdb_live_file f;
+    sto_rdb_live_walk_open(&walk, e->db.handle, NULL);
+    while (sto_rdb_live_walk_next(&walk, &f)) {
+        if (!is_erased_name(f.family))
             continue;
-        struct slice low, high;
-        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
-        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
-        bool low_inside = base_slice_compare(low, begin) >= 0 && base_slice_compare(low, end) < 0;
-        bool high_inside =
-            base_slice_compare(high, begin) >= 0 && base_slice_compare(high, end) < 0;
-        if (low_inside || high_inside)
+        if (sto_span_has(&span, f.low) || sto_span_has(&span, f.high))
             out->live_files_inside++;
-        else if (base_slice_compare(low, begin) < 0 && base_slice_compare(high, end) >= 0)
+        else if (base_slice_compare(f.low, span.begin) < 0 &&
+                 base_slice_compare(f.high, span.end) >= 0)
             out->live_files_spanning++;
     }
-    rocksdb_livefiles_destroy(files);
+    sto_rdb_live_walk_close(&walk);
 }
 
 struct audit_run {

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "storage/keycodec.h"
 #include "storage/rocksdb/docs.h"
+#include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/table_file.h"
 
@@ -246,16 +247,15 @@ enum err sto_rocksdb_table_count(const char *path, const struct sto_table_count 
 
 enum err sto_image_visit_tables(struct sto_image *image, sto_image_table_visit *visit, void *ctx)
 {
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(image->handle);
+    struct rdb_live_walk walk;
+    struct rdb_live_file f;
     enum err rc = ERR_OK;
-    for (int i = 0; rc == ERR_OK && i < rocksdb_livefiles_count(files); i++) {
-        const char *name = rocksdb_livefiles_name(files, i); /* "/000012.sst" */
-        const char *family = rocksdb_livefiles_column_family_name(files, i);
+    sto_rdb_live_walk_open(&walk, image->handle, NULL);
+    while (rc == ERR_OK && sto_rdb_live_walk_next(&walk, &f))
         for (size_t k = 0; rc == ERR_OK && k < STO_IMAGE_FAMILIES; k++)
-            if (strcmp(family, FAMILIES[k]) == 0)
-                rc = visit(ctx, name + (name[0] == '/'), k);
-    }
-    rocksdb_livefiles_destroy(files);
+            if (strcmp(f.family, FAMILIES[k]) == 0)
+                rc = visit(ctx, f.name, k);
+    sto_rdb_live_walk_close(&walk);
     return rc;
 }
 

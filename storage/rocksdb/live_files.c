@@ -44,6 +44,44 @@ void sto_rdb_live_files_close(struct rdb_live_files *files)
     rocksdb_livefiles_destroy(files->list);
 }
 
+void sto_rdb_live_walk_open(struct rdb_live_walk *w, rocksdb_t *db, const char *family)
+{
+    *w = (struct rdb_live_walk){.list = rocksdb_livefiles(db), .family = family};
+}
+
+static struct slice key_of(const char *(*get)(const rocksdb_livefiles_t *, int, size_t *),
+                           const struct rdb_live_walk *w)
+{
+    struct slice key;
+    key.ptr = (const uint8_t *)get(w->list, w->index, &key.len);
+    return key;
+}
+
+bool sto_rdb_live_walk_next(struct rdb_live_walk *w, struct rdb_live_file *out)
+{
+    for (; w->index < rocksdb_livefiles_count(w->list); w->index++) {
+        const char *family = rocksdb_livefiles_column_family_name(w->list, w->index);
+        if (w->family != NULL && strcmp(family, w->family) != 0)
+            continue;
+        const char *name = rocksdb_livefiles_name(w->list, w->index);
+        *out = (struct rdb_live_file){.family = family,
+                                      .name = name + (name[0] == '/'),
+                                      .number = sto_rdb_file_number(name),
+                                      .level = rocksdb_livefiles_level(w->list, w->index),
+                                      .bytes = rocksdb_livefiles_size(w->list, w->index),
+                                      .low = key_of(rocksdb_livefiles_smallestkey, w),
+                                      .high = key_of(rocksdb_livefiles_largestkey, w)};
+        w->index++;
+        return true;
+    }
+    return false;
+}
+
+void sto_rdb_live_walk_close(struct rdb_live_walk *w)
+{
+    rocksdb_livefiles_destroy(w->list);
+}
+
 uint64_t sto_rdb_file_number(const char *name)
 {
     uint64_t number = 0;

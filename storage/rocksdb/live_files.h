@@ -1,8 +1,8 @@
 /*
  * storage/rocksdb/live_files.h - the tables that the database uses now, found by their names.
  *
- * Does:     take RocksDB's list of live files; find one by its name.
- * Owns:     the list, until it is closed.
+ * Does:     take RocksDB's list of live files; find one by its name; go through those of a family.
+ * Owns:     the list, until it is closed, and with it names and keys.
  * May use:  base/, RocksDB.
  * Knows no: tenants, directories.
  * Threads:  any.
@@ -15,8 +15,11 @@
 #define STORAGE_ROCKSDB_LIVE_FILES_H
 
 #include <rocksdb/c.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/slice.h"
 
 struct rdb_live_name {
     const char *name; /* "000012.sst" */
@@ -33,6 +36,29 @@ void sto_rdb_live_files_open(rocksdb_t *db, struct rdb_live_files *out);
 /* The file's index in the list; negative: it is not live. */
 int sto_rdb_live_files_find(const struct rdb_live_files *files, const char *name);
 void sto_rdb_live_files_close(struct rdb_live_files *files);
+
+/* --- one after the other ---------------------------------------------------------------------- */
+
+struct rdb_live_file {
+    const char *family;
+    const char *name; /* "000012.sst" */
+    uint64_t number;
+    int level;
+    uint64_t bytes;
+    struct slice low;  /* its first key */
+    struct slice high; /* its last one; both are valid until the walk is closed */
+};
+
+struct rdb_live_walk {
+    const rocksdb_livefiles_t *list;
+    const char *family;
+    int index;
+};
+
+/* The files of that family at the moment; NULL: of all. */
+void sto_rdb_live_walk_open(struct rdb_live_walk *w, rocksdb_t *db, const char *family);
+bool sto_rdb_live_walk_next(struct rdb_live_walk *w, struct rdb_live_file *out);
+void sto_rdb_live_walk_close(struct rdb_live_walk *w);
 
 /* The number of "000012.sst", "/000012.sst" or "000012.log"; 0: it has none. */
 uint64_t sto_rdb_file_number(const char *name);

@@ -105,19 +105,17 @@ struct rdb_range_files sto_rdb_range_files(struct rdb_engine *e, int family, str
                                            struct slice end)
 {
     struct rdb_range_files out = {.lowest_level = -1};
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
-    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
-        struct slice low, high;
-        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
-        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
-        if (strcmp(rocksdb_livefiles_column_family_name(files, i), RDB_FAMILY_NAMES[family]) != 0 ||
-            base_slice_compare(low, end) >= 0 || base_slice_compare(high, begin) < 0)
+    struct rdb_live_walk walk;
+    struct rdb_live_file f;
+    sto_rdb_live_walk_open(&walk, e->db.handle, RDB_FAMILY_NAMES[family]);
+    while (sto_rdb_live_walk_next(&walk, &f)) {
+        if (base_slice_compare(f.low, end) >= 0 || base_slice_compare(f.high, begin) < 0)
             continue;
-        out.bytes += rocksdb_livefiles_size(files, i);
-        if (rocksdb_livefiles_level(files, i) > out.lowest_level)
-            out.lowest_level = rocksdb_livefiles_level(files, i);
+        out.bytes += f.bytes;
+        if (f.level > out.lowest_level)
+            out.lowest_level = f.level;
     }
-    rocksdb_livefiles_destroy(files);
+    sto_rdb_live_walk_close(&walk);
     return out;
 }
 
@@ -176,19 +174,14 @@ void sto_rdb_spans_compact(struct rdb_engine *e, int family, struct sto_span *sp
 /* A file that starts or ends inside: all its keys are inside, or it holds a range tombstone. */
 static bool has_boundary_inside(struct rdb_engine *e, int family, const struct sto_range *range)
 {
-    struct slice begin = sto_range_begin(range);
-    struct slice end = sto_range_end(range);
+    const struct sto_span span = sto_span_of(range);
+    struct rdb_live_walk walk;
+    struct rdb_live_file f;
     bool is_inside = false;
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
-    for (int i = 0; !is_inside && i < rocksdb_livefiles_count(files); i++) {
-        struct slice low, high;
-        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
-        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
-        if (strcmp(rocksdb_livefiles_column_family_name(files, i), RDB_FAMILY_NAMES[family]) == 0)
-            is_inside = (base_slice_compare(low, begin) >= 0 && base_slice_compare(low, end) < 0) ||
-                        (base_slice_compare(high, begin) >= 0 && base_slice_compare(high, end) < 0);
-    }
-    rocksdb_livefiles_destroy(files);
+    sto_rdb_live_walk_open(&walk, e->db.handle, RDB_FAMILY_NAMES[family]);
+    while (!is_inside && sto_rdb_live_walk_next(&walk, &f))
+        is_inside = sto_span_has(&span, f.low) || sto_span_has(&span, f.high);
+    sto_rdb_live_walk_close(&walk);
     return is_inside;
 }
 
@@ -268,35 +261,36 @@ void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin,
 static uint64_t file_around(struct rdb_engine *e, int family, struct slice begin, struct slice end,
                             struct buf *out_first)
 {
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    struct rdb_live_walk walk;
+    struct rdb_live_file f;
     uint64_t around = 0;
     int deepest = -1;
-    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
-        struct slice low, high;
-        low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(files, i, &low.len);
-        high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(files, i, &high.len);
-        if (strcmp(rocksdb_livefiles_column_family_name(files, i), RDB_FAMILY_NAMES[family]) != 0 ||
-            base_slice_compare(low, end) >= 0 || base_slice_compare(high, begin) < 0 ||
-            rocksdb_livefiles_level(files, i) < deepest)
+    sto_rdb_live_walk_open(&walk, e->db.handle, RDB_FAMILY_NAMES[family]);
+    while (sto_rdb_live_walk_next(&walk, &f)) {
+        if (base_slice_compare(f.low, end) >= 0 || base_slice_compare(f.high, begin) < 0 ||
+            f.level < deepest)
             continue;
-        bool is_around = base_slice_compare(low, begin) < 0 && base_slice_compare(high, end) >= 0;
-        deepest = rocksdb_livefiles_level(files, i);
-        around = is_around ? sto_rdb_file_number(rocksdb_livefiles_name(files, i)) : 0;
+        bool is_around =
+            base_slice_compare(f.low, begin) < 0 && base_slice_compare(f.high, end) >= 0;
+        deepest = f.level;
+        around = is_around ? f.number : 0;
         base_buf_truncate(out_first, 0);
         if (is_around)
-            INVARIANT(base_buf_append(out_first, low) == ERR_OK);
+            INVARIANT(base_buf_append(out_first, f.low) == ERR_OK);
     }
-    rocksdb_livefiles_destroy(files);
+    sto_rdb_live_walk_close(&walk);
     return around;
 }
 
-static bool is_live(struct rdb_engine *e, uint64_t number)
+static bool is_live(struct rdb_engine *e, int family, uint64_t number)
 {
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    struct rdb_live_walk walk;
+    struct rdb_live_file f;
     bool is_found = false;
-    for (int i = 0; !is_found && i < rocksdb_livefiles_count(files); i++)
-        is_found = sto_rdb_file_number(rocksdb_livefiles_name(files, i)) == number;
-    rocksdb_livefiles_destroy(files);
+    sto_rdb_live_walk_open(&walk, e->db.handle, RDB_FAMILY_NAMES[family]);
+    while (!is_found && sto_rdb_live_walk_next(&walk, &f))
+        is_found = f.number == number;
+    sto_rdb_live_walk_close(&walk);
     return is_found;
 }
 
@@ -314,7 +308,7 @@ void sto_rdb_range_compact_deepest(struct rdb_engine *e, int family, struct slic
         around = file_around(e, family, begin, end, &first);
         range_compact(e, family, around == 0 ? begin : base_buf_slice(&first), end,
                       FORCE_BOTTOMMOST);
-        if (is_damaged || !is_live(e, around))
+        if (is_damaged || !is_live(e, family, around))
             break;
     }
     base_buf_fini(&first);

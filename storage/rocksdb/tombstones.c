@@ -122,37 +122,27 @@ static void bounds_fini(struct bounds_list *list)
     base_free(list->of);
 }
 
-static struct slice key_of(const char *(*get)(const rocksdb_livefiles_t *, int, size_t *),
-                           const rocksdb_livefiles_t *files, int index)
-{
-    struct slice key;
-    key.ptr = (const uint8_t *)get(files, index, &key.len);
-    return key;
-}
-
 /* The list of live files is made before the numbers are asked for (tombstone_files.cc, 1). */
 static void bounds_find(struct rdb_engine *e, int family, const struct sto_span *within,
                         struct bounds_list *out)
 {
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
-    int count = rocksdb_livefiles_count(files);
-    *out = (struct bounds_list){.of = base_new_array((size_t)count + 1, sizeof out->of[0])};
-    for (int i = 0; i < count; i++) {
-        struct slice low = key_of(rocksdb_livefiles_smallestkey, files, i);
-        struct slice high = key_of(rocksdb_livefiles_largestkey, files, i);
-        if (strcmp(rocksdb_livefiles_column_family_name(files, i), RDB_FAMILY_NAMES[family]) != 0 ||
-            (within != NULL && (base_slice_compare(low, within->end) >= 0 ||
-                                base_slice_compare(high, within->begin) < 0)) ||
-            !sto_rdb_tombstone_files_has(e->db.tombstone_files,
-                                         sto_rdb_file_number(rocksdb_livefiles_name(files, i))))
+    struct rdb_live_walk walk;
+    struct rdb_live_file f;
+    sto_rdb_live_walk_open(&walk, e->db.handle, RDB_FAMILY_NAMES[family]);
+    size_t most = (size_t)rocksdb_livefiles_count(walk.list);
+    *out = (struct bounds_list){.of = base_new_array(most + 1, sizeof out->of[0])};
+    while (sto_rdb_live_walk_next(&walk, &f)) {
+        bool is_outside = within != NULL && (base_slice_compare(f.low, within->end) >= 0 ||
+                                             base_slice_compare(f.high, within->begin) < 0);
+        if (is_outside || !sto_rdb_tombstone_files_has(e->db.tombstone_files, f.number))
             continue;
         struct bounds *b = &out->of[out->count++];
-        base_buf_init(&b->low, low.len + 1);
-        base_buf_init(&b->high, high.len + 1);
-        INVARIANT(base_buf_append(&b->low, low) == ERR_OK);
-        INVARIANT(base_buf_append(&b->high, high) == ERR_OK);
+        base_buf_init(&b->low, f.low.len + 1);
+        base_buf_init(&b->high, f.high.len + 1);
+        INVARIANT(base_buf_append(&b->low, f.low) == ERR_OK);
+        INVARIANT(base_buf_append(&b->high, f.high) == ERR_OK);
     }
-    rocksdb_livefiles_destroy(files);
+    sto_rdb_live_walk_close(&walk);
 }
 
 enum err sto_rdb_tombstones_push(struct rdb_engine *e, int family, const struct sto_span *within,
@@ -226,21 +216,20 @@ static enum err owner_add(void *ctx, enum rdb_entry_kind kind, struct slice key,
 /* ERR_NOT_FOUND: a compaction replaced one of the files meanwhile. */
 static enum err owners_find(struct rdb_engine *e)
 {
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(e->db.handle);
+    struct rdb_live_walk walk;
+    struct rdb_live_file f;
     enum err rc = ERR_OK;
-    for (int i = 0; rc == ERR_OK && i < rocksdb_livefiles_count(files); i++) {
-        const char *name = rocksdb_livefiles_name(files, i);
+    sto_rdb_live_walk_open(&walk, e->db.handle, RDB_FAMILY_NAMES[RDB_CF_CELLS]);
+    while (rc == ERR_OK && sto_rdb_live_walk_next(&walk, &f)) {
         char path[BASE_PATH_BYTES], in_dir[64];
-        if (strcmp(rocksdb_livefiles_column_family_name(files, i),
-                   RDB_FAMILY_NAMES[RDB_CF_CELLS]) != 0 ||
-            !sto_rdb_tombstone_files_has(e->db.tombstone_files, sto_rdb_file_number(name)))
+        if (!sto_rdb_tombstone_files_has(e->db.tombstone_files, f.number))
             continue;
-        (void)snprintf(in_dir, sizeof in_dir, "db/%s", name + (name[0] == '/')); /* it fits */
+        (void)snprintf(in_dir, sizeof in_dir, "db/%s", f.name); /* it fits */
         rc = base_path_join(path, e->dir, in_dir, NULL);
         if (rc == ERR_OK)
             rc = sto_rdb_table_ranges(path, owner_add, &e->tombstones);
     }
-    rocksdb_livefiles_destroy(files);
+    sto_rdb_live_walk_close(&walk);
     return rc;
 }
 
