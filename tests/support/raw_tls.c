@@ -94,10 +94,8 @@ bool raw_send(struct raw_tls *r, struct slice bytes)
 {
     while (bytes.len > 0) {
         ssize_t n = write_some(r, bytes);
-        if (n <= 0) {
-            r->closed = true;
-            return false;
-        }
+        if (n <= 0)
+            return false; /* what came before the end is still to be read */
         bytes = base_slice_skip(bytes, (size_t)n);
     }
     return true;
