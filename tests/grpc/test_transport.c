@@ -181,11 +181,14 @@ static bool has_pong(void *c)
 }
 
 /* The first GOAWAY names no call, so that those on their way come in; the second may come behind
- * the answers. nghttp2 tells a client that has no call left of no second one. */
-static bool has_last_goaway(void *c)
+ * the answers. nghttp2 does not tell of it then: it is the last frame of the connection. */
+static void expect_last_goaway(struct grpc_client *c, int32_t last)
 {
-    grpc_listen(c, 1);
-    return ((const struct grpc_client *)c)->goaway_last_id != INT32_MAX;
+    const uint8_t frame[GRPC_TAIL] = {0, 0, 8, NGHTTP2_GOAWAY, [12] = (uint8_t)last};
+    grpc_await_close(c);
+    ck_assert(c->tls.closed);
+    if (c->goaway_last_id != last)
+        ck_assert_mem_eq(c->tail, frame, sizeof frame);
 }
 
 START_TEST(calls_under_way_are_finished_when_the_server_stops)
@@ -217,9 +220,8 @@ START_TEST(calls_under_way_are_finished_when_the_server_stops)
     expect_all_ok(write);
     (void)take_answer(read);
     ck_assert_uint_ge(reader.row_count, 3000);
-    process_await(has_last_goaway, &reading, "the last GOAWAY behind a read");
-    ck_assert_int_eq(reading.goaway_last_id, read->id);
-    ck_assert(writing.goaway_last_id == write->id || writing.goaway_last_id == INT32_MAX);
+    expect_last_goaway(&reading, read->id);
+    expect_last_goaway(&writing, write->id);
     grpc_close(&reading);
     grpc_close(&writing);
     grpc_close(&late);

@@ -153,9 +153,20 @@ static void push(struct grpc_client *c)
     }
 }
 
+static void keep_tail(struct grpc_client *c)
+{
+    struct slice came = base_buf_slice(&c->tls.in);
+    if (came.len > GRPC_TAIL)
+        came = base_slice_skip(came, came.len - GRPC_TAIL);
+    memmove(c->tail, c->tail + came.len, GRPC_TAIL - came.len);
+    if (came.len > 0)
+        memcpy(c->tail + GRPC_TAIL - came.len, came.ptr, came.len);
+}
+
 /* Hands what was read to the session. */
 static void take_in(struct grpc_client *c)
 {
+    keep_tail(c);
     ssize_t n = nghttp2_session_mem_recv(c->session, c->tls.in.ptr, c->tls.in.len);
     ck_assert_int_eq(n, (ssize_t)c->tls.in.len);
     base_buf_truncate(&c->tls.in, 0);

@@ -26,6 +26,7 @@
 #include "tests/support/raw_tls.h"
 
 #define GRPC_CALLS      16
+#define GRPC_TAIL       17 /* a GOAWAY without text */
 #define GRPC_ANSWER_MAX (512 * MIB)
 #define GRPC_HEAD_ONLY  -1 /* no grpc-status came */
 #define GRPC_HEADERS    80
@@ -64,6 +65,7 @@ struct grpc_client {
     uint32_t goaway_error; /* of the last one */
     int32_t goaway_last_id;
     char goaway_text[64];
+    uint8_t tail[GRPC_TAIL]; /* the last bytes that came, whatever nghttp2 tells of them */
     size_t pongs;
     bool holds_windows; /* what is read frees no window: a peer that takes nothing */
     struct grpc_call calls[GRPC_CALLS];
