@@ -216,7 +216,7 @@ const char *sto_disk_name(enum sto_disk disk)
 
 const char *sto_scrub_kind_name(enum sto_scrub_kind kind)
 {
-    static const char *const NAMES[STO_SCRUB_KINDS] = {"block", "list", "unreadable"};
+    static const char *const NAMES[STO_SCRUB_KINDS] = {"block", "list", "unreadable", "copy"};
     INVARIANT(kind < STO_SCRUB_KINDS);
     return NAMES[kind];
 }

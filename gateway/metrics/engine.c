@@ -210,9 +210,10 @@ static void put_scrub(struct buf *out, const struct sto_scrub *s)
                   s->bytes);
     gw_metric_one(out, "bigtent_scrub_files_total", GW_COUNTER,
                   "Table files that were read for that, to their ends.", s->files);
-    struct gw_metric m = gw_metric_begin(
-        out, "bigtent_scrub_findings_total", GW_COUNTER,
-        "What was found: damaged blocks, wrong lists of tenants, files that cannot be read.");
+    struct gw_metric m = gw_metric_begin(out, "bigtent_scrub_findings_total", GW_COUNTER,
+                                         "What was found: damaged blocks, wrong lists of tenants, "
+                                         "files that cannot be read, damaged "
+                                         "copies of files of the metadata.");
     for (enum sto_scrub_kind k = STO_SCRUB_BLOCK; k < STO_SCRUB_KINDS; k++) {
         char label[32];
         (void)snprintf(label, sizeof label, "kind=\"%s\"", sto_scrub_kind_name(k)); /* it fits */

@@ -233,6 +233,24 @@ enum err sto_rdb_meta_copies_tidy(struct rdb_engine *e, struct errbuf *eb)
     return look(e, false, eb);
 }
 
+/* Without the lock: a copy is replaced only once it is gone, and no number comes again. */
+enum err sto_rdb_meta_copies_scrub(struct rdb_engine *e, uint64_t number, rdb_table_pass *pass,
+                                   void *ctx)
+{
+    const struct rdb_table_scrub how = {.pass = pass, .bad = any_block, .ctx = ctx};
+    char db[BASE_PATH_BYTES], path[BASE_PATH_BYTES];
+    if (base_path_join(db, e->dir, "db", NULL) != ERR_OK ||
+        path_make(path, db, number, RDB_COPY_ENDING, NULL) != ERR_OK)
+        return ERR_OK; /* then none was made */
+    enum err rc = sto_rdb_table_scrub(path, &how);
+    if (rc == ERR_NOT_FOUND)
+        return ERR_OK;
+    if (rc != ERR_CORRUPT && rc != ERR_IO)
+        return rc;
+    (void)unlink(path); /* gone already, or the next scrub finds it again */
+    return ERR_CORRUPT;
+}
+
 static bool bytes_read(const char *path, uint8_t *out, size_t len, uint64_t offset)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

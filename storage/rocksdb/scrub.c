@@ -136,6 +136,15 @@ static void record_add(struct rdb_scrub *s, const struct rdb_scrubbed *made)
         sto_rdb_fail_text(s->engine, eb.text);
 }
 
+/* Of a file that is sound itself. False: it was not read to its end, as with a file. */
+static bool copy_scrub(struct rdb_scrub *s, uint64_t number)
+{
+    enum err rc = sto_rdb_meta_copies_scrub(s->engine, number, read_pass, s);
+    if (rc == ERR_CORRUPT)
+        finding_count(s, STO_SCRUB_COPY, number);
+    return rc == ERR_OK || rc == ERR_CORRUPT;
+}
+
 static void file_scrub(struct rdb_scrub *s, const struct planned *file)
 {
     struct rdb_scrub_file read = {
@@ -153,6 +162,8 @@ static void file_scrub(struct rdb_scrub *s, const struct planned *file)
     }
     if (read.is_list_wrong)
         finding_count(s, STO_SCRUB_LIST, file->number);
+    if (rc == ERR_OK && !copy_scrub(s, file->number))
+        return;
     made.result = rc != ERR_OK         ? RDB_SCRUB_DAMAGED
                   : read.is_list_wrong ? RDB_SCRUB_LIST_WRONG
                                        : RDB_SCRUB_SOUND;

@@ -1,9 +1,10 @@
 /*
  * storage/rocksdb/scrub.h - every table file is read again, before somebody needs what is in it.
  *
- * Does:     reads the table files in use one after the other, first the one that waits longest;
- *           compares checksums, and the tenants of keys with the file's list; hands damaged
- *           blocks to damage.h; remembers when each file was read (scrub_log.h).
+ * Does:     reads the table files in use one after the other, first the one that waits longest,
+ *           and with a file of the metadata its copy (meta_copies.h); compares checksums, and the
+ *           tenants of keys with the file's list; hands damaged blocks to damage.h; remembers
+ *           when each file was read (scrub_log.h).
  * Owns:     its thread and what it remembers.
  * May use:  base/, storage/.
  * Knows no: what becomes of a damaged file. No tenant: files are numbers.

@@ -1,9 +1,10 @@
 /*
  * tests/storage/test_engine_meta_copies.c - the metadata is on the disk twice, and one sound copy
- * of each file is enough.
+ * of each file is enough. Over 500 lines because all damage is done to the same files.
  */
 #include "damaged.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "storage/rocksdb/file_copy.h"
@@ -376,6 +377,73 @@ START_TEST(what_is_damaged_twice_is_left_as_it_is)
 }
 END_TEST
 
+/* --- the scrub -------------------------------------------------------------------------------- */
+
+static void setup_scrub(void)
+{
+    sto_rdb_test_scrub_by_hand(true);
+    setup();
+    fix.options.scrub_bytes_per_s = 16 * MIB;
+    fix_reopen();
+}
+
+static struct sto_scrub scrub_all(void)
+{
+    struct sto_engine_stats stats;
+    sto_rdb_test_scrub(engine(), UINT64_MAX);
+    sto_engine_stats_get(fix.engine, &stats);
+    return stats.scrub;
+}
+
+static uint64_t findings_of(const struct sto_scrub *s)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < STO_SCRUB_KINDS; i++)
+        sum += s->findings[i];
+    return sum;
+}
+
+START_TEST(a_scrub_reads_copies)
+{
+    struct file f;
+    struct stat st;
+    struct rdb_live_files live;
+    uint64_t bytes = 0;
+    sto_rdb_meta_copies_keep(engine());
+    (void)files_of("meta", &f);
+    ck_assert_int_eq(stat(f.copy, &st), 0);
+    sto_rdb_live_files_open(engine()->db.handle, &live);
+    for (size_t i = 0; i < live.count; i++)
+        bytes += (uint64_t)rocksdb_livefiles_size(live.list, live.names[i].index);
+    struct sto_scrub seen = scrub_all();
+    ck_assert_uint_eq(findings_of(&seen), 0);
+    ck_assert_uint_eq(seen.files, live.count); /* a copy is no file of its own */
+    ck_assert_uint_ge(seen.bytes, bytes + (uint64_t)st.st_size);
+    sto_rdb_live_files_close(&live);
+}
+END_TEST
+
+START_TEST(a_scrub_finds_a_damaged_copy_and_it_is_made_again)
+{
+    struct sto_damage damage;
+    struct file f, copy;
+    sto_rdb_meta_copies_keep(engine());
+    (void)files_of("meta", &f);
+    (void)snprintf(copy.path, sizeof(copy.path), "%.299s", f.copy);
+    DAMAGES[_i](&copy);
+    struct sto_scrub seen = scrub_all();
+    uint64_t expected = DAMAGES[_i] != take_away; /* that is missing, not damaged */
+    ck_assert_uint_eq(findings_of(&seen), expected);
+    ck_assert_uint_eq(seen.findings[STO_SCRUB_COPY], expected);
+    ck_assert_uint_eq(seen.last_file[STO_SCRUB_COPY], expected * f.number);
+    ck_assert_int_ne(access(f.copy, F_OK), 0);
+    sto_rdb_meta_copies_keep(engine());
+    ck_assert(is_same(f.path, f.copy));
+    sto_damage_get(fix.engine, &damage);
+    ck_assert_uint_eq(damage.count, 0);
+}
+END_TEST
+
 /* --- departures ------------------------------------------------------------------------------- */
 
 static struct sto_search search(bool deep)
@@ -443,6 +511,12 @@ Suite *suite_storage_engine_meta_copies(void)
     tcase_add_test(t, what_is_damaged_twice_is_left_as_it_is);
     tcase_add_loop_test(t, a_search_reads_copies_and_a_purge_leaves_none, 0, 2);
     tcase_add_test(t, a_search_does_not_end_at_a_damaged_copy);
+    suite_add_tcase(s, t);
+    t = tcase_create("scrub");
+    tcase_set_timeout(t, 240);
+    tcase_add_checked_fixture(t, setup_scrub, fix_teardown);
+    tcase_add_test(t, a_scrub_reads_copies);
+    tcase_add_loop_test(t, a_scrub_finds_a_damaged_copy_and_it_is_made_again, 0, DAMAGE_COUNT);
     suite_add_tcase(s, t);
     return s;
 }
