@@ -12,10 +12,15 @@
 
 #include "base/banned.h"
 
-#define FIRST_HEAD "bigtent audit entry 1\n"
-#define ENTRY_HEAD "bigtent audit entry 2\n"
-#define ACTOR_HEAD "bigtent audit actor 1\n"
-#define CHAIN_HEAD "bigtent audit chain 1\n"
+#define ACTOR_HEAD   "bigtent audit actor 1\n"
+#define SUBJECT_HEAD "bigtent audit subject 1\n"
+#define CHAIN_HEAD   "bigtent audit chain 1\n"
+
+static const char *const ENTRY_HEADS[] = {
+    [BASE_AUDIT_PLAIN] = "bigtent audit entry 1\n",
+    [BASE_AUDIT_ACTOR] = "bigtent audit entry 2\n",
+    [BASE_AUDIT_SUBJECT] = "bigtent audit entry 3\n",
+};
 
 static const struct base_audit_hash NOTHING;
 
@@ -66,16 +71,31 @@ static struct base_audit_hash digest(struct buf *out)
     return h;
 }
 
+/* What stands for two values: their hash, with a salt. */
+static void commitment_begin(struct buf *out, const char *head, const uint8_t salt[BASE_AUDIT_SALT])
+{
+    char hex[BASE_AUDIT_SALT_HEX + 1];
+    base_audit_salt_hex(salt, hex);
+    base_buf_init(out, 4 * BASE_AUDIT_TEXT_MAX);
+    (void)base_buf_append_text(out, head); /* errors latch in out */
+    put(out, "salt", base_slice(hex, BASE_AUDIT_SALT_HEX));
+}
+
 struct base_audit_hash base_audit_actor(const struct base_audit_record *r)
 {
     struct buf text;
-    char salt[BASE_AUDIT_SALT_HEX + 1];
-    base_audit_salt_hex(r, salt);
-    base_buf_init(&text, 4 * BASE_AUDIT_TEXT_MAX);
-    (void)base_buf_append_text(&text, ACTOR_HEAD); /* errors latch in text */
-    put(&text, "salt", base_slice(salt, BASE_AUDIT_SALT_HEX));
+    commitment_begin(&text, ACTOR_HEAD, r->salt);
     put(&text, "key", r->key);
     put(&text, "address", r->address);
+    return digest(&text);
+}
+
+struct base_audit_hash base_audit_subject(const struct base_audit_record *r)
+{
+    struct buf text;
+    commitment_begin(&text, SUBJECT_HEAD, r->subject_salt);
+    put(&text, "target", r->target);
+    put(&text, "detail", r->detail);
     return digest(&text);
 }
 
@@ -84,21 +104,25 @@ struct base_audit_hash base_audit_entry(const struct base_audit_record *r)
     struct buf text;
     base_buf_init(&text, 16 * BASE_AUDIT_TEXT_MAX);
     /* errors latch in text */
-    (void)base_buf_append_text(&text, r->is_committed ? ENTRY_HEAD : FIRST_HEAD);
+    (void)base_buf_append_text(&text, ENTRY_HEADS[r->form]);
     put(&text, "tenant", r->tenant);
     put_number(&text, "tenant_number", r->tenant_number);
     put_hash(&text, "tenant_before", &r->tenant_before);
     put(&text, "time", r->time);
-    if (!r->is_committed)
+    if (r->form == BASE_AUDIT_PLAIN)
         put(&text, "key", r->key);
     put(&text, "kind", r->kind);
-    if (r->is_committed)
-        put_hash(&text, "actor", &r->actor);
-    else
+    if (r->form == BASE_AUDIT_PLAIN)
         put(&text, "address", r->address);
+    else
+        put_hash(&text, "actor", &r->actor);
     put(&text, "action", r->action);
-    put(&text, "target", r->target);
-    put(&text, "detail", r->detail);
+    if (r->form == BASE_AUDIT_SUBJECT) {
+        put_hash(&text, "subject", &r->subject);
+    } else {
+        put(&text, "target", r->target);
+        put(&text, "detail", r->detail);
+    }
     put(&text, "outcome", r->outcome);
     return digest(&text);
 }
@@ -116,8 +140,10 @@ struct base_audit_hash base_audit_chain_hash(const struct base_audit_record *r)
 
 void base_audit_seal(struct base_audit_record *r)
 {
-    if (r->is_committed)
+    if (r->form >= BASE_AUDIT_ACTOR)
         r->actor = base_audit_actor(r);
+    if (r->form == BASE_AUDIT_SUBJECT)
+        r->subject = base_audit_subject(r);
     r->entry = base_audit_entry(r);
     r->hash = base_audit_chain_hash(r);
 }
@@ -137,11 +163,16 @@ static const char *check_values(const struct base_audit_record *r)
         if (!base_audit_value_is_fine(values[i]))
             return "a value holds what none may hold";
     struct base_audit_hash actor = r->actor;
-    if (r->is_committed && !r->is_withheld)
+    struct base_audit_hash subject = r->subject;
+    if (r->form >= BASE_AUDIT_ACTOR && !r->is_withheld)
         actor = base_audit_actor(r);
     if (!is_same(&actor, &r->actor))
         return "its actor is not the hash of its salt, key and address";
-    if (r->is_withheld && !r->is_committed)
+    if (r->form == BASE_AUDIT_SUBJECT && !r->is_erased)
+        subject = base_audit_subject(r);
+    if (!is_same(&subject, &r->subject))
+        return "its subject is not the hash of its salt, target and detail";
+    if (r->is_withheld && r->form == BASE_AUDIT_PLAIN)
         return NULL;
     struct base_audit_hash entry = base_audit_entry(r);
     return is_same(&entry, &r->entry) ? NULL : "its entry is not the hash of its fields";
@@ -213,9 +244,9 @@ void base_audit_hex(const struct base_audit_hash *h, char out[BASE_AUDIT_HEX + 1
     hex_of(h->bytes, sizeof h->bytes, out);
 }
 
-void base_audit_salt_hex(const struct base_audit_record *r, char out[BASE_AUDIT_SALT_HEX + 1])
+void base_audit_salt_hex(const uint8_t salt[BASE_AUDIT_SALT], char out[BASE_AUDIT_SALT_HEX + 1])
 {
-    hex_of(r->salt, sizeof r->salt, out);
+    hex_of(salt, BASE_AUDIT_SALT, out);
 }
 
 enum err base_audit_unhex(struct slice text, struct base_audit_hash *out)
@@ -227,7 +258,7 @@ enum err base_audit_unhex(struct slice text, struct base_audit_hash *out)
     return rc;
 }
 
-enum err base_audit_salt_unhex(struct slice text, struct base_audit_record *r)
+enum err base_audit_salt_unhex(struct slice text, uint8_t out[BASE_AUDIT_SALT])
 {
-    return unhex(text, r->salt, sizeof r->salt);
+    return unhex(text, out, BASE_AUDIT_SALT);
 }

@@ -14,8 +14,9 @@
  * Promises: 1. Two records with different fields have different texts: no value holds a line feed.
  *           2. A tenant's chain is checked from its own records alone, which tell nothing of
  *              others, not even how many there are.
- *           3. Of a record whose actor is withheld, everything else is checked: in its place stands
- *              the hash of key and address with a salt, from which neither can be guessed.
+ *           3. Of a record whose actor is withheld, or whose subject is erased, everything else is
+ *              checked: in their places stand hashes with salts of their own, from which nothing
+ *              can be guessed.
  * Form:     docs/operations.md, for those who check it with a program of their own.
  */
 #ifndef BASE_AUDIT_RECORD_H
@@ -33,6 +34,13 @@ struct base_audit_hash {
     uint8_t bytes[BASE_AUDIT_HASH];
 };
 
+/* What the entry of a record covers. */
+enum base_audit_form {
+    BASE_AUDIT_PLAIN = 1, /* all values themselves */
+    BASE_AUDIT_ACTOR,     /* instead of key and address: actor */
+    BASE_AUDIT_SUBJECT,   /* and instead of target and detail: subject */
+};
+
 /* Absent values are empty. The texts stand in the order in which the canonical text has them. */
 struct base_audit_record {
     uint64_t number;        /* in the trail, from 1, without gaps; 0: not known to a tenant */
@@ -42,13 +50,16 @@ struct base_audit_record {
     struct slice key;  /* ID of the API key */
     struct slice kind; /* of the key */
     struct slice address;
-    bool is_committed; /* the entry covers actor, not key and address; false: of the first form */
-    bool is_withheld;  /* key, address and salt are not told */
-    uint8_t salt[BASE_AUDIT_SALT]; /* committed: random, the record's own */
-    struct base_audit_hash actor;  /* committed: SHA-256 of salt, key and address */
+    enum base_audit_form form;
+    bool is_withheld;              /* key, address and salt are not told */
+    uint8_t salt[BASE_AUDIT_SALT]; /* from _ACTOR on: random, the record's own */
+    struct base_audit_hash actor;  /* SHA-256 of salt, key and address */
     struct slice action;
     struct slice target;
     struct slice detail;
+    bool is_erased; /* target, detail and subject_salt went with the tenant */
+    uint8_t subject_salt[BASE_AUDIT_SALT]; /* _SUBJECT: random, this one's own */
+    struct base_audit_hash subject;        /* SHA-256 of subject_salt, target and detail */
     struct slice outcome;
     struct base_audit_hash tenant_before; /* entry of the tenant's previous record; first: zeros */
     struct base_audit_hash entry;         /* SHA-256 of everything but number, before and hash */
@@ -63,9 +74,10 @@ bool base_audit_value_is_fine(struct slice value);
  * itself. Of operators and their services it sees the kind. */
 bool base_audit_kind_is_told(struct slice kind);
 
-/* Fill in actor, entry and hash from the other fields. */
+/* Fill in actor, subject, entry and hash from the other fields. */
 void base_audit_seal(struct base_audit_record *r);
 struct base_audit_hash base_audit_actor(const struct base_audit_record *r);
+struct base_audit_hash base_audit_subject(const struct base_audit_record *r);
 struct base_audit_hash base_audit_entry(const struct base_audit_record *r);
 struct base_audit_hash base_audit_chain_hash(const struct base_audit_record *r);
 
@@ -85,9 +97,9 @@ const char *base_audit_follow_tenant(struct base_audit_head *head,
 #define BASE_AUDIT_HEX      (2 * BASE_AUDIT_HASH)
 #define BASE_AUDIT_SALT_HEX (2 * BASE_AUDIT_SALT)
 void base_audit_hex(const struct base_audit_hash *h, char out[BASE_AUDIT_HEX + 1]);
-void base_audit_salt_hex(const struct base_audit_record *r, char out[BASE_AUDIT_SALT_HEX + 1]);
+void base_audit_salt_hex(const uint8_t salt[BASE_AUDIT_SALT], char out[BASE_AUDIT_SALT_HEX + 1]);
 /* ERR_INVALID for anything but 64, and 32, lower-case digits. */
 enum err base_audit_unhex(struct slice text, struct base_audit_hash *out) MUST_CHECK;
-enum err base_audit_salt_unhex(struct slice text, struct base_audit_record *r) MUST_CHECK;
+enum err base_audit_salt_unhex(struct slice text, uint8_t out[BASE_AUDIT_SALT]) MUST_CHECK;
 
 #endif

@@ -24,14 +24,21 @@ enum err cli_audit_head_parse(const char *text, struct base_audit_head *out)
 
 void cli_audit_chain_init(struct cli_audit_chain *c)
 {
-    *c = (struct cli_audit_chain){.tenants = json_object(), .from = 1};
+    *c = (struct cli_audit_chain){.tenants = json_object(),
+                                  .erased_tenants = json_object(),
+                                  .purged_tenants = json_object(),
+                                  .from = 1};
 }
 
 void cli_audit_chain_fini(struct cli_audit_chain *c)
 {
     json_decref(c->tenants);
+    json_decref(c->erased_tenants);
+    json_decref(c->purged_tenants);
     base_seal_key_free(c->key);
     c->tenants = NULL;
+    c->erased_tenants = NULL;
+    c->purged_tenants = NULL;
     c->key = NULL;
 }
 
@@ -76,15 +83,29 @@ static bool take_entry(const json_t *record, struct base_audit_record *r)
 static bool take_actor(const json_t *record, bool is_own, struct base_audit_record *r)
 {
     struct slice salt;
-    r->is_committed = json_object_get(record, "actor") != NULL;
+    r->form = json_object_get(record, "actor") != NULL ? BASE_AUDIT_ACTOR : BASE_AUDIT_PLAIN;
     r->is_withheld =
         is_own && !base_audit_kind_is_told(r->kind) && r->key.len == 0 && r->address.len == 0;
-    if (!r->is_committed)
+    if (r->form == BASE_AUDIT_PLAIN)
         return true;
     if (!take_hash(record, "actor", &r->actor) || !take_text(record, "salt", &salt))
         return false;
     r->is_withheld = r->is_withheld && salt.len == 0;
-    return r->is_withheld || base_audit_salt_unhex(salt, r) == ERR_OK;
+    return r->is_withheld || base_audit_salt_unhex(salt, r->salt) == ERR_OK;
+}
+
+/* Behind the actor. What is erased has no salt either: whoever leaves one of the three out has to
+ * leave out all. */
+static bool take_subject(const json_t *record, struct base_audit_record *r)
+{
+    struct slice salt;
+    if (r->form == BASE_AUDIT_PLAIN || json_object_get(record, "subject") == NULL)
+        return true;
+    if (!take_hash(record, "subject", &r->subject) || !take_text(record, "subject_salt", &salt))
+        return false;
+    r->form = BASE_AUDIT_SUBJECT;
+    r->is_erased = salt.len + r->target.len + r->detail.len == 0;
+    return r->is_erased || base_audit_salt_unhex(salt, r->subject_salt) == ERR_OK;
 }
 
 static bool take_place(const json_t *record, struct base_audit_record *r)
@@ -96,9 +117,9 @@ static bool take_place(const json_t *record, struct base_audit_record *r)
 /* Members that no hash covers are not the server's. */
 static bool is_exact(const json_t *record, const struct base_audit_record *r, bool is_own)
 {
-    enum { OWN_MEMBERS = 12, PLACE_MEMBERS = 3, ACTOR_MEMBERS = 2 };
+    enum { OWN_MEMBERS = 12, PLACE_MEMBERS = 3, FORM_MEMBERS = 2 }; /* each form adds two */
     size_t members = OWN_MEMBERS + (is_own ? 0 : PLACE_MEMBERS);
-    return json_object_size(record) == members + (r->is_committed ? ACTOR_MEMBERS : 0);
+    return json_object_size(record) == members + (r->form - BASE_AUDIT_PLAIN) * FORM_MEMBERS;
 }
 
 /* --- the beginning ----------------------------------------------------------------------------
@@ -190,14 +211,18 @@ static void tenant_head_get(const struct cli_audit_chain *c, const struct base_a
     }
 }
 
+static void set_of_tenant(json_t *object, struct slice tenant, json_t *value_take)
+{
+    int rc = json_object_setn_new(object, (const char *)tenant.ptr, tenant.len, value_take);
+    INVARIANT(rc == 0); /* the ID is valid UTF-8: jansson read it */
+}
+
 static void tenant_head_set(struct cli_audit_chain *c, struct slice tenant,
                             const struct base_audit_head *head)
 {
     char hex[BASE_AUDIT_HEX + 1];
     base_audit_hex(&head->hash, hex);
-    int rc = json_object_setn_new(c->tenants, (const char *)tenant.ptr, tenant.len,
-                                  json_pack("[I,s]", (json_int_t)head->number, hex));
-    INVARIANT(rc == 0); /* the ID is valid UTF-8: jansson read it */
+    set_of_tenant(c->tenants, tenant, json_pack("[I,s]", (json_int_t)head->number, hex));
 }
 
 static enum cli_exit follow_tenant(struct cli_audit_chain *c, const struct base_audit_record *r)
@@ -234,6 +259,37 @@ static enum cli_exit compare_noted(struct cli_audit_chain *c, const struct base_
     return broken(c, r, "it is not the one whose hash was noted: the trail was written anew");
 }
 
+static void note_erasure(struct cli_audit_chain *c, const struct base_audit_record *r,
+                         uint64_t place)
+{
+    if (base_slice_is(r->action, "purge.start"))
+        set_of_tenant(c->purged_tenants, r->tenant, json_true());
+    if (!r->is_erased)
+        return;
+    c->erased++;
+    if (json_object_getn(c->erased_tenants, (const char *)r->tenant.ptr, r->tenant.len) == NULL)
+        set_of_tenant(c->erased_tenants, r->tenant, json_integer((json_int_t)place));
+}
+
+/* Subjects go with a purge, and the record of its beginning is in the trail, unless a part of that
+ * is missing. */
+static enum cli_exit check_erasures(const struct cli_audit_chain *c)
+{
+    const char *tenant;
+    json_t *place;
+    if (c->cut > 0 || c->first > 1)
+        return CLI_OK;
+    json_object_foreach(c->erased_tenants, tenant,
+                        place) if (json_object_get(c->purged_tenants, tenant) ==
+                                   NULL) return cli_fail(CLI_CHECK_FAILED,
+                                                         "broken at record %" JSON_INTEGER_FORMAT
+                                                         ": its target and detail are missing, and "
+                                                         "no record says that a purge "
+                                                         "of the tenant %s began",
+                                                         json_integer_value(place), tenant);
+    return CLI_OK;
+}
+
 /* Where a trail begins is said by whoever verifies it, not by the trail. */
 static enum cli_exit begin(struct cli_audit_chain *c, const struct base_audit_record *r,
                            uint64_t place)
@@ -251,10 +307,12 @@ static enum cli_exit follow(struct cli_audit_chain *c, const struct base_audit_r
     uint64_t place = follows_tenants_only(c) ? r->tenant_number : r->number;
     if (c->records == 0 && place < c->from)
         return CLI_OK;
-    if (c->is_committed && !r->is_committed)
-        return broken(c, r, "it has the first form, and one before it the second");
-    c->is_committed = r->is_committed;
-    c->unchecked += r->is_withheld && !r->is_committed;
+    if (r->is_erased && c->is_own)
+        return broken(c, r, "its target and detail are missing");
+    if (r->form < c->form)
+        return broken(c, r, "it has an earlier form than the one before it");
+    c->form = r->form;
+    c->unchecked += r->is_withheld && r->form == BASE_AUDIT_PLAIN;
     enum cli_exit e = c->records == 0 ? begin(c, r, place) : CLI_OK;
     if (e == CLI_OK && !follows_tenants_only(c))
         e = follow_all(c, r);
@@ -262,6 +320,7 @@ static enum cli_exit follow(struct cli_audit_chain *c, const struct base_audit_r
         e = follow_tenant(c, r);
     if (e == CLI_OK)
         e = compare_noted(c, r);
+    note_erasure(c, r, place);
     c->records++;
     return e;
 }
@@ -273,7 +332,7 @@ enum cli_exit cli_audit_chain_take(struct cli_audit_chain *c, const json_t *reco
     if (!c->is_begun)
         c->is_own = is_record && json_object_get(record, "number") == NULL;
     c->is_begun = true;
-    is_record = is_record && take_actor(record, c->is_own, &r);
+    is_record = is_record && take_actor(record, c->is_own, &r) && take_subject(record, &r);
     if (!is_record || (!c->is_own && !take_place(record, &r)) || !is_exact(record, &r, c->is_own))
         return cli_fail(CLI_CHECK_FAILED, "what follows record %" PRIu64 " is no record",
                         c->head.number);
@@ -301,7 +360,13 @@ enum cli_exit cli_audit_chain_end(const struct cli_audit_chain *c)
         return cli_fail(CLI_CHECK_FAILED,
                         "the noted record %" PRIu64 " is not in this part of the trail",
                         c->noted.number);
+    if (check_erasures(c) != CLI_OK)
+        return CLI_CHECK_FAILED;
     base_audit_hex(&c->head.hash, hex);
+    if (c->erased > 0)
+        cli_say("the names in %" PRIu64 " records went with their tenants: of these, hashes were "
+                "checked, and that a purge is on record",
+                c->erased);
     if (c->unchecked > 0)
         cli_say("%" PRIu64 " records of earlier versions name keys that are not shown to a tenant: "
                 "of them, numbers and hashes were checked, not the words",

@@ -35,10 +35,13 @@ struct cli_audit_chain {
     uint64_t from; /* the record that it has to begin at; what is before is not looked at; 0: any */
     uint64_t first; /* number of the first record that was looked at */
     uint64_t records;
-    bool is_committed;           /* the last one was of the second form: no other follows */
+    enum base_audit_form form;   /* of the last one: none of an earlier form follows */
     uint64_t unchecked;          /* of the first form, with an actor that is withheld */
+    uint64_t erased;             /* whose subject went with the tenant */
     struct base_audit_head head; /* of the chain that is followed */
     json_t *tenants;             /* ID: [number, entry] */
+    json_t *erased_tenants;      /* ID: the first such record */
+    json_t *purged_tenants;      /* ID: true, where a record says that the purge began */
 };
 
 /* "HASH@NUMBER" */

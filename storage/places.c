@@ -21,11 +21,13 @@ static const struct sto_remainder_text REMAINDERS[STO_REMAINDERS] = {
                          "the steps, counts and checks that this certificate is made from, who "
                          "requested the deletion, and the reason that was given",
                          "as long as the database exists"},
-    [STO_REMAINS_AUDIT] = {"audit trail",
-                           "who did what and when, without rows or values, so that it can be "
-                           "accounted for. Records name tables, column families, views, plans, "
-                           "backups and keys",
-                           "after each record, or longer: a record goes after all older ones"},
+    [STO_REMAINS_AUDIT] =
+        {"audit trail",
+         "who did what and when, without rows or values, so that it can be "
+         "accounted for. Records name jobs, plans and keys; the names of tables, "
+         "column families, views and backups went, but for records that a program "
+         "before 0.1.0 made",
+         "after each record, or longer: a record goes after all older ones"},
     [STO_REMAINS_BILLS] = {"bills",
                            "what was used in each hour, as numbers, so that it can be charged for",
                            "after each hour"},

@@ -70,6 +70,7 @@ enum sto_place_writer { STO_PLACE_ENGINE = 1, STO_PLACE_ROOMS };
     X(TOKEN, 'i', ENGINE, ERASED, NONE)                                                            \
     X(JOB, 'j', ROOMS, KEPT, JOB)                                                                  \
     X(API_KEY, 'k', ROOMS, REDUCED, KEYS)                                                          \
+    X(AUDIT_SUBJECT, 'l', ROOMS, ERASED, NONE)                                                     \
     X(BILL, 'm', ROOMS, KEPT, BILLS)                                                               \
     X(BILL_BASE, 'n', ROOMS, FREE, NONE)                                                           \
     X(OPERATION, 'o', ROOMS, ERASED, NONE)                                                         \

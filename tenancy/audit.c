@@ -71,14 +71,23 @@ void ten_note_take(struct ten_note *note, const struct ten_action *action)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
+#define DRAFT_DOCS 3
+
 /* A record on its way into a batch. */
 struct draft {
     struct base_audit_record record;
-    struct ten_doc_key key;
-    struct ten_doc_key index_key;
-    struct buf body;
-    struct buf index_body;
+    struct ten_doc_key keys[DRAFT_DOCS]; /* of the record, its index, its subject */
+    struct buf bodies[DRAFT_DOCS];
+    size_t doc_count;
 };
+
+/* One that goes may write no subject: its purge may have deleted them already. */
+static bool tenant_stays(struct ten_registry *r, struct slice tenant)
+{
+    const struct ten_tenant *t = ten_tenant_find(r, tenant);
+    enum ten_state state = t == NULL ? TEN_ACTIVE /* about to be made */ : ten_tenant_state(t);
+    return state != TEN_PURGING && state != TEN_PURGED && state != TEN_EXPIRED;
+}
 
 static enum err tenant_head(struct ten_registry *r, const struct draft *before, size_t count,
                             struct slice tenant, struct base_audit_head *out, struct errbuf *eb)
@@ -91,6 +100,28 @@ static enum err tenant_head(struct ten_registry *r, const struct draft *before, 
         return ERR_OK;
     }
     return ten_audit_head_of(r, tenant, out, eb);
+}
+
+static struct buf *doc_add(struct draft *d, struct ten_doc_key key)
+{
+    d->keys[d->doc_count] = key;
+    return &d->bodies[d->doc_count++];
+}
+
+static enum err docs_make(struct ten_registry *r, struct draft *d)
+{
+    const struct base_audit_record *record = &d->record;
+    enum err rc = ten_audit_encode(record, doc_add(d, ten_doc_key_audit(record->number)));
+    if (record->tenant.len == 0)
+        return rc;
+    if (rc == ERR_OK)
+        rc = ten_audit_index_encode(
+            record->number, &record->entry,
+            doc_add(d, ten_doc_key_audit_of(record->tenant, record->tenant_number)));
+    if (rc == ERR_OK && ten_audit_is_apart(record) && tenant_stays(r, record->tenant))
+        rc = ten_audit_subject_encode(
+            record, doc_add(d, ten_doc_key_audit_subject(record->tenant, record->tenant_number)));
+    return rc;
 }
 
 static enum err draft_make(struct ten_registry *r, struct draft *drafts, size_t at,
@@ -110,10 +141,11 @@ static enum err draft_make(struct ten_registry *r, struct draft *drafts, size_t 
         .target = base_slice_text(note->target),
         .detail = base_slice_text(note->detail),
         .outcome = base_slice_text(note->outcome),
-        .is_committed = true,
+        .form = BASE_AUDIT_SUBJECT,
         .before = head->hash,
     };
-    if (RAND_bytes(d->record.salt, sizeof d->record.salt) != 1)
+    if (RAND_bytes(d->record.salt, sizeof d->record.salt) != 1 ||
+        RAND_bytes(d->record.subject_salt, sizeof d->record.subject_salt) != 1)
         return base_fail(eb, ERR_IO, "there is no randomness for a record of the audit trail");
     if (d->record.tenant.len > 0) {
         enum err rc = tenant_head(r, drafts, at, d->record.tenant, &of_tenant, eb);
@@ -124,24 +156,16 @@ static enum err draft_make(struct ten_registry *r, struct draft *drafts, size_t 
     }
     base_audit_seal(&d->record);
     *head = (struct base_audit_head){.number = d->record.number, .hash = d->record.hash};
-    d->key = ten_doc_key_audit(d->record.number);
-    enum err rc = ten_audit_encode(&d->record, &d->body);
-    if (rc == ERR_OK && d->record.tenant.len > 0) {
-        d->index_key = ten_doc_key_audit_of(d->record.tenant, d->record.tenant_number);
-        rc = ten_audit_index_encode(d->record.number, &d->record.entry, &d->index_body);
-    }
+    enum err rc = docs_make(r, d);
     return rc == ERR_OK ? ERR_OK : base_fail(eb, rc, "the record of an action cannot be written");
 }
 
 /* Behind the `count` changes that are there; returns how many there are then. */
 static size_t draft_changes(const struct draft *d, struct sto_doc_change *changes, size_t count)
 {
-    changes[count++] = (struct sto_doc_change){.key = ten_doc_key_slice(&d->key),
-                                               .body = base_buf_slice(&d->body),
-                                               .expect = STO_DOC_ABSENT};
-    if (d->record.tenant.len > 0)
-        changes[count++] = (struct sto_doc_change){.key = ten_doc_key_slice(&d->index_key),
-                                                   .body = base_buf_slice(&d->index_body),
+    for (size_t i = 0; i < d->doc_count; i++)
+        changes[count++] = (struct sto_doc_change){.key = ten_doc_key_slice(&d->keys[i]),
+                                                   .body = base_buf_slice(&d->bodies[i]),
                                                    .expect = STO_DOC_ABSENT};
     return count;
 }
@@ -157,24 +181,22 @@ struct batch {
 static void batch_init(struct batch *b, const struct sto_doc_change *changes, size_t count,
                        size_t draft_count)
 {
-    b->changes = base_new_array(count + 2 * draft_count, sizeof b->changes[0]);
+    b->changes = base_new_array(count + DRAFT_DOCS * draft_count, sizeof b->changes[0]);
     for (size_t i = 0; i < count; i++)
         b->changes[i] = changes[i];
     b->change_count = count;
     b->drafts = base_new_array(draft_count, sizeof b->drafts[0]);
     b->draft_count = draft_count;
-    for (size_t i = 0; i < draft_count; i++) {
-        base_buf_init(&b->drafts[i].body, TEN_AUDIT_DOC_MAX);
-        base_buf_init(&b->drafts[i].index_body, TEN_AUDIT_INDEX_MAX);
-    }
+    for (size_t i = 0; i < draft_count; i++)
+        for (size_t k = 0; k < DRAFT_DOCS; k++)
+            base_buf_init(&b->drafts[i].bodies[k], TEN_AUDIT_DOC_MAX);
 }
 
 static void batch_fini(struct batch *b)
 {
-    for (size_t i = 0; i < b->draft_count; i++) {
-        base_buf_fini(&b->drafts[i].body);
-        base_buf_fini(&b->drafts[i].index_body);
-    }
+    for (size_t i = 0; i < b->draft_count; i++)
+        for (size_t k = 0; k < DRAFT_DOCS; k++)
+            base_buf_fini(&b->drafts[i].bodies[k]);
     base_free(b->drafts);
     base_free(b->changes);
 }

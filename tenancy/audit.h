@@ -21,8 +21,12 @@
  *           4. Clocks do not order records; their number does.
  *           5. A record about a tenant says nothing of another one: its place among the tenant's
  *              records is hashed apart from its place in the trail (base/audit_record.h).
- * Stored:   "a/<number>" record; "b/<tenant>/<number among the tenant's>" its number and entry; 16
- *           hex digits each. Number 0 is the chain's cut, if it has one.
+ *           6. What a record names goes with its tenant: target and detail of actions on what a
+ *              person may have named are apart from the record, which holds their hash with a salt
+ *              that goes, too. They are not kept once the tenant's purge has begun.
+ * Stored:   "a/<number>" record; "b/<tenant>/<number among the tenant's>" its number and entry;
+ *           "l/<tenant>/<the same>" its target, detail and salt, where they are apart; 16 hex
+ *           digits each. Number 0 is the chain's cut, if it has one.
  */
 #ifndef TENANCY_AUDIT_H
 #define TENANCY_AUDIT_H
@@ -66,6 +70,10 @@ enum err ten_docs_commit(struct ten_registry *r, const struct sto_doc_change *ch
 
 /* A record as it is read. Valid during the visit. Anything but ERR_OK ends the reading. */
 typedef enum err ten_audit_visit(void *ctx, const struct base_audit_record *record);
+
+/* Blocking. Deletes what the records of a tenant name, of which none is written any more. */
+enum err ten_audit_forget_subjects(struct ten_registry *r, struct slice tenant,
+                                   struct errbuf *eb) MUST_CHECK;
 
 /* From number `from` on, at most `limit`, of all; or, with a tenant's ID, of its records, by the
  * number among them. */

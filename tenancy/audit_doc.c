@@ -24,10 +24,29 @@ enum {
     TAG_BEFORE = 12,
     TAG_ENTRY = 13,
     TAG_HASH = 14,
-    TAG_SALT = 15, /* of those whose entry covers the actor */
+    TAG_SALT = 15,         /* of those whose entry covers the actor */
+    TAG_SUBJECT_SALT = 16, /* of those whose entry covers the subject */
+    TAG_SUBJECT = 17,      /* in the place of target, detail and their salt */
 };
 
 enum { INDEX_NUMBER = 1, INDEX_ENTRY = 2 };
+
+/* Actions whose targets and details the server or its operators make: IDs of jobs and keys, plans,
+ * quotas. Those of any other may be what a customer named. */
+static bool is_named_here(struct slice action)
+{
+    static const char *const SUBJECTS[] = {"tenant.", "purge.", "key."};
+    for (size_t i = 0; i < sizeof SUBJECTS / sizeof SUBJECTS[0]; i++)
+        if (base_slice_starts_with(action, base_slice_text(SUBJECTS[i])))
+            return true;
+    return false;
+}
+
+bool ten_audit_is_apart(const struct base_audit_record *r)
+{
+    return r->form == BASE_AUDIT_SUBJECT && r->tenant.len > 0 &&
+           r->target.len + r->detail.len > 0 && !is_named_here(r->action);
+}
 
 static struct slice *text_of(struct base_audit_record *r, uint32_t tag)
 {
@@ -66,6 +85,8 @@ static struct base_audit_hash *hash_of(struct base_audit_record *r, uint32_t tag
         return &r->entry;
     case TAG_HASH:
         return &r->hash;
+    case TAG_SUBJECT:
+        return &r->subject;
     default:
         return NULL;
     }
@@ -76,14 +97,27 @@ static void put_hash(struct buf *out, uint32_t tag, const struct base_audit_hash
     (void)base_record_put_bytes(out, tag, base_slice(h->bytes, sizeof h->bytes)); /* latches */
 }
 
-enum err ten_audit_encode(const struct base_audit_record *r, struct buf *out)
+static void put_salt(struct buf *out, uint32_t tag, const uint8_t salt[BASE_AUDIT_SALT])
 {
-    struct base_audit_record copy = *r;
-    for (uint32_t tag = TAG_TIME; tag <= TAG_OUTCOME; tag++) {
-        struct slice text = *text_of(&copy, tag);
+    (void)base_record_put_bytes(out, tag, base_slice(salt, BASE_AUDIT_SALT)); /* latches */
+}
+
+static void put_texts(struct buf *out, struct base_audit_record r, uint32_t from, uint32_t to)
+{
+    for (uint32_t tag = from; tag <= to; tag++) {
+        struct slice text = *text_of(&r, tag);
         if (text.len > 0)
             (void)base_record_put_bytes(out, tag, text); /* errors latch in out */
     }
+}
+
+enum err ten_audit_encode(const struct base_audit_record *r, struct buf *out)
+{
+    bool apart = ten_audit_is_apart(r);
+    put_texts(out, *r, TAG_TIME, TAG_TENANT);
+    if (!apart)
+        put_texts(out, *r, TAG_TARGET, TAG_DETAIL);
+    put_texts(out, *r, TAG_OUTCOME, TAG_OUTCOME);
     if (r->tenant_number != 0) {
         (void)base_record_put_u64(out, TAG_TENANT_NUMBER, r->tenant_number);
         put_hash(out, TAG_TENANT_BEFORE, &r->tenant_before);
@@ -91,8 +125,19 @@ enum err ten_audit_encode(const struct base_audit_record *r, struct buf *out)
     put_hash(out, TAG_BEFORE, &r->before);
     put_hash(out, TAG_ENTRY, &r->entry);
     put_hash(out, TAG_HASH, &r->hash);
-    if (r->is_committed)
-        (void)base_record_put_bytes(out, TAG_SALT, base_slice(r->salt, sizeof r->salt));
+    if (r->form >= BASE_AUDIT_ACTOR)
+        put_salt(out, TAG_SALT, r->salt);
+    if (apart)
+        put_hash(out, TAG_SUBJECT, &r->subject);
+    else if (r->form == BASE_AUDIT_SUBJECT)
+        put_salt(out, TAG_SUBJECT_SALT, r->subject_salt);
+    return out->error;
+}
+
+enum err ten_audit_subject_encode(const struct base_audit_record *r, struct buf *out)
+{
+    put_texts(out, *r, TAG_TARGET, TAG_DETAIL);
+    put_salt(out, TAG_SUBJECT_SALT, r->subject_salt);
     return out->error;
 }
 
@@ -104,26 +149,38 @@ static enum err take_hash(const struct base_field *f, struct base_audit_hash *ou
     return ERR_OK;
 }
 
-static enum err take_salt(const struct base_field *f, struct base_audit_record *r)
+static enum err take_salt(const struct base_field *f, uint8_t out[BASE_AUDIT_SALT])
 {
-    if (f->is_number || f->bytes.len != sizeof r->salt)
+    if (f->is_number || f->bytes.len != BASE_AUDIT_SALT)
         return ERR_CORRUPT;
-    memcpy(r->salt, f->bytes.ptr, sizeof r->salt);
-    r->is_committed = true;
+    memcpy(out, f->bytes.ptr, BASE_AUDIT_SALT);
     return ERR_OK;
 }
 
+/* A record, as far as it is read. */
+struct reading {
+    struct base_audit_record record;
+    bool has_salt;
+    bool has_subject_salt;
+    bool has_subject;
+};
+
 static enum err take_field(void *ctx, const struct base_field *f)
 {
-    struct base_audit_record *r = ctx;
-    struct slice *text = text_of(r, f->tag);
-    struct base_audit_hash *hash = hash_of(r, f->tag);
+    struct reading *g = ctx;
+    struct slice *text = text_of(&g->record, f->tag);
+    struct base_audit_hash *hash = hash_of(&g->record, f->tag);
+    g->has_salt = g->has_salt || f->tag == TAG_SALT;
+    g->has_subject_salt = g->has_subject_salt || f->tag == TAG_SUBJECT_SALT;
+    g->has_subject = g->has_subject || f->tag == TAG_SUBJECT;
     if (hash != NULL)
         return take_hash(f, hash);
     if (f->tag == TAG_SALT)
-        return take_salt(f, r);
+        return take_salt(f, g->record.salt);
+    if (f->tag == TAG_SUBJECT_SALT)
+        return take_salt(f, g->record.subject_salt);
     if (f->tag == TAG_TENANT_NUMBER)
-        return base_field_number(f, &r->tenant_number);
+        return base_field_number(f, &g->record.tenant_number);
     if (text == NULL)
         return ERR_CORRUPT; /* of what the chain does not cover nothing may be there */
     *text = f->bytes;
@@ -132,13 +189,43 @@ static enum err take_field(void *ctx, const struct base_field *f)
 
 enum err ten_audit_decode(uint64_t number, struct slice body, struct base_audit_record *out)
 {
-    struct base_audit_record r = {.number = number};
-    enum err rc = base_record_visit(body, take_field, &r);
+    struct reading g = {.record = {.number = number}};
+    struct base_audit_record *r = &g.record;
+    enum err rc = base_record_visit(body, take_field, &g);
     if (rc != ERR_OK)
         return rc;
-    if (r.is_committed)
-        r.actor = base_audit_actor(&r);
-    *out = r;
+    bool is_whole = g.has_subject_salt || r->target.len + r->detail.len == 0;
+    if (g.has_subject && (g.has_subject_salt || !is_whole))
+        return ERR_CORRUPT;
+    r->form = g.has_subject || g.has_subject_salt ? BASE_AUDIT_SUBJECT
+              : g.has_salt                        ? BASE_AUDIT_ACTOR
+                                                  : BASE_AUDIT_PLAIN;
+    r->is_erased = g.has_subject;
+    if (g.has_salt)
+        r->actor = base_audit_actor(r);
+    if (g.has_subject_salt)
+        r->subject = base_audit_subject(r);
+    *out = *r;
+    return ERR_OK;
+}
+
+static enum err take_subject_field(void *ctx, const struct base_field *f)
+{
+    bool is_of_subject = f->tag == TAG_TARGET || f->tag == TAG_DETAIL || f->tag == TAG_SUBJECT_SALT;
+    return is_of_subject ? take_field(ctx, f) : ERR_CORRUPT;
+}
+
+enum err ten_audit_subject_decode(struct slice body, struct base_audit_record *r)
+{
+    struct reading g = {.record = *r};
+    enum err rc = base_record_visit(body, take_subject_field, &g);
+    if (rc != ERR_OK)
+        return rc;
+    struct base_audit_hash subject = base_audit_subject(&g.record);
+    if (memcmp(subject.bytes, r->subject.bytes, BASE_AUDIT_HASH) != 0)
+        return ERR_CORRUPT;
+    g.record.is_erased = false;
+    *r = g.record;
     return ERR_OK;
 }
 

@@ -1,6 +1,8 @@
 /*
- * tenancy/audit_read.c - the trail, from any number on; a tenant's by way of its index.
+ * tenancy/audit_read.c - the trail, from any number on; a tenant's by way of its index; and what
+ *                        its records name, which goes with it.
  */
+#include "base/alloc.h"
 #include "base/text.h"
 #include "tenancy/audit_cut.h"
 #include "tenancy/audit_doc.h"
@@ -79,23 +81,93 @@ enum err ten_audit_head_of(struct ten_registry *r, struct slice tenant, struct b
     return rc == ERR_CORRUPT ? damaged(eb) : rc;
 }
 
+/* --- subjects --------------------------------------------------------------------------------- */
+
+#define SUBJECTS_A_BATCH 256
+
+struct forgetting {
+    struct ten_doc_key keys[SUBJECTS_A_BATCH];
+    size_t count;
+};
+
+static enum err visit_subject(void *ctx, struct slice key, uint64_t version, struct slice body)
+{
+    struct forgetting *f = ctx;
+    struct ten_doc_key *k = &f->keys[f->count++];
+    (void)version; /* written once */
+    (void)body;
+    k->len = key.len;
+    memcpy(k->bytes, key.ptr, key.len); /* it was written, so it is no longer than a key may be */
+    return ERR_OK;
+}
+
+static enum err batch_forget(struct ten_registry *r, const struct forgetting *f, struct errbuf *eb)
+{
+    struct sto_doc_change changes[SUBJECTS_A_BATCH];
+    for (size_t i = 0; i < f->count; i++)
+        changes[i] =
+            (struct sto_doc_change){.key = ten_doc_key_slice(&f->keys[i]), .expect = STO_DOC_ANY};
+    return sto_docs_commit(r->engine, changes, f->count, eb);
+}
+
+enum err ten_audit_forget_subjects(struct ten_registry *r, struct slice tenant, struct errbuf *eb)
+{
+    struct ten_doc_key prefix = ten_doc_key_erased(STO_DOC_AUDIT_SUBJECT, tenant);
+    const struct sto_docs_page page = {.prefix = ten_doc_key_slice(&prefix),
+                                       .limit = SUBJECTS_A_BATCH};
+    struct forgetting *f = base_new(sizeof *f);
+    enum err rc;
+    do {
+        f->count = 0;
+        rc = sto_docs_read(r->engine, &page, visit_subject, f, eb);
+        if (rc == ERR_OK && f->count > 0)
+            rc = batch_forget(r, f, eb);
+    } while (rc == ERR_OK && f->count > 0);
+    base_free(f);
+    return rc;
+}
+
 /* --- pages ------------------------------------------------------------------------------------ */
 
 struct reading {
     struct ten_registry *registry;
     ten_audit_visit *visit;
     void *ctx;
-    struct buf body; /* of a record found by the index */
+    struct buf body;    /* of a record found by the index */
+    struct buf subject; /* of one whose subject is apart */
     bool is_damaged;
 };
+
+/* Anything but ERR_OK ends the reading; ERR_NOT_FOUND: there is none of this key. */
+static enum err doc_find(struct reading *g, const struct ten_doc_key *key, struct buf *out)
+{
+    uint64_t version;
+    base_buf_truncate(out, 0);
+    enum err rc = sto_doc_get(g->registry->engine, ten_doc_key_slice(key), &version, out, NULL);
+    g->is_damaged = rc == ERR_TOO_BIG;
+    return g->is_damaged ? ERR_CORRUPT : rc;
+}
+
+/* Without one the record stays erased: it went with its tenant. */
+static enum err subject_find(struct reading *g, struct base_audit_record *record)
+{
+    struct ten_doc_key key = ten_doc_key_audit_subject(record->tenant, record->tenant_number);
+    enum err rc = doc_find(g, &key, &g->subject);
+    if (rc != ERR_OK)
+        return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+    rc = ten_audit_subject_decode(base_buf_slice(&g->subject), record);
+    g->is_damaged = rc != ERR_OK;
+    return rc;
+}
 
 static enum err give(struct reading *g, uint64_t number, struct slice body)
 {
     struct base_audit_record record;
-    g->is_damaged = ten_audit_decode(number, body, &record) != ERR_OK;
-    if (g->is_damaged)
-        return ERR_CORRUPT;
-    return g->visit(g->ctx, &record);
+    enum err rc = ten_audit_decode(number, body, &record);
+    g->is_damaged = rc != ERR_OK;
+    if (rc == ERR_OK && record.is_erased)
+        rc = subject_find(g, &record);
+    return rc == ERR_OK ? g->visit(g->ctx, &record) : rc;
 }
 
 static enum err visit_record(void *ctx, struct slice key, uint64_t version, struct slice body)
@@ -127,16 +199,10 @@ static enum err visit_index(void *ctx, struct slice key, uint64_t version, struc
     if (g->is_damaged)
         return ERR_CORRUPT;
     struct ten_doc_key at = ten_doc_key_audit(number);
-    uint64_t record_version;
-    base_buf_truncate(&g->body, 0);
-    enum err rc =
-        sto_doc_get(g->registry->engine, ten_doc_key_slice(&at), &record_version, &g->body, NULL);
+    enum err rc = doc_find(g, &at, &g->body);
     if (rc == ERR_NOT_FOUND)
         return record_missing(g, number);
-    g->is_damaged = rc == ERR_TOO_BIG;
-    if (rc != ERR_OK)
-        return g->is_damaged ? ERR_CORRUPT : rc;
-    return give(g, number, base_buf_slice(&g->body));
+    return rc == ERR_OK ? give(g, number, base_buf_slice(&g->body)) : rc;
 }
 
 enum err ten_audit_read(struct ten_registry *r, struct slice tenant, uint64_t from, size_t limit,
@@ -154,7 +220,9 @@ enum err ten_audit_read(struct ten_registry *r, struct slice tenant, uint64_t fr
         .limit = limit,
     };
     base_buf_init(&g.body, TEN_AUDIT_DOC_MAX);
+    base_buf_init(&g.subject, TEN_AUDIT_DOC_MAX);
     enum err rc = sto_docs_read(r->engine, &page, is_tenants ? visit_index : visit_record, &g, eb);
     base_buf_fini(&g.body);
+    base_buf_fini(&g.subject);
     return g.is_damaged ? damaged(eb) : rc;
 }

@@ -6,8 +6,8 @@
  * clock that jumps ahead must not cost records: as many later days must be on record as are kept,
  * by the bases of the bills, of which there is one a day (metering_keep.c).
  *
- * 1. A batch removes records and their index entries, and moves the cuts of the trail and of their
- *    tenants, all of it or nothing.
+ * 1. A batch removes records, their index entries and their subjects, and moves the cuts of the
+ *    trail and of their tenants, all of it or nothing.
  * 2. The newest record stays: the head is read from it at a start.
  */
 #include <stdlib.h>
@@ -42,7 +42,7 @@ struct expiring {
     uint64_t last;                    /* number of the newest record that may go */
     int64_t cutoffs[DAYS_PROVEN + 1]; /* by days, as far as they are known; 0: not yet */
     size_t count;                     /* records */
-    struct ten_doc_key keys[2 * BATCH];
+    struct ten_doc_key keys[3 * BATCH];
     size_t key_count;
     struct chain chains[BATCH + 1]; /* the first is the trail's */
     size_t chain_count;
@@ -156,13 +156,15 @@ static enum err visit(void *ctx, const struct base_audit_record *r)
     x->keys[x->key_count++] = ten_doc_key_audit(r->number);
     if (r->tenant.len > 0)
         x->keys[x->key_count++] = ten_doc_key_audit_of(r->tenant, r->tenant_number);
+    if (ten_audit_is_apart(r)) /* and is there: an erased one has neither target nor detail */
+        x->keys[x->key_count++] = ten_doc_key_audit_subject(r->tenant, r->tenant_number);
     x->count++;
     return ERR_OK;
 }
 
 static enum err batch_commit(struct expiring *x)
 {
-    struct sto_doc_change changes[3 * BATCH + 1];
+    struct sto_doc_change changes[4 * BATCH + 1];
     size_t count = 0;
     for (size_t i = 0; i < x->key_count; i++)
         changes[count++] =

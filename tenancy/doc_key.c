@@ -119,6 +119,13 @@ struct ten_doc_key ten_doc_key_audit_of(struct slice tenant_id, uint64_t number)
     return k;
 }
 
+struct ten_doc_key ten_doc_key_audit_subject(struct slice tenant_id, uint64_t number)
+{
+    struct ten_doc_key k = ten_doc_key_erased(STO_DOC_AUDIT_SUBJECT, tenant_id);
+    append_number(&k, number);
+    return k;
+}
+
 enum err ten_doc_key_audit_number(struct slice key, uint64_t *out)
 {
     uint64_t number = 0;

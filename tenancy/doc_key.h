@@ -3,8 +3,8 @@
  *
  * Does:     make "t/<tenant>", "s/<tenant>/<table>", "w/<tenant>/<table>",
  *           "v/<tenant>/<table>/<view>", "o/<tenant>/<operation>", "e/<tenant>/instance",
- *           "j/<job>", "p/<plan>", "a/<record>", "b/<tenant>/<record>"; take the keys of tables,
- *           views and records apart.
+ *           "j/<job>", "p/<plan>", "a/<record>", "b/<tenant>/<record>", "l/<tenant>/<record>"; take
+ *           the keys of tables, views and records apart.
  * Owns:     nothing; a key is a value.
  * May use:  base/, storage/.
  * Knows no: what the documents hold.
@@ -52,7 +52,9 @@ struct ten_doc_key ten_doc_key_audit(uint64_t number);
 /* The prefix of the index of a tenant's records, and a key of it. */
 struct ten_doc_key ten_doc_key_audit_prefix(struct slice tenant_id);
 struct ten_doc_key ten_doc_key_audit_of(struct slice tenant_id, uint64_t number);
-/* The number at the end of either. */
+/* Of what that record names. */
+struct ten_doc_key ten_doc_key_audit_subject(struct slice tenant_id, uint64_t number);
+/* The number at the end of each. */
 enum err ten_doc_key_audit_number(struct slice key, uint64_t *out) MUST_CHECK;
 
 /* Of a schema's or a sweep's key; of an operation's, whose ID stands for the table's. */

@@ -172,7 +172,7 @@ static enum err forget_names(struct ten_purge *p, struct errbuf *eb)
 }
 
 /* The job's document, already counting this step as done, and the tenant's documents of each kind
- * that is erased. */
+ * that is erased; what audit records name, which may be much more, before them. */
 static enum err delete_range(struct ten_purge *p, const struct sto_tenant_scope *scope,
                              struct errbuf *eb)
 {
@@ -182,7 +182,7 @@ static enum err delete_range(struct ten_purge *p, const struct sto_tenant_scope 
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);
     const struct sto_doc_place *place;
-    enum err rc = ERR_OK;
+    enum err rc = ten_audit_forget_subjects(p->registry, ten_tenant_id(p->tenant), eb);
     for (size_t i = 0; rc == ERR_OK && (place = sto_doc_place_at(i)) != NULL; i++) {
         if (place->writer != STO_PLACE_ROOMS || place->fate != STO_PLACE_ERASED)
             continue;

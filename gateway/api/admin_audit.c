@@ -67,11 +67,24 @@ static void put_actor(struct gw_json *j, const struct base_audit_record *r, bool
     put_text(j, "key", is_withheld ? SLICE_EMPTY : r->key);
     put_text(j, "kind", r->kind);
     put_text(j, "address", is_withheld ? SLICE_EMPTY : r->address);
-    if (!r->is_committed)
+    if (r->form < BASE_AUDIT_ACTOR)
         return;
-    base_audit_salt_hex(r, salt);
+    base_audit_salt_hex(r->salt, salt);
     put_hash(j, "actor", &r->actor);
     put_text(j, "salt", is_withheld ? SLICE_EMPTY : base_slice_text(salt));
+}
+
+/* Null where it went with the tenant; the hash stays. */
+static void put_subject(struct gw_json *j, const struct base_audit_record *r)
+{
+    char salt[BASE_AUDIT_SALT_HEX + 1];
+    put_text(j, "target", r->target);
+    put_text(j, "detail", r->detail);
+    if (r->form < BASE_AUDIT_SUBJECT)
+        return;
+    base_audit_salt_hex(r->subject_salt, salt);
+    put_hash(j, "subject", &r->subject);
+    put_text(j, "subject_salt", r->is_erased ? SLICE_EMPTY : base_slice_text(salt));
 }
 
 static void put_record(struct gw_json *j, const struct base_audit_record *r, bool is_own)
@@ -83,8 +96,7 @@ static void put_record(struct gw_json *j, const struct base_audit_record *r, boo
     put_text(j, "action", r->action);
     put_text(j, "outcome", r->outcome);
     put_text(j, "tenant", r->tenant);
-    put_text(j, "target", r->target);
-    put_text(j, "detail", r->detail);
+    put_subject(j, r);
     put_actor(j, r, is_own && !base_audit_kind_is_told(r->kind));
     gw_json_name_u64(j, "tenant_number", r->tenant_number);
     put_hash(j, "tenant_before", &r->tenant_before);

@@ -17,6 +17,7 @@ static struct base_audit_record sample(void)
         .address = SLICE_LIT("192.0.2.7"),
         .action = SLICE_LIT("tenant.create"),
         .outcome = SLICE_LIT("done"),
+        .form = BASE_AUDIT_PLAIN,
     };
     base_audit_seal(&r);
     return r;
@@ -37,7 +38,7 @@ END_TEST
 static struct base_audit_record committed(void)
 {
     struct base_audit_record r = sample();
-    r.is_committed = true;
+    r.form = BASE_AUDIT_ACTOR;
     for (uint8_t i = 0; i < BASE_AUDIT_SALT; i++)
         r.salt[i] = i;
     base_audit_seal(&r);
@@ -79,6 +80,55 @@ START_TEST(without_its_actor_all_the_rest_of_a_record_is_checked)
     ck_assert(!follows(&r));
     struct base_audit_record told = committed();
     told.address = SLICE_LIT("192.0.2.8");
+    ck_assert(!follows(&told));
+}
+END_TEST
+
+static struct base_audit_record apart(void)
+{
+    struct base_audit_record r = committed();
+    r.form = BASE_AUDIT_SUBJECT;
+    r.action = SLICE_LIT("table.create");
+    r.target = SLICE_LIT("events");
+    r.detail = SLICE_LIT("families=cf");
+    for (uint8_t i = 0; i < BASE_AUDIT_SALT; i++)
+        r.subject_salt[i] = 0xf0 | i;
+    base_audit_seal(&r);
+    return r;
+}
+
+/* The same of the third form. */
+START_TEST(hashes_of_the_third_form_cover_two_commitments)
+{
+    char hex[BASE_AUDIT_HEX + 1];
+    struct base_audit_record r = apart();
+    base_audit_hex(&r.subject, hex);
+    ck_assert_str_eq(hex, "b83a3813a3128913a090e2f6644ee7ab039c4645ef6c0f177613044e33213975");
+    base_audit_hex(&r.entry, hex);
+    ck_assert_str_eq(hex, "f403a2a89aca8dbc8138850be26a8640bad5e48380edb3ed47fe7e33c4c07e04");
+    base_audit_hex(&r.hash, hex);
+    ck_assert_str_eq(hex, "6438c76fafb6183ff1101f45b08cbfd8581adf64071b3cc85c7a550464deffc6");
+}
+END_TEST
+
+START_TEST(without_its_subject_all_the_rest_of_a_record_is_checked)
+{
+    struct base_audit_record r = apart();
+    r.target = r.detail = SLICE_EMPTY;
+    memset(r.subject_salt, 0, sizeof r.subject_salt);
+    ck_assert(!follows(&r)); /* they are told, and wrong */
+    r.is_erased = true;
+    ck_assert(follows(&r));
+    r.subject.bytes[0] ^= 1;
+    ck_assert(!follows(&r));
+    r.subject.bytes[0] ^= 1;
+    r.outcome = SLICE_LIT("conflict");
+    ck_assert(!follows(&r));
+    struct base_audit_record told = apart();
+    told.target = SLICE_LIT("event");
+    ck_assert(!follows(&told));
+    told = apart();
+    told.subject_salt[0] ^= 1;
     ck_assert(!follows(&told));
 }
 END_TEST
@@ -165,6 +215,8 @@ Suite *suite_base_audit_record(void)
     tcase_add_test(tc, hashes_are_those_of_the_documented_text);
     tcase_add_test(tc, hashes_of_the_second_form_cover_a_commitment);
     tcase_add_test(tc, without_its_actor_all_the_rest_of_a_record_is_checked);
+    tcase_add_test(tc, hashes_of_the_third_form_cover_two_commitments);
+    tcase_add_test(tc, without_its_subject_all_the_rest_of_a_record_is_checked);
     tcase_add_test(tc, of_the_first_form_without_its_actor_the_place_is_checked);
     tcase_add_test(tc, records_follow_one_another);
     tcase_add_test(tc, a_record_about_no_tenant_has_no_place_among_a_tenants);

@@ -25,6 +25,30 @@ static void verify_text(const char *text)
     bigtent(&r, &s, "audit", "verify", "--file", "-");
 }
 
+/* The value of a member in the record of the tenant's table becomes null. */
+static void leave_out(const char *name)
+{
+    char pattern[32];
+    (void)snprintf(pattern, sizeof pattern, "\"%s\":\"", name);
+    char *line = strstr(trail, "\"action\":\"table.");
+    ck_assert_ptr_nonnull(line);
+    while (line > trail && line[-1] != '\n')
+        line--;
+    char *value = strstr(line, pattern);
+    ck_assert_ptr_nonnull(value);
+    value += strlen(pattern) - 1;
+    char *end = strchr(value + 1, '"') + 1;
+    memmove(value + 4, end, strlen(end) + 1); /* it is longer than that */
+    memcpy(value, "null", 4);
+}
+
+static void export_all(void)
+{
+    bigtent(&r, &op, "audit", "export");
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(trail, sizeof trail, "%s", r.out);
+}
+
 START_TEST(list_shows_who_did_what)
 {
     bigtent(&r, &op, "audit", "list", "--tenant", w.tenant);
@@ -68,9 +92,7 @@ START_TEST(a_file_is_verified_without_a_server)
     export_own();
     verify_text(trail);
     EXPECT_CODE(&r, 0);
-    bigtent(&r, &op, "audit", "export");
-    EXPECT_CODE(&r, 0);
-    (void)snprintf(trail, sizeof trail, "%s", r.out);
+    export_all();
     verify_text(trail);
     EXPECT_CODE(&r, 0);
     struct setup s = {.input = trail};
@@ -86,9 +108,9 @@ END_TEST
  * character in it. */
 START_TEST(a_changed_field_is_found)
 {
-    static const char *const names[] = {"time",          "action", "outcome", "tenant",  "target",
-                                        "detail",        "key",    "kind",    "address", "entry",
-                                        "tenant_before", "actor",  "salt"};
+    static const char *const names[] = {
+        "time",    "action", "outcome",       "tenant", "target", "detail",  "key",         "kind",
+        "address", "entry",  "tenant_before", "actor",  "salt",   "subject", "subject_salt"};
     export_own();
     char pattern[32];
     (void)snprintf(pattern, sizeof pattern, "\"%s\":\"", names[_i]);
@@ -100,6 +122,45 @@ START_TEST(a_changed_field_is_found)
     verify_text(trail);
     EXPECT_CODE(&r, 5);
     EXPECT_IN(r.err, is_third ? "record 3 of the tenant: " : "record 2 of the tenant: ");
+}
+END_TEST
+
+/* As a purge leaves it, but there was none. */
+START_TEST(a_missing_subject_of_a_tenant_that_stays_is_found)
+{
+    if (_i == 0)
+        export_own();
+    else
+        export_all();
+    leave_out("detail"); /* one alone is a changed field */
+    verify_text(trail);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "its subject is not the hash of its salt, target and detail");
+    leave_out("target");
+    leave_out("subject_salt");
+    verify_text(trail);
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "its target and detail are missing");
+    EXPECT_IN(r.err, _i == 0 ? "broken at record 3 of the tenant" : "no record says that a purge");
+}
+END_TEST
+
+START_TEST(what_a_purged_tenants_records_name_is_gone_and_the_trail_is_whole)
+{
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant, "--wait");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "audit", "list", "--tenant", w.tenant);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, " table.put done ");
+    EXPECT_IN(r.out, " tenant.offboard done ");
+    EXPECT_NOT_IN(r.out, "stats");
+    export_all();
+    verify_text(trail);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.err, "the names in 1 records went with their tenants");
+    bigtent(&r, &op, "audit", "verify", "--tenant", w.tenant);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.err, "the names in 1 records went with their tenants");
 }
 END_TEST
 
@@ -258,7 +319,9 @@ Suite *suite_cli_audit(void)
     tcase_add_test(t, list_shows_who_did_what);
     tcase_add_test(t, a_whole_trail_is_verified_from_the_server);
     tcase_add_test(t, a_file_is_verified_without_a_server);
-    tcase_add_loop_test(t, a_changed_field_is_found, 0, 13);
+    tcase_add_loop_test(t, a_changed_field_is_found, 0, 15);
+    tcase_add_loop_test(t, a_missing_subject_of_a_tenant_that_stays_is_found, 0, 2);
+    tcase_add_test(t, what_a_purged_tenants_records_name_is_gone_and_the_trail_is_whole);
     tcase_add_test(t, a_removed_line_is_found);
     tcase_add_test(t, a_removed_first_line_is_found);
     tcase_add_test(t, a_trail_of_nothing_is_not_whole);

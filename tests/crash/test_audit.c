@@ -49,9 +49,12 @@ static void record_of(const json_t *json, struct base_audit_record *out)
         .target = text_of(json, "target"),
         .detail = text_of(json, "detail"),
         .outcome = text_of(json, "outcome"),
-        .is_committed = true,
+        .form = BASE_AUDIT_SUBJECT,
     };
-    ck_assert_int_eq(base_audit_salt_unhex(text_of(json, "salt"), out), ERR_OK);
+    ck_assert_int_eq(base_audit_salt_unhex(text_of(json, "salt"), out->salt), ERR_OK);
+    ck_assert_int_eq(base_audit_salt_unhex(text_of(json, "subject_salt"), out->subject_salt),
+                     ERR_OK);
+    ck_assert_int_eq(base_audit_unhex(text_of(json, "subject"), &out->subject), ERR_OK);
     ck_assert_int_eq(base_audit_unhex(text_of(json, "actor"), &out->actor), ERR_OK);
     ck_assert_int_eq(base_audit_unhex(text_of(json, "tenant_before"), &out->tenant_before), ERR_OK);
     ck_assert_int_eq(base_audit_unhex(text_of(json, "entry"), &out->entry), ERR_OK);

@@ -35,6 +35,10 @@ key="--key-file $data/operator.key"
     bigtent $key tenant create ab && bigtent $key tenant create abc && bigtent $key key create --tenant ab
     bigtent $key tenant suspend ab --reason x
     bigtent $key tenant create ab || :
+    (umask 077; bigtent $key key create --tenant abc | awk '$1 == "key" { print $2 }' > "$tmp/abc.key")
+    bigtent --key-file "$tmp/abc.key" table create named zq
+    bigtent $key audit list | grep -q named
+    bigtent $key tenant offboard abc --confirm abc --wait
     bigtent $key audit export > "$tmp/trail"
 } > "$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
 
@@ -50,6 +54,7 @@ refused() {
     bigtent audit verify --file "$tmp/forged" > "$tmp/out" 2>&1 && fail "bigtent does not notice $1"
     return 0
 }
+grep -q named "$tmp/trail" && fail "the trail names a table of a tenant that was purged"
 refused 3d
 refused '4s/"tenant":"ab"/"tenant":"ac"/'
 refused '5s/127.0.0.1/127.0.0.2/'

@@ -22,10 +22,10 @@
 #define NOWHERE 0
 
 const struct erased_mark ERASED_MARKS[] = {
-    {"zq-table", "a table's name", TRAIL},
-    {"zq-view", "a view's name", TRAIL},
-    {"zq-fam", "a family's name", TRAIL},
-    {"zq-saved", "a backup's name", TRAIL},
+    {"zq-table", "a table's name", NOWHERE},
+    {"zq-view", "a view's name", NOWHERE},
+    {"zq-fam", "a family's name", NOWHERE},
+    {"zq-saved", "a backup's name", NOWHERE},
     {"zq-plan", "a plan's name", TRAIL | PLANS},
     {"zq-leave", "the reason of the deletion", JOB | LINE},
     {"zq-row", "a row key", NOWHERE},
