@@ -171,6 +171,7 @@
 #define LIM_TABLE_ORIGIN        256              /* what is kept of where a table comes from */
 #define LIM_CHANGES_KEPT_MIN_S  (24UL * 60 * 60) /* by a change stream: Bigtable's range */
 #define LIM_CHANGES_KEPT_S      (7UL * 24 * 60 * 60)
+#define LIM_CHANGE_PARTITIONS   8 /* to begin with: each is read through all changes of the table */
 #define LIM_CHANGE_PART         (256 * KIB) /* a longer change is stored and read in parts */
 #define LIM_CHANGES_PER_SWEEP   2048        /* stored parts removed in one commit */
 #define LIM_FAMILIES_DROPPED    1000        /* removed ones whose cells are not yet gone */

@@ -54,4 +54,10 @@ static inline struct slice gw_proto_bytes(ProtobufCBinaryData data)
     return base_slice(data.data, data.len);
 }
 
+/* For a message that is packed, which only reads it. */
+static inline ProtobufCBinaryData gw_proto_data(struct slice bytes)
+{
+    return (ProtobufCBinaryData){bytes.len, (uint8_t *)(uintptr_t)bytes.ptr};
+}
+
 #endif

@@ -75,7 +75,7 @@ const struct gw_method gw_methods[] = {
      .doc = "complete; offsets are the table's own bytes, through a view those of its rows"},
     {DATA, "GenerateInitialChangeStreamPartitions",
      &bt__generate_initial_change_stream_partitions_request__descriptor, READ, IN_TABLE,
-     .handler = gw_change_stream_partitions, .doc = "complete; one partition, the whole table"},
+     .handler = gw_change_stream_partitions, .doc = "complete; up to 8 partitions"},
     {DATA, "ReadChangeStream", &bt__read_change_stream_request__descriptor, READ, IN_TABLE,
      .handler = gw_read_change_stream,
      .doc = "complete; any range is a partition, and none is ever divided or merged"},

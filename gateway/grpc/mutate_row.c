@@ -241,21 +241,15 @@ struct row_modify {
     Bt__Family **families;
 };
 
-static ProtobufCBinaryData binary_of(struct slice bytes)
-{
-    /* protobuf-c only reads what it packs. */
-    return (ProtobufCBinaryData){bytes.len, (uint8_t *)(uintptr_t)bytes.ptr};
-}
-
 /* A cell as a column of its own: each column was modified once. */
 static void fill_column(struct answered_cell *to, const struct sto_cell *from)
 {
     bt__cell__init(&to->cell);
     bt__column__init(&to->column);
     to->cell.timestamp_micros = from->timestamp_us;
-    to->cell.value = binary_of(from->value);
+    to->cell.value = gw_proto_data(from->value);
     to->cells[0] = &to->cell;
-    to->column.qualifier = binary_of(from->qualifier);
+    to->column.qualifier = gw_proto_data(from->qualifier);
     to->column.cells = to->cells;
     to->column.n_cells = 1;
 }
@@ -272,7 +266,7 @@ static size_t fill_families(const struct row_modify *m)
         if (i == 0 || cell->family->number != m->modified.cells[i - 1].family->number) {
             Bt__Family *family = &m->cells[i].family;
             bt__family__init(family);
-            family->name = (char *)(uintptr_t)cell->family->name; /* as binary_of */
+            family->name = (char *)(uintptr_t)cell->family->name; /* as gw_proto_data */
             family->columns = &m->columns[i];
             m->families[families++] = family;
         }
@@ -286,7 +280,7 @@ static void answer_modified(struct gw_call *call)
     const struct row_modify *m = call->state;
     Bt__ReadModifyWriteRowResponse reply = BT__READ_MODIFY_WRITE_ROW_RESPONSE__INIT;
     Bt__Row row = BT__ROW__INIT;
-    row.key = binary_of(m->change.op.row_key);
+    row.key = gw_proto_data(m->change.op.row_key);
     row.families = m->families;
     row.n_families = fill_families(m);
     reply.row = &row;

@@ -1,6 +1,5 @@
 /*
- * gateway/grpc/read_change_stream.c - change streams: the partitions to begin with, and reading
- * one.
+ * gateway/grpc/read_change_stream.c - change streams: reading a partition.
  *
  * States of a stream, all on the loop:
  *
@@ -11,8 +10,8 @@
  *               few loads, and sees to heartbeats. Nothing holds the call.
  *     ended     the answer is complete, broken off, or its peer is gone
  *
- * A table is one partition, and stays one: no stream is ever closed because of a split or a merge.
- * A client may read any range of rows as a partition of its own.
+ * Any range of rows is a partition, and stays one: no stream is ever closed because of a split or a
+ * merge. Which ones to begin with: change_partitions.c.
  */
 #include <google/bigtable/v2/bigtable.pb-c.h>
 
@@ -354,24 +353,4 @@ void gw_read_change_stream(struct gw_call *call)
         begin(s);
     else
         gw_rpc_fail(call, e, eb.text);
-}
-
-/* --- the partitions to begin with --------------------------------------------------------------
- */
-
-void gw_change_stream_partitions(struct gw_call *call)
-{
-    Bt__RowRange range = BT__ROW_RANGE__INIT;
-    Bt__StreamPartition partition = BT__STREAM_PARTITION__INIT;
-    Bt__GenerateInitialChangeStreamPartitionsResponse reply =
-        BT__GENERATE_INITIAL_CHANGE_STREAM_PARTITIONS_RESPONSE__INIT;
-    if (atomic_load(&call->scope.schema->table->changes.since_us) == 0) {
-        gw_rpc_fail(call, ERR_CONFLICT, "the table has no change stream");
-        return;
-    }
-    range.start_key_case = BT__ROW_RANGE__START_KEY_START_KEY_CLOSED;
-    range.end_key_case = BT__ROW_RANGE__END_KEY_END_KEY_OPEN;
-    partition.row_range = &range;
-    reply.partition = &partition;
-    gw_rpc_reply(call, &reply.base);
 }

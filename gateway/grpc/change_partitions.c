@@ -1,0 +1,85 @@
+/*
+ * gateway/grpc/change_partitions.c - GenerateInitialChangeStreamPartitions: the ranges of rows that
+ *                                    clients read a change stream by, side by side.
+ *
+ * The table's splits, and keys that divide what it holds into parts of PARTITION_BYTES; of more
+ * than LIM_CHANGE_PARTITIONS parts, some are put together. Nothing is remembered: a reader may read
+ * any range, and a table that grows is divided further for whoever asks then. They are few because
+ * each reader goes through all changes of the table for those of its range (docs/decisions/0070).
+ */
+#include <google/bigtable/v2/bigtable.pb-c.h>
+
+#include "gateway/grpc/handlers.h"
+
+#include "base/banned.h"
+
+#define PARTITION_BYTES (256 * MIB)
+
+/* The last of them ends with the table. */
+static void send_partition(struct gw_call *call, struct slice start, struct slice end)
+{
+    Bt__RowRange range = BT__ROW_RANGE__INIT;
+    Bt__StreamPartition partition = BT__STREAM_PARTITION__INIT;
+    Bt__GenerateInitialChangeStreamPartitionsResponse reply =
+        BT__GENERATE_INITIAL_CHANGE_STREAM_PARTITIONS_RESPONSE__INIT;
+    range.start_key_case = BT__ROW_RANGE__START_KEY_START_KEY_CLOSED;
+    range.start_key_closed = gw_proto_data(start);
+    range.end_key_case = BT__ROW_RANGE__END_KEY_END_KEY_OPEN;
+    range.end_key_open = gw_proto_data(end);
+    partition.row_range = &range;
+    reply.partition = &partition;
+    gw_rpc_send(call, &reply.base);
+}
+
+/* The last sample is the end of the table. */
+static void send_partitions(struct gw_call *call, const struct sto_sample *samples, size_t count)
+{
+    size_t partitions = count < LIM_CHANGE_PARTITIONS ? count : LIM_CHANGE_PARTITIONS;
+    struct slice start = SLICE_EMPTY;
+    for (size_t i = 1; i <= partitions; i++) {
+        struct slice end = samples[i * count / partitions - 1].row_key;
+        send_partition(call, start, end);
+        start = end;
+    }
+    gw_rpc_end(call);
+}
+
+static void ask(struct gw_call *call);
+
+static void samples_done(struct sto_sample_op *op)
+{
+    struct gw_call *call = op->user;
+    ten_charge_visited(&call->visit, op->rows_seen, op->bytes_seen);
+    if (!gw_call_tries_again(call, op->result, op->retry_ns, ask)) {
+        if (op->result != ERR_OK)
+            gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
+        else
+            send_partitions(call, op->samples, op->count);
+    }
+    gw_call_drop(call);
+}
+
+static void ask(struct gw_call *call)
+{
+    gw_call_hold(call);
+    sto_sample_row_keys(call->api->engine, call->state);
+}
+
+void gw_change_stream_partitions(struct gw_call *call)
+{
+    if (atomic_load(&call->scope.schema->table->changes.since_us) == 0) {
+        gw_rpc_fail(call, ERR_CONFLICT, "the table has no change stream");
+        return;
+    }
+    struct sto_sample_op *op = gw_call_new_state(call, sizeof *op, NULL);
+    op->reply_to = call->thread->mailbox;
+    op->done = samples_done;
+    op->user = call;
+    op->unwanted = &call->unwanted;
+    op->deadline_ns = gw_rpc(call)->deadline_ns;
+    op->priority = call->priority;
+    op->scope = call->scope; /* the call keeps the ref until it is freed */
+    op->bytes_between = PARTITION_BYTES;
+    op->arena = &call->arena;
+    ask(call);
+}
