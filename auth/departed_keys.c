@@ -1,5 +1,6 @@
 /*
- * auth/departed_keys.c - what stays of the keys of a tenant that is gone: ID, digest and tenant.
+ * auth/departed_keys.c - what stays of the keys of a tenant that is gone: ID, digest and tenant; of
+ *                        a service key for departed tenants alone the same, with their list.
  *
  * They stay valid credentials, so that their owner hears 410 and not 401. A stripped document has
  * the form of any other, so that every version reads it: no label, no prefix, no limits, created at
@@ -27,12 +28,32 @@ static enum err stripped_make(struct stripped *s, struct auth_key *key)
     struct auth_key bare = {.kind = key->kind,
                             .scopes = auth_kind_scopes(key->kind),
                             .tenant = key->tenant,
+                            .allowed = key->allowed, /* without it, it would act for all */
+                            .allowed_count = key->allowed_count,
                             .label = ""};
     memcpy(bare.digest, key->digest, sizeof bare.digest);
     s->key = key;
     auth_doc_key(base_slice(key->id, AUTH_KEY_ID), s->doc_key);
     base_buf_init(&s->body, AUTH_KEY_DOC_MAX);
     return auth_key_encode(&bare, &s->body);
+}
+
+/* A purge that has begun is never taken back. */
+static bool leaves(const struct ten_tenant *t)
+{
+    enum ten_state state = (enum ten_state)atomic_load(&t->state);
+    return state == TEN_PURGING || state == TEN_PURGED || state == TEN_EXPIRED;
+}
+
+/* Whatever it says is of tenants that leave, or left. */
+static bool is_of_departed(const struct auth_key *key)
+{
+    if (key->tenant != NULL)
+        return leaves(key->tenant);
+    for (size_t i = 0; i < key->allowed_count; i++)
+        if (!leaves(key->allowed[i]))
+            return false;
+    return key->allowed_count > 0;
 }
 
 /* Those that are not stripped yet, of a run of the list. */
@@ -43,7 +64,7 @@ static enum err run_strip(struct auth_keyring *k, size_t from, size_t length, st
     size_t count = 0;
     enum err rc = ERR_OK;
     for (size_t i = from; rc == ERR_OK && i < from + length; i++) {
-        if (k->sorted[i]->created_us == 0)
+        if (k->sorted[i]->created_us == 0 || !is_of_departed(k->sorted[i]))
             continue;
         struct stripped *s = &all[count];
         rc = stripped_make(s, k->sorted[i]);
@@ -69,19 +90,20 @@ static enum err run_strip(struct auth_keyring *k, size_t from, size_t length, st
     return rc;
 }
 
-enum err auth_departed_strip(void *ctx, const struct ten_tenant *t, struct errbuf *eb)
+/* The tenant's, or with NULL those of services and operators. */
+static enum err strip_of(struct auth_keyring *k, const struct ten_tenant *t, struct errbuf *eb)
 {
-    struct auth_keyring *k = auth_keyring_check(ctx);
-    INVARIANT(ten_control_is_here(k->registry));
     size_t from = auth_keyring_first(k, t);
     bool has_some = from < k->count && k->sorted[from]->tenant == t;
     return has_some ? run_strip(k, from, auth_keyring_run(k, from), eb) : ERR_OK;
 }
 
-static bool is_gone(const struct ten_tenant *t)
+enum err auth_departed_strip(void *ctx, const struct ten_tenant *t, struct errbuf *eb)
 {
-    enum ten_state state = t == NULL ? TEN_ACTIVE : (enum ten_state)atomic_load(&t->state);
-    return state == TEN_PURGED || state == TEN_EXPIRED;
+    struct auth_keyring *k = auth_keyring_check(ctx);
+    INVARIANT(ten_control_is_here(k->registry));
+    enum err rc = strip_of(k, t, eb);
+    return rc == ERR_OK ? strip_of(k, NULL, eb) : rc;
 }
 
 enum err auth_departed_strip_all(struct auth_keyring *k, struct errbuf *eb)
@@ -89,8 +111,7 @@ enum err auth_departed_strip_all(struct auth_keyring *k, struct errbuf *eb)
     enum err rc = ERR_OK;
     for (size_t at = 0, length; rc == ERR_OK && at < k->count; at += length) {
         length = auth_keyring_run(k, at);
-        if (is_gone(k->sorted[at]->tenant))
-            rc = run_strip(k, at, length, eb);
+        rc = run_strip(k, at, length, eb);
     }
     return rc;
 }

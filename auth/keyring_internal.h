@@ -48,9 +48,10 @@ size_t auth_keyring_run(const struct auth_keyring *k, size_t from);
 
 /* --- departed_keys.c, control thread ---------------------------------------------------------- */
 
-/* Of the documents of t's keys: nothing stays but ID, digest and tenant; ctx: the keyring. */
+/* Of the documents of t's keys, and of service keys for departed tenants alone, now that t leaves:
+ * nothing stays but ID, digest and tenants; ctx: the keyring. */
 enum err auth_departed_strip(void *ctx, const struct ten_tenant *t, struct errbuf *eb) MUST_CHECK;
-/* The same of all tenants whose purge is done; purges that are not done ask for it. */
+/* The same of all tenants whose purge has begun. */
 enum err auth_departed_strip_all(struct auth_keyring *k, struct errbuf *eb) MUST_CHECK;
 
 static inline struct auth_keyring *auth_keyring_check(struct auth_keyring *k)

@@ -272,18 +272,24 @@ void gw_describe_row_prefix(struct gw_json *j, struct slice prefix)
     gw_json_name_bytes(j, "row_prefix", prefix);
 }
 
+/* Of one that is stripped, memory may have label and prefix still (auth/departed_keys.c). */
 void gw_describe_key(struct gw_json *j, const struct auth_key *key)
 {
+    bool is_stripped = key->created_us == 0;
     gw_json_open(j, '{');
     gw_json_name_text(j, "id", key->id);
     gw_json_name_text(j, "kind", auth_kind_name(key->kind));
     gw_json_name(j, "scopes");
     gw_describe_scopes(j, key->scopes);
     gw_json_name(j, "label");
-    gw_json_text(j, base_slice_text(key->label));
+    gw_json_text(j, is_stripped ? SLICE_EMPTY : base_slice_text(key->label));
     gw_describe_allowed(j, key->allowed, key->allowed_count);
     gw_describe_limits(j, &key->limits);
-    gw_describe_row_prefix(j, key->row_prefix);
-    gw_json_name_time(j, "created", key->created_us);
+    gw_describe_row_prefix(j, is_stripped ? SLICE_EMPTY : key->row_prefix);
+    gw_json_name(j, "created");
+    if (is_stripped)
+        gw_json_null(j);
+    else
+        gw_json_time(j, key->created_us);
     gw_json_close(j, '}');
 }

@@ -1,6 +1,7 @@
 /*
  * tests/auth/test_departed_keys.c - of the keys of a tenant that is gone, and of its name, nothing
- * stays that anybody wrote: neither in documents nor in any version in any file.
+ * stays that anybody wrote: neither in documents nor in any version in any file. Over 500 lines
+ * because all tests look for it in the same ways.
  */
 #include "tests/auth/keys.h"
 
@@ -78,6 +79,20 @@ static void leave(struct ten_job *out)
     ck_assert_int_eq(tent_offboard(&tent, tent_find(&tent, LEAVING), id), ERR_OK);
     tent_await_job(&tent, id, out);
     ck_assert_msg(out->state == TEN_JOB_DONE, "%s", out->error);
+}
+
+static void make_service_key(const struct slice *allowed, size_t count, const char *label,
+                             const char *prefix, char out[AUTH_KEY_TEXT + 1])
+{
+    struct key_args a = {.kind = AUTH_SERVICE,
+                         .scopes = AUTH_DATA_READ,
+                         .allowed = allowed,
+                         .allowed_count = count,
+                         .text = base_slice_text(label),
+                         .row_prefix = base_slice_text(prefix)};
+    tent_control(&tent, do_create, &a);
+    ck_assert_msg(a.rc == ERR_OK, "%s", tent.eb.text);
+    memcpy(out, a.out, sizeof a.out);
 }
 
 /* --- in the files ----------------------------------------------------------------------------- */
@@ -227,6 +242,43 @@ START_TEST(a_key_is_revoked_after_it_was_stripped)
     ck_assert_int_eq(revoke_key(id_of(texts[1]), tent_find(&tent, LEAVING)), ERR_OK);
     ck_assert_int_eq(verify(texts[1], &key), ERR_UNAUTHENTICATED);
     ck_assert_int_eq(verify(texts[0], &key), ERR_OK);
+}
+END_TEST
+
+/* One for the tenant alone, one for its neighbour as well. */
+START_TEST(a_service_key_for_departed_tenants_alone_says_nothing_more)
+{
+    static const struct slice both[] = {SLICE_LIT(LEAVING), SLICE_LIT(STAYING)};
+    char alone[AUTH_KEY_TEXT + 1], shared[AUTH_KEY_TEXT + 1];
+    struct ten_job job;
+    struct buf body;
+    struct auth_key_doc doc;
+    fill();
+    make_service_key(both, 1, "a service of " CANARY, CANARY "/", alone);
+    make_service_key(both, 2, "stays-shared", "stays/", shared);
+    flush();
+    ck_assert(tables_hold("a service of " CANARY));
+    leave(&job);
+    expect_nowhere();
+    ck_assert(tables_hold("stays-shared"));
+    for (int round = 0; round < 2; round++) {
+        const struct auth_key *key;
+        ck_assert_int_eq(verify(alone, &key), ERR_OK);
+        ck_assert_uint_eq(key->allowed_count, 1); /* it never acts for others */
+        ck_assert_ptr_eq(key->allowed[0], tent_find(&tent, LEAVING));
+        ck_assert_int_eq(key->created_us, 0);
+        ck_assert_int_eq(verify(shared, &key), ERR_OK);
+        ck_assert_uint_eq(key->allowed_count, 2);
+        ck_assert_int_gt(key->created_us, 0);
+        ck_assert_str_eq(key->label, "stays-shared");
+        read_doc(alone, &body, &doc);
+        ck_assert_str_eq(doc.label, "");
+        ck_assert_uint_eq(doc.key.row_prefix.len, 0);
+        ck_assert_uint_eq(doc.allowed_count, 1);
+        base_buf_fini(&body);
+        reopen();
+    }
+    expect_nowhere();
 }
 END_TEST
 
@@ -456,6 +508,7 @@ Suite *suite_auth_departed_keys(void)
 {
     const TTest *const tests[] = {nothing_that_was_named_stays_in_any_file,
                                   a_key_is_revoked_after_it_was_stripped,
+                                  a_service_key_for_departed_tenants_alone_says_nothing_more,
                                   no_version_of_the_tenants_document_names_its_plan,
                                   in_its_grace_period_keys_and_name_stay,
                                   keys_of_tenants_that_left_before_are_stripped_at_a_start,

@@ -188,6 +188,8 @@ static void tell_beginning(struct erased *x)
     take_name(x, NAME_KEYID, "/id");
     write_files(x);
     tell(x, "DELETE", "/v1/admin/keys/{keyid}", NULL);
+    tell(x, "POST", "/v1/admin/keys",
+         "{'kind':'service','tenants':['{tenant}'],'label':'zq-shared','row_prefix':'zq-prefix'}");
 }
 
 #define TABLE_AGAIN                                                                                \
@@ -446,7 +448,8 @@ static void walk_methods(struct erased *x)
     grpc_close(&c);
 }
 
-/* An operator's keys are of no tenant, and stay; their labels are marks here. */
+/* Keys for all tenants stay as they are, and their labels are marks here; those for the tenant
+ * alone are left to its purge. */
 static void revoke_service_keys(struct erased *x)
 {
     http_get(x->op, "/v1/admin/keys");
@@ -456,7 +459,8 @@ static void revoke_service_keys(struct erased *x)
     json_t *key;
     json_array_foreach(keys, i, key)
     {
-        if (strcmp(json_string_value(json_object_get(key, "kind")), "service") != 0)
+        if (strcmp(json_string_value(json_object_get(key, "kind")), "service") != 0 ||
+            !json_is_null(json_object_get(key, "tenants")))
             continue;
         http_delete(x->op, "/v1/admin/keys/%s", json_string_value(json_object_get(key, "id")));
         EXPECT_STATUS(x->op, 204);
