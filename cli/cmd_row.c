@@ -7,6 +7,7 @@
 #include "cli/json_text.h"
 #include "cli/out.h"
 #include "cli/reads.h"
+#include "cli/row_numbers.h"
 #include "cli/target.h"
 
 #include "base/banned.h"
@@ -92,7 +93,13 @@ static enum cli_exit write_cells(struct cli *cli, const char *method)
 {
     json_t *body = NULL;
     enum cli_exit e = cli_cells_from_words(cli->args.words + 2, cli->args.word_count - 2, &body);
-    return e == CLI_OK ? write_row(cli, method, body) : e;
+    if (e != CLI_OK)
+        return e;
+    e = cli_row_numbers(cli, cli->args.words[0], body);
+    if (e == CLI_OK)
+        return write_row(cli, method, body);
+    json_decref(body);
+    return e;
 }
 
 enum cli_exit cli_row_put(struct cli *cli)

@@ -7,6 +7,7 @@
 #include "cli/mutations.h"
 #include "cli/out.h"
 #include "cli/reads.h"
+#include "cli/row_numbers.h"
 
 #include "base/banned.h"
 
@@ -16,7 +17,9 @@
 static enum cli_exit post(struct cli *cli, const char *pattern, json_t *body, json_t **out)
 {
     struct buf target;
-    enum cli_exit e = cli_row_target(cli, pattern, &target);
+    enum cli_exit e = cli_row_numbers(cli, cli->args.words[0], body);
+    if (e == CLI_OK)
+        e = cli_row_target(cli, pattern, &target);
     if (e == CLI_OK)
         return cli_http_send(cli->http, "POST", &target, body, false, out);
     json_decref(body);

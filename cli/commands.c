@@ -488,11 +488,13 @@ const struct cli_command CLI_COMMANDS[] = {
      "bigtent row get phone '4c410523#20190501' --json --form flat",
      cli_row_get, true},
     {"row", "put", "T KEY FAMILY:QUAL=VALUE...", 3, -1, NULL, "replace a row",
-     "Replace the row by these cells. The qualifier ends at the first \"=\".",
+     "Replace the row by these cells. The qualifier ends at the first \"=\". In a family of\n"
+     "type int64 a whole number is written as one, elsewhere as text.",
      "bigtent row put phone '4c410523#20190501' stats:os_build=PQ2A.190405.003 stats:wifi=1",
      cli_row_put, true},
     {"row", "set", "T KEY FAMILY:QUAL=VALUE...", 3, -1, NULL, "write cells of a row, keep others",
-     "Write these cells and keep the row's others.",
+     "Write these cells and keep the row's others. In a family of type int64 a whole number\n"
+     "is written as one, elsewhere as text.",
      "bigtent row set phone '4c410523#20190501' stats:battery=83", cli_row_set, true},
     {"row", "delete", "T KEY [FAMILY:QUAL|FAMILY]...", 2, -1, NULL,
      "delete a row, columns or families",

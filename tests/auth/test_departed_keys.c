@@ -1,7 +1,8 @@
 /*
  * tests/auth/test_departed_keys.c - of the keys of a tenant that is gone, and of its name, nothing
- * stays that anybody wrote: neither in documents nor in any version in any file. Over 500 lines
- * because all tests look for it in the same ways.
+ * stays that anybody wrote: neither in documents nor in any version in any file.
+ *
+ * Over 500 lines because all tests look for it in the same ways.
  */
 #include "tests/auth/keys.h"
 

@@ -179,6 +179,42 @@ START_TEST(row_is_put_set_read_and_deleted)
 }
 END_TEST
 
+/* In a family of type int64, whichever command writes; elsewhere digits are text. */
+START_TEST(a_whole_number_is_written_as_the_family_says)
+{
+    char key[WORLD_KEY];
+    bigtent(&r, &tenant, "table", "create", "numbers", "n:type=int64", "s");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &tenant, "row", "put", "numbers", "k", "n:put=5", "s:put=5", "n:\xff=7",
+            "n:text=five");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &tenant, "row", "set", "numbers", "k", "n:set=-9223372036854775808");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &tenant, "row", "mutate", "numbers", "k", "n:mutate=6", "s:mutate=6");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &tenant, "row", "check", "numbers", "k", "--then", "n:then=8", "--else",
+            "n:else=9");
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &tenant, "--json", "row", "get", "numbers", "k");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, "\"put\":[{\"number\":5,");
+    EXPECT_IN(r.out, "\"put\":[{\"value\":\"5\",");
+    EXPECT_IN(r.out, "\"set\":[{\"number\":-9223372036854775808,");
+    EXPECT_IN(r.out, "\"mutate\":[{\"number\":6,");
+    EXPECT_IN(r.out, "\"mutate\":[{\"value\":\"6\",");
+    EXPECT_IN(r.out, "\"then\":[{\"number\":8,");
+    EXPECT_IN(r.out, "\"qualifier_b64\":\"/w==\",\"number\":7,");
+    EXPECT_IN(r.out, "\"text\":[{\"value_b64\":\"Zml2ZQ==\","); /* any bytes may be there */
+    admin_create_key(w.op, w.tenant, "['data.write']", key, NULL);
+    struct setup writer = {.url = tenant.url, .cacert = tenant.cacert, .key = key};
+    bigtent(&r, &writer, "row", "set", "numbers", "k", "n:set=4");
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.err, "the key may not read the table: digits are written as text");
+    bigtent(&r, &writer, "row", "set", "nothing", "k", "n:set=4");
+    EXPECT_CODE(&r, 4);
+}
+END_TEST
+
 START_TEST(any_bytes_go_there_and_back)
 {
     static const char *const keys[] = {".", "..", "a/b?c=d&e#f%41+ ", "\xff\xfe", "\xc3\xa4\x01"};
@@ -261,6 +297,7 @@ Suite *suite_cli_rows(void)
     tcase_add_test(t, splits_that_cannot_be_are_refused_before_they_are_sent);
     tcase_add_test(t, table_keeps_changes_for_as_long_as_it_is_told);
     tcase_add_test(t, row_is_put_set_read_and_deleted);
+    tcase_add_test(t, a_whole_number_is_written_as_the_family_says);
     tcase_add_loop_test(t, any_bytes_go_there_and_back, 0, 5);
     tcase_add_test(t, drop_takes_the_prefix_and_no_more);
     tcase_add_test(t, scan_takes_ranges_and_limits);
