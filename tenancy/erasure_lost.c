@@ -93,7 +93,7 @@ static enum err first_write(struct comparison *c, struct ten_tenant *t, bool has
     const struct ten_details *details = ten_tenant_details(t);
     struct ten_certificates_lost lost = {.range_begin = sto_range_begin(&range),
                                          .range_end = sto_range_end(&range),
-                                         .audit_days = ten_tenant_audit_days_purged(t),
+                                         .audit_days = ten_tenant_audit_days(t),
                                          .purged_us = details->created_us}; /* a tombstone */
     struct ten_holds holds = {.count = 0};
     enum err rc = ERR_OK;

@@ -144,6 +144,8 @@ static void names_clear(struct ten_details *details)
 {
     details->display_name = "";
     details->reason = "";
+    if (details->plan != NULL)
+        ten_quota_give_departed(&details->quota, &ten_plan_terms(details->plan)->quota);
     details->plan = NULL; /* from now on it may be deleted */
 }
 
@@ -487,14 +489,11 @@ void ten_purge_end(struct ten_purge *p)
 
 struct ten_purge *ten_purge_new(struct ten_registry *r, struct ten_tenant *t)
 {
-    struct ten_purge *p = base_new(sizeof *p);
-    p->registry = r;
-    p->tenant = t;
-    p->asked_ns = base_monotonic_ns();
     const struct ten_details *details = ten_tenant_details(t);
-    const char *id = details->job;
+    struct ten_purge *p = base_new(sizeof *p);
+    *p = (struct ten_purge){.registry = r, .tenant = t, .asked_ns = base_monotonic_ns()};
     p->canary_count = details->canary_count;
-    p->audit_days = ten_tenant_audit_days_purged(t);
-    memcpy(p->job.id, id, strnlen(id, TEN_JOB_ID));
+    p->audit_days = ten_tenant_audit_days(t);
+    memcpy(p->job.id, details->job, strnlen(details->job, TEN_JOB_ID));
     return p;
 }

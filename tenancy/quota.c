@@ -92,6 +92,13 @@ void ten_quota_give_keyless(struct ten_quota *q)
     ten_quota_give(q, NUMBER_OF(control_ops_per_s), LIM_CONTROL_OPS_PER_S_MAX);
 }
 
+void ten_quota_give_departed(struct ten_quota *own, const struct ten_quota *plan)
+{
+    size_t number = NUMBER_OF(audit_days);
+    if (ten_quota_is_given(plan, number) && !ten_quota_is_given(own, number))
+        ten_quota_give(own, number, plan->audit_days);
+}
+
 bool ten_quota_equal(const struct ten_quota *a, const struct ten_quota *b)
 {
     if (a->given != b->given)

@@ -79,6 +79,9 @@ void ten_quota_give_first(struct ten_quota *q);
 /* Gives what a tenant of the emulator's listener has of its own: test suites make and remove tables
  * by the hundred. */
 void ten_quota_give_keyless(struct ten_quota *q);
+/* Gives what a plan says of the time when its tenant is gone, and the tenant itself does not: how
+ * long records about it are kept. */
+void ten_quota_give_departed(struct ten_quota *own, const struct ten_quota *plan);
 /* The same fields are given, with the same values. */
 bool ten_quota_equal(const struct ten_quota *a, const struct ten_quota *b);
 /* The given fields, one by one, against their ranges. */

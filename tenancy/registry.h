@@ -95,8 +95,8 @@ uint64_t ten_tenant_uncollected(const struct ten_tenant *t);
 size_t ten_tables_behind(const struct ten_tables *tables, struct slice table_id);
 /* What holds for it: its own fields, then its plan's, then the standard. */
 void ten_tenant_quota(const struct ten_tenant *t, struct ten_quota *out);
-/* Days that records about it are kept once it is purged: a purged tenant has no plan. */
-uint64_t ten_tenant_audit_days_purged(const struct ten_tenant *t);
+/* Of the same: days that records about it are kept. A purge changes nothing of it. */
+uint64_t ten_tenant_audit_days(const struct ten_tenant *t);
 /* The ID of its one instance. Valid as long as the details. */
 struct slice ten_tenant_instance(const struct ten_tenant *t);
 

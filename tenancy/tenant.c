@@ -193,10 +193,10 @@ void ten_tenant_quota(const struct ten_tenant *t, struct ten_quota *out)
     quota_of(ten_tenant_details(t), out);
 }
 
-uint64_t ten_tenant_audit_days_purged(const struct ten_tenant *t)
+uint64_t ten_tenant_audit_days(const struct ten_tenant *t)
 {
     struct ten_quota q;
-    ten_quota_inherit(NULL, &ten_tenant_details(t)->quota, &q);
+    ten_tenant_quota(t, &q);
     return q.audit_days;
 }
 

@@ -6,7 +6,9 @@
 #include "tenancy/audit.h"
 #include "tenancy/audit_cut.h"
 #include "tenancy/audit_internal.h"
+#include "tenancy/erasure_ledger.h"
 #include "tenancy/metering.h"
+#include "tenancy/plan.h"
 #include "tenancy/purge.h"
 
 #include "base/banned.h"
@@ -210,6 +212,51 @@ START_TEST(a_quota_says_how_long)
 }
 END_TEST
 
+static void take_plan(struct tent *t, void *ctx)
+{
+    struct ten_plan *plan = NULL;
+    struct ten_quota q = {.given = 0};
+    const struct ten_tenant_wanted wanted = {.plan = SLICE_LIT("short")};
+    GIVE(&q, audit_days, 10);
+    ck_assert_int_eq(ten_plan_put(t->registry, wanted.plan, SLICE_EMPTY, &q, &plan, &t->eb),
+                     ERR_OK);
+    ck_assert_int_eq(ten_tenant_change(t->registry, ctx, &wanted, &t->eb), ERR_OK);
+}
+
+static enum err see_line(void *ctx, const struct ten_erasure *erasure, struct slice line)
+{
+    static const char until[] = "\"10 days after each record";
+    ck_assert_str_eq(erasure->tenant, "ab");
+    *(bool *)ctx = memmem(line.ptr, line.len, until, strlen(until)) != NULL;
+    return ERR_OK;
+}
+
+/* The plan is not its own any more, and may be deleted. */
+START_TEST(a_plan_says_it_of_a_tenant_that_is_gone)
+{
+    char id[TEN_JOB_ID + 1], path[300];
+    struct ten_job job;
+    struct ten_quota q;
+    bool is_said = false;
+    struct ten_tenant *t = tent_find(&tent, "ab");
+    tent_control(&tent, take_plan, t);
+    act_on("ab", 2, "x");
+    ck_assert_int_eq(tent_offboard(&tent, t, id), ERR_OK);
+    tent_await_job(&tent, id, &job);
+    ck_assert_msg(job.state == TEN_JOB_DONE, "%s", job.error);
+    ck_assert_ptr_null(ten_tenant_details(t)->plan);
+    ten_tenant_quota(t, &q);
+    ck_assert_uint_eq(q.audit_days, 10);
+    (void)snprintf(path, sizeof path, "%s/%s", tent.dir, TEN_LEDGER_FILE);
+    ck_assert_int_eq(ten_erasure_ledger_read(path, see_line, &is_said, &tent.eb), ERR_OK);
+    ck_assert(is_said);
+    size_t count = count_left("");
+    days_pass(30);
+    ck_assert_uint_eq(expire_all(9), 0);
+    ck_assert_uint_eq(expire_all(11), count - 1); /* the newest stays */
+}
+END_TEST
+
 START_TEST(holds_outlive_their_records)
 {
     static struct ten_holds holds;
@@ -242,6 +289,7 @@ Suite *suite_tenancy_audit_retention(void)
     tcase_add_test(tc, a_commit_removes_few);
     tcase_add_test(tc, a_clock_that_is_ahead_removes_nothing);
     tcase_add_test(tc, a_quota_says_how_long);
+    tcase_add_test(tc, a_plan_says_it_of_a_tenant_that_is_gone);
     tcase_add_test(tc, holds_outlive_their_records);
     suite_add_tcase(s, tc);
     return s;
