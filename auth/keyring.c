@@ -360,12 +360,16 @@ static enum err allowed_find(struct auth_keyring *k, const struct auth_key_wante
                              struct auth_key *key, struct errbuf *eb)
 {
     struct ten_tenant **list = auth_key_list_of(key);
+    size_t leaving = 0;
     for (size_t i = 0; i < w->allowed_count; i++) {
         struct slice id = w->allowed[i];
         list[i] = sto_tenant_id_check(id, NULL) == ERR_OK ? ten_tenant_find(k->registry, id) : NULL;
         if (list[i] == NULL)
             return base_fail(eb, ERR_INVALID, "tenant %zu of the list does not exist", i + 1);
+        leaving += ten_state_is_leaving((enum ten_state)atomic_load(&list[i]->state));
     }
+    if (w->allowed_count > 0 && leaving == w->allowed_count) /* what it says would stay */
+        return base_fail(eb, ERR_GONE, "all tenants of the list are leaving, or left");
     return auth_key_list_sort(key, eb);
 }
 

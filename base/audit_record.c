@@ -34,6 +34,15 @@ bool base_audit_kind_is_told(struct slice kind)
     return base_slice_is(kind, "tenant") || base_slice_is(kind, "server");
 }
 
+bool base_audit_is_apart(struct slice action)
+{
+    static const char *const KEPT[] = {"tenant.", "purge.", "key."};
+    for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0]; i++)
+        if (base_slice_starts_with(action, base_slice_text(KEPT[i])))
+            return false;
+    return true;
+}
+
 /* --- texts ------------------------------------------------------------------------------------ */
 
 /* Errors latch in out. */
@@ -162,6 +171,8 @@ static const char *check_values(const struct base_audit_record *r)
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         if (!base_audit_value_is_fine(values[i]))
             return "a value holds what none may hold";
+    if (r->is_erased && (r->tenant.len == 0 || !base_audit_is_apart(r->action)))
+        return "its target and detail are missing";
     struct base_audit_hash actor = r->actor;
     struct base_audit_hash subject = r->subject;
     if (r->form >= BASE_AUDIT_ACTOR && !r->is_withheld)

@@ -74,6 +74,11 @@ bool base_audit_value_is_fine(struct slice value);
  * itself. Of operators and their services it sees the kind. */
 bool base_audit_kind_is_told(struct slice kind);
 
+/* Target and detail of such an action on a tenant may be what a customer named, and go with the
+ * tenant. Those of the others the server or its operators make: IDs of jobs and keys, plans,
+ * quotas. */
+bool base_audit_is_apart(struct slice action);
+
 /* Fill in actor, subject, entry and hash from the other fields. */
 void base_audit_seal(struct base_audit_record *r);
 struct base_audit_hash base_audit_actor(const struct base_audit_record *r);

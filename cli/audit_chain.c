@@ -26,7 +26,7 @@ void cli_audit_chain_init(struct cli_audit_chain *c)
 {
     *c = (struct cli_audit_chain){.tenants = json_object(),
                                   .erased_tenants = json_object(),
-                                  .purged_tenants = json_object(),
+                                  .departed_tenants = json_object(),
                                   .from = 1};
 }
 
@@ -34,11 +34,11 @@ void cli_audit_chain_fini(struct cli_audit_chain *c)
 {
     json_decref(c->tenants);
     json_decref(c->erased_tenants);
-    json_decref(c->purged_tenants);
+    json_decref(c->departed_tenants);
     base_seal_key_free(c->key);
     c->tenants = NULL;
     c->erased_tenants = NULL;
-    c->purged_tenants = NULL;
+    c->departed_tenants = NULL;
     c->key = NULL;
 }
 
@@ -259,11 +259,21 @@ static enum cli_exit compare_noted(struct cli_audit_chain *c, const struct base_
     return broken(c, r, "it is not the one whose hash was noted: the trail was written anew");
 }
 
+/* Whether it says that its tenant goes, or went: what its records name goes with it. */
+static bool is_departure(const struct base_audit_record *r)
+{
+    static const char *const ACTIONS[] = {"tenant.offboard", "purge.start", "tenant.tombstone"};
+    for (size_t i = 0; i < sizeof ACTIONS / sizeof ACTIONS[0]; i++)
+        if (base_slice_is(r->action, ACTIONS[i]))
+            return base_slice_is(r->outcome, "done");
+    return false;
+}
+
 static void note_erasure(struct cli_audit_chain *c, const struct base_audit_record *r,
                          uint64_t place)
 {
-    if (base_slice_is(r->action, "purge.start"))
-        set_of_tenant(c->purged_tenants, r->tenant, json_true());
+    if (is_departure(r))
+        set_of_tenant(c->departed_tenants, r->tenant, json_true());
     if (!r->is_erased)
         return;
     c->erased++;
@@ -271,22 +281,28 @@ static void note_erasure(struct cli_audit_chain *c, const struct base_audit_reco
         set_of_tenant(c->erased_tenants, r->tenant, json_integer((json_int_t)place));
 }
 
-/* Subjects go with a purge, and the record of its beginning is in the trail, unless a part of that
- * is missing. */
+/* In a part of a trail the record of the departure may be missing. */
+static bool is_part(const struct cli_audit_chain *c)
+{
+    return c->cut > 0 || c->first > 1;
+}
+
 static enum cli_exit check_erasures(const struct cli_audit_chain *c)
 {
     const char *tenant;
     json_t *place;
-    if (c->cut > 0 || c->first > 1)
+    if (is_part(c))
         return CLI_OK;
-    json_object_foreach(c->erased_tenants, tenant,
-                        place) if (json_object_get(c->purged_tenants, tenant) ==
-                                   NULL) return cli_fail(CLI_CHECK_FAILED,
-                                                         "broken at record %" JSON_INTEGER_FORMAT
-                                                         ": its target and detail are missing, and "
-                                                         "no record says that a purge "
-                                                         "of the tenant %s began",
-                                                         json_integer_value(place), tenant);
+    json_object_foreach(c->erased_tenants, tenant, place)
+    {
+        if (json_object_get(c->departed_tenants, tenant) != NULL)
+            continue;
+        return cli_fail(CLI_CHECK_FAILED,
+                        "broken at record %" JSON_INTEGER_FORMAT
+                        ": its target and detail are missing, and no record says that the tenant "
+                        "%s left; if it left since, export the trail again",
+                        json_integer_value(place), tenant);
+    }
     return CLI_OK;
 }
 
@@ -365,8 +381,10 @@ enum cli_exit cli_audit_chain_end(const struct cli_audit_chain *c)
     base_audit_hex(&c->head.hash, hex);
     if (c->erased > 0)
         cli_say("the names in %" PRIu64 " records went with their tenants: of these, hashes were "
-                "checked, and that a purge is on record",
-                c->erased);
+                "checked, %s",
+                c->erased,
+                is_part(c) ? "not that the tenants left, which only a whole trail says"
+                           : "and that a record says that the tenant left");
     if (c->unchecked > 0)
         cli_say("%" PRIu64 " records of earlier versions name keys that are not shown to a tenant: "
                 "of them, numbers and hashes were checked, not the words",

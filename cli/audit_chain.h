@@ -41,7 +41,7 @@ struct cli_audit_chain {
     struct base_audit_head head; /* of the chain that is followed */
     json_t *tenants;             /* ID: [number, entry] */
     json_t *erased_tenants;      /* ID: the first such record */
-    json_t *purged_tenants;      /* ID: true, where a record says that the purge began */
+    json_t *departed_tenants;    /* ID: true, where a record says that it leaves or left */
 };
 
 /* "HASH@NUMBER" */

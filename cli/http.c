@@ -321,7 +321,8 @@ enum cli_exit cli_http_run(struct cli_http *http, struct cli_request *request,
             return cli_problem_transport(http->config, attempt.code, http->detail, out->began);
         if (e != CLI_OK)
             return e;
-        if (request->any_status || (out->status >= 200 && out->status < 300))
+        if (request->any_status || (out->status >= 200 && out->status < 300) ||
+            (request->one_status != 0 && out->status == request->one_status))
             return CLI_OK;
         bool may_help = request->repeatable && (out->status == 429 || out->status == 503);
         uint64_t wait_ms = may_help ? retry_wait_ms(http, tries) : 0;

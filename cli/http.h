@@ -41,6 +41,7 @@ struct cli_request {
     bool repeatable;      /* doing it twice leaves what doing it once does */
     bool open;            /* send no key */
     bool any_status;      /* the caller looks at the status itself */
+    long one_status;      /* the same of this one alone; 0: none */
     bool grpc;            /* a call of gRPC: how it ended is in the answer's grpc_status */
     uint64_t timeout_ms;  /* for all of it; 0: as long as bytes come */
     /* Asked about once a second while the answer is awaited; false breaks off with

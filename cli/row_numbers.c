@@ -11,7 +11,6 @@
 
 #include "base/banned.h"
 
-#define HTTP_OK        200
 #define HTTP_FORBIDDEN 403
 
 /* What is looked for in a body: counted first, replaced when the table is known. */
@@ -87,13 +86,15 @@ static enum cli_exit table_get(struct cli *cli, const char *table, json_t **out)
     struct cli_answer answer;
     cli_target1(&target, "/v1/tables/{}", table);
     struct cli_request request = {
-        .method = "GET", .target = &target, .repeatable = true, .any_status = true};
+        .method = "GET", .target = &target, .repeatable = true, .one_status = HTTP_FORBIDDEN};
     enum cli_exit e = cli_http_run(cli->http, &request, &answer);
-    if (e == CLI_OK && answer.status == HTTP_OK)
-        *out = cli_json_parse(base_buf_slice(&answer.body));
-    else if (e == CLI_OK && answer.status == HTTP_FORBIDDEN)
+    if (e == CLI_OK && answer.status == HTTP_FORBIDDEN)
         cli_say("the key may not read the table: digits are written as text, in families of type "
                 "int64, too");
+    else if (e == CLI_OK)
+        *out = cli_json_parse(base_buf_slice(&answer.body));
+    if (e == CLI_OK && *out == NULL && answer.status != HTTP_FORBIDDEN)
+        e = cli_fail(CLI_REFUSED, "the server's description of the table is no JSON");
     base_buf_fini(&answer.body);
     base_buf_fini(&target);
     return e;

@@ -7,8 +7,8 @@
  * Knows no: what is done with the request.
  * Threads:  one.
  * Blocks:   on the server, for the table.
- * Fails by: as cli_http_run. Where the table is not told, texts stay texts: the request that
- *           follows says why, except of a key that may only write, which is said here.
+ * Fails by: as cli_http_run, and then nothing is to be written. Of a key that may not read the
+ *           table texts stay texts, which is said.
  * Limits:   none.
  * Promises: 1. The table is asked for once, and only if there is such a text.
  */

@@ -84,7 +84,10 @@ void gw_action_refused(struct gw_call *call, int problem)
     struct ten_action action = gw_action_get(call, a->name);
     struct slice named = action.tenant;
     const struct ten_tenant *home = call->who.home;
-    if (call->tenant == NULL && call->who.kind != AUTH_OPERATOR)
+    bool is_elsewhere = call->tenant == NULL && call->who.kind != AUTH_OPERATOR;
+    if (is_elsewhere && home == NULL) /* of a tenant that is not known: nobody would erase it */
+        action.target = SLICE_EMPTY;
+    if (is_elsewhere)
         action.tenant = home == NULL ? SLICE_EMPTY : ten_tenant_id(home);
     else if (named.len > 0 && ten_tenant_find(call->api->registry, named) == NULL)
         action.tenant = SLICE_EMPTY;

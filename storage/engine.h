@@ -533,7 +533,7 @@ enum sto_scrub_kind {
     STO_SCRUB_BLOCK,      /* a block does not match its checksum: sto_damage has it */
     STO_SCRUB_LIST,       /* a table's list of tenants is not what its keys say */
     STO_SCRUB_UNREADABLE, /* the disk did not return a table */
-    STO_SCRUB_COPY,       /* the copy of a file of the metadata was damaged; it is made again */
+    STO_SCRUB_COPY,       /* the copy of a file of the metadata was damaged; another was made */
     STO_SCRUB_KINDS
 };
 const char *sto_scrub_kind_name(enum sto_scrub_kind kind);

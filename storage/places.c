@@ -15,8 +15,8 @@ static const struct sto_remainder_text REMAINDERS[STO_REMAINDERS] = {
                             "as long as the database exists"},
     [STO_REMAINS_KEYS] = {"API keys",
                           "ID and digest of each key, so that a request with one is told that the "
-                          "tenant is gone; the tenant's ID in keys of services that act for "
-                          "others, too",
+                          "tenant is gone; keys of services that act for others, too, as they are, "
+                          "with the tenant's ID, their label and row prefix",
                           "until the key is revoked, or as long as the database exists"},
     [STO_REMAINS_JOB] = {"job record",
                          "the steps, counts and checks that this certificate is made from, who "

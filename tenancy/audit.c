@@ -81,8 +81,7 @@ struct draft {
     size_t doc_count;
 };
 
-/* One that goes may write no subject: its purge may have deleted them already. */
-static bool tenant_stays(struct ten_registry *r, struct slice tenant)
+bool ten_audit_keeps_subjects(struct ten_registry *r, struct slice tenant)
 {
     const struct ten_tenant *t = ten_tenant_find(r, tenant);
     enum ten_state state = t == NULL ? TEN_ACTIVE /* about to be made */ : ten_tenant_state(t);
@@ -118,7 +117,7 @@ static enum err docs_make(struct ten_registry *r, struct draft *d)
         rc = ten_audit_index_encode(
             record->number, &record->entry,
             doc_add(d, ten_doc_key_audit_of(record->tenant, record->tenant_number)));
-    if (rc == ERR_OK && ten_audit_is_apart(record) && tenant_stays(r, record->tenant))
+    if (rc == ERR_OK && ten_audit_is_apart(record) && ten_audit_keeps_subjects(r, record->tenant))
         rc = ten_audit_subject_encode(
             record, doc_add(d, ten_doc_key_audit_subject(record->tenant, record->tenant_number)));
     return rc;

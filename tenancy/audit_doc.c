@@ -31,21 +31,10 @@ enum {
 
 enum { INDEX_NUMBER = 1, INDEX_ENTRY = 2 };
 
-/* Actions whose targets and details the server or its operators make: IDs of jobs and keys, plans,
- * quotas. Those of any other may be what a customer named. */
-static bool is_named_here(struct slice action)
-{
-    static const char *const SUBJECTS[] = {"tenant.", "purge.", "key."};
-    for (size_t i = 0; i < sizeof SUBJECTS / sizeof SUBJECTS[0]; i++)
-        if (base_slice_starts_with(action, base_slice_text(SUBJECTS[i])))
-            return true;
-    return false;
-}
-
 bool ten_audit_is_apart(const struct base_audit_record *r)
 {
     return r->form == BASE_AUDIT_SUBJECT && r->tenant.len > 0 &&
-           r->target.len + r->detail.len > 0 && !is_named_here(r->action);
+           r->target.len + r->detail.len > 0 && base_audit_is_apart(r->action);
 }
 
 static struct slice *text_of(struct base_audit_record *r, uint32_t tag)

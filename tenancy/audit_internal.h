@@ -99,6 +99,10 @@ enum err ten_docs_commit_by(struct ten_registry *r, const struct sto_doc_change 
 enum err ten_audit_write(struct ten_registry *r, const struct ten_note *notes, size_t count,
                          struct errbuf *eb) MUST_CHECK;
 
+/* Whether what records about the tenant name is kept apart: not once its purge has begun, which
+ * deletes it. Any joined thread. */
+bool ten_audit_keeps_subjects(struct ten_registry *r, struct slice tenant);
+
 /* Blocking, before the workers run. */
 enum err ten_audit_open(struct ten_registry *r, struct errbuf *eb) MUST_CHECK;
 /* Fine when it was never opened. */

@@ -113,15 +113,19 @@ static enum err batch_forget(struct ten_registry *r, const struct forgetting *f,
 enum err ten_audit_forget_subjects(struct ten_registry *r, struct slice tenant, struct errbuf *eb)
 {
     struct ten_doc_key prefix = ten_doc_key_erased(STO_DOC_AUDIT_SUBJECT, tenant);
-    const struct sto_docs_page page = {.prefix = ten_doc_key_slice(&prefix),
-                                       .limit = SUBJECTS_A_BATCH};
+    struct ten_doc_key from = prefix; /* not over what the batches before deleted */
     struct forgetting *f = base_new(sizeof *f);
     enum err rc;
     do {
+        const struct sto_docs_page page = {.prefix = ten_doc_key_slice(&prefix),
+                                           .from = ten_doc_key_slice(&from),
+                                           .limit = SUBJECTS_A_BATCH};
         f->count = 0;
         rc = sto_docs_read(r->engine, &page, visit_subject, f, eb);
         if (rc == ERR_OK && f->count > 0)
             rc = batch_forget(r, f, eb);
+        if (f->count > 0)
+            from = f->keys[f->count - 1];
     } while (rc == ERR_OK && f->count > 0);
     base_free(f);
     return rc;
@@ -148,16 +152,25 @@ static enum err doc_find(struct reading *g, const struct ten_doc_key *key, struc
     return g->is_damaged ? ERR_CORRUPT : rc;
 }
 
-/* Without one the record stays erased: it went with its tenant. */
+/* ERR_NOT_FOUND: it went with its tenant, or with its record meanwhile. */
 static enum err subject_find(struct reading *g, struct base_audit_record *record)
 {
     struct ten_doc_key key = ten_doc_key_audit_subject(record->tenant, record->tenant_number);
     enum err rc = doc_find(g, &key, &g->subject);
     if (rc != ERR_OK)
-        return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+        return rc;
     rc = ten_audit_subject_decode(base_buf_slice(&g->subject), record);
     g->is_damaged = rc != ERR_OK;
     return rc;
+}
+
+/* Of what an index or a record says that there is: it was removed since, or never written. */
+static enum err record_missing(struct reading *g, uint64_t number)
+{
+    bool is_removed = false;
+    enum err rc = ten_audit_was_removed(g->registry, SLICE_EMPTY, number, &is_removed);
+    g->is_damaged = rc == ERR_OK && !is_removed;
+    return g->is_damaged ? ERR_CORRUPT : rc;
 }
 
 static enum err give(struct reading *g, uint64_t number, struct slice body)
@@ -167,7 +180,9 @@ static enum err give(struct reading *g, uint64_t number, struct slice body)
     g->is_damaged = rc != ERR_OK;
     if (rc == ERR_OK && record.is_erased)
         rc = subject_find(g, &record);
-    return rc == ERR_OK ? g->visit(g->ctx, &record) : rc;
+    if (rc == ERR_NOT_FOUND && ten_audit_keeps_subjects(g->registry, record.tenant))
+        return record_missing(g, number); /* then the record is, too, or this is damage */
+    return rc == ERR_OK || rc == ERR_NOT_FOUND ? g->visit(g->ctx, &record) : rc;
 }
 
 static enum err visit_record(void *ctx, struct slice key, uint64_t version, struct slice body)
@@ -177,15 +192,6 @@ static enum err visit_record(void *ctx, struct slice key, uint64_t version, stru
     (void)version; /* a record is written once */
     g->is_damaged = ten_doc_key_audit_number(key, &number) != ERR_OK;
     return g->is_damaged ? ERR_CORRUPT : give(g, number, body);
-}
-
-/* Of an index entry: it was removed since the index was read, or never written. */
-static enum err record_missing(struct reading *g, uint64_t number)
-{
-    bool is_removed = false;
-    enum err rc = ten_audit_was_removed(g->registry, SLICE_EMPTY, number, &is_removed);
-    g->is_damaged = rc == ERR_OK && !is_removed;
-    return g->is_damaged ? ERR_CORRUPT : rc;
 }
 
 static enum err visit_index(void *ctx, struct slice key, uint64_t version, struct slice body)

@@ -17,6 +17,8 @@
 #include "tenancy/erasure_ledger.h"
 #include "tenancy/internal.h"
 #include "tenancy/job_doc.h"
+#include "tenancy/plan.h"
+#include "tenancy/plan_doc.h"
 #include "tenancy/tenant_doc.h"
 
 #include "base/banned.h"
@@ -76,6 +78,25 @@ static enum err make_tombstone(struct replay *p)
     return commit(p, TEN_PURGED, &details, "tenant.tombstone", NULL);
 }
 
+/* How long records are kept, which its plan may say, holds when it is gone. */
+static enum err plan_keep(struct replay *p, const char *plan_id, struct ten_quota *own)
+{
+    struct ten_doc_key key = ten_doc_key_plan(base_slice_text(plan_id));
+    struct ten_plan_terms terms;
+    struct buf body;
+    uint64_t version;
+    if (plan_id[0] == '\0')
+        return ERR_OK;
+    base_buf_init(&body, STO_DOC_BODY_MAX);
+    enum err rc = sto_doc_get(p->registry.engine, ten_doc_key_slice(&key), &version, &body, p->eb);
+    if (rc == ERR_OK)
+        rc = ten_plan_decode(base_buf_slice(&body), &terms);
+    if (rc == ERR_OK)
+        ten_quota_give_departed(own, &terms.quota);
+    base_buf_fini(&body);
+    return rc == ERR_OK ? rc : base_fail(p->eb, rc, "the plan of a tenant cannot be read");
+}
+
 static enum err begin_purge(struct replay *p, const struct ten_tenant_doc *doc, uint64_t version)
 {
     struct ten_job job = {
@@ -88,11 +109,14 @@ static enum err begin_purge(struct replay *p, const struct ten_tenant_doc *doc, 
     details.doc_version = version;
     details.state_since_us = job.requested_us;
     details.job = job.id;
-    details.plan = NULL; /* it leaves; what it was allowed does not matter */
+    details.plan = NULL; /* it leaves; what else it was allowed does not matter */
+    enum err rc = plan_keep(p, doc->plan, &details.quota);
+    if (rc != ERR_OK)
+        return rc;
     struct ten_doc_key key = ten_doc_key_job(base_slice_text(job.id));
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);
-    enum err rc = ten_job_encode(&job, &body);
+    rc = ten_job_encode(&job, &body);
     if (rc == ERR_OK) {
         const struct sto_doc_change change = {.key = ten_doc_key_slice(&key),
                                               .body = base_buf_slice(&body),

@@ -162,6 +162,7 @@ static void names_forget(void *ctx)
         return;
     names_clear(&wanted);
     f->result = ten_tenant_commit(r, t, TEN_PURGING, &wanted, NULL, 0, f->eb);
+    f->purge->audit_days = ten_tenant_audit_days(t);
 }
 
 /* What its customer and operators named leaves the documents that stay, before the flush and the

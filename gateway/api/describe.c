@@ -272,9 +272,10 @@ void gw_describe_row_prefix(struct gw_json *j, struct slice prefix)
     gw_json_name_bytes(j, "row_prefix", prefix);
 }
 
-/* Of one that is stripped, memory may have label and prefix still (auth/departed_keys.c). */
+/* Of one that is stripped, memory may have label, prefix and limits (auth/departed_keys.c). */
 void gw_describe_key(struct gw_json *j, const struct auth_key *key)
 {
+    static const struct auth_limits none = {0};
     bool is_stripped = key->created_us == 0;
     gw_json_open(j, '{');
     gw_json_name_text(j, "id", key->id);
@@ -284,7 +285,7 @@ void gw_describe_key(struct gw_json *j, const struct auth_key *key)
     gw_json_name(j, "label");
     gw_json_text(j, is_stripped ? SLICE_EMPTY : base_slice_text(key->label));
     gw_describe_allowed(j, key->allowed, key->allowed_count);
-    gw_describe_limits(j, &key->limits);
+    gw_describe_limits(j, is_stripped ? &none : &key->limits);
     gw_describe_row_prefix(j, is_stripped ? SLICE_EMPTY : key->row_prefix);
     gw_json_name(j, "created");
     if (is_stripped)

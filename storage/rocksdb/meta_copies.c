@@ -233,7 +233,6 @@ enum err sto_rdb_meta_copies_tidy(struct rdb_engine *e, struct errbuf *eb)
     return look(e, false, eb);
 }
 
-/* Without the lock: a copy is replaced only once it is gone, and no number comes again. */
 enum err sto_rdb_meta_copies_scrub(struct rdb_engine *e, uint64_t number, rdb_table_pass *pass,
                                    void *ctx)
 {
@@ -247,7 +246,10 @@ enum err sto_rdb_meta_copies_scrub(struct rdb_engine *e, uint64_t number, rdb_ta
         return ERR_OK;
     if (rc != ERR_CORRUPT && rc != ERR_IO)
         return rc;
-    (void)unlink(path); /* gone already, or the next scrub finds it again */
+    pthread_mutex_lock(&e->meta_copies.lock);
+    if (!sto_rdb_headroom_is_low(&e->headroom))
+        (void)copy_make(e, db, number); /* else what is sound of it stays, for the next scrub */
+    pthread_mutex_unlock(&e->meta_copies.lock);
     return ERR_CORRUPT;
 }
 

@@ -4,7 +4,7 @@
  * Does:     keeps a copy, "db/000012.sst.copy", of every table file of the metadata, where keys and
  *           schemas of all tenants are; puts it in the place of a file that is damaged or missing,
  *           before an open, and in that of one block while the database is open; reads it again
- *           for the scrub, and removes one that is damaged.
+ *           for the scrub, and replaces one that is damaged.
  * Owns:     the copies.
  * May use:  base/, storage/.
  * Knows no: what the documents are; when it is called.
@@ -49,9 +49,9 @@ void sto_rdb_meta_copies_keep(struct rdb_engine *e);
 /* Removes alone. */
 enum err sto_rdb_meta_copies_tidy(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 
-/* Reads the copy of a file that is sound itself to its end, if it has one, and removes it if it is
- * damaged or the disk does not return it: the next _keep makes another. ERR_CORRUPT: it was
- * removed. Else what sto_rdb_table_scrub returns, and pass. */
+/* Reads the copy of a file that is sound itself to its end, if it has one, and puts another in its
+ * place if it is damaged or the disk does not return it: ERR_CORRUPT. On a disk that is low it
+ * stays as it is. Else what sto_rdb_table_scrub returns, and pass. */
 enum err sto_rdb_meta_copies_scrub(struct rdb_engine *e, uint64_t number, rdb_table_pass *pass,
                                    void *ctx) MUST_CHECK;
 

@@ -255,6 +255,36 @@ START_TEST(a_tenant_does_not_see_the_operators_key_and_address)
 }
 END_TEST
 
+static bool service_was_refused(void *arg)
+{
+    size_t i;
+    json_t *record;
+    (void)arg;
+    http_get(w.op, "/v1/admin/audit?limit=1000");
+    EXPECT_STATUS(w.op, 200);
+    json_array_foreach(http_at(w.op, "/records"), i,
+                       record) if (strcmp(field(record, "kind"), "service") == 0) return true;
+    return false;
+}
+
+/* It was refused before it was known whose table that is: with no tenant would the name go. */
+START_TEST(what_a_service_key_named_in_vain_is_not_recorded)
+{
+    char key[WORLD_KEY];
+    world_init(&w, (enum http_version)_i);
+    http_json(w.op, "POST", "{'kind':'service','scopes':['data.read']}", "/v1/admin/keys");
+    EXPECT_STATUS(w.op, 201);
+    (void)snprintf(key, sizeof key, "%s", http_string(w.op, "/key"));
+    struct http *service = http_open(world_server(), (enum http_version)_i, key);
+    http_once(service, "Bigtent-Tenant: other-of-audit");
+    http_json(service, "PUT", "{'families':{'f':{}}}", "/v1/tables/zq-hidden");
+    ck_assert_int_eq(service->status, 403);
+    http_close(service);
+    process_await(service_was_refused, NULL, "the record of a refusal");
+    expect_not_in_body(w.op, "zq-hidden");
+}
+END_TEST
+
 START_TEST(pages_and_lines_give_the_same_records)
 {
     world_init(&w, (enum http_version)_i);
@@ -350,6 +380,7 @@ Suite *suite_api_audit(void)
     tcase_add_loop_test(tc, no_data_and_no_secret_is_in_the_trail, 0, HTTP_VERSIONS);
     tcase_add_test(tc, a_tenant_sees_its_own_records_and_nothing_of_others);
     tcase_add_loop_test(tc, a_tenant_does_not_see_the_operators_key_and_address, 0, HTTP_VERSIONS);
+    tcase_add_loop_test(tc, what_a_service_key_named_in_vain_is_not_recorded, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, pages_and_lines_give_the_same_records, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, the_head_is_the_newest_record, 0, HTTP_VERSIONS);
     tcase_add_loop_test(tc, a_long_trail_streams_to_its_end, 0, HTTP_VERSIONS);

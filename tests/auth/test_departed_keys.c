@@ -262,6 +262,10 @@ START_TEST(a_service_key_for_departed_tenants_alone_says_nothing_more)
     leave(&job);
     expect_nowhere();
     ck_assert(tables_hold("stays-shared"));
+    struct key_args late = {
+        .kind = AUTH_SERVICE, .scopes = AUTH_DATA_READ, .allowed = both, .allowed_count = 1};
+    tent_control(&tent, do_create, &late);
+    ck_assert_int_eq(late.rc, ERR_GONE); /* nothing would take its label away */
     for (int round = 0; round < 2; round++) {
         const struct auth_key *key;
         ck_assert_int_eq(verify(alone, &key), ERR_OK);

@@ -124,6 +124,12 @@ START_TEST(without_its_subject_all_the_rest_of_a_record_is_checked)
     r.subject.bytes[0] ^= 1;
     r.outcome = SLICE_LIT("conflict");
     ck_assert(!follows(&r));
+    struct base_audit_record kept = apart();
+    kept.action = SLICE_LIT("key.create"); /* what it names stays */
+    base_audit_seal(&kept);
+    kept.target = kept.detail = SLICE_EMPTY;
+    kept.is_erased = true;
+    ck_assert(!follows(&kept));
     struct base_audit_record told = apart();
     told.target = SLICE_LIT("event");
     ck_assert(!follows(&told));

@@ -141,7 +141,8 @@ START_TEST(a_missing_subject_of_a_tenant_that_stays_is_found)
     verify_text(trail);
     EXPECT_CODE(&r, 5);
     EXPECT_IN(r.err, "its target and detail are missing");
-    EXPECT_IN(r.err, _i == 0 ? "broken at record 3 of the tenant" : "no record says that a purge");
+    EXPECT_IN(r.err,
+              _i == 0 ? "broken at record 3 of the tenant" : "no record says that the tenant");
 }
 END_TEST
 

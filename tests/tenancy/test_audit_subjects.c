@@ -127,6 +127,25 @@ START_TEST(another_subject_in_its_place_is_no_subject)
 }
 END_TEST
 
+/* Nobody hides a name by deleting its document. */
+START_TEST(a_missing_subject_of_a_tenant_that_is_there_is_damage)
+{
+    (void)tent_create(&tent, "altostrat");
+    act_on("altostrat", "table.create", "zq-table", 2);
+    const struct sto_doc_change change = {.key = SLICE_LIT(SUBJECTS "0000000000000002"),
+                                          .expect = STO_DOC_ANY};
+    ck_assert_int_eq(sto_docs_commit(tent.engine, &change, 1, &tent.eb), ERR_OK);
+    for (int i = 0; i < 2; i++) {
+        struct seen s = {.is_tenants = i == 1};
+        ck_assert_int_eq(ten_audit_read(tent.registry,
+                                        i == 1 ? SLICE_LIT("altostrat") : SLICE_EMPTY, 1, SIZE_MAX,
+                                        look, &s, &tent.eb),
+                         ERR_CORRUPT);
+        ck_assert_uint_eq(s.naming, 1);
+    }
+}
+END_TEST
+
 START_TEST(it_goes_with_its_tenant_and_the_chain_stays)
 {
     (void)tent_create(&tent, "altostrat");
@@ -195,6 +214,7 @@ Suite *suite_tenancy_audit_subjects(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, what_a_record_names_is_apart_and_read_with_it);
     tcase_add_test(t, another_subject_in_its_place_is_no_subject);
+    tcase_add_test(t, a_missing_subject_of_a_tenant_that_is_there_is_damage);
     tcase_add_test(t, it_goes_with_its_tenant_and_the_chain_stays);
     tcase_add_test(t, what_is_named_afterwards_is_not_kept);
     tcase_add_test(t, what_is_named_before_the_purge_begins_is_kept);
