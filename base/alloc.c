@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,21 @@ uint64_t base_alloc_of_thread(void)
             taken = freed = &none;
     }
     return *taken - *freed;
+}
+
+/* jemalloc gives back at once what has grown to oversize_threshold, not only what was allocated so
+ * large: each block of a memtable would be fetched from the system again. */
+void base_alloc_keep_freed(void)
+{
+    unsigned arena;
+    size_t len = sizeof arena;
+    size_t never = SIZE_MAX;
+    char name[48];
+    if (mallctl == NULL || mallctl("thread.arena", &arena, &len, NULL, 0) != 0)
+        return;
+    (void)snprintf(name, sizeof name, "arena.%u.oversize_threshold", arena);
+    int error = mallctl(name, NULL, NULL, &never, sizeof never);
+    INVARIANT(error == 0);
 }
 
 void base_alloc_fail_after(long count)

@@ -38,6 +38,11 @@ void base_free_secret(void *ptr, size_t bytes);
  * number always where the heap does not count (sanitizers). */
 uint64_t base_alloc_of_thread(void);
 
+/* Blocks below LIM_KEPT_BLOCK_BYTES of the calling thread stay in the heap for up to ten seconds
+ * once they are freed, also where together they are a larger one: for memory that is needed again
+ * at once. */
+void base_alloc_keep_freed(void);
+
 /* Test tool: let `count` more base_try_* calls succeed, then fail all; negative switches it off. */
 void base_alloc_fail_after(long count);
 

@@ -50,7 +50,7 @@ static const struct share SHARES[BASE_CLASSES] = {
     [BASE_SCAN] = {"scan", 5, 5, 5, 0, false},
     [BASE_COMPACT] = {"compact", 10, -10, 5, 0, false},
     [BASE_ERASE] = {"erase", 10, -10, 5, SMALL_TURN_NS, true},
-    [BASE_BACKUP] = {"backup", 10, 10, 10, SMALL_TURN_NS, true},
+    [BASE_BACKUP] = {"backup", 10, 0, 10, SMALL_TURN_NS, true},
     [BASE_SCRUB] = {"scrub", 10, 10, 10, SMALL_TURN_NS, true},
 };
 

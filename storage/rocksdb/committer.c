@@ -337,8 +337,7 @@ static void run_arrive(struct base_msg *msg)
     struct rdb_task *task = (struct rdb_task *)((char *)msg - offsetof(struct rdb_task, msg));
     struct sto_fair_line *line = &task->account->writes;
     uint64_t now_ns = task->committer->looked_ns; /* what comes next asks the queue with this */
-    bool is_first = sto_fair_is_idle(line) && task->account->writes_held == NULL;
-    if (task->markers_left == 0 || is_first) {
+    if (task->markers_left == 0 || (sto_fair_is_idle(line) && !task->account->writes_held)) {
         put_task(task->committer, task, now_ns);
         return;
     }
@@ -426,6 +425,7 @@ static void *thread_main(void *arg)
     struct rdb_committer *c = arg;
     base_class_join(BASE_COMMIT);
     base_watchdog_join("committer");
+    base_alloc_keep_freed(); /* RocksDB's memtables are allocated here */
     sto_rdb_uncounted();
     for (; !c->stopping; run_all(c)) {
         base_mailbox_wait(&c->mailbox, -1);

@@ -1,8 +1,12 @@
 /* tests/base/test_alloc.c - the two policies of the heap. */
+#define _GNU_SOURCE
+
 #include "tests/base/check_base.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
@@ -210,6 +214,48 @@ START_TEST(what_is_freed_goes_back_to_the_system)
 }
 END_TEST
 
+enum {
+    KEPT_BLOCKS = 32,
+    KEPT_BYTES = LIM_KEPT_BLOCK_BYTES / 2,
+};
+
+/* Pages that the system gave while blocks that are larger together were written to. */
+static long pages_of_a_round(void)
+{
+    static uint8_t *blocks[KEPT_BLOCKS];
+    struct rusage before, after;
+    ck_assert_int_eq(getrusage(RUSAGE_THREAD, &before), 0);
+    for (int i = 0; i < KEPT_BLOCKS; i++) {
+        blocks[i] = base_try_alloc(KEPT_BYTES);
+        ck_assert_ptr_nonnull(blocks[i]);
+        memset(blocks[i], i + 1, KEPT_BYTES);
+    }
+    ck_assert_int_eq(getrusage(RUSAGE_THREAD, &after), 0);
+    for (int i = 0; i < KEPT_BLOCKS; i++)
+        base_free(blocks[i]);
+    return after.ru_minflt - before.ru_minflt;
+}
+
+static void *keeps_what_was_freed(void *arg)
+{
+    (void)arg;
+    long pages = KEPT_BLOCKS * KEPT_BYTES / sysconf(_SC_PAGESIZE);
+    (void)pages_of_a_round();
+    ck_assert_int_ge(pages_of_a_round(), pages / 2); /* what was freed had gone back */
+    base_alloc_keep_freed();
+    (void)pages_of_a_round();
+    ck_assert_int_lt(pages_of_a_round(), pages / 2);
+    return NULL;
+}
+
+START_TEST(a_thread_may_keep_what_is_freed)
+{
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, keeps_what_was_freed, NULL), 0);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
 START_TEST(a_thread_knows_what_it_holds)
 {
     uint64_t before = base_alloc_of_thread();
@@ -239,6 +285,7 @@ Suite *suite_base_alloc(void)
     if (HEAP_IS_PLAIN) {
         tcase_add_test(try, try_returns_null_when_memory_is_out);
         tcase_add_test(try, what_is_freed_goes_back_to_the_system);
+        tcase_add_test(try, a_thread_may_keep_what_is_freed);
         tcase_add_test(try, a_thread_knows_what_it_holds);
         tcase_add_test(try, secrets_are_overwritten_before_they_are_freed);
     }
