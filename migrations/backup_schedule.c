@@ -3,10 +3,14 @@
  *
  * The schedule goes by the monotonic clock: a wall clock that jumps neither makes backups in a row
  * nor stops them. Only the first one is due by the age of the newest backup.
+ *
+ * Backups lag from the moment on at which the newest is older than the schedule says: in full when
+ * it is twice as old.
  */
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "migrations/service_internal.h"
 #include "tenancy/audit.h"
@@ -23,6 +27,27 @@ uint64_t mig_service_hurry(void)
     if (text == NULL || base_parse_u64(base_slice_text(text), &number) != ERR_OK || number == 0)
         return 1;
     return number;
+}
+
+static uint64_t every_ns(const struct mig_service *s)
+{
+    return s->every_s * NS_PER_S / mig_service_hurry();
+}
+
+void mig_schedule_lag(struct mig_service *s)
+{
+    uint64_t now_ns = base_monotonic_ns();
+    if (s->every_s == 0)
+        return;
+    double late = now_ns < s->late_ns ? 0 : (double)(now_ns - s->late_ns) / (double)every_ns(s);
+    base_class_lag(BASE_BACKUP, late < 1 ? (uint32_t)(late * BASE_LAG_FULL) : BASE_LAG_FULL);
+}
+
+void mig_schedule_made(struct mig_service *s)
+{
+    s->late_ns = base_monotonic_ns() + every_ns(s);
+    mig_schedule_lag(s);
+    mig_schedule_next(s, true);
 }
 
 void mig_schedule_next(struct mig_service *s, bool is_good)
@@ -44,12 +69,13 @@ void mig_schedule_first(struct mig_service *s)
         left_us = 0;
     if (left_us > every_us)
         left_us = every_us;
-    s->due_ns = base_monotonic_ns() + (uint64_t)left_us * 1000;
+    s->late_ns = s->due_ns = base_monotonic_ns() + (uint64_t)left_us * 1000;
 }
 
 void mig_schedule_look(struct mig_service *s)
 {
     char id[MIG_BACKUP_ID + 1];
+    mig_schedule_lag(s);
     if (s->due_ns == 0 || base_monotonic_ns() < s->due_ns)
         return;
     const struct ten_action action = {

@@ -47,10 +47,11 @@ bool mig_service_is_stopping(struct mig_service *s)
     return stopping;
 }
 
-/* What is under way is to end. */
+/* The work under way calls it now and then; true: it is to end. */
 static bool is_over(void *ctx)
 {
     struct mig_service *s = ctx;
+    mig_schedule_lag(s);
     pthread_mutex_lock(&s->lock);
     bool over = s->stopping || s->queue.is_cancelled;
     pthread_mutex_unlock(&s->lock);
@@ -287,7 +288,10 @@ static void run(struct mig_service *s, struct mig_work *work)
         .now_us = work->started_us, .expires_us = work->expires_us, .note = work->note};
     memcpy(wanted.id, work->id, sizeof wanted.id);
     rc = mig_backups_make(s->backups, &wanted, &s->watch, &eb);
-    mig_schedule_next(s, rc == ERR_OK);
+    if (rc == ERR_OK)
+        mig_schedule_made(s);
+    else
+        mig_schedule_next(s, false);
     finish(s, work, rc, &eb);
     if (rc != ERR_OK && s->gone != NULL)
         s->gone(s->registry);

@@ -57,6 +57,7 @@ struct mig_service {
 
     /* its thread's */
     uint64_t due_ns;  /* 0: no schedule */
+    uint64_t late_ns; /* from then on the newest is older than the schedule says */
     uint64_t look_ns; /* when backups of tenants that left are looked for */
 };
 
@@ -110,8 +111,12 @@ enum err mig_operation_restore(struct mig_service *s, struct ten_tenant *t,
 
 /* Before the thread runs: the first one is due when the newest is as old as the schedule says. */
 void mig_schedule_first(struct mig_service *s);
-/* Service's thread: one has ended, whoever asked for it. */
+/* Service's thread: one was made, whoever asked for it. */
+void mig_schedule_made(struct mig_service *s);
+/* Service's thread: one was asked for, or failed. */
 void mig_schedule_next(struct mig_service *s, bool is_good);
+/* Service's thread, now and then, also while one is made: the share of backups is as it should. */
+void mig_schedule_lag(struct mig_service *s);
 /* Service's thread: ask for one that is due. */
 void mig_schedule_look(struct mig_service *s);
 
