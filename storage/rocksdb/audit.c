@@ -34,15 +34,25 @@ static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, str
     return sto_rdb_held_bytes(e, &out->obsolete_bytes, eb);
 }
 
-static enum err count_keys(struct rdb_engine *e, const struct sto_range *range,
-                           rocksdb_column_family_handle_t *family, uint64_t *inout,
-                           struct errbuf *eb)
+/* A file that cannot be rewritten is named, for whoever has to see to it. */
+static enum err count_failed(struct rdb_engine *e, const struct sto_range *range, int family,
+                             char *error, struct errbuf *eb)
+{
+    enum err rc = sto_rdb_read_failed(e, error);
+    bool is_stuck =
+        rc == ERR_CORRUPT && sto_rdb_damage_wait(e) &&
+        sto_rdb_damage_is_stuck(e, family, sto_range_begin(range), sto_range_end(range));
+    return is_stuck ? sto_rdb_damage_blame(e, eb) : base_fail(eb, rc, "the audit could not read");
+}
+
+static enum err count_keys(struct rdb_engine *e, const struct sto_range *range, int family,
+                           uint64_t *inout, struct errbuf *eb)
 {
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(sto_range_begin(range), sto_range_end(range));
     rocksdb_readoptions_set_ignore_range_deletions(options, 1);
     rocksdb_readoptions_set_fill_cache(options, 0);
-    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, family);
+    rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.cf[family]);
     uint32_t turn = 0;
     for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         (*inout)++;
@@ -53,9 +63,7 @@ static enum err count_keys(struct rdb_engine *e, const struct sto_range *range,
     rocksdb_iter_get_error(it, &error);
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
-    if (error == NULL)
-        return ERR_OK;
-    return base_fail(eb, sto_rdb_read_failed(e, error), "the audit could not read");
+    return error == NULL ? ERR_OK : count_failed(e, range, family, error, eb);
 }
 
 static bool is_erased_name(const char *family)
@@ -101,13 +109,13 @@ static void count_all_keys(void *ctx)
     enum err rc = ERR_OK;
     for (int i = 0; rc == ERR_OK && i < RDB_CF_COUNT; i++)
         if (sto_rdb_family_is_erased(i))
-            rc = count_keys(e, &range, e->db.cf[i], &a->audit.physical_keys, a->eb);
+            rc = count_keys(e, &range, i, &a->audit.physical_keys, a->eb);
     const struct sto_doc_place *place;
     for (size_t i = 0; rc == ERR_OK && (place = sto_doc_place_at(i)) != NULL; i++) {
         if (place->fate != STO_PLACE_ERASED)
             continue;
         struct sto_range docs = sto_range_of_docs(a->scope, place->kind);
-        rc = count_keys(e, &docs, e->db.meta, &a->audit.counters, a->eb);
+        rc = count_keys(e, &docs, RDB_CF_META, &a->audit.counters, a->eb);
     }
     a->result = rc;
 }

@@ -223,7 +223,7 @@ static enum err search_table(struct search *s, struct file *f, const char *path,
     if (rc == ERR_CORRUPT && f->in_use) /* examined, and rewritten before another try */
         sto_rdb_damage_found(s->engine, &(struct sto_damaged_file){.number = f->number});
     passed_bytes(s, bytes);
-    return rc == ERR_OK ? rc : base_fail(eb, rc, "%s", why.text);
+    return rc == ERR_OK ? rc : base_fail(eb, rc, "table file %s: %s", f->name, why.text);
 }
 
 /* --- which files there are -------------------------------------------------------------------- */

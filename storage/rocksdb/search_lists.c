@@ -1,10 +1,14 @@
 /*
- * storage/rocksdb/search_lists.c - the list in memory, else the file's own.
+ * storage/rocksdb/search_lists.c - the list in memory, else the file's own, else RocksDB's copy.
+ *
+ * A file whose list cannot be read any more must not keep everybody from being purged: RocksDB read
+ * the list when it opened the file. Whoever is on it waits until the file can be read.
  */
 #include "storage/rocksdb/search_lists.h"
 
 #include "storage/rocksdb/catalogue.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/tenant_collector.h"
 
 #include "base/banned.h"
 
@@ -71,6 +75,10 @@ enum rdb_listed sto_rdb_listed(struct rdb_engine *e, const struct rdb_listed_fil
                     scrubbed.result == RDB_SCRUB_LIST_WRONG;
     enum err rc =
         is_made || is_wrong ? ERR_OK : sto_rdb_catalogue_read(file->path, &property, out_bytes);
+    if (rc != ERR_OK && rc != ERR_NOT_FOUND &&
+        sto_rdb_tenant_list_of_open(e->db.handle, e->db.cells, file->low, file->high, file->number,
+                                    &property))
+        rc = ERR_OK; /* damaged, and open since before it was */
     enum rdb_listed result = rc != ERR_OK || is_wrong
                                  ? RDB_LISTED_UNKNOWN
                                  : listed_in(base_buf_slice(&property), file, match);

@@ -542,12 +542,12 @@ enum err sto_rdb_table_visit(const char *path, rdb_entry_visit *visit, void *ctx
     struct table t = {.visit = visit, .ctx = ctx};
     enum err rc = table_open(&t, path);
     if (rc != ERR_OK)
-        return base_fail(eb, rc, "cannot open a table file");
+        return base_fail(eb, rc, "it cannot be opened: %s", base_err_name(rc));
     (void)posix_fadvise(t.fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* advice */
     rc = visit_table(&t);
     table_close(&t);
     if (rc != ERR_OK)
-        return base_fail(eb, rc, "a table file cannot be read: %s", base_err_name(rc));
+        return base_fail(eb, rc, "it cannot be read: %s", base_err_name(rc));
     *out_bytes = t.bytes;
     return ERR_OK;
 }

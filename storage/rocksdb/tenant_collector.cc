@@ -19,6 +19,7 @@
 
 extern "C" {
 #include "storage/rocksdb/catalogue.h"
+#include "storage/rocksdb/live_files.h"
 #include "storage/rocksdb/tenant_collector.h"
 }
 
@@ -182,6 +183,29 @@ extern "C" void sto_rdb_tenant_collector_add(rocksdb_options_t *options)
 {
     sto_rdb_native_options(options).table_properties_collector_factories.emplace_back(
         std::make_shared<TenantCollectorFactory>());
+}
+
+extern "C" bool sto_rdb_tenant_list_of_open(rocksdb_t *db, rocksdb_column_family_handle_t *family,
+                                            struct slice low, struct slice high, uint64_t number,
+                                            struct buf *out)
+{
+    rocksdb::TablePropertiesCollection all;
+    rocksdb::Range range(rocksdb::Slice(reinterpret_cast<const char *>(low.ptr), low.len),
+                         rocksdb::Slice(reinterpret_cast<const char *>(high.ptr), high.len));
+    /* An error is another file's, or means that this one is not there. */
+    (void)sto_rdb_native_db(db)->GetPropertiesOfTablesInRange(sto_rdb_native_family(family), &range,
+                                                              1, &all);
+    for (const auto &one : all) {
+        const std::string &path = one.first;
+        const auto &own = one.second->user_collected_properties;
+        auto list = own.find(RDB_CATALOGUE_PROPERTY);
+        size_t name = path.find_last_of('/') + 1; /* 0 without one */
+        if (sto_rdb_file_number(path.c_str() + name) == number && list != own.end())
+            return base_buf_append(out,
+                                   slice{reinterpret_cast<const uint8_t *>(list->second.data()),
+                                         list->second.size()}) == ERR_OK;
+    }
+    return false;
 }
 
 extern "C" void sto_rdb_test_catalogue(enum rdb_catalogue_test what)

@@ -2,7 +2,8 @@
  * storage/rocksdb/tenant_collector.h - every table file that RocksDB writes lists its tenants.
  *
  * Does:     adds to a column family's options what writes catalogue.h's list into each new file;
- *           makes the list of a file that has none.
+ *           makes the list of a file that has none; asks RocksDB for the list of a file that it
+ *           has open and nobody can read any more.
  * Owns:     one collector for each file that is being written.
  * May use:  base/, storage/, RocksDB.
  * Knows no: what the list is used for.
@@ -19,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/slice.h"
 
 void sto_rdb_tenant_collector_add(rocksdb_options_t *options);
 
@@ -30,6 +32,12 @@ void sto_rdb_tenant_count_free(struct rdb_tenant_count *c);
 void sto_rdb_tenant_count_entry(struct rdb_tenant_count *c, struct slice key,
                                 struct slice range_end);
 enum err sto_rdb_tenant_count_list(const struct rdb_tenant_count *c, struct buf *out) MUST_CHECK;
+
+/* Of the table file that has this number, and these bounds: appends its list to out as RocksDB read
+ * it when it opened the file. False: RocksDB does not have it either. */
+bool sto_rdb_tenant_list_of_open(rocksdb_t *db, rocksdb_column_family_handle_t *family,
+                                 struct slice low, struct slice high, uint64_t number,
+                                 struct buf *out);
 
 /* Test tool: what files that are written from now on, by anybody in this process, say. */
 enum rdb_catalogue_test {

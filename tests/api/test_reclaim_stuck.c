@@ -203,12 +203,76 @@ START_TEST(bytes_that_stay_for_a_damaged_file_are_told_until_they_go)
 }
 END_TEST
 
+/* A series that is a number of this file's damaged block. */
+static bool block_is_told(void *arg)
+{
+    char series[160];
+    (void)arg;
+    (void)snprintf(series, sizeof series,
+                   "bigtent_damaged_block_bytes{file=\"%.6s\",family=\"cells\",",
+                   strrchr(table_path, '/') + 1);
+    scrape(w.op);
+    const char *at = strstr(scrape_page(), series);
+    return at != NULL && scrape_seen("bigtent_damaged_blocks") == 1;
+}
+
+START_TEST(a_purge_goes_round_a_damaged_file)
+{
+    struct world beside;
+    table_flip();
+    row_expect(DAMAGED, 500);
+    process_await(block_is_told, NULL, "the damaged block in the metrics");
+    world_init_on(&beside, &server, HTTP_2, "cymbal");
+    tenant_put(beside.http, "devices", "patient-1", "raw", "v", "of cymbal");
+    admin_offboard(w.op, beside.tenant);
+    ck_assert_str_eq(http_string(w.op, "/state"), "done");
+    ck_assert(!files_hold(server.data, "of cymbal"));
+    world_fini(&beside);
+}
+END_TEST
+
+static bool is_told(void *job)
+{
+    char wanted[200];
+    (void)snprintf(wanted, sizeof wanted, "table file %s is damaged and cannot be rewritten",
+                   strrchr(table_path, '/') + 1);
+    http_get(w.op, "/v1/admin/jobs/%s", (const char *)job);
+    EXPECT_STATUS(w.op, 200);
+    ck_assert_str_ne(http_string(w.op, "/state"), "done");
+    return strstr((const char *)http_text(w.op), wanted) != NULL;
+}
+
+static bool is_done(void *job)
+{
+    http_get(w.op, "/v1/admin/jobs/%s", (const char *)job);
+    EXPECT_STATUS(w.op, 200);
+    return strcmp(http_string(w.op, "/state"), "done") == 0;
+}
+
+START_TEST(a_purge_of_a_damaged_file_says_so_and_ends_when_it_can)
+{
+    char job[WORLD_ID];
+    table_flip();
+    http_json(w.op, "POST", "{'confirm':'altostrat'}", "/v1/admin/tenants/altostrat:offboard");
+    EXPECT_STATUS(w.op, 202);
+    (void)snprintf(job, sizeof job, "%s", http_string(w.op, "/job"));
+    process_await(is_told, job, "the damaged file in the job");
+    ck_assert(files_hold(server.data, values[DAMAGED + 1]));
+    table_flip();
+    process_await(is_done, job, "the purge, which is tried again");
+    for (int row = 0; row < ROWS; row++)
+        ck_assert(!files_hold(server.data, values[row]));
+}
+END_TEST
+
 Suite *suite_api_reclaim_stuck(void)
 {
     Suite *s = suite_create("api_reclaim_stuck");
     TCase *t = tcase_create("served");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_set_timeout(t, 300);
+    tcase_add_test(t, a_purge_goes_round_a_damaged_file);
+    tcase_add_test(t, a_purge_of_a_damaged_file_says_so_and_ends_when_it_can);
     tcase_add_test(t, bytes_that_stay_for_a_damaged_file_are_told_until_they_go);
     suite_add_tcase(s, t);
     return s;
