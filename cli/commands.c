@@ -357,7 +357,7 @@ const struct cli_command CLI_COMMANDS[] = {
      "when the job failed. With --export its writes are suspended, and it is deleted only when\n"
      "all its tables are in files that were read back; otherwise writes stay suspended.\n"
      "Table files that list their tenants, and not this one, are not read; --deep reads them.\n"
-     "Repeated after the tenant is gone, it succeeds and shows the job that purged it.\n"
+     "Repeated when the purge has begun or is done, it succeeds and shows the purge's job.\n"
      "--dry-run and job show name the backups that hold the tenant, and until when.",
      "bigtent tenant offboard altostrat --dry-run\n"
      "bigtent tenant offboard altostrat --confirm altostrat --wait\n"

@@ -53,6 +53,13 @@ static enum cli_exit check_may(const struct leaving *l, const json_t *doc, bool 
                         l->tenant);
     if (strcmp(state, "active") == 0 || is_read_only(doc))
         return CLI_OK;
+    const char *job = cli_json_text_at(doc, "job");
+    if (job[0] != '\0')
+        return cli_fail(
+            CLI_REFUSED,
+            "the tenant %s is %s: nothing of it can be read. Its deletion was requested "
+            "before: bigtent job show %s --wait",
+            l->tenant, state, job);
     return cli_fail(CLI_REFUSED, "the tenant %s is %s: nothing of it can be read", l->tenant,
                     state);
 }

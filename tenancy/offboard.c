@@ -7,7 +7,8 @@
  *   asked for, without      PURGING, job RUNNING
  *   undelete                what it was before, job CANCELLED
  *   the grace is over       PURGING, job RUNNING (grace.c says when)
- *   asked for when PURGED   nothing changes: success if all that is requested was done
+ *   asked for in PURGING    nothing changes: success if the purge does all that is requested,
+ *   or when PURGED          with the same job in both
  *
  * In PURGING the table list is empty, and the job worker is told (purge.c), unless a table removal
  * of the tenant is still running: then that removal tells it when it settles.
@@ -105,32 +106,20 @@ enum err ten_offboard_grace_is_over(struct ten_registry *r, struct ten_tenant *t
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-static enum err already_purging(struct ten_registry *r, struct ten_tenant *t,
-                                char out_job[TEN_JOB_ID + 1], struct errbuf *eb)
-{
-    struct ten_job job;
-    uint64_t version;
-    enum err rc = job_of(r, t, &version, &job, eb);
-    if (rc != ERR_OK)
-        return rc;
-    if (job.state == TEN_JOB_FAILED && !ten_removal_is_running(r, t))
-        ten_purge_post(r, t); /* asking again is trying again */
-    memcpy(out_job, job.id, sizeof job.id);
-    return ERR_OK;
-}
-
-/* Repeats a request after the purge is done: succeeds if the purge did all that is requested. Of a
+/* A request that is repeated after the purge has begun: succeeds with the job of the purge if that
+ * does all that is requested, so the answer is the same before and after the purge is done. Of a
  * tenant that a restore found in the ledger only the job's ID is known. */
-static enum err already_purged(struct ten_registry *r, const struct ten_tenant *t,
-                               const struct ten_offboard_wanted *w, char out_job[TEN_JOB_ID + 1],
-                               struct errbuf *eb)
+static enum err purge_ask_again(struct ten_registry *r, struct ten_tenant *t,
+                                const struct ten_offboard_wanted *w, char out_job[TEN_JOB_ID + 1],
+                                struct errbuf *eb)
 {
     const char *id = ten_tenant_details(t)->job;
+    bool is_done = ten_tenant_state(t) != TEN_PURGING;
     const char *state = ten_state_name(ten_tenant_state(t));
     struct ten_job job = {.state = TEN_JOB_DONE};
     uint64_t version;
     enum err rc = job_of(r, t, &version, &job, eb);
-    if (rc != ERR_OK && rc != ERR_NOT_FOUND)
+    if (rc != ERR_OK && !(is_done && rc == ERR_NOT_FOUND))
         return rc;
     bool had_grace =
         w->grace_us == 0 || job.requested_us + (int64_t)w->grace_us <= job.delete_at_us;
@@ -140,12 +129,16 @@ static enum err already_purged(struct ten_registry *r, const struct ten_tenant *
                          "its job is %s",
                          state, (unsigned long long)w->grace_us / US_PER_S, id);
     if (w->deep && !job.deep && !job.search_after.deep)
-        return base_fail(eb, ERR_CONFLICT,
-                         "the tenant is %s, and the search of its purge was not deep; it cannot be "
-                         "repeated: its job is %s",
-                         state, id);
+        return base_fail(
+            eb, ERR_CONFLICT,
+            "the tenant is %s, and its purge began without a deep search, which cannot "
+            "be requested any more; its job is %s",
+            state, id);
     ten_audit_set_target(base_slice_text(id));
-    ten_audit_set_unchanged();
+    if (is_done)
+        ten_audit_set_unchanged();
+    else if (job.state == TEN_JOB_FAILED && !ten_removal_is_running(r, t))
+        ten_purge_post(r, t); /* asking again is trying again */
     memcpy(out_job, id, strnlen(id, TEN_JOB_ID) + 1);
     return ERR_OK;
 }
@@ -251,10 +244,8 @@ enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t,
     enum err rc = wanted_check(t, w, eb);
     if (rc != ERR_OK)
         return rc;
-    if (ten_tenant_state(t) == TEN_PURGING)
-        return already_purging(r, t, out_job, eb);
     if (ten_state_is_final(ten_tenant_state(t)))
-        return already_purged(r, t, w, out_job, eb);
+        return purge_ask_again(r, t, w, out_job, eb);
     if (ten_tenant_state(t) == TEN_DELETE_REQUESTED)
         return ask_again(r, t, w, out_job, eb);
     job_init(r, t, w, &job);

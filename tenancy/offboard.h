@@ -93,14 +93,14 @@ struct ten_offboard_wanted {
     struct slice requested_by; /* key ID */
     struct slice reason;       /* may be empty */
     uint64_t grace_us;         /* 0: the purge begins at once */
-    bool deep;                 /* search every table; asked for again: from then on */
+    bool deep;                 /* search every table; may be requested until the purge begins */
 };
 
 /* Control thread. Writes tenant state and job in one batch and closes the gate; without grace wakes
  * the worker. ERR_HELD when a hold forbids a purge at once. When the deletion was requested before:
- * its job; it becomes due sooner if this asks for that, never later. The existing job when it is
- * PURGING already, tried again if it FAILED. When PURGED or EXPIRED: the job that purged it, and
- * nothing changes; ERR_CONFLICT if that job gave less grace than is requested, or was not deep. */
+ * its job; it becomes due sooner if this asks for that, never later. When PURGING, PURGED or
+ * EXPIRED: the job of the purge, tried again if it FAILED, else nothing changes; ERR_CONFLICT if
+ * that job gave less grace than is requested, or is not deep. */
 enum err ten_offboard_start(struct ten_registry *r, struct ten_tenant *t,
                             const struct ten_offboard_wanted *wanted, char out_job[TEN_JOB_ID + 1],
                             struct errbuf *eb) MUST_CHECK;

@@ -136,6 +136,24 @@ START_TEST(who_is_held_is_not_exported_for_nothing)
 }
 END_TEST
 
+START_TEST(one_that_was_deleted_before_is_refused_with_its_job)
+{
+    char job[WORLD_ID], shown[WORLD_ID + 32];
+    const char *grace = _i == 0 ? "1h" : "0";
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant, "--grace", grace);
+    EXPECT_CODE(&r, 0);
+    (void)snprintf(job, sizeof job, "%.63s", plain_value(&r, "job")); /* fits */
+    if (_i == 1)
+        admin_await_job(w.op, job);
+    bigtent(&r, &op, LEAVE("x"));
+    EXPECT_CODE(&r, 1);
+    EXPECT_IN(r.err, _i == 0 ? "is delete_requested: nothing" : "is purged: nothing");
+    (void)snprintf(shown, sizeof shown, "bigtent job show %s --wait", job);
+    EXPECT_IN(r.err, shown);
+    ck_assert(!is_there("x"));
+}
+END_TEST
+
 START_TEST(what_is_asked_is_checked)
 {
     bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant, "--export",
@@ -206,6 +224,7 @@ Suite *suite_cli_offboard_export(void)
     tcase_add_test(t, in_its_grace_period_it_may_come_back);
     tcase_add_loop_test(t, what_cannot_be_exported_is_not_deleted, 0, 3);
     tcase_add_test(t, who_is_held_is_not_exported_for_nothing);
+    tcase_add_loop_test(t, one_that_was_deleted_before_is_refused_with_its_job, 0, 2);
     tcase_add_test(t, what_is_asked_is_checked);
     tcase_add_test(t, writes_that_went_on_meanwhile_keep_it);
     world_end(t);

@@ -89,7 +89,8 @@ START_TEST(a_departure_of_another_kind_is_refused_when_it_is_done)
     ck_assert_ptr_nonnull(strstr(tent.eb.text, job.id));
     tent.deep = true;
     ck_assert_int_eq(tent_offboard(&tent, t, id), ERR_CONFLICT);
-    ck_assert_ptr_nonnull(strstr(tent.eb.text, "was not deep"));
+    ck_assert_ptr_nonnull(
+        strstr(tent.eb.text, "the tenant is purged, and its purge began without"));
     ck_assert_ptr_nonnull(strstr(tent.eb.text, job.id));
     t = tent_create(&tent, "cirrus");
     ck_assert_int_eq(tent_offboard(&tent, t, id), ERR_OK);
@@ -97,6 +98,55 @@ START_TEST(a_departure_of_another_kind_is_refused_when_it_is_done)
     ck_assert_int_eq(tent_offboard(&tent, t, id), ERR_OK); /* as deep as it was */
     ck_assert_str_eq(job.id, id);
     ck_assert_int_eq(tent_undelete(&tent, t), ERR_CONFLICT);
+}
+END_TEST
+
+struct repeated {
+    struct ten_tenant *tenant;
+    char job[TEN_JOB_ID + 1];
+};
+
+/* In one task of the control thread, which alone ends PURGING. */
+static void do_offboard_repeatedly(struct tent *t, void *ctx)
+{
+    static const struct {
+        struct ten_offboard_wanted wanted;
+        enum err rc;
+        const char *text;
+    } REPEATED[] = {
+        {{.grace_us = 0}, ERR_OK, NULL},
+        {{.grace_us = 5000000}, ERR_CONFLICT, "is purging, without the grace period of 5 s that"},
+        {{.deep = true}, ERR_CONFLICT, "is purging, and its purge began without a deep search"},
+    };
+    struct repeated *q = ctx;
+    for (size_t i = 0; i < sizeof REPEATED / sizeof REPEATED[0]; i++) {
+        char again[TEN_JOB_ID + 1] = "";
+        struct ten_offboard_wanted wanted = REPEATED[i].wanted;
+        wanted.requested_by = SLICE_LIT("k0123456789a");
+        if (i == 0)
+            ck_assert_int_eq(ten_offboard_start(t->registry, q->tenant, &wanted, q->job, &t->eb),
+                             ERR_OK);
+        ck_assert_int_eq(atomic_load(&q->tenant->state), TEN_PURGING);
+        ck_assert_int_eq(ten_offboard_start(t->registry, q->tenant, &wanted, again, &t->eb),
+                         REPEATED[i].rc);
+        if (REPEATED[i].rc == ERR_OK) {
+            ck_assert_str_eq(again, q->job);
+            continue;
+        }
+        ck_assert_ptr_nonnull(strstr(t->eb.text, REPEATED[i].text));
+        ck_assert_ptr_nonnull(strstr(t->eb.text, q->job));
+    }
+}
+
+/* What it is answered does not depend on how far the purge is. */
+START_TEST(a_request_that_is_repeated_while_it_purges_is_answered_as_when_it_is_done)
+{
+    struct ten_job job;
+    struct repeated q = {.tenant = tent_create(&tent, "altostrat")};
+    tent_control(&tent, do_offboard_repeatedly, &q);
+    tent_await_job(&tent, q.job, &job);
+    ck_assert_int_eq(job.state, TEN_JOB_DONE);
+    ck_assert_uint_eq(docs_under("j/"), 1);
 }
 END_TEST
 
@@ -353,6 +403,7 @@ Suite *suite_tenancy_offboard(void)
     tcase_add_test(c, a_purged_tenant_stays_purged);
     tcase_add_test(c, a_request_that_is_repeated_when_it_is_done_succeeds);
     tcase_add_test(c, a_departure_of_another_kind_is_refused_when_it_is_done);
+    tcase_add_test(c, a_request_that_is_repeated_while_it_purges_is_answered_as_when_it_is_done);
     tcase_add_test(c, asking_again_gives_the_same_job);
     tcase_add_test(c, requesters_are_checked_at_the_edge);
     tcase_add_test(c, no_file_holds_a_value_afterwards);
