@@ -100,8 +100,8 @@ static enum err value_check(const struct sto_family *family, const struct sto_ac
     return ERR_OK;
 }
 
-static enum err mutation_check(const struct sto_schema *schema, const struct sto_account *account,
-                               const struct sto_mutation *m, struct errbuf *eb)
+enum err sto_mutation_check(const struct sto_schema *schema, const struct sto_account *account,
+                            const struct sto_mutation *m, struct errbuf *eb)
 {
     if (m->kind == STO_DELETE_FROM_ROW)
         return ERR_OK;
@@ -150,7 +150,7 @@ enum err sto_mutations_check(const struct sto_schema *schema, const struct sto_a
         return rc;
     for (size_t i = 0; i < count; i++) {
         struct errbuf inner = {{0}};
-        rc = mutation_check(schema, account, &mutations[i], &inner);
+        rc = sto_mutation_check(schema, account, &mutations[i], &inner);
         if (rc != ERR_OK)
             return count == 1 ? base_fail(eb, rc, "%s", inner.text)
                               : base_fail(eb, rc, "mutation %zu: %s", i + 1, inner.text);

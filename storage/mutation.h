@@ -57,6 +57,9 @@ enum err sto_qualifier_check(const struct sto_account *account, struct slice qua
                              struct errbuf *eb) MUST_CHECK;
 enum err sto_timestamp_check(int64_t timestamp_us, struct errbuf *eb) MUST_CHECK;
 
+/* Checks what can be checked of one mutation alone. */
+enum err sto_mutation_check(const struct sto_schema *schema, const struct sto_account *account,
+                            const struct sto_mutation *m, struct errbuf *eb) MUST_CHECK;
 /* Check a row's whole list, families against schema. APPEND and INCREMENT come without others. */
 enum err sto_mutations_check(const struct sto_schema *schema, const struct sto_account *account,
                              struct slice row_key, const struct sto_mutation *mutations,

@@ -218,25 +218,26 @@ static enum err build_mutations(struct gw_bulk_line *l, struct slice text, struc
     return ERR_OK;
 }
 
-static enum err build(struct gw_bulk_line *l, struct slice text)
+static enum err build(struct gw_bulk_line *l, struct slice text, struct members *m)
 {
-    struct members m = {.op = SLICE_EMPTY};
-    enum err e = scan_line(l, text, &m);
+    enum err e = scan_line(l, text, m);
     if (e == ERR_OK)
-        e = m.has_mutations ? build_mutations(l, text, &m) : build_cells(l, &m);
+        e = m->has_mutations ? build_mutations(l, text, m) : build_cells(l, m);
     if (e == ERR_OK)
-        e = gw_idempotency_make(m.token, m.start, TOKEN_FIELD, &l->op.idempotency, &l->op.detail);
+        e = gw_idempotency_make(m->token, m->start, TOKEN_FIELD, &l->op.idempotency, &l->op.detail);
     return e;
 }
 
 enum err gw_bulk_line_build(struct gw_bulk_line *l, const struct sto_account *account,
                             struct slice text)
 {
-    enum err e = build(l, text);
+    struct members m = {.op = SLICE_EMPTY};
+    enum err e = build(l, text, &m);
     if (e != ERR_OK)
         return gw_row_body_blame(text, e, &l->op.detail);
-    return sto_mutations_check(l->op.scope.schema, account, l->op.row_key, l->op.mutations,
-                               l->op.mutation_count, &l->op.detail);
+    return gw_mutations_check(l->op.scope.schema, account, l->op.row_key, l->op.mutations,
+                              l->op.mutation_count, m.has_mutations ? "mutations" : NULL,
+                              &l->op.detail);
 }
 
 void gw_bulk_line_put_verdict(struct buf *out, const struct gw_bulk_line *l)

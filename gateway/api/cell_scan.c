@@ -3,6 +3,8 @@
  */
 #include "gateway/api/cell_scan.h"
 
+#include <stdio.h>
+
 #include "gateway/cell_fields.h"
 
 #include "base/banned.h"
@@ -188,6 +190,19 @@ enum err gw_cell_scan_entry(struct gw_scan *scan, struct gw_cell_fields *out, st
     struct reader r = {scan, out, eb};
     *out = (struct gw_cell_fields){.value_is_null = false};
     return take_members(&r, true);
+}
+
+enum err gw_cell_fail_at(struct errbuf *eb, enum err rc, const struct sto_family *family,
+                         struct slice qualifier, size_t index)
+{
+    char place[32] = "";
+    if (rc != ERR_INVALID && rc != ERR_TOO_BIG && rc != ERR_NOT_FOUND)
+        return rc;
+    if (index != SIZE_MAX)
+        (void)snprintf(place, sizeof place, "[%zu]", index); /* fits */
+    return base_fail_at(eb, rc, "%s.%.*s%s", family->name,
+                        (int)(qualifier.len < 48 ? qualifier.len : 48), (const char *)qualifier.ptr,
+                        place);
 }
 
 /* --- mutations -------------------------------------------------------------------------------- */

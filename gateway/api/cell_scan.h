@@ -43,6 +43,11 @@ enum err gw_cell_scan(struct gw_scan *scan, const struct sto_family *family,
 /* The rest of an entry of "$binary", behind its '{'. */
 enum err gw_cell_scan_entry(struct gw_scan *scan, struct gw_cell_fields *out,
                             struct errbuf *eb) MUST_CHECK;
+/* Puts the path of a cell in front of eb's sentence, "family.qualifier[index]: ..", as
+ * base_fail_at does; index SIZE_MAX: without. What is not the client's fault has no path: it may be
+ * logged. */
+enum err gw_cell_fail_at(struct errbuf *eb, enum err rc, const struct sto_family *family,
+                         struct slice qualifier, size_t index) MUST_CHECK;
 /* The mutation. */
 enum err gw_cell_mutation(const struct gw_cell_fields *f, const struct sto_family *family,
                           struct slice qualifier, struct sto_mutation *out,

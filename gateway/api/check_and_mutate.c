@@ -96,6 +96,7 @@ void gw_row_check(struct gw_call *call)
 {
     struct row_check *c = gw_call_new_state(call, sizeof *c, cleanup);
     c->write.read = read_body;
+    c->write.list = "then";
     c->write.prepare = compile;
     c->write.prepares_long = compiles_long;
     c->write.answer = answer;

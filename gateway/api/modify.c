@@ -65,6 +65,7 @@ void gw_row_modify(struct gw_call *call)
 {
     struct row_modify *m = gw_call_new_state(call, sizeof *m, NULL);
     m->write.read = read_body;
+    m->write.list = "rules";
     m->write.answer = answer;
     gw_row_write_start(call, &m->write);
 }

@@ -40,6 +40,7 @@ void gw_row_mutate(struct gw_call *call)
 {
     struct gw_row_write *w = gw_call_new_state(call, sizeof *w, NULL);
     w->read = read_body;
+    w->list = "mutations";
     w->answer = answer;
     gw_row_write_start(call, w);
 }

@@ -3,6 +3,7 @@
  */
 #include "gateway/api/mutation_json.h"
 
+#include "gateway/api/cell_scan.h"
 #include "gateway/cell_fields.h"
 
 #include "base/banned.h"
@@ -241,7 +242,7 @@ static enum err read_one(const struct source *from, const struct shape *shape, s
 {
     struct reader r = {.schema = from->schema, .arena = from->arena, .out = out, .eb = eb};
     enum err e = shape->read(&r, json);
-    return base_fail_at(eb, e, "%s %zu of \"%s\"", shape->noun, index + 1, from->name);
+    return base_fail_at(eb, e, "%s[%zu]", from->name, index);
 }
 
 static enum err read_list(const struct source *from, const struct shape *shape,
@@ -282,6 +283,31 @@ enum err gw_rules_from_json(const json_t *object, const char *name, const struct
 {
     static const struct shape shape = {"rule", LIM_MODIFY_RULES, read_rule};
     return read_list(&(struct source){object, name, schema, arena}, &shape, out, eb);
+}
+
+/* Puts the path of m in front of eb's sentence. */
+static enum err mutation_fail_at(const struct sto_schema *schema, const struct sto_mutation *m,
+                                 const char *name, size_t index, enum err rc, struct errbuf *eb)
+{
+    const struct sto_family *family = sto_schema_family_by_number(schema, m->family);
+    if (name != NULL)
+        return base_fail_at(eb, rc, "%s[%zu]", name, index);
+    return family == NULL ? rc : gw_cell_fail_at(eb, rc, family, m->qualifier, SIZE_MAX);
+}
+
+enum err gw_mutations_check(const struct sto_schema *schema, const struct sto_account *account,
+                            struct slice row_key, const struct sto_mutation *list, size_t count,
+                            const char *name, struct errbuf *eb)
+{
+    enum err rc = sto_mutations_check(schema, account, row_key, list, count, eb);
+    for (size_t i = 0; rc != ERR_OK && i < count; i++) {
+        struct errbuf why = {{0}};
+        if (sto_mutation_check(schema, account, &list[i], &why) != rc)
+            continue;
+        *eb = why;
+        return mutation_fail_at(schema, &list[i], name, i, rc, eb);
+    }
+    return rc; /* of the row key or the list as a whole */
 }
 
 bool gw_mutations_end_with_a_cell(const struct sto_mutation *list, size_t count)

@@ -12,12 +12,13 @@
  *             {"family":"f","qualifier":"q","append":"x"}    {..,"increment":5}
  *           Bytes that are not text stand in members whose names end in "_b64".
  * Owns:     nothing; lists lie in the arena, their bytes in arena and JSON.
- * May use:  base/, storage/, gateway/api/json_in.h, gateway/cell_fields.h.
+ * May use:  base/, storage/, gateway/api/json_in.h, gateway/api/cell_scan.h,
+ *           gateway/cell_fields.h.
  * Knows no: HTTP, which row.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_INVALID, ERR_NOT_FOUND (family), ERR_TOO_BIG, ERR_NO_MEMORY, naming list, place and
- *           field.
+ *           field by their path.
  * Limits:   LIM_MUTATIONS_PER_ROW, LIM_MODIFY_RULES.
  * Promises: 1. Sizes, values of timestamps and states are left to sto_mutations_check.
  */
@@ -41,6 +42,12 @@ enum err gw_mutations_from_json(const json_t *object, const char *name,
 enum err gw_rules_from_json(const json_t *object, const char *name, const struct sto_schema *schema,
                             struct arena *arena, struct gw_mutations *out,
                             struct errbuf *eb) MUST_CHECK;
+
+/* sto_mutations_check, whose errors name a mutation that is wrong by its path in the body:
+ * "then[2]: ..", or with name NULL, for a body of cells, "family.qualifier: ..". */
+enum err gw_mutations_check(const struct sto_schema *schema, const struct sto_account *account,
+                            struct slice row_key, const struct sto_mutation *list, size_t count,
+                            const char *name, struct errbuf *eb) MUST_CHECK;
 
 /* Whether the row exists once the list was done: the last of it adds a cell. */
 bool gw_mutations_end_with_a_cell(const struct sto_mutation *list, size_t count);

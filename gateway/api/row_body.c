@@ -148,12 +148,12 @@ static enum err add_column(struct builder *b, const struct sto_family *family,
     if (gw_scan_null(b->scan))
         return delete_column(b, family, qualifier);
     if (!gw_scan_take(b->scan, '['))
-        return add_cell(b, family, qualifier);
+        return gw_cell_fail_at(b->eb, add_cell(b, family, qualifier), family, qualifier, SIZE_MAX);
     bool more = !gw_scan_take(b->scan, ']');
-    while (more) {
+    for (size_t i = 0; more; i++) {
         enum err e = add_cell(b, family, qualifier);
         if (e != ERR_OK)
-            return e;
+            return gw_cell_fail_at(b->eb, e, family, qualifier, i);
         if (!gw_scan_next(b->scan, ']', &more))
             return syntax(b);
     }
@@ -205,13 +205,12 @@ static enum err add_binary(struct builder *b)
     struct gw_cell_fields f;
     const struct sto_family *family = NULL;
     if (!gw_scan_take(b->scan, '{'))
-        return base_fail(b->eb, ERR_INVALID, "entries of \"" BINARY_NAME "\" must be objects");
+        return base_fail(b->eb, ERR_INVALID, "an entry must be an object");
     enum err e = gw_cell_scan_entry(b->scan, &f, b->eb);
     if (e != ERR_OK)
         return e;
     if (f.family.ptr == NULL || f.qualifier.ptr == NULL)
-        return base_fail(b->eb, ERR_INVALID,
-                         "entries of \"" BINARY_NAME "\" need \"family\" and \"qualifier_b64\"");
+        return base_fail(b->eb, ERR_INVALID, "an entry needs \"family\" and \"qualifier_b64\"");
     e = gw_family_find(b->schema, f.family, &family, b->eb);
     if (e != ERR_OK)
         return e;
@@ -227,10 +226,10 @@ static enum err add_binaries(struct builder *b)
     if (!gw_scan_take(b->scan, '['))
         return base_fail(b->eb, ERR_INVALID, "\"" BINARY_NAME "\" must be a list");
     bool more = !gw_scan_take(b->scan, ']');
-    while (more) {
+    for (size_t i = 0; more; i++) {
         enum err e = add_binary(b);
         if (e != ERR_OK)
-            return e;
+            return e == ERR_NO_MEMORY ? e : base_fail_at(b->eb, e, BINARY_NAME "[%zu]", i);
         if (!gw_scan_next(b->scan, ']', &more))
             return syntax(b);
     }

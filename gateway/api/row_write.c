@@ -8,6 +8,7 @@
 #include "gateway/api/row_write.h"
 
 #include "gateway/api/idempotency.h"
+#include "gateway/api/mutation_json.h"
 #include "gateway/api/precondition.h"
 #include "gateway/budget.h"
 #include "gateway/caller.h"
@@ -69,21 +70,22 @@ static void apply(struct gw_call *call)
 }
 
 static enum err check_list(const struct gw_call *call, const struct sto_mutation *list,
-                           size_t count, struct errbuf *eb)
+                           size_t count, const char *name, struct errbuf *eb)
 {
-    return sto_mutations_check(call->scope.schema, &call->tenant->account, gw_rest_param(call, 1),
-                               list, count, eb);
+    return gw_mutations_check(call->scope.schema, &call->tenant->account, gw_rest_param(call, 1),
+                              list, count, name, eb);
 }
 
-static enum err check_all(const struct gw_call *call, const struct sto_mutate_op *op,
+static enum err check_all(const struct gw_call *call, const struct gw_row_write *w,
                           struct errbuf *eb)
 {
+    const struct sto_mutate_op *op = &w->op;
     const struct sto_check *check = op->check;
     enum err e = ERR_OK;
     if (check != NULL && check->otherwise_count > 0)
-        e = check_list(call, check->otherwise, check->otherwise_count, eb);
+        e = check_list(call, check->otherwise, check->otherwise_count, "else", eb);
     if (e == ERR_OK && (check == NULL || op->mutation_count > 0))
-        e = check_list(call, op->mutations, op->mutation_count, eb);
+        e = check_list(call, op->mutations, op->mutation_count, w->list, eb);
     return e;
 }
 
@@ -92,7 +94,7 @@ static void submit(struct gw_call *call)
     struct gw_row_write *w = call->state;
     struct errbuf eb;
     eb.text[0] = '\0';
-    enum err e = check_all(call, &w->op, &eb);
+    enum err e = check_all(call, w, &eb);
     w->op.row_key = gw_rest_param(call, 1);
     if (e == ERR_OK)
         e = gw_caller_check_row(call, w->op.row_key, &eb);

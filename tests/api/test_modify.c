@@ -167,8 +167,8 @@ static const struct refusal BAD[] = {
     {"{}", 400, "invalid", "rules"},
     {"{'rules':[]}", 400, "invalid", "rules"},
     {"{'rules':{}}", 400, "invalid", "list of rules"},
-    {"{'rules':[1]}", 400, "invalid", "rule 1"},
-    {"{'rules':[[]]}", 400, "invalid", "rule 1"},
+    {"{'rules':[1]}", 400, "invalid", "rules[0]: "},
+    {"{'rules':[[]]}", 400, "invalid", "rules[0]: "},
     {"{'rules':[{'family':'stats','qualifier':'q','increment':1}],'x':1}", 400, "invalid", "x"},
     {"{'rules':[{'family':'stats','qualifier':'q'}]}", 400, "invalid", "append"},
     {"{'rules':[{'family':'stats','qualifier':'q','append':'a','increment':1}]}", 400, "invalid",
@@ -192,7 +192,7 @@ static const struct refusal BAD[] = {
      "timestamp"},
     {"{'rules':[{'family':'stats','qualifier':'n','increment':1},"
      "{'family':'x','qualifier':'q','increment':1}]}",
-     404, "not_found", "rule 2"},
+     404, "not_found", "rules[1]: "},
 };
 
 START_TEST(is_refused_and_changes_nothing)

@@ -124,10 +124,10 @@ static const struct refusal BAD[] = {
     {"{'mutations':null}", 400, "invalid", "mutations"},
     {"{'mutations':{}}", 400, "invalid", "list"},
     {"{'mutations':[{'delete_from_row':{}}],'more':1}", 400, "invalid", "more"},
-    {"{'mutations':[1]}", 400, "invalid", "mutation 1"},
-    {"{'mutations':[{}]}", 400, "invalid", "mutation 1"},
+    {"{'mutations':[1]}", 400, "invalid", "mutations[0]: "},
+    {"{'mutations':[{}]}", 400, "invalid", "mutations[0]: "},
     {"{'mutations':[{'delete_from_row':{},'set_cell':{}}]}", 400, "invalid", "one member"},
-    {"{'mutations':[{'delete_from_row':{}},{'burn':{}}]}", 400, "invalid", "mutation 2"},
+    {"{'mutations':[{'delete_from_row':{}},{'burn':{}}]}", 400, "invalid", "mutations[1]: "},
     {"{'mutations':[{'delete_from_row':{}},{'burn':{}}]}", 400, "invalid", "burn"},
     {"{'mutations':[{'delete_from_row':[]}]}", 400, "invalid", "delete_from_row"},
     {"{'mutations':[{'delete_from_row':{'family':'stats'}}]}", 400, "invalid", "family"},
@@ -187,7 +187,7 @@ START_TEST(one_bad_mutation_spoils_the_list)
     world_init(&w, (enum http_version)_i);
     mutate("k", SET("stats", "a", "1", "1000") "," SET("nothere", "b", "2", "2000"));
     EXPECT_PROBLEM(w.http, 404, "not_found");
-    ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "mutation 2"));
+    ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "mutations[1]: "));
     EXPECT_USAGE(tenant_usage(w.http), 0, 0, 0);
 }
 END_TEST
