@@ -12,7 +12,7 @@ static void answer(struct gw_call *call, enum err result, const char *detail)
 {
     const struct gw_drop *d = call->state;
     if (result != ERR_OK)
-        gw_call_problem_retry(call, (int)result, detail, d->op.retry_ns);
+        gw_call_problem(call, (int)result, detail);
     else
         d->answer(call, &d->op);
 }

@@ -263,7 +263,6 @@ struct sto_drop_op {
 
     enum err result;
     struct errbuf detail;
-    uint64_t retry_ns; /* as of mutations */
     struct sto_usage removed;
     uint64_t steps;     /* stored keys looked at */
     uint64_t look_ns;   /* expired_only: what looking took of processors */
@@ -296,7 +295,6 @@ struct sto_recount_op {
 
     enum err result;
     struct errbuf detail;
-    uint64_t retry_ns;         /* as of mutations */
     struct sto_usage counted;  /* by iterating over a snapshot */
     struct sto_usage recorded; /* the counters at that same snapshot */
     uint64_t counted_changes;  /* bytes of stored changes, likewise */

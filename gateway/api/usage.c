@@ -56,7 +56,7 @@ static void recount_done(struct sto_recount_op *op)
     struct gw_call *call = op->user;
     const struct recount *r = call->state;
     if (op->result != ERR_OK) {
-        gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
+        gw_call_problem(call, (int)op->result, op->detail.text);
     } else {
         struct gw_json j = gw_json_start(&call->out);
         begin_usage(&j, r->tenant);

@@ -76,6 +76,18 @@ static enum err slice_count(struct sto_drop_op *op, bool *out_end)
     return rc;
 }
 
+/* A full queue refuses no count, as none refuses the drop itself: it waits its turn. */
+static void count_go_on(struct sto_drop_op *op)
+{
+    struct rdb_engine *e = ((struct count *)op->engine_state)->engine;
+    const struct rdb_pool_job job = {.account = op->scope.tenant.account,
+                                     .queue = RDB_SCANS,
+                                     .priority = op->priority,
+                                     .must = true};
+    bool is_taken = sto_rdb_pool_push(&e->pool, &job, &op->msg, NULL);
+    INVARIANT(is_taken);
+}
+
 static void run_on_reader(struct base_msg *msg)
 {
     struct sto_drop_op *op =
@@ -90,11 +102,10 @@ static void run_on_reader(struct base_msg *msg)
     if (rc == ERR_OK)
         rc = slice_count(op, &end);
     atomic_fetch_sub(&account->reads_open, 1);
-    const struct rdb_pool_job job = {
-        .account = account, .queue = RDB_SCANS, .priority = op->priority, .must = true};
-    if (rc == ERR_OK && !end && sto_rdb_pool_push(&e->pool, &job, &op->msg, NULL))
-        return;
-    answer(op, rc);
+    if (rc == ERR_OK && !end)
+        count_go_on(op);
+    else
+        answer(op, rc);
 }
 
 void sto_rdb_drop_count(struct rdb_engine *e, struct sto_drop_op *op)
@@ -110,9 +121,6 @@ void sto_rdb_drop_count(struct rdb_engine *e, struct sto_drop_op *op)
         answer(op, ERR_OK);
         return;
     }
-    const struct rdb_pool_job job = {
-        .account = op->scope.tenant.account, .queue = RDB_SCANS, .priority = op->priority};
     op->msg.run = run_on_reader;
-    if (!sto_rdb_pool_push(&e->pool, &job, &op->msg, &op->retry_ns))
-        answer(op, base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL));
+    count_go_on(op);
 }

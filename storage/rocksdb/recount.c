@@ -257,6 +257,17 @@ static void begin(struct state *s)
     sto_rdb_committer_task(sto_rdb_committer_of(s->engine, s->op->scope.account), &s->task, true);
 }
 
+/* A full queue refuses no recount: it waits its turn, as operators send few. */
+static void go_on(struct state *s)
+{
+    const struct rdb_pool_job job = {.account = s->op->scope.account,
+                                     .queue = RDB_SCANS,
+                                     .priority = STO_PRIORITY_BACKGROUND,
+                                     .must = true};
+    bool is_taken = sto_rdb_pool_push(&s->engine->pool, &job, &s->op->msg, NULL);
+    INVARIANT(is_taken);
+}
+
 static bool gives_way(const struct state *s)
 {
     struct rdb_engine *e = s->engine;
@@ -300,12 +311,10 @@ static void run_on_reader(struct base_msg *msg)
     bool end = false;
     if (rc == ERR_OK)
         rc = count_keys(op, &end);
-    const struct rdb_pool_job job = {.account = op->scope.account,
-                                     .queue = RDB_SCANS,
-                                     .priority = STO_PRIORITY_BACKGROUND,
-                                     .must = true};
-    if (rc == ERR_OK && !end && sto_rdb_pool_push(&s->engine->pool, &job, &op->msg, NULL))
+    if (rc == ERR_OK && !end) {
+        go_on(s);
         return;
+    }
     op->counted = s->sum.usage;
     if (rc == ERR_OK)
         rc = check_stored_counters(op);
@@ -316,10 +325,6 @@ static void run_on_committer(struct rdb_committer *c, struct rdb_task *task)
 {
     struct state *s = (struct state *)task;
     struct sto_recount_op *op = s->op;
-    const struct rdb_pool_job job = {.account = op->scope.account,
-                                     .queue = RDB_SCANS,
-                                     .priority = STO_PRIORITY_BACKGROUND,
-                                     .must = op->begun > 1};
     (void)c; /* its thread is what matters: no write is under way */
     enum err rc = sto_rdb_usable(s->engine, &op->detail);
     if (rc != ERR_OK) {
@@ -333,8 +338,7 @@ static void run_on_committer(struct rdb_committer *c, struct rdb_task *task)
     op->recorded_changes = sto_account_change_bytes(op->scope.account);
     pthread_mutex_unlock(&s->engine->docs_lock);
     op->msg.run = run_on_reader;
-    if (!sto_rdb_pool_push(&s->engine->pool, &job, &op->msg, &op->retry_ns))
-        answer(op, base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL));
+    go_on(s);
 }
 
 void sto_rdb_recount(struct sto_engine *engine, struct sto_recount_op *op)
