@@ -49,7 +49,9 @@ static enum err increment(const struct newest *newest, int64_t by, uint8_t out[I
 {
     uint64_t value = 0;
     if (newest->there && newest->value.len != INTEGER_BYTES)
-        return base_fail(eb, ERR_CONFLICT, "increment needs a value of %d bytes, the cell has %zu",
+        return base_fail(eb, ERR_CONFLICT,
+                         "increment adds to a number of %d bytes, and the cell has %zu; digits are "
+                         "text: a family of type int64 takes numbers",
                          INTEGER_BYTES, newest->value.len);
     if (newest->there)
         value = sto_get_be64(newest->value.ptr);

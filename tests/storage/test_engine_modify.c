@@ -168,14 +168,15 @@ START_TEST(an_increment_needs_eight_bytes)
     static const char *const values[] = {"", "1234567", "123456789"};
     for (size_t i = 0; i < 3; i++) {
         struct request q;
-        char wanted[128];
+        char wanted[192];
         ck_assert_int_eq(fix_put(T, "row", values[i]), ERR_OK);
         struct sto_usage before = sto_counters_read(&fix.accounts[0].total);
         struct sto_mutation rules[] = {fix_append(1, "q2", SLICE_LIT("x")),
                                        fix_increment(1, "q", 1)};
         ck_assert_int_eq(modify(&q, "row", rules, 2), ERR_CONFLICT);
         (void)snprintf(wanted, sizeof(wanted),
-                       "mutation 2: increment needs a value of 8 bytes, the cell has %zu",
+                       "mutation 2: increment adds to a number of 8 bytes, and the cell has %zu; "
+                       "digits are text: a family of type int64 takes numbers",
                        strlen(values[i]));
         ck_assert_str_eq(q.op.detail.text, wanted);
         fix_assert_usage(0, before.bytes, before.rows, before.cells);
