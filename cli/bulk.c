@@ -134,6 +134,7 @@ static enum cli_exit send_round(struct cli_bulk *b)
         .ctx = b,
     };
     cli_target1(&target, "/v1/tables/{}:write", b->table);
+    cli_target_query(&target, "timestamps", b->timestamps);
     cli_lines_init(&b->verdicts, LINE_BYTES, take_verdict, b);
     b->verdict_count = 0;
     b->throttled_count = 0;

@@ -25,6 +25,7 @@ struct cli_bulk {
     struct cli_http *http;
     const char *table;
     uint64_t retries;
+    const char *timestamps; /* their unit, "us" or "ms"; NULL: us */
     /* A line was written or refused, or, PENDING, will be written once more; verdict is then NULL,
      * else the server's line about it. */
     void (*on_state)(void *ctx, const struct cli_line *line, enum cli_line_state state,

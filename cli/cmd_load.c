@@ -4,6 +4,7 @@
  * Chunks are sent one after the other; the next begins when the last has no pending line (bulk.h).
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "cli/bounds.h"
@@ -173,6 +174,9 @@ enum cli_exit cli_row_load(struct cli *cli)
 {
     struct load l = {.cli = cli, .started_ns = base_monotonic_ns()};
     const char *path = cli->args.word_count > 1 ? cli->args.words[1] : "-";
+    const char *unit = cli_args_value(&cli->args, "timestamps");
+    if (unit != NULL && strcmp(unit, "us") != 0 && strcmp(unit, "ms") != 0)
+        return cli_fail(CLI_USAGE, "--timestamps must be us or ms, not \"%s\"", unit);
     enum cli_exit e = cli_input_open(&l.input, path);
     if (e != CLI_OK)
         return e;
@@ -180,6 +184,8 @@ enum cli_exit cli_row_load(struct cli *cli)
     l.bulk.http = cli->http;
     l.bulk.table = cli->args.words[0];
     l.bulk.retries = cli->config.retries;
+    l.bulk.timestamps = unit;
+    l.has_warned = unit != NULL; /* nobody is in doubt who says the unit */
     l.bulk.on_state = take_state;
     l.bulk.ctx = &l;
     cli_chunk_init(&l.chunk);

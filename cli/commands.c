@@ -161,6 +161,10 @@ static const struct cli_option ROW_DROP[] = {
     {"yes", NULL, "with --all: do not ask", false, false},
     END,
 };
+static const struct cli_option ROW_LOAD[] = {
+    {"timestamps", "us|ms", "unit of the lines' timestamps (default: us)", false, false},
+    END,
+};
 static const struct cli_option ROW_CHECK[] = {
     {"filter", "JSON", "the condition; without it: the row exists", false, false},
     {"then", "CHANGE", "a change when the filter gives a cell", false, true},
@@ -526,7 +530,7 @@ const struct cli_command CLI_COMMANDS[] = {
      "    --then stats:os=18 --else stats:failed=1\n"
      "bigtent row check phone '4c410523#20190501' --else stats:made=1   # unless it exists",
      cli_row_check, true},
-    {"row", "load", "T [FILE|-]", 1, 2, NULL, "write many rows from NDJSON",
+    {"row", "load", "T [FILE|-]", 1, 2, ROW_LOAD, "write many rows from NDJSON",
      "Read one row per line, as scan --json prints them, from a file or standard input:\n"
      "  {\"key\":\"k1\",\"cells\":{\"stats\":{\"os\":\"17\"}}}              add cells, like row "
      "set\n"
@@ -534,9 +538,10 @@ const struct cli_command CLI_COMMANDS[] = {
      "  {\"op\":\"delete\",\"key\":\"k3\"}\n"
      "Lines are independent; the first 20 that fail are reported on stderr with their\n"
      "numbers, all are counted, and the exit status is 5. A rate limit slows the load down.\n"
-     "When it stops it says from which line to go on.",
+     "When it stops it says from which line to go on. Timestamps are microseconds, or with\n"
+     "--timestamps ms milliseconds.",
      "bigtent row load phone rows.ndjson\n"
-     "zcat rows.ndjson.gz | bigtent row load phone -\n"
+     "zcat rows.ndjson.gz | bigtent row load phone - --timestamps ms\n"
      "bigtent scan phone --json | bigtent row load phone2 -",
      cli_row_load, true},
     {"row", "drop", "T", 1, 1, ROW_DROP, "delete rows by key prefix",

@@ -92,6 +92,6 @@ bool cli_millis_find(struct slice line, int64_t *out)
 void cli_millis_warn(const char *where, int64_t micros)
 {
     cli_say("%s: %" PRId64 " is of early 1970, as timestamps are microseconds; if milliseconds are "
-            "meant, multiply by 1000",
+            "meant, multiply by 1000; row load takes --timestamps ms",
             where, micros);
 }

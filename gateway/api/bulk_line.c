@@ -9,6 +9,7 @@
 #include "gateway/api/idempotency.h"
 #include "gateway/api/json_out.h"
 #include "gateway/api/mutation_json.h"
+#include "gateway/api/time_unit.h"
 #include "gateway/problem.h"
 
 #include "base/banned.h"
@@ -235,6 +236,9 @@ enum err gw_bulk_line_build(struct gw_bulk_line *l, const struct sto_account *ac
     enum err e = build(l, text, &m);
     if (e != ERR_OK)
         return gw_row_body_blame(text, e, &l->op.detail);
+    e = gw_time_unit_apply(l->unit_us, l->op.mutations, l->op.mutation_count, &l->op.detail);
+    if (e != ERR_OK)
+        return e;
     return gw_mutations_check(l->op.scope.schema, account, l->op.row_key, l->op.mutations,
                               l->op.mutation_count, m.has_mutations ? "mutations" : NULL,
                               &l->op.detail);

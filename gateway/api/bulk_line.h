@@ -30,6 +30,7 @@ struct gw_bulk_line {
     uint64_t number;            /* from 1 */
     size_t bytes;               /* of its text */
     struct ten_refusal refusal; /* name NULL: admission did not refuse it */
+    int64_t unit_us;            /* of its timestamps: time_unit.h */
     bool done;                  /* op.result is its verdict */
     bool has_scope;
     struct arena arena;

@@ -3,6 +3,7 @@
  */
 #include "gateway/api/handlers.h"
 #include "gateway/api/row_write.h"
+#include "gateway/api/time_unit.h"
 #include "gateway/caller.h"
 #include "gateway/cell_fields.h"
 
@@ -10,7 +11,7 @@
 
 #define OCTETS "application/octet-stream"
 
-const char *const gw_cell_put_query[] = {"timestamp", NULL};
+const char *const gw_cell_put_query[] = {"timestamp", GW_TIME_UNIT_FIELD, NULL};
 
 enum { PARAM_KEY = 1, PARAM_FAMILY, PARAM_QUALIFIER };
 

@@ -40,6 +40,7 @@ extern const char *const gw_samples_query[];
 void gw_samples(struct gw_call *call);
 
 /* cells.c */
+extern const char *const gw_row_write_query[];
 extern const char *const gw_cell_put_query[];
 void gw_cell_get(struct gw_call *call);
 void gw_cell_put(struct gw_call *call);

@@ -10,6 +10,7 @@
 #include "gateway/api/idempotency.h"
 #include "gateway/api/mutation_json.h"
 #include "gateway/api/precondition.h"
+#include "gateway/api/time_unit.h"
 #include "gateway/budget.h"
 #include "gateway/caller.h"
 
@@ -76,13 +77,16 @@ static enum err check_list(const struct gw_call *call, const struct sto_mutation
                               list, count, name, eb);
 }
 
+/* Timestamps are microseconds then. */
 static enum err check_all(const struct gw_call *call, const struct gw_row_write *w,
                           struct errbuf *eb)
 {
     const struct sto_mutate_op *op = &w->op;
     const struct sto_check *check = op->check;
-    enum err e = ERR_OK;
-    if (check != NULL && check->otherwise_count > 0)
+    enum err e = gw_time_unit_apply(w->unit_us, op->mutations, op->mutation_count, eb);
+    if (e == ERR_OK && check != NULL)
+        e = gw_time_unit_apply(w->unit_us, check->otherwise, check->otherwise_count, eb);
+    if (e == ERR_OK && check != NULL && check->otherwise_count > 0)
         e = check_list(call, check->otherwise, check->otherwise_count, "else", eb);
     if (e == ERR_OK && (check == NULL || op->mutation_count > 0))
         e = check_list(call, op->mutations, op->mutation_count, w->list, eb);
@@ -168,6 +172,8 @@ void gw_row_write_start(struct gw_call *call, struct gw_row_write *w)
     struct errbuf eb;
     eb.text[0] = '\0';
     enum err e = take_conditions(call, &w->op, &eb);
+    if (e == ERR_OK && gw_rest(call)->route->query != NULL) /* else it takes no timestamps */
+        e = gw_time_unit_read(&gw_rest(call)->query, &w->unit_us, &eb);
     if (e == ERR_OK)
         e = gw_idempotency_of_request(call->ex, &call->arena, &w->op.idempotency, &eb);
     if (e == ERR_OK)

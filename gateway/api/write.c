@@ -20,6 +20,7 @@
 #include "gateway/api/bulk_line.h"
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
+#include "gateway/api/time_unit.h"
 #include "gateway/budget.h"
 #include "gateway/caller.h"
 
@@ -36,6 +37,7 @@ struct gw_bulk {
     struct gw_bulk_line **last;
     struct gw_bulk_line *spare;
     struct gw_bulk_line *with_helper;
+    int64_t unit_us; /* of timestamps */
     size_t in_list;
     size_t in_list_bytes;
     size_t undone;
@@ -66,6 +68,7 @@ static struct gw_bulk_line *line_append(struct gw_bulk *b, size_t bytes)
     else
         l = base_new(sizeof *l);
     gw_bulk_line_init(l, b, b->lines, bytes);
+    l->unit_us = b->unit_us;
     base_arena_charge(&l->arena, b->call->memory);
     l->json_charge.share = b->call->memory;
     *b->last = l;
@@ -472,6 +475,12 @@ void gw_bulk_write(struct gw_call *call)
     if (tokens > 0) {
         break_off(b, ERR_INVALID,
                   "\"idempotency-key\" is for one row: give lines an \"idempotency_token\"");
+        return;
+    }
+    struct errbuf eb = {{0}};
+    enum err e = gw_time_unit_read(&gw_rest(call)->query, &b->unit_us, &eb);
+    if (e != ERR_OK) {
+        break_off(b, e, eb.text);
         return;
     }
     b->waits = gw_call_waits_turn(call, turn_came);

@@ -53,6 +53,27 @@ START_TEST(a_load_warns_of_the_first_line_with_milliseconds)
 }
 END_TEST
 
+/* Nobody is in doubt who says the unit. */
+START_TEST(a_load_takes_milliseconds)
+{
+    char two[1024];
+    (void)snprintf(two, sizeof two, "%s\n%s\n", CELL("stats", "\"timestamp\":\"1700000000123\""),
+                   CELL("stats", "\"timestamp\":\"1700000000000\""));
+    tenant.input = two;
+    bigtent(&r, &tenant, "row", "load", "devices", "-", "--timestamps", "ms");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "ok"), "2");
+    ck_assert_uint_eq(count_lines(r.err), 0);
+    bigtent(&r, &tenant, "row", "get", "devices", "a");
+    EXPECT_IN(r.out, "1700000000123000");
+    EXPECT_IN(r.out, "1700000000000000");
+    tenant.input = two;
+    bigtent(&r, &tenant, "row", "load", "devices", "-", "--timestamps", "s");
+    EXPECT_CODE(&r, 2);
+    EXPECT_IN(r.err, "--timestamps must be us or ms");
+}
+END_TEST
+
 START_TEST(bounds_of_time_are_warned_of)
 {
     static const char *const options[] = {"--since", "--until"};
@@ -97,6 +118,7 @@ Suite *suite_cli_millis(void)
     TCase *t = session_tcase("millis", session_set_up);
     tcase_add_loop_test(t, a_load_warns_of_the_first_line_with_milliseconds, 0,
                         (int)(sizeof LINES / sizeof LINES[0]));
+    tcase_add_test(t, a_load_takes_milliseconds);
     tcase_add_test(t, bounds_of_time_are_warned_of);
     tcase_add_test(t, an_import_warns_of_the_first_cell_with_milliseconds);
     world_end(t);

@@ -114,6 +114,7 @@ static const char *const QUERIES[] = {
     "column={qualifier}&family={family}",
     "since=1000",
     "until=1000000",
+    "timestamps=ms",
     "until=2020-01-01T00:00:00Z",
     "versions=1",
     "form=flat",
