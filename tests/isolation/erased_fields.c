@@ -2,8 +2,8 @@
  * tests/isolation/erased_fields.c - which fields of requests can hold a text, and which had a mark.
  *
  * The fields of the JSON API are those of its own description (/openapi.json), those of gRPC the
- * ones of the methods' messages. A field is told by its name and the request it is in: one that no
- * request set to a mark must be below, with its reason.
+ * ones of the methods' messages. A field is told by its whole path in the request: one that no
+ * request set to a mark there must be below, with its reason.
  */
 #include <check.h>
 #include <jansson.h>
@@ -82,27 +82,33 @@ static bool has_mark(const char *text)
     return false;
 }
 
-/* A member of that name, at any depth, whose text has a mark. */
-static bool sets_mark(const json_t *json, const char *name)
+/* Whether a value at the path has a mark. path: of the description, ".rules[].family": a name after
+ * a dot is a member, "*" any member, "[]" any element. */
+static bool sets_mark(const json_t *json, const char *path)
 {
+    char name[PATH_BYTES];
     const char *key;
     json_t *value;
     size_t i;
+    if (path[0] == '\0')
+        return has_mark(json_string_value(json));
+    if (path[0] == '[') {
+        json_array_foreach(json, i, value) if (sets_mark(value, path + 2)) return true;
+        return false;
+    }
+    size_t len = strcspn(path + 1, ".[");
+    (void)snprintf(name, sizeof name, "%.*s", (int)len, path + 1);
+    if (strcmp(name, "*") != 0)
+        return sets_mark(json_object_get(json, name), path + 1 + len);
     json_object_foreach((json_t *)(uintptr_t)json, key, value)
     {
-        bool is_named = strcmp(key, name) == 0;
-        if (is_named && has_mark(json_string_value(value)))
-            return true;
-        if (is_named && has_mark(json_string_value(json_array_get(value, 0))))
-            return true;
-        if (sets_mark(value, name))
+        if (sets_mark(value, path + 1 + len))
             return true;
     }
-    json_array_foreach(json, i, value) if (sets_mark(value, name)) return true;
     return false;
 }
 
-static bool body_sets_mark(const char *body, const char *name)
+static bool body_sets_mark(const char *body, const char *path)
 {
     bool found = false;
     while (!found && body != NULL && *body != '\0') { /* lines of NDJSON are one each */
@@ -114,22 +120,22 @@ static bool body_sets_mark(const char *body, const char *name)
             if (*c == '\'')
                 *c = '"';
         json_t *json = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
-        found = sets_mark(json, name);
+        found = sets_mark(json, path);
         json_decref(json);
         body += body[len] == '\n' ? len + 1 : len;
     }
     return found;
 }
 
-/* name "": anything in the body. */
+/* path "": the body itself, which is no JSON. */
 static bool was_sent(const struct erased *x, const char *method, const char *place,
-                     const char *name)
+                     const char *path)
 {
     for (size_t i = 0; i < x->sent_count; i++) {
         const struct erased_sent *s = &x->sent[i];
         if (s->body == NULL || strcmp(s->method, method) != 0 || strcmp(s->place, place) != 0)
             continue;
-        if (name[0] == '\0' ? has_mark(s->body) : body_sets_mark(s->body, name))
+        if (path[0] == '\0' ? has_mark(s->body) : body_sets_mark(s->body, path))
             return true;
     }
     return false;
@@ -169,20 +175,10 @@ struct description {
     size_t fields;
 };
 
-/* The last name of a path: ".rules[].family" is "family"; of names that are free: "". */
-static const char *leaf_of(const char *path)
-{
-    static char leaf[PATH_BYTES];
-    const char *dot = strrchr(path, '.');
-    (void)snprintf(leaf, sizeof leaf, "%s", dot == NULL ? "" : dot + 1);
-    leaf[strcspn(leaf, "[*")] = '\0';
-    return leaf;
-}
-
 static void check_leaf(struct description *d, const char *path)
 {
     d->fields++;
-    ck_assert_msg(has_reason(d->place, path) || was_sent(d->x, d->method, d->place, leaf_of(path)),
+    ck_assert_msg(has_reason(d->place, path) || was_sent(d->x, d->method, d->place, path),
                   "field \"%s\" of %s %s had no mark: tests/isolation/erased_story.c needs a "
                   "request with one, or erased_fields.c a reason",
                   path, d->method, d->place);
@@ -271,35 +267,37 @@ static bool message_has_reason(const char *name)
     return false;
 }
 
-/* "mutations.set_cell.value=zq-value;" sets mutations, set_cell and value. */
-static bool form_sets_mark(const char *form, const char *field)
+/* Whether a form, "mutations.set_cell.value=zq-value;..", sets that path to a mark. */
+static bool form_sets_mark(const char *form, const char *path)
 {
-    size_t len = strlen(field);
-    for (const char *at = strstr(form, field); at != NULL; at = strstr(at + 1, field)) {
-        bool begins = at == form || at[-1] == '.' || at[-1] == ';';
-        if (!begins || at[len] != '=')
-            continue;
+    size_t len = strlen(path);
+    for (const char *at = form; *at != '\0'; at += at[0] == ';') {
+        size_t all = strcspn(at, ";");
         char value[512];
-        (void)snprintf(value, sizeof value, "%.*s", (int)strcspn(at + len, ";"), at + len);
-        if (has_mark(value))
-            return true;
+        if (strncmp(at, path, len) == 0 && at[len] == '=') {
+            (void)snprintf(value, sizeof value, "%.*s", (int)(all - len), at + len);
+            if (has_mark(value))
+                return true;
+        }
+        at += all;
     }
     return false;
 }
 
-static bool was_asked(const struct erased *x, const struct gw_method *method, const char *field)
+static bool was_asked(const struct erased *x, const struct gw_method *method, const char *path)
 {
     for (size_t i = 0; i < x->sent_count; i++)
         if (strcmp(x->sent[i].method, "gRPC") == 0 && ends_with(x->sent[i].place, method->name) &&
-            form_sets_mark(x->sent[i].body, field))
+            form_sets_mark(x->sent[i].body, path))
             return true;
     return false;
 }
 
+/* above: the path to the message, with its dot; "": it is the request. */
 static size_t check_message(const struct erased *x, const struct gw_method *method,
-                            const ProtobufCMessageDescriptor *type, int depth)
+                            const ProtobufCMessageDescriptor *type, const char *above, int depth)
 {
-    char name[PATH_BYTES];
+    char name[PATH_BYTES], path[PATH_BYTES], below[PATH_BYTES + 1];
     size_t fields = 0;
     if (depth > DEPTH_MAX || message_has_reason(type->name))
         return 0;
@@ -308,17 +306,19 @@ static size_t check_message(const struct erased *x, const struct gw_method *meth
         (void)snprintf(name, sizeof name, "%s.%s", type->name, field->name);
         if (message_has_reason(name))
             continue;
+        (void)snprintf(path, sizeof path, "%s%s", above, field->name);
         if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-            fields += check_message(x, method, field->descriptor, depth + 1);
+            (void)snprintf(below, sizeof below, "%s.", path);
+            fields += check_message(x, method, field->descriptor, below, depth + 1);
             continue;
         }
         if (field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_BYTES)
             continue;
         fields++;
-        ck_assert_msg(was_asked(x, method, field->name),
+        ck_assert_msg(was_asked(x, method, path),
                       "field %s of %s had no mark: tests/isolation/erased_story.c needs a request "
                       "with one, or erased_fields.c a reason",
-                      name, method->name);
+                      path, method->name);
     }
     return fields;
 }
@@ -330,7 +330,7 @@ static size_t check_methods(const struct erased *x)
         const struct gw_method *method = &gw_methods[i];
         bool stores = method->audit != NULL || method->access > GW_ACCESS_READ;
         if (method->request != NULL && stores)
-            fields += check_message(x, method, method->request, 0);
+            fields += check_message(x, method, method->request, "", 0);
     }
     return fields;
 }

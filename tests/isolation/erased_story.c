@@ -2,13 +2,12 @@
  * tests/isolation/erased_story.c - a tenant's life in which everything has a mark.
  */
 #include <check.h>
-#include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
-#include <google/bigtable/v2/bigtable.pb-c.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gateway/grpc/status.h"
 #include "tests/isolation/erased.h"
+#include "tests/isolation/erased_forms.h"
 #include "tests/isolation/neighbours_make.h"
 #include "tests/isolation/requests.h"
 #include "tests/isolation/rpcs.h"
@@ -193,14 +192,16 @@ static void tell_beginning(struct erased *x)
 }
 
 #define TABLE_AGAIN                                                                                \
-    "{'families':{'{family}':{},'stats':{},'raw':{},'sums':{'type':'sum'}},"                       \
+    "{'families':{'{family}':{},'stats':{},'raw':{},'sums':{'type':'sum'},'{family}-sums':{'type'" \
+    ":'sum'}},"                                                                                    \
     "'change_stream_retention':'86400s','row_key_notes':'zq-notes'}"
 #define ROW_AGAIN "{'{family}':{'{qualifier}':{'value':'{value}','timestamp':'2000'}}}"
 
 static void tell_tables(struct erased *x)
 {
     tell(x, "PUT", TABLE,
-         "{'families':{'{family}':{},'stats':{},'raw':{},'sums':{'type':'sum'}},"
+         "{'families':{'{family}':{},'stats':{},'raw':{},'sums':{'type':'sum'},'{family}-sums':{'"
+         "type':'sum'}},"
          "'change_stream_retention':'86400s','row_key_notes':'zq-notes of old',"
          "'splits':['zq-split']}");
     tell(x, "PUT", TABLE, TABLE_AGAIN);
@@ -215,15 +216,27 @@ static void tell_tables(struct erased *x)
 #define DELETE_COLUMN "{'delete_from_column':{'family':'{family}','qualifier':'{qualifier} gone'}}"
 #define DELETE_FAMILY "{'delete_from_family':{'family':'{family}'}}"
 #define ADD                                                                                        \
-    "{'add_to_cell':{'family':'sums','qualifier':'{qualifier}','timestamp':'2000','input':5}}"
+    "{'add_to_cell':{'family':'{family}-sums','qualifier':'{qualifier}','timestamp':'2000','"      \
+    "input':5}}"
 #define MERGE                                                                                      \
-    "{'merge_to_cell':{'family':'sums','qualifier':'{qualifier}','timestamp':'2000',"              \
+    "{'merge_to_cell':{'family':'{family}-sums','qualifier':'{qualifier}','timestamp':'2000',"     \
     "'state_b64':'AAAAAAAAAAE='}}"
 #define ALL "[" DELETE_FAMILY "," SET "," DELETE_COLUMN "," ADD "," MERGE "]"
+
+/* A cell as text, and lists of cells. */
+static const char *const FORMS[] = {
+    "{'{family}':{'{qualifier}':'{value}'}}",
+    "{'{family}':{'{qualifier}':['{value}']}}",
+    "{'{family}':{'{qualifier}':[{'value':'{value}','timestamp':'2000'}]}}",
+};
 
 static void tell_rows(struct erased *x)
 {
     tell(x, "PUT", ROW, ROW_AGAIN);
+    for (size_t i = 0; i < sizeof FORMS / sizeof FORMS[0]; i++) {
+        tell(x, "PUT", ROW, FORMS[i]);
+        tell(x, "PATCH", ROW, FORMS[i]);
+    }
     http_once(x->http, "Idempotency-Key: %s", x->own.text[NAME_IDEMPOTENCY]);
     tell(x, "PATCH", ROW, "{'{family}':{'{qualifier}':{'value':'{value}','timestamp':'3000'}}}");
     tell(x, "POST", ROW ":mutate", "{'mutations':" ALL "}");
@@ -241,18 +254,6 @@ static void tell_rows(struct erased *x)
     tell(x, "POST", TABLE ":drop", "{'prefix':'{key} dropped'}");
 }
 
-#define ADMIN    "/google.bigtable.admin.v2.BigtableTableAdmin/"
-#define DATA     "/google.bigtable.v2.Bigtable/"
-#define INSTANCE "projects/{tenant}/instances/main"
-#define SUBSET                                                                                     \
-    "authorized_view.subset_view.row_prefixes={key};"                                              \
-    "authorized_view.subset_view.family_subsets.key={family};"                                     \
-    "authorized_view.subset_view.family_subsets.value.qualifiers={qualifier};"                     \
-    "authorized_view.subset_view.family_subsets.value.qualifier_prefixes={qualifier}-"
-#define GRPC_SET(list)                                                                             \
-    list ".set_cell.family_name={family};" list ".set_cell.column_qualifier={qualifier};" list     \
-         ".set_cell.value={value};" list ".set_cell.timestamp_micros=1000"
-
 static void ask(struct erased *x, struct grpc_client *c, const char *path,
                 const ProtobufCMessageDescriptor *type, const char *form)
 {
@@ -260,43 +261,6 @@ static void ask(struct erased *x, struct grpc_client *c, const char *path,
     remember(x, "gRPC", path, form);
     grpc_forget(c);
 }
-
-/* Fields that are the server's to fill in, and those that it does not know: set all the same. */
-#define POLICY_AND_STATES                                                                          \
-    "table.automated_backup_policy.locations=zq-fam;table.cluster_states.key=zq-fam;"              \
-    "table.restore_info.backup_info.backup=zq-saved;"                                              \
-    "table.restore_info.backup_info.source_table={table};"                                         \
-    "table.restore_info.backup_info.source_backup=zq-saved"
-#define ENCRYPTION                                                                                 \
-    "backup.encryption_info.kms_key_version=zq-memo;"                                              \
-    "backup.encryption_info.encryption_status.message=zq-memo;"                                    \
-    "backup.encryption_info.encryption_status.details.type_url=zq-memo;"                           \
-    "backup.encryption_info.encryption_status.details.value=zq-memo"
-static const struct {
-    const char *path;
-    const char *form;
-} IGNORED[] = {
-    {ADMIN "CreateTable",
-     "parent=" INSTANCE ";table_id={table}-odd;table.name={table};"
-     "table.column_families.key={family};table.column_families.value=;" POLICY_AND_STATES},
-    {ADMIN "UpdateTable",
-     "table.name=" INSTANCE "/tables/{table};table.column_families.key={family};"
-     "table.column_families.value=;" POLICY_AND_STATES ";update_mask.paths=deletion_protection"},
-    {ADMIN "CreateAuthorizedView",
-     "parent=" INSTANCE "/tables/{table};authorized_view_id={view}-odd;authorized_view.name={view};"
-     "authorized_view.etag={view};" SUBSET},
-    {ADMIN "UpdateAuthorizedView",
-     "authorized_view.name=" INSTANCE "/tables/{table}/authorizedViews/{view};"
-     "authorized_view.etag={view};" SUBSET ";update_mask.paths=subset_view"},
-    {ADMIN "CreateBackup",
-     "parent=" INSTANCE "/clusters/main;backup_id={saved}-odd;backup.name={saved};"
-     "backup.source_table=" INSTANCE "/tables/{table};backup.source_backup={saved};"
-     "backup.expire_time.seconds={next_week};" ENCRYPTION},
-    {ADMIN "UpdateBackup",
-     "backup.name=" INSTANCE "/clusters/main/backups/{saved};backup.source_backup={saved};"
-     "backup.source_table=" INSTANCE "/tables/{table};backup.expire_time.seconds={next_week};"
-     "update_mask.paths=expire_time;" ENCRYPTION},
-};
 
 /* Whatever comes of them. */
 static void offer_ignored(struct erased *x, struct grpc_client *c)
@@ -319,6 +283,8 @@ static void tell_over_grpc(struct erased *x)
     grpc_open(&c, &x->server, x->key, 0);
     grpc_hurry(&c);
     offer_ignored(x, &c);
+    for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++)
+        ask(x, &c, OTHERS[i].path, OTHERS[i].type, OTHERS[i].form);
     ask(x, &c, ADMIN "CreateAuthorizedView", &bta__create_authorized_view_request__descriptor,
         "parent=" INSTANCE "/tables/{table};authorized_view_id={view};" SUBSET);
     ask(x, &c, ADMIN "UpdateAuthorizedView", &bta__update_authorized_view_request__descriptor,
