@@ -218,6 +218,15 @@ bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op)
     return passed(call, e, &why, &eb);
 }
 
+bool gw_caller_admit_condition(struct gw_call *call)
+{
+    struct ten_refusal why = {.name = NULL};
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    enum err e = ten_admit_condition(&call->visit, 1, &why, &eb);
+    return passed(call, e, &why, &eb);
+}
+
 bool gw_caller_admit_entries(struct gw_call *call, struct ten_load load)
 {
     struct ten_refusal why = {.name = NULL};

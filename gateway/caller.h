@@ -43,7 +43,10 @@ bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_loa
 /* A write of one row, which was admitted when its head came: its bytes, and that its condition may
  * look at the row. False: answered. Charges what compiling its predicate took, either way. */
 bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op);
-/* The same charge alone, for a write that goes no further. */
+/* One that reads many rows before it is answered, as scans do: refused while bytes read are owed.
+ * False: answered. */
+bool gw_caller_admit_condition(struct gw_call *call);
+/* The charge of a predicate alone, for a write that goes no further. */
 void gw_caller_charge_predicate(struct gw_call *call, const struct sto_mutate_op *op);
 /* The same for many writes of one request: see ten_admit_entries. */
 bool gw_caller_admit_entries(struct gw_call *call, struct ten_load load);

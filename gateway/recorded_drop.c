@@ -1,9 +1,13 @@
 /*
  * gateway/recorded_drop.c - begin on the control thread, the drop in the engine, end on the control
  * thread. A crash in between leaves a beginning without an end: rows may be gone.
+ *
+ * A dry run is slices of the engine, and pauses on a timer while its tenant, or its key, owes for
+ * what it read. One that is unwanted ends in the slice that is in flight, or in front of the next.
  */
 #include "gateway/recorded_drop.h"
 
+#include "gateway/caller.h"
 #include "tenancy/audit.h"
 
 #include "base/banned.h"
@@ -36,10 +40,7 @@ static void end_recorded(struct gw_call *call)
 static void drop_done(struct sto_drop_op *op)
 {
     struct gw_call *call = op->user;
-    if (op->dry_run)
-        answer(call, op->result, op->detail.text);
-    else
-        gw_task_as(call, call->action.name, record_end, end_recorded);
+    gw_task_as(call, call->action.name, record_end, end_recorded);
     gw_call_drop(call);
 }
 
@@ -70,6 +71,76 @@ static void begin_recorded(struct gw_call *call)
         drop(call);
 }
 
+/* --- dry runs --------------------------------------------------------------------------------- */
+
+static void slice_submit(struct gw_call *call)
+{
+    struct gw_drop *d = call->state;
+    gw_call_hold(call);
+    base_buf_truncate(&d->resume, 0);
+    sto_drop_rows(call->api->engine, &d->op);
+}
+
+/* One that is unwanted does not pause: the engine ends it. */
+static void slice_next(struct gw_call *call)
+{
+    uint64_t pause_ns = sto_is_unwanted(&call->unwanted) ? 0 : ten_visit_pause_ns(&call->visit);
+    if (pause_ns > 0)
+        gw_call_later(call, pause_ns, slice_next);
+    else
+        slice_submit(call);
+}
+
+static void slice_counted(struct gw_call *call, struct gw_drop *d)
+{
+    d->counted.rows += d->op.removed.rows;
+    d->counted.cells += d->op.removed.cells;
+    d->counted.bytes += d->op.removed.bytes;
+    if (d->resume.len == 0) {
+        d->op.removed = d->counted;
+        answer(call, ERR_OK, NULL);
+        return;
+    }
+    memcpy(d->start_bytes, d->resume.ptr, d->resume.len);
+    d->op.range.start = base_slice(d->start_bytes, d->resume.len);
+    d->op.range.start_exclusive = false;
+    slice_next(call);
+}
+
+/* Slices are charged when they are over, whatever becomes of them. */
+static void slice_done(struct sto_drop_op *op)
+{
+    struct gw_call *call = op->user;
+    ten_charge_visited(&call->visit, op->steps, op->bytes_seen);
+    bool is_over = call->ex == NULL ||
+                   gw_call_tries_again(call, op->result, op->retry_ns, slice_submit) ||
+                   (op->result == ERR_CANCELLED && !gw_call_may_begin(call));
+    if (!is_over && op->result != ERR_OK)
+        answer(call, op->result, op->detail.text);
+    else if (!is_over)
+        slice_counted(call, call->state);
+    gw_call_drop(call);
+}
+
+static void dry_run_free(struct gw_call *call)
+{
+    struct gw_drop *d = call->state;
+    base_buf_fini(&d->resume);
+}
+
+static void dry_run_start(struct gw_call *call, struct gw_drop *d)
+{
+    gw_action_forget(call);
+    if (!gw_caller_admit_condition(call))
+        return;
+    base_buf_init(&d->resume, LIM_ROW_KEY);
+    call->cleanup = dry_run_free;
+    d->op.done = slice_done;
+    d->op.resume = &d->resume;
+    d->op.stop = &call->unwanted;
+    slice_submit(call);
+}
+
 void gw_drop_start(struct gw_call *call, struct gw_drop *d)
 {
     INVARIANT(call->state == d);
@@ -78,10 +149,8 @@ void gw_drop_start(struct gw_call *call, struct gw_drop *d)
     d->op.done = drop_done;
     d->op.user = call;
     d->op.scope = call->scope; /* the call keeps the ref until it is freed */
-    if (d->op.dry_run) {
-        gw_action_forget(call);
-        drop(call);
-    } else {
+    if (d->op.dry_run)
+        dry_run_start(call, d);
+    else
         gw_task_on_control(call, record_begin, begin_recorded);
-    }
 }

@@ -248,14 +248,15 @@ struct sto_drop_op {
         family; /* 0: whole rows; else only this family's cells, whether in the schema or not */
     bool expired_only;  /* the sweeper: only cells that no read shows any more, by the rules of the
                          * scope's schema: too old, too many, or of a family that was removed */
-    bool dry_run;       /* change nothing: `removed` is what would go */
+    bool dry_run;       /* change nothing: `removed` is what would go of the rows of one slice */
     uint64_t steps_max; /* a sweep's end: the first row behind so many stored keys; 0: no bound */
-    struct buf *resume; /* with steps_max: the row key where to go on; empty: that was all */
+    struct buf *resume; /* with steps_max or dry_run: the row key where the next operation begins;
+                         * empty: that was all. Empty at the submission */
     bool ignore_gate;   /* the removal of a table marked as deleting, by tenancy only */
     bool table_ends;    /* beside ignore_gate, with sto_table.forgotten set: all rows, then all
                          * changes, to be followed by sto_table_forget; where there are many of
                          * either they go as one range */
-    uint64_t deadline_ns;       /* as of mutations; what has begun goes on */
+    uint64_t deadline_ns; /* as of mutations; what has begun goes on. Of a dry run: as of reads */
     const _Atomic bool *stop;   /* NULL: none. ERR_CANCELLED soon after it is set: a slice is whole,
                                  * the rest is left */
     enum sto_priority priority; /* as of mutations; the removal of a table is background work in
@@ -263,16 +264,19 @@ struct sto_drop_op {
 
     enum err result;
     struct errbuf detail;
+    uint64_t retry_ns; /* as of mutations */
     struct sto_usage removed;
-    uint64_t steps;     /* stored keys looked at */
-    uint64_t look_ns;   /* expired_only: what looking took of processors */
-    int64_t expires_us; /* expired_only: before then no cell that it looked at and left becomes
+    uint64_t steps;      /* stored keys looked at; of a dry run one a row */
+    uint64_t bytes_seen; /* dry_run: of those keys and their values, for charging */
+    uint64_t look_ns;    /* expired_only: what looking took of processors */
+    int64_t expires_us;  /* expired_only: before then no cell that it looked at and left becomes
                          * garbage, if none is added; STO_GC_NEVER: age makes none of them so */
-    void *engine_state; /* the engine's; freed before done */
+    void *engine_state;  /* the engine's; freed before done */
 };
 
 /* Rows written before the submission are gone when done says ERR_OK; in bounded commits, so other
- * writes go on in between; a crash leaves it partly done and exactly counted. A sweep
+ * writes go on in between; a crash leaves it partly done and exactly counted. A dry run is a slice
+ * on a reader: its maker charges it and submits the next one. A sweep
  * (expired_only) ends with ERR_CONFLICT as soon as the scope's schema is not the table's newest one
  * any more (sto_table.published), and with ERR_NOT_FOUND when the table was deleted: what was
  * garbage by older rules may not be it by newer ones. So does any other drop of rows of a table

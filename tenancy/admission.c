@@ -4,7 +4,7 @@
  * Rates are taken one after the other, of the key and then of the tenant, operations before bytes.
  * When one refuses, those taken before are given back, so what is refused by one policy uses up no
  * other. Between the two another request may be refused that would have passed; it is told to come
- * again like any other. 531 lines because the whole way of a request through its tenant's state,
+ * again like any other. 545 lines because the whole way of a request through its tenant's state,
  * share and rates is here, to be read at once.
  */
 #include "tenancy/admission.h"
@@ -312,6 +312,8 @@ static void give_back_ops(struct ten_visit *v, uint64_t ops)
     ten_rate_give_back(&v->tenant->rates.each[kind], ops);
     if (v->key != NULL)
         ten_rate_give_back(&v->key->rates.each[kind], ops);
+    if (v->access == TEN_DEFINE)
+        ten_rate_give_back(&v->tenant->control_ops, ops);
     v->charged.ops -= ops;
 }
 

@@ -75,8 +75,9 @@ enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load 
 /* The bytes of one that was admitted without them; when they are refused, so is `ops` of before. */
 enum err ten_admit_bytes(struct ten_visit *v, uint64_t bytes, uint64_t ops, struct ten_refusal *out,
                          struct errbuf *eb) MUST_CHECK;
-/* A write with a condition on its row's cells, admitted, its bytes not yet: it is charged for what
- * it visits like a read, so it is refused, and so is `ops` of before, while bytes read are owed. */
+/* A write with a condition on its row's cells, admitted, its bytes not yet, or a dry run of one: it
+ * is charged for what it visits like a read, so it is refused, and so is `ops` of before, while
+ * bytes read are owed. */
 enum err ten_admit_condition(struct ten_visit *v, uint64_t ops, struct ten_refusal *out,
                              struct errbuf *eb) MUST_CHECK;
 /* Many writes of a request that was admitted: rates are charged for all of them now, on credit if

@@ -326,6 +326,7 @@ void sto_rdb_drop_rows(struct sto_engine *engine, struct sto_drop_op *op)
     op->detail.text[0] = '\0';
     op->removed = (struct sto_usage){0};
     op->steps = 0;
+    op->bytes_seen = 0;
     op->expires_us = STO_GC_NEVER;
     op->engine_state = NULL;
     INVARIANT(op->steps_max == 0 || (op->expired_only && op->resume != NULL));

@@ -1,126 +1,151 @@
 /*
  * storage/rocksdb/drop_count.c - from header to header; each knows the cells and bytes of its row.
+ *
+ * A slice is one submission: between two of them its maker charges the tenant for what was read,
+ * and decides whether and when to go on.
  */
 #include "storage/rocksdb/drop_count.h"
 
 #include <stddef.h>
 
-#include "base/alloc.h"
 #include "storage/keycodec.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/drop.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/slice_clock.h"
 #include "storage/value.h"
 
 #include "base/banned.h"
 
+/* One slice. */
 struct count {
-    struct rdb_engine *engine;
-    struct sto_key_bounds bounds; /* of what is left */
+    struct sto_drop_op *op;
+    rocksdb_iterator_t *it;
+    struct rdb_slice_clock clock;
+    struct sto_key_bounds bounds; /* of the iterator */
 };
 
-static void answer(struct sto_drop_op *op, enum err rc)
+/* Adds the row under the iterator, and moves to the next one. */
+static enum err row_count(struct count *c)
 {
-    base_free(op->engine_state);
-    sto_rdb_drop_answer(op, rc);
-}
-
-/* One row; the next one begins at bounds.lower. */
-static enum err row_count(struct sto_drop_op *op, rocksdb_iterator_t *it)
-{
-    struct sto_key_bounds *left = &((struct count *)op->engine_state)->bounds;
+    struct sto_drop_op *op = c->op;
     struct slice key, value;
     struct sto_row_head head;
-    key.ptr = (const uint8_t *)rocksdb_iter_key(it, &key.len);
-    value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
+    uint8_t next[STO_KEY_ROW_MAX];
+    key.ptr = (const uint8_t *)rocksdb_iter_key(c->it, &key.len);
+    value.ptr = (const uint8_t *)rocksdb_iter_value(c->it, &value.len);
+    op->steps++;
+    op->bytes_seen += key.len + value.len;
     size_t row_len = sto_key_row_prefix_len(key);
     if (row_len == 0 || row_len > STO_KEY_ROW_MAX || sto_row_head_decode(value, &head) != ERR_OK)
         return base_fail(&op->detail, ERR_CORRUPT, "a stored row is damaged");
     op->removed.rows++;
     op->removed.cells += head.cells;
     op->removed.bytes += head.bytes;
-    memcpy(left->lower, key.ptr, row_len);
-    left->lower_len = row_len;
-    sto_key_after(left->lower, row_len);
+    memcpy(next, key.ptr, row_len);
+    sto_key_after(next, row_len);
+    rocksdb_iter_seek(c->it, (const char *)next, row_len);
     return ERR_OK;
 }
 
-static enum err slice_count(struct sto_drop_op *op, bool *out_end)
+/* Between two rows. */
+static enum err row_check(struct rdb_engine *e, struct count *c)
 {
-    struct rdb_engine *e = ((struct count *)op->engine_state)->engine;
-    struct sto_key_bounds *left = &((struct count *)op->engine_state)->bounds;
-    uint8_t lower[STO_KEY_ROW_MAX]; /* the iterator's own: that of `left` moves on */
-    struct slice begin = base_slice(lower, left->lower_len);
-    struct slice end = base_slice(left->upper, left->upper_len);
-    memcpy(lower, left->lower, left->lower_len);
-    *out_end = base_slice_compare(begin, end) >= 0;
-    if (*out_end)
-        return ERR_OK;
-    rocksdb_readoptions_t *options = sto_rdb_scan_options(begin, end);
-    rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, &op->scope.tenant);
-    enum err rc = sto_rdb_lost_check(e, RDB_CF_CELLS, begin, end);
-    if (rc != ERR_OK)
-        (void)base_fail(&op->detail, rc, "the rows cannot be read");
-    rocksdb_iter_seek_to_first(it);
-    for (int i = 0; rc == ERR_OK && i < LIM_SLICE_ROWS && rocksdb_iter_valid(it); i++) {
-        rc = row_count(op, it);
-        rocksdb_iter_seek(it, (const char *)left->lower, left->lower_len);
+    struct sto_drop_op *op = c->op;
+    sto_rdb_slice_clock_advance(&c->clock, op->steps);
+    sto_rdb_test_point(e, STO_DIE_LOOKING);
+    if (sto_is_unwanted(op->stop))
+        return base_fail(&op->detail, ERR_CANCELLED, "the dry run was cancelled");
+    if (sto_rdb_slice_clock_is_late(&c->clock, op->deadline_ns))
+        return base_fail(&op->detail, ERR_TIMEOUT,
+                         "the deadline passed before all rows were counted");
+    return ERR_OK;
+}
+
+/* The row under the iterator begins the next slice. */
+static enum err slice_leave(struct count *c)
+{
+    struct slice key;
+    struct sto_key parts;
+    uint8_t scratch[LIM_ROW_KEY];
+    key.ptr = (const uint8_t *)rocksdb_iter_key(c->it, &key.len);
+    if (sto_key_decode(key, &parts) != ERR_OK)
+        return base_fail(&c->op->detail, ERR_CORRUPT, "a stored row is damaged");
+    INVARIANT(base_buf_append(c->op->resume, sto_key_unescape(parts.row_escaped, scratch)) ==
+              ERR_OK); /* it has room for any row key */
+    return ERR_OK;
+}
+
+static enum err rows_count(struct rdb_engine *e, struct count *c)
+{
+    struct sto_drop_op *op = c->op;
+    enum err rc = ERR_OK;
+    rocksdb_iter_seek_to_first(c->it);
+    while (rc == ERR_OK && rocksdb_iter_valid(c->it)) {
+        if (op->steps >= LIM_SLICE_ROWS ||
+            sto_rdb_slice_clock_is_over(&c->clock, &e->pool, op->steps))
+            return slice_leave(c);
+        rc = row_check(e, c);
+        if (rc == ERR_OK)
+            rc = row_count(c);
     }
-    *out_end = !rocksdb_iter_valid(it);
     char *error = NULL;
-    rocksdb_iter_get_error(it, &error);
+    rocksdb_iter_get_error(c->it, &error);
     if (error != NULL)
         rc = base_fail(&op->detail, sto_rdb_read_failed(e, error), "the rows cannot be read");
-    rocksdb_iter_destroy(it);
-    rocksdb_readoptions_destroy(options);
     return rc;
 }
 
-/* A full queue refuses no count, as none refuses the drop itself: it waits its turn. */
-static void count_go_on(struct sto_drop_op *op)
+static enum err slice_run(struct rdb_engine *e, struct sto_drop_op *op)
 {
-    struct rdb_engine *e = ((struct count *)op->engine_state)->engine;
-    const struct rdb_pool_job job = {.account = op->scope.tenant.account,
-                                     .queue = RDB_SCANS,
-                                     .priority = op->priority,
-                                     .must = true};
-    bool is_taken = sto_rdb_pool_push(&e->pool, &job, &op->msg, NULL);
-    INVARIANT(is_taken);
+    struct count c = {.op = op};
+    if (!sto_key_bounds_of_rows(&op->scope, &op->range, &c.bounds))
+        return ERR_OK;
+    struct slice begin = base_slice(c.bounds.lower, c.bounds.lower_len);
+    struct slice end = base_slice(c.bounds.upper, c.bounds.upper_len);
+    rocksdb_readoptions_t *options = sto_rdb_scan_options(begin, end);
+    c.it = sto_rdb_rows_iterator(e, options, &op->scope.tenant);
+    sto_rdb_slice_clock_start(&c.clock);
+    enum err rc = sto_rdb_lost_check(e, RDB_CF_CELLS, begin, end);
+    if (rc == ERR_OK)
+        rc = rows_count(e, &c);
+    else
+        (void)base_fail(&op->detail, rc, "the rows cannot be read");
+    rocksdb_iter_destroy(c.it);
+    rocksdb_readoptions_destroy(options);
+    return rc;
 }
 
 static void run_on_reader(struct base_msg *msg)
 {
     struct sto_drop_op *op =
         (struct sto_drop_op *)((char *)msg - offsetof(struct sto_drop_op, msg));
-    struct rdb_engine *e = ((struct count *)op->engine_state)->engine;
+    struct rdb_engine *e = op->engine_state;
     struct sto_account *account = op->scope.tenant.account;
-    bool end = false;
     atomic_fetch_add(&account->reads_open, 1);
     enum err rc = sto_rdb_gate_check(account, false, &op->detail);
     if (rc == ERR_OK)
-        rc = sto_rdb_usable(e, &op->detail);
+        rc = sto_rdb_drop_goes_on(e, op);
     if (rc == ERR_OK)
-        rc = slice_count(op, &end);
+        rc = sto_rdb_deadline_check(op->deadline_ns, &op->detail);
+    if (rc == ERR_OK)
+        rc = slice_run(e, op);
     atomic_fetch_sub(&account->reads_open, 1);
-    if (rc == ERR_OK && !end)
-        count_go_on(op);
-    else
-        answer(op, rc);
+    sto_rdb_pool_charge(&e->pool, account, RDB_SCANS, op->steps / RDB_STEPS_PER_OP);
+    sto_rdb_drop_answer(op, rc);
 }
 
 void sto_rdb_drop_count(struct rdb_engine *e, struct sto_drop_op *op)
 {
-    struct count *c = base_new(sizeof(*c));
-    c->engine = e;
-    op->engine_state = c;
+    INVARIANT(op->resume != NULL);
     if (op->family != 0 || op->expired_only) {
-        answer(op, base_fail(&op->detail, ERR_INVALID, "only whole rows are counted"));
+        sto_rdb_drop_answer(op, base_fail(&op->detail, ERR_INVALID, "only whole rows are counted"));
         return;
     }
-    if (!sto_key_bounds_of_rows(&op->scope, &op->range, &c->bounds)) {
-        answer(op, ERR_OK);
-        return;
-    }
+    const struct rdb_pool_job job = {
+        .account = op->scope.tenant.account, .queue = RDB_SCANS, .priority = op->priority};
+    op->engine_state = e;
     op->msg.run = run_on_reader;
-    count_go_on(op);
+    if (!sto_rdb_pool_push(&e->pool, &job, &op->msg, &op->retry_ns))
+        sto_rdb_drop_answer(op, base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL));
 }

@@ -74,7 +74,7 @@ static enum rdb_slice_end row_again(struct sto_read_cursor *c)
 static enum rdb_slice_end row_restart(struct sto_read_cursor *c)
 {
     c->steps = 0;
-    c->steps_looked = 0;
+    c->clock.steps_next = 0;
     return row_again(c);
 }
 

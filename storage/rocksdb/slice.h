@@ -24,6 +24,7 @@
 #include "storage/engine.h"
 #include "storage/keycodec.h"
 #include "storage/rocksdb/long_row.h"
+#include "storage/rocksdb/slice_clock.h"
 #include "storage/visit.h"
 
 struct rdb_engine;
@@ -116,12 +117,9 @@ struct sto_read_cursor {
 
     /* this slice (slice_look.h) */
     uint64_t steps;
-    uint64_t steps_looked; /* at so many, the clock is looked at */
-    uint64_t work_ns;      /* of the filter, less than a step's */
-    uint64_t matched;      /* on a loop: instructions times bytes */
-    uint64_t began_cpu_ns; /* of the reader */
-    uint64_t due_ns;       /* the thread's clock is looked at, when others wait */
-    uint64_t now_ns;       /* monotonic, when it was looked at */
+    uint64_t work_ns;             /* of the filter, less than a step's */
+    uint64_t matched;             /* on a loop: instructions times bytes */
+    struct rdb_slice_clock clock; /* on a reader */
     uint64_t rows;
     bool full;
 

@@ -3,30 +3,23 @@
  *
  *   where        the slice ends after                      looks at the clock
  *   a loop       LIM_INLINE_STEPS                          never
- *   a reader     LIM_SLICE_STEPS; when others wait,        every STEPS_OF_A_LOOK
+ *   a reader     LIM_SLICE_STEPS; when others wait,        every RDB_CLOCK_STEPS
  *                LIM_SLICE_STEPS_SHARED, or
  *                LIM_SLICE_SHARED_US of the processor, but
- *                not before STEPS_OF_A_LOOK: it gets on;
+ *                not before RDB_CLOCK_STEPS: it gets on;
  *                when the watchdog says so, always
  *
  * A step is one of the iterator, 1 KiB of a value, or RDB_NS_OF_A_STEP of what the filter did. The
  * last is reckoned (storage/pattern.h), so that it is the same for the same read.
- *
- * Readers run behind others, so the time that passes says little: only when enough of it has, the
- * thread's own is asked for, which is a system call.
  */
 #include "storage/rocksdb/slice_look.h"
 
-#include "base/clock.h"
-#include "base/watchdog.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
 
-#define STEPS_OF_A_LOOK 16
-#define NS_OF_A_LOOK    250000 /* of a cell's matches */
-#define SHARED_NS       (LIM_SLICE_SHARED_US * 1000)
+#define NS_OF_A_LOOK 250000 /* of a cell's matches */
 
 enum rdb_slice_end sto_rdb_read_end(struct sto_read_cursor *c, enum err rc, const char *why)
 {
@@ -41,15 +34,13 @@ static bool is_cancelled(const struct sto_read_cursor *c)
 
 static bool is_late(const struct sto_read_cursor *c)
 {
-    return c->op->deadline_ns != 0 && c->now_ns >= c->op->deadline_ns;
+    return c->on_reader && sto_rdb_slice_clock_is_late(&c->clock, c->op->deadline_ns);
 }
 
 static void clock_look(struct sto_read_cursor *c)
 {
-    if (!c->on_reader || c->steps < c->steps_looked)
-        return;
-    c->steps_looked = c->steps + STEPS_OF_A_LOOK;
-    c->now_ns = base_monotonic_ns();
+    if (c->on_reader)
+        sto_rdb_slice_clock_advance(&c->clock, c->steps);
 }
 
 static void work_count(struct sto_read_cursor *c)
@@ -77,12 +68,9 @@ enum rdb_slice_end sto_rdb_look_begin(struct sto_read_cursor *c)
     c->op->result = may_begin(c);
     if (c->op->result != ERR_OK)
         return SLICE_ERROR;
-    c->steps_looked = 0;
     c->matched = 0;
-    c->now_ns = 0;
-    clock_look(c);
-    c->began_cpu_ns = c->on_reader ? base_thread_cpu_ns() : 0;
-    c->due_ns = c->now_ns + SHARED_NS;
+    if (c->on_reader)
+        sto_rdb_slice_clock_start(&c->clock);
     return sto_rdb_look(c);
 }
 
@@ -104,29 +92,12 @@ enum rdb_slice_end sto_rdb_look(struct sto_read_cursor *c)
     return SLICE_FULL;
 }
 
-/* Whether the thread has worked for as long as a slice may, while others wait. */
-static bool has_had_its_time(struct sto_read_cursor *c)
-{
-    if (c->steps >= LIM_SLICE_STEPS_SHARED)
-        return true;
-    if (c->now_ns < c->due_ns)
-        return false;
-    uint64_t used_ns = base_thread_cpu_ns() - c->began_cpu_ns;
-    if (used_ns < SHARED_NS)
-        c->due_ns = c->now_ns + SHARED_NS - used_ns;
-    return used_ns >= SHARED_NS;
-}
-
 bool sto_rdb_slice_is_over(struct sto_read_cursor *c)
 {
-    if (c->full || c->steps >= LIM_SLICE_STEPS)
+    if (c->full)
         return true;
-    if (!c->on_reader)
-        return c->steps >= LIM_INLINE_STEPS;
-    if (c->steps < STEPS_OF_A_LOOK)
-        return false;
-    return base_watchdog_is_overdue() ||
-           (sto_rdb_pool_is_busy(&c->engine->pool) && has_had_its_time(c));
+    return c->on_reader ? sto_rdb_slice_clock_is_over(&c->clock, &c->engine->pool, c->steps)
+                        : c->steps >= LIM_INLINE_STEPS;
 }
 
 bool sto_rdb_cell_prepare(struct sto_read_cursor *c, int64_t timestamp_us, struct slice value)

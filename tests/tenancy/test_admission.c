@@ -266,6 +266,24 @@ START_TEST(a_condition_is_held_against_bytes_read)
 }
 END_TEST
 
+START_TEST(a_dry_run_that_is_refused_takes_nothing_of_changes_of_tables)
+{
+    enum { ALL = LIM_CONTROL_OPS_PER_S * LIM_CONTROL_BURST_MS / 1000 };
+    struct ten_tenant *t = tenant_with("altostrat", "read_bytes_per_s", 6400);
+    struct ten_visit v = visit_of(t, NULL);
+    struct ten_visit w = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&v, TEN_READ, 1, 0), ERR_OK);
+    ten_charge_visited(&v, 1, 13000);
+    for (int i = 0; i < ALL + 1; i++) {
+        ck_assert_int_eq(admit(&w, TEN_DEFINE, 1, 0), ERR_OK);
+        ck_assert_int_eq(ten_admit_condition(&w, 1, &why, &tent.eb), ERR_RATE_LIMITED);
+    }
+    expect_refusal(TEN_POLICY_READ_BYTES, "read_bytes", 6400);
+    ten_visit_end(&v);
+    ten_visit_end(&w);
+}
+END_TEST
+
 START_TEST(deletions_close_the_byte_rate_of_writes)
 {
     struct ten_tenant *t = tenant_with("altostrat", "write_bytes_per_s", 6400);
@@ -654,6 +672,7 @@ Suite *suite_tenancy_admission(void)
     tcase_add_test(c, state_is_looked_at_before_rates);
     tcase_add_test(c, visited_rows_and_bytes_close_the_byte_rate_of_reads);
     tcase_add_test(c, a_condition_is_held_against_bytes_read);
+    tcase_add_test(c, a_dry_run_that_is_refused_takes_nothing_of_changes_of_tables);
     tcase_add_test(c, deletions_close_the_byte_rate_of_writes);
     tcase_add_test(c, a_read_that_went_beyond_the_debt_waits_for_all_of_it);
     tcase_add_test(c, cost_is_operations_and_bytes);
