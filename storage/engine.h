@@ -174,6 +174,7 @@ struct sto_change_op {
     int64_t until_us;             /* no changes behind this; 0: no end */
     struct sto_change_sink *sink;
     _Atomic bool cancelled;     /* as of sto_read_op */
+    uint64_t deadline_ns;       /* the same */
     enum sto_priority priority; /* as of mutations */
 
     /* in and out: all changes up to here were given; the maker sets where it begins */
@@ -185,6 +186,8 @@ struct sto_change_op {
     enum err result;
     struct errbuf detail;
     uint64_t retry_ns;         /* as of mutations */
+    uint64_t parts_seen;       /* of the slice: given, and passed over for they are of other rows */
+    uint64_t bytes_seen;       /* of their keys and values, as they are stored */
     struct sto_engine *engine; /* the engine's own */
 };
 

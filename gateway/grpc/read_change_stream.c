@@ -5,7 +5,7 @@
  *
  *     reading   a slice is with the engine; the call is held
  *     full      the peer's queue is full; drained goes on with the next slice
- *     paused    the tenant, or the key, owes for what was given; a timer goes on
+ *     paused    the tenant, or the key, owes for what was looked at; a timer goes on
  *     idle      everything there is was given; a timer looks whether there is more, which costs a
  *               few loads, and sees to heartbeats. Nothing holds the call.
  *     ended     the answer is complete, broken off, or its peer is gone
@@ -139,7 +139,7 @@ static void wait_for_more(struct change_stream *s)
     gw_call_later(s->call, POLL_NS, look_for_more);
 }
 
-/* True: what was given is owed for, and a timer goes on later. */
+/* True: what was looked at is owed for, and a timer goes on later. */
 static bool pauses(struct change_stream *s)
 {
     uint64_t pause_ns = ten_visit_pause_ns(&s->call->visit);
@@ -160,11 +160,12 @@ static void look_for_more(struct gw_call *call)
         wait_for_more(s);
 }
 
-/* Send what a slice brought; true when the next one is to be read now. */
+/* Send what a slice brought, and charge what it looked at, of other partitions as well; true when
+ * the next one is to be read now. */
 static bool slice_done(struct change_stream *s)
 {
     struct gw_call *call = s->call;
-    ten_charge_visited(&call->visit, 0, call->out.len);
+    ten_charge_visited(&call->visit, s->op.parts_seen, s->op.bytes_seen);
     if (gw_rpc_is_over(call)) {
         s->ended = true;
         return false;
@@ -324,6 +325,7 @@ static void begin(struct change_stream *s)
     s->op.scope = call->scope; /* the call keeps the ref until it is freed */
     s->op.sink = &s->writer.sink;
     s->op.priority = call->priority;
+    s->op.deadline_ns = gw_rpc(call)->deadline_ns;
     s->op.reply_to = call->thread->mailbox;
     s->op.done = changes_done;
     s->op.user = s;

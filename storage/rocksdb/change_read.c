@@ -15,17 +15,20 @@
 #include "base/clock.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/slice_clock.h"
 
 #include "base/banned.h"
 
-#define US_PER_MS 1000
+#define US_PER_MS       1000
+#define BYTES_OF_A_STEP KIB
 
 /* One slice. */
 struct slice_run {
     struct rdb_engine *engine;
     struct sto_change_op *op;
     rocksdb_iterator_t *it;
-    uint64_t steps;
+    uint64_t steps; /* parts, and KiB of them */
+    struct rdb_slice_clock clock;
     int64_t complete_us; /* up to here nothing is missing at the end of the iterator */
     struct sto_sealer sealer;
     struct buf plain; /* the part under the iterator, if it was sealed */
@@ -140,6 +143,14 @@ static enum err unseal_part(struct slice_run *r, struct slice key, struct slice 
     return ERR_OK;
 }
 
+/* Counts a part that the iterator stands on, whether it will be given or passed over. */
+static void part_count(struct slice_run *r, struct slice key, struct slice value)
+{
+    r->steps += 1 + value.len / BYTES_OF_A_STEP;
+    r->op->parts_seen++;
+    r->op->bytes_seen += key.len + value.len;
+}
+
 /* The part under the iterator, which then stands behind it. */
 static enum err take_part(struct slice_run *r)
 {
@@ -150,6 +161,7 @@ static enum err take_part(struct slice_run *r)
     uint32_t number = 0;
     key.ptr = (const uint8_t *)rocksdb_iter_key(r->it, &key.len);
     value.ptr = (const uint8_t *)rocksdb_iter_value(r->it, &value.len);
+    part_count(r, key, value);
     enum err rc = unseal_part(r, key, &value);
     if (rc != ERR_OK)
         return rc;
@@ -174,21 +186,33 @@ static enum err take_part(struct slice_run *r)
     return ERR_OK;
 }
 
+/* Whether the slice goes on in front of a part. */
+static enum err part_check(struct slice_run *r)
+{
+    struct sto_change_op *op = r->op;
+    sto_rdb_slice_clock_advance(&r->clock, r->steps);
+    sto_rdb_test_point(r->engine, STO_DIE_LOOKING);
+    if (atomic_load_explicit(&op->cancelled, memory_order_relaxed))
+        return base_fail(&op->detail, ERR_CANCELLED, "the reader went away");
+    if (sto_rdb_slice_clock_is_late(&r->clock, op->deadline_ns))
+        return base_fail(&op->detail, ERR_TIMEOUT, "the deadline passed");
+    return ERR_OK;
+}
+
 static enum err read_parts(struct slice_run *r)
 {
     struct sto_change_op *op = r->op;
     op->state = STO_READ_MORE;
+    sto_rdb_slice_clock_start(&r->clock);
     rocksdb_iter_seek_to_first(r->it);
-    for (uint64_t steps = 0; rocksdb_iter_valid(r->it); r->steps = ++steps) {
-        if (atomic_load_explicit(&op->cancelled, memory_order_relaxed))
-            return base_fail(&op->detail, ERR_CANCELLED, "the reader went away");
-        if (steps == LIM_SLICE_STEPS)
+    while (rocksdb_iter_valid(r->it)) {
+        enum err rc = part_check(r);
+        if (rc == ERR_OK && sto_rdb_slice_clock_is_over(&r->clock, &r->engine->pool, r->steps))
             return ERR_OK;
-        enum err rc = take_part(r);
-        if (rc != ERR_OK)
+        if (rc == ERR_OK)
+            rc = take_part(r);
+        if (rc != ERR_OK || op->sink->is_full(op->sink))
             return rc;
-        if (op->sink->is_full(op->sink))
-            return ERR_OK;
     }
     char *error = NULL;
     rocksdb_iter_get_error(r->it, &error);
@@ -270,6 +294,8 @@ void sto_rdb_read_changes(struct sto_engine *engine, struct sto_change_op *op)
     op->detail.text[0] = '\0';
     op->engine = engine;
     op->retry_ns = 0;
+    op->parts_seen = 0;
+    op->bytes_seen = 0;
     enum err rc = sto_rdb_usable(e, &op->detail);
     if (rc == ERR_OK && (op->range.start.len > LIM_ROW_KEY || op->range.end.len > LIM_ROW_KEY ||
                          op->passed_us < 0 || op->passed_us >= INT64_MAX - 1 || op->until_us < 0 ||

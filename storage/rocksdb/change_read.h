@@ -8,9 +8,10 @@
  * Threads:  submit from any.
  * Blocks:   no.
  * Fails by: as sto_read_changes.
- * Limits:   LIM_SLICE_STEPS parts a slice.
+ * Limits:   those of slice_clock.h: a step is a part, or 1 KiB of it.
  * Promises: 1. What is given is durable, in the order of positions, and nothing is left out: where
  *              something may have been removed already, the slice fails.
+ *           2. What a slice looked at is in parts_seen and bytes_seen, whatever it ended with.
  */
 #ifndef STORAGE_ROCKSDB_CHANGE_READ_H
 #define STORAGE_ROCKSDB_CHANGE_READ_H

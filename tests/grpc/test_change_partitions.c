@@ -1,7 +1,12 @@
 /*
  * tests/grpc/test_change_partitions.c - the partitions that a change stream begins with.
  */
+#include "tenancy/admission.h"
+
 #include "changes.h"
+
+#include "base/text.h"
+#include "tests/support/rates.h"
 
 #include "base/banned.h"
 
@@ -97,6 +102,40 @@ START_TEST(each_change_is_in_one_of_the_partitions)
 }
 END_TEST
 
+#define ROWS 1000
+
+/* What a partition's reader is not given is read all the same. */
+START_TEST(changes_of_other_partitions_are_charged)
+{
+    static struct follower f;
+    static char none[] = "none";
+    uint64_t cost = 0;
+    struct buf body;
+    base_buf_init(&body, MIB);
+    for (int i = 0; i < ROWS; i++)
+        ck_assert_int_eq(
+            base_buf_printf(&body, "{\"key\":\"k%04d\",\"cells\":{\"raw\":{\"q\":\"%0100d\"}}}\n",
+                            i, i),
+            ERR_OK);
+    http_once(w.http, "Content-Type: application/x-ndjson");
+    http_bytes(w.http, "POST", base_buf_slice(&body), "/v1/tables/devices:write");
+    EXPECT_STATUS(w.http, 200);
+    base_buf_fini(&body);
+    admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':1024," RATE_DEBT "}");
+    range.start_key_closed = (ProtobufCBinaryData){strlen(none), (uint8_t *)none};
+    use_end_now();
+    const struct grpc_call *call = grpc_ask(&client, READ, &ask.base);
+    memset(&f, 0, sizeof f);
+    follow(&f, call);
+    ck_assert(f.closed);
+    ck_assert_uint_eq(f.changes, 0);
+    ck_assert_int_eq(base_parse_u64(base_slice_text(call->cost), &cost), ERR_OK);
+    ck_assert_uint_ge(cost, ROWS * (100 + TEN_ROW_VISITED_BYTES) / TEN_COST_READ_BYTES);
+    call = grpc_ask(&client, READ, &ask.base);
+    ck_assert_int_eq(call->status, GW_STATUS_RESOURCE_EXHAUSTED);
+}
+END_TEST
+
 Suite *suite_grpc_change_partitions(void)
 {
     Suite *s = suite_create("grpc_change_partitions");
@@ -106,6 +145,7 @@ Suite *suite_grpc_change_partitions(void)
     tcase_add_checked_fixture(t, begin, tear_down);
     tcase_add_loop_test(t, partitions_to_begin_with_are_few_and_cover_the_table, 0, 5);
     tcase_add_test(t, each_change_is_in_one_of_the_partitions);
+    tcase_add_test(t, changes_of_other_partitions_are_charged);
     suite_add_tcase(s, t);
     return s;
 }
