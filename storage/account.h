@@ -74,7 +74,7 @@ struct sto_account {
     _Atomic uint32_t reads_open;       /* read slices running now; a purge waits for 0 */
     _Atomic uint64_t range_tombstones; /* the engine's: its last batch with one; 0: none so far */
     struct sto_cipher *cipher; /* set before anybody sees the account; NULL: values are plain */
-    struct base_memory_share *memory; /* likewise: what plans (0049) take; NULL: not counted */
+    struct base_memory_share *memory; /* likewise: of plans (0049), samples; NULL: not counted */
     struct sto_share share;           /* by sto_account_share_set only */
     struct sto_fair_line writes;      /* at its committer */
     struct sto_token_count tokens[2]; /* its committer's: by the lowest bit of the generation */

@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "storage/rocksdb/apply.h"
 #include "storage/rocksdb/sample_work.h"
 #include "storage/value.h"
@@ -31,7 +32,7 @@
 #define ROWS_OF_A_LOOK 16 /* at the clock, and for whether it is still wanted */
 #define PARTS_WANTED   64 /* when the caller does not say how far apart */
 #define BYTES_BETWEEN  (4 * MIB)
-#define MEMORY_MAX     (64 * MIB) /* of cuts and splits as they are stored */
+#define MEMORY_MAX     (64 * MIB) /* of cuts and splits as they are stored, in the tenant's share */
 
 /* --- answering ------------------------------------------------------------------------------ */
 
@@ -51,7 +52,13 @@ static void answer(struct sto_sample_op *op, enum err rc)
 
 enum err sto_rdb_sample_no_memory(struct sample_work *w)
 {
-    return base_fail(&w->op->detail, ERR_NO_MEMORY, "no memory for the samples");
+    const struct base_memory_share *share = w->arena.share;
+    if (share == NULL || share->budget == NULL)
+        return base_fail(&w->op->detail, ERR_NO_MEMORY, "no memory for the samples");
+    return base_fail(&w->op->detail, ERR_NO_MEMORY,
+                     "the samples take too much memory: requests of one caller may hold %zu bytes "
+                     "together at this moment; send fewer at a time, or retry later",
+                     base_memory_most(share));
 }
 
 /* What a row had when it was walked over may be gone from the counters. */
@@ -294,6 +301,7 @@ static void run_on_reader(struct base_msg *msg)
     enum err rc = look(w);
     if (rc == ERR_OK) {
         base_arena_init(&w->arena, MEMORY_MAX);
+        base_arena_charge(&w->arena, account->memory);
         rc = sample(w);
         base_arena_fini(&w->arena);
     }

@@ -1,9 +1,11 @@
 /*
  * tests/storage/test_sample.c - samples against what is really in front of them: small tables
  * exactly, large ones within a factor, in files of several levels, beside neighbours.
- * 511 lines because all of them ask the same operation of the same tables.
+ * 547 lines because all of them ask the same operation of the same tables.
  */
 #include "tests/storage/fixture.h"
+
+#include "base/memory.h"
 #include "tests/support/random.h"
 
 #include "base/banned.h"
@@ -457,6 +459,39 @@ START_TEST(memory_of_the_caller_is_a_limit)
 }
 END_TEST
 
+/* What a sampling holds itself: its splits as they are stored, here. */
+START_TEST(memory_of_the_tenant_is_a_limit)
+{
+    enum { SPLITS = 15 };
+    static uint8_t keys[SPLITS][LIM_ROW_KEY];
+    struct slice splits[SPLITS];
+    struct base_memory budget = {.limit = 2 * sizeof keys};
+    struct base_memory_share share = {.budget = &budget};
+    for (size_t i = 0; i < SPLITS; i++) {
+        memset(keys[i], 'a' + (int)i, sizeof keys[i]);
+        splits[i] = base_slice(keys[i], sizeof keys[i]);
+    }
+    fill(T, AT_ONCE, "row-");
+    split(T, splits, SPLITS);
+    fix.accounts[0].memory = &share;
+    ck_assert_int_eq(ask(T, 0), ERR_NO_MEMORY);
+    ck_assert_msg(strstr(op.detail.text, " bytes together at this moment; send fewer"), "%s",
+                  op.detail.text);
+    ck_assert_uint_eq(atomic_load(&share.used), 0);
+    budget.limit = 8 * sizeof keys;
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_LOOKING);
+    submit(T, 0);
+    fix_await_held();
+    ck_assert_uint_ge(atomic_load(&share.used), sizeof keys);
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_NEVER);
+    fix_wait();
+    ck_assert_int_eq(op.result, ERR_OK);
+    ck_assert_uint_eq(op.count, SPLITS + 1);
+    ck_assert_uint_eq(atomic_load(&share.used), 0);
+    fix.accounts[0].memory = NULL;
+}
+END_TEST
+
 START_TEST(a_damaged_row_is_reported)
 {
     static const char *const WRONG[] = {"ab#t#x", "ab#t#x\0\x02", "ab#t#x\0\x01\0\0"};
@@ -506,6 +541,7 @@ Suite *suite_storage_sample(void)
     tc = add_case(s, "refusals", 30);
     tcase_add_test(tc, suspended_and_leaving_tenants_are_refused);
     tcase_add_test(tc, memory_of_the_caller_is_a_limit);
+    tcase_add_test(tc, memory_of_the_tenant_is_a_limit);
     tcase_add_test(tc, a_damaged_row_is_reported);
     return s;
 }
