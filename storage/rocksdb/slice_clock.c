@@ -3,6 +3,12 @@
  *
  * Readers run behind others, so the time that passes says little: only when enough of it has, the
  * thread's own is asked for, which is a system call.
+ *
+ * What the watchdog calls overdue ends the slice, not its request. One step may take longer than
+ * BASE_WATCHDOG_MS for a good reason: a value of up to LIM_CELL_BYTES_HARD is read and written out
+ * in one, and takes as long the next time. A request that ends with an error could never read such
+ * a row; one that comes back for each slice is ended by its deadline, its client, its key or its
+ * tenant, and waits for what its tenant owes.
  */
 #include "storage/rocksdb/slice_clock.h"
 
