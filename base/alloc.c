@@ -129,8 +129,7 @@ void base_alloc_keep_freed(void)
     if (mallctl == NULL || mallctl("thread.arena", &arena, &len, NULL, 0) != 0)
         return;
     (void)snprintf(name, sizeof name, "arena.%u.oversize_threshold", arena);
-    int error = mallctl(name, NULL, NULL, &never, sizeof never);
-    INVARIANT(error == 0);
+    (void)mallctl(name, NULL, NULL, &never, sizeof never); /* before 5.3 there is none */
 }
 
 void base_alloc_fail_after(long count)

@@ -116,7 +116,7 @@ static void slice_done(struct sto_drop_op *op)
                    gw_call_tries_again(call, op->result, op->retry_ns, slice_submit) ||
                    (op->result == ERR_CANCELLED && !gw_call_may_begin(call));
     if (!is_over && op->result != ERR_OK)
-        answer(call, op->result, op->detail.text);
+        gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
     else if (!is_over)
         slice_counted(call, call->state);
     gw_call_drop(call);
@@ -135,6 +135,10 @@ static void dry_run_start(struct gw_call *call, struct gw_drop *d)
         return;
     base_buf_init(&d->resume, LIM_ROW_KEY);
     call->cleanup = dry_run_free;
+    if (base_buf_reserve(&d->resume, LIM_ROW_KEY) != ERR_OK) {
+        gw_call_problem(call, ERR_NO_MEMORY, "no memory for a dry run");
+        return;
+    }
     d->op.done = slice_done;
     d->op.resume = &d->resume;
     d->op.stop = &call->unwanted;

@@ -20,6 +20,8 @@
 #define US_PER_S 1000000LL
 #define NS_PER_S 1000000000ULL
 
+#define LAG_LOOK_NS 250000000ULL /* it is asked for as often as for each key that is restored */
+
 uint64_t mig_service_hurry(void)
 {
     const char *text = getenv("BIGTENT_TEST_BACKUP_HURRY");
@@ -37,8 +39,9 @@ static uint64_t every_ns(const struct mig_service *s)
 void mig_schedule_lag(struct mig_service *s)
 {
     uint64_t now_ns = base_monotonic_ns();
-    if (s->every_s == 0)
+    if (s->every_s == 0 || now_ns < s->lag_look_ns)
         return;
+    s->lag_look_ns = now_ns + LAG_LOOK_NS;
     double late = now_ns < s->late_ns ? 0 : (double)(now_ns - s->late_ns) / (double)every_ns(s);
     base_class_lag(BASE_BACKUP, late < 1 ? (uint32_t)(late * BASE_LAG_FULL) : BASE_LAG_FULL);
 }
@@ -46,6 +49,7 @@ void mig_schedule_lag(struct mig_service *s)
 void mig_schedule_made(struct mig_service *s)
 {
     s->late_ns = base_monotonic_ns() + every_ns(s);
+    s->lag_look_ns = 0;
     mig_schedule_lag(s);
     mig_schedule_next(s, true);
 }
@@ -65,11 +69,13 @@ void mig_schedule_first(struct mig_service *s)
     mig_service_figures(s, &figures);
     int64_t every_us = (int64_t)s->every_s * US_PER_S;
     int64_t left_us = figures.newest_us + every_us - base_wall_us();
+    uint64_t late_ns = figures.newest_us == 0 || left_us > 0 ? 0 : (uint64_t)-left_us * 1000;
     if (figures.newest_us == 0 || left_us < 0)
         left_us = 0;
     if (left_us > every_us)
         left_us = every_us;
-    s->late_ns = s->due_ns = base_monotonic_ns() + (uint64_t)left_us * 1000;
+    s->due_ns = base_monotonic_ns() + (uint64_t)left_us * 1000;
+    s->late_ns = s->due_ns > late_ns ? s->due_ns - late_ns : 0;
 }
 
 void mig_schedule_look(struct mig_service *s)

@@ -56,9 +56,10 @@ struct mig_service {
     uint64_t verify_failed;
 
     /* its thread's */
-    uint64_t due_ns;  /* 0: no schedule */
-    uint64_t late_ns; /* from then on the newest is older than the schedule says */
-    uint64_t look_ns; /* when backups of tenants that left are looked for */
+    uint64_t due_ns;      /* 0: no schedule */
+    uint64_t late_ns;     /* from then on the newest is older than the schedule says */
+    uint64_t lag_look_ns; /* when the share of backups is seen to again */
+    uint64_t look_ns;     /* when backups of tenants that left are looked for */
 };
 
 /* --- operations.c, operation_queue.c ------------------------------------------------------------

@@ -128,7 +128,7 @@ static enum err purge_ask_again(struct ten_registry *r, struct ten_tenant *t,
                          "the tenant is %s, without the grace period of %llu s that is requested; "
                          "its job is %s",
                          state, (unsigned long long)w->grace_us / US_PER_S, id);
-    if (w->deep && !job.deep && !job.search_after.deep)
+    if (w->deep && !job.deep)
         return base_fail(
             eb, ERR_CONFLICT,
             "the tenant is %s, and its purge began without a deep search, which cannot "

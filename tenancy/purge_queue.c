@@ -190,21 +190,34 @@ static void add_target(struct searching *s, struct ten_purge *p)
     s->count++;
 }
 
-/* Of these, once. Results are in the targets, errors in the purges. */
-static void search_once(struct group *g, struct searching *s, uint32_t step, bool only_its_own)
+/* Of `count` of these from `first` on, once. Results are in the targets, errors in the purges. */
+static enum err search_once(struct group *g, struct searching *s, size_t first, size_t count,
+                            bool only_its_own)
 {
     struct sto_search_spec spec = {.only_its_own = only_its_own, .stop = &g->registry->stopping};
-    if (s->count == 0)
-        return;
-    for (size_t i = 0; i < s->count; i++) /* one that wants it has it for all */
-        spec.deep = spec.deep || s->purges[i]->job.deep;
-    ten_purge_tell(g->registry, s->purges, s->count, step);
     struct errbuf why = {{0}};
-    enum err rc = sto_search_files(g->registry->engine, s->targets, s->count, &spec, &why);
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = first; i < first + count; i++) /* one that wants it has it for all */
+        spec.deep = spec.deep || s->purges[i]->job.deep;
+    enum err rc = sto_search_files(g->registry->engine, &s->targets[first], count, &spec, &why);
+    for (size_t i = first; i < first + count; i++) {
         s->purges[i]->detail = why;
         s->purges[i]->result = rc;
     }
+    return rc;
+}
+
+/* A file that cannot be read keeps only those waiting that have something in it, or want all files
+ * to be read: each searches alone then. */
+static void search(struct group *g, struct searching *s, uint32_t step, bool only_its_own)
+{
+    if (s->count == 0)
+        return;
+    ten_purge_tell(g->registry, s->purges, s->count, step);
+    enum err rc = search_once(g, s, 0, s->count, only_its_own);
+    if (rc != ERR_CORRUPT && rc != ERR_IO)
+        return;
+    for (size_t i = 0; s->count > 1 && i < s->count; i++)
+        (void)search_once(g, s, i, 1, only_its_own); /* it is in the purge */
 }
 
 /* Of tables that may hold something of them, where keys can be told from values. */
@@ -216,7 +229,7 @@ static void search_before(struct group *g)
     for (size_t i = 0; i < m->count; i++)
         if (ten_purge_is_first(m->of[i]))
             add_target(s, m->of[i]);
-    search_once(g, s, STO_PURGE_FENCE, true);
+    search(g, s, STO_PURGE_FENCE, true);
     for (size_t i = 0; i < s->count; i++)
         if (s->purges[i]->result == ERR_OK)
             s->purges[i]->job.search_before = s->targets[i].found;
@@ -230,7 +243,7 @@ static void search_after(struct group *g)
     s->count = 0;
     for (size_t i = 0; i < m->count; i++)
         add_target(s, m->of[i]);
-    search_once(g, s, TEN_STEP_FILES, false);
+    search(g, s, TEN_STEP_FILES, false);
     for (size_t i = 0; i < s->count; i++)
         if (s->purges[i]->result == ERR_OK)
             ten_purge_take_search(s->purges[i], &s->targets[i].found);

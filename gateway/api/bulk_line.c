@@ -236,12 +236,9 @@ enum err gw_bulk_line_build(struct gw_bulk_line *l, const struct sto_account *ac
     enum err e = build(l, text, &m);
     if (e != ERR_OK)
         return gw_row_body_blame(text, e, &l->op.detail);
-    e = gw_time_unit_apply(l->unit_us, l->op.mutations, l->op.mutation_count, &l->op.detail);
-    if (e != ERR_OK)
-        return e;
     return gw_mutations_check(l->op.scope.schema, account, l->op.row_key, l->op.mutations,
-                              l->op.mutation_count, m.has_mutations ? "mutations" : NULL,
-                              &l->op.detail);
+                              l->op.mutation_count, l->unit_us,
+                              m.has_mutations ? "mutations" : NULL, &l->op.detail);
 }
 
 void gw_bulk_line_put_verdict(struct buf *out, const struct gw_bulk_line *l)

@@ -4,6 +4,7 @@
 #include "gateway/api/mutation_json.h"
 
 #include "gateway/api/cell_scan.h"
+#include "gateway/api/time_unit.h"
 #include "gateway/cell_fields.h"
 
 #include "base/banned.h"
@@ -296,9 +297,14 @@ static enum err mutation_fail_at(const struct sto_schema *schema, const struct s
 }
 
 enum err gw_mutations_check(const struct sto_schema *schema, const struct sto_account *account,
-                            struct slice row_key, const struct sto_mutation *list, size_t count,
-                            const char *name, struct errbuf *eb)
+                            struct slice row_key, struct sto_mutation *list, size_t count,
+                            int64_t unit_us, const char *name, struct errbuf *eb)
 {
+    for (size_t i = 0; unit_us > 1 && i < count; i++) {
+        enum err e = gw_time_unit_apply(unit_us, &list[i], eb);
+        if (e != ERR_OK)
+            return mutation_fail_at(schema, &list[i], name, i, e, eb);
+    }
     enum err rc = sto_mutations_check(schema, account, row_key, list, count, eb);
     for (size_t i = 0; rc != ERR_OK && i < count; i++) {
         struct errbuf why = {{0}};

@@ -43,11 +43,12 @@ enum err gw_rules_from_json(const json_t *object, const char *name, const struct
                             struct arena *arena, struct gw_mutations *out,
                             struct errbuf *eb) MUST_CHECK;
 
-/* sto_mutations_check, whose errors name a mutation that is wrong by its path in the body:
- * "then[2]: ..", or with name NULL, for a body of cells, "family.qualifier: ..". */
+/* Timestamps, which are in units of unit_us, are microseconds then. Then sto_mutations_check.
+ * Errors name a mutation that is wrong by its path in the body: "then[2]: ..", or with name NULL,
+ * for a body of cells, "family.qualifier: ..". */
 enum err gw_mutations_check(const struct sto_schema *schema, const struct sto_account *account,
-                            struct slice row_key, const struct sto_mutation *list, size_t count,
-                            const char *name, struct errbuf *eb) MUST_CHECK;
+                            struct slice row_key, struct sto_mutation *list, size_t count,
+                            int64_t unit_us, const char *name, struct errbuf *eb) MUST_CHECK;
 
 /* Whether the row exists once the list was done: the last of it adds a cell. */
 bool gw_mutations_end_with_a_cell(const struct sto_mutation *list, size_t count);

@@ -70,11 +70,12 @@ static void apply(struct gw_call *call)
     sto_mutate_row(call->api->engine, &w->op);
 }
 
-static enum err check_list(const struct gw_call *call, const struct sto_mutation *list,
-                           size_t count, const char *name, struct errbuf *eb)
+static enum err check_list(const struct gw_call *call, struct sto_mutation *list, size_t count,
+                           const char *name, struct errbuf *eb)
 {
+    const struct gw_row_write *w = call->state;
     return gw_mutations_check(call->scope.schema, &call->tenant->account, gw_rest_param(call, 1),
-                              list, count, name, eb);
+                              list, count, w->unit_us, name, eb);
 }
 
 /* Timestamps are microseconds then. */
@@ -83,10 +84,8 @@ static enum err check_all(const struct gw_call *call, const struct gw_row_write 
 {
     const struct sto_mutate_op *op = &w->op;
     const struct sto_check *check = op->check;
-    enum err e = gw_time_unit_apply(w->unit_us, op->mutations, op->mutation_count, eb);
-    if (e == ERR_OK && check != NULL)
-        e = gw_time_unit_apply(w->unit_us, check->otherwise, check->otherwise_count, eb);
-    if (e == ERR_OK && check != NULL && check->otherwise_count > 0)
+    enum err e = ERR_OK;
+    if (check != NULL && check->otherwise_count > 0)
         e = check_list(call, check->otherwise, check->otherwise_count, "else", eb);
     if (e == ERR_OK && (check == NULL || op->mutation_count > 0))
         e = check_list(call, op->mutations, op->mutation_count, w->list, eb);

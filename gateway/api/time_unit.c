@@ -34,16 +34,12 @@ static enum err time_apply(int64_t unit_us, int64_t *time, struct errbuf *eb)
     return ERR_OK;
 }
 
-enum err gw_time_unit_apply(int64_t unit_us, struct sto_mutation *list, size_t count,
-                            struct errbuf *eb)
+enum err gw_time_unit_apply(int64_t unit_us, struct sto_mutation *m, struct errbuf *eb)
 {
-    enum err e = ERR_OK;
-    for (size_t i = 0; unit_us > 1 && e == ERR_OK && i < count; i++) {
-        e = time_apply(unit_us, &list[i].timestamp_us, eb);
-        if (e == ERR_OK)
-            e = time_apply(unit_us, &list[i].start_us, eb);
-        if (e == ERR_OK)
-            e = time_apply(unit_us, &list[i].end_us, eb);
-    }
+    enum err e = time_apply(unit_us, &m->timestamp_us, eb);
+    if (e == ERR_OK)
+        e = time_apply(unit_us, &m->start_us, eb);
+    if (e == ERR_OK)
+        e = time_apply(unit_us, &m->end_us, eb);
     return e;
 }

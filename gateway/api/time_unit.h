@@ -21,8 +21,7 @@
 
 /* The microseconds of the unit: 1 or 1000. */
 enum err gw_time_unit_read(const struct gw_query *q, int64_t *out_us, struct errbuf *eb) MUST_CHECK;
-/* Timestamps and ranges of the list are in units of unit_us, and in microseconds then. */
-enum err gw_time_unit_apply(int64_t unit_us, struct sto_mutation *list, size_t count,
-                            struct errbuf *eb) MUST_CHECK;
+/* Its timestamps and range are in units of unit_us, and in microseconds then. */
+enum err gw_time_unit_apply(int64_t unit_us, struct sto_mutation *m, struct errbuf *eb) MUST_CHECK;
 
 #endif

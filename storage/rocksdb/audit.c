@@ -39,10 +39,11 @@ static enum err count_failed(struct rdb_engine *e, const struct sto_range *range
                              char *error, struct errbuf *eb)
 {
     enum err rc = sto_rdb_read_failed(e, error);
-    bool is_stuck =
-        rc == ERR_CORRUPT && sto_rdb_damage_wait(e) &&
-        sto_rdb_damage_is_stuck(e, family, sto_range_begin(range), sto_range_end(range));
-    return is_stuck ? sto_rdb_damage_blame(e, eb) : base_fail(eb, rc, "the audit could not read");
+    uint64_t stuck = 0;
+    if (rc == ERR_CORRUPT && sto_rdb_damage_wait(e))
+        stuck = sto_rdb_damage_stuck(e, family, sto_range_begin(range), sto_range_end(range));
+    return stuck != 0 ? sto_rdb_damage_blame(e, stuck, eb)
+                      : base_fail(eb, rc, "the audit could not read");
 }
 
 static enum err count_keys(struct rdb_engine *e, const struct sto_range *range, int family,

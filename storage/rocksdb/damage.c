@@ -228,10 +228,7 @@ static enum err file_find(struct examination *x)
     sto_rdb_live_files_open(x->engine->db.handle, &live);
     int index = sto_rdb_live_files_find(&live, name);
     if (index >= 0) {
-        const char *family = rocksdb_livefiles_column_family_name(live.list, index);
-        for (int i = 0; i < RDB_CF_COUNT; i++)
-            if (strcmp(family, RDB_FAMILY_NAMES[i]) == 0)
-                x->family = i;
+        x->family = sto_rdb_family_index(rocksdb_livefiles_column_family_name(live.list, index));
         rc = buf_set(&x->low, key_of(rocksdb_livefiles_smallestkey, live.list, index));
         if (rc == ERR_OK)
             rc = buf_set(&x->high, key_of(rocksdb_livefiles_largestkey, live.list, index));
@@ -430,28 +427,29 @@ static bool is_between(const struct rdb_live_files *live, int index, int family,
            base_slice_compare(key_of(rocksdb_livefiles_largestkey, live->list, index), begin) >= 0;
 }
 
-bool sto_rdb_damage_is_stuck(struct rdb_engine *e, int family, struct slice begin, struct slice end)
+uint64_t sto_rdb_damage_stuck(struct rdb_engine *e, int family, struct slice begin,
+                              struct slice end)
 {
     struct rdb_damage *d = &e->damage;
     struct rdb_live_files live;
-    bool is_stuck = false;
+    uint64_t number = 0;
     sto_rdb_live_files_open(e->db.handle, &live);
     pthread_mutex_lock(&d->lock);
-    for (size_t i = 0; i < d->count && !is_stuck; i++) {
+    for (size_t i = 0; i < d->count && number == 0; i++) {
         char name[NAME_BYTES];
         name_make(name, d->of[i].at.number);
         int index = d->of[i].is_stuck ? sto_rdb_live_files_find(&live, name) : -1;
-        is_stuck = index >= 0 && is_between(&live, index, family, begin, end);
+        if (index >= 0 && is_between(&live, index, family, begin, end))
+            number = d->of[i].at.number;
     }
     pthread_mutex_unlock(&d->lock);
     sto_rdb_live_files_close(&live);
-    return is_stuck;
+    return number;
 }
 
-enum err sto_rdb_damage_blame(struct rdb_engine *e, struct errbuf *eb)
+enum err sto_rdb_damage_blame(struct rdb_engine *e, uint64_t number, struct errbuf *eb)
 {
     struct rdb_damage *d = &e->damage;
-    uint64_t number = 0;
     pthread_mutex_lock(&d->lock);
     for (size_t i = 0; i < d->count && number == 0; i++)
         number = d->of[i].is_stuck ? d->of[i].at.number : 0;

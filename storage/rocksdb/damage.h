@@ -64,11 +64,11 @@ void sto_rdb_damage_met(void *ctx, const char *text);
 bool sto_rdb_damage_is_known(struct rdb_engine *e, uint64_t number);
 /* Waits until the files that are known to be damaged were examined. False: not in time. */
 bool sto_rdb_damage_wait(struct rdb_engine *e);
-/* Whether a file that compactions cannot get past has keys between the two. */
-bool sto_rdb_damage_is_stuck(struct rdb_engine *e, int family, struct slice begin,
-                             struct slice end);
-/* ERR_CORRUPT: names a file that compactions cannot get past, for operators. */
-enum err sto_rdb_damage_blame(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
+/* The number of a file that compactions cannot get past, with keys between the two; 0: none. */
+uint64_t sto_rdb_damage_stuck(struct rdb_engine *e, int family, struct slice begin,
+                              struct slice end);
+/* ERR_CORRUPT: names that file, for operators; 0: any that compactions cannot get past. */
+enum err sto_rdb_damage_blame(struct rdb_engine *e, uint64_t number, struct errbuf *eb) MUST_CHECK;
 
 /* Where the text says that the damage is. False: it names no table file. */
 bool sto_rdb_damage_parse(const char *text, struct sto_damaged_file *out);

@@ -61,6 +61,15 @@ const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT] = {
 #undef X
 };
 
+int sto_rdb_family_index(const char *name)
+{
+    int i = 0;
+    while (i < RDB_CF_COUNT && strcmp(name, RDB_FAMILY_NAMES[i]) != 0)
+        i++;
+    INVARIANT(i < RDB_CF_COUNT);
+    return i;
+}
+
 /* --- row prefix ------------------------------------------------------------------------------ */
 
 static char *row_prefix(void *state, const char *key, size_t len, size_t *out_len)

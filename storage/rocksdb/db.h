@@ -28,6 +28,8 @@ enum {
 };
 
 extern const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT];
+/* The index of a family that has one of these names. */
+int sto_rdb_family_index(const char *name);
 
 /* A MANIFEST that is longer is followed by a new one. A plain number: it stands in an option. */
 #define RDB_MANIFEST_BYTES 131072

@@ -133,7 +133,7 @@ static void range_compact(struct rdb_engine *e, int family, struct slice begin, 
         atomic_fetch_add(&e->compacted_bytes[family], now.bytes);
         enum err rc = sto_rdb_compact_range(e->db.handle, e->db.cf[family], begin, end, bottommost);
         if (rc == ERR_CORRUPT && tries++ < DAMAGE_TRIES && sto_rdb_damage_wait(e) &&
-            !sto_rdb_damage_is_stuck(e, family, begin, end))
+            sto_rdb_damage_stuck(e, family, begin, end) == 0)
             continue; /* what is damaged is left out from now on */
         is_damaged = is_damaged || rc == ERR_CORRUPT;
         before = now.lowest_level;
@@ -318,7 +318,7 @@ enum err sto_rdb_compactions_check(struct rdb_engine *e, struct errbuf *eb)
 {
     enum err rc = sto_rdb_usable(e, eb);
     if (rc == ERR_OK && is_damaged)
-        rc = sto_rdb_damage_blame(e, eb);
+        rc = sto_rdb_damage_blame(e, 0, eb);
     is_damaged = false;
     if (rc != ERR_OK || !sto_rdb_background_failed(e))
         return rc;

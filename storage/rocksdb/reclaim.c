@@ -100,7 +100,7 @@ static enum err notes_rewrite_each(struct rdb_engine *e, int family, struct rdb_
             continue;
         bool is_stuck =
             failures >= STUCK_TRIES ||
-            sto_rdb_damage_is_stuck(e, family, begin_of(&note->bounds), end_of(&note->bounds));
+            sto_rdb_damage_stuck(e, family, begin_of(&note->bounds), end_of(&note->bounds)) != 0;
         if (!is_stuck) {
             rc = bounds_rewrite(e, family, &note->bounds, eb);
             is_stuck = rc == ERR_CORRUPT;
@@ -292,7 +292,7 @@ static enum err notes_run(struct rdb_reclaim *r, struct rdb_notes_due *due)
         rc = due->now > 0 || due->takes_all ? due_work(r, due, &eb) : ERR_NOT_FOUND;
     }
     if (rc == ERR_CORRUPT && eb.text[0] == '\0') /* the notes cannot be read */
-        rc = sto_rdb_damage_blame(r->engine, &eb);
+        rc = sto_rdb_damage_blame(r->engine, 0, &eb);
     return step_end(r, RDB_STUCK_READING, rc, &eb);
 }
 

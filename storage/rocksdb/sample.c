@@ -53,7 +53,7 @@ static void answer(struct sto_sample_op *op, enum err rc)
 enum err sto_rdb_sample_no_memory(struct sample_work *w)
 {
     const struct base_memory_share *share = w->arena.share;
-    if (share == NULL || share->budget == NULL)
+    if (share == NULL || share->budget == NULL || base_memory_most(share) >= MEMORY_MAX)
         return base_fail(&w->op->detail, ERR_NO_MEMORY, "no memory for the samples");
     return base_fail(&w->op->detail, ERR_NO_MEMORY,
                      "the samples take too much memory: requests of one caller may hold %zu bytes "

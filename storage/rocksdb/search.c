@@ -425,6 +425,8 @@ static enum rdb_listed listed(struct search *s, const struct file *f)
     char path[BASE_PATH_BYTES];
     struct rdb_listed_file file = {.path = path, .number = f->number, .bytes = f->bytes};
     uint64_t bytes = 0;
+    file.family =
+        sto_rdb_family_index(rocksdb_livefiles_column_family_name(s->live.list, f->live_index));
     file.low.ptr =
         (const uint8_t *)rocksdb_livefiles_smallestkey(s->live.list, f->live_index, &file.low.len);
     file.high.ptr =

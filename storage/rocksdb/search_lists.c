@@ -76,8 +76,8 @@ enum rdb_listed sto_rdb_listed(struct rdb_engine *e, const struct rdb_listed_fil
     enum err rc =
         is_made || is_wrong ? ERR_OK : sto_rdb_catalogue_read(file->path, &property, out_bytes);
     if (rc != ERR_OK && rc != ERR_NOT_FOUND &&
-        sto_rdb_tenant_list_of_open(e->db.handle, e->db.cells, file->low, file->high, file->number,
-                                    &property))
+        sto_rdb_tenant_list_of_open(e->db.handle, e->db.cf[file->family], file->low, file->high,
+                                    file->number, &property))
         rc = ERR_OK; /* damaged, and open since before it was */
     enum rdb_listed result = rc != ERR_OK || is_wrong
                                  ? RDB_LISTED_UNKNOWN

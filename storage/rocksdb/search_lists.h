@@ -30,6 +30,7 @@ struct rdb_listed_file {
     const char *path;
     uint64_t number;
     uint64_t bytes;
+    int family;
     struct slice low; /* as RocksDB knows them */
     struct slice high;
 };

@@ -121,6 +121,8 @@ START_TEST(what_is_too_large_for_milliseconds_is_refused)
     http_json(w.http, "PUT", CELL("9223372036854776"), ROW "?timestamps=ms");
     EXPECT_PROBLEM(w.http, 400, "invalid");
     ck_assert_ptr_nonnull(strstr(http_string(w.http, "/detail"), "the limit is 9223372036854775"));
+    ck_assert_ptr_nonnull(
+        strstr(http_string(w.http, "/detail"), ": timestamp 9223372036854776 is"));
 }
 END_TEST
 

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/share.h"
+#include "storage/rocksdb/live_files.h"
+#include "storage/rocksdb/rdb.h"
 #include "tenancy/activity.h"
 #include "tenancy/doc_key.h"
 #include "tenancy/internal.h"
@@ -255,6 +257,55 @@ START_TEST(one_that_finds_something_does_not_keep_the_others)
 }
 END_TEST
 
+/* The last byte of each table file whose first key is alto's: where RocksDB looks first when it
+ * opens one. It has them open. */
+static void flip_ends_of_altos(void)
+{
+    struct rdb_live_walk walk;
+    struct rdb_live_file f;
+    unsigned flipped = 0;
+    sto_rdb_live_walk_open(&walk, sto_rdb_engine(tent.engine)->db.handle, NULL);
+    while (sto_rdb_live_walk_next(&walk, &f)) {
+        char path[sizeof tent.dir + 32];
+        uint8_t byte;
+        if (!base_slice_starts_with(f.low, SLICE_LIT("alto#")))
+            continue;
+        (void)snprintf(path, sizeof path, "%s/db/%s", tent.dir, f.name);
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        off_t last = lseek(fd, -1, SEEK_END);
+        ck_assert_int_eq(pread(fd, &byte, 1, last), 1);
+        byte ^= 1;
+        ck_assert_int_eq(pwrite(fd, &byte, 1, last), 1);
+        ck_assert_int_eq(close(fd), 0);
+        flipped++;
+    }
+    sto_rdb_live_walk_close(&walk);
+    ck_assert_uint_gt(flipped, 0);
+}
+
+START_TEST(a_file_that_cannot_be_read_keeps_only_those_in_it)
+{
+    struct ten_tenant *alto = tent_create(&tent, IDS[0]);
+    tent_table(&tent, alto, "devices");
+    tent_write(&tent, alto, "devices", "row", "value");
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(tent.engine)), ERR_OK);
+    for (int i = 1; i < LEAVING; i++) {
+        struct ten_tenant *t = tent_create(&tent, IDS[i]);
+        tent_table(&tent, t, "devices");
+        tent_write(&tent, t, "devices", "row", "value");
+    }
+    flip_ends_of_altos();
+    all_leave_together();
+    ck_assert_int_eq(jobs[0].state, TEN_JOB_FAILED);
+    ck_assert_ptr_nonnull(strstr(jobs[0].error, "it cannot be read: corrupt"));
+    for (int i = 1; i < LEAVING; i++)
+        ck_assert_msg(jobs[i].state == TEN_JOB_DONE, "%s: %s", IDS[i], jobs[i].error);
+    flip_ends_of_altos();
+    wall_pass_s(3600); /* until it is tried again */
+    tent_await_job_done(&tent, ids[0], &jobs[0]);
+}
+END_TEST
+
 static bool all_are_done(void *unused)
 {
     (void)unused;
@@ -390,6 +441,7 @@ Suite *suite_tenancy_offboard_together(void)
     tcase_add_test(t, who_waits_knows_how_long_the_last_ones_took);
     tcase_add_test(t, each_finds_what_it_would_find_alone);
     tcase_add_test(t, one_that_finds_something_does_not_keep_the_others);
+    tcase_add_test(t, a_file_that_cannot_be_read_keeps_only_those_in_it);
     tcase_add_test(t, a_departure_that_keeps_failing_grows_old);
     tcase_add_test(t, a_job_that_cannot_be_read_is_tried_again);
     tcase_add_test(t, any_number_of_files_is_searched);
