@@ -144,6 +144,7 @@ static void names_clear(struct ten_details *details)
 {
     details->display_name = "";
     details->reason = "";
+    details->instance = "";
     if (details->plan != NULL)
         ten_quota_give_departed(&details->quota, &ten_plan_terms(details->plan)->quota);
     details->plan = NULL; /* from now on it may be deleted */
@@ -157,16 +158,15 @@ static void names_forget(void *ctx)
     struct ten_registry *r = f->purge->registry;
     struct ten_details wanted = *ten_tenant_details(t);
     f->result = r->keys.strip == NULL ? ERR_OK : r->keys.strip(r->keys.ctx, t, f->eb);
-    if (f->result != ERR_OK ||
-        (wanted.display_name[0] == '\0' && wanted.reason[0] == '\0' && wanted.plan == NULL))
+    if (f->result != ERR_OK || (wanted.display_name[0] == '\0' && wanted.reason[0] == '\0' &&
+                                wanted.instance[0] == '\0' && wanted.plan == NULL))
         return;
     names_clear(&wanted);
     f->result = ten_tenant_commit(r, t, TEN_PURGING, &wanted, NULL, 0, f->eb);
     f->purge->audit_days = ten_tenant_audit_days(t);
 }
 
-/* What its customer and operators named leaves the documents that stay, before the flush and the
- * compaction, so that it leaves the logs and the old versions in table files as well. */
+/* Before flush and compaction: so the names leave logs and old versions in table files as well. */
 static enum err forget_names(struct ten_purge *p, struct errbuf *eb)
 {
     struct forgetting f = {.purge = p, .eb = eb};

@@ -3,7 +3,9 @@
  *
  * Each instance of a project is a tenant. The instance of a project that is named first has the
  * project's name as its ID, if that is a tenant ID (emulator_id.h): what is there by the name of
- * the project stays what it is. All others have an ID that is made of both names.
+ * the project stays what it is. All others have an ID that is made of both names. A purge erases
+ * the name of the tenant's instance: a purged tenant with the project's name as its ID is that of
+ * no instance any more.
  */
 #include "gateway/grpc/emulator.h"
 
@@ -36,6 +38,12 @@ static enum err check_here(const struct ten_tenant *tenant, struct errbuf *eb)
     return base_fail(eb, ERR_FORBIDDEN, NOT_HERE);
 }
 
+static bool is_instance_of(const struct ten_tenant *first, struct slice instance)
+{
+    bool is_erased = ten_tenant_details(first)->instance[0] == '\0';
+    return !is_erased && base_slice_equal(ten_tenant_instance(first), instance);
+}
+
 static enum err place_find(struct ten_registry *registry, const struct gw_resource *of,
                            struct place *out, struct errbuf *eb)
 {
@@ -48,7 +56,7 @@ static enum err place_find(struct ten_registry *registry, const struct gw_resour
     if (of->instance.len == 0 || base_slice_is(of->instance, "-"))
         out->instance =
             first != NULL ? ten_tenant_instance(first) : base_slice_text(TEN_INSTANCE_DEFAULT);
-    if (is_id && (first == NULL || base_slice_equal(ten_tenant_instance(first), out->instance))) {
+    if (is_id && (first == NULL || is_instance_of(first, out->instance))) {
         memcpy(out->id, of->project.ptr, of->project.len);
         out->tenant = first;
         return ERR_OK;

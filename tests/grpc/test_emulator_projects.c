@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "gateway/grpc/emulator_id.h"
 #include "tests/grpc/emulator.h"
+#include "tests/support/world.h"
 
 #include "base/banned.h"
 
@@ -277,6 +278,40 @@ START_TEST(a_tenant_of_an_operator_is_not_reached_by_any_name)
 }
 END_TEST
 
+/* Its ID stays taken, and the name of the instance is not known any more. */
+START_TEST(the_name_of_a_purged_instance_can_be_used_for_a_new_tenant)
+{
+    char made[LIM_TENANT_ID + 1];
+    start();
+    struct http *op = http_open(&server, HTTP_2, server.operator_key);
+    make_table("dev", "lab");
+    write_row("dev", "lab");
+    make_table("dev", "other");
+    write_row("dev", "other");
+    admin_offboard(op, "dev");
+    http_get(op, "/v1/admin/tenants/dev");
+    ck_assert_str_eq(http_string(op, "/instance"), "main");
+    expect_row("dev", "other");
+    expect_status(ask(DATA "ReadRows", &bt__read_rows_request__descriptor,
+                      "table_name=projects/dev/instances/lab/tables/t"),
+                  GW_STATUS_NOT_FOUND); /* no table */
+    make_table("dev", "lab");
+    write_row("dev", "lab");
+    make_table("dev", "main");
+    write_row("dev", "main");
+    expect_row("dev", "lab");
+    expect_row("dev", "main");
+    expect_row("dev", "other");
+    gw_emulator_id_make(SLICE_LIT("dev"), SLICE_LIT("lab"), made);
+    http_get(op, "/v1/admin/tenants/%s", made);
+    ck_assert_str_eq(http_string(op, "/state"), "active");
+    http_get(op, "/v1/admin/tenants/dev");
+    ck_assert_str_eq(http_string(op, "/state"), "purged");
+    http_close(op);
+    stop();
+}
+END_TEST
+
 Suite *suite_grpc_emulator_projects(void);
 Suite *suite_grpc_emulator_projects(void)
 {
@@ -293,6 +328,7 @@ Suite *suite_grpc_emulator_projects(void)
     tcase_add_test(tc, an_id_that_is_made_is_no_project_as_it_is);
     tcase_add_test(tc, operators_see_whose_tenant_it_is);
     tcase_add_test(tc, a_tenant_of_an_operator_is_not_reached_by_any_name);
+    tcase_add_test(tc, the_name_of_a_purged_instance_can_be_used_for_a_new_tenant);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -4,8 +4,9 @@
  *
  * Does:     erased_story.c: writes the marks, through every route and method that stores something,
  *           then sends what the walks of this folder send, for all routes and methods.
- *           erased_fields.c: tells which fields of requests got no mark. erased_files.c: reads
- *           every file of the data directory, table files entry by entry as well.
+ *           erased_plain.c: the same for what the emulator's listener stores, of tenants that it
+ *           makes. erased_fields.c: tells which fields of requests got no mark. erased_files.c:
+ *           reads every file of the data directory, table files entry by entry as well.
  * Owns:     the server, from erased_begin to erased_end.
  * May use:  storage/, gateway/, tests/isolation/, tests/support/, libcheck.
  * Knows no: how things are stored.
@@ -23,7 +24,9 @@
 #include "tests/support/world.h"
 
 #define ERASED_TENANT "walked"
-#define ERASED_HEAD   "zq-" /* every mark begins so */
+#define ERASED_PLAIN  "plainly" /* a project, and the tenant of its first instance */
+#define ERASED_PLAINS 3         /* tenants of the emulator's listener */
+#define ERASED_HEAD   "zq-"     /* every mark begins so */
 
 /* An operator's plan is nobody's: places that are free of tenants may name it. */
 #define ERASED_FREE     STO_REMAINDERS
@@ -62,10 +65,14 @@ void erased_end(struct erased *x);
 
 /* Everything that stores a mark; each request must succeed. */
 void erased_tell_story(struct erased *x);
+/* The part of the story at the emulator's listener. */
+void erased_tell_plain(struct erased *x);
+/* Another request was sent; place and body live as long as the program. */
+void erased_remember(struct erased *x, const char *method, const char *place, const char *body);
 /* All requests of requests.c and rpcs.c that name the tenant's own, whatever comes of them, but for
  * those that end the tenant. */
 void erased_walk_all(struct erased *x);
-/* Every field of every request had a mark, or is listed with a reason. */
+/* Every field of every request, at either listener, had a mark, or is listed with a reason. */
 void erased_check_fields(struct erased *x);
 
 /* The first mark that is where it may not be, in static memory; NULL: there is none. The server has

@@ -2,8 +2,8 @@
  * tests/isolation/erased_fields.c - which fields of requests can hold a text, and which had a mark.
  *
  * The fields of the JSON API are those of its own description (/openapi.json), those of gRPC the
- * ones of the methods' messages. A field is told by its whole path in the request: one that no
- * request set to a mark there must be below, with its reason.
+ * ones of the methods' messages, at the emulator's listener as well. A field is told by its whole
+ * path in the request: one that no request set to a mark there must be below, with its reason.
  */
 #include <check.h>
 #include <jansson.h>
@@ -284,10 +284,17 @@ static bool form_sets_mark(const char *form, const char *path)
     return false;
 }
 
+/* place: the method's path, or its name alone. */
+static bool is_of_method(const char *place, const struct gw_method *method)
+{
+    const char *slash = strrchr(place, '/');
+    return strcmp(slash == NULL ? place : slash + 1, method->name) == 0;
+}
+
 static bool was_asked(const struct erased *x, const struct gw_method *method, const char *path)
 {
     for (size_t i = 0; i < x->sent_count; i++)
-        if (strcmp(x->sent[i].method, "gRPC") == 0 && ends_with(x->sent[i].place, method->name) &&
+        if (strcmp(x->sent[i].method, "gRPC") == 0 && is_of_method(x->sent[i].place, method) &&
             form_sets_mark(x->sent[i].body, path))
             return true;
     return false;
@@ -329,8 +336,10 @@ static size_t check_methods(const struct erased *x)
     for (size_t i = 0; i < gw_method_count; i++) {
         const struct gw_method *method = &gw_methods[i];
         bool stores = method->audit != NULL || method->access > GW_ACCESS_READ;
-        if (method->request != NULL && stores)
-            fields += check_message(x, method, method->request, "", 0);
+        const ProtobufCMessageDescriptor *type =
+            method->request != NULL ? method->request : method->plain_request;
+        if (type != NULL && stores)
+            fields += check_message(x, method, type, "", 0);
     }
     return fields;
 }

@@ -40,6 +40,15 @@ const struct erased_mark ERASED_MARKS[] = {
     {"zq-memo", "a note on a backup", NOWHERE},
     {"zq-why", "the reason of a suspension", NOWHERE},
     {"zq-hold", "the reason of a hold", NOWHERE},
+    {"zq-Proj", "a project's name", NOWHERE},
+    {"zq-inst", "an instance's name", NOWHERE},
+    {"zq-shown", "an instance's display name", NOWHERE},
+    {"zq-tied", "an instance's label", NOWHERE},
+    {"zq-clus", "a cluster's name", NOWHERE},
+    {"zq-place", "a cluster's location", NOWHERE},
+    {"zq-kms", "the name of a cluster's key", NOWHERE},
+    {"zq-prof", "an application profile's name", NOWHERE},
+    {"zq-about", "an application profile's description", NOWHERE},
 };
 const size_t ERASED_MARK_COUNT = sizeof ERASED_MARKS / sizeof ERASED_MARKS[0];
 
@@ -70,6 +79,8 @@ void erased_begin(struct erased *x)
     (void)snprintf(x->access_log, sizeof x->access_log, "%s/access.log", x->server.root);
     x->server.options[0] = "--access-log";
     x->server.options[1] = x->access_log;
+    x->server.options[2] = "--emulator";
+    x->server.options[3] = "127.0.0.1:0";
     server_start(&x->server, NULL);
     x->op = http_open(&x->server, HTTP_2, x->server.operator_key);
     for (size_t i = 0; i < NAME_COUNT; i++)
@@ -85,7 +96,7 @@ void erased_end(struct erased *x)
 
 /* --- one request ------------------------------------------------------------------------------ */
 
-static void remember(struct erased *x, const char *method, const char *place, const char *body)
+void erased_remember(struct erased *x, const char *method, const char *place, const char *body)
 {
     ck_assert_uint_lt(x->sent_count, ERASED_SENT);
     x->sent[x->sent_count++] = (struct erased_sent){method, place, body};
@@ -139,7 +150,7 @@ static const struct gw_route *route_find(const char *method, const char *pattern
 static void tell(struct erased *x, const char *method, const char *pattern, const char *body)
 {
     send_form(x, route_find(method, pattern), NULL, body);
-    remember(x, method, pattern, body);
+    erased_remember(x, method, pattern, body);
     ck_assert_msg(x->last->status < 300, "%s %s %s: %d: %s", method, pattern,
                   body == NULL ? "" : body, x->last->status, http_text(x->last));
 }
@@ -258,7 +269,7 @@ static void ask(struct erased *x, struct grpc_client *c, const char *path,
                 const ProtobufCMessageDescriptor *type, const char *form)
 {
     (void)neighbours_ask(c, &x->own, path, type, form);
-    remember(x, "gRPC", path, form);
+    erased_remember(x, "gRPC", path, form);
     grpc_forget(c);
 }
 
@@ -271,7 +282,7 @@ static void offer_ignored(struct erased *x, struct grpc_client *c)
         struct arena arena;
         base_arena_init(&arena, MIB);
         (void)grpc_ask(c, IGNORED[i].path, rpc_message(&r, &x->own, &x->own, &arena));
-        remember(x, "gRPC", IGNORED[i].path, IGNORED[i].form);
+        erased_remember(x, "gRPC", IGNORED[i].path, IGNORED[i].form);
         grpc_forget(c);
         base_arena_fini(&arena);
     }
@@ -343,6 +354,7 @@ void erased_tell_story(struct erased *x)
     tell_tables(x);
     tell_rows(x);
     tell_over_grpc(x);
+    erased_tell_plain(x);
     tell_backups(x);
     tell_states(x);
 }
@@ -375,7 +387,7 @@ static void walk_routes(struct erased *x)
                 (r->body != NULL && ends_tenant(r->route, r->body)))
                 continue;
             send_form(x, r->route, r->query, r->body);
-            remember(x, r->route->method, r->route->pattern, r->body);
+            erased_remember(x, r->route->method, r->route->pattern, r->body);
             ck_assert_msg(x->last->status < 500, "%s: %s", request_name(r), http_text(x->last));
             if (r->route->audit != NULL && x->last->status < 300)
                 put_back(x);
@@ -404,7 +416,8 @@ static void walk_methods(struct erased *x)
             ck_assert_msg(call->status != GW_STATUS_INTERNAL, "%s: %s", rpc_name(&rpcs[k]),
                           call->message);
             bool is_done = gw_methods[i].audit != NULL && call->status == GW_STATUS_OK;
-            remember(x, "gRPC", gw_methods[i].name, rpcs[k].form);
+            if (gw_methods[i].request != NULL) /* others are refused here, whatever they say */
+                erased_remember(x, "gRPC", gw_methods[i].name, rpcs[k].form);
             grpc_forget(&c);
             base_arena_fini(&arena);
             if (is_done)
