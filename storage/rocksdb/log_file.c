@@ -274,6 +274,36 @@ enum err sto_rdb_log_next(struct rdb_log_file *f, struct buf *payload, enum rdb_
     }
 }
 
+/* --- all of a file ---------------------------------------------------------------------------- */
+
+uint64_t sto_rdb_log_at(const struct rdb_log_file *f)
+{
+    return f->block_offset + f->at;
+}
+
+enum err sto_rdb_log_run(struct rdb_log_file *f, enum rdb_log_found *out, struct slice *out_bytes,
+                         struct errbuf *eb)
+{
+    struct fragment fragment = {.offset = 0};
+    struct errbuf why = {{0}};
+    enum err rc;
+    do {
+        rc = fragment_next(f, out, &fragment, &why);
+        if (rc == ERR_UNSUPPORTED) { /* its bytes are read all the same */
+            *out = RDB_LOG_DAMAGE;
+            rc = ERR_OK;
+        }
+        if (rc != ERR_OK)
+            return base_fail(eb, rc, "%s", why.text);
+    } while (*out == RDB_LOG_DAMAGE && fragment.offset < f->block_offset); /* zeros were passed */
+    *out_bytes = *out == RDB_LOG_RECORD ? fragment.bytes : SLICE_EMPTY;
+    if (*out == RDB_LOG_DAMAGE) {
+        *out_bytes = base_slice(f->block + f->at, f->block_bytes - f->at);
+        f->at = f->block_bytes;
+    }
+    return ERR_OK;
+}
+
 /* --- behind damage ---------------------------------------------------------------------------- */
 
 static bool sequence_is_later(const struct rdb_log_file *f, uint64_t found, uint64_t sequence)

@@ -2,7 +2,7 @@
  * storage/rocksdb/log_file.h - the records of a RocksDB log or MANIFEST, read without RocksDB.
  *
  * Does:     returns record after record; says where the first one is that does not check out; finds
- *           a record that begins behind it; appends records.
+ *           a record that begins behind it; returns all that is in a file; appends records.
  * Owns:     one block of 32 KiB and a descriptor for each open file.
  * May use:  base/, RocksDB's checksum.
  * Knows no: the database, witness, which file is the last.
@@ -43,6 +43,14 @@ uint64_t sto_rdb_log_bytes(const struct rdb_log_file *f);
  * byte is wrong or missing; nothing is read behind it. */
 enum err sto_rdb_log_next(struct rdb_log_file *f, struct buf *payload, enum rdb_log_found *out,
                           struct rdb_log_record *out_record, struct errbuf *eb) MUST_CHECK;
+
+/* The bytes of any file, run after run, in memory of f. RDB_LOG_RECORD: of a record, one fragment
+ * of at most 32 KiB. RDB_LOG_DAMAGE: no fragment is there; the rest of the block as it is. The next
+ * block is read as ever. Not to be mixed with sto_rdb_log_next. */
+enum err sto_rdb_log_run(struct rdb_log_file *f, enum rdb_log_found *out, struct slice *out_bytes,
+                         struct errbuf *eb) MUST_CHECK;
+/* Where the next run begins. */
+uint64_t sto_rdb_log_at(const struct rdb_log_file *f);
 
 /* Searches behind damage for the first fragment of a batch whose sequence is above `sequence`, that
  * of the last change before the damage; 0: not known. Its writer had the damaged record synced. */

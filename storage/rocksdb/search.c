@@ -6,11 +6,13 @@
  *     does not name the tenant
  *   *.sst, all others          every entry         a key of it; in others' keys and values: outside
  *   *.sst.copy, *.sst.part     as its file         the same (meta_copies.h)
- *   *.log, in use              as it is            outside: after a flush only others write there
- *   *.log, not in use any more as it is            something that has to go yet
- *   MANIFEST-*, the current    as it is            outside: bounds of others' keys
- *   MANIFEST-*, others         as it is            something that has to go yet
+ *   *.log, in use              its records         outside: after a flush only others write there
+ *   *.log, not in use any more its records         something that has to go yet
+ *   MANIFEST-*, the current    its records         outside: bounds of others' keys
+ *   MANIFEST-*, others         its records         something that has to go yet
  *   LOG*, OPTIONS-*, the rest  as it is            a note: nothing there comes from keys or values
+ *
+ * Bytes of a log or MANIFEST that are no record are read as they are (search_bytes.h).
  *
  * A table without a list, with one that is damaged, wrong or too long to be kept, or that is not
  * in use, is read; a deep search reads all of them, whatever they list. A list that was not there,
@@ -29,8 +31,6 @@
 #include "storage/rocksdb/search.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -45,6 +45,7 @@
 #include "storage/rocksdb/meta_copies.h"
 #include "storage/rocksdb/progress.h"
 #include "storage/rocksdb/rdb.h"
+#include "storage/rocksdb/search_bytes.h"
 #include "storage/rocksdb/search_lists.h"
 #include "storage/rocksdb/table_file.h"
 #include "storage/rocksdb/tenant_collector.h"
@@ -141,49 +142,29 @@ static void take_version(struct search *s, struct slice bytes)
     memcpy(s->version, rest.ptr, len);
 }
 
-/* What begins in the last bytes of a window is looked for in the next one. */
-static enum err search_bytes(struct search *s, int fd, uint8_t *window)
+static enum err log_passed(void *ctx, struct slice window, uint64_t file_bytes)
 {
-    size_t overlap = s->match.overlap;
-    size_t kept = 0;
-    enum err rc = ERR_OK;
-    while (rc == ERR_OK) {
-        ssize_t n = read(fd, window + kept, RDB_SEARCH_CHUNK - kept);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return ERR_IO;
-        struct slice bytes = base_slice(window, kept + (size_t)n);
-        size_t limit = n > 0 && bytes.len > overlap ? bytes.len - overlap : bytes.len;
-        if (n > 0 && bytes.len <= overlap)
-            limit = 0;
-        sto_rdb_match_bytes(&s->match, bytes, limit);
-        take_version(s, bytes);
-        if (n == 0)
-            return ERR_OK;
-        kept = bytes.len - limit;
-        memmove(window, window + limit, kept);
-        passed_bytes(s, (uint64_t)n);
-        base_yield();
-        rc = go_on(s);
-    }
-    return rc;
+    struct search *s = ctx;
+    (void)window;
+    passed_bytes(s, file_bytes);
+    base_yield();
+    return go_on(s);
 }
 
-/* A file that is gone is read to its end. */
-static enum err search_raw(struct search *s, const char *path, struct errbuf *eb)
+/* Only here, where nobody's keys and values are: others' may say anything of the version. */
+static enum err notes_passed(void *ctx, struct slice window, uint64_t file_bytes)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return ERR_OK;
-    uint8_t *window = base_new(RDB_SEARCH_CHUNK);
-    enum err rc = fd < 0 ? ERR_IO : search_bytes(s, fd, window);
-    base_free(window);
-    if (fd >= 0)
-        (void)close(fd); /* it was only read */
-    if (rc == ERR_OK || rc == ERR_CANCELLED)
-        return rc;
-    return base_fail(eb, rc, "a file of the database cannot be read");
+    take_version(ctx, window);
+    return log_passed(ctx, window, file_bytes);
+}
+
+static enum err search_other(struct search *s, const struct file *f, const char *path,
+                             struct errbuf *eb)
+{
+    const struct rdb_byte_search notes = {.match = &s->match, .ctx = s, .passed = notes_passed};
+    const struct rdb_byte_search log = {.match = &s->match, .ctx = s, .passed = log_passed};
+    return f->kind == NOTES ? sto_rdb_search_raw(path, &notes, eb)
+                            : sto_rdb_search_log(path, &log, eb);
 }
 
 static bool begins_with(const char *name, const char *with)
@@ -409,7 +390,7 @@ static enum err search_one(struct search *s, struct file *f, struct errbuf *eb)
     if (rc != ERR_OK)
         return rc;
     sto_rdb_match_forget(&s->match);
-    rc = f->kind == TABLE ? search_table(s, f, path, eb) : search_raw(s, path, eb);
+    rc = f->kind == TABLE ? search_table(s, f, path, eb) : search_other(s, f, path, eb);
     if (rc == ERR_NOT_FOUND || f->is_unfinished)
         return ERR_OK; /* and not done */
     f->done = rc == ERR_OK;

@@ -3,8 +3,8 @@
  *
  * Does:     plant canaries. Read the files of the database directory: tables block by block
  *           (table_file.h), unless they list their tenants (search_lists.h) and none of these is
- *           among them; others as they are; find their keys, prefixes and canaries
- *           (search_match.h), of all of them in one pass.
+ *           among them; logs and MANIFEST record by record; others as they are (search_bytes.h);
+ *           find their keys, prefixes and canaries (search_match.h), of all of them in one pass.
  * Owns:     nothing.
  * May use:  base/, storage/, OpenSSL's digests.
  * Knows no: what a certificate says.
@@ -20,8 +20,6 @@
 #define STORAGE_ROCKSDB_SEARCH_H
 
 #include "storage/engine.h"
-
-#define RDB_SEARCH_CHUNK (256 * KIB)
 
 /* As sto_canaries_plant. */
 enum err sto_rdb_canaries_plant(struct sto_engine *engine, const struct sto_tenant_scope *scope,

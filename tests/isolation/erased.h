@@ -6,7 +6,8 @@
  *           then sends what the walks of this folder send, for all routes and methods.
  *           erased_plain.c: the same for what the emulator's listener stores, of tenants that it
  *           makes. erased_fields.c: tells which fields of requests got no mark. erased_files.c:
- *           reads every file of the data directory, table files entry by entry as well.
+ *           reads every file of the data directory, table files entry by entry, and logs record
+ *           by record, as well.
  * Owns:     the server, from erased_begin to erased_end.
  * May use:  storage/, gateway/, tests/isolation/, tests/support/, libcheck.
  * Knows no: how things are stored.
@@ -78,8 +79,8 @@ void erased_check_fields(struct erased *x);
 /* The first mark that is where it may not be, in static memory; NULL: there is none. The server has
  * ended. */
 const char *erased_find(const struct erased *x);
-/* Whether some file of the data directory holds the text, table files decoded; the server may run,
- * and a file that is being written is passed over. */
+/* Whether some file of the data directory holds the text, table files and logs decoded; the server
+ * may run, and a file that is being written is passed over. */
 bool erased_is_somewhere(const struct erased *x, const char *text);
 
 #endif

@@ -4,8 +4,9 @@
  *
  * Table files are compressed: they are decoded, every version of every entry. A mark in one is
  * allowed where the key's kind of document keeps it; the same bytes in the file itself are
- * explained by that entry and by nothing else. A file that no place lists is a finding, with or
- * without a mark.
+ * explained by that entry and by nothing else. Logs and MANIFEST are cut in pieces of 32 KiB: a
+ * mark is searched in each of their records, and in the file as it is. A file that no place lists
+ * is a finding, with or without a mark.
  */
 #define _GNU_SOURCE
 #include <check.h>
@@ -14,6 +15,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "storage/rocksdb/log_file.h"
+#include "storage/rocksdb/manifest.h"
 #include "storage/rocksdb/table_file.h"
 #include "tests/isolation/erased.h"
 
@@ -112,7 +115,8 @@ static bool file_may_hold(const struct sto_other_place *place, const struct eras
            (mark->may_stay & ERASED_IN(place->remainder)) != 0; /* no mark stays in none */
 }
 
-static void look_bytes(struct searching *s, struct slice bytes, const struct sto_other_place *place)
+static void look_bytes(struct searching *s, struct slice bytes, const struct sto_other_place *place,
+                       const char *how)
 {
     if (s->wanted != NULL) {
         s->is_there |= holds(bytes, s->wanted);
@@ -121,7 +125,35 @@ static void look_bytes(struct searching *s, struct slice bytes, const struct sto
     for (size_t i = 0; i < ERASED_MARK_COUNT; i++)
         if (!s->in_entry[i] && !file_may_hold(place, &ERASED_MARKS[i]) &&
             holds(bytes, ERASED_MARKS[i].text))
-            add_finding(s, &ERASED_MARKS[i], "as bytes");
+            add_finding(s, &ERASED_MARKS[i], how);
+}
+
+static bool is_log(const char *path)
+{
+    size_t len = strlen(path);
+    return strncmp(path, DATABASE, strlen(DATABASE)) == 0 &&
+           (strcmp(path + (len < 4 ? 0 : len - 4), ".log") == 0 ||
+            strstr(path, "/MANIFEST-") != NULL);
+}
+
+/* Up to the first byte that is of no record. */
+static void look_records(struct searching *s, const char *full, const struct sto_other_place *place)
+{
+    struct rdb_log_file *f = NULL;
+    enum rdb_log_found found = RDB_LOG_RECORD;
+    struct buf payload;
+    base_buf_init(&payload, RDB_MANIFEST_RECORD_MAX);
+    enum err rc = sto_rdb_log_open(full, &f, NULL);
+    while (rc == ERR_OK && found == RDB_LOG_RECORD) {
+        struct rdb_log_record record;
+        rc = sto_rdb_log_next(f, &payload, &found, &record, NULL);
+        if (rc == ERR_OK && found == RDB_LOG_RECORD)
+            look_bytes(s, base_buf_slice(&payload), place, "in a record");
+    }
+    bool may_change = s->wanted != NULL;
+    ck_assert_msg(may_change || rc == ERR_OK, "%s cannot be read", s->path);
+    sto_rdb_log_close(f);
+    base_buf_fini(&payload);
 }
 
 static void look_file(struct searching *s, const char *full, const char *path)
@@ -141,7 +173,11 @@ static void look_file(struct searching *s, const char *full, const char *path)
     enum err rc_bytes = base_file_read(full, FILE_MAX, &bytes, NULL);
     bool may_change = s->wanted != NULL; /* a server runs: files are being written, and go */
     ck_assert_msg(may_change || (rc == ERR_OK && rc_bytes == ERR_OK), "%s cannot be read", path);
-    look_bytes(s, base_buf_slice(&bytes), place == NULL ? &nowhere : place);
+    if (place == NULL)
+        place = &nowhere;
+    look_bytes(s, base_buf_slice(&bytes), place, "as bytes");
+    if (is_log(path))
+        look_records(s, full, place);
     base_buf_fini(&bytes);
 }
 
@@ -171,7 +207,7 @@ static void look_log(struct searching *s, const char *full, enum sto_remainder r
     memset(s->in_entry, 0, sizeof s->in_entry);
     ck_assert_int_eq(base_file_read(full, FILE_MAX, &bytes, NULL), ERR_OK);
     ck_assert_uint_gt(bytes.len, 0);
-    look_bytes(s, base_buf_slice(&bytes), &place);
+    look_bytes(s, base_buf_slice(&bytes), &place, "as bytes");
     base_buf_fini(&bytes);
 }
 

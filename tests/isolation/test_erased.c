@@ -3,7 +3,13 @@
  * method, at the emulator's listener as well, is nowhere when the tenant is erased, but for what
  * its certificate names.
  */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
 #include "tests/isolation/erased.h"
+#include "tests/storage/log_maker.h"
 
 #include "base/banned.h"
 
@@ -70,6 +76,32 @@ START_TEST(no_file_holds_what_was_named_or_written)
 }
 END_TEST
 
+/* In the file as it is, no mark stands in one piece. */
+START_TEST(a_mark_that_a_log_cuts_is_found)
+{
+    static const char *const NAMES[] = {"000012.log", "MANIFEST-000012"};
+    static uint8_t record[2 * MAKER_BLOCK];
+    const char *mark = ERASED_MARKS[0].text;
+    struct buf file;
+    char path[PROCESS_PATH + 40];
+    int keeper = process_temp_dir(x.server.data);
+    (void)snprintf(path, sizeof path, "%s/db", x.server.data);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/db/%s", x.server.data, NAMES[_i]);
+    memset(record, 'x', sizeof record);
+    memcpy(record + MAKER_BLOCK - MAKER_HEAD - 3, mark, strlen(mark));
+    base_buf_init(&file, 4 * sizeof record);
+    maker_record(&file, base_slice(record, sizeof record));
+    ck_assert_ptr_null(memmem(file.ptr, file.len, mark, strlen(mark)));
+    ck_assert(!erased_is_somewhere(&x, mark));
+    ck_assert_int_eq(base_file_replace(path, base_buf_slice(&file), 0600, NULL), ERR_OK);
+    ck_assert(erased_is_somewhere(&x, mark));
+    ck_assert(!erased_is_somewhere(&x, ERASED_MARKS[1].text));
+    base_buf_fini(&file);
+    process_temp_dir_remove(x.server.data, keeper);
+}
+END_TEST
+
 Suite *suite_isolation_erased(void);
 Suite *suite_isolation_erased(void)
 {
@@ -77,6 +109,7 @@ Suite *suite_isolation_erased(void)
     TCase *tc = tcase_create("erased");
     tcase_set_timeout(tc, 1200);
     tcase_add_test(tc, no_file_holds_what_was_named_or_written);
+    tcase_add_loop_test(tc, a_mark_that_a_log_cuts_is_found, 0, 2);
     suite_add_tcase(s, tc);
     return s;
 }
