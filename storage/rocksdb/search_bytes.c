@@ -82,6 +82,7 @@ static enum err log_read(struct window *w, struct rdb_log_file *f)
 {
     enum rdb_log_found found = RDB_LOG_RECORD;
     uint64_t passed = 0;
+    size_t added = 0; /* behind what the window kept: records may be short */
     enum err rc = ERR_OK;
     while (rc == ERR_OK && found != RDB_LOG_END) {
         struct slice run = SLICE_EMPTY;
@@ -90,12 +91,16 @@ static enum err log_read(struct window *w, struct rdb_log_file *f)
             return rc;
         INVARIANT(run.len <= LOG_RUN_MAX);
         if (run.len > 0)
-            memcpy(w->bytes + w->kept, run.ptr, run.len);
+            memcpy(w->bytes + w->kept + added, run.ptr, run.len);
+        added += run.len;
         bool is_last = found == RDB_LOG_END;
+        if (!is_last && w->kept + added <= RDB_SEARCH_CHUNK - LOG_RUN_MAX)
+            continue;
         uint64_t at = is_last ? sto_rdb_log_bytes(f) : sto_rdb_log_at(f);
         at = at < passed ? passed : at; /* it grew behind the open */
-        rc = window_search(w, run.len, is_last, at - passed);
+        rc = window_search(w, added, is_last, at - passed);
         passed = at;
+        added = 0;
     }
     return rc;
 }

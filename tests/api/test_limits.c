@@ -48,13 +48,14 @@ static const struct {
      "{'rules':[{'family':'raw','qualifier':'q','append':'v'}]}", ROW "keys:modify",
      "{'rules':[{'family':'raw','qualifier':'q','append':'v'}]}", LONG_KEY},
     {"{'qualifier_bytes':3}", "PATCH", ROW "k", "{'raw':{'abc':'v'}}", ROW "k",
-     "{'raw':{'abcd':'v'}}", LONG_NAME},
-    {"{'qualifier_bytes':3}", "PUT", CELL "k/raw/abc", "v", CELL "k/raw/abcd", "v", LONG_NAME},
+     "{'raw':{'abcd':'v'}}", "raw.abcd: " LONG_NAME},
+    {"{'qualifier_bytes':3}", "PUT", CELL "k/raw/abc", "v", CELL "k/raw/abcd", "v",
+     "raw.abcd: " LONG_NAME},
     {"{'qualifier_bytes':3}", "POST", ROW "k:modify",
      "{'rules':[{'family':'raw','qualifier':'abc','append':'v'}]}", ROW "k:modify",
-     "{'rules':[{'family':'raw','qualifier':'abcd','append':'v'}]}", LONG_NAME},
+     "{'rules':[{'family':'raw','qualifier':'abcd','append':'v'}]}", "rules[0]: " LONG_NAME},
     {"{'cell_bytes':3}", "PUT", CELL "k/raw/q", "123", CELL "k/raw/q", "1234",
-     "cell value has 4 bytes; the limit is 3 (this tenant's cell_bytes)"},
+     "raw.q: cell value has 4 bytes; the limit is 3 (this tenant's cell_bytes)"},
     {"{'row_bytes':20}", "PUT", ROW "k", "{'raw':{'q':'1234567'}}", ROW "k",
      "{'raw':{'q':'12345678'}}",
      "the row would hold 21 bytes; the limit is 20 (this tenant's row_bytes)"},
@@ -129,7 +130,7 @@ START_TEST(bulk_lines_meet_the_limits_one_by_one)
               "{'op':'delete','key':'long key'}\n",
               TABLES "devices:write");
     EXPECT_STATUS(w.http, 200);
-    static const char *const DETAILS[] = {NULL, LONG_KEY, LONG_NAME, NULL};
+    static const char *const DETAILS[] = {NULL, LONG_KEY, "raw.abcd: " LONG_NAME, NULL};
     for (size_t i = 0; i < 4; i++) {
         json_t *line = http_line_new(w.http, i);
         int64_t status = json_integer_value(json_object_get(line, "status"));
