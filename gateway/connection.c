@@ -26,16 +26,11 @@
 
 #include "base/banned.h"
 
-/* Above this part of all connections that there may be, in percent, idle ones have to go sooner. */
-#define CROWDED_PERCENT 80
-#define CROWDED_IDLE_NS (5 * NS_PER_S)
 /* A line of connections is busy that has more than one part in so many of a loop's time; for at
  * most so long after it was. */
 #define LOOP_SHARE  16
 #define BUSY_NS_MAX (100 * NS_PER_MS)
 #define NS_PER_US   1000ULL
-/* When there is no room: of the oldest handshakes, one of these has to go. */
-#define GREETINGS_LOOKED_AT 32
 
 /* To a client that speaks http:// where https:// is spoken; of its input, at most so many pieces
  * are read. */
@@ -67,6 +62,7 @@ void gw_conn_again(struct gw_conn *c)
 void gw_conn_act_for(struct gw_conn *c, const void *user)
 {
     c->line = gw_turns_line(&c->loop->turns, user);
+    gw_conn_hold_for(c, user);
 }
 
 /* --- events ------------------------------------------------------------------------------------
@@ -96,8 +92,7 @@ void gw_conn_run_again(struct gw_loop *loop)
         struct gw_turn *turn = gw_turns_take(&loop->turns);
         if (turn == NULL)
             return; /* others were closed meanwhile */
-        struct gw_conn *c =
-            (struct gw_conn *)(void *)((char *)turn - offsetof(struct gw_conn, turn));
+        struct gw_conn *c = BASE_LIST_ITEM(turn, struct gw_conn, turn);
         c->ops->run_again(c);
     }
 }
@@ -116,25 +111,14 @@ bool gw_conn_is_busy(const struct gw_conn *c, uint64_t now_ns)
     return now_ns < c->line->busy_until_ns;
 }
 
-static void leave_greeting(struct gw_conn *c)
-{
-    if (c->greeting_link == NULL)
-        return;
-    *c->greeting_link = c->next_greeting;
-    if (c->next_greeting != NULL)
-        c->next_greeting->greeting_link = c->greeting_link;
-    else
-        c->loop->last_greeting = c->greeting_link;
-    c->greeting_link = NULL;
-}
-
 void gw_conn_socket_gone(void *data)
 {
     struct gw_conn *c = data;
     INVARIANT(c->sock != NULL);
     c->sock = NULL;
     gw_turns_leave(&c->loop->turns, &c->turn);
-    leave_greeting(c);
+    gw_conn_retire(c);
+    base_list_remove(&c->held.link); /* of the retired ones */
     if (c->is_counted)
         gw_address_leave(&c->loop->all->addresses, c->address);
     *c->link = c->next;
@@ -172,6 +156,7 @@ void gw_conn_close(struct gw_conn *c)
     if (c->sock == NULL || c->is_closing)
         return;
     c->is_closing = true;
+    gw_conn_retire(c);
     gw_turns_leave(&c->loop->turns, &c->turn);
     h2o_socket_close(c->sock);
 }
@@ -226,15 +211,6 @@ const char *gw_conn_peer(struct gw_conn *c)
     return c->peer;
 }
 
-uint64_t gw_conn_idle_ns(const struct gw_conn *c)
-{
-    const struct gw_loops *loops = c->loop->all;
-    size_t all = atomic_load_explicit(&loops->connections, memory_order_relaxed);
-    uint64_t usual_ns = loops->idle_ns;
-    bool is_crowded = all * 100 > loops->options.connections_max * CROWDED_PERCENT;
-    return is_crowded && usual_ns > CROWDED_IDLE_NS ? CROWDED_IDLE_NS : usual_ns;
-}
-
 /* --- handshake ---------------------------------------------------------------------------------
  */
 
@@ -265,28 +241,6 @@ enum gw_edge_count gw_conn_look_at(struct gw_loop *loop, const struct sockaddr *
     return gw_address_may_shake_hands(&all->addresses, address, base_monotonic_ns())
                ? GW_EDGE_COUNT
                : GW_EDGE_HANDSHAKES;
-}
-
-bool gw_conn_make_room(struct gw_loop *loop, const struct gw_accepted *coming)
-{
-    const struct gw_addresses *all = &loop->all->addresses;
-    struct gw_conn *worst = NULL;
-    uint32_t most = coming->is_of_proxy ? 0 : gw_address_connections(all, coming->address);
-    struct gw_conn *c = loop->first_greeting;
-    for (int i = 0; c != NULL && i < GREETINGS_LOOKED_AT; i++, c = c->next_greeting) {
-        uint32_t n = c->is_counted ? gw_address_connections(all, c->address) : 0;
-        if (n < most || (n == most && worst != NULL))
-            continue;
-        worst = c;
-        most = n;
-    }
-    if (worst == NULL)
-        return false;
-    leave_greeting(worst);
-    worst->is_too_slow = true;
-    gw_edge_count(&loop->counts, GW_EDGE_ROOM);
-    gw_conn_shut(worst);
-    return true;
 }
 
 static void handshake_drain(struct gw_conn *c, uint64_t now_ns)
@@ -332,8 +286,7 @@ static void on_handshake(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->data;
     release_tls(c);
-    leave_greeting(c);
-    if (err != NULL || c->loop->is_draining) {
+    if (err != NULL || c->loop->is_draining || c->is_retired) {
         if (!c->is_too_slow && !c->loop->is_draining)
             gw_edge_count(&c->loop->counts, GW_EDGE_TLS);
         if (was_plain_http())
@@ -343,19 +296,15 @@ static void on_handshake(h2o_socket_t *sock, const char *err)
     }
     c->since_ns = base_monotonic_ns();
     c->progress_ns = c->since_ns;
+    if (!gw_room_enter(c)) {
+        gw_conn_close(c);
+        return;
+    }
     h2o_iovec_t protocol = h2o_socket_ssl_get_selected_protocol(sock);
     if (base_slice_is(base_slice(protocol.base, protocol.len), "h2"))
         gw_http2_open(c);
     else
         gw_http1_open(c);
-}
-
-static void enter_greeting(struct gw_conn *c)
-{
-    struct gw_loop *loop = c->loop;
-    c->greeting_link = loop->last_greeting;
-    *loop->last_greeting = c;
-    loop->last_greeting = &c->next_greeting;
 }
 
 static void handshake_begin(struct gw_conn *c)
@@ -394,6 +343,8 @@ static bool proxied_admit(struct gw_conn *c, const struct gw_proxy_header *heade
     }
     c->address = gw_address_slots_of(peer);
     c->is_counted = true;
+    gw_held_enter(&c->loop->holders, &c->held,
+                  gw_holders_of_address(&c->loop->holders, c->address));
     gw_address_enter(&c->loop->all->addresses, c->address);
     return true;
 }
@@ -402,7 +353,7 @@ static void on_proxy_bytes(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->data;
     struct gw_proxy_header header = {.bytes = 0};
-    if (err != NULL) {
+    if (err != NULL || c->is_retired) { /* of one that is shut, what came before is still read */
         gw_conn_close(c);
         return;
     }
@@ -446,11 +397,14 @@ void gw_conn_open(struct gw_loop *loop, const struct gw_accepted *accepted)
     c->sock->data = c;
     c->sock->on_close.cb = gw_conn_socket_gone;
     c->sock->on_close.data = c;
+    gw_held_enter(&loop->holders, &c->held, gw_holders_of_address(&loop->holders, c->address));
     if (accepted->endpoint == GW_ENDPOINT_PLAIN) {
-        gw_http2_open(c);
+        if (gw_room_enter(c))
+            gw_http2_open(c);
+        else
+            gw_conn_close(c);
         return;
     }
-    enter_greeting(c);
     if (accepted->is_of_proxy)
         h2o_socket_read_start(c->sock, on_proxy_bytes);
     else

@@ -21,6 +21,7 @@
 
 #include "gateway/addresses.h"
 #include "gateway/edge_counts.h"
+#include "gateway/holders.h"
 #include "gateway/loop.h"
 #include "gateway/turns.h"
 
@@ -44,14 +45,15 @@ struct gw_conn_ops {
     void (*tick)(struct gw_conn *c, uint64_t now_ns);  /* twice a second */
     void (*drain)(struct gw_conn *c, uint64_t now_ns); /* repeatedly while the loop is draining */
     void (*kill)(struct gw_conn *c); /* hard: the socket was shut down, let go of the handlers */
+    void (*end)(struct gw_conn *c);  /* say goodbye and close at once, whatever is in flight */
+    /* When the request came that has been in flight longest; its response may still be sent. */
+    uint64_t (*oldest_ns)(const struct gw_conn *c);
     void (*free_protocol)(struct gw_conn *c);
 };
 
 struct gw_conn {
     struct gw_conn *next; /* of the loop's connections */
     struct gw_conn **link;
-    struct gw_conn *next_greeting;  /* of those in their handshakes */
-    struct gw_conn **greeting_link; /* NULL: it is none */
     struct gw_address_slots address;
     bool is_counted; /* there */
     struct gw_conn *next_deferred;
@@ -59,8 +61,13 @@ struct gw_conn {
     struct gw_turn turn;
     struct gw_line *line; /* of whom its last request was for; before that, its own */
     struct gw_line own_line;
-    bool is_closing;  /* h2o_socket_close was called; only its flush is left */
-    bool is_too_slow; /* its handshake was broken off */
+    struct gw_held held;   /* by whom: gateway/room.c */
+    bool is_established;   /* its handshake is over: it has one of the places */
+    bool is_spared;        /* had input when its place was needed, and no request since */
+    bool is_retired;       /* was told to end, or ends: it is in loop->retired */
+    uint64_t mark_tick_ns; /* the loop's next tick when held.kind was set, or it retired */
+    bool is_closing;       /* h2o_socket_close was called; only its flush is left */
+    bool is_too_slow;      /* its handshake was broken off */
     enum gw_endpoint_id endpoint;
     struct gw_loop *loop;
     h2o_socket_t *sock;
@@ -80,7 +87,8 @@ struct gw_accepted {
     int fd;
     enum gw_endpoint_id endpoint;
     struct gw_address_slots address; /* counted there, but for one of a proxy */
-    bool is_of_proxy;                /* its address comes with its first bytes */
+    bool is_of_proxy;                /* its own address comes with its first bytes */
+    bool must_make_room;             /* too many are in their handshakes */
 };
 
 /* Take over an accepted, non-blocking descriptor: begin the TLS handshake, or, at the plaintext
@@ -88,9 +96,6 @@ struct gw_accepted {
 void gw_conn_open(struct gw_loop *loop, const struct gw_accepted *accepted);
 /* Whether one more may come from that address; else why not. */
 enum gw_edge_count gw_conn_look_at(struct gw_loop *loop, const struct sockaddr *from);
-/* One more comes from that address, and all are in use: break one off that is in its handshake, of
- * the first the one whose address has most. False: there is none, or that address has more. */
-bool gw_conn_make_room(struct gw_loop *loop, const struct gw_accepted *coming);
 /* Close the socket politely (TLS close_notify); for protocols that own it. */
 void gw_conn_close(struct gw_conn *c);
 /* Break the connection off from outside: whoever reads or writes the socket will see an error. */
@@ -109,14 +114,19 @@ const char *gw_conn_peer(struct gw_conn *c);
 void gw_conn_again(struct gw_conn *c);
 /* From now on it acts for that user, whose connections share a line. */
 void gw_conn_act_for(struct gw_conn *c, const void *user);
+/* The user holds it from now on; operators: nobody does. Those who have shown no good key change
+ * nothing, but for a connection that was the operators': its address holds it again. */
+void gw_conn_hold_for(struct gw_conn *c, const void *user);
+/* A protocol's first request is in flight, or its last one is not any more. */
+void gw_conn_mark(struct gw_conn *c, enum gw_held_kind kind);
+/* It ends, and cannot give way to another one any more. */
+void gw_conn_retire(struct gw_conn *c);
 /* What the connection came for took from began_ns to now; and whether its line had so much that
  * what comes next should wait behind those who come seldom. */
 void gw_conn_used(struct gw_conn *c, uint64_t began_ns);
 bool gw_conn_is_busy(const struct gw_conn *c, uint64_t now_ns);
 /* At a tick while bytes are on their way: did the peer take none for LIM_STALL_TIMEOUT_MS? */
 bool gw_conn_is_stalled(struct gw_conn *c, uint64_t now_ns);
-/* The idle time allowed now; shorter when connections are scarce. */
-uint64_t gw_conn_idle_ns(const struct gw_conn *c);
 
 /* --- protocols ----------------------------------------------------------------------------------
  */

@@ -22,7 +22,9 @@ enum gw_edge_count {
     GW_EDGE_CONNECTIONS, /* refused: there are as many as there may be */
     GW_EDGE_ADDRESS,     /* refused: its address has as many as it may have */
     GW_EDGE_HANDSHAKES,  /* refused: its address makes too many in a second */
-    GW_EDGE_ROOM,        /* broken off in its handshake: all were in use, and a new one came */
+    GW_EDGE_ROOM,        /* broken off in its handshake: too many were, and a new one came */
+    GW_EDGE_ROOM_IDLE,   /* ended while idle: all were in use, and a new one came */
+    GW_EDGE_ROOM_BUSY,   /* the same, with a request in flight */
     GW_EDGE_PROXY,       /* a proxy's header is bad */
     GW_EDGE_DESCRIPTORS, /* the process has no more of them */
     GW_EDGE_TLS,         /* its handshake failed */

@@ -165,8 +165,6 @@ static void on_more(struct gw_exchange *ex)
 static void on_abort(struct gw_exchange *ex)
 {
     struct gw_http1_request *r = of_exchange(ex);
-    if (r->is_aborted)
-        return;
     r->is_aborted = true;
     /* Cut off below TLS: without close_notify even a body that ends by close is not whole. */
     gw_conn_shut(r->h->conn);
@@ -215,6 +213,11 @@ void gw_http1_request_deferred(struct gw_http1 *h)
     }
 }
 
+uint64_t gw_http1_request_since_ns(const struct gw_http1 *h)
+{
+    return h->request == NULL ? h->begun_ns : h->request->ex.received_ns;
+}
+
 void gw_http1_request_kill(struct gw_http1 *h)
 {
     if (h->request != NULL)
@@ -232,6 +235,7 @@ void gw_http1_request_end(struct gw_http1 *h)
     h->request = NULL;
     h->early = NULL;
     h->conn->loop->open_exchanges--;
+    gw_conn_mark(h->conn, GW_HELD_IDLE);
     if (r->is_final) /* h2o has it all, and does not ask for more */
         gw_exchange_took(&r->ex, r->in_flight);
     gw_exchange_fini(&r->ex);
@@ -260,6 +264,7 @@ static struct gw_http1_request *request_new(struct gw_http1 *h)
     r->ex.headers = r->headers;
     h->request = r;
     h->conn->loop->open_exchanges++;
+    gw_conn_mark(h->conn, GW_HELD_BUSY);
     return r;
 }
 
@@ -332,6 +337,8 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     (void)self;
     *sign = h;
     r->req = req;
+    if (r->is_aborted)
+        gw_conn_defer(c); /* the deferred run may have been before h2o had it */
     h->early = NULL;
     if (!is_begun)
         fill_exchange(r, req);

@@ -39,6 +39,7 @@ static void close_by_h2o(struct gw_http1 *h)
     }
     h->h2o_reader = NULL;
     h->conn->is_closing = true;
+    gw_conn_retire(h->conn);
     reader(h->conn->sock, h2o_socket_error_closed);
 }
 
@@ -86,7 +87,8 @@ static int problem_of(int status)
     }
 }
 
-/* reply's bytes, then nothing more on this connection. */
+/* reply's bytes, then nothing more on this connection. The request is over, but until the peer has
+ * read the reply the connection is as busy as with it. */
 static void reply_and_close(struct gw_http1 *h, struct buf *reply)
 {
     h2o_socket_t *sock = h->conn->sock;
@@ -96,6 +98,8 @@ static void reply_and_close(struct gw_http1 *h, struct buf *reply)
     h2o_iovec_t out = h2o_iovec_init(reply->ptr, reply->len);
     h2o_socket_write(sock, &out, 1, on_refusal_written);
     base_buf_fini(reply);
+    gw_http1_request_end(h);
+    gw_conn_mark(h->conn, GW_HELD_BUSY);
 }
 
 static void refuse(struct gw_http1 *h, int status, const char *detail)
@@ -115,7 +119,6 @@ static void refuse(struct gw_http1 *h, int status, const char *detail)
     (void)base_buf_append(&reply, base_buf_slice(&body)); /* latches */
     base_buf_fini(&body);
     reply_and_close(h, &reply);
-    gw_http1_request_end(h);
 }
 
 /* A request was answered before its body was there. */
@@ -143,7 +146,6 @@ static void answer_early(struct gw_http1 *h)
         return;
     }
     reply_and_close(h, &reply);
-    gw_http1_request_end(h);
 }
 
 /* --- letting bytes through ---------------------------------------------------------------------
@@ -362,7 +364,7 @@ static void tick(struct gw_conn *c, uint64_t now_ns)
         if (now_ns > h->linger_until_ns)
             close_by_h2o(h);
     } else if (h->phase == GW_HTTP1_READING) {
-        if (h->begun_ns == 0 ? now_ns - h->idle_since_ns > gw_conn_idle_ns(c)
+        if (h->begun_ns == 0 ? now_ns - h->idle_since_ns > c->loop->all->idle_ns
                              : is_too_slow(h, now_ns))
             close_by_h2o(h);
     }
@@ -381,6 +383,23 @@ static void kill_handler(struct gw_conn *c)
     gw_http1_request_kill(c->protocol);
 }
 
+/* Between requests as an idle one; a request in flight is broken off. */
+static void end(struct gw_conn *c)
+{
+    struct gw_http1 *h = c->protocol;
+    if (h->request == NULL && h->phase == GW_HTTP1_READING) {
+        close_by_h2o(h);
+        return;
+    }
+    gw_conn_shut(c);
+    gw_http1_request_kill(h);
+}
+
+static uint64_t oldest_ns(const struct gw_conn *c)
+{
+    return gw_http1_request_since_ns(c->protocol);
+}
+
 static void free_protocol(struct gw_conn *c)
 {
     struct gw_http1 *h = c->protocol;
@@ -395,6 +414,8 @@ static const struct gw_conn_ops HTTP1_OPS = {
     .tick = tick,
     .drain = drain,
     .kill = kill_handler,
+    .end = end,
+    .oldest_ns = oldest_ns,
     .free_protocol = free_protocol,
 };
 

@@ -16,6 +16,7 @@
  *
  * Closing, always through close_now at the top of the stack, never inside nghttp2:
  *   open -> (idle or drain) notice -> GOAWAY -> no streams -> everything acknowledged -> closed
+ *   open -> ended for a new connection -> GOAWAY -> written -> closed
  *   open -> (socket error, protocol error, killed) -> closed
  */
 #include "gateway/http2_internal.h"
@@ -50,7 +51,7 @@ static void close_now(struct gw_http2 *h)
 /* Both sides are done; asked again whenever bytes come, at ticks and while draining. */
 static void finish(struct gw_http2 *h)
 {
-    if (!gw_conn_is_sending(h->conn))
+    if (h->is_ended || !gw_conn_is_sending(h->conn))
         close_now(h);
 }
 
@@ -308,7 +309,7 @@ static void tick(struct gw_conn *c, uint64_t now_ns)
         }
         INVARIANT(rc == 0); /* it fails for want of memory only */
     }
-    bool is_idle = h->stream_count == 0 && now_ns > h->idle_since_ns + gw_conn_idle_ns(c);
+    bool is_idle = h->stream_count == 0 && now_ns > h->idle_since_ns + c->loop->all->idle_ns;
     if (is_idle || h->notice_ns != 0)
         go_away(h, now_ns);
     else
@@ -325,6 +326,27 @@ static void kill_streams(struct gw_conn *c)
     close_now(c->protocol);
 }
 
+/* What is in flight is not: GOAWAY says which requests were never seen. */
+static void end(struct gw_conn *c)
+{
+    struct gw_http2 *h = c->protocol;
+    h->is_ended = true;
+    if (nghttp2_session_terminate_session(h->session, NGHTTP2_NO_ERROR) != 0)
+        close_now(h);
+    else
+        flush(h);
+}
+
+static uint64_t oldest_ns(const struct gw_conn *c)
+{
+    const struct gw_http2 *h = c->protocol;
+    uint64_t oldest_ns = UINT64_MAX;
+    for (const struct gw_http2_stream *s = h->streams; s != NULL; s = s->next)
+        if (gw_http2_is_in_flight(s) && s->ex.received_ns < oldest_ns)
+            oldest_ns = s->ex.received_ns;
+    return oldest_ns;
+}
+
 static void free_protocol(struct gw_conn *c)
 {
     struct gw_http2 *h = c->protocol;
@@ -339,6 +361,8 @@ static const struct gw_conn_ops HTTP2_OPS = {
     .tick = tick,
     .drain = drain,
     .kill = kill_streams,
+    .end = end,
+    .oldest_ns = oldest_ns,
     .free_protocol = free_protocol,
 };
 

@@ -46,6 +46,7 @@ struct gw_http2 {
     nghttp2_session *session; /* NULL once closed */
     struct gw_http2_stream *streams;
     size_t stream_count;
+    size_t in_flight; /* streams of which gw_http2_is_in_flight */
     bool is_writing;
     bool is_held; /* some input waits: for frames to be sent, or for the connection's turn */
     unsigned turn_requests; /* dispatched since the loop came here */
@@ -54,6 +55,7 @@ struct gw_http2 {
     bool got_settings;
     bool has_drained; /* some listener waits to be told */
     bool goaway_sent;
+    bool is_ended;          /* closes as soon as its GOAWAY was written */
     bool is_refused;        /* counted as such, once */
     uint64_t notice_ns;     /* when the peer was told that we are closing; 0: not */
     uint64_t read_ns;       /* when the last bytes came */
@@ -97,6 +99,12 @@ struct gw_http2_stream {
     struct gw_header headers[LIM_HEADERS];
     uint8_t inline_bytes[GW_HTTP2_INLINE_BYTES];
 };
+
+/* A handler has its request, and its response is not over. */
+static inline bool gw_http2_is_in_flight(const struct gw_http2_stream *s)
+{
+    return s->is_dispatched && !s->response_ended;
+}
 
 /* http2_request.c: frames from the peer. */
 void gw_http2_set_callbacks(nghttp2_session_callbacks *callbacks);

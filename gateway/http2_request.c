@@ -55,6 +55,12 @@ static struct gw_http2_stream *stream_new(struct gw_http2 *h, int32_t id)
     return s;
 }
 
+static void in_flight_leave(struct gw_http2_stream *s)
+{
+    if (gw_http2_is_in_flight(s) && --s->h->in_flight == 0)
+        gw_conn_mark(s->h->conn, GW_HELD_IDLE);
+}
+
 void gw_http2_stream_free(struct gw_http2_stream *s)
 {
     *s->link = s->next;
@@ -62,6 +68,7 @@ void gw_http2_stream_free(struct gw_http2_stream *s)
         s->next->link = s->link;
     struct gw_loop *loop = s->h->conn->loop;
     s->h->stream_count--;
+    in_flight_leave(s);
     loop->open_exchanges--;
     gw_exchange_fini(&s->ex);
     base_free(s->more);
@@ -277,6 +284,8 @@ static void dispatch(struct gw_http2_stream *s)
     struct gw_loop *loop = ex->loop;
     check_head(s);
     s->is_dispatched = true;
+    if (s->h->in_flight++ == 0)
+        gw_conn_mark(s->h->conn, GW_HELD_BUSY);
     s->h->turn_requests++;
     ex->headers = s->headers;
     ex->header_count = s->header_count;
@@ -436,6 +445,7 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
     struct gw_http2_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (s == NULL)
         return 0;
+    in_flight_leave(s);
     s->response_ended = true;
     s->ended_ns = h->read_ns;
     return 0;

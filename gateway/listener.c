@@ -143,6 +143,12 @@ enum err gw_listeners_bind(struct gw_loops *all, struct errbuf *eb)
 /* --- accepting ---------------------------------------------------------------------------------
  */
 
+static bool is_full(const struct gw_loops *all)
+{
+    return atomic_load_explicit(&all->established, memory_order_relaxed) >=
+           all->options.connections_max;
+}
+
 static struct gw_loop *least_busy(struct gw_loop *self)
 {
     struct gw_loops *all = self->all;
@@ -158,17 +164,24 @@ static struct gw_loop *least_busy(struct gw_loop *self)
     return best;
 }
 
-static void open_or_close(struct gw_loop *loop, const struct gw_accepted *accepted)
+static void accepted_drop(struct gw_loop *loop, const struct gw_accepted *accepted)
 {
-    if (!loop->is_draining) {
-        gw_conn_open(loop, accepted);
-        return;
-    }
     (void)close(accepted->fd); /* never used */
     if (!accepted->is_of_proxy)
         gw_address_leave(&loop->all->addresses, accepted->address);
     atomic_fetch_sub_explicit(&loop->connections, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&loop->all->connections, 1, memory_order_relaxed);
+}
+
+static void open_or_close(struct gw_loop *loop, const struct gw_accepted *accepted)
+{
+    if (!loop->is_draining && (!accepted->must_make_room || gw_room_greet(loop, accepted))) {
+        gw_conn_open(loop, accepted);
+        return;
+    }
+    if (!loop->is_draining)
+        gw_edge_count(&loop->counts, GW_EDGE_CONNECTIONS);
+    accepted_drop(loop, accepted);
 }
 
 static void on_handed_over(struct base_msg *msg)
@@ -178,31 +191,17 @@ static void on_handed_over(struct base_msg *msg)
     base_free(h);
 }
 
-/* Whether it may come: GW_EDGE_COUNT, or why not. */
-static enum gw_edge_count look_at(struct gw_loop *self, const struct gw_accepted *accepted,
-                                  const struct sockaddr *from)
-{
-    const struct gw_loops *all = self->all;
-    enum gw_edge_count why = accepted->is_of_proxy ? GW_EDGE_COUNT : gw_conn_look_at(self, from);
-    bool is_full = atomic_load_explicit(&all->connections, memory_order_relaxed) >=
-                   all->options.connections_max;
-    if (why == GW_EDGE_COUNT && is_full && !gw_conn_make_room(self, accepted))
-        return GW_EDGE_CONNECTIONS;
-    return why;
-}
-
 static void distribute(struct gw_loop *self, int fd, enum gw_endpoint_id endpoint,
                        const struct sockaddr *from)
 {
     struct gw_loops *all = self->all;
-    const struct gw_accepted accepted = {.fd = fd,
-                                         .endpoint = endpoint,
-                                         .address = gw_address_slots_of(from),
-                                         .is_of_proxy =
-                                             endpoint == GW_ENDPOINT_TLS &&
-                                             gw_proxy_nets_have(all->options.proxies, from)};
+    struct gw_accepted accepted = {.fd = fd,
+                                   .endpoint = endpoint,
+                                   .address = gw_address_slots_of(from),
+                                   .is_of_proxy = endpoint == GW_ENDPOINT_TLS &&
+                                                  gw_proxy_nets_have(all->options.proxies, from)};
     gw_edge_count(&self->counts, GW_EDGE_ACCEPTED);
-    enum gw_edge_count why = look_at(self, &accepted, from);
+    enum gw_edge_count why = accepted.is_of_proxy ? GW_EDGE_COUNT : gw_conn_look_at(self, from);
     if (why != GW_EDGE_COUNT) {
         gw_edge_count(&self->counts, why);
         (void)close(fd); /* never used */
@@ -210,9 +209,19 @@ static void distribute(struct gw_loop *self, int fd, enum gw_endpoint_id endpoin
     }
     if (!accepted.is_of_proxy)
         gw_address_enter(&all->addresses, accepted.address);
-    atomic_fetch_add_explicit(&all->connections, 1, memory_order_relaxed);
-    struct gw_loop *target = least_busy(self);
+    size_t spare = gw_loops_spare(all->options.connections_max);
+    size_t full = all->options.connections_max + spare;
+    size_t before = atomic_fetch_add_explicit(&all->connections, 1, memory_order_relaxed);
+    accepted.must_make_room = before >= full;
+    struct gw_loop *target = accepted.must_make_room || is_full(all)
+                                 ? gw_room_loop(self, accepted.must_make_room)
+                                 : least_busy(self);
     atomic_fetch_add_explicit(&target->connections, 1, memory_order_relaxed);
+    if (before >= full + spare) {
+        gw_edge_count(&self->counts, GW_EDGE_CONNECTIONS);
+        accepted_drop(target, &accepted);
+        return;
+    }
     if (target == self) {
         open_or_close(self, &accepted);
         return;
@@ -244,9 +253,10 @@ static void back_off(struct gw_listener *listener, int why)
 /* Those that make room close their descriptors behind this event. */
 static int accepts_in_a_row(const struct gw_loops *all)
 {
-    bool is_full = atomic_load_explicit(&all->connections, memory_order_relaxed) >=
-                   all->options.connections_max;
-    return is_full ? ACCEPTS_WHEN_FULL : ACCEPTS_PER_EVENT;
+    return atomic_load_explicit(&all->connections, memory_order_relaxed) >=
+                   all->options.connections_max
+               ? ACCEPTS_WHEN_FULL
+               : ACCEPTS_PER_EVENT;
 }
 
 static void on_accept(h2o_socket_t *sock, const char *err)

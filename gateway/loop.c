@@ -123,7 +123,6 @@ static void on_stop(struct base_msg *msg)
 
 static void loop_init(struct gw_loop *loop)
 {
-    loop->last_greeting = &loop->first_greeting;
     loop->evloop = h2o_evloop_create();
     h2o_context_init(&loop->h2o, loop->evloop, &loop->all->config);
     int fd = fcntl(loop->mailbox.wake_fd, F_DUPFD_CLOEXEC, 0);

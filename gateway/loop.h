@@ -54,12 +54,15 @@ struct gw_address_limits {
 struct gw_loop_options {
     struct gw_endpoint endpoints[GW_ENDPOINT_COUNT];
     int count;              /* 0: one per core */
-    size_t connections_max; /* over all loops; 0 or more than LIM_CONNECTIONS: that */
+    size_t connections_max; /* over all loops, after their handshakes; 0 or more than
+                               LIM_CONNECTIONS: that */
     struct gw_address_limits per_address;
     const struct gw_proxy_nets *proxies; /* lent; NULL: none. Who comes from there says for whom */
     struct gw_tls *tls;
     struct base_epoch *epoch;
     struct gw_timeouts timeouts;
+    const void *strangers; /* the user that requests act for until their key is known */
+    const void *operators; /* the user whose connections give way to nobody */
     void *user;
     /* Called on each loop thread before its first request and after its last. */
     enum err (*thread_begin)(struct gw_loop *loop, void *user, void **out_thread_state);
@@ -72,6 +75,9 @@ struct gw_loop_options {
 
 enum err gw_loops_start(const struct gw_loop_options *options, struct gw_loops **out,
                         struct errbuf *eb) MUST_CHECK;
+/* So many connections more may be there than connections_max, in handshakes or told to end: from
+ * then on a handshake gives way to each that comes; at twice as many more, none is accepted. */
+size_t gw_loops_spare(size_t connections_max);
 uint16_t gw_loops_port(const struct gw_loops *loops, enum gw_endpoint_id endpoint);
 /* Graceful: stop accepting, GOAWAY / Connection: close, finish, then hard close after
  * LIM_DRAIN_TIMEOUT_MS; joins the threads and frees. */

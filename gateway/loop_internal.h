@@ -53,8 +53,8 @@ struct gw_loop {
     struct gw_stop_msg stop;
 
     struct gw_conn *conns;
-    struct gw_conn *first_greeting; /* in their handshakes, the oldest first */
-    struct gw_conn **last_greeting;
+    struct gw_holders holders;
+    struct base_list retired; /* connections that were told to end, the oldest first */
     struct gw_conn *deferred;
     struct gw_turns turns; /* connections with input that has to wait */
     uint64_t next_tick_ns;
@@ -94,6 +94,7 @@ struct gw_loops {
     uint16_t ports[GW_ENDPOINT_COUNT]; /* really listened on */
     struct gw_addresses addresses;
     _Atomic(size_t) connections; /* of all loops, and descriptors on their way between them */
+    _Atomic(size_t) established; /* of them, those whose handshake is over and that do not end */
     /* start-up: threads tell how thread_begin went */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -113,6 +114,17 @@ enum err gw_listeners_bind(struct gw_loops *all, struct errbuf *eb) MUST_CHECK;
 void gw_listeners_open(struct gw_loop *loop);
 void gw_listeners_close(struct gw_loop *loop);
 void gw_listeners_tick(struct gw_loop *loop, uint64_t now_ns);
+
+/* room.c */
+/* The loop that takes one more: of those with a holder of about the most handshakes, or established
+ * connections, the one with the fewest connections. None: self. */
+struct gw_loop *gw_room_loop(struct gw_loop *self, bool for_handshake);
+/* One more came from that address, and another handshake is broken off. False: none gives way. */
+bool gw_room_greet(struct gw_loop *loop, const struct gw_accepted *coming);
+/* Its handshake is over, and another one ends when all places are taken. False: none gives way. */
+bool gw_room_enter(struct gw_conn *c);
+/* At each tick: what was told to end and has not is broken off. */
+void gw_room_tick(struct gw_loop *loop, uint64_t now_ns);
 
 /* reaper.c */
 void gw_reaper_tick(struct gw_loop *loop, uint64_t now_ns);

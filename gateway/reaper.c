@@ -20,6 +20,7 @@ void gw_reaper_tick(struct gw_loop *loop, uint64_t now_ns)
         else if (gw_conn_is_stalled(c, now_ns))
             gw_conn_shut(c);
     }
+    gw_room_tick(loop, now_ns);
 }
 
 bool gw_reaper_drain(struct gw_loop *loop, uint64_t now_ns)

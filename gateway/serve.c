@@ -150,6 +150,7 @@ static enum err descriptors_divide(struct server *s, struct errbuf *eb)
         left = DESCRIPTORS_LEFT_MOST;
     uint64_t connections = limit.rlim_cur - limit.rlim_cur / 2 - left;
     s->connections_max = connections < LIM_CONNECTIONS ? (size_t)connections : LIM_CONNECTIONS;
+    s->connections_max -= 2 * gw_loops_spare(s->connections_max);
     return ERR_OK;
 }
 
@@ -199,6 +200,8 @@ static enum err open_loops(struct server *s, struct errbuf *eb)
         .proxies = &s->options->proxies,
         .tls = s->tls,
         .epoch = s->store.epoch,
+        .strangers = &s->api->strangers,
+        .operators = &s->api->operators,
         .user = s->api,
         .thread_begin = gw_api_thread_begin,
         .thread_end = gw_api_thread_end,

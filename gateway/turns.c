@@ -19,75 +19,37 @@ struct gw_line *gw_turns_line(struct gw_turns *t, const void *user)
     return &t->lines[hash >> (64 - LINE_BITS)];
 }
 
-static void ring_append(struct gw_turns *t, struct gw_line *line)
-{
-    line->next = NULL;
-    line->previous = t->last;
-    if (t->last == NULL)
-        t->first = line;
-    else
-        t->last->next = line;
-    t->last = line;
-}
-
-static void ring_remove(struct gw_turns *t, struct gw_line *line)
-{
-    if (line->previous == NULL)
-        t->first = line->next;
-    else
-        line->previous->next = line->next;
-    if (line->next == NULL)
-        t->last = line->previous;
-    else
-        line->next->previous = line->previous;
-}
-
 void gw_turns_enter(struct gw_turns *t, struct gw_line *line, struct gw_turn *turn)
 {
     if (gw_turn_waits(turn))
         return;
-    turn->line = line;
-    turn->next = NULL;
-    turn->previous = line->last;
-    if (line->last == NULL) {
-        line->first = turn;
-        ring_append(t, line);
-    } else {
-        line->last->next = turn;
-    }
-    line->last = turn;
+    base_list_append(&line->turns, &turn->link);
+    if (line->link.list == NULL)
+        base_list_append(&t->ring, &line->link);
     t->waiting++;
 }
 
 void gw_turns_leave(struct gw_turns *t, struct gw_turn *turn)
 {
-    struct gw_line *line = turn->line;
-    if (line == NULL)
+    if (!gw_turn_waits(turn))
         return;
-    if (turn->previous == NULL)
-        line->first = turn->next;
-    else
-        turn->previous->next = turn->next;
-    if (turn->next == NULL)
-        line->last = turn->previous;
-    else
-        turn->next->previous = turn->previous;
-    if (line->first == NULL)
-        ring_remove(t, line);
-    turn->line = NULL;
+    struct gw_line *line = BASE_LIST_ITEM(turn->link.list, struct gw_line, turns);
+    base_list_remove(&turn->link);
+    if (line->turns.first == NULL)
+        base_list_remove(&line->link);
     t->waiting--;
 }
 
 struct gw_turn *gw_turns_take(struct gw_turns *t)
 {
-    struct gw_line *line = t->first;
-    if (line == NULL)
+    if (t->ring.first == NULL)
         return NULL;
-    struct gw_turn *turn = line->first;
+    struct gw_line *line = BASE_LIST_ITEM(t->ring.first, struct gw_line, link);
+    struct gw_turn *turn = BASE_LIST_ITEM(line->turns.first, struct gw_turn, link);
     gw_turns_leave(t, turn);
-    if (line->first != NULL) {
-        ring_remove(t, line);
-        ring_append(t, line);
+    if (line->turns.first != NULL) {
+        base_list_remove(&line->link);
+        base_list_append(&t->ring, &line->link);
     }
     return turn;
 }

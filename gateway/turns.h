@@ -23,27 +23,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
+
 #define GW_TURN_LINES 256
 
 /* All of them zeroed at first. */
 struct gw_turn {
-    struct gw_turn *next;
-    struct gw_turn *previous;
-    struct gw_line *line; /* in which it waits; NULL: it does not */
+    struct base_link link; /* in turns of the line in which it waits */
 };
 
 struct gw_line {
-    struct gw_turn *first;
-    struct gw_turn *last;
-    struct gw_line *next; /* of the lines in which something waits */
-    struct gw_line *previous;
+    struct base_list turns;
+    struct base_link link;  /* of the lines in which something waits */
     uint64_t busy_until_ns; /* it had more of the loop's time than one of many should */
 };
 
 struct gw_turns {
-    struct gw_line *first;
-    struct gw_line *last;
-    size_t waiting; /* in all lines */
+    struct base_list ring; /* lines in which something waits */
+    size_t waiting;        /* in all lines */
     struct gw_line lines[GW_TURN_LINES];
 };
 
@@ -58,7 +55,7 @@ struct gw_turn *gw_turns_take(struct gw_turns *t);
 
 static inline bool gw_turn_waits(const struct gw_turn *turn)
 {
-    return turn->line != NULL;
+    return turn->link.list != NULL;
 }
 
 #endif

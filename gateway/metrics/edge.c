@@ -23,6 +23,8 @@ static void put_connections(struct buf *out, const struct gw_edge_counts_now *no
         {GW_EDGE_ADDRESS, "reason=\"address\""},
         {GW_EDGE_HANDSHAKES, "reason=\"handshakes\""},
         {GW_EDGE_ROOM, "reason=\"room\""},
+        {GW_EDGE_ROOM_IDLE, "reason=\"room_idle\""},
+        {GW_EDGE_ROOM_BUSY, "reason=\"room_busy\""},
         {GW_EDGE_PROXY, "reason=\"proxy_header\""},
         {GW_EDGE_DESCRIPTORS, "reason=\"descriptors\""},
         {GW_EDGE_TLS, "reason=\"tls\""},

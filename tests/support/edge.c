@@ -304,7 +304,7 @@ int edge_ms_since(uint64_t began_ns)
 }
 
 /* All but the loops, and what they are started with. */
-static void prepare(struct edge *e, int loops)
+void edge_prepare(struct edge *e, int loops)
 {
     struct errbuf eb = {0};
     memset(e, 0, sizeof *e);
@@ -326,7 +326,7 @@ static void prepare(struct edge *e, int loops)
                                           .on_tick = on_tick};
 }
 
-static void start_loops(struct edge *e)
+void edge_start_prepared(struct edge *e)
 {
     struct errbuf eb = {0};
     ck_assert_msg(gw_loops_start(&e->options, &e->loops, &eb) == ERR_OK, "%s", eb.text);
@@ -335,10 +335,10 @@ static void start_loops(struct edge *e)
 
 void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeouts)
 {
-    prepare(e, loops);
+    edge_prepare(e, loops);
     if (timeouts != NULL)
         e->options.timeouts = *timeouts;
-    start_loops(e);
+    edge_start_prepared(e);
 }
 
 void edge_start(struct edge *e, int loops)
@@ -349,10 +349,10 @@ void edge_start(struct edge *e, int loops)
 void edge_start_limited(struct edge *e, const struct gw_address_limits *limits,
                         const struct gw_proxy_nets *proxies)
 {
-    prepare(e, 1);
+    edge_prepare(e, 1);
     e->options.per_address = *limits;
     e->options.proxies = proxies;
-    start_loops(e);
+    edge_start_prepared(e);
 }
 
 struct begun {

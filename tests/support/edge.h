@@ -52,6 +52,7 @@ struct edge {
     struct base_epoch *epoch;
     struct base_worker worker; /* answers /slow */
     uint16_t port;
+    const char *source; /* clients connect from there, 127.0.0.N; NULL: 127.0.0.1 */
     atomic_int begun;
     atomic_int gone;
     atomic_int slow_pending;
@@ -74,6 +75,9 @@ void edge_start_with(struct edge *e, int loops, const struct gw_timeouts *timeou
 /* One loop with limits of addresses, and networks of proxies, which are lent. */
 void edge_start_limited(struct edge *e, const struct gw_address_limits *limits,
                         const struct gw_proxy_nets *proxies);
+/* In two steps: what e->options say in between holds. */
+void edge_prepare(struct edge *e, int loops);
+void edge_start_prepared(struct edge *e);
 void edge_stop(struct edge *e);
 /* These wait for what must come, within process_await_ms(): until so many requests have begun, all
  * that have begun are gone, at most so many peers are connected. */

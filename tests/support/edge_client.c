@@ -21,6 +21,11 @@ int edge_dial(const struct edge *e)
     struct timeval patience = {.tv_sec = process_await_ms() / 1000};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (e->source != NULL) {
+        struct sockaddr_in from = {.sin_family = AF_INET};
+        ck_assert_int_eq(inet_pton(AF_INET, e->source, &from.sin_addr), 1);
+        ck_assert_msg(bind(fd, (struct sockaddr *)&from, sizeof from) == 0, "bind: %m");
+    }
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience); /* no hangs */
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {

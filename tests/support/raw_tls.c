@@ -24,18 +24,24 @@
 
 #define RAW_IN_MAX (64 * 1024 * 1024)
 
-static int connect_to(uint16_t port)
+/* source: NULL, or where it comes from. */
+static int connect_to(uint16_t port, const char *source)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(fd, 0);
+    struct sockaddr_in from = {.sin_family = AF_INET};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    if (source != NULL) {
+        ck_assert_int_eq(inet_pton(AF_INET, source, &from.sin_addr), 1);
+        ck_assert_int_eq(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
+    }
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ck_assert_msg(connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0, "connect: %s",
                   strerror(errno));
     return fd;
 }
 
-void raw_open(struct raw_tls *r, const struct server *s, const char *alpn)
+void raw_open_from(struct raw_tls *r, const struct server *s, const char *alpn, const char *source)
 {
     memset(r, 0, sizeof(*r));
     (void)signal(SIGPIPE, SIG_IGN); /* a test's own process: writing to a closed peer is normal */
@@ -45,7 +51,7 @@ void raw_open(struct raw_tls *r, const struct server *s, const char *alpn)
     ck_assert_int_eq(SSL_CTX_load_verify_locations(r->context, s->ca, NULL), 1);
     SSL_CTX_set_verify(r->context, SSL_VERIFY_PEER, NULL);
     (void)SSL_CTX_clear_mode(r->context, SSL_MODE_AUTO_RETRY); /* tickets are no answer */
-    r->fd = connect_to(s->port);
+    r->fd = connect_to(s->port, source);
     r->ssl = SSL_new(r->context);
     ck_assert_ptr_nonnull(r->ssl);
     if (alpn != NULL) {
@@ -60,12 +66,17 @@ void raw_open(struct raw_tls *r, const struct server *s, const char *alpn)
     ck_assert_msg(SSL_connect(r->ssl) == 1, "TLS handshake failed");
 }
 
+void raw_open(struct raw_tls *r, const struct server *s, const char *alpn)
+{
+    raw_open_from(r, s, alpn, NULL);
+}
+
 void raw_open_plain(struct raw_tls *r, const struct server *s)
 {
     memset(r, 0, sizeof(*r));
     (void)signal(SIGPIPE, SIG_IGN);
     base_buf_init(&r->in, RAW_IN_MAX);
-    r->fd = connect_to(s->plain_port);
+    r->fd = connect_to(s->plain_port, NULL);
 }
 
 void raw_close(struct raw_tls *r)

@@ -30,6 +30,8 @@ struct raw_tls {
 
 /* alpn: "http/1.1", "h2" or NULL for none. */
 void raw_open(struct raw_tls *r, const struct server *s, const char *alpn);
+/* The same from an address of this machine, such as 127.0.0.2. */
+void raw_open_from(struct raw_tls *r, const struct server *s, const char *alpn, const char *source);
 /* Without TLS, to s->plain_port. */
 void raw_open_plain(struct raw_tls *r, const struct server *s);
 void raw_close(struct raw_tls *r);
