@@ -44,7 +44,7 @@ struct gw_conn_ops {
     void (*run_again)(struct gw_conn *c);
     void (*tick)(struct gw_conn *c, uint64_t now_ns);  /* twice a second */
     void (*drain)(struct gw_conn *c, uint64_t now_ns); /* repeatedly while the loop is draining */
-    void (*kill)(struct gw_conn *c); /* hard: the socket was shut down, let go of the handlers */
+    void (*kill)(struct gw_conn *c); /* hard: the socket was shut down, let go of all */
     void (*end)(struct gw_conn *c);  /* say goodbye and close at once, whatever is in flight */
     /* When the request came that has been in flight longest; its response may still be sent. */
     uint64_t (*oldest_ns)(const struct gw_conn *c);

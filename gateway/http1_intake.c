@@ -380,7 +380,11 @@ static void drain(struct gw_conn *c, uint64_t now_ns)
 
 static void kill_handler(struct gw_conn *c)
 {
-    gw_http1_request_kill(c->protocol);
+    struct gw_http1 *h = c->protocol;
+    if (h->request == NULL && h->phase == GW_HTTP1_READING)
+        close_by_h2o(h); /* else a request that is in the socket would begin */
+    else
+        gw_http1_request_kill(h);
 }
 
 /* Between requests as an idle one; a request in flight is broken off. */

@@ -116,8 +116,8 @@ void gw_listeners_close(struct gw_loop *loop);
 void gw_listeners_tick(struct gw_loop *loop, uint64_t now_ns);
 
 /* room.c */
-/* The loop that takes one more: of those with a holder of about the most handshakes, or established
- * connections, the one with the fewest connections. None: self. */
+/* The loop that takes one more: self, unless another one has a holder of far more handshakes, or
+ * established connections. */
 struct gw_loop *gw_room_loop(struct gw_loop *self, bool for_handshake);
 /* One more came from that address, and another handshake is broken off. False: none gives way. */
 bool gw_room_greet(struct gw_loop *loop, const struct gw_accepted *coming);

@@ -3,7 +3,8 @@
  *
  * A connection takes a place when its handshake is over. When all places are taken, another
  * connection ends: of the holder that holds most (gateway/holders.h), and of that one's
- *   1. the one that has been idle longest; if it has none
+ *   1. the one that has been idle longest, unless its last response is still on its way; if it has
+ *      none
  *   2. one with a request that has been in flight for LONG_NS; if it has none
  *   3. the one that has not been idle for longest, LONG_NS at least; if it has none
  *   4. an idle one whose last response has been on its way for LONG_NS; if it has none
@@ -54,6 +55,8 @@ static struct gw_conn *conn_of(struct base_link *link)
 
 void gw_conn_mark(struct gw_conn *c, enum gw_held_kind kind)
 {
+    if (c->is_retired)
+        return;
     c->mark_tick_ns = c->loop->next_tick_ns;
     c->is_spared = false;
     gw_held_mark(&c->loop->holders, &c->held, kind);
@@ -106,26 +109,25 @@ static unsigned top_of(const struct gw_loop *loop, bool of_handshakes)
     return of_handshakes ? gw_holders_top(&loop->holders, GW_HELD_GREETING) : established_top(loop);
 }
 
+static bool has_about(const struct gw_loop *loop, bool for_handshake, unsigned top)
+{
+    unsigned level = top_of(loop, for_handshake);
+    return level > 0 && level + 1 >= top;
+}
+
 struct gw_loop *gw_room_loop(struct gw_loop *self, bool for_handshake)
 {
     struct gw_loops *all = self->all;
     struct gw_loop *best = self;
-    size_t fewest = SIZE_MAX;
     unsigned top = 0;
     for (int i = 0; i < all->count; i++) {
         unsigned level = top_of(&all->loops[i], for_handshake);
-        top = level > top ? level : top;
-    }
-    for (int i = 0; i < all->count; i++) {
-        struct gw_loop *loop = &all->loops[i];
-        unsigned level = top_of(loop, for_handshake);
-        size_t n = atomic_load_explicit(&loop->connections, memory_order_relaxed);
-        if (level > 0 && level + 1 >= top && n < fewest) {
-            fewest = n;
-            best = loop;
+        if (level > top) {
+            top = level;
+            best = &all->loops[i];
         }
     }
-    return best;
+    return has_about(self, for_handshake, top) ? self : best;
 }
 
 /* --- connections that end ----------------------------------------------------------------------
@@ -177,7 +179,13 @@ static bool has_input(const struct gw_conn *c)
     int bytes = 0; /* stays so when the connection is broken */
     if (h2o_socket_is_reading(c->sock))
         (void)ioctl(h2o_socket_get_fd(c->sock), FIONREAD, &bytes);
-    return bytes > 0 || gw_turn_waits(&c->turn);
+    return bytes > 0 || c->sock->input->size > 0 || gw_turn_waits(&c->turn);
+}
+
+/* Its peer has taken nothing for long, though there is something to take. */
+static bool is_deaf(const struct search *s, const struct gw_conn *c)
+{
+    return gw_conn_is_sending(c) && s->now_ns - c->progress_ns > LONG_NS;
 }
 
 static bool idle_may_end(const struct search *s, struct gw_conn *c)
@@ -208,6 +216,11 @@ static bool waiting_may_end(const struct search *s, struct gw_conn *c)
     return long_may_end(s, c) && c->ops->oldest_ns(c) + LONG_NS < s->now_ns;
 }
 
+static bool sending_may_end(const struct search *s, struct gw_conn *c)
+{
+    return gw_conn_is_sending(c) && long_may_end(s, c);
+}
+
 static struct gw_conn *level_find(const struct search *s, unsigned level, enum gw_held_kind kind,
                                   may_end *may)
 {
@@ -233,7 +246,7 @@ static struct gw_conn *find(const struct search *s)
     } ranks[] = {{GW_HELD_IDLE, idle_may_end},
                  {GW_HELD_BUSY, waiting_may_end},
                  {GW_HELD_BUSY, long_may_end},
-                 {GW_HELD_IDLE, long_may_end}};
+                 {GW_HELD_IDLE, sending_may_end}};
     struct gw_conn *found = NULL;
     for (unsigned level = established_top(s->loop); level > 0 && level >= s->newcomer; level--)
         for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
@@ -250,7 +263,7 @@ static bool place_make(const struct search *s)
     gw_edge_count(&s->loop->counts,
                   c->held.kind == GW_HELD_IDLE ? GW_EDGE_ROOM_IDLE : GW_EDGE_ROOM_BUSY);
     gw_conn_retire(c);
-    if (gw_conn_is_sending(c) && s->now_ns - c->progress_ns > LONG_NS) {
+    if (is_deaf(s, c)) {
         gw_conn_shut(c);
         c->ops->kill(c);
     } else {

@@ -24,8 +24,9 @@ enum {
     FLOODERS = 8,
     LINES = 100,
     VALUE = 4096,
-    SYNC_MS = 40, /* beyond what counts as slow */
-    HELD_S = 8,   /* all of its requests together: its limit is the least by then */
+    SYNC_MS = 40,  /* beyond what counts as slow */
+    ATTEMPT = 100, /* requests of the flood */
+    HELD_S = 8,    /* all of its requests together: its limit is the least by then */
     ENTRIES = 1000,
     ENTRY_VALUE = 8192,
     LARGE = 8 * MIB,
@@ -120,12 +121,6 @@ static double told_s(void)
 {
     scrape(quiet.op);
     return strtod(scrape_value(of_flooding("throttled_seconds_total")), NULL);
-}
-
-static bool is_held(void *arg)
-{
-    (void)arg;
-    return told_s() >= HELD_S;
 }
 
 static void begin_flood(void)
@@ -279,20 +274,53 @@ static bool who_waits_is_revoked(void *arg)
     return is_refused;
 }
 
-/* Bulk writes of both protocols, single ones with a body, and reads. */
-START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
+static void small_begin(void)
 {
-    double usual_s = 60; /* on a slow machine a small write takes long without a flood. Usual is the
-                          * least: with the most, after a pause of seconds each sync took as long */
+    atomic_store(&small.stop, false);
+    ck_assert_int_eq(pthread_create(&small.thread, NULL, small_thread, NULL), 0);
+}
+
+static void small_end(void)
+{
+    atomic_store(&small.stop, true);
+    (void)pthread_join(small.thread, NULL); /* made in small_begin */
+}
+
+/* On a slow machine a small write takes long without a flood. Usual is the least: with the most,
+ * after a pause of seconds each sync took as long. */
+static double usual_seconds(void)
+{
+    double usual_s = 60;
+    disk_heal(&disk);
     for (int i = 0; i < 10; i++) {
         tenant_put(quiet.http, "devices", "row", "stats", "q", "v");
         usual_s = quiet.http->seconds < usual_s ? quiet.http->seconds : usual_s;
     }
-    disk_slow(&disk, SYNC_MS + (uint32_t)(LIM_OVERLOAD_TIMES * usual_s * 1000));
-    ck_assert_int_eq(pthread_create(&small.thread, NULL, small_thread, NULL), 0);
+    return usual_s;
+}
+
+/* Tried again with what is usual then: where that was long because others used the disk, syncs are
+ * so slow that the flood does too little to be limited. */
+static bool flood_is_held(void *arg)
+{
+    (void)arg;
+    disk_slow(&disk, SYNC_MS + (uint32_t)(LIM_OVERLOAD_TIMES * usual_seconds() * 1000));
+    small_begin();
     begin_flood();
-    process_await(is_held, NULL, "the flood is held");
+    uint64_t enough = atomic_load(&flood.whole) + ATTEMPT;
+    bool is_held = false;
+    while (!is_held && atomic_load(&flood.whole) < enough && atomic_load(&flood.other) == 0)
+        is_held = told_s() >= HELD_S;
     end_flood();
+    if (!is_held)
+        small_end();
+    return is_held || atomic_load(&flood.other) != 0;
+}
+
+/* Bulk writes of both protocols, single ones with a body, and reads. */
+START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
+{
+    process_await(flood_is_held, NULL, "the flood is held");
     ck_assert_uint_gt(atomic_load(&flood.whole), 0);
     ck_assert_uint_eq(atomic_load(&flood.other), 0);
     process_await(a_write_waits, NULL, "a write waits");
@@ -301,8 +329,7 @@ START_TEST(a_flood_waits_for_its_turn_and_is_not_sent_away)
     process_await(who_waits_goes, NULL, "a client gives up while it waits");
     ck_assert_int_eq(admin_recount(flooding.op, "flooding").rows, LINES + 2 + ENTRIES);
     process_await(who_waits_is_revoked, NULL, "a key is revoked while a write waits");
-    atomic_store(&small.stop, true);
-    (void)pthread_join(small.thread, NULL); /* made above */
+    small_end();
 }
 END_TEST
 
@@ -426,15 +453,14 @@ START_TEST(who_sends_one_write_after_the_other_waits_for_the_disk)
     struct counting counting = {.times = 0};
     struct http *puts = http_open(&server, HTTP_2, flooding.key);
     grpc_open(&counting.client, &server, flooding.key, 0);
-    ck_assert_int_eq(pthread_create(&small.thread, NULL, small_thread, NULL), 0);
+    small_begin();
     ck_assert_int_eq(pthread_create(&pressed.puts, NULL, puts_thread, puts), 0);
     ck_assert_int_eq(pthread_create(&pressed.flushes, NULL, flushes_thread, flooding.op), 0);
     process_await(counts_under_pressure, &counting, "a write that the engine refused for pressure");
     atomic_store(&pressed.stop, true);
-    atomic_store(&small.stop, true);
-    (void)pthread_join(pressed.flushes, NULL); /* made above, and the others */
+    (void)pthread_join(pressed.flushes, NULL); /* made above, and the other */
     (void)pthread_join(pressed.puts, NULL);
-    (void)pthread_join(small.thread, NULL);
+    small_end();
     ck_assert_uint_gt(atomic_load(&pressed.done), 0);
     ck_assert_uint_eq(atomic_load(&pressed.other), 0);
     http_get(flooding.http, "/v1/tables/devices/cells/counter/stats/count");
