@@ -1,8 +1,8 @@
 /*
  * base/share.h - classes of work, and the share of the processors that each has where all are busy.
  *
- * Does:     put the calling thread into a class; give a class more the further it lags; say what
- *           each has.
+ * Does:     count the processors; put the calling thread into a class; give a class more the
+ *           further it lags; say what each has.
  * Owns:     the list of the threads that are in a class.
  * May use:  base/.
  * Knows no: what the work is, and what its lag is measured by.
@@ -20,6 +20,9 @@
 #define BASE_SHARE_H
 
 #include <stdint.h>
+
+/* Processors that are online; at least 1. */
+int base_processors(void);
 
 /* docs/decisions/0062 has the table of their shares, and why. */
 enum base_class {

@@ -269,12 +269,11 @@ static void loops_free(struct gw_loops *all)
 static enum err loops_new(const struct gw_loop_options *options, struct gw_loops **out,
                           struct errbuf *eb)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct gw_loops *all = base_new(sizeof *all);
     all->options = *options;
     if (options->connections_max == 0 || options->connections_max > LIM_CONNECTIONS)
         all->options.connections_max = LIM_CONNECTIONS;
-    all->count = options->count > 0 ? options->count : cores > 0 ? (int)cores : 1;
+    all->count = options->count > 0 ? options->count : base_processors();
     all->loops = base_new_array((size_t)all->count, sizeof *all->loops);
     all->phase = base_new_array((size_t)all->count, sizeof *all->phase);
     all->begin_error = base_new_array((size_t)all->count, sizeof *all->begin_error);

@@ -17,6 +17,7 @@
 #include "storage/rocksdb/cut.h"
 #include "storage/rocksdb/damage_io.h"
 #include "storage/rocksdb/metadata_parts.h"
+#include "storage/rocksdb/options.h"
 #include "storage/rocksdb/pace.h"
 #include "storage/rocksdb/pressure.h"
 #include "storage/rocksdb/tenant_collector.h"
@@ -25,19 +26,17 @@
 
 #include "base/banned.h"
 
-#define CACHE_TIER_ONLY      1 /* kBlockCacheTier */
-#define BLOCK_BYTES          (8 * KIB)
-#define BLOOM_BITS           10
-#define META_MEMTABLE        (8 * MIB)
-#define INFO_LOG_BYTES       (4 * MIB)
-#define INFO_LOG_FILES       4
-#define CACHE_SHARD_BYTES    (64 * MIB)
-#define WHOLE_PER_CACHE      2 /* data, of which filters and indexes are a tenth at most */
-#define CACHE_SHARD_BITS_MAX 6
-#define COMPACTION_FILES     8 /* of input, where it can choose: a purge waits for it */
-#define LOG_LEVEL_WARN       2
-#define MEMTABLE_BLOOM       0.05
-#define SYNC_STRIDE_BYTES    MIB
+#define CACHE_TIER_ONLY   1 /* kBlockCacheTier */
+#define BLOCK_BYTES       (8 * KIB)
+#define BLOOM_BITS        10
+#define META_MEMTABLE     (8 * MIB)
+#define INFO_LOG_BYTES    (4 * MIB)
+#define INFO_LOG_FILES    4
+#define WHOLE_PER_CACHE   2 /* data, of which filters and indexes are a tenth at most */
+#define COMPACTION_FILES  8 /* of input, where it can choose: a purge waits for it */
+#define LOG_LEVEL_WARN    2
+#define MEMTABLE_BLOOM    0.05
+#define SYNC_STRIDE_BYTES MIB
 
 /* A file in which that many deletes stand that close together is compacted for its own sake, so
  * that what was dropped gives its space back without waiting for others to write. */
@@ -111,16 +110,12 @@ static bool is_in_memory(const char *dir)
     return statfs(dir, &s) == 0 && s.f_type == TMPFS_MAGIC;
 }
 
-/* A cache of fewer shards than RocksDB would take: a block or a part of a filter has to fit into
- * its shard many times over, whatever hashes into it. */
+/* Of fewer shards than RocksDB would take. */
 static rocksdb_cache_t *cache_make(size_t bytes)
 {
-    int bits = 0;
-    while (bits < CACHE_SHARD_BITS_MAX && bytes >> (bits + 1) >= CACHE_SHARD_BYTES)
-        bits++;
     rocksdb_lru_cache_options_t *o = rocksdb_lru_cache_options_create();
     rocksdb_lru_cache_options_set_capacity(o, bytes);
-    rocksdb_lru_cache_options_set_num_shard_bits(o, bits);
+    rocksdb_lru_cache_options_set_num_shard_bits(o, sto_rdb_cache_shard_bits(bytes));
     rocksdb_cache_t *cache = rocksdb_cache_create_lru_opts(o);
     rocksdb_lru_cache_options_destroy(o);
     return cache;

@@ -3,6 +3,8 @@
  *
  *   cache            a quarter of the memory this process may use: the page cache, which holds the
  *                    files as they are on the disk, works best with the rest
+ *   cache shards     as many as threads may need, of 64 MiB at least: a block or a part of a filter
+ *                    has to fit into its shard many times over, whatever hashes into it
  *   open files       half of the descriptors that the process may have; the rest are connections
  *   readers          a disk is fastest with several requests in flight for each core
  *   background jobs  a flush beside compactions on every core (shares: base/share.h)
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "storage/rocksdb/rdb.h"
 
@@ -24,6 +27,9 @@
 #define DESCRIPTORS_PART  2
 #define OPEN_FILES_MOST   1000000
 #define JOBS_LEAST        3
+#define READERS_LEAST     8
+#define READERS_PER_CORE  4 /* one of them all for points only */
+#define SHARD_BITS_MAX    6
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -88,20 +94,25 @@ uint64_t sto_rdb_memory_bytes(void)
     return bytes;
 }
 
-static size_t cache_default(void)
+static size_t cache_default(uint64_t memory_bytes)
 {
-    uint64_t bytes = sto_rdb_memory_bytes() / CACHE_PART;
+    uint64_t bytes = memory_bytes / CACHE_PART;
     return bytes < RDB_CACHE_LEAST ? (size_t)RDB_CACHE_LEAST : (size_t)bytes;
+}
+
+int sto_rdb_cache_shard_bits(size_t cache_bytes)
+{
+    int bits = 0;
+    while (bits < SHARD_BITS_MAX && cache_bytes >> (bits + 1) >= RDB_CACHE_SHARD_LEAST)
+        bits++;
+    return bits;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static int open_files_default(void)
+static int open_files_default(uint64_t descriptors)
 {
-    struct rlimit limit;
-    uint64_t files = OPEN_FILES_MOST;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        files = limit.rlim_cur / DESCRIPTORS_PART;
+    uint64_t files = descriptors / DESCRIPTORS_PART;
     if (files > OPEN_FILES_MOST)
         files = OPEN_FILES_MOST;
     return files < RDB_OPEN_FILES_LEAST ? RDB_OPEN_FILES_LEAST : (int)files;
@@ -109,20 +120,37 @@ static int open_files_default(void)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
+void sto_rdb_machine_get(struct rdb_machine *out)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (cores < 1)
-        cores = 1;
+    struct rlimit limit;
+    bool is_limited = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    *out = (struct rdb_machine){.processors = base_processors(),
+                                .memory_bytes = sto_rdb_memory_bytes(),
+                                .descriptors = is_limited ? limit.rlim_cur : UINT64_MAX};
+}
+
+static int at_least(int n, int least)
+{
+    return n < least ? least : n;
+}
+
+static int at_most(int n, int most)
+{
+    return n > most ? most : n;
+}
+
+void sto_rdb_options_of(const struct rdb_machine *machine, struct sto_rocksdb_options *o)
+{
+    int cores = machine->processors;
     *o = (struct sto_rocksdb_options){
-        .cache_bytes = cache_default(),
+        .cache_bytes = cache_default(machine->memory_bytes),
         .memtable_bytes = 64 * MIB,
-        .background_jobs = (int)cores < JOBS_LEAST - 1 ? JOBS_LEAST : (int)cores + 1,
+        .background_jobs = at_least(cores + 1, JOBS_LEAST),
         .file_bytes = 32 * MIB, /* a purge rewrites about one a level */
         .index_part_bytes = 4 * KIB,
         .level_bytes = 256 * MIB,
-        .committers = cores / 2 < 1 ? 1 : (int)(cores / 2),
-        .readers = cores < 2 ? 8 : (int)cores * 4, /* one of them for points only */
+        .committers = at_most(at_least(cores / 2, 1), RDB_COMMITTERS_MAX),
+        .readers = at_most(at_least(READERS_PER_CORE * cores, READERS_LEAST), RDB_READERS_MAX),
         .drop_range_cells = LIM_DROP_RANGE_CELLS,
         .drop_stretch_cells = LIM_DROP_STRETCH_CELLS,
         .reclaim_after_s = LIM_RECLAIM_AFTER_S,
@@ -135,24 +163,30 @@ void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
     };
 }
 
-void sto_rdb_options_complete(struct sto_rocksdb_options *o)
+void sto_rocksdb_options_default(struct sto_rocksdb_options *o)
+{
+    struct rdb_machine machine;
+    sto_rdb_machine_get(&machine);
+    sto_rdb_options_of(&machine, o);
+}
+
+void sto_rdb_options_complete(struct sto_rocksdb_options *o, const struct rdb_machine *machine)
 {
     struct sto_rocksdb_options standard;
-    sto_rocksdb_options_default(&standard);
+    sto_rdb_options_of(machine, &standard);
     if (o->committers <= 0)
         o->committers = standard.committers;
     if (o->readers <= 0)
         o->readers = standard.readers;
-    if (o->committers > RDB_COMMITTERS_MAX)
-        o->committers = RDB_COMMITTERS_MAX;
-    if (o->readers > RDB_READERS_MAX)
-        o->readers = RDB_READERS_MAX;
+    o->committers = at_most(o->committers, RDB_COMMITTERS_MAX);
+    o->readers = at_most(o->readers, RDB_READERS_MAX);
     if (o->cache_bytes == 0)
         o->cache_bytes = standard.cache_bytes;
     if (o->memtable_bytes == 0)
         o->memtable_bytes = standard.memtable_bytes;
     if (o->open_files <= 0)
-        o->open_files = open_files_default(); /* not earlier: a server raises its limit first */
+        o->open_files = open_files_default(
+            machine->descriptors); /* not earlier: a server raises its limit first */
     if (o->background_jobs <= 0)
         o->background_jobs = standard.background_jobs;
     if (o->index_part_bytes == 0)

@@ -23,7 +23,6 @@
 #include "storage/rocksdb/pool.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -221,14 +220,12 @@ void sto_rdb_pool_step_back(struct rdb_pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-enum err sto_rdb_pool_start(struct rdb_pool *p, int threads)
+enum err sto_rdb_pool_start(struct rdb_pool *p, int threads, int processors)
 {
     int others = threads > 1 ? threads - 1 : 1;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    cores = cores < 1 ? 1 : cores;
     *p = (struct rdb_pool){.lock = PTHREAD_MUTEX_INITIALIZER,
                            .threads_wanted = threads,
-                           .scans_max = cores < others ? (int)cores : others};
+                           .scans_max = processors < others ? processors : others};
     p->aside_max = others > p->scans_max ? others - p->scans_max - 1 : 0;
     p->long_max = p->aside_max > 0 ? p->aside_max : 1;
     for (enum rdb_pool_queue q = 0; q < RDB_POOL_QUEUES; q++) {

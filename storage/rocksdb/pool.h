@@ -33,7 +33,7 @@ struct rdb_pool {
     pthread_cond_t filled[RDB_POOL_QUEUES]; /* points: the first thread; scans: the others, who
                                              * wait for both */
     struct sto_fair_queue queues[RDB_POOL_QUEUES];
-    int scans_max;               /* one for each core, but not the first thread of several */
+    int scans_max;               /* one for each processor, but not the first thread of several */
     int scans_running;           /* at once, under the lock */
     int aside_max;               /* one thread at least is left for points and scans */
     int aside;                   /* the same; run beside the scans */
@@ -63,7 +63,7 @@ struct rdb_pool_job {
     bool must; /* accept although the queue is full (the engine's own, bounded elsewhere) */
 };
 
-enum err sto_rdb_pool_start(struct rdb_pool *p, int threads) MUST_CHECK;
+enum err sto_rdb_pool_start(struct rdb_pool *p, int threads, int processors) MUST_CHECK;
 void sto_rdb_pool_stop(struct rdb_pool *p);
 /* False: *out_retry_ns (may be NULL) says when to come again. */
 bool sto_rdb_pool_push(struct rdb_pool *p, const struct rdb_pool_job *job, struct base_msg *msg,

@@ -30,6 +30,7 @@
 #include "storage/rocksdb/lost.h"
 #include "storage/rocksdb/maintenance.h"
 #include "storage/rocksdb/meta_copies.h"
+#include "storage/rocksdb/options.h"
 #include "storage/rocksdb/pace.h"
 #include "storage/rocksdb/pool.h"
 #include "storage/rocksdb/pressure.h"
@@ -38,13 +39,11 @@
 #include "storage/rocksdb/scrub.h"
 #include "storage/rocksdb/tombstones.h"
 
-#define RDB_COMMITTERS_MAX 64
-#define RDB_READERS_MAX    256
-#define RDB_STEPS_PER_OP   64    /* an iterator goes so far for what one operation costs */
-#define RDB_NS_OF_A_STEP   512   /* of what a filter did */
-#define RDB_NS_PER_OP      10000 /* of a committer, as one operation in the fair queue */
-#define RDB_READS_FULL     "the read queue, or this tenant's part of it, is full; retry"
-#define RDB_WAIT_SECONDS   30 /* a purge step waits so long for readers, then ERR_TIMEOUT */
+#define RDB_STEPS_PER_OP 64    /* an iterator goes so far for what one operation costs */
+#define RDB_NS_OF_A_STEP 512   /* of what a filter did */
+#define RDB_NS_PER_OP    10000 /* of a committer, as one operation in the fair queue */
+#define RDB_READS_FULL   "the read queue, or this tenant's part of it, is full; retry"
+#define RDB_WAIT_SECONDS 30 /* a purge step waits so long for readers, then ERR_TIMEOUT */
 
 struct rdb_purging_tenant {
     char id[LIM_TENANT_ID + 1];

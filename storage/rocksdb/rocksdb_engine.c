@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/share.h"
 #include "storage/rocksdb/change_read.h"
 #include "storage/rocksdb/damage_io.h"
 #include "storage/rocksdb/descriptors.h"
@@ -374,7 +375,7 @@ static enum err db_open(struct rdb_engine *e, struct errbuf *eb)
 
 static enum err threads_start(struct rdb_engine *e, struct errbuf *eb)
 {
-    enum err rc = sto_rdb_pool_start(&e->pool, e->options.readers);
+    enum err rc = sto_rdb_pool_start(&e->pool, e->options.readers, base_processors());
     for (int i = 0; rc == ERR_OK && i < e->options.committers; i++) {
         e->committers[i] = sto_rdb_committer_start(e, i);
         if (e->committers[i] == NULL)
@@ -444,7 +445,9 @@ enum err sto_rocksdb_open(const struct sto_rocksdb_options *options, struct sto_
     atomic_init(&e->apply_steps, LIM_APPLY_STEPS);
     atomic_init(&e->held_free_ns, LIM_HELD_FREE_MS * 1000000ULL);
     e->options = *options;
-    sto_rdb_options_complete(&e->options);
+    struct rdb_machine machine;
+    sto_rdb_machine_get(&machine);
+    sto_rdb_options_complete(&e->options, &machine);
     enum err rc = base_path_join(e->dir, options->dir, "", eb);
     if (rc == ERR_OK) {
         e->dir[strlen(options->dir)] = '\0';
