@@ -92,6 +92,7 @@ static void name_make(char out[NAME_BYTES], uint64_t number)
 static void list_refresh(struct rdb_damage *d)
 {
     struct rdb_live_files live;
+    struct rdb_live_file f;
     size_t kept = 0;
     if (d->count == 0)
         return;
@@ -103,8 +104,8 @@ static void list_refresh(struct rdb_damage *d)
         int index = sto_rdb_live_files_find(&live, name);
         if (index < 0)
             continue;
-        (void)snprintf(b->at.family, sizeof b->at.family, "%s",
-                       rocksdb_livefiles_column_family_name(live.list, index)); /* it fits */
+        sto_rdb_live_files_get(&live, index, &f);
+        (void)snprintf(b->at.family, sizeof b->at.family, "%s", f.family); /* it fits */
         d->of[kept++] = *b;
     }
     sto_rdb_live_files_close(&live);
@@ -210,14 +211,6 @@ static enum err buf_set(struct buf *b, struct slice bytes)
     return base_buf_append(b, bytes);
 }
 
-static struct slice key_of(const char *(*get)(const rocksdb_livefiles_t *, int, size_t *),
-                           const rocksdb_livefiles_t *files, int index)
-{
-    struct slice key;
-    key.ptr = (const uint8_t *)get(files, index, &key.len);
-    return key;
-}
-
 static enum err file_find(struct examination *x)
 {
     struct rdb_live_files live;
@@ -228,10 +221,12 @@ static enum err file_find(struct examination *x)
     sto_rdb_live_files_open(x->engine->db.handle, &live);
     int index = sto_rdb_live_files_find(&live, name);
     if (index >= 0) {
-        x->family = sto_rdb_family_index(rocksdb_livefiles_column_family_name(live.list, index));
-        rc = buf_set(&x->low, key_of(rocksdb_livefiles_smallestkey, live.list, index));
+        struct rdb_live_file f;
+        sto_rdb_live_files_get(&live, index, &f);
+        x->family = sto_rdb_family_index(f.family);
+        rc = buf_set(&x->low, f.low);
         if (rc == ERR_OK)
-            rc = buf_set(&x->high, key_of(rocksdb_livefiles_largestkey, live.list, index));
+            rc = buf_set(&x->high, f.high);
     }
     sto_rdb_live_files_close(&live);
     return rc;
@@ -421,10 +416,10 @@ bool sto_rdb_damage_wait(struct rdb_engine *e)
 static bool is_between(const struct rdb_live_files *live, int index, int family, struct slice begin,
                        struct slice end)
 {
-    return strcmp(rocksdb_livefiles_column_family_name(live->list, index),
-                  RDB_FAMILY_NAMES[family]) == 0 &&
-           base_slice_compare(key_of(rocksdb_livefiles_smallestkey, live->list, index), end) < 0 &&
-           base_slice_compare(key_of(rocksdb_livefiles_largestkey, live->list, index), begin) >= 0;
+    struct rdb_live_file f;
+    sto_rdb_live_files_get(live, index, &f);
+    return strcmp(f.family, RDB_FAMILY_NAMES[family]) == 0 && base_slice_compare(f.low, end) < 0 &&
+           base_slice_compare(f.high, begin) >= 0;
 }
 
 uint64_t sto_rdb_damage_stuck(struct rdb_engine *e, int family, struct slice begin,

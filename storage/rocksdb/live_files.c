@@ -18,15 +18,28 @@ static int compare(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
+/* The only place where the list is read by index. */
+static struct rdb_live_file file_at(const rocksdb_livefiles_t *list, int index)
+{
+    const char *name = rocksdb_livefiles_name(list, index); /* "/000012.sst" */
+    struct rdb_live_file f = {.family = rocksdb_livefiles_column_family_name(list, index),
+                              .name = name + (name[0] == '/'),
+                              .number = sto_rdb_file_number(name),
+                              .level = rocksdb_livefiles_level(list, index),
+                              .bytes = rocksdb_livefiles_size(list, index)};
+    f.low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(list, index, &f.low.len);
+    f.high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(list, index, &f.high.len);
+    return f;
+}
+
 void sto_rdb_live_files_open(rocksdb_t *db, struct rdb_live_files *out)
 {
     out->list = rocksdb_livefiles(db);
     out->count = (size_t)rocksdb_livefiles_count(out->list);
     out->names = base_new_array(out->count + 1, sizeof out->names[0]);
-    for (size_t i = 0; i < out->count; i++) {
-        const char *name = rocksdb_livefiles_name(out->list, (int)i); /* "/000012.sst" */
-        out->names[i] = (struct rdb_live_name){.name = name + (name[0] == '/'), .index = (int)i};
-    }
+    for (size_t i = 0; i < out->count; i++)
+        out->names[i] =
+            (struct rdb_live_name){.name = file_at(out->list, (int)i).name, .index = (int)i};
     qsort(out->names, out->count, sizeof out->names[0], compare);
 }
 
@@ -36,6 +49,13 @@ int sto_rdb_live_files_find(const struct rdb_live_files *files, const char *name
     const struct rdb_live_name *found =
         bsearch(&wanted, files->names, files->count, sizeof files->names[0], compare);
     return found != NULL ? found->index : -1;
+}
+
+void sto_rdb_live_files_get(const struct rdb_live_files *files, int index,
+                            struct rdb_live_file *out)
+{
+    INVARIANT(index >= 0 && (size_t)index < files->count);
+    *out = file_at(files->list, index);
 }
 
 void sto_rdb_live_files_close(struct rdb_live_files *files)
@@ -49,28 +69,13 @@ void sto_rdb_live_walk_open(struct rdb_live_walk *w, rocksdb_t *db, const char *
     *w = (struct rdb_live_walk){.list = rocksdb_livefiles(db), .family = family};
 }
 
-static struct slice key_of(const char *(*get)(const rocksdb_livefiles_t *, int, size_t *),
-                           const struct rdb_live_walk *w)
-{
-    struct slice key;
-    key.ptr = (const uint8_t *)get(w->list, w->index, &key.len);
-    return key;
-}
-
 bool sto_rdb_live_walk_next(struct rdb_live_walk *w, struct rdb_live_file *out)
 {
     for (; w->index < rocksdb_livefiles_count(w->list); w->index++) {
-        const char *family = rocksdb_livefiles_column_family_name(w->list, w->index);
-        if (w->family != NULL && strcmp(family, w->family) != 0)
+        struct rdb_live_file f = file_at(w->list, w->index);
+        if (w->family != NULL && strcmp(f.family, w->family) != 0)
             continue;
-        const char *name = rocksdb_livefiles_name(w->list, w->index);
-        *out = (struct rdb_live_file){.family = family,
-                                      .name = name + (name[0] == '/'),
-                                      .number = sto_rdb_file_number(name),
-                                      .level = rocksdb_livefiles_level(w->list, w->index),
-                                      .bytes = rocksdb_livefiles_size(w->list, w->index),
-                                      .low = key_of(rocksdb_livefiles_smallestkey, w),
-                                      .high = key_of(rocksdb_livefiles_largestkey, w)};
+        *out = f;
         w->index++;
         return true;
     }

@@ -32,22 +32,26 @@ struct rdb_live_files {
     struct rdb_live_name *names; /* sorted */
 };
 
-void sto_rdb_live_files_open(rocksdb_t *db, struct rdb_live_files *out);
-/* The file's index in the list; negative: it is not live. */
-int sto_rdb_live_files_find(const struct rdb_live_files *files, const char *name);
-void sto_rdb_live_files_close(struct rdb_live_files *files);
-
-/* --- one after the other ---------------------------------------------------------------------- */
-
+/* Texts and keys are valid until the list is closed. */
 struct rdb_live_file {
     const char *family;
     const char *name; /* "000012.sst" */
     uint64_t number;
     int level;
     uint64_t bytes;
-    struct slice low;  /* its first key */
-    struct slice high; /* its last one; both are valid until the walk is closed */
+    struct slice low; /* its first key */
+    struct slice high;
 };
+
+void sto_rdb_live_files_open(rocksdb_t *db, struct rdb_live_files *out);
+/* The file's index in the list; negative: it is not live. */
+int sto_rdb_live_files_find(const struct rdb_live_files *files, const char *name);
+/* What the list says of the file with this index. */
+void sto_rdb_live_files_get(const struct rdb_live_files *files, int index,
+                            struct rdb_live_file *out);
+void sto_rdb_live_files_close(struct rdb_live_files *files);
+
+/* --- one after the other ---------------------------------------------------------------------- */
 
 struct rdb_live_walk {
     const rocksdb_livefiles_t *list;

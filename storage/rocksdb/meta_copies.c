@@ -175,12 +175,12 @@ static void copies_make(struct rdb_engine *e, const char *db, const struct names
     unsigned missing = 0;
     bool may = !sto_rdb_headroom_is_low(&e->headroom);
     for (size_t i = 0; i < live->count; i++) {
-        uint64_t number = sto_rdb_file_number(live->names[i].name);
-        const char *family = rocksdb_livefiles_column_family_name(live->list, live->names[i].index);
-        if (strcmp(family, RDB_FAMILY_NAMES[RDB_CF_META]) != 0 || names_have(there, number))
+        struct rdb_live_file f;
+        sto_rdb_live_files_get(live, live->names[i].index, &f);
+        if (strcmp(f.family, RDB_FAMILY_NAMES[RDB_CF_META]) != 0 || names_have(there, f.number))
             continue;
-        missing += !may || atomic_load(&e->closing) || sto_rdb_damage_is_known(e, number) ||
-                   !copy_make(e, db, number);
+        missing += !may || atomic_load(&e->closing) || sto_rdb_damage_is_known(e, f.number) ||
+                   !copy_make(e, db, f.number);
     }
     atomic_store(&e->meta_copies.missing, missing);
 }

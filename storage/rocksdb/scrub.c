@@ -265,9 +265,11 @@ static struct plan plan_make(struct rdb_scrub *s)
                         .numbers = base_new_array(live.count + 1, sizeof plan.numbers[0])};
     for (size_t i = 0; i < live.count; i++) {
         struct planned *p = &plan.of[i];
-        p->number = sto_rdb_file_number(live.names[i].name);
-        p->bytes = (uint64_t)rocksdb_livefiles_size(live.list, live.names[i].index);
-        file_plan(s, p, live.names[i].name, now_us);
+        struct rdb_live_file f;
+        sto_rdb_live_files_get(&live, live.names[i].index, &f);
+        p->number = f.number;
+        p->bytes = f.bytes;
+        file_plan(s, p, f.name, now_us);
         plan.numbers[i] = p->number;
         all_bytes += p->bytes;
     }

@@ -278,14 +278,11 @@ static bool is_apart_from(const struct rdb_wanted *w, struct slice low, struct s
            base_slice_compare(low, sto_range_end(&w->range)) >= 0;
 }
 
-static bool is_apart(const struct search *s, const rocksdb_livefiles_t *live, int index)
+static bool is_apart(const struct search *s, const struct rdb_live_file *live)
 {
-    struct slice low, high;
-    low.ptr = (const uint8_t *)rocksdb_livefiles_smallestkey(live, index, &low.len);
-    high.ptr = (const uint8_t *)rocksdb_livefiles_largestkey(live, index, &high.len);
-    bool result = strcmp(rocksdb_livefiles_column_family_name(live, index), "meta") != 0;
+    bool result = strcmp(live->family, RDB_FAMILY_NAMES[RDB_CF_META]) != 0;
     for (size_t i = 0; result && i < s->match.count; i++)
-        result = is_apart_from(&s->match.wanted[i], low, high);
+        result = is_apart_from(&s->match.wanted[i], live->low, live->high);
     return result;
 }
 
@@ -307,10 +304,12 @@ static void mark_tables(const struct search *s, struct files *files)
         f->in_use = index >= 0;
         if (index < 0)
             continue;
+        struct rdb_live_file live;
+        sto_rdb_live_files_get(&s->live, index, &live);
         f->live_index = index;
-        f->number = sto_rdb_file_number(f->name);
-        f->bytes = (uint64_t)rocksdb_livefiles_size(s->live.list, index);
-        f->is_apart = is_apart(s, s->live.list, index);
+        f->number = live.number;
+        f->bytes = live.bytes;
+        f->is_apart = is_apart(s, &live);
     }
 }
 
@@ -404,14 +403,15 @@ static enum err search_one(struct search *s, struct file *f, struct errbuf *eb)
 static enum rdb_listed listed(struct search *s, const struct file *f)
 {
     char path[BASE_PATH_BYTES];
-    struct rdb_listed_file file = {.path = path, .number = f->number, .bytes = f->bytes};
+    struct rdb_live_file live;
     uint64_t bytes = 0;
-    file.family =
-        sto_rdb_family_index(rocksdb_livefiles_column_family_name(s->live.list, f->live_index));
-    file.low.ptr =
-        (const uint8_t *)rocksdb_livefiles_smallestkey(s->live.list, f->live_index, &file.low.len);
-    file.high.ptr =
-        (const uint8_t *)rocksdb_livefiles_largestkey(s->live.list, f->live_index, &file.high.len);
+    sto_rdb_live_files_get(&s->live, f->live_index, &live);
+    const struct rdb_listed_file file = {.path = path,
+                                         .family = sto_rdb_family_index(live.family),
+                                         .number = live.number,
+                                         .bytes = live.bytes,
+                                         .low = live.low,
+                                         .high = live.high};
     enum err rc = base_path_join(path, s->db_path, f->name, NULL);
     enum rdb_listed result =
         rc == ERR_OK ? sto_rdb_listed(s->engine, &file, &s->match, &bytes) : RDB_LISTED_UNKNOWN;
