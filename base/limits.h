@@ -77,7 +77,7 @@
 #define LIM_BATCH_BYTES        (8 * MIB)
 #define LIM_BATCH_MADE_BYTES   (64 * MIB) /* memory beside the operations: the batch ends there */
 #define LIM_DELETE_CELLS       2000000    /* by one operation; a larger row is dropped in slices */
-#define LIM_RECENT_SETS        16384 /* of 4 keys, by each committer: 9 MiB once all are used */
+#define LIM_RECENT_SETS        16384 /* of 4 keys; 9 MiB a committer, soon resident: large pages */
 #define LIM_COMMIT_QUEUE_OPS   65536
 #define LIM_COMMIT_QUEUE_BYTES (256 * MIB)
 #define LIM_READ_QUEUE_OPS     4096
