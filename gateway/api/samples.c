@@ -3,6 +3,7 @@
  */
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
+#include "gateway/sampling.h"
 
 #include "base/banned.h"
 
@@ -22,51 +23,29 @@ static void put_samples(struct gw_json *j, const struct sto_sample_op *op)
     gw_json_close(j, ']');
 }
 
-static void ask(struct gw_call *call);
-
-static void samples_done(struct sto_sample_op *op)
+static void samples_answer(struct gw_call *call, const struct sto_sample_op *op)
 {
-    struct gw_call *call = op->user;
-    ten_charge_visited(&call->visit, op->rows_seen, op->bytes_seen);
-    if (gw_call_tries_again(call, op->result, op->retry_ns, ask)) {
-        gw_call_drop(call);
-        return;
-    }
     if (op->result != ERR_OK) {
         gw_call_problem_retry(call, (int)op->result, op->detail.text, op->retry_ns);
-    } else {
-        struct gw_json j = gw_json_start(&call->out);
-        gw_json_open(&j, '{');
-        put_samples(&j, op);
-        gw_json_close(&j, '}');
-        gw_rest_send_json(call, 200);
+        return;
     }
-    gw_call_drop(call);
-}
-
-static void ask(struct gw_call *call)
-{
-    gw_call_hold(call);
-    sto_sample_row_keys(call->api->engine, call->state);
+    struct gw_json j = gw_json_start(&call->out);
+    gw_json_open(&j, '{');
+    put_samples(&j, op);
+    gw_json_close(&j, '}');
+    gw_rest_send_json(call, 200);
 }
 
 void gw_samples(struct gw_call *call)
 {
-    struct sto_sample_op *op = gw_call_new_state(call, sizeof *op, NULL);
+    struct gw_sampling *s = gw_call_new_state(call, sizeof *s, NULL);
     struct errbuf eb;
     eb.text[0] = '\0';
     enum err e =
-        gw_query_number(&gw_rest(call)->query, "bytes", 1, INT64_MAX, 0, &op->bytes_between, &eb);
+        gw_query_number(&gw_rest(call)->query, "bytes", 1, INT64_MAX, 0, &s->op.bytes_between, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
         return;
     }
-    op->priority = call->priority;
-    op->reply_to = call->thread->mailbox;
-    op->done = samples_done;
-    op->user = call;
-    op->scope = call->scope; /* the call keeps the ref until it is freed */
-    op->arena = &call->arena;
-    op->unwanted = &call->unwanted;
-    ask(call);
+    gw_sampling_start(call, samples_answer);
 }

@@ -10,6 +10,7 @@
 #include <google/bigtable/v2/bigtable.pb-c.h>
 
 #include "gateway/grpc/handlers.h"
+#include "gateway/sampling.h"
 
 #include "base/banned.h"
 
@@ -44,25 +45,12 @@ static void send_partitions(struct gw_call *call, const struct sto_sample *sampl
     gw_rpc_end(call);
 }
 
-static void ask(struct gw_call *call);
-
-static void samples_done(struct sto_sample_op *op)
+static void samples_answer(struct gw_call *call, const struct sto_sample_op *op)
 {
-    struct gw_call *call = op->user;
-    ten_charge_visited(&call->visit, op->rows_seen, op->bytes_seen);
-    if (!gw_call_tries_again(call, op->result, op->retry_ns, ask)) {
-        if (op->result != ERR_OK)
-            gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
-        else
-            send_partitions(call, op->samples, op->count);
-    }
-    gw_call_drop(call);
-}
-
-static void ask(struct gw_call *call)
-{
-    gw_call_hold(call);
-    sto_sample_row_keys(call->api->engine, call->state);
+    if (op->result != ERR_OK)
+        gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
+    else
+        send_partitions(call, op->samples, op->count);
 }
 
 void gw_change_stream_partitions(struct gw_call *call)
@@ -71,15 +59,8 @@ void gw_change_stream_partitions(struct gw_call *call)
         gw_rpc_fail(call, ERR_CONFLICT, "the table has no change stream");
         return;
     }
-    struct sto_sample_op *op = gw_call_new_state(call, sizeof *op, NULL);
-    op->reply_to = call->thread->mailbox;
-    op->done = samples_done;
-    op->user = call;
-    op->unwanted = &call->unwanted;
-    op->deadline_ns = gw_rpc(call)->deadline_ns;
-    op->priority = call->priority;
-    op->scope = call->scope; /* the call keeps the ref until it is freed */
-    op->bytes_between = PARTITION_BYTES;
-    op->arena = &call->arena;
-    ask(call);
+    struct gw_sampling *s = gw_call_new_state(call, sizeof *s, NULL);
+    s->op.deadline_ns = gw_rpc(call)->deadline_ns;
+    s->op.bytes_between = PARTITION_BYTES;
+    gw_sampling_start(call, samples_answer);
 }

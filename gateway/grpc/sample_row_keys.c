@@ -13,6 +13,7 @@
 #include "gateway/grpc/handlers.h"
 #include "gateway/grpc/rows_proto.h"
 #include "gateway/grpc/wire_write.h"
+#include "gateway/sampling.h"
 
 #include "base/banned.h"
 
@@ -20,7 +21,7 @@
 enum { SAMPLE_ROW_KEY = 1, SAMPLE_OFFSET_BYTES = 2 };
 
 struct samples {
-    struct sto_sample_op op;
+    struct gw_sampling sampling; /* first */
     struct sto_row_range range;
     size_t next;  /* to be sent */
     bool waiting; /* for drained */
@@ -52,8 +53,8 @@ static void put_sample(struct buf *out, struct slice row_key, uint64_t offset_by
 static bool put_slice(struct samples *s, struct buf *out)
 {
     while (out->len < LIM_SLICE_BYTES && out->error == ERR_OK) {
-        INVARIANT(s->next < s->op.count);
-        const struct sto_sample *sample = &s->op.samples[s->next++];
+        INVARIANT(s->next < s->sampling.op.count);
+        const struct sto_sample *sample = &s->sampling.op.samples[s->next++];
         if (is_at_end(s, sample->row_key)) {
             put_sample(out, s->range.end, sample->offset_bytes);
             return true;
@@ -90,32 +91,18 @@ static void drained(struct gw_call *call)
         send_samples(call);
 }
 
-static void ask(struct gw_call *call);
-
-static void samples_done(struct sto_sample_op *op)
+static void samples_answer(struct gw_call *call, const struct sto_sample_op *op)
 {
-    struct gw_call *call = op->user;
-    ten_charge_visited(&call->visit, op->rows_seen, op->bytes_seen);
-    if (!gw_call_tries_again(call, op->result, op->retry_ns, ask)) {
-        if (op->result != ERR_OK)
-            gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
-        else
-            send_samples(call);
-    }
-    gw_call_drop(call);
-}
-
-static void ask(struct gw_call *call)
-{
-    struct samples *s = call->state;
-    gw_call_hold(call);
-    sto_sample_row_keys(call->api->engine, &s->op);
+    if (op->result != ERR_OK)
+        gw_rpc_fail_retry(call, op->result, op->detail.text, op->retry_ns);
+    else
+        send_samples(call);
 }
 
 /* Ends the range with the view's last prefix, unless the range lies behind it. */
 static void end_with_view(struct samples *s)
 {
-    const struct sto_row_set *rows = &s->op.rows;
+    const struct sto_row_set *rows = &s->sampling.op.rows;
     struct slice end = rows->count == 0 ? SLICE_EMPTY : rows->ranges[rows->count - 1].end;
     if (!is_at_end(s, end) && base_slice_compare(end, s->range.start) > 0)
         s->range.end = end;
@@ -128,7 +115,7 @@ static enum err take_request(struct gw_call *call, struct samples *s, struct err
                      ? ERR_OK
                      : gw_range_from_proto(request->row_range, &call->arena, &s->range, eb);
     if (e == ERR_OK && gw_rpc(call)->view != NULL) {
-        s->op.rows = gw_rpc(call)->view->rows;
+        s->sampling.op.rows = gw_rpc(call)->view->rows;
         end_with_view(s);
     }
     return e;
@@ -145,14 +132,7 @@ void gw_sample_row_keys(struct gw_call *call)
         return;
     }
     gw_rpc_send_plain(call);
-    s->op.reply_to = call->thread->mailbox;
-    s->op.done = samples_done;
-    s->op.user = call;
-    s->op.unwanted = &call->unwanted;
-    s->op.deadline_ns = gw_rpc(call)->deadline_ns;
-    s->op.priority = call->priority;
-    s->op.scope = call->scope; /* the call keeps the ref until it is freed */
-    s->op.arena = &call->arena;
+    s->sampling.op.deadline_ns = gw_rpc(call)->deadline_ns;
     call->on_drained = drained;
-    ask(call);
+    gw_sampling_start(call, samples_answer);
 }
