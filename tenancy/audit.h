@@ -71,7 +71,8 @@ enum err ten_docs_commit(struct ten_registry *r, const struct sto_doc_change *ch
 /* A record as it is read. Valid during the visit. Anything but ERR_OK ends the reading. */
 typedef enum err ten_audit_visit(void *ctx, const struct base_audit_record *record);
 
-/* Blocking. Deletes what the records of a tenant name, of which none is written any more. */
+/* Blocking. Deletes what the records of a tenant name, of which none is written any more, a batch
+ * after the other. ERR_CANCELLED: the registry closes, and some of it is left. */
 enum err ten_audit_forget_subjects(struct ten_registry *r, struct slice tenant,
                                    struct errbuf *eb) MUST_CHECK;
 

@@ -122,6 +122,8 @@ enum err ten_audit_forget_subjects(struct ten_registry *r, struct slice tenant, 
                                            .limit = SUBJECTS_A_BATCH};
         f->count = 0;
         rc = sto_docs_read(r->engine, &page, visit_subject, f, eb);
+        if (rc == ERR_OK && f->count > 0 && atomic_load(&r->stopping))
+            rc = base_fail(eb, ERR_CANCELLED, "the registry closes");
         if (rc == ERR_OK && f->count > 0)
             rc = batch_forget(r, f, eb);
         if (f->count > 0)

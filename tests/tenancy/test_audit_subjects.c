@@ -8,6 +8,7 @@
 
 #include "tenancy/audit.h"
 #include "tenancy/audit_doc.h"
+#include "tenancy/internal.h"
 
 #include "base/banned.h"
 
@@ -163,6 +164,22 @@ START_TEST(it_goes_with_its_tenant_and_the_chain_stays)
 }
 END_TEST
 
+/* A trail of years is many batches, for which a server that stops does not wait. */
+START_TEST(they_stay_while_the_registry_closes)
+{
+    (void)tent_create(&tent, "altostrat");
+    act_on("altostrat", "table.create", "zq-table", 3);
+    atomic_store(&tent.registry->stopping, true);
+    enum err rc = ten_audit_forget_subjects(tent.registry, SLICE_LIT("altostrat"), &tent.eb);
+    atomic_store(&tent.registry->stopping, false);
+    ck_assert_int_eq(rc, ERR_CANCELLED);
+    ck_assert_uint_eq(docs_under(SUBJECTS), 3);
+    rc = ten_audit_forget_subjects(tent.registry, SLICE_LIT("altostrat"), &tent.eb);
+    ck_assert_int_eq(rc, ERR_OK);
+    ck_assert_uint_eq(docs_under(SUBJECTS), 0);
+}
+END_TEST
+
 /* Somebody still asks for the tables of a tenant that left. */
 START_TEST(what_is_named_afterwards_is_not_kept)
 {
@@ -216,6 +233,7 @@ Suite *suite_tenancy_audit_subjects(void)
     tcase_add_test(t, another_subject_in_its_place_is_no_subject);
     tcase_add_test(t, a_missing_subject_of_a_tenant_that_is_there_is_damage);
     tcase_add_test(t, it_goes_with_its_tenant_and_the_chain_stays);
+    tcase_add_test(t, they_stay_while_the_registry_closes);
     tcase_add_test(t, what_is_named_afterwards_is_not_kept);
     tcase_add_test(t, what_is_named_before_the_purge_begins_is_kept);
     tcase_add_test(t, it_goes_with_its_record);
