@@ -79,6 +79,20 @@ static enum cli_exit get_job(struct cli *cli, const char *id, json_t **out)
     return cli_http_get(cli->http, &target, out);
 }
 
+enum cli_exit cli_job_is_known(struct cli *cli, const char *job_id, bool *out)
+{
+    struct buf target;
+    struct cli_answer answer;
+    cli_target1(&target, JOB, job_id);
+    struct cli_request request = {
+        .method = "GET", .target = &target, .repeatable = true, .one_status = 404};
+    enum cli_exit e = cli_http_run(cli->http, &request, &answer);
+    *out = answer.status != 404;
+    base_buf_fini(&answer.body);
+    base_buf_fini(&target);
+    return e;
+}
+
 static bool is_state(const json_t *job, const char *state)
 {
     const char *text = json_string_value(json_object_get(job, "state"));
@@ -190,7 +204,9 @@ enum cli_exit cli_job_follow(struct cli *cli, const char *job_id)
             e = CLI_INTERRUPTED;
         if (e != CLI_OK) {
             cli_progress_hide();
-            cli_say("the server goes on with it; follow with: bigtent job show %s --wait", job_id);
+            if (e != CLI_NOT_FOUND)
+                cli_say("the server goes on with it; follow with: bigtent job show %s --wait",
+                        job_id);
             return e;
         }
         pause_ms = pause_ms * 3 / 2;

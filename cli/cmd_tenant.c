@@ -197,6 +197,27 @@ static json_t *departure_wanted(struct cli *cli, enum cli_exit *out)
     return body;
 }
 
+/* Waits for the job's end and shows it. After a restore, the job of a tenant that was purged before
+ * is known by its ID alone: then shows the answer. Takes answer. */
+static enum cli_exit follow(struct cli *cli, const char *job, json_t *answer)
+{
+    const char *state = json_string_value(json_object_get(answer, "state"));
+    bool is_done = state != NULL && (strcmp(state, "purged") == 0 || strcmp(state, "expired") == 0);
+    bool is_known = true;
+    enum cli_exit e = is_done ? cli_job_is_known(cli, job, &is_known) : CLI_OK;
+    if (e == CLI_OK && is_known)
+        e = cli_job_follow(cli, job);
+    if (is_known) {
+        json_decref(answer);
+        return e;
+    }
+    cli_fields_show(cli, STARTED_FIELDS, answer);
+    cli_say("the job was done before this server's data was restored; see its certificate: "
+            "bigtent certificate get %s",
+            cli->args.words[0]);
+    return CLI_OK;
+}
+
 static enum cli_exit offboard(struct cli *cli, json_t *body, const struct cli_field *fields)
 {
     struct buf target;
@@ -206,11 +227,8 @@ static enum cli_exit offboard(struct cli *cli, json_t *body, const struct cli_fi
     if (e != CLI_OK)
         return e;
     const char *job = json_string_value(json_object_get(answer, "job"));
-    if (job != NULL && cli_args_flag(&cli->args, "wait")) {
-        e = cli_job_follow(cli, job);
-        json_decref(answer);
-        return e;
-    }
+    if (job != NULL && cli_args_flag(&cli->args, "wait"))
+        return follow(cli, job, answer);
     cli_fields_show(cli, fields, answer);
     return CLI_OK;
 }

@@ -94,6 +94,8 @@ enum cli_exit cli_completion(struct cli *cli);
 /* Follow a job to its end with a bar over its steps, then print it. CLI_CHECK_FAILED when it
  * failed. */
 enum cli_exit cli_job_follow(struct cli *cli, const char *job_id);
+/* Whether the server has the job. */
+enum cli_exit cli_job_is_known(struct cli *cli, const char *job_id, bool *out);
 /* The pattern with table and key, the first two words, in it. */
 enum cli_exit cli_row_target(const struct cli *cli, const char *pattern, struct buf *target);
 

@@ -93,6 +93,38 @@ START_TEST(a_job_that_waits_shows_its_place)
 }
 END_TEST
 
+START_TEST(a_job_whose_server_is_gone_leaves_a_clean_line)
+{
+    static struct impostor impostor;
+    const char *const args[] = {"job", "show", "j-1", "--wait", NULL};
+    impostor_start(&impostor, world_server());
+    impostor_answers(&impostor, "200 OK",
+                     "{\"id\":\"j-1\",\"state\":\"running\",\"steps\":[{\"name\":\"fence\","
+                     "\"done\":false}],\"progress\":null,\"queue\":null}");
+    op.url = impostor.url;
+    op.terminal = true;
+    run_start(&r, &op, args);
+    run_read(&r, "step 1 of 1  fence");
+    impostor_stop(&impostor);
+    run_finish(&r);
+    EXPECT_CODE(&r, 3);
+    const char *said = strstr(r.out, "bigtent: ");
+    ck_assert_msg(said != NULL && memcmp(said - strlen(WIPE), WIPE, strlen(WIPE)) == 0, "%s",
+                  r.out);
+    EXPECT_NOT_IN(said, "\033");
+    EXPECT_NOT_IN(said, "step 1");
+    EXPECT_IN(said, "the server goes on with it; follow with: bigtent job show j-1 --wait\r\n");
+}
+END_TEST
+
+START_TEST(a_job_that_is_not_there_does_not_go_on)
+{
+    bigtent(&r, &op, "job", "show", "0123456789abcdef", "--wait");
+    EXPECT_CODE(&r, 4);
+    EXPECT_NOT_IN(r.err, "goes on");
+}
+END_TEST
+
 Suite *suite_cli_bars(void)
 {
     Suite *s = suite_create("cli_bars");
@@ -103,6 +135,8 @@ Suite *suite_cli_bars(void)
     tcase_add_test(t, an_import_shows_how_far_it_is);
     tcase_add_test(t, a_job_shows_its_step);
     tcase_add_test(t, a_job_that_waits_shows_its_place);
+    tcase_add_test(t, a_job_whose_server_is_gone_leaves_a_clean_line);
+    tcase_add_test(t, a_job_that_is_not_there_does_not_go_on);
     suite_add_tcase(s, t);
     return s;
 }

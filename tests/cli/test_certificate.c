@@ -295,6 +295,49 @@ START_TEST(a_page_is_made_of_what_verifies_and_of_nothing_else)
 }
 END_TEST
 
+/* A backup from before the tenant was made: of its purge, the restored server has the ledger. */
+START_TEST(offboarding_is_repeated_on_a_server_that_was_restored)
+{
+    static struct server restored;
+    const struct server *s = world_server();
+    char program[PROCESS_PATH], backups[PROCESS_PATH + 32], job[64], id[WORLD_ID];
+    static struct process_result restoring;
+    bigtent(&r, &op, "backup", "create", "--wait");
+    EXPECT_CODE(&r, 0);
+    world_fresh_id(id);
+    bigtent(&r, &op, "tenant", "create", id);
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "tenant", "offboard", id, "--confirm", id, "--wait");
+    EXPECT_CODE(&r, 0);
+    copy_plain_value(&r, "id", job, sizeof job);
+    restored = *s; /* keys and CA are those of the backup */
+    restored.pid = 0;
+    (void)snprintf(restored.data, sizeof restored.data, "%s/again", s->root);
+    (void)snprintf(backups, sizeof backups, "%s/backups", s->data);
+    process_program("bigtentd", program);
+    const char *argv[] = {program, "restore", "--data", restored.data, "--backups", backups, NULL};
+    process_run(argv, NULL, 60000, &restoring);
+    ck_assert_msg(restoring.exit_code == 0, "%s", restoring.output);
+    server_start(&restored, NULL);
+    (void)snprintf(url, sizeof url, "https://127.0.0.1:%u", restored.port);
+    bigtent(&r, &op, "tenant", "offboard", id, "--confirm", id, "--wait");
+    EXPECT_CODE(&r, 0);
+    ck_assert_str_eq(plain_value(&r, "job"), job);
+    const char *state = plain_value(&r, "state"); /* no backup holds it: it expires at some time */
+    ck_assert_msg(strcmp(state, "purged") == 0 || strcmp(state, "expired") == 0, "%s", state);
+    EXPECT_IN(r.err, "bigtent certificate get ");
+    bigtent(&r, &op, "certificate", "get", id);
+    EXPECT_CODE(&r, 0);
+    EXPECT_IN(r.out, job);
+    (void)snprintf(certificate, sizeof certificate, "%s", r.out);
+    verify(certificate);
+    EXPECT_CODE(&r, 0);
+    bigtent(&r, &op, "tenant", "offboard", w.tenant, "--confirm", w.tenant, "--wait");
+    EXPECT_CODE(&r, 0); /* in the backup, or not: alike */
+    server_stop(&restored);
+}
+END_TEST
+
 START_TEST(who_is_there_has_none)
 {
     bigtent(&r, &op, "certificate", "get", "nobody-here");
@@ -344,6 +387,7 @@ Suite *suite_cli_certificate(void)
     tcase_add_test(c, the_servers_ledger_is_a_whole_chain);
     tcase_add_test(c, the_second_line_is_checked_like_the_first);
     tcase_add_test(c, a_page_is_made_of_what_verifies_and_of_nothing_else);
+    tcase_add_test(c, offboarding_is_repeated_on_a_server_that_was_restored);
     tcase_add_test(c, who_is_there_has_none);
     tcase_add_test(c, the_server_makes_the_page_too);
     world_end(c);
