@@ -44,6 +44,8 @@ CLIENT_HAS   = $(if $(shell command -v go),golang) $(if $(shell command -v mvn),
                $(if $(shell command -v javac),default-jdk-headless)
 # Only for `make metrics-check`, in the way of `make fuzz`.
 DEPS_METRICS = curl prometheus
+# Only for `make page-check`, in the same way. The fonts: without any, Chromium draws empty boxes.
+DEPS_PAGE  = chromium fonts-dejavu-core poppler-utils python3 python3-pil
 # Only for `make fuzz`, which installs them when it first runs.
 DEPS_FUZZ  = clang-14 libclang-rt-14-dev
 # Only for `make tidy`, in the same way.
@@ -57,6 +59,7 @@ FUZZ_STAMP = build/.deps-fuzz-present
 TIDY_STAMP = build/.deps-tidy-present
 OTHER_STAMP = build/.deps-other-present
 METRICS_STAMP = build/.deps-metrics-present
+PAGE_STAMP = build/.deps-page-present
 DEPS_DONE  = $(DEPS_STAMP)
 
 # --- compiler ---------------------------------------------------------------------------------
@@ -151,7 +154,7 @@ TEST_SRC := $(foreach f,$(TEST_SRC),$(if $(filter $(LISTED),$(call suites,$(f)))
 endif
 
 .PHONY: all built deps deps-install deps-built run demo docs docs-check test check long asan asan-gate tsan tsan-threads selftest nightly fuzz fuzz-binaries coverage bench soak hostile \
-        other-release openapi metrics-check \
+        other-release openapi metrics-check page-check \
         clients test-clients test-duckdb lint tidy format install uninstall clean help binaries test-binary check-binary
 .DEFAULT_GOAL := all
 
@@ -211,6 +214,9 @@ $(OTHER_STAMP): $(DEPS_STAMP)
 
 $(METRICS_STAMP): $(DEPS_STAMP)
 	@$(MAKE) --no-print-directory deps DEPS="$(DEPS_METRICS)" DEPS_DONE=$@
+
+$(PAGE_STAMP): $(DEPS_STAMP)
+	@$(MAKE) --no-print-directory deps DEPS="$(DEPS_PAGE)" DEPS_DONE=$@
 
 # --- generated sources ------------------------------------------------------------------------
 # Messages and services: C from protobuf-c, and what reflection tells, as one descriptor set.
@@ -429,6 +435,10 @@ openapi: built $(TOOLS)/.ready ## is /openapi.json valid, and does the server do
 # --- metrics ---------------------------------------------------------------------------------
 metrics-check: built $(METRICS_STAMP) ## do promtool and prometheus like /metrics
 	@tests/metrics/check.sh build/release
+
+# --- the page of a certificate -------------------------------------------------------------------
+page-check: built $(PAGE_STAMP) ## is the page of a certificate whole in Chromium, on screens and on paper
+	@tests/page/check.sh build/release build/page
 
 # --- exports, read by others --------------------------------------------------------------------
 DUCKDB_TOOLS = build/tools/duckdb

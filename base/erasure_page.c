@@ -24,7 +24,7 @@
 #define STYLE                                                                                      \
     "</title>\n<style>\n"                                                                          \
     "body{font:16px/1.5 sans-serif;color:#000;background:#fff;max-width:48em;margin:2em auto;"     \
-    "padding:0 1em}\n"                                                                             \
+    "padding:0 1em;overflow-wrap:anywhere}\n"                                                      \
     "h1{font-size:1.8em;line-height:1.2;margin:0}\n"                                               \
     "h2{font-size:1.2em;margin:2em 0 .4em;border-bottom:2px solid #000;break-after:avoid}\n"       \
     "p{margin:.6em 0}\n"                                                                           \
@@ -32,13 +32,18 @@
     ".open{border-width:5px;border-style:double}\n"                                                \
     "table{border-collapse:collapse;width:100%;margin:.6em 0}\n"                                   \
     "th,td{text-align:left;vertical-align:top;padding:.25em 1em .25em 0;"                          \
-    "border-bottom:1px solid #999;overflow-wrap:anywhere}\n"                                       \
+    "border-bottom:1px solid #999}\n"                                                              \
     "th{font-weight:600}\n"                                                                        \
     "tbody th{width:32%}\n"                                                                        \
     "thead{display:table-header-group}\n"                                                          \
     "thead th{border-bottom:1px solid #000;overflow-wrap:normal}\n"                                \
     "tr{break-inside:avoid}\n"                                                                     \
     ".code{font-family:monospace;font-size:.9em}\n"                                                \
+    ".number,time{white-space:nowrap}\n"                                                           \
+    "@media screen and (max-width:40em){thead{display:none}tr,td,tbody th{display:block}"          \
+    "tbody th{width:auto}td,tbody th{padding:0;border:0}"                                          \
+    "tr{padding:.4em 0;border-bottom:1px solid #999}"                                              \
+    "td[data-label]::before{content:attr(data-label)\": \";font:600 1rem sans-serif}}\n"           \
     "@page{size:A4;margin:18mm}\n"                                                                 \
     "@media print{body{font-size:10.5pt;max-width:none;margin:0;padding:0}"                        \
     ".technical{break-before:page}}\n"                                                             \

@@ -102,7 +102,7 @@ void base_html_time(struct base_html *p, struct slice value)
         base_html_value(p, value);
         return;
     }
-    (void)base_buf_printf(p->out, "%.10s&nbsp;%.8s&nbsp;UTC", (const char *)text.ptr,
+    (void)base_buf_printf(p->out, "<time>%.10s&nbsp;%.8s&nbsp;UTC</time>", (const char *)text.ptr,
                           (const char *)text.ptr + 11); /* errors latch */
 }
 
@@ -125,9 +125,20 @@ static void put_words(struct base_html *p, const struct base_html_word *words, s
     base_html_value(p, value);
 }
 
-static void put_cell(struct base_html *p, const struct base_html_column *c, struct slice value)
+/* A column's label is in an attribute of each of its cells: where a table does not fit, the page's
+ * style may show cells below each other. label NULL: it stands before the cell. */
+static void put_cell(struct base_html *p, const struct base_html_column *c, const char *label,
+                     struct slice value)
 {
-    base_html_put(p, c->kind == BASE_HTML_CODE ? "<td class=\"code\">" : "<td>");
+    base_html_put(p, "<td");
+    if (label != NULL) {
+        base_html_put(p, " data-label=\"");
+        base_html_put(p, label);
+        base_html_put(p, "\"");
+    }
+    base_html_put(p, c->kind == BASE_HTML_CODE                   ? " class=\"code\">"
+                     : base_json_kind(value) == BASE_JSON_NUMBER ? " class=\"number\">"
+                                                                 : ">");
     if (!base_html_is_there(value) && c->if_null != NULL)
         base_html_put(p, c->if_null);
     else if (c->kind == BASE_HTML_TIME)
@@ -151,7 +162,7 @@ void base_html_facts(struct base_html *p, const struct base_html_column *facts)
         base_html_put(p, "<tr><th scope=\"row\">");
         base_html_put(p, facts->label);
         base_html_put(p, "</th>");
-        put_cell(p, facts, value);
+        put_cell(p, facts, NULL, value);
         base_html_put(p, "</tr>\n");
     }
     base_html_put(p, "</tbody></table>\n");
@@ -171,7 +182,7 @@ void base_html_table(struct base_html *p, const char *path, const struct base_ht
     while (base_json_next(&rest, &object)) {
         base_html_put(p, "<tr>");
         for (const struct base_html_column *c = columns; c->label != NULL; c++)
-            put_cell(p, c, base_json_at(object, c->path));
+            put_cell(p, c, c->label, base_json_at(object, c->path));
         base_html_put(p, "</tr>\n");
     }
     base_html_put(p, "</tbody></table>\n");

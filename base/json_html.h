@@ -4,7 +4,8 @@
  * Does:     escape; write one value, lines of a label and a value, a table of an array of objects.
  * Owns:     nothing; output goes into the caller's buf.
  * May use:  base/.
- * Knows no: what the text is about. Labels, units and words are the caller's markup.
+ * Knows no: what the text is about. Labels, units and words are the caller's markup;
+ *           so is the style: cells have the class code or number, times are <time>.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: the output buf's latched error.
@@ -45,7 +46,7 @@ enum base_html_kind { BASE_HTML_VALUE, BASE_HTML_TIME, BASE_HTML_CODE, BASE_HTML
 
 /* One with label NULL ends a list of them. */
 struct base_html_column {
-    const char *label; /* of a column, or of a line with one value */
+    const char *label; /* of a column, or of a line with one value; without quotes */
     const char *path;
     enum base_html_kind kind;
     const struct base_html_word *words;

@@ -8,7 +8,7 @@
 # long each took and where its log is. Exit status 1 if any failed.
 set -u
 cd "$(dirname "$0")/.." || exit 2
-STEPS='all-calls asan tsan long fuzz hostile other-release openapi metrics-check test-duckdb clients test-clients bench soak scale'
+STEPS='all-calls asan tsan long fuzz hostile other-release openapi metrics-check page-check test-duckdb clients test-clients bench soak scale'
 logs=build/nightly
 
 # step NAME: the command of a step
@@ -22,7 +22,7 @@ step() {
     long) make -j2 long OPERATIONS="${OPERATIONS:-200000}" ;;
     fuzz) make -j2 fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-10}" ;;
     hostile) make -j2 hostile SHORT=1 ;;
-    other-release | openapi | metrics-check | test-duckdb) make -j2 "$1" ;;
+    other-release | openapi | metrics-check | page-check | test-duckdb) make -j2 "$1" ;;
     clients | test-clients) timeout --kill-after=30 "${CLIENTS_SECONDS:-7200}" make "$1" ;;
     # Does every section still run? The figures of so few rows mean nothing.
     bench) make bench BENCH_ROWS=20000 BENCH_SECONDS=1 BENCH_CLIENT_ROWS=1000 BENCH_IDLE=100 BENCH_CHANGES=2000 BENCH_HOT_REST=1 BENCH_BUSY=4 BENCH_LEAVE=3 BENCH_BOUNDS=0 ;;
