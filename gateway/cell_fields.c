@@ -5,8 +5,6 @@
 
 #include <endian.h>
 
-#include "base/text.h"
-
 #include "base/banned.h"
 
 enum err gw_family_find(const struct sto_schema *schema, struct slice name,
@@ -18,19 +16,6 @@ enum err gw_family_find(const struct sto_schema *schema, struct slice name,
     return base_fail(eb, ERR_NOT_FOUND, "the table has no family \"%.*s\"",
                      (int)(name.len < LIM_FAMILY_NAME ? name.len : LIM_FAMILY_NAME),
                      (const char *)name.ptr);
-}
-
-enum err gw_timestamp_parse(struct slice text, const char *name, int64_t fallback, int64_t *out,
-                            struct errbuf *eb)
-{
-    uint64_t number = 0;
-    *out = fallback;
-    if (text.ptr == NULL)
-        return ERR_OK;
-    if (base_parse_u64(text, &number) != ERR_OK || number > INT64_MAX)
-        return base_fail(eb, ERR_INVALID, "\"%s\" must be a decimal string of microseconds", name);
-    *out = (int64_t)number;
-    return ERR_OK;
 }
 
 enum err gw_integer_bytes(int64_t number, struct arena *arena, struct slice *out, struct errbuf *eb)

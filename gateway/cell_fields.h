@@ -1,8 +1,8 @@
 /*
  * gateway/cell_fields.h - parts of a cell as strangers write them, whatever they came in.
  *
- * Does:     find a family by name; read a timestamp; make the bytes of an integer; choose how an
- *           aggregate family takes an input.
+ * Does:     find a family by name; make the bytes of an integer; choose how an aggregate family
+ *           takes an input.
  * Owns:     nothing; bytes lie in the arena.
  * May use:  base/, storage/.
  * Knows no: JSON, HTTP.
@@ -27,10 +27,6 @@
 /* ERR_NOT_FOUND names it. */
 enum err gw_family_find(const struct sto_schema *schema, struct slice name,
                         const struct sto_family **out, struct errbuf *eb) MUST_CHECK;
-
-/* text.ptr NULL: fallback. name: of the field, for the error. */
-enum err gw_timestamp_parse(struct slice text, const char *name, int64_t fallback, int64_t *out,
-                            struct errbuf *eb) MUST_CHECK;
 
 /* 8 bytes, big-endian, two's complement. */
 enum err gw_integer_bytes(int64_t number, struct arena *arena, struct slice *out,

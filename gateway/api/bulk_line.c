@@ -23,6 +23,7 @@ void gw_bulk_line_init(struct gw_bulk_line *l, struct gw_bulk *bulk, uint64_t nu
     l->bulk = bulk;
     l->number = number;
     l->bytes = bytes;
+    l->unit_us = 1;
     base_arena_init(&l->arena, ARENA_MAX);
 }
 
@@ -125,7 +126,7 @@ static enum err take_member(struct gw_bulk_line *l, struct gw_scan *scan, struct
         return take_key(l, scan, bit == KEY_B64, &m->key);
     if (bit == CELLS) {
         m->has_cells = true;
-        return gw_row_cells_scan(scan, l->op.scope.schema, &m->cells, &l->op.detail);
+        return gw_row_cells_scan(scan, l->op.scope.schema, l->unit_us, &m->cells, &l->op.detail);
     }
     return base_fail(&l->op.detail, ERR_INVALID, "unknown field \"%.*s\"",
                      (int)(name.len < 48 ? name.len : 48), (const char *)name.ptr);
@@ -210,8 +211,8 @@ static enum err build_mutations(struct gw_bulk_line *l, struct slice text, struc
     if (e == ERR_OK)
         e = gw_json_get_text(l->json, START_FIELD, &m->start, eb);
     if (e == ERR_OK)
-        e = gw_mutations_from_json(l->json, "mutations", l->op.scope.schema, &l->arena, &mutations,
-                                   eb);
+        e = gw_mutations_from_json(l->json, "mutations", l->op.scope.schema, l->unit_us, &l->arena,
+                                   &mutations, eb);
     if (e != ERR_OK)
         return e;
     l->op.mutations = mutations.list;
@@ -237,8 +238,8 @@ enum err gw_bulk_line_build(struct gw_bulk_line *l, const struct sto_account *ac
     if (e != ERR_OK)
         return gw_row_body_blame(text, e, &l->op.detail);
     return gw_mutations_check(l->op.scope.schema, account, l->op.row_key, l->op.mutations,
-                              l->op.mutation_count, l->unit_us,
-                              m.has_mutations ? "mutations" : NULL, &l->op.detail);
+                              l->op.mutation_count, m.has_mutations ? "mutations" : NULL,
+                              &l->op.detail);
 }
 
 void gw_bulk_line_put_verdict(struct buf *out, const struct gw_bulk_line *l)

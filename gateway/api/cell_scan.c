@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "gateway/api/time_unit.h"
 #include "gateway/cell_fields.h"
 
 #include "base/banned.h"
@@ -208,7 +209,7 @@ enum err gw_cell_fail_at(struct errbuf *eb, enum err rc, const struct sto_family
 /* --- mutations -------------------------------------------------------------------------------- */
 
 static enum err aggregate_mutation(const struct gw_cell_fields *f, const struct sto_family *family,
-                                   struct sto_mutation *out, struct errbuf *eb)
+                                   int64_t unit_us, struct sto_mutation *out, struct errbuf *eb)
 {
     bool is_input = f->input.ptr != NULL;
     if (is_input == (f->value.ptr != NULL) || (is_input && f->has_reading))
@@ -218,8 +219,8 @@ static enum err aggregate_mutation(const struct gw_cell_fields *f, const struct 
                          family->name, sto_aggregate_name(family->aggregate));
     out->kind = is_input ? STO_ADD_TO_CELL : STO_MERGE_TO_CELL;
     out->value = is_input ? f->input : f->value;
-    enum err e = gw_timestamp_parse(f->timestamp, "timestamp", GW_AGGREGATE_TIMESTAMP,
-                                    &out->timestamp_us, eb);
+    enum err e = gw_time_parse(f->timestamp, "timestamp", unit_us, GW_AGGREGATE_TIMESTAMP,
+                               &out->timestamp_us, eb);
     /* Bytes may be an integer's: sto_mutations_check looks at them. */
     if (e == ERR_OK && is_input && (f->input_is_integer || f->input_is_text))
         e = gw_input_check(family, f->input_is_integer, eb);
@@ -227,12 +228,13 @@ static enum err aggregate_mutation(const struct gw_cell_fields *f, const struct 
 }
 
 enum err gw_cell_mutation(const struct gw_cell_fields *f, const struct sto_family *family,
-                          struct slice qualifier, struct sto_mutation *out, struct errbuf *eb)
+                          struct slice qualifier, int64_t unit_us, struct sto_mutation *out,
+                          struct errbuf *eb)
 {
     *out = (struct sto_mutation){
         .kind = STO_SET_CELL, .family = family->number, .qualifier = qualifier, .value = f->value};
     if (family->aggregate != STO_AGGREGATE_NONE)
-        return aggregate_mutation(f, family, out, eb);
+        return aggregate_mutation(f, family, unit_us, out, eb);
     bool is_int64 = family->value_type == STO_VALUE_INT64;
     if (f->input.ptr != NULL || (f->has_reading && !is_int64))
         return gw_input_check(family, false, eb);
@@ -242,6 +244,6 @@ enum err gw_cell_mutation(const struct gw_cell_fields *f, const struct sto_famil
         return base_fail(eb, ERR_INVALID,
                          "a cell of family \"%s\" has neither \"value\" nor \"value_b64\"",
                          family->name);
-    return gw_timestamp_parse(f->timestamp, "timestamp", STO_TIMESTAMP_SERVER, &out->timestamp_us,
-                              eb);
+    return gw_time_parse(f->timestamp, "timestamp", unit_us, STO_TIMESTAMP_SERVER,
+                         &out->timestamp_us, eb);
 }

@@ -4,7 +4,8 @@
  * Does:     read a cell as it stands behind its column, or as an entry of "$binary", and make the
  *           mutation it means.
  * Owns:     nothing; bytes lie in the text or the scan's arena.
- * May use:  base/, storage/, gateway/api/json_scan.h, gateway/cell_fields.h.
+ * May use:  base/, storage/, gateway/api/json_scan.h,
+ *           gateway/api/time_unit.h, gateway/cell_fields.h.
  * Knows no: families' names, lists, rows.
  * Threads:  any.
  * Blocks:   no.
@@ -48,9 +49,9 @@ enum err gw_cell_scan_entry(struct gw_scan *scan, struct gw_cell_fields *out,
  * logged. */
 enum err gw_cell_fail_at(struct errbuf *eb, enum err rc, const struct sto_family *family,
                          struct slice qualifier, size_t index) MUST_CHECK;
-/* The mutation. */
+/* The mutation. unit_us: of its timestamp. */
 enum err gw_cell_mutation(const struct gw_cell_fields *f, const struct sto_family *family,
-                          struct slice qualifier, struct sto_mutation *out,
+                          struct slice qualifier, int64_t unit_us, struct sto_mutation *out,
                           struct errbuf *eb) MUST_CHECK;
 
 #endif

@@ -218,12 +218,15 @@ void gw_cell_put(struct gw_call *call)
 {
     const struct sto_family *family = NULL;
     struct errbuf eb;
+    int64_t unit_us = 1;
     int64_t timestamp_us = 0;
     eb.text[0] = '\0';
     if (!check_cell_path(call, &family))
         return;
-    enum err e = gw_timestamp_parse(gw_query_get(&gw_rest(call)->query, "timestamp"), "timestamp",
-                                    STO_TIMESTAMP_SERVER, &timestamp_us, &eb);
+    enum err e = gw_time_unit_read(&gw_rest(call)->query, &unit_us, &eb);
+    if (e == ERR_OK)
+        e = gw_time_parse(gw_query_get(&gw_rest(call)->query, "timestamp"), "timestamp", unit_us,
+                          STO_TIMESTAMP_SERVER, &timestamp_us, &eb);
     if (e != ERR_OK) {
         gw_call_problem(call, (int)e, eb.text);
         return;

@@ -37,11 +37,11 @@ static enum err take_lists(struct gw_call *call, struct row_check *c, struct err
 {
     const struct sto_schema *schema = call->scope.schema;
     struct gw_mutations then, otherwise;
-    enum err e =
-        gw_mutations_from_json(gw_rest(call)->json, "then", schema, &call->arena, &then, eb);
+    enum err e = gw_mutations_from_json(gw_rest(call)->json, "then", schema, c->write.unit_us,
+                                        &call->arena, &then, eb);
     if (e == ERR_OK)
-        e = gw_mutations_from_json(gw_rest(call)->json, "else", schema, &call->arena, &otherwise,
-                                   eb);
+        e = gw_mutations_from_json(gw_rest(call)->json, "else", schema, c->write.unit_us,
+                                   &call->arena, &otherwise, eb);
     if (e == ERR_OK && then.count + otherwise.count == 0)
         e = base_fail(eb, ERR_INVALID, "give mutations in \"then\", in \"else\", or in both");
     if (e != ERR_OK)

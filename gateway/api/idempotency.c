@@ -4,7 +4,7 @@
 #include "gateway/api/idempotency.h"
 
 #include "base/clock.h"
-#include "gateway/cell_fields.h"
+#include "gateway/api/time_unit.h"
 
 #include "base/banned.h"
 
@@ -21,7 +21,7 @@ enum err gw_idempotency_make(struct slice token, struct slice start, const char 
         return base_fail(eb, ERR_INVALID, "\"%s\" has %zu bytes; it needs %d to %d", name,
                          token.len, LIM_IDEMPOTENCY_TOKEN_MIN, LIM_IDEMPOTENCY_TOKEN);
     out->token = token;
-    return gw_timestamp_parse(start, "idempotency start", base_wall_us(), &out->start_us, eb);
+    return gw_time_parse(start, "idempotency start", 1, base_wall_us(), &out->start_us, eb);
 }
 
 /* The draft of the header has it as a string of structured fields; most clients leave the quotes

@@ -3,7 +3,7 @@
  *
  * Does:     read a token and the time of the first attempt, from headers or from members of a line.
  * Owns:     nothing.
- * May use:  base/, storage/, gateway/cell_fields.h, gateway/exchange.h.
+ * May use:  base/, storage/, gateway/api/time_unit.h, gateway/exchange.h.
  * Knows no: how tokens are kept.
  * Threads:  any.
  * Blocks:   no.

@@ -18,7 +18,7 @@ static enum err read_body(struct gw_call *call, struct errbuf *eb)
     if (e == ERR_OK)
         e = gw_json_only(gw_rest(call)->json, names, eb);
     if (e == ERR_OK)
-        e = gw_mutations_from_json(gw_rest(call)->json, "mutations", call->scope.schema,
+        e = gw_mutations_from_json(gw_rest(call)->json, "mutations", call->scope.schema, w->unit_us,
                                    &call->arena, &mutations, eb);
     if (e == ERR_OK && mutations.count == 0)
         e = base_fail(eb, ERR_INVALID, "\"mutations\" must be a list of at least one mutation");

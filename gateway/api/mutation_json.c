@@ -13,6 +13,7 @@
 
 struct reader {
     const struct sto_schema *schema;
+    int64_t unit_us; /* of timestamps */
     struct arena *arena;
     const json_t *fields; /* of the mutation or rule being read */
     const struct sto_family *family;
@@ -53,7 +54,7 @@ static enum err take_time(struct reader *r, const char *name, int64_t fallback, 
 {
     struct slice text;
     enum err e = gw_json_get_text(r->fields, name, &text, r->eb);
-    return e == ERR_OK ? gw_timestamp_parse(text, name, fallback, out, r->eb) : e;
+    return e == ERR_OK ? gw_time_parse(text, name, r->unit_us, fallback, out, r->eb) : e;
 }
 
 /* --- kinds ------------------------------------------------------------------------------------ */
@@ -90,7 +91,12 @@ static enum err read_delete_from_column(struct reader *r)
         e = take_time(r, "start", 0, &r->out->start_us);
     if (e == ERR_OK)
         e = take_time(r, "end", 0, &r->out->end_us);
-    return e;
+    if (e != ERR_OK)
+        return e;
+    struct sto_mutation sent = *r->out; /* an empty range is named in the unit that was sent */
+    sent.start_us /= r->unit_us;
+    sent.end_us /= r->unit_us;
+    return sto_mutation_check(r->schema, NULL, &sent, r->eb);
 }
 
 static enum err read_delete_from_row(struct reader *r)
@@ -235,13 +241,18 @@ struct source {
     const json_t *object;
     const char *name; /* of the list in it */
     const struct sto_schema *schema;
+    int64_t unit_us;
     struct arena *arena;
 };
 
 static enum err read_one(const struct source *from, const struct shape *shape, size_t index,
                          const json_t *json, struct sto_mutation *out, struct errbuf *eb)
 {
-    struct reader r = {.schema = from->schema, .arena = from->arena, .out = out, .eb = eb};
+    struct reader r = {.schema = from->schema,
+                       .unit_us = from->unit_us,
+                       .arena = from->arena,
+                       .out = out,
+                       .eb = eb};
     enum err e = shape->read(&r, json);
     return base_fail_at(eb, e, "%s[%zu]", from->name, index);
 }
@@ -272,18 +283,18 @@ static enum err read_list(const struct source *from, const struct shape *shape,
 }
 
 enum err gw_mutations_from_json(const json_t *object, const char *name,
-                                const struct sto_schema *schema, struct arena *arena,
-                                struct gw_mutations *out, struct errbuf *eb)
+                                const struct sto_schema *schema, int64_t unit_us,
+                                struct arena *arena, struct gw_mutations *out, struct errbuf *eb)
 {
     static const struct shape shape = {"mutation", LIM_MUTATIONS_PER_ROW, read_mutation};
-    return read_list(&(struct source){object, name, schema, arena}, &shape, out, eb);
+    return read_list(&(struct source){object, name, schema, unit_us, arena}, &shape, out, eb);
 }
 
 enum err gw_rules_from_json(const json_t *object, const char *name, const struct sto_schema *schema,
                             struct arena *arena, struct gw_mutations *out, struct errbuf *eb)
 {
     static const struct shape shape = {"rule", LIM_MODIFY_RULES, read_rule};
-    return read_list(&(struct source){object, name, schema, arena}, &shape, out, eb);
+    return read_list(&(struct source){object, name, schema, 1, arena}, &shape, out, eb);
 }
 
 /* Puts the path of m in front of eb's sentence. */
@@ -297,14 +308,9 @@ static enum err mutation_fail_at(const struct sto_schema *schema, const struct s
 }
 
 enum err gw_mutations_check(const struct sto_schema *schema, const struct sto_account *account,
-                            struct slice row_key, struct sto_mutation *list, size_t count,
-                            int64_t unit_us, const char *name, struct errbuf *eb)
+                            struct slice row_key, const struct sto_mutation *list, size_t count,
+                            const char *name, struct errbuf *eb)
 {
-    for (size_t i = 0; unit_us > 1 && i < count; i++) {
-        enum err e = gw_time_unit_apply(unit_us, &list[i], eb);
-        if (e != ERR_OK)
-            return mutation_fail_at(schema, &list[i], name, i, e, eb);
-    }
     enum err rc = sto_mutations_check(schema, account, row_key, list, count, eb);
     for (size_t i = 0; rc != ERR_OK && i < count; i++) {
         struct errbuf why = {{0}};

@@ -13,7 +13,7 @@
  *           Bytes that are not text stand in members whose names end in "_b64".
  * Owns:     nothing; lists lie in the arena, their bytes in arena and JSON.
  * May use:  base/, storage/, gateway/api/json_in.h, gateway/api/cell_scan.h,
- *           gateway/cell_fields.h.
+ *           gateway/api/time_unit.h, gateway/cell_fields.h.
  * Knows no: HTTP, which row.
  * Threads:  any.
  * Blocks:   no.
@@ -33,22 +33,22 @@ struct gw_mutations {
     size_t count;
 };
 
-/* The member of object that has that name; absent or null is an empty list. The JSON must outlive
- * the mutations. */
+/* The member of object that has that name; absent or null is an empty list. unit_us: of timestamps
+ * (time_unit.h). The JSON must outlive the mutations. */
 enum err gw_mutations_from_json(const json_t *object, const char *name,
-                                const struct sto_schema *schema, struct arena *arena,
-                                struct gw_mutations *out, struct errbuf *eb) MUST_CHECK;
+                                const struct sto_schema *schema, int64_t unit_us,
+                                struct arena *arena, struct gw_mutations *out,
+                                struct errbuf *eb) MUST_CHECK;
 /* The same for rules. */
 enum err gw_rules_from_json(const json_t *object, const char *name, const struct sto_schema *schema,
                             struct arena *arena, struct gw_mutations *out,
                             struct errbuf *eb) MUST_CHECK;
 
-/* Timestamps, which are in units of unit_us, are microseconds then. Then sto_mutations_check.
- * Errors name a mutation that is wrong by its path in the body: "then[2]: ..", or with name NULL,
- * for a body of cells, "family.qualifier: ..". */
+/* sto_mutations_check; errors name a mutation that is wrong by its path in the body: "then[2]: ..",
+ * or with name NULL, for a body of cells, "family.qualifier: ..". */
 enum err gw_mutations_check(const struct sto_schema *schema, const struct sto_account *account,
-                            struct slice row_key, struct sto_mutation *list, size_t count,
-                            int64_t unit_us, const char *name, struct errbuf *eb) MUST_CHECK;
+                            struct slice row_key, const struct sto_mutation *list, size_t count,
+                            const char *name, struct errbuf *eb) MUST_CHECK;
 
 /* Whether the row exists once the list was done: the last of it adds a cell. */
 bool gw_mutations_end_with_a_cell(const struct sto_mutation *list, size_t count);

@@ -34,6 +34,7 @@ struct names {
 struct builder {
     struct gw_scan *scan;
     const struct sto_schema *schema;
+    int64_t unit_us; /* of timestamps */
     struct gw_row_cells *out;
     struct names columns;
     bool seen[LIM_FAMILIES + 1]; /* by place in the schema; the last one is "$binary" */
@@ -123,7 +124,7 @@ static enum err add_fields(struct builder *b, const struct sto_family *family,
                            struct slice qualifier, const struct gw_cell_fields *f)
 {
     struct sto_mutation m;
-    enum err e = gw_cell_mutation(f, family, qualifier, &m, b->eb);
+    enum err e = gw_cell_mutation(f, family, qualifier, b->unit_us, &m, b->eb);
     return e == ERR_OK ? add(b, &m) : e;
 }
 
@@ -236,10 +237,10 @@ static enum err add_binaries(struct builder *b)
     return ERR_OK;
 }
 
-enum err gw_row_cells_scan(struct gw_scan *scan, const struct sto_schema *schema,
+enum err gw_row_cells_scan(struct gw_scan *scan, const struct sto_schema *schema, int64_t unit_us,
                            struct gw_row_cells *out, struct errbuf *eb)
 {
-    struct builder b = {.scan = scan, .schema = schema, .out = out, .eb = eb};
+    struct builder b = {.scan = scan, .schema = schema, .unit_us = unit_us, .out = out, .eb = eb};
     void *list = NULL;
     *out = (struct gw_row_cells){.count = 1};
     enum err e = grow(&b, &list, &out->room, 0, sizeof out->list[0]);
@@ -290,13 +291,13 @@ enum err gw_row_body_blame(struct slice text, enum err found, struct errbuf *eb)
 }
 
 enum err gw_row_body_build(struct slice text, enum gw_row_verb verb,
-                           const struct sto_schema *schema, struct arena *arena,
+                           const struct sto_schema *schema, int64_t unit_us, struct arena *arena,
                            struct gw_row_body *out, struct errbuf *eb)
 {
     struct gw_scan scan;
     struct gw_row_cells cells;
     gw_scan_init(&scan, text, arena);
-    enum err e = gw_row_cells_scan(&scan, schema, &cells, eb);
+    enum err e = gw_row_cells_scan(&scan, schema, unit_us, &cells, eb);
     if (e == ERR_OK && !gw_scan_is_end(&scan))
         e = base_fail(eb, ERR_INVALID, "something follows the end of the body");
     if (e == ERR_OK)

@@ -30,9 +30,9 @@ struct gw_row_body {
     size_t cells; /* how many of them set a cell or add to one */
 };
 
-/* The text must live as long as the mutations. */
+/* unit_us: of its timestamps (time_unit.h). The text must live as long as the mutations. */
 enum err gw_row_body_build(struct slice text, enum gw_row_verb verb,
-                           const struct sto_schema *schema, struct arena *arena,
+                           const struct sto_schema *schema, int64_t unit_us, struct arena *arena,
                            struct gw_row_body *out, struct errbuf *eb) MUST_CHECK;
 
 /* --- the same, inside a larger text ------------------------------------------------------------
@@ -47,7 +47,7 @@ struct gw_row_cells {
 };
 
 /* Read the object that comes next. A failure may also be one of syntax: gw_row_body_blame tells. */
-enum err gw_row_cells_scan(struct gw_scan *scan, const struct sto_schema *schema,
+enum err gw_row_cells_scan(struct gw_scan *scan, const struct sto_schema *schema, int64_t unit_us,
                            struct gw_row_cells *out, struct errbuf *eb) MUST_CHECK;
 enum err gw_row_cells_finish(struct gw_row_cells *cells, enum gw_row_verb verb,
                              struct gw_row_body *out, struct errbuf *eb) MUST_CHECK;

@@ -73,12 +73,10 @@ static void apply(struct gw_call *call)
 static enum err check_list(const struct gw_call *call, struct sto_mutation *list, size_t count,
                            const char *name, struct errbuf *eb)
 {
-    const struct gw_row_write *w = call->state;
     return gw_mutations_check(call->scope.schema, &call->tenant->account, gw_rest_param(call, 1),
-                              list, count, w->unit_us, name, eb);
+                              list, count, name, eb);
 }
 
-/* Timestamps are microseconds then. */
 static enum err check_all(const struct gw_call *call, const struct gw_row_write *w,
                           struct errbuf *eb)
 {

@@ -27,7 +27,7 @@ struct gw_row_write {
     /* With the table as it is then; on the helper, if that is so. Both, or neither: NULL. */
     enum err (*prepare)(struct gw_call *call, struct errbuf *eb);
     bool (*prepares_long)(const struct gw_call *call);
-    int64_t unit_us;  /* of the timestamps in op: time_unit.h */
+    int64_t unit_us;  /* of the timestamps that read finds: time_unit.h */
     const char *list; /* the body's member that op.mutations were read from; NULL: they are cells */
     /* It was done. */
     void (*answer)(struct gw_call *call);

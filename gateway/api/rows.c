@@ -51,8 +51,8 @@ static enum err read_body(struct gw_call *call, struct errbuf *eb)
 {
     struct row_put *p = call->state;
     struct gw_row_body body;
-    enum err e = gw_row_body_build(gw_rest(call)->body, p->verb, call->scope.schema, &call->arena,
-                                   &body, eb);
+    enum err e = gw_row_body_build(gw_rest(call)->body, p->verb, call->scope.schema,
+                                   p->write.unit_us, &call->arena, &body, eb);
     if (e != ERR_OK)
         return e;
     p->write.op.mutations = body.mutations;

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "gateway/api/handlers.h"
 
 #include "base/banned.h"
@@ -22,24 +23,20 @@ enum err gw_time_unit_read(const struct gw_query *q, int64_t *out_us, struct err
                      "\" must be us (microseconds) or ms (milliseconds)");
 }
 
-static enum err time_apply(int64_t unit_us, int64_t *time, struct errbuf *eb)
+enum err gw_time_parse(struct slice text, const char *name, int64_t unit_us, int64_t fallback,
+                       int64_t *out, struct errbuf *eb)
 {
-    if (*time > INT64_MAX / unit_us)
+    uint64_t number = 0;
+    *out = fallback;
+    if (text.ptr == NULL)
+        return ERR_OK;
+    if (base_parse_u64(text, &number) != ERR_OK || number > INT64_MAX)
+        return base_fail(eb, ERR_INVALID, "\"%s\" must be a decimal string of %s", name,
+                         unit_us == 1 ? "microseconds" : "milliseconds");
+    if ((int64_t)number > INT64_MAX / unit_us)
         return base_fail(eb, ERR_INVALID,
-                         "timestamp %" PRId64
-                         " is too large for milliseconds; the limit is %" PRId64,
-                         *time, INT64_MAX / unit_us);
-    if (*time != STO_TIMESTAMP_SERVER)
-        *time *= unit_us;
+                         "%s %" PRIu64 " is too large for milliseconds; the limit is %" PRId64,
+                         name, number, INT64_MAX / unit_us);
+    *out = (int64_t)number * unit_us;
     return ERR_OK;
-}
-
-enum err gw_time_unit_apply(int64_t unit_us, struct sto_mutation *m, struct errbuf *eb)
-{
-    enum err e = time_apply(unit_us, &m->timestamp_us, eb);
-    if (e == ERR_OK)
-        e = time_apply(unit_us, &m->start_us, eb);
-    if (e == ERR_OK)
-        e = time_apply(unit_us, &m->end_us, eb);
-    return e;
 }

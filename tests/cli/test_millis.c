@@ -67,6 +67,10 @@ START_TEST(a_load_takes_milliseconds)
     bigtent(&r, &tenant, "row", "get", "devices", "a");
     EXPECT_IN(r.out, "1700000000123000");
     EXPECT_IN(r.out, "1700000000000000");
+    tenant.input = CELL("stats", "\"timestamp\":\"now\"");
+    bigtent(&r, &tenant, "row", "load", "devices", "-", "--timestamps", "ms");
+    EXPECT_CODE(&r, 5);
+    EXPECT_IN(r.err, "\"timestamp\" must be a decimal string of milliseconds");
     tenant.input = two;
     bigtent(&r, &tenant, "row", "load", "devices", "-", "--timestamps", "s");
     EXPECT_CODE(&r, 2);

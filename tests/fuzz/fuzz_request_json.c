@@ -137,7 +137,7 @@ static enum err try_families(const json_t *tree, struct arena *arena, struct err
 static enum err try_mutations(const json_t *tree, struct arena *arena, struct errbuf *eb)
 {
     struct gw_mutations m = {0};
-    enum err e = gw_mutations_from_json(tree, "mutations", schema, arena, &m, eb);
+    enum err e = gw_mutations_from_json(tree, "mutations", schema, 1, arena, &m, eb);
     if (e == ERR_OK)
         expect_checked(SLICE_LIT("r"), m.list, m.count);
     if (e == ERR_OK)
@@ -179,7 +179,7 @@ static void try_row(struct slice text, enum gw_row_verb verb)
     if (!row_body_readers_agree(text, verb, schema, &why))
         base_panic(__FILE__, __LINE__, why.text);
     base_arena_init(&arena, ROW_BODY_ARENA_MAX);
-    enum err e = gw_row_body_build(text, verb, schema, &arena, &body, &why);
+    enum err e = gw_row_body_build(text, verb, schema, 1, &arena, &body, &why);
     fuzz_expect_told(e, &why);
     if (e == ERR_OK)
         expect_checked(SLICE_LIT("r"), body.mutations, body.count);

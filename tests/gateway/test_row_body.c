@@ -31,7 +31,7 @@ static void tear_down(void)
 static enum err build_slice(enum gw_row_verb verb, struct slice text)
 {
     eb.text[0] = '\0';
-    return gw_row_body_build(text, verb, schema, &arena, &body, &eb);
+    return gw_row_body_build(text, verb, schema, 1, &arena, &body, &eb);
 }
 
 static enum err build(enum gw_row_verb verb, const char *text)
@@ -207,7 +207,7 @@ START_TEST(a_full_arena_is_out_of_memory)
     struct arena small;
     base_arena_init(&small, 16);
     ck_assert_int_eq(gw_row_body_build(SLICE_LIT("{\"stats\":{\"a\":\"1\"}}"), GW_ROW_PATCH, schema,
-                                       &small, &body, &eb),
+                                       1, &small, &body, &eb),
                      ERR_NO_MEMORY);
     base_arena_fini(&small);
 }

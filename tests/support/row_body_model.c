@@ -360,7 +360,7 @@ bool row_body_readers_agree(struct slice text, enum gw_row_verb verb,
     enum err e = parsed;
     if (parsed == ERR_OK)
         e = row_body_model(tree, verb, schema, &tree_arena, &want, NULL);
-    enum err f = gw_row_body_build(text, verb, schema, &text_arena, &got, &eb);
+    enum err f = gw_row_body_build(text, verb, schema, 1, &text_arena, &got, &eb);
     bool agree = (e == ERR_OK) == (f == ERR_OK) && (parsed == ERR_OK || f == parsed);
     if (!agree)
         (void)base_fail(why, ERR_INVALID, "the model says %s, the reader %s (%s)", base_err_name(e),
