@@ -1,6 +1,7 @@
 /*
  * tests/grpc/test_transport.c - gRPC around its calls: pings, heads, the end of a server.
  */
+#define _GNU_SOURCE /* memmem */
 #include <signal.h>
 
 #include "calls.h"
@@ -69,6 +70,53 @@ START_TEST(an_idle_connection_with_too_many_pings_is_closed)
 }
 END_TEST
 
+/* --- many calls --------------------------------------------------------------------------------
+ */
+
+#define CONNECTIONS 16
+#define ROUNDS      4
+
+/* A call that a loaded server refuses has a complete answer as well. */
+static void expect_answered(const struct grpc_client *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct grpc_call *call = &c->calls[i];
+        ck_assert_uint_eq(call->error, NGHTTP2_NO_ERROR);
+        ck_assert_int_eq(call->http_status, 200);
+        ck_assert_int_ne(call->status, GRPC_HEAD_ONLY);
+        ck_assert_uint_eq(grpc_message_count(call), call->status == GW_STATUS_OK);
+    }
+    ck_assert_uint_eq(c->resets, 0);
+}
+
+START_TEST(no_stream_is_reset_after_its_answer)
+{
+    struct grpc_client *many = base_new_array(CONNECTIONS, sizeof *many);
+    admin_set_quota(w.op, w.tenant, "{'concurrent_requests':1024}");
+    make_mutate(100);
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        grpc_open(&many[i], world_server(), w.key, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t k = 0; k < GRPC_CALLS; k++)
+            for (size_t i = 0; i < CONNECTIONS; i++)
+                (void)grpc_start(&many[i], BIGTABLE "MutateRow", &mutate.base, NULL);
+        for (size_t i = 0; i < CONNECTIONS; i++) {
+            grpc_await(&many[i]);
+            expect_answered(&many[i]);
+            grpc_forget(&many[i]);
+        }
+    }
+    /* What came behind the last answers came before another one. */
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        (void)grpc_start(&many[i], BIGTABLE "MutateRow", &mutate.base, NULL);
+        grpc_await(&many[i]);
+        expect_answered(&many[i]);
+        grpc_close(&many[i]);
+    }
+    base_free(many);
+}
+END_TEST
+
 /* --- heads -------------------------------------------------------------------------------------
  */
 
@@ -92,6 +140,15 @@ START_TEST(large_headers_are_refused)
     struct grpc_call *call = grpc_start(&client, READ_ROWS, &request.base, NULL);
     grpc_await(&client);
     ck_assert_int_eq(call->http_status, 431);
+}
+END_TEST
+
+START_TEST(answers_name_no_cluster_and_zone)
+{
+    const struct grpc_call *call = grpc_ask(&client, READ_ROWS, &request.base);
+    ck_assert_int_eq(call->status, GW_STATUS_OK);
+    ck_assert_ptr_nonnull(memmem(call->head.ptr, call->head.len, "grpc-status", 11));
+    ck_assert_ptr_null(memmem(call->head.ptr, call->head.len, "x-goog-ext-", 11));
 }
 END_TEST
 
@@ -239,8 +296,10 @@ Suite *suite_grpc_transport(void)
     tcase_add_test(tc, pings_between_requests_are_welcome);
     tcase_add_test(tc, too_many_pings_are_told_and_calls_go_on);
     tcase_add_test(tc, an_idle_connection_with_too_many_pings_is_closed);
+    tcase_add_test(tc, no_stream_is_reset_after_its_answer);
     tcase_add_loop_test(tc, many_headers_are_refused_and_fewer_are_not, 0, 2);
     tcase_add_test(tc, large_headers_are_refused);
+    tcase_add_test(tc, answers_name_no_cluster_and_zone);
     tcase_add_test(tc, grpc_needs_http2);
     tcase_add_loop_test(tc, materialized_views_are_not_here, 0, 2);
     tcase_add_test(tc, calls_under_way_are_finished_when_the_server_stops);

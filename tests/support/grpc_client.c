@@ -109,6 +109,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     struct grpc_client *c = user;
     (void)session;
     c->pongs += frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
+    c->resets += frame->hd.type == NGHTTP2_RST_STREAM;
     if (frame->hd.type == NGHTTP2_GOAWAY) {
         c->goaway_count++;
         c->goaway_error = frame->goaway.error_code;
@@ -430,8 +431,7 @@ ProtobufCMessage *grpc_message_new(const struct grpc_call *call,
     return message;
 }
 
-/* --- life --------------------------------------------------------------------------------------
- */
+/* --- life ---------------------------------------------------------------------------------- */
 
 static void begin_session(struct grpc_client *c, uint32_t window)
 {

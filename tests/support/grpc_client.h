@@ -25,7 +25,7 @@
 #include "base/limits.h"
 #include "tests/support/raw_tls.h"
 
-#define GRPC_CALLS      16
+#define GRPC_CALLS      32
 #define GRPC_TAIL       17 /* a GOAWAY without text */
 #define GRPC_ANSWER_MAX (512 * MIB)
 #define GRPC_HEAD_ONLY  -1 /* no grpc-status came */
@@ -67,6 +67,7 @@ struct grpc_client {
     char goaway_text[64];
     uint8_t tail[GRPC_TAIL]; /* the last bytes that came, whatever nghttp2 tells of them */
     size_t pongs;
+    size_t resets;      /* RST_STREAM frames, whatever they say, also of streams that have ended */
     bool holds_windows; /* what is read frees no window: a peer that takes nothing */
     struct grpc_call calls[GRPC_CALLS];
     size_t count;
