@@ -98,6 +98,15 @@ if ! grep -q '^hang was ended: SUITE_SECONDS allows 1 s$' "$work/out"; then
 fi
 unset SUITE_SECONDS
 
+# --- progress: a line for each 25 suites that have ended, and for each that failed -----------------
+many=
+for n in 1 2 3 4 5; do
+    many="$many good${n}a good${n}b good${n}c good${n}d good${n}e good${n}f"
+done
+# shellcheck disable=SC2086
+expect 0 '^(2[5-9]|30) of 30 suites, [0-9]+ s; slowest good' $many
+expect 1 '^bad failed \(exit 1\) after [0-9]+ s$' good bad
+
 # --- where the data lies: a name that was given stays ------------------------------------------------
 export TMPDIR="$work"
 expect 0 '^100%' where

@@ -82,12 +82,36 @@ START_TEST(a_table_is_not_updated_by_what_is_not_here)
 }
 END_TEST
 
+/* The encryption of a tenant is its operator's to know. */
+START_TEST(the_encryption_view_tells_what_the_replication_view_does)
+{
+    Bta__GetTableRequest ask_get = BTA__GET_TABLE_REQUEST__INIT;
+    ask_get.name = table;
+    for (int i = 0; i < 2; i++) {
+        ask_get.view =
+            i == 0 ? BTA__TABLE__VIEW__ENCRYPTION_VIEW : BTA__TABLE__VIEW__REPLICATION_VIEW;
+        ck_assert_int_eq(ask(ADMIN "GetTable", &ask_get.base), GW_STATUS_OK);
+        Bta__Table *got = (Bta__Table *)(void *)grpc_message_new(call, &bta__table__descriptor, 0);
+        ck_assert_str_eq(got->name, table);
+        ck_assert_uint_eq(got->n_column_families, 0);
+        ck_assert_uint_eq(got->n_cluster_states, 1);
+        const Bta__Table__ClusterState *state = got->cluster_states[0]->value;
+        ck_assert_str_eq(got->cluster_states[0]->key, "main");
+        ck_assert_int_eq(state->replication_state,
+                         BTA__TABLE__CLUSTER_STATE__REPLICATION_STATE__READY);
+        ck_assert_uint_eq(state->base.n_unknown_fields, 0); /* encryption_info would be one */
+        bta__table__free_unpacked(got, NULL);
+    }
+}
+END_TEST
+
 Suite *suite_grpc_tables(void)
 {
     Suite *s = suite_create("grpc_tables");
     TCase *tc = add_case(s, "tables");
     tcase_add_loop_test(tc, a_table_is_not_created_without_what_was_asked_for, 0, FIELD_COUNT);
     tcase_add_loop_test(tc, a_table_is_not_updated_by_what_is_not_here, 0, FIELD_COUNT);
+    tcase_add_test(tc, the_encryption_view_tells_what_the_replication_view_does);
     world_end(tc);
     return s;
 }
