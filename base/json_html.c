@@ -102,8 +102,8 @@ void base_html_time(struct base_html *p, struct slice value)
         base_html_value(p, value);
         return;
     }
-    (void)base_buf_printf(p->out, "<time>%.10s&nbsp;%.8s&nbsp;UTC</time>", (const char *)text.ptr,
-                          (const char *)text.ptr + 11); /* errors latch */
+    (void)base_buf_printf(p->out, "<span class=\"time\">%.10s&nbsp;%.8s&nbsp;UTC</span>",
+                          (const char *)text.ptr, (const char *)text.ptr + 11); /* errors latch */
 }
 
 bool base_html_is_there(struct slice value)

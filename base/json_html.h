@@ -5,7 +5,7 @@
  * Owns:     nothing; output goes into the caller's buf.
  * May use:  base/.
  * Knows no: what the text is about. Labels, units and words are the caller's markup;
- *           so is the style: cells have the class code or number, times are <time>.
+ *           so is the style: cells have the class code or number, times time.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: the output buf's latched error.

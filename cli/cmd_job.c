@@ -87,7 +87,7 @@ enum cli_exit cli_job_is_known(struct cli *cli, const char *job_id, bool *out)
     struct cli_request request = {
         .method = "GET", .target = &target, .repeatable = true, .one_status = 404};
     enum cli_exit e = cli_http_run(cli->http, &request, &answer);
-    *out = answer.status != 404;
+    *out = e != CLI_OK || answer.status != 404;
     base_buf_fini(&answer.body);
     base_buf_fini(&target);
     return e;

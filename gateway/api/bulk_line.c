@@ -9,7 +9,6 @@
 #include "gateway/api/idempotency.h"
 #include "gateway/api/json_out.h"
 #include "gateway/api/mutation_json.h"
-#include "gateway/api/time_unit.h"
 #include "gateway/problem.h"
 
 #include "base/banned.h"

@@ -133,7 +133,7 @@ START_TEST(the_verdict_and_the_signature_come_first_then_what_people_ask)
         "<h2>Who, what, when, how much</h2>",
         "<bdi>k0123456789a</bdi>",
         "<bdi>contract ended</bdi>",
-        "<time>2026-11-21&nbsp;06:47:06&nbsp;UTC</time>",
+        "<span class=\"time\">2026-11-21&nbsp;06:47:06&nbsp;UTC</span>",
         "1,234,567",
         "9,876,543,210&nbsp;bytes",
         "<h2>How it was deleted</h2>",
@@ -175,11 +175,13 @@ START_TEST(backups_are_named_with_their_ends)
     const char *page = page_of(PURGED "\"checks\":[" CHECKS "]," TWO_COPIES NO_KEY "," ID "}");
     expect_in(page, "<strong>Erased from the database.</strong>");
     expect_in(page, "2 backups still held its data when this certificate was written. "
-                    "The last of them expires on <time>2026-12-24&nbsp;10:11:12&nbsp;UTC</time>.");
-    expect_in(page,
-              "<td data-label=\"Backup\"><bdi>b2</bdi></td>"
-              "<td data-label=\"Created\"><time>2026-10-01&nbsp;00:00:00&nbsp;UTC</time></td>"
-              "<td data-label=\"Kept until\"><time>2026-12-01&nbsp;00:00:00&nbsp;UTC</time></td>");
+                    "The last of them expires on <span "
+                    "class=\"time\">2026-12-24&nbsp;10:11:12&nbsp;UTC</span>.");
+    expect_in(page, "<td data-label=\"Backup\"><bdi>b2</bdi></td>"
+                    "<td data-label=\"Created\"><span "
+                    "class=\"time\">2026-10-01&nbsp;00:00:00&nbsp;UTC</span></td>"
+                    "<td data-label=\"Kept until\"><span "
+                    "class=\"time\">2026-12-01&nbsp;00:00:00&nbsp;UTC</span></td>");
     expect_not_in(page, "No backup");
     page = page_of(PURGED "\"checks\":[" CHECKS "]," TWO_COPIES
                           "\"key_destruction\":{\"destroyed\":\"2026-11-21T06:47:06.050Z\","
@@ -215,13 +217,17 @@ START_TEST(legal_holds_are_told)
                        "\"at\":\"2026-11-20T00:00:00.000Z\",\"by\":null,\"record\":17},"
                        "{\"action\":\"release\",\"at\":\"2026-11-21T00:00:00.000Z\",\"by\":\"k1\","
                        "\"record\":18}]," NO_KEY "," ID "}");
-    expect_in(page, "<td data-label=\"Legal hold\">deletion forbidden</td>"
-                    "<td data-label=\"When\"><time>2026-11-20&nbsp;00:00:00&nbsp;UTC</time></td>"
-                    "<td data-label=\"By API key\">the server's operator</td>"
-                    "<td data-label=\"Audit record\" class=\"number\">17</td>");
-    expect_in(page, "<td data-label=\"Legal hold\">released</td>"
-                    "<td data-label=\"When\"><time>2026-11-21&nbsp;00:00:00&nbsp;UTC</time></td>"
-                    "<td data-label=\"By API key\"><bdi>k1</bdi></td>");
+    expect_in(
+        page,
+        "<td data-label=\"Legal hold\">deletion forbidden</td>"
+        "<td data-label=\"When\"><span class=\"time\">2026-11-20&nbsp;00:00:00&nbsp;UTC</span></td>"
+        "<td data-label=\"By API key\">the server's operator</td>"
+        "<td data-label=\"Audit record\" class=\"number\">17</td>");
+    expect_in(
+        page,
+        "<td data-label=\"Legal hold\">released</td>"
+        "<td data-label=\"When\"><span class=\"time\">2026-11-21&nbsp;00:00:00&nbsp;UTC</span></td>"
+        "<td data-label=\"By API key\"><bdi>k1</bdi></td>");
 }
 END_TEST
 
@@ -230,12 +236,14 @@ START_TEST(a_second_certificate_and_one_written_again_have_pages)
     const char *page = page_of(
         "{\"copies\":[],\"event\":\"expired\",\"expired\":\"2026-12-24T10:11:12.000Z\"," ID "}");
     expect_in(page, "<strong>Erased, and no backup is left.</strong>");
-    expect_in(page, "gone on <time>2026-12-24&nbsp;10:11:12&nbsp;UTC</time>");
+    expect_in(page, "gone on <span class=\"time\">2026-12-24&nbsp;10:11:12&nbsp;UTC</span>");
     expect_not_in(page, "How it was checked");
     expect_not_in(page, "verdict open");
     page = page_of(
         "{\"copies\":[],\"event\":\"purged\",\"reissued\":\"2026-12-24T10:11:12.000Z\"," ID "}");
-    expect_in(page, "this one replaced it on <time>2026-12-24&nbsp;10:11:12&nbsp;UTC</time>");
+    expect_in(
+        page,
+        "this one replaced it on <span class=\"time\">2026-12-24&nbsp;10:11:12&nbsp;UTC</span>");
     expect_in(page, "verdict open");
     expect_not_in(page, "no data of the tenant was found");
 }

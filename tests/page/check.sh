@@ -50,7 +50,9 @@ operator() {
 }
 
 backup() { # backup KEEP: its ID
-    operator backup create --keep "$1" --wait | sed -n 's/^id //p'
+    id=$(operator backup create --keep "$1" --wait | sed -n 's/^id //p')
+    [ -n "$id" ] || fail "no backup was made"
+    echo "$id"
 }
 
 enter() { # enter TENANT: it has a row

@@ -16,7 +16,7 @@ class Chromium:
     """One page in a browser with a profile of its own; used in a with statement."""
 
     def __init__(self, program):
-        self.profile = tempfile.TemporaryDirectory(prefix="bigtent-page.")
+        self.profile = tempfile.TemporaryDirectory(prefix="bigtent-page.", ignore_cleanup_errors=True)
         orders, self.to_browser = os.pipe()
         self.from_browser, answers = os.pipe()
         options = [
