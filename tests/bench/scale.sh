@@ -93,14 +93,14 @@ metric() {
 }
 
 # sweep ROWS: a whole pass that looks for garbage, two keys a row, up to 10^7 rows; of more, keys per second over some seconds of it. A
-# changed rule starts a new pass, and is not changed back, which would start another one. A pass is over when no key is looked at for 3 s.
+# changed rule starts a new pass, and is not changed back, which would start another one. A pass is over when no key is looked at for 10 s.
 sweep() {
     [ "$versions" = 1 ] && versions=2 || versions=1
     before=$(metric bigtent_swept_keys_total) begun=$(now)
     bigtent table change rows --update "f:max_versions=$versions" > /dev/null || fail "the rule cannot be changed"
     if [ "$1" -le 10000000 ]; then
         swept=$before ended=$begun
-        while [ "$(awk -v from="$ended" -v to="$(now)" -v n=$((swept - before)) 'BEGIN { print (n == 0 || to - from < 3) }')" = 1 ]; do
+        while [ "$(awk -v from="$ended" -v to="$(now)" -v n=$((swept - before)) 'BEGIN { print (n == 0 || to - from < 10) }')" = 1 ]; do
             awk -v s="$(between "$begun" "$(now)")" 'BEGIN { exit !(s < 7200) }' || fail "a pass takes over two hours"
             sleep 0.2
             at=$(metric bigtent_swept_keys_total)
