@@ -39,7 +39,7 @@
     "thead th{border-bottom:1px solid #000;overflow-wrap:normal}\n"                                \
     "tr{break-inside:avoid}\n"                                                                     \
     ".code{font-family:monospace;font-size:.9em}\n"                                                \
-    ".number,.time{white-space:nowrap}\n"                                                           \
+    ".number,.time{white-space:nowrap}\n"                                                          \
     "@media screen and (max-width:40em){thead{display:none}tr,td,tbody th{display:block}"          \
     "tbody th{width:auto}td,tbody th{padding:0;border:0}"                                          \
     "tr{padding:.4em 0;border-bottom:1px solid #999}"                                              \
