@@ -202,6 +202,8 @@
 /* Memory of a tenant's schemas and views, unless its quota or plan says otherwise; at most. */
 #define LIM_SCHEMA_BYTES_STANDARD (16 * MIB)
 #define LIM_SCHEMA_BYTES_MAX      (1024ULL * MIB)
+/* The same, whatever other tenants' take: beyond it they share as much memory as requests do. */
+#define LIM_SCHEMA_BYTES_FREE     (64 * KIB)
 #define LIM_TOKENS_STANDARD       1000000 /* of a tenant: 150 MB */
 #define LIM_IDEMPOTENCY_TOKEN_MIN 8
 #define LIM_IDEMPOTENCY_TOKEN     64

@@ -98,6 +98,7 @@ struct ten_registry {
     struct ten_certificates *certificates;
     struct ten_overload overload; /* any thread */
     struct base_memory *memory;   /* as given */
+    struct base_memory schemas;   /* control thread: tenants' schemas; limit 0: not counted */
     atomic_bool stopping;
     struct base_msg claim_msg; /* first message of the control worker */
     struct base_msg resume_msg;
@@ -219,11 +220,14 @@ size_t ten_tables_used(const struct ten_tenant *t);
 enum err ten_tables_growth_check(const struct ten_tenant *t, const struct sto_schema *old,
                                  size_t family_count, struct errbuf *eb) MUST_CHECK;
 
-/* schema_bytes of its quota: whether what takes so much memory may take so much more. */
-enum err ten_schema_bytes_check(const struct ten_tenant *t, size_t before, size_t after,
-                                struct errbuf *eb) MUST_CHECK;
+/* schema_bytes of its quota, and the memory that all schemas share: whether what takes so much
+ * memory may take so much more. */
+enum err ten_schema_bytes_check(struct ten_registry *r, const struct ten_tenant *t, size_t before,
+                                size_t after, struct errbuf *eb) MUST_CHECK;
 /* Anew, of the visible tables and their views, after these changed. */
-void ten_schema_bytes_count(struct ten_tenant *t);
+void ten_schema_bytes_count(struct ten_registry *r, struct ten_tenant *t);
+/* What that is, for who knows it. */
+void ten_schema_bytes_set(struct ten_registry *r, struct ten_tenant *t, uint64_t bytes);
 
 /* ERR_PRECONDITION; schema: NULL when there is no such table. */
 enum err ten_expect_check(const struct ten_expect *expect, const struct sto_schema *schema,

@@ -169,6 +169,7 @@ enum err ten_registry_open(const struct ten_registry_options *options, struct te
     r->engine = options->engine;
     r->epoch = options->epoch;
     r->memory = options->memory;
+    r->schemas.limit = options->memory == NULL ? 0 : options->memory->limit;
     r->keystore = options->keystore;
     r->awaits_keys = options->awaits_keys;
     r->purge_failed = options->purge_failed;

@@ -120,7 +120,7 @@ enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,
         rc = make_like(wish, &schema, eb);
     if (rc != ERR_OK)
         return rc;
-    rc = ten_schema_bytes_check(t, 0, schema->bytes, eb);
+    rc = ten_schema_bytes_check(r, t, 0, schema->bytes, eb);
     if (rc == ERR_OK)
         rc = store_hidden(r, t, schema, eb);
     if (rc != ERR_OK) {

@@ -146,19 +146,61 @@ enum err ten_tables_growth_check(const struct ten_tenant *t, const struct sto_sc
     return rc;
 }
 
-enum err ten_schema_bytes_check(const struct ten_tenant *t, size_t before, size_t after,
-                                struct errbuf *eb)
+/* Counted beyond what each tenant may have whatever the others have. */
+static size_t schemas_counted(uint64_t bytes)
 {
-    uint64_t used = atomic_load_explicit(&t->schema_bytes, memory_order_relaxed);
-    if (after <= before || used + (after - before) <= t->schema_bytes_max)
-        return ERR_OK;
-    return base_fail(eb, ERR_QUOTA,
-                     "schemas quota (schema_bytes): %" PRIu64 " used by schemas and authorized "
-                     "views, %zu would be added, limit %" PRIu32,
-                     used, after - before, t->schema_bytes_max);
+    return bytes > LIM_SCHEMA_BYTES_FREE ? (size_t)bytes - LIM_SCHEMA_BYTES_FREE : 0;
 }
 
-void ten_schema_bytes_count(struct ten_tenant *t)
+/* The share of a tenant whose schemas take so much, for a change on the control thread. */
+static struct base_memory_share schemas_share(struct ten_registry *r, uint64_t bytes)
+{
+    return (struct base_memory_share){.budget = r->schemas.limit == 0 ? NULL : &r->schemas,
+                                      .used = schemas_counted(bytes)};
+}
+
+static enum err schemas_memory_check(struct ten_registry *r, uint64_t used, size_t more,
+                                     struct errbuf *eb)
+{
+    struct base_memory_share share = schemas_share(r, used);
+    size_t counted = schemas_counted(used + more) - schemas_counted(used);
+    if (base_memory_take(&share, counted)) {
+        base_memory_give(&share, counted); /* until it is there */
+        return ERR_OK;
+    }
+    return base_fail(eb, ERR_NO_MEMORY,
+                     "schemas and authorized views of one tenant may take %zu bytes of the "
+                     "server's memory at this moment, this one's would take %zu; delete some, or "
+                     "have the operator give the server more (--request-mb)",
+                     base_memory_most(&share) + LIM_SCHEMA_BYTES_FREE, (size_t)used + more);
+}
+
+enum err ten_schema_bytes_check(struct ten_registry *r, const struct ten_tenant *t, size_t before,
+                                size_t after, struct errbuf *eb)
+{
+    uint64_t used = atomic_load_explicit(&t->schema_bytes, memory_order_relaxed);
+    if (after <= before)
+        return ERR_OK;
+    if (used + (after - before) > t->schema_bytes_max)
+        return base_fail(eb, ERR_QUOTA,
+                         "schemas quota (schema_bytes): %" PRIu64 " used by schemas and "
+                         "authorized views, %zu would be added, limit %" PRIu32,
+                         used, after - before, t->schema_bytes_max);
+    return schemas_memory_check(r, used, after - before, eb);
+}
+
+void ten_schema_bytes_set(struct ten_registry *r, struct ten_tenant *t, uint64_t bytes)
+{
+    uint64_t before = atomic_load_explicit(&t->schema_bytes, memory_order_relaxed);
+    struct base_memory_share share = schemas_share(r, before);
+    if (bytes > before)
+        base_memory_take_anyway(&share, schemas_counted(bytes) - schemas_counted(before));
+    else
+        base_memory_give(&share, schemas_counted(before) - schemas_counted(bytes));
+    atomic_store_explicit(&t->schema_bytes, bytes, memory_order_relaxed);
+}
+
+void ten_schema_bytes_count(struct ten_registry *r, struct ten_tenant *t)
 {
     const struct ten_tables *tables = ten_tenant_tables(t);
     uint64_t bytes = 0;
@@ -166,7 +208,7 @@ void ten_schema_bytes_count(struct ten_tenant *t)
         const struct sto_view_list *views = ten_views_of(tables->schemas[i]);
         bytes += tables->schemas[i]->bytes + (views == NULL ? 0 : views->bytes);
     }
-    atomic_store_explicit(&t->schema_bytes, bytes, memory_order_relaxed);
+    ten_schema_bytes_set(r, t, bytes);
 }
 
 enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
@@ -184,7 +226,7 @@ enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct sl
     if (is_same)
         ten_audit_set_unchanged();
     else
-        rc = ten_schema_bytes_check(t, old != NULL ? old->bytes : 0, fresh->bytes, eb);
+        rc = ten_schema_bytes_check(r, t, old != NULL ? old->bytes : 0, fresh->bytes, eb);
     if (!is_same && rc == ERR_OK)
         rc = ten_schema_commit(r, t, fresh, old != NULL ? old->version : STO_DOC_ABSENT, eb);
     if (is_same || rc != ERR_OK) {

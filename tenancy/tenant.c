@@ -225,7 +225,7 @@ void ten_tables_publish(struct ten_registry *r, struct ten_tenant *t,
     struct ten_tables *old =
         atomic_exchange_explicit(&t->tables, tables_take, memory_order_acq_rel);
     base_epoch_retire(r->epoch, old, tables_free);
-    ten_schema_bytes_count(t);
+    ten_schema_bytes_count(r, t);
 }
 
 static enum err store(struct ten_registry *r, const struct sto_doc_change *own,

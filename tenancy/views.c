@@ -118,7 +118,7 @@ static enum err store(struct ten_registry *r, struct ten_tenant *t, const struct
         return ERR_OK;
     }
     struct ten_doc_key key = ten_doc_key_view(ten_tenant_id(t), sto_schema_table_id(schema), id);
-    rc = ten_schema_bytes_check(t, old == NULL ? 0 : old->bytes, view->bytes, eb);
+    rc = ten_schema_bytes_check(r, t, old == NULL ? 0 : old->bytes, view->bytes, eb);
     if (rc == ERR_OK)
         rc = commit_doc(r, &key, view, old == NULL ? STO_DOC_ABSENT : old->version, eb);
     if (rc != ERR_OK) {
@@ -127,7 +127,7 @@ static enum err store(struct ten_registry *r, struct ten_tenant *t, const struct
     }
     *out = sto_view_ref(view);
     publish(r, table, sto_view_list_with(ten_views_of(schema), view));
-    ten_schema_bytes_count(t);
+    ten_schema_bytes_count(r, t);
     return ERR_OK;
 }
 
@@ -256,7 +256,7 @@ enum err ten_view_delete(struct ten_registry *r, struct ten_tenant *t, struct sl
     rc = ten_docs_commit(r, &change, 1, eb);
     if (rc == ERR_OK) {
         publish(r, schema->table, sto_view_list_without(list, at));
-        ten_schema_bytes_count(t);
+        ten_schema_bytes_count(r, t);
     }
     return rc;
 }
@@ -288,8 +288,8 @@ static enum err visit_view(void *ctx, struct slice key, uint64_t version, struct
         return ERR_OK; /* it is being removed, and this document with it */
     }
     const struct sto_schema *schema = tables->schemas[at];
-    (void)atomic_fetch_add_explicit(&t->schema_bytes, view->bytes, memory_order_relaxed);
     publish(r, schema->table, sto_view_list_with(ten_views_of(schema), view));
+    ten_schema_bytes_set(r, t, atomic_load(&t->schema_bytes) + view->bytes);
     return ERR_OK;
 }
 

@@ -1,6 +1,6 @@
 /*
  * tests/tenancy/test_views.c - authorized views made, changed, deleted, and gone with what they are
- * of.
+ * of. Over 500 lines because all of it is about the same few views, whose helpers are here.
  */
 #include "tests/tenancy/departure.h"
 
@@ -272,6 +272,89 @@ START_TEST(schemas_and_views_have_a_quota)
 }
 END_TEST
 
+/* A start with that much memory for requests, and so for schemas. */
+static void reopen_with(struct base_memory *memory)
+{
+    const struct ten_certificates_options certificates = {.dir = tent.dir};
+    const struct ten_registry_options options = {.engine = tent.engine,
+                                                 .epoch = tent.epoch,
+                                                 .memory = memory,
+                                                 .certificates = &certificates,
+                                                 .sweeper = tent.sweeper};
+    base_epoch_quiescent(tent.epoch, tent.slot);
+    ten_registry_close(tent.registry);
+    ck_assert_int_eq(ten_registry_open(&options, &tent.registry, &tent.eb), ERR_OK);
+    owner = tent_find(&tent, "altostrat");
+}
+
+/* Until one is refused; how many are new. */
+static size_t create_large(struct ten_tenant *t, const char *name, enum err *out_rc)
+{
+    enum { PARTS = 900 };
+    static char bytes[PARTS][32];
+    static struct slice prefixes[PARTS];
+    struct sto_view_spec large = {.row_prefixes = prefixes, .row_prefix_count = PARTS};
+    char id[16];
+    size_t count = 0;
+    for (size_t i = 0; i < PARTS; i++) {
+        (void)snprintf(bytes[i], sizeof bytes[i], "prefix-of-some-length-%04zu", i);
+        prefixes[i] = base_slice_text(bytes[i]);
+    }
+    do {
+        (void)snprintf(id, sizeof id, "%s%zu", name, count);
+        *out_rc = create_of(t, "devices", id, &large);
+        count += *out_rc == ERR_OK;
+    } while (*out_rc == ERR_OK && count < LIM_VIEWS);
+    return count;
+}
+
+/* Of all tenants. */
+static size_t schemas_used(void)
+{
+    return atomic_load(&tent.registry->schemas.used);
+}
+
+static size_t beyond_free(const struct ten_tenant *t)
+{
+    return atomic_load(&t->schema_bytes) - LIM_SCHEMA_BYTES_FREE;
+}
+
+START_TEST(schemas_of_all_tenants_share_memory)
+{
+    struct base_memory memory = {.limit = MIB};
+    enum err rc;
+    struct ten_tenant *other = tent_create(&tent, "contoso");
+    tent_table(&tent, other, "devices");
+    reopen_with(&memory);
+    other = tent_find(&tent, "contoso");
+    ck_assert_uint_eq(schemas_used(), 0); /* small ones are not counted */
+
+    size_t first = create_large(owner, "v", &rc);
+    ck_assert_int_eq(rc, ERR_NO_MEMORY);
+    ck_assert_ptr_nonnull(strstr(tent.eb.text, "--request-mb"));
+    ck_assert_int_eq(docs_under("v/"), first);
+    size_t each = view_of("devices", "v0")->bytes;
+    ck_assert_uint_eq(schemas_used(), beyond_free(owner));
+    ck_assert_uint_le(beyond_free(owner), MIB / 2);
+    ck_assert_uint_gt(beyond_free(owner) + each, MIB / 2);
+
+    size_t second = create_large(other, "v", &rc); /* of what is left, and still something is */
+    ck_assert_int_eq(rc, ERR_NO_MEMORY);
+    ck_assert_uint_gt(second, 0);
+    ck_assert_uint_eq(schemas_used(), beyond_free(owner) + beyond_free(other));
+    ck_assert_uint_lt(schemas_used(), MIB);
+    ck_assert_uint_eq(atomic_load(&memory.used), 0); /* that of requests */
+
+    reopen_with(&memory); /* what is there is counted */
+    other = tent_find(&tent, "contoso");
+    ck_assert_uint_eq(schemas_used(), beyond_free(owner) + beyond_free(other));
+    ck_assert_int_eq(tent_delete_table_if(&tent, owner, "devices", (struct ten_expect){0}, NULL),
+                     ERR_OK);
+    ck_assert_uint_eq(schemas_used(), beyond_free(other));
+    ck_assert_uint_gt(create_large(other, "w", &rc), 0);
+}
+END_TEST
+
 START_TEST(changes_replace_what_they_name_only)
 {
     static const struct sto_view_spec nothing;
@@ -421,6 +504,7 @@ Suite *suite_tenancy_views(void)
     tcase_add_test(tc, a_view_names_a_table_and_families_that_are_there);
     tcase_add_test(tc, views_of_a_table_are_bounded);
     tcase_add_test(tc, schemas_and_views_have_a_quota);
+    tcase_add_test(tc, schemas_of_all_tenants_share_memory);
     tcase_add_test(tc, changes_replace_what_they_name_only);
     tcase_add_test(tc, a_view_in_use_outlives_its_change);
     tcase_add_test(tc, a_change_of_families_leaves_views_alone);
