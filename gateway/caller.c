@@ -166,6 +166,29 @@ bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct 
     return true;
 }
 
+static enum ten_access access_of(enum gw_access wanted)
+{
+    return wanted == GW_ACCESS_READ     ? TEN_READ
+           : wanted == GW_ACCESS_MODIFY ? TEN_MODIFY
+           : wanted == GW_ACCESS_DEFINE ? TEN_DEFINE
+                                        : TEN_WRITE;
+}
+
+bool gw_caller_may_act_for(struct gw_call *call, const struct auth_key *key, struct slice named,
+                           enum gw_access wanted)
+{
+    struct errbuf eb;
+    eb.text[0] = '\0';
+    if (!tenant_find(call, key, named))
+        return false;
+    enum err e = ten_access_check(call->tenant, access_of(wanted), &eb);
+    if (e != ERR_OK)
+        gw_call_problem(call, (int)e, eb.text);
+    else
+        call->tenant = NULL; /* its message may name another one */
+    return e == ERR_OK;
+}
+
 bool gw_caller_check_tenant(struct gw_call *call, const struct auth_key *key, struct slice named)
 {
     const struct ten_tenant *before = call->tenant;
@@ -188,10 +211,6 @@ static bool passed(struct gw_call *call, enum err e, const struct ten_refusal *w
 
 bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_load load)
 {
-    enum ten_access access = wanted == GW_ACCESS_READ     ? TEN_READ
-                             : wanted == GW_ACCESS_MODIFY ? TEN_MODIFY
-                             : wanted == GW_ACCESS_DEFINE ? TEN_DEFINE
-                                                          : TEN_WRITE;
     struct ten_refusal why = {.name = NULL};
     struct errbuf eb;
     eb.text[0] = '\0';
@@ -201,7 +220,7 @@ bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_loa
     if (call->visit.tenant == NULL) /* it came without a key */
         ten_visit_begin(&call->visit, call->tenant, NULL);
     if (e == ERR_OK)
-        e = ten_admit(&call->visit, access, load, &why, &eb);
+        e = ten_admit(&call->visit, access_of(wanted), load, &why, &eb);
     return passed(call, e, &why, &eb);
 }
 

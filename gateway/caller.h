@@ -35,6 +35,10 @@ enum gw_access {
 const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes, bool by_row);
 /* Make the tenant that `named` (ptr NULL: not named) means the acting one; false: answered. */
 bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct slice named);
+/* Whether the key may act for a tenant that a head names, in its state. False: answered. It does
+ * not act for it yet. */
+bool gw_caller_may_act_for(struct gw_call *call, const struct auth_key *key, struct slice named,
+                           enum gw_access wanted);
 /* Whether `named` means the acting tenant, which stays what it is; false: answered. */
 bool gw_caller_check_tenant(struct gw_call *call, const struct auth_key *key, struct slice named);
 /* State of the acting tenant, its requests under way, rates (a load of nothing meets none). False:

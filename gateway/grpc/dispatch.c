@@ -4,8 +4,10 @@
  * Each check either passes (true) or has ended the call (false). Who is calling is settled before a
  * byte of the message is kept, and for a tenant's key whether it may call now: state, requests
  * under way, rates. Whom he means is in the message: projects/TENANT/...; a tenant's key names its
- * own tenant or is refused. Key and state are looked at again then, unless the turn of the loop in
- * which they were checked is still the same: most messages come in one piece with their head.
+ * own tenant or is refused. Of a service key's call the head may say so already
+ * (x-goog-request-params), and that is held against the key. Key and state are looked at again
+ * then, unless the turn of the loop in which they were checked is still the same: most messages
+ * come in one piece with their head.
  *
  * From its message on, a call of a method that outlives its peer may have no exchange any more: its
  * key is found by its ID then.
@@ -66,7 +68,13 @@ static bool admit(struct gw_rpc *rpc)
     return rpc->is_admitted;
 }
 
-/* For whom a service key calls is in the message. */
+/* For whom a service key calls is in the message; most clients say so in the head as well. */
+static bool check_address(struct gw_rpc *rpc, const struct auth_key *key)
+{
+    struct slice project = gw_metadata_project(rpc->call.ex);
+    return project.len == 0 || gw_caller_may_act_for(&rpc->call, key, project, rpc->method->access);
+}
+
 static bool await_address(struct gw_rpc *rpc)
 {
     struct gw_call *call = &rpc->call;
@@ -98,7 +106,7 @@ static bool check_caller(struct gw_rpc *rpc)
     rpc->key = key;
     rpc->key_turn = gw_loop_turn(call->thread->loop);
     if (key->kind == AUTH_SERVICE)
-        return await_address(rpc);
+        return check_address(rpc, key) && await_address(rpc);
     if (!gw_caller_act_for(call, key, SLICE_EMPTY))
         return false;
     return method->client_streaming || admit(rpc);

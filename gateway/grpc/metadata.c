@@ -154,3 +154,47 @@ enum err gw_metadata_read(const struct gw_exchange *ex, struct gw_metadata *out,
     *out = m;
     return ERR_OK;
 }
+
+/* --- where a call is about to go ---------------------------------------------------------------
+ */
+
+/* A slash, as it is or as clients escape it. */
+static bool skip_slash(struct slice *rest)
+{
+    return skip_word(rest, "/") || skip_word(rest, "%2f");
+}
+
+static size_t id_length(struct slice text)
+{
+    size_t len = 0;
+    while (len < text.len && text.ptr[len] != '/' && text.ptr[len] != '%' && text.ptr[len] != '&')
+        len++;
+    return len;
+}
+
+/* projects/ID, of which ID ends with the name or with a slash. */
+static struct slice project_of(struct slice name)
+{
+    struct slice rest = name;
+    if (!skip_word(&rest, "projects") || !skip_slash(&rest))
+        return SLICE_EMPTY;
+    struct slice id = base_slice(rest.ptr, id_length(rest));
+    rest = base_slice_skip(rest, id.len);
+    bool is_whole = rest.len == 0 || rest.ptr[0] == '&' || skip_slash(&rest);
+    return is_whole ? id : SLICE_EMPTY;
+}
+
+struct slice gw_metadata_project(const struct gw_exchange *ex)
+{
+    size_t count = 0;
+    struct slice params = gw_exchange_header(ex, "x-goog-request-params", &count);
+    struct slice project = SLICE_EMPTY;
+    while (count == 1 && params.len > 0 && project.len == 0) {
+        const uint8_t *equals = memchr(params.ptr, '=', params.len);
+        if (equals == NULL)
+            break;
+        params = base_slice_skip(params, (size_t)(equals - params.ptr) + 1);
+        project = project_of(params);
+    }
+    return project;
+}

@@ -1,7 +1,8 @@
 /*
  * gateway/grpc/metadata.h - what a gRPC request says in its headers.
  *
- * Does:     read grpc-timeout, grpc-encoding and grpc-accept-encoding; check content-type.
+ * Does:     read grpc-timeout, grpc-encoding and grpc-accept-encoding; check content-type; find the
+ *           project in x-goog-request-params.
  * Owns:     nothing.
  * May use:  base/, gateway/exchange.h, gateway/grpc/frame.h.
  * Knows no: methods.
@@ -28,5 +29,8 @@ struct gw_metadata {
 bool gw_metadata_is_grpc(const struct gw_exchange *ex);
 enum err gw_metadata_read(const struct gw_exchange *ex, struct gw_metadata *out,
                           struct errbuf *eb) MUST_CHECK;
+/* The project that x-goog-request-params names first, which clients copy from the message to the
+ * head; empty: none, or in a form that no client sends. A hint: the message decides. */
+struct slice gw_metadata_project(const struct gw_exchange *ex);
 
 #endif

@@ -221,6 +221,67 @@ START_TEST(heads_of_a_service_key_leave_room_for_others)
 }
 END_TEST
 
+/* A service key that may act for the tenant alone, and what the head says of the message. */
+static struct grpc_call *begin_for(struct grpc_client *c, const char *key, const char *params)
+{
+    grpc_open(c, world_server(), key, 0);
+    grpc_add_header(c, "x-goog-request-params", params);
+    return grpc_begin(c, MUTATE_ROW, NULL);
+}
+
+static void service_key_of(const char *tenant, char out[WORLD_KEY])
+{
+    http_value_take(w.op, "POST",
+                    json_pack("{s:s,s:s,s:[s],s:[s,s]}", "kind", "service", "label", "s", "tenants",
+                              tenant, "scopes", "data.read", "data.write"),
+                    "/v1/admin/keys");
+    EXPECT_STATUS(w.op, 201);
+    (void)snprintf(out, WORLD_KEY, "%s", http_string(w.op, "/key"));
+}
+
+/* No message is sent: it is the head that is refused. */
+static void expect_head_refused(const char *key, const char *params, const char *word)
+{
+    static struct grpc_client c;
+    struct grpc_call *call = begin_for(&c, key, params);
+    grpc_await(&c);
+    expect_status(call, GW_STATUS_PERMISSION_DENIED, word);
+    grpc_close(&c);
+}
+
+/* Whatever the head says that is not understood, the message decides. */
+static void expect_head_passes(const char *key, const char *params)
+{
+    static struct grpc_client c;
+    struct grpc_call *call = begin_for(&c, key, params);
+    grpc_put(&c, call, &mutate.base);
+    grpc_finish(&c, call);
+    grpc_await(&c);
+    expect_status(call, GW_STATUS_OK, "");
+    grpc_close(&c);
+}
+
+START_TEST(a_service_key_is_refused_by_what_its_head_names)
+{
+    char key[WORLD_KEY], params[256];
+    make_mutate(10);
+    service_key_of(w.tenant, key);
+    expect_head_refused(key, "table_name=projects%2Fnobody%2Finstances%2Fmain%2Ftables%2Ft", "act");
+    expect_head_refused(key, "name=projects/nobody/instances/main", "act");
+    expect_head_refused(key, "app_profile_id=p&parent=projects%2fnobody", "act");
+    (void)snprintf(params, sizeof params, "table_name=projects%%2F%s%%2Finstances%%2Fmain&a=b",
+                   w.tenant);
+    expect_head_passes(key, params);
+    expect_head_passes(key, "table_name=projects%2Fno%62ody%2Finstances%2Fmain");
+    expect_head_passes(key, "app_profile_id=p");
+    expect_head_passes(key, "nobody");
+    state_set("suspend");
+    expect_head_refused(key, params, "suspended");
+    state_set("resume");
+    expect_head_passes(key, params);
+}
+END_TEST
+
 Suite *suite_grpc_admission(void);
 Suite *suite_grpc_admission(void)
 {
@@ -233,6 +294,7 @@ Suite *suite_grpc_admission(void)
     tcase_add_test(tc, a_message_that_comes_later_is_looked_at_again);
     tcase_add_test(tc, a_message_for_another_tenant_is_refused);
     tcase_add_test(tc, heads_of_a_service_key_leave_room_for_others);
+    tcase_add_test(tc, a_service_key_is_refused_by_what_its_head_names);
     world_end(tc);
     return s;
 }

@@ -174,6 +174,38 @@ START_TEST(headers_that_come_once_are_refused_twice)
 }
 END_TEST
 
+START_TEST(the_project_is_found_where_clients_put_it)
+{
+    static const struct {
+        const char *params, *project;
+    } CASES[] = {
+        {"table_name=projects%2Facme%2Finstances%2Fmain%2Ftables%2Ft&app_profile_id=p", "acme"},
+        {"app_profile_id=&table_name=projects/acme/instances/main/tables/t", "acme"},
+        {"name=projects%2facme", "acme"},
+        {"parent=projects/acme&x=y", "acme"},
+        {"parent=Projects%2Facme/", "acme"},
+        {"name=projects%2Facm%65", ""},
+        {"name=projects%2F", ""},
+        {"name=projects", ""},
+        {"name=project%2Facme", ""},
+        {"projects%2Facme", ""},
+        {"name=", ""},
+        {"=", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        set("x-goog-request-params", CASES[i].params);
+        ck_assert_msg(base_slice_is(gw_metadata_project(&ex), CASES[i].project), "%s",
+                      CASES[i].params);
+    }
+    set("x-goog-request-params", CASES[0].params);
+    add("x-goog-request-params", CASES[0].params);
+    ck_assert_uint_eq(gw_metadata_project(&ex).len, 0);
+    ex.header_count = 0;
+    ck_assert_uint_eq(gw_metadata_project(&ex).len, 0);
+}
+END_TEST
+
 START_TEST(accepted_encodings_may_come_in_several_headers)
 {
     set("grpc-encoding", "gzip");
@@ -197,6 +229,7 @@ Suite *suite_grpc_metadata(void)
     tcase_add_test(of_headers, replies_are_gzip_when_requests_are_and_the_peer_takes_it);
     tcase_add_test(of_headers, headers_that_come_once_are_refused_twice);
     tcase_add_test(of_headers, accepted_encodings_may_come_in_several_headers);
+    tcase_add_test(of_headers, the_project_is_found_where_clients_put_it);
     suite_add_tcase(suite, of_headers);
     return suite;
 }
