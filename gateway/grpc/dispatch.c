@@ -72,7 +72,13 @@ static bool admit(struct gw_rpc *rpc)
 static bool check_address(struct gw_rpc *rpc, const struct auth_key *key)
 {
     struct slice project = gw_metadata_project(rpc->call.ex);
-    return project.len == 0 || gw_caller_may_act_for(&rpc->call, key, project, rpc->method->access);
+    if (project.len == 0)
+        return true;
+    rpc->resource.project = project; /* for the record of a refusal */
+    if (!gw_caller_may_act_for(&rpc->call, key, project, rpc->method->access))
+        return false;
+    rpc->resource.project = SLICE_EMPTY;
+    return true;
 }
 
 static bool await_address(struct gw_rpc *rpc)

@@ -3,6 +3,8 @@
  */
 #include "gateway/grpc/metadata.h"
 
+#include "base/names.h"
+
 #include "base/banned.h"
 
 #define TIMEOUT_DIGITS 8
@@ -181,7 +183,7 @@ static struct slice project_of(struct slice name)
     struct slice id = base_slice(rest.ptr, id_length(rest));
     rest = base_slice_skip(rest, id.len);
     bool is_whole = rest.len == 0 || rest.ptr[0] == '&' || skip_slash(&rest);
-    return is_whole ? id : SLICE_EMPTY;
+    return is_whole && base_tenant_id_check(id, NULL) == ERR_OK ? id : SLICE_EMPTY;
 }
 
 struct slice gw_metadata_project(const struct gw_exchange *ex)

@@ -97,6 +97,43 @@ START_TEST(a_call_without_the_scope_is_recorded)
 }
 END_TEST
 
+/* The newest record of all. */
+static const json_t *last_record(void)
+{
+    http_get(w.op, "/v1/admin/audit?limit=1000");
+    EXPECT_STATUS(w.op, 200);
+    return json_array_get(http_at(w.op, "/records"), http_count(w.op, "/records") - 1);
+}
+
+static bool is_refusal_recorded(void *unused)
+{
+    (void)unused;
+    return strcmp(field(last_record(), "action"), "table.delete") == 0;
+}
+
+START_TEST(a_service_key_refused_by_its_head_is_recorded_with_what_it_named)
+{
+    http_value_take(w.op, "POST",
+                    json_pack("{s:s,s:s,s:[s],s:[s]}", "kind", "service", "label", "s", "tenants",
+                              w.tenant, "scopes", "table.admin"),
+                    "/v1/admin/keys");
+    EXPECT_STATUS(w.op, 201);
+    static struct grpc_client service;
+    grpc_open(&service, world_server(), http_string(w.op, "/key"), 0);
+    grpc_add_header(&service, "x-goog-request-params", "name=projects%2Fcontoso%2Finstances%2Fm");
+    Bta__DeleteTableRequest gone = BTA__DELETE_TABLE_REQUEST__INIT;
+    gone.name = table;
+    call = grpc_ask(&service, ADMIN "DeleteTable", &gone.base);
+    ck_assert_int_eq(call->status, GW_STATUS_PERMISSION_DENIED);
+    process_await(is_refusal_recorded, NULL, "a record of the refusal");
+    const json_t *record = last_record();
+    ck_assert_str_eq(field(record, "outcome"), "forbidden");
+    ck_assert_str_eq(field(record, "tenant"), ""); /* it names what it may not know of */
+    ck_assert_str_eq(field(record, "target"), "contoso");
+    grpc_close(&service);
+}
+END_TEST
+
 Suite *suite_grpc_audit(void)
 {
     Suite *s = suite_create("grpc_audit");
@@ -107,6 +144,7 @@ Suite *suite_grpc_audit(void)
     tcase_add_test(tc, views_are_recorded);
     tcase_add_test(tc, tables_and_drops_are_recorded);
     tcase_add_test(tc, a_call_without_the_scope_is_recorded);
+    tcase_add_test(tc, a_service_key_refused_by_its_head_is_recorded_with_what_it_named);
     world_end(tc);
     suite_add_tcase(s, tc);
     return s;

@@ -185,6 +185,8 @@ START_TEST(the_project_is_found_where_clients_put_it)
         {"parent=projects/acme&x=y", "acme"},
         {"parent=Projects%2Facme/", "acme"},
         {"name=projects%2Facm%65", ""},
+        {"name=projects/Acme", ""},
+        {"name=projects/\xc3\x28", ""},
         {"name=projects%2F", ""},
         {"name=projects", ""},
         {"name=project%2Facme", ""},
