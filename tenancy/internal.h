@@ -224,9 +224,11 @@ enum err ten_tables_growth_check(const struct ten_tenant *t, const struct sto_sc
  * memory may take so much more. */
 enum err ten_schema_bytes_check(struct ten_registry *r, const struct ten_tenant *t, size_t before,
                                 size_t after, struct errbuf *eb) MUST_CHECK;
-/* Anew, of the visible tables and their views, after these changed. */
+/* Anew, of the visible tables, those that are being restored, and their views, after these
+ * changed. */
 void ten_schema_bytes_count(struct ten_registry *r, struct ten_tenant *t);
-/* What that is, for who knows it. */
+uint64_t ten_schema_and_views_bytes(const struct sto_schema *schema);
+/* What that is, if it is known. */
 void ten_schema_bytes_set(struct ten_registry *r, struct ten_tenant *t, uint64_t bytes);
 
 /* ERR_PRECONDITION; schema: NULL when there is no such table. */
@@ -247,6 +249,8 @@ enum err ten_table_store(struct ten_registry *r, struct ten_tenant *t, struct sl
 struct ten_table_restore;
 bool ten_table_is_restoring(const struct ten_registry *r, const struct ten_tenant *t,
                             struct slice table_id);
+/* Memory of the tenant's tables that are being restored, with their views. */
+uint64_t ten_table_restores_bytes(const struct ten_registry *r, const struct ten_tenant *t);
 
 /* --- tables_replace.c ------------------------------------------------------------------------- */
 

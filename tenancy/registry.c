@@ -49,6 +49,11 @@ struct sto_engine *ten_registry_engine(struct ten_registry *r)
     return check(r)->engine;
 }
 
+const struct base_memory *ten_registry_schema_memory(const struct ten_registry *r)
+{
+    return &r->schemas;
+}
+
 struct ten_certificates *ten_registry_certificates(struct ten_registry *r)
 {
     return check(r)->certificates;

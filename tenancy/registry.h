@@ -72,6 +72,8 @@ void ten_registry_keys_detach(struct ten_registry *r);
 /* Any thread. */
 struct ten_certificates *ten_registry_certificates(struct ten_registry *r);
 struct sto_engine *ten_registry_engine(struct ten_registry *r);
+/* What all tenants' schemas and views take beyond LIM_SCHEMA_BYTES_FREE of each. */
+const struct base_memory *ten_registry_schema_memory(const struct ten_registry *r);
 /* Run work->run on the control worker, by the order of shares. False: as many as `most` of the
  * tenant's, or of the lane's, wait already; never of urgent ones. */
 bool ten_control_submit(struct ten_registry *r, struct ten_work *work, struct ten_tenant *t,

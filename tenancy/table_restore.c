@@ -39,6 +39,14 @@ bool ten_table_is_restoring(const struct ten_registry *r, const struct ten_tenan
     return false;
 }
 
+uint64_t ten_table_restores_bytes(const struct ten_registry *r, const struct ten_tenant *t)
+{
+    uint64_t bytes = 0;
+    for (const struct ten_table_restore *m = r->restores; m != NULL; m = m->next)
+        bytes += m->tenant == t ? ten_schema_and_views_bytes(m->schema) : 0;
+    return bytes;
+}
+
 static void restore_free(struct ten_table_restore *m)
 {
     struct ten_table_restore **link = &m->registry->restores;
@@ -46,6 +54,7 @@ static void restore_free(struct ten_table_restore *m)
         link = &(*link)->next;
     *link = m->next;
     m->tenant->tables_restoring--;
+    ten_schema_bytes_count(m->registry, m->tenant);
     sto_schema_unref(m->schema);
     base_free(m);
 }
@@ -132,6 +141,7 @@ enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,
         .next = r->restores, .registry = r, .tenant = t, .schema = schema};
     r->restores = m;
     t->tables_restoring++;
+    ten_schema_bytes_count(r, t);
     *out = m;
     return ERR_OK;
 }

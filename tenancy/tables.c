@@ -200,14 +200,18 @@ void ten_schema_bytes_set(struct ten_registry *r, struct ten_tenant *t, uint64_t
     atomic_store_explicit(&t->schema_bytes, bytes, memory_order_relaxed);
 }
 
+uint64_t ten_schema_and_views_bytes(const struct sto_schema *schema)
+{
+    const struct sto_view_list *views = ten_views_of(schema);
+    return schema->bytes + (views == NULL ? 0 : views->bytes);
+}
+
 void ten_schema_bytes_count(struct ten_registry *r, struct ten_tenant *t)
 {
     const struct ten_tables *tables = ten_tenant_tables(t);
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < tables->count; i++) {
-        const struct sto_view_list *views = ten_views_of(tables->schemas[i]);
-        bytes += tables->schemas[i]->bytes + (views == NULL ? 0 : views->bytes);
-    }
+    uint64_t bytes = ten_table_restores_bytes(r, t);
+    for (size_t i = 0; i < tables->count; i++)
+        bytes += ten_schema_and_views_bytes(tables->schemas[i]);
     ten_schema_bytes_set(r, t, bytes);
 }
 

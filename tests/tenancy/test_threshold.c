@@ -217,18 +217,23 @@ static bool is_begun(void *restoring)
 START_TEST(tables_that_are_being_restored_count)
 {
     struct restoring a;
+    uint64_t schema_bytes = atomic_load(&t->schema_bytes);
     set_max(TEN_USED_TABLES, 2);
     tent_control(&tent, do_begin, &a);
     ck_assert_int_eq(a.rc, ERR_OK);
+    ck_assert_uint_gt(atomic_load(&t->schema_bytes), schema_bytes);
     expect_event(0, TEN_USED_TABLES, 0, 100, 2);
     struct sto_family_spec f = {.name = SLICE_LIT("f")};
     ck_assert_int_eq(tent_try_table(&tent, t, "more", &f, 1, NULL), ERR_QUOTA);
     tent_control(&tent, do_abandon, &a);
+    ck_assert_uint_eq(atomic_load(&t->schema_bytes), schema_bytes);
     expect_event(1, TEN_USED_TABLES, 100, 0, 1);
     process_await(is_begun, &a, "the name to be free again");
     expect_event(2, TEN_USED_TABLES, 0, 100, 2);
+    schema_bytes = atomic_load(&t->schema_bytes);
     tent_control(&tent, do_publish, &a);
     ck_assert_int_eq(a.rc, ERR_OK);
+    ck_assert_uint_eq(atomic_load(&t->schema_bytes), schema_bytes);
     expect_no_more_than(3); /* it counts once, as a table of everybody's */
 }
 END_TEST
