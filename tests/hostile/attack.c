@@ -16,6 +16,7 @@
 
 #define WAIT_S              10L
 #define MUTATIONS_A_REQUEST 1000 /* more would rest beside the victim */
+#define SETUP_OPS_PER_S     1000 /* changes of tables */
 
 static void create_key(struct attack *a, const char *scopes, const char *row_prefix, char out[128],
                        char out_id[48])
@@ -35,6 +36,22 @@ static void create_key(struct attack *a, const char *scopes, const char *row_pre
     (void)snprintf(out_id, 48, "%s", http_string(a->op, "/id"));
 }
 
+static json_t *quota_new(const char *quota)
+{
+    json_error_t error;
+    struct slice text = quoted(quota != NULL ? quota : "{}");
+    json_t *value = json_loadb((const char *)text.ptr, text.len, 0, &error);
+    ck_assert_msg(value != NULL, "%s", error.text);
+    return value;
+}
+
+static void put_quota_take(struct attack *a, json_t *quota)
+{
+    http_value_take(a->op, "PUT", quota, "/v1/admin/tenants/%s/quota", a->tenant);
+    EXPECT_STATUS(a->op, 200);
+}
+
+/* Without rates, so that a setup is done soon and whole. */
 static void create_tenant(struct attack *a, const char *quota)
 {
     static unsigned count;
@@ -43,11 +60,20 @@ static void create_tenant(struct attack *a, const char *quota)
     http_value_take(a->op, "POST", json_pack("{s:s,s:n}", "id", a->tenant, "plan"),
                     "/v1/admin/tenants");
     EXPECT_STATUS(a->op, 201);
-    if (quota != NULL) {
-        http_json(a->op, "PUT", quota, "/v1/admin/tenants/%s/quota", a->tenant);
-        EXPECT_STATUS(a->op, 200);
-    }
+    json_t *setup = quota_new(quota);
+    json_object_set_new(setup, "control_ops_per_s", json_integer(SETUP_OPS_PER_S));
+    put_quota_take(a, setup);
+    a->quota = quota;
     create_key(a, NULL, NULL, a->owner_key, id);
+}
+
+void attack_limit(struct attack *a)
+{
+    if (a->tenant[0] == '\0')
+        return;
+    put_quota_take(a, quota_new(a->quota));
+    http_json(a->op, "PATCH", "{'plan':'standard'}", "/v1/admin/tenants/%s", a->tenant);
+    EXPECT_STATUS(a->op, 200);
 }
 
 void attack_prepare(struct attack *a, const struct attack_needs *needs)

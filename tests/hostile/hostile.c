@@ -198,6 +198,7 @@ static void case_setup(void *user)
     struct attack *a = user;
     if (a->kind->setup != NULL)
         a->kind->setup(a);
+    attack_limit(a);
 }
 
 struct verdict {

@@ -55,6 +55,7 @@ struct attack {
     bool is_short;
     uint64_t seed;
     char tenant[48];
+    const char *quota; /* beside its plan */
     char owner_key[128];
     char key[128]; /* what the attack uses: the weakest that allows it */
     char key_id[48];
@@ -71,7 +72,7 @@ struct attack {
 };
 
 /* The tenant (unless it has one), its owner's key and the key of the attack, its table with family
- * "f". quota, scopes: JSON with ' for "; NULL: none, all. row_prefix: NULL: none. */
+ * "f". quota, scopes: JSON with ' for "; quota NULL: the plan's alone. row_prefix: NULL: none. */
 struct attack_needs {
     const char *quota;
     const char *scopes;
@@ -79,6 +80,8 @@ struct attack_needs {
     const char *table; /* NULL: {'families':{'f':{}}} */
 };
 void attack_prepare(struct attack *a, const struct attack_needs *needs);
+/* After the setup: what limits new tenants limits this one, and its own quota. */
+void attack_limit(struct attack *a);
 void attack_fini(struct attack *a);
 void attack_suspend(struct attack *a);
 /* Write one cell f:q of a row, with the owner's key. */

@@ -99,8 +99,7 @@ static void unread_cells_attack(struct attack *a, unsigned thread)
 /* Characters that JSON escapes make a list six times as long as what is stored. */
 static void unread_lists_setup(struct attack *a)
 {
-    attack_prepare(a, &(struct attack_needs){.quota = "{'control_ops_per_s':1000}",
-                                             .scopes = "['data.read']"});
+    attack_prepare(a, &(struct attack_needs){.scopes = "['data.read']"});
     struct peer p;
     char notes[4001], path[32];
     memset(notes, 1, sizeof notes - 1);

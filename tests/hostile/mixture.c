@@ -23,7 +23,7 @@
 /* Room for what the cases write beforehand, and for little of what they write then. */
 #define QUOTA                                                                                      \
     "{'stored_bytes':1073741824,'change_bytes':67108864,'backup_bytes':67108864,"                  \
-    "'idempotency_tokens':1000,'control_ops_per_s':1000}"
+    "'idempotency_tokens':1000}"
 
 struct mixture {
     struct attack *parts[PARTS_MAX];
@@ -44,6 +44,8 @@ static void mixture_add(struct attack *a, struct mixture *m, const struct hostil
     }
     if (kind->setup != NULL)
         kind->setup(part);
+    if (kind->in_own_tenant)
+        attack_limit(part);
     m->parts[m->count++] = part;
 }
 
@@ -54,7 +56,7 @@ static void mixture_setup(struct attack *a)
         hostile_control, hostile_streams, hostile_writes};
     struct mixture *m = base_new(sizeof *m);
     a->state = m;
-    attack_prepare(a, &(struct attack_needs){.quota = QUOTA});
+    attack_prepare(a, &(struct attack_needs){.quota = QUOTA, .scopes = "['data.read']"});
     for (size_t g = 0; g < sizeof GROUPS / sizeof GROUPS[0]; g++)
         for (const struct hostile_case *c = GROUPS[g]; c->name != NULL; c++) {
             ck_assert_msg(m->count < PARTS_MAX, "more than %d cases", PARTS_MAX);

@@ -159,7 +159,8 @@ static bool purge_verify(struct attack *a, char finding[HOSTILE_FINDING])
 
 static void revoked_setup(struct attack *a)
 {
-    attack_prepare(a, &(struct attack_needs){.table = "{'families':{'f':{}},"
+    attack_prepare(a, &(struct attack_needs){.scopes = "['data.read','data.write']",
+                                             .table = "{'families':{'f':{}},"
                                                       "'change_stream_retention':'86400s'}"});
 }
 

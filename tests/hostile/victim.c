@@ -28,7 +28,8 @@
 #define ROWS        50
 #define VICTIM_NICE -10
 #define LANE_RATE   5
-#define LANES       22
+#define LANES       26
+#define SCAN_ROWS   20
 #define TABLE_NAME  "projects/" VICTIM_TENANT "/instances/main/tables/t"
 
 struct probe;
@@ -90,6 +91,15 @@ static bool json_write(struct probe *p, unsigned n)
     (void)client(p, HTTP_2, p->victim->key);
     (void)snprintf(target, sizeof target, "/v1/tables/t/rows/w%u", n % ROWS);
     return http_ok(p, "PATCH", target, quoted("{'f':{'q':{'value':'v','timestamp':'1000'}}}"));
+}
+
+static bool json_scan(struct probe *p, unsigned n)
+{
+    char target[64];
+    (void)client(p, HTTP_2, p->victim->key);
+    (void)snprintf(target, sizeof target, "/v1/tables/t/rows?prefix=k&limit=%u",
+                   SCAN_ROWS + n % SCAN_ROWS);
+    return http_ok(p, "GET", target, SLICE_EMPTY);
 }
 
 static bool health(struct probe *p, unsigned n)
@@ -157,9 +167,29 @@ static bool grpc_write(struct probe *p, unsigned n)
     return good;
 }
 
+/* A row is written if it has a value, which it has. */
+static bool grpc_check(struct probe *p, unsigned n)
+{
+    char key[16];
+    struct buf message, filter;
+    wire_init(&message);
+    wire_init(&filter);
+    (void)snprintf(key, sizeof key, "k%u", n % ROWS);
+    wire_text(&message, 1, TABLE_NAME);
+    wire_text(&message, 2, key);
+    wire_text(&filter, 9, "a small.*"); /* value_regex_filter */
+    wire_message(&message, 6, &filter);
+    wire_set_cell(&message, 4, base_slice("c", 1), base_slice("v", 1));
+    bool good = grpc_ok(p, PEER_DATA "CheckAndMutateRow", &message);
+    base_buf_fini(&message);
+    base_buf_fini(&filter);
+    return good;
+}
+
 static const struct probe_kind KINDS[VICTIM_KINDS] = {
     {"JSON read", 5, json_read}, {"JSON write", 5, json_write},
     {"gRPC read", 5, grpc_read}, {"gRPC write", 5, grpc_write},
+    {"JSON scan", 2, json_scan}, {"gRPC check-and-mutate", 2, grpc_check},
     {"health check", 1, health}, {"operator's change", 1, operator_write},
 };
 
@@ -286,8 +316,7 @@ void victim_create(struct victim *v, const struct server *s, struct http *op)
     v->server = s;
     static const char *const TENANTS[] = {VICTIM_TENANT, VICTIM_BYSTANDER};
     for (size_t i = 0; i < 2; i++) {
-        http_value_take(op, "POST", json_pack("{s:s,s:n}", "id", TENANTS[i], "plan"),
-                        "/v1/admin/tenants");
+        http_value_take(op, "POST", json_pack("{s:s}", "id", TENANTS[i]), "/v1/admin/tenants");
         EXPECT_STATUS(op, 201);
     }
     http_json(op, "POST", "{'label':'victim'}", "/v1/admin/tenants/" VICTIM_TENANT "/keys");

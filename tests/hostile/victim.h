@@ -1,8 +1,8 @@
 /*
  * tests/hostile/victim.h - another tenant, an operator and a health check, at an open-loop rate.
  *
- * Does:     sends small reads and writes over both protocols, each when it is due, and measures
- *           from the moment it was due until its answer.
+ * Does:     sends small reads, writes, scans and checks over both protocols, each when it is due,
+ *           and measures from the moment it was due until its answer.
  * Owns:     its tenant, its connections.
  * May use:  base/, tests/support/, tests/hostile/peer.h, tests/hostile/guard.h.
  * Knows no: attacks.
@@ -17,7 +17,7 @@
 #include "tests/support/http.h"
 
 #define VICTIM_PATIENCE_MS 10000
-#define VICTIM_KINDS       6
+#define VICTIM_KINDS       8
 #define VICTIM_TENANT      "victim"
 #define VICTIM_BYSTANDER   "bystander" /* whom the operator changes */
 

@@ -6,7 +6,7 @@
 #   sizes.awk   lengths, and words of unfinished work
 #   places.awk  kinds of documents that storage/places.h does not list
 #   waits.awk   tests that sleep, or assert that something was fast (tests/lint/waits-allowed)
-#   then the lists of suites in tests/ against the suites there are, and clang-format with the tree's .clang-format
+#   then the lists of suites in tests/, and those that SECURITY.md cites, against the suites there are, and clang-format with the tree's .clang-format
 #
 # One line per finding, `file:line: what`; exit 1 on any.
 set -u
@@ -61,6 +61,17 @@ lists() {
     done
 }
 
+# Suites that SECURITY.md cites: `room_subject`, or `room_*` for some.
+cited() {
+    [ -f SECURITY.md ] || return 0
+    grep -on '`[a-z0-9]*_[a-z0-9_]*\*\{0,1\}`' SECURITY.md | tr -d '`' | while IFS=: read -r line suite; do
+        [ -d "tests/${suite%%_*}" ] || continue
+        # shellcheck disable=SC2086
+        ls tests/${suite%%_*}/test_${suite#*_}.c > /dev/null 2>&1 ||
+            echo "SECURITY.md:$line: there is no suite \"$suite\""
+    done
+}
+
 format() {
     if ! command -v clang-format > /dev/null; then
         echo ".clang-format:1: clang-format is missing (make deps)"
@@ -89,6 +100,7 @@ format() {
     run places.awk "$work/code"
     run waits.awk "$work/code"
     lists
+    cited
     format
 } > "$work/findings"
 

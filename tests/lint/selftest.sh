@@ -184,6 +184,11 @@ printf '%s\n' storage_table storage_gone > "$tree/tests/longest"
 echo 'int x;' > "$tree/tests/storage/test_table.c"
 before '#include "base/banned.h"' tests/storage/test_table.c
 expect "a long suite that is gone" '^tests/longest:2: there is no suite "storage_gone"'
+echo 'int x;' > "$tree/tests/storage/test_table.c"
+before '#include "base/banned.h"' tests/storage/test_table.c
+# shellcheck disable=SC2016
+printf '%s\n' 'Suites `storage_table`,' '`storage_t*`, `storage_gone`; a `schema_bytes`.' > "$tree/SECURITY.md"
+expect "a cited suite that is gone" '^SECURITY.md:2: there is no suite "storage_gone"'
 echo 'int   x;' > "$tree/tests/w.h"
 expect "unformatted" '^tests/w.h:1: not as clang-format'
 # --- tests that sleep or measure ----------------------------------------------------------------
