@@ -10,8 +10,10 @@
  * Ranges of rows are looked at one after another, as if nothing lay between them.
  *
  * 1. Samples are never closer than what makes FOUND_MAX of them, whatever the caller asks for.
- * 2. Each move of an iterator is counted, whichever way: the readers' share pays it here, the
- *    tenant's rates pay it when the operation is back.
+ * 2. Each move of an iterator is counted, whichever way: the readers' share pays it slice by slice,
+ *    the tenant's rates pay it when the operation is back.
+ * 3. A slice ends as those of reads do, and the sampling waits for its next turn, without an
+ *    iterator: one that was kept would keep deleted bytes.
  */
 #include "storage/rocksdb/sample.h"
 
@@ -29,7 +31,7 @@
 #define FOUND_MAX      4096 /* samples that are neither splits nor the end */
 #define WALK_ROWS_MAX  50000
 #define STEPS_OF_A_ROW 4  /* a seek, as of a mutation that seeks */
-#define ROWS_OF_A_LOOK 16 /* at the clock, and for whether it is still wanted */
+#define ROWS_OF_A_LOOK 16 /* for whether it is still wanted */
 #define PARTS_WANTED   64 /* when the caller does not say how far apart */
 #define BYTES_BETWEEN  (4 * MIB)
 #define MEMORY_MAX     (64 * MIB) /* of cuts and splits as they are stored, in the tenant's share */
@@ -122,10 +124,17 @@ static enum err look(struct sample_work *w)
     return rc == ERR_OK ? sto_rdb_usable(w->engine, &op->detail) : rc;
 }
 
+void sto_rdb_sample_count_steps(struct sample_work *w)
+{
+    w->steps += STEPS_OF_A_ROW;
+    sto_rdb_slice_clock_advance(&w->clock, w->steps);
+}
+
 static enum err row_count(struct sample_work *w)
 {
     struct sto_sample_op *op = w->op;
     op->rows_seen++;
+    sto_rdb_sample_count_steps(w);
     if (rocksdb_iter_valid(w->it)) {
         size_t key_len, value_len;
         (void)rocksdb_iter_key(w->it, &key_len); /* their lengths alone */
@@ -162,37 +171,47 @@ static enum err splits_walk(struct sample_work *w, struct slice row, uint64_t of
     return rc;
 }
 
-static enum err walk(struct sample_work *w)
+static void walk_to(struct sample_work *w, struct slice key)
 {
-    uint8_t next[STO_KEY_ROW_MAX];
-    uint64_t offset = w->offset;
+    memcpy(w->row_next, key.ptr, key.len);
+    w->row_next_len = key.len;
+}
+
+static void walk_begin(struct sample_work *w)
+{
     w->splits_walked = w->split_from;
-    enum err rc = sto_rdb_sample_seek(w, base_slice(w->bounds.lower, w->bounds.lower_len));
-    while (rc == ERR_OK && rocksdb_iter_valid(w->it)) {
-        struct slice row = sto_rdb_sample_row_now(w);
-        struct slice value;
-        struct sto_row_head head;
-        value.ptr = (const uint8_t *)rocksdb_iter_value(w->it, &value.len);
-        if (row.len == 0 || sto_row_head_decode(value, &head) != ERR_OK)
-            return damaged(w);
-        size_t splits_before = w->splits_walked;
-        rc = splits_walk(w, row, offset);
-        if (w->splits_walked != splits_before) {
-            w->sampled = offset;
-        } else if (offset - w->sampled >= w->between) {
-            rc = sto_rdb_sample_found(w, row, offset);
-            w->sampled = offset;
-        }
-        offset += head.bytes;
-        memcpy(next, row.ptr, row.len);
-        sto_key_after(next, row.len);
-        if (rc == ERR_OK)
-            rc = sto_rdb_sample_seek(w, base_slice(next, row.len));
-    }
-    w->offset = offset;
-    if (rc == ERR_OK)
+    walk_to(w, base_slice(w->bounds.lower, w->bounds.lower_len));
+}
+
+/* One row. */
+static enum err walk_step(struct sample_work *w, bool *out_done)
+{
+    enum err rc = sto_rdb_sample_seek(w, base_slice(w->row_next, w->row_next_len));
+    *out_done = rc == ERR_OK && !rocksdb_iter_valid(w->it);
+    if (*out_done)
         rc = sto_rdb_sample_iterator_error(w);
-    return rc == ERR_OK ? splits_walk(w, SLICE_EMPTY, offset) : rc;
+    if (rc != ERR_OK)
+        return rc;
+    if (*out_done)
+        return splits_walk(w, SLICE_EMPTY, w->offset);
+    struct slice row = sto_rdb_sample_row_now(w);
+    struct slice value;
+    struct sto_row_head head;
+    value.ptr = (const uint8_t *)rocksdb_iter_value(w->it, &value.len);
+    if (row.len == 0 || sto_row_head_decode(value, &head) != ERR_OK)
+        return damaged(w);
+    size_t splits_before = w->splits_walked;
+    rc = splits_walk(w, row, w->offset);
+    if (w->splits_walked != splits_before) {
+        w->sampled = w->offset;
+    } else if (w->offset - w->sampled >= w->between) {
+        rc = sto_rdb_sample_found(w, row, w->offset);
+        w->sampled = w->offset;
+    }
+    w->offset += head.bytes;
+    walk_to(w, row);
+    sto_key_after(w->row_next, w->row_next_len);
+    return rc;
 }
 
 /* --- the whole operation ---------------------------------------------------------------------- */
@@ -237,8 +256,7 @@ static enum err begin(struct sample_work *w)
         return rc;
     op->samples =
         base_arena_alloc(op->arena, (FOUND_MAX + w->split_count + 1) * sizeof(op->samples[0]));
-    w->parts = base_arena_alloc(&w->arena, (w->split_count + 1) * sizeof(w->parts[0]));
-    if (op->samples == NULL || w->parts == NULL)
+    if (op->samples == NULL)
         return sto_rdb_sample_no_memory(w);
     INVARIANT(sto_key_bounds_of_rows(&op->scope, &all, &w->bounds));
     return w->usage.rows > WALK_ROWS_MAX ? sto_rdb_table_measure(w) : ERR_OK;
@@ -257,38 +275,89 @@ static void choose_splits(struct sample_work *w)
         w->split_to++;
 }
 
-static enum err sample_range(struct sample_work *w, const struct sto_row_range *range)
+/* The next range; *out_done: there is none. */
+static enum err range_begin(struct sample_work *w, bool *out_done)
 {
-    if (!sto_key_bounds_of_rows(&w->op->scope, range, &w->bounds))
+    static const struct sto_row_range all;
+    const struct sto_row_set *rows = &w->op->rows;
+    bool is_whole = rows->count == 0 && !rows->none;
+    *out_done = w->range_next == (is_whole ? 1 : rows->count);
+    if (*out_done)
+        return sto_rdb_sample_add(w, SLICE_EMPTY, is_whole ? w->usage.bytes : w->offset);
+    size_t at = w->range_next++;
+    w->in_range =
+        sto_key_bounds_of_rows(&w->op->scope, is_whole ? &all : &rows->ranges[at], &w->bounds);
+    if (!w->in_range)
         return ERR_OK;
     choose_splits(w);
-    rocksdb_readoptions_t *options =
-        sto_rdb_scan_options(base_slice(w->bounds.lower, w->bounds.lower_len),
-                             base_slice(w->bounds.upper, w->bounds.upper_len));
-    w->it = sto_rdb_rows_iterator(w->engine, options, &w->op->scope.tenant);
-    enum err rc = sto_rdb_lost_check(w->engine, RDB_CF_CELLS,
-                                     base_slice(w->bounds.lower, w->bounds.lower_len),
-                                     base_slice(w->bounds.upper, w->bounds.upper_len));
-    if (rc == ERR_OK)
-        rc = w->file_bytes == 0 ? walk(w) : sto_rdb_range_divide(w);
+    if (w->file_bytes == 0)
+        walk_begin(w);
+    else
+        sto_rdb_divide_begin(w);
+    return ERR_OK;
+}
+
+static enum err iterator_open(struct sample_work *w)
+{
+    struct slice lower = base_slice(w->bounds.lower, w->bounds.lower_len);
+    struct slice upper = base_slice(w->bounds.upper, w->bounds.upper_len);
+    w->options = sto_rdb_scan_options(lower, upper);
+    w->it = sto_rdb_rows_iterator(w->engine, w->options, &w->op->scope.tenant);
+    return sto_rdb_lost_check(w->engine, RDB_CF_CELLS, lower, upper);
+}
+
+static void iterator_close(struct sample_work *w)
+{
+    if (w->it == NULL)
+        return;
     rocksdb_iter_destroy(w->it);
-    rocksdb_readoptions_destroy(options);
+    rocksdb_readoptions_destroy(w->options);
+    w->it = NULL;
+}
+
+static enum err step(struct sample_work *w, bool *out_done)
+{
+    bool range_is_done = false;
+    if (!w->in_range)
+        return range_begin(w, out_done);
+    enum err rc = w->it == NULL ? iterator_open(w) : ERR_OK;
+    if (rc == ERR_OK)
+        rc = w->file_bytes == 0 ? walk_step(w, &range_is_done)
+                                : sto_rdb_divide_step(w, &range_is_done);
+    if (range_is_done) {
+        w->in_range = false;
+        iterator_close(w); /* its bounds are those of the range */
+    }
     return rc;
 }
 
-static enum err sample(struct sample_work *w)
+static enum err slice_run(struct sample_work *w, bool *out_done)
 {
-    const struct sto_row_set *rows = &w->op->rows;
-    static const struct sto_row_range all;
-    enum err rc = begin(w);
-    if (rows->count == 0 && !rows->none) {
-        if (rc == ERR_OK)
-            rc = sample_range(w, &all);
-        w->offset = w->usage.bytes;
-    }
-    for (size_t i = 0; rc == ERR_OK && i < rows->count; i++)
-        rc = sample_range(w, &rows->ranges[i]);
-    return rc == ERR_OK ? sto_rdb_sample_add(w, SLICE_EMPTY, w->offset) : rc;
+    enum err rc = look(w);
+    sto_rdb_slice_clock_start(&w->clock);
+    w->steps = 0;
+    if (rc == ERR_OK && !w->has_begun)
+        rc = begin(w);
+    w->has_begun = true;
+    while (rc == ERR_OK && !*out_done &&
+           !sto_rdb_slice_clock_is_over(&w->clock, &w->engine->pool, w->steps))
+        rc = step(w, out_done);
+    iterator_close(w);
+    return rc;
+}
+
+static void run_on_reader(struct base_msg *msg);
+
+/* must: it was taken before. */
+static bool to_reader(struct sample_work *w, bool must)
+{
+    struct sto_sample_op *op = w->op;
+    const struct rdb_pool_job job = {.account = op->scope.tenant.account,
+                                     .queue = RDB_SCANS,
+                                     .priority = op->priority,
+                                     .must = must};
+    op->msg.run = run_on_reader;
+    return sto_rdb_pool_push(&w->engine->pool, &job, &op->msg, &op->retry_ns);
 }
 
 static void run_on_reader(struct base_msg *msg)
@@ -297,17 +366,16 @@ static void run_on_reader(struct base_msg *msg)
         (struct sto_sample_op *)((char *)msg - offsetof(struct sto_sample_op, msg));
     struct sample_work *w = op->engine_state;
     struct sto_account *account = op->scope.tenant.account;
+    bool is_done = false;
     atomic_fetch_add(&account->reads_open, 1);
-    enum err rc = look(w);
-    if (rc == ERR_OK) {
-        base_arena_init(&w->arena, MEMORY_MAX);
-        base_arena_charge(&w->arena, account->memory);
-        rc = sample(w);
-        base_arena_fini(&w->arena);
-    }
+    enum err rc = slice_run(w, &is_done);
     atomic_fetch_sub(&account->reads_open, 1);
-    sto_rdb_pool_charge(&w->engine->pool, account, RDB_SCANS,
-                        op->rows_seen * STEPS_OF_A_ROW / RDB_STEPS_PER_OP);
+    sto_rdb_pool_charge(&w->engine->pool, account, RDB_SCANS, w->steps / RDB_STEPS_PER_OP);
+    if (rc == ERR_OK && !is_done) {
+        INVARIANT(to_reader(w, true));
+        return;
+    }
+    base_arena_fini(&w->arena);
     base_free(w);
     op->engine_state = NULL;
     answer(op, rc);
@@ -323,12 +391,12 @@ void sto_rdb_sample_row_keys(struct sto_engine *engine, struct sto_sample_op *op
     struct sample_work *w = base_new(sizeof(*w));
     w->engine = e;
     w->op = op;
+    base_arena_init(&w->arena, MEMORY_MAX);
+    base_arena_charge(&w->arena, op->scope.tenant.account->memory);
     op->engine_state = w;
-    const struct rdb_pool_job job = {
-        .account = op->scope.tenant.account, .queue = RDB_SCANS, .priority = op->priority};
-    op->msg.run = run_on_reader;
-    if (sto_rdb_pool_push(&e->pool, &job, &op->msg, &op->retry_ns))
+    if (to_reader(w, false))
         return;
+    base_arena_fini(&w->arena);
     base_free(w);
     op->engine_state = NULL;
     answer(op, base_fail(&op->detail, ERR_OVERLOADED, RDB_READS_FULL));

@@ -12,10 +12,9 @@
 
 #include "base/banned.h"
 
-#define CUT_TRIES      16
-#define CUT_BYTES      8 /* of a key, behind what both ends share */
-#define MIDDLE_MAX     (STO_KEY_ROW_MAX + CUT_BYTES)
-#define PARTS_OPEN_MAX 64
+#define CUT_TRIES  16
+#define CUT_BYTES  8 /* of a key, behind what both ends share */
+#define MIDDLE_MAX (STO_KEY_ROW_MAX + CUT_BYTES)
 
 static enum err size_between(struct sample_work *w, struct slice from, struct slice to,
                              uint64_t *out)
@@ -23,6 +22,7 @@ static enum err size_between(struct sample_work *w, struct slice from, struct sl
     const char *starts[] = {(const char *)from.ptr};
     const char *ends[] = {(const char *)to.ptr};
     char *error = NULL;
+    sto_rdb_sample_count_steps(w);
     rocksdb_approximate_sizes_cf(w->engine->db.handle, w->engine->db.cells, 1, starts, &from.len,
                                  ends, &to.len, out, &error);
     return error == NULL ? ERR_OK
@@ -155,66 +155,63 @@ static enum err cut_find(struct sample_work *w, const struct sample_part *part, 
     return ERR_OK;
 }
 
-/* Parts left to look at are a stack with the leftmost on top: samples come in key order. *offset:
- * of files, in front of the part, then behind it. */
-static enum err divide(struct sample_work *w, const struct sample_part *whole, uint64_t *offset)
-{
-    struct sample_part parts[PARTS_OPEN_MAX] = {*whole};
-    size_t open = 1;
-    while (open > 0) {
-        struct sample_part part = parts[--open];
-        struct cut cut = {.row_len = 0};
-        enum err rc = ERR_OK;
-        if (open + 2 <= PARTS_OPEN_MAX && scaled(w, part.bytes) > w->between + w->between / 2)
-            rc = cut_find(w, &part, &cut);
-        if (rc == ERR_OK && cut.row_len != 0) {
-            struct slice at = base_arena_copy(&w->arena, base_slice(cut.row, cut.row_len));
-            if (at.ptr == NULL)
-                return sto_rdb_sample_no_memory(w);
-            parts[open++] = (struct sample_part){at, part.high, part.bytes - cut.left};
-            parts[open++] = (struct sample_part){part.low, at, cut.left};
-        } else if (rc == ERR_OK) {
-            *offset += part.bytes;
-            if (open > 0)
-                rc = sto_rdb_sample_found(w, part.high, w->offset + scaled(w, *offset));
-        }
-        if (rc != ERR_OK)
-            return rc;
-    }
-    return ERR_OK;
-}
-
 enum err sto_rdb_table_measure(struct sample_work *w)
 {
     return size_between(w, base_slice(w->bounds.lower, w->bounds.lower_len),
                         base_slice(w->bounds.upper, w->bounds.upper_len), &w->file_bytes);
 }
 
-/* The parts of the range between its splits, one more than those. */
-static enum err parts_measure(struct sample_work *w)
+void sto_rdb_divide_begin(struct sample_work *w)
 {
-    struct slice low = base_slice(w->bounds.lower, w->bounds.lower_len);
-    enum err rc = ERR_OK;
-    for (size_t i = w->split_from; rc == ERR_OK && i <= w->split_to; i++) {
-        struct sample_part *part = &w->parts[i - w->split_from];
-        struct slice high =
-            i < w->split_to ? w->splits[i] : base_slice(w->bounds.upper, w->bounds.upper_len);
-        *part = (struct sample_part){.low = low, .high = high};
-        rc = size_between(w, low, high, &part->bytes);
-        low = high;
-    }
-    return rc;
+    w->split_next = w->split_from;
+    w->part_offset = 0;
+    w->parts_open = 0;
 }
 
-enum err sto_rdb_range_divide(struct sample_work *w)
+/* What is between two splits of the range, or between one and the range's bounds. */
+static enum err part_open(struct sample_work *w)
 {
-    uint64_t offset = 0;
-    enum err rc = parts_measure(w);
-    for (size_t i = w->split_from; rc == ERR_OK && i <= w->split_to; i++) {
-        rc = divide(w, &w->parts[i - w->split_from], &offset);
-        if (rc == ERR_OK && i < w->split_to)
-            rc = sto_rdb_sample_add(w, w->splits[i], w->offset + scaled(w, offset));
-    }
-    w->offset += scaled(w, offset);
-    return rc;
+    size_t i = w->split_next;
+    struct sample_part *part = &w->parts[w->parts_open++];
+    *part = (struct sample_part){
+        .low =
+            i > w->split_from ? w->splits[i - 1] : base_slice(w->bounds.lower, w->bounds.lower_len),
+        .high = i < w->split_to ? w->splits[i] : base_slice(w->bounds.upper, w->bounds.upper_len)};
+    return size_between(w, part->low, part->high, &part->bytes);
+}
+
+/* The leftmost part is small enough. */
+static enum err part_done(struct sample_work *w, const struct sample_part *part, bool *out_done)
+{
+    w->part_offset += part->bytes;
+    uint64_t offset = w->offset + scaled(w, w->part_offset);
+    if (w->parts_open > 0)
+        return sto_rdb_sample_found(w, part->high, offset);
+    *out_done = w->split_next == w->split_to;
+    if (!*out_done)
+        return sto_rdb_sample_add(w, w->splits[w->split_next++], offset);
+    w->offset = offset;
+    return ERR_OK;
+}
+
+enum err sto_rdb_divide_step(struct sample_work *w, bool *out_done)
+{
+    if (w->parts_open == 0)
+        return part_open(w);
+    struct sample_part part = w->parts[--w->parts_open];
+    struct cut cut = {.row_len = 0};
+    enum err rc = ERR_OK;
+    if (w->parts_open + 2 <= SAMPLE_PARTS_OPEN_MAX &&
+        scaled(w, part.bytes) > w->between + w->between / 2)
+        rc = cut_find(w, &part, &cut);
+    if (rc != ERR_OK)
+        return rc;
+    if (cut.row_len == 0)
+        return part_done(w, &part, out_done);
+    struct slice at = base_arena_copy(&w->arena, base_slice(cut.row, cut.row_len));
+    if (at.ptr == NULL)
+        return sto_rdb_sample_no_memory(w);
+    w->parts[w->parts_open++] = (struct sample_part){at, part.high, part.bytes - cut.left};
+    w->parts[w->parts_open++] = (struct sample_part){part.low, at, cut.left};
+    return ERR_OK;
 }

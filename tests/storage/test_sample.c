@@ -1,7 +1,7 @@
 /*
  * tests/storage/test_sample.c - samples against what is really in front of them: small tables
  * exactly, large ones within a factor, in files of several levels, beside neighbours.
- * 547 lines because all of them ask the same operation of the same tables.
+ * Over 500 lines because all of them ask the same operation of the same tables.
  */
 #include "tests/storage/fixture.h"
 
@@ -19,6 +19,7 @@
 
 static struct arena arena;
 static struct sto_sample_op op; /* the last one */
+static bool is_sampled;         /* it is answered */
 static _Atomic bool is_unwanted;
 
 static void set_up(void)
@@ -58,6 +59,7 @@ static void split(struct sto_table_scope *scope, const struct slice *splits, siz
 static void sampled(struct sto_sample_op *done)
 {
     (void)done;
+    is_sampled = true;
     fix.outstanding--;
 }
 
@@ -69,6 +71,7 @@ static void submit(const struct sto_table_scope *scope, uint64_t bytes_between)
                                 .unwanted = &is_unwanted,
                                 .reply_to = &fix.mailbox,
                                 .done = sampled};
+    is_sampled = false;
     fix.outstanding++;
     sto_sample_row_keys(fix.engine, &op);
 }
@@ -427,6 +430,41 @@ START_TEST(a_walk_ends_when_it_may_not_go_on)
 }
 END_TEST
 
+static bool is_read_first;
+
+static void read_done(struct sto_read_op *read)
+{
+    (void)read;
+    is_read_first = !is_sampled;
+    fix.outstanding--;
+}
+
+/* Walked through, or divided: either takes more steps than a slice that others wait for. */
+START_TEST(a_sampling_lets_others_go_ahead)
+{
+    bool divides = _i == 1;
+    struct fix_sink sink;
+    fix_sink_init(&sink);
+    fill(T, divides ? ROWS : 12 * AT_ONCE, "row-");
+    if (divides)
+        fix_flush();
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_LOOKING);
+    submit(T, divides ? 1 : 0);
+    fix_await_held();
+    struct sto_read_op read = {
+        .scope = fix.tables[1][0], .sink = &sink.sink, .reply_to = &fix.mailbox, .done = read_done};
+    fix.outstanding++;
+    ck_assert(!sto_read_rows(fix.engine, &read, false));
+    sto_rocksdb_test_hold_at(fix.engine, STO_DIE_NEVER);
+    fix_wait();
+    ck_assert_int_eq(read.state, STO_READ_END);
+    ck_assert_int_eq(op.result, ERR_OK);
+    ck_assert(is_sampled && is_read_first);
+    sto_read_finish(fix.engine, &read);
+    base_buf_fini(&sink.text);
+}
+END_TEST
+
 /* --- refusals --------------------------------------------------------------------------------- */
 
 START_TEST(suspended_and_leaving_tenants_are_refused)
@@ -538,6 +576,7 @@ Suite *suite_storage_sample(void)
     tcase_add_test(tc, what_divides_a_large_table_is_counted);
     tcase_add_loop_test(tc, a_walk_ends_when_it_may_not_go_on, 0,
                         (int)(sizeof ENDS / sizeof ENDS[0]));
+    tcase_add_loop_test(tc, a_sampling_lets_others_go_ahead, 0, 2);
     tc = add_case(s, "refusals", 30);
     tcase_add_test(tc, suspended_and_leaving_tenants_are_refused);
     tcase_add_test(tc, memory_of_the_caller_is_a_limit);
