@@ -7,6 +7,7 @@
  *   of a proxy: its header, then the same
  *   plaintext endpoint           -> HTTP/2                -> closing -> gone
  */
+#define _GNU_SOURCE /* POLLRDHUP */
 #include "gateway/connection.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 
 #include "base/alloc.h"
@@ -165,6 +167,12 @@ void gw_conn_shut(struct gw_conn *c)
 {
     if (c->sock != NULL)
         (void)shutdown(h2o_socket_get_fd(c->sock), SHUT_RDWR); /* ENOTCONN: broken already */
+}
+
+bool gw_conn_peer_left(const struct gw_conn *c)
+{
+    struct pollfd p = {.fd = h2o_socket_get_fd(c->sock), .events = POLLRDHUP};
+    return poll(&p, 1, 0) == 1;
 }
 
 bool gw_conn_is_sending(const struct gw_conn *c)

@@ -224,6 +224,13 @@ void gw_http1_request_kill(struct gw_http1 *h)
         on_abort(&h->request->ex);
 }
 
+void gw_http1_request_tick(struct gw_http1 *h)
+{
+    const struct gw_http1_request *r = h->request;
+    if (r != NULL && r->req != NULL && !r->is_begun && !r->is_aborted && gw_conn_peer_left(h->conn))
+        gw_http1_request_kill(h);
+}
+
 /* --- request -----------------------------------------------------------------------------------
  */
 

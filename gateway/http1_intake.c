@@ -367,6 +367,8 @@ static void tick(struct gw_conn *c, uint64_t now_ns)
         if (h->begun_ns == 0 ? now_ns - h->idle_since_ns > c->loop->all->idle_ns
                              : is_too_slow(h, now_ns))
             close_by_h2o(h);
+    } else if (h->phase == GW_HTTP1_BUSY) {
+        gw_http1_request_tick(h);
     }
 }
 

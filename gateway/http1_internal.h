@@ -62,6 +62,8 @@ const char *gw_http1_reason(int status);
 /* The same: work for a safe moment, and letting go of the handler. */
 void gw_http1_request_deferred(struct gw_http1 *h);
 void gw_http1_request_kill(struct gw_http1 *h);
+/* At a tick, while nobody reads: who left before the answer began does not wait for it. */
+void gw_http1_request_tick(struct gw_http1 *h);
 /* When the request in flight came, or the refused one. */
 uint64_t gw_http1_request_since_ns(const struct gw_http1 *h);
 

@@ -98,12 +98,12 @@ static bool has_paused(void *arg)
 }
 
 /* Its first slice is paid off in ten minutes. */
-static struct dry_run dry_run_prepare(void)
+static struct dry_run dry_run_prepare(enum http_version version)
 {
-    world_init(&w, HTTP_2);
+    world_init(&w, version);
     fill(MANY);
     admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':1024,'concurrent_requests':1}");
-    return (struct dry_run){.http = http_open(world_server(), HTTP_2, w.key)};
+    return (struct dry_run){.http = http_open(world_server(), version, w.key)};
 }
 
 static void dry_run_start(struct dry_run *d)
@@ -120,7 +120,7 @@ static void dry_run_join(struct dry_run *d)
 
 START_TEST(a_dry_run_that_owes_pauses_and_goes_on)
 {
-    struct dry_run d = dry_run_prepare();
+    struct dry_run d = dry_run_prepare(HTTP_2);
     dry_run_start(&d);
     admin_set_quota(w.op, w.tenant, "{}");
     dry_run_join(&d);
@@ -134,7 +134,7 @@ END_TEST
 
 START_TEST(a_revoked_key_ends_a_dry_run)
 {
-    struct dry_run d = dry_run_prepare();
+    struct dry_run d = dry_run_prepare(HTTP_2);
     dry_run_start(&d);
     http_delete(w.op, "/v1/admin/tenants/%s/keys/%.12s", w.tenant, w.key + 4);
     EXPECT_STATUS(w.op, 204);
@@ -146,7 +146,7 @@ END_TEST
 
 START_TEST(a_suspended_tenant_ends_a_dry_run)
 {
-    struct dry_run d = dry_run_prepare();
+    struct dry_run d = dry_run_prepare(HTTP_2);
     dry_run_start(&d);
     http_json(w.op, "POST", "{'reason':'r'}", "/v1/admin/tenants/%s:suspend", w.tenant);
     EXPECT_STATUS(w.op, 200);
@@ -173,7 +173,7 @@ static int leave_when_told(void *is_told, curl_off_t to_get, curl_off_t got, cur
 START_TEST(a_client_that_leaves_ends_its_dry_run)
 {
     static _Atomic bool is_told;
-    struct dry_run d = dry_run_prepare();
+    struct dry_run d = dry_run_prepare((enum http_version)_i);
     curl_easy_setopt(d.http->curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(d.http->curl, CURLOPT_XFERINFOFUNCTION, leave_when_told);
     curl_easy_setopt(d.http->curl, CURLOPT_XFERINFODATA, &is_told);
@@ -200,7 +200,7 @@ Suite *suite_api_dry_runs(void)
     tcase_add_test(tc, a_dry_run_that_owes_pauses_and_goes_on);
     tcase_add_test(tc, a_revoked_key_ends_a_dry_run);
     tcase_add_test(tc, a_suspended_tenant_ends_a_dry_run);
-    tcase_add_test(tc, a_client_that_leaves_ends_its_dry_run);
+    tcase_add_loop_test(tc, a_client_that_leaves_ends_its_dry_run, 0, HTTP_VERSIONS);
     world_end(tc);
     suite_add_tcase(s, tc);
     return s;

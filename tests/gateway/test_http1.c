@@ -359,6 +359,23 @@ START_TEST(client_vanishes_while_the_answer_is_pending)
 }
 END_TEST
 
+/* The request behind it keeps the socket's end from being the next thing that could be read. */
+START_TEST(client_that_left_ends_a_request_that_has_no_end)
+{
+    static const char *const REQUESTS[] = {"GET /hang HTTP/1.1\r\n" H "\r\n",
+                                           "GET /hang HTTP/1.1\r\n" H "\r\n"
+                                           "GET /static HTTP/1.1\r\n" H "\r\n"};
+    struct edge_client c;
+    ck_assert(edge_connect(&c, &edge, "http/1.1"));
+    ck_assert(edge_send(&c, base_slice_text(REQUESTS[_i])));
+    edge_await_begun(&edge, 1);
+    edge_disconnect(&c);
+    edge_await_gone(&edge);
+    edge_await_connections(&edge, 0);
+    ck_assert_int_eq(atomic_load(&edge.begun), 1);
+}
+END_TEST
+
 START_TEST(client_vanishes_in_the_middle_of_a_request)
 {
     static const char request[] = "POST /echo HTTP/1.1\r\n" H "Content-Length: 10\r\n\r\nabc";
@@ -479,6 +496,7 @@ Suite *suite_gateway_http1(void)
     tcase_add_test(t, old_client_gets_a_stream_that_ends_by_close);
     tcase_add_test(t, client_vanishes_in_the_middle_of_a_response);
     tcase_add_test(t, client_vanishes_while_the_answer_is_pending);
+    tcase_add_loop_test(t, client_that_left_ends_a_request_that_has_no_end, 0, 2);
     tcase_add_test(t, client_vanishes_in_the_middle_of_a_request);
     tcase_add_test(t, a_hash_in_the_target_is_explained);
     tcase_add_test(t, limits_have_their_own_status);
