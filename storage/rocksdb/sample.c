@@ -121,6 +121,8 @@ static enum err look(struct sample_work *w)
     if (op->deadline_ns != 0 && base_monotonic_ns() >= op->deadline_ns)
         return base_fail(&op->detail, ERR_TIMEOUT, "the deadline passed before all was sampled");
     enum err rc = sto_rdb_gate_check(op->scope.tenant.account, false, &op->detail);
+    if (rc == ERR_OK && atomic_load(&op->scope.schema->table->forgotten))
+        rc = base_fail(&op->detail, ERR_NOT_FOUND, "the table was deleted");
     return rc == ERR_OK ? sto_rdb_usable(w->engine, &op->detail) : rc;
 }
 
@@ -183,9 +185,12 @@ static void walk_begin(struct sample_work *w)
     walk_to(w, base_slice(w->bounds.lower, w->bounds.lower_len));
 }
 
-/* One row. */
+/* One row. Rows that are written in front of it make no walk endless. */
 static enum err walk_step(struct sample_work *w, bool *out_done)
 {
+    *out_done = w->op->rows_seen >= w->usage.rows + WALK_ROWS_MAX;
+    if (*out_done)
+        return splits_walk(w, SLICE_EMPTY, w->offset);
     enum err rc = sto_rdb_sample_seek(w, base_slice(w->row_next, w->row_next_len));
     *out_done = rc == ERR_OK && !rocksdb_iter_valid(w->it);
     if (*out_done)

@@ -6,11 +6,12 @@
  * Owns:     nothing between two calls.
  * May use:  base/, storage/.
  * Knows no: who divides work by them.
- * Threads:  submit from any; it runs on a reader.
+ * Threads:  submit from any; it runs on readers, slice by slice.
  * Blocks:   readers only.
  * Fails by: ERR_OVERLOADED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_NO_MEMORY, ERR_CANCELLED,
- *           ERR_TIMEOUT, ERR_SUSPENDED, ERR_GONE.
- * Limits:   FOUND_MAX samples beside LIM_SPLITS, WALK_ROWS_MAX rows gone through.
+ *           ERR_TIMEOUT, ERR_SUSPENDED, ERR_GONE, ERR_NOT_FOUND.
+ * Limits:   FOUND_MAX samples beside LIM_SPLITS, WALK_ROWS_MAX rows gone through, and as many
+ *           more as the table had when it began.
  * Promises: 1. Offsets count the table's own bytes only, and the last one is what the table holds.
  *           2. Every split is a sample; each costs no more than a look at the sizes of files.
  */

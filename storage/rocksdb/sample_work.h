@@ -76,7 +76,8 @@ enum err sto_rdb_sample_no_memory(struct sample_work *w) MUST_CHECK;
 /* A look at rows, or at the sizes of files. */
 void sto_rdb_sample_count_steps(struct sample_work *w);
 /* Moves the iterator to the first key from target on, or to the last one up to it, and counts that.
- * ERR_CANCELLED, ERR_TIMEOUT, ERR_SUSPENDED, ERR_GONE, ERR_UNAVAILABLE: it is to end. */
+ * ERR_CANCELLED, ERR_TIMEOUT, ERR_SUSPENDED, ERR_GONE, ERR_NOT_FOUND, ERR_UNAVAILABLE: it is to
+ * end. */
 enum err sto_rdb_sample_seek(struct sample_work *w, struct slice target) MUST_CHECK;
 enum err sto_rdb_sample_seek_back(struct sample_work *w, struct slice target) MUST_CHECK;
 /* The row prefix of the key under the iterator; empty: it is damaged. Valid until it moves. */

@@ -410,10 +410,18 @@ static void suspend(void)
     atomic_store(&fix.accounts[0].gate, STO_GATE_NO_READS);
 }
 
+static void delete_table(void)
+{
+    atomic_store(&T->schema->table->forgotten, true);
+}
+
 static const struct end {
     void (*come)(void);
     enum err result;
-} ENDS[] = {{cancel, ERR_CANCELLED}, {run_late, ERR_TIMEOUT}, {suspend, ERR_SUSPENDED}};
+} ENDS[] = {{cancel, ERR_CANCELLED},
+            {run_late, ERR_TIMEOUT},
+            {suspend, ERR_SUSPENDED},
+            {delete_table, ERR_NOT_FOUND}};
 
 START_TEST(a_walk_ends_when_it_may_not_go_on)
 {
@@ -427,6 +435,19 @@ START_TEST(a_walk_ends_when_it_may_not_go_on)
     ck_assert_int_eq(op.result, ENDS[_i].result);
     ck_assert_uint_eq(op.rows_seen, 16);
     atomic_store(&fix.accounts[0].gate, 0);
+    atomic_store(&T->schema->table->forgotten, false);
+}
+END_TEST
+
+/* As if all rows had been written while it walked. */
+START_TEST(a_walk_ends_though_rows_come)
+{
+    fill(T, ROWS, "row-");
+    struct sto_counters *counters = &T->schema->table->counters;
+    atomic_store(&counters->rows, 0);
+    ck_assert_int_eq(ask(T, 0), ERR_OK);
+    ck_assert_uint_eq(op.rows_seen, 50000); /* WALK_ROWS_MAX of storage/rocksdb/sample.c */
+    atomic_store(&counters->rows, ROWS);
 }
 END_TEST
 
@@ -445,11 +466,16 @@ START_TEST(a_sampling_lets_others_go_ahead)
     bool divides = _i == 1;
     struct fix_sink sink;
     fix_sink_init(&sink);
+    uint64_t between = divides ? 1 : 1000;
     fill(T, divides ? ROWS : 12 * AT_ONCE, "row-");
     if (divides)
         fix_flush();
+    process_await(fix_is_settled, NULL, "the end of compactions"); /* which sizes follow */
+    split(T, (struct slice[]){SLICE_LIT("row-03000"), SLICE_LIT("row-07000")}, 2);
+    sample(T, between); /* while nobody waits, in one slice */
+    const struct sto_sample_op alone = op;
     sto_rocksdb_test_hold_at(fix.engine, STO_DIE_LOOKING);
-    submit(T, divides ? 1 : 0);
+    submit(T, between);
     fix_await_held();
     struct sto_read_op read = {
         .scope = fix.tables[1][0], .sink = &sink.sink, .reply_to = &fix.mailbox, .done = read_done};
@@ -460,6 +486,12 @@ START_TEST(a_sampling_lets_others_go_ahead)
     ck_assert_int_eq(read.state, STO_READ_END);
     ck_assert_int_eq(op.result, ERR_OK);
     ck_assert(is_sampled && is_read_first);
+    ck_assert_uint_gt(op.count, 1000);
+    ck_assert_uint_eq(op.count, alone.count);
+    for (size_t i = 0; i < op.count; i++) {
+        ck_assert_uint_eq(op.samples[i].offset_bytes, alone.samples[i].offset_bytes);
+        ck_assert(base_slice_equal(op.samples[i].row_key, alone.samples[i].row_key));
+    }
     sto_read_finish(fix.engine, &read);
     base_buf_fini(&sink.text);
 }
@@ -576,6 +608,7 @@ Suite *suite_storage_sample(void)
     tcase_add_test(tc, what_divides_a_large_table_is_counted);
     tcase_add_loop_test(tc, a_walk_ends_when_it_may_not_go_on, 0,
                         (int)(sizeof ENDS / sizeof ENDS[0]));
+    tcase_add_test(tc, a_walk_ends_though_rows_come);
     tcase_add_loop_test(tc, a_sampling_lets_others_go_ahead, 0, 2);
     tc = add_case(s, "refusals", 30);
     tcase_add_test(tc, suspended_and_leaving_tenants_are_refused);
