@@ -100,7 +100,8 @@ enum gw_edge_count gw_conn_look_at(struct gw_loop *loop, const struct sockaddr *
 void gw_conn_close(struct gw_conn *c);
 /* Break the connection off from outside: whoever reads or writes the socket will see an error. */
 void gw_conn_shut(struct gw_conn *c);
-/* It is closed, or sends nothing any more, whether what it sent before was read or not. */
+/* Whether the peer has closed the connection, or its sending side, though not all that it sent was
+ * read. */
 bool gw_conn_peer_left(const struct gw_conn *c);
 /* Bytes are on their way that the peer has not acknowledged. Closing now may lose them: what the
  * peer still sends is answered with a reset, which throws away what it has not read. */

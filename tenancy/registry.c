@@ -51,6 +51,7 @@ struct sto_engine *ten_registry_engine(struct ten_registry *r)
 
 const struct base_memory *ten_registry_schema_memory(const struct ten_registry *r)
 {
+    INVARIANT(r != NULL && r->magic == TEN_REGISTRY_MAGIC);
     return &r->schemas;
 }
 

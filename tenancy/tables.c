@@ -169,10 +169,10 @@ static enum err schemas_memory_check(struct ten_registry *r, uint64_t used, size
         return ERR_OK;
     }
     return base_fail(eb, ERR_NO_MEMORY,
-                     "schemas and authorized views of one tenant may take %zu bytes of the "
-                     "server's memory at this moment, this one's would take %zu; delete some, or "
-                     "have the operator give the server more (--request-mb)",
-                     base_memory_most(&share) + LIM_SCHEMA_BYTES_FREE, (size_t)used + more);
+                     "schemas and authorized views of the tenant would take %zu bytes of the "
+                     "server's memory, more than it has left for one tenant at this moment; "
+                     "delete some, or have the operator give the server more (--request-mb)",
+                     (size_t)used + more);
 }
 
 enum err ten_schema_bytes_check(struct ten_registry *r, const struct ten_tenant *t, size_t before,

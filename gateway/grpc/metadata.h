@@ -29,8 +29,9 @@ struct gw_metadata {
 bool gw_metadata_is_grpc(const struct gw_exchange *ex);
 enum err gw_metadata_read(const struct gw_exchange *ex, struct gw_metadata *out,
                           struct errbuf *eb) MUST_CHECK;
-/* The project that x-goog-request-params names first, which clients copy from the message to the
- * head; empty: none, in a form that no client sends, or no tenant's ID. The message decides. */
+/* The project that the first parameter of x-goog-request-params with one names; clients copy names
+ * from the message to the head. Empty: none, in a form that no client sends, or no tenant's ID. The
+ * message decides. */
 struct slice gw_metadata_project(const struct gw_exchange *ex);
 
 #endif

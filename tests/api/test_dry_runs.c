@@ -177,6 +177,7 @@ START_TEST(a_client_that_leaves_ends_its_dry_run)
     curl_easy_setopt(d.http->curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(d.http->curl, CURLOPT_XFERINFOFUNCTION, leave_when_told);
     curl_easy_setopt(d.http->curl, CURLOPT_XFERINFODATA, &is_told);
+    atomic_store(&is_told, false);
     dry_run_start(&d);
     ck_assert(!place_is_free(NULL));
     atomic_store(&is_told, true);
