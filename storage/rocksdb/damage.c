@@ -8,7 +8,8 @@
  *   Bad table magic number: expected 1, found 2 in DIR/000012.sst
  *
  * Such a block says nothing of the disk's others: everything else is served on. A call that the
- * disk did not carry out is another matter, and latches (rocksdb_engine.c).
+ * disk did not carry out is another matter, and latches (rocksdb_engine.c), unless it is a read of
+ * a compaction, which comes here as a text of the first form (damage_io.h).
  *
  *   met       a read or compaction adds the block to the list and wakes the thread
  *   examine   the thread reads the whole file; of each block that does not match
@@ -19,8 +20,9 @@
  *
  * 1. A crash between any two of these leaves the file: who meets it next records the same keys.
  * 2. A file of which every block matches when it is read again is forgotten.
- * 3. Not replaced are blocks of meta without a sound copy, and what a file needs to be opened at
- *    all. Such a file is stuck: its compactions fail once a second, beside the others.
+ * 3. Not replaced are blocks of meta without a sound copy, what a file needs to be opened at all,
+ *    and what the disk does not return: it may return it again. Such a file is stuck: its
+ *    compactions fail once a second, beside the others.
  * 4. The copies (meta_copies.h) are made by the thread, too, when it has nothing to examine.
  */
 #include "storage/rocksdb/damage.h"
@@ -302,11 +304,7 @@ static enum err file_examine(struct examination *x)
         return rc;
     (void)snprintf(name, sizeof name, "db/%06llu" TABLE_ENDING, (unsigned long long)x->number);
     rc = base_path_join(path, x->engine->dir, name, NULL);
-    if (rc == ERR_OK)
-        rc = sto_rdb_table_check(path, bad_block, x);
-    if (rc == ERR_IO)
-        sto_rdb_fail_text(x->engine, "read: a table file cannot be read");
-    return rc;
+    return rc == ERR_OK ? sto_rdb_table_check(path, bad_block, x) : rc;
 }
 
 /* Rule 2, or what is known now. With the lock. */

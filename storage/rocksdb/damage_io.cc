@@ -12,6 +12,9 @@
  * 1. A thread is in a compaction between OnSubcompactionBegin and OnSubcompactionCompleted, which
  *    RocksDB calls on it for every part of every compaction. Only there a block is empty. Mended
  *    bytes are those that were written: everybody reads them.
+ *    There a read that the disk does not carry out is damage of the file as well: else RocksDB
+ *    takes no writes any more, and after each start the same compaction meets it again. Nothing
+ *    that was acknowledged depends on it.
  * 2. Compactions read with fill_cache off: a replacement never enters the block cache.
  * 3. OnBackgroundError may set the error to OK: RocksDB then goes on as if it were none.
  */
@@ -131,6 +134,10 @@ class File : public rocksdb::FSRandomAccessFileOwnerWrapper {
     {
         rocksdb::IOStatus status =
             FSRandomAccessFileOwnerWrapper::Read(offset, n, options, result, scratch, dbg);
+        if (!status.ok() && compactions_here != 0)
+            return rocksdb::IOStatus::Corruption("unreadable block in " + std::to_string(number_) +
+                                                 ".sst offset " + std::to_string(offset) +
+                                                 " size " + std::to_string(n));
         if (!replacements_->any() || !status.ok() || result->empty())
             return status;
         if (result->data() != scratch)

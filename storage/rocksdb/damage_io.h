@@ -1,10 +1,10 @@
 /*
  * storage/rocksdb/damage_io.h - compactions that get past damaged blocks.
  *
- * Does:     keeps a compaction that met a damaged block from stopping the database, and tells the
- *           engine about it; keeps the text of what does stop it; has compactions read an empty
- *           block where a block is known to be damaged, and everybody read a sound one where there
- *           is one; computes the checksum of a block.
+ * Does:     keeps a compaction that met a damaged block, or one that the disk does not return, from
+ *           stopping the database, and tells the engine about it; keeps the text of what does stop
+ *           it; has compactions read an empty block where a block is known to be damaged, and
+ *           everybody read a sound one where there is one; computes the checksum of a block.
  * Owns:     which blocks are replaced, until their files are unlinked.
  * May use:  base/, RocksDB.
  * Knows no: whose the rows of a block are, what was recorded of them.
@@ -14,8 +14,8 @@
  * Limits:   memory of the size of each block that is replaced.
  * Promises: 1. Only compactions read an empty block: every other read meets the damaged one.
  *           2. No file is changed.
- *           3. Any other error of a compaction, and any error of a flush or write, stops the
- *              database as before.
+ *           3. Any other error of a compaction, of its writes too, and any error of a flush or
+ *              write, stops the database as before.
  */
 #ifndef STORAGE_ROCKSDB_DAMAGE_IO_H
 #define STORAGE_ROCKSDB_DAMAGE_IO_H
@@ -50,7 +50,7 @@ void sto_rdb_damage_io_mend(struct rdb_damage_io *io, uint64_t file, uint64_t of
                             struct slice block);
 
 /* As rocksdb_compact_range_cf_opt with that for the last level, but says how it ended: ERR_CORRUPT
- * (a damaged block), ERR_CANCELLED (the engine closes), ERR_IO. */
+ * (a damaged block, or an unreadable one), ERR_CANCELLED (the engine closes), ERR_IO. */
 enum err sto_rdb_compact_range(rocksdb_t *db, rocksdb_column_family_handle_t *family,
                                struct slice begin, struct slice end, int bottommost) MUST_CHECK;
 
