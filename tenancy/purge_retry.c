@@ -5,9 +5,9 @@
  *   a time    it failed, and waits
  *   0         it was posted, and has not ended since
  *
- * What fails a step is the disk: full, or a file that cannot be written. A failure of the engine
- * itself ends the process, and the next start goes on. Each failure is two records of the audit
- * trail, so the waiting doubles.
+ * What fails a step is the disk: it is full, a file cannot be written, or a table file cannot be
+ * read or rewritten. A failure of the engine itself ends the process; the next start tries all of
+ * them at once. Each failure is two records of the audit trail, so the waiting doubles.
  */
 #include <stddef.h>
 

@@ -36,12 +36,13 @@ static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, str
 
 /* A file that cannot be rewritten is named, for whoever has to see to it; so is one that the disk
  * does not return. That is no failure of the engine: nobody but the purge waits for those bytes,
- * and it would read them again after each start. */
+ * and it would read them again after each start, which uses the copy of a file of meta alone. */
 static enum err count_failed(struct rdb_engine *e, const struct sto_range *range, int family,
                              char *error, struct errbuf *eb)
 {
     struct sto_damaged_file at;
-    if (sto_rdb_error_class(error) == ERR_IO && sto_rdb_damage_parse(error, &at)) {
+    if (family != RDB_CF_META && sto_rdb_error_class(error) == ERR_IO &&
+        sto_rdb_damage_parse(error, &at)) {
         rocksdb_free(error);
         return base_fail(eb, ERR_IO, "table file %06llu.sst cannot be read",
                          (unsigned long long)at.number);

@@ -21,8 +21,9 @@
  * 1. A crash between any two of these leaves the file: who meets it next records the same keys.
  * 2. A file of which every block matches when it is read again is forgotten.
  * 3. Not replaced are blocks of meta without a sound copy, what a file needs to be opened at all,
- *    and what the disk does not return: it may return it again. Such a file is stuck: its
- *    compactions fail once a second, beside the others.
+ *    and what the disk does not return. Such a file is stuck: its compactions fail once a second,
+ *    beside the others. The disk may return it again: it is examined again when it is met
+ *    UNREAD_REST_NS later. A file of meta that the disk does not return latches the engine.
  * 4. The copies (meta_copies.h) are made by the thread, too, when it has nothing to examine.
  */
 #include "storage/rocksdb/damage.h"
@@ -31,6 +32,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/worker.h"
 #include "storage/rocksdb/damage_io.h"
@@ -42,8 +44,9 @@
 
 #include "base/banned.h"
 
-#define TABLE_ENDING ".sst"
-#define NAME_BYTES   32
+#define TABLE_ENDING   ".sst"
+#define NAME_BYTES     32
+#define UNREAD_REST_NS (10ULL * 1000 * 1000 * 1000) /* compactions meet it once a second */
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
@@ -140,22 +143,19 @@ static struct rdb_damaged_block *list_add(struct rdb_damage *d, const struct sto
 static void list_note_block(struct rdb_damage *d, const struct sto_damaged_file *at)
 {
     pthread_mutex_lock(&d->lock);
-    (void)list_add(d, at);
+    struct rdb_damaged_block *b = list_add(d, at);
+    if (b != NULL && b->unread_ns != 0 && base_monotonic_ns() >= b->unread_ns + UNREAD_REST_NS)
+        b->is_examined = false;
     pthread_cond_broadcast(&d->changed);
     pthread_mutex_unlock(&d->lock);
-}
-
-static void list_note(struct rdb_damage *d, const char *text)
-{
-    struct sto_damaged_file at;
-    if (sto_rdb_damage_parse(text, &at))
-        list_note_block(d, &at);
 }
 
 void sto_rdb_damage_met(void *ctx, const char *text)
 {
     struct rdb_engine *e = ctx;
-    list_note(&e->damage, text);
+    struct sto_damaged_file at;
+    if (sto_rdb_damage_parse(text, &at))
+        list_note_block(&e->damage, &at);
 }
 
 void sto_rdb_damage_count(struct rdb_engine *e)
@@ -173,7 +173,7 @@ enum err sto_rdb_read_failed(struct rdb_engine *e, char *rocksdb_error)
 {
     if (sto_rdb_error_class(rocksdb_error) != ERR_CORRUPT)
         return sto_rdb_fail(e, "read", rocksdb_error);
-    list_note(&e->damage, rocksdb_error);
+    sto_rdb_damage_met(e, rocksdb_error);
     sto_rdb_damage_count(e);
     rocksdb_free(rocksdb_error);
     return ERR_CORRUPT;
@@ -304,7 +304,11 @@ static enum err file_examine(struct examination *x)
         return rc;
     (void)snprintf(name, sizeof name, "db/%06llu" TABLE_ENDING, (unsigned long long)x->number);
     rc = base_path_join(path, x->engine->dir, name, NULL);
-    return rc == ERR_OK ? sto_rdb_table_check(path, bad_block, x) : rc;
+    if (rc == ERR_OK)
+        rc = sto_rdb_table_check(path, bad_block, x);
+    if (rc == ERR_IO && x->family == RDB_CF_META)
+        sto_rdb_fail_text(x->engine, "read: a table file cannot be read");
+    return rc;
 }
 
 /* Rule 2, or what is known now. With the lock. */
@@ -320,6 +324,7 @@ static void list_settle(struct rdb_damage *d, const struct examination *x, enum 
                 continue;
             b->is_examined = true;
             b->is_stuck = is_stuck;
+            b->unread_ns = rc == ERR_OK || rc == ERR_CORRUPT ? 0 : base_monotonic_ns();
         }
         d->of[kept++] = *b;
     }

@@ -30,6 +30,7 @@ struct rdb_damaged_block {
     struct sto_damaged_file at; /* family is empty until the list is asked for */
     bool is_examined;           /* the file was read, and what is damaged in it recorded */
     bool is_stuck;              /* compactions cannot leave it out */
+    uint64_t unread_ns; /* monotonic time at which it could not be read to its end; 0: it was */
 };
 
 struct rdb_damage {

@@ -7,10 +7,12 @@
  * Knows no: whose range it is.
  * Threads:  any that may block.
  * Blocks:   on the disk, for one seek in each level.
- * Fails by: ERR_CORRUPT, ERR_IO.
+ * Fails by: ERR_CORRUPT, ERR_IO: something may be stored there; or it is a file behind the range
+ *           that cannot be read, for a seek reads in the next one.
  * Limits:   none.
  * Promises: 1. Entries that a range tombstone covers, and range tombstones, are not looked for:
  *              tombstones.h has both.
+ *           2. False is returned only if everything that a seek needs could be read.
  */
 #ifndef STORAGE_ROCKSDB_ENTRIES_H
 #define STORAGE_ROCKSDB_ENTRIES_H
@@ -23,7 +25,6 @@
 
 /* Both ends belong to the range. */
 enum err sto_rdb_entries_any(rocksdb_t *db, rocksdb_column_family_handle_t *family,
-                             struct slice first, struct slice last, bool *out,
-                             struct errbuf *eb) MUST_CHECK;
+                             struct slice first, struct slice last, bool *out) MUST_CHECK;
 
 #endif

@@ -166,18 +166,18 @@ static enum err kind_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
 }
 
 /* The sweep of old changes asks no gate: a range tombstone hides the tenant's from it, and has it
- * discard what it collected before (change_care.c). */
-static enum err changes_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
-                               const struct sto_tenant_scope *scope, struct errbuf *eb)
+ * discard what it collected before (change_care.c). It is left out only if there is certainly
+ * nothing to delete: an unreadable block may hold changes. */
+static void changes_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
+                           const struct sto_tenant_scope *scope)
 {
     struct sto_range range = sto_range_of_tenant(scope);
-    bool has_any = false;
+    struct slice last = base_slice(range.last_inside, range.last_inside_len);
+    bool is_any = true;
     enum err rc =
-        sto_rdb_entries_any(e->db.handle, e->db.changes, sto_range_begin(&range),
-                            base_slice(range.last_inside, range.last_inside_len), &has_any, eb);
-    if (rc == ERR_OK && has_any)
+        sto_rdb_entries_any(e->db.handle, e->db.changes, sto_range_begin(&range), last, &is_any);
+    if (rc != ERR_OK || is_any)
         sto_rdb_range_delete(e, batch, RDB_CF_CHANGES, sto_span_of(&range), scope->account);
-    return rc;
 }
 
 static enum err range_delete_write(struct rdb_engine *e, rocksdb_writebatch_t *batch,
@@ -192,9 +192,7 @@ static enum err range_delete_write(struct rdb_engine *e, rocksdb_writebatch_t *b
             rc = kind_delete(e, batch, d->scope, place->kind);
     if (rc != ERR_OK)
         return base_fail(d->eb, rc, "the tenant's counters cannot be read");
-    rc = changes_delete(e, batch, d->scope, d->eb);
-    if (rc != ERR_OK)
-        return rc;
+    changes_delete(e, batch, d->scope);
     rc = sto_rdb_write(e, batch);
     return rc == ERR_OK ? rc : base_fail(d->eb, rc, "the deletion could not be made durable");
 }

@@ -185,32 +185,33 @@ static bool has_boundary_inside(struct rdb_engine *e, int family, const struct s
     return is_inside;
 }
 
-/* Moves the ranges of which something is left to the front. */
-static enum err ranges_left(struct rdb_engine *e, int family, const struct sto_range **ranges,
-                            size_t *inout_count, struct errbuf *eb)
+/* What cannot be read may be left: the compaction gets past it, or names its file. If no file
+ * reaches over the range, it is one behind it that cannot be read, where the seek reads as well. */
+static bool is_left(struct rdb_engine *e, int family, const struct sto_range *range)
+{
+    struct slice begin = sto_range_begin(range);
+    struct slice last = base_slice(range->last_inside, range->last_inside_len);
+    bool is_any = true;
+    if (has_boundary_inside(e, family, range))
+        return true;
+    if (sto_rdb_entries_any(e->db.handle, e->db.cf[family], begin, last, &is_any) == ERR_OK)
+        return is_any;
+    return sto_rdb_range_files(e, family, begin, sto_range_end(range)).lowest_level >= 0;
+}
+
+/* Moves the ranges of which something is left to the front, and returns how many they are. */
+static size_t ranges_left(struct rdb_engine *e, int family, const struct sto_range **ranges,
+                          size_t count)
 {
     size_t left = 0;
-    enum err rc = ERR_OK;
-    for (size_t i = 0; rc == ERR_OK && i < *inout_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct sto_range *range = ranges[i];
-        bool is_left = has_boundary_inside(e, family, range);
-        if (!is_left)
-            rc = sto_rdb_entries_any(e->db.handle, e->db.cf[family], sto_range_begin(range),
-                                     base_slice(range->last_inside, range->last_inside_len),
-                                     &is_left, eb);
-        if (rc == ERR_CORRUPT) { /* the compaction gets past it */
-            is_left = true;
-            rc = ERR_OK;
-            if (eb != NULL)
-                eb->text[0] = '\0';
-        }
-        if (!is_left)
+        if (!is_left(e, family, range))
             continue;
         ranges[i] = ranges[left];
         ranges[left++] = range;
     }
-    *inout_count = left;
-    return rc;
+    return left;
 }
 
 static enum err ranges_erase_once(struct rdb_engine *e, int family, const struct sto_range **ranges,
@@ -236,12 +237,12 @@ static enum err ranges_erase_once(struct rdb_engine *e, int family, const struct
 enum err sto_rdb_ranges_erase(struct rdb_engine *e, int family, const struct sto_range **ranges,
                               size_t count, struct errbuf *eb)
 {
-    size_t left = count;
-    enum err rc = ranges_left(e, family, ranges, &left, eb);
+    size_t left = ranges_left(e, family, ranges, count);
+    enum err rc = ERR_OK;
     for (int round = 0; rc == ERR_OK && left > 0 && round < ERASE_ROUNDS; round++) {
         rc = ranges_erase_once(e, family, ranges, left, eb);
         if (rc == ERR_OK)
-            rc = ranges_left(e, family, ranges, &left, eb);
+            left = ranges_left(e, family, ranges, left);
     }
     if (rc == ERR_OK && left > 0)
         rc = base_fail(eb, ERR_TIMEOUT, "%zu ranges still have files after %d compactions", left,

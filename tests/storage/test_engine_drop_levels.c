@@ -147,8 +147,7 @@ static bool any_is_stored(void)
     bool any = false;
     struct sto_range range = sto_range_of_table(T);
     ck_assert_int_eq(sto_rdb_entries_any(engine()->db.handle, engine()->db.cells,
-                                         sto_range_begin(&range), sto_range_end(&range), &any,
-                                         NULL),
+                                         sto_range_begin(&range), sto_range_end(&range), &any),
                      ERR_OK);
     return any;
 }

@@ -1,8 +1,13 @@
 /*
  * tests/storage/test_engine_purge_changes.c - purges beside a damaged table file of the changes.
  *
- * The leaver's changes are in a file of their own. Its first block is damaged, which is where a
- * purge looks for any; or its footer as well, so that no compaction gets past it (damage.c, 3).
+ *   the file holds                   and is damaged in
+ *   the leaver's changes alone       their first block, where a purge looks for any
+ *                                    the footer as well: no compaction gets past it (damage.c, 3)
+ *   those of two others around the   the block of the leaver's few: nothing of the file's bounds
+ *   leaver's                         says that they are there
+ *   those of the next tenant         their first block and the footer, which a seek over the
+ *                                    leaver's range reads
  */
 #include "fixture.h"
 
@@ -15,7 +20,7 @@
 
 Suite *suite_storage_engine_purge_changes(void);
 
-enum { ROWS = 40, LEAVER = 0, OTHER = 1 };
+enum { ROWS = 40, FEW = 3, LEAVER = 0, OTHER = 1, LAST = 2 };
 
 static struct changes_file {
     char path[600];
@@ -23,14 +28,14 @@ static struct changes_file {
     off_t footer;
 } file;
 
-/* The only file of the changes that holds the leaver's first one. */
-static void file_find(void)
+/* The only file of the changes that holds the tenant's first one. */
+static void file_find(size_t tenant)
 {
     struct rdb_live_walk walk;
     struct rdb_live_file f;
     struct stat st;
     char value[DAMAGED_VALUE + 1];
-    damaged_value(value, LEAVER, 0, 1);
+    damaged_value(value, tenant, 0, 1);
     file.first = -1;
     sto_rdb_live_walk_open(&walk, sto_rdb_engine(fix.engine)->db.handle, "changes");
     while (file.first < 0 && sto_rdb_live_walk_next(&walk, &f)) {
@@ -53,7 +58,29 @@ static void setup(void)
         damaged_put(TENANTS[i], 0, ROWS, 1);
         ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
     }
-    file_find();
+    file_find(LEAVER);
+}
+
+static void setup_behind(void)
+{
+    fix_setup_in_memory();
+    damaged_put(LEAVER, 0, ROWS, 1);
+    changes_set(&fix.tables[OTHER][0], RETENTION_S);
+    damaged_put(OTHER, 0, ROWS, 1);
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
+    file_find(OTHER);
+}
+
+/* The tenant between the two others is the leaver. */
+static void setup_between(void)
+{
+    fix_setup_in_memory(); /* one file */
+    for (size_t i = 0; i < FIX_TENANTS; i++) {
+        changes_set(&fix.tables[i][0], RETENTION_S);
+        damaged_put(i, 0, i == OTHER ? FEW : ROWS, 1);
+    }
+    ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
+    file_find(OTHER);
 }
 
 static enum err purge(size_t tenant, struct errbuf *eb)
@@ -68,8 +95,10 @@ static enum err purge(size_t tenant, struct errbuf *eb)
 static void expect_gone(size_t tenant)
 {
     struct sto_audit audit;
+    struct errbuf eb = {{0}};
     char value[DAMAGED_VALUE + 1];
-    ck_assert_int_eq(sto_audit_range(fix.engine, &fix.tenants[tenant], &audit, NULL), ERR_OK);
+    enum err rc = sto_audit_range(fix.engine, &fix.tenants[tenant], &audit, &eb);
+    ck_assert_msg(rc == ERR_OK, "%s", eb.text);
     ck_assert_uint_eq(audit.physical_keys, 0);
     ck_assert_uint_eq(audit.live_files_inside, 0);
     for (int row = 0; row < ROWS; row++) {
@@ -115,6 +144,41 @@ START_TEST(a_file_of_changes_that_cannot_be_rewritten_keeps_its_tenant_alone)
 }
 END_TEST
 
+static void expect_rows(size_t tenant)
+{
+    uint64_t rows = 0;
+    ck_assert_int_eq(damaged_scan(tenant, 0, ROWS, false, &rows), ERR_OK);
+    ck_assert_uint_eq(rows, ROWS);
+}
+
+/* The first try, not one after the audit met the block. */
+START_TEST(damaged_changes_between_those_of_others_are_found)
+{
+    struct errbuf eb = {{0}};
+    damaged_byte_flip(file.path, file.first);
+    enum err rc = purge(OTHER, &eb);
+    ck_assert_msg(rc == ERR_OK, "%s", eb.text);
+    expect_gone(OTHER);
+    expect_rows(LEAVER);
+    expect_rows(LAST);
+}
+END_TEST
+
+/* A seek over the range of the leaver, who has no changes, reads in that file, whose compaction
+ * would not help. */
+START_TEST(a_damaged_file_behind_the_range_is_not_waited_for)
+{
+    struct errbuf eb = {{0}};
+    damaged_byte_flip(file.path, file.first);
+    damaged_byte_flip(file.path, file.footer);
+    enum err rc = purge(LEAVER, &eb);
+    ck_assert_msg(rc == ERR_OK, "%s", eb.text);
+    damaged_byte_flip(file.path, file.first); /* the audit reads in it as well */
+    damaged_byte_flip(file.path, file.footer);
+    expect_gone(LEAVER);
+}
+END_TEST
+
 Suite *suite_storage_engine_purge_changes(void)
 {
     Suite *s = suite_create("storage_engine_purge_changes");
@@ -123,6 +187,16 @@ Suite *suite_storage_engine_purge_changes(void)
     tcase_add_checked_fixture(t, setup, fix_teardown);
     tcase_add_test(t, a_damaged_block_of_changes_is_got_past);
     tcase_add_test(t, a_file_of_changes_that_cannot_be_rewritten_keeps_its_tenant_alone);
+    suite_add_tcase(s, t);
+    t = tcase_create("between");
+    tcase_set_timeout(t, 240);
+    tcase_add_checked_fixture(t, setup_between, fix_teardown);
+    tcase_add_test(t, damaged_changes_between_those_of_others_are_found);
+    suite_add_tcase(s, t);
+    t = tcase_create("behind");
+    tcase_set_timeout(t, 240);
+    tcase_add_checked_fixture(t, setup_behind, fix_teardown);
+    tcase_add_test(t, a_damaged_file_behind_the_range_is_not_waited_for);
     suite_add_tcase(s, t);
     return s;
 }
