@@ -46,7 +46,7 @@
 
 #define TABLE_ENDING   ".sst"
 #define NAME_BYTES     32
-#define UNREAD_REST_NS (10 * NS_PER_S) /* compactions meet it once a second */
+#define UNREAD_REST_NS (10ULL * 1000 * 1000 * 1000) /* compactions meet it once a second */
 
 /* --- texts ------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /*
- * HTTP/1.1 through the whole edge: TLS, the gate, h2o, the exchange, and back. Over 500 lines
- * because all of it shares one edge and its client.
+ * HTTP/1.1 through the whole edge: TLS, the gate, h2o, the exchange, and back.
+ * Over 500 lines because all of it shares one edge and its client.
  */
 #define _GNU_SOURCE
 #include <check.h>
