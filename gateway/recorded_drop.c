@@ -40,6 +40,7 @@ static void end_recorded(struct gw_call *call)
 static void drop_done(struct sto_drop_op *op)
 {
     struct gw_call *call = op->user;
+    ten_charge_deleted(&call->visit, op->removed.bytes); /* whatever it ended with */
     gw_task_as(call, call->action.name, record_end, end_recorded);
     gw_call_drop(call);
 }

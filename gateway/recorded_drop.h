@@ -11,9 +11,10 @@
  * Fails by: refusing the call.
  * Limits:   LIM_ROW_KEY of a prefix.
  * Promises: 1. No row goes before a record says that rows go. 2. Of a prefix only its length is
- *              recorded. 3. A dry run changes nothing and is not recorded. It is charged for the
- *              rows that it reads as a scan is, refused and paused by the same rates, and ends when
- *              its client, its key or its tenant does.
+ *              recorded. 3. What went is charged as bytes written, when it went. 4. A dry run
+ *              changes nothing and is not recorded. It is charged for the rows that it reads as a
+ *              scan is, refused and paused by the same rates, and ends when its client, its key or
+ *              its tenant does.
  */
 #ifndef GATEWAY_RECORDED_DROP_H
 #define GATEWAY_RECORDED_DROP_H
