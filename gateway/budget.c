@@ -120,6 +120,7 @@ static bool cost_of(const struct gw_call *call, struct text *out)
 void gw_budget_put_cost(struct gw_call *call)
 {
     struct text t;
+    gw_call_pay_handling(call);
     if (cost_of(call, &t))
         gw_exchange_add_header(call->ex, GW_HEADER_COST, base_slice(t.bytes, t.len));
 }
@@ -127,6 +128,7 @@ void gw_budget_put_cost(struct gw_call *call)
 void gw_budget_put_cost_trailer(struct gw_call *call)
 {
     struct text t;
+    gw_call_pay_handling(call);
     if (cost_of(call, &t) && !call->ex->body_is_silent)
         gw_exchange_add_trailer(call->ex, GW_HEADER_COST, base_slice(t.bytes, t.len));
 }

@@ -88,6 +88,7 @@ static void reset(struct gw_call *call)
     call->task.is_begun = false;
     atomic_store_explicit(&call->unwanted, false, memory_order_relaxed);
     call->tenant = NULL;
+    call->handled_bytes = 0;
     call->seen = (struct gw_seen){.status = 0};
     call->priority = STO_PRIORITY_MEDIUM;
     call->state = NULL;
@@ -106,6 +107,7 @@ static void free_call(struct gw_call *call)
     if (call->cleanup != NULL)
         call->cleanup(call);
     gw_call_leave_table(call);
+    gw_call_pay_handling(call);
     gw_observe(call);
     ten_visit_end(&call->visit);
     reset(call);
@@ -155,6 +157,19 @@ void *gw_call_new_state(struct gw_call *call, size_t bytes, void (*cleanup)(stru
     call->state = base_arena_zalloc_always(&call->arena, bytes);
     call->cleanup = cleanup;
     return call->state;
+}
+
+void gw_call_handled(struct gw_call *call, uint64_t bytes)
+{
+    call->handled_bytes += bytes;
+}
+
+void gw_call_pay_handling(struct gw_call *call)
+{
+    if (!call->visit.under_way || call->handled_bytes == 0)
+        return;
+    ten_charge_handling(&call->visit, call->handled_bytes);
+    call->handled_bytes = 0;
 }
 
 /* --- memory ------------------------------------------------------------------------------------

@@ -151,6 +151,7 @@ struct gw_call {
                             * operations may end early */
     struct ten_tenant *tenant; /* NULL unless the request acts for one */
     struct ten_visit visit;    /* of that tenant; what it was charged */
+    uint64_t handled_bytes;    /* of gw_call_handled; not charged yet */
     struct gw_seen seen;
     struct sto_table_scope scope;
     enum sto_priority priority; /* of its operations */
@@ -213,6 +214,14 @@ bool gw_call_tries_again(struct gw_call *call, enum err result, uint64_t retry_n
 /* For one whose turn has come, or that was ended as unwanted: whether its key and the state of its
  * tenant still let it begin. False: answered. */
 bool gw_call_may_begin(struct gw_call *call);
+
+/* Handling the call takes as much as so many bytes, beside its rows. It is charged by
+ * gw_call_pay_handling, when the call's bytes are admitted: before, the call would be refused for
+ * itself. Of a call that a rate refuses it is not charged. */
+void gw_call_handled(struct gw_call *call, uint64_t bytes);
+/* Charges that, as ten_charge_handling does, if the call was admitted. Comes by itself when the
+ * call's cost is sent, and when it ends. */
+void gw_call_pay_handling(struct gw_call *call);
 
 /* What it holds, and what it will hold, is of that share. */
 void gw_call_charge(struct gw_call *call, struct base_memory_share *share);

@@ -204,6 +204,8 @@ static bool passed(struct gw_call *call, enum err e, const struct ten_refusal *w
     const struct gw_problem_extra extra = {.retry_ns = why->wait_ns,
                                            .policy = e == ERR_OVERLOADED ? NULL : why->name};
     call->seen.is_throttled = why->name != NULL;
+    if (call->seen.is_throttled) /* else refusals would use up what the rate lets through */
+        call->handled_bytes = 0;
     if (e != ERR_OK)
         gw_call_problem_with(call, (int)e, eb->text, &extra);
     return e == ERR_OK;

@@ -4,7 +4,7 @@
  * Rates are taken one after the other, of the key and then of the tenant, operations before bytes.
  * When one refuses, those taken before are given back, so what is refused by one policy uses up no
  * other. Between the two another request may be refused that would have passed; it is told to come
- * again like any other. 545 lines because the whole way of a request through its tenant's state,
+ * again like any other. 575 lines because the whole way of a request through its tenant's state,
  * share and rates is here, to be read at once.
  */
 #include "tenancy/admission.h"
@@ -377,16 +377,46 @@ void ten_charge_work(struct ten_visit *v, uint64_t work_ns)
     charge_bytes(v, bytes);
 }
 
-void ten_charge_deleted(struct ten_visit *v, uint64_t bytes)
+/* Later writes wait for a burst at most. */
+static void charge_written(struct ten_visit *v, uint64_t bytes)
 {
-    if (bytes == 0)
-        return;
-    (void)charge(&v->tenant->rates.write_bytes, bytes); /* later writes wait for a burst at most */
+    (void)charge(&v->tenant->rates.write_bytes, bytes);
     if (v->key != NULL)
         (void)charge(&v->key->rates.write_bytes, bytes);
     v->bytes_worked += bytes;
     v->charged.bytes += bytes;
     pay(v, 0, bytes);
+}
+
+void ten_charge_deleted(struct ten_visit *v, uint64_t bytes)
+{
+    if (bytes > 0)
+        charge_written(v, bytes);
+}
+
+/* What a request pays for its operations and the bytes of its writes, in bytes. */
+static uint64_t paid_bytes(const struct ten_visit *v)
+{
+    const uint64_t of_op = v->access == TEN_READ ? TEN_COST_READ * TEN_COST_READ_BYTES
+                                                 : TEN_COST_WRITE * TEN_COST_WRITE_BYTES;
+    uint64_t visited = v->bytes_visited + v->rows_visited * TEN_ROW_VISITED_BYTES;
+    return v->charged.ops * of_op + v->charged.bytes - visited - v->bytes_worked;
+}
+
+void ten_charge_handling(struct ten_visit *v, uint64_t bytes)
+{
+    v->bytes_handled += bytes;
+    uint64_t paid = paid_bytes(v) + v->bytes_handled_charged;
+    if (v->bytes_handled <= paid)
+        return;
+    uint64_t unpaid = v->bytes_handled - paid;
+    v->bytes_handled_charged += unpaid;
+    if (v->access != TEN_READ) {
+        charge_written(v, unpaid);
+        return;
+    }
+    v->bytes_worked += unpaid;
+    charge_bytes(v, unpaid);
 }
 
 /* The debt that others have as well, then what the visit alone has to wait for. */

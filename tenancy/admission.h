@@ -49,6 +49,8 @@ struct ten_visit {
     uint64_t rows_visited;
     uint64_t bytes_visited; /* of cells; charged.bytes also has those of rows, and of work */
     uint64_t bytes_worked;
+    uint64_t bytes_handled; /* ten_charge_handling's, paid for by the request's cost or not */
+    uint64_t bytes_handled_charged;
     bool has_condition;       /* a write that is held against bytes read, too */
     uint64_t waits_since_ns;  /* the engine has it; 0: not */
     uint64_t pauses_until_ns; /* of a tenant that is limited because the server is busy */
@@ -97,6 +99,10 @@ bool ten_visit_waits_again(const struct ten_visit *v, uint64_t waited_ns, uint64
 void ten_charge_visited(struct ten_visit *v, uint64_t rows, uint64_t bytes);
 /* What it made the server do beyond that, as so many bytes; these are not metered as read. */
 void ten_charge_work(struct ten_visit *v, uint64_t work_ns);
+/* What handling the request takes beside its rows, reckoned as so many bytes, read or written by
+ * its access: what its operations and the bytes of its writes do not pay for is charged. Several
+ * times, it adds up. Never refused, and not metered. */
+void ten_charge_handling(struct ten_visit *v, uint64_t bytes);
 /* What a write has deleted, as so many bytes written; never refused, and not metered. */
 void ten_charge_deleted(struct ten_visit *v, uint64_t bytes);
 /* How long a read that goes on should wait until what it visited is paid off; 0: not at all. The

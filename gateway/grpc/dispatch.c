@@ -22,6 +22,9 @@
 #include "base/banned.h"
 
 #define INFLATE_ON_LOOP_MAX (1 * KIB) /* becomes a megabyte at most */
+/* Each byte that was sent pays for so many that it is inflated to: gzip makes small cells four
+ * times shorter. */
+#define INFLATED_PAID 8
 
 /* --- the head ----------------------------------------------------------------------------------
  */
@@ -270,6 +273,8 @@ static void go_on(struct gw_rpc *rpc)
     bool is_stream = rpc->method->client_streaming;
     if (!check_instance(rpc) || ((is_stream || !rpc->is_admitted) && !admit(rpc)))
         return;
+    if (rpc->method->access == GW_ACCESS_READ) /* it brings no bytes that pay for it */
+        gw_call_pay_handling(&rpc->call);
     if (is_stream || !gw_call_waits_turn(&rpc->call, turn_came))
         call_handler(rpc);
 }
@@ -312,10 +317,20 @@ static enum err unpack(struct gw_call *call, struct errbuf *eb)
     return e;
 }
 
+/* Inflating and decoding what the bytes that were sent do not pay for, whatever becomes of it. */
+static void count_inflated(struct gw_rpc *rpc)
+{
+    size_t paid = gw_frame_sent_bytes(&rpc->in) * INFLATED_PAID;
+    size_t bytes = gw_frame_inflated_bytes(&rpc->in);
+    if (bytes > GW_FRAME_SMALL_BYTES && bytes > paid)
+        gw_call_handled(&rpc->call, bytes - paid);
+}
+
 /* The message stays where it is for as long as the call lives, because the request points into it;
  * of a stream of messages, until its handler returns. */
 static void unpacked(struct gw_rpc *rpc, enum err result, const char *detail)
 {
+    count_inflated(rpc);
     if (!gw_rpc_goes_on(&rpc->call))
         return;
     if (result != ERR_OK)

@@ -200,6 +200,16 @@ enum err gw_frame_unpack(struct gw_frame_reader *r, struct errbuf *eb)
     return e;
 }
 
+size_t gw_frame_sent_bytes(const struct gw_frame_reader *r)
+{
+    return r->bytes.len;
+}
+
+size_t gw_frame_inflated_bytes(const struct gw_frame_reader *r)
+{
+    return r->inflated.len;
+}
+
 struct slice gw_frame_message(const struct gw_frame_reader *r)
 {
     INVARIANT(is_complete(r) && r->is_inflated == (r->head[0] == IS_COMPRESSED));

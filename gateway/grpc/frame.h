@@ -21,7 +21,9 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-#define GW_FRAME_HEAD 5 /* a flag, then the length in 4 bytes, big-endian */
+/* Inflating to so many bytes, or deflating them, is paid for by the operation. */
+#define GW_FRAME_SMALL_BYTES (4 * KIB)
+#define GW_FRAME_HEAD        5 /* a flag, then the length in 4 bytes, big-endian */
 
 /* grpc-encoding. */
 enum gw_encoding { GW_ENCODING_IDENTITY, GW_ENCODING_GZIP };
@@ -50,6 +52,10 @@ enum err gw_frame_feed(struct gw_frame_reader *r, struct slice bytes, size_t *ou
 bool gw_frame_is_compressed(const struct gw_frame_reader *r);
 /* Make the complete message ready: inflate it, if it came compressed. */
 enum err gw_frame_unpack(struct gw_frame_reader *r, struct errbuf *eb) MUST_CHECK;
+/* The bytes of the message as it was sent. */
+size_t gw_frame_sent_bytes(const struct gw_frame_reader *r);
+/* What it was inflated to, also if that failed half way; 0: it did not come compressed. */
+size_t gw_frame_inflated_bytes(const struct gw_frame_reader *r);
 /* The complete message, behind gw_frame_unpack. */
 struct slice gw_frame_message(const struct gw_frame_reader *r);
 void gw_frame_next(struct gw_frame_reader *r);

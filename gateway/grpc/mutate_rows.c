@@ -118,11 +118,8 @@ static void put_rate(struct mutate_rows *m, int room)
 
 static void end_message(struct mutate_rows *m)
 {
-    struct gw_call *call = m->call;
-    gw_frame_end(&call->out, m->message);
+    gw_rpc_end_message(m->call, m->message);
     m->in_message = false;
-    if (gw_rpc(call)->metadata.reply == GW_ENCODING_GZIP && call->out.error == ERR_OK)
-        call->out.error = gw_frame_deflate(&call->out, m->message);
 }
 
 static bool is_all_done(const struct mutate_rows *m)

@@ -116,6 +116,9 @@ void gw_rpc_tick(struct gw_call *call, uint64_t now_ns);
 void gw_rpc_reply(struct gw_call *call, const ProtobufCMessage *reply);
 /* One more message of a stream. */
 void gw_rpc_send(struct gw_call *call, const ProtobufCMessage *message);
+/* The message in call->out that was begun there (gw_frame_begin) is complete: deflated, if the peer
+ * takes that. */
+void gw_rpc_end_message(struct gw_call *call, size_t begin);
 /* The framed messages in call->out, as part of a stream. */
 void gw_rpc_send_out(struct gw_call *call);
 /* End a stream with OK; what is in call->out goes out before. */

@@ -170,8 +170,10 @@ void gw_admin_list_tables(struct gw_call *call)
     enum err e = request->page_size < 0
                      ? base_fail(&eb, ERR_INVALID, "page_size is %d", request->page_size)
                      : fill_page(call, request, &reply, &eb);
-    if (!refused(call, e, &eb))
-        gw_rpc_reply(call, &reply.base);
+    if (refused(call, e, &eb))
+        return;
+    gw_call_handled(call, protobuf_c_message_get_packed_size(&reply.base));
+    gw_rpc_reply(call, &reply.base);
 }
 
 /* --- change ------------------------------------------------------------------------------------

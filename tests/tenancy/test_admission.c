@@ -301,6 +301,46 @@ START_TEST(deletions_close_the_byte_rate_of_writes)
 }
 END_TEST
 
+START_TEST(handling_a_read_is_charged_beyond_its_operations)
+{
+    struct ten_tenant *t = tenant_with("altostrat", "read_bytes_per_s", 6400);
+    struct ten_visit v = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&v, TEN_READ, 1, 0), ERR_OK);
+    ten_charge_handling(&v, 3000);
+    ten_charge_handling(&v, TEN_COST_READ_BYTES - 3000);
+    ck_assert_uint_eq(v.charged.bytes, 0);
+    ten_charge_visited(&v, 1, 1000); /* pays for nothing but itself */
+    ck_assert_uint_eq(v.charged.bytes, 1064);
+    ten_charge_handling(&v, 25600);
+    ck_assert_uint_eq(v.charged.bytes, 1064 + 25600);
+    ten_charge_handling(&v, 1);
+    ck_assert_uint_eq(v.charged.bytes, 1064 + 25601);
+    ck_assert_uint_eq(ten_visit_cost(&v), 1 + (1064 + 25601) / TEN_COST_READ_BYTES);
+    ck_assert_uint_gt(ten_visit_pause_ns(&v), 0);
+    ck_assert_int_eq(admit(&v, TEN_READ, 1, 0), ERR_RATE_LIMITED);
+    expect_refusal(TEN_POLICY_READ_BYTES, "read_bytes", 6400);
+    ck_assert_int_eq(admit(&v, TEN_WRITE, 1, 0), ERR_OK);
+    ten_visit_end(&v);
+}
+END_TEST
+
+START_TEST(handling_a_write_is_charged_beyond_its_operations_and_bytes)
+{
+    struct ten_tenant *t = tenant_with("altostrat", "write_bytes_per_s", 1024 * 1024);
+    struct ten_visit v = visit_of(t, NULL);
+    ck_assert_int_eq(admit(&v, TEN_WRITE, 2, 2560), ERR_OK);
+    ten_charge_handling(&v, 2 * TEN_COST_WRITE * TEN_COST_WRITE_BYTES + 2560);
+    ck_assert_uint_eq(v.charged.bytes, 2560);
+    ten_charge_deleted(&v, 1000); /* pays for nothing but itself */
+    ten_charge_handling(&v, 2560000);
+    ck_assert_uint_eq(v.charged.bytes, 2560 + 1000 + 2560000);
+    ck_assert_int_eq(admit(&v, TEN_WRITE, 1, 10), ERR_RATE_LIMITED);
+    expect_refusal(TEN_POLICY_WRITE_BYTES, "write_bytes", 1024 * 1024);
+    ck_assert_int_eq(admit(&v, TEN_READ, 1, 0), ERR_OK);
+    ten_visit_end(&v);
+}
+END_TEST
+
 START_TEST(a_read_that_went_beyond_the_debt_waits_for_all_of_it)
 {
     struct ten_tenant *t = tenant_with("altostrat", "read_bytes_per_s", 10000);
@@ -674,6 +714,8 @@ Suite *suite_tenancy_admission(void)
     tcase_add_test(c, a_condition_is_held_against_bytes_read);
     tcase_add_test(c, a_dry_run_that_is_refused_takes_nothing_of_changes_of_tables);
     tcase_add_test(c, deletions_close_the_byte_rate_of_writes);
+    tcase_add_test(c, handling_a_read_is_charged_beyond_its_operations);
+    tcase_add_test(c, handling_a_write_is_charged_beyond_its_operations_and_bytes);
     tcase_add_test(c, a_read_that_went_beyond_the_debt_waits_for_all_of_it);
     tcase_add_test(c, cost_is_operations_and_bytes);
     c = tcase_create("overload");
