@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "tests/support/random.h"
+#include "tests/support/rates.h"
 
 #include "base/banned.h"
 
@@ -176,6 +177,25 @@ START_TEST(compiling_a_predicate_is_charged_over_both_protocols)
 }
 END_TEST
 
+/* Compiling is owed, whatever becomes of the write. */
+START_TEST(compiling_a_predicate_is_charged_when_a_rate_refuses_the_write)
+{
+    put_value(200 * KIB);
+    admin_set_quota(w.op, w.tenant, "{'read_bytes_per_s':1024," RATE_DEBT "}");
+    http_get(w.http, "/v1/tables/devices/rows/k");
+    EXPECT_STATUS(w.http, 200);
+    use_filter_that_compiles_long();
+    const struct grpc_call *call = check_row();
+    expect_status(call, GW_STATUS_RESOURCE_EXHAUSTED, "read_bytes");
+    ck_assert_uint_ge(cost_of(call), 40);
+    http_json(w.http, "POST", "{'predicate':" LONG_JSON ",'then':[{'delete_from_row':{}}]}",
+              "/v1/tables/devices/rows/k:check");
+    EXPECT_PROBLEM(w.http, 429, "rate_limited");
+    ck_assert_str_eq(http_string(w.http, "/violated-policies/0"), "read_bytes");
+    ck_assert_uint_ge(parsed(http_header(w.http, "bigtent-cost")), 40);
+}
+END_TEST
+
 /* What is wrong with a filter is said in the same way, whichever thread compiled it. */
 START_TEST(a_long_filter_that_is_wrong_is_refused)
 {
@@ -294,6 +314,7 @@ Suite *suite_grpc_hard_filters(void)
     tcase_add_test(tc, a_write_overtakes_a_check_whose_filter_compiles_long);
     tcase_add_test(tc, compiling_is_charged_over_both_protocols);
     tcase_add_test(tc, compiling_a_predicate_is_charged_over_both_protocols);
+    tcase_add_test(tc, compiling_a_predicate_is_charged_when_a_rate_refuses_the_write);
     tcase_add_test(tc, a_long_filter_that_is_wrong_is_refused);
     tcase_add_test(tc, a_check_with_a_long_filter_decides_as_one_with_a_short_one);
     tc = add_case(suite, "matching");
