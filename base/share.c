@@ -77,12 +77,6 @@ static struct class {
 
 static _Thread_local struct member self;
 
-int base_processors(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : (int)count;
-}
-
 /* --- one thread ------------------------------------------------------------------------------- */
 
 /* sched_setattr(2); glibc 2.36 does not declare it, and the kernel's header clashes with its own.

@@ -1,7 +1,7 @@
 /*
  * base/share.h - classes of work, and the share of the processors that each has where all are busy.
  *
- * Does:     count the processors; put the calling thread into a class; give a class more the
+ * Does:     put the calling thread into a class; give a class more the
  *           further it lags; say what each has.
  * Owns:     the list of the threads that are in a class.
  * May use:  base/.
@@ -20,9 +20,6 @@
 #define BASE_SHARE_H
 
 #include <stdint.h>
-
-/* Processors that are online; at least 1. */
-int base_processors(void);
 
 /* docs/decisions/0062 has the table of their shares, and why. */
 enum base_class {

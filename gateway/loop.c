@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/share.h"
 #include "base/watchdog.h"
 #include "base/worker.h"
@@ -273,7 +274,7 @@ static enum err loops_new(const struct gw_loop_options *options, struct gw_loops
     all->options = *options;
     if (options->connections_max == 0 || options->connections_max > LIM_CONNECTIONS)
         all->options.connections_max = LIM_CONNECTIONS;
-    all->count = options->count > 0 ? options->count : base_processors();
+    all->count = options->count > 0 ? options->count : base_machine_processors();
     all->loops = base_new_array((size_t)all->count, sizeof *all->loops);
     all->phase = base_new_array((size_t)all->count, sizeof *all->phase);
     all->begin_error = base_new_array((size_t)all->count, sizeof *all->begin_error);

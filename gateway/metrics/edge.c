@@ -88,18 +88,6 @@ static void put_watchdog(struct buf *out)
                   base_watchdog_reports());
 }
 
-static void put_schema_memory(struct buf *out, const struct base_memory *memory)
-{
-    gw_metric_one(out, "bigtent_schema_memory_bytes", GW_GAUGE,
-                  "What tenants' schemas and authorized views take beyond 64 KiB of each.",
-                  atomic_load_explicit(&memory->used, memory_order_relaxed));
-    gw_metric_one(out, "bigtent_schema_memory_limit_bytes", GW_GAUGE,
-                  "What they may take (--request-mb).", memory->limit);
-    gw_metric_one(out, "bigtent_schema_memory_refused_total", GW_COUNTER,
-                  "Times that a change of a schema or view was refused more of it.",
-                  atomic_load_explicit(&memory->refused, memory_order_relaxed));
-}
-
 static void put_memory(struct buf *out, const struct base_memory *memory)
 {
     gw_metric_one(out, "bigtent_request_memory_bytes", GW_GAUGE,
@@ -122,6 +110,5 @@ void gw_metrics_edge(struct buf *out, const struct gw_loops *loops, const struct
     put_heads(out, &now);
     put_strangers(out, &api->observers);
     put_memory(out, api->memory);
-    put_schema_memory(out, ten_registry_schema_memory(api->registry));
     put_watchdog(out);
 }

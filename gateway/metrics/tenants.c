@@ -339,6 +339,18 @@ static void look_at(struct shown *t, const struct ten_tenant *tenant)
     ten_tenant_quota(tenant, &t->quota);
 }
 
+static void put_schema_memory(struct buf *out, const struct base_memory *memory)
+{
+    gw_metric_one(out, "bigtent_schema_memory_bytes", GW_GAUGE,
+                  "What tenants' schemas and authorized views take beyond 64 KiB of each.",
+                  atomic_load_explicit(&memory->used, memory_order_relaxed));
+    gw_metric_one(out, "bigtent_schema_memory_limit_bytes", GW_GAUGE,
+                  "What they may take (--request-mb).", memory->limit);
+    gw_metric_one(out, "bigtent_schema_memory_refused_total", GW_COUNTER,
+                  "Times that a change of a schema or view was refused more of it.",
+                  atomic_load_explicit(&memory->refused, memory_order_relaxed));
+}
+
 void gw_metrics_tenants(struct buf *out, struct ten_registry *registry)
 {
     struct ten_activity sum;
@@ -348,6 +360,7 @@ void gw_metrics_tenants(struct buf *out, struct ten_registry *registry)
     put_states(out, &sum);
     put_throttling(out, &sum);
     put_thresholds(out, &sum, ten_threshold_counts(registry));
+    put_schema_memory(out, ten_registry_schema_memory(registry));
     gw_metric_one(out, "bigtent_tenants_seen", GW_GAUGE, "Tenants that did something lately.",
                   sum.active);
     gw_metric_one(out, "bigtent_tenants_left_out", GW_GAUGE,

@@ -11,88 +11,22 @@
  */
 #include "storage/rocksdb/options.h"
 
-#include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/share.h"
-#include "base/text.h"
+#include "base/machine.h"
 #include "storage/rocksdb/rdb.h"
 
 #include "base/banned.h"
 
-#define CGROUP_FILE_BYTES 4096
-#define CACHE_PART        4
-#define DESCRIPTORS_PART  2
-#define OPEN_FILES_MOST   1000000
-#define JOBS_LEAST        3
-#define READERS_LEAST     8
-#define READERS_PER_CORE  4 /* one of them all for points only */
-#define SHARD_BITS_MAX    6
+#define CACHE_PART       4
+#define DESCRIPTORS_PART 2
+#define OPEN_FILES_MOST  1000000
+#define JOBS_LEAST       3
+#define READERS_LEAST    8
+#define READERS_PER_CORE 4 /* one of them all for points only */
+#define SHARD_BITS_MAX   6
 
 /* --- memory ----------------------------------------------------------------------------------- */
-
-uint64_t sto_rdb_memory_bound(struct slice text)
-{
-    uint64_t bytes = 0;
-    while (text.len > 0 && text.ptr[text.len - 1] == '\n')
-        text.len--;
-    return base_parse_u64(text, &bytes) == ERR_OK && bytes > 0 ? bytes : UINT64_MAX;
-}
-
-static uint64_t bound_in(const char *path)
-{
-    struct buf text = {0};
-    uint64_t bound = UINT64_MAX;
-    if (base_file_read(path, CGROUP_FILE_BYTES, &text, NULL) == ERR_OK)
-        bound = sto_rdb_memory_bound(base_buf_slice(&text));
-    base_buf_fini(&text);
-    return bound;
-}
-
-/* Of this process' control group and of all above it: "0::/a/b" in /proc/self/cgroup. */
-static uint64_t cgroup_bound(void)
-{
-    struct buf text = {0};
-    uint64_t bound = bound_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"); /* version 1 */
-    char path[BASE_PATH_BYTES];
-    if (base_file_read("/proc/self/cgroup", CGROUP_FILE_BYTES, &text, NULL) != ERR_OK)
-        text.len = 0;
-    struct slice line = base_buf_slice(&text);
-    size_t len = 0;
-    if (base_slice_starts_with(line, SLICE_LIT("0::/"))) {
-        line = base_slice_skip(line, 3);
-        while (len < line.len && line.ptr[len] != '\n')
-            len++;
-    }
-    for (;; len--) {
-        int n = snprintf(path, sizeof path, "/sys/fs/cgroup%.*s/memory.max", (int)len,
-                         (const char *)line.ptr);
-        uint64_t here = n > 0 && (size_t)n < sizeof path ? bound_in(path) : UINT64_MAX;
-        bound = here < bound ? here : bound;
-        while (len > 0 && line.ptr[len - 1] != '/')
-            len--;
-        if (len == 0)
-            break;
-    }
-    base_buf_fini(&text);
-    return bound;
-}
-
-uint64_t sto_rdb_memory_bytes(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page = sysconf(_SC_PAGESIZE);
-    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
-    uint64_t group = cgroup_bound();
-    struct rlimit own;
-    if (group < bytes)
-        bytes = group;
-    if (getrlimit(RLIMIT_DATA, &own) == 0 && own.rlim_cur != RLIM_INFINITY && own.rlim_cur < bytes)
-        bytes = own.rlim_cur;
-    return bytes;
-}
 
 static size_t cache_default(uint64_t memory_bytes)
 {
@@ -124,8 +58,8 @@ void sto_rdb_machine_get(struct rdb_machine *out)
 {
     struct rlimit limit;
     bool is_limited = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    *out = (struct rdb_machine){.processors = base_processors(),
-                                .memory_bytes = sto_rdb_memory_bytes(),
+    *out = (struct rdb_machine){.processors = base_machine_processors(),
+                                .memory_bytes = base_machine_memory_bytes(),
                                 .descriptors = is_limited ? limit.rlim_cur : UINT64_MAX};
 }
 

@@ -41,9 +41,4 @@ void sto_rdb_options_complete(struct sto_rocksdb_options *o, const struct rdb_ma
 /* Of a cache of that size: it has 2 to the power of that many shards. */
 int sto_rdb_cache_shard_bits(size_t cache_bytes);
 
-/* Bytes that this process may use: of the machine, of its control groups, of its own limits. */
-uint64_t sto_rdb_memory_bytes(void);
-/* The bound in a control group's file, such as "1073741824" or "max"; UINT64_MAX: none. */
-uint64_t sto_rdb_memory_bound(struct slice text);
-
 #endif

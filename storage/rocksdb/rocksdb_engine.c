@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/machine.h"
 #include "base/share.h"
 #include "storage/rocksdb/change_read.h"
 #include "storage/rocksdb/damage_io.h"
@@ -375,7 +376,7 @@ static enum err db_open(struct rdb_engine *e, struct errbuf *eb)
 
 static enum err threads_start(struct rdb_engine *e, struct errbuf *eb)
 {
-    enum err rc = sto_rdb_pool_start(&e->pool, e->options.readers, base_processors());
+    enum err rc = sto_rdb_pool_start(&e->pool, e->options.readers, base_machine_processors());
     for (int i = 0; rc == ERR_OK && i < e->options.committers; i++) {
         e->committers[i] = sto_rdb_committer_start(e, i);
         if (e->committers[i] == NULL)

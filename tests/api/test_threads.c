@@ -1,14 +1,17 @@
 /*
  * tests/api/test_threads.c - the threads that answer go ahead of the others where the system lets
- * them, and nobody else does.
+ * them, and nobody else does; how many there are.
  */
+#define _GNU_SOURCE /* sched_setaffinity */
 #include <check.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "base/share.h"
 #include "tests/support/threads.h"
 #include "tests/support/world.h"
@@ -129,6 +132,26 @@ START_TEST(a_server_without_the_right_runs_all_the_same)
 }
 END_TEST
 
+/* As in a container that may use one processor of many. */
+START_TEST(a_server_has_a_loop_for_each_processor_that_it_may_run_on)
+{
+    cpu_set_t own_set, one;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof own_set, &own_set), 0);
+    server_start(&server, NULL);
+    ck_assert_int_eq(all("loop-"), base_machine_processors());
+    server_stop(&server);
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &own_set))
+            CPU_SET(i, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    server_start(&server, NULL);
+    ck_assert_int_eq(all("loop-"), 1);
+    ck_assert_int_eq(all("commit-"), 1);
+    server_stop(&server);
+}
+END_TEST
+
 Suite *suite_api_threads(void);
 Suite *suite_api_threads(void)
 {
@@ -138,6 +161,11 @@ Suite *suite_api_threads(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, who_answers_goes_ahead_where_it_may);
     tcase_add_test(t, a_server_without_the_right_runs_all_the_same);
+    suite_add_tcase(s, t);
+    t = tcase_create("processors");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, a_server_has_a_loop_for_each_processor_that_it_may_run_on);
     suite_add_tcase(s, t);
     return s;
 }

@@ -235,17 +235,10 @@ END_TEST
 /* --- out of descriptors ------------------------------------------------------------------------
  */
 
-static bool ticks_reach(void *wanted)
-{
-    return atomic_load(&edge.ticks) >= *(const int *)wanted;
-}
-
 static bool has_refused(void *unused)
 {
-    struct gw_edge_counts_now now;
     (void)unused;
-    gw_loops_edge_counts(edge.loops, &now);
-    return now.each[GW_EDGE_DESCRIPTORS] > 0;
+    return edge_counted(&edge, GW_EDGE_DESCRIPTORS) > 0;
 }
 
 static void limit_descriptors(int below)
@@ -280,7 +273,7 @@ START_TEST(running_out_of_descriptors_is_survived)
     }
     int ticks = atomic_load(&edge.ticks);
     uint64_t turns = atomic_load(&edge.turns);
-    process_await(ticks_reach, &(int){ticks + 4}, "ticks of the loops");
+    edge_await_ticks(&edge, 4);
     ticks = atomic_load(&edge.ticks) - ticks;
     turns = atomic_load(&edge.turns) - turns;
     ck_assert_uint_lt(turns, (uint64_t)ticks * TURNS_A_TICK);

@@ -146,13 +146,6 @@ static void edge_close(void)
     edge_stop(&edge);
 }
 
-static uint64_t count_of(enum gw_edge_count what)
-{
-    struct gw_edge_counts_now now;
-    gw_loops_edge_counts(edge.loops, &now);
-    return now.each[what];
-}
-
 static void check_peer(struct slice header, const char *expected)
 {
     struct edge_client c;
@@ -187,7 +180,7 @@ START_TEST(a_proxy_must_send_a_header_and_nobody_else_may)
     edge_open("127.0.0.1", 0);
     check_refused(SLICE_EMPTY);
     check_refused(BAD[0]);
-    ck_assert_uint_eq(count_of(GW_EDGE_PROXY), 2);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_PROXY), 2);
     edge_stop(&edge);
     edge_open("192.0.2.0/24", 0);
     check_refused(SLICE_LIT(V1_GOOD));
@@ -202,7 +195,7 @@ START_TEST(limits_are_of_the_address_in_the_header)
     for (int i = 0; i < 2; i++)
         ck_assert(edge_connect_behind(&c[i], &edge, SLICE_LIT(V1_GOOD)));
     check_refused(SLICE_LIT(V1_GOOD));
-    ck_assert_uint_eq(count_of(GW_EDGE_ADDRESS), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ADDRESS), 1);
     check_peer(GOOD[1].header, "2001:db8::9");
     for (int i = 0; i < 2; i++)
         edge_disconnect(&c[i]);

@@ -56,28 +56,10 @@ static void start(int loops, size_t most, const struct gw_address_limits *limits
     edge_start_prepared(&edge);
 }
 
-static uint64_t counted(enum gw_edge_count what)
-{
-    struct gw_edge_counts_now now;
-    gw_loops_edge_counts(edge.loops, &now);
-    return now.each[what];
-}
-
-static bool are_over(void *until)
-{
-    return atomic_load(&edge.ticks) >= *(const int *)until;
-}
-
-static void ticks_await(int count)
-{
-    int until = atomic_load(&edge.ticks) + count;
-    process_await(are_over, &until, "ticks of the loops");
-}
-
 /* Clients' systems acknowledge an answer within 0.2 s: until then it is still being sent. */
 static void answers_settle(void)
 {
-    ticks_await(4);
+    edge_await_ticks(&edge, 4);
 }
 
 /* --- clients -----------------------------------------------------------------------------------
@@ -207,9 +189,9 @@ START_TEST(two_addresses_within_their_limits_lock_out_nobody)
     edge_await_connections(&edge, MAX);
     ck_assert_uint_eq(ended_count(0, MAX), 1);
     ck_assert(!client_is_ended(&clients[0]));
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE), 1);
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_BUSY), 0);
-    ck_assert_uint_eq(counted(GW_EDGE_CONNECTIONS), 0);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_IDLE), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_BUSY), 0);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_CONNECTIONS), 0);
     for (size_t i = 1; i < MAX; i++)
         ck_assert(client_is_ended(&clients[i]) || client_ask(&clients[i], "/static"));
     ck_assert(client_ask(newcomer, "/static"));
@@ -259,7 +241,7 @@ END_TEST
 
 static bool are_accepted(void *count)
 {
-    return counted(GW_EDGE_ACCEPTED) >= *(const uint64_t *)count;
+    return edge_counted(&edge, GW_EDGE_ACCEPTED) >= *(const uint64_t *)count;
 }
 
 /* Without a handshake, however many. */
@@ -278,8 +260,8 @@ START_TEST(what_only_connects_ends_no_established_connection)
     process_await(are_accepted, &count, "connections to be accepted");
     for (size_t i = 0; i < EACH; i++)
         ck_assert(client_ask(&clients[i], "/of?1"));
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE), 0);
-    ck_assert_uint_ge(counted(GW_EDGE_ROOM), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_IDLE), 0);
+    ck_assert_uint_ge(edge_counted(&edge, GW_EDGE_ROOM), 1);
     for (size_t i = 0; i < COMING; i++)
         (void)close(fds[i]); /* nothing was written to it */
 }
@@ -314,10 +296,10 @@ START_TEST(the_holder_of_most_pays_with_its_requests)
         if (i >= OF_FEW)
             client_hang(&clients[i]);
     }
-    ticks_await(LONG_TICKS);
+    edge_await_ticks(&edge, LONG_TICKS);
     process_await(newcomer_is_served, &is_http2, "the end of a request");
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_BUSY), 1);
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE), 0);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_BUSY), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_IDLE), 0);
     ck_assert_uint_eq(broken_count(0, OF_FEW), 0);
     ck_assert_uint_eq(broken_count(OF_FEW, EACH), 1);
 }
@@ -336,8 +318,8 @@ START_TEST(operators_give_way_to_nobody)
     }
     process_await(newcomer_is_served, &is_http2, "a place among busy connections");
     edge_await_connections(&edge, HELD);
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_BUSY), 1);
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE), 0);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_BUSY), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_IDLE), 0);
     ck_assert_uint_eq(broken_count(1, HELD), 1);
     ck_assert(client_is_ended(&clients[1])); /* its request had been in flight longest */
     ck_assert(client_ask(&clients[0], "/of?3"));
@@ -372,7 +354,7 @@ START_TEST(requests_without_a_key_hold_no_connection_for_ever)
         client_hang(&clients[i]);
     }
     process_await(newcomer_is_served, &is_http2, "a place among busy connections");
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_BUSY), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_BUSY), 1);
 }
 END_TEST
 
@@ -401,12 +383,12 @@ START_TEST(a_response_on_its_way_is_broken_off_last)
     client_send(&clients[0], "/sized?150000");
     edge_await_begun(&edge, 1);
     edge_await_gone(&edge);
-    ticks_await(LONG_TICKS);
+    edge_await_ticks(&edge, LONG_TICKS);
     for (size_t i = 1; i < HELD; i++)
         client_begin(&clients[i], true, "127.0.0.2", "/static");
     answers_settle();
     client_begin(&clients[HELD], true, "127.0.0.4", "/static");
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_IDLE), 1);
     edge_await_connections(&edge, HELD);
     ck_assert_uint_eq(ended_count(1, HELD), 1);
     ck_assert(h2_run(&clients[0].two, process_await_ms()));
@@ -424,12 +406,12 @@ START_TEST(peers_that_take_nothing_keep_nobody_out)
         client_begin(&clients[i], true, "127.0.0.2", "/static");
         settings_flood(&clients[i]);
     }
-    ticks_await(2 * LONG_TICKS); /* of both loops */
+    edge_await_ticks(&edge, 2 * LONG_TICKS); /* of both loops */
     for (size_t i = HELD; i < HELD + NEWCOMERS; i++) {
         (void)snprintf(source, sizeof source, "127.0.1.%zu", i);
         client_begin(&clients[i], true, source, "/static");
     }
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE), NEWCOMERS);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_IDLE), NEWCOMERS);
     edge_await_connections(&edge, HELD);
 }
 END_TEST
@@ -441,10 +423,10 @@ START_TEST(a_goodbye_that_is_not_taken_ends_at_a_tick)
     start(1, 1, NULL);
     client_begin(&clients[0], is_http2, "127.0.0.2", "/static");
     client_hang(&clients[0]);
-    ticks_await(LONG_TICKS);
+    edge_await_ticks(&edge, LONG_TICKS);
     settings_flood(&clients[0]);
     ck_assert(newcomer_is_served(&is_http2));
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_BUSY), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_BUSY), 1);
     edge_await_connections(&edge, 1);
     ck_assert(client_is_ended(&clients[0]));
 }

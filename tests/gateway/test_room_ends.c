@@ -73,13 +73,6 @@ static void stop(void)
     edge_stop(&edge);
 }
 
-static uint64_t counted(enum gw_edge_count what)
-{
-    struct gw_edge_counts_now now;
-    gw_loops_edge_counts(edge.loops, &now);
-    return now.each[what];
-}
-
 /* --- clients -----------------------------------------------------------------------------------
  */
 
@@ -145,7 +138,7 @@ static int newcomer_dial(void)
 
 static bool are_accepted(void *count)
 {
-    return counted(GW_EDGE_ACCEPTED) >= *(const uint64_t *)count;
+    return edge_counted(&edge, GW_EDGE_ACCEPTED) >= *(const uint64_t *)count;
 }
 
 static void await_accepted(uint64_t count)
@@ -155,15 +148,17 @@ static void await_accepted(uint64_t count)
 
 static bool is_decided(void *before)
 {
-    return counted(GW_EDGE_ROOM_IDLE) + counted(GW_EDGE_ROOM_BUSY) + counted(GW_EDGE_CONNECTIONS) >
+    return edge_counted(&edge, GW_EDGE_ROOM_IDLE) + edge_counted(&edge, GW_EDGE_ROOM_BUSY) +
+               edge_counted(&edge, GW_EDGE_CONNECTIONS) >
            *(const uint64_t *)before;
 }
 
 /* A newcomer came, and was accepted or not. */
 static void newcomer_come(void)
 {
-    uint64_t before =
-        counted(GW_EDGE_ROOM_IDLE) + counted(GW_EDGE_ROOM_BUSY) + counted(GW_EDGE_CONNECTIONS);
+    uint64_t before = edge_counted(&edge, GW_EDGE_ROOM_IDLE) +
+                      edge_counted(&edge, GW_EDGE_ROOM_BUSY) +
+                      edge_counted(&edge, GW_EDGE_CONNECTIONS);
     (void)newcomer_dial();
     process_await(is_decided, &before, "a decision about a new connection");
 }
@@ -181,21 +176,10 @@ static void loop_release(void)
     (void)sem_post(&may_go_on);
 }
 
-static bool are_over(void *until)
-{
-    return atomic_load(&edge.ticks) >= *(const int *)until;
-}
-
-static void ticks_await(int count)
-{
-    int until = atomic_load(&edge.ticks) + count;
-    process_await(are_over, &until, "ticks of the loops");
-}
-
 /* Clients' systems acknowledge an answer within 0.2 s: until then it is still being sent. */
 static void answers_settle(void)
 {
-    ticks_await(SETTLE_TICKS);
+    edge_await_ticks(&edge, SETTLE_TICKS);
 }
 
 /* --- handshakes --------------------------------------------------------------------------------
@@ -218,8 +202,8 @@ START_TEST(connections_exceed_their_limit_by_a_bounded_number)
     ck_assert_int_eq(edge_response(c, NULL), 200);
     await_accepted(1 + SPARE + COMING);
     expect_served(c, "/of?3"); /* after what was accepted */
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM), SPARE);
-    ck_assert_uint_eq(counted(GW_EDGE_CONNECTIONS), COMING - SPARE);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM), SPARE);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_CONNECTIONS), COMING - SPARE);
 }
 END_TEST
 
@@ -249,7 +233,7 @@ START_TEST(a_connection_of_a_proxy_that_ended_is_not_admitted)
     (void)dial(); /* the list of those that end is whole */
     await_accepted(3 + SPARE);
     edge_await_connections(&edge, 1 + SPARE);
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM), 2);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM), 2);
 }
 END_TEST
 
@@ -273,8 +257,9 @@ START_TEST(an_idle_connection_with_input_is_spared)
     await_accepted(MAX + 1);
     expect_served(op, "/of?3"); /* after what was accepted */
     ck_assert(!is_ended(asks));
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE) + counted(GW_EDGE_ROOM_BUSY), 1);
-    ck_assert(counted(GW_EDGE_ROOM_BUSY) == 1 || is_ended(few));
+    ck_assert_uint_eq(
+        edge_counted(&edge, GW_EDGE_ROOM_IDLE) + edge_counted(&edge, GW_EDGE_ROOM_BUSY), 1);
+    ck_assert(edge_counted(&edge, GW_EDGE_ROOM_BUSY) == 1 || is_ended(few));
 }
 END_TEST
 
@@ -283,7 +268,7 @@ START_TEST(input_spares_a_connection_once)
     start(1, 2, NULL);
     struct edge_client *op = client_new("/of?3");
     struct edge_client *asks = client_new("/of?1");
-    ticks_await(_i == 0 ? SETTLE_TICKS : LONG_TICKS);
+    edge_await_ticks(&edge, _i == 0 ? SETTLE_TICKS : LONG_TICKS);
     loop_hold(op);
     (void)newcomer_dial();
     ck_assert(edge_send(asks, SLICE_LIT("GET /of?1 HTTP/1.1\r\n"))); /* no request yet */
@@ -291,11 +276,11 @@ START_TEST(input_spares_a_connection_once)
     ck_assert_int_eq(edge_response(op, NULL), 200);
     await_accepted(3);
     expect_served(op, "/of?3"); /* after what was accepted */
-    ck_assert_uint_eq(counted(GW_EDGE_CONNECTIONS), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_CONNECTIONS), 1);
     (void)newcomer_dial();
     edge_await_close(asks);
-    ck_assert_uint_eq(counted(GW_EDGE_CONNECTIONS), 1);
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_CONNECTIONS), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_IDLE), 1);
 }
 END_TEST
 
@@ -311,9 +296,9 @@ START_TEST(as_many_end_as_come)
         (void)newcomer_dial();
     await_accepted(HELD + COMING);
     edge_await_connections(&edge, MAX);
-    ticks_await(4);
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE), HELD + COMING - MAX);
-    ck_assert_uint_eq(counted(GW_EDGE_CONNECTIONS), 0);
+    edge_await_ticks(&edge, 4);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_IDLE), HELD + COMING - MAX);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_CONNECTIONS), 0);
     ck_assert_uint_eq(gw_loops_connections(edge.loops), MAX);
 }
 END_TEST
@@ -350,8 +335,8 @@ static bool answer_end(bool is_http2)
     newcomer_come();
     bool is_in_time = atomic_load(&edge.ticks) - before < LONG_TICKS - 3;
     if (is_in_time) {
-        ck_assert_uint_eq(counted(GW_EDGE_CONNECTIONS), 1);
-        ck_assert_uint_eq(counted(GW_EDGE_ROOM_IDLE), 0);
+        ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_CONNECTIONS), 1);
+        ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_IDLE), 0);
     }
     if (is_http2)
         h2_close(&h);
@@ -373,7 +358,7 @@ static bool refusal_end(bool unused)
     ck_assert_int_eq(edge_response(c, NULL), 400);
     newcomer_come();
     bool is_in_time = atomic_load(&edge.ticks) - before < LONG_TICKS - 3;
-    ck_assert(!is_in_time || counted(GW_EDGE_CONNECTIONS) == 1);
+    ck_assert(!is_in_time || edge_counted(&edge, GW_EDGE_CONNECTIONS) == 1);
     return is_in_time;
 }
 
@@ -409,12 +394,12 @@ static bool overlapping_end(bool has_another)
     h2_push(&h);
     edge_await_begun(&edge, 1);
     struct edge_client *other = has_another ? client_hanging("/static") : NULL;
-    ticks_await(LONG_TICKS);
+    edge_await_ticks(&edge, LONG_TICKS);
     int before = atomic_load(&edge.ticks);
     overlap(&h);
     newcomer_come();
     bool is_in_time = atomic_load(&edge.ticks) - before < LONG_TICKS - 3;
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_BUSY), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_BUSY), 1);
     if (has_another && is_in_time)
         edge_await_close(other);
     h2_close(&h);
@@ -468,9 +453,9 @@ START_TEST(a_body_whose_rest_comes_while_its_connection_ends_is_let_go)
     ck_assert(edge_send(
         uploads, SLICE_LIT("POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nbody")));
     edge_await_begun(&edge, begun + 1);
-    ticks_await(2 * LONG_TICKS);
+    edge_await_ticks(&edge, 2 * LONG_TICKS);
     loop_hold(holds);
-    uint64_t accepted = counted(GW_EDGE_ACCEPTED);
+    uint64_t accepted = edge_counted(&edge, GW_EDGE_ACCEPTED);
     for (size_t i = 0; i < COMING; i++)
         (void)newcomer_dial();
     await_accepted(accepted + 1);
@@ -479,7 +464,7 @@ START_TEST(a_body_whose_rest_comes_while_its_connection_ends_is_let_go)
     ck_assert_int_eq(edge_response(holds, NULL), 200);
     edge_await_gone(&edge);
     await_accepted(accepted + COMING);
-    ck_assert_uint_eq(counted(GW_EDGE_ROOM_BUSY), 1);
+    ck_assert_uint_eq(edge_counted(&edge, GW_EDGE_ROOM_BUSY), 1);
 }
 END_TEST
 

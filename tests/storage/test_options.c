@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "base/share.h"
+#include "base/machine.h"
 #include "storage/engine.h"
 #include "storage/rocksdb/options.h"
 #include "storage/rocksdb/pool.h"
@@ -19,25 +19,15 @@
 
 Suite *suite_storage_options(void);
 
-START_TEST(a_control_group_s_bound_is_a_number_or_none)
-{
-    ck_assert_uint_eq(sto_rdb_memory_bound(SLICE_LIT("1073741824\n")), GIB);
-    ck_assert_uint_eq(sto_rdb_memory_bound(SLICE_LIT("max\n")), UINT64_MAX);
-    ck_assert_uint_eq(sto_rdb_memory_bound(SLICE_LIT("")), UINT64_MAX);
-    ck_assert_uint_eq(sto_rdb_memory_bound(SLICE_LIT("0\n")), UINT64_MAX);
-    ck_assert_uint_eq(sto_rdb_memory_bound(SLICE_LIT("12x\n")), UINT64_MAX);
-}
-END_TEST
-
 START_TEST(the_cache_is_a_quarter_of_the_memory)
 {
     struct sto_rocksdb_options o;
     sto_rocksdb_options_default(&o);
-    ck_assert_uint_eq(o.cache_bytes, sto_rdb_memory_bytes() / 4);
+    ck_assert_uint_eq(o.cache_bytes, base_machine_memory_bytes() / 4);
     struct rlimit before, limit;
     ck_assert_int_eq(getrlimit(RLIMIT_DATA, &before), 0);
     limit = before;
-    limit.rlim_cur = sto_rdb_memory_bytes() / 2;
+    limit.rlim_cur = base_machine_memory_bytes() / 2;
     ck_assert_int_eq(setrlimit(RLIMIT_DATA, &limit), 0);
     sto_rocksdb_options_default(&o);
     ck_assert_int_eq(setrlimit(RLIMIT_DATA, &before), 0);
@@ -201,9 +191,9 @@ START_TEST(the_defaults_are_those_of_this_machine)
     struct sto_rocksdb_options asked, of;
     struct rdb_machine machine;
     sto_rdb_machine_get(&machine);
-    ck_assert_int_eq(machine.processors, base_processors());
+    ck_assert_int_eq(machine.processors, base_machine_processors());
     ck_assert_int_ge(machine.processors, 1);
-    ck_assert_uint_eq(machine.memory_bytes, sto_rdb_memory_bytes());
+    ck_assert_uint_eq(machine.memory_bytes, base_machine_memory_bytes());
     sto_rocksdb_options_default(&asked);
     sto_rdb_options_of(&machine, &of);
     ck_assert_int_eq(asked.committers, of.committers);
@@ -261,7 +251,6 @@ Suite *suite_storage_options(void)
 {
     Suite *s = suite_create("storage_options");
     TCase *t = tcase_create("defaults");
-    tcase_add_test(t, a_control_group_s_bound_is_a_number_or_none);
     tcase_add_test(t, the_cache_is_a_quarter_of_the_memory);
     tcase_add_test(t, half_of_the_descriptors_are_for_table_files);
     tcase_add_loop_test(t, open_files_follow_the_descriptors_within_bounds, 0,

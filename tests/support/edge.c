@@ -400,6 +400,30 @@ void edge_await_connections(const struct edge *e, size_t most)
     process_await(are_few, &c, "the end of connections");
 }
 
+struct ticks {
+    struct edge *edge;
+    int until;
+};
+
+static bool have_passed(void *arg)
+{
+    const struct ticks *t = arg;
+    return atomic_load(&t->edge->ticks) >= t->until;
+}
+
+void edge_await_ticks(struct edge *e, int count)
+{
+    struct ticks t = {e, atomic_load(&e->ticks) + count};
+    process_await(have_passed, &t, "ticks of the loops");
+}
+
+uint64_t edge_counted(const struct edge *e, enum gw_edge_count what)
+{
+    struct gw_edge_counts_now now;
+    gw_loops_edge_counts(e->loops, &now);
+    return now.each[what];
+}
+
 void edge_stop(struct edge *e)
 {
     gw_loops_stop(e->loops);

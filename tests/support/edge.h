@@ -84,6 +84,10 @@ void edge_stop(struct edge *e);
 void edge_await_begun(struct edge *e, int count);
 void edge_await_gone(struct edge *e);
 void edge_await_connections(const struct edge *e, size_t most);
+/* Until so many more ticks of all loops together have passed. */
+void edge_await_ticks(struct edge *e, int count);
+/* Connections counted so, of all loops. */
+uint64_t edge_counted(const struct edge *e, enum gw_edge_count what);
 void edge_sleep_ms(int ms);
 int edge_ms_since(uint64_t began_ns);
 
