@@ -2,7 +2,7 @@
  * storage/account.c - counters start at zero, ceilings at "none", limits at their default.
  *
  * 1. Only the tenant's committer stores to the counters, after the batch that changes them is
- *    durable; readers may see the three numbers of two neighbouring batches, never a torn number.
+ *    durable. Readers may see numbers of two neighboring batches, but never a torn number.
  */
 #include "storage/account.h"
 

@@ -57,8 +57,7 @@ static enum err integers_combine(enum sto_aggregate a, int64_t x, int64_t y, int
     return ERR_OK;
 }
 
-/* --- all of them --------------------------------------------------------------------------------
- */
+/* --- all kinds -------------------------------------------------------------------------------- */
 
 bool sto_aggregate_is_state(enum sto_aggregate a, struct slice bytes)
 {
@@ -76,7 +75,7 @@ static enum err old_state_check(enum sto_aggregate a, struct slice state, struct
     return base_fail(eb, ERR_CORRUPT, "the stored %s is damaged", sto_aggregate_name(a));
 }
 
-/* other is an input or a state: of integers both look alike. */
+/* Combines the state with other, an input or a state: integers have the same form for both. */
 static enum err integer_change(enum sto_aggregate a, struct slice state, struct slice other,
                                struct buf *out, struct errbuf *eb)
 {

@@ -1,8 +1,8 @@
 /*
- * storage/aggregate.h - cells that are added to: sum, min, max, number of distinct inputs.
+ * storage/aggregate.h - aggregate cells: sum, min, max, number of distinct inputs.
  *
- * Does:     make the state of an aggregate cell from its old state and one more input, or from two
- *           states.
+ * Does:     computes the state of an aggregate cell from its old state and one more input, or from
+ *           two states.
  * Owns:     nothing; states are appended to the caller's buf.
  * May use:  base/, storage/hll.h.
  * Knows no: families, rows.
@@ -13,8 +13,8 @@
  * Limits:   a state has at most STO_AGGREGATE_STATE_MAX bytes.
  * Promises: 1. sum, min, max: state and integer input are 8 bytes, big-endian, two's complement.
  *           2. merge is commutative and associative, and merge(add(s, x), add(t, y)) =
- *              add(add(merge(s, t), x), y), byte for byte. 3. Adding the same input to a distinct
- *              count again changes nothing.
+ *              add(add(merge(s, t), x), y), byte for byte.
+ *           3. Adding the same input to a distinct count again changes nothing.
  */
 #ifndef STORAGE_AGGREGATE_H
 #define STORAGE_AGGREGATE_H
@@ -35,23 +35,23 @@ enum sto_aggregate {
     STO_AGGREGATE_COUNT
 };
 
-/* "sum", "min", "max", "hll"; NULL for NONE. */
+/* Returns "sum", "min", "max", "hll"; NULL for NONE. */
 const char *sto_aggregate_name(enum sto_aggregate a);
 
-/* state.ptr NULL: the cell does not exist yet. input: 8 bytes big-endian for sum, min, max; any
- * bytes for HLL. */
+/* Appends the new state to out. state.ptr NULL: the cell does not exist yet. input: 8 bytes
+ * big-endian for sum, min, max; any bytes for HLL. */
 enum err sto_aggregate_add(enum sto_aggregate a, struct slice state, struct slice input,
                            struct buf *out, struct errbuf *eb) MUST_CHECK;
 enum err sto_aggregate_merge(enum sto_aggregate a, struct slice state, struct slice other,
                              struct buf *out, struct errbuf *eb) MUST_CHECK;
-/* What add and merge refuse about their last argument, for a != NONE. */
+/* Checks the last argument of add and merge, for a != NONE. */
 enum err sto_aggregate_input_check(enum sto_aggregate a, struct slice input,
                                    struct errbuf *eb) MUST_CHECK;
 enum err sto_aggregate_state_check(enum sto_aggregate a, struct slice state,
                                    struct errbuf *eb) MUST_CHECK;
-/* Whether bytes are a state of that kind. */
+/* Returns whether bytes are a state of that kind. */
 bool sto_aggregate_is_state(enum sto_aggregate a, struct slice bytes);
-/* What a distinct count stands for now, rounded. */
+/* Estimates the number of distinct inputs, rounded. */
 enum err sto_aggregate_estimate(struct slice hll_state, uint64_t *out) MUST_CHECK;
 
 #endif

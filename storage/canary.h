@@ -1,16 +1,16 @@
 /*
- * storage/canary.h - markers among a tenant's keys, by which a search of bytes proves itself.
+ * storage/canary.h - markers among a tenant's keys that prove that a search of the files works.
  *
- * Does:     say what a canary looks like and under which stored keys it lies.
+ * Does:     defines a canary's bytes and the stored keys of canaries.
  * Owns:     nothing.
  * May use:  base/, storage/.
- * Knows no: who plants them, who looks for them.
+ * Knows no: the code that plants canaries, and the code that searches for them.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   STO_CANARIES for each tenant.
  * Promises: 1. A canary's key is in its tenant's range and in no table's: a table's ID begins with
- * a letter, a digit or '_', all above STO_CANARY_MARK.
+ *              a letter, a digit or '_', all above STO_CANARY_MARK.
  */
 #ifndef STORAGE_CANARY_H
 #define STORAGE_CANARY_H
@@ -20,14 +20,14 @@
 #define STO_CANARY_BYTES 32
 #define STO_CANARY_HEAD  "\x9c\x02~BTc\x1f\xe5" /* the first 8 bytes of every canary */
 #define STO_CANARIES     4
-#define STO_CANARY_MARK  1 /* behind "tenant#" */
+#define STO_CANARY_MARK  1 /* after "tenant#" */
 
-/* SHA-256 of a canary: all that is kept of it elsewhere. */
+/* SHA-256 of a canary: the only trace of it stored elsewhere. */
 struct sto_canary {
     uint8_t hash[32];
 };
 
-/* "tenant#" 01 number; returns its length. */
+/* Writes "tenant#" 01 number; returns its length. */
 static inline size_t sto_canary_key(const struct sto_range *tenant, uint8_t number,
                                     uint8_t out[STO_RANGE_KEY_MAX + 2])
 {

@@ -1,8 +1,7 @@
 /*
- * storage/change.c - changes in parts.
+ * storage/change.c - encodes and decodes changes in parts.
  *
- * A part is closed when it is LIM_CHANGE_PART long: behind a mutation, or inside the value of a
- * set.
+ * A part is closed once it is LIM_CHANGE_PART long: after a mutation, or inside the value of a set.
  */
 #include "storage/change.h"
 
@@ -16,7 +15,7 @@
 #define FLAG_GC    4u
 #define FLAGS      (FLAG_FIRST | FLAG_LAST | FLAG_GC)
 
-/* Kinds as they are stored: never used for anything else again. */
+/* Stored numbers of the kinds; never reused. */
 enum { SET = 1, DELETE_COLUMN = 2, DELETE_FAMILY = 3, ADD = 4, MERGE = 5 };
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -103,7 +102,7 @@ static uint8_t stored_kind(enum sto_mutation_kind kind)
     case STO_INCREMENT:
         break;
     }
-    INVARIANT(false); /* what these did is recorded, not they */
+    INVARIANT(false); /* their effects are recorded instead */
     return 0;
 }
 
@@ -115,7 +114,7 @@ static void put_head(struct encoder *e, const struct sto_change_mutation *m)
         put_counted(e->out, m->qualifier);
 }
 
-/* A value, in as many pieces as there are parts for it. */
+/* Encodes a value in as many pieces as its parts require. */
 static void put_value(struct encoder *e, const struct sto_change_mutation *m)
 {
     size_t offset = 0;

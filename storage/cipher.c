@@ -1,10 +1,10 @@
 /*
- * storage/cipher.c - versions of keys, nonces, and where the parts of a sealed value stand.
+ * storage/cipher.c - versions of keys, nonces, and the layout of an encrypted value.
  *
- * 1. A nonce is the run (4 bytes), which is counted durably before the first value of it is sealed,
- *    and a counter (8) that begins anywhere. Two runs that nevertheless have the same number,
- *    because a keystore was put back from a copy, begin at different places of 2^64.
- * 2. Keys are published by their count: a version that is seen is whole.
+ * 1. A nonce is the number of the run (4 bytes), which is counted durably before the run encrypts
+ *    its first value, and a counter (8 bytes) with a random start. Two runs may still have the same
+ *    number if a keystore was restored from a copy; they then start at different places of 2^64.
+ * 2. Keys are published by their count: a version that a reader sees is complete.
  */
 #include "storage/cipher.h"
 
@@ -75,7 +75,7 @@ enum err sto_cipher_add(struct sto_cipher *cipher, const uint8_t key[STO_CIPHER_
     uint32_t count = atomic_load(&cipher->count);
     if (count == STO_CIPHER_VERSIONS)
         return ERR_TOO_BIG;
-    sto_gcm_key_free(cipher->keys[count]); /* a wiped one */
+    sto_gcm_key_free(cipher->keys[count]); /* free a wiped key */
     cipher->keys[count] = sto_gcm_key_new(cipher->way, key);
     atomic_store_explicit(&cipher->count, count + 1, memory_order_release);
     return ERR_OK;
@@ -88,7 +88,7 @@ uint32_t sto_cipher_versions(const struct sto_cipher *cipher)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* What the value is bound to, in one piece, where nothing else stands; at has room. */
+/* Concatenates the bytes that the value is bound to at `at`, which is unused and has room. */
 static struct slice bind_at(uint8_t *at, const struct sto_seal_place *place)
 {
     memcpy(at, place->head.ptr, place->head.len);

@@ -1,21 +1,22 @@
 /*
- * storage/cipher.h - values of one tenant that nobody reads without its key.
+ * storage/cipher.h - encryption of one tenant's values.
  *
- * Does:     hold a tenant's data keys by version; seal and unseal values with AES-256-GCM, bound to
- *           the stored key they stand under.
+ * Does:     holds a tenant's data keys by version; encrypts and decrypts values with AES-256-GCM,
+ *           bound to their stored key.
  * Owns:     copies of the keys, until they are wiped; a sealer's context.
  * May use:  base/, storage/.
  * Knows no: where keys come from (tenancy/keystore.h), RocksDB.
- * Threads:  keys are added and wiped by one thread and used by any; a sealer is one thread's at a
- *           time.
+ * Threads:  keys are added and wiped by one thread and used by any; a sealer is used by one thread
+ *           at a time.
  * Blocks:   no.
- * Fails by: ERR_CORRUPT (what is unsealed was not sealed under this key and place), ERR_UNAVAILABLE
- *           (there is no key of that version), ERR_NO_MEMORY.
+ * Fails by: ERR_CORRUPT (the value was not encrypted with this key at this place), ERR_UNAVAILABLE
+ *           (no key of that version is held), ERR_NO_MEMORY.
  * Limits:   STO_CIPHER_VERSIONS keys of a tenant.
- * Promises: 1. What was sealed is unsealed under the same stored key only: moved to another row,
- *              column, version or tenant it is ERR_CORRUPT. 2. No nonce is used twice with a key:
- *              see cipher.c. 3. After a wipe no key is left in memory, and nothing is sealed or
- *              unsealed any more.
+ * Promises: 1. An encrypted value is decrypted under the same stored key only: moved to another
+ *              row, column, version or tenant it is ERR_CORRUPT.
+ *           2. No nonce is used twice with a key: see cipher.c.
+ *           3. After a wipe no key is left in memory, and nothing is encrypted or decrypted any
+ *              more.
  *
  *   sealed: key version (4, BE) nonce (12) ciphertext, as long as the value, tag (16)
  */
@@ -33,35 +34,37 @@
 
 struct sto_cipher;
 
-/* boot: of this run; no other run of a server with these keys ever has it. */
+/* Creates a cipher. boot: number of this run; no other run of a server with these keys has it. */
 struct sto_cipher *sto_cipher_new(uint32_t boot);
-/* By one way of storage/gcm.h; the bytes are the same by all. */
+/* The same with a chosen implementation of storage/gcm.h; all return the same bytes. */
 struct sto_cipher *sto_cipher_new_by(const struct sto_gcm_way *way, uint32_t boot);
-/* Wipes first; accepts NULL. */
+/* Wipes and frees; accepts NULL. */
 void sto_cipher_free(struct sto_cipher *cipher);
-/* Versions begin with 1, without gaps; the last one added seals from now on. ERR_TOO_BIG. */
+/* Adds the next version. Versions start at 1, without gaps; the newest one encrypts all later
+ * values. ERR_TOO_BIG. */
 enum err sto_cipher_add(struct sto_cipher *cipher, const uint8_t key[STO_CIPHER_KEY]) MUST_CHECK;
 uint32_t sto_cipher_versions(const struct sto_cipher *cipher);
-/* Nobody may be using it: the gate of its tenant says GONE, and its reads and batches are over. */
+/* Wipes all keys. No thread may be using the cipher: its tenant's gate is GONE, and its reads and
+ * batches are over. */
 void sto_cipher_wipe(struct sto_cipher *cipher);
 
-/* What a value is bound to: its stored key, and the bytes in front of what is sealed. */
+/* Bytes that a value is bound to: its stored key, and the bytes stored before the ciphertext. */
 struct sto_seal_place {
     struct slice head;
     struct slice key;
 };
 
-/* place->head and the sealed value into out, which they replace. Neither call needs more of out
- * than the result and what it is bound to. */
+/* Replaces the contents of out with place->head and the encrypted value. Neither call needs more
+ * room in out than the result and the bound bytes. */
 enum err sto_seal(struct sto_sealer *s, struct sto_cipher *cipher,
                   const struct sto_seal_place *place, struct slice value,
                   struct buf *out) MUST_CHECK;
-/* sealed: what stands behind place->head. The value into out, which it replaces; empty after a
- * failure. cipher NULL: ERR_UNAVAILABLE. */
+/* Decrypts `sealed`, the bytes after place->head, and replaces the contents of out with the value;
+ * out is empty after a failure. cipher NULL: ERR_UNAVAILABLE. */
 enum err sto_unseal(struct sto_sealer *s, struct sto_cipher *cipher,
                     const struct sto_seal_place *place, struct slice sealed,
                     struct buf *out) MUST_CHECK;
-/* What to say of a failure of sto_unseal. */
+/* Returns the error text for a failure of sto_unseal. */
 const char *sto_unseal_text(enum err rc);
 
 #endif

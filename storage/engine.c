@@ -1,8 +1,8 @@
 /*
- * storage/engine.c - from the boundary to the engine behind it, checked once, here.
+ * storage/engine.c - the boundary's functions: each checks its handles and calls the engine.
  *
  * 1. Every handle carries STO_ENGINE_MAGIC, every scope its own magic: a stale or foreign pointer
- *    aborts at the border instead of reading another tenant's rows.
+ *    aborts here instead of reading another tenant's rows.
  */
 #include "storage/engine_ops.h"
 

@@ -1,28 +1,28 @@
 /*
- * storage/engine.h - the boundary between the product and whatever keeps the rows.
+ * storage/engine.h - the boundary between the product and the engine that stores the rows.
  *
- * Does:     take operations on rows of one table scope, answer them later on the caller's own
- *           thread; keep small versioned documents; drop ranges; count what is there. Over 500
+ * Does:     accepts operations on rows of one table scope and returns them later on the submitter's
+ *           thread; stores small versioned documents; drops ranges; counts stored rows. Over 500
  *           lines because it is the whole boundary.
- * Owns:     the engine's threads and files. An operation belongs to the engine from submission
- *           until its done runs, then to its maker again.
+ * Owns:     the engine's threads and files. An operation belongs to the engine from its submission
+ *           until its done runs, then to its submitter again.
  * May use:  base/, storage/.
- * Knows no: tenants' names for things, HTTP, who is asking.
+ * Knows no: tenants' names for things, HTTP, callers and their keys.
  * Threads:  submit from any thread that owns a mailbox; done runs on the thread of reply_to.
  *           Functions marked "blocking" wait for the disk: control and job threads only.
  * Blocks:   only where marked.
  * Fails by: ERR_SUSPENDED and ERR_GONE (gate), ERR_PRECONDITION, ERR_QUOTA, ERR_STORAGE_FULL,
- *           ERR_OVERLOADED, ERR_TOO_BIG (row over its limit), ERR_UNAVAILABLE (engine failed
- *           or closing), ERR_TIMEOUT (nothing was done), ERR_OUTCOME_UNKNOWN (the write may or
- *           may not be there), ERR_CANCELLED (a read, by its maker), ERR_CORRUPT, ERR_IO.
+ *           ERR_OVERLOADED, ERR_TOO_BIG (row over its limit), ERR_UNAVAILABLE (engine failed or
+ *           closing), ERR_TIMEOUT (nothing was done), ERR_OUTCOME_UNKNOWN (the write may or may not
+ *           be stored), ERR_CANCELLED (a read, by its submitter), ERR_CORRUPT, ERR_IO.
  * Limits:   the queue and slice limits of base/limits.h.
  * Promises: 1. A row is read and written atomically. 2. A scan is not a snapshot across rows.
  *           3. done runs exactly once per submission, never before the submission returned.
- *           4. ERR_OK of a mutation means it survives power loss (embedded engine).
- *           5. An error of the disk latches: everything later is ERR_UNAVAILABLE until the
- *              process restarts. A damaged block is ERR_CORRUPT of what needs it, alone.
- *           6. A read that was cancelled holds no iterator once its slice has ended.
- *           7. When more is asked for than can be done, tenants are served by their shares
+ *           4. ERR_OK of a mutation means that the mutation survives power loss (embedded engine).
+ *           5. A disk error latches: every later call returns ERR_UNAVAILABLE until the process
+ *              restarts. A damaged block returns ERR_CORRUPT only to the operations that need it.
+ *           6. A cancelled read holds no iterator once its slice has ended.
+ *           7. When demand exceeds capacity, tenants are served by their shares
  *              (storage/fair_queue.h); a priority counts among a tenant's own operations only.
  */
 #ifndef STORAGE_ENGINE_H
@@ -43,80 +43,82 @@ struct sto_engine;
 
 /* --- changing one row ------------------------------------------------------------------------ */
 
-/* Check and mutate: the operation's mutations happen when the predicate gives a cell of the row as
- * it is then, `otherwise` when not. Atomic with the reading. */
+/* Check and mutate: applies the operation's mutations if the predicate emits a cell of the row's
+ * current state, `otherwise` if it does not. The check and the mutations are one atomic step. */
 struct sto_check {
-    struct sto_filter_program *predicate; /* NULL: whether the row has any cell */
-    const struct sto_view *view;          /* NULL: none; else the predicate sees no more than it */
+    struct sto_filter_program *predicate; /* NULL: true if the row has any cell */
+    const struct sto_view *view;          /* NULL: none; else the predicate sees only the view's
+                                           * cells */
     struct sto_mutation *otherwise;
     size_t otherwise_count;
     bool matched; /* out */
 };
 
-/* Read-modify-write: the cells that STO_APPEND and STO_INCREMENT made, one for each column, in the
- * order of the row; copied into the maker's arena. */
+/* Read-modify-write: the cells written by STO_APPEND and STO_INCREMENT, one for each column, in the
+ * order of the row; copied into the submitter's arena. */
 struct sto_modified {
     struct arena *arena;    /* used by the committer while the operation is submitted */
     struct sto_cell *cells; /* out */
     size_t count;           /* out */
 };
 
-/* A retry with the same token within LIM_IDEMPOTENCY_US changes nothing and succeeds; commit_us,
- * row_existed and matched are those of the first attempt, modified cells are as they are now. The
- * same token with another table, row key or mutations is ERR_CONFLICT. */
+/* A retry with the same token within LIM_IDEMPOTENCY_US changes nothing and succeeds. It returns
+ * commit_us, row_existed and matched of the first attempt, and the modified cells as they are now.
+ * The same token with another table, row key or mutations is ERR_CONFLICT. */
 struct sto_idempotency {
     struct slice token; /* empty: none */
-    int64_t start_us;   /* when the first attempt began; ERR_CONFLICT when that is longer ago, or
-                         * more than LIM_IDEMPOTENCY_AHEAD_US in the future */
+    int64_t start_us;   /* start of the first attempt; ERR_CONFLICT if older than
+                         * LIM_IDEMPOTENCY_US, or more than LIM_IDEMPOTENCY_AHEAD_US in the
+                         * future */
 };
 
-/* Of an operation's `unwanted`. */
+/* Returns true if an operation's `unwanted` flag exists and is set. */
 static inline bool sto_is_unwanted(const _Atomic bool *unwanted)
 {
     return unwanted != NULL && atomic_load_explicit(unwanted, memory_order_relaxed);
 }
 
 struct sto_mutate_op {
-    struct base_msg msg; /* the engine's while submitted */
+    struct base_msg msg; /* belongs to the engine while submitted */
     struct base_mailbox *reply_to;
     void (*done)(struct sto_mutate_op *op);
     void *user;
 
-    struct sto_table_scope scope; /* released by the maker after done */
+    struct sto_table_scope scope; /* released by the submitter after done */
     struct slice row_key;         /* checked with sto_mutations_check before submission */
     struct sto_mutation *mutations;
     size_t mutation_count;
-    bool must_exist;         /* ERR_PRECONDITION, and nothing changes, when the row has no cell */
-    bool must_not_exist;     /* the same when it has one */
-    struct sto_check *check; /* NULL: unconditional */
+    bool must_exist;               /* ERR_PRECONDITION, and no change, if the row has no cell */
+    bool must_not_exist;           /* ERR_PRECONDITION, and no change, if the row has a cell */
+    struct sto_check *check;       /* NULL: unconditional */
     struct sto_modified *modified; /* NULL unless APPEND or INCREMENT are among the mutations */
-    uint64_t deadline_ns; /* monotonic; 0: none. ERR_TIMEOUT, and nothing changes, when it has
-                           * passed before the operation's turn comes */
-    const _Atomic bool *unwanted; /* true at any time: an operation that takes long ends soon, with
-                                   * ERR_CANCELLED, and nothing changes. NULL: never */
+    uint64_t deadline_ns; /* monotonic; 0: none. ERR_TIMEOUT, and no change, if it passes before the
+                           * operation is served */
+    const _Atomic bool *unwanted; /* may become true at any time: a long operation then ends soon
+                                   * with ERR_CANCELLED and changes nothing. NULL: never */
     struct sto_idempotency idempotency;
     enum sto_priority priority; /* among the tenant's own operations */
 
     enum err result;
     struct errbuf detail;
-    uint64_t retry_ns;      /* with ERR_OVERLOADED: when another try makes sense */
-    int64_t commit_us;      /* the timestamp given to STO_TIMESTAMP_SERVER cells */
-    uint64_t bytes_seen;    /* of cells that its condition looked at: qualifiers, timestamps and
-                          * values, as of a read */
-    uint64_t work_ns;       /* of its predicate, as of reads: nothing, if it has no expressions */
-    uint64_t bytes_deleted; /* as bytes_seen, of cells that its mutations deleted */
+    uint64_t retry_ns;      /* with ERR_OVERLOADED: time after which a retry makes sense */
+    int64_t commit_us;      /* the timestamp assigned to STO_TIMESTAMP_SERVER cells */
+    uint64_t bytes_seen;    /* of cells read by its condition: qualifiers, timestamps and values,
+                             * counted as in a read */
+    uint64_t work_ns;       /* cost of its predicate, computed as in a read; 0 without regular
+                             * expressions */
+    uint64_t bytes_deleted; /* of cells deleted by its mutations, counted as bytes_seen */
     bool row_existed;       /* before this operation */
-    bool repeated;          /* the idempotency token was known: nothing was done again */
+    bool repeated;          /* the idempotency token was known: no mutation was applied again */
 };
 
 void sto_mutate_row(struct sto_engine *e, struct sto_mutate_op *op);
 
-/* --- reading rows, slice by slice --------------------------------------------------------------
- */
+/* --- reading rows, slice by slice ------------------------------------------------------------- */
 
 enum sto_read_state {
     STO_READ_MORE, /* the slice is full: call sto_read_rows again for the next one */
-    STO_READ_END,  /* everything asked for was given */
+    STO_READ_END,  /* every requested row was emitted */
     STO_READ_FAILED,
 };
 
@@ -126,41 +128,43 @@ struct sto_read_op {
     void (*done)(struct sto_read_op *op);
     void *user;
 
-    struct sto_table_scope scope; /* released by the maker after the last done */
+    struct sto_table_scope scope; /* released by the submitter after the last done */
     struct sto_read_spec spec;    /* unchanged by the engine */
     struct sto_row_sink *sink;
-    struct buf *last_passed; /* gets the key of the newest row that is done with, whether anything
-                             * of it was given or not; emptied by whoever looks. NULL: not wanted */
-    _Atomic bool cancelled; /* set by the maker at any time, on any thread: the slice under way ends
-                             * soon, with ERR_CANCELLED */
-    uint64_t deadline_ns; /* monotonic; 0: none. A slice that runs into it ends soon: ERR_TIMEOUT */
-    enum sto_priority priority; /* as of mutations */
+    struct buf *last_passed; /* receives the key of the newest completed row, whether any cell of it
+                              * was emitted or not; its reader empties it. NULL: not wanted */
+    _Atomic bool cancelled;  /* set by the submitter at any time, on any thread: the slice in
+                              * progress ends soon with ERR_CANCELLED */
+    uint64_t deadline_ns;    /* monotonic; 0: none. A slice that reaches it ends soon with
+                              * ERR_TIMEOUT */
+    enum sto_priority priority; /* as in sto_mutate_op */
 
     enum sto_read_state state;
-    enum err result; /* why, when STO_READ_FAILED */
+    enum err result; /* reason, if STO_READ_FAILED */
     struct errbuf detail;
-    uint64_t retry_ns;   /* as of mutations */
+    uint64_t retry_ns;   /* as in sto_mutate_op */
     uint64_t rows_given; /* over all slices */
-    uint64_t rows_seen;  /* visited, whether anything of them was given or not */
-    uint64_t cells_seen; /* visited, for charging; those of a restarted row count once */
-    uint64_t bytes_seen; /* of their keys and values: each row's key, and of each cell qualifier,
-                          * timestamp and value, as they are stored */
+    uint64_t rows_seen;  /* visited, whether any cell of them was emitted or not */
+    uint64_t cells_seen; /* visited, for charging; cells of a restarted row count once */
+    uint64_t bytes_seen; /* visited keys and values: the key of each row, and the qualifier,
+                          * timestamp and value of each cell, as stored */
     uint64_t cells_given;
-    uint64_t work_ns;               /* of the filter: reckoned (storage/pattern.h), for charging */
+    uint64_t work_ns;               /* cost of the filter, for charging: estimated, not measured
+                                     * (storage/pattern.h) */
     uint64_t seeks;                 /* of the engine's iterator */
-    uint64_t steps;                 /* of the same, to the next key; beside the seeks */
+    uint64_t steps;                 /* of the engine's iterator to the next key; seeks not
+                                     * included */
     struct sto_read_cursor *cursor; /* the engine's memory between slices; starts as NULL */
 };
 
-/* ERR_NOT_FOUND: the table was deleted. Run the next slice. Returns true when it was done at once
- * on this thread, from memory, and done will not be called; false when done comes later. try_inline
- * is for point reads on a loop. */
+/* Runs the next slice. Returns true if the slice completed at once on this thread, from memory;
+ * done will not be called. Returns false if done comes later. try_inline is for point reads on a
+ * loop. ERR_NOT_FOUND: the table was deleted. */
 bool sto_read_rows(struct sto_engine *e, struct sto_read_op *op, bool try_inline) MUST_CHECK;
-/* After the last done (or instead of asking for more): give the cursor back. */
+/* Releases the cursor. Called after the last done, or instead of requesting the next slice. */
 void sto_read_finish(struct sto_engine *e, struct sto_read_op *op);
 
-/* --- reading a table's change stream, slice by slice ------------------------------------------
- */
+/* --- reading a table's change stream, slice by slice ------------------------------------------ */
 
 struct sto_change_op {
     struct base_msg msg;
@@ -168,44 +172,44 @@ struct sto_change_op {
     void (*done)(struct sto_change_op *op);
     void *user;
 
-    struct sto_table_scope scope; /* released by the maker after the last done */
-    struct sto_row_range range;   /* changes of these rows */
-    int64_t since_us;             /* the stream's, when the reading began: another one is refused */
-    int64_t until_us;             /* no changes behind this; 0: no end */
+    struct sto_table_scope scope; /* released by the submitter after the last done */
+    struct sto_row_range range;   /* only changes of these rows */
+    int64_t since_us;             /* since_us of the stream when the reading started: any other
+                                   * stream is refused */
+    int64_t until_us;             /* emits no changes after this time; 0: no end */
     struct sto_change_sink *sink;
-    _Atomic bool cancelled;     /* as of sto_read_op */
-    uint64_t deadline_ns;       /* the same */
-    enum sto_priority priority; /* as of mutations */
+    _Atomic bool cancelled;     /* as in sto_read_op */
+    uint64_t deadline_ns;       /* as in sto_read_op */
+    enum sto_priority priority; /* as in sto_mutate_op */
 
-    /* in and out: all changes up to here were given; the maker sets where it begins */
+    /* in and out: every change up to this time was emitted; the submitter sets the start */
     int64_t passed_us;
-    int64_t at_us; /* a change of which parts were given; 0: none */
-    uint32_t part; /* its next one */
+    int64_t at_us; /* a change that was emitted in part; 0: none */
+    uint32_t part; /* the next part of that change */
 
-    enum sto_read_state state; /* MORE: the slice is full; END: there is nothing newer now */
+    enum sto_read_state state; /* MORE: the slice is full; END: no newer change exists now */
     enum err result;
     struct errbuf detail;
-    uint64_t retry_ns;         /* as of mutations */
-    uint64_t parts_seen;       /* of the slice: given, and passed over for they are of other rows */
-    uint64_t bytes_seen;       /* of their keys and values, as they are stored */
+    uint64_t retry_ns;         /* as in sto_mutate_op */
+    uint64_t parts_seen;       /* in this slice: emitted, or skipped because they belong to other
+                                * rows */
+    uint64_t bytes_seen;       /* keys and values of these parts, as stored */
     struct sto_engine *engine; /* the engine's own */
 };
 
-/* Run the next slice on a reader; done comes later, always. What was committed before the
- * submission is given, in the order of commits; at an END, passed_us is a time before which nothing
- * will be committed any more. ERR_NOT_FOUND: the table was deleted; ERR_CONFLICT: it has no stream,
- * not the same one any more, or passed_us is longer ago than it keeps changes. No memory is kept
- * between slices. */
+/* Runs the next slice on a reader; done always comes later. Emits the changes committed before the
+ * submission, in commit order. At an END, no later commit gets a time before passed_us.
+ * ERR_NOT_FOUND: the table was deleted. ERR_CONFLICT: the table has no stream or another stream, or
+ * passed_us is older than its retention. Holds no memory between slices. */
 void sto_read_changes(struct sto_engine *e, struct sto_change_op *op);
-/* Whether a slice would give something, or an error; costs a few loads. Any thread. */
+/* Returns whether a slice would emit a change or return an error; costs a few loads. Any thread. */
 bool sto_changes_wait_for(const struct sto_change_op *op);
 
-/* --- where a table could be divided -------------------------------------------------------------
- */
+/* --- sampling where a table can be divided ---------------------------------------------------- */
 
 struct sto_sample {
-    struct slice row_key;  /* empty, as the last one: the end of the rows */
-    uint64_t offset_bytes; /* of stored bytes in front of it, of these rows, approximately */
+    struct slice row_key;  /* empty in the last sample: the end of the rows */
+    uint64_t offset_bytes; /* approximate stored bytes of these rows before row_key */
 };
 
 struct sto_sample_op {
@@ -215,29 +219,29 @@ struct sto_sample_op {
     void *user;
 
     struct sto_table_scope scope;
-    struct sto_row_set rows;      /* of which samples are wanted; all zero: the table */
-    uint64_t bytes_between;       /* wanted between two samples; 0: the engine chooses. The table's
-                                 * splits are samples in any case. */
-    struct arena *arena;          /* of the maker: samples and keys are written into it */
-    const _Atomic bool *unwanted; /* true at any time: it ends soon, with ERR_CANCELLED. NULL: it
-                                   * is wanted to its end */
-    uint64_t deadline_ns;         /* as of reads */
-    enum sto_priority priority;   /* as of mutations */
+    struct sto_row_set rows;      /* rows to sample; all zero: the whole table */
+    uint64_t bytes_between;       /* target distance between two samples; 0: the engine chooses. The
+                                   * table's splits are always samples. */
+    struct arena *arena;          /* the submitter's; samples and keys are written into it */
+    const _Atomic bool *unwanted; /* may become true at any time: the operation then ends soon with
+                                   * ERR_CANCELLED. NULL: never */
+    uint64_t deadline_ns;         /* as in sto_read_op */
+    enum sto_priority priority;   /* as in sto_mutate_op */
 
     enum err result;
     struct errbuf detail;
-    uint64_t retry_ns;          /* as of mutations */
-    uint64_t rows_seen;         /* the iterator was moved to, for charging, even if it failed */
-    uint64_t bytes_seen;        /* of their keys and headers, as they are stored */
-    struct sto_sample *samples; /* keys rising, offsets never falling */
+    uint64_t retry_ns;          /* as in sto_mutate_op */
+    uint64_t rows_seen;         /* rows the iterator was moved to, for charging, also after a
+                                 * failure */
+    uint64_t bytes_seen;        /* keys and headers of these rows, as stored */
+    struct sto_sample *samples; /* ascending keys, offsets that never decrease */
     size_t count;
-    void *engine_state; /* the engine's; starts as NULL */
+    void *engine_state; /* belongs to the engine; starts as NULL */
 };
 
 void sto_sample_row_keys(struct sto_engine *e, struct sto_sample_op *op);
 
-/* --- removing many rows of one table, exactly counted ------------------------------------------
- */
+/* --- removing many rows of one table, exactly counted ----------------------------------------- */
 
 struct sto_drop_op {
     struct base_msg msg;
@@ -247,47 +251,50 @@ struct sto_drop_op {
 
     struct sto_table_scope scope;
     struct sto_row_range range;
-    uint16_t
-        family; /* 0: whole rows; else only this family's cells, whether in the schema or not */
-    bool expired_only;  /* the sweeper: only cells that no read shows any more, by the rules of the
-                         * scope's schema: too old, too many, or of a family that was removed */
-    bool dry_run;       /* change nothing: `removed` is what would go of the rows of one slice */
-    uint64_t steps_max; /* a sweep's end: the first row behind so many stored keys; 0: no bound */
-    struct buf *resume; /* with steps_max or dry_run: the row key where the next operation begins;
-                         * empty: that was all. Empty at the submission */
-    bool ignore_gate;   /* the removal of a table marked as deleting, by tenancy only */
-    bool table_ends;    /* beside ignore_gate, with sto_table.forgotten set: all rows, then all
-                         * changes, to be followed by sto_table_forget; where there are many of
-                         * either they go as one range */
-    uint64_t deadline_ns; /* as of mutations; what has begun goes on. Of a dry run: as of reads */
-    const _Atomic bool *stop;   /* NULL: none. ERR_CANCELLED soon after it is set: a slice is whole,
-                                 * the rest is left */
-    enum sto_priority priority; /* as of mutations; the removal of a table is background work in
-                                 * any case */
+    uint16_t family; /* 0: whole rows; else only this family's cells, even if the schema lacks it */
+    bool expired_only;    /* the sweeper: removes only cells that no read shows, by the rules of the
+                           * scope's schema: too old, too many, or of a removed family */
+    bool dry_run;         /* change nothing: `removed` is the sum that a drop would remove from the
+                           * rows of one slice */
+    uint64_t steps_max;   /* a sweep ends before the first row after this many stored keys; 0: no
+                           * bound */
+    struct buf *resume;   /* with steps_max or dry_run: the row key where the next operation starts;
+                           * empty: nothing is left. Empty at the submission */
+    bool ignore_gate;     /* removal of a table marked as deleting; tenancy only */
+    bool table_ends;      /* with ignore_gate and sto_table.forgotten: removes all rows, then all
+                           * changes; many of either are removed as one range. sto_table_forget
+                           * follows */
+    uint64_t deadline_ns; /* as in sto_mutate_op; a drop that has started continues. Of a dry run:
+                           * as in sto_read_op */
+    const _Atomic bool *stop;   /* NULL: none. Soon after it is set the drop ends with
+                                 * ERR_CANCELLED: the current slice is completed, the rest stays */
+    enum sto_priority priority; /* as in sto_mutate_op; the removal of a table is always background
+                                 * work */
 
     enum err result;
     struct errbuf detail;
-    uint64_t retry_ns; /* as of mutations */
+    uint64_t retry_ns; /* as in sto_mutate_op */
     struct sto_usage removed;
-    uint64_t steps;      /* stored keys looked at; of a dry run one a row */
-    uint64_t bytes_seen; /* dry_run: of those keys and their values, for charging */
-    uint64_t look_ns;    /* expired_only: what looking took of processors */
-    int64_t expires_us;  /* expired_only: before then no cell that it looked at and left becomes
-                         * garbage, if none is added; STO_GC_NEVER: age makes none of them so */
-    void *engine_state;  /* the engine's; freed before done */
+    uint64_t steps;      /* stored keys inspected; one per row in a dry run */
+    uint64_t bytes_seen; /* dry_run: of these keys and their values, for charging */
+    uint64_t look_ns;    /* expired_only: processor time of the search */
+    int64_t expires_us;  /* expired_only: earliest time at which a cell that was inspected and kept
+                          * becomes garbage, if no cell is added; STO_GC_NEVER: no cell becomes
+                          * garbage by age */
+    void *engine_state;  /* belongs to the engine; freed before done */
 };
 
-/* Rows written before the submission are gone when done says ERR_OK; in bounded commits, so other
- * writes go on in between; a crash leaves it partly done and exactly counted. A dry run is a slice
- * on a reader: its maker charges it and submits the next one. A sweep
- * (expired_only) ends with ERR_CONFLICT as soon as the scope's schema is not the table's newest one
- * any more (sto_table.published), and with ERR_NOT_FOUND when the table was deleted: what was
- * garbage by older rules may not be it by newer ones. So does any other drop of rows of a table
- * that was deleted (ERR_NOT_FOUND), but for the removal of the table and of its families' cells. */
+/* Removes the rows written before the submission; they are gone when done reports ERR_OK. Works
+ * in bounded commits, so other writes proceed in between. A crash leaves a drop partly done and
+ * exactly counted. A dry run is one slice on a reader: its submitter charges it and submits the
+ * next one. A sweep (expired_only) ends with ERR_CONFLICT as soon as the scope's schema is no
+ * longer the table's newest (sto_table.published), because garbage under older rules may not be
+ * garbage under newer ones. It ends with ERR_NOT_FOUND if the table was deleted. So does any
+ * other drop of rows of a deleted table, except for the removal of the table and of its
+ * families' cells. */
 void sto_drop_rows(struct sto_engine *e, struct sto_drop_op *op);
 
-/* --- counting what is really there ---------------------------------------------------------------
- */
+/* --- recounting stored rows ------------------------------------------------------------------- */
 
 struct sto_recount_op {
     struct base_msg msg;
@@ -296,25 +303,24 @@ struct sto_recount_op {
     void *user;
 
     struct sto_tenant_scope scope;
-    bool ignore_gate; /* count behind a closed gate, too: nobody may purge the tenant meanwhile, or
-                       * what is counted is half of it */
-    bool skip_lost;   /* rows that were lost with a damaged block are left out; else ERR_CORRUPT */
+    bool ignore_gate; /* count behind a closed gate too. The tenant must not be purged at the same
+                       * time, or the count is incomplete */
+    bool skip_lost;   /* leave out rows lost with a damaged block; else ERR_CORRUPT */
 
     enum err result;
     struct errbuf detail;
     struct sto_usage counted;  /* by iterating over a snapshot */
     struct sto_usage recorded; /* the counters at that same snapshot */
-    uint64_t counted_changes;  /* bytes of stored changes, likewise */
+    uint64_t counted_changes;  /* bytes of stored changes, at that same snapshot */
     uint64_t recorded_changes;
-    int begun;          /* how often: it gives way to deletions, and ends with ERR_TIMEOUT when
-                         * that was LIM_RECOUNT_BEGINS times */
-    void *engine_state; /* the engine's; starts as NULL */
+    int begun;          /* number of starts. The recount gives way to deletions; it ends with
+                         * ERR_TIMEOUT after LIM_RECOUNT_BEGINS starts */
+    void *engine_state; /* belongs to the engine; starts as NULL */
 };
 
 void sto_recount(struct sto_engine *e, struct sto_recount_op *op);
 
-/* --- behind a gate that was closed -------------------------------------------------------------
- */
+/* --- fencing a closed gate -------------------------------------------------------------------- */
 
 struct sto_fence_op {
     struct base_msg msg;
@@ -325,33 +331,33 @@ struct sto_fence_op {
     struct sto_tenant_scope scope;
 };
 
-/* done comes, always, when each write that the tenant's gate let pass before the submission is
- * durable and seen by reads, or was refused. Of a gate that was closed before, nothing that it
- * forbids comes behind that. It waits for no one's turn: for the batch under way alone. */
+/* Always calls done, once each write that the tenant's gate admitted before the submission is
+ * durable and visible to reads, or was refused. If the gate was closed before the submission, no
+ * write that it forbids follows done. Bypasses the fair queue: waits for the batch in progress
+ * only. */
 void sto_fence(struct sto_engine *e, struct sto_fence_op *op);
 
-/* --- small versioned documents (registry, keys, schemas, jobs)
- * ------------------------------------- */
+/* --- small versioned documents (registry, keys, schemas, jobs) -------------------------------- */
 
-#define STO_DOC_ABSENT   0          /* expect: must not exist */
-#define STO_DOC_ANY      UINT64_MAX /* expect: whatever is there */
+#define STO_DOC_ABSENT   0          /* as expect: the document must not exist */
+#define STO_DOC_ANY      UINT64_MAX /* as expect: any version, or none */
 #define STO_DOC_KEY_MAX  255
 #define STO_DOC_BODY_MAX (1024 * 1024)
 
 struct sto_doc_change {
-    struct slice key;  /* starts with a room's own letter and '/', e.g. "t/altostrat" */
+    struct slice key;  /* starts with the letter of its kind and '/', e.g. "t/altostrat" */
     struct slice body; /* ptr NULL deletes */
-    uint64_t expect;   /* version that must be there now */
+    uint64_t expect;   /* version that must be stored now */
 };
 
-/* Blocking. All changes in one synced batch, or none: ERR_CONFLICT names the first key whose
- * version differs. Each stored document's new version is its old one plus 1 (1 when new). */
+/* Blocking. Commits all changes in one synced batch, or none: ERR_CONFLICT names the first key
+ * whose version differs. Each stored document's new version is its old one plus 1 (1 when new). */
 enum err sto_docs_commit(struct sto_engine *e, const struct sto_doc_change *changes, size_t count,
                          struct errbuf *eb) MUST_CHECK;
-/* Blocking. Body appended to out; ERR_NOT_FOUND. */
+/* Blocking. Appends the body to out; ERR_NOT_FOUND. */
 enum err sto_doc_get(struct sto_engine *e, struct slice key, uint64_t *out_version, struct buf *out,
                      struct errbuf *eb) MUST_CHECK;
-/* Blocking. In key order; visit returns ERR_OK to go on, anything else ends with that. */
+/* Blocking. Calls visit in key order until it returns an error; returns that error. */
 enum err sto_docs_scan(struct sto_engine *e, struct slice key_prefix,
                        enum err (*visit)(void *ctx, struct slice key, uint64_t version,
                                          struct slice body),
@@ -360,143 +366,146 @@ enum err sto_docs_scan(struct sto_engine *e, struct slice key_prefix,
 /* A part of a scan. */
 struct sto_docs_page {
     struct slice prefix; /* as of sto_docs_scan */
-    struct slice from;   /* first key, itself included; empty: where the prefix begins, or ends */
-    size_t limit;        /* at most so many documents */
-    bool backwards;      /* to lower keys */
+    struct slice from;   /* first key, inclusive; empty: the start of the prefix, or its end if
+                          * backwards */
+    size_t limit;        /* maximum number of documents */
+    bool backwards;      /* towards lower keys */
 };
 
-/* Blocking. As sto_docs_scan. */
+/* Blocking. Scans one page; visit works as in sto_docs_scan. */
 enum err sto_docs_read(struct sto_engine *e, const struct sto_docs_page *page,
                        enum err (*visit)(void *ctx, struct slice key, uint64_t version,
                                          struct slice body),
                        void *ctx, struct errbuf *eb) MUST_CHECK;
 
-/* --- counters
- * ---------------------------------------------------------------------------------------- */
+/* --- counters --------------------------------------------------------------------------------- */
 
-/* Blocking. Load the stored counters of a table, and add them to its tenant's account; at start,
- * before the account is used. Zero when there are none. */
+/* Blocking. Loads the stored counters of a table and adds them to its tenant's account; at startup,
+ * before the account is used. Zero if none are stored. */
 enum err sto_counters_load(struct sto_engine *e, const struct sto_table_scope *scope,
                            struct errbuf *eb) MUST_CHECK;
-/* Blocking. Forget the counters of a table (they must be 0) after a drop with table_ends; the
- * documents that leave with it are changed in the same batch. Takes the time of one commit. */
+/* Blocking. Removes the counters of a table (they must be 0) after a drop with table_ends, and
+ * changes the documents that are removed with it in the same batch. Takes the time of one
+ * commit. */
 enum err sto_table_forget(struct sto_engine *e, const struct sto_table_scope *scope,
                           const struct sto_doc_change *docs, size_t doc_count,
                           struct errbuf *eb) MUST_CHECK;
 
-/* --- removing a tenant, with proof
- * ----------------------------------------------------------------------- */
+/* --- removing a tenant, with proof ------------------------------------------------------------ */
 
-/* The physical steps, in this order. Each is blocking, idempotent and may be repeated after a
- * crash. Until the last one is done, only the gate hides what is there. */
+/* The physical steps, in this order. Each is blocking and idempotent, and may be repeated after a
+ * crash. Until the last one is done, only the gate hides the remaining bytes. */
 enum sto_purge_step {
-    STO_PURGE_FENCE,        /* gate must be GONE: wait for commits in flight and open reads */
-    STO_PURGE_DELETE_FILES, /* files wholly inside the tenant */
-    STO_PURGE_DELETE_RANGE, /* one synced batch: counters 0, `changes` */
-    STO_PURGE_FLUSH,        /* all that is in memory, so that the log holds nothing of it */
-    STO_PURGE_COMPACT,      /* everything else of it leaves the files */
+    STO_PURGE_FENCE,        /* gate must be GONE: waits for commits in flight and open reads */
+    STO_PURGE_DELETE_FILES, /* files entirely inside the tenant's range */
+    STO_PURGE_DELETE_RANGE, /* one synced batch: the range, counters 0, `changes` */
+    STO_PURGE_FLUSH,        /* all memtables, so that the log holds no byte of the tenant */
+    STO_PURGE_COMPACT,      /* removes the tenant's remaining bytes from the files */
     STO_PURGE_STEP_COUNT
 };
 const char *sto_purge_step_name(enum sto_purge_step step);
 
-/* changes: documents to change in the same batch; used by STO_PURGE_DELETE_RANGE only. */
+/* Runs one step. changes: documents to change in the same batch; used by STO_PURGE_DELETE_RANGE
+ * only. */
 enum err sto_purge_run(struct sto_engine *e, const struct sto_tenant_scope *scope,
                        enum sto_purge_step step, const struct sto_doc_change *changes,
                        size_t change_count, struct errbuf *eb) MUST_CHECK;
-/* STO_PURGE_FLUSH or STO_PURGE_COMPACT of several tenants, at the cost of one for what they share.
- * One error is everybody's. */
+/* Runs STO_PURGE_FLUSH or STO_PURGE_COMPACT for several tenants; their shared work is done once. An
+ * error applies to all of them. */
 enum err sto_purge_run_all(struct sto_engine *e, const struct sto_tenant_scope *const *scopes,
                            size_t count, enum sto_purge_step step, struct errbuf *eb) MUST_CHECK;
 
 struct sto_audit {
     uint64_t physical_keys;       /* cells and changes in the range, range tombstones ignored */
     uint64_t live_files_inside;   /* live files with a boundary key inside the range */
-    uint64_t live_files_spanning; /* live files around the range: boundaries outside, both sides */
+    uint64_t live_files_spanning; /* live files around the range: boundary keys outside, on both
+                                   * sides */
     uint64_t counters;            /* counters, schemas, sweeps, views and tokens left */
-    uint64_t sequence;            /* engine's sequence number when it was taken */
-    uint64_t snapshots;           /* of the engine, live, anybody's */
-    uint64_t oldest_snapshot;     /* its sequence number; 0: there is none */
+    uint64_t sequence;            /* the engine's sequence number at the audit */
+    uint64_t snapshots;           /* all live snapshots of the engine, of any tenant */
+    uint64_t oldest_snapshot;     /* its sequence number; 0: no snapshot */
     uint64_t old_versions;        /* of the engine's index, held by iterators or background work */
-    uint64_t obsolete_bytes;      /* of tables that are not in use and not deleted yet */
+    uint64_t obsolete_bytes;      /* of tables that are no longer in use and not yet deleted */
 };
 
-/* Snapshots that see what was there at that sequence number: all of them when the oldest one does,
- * for only that one's is known. */
+/* Returns the number of snapshots that see the state at that sequence number: all of them if the
+ * oldest one does, because only the oldest one's number is known. */
 uint64_t sto_audit_snapshots_of(const struct sto_audit *audit, uint64_t sequence);
 
-/* Blocking. Look at what is physically there. */
+/* Blocking. Counts what the tenant still has in the database and its files. */
 enum err sto_audit_range(struct sto_engine *e, const struct sto_tenant_scope *scope,
                          struct sto_audit *out, struct errbuf *eb) MUST_CHECK;
 
-/* Blocking. Store canaries among the keys of a tenant that is being created, and its documents in
- * the same batch: no read, scan, count or drop sees them, only a purge removes them. */
+/* Blocking. Stores canaries among the keys of a tenant that is being created, and its documents in
+ * the same batch. No read, scan, count or drop sees canaries; only a purge removes them. */
 enum err sto_canaries_plant(struct sto_engine *e, const struct sto_tenant_scope *scope,
                             const uint8_t canaries[][STO_CANARY_BYTES], size_t count,
                             const struct sto_doc_change *docs, size_t doc_count,
                             struct errbuf *eb) MUST_CHECK;
 
 struct sto_search_spec {
-    bool only_its_own;        /* leave out tables whose bounds say that they hold nothing of them */
-    bool deep;                /* read tables as well whose own list names none of them */
+    bool only_its_own;        /* skip tables whose bounds exclude every target */
+    bool deep;                /* also read tables whose own list names no target */
     const _Atomic bool *stop; /* ERR_CANCELLED soon after it is set */
 };
 
-/* What the bytes of the engine's files say, read without the engine's own index. A table that lists
- * its tenants, and none of those that are looked for, is not read: its list was made of every key
- * when the table was written. Values in it are not searched: a deep search does. */
+/* Result of a search of the engine's files, read without the engine's own index. A table that lists
+ * its tenants, and lists no target, is not read: its list was made from every key when the table
+ * was written. Values in such a table are not searched; a deep search reads them. */
 struct sto_search {
-    uint64_t files;    /* that were read */
-    uint64_t bytes;    /* that were read of any file, lists included */
+    uint64_t files;    /* read */
+    uint64_t bytes;    /* read of any file, lists included */
     uint64_t keys;     /* the tenant's, in tables: live, old, deleted, in ranges and in indexes */
     uint64_t canaries; /* anywhere */
     uint64_t notes;    /* its prefix in the engine's own log and options */
-    uint64_t outside;  /* its prefix elsewhere: others' keys and values may hold any text */
-    uint64_t obsolete; /* files not in use any more that hold its prefix or a canary */
-    char engine[32];   /* version, as the files say */
-    uint64_t listed_files; /* tables that rest on their lists */
+    uint64_t outside;  /* its prefix elsewhere: other tenants' keys and values may hold any text */
+    uint64_t obsolete; /* files that are no longer in use and hold its prefix or a canary */
+    char engine[32];   /* version, according to the files */
+    uint64_t listed_files; /* tables not read because of their lists */
     uint64_t listed_bytes;
-    bool deep;                  /* none does, because all were to be read */
-    uint64_t scrubbed_files;    /* of listed_files: read again since they were written, and sound */
-    int64_t scrubbed_oldest_us; /* when the one of them was for which that is longest ago; wall
+    bool deep;                  /* no table was skipped by its list: all were to be read */
+    uint64_t scrubbed_files;    /* of listed_files: read again since they were written, and
+                                 * intact */
+    int64_t scrubbed_oldest_us; /* earliest time at which one of scrubbed_files was last read; wall
                                  * clock; 0: there is none */
 };
 
-/* One of the tenants that are looked for. */
+/* A tenant to search for. */
 struct sto_search_target {
     const struct sto_tenant_scope *scope;
     const struct sto_canary *canaries;
     size_t canary_count;
-    struct sto_search found; /* out: files and bytes are those of the whole search */
+    struct sto_search found; /* out: files and bytes count the whole search */
 };
 
-/* Blocking, for long: reads every file that may hold something of them, once for all targets. */
+/* Blocking, for long: reads every file that may hold bytes of a target, once for all targets. */
 enum err sto_search_files(struct sto_engine *e, struct sto_search_target *targets, size_t count,
                           const struct sto_search_spec *spec, struct errbuf *eb) MUST_CHECK;
 
-/* How far a purge's step, audit or search is. Any thread reads; each number for itself. */
+/* Progress of a purge's step, audit or search. Any thread reads; the numbers are not one
+ * snapshot. */
 enum sto_progress_unit { STO_PROGRESS_NONE, STO_PROGRESS_KEYS, STO_PROGRESS_BYTES };
 struct sto_progress {
     _Atomic uint32_t unit;
     _Atomic uint64_t done;
-    _Atomic uint64_t all;      /* 0: not known */
-    _Atomic uint64_t since_ns; /* monotonic: when it began */
+    _Atomic uint64_t all;      /* 0: unknown */
+    _Atomic uint64_t since_ns; /* monotonic start time */
 };
 
-/* since_ns: monotonic, when the oldest erasure that is not over was asked for: the longer ago, the
- * larger the share of the processors that it gets. 0: there is none. */
+/* Sets when the oldest unfinished erasure was requested (monotonic). The longer ago that is, the
+ * larger the share of the processors that erasures get. 0: there is none. */
 void sto_erasing_since(struct sto_engine *e, uint64_t since_ns);
 
-/* Job threads: from now on such a step is told here; NULL: nowhere. */
+/* Selects where later steps report their progress; NULL: nowhere. Job threads. */
 void sto_progress_watch(struct sto_engine *e, struct sto_progress *progress);
 
-/* --- health
- * ---------------------------------------------------------------------------------------------- */
+/* --- health ----------------------------------------------------------------------------------- */
 
-/* What a failure, or the lack of space, says of the disk. */
+/* State of the disk, derived from a failure or from the free space. */
 enum sto_disk {
     STO_DISK_OK,
-    STO_DISK_FULL,      /* not failed: growing writes are refused, everything else goes on */
-    STO_DISK_READ_ONLY, /* failed: the file system takes no changes */
+    STO_DISK_FULL,      /* not failed: growing writes are refused, everything else continues */
+    STO_DISK_READ_ONLY, /* failed: the file system accepts no changes */
     STO_DISK_FAILED,    /* failed in any other way */
     STO_DISK_STATES
 };
@@ -504,73 +513,76 @@ const char *sto_disk_name(enum sto_disk disk);
 
 struct sto_health {
     bool failed;   /* latched engine error */
-    bool disk_low; /* at the headroom: growing writes are refused */
+    bool disk_low; /* free space is at the headroom: growing writes are refused */
     enum sto_disk disk;
     uint64_t disk_free_bytes;
-    uint64_t descriptors_missed; /* files that could not be opened at once, for want of them */
+    uint64_t descriptors_missed; /* opens that had to wait, or failed, for want of file
+                                  * descriptors */
     uint64_t sequence;
     char reason[160]; /* first failure, without keys or values */
 };
 
 void sto_health_get(struct sto_engine *e, struct sto_health *out);
 
-/* A table file in use that holds a block which does not match its checksum. Met by a read or a
- * compaction since the engine was opened; what nobody met is not listed. */
+/* A table file in use that holds a block which does not match its checksum, as found by a read or a
+ * compaction since the engine was opened. Damage that no read or compaction met is not listed. */
 #define STO_DAMAGED_FILES 64
 struct sto_damaged_file {
-    uint64_t number;      /* as in its name */
+    uint64_t number;      /* as in the file's name */
     uint64_t offset;      /* of the block */
-    uint64_t block_bytes; /* 0: not known */
-    char family[16];      /* of columns: cells, changes, meta */
+    uint64_t block_bytes; /* 0: unknown */
+    char family[16];      /* column family: cells, changes, meta */
 };
 struct sto_damage {
-    uint64_t lost_ranges;        /* of keys: their bytes are gone, reads of them are ERR_CORRUPT */
-    struct errbuf reclaim_stuck; /* which file keeps bytes of drops, for operators; "": none */
-    uint64_t meta_uncopied;      /* files of the metadata that are on the disk only once */
+    uint64_t lost_ranges;        /* of keys: their bytes are lost, reads of them return
+                                  * ERR_CORRUPT */
+    struct errbuf reclaim_stuck; /* for operators: the file that keeps bytes of drops; "": none */
+    uint64_t meta_uncopied;      /* files of the metadata without a second copy */
     size_t count;
     struct sto_damaged_file files[STO_DAMAGED_FILES];
 };
 
 void sto_damage_get(struct sto_engine *e, struct sto_damage *out);
 
-/* Reading all table files again and again, before somebody needs what is damaged in them. */
+/* The scrub: rereads all table files repeatedly, to find damage before a request needs the
+ * block. */
 enum sto_scrub_kind {
-    STO_SCRUB_BLOCK,      /* a block does not match its checksum: sto_damage has it */
-    STO_SCRUB_LIST,       /* a table's list of tenants is not what its keys say */
+    STO_SCRUB_BLOCK,      /* a block does not match its checksum; listed in sto_damage */
+    STO_SCRUB_LIST,       /* a table's list of tenants differs from its keys */
     STO_SCRUB_UNREADABLE, /* the disk did not return a table */
-    STO_SCRUB_COPY,       /* the copy of a file of the metadata was damaged; another was made */
+    STO_SCRUB_COPY,       /* the copy of a metadata file was damaged; a new copy was made */
     STO_SCRUB_KINDS
 };
 const char *sto_scrub_kind_name(enum sto_scrub_kind kind);
 
+/* State of the scrub. */
 struct sto_scrub {
-    uint64_t bytes_per_s; /* at most; 0: off */
-    uint64_t bytes;       /* read since the engine was opened, as all below */
+    uint64_t bytes_per_s; /* maximum; 0: off */
+    uint64_t bytes;       /* read since the engine was opened, like all counts below */
     uint64_t files;
     uint64_t findings[STO_SCRUB_KINDS];
-    uint64_t last_file[STO_SCRUB_KINDS]; /* the number of the last such table */
-    int64_t oldest_us; /* when the table that waits longest was read, or written if it never was;
-                        * wall clock; 0: not known yet */
+    uint64_t last_file[STO_SCRUB_KINDS]; /* number of the last such table */
+    int64_t oldest_us; /* of the table not read for longest: when it was last read, or written if
+                        * never read; wall clock; 0: not known yet */
 };
 
-/* How many were at most 2^i and above 2^(i-1), and the last one: all above. */
+/* Histogram: bucket i counts values at most 2^i and above 2^(i-1); the last bucket counts all
+ * above. */
 #define STO_BUCKETS 24
 struct sto_buckets {
     uint64_t count[STO_BUCKETS];
     uint64_t sum;
 };
 
-/* What the engine counts since it was opened, and how it is now; each number for itself, not all
- * of one moment. */
-/* Kinds of reads, of which one slice in 61 of each thread is counted. */
+/* Kinds of reads. One slice in 61 of each thread is sampled. */
 enum sto_read_kind { STO_READ_ROW, STO_READ_ROWS, STO_READ_ROWS_REVERSED, STO_READ_KINDS };
 
 struct sto_read_sample {
     uint64_t slices;
-    uint64_t removed; /* keys that they passed: tombstones, and versions hidden by newer ones */
+    uint64_t removed; /* keys passed: tombstones, and versions hidden by newer ones */
 };
 
-/* A table in which reads walk through removed keys that were not rewritten yet. */
+/* A table in which reads pass removed keys that are not rewritten yet. */
 struct sto_removed_table {
     char tenant[LIM_TENANT_ID + 1];
     char table[LIM_TABLE_ID + 1];
@@ -578,55 +590,62 @@ struct sto_removed_table {
 };
 #define STO_REMOVED_TABLES 16
 
+/* Counters since the engine was opened, and gauges of now. The numbers are not one snapshot. */
 struct sto_engine_stats {
     uint64_t commit_queue_ops; /* waiting now */
     uint64_t commit_queue_bytes;
-    uint64_t point_queue_ops; /* at the readers */
+    uint64_t point_queue_ops; /* waiting for readers */
     uint64_t scan_queue_ops;
     uint64_t commit_refused; /* because a queue was full */
     uint64_t commit_shed;    /* because RocksDB would have stalled */
-    uint64_t commit_rested;  /* because the tenant's last one kept others waiting */
+    uint64_t commit_rested;  /* because the tenant's last large write kept other tenants waiting */
     uint64_t read_refused;
-    struct sto_buckets commit_ops; /* of a batch */
-    struct sto_buckets sync_us;    /* of its synced write */
-    uint64_t commit_held_ns_max;   /* that one operation kept its committer, since the start */
-    uint64_t writes_planned;       /* worked out on readers, because they would have kept it long */
+    struct sto_buckets commit_ops; /* per batch */
+    struct sto_buckets sync_us;    /* of the synced write of a batch */
+    uint64_t commit_held_ns_max;   /* longest time that one operation kept its committer, since the
+                                    * start */
+    uint64_t writes_planned;       /* computed on readers, because they would have kept the
+                                    * committer too long */
 
-    uint32_t pressure; /* 0: takes all writes, to 1000: only a tenth of even shares */
+    uint32_t pressure; /* 0: admits all writes; 1000: only a tenth of even shares */
     uint64_t level0_files;
     uint64_t compaction_pending_bytes;
-    uint64_t memtables_waiting;  /* to be flushed */
-    uint64_t delayed_write_rate; /* bytes a second; 0: RocksDB delays nothing */
+    uint64_t memtables_waiting;  /* waiting for a flush */
+    uint64_t delayed_write_rate; /* bytes per second; 0: RocksDB delays no writes */
     bool writes_stopped;
-    uint64_t delayed_ns; /* for so long RocksDB has delayed writes, seen four times a second */
+    uint64_t delayed_ns; /* total time during which RocksDB delayed writes, sampled four times a
+                          * second */
     uint64_t stopped_ns;
-    uint64_t reads_handed_over; /* tried on a loop, and a reader had to ask the disk */
-    bool range_tombstones;      /* there may be some: their tenants' reads go to readers */
+    uint64_t reads_handed_over; /* tried on a loop and passed to a reader, because they needed the
+                                 * disk */
+    bool range_tombstones;      /* some may exist: reads of their tenants go to readers */
     uint64_t corrupt_reads;     /* ended with ERR_CORRUPT: a file or a stored value is damaged */
-    uint64_t drops_waiting;     /* whose bytes are still in the files */
-    uint64_t reclaim_rested_ns; /* of rewriting them away, beside others; since the start */
-    uint64_t removed_passed;    /* removed keys that reads walked through, since the start */
-    uint64_t removed_rewritten; /* stretches of them, since the start */
+    uint64_t drops_waiting;     /* drops whose bytes are still in the files */
+    uint64_t reclaim_rested_ns; /* time that rewriting paused in favor of other work, since the
+                                 * start */
+    uint64_t removed_passed;    /* removed keys that reads passed, since the start */
+    uint64_t removed_rewritten; /* stretches of removed keys rewritten, since the start */
     size_t removed_table_count; /* at most STO_REMOVED_TABLES; each table once */
     struct sto_removed_table removed_tables[STO_REMOVED_TABLES];
     struct sto_read_sample read_samples[STO_READ_KINDS];
-    uint64_t cache_hits; /* blocks, of one slice of reads in sixty or so */
+    uint64_t cache_hits; /* blocks, in one sampled slice of reads in about sixty */
     uint64_t cache_misses;
     uint64_t cache_used_bytes;
-    uint64_t cache_bytes; /* it may use */
+    uint64_t cache_bytes; /* capacity */
     uint64_t memtable_bytes;
-    uint64_t file_bytes;    /* of all tables of RocksDB */
-    uint64_t garbage_bytes; /* of those, in files whose keys are all within newer or lower ones */
+    uint64_t file_bytes;    /* of all RocksDB tables */
+    uint64_t garbage_bytes; /* bytes of live files minus RocksDB's estimate of live data */
     uint64_t flushes_running;
     uint64_t compactions_running;
     struct sto_scrub scrub;
 };
 
-/* Any thread; a few loads, and what was seen of RocksDB in the last quarter of a second. */
+/* Copies the statistics: a few loads, and RocksDB's state as of the last quarter of a second. Any
+ * thread. */
 void sto_engine_stats_get(struct sto_engine *e, struct sto_engine_stats *out);
 
-/* Blocking. Finish queued work, flush, write the witness, close. Every read must have been finished
- * (sto_read_finish) before: a cursor may hold what is closed here. */
+/* Blocking. Finishes queued work, flushes, writes the witness, closes. Every read must be finished
+ * before (sto_read_finish): a cursor may hold a reference to what is closed here. */
 void sto_engine_close(struct sto_engine *e);
 
 #endif

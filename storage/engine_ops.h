@@ -1,8 +1,8 @@
 /*
- * storage/engine_ops.h - what an engine has to bring to stand behind storage/engine.h.
+ * storage/engine_ops.h - the operations that an engine must implement behind storage/engine.h.
  *
- * Does:     name the operations of an engine as one table of functions, each with the contract its
- *           namesake has in storage/engine.h.
+ * Does:     names the operations of an engine as one table of functions, each with the contract of
+ *           its namesake in storage/engine.h.
  * Owns:     nothing; an engine puts struct sto_engine first in its own structure.
  * May use:  base/, storage/.
  * Knows no: which engines exist.

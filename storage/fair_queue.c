@@ -1,20 +1,20 @@
 /*
  * storage/fair_queue.c - start-time fair queueing over two heaps and a ring.
  *
- * A line's virtual time is what it used, divided by its weight. The line with the least of it is
- * next, and the queue's own virtual time is that line's: whoever joins begins there at the
- * earliest. Beside that, a line with a reservation has a time when its next reserved operation is
- * due: one reserved_per_s-th of a second after the last one, whatever turn that had. While one is
- * due, it goes ahead of the shares.
+ * A line's virtual time is its use divided by its weight. The line with the least virtual time is
+ * next, and the queue's own virtual time is that line's: a line that joins starts there at the
+ * earliest. In addition, a line with a reservation has a time at which its next reserved operation
+ * is due: one reserved_per_s-th of a second after the last operation, whichever kind of turn that
+ * had. A reserved operation that is due precedes the shares.
  *
  *   turn of                          when
  *   background                       nothing else waits, or its oldest waited too long
  *   reserved line that is due first  less than LIM_FAIR_RESERVED_RUN such turns in a row
  *   line that used least             otherwise
  *
- * 1. A line stands in BY_USE exactly while waiting is not 0, and in BY_RESERVE only then.
+ * 1. A line is in BY_USE exactly while waiting is not 0, and in BY_RESERVE only then.
  * 2. Numbers that grow for ever are compared by their difference.
- * 3. A heap's parent never comes behind its child; position is the index plus 1.
+ * 3. A heap's parent never sorts after its child; position is the index plus 1.
  */
 #include "storage/fair_queue.h"
 
@@ -26,7 +26,7 @@
 
 #define NS_PER_S   1000000000ULL
 #define NS_PER_MS  1000000ULL
-#define USE_UNIT   (1ULL << 20) /* of virtual time, of one operation at weight 1 */
+#define USE_UNIT   (1ULL << 20) /* virtual time of one operation at weight 1 */
 #define FIRST_ROOM 16
 
 /* Highest first. */
@@ -50,7 +50,7 @@ static void place(struct sto_fair_queue *q, enum sto_fair_order order, size_t at
     line->position[order] = (uint32_t)at + 1;
 }
 
-/* Put the line where it belongs; at is free. */
+/* Moves the line up or down to its place in the heap; slot `at` is free. */
 static void settle(struct sto_fair_queue *q, enum sto_fair_order order, size_t at,
                    struct sto_fair_line *line)
 {
@@ -129,7 +129,7 @@ static void fifo_put(struct sto_fair_fifo *f, struct base_msg *msg)
     f->count++;
 }
 
-/* Something of it may be taken. */
+/* Returns whether a message of it may be taken. */
 static bool fifo_is_open(const struct sto_fair_fifo *f)
 {
     return f->first != NULL && f->holds == 0;
@@ -143,7 +143,7 @@ static struct base_msg *fifo_take(struct sto_fair_fifo *f)
     return msg;
 }
 
-/* The highest priority that waits, or a lower one that was passed over too often. */
+/* Selects the highest priority that waits, or a lower one that was passed over too often. */
 static enum sto_priority priority_next(struct sto_fair_line *line)
 {
     enum sto_priority next = STO_PRIORITY_COUNT;
@@ -167,7 +167,7 @@ static enum sto_priority priority_next(struct sto_fair_line *line)
     return next;
 }
 
-/* What it used; its place in the heaps is settled by the caller. */
+/* Charges the line's use; the caller restores its place in the heaps. */
 static void charge(struct sto_fair_line *line, uint64_t operations, uint64_t now_ns)
 {
     uint64_t weight = atomic_load_explicit(&line->share->weight, memory_order_relaxed);
@@ -177,7 +177,7 @@ static void charge(struct sto_fair_line *line, uint64_t operations, uint64_t now
         return;
     if (line->due_ns < now_ns)
         line->due_ns = now_ns;
-    uint64_t full = now_ns + NS_PER_S; /* no longer memory than of this second */
+    uint64_t full = now_ns + NS_PER_S; /* a line is at most one second ahead of its reservation */
     uint64_t step = operations > reserved ? NS_PER_S : operations * NS_PER_S / reserved;
     line->due_ns = line->due_ns + step < full ? line->due_ns + step : full;
 }
@@ -192,7 +192,7 @@ static void line_join(struct sto_fair_queue *q, struct sto_fair_line *line)
         heap_add(q, STO_FAIR_BY_RESERVE, line);
 }
 
-/* After its turn. */
+/* Restores the line's place in the heaps after its turn. */
 static void line_settle(struct sto_fair_queue *q, struct sto_fair_line *line)
 {
     line->turn = q->turns++;
@@ -265,7 +265,7 @@ void sto_fair_line_init(struct sto_fair_line *line, const struct sto_share *shar
     line->share = share;
 }
 
-/* So many more messages of the line may be taken. */
+/* Counts `count` more messages of the line that may be taken. */
 static void messages_enter(struct sto_fair_queue *q, struct sto_fair_line *line,
                            enum sto_priority priority, uint32_t count, uint64_t now_ns)
 {
@@ -341,7 +341,7 @@ bool sto_fair_is_idle(const struct sto_fair_line *line)
     return is_idle;
 }
 
-/* The line whose turn it is; by_use: not by its reservation. */
+/* Selects the next line. by_use: it is not served by its reservation. */
 static struct sto_fair_line *line_next(struct sto_fair_queue *q, uint64_t now_ns, bool *out_by_use)
 {
     struct sto_fair_line *due =

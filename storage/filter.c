@@ -1,8 +1,8 @@
 /*
  * storage/filter.c - the tree of a filter: names, a walk, size on the wire.
  *
- * Mechanism: a walk visits the tree with a stack of LIM_FILTER_DEPTH frames, so that a tree made by
- * a stranger cannot use more of ours; it enters a filter before and leaves it after its members.
+ * Mechanism: a walk visits the tree with a stack of LIM_FILTER_DEPTH frames, so an untrusted tree
+ * cannot use more of our stack; it enters a filter before and leaves it after its members.
  */
 #include "storage/filter.h"
 
@@ -39,8 +39,7 @@ const char *sto_filter_kind_name(enum sto_filter_kind kind)
     return (unsigned)kind < STO_FILTER_KIND_COUNT ? names[kind] : "unknown";
 }
 
-/* --- walking the tree -------------------------------------------------------------------------
- */
+/* --- walking the tree ------------------------------------------------------------------------- */
 
 static bool has_members(const struct sto_filter *f)
 {
@@ -69,10 +68,9 @@ bool sto_filter_walk_enter(struct filter_walk *w, enum err *out_error)
     return true;
 }
 
-/* --- the size on the wire ---------------------------------------------------------------------
- */
+/* --- the size on the wire --------------------------------------------------------------------- */
 
-/* Beyond every limit already; a sum that only grows need not be exact there. */
+/* Adds, saturating at SIZE_MAX - 1: far above every limit, where the sum need not be exact. */
 static size_t plus(size_t a, size_t b)
 {
     size_t sum;
@@ -113,7 +111,8 @@ static size_t range_bytes(const struct sto_bytes_range *range)
     return bytes;
 }
 
-/* Field numbers of RowFilter decide between one and two bytes of tag. */
+/* Returns the size of one filter. The field numbers of RowFilter decide between one and two bytes
+ * of tag. */
 static size_t filter_bytes(const struct sto_filter *f, size_t of_members)
 {
     switch (f->kind) {

@@ -1,8 +1,8 @@
 /*
- * storage/filter_check.c - what a tree of filters must be, before anything is made of it.
+ * storage/filter_check.c - checks a tree of filters before it is compiled.
  *
- * Mechanism: size and depth first, so that the walk over single filters is over few of them. What
- * only the schema or a pattern's text can tell is found out by storage/filter_compile.c.
+ * Mechanism: size and depth are checked first, which bounds the walk over single filters. Checks
+ * that need the schema or a pattern's text are made by storage/filter_compile.c.
  */
 #include <inttypes.h>
 
@@ -180,7 +180,7 @@ enum err sto_filter_check(const struct sto_filter *filter, struct filter_census 
     return ERR_OK;
 }
 
-/* One that is refused is so before any pattern is compiled. */
+/* A refused filter counts as small: it is refused before any pattern is compiled. */
 bool sto_filter_is_small(const struct sto_filter *filter)
 {
     struct filter_census census;

@@ -1,14 +1,14 @@
 /*
- * storage/filter_compile.c - from a tree of filters to a program of linked nodes.
+ * storage/filter_compile.c - compiles a tree of filters to a program of linked nodes.
  *
- * Mechanism: a filter is built knowing where its cells go on, so a chain is built from its last
- * member to its first, and indexes fall along every path (storage/filter_program.h). Building calls
- * itself once per level of nesting; sto_filter_check has made sure that these are no more than
- * LIM_FILTER_DEPTH. All memory is taken at once, by the census that the check made.
+ * Mechanism: a filter is built for a known next node, so a chain is built from its last member to
+ * its first, and indexes decrease along every path (storage/filter_program.h). Building calls
+ * itself once per level of nesting; sto_filter_check has made sure that there are at most
+ * LIM_FILTER_DEPTH levels. All memory is allocated at once, sized by the census of the check.
  *
- * What one cell can cost is summed up while the nodes are made, at each node for a cell that enters
- * there: steps, outputs, and the stack to come back to the other branches. The sums stop counting
- * just above their limits, so that they cannot overflow.
+ * The maximum cost of one cell is summed while the nodes are made, at each node for a cell that
+ * enters there: steps, outputs, and the stack to return to the other branches. The sums stop
+ * counting just above their limits, so they cannot overflow.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -30,7 +30,7 @@ struct build {
     uint32_t branches_used;
     size_t bytes_used;
     size_t pattern_memory; /* share of each pattern */
-    enum err error;        /* the first; later calls do nothing that matters */
+    enum err error;        /* the first; later calls have no effect */
 };
 
 static uint32_t sum_up_to(uint32_t a, uint32_t b, uint32_t limit)
@@ -76,8 +76,7 @@ static uint32_t add_before(struct build *b, struct filter_node node, uint32_t ne
     return add(b, node, b->costs[next]);
 }
 
-/* --- kinds with members -----------------------------------------------------------------------
- */
+/* --- kinds with members ----------------------------------------------------------------------- */
 
 static uint32_t build_one(struct build *b, const struct sto_filter *f, uint32_t next);
 
@@ -100,7 +99,7 @@ static uint32_t build_interleave(struct build *b, const struct sto_filter *f, ui
         b->p->branches[first + i] = branch;
         cost.visits = sum_up_to(cost.visits, c->visits, LIM_FILTER_VISITS);
         cost.copies = sum_up_to(cost.copies, c->copies, LIM_FILTER_COPIES);
-        /* Nothing is left to come back to while the last branch is followed. */
+        /* The last branch needs no frame: nothing is left to return to. */
         cost.frames = larger(cost.frames, c->frames + (i + 1 < branch_count ? 1 : 0));
     }
     struct filter_node node = {.op = FILTER_INTERLEAVE};
@@ -130,8 +129,7 @@ static uint32_t build_condition(struct build *b, const struct sto_filter *f, uin
     return index;
 }
 
-/* --- kinds without ----------------------------------------------------------------------------
- */
+/* --- kinds without members -------------------------------------------------------------------- */
 
 static struct sto_pattern *compile_pattern(struct build *b, const struct sto_filter *f)
 {
@@ -155,7 +153,7 @@ static uint32_t build_pattern(struct build *b, enum filter_op op, const struct s
     return add_before(b, node, next);
 }
 
-/* There are few families and they have names of few bytes: matched once, here. */
+/* Matches the pattern once, here: there are few families, and their names are short. */
 static uint32_t build_family_regex(struct build *b, const struct sto_filter *f, uint32_t next)
 {
     struct filter_node node = {.op = FILTER_FAMILIES};
@@ -268,8 +266,7 @@ static uint32_t build_one(struct build *b, const struct sto_filter *f, uint32_t 
     return FILTER_DEAD_END_NODE;
 }
 
-/* --- the whole --------------------------------------------------------------------------------
- */
+/* --- the whole program ------------------------------------------------------------------------ */
 
 static enum err check_cost(const struct cost *cost, struct errbuf *eb)
 {

@@ -1,20 +1,21 @@
 /*
- * storage/filter_narrow.c - which cells and rows can matter to a program at all.
+ * storage/filter_narrow.c - computes which cells and rows can matter to a program at all.
  *
- * Mechanism: from the ends to the entry, each node gets the box of cells that, entering there, can
- * change what is emitted, and the range of rows out of which anything can come from there.
+ * Mechanism: from the ends to the entry, each node gets the box of cells that can change the output
+ * if they enter there, and the range of rows that can emit cells from there.
  *
  *   node                         cells that matter
  *   an end                       all
- *   family, column, timestamp    those it lets pass, of those that matter after it
- *   offset and limit per row     all, for each that enters is counted
- *   limit per column             those that matter after it, and what is newer in their columns:
- *                                whole columns and older versions can go, newer ones count
- *   interleave, condition        what matters to any branch (to the predicate, too)
+ *   family, column, timestamp    those it passes, of those that matter after it
+ *   offset and limit per row     all, because each cell that enters is counted
+ *   limit per column             those that matter after it, and newer cells of their columns:
+ *                                whole columns and older versions can be skipped, newer ones count
+ *   interleave, condition        those that matter to any branch (to the predicate, too)
  *   every other                  those that matter after it
  *
- * Where nothing matters after a node, nothing matters before it, whatever it counts. Rows are cut
- * by row_key_regex alone. A predicate does not cut them: the row passes it by.
+ * If no cell matters after a node, no cell matters before it, whatever the node counts. Only
+ * row_key_regex restricts rows. A predicate does not restrict them: a row that it rejects takes the
+ * other branch.
  */
 #include "base/alloc.h"
 #include "storage/filter_program.h"
@@ -30,7 +31,7 @@ struct narrow {
     struct sto_filter_program *p;
     struct sto_projection all;
     struct reach *at; /* one per node */
-    uint8_t *bytes;   /* free room for bounds */
+    uint8_t *bytes;   /* unused room for bounds */
 };
 
 static const struct sto_bytes_range no_rows = {.has_end = true}; /* up to the empty key */

@@ -1,13 +1,13 @@
 /*
- * storage/filter_node.c - one node of a program and one cell.
+ * storage/filter_node.c - evaluates one node of a program for one cell.
  *
- * Mechanism: patterns are asked once per row (by storage/filter_run.c), column or value. A node
- * that rejects says how far its verdict reaches: to the end of the row when it is over for good, of
- * the family, of the column; older versions follow newer ones. A limit that is reached by a cell
- * which it lets pass raises the floor under the hint of that cell's path.
+ * Mechanism: patterns are matched once per row (by storage/filter_run.c), column or value. A node
+ * that rejects a cell returns how far its verdict reaches: to the end of the row if no later cell
+ * can pass, of the family, or of the column; older versions follow newer ones. A limit that is
+ * reached by a cell that it passes raises the floor of the hint of that cell's path.
  *
- * In a dry run, what counts lets pass whatever it may let pass later, so that no pattern is left
- * out that the cell will meet.
+ * In a dry run, a counting node passes every cell that it may pass later, so that no pattern which
+ * the cell will meet is left out.
  */
 #include "storage/filter_run.h"
 
@@ -56,7 +56,7 @@ bool sto_filter_match(struct sto_filter_run *run, uint32_t index, struct slice t
     return rc == ERR_OK && match.yes;
 }
 
-/* What is asked of the text for the number `of`, once. */
+/* Matches the text once for the number `of` and caches the verdict. */
 static bool matches(struct sto_filter_run *run, uint32_t index, uint64_t of, struct slice text)
 {
     struct filter_state *state = &run->states[index];
@@ -72,7 +72,7 @@ static bool matches(struct sto_filter_run *run, uint32_t index, uint64_t of, str
     return state->verdict;
 }
 
-/* A copy of the cell may come by again: a value is matched once. */
+/* Matches a value once: a copy of the cell may reach the node again. */
 static bool value_matches(struct sto_filter_run *run, const struct filter_position *at,
                           const struct sto_cell *cell)
 {
@@ -122,7 +122,7 @@ static bool pass_time(const struct filter_node *node, const struct sto_cell *cel
                       enum sto_filter_hint *out_hint)
 {
     if (cell->timestamp_us < node->u.time.since_us) {
-        *out_hint = STO_FILTER_NEXT_COLUMN; /* the rest is older */
+        *out_hint = STO_FILTER_NEXT_COLUMN; /* the following versions are older */
         return false;
     }
     *out_hint = STO_FILTER_NEXT_CELL;
@@ -147,7 +147,7 @@ static bool pass_offset(struct sto_filter_run *run, const struct filter_node *no
         state->count++;
         return false;
     }
-    return true; /* has skipped all it will: does not count any more */
+    return true; /* the offset is complete: no further counting */
 }
 
 static bool pass_limit(struct sto_filter_run *run, const struct filter_node *node,
@@ -201,7 +201,7 @@ bool sto_filter_pass(struct sto_filter_run *run, struct filter_position *at,
         return true;
     case FILTER_ROW_KEY_REGEX:
     case FILTER_ROW_SAMPLE:
-        return true; /* it is live */
+        return true; /* dead ones are not entered */
     case FILTER_OUTPUT:
     case FILTER_DEAD_END:
     case FILTER_MATCHED:

@@ -1,5 +1,5 @@
 /*
- * storage/filter_program.c - a compiled filter from its allocation to its last ref.
+ * storage/filter_program.c - the life of a compiled filter, from its allocation to its last ref.
  */
 #include "storage/filter_program.h"
 
@@ -8,7 +8,8 @@
 #include "base/banned.h"
 
 #define NODES_OF_A_STEP 16
-/* RE2's object with its program's tables; the instruction, and what it was parsed into. */
+/* RE2's object with the tables of its program; an instruction, and the syntax it was parsed
+ * into. */
 #define BYTES_OF_A_REGEX        2048
 #define BYTES_OF_AN_INSTRUCTION 64
 
@@ -26,7 +27,7 @@ static void free_program(struct sto_filter_program *p)
     base_free(p);
 }
 
-/* Room for the bounds of what a pattern can match; what the tree itself holds is on the wire. */
+/* Returns the room for bounds of patterns. The tree's own bytes are bounded by its wire size. */
 static size_t bound_bytes(const struct filter_census *census)
 {
     return census->patterns * 2 * STO_PATTERN_RANGE_MAX;
@@ -65,7 +66,7 @@ bool sto_filter_charge(struct sto_filter_program *p, struct base_memory_share *s
     return true;
 }
 
-/* What was made is there already: it is counted in any case. */
+/* Counts the states in any case, because they already exist. */
 bool sto_filter_count_states(struct sto_filter_program *p, int64_t bytes)
 {
     if (p->share == NULL)

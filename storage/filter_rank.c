@@ -1,11 +1,11 @@
 /*
- * storage/filter_rank.c - which pass over a row decides which condition.
+ * storage/filter_rank.c - assigns to each condition the pass over a row that decides it.
  *
- * Mechanism: a predicate sees settled input only after every condition in front of its own, around
- * it and inside it was decided. So the ways of cells are followed from the entry, every node before
- * those it leads to, with the number of passes that must have been made: a condition is decided by
- * the first pass in which what reaches its predicate's end has settled, and what it lets go on has
- * settled one pass later. Conditions that cannot change the output make no pass.
+ * Mechanism: the input of a predicate is settled only after every condition before its own, around
+ * it and inside it was decided. So the nodes are visited from the entry, every node before those it
+ * leads to, with the number of passes needed until a node's input is settled. A condition is
+ * decided by the first pass in which the input of its predicate's end is settled; its branches have
+ * settled input one pass later. Conditions that cannot change the output need no pass.
  */
 #include <inttypes.h>
 
@@ -14,8 +14,8 @@
 
 #include "base/banned.h"
 
-/* What goes to a node has settled after so many passes, and one: 0 is for nodes where nothing goes,
- * behind a sink or block_all. */
+/* Sets settled[node] to at least `after`. The input of a node is settled after settled[node] - 1
+ * passes; 0 is for nodes that no cell reaches, those after a sink or block_all. */
 static void settle(uint32_t *settled, uint32_t node, uint32_t after)
 {
     settled[node] = settled[node] > after ? settled[node] : after;
@@ -41,7 +41,7 @@ static void rank_from(struct sto_filter_program *p, uint32_t index, uint32_t *se
     }
 }
 
-/* From the entry down: every node that leads to a node comes before it. */
+/* Visits nodes from the entry down: every node that leads to a node precedes it. */
 enum err sto_filter_rank(struct sto_filter_program *p, struct errbuf *eb)
 {
     uint32_t *settled = base_try_alloc(p->node_count * sizeof *settled);

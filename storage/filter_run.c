@@ -1,30 +1,31 @@
 /*
- * storage/filter_run.c - push the cells of rows through a program.
+ * storage/filter_run.c - runs the cells of rows through a program.
  *
- * Mechanism: a cell follows the links of the program. At an interleave it goes into the first
- * branch and a frame remembers the others; at an end, or where it is rejected, the topmost frame
- * says where it goes on. Nothing is held of a cell when it has come out of its last branch, and
- * nothing is allocated after sto_filter_run_new.
+ * Mechanism: a cell follows the links of the program. At an interleave it enters the first branch,
+ * and a frame records the others. At an end, or where it is rejected, the topmost frame says where
+ * to continue. No part of a cell is kept after it has left its last branch, and nothing is
+ * allocated after sto_filter_run_new.
  *
- * Passes. In pass p, conditions of rank p are decided: their cells go into the predicate and no
- * further, and one that reaches its end makes the condition true. Conditions of lower rank are
- * known, their cells take the chosen branch. Those of higher rank let cells into the predicate only
- * for the conditions inside it. The last pass, and no other, has an output.
+ * Passes. Pass p decides the conditions of rank p: their cells enter the predicate only, and a cell
+ * that reaches the predicate's end makes the condition true. Conditions of lower rank are known;
+ * their cells take the chosen branch. Conditions of higher rank let cells enter the predicate only
+ * for the conditions inside it. Only the last pass has an output.
  *
- * Live nodes. A node is live when a cell that enters there can change something in this pass of
- * this row: it leads to what the pass is for, past row_key_regex, row_sample and known conditions.
- * Dead ones are not entered, and a pass without a live entry is not made.
+ * Live nodes. A node is live if a cell that enters there can change something in this pass of this
+ * row: the node leads to the goal of the pass, past row_key_regex, row_sample and known conditions.
+ * Dead nodes are not entered, and a pass without a live entry is skipped.
  *
- * Hints. Each path that a cell took ends with a hint x: how much of what follows can change nothing
- * there. What the path went through on its way makes of it F(x) = max(floor, x), or, behind a count
- * per row, F(x) = x == ROW ? ROW : floor: what is skipped would not have been counted, and only the
- * end of the row makes that harmless. (A count per column is void after the column.) A limit that
- * is reached raises the floor. The hint of the cell is the lowest of its paths: all of them are
- * monotone, so the order of minimum and F does not matter.
+ * Hints. Each path of a cell ends with a hint x: how many of the following cells can change nothing
+ * there. The nodes on the path change it to F(x) = max(floor, x), or, after a count per row, to
+ * F(x) = x == ROW ? ROW : floor: skipped cells would have been counted, and only the end of the row
+ * makes that harmless. (A count per column is void after the column.) A limit that is reached
+ * raises the floor. The hint of the cell is the lowest of its paths: all of them are monotone, so
+ * the order of minimum and F does not matter.
  *
- * Dry runs. Before a cell with a large value is pushed, it may be followed without any effect but
- * that patterns are matched, and remembered under the number that the cell will have. This can be
- * left after any match, and begun again: it goes on where patterns are not matched yet.
+ * Dry runs. Before a cell with a large value is processed, it may be followed in a dry run, whose
+ * only effect is that patterns are matched and their verdicts cached under the number that the cell
+ * will have. A dry run can stop after any match and start again: it continues with the patterns
+ * that are not matched yet.
  */
 #include "storage/filter_run.h"
 
@@ -39,8 +40,7 @@
 #define NS_PER_NODE        5
 #define BYTES_COPIED_IN_NS 4
 
-/* --- a run ------------------------------------------------------------------------------------
- */
+/* --- a run ------------------------------------------------------------------------------------ */
 
 static void make_sample_key(struct base_siphash_key *key)
 {
@@ -82,8 +82,7 @@ void sto_filter_run_free(struct sto_filter_run *run)
     base_free(run);
 }
 
-/* --- rows and passes --------------------------------------------------------------------------
- */
+/* --- rows and passes -------------------------------------------------------------------------- */
 
 static bool is_sampled(const struct sto_filter_run *run, uint32_t index, struct slice row_key)
 {
@@ -112,7 +111,7 @@ static bool is_true(const struct sto_filter_run *run, uint32_t condition)
     return run->states[condition].of == run->row;
 }
 
-/* Where a cell goes from a condition in this pass. */
+/* Returns the node that a cell enters from a condition in this pass. */
 static uint32_t way_from(const struct sto_filter_run *run, uint32_t condition)
 {
     const struct filter_node *node = &run->program->nodes[condition];
@@ -134,7 +133,7 @@ static bool is_any_branch_live(const struct sto_filter_run *run, const struct fi
     return false;
 }
 
-/* The nodes it leads to have been asked before. */
+/* Requires that the nodes it leads to were evaluated before. */
 static bool is_live(const struct sto_filter_run *run, uint32_t index)
 {
     const struct filter_node *node = &run->program->nodes[index];
@@ -163,7 +162,7 @@ static void find_live_nodes(struct sto_filter_run *run)
         run->live[i] = is_live(run, i);
 }
 
-/* Begins the first pass from run->pass on that can change anything. */
+/* Starts the first pass from run->pass on that can change anything. */
 static void begin_pass(struct sto_filter_run *run)
 {
     const struct sto_filter_program *p = run->program;
@@ -174,7 +173,7 @@ static void begin_pass(struct sto_filter_run *run)
     }
     run->is_done = run->pass == p->passes;
     run->pass_of_row++;
-    run->cell++; /* what was prepared, and has not come, */
+    run->cell++; /* skip the numbers of a prepared cell that never came */
     run->column++;
     run->got_cells = false;
     run->family = NULL;
@@ -201,8 +200,7 @@ bool sto_filter_row_end(struct sto_filter_run *run)
     return !run->is_done;
 }
 
-/* --- a cell's whole way -----------------------------------------------------------------------
- */
+/* --- the path of a cell ----------------------------------------------------------------------- */
 
 static void end_path(struct sto_filter_run *run, const struct filter_position *at,
                      enum sto_filter_hint hint)
@@ -227,7 +225,8 @@ static void give(struct sto_filter_run *run, const struct filter_position *at,
     run->emit(run->ctx, &out);
 }
 
-/* Into the next live branch; a frame stays behind while there are others. False: none is live. */
+/* Enters the next live branch; pushes a frame if there are others. Returns false if none is
+ * live. */
 static bool enter_branch(struct sto_filter_run *run, struct filter_position *at, size_t *depth)
 {
     const struct filter_node *node = &run->program->nodes[at->node];
@@ -244,7 +243,7 @@ static bool enter_branch(struct sto_filter_run *run, struct filter_position *at,
     return true;
 }
 
-/* Along one path to its end. */
+/* Follows one path to its end. */
 static void follow(struct sto_filter_run *run, struct filter_position at,
                    const struct sto_cell *cell, size_t *depth)
 {
@@ -294,7 +293,7 @@ static void enter_family(struct sto_filter_run *run, const struct sto_family *fa
     run->family_index = filter_family_index(run->program, family->number);
 }
 
-/* The numbers are those that the cell will have. */
+/* Uses the numbers that the cell will have. */
 bool sto_filter_prepare(struct sto_filter_run *run, const struct sto_cell *cell, bool new_column,
                         uint64_t budget_ns)
 {

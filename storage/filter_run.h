@@ -1,7 +1,7 @@
 /*
  * storage/filter_run.h - inside of a run over a program; for filter_*.c and tests.
  *
- * Does:     hold what a reader's filter knows about the row it is in; ask one node about one cell.
+ * Does:     holds the state of a reader's filter within a row; evaluates one node for one cell.
  * Owns:     states, frames and a ref on the program, from sto_filter_run_new to _free.
  * May use:  base/, storage/.
  * Knows no: where the cells come from.
@@ -9,10 +9,10 @@
  * Blocks:   no.
  * Fails by: see storage/filter.h.
  * Limits:   see storage/filter.h.
- * Promises: 1. What is counted or remembered at a node carries the number of the row, pass, column
- *              or cell it belongs to: a new one begins without anything being cleared.
- *           2. A pass begins with numbers of column and cell that no earlier one has used, prepared
- *              cells included.
+ * Promises: 1. A count or verdict stored at a node carries the number of the row, pass, column or
+ *              cell it belongs to: a new one starts without clearing anything.
+ *           2. A pass starts with column and cell numbers that no earlier pass used, prepared cells
+ *              included.
  */
 #ifndef STORAGE_FILTER_RUN_H
 #define STORAGE_FILTER_RUN_H
@@ -20,18 +20,18 @@
 #include "base/siphash.h"
 #include "storage/filter_program.h"
 
-/* Number 0 is never given to a row, pass, column or cell. */
+/* Rows, passes, columns and cells are numbered from 1. */
 struct filter_state {
-    uint64_t of;    /* what count and verdict belong to */
-    uint64_t count; /* cells that came in (offset) or went out (limits) */
+    uint64_t of;    /* number that count and verdict belong to */
+    uint64_t count; /* cells that entered (offset) or passed (limits) */
     bool verdict;   /* of a pattern */
 };
 
-/* Where a cell is, and what happened to it. */
+/* Position of a cell in the program, and the changes made to the cell. */
 struct filter_position {
     uint32_t node;
-    uint32_t branch;           /* of an interleave in a frame: the next one */
-    const struct slice *label; /* NULL: none given */
+    uint32_t branch;           /* of an interleave in a frame: the next branch */
+    const struct slice *label; /* NULL: none applied */
     bool stripped;
     bool counted; /* passed a count per row */
     enum sto_filter_hint floor;
@@ -54,14 +54,14 @@ struct sto_filter_run {
     bool is_done; /* no pass of this row is left */
     bool got_cells;
 
-    uint64_t work_ns; /* since sto_filter_work was called last */
-    enum err error;   /* the first; cells are not followed any more */
+    uint64_t work_ns; /* since the last call of sto_filter_work */
+    enum err error;   /* the first; later cells are not followed */
     struct errbuf detail;
 
     /* sto_filter_prepare */
-    bool is_dry;  /* patterns are matched, and nothing else changes */
-    bool is_cut;  /* for want of budget */
-    bool has_met; /* a pattern of a column or value was matched, not remembered */
+    bool is_dry;  /* patterns are matched, and no other state changes */
+    bool is_cut;  /* the budget ran out */
+    bool has_met; /* a pattern of a column or value was matched, not taken from the cache */
     uint64_t budget_ns;
 
     const struct sto_family *family; /* of the last cell */
@@ -75,11 +75,13 @@ static inline struct slice filter_value_of(const struct filter_position *at,
     return at->stripped ? SLICE_EMPTY : cell->value;
 }
 
-/* False, and an error of the run, when the pattern's states are too many for the text. */
+/* Matches a pattern. Returns false and sets the run's error if the text takes the pattern through
+ * too many states. */
 bool sto_filter_match(struct sto_filter_run *run, uint32_t index, struct slice text);
 
-/* Ask the node where the cell is, which must be one with a `next`. True: it passes, and `at` knows
- * what happened to it there. False: *out_hint says what cannot pass either, whatever it is. */
+/* Evaluates the node where the cell is, which must have a `next`. Returns true if the cell passes;
+ * `at` then holds the changes made there. If false, *out_hint says which following cells cannot
+ * pass either. */
 bool sto_filter_pass(struct sto_filter_run *run, struct filter_position *at,
                      const struct sto_cell *cell, enum sto_filter_hint *out_hint);
 

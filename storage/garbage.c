@@ -1,8 +1,8 @@
 /*
- * storage/garbage.c - bytes for an addition, times additions.
+ * storage/garbage.c - bytes per addition, times additions.
  *
- * 1. A pass that found nothing added, only cells that became too old, makes no sum older: what it
- *    removed was left by additions of before.
+ * 1. A pass that found no additions, only cells that became too old, does not halve the sums: the
+ *    cells that it removed belong to earlier additions.
  */
 #include "storage/garbage.h"
 

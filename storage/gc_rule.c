@@ -1,12 +1,13 @@
 /*
  * storage/gc_rule.c - rules as staircases.
  *
- * A list of terms is a falling staircase: from `versions` newer cells on, cells older than `age_us`
- * are garbage. The union of two is the lower staircase at each number of newer cells, the
+ * A list of terms is a descending staircase: from `versions` newer cells on, cells older than
+ * `age_us` are garbage. The union of two is the lower staircase at each number of newer cells, the
  * intersection the higher one; both have a step only where one of the two has.
  *
- * 1. The tree is walked without recursion: downwards once to check it, with the members still
- *    missing on each level; upwards once to build, with the staircases of finished nodes stacked.
+ * 1. The tree is walked without recursion: downwards once to check it, with the number of missing
+ *    members on each level; upwards once to build, with a stack of the staircases of finished
+ *    nodes.
  * 2. All staircases on the stack together have at most as many terms as nodes were walked.
  */
 #include "storage/gc_rule.h"
@@ -18,7 +19,7 @@
 
 #define US_PER_MS 1000U
 #define US_PER_S  1000000U
-#define NEVER     UINT64_MAX /* an age no cell has */
+#define NEVER     UINT64_MAX /* an age that no cell reaches */
 
 static bool is_composite(const struct sto_gc_node *n)
 {
@@ -46,7 +47,7 @@ static enum err leaf_check(const struct sto_gc_node *n, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* One whole tree and nothing behind it. */
+/* Checks that the nodes are one whole tree, with nothing after it. */
 static enum err tree_check(const struct sto_gc_node *nodes, size_t count, struct errbuf *eb)
 {
     uint32_t missing[LIM_FILTER_DEPTH];
@@ -75,7 +76,7 @@ static enum err tree_check(const struct sto_gc_node *nodes, size_t count, struct
 
 /* --- staircases ------------------------------------------------------------------------------- */
 
-/* a and b combined into out, which has room for both. */
+/* Combines a and b into out, which has room for both. */
 static size_t combine(const struct sto_gc_term *a, size_t a_count, const struct sto_gc_term *b,
                       size_t b_count, enum sto_gc_kind kind, struct sto_gc_term *out)
 {
@@ -110,7 +111,7 @@ struct stairs_stack {
     size_t used;
 };
 
-/* The topmost `members` staircases become one. */
+/* Combines the topmost `members` staircases to one. */
 static void fold(struct stairs_stack *s, enum sto_gc_kind kind, size_t members)
 {
     while (members-- > 1) {
@@ -125,7 +126,7 @@ static void fold(struct stairs_stack *s, enum sto_gc_kind kind, size_t members)
     }
 }
 
-/* s: empty. */
+/* Builds the staircases on s, which must be empty. */
 static void build(const struct sto_gc_node *nodes, size_t count, struct stairs_stack *s)
 {
     for (size_t i = count; i-- > 0;) {
@@ -187,7 +188,7 @@ static size_t varint_bytes(uint64_t value)
     return n;
 }
 
-/* A field of one tag byte with a body of that length. */
+/* Returns the size of a field of one tag byte with a body of that length. */
 static size_t field_bytes(size_t body)
 {
     return 1 + varint_bytes(body) + body;
@@ -209,7 +210,7 @@ static size_t leaf_wire_bytes(const struct sto_gc_node *n)
 size_t sto_gc_wire_bytes(const struct sto_gc_node *nodes, size_t node_count)
 {
     INVARIANT(node_count <= LIM_GC_NODES);
-    size_t done[LIM_GC_NODES + 1]; /* of finished nodes, the latest last */
+    size_t done[LIM_GC_NODES + 1]; /* sizes of finished nodes, the latest last */
     size_t height = 0;
     for (size_t i = node_count; i-- > 0;) {
         if (!is_composite(&nodes[i])) {

@@ -1,9 +1,9 @@
 /*
- * storage/gc_rule.h - which old cells of a family are garbage.
+ * storage/gc_rule.h - garbage collection rules: which old cells of a family are garbage.
  *
- * Does:     hold a rule as its owner wrote it (max versions, max age, unions and intersections of
- *           rules), turn it into a short list of terms, and decide about one cell.
- * Owns:     nothing; nodes and terms live where the caller or the schema put them.
+ * Does:     holds a rule as its owner wrote it (max versions, max age, unions and intersections of
+ *           rules), compiles it to a short list of terms, and decides about one cell.
+ * Owns:     nothing; nodes and terms are stored by the caller or the schema.
  * May use:  base/.
  * Knows no: tables, cells' bytes, when a sweep runs.
  * Threads:  any.
@@ -11,11 +11,11 @@
  * Fails by: ERR_INVALID, ERR_TOO_BIG naming limit and value.
  * Limits:   LIM_GC_RULE_BYTES as a serialized GcRule, LIM_GC_NODES nodes, LIM_FILTER_DEPTH deep.
  * Promises: 1. A cell is garbage exactly when the tree says so. 2. If a cell is garbage, every
- * older cell of its column is: a reader may leave the column there.
+ *              older cell of its column is: a reader may skip the rest of the column.
  *
  * Every rule is a union of terms "at least `versions` newer cells AND older than `age_us`": an
- * intersection takes the larger of both, a union keeps both, and a term that another one implies is
- * dropped. With versions rising and ages falling along the list, it stays shorter than the rule.
+ * intersection takes the larger of both, a union keeps both, and a term covered by another one is
+ * dropped. With ascending versions and descending ages, the list stays shorter than the rule.
  */
 #ifndef STORAGE_GC_RULE_H
 #define STORAGE_GC_RULE_H
@@ -25,7 +25,7 @@
 
 enum sto_gc_kind { STO_GC_MAX_VERSIONS = 1, STO_GC_MAX_AGE, STO_GC_UNION, STO_GC_INTERSECTION };
 
-/* A tree in prefix order: a union or intersection stands before its members. */
+/* A tree in prefix order: a union or intersection precedes its members. */
 struct sto_gc_node {
     enum sto_gc_kind kind;
     uint32_t max_versions; /* MAX_VERSIONS: 1 or more */
@@ -34,8 +34,8 @@ struct sto_gc_node {
 };
 
 struct sto_gc_term {
-    uint32_t versions; /* 0: whatever the number of newer cells */
-    uint64_t age_us;   /* 0: whatever the age */
+    uint32_t versions; /* 0: any number of newer cells */
+    uint64_t age_us;   /* 0: any age */
 };
 
 /* node_count 0: nothing is garbage. */
@@ -46,15 +46,16 @@ struct sto_gc {
     uint16_t term_count;
 };
 
-/* Check the tree and write its terms (room for node_count of them). */
+/* Checks the tree and writes its terms (room for node_count of them). */
 enum err sto_gc_compile(const struct sto_gc_node *nodes, size_t node_count,
                         struct sto_gc_term *terms, size_t *out_term_count,
                         struct errbuf *eb) MUST_CHECK;
 bool sto_gc_equal(const struct sto_gc *a, const struct sto_gc *b);
-/* Bytes of the rule as a google.bigtable.admin.v2.GcRule message. */
+/* Returns the size of the rule as a google.bigtable.admin.v2.GcRule message. */
 size_t sto_gc_wire_bytes(const struct sto_gc_node *nodes, size_t node_count);
 
-/* newer: stored cells of the column that are newer, garbage or not. */
+/* Returns whether a cell is garbage. newer: stored cells of the column that are newer, garbage or
+ * not. */
 static inline bool sto_gc_collects(const struct sto_gc *gc, uint64_t newer, int64_t timestamp_us,
                                    int64_t now_us)
 {
@@ -70,7 +71,8 @@ static inline bool sto_gc_collects(const struct sto_gc *gc, uint64_t newer, int6
 
 #define STO_GC_NEVER INT64_MAX
 
-/* When a cell that is kept now becomes garbage, if its column gets no newer ones; STO_GC_NEVER. */
+/* Returns when a cell that is kept now becomes garbage, if its column gets no newer ones;
+ * STO_GC_NEVER. */
 static inline int64_t sto_gc_collects_at(const struct sto_gc *gc, uint64_t newer,
                                          int64_t timestamp_us)
 {
@@ -86,7 +88,7 @@ static inline int64_t sto_gc_collects_at(const struct sto_gc *gc, uint64_t newer
     return first;
 }
 
-/* Whether every cell but the newest of a column is garbage. */
+/* Returns whether every cell but the newest of a column is garbage. */
 static inline bool sto_gc_keeps_one(const struct sto_gc *gc)
 {
     for (size_t i = 0; i < gc->term_count; i++)
@@ -95,7 +97,7 @@ static inline bool sto_gc_keeps_one(const struct sto_gc *gc)
     return false;
 }
 
-/* Whether the number of newer cells matters: then a reader may not jump over newer ones. */
+/* Returns whether the number of newer cells matters: if so, a reader may not skip newer ones. */
 static inline bool sto_gc_counts(const struct sto_gc *gc)
 {
     for (size_t i = 0; i < gc->term_count; i++)
