@@ -1,11 +1,11 @@
 /*
- * storage/family_type.c - the names of types, of aggregates and of plain values.
+ * storage/family_type.c - the names of the types of aggregates and of plain values.
  */
 #include "storage/family_type.h"
 
 #include "base/banned.h"
 
-/* Two values have one name; the first is the one that the name finds. */
+/* Two values share one name; the name finds the first. */
 static const char *const VALUE_NAMES[STO_VALUE_TYPE_COUNT] = {
     [STO_VALUE_UNTYPED] = "none",    [STO_VALUE_BYTES] = "bytes", [STO_VALUE_STRING] = "string",
     [STO_VALUE_UTF8_RAW] = "string", [STO_VALUE_INT64] = "int64",

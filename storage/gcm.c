@@ -1,8 +1,8 @@
 /*
- * storage/gcm.c - which way it is done, and what holds for all of them.
+ * storage/gcm.c - selects the implementation, and checks that hold for all of them.
  *
- * 1. A way that was not written for this program is believed when it came to OpenSSL's bytes on
- *    this very processor: nobody here has tried them all.
+ * 1. An implementation that is not OpenSSL's is used only if it returned OpenSSL's bytes on this
+ *    very processor, because not every combination has been tested.
  */
 #include <openssl/crypto.h>
 #include <pthread.h>
@@ -78,7 +78,7 @@ enum err sto_gcm_open(struct sto_sealer *s, const struct sto_gcm_key *key,
 #define TRIAL_MAX 1100
 
 struct trial {
-    struct sto_gcm_key *keys[2]; /* of OpenSSL, and of the way under trial */
+    struct sto_gcm_key *keys[2]; /* OpenSSL's, and the tested implementation's */
     uint8_t plain[TRIAL_MAX];
     uint8_t sealed[2][TRIAL_MAX];
     uint8_t opened[TRIAL_MAX];
@@ -105,7 +105,8 @@ static bool agrees_at(struct trial *t, size_t len)
     return agrees;
 }
 
-/* Lengths around what code for 16 blocks at a time, and for 48, treats alike. */
+/* Compares at lengths around the block counts that code for 16 or 48 blocks at a time handles
+ * alike. */
 static bool agrees(const struct sto_gcm_way *way)
 {
     static const uint8_t KEY[STO_GCM_KEY] = {3, 1, 4, 1, 5, 9, 2, 6};

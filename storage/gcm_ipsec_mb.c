@@ -1,13 +1,13 @@
 /*
  * storage/gcm_ipsec_mb.c - AES-256-GCM by Intel's Multi-Buffer Crypto Library.
  *
- * 1. Of the library's manager, which is one thread's, only three functions are kept. They work on
- *    what they are given; all they share is the number of the last error, which each call sets to 0
- *    and nobody reads.
- * 2. They return nothing, and do nothing when an argument does not please them: text that is there
- *    without an address, a length of 2^36. gcm.c lets no such message through.
- * 3. Only code with AES and carry-less multiplication in hardware: the other looks bytes up in
- *    tables, and takes a time that says which.
+ * 1. Only three functions of the library's manager are kept; the manager itself may be used by one
+ *    thread only. The functions work on their arguments. All they share is the number of the last
+ *    error, which each call sets to 0 and no code reads.
+ * 2. They return nothing, and do nothing if an argument is invalid: text with a length but without
+ *    an address, a length of 2^36. gcm.c rejects such messages.
+ * 3. Only code with AES and carry-less multiplication in hardware is used: the other code looks
+ *    bytes up in tables, so its time reveals them.
  */
 #include <openssl/crypto.h>
 
@@ -38,8 +38,8 @@ static void make_ready(const struct sto_gcm_way *way, const uint8_t key[STO_GCM_
     code->pre(key, out_ready);
 }
 
-/* Either direction; the tag is that of the ciphertext. The context keeps key stream of the last
- * block. */
+/* Runs either direction; the tag is that of the ciphertext. The context is wiped because it holds
+ * key stream of the last block. */
 static void run(aes_gcm_enc_dec_t code, const void *ready, const struct sto_gcm_message *m,
                 uint8_t *out_text, uint8_t out_tag[STO_GCM_TAG])
 {
@@ -54,7 +54,7 @@ static enum err seal(const struct sto_gcm_way *way, struct sto_sealer *s, const 
                      uint8_t out_tag[STO_GCM_TAG])
 {
     const struct mb_code *code = way->code;
-    (void)s; /* keys are ready without it */
+    (void)s; /* keys are prepared without it */
     run(code->encrypt, ready, plain, out_text, out_tag);
     return ERR_OK;
 }
@@ -68,11 +68,11 @@ static enum err open_sealed(const struct sto_gcm_way *way, struct sto_sealer *s,
     (void)s;
     run(code->decrypt, ready, sealed, out_text, actual);
     enum err rc = CRYPTO_memcmp(actual, tag, sizeof actual) == 0 ? ERR_OK : ERR_CORRUPT;
-    OPENSSL_cleanse(actual, sizeof actual); /* of a forged message: what its tag would have to be */
+    OPENSSL_cleanse(actual, sizeof actual); /* for a forged message it is the valid tag */
     return rc;
 }
 
-/* --- which there are -------------------------------------------------------------------------- */
+/* --- available instruction sets --------------------------------------------------------------- */
 
 struct instruction_set {
     const char *name;
@@ -80,11 +80,11 @@ struct instruction_set {
     void (*init)(IMB_MGR *manager);
 };
 
-/* Those that the library lacks are at the end, without a name. */
+/* Sets that the library lacks are at the end, without a name. */
 static const struct instruction_set SETS[STO_GCM_IPSEC_MB_WAYS] = {
     {"ipsec-mb-avx512", IMB_CPUFLAGS_AVX512 | IMB_FEATURE_PCLMULQDQ, init_mb_mgr_avx512},
     {"ipsec-mb-avx2", IMB_CPUFLAGS_AVX2 | IMB_FEATURE_PCLMULQDQ, init_mb_mgr_avx2},
-#if IMB_VERSION_NUM < IMB_VERSION(2, 0, 0) /* from there on SSE serves these processors */
+#if IMB_VERSION_NUM < IMB_VERSION(2, 0, 0) /* since 2.0, SSE serves these processors */
     {"ipsec-mb-avx", IMB_CPUFLAGS_AVX | IMB_FEATURE_PCLMULQDQ, init_mb_mgr_avx},
 #endif
     {"ipsec-mb-sse", IMB_CPUFLAGS_SSE | IMB_FEATURE_PCLMULQDQ, init_mb_mgr_sse},
@@ -120,7 +120,7 @@ const struct sto_gcm_way *sto_gcm_ipsec_mb(size_t i)
     static bool asked[STO_GCM_IPSEC_MB_WAYS];
     if (i >= STO_GCM_IPSEC_MB_WAYS)
         return NULL;
-    (void)pthread_mutex_lock(&lock); /* cannot fail: a plain one */
+    (void)pthread_mutex_lock(&lock); /* cannot fail: a default mutex */
     if (!asked[i] && take_code(&SETS[i], &codes[i]))
         ways[i] = (struct sto_gcm_way){
             .name = SETS[i].name,

@@ -1,8 +1,8 @@
 /*
  * storage/gcm_openssl.c - AES-256-GCM by OpenSSL, on every machine.
  *
- * 1. OpenSSL expands keys into its contexts: a sealer keeps one for the key and direction it last
- *    had. Keys are told apart by a number that is never given again: an address may be.
+ * 1. OpenSSL expands keys into its contexts: a sealer keeps one context for its last key and
+ *    direction. Keys are identified by a number that is never reused; an address may be.
  */
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ static void make_ready(const struct sto_gcm_way *way, const uint8_t key[STO_GCM_
     memcpy(ready->bytes, key, STO_GCM_KEY);
 }
 
-/* The context with key, nonce and what is bound; NULL when memory is out. */
+/* Returns the context, set up with key, nonce and bound bytes; NULL if memory is exhausted. */
 static EVP_CIPHER_CTX *begin(struct sto_sealer *s, const struct ready_key *key,
                              const struct sto_gcm_message *m, bool seals)
 {
@@ -69,7 +69,7 @@ static enum err seal(const struct sto_gcm_way *way, struct sto_sealer *s, const 
                      const struct sto_gcm_message *plain, uint8_t *out_text,
                      uint8_t out_tag[STO_GCM_TAG])
 {
-    uint8_t none[STO_GCM_TAG]; /* a stream cipher gives nothing at the end */
+    uint8_t none[STO_GCM_TAG]; /* a stream cipher outputs nothing at the end */
     int n = 0, rest = 0;
     struct slice text = plain->text;
     EVP_CIPHER_CTX *ctx = begin(s, ready, plain, true);

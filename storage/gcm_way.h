@@ -1,27 +1,27 @@
 /*
- * storage/gcm_way.h - inside of gcm.h: what each implementation brings.
+ * storage/gcm_way.h - inside of gcm.h: the interface of each implementation.
  *
- * Does:     say what a way is; name the two families of them.
+ * Does:     defines an implementation; names the two families of them.
  * Owns:     nothing.
  * May use:  base/, storage/gcm.h.
- * Knows no: where keys lie; gcm.c gives the memory and wipes it.
- * Threads:  any, once a way was handed out.
+ * Knows no: where keys are stored; gcm.c allocates their memory and wipes it.
+ * Threads:  any, once an implementation was returned.
  * Blocks:   no.
  * Fails by: as gcm.h says.
  * Limits:   those of gcm.h are checked in gcm.c.
- * Promises: 1. A ready key is not written to after it was made.
+ * Promises: 1. A prepared key is never written to again.
  */
 #ifndef STORAGE_GCM_WAY_H
 #define STORAGE_GCM_WAY_H
 
 #include "storage/gcm.h"
 
-#define STO_GCM_ALIGNMENT 64 /* of ready keys */
+#define STO_GCM_ALIGNMENT 64 /* of prepared keys */
 
 struct sto_gcm_way {
     const char *name;
-    size_t ready_bytes; /* of a key that is ready */
-    const void *code;   /* the way's own */
+    size_t ready_bytes; /* of a prepared key */
+    const void *code;   /* belongs to the implementation */
     void (*make_ready)(const struct sto_gcm_way *way, const uint8_t key[STO_GCM_KEY],
                        void *out_ready);
     enum err (*seal)(const struct sto_gcm_way *way, struct sto_sealer *s, const void *ready,
@@ -35,9 +35,9 @@ struct sto_gcm_way {
 
 extern const struct sto_gcm_way sto_gcm_openssl;
 
-/* Intel's Multi-Buffer Crypto Library, which is of x86-64 alone: the i-th of the instruction sets
- * that it has code for, the newest first. NULL: this processor has it not, or the library failed
- * its own test. */
+/* Intel's Multi-Buffer Crypto Library, for x86-64 only: returns the code for the i-th of its
+ * instruction sets, the newest first. NULL: this processor lacks the set, or the library failed its
+ * own test. */
 #define STO_GCM_IPSEC_MB_WAYS 4
 const struct sto_gcm_way *sto_gcm_ipsec_mb(size_t i);
 

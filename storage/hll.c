@@ -3,13 +3,13 @@
  *
  * 1. Every change is a merge: an input is a sparse state of one word.
  * 2. A state is sparse exactly when its inputs have at most STO_HLL_SPARSE_MAX indexes. That number
- *    grows with the set and depends on nothing else, so neither does the form.
- * 3. Of words with the same index the one of the highest rank stays. A word says what its dense
- *    register must at least be, so turning dense early or late gives the same registers.
+ *    depends on the set of inputs only, so the form does too.
+ * 3. Of words with the same index the one of the highest rank stays. A word is a lower bound of its
+ *    dense register, so converting early or late results in the same registers.
  * 4. The estimate of a dense state is Otmar Ertl's improved one ("New cardinality estimation
  *    algorithms for HyperLogLog sketches", 2017, algorithm 6), which needs neither tables of bias
- * nor a switch between formulas. With 2^25 indexes and 3072 words at most, linear counting adds
- * less than 0.15 to the number of words: that number is the estimate of a sparse state.
+ *    nor a switch between formulas. With 2^25 indexes and at most 3072 words, linear counting adds
+ *    less than 0.15 to the number of words: that number is the estimate of a sparse state.
  */
 #include "storage/hll.h"
 
@@ -27,7 +27,7 @@
 #define RANK_MAX      (64 - STO_HLL_PRECISION + 1) /* of a register */
 #define WORD_BYTES    4
 #define INDEX_BITS    25
-#define EXTRA_BITS    (INDEX_BITS - STO_HLL_PRECISION) /* of an index, behind a register's number */
+#define EXTRA_BITS    (INDEX_BITS - STO_HLL_PRECISION) /* of an index, after a register's number */
 #define WORD_RANK_MAX (64 - INDEX_BITS + 1)
 #define RANK_BITS     6
 #define RANK_MASK     ((1u << RANK_BITS) - 1)
@@ -56,7 +56,7 @@ static uint32_t word_of_input(struct slice input)
     return (uint32_t)(hash >> (64 - INDEX_BITS)) << RANK_BITS | rank;
 }
 
-/* The rank that a word stands for in its register. */
+/* Returns the rank that a word contributes to its register. */
 static uint32_t word_register_rank(uint32_t word)
 {
     uint32_t extra = word >> RANK_BITS & ((1u << EXTRA_BITS) - 1);
@@ -65,8 +65,7 @@ static uint32_t word_register_rank(uint32_t word)
     return (uint32_t)__builtin_clz(extra) - (32 - EXTRA_BITS) + 1;
 }
 
-/* --- registers: four of them in three bytes ------------------------------------------------------
- */
+/* --- registers: four of them in three bytes --------------------------------------------------- */
 
 static uint32_t four_load(const uint8_t *p)
 {
@@ -119,7 +118,7 @@ static bool dense_is_sound(struct slice registers)
 {
     if (registers.len != STO_HLL_DENSE_BYTES)
         return false;
-    /* A rank above 51 (110011) has its two highest bits and one of the next two. */
+    /* A rank above 51 (110011) has its two highest bits set and one of the next two. */
     uint32_t wrong = 0;
     for (size_t at = 0; at < registers.len; at += 3) {
         uint32_t four = four_load(registers.ptr + at);
@@ -168,7 +167,7 @@ static enum err merge_dense(struct slice a, struct slice b, struct buf *out)
     if (rc != ERR_OK)
         return rc;
     uint8_t *state = base_buf_end(out);
-    if (is_dense(b)) { /* begin with a copy of one that is dense already */
+    if (is_dense(b)) { /* start with a copy of one that is dense already */
         struct slice swap = a;
         a = b;
         b = swap;
@@ -185,7 +184,8 @@ static enum err merge_dense(struct slice a, struct slice b, struct buf *out)
     return ERR_OK;
 }
 
-/* Words of both in order, one for each index, appended to out unless that is NULL. How many. */
+/* Merges the words of both in order, one for each index, and appends them to out unless it is NULL.
+ * Returns their number. */
 static size_t merge_words(struct slice a, struct slice b, struct buf *out)
 {
     size_t i = 0, k = 0, count = 0;
@@ -216,7 +216,7 @@ enum err sto_hll_merge(struct slice state, struct slice other, struct buf *out)
         return rc;
     *base_buf_end(out) = FORMAT_SPARSE;
     out->len++;
-    (void)merge_words(a, b, out); /* as many as before */
+    (void)merge_words(a, b, out); /* as many as counted above */
     return ERR_OK;
 }
 
@@ -228,8 +228,7 @@ enum err sto_hll_add(struct slice state, struct slice input, struct buf *out)
     return sto_hll_merge(state, base_slice(one, sizeof(one)), out);
 }
 
-/* --- estimating: names as in the paper -----------------------------------------------------------
- */
+/* --- estimating: names as in the paper -------------------------------------------------------- */
 
 static double sigma(double x)
 {

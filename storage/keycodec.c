@@ -139,7 +139,8 @@ size_t sto_key_find_end(struct slice key, size_t from)
     return 0;
 }
 
-/* Length through the second '#', 0 when the front is not "<tenant>#<table>#" in form. */
+/* Returns the length through the second '#'; 0 if the key does not start with "<tenant>#<table>#"
+ * in form. */
 static size_t table_prefix_len(struct slice key)
 {
     const uint8_t *first = memchr(key.ptr, '#', key.len < 64 ? key.len : 64);

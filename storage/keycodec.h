@@ -1,7 +1,8 @@
 /*
  * storage/keycodec.h - stored keys: order-preserving, prefix-free.
  *
- * Does:     encode and decode tenant#table#row|family|column|version; bounds of rows and columns.
+ * Does:     encodes and decodes tenant#table#row|family|column|version; makes bounds of rows and
+ *           columns.
  * Owns:     nothing; all memory is the caller's.
  * May use:  base/, storage/.
  * Knows no: RocksDB, HTTP, quotas.
@@ -12,8 +13,8 @@
  * Limits:   LIM_ROW_KEY, LIM_QUALIFIER (base/limits.h).
  * Promises: 1. memcmp order of stored keys = order of (tenant, table, row key, family number,
  *              qualifier, newest first); a row's header is its first key.
- *           2. No stored key is the beginning of another. 3. decode(encode(x)) = x, and decode
- *              accepts nothing that encode does not make.
+ *           2. No stored key is a prefix of another. 3. decode(encode(x)) = x, and decode accepts
+ *              nothing that encode does not make.
  *
  *   "<tenant>#<table>#" esc(row key) 00 01 | family (2, BE) | esc(qualifier) 00 01 | ~ts (8, BE)
  *    `--- table prefix --´                 |                                     |
@@ -21,7 +22,7 @@
  *    `------------------------- column prefix ----------------------------------´
  *   header of a row: row prefix, 00 00.     esc: 00 -> 00 FF
  *
- * A prefix P ends in 00 01, so "P with 02 as its last byte" (sto_key_after) is the first key behind
+ * A prefix P ends in 00 01, so "P with 02 as its last byte" (sto_key_after) is the first key after
  * everything that begins with P: after 00 only 01 and FF occur.
  */
 #ifndef STORAGE_KEYCODEC_H
@@ -37,8 +38,8 @@
 #define STO_KEY_VERSION    8 /* the end of a cell's key: its timestamp, newer ones first */
 #define STO_KEY_MAX        (STO_KEY_COLUMN_MAX + STO_KEY_VERSION)
 
-/* --- encoding: each writes at out, or behind the len bytes already in key, and returns the length
- * of the whole key --- */
+/* --- encoding: each function writes at out, or after the len bytes already in key, and returns the
+ * length of the whole key --- */
 
 size_t sto_key_table(const struct sto_table_scope *scope, uint8_t out[STO_KEY_TABLE_MAX]);
 size_t sto_key_row(const struct sto_table_scope *scope, struct slice row_key,
@@ -47,10 +48,10 @@ size_t sto_key_header(uint8_t *key, size_t row_len);
 size_t sto_key_family(uint8_t *key, size_t row_len, uint16_t family);
 size_t sto_key_column(uint8_t *key, size_t row_len, uint16_t family, struct slice qualifier);
 size_t sto_key_version(uint8_t *key, size_t column_len, int64_t timestamp_us);
-/* Turn a row or column prefix in place into the first key behind all that begin with it. */
+/* Changes a row or column prefix in place to the first key after all keys that begin with it. */
 void sto_key_after(uint8_t *prefix, size_t len);
 
-/* Stored bounds [lower, upper) of a range of rows. False when it is empty. */
+/* Stored bounds [lower, upper) of a range of rows. */
 struct sto_key_bounds {
     size_t lower_len;
     size_t upper_len;
@@ -74,18 +75,18 @@ struct sto_key {
     int64_t timestamp_us;
 };
 
-/* All slices point into key. */
+/* Decodes a key. All slices point into key. */
 enum err sto_key_decode(struct slice key, struct sto_key *out) MUST_CHECK;
 
-/* Length through the first 00 01 at or behind `from`; 0 when there is none or the escaping is
- * broken before it. */
+/* Returns the length through the first 00 01 at or after `from`; 0 if there is none or the escaping
+ * is broken before it. */
 size_t sto_key_find_end(struct slice key, size_t from);
-/* Length of the row prefix of any stored key or row prefix; 0 when there is none. */
+/* Returns the length of the row prefix of any stored key or row prefix; 0 if there is none. */
 size_t sto_key_row_prefix_len(struct slice key);
-/* The bytes an escaped key stands for: escaped itself when it holds no 00, else written to scratch,
- * which has room for escaped.len bytes. escaped must have passed a decode or sto_key_find_end. */
+/* Returns the unescaped key: escaped itself if it holds no 00, else a copy in scratch, which has
+ * room for escaped.len bytes. escaped must have passed a decode or sto_key_find_end. */
 struct slice sto_key_unescape(struct slice escaped, uint8_t *scratch);
-/* Length of what escaped stands for. */
+/* Returns the length of the unescaped key. */
 size_t sto_key_unescaped_len(struct slice escaped);
 
 static inline uint64_t sto_get_be64(const uint8_t *p)

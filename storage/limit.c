@@ -1,5 +1,5 @@
 /*
- * storage/limit.c - one table; whoever shows, stores, sets or checks a limit reads it.
+ * storage/limit.c - the one table read by all code that shows, stores, sets or checks a limit.
  */
 #include "storage/limit.h"
 

@@ -1,7 +1,7 @@
 /*
- * storage/limit.h - the limits of the data model that a tenant may have of its own.
+ * storage/limit.h - the limits of the data model that can be set per tenant.
  *
- * Does:     name each limit, its default, and the hard one that a tenant's stays under.
+ * Does:     names each limit, its default, and the hard limit that bounds a tenant's.
  * Owns:     nothing.
  * May use:  base/.
  * Knows no: tenants, where a limit is checked.
@@ -28,10 +28,10 @@ enum sto_limit {
 };
 
 struct sto_limit_info {
-    const char *name;    /* "row_key_bytes", wherever people meet it */
+    const char *name;    /* "row_key_bytes", in APIs and messages */
     const char *subject; /* a refusal is "<subject> N <unit>; the limit is ..." */
     const char *unit;
-    uint64_t standard; /* unless the tenant's is set */
+    uint64_t standard; /* default, unless the tenant has its own */
     uint64_t hard;
 };
 

@@ -1,7 +1,7 @@
 /*
- * storage/mutation.c - everything that can be refused about a mutation without looking at rows.
+ * storage/mutation.c - all checks of a mutation that need no stored rows.
  *
- * 1. What passes here fits the stored-key buffers of the engines (LIM_STORED_KEY).
+ * 1. A mutation that passes fits the stored-key buffers of the engines (LIM_STORED_KEY).
  */
 #include "storage/mutation.h"
 
@@ -35,7 +35,7 @@ enum err sto_timestamp_check(int64_t timestamp_us, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* A value at a timestamp of the caller's or the server's. */
+/* Checks a value with a timestamp assigned by the caller or the server. */
 static enum err cell_check(const struct sto_account *account, const struct sto_mutation *m,
                            struct errbuf *eb)
 {
@@ -45,7 +45,7 @@ static enum err cell_check(const struct sto_account *account, const struct sto_m
     return sto_timestamp_check(m->timestamp_us, eb);
 }
 
-/* What kinds of mutation a family takes. */
+/* Checks that the family accepts this kind of mutation. */
 static enum err family_check(const struct sto_family *family, enum sto_mutation_kind kind,
                              struct errbuf *eb)
 {
@@ -119,7 +119,7 @@ enum err sto_mutation_check(const struct sto_schema *schema, const struct sto_ac
     return rc == ERR_OK ? value_check(family, account, m, eb) : rc;
 }
 
-/* Rules of read-modify-write are a request of their own. */
+/* Checks that rules of read-modify-write form a request of their own. */
 static enum err modify_check(const struct sto_mutation *mutations, size_t count, struct errbuf *eb)
 {
     size_t rules = 0;

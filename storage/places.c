@@ -1,5 +1,5 @@
 /*
- * storage/places.c - the rows of places.h, and what stays of some.
+ * storage/places.c - the rows of places.h, and the texts of remainders.
  */
 #include "storage/places.h"
 
@@ -7,7 +7,7 @@
 
 #include "base/banned.h"
 
-/* --- what stays ------------------------------------------------------------------------------- */
+/* --- remainders ------------------------------------------------------------------------------- */
 
 static const struct sto_remainder_text REMAINDERS[STO_REMAINDERS] = {
     [STO_REMAINS_TENANT] = {"tenant record",
@@ -61,7 +61,7 @@ const struct sto_remainder_text *sto_remainder_text(enum sto_remainder remainder
     return &REMAINDERS[remainder];
 }
 
-/* Promise 2. */
+/* Checks promise 2. */
 #define IS_WHOLE(fate, remainder)                                                                  \
     ((STO_PLACE_##fate == STO_PLACE_REDUCED || STO_PLACE_##fate == STO_PLACE_KEPT) ==              \
      (STO_REMAINS_##remainder != STO_REMAINS_NONE))
@@ -99,7 +99,8 @@ static const uint8_t PREFIX_ENDS[NUMBERS][2] = {
 #undef X
 };
 
-/* NUMBERS: there is no such kind. Two kinds of one letter do not compile. */
+/* Returns the number of a kind; NUMBERS: there is no such kind. Two kinds of one letter do not
+ * compile. */
 static size_t number_of(uint8_t letter)
 {
     switch (letter) {
@@ -158,7 +159,7 @@ const char *sto_family_erased_at(size_t index)
 
 /* --- everything else -------------------------------------------------------------------------- */
 
-/*    path, what, at a purge, what stays */
+/* path, what it holds, at a purge, what remains */
 #define OTHER_PLACES(X)                                                                            \
     X("db/", "the database: its tables and their copies, logs, MANIFEST and options", ERASED,      \
       NONE)                                                                                        \

@@ -1,9 +1,9 @@
 /*
  * storage/projection.c - boxes of columns and versions.
  *
- * Mechanism: both bounds of an interval have an order of their own. A start is lower the more it
- * lets in: by its bytes, then not exclusive before exclusive. An end is higher the more it lets in:
- * by its bytes, then inclusive after not, and no end after all.
+ * Mechanism: each bound of an interval has an order of its own. A start is lower the more it
+ * admits: by its bytes, then inclusive before exclusive. An end is higher the more it admits: by
+ * its bytes, then inclusive after exclusive, and no end after all ends.
  */
 #include "storage/projection.h"
 
@@ -54,7 +54,7 @@ bool sto_bytes_range_is_empty(const struct sto_bytes_range *range)
     int c = base_slice_compare(range->start, range->end);
     if (c >= 0)
         return c > 0 || range->start_exclusive || !range->end_inclusive;
-    /* Between a string and the same with a zero byte behind it there is nothing. */
+    /* No string is between a string and the same string followed by a zero byte. */
     bool adjacent = range->end.len == range->start.len + 1 &&
                     range->end.ptr[range->start.len] == 0 &&
                     base_slice_starts_with(range->end, range->start);

@@ -1,9 +1,9 @@
 /*
  * storage/projection.h - the part of a row that can matter to a read: families, qualifiers, time.
  *
- * Does:     describe a box of columns and versions; intersect and join boxes, so that a scan can
- *           seek past what lies outside.
- * Owns:     nothing; bytes belong to whoever made the box.
+ * Does:     describes a box of columns and versions; intersects and joins boxes, so that a scan can
+ *           seek past everything outside.
+ * Owns:     nothing; bytes belong to the maker of the box.
  * May use:  base/, storage/schema.h.
  * Knows no: filters, the engine.
  * Threads:  any.
@@ -22,7 +22,7 @@
 
 /* An interval of byte strings. */
 struct sto_bytes_range {
-    struct slice start; /* empty and not exclusive: from the beginning */
+    struct slice start; /* empty and not exclusive: unbounded */
     bool start_exclusive;
     bool has_end;
     struct slice end;
@@ -30,25 +30,25 @@ struct sto_bytes_range {
 };
 
 bool sto_bytes_range_holds(const struct sto_bytes_range *range, struct slice bytes);
-/* True when no byte string lies in it. */
+/* Returns true if no byte string is in it. */
 bool sto_bytes_range_is_empty(const struct sto_bytes_range *range);
-/* What lies in both; the smallest interval around either. */
+/* Intersect both intervals; join them to the smallest interval around both. */
 void sto_bytes_range_intersect(struct sto_bytes_range *range, const struct sto_bytes_range *with);
 void sto_bytes_range_join(struct sto_bytes_range *range, const struct sto_bytes_range *with);
 
 struct sto_projection {
-    uint64_t families[STO_FAMILY_WORDS]; /* bit i: schema->families[i] is wanted */
-    struct sto_bytes_range qualifiers;   /* of every wanted family */
+    uint64_t families[STO_FAMILY_WORDS]; /* bit i: includes schema->families[i] */
+    struct sto_bytes_range qualifiers;   /* of every included family */
     int64_t since_us;                    /* timestamps in [since, until) */
     int64_t until_us;                    /* 0: no end */
 };
 
-/* Everything a schema has. */
+/* Makes the box of everything a schema has. */
 void sto_projection_all(const struct sto_schema *schema, struct sto_projection *out);
 void sto_projection_none(struct sto_projection *out);
-/* Only the family at this index of the schema, whatever was wanted before. */
+/* Replaces the families by the one at this index of the schema. */
 void sto_projection_family(struct sto_projection *p, size_t family_index);
-/* The family at this index is not wanted any more. */
+/* Excludes the family at this index. */
 void sto_projection_drop_family(struct sto_projection *p, size_t family_index);
 bool sto_projection_has_family(const struct sto_projection *p, size_t family_index);
 bool sto_projection_is_empty(const struct sto_projection *p);

@@ -1,9 +1,9 @@
 /*
- * storage/range.c - begin, end, and the last key inside, checked before they leave.
+ * storage/range.c - begin, end, and the last key inside, checked before they are returned.
  *
  * 1. The separators '#' and '/' never occur in the ID of a tenant or a table, so raising the
- * separator by one gives the first key behind the tenant's.
- * 2. Table IDs begin with a letter, digit or '_', all below FF: separator FF is behind every key.
+ *    separator by one makes the first key after the tenant's.
+ * 2. Table IDs begin with a letter, digit or '_', all below FF: separator FF is after every key.
  */
 #include "storage/range.h"
 
@@ -57,7 +57,7 @@ struct sto_range sto_range_of_tenant_doc(const struct sto_tenant_scope *scope)
     struct sto_range r = {.begin = {STO_DOC_TENANT, '/'}, .begin_len = tenant.len + 2};
     memcpy(r.begin + 2, tenant.ptr, tenant.len);
     memcpy(r.end, r.begin, r.begin_len);
-    r.end_len = r.begin_len + 1; /* the key and NUL: the next key there can be */
+    r.end_len = r.begin_len + 1; /* the key and NUL: the next possible key */
     return r;
 }
 

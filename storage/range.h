@@ -1,7 +1,7 @@
 /*
- * storage/range.h - the one maker of physical ranges.
+ * storage/range.h - the only code that makes physical ranges.
  *
- * Does:     make the ranges that may be handed to delete_range, delete_file_in_range and
+ * Does:     makes the ranges that may be passed to delete_range, delete_file_in_range and
  *           compact_range: all keys of one tenant, all its documents under one letter, all rows of
  *           one of its tables, or a part of those.
  * Owns:     nothing.
@@ -10,13 +10,14 @@
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_CORRUPT for a name that no table can have. Nothing else fails: a range that is
- *           reversed or leaves the tenant aborts (on RocksDB 7.8.3 a reversed range stops every
+ *           reversed or exceeds the tenant aborts (on RocksDB 7.8.3 a reversed range stops every
  *           later write of every tenant).
  * Limits:   LIM_TENANT_ID, LIM_TABLE_ID.
  * Promises: 1. begin < end. 2. Every key in [begin, end) is the tenant's (the table's), and every
- *              key of it is there. 3. last_inside is behind every stored key of the tenant and
- *              before `end`: the limit for calls whose end is inclusive. A table's range has none:
- *              its files are not deleted, and its row keys may begin with any byte.
+ *              key of the tenant (the table) is in the range.
+ *           3. last_inside is after every stored key of the tenant and before `end`: it is the
+ *              bound for calls whose end is inclusive. A table's range has none: its files are not
+ *              deleted, and its row keys may begin with any byte.
  */
 #ifndef STORAGE_RANGE_H
 #define STORAGE_RANGE_H
@@ -39,11 +40,11 @@ struct sto_range {
 struct sto_range sto_range_of_tenant(const struct sto_tenant_scope *scope);
 /* Documents "<letter>/<tenant>/...": [u/tenant/, u/tenant0), last_inside = u/tenant/ FF. */
 struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, enum sto_doc_kind kind);
-/* The one key "t/tenant", of the tenant's own document; last_inside empty. */
+/* The single key "t/tenant" of the tenant's own document; last_inside empty. */
 struct sto_range sto_range_of_tenant_doc(const struct sto_tenant_scope *scope);
 /* [tenant#table#, tenant#table$), last_inside empty. */
 struct sto_range sto_range_of_table(const struct sto_table_scope *scope);
-/* The same of "tenant/table", as keys of documents name it. */
+/* Makes the range of a table from "tenant/table", its name in keys of documents. */
 enum err sto_range_of_table_named(struct slice name, struct sto_range *out,
                                   struct errbuf *eb) MUST_CHECK;
 
@@ -57,7 +58,7 @@ static inline struct slice sto_range_end(const struct sto_range *r)
     return base_slice(r->end, r->end_len);
 }
 
-/* What is handed on: borrowed bytes of a range or of a part of one. */
+/* Borrowed bytes of a range or of a part of one, to be passed on. */
 struct sto_span {
     struct slice begin;
     struct slice end;
@@ -73,7 +74,7 @@ static inline bool sto_span_has(const struct sto_span *span, struct slice key)
     return base_slice_compare(key, span->begin) >= 0 && base_slice_compare(key, span->end) < 0;
 }
 
-/* A part of a table's rows. One that is empty, reversed or leaves the table aborts. */
+/* Makes a part of a table's rows. A part that is empty, reversed or exceeds the table aborts. */
 struct sto_span sto_span_of_rows(const struct sto_range *table, struct slice begin,
                                  struct slice end);
 

@@ -1,8 +1,8 @@
 /*
- * storage/row_set.c - sort by start, then merge with the one before.
+ * storage/row_set.c - sorts by start, then merges neighbors.
  *
- * 1. A bound is compared as the point of the order where it cuts: in front of its key, or behind it
- *    when the key itself is left out (start) or let in (end). An empty end cuts behind everything.
+ * 1. A bound is compared as the point where it cuts the order of keys: before its key, or after it
+ *    if the key itself is excluded (start) or included (end). An empty end cuts after everything.
  */
 #include "storage/row_set.h"
 
@@ -37,7 +37,7 @@ static int end_compare(const struct sto_row_range *a, const struct sto_row_range
     return cut_compare(a->end, a->end_inclusive, b->end, b->end_inclusive);
 }
 
-/* Whether no key lies between the start and the end of these two. */
+/* Returns whether no key is between the start of one range and the end of the other. */
 static bool is_empty(const struct sto_row_range *start, const struct sto_row_range *end)
 {
     return end->end.len != 0 &&
@@ -85,9 +85,9 @@ enum err sto_row_set_make(struct sto_row_range *ranges, size_t count, struct sto
     return ERR_OK;
 }
 
-/* --- taking apart --------------------------------------------------------------------------- */
+/* --- intersecting and continuing -------------------------------------------------------------- */
 
-/* A set of every row is one range. */
+/* Returns a set of every row as one range. */
 static struct sto_row_set spelled_out(const struct sto_row_set *set)
 {
     static const struct sto_row_range every;
@@ -101,7 +101,8 @@ size_t sto_row_set_intersect_max(const struct sto_row_set *a, const struct sto_r
     return spelled_out(a).count + spelled_out(b).count;
 }
 
-/* Side by side: of two ranges, the one that ends first has met all that it can. */
+/* Walks both sets in parallel: of two ranges, the one that ends first cannot intersect any
+ * other. */
 void sto_row_set_intersect(const struct sto_row_set *a, const struct sto_row_set *b,
                            struct sto_row_range *ranges, struct sto_row_set *out)
 {
@@ -128,7 +129,7 @@ void sto_row_set_intersect(const struct sto_row_set *a, const struct sto_row_set
 bool sto_row_set_holds(const struct sto_row_set *set, struct slice row_key)
 {
     struct sto_row_set s = spelled_out(set);
-    size_t low = 0; /* the first range that does not end in front of the key */
+    size_t low = 0; /* the first range that does not end before the key */
     size_t high = s.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

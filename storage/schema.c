@@ -1,5 +1,6 @@
 /*
- * storage/schema.c - immutable schemas that share one lasting table: names, refs, lookup, filling.
+ * storage/schema.c - immutable schemas that share one persistent table: names, refs, lookup,
+ * filling.
  *
  * 1. A schema holds one ref on its table; the table lives as long as any of its schemas.
  * 2. Families are sorted by number, names are unique, every number is below next_number.
@@ -163,7 +164,7 @@ void sto_schema_fill_begin(struct sto_schema_fill *f, struct sto_table *table,
     s->splits = f->splits;
 }
 
-/* A gap in the order of numbers. */
+/* Makes a gap at the place of the number. */
 static struct sto_family *family_slot(struct sto_schema *s, uint16_t number)
 {
     size_t at = s->family_count++;

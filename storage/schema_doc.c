@@ -3,15 +3,16 @@
  *
  *   document   1 next number, 2 deleting, 3 one family each, 4 protected, 5 notes on row keys,
  *              6 numbers of dropped families as varints, 7 revision, 8 seconds for which changes
- *              are kept, 9 since when, 10 origin, 17 one split each, rising
+ *              are kept, 9 start of the change stream, 10 origin, 17 one split each, ascending
  *   family     1 number, 2 name, 5 aggregate, 6 gc rule: (varint kind, varint value) for each node,
  *              7 value type, of a family without aggregate
  *
- * Before there were trees, a family had 3 max versions and 4 max age, 0 for none, hiding what
- * either of them says. They are read as the rule they were and written in the new form.
+ * Before rules were trees, a family had 3 max versions and 4 max age, 0 for none; cells that either
+ * of them excludes were hidden. They are decoded to the equivalent rule and encoded in the new
+ * form.
  *
- * Before there were revisions, a table's was its document's version: whoever decodes one without
- * (0) sets it so.
+ * Before there were revisions, a table's revision was its document's version. The caller that
+ * decodes a document without a revision (0) sets it so.
  *
  * 1. The version is the document's, not in it. 2. Decoding counts first and allocates exactly.
  */
@@ -163,7 +164,7 @@ static enum err gc_decode(struct slice body, struct family_body *out)
     return ERR_OK;
 }
 
-/* Max versions and max age of the old form, as the rule they were. */
+/* Converts max versions and max age of the old form to the equivalent rule. */
 static void gc_from_old_form(struct family_body *f)
 {
     if (f->spec.gc_node_count > 0)
@@ -176,7 +177,8 @@ static void gc_from_old_form(struct family_body *f)
         f->nodes[n++] =
             (struct sto_gc_node){.kind = STO_GC_MAX_VERSIONS, .max_versions = f->max_versions};
     if (f->max_age_us != 0) {
-        /* Parts of a millisecond were allowed; no timestamp has them, so rounding up keeps all. */
+        /* Fractions of a millisecond were allowed. No timestamp has them, so rounding up keeps all
+         * cells. */
         uint64_t whole_ms = f->max_age_us / US_PER_MS + (f->max_age_us % US_PER_MS != 0);
         f->nodes[n++] =
             (struct sto_gc_node){.kind = STO_GC_MAX_AGE, .max_age_us = whole_ms * US_PER_MS};
@@ -295,7 +297,7 @@ static enum err origin_count(const struct base_field *field, struct sto_schema_r
     return is_good ? ERR_OK : ERR_CORRUPT;
 }
 
-/* What the document needs room for. */
+/* Counts the room that the document needs. */
 struct counting {
     struct family_body *scratch;
     struct sto_schema_room *room;
@@ -370,7 +372,7 @@ static enum err split_append(struct sto_schema_fill *f, struct slice key)
     return ERR_OK;
 }
 
-/* Counted before, so well formed. */
+/* Adds the numbers. They were counted before, so they are well formed. */
 static void dropped_fill(struct sto_schema_fill *f, struct slice body)
 {
     uint64_t number = 0;
@@ -378,7 +380,8 @@ static void dropped_fill(struct sto_schema_fill *f, struct slice body)
         sto_schema_fill_dropped(f, (uint16_t)number);
 }
 
-/* Numbers that are not given out yet, a family both there and dropped, half a change stream. */
+/* Detects numbers that are not assigned yet, a family both present and dropped, and half a change
+ * stream. */
 static bool numbers_are_wrong(const struct sto_schema *s)
 {
     if (s->next_number == 0 || (s->change_retention_s == 0) != (s->change_since_us == 0))

@@ -1,10 +1,9 @@
 /*
- * storage/schema_make.c - the next schema of a table from what its owner asks for.
+ * storage/schema_make.c - makes the next schema of a table from its owner's request.
  *
- * 1. What is asked for is checked as a whole before anything is allocated, but for the gc rules,
- *    which are checked where they are compiled; a schema half filled is given back.
- * 2. A schema that is not stored or not used leaves no trace: numbers are given out by the schema
- *    that is stored.
+ * 1. A request is checked as a whole before anything is allocated, except for the gc rules, which
+ *    are checked where they are compiled; a schema that was filled in part is freed.
+ * 2. A schema that is not stored or not used has no effect: only a stored schema assigns numbers.
  */
 #include <inttypes.h>
 
@@ -45,7 +44,7 @@ static enum err notes_check(struct slice notes, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* Those of the table there is, or what a new one is asked to have. */
+/* Selects the splits of the existing table, or those requested for a new one. */
 static enum err splits_choose(const struct sto_schema *old, const struct sto_table_spec *spec,
                               const struct slice **out, struct sto_schema_room *room,
                               struct errbuf *eb)
@@ -68,7 +67,8 @@ static enum err retention_check(uint64_t seconds, struct errbuf *eb)
                      LIM_CHANGES_KEPT_MIN_S, LIM_CHANGES_KEPT_S, seconds);
 }
 
-/* A stream that goes on keeps its beginning; a new one begins behind all that was ever recorded. */
+/* Sets the stream's retention and start. A stream that continues keeps its start; a new one starts
+ * after all changes that were ever recorded. */
 static void changes_fill(struct sto_schema *s, const struct sto_schema *old,
                          const struct sto_table_spec *spec)
 {
@@ -91,8 +91,9 @@ static const struct sto_family_spec *spec_named(const struct sto_table_spec *spe
     return NULL;
 }
 
-/* Refuses to make a family an aggregate, or to change one. Types of plain values may change: no
- * stored byte depends on them. The text from "Immutable" on is Bigtable's; programs match it. */
+/* Refuses to make a family an aggregate, or to change an aggregate. Types of plain values may
+ * change, because no stored byte depends on them. The text from "Immutable" on is Bigtable's;
+ * clients match it. */
 static enum err aggregate_check(const struct sto_family *family, const struct sto_family_spec *next,
                                 struct errbuf *eb)
 {
@@ -109,7 +110,8 @@ static enum err aggregate_check(const struct sto_family *family, const struct st
                      family->name, type);
 }
 
-/* What becomes of the families there are: how many go, or why one of them cannot. */
+/* Checks the changes to existing families. Returns how many are dropped, or why one of them cannot
+ * be changed. */
 static enum err families_compare(const struct sto_schema *old, const struct sto_table_spec *spec,
                                  size_t *out_dropped, struct errbuf *eb)
 {
@@ -143,7 +145,7 @@ static bool is_dropped(const struct sto_schema *old, size_t family, const struct
     return family < old->family_count && spec_named(s, &old->families[family]) == NULL;
 }
 
-/* The old list and the families that go now, both rising, merged. */
+/* Merges the old list with the families dropped now, both ascending. */
 static void dropped_merge(struct sto_schema_fill *f, const struct sto_schema *old,
                           const struct sto_table_spec *spec)
 {

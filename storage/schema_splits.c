@@ -1,8 +1,8 @@
 /*
- * storage/schema_splits.c - the row keys a table was split at when it was made.
+ * storage/schema_splits.c - the row keys at which a table is split when it is made.
  *
- * They are checked as they were asked for; what is named twice is merged only when they are sorted
- * in the schema's own memory, where the room of the second one stays unused.
+ * Splits are checked as requested. Duplicates are merged only after the splits are sorted in the
+ * schema's own memory; the room of a duplicate stays unused.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /*
- * storage/scope.c - check a tenant ID and make the prefix all its keys begin with.
+ * storage/scope.c - checks a tenant ID and makes the prefix of all its keys.
  *
  * 1. A scope with the magic has a prefix of 3..64 bytes that ends in the only '#' it contains.
  */

@@ -1,5 +1,5 @@
 /*
- * storage/value.c - the few bytes in front of, or instead of, what callers store.
+ * storage/value.c - the few bytes that storage adds to stored values, and values of its own.
  */
 #include "storage/value.h"
 

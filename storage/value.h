@@ -1,16 +1,16 @@
 /*
  * storage/value.h - stored values: cells, row headers, counters.
  *
- * Does:     encode and decode the value side of a stored key.
+ * Does:     encodes and decodes the value side of a stored key.
  * Owns:     nothing.
  * May use:  base/, storage/.
  * Knows no: keys, RocksDB.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: ERR_CORRUPT when decoding; sealed cells as storage/cipher.h says.
+ * Fails by: ERR_CORRUPT when decoding; encrypted cells as storage/cipher.h says.
  * Limits:   none.
  * Promises: 1. Every value begins with a format byte; an unknown one is ERR_CORRUPT, not a guess.
- *           2. A cell carries the length of its family's name, so that what it counts for is known
+ *           2. A cell carries the length of its family's name, so its counted bytes are known
  *              without its schema, also after the family was dropped.
  */
 #ifndef STORAGE_VALUE_H
@@ -21,15 +21,16 @@
 #include "storage/cipher.h"
 #include "storage/schema.h"
 
-/* A cell: format, length of the family's name, the bytes, or what storage/cipher.h made of them. */
+/* A cell: format, length of the family's name, then the value in plain or encrypted by
+ * storage/cipher.h. */
 #define STO_CELL_PLAIN  0x01
 #define STO_CELL_SEALED 0x02
 #define STO_CELL_PREFIX 2
 
 struct sto_stored_cell {
     uint8_t family_name_len;
-    struct slice bytes;  /* the value; of a sealed one as many bytes, without sense */
-    struct slice sealed; /* ptr NULL: it is not */
+    struct slice bytes;  /* the value; of an encrypted cell as many meaningless bytes */
+    struct slice sealed; /* the encrypted value; ptr NULL: the cell is plain */
 };
 
 static inline enum err sto_cell_decode(struct slice stored, struct sto_stored_cell *out)
@@ -48,15 +49,16 @@ static inline enum err sto_cell_decode(struct slice stored, struct sto_stored_ce
     return ERR_OK;
 }
 
-/* Makes bytes the value, in plain, whatever it was. cipher: of the tenant; NULL: it has none. */
+/* Sets bytes to the plain value of a plain or encrypted cell. cipher: the tenant's; NULL: it has
+ * none. */
 enum err sto_cell_unseal(struct sto_stored_cell *cell, struct slice key, struct sto_sealer *sealer,
                          struct sto_cipher *cipher, struct buf *plain) MUST_CHECK;
-/* The whole stored cell into out, which it replaces. */
+/* Replaces the contents of out with the whole encrypted cell. */
 enum err sto_cell_seal(uint8_t family_name_len, struct slice value, struct slice key,
                        struct sto_sealer *sealer, struct sto_cipher *cipher,
                        struct buf *out) MUST_CHECK;
 
-/* What one cell counts for (storage/account.h, promise 1). */
+/* Returns the counted bytes of one cell (storage/account.h, promise 1). */
 static inline uint64_t sto_cell_bytes(size_t row_key_len, size_t family_name_len,
                                       size_t qualifier_len, size_t value_len)
 {
@@ -75,9 +77,10 @@ struct sto_row_head {
 size_t sto_row_head_encode(const struct sto_row_head *head, uint8_t out[STO_ROW_HEAD_MAX]);
 enum err sto_row_head_decode(struct slice stored, struct sto_row_head *out) MUST_CHECK;
 
-/* A table's counters: format, bytes, rows, cells, additions, the newest change and the bytes of all
- * changes ever as 8 bytes each. The first format had no additions: they are 1 then, some that
- * nobody knows of; the second had no changes, the third did not count them. */
+/* A table's counters: format, then as 8 bytes each: bytes, rows, cells, additions, the newest
+ * change, and the bytes of all changes ever. Format 1 has no additions: they are decoded as 1,
+ * which stands for an unknown number. Format 2 has no changes, format 3 does not count their
+ * bytes. */
 #define STO_COUNTERS_FORMAT_1   0x01
 #define STO_COUNTERS_FORMAT_2   0x02
 #define STO_COUNTERS_FORMAT_3   0x03

@@ -1,9 +1,8 @@
 /*
- * storage/view.c - copy, sort, leave out what lies inside something else; then search.
+ * storage/view.c - copies and sorts a view's parts, removes parts inside others, and searches.
  *
- * 1. All strings that begin with p stand together in the order of bytes, directly behind p. So when
- *    nothing that is kept lies inside a prefix, the last set that is not behind a qualifier is the
- *    only one that can hold it.
+ * 1. In the order of bytes, all strings that begin with p are contiguous, directly after p. So if
+ *    no kept set is inside a prefix, only the last set that is not after a qualifier can hold it.
  */
 #include "storage/view.h"
 
@@ -13,11 +12,10 @@
 
 #include "base/banned.h"
 
-/* Bytes twice, because prefixes have ends, and less than 100 bytes around each part. */
+/* All bytes twice, because prefixes have ends, and less than 100 bytes around each part. */
 #define ARENA_MAX (1 * MIB)
 
-/* --- checking ---------------------------------------------------------------------------------
- */
+/* --- checking --------------------------------------------------------------------------------- */
 
 enum err sto_view_id_check(struct slice id, struct errbuf *eb)
 {
@@ -82,8 +80,7 @@ static enum err spec_check(const struct sto_view_spec *spec, struct errbuf *eb)
     return rc;
 }
 
-/* --- copying ----------------------------------------------------------------------------------
- */
+/* --- copying ---------------------------------------------------------------------------------- */
 
 static enum err list_copy(struct arena *arena, const struct slice *list, size_t count,
                           const struct slice **out)
@@ -132,8 +129,7 @@ static enum err spec_copy(struct sto_view *v, const struct sto_view_spec *from)
     return rc;
 }
 
-/* --- sorting ----------------------------------------------------------------------------------
- */
+/* --- sorting ---------------------------------------------------------------------------------- */
 
 static enum err rows_make(struct sto_view *v)
 {
@@ -154,7 +150,7 @@ static enum err rows_make(struct sto_view *v)
     return rc;
 }
 
-/* A prefix stands in front of the qualifier that is equal to it. */
+/* Orders a prefix before the qualifier that is equal to it. */
 static int columns_compare(const void *a, const void *b)
 {
     const struct sto_view_columns *x = a;
@@ -211,8 +207,7 @@ static enum err families_make(struct sto_view *v, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* --- life -------------------------------------------------------------------------------------
- */
+/* --- life cycle ------------------------------------------------------------------------------- */
 
 enum err sto_view_make(struct slice id, const struct sto_view_spec *spec, struct sto_view **out,
                        struct errbuf *eb)
@@ -260,8 +255,7 @@ void sto_view_unref(struct sto_view *v)
     base_free(v);
 }
 
-/* --- searching --------------------------------------------------------------------------------
- */
+/* --- searching -------------------------------------------------------------------------------- */
 
 const struct sto_view_family *sto_view_family(const struct sto_view *v, struct slice name)
 {
@@ -290,7 +284,7 @@ const struct sto_view_columns *sto_view_family_find(const struct sto_view_family
                                                     struct slice qualifier,
                                                     const struct sto_view_columns **out_next)
 {
-    size_t low = 0; /* the first set behind the qualifier */
+    size_t low = 0; /* the first set after the qualifier */
     size_t high = f->column_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -305,8 +299,7 @@ const struct sto_view_columns *sto_view_family_find(const struct sto_view_family
     return NULL;
 }
 
-/* --- changes ----------------------------------------------------------------------------------
- */
+/* --- changes ---------------------------------------------------------------------------------- */
 
 static enum err mutation_check(const struct sto_view *v, const struct sto_schema *schema,
                                const struct sto_mutation *m, struct errbuf *eb)

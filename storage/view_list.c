@@ -12,7 +12,7 @@ static size_t count_of(const struct sto_view_list *list)
     return list == NULL ? 0 : list->count;
 }
 
-/* A list of nothing yet, with room for so many. */
+/* Returns an empty list with room for `count` views. */
 static struct sto_view_list *list_new(size_t count)
 {
     return base_new(sizeof(struct sto_view_list) + count * sizeof(struct sto_view *));

@@ -1,28 +1,30 @@
 /*
- * storage/visit.c - one column after another, one version after another.
+ * storage/visit.c - visits one column after another, one version after another.
  *
- *   a version is          then
- *   garbage               the rest of its column is too (storage/gc_rule.h, promise 2)
- *   newer than wanted     seek to the first that is wanted, unless the rule counts versions
- *   older than wanted     skip the column
- *   one too many          skip the column
- *   wanted                to the filter, or to the sink
+ *   a version is            then
+ *   garbage                 the rest of its column is too (storage/gc_rule.h, promise 2)
+ *   newer than requested    seek to the first requested one, unless the rule counts versions
+ *   older than requested    skip the column
+ *   one too many            skip the column
+ *   requested               to the filter, or to the sink
  *
- * A view is looked at before anything else of a column, so what follows, filter included, is about
- * a row that has no other columns.
+ * The view is checked before anything else of a column, so all later steps, filter included,
+ * process a row that has no other columns.
  *
- * 1. versions_max counts what lies within the projection's time; so with versions_max the filter's
- *    own time is not pushed into the projection: the filter must see what was counted.
+ * 1. versions_max counts versions within the projection's time. So with versions_max the filter's
+ *    own time is not pushed into the projection: the filter must see all counted versions.
  */
 #include "storage/visit.h"
 
 #include "base/banned.h"
 
-#define PREPARED_BYTES (2 * KIB) /* times patterns: less is matched as it is met */
+#define PREPARED_BYTES                                                                             \
+    (2 * KIB) /* bytes times patterns; below this, patterns are matched when a
+               * cell meets them */
 
 /* --- open and close ------------------------------------------------------------------------- */
 
-/* Gives a cell to the sink: the end of every filter. */
+/* Emits a cell to the sink: the end of every filter. */
 static void give(void *ctx, const struct sto_cell *cell)
 {
     struct sto_visit *v = ctx;
@@ -47,7 +49,7 @@ static struct slice name_of(const struct sto_family *family)
     return base_slice(family->name, family->name_len);
 }
 
-/* Families of which the view shows nothing are not looked at. */
+/* Excludes families of which the view shows nothing. */
 static void narrow_to_view(struct sto_visit *v)
 {
     if (v->view == NULL)
@@ -112,9 +114,9 @@ void sto_visit_close(struct sto_visit *v)
     v->run = NULL;
 }
 
-/* --- where to go on ------------------------------------------------------------------------- */
+/* --- where to continue ------------------------------------------------------------------------ */
 
-/* Where the first column of a family that can be wanted begins. */
+/* Returns the lowest qualifier of a family that can be requested. */
 static struct slice first_qualifier(const struct sto_visit *v, const struct sto_family *family)
 {
     struct slice wanted = v->narrowed ? v->projection.qualifiers.start : SLICE_EMPTY;
@@ -124,7 +126,7 @@ static struct slice first_qualifier(const struct sto_visit *v, const struct sto_
     return base_slice_compare(shown, wanted) > 0 ? shown : wanted;
 }
 
-/* The first wanted family from this index of the schema on. */
+/* Seeks the first requested family from this index of the schema on. */
 static enum sto_visit_next seek_family(struct sto_visit *v, size_t from)
 {
     for (size_t i = from; i < v->schema->family_count; i++) {
@@ -142,7 +144,7 @@ static size_t index_of(const struct sto_visit *v, const struct sto_family *famil
     return (size_t)(family - v->schema->families);
 }
 
-/* Index of the first family whose number is above. */
+/* Returns the index of the first family whose number is higher. */
 static size_t index_behind(const struct sto_visit *v, uint16_t number)
 {
     size_t i = 0;
@@ -151,7 +153,8 @@ static size_t index_behind(const struct sto_visit *v, uint16_t number)
     return i;
 }
 
-/* The rest of the column is not wanted: the next one, unless this was the last that can be. */
+/* Skips the rest of the column: to the next column, unless this was the last that can be
+ * requested. */
 static enum sto_visit_next skip_column(struct sto_visit *v)
 {
     const struct sto_bytes_range *wanted = &v->projection.qualifiers;
@@ -193,7 +196,7 @@ enum sto_visit_next sto_visit_row_begin(struct sto_visit *v, struct slice row_ke
     return sto_visit_row_again(v);
 }
 
-/* Whether the projection wants the column that is being entered. */
+/* Checks whether the projection includes the column that is being entered. */
 static enum sto_visit_next enter_projected(struct sto_visit *v, struct slice qualifier)
 {
     const struct sto_bytes_range *wanted = &v->projection.qualifiers;
@@ -208,7 +211,8 @@ static enum sto_visit_next enter_projected(struct sto_visit *v, struct slice qua
     return STO_VISIT_NEXT;
 }
 
-/* Whether the view shows it; its family is projected, so the view has columns there. */
+/* Checks whether the view shows the column. Its family is projected, so the view has columns
+ * there. */
 static enum sto_visit_next enter_shown(struct sto_visit *v, struct slice qualifier)
 {
     const struct sto_view_columns *next;
