@@ -1,10 +1,10 @@
 /*
  * base/alloc.c - the heap, behind two policies.
  *
- * Mechanism: base_new* end the process when memory is out; base_try_* report it. No size of zero
- * reaches the C library, whose answer to it is unspecified.
+ * Mechanism: base_new* abort the process if memory is exhausted; base_try_* return NULL. A size of
+ * zero is never passed to the C library, whose result for it is unspecified.
  *
- * The countdown of base_alloc_fail_after: negative = off, n = so many calls still succeed.
+ * The countdown of base_alloc_fail_after: negative = off, n = n more calls succeed.
  */
 #define BASE_ALLOC_IMPLEMENTATION
 
@@ -24,16 +24,16 @@
 #define STRING_OF(x) #x
 #define STRING(x)    STRING_OF(x)
 
-/* jemalloc's, for programs that are linked with it (docs/decisions/0065). What is freed goes back
- * to the system: large blocks at once, the rest within ten seconds, also where nobody allocates.
- * lg_tcache_max: a thread keeps a few freed blocks of up to 128 KiB for itself. */
+/* jemalloc's options, for programs that are linked with it (docs/decisions/0065). Freed memory is
+ * returned to the system: large blocks at once, the rest within ten seconds, also if no thread
+ * allocates. lg_tcache_max: a thread caches a few freed blocks of up to 128 KiB. */
 #define CONF_OVERSIZE 2097152
 extern const char *malloc_conf;
 const char *malloc_conf =
     "background_thread:true,lg_tcache_max:17,oversize_threshold:" STRING(CONF_OVERSIZE);
 _Static_assert(CONF_OVERSIZE == LIM_KEPT_BLOCK_BYTES, "the number in the text is the limit");
 
-/* jemalloc's; NULL in programs that have another heap. */
+/* jemalloc's; NULL in programs with another heap. */
 extern int mallctl(const char *name, void *old, size_t *old_len, void *wanted, size_t wanted_len)
     __attribute__((weak));
 
@@ -118,8 +118,9 @@ uint64_t base_alloc_of_thread(void)
     return *taken - *freed;
 }
 
-/* jemalloc gives back at once what has grown to oversize_threshold, not only what was allocated so
- * large: each block of a memtable would be fetched from the system again. */
+/* Freed blocks are merged. jemalloc returns a merged block to the system at once if it reaches
+ * oversize_threshold, although no single allocation was that large: each block of a memtable would
+ * be requested from the system again. */
 void base_alloc_keep_freed(void)
 {
     unsigned arena;
@@ -129,7 +130,7 @@ void base_alloc_keep_freed(void)
     if (mallctl == NULL || mallctl("thread.arena", &arena, &len, NULL, 0) != 0)
         return;
     (void)snprintf(name, sizeof name, "arena.%u.oversize_threshold", arena);
-    (void)mallctl(name, NULL, NULL, &never, sizeof never); /* before 5.3 there is none */
+    (void)mallctl(name, NULL, NULL, &never, sizeof never); /* does not exist before 5.3 */
 }
 
 void base_alloc_fail_after(long count)

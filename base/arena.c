@@ -1,13 +1,12 @@
 /*
  * base/arena.c - bump allocation in chained blocks.
  *
- * Mechanism: next/left describe what is free at the end of the first block of the chain. A request
- * that does not fit gets a new block; one so large that it would fill most of a new block gets a
- * block of its own, chained second, and the first stays in use: at most a quarter of a block is
- * ever left behind.
+ * Mechanism: next/left describe the free part of the first block of the chain. A request that does
+ * not fit gets a new block. A request that would fill most of a new block gets a block of its own,
+ * chained second, and the first block stays in use: at most a quarter of a block is ever wasted.
  *
  * Invariants:
- *   1. used = bytes handed out plus the padding between them; used <= max.
+ *   1. used = allocated bytes plus the padding between them; used <= max.
  *   2. Every block starts aligned for any type (the header's size is a multiple of ALIGNMENT).
  */
 #include "base/arena.h"
@@ -24,8 +23,8 @@
 #define ALIGNMENT       alignof(max_align_t)
 #define BLOCK_BYTES_MIN ((size_t)4064) /* with header and the heap's own word: one page */
 #define BLOCK_BYTES_MAX ((size_t)64 * 1024)
-/* A giant gets blocks that go back to the system (LIM_KEPT_BLOCK_BYTES): thousands of small ones
- * would leave holes between what others allocated meanwhile. */
+/* A giant arena gets blocks that are returned to the system when freed (LIM_KEPT_BLOCK_BYTES):
+ * thousands of small ones would fragment the heap between other allocations. */
 #define GIANT_FROM        ((size_t)16 * MIB)
 #define BLOCK_BYTES_GIANT (2 * LIM_KEPT_BLOCK_BYTES)
 
@@ -78,7 +77,7 @@ static struct arena_block *block_new(struct arena *a, size_t payload_bytes)
     return block;
 }
 
-/* Blocks grow with the arena, and never beyond what may still be handed out. */
+/* Returns the next block's size: blocks grow with the arena, but never beyond the rest of max. */
 static size_t next_block_bytes(const struct arena *a)
 {
     size_t bytes = a->used;
@@ -91,7 +90,7 @@ static size_t next_block_bytes(const struct arena *a)
     return bytes < a->max - a->used ? bytes : a->max - a->used;
 }
 
-/* The first block, if there is one, stays in use. */
+/* Chains a block of its own; the first block, if there is one, stays in use. */
 static void *own_block_join(struct arena *a, struct arena_block *block, size_t bytes)
 {
     if (a->blocks == NULL) {

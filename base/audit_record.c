@@ -1,8 +1,8 @@
 /*
  * base/audit_record.c - lines "name=value", hashed.
  *
- * Each value is the rest of its line, and no value holds a line feed: so the text says exactly one
- * record. The names stand in it, so that a text of one kind is never one of another.
+ * Each value is the rest of its line, and no value holds a line feed: so a text represents exactly
+ * one record. The first line names the kind, so a text of one kind is never one of another.
  */
 #include "base/audit_record.h"
 
@@ -45,7 +45,7 @@ bool base_audit_is_apart(struct slice action)
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-/* Errors latch in out. */
+/* Appends a line. Errors latch in out. */
 static void put(struct buf *out, const char *name, struct slice value)
 {
     (void)base_buf_append_text(out, name);
@@ -69,7 +69,7 @@ static void put_hash(struct buf *out, const char *name, const struct base_audit_
     put(out, name, base_slice(hex, BASE_AUDIT_HEX));
 }
 
-/* Takes out. */
+/* Hashes and frees out. */
 static struct base_audit_hash digest(struct buf *out)
 {
     struct base_audit_hash h;
@@ -80,7 +80,7 @@ static struct base_audit_hash digest(struct buf *out)
     return h;
 }
 
-/* What stands for two values: their hash, with a salt. */
+/* Starts a commitment: a salted hash that replaces two values. */
 static void commitment_begin(struct buf *out, const char *head, const uint8_t salt[BASE_AUDIT_SALT])
 {
     char hex[BASE_AUDIT_SALT_HEX + 1];
@@ -236,7 +236,7 @@ static void hex_of(const uint8_t *bytes, size_t count, char *out)
     out[2 * count] = '\0';
 }
 
-/* Exactly 2 * count digits. */
+/* Decodes exactly 2 * count digits. */
 static enum err unhex(struct slice text, uint8_t *out, size_t count)
 {
     if (text.len != 2 * count)

@@ -1,7 +1,7 @@
 /*
- * base/banned.h - calls this code base does without; include it last.
+ * base/banned.h - calls that this code base does not use; include it last.
  *
- * Does:     turn each forbidden name into a compile error that says what to use.
+ * Does:     turns each forbidden name into a compile error.
  * Owns:     nothing.
  * May use:  nothing.
  * Knows no: anything.

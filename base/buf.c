@@ -1,10 +1,10 @@
 /*
- * base/buf.c - a growing byte buffer that is born with its maximum.
+ * base/buf.c - a growing byte buffer that is created with its maximum.
  *
  * Invariants:
  *   1. len <= capacity <= max.
  *   2. ptr is NULL exactly when capacity is 0.
- *   3. Once error is set nothing is added until truncate (ERR_TOO_BIG only) or fini.
+ *   3. Once error is set nothing is added until truncate (ERR_TOO_BIG only), clear or fini.
  */
 #include "base/buf.h"
 
@@ -56,7 +56,7 @@ void base_buf_clear(struct buf *b)
     *b = empty;
 }
 
-/* Doubling keeps the cost of many small appends linear. */
+/* Returns the next capacity; doubling keeps the cost of many small appends linear. */
 static size_t capacity_for(const struct buf *b, size_t need)
 {
     size_t twice = b->capacity > b->max / 2 ? b->max : b->capacity * 2;
@@ -138,8 +138,8 @@ enum err base_buf_append_i64(struct buf *b, int64_t decimal)
     return append_decimal(b, is_negative, is_negative ? 0 - bits : bits);
 }
 
-/* Text longer than the stack buffer. It is made beside the buf because vsnprintf wants a byte for
- * its NUL, and a buf filled to its max has none to lend. */
+/* Appends text longer than the stack buffer. The text is formatted outside the buf because
+ * vsnprintf needs a byte for its NUL, and a buf filled to its max has none. */
 static enum err append_long_text(struct buf *b, size_t len, const char *format, va_list args)
 {
     enum err e = base_buf_reserve(b, len);

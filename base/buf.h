@@ -1,18 +1,18 @@
 /*
- * base/buf.h - a growing byte buffer that is born with its maximum.
+ * base/buf.h - a growing byte buffer that is created with its maximum.
  *
- * Does:     append, reserve, consume from the front, give its memory away.
+ * Does:     appends, reserves, consumes from the front, transfers its memory.
  * Owns:     its bytes, until base_buf_fini.
  * May use:  base/.
  * Knows no: encodings.
  * Threads:  one at a time.
  * Blocks:   no.
- * Fails by: ERR_TOO_BIG beyond max, ERR_NO_MEMORY, also when its share of memory is used up; all
- *           latch: later appends fail alike, so a writer may append many times and look at
- *           buf.error once.
- * Limits:   max given at init; the share's.
- * Promises: 1. len <= max always. 2. A failed append adds nothing. 3. What it holds is counted in
- *           its share before it is allocated, but for small blocks.
+ * Fails by: ERR_TOO_BIG beyond max, ERR_NO_MEMORY, also if its share of memory is used up; both
+ *           latch: later appends fail with the same error, so a writer may append many times and
+ *           check buf.error once.
+ * Limits:   max set at init; the share's.
+ * Promises: 1. len <= max always. 2. A failed append adds nothing. 3. Its bytes are counted in its
+ *              share before they are allocated, except for small blocks.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -33,12 +33,12 @@ struct buf {
 
 void base_buf_init(struct buf *b, size_t max);
 void base_buf_fini(struct buf *b);
-/* From now on, and with what it holds: whose memory it is. */
+/* Charges the memory held now and all later memory to this share. */
 void base_buf_charge(struct buf *b, struct base_memory_share *share);
-/* Give its memory back; max and share stay, an error does not. */
+/* Frees its memory and clears a latched error; max and share stay. */
 void base_buf_clear(struct buf *b);
 
-/* Make room for `more` bytes behind len; write at base_buf_end() then raise len. */
+/* Makes room for `more` bytes after len. Write at base_buf_end(), then raise len. */
 enum err base_buf_reserve(struct buf *b, size_t more);
 enum err base_buf_append(struct buf *b, struct slice bytes);
 enum err base_buf_append_byte(struct buf *b, uint8_t byte);
@@ -48,11 +48,11 @@ enum err base_buf_append_i64(struct buf *b, int64_t decimal);
 enum err base_buf_printf(struct buf *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Drop everything behind len (undo of appends); clears a latched ERR_TOO_BIG. */
+/* Removes everything after len (undo of appends); clears a latched ERR_TOO_BIG. */
 void base_buf_truncate(struct buf *b, size_t len);
-/* Drop the first n bytes, n <= len; moves the rest down. */
+/* Removes the first n bytes, n <= len; moves the rest down. */
 void base_buf_consume(struct buf *b, size_t n);
-/* Move src's memory, and its share, into dst (which is fini'd or zero); src becomes empty with the
+/* Moves src's memory, and its share, into dst (which is fini'd or zero); src becomes empty with the
  * same max and share. */
 void base_buf_take(struct buf *dst, struct buf *src);
 

@@ -1,21 +1,23 @@
 /*
  * base/epoch.c - quiescent-state-based reclamation.
  *
- * Mechanism: `now` counts retirements. A retired object carries the value of `now` its retirement
- * made; a reader that is quiescent notes the `now` it sees in its slot. An object may go when every
- * joined slot has noted its value or a later one. A thread that sleeps between two quiescent points
- * delays that and nothing else.
+ * Mechanism: `now` counts retirements. A retired object carries the value of `now` that its
+ * retirement set; a quiescent reader stores the `now` it sees in its slot. An object may be freed
+ * when every joined slot has stored its value or a later one. A thread that sleeps between two
+ * quiescent points delays frees and nothing else.
  *
  * Invariants:
- *   1. The list of retired objects is in the order of their values, so the ripe ones are a prefix.
- *   2. A slot's `seen` is 0 (nobody) or a value `now` had. It leaves 0 (join) and returns to it
- *      (leave) under the mutex, as does every scan: a thread that joins after a scan has, through
- *      the mutex, seen every unlinking that came before that scan's objects were retired.
+ *   1. The list of retired objects is in the order of their values, so the free ones are a prefix.
+ *   2. A slot's `seen` is 0 (unused) or a value that `now` had. It changes from 0 (join) and back
+ *      to 0 (leave) under the mutex, which every scan holds too: a thread that joins after a scan
+ *      has, through the mutex, seen every unlinking that happened before that scan's objects were
+ *      retired.
  *   3. Free functions run without the mutex: they may retire further objects.
  *
  * Orders: retire increments `now` with release after the object was unlinked; quiescent reads it
- * with acquire, so what the reader does next cannot meet the object. quiescent stores `seen` with
- * release, the scan reads it with acquire, so what the reader did before happened before the free.
+ * with acquire, so the reader's later accesses cannot meet the object. quiescent stores `seen` with
+ * release, the scan reads it with acquire, so the reader's earlier accesses happened before the
+ * free.
  */
 #include "base/epoch.h"
 
@@ -46,11 +48,11 @@ struct base_epoch {
     uint32_t magic;
     char padding[CACHE_LINE_BYTES];
 
-    atomic_bool is_wanted; /* somebody moved on: look again for ripe objects */
+    atomic_bool is_wanted; /* a thread became quiescent: scan again for objects to free */
     pthread_mutex_t lock;
     struct retired *oldest; /* lock */
     struct retired *newest; /* lock; valid when oldest is not NULL */
-    int slots_used;         /* lock; no slot at or behind it was ever joined */
+    int slots_used;         /* lock; no slot at or after it was ever joined */
     struct slot slots[BASE_EPOCH_THREADS_MAX];
 };
 
@@ -108,7 +110,7 @@ void base_epoch_free(struct base_epoch *e)
     base_free(e);
 }
 
-/* The value up to which every joined thread has moved; under the lock. */
+/* Returns the value that every joined thread has reached; under the lock. */
 static uint64_t seen_by_all(struct base_epoch *e)
 {
     uint64_t least = UINT64_MAX;
@@ -120,7 +122,7 @@ static uint64_t seen_by_all(struct base_epoch *e)
     return least;
 }
 
-/* Cut the ripe prefix off the list; under the lock. */
+/* Unlinks the prefix of objects to free from the list; under the lock. */
 static struct retired *take_ripe(struct base_epoch *e)
 {
     if (e->oldest == NULL)
@@ -138,8 +140,8 @@ static struct retired *take_ripe(struct base_epoch *e)
     return ripe;
 }
 
-/* Never waits. Everybody who holds the lock comes here after releasing it and looks at is_wanted,
- * so a request that finds the lock taken is served by its holder. */
+/* Never waits. Every holder of the lock calls this after releasing it and checks is_wanted, so a
+ * request that finds the lock held is served by its holder. */
 static void reclaim(struct base_epoch *e)
 {
     atomic_store(&e->is_wanted, true);
@@ -172,7 +174,7 @@ int base_epoch_join(struct base_epoch *e)
     uint64_t now = atomic_load_explicit(&e->now, memory_order_acquire);
     atomic_store_explicit(&e->slots[slot].seen, now, memory_order_release);
     unlock(e);
-    reclaim(e); /* for whoever asked while the lock was held here */
+    reclaim(e); /* for requests made while the lock was held here */
     return slot;
 }
 

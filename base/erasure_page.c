@@ -1,8 +1,8 @@
 /*
- * base/erasure_page.c - the members of a certificate in the order in which people ask for them.
+ * base/erasure_page.c - renders the members of a certificate in the order of readers' questions.
  *
- * Values reach the page through base/json_html.h alone. Names of steps and checks that this program
- * does not know are shown as they are.
+ * All values are written through base/json_html.h. Names of steps and checks that this program does
+ * not know are shown unchanged.
  */
 #include "base/erasure_page.h"
 
@@ -116,19 +116,19 @@ static const struct base_html_word HOLD_ACTIONS[] = {
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-/* What the members say together. */
+/* Conclusions from all members together. */
 struct verdict {
     bool is_expired;
-    bool is_bare;    /* what was found is not known any more */
+    bool is_bare;    /* the findings are no longer known */
     size_t failed;   /* checks */
-    size_t unproven; /* of those: that something of the tenant is left, outside of backups */
+    size_t unproven; /* failed ones outside of backups: data of the tenant may remain */
     size_t copies;
     size_t endless;     /* of the copies */
-    struct slice last;  /* end of the copy that goes last */
+    struct slice last;  /* end of the copy that is deleted last */
     bool is_unreadable; /* the copies: the tenant's keys were destroyed */
 };
 
-/* Times of one length sort as text. */
+/* Compares times as text: all have one length. */
 static bool is_later(struct slice a, struct slice b)
 {
     return b.len == 0 || base_slice_compare(a, b) > 0;
@@ -405,7 +405,7 @@ static void put_technical(struct base_html *p)
 
 /* --- the page --------------------------------------------------------------------------------- */
 
-/* The same key signs other lines: statements of the audit trail. */
+/* Checks the format: the same key also signs other lines, the statements of the audit trail. */
 static enum err format_check(struct base_html *p, struct errbuf *eb)
 {
     struct slice format = base_html_text_of(p, base_json_at(p->line, "format"));

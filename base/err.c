@@ -1,5 +1,5 @@
 /*
- * base/err.c - names and texts of failures, and the end of a process whose invariant broke.
+ * base/err.c - names and texts of errors, and the abort of a process whose invariant broke.
  *
  * Mechanism: base_fail formats into memory of its own first, so that a caller may wrap the text it
  * already has: base_fail(eb, code, "reading %s: %s", path, eb->text).
@@ -42,8 +42,8 @@ static const char *const NAMES[ERR_COUNT] = {
     [ERR_HELD] = "held",
 };
 
-/* The detail goes out as UTF-8: a cut must not leave half a character. text[len] is the first byte
- * that was cut off, or would have been. */
+/* Returns the length without a trailing partial character: the detail is sent as UTF-8. text[len]
+ * is the first byte that was cut off, or would have been. */
 static size_t cut_before_half_character(const char *text, size_t len)
 {
     while (len > 0 && ((uint8_t)text[len] & 0xC0) == 0x80)
@@ -55,7 +55,7 @@ enum err base_fail(struct errbuf *eb, enum err code, const char *format, ...)
 {
     if (eb == NULL)
         return code;
-    char text[ERRBUF_BYTES + 1]; /* one more, to see where a cut falls */
+    char text[ERRBUF_BYTES + 1]; /* one more, to detect where a cut falls */
     va_list args;
     va_start(args, format);
     int wanted = vsnprintf(text, sizeof text, format, args);
@@ -96,7 +96,7 @@ void base_panic(const char *file, int line, const char *what)
         len = 0;
     if ((size_t)len >= sizeof text)
         len = (int)sizeof text - 1;
-    /* The process ends here whether or not anybody can read why. */
+    /* The process ends here whether or not the text can be read. */
     (void)!write(STDERR_FILENO, text, (size_t)len);
     abort();
 }

@@ -1,7 +1,7 @@
 /*
- * base/err.h - the one list of what can go wrong, and the text that goes with it.
+ * base/err.h - the one list of errors, and the text that accompanies an error.
  *
- * Does:     name every failure the rooms report; carry a sentence for people beside it.
+ * Does:     names every failure that the modules report; carries a sentence for people with it.
  * Owns:     nothing; the errbuf is the caller's.
  * May use:  nothing.
  * Knows no: HTTP, gRPC, RocksDB. One table in gateway/problem.c maps err to the wire.
@@ -22,25 +22,27 @@
 enum err {
     ERR_OK = 0,
     ERR_INVALID,      /* input is malformed; a retry cannot help */
-    ERR_TOO_BIG,      /* input is over a limit; the detail names limit, value and what was sent */
+    ERR_TOO_BIG,      /* input is over a limit; the detail names the limit, its value and the size
+                       * sent */
     ERR_NOT_FOUND,    /* no such tenant, table, family, row, key or job */
-    ERR_EXISTS,       /* it is there already, or its name was used before */
-    ERR_CONFLICT,     /* it changed meanwhile, or its state does not allow this */
-    ERR_PRECONDITION, /* it is not what the caller said it must be; nothing was done */
+    ERR_EXISTS,       /* the object exists already, or its name was used before */
+    ERR_CONFLICT,     /* the object changed in the meantime, or its state does not allow the
+                       * operation */
+    ERR_PRECONDITION, /* the object is not as the caller required; nothing was done */
     ERR_UNAUTHENTICATED, /* no valid credential */
     ERR_FORBIDDEN,       /* valid credential, missing scope or foreign tenant */
     ERR_SUSPENDED,       /* the tenant is suspended */
     ERR_GONE,            /* the tenant is being deleted or was deleted */
-    ERR_QUOTA,           /* a stored quota is full; deletes still pass */
-    ERR_RATE_LIMITED,    /* too fast; retry after the time given */
+    ERR_QUOTA,           /* a stored quota is full; deletes are still admitted */
+    ERR_RATE_LIMITED,    /* too fast; retry after the returned time */
     ERR_OVERLOADED,      /* a bounded queue is full, or no descriptor is free; retry soon */
-    ERR_STORAGE_FULL,    /* the disk is at its headroom; deletes still pass */
+    ERR_STORAGE_FULL,    /* the disk is at its headroom; deletes are still admitted */
     ERR_UNAVAILABLE,     /* the engine is stopped or stopping */
-    ERR_OUTCOME_UNKNOWN, /* a write failed while being made durable: it may or may not be there */
-    ERR_CORRUPT,         /* stored bytes are not what they must be */
+    ERR_OUTCOME_UNKNOWN, /* a write failed while being made durable: it may or may not be stored */
+    ERR_CORRUPT,         /* stored bytes are invalid */
     ERR_IO,              /* file system or engine input/output */
     ERR_NO_MEMORY,       /* an allocation whose size came from input failed */
-    ERR_CANCELLED,       /* the caller went away */
+    ERR_CANCELLED,       /* the client disconnected, or the caller cancelled */
     ERR_LOCKED,          /* another process holds the data directory */
     ERR_UNSUPPORTED,     /* from a newer version, or not built in */
     ERR_TIMEOUT,         /* a deadline passed */
@@ -52,25 +54,27 @@ enum err {
 
 #define ERRBUF_BYTES 384
 
-/* Text for people beside an err. Zero-initialised is empty. */
+/* Text for people that accompanies an err. Zero-initialized is empty. */
 struct errbuf {
     char text[ERRBUF_BYTES];
 };
 
-/* Write a sentence into eb (NULL is allowed and ignored) and return code, so that a failure is one
- * line: `return base_fail(eb, ERR_TOO_BIG, "row key is %zu bytes; the limit is %d", n, LIM);` */
+/* Writes a sentence into eb (NULL is allowed and ignored) and returns code, so that a failure is
+ * one line: `return base_fail(eb, ERR_TOO_BIG, "row key is %zu bytes; the limit is %d", n,
+ * LIM);` */
 enum err base_fail(struct errbuf *eb, enum err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Put the place of a failure in front of eb's sentence, "place: sentence", and return code; ERR_OK
- * passes: `return base_fail_at(eb, rc, "limits");` */
+/* Prepends the place of a failure to eb's sentence, "place: sentence", and returns code; does
+ * nothing for ERR_OK: `return base_fail_at(eb, rc, "limits");` */
 enum err base_fail_at(struct errbuf *eb, enum err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Short stable name such as "too_big"; "unknown" outside the enum. Static memory. */
+/* Returns a short stable name such as "too_big"; "unknown" outside the enum. Static memory. */
 const char *base_err_name(enum err code);
 
-/* Broken internal invariant: print file, line and text to stderr and abort, in release too. */
+/* Reports a broken internal invariant: prints file, line and text to stderr and aborts, in release
+ * too. */
 void base_panic(const char *file, int line, const char *what) __attribute__((noreturn));
 
 #define INVARIANT(cond)                                                                            \

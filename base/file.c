@@ -1,10 +1,10 @@
 /*
  * base/file.c - small files that must survive a power cut.
  *
- * Mechanism: new content goes into a temporary file beside the target and is fsynced there; then
- * one rename (replace) or link (create: it fails when the name is taken) puts it in place, and the
- * directory is fsynced. The temporary name carries process id and a counter, so no two writers
- * share one; what a crash left under it is removed by the next writer that draws the same name.
+ * Mechanism: new content is written to a temporary file next to the target and fsynced there. Then
+ * one rename (replace) or link (create: it fails if the name exists) installs it, and the directory
+ * is fsynced. The temporary name carries process ID and a counter, so no two writers share one. A
+ * temporary file left by a crash is removed by the next writer that generates the same name.
  */
 #define _GNU_SOURCE
 
@@ -44,7 +44,7 @@ enum err base_file_error(int error)
     }
 }
 
-/* The sentence keeps errno's text. */
+/* Reports a failure; the sentence contains errno's text. */
 static enum err fail(struct errbuf *eb, const char *verb, const char *path)
 {
     int error = errno;
@@ -70,7 +70,7 @@ static int fsync_retry(int fd)
     return result;
 }
 
-/* Close without disturbing the errno that tells why. */
+/* Closes without changing the errno that holds the reason. */
 static void close_quietly(int fd)
 {
     int error = errno;
@@ -83,7 +83,7 @@ static void close_quietly(int fd)
 static enum err read_all(int fd, const char *path, size_t max, struct buf *out, struct errbuf *eb)
 {
     for (;;) {
-        /* One byte more than max tells a file that is too big from one that just fits. */
+        /* One byte more than max distinguishes a file that is too big from one that just fits. */
         size_t left = max - out->len;
         size_t wanted = left < READ_BYTES ? left + 1 : READ_BYTES;
         uint8_t chunk[READ_BYTES];
@@ -129,7 +129,7 @@ enum err base_dir_sync(const char *path, struct errbuf *eb)
     return e;
 }
 
-/* fsync the directory that holds path. */
+/* Syncs the directory that holds path. */
 static enum err sync_parent(const char *path, struct errbuf *eb)
 {
     size_t len = strlen(path);
@@ -210,7 +210,7 @@ static enum err write_all(int fd, const char *path, struct slice bytes, struct e
     return ERR_OK;
 }
 
-/* A complete, fsynced file at temp, or none. */
+/* Writes a complete, fsynced file at temp, or none. */
 static enum err write_temp(const char *temp, struct slice bytes, mode_t mode, struct errbuf *eb)
 {
     int fd = open_retry(temp, O_WRONLY | O_CREAT | O_EXCL, mode);
@@ -256,7 +256,8 @@ enum err base_file_create(const char *path, struct slice bytes, mode_t mode, str
     if (e != ERR_OK)
         return e;
     e = link(temp, path) == 0 ? ERR_OK : fail(eb, "create", path);
-    (void)unlink(temp); /* a second name at worst; the content is in place or the failure known */
+    (void)unlink(temp); /* at worst a second name remains; the content is installed or the failure
+                         * known */
     return e == ERR_OK ? sync_parent(path, eb) : e;
 }
 
