@@ -1,13 +1,13 @@
 /*
- * base/hashmap.c - chained buckets that readers walk while one writer changes them.
+ * base/hashmap.c - chained buckets that readers iterate while one writer changes them.
  *
- * Mechanism: a node is complete before it is linked and never changes afterwards, but for `next`.
- * Insert links it in front of its chain; remove unlinks it and retires it: a reader that stands on
- * it still finds its way to the end of the chain. Growth copies every node into a table twice as
- * large, publishes that, and retires the old table with its nodes as one object.
+ * Mechanism: a node is complete before it is linked and never changes afterwards, except for
+ * `next`. Insert links it at the head of its chain. Remove unlinks it and retires it: a reader that
+ * is at the node still reaches the end of the chain. Growth copies every node into a table twice as
+ * large, publishes that table, and retires the old table with its nodes as one object.
  *
  * Invariants:
- *   1. A node hangs in exactly one table, in the bucket of its hash.
+ *   1. A node is in exactly one table, in the bucket of its hash.
  *   2. The number of buckets is a power of two and at least 4/3 of the number of nodes.
  *   3. Only the writer stores; readers only follow pointers loaded with acquire.
  */
@@ -47,7 +47,7 @@ struct base_hashmap {
 
 static struct base_siphash_key hash_key;
 
-/* Before main, so that base_hash need not ask whether there is a key. */
+/* Runs before main, so that base_hash need not check whether there is a key. */
 __attribute__((constructor)) static void make_hash_key(void)
 {
     ssize_t n;
@@ -74,7 +74,7 @@ static struct table *table_new(size_t bucket_count)
     return t;
 }
 
-/* The table and every node that still hangs in it. */
+/* Frees the table and every node that is still in it. */
 static void table_free(void *object)
 {
     struct table *t = object;

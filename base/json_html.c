@@ -1,8 +1,8 @@
 /*
- * base/json_html.c - values become text in one place, which escapes them.
+ * base/json_html.c - the one place where values are written as text, escaped.
  *
- * A value stands between tags, never in an attribute, and is isolated (<bdi>), so that one with
- * marks for right-to-left text does not reorder what is around it.
+ * A value is placed between tags, never in an attribute, and is isolated (<bdi>), so that a value
+ * with right-to-left marks does not reorder the text around it.
  */
 #include "base/json_html.h"
 
@@ -52,7 +52,7 @@ void base_html_escaped(struct base_html *p, struct slice text)
         put_byte(p, text.ptr[i]);
 }
 
-/* 1234567 as 1,234,567; anything but a whole number as it is. */
+/* Writes 1234567 as 1,234,567; anything but a whole number unchanged. */
 static void put_number(struct base_html *p, struct slice digits)
 {
     uint64_t number;
@@ -125,8 +125,9 @@ static void put_words(struct base_html *p, const struct base_html_word *words, s
     base_html_value(p, value);
 }
 
-/* A column's label is in an attribute of each of its cells: where a table does not fit, the page's
- * style may show cells below each other. label NULL: it stands before the cell. */
+/* Writes a cell. The column's label is also an attribute of each of its cells: if a table does not
+ * fit, the page's style may show cells below each other. label NULL: the label is shown before the
+ * cell. */
 static void put_cell(struct base_html *p, const struct base_html_column *c, const char *label,
                      struct slice value)
 {

@@ -1,11 +1,12 @@
 /*
  * base/json_html.h - values of a JSON text as text and tables of an HTML page.
  *
- * Does:     escape; write one value, lines of a label and a value, a table of an array of objects.
- * Owns:     nothing; output goes into the caller's buf.
+ * Does:     escapes; writes one value, lines of a label and a value, a table of an array of
+ *           objects.
+ * Owns:     nothing; output is appended to the caller's buf.
  * May use:  base/.
- * Knows no: what the text is about. Labels, units and words are the caller's markup;
- *           so is the style: cells have the class code or number, times time.
+ * Knows no: the meaning of the text. Labels, units and words are the caller's markup; so is the
+ *           style: cells have the class code or number, times time.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: the output buf's latched error.
@@ -19,7 +20,7 @@
 #include "base/slice.h"
 
 struct base_html {
-    struct slice line; /* that passed base_json_check */
+    struct slice line; /* must have passed base_json_check */
     struct buf *out;
     struct buf scratch; /* as large as the longest text */
 };
@@ -27,16 +28,18 @@ struct base_html {
 void base_html_put(struct base_html *p, const char *markup);
 void base_html_escaped(struct base_html *p, struct slice text);
 
-/* Neither absent nor null. */
+/* Returns whether the value is neither absent nor null. */
 bool base_html_is_there(struct slice value);
-/* The text of a string, valid until the next call; empty for anything else. */
+/* Returns the text of a string, valid until the next call; empty for anything else. */
 struct slice base_html_text_of(struct base_html *p, struct slice value);
-/* "not stated" for what is not there. */
+/* Writes a value; "not stated" if it is absent. */
 void base_html_value(struct base_html *p, struct slice value);
-/* 2026-11-20T10:00:00.000Z as 2026-11-20 10:00:00 UTC, in one line; anything else as it is. */
+/* Writes 2026-11-20T10:00:00.000Z as 2026-11-20 10:00:00 UTC, in one line; anything else
+ * unchanged. */
 void base_html_time(struct base_html *p, struct slice value);
 
-/* Words for names; one with name NULL ends the list. A name that is not there is shown itself. */
+/* Words for names; an entry with name NULL ends the list. A name that is not listed is shown
+ * unchanged. */
 struct base_html_word {
     const char *name;
     const char *words;
@@ -44,9 +47,9 @@ struct base_html_word {
 
 enum base_html_kind { BASE_HTML_VALUE, BASE_HTML_TIME, BASE_HTML_CODE, BASE_HTML_WORDS };
 
-/* One with label NULL ends a list of them. */
+/* Description of a column; an entry with label NULL ends a list. */
 struct base_html_column {
-    const char *label; /* of a column, or of a line with one value; without quotes */
+    const char *label; /* of a column, or of a line with one value; must not contain quotes */
     const char *path;
     enum base_html_kind kind;
     const struct base_html_word *words;
@@ -54,9 +57,9 @@ struct base_html_column {
     const char *if_null; /* instead of "not stated"; may be NULL */
 };
 
-/* A line for each value of the text; what is not there is left out. */
+/* Writes a line for each value of the text; absent values are omitted. */
 void base_html_facts(struct base_html *p, const struct base_html_column *facts);
-/* A line for each object of the array at the path. */
+/* Writes a line for each object of the array at the path. */
 void base_html_table(struct base_html *p, const char *path, const struct base_html_column *columns);
 
 #endif

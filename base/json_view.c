@@ -1,11 +1,11 @@
 /*
- * base/json_view.c - one pass to check, with a stack of what is open; then skipping from value to
+ * base/json_view.c - one pass to check, with a stack of open containers; then skips from value to
  * value.
  *
  *   after               comes
  *   { or ,  in {        "name":value
  *   [ or ,  in [        value
- *   a value             , or what closes the innermost one
+ *   a value             , or the end of the innermost container
  */
 #include "base/json_view.h"
 
@@ -46,7 +46,7 @@ static bool take_unit(struct slice *in, uint32_t *out)
     return true;
 }
 
-/* What follows "\u". */
+/* Reads the digits after "\u". */
 static bool take_code(struct slice *in, uint32_t *out)
 {
     uint32_t code, low;
@@ -76,7 +76,7 @@ static bool take_escape(struct slice *in, uint32_t *out)
     return true;
 }
 
-/* Errors latch in out. */
+/* Appends a character. Errors latch in out. */
 static void put_utf8(struct buf *out, uint32_t code)
 {
     if (code < 0x80) {
@@ -90,7 +90,7 @@ static void put_utf8(struct buf *out, uint32_t code)
         (void)base_buf_append_byte(out, (uint8_t)(0x80 | (code >> 6 * more & 0x3f)));
 }
 
-/* out NULL: nobody wants it. */
+/* Reads a string. out NULL: its text is discarded. */
 static bool take_string(struct slice *in, struct buf *out)
 {
     if (!take(in, '"'))
@@ -119,7 +119,7 @@ struct check {
     size_t depth;
 };
 
-/* Numbers, true, false, null: what is none of them has no other meaning here. */
+/* Reads a number, true, false or null: a literal that is none of them has no other meaning here. */
 static bool take_literal(struct slice *in)
 {
     size_t len = 0;
@@ -135,7 +135,7 @@ static bool begin_element(struct check *c)
     return c->closers[c->depth - 1] == ']' || (take_string(&c->in, NULL) && take(&c->in, ':'));
 }
 
-/* *out_is_whole: nothing of it is left to come. */
+/* Starts a value. *out_is_whole: the value is complete. */
 static bool begin_value(struct check *c, bool *out_is_whole)
 {
     bool is_object = take(&c->in, '{');
@@ -154,7 +154,7 @@ static bool begin_value(struct check *c, bool *out_is_whole)
     return begin_element(c);
 }
 
-/* After a value: the next one has begun, or all are closed. */
+/* Continues after a value: the next value has started, or all containers are closed. */
 static bool end_value(struct check *c)
 {
     while (c->depth > 0) {
@@ -203,7 +203,7 @@ enum base_json_kind base_json_kind(struct slice value)
     }
 }
 
-/* The value at the beginning of in, which is moved to what follows. */
+/* Returns the value at the start of in, and advances in past it. */
 static struct slice take_value(struct slice *in)
 {
     struct slice value = *in;

@@ -1,15 +1,15 @@
 /*
- * base/list.h - a list whose links lie inside of what it lists.
+ * base/list.h - an intrusive list: its links are members of the listed objects.
  *
- * Does:     append, remove from anywhere, find what a link lies in.
- * Owns:     nothing: a link belongs to what it lies in, and is in one list at most.
+ * Does:     appends, removes from anywhere, finds the object of a link.
+ * Owns:     nothing: a link belongs to its object, and is in at most one list.
  * May use:  nothing.
- * Knows no: what is listed.
+ * Knows no: the listed objects.
  * Threads:  one at a time for a list.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. What was appended first is first.
+ * Promises: 1. The order is the order of appends.
  *           2. No call allocates, or takes longer for a longer list.
  */
 #ifndef BASE_LIST_H
@@ -17,7 +17,7 @@
 
 #include <stddef.h>
 
-/* Zeroed at first. */
+/* Must be zeroed at first. */
 struct base_list {
     struct base_link *first;
     struct base_link *last;
@@ -26,13 +26,13 @@ struct base_list {
 struct base_link {
     struct base_link *next;
     struct base_link *previous;
-    struct base_list *list; /* that it is in, or NULL */
+    struct base_list *list; /* the list that it is in, or NULL */
 };
 
-/* What a link, or a list, lies in; it must not be NULL. */
+/* The object of a link, or of a list; the link must not be NULL. */
 #define BASE_LIST_ITEM(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
-/* It must be in no list. */
+/* Appends a link, which must be in no list. */
 static inline void base_list_append(struct base_list *list, struct base_link *link)
 {
     link->list = list;
@@ -45,7 +45,7 @@ static inline void base_list_append(struct base_list *list, struct base_link *li
     list->last = link;
 }
 
-/* In no list: nothing. */
+/* Removes a link; does nothing if it is in no list. */
 static inline void base_list_remove(struct base_link *link)
 {
     struct base_list *list = link->list;

@@ -3,7 +3,7 @@
  *
  * Mechanism: the line is built on the stack and written with one write(2), so lines of several
  * threads do not mix. Every byte outside printable ASCII is escaped: no value can forge a line or
- * speak to a terminal. The last byte is kept for the newline.
+ * send control sequences to a terminal. The last byte is reserved for the newline.
  */
 #include "base/log.h"
 
@@ -35,7 +35,8 @@ struct line {
     size_t len;
 };
 
-/* An escape that does not fit whole ends the line: half of one would be something else. */
+/* Appends a byte, escaped if necessary. An escape that does not fit ends the line, because a
+ * partial escape would mean something else. */
 static bool line_add_byte(struct line *line, uint8_t byte)
 {
     static const char HEX[] = "0123456789abcdef";
@@ -90,7 +91,7 @@ void base_log(enum base_log_level level, const char *event, const char *format, 
         line_add(&line, " ");
     line_add(&line, pairs);
     line.text[line.len++] = '\n';
-    /* Nobody is left to tell that the log cannot be written. */
+    /* A failure to write the log has nowhere to be reported. */
     (void)!write(STDERR_FILENO, line.text, line.len);
     errno = error;
 }

@@ -1,10 +1,10 @@
 /*
  * base/log.h - one line per event on stderr: time level event key=value.
  *
- * Does:     write a whole line with one write(2).
+ * Does:     writes a whole line with one write(2).
  * Owns:     nothing.
  * May use:  base/.
- * Knows no: who is calling; only gateway/ and the mains call it, rooms below return errors.
+ * Knows no: its callers; only gateway/ and the mains call it, lower layers return errors.
  * Threads:  any.
  * Blocks:   on stderr; never on a hot path.
  * Fails by: drops the line.
@@ -17,7 +17,7 @@
 enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARN, BASE_LOG_ERROR };
 
 void base_log_set_level(enum base_log_level lowest);
-/* event is a word, format the key=value pairs. */
+/* Writes a line. event is a word, format the key=value pairs. */
 void base_log(enum base_log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -55,7 +55,8 @@ static uint64_t bound_in(const char *path, uint64_t (*bound_of)(struct slice tex
     return bound;
 }
 
-/* The least, of this process' control group and all above it: "0::/a/b" in /proc/self/cgroup. */
+/* Returns the minimum of the bounds of this process' control group and all groups above it:
+ * "0::/a/b" in /proc/self/cgroup. */
 static uint64_t group_bound(const char *file, uint64_t (*bound_of)(struct slice text))
 {
     struct buf text = {0};
@@ -84,13 +85,14 @@ static uint64_t group_bound(const char *file, uint64_t (*bound_of)(struct slice 
     return bound;
 }
 
-/* --- what there is ---------------------------------------------------------------------------- */
+/* --- the machine ------------------------------------------------------------------------------ */
 
 int base_machine_processors(void)
 {
     cpu_set_t set;
     long count = sysconf(_SC_NPROCESSORS_ONLN);
-    if (sched_getaffinity(0, sizeof set, &set) == 0) /* EINVAL: more than the set has room for */
+    if (sched_getaffinity(0, sizeof set, &set) == 0) /* EINVAL: the machine has more processors than
+                                                      * the set */
         count = CPU_COUNT(&set);
     uint64_t quota = group_bound("cpu.max", base_machine_processor_bound);
     if (count < 1)

@@ -1,17 +1,18 @@
 /*
  * base/mailbox.c - a lock-free list of messages and an eventfd.
  *
- * Mechanism: push puts its message in front of the list; take swaps the whole list for an empty one
- * and turns it round. Only the push that finds the list empty writes the eventfd.
+ * Mechanism: push puts its message at the head of the list; take swaps the whole list for an empty
+ * one and reverses it. Only the push that finds the list empty writes the eventfd.
  *
- * Why no message sleeps (promise 2):
- *   1. Whoever makes the list non-empty writes the eventfd afterwards.
+ * Why no message is missed (promise 2):
+ *   1. The push that makes the list non-empty writes the eventfd afterwards.
  *   2. take clears the eventfd BEFORE it empties the list. A push between the two finds either the
- *      old list, and is taken with it, or the empty one, and its write comes after the clearing.
- *   A write may arrive after its message was taken: the owner then wakes once for nothing.
+ *      old list, and is taken with it, or the empty one, and its write follows the clearing.
+ *   A write may arrive after its message was taken: the owner then wakes up once without a message.
  *
- * Orders: push releases the message's content, take acquires it. Successive pushes are read-modify-
- * writes of one object, so the take that sees the newest sees what every earlier one released.
+ * Orders: push releases the message's content, take acquires it. Successive pushes are
+ * read-modify-writes of one object, so the take that sees the newest message sees the content that
+ * every earlier push released.
  */
 #include "base/mailbox.h"
 
@@ -29,7 +30,8 @@ enum err base_mailbox_init(struct base_mailbox *m)
 {
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fd == 0) {
-        /* 0 is what a zeroed, never made mailbox carries; fini must not take it for ours. */
+        /* A zeroed mailbox, which was never initialized, has descriptor 0; fini must not mistake it
+         * for ours. */
         fd = fcntl(0, F_DUPFD_CLOEXEC, 1);
         (void)close(0); /* the copy stays */
     }
@@ -55,7 +57,7 @@ static void wake(const struct base_mailbox *m)
     do {
         n = write(m->wake_fd, &one, sizeof one);
     } while (n < 0 && errno == EINTR);
-    /* EAGAIN: the counter is at its ceiling, so the owner is awake anyway. */
+    /* EAGAIN: the counter is at its maximum, so the owner is awake anyway. */
     INVARIANT(n == (ssize_t)sizeof one || errno == EAGAIN);
 }
 
@@ -76,7 +78,7 @@ void base_mailbox_push_all(struct base_mailbox *m, struct base_msg *newest, stru
         oldest->next = head;
     } while (!atomic_compare_exchange_weak_explicit(&m->head, &head, newest, memory_order_release,
                                                     memory_order_relaxed));
-    /* From here on they are the receiver's. */
+    /* From here on the messages belong to the receiver. */
     if (head == NULL)
         wake(m);
 }

@@ -1,13 +1,13 @@
 /*
- * base/memory.c - how many bytes everybody's requests may hold together, and each user of them.
+ * base/memory.c - a budget for the memory that requests hold, in total and per share.
  *
- * Mechanism: the threshold of a share is what is free (dynamic thresholds, as switches divide their
- * buffers among ports). It falls while others come, and who is above it gets nothing until enough
- * of what he holds has gone.
+ * Mechanism: the threshold of a share is the free rest of the budget (dynamic thresholds, as
+ * switches divide their buffers among ports). The threshold falls as other shares take memory, and
+ * a share above it gets nothing until it has returned enough.
  *
- * What is refused is not in the budget's sum for a moment, since a scrape would see it. Two threads
- * that take of one share at once may both be refused where one of them would have passed. Nothing
- * is ordered by the counters, so relaxed is enough.
+ * Refused bytes are never part of the budget's sum, not even for a moment, because a scrape would
+ * see them. If two threads take from one share at the same time, both may be refused although one
+ * of them would have fit. The counters order no other memory accesses, so relaxed is enough.
  */
 #include "base/memory.h"
 
@@ -25,7 +25,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Of a share that holds `own`, when all hold `all`. */
+/* Returns the threshold of a share when all shares hold `all` bytes. */
 static size_t threshold(const struct base_memory_share *s, size_t all)
 {
     size_t left = s->budget->limit > all ? s->budget->limit - all : 0;

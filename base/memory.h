@@ -1,17 +1,17 @@
 /*
- * base/memory.h - how many bytes everybody's requests may hold together, and each user of them.
+ * base/memory.h - a budget for the memory that requests hold, in total and per share.
  *
- * Does:     count bytes before they are allocated; refuse those that would leave the others too
- *           little.
+ * Does:     counts bytes before they are allocated; refuses allocations that would leave too little
+ *           for other shares.
  * Owns:     nothing: budgets and shares are plain structures.
  * May use:  base/.
- * Knows no: who the users are, what the bytes are.
+ * Knows no: what the shares belong to, what the bytes are for.
  * Threads:  any; without a lock.
  * Blocks:   no.
  * Fails by: false.
  * Limits:   the budget's, and a share's own.
- * Promises: 1. A share never takes more than what is left for others then: one alone gets half
- *              of the budget, two a third each, and there is always something for the next one.
+ * Promises: 1. A share never takes more than it then leaves free: one share alone gets half of the
+ *              budget, two get a third each, and some memory is always left for the next one.
  *           2. The budget's limit is exceeded by base_memory_take_anyway only.
  */
 #ifndef BASE_MEMORY_H
@@ -22,18 +22,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Blocks up to this are not counted: how many there are is bounded by the requests under way. */
+/* Blocks up to this size are not counted: their number is bounded by the requests in flight. */
 #define BASE_MEMORY_SMALL 4096
 
 struct base_memory {
     size_t limit; /* set once, before there are shares */
     _Atomic size_t used;
-    _Atomic uint64_t refused; /* times */
+    _Atomic uint64_t refused; /* number of refused calls */
 };
 
 struct base_memory_share {
-    struct base_memory *budget; /* NULL: none */
-    size_t most;                /* 0: whatever promise 1 gives it */
+    struct base_memory *budget; /* NULL: no budget */
+    size_t most;                /* maximum of used; 0: only promise 1 bounds it */
     _Atomic size_t used;
 };
 
@@ -42,15 +42,17 @@ static inline size_t base_memory_counted(size_t block_bytes)
     return block_bytes > BASE_MEMORY_SMALL ? block_bytes : 0;
 }
 
-/* A share that is NULL, or has no budget, takes everything, uncounted. */
+/* Takes bytes from the budget; returns false if they are refused. A share that is NULL, or has no
+ * budget, takes any number, uncounted. */
 bool base_memory_take(struct base_memory_share *s, size_t bytes);
-/* What is there already, and cannot be refused. */
+/* Counts bytes that are already allocated and cannot be refused. */
 void base_memory_take_anyway(struct base_memory_share *s, size_t bytes);
 void base_memory_give(struct base_memory_share *s, size_t bytes);
 
-/* Has half of what it could get, or more: what can wait should. */
+/* Returns whether the share has half of its current maximum or more: work that can wait should
+ * wait. */
 bool base_memory_is_scarce(const struct base_memory_share *s);
-/* What it could hold at this moment, with what it holds. */
+/* Returns the current maximum of the share, the bytes that it holds included. */
 size_t base_memory_most(const struct base_memory_share *s);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "base/banned.h"
 
-/* In a key's name, an address, a line of the audit trail they would be taken for the service. */
+/* In a key's name, an address or a line of the audit trail these would be mistaken for the
+ * service. */
 static const char *const RESERVED[] = {
     "admin", "all", "bigtent", "internal", "none", "operator", "ops", "root", "service", "system",
 };

@@ -1,10 +1,10 @@
 /*
- * base/names.h - what the names that people give may look like.
+ * base/names.h - the rules for names chosen by people.
  *
- * Does:     check the IDs of tenants and tables and the names of column families.
+ * Does:     checks the IDs of tenants and tables and the names of column families.
  * Owns:     nothing.
  * May use:  base/.
- * Knows no: whether something of that name exists.
+ * Knows no: whether an object of that name exists.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_INVALID, with a sentence.
@@ -21,7 +21,7 @@ enum err base_tenant_id_check(struct slice id, struct errbuf *eb) MUST_CHECK;
 enum err base_table_id_check(struct slice id, struct errbuf *eb) MUST_CHECK;
 enum err base_family_name_check(struct slice name, struct errbuf *eb) MUST_CHECK;
 
-/* IDs that look like the service itself: no tenant is made with one. */
+/* Returns whether an ID could be mistaken for the service itself: no tenant is made with one. */
 bool base_tenant_id_is_reserved(struct slice id);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * base/pair_stream.h - keys and values of a database on their way through a pipe.
+ * base/pair_stream.h - the stream of a database's keys and values through a pipe.
  *
  * Does:     the bytes between `bigtentd read-database` and `bigtent move-in`: a magic text, then
  *
  *               about    BASE_PAIRS_ABOUT (4), 16 (4), number of the database's last change (8),
- *                        about how many bytes it holds (8)
+ *                        approximate size in bytes (8)
  *               pair     length of key (4), length of value (4), key, value
  *               end      BASE_PAIRS_END (4), 8 (4), number of pairs (8)
  *               failed   BASE_PAIRS_FAILED (4), length of text (4), text: why; instead of the rest
@@ -28,11 +28,11 @@
 
 #define BASE_PAIRS_MAGIC       "bigtent pairs 1\n"
 #define BASE_PAIRS_MAGIC_LEN   16
-#define BASE_PAIRS_HEAD_BYTES  8 /* in front of everything but the magic */
+#define BASE_PAIRS_HEAD_BYTES  8 /* precedes everything but the magic */
 #define BASE_PAIRS_ABOUT_BYTES 16
 #define BASE_PAIRS_END_BYTES   8
 
-/* In the place of a key's length. */
+/* Values in place of a key's length. */
 #define BASE_PAIRS_END    UINT32_C(0xFFFFFFFF)
 #define BASE_PAIRS_FAILED UINT32_C(0xFFFFFFFE)
 #define BASE_PAIRS_ABOUT  UINT32_C(0xFFFFFFFD)

@@ -3,8 +3,8 @@
  *
  * Form of a field:   varint(tag * 2)      varint(length)  bytes     bytes
  *                    varint(tag * 2 + 1)  varint(value)             integer
- * so a reader can step over either kind without knowing the tag. Varints are minimal: one value has
- * one form, and a stored record compares equal to the same record written again.
+ * so a reader can skip either kind without knowing the tag. Varints are minimal: one value has one
+ * form, and a stored record compares equal to the same record written again.
  */
 #include "base/record.h"
 
@@ -52,7 +52,7 @@ enum err base_varint_take(struct slice *rest, uint64_t *out)
     return ERR_CORRUPT;
 }
 
-/* Write a head and, behind it, a number or a length. */
+/* Writes a head and, after it, a number or a length. */
 static size_t head_write(uint8_t out[2 * VARINT_BYTES], uint32_t tag, uint32_t kind, uint64_t value)
 {
     INVARIANT(tag >= 1 && tag <= TAG_MAX);
@@ -64,7 +64,7 @@ enum err base_record_put_bytes(struct buf *out, uint32_t tag, struct slice value
 {
     uint8_t head[2 * VARINT_BYTES];
     size_t head_len = head_write(head, tag, KIND_BYTES, value.len);
-    /* Both parts or none. */
+    /* Reserve both parts or neither. */
     bool is_countable = value.len <= SIZE_MAX - head_len;
     enum err e = base_buf_reserve(out, is_countable ? head_len + value.len : SIZE_MAX);
     if (e != ERR_OK)

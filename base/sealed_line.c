@@ -1,8 +1,8 @@
 /*
  * base/sealed_line.c - Ed25519 over a line of JSON, found without a parser of JSON.
  *
- * 1. In JSON a quote within a text is escaped, and what follows the closing quote of a value is
- *    never a colon: so "name":" stands for a member of that name and nothing else.
+ * 1. In JSON a quote within a text is escaped, and the closing quote of a value is never followed
+ *    by a colon. So "name":" can only be a member of that name.
  */
 #define _GNU_SOURCE
 
@@ -70,7 +70,7 @@ enum err base_seal_key_make(EVP_PKEY **out, struct errbuf *eb)
     return *out == NULL ? broken(eb) : ERR_OK;
 }
 
-/* Nobody is asked for a passphrase. */
+/* Refuses to ask for a passphrase. */
 static int no_passphrase(char *buf, int size, int is_writing, void *ctx)
 {
     (void)buf;
@@ -171,14 +171,14 @@ enum err base_seal_sign(EVP_PKEY *key, struct slice unsealed, uint8_t out[BASE_S
     return done ? ERR_OK : broken(eb);
 }
 
-/* The line as it was before it was signed. */
+/* Restores the line as it was before it was signed. */
 static enum err unseal(struct slice line, struct slice signature, struct buf *out)
 {
     struct slice name = SLICE_LIT("\"signature\":\"");
     const uint8_t *begin = signature.ptr - name.len;
     const uint8_t *behind = signature.ptr + signature.len + 1;
     const uint8_t *end = line.ptr + line.len;
-    if (behind == end || *behind != ',') /* sorted names: others come behind */
+    if (behind == end || *behind != ',') /* names are sorted: other members follow */
         return ERR_INVALID;
     behind++;
     enum err rc = base_buf_append(out, base_slice(line.ptr, (size_t)(begin - line.ptr)));

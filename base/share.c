@@ -1,10 +1,12 @@
 /*
  * base/share.c - nice values that follow lag.
  *
- * 1. A class's nice is set under the lock, of all its threads at once: a thread that joins has it.
- * 2. A thread's own entry is in its own memory, which it takes off the list as it ends.
- * 3. Nice is absolute: RocksDB makes threads from whichever thread asks first, which they inherit
- *    from. The main thread is in no class and keeps what the program was started with.
+ * 1. The nice of a class is set under the lock, for all its threads at once: a thread that joins
+ *    gets it.
+ * 2. A thread's own entry is in its own memory; the thread removes it from the list when it ends.
+ * 3. Nice is absolute: RocksDB creates threads from any thread that calls it first, and they
+ *    inherit its nice. The main thread is in no class and keeps the nice that the program was
+ *    started with.
  */
 #define _GNU_SOURCE
 
@@ -26,21 +28,21 @@
 #define NS_PER_S      1000000000ULL
 #define NICE_FIRST    (-20)
 #define NICE_LAST     19
-#define RISE_MOST     10        /* of all classes */
-#define SHORT_TURN_NS 500000    /* the system: 0.7 ms or more */
-#define SMALL_TURN_NS 100000    /* the least that the system takes */
+#define RISE_MOST     10        /* for all classes */
+#define SHORT_TURN_NS 500000    /* the system's own: 0.7 ms or more */
+#define SMALL_TURN_NS 100000    /* the minimum that the system accepts */
 #define IOPRIO_THREAD 1         /* ioprio_set(2); linux/ioprio.h is not everywhere */
 #define IOPRIO_NONE   0         /* by nice */
-#define IOPRIO_IDLE   (3 << 13) /* when nobody else wants the disk */
+#define IOPRIO_IDLE   (3 << 13) /* only while no other thread wants the disk */
 
-/* Nice; a step of 5 is a factor of three. */
+/* Nice values; a step of 5 is a factor of three. */
 struct share {
     const char *name;
     int least;        /* without lag */
     int most;         /* with full lag */
     int fixed;        /* where priorities cannot be raised */
-    uint64_t turn_ns; /* 0: the system's */
-    bool disk_last;   /* without lag, whoever else wants the disk goes ahead */
+    uint64_t turn_ns; /* time slice; 0: the system's */
+    bool disk_last;   /* without lag: idle class of the disk */
 };
 
 static const struct share SHARES[BASE_CLASSES] = {
@@ -56,23 +58,23 @@ static const struct share SHARES[BASE_CLASSES] = {
 
 /* A thread in a class. */
 struct member {
-    struct member *next, **link; /* link: what points at it; NULL: in no class */
+    struct member *next, **link; /* link: the pointer to it; NULL: in no class */
     enum base_class class;
     pthread_t thread;
     id_t tid;
-    uint64_t before_ns; /* of processor, when it joined */
+    uint64_t before_ns; /* processor time when it joined */
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_end;
 static int own;   /* nice that the program was started with */
-static int first; /* the lowest that the system lets it have; own: it cannot raise priorities */
+static int first; /* the lowest that the system permits; own: it cannot raise priorities */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the following */
 static struct class {
     struct member *first;
     uint32_t lag;
-    uint64_t ended_ns; /* of processor, of threads that left */
+    uint64_t ended_ns; /* processor time of threads that left */
 } classes[BASE_CLASSES];
 
 static _Thread_local struct member self;
@@ -96,10 +98,10 @@ static void set_turns(uint64_t ns)
 {
     struct attributes attr = {.size = sizeof attr};
     if (syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) != 0 || attr.policy != SCHED_OTHER)
-        return; /* as it was: whoever started the program chose otherwise */
+        return; /* unchanged: the program was started with another policy */
     attr.size = sizeof attr;
     attr.runtime = ns;
-    (void)syscall(SYS_sched_setattr, 0, &attr, 0); /* refused: as it was */
+    (void)syscall(SYS_sched_setattr, 0, &attr, 0); /* if refused: unchanged */
 }
 
 static int nice_at(const struct share *s, uint32_t lag)
@@ -113,12 +115,12 @@ static void place(const struct member *m)
 {
     const struct share *s = &SHARES[m->class];
     uint32_t lag = classes[m->class].lag;
-    (void)setpriority(PRIO_PROCESS, m->tid, nice_at(s, lag)); /* refused: as it was */
+    (void)setpriority(PRIO_PROCESS, m->tid, nice_at(s, lag)); /* if refused: unchanged */
     if (s->disk_last)
         (void)syscall(SYS_ioprio_set, IOPRIO_THREAD, m->tid, lag == 0 ? IOPRIO_IDLE : IOPRIO_NONE);
 }
 
-/* Since it joined. */
+/* Returns the processor time since the thread joined. */
 static uint64_t cpu_ns_of(const struct member *m)
 {
     clockid_t clock;
@@ -128,7 +130,7 @@ static uint64_t cpu_ns_of(const struct member *m)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec - m->before_ns;
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all threads ------------------------------------------------------------------------------ */
 
 static void leave(void *member)
 {
@@ -205,7 +207,7 @@ void base_class_lag(enum base_class c, uint32_t lag)
     pthread_mutex_unlock(&lock);
 }
 
-/* A step of nice is a quarter, as the kernel's own table has it. */
+/* Returns the weight of a nice: a step is a factor of 1.25, as in the kernel's own table. */
 static uint32_t weight_of(int by)
 {
     double weight = 1000;

@@ -1,7 +1,7 @@
 /*
- * base/siphash.h - SipHash-1-3, the keyed hash behind base_hash.
+ * base/siphash.h - SipHash-1-3, the keyed hash used by base_hash.
  *
- * Does:     hash bytes under a 128-bit key (Aumasson and Bernstein; 1 compression round per word,
+ * Does:     hashes bytes under a 128-bit key (Aumasson and Bernstein; 1 compression round per word,
  *           3 final ones).
  * Owns:     nothing.
  * May use:  base/slice.h.
@@ -10,7 +10,7 @@
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. The same key and bytes give the published value on every machine.
+ * Promises: 1. The same key and bytes return the published value on every machine.
  */
 #ifndef BASE_SIPHASH_H
 #define BASE_SIPHASH_H
@@ -54,8 +54,8 @@ static inline uint64_t base_siphash_word(const uint8_t *p)
     return le64toh(word);
 }
 
-/* The last len % 8 bytes, lowest first. Long input lets one load reach back over bytes that were
- * hashed already and shift them out. */
+/* Returns the last len % 8 bytes, lowest first. For long input one load reads back over bytes that
+ * were already hashed and shifts them out. */
 static inline uint64_t base_siphash_tail(struct slice bytes)
 {
     size_t tail = bytes.len % 8;

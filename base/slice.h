@@ -1,8 +1,8 @@
 /*
- * base/slice.h - a borrowed run of bytes.
+ * base/slice.h - a borrowed sequence of bytes.
  *
- * Does:     point at bytes and know their count; compare and cut.
- * Owns:     nothing; whoever made the bytes owns them.
+ * Does:     points at bytes with their count; compares and cuts.
+ * Owns:     nothing; the maker of the bytes owns them.
  * May use:  nothing.
  * Knows no: NUL termination, encodings.
  * Threads:  any.
@@ -63,7 +63,7 @@ static inline bool base_slice_starts_with(struct slice s, struct slice prefix)
     return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
-/* s without its first n bytes; n must be at most s.len. */
+/* Returns s without its first n bytes; n must be at most s.len. */
 static inline struct slice base_slice_skip(struct slice s, size_t n)
 {
     return base_slice(s.ptr + n, s.len - n);

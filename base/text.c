@@ -1,8 +1,8 @@
 /*
  * base/text.c - strict codecs between bytes and text.
  *
- * Mechanism: every codec works out the length of its output first, reserves it, and raises out->len
- * only when the whole input was good: a failed call adds nothing.
+ * Mechanism: every codec computes the length of its output first, reserves it, and raises out->len
+ * only if the whole input was valid: a failed call adds nothing.
  */
 #include "base/text.h"
 
@@ -20,7 +20,7 @@ static bool is_ascii_word(const uint8_t *p)
     return (word & 0x8080808080808080U) == 0;
 }
 
-/* Length of the well-formed sequence at p (Unicode, table 3-7), 0 when there is none. */
+/* Returns the length of the well-formed sequence at p (Unicode, table 3-7); 0 if there is none. */
 static size_t utf8_sequence(const uint8_t *p, size_t left)
 {
     uint8_t lead = p[0];
@@ -132,7 +132,7 @@ static bool is_unreserved(uint8_t c)
            c == '_' || c == '~';
 }
 
-/* A length that no buf can hold stands for a product that would overflow. */
+/* Multiplies, saturating at SIZE_MAX, a length that no buf can hold. */
 static size_t times(size_t len, size_t factor)
 {
     return len > SIZE_MAX / factor ? SIZE_MAX : len * factor;
@@ -184,8 +184,8 @@ enum err base_hex_encode(struct slice in, struct buf *out)
 static const char STANDARD_DIGITS[] = LETTERS_AND_DIGITS "+/";
 static const char URL_DIGITS[] = LETTERS_AND_DIGITS "-_";
 
-/* Value of each digit with the IS_DIGIT bit set, 0 for every other byte: four lookups are good
- * when the bit survives their conjunction. */
+/* Value of each digit with the IS_DIGIT bit set, 0 for every other byte: four lookups are valid if
+ * the bit is set in all of them. */
 #define IS_DIGIT 0x40
 #define D(value) (IS_DIGIT | (value))
 #define VALUES(digit_62, digit_63)                                                                 \
@@ -234,7 +234,8 @@ static enum err encode64(struct slice in, const char *digits, bool is_padded, st
     return ERR_OK;
 }
 
-/* The last 2 or 3 digits; the bits beyond whole bytes must be 0, or one value had many texts. */
+/* Decodes the last 2 or 3 digits. The bits beyond whole bytes must be 0, or one value would have
+ * many texts. */
 static bool decode64_tail(const uint8_t *from, size_t digits, const uint8_t values[256],
                           uint8_t *to)
 {
@@ -340,7 +341,7 @@ enum err base_parse_i64(struct slice in, int64_t *out)
 
 /* --- times ------------------------------------------------------------------------------------ */
 
-/* So many digits off *rest. */
+/* Reads `count` digits and advances *rest past them. */
 static bool take_digits(struct slice *rest, size_t count, int64_t *out)
 {
     *out = 0;
@@ -363,7 +364,7 @@ static bool take_byte(struct slice *rest, uint8_t byte)
     return true;
 }
 
-/* Days since 1970; false: there is no such day. */
+/* Computes days since 1970. Returns false if there is no such day. */
 static bool days_from_civil(int64_t year, int64_t month, int64_t day, int64_t *out)
 {
     static const uint8_t LENGTHS[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};

@@ -1,11 +1,12 @@
 /*
- * base/watchdog.c - notices a thread that computes for long without coming round.
+ * base/watchdog.c - detects a thread that computes for long without starting its next piece of
+ * work.
  *
  * Mechanism: four times in BASE_WATCHDOG_MS each thread's rounds and its processor clock are read.
- * What the clock went on while the rounds stood still is how long the round has computed.
+ * The clock's advance while the rounds did not change is the compute time of the round.
  *
- * Memory orders: a round seen late is a report that comes a look later; relaxed is enough.
- * Rounds begin at 1, so that overdue is never one by chance.
+ * Memory orders: a round seen late only delays a report by one scan; relaxed is enough. Rounds
+ * start at 1, so that overdue never matches one by chance.
  */
 #define _GNU_SOURCE
 #include "base/watchdog.h"
@@ -28,19 +29,19 @@ struct place {
     bool is_taken;
     char name[NAME_BYTES];
     clockid_t clock;
-    /* the watchdog's */
+    /* used by the watchdog only */
     uint64_t seen_rounds;
-    uint64_t clock_ns;   /* at the last look */
-    uint64_t compute_ns; /* of the round under way */
+    uint64_t clock_ns;   /* at the last scan */
+    uint64_t compute_ns; /* of the current round */
 };
 
 _Thread_local struct base_watched *base_watched_here;
 _Atomic bool base_watchdog_test_hurry;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct place places[BASE_WATCHDOG_THREADS]; /* under the mutex, but for what is watched */
+static struct place places[BASE_WATCHDOG_THREADS]; /* under the mutex, except for `watched` */
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static pthread_key_t key; /* its destructor gives a place back when the thread ends */
+static pthread_key_t key; /* its destructor releases a place when the thread ends */
 static pthread_t watcher;
 static bool is_started;
 static _Atomic bool is_stopping;
@@ -51,11 +52,12 @@ static uint64_t clock_ns(const struct place *p)
 {
     struct timespec now;
     if (clock_gettime(p->clock, &now) != 0)
-        return p->clock_ns; /* it has ended: nothing more */
+        return p->clock_ns; /* the thread has ended: no further time */
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Between two looks the thread may have come round and begun anew: that look is not counted. */
+/* Scans a thread. Between two scans it may have started a new round: that interval is not
+ * counted. */
 static void look(struct place *p)
 {
     uint64_t rounds = atomic_load_explicit(&p->watched.rounds, memory_order_relaxed);
@@ -82,7 +84,7 @@ static void *run(void *unused)
     const struct timespec pause = {.tv_nsec = LOOK_MS * (long)NS_PER_MS};
     (void)unused;
     while (!atomic_load_explicit(&is_stopping, memory_order_relaxed)) {
-        (void)nanosleep(&pause, NULL); /* woken early: looks early */
+        (void)nanosleep(&pause, NULL); /* if woken early: scans early */
         pthread_mutex_lock(&mutex);
         for (size_t i = 0; i < BASE_WATCHDOG_THREADS; i++)
             if (places[i].is_taken)

@@ -1,19 +1,20 @@
 /*
- * base/watchdog.h - notices a thread that computes for long without coming round.
+ * base/watchdog.h - detects a thread that computes for long without starting its next piece of
+ * work.
  *
- * Does:     watch threads that others wait for: each says when it begins the next piece of work;
- *           one that has had a processor for BASE_WATCHDOG_MS since then is reported, once, with
- *           what it is at, and is told that it is overdue.
+ * Does:     monitors threads that others wait for. Each thread signals when it starts its next
+ *           piece of work. A thread that has used a processor for BASE_WATCHDOG_MS since then is
+ *           reported, once, with its current work, and is marked as overdue.
  * Owns:     its thread, between start and stop.
  * May use:  base/.
- * Knows no: what the work is.
- * Threads:  start and stop from one; join, round and is_overdue by the watched thread.
+ * Knows no: the kind of work.
+ * Threads:  start and stop from one; join, round and is_overdue by the monitored thread.
  * Blocks:   stop joins; join, and the end of a thread that joined, take a short mutex.
- * Fails by: ERR_NO_MEMORY, ERR_IO when its thread cannot be made.
- * Limits:   BASE_WATCHDOG_THREADS; one that joins behind them is not watched.
- * Promises: 1. Time is the processor's: a thread that waits, or that others keep from it, is not
- *              reported.
- *           2. Beginning a piece of work is two stores, without a call of the system.
+ * Fails by: ERR_NO_MEMORY, ERR_IO if its thread cannot be created.
+ * Limits:   BASE_WATCHDOG_THREADS; threads that join after that many are not monitored.
+ * Promises: 1. Time is processor time: a thread that waits, or gets no processor because of others,
+ *              is not reported.
+ *           2. Starting a piece of work costs two stores, without a system call.
  */
 #ifndef BASE_WATCHDOG_H
 #define BASE_WATCHDOG_H
@@ -29,24 +30,24 @@
 
 struct base_watched {
     _Atomic uint64_t rounds;
-    _Atomic(const char *) what; /* lives as long as the program; NULL: not said */
-    _Atomic uint64_t overdue;   /* the round that takes too long; 0: none does */
+    _Atomic(const char *) what; /* valid as long as the program runs; NULL: not set */
+    _Atomic uint64_t overdue;   /* number of the round that takes too long; 0: none */
 };
 
-/* Of this thread; NULL: it is not watched. */
+/* State of this thread; NULL: it is not monitored. */
 extern _Thread_local struct base_watched *base_watched_here;
 
-/* report runs on the watchdog's thread: name as given to join, what as given to round or "-", and
- * how long the processor was had. One watchdog at a time. */
+/* Starts the watchdog. report runs on the watchdog's thread, with the name passed to join, the
+ * `what` passed to round or "-", and the processor time used. One watchdog at a time. */
 enum err base_watchdog_start(void (*report)(const char *name, const char *what, uint64_t ms));
 void base_watchdog_stop(void);
-/* Reported since the start. */
+/* Returns the number of reports since the start. */
 uint64_t base_watchdog_reports(void);
 
-/* Until this thread ends. name: copied, at most 15 characters. */
+/* Monitors this thread until it ends. name: copied, at most 15 characters. */
 void base_watchdog_join(const char *name);
 
-/* This thread begins the next piece of work. */
+/* Signals that this thread starts its next piece of work. */
 static inline void base_watchdog_round(const char *what)
 {
     struct base_watched *w = base_watched_here;
@@ -57,7 +58,7 @@ static inline void base_watchdog_round(const char *what)
     atomic_store_explicit(&w->rounds, rounds + 1, memory_order_relaxed);
 }
 
-/* What the piece of work is, when that is known later. */
+/* Sets the name of the current piece of work, if it is known only later. */
 static inline void base_watchdog_say(const char *what)
 {
     if (base_watched_here != NULL)
@@ -67,7 +68,7 @@ static inline void base_watchdog_say(const char *what)
 /* Test tool: every piece of work is overdue at once. */
 extern _Atomic bool base_watchdog_test_hurry;
 
-/* The piece of work under way should end, where it can. */
+/* Returns whether the current piece of work should end, if it can. */
 static inline bool base_watchdog_is_overdue(void)
 {
     const struct base_watched *w = base_watched_here;

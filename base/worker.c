@@ -1,8 +1,8 @@
 /*
- * base/worker.c - threads, and the one that runs a mailbox.
+ * base/worker.c - threads, and the thread that runs a mailbox.
  *
- * Mechanism: stop is a message like any other, so the mailbox's order makes promise 1: what was
- * posted before it runs before it. `stopping` is written and read by the worker's thread alone.
+ * Mechanism: stop is a message like any other, so the mailbox's order implies promise 1: messages
+ * posted before it run before it. `stopping` is written and read by the worker's thread only.
  */
 #define _GNU_SOURCE
 
@@ -17,9 +17,10 @@
 
 #include "base/banned.h"
 
-#define NAME_MAX_CHARS 15 /* the kernel's 16 with its NUL */
+#define NAME_MAX_CHARS 15 /* the kernel's 16 with the NUL */
 
-/* Signals are the main thread's; what a thread does to itself (SIGSEGV) still kills. */
+/* Blocks all signals except those that a thread raises itself (SIGSEGV), which still kill. All
+ * others go to the main thread. */
 static void fill_blocked_signals(sigset_t *set)
 {
     static const int SELF_MADE[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -54,7 +55,7 @@ enum err base_thread_start(pthread_t *out, const char *name, void *(*run)(void *
     (void)pthread_attr_destroy(&attr); /* cannot fail on Linux */
     if (error != 0)
         return error == EAGAIN || error == ENOMEM ? ERR_NO_MEMORY : ERR_IO;
-    (void)pthread_setname_np(thread, name); /* a label; it may have ended already */
+    (void)pthread_setname_np(thread, name); /* a label; the thread may have ended already */
     *out = thread;
     return ERR_OK;
 }
@@ -71,7 +72,7 @@ static void *run_worker(void *arg)
     struct base_worker *w = arg;
     while (!w->stopping) {
         base_mailbox_wait(&w->mailbox, -1);
-        (void)base_mailbox_run(&w->mailbox); /* the count is of no interest here */
+        (void)base_mailbox_run(&w->mailbox); /* the count is not needed here */
     }
     return NULL;
 }
