@@ -1,8 +1,8 @@
 /*
- * auth/acting_tenant.c - whose data a request is about.
+ * auth/acting_tenant.c - decides whose data a request reads or changes.
  *
- * Only service keys choose, among the tenants on their list if they have one. A tenant that does
- * not exist is refused like one they may not have, so that names cannot be probed.
+ * Only service keys can choose, among the tenants on their list if they have one. A tenant that
+ * does not exist is refused like one that the key may not use, so that names cannot be probed.
  */
 #include "auth/keyring.h"
 

@@ -1,8 +1,8 @@
 /*
  * auth/apikey.c - the text of a key: kind, ID, secret, checksum.
  *
- * Every part has a fixed width, so taking a text apart needs no search. The checksum is CRC-32
- * written as six Base62 digits, most significant first; any single wrong character changes it.
+ * Every part has a fixed width, so parsing a text needs no search. The checksum is CRC-32 written
+ * as six Base62 digits, most significant first; any single wrong character changes it.
  *
  * 1. Random characters are drawn without bias: bytes of 248 and above are drawn again.
  * 2. No copy of a secret stays on the stack.
@@ -55,7 +55,8 @@ static enum err fill_random(uint8_t *out, size_t bytes)
     do {
         n = getrandom(out, bytes, 0);
     } while (n < 0 && errno == EINTR);
-    return n == (ssize_t)bytes ? ERR_OK : ERR_IO; /* up to 256 bytes come whole */
+    return n == (ssize_t)bytes ? ERR_OK : ERR_IO; /* requests of up to 256 bytes are returned
+                                                   * whole */
 }
 
 static enum err put_random_digits(char *out, size_t count)

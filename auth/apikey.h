@@ -1,16 +1,16 @@
 /*
  * auth/apikey.h - the text of an API key.
  *
- * Does:     make and take apart "bt<t|s|o>_<id:12><secret:36><checksum:6>", Base62 throughout.
+ * Does:     makes and parses "bt<t|s|o>_<id:12><secret:36><checksum:6>", Base62 throughout.
  * Owns:     nothing.
  * May use:  base/.
  * Knows no: which keys exist.
  * Threads:  any.
  * Blocks:   no (getrandom at creation).
- * Fails by: ERR_INVALID for anything that is not such a text; found without any lookup.
+ * Fails by: ERR_INVALID for anything that is not such a text; detected without any lookup.
  * Limits:   AUTH_KEY_TEXT characters.
- * Promises: 1. 36 random Base62 characters: 214 bits. 2. The checksum (CRC-32 of what precedes it)
- *              catches typing errors and scanner noise; it is no secret.
+ * Promises: 1. 36 random Base62 characters: 214 bits. 2. The checksum (CRC-32 of all characters
+ *              before it) detects typing errors and scanner noise; it is not secret.
  */
 #ifndef AUTH_APIKEY_H
 #define AUTH_APIKEY_H
@@ -32,7 +32,8 @@ struct auth_key_parts {
     struct slice secret; /* points into the text */
 };
 
-/* Fresh random key; out holds AUTH_KEY_TEXT characters and a NUL. Wipe it after use. */
+/* Generates a random key; out holds AUTH_KEY_TEXT characters and a NUL. The caller must wipe it
+ * after use. */
 enum err auth_key_generate(enum auth_kind kind, char out[AUTH_KEY_TEXT + 1]) MUST_CHECK;
 enum err auth_key_parse(struct slice text, struct auth_key_parts *out) MUST_CHECK;
 

@@ -1,13 +1,13 @@
 /*
- * auth/departed_keys.c - what stays of the keys of a tenant that is gone: ID, digest and tenant; of
- *                        a service key for departed tenants alone the same, with their list.
+ * auth/departed_keys.c - strips the keys of an offboarded tenant to ID, digest and tenant; and
+ *                         service keys for offboarded tenants only to the same, with their list.
  *
- * They stay valid credentials, so that their owner hears 410 and not 401. A stripped document has
- * the form of any other, so that every version reads it: no label, no prefix, no limits, created at
- * 0, and all scopes of the kind, so that 410 comes before any other refusal.
+ * They stay valid credentials, so that their owner receives 410 instead of 401. A stripped document
+ * has the form of any other, so that every version reads it: no label, no prefix, no limits,
+ * created at 0, and all scopes of the kind, so that 410 precedes any other refusal.
  *
  * 1. A key with created_us 0 is stripped on the disk. In memory, label and prefix stay until the
- *    next start, because threads may be reading them; nothing shows them.
+ *    next start, because threads may be reading them; no code shows them.
  */
 #include "auth/key_doc.h"
 #include "auth/keyring_internal.h"
@@ -28,7 +28,8 @@ static enum err stripped_make(struct stripped *s, struct auth_key *key)
     struct auth_key bare = {.kind = key->kind,
                             .scopes = auth_kind_scopes(key->kind),
                             .tenant = key->tenant,
-                            .allowed = key->allowed, /* without it, it would act for all */
+                            .allowed = key->allowed, /* without the list, the key would act for all
+                                                      * tenants */
                             .allowed_count = key->allowed_count,
                             .label = ""};
     memcpy(bare.digest, key->digest, sizeof bare.digest);
@@ -38,14 +39,14 @@ static enum err stripped_make(struct stripped *s, struct auth_key *key)
     return auth_key_encode(&bare, &s->body);
 }
 
-/* A purge that has begun is never taken back. */
+/* Returns whether the tenant's purge has started; a purge is never undone. */
 static bool leaves(const struct ten_tenant *t)
 {
     enum ten_state state = (enum ten_state)atomic_load(&t->state);
     return state == TEN_PURGING || state == TEN_PURGED || state == TEN_EXPIRED;
 }
 
-/* Whatever it says is of tenants that leave, or left. */
+/* Returns whether the key names tenants whose purge has started, and no others. */
 static bool is_of_departed(const struct auth_key *key)
 {
     if (key->tenant != NULL)
@@ -56,7 +57,7 @@ static bool is_of_departed(const struct auth_key *key)
     return key->allowed_count > 0;
 }
 
-/* Those that are not stripped yet, of a run of the list. */
+/* Strips the keys of a part of the list that are not stripped yet. */
 static enum err run_strip(struct auth_keyring *k, size_t from, size_t length, struct errbuf *eb)
 {
     struct stripped *all = base_new_array(length, sizeof all[0]);
@@ -90,7 +91,7 @@ static enum err run_strip(struct auth_keyring *k, size_t from, size_t length, st
     return rc;
 }
 
-/* The tenant's, or with NULL those of services and operators. */
+/* Strips the tenant's keys, or with NULL those of services and operators. */
 static enum err strip_of(struct auth_keyring *k, const struct ten_tenant *t, struct errbuf *eb)
 {
     size_t from = auth_keyring_first(k, t);

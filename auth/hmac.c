@@ -1,8 +1,8 @@
 /*
- * auth/hmac.c - one keyed EVP_MAC_CTX, started again for each secret.
+ * auth/hmac.c - one keyed EVP_MAC_CTX, restarted for each secret.
  *
- * EVP_MAC_init with a NULL key goes back to the keyed state; with OpenSSL 3.0 on two cores that
- * takes 280 ns for a 36-byte secret, against 540 ns with the key given again and 710 ns with
+ * EVP_MAC_init with a NULL key resets to the keyed state. With OpenSSL 3.0 on two cores that takes
+ * 280 ns for a 36-byte secret, against 540 ns if the key is set again and 710 ns with
  * EVP_MAC_CTX_dup.
  */
 #include "auth/hmac.h"
@@ -31,7 +31,7 @@ enum err auth_hmac_init(struct auth_hmac *h, EVP_MAC *mac, const uint8_t pepper[
 
 void auth_hmac_fini(struct auth_hmac *h)
 {
-    EVP_MAC_CTX_free(h->keyed); /* wipes the key; NULL is fine */
+    EVP_MAC_CTX_free(h->keyed); /* wipes the key; accepts NULL */
     h->keyed = NULL;
 }
 

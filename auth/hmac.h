@@ -1,7 +1,7 @@
 /*
  * auth/hmac.h - the HMAC of a secret, prepared once per thread.
  *
- * Does:     compute HMAC-SHA-256(pepper, secret) with a context that was keyed at creation.
+ * Does:     computes HMAC-SHA-256(pepper, secret) with a context that was keyed at creation.
  * Owns:     its EVP context.
  * May use:  base/, auth/.
  * Knows no: keys.
@@ -9,7 +9,7 @@
  * Blocks:   no.
  * Fails by: ERR_NO_MEMORY, ERR_IO (OpenSSL refuses).
  * Limits:   none.
- * Promises: 1. Every call begins from the keyed state: nothing of an earlier secret goes in.
+ * Promises: 1. Every call starts from the keyed state: no earlier secret affects the result.
  */
 #ifndef AUTH_HMAC_H
 #define AUTH_HMAC_H
@@ -24,7 +24,7 @@ struct auth_hmac {
     EVP_MAC_CTX *keyed;
 };
 
-/* mac: fetched once for the program; SHA-256 is looked up here, not per secret. */
+/* Keys a context. mac: fetched once for the program; SHA-256 is looked up here, not per secret. */
 enum err auth_hmac_init(struct auth_hmac *h, EVP_MAC *mac,
                         const uint8_t pepper[AUTH_PEPPER_BYTES]) MUST_CHECK;
 void auth_hmac_fini(struct auth_hmac *h);

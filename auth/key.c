@@ -1,5 +1,5 @@
 /*
- * auth/key.c - structure, list, label and prefix in one piece of memory.
+ * auth/key.c - structure, list, label and prefix in one allocation.
  */
 #include "auth/key.h"
 

@@ -1,10 +1,10 @@
 /*
- * auth/key_doc.c - fields by tag.
+ * auth/key_doc.c - encodes and decodes the fields by tag.
  *
  * 1. Tags and kinds are stored: append only.
- * 2. A tenant key names its tenant, the others name none: anything else is ERR_CORRUPT.
+ * 2. A tenant key names its tenant, the other kinds name none: anything else is ERR_CORRUPT.
  * 3. Only service keys have a list, and it is not empty.
- * 4. A key that is limited to rows changes no tables, and is no operator's.
+ * 4. A key that is limited to rows cannot change tables, and is not an operator's.
  */
 #include "auth/key_doc.h"
 

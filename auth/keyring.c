@@ -1,11 +1,12 @@
 /*
- * auth/keyring.c - a map from key ID to key for the readers, a sorted list for the control thread.
+ * auth/keyring.c - a map from key ID to key for readers, a sorted list for the control thread.
  *
  * 1. Map and list hold the same keys; both are changed by the control thread only.
- * 2. The list is sorted by tenant ID (none first), then key ID: one tenant's keys are one run.
- * 3. A key is in the map only after its document is durable, and leaves it before revoke returns,
- *    when revoked has been counted too.
- * 4. Tenancy knows how many a tenant has: told whenever the list was changed.
+ * 2. The list is sorted by tenant ID (none first), then key ID: the keys of one tenant are
+ *    contiguous.
+ * 3. A key is in the map only after its document is durable. Before revoke returns, the key is
+ *    removed from the map and `revoked` is incremented, in this order.
+ * 4. Tenancy knows how many keys a tenant has: it is notified whenever the list was changed.
  */
 #include "auth/keyring.h"
 
@@ -29,9 +30,9 @@
 #include "base/banned.h"
 
 #define KEYS_FIRST     64
-#define CREATE_RETRIES 3 /* an ID of 71 random bits that is taken twice is no accident */
+#define CREATE_RETRIES 3 /* an ID of 71 random bits that exists twice is no accident */
 
-/* Abort unless this is the control thread. */
+/* Aborts unless called on the control thread. */
 static void check_control(struct auth_keyring *k)
 {
     INVARIANT(ten_control_is_here(auth_keyring_check(k)->registry));
@@ -62,7 +63,7 @@ static int compare_keys(const void *a, const void *b)
     return compare(*left, tenant_of((*right)->tenant), id_of(*right));
 }
 
-/* Index of the first key that is not below. */
+/* Returns the index of the first key that is not lower. */
 static size_t lower_bound(const struct auth_keyring *k, struct slice tenant_id, struct slice id)
 {
     size_t low = 0;
@@ -152,7 +153,7 @@ struct loading {
     enum err result;
 };
 
-/* Runs on the control thread, which looks at the tenants already. */
+/* Runs on the control thread, which uses the tenants already. */
 static void finish_load(void *ctx)
 {
     struct loading *l = ctx;
@@ -167,7 +168,7 @@ static void finish_load(void *ctx)
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-/* The tenants of a stored list; they are there, because tenants never go. */
+/* Loads the tenants of a stored list; they exist, because tenants are never removed. */
 static enum err allowed_load(const struct auth_keyring *k, struct auth_key *key, struct slice body)
 {
     struct ten_tenant **list = auth_key_list_of(key);
@@ -309,7 +310,8 @@ static enum err count_check(const struct auth_keyring *k, const struct ten_tenan
                      used, held.keys);
 }
 
-/* What changes tables, or shows them whole, is more than rows with a prefix. */
+/* Checks that a key limited to rows has no scope for whole tables: changing a table, or reading it
+ * whole, exceeds rows with a prefix. */
 static enum err rows_check(const struct auth_key_wanted *w, struct errbuf *eb)
 {
     if (w->row_prefix.len == 0)
@@ -355,7 +357,7 @@ static enum err create_check(const struct auth_keyring *k, const struct auth_key
     return count_check(k, w->tenant, eb);
 }
 
-/* The wanted tenants, found. */
+/* Finds the requested tenants. */
 static enum err allowed_find(struct auth_keyring *k, const struct auth_key_wanted *w,
                              struct auth_key *key, struct errbuf *eb)
 {
@@ -368,7 +370,7 @@ static enum err allowed_find(struct auth_keyring *k, const struct auth_key_wante
             return base_fail(eb, ERR_INVALID, "tenant %zu of the list does not exist", i + 1);
         leaving += ten_state_is_leaving((enum ten_state)atomic_load(&list[i]->state));
     }
-    if (w->allowed_count > 0 && leaving == w->allowed_count) /* what it says would stay */
+    if (w->allowed_count > 0 && leaving == w->allowed_count) /* would stay unstripped */
         return base_fail(eb, ERR_GONE, "all tenants of the list are leaving, or left");
     return auth_key_list_sort(key, eb);
 }
@@ -394,7 +396,7 @@ static enum err store(struct auth_keyring *k, const struct auth_key *key, struct
     return rc;
 }
 
-/* A new text in out_text, its ID and digest in key, and that stored. */
+/* Writes a new text to out_text and its ID and digest to key, and stores the key. */
 static enum err generate(struct auth_keyring *k, struct auth_key *key,
                          char out_text[AUTH_KEY_TEXT + 1], struct errbuf *eb)
 {
@@ -452,7 +454,7 @@ enum err auth_key_create(struct auth_keyring *k, const struct auth_key_wanted *w
     list_insert(k, key);
     tell_count(k, key->tenant);
     rc = base_hashmap_insert(k->by_id, id_of(key), key);
-    INVARIANT(rc == ERR_OK); /* no document of this ID was there */
+    INVARIANT(rc == ERR_OK); /* no document with this ID existed */
     return ERR_OK;
 }
 
@@ -473,7 +475,7 @@ enum err auth_key_revoke(struct auth_keyring *k, struct slice id, const struct t
     enum err rc = ten_docs_commit(k->registry, &change, 1, eb);
     if (rc != ERR_OK)
         return rc;
-    (void)base_hashmap_remove(k->by_id, id); /* it is key */
+    (void)base_hashmap_remove(k->by_id, id); /* the removed value is key */
     atomic_fetch_add(&k->revoked, 1);
     list_remove(k, key);
     tell_count(k, key->tenant);

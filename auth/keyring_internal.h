@@ -1,13 +1,13 @@
 /*
- * auth/keyring_internal.h - what keyring.c, departed_keys.c and verifier.c share.
+ * auth/keyring_internal.h - the parts shared by keyring.c, departed_keys.c and verifier.c.
  *
- * Does:     lay out the keyring.
+ * Does:     defines the keyring's structure.
  * Owns:     nothing of its own.
  * May use:  base/, auth/.
  * Knows no: HTTP, documents.
  * Threads:  by_id, revoked, mac, pepper and dummy: any; the rest: tenancy's control thread.
  * Blocks:   no.
- * Fails by: aborts on a keyring that is none.
+ * Fails by: aborts on an invalid keyring.
  * Limits:   none.
  * Promises: none of its own; those of keyring.h.
  */
@@ -24,9 +24,9 @@ struct auth_keyring {
     uint32_t magic;
     struct ten_registry *registry;
     struct base_epoch *epoch;
-    bool is_attached;           /* to the registry, whose purges ask for keys to be stripped */
+    bool is_attached;           /* to the registry, whose purges request that keys are stripped */
     struct base_hashmap *by_id; /* find: any thread */
-    _Atomic uint64_t revoked;   /* how many keys were, since it was opened */
+    _Atomic uint64_t revoked;   /* number of keys revoked since it was opened */
     EVP_MAC *mac;
     uint8_t pepper[AUTH_PEPPER_BYTES];
     uint8_t dummy[AUTH_DIGEST_BYTES];
@@ -40,18 +40,19 @@ struct auth_keyring {
 
 #define AUTH_DOC_KEY (2 + AUTH_KEY_ID)
 
-/* The key of a document. */
+/* Writes the key of a document. */
 void auth_doc_key(struct slice id, uint8_t out[AUTH_DOC_KEY]);
-/* Index of the tenant's first key in the list; how many follow from there are one tenant's. */
+/* Return the index of the tenant's first key in the list, and the number of keys of one tenant from
+ * an index on. */
 size_t auth_keyring_first(const struct auth_keyring *k, const struct ten_tenant *tenant);
 size_t auth_keyring_run(const struct auth_keyring *k, size_t from);
 
 /* --- departed_keys.c, control thread ---------------------------------------------------------- */
 
-/* Of the documents of t's keys, and of service keys for departed tenants alone, now that t leaves:
- * nothing stays but ID, digest and tenants; ctx: the keyring. */
+/* Strips the documents of t's keys, and of service keys for offboarded tenants only, when t is
+ * offboarded: only ID, digest and tenants stay. ctx: the keyring. */
 enum err auth_departed_strip(void *ctx, const struct ten_tenant *t, struct errbuf *eb) MUST_CHECK;
-/* The same of all tenants whose purge has begun. */
+/* Strips the keys of all tenants whose purge has started. */
 enum err auth_departed_strip_all(struct auth_keyring *k, struct errbuf *eb) MUST_CHECK;
 
 static inline struct auth_keyring *auth_keyring_check(struct auth_keyring *k)

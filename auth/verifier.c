@@ -1,18 +1,18 @@
 /*
- * auth/verifier.c - checking a presented text, thread by thread.
+ * auth/verifier.c - checks a presented text, thread by thread.
  *
- * Take the text apart; look the ID up; HMAC the secret; compare with the stored digest, or with a
- * random dummy when there is no such key, so that both cost the same; then the kind.
+ * Parses the text; looks the ID up; computes the HMAC of the secret; compares it with the stored
+ * digest, or with a random dummy if there is no such key, so that both cost the same; then checks
+ * the kind.
  *
- * A text that was right is remembered by its thread, with the key it belongs to: the next request
- * that brings it costs one comparison, in constant time, instead of checksum, look-up and HMAC (a
- * tenth of a microsecond instead of a half). What is remembered counts only while no key was
- * revoked since.
+ * A verified text is cached by its thread, with its key: the next request with the same text costs
+ * one comparison, in constant time, instead of checksum, lookup and HMAC (a tenth of a microsecond
+ * instead of half of one). A cached text counts only while no key was revoked since.
  *
- * 1. A slot is found by the ID in the text, which is random: keys of one tenant do not meet more
- *    often than others. Only right texts are remembered, so that no stranger can push one out.
- * 2. revoked is read before the key is looked up. Who reads the number from before a revocation has
- *    not been quiescent since, so that the key is still readable.
+ * 1. A slot is found by the ID in the text, which is random: keys of one tenant do not collide more
+ *    often than others. Only valid texts are cached, so that an untrusted text cannot evict one.
+ * 2. `revoked` is read before the key is looked up. A thread that reads the number from before a
+ *    revocation has not been quiescent since, so the key is still readable.
  */
 #include <openssl/crypto.h>
 
@@ -26,8 +26,8 @@
 #define SPREAD    0x9e3779b97f4a7c15u /* 2^64 divided by the golden ratio: Fibonacci hashing */
 
 struct verified {
-    const struct auth_key *key; /* NULL: nothing is remembered here */
-    uint64_t revoked;           /* how many keys were when the text was right */
+    const struct auth_key *key; /* NULL: the slot is empty */
+    uint64_t revoked;           /* number of revoked keys when the text was verified */
     uint8_t text[AUTH_KEY_TEXT];
 };
 
@@ -104,7 +104,7 @@ enum err auth_verify(struct auth_verifier *v, struct slice text, const struct au
     if (rc != ERR_OK)
         return rc;
     v->why = AUTH_MATCHES;
-    INVARIANT(slot != NULL); /* a right text has that length */
+    INVARIANT(slot != NULL); /* a valid text has that length */
     slot->key = *out;
     slot->revoked = revoked;
     memcpy(slot->text, text.ptr, AUTH_KEY_TEXT);
