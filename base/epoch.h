@@ -7,7 +7,7 @@
  * Knows no: the contents of objects.
  * Threads:  each reading thread joins once and calls base_epoch_quiescent between pieces of work,
  *           when it holds no pointer that it has not ref-counted; retire from any thread. Free
- *           functions run on the thread that finds the object free to reclaim, inside quiescent,
+ *           functions run on the thread that finds the object reclaimable, inside quiescent,
  *           leave or retire: they must not block and may retire.
  * Blocks:   join, leave and retire take a short mutex; quiescent never.
  * Fails by: does not fail.

@@ -42,7 +42,7 @@ enum err {
     ERR_CORRUPT,         /* stored bytes are invalid */
     ERR_IO,              /* file system or engine input/output */
     ERR_NO_MEMORY,       /* an allocation whose size came from input failed */
-    ERR_CANCELLED,       /* the client disconnected, or the caller cancelled */
+    ERR_CANCELLED,       /* the caller cancelled or disconnected */
     ERR_LOCKED,          /* another process holds the data directory */
     ERR_UNSUPPORTED,     /* from a newer version, or not built in */
     ERR_TIMEOUT,         /* a deadline passed */

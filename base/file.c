@@ -74,7 +74,7 @@ static int fsync_retry(int fd)
 static void close_quietly(int fd)
 {
     int error = errno;
-    (void)close(fd); /* what was written was fsynced, or the failure is reported already */
+    (void)close(fd); /* written bytes were fsynced, or the failure is reported already */
     errno = error;
 }
 

@@ -1,7 +1,7 @@
 /*
  * base/mailbox.c - a lock-free list of messages and an eventfd.
  *
- * Mechanism: push puts its message at the head of the list; take swaps the whole list for an empty
+ * Mechanism: push prepends its message to the list; take swaps the whole list for an empty
  * one and reverses it. Only the push that finds the list empty writes the eventfd.
  *
  * Why no message is missed (promise 2):

@@ -1,7 +1,7 @@
 /*
  * base/share.h - classes of work, and the share of each class of the processors when all are busy.
  *
- * Does:     puts the calling thread into a class; gives a class a larger share the more it lags;
+ * Does:     assigns the calling thread to a class; raises the share of a class the more it lags;
  *           reports the state of each.
  * Owns:     the list of the threads that are in a class.
  * May use:  base/.
@@ -36,7 +36,7 @@ enum base_class {
 
 #define BASE_LAG_FULL 1000
 
-/* Puts the calling thread into a class until it ends or joins another one. Cheap if it is in that
+/* Assigns the calling thread to a class until it ends or joins another one. Cheap if it is in that
  * class already. */
 void base_class_join(enum base_class c);
 

@@ -251,7 +251,7 @@ static bool decode64_tail(const uint8_t *from, size_t digits, const uint8_t valu
     return true;
 }
 
-/* in carries no padding. */
+/* Decodes base64; in must have no padding. */
 static enum err decode64(struct slice in, const uint8_t values[256], struct buf *out)
 {
     size_t groups = in.len / 4;

@@ -86,7 +86,7 @@ struct sto_account {
                                        * generation */
     uint64_t writes_rest_ns;          /* the committer's; takes no expensive write before this
                                        * time */
-    void *writes_held; /* the committer's; writes that wait for their rows to be read; NULL: none */
+    void *writes_held; /* the committer's; writes waiting for blocks to be read; NULL: none */
     struct sto_fair_line points; /* at the readers: reads of one row */
     struct sto_fair_line scans;  /* at the readers: reads of many rows */
 };

@@ -36,7 +36,7 @@ struct sto_cipher;
 
 /* Creates a cipher. boot: number of this run; no other run of a server with these keys has it. */
 struct sto_cipher *sto_cipher_new(uint32_t boot);
-/* The same with a chosen implementation of storage/gcm.h; all return the same bytes. */
+/* Creates a cipher with a chosen implementation of storage/gcm.h; all return the same bytes. */
 struct sto_cipher *sto_cipher_new_by(const struct sto_gcm_way *way, uint32_t boot);
 /* Wipes and frees; accepts NULL. */
 void sto_cipher_free(struct sto_cipher *cipher);

@@ -303,7 +303,7 @@ struct sto_recount_op {
     void *user;
 
     struct sto_tenant_scope scope;
-    bool ignore_gate; /* count behind a closed gate too. The tenant must not be purged at the same
+    bool ignore_gate; /* count even if the gate is closed. The tenant must not be purged at the same
                        * time, or the count is incomplete */
     bool skip_lost;   /* leave out rows lost with a damaged block; else ERR_CORRUPT */
 
@@ -398,7 +398,7 @@ enum err sto_table_forget(struct sto_engine *e, const struct sto_table_scope *sc
 enum sto_purge_step {
     STO_PURGE_FENCE,        /* gate must be GONE: waits for commits in flight and open reads */
     STO_PURGE_DELETE_FILES, /* files entirely inside the tenant's range */
-    STO_PURGE_DELETE_RANGE, /* one synced batch: the range, counters 0, `changes` */
+    STO_PURGE_DELETE_RANGE, /* one synced batch: counters 0, `changes` */
     STO_PURGE_FLUSH,        /* all memtables, so that the log holds no byte of the tenant */
     STO_PURGE_COMPACT,      /* removes the tenant's remaining bytes from the files */
     STO_PURGE_STEP_COUNT
@@ -420,7 +420,7 @@ struct sto_audit {
     uint64_t live_files_inside;   /* live files with a boundary key inside the range */
     uint64_t live_files_spanning; /* live files around the range: boundary keys outside, on both
                                    * sides */
-    uint64_t counters;            /* counters, schemas, sweeps, views and tokens left */
+    uint64_t counters;            /* remaining counters, schemas, sweeps, views and tokens */
     uint64_t sequence;            /* the engine's sequence number at the audit */
     uint64_t snapshots;           /* all live snapshots of the engine, of any tenant */
     uint64_t oldest_snapshot;     /* its sequence number; 0: no snapshot */
@@ -618,7 +618,7 @@ struct sto_engine_stats {
     uint64_t stopped_ns;
     uint64_t reads_handed_over; /* tried on a loop and passed to a reader, because they needed the
                                  * disk */
-    bool range_tombstones;      /* some may exist: reads of their tenants go to readers */
+    bool range_tombstones;      /* some may exist: readers run their tenants' reads */
     uint64_t corrupt_reads;     /* ended with ERR_CORRUPT: a file or a stored value is damaged */
     uint64_t drops_waiting;     /* drops whose bytes are still in the files */
     uint64_t reclaim_rested_ns; /* time that rewriting paused in favor of other work, since the
@@ -645,7 +645,7 @@ struct sto_engine_stats {
 void sto_engine_stats_get(struct sto_engine *e, struct sto_engine_stats *out);
 
 /* Blocking. Finishes queued work, flushes, writes the witness, closes. Every read must be finished
- * before (sto_read_finish): a cursor may hold a reference to what is closed here. */
+ * before (sto_read_finish): a cursor may refer to objects closed here. */
 void sto_engine_close(struct sto_engine *e);
 
 #endif

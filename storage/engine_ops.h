@@ -1,5 +1,5 @@
 /*
- * storage/engine_ops.h - the operations that an engine must implement behind storage/engine.h.
+ * storage/engine_ops.h - the operations that an engine must implement for storage/engine.h.
  *
  * Does:     names the operations of an engine as one table of functions, each with the contract of
  *           its namesake in storage/engine.h.

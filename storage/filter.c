@@ -85,7 +85,7 @@ static size_t varint_bytes(uint64_t value)
     return bytes;
 }
 
-/* A field whose tag takes tag_bytes (1 for field numbers below 16, else 2). */
+/* Returns the size of a field whose tag takes tag_bytes (1 for field numbers below 16, else 2). */
 static size_t field_bytes(size_t tag_bytes, size_t len)
 {
     return plus(tag_bytes + varint_bytes(len), len);

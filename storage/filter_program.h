@@ -173,7 +173,7 @@ static inline bool filter_is_small(const struct filter_census *census)
  * was one too many. */
 bool sto_filter_count_states(struct sto_filter_program *p, int64_t bytes) MUST_CHECK;
 
-/* Each filter makes at most one node. In addition there are the output, the dead end, and the end
+/* Returns the maximum number of nodes: one for each filter, the output, the dead end, and the end
  * of each predicate. */
 static inline size_t filter_nodes_max(const struct filter_census *census)
 {

@@ -27,8 +27,8 @@ struct sto_garbage {
     _Atomic uint64_t seen;    /* the table's additions before the start of the newest pass */
 };
 
-/* Restores values of sto_garbage_get. bytes 0 and made_by 0: discards the removals of earlier
- * passes, because they say nothing about new rules. */
+/* Restores an estimate: bytes and made_by from sto_garbage_get, and the additions seen. bytes 0 and
+ * made_by 0: discards the removals of earlier passes, because they say nothing about new rules. */
 void sto_garbage_load(struct sto_garbage *g, uint64_t bytes, uint64_t made_by, uint64_t seen);
 void sto_garbage_get(const struct sto_garbage *g, uint64_t *out_bytes, uint64_t *out_made_by);
 

@@ -21,7 +21,7 @@
 
 #include "base/slice.h"
 
-/* What a purge does with the tenant's bytes in a place. */
+/* Effect of a purge on the tenant's bytes in a place. */
 enum sto_place_fate {
     STO_PLACE_ERASED = 1, /* nothing remains */
     STO_PLACE_REDUCED,    /* names and texts written by people are removed, also from old versions

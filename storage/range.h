@@ -36,13 +36,14 @@ struct sto_range {
     uint8_t last_inside[STO_RANGE_KEY_MAX];
 };
 
-/* [tenant#, tenant$), last_inside = tenant# FF. */
+/* Makes [tenant#, tenant$), last_inside = tenant# FF. */
 struct sto_range sto_range_of_tenant(const struct sto_tenant_scope *scope);
-/* Documents "<letter>/<tenant>/...": [u/tenant/, u/tenant0), last_inside = u/tenant/ FF. */
+/* Makes the range of documents "<letter>/<tenant>/...": [u/tenant/, u/tenant0), last_inside =
+ * u/tenant/ FF. */
 struct sto_range sto_range_of_docs(const struct sto_tenant_scope *scope, enum sto_doc_kind kind);
-/* The single key "t/tenant" of the tenant's own document; last_inside empty. */
+/* Makes the range of the single key "t/tenant", the tenant's own document; last_inside empty. */
 struct sto_range sto_range_of_tenant_doc(const struct sto_tenant_scope *scope);
-/* [tenant#table#, tenant#table$), last_inside empty. */
+/* Makes [tenant#table#, tenant#table$), last_inside empty. */
 struct sto_range sto_range_of_table(const struct sto_table_scope *scope);
 /* Makes the range of a table from "tenant/table", its name in keys of documents. */
 enum err sto_range_of_table_named(struct slice name, struct sto_range *out,

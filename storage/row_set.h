@@ -8,7 +8,7 @@
  * Knows no: the engine, JSON, protobuf.
  * Threads:  one at a time.
  * Blocks:   no; sorting n ranges takes n log n.
- * Fails by: ERR_INVALID and ERR_TOO_BIG naming the element and what is wrong with it.
+ * Fails by: ERR_INVALID and ERR_TOO_BIG naming the element and its error.
  * Limits:   LIM_ROW_KEY of each key and bound, LIM_ROW_SET ranges.
  * Promises: 1. The resulting ranges hold exactly the requested keys, each once, in key order.
  */

@@ -43,8 +43,8 @@ struct sto_visit {
     const struct sto_schema *schema;
     struct sto_row_sink *sink;
     struct sto_filter_run *run;  /* NULL: no filter */
-    size_t regexes;              /* of the filter's patterns, those that are not literal */
-    size_t instructions;         /* of all these patterns */
+    size_t regexes;              /* number of the filter's non-literal patterns */
+    size_t instructions;         /* of all these patterns together */
     size_t copies;               /* maximum number of copies of a cell that reach the sink; not 0 */
     const struct sto_view *view; /* NULL: everything; else projection excludes families */
     bool narrowed;               /* projection excludes something */
