@@ -101,8 +101,8 @@ size_t sto_row_set_intersect_max(const struct sto_row_set *a, const struct sto_r
     return spelled_out(a).count + spelled_out(b).count;
 }
 
-/* Walks both sets in parallel: of two ranges, the one that ends first cannot intersect any
- * other. */
+/* Walks both sets in parallel: of two ranges, the one that ends first cannot intersect a
+ * later one. */
 void sto_row_set_intersect(const struct sto_row_set *a, const struct sto_row_set *b,
                            struct sto_row_range *ranges, struct sto_row_set *out)
 {

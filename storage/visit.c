@@ -18,9 +18,7 @@
 
 #include "base/banned.h"
 
-#define PREPARED_BYTES                                                                             \
-    (2 * KIB) /* bytes times patterns; below this, patterns are matched when a
-               * cell meets them */
+#define PREPARED_BYTES (2 * KIB) /* times patterns: fewer are matched when a cell meets them */
 
 /* --- open and close ------------------------------------------------------------------------- */
 
