@@ -1,8 +1,9 @@
 /*
- * tenancy/action.h - an administrative action, as the audit trail sees it.
+ * tenancy/action.h - an administrative action, as the audit trail records it.
  *
- * Does:     say who does what to whom.
- * Owns:     nothing; it points at what its maker keeps until the action began.
+ * Does:     describes who does what to which tenant and object.
+ * Owns:     nothing; its strings belong to the code that makes it, at least until ten_audit_begin
+ *           copied them.
  * May use:  base/.
  * Knows no: how it is recorded (tenancy/audit.h).
  * Threads:  any.
@@ -16,11 +17,11 @@
 
 #include "base/slice.h"
 
-/* Who does something. NULL is "". */
+/* The principal that performs an action. NULL is "". */
 struct ten_actor {
     const char *key_id;   /* "" without a key: the server itself, or the plaintext listener */
     const char *key_kind; /* "tenant", "service", "operator", "server", "development" */
-    const char *address;  /* the peer's, as text; "" for the server */
+    const char *address;  /* the client's address as text; "" for the server */
 };
 
 #define TEN_ACTOR_SERVER ((struct ten_actor){.key_kind = "server"})
@@ -28,9 +29,9 @@ struct ten_actor {
 struct ten_action {
     struct ten_actor actor;
     const char *name;    /* "tenant.create", "table.families", ... */
-    struct slice tenant; /* about whom; empty: about none */
+    struct slice tenant; /* the affected tenant; empty: none */
     struct slice target; /* ID of the table, key, plan, job; may be empty */
-    const char *detail;  /* what changed, without data: "stored_bytes=5000"; NULL is "" */
+    const char *detail;  /* what changes, without data: "stored_bytes=5000"; NULL is "" */
 };
 
 #endif

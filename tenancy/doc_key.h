@@ -1,20 +1,21 @@
 /*
- * tenancy/doc_key.h - the keys of the documents that tenancy stores.
+ * tenancy/doc_key.h - the keys of tenancy's stored documents.
  *
- * Does:     make "t/<tenant>", "s/<tenant>/<table>", "w/<tenant>/<table>",
+ * Does:     makes "t/<tenant>", "s/<tenant>/<table>", "w/<tenant>/<table>",
  *           "v/<tenant>/<table>/<view>", "o/<tenant>/<operation>", "e/<tenant>/instance",
- *           "j/<job>", "p/<plan>", "a/<record>", "b/<tenant>/<record>", "l/<tenant>/<record>"; take
- *           the keys of tables, views and records apart.
+ *           "j/<job>", "p/<plan>", "a/<record>", "b/<tenant>/<record>", "l/<tenant>/<record>";
+ *           parses the keys of tables, views and records.
  * Owns:     nothing; a key is a value.
  * May use:  base/, storage/.
  * Knows no: what the documents hold.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: ERR_CORRUPT for a stored key that is none.
+ * Fails by: ERR_CORRUPT for a malformed stored key.
  * Limits:   STO_DOC_KEY_MAX.
- * Promises: 1. The schema keys of one tenant are one run of keys: "s/<tenant>/" is a prefix of
- *              theirs and of nobody else's, because tenant IDs hold no '/'. So are those of sweeps
- *              and of views, and the views of one table, because table IDs hold no '/' either.
+ * Promises: 1. The schema keys of one tenant are contiguous: "s/<tenant>/" is a prefix of these
+ *              keys and of no other tenant's, because tenant IDs contain no '/'. The same holds for
+ *              the keys of sweeps and of views, and for the views of one table, because table IDs
+ *              contain no '/' either.
  */
 #ifndef TENANCY_DOC_KEY_H
 #define TENANCY_DOC_KEY_H
@@ -30,34 +31,35 @@ struct ten_doc_key {
 };
 
 struct ten_doc_key ten_doc_key_tenant(struct slice tenant_id);
-/* The prefix of all the tenant's documents of a kind that a purge erases (storage/places.h). */
+/* The prefix of all of the tenant's documents of a kind that a purge erases (storage/places.h). */
 struct ten_doc_key ten_doc_key_erased(enum sto_doc_kind kind, struct slice tenant_id);
-/* An empty table ID gives the prefix of all the tenant's schemas, or sweeps. */
+/* An empty table ID yields the prefix of all of the tenant's schemas, or sweeps. */
 struct ten_doc_key ten_doc_key_schema(struct slice tenant_id, struct slice table_id);
 struct ten_doc_key ten_doc_key_sweep(struct slice tenant_id, struct slice table_id);
-/* An empty view ID gives the prefix of all the table's views, an empty table ID too of all the
- * tenant's. */
+/* An empty view ID yields the prefix of all of the table's views; an empty table ID as well, of all
+ * of the tenant's. */
 struct ten_doc_key ten_doc_key_view(struct slice tenant_id, struct slice table_id,
                                     struct slice view_id);
 struct ten_doc_key ten_doc_key_job(struct slice job_id);
-/* Of work on the tenant's backups (migrations/operation.h). An empty ID gives the prefix of all the
- * tenant's. */
+/* The key of an operation on the tenant's backups (migrations/operation.h). An empty ID yields the
+ * prefix of all of the tenant's operations. */
 struct ten_doc_key ten_doc_key_operation(struct slice tenant_id, struct slice operation_id);
-/* Of what a client made of the tenant as an instance (tenancy/instance_doc.h). */
+/* The key of the settings of the tenant's instance, made by a client (tenancy/instance_doc.h). */
 struct ten_doc_key ten_doc_key_instance(struct slice tenant_id);
 struct ten_doc_key ten_doc_key_plan(struct slice plan_id);
 
-/* Records of the audit trail sort as their numbers. */
+/* Keys of the audit trail's records sort in the order of their numbers. */
 struct ten_doc_key ten_doc_key_audit(uint64_t number);
-/* The prefix of the index of a tenant's records, and a key of it. */
+/* The prefix of the index of a tenant's records, and a key in it. */
 struct ten_doc_key ten_doc_key_audit_prefix(struct slice tenant_id);
 struct ten_doc_key ten_doc_key_audit_of(struct slice tenant_id, uint64_t number);
-/* Of what that record names. */
+/* The key of the separate subject of that record. */
 struct ten_doc_key ten_doc_key_audit_subject(struct slice tenant_id, uint64_t number);
-/* The number at the end of each. */
+/* Returns the number at the end of any of these keys. */
 enum err ten_doc_key_audit_number(struct slice key, uint64_t *out) MUST_CHECK;
 
-/* Of a schema's or a sweep's key; of an operation's, whose ID stands for the table's. */
+/* Splits a schema's or a sweep's key; also an operation's, whose ID is returned in place of the
+ * table's. */
 enum err ten_doc_key_table_parts(struct slice key, struct slice *out_tenant_id,
                                  struct slice *out_table_id) MUST_CHECK;
 

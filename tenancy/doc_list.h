@@ -1,15 +1,15 @@
 /*
- * tenancy/doc_list.h - keys of documents that go together.
+ * tenancy/doc_list.h - lists of document keys.
  *
- * Does:     collect the keys below prefixes; make the changes that delete them.
+ * Does:     collects the keys below prefixes; makes the changes that delete them.
  * Owns:     the keys, until ten_doc_list_fini.
  * May use:  base/, storage/, tenancy/.
  * Knows no: what the documents hold.
  * Threads:  one at a time.
- * Blocks:   scanning does, on the disk.
+ * Blocks:   scanning blocks on the disk.
  * Fails by: engine errors.
- * Limits:   none: as many as there are.
- * Promises: 1. Whatever a document holds, readable or not, its key is there.
+ * Limits:   none: as many keys as exist.
+ * Promises: 1. Lists the key of every document, whether the document is readable or not.
  */
 #ifndef TENANCY_DOC_LIST_H
 #define TENANCY_DOC_LIST_H
@@ -25,7 +25,7 @@ struct ten_doc_list {
 
 enum err ten_doc_list_scan(struct ten_doc_list *list, struct sto_engine *engine,
                            const struct ten_doc_key *prefix, struct errbuf *eb) MUST_CHECK;
-/* Deletions of all of them, whatever their versions, written to changes[count]. */
+/* Writes deletions of all of them, whatever their versions, to changes[count]. */
 void ten_doc_list_delete(const struct ten_doc_list *list, struct sto_doc_change *changes);
 void ten_doc_list_fini(struct ten_doc_list *list);
 

@@ -1,18 +1,18 @@
 /*
- * tenancy/erasure_replay.h - a database from a backup learns who left since.
+ * tenancy/erasure_replay.h - repeats erasures in a database restored from a backup.
  *
- * Does:     hold every tenant of the ledger of erasures against the stored tenants, before anybody
- *           reads them: who is there is put to PURGING with a job; of whom nothing is known a
- *           tombstone is made, so that the ID is never used again.
+ * Does:     checks every tenant of the ledger of erasures against the stored tenants, before any
+ *           code reads them: an existing tenant is set to PURGING with a job; for an unknown one a
+ *           tombstone is created, so that its ID is never used again.
  * Owns:     nothing.
  * May use:  base/, storage/, tenancy/.
  * Knows no: backups.
- * Threads:  the opening one, before ten_registry_open.
- * Blocks:   yes: a synced batch for each tenant that is changed.
+ * Threads:  the opening thread, before ten_registry_open.
+ * Blocks:   yes: a synced batch for each changed tenant.
  * Fails by: ERR_CORRUPT (ledger, documents), engine errors.
  * Limits:   none.
- * Promises: 1. After it no tenant of the ledger is served. 2. Again, or after a crash anywhere, it
- *              ends the same. 3. Each change has its record in the audit trail.
+ * Promises: 1. Afterwards no tenant of the ledger is served. 2. Repeated, or after a crash at any
+ *              point, it ends in the same state. 3. Each change has its record in the audit trail.
  */
 #ifndef TENANCY_ERASURE_REPLAY_H
 #define TENANCY_ERASURE_REPLAY_H
@@ -20,7 +20,7 @@
 #include "base/epoch.h"
 #include "storage/engine.h"
 
-/* out_changed: how many tenants were. A ledger that is not there has no lines. */
+/* out_changed: number of tenants changed. A missing ledger has no lines. */
 enum err ten_erasure_replay(struct sto_engine *engine, struct base_epoch *epoch,
                             const char *ledger_path, size_t *out_changed,
                             struct errbuf *eb) MUST_CHECK;

@@ -2,19 +2,19 @@
  * tenancy/fair_worker.h - a thread that serves tenants by share: the control thread, the API's
  *                         helper.
  *
- * Does:     run work one piece after the other: what is urgent first, then by the order of
+ * Does:     runs work items one after the other: urgent ones first, then in the order of
  *           storage/fair_queue.h, in which operators and services have lines of their own.
- * Owns:     its thread and mailbox, and the two lines; a tenant's line is the tenant's.
+ * Owns:     its thread, its mailbox, and these two lines; a tenant owns its own line.
  * May use:  base/, storage/.
- * Knows no: what the work does; it may block, that is what the thread is for.
+ * Knows no: what the work does; it may block, which is the purpose of the thread.
  * Threads:  submit and post from any; start and stop from one.
  * Blocks:   ten_fair_worker_stop joins the thread.
- * Fails by: ERR_NO_MEMORY, ERR_IO when the thread cannot be made.
- * Limits:   the caller's, of what a line may have waiting.
+ * Fails by: ERR_NO_MEMORY, ERR_IO when the thread cannot be created.
+ * Limits:   the caller's, on the number of items waiting in a line.
  * Promises: 1. Everything submitted or posted before stop has run when stop returns.
- *           2. Urgent work waits for one piece of other work at most.
- *           3. A line's pieces run in the order in which they were submitted, and a piece that took
- *              long counts as several: lines share the thread's time by weight.
+ *           2. Urgent work waits for at most one item of other work.
+ *           3. Items of a line run in the order in which they were submitted. An item that took
+ *              long counts as several, so lines share the thread's time by weight.
  */
 #ifndef TENANCY_FAIR_WORKER_H
 #define TENANCY_FAIR_WORKER_H
@@ -25,11 +25,11 @@
 #include "base/mailbox.h"
 #include "storage/fair_queue.h"
 
-/* Whose work it is that acts for no tenant. */
+/* The line for work that is for no tenant. */
 enum ten_lane {
     TEN_LANE_SERVICES,
     TEN_LANE_OPERATORS,
-    TEN_LANE_URGENT, /* ahead of all: a revocation, a suspension */
+    TEN_LANE_URGENT, /* before all others: a revocation, a suspension */
 };
 
 struct ten_fair_worker {
@@ -41,12 +41,12 @@ struct ten_fair_worker {
     bool stopping;
     struct sto_fair_queue queue;
     struct sto_fair_fifo urgent;
-    struct sto_share share;         /* of each of the two lines: a tenant's standard */
-    struct sto_fair_line operators; /* and their services, as long as they act for no tenant */
+    struct sto_share share;         /* of each of the two lines: a tenant's standard share */
+    struct sto_fair_line operators; /* and their services, if they act for no tenant */
     struct sto_fair_line services;
 };
 
-/* Embed; run is called on the thread, and may free it. */
+/* A work item, to be embedded; run is called on the thread, and may free it. */
 struct ten_work {
     struct base_msg msg;
     void (*run)(struct ten_work *work);
@@ -55,24 +55,25 @@ struct ten_work {
     bool is_urgent;
 };
 
-/* name: as of base_thread_start, and for good; the thread is watched (base/watchdog.h). */
+/* name: as for base_thread_start, and must stay valid; the thread is monitored
+ * (base/watchdog.h). */
 enum err ten_fair_worker_start(struct ten_fair_worker *w, const char *name,
                                bool is_ahead) MUST_CHECK;
-/* Nothing may be submitted any more by others. Fine on a zeroed worker. */
+/* Stops the thread. No other thread may still submit. Accepts a zeroed worker. */
 void ten_fair_worker_stop(struct ten_fair_worker *w);
 
-/* Its line for who acts for no tenant. */
+/* Returns the worker's line for work that is for no tenant. */
 static inline struct sto_fair_line *ten_fair_lane(struct ten_fair_worker *w, enum ten_lane lane)
 {
     return lane == TEN_LANE_SERVICES ? &w->services : &w->operators;
 }
 
-/* line: a tenant's, or one of the worker's. False: `most` pieces of the line wait already; never of
- * urgent work. */
+/* line: a tenant's, or one of the worker's. False: `most` items of the line wait already; urgent
+ * work is never refused. */
 bool ten_fair_worker_submit(struct ten_fair_worker *w, struct ten_work *work,
                             struct sto_fair_line *line, uint64_t most) MUST_CHECK;
 void ten_fair_worker_submit_urgent(struct ten_fair_worker *w, struct ten_work *work);
-/* The server's own, of which there is little: runs before whatever waits in lines. */
+/* Posts the server's own work, of which there is little: runs before any work in lines. */
 void ten_fair_worker_post(struct ten_fair_worker *w, struct base_msg *msg);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * tenancy/feature.h - features that a plan may leave out.
+ * tenancy/feature.h - features that a plan may exclude.
  *
- * Does:     refuse making what the tenant's plan, or its own quota, does not include.
+ * Does:     refuses to create objects that the tenant's plan, or its own quota, does not include.
  * Owns:     nothing.
  * May use:  base/, tenancy/.
  * Knows no: tables, views.
  * Threads:  any thread joined to the epoch.
  * Blocks:   no.
- * Fails by: ERR_FORBIDDEN, naming the feature and who leaves it out.
+ * Fails by: ERR_FORBIDDEN, which names the feature and whether plan or quota excludes it.
  * Limits:   the tenant's quota.
- * Promises: 1. What was made before the feature was taken away stays and goes on.
+ * Promises: 1. Objects that were created before the feature was excluded stay and keep working.
  */
 #ifndef TENANCY_FEATURE_H
 #define TENANCY_FEATURE_H

@@ -1,7 +1,7 @@
 /*
- * tenancy/hold.h - a legal hold: somebody forbids to delete a tenant, and says why.
+ * tenancy/hold.h - legal holds: deletion of a tenant is forbidden, with a reason.
  *
- * Does:     set and take away the hold of a tenant; say who has to be asked.
+ * Does:     sets and releases the hold of a tenant; reports who set it.
  * Owns:     nothing; a hold is a part of the tenant's details.
  * May use:  base/, tenancy/.
  * Knows no: HTTP.
@@ -9,8 +9,8 @@
  * Blocks:   setting and releasing do, on the disk.
  * Fails by: ERR_HELD, ERR_INVALID (no reason), ERR_CONFLICT (its purge has begun; a release without
  *           a hold), engine errors.
- * Limits:   LIM_REASON. One hold of a tenant: a second one takes the place of the first one's text.
- * Promises: 1. A held tenant does not come into PURGING; its grace period may end, then its purge
+ * Limits:   LIM_REASON. One hold per tenant: a second one replaces the text of the first.
+ * Promises: 1. A held tenant does not become PURGING; its grace period may end, then its purge
  *              waits for the release. 2. A hold is durable before the call returns.
  */
 #ifndef TENANCY_HOLD_H
@@ -18,12 +18,12 @@
 
 #include "tenancy/registry.h"
 
-/* ERR_HELD, naming who set it. */
+/* ERR_HELD, which names who set the hold. */
 enum err ten_hold_check(const struct ten_tenant *t, struct errbuf *eb) MUST_CHECK;
-/* by: key ID. A held tenant stays held since when it was; by and reason become these. */
+/* by: key ID. A tenant that is held already keeps its since_us; by and reason are replaced. */
 enum err ten_hold_set(struct ten_registry *r, struct ten_tenant *t, struct slice by,
                       struct slice reason, struct errbuf *eb) MUST_CHECK;
-/* ERR_CONFLICT for a tenant that is not held: whoever releases it means another one. */
+/* ERR_CONFLICT for a tenant that is not held: the caller probably means another tenant. */
 enum err ten_hold_release(struct ten_registry *r, struct ten_tenant *t,
                           struct errbuf *eb) MUST_CHECK;
 

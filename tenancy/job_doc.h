@@ -11,7 +11,7 @@
  * Fails by: ERR_CORRUPT, ERR_INVALID (not a job ID).
  * Limits:   TEN_JOB_ID characters.
  * Promises: 1. decode(encode(x)) = x, but for the ID, which is in the key.
- *           2. IDs made with larger times sort behind: newest last.
+ *           2. IDs made with larger times sort after earlier ones: newest last.
  */
 #ifndef TENANCY_JOB_DOC_H
 #define TENANCY_JOB_DOC_H
@@ -24,9 +24,9 @@
 enum err ten_job_encode(const struct ten_job *j, struct buf *out) MUST_CHECK;
 enum err ten_job_decode(struct slice id, struct slice body, struct ten_job *out) MUST_CHECK;
 
-/* 10 characters of milliseconds, 6 of chance; Crockford's base32 in lower case. */
+/* Makes an ID: 10 characters of milliseconds, 6 random ones; Crockford's base32 in lower case. */
 void ten_job_id_make(uint64_t wall_ms, char out[TEN_JOB_ID + 1]);
-/* The milliseconds of an ID; ERR_INVALID for what is none. */
+/* Returns the milliseconds of an ID; ERR_INVALID if it is malformed. */
 enum err ten_job_id_parse(struct slice id, uint64_t *out_wall_ms) MUST_CHECK;
 
 #endif

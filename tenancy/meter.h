@@ -1,16 +1,16 @@
 /*
- * tenancy/meter.h - what one tenant did, counted as it happens.
+ * tenancy/meter.h - counters of one tenant's activity.
  *
- * Does:     count operations, bytes, refusals, waiting and latency of a tenant since the process
+ * Does:     counts operations, bytes, refusals, waiting and latency of a tenant since the process
  *           started; every reader (bills, metrics, `bigtent top`) takes differences.
  * Owns:     a struct ten_meter for each tenant that did something; freed with the tenant.
  * May use:  base/.
- * Knows no: HTTP, who reads.
+ * Knows no: HTTP, its readers.
  * Threads:  any, lock-free.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   one allocation for each active tenant; an idle one has none.
- * Promises: 1. A counter never falls while the process runs.
+ * Promises: 1. A counter never decreases while the process runs.
  */
 #ifndef TENANCY_METER_H
 #define TENANCY_METER_H
@@ -42,13 +42,13 @@ enum ten_metered {
     TEN_METER_READ_OPS,    /* requests that read; a scan is one */
     TEN_METER_WRITE_OPS,   /* rows written: a bulk of ten is ten */
     TEN_METER_OTHER_OPS,   /* tables, views, usage */
-    TEN_METER_ERRORS,      /* answers, and rows of bulk writes, that blame the server */
+    TEN_METER_ERRORS,      /* responses, and rows of bulk writes, that blame the server */
     TEN_METER_REFUSALS,    /* the same that blame the caller, throttling included */
     TEN_METER_BYTES_IN,    /* of request bodies */
     TEN_METER_BYTES_OUT,   /* of response bodies */
-    TEN_METER_READ_ROWS,   /* visited, whether given or not */
+    TEN_METER_READ_ROWS,   /* visited, whether returned or not */
     TEN_METER_READ_BYTES,  /* of cells visited */
-    TEN_METER_WRITE_BYTES, /* of keys and values sent to be stored */
+    TEN_METER_WRITE_BYTES, /* of keys and values sent for storage */
     TEN_METER_LATENCY_NS,  /* of data requests, from head to last byte handed over; sum */
     TEN_METER_COUNT
 };
@@ -59,14 +59,14 @@ const char *ten_metered_name(enum ten_metered m); /* "read_ops", ... */
 
 struct ten_meter {
     _Atomic uint64_t each[TEN_METER_COUNT];
-    _Atomic uint64_t throttled[TEN_POLICY_COUNT];    /* refused; waits */
-    _Atomic uint64_t throttled_ns[TEN_POLICY_COUNT]; /* the waiting they were told */
+    _Atomic uint64_t throttled[TEN_POLICY_COUNT];    /* number of refusals and waits */
+    _Atomic uint64_t throttled_ns[TEN_POLICY_COUNT]; /* waiting time they were given */
     _Atomic uint64_t latency[TEN_METER_LATENCIES];
     uint64_t marks[2];               /* tenancy/activity.c */
-    struct ten_metered_now *samples; /* tenancy/top.c: the newest, and the one before; or NULL */
+    struct ten_metered_now *samples; /* tenancy/top.c: the newest, and the previous one; or NULL */
 };
 
-/* A copy; counters are read one by one. */
+/* A copy; counters are read one by one, not at one moment. */
 struct ten_metered_now {
     uint64_t each[TEN_METER_COUNT];
     uint64_t throttled[TEN_POLICY_COUNT];
@@ -77,13 +77,14 @@ struct ten_metered_now {
 void ten_meter_free(struct ten_meter *m);
 void ten_meter_add(struct ten_tenant *t, enum ten_metered what, uint64_t amount);
 void ten_meter_throttled(struct ten_tenant *t, enum ten_policy policy, uint64_t wait_ns);
-/* What the requests of a bucket took at most; the last one has twice the bound before it. */
+/* Returns the longest duration of a bucket's requests; for the last bucket, twice the previous
+ * bound. */
 uint64_t ten_meter_latency_bound_ns(size_t bucket);
-/* One data request took so long; also adds TEN_METER_LATENCY_NS. */
+/* Counts one data request by its duration; also adds TEN_METER_LATENCY_NS. */
 void ten_meter_latency(struct ten_tenant *t, uint64_t ns);
-/* All zero for a tenant that did nothing. */
+/* Writes all zeros for a tenant without activity. */
 void ten_meter_read(const struct ten_tenant *t, struct ten_metered_now *out);
-/* False: the tenant did nothing since the start. */
+/* False: the tenant had no activity since the start. */
 bool ten_meter_is_active(const struct ten_tenant *t);
 
 #endif

@@ -1,20 +1,22 @@
 /*
  * tenancy/overload.c - limits that shrink under pressure and grow without, by factors.
  *
- * Time is divided into windows. Whoever first comes in a new one closes the old: it says whether
- * small requests waited too long (the mean, against what is usual; one slow fsync may make one such
- * window), how much all did, and how many tenants were seen. A tenant's own limit moves
- * when the tenant is first seen in a window:
+ * Time is divided into windows. The first thread that comes in a new window closes the old one: it
+ * decides whether small requests waited too long (the mean, against what is usual; one slow fsync
+ * may cause one such window), how much all tenants did, and how many were seen. A tenant's own
+ * limit changes when the tenant is first seen in a window:
  *
- *   pressed, above its share     to SHRINK of what it did lately, or of its limit if that is less
- *   pressed, otherwise           stays
- *   not pressed                  grows by GROW if it is used up; is gone when it is far above what
- * the tenant does, and nothing had to wait for a while alone                       is gone
+ *   pressed, above its share     SHRINK percent of its recent use, or of its limit if that is less
+ *   pressed, otherwise           unchanged
+ *   not pressed                  grows by GROW if it is used up; removed when it is far above the
+ *                                tenant's use, and no request of the tenant was held recently
+ *   alone                        removed
  *
- * 1. A window is closed by one thread, and a tenant's turn of it taken by one: both swap numbers.
- * 2. What others read meanwhile is that window's or the one's before; either is good enough.
- * 3. usual[] falls at once and rises by 1/256 a window, so that a slow disk is no pressure for
- * long.
+ * 1. A window is closed by one thread, and a tenant's part in it by one: both swap numbers.
+ * 2. Values that other threads read at that time are of the new window or of the previous one;
+ *    either is good enough.
+ * 3. usual[] falls at once and rises by 1/256 a window, so that a slow disk does not count as
+ *    pressure for long.
  */
 #include "tenancy/overload.h"
 
@@ -29,7 +31,7 @@
 #define PER_SECOND  (1000 / LIM_OVERLOAD_WINDOW_MS) /* windows */
 #define PARTS       LIM_OVERLOAD_PARTS
 #define USUAL_RISE  256
-#define BURST_PARTS 10 /* what a tenth of a second gives may come at once */
+#define BURST_PARTS 10 /* a tenth of a second's units may come at once */
 
 static uint64_t load(const _Atomic uint64_t *word)
 {
@@ -51,7 +53,8 @@ static void add(_Atomic uint64_t *word, uint64_t amount)
     atomic_fetch_add_explicit(word, amount, memory_order_relaxed);
 }
 
-/* True for the one that moves the word on to number; *out_before is what it was. */
+/* Returns true to the one thread that advances the word to number; *out_before is the previous
+ * value. */
 static bool moves_on(_Atomic uint64_t *word, uint64_t number, uint64_t *out_before)
 {
     *out_before = load(word);
@@ -60,7 +63,7 @@ static bool moves_on(_Atomic uint64_t *word, uint64_t number, uint64_t *out_befo
                                                    memory_order_relaxed);
 }
 
-/* PARTS times the mean of the last PARTS windows or so. */
+/* PARTS times the exponentially weighted moving average over windows (alpha = 1/PARTS). */
 static uint64_t lately(uint64_t sum, uint64_t newest, uint64_t windows)
 {
     if (windows > PARTS)
@@ -78,7 +81,7 @@ static bool is_alone(const struct ten_overload *o)
     return load(&o->tenants[0]) < 2 && load(&o->tenants[1]) < 2;
 }
 
-/* 1: they waited long; 0: they did not; -1: there were none. */
+/* 1: requests of this kind waited long; 0: they did not; -1: there were none. */
 static int waited_long(struct ten_overload *o, enum ten_waited kind)
 {
     uint64_t waits = take_out(&o->waits[kind]);
@@ -125,7 +128,8 @@ static uint64_t more(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* One part in so many of what its weight gives it; 1: all of that. */
+/* Returns whether the tenant used more than 1/parts of the share that its weight grants; parts 1:
+ * more than its whole share. */
 static bool is_above_share(const struct ten_overload *o, uint64_t used, uint64_t weight,
                            unsigned parts)
 {
@@ -133,14 +137,15 @@ static bool is_above_share(const struct ten_overload *o, uint64_t used, uint64_t
     return (double)used * (double)weights * parts > (double)load(&o->per_window) * (double)weight;
 }
 
-/* Unlike ten_rate_set, which forgets what is owed. */
+/* Unlike ten_rate_set, keeps what is owed. */
 static void limit_set(struct ten_rate *limit, uint64_t per_second)
 {
     store(&limit->burst, per_second / BURST_PARTS + 1);
     store(&limit->per_second, per_second);
 }
 
-/* Growing what is not used up would let everybody in at once who waits, or was sent away. */
+/* Does not grow a limit that is not used up: that would admit all waiting and refused requests at
+ * once. */
 static uint64_t grown(const struct ten_overload_part *part, uint64_t limit, uint64_t does,
                       uint64_t now_ns)
 {
@@ -197,8 +202,7 @@ static void seen(const struct ten_overload_by *by)
         part_close(by, window - before);
 }
 
-/* --- from outside ------------------------------------------------------------------------------
- */
+/* --- public functions ------------------------------------------------------------------------- */
 
 bool ten_overload_begin(const struct ten_overload_by *by, uint64_t most_ns, uint64_t *out_ns)
 {
@@ -225,7 +229,7 @@ void ten_overload_waited(const struct ten_overload_by *by, enum ten_waited kind,
     seen(by);
     if (ten_rate_is_limited(&by->part->limit) ||
         is_above_share(o, load(&by->part->per_window), by->weight, LIM_OVERLOAD_QUIET))
-        return; /* a flood waits for itself, and equals for each other */
+        return; /* a flooding tenant waits for itself, and equal tenants for each other */
     add(&o->waited[kind], ns);
     add(&o->waits[kind], 1);
     uint64_t usual = load(&o->usual[kind]);

@@ -1,7 +1,7 @@
 /*
  * tenancy/plan_doc.h - a plan as a stored document.
  *
- * Does:     encode and decode the terms of a plan ("p/<plan>", base/record.h).
+ * Does:     encodes and decodes the terms of a plan ("p/<plan>", base/record.h).
  * Owns:     nothing.
  * May use:  base/, tenancy/.
  * Knows no: which tenants have it.
@@ -9,7 +9,7 @@
  * Blocks:   no.
  * Fails by: ERR_CORRUPT.
  * Limits:   LIM_DISPLAY_NAME.
- * Promises: 1. decode(encode(x)) = x, but for doc_version, which stands outside the body.
+ * Promises: 1. decode(encode(x)) = x, except doc_version, which is stored outside the body.
  */
 #ifndef TENANCY_PLAN_DOC_H
 #define TENANCY_PLAN_DOC_H

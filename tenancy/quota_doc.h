@@ -1,7 +1,7 @@
 /*
  * tenancy/quota_doc.h - a quota as fields of a stored document.
  *
- * Does:     write the given fields of a quota, and take them back, by their tags.
+ * Does:     writes the set fields of a quota, and reads them back, by their tags.
  * Owns:     nothing.
  * May use:  base/, tenancy/.
  * Knows no: whose document it is.
@@ -9,7 +9,7 @@
  * Blocks:   no.
  * Fails by: ERR_CORRUPT for a field of the wrong kind; the buf's latched errors.
  * Limits:   none here; ten_quota_check has the ranges.
- * Promises: 1. What is not given is not written, so that it is inherited again after a restart.
+ * Promises: 1. A field that is not set is not written, so it is inherited again after a restart.
  */
 #ifndef TENANCY_QUOTA_DOC_H
 #define TENANCY_QUOTA_DOC_H
@@ -19,7 +19,7 @@
 
 /* Errors latch in out. */
 void ten_quota_put(const struct ten_quota *q, struct buf *out);
-/* A field whose tag is no quota's is passed over: it is of a newer program. */
+/* Reads one field. Skips a field whose tag is unknown: it belongs to a newer program. */
 enum err ten_quota_take(const struct base_field *f, struct ten_quota *q) MUST_CHECK;
 
 #endif

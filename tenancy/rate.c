@@ -3,18 +3,20 @@
  *
  * arrival_ns is the time at which everything charged so far is paid off. A unit of a rate up to
  * WHOLE_MAX a second costs 1e9 / per_second nanoseconds, rounded up, so that a burst holds as many
- * units one by one as at once. Above, where a nanosecond is much, the price of a whole cost is
- * rounded up instead. Neither lets more through than the rate.
+ * units one by one as at once. For faster rates, where a nanosecond is a large part of a unit's
+ * price, the price of the whole cost is rounded up instead. Neither rounding admits more than the
+ * rate.
  *
  *   arrival <= now                    nothing owed: `burst` units are left
  *   now < arrival <= now + burst      some of the burst is used
  *   arrival > now + burst - one unit  closed until time catches up
  *
- * 1. An operation passes when at least one unit is left, whatever it costs: large operations
- *    cannot starve behind small ones, and what they take beyond the burst is owed in full.
- * 2. Products stop at 2^61 ns, 73 years; so does now_ns, so no sum of five overflows.
- * 3. arrival moves back in ten_rate_set, and by the price of a take that is given back: takes and
- *    charges add up in any order, so that leaves what the others owe.
+ * 1. An operation is admitted when at least one unit is left, whatever its cost: so large
+ *    operations do not starve while small ones run, and what they use beyond the burst is owed in
+ *    full.
+ * 2. Products stop at 2^61 ns, 73 years; so does now_ns, so that no sum of five overflows.
+ * 3. arrival moves back in ten_rate_set, and by the price of a take that is undone: takes and
+ *    charges add up in any order, so the rest is what the others owe.
  */
 #include "tenancy/rate.h"
 
@@ -40,7 +42,7 @@ static uint64_t bounded(wide ns)
     return ns > DEBT_NS_MAX ? DEBT_NS_MAX : (uint64_t)ns;
 }
 
-/* Of so many units; at least 1 ns. */
+/* Returns the price of `units`; at least 1 ns. */
 static uint64_t price_of(uint64_t per_second, uint64_t units)
 {
     if (per_second <= WHOLE_MAX)
@@ -48,7 +50,7 @@ static uint64_t price_of(uint64_t per_second, uint64_t units)
     return bounded(((wide)units * SECOND_NS + per_second - 1) / per_second);
 }
 
-/* How many whole units that much time pays for. */
+/* Returns how many whole units that much time pays for. */
 static uint64_t units_of(uint64_t per_second, uint64_t ns)
 {
     if (per_second <= WHOLE_MAX)
@@ -75,7 +77,7 @@ void ten_rate_set(struct ten_rate *r, uint64_t per_second, uint64_t burst_ms)
     atomic_store_explicit(&r->arrival_ns, 0, memory_order_relaxed);
 }
 
-/* Debt beyond this closes the rate, counted from now. */
+/* Returns the debt, counted from now, beyond which the rate is closed. */
 static uint64_t open_until(const struct ten_rate *r, uint64_t per_second)
 {
     return price_of(per_second, load(&r->burst)) - price_of(per_second, 1);
@@ -110,7 +112,8 @@ void ten_rate_give_back(struct ten_rate *r, uint64_t cost)
     uint64_t arrival = load(&r->arrival_ns);
     uint64_t next;
     do {
-        next = arrival > price ? arrival - price : 0; /* it may have been set meanwhile */
+        next = arrival > price ? arrival - price : 0; /* ten_rate_set may have reset it since the
+                                                       * take */
     } while (!atomic_compare_exchange_weak_explicit(&r->arrival_ns, &arrival, next,
                                                     memory_order_relaxed, memory_order_relaxed));
 }
@@ -121,7 +124,7 @@ uint64_t ten_rate_charge(struct ten_rate *r, uint64_t cost, uint64_t now_ns)
     if (per_second == 0 || cost == 0)
         return 0;
     uint64_t price = price_of(per_second, cost);
-    /* the burst itself, and as much again of debt */
+    /* the burst itself, and the same amount of debt */
     uint64_t latest = now_ns + 2 * price_of(per_second, load(&r->burst));
     uint64_t arrival = load(&r->arrival_ns);
     uint64_t whole, next;
@@ -129,7 +132,7 @@ uint64_t ten_rate_charge(struct ten_rate *r, uint64_t cost, uint64_t now_ns)
         whole = (arrival > now_ns ? arrival : now_ns) + price;
         next = whole < latest ? whole : latest;
         if (next <= arrival)
-            return cost; /* a large operation left more debt than a charge may make */
+            return cost; /* a large operation left more debt than a charge may create */
     } while (!atomic_compare_exchange_weak_explicit(&r->arrival_ns, &arrival, next,
                                                     memory_order_relaxed, memory_order_relaxed));
     uint64_t left_out = units_of(per_second, whole - next);
@@ -193,8 +196,7 @@ uint64_t ten_rate_left(const struct ten_rate *r, uint64_t now_ns)
     return arrival >= end ? 0 : units_of(per_second, end - arrival);
 }
 
-/* --- four of them ------------------------------------------------------------------------------
- */
+/* --- the four rates of a tenant or key -------------------------------------------------------- */
 
 void ten_rates_set(struct ten_rates *r, const struct ten_rate_limits *limits)
 {

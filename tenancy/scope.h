@@ -1,15 +1,15 @@
 /*
- * tenancy/scope.h - the only maker of scopes: who may touch which keys, decided in one place.
+ * tenancy/scope.h - the only maker of scopes: decides which keys a request may touch.
  *
- * Does:     check the state of a tenant, and make the storage scope of one of its tables.
+ * Does:     checks the state of a tenant, and makes the storage scope of one of its tables.
  * Owns:     nothing; the caller releases the table scope.
  * May use:  base/, storage/, tenancy/.
- * Knows no: credentials; the caller has established that the principal may act for the tenant.
+ * Knows no: credentials; the caller has checked that the principal may act for the tenant.
  * Threads:  any thread joined to the epoch; lock-free.
  * Blocks:   no.
  * Fails by: ERR_SUSPENDED (with the reason), ERR_GONE, ERR_NOT_FOUND (table).
  * Limits:   none.
- * Promises: 1. Nothing else in the program calls sto_scope_open (make lint).
+ * Promises: 1. No other code calls sto_scope_open (make lint).
  */
 #ifndef TENANCY_SCOPE_H
 #define TENANCY_SCOPE_H
@@ -20,11 +20,12 @@
 enum ten_access {
     TEN_READ,
     TEN_WRITE,
-    TEN_MODIFY, /* a write that answers what is there: both must be open; charged as a write */
+    /* a write that returns stored cells: reads and writes must be open; charged as a write */
+    TEN_MODIFY,
     TEN_DEFINE, /* of tables, not rows: charged as a write; a busy server refuses it last */
 };
 
-/* State only: may this tenant be read or written now? */
+/* Checks the state only: whether this tenant may be read or written now. */
 enum err ten_access_check(const struct ten_tenant *t, enum ten_access access,
                           struct errbuf *eb) MUST_CHECK;
 

@@ -1,21 +1,21 @@
 /*
- * tenancy/table_restore.h - a table that is being filled from a backup, and seen by nobody.
+ * tenancy/table_restore.h - hidden tables that are filled from a backup.
  *
- * Does:     make a table that is in no list; give the scope to write its rows; publish it, or have
- *           it removed.
+ * Does:     creates a table that is in no list; returns the scope to write its rows; publishes it,
+ *           or has it removed.
  * Owns:     the table, from begin to publish or abandon.
  * May use:  base/, storage/, tenancy/.
  * Knows no: backups.
- * Threads:  control; the scope is used by whoever fills the table.
+ * Threads:  control; the thread that fills the table uses the scope.
  * Blocks:   on the disk.
- * Fails by: ERR_EXISTS (a table of this name is there, is being deleted or restored), ERR_QUOTA
+ * Fails by: ERR_EXISTS (a table of this name exists, is being deleted or restored), ERR_QUOTA
  *           (tables), ERR_TOO_BIG, ERR_GONE, ERR_SUSPENDED, ERR_UNAVAILABLE (the server stops).
  * Limits:   as ten_table_put.
- * Promises: 1. What is stored of it says that it is being deleted, until the batch that publishes
- *              it: after a crash its rows are removed. 2. Its rows count for the tenant's quota
+ * Promises: 1. Its stored schema is marked as being deleted, until the batch that publishes it:
+ *              after a crash its rows are removed. 2. Its rows count against the tenant's quota
  *              from the first one on. 3. Deletion protection, the change stream's retention and
- *              views are taken over only when that is asked for; a stream begins anew, so that no
- *              token of an earlier one is good for it.
+ *              views are restored only on request; a stream starts from scratch, so that no token
+ *              of an earlier stream is valid for it.
  */
 #ifndef TENANCY_TABLE_RESTORE_H
 #define TENANCY_TABLE_RESTORE_H
@@ -28,25 +28,26 @@ struct ten_table_restore;
 struct ten_table_wish {
     struct slice table_id;
     const struct sto_schema *like; /* families, rules, notes and splits, from the backup; its family
-                                    * numbers do not count */
-    bool is_whole;                 /* deletion protection, change stream and origin, too */
-    struct slice origin;           /* not is_whole: where it comes from, LIM_TABLE_ORIGIN */
+                                    * numbers are not used */
+    bool is_whole;                 /* also restore deletion protection, change stream and origin */
+    struct slice origin;           /* not is_whole: the backup it comes from, LIM_TABLE_ORIGIN */
 };
 
 enum err ten_table_restore_begin(struct ten_registry *r, struct ten_tenant *t,
                                  const struct ten_table_wish *wish, struct ten_table_restore **out,
                                  struct errbuf *eb) MUST_CHECK;
-/* body: its document, as ten_view_encode wrote it. ERR_CORRUPT, ERR_TOO_BIG (LIM_VIEWS). */
+/* Adds a view. body: its document, as ten_view_encode wrote it. ERR_CORRUPT, ERR_TOO_BIG
+ * (LIM_VIEWS). */
 enum err ten_table_restore_view(struct ten_table_restore *m, struct slice view_id,
                                 struct slice body, struct errbuf *eb) MUST_CHECK;
-/* Any thread, while it is there. The caller releases it, before the restore ends. */
+/* Any thread, while the restore exists. The caller releases the scope before the restore ends. */
 struct sto_table_scope ten_table_restore_scope(const struct ten_table_restore *m);
-/* Everybody sees them, all of one tenant, by table ID; `also` is changed in the same batch. Frees
- * them, unless it fails. */
+/* Makes the tables, all of one tenant and sorted by table ID, visible to all requests; changes
+ * `also` in the same batch. Frees them, unless it fails. */
 enum err ten_table_restores_publish(struct ten_table_restore *const *all, size_t count,
                                     const struct sto_doc_change *also, size_t also_count,
                                     struct errbuf *eb) MUST_CHECK;
-/* Its rows are removed; until they are, nobody makes a table of this name. Frees m. */
+/* Has its rows removed; until they are, no table of this name can be created. Frees m. */
 void ten_table_restore_abandon(struct ten_table_restore *m);
 
 #endif

@@ -1,35 +1,36 @@
 /*
- * tenancy/tables_replace.h - all tables of a tenant make way for others.
+ * tenancy/tables_replace.h - replaces all tables of a tenant.
  *
- * Does:     hide every table that a tenant has, in one batch, and have their rows removed; keep
- *           others from making tables until those that come instead are published.
+ * Does:     hides every table of a tenant, in one batch, and has their rows removed; keeps others
+ *           from creating tables until the new ones are published.
  * Owns:     nothing.
  * May use:  base/, storage/, tenancy/.
- * Knows no: backups, what comes instead (tenancy/table_restore.h).
+ * Knows no: backups, the new tables (tenancy/table_restore.h).
  * Threads:  control.
  * Blocks:   begin on the disk.
  * Fails by: ERR_CONFLICT (deletion protection of a table or a view), ERR_GONE, ERR_SUSPENDED,
  *           ERR_UNAVAILABLE (the server stops).
  * Limits:   LIM_TABLES.
- * Promises: 1. Either all tables are hidden, and `also` is stored, or nothing of it.
- *           2. From begin or resume to end, who asks for a table is told to try again
- *              (ERR_UNAVAILABLE), and nobody makes one.
+ * Promises: 1. Either all tables are hidden and `also` is stored, or neither.
+ *           2. From begin or resume to end, requests for a table are refused with ERR_UNAVAILABLE,
+ *              which says to retry, and no table can be created.
  */
 #ifndef TENANCY_TABLES_REPLACE_H
 #define TENANCY_TABLES_REPLACE_H
 
 #include "tenancy/registry.h"
 
-/* Whether begin would be refused. */
+/* Returns the error that begin would fail with. */
 enum err ten_tables_replace_check(const struct ten_tenant *t, struct errbuf *eb) MUST_CHECK;
 enum err ten_tables_replace_begin(struct ten_registry *r, struct ten_tenant *t,
                                   const struct sto_doc_change *also, size_t also_count,
                                   struct errbuf *eb) MUST_CHECK;
-/* After a start: it had begun. */
+/* Restores the state after a start, for a replacement that had begun. */
 void ten_tables_replace_resume(struct ten_tenant *t);
-/* Nothing of any deleted table of the tenant is left. A removal that failed is tried again. */
+/* Returns whether nothing of any deleted table of the tenant is left. Retries a removal that
+ * failed. */
 bool ten_tables_replace_is_clear(struct ten_registry *r, const struct ten_tenant *t);
-/* However it went. */
+/* Ends the replacement, whether it succeeded or not. */
 void ten_tables_replace_end(struct ten_tenant *t);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * tenancy/tenant.h - one tenant, live in memory.
+ * tenancy/tenant.h - one tenant in memory.
  *
- * Does:     hold what a request needs to know of its tenant without a lock: state, account, rates,
- *           tables; tell what quota holds for it.
+ * Does:     holds what a request needs of its tenant without a lock: state, account, rates, tables;
+ *           resolves the quota that applies to it.
  * Owns:     its current details and table list (replaced, never changed; old ones are retired).
  * May use:  base/, storage/.
  * Knows no: credentials, HTTP.
@@ -11,8 +11,8 @@
  * Fails by: does not fail.
  * Limits:   LIM_TENANT_ID, LIM_DISPLAY_NAME, LIM_REASON.
  * Promises: 1. A struct ten_tenant lives until the registry closes; IDs are never used again.
- *           2. details and tables read once stay valid until the thread's next quiescent point.
- *           3. An idle tenant without tables is two allocations: this and its details.
+ *           2. details and tables stay valid, once read, until the thread's next quiescent point.
+ *           3. An idle tenant without tables takes two allocations: this structure and its details.
  */
 #ifndef TENANCY_TENANT_H
 #define TENANCY_TENANT_H
@@ -40,43 +40,44 @@ enum ten_state {
     TEN_DELETE_REQUESTED = 5,
     TEN_EXPIRED = 6,
 };
-#define TEN_STATES (TEN_EXPIRED + 1)          /* room for one of each, by number */
+#define TEN_STATES (TEN_EXPIRED + 1)          /* size of an array indexed by state */
 const char *ten_state_name(enum ten_state s); /* "active", ... */
 
-/* Somebody forbade to delete a tenant. */
+/* A legal hold: deletion of the tenant is forbidden. */
 struct ten_hold {
     int64_t since_us;
     const char *by;     /* key ID; "" without a key */
     const char *reason; /* never "" */
 };
 
-/* Texts are "" when there is none. Those of a tenant's details lie behind the structure, so that
- * short ones cost little; those of details that are being made lie anywhere. */
+/* Texts are "" when there is none. Texts of a tenant's current details are stored after the
+ * structure, so that short ones cost little; texts of details in preparation may be stored
+ * anywhere. */
 struct ten_details {
     uint64_t doc_version;
     int64_t created_us;
     int64_t state_since_us;
     struct ten_plan *plan;  /* NULL: none */
-    struct ten_quota quota; /* what the tenant has of its own; what holds: ten_tenant_quota */
+    struct ten_quota quota; /* the tenant's own fields; for those that apply: ten_tenant_quota */
     const char *display_name;
     const char *reason;   /* of the suspension, shown to the tenant */
     const char *job;      /* the offboarding job */
-    const char *instance; /* what clients of Bigtable call its instance; "": main */
-    /* Made by the plaintext listener for development, where it is used without a key; no tenant
-     * that was made otherwise can be. */
+    const char *instance; /* the instance ID for Bigtable's clients; "": main */
+    /* Created by the plaintext listener for development, where it is used without a key; no tenant
+     * created otherwise can be used so. */
     bool is_keyless;
-    uint8_t canary_count;              /* 0: made before there were any */
-    const struct sto_canary *canaries; /* of details that are being made; NULL: those that are
-                                        * stored (tenancy/canary.h) */
-    bool is_encrypted;                 /* from its first value on */
-    bool was_suspended;                /* in DELETE_REQUESTED: what it goes back to */
+    uint8_t canary_count;              /* 0: created before there were any */
+    const struct sto_canary *canaries; /* of details in preparation; NULL: use the stored ones
+                                        * (tenancy/canary.h) */
+    bool is_encrypted;                 /* since its first value */
+    bool was_suspended;                /* in DELETE_REQUESTED: the state it returns to */
     /* while it is suspended, or was: STO_GATE_NO_READS, STO_GATE_NO_WRITES */
     uint8_t closed;
-    int64_t delete_at_us;        /* in DELETE_REQUESTED: when the grace period ends; else 0 */
-    const struct ten_hold *hold; /* NULL: none; lies behind, too */
+    int64_t delete_at_us;        /* in DELETE_REQUESTED: end of the grace period; otherwise 0 */
+    const struct ten_hold *hold; /* NULL: none; stored after the structure too */
 };
 
-/* What of a tenant's usage has thresholds. */
+/* Kinds of usage that have thresholds. */
 enum ten_used {
     TEN_USED_BYTES,
     TEN_USED_ROWS,
@@ -101,29 +102,29 @@ struct ten_tenant {
     _Atomic uint32_t state; /* enum ten_state */
     struct sto_account account;
     struct ten_rates rates;
-    struct ten_overload *overload; /* the registry's; NULL: not in one */
+    struct ten_overload *overload; /* the registry's; NULL: not in a registry */
     struct ten_overload_part load;
     struct ten_rate control_ops;     /* changes of tables and the like */
-    struct sto_fair_line control;    /* what waits for the control thread */
-    struct sto_fair_line helper;     /* the same, for the API's helper */
-    _Atomic uint32_t under_way;      /* requests: tenancy/admission.h */
+    struct sto_fair_line control;    /* work that waits for the control thread */
+    struct sto_fair_line helper;     /* work that waits for the API's helper */
+    _Atomic uint32_t under_way;      /* requests in flight: tenancy/admission.h */
     _Atomic uint32_t under_way_max;  /* UINT32_MAX: no limit */
-    struct base_memory_share memory; /* of its requests and their answers */
+    struct base_memory_share memory; /* of its requests and their responses */
     _Atomic(struct ten_details *) details;
     _Atomic(struct ten_tables *) tables;
-    _Atomic(struct ten_meter *) meter;      /* NULL until it does something */
+    _Atomic(struct ten_meter *) meter;      /* NULL until its first activity */
     _Atomic bool is_replacing;              /* tenancy/tables_replace.h */
     _Atomic uint8_t levels[TEN_USED_COUNT]; /* tenancy/threshold.h */
     _Atomic uint64_t schema_bytes;          /* of memory: schemas and views; set by control */
 
-    /* control thread: what counts against its quotas beside what storage counts; no larger than the
-     * limits say, for there are many tenants */
-    uint16_t tables_restoring; /* tenancy/table_restore.h: nobody sees them yet */
+    /* control thread: usage that counts against its quotas besides what storage counts; types no
+     * larger than the limits require, because there are many tenants */
+    uint16_t tables_restoring; /* tenancy/table_restore.h: not visible yet */
     uint16_t keys;             /* API keys: tenancy/threshold.h */
     uint16_t keys_max;
     uint32_t schema_bytes_max;
 
-    /* control thread: what its bills hold already (tenancy/metering.h) */
+    /* control thread: amounts that its bills already include (tenancy/metering.h) */
     struct ten_metered_now *documented; /* NULL: nothing of this process's counters */
     uint64_t documented_bytes;
 };

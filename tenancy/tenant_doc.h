@@ -1,16 +1,16 @@
 /*
  * tenancy/tenant_doc.h - a tenant as a stored document.
  *
- * Does:     encode and decode state and details ("t/<tenant>", base/record.h).
+ * Does:     encodes and decodes state and details ("t/<tenant>", base/record.h).
  * Owns:     nothing.
  * May use:  base/, tenancy/.
- * Knows no: where documents are kept.
+ * Knows no: where documents are stored.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_CORRUPT; ERR_UNSUPPORTED for a state this program does not know.
  * Limits:   LIM_DISPLAY_NAME, LIM_REASON.
- * Promises: 1. decode(encode(x)) = x, but for doc_version, which stands outside the body, and the
- *              plan, which is given as its ID.
+ * Promises: 1. decode(encode(x)) = x, except doc_version, which is stored outside the body, and the
+ *              plan, which is represented by its ID.
  */
 #ifndef TENANCY_TENANT_DOC_H
 #define TENANCY_TENANT_DOC_H
@@ -20,7 +20,8 @@
 
 #define TEN_TENANT_DOC_MAX 4096
 
-/* What was read. The texts of details lie behind it; its plan stays NULL, the name is here. */
+/* A decoded document. The texts of details are stored in the later fields; its plan stays NULL, the
+ * plan's ID is here. */
 struct ten_tenant_doc {
     enum ten_state state;
     struct ten_details details;
@@ -37,7 +38,7 @@ struct ten_tenant_doc {
 
 enum err ten_tenant_encode(enum ten_state state, const struct ten_details *d,
                            struct buf *out) MUST_CHECK;
-/* *out stays where it is: the texts of its details point into it. */
+/* *out must not move: the texts of its details point into it. */
 enum err ten_tenant_decode(struct slice body, struct ten_tenant_doc *out) MUST_CHECK;
 
 #endif

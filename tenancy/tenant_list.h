@@ -1,7 +1,7 @@
 /*
  * tenancy/tenant_list.h - pages of tenants, filtered and in several orders.
  *
- * Does:     select the tenants that fit, and give the next page of them in an order.
+ * Does:     selects the matching tenants, and returns the next page of them in an order.
  * Owns:     nothing; tenants live until the registry closes.
  * May use:  base/, tenancy/.
  * Knows no: JSON, page tokens.
@@ -9,10 +9,10 @@
  * Blocks:   no; takes time in proportion to the number of tenants, some milliseconds for 100,000.
  * Fails by: does not fail.
  * Limits:   none here.
- * Promises: 1. A page begins behind a place, (value, ID), not behind a number of tenants: one that
- *              is created or removed meanwhile neither repeats nor hides another.
- *           2. In the orders of ID and creation, whose values never change, pages put together
- *              hold every tenant that was there all the time exactly once.
+ * Promises: 1. A page starts after a position, (value, ID), not after a number of tenants: a tenant
+ *              that is created or removed between pages neither repeats nor hides another.
+ *           2. In the orders of ID and creation, whose values never change, all pages together
+ *              contain every tenant that existed throughout exactly once.
  */
 #ifndef TENANCY_TENANT_LIST_H
 #define TENANCY_TENANT_LIST_H
@@ -22,7 +22,7 @@
 enum ten_order { TEN_BY_ID, TEN_BY_BYTES, TEN_BY_ROWS, TEN_BY_CREATED };
 
 struct ten_listed {
-    uint64_t value; /* what the order goes by; 0 for TEN_BY_ID */
+    uint64_t value; /* the sort value of the order; 0 for TEN_BY_ID */
     struct ten_tenant *tenant;
 };
 
@@ -38,7 +38,7 @@ struct ten_list_wanted {
     struct slice after_id;
 };
 
-/* At most limit, in order; returns how many. */
+/* Writes a page of at most limit tenants, in order; returns how many. */
 size_t ten_tenant_list_page(struct ten_registry *r, const struct ten_list_wanted *wanted,
                             struct ten_listed *out, size_t limit);
 

@@ -1,8 +1,8 @@
 /*
- * tenancy/threshold.h - soft thresholds: how near a tenant is to what it may have.
+ * tenancy/threshold.h - soft thresholds: how near a tenant is to its quota.
  *
- * Does:     tell which of 80, 90 and 100 percent of its quota a tenant's usage has reached; notice
- *           when that changes, and tell who asked to be told.
+ * Does:     determines which of 80, 90 and 100 percent of its quota a tenant's usage has reached;
+ *           detects changes, and reports them to a listener.
  * Owns:     ten_tenant.levels and .keys.
  * May use:  base/, storage/, tenancy/.
  * Knows no: logs, metrics; of API keys only how many there are.
@@ -10,9 +10,9 @@
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. A level that lasts TEN_THRESHOLD_ROUND_MS is noticed; one that comes and goes in
+ * Promises: 1. A level that lasts TEN_THRESHOLD_ROUND_MS is detected; one that comes and goes in
  *              between may not be. Writers pay nothing.
- *           2. What was reached before the start is not told again.
+ *           2. Levels reached before the start are not reported again.
  */
 #ifndef TENANCY_THRESHOLD_H
 #define TENANCY_THRESHOLD_H
@@ -21,9 +21,10 @@
 
 #define TEN_THRESHOLD_ROUND_MS 1000
 
-/* 0, 80, 90 or 100: the highest that used has reached of limit; UINT64_MAX: no limit, 0. */
+/* Returns 0, 80, 90 or 100: the highest level that used has reached of limit. UINT64_MAX: no limit,
+ * returns 0. */
 uint8_t ten_threshold_of(uint64_t used, uint64_t limit);
-/* What the last pass found. */
+/* Returns the level that the last pass found. */
 static inline uint8_t ten_threshold_level(const struct ten_tenant *t, enum ten_used what)
 {
     return atomic_load_explicit(&t->levels[what], memory_order_relaxed);
@@ -39,9 +40,9 @@ struct ten_threshold_event {
 };
 
 enum { TEN_THRESHOLDS = 3 };
-/* The percentage of the n-th: 80, 90, 100. */
+/* Returns the percentage of the n-th threshold: 80, 90, 100. */
 uint8_t ten_threshold_percent(size_t n);
-/* As quotas call it. */
+/* Returns the name of the quota field. */
 const char *ten_threshold_field(enum ten_used what);
 
 /* Since the start, of all tenants together. */
@@ -52,22 +53,23 @@ struct ten_threshold_counts {
 /* Control thread. */
 const struct ten_threshold_counts *ten_threshold_counts(const struct ten_registry *r);
 
-/* Runs on the control thread. Set once, before or after the registry serves. */
+/* Sets the listener, which runs on the control thread. Set once, before or after the registry
+ * serves. */
 void ten_threshold_listen(struct ten_registry *r,
                           void (*told)(const struct ten_threshold_event *event));
 
 /* --- keys: control thread --------------------------------------------------------------------- */
 
-/* Who keeps the API keys says how many the tenant has now. */
+/* Sets the tenant's number of API keys; called by the holder of the keys. */
 void ten_threshold_keys_set(struct ten_registry *r, struct ten_tenant *t, size_t keys);
-/* The same for those from before the start: what they reach is not told. */
+/* Does the same for keys from before the start: levels they reach are not reported. */
 void ten_threshold_keys_load(struct ten_registry *r, struct ten_tenant *t, size_t keys);
 
 /* --- tenancy's own: control thread, or before it runs ----------------------------------------- */
 
-/* Look at the next part of the tenants: all of them in TEN_THRESHOLD_ROUND_MS. */
+/* Checks the next part of the tenants: all of them in TEN_THRESHOLD_ROUND_MS. */
 void ten_threshold_tick(struct ten_registry *r, uint64_t tick_ms);
-/* All of them, telling nobody. */
+/* Checks all of them, without reports. */
 void ten_threshold_load(struct ten_registry *r);
 
 #endif

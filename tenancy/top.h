@@ -1,17 +1,17 @@
 /*
- * tenancy/top.h - what tenants do at this moment: differences of their meters over a few seconds.
+ * tenancy/top.h - current activity of tenants: differences of their meters over a few seconds.
  *
- * Does:     keep two samples of every meter; give the tenants that did most between the older one
- *           and now, and what all did together.
+ * Does:     keeps two samples of every meter; returns the most active tenants between the older
+ *           sample and now, and totals over all tenants.
  * Owns:     the samples in the meters.
  * May use:  base/, tenancy/.
  * Knows no: formats.
  * Threads:  the control thread.
  * Blocks:   no; takes time in proportion to the number of tenants.
  * Fails by: does not fail.
- * Limits:   two samples for each tenant that ever did something while anybody looked.
- * Promises: 1. Differences are over TEN_TOP_NS at least, and twice that plus the time since
- *              somebody looked last at most. 2. Any number may look at the same time.
+ * Limits:   two samples for each tenant that had activity while top was in use.
+ * Promises: 1. Differences cover at least TEN_TOP_NS, and at most twice that plus the time since
+ *              the previous call. 2. Any number of callers may use it at the same time.
  */
 #ifndef TENANCY_TOP_H
 #define TENANCY_TOP_H
@@ -19,27 +19,27 @@
 #include "tenancy/registry.h"
 
 #define TEN_TOP_NS 1000000000ull
-/* A sample that is older tells of the past: then a new one is made, to be looked at later. */
+/* A sample older than this is too old to compare with: a new one is made for later calls. */
 #define TEN_TOP_OLD_NS (10 * TEN_TOP_NS)
 
 enum ten_top_order { TEN_TOP_OPS, TEN_TOP_BYTES, TEN_TOP_THROTTLED, TEN_TOP_LATENCY };
 
 struct ten_top {
     const struct ten_tenant *tenant;
-    uint64_t value; /* what the order goes by */
+    uint64_t value; /* the sort value of the order */
     uint64_t read_ops;
     uint64_t write_ops;
     uint64_t bytes_in;
     uint64_t bytes_out;
     uint64_t throttled;
-    uint64_t p50_us; /* upper bounds of buckets; 0: no request about rows */
+    uint64_t p50_us; /* upper bounds of buckets; 0: no request for rows */
     uint64_t p99_us;
 };
 
 /* Of all tenants, listed or not. */
 struct ten_top_sum {
     uint64_t over_ns; /* the time of the differences */
-    uint64_t active;  /* tenants that did something */
+    uint64_t active;  /* tenants with activity */
     uint64_t read_ops;
     uint64_t write_ops;
     uint64_t bytes_in;
@@ -47,9 +47,9 @@ struct ten_top_sum {
     uint64_t throttled;
 };
 
-/* At most limit, most first, ties by ID, only those that did something; *out_count says how many.
- * False: there is no sample yet that is young enough; one was made, and in TEN_TOP_NS there will be
- * an answer. now_ns: monotonic. */
+/* Writes at most limit tenants with activity, most active first, ties by ID; *out_count says how
+ * many. False: no sample is recent enough; one was made, and a call after TEN_TOP_NS succeeds.
+ * now_ns: monotonic. */
 bool ten_top_look(struct ten_registry *r, uint64_t now_ns, enum ten_top_order order,
                   struct ten_top *out, size_t limit, size_t *out_count,
                   struct ten_top_sum *out_sum) MUST_CHECK;

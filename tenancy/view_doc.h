@@ -1,17 +1,17 @@
 /*
  * tenancy/view_doc.h - an authorized view as a stored document.
  *
- * Does:     encode and decode what a view was asked to be ("v/<tenant>/<table>/<view>",
- *           base/record.h); a digest of it.
+ * Does:     encodes and decodes the specification of a view ("v/<tenant>/<table>/<view>",
+ *           base/record.h); computes a digest of it.
  * Owns:     nothing.
  * May use:  base/, storage/.
- * Knows no: when it is stored, and who reads it.
+ * Knows no: when it is stored, and which code reads it.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: ERR_CORRUPT; what encoding runs into latches in the buffer.
+ * Fails by: ERR_CORRUPT; encoding errors latch in the buffer.
  * Limits:   those of storage/view.h, TEN_VIEW_DOC_MAX.
- * Promises: 1. decode(encode(x)) = x, but for version and digest.
- *           2. The same digest means that the view says the same.
+ * Promises: 1. decode(encode(x)) = x, except version and digest.
+ *           2. Equal digests mean equal specifications.
  */
 #ifndef TENANCY_VIEW_DOC_H
 #define TENANCY_VIEW_DOC_H
