@@ -1,9 +1,9 @@
 /*
- * tenancy/activity.c - which tenants did something lately, and what all tenants did together.
+ * tenancy/activity.c - recently active tenants, and totals over all tenants.
  *
- * Each meter has two marks: what the count of requests was when marks were last made, and the time
- * before. Lately is since the older one, so that it is never shorter than TEN_ACTIVE_NS, and does
- * not depend on how many ask how often.
+ * Each meter has two marks: the count of requests when marks were last made, and at the time before
+ * that. Recent requests are those since the older mark, so that the period is never shorter than
+ * TEN_ACTIVE_NS, and does not depend on how many callers ask how often.
  */
 #include "tenancy/activity.h"
 
@@ -18,8 +18,8 @@ static uint64_t read_each(const struct ten_meter *m, enum ten_metered what)
     return atomic_load_explicit(&m->each[what], memory_order_relaxed);
 }
 
-/* What is refused before anything was done counts as well: a tenant that is refused all the time is
- * one to look at. */
+/* Requests refused before any work was done count as well: a tenant that is refused all the time
+ * deserves attention. */
 static uint64_t requests_of(const struct ten_meter *m)
 {
     return read_each(m, TEN_METER_READ_OPS) + read_each(m, TEN_METER_WRITE_OPS) +
@@ -36,10 +36,10 @@ static bool is_before(const struct ten_active *a, const struct ten_active *b)
 
 static int compare(const void *a, const void *b)
 {
-    return is_before(a, b) ? -1 : 1; /* no two are the same tenant */
+    return is_before(a, b) ? -1 : 1; /* no tenant occurs twice */
 }
 
-/* The root is the last one of the list. */
+/* Restores the heap; its root is the last item in sort order. */
 static void sift_down(struct ten_active *heap, size_t count)
 {
     size_t at = 0;
@@ -57,7 +57,7 @@ static void sift_down(struct ten_active *heap, size_t count)
     }
 }
 
-/* The first `limit` are sorted backwards, which is a heap already. */
+/* The first `limit` items are sorted in reverse, which is already a heap. */
 static void keep(struct ten_active *out, size_t limit, size_t seen, struct ten_active item)
 {
     if (seen < limit)
@@ -93,8 +93,8 @@ static void add_throttling(struct ten_activity *sum, const struct ten_meter *m)
     }
 }
 
-/* Its state is durable: the age is the same after a restart, and whether its purge runs, waits or
- * has failed. */
+/* The state and its time are durable: the age is the same after a restart, and whether the purge
+ * runs, waits or has failed. */
 static void add_purging(struct ten_activity *sum, const struct ten_tenant *t)
 {
     int64_t since_us = ten_tenant_details(t)->state_since_us;

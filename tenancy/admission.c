@@ -1,11 +1,11 @@
 /*
- * tenancy/admission.c - the one place where a request is admitted, and charged.
+ * tenancy/admission.c - the only code that admits requests and charges them.
  *
- * Rates are taken one after the other, of the key and then of the tenant, operations before bytes.
- * When one refuses, those taken before are given back, so what is refused by one policy uses up no
- * other. Between the two another request may be refused that would have passed; it is told to come
- * again like any other. 575 lines because the whole way of a request through its tenant's state,
- * share and rates is here, to be read at once.
+ * Rates are charged one after the other: the key's, then the tenant's; operations before bytes.
+ * When one refuses, the previous charges are undone, so a request that one policy refuses uses up
+ * no other rate. Between the two another request may be refused that would have been admitted; it
+ * is told to retry like any other. 575 lines because a request's whole path through its tenant's
+ * state, share and rates is here, to be read at once.
  */
 #include "tenancy/admission.h"
 
@@ -17,7 +17,8 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_US 1000
-/* The requests under way end when they end; what is told is a guess that keeps clients calm. */
+/* Nobody knows when a request in flight will end; this is a guess that keeps clients from retrying
+ * at once. */
 #define CONCURRENCY_WAIT_NS (1000 * NS_PER_MS)
 
 struct kind {
@@ -28,7 +29,8 @@ struct kind {
     const char *text;
 };
 
-/* Behind the others: of the tenant alone, beside its write_ops, and metered with those. */
+/* The index after the rates: of the tenant only, charged besides its write_ops, and metered with
+ * those. */
 #define CONTROL_OPS TEN_RATE_COUNT
 
 static const struct kind KINDS[TEN_RATE_COUNT + 1] = {
@@ -66,7 +68,7 @@ struct charge {
 
 enum { CHARGES = 5 };
 
-/* The rates that a load is held against, in the order in which they are taken. */
+/* Lists the rates that a load is checked against, in the order in which they are charged. */
 static size_t charges_of(const struct ten_visit *v, const struct ten_load *load,
                          struct charge out[CHARGES])
 {
@@ -111,8 +113,7 @@ static enum err refuse_rate(const struct ten_visit *v, const struct charge *c, u
     return refuse(v, out, c->of_key ? "this key's" : "the tenant's", kind->text, eb);
 }
 
-/* --- requests under way ------------------------------------------------------------------------
- */
+/* --- requests in flight ----------------------------------------------------------------------- */
 
 static enum err enter(struct ten_visit *v, struct ten_refusal *out, struct errbuf *eb)
 {
@@ -180,14 +181,14 @@ static uint64_t units_of(uint64_t ops, uint64_t bytes)
     return ops + bytes / KIB;
 }
 
-/* Changes of tables are few, and official clients do not repeat them. */
+/* Changes of tables may always wait: they are few, and official clients do not repeat them. */
 static bool may_wait(const struct ten_visit *v)
 {
     return v->access == TEN_DEFINE ||
            atomic_load_explicit(&v->tenant->under_way, memory_order_relaxed) <= LIM_OVERLOAD_TURNS;
 }
 
-/* *out_turn_ns: when it may begin; 0: now. */
+/* *out_turn_ns: when the request may start; 0: now. */
 static enum err begin(struct ten_visit *v, uint64_t *out_turn_ns, struct ten_refusal *out,
                       struct errbuf *eb)
 {
@@ -241,7 +242,7 @@ void ten_visit_waited(struct ten_visit *v)
 /* --- charging ----------------------------------------------------------------------------------
  */
 
-/* A cost of 0 passes while the rate is open: what comes later must not pile up debt. */
+/* A cost of 0 is admitted while the rate is open: bytes charged later must not pile up debt. */
 static bool take(const struct charge *c, uint64_t now_ns, uint64_t *out_wait_ns)
 {
     if (c->cost != 0)
@@ -300,7 +301,7 @@ enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load 
         pay(v, load.ops, load.bytes);
     else if (!was_under_way)
         leave(v);
-    if (!was_under_way) /* it does not wait for itself */
+    if (!was_under_way) /* the request does not wait for its own charge */
         v->pauses_until_ns = turn_ns;
     return e;
 }
@@ -377,7 +378,7 @@ void ten_charge_work(struct ten_visit *v, uint64_t work_ns)
     charge_bytes(v, bytes);
 }
 
-/* Later writes wait for a burst at most. */
+/* Charges bytes without a check; a later write waits for at most one burst. */
 static void charge_written(struct ten_visit *v, uint64_t bytes)
 {
     (void)charge(&v->tenant->rates.write_bytes, bytes);
@@ -394,7 +395,7 @@ void ten_charge_deleted(struct ten_visit *v, uint64_t bytes)
         charge_written(v, bytes);
 }
 
-/* What a request pays for its operations and the bytes of its writes, in bytes. */
+/* Returns the bytes that a request pays for with its operations and the bytes of its writes. */
 static uint64_t paid_bytes(const struct ten_visit *v)
 {
     const uint64_t of_op = v->access == TEN_READ ? TEN_COST_READ * TEN_COST_READ_BYTES
@@ -419,7 +420,7 @@ void ten_charge_handling(struct ten_visit *v, uint64_t bytes)
     charge_bytes(v, unpaid);
 }
 
-/* The debt that others have as well, then what the visit alone has to wait for. */
+/* The debt shared with other requests, then the debt of this ticket alone, both as times. */
 struct owed {
     const struct ten_rate *rate;
     uint64_t shared_ns;
@@ -434,14 +435,14 @@ static struct owed owed_to(const struct ten_rate *rate, uint64_t unpaid)
                          ten_rate_price_ns(rate, unpaid)};
 }
 
-/* What is left of the pause that overload imposes. */
+/* Returns the rest of the pause that overload imposes. */
 static uint64_t busy_ns(const struct ten_visit *v)
 {
     uint64_t now_ns = v->pauses_until_ns == 0 ? 0 : base_monotonic_ns();
     return v->pauses_until_ns > now_ns ? v->pauses_until_ns - now_ns : 0;
 }
 
-/* Rates may have changed since the last time: what is unpaid has the price of now. */
+/* Rates may have changed since the previous call: unpaid bytes are priced at the current rate. */
 uint64_t ten_visit_pause_ns(struct ten_visit *v)
 {
     uint64_t busy = busy_ns(v);
@@ -494,8 +495,7 @@ uint64_t ten_visit_cost(const struct ten_visit *v)
            v->charged.bytes / (is_read ? TEN_COST_READ_BYTES : TEN_COST_WRITE_BYTES);
 }
 
-/* --- what a caller may be told -----------------------------------------------------------------
- */
+/* --- limits that a caller may see ------------------------------------------------------------- */
 
 static bool uses(const struct ten_visit *v, enum ten_rate_kind kind)
 {
@@ -529,7 +529,7 @@ static size_t rates_standing(const struct ten_visit *v, const struct ten_rates *
         enum ten_rate_kind kind = (enum ten_rate_kind)i;
         if (!ten_rate_is_limited(rate))
             continue;
-        if (now_ns == 0) /* who has no limits does not ask for the time */
+        if (now_ns == 0) /* without limits the clock is not read */
             now_ns = base_monotonic_ns();
         out[count++] = standing_of(rate, kind, of_key, uses(v, kind), now_ns);
     }
@@ -543,7 +543,8 @@ size_t ten_visit_standings(const struct ten_visit *v, struct ten_standing out[TE
         return 0;
     size_t count = rates_standing(v, &t->rates, false, out);
     uint32_t max = atomic_load_explicit(&t->under_way_max, memory_order_relaxed);
-    if (max != UINT32_MAX && max != LIM_CONCURRENT_STANDARD) { /* nobody hears of the standard */
+    /* the default limit is not reported */
+    if (max != UINT32_MAX && max != LIM_CONCURRENT_STANDARD) {
         uint32_t now = atomic_load_explicit(&t->under_way, memory_order_relaxed) - v->under_way;
         out[count++] = (struct ten_standing){
             .name = ten_policy_name(TEN_POLICY_CONCURRENCY),

@@ -1,16 +1,16 @@
 /*
  * tenancy/audit.c - actions, and the batches that carry their records.
  *
- *   begin     the thread has an action under way
- *   commit    the first batch of documents takes the record with it: its number is the head's plus
- *             one, its hashes those of the head and of the tenant's last record
+ *   begin     the thread has an action in progress
+ *   commit    the first batch of documents includes the record: its number is the head's plus one,
+ *             its hashes are those of the head and of the tenant's last record
  *   end       an action that acted without changing a document, or was refused, gets a batch of its
- *             own; one that found everything as it wanted it, none
+ *             own; one that found the requested state already in place, none
  *
- * 1. The head in memory moves when a batch is durable, and only then. One whose outcome is not
- *    known latches the engine: nothing follows it before the next start reads the head anew.
- * 2. The index document of a tenant's record is made in the record's batch, and expected to be new,
- *    like the record itself: two records of one number cannot both be written.
+ * 1. The head in memory advances when a batch is durable, and only then. A batch whose outcome is
+ *    unknown latches the engine: nothing follows it before the next start reads the head again.
+ * 2. The index document of a tenant's record is written in the record's batch, and expected to be
+ *    new, like the record itself: two records with one number cannot both be written.
  */
 #include "tenancy/audit.h"
 
@@ -29,11 +29,11 @@
 
 #define DONE "done"
 
-/* What this thread is doing. */
+/* The action of this thread. */
 static _Thread_local struct {
-    struct ten_registry *registry; /* NULL: nothing */
+    struct ten_registry *registry; /* NULL: none */
     bool is_written;
-    bool is_unchanged; /* there is nothing to write, if it succeeds */
+    bool is_unchanged; /* no record is written if it succeeds */
     struct ten_note note;
 } under_way;
 
@@ -73,7 +73,7 @@ void ten_note_take(struct ten_note *note, const struct ten_action *action)
 
 #define DRAFT_DOCS 3
 
-/* A record on its way into a batch. */
+/* A record that is being added to a batch. */
 struct draft {
     struct base_audit_record record;
     struct ten_doc_key keys[DRAFT_DOCS]; /* of the record, its index, its subject */
@@ -84,7 +84,7 @@ struct draft {
 bool ten_audit_keeps_subjects(struct ten_registry *r, struct slice tenant)
 {
     const struct ten_tenant *t = ten_tenant_find(r, tenant);
-    enum ten_state state = t == NULL ? TEN_ACTIVE /* about to be made */ : ten_tenant_state(t);
+    enum ten_state state = t == NULL ? TEN_ACTIVE /* about to be created */ : ten_tenant_state(t);
     return state != TEN_PURGING && state != TEN_PURGED && state != TEN_EXPIRED;
 }
 
@@ -159,7 +159,7 @@ static enum err draft_make(struct ten_registry *r, struct draft *drafts, size_t 
     return rc == ERR_OK ? ERR_OK : base_fail(eb, rc, "the record of an action cannot be written");
 }
 
-/* Behind the `count` changes that are there; returns how many there are then. */
+/* Adds the record's changes after the `count` existing ones; returns their new number. */
 static size_t draft_changes(const struct draft *d, struct sto_doc_change *changes, size_t count)
 {
     for (size_t i = 0; i < d->doc_count; i++)
@@ -169,7 +169,7 @@ static size_t draft_changes(const struct draft *d, struct sto_doc_change *change
     return count;
 }
 
-/* The caller's changes stand first: a conflict names them. */
+/* The caller's changes come first, so a conflict names one of them. */
 struct batch {
     struct sto_doc_change *changes;
     size_t change_count;
@@ -200,7 +200,7 @@ static void batch_fini(struct batch *b)
     base_free(b->changes);
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static enum err batch_write(struct ten_registry *r, struct batch *b, const struct ten_note *notes,
                             ten_docs_write *write, void *ctx, struct errbuf *eb)
 {
@@ -276,7 +276,8 @@ void ten_audit_begin(struct ten_registry *r, const struct ten_action *action)
     ten_note_take(&under_way.note, action);
 }
 
-/* A tenant has a chain from the action that made it on. */
+/* A tenant's chain starts with the action that created it: the ID of an unknown tenant becomes the
+ * target. */
 static void move_unknown_tenant(struct ten_registry *r, struct ten_note *note)
 {
     if (note->tenant[0] == '\0' || ten_tenant_find(r, base_slice_text(note->tenant)) != NULL)
@@ -298,7 +299,7 @@ enum err ten_audit_end(struct ten_registry *r, enum err result, struct errbuf *e
     move_unknown_tenant(r, note);
     take_text(note->outcome, sizeof note->outcome, result == ERR_OK ? DONE : base_err_name(result));
     enum err rc = ten_audit_write(r, note, 1, result == ERR_OK ? eb : NULL);
-    return result == ERR_OK ? rc : result; /* what was refused stays so */
+    return result == ERR_OK ? rc : result; /* a refused action stays refused */
 }
 
 static bool may_set(void)
@@ -336,7 +337,7 @@ void ten_audit_set_detail(const char *format, ...)
     if (!may_set())
         return;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args); /* a cut text is good enough */
+    (void)vsnprintf(text, sizeof text, format, args); /* a truncated text is good enough */
     va_end(args);
     take_text(under_way.note.detail, sizeof under_way.note.detail, text);
 }
@@ -349,7 +350,7 @@ enum err ten_audit_open(struct ten_registry *r, struct errbuf *eb)
     int error = pthread_mutex_init(&r->audit->lock, NULL);
     INVARIANT(error == 0);
     ten_refusals_init(&r->audit->refusals, r);
-    r->audit->expire_ms = TEN_AUDIT_LOOK_MS; /* with the first tick */
+    r->audit->expire_ms = TEN_AUDIT_LOOK_MS; /* the first tick scans for old records */
     return ten_audit_last(r, &r->audit->head, r->audit->time, eb);
 }
 
@@ -358,7 +359,7 @@ void ten_audit_close(struct ten_registry *r)
     if (r->audit == NULL)
         return;
     ten_refusals_fini(&r->audit->refusals);
-    (void)pthread_mutex_destroy(&r->audit->lock); /* nobody holds it any more */
+    (void)pthread_mutex_destroy(&r->audit->lock); /* no thread holds it any more */
     base_free(r->audit);
     r->audit = NULL;
 }

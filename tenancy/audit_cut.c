@@ -1,7 +1,7 @@
 /*
- * tenancy/audit_cut.c - a document for each chain that lost its beginning.
+ * tenancy/audit_cut.c - a document for each chain whose first records were removed.
  *
- * 1. Tags are stored: append only, never give one a new meaning.
+ * 1. Tags are stored: append only, never reuse one.
  */
 #include "tenancy/audit_cut.h"
 
@@ -20,7 +20,7 @@
 
 enum { TAG_NUMBER = 1, TAG_HASH = 2, TAG_TIME = 3, TAG_HOLD = 4 };
 
-/* A hold as text: "h" or "r", number, time, key; none of them holds a blank. */
+/* A hold as text: "h" or "r", number, time, key; none of them contains a blank. */
 #define HOLD_TEXT 160
 
 /* --- holds ------------------------------------------------------------------------------------ */
@@ -90,7 +90,7 @@ enum err ten_audit_cut_encode(const struct ten_audit_cut *cut, struct buf *out)
     return out->error;
 }
 
-/* What is before the next blank, which is skipped. */
+/* Returns the text before the next blank, and skips both. */
 static struct slice word_take(struct slice *rest)
 {
     const uint8_t *blank = rest->len == 0 ? NULL : memchr(rest->ptr, ' ', rest->len);

@@ -7,7 +7,7 @@
 
 #include "base/banned.h"
 
-/* What does not fit is left out, the rest behind it too: the buf's error latches. */
+/* A word that does not fit is left out, and so are all later ones: the buf's error latches. */
 static void words_init(struct buf *words)
 {
     base_buf_init(words, LIM_AUDIT_TEXT - 4);
@@ -77,7 +77,7 @@ void ten_audit_set_wanted(const struct ten_tenant_wanted *wanted)
         (void)base_buf_append(&words, wanted->plan.len > 0 ? wanted->plan : SLICE_LIT("none"));
     }
     if (wanted->display_name.ptr != NULL) {
-        word(&words, "display_name_bytes"); /* it may be a person's */
+        word(&words, "display_name_bytes"); /* the name itself may be a person's */
         (void)base_buf_append_u64(&words, wanted->display_name.len);
     }
     if (wanted->quota != NULL)

@@ -1,7 +1,7 @@
 /*
- * tenancy/audit_doc.c - fields by tag; what is empty or zero is left out.
+ * tenancy/audit_doc.c - fields by tag; empty and zero fields are left out.
  *
- * 1. Tags are stored: append only, never give one a new meaning.
+ * 1. Tags are stored: append only, never reuse one.
  */
 #include "tenancy/audit_doc.h"
 
@@ -24,9 +24,9 @@ enum {
     TAG_BEFORE = 12,
     TAG_ENTRY = 13,
     TAG_HASH = 14,
-    TAG_SALT = 15,         /* of those whose entry covers the actor */
-    TAG_SUBJECT_SALT = 16, /* of those whose entry covers the subject */
-    TAG_SUBJECT = 17,      /* in the place of target, detail and their salt */
+    TAG_SALT = 15,         /* of records whose entry covers the actor */
+    TAG_SUBJECT_SALT = 16, /* of records whose entry covers the subject */
+    TAG_SUBJECT = 17,      /* hash stored instead of target, detail and their salt */
 };
 
 enum { INDEX_NUMBER = 1, INDEX_ENTRY = 2 };
@@ -83,12 +83,14 @@ static struct base_audit_hash *hash_of(struct base_audit_record *r, uint32_t tag
 
 static void put_hash(struct buf *out, uint32_t tag, const struct base_audit_hash *h)
 {
-    (void)base_record_put_bytes(out, tag, base_slice(h->bytes, sizeof h->bytes)); /* latches */
+    /* errors latch in out */
+    (void)base_record_put_bytes(out, tag, base_slice(h->bytes, sizeof h->bytes));
 }
 
 static void put_salt(struct buf *out, uint32_t tag, const uint8_t salt[BASE_AUDIT_SALT])
 {
-    (void)base_record_put_bytes(out, tag, base_slice(salt, BASE_AUDIT_SALT)); /* latches */
+    /* errors latch in out */
+    (void)base_record_put_bytes(out, tag, base_slice(salt, BASE_AUDIT_SALT));
 }
 
 static void put_texts(struct buf *out, struct base_audit_record r, uint32_t from, uint32_t to)
@@ -146,7 +148,7 @@ static enum err take_salt(const struct base_field *f, uint8_t out[BASE_AUDIT_SAL
     return ERR_OK;
 }
 
-/* A record, as far as it is read. */
+/* A record, as far as it has been decoded. */
 struct reading {
     struct base_audit_record record;
     bool has_salt;
@@ -171,7 +173,7 @@ static enum err take_field(void *ctx, const struct base_field *f)
     if (f->tag == TAG_TENANT_NUMBER)
         return base_field_number(f, &g->record.tenant_number);
     if (text == NULL)
-        return ERR_CORRUPT; /* of what the chain does not cover nothing may be there */
+        return ERR_CORRUPT; /* a field that the chain does not cover must not exist */
     *text = f->bytes;
     return f->is_number ? ERR_CORRUPT : ERR_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * tenancy/audit_read.c - the trail, from any number on; a tenant's by way of its index; and what
- *                        its records name, which goes with it.
+ * tenancy/audit_read.c - reads the trail from any number on, a tenant's records by way of its
+ *                        index, and the separate subjects, which are erased with their tenant.
  */
 #include "base/alloc.h"
 #include "base/text.h"
@@ -97,7 +97,7 @@ static enum err visit_subject(void *ctx, struct slice key, uint64_t version, str
     (void)version; /* written once */
     (void)body;
     k->len = key.len;
-    memcpy(k->bytes, key.ptr, key.len); /* it was written, so it is no longer than a key may be */
+    memcpy(k->bytes, key.ptr, key.len); /* a stored key is no longer than a key may be */
     return ERR_OK;
 }
 
@@ -113,7 +113,7 @@ static enum err batch_forget(struct ten_registry *r, const struct forgetting *f,
 enum err ten_audit_forget_subjects(struct ten_registry *r, struct slice tenant, struct errbuf *eb)
 {
     struct ten_doc_key prefix = ten_doc_key_erased(STO_DOC_AUDIT_SUBJECT, tenant);
-    struct ten_doc_key from = prefix; /* not over what the batches before deleted */
+    struct ten_doc_key from = prefix; /* skips keys that earlier batches deleted */
     struct forgetting *f = base_new(sizeof *f);
     enum err rc;
     do {
@@ -139,12 +139,12 @@ struct reading {
     struct ten_registry *registry;
     ten_audit_visit *visit;
     void *ctx;
-    struct buf body;    /* of a record found by the index */
-    struct buf subject; /* of one whose subject is apart */
+    struct buf body;    /* of a record found through the index */
+    struct buf subject; /* of a record whose subject is separate */
     bool is_damaged;
 };
 
-/* Anything but ERR_OK ends the reading; ERR_NOT_FOUND: there is none of this key. */
+/* Any result but ERR_OK stops the reading; ERR_NOT_FOUND: this key does not exist. */
 static enum err doc_find(struct reading *g, const struct ten_doc_key *key, struct buf *out)
 {
     uint64_t version;
@@ -154,7 +154,7 @@ static enum err doc_find(struct reading *g, const struct ten_doc_key *key, struc
     return g->is_damaged ? ERR_CORRUPT : rc;
 }
 
-/* ERR_NOT_FOUND: it went with its tenant, or with its record meanwhile. */
+/* ERR_NOT_FOUND: it was erased with its tenant, or removed with its record at the same time. */
 static enum err subject_find(struct reading *g, struct base_audit_record *record)
 {
     struct ten_doc_key key = ten_doc_key_audit_subject(record->tenant, record->tenant_number);
@@ -166,7 +166,8 @@ static enum err subject_find(struct reading *g, struct base_audit_record *record
     return rc;
 }
 
-/* Of what an index or a record says that there is: it was removed since, or never written. */
+/* Handles a document that an index or a record refers to but that is missing: it was removed since,
+ * or it was never written. */
 static enum err record_missing(struct reading *g, uint64_t number)
 {
     bool is_removed = false;
@@ -183,7 +184,8 @@ static enum err give(struct reading *g, uint64_t number, struct slice body)
     if (rc == ERR_OK && record.is_erased)
         rc = subject_find(g, &record);
     if (rc == ERR_NOT_FOUND && ten_audit_keeps_subjects(g->registry, record.tenant))
-        return record_missing(g, number); /* then the record is, too, or this is damage */
+        return record_missing(g, number); /* if so, the record was removed too; otherwise this is
+                                           * damage */
     return rc == ERR_OK || rc == ERR_NOT_FOUND ? g->visit(g->ctx, &record) : rc;
 }
 

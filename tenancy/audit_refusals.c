@@ -1,11 +1,11 @@
 /*
- * tenancy/audit_refusals.c - refusals decided on a loop, on their way into the trail; how many of
- *                            any thread's are recorded.
+ * tenancy/audit_refusals.c - queues refusals decided on a loop for the trail, and bounds how many
+ *                            of any thread are recorded.
  *
- * Those of loops are recorded in one batch for as many as wait, so that a stream of them costs few
- * fsyncs; those of any thread only so many a second for one key, so that nobody fills the disk with
- * what he may not do. The count of those left out is recorded at most once a second, and at the
- * end.
+ * Refusals of loops are recorded in one batch for all that wait, so that a stream of them costs few
+ * fsyncs. Refusals of any thread are recorded only up to a number per second and key, so that no
+ * client fills the disk with forbidden requests. The count of the skipped ones is recorded at most
+ * once a second, and at the end.
  */
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ struct ten_refusal {
     struct ten_note note;
 };
 
-/* --- coming ----------------------------------------------------------------------------------- */
+/* --- queueing --------------------------------------------------------------------------------- */
 
 static bool bucket_take(struct ten_refusals *q, const struct ten_note *note, uint64_t second)
 {
@@ -39,7 +39,8 @@ static bool bucket_take(struct ten_refusals *q, const struct ten_note *note, uin
     return true;
 }
 
-/* Under the lock: true when the control thread must be told, which records the count. */
+/* Called with the lock held. Returns true when the control thread must be woken to record the
+ * count. */
 static bool skip(struct ten_refusals *q, uint64_t second)
 {
     q->skipped++;
@@ -48,7 +49,8 @@ static bool skip(struct ten_refusals *q, uint64_t second)
     return must_post;
 }
 
-/* Under the lock: true when the control thread must be told. Takes what it keeps. */
+/* Called with the lock held. Returns true when the control thread must be woken. Takes a refusal
+ * that it keeps. */
 static bool put(struct ten_refusals *q, struct ten_refusal **refusal)
 {
     uint64_t second = base_monotonic_ns() / NS_PER_S;
@@ -90,7 +92,7 @@ void ten_audit_refused(struct ten_registry *r, const struct ten_action *action, 
         ten_control_post(r, &q->msg);
 }
 
-/* --- recorded --------------------------------------------------------------------------------- */
+/* --- recording -------------------------------------------------------------------------------- */
 
 static struct ten_refusal *take_all(struct ten_refusals *q, uint64_t *out_skipped)
 {
@@ -108,7 +110,8 @@ static struct ten_refusal *take_all(struct ten_refusals *q, uint64_t *out_skippe
     return first;
 }
 
-/* What cannot be written is counted: the next batch says so, if the engine lives. */
+/* Counts notes that cannot be written as skipped: the next batch records the count, if the engine
+ * still works. */
 static void write_notes(struct ten_refusals *q, const struct ten_note *notes, size_t count)
 {
     if (count == 0 || ten_audit_write(q->registry, notes, count, NULL) == ERR_OK)
@@ -176,5 +179,5 @@ void ten_refusals_fini(struct ten_refusals *q)
         q->first = refusal->next;
         base_free(refusal);
     }
-    (void)pthread_mutex_destroy(&q->lock); /* nobody holds it any more */
+    (void)pthread_mutex_destroy(&q->lock); /* no thread holds it any more */
 }

@@ -1,13 +1,13 @@
 /*
- * tenancy/audit_retention.c - old records go, from the trail's beginning on, a batch at a time.
+ * tenancy/audit_retention.c - removes old records from the start of the trail, a batch at a time.
  *
- * A record goes when it was kept as long as its tenant's audit_days say (the standard, where it is
- * about none) and all before it are gone: so the longest of all tenants' is what the trail has. A
- * clock that jumps ahead must not cost records: as many later days must be on record as are kept,
- * by the bases of the bills, of which there is one a day (metering_keep.c).
+ * A record is removed when it was kept for its tenant's audit_days (the default, if it is about no
+ * tenant) and all earlier records are removed: so the trail is kept for the longest of all tenants'
+ * periods. A clock that jumps ahead must not cost records: as many later days must be recorded as
+ * are kept, by the bases of the bills, of which there is one a day (metering_keep.c).
  *
  * 1. A batch removes records, their index entries and their subjects, and moves the cuts of the
- *    trail and of their tenants, all of it or nothing.
+ *    trail and of their tenants, completely or not at all.
  * 2. The newest record stays: the head is read from it at a start.
  */
 #include <stdlib.h>
@@ -23,12 +23,12 @@
 
 #include "base/banned.h"
 
-#define BATCH       64 /* records; with it the changes of a commit and the time of the thread */
+#define BATCH       64 /* records; bounds the changes of a commit and the time on the thread */
 #define DAYS_PROVEN (TEN_METERING_KEPT_H / 24)
 #define DAY_US      (24 * TEN_HOUR_US)
 #define NEVER       INT64_MIN
 
-/* A chain that loses records in this batch. */
+/* A chain whose first records this batch removes. */
 struct chain {
     char tenant[LIM_TENANT_ID + 1]; /* "": the trail */
     struct ten_audit_cut cut;
@@ -39,8 +39,8 @@ struct chain {
 struct expiring {
     struct ten_registry *registry;
     int64_t now_us;
-    uint64_t last;                    /* number of the newest record that may go */
-    int64_t cutoffs[DAYS_PROVEN + 1]; /* by days, as far as they are known; 0: not yet */
+    uint64_t last;                    /* number of the newest record that may be removed */
+    int64_t cutoffs[DAYS_PROVEN + 1]; /* by days, as far as computed; 0: not yet */
     size_t count;                     /* records */
     struct ten_doc_key keys[3 * BATCH];
     size_t key_count;
@@ -49,7 +49,8 @@ struct expiring {
     struct errbuf *eb;
 };
 
-/* Test tool: the clock is ahead by so many days, and all of them are on record. 0: it is not. */
+/* Test tool: returns by how many days the clock is ahead; all of them count as recorded. 0: it is
+ * not ahead. */
 static int64_t days_ahead(void)
 {
     const char *text = getenv("BIGTENT_TEST_AUDIT_DAYS_AHEAD");
@@ -60,7 +61,7 @@ static int64_t days_ahead(void)
     return (int64_t)days;
 }
 
-/* --- which ------------------------------------------------------------------------------------ */
+/* --- selection -------------------------------------------------------------------------------- */
 
 static uint64_t days_of(const struct expiring *x, struct slice tenant)
 {
@@ -73,7 +74,7 @@ static uint64_t days_of(const struct expiring *x, struct slice tenant)
     return q.audit_days;
 }
 
-/* Records from before it are old enough. */
+/* Returns the time before which records are old enough. */
 static enum err cutoff_of(struct expiring *x, uint64_t days, int64_t *out)
 {
     uint64_t proven = days < DAYS_PROVEN ? days : DAYS_PROVEN;
@@ -139,7 +140,7 @@ static enum err chain_move(struct expiring *x, const struct base_audit_record *r
     return ERR_OK;
 }
 
-/* Anything but ERR_OK ends the walk; ERR_CANCELLED: the rest stays. */
+/* Any result but ERR_OK stops the iteration; ERR_CANCELLED: the remaining records stay. */
 static enum err visit(void *ctx, const struct base_audit_record *r)
 {
     struct expiring *x = ctx;
@@ -156,7 +157,7 @@ static enum err visit(void *ctx, const struct base_audit_record *r)
     x->keys[x->key_count++] = ten_doc_key_audit(r->number);
     if (r->tenant.len > 0)
         x->keys[x->key_count++] = ten_doc_key_audit_of(r->tenant, r->tenant_number);
-    if (ten_audit_is_apart(r)) /* and is there: an erased one has neither target nor detail */
+    if (ten_audit_is_apart(r)) /* and exists: an erased one has neither target nor detail */
         x->keys[x->key_count++] = ten_doc_key_audit_subject(r->tenant, r->tenant_number);
     x->count++;
     return ERR_OK;
@@ -221,5 +222,5 @@ void ten_audit_tick(struct ten_registry *r, uint64_t tick_ms)
         return;
     enum err rc = ten_audit_expire(r, base_wall_us(), &removed, NULL);
     if (rc != ERR_OK || removed < BATCH)
-        audit->expire_ms = 0; /* an engine that fails says so itself */
+        audit->expire_ms = 0; /* an engine that fails reports it itself */
 }

@@ -1,5 +1,6 @@
 /*
- * tenancy/canary.c - a public head, so that a search is quick, and chance behind it.
+ * tenancy/canary.c - a canary is a public head, which makes the search quick, and random bytes
+ * after it.
  */
 #include "tenancy/canary.h"
 
@@ -26,7 +27,7 @@ static void make(uint8_t out[STO_CANARY_BYTES])
     do {
         n = getrandom(out + head.len, wanted, 0);
     } while (n < 0 && errno == EINTR);
-    INVARIANT(n == (ssize_t)wanted); /* so few bytes come whole */
+    INVARIANT(n == (ssize_t)wanted); /* so few bytes are returned at once */
 }
 
 struct planting {

@@ -1,8 +1,8 @@
 /*
  * tenancy/certificate.c - facts of a job as JSON, then signed.
  *
- * What is signed is the text without "signature"; jansson writes names sorted, so the text with it
- * differs in that one member alone.
+ * The signature covers the text without "signature"; jansson writes names sorted, so the text with
+ * the signature differs in that one member only.
  */
 #include "tenancy/certificate.h"
 
@@ -19,7 +19,8 @@
 #define US_PER_S 1e6
 #define FORM     (JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6))
 
-/* Members that cannot be made (no memory) leave a hole, which is found when the line is written. */
+/* A member that cannot be created (no memory) is left out; the check of the finished line detects
+ * it. */
 static void put(json_t *object, const char *name, json_t *value_take)
 {
     (void)json_object_set_new(object, name, value_take);
@@ -44,7 +45,7 @@ static json_t *time_of(int64_t us)
     return json_string(text);
 }
 
-/* --- what was done ---------------------------------------------------------------------------- */
+/* --- actions ---------------------------------------------------------------------------------- */
 
 static json_t *steps_of(const struct ten_job *job)
 {
@@ -63,7 +64,7 @@ static json_t *steps_of(const struct ten_job *job)
     return steps;
 }
 
-/* The column families that hold a tenant's keys hold them in the same range. */
+/* All column families that hold a tenant's keys hold them in the same range. */
 static json_t *ranges_of(const struct ten_certificate *c)
 {
     const char *family;
@@ -85,7 +86,7 @@ static json_t *ranges_of(const struct ten_certificate *c)
     return ranges;
 }
 
-/* --- what was found --------------------------------------------------------------------------- */
+/* --- findings --------------------------------------------------------------------------------- */
 
 struct check {
     const char *name;
@@ -100,8 +101,8 @@ static struct check gone(const char *name, const char *layer, uint64_t before, u
     return (struct check){name, layer, before, after, after == 0};
 }
 
-/* Copies are not changed: each has to have an end, or to be unreadable without the key. What is
- * left was there at the beginning, whether that was counted or not (by an older program). */
+/* Copies are not changed: each must have an expiry, or be unreadable without the key. Copies that
+ * remain existed at the start, whether they were counted or not (by an older program). */
 static struct check end_known(const struct ten_certificate *c)
 {
     uint64_t before = c->job->copies_before;
@@ -186,8 +187,9 @@ static json_t *pair(uint64_t before, uint64_t after)
     return object;
 }
 
-/* Who might hold what is gone, anybody's. That no file is held is what obsolete_files says: old
- * versions and obsolete tables behind the purge are of others' compactions. */
+/* Objects of any tenant that might still hold erased data. obsolete_files states that no file is
+ * held; old versions and obsolete tables after the purge come from compactions for other
+ * tenants. */
 static json_t *holders_of(const struct ten_job *job)
 {
     const struct sto_audit *before = &job->audit_before;
@@ -199,7 +201,7 @@ static json_t *holders_of(const struct ten_job *job)
     return object;
 }
 
-/* Why is in no record: reasons may name people. */
+/* The reason of a hold is in no record, because reasons may name people. */
 static json_t *holds_of(const struct ten_job *job)
 {
     json_t *holds = json_array();
@@ -215,7 +217,7 @@ static json_t *holds_of(const struct ten_job *job)
     return holds;
 }
 
-/* --- what is left ----------------------------------------------------------------------------- */
+/* --- remainders ------------------------------------------------------------------------------- */
 
 static json_t *copies_of(const struct ten_certificate *c)
 {
@@ -230,7 +232,8 @@ static json_t *copies_of(const struct ten_certificate *c)
     return copies;
 }
 
-/* What a place keeps for so many days after it was written; 0: no number of days. */
+/* Returns how many days after it was written a remainder is kept; 0: not limited to a number of
+ * days. */
 static uint64_t days_of(const struct ten_certificate *c, enum sto_remainder remainder)
 {
     if (remainder == STO_REMAINS_AUDIT)
@@ -249,7 +252,7 @@ static void put_until(json_t *exception, uint64_t days, const char *until)
     base_buf_fini(&text);
 }
 
-/* Each remainder that some place has, in their order. */
+/* Lists each remainder that some place has, in order. */
 static json_t *exceptions_of(const struct ten_certificate *c)
 {
     json_t *exceptions = json_array();
@@ -312,7 +315,7 @@ enum err ten_certificate_seal_take(json_t *object, EVP_PKEY *key, struct buf *ou
     base_buf_fini(&unsealed);
     if (rc == ERR_OK && out->len - begin > TEN_CERTIFICATE_MAX)
         rc = ERR_TOO_BIG;
-    if (rc == ERR_OK) /* that nothing is missing, and that it is what others will check */
+    if (rc == ERR_OK) /* checks that nothing is missing, and that the line verifies */
         rc = base_seal_check(key, base_slice_skip(base_buf_slice(out), begin), eb);
     return rc == ERR_OK
                ? rc
@@ -346,7 +349,7 @@ static json_t *key_destruction_of(const struct ten_job *job)
     return object;
 }
 
-/* Nobody knows any more what was found. */
+/* The job's findings are lost. */
 static enum err write_bare(const struct ten_certificate *c, EVP_PKEY *key, struct buf *out,
                            struct errbuf *eb)
 {

@@ -1,10 +1,10 @@
 /*
- * tenancy/certificate_store.c - key, ledger and index behind one lock.
+ * tenancy/certificate_store.c - key, ledger and index, under one lock.
  *
- * The lock is held over the disk: certificates are issued by the job worker and by the control
- * thread, and the line to be signed names the one before it.
+ * The lock is held during disk operations: the job worker and the control thread issue
+ * certificates, and each line to be signed names the previous one.
  *
- * 1. The index says of every line of the ledger whose it is and where it stands.
+ * 1. The index holds the tenant and the position of every line of the ledger.
  */
 #define _GNU_SOURCE
 
@@ -30,7 +30,7 @@ struct line {
     struct ten_erasure erasure;
     uint64_t offset;
     uint32_t len;
-    bool has_copies; /* of a first line: it names some */
+    bool has_copies; /* of a first line: it names copies */
 };
 
 struct ten_certificates {
@@ -88,7 +88,7 @@ static enum err read_key(const char *path, EVP_PKEY **out, struct errbuf *eb)
     return rc;
 }
 
-/* The public file follows the private one. */
+/* Writes the public file, if it does not match the private one. */
 static enum err write_public(const char *path, EVP_PKEY *key, struct errbuf *eb)
 {
     struct buf pem;
@@ -128,7 +128,7 @@ enum err ten_certificates_seal_take(struct ten_certificates *c, json_t *object, 
 
 /* --- the index -------------------------------------------------------------------------------- */
 
-/* jansson leaves nothing between the brackets of an empty list. */
+/* jansson writes nothing between the brackets of an empty list. */
 static bool names_copies(struct slice line)
 {
     const struct slice none = SLICE_LIT("\"copies\":[]");
@@ -269,7 +269,7 @@ struct copies {
     struct buf found; /* struct ten_copy */
 };
 
-/* The copy holds the tenant's bytes of before that time. */
+/* Returns whether the copy holds the tenant's bytes from before that time. */
 static bool copy_holds(const struct ten_copy *copy, struct slice tenant, int64_t purged_us)
 {
     bool is_of_another = copy->tenant[0] != '\0' && !base_slice_is(tenant, copy->tenant);
@@ -284,7 +284,7 @@ static enum err take_copy(void *ctx, const struct ten_copy *copy)
                : ERR_OK;
 }
 
-/* What holds the tenant still. To be given back with base_buf_fini. */
+/* Collects the copies that still hold the tenant. The caller frees them with base_buf_fini. */
 static enum err copies_before(const struct ten_certificates *c, struct slice tenant,
                               int64_t purged_us, struct copies *out, struct errbuf *eb)
 {

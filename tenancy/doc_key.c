@@ -1,5 +1,5 @@
 /*
- * tenancy/doc_key.c - keys put together from checked parts.
+ * tenancy/doc_key.c - keys assembled from checked parts.
  */
 #include "tenancy/doc_key.h"
 
@@ -141,9 +141,9 @@ enum err ten_doc_key_audit_number(struct slice key, uint64_t *out)
     return ERR_OK;
 }
 
-/* --- taken apart ------------------------------------------------------------------------------ */
+/* --- parsing ---------------------------------------------------------------------------------- */
 
-/* What lies before the next '/', which is skipped. */
+/* Returns the part before the next '/', and skips both. */
 static enum err take_part(struct slice *rest, struct slice *out)
 {
     const uint8_t *slash = rest->len == 0 ? NULL : memchr(rest->ptr, '/', rest->len);

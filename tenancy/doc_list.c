@@ -11,7 +11,7 @@ static enum err visit(void *ctx, struct slice key, uint64_t version, struct slic
 {
     struct ten_doc_list *list = ctx;
     (void)version;
-    (void)body; /* whatever it says, it goes */
+    (void)body; /* deleted whatever it contains */
     if (list->count == list->capacity) {
         size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
         struct ten_doc_key *larger = base_new_array(capacity, sizeof larger[0]);

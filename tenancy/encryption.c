@@ -1,11 +1,12 @@
 /*
  * tenancy/encryption.c - which tenants have keys, from the first to the last.
  *
- * 1. A tenant is encrypted from its making or never: what was stored in plain would stay so in
+ * 1. A tenant is encrypted from its creation or never: values stored in plain would stay so in
  *    every copy.
- * 2. The key is on disk before the tenant is, so a crash between leaves a key of nobody.
- * 3. A key file is overwritten before it is unlinked: what a crash between leaves is noise, of a
- *    tenant whose purge goes on with the unlinking.
+ * 2. The key is on disk before the tenant is, so a crash between the two leaves a key without a
+ *    tenant.
+ * 3. A key file is overwritten before it is unlinked: a crash between the two leaves noise, for a
+ *    tenant whose purge continues with the unlinking.
  */
 #include "tenancy/audit.h"
 #include "tenancy/internal.h"
@@ -19,12 +20,12 @@ enum err ten_ciphers_load(struct ten_registry *r, struct errbuf *eb)
         if (!ten_tenant_details(t)->is_encrypted)
             continue;
         if (r->keystore == NULL) {
-            t->account.cipher = sto_cipher_new(0); /* without keys: it seals nothing */
+            t->account.cipher = sto_cipher_new(0); /* without keys: encrypts nothing */
             continue;
         }
         enum err rc = ten_keystore_load(r->keystore, ten_tenant_id(t), &t->account.cipher, eb);
         if (rc == ERR_CORRUPT && ten_tenant_state(t) == TEN_PURGING)
-            t->account.cipher = sto_cipher_new(0); /* 3. */
+            t->account.cipher = sto_cipher_new(0); /* rule 3 */
         else if (rc != ERR_OK && rc != ERR_NOT_FOUND)
             return rc;
     }
@@ -45,7 +46,7 @@ enum err ten_cipher_create(struct ten_registry *r, struct slice tenant_id, struc
 
 enum err ten_cipher_destroy(struct ten_registry *r, struct ten_tenant *t, struct errbuf *eb)
 {
-    uint32_t versions; /* counted before */
+    uint32_t versions; /* counted earlier */
     if (t->account.cipher == NULL)
         return ERR_OK;
     sto_cipher_wipe(t->account.cipher);
@@ -75,5 +76,5 @@ enum err ten_tenant_rotate_key(struct ten_registry *r, struct ten_tenant *t, str
         return rc;
     struct ten_details same = *ten_tenant_details(t);
     ten_audit_set_detail("key_versions=%u", sto_cipher_versions(cipher));
-    return ten_tenant_commit(r, t, state, &same, NULL, 0, eb); /* with its record */
+    return ten_tenant_commit(r, t, state, &same, NULL, 0, eb); /* with the action's record */
 }

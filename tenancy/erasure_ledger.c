@@ -1,13 +1,14 @@
 /*
  * tenancy/erasure_ledger.c - two files of lines that never differ for longer than an append.
  *
- *   what open finds behind the last line feed      is cut off: an append that a crash ended
- *   a whole line that is none, or breaks the chain ERR_CORRUPT, wherever it stands
- *   one file is the beginning of the other         the shorter one gets the rest
+ *   state that open finds                          result
+ *   bytes after the last line feed                 cut off: a crash ended an append
+ *   a malformed whole line, or a broken chain      ERR_CORRUPT, wherever it is
+ *   one file is a prefix of the other              the shorter one gets the rest
  *   both differ                                    ERR_CORRUPT
  *
- * 1. An append that failed is taken back; if that fails too, the ledger is closed for lines (dead).
- * 2. A line is on disk before the chain's head moves.
+ * 1. An append that failed is undone; if that fails too, the ledger accepts no more lines (dead).
+ * 2. A line is on disk before the chain's head advances.
  */
 #define _GNU_SOURCE
 
@@ -92,11 +93,11 @@ enum err ten_erasure_parse(struct slice line, struct ten_erasure *out, struct er
     return ERR_OK;
 }
 
-/* --- reading all of a file, bounded memory ---------------------------------------------------- */
+/* --- reading a whole file with bounded memory ------------------------------------------------- */
 
 struct reading {
     const char *path;
-    ten_erasure_visit *visit; /* NULL: nobody */
+    ten_erasure_visit *visit; /* NULL: none */
     void *ctx;
     struct base_audit_hash head;
     uint64_t number; /* of the last line */
@@ -118,7 +119,7 @@ static enum err read_line(struct reading *r, struct slice line, struct errbuf *e
     return r->visit == NULL ? ERR_OK : r->visit(r->ctx, &erasure, line);
 }
 
-/* The whole lines of pending, which keeps what is behind them. */
+/* Reads the whole lines of pending, which keeps the bytes after them. */
 static enum err read_lines(struct reading *r, struct buf *pending, struct errbuf *eb)
 {
     size_t at = 0;
@@ -254,7 +255,8 @@ static enum err read_part(const struct ledger_file *f, uint64_t at, uint8_t *out
     return ERR_OK;
 }
 
-/* Both begin alike, as far as the shorter one goes; then that one gets the rest. */
+/* Checks that both files agree up to the shorter one's length; then appends the rest to that
+ * one. */
 static enum err make_equal(struct ledger_file *longer, struct ledger_file *shorter,
                            struct errbuf *eb)
 {
@@ -319,7 +321,7 @@ void ten_erasure_ledger_close(struct ten_erasure_ledger *ledger)
         return;
     for (size_t i = 0; i < FILES; i++)
         if (ledger->files[i].fd >= 0)
-            (void)close(ledger->files[i].fd); /* what was written was synced */
+            (void)close(ledger->files[i].fd); /* all writes were synced */
     base_free(ledger);
 }
 

@@ -1,14 +1,14 @@
 /*
- * tenancy/erasure_lost.c - which lines the ledger must have, and what they say when written again.
+ * tenancy/erasure_lost.c - the lines that the ledger must have, and their contents when rewritten.
  *
- *   state    line        must be there when
+ *   state    line        must exist when
  *   PURGED   the first   the tenant's job issued a certificate, or the database has no such job:
- *   EXPIRED              then the tenant was learnt from a ledger (erasure_replay.c)
- *   EXPIRED  the second  always: it comes before the state
+ *   EXPIRED              then the tenant is known from a ledger (erasure_replay.c)
+ *   EXPIRED  the second  always: it is written before the state
  *
- * 1. A line that is written again has the facts of its job, which is kept for ever, and says since
- *    when it is there as "reissued". Of a tenant without a job it says who, which job and when.
- * 2. Lines are in the order of the tenants' IDs, chained to what the ledger still has.
+ * 1. A rewritten line has the facts of its job, which is kept for ever, and its time as "reissued".
+ *    For a tenant without a job it states only the tenant, the job's ID and the time.
+ * 2. Rewritten lines are in the order of the tenants' IDs, chained to the rest of the ledger.
  */
 #include "tenancy/erasure_lost.h"
 
@@ -33,7 +33,7 @@ struct comparison {
     bool reissue;
     struct known *known; /* sorted */
     size_t known_count;
-    struct ten_job job; /* of the tenant that is looked at */
+    struct ten_job job; /* of the tenant being checked */
     size_t lost;
     struct errbuf *eb;
 };
@@ -71,11 +71,11 @@ static bool has_line(const struct comparison *c, const struct ten_tenant *t, boo
     return bsearch(&wanted, c->known, c->known_count, sizeof wanted, compare_known) != NULL;
 }
 
-/* out_has_job: its facts are in c->job. */
+/* out_has_job: c->job has its facts. */
 static enum err first_is_due(struct comparison *c, const struct ten_tenant *t, bool *out,
                              bool *out_has_job)
 {
-    uint64_t version = 0; /* it is only read */
+    uint64_t version = 0; /* the job is only read */
     struct errbuf detail = {{0}};
     struct slice id = base_slice_text(ten_tenant_details(t)->job);
     enum err rc = ten_job_read(c->registry, id, &version, &c->job, &detail);
@@ -84,7 +84,7 @@ static enum err first_is_due(struct comparison *c, const struct ten_tenant *t, b
     return rc == ERR_OK || rc == ERR_NOT_FOUND ? ERR_OK : base_fail(c->eb, rc, "%s", detail.text);
 }
 
-/* --- writing again ---------------------------------------------------------------------------- */
+/* --- rewriting -------------------------------------------------------------------------------- */
 
 static enum err first_write(struct comparison *c, struct ten_tenant *t, bool has_job)
 {

@@ -1,12 +1,12 @@
 /*
- * tenancy/erasure_replay.c - documents are changed before the registry reads them.
+ * tenancy/erasure_replay.c - changes documents before the registry reads them.
  *
  *   stored state          becomes
  *   none                  PURGED: a tombstone that names the job of the ledger
- *   purging and later     stays: its purge goes on, or is over
+ *   purging and later     unchanged: its purge continues, or is done
  *   any other             PURGING, with a new job that the registry resumes
  *
- * 1. A registry of this file's own stands behind the audit trail: it has no tenants and no threads.
+ * 1. The audit trail gets a registry of this file's own, without tenants and threads.
  */
 #include "tenancy/erasure_replay.h"
 
@@ -28,18 +28,19 @@
 struct replay {
     struct ten_registry registry;
     const struct ten_erasure *erasure;
-    uint64_t job_ms; /* of the last job that was made */
+    uint64_t job_ms; /* of the last job created */
     size_t changed;
     struct errbuf *eb;
 };
 
-/* The purge does the rest, or did it. By name: a closed gate alone may open again. */
+/* Returns whether the purge does the rest, or did. Checks the states themselves: a closed gate
+ * alone may open again. */
 static bool is_leaving(enum ten_state state)
 {
     return state == TEN_PURGING || state == TEN_PURGED || state == TEN_EXPIRED;
 }
 
-/* One batch, with its record. also: NULL: the tenant's document alone. */
+/* Writes one batch, with its record. also: NULL: the tenant's document alone. */
 static enum err commit(struct replay *p, enum ten_state state, const struct ten_details *details,
                        const char *action, const struct sto_doc_change *also)
 {
@@ -78,7 +79,7 @@ static enum err make_tombstone(struct replay *p)
     return commit(p, TEN_PURGED, &details, "tenant.tombstone", NULL);
 }
 
-/* How long records are kept, which its plan may say, holds when it is gone. */
+/* How long records are kept, which its plan may set, still applies after the tenant is erased. */
 static enum err plan_keep(struct replay *p, const char *plan_id, struct ten_quota *own)
 {
     struct ten_doc_key key = ten_doc_key_plan(base_slice_text(plan_id));
@@ -109,7 +110,7 @@ static enum err begin_purge(struct replay *p, const struct ten_tenant_doc *doc, 
     details.doc_version = version;
     details.state_since_us = job.requested_us;
     details.job = job.id;
-    details.plan = NULL; /* it leaves; what else it was allowed does not matter */
+    details.plan = NULL; /* the tenant is being erased; its other limits do not matter */
     enum err rc = plan_keep(p, doc->plan, &details.quota);
     if (rc != ERR_OK)
         return rc;
@@ -133,7 +134,7 @@ static enum err visit(void *ctx, const struct ten_erasure *erasure, struct slice
 {
     struct replay *p = ctx;
     struct slice id = base_slice_text(erasure->tenant);
-    (void)line; /* what is needed of it was read */
+    (void)line; /* its contents were parsed */
     if (sto_tenant_id_check(id, NULL) != ERR_OK)
         return base_fail(p->eb, ERR_CORRUPT, "the ledger of erasures names no tenant");
     struct ten_doc_key key = ten_doc_key_tenant(id);

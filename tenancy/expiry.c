@@ -30,7 +30,7 @@ enum err ten_expiry_look(struct ten_registry *r, struct errbuf *eb)
         struct ten_tenant *t = ten_tenant_find(r, base_slice_text(id));
         bool done = false;
         if (t == NULL || ten_tenant_state(t) != TEN_PURGED)
-            continue; /* its purge is not done yet, or it is over */
+            continue; /* its purge is not done yet, or it is EXPIRED */
         rc = ten_certificates_expire(r->certificates, ten_tenant_id(t), &done, eb);
         if (rc == ERR_OK && done)
             rc = commit(r, t, eb);

@@ -1,9 +1,9 @@
 /*
- * tenancy/fair_worker.c - messages arrive in a mailbox, work among them goes into lines, and after
- *                         each piece of work the mailbox is looked at again.
+ * tenancy/fair_worker.c - messages arrive in a mailbox, work items among them go into lines, and
+ *                         after each item the mailbox is checked again.
  *
- * 1. Lines, queue and `stopping` are the thread's alone; what others read of a line is atomic.
- * 2. A piece counts as waiting from its submission until it begins to run.
+ * 1. Lines, queue and `stopping` belong to the thread; what others read of a line is atomic.
+ * 2. An item counts as waiting from its submission until it starts to run.
  */
 #include "tenancy/fair_worker.h"
 
@@ -82,7 +82,7 @@ static struct ten_work *urgent_take(struct ten_fair_worker *w)
     return (struct ten_work *)(void *)((char *)msg - offsetof(struct ten_work, msg));
 }
 
-/* The work may be gone when it has run; its line is not. */
+/* The work may be freed when it has run; its line is not. */
 static void line_serve(struct ten_fair_worker *w)
 {
     struct sto_fair_line *line = NULL;
@@ -112,7 +112,7 @@ static void *worker_main(void *arg)
     while (!w->stopping || has_work(w)) {
         if (!has_work(w))
             base_mailbox_wait(&w->mailbox, -1);
-        (void)base_mailbox_run(&w->mailbox); /* the count is of no interest here */
+        (void)base_mailbox_run(&w->mailbox); /* the count is not needed here */
         struct ten_work *urgent = urgent_take(w);
         if (urgent != NULL)
             urgent->run(urgent);

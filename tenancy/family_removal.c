@@ -3,23 +3,24 @@
  *
  * A schema lists the numbers of its dropped families until their cells are gone. One by one:
  *
- *   close    writers that still hold an older schema are refused by the committer.
+ *   close    the committer refuses writers that still hold an older schema.
  *   drop     the engine removes the family's cells, in bounded commits, exactly counted.
  *   settle   the next schema, without the number, is stored and published.
  *
- * A crash leaves the number in the list; the next open goes on. A failure leaves the removal
- * waiting, for the next start or the next family that is dropped.
+ * A crash leaves the number in the list; the next open resumes. A failure leaves the removal
+ * waiting, for the next start or the next dropped family.
  *
  * 1. Numbers are never used again, so a second drop of the same family finds nothing and harms
  *    nothing.
- * 2. The list may grow, and the table may be deleted or its tenant purged, while a drop runs: what
- *    comes next is decided by the table's schema after it.
+ * 2. The list may grow, and the table may be deleted or its tenant purged, while a drop runs: the
+ *    table's schema after the drop decides the next step.
  */
 #include "tenancy/internal.h"
 
 #include "base/banned.h"
 
-/* The visible schema of the removal's table; NULL when the table was deleted or is not the same. */
+/* Returns the visible schema of the removal's table; NULL when the table was deleted or
+ * recreated. */
 static struct sto_schema *current(const struct ten_removal *m)
 {
     const struct ten_tables *tables = ten_tenant_tables(m->tenant);
@@ -29,7 +30,7 @@ static struct sto_schema *current(const struct ten_removal *m)
     return tables->schemas[at]->table == m->schema->table ? tables->schemas[at] : NULL;
 }
 
-/* With the schema as it is now, drop its first family, if there is one. */
+/* Drops the first dropped family of the current schema, if there is one. */
 static bool next(struct ten_removal *m)
 {
     struct sto_schema *schema = current(m);
@@ -48,7 +49,7 @@ static enum err settle(struct ten_removal *m)
     if (schema == NULL)
         return ERR_OK;
     struct sto_schema *swept = sto_schema_make_swept(schema, m->family);
-    struct errbuf unheard; /* nobody waits; the number stays in the list */
+    struct errbuf unheard; /* no caller waits; the number stays in the list */
     const struct ten_action action = {.actor = TEN_ACTOR_SERVER,
                                       .name = "table.family_removed",
                                       .tenant = ten_tenant_id(m->tenant),
@@ -68,7 +69,7 @@ void ten_family_removal_dropped(struct ten_removal *m)
 {
     enum err rc = m->drop.result;
     sto_table_scope_release(&m->drop.scope);
-    if (m->whole) { /* deleted meanwhile: the rest goes with it */
+    if (m->whole) { /* deleted during the drop: the rest is removed with the table */
         m->family = 0;
         ten_removal_drop(m);
         return;

@@ -1,12 +1,12 @@
 /*
- * tenancy/grace.c - who waits for the end of a grace period, and when it has come.
+ * tenancy/grace.c - tenants that wait for the end of a grace period, and when it has ended.
  *
- * A list sorted by time, so that a look costs nothing while nobody is due, however many tenants
- * there are. Held ones are not in it: they come back when they are released (hold.c).
+ * The list is sorted by time, so that a check costs nothing while no tenant is due, however many
+ * tenants there are. Held tenants are not in it: a release adds them again (hold.c).
  *
- * 1. In it is exactly who is in DELETE_REQUESTED and not held.
- * 2. A clock that jumps ahead begins no purge: as much time as was left when the tenant came into
- *    the list has to pass as well. A process that starts with a wrong clock cannot know.
+ * 1. It contains exactly the tenants that are in DELETE_REQUESTED and not held.
+ * 2. A clock that jumps ahead starts no purge: the time that was left when the tenant was added to
+ *    the list must pass as well. A process that starts with a wrong clock cannot know.
  */
 #include <stdlib.h>
 
@@ -17,11 +17,11 @@
 #include "base/banned.h"
 
 #define NS_PER_US 1000U
-#define RETRY_NS  (10 * 1000000000ULL) /* after a failure: no record of it at every tick */
+#define RETRY_NS  (10 * 1000000000ULL) /* after a failure, so that not every tick records one */
 
 struct ten_waiting {
     struct ten_tenant *tenant;
-    int64_t due_us;  /* on the wall */
+    int64_t due_us;  /* wall clock */
     uint64_t due_ns; /* monotonic */
 };
 
@@ -109,7 +109,8 @@ void ten_grace_tick(struct ten_registry *r)
         uint64_t now_ns = base_monotonic_ns();
         if (first->due_us > base_wall_us() || first->due_ns > now_ns || g->retry_ns > now_ns)
             return;
-        if (ten_offboard_grace_is_over(r, first->tenant, NULL) != ERR_OK) { /* is in the trail */
+        /* the audit trail has the error */
+        if (ten_offboard_grace_is_over(r, first->tenant, NULL) != ERR_OK) {
             g->retry_ns = now_ns + RETRY_NS;
             return;
         }

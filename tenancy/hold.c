@@ -1,5 +1,5 @@
 /*
- * tenancy/hold.c - a flag with a story, kept in the tenant's document.
+ * tenancy/hold.c - a flag with its reason and author, kept in the tenant's document.
  */
 #include "tenancy/hold.h"
 
@@ -43,7 +43,7 @@ enum err ten_hold_set(struct ten_registry *r, struct ten_tenant *t, struct slice
                       struct slice reason, struct errbuf *eb)
 {
     ten_control_check(r);
-    struct ten_tenant_doc text; /* has room for both, to the stored limit */
+    struct ten_tenant_doc text; /* has space for both, up to the stored limits */
     enum err rc = base_text_check(by, sizeof text.hold_by - 1, "the holder", eb);
     if (rc == ERR_OK)
         rc = base_text_check(reason, LIM_REASON, "the reason", eb);

@@ -1,5 +1,5 @@
 /*
- * tenancy/instance_doc.c - one document of a tenant, read when it is asked for.
+ * tenancy/instance_doc.c - one document per tenant, read on request.
  */
 #include "tenancy/instance_doc.h"
 

@@ -31,7 +31,7 @@ enum {
     TAG_KEY_VERSIONS = 15,
     TAG_SEARCH_BEFORE = 20,
     TAG_SEARCH_AFTER = 21,
-    TAG_ENGINE = 22, /* that was searched */
+    TAG_ENGINE = 22, /* version of the engine that was searched */
     TAG_VISIBLE_AFTER = 23,
     TAG_CANARIES = 24,
     TAG_DELETED_AT = 25,
@@ -136,7 +136,7 @@ static void put_search(struct buf *out, uint32_t tag, const struct sto_search *s
     put_numbers(out, tag, numbers, sizeof numbers / sizeof numbers[0]);
 }
 
-/* Leaves the engine's version alone: it is a field of its own. */
+/* Does not set the engine's version, which is a field of its own. */
 static enum err take_search(const struct base_field *f, struct sto_search *out)
 {
     uint64_t n[NUMBERS_MAX] = {0};
@@ -192,7 +192,7 @@ enum err ten_job_encode(const struct ten_job *j, struct buf *out)
         (void)base_record_put_bytes(out, TAG_REASON, base_slice_text(j->reason));
     if (j->key_destroyed_us != 0)
         (void)base_record_put_u64(out, TAG_KEY_DESTROYED, (uint64_t)j->key_destroyed_us);
-    if (j->key_versions != 0) /* counted before they go */
+    if (j->key_versions != 0) /* stored before they are destroyed */
         (void)base_record_put_u64(out, TAG_KEY_VERSIONS, j->key_versions);
     put_search(out, TAG_SEARCH_BEFORE, &j->search_before);
     put_search(out, TAG_SEARCH_AFTER, &j->search_after);
@@ -303,7 +303,8 @@ enum err ten_job_decode(struct slice id, struct slice body, struct ten_job *out)
 
 /* --- IDs -------------------------------------------------------------------------------------- */
 
-static const char DIGITS[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* ascending: sorts as numbers */
+/* ascending, so that IDs sort as numbers */
+static const char DIGITS[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
 #define TIME_DIGITS 10
 

@@ -1,5 +1,5 @@
 /*
- * tenancy/job_list.c - reading offboarding jobs: one of them, or the newest.
+ * tenancy/job_list.c - reads offboarding jobs: one of them, or the newest.
  */
 #include "base/alloc.h"
 #include "tenancy/doc_key.h"
@@ -35,7 +35,7 @@ enum err ten_job_get(struct ten_registry *r, struct slice id, struct ten_job *ou
 }
 
 struct job_scan {
-    struct ten_doc_key from; /* this one is not given */
+    struct ten_doc_key from; /* exclusive */
     size_t left;
     struct ten_job job;
     ten_job_visit *visit;

@@ -1,15 +1,15 @@
 /*
  * tenancy/keystore.c - a directory of wrapped keys.
  *
- *   <tenant>   record: the master key's ID, then each version's key, sealed by the master key
+ *   <tenant>   record: the master key's ID, then each version's key, encrypted by the master key
  *   RUN        record: the master key's ID, runs so far (tenant IDs have no capitals)
  *
- * 1. A key is sealed as values are (storage/cipher.h), bound to tenant and version: nothing else
+ * 1. A key is encrypted as values are (storage/cipher.h), bound to tenant and version: nothing else
  *    is wrapped, so the master key needs no more nonces than there are keys and rewraps.
- * 2. RUN is counted up before anything is sealed in a run, and is written last by a rewrap: while
- *    it names the old master key, a rewrap that was interrupted has to be called again.
- * 3. A kill while a file was replaced leaves NAME.*.tmp with keys that nobody would ever destroy:
- *    open does, before anything is made.
+ * 2. RUN is incremented before anything is encrypted in a run, and is written last by a rewrap:
+ *    while it names the old master key, a rewrap that was interrupted must be called again.
+ * 3. A kill during the replacement of a file leaves NAME.*.tmp with keys that nothing else would
+ *    ever destroy: open does, before anything is created.
  */
 #define _GNU_SOURCE
 
@@ -54,7 +54,7 @@ static void master_id(const uint8_t master[TEN_MASTER_KEY], char out[TEN_MASTER_
     uint8_t digest[SHA256_DIGEST_LENGTH];
     memcpy(input, label, sizeof label);
     memcpy(input + sizeof label, master, TEN_MASTER_KEY);
-    (void)SHA256(input, sizeof input, digest); /* gives digest */
+    (void)SHA256(input, sizeof input, digest); /* writes digest */
     OPENSSL_cleanse(input, sizeof input);
     struct buf hex;
     base_buf_init(&hex, TEN_MASTER_KEY_ID);
@@ -82,7 +82,7 @@ struct keys {
     uint8_t key[STO_CIPHER_VERSIONS][STO_CIPHER_KEY];
 };
 
-/* What is being read. */
+/* The state of reading one file. */
 struct reading {
     const struct ten_keystore *keystore;
     struct slice tenant;
@@ -91,7 +91,7 @@ struct reading {
     uint64_t runs;
 };
 
-/* What a wrapped key is bound to; scratch holds it. */
+/* Returns the context that a wrapped key is bound to; scratch holds its bytes. */
 static struct sto_seal_place place_of(struct slice tenant, uint32_t version,
                                       uint8_t scratch[LIM_TENANT_ID + 4])
 {
@@ -136,7 +136,7 @@ static enum err take_field(void *ctx, const struct base_field *field)
     if (field->tag == TAG_MASTER) {
         enum err rc = base_field_text(field, r->master_id, sizeof r->master_id);
         bool same = strcmp(r->master_id, r->keystore->master_id) == 0;
-        return rc != ERR_OK || same ? rc : ERR_CONFLICT; /* ends the visit */
+        return rc != ERR_OK || same ? rc : ERR_CONFLICT; /* stops the reading */
     }
     if (field->tag == TAG_RUNS)
         return base_field_number(field, &r->runs);
@@ -181,7 +181,7 @@ static enum err write_file(const struct ten_keystore *k, const char *name, const
 
 static void name_of(struct slice tenant, char out[LIM_TENANT_ID + 1])
 {
-    INVARIANT(sto_tenant_id_check(tenant, NULL) == ERR_OK); /* it names a file */
+    INVARIANT(sto_tenant_id_check(tenant, NULL) == ERR_OK); /* it becomes a file name */
     memcpy(out, tenant.ptr, tenant.len);
     out[tenant.len] = '\0';
 }
@@ -232,7 +232,7 @@ static enum err write_keys(const struct ten_keystore *k, struct slice tenant,
     return rc;
 }
 
-/* A fresh one behind those there are. */
+/* Adds a new key after the existing ones. */
 static enum err add_key(struct keys *keys, struct errbuf *eb)
 {
     if (keys->count == STO_CIPHER_VERSIONS)
@@ -302,7 +302,7 @@ static enum err fail_errno(struct errbuf *eb, const char *verb, const char *path
                      strerrordesc_np(error));
 }
 
-/* In place, so that the file's own blocks hold it no more. */
+/* In place, so that the file's own blocks no longer hold the key. */
 static enum err overwrite(const char *path, struct errbuf *eb)
 {
     uint8_t noise[FILE_MAX];
@@ -330,7 +330,7 @@ enum err ten_keystore_destroy(struct ten_keystore *k, struct slice tenant, uint3
     enum err rc = base_path_join(path, k->dir, name, eb);
     if (rc != ERR_OK)
         return rc;
-    if (read_keys(k, tenant, &keys, NULL) == ERR_OK) /* else it goes uncounted */
+    if (read_keys(k, tenant, &keys, NULL) == ERR_OK) /* otherwise it is destroyed uncounted */
         *out_versions = keys.count;
     OPENSSL_cleanse(&keys, sizeof keys);
     rc = overwrite(path, eb);
@@ -343,7 +343,7 @@ enum err ten_keystore_destroy(struct ten_keystore *k, struct slice tenant, uint3
 
 /* --- the directory ---------------------------------------------------------------------------- */
 
-/* Rule 3. The second name of a file that is in use goes; its bytes stay. */
+/* Applies rule 3. Of a file in use only the second name is removed; its bytes stay. */
 static enum err sweep_one(const struct ten_keystore *k, const char *name, struct errbuf *eb)
 {
     char path[BASE_PATH_BYTES];
@@ -374,7 +374,7 @@ static enum err sweep(const struct ten_keystore *k, struct errbuf *eb)
     return rc;
 }
 
-/* Runs so far, as the keystore's file says; none when it is new. */
+/* Returns the runs so far, from the keystore's file; 0 when the keystore is new. */
 static enum err read_run(const struct ten_keystore *k, uint64_t *out, struct errbuf *eb)
 {
     struct reading r = {.keystore = k};
@@ -420,13 +420,13 @@ enum err ten_keystore_open(const char *dir, const uint8_t master[TEN_MASTER_KEY]
                            struct ten_keystore **out, struct errbuf *eb)
 {
     struct ten_keystore *k = base_new(sizeof *k);
-    master_set(k, master); /* reading compares its name */
+    master_set(k, master); /* reading compares its ID */
     enum err rc = open_dir(k, dir, eb);
     if (rc != ERR_OK) {
         ten_keystore_close(k);
         return rc;
     }
-    master_set(k, master); /* in this run */
+    master_set(k, master); /* with the number of this run */
     *out = k;
     return ERR_OK;
 }
@@ -453,7 +453,7 @@ static enum err rewrap_one(const struct ten_keystore *from, const struct ten_key
     enum err rc = read_keys(from, tenant, &keys, eb);
     if (rc == ERR_OK)
         rc = write_keys(to, tenant, &keys, false, eb);
-    else if (rc == ERR_CONFLICT) /* an interrupted rewrap was here */
+    else if (rc == ERR_CONFLICT) /* an interrupted rewrap already did this file */
         rc = read_keys(to, tenant, &keys, eb);
     OPENSSL_cleanse(&keys, sizeof keys);
     return rc;

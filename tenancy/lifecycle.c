@@ -9,15 +9,15 @@
  *   purged                                                               x        x
  *   expired                                                                       x
  *
- * A tenant whose deletion was requested goes back to what it was, by undelete alone; a hold keeps
- * every tenant from purging. Who makes a transition looks at that (offboard.c, hold.c).
+ * Only undelete returns a tenant whose deletion was requested to its previous state; a hold keeps
+ * every tenant from purging. The callers that make a transition check both (offboard.c, hold.c).
  */
 #include "tenancy/lifecycle.h"
 
 #include "base/banned.h"
 
 #define BIT(state) (1u << (state))
-/* Until the purge begins nothing is final. */
+/* Until the purge starts no state is final. */
 #define OPEN (BIT(TEN_ACTIVE) | BIT(TEN_SUSPENDED) | BIT(TEN_DELETE_REQUESTED))
 
 static const struct {

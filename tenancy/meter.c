@@ -1,7 +1,7 @@
 /*
- * tenancy/meter.c - counters that are made when they are first needed.
+ * tenancy/meter.c - counters that are created when they are first needed.
  *
- * Two loops may both make a tenant's meter; the one that comes second throws its own away.
+ * Two loops may both create a tenant's meter; the second one frees its own.
  */
 #include "tenancy/meter.h"
 

@@ -1,20 +1,21 @@
 /*
  * tenancy/metering.c - a round of all tenants every ten seconds, a part of them at each tick.
  *
- * What a tenant has in its hour's document is read, added to and written again, many in one synced
- * batch. In memory is only what was documented: the meter's counters then, and the bytes stored.
+ * A tenant's document of the hour is read, added to and written again, many in one synced batch.
+ * Memory holds only the amounts already documented: the meter's counters at that time, and the
+ * bytes stored.
  *
  * Idle tenants: stored bytes change by commits only, so that between two documents of a tenant its
- * bytes are those at the end of the first. The first round of a day (UTC) documents everybody who
- * stores bytes, idle or not, and then notes the hour as a base: a reader finds everybody's bytes
- * from there on, and never looks further back.
+ * bytes are those at the end of the first. The first round of a day (UTC) documents every tenant
+ * that stores bytes, idle or not, and then records the hour as a base: a reader finds all tenants'
+ * bytes from there on, and never needs earlier documents.
  *
- * 1. documented advances only behind a durable batch.
- * 2. The part of a round before the turn of an hour is completed at the first tick behind it, for
- *    the hour that ended: what was done until then is that hour's.
- * 3. When an hour is entered that has documents (the clock was set back), a base is made anew:
- * hours that are lived again go on with what is stored then. Moments that are billed already are
- * not billed again.
+ * 1. documented advances only after a durable batch.
+ * 2. A round in progress when a new hour starts is completed at the first tick of that hour, for
+ *    the hour that ended: activity up to then belongs to the ended hour.
+ * 3. When an hour is entered that has documents already (the clock was set back), a new base is
+ *    made: hours that repeat continue with the bytes stored then. Moments that are billed already
+ *    are not billed again.
  */
 #include "tenancy/metering.h"
 
@@ -28,14 +29,15 @@
 
 struct ten_metering {
     bool stopped;
-    uint64_t hour;      /* of the round under way, or the last; 0: a test's, which has none yet */
+    uint64_t hour;      /* of the current round, or the last; 0: a test's clock, which has not
+                         * started */
     uint64_t base;      /* hour of the last base; 0: none */
     uint64_t peak;      /* the highest hour that has documents */
-    bool base_wanted;   /* by something else than a new day */
-    bool makes_base;    /* this round, since it began */
-    size_t next;        /* tenant that is looked at next */
-    uint64_t since_ms;  /* the round began */
-    uint64_t expire_ms; /* a batch went */
+    bool base_wanted;   /* for a reason other than a new day */
+    bool makes_base;    /* whether this round does, since its start */
+    size_t next;        /* index of the next tenant to check */
+    uint64_t since_ms;  /* time since the round started */
+    uint64_t expire_ms; /* time since a batch was removed */
     uint64_t written;
 };
 
@@ -60,7 +62,7 @@ struct batch {
     size_t count;
 };
 
-/* What was done between two readings. False: nothing that is billed. */
+/* Adds the differences of two readings. False: nothing that is billed. */
 static bool add_differences(struct ten_metering_doc *d, const struct ten_metered_now *now,
                             const struct ten_metered_now *before)
 {
@@ -95,7 +97,7 @@ static enum err read_doc(struct ten_registry *r, const struct ten_doc_key *key,
     return rc == ERR_CORRUPT ? base_fail(eb, rc, "a bill is damaged") : rc;
 }
 
-/* Adds it to the batch when there is something to write. */
+/* Adds the tenant's document to the batch if there is something to write. */
 static enum err add_tenant(struct ten_registry *r, struct batch *b, struct ten_tenant *t,
                            uint64_t hour, uint64_t at_us, bool anyway, struct errbuf *eb)
 {
@@ -119,7 +121,7 @@ static enum err add_tenant(struct ten_registry *r, struct batch *b, struct ten_t
     if (!differs && f->bytes == 0 && doc.bytes == 0)
         return ERR_OK;
     ten_metering_settle(&doc, t->documented_bytes, at_us);
-    (void)add_differences(&doc, &f->now, before); /* it says the same as before */
+    (void)add_differences(&doc, &f->now, before); /* same result as the call above */
     doc.bytes = f->bytes;
     struct buf *body = &b->bodies[b->count];
     base_buf_truncate(body, 0);
@@ -170,13 +172,13 @@ static void batch_free(struct batch *b)
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-/* From m->next on, at most `part` tenants and at most one batch, or, at once, to the end. */
+/* Processes tenants from m->next on: at most `part` and at most one batch or, if at_once, all. */
 static enum err advance(struct ten_registry *r, uint64_t at_us, size_t part, bool at_once,
                         struct errbuf *eb)
 {
     struct ten_metering *m = r->metering;
     struct batch *b = batch_new();
-    size_t first = m->next; /* what is not durable is looked at again */
+    size_t first = m->next; /* tenants that are not durable are processed again */
     enum err rc = ERR_OK;
     while (rc == ERR_OK && m->next < r->tenant_count && part-- > 0) {
         rc = add_tenant(r, b, r->sorted[m->next++], m->hour, at_us, m->makes_base, eb);
@@ -205,7 +207,7 @@ static void round_begin(struct ten_metering *m, uint64_t hour)
         m->base_wanted || m->base == 0 || m->base / HOURS_PER_DAY != hour / HOURS_PER_DAY;
 }
 
-/* All tenants were looked at. */
+/* Finishes a round: all tenants were processed. */
 static enum err round_end(struct ten_registry *r, struct errbuf *eb)
 {
     struct ten_metering *m = r->metering;
@@ -223,17 +225,17 @@ static enum err round_end(struct ten_registry *r, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* The hour of m ended. */
+/* Finishes the hour of m. */
 static enum err hour_end(struct ten_registry *r, bool is_back, struct errbuf *eb)
 {
     struct ten_metering *m = r->metering;
     m->next = 0;
     m->makes_base = false;
-    /* set back, the rest of that hour was not lived */
+    /* if the clock was set back, the rest of that hour did not happen */
     return advance(r, is_back ? 0 : TEN_HOUR_US, SIZE_MAX, true, eb);
 }
 
-/* Before a part of a round at that time. */
+/* Called before a part of a round in that hour. */
 static enum err enter_hour(struct ten_registry *r, uint64_t hour, struct errbuf *eb)
 {
     struct ten_metering *m = r->metering;
@@ -272,11 +274,11 @@ static void go_on(struct ten_registry *r, int64_t now_us, uint64_t tick_ms)
     if (rc != ERR_OK || m->next >= r->tenant_count)
         return;
     if (part < TEN_METERING_BATCH)
-        part = TEN_METERING_BATCH; /* few are done in one batch */
+        part = TEN_METERING_BATCH; /* a few tenants are done in one batch */
     rc = advance(r, (uint64_t)(now_us % TEN_HOUR_US), part, false, NULL);
     if (rc == ERR_OK && m->next >= r->tenant_count)
         rc = round_end(r, NULL);
-    (void)rc; /* an engine that fails says so itself; the next tick tries again */
+    (void)rc; /* an engine that fails reports it itself; the next tick retries */
 }
 
 void ten_metering_tick(struct ten_registry *r, uint64_t tick_ms)
@@ -314,7 +316,7 @@ static enum err visit_doc(void *ctx, struct slice key, uint64_t version, struct 
     struct ten_tenant *t = ten_tenant_find(r, id);
     if (t == NULL)
         return ERR_CORRUPT;
-    t->documented_bytes = doc.bytes; /* the newest comes last */
+    t->documented_bytes = doc.bytes; /* the newest document comes last */
     r->metering->peak = hour;
     return ERR_OK;
 }
@@ -330,7 +332,7 @@ enum err ten_metering_open(struct ten_registry *r, struct errbuf *eb)
                                            .limit = SIZE_MAX};
         rc = sto_docs_read(r->engine, &page, visit_doc, r, eb);
     }
-    r->metering->next = SIZE_MAX; /* the first round comes after an interval */
+    r->metering->next = SIZE_MAX; /* the first round starts after an interval */
     r->metering->hour = hour_of(base_wall_us());
     r->metering->base_wanted = r->metering->hour < r->metering->peak;
     return rc == ERR_OK ? rc : base_fail(eb, rc, "the bills cannot be read: %s", base_err_name(rc));
@@ -347,14 +349,14 @@ void ten_metering_drain(struct ten_registry *r)
     if (r->metering->stopped)
         return;
     enum err rc = ten_metering_flush(r, base_wall_us(), NULL);
-    (void)rc; /* an engine that failed is as a crash */
+    (void)rc; /* an engine that failed has the effect of a crash */
 }
 
 void ten_metering_test_stop(struct ten_registry *r)
 {
     ten_control_check(r);
     r->metering->stopped = true;
-    r->metering->hour = 0; /* the test's clock begins */
+    r->metering->hour = 0; /* the test's clock starts */
 }
 
 uint64_t ten_metering_written(const struct ten_registry *r)

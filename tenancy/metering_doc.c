@@ -1,8 +1,8 @@
 /*
  * tenancy/metering_doc.c - numbers by tag; zeros are left out.
  *
- * 1. Tags are stored: append only. Counters and policies have the tag of their place in their
- *    enums, which are append only too.
+ * 1. Tags are stored: append only. The tags of counters and policies derive from their positions in
+ *    their enums, which are append only too.
  */
 #include "tenancy/metering_doc.h"
 

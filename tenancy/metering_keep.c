@@ -1,8 +1,9 @@
 /*
- * tenancy/metering_keep.c - bases, and what was kept long enough.
+ * tenancy/metering_keep.c - bases, and the removal of old bills.
  *
- * A clock that jumps ahead must not cost bills: an hour goes when it is old enough and as many
- * later days are on record as are kept. What stays begins with a base, so that it can be read.
+ * A clock that jumps ahead must not cost bills: an hour is removed when it is old enough and as
+ * many later days are recorded as are kept. The remaining bills start with a base, so that they can
+ * be read.
  */
 #include "base/alloc.h"
 #include "tenancy/internal.h"
@@ -47,7 +48,7 @@ enum err ten_metering_base(struct ten_registry *r, uint64_t hour, size_t back, u
 
 /* --- expiry ----------------------------------------------------------------------------------- */
 
-/* The first hour that stays; 0: all do. */
+/* Returns the first hour that stays; 0: all do. */
 static enum err find_cutoff(struct ten_registry *r, int64_t now_us, uint64_t *out,
                             struct errbuf *eb)
 {
@@ -112,7 +113,7 @@ enum err ten_metering_expire(struct ten_registry *r, int64_t now_us, size_t *out
     x->cutoff = cutoff;
     rc = expire_below(r, sto_doc_prefix(STO_DOC_BILL), x, eb);
     *out_removed = x->count;
-    if (rc == ERR_OK && x->count < TEN_METERING_BATCH) /* bases last: readers begin there */
+    if (rc == ERR_OK && x->count < TEN_METERING_BATCH) /* bases last: readers start at them */
         rc = expire_below(r, sto_doc_prefix(STO_DOC_BILL_BASE), x, eb);
     base_free(x);
     return rc;

@@ -1,9 +1,9 @@
 /*
- * tenancy/metering_read.c - bills hour by hour; the hours between a tenant's documents are filled.
+ * tenancy/metering_read.c - bills hour by hour; hours between a tenant's documents are filled in.
  *
- * Reading begins at the last base at or before `from`, so that it knows what everybody stored, and
- * gives nothing before `from`. In each hour come first the documents, then, for those who have none
- * in it, what they still store.
+ * Reading starts at the last base at or before `from`, so that the stored bytes of every tenant are
+ * known, and emits nothing before `from`. Each hour emits first the documents, then, for tenants
+ * without one in that hour, the bytes that they still store.
  *
  * 1. Every tenant with a document since the base is in the list, sorted by ID.
  */
@@ -15,7 +15,7 @@
 
 #define STORES_FIRST 16
 
-/* What a tenant stores since its last document. */
+/* The bytes that a tenant stores since its last document. */
 struct store {
     char id[LIM_TENANT_ID + 1];
     uint8_t id_len;
@@ -70,14 +70,14 @@ void ten_bills_close(struct ten_bills *b)
     base_free(b);
 }
 
-/* --- who stores what -------------------------------------------------------------------------- */
+/* --- stored bytes by tenant ------------------------------------------------------------------- */
 
 static struct slice id_of(const struct store *s)
 {
     return base_slice(s->id, s->id_len);
 }
 
-/* Where it is, or belongs. */
+/* Returns the position of the tenant, or where it belongs. */
 static size_t store_bound(const struct ten_bills *b, struct slice id)
 {
     size_t low = 0;
@@ -123,7 +123,7 @@ static void store_set(struct ten_bills *b, struct slice id, uint64_t bytes)
 
 /* --- one hour --------------------------------------------------------------------------------- */
 
-/* So much of it is over. */
+/* Returns how much of the hour has passed. */
 static uint64_t lived_us(const struct ten_bills *b)
 {
     int64_t us = b->now_us - (int64_t)b->hour * TEN_HOUR_US;
@@ -153,7 +153,7 @@ static enum err visit_doc(void *ctx, struct slice key, uint64_t version, struct 
     b->seen++;
     store_set(b, tenant, doc.bytes);
     b->next = ten_metering_key(hour, tenant);
-    b->next.bytes[b->next.len++] = 0; /* the first key that can follow */
+    b->next.bytes[b->next.len++] = 0; /* the smallest key after it */
     return give(b, tenant, &doc);
 }
 
@@ -172,7 +172,7 @@ static enum err read_one(struct ten_bills *b, struct errbuf *eb)
     return rc;
 }
 
-/* Documents of the hour; the next phase when there are no more. */
+/* Reads documents of the hour; starts the next phase when there are no more. */
 static enum err read_documents(struct ten_bills *b, size_t limit, struct errbuf *eb)
 {
     enum err rc;
@@ -194,7 +194,7 @@ static enum err read_documents(struct ten_bills *b, size_t limit, struct errbuf 
     return rc;
 }
 
-/* The rest of the hour's bills, at most `limit`; then the next hour. */
+/* Emits the rest of the hour's bills, at most `limit`; then starts the next hour. */
 static enum err read_idle(struct ten_bills *b, size_t limit)
 {
     enum err rc = ERR_OK;
@@ -226,7 +226,7 @@ static enum err visit_first(void *ctx, struct slice key, uint64_t version, struc
     return b->is_damaged ? ERR_CORRUPT : ERR_OK;
 }
 
-/* Without one before `from`: at `from`, or where the first document is. */
+/* Finds where to start: without a base before `from`, at `from`, or at the first document. */
 static enum err find_base(struct ten_bills *b, struct errbuf *eb)
 {
     enum err rc = ten_metering_base(b->registry, b->from, 0, &b->hour, eb);

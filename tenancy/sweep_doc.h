@@ -24,7 +24,7 @@ struct ten_sweep_doc {
     struct sto_sweep_pass swept;    /* the last finished pass */
     struct sto_sweep_pass sweeping; /* the pass in progress */
     struct slice row;               /* where that pass continues */
-    uint64_t garbage_bytes;         /* storage/garbage.h; what it has counted is in `swept` */
+    uint64_t garbage_bytes;         /* storage/garbage.h; its `seen` is stored in `swept` */
     uint64_t garbage_made_by;
 };
 
