@@ -53,8 +53,7 @@ struct ten_visit {
     uint64_t rows_visited;
     uint64_t bytes_visited; /* of cells; charged.bytes also includes those of rows and work */
     uint64_t bytes_worked;
-    uint64_t bytes_handled; /* total of ten_charge_handling, whether the request's cost covers it or
-                             * not */
+    uint64_t bytes_handled; /* of ten_charge_handling, covered by the request's cost or not */
     uint64_t bytes_handled_charged;
     bool has_condition;       /* a write that must also be within the read_bytes rates */
     uint64_t waits_since_ns;  /* when the engine received it; 0: the engine does not have it */
@@ -64,8 +63,7 @@ struct ten_visit {
 
 struct ten_refusal {
     enum ten_policy policy; /* the policy as it is metered */
-    const char *name;       /* the policy as the caller sees it: "read_ops", "key_read_ops",
-                             * "concurrency" */
+    const char *name;       /* for the caller: "read_ops", "key_read_ops", "concurrency" */
     uint64_t limit;         /* per second, or at a time */
     uint64_t wait_ns;
 };
@@ -134,8 +132,7 @@ struct ten_standing {
     uint64_t limit;   /* per second; for a limit that is not a rate: at a time */
     uint64_t burst;   /* units that may arrive at once */
     uint64_t left;
-    uint64_t reset_ns; /* until the whole burst is available; if left is 0, until something is
-                        * admitted */
+    uint64_t reset_ns; /* until the burst is whole; if left is 0, until admission is possible */
     bool is_rate;
     bool is_used; /* this ticket is checked against it */
 };

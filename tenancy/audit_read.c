@@ -184,8 +184,7 @@ static enum err give(struct reading *g, uint64_t number, struct slice body)
     if (rc == ERR_OK && record.is_erased)
         rc = subject_find(g, &record);
     if (rc == ERR_NOT_FOUND && ten_audit_keeps_subjects(g->registry, record.tenant))
-        return record_missing(g, number); /* if so, the record was removed too; otherwise this is
-                                           * damage */
+        return record_missing(g, number); /* the record was removed too, or this is damage */
     return rc == ERR_OK || rc == ERR_NOT_FOUND ? g->visit(g->ctx, &record) : rc;
 }
 

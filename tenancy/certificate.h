@@ -48,8 +48,7 @@ struct ten_certificate {
     const struct ten_job *job; /* all steps done but the last; NULL: only the job's ID is known */
     const char *tenant;        /* without a job: the tenant's ID, and the job's */
     const char *job_id;
-    int64_t reissued_us;  /* when the lost line was written to the ledger again; 0: it was not
-                           * lost */
+    int64_t reissued_us;  /* when the lost line was written again; 0: it was not lost */
     const char *previous; /* hash of the previous line, 64 digits */
     int64_t purged_us;
     uint64_t audit_days;      /* days that records about the tenant are kept after the purge */

@@ -44,8 +44,7 @@ struct ten_removal {
     struct sto_schema *schema; /* one ref; whole: the one marked as deleting */
     bool whole;
     bool running;                   /* false: failed before, waits for the next try */
-    struct ten_table_delete_op *op; /* receives the result when a whole table is gone; may be
-                                     * NULL */
+    struct ten_table_delete_op *op; /* gets the result when a whole table is gone; may be NULL */
     uint16_t family;                /* of the cells being dropped; 0: rows */
     struct sto_drop_op drop;
 };
@@ -99,8 +98,7 @@ struct ten_registry {
     struct ten_certificates *certificates;
     struct ten_overload overload; /* any thread */
     struct base_memory *memory;   /* as in the options */
-    struct base_memory schemas;   /* control thread: memory of tenants' schemas; limit 0: not
-                                   * counted */
+    struct base_memory schemas;   /* control thread: tenants' schemas; limit 0: not counted */
     atomic_bool stopping;
     struct base_msg claim_msg; /* first message of the control worker */
     struct base_msg resume_msg;

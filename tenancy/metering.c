@@ -29,8 +29,7 @@
 
 struct ten_metering {
     bool stopped;
-    uint64_t hour;      /* of the current round, or the last; 0: a test's clock, which has not
-                         * started */
+    uint64_t hour;      /* of the current round, or the last; 0: a test before its first flush */
     uint64_t base;      /* hour of the last base; 0: none */
     uint64_t peak;      /* the highest hour that has documents */
     bool base_wanted;   /* for a reason other than a new day */

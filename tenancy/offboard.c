@@ -1,19 +1,19 @@
 /*
- * tenancy/offboard.c - a departure is asked for, taken back, begun.
+ * tenancy/offboard.c - an offboarding is requested, undone, or its purge started.
  *
- * Each is one batch of tenant and job:
+ * Each change is one batch of tenant and job:
  *
- *   asked for, with grace   DELETE_REQUESTED, job WAITING; tables stay, behind the closed gate
- *   asked for, without      PURGING, job RUNNING
- *   undelete                what it was before, job CANCELLED
+ *   requested, with grace   DELETE_REQUESTED, job WAITING; tables stay, behind the closed gate
+ *   requested, without      PURGING, job RUNNING
+ *   undelete                the previous state, job CANCELLED
  *   the grace is over       PURGING, job RUNNING (grace.c says when)
- *   asked for in PURGING    nothing changes: success if the purge does all that is requested,
+ *   requested in PURGING    nothing changes: success if the purge does all that is requested,
  *   or when PURGED          with the same job in both
  *
- * In PURGING the table list is empty, and the job worker is told (purge.c), unless a table removal
- * of the tenant is still running: then that removal tells it when it settles.
+ * In PURGING the table list is empty and the purge is posted to the job worker (purge.c), unless a
+ * table removal of the tenant is still running: then that removal posts it when it finishes.
  *
- * 1. A tenant in DELETE_REQUESTED or PURGING has a job, and it is the one its details name.
+ * 1. A tenant in DELETE_REQUESTED or PURGING has a job, and its details name that job.
  * 2. Job IDs sort in the order of their start, whatever the wall clock does.
  */
 #include "tenancy/offboard.h"
@@ -57,16 +57,16 @@ static enum err departure_commit(struct ten_registry *r, struct ten_tenant *t, e
     return rc;
 }
 
-/* Of a tenant that is leaving. */
+/* Reads the job of a tenant that is being offboarded. */
 static enum err job_of(struct ten_registry *r, const struct ten_tenant *t, uint64_t *out_version,
                        struct ten_job *out, struct errbuf *eb)
 {
     return ten_job_read(r, base_slice_text(ten_tenant_details(t)->job), out_version, out, eb);
 }
 
-/* --- the purge begins ------------------------------------------------------------------------- */
+/* --- starting the purge ----------------------------------------------------------------------- */
 
-/* From here nothing leads back. expect: the version of the job's document. */
+/* Irreversible from here. expect: the version of the job's document. */
 static enum err purge_begin(struct ten_registry *r, struct ten_tenant *t, struct ten_job *job,
                             uint64_t expect, struct errbuf *eb)
 {
@@ -106,9 +106,9 @@ enum err ten_offboard_grace_is_over(struct ten_registry *r, struct ten_tenant *t
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-/* A request that is repeated after the purge has begun: succeeds with the job of the purge if that
- * does all that is requested, so the answer is the same before and after the purge is done. Of a
- * tenant that a restore found in the ledger only the job's ID is known. */
+/* Handles a request that is repeated after the purge has started: succeeds with the job of the
+ * purge if that does all that is requested, so the response is the same before and after the purge
+ * is done. For a tenant that a restore found in the ledger only the job's ID is known. */
 static enum err purge_ask_again(struct ten_registry *r, struct ten_tenant *t,
                                 const struct ten_offboard_wanted *w, char out_job[TEN_JOB_ID + 1],
                                 struct errbuf *eb)
@@ -138,12 +138,12 @@ static enum err purge_ask_again(struct ten_registry *r, struct ten_tenant *t,
     if (is_done)
         ten_audit_set_unchanged();
     else if (job.state == TEN_JOB_FAILED && !ten_removal_is_running(r, t))
-        ten_purge_post(r, t); /* asking again is trying again */
+        ten_purge_post(r, t); /* a repeated request is a retry */
     memcpy(out_job, id, strnlen(id, TEN_JOB_ID) + 1);
     return ERR_OK;
 }
 
-/* text has room for it and the NUL. */
+/* text has space for it and the NUL. */
 static void text_take(char *text, struct slice from)
 {
     if (from.len > 0)
@@ -172,7 +172,7 @@ static void set_record(const struct ten_job *job, const struct ten_offboard_want
     ten_audit_set_detail("grace_s=%llu", (unsigned long long)w->grace_us / US_PER_S);
 }
 
-/* job waits, and the tenant with it. */
+/* Sets the tenant to DELETE_REQUESTED; the job waits. */
 static enum err grace_begin(struct ten_registry *r, struct ten_tenant *t, const struct ten_job *job,
                             uint64_t expect, struct errbuf *eb)
 {
@@ -192,7 +192,7 @@ static enum err grace_begin(struct ten_registry *r, struct ten_tenant *t, const 
     return ERR_OK;
 }
 
-/* Asked for once more: sooner is possible. */
+/* Handles a repeated request in the grace period: it may shorten it. */
 static enum err ask_again(struct ten_registry *r, struct ten_tenant *t,
                           const struct ten_offboard_wanted *w, char out_job[TEN_JOB_ID + 1],
                           struct errbuf *eb)
@@ -288,7 +288,7 @@ enum err ten_offboard_undelete(struct ten_registry *r, struct ten_tenant *t, str
     return rc;
 }
 
-/* --- going on after a restart ----------------------------------------------------------------- */
+/* --- resuming after a restart ----------------------------------------------------------------- */
 
 static enum err visit_job_key(void *ctx, struct slice key, uint64_t version, struct slice body)
 {
@@ -303,7 +303,7 @@ static enum err visit_job_key(void *ctx, struct slice key, uint64_t version, str
     return ERR_OK;
 }
 
-/* A job that is there, and in a state that fits. */
+/* Checks that the tenant's job exists, in a state that fits. */
 static enum err job_check(struct ten_registry *r, const struct ten_tenant *t, struct errbuf *eb)
 {
     struct ten_job job;

@@ -71,8 +71,7 @@ struct ten_job {
     struct sto_usage usage_before;
     struct sto_audit audit_before;
     struct sto_audit audit_after;
-    uint64_t deleted_at;      /* sequence number after the deletion; 0: deleted before it was
-                               * recorded */
+    uint64_t deleted_at;      /* sequence number after the deletion; 0: older than this field */
     int64_t key_destroyed_us; /* 0: the tenant had no key, or not yet */
     uint32_t key_versions;    /* destroyed, or about to be */
     uint64_t copies_before;   /* backups that held the tenant when its purge started */
@@ -81,12 +80,10 @@ struct ten_job {
     char reason[LIM_REASON + 1];        /* of the deletion; "": none */
     struct sto_search search_before;    /* of the files that may hold the tenant's data */
     struct sto_search search_after;     /* of all files that may hold it */
-    bool deep;                          /* searches read every table file, whatever tenants it
-                                         * lists */
+    bool deep;                          /* searches read every table file, whatever it lists */
     uint64_t visible_after;             /* rows that a request could still read */
     uint64_t canaries;                  /* planted when the tenant was created */
-    const struct ten_hold_event *holds; /* only while a certificate is made; not stored: oldest
-                                         * first */
+    const struct ten_hold_event *holds; /* while a certificate is made; not stored: oldest first */
     size_t hold_count;
 };
 const char *ten_job_step_name(uint32_t step);
@@ -96,8 +93,7 @@ struct ten_offboard_wanted {
     struct slice requested_by; /* key ID */
     struct slice reason;       /* may be empty */
     uint64_t grace_us;         /* 0: the purge starts at once */
-    bool deep;                 /* search every table file; may be requested until the purge
-                                * starts */
+    bool deep;                 /* search every table file; possible until the purge starts */
 };
 
 /* Control thread. Writes tenant state and job in one batch and closes the gate; without a grace

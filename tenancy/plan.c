@@ -1,10 +1,10 @@
 /*
- * tenancy/plan.c - a sorted array of plans, and what a change of one does to its tenants.
+ * tenancy/plan.c - a sorted array of plans, and the effect of a change on a plan's tenants.
  *
  * A tenant's details point to its plan, the plan to its terms. A change writes one document,
- * replaces the terms, and sets ceilings, limits and rates of every tenant of the plan anew from the
- * two: a walk over memory, a quarter of a microsecond for each tenant, so that a plan of 100,000
- * tenants holds the control thread for some hundredths of a second.
+ * replaces the terms, and sets ceilings, limits and rates of every tenant of the plan again from
+ * the two: a walk over memory, a quarter of a microsecond for each tenant, so that a plan of
+ * 100,000 tenants holds the control thread for some hundredths of a second.
  *
  * 1. The array is sorted by ID and changed by the control thread only.
  * 2. plan->tenants counts the tenants whose published details name the plan; tenant.c counts.
@@ -25,7 +25,7 @@
 
 /* --- the sorted array ------------------------------------------------------------------------- */
 
-/* Index of the plan, or where it belongs. */
+/* Returns the index of the plan, or where it belongs. */
 static bool search(const struct ten_registry *r, struct slice id, size_t *out_at)
 {
     size_t low = 0;
@@ -137,7 +137,8 @@ enum err ten_plans_load(struct ten_registry *r, struct errbuf *eb)
 
 /* --- changing --------------------------------------------------------------------------------- */
 
-/* The quota alone, then together with what each tenant of the plan has of its own. */
+/* Checks the quota alone, then together with the fields that each tenant of the plan sets
+ * itself. */
 static enum err contradictions_check(const struct ten_registry *r, const struct ten_plan *plan,
                                      const struct ten_quota *quota, struct errbuf *eb)
 {
@@ -179,7 +180,7 @@ static enum err commit(struct ten_registry *r, struct slice id, const struct ten
     return rc;
 }
 
-/* The new terms hold for everybody who has the plan. */
+/* Applies the new terms to all tenants of the plan. */
 static void publish(struct ten_registry *r, struct ten_plan *plan,
                     struct ten_plan_terms *terms_take)
 {

@@ -1,7 +1,7 @@
 /*
- * tenancy/plan_doc.c - fields by tag; those of the quota have the tags they have in a tenant.
+ * tenancy/plan_doc.c - fields by tag; quota fields have the same tags as in a tenant.
  *
- * 1. Tags are stored: append only, never give one a new meaning. 6 to 59 are quota fields.
+ * 1. Tags are stored: append only, never reuse one. 6 to 59 are quota fields.
  */
 #include "tenancy/plan_doc.h"
 

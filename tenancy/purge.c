@@ -1,13 +1,13 @@
 /*
  * tenancy/purge.c - the steps of an offboarding job, on the job worker; purge_queue.c orders them.
  *
- *   step          what is durable when it is done                              taken
+ *   step          durable when it is done                                      run for
  *   fence         usage, physical audit and search of the files as they were   each; flush and
  *                 before anything was deleted; then the data keys are          search together
  *                 destroyed
  *   delete_files  -                                                            each
- *   delete_range  names in documents that stay are gone; then counters 0,      each
- *                 schemas, sweeps and views gone, job: one batch
+ *   delete_range  names in documents that stay are removed; then counters 0,   each
+ *                 schemas, sweeps and views removed, job: one batch
  *   flush         -                                                            together
  *   compact       -                                                            together
  *   audit         the engine's index has nothing                               each
@@ -15,14 +15,13 @@
  *   certificate   a line in the ledger, if there is none; job DONE and tenant  each
  *                 PURGED in one batch
  *
- * After each step the job's document says so; a purge that is interrupted anywhere repeats at most
- * the step it was in. A step that timed out (a read that is still open holds files) is tried again
- * a few times. What an audit or a search finds was not removed yet: the purge goes back to compact,
- * a few times. After that, and when a step fails, the job is FAILED, the tenant stays in PURGING;
- * it is tried again later by itself (purge_retry.c), at the next start, and when offboarding is
- * requested again, from the first step, keeping what was recorded before the first deletion.
+ * After each step the job's document says so; an interrupted purge repeats at most the step it was
+ * in. A step that timed out (an open read holds files) is retried a few times. If an audit or a
+ * search finds data, the purge returns to compact, a few times. After that, and when a step fails,
+ * the job is FAILED and the tenant stays PURGING. Retries are automatic (purge_retry.c), at a start
+ * and with each request, from the first step, with the amounts recorded before the first deletion.
  *
- * 1. Only the job worker writes the job's document while a purge runs, until it hands the purge to
+ * 1. Only the job worker writes the job's document while a purge runs, until it passes the purge to
  *    the control thread for the last batch.
  */
 #include <stdlib.h>
@@ -111,7 +110,7 @@ static enum err store(struct ten_purge *p, struct errbuf *eb)
     return rc;
 }
 
-/* Ends the action purge.finish. */
+/* Ends the action purge.finish with a failure. */
 static void fail(struct ten_purge *p, uint32_t step, enum err rc, const struct errbuf *detail)
 {
     struct errbuf text = {0};
@@ -123,15 +122,15 @@ static void fail(struct ten_purge *p, uint32_t step, enum err rc, const struct e
     p->job.state = TEN_JOB_FAILED;
     p->job.finished_us = base_wall_us();
     p->job.steps_done = step;
-    if (step != STO_PURGE_FENCE) /* whose time says that what was before is recorded */
+    if (step != STO_PURGE_FENCE) /* whose time says that the amounts before are recorded */
         p->job.step_done_us[step] = 0;
     ten_audit_set_detail("step %s", ten_job_step_name(step));
     ten_audit_set_outcome(rc);
     rc = ten_audit_end(p->registry, store(p, NULL), NULL);
-    (void)rc; /* when this fails too the job stays RUNNING and is resumed at a start */
+    (void)rc; /* if this fails too the job stays RUNNING and is resumed at a start */
 }
 
-/* --- DELETE_RANGE: names, then the documents that go in the same batch ------------------------ */
+/* --- DELETE_RANGE: names, then the documents deleted in the same batch ------------------------ */
 
 struct forgetting {
     struct ten_purge *purge;
@@ -139,7 +138,7 @@ struct forgetting {
     enum err result;
 };
 
-/* Of the tenant's own document. */
+/* Clears the names in the tenant's own document. */
 static void names_clear(struct ten_details *details)
 {
     details->display_name = "";
@@ -147,10 +146,10 @@ static void names_clear(struct ten_details *details)
     details->instance = "";
     if (details->plan != NULL)
         ten_quota_give_departed(&details->quota, &ten_plan_terms(details->plan)->quota);
-    details->plan = NULL; /* from now on it may be deleted */
+    details->plan = NULL; /* the plan may be deleted from here on */
 }
 
-/* Control thread: it is the one that writes these documents. */
+/* Runs on the control thread, which writes these documents. */
 static void names_forget(void *ctx)
 {
     struct forgetting *f = ctx;
@@ -166,7 +165,8 @@ static void names_forget(void *ctx)
     f->purge->audit_days = ten_tenant_audit_days(t);
 }
 
-/* Before flush and compaction: so the names leave logs and old versions in table files as well. */
+/* Runs before flush and compaction, so that these remove the names from logs and old versions in
+ * table files as well. */
 static enum err forget_names(struct ten_purge *p, struct errbuf *eb)
 {
     struct forgetting f = {.purge = p, .eb = eb};
@@ -174,8 +174,8 @@ static enum err forget_names(struct ten_purge *p, struct errbuf *eb)
     return f.result;
 }
 
-/* The job's document, already counting this step as done, and the tenant's documents of each kind
- * that is erased; what audit records name, which may be much more, before them. */
+/* Deletes the audit records' subjects, maybe many; then, in one batch, the tenant's documents of
+ * each erased kind, and writes the job's document, which counts this step as done. */
 static enum err delete_range(struct ten_purge *p, const struct sto_tenant_scope *scope,
                              struct errbuf *eb)
 {
@@ -248,7 +248,7 @@ static enum err certify(struct ten_purge *p, struct errbuf *eb)
     struct sto_tenant_scope scope = ten_scope_tenant(p->tenant);
     struct sto_range range = sto_range_of_tenant(&scope);
     struct ten_holds holds = {.count = 0};
-    bool has_copies = false; /* whoever wants to know looks at the certificate */
+    bool has_copies = false; /* not needed: the certificate says it */
     enum err rc = ten_holds_read(p->registry, ten_tenant_id(p->tenant), &holds, eb);
     if (rc != ERR_OK)
         return rc;
@@ -269,8 +269,8 @@ static void mark_done(struct ten_purge *p, uint32_t step)
     p->job.steps_done = step + 1;
 }
 
-/* Behind the fence, whatever was tried before: the first time counts. How many there are is stored
- * before they go: a kill behind their end leaves nothing to count. */
+/* Runs after the fence, also in a retry; the time of the first run is kept. The number of keys is
+ * stored before they are destroyed: after a kill there would be nothing left to count. */
 static enum err destroy_key(struct ten_purge *p, struct errbuf *eb)
 {
     const struct sto_cipher *cipher = p->tenant->account.cipher;
@@ -352,8 +352,8 @@ static enum err part_run(struct ten_purge *p, enum ten_purge_part part, struct e
     return rc == ERR_OK ? step_finish(p, eb) : rc;
 }
 
-/* The registry closes: ERR_CANCELLED, the purge is resumed at the next start. An audit is not tried
- * again as it is: what it found has to be removed first. */
+/* ERR_CANCELLED: the registry closes, and the purge is resumed at the next start. A failed audit is
+ * not retried as it is: the data that it found must be removed first. */
 void ten_purge_run_part(struct ten_purge *p, enum ten_purge_part part)
 {
     int tries = part == TEN_PART_AUDIT ? 1 : TEN_PURGE_TRIES;
@@ -367,7 +367,7 @@ void ten_purge_run_part(struct ten_purge *p, enum ten_purge_part part)
     p->step++;
 }
 
-/* ERR_TIMEOUT: something is left. */
+/* ERR_TIMEOUT: some data remains. */
 void ten_purge_take_search(struct ten_purge *p, const struct sto_search *found)
 {
     bool is_clean = found->keys == 0 && found->canaries == 0 && found->notes == 0;
@@ -383,9 +383,9 @@ void ten_purge_take_search(struct ten_purge *p, const struct sto_search *found)
     ten_purge_run_part(p, TEN_PART_FINISH);
 }
 
-/* --- at the end, on the control thread -------------------------------------------------------- */
+/* --- finishing, on the control thread --------------------------------------------------------- */
 
-/* Ends the action purge.finish; p is given away. */
+/* Ends the action purge.finish; p is consumed. */
 static void fail_and_leave(struct ten_purge *p, uint32_t step, enum err rc,
                            const struct errbuf *detail)
 {
@@ -396,7 +396,7 @@ static void fail_and_leave(struct ten_purge *p, uint32_t step, enum err rc,
 static enum err finish_commit(struct ten_purge *p, struct errbuf *eb)
 {
     struct ten_details wanted = *ten_tenant_details(p->tenant);
-    names_clear(&wanted); /* of a purge that an older version took past that step */
+    names_clear(&wanted); /* for a purge that an older version took past that step */
     wanted.state_since_us = p->job.finished_us;
     struct buf body;
     base_buf_init(&body, TEN_JOB_DOC_MAX);
@@ -434,7 +434,7 @@ static void run_finish(struct base_msg *msg)
 
 /* --- a whole purge, on the job worker --------------------------------------------------------- */
 
-/* Another try of a job that failed; one that is running goes on where it was. */
+/* Prepares another try of a job that failed; a running job continues where it was. */
 static enum err set_running(struct ten_purge *p)
 {
     if (p->job.state == TEN_JOB_RUNNING)

@@ -1,22 +1,22 @@
 /*
- * tenancy/purge_queue.c - purges that wait are taken together, up to a bound.
+ * tenancy/purge_queue.c - runs waiting purges as a group, up to a bound.
  *
  *   fence         each; then one flush, each counted, one search for all, each key destroyed
  *   delete_files  each
  *   delete_range  each
  *   flush         one
  *   compact       one
- *   audit         each    } what is left of one takes it back to compact, together with all others
- *   files         one     } that have something left, TEN_PURGE_TRIES times
+ *   audit         each    } a purge of which data remains returns to compact, together with all
+ *   files         one     } others of which data remains, TEN_PURGE_TRIES times
  *   certificate   each
  *
- * A flush, a compaction and a search of all logs, a deep one of all files, cost what the files
- * cost, whoever they are for: a group of tenants that leave at once costs little more than one. The
- * first one of a group waits for the last one. A group has purges that resume at different steps:
- * each step is taken by those that are at it.
+ * The cost of a flush, a compaction, a search of all logs and a deep search of all files depends on
+ * the files, not on the number of tenants: a group of tenants that are erased together costs little
+ * more than one. The first purge of a group waits for the last one. A group may contain purges that
+ * resume at different steps: each step runs for those that are at it.
  *
- * 1. A tenant waits once: purge_retry.c sees to that.
- * 2. Each post wakes the worker; a wake that finds nobody does nothing.
+ * 1. A tenant waits once: purge_retry.c ensures that.
+ * 2. Each post wakes the worker; a wake-up that finds an empty queue does nothing.
  */
 #include <time.h>
 
@@ -30,14 +30,14 @@
 
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
-#define PAUSE_MS  50L /* doubled with each try */
+#define PAUSE_MS  50L /* doubled with each retry */
 
 struct wake {
     struct base_msg msg; /* first */
     struct ten_registry *registry;
 };
 
-/* Those of a group that are at a step. */
+/* The purges of a group that are at one step. */
 struct members {
     size_t count;
     struct ten_purge *of[TEN_PURGES_AT_ONCE];
@@ -60,7 +60,7 @@ void ten_purge_queue_init(struct ten_purge_queue *q, struct sto_engine *engine)
     sto_progress_watch(engine, &q->progress);
 }
 
-/* Who came behind the worker's last look is resumed at the next start. */
+/* A purge posted after the worker's last run is resumed at the next start. */
 void ten_purge_queue_fini(struct ten_purge_queue *q, struct sto_engine *engine)
 {
     sto_progress_watch(engine, NULL);
@@ -69,7 +69,7 @@ void ten_purge_queue_fini(struct ten_purge_queue *q, struct sto_engine *engine)
         q->first = p->next;
         base_free(p);
     }
-    (void)pthread_mutex_destroy(&q->lock); /* nobody holds it */
+    (void)pthread_mutex_destroy(&q->lock); /* no thread holds it */
 }
 
 static void append(struct ten_purge_queue *q, struct ten_purge *p)
@@ -101,12 +101,12 @@ static void group_prepare(struct group *g)
     size_t kept = 0;
     for (size_t i = 0; i < g->count; i++) {
         struct ten_purge *p = g->of[i];
-        bool closes = atomic_load(&g->registry->stopping); /* the next start goes on */
+        bool closes = atomic_load(&g->registry->stopping); /* the next start resumes it */
         p->result = closes ? ERR_UNAVAILABLE : ten_purge_prepare(p);
         if (p->result == ERR_OK)
             g->of[kept++] = p;
         else
-            ten_purge_leave(p, closes || p->result == ERR_EXISTS); /* it is done */
+            ten_purge_leave(p, closes || p->result == ERR_EXISTS); /* ERR_EXISTS: it is done */
     }
     g->count = kept;
 }
@@ -130,8 +130,8 @@ static void run_each(struct group *g, uint32_t step, enum ten_purge_part part)
     }
 }
 
-/* The engine's part of a step, once for all. One tenant's failure is not the others': then each
- * tries alone. */
+/* Runs the engine's part of a step, once for all. One tenant's failure must not fail the others:
+ * then each is tried alone. */
 static void engine_run(struct group *g, const struct members *m, enum sto_purge_step step)
 {
     const struct sto_tenant_scope *scopes[TEN_PURGES_AT_ONCE];
@@ -190,13 +190,14 @@ static void add_target(struct searching *s, struct ten_purge *p)
     s->count++;
 }
 
-/* Of `count` of these from `first` on, once. Results are in the targets, errors in the purges. */
+/* Searches once for `count` targets from `first` on. Results are in the targets, errors in the
+ * purges. */
 static enum err search_once(struct group *g, struct searching *s, size_t first, size_t count,
                             bool only_its_own)
 {
     struct sto_search_spec spec = {.only_its_own = only_its_own, .stop = &g->registry->stopping};
     struct errbuf why = {{0}};
-    for (size_t i = first; i < first + count; i++) /* one that wants it has it for all */
+    for (size_t i = first; i < first + count; i++) /* deep if one target requests it */
         spec.deep = spec.deep || s->purges[i]->job.deep;
     enum err rc = sto_search_files(g->registry->engine, &s->targets[first], count, &spec, &why);
     for (size_t i = first; i < first + count; i++) {
@@ -206,8 +207,8 @@ static enum err search_once(struct group *g, struct searching *s, size_t first, 
     return rc;
 }
 
-/* A file that cannot be read keeps only those waiting that have something in it, or want all files
- * to be read: each searches alone then. */
+/* Searches for all targets together. A file that cannot be read must delay only purges that have
+ * data in it, or want all files read: so after such an error each is searched for alone. */
 static void search(struct group *g, struct searching *s, uint32_t step, bool only_its_own)
 {
     if (s->count == 0)
@@ -217,10 +218,11 @@ static void search(struct group *g, struct searching *s, uint32_t step, bool onl
     if (rc != ERR_CORRUPT && rc != ERR_IO)
         return;
     for (size_t i = 0; s->count > 1 && i < s->count; i++)
-        (void)search_once(g, s, i, 1, only_its_own); /* it is in the purge */
+        (void)search_once(g, s, i, 1, only_its_own); /* the result is in the purge */
 }
 
-/* Of tables that may hold something of them, where keys can be told from values. */
+/* Searches only table files that may hold the tenants' data, where keys can be distinguished from
+ * values. */
 static void search_before(struct group *g)
 {
     const struct members *m = members_at(g, STO_PURGE_FENCE);
@@ -252,7 +254,7 @@ static void search_after(struct group *g)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* What is there is counted in files only: the flush comes first. */
+/* Flushes first, because only data in files is counted. */
 static void run_fence(struct group *g)
 {
     run_each(g, STO_PURGE_FENCE, TEN_PART_FENCE);
@@ -269,11 +271,11 @@ static void run_fence(struct group *g)
             ten_purge_run_part(m->of[i], TEN_PART_COUNT);
     search_before(g);
     m = members_at(g, STO_PURGE_FENCE);
-    for (size_t i = 0; i < m->count; i++) /* what the search went through is still reported */
+    for (size_t i = 0; i < m->count; i++) /* the search's progress stays reported */
         ten_purge_run_part(m->of[i], TEN_PART_KEYS);
 }
 
-/* Those that have something left go back. True: there are some. */
+/* Sends purges of which data remains back to compact. Returns true if there are any. */
 static bool step_back(struct group *g)
 {
     bool is_any = false;
@@ -288,11 +290,11 @@ static bool step_back(struct group *g)
     return is_any;
 }
 
-/* What was found may be a file that RocksDB is about to unlink: later, it is gone by itself. */
+/* The search may have found a file that RocksDB is about to unlink: after a pause it is gone. */
 static void pause_before(int tries)
 {
     const struct timespec pause = {.tv_sec = 0, .tv_nsec = (PAUSE_MS << tries) * 1000000L};
-    (void)nanosleep(&pause, NULL); /* woken early: tries early */
+    (void)nanosleep(&pause, NULL); /* a signal only shortens the pause */
 }
 
 static void run_removal(struct group *g)
@@ -306,7 +308,7 @@ static void run_removal(struct group *g)
     }
 }
 
-/* They wait in the order in which they were asked for. */
+/* Purges wait in the order of their requests, so the first has waited longest. */
 static void group_begins(const struct group *g)
 {
     struct ten_purge_queue *q = &g->registry->purges;
@@ -367,7 +369,7 @@ void ten_purge_run(struct ten_registry *r, struct ten_tenant *t)
     base_worker_post(&r->jobs, &wake->msg);
 }
 
-/* --- telling ---------------------------------------------------------------------------------- */
+/* --- progress --------------------------------------------------------------------------------- */
 
 void ten_purge_tell(struct ten_registry *r, struct ten_purge *const *purges, size_t count,
                     uint32_t step)
@@ -434,7 +436,7 @@ bool ten_job_place_get(struct ten_registry *r, const char *job, struct ten_job_p
     place.waiting = q->waiting;
     if (q->group_ns != 0) {
         uint64_t done_ns = q->began_ns == 0 ? q->group_ns : base_monotonic_ns() - q->began_ns;
-        uint64_t groups = (place.place - 1) / TEN_PURGES_AT_ONCE + 1; /* with its own */
+        uint64_t groups = (place.place - 1) / TEN_PURGES_AT_ONCE + 1; /* its own group included */
         uint64_t left_ns = done_ns < q->group_ns ? q->group_ns - done_ns : 0;
         place.seconds_left = (left_ns + groups * q->group_ns + NS_PER_S - 1) / NS_PER_S;
         place.has_estimate = true;

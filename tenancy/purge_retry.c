@@ -1,13 +1,13 @@
 /*
- * tenancy/purge_retry.c - purges that failed, tried again without anybody asking.
+ * tenancy/purge_retry.c - retries failed purges automatically.
  *
- *   due_ns    what is known
- *   a time    it failed, and waits
+ *   due_ns    state
+ *   a time    the purge failed, and waits
  *   0         it was posted, and has not ended since
  *
- * What fails a step is the disk: it is full, a file cannot be written, or a table file cannot be
- * read or rewritten. A failure of the engine itself ends the process; the next start tries all of
- * them at once. Each failure is two records of the audit trail, so the waiting doubles.
+ * A step fails because of the disk: it is full, a file cannot be written, or a table file cannot be
+ * read or rewritten. A failure of the engine itself ends the process; the next start retries all
+ * purges at once. Each failure writes two records to the audit trail, so the pauses double.
  */
 #include <stddef.h>
 
@@ -25,7 +25,7 @@ struct ten_purge_retry {
     struct ten_tenant *tenant;
     uint64_t due_ns;
     unsigned failures;
-    bool is_asked_for; /* again, while it was under way */
+    bool is_asked_for; /* requested again while it was in progress */
 };
 
 static struct ten_purge_retry *find(struct ten_registry *r, const struct ten_tenant *t)
@@ -58,7 +58,7 @@ static void run(struct ten_registry *r, struct ten_purge_retry *entry)
 {
     entry->due_ns = 0;
     entry->is_asked_for = false;
-    if (!atomic_load(&r->stopping)) /* else the next start goes on */
+    if (!atomic_load(&r->stopping)) /* otherwise the next start resumes it */
         ten_purge_run(r, entry->tenant);
 }
 
@@ -74,7 +74,7 @@ void ten_purge_post(struct ten_registry *r, struct ten_tenant *t)
         entry->is_asked_for = true;
 }
 
-/* A job whose document could not be read or written has no error in it. */
+/* If the job's document could not be read or written, the job holds no error. */
 static const char *error_of(const struct ten_purge *p)
 {
     if (p->job.error[0] != '\0')

@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct ten_quota) == (1 + TEN_QUOTA_FIELDS) * sizeof(uint6
                "each covers every field");
 _Static_assert(TEN_QUOTA_FIELDS <= 64, "given has a bit for every field");
 
-/* Fields whose standard is made of others. */
+/* Number of a field whose default depends on others. */
 #define NUMBER_OF(field) (offsetof(struct ten_quota, field) / sizeof(uint64_t) - 1)
 
 static const struct ten_quota_field CEILINGS[TEN_QUOTA_CEILINGS] = {

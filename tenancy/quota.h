@@ -39,21 +39,16 @@ struct ten_quota {
             uint64_t write_ops_per_s;
             uint64_t read_bytes_per_s; /* visited by reads, charged afterwards */
             uint64_t write_bytes_per_s;
-            uint64_t burst_ms;            /* of all four rates: this much of each may come at
-                                           * once */
+            uint64_t burst_ms;            /* for all four rates: this much may come at once */
             uint64_t concurrent_requests; /* in flight at a time */
-            uint64_t weight;              /* of its share of a busy server, relative to other
-                                           * tenants */
-            uint64_t reserved_ops_per_s;  /* served before the division by shares, up to this
-                                           * rate */
+            uint64_t weight;              /* of its share of a busy server, against other tenants */
+            uint64_t reserved_ops_per_s;  /* served before shares are divided, up to this rate */
             uint64_t change_streams;      /* 0: none can be turned on; existing ones stay */
             uint64_t authorized_views;    /* 0: none can be created; existing ones stay */
-            uint64_t control_ops_per_s;   /* changes of tables and views, and operations on
-                                           * backups */
+            uint64_t control_ops_per_s;   /* changes of tables and views; backup operations */
             uint64_t audit_days;          /* minimum days that records about it are kept */
             uint64_t change_bytes;        /* of stored changes; if not set: stored_bytes */
-            uint64_t backup_bytes;        /* of all its backups; if not set, depends on
-                                          * stored_bytes */
+            uint64_t backup_bytes;        /* of all its backups; default: from stored_bytes */
             uint64_t idempotency_tokens;  /* kept at a time */
             uint64_t schema_bytes;        /* of memory: its schemas and authorized views */
             uint64_t limits[STO_LIMIT_COUNT];

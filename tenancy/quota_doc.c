@@ -1,5 +1,5 @@
 /*
- * tenancy/quota_doc.c - one number for each given field.
+ * tenancy/quota_doc.c - one number for each field that is set.
  */
 #include "tenancy/quota_doc.h"
 
@@ -9,7 +9,8 @@ void ten_quota_put(const struct ten_quota *q, struct buf *out)
 {
     for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++) {
         if (ten_quota_is_given(q, i))
-            (void)base_record_put_u64(out, ten_quota_field(i).tag, q->each[i]); /* latches */
+            /* errors latch in out */
+            (void)base_record_put_u64(out, ten_quota_field(i).tag, q->each[i]);
     }
 }
 

@@ -112,8 +112,7 @@ void ten_rate_give_back(struct ten_rate *r, uint64_t cost)
     uint64_t arrival = load(&r->arrival_ns);
     uint64_t next;
     do {
-        next = arrival > price ? arrival - price : 0; /* ten_rate_set may have reset it since the
-                                                       * take */
+        next = arrival > price ? arrival - price : 0; /* ten_rate_set may have reset it */
     } while (!atomic_compare_exchange_weak_explicit(&r->arrival_ns, &arrival, next,
                                                     memory_order_relaxed, memory_order_relaxed));
 }

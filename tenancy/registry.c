@@ -1,11 +1,11 @@
 /*
  * tenancy/registry.c - the registry's threads, and finding tenants.
  *
- * Closing: `stopping` keeps new removals and the next purge steps away; the job worker is joined
- * (it ends between two steps); then the control worker waits until the engine has given back every
- * drop that is under way, because its answer goes to the control mailbox; then the rest stops.
+ * Closing: `stopping` prevents new removals and further purge steps; the job worker is joined (it
+ * stops between two steps); then the control worker waits until the engine has returned every drop
+ * in flight, because its result goes to the control mailbox; then the rest stops.
  *
- * 1. The map and the sorted list hold the same tenants; none ever leaves.
+ * 1. The map and the sorted list hold the same tenants; none is ever removed.
  */
 #include "tenancy/registry.h"
 
@@ -99,7 +99,7 @@ void ten_control_run(struct ten_registry *r, void (*work)(void *ctx), void *ctx)
     ten_control_post(r, &w.msg);
     while (sem_wait(&w.finished) != 0) /* only a signal interrupts it */
         continue;
-    (void)sem_destroy(&w.finished); /* nobody waits on it */
+    (void)sem_destroy(&w.finished); /* no thread waits on it */
 }
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -119,10 +119,10 @@ static void run_resume(struct base_msg *msg)
     if (!r->awaits_keys)
         ten_offboard_resume_all(r);
     enum err rc = ten_expiry_look(r, NULL);
-    (void)rc; /* looked at again with the next backup that is deleted, and at the next start */
+    (void)rc; /* checked again when the next backup is deleted, and at the next start */
 }
 
-/* Claimed before anybody else can post to it: the sweeper does as soon as it has started. */
+/* The thread is claimed before any other post: the sweeper posts as soon as it has started. */
 static enum err start_control(struct ten_registry *r)
 {
     enum err rc = ten_fair_worker_start(&r->control, "ten-control", true);
@@ -162,7 +162,7 @@ static void free_all(struct ten_registry *r)
     base_free(r->retries.entries);
     ten_purge_queue_fini(&r->purges, r->engine);
     ten_plans_free_all(r);
-    (void)sem_destroy(&r->drained); /* fails only for a semaphore that is none */
+    (void)sem_destroy(&r->drained); /* fails only for an invalid semaphore */
     r->magic = 0;
     base_free(r);
 }

@@ -168,8 +168,7 @@ struct ten_table_wanted {
     const struct slice *splits; /* row keys in any order; ERR_INVALID when the table exists */
     size_t split_count;
     bool has_change_retention;
-    uint64_t change_retention_s; /* of the table's change stream; 0: none, its changes are
-                                  * removed */
+    uint64_t change_retention_s; /* of the table's change stream; 0: none, changes are removed */
     struct ten_expect expect;
 };
 
@@ -184,8 +183,7 @@ enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slic
 struct ten_families_change {
     const struct sto_family_spec *create;
     size_t create_count;
-    const struct sto_family_spec *update; /* rule and type are replaced, but not what the type
-                                           * keeps */
+    const struct sto_family_spec *update; /* rule and type, unless keeps_gc or keeps_type */
     size_t update_count;
     const struct slice *drop;
     size_t drop_count;

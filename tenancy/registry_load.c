@@ -1,14 +1,14 @@
 /*
- * tenancy/registry_load.c - what the registry reads before it serves.
+ * tenancy/registry_load.c - loads the registry before it serves.
  *
- * Plans and tenants first, then schemas, which come in runs of one tenant (doc_key.h, promise 1),
+ * Plans and tenants first, then schemas, which arrive grouped by tenant (doc_key.h, promise 1),
  * then the counters of each table, through a scope, so that the account is exact before the first
  * request.
  *
- * 1. A schema of a tenant that is being purged only brings its counters; the purge removes it.
- * 2. Views and what the sweeper remembered come last: they belong to visible tables.
+ * 1. A schema of a tenant that is being purged only adds its counters; the purge removes it.
+ * 2. Views and the sweeper's progress come last: they belong to visible tables.
  * 3. A schema marked as deleting becomes a removal, not a visible table. One with dropped families
- *    whose cells may still be there is visible and has a removal too.
+ *    whose cells may still exist is visible and has a removal too.
  */
 #include "base/alloc.h"
 #include "tenancy/doc_key.h"
@@ -107,7 +107,7 @@ static enum err load_counters(struct ten_registry *r, const struct schema_scan *
     return ERR_OK;
 }
 
-/* Give the items [from, to), all of one tenant, to it. */
+/* Adds the items [from, to), all of one tenant, to it. */
 static void hand_over(struct ten_registry *r, struct loaded *items, size_t from, size_t to)
 {
     struct ten_tenant *t = items[from].tenant;
@@ -123,7 +123,7 @@ static void hand_over(struct ten_registry *r, struct loaded *items, size_t from,
         if (is_gone)
             sto_schema_unref(schema);
         else if (schema->deleting)
-            (void)ten_removal_add(r, t, schema); /* found again in the list */
+            (void)ten_removal_add(r, t, schema); /* found again through the list */
         else
             tables->schemas[at++] = schema;
     }

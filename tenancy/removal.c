@@ -1,15 +1,15 @@
 /*
- * tenancy/removal.c - what has to go of tables, one record for each such table.
+ * tenancy/removal.c - pending removals of tables or parts of them, one for each such table.
  *
  *   whole    the table was deleted: its rows, counters and document (table_removal.c)
  *   else     families of it were dropped: their cells (family_removal.c)
  *
- * A removal that begins as the latter becomes the former when its table is deleted meanwhile; the
- * drop under way is let run to its end first, so that it cannot reach into a table made anew.
+ * A removal of families becomes a whole one when its table is deleted before it is done; the drop
+ * in progress finishes first, so that it cannot reach into a recreated table.
  *
  * 1. A table is in the visible list or its removal is whole, never both.
- * 2. While a removal runs its tenant is not purged; the purge is posted when the last one leaves.
- * 3. A drop passes every gate of its tenant: what is removed may be removed while suspended.
+ * 2. While a removal runs its tenant is not purged; the purge is posted when the last one finishes.
+ * 3. A drop is admitted by every gate of its tenant: a suspended tenant's data may be removed.
  */
 #include "base/alloc.h"
 #include "tenancy/internal.h"

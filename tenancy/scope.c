@@ -1,9 +1,9 @@
 /*
- * tenancy/scope.c - the one place where a tenant becomes a key prefix.
+ * tenancy/scope.c - the only code that turns a tenant into a key prefix.
  *
  * The tenant of a scope comes from a struct ten_tenant, never from a name in a request; the table
- * from that tenant's own list. State is looked at here and again by storage's gate, under which a
- * purge is safe; the check here is the one that can say why.
+ * comes from that tenant's own list. The state is checked here and again by storage's gate, which
+ * makes a purge safe; only the check here can say why.
  */
 #include "tenancy/scope.h"
 
@@ -65,7 +65,7 @@ struct sto_tenant_scope ten_scope_tenant(struct ten_tenant *t)
     INVARIANT(t != NULL && t->magic == TEN_TENANT_MAGIC);
     struct sto_tenant_scope scope;
     enum err rc = sto_scope_open(ten_tenant_id(t), &t->account, &scope);
-    INVARIANT(rc == ERR_OK); /* the ID was checked when the tenant was made */
+    INVARIANT(rc == ERR_OK); /* the ID was checked when the tenant was created */
     return scope;
 }
 

@@ -1,5 +1,5 @@
 /*
- * tenancy/sweep_doc.c - fields by tag; a pass that there was not is left out.
+ * tenancy/sweep_doc.c - fields by tag; a pass that does not exist is left out.
  *
  * 1. Tags are stored: append only.
  */
@@ -10,12 +10,12 @@
 #include "base/banned.h"
 
 enum {
-    TAG_SWEPT = 1, /* and the two behind it: version, additions, expiry */
+    TAG_SWEPT = 1, /* and the next two: version, additions, expiry */
     TAG_SWEEPING = 4,
     TAG_ROW = 7,
     TAG_GARBAGE_BYTES = 8,
     TAG_GARBAGE_MADE_BY = 9,
-    TAG_REMOVED_BYTES = 10, /* by the pass under way */
+    TAG_REMOVED_BYTES = 10, /* by the pass in progress */
 };
 
 static void put_pass(struct buf *out, uint32_t tag, const struct sto_sweep_pass *pass)

@@ -1,18 +1,18 @@
 /*
- * tenancy/sweep_memory.c - documents that run a little behind.
+ * tenancy/sweep_memory.c - documents that may be slightly out of date.
  *
  * A table's document holds two passes (storage/schema.h). Whether cells were added since a pass
- * began is asked of the table's counters, which are written in the batch that adds them: a crash
- * cannot lose the answer. So a document that is old is never wrong, it has only less to tell.
+ * started follows from the table's counters, which are written in the batch that adds the cells: a
+ * crash cannot lose them. So an old document is never wrong, it only says less.
  *
- *   swept      the table is as it was seen: nothing is garbage before expires_us, a moment that
- *              follows from the cells alone; whatever the clock did meanwhile does not matter
- *   sweeping   everything in front of the row was seen; what came there since is an addition, and
- *              makes the table due again when this pass has ended
+ *   swept      the whole table was scanned: nothing is garbage before expires_us, a time that
+ *              follows from the cells alone, so changes of the clock do not matter
+ *   sweeping   everything before the row was scanned; a cell added there since is an addition, and
+ *              makes the table due again when this pass has finished
  *
- * 1. Memory follows the engine's answer, a document follows memory.
- * 2. Documents stand under the tenant like its schemas: table_removal.c and purge.c remove both in
- *    one batch, and this file writes none for a table that is not visible.
+ * 1. Memory is updated after the engine's result, a document after memory.
+ * 2. Documents are stored under the tenant like its schemas: table_removal.c and purge.c remove
+ *    both in one batch, and this file writes none for a table that is not visible.
  */
 #include "tenancy/sweep_memory.h"
 
@@ -23,7 +23,7 @@
 
 #include "base/banned.h"
 
-/* NULL when the tenant shows no such table. */
+/* Returns the tenant's visible table, or NULL. */
 static struct sto_schema *visible(const struct ten_tenant *t, struct slice table_id)
 {
     const struct ten_tables *tables = ten_tenant_tables(t);
@@ -49,7 +49,7 @@ static enum err visit_sweep(void *ctx, struct slice key, uint64_t version, struc
         return ERR_CORRUPT;
     const struct sto_schema *schema = visible(t, table_id);
     if (schema == NULL)
-        return ERR_OK; /* it is being removed, and this document with it */
+        return ERR_OK; /* the table is being removed, and this document with it */
     sto_garbage_load(&schema->table->garbage, doc.garbage_bytes, doc.garbage_made_by,
                      doc.swept.additions);
     schema->table->swept = doc.swept;
@@ -109,7 +109,7 @@ struct draft {
     size_t end;
 };
 
-/* False: there is nothing to say of it. */
+/* False: there is nothing to store. */
 static bool draft_make(const struct ten_sweep_unsaved *u, const struct ten_sweep_position *at,
                        struct buf *bodies, struct draft *out)
 {
@@ -153,7 +153,7 @@ bool ten_sweep_save(struct ten_sweep_memory *m, struct ten_registry *r,
             .body = base_slice(bodies.ptr + drafts[i].begin, drafts[i].end - drafts[i].begin),
             .expect = STO_DOC_ANY,
         };
-    /* A failure to write latches the engine, which says so; here it only costs a second sweep. */
+    /* A write error latches the engine, which reports it; here it only costs a second sweep. */
     bool is_written = count > 0 && sto_docs_commit(r->engine, changes, count, NULL) == ERR_OK;
     base_buf_fini(&bodies);
     base_free(changes);

@@ -1,21 +1,21 @@
 /*
- * tenancy/sweeper.c - one portion of one table at a time, on the control thread's word.
+ * tenancy/sweeper.c - one portion of one table at a time, started by the control thread.
  *
  *   tick       the ticker posts a message every tick_ms; it adds to the allowance
- *   portion    while there is allowance, a sweep of at most TEN_SWEEP_PORTION keys looks for
+ *   portion    while there is allowance, a sweep of at most TEN_SWEEP_PORTION keys searches for
  *              garbage on a reader and has the tenant's committer remove it
- *   done       what was looked at is taken off the allowance; the next portion goes on where this
- *              one ended, with the schema that the table has then
+ *   done       the cost of the scanned keys is subtracted from the allowance; the next portion
+ *              continues where this one ended, with the table's schema at that time
  *
  * 1. The place is kept as names, not pointers: tenants and tables come and go between portions.
- * 2. A portion that fails (suspended, leaving, changed, deleted meanwhile) leaves its table alone
- *    until the next round; a changed schema is begun again at once.
- * 3. A pass goes by one version of the schema, from its first portion to its last.
- * 4. What a restart needs is saved behind the work, for many portions at once (sweep_memory.h).
- * 5. Where a portion found that much is garbage, the next one costs less, and is done in the
- *    tenant's own turns, beside its writes: its garbage grows until it goes as fast as it is made,
- *    not for ever. Behind one that had to wait there, for others wait for it, the next one is
- *    background work.
+ * 2. After a portion that fails (tenant suspended or offboarded, table deleted) its table is left
+ *    for the next round; if the schema changed, the pass restarts at once.
+ * 3. A pass uses one version of the schema, from its first portion to its last.
+ * 4. State for a restart is saved after the work, for many portions at once (sweep_memory.h).
+ * 5. If much of a portion was garbage, the next portion costs less, and is done in the tenant's own
+ *    scheduling turns, beside its writes. So the tenant's garbage grows only until it is removed as
+ *    fast as it is made. If such a portion had to wait, because others wait for that tenant, the
+ *    next one is background work.
  */
 #include "tenancy/sweeper.h"
 
@@ -36,7 +36,7 @@
 #define US_PER_S  1000000ULL
 #define HASTE_MAX 8
 #define SLOW_NS   NS_PER_S
-#define HASTE_OWN 2 /* from here on it is the tenant whose share pays */
+#define HASTE_OWN 2 /* at this haste and above, the tenant's own share pays */
 
 struct place {
     char tenant[LIM_TENANT_ID + 1];
@@ -48,21 +48,21 @@ struct place {
 
 struct ten_sweeper {
     struct ten_registry *registry;
-    struct ten_sweeper_options options; /* none of them 0 */
+    struct ten_sweeper_options options; /* with defaults in place of 0 */
 
     /* the ticker */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping; /* under lock */
-    bool idle;     /* under lock: stops, and no portion runs; no message is on its way */
-    bool ticked;   /* under lock: the tick message is on its way */
+    bool idle;     /* under lock: stops, no portion runs, and no message is queued */
+    bool ticked;   /* under lock: the tick message is queued */
     bool stops;    /* written under lock by the control thread, which has seen stopping */
     struct base_msg tick_msg;
 
     /* control thread */
     bool running;  /* a portion is with the engine */
-    int64_t haste; /* with which it goes through its table, from 1 */
+    int64_t haste; /* speed factor for the current table, at least 1 */
     int64_t began_ns;
     struct place place;
     int64_t allowance; /* keys */
@@ -70,7 +70,7 @@ struct ten_sweeper {
     struct sto_drop_op op;
     struct buf resume;
     struct ten_sweep_memory memory;
-    uint64_t round_bytes; /* uncollected, of the tables that this round has passed */
+    uint64_t round_bytes; /* uncollected bytes of the tables that this round has passed */
 
     _Atomic uint64_t rounds, keys, charged, cells, bytes, saves, uncollected_bytes;
     _Atomic uint64_t hold_at; /* keys; UINT64_MAX outside tests */
@@ -82,7 +82,7 @@ static int64_t now_ns(void)
     return (int64_t)base_monotonic_ns();
 }
 
-/* --- which table ------------------------------------------------------------------------------ */
+/* --- selecting a table ------------------------------------------------------------------------ */
 
 static bool has_rules(const struct sto_schema *schema)
 {
@@ -92,7 +92,8 @@ static bool has_rules(const struct sto_schema *schema)
     return any;
 }
 
-/* As long as there are writes, cells become too old all the time. */
+/* Returns the pause between two passes: while cells with ages are written, some are always becoming
+ * too old. */
 static int64_t rest_ns(const struct ten_sweeper *s, const struct sto_schema *schema)
 {
     uint64_t rest_us = TEN_SWEEP_AGES_S * US_PER_S;
@@ -116,7 +117,7 @@ static uint64_t additions(const struct sto_table *table)
     return atomic_load_explicit(&table->additions, memory_order_relaxed);
 }
 
-/* Whether something of the table may have become garbage since it was swept. */
+/* Returns whether cells of the table may have become garbage since it was swept. */
 static bool is_due(const struct ten_sweeper *s, const struct sto_schema *schema)
 {
     const struct sto_table *table = schema->table;
@@ -129,14 +130,14 @@ static bool is_due(const struct ten_sweeper *s, const struct sto_schema *schema)
     return table->swept_at_ns == 0 || now_ns() - table->swept_at_ns >= rest_ns(s, schema);
 }
 
-/* The table of a tenant at or behind the place's. */
+/* Returns the first due table of the tenant at or after the place's table. */
 static struct sto_schema *next_table(struct ten_sweeper *s, const struct ten_tenant *t)
 {
     const struct ten_tables *tables = ten_tenant_tables(t);
     size_t at = 0;
     struct slice from = base_slice(s->place.table, s->place.table_len);
     if (base_slice_equal(ten_tenant_id(t), base_slice(s->place.tenant, s->place.tenant_len)))
-        (void)ten_tables_search(tables, from, &at); /* there, or the next one */
+        (void)ten_tables_search(tables, from, &at); /* its position, or that of the next one */
     for (; at < tables->count; at++) {
         if (is_due(s, tables->schemas[at]))
             return tables->schemas[at];
@@ -159,7 +160,8 @@ static void place_set(struct place *p, struct slice tenant, struct slice table)
     base_buf_truncate(&p->row, 0);
 }
 
-/* Behind the place's table: its ID with a byte of 00 more is the first that can follow. */
+/* Moves the place after its table: the table's ID with a byte of 00 appended is the smallest ID
+ * that can follow. */
 static void place_pass(struct place *p)
 {
     INVARIANT(p->table_len < sizeof(p->table));
@@ -167,10 +169,10 @@ static void place_pass(struct place *p)
     base_buf_truncate(&p->row, 0);
 }
 
-/* The next tenant and table to sweep; false: nothing is due. The place is left there. */
+/* Finds the next tenant and table to sweep, and moves the place there; false: nothing is due. */
 static bool find(struct ten_sweeper *s, struct ten_tenant **out_tenant, struct sto_schema **out)
 {
-    enum { AT_ONCE = 512 }; /* tenants looked at in one tick */
+    enum { AT_ONCE = 512 }; /* tenants checked in one tick */
     struct slice after = base_slice(s->place.tenant, s->place.tenant_len);
     struct ten_tenant *t = ten_tenant_find(s->registry, after);
     for (int i = 0; i < AT_ONCE; i++) {
@@ -224,7 +226,8 @@ static void pass_begin(struct ten_sweeper *s, const struct ten_tenant *t,
         .version = schema->version, .additions = additions(table), .expires_us = STO_GC_NEVER};
 }
 
-/* What the pass removed, for the estimate of what will be: under new rules that says nothing. */
+/* Updates the estimate of future garbage from the bytes that the pass removed; under new rules
+ * these say nothing. */
 static void pass_count(struct sto_table *table)
 {
     const struct sto_sweep_pass *pass = &table->sweeping;
@@ -234,7 +237,7 @@ static void pass_count(struct sto_table *table)
         sto_garbage_removed(&table->garbage, pass->removed_bytes, pass->additions);
 }
 
-/* A portion went through; the place goes on behind it. */
+/* Records a completed portion, and moves the place after it. */
 static void pass_advance(struct ten_sweeper *s, const struct sto_drop_op *op)
 {
     struct sto_table *table = op->scope.schema->table;
@@ -259,14 +262,14 @@ static void pass_advance(struct ten_sweeper *s, const struct sto_drop_op *op)
         save(s);
 }
 
-/* Deletes that are passed are not keys, but take time. */
+/* Skipped tombstones are not keys, but take time. */
 static int64_t cost(const struct sto_drop_op *op, int64_t haste)
 {
     uint64_t by_time = op->look_ns / TEN_SWEEP_KEY_NS;
     return (int64_t)(by_time > op->steps ? by_time : op->steps) / haste;
 }
 
-/* For the next portion: the square of what this one looked at for each key that it left. */
+/* Returns the haste of the next portion: the square of scanned keys per key that this one left. */
 static int64_t haste_behind(const struct sto_drop_op *op)
 {
     if (op->removed.cells >= op->steps)
@@ -362,7 +365,7 @@ static void run_tick(struct base_msg *msg)
     int64_t per_s = s->options.keys_per_s;
     s->allowance += (now - s->last_ns) * per_s / NS_PER_S;
     s->last_ns = now;
-    if (s->allowance > per_s) /* what a pause saves up: one second */
+    if (s->allowance > per_s) /* a pause accumulates at most one second */
         s->allowance = per_s;
     if (!s->running)
         portions_run(s);
@@ -379,7 +382,7 @@ static void *tick_main(void *arg)
         until.tv_sec += until.tv_nsec / NS_PER_S;
         until.tv_nsec %= NS_PER_S;
         (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* woken early: ticks early */
-        if (!s->ticked && !s->stops) { /* the one that saw it was the last */
+        if (!s->ticked && !s->stops) { /* the tick that set stops was the last */
             s->ticked = true;
             ten_control_post(s->registry, &s->tick_msg);
         }

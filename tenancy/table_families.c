@@ -1,8 +1,8 @@
 /*
- * tenancy/table_families.c - creating, updating and dropping families of a table, at once.
+ * tenancy/table_families.c - creating, updating and dropping families of a table in one change.
  *
- * The change is made on a list of what the families are to be, from which the next schema is made:
- * all of it or nothing. What the list is made of lives until the schema was stored.
+ * The change is applied to a list of the resulting families, from which the next schema is made:
+ * completely or not at all. The memory that the list points into lives until the schema is stored.
  */
 #include "base/alloc.h"
 #include "tenancy/audit_detail.h"

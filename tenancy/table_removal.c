@@ -1,18 +1,18 @@
 /*
- * tenancy/table_removal.c - deleting a table: hide it, drop its rows, forget it.
+ * tenancy/table_removal.c - deleting a table: hides it, drops its rows, removes its documents.
  *
- *   begin    schema marked as deleting on disk; the table leaves the visible list and is closed to
- *            writes. From here on requests get ERR_NOT_FOUND, and making it again is ERR_CONFLICT.
+ *   begin    the schema is marked as deleting on disk; the table leaves the visible list and is
+ *            closed to writes. Requests then get ERR_NOT_FOUND, and creating it is ERR_CONFLICT.
  *   drop     the engine removes the rows, in bounded commits, exactly counted.
- *   settle   counters, schema, sweep and view documents are forgotten in one batch; then done is
- * posted.
+ *   settle   counters, schema, sweep and view documents are removed in one batch; then done is
+ *            posted.
  *
- * A crash after begin leaves a schema marked as deleting; the next open goes on with the drop. A
- * drop that fails leaves the removal waiting: deleting the table again goes on as well.
+ * A crash after begin leaves a schema marked as deleting; the next open resumes the drop. A drop
+ * that fails leaves the removal waiting: deleting the table again resumes it as well.
  *
- * 1. Requests that found the table before begin may still hold its schema. sto_table.forgotten,
- *    set before the drop is submitted, makes the committer refuse what they write after it, so one
- *    drop finds every row and no row is left behind a forgotten table.
+ * 1. Requests that found the table before begin may still hold its schema. sto_table.forgotten, set
+ *    before the drop is submitted, makes the committer refuse their later writes, so one drop finds
+ *    every row and no row of a forgotten table remains.
  */
 #include "base/alloc.h"
 #include "tenancy/audit_internal.h"
@@ -22,7 +22,7 @@
 
 #include "base/banned.h"
 
-/* --- answering -------------------------------------------------------------------------------- */
+/* --- the result ------------------------------------------------------------------------------- */
 
 static void run_done(struct base_msg *msg)
 {
@@ -31,7 +31,7 @@ static void run_done(struct base_msg *msg)
     op->done(op);
 }
 
-/* op: NULL when nobody asked since the start. */
+/* op: NULL when no caller waits since the start. */
 static void answer(struct ten_table_delete_op *op, enum err result)
 {
     if (op == NULL)
@@ -45,7 +45,7 @@ static void answer(struct ten_table_delete_op *op, enum err result)
     base_mailbox_push(op->reply_to, &op->msg);
 }
 
-/* --- working ---------------------------------------------------------------------------------- */
+/* --- removing --------------------------------------------------------------------------------- */
 
 struct forgetting {
     struct sto_engine *engine;
@@ -85,7 +85,7 @@ static enum err forget_docs(struct ten_removal *m, const struct sto_table_scope 
     return rc;
 }
 
-/* The end of what began with the deletion, whoever asked for that. */
+/* Completes the deletion as an action of the server, whichever client requested it. */
 static enum err forget(struct ten_removal *m, const struct sto_table_scope *scope,
                        struct errbuf *eb)
 {
@@ -123,13 +123,13 @@ void ten_table_removal_run(struct ten_removal *m)
     INVARIANT(m->whole);
     atomic_store(&m->schema->table->forgotten, true);
     if (m->running)
-        return; /* a family's cells are being dropped: rows come after them */
+        return; /* a family's cells are being dropped: rows follow */
     ten_removal_enter(m);
     m->family = 0;
     ten_removal_drop(m);
 }
 
-/* --- beginning -------------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 struct ten_removal *ten_table_removal_of(struct ten_registry *r, struct ten_tenant *t,
                                          struct sto_schema *deleting_take)
@@ -144,7 +144,7 @@ struct ten_removal *ten_table_removal_of(struct ten_registry *r, struct ten_tena
     return m;
 }
 
-/* Mark and hide the table. */
+/* Marks the table as deleting and hides it. */
 static enum err hide(struct ten_registry *r, struct ten_table_delete_op *op,
                      struct ten_removal **out)
 {
@@ -218,5 +218,5 @@ void ten_table_delete(struct ten_registry *r, struct ten_table_delete_op *op)
     op->registry = r;
     op->work.run = run_begin;
     bool is_queued = ten_control_submit(r, &op->work, op->tenant, TEN_LANE_SERVICES, UINT64_MAX);
-    INVARIANT(is_queued); /* its rate bounds how many there are */
+    INVARIANT(is_queued); /* its rate bounds their number */
 }

@@ -1,11 +1,11 @@
 /*
- * tenancy/table_restore.c - the schema that writers hold is a table's; the stored one is that of a
- * table that is being deleted.
+ * tenancy/table_restore.c - writers hold the schema of a normal table, while the stored schema is
+ * that of a table that is being deleted.
  *
- *   begin     stored as deleting; on the registry's list of restores, which keeps its name
- *   publish   stored as it is; in the visible list
- *   abandon   a removal, as after a deletion; of a tenant that is being purged nothing: the purge
- *             takes rows and document
+ *   begin     stored as deleting; on the registry's list of restores, which reserves its name
+ *   publish   stored as a normal table; in the visible list
+ *   abandon   a removal, as after a deletion; for a tenant that is being purged nothing: the purge
+ *             removes rows and document
  *
  * 1. A table is in the visible list, or on the list of restores, or its removal is whole; never in
  *    two of them.
@@ -161,7 +161,7 @@ enum err ten_table_restore_view(struct ten_table_restore *m, struct slice view_i
 
 /* --- end -------------------------------------------------------------------------------------- */
 
-/* Both are sorted, and no table is in both: name_check. */
+/* Merges two sorted lists; no table is in both: name_check. */
 static struct ten_tables *merge(const struct ten_tables *old, struct sto_schema *const *schemas,
                                 size_t count)
 {
@@ -191,7 +191,7 @@ enum err ten_table_restores_publish(struct ten_table_restore *const *all, size_t
         INVARIANT(all[i]->tenant == t);
         schemas[i] = all[i]->schema;
         if (schemas[i]->change_retention_s > 0)
-            schemas[i]->change_since_us = base_wall_us(); /* what was filled in is no change */
+            schemas[i]->change_since_us = base_wall_us(); /* restored cells are not changes */
     }
     enum err rc = ten_access_check(t, TEN_WRITE, eb);
     if (rc == ERR_OK)

@@ -1,5 +1,5 @@
 /*
- * tenancy/tables.c - the list of a tenant's tables, and making and changing one.
+ * tenancy/tables.c - the list of a tenant's tables; creating and changing a table.
  *
  * The visible list is an array sorted by table ID, replaced as a whole. Tables that are being
  * removed are not in it (removal.c), so a request cannot find them.
@@ -74,7 +74,8 @@ struct ten_tables *ten_tables_without(const struct ten_tables *old, size_t at)
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
-/* A change of the schema's document, from the version that it has now. body: its own, for each. */
+/* Prepares a change of the schema's document, based on its current version. body: one per
+ * schema. */
 static enum err change_of(const struct ten_tenant *t, const struct sto_schema *schema,
                           struct ten_doc_key *key, struct buf *body, struct sto_doc_change *out)
 {
@@ -103,7 +104,7 @@ enum err ten_schemas_commit(struct ten_registry *r, struct ten_tenant *t,
     else
         rc = base_fail(eb, rc, "the table's document cannot be written: %s", base_err_name(rc));
     for (size_t i = 0; rc == ERR_OK && i < count; i++)
-        schemas[i]->version++; /* not published yet: nobody else sees it change */
+        schemas[i]->version++; /* not published yet: no other thread sees it change */
     for (size_t i = 0; i < count; i++)
         base_buf_fini(&bodies[i]);
     base_free(bodies);
@@ -134,7 +135,7 @@ static enum err tables_check(const struct ten_tenant *t, struct errbuf *eb)
                      used, max);
 }
 
-/* What is there stays, also over a limit that was lowered since. */
+/* Existing tables and families stay, also above a limit that was lowered since. */
 enum err ten_tables_growth_check(const struct ten_tenant *t, const struct sto_schema *old,
                                  size_t family_count, struct errbuf *eb)
 {
@@ -146,13 +147,13 @@ enum err ten_tables_growth_check(const struct ten_tenant *t, const struct sto_sc
     return rc;
 }
 
-/* Counted beyond what each tenant may have whatever the others have. */
+/* Returns the bytes beyond LIM_SCHEMA_BYTES_FREE, which every tenant may use in any case. */
 static size_t schemas_counted(uint64_t bytes)
 {
     return bytes > LIM_SCHEMA_BYTES_FREE ? (size_t)bytes - LIM_SCHEMA_BYTES_FREE : 0;
 }
 
-/* The share of a tenant whose schemas take so much, for a change on the control thread. */
+/* Returns the share of a tenant whose schemas take `bytes`, for a change on the control thread. */
 static struct base_memory_share schemas_share(struct ten_registry *r, uint64_t bytes)
 {
     return (struct base_memory_share){.budget = r->schemas.limit == 0 ? NULL : &r->schemas,
@@ -165,7 +166,7 @@ static enum err schemas_memory_check(struct ten_registry *r, uint64_t used, size
     struct base_memory_share share = schemas_share(r, used);
     size_t counted = schemas_counted(used + more) - schemas_counted(used);
     if (base_memory_take(&share, counted)) {
-        base_memory_give(&share, counted); /* until it is there */
+        base_memory_give(&share, counted); /* acquired when the schema exists */
         return ERR_OK;
     }
     return base_fail(eb, ERR_NO_MEMORY,
@@ -288,7 +289,7 @@ enum err ten_table_for_change(struct ten_registry *r, struct ten_tenant *t, stru
     return rc;
 }
 
-/* Every family of old must be among the wanted ones. */
+/* Checks that every family of old is among the wanted ones. */
 static enum err nothing_dropped(const struct sto_schema *old, const struct ten_table_wanted *wanted,
                                 struct errbuf *eb)
 {
@@ -338,7 +339,7 @@ enum err ten_table_put(struct ten_registry *r, struct ten_tenant *t, struct slic
         rc = ten_feature_check(t, TEN_CHANGE_STREAMS, eb);
     if (rc != ERR_OK)
         return rc;
-    bool created = old == NULL; /* old may be gone after this */
+    bool created = old == NULL; /* old may be freed by the next call */
     rc = ten_table_store(r, t, table_id, old, &spec, eb);
     if (rc == ERR_OK)
         *out_created = created;

@@ -1,10 +1,10 @@
 /*
- * tenancy/tables_replace.c - stored keys hold the table's name, so the old rows go before the new
- * ones come; in between there is no table, and whoever asks is told to come back.
+ * tenancy/tables_replace.c - stored keys contain the table's name, so the old rows are removed
+ * before the new ones are written; in between there is no table, and requests are told to retry.
  *
- * 1. The batch of begin says of every table that it is being deleted: a crash behind it leaves
- *    removals that the next start goes on with, and no table. Who replaces them has to remember
- *    that, in `also`.
+ * 1. The batch of begin marks every table as being deleted: a crash after it leaves removals that
+ *    the next start resumes, and no table. The caller that replaces them must record that, in
+ *    `also`.
  */
 #include "tenancy/tables_replace.h"
 

@@ -1,11 +1,12 @@
 /*
- * tenancy/tenant.c - a tenant's memory, and how changes of it become visible.
+ * tenancy/tenant.c - a tenant in memory, and how changes of it become visible.
  *
  * ten_tenant_commit is the only writer of a tenant's document. Order: document on disk, details,
  * ceilings and rates, gate, state. A reader that sees the new state therefore finds the new reason.
  *
  * 1. details and tables are never NULL and never changed in place.
- * 2. A plan's count of tenants changes here only, when details that name it come or go.
+ * 2. A plan's count of tenants changes only here, when details that name the plan are published or
+ *    replaced.
  */
 #include "tenancy/tenant.h"
 
@@ -22,7 +23,7 @@
 _Static_assert(LIM_KEYS_PER_TENANT < UINT16_MAX && LIM_TABLES < UINT16_MAX,
                "their counters have room for them");
 
-/* --- what the state and the quota mean for storage ------------------------------------------ */
+/* --- effects of state and quota on storage ---------------------------------------------------- */
 
 static void rates_apply(struct ten_tenant *t, const struct ten_quota *q)
 {
@@ -72,7 +73,7 @@ void ten_tenant_apply(struct ten_tenant *t)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Of every tenant without tables; nobody writes to it. */
+/* The list of every tenant without tables; never written. */
 static struct ten_tables no_tables;
 
 struct ten_tables *ten_tables_new(size_t count)
@@ -113,7 +114,7 @@ static size_t hold_bytes(const struct ten_hold *hold)
     return hold == NULL ? 0 : sizeof *hold + text_bytes(hold->by) + text_bytes(hold->reason);
 }
 
-/* One allocation with the hold and the texts behind. */
+/* Allocates details in one block, followed by the hold and the texts. */
 static struct ten_details *details_new(const struct ten_details *wanted)
 {
     size_t texts = text_bytes(wanted->display_name) + text_bytes(wanted->reason) +

@@ -67,8 +67,7 @@ struct ten_details {
      * created otherwise can be used so. */
     bool is_keyless;
     uint8_t canary_count;              /* 0: created before there were any */
-    const struct sto_canary *canaries; /* of details in preparation; NULL: use the stored ones
-                                        * (tenancy/canary.h) */
+    const struct sto_canary *canaries; /* in preparation; NULL: as stored (tenancy/canary.h) */
     bool is_encrypted;                 /* since its first value */
     bool was_suspended;                /* in DELETE_REQUESTED: the state it returns to */
     /* while it is suspended, or was: STO_GATE_NO_READS, STO_GATE_NO_WRITES */

@@ -1,8 +1,8 @@
 /*
- * tenancy/tenant_admin.c - creating tenants and changing what they may do.
+ * tenancy/tenant_admin.c - creating tenants and changing their plans, quotas and states.
  *
  * Every change is one document written by ten_tenant_commit (tenant.c), which also makes it
- * visible. A tenant that is leaving is changed by its purge alone.
+ * visible. A tenant that is being offboarded is changed by its purge only.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -30,7 +30,7 @@ static enum err check_new(struct ten_registry *r, struct slice id, struct errbuf
     return rc;
 }
 
-/* Puts the wanted into d; its display name into text, which outlives it. */
+/* Copies the wanted properties into d; the display name into text, which must outlive d. */
 static enum err take_wanted(const struct ten_registry *r, const struct ten_tenant_wanted *wanted,
                             char text[LIM_DISPLAY_NAME + 1], struct ten_details *d,
                             struct errbuf *eb)

@@ -1,8 +1,8 @@
 /*
- * tenancy/tenant_doc.c - fields by tag; of a quota, those that are given.
+ * tenancy/tenant_doc.c - fields by tag; of a quota only the fields that are set.
  *
- * 1. Tags are stored: append only, never give one a new meaning. 6 to 10, 12 to 17 and 20 to 59 are
- *    those of quota fields (tenancy/quota.c).
+ * 1. Tags are stored: append only, never reuse one. 6 to 10, 12 to 17 and 20 to 59 are those of
+ *    quota fields (tenancy/quota.c).
  */
 #include "tenancy/tenant_doc.h"
 
@@ -28,7 +28,7 @@ enum {
     TAG_HOLD_BY = 65,
     TAG_HOLD_REASON = 66,
     TAG_ENCRYPTED = 70,
-    TAG_CANARIES = 80, /* hashes, one behind the other */
+    TAG_CANARIES = 80, /* concatenated hashes */
 };
 
 #define CLOSED_ALL (STO_GATE_NO_READS | STO_GATE_NO_WRITES)
@@ -158,7 +158,8 @@ static enum err take_field(void *ctx, const struct base_field *f)
 
 enum err ten_tenant_decode(struct slice body, struct ten_tenant_doc *out)
 {
-    *out = (struct ten_tenant_doc){.details.closed = CLOSED_ALL}; /* before one could choose */
+    /* for documents from before this was a choice */
+    *out = (struct ten_tenant_doc){.details.closed = CLOSED_ALL};
     ten_quota_default(&out->details.quota);
     struct decoding d = {.doc = out};
     enum err rc = base_record_visit(body, take_field, &d);

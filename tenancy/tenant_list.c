@@ -1,7 +1,7 @@
 /*
  * tenancy/tenant_list.c - by ID along the sorted array; in other orders the best of all tenants.
  *
- * The other orders keep the `limit` best ones seen so far in a heap whose root is the worst of
+ * The other orders keep the best `limit` tenants seen so far in a heap whose root is the worst of
  * them: a tenant that does not beat the root costs one comparison.
  */
 #include "tenancy/tenant_list.h"
@@ -35,7 +35,7 @@ static uint64_t value_of(enum ten_order order, const struct ten_tenant *t)
     return 0;
 }
 
-/* Ties are in the order of IDs, whichever way. */
+/* Compares values; ties are ordered by ID, in the same direction. */
 static int compare(uint64_t a_value, struct slice a_id, uint64_t b_value, struct slice b_id)
 {
     if (a_value != b_value)
@@ -43,7 +43,7 @@ static int compare(uint64_t a_value, struct slice a_id, uint64_t b_value, struct
     return base_slice_compare(a_id, b_id);
 }
 
-/* a stands before b in the list. */
+/* Returns whether a precedes b in the list. */
 static bool is_before(const struct ten_list_wanted *w, const struct ten_listed *a,
                       const struct ten_listed *b)
 {
@@ -114,7 +114,7 @@ static void sift_up(const struct ten_list_wanted *w, struct ten_listed *heap, si
     }
 }
 
-/* The root, the worst, goes behind the rest, until the heap is the list. */
+/* Moves the root, the worst, to the end, until the heap is the sorted list. */
 static void unwind(const struct ten_list_wanted *w, struct ten_listed *heap, size_t count)
 {
     for (size_t left = count; left > 1; left--) {

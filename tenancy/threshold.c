@@ -2,9 +2,9 @@
  * tenancy/threshold.c - a round of all tenants every second, a part of them at each tick.
  *
  * Why not in the committer: there it would cost every batch a comparison with bounds that every
- * change of a quota moves, and a way from the committer's thread to the control thread. A round
+ * change of a quota moves, and a message from the committer's thread to the control thread. A round
  * reads six counters and six ceilings of each tenant: some milliseconds a second of one core for
- * 100,000 tenants, in ten parts, and nothing on the way of a write.
+ * 100,000 tenants, in ten parts, and nothing on the path of a write.
  */
 #include "tenancy/threshold.h"
 
@@ -45,7 +45,7 @@ const struct ten_threshold_counts *ten_threshold_counts(const struct ten_registr
     return &r->thresholds;
 }
 
-/* One that was jumped over was reached as well. */
+/* Counts changes of level; a threshold that was skipped over counts too. */
 static void count(struct ten_threshold_counts *c, size_t what, uint8_t from, uint8_t to)
 {
     for (size_t n = 0; n < TEN_THRESHOLDS; n++) {
@@ -71,7 +71,7 @@ static void look(struct ten_registry *r, struct ten_tenant *t, bool tells)
         [TEN_USED_KEYS] = t->keys_max,
         [TEN_USED_CHANGES] = atomic_load_explicit(&a->change_bytes_max, memory_order_relaxed),
         [TEN_USED_SCHEMAS] = t->schema_bytes_max};
-    bool is_gone = ten_state_is_final(ten_tenant_state(t)); /* its keys stay, and fill no quota */
+    bool is_gone = ten_state_is_final(ten_tenant_state(t)); /* its keys stay, and use no quota */
     void (*told)(const struct ten_threshold_event *) = atomic_load(&r->threshold_told);
     for (size_t i = 0; i < TEN_USED_COUNT; i++) {
         uint8_t from = atomic_load_explicit(&t->levels[i], memory_order_relaxed);
@@ -91,7 +91,7 @@ static void look(struct ten_registry *r, struct ten_tenant *t, bool tells)
 void ten_threshold_keys_set(struct ten_registry *r, struct ten_tenant *t, size_t keys)
 {
     ten_control_check(r);
-    t->keys = (uint16_t)(keys < UINT16_MAX ? keys : UINT16_MAX); /* no tenant is given as many */
+    t->keys = (uint16_t)(keys < UINT16_MAX ? keys : UINT16_MAX); /* no tenant may have as many */
 }
 
 void ten_threshold_keys_load(struct ten_registry *r, struct ten_tenant *t, size_t keys)

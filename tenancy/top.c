@@ -1,9 +1,10 @@
 /*
- * tenancy/top.c - what tenants do at this moment.
+ * tenancy/top.c - current activity of tenants.
  *
- * All meters are sampled at the same moments. Who looks makes a new sample when the newest one is
- * TEN_TOP_NS old; differences are against the one before it, so that one who looks often does not
- * shorten the time of others. A meter that was made meanwhile has samples of zeros, which is right.
+ * All meters are sampled at the same moments. A caller makes a new sample when the newest one is
+ * TEN_TOP_NS old; differences are against the previous sample, so that a frequent caller does not
+ * shorten the period of others. A meter created between two samples has samples of zeros, which is
+ * right.
  */
 #include "tenancy/top.h"
 
@@ -25,7 +26,8 @@ static uint64_t sum_of(const uint64_t *numbers, size_t count)
     return sum;
 }
 
-/* The bound of the bucket in which the request is that `part` of PARTS do not pass. */
+/* Returns the bound of the bucket that contains the quantile: `part` of PARTS requests are at or
+ * below it. */
 static uint64_t quantile_us(const uint64_t latency[TEN_METER_LATENCIES], uint64_t part)
 {
     uint64_t total = sum_of(latency, TEN_METER_LATENCIES);
@@ -101,7 +103,7 @@ static bool is_before(const struct ten_top *a, const struct ten_top *b)
     return base_slice_compare(ten_tenant_id(a->tenant), ten_tenant_id(b->tenant)) < 0;
 }
 
-/* Into its place among those that are there: few are wanted, and most are behind the last one. */
+/* Inserts the item in order: few are wanted, and most come after the last one. */
 static size_t insert(struct ten_top *out, size_t count, size_t limit, const struct ten_top *item)
 {
     if (count == limit && (limit == 0 || is_before(&out[limit - 1], item)))
@@ -113,7 +115,7 @@ static size_t insert(struct ten_top *out, size_t count, size_t limit, const stru
     return count;
 }
 
-/* Make a sample of all meters; the one before stays. */
+/* Samples all meters; keeps the previous sample. */
 static void take_sample(struct ten_registry *r, uint64_t now_ns)
 {
     for (size_t i = 0; i < r->tenant_count; i++) {
@@ -136,7 +138,7 @@ bool ten_top_look(struct ten_registry *r, uint64_t now_ns, enum ten_top_order or
     ten_control_check(r);
     if (r->top_ns[0] == 0 || now_ns - r->top_ns[0] >= TEN_TOP_OLD_NS) {
         take_sample(r, now_ns);
-        r->top_ns[1] = 0; /* what was before is too old */
+        r->top_ns[1] = 0; /* the previous sample is too old */
         return false;
     }
     if (now_ns - r->top_ns[0] >= TEN_TOP_NS)

@@ -1,5 +1,5 @@
 /*
- * tenancy/view_doc.c - parts by tag, in their order.
+ * tenancy/view_doc.c - parts by tag, in order.
  *
  * Qualifiers and prefixes follow the family that they belong to.
  *
@@ -46,14 +46,14 @@ enum err ten_view_encode(const struct sto_view_spec *spec, struct buf *out)
 
 uint64_t ten_view_digest(struct slice body)
 {
-    /* Not a secret: whoever makes two of his own views collide deceives nobody else. */
+    /* No secret is needed: a client can only make its own views collide. */
     return base_siphash13((struct base_siphash_key){0, 0}, body);
 }
 
 /* --- decoding ---------------------------------------------------------------------------------
  */
 
-/* Lists of different owners share one array: each part is behind the one before. */
+/* Lists of different owners share one array, one part after the other. */
 struct draft {
     struct sto_view_spec spec;
     struct slice row_prefixes[LIM_VIEW_PARTS];

@@ -1,9 +1,9 @@
 /*
  * tenancy/views.c - a document for each view, a list for each table.
  *
- * The list hangs on the sto_table, not on its schemas: changes of families leave it alone, and a
- * table that is deleted takes it along. Its documents leave in the batch that forgets the table
- * (table_removal.c), or the tenant (purge.c).
+ * The list belongs to the sto_table, not to its schemas: changes of families do not affect it, and
+ * it is freed with a deleted table. The documents are removed in the batch that removes the table's
+ * (table_removal.c), or the tenant's (purge.c).
  */
 #include "tenancy/views.h"
 
@@ -18,8 +18,7 @@
 
 #include "base/banned.h"
 
-/* --- finding ----------------------------------------------------------------------------------
- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 void ten_view_etag(const struct sto_view *view, char out[TEN_VIEW_ETAG_BYTES])
 {
@@ -54,8 +53,7 @@ enum err ten_views_protection_check(const struct sto_schema *schema, struct errb
     return ERR_OK;
 }
 
-/* --- storing ----------------------------------------------------------------------------------
- */
+/* --- storing ---------------------------------------------------------------------------------- */
 
 static void publish(struct ten_registry *r, struct sto_table *table,
                     struct sto_view_list *list_take)
@@ -80,14 +78,14 @@ static enum err commit_doc(struct ten_registry *r, const struct ten_doc_key *key
         rc = base_fail(eb, rc, "the view's document cannot be written: %s", base_err_name(rc));
     }
     if (rc == ERR_OK) {
-        view->version = expect + 1; /* not published yet: nobody else sees it change */
+        view->version = expect + 1; /* not published yet: no other thread sees it change */
         view->digest = ten_view_digest(base_buf_slice(&body));
     }
     base_buf_fini(&body);
     return rc;
 }
 
-/* What is stored of both is the same. */
+/* Returns whether both have the same stored form. */
 static bool is_same(const struct sto_view *a, const struct sto_view *b)
 {
     struct buf left, right;
@@ -101,7 +99,7 @@ static bool is_same(const struct sto_view *a, const struct sto_view *b)
     return same;
 }
 
-/* Make, store and show a view: a new one, or the next of `old`. */
+/* Makes, stores and publishes a view: a new one, or the successor of `old`. */
 static enum err store(struct ten_registry *r, struct ten_tenant *t, const struct sto_schema *schema,
                       struct slice id, const struct sto_view_spec *spec, struct sto_view *old,
                       struct sto_view **out, struct errbuf *eb)
@@ -152,8 +150,7 @@ enum err ten_view_restore(struct ten_registry *r, struct ten_tenant *t,
     return rc;
 }
 
-/* --- changing ---------------------------------------------------------------------------------
- */
+/* --- changing --------------------------------------------------------------------------------- */
 
 static enum err table_find(struct ten_registry *r, struct ten_tenant *t, struct slice table_id,
                            struct sto_schema **out, struct errbuf *eb)
@@ -167,7 +164,7 @@ static enum err table_find(struct ten_registry *r, struct ten_tenant *t, struct 
     return rc;
 }
 
-/* The view to be changed; it lives as long as the list, which only this thread replaces. */
+/* Finds the view to change; it lives as long as the list, which only this thread replaces. */
 static enum err view_find(const struct sto_schema *schema, struct slice id, struct slice etag,
                           size_t *out_at, struct errbuf *eb)
 {
@@ -261,8 +258,7 @@ enum err ten_view_delete(struct ten_registry *r, struct ten_tenant *t, struct sl
     return rc;
 }
 
-/* --- loading ----------------------------------------------------------------------------------
- */
+/* --- loading ---------------------------------------------------------------------------------- */
 
 static enum err visit_view(void *ctx, struct slice key, uint64_t version, struct slice body)
 {
@@ -285,7 +281,7 @@ static enum err visit_view(void *ctx, struct slice key, uint64_t version, struct
     }
     if (!ten_tables_search(tables, table_id, &at)) {
         sto_view_unref(view);
-        return ERR_OK; /* it is being removed, and this document with it */
+        return ERR_OK; /* the table is being removed, and this document with it */
     }
     const struct sto_schema *schema = tables->schemas[at];
     publish(r, schema->table, sto_view_list_with(ten_views_of(schema), view));
