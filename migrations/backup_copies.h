@@ -1,8 +1,8 @@
 /*
- * migrations/backup_copies.h - backups, as certificates of erasures name them.
+ * migrations/backup_copies.h - backups as listed in certificates of erasures.
  *
- * Does:     visit every copy of the database that is on the disk in any part: backups, the one that
- *           is being made, deleted ones whose files are not swept yet.
+ * Does:     visits every copy of the database of which any part is on the disk: backups, the one
+ *           being made, deleted ones whose files are not swept yet.
  * Owns:     nothing.
  * May use:  base/, tenancy/, migrations/.
  * Knows no: certificates.
@@ -10,7 +10,7 @@
  * Blocks:   no.
  * Fails by: what visit returns.
  * Limits:   LIM_BACKUPS.
- * Promises: 1. A copy is told of from before its first byte is written until its last one is gone.
+ * Promises: 1. A copy is visited from before its first byte is written until its last byte is gone.
  */
 #ifndef MIGRATIONS_BACKUP_COPIES_H
 #define MIGRATIONS_BACKUP_COPIES_H

@@ -1,19 +1,19 @@
 /*
- * migrations/backup_source.h - a backup, read table by table, of one tenant.
+ * migrations/backup_source.h - reads one tenant's tables from a backup.
  *
- * Does:     open a backup of everything or of the tenant; say which tables the tenant has in it;
- *           visit the stored keys and values of one.
+ * Does:     opens a backup of the whole server or of the tenant; lists the tables that the tenant
+ *           has in it; visits the stored keys and values of a table.
  * Owns:     the scratch directory beside the backups, until it is closed.
  * May use:  base/, storage/, tenancy/, migrations/.
- * Knows no: where rows go.
- * Threads:  the one that makes backups.
+ * Knows no: where rows are written.
+ * Threads:  the thread that makes backups.
  * Blocks:   yes.
  * Fails by: ERR_NOT_FOUND (no such backup, or it does not hold this tenant), ERR_CORRUPT,
- *           ERR_CANCELLED (watch), what visit returns.
+ *           ERR_CANCELLED (watch), the errors of visit.
  * Limits:   LIM_TABLES.
  * Promises: 1. The backup's files are read, never changed, and not deleted while it is open.
- *           2. Every byte that is given was compared with a checksum. 3. What is given is the
- *              tenant's of the scope.
+ *           2. Every visited byte was compared with a checksum. 3. All visited data belongs to the
+ *              scope's tenant.
  */
 #ifndef MIGRATIONS_BACKUP_SOURCE_H
 #define MIGRATIONS_BACKUP_SOURCE_H
@@ -31,10 +31,11 @@ enum err mig_source_open(struct mig_backups *b, struct slice id,
 void mig_source_close(struct mig_source *s);
 
 const struct mig_tables *mig_source_tables(const struct mig_source *s);
-/* Documents of authorized views of all its tables, by key; of a backup of one table none. */
+/* Visits the documents of authorized views of all its tables, by key; in a backup of one table
+ * there are none. */
 enum err mig_source_visit_views(struct mig_source *s, sto_stored_visit *visit, void *ctx,
                                 struct errbuf *eb) MUST_CHECK;
-/* Rows of its table number `at`: headers and cells, in order, as they are stored. */
+/* Visits the rows of its table number `at`: headers and cells, in order, as stored. */
 enum err mig_source_visit(struct mig_source *s, size_t at, sto_stored_visit *visit, void *ctx,
                           struct errbuf *eb) MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /*
- * migrations/restore.h - a new data directory from a backup.
+ * migrations/restore.h - creates a data directory from a backup.
  *
- * Does:     copy a backup's files into an empty directory, each checked while it is copied; bring
- *           the ledger of erasures along, so that who left since does not return.
- * Owns:     nothing afterwards.
+ * Does:     copies a backup's files into an empty directory, checking each during the copy; copies
+ *           the ledger of erasures, so that tenants erased since the backup do not return.
+ * Owns:     nothing after the call.
  * May use:  base/, storage/, tenancy/, migrations/.
  * Knows no: servers. The backups may be a running one's.
  * Threads:  one.
@@ -11,8 +11,9 @@
  * Fails by: ERR_EXISTS (the directory is not empty), ERR_NOT_FOUND (backup, ledger), ERR_CORRUPT,
  *           ERR_UNSUPPORTED, ERR_STORAGE_FULL, ERR_IO.
  * Limits:   none.
- * Promises: 1. FORMAT is written last: what was restored in part is served by nobody.
- *           2. Without a ledger nothing is restored: it alone knows who must not return.
+ * Promises: 1. FORMAT is written last: a partly restored directory is never served.
+ *           2. Nothing is restored without a ledger: only the ledger knows which tenants must not
+ *              return.
  */
 #ifndef MIGRATIONS_RESTORE_H
 #define MIGRATIONS_RESTORE_H
@@ -20,13 +21,13 @@
 #include "migrations/backup_manifest.h"
 
 struct mig_restore_options {
-    const char *data;     /* empty or not there */
+    const char *data;     /* empty or missing */
     const char *backups;  /* the directory of backups */
     const char *backup;   /* an ID; NULL: the newest */
     const char *erasures; /* a ledger; NULL: the one beside the backups */
 };
 
-/* out: what was restored, without files. */
+/* out: the restored backup, without files. */
 enum err mig_restore(const struct mig_restore_options *options, struct mig_backup *out,
                      struct errbuf *eb) MUST_CHECK;
 

@@ -1,10 +1,10 @@
 /*
- * migrations/salvage.h - a new data directory with everything that can be read of a damaged one.
+ * migrations/salvage.h - a new data directory with all readable data of a damaged one.
  *
- * Does:     copies a data directory that no server has open, its database without what is damaged
- *           (storage/rocksdb/salvage.h); replaces the rows of lost ranges by those of the newest
- *           backup that has them; counts the tables again; reports what is missing.
- * Owns:     nothing afterwards, but the report until mig_salvaged_fini.
+ * Does:     copies a data directory that no server has open, its database without the damaged parts
+ *           (storage/rocksdb/salvage.h); fills lost ranges with rows from the newest backup that
+ *           has them; recounts the tables; reports what is missing.
+ * Owns:     nothing after the call, except the report until mig_salvaged_fini.
  * May use:  base/, storage/, tenancy/, migrations/.
  * Knows no: servers.
  * Threads:  one.
@@ -13,9 +13,9 @@
  *           ERR_LOCKED, ERR_STORAGE_FULL, ERR_CORRUPT and ERR_UNSUPPORTED (the text says what
  *           cannot be salvaged), ERR_NOT_FOUND, ERR_IO.
  * Limits:   none.
- * Promises: 1. Nothing in the damaged directory is changed, and nothing in that of the backups.
- *           2. FORMAT is written last: what was salvaged in part is served by nobody.
- *           3. The rows of a range are all of the copy, or all of one backup.
+ * Promises: 1. Nothing is changed in the damaged directory, nor in that of the backups.
+ *           2. FORMAT is written last: a partly salvaged directory is never served.
+ *           3. The rows of a range are all from the copy, or all from one backup.
  */
 #ifndef MIGRATIONS_SALVAGE_H
 #define MIGRATIONS_SALVAGE_H
@@ -25,28 +25,28 @@
 
 struct mig_salvage_options {
     const char *data;
-    const char *to;      /* empty or not there */
+    const char *to;      /* empty or missing */
     const char *backups; /* the directory of backups; NULL: nothing is restored */
     const char *owner;   /* of backups, as mig_backups_options; NULL without backups */
-    const char *report;  /* a file that is not there; NULL: `to` and "-salvage.json" */
+    const char *report;  /* path of a new file; NULL: `to` and "-salvage.json" */
 };
 
-/* One range of one table that the copy lacks, or lacked before it was restored. */
+/* A range of a table that is missing in the copy, or was until it was restored. */
 struct mig_missing {
     char tenant[LIM_TENANT_ID + 1];
     char table[LIM_TABLE_ID + 1];
-    bool is_rows; /* else changes of the table's stream */
+    bool is_rows; /* otherwise changes of the table's stream */
     enum sto_salvage_kind kind;
     uint64_t file;
     uint64_t offset;
     uint64_t bytes;
     struct sto_span span; /* stored keys; own memory */
-    struct slice record;  /* of the database, that it is lost; own memory */
+    struct slice record;  /* the database's record of the loss; own memory */
 
-    char backup[MIG_BACKUP_ID + 1]; /* "": it is still missing */
-    int64_t backup_us;              /* when that was made */
-    uint64_t rows;                  /* from it, with those of ranges that overlap this one */
-    struct errbuf why;              /* why the last backup that was tried did not do */
+    char backup[MIG_BACKUP_ID + 1]; /* backup it was restored from; "": still missing */
+    int64_t backup_us;              /* when that backup was made */
+    uint64_t rows;                  /* restored from it, including ranges that overlap this one */
+    struct errbuf why;              /* why the last tried backup could not be used */
 };
 
 struct mig_salvaged {
@@ -69,8 +69,8 @@ enum err mig_salvage(const struct mig_salvage_options *options, struct mig_salva
                      struct errbuf *eb) MUST_CHECK;
 void mig_salvaged_fini(struct mig_salvaged *s);
 
-/* Appends the bound of a range for people: a row key with \xNN for bytes that do not print, or the
- * time of a change. False: the table begins or ends there. */
+/* Appends the bound of a range in readable form: a row key with \xNN for unprintable bytes, or the
+ * time of a change. False: the table starts or ends there. */
 bool mig_missing_bound(const struct mig_missing *m, bool is_end, struct buf *out);
 
 #endif

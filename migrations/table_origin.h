@@ -1,7 +1,7 @@
 /*
- * migrations/table_origin.h - which backup a table was restored from, as its schema keeps it.
+ * migrations/table_origin.h - the backup that a table was restored from, as stored in its schema.
  *
- * Does:     encode and decode what tables tell of their backup, also when that is gone.
+ * Does:     encodes and decodes a table's record of its backup, which outlives the backup.
  * Owns:     nothing.
  * May use:  base/, migrations/.
  * Knows no: where it is stored (storage/schema.h, origin).
