@@ -1,13 +1,13 @@
 /*
- * migrations/backup.c - the catalogue: which backups there are, and what no longer belongs to any.
+ * migrations/backup.c - the catalogue: existing backups, and files that no longer belong to any.
  *
- * DIR/backups/ID.json is a backup, DIR/verified/ID what its verification found; whatever else lies
- * in DIR is files it names, or left behind by a process that ended in the middle, and is swept at
- * the next open and after each work.
+ * DIR/backups/ID.json is a backup, DIR/verified/ID the result of its verification. Everything else
+ * in DIR is a file that a backup names, or was left by a process that died, and is swept at the
+ * next open and after each work.
  *
- * 1. The list in memory is what is on disk: an entry comes after its file is durable, and goes
+ * 1. The list in memory matches the disk: an entry is added after its file is durable, and removed
  *    after its file is durably gone.
- * 2. One thread makes, verifies and sweeps, so a sweep never meets a backup in the making.
+ * 2. One thread makes, verifies and sweeps, so a sweep never meets a backup in progress.
  * 3. While one list is damaged nothing is swept: it may name any file.
  */
 #include "migrations/backup_internal.h"
@@ -95,7 +95,7 @@ struct mig_trace mig_trace_of(const struct mig_backup *backup)
     return trace;
 }
 
-/* Under the lock. Index of id, or where it belongs. */
+/* Called with the lock held. Returns the index of id, or where it belongs. */
 static size_t find(const struct mig_backups *b, struct slice id, bool *out_found)
 {
     size_t at = 0;
@@ -210,7 +210,7 @@ enum err mig_backups_put(struct mig_backups *b, const struct mig_backup *backup,
     return ERR_OK;
 }
 
-/* Under the lock to its end: a list that is removed meanwhile must not be stored again. */
+/* Holds the lock to the end: a list that is removed at the same time must not be stored again. */
 enum err mig_backups_set_expiry(struct mig_backups *b, struct slice id, int64_t expires_us,
                                 struct errbuf *eb)
 {
@@ -229,7 +229,7 @@ enum err mig_backups_set_expiry(struct mig_backups *b, struct slice id, int64_t 
     return rc;
 }
 
-/* Under the lock for the same reason. */
+/* Holds the lock for the same reason. */
 enum err mig_backups_set_verified(struct mig_backups *b, struct slice id,
                                   const struct mig_verified *verified, struct errbuf *eb)
 {
@@ -270,7 +270,7 @@ enum err mig_backups_delete(struct mig_backups *b, struct slice id, struct errbu
         rc = unlist(b, b->entries[at].backup.id, eb);
     if (rc == ERR_OK) {
         enum err left = mig_verified_remove(b->dir, b->entries[at].backup.id, NULL);
-        (void)left; /* the next open removes it */
+        (void)left; /* if it failed, the next open removes it */
         b->leaving[b->leaving_count++] = mig_trace_of(&b->entries[at].backup);
         b->count--;
         memmove(b->entries + at, b->entries + at + 1, (b->count - at) * sizeof b->entries[0]);
@@ -301,7 +301,7 @@ bool mig_backups_expired(struct mig_backups *b, int64_t now_us, char out_id[MIG_
 {
     bool is_due = false;
     pthread_mutex_lock(&b->lock);
-    size_t newest = b->count; /* that can be restored */
+    size_t newest = b->count; /* the newest that can be restored, plus 1 */
     while (newest > 0 && (b->entries[newest - 1].is_damaged ||
                           mig_backup_is_scoped(&b->entries[newest - 1].backup)))
         newest--;
@@ -358,7 +358,7 @@ static enum err load_one(struct mig_backups *b, struct slice id, struct errbuf *
     return rc;
 }
 
-/* What is no list was being written when a process ended. */
+/* Ignores other names: files that were being written when a process died. */
 static enum err load(struct mig_backups *b, struct errbuf *eb)
 {
     DIR *lists = opendir(b->lists);
@@ -406,7 +406,7 @@ static enum err name_parts(struct mig_backups *b, const struct mig_backups_optio
     return rc;
 }
 
-/* The first server to use the directory puts its name there. */
+/* The first server to use the directory writes its identity there. */
 static enum err check_owner(const struct mig_backups *b, const char *owner, struct errbuf *eb)
 {
     char path[BASE_PATH_BYTES];
@@ -461,7 +461,7 @@ enum err mig_backups_open(const struct mig_backups_options *options, struct mig_
     b->lock_fd = -1;
     b->entries = base_new_array(MIG_BACKUPS_MAX, sizeof b->entries[0]);
     b->leaving = base_new_array(MIG_BACKUPS_MAX, sizeof b->leaving[0]);
-    (void)snprintf(b->software, sizeof b->software, "%s", options->software); /* cut is fine */
+    (void)snprintf(b->software, sizeof b->software, "%s", options->software); /* may be truncated */
     (void)pthread_mutex_init(&b->lock, NULL); /* default attributes: cannot fail */
     enum err rc = name_parts(b, options, eb);
     if (rc == ERR_OK)
@@ -479,8 +479,8 @@ void mig_backups_close(struct mig_backups *b)
     if (b == NULL)
         return;
     if (b->lock_fd >= 0)
-        (void)close(b->lock_fd);           /* gives the lock back */
-    (void)pthread_mutex_destroy(&b->lock); /* nobody holds it */
+        (void)close(b->lock_fd);           /* releases the lock */
+    (void)pthread_mutex_destroy(&b->lock); /* no thread holds it */
     base_free(b->entries);
     base_free(b->leaving);
     base_free(b);

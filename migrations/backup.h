@@ -10,7 +10,7 @@
  * Threads:  make, copy, verify and sweep on one thread; the others on any.
  * Blocks:   yes; make and verify for minutes.
  * Fails by: ERR_NOT_FOUND (no such backup, no such table), ERR_CONFLICT (it is being read; a purge
- *           is in progress), ERR_STORAGE_FULL (the detail says what is needed and what is free),
+ *           is in progress), ERR_STORAGE_FULL (the detail names the needed and the free bytes),
  *           ERR_CORRUPT (damage), ERR_CANCELLED, ERR_LOCKED (a running server has it), ERR_EXISTS
  *           (it is another server's), ERR_TOO_BIG, ERR_IO.
  * Limits:   LIM_BACKUPS, LIM_BACKUPS_SCOPED, LIM_BACKUP_NOTE, LIM_BACKUP_BYTES_PER_S.

@@ -1,5 +1,5 @@
 /*
- * migrations/backup_copies.c - collected under the lock, told without it.
+ * migrations/backup_copies.c - collects copies under the lock, visits them without it.
  */
 #include "migrations/backup_copies.h"
 
@@ -10,7 +10,7 @@
 
 #define COPIES_MAX (2 * MIG_BACKUPS_MAX + 1)
 
-/* A backup that is on the list already may still be noted as being made: once is enough. */
+/* A listed backup may still be marked as being made: it must be visited once. */
 static bool is_listed(const struct mig_backups *b, const char *id)
 {
     for (size_t i = b->count; i-- > 0;)
@@ -39,7 +39,7 @@ enum err mig_backup_copies_visit(void *ctx, ten_copy_visit *visit, void *visit_c
     struct mig_trace *traces = base_new_array(COPIES_MAX, sizeof traces[0]);
     size_t count = collect(ctx, traces);
     enum err rc = ERR_OK;
-    (void)eb; /* whoever visits says why */
+    (void)eb; /* visit reports its own error */
     for (size_t i = 0; rc == ERR_OK && i < count; i++) {
         struct ten_copy copy = {.created_us = traces[i].created_us,
                                 .expires_us = traces[i].expires_us};

@@ -8,7 +8,7 @@
  * Knows no: certificates.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: what visit returns.
+ * Fails by: the errors of visit.
  * Limits:   LIM_BACKUPS.
  * Promises: 1. A copy is visited from before its first byte is written until its last byte is gone.
  */

@@ -1,14 +1,15 @@
 /*
  * migrations/backup_count.c - the files of a backup, opened as a database.
  *
- *   entries   RocksDB opens the copies: its own list names the tables, which have to be there with
- *             their sizes, and its logs are read. Each table has a number of entries: counted when
- *             its content was new, by reading all of it. Their sums by family, and what is in the
- *             logs, are what the backup holds.
+ *   entries   RocksDB opens the copies: its MANIFEST names the table files, which must exist with
+ *             their sizes, and its logs are read. Each table file has a number of entries: counted
+ *             when its content was new, by reading all of it. The backup's contents are their sums
+ *             by family, and the entries of the logs.
  *   keys      every key is read through RocksDB, as a restored server would.
  *
- * 1. A file is named by the hash of its content, so what was read once need not be read again to
- *    know how much it holds. Whether the copy is still that content, only reading says: verifying.
+ * 1. A file is named by the hash of its content, so a file that was read once need not be read
+ *    again to know its number of entries. Whether the copy still has that content, only reading
+ *    shows: that is verification.
  */
 #define _GNU_SOURCE
 #include "migrations/backup_internal.h"
@@ -24,7 +25,7 @@
 
 #include "base/banned.h"
 
-/* --- laying out ------------------------------------------------------------------------------- */
+/* --- linking files ---------------------------------------------------------------------------- */
 
 static enum err link_one(const char *dir, const char *scratch, const struct mig_backup_file *file,
                          struct errbuf *eb)
@@ -41,7 +42,7 @@ static enum err link_one(const char *dir, const char *scratch, const struct mig_
 enum err mig_backup_lay_out(const char *dir, const char *scratch, const struct mig_backup *backup,
                             struct errbuf *eb)
 {
-    char full[PATH_MAX]; /* links are read from where they lie */
+    char full[PATH_MAX]; /* a relative link is resolved from its own directory */
     if (realpath(dir, full) == NULL)
         return base_fail(eb, ERR_IO, "cannot find %s: %s", dir, strerror(errno));
     enum err rc = base_dir_remove(scratch, eb);
@@ -83,7 +84,7 @@ static int compare_path(const void *path, const void *file)
     return strcmp(path, ((const struct mig_backup_file *)file)->path);
 }
 
-/* Reads the copy. */
+/* Reads the copy and counts its entries. */
 static enum err table_count(const struct entry_counting *c, struct mig_backup_file *file)
 {
     const struct sto_table_count how = {
@@ -101,7 +102,7 @@ static enum err visit_table(void *ctx, const char *name, size_t family)
 {
     struct entry_counting *c = ctx;
     char path[BASE_PATH_BYTES];
-    (void)snprintf(path, sizeof path, MIG_BACKUP_DB "%s", name); /* a longer name is not there */
+    (void)snprintf(path, sizeof path, MIG_BACKUP_DB "%s", name); /* a longer name does not exist */
     struct mig_backup_file *file = bsearch(path, c->backup->files, c->backup->file_count,
                                            sizeof *c->backup->files, compare_path);
     if (file == NULL || (file->keys == 0 && c->is_known))

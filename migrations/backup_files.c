@@ -1,12 +1,12 @@
 /*
- * migrations/backup_files.c - one loop that reads, hashes and maybe writes, and names around it.
+ * migrations/backup_files.c - one loop that reads, hashes and optionally writes, and file names.
  *
- * A file comes in under INCOMING, is hashed while it is copied, made durable, and renamed to its
- * hash. Under that name nothing is ever written again.
+ * A file is written under INCOMING, hashed while it is copied, made durable, and renamed to its
+ * hash. Under that name it is never written again.
  *
- * 1. What is copied is read once and not wanted again: the page cache gives it up, so that a backup
- *    does not push out what requests read.
- * 2. The rate is kept by sleeping for what was copied too fast, a block at a time.
+ * 1. A copied file is read once and not needed again: its pages are dropped from the page cache, so
+ *    that a backup does not evict pages that requests read.
+ * 2. The rate is kept by sleeping for the excess, a block at a time.
  */
 #define _GNU_SOURCE
 #include "migrations/backup_files.h"
@@ -75,7 +75,7 @@ static void keep_rate(struct mig_copier *c, size_t bytes)
         return;
     struct timespec pause = {.tv_sec = (time_t)((due_ns - now_ns) / NS_PER_S),
                              .tv_nsec = (long)((due_ns - now_ns) % NS_PER_S)};
-    (void)nanosleep(&pause, NULL); /* woken early: a little too fast */
+    (void)nanosleep(&pause, NULL); /* an early wake-up only makes it slightly too fast */
 }
 
 static enum err write_all(int fd, const uint8_t *bytes, size_t len)
@@ -92,7 +92,7 @@ static enum err write_all(int fd, const uint8_t *bytes, size_t len)
     return ERR_OK;
 }
 
-/* to: -1: only read. */
+/* to: -1: only reads. */
 static enum err pump(struct mig_copier *c, int from, int to, EVP_MD_CTX *hash, uint64_t *out_size,
                      const char *path, struct errbuf *eb)
 {
@@ -144,7 +144,7 @@ static enum err copy_fd(struct mig_copier *c, int from, int to, const char *path
     EVP_MD_CTX_free(hash);
     if (rc == ERR_OK && to >= 0 && fsync(to) != 0)
         rc = fail(eb, "make durable the copy of", path);
-    (void)posix_fadvise(from, 0, 0, POSIX_FADV_DONTNEED); /* advice */
+    (void)posix_fadvise(from, 0, 0, POSIX_FADV_DONTNEED); /* only advice */
     if (to >= 0)
         (void)posix_fadvise(to, 0, 0, POSIX_FADV_DONTNEED);
     return rc;
@@ -199,7 +199,8 @@ bool mig_files_has(const char *dir, const struct mig_content *content)
            S_ISREG(st.st_mode) && (uint64_t)st.st_size == content->size;
 }
 
-/* Give what came in its name. A file of that name with another size is damaged: it is replaced. */
+/* Renames an incoming file to its final name. An existing file of that name with another size is
+ * damaged: it is replaced. */
 static enum err settle(const char *dir, const char *incoming, const struct mig_content *content,
                        bool *out_is_new, struct errbuf *eb)
 {
@@ -222,7 +223,7 @@ enum err mig_files_take(struct mig_copier *c, const char *dir, const char *from,
     enum err rc = mig_files_path(dir, INCOMING, incoming, eb);
     if (rc != ERR_OK)
         return rc;
-    (void)unlink(incoming); /* of one that failed */
+    (void)unlink(incoming); /* left by a copy that failed */
     rc = copy(c, from, incoming, 0600, out, eb);
     if (rc == ERR_OK)
         rc = settle(dir, incoming, out, out_is_new, eb);

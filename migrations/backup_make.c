@@ -2,15 +2,15 @@
  * migrations/backup_make.c - from a database in use to a backup on the list, in this order:
  *
  *   image    links to every file of the database, in the data directory
- *   look     sizes, and which files the newest backup has already (same name, size, inode, time)
- *   copy     the others, each under its hash; each link goes as soon as its file is safe
+ *   look     sizes, and which files the newest backup already has (same name, size, inode, time)
+ *   copy     the others, each under its hash; each link is removed once its file is safe
  *   count    opened read-only from the copies; tables that no backup had are read and counted
- *   list     ID.json in place: from here on it is a backup
+ *   list     ID.json is renamed into place: this makes it a backup
  *
- * Whatever fails, image, scratch directory and files that nothing names are swept.
+ * After any failure, the image, the scratch directory and unnamed files are swept.
  *
  * 1. A table file never changes, and its number is never used again: the same name, size, inode
- *    and time is the same content. Verifying reads it again all the same.
+ *    and time mean the same content. Verification reads it again all the same.
  */
 #define _GNU_SOURCE
 #include "migrations/backup_internal.h"
@@ -30,8 +30,8 @@
 #define TABLE_SUFFIX ".sst"
 #define NS_PER_S     1000000000LL
 
-/* Of migrations/datadir.h; FORMAT is written by a restore, the witness begins anew, the ballast is
- * nothing, and which tenants are gone is told by the ledger beside the backups. */
+/* Of migrations/datadir.h; a restore writes FORMAT, the witness starts from scratch, the ballast
+ * has no content, and erased tenants are in the ledger beside the backups. */
 const char *const mig_backup_small_files[] = {
     "pepper",       "ca.pem",          "ca.key",          "server.pem", "server.key",
     "operator.key", "certificate.key", "certificate.pub", NULL,
@@ -40,8 +40,8 @@ const char *const mig_backup_small_files[] = {
 struct making {
     struct mig_backups *b;
     struct mig_backup backup;
-    struct mig_backup before; /* the newest one; its files are known */
-    bool is_before_sound;     /* it was not found damaged since */
+    struct mig_backup before; /* the newest backup; its files are known */
+    bool is_before_sound;     /* no verification found it damaged */
     struct mig_backup_watch *watch;
     struct mig_copier copier;
     bool *known; /* one for each file */
@@ -56,7 +56,7 @@ static bool is_table(const char *path)
     return len > suffix && strcmp(path + len - suffix, TABLE_SUFFIX) == 0;
 }
 
-/* The newest that can be read; none is none. */
+/* Reads the newest backup that can be read; it is fine if there is none. */
 static void read_newest(struct making *m)
 {
     struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
@@ -86,7 +86,8 @@ static const struct mig_backup_file *find_before(const struct making *m,
     return bsearch(file, m->before.files, m->before.file_count, sizeof *file, compare_files);
 }
 
-/* The number of entries of a file with the same content, all of which was read when it was new. */
+/* Returns the number of entries of a file with the same content, all of which was read when it was
+ * new. */
 static uint64_t entries_before(const struct making *m, const struct mig_backup_file *file)
 {
     const struct mig_backup_file *old = find_before(m, file);
@@ -166,13 +167,13 @@ static enum err add_small(struct making *m, struct errbuf *eb)
     for (size_t i = 0; rc == ERR_OK && mig_backup_small_files[i] != NULL; i++) {
         char from[BASE_PATH_BYTES];
         rc = base_path_join(from, m->b->data, mig_backup_small_files[i], eb);
-        if (rc == ERR_OK && access(from, F_OK) == 0) /* a certificate may be elsewhere */
+        if (rc == ERR_OK && access(from, F_OK) == 0) /* a certificate may be stored elsewhere */
             rc = add_file(m, from, mig_backup_small_files[i], eb);
     }
     return rc;
 }
 
-/* A backup that does not fit is refused before a byte is copied. */
+/* Lists the files. A backup that does not fit is refused before a byte is copied. */
 static enum err look(struct making *m, struct errbuf *eb)
 {
     uint64_t needed = 0, free_bytes = 0;
@@ -225,7 +226,7 @@ static enum err copy_one(struct making *m, size_t i, struct errbuf *eb)
     file->keys = entries_before(m, file);
     m->backup.new_bytes += is_new ? file->content.size : 0;
     if (strncmp(file->path, MIG_BACKUP_DB, sizeof MIG_BACKUP_DB - 1) == 0)
-        (void)unlink(from); /* its space may go already; the whole image is removed next */
+        (void)unlink(from); /* may free its space early; the whole image is removed next */
     mig_backup_point(MIG_POINT_FILE_COPIED);
     return ERR_OK;
 }
@@ -246,9 +247,9 @@ static enum err copy_all(struct making *m, struct errbuf *eb)
     return rc;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- the whole backup ------------------------------------------------------------------------- */
 
-/* All of the database. */
+/* Backs up the whole database. */
 static enum err take_all(struct making *m, struct errbuf *eb)
 {
     struct mig_backups *b = m->b;
@@ -282,7 +283,7 @@ static enum err make(struct making *m, const struct mig_backup_wanted *wanted, s
     return mig_backups_put(b, &m->backup, eb);
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static size_t count_kind(const struct mig_backups *b, bool is_scoped)
 {
     size_t count = 0;
@@ -309,7 +310,7 @@ static enum err check_wanted(struct mig_backups *b, const struct mig_backup_want
     return ERR_OK;
 }
 
-/* What is said before anything is read. */
+/* Sets the properties known before anything is read. */
 static void begin(const struct mig_backups *b, const struct mig_backup_wanted *wanted,
                   struct mig_backup *out)
 {
@@ -333,14 +334,14 @@ enum err mig_backups_make(struct mig_backups *b, const struct mig_backup_wanted 
         return rc;
     begin(b, wanted, &m.backup);
     struct mig_trace trace = mig_trace_of(&m.backup);
-    trace.tenant[0] = '\0'; /* the image holds everybody */
+    trace.tenant[0] = '\0'; /* the image holds all tenants */
     mig_backups_set_making(b, &trace);
     rc = make(&m, wanted, eb);
     mig_backup_fini(&m.backup);
     mig_backup_fini(&m.before);
     base_free(m.known);
     if (rc != ERR_OK && mig_backups_sweep(b, NULL) != ERR_OK)
-        return rc; /* a trace of it stays until the next one, or the next start, sweeps */
+        return rc; /* its trace stays until the next backup, or the next start, sweeps */
     mig_backups_set_making(b, &nothing);
     return rc;
 }

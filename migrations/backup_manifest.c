@@ -13,11 +13,12 @@
 
 #include "base/banned.h"
 
-#define DUMP_FLAGS        (JSON_COMPACT | JSON_SORT_KEYS)
-#define FORMAT_OF_ALL     1
-#define FORMAT_OF_TENANT  2
-#define FORMAT_OF_VIEWS   3                 /* of a tenant, with authorized views */
-#define FORMAT_BY_ENTRIES MIG_BACKUP_FORMAT /* of all: each table file has its number of entries */
+#define DUMP_FLAGS       (JSON_COMPACT | JSON_SORT_KEYS)
+#define FORMAT_OF_ALL    1
+#define FORMAT_OF_TENANT 2
+#define FORMAT_OF_VIEWS  3 /* of a tenant, with authorized views */
+/* of the whole server: each table file has its number of entries */
+#define FORMAT_BY_ENTRIES MIG_BACKUP_FORMAT
 
 void mig_backup_fini(struct mig_backup *b)
 {
@@ -39,7 +40,7 @@ static int append_dump(const char *bytes, size_t len, void *out)
     return base_buf_append(out, base_slice(bytes, len)) == ERR_OK ? 0 : -1;
 }
 
-/* Hash of the inner object; the text itself stays in out. */
+/* Returns the hash of the inner object, and its text in out. */
 static enum err dump_inner(const json_t *inner, struct buf *out, char sha256[MIG_SHA256_TEXT + 1],
                            struct errbuf *eb)
 {
@@ -47,7 +48,7 @@ static enum err dump_inner(const json_t *inner, struct buf *out, char sha256[MIG
     struct buf hex;
     if (json_dump_callback(inner, append_dump, out, DUMP_FLAGS) != 0)
         return base_fail(eb, ERR_TOO_BIG, "the backup has too many files to list");
-    (void)SHA256(out->ptr, out->len, digest); /* gives digest back */
+    (void)SHA256(out->ptr, out->len, digest); /* writes digest */
     base_buf_init(&hex, MIG_SHA256_TEXT);
     enum err rc = base_hex_encode(base_slice(digest, sizeof digest), &hex);
     INVARIANT(rc == ERR_OK); /* it fits */
@@ -70,7 +71,7 @@ static json_t *file_json(const struct mig_backup_file *f)
     return file;
 }
 
-/* What only a backup of a tenant has. */
+/* Returns the members that only a tenant's backup has. */
 static json_t *scope_json(const struct mig_backup *b)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:I}", "tenant", b->scope.tenant, "table",
@@ -78,7 +79,7 @@ static json_t *scope_json(const struct mig_backup *b)
                      (json_int_t)b->made_us);
 }
 
-/* The lowest with which it is read right. */
+/* Returns the lowest format whose readers interpret it correctly. */
 static int format_of(const struct mig_backup *b)
 {
     if (!mig_backup_is_scoped(b))
@@ -94,7 +95,8 @@ static json_t *inner_json(const struct mig_backup *b)
     json_t *counts = json_object();
     json_t *files = json_array();
     for (size_t i = 0; i < STO_IMAGE_FAMILIES; i++)
-        (void)json_object_set_new(counts, sto_image_family_name(i), /* NULL shows below */
+        /* a NULL value is detected below */
+        (void)json_object_set_new(counts, sto_image_family_name(i),
                                   json_integer((json_int_t)b->counts.keys[i]));
     for (size_t i = 0; i < b->file_count; i++)
         (void)json_array_append_new(files, file_json(&b->files[i])); /* counted below */
@@ -135,7 +137,8 @@ enum err mig_backup_encode(const struct mig_backup *b, struct buf *out, struct e
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Every member has to be there, and of its type; the first that is not latches. */
+/* Reads members, each of which must exist with its type; the first that does not latches the
+ * error. */
 struct reader {
     const json_t *object;
     bool is_bad;
@@ -165,7 +168,8 @@ static bool is_hash(const char *text)
     return strlen(text) == MIG_SHA256_TEXT && strspn(text, "0123456789abcdef") == MIG_SHA256_TEXT;
 }
 
-/* A name, or db/ and a name; of letters that no name leads out with. */
+/* Returns whether path is a name, or db/ and a name, of characters that cannot lead out of the
+ * directory. */
 static bool is_path(const char *path)
 {
     static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -193,7 +197,7 @@ static bool take_file(const json_t *object, struct mig_backup_file *out)
     return !r.is_bad && is_path(out->path) && is_hash(out->content.sha256);
 }
 
-/* A backup of everything has none. */
+/* Reads the scope; a backup of the whole server has none. */
 static bool take_scope(const json_t *object, struct mig_backup *out)
 {
     struct reader r = {.object = object, .is_bad = !json_is_object(object)};

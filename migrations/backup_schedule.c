@@ -1,11 +1,10 @@
 /*
- * migrations/backup_schedule.c - when the next backup is due, without anybody asking.
+ * migrations/backup_schedule.c - when the next scheduled backup is due.
  *
- * The schedule goes by the monotonic clock: a wall clock that jumps neither makes backups in a row
- * nor stops them. Only the first one is due by the age of the newest backup.
+ * The schedule uses the monotonic clock: a wall clock that jumps causes neither a series of backups
+ * nor a pause. Only the first one is due by the age of the newest backup.
  *
- * Backups lag from the moment on at which the newest is older than the schedule says: in full when
- * it is twice as old.
+ * Backups lag once the newest is older than the schedule requires: fully when it is twice as old.
  */
 #include <stdlib.h>
 
@@ -20,7 +19,8 @@
 #define US_PER_S 1000000LL
 #define NS_PER_S 1000000000ULL
 
-#define LAG_LOOK_NS 250000000ULL /* it is asked for as often as for each key that is restored */
+/* at most this often: mig_schedule_lag is called for each restored key */
+#define LAG_LOOK_NS 250000000ULL
 
 uint64_t mig_service_hurry(void)
 {
@@ -89,5 +89,5 @@ void mig_schedule_look(struct mig_service *s)
     ten_audit_begin(s->registry, &action);
     enum err rc = mig_service_ask(s, SLICE_LIT("scheduled"), UINT64_MAX, id, NULL);
     rc = ten_audit_end(s->registry, rc, NULL);
-    mig_schedule_next(s, rc == ERR_OK); /* when it is made, again */
+    mig_schedule_next(s, rc == ERR_OK); /* mig_schedule_made sets it again */
 }

@@ -1,11 +1,11 @@
 /*
- * migrations/backup_service.c - a thread that does what was asked, and looks at the clock.
+ * migrations/backup_service.c - a thread that executes requested work, and checks the clock.
  *
- *   wanted     what to do next, one of each kind at most; asking while something is wanted or under
- *              way is refused
+ *   wanted     the next work, at most one of each kind; a request while work is wanted or in
+ *              progress is refused
  *   sweeping   something was deleted: files wait to be swept
  *
- * Every end of a work is in the audit trail before anybody is told.
+ * The end of a work is in the audit trail before it is reported.
  */
 #define _GNU_SOURCE
 #include "migrations/backup_service.h"
@@ -25,14 +25,14 @@
 
 #include "base/banned.h"
 
-#define MIG_LOOK_S  5 /* for backups of tenants that left */
+#define MIG_LOOK_S  5 /* between scans for backups of offboarded tenants */
 #define WAIT_MIN_NS 10000000ULL
 #define US_PER_S    1000000LL
 #define NS_PER_S    1000000000ULL
 
 static const char *const FINISHED[MIG_WORK_KINDS] = {"backup.finish", "backup.verified"};
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 struct mig_backups *mig_service_backups(struct mig_service *s)
 {
@@ -47,7 +47,7 @@ bool mig_service_is_stopping(struct mig_service *s)
     return stopping;
 }
 
-/* The work under way calls it now and then; true: it is to end. */
+/* Called by the work in progress at intervals; true: it must stop. */
 static bool is_over(void *ctx)
 {
     struct mig_service *s = ctx;
@@ -88,7 +88,7 @@ void mig_service_figures(struct mig_service *s, struct mig_service_figures *out)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- requesting ------------------------------------------------------------------------------- */
 
 void mig_service_make_id(struct mig_service *s, int64_t now_us, char out[MIG_BACKUP_ID + 1])
 {
@@ -100,7 +100,7 @@ void mig_service_make_id(struct mig_service *s, int64_t now_us, char out[MIG_BAC
     ten_job_id_make(ms, out);
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static enum err begin(struct mig_service *s, const struct mig_work *work, struct errbuf *eb)
 {
     if (s->stopping)
@@ -157,7 +157,7 @@ enum err mig_service_ask(struct mig_service *s, struct slice note, uint64_t keep
     return rc;
 }
 
-/* One that is shown, but is not on the list: it is being made, or was not made. */
+/* Refuses a backup that is shown but not listed: it is being made, or could not be made. */
 static enum err check_is_made(struct mig_service *s, struct slice id, struct errbuf *eb)
 {
     struct mig_work create;
@@ -183,7 +183,7 @@ enum err mig_service_ask_verify(struct mig_service *s, struct slice id, struct e
     return ask(s, &work, eb);
 }
 
-/* By an operation that waits or runs. */
+/* Returns whether an operation that waits or runs reads the backup. */
 static bool is_awaited(struct mig_service *s, struct slice id)
 {
     bool found = false;
@@ -226,7 +226,7 @@ enum err mig_service_remove(struct mig_service *s, struct slice id, struct errbu
     return ERR_OK;
 }
 
-/* --- doing ------------------------------------------------------------------------------------ */
+/* --- working ---------------------------------------------------------------------------------- */
 
 static enum err record(struct mig_service *s, const char *name, const char *id, enum err result,
                        const char *detail)
@@ -251,7 +251,7 @@ static void finish(struct mig_service *s, struct mig_work *work, enum err result
     (void)snprintf(work->error, sizeof work->error, "%s",
                    is_good               ? ""
                    : eb->text[0] != '\0' ? eb->text
-                                         : base_err_name(work->result)); /* cut is fine */
+                                         : base_err_name(work->result)); /* may be truncated */
     s->made += is_good && work->kind == MIG_WORK_CREATE;
     s->failed += !is_good && work->kind == MIG_WORK_CREATE;
     s->verify_failed += !is_good && work->kind == MIG_WORK_VERIFY;
@@ -262,7 +262,7 @@ static void finish(struct mig_service *s, struct mig_work *work, enum err result
         s->told(&copy);
 }
 
-/* What was found. One that was stopped found nothing. */
+/* Stores the result. Interrupted work has none. */
 static enum err remember(struct mig_service *s, const char *id, enum err found, struct errbuf *eb)
 {
     struct mig_verified verified = {.finished_us = base_wall_us(), .result = found};
@@ -304,7 +304,7 @@ static void sweep(struct mig_service *s)
     s->sweeping = false;
     pthread_mutex_unlock(&s->lock);
     if (!is_due || mig_backups_sweep(s->backups, NULL) != ERR_OK)
-        return; /* what is left is swept with the next one, or at the next start */
+        return; /* remaining files are swept with the next one, or at the next start */
     if (s->gone != NULL)
         s->gone(s->registry);
 }
@@ -321,7 +321,7 @@ static void expire(struct mig_service *s)
         ten_audit_begin(s->registry, &action);
         enum err rc = mig_service_remove(s, base_slice_text(id), NULL);
         if (ten_audit_end(s->registry, rc, NULL) != ERR_OK)
-            return; /* the disk, or the engine; again in a second */
+            return; /* the disk or the engine failed; retried in a second */
     }
 }
 
@@ -345,8 +345,8 @@ static void find_left(void *ctx)
     l->found = mig_backups_find_left(l->service->backups, is_left, l, l->id);
 }
 
-/* Backups of tenants whose purge has begun. A certificate that was quicker names them, and the
- * second one follows when they are gone. */
+/* Removes backups of tenants whose purge has started. A certificate issued earlier names them, and
+ * the second one follows when they are gone. */
 static void remove_left(struct mig_service *s)
 {
     struct leaving l = {.service = s, .found = true};
@@ -364,11 +364,11 @@ static void remove_left(struct mig_service *s)
         ten_audit_begin(s->registry, &action);
         enum err rc = mig_service_remove(s, base_slice_text(l.id), NULL);
         if (ten_audit_end(s->registry, rc, NULL) != ERR_OK)
-            return; /* the disk, or the engine; again with the next look */
+            return; /* the disk or the engine failed; retried with the next scan */
     }
 }
 
-/* What to do, after a second at most; NULL: look at the clock. */
+/* Returns the next work, after at most a second; NULL: check the clock. */
 static struct mig_work *wait_for_work(struct mig_service *s)
 {
     uint64_t wait_ns = NS_PER_S / mig_service_hurry();
@@ -393,7 +393,7 @@ static void *thread_main(void *arg)
         if (work != NULL)
             run(s, work);
         else
-            (void)mig_operation_run_next(s); /* whether there was one does not matter */
+            (void)mig_operation_run_next(s); /* it does not matter whether there was one */
         if (mig_service_is_stopping(s))
             break;
         expire(s);
@@ -408,7 +408,7 @@ static void *thread_main(void *arg)
 
 static void service_free(struct mig_service *s)
 {
-    (void)pthread_cond_destroy(&s->changed); /* nobody waits */
+    (void)pthread_cond_destroy(&s->changed); /* no thread waits */
     (void)pthread_mutex_destroy(&s->lock);
     base_free(s->queue.items);
     base_free(s);

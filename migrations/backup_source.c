@@ -1,6 +1,6 @@
 /*
- * migrations/backup_source.c - of everything: laid out as a database and opened; of a tenant: its
- * parts, one behind the other.
+ * migrations/backup_source.c - a backup of the whole server is laid out as a database and opened; a
+ * tenant's is read part by part.
  */
 #include "migrations/backup_source.h"
 
@@ -21,15 +21,16 @@ struct mig_source {
     struct mig_backup backup;
     struct mig_tables tables;
     struct sto_image *image; /* NULL: parts */
-    struct errbuf *eb;       /* of the visit under way */
-    struct slice prefix;     /* every key of the visit begins so */
+    struct errbuf *eb;       /* of the visit in progress */
+    struct slice prefix;     /* prefix of every key of the visit */
     sto_stored_visit *visit;
     void *ctx;
 };
 
 /* --- a part ----------------------------------------------------------------------------------- */
 
-/* The file was compared with its hash; whoever made the list may have named a wrong one. */
+/* The file matches its hash, but the list may name a wrong file: checks that keys belong to the
+ * table. */
 static enum err give(void *ctx, struct slice key, struct slice value)
 {
     struct mig_source *s = ctx;
@@ -53,7 +54,7 @@ static enum err visit_part(struct mig_source *s, const struct mig_backup_file *f
     return rc == ERR_OK ? sto_part_visit(path, give, s, s->eb) : rc;
 }
 
-/* Of the files whose names begin so, in order. */
+/* Visits the files whose names start with `name`, in order. */
 static enum err visit_parts(struct mig_source *s, const char *name)
 {
     enum err rc = ERR_OK;
@@ -68,7 +69,7 @@ static enum err visit_parts(struct mig_source *s, const char *name)
 static enum err take_schema(void *ctx, struct slice key, struct slice body)
 {
     struct mig_source *s = ctx;
-    bool is_taken = false; /* one that was being deleted is not */
+    bool is_taken = false; /* false for a table that was being deleted */
     return mig_tables_take(&s->tables, key, body, &is_taken, s->eb);
 }
 
@@ -122,7 +123,7 @@ void mig_source_close(struct mig_source *s)
     mig_backup_fini(&s->backup);
     mig_backups_set_reading(s->b, "");
     enum err rc = base_dir_remove(s->b->scratch, NULL);
-    (void)rc; /* else with the next work, which begins so */
+    (void)rc; /* if it failed, the next work removes it first */
     base_free(s);
 }
 

@@ -1,7 +1,8 @@
 /*
- * migrations/backup_sweep.c - files that no backup names, and what a process left in the middle.
+ * migrations/backup_sweep.c - removes files that no backup names, and remains of dead processes.
  *
- * 1. On the thread that makes backups: what it counts on is never swept.
+ * 1. It runs on the thread that makes backups: files that a backup in progress relies on are never
+ *    swept.
  * 2. While one list is damaged nothing is swept: it may name any file.
  */
 #include "migrations/backup_internal.h"
@@ -13,7 +14,7 @@
 #include "base/banned.h"
 
 struct names {
-    char (*hashes)[MIG_SHA256_TEXT + 1]; /* sorted, doubled ones too */
+    char (*hashes)[MIG_SHA256_TEXT + 1]; /* sorted, with duplicates */
     size_t count;
     size_t capacity;
 };
@@ -45,8 +46,8 @@ static void names_add(struct names *n, const struct mig_backup *backup)
         memcpy(n->hashes[n->count++], backup->files[i].content.sha256, sizeof n->hashes[0]);
 }
 
-/* Lists that come or go meanwhile: nothing comes but by this thread; one that goes is kept once
- * more. */
+/* Reads the names in all lists. Only this thread adds lists; the files of a list deleted during the
+ * call are kept until the next sweep. */
 static enum err names_read(struct mig_backups *b, struct names *n, bool *out_known,
                            struct errbuf *eb)
 {
@@ -71,7 +72,7 @@ static enum err names_read(struct mig_backups *b, struct names *n, bool *out_kno
     return rc;
 }
 
-/* Nothing of those that left before is there any more. */
+/* Forgets the traces of backups deleted before the sweep: none of their files is left. */
 static void forget_leaving(struct mig_backups *b, size_t count)
 {
     pthread_mutex_lock(&b->lock);

@@ -1,5 +1,5 @@
 /*
- * migrations/backup_tables.c - one schema behind the other.
+ * migrations/backup_tables.c - appends schemas one by one.
  */
 #include "migrations/backup_tables.h"
 

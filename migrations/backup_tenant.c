@@ -1,17 +1,17 @@
 /*
- * migrations/backup_tenant.c - what an image holds of one tenant, in parts.
+ * migrations/backup_tenant.c - copies one tenant's data from an image, in parts.
  *
  *   schemas        the document of each table, by its stored key
  *   views          of a whole tenant: the same of authorized views, when there are any
  *   tNNNNN-MMMMMM  stored keys and values of the N-th table's rows, the M-th part
  *
- * Parts are cut by what is in them (storage/rocksdb/part_file.h). A part whose keys and values the
- * backup before has already is that backup's file: what did not change is stored once.
+ * The boundaries of parts depend on their contents (storage/rocksdb/part_file.h). A part whose keys
+ * and values the previous backup already has is that backup's file: unchanged data is stored once.
  *
- * 1. It is read from an image and not from the database: a snapshot that is kept for minutes would
- *    keep what others' purges delete.
- * 2. Values stay as they are stored: sealed ones are noise without the tenant's key.
- * 3. The image is gone before the backup is on the list: from then on it holds one tenant only.
+ * 1. The source is an image and not the database: a snapshot kept for minutes would retain data
+ *    that other tenants' purges delete.
+ * 2. Values stay as they are stored: encrypted ones are noise without the tenant's key.
+ * 3. The image is gone before the backup is listed: from then on it holds one tenant only.
  */
 #define _GNU_SOURCE
 #include "migrations/backup_internal.h"
@@ -44,7 +44,7 @@ struct taking {
     struct mig_backups *b;
     const struct mig_backup_wanted *wanted;
     struct mig_backup *backup;
-    struct mig_backup before; /* the newest one of the same scope */
+    struct mig_backup before; /* the newest backup of the same scope */
     struct mig_backup_watch *watch;
     struct mig_copier copier;
     struct errbuf *eb;
@@ -59,7 +59,7 @@ struct taking {
 
 /* --- a part ----------------------------------------------------------------------------------- */
 
-/* A part may become a little larger than max_bytes: by one cell, and then it is compressed. */
+/* A part may exceed max_bytes slightly, by one cell; but it is compressed. */
 static enum err check_space(const struct taking *t)
 {
     uint64_t free_bytes = 0;
@@ -76,11 +76,11 @@ static enum err check_space(const struct taking *t)
 static enum err part_open(struct taking *t)
 {
     enum err rc = check_space(t);
-    (void)unlink(t->temp); /* of the part before */
+    (void)unlink(t->temp); /* of the previous part */
     return rc == ERR_OK ? sto_part_create(t->temp, &part_sizes, &t->writer, t->eb) : rc;
 }
 
-/* The same keys and values, in a file that is still there. */
+/* Finds a file with the same keys and values that still exists. */
 static const struct mig_backup_file *find_known(const struct taking *t, const char *sha256)
 {
     for (size_t i = 0; i < t->before.file_count; i++) {
@@ -146,7 +146,7 @@ static enum err take_schemas(struct taking *t, struct sto_image *image)
     return rc == ERR_OK ? part_close(t) : rc;
 }
 
-/* Those of tables that are on their way out stay behind with these. */
+/* Views of tables that are being removed are left out like the tables. */
 static enum err take_view(void *ctx, struct slice key, struct slice body)
 {
     struct taking *t = ctx;
@@ -162,7 +162,7 @@ static enum err take_views(struct taking *t, struct sto_image *image)
 {
     struct ten_doc_key prefix = ten_doc_key_view(t->tables.tenant, SLICE_EMPTY, SLICE_EMPTY);
     if (t->tables.only.len > 0)
-        return ERR_OK; /* a table of another name is made of it */
+        return ERR_OK; /* it may be restored under another table name */
     (void)snprintf(t->name, sizeof t->name, MIG_VIEWS_NAME); /* fits */
     enum err rc = sto_image_visit_docs(image, ten_doc_key_slice(&prefix), take_view, t, t->eb);
     return rc == ERR_OK && t->writer != NULL ? part_close(t) : rc;
@@ -223,7 +223,7 @@ static void read_newest(struct taking *t)
         const struct mig_backup *backup = &entries[--count].backup;
         if (strcmp(backup->scope.table, scope->table) == 0 &&
             mig_backup_read(t->b->lists, base_slice_text(backup->id), &t->before, NULL) != ERR_OK)
-            t->before.files = NULL; /* damaged: the one before it */
+            t->before.files = NULL; /* damaged: tries the previous one */
     }
     base_free(entries);
 }
@@ -272,7 +272,7 @@ enum err mig_backup_take_tenant(struct mig_backups *b, const struct mig_backup_w
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* Where what is counted was stored. */
+/* The kind of data being counted. */
 enum counted { COUNT_SCHEMAS, COUNT_VIEWS, COUNT_ROWS };
 
 struct counting {
@@ -319,7 +319,7 @@ static enum err count_file(struct counting *c, const char *dir, const struct mig
               : strcmp(file->path, MIG_VIEWS_NAME) == 0 ? COUNT_VIEWS
                                                         : COUNT_ROWS;
     if (c->what != before)
-        base_buf_truncate(&c->last, 0); /* an order of their own */
+        base_buf_truncate(&c->last, 0); /* it has an order of its own */
     enum err rc = mig_files_path(dir, file->content.sha256, path, c->eb);
     if (rc == ERR_OK)
         rc = sto_part_visit(path, count_key, c, c->eb);

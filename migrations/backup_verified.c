@@ -63,7 +63,7 @@ static enum err take_field(void *ctx, const struct base_field *f)
     case TAG_ERROR:
         return base_field_text(f, v->error, sizeof v->error);
     default:
-        return ERR_OK; /* of a later program */
+        return ERR_OK; /* from a later program */
     }
 }
 

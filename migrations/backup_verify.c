@@ -1,11 +1,11 @@
 /*
- * migrations/backup_verify.c - everything of a backup is read again.
+ * migrations/backup_verify.c - reads everything of a backup again.
  *
- * First every file against its hash: that tells damage by name. Then the whole is opened as a
- * database and every key is read: that tells that the files fit together. What is compared is the
- * number of entries of the tables that the database names, and of its logs; of a backup that was
- * made before these were counted, the number of keys. Of a tenant's backup the parts are read one
- * behind the other, which tells the same.
+ * First every file is compared with its hash: that names damaged files. Then the whole is opened as
+ * a database and every key is read: that shows that the files fit together. The number of entries
+ * of the table files that the database names, and of its logs, is compared; for a backup from
+ * before these were counted, the number of keys. Of a tenant's backup the parts are read in order,
+ * which shows the same.
  */
 #include "migrations/backup_internal.h"
 

@@ -1,18 +1,18 @@
 /*
- * migrations/datadir.c - FORMAT says whose a directory is; LOCK says who has it open.
+ * migrations/datadir.c - FORMAT says whether a directory is ours; LOCK says which process has it.
  *
- *   what is found                        open                      create
- *   nothing                              ERR_NOT_FOUND             makes it
+ *   existing contents                    open                      create
+ *   nothing                              ERR_NOT_FOUND             creates it
  *   not a directory                      ERR_INVALID               ERR_INVALID
- *   empty, or only a LOCK                ERR_INVALID               takes it
+ *   empty, or only a LOCK                ERR_INVALID               uses it
  *   files, but no FORMAT                 ERR_INVALID               ERR_EXISTS
- *   FORMAT that is none                  ERR_INVALID               ERR_EXISTS
+ *   a malformed FORMAT                   ERR_INVALID               ERR_EXISTS
  *   FORMAT of a later version            ERR_UNSUPPORTED           ERR_EXISTS
  *   FORMAT of an earlier version         ERR_CONFLICT              ERR_EXISTS
  *   FORMAT of ours                       locks it                  ERR_EXISTS
  *
  * 1. open writes nothing (not even LOCK) before it has read a FORMAT of ours.
- * 2. create looks at the directory again under the lock: of two at once, one wins.
+ * 2. create checks the directory again under the lock: of two at once, one succeeds.
  */
 #include "migrations/datadir.h"
 
@@ -34,7 +34,7 @@
 
 enum content { HOLDS_NOTHING, HOLDS_FORMAT, HOLDS_OTHER };
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- inspecting ------------------------------------------------------------------------------- */
 
 static enum err fail_errno(struct errbuf *eb, const char *path)
 {
@@ -148,7 +148,8 @@ static enum err init(const char *path, struct mig_datadir *out, struct errbuf *e
 {
     size_t len = strlen(path);
     *out = (struct mig_datadir){.lock_fd = -1};
-    /* room for the names inside: the longest is server.pem with the suffix of its temporary file */
+    /* space for the names inside: the longest is server.pem with the suffix of its temporary
+     * file */
     if (len == 0 || len >= sizeof out->path)
         return base_fail(eb, len == 0 ? ERR_INVALID : ERR_TOO_BIG,
                          "the path of the data directory is %zu bytes; it must be 1 to %zu", len,
@@ -157,9 +158,9 @@ static enum err init(const char *path, struct mig_datadir *out, struct errbuf *e
     return ERR_OK;
 }
 
-/* --- who may look into it --------------------------------------------------------------------- */
+/* --- permissions ------------------------------------------------------------------------------ */
 
-/* Its files hold rows of all tenants, and keys. */
+/* Restricts access to the owner: the files hold rows of all tenants, and keys. */
 static enum err close_to_others(struct mig_datadir *d, struct errbuf *eb)
 {
     struct stat st;
@@ -174,7 +175,7 @@ static enum err close_to_others(struct mig_datadir *d, struct errbuf *eb)
                      d->path, (unsigned)d->mode_before, strerror(errno));
 }
 
-/* --- the ways in, and out --------------------------------------------------------------- */
+/* --- creating, opening, closing --------------------------------------------------------------- */
 
 static enum err check_unused(const char *path, struct errbuf *eb)
 {
@@ -209,12 +210,12 @@ enum err mig_datadir_create(const char *path, struct mig_datadir *out, struct er
         return rc;
     }
     if (eb != NULL)
-        eb->text[0] = '\0'; /* "exists" was no failure */
+        eb->text[0] = '\0'; /* "exists" was not a failure */
     *out = d;
     return ERR_OK;
 }
 
-/* Noted first: the directory's FORMAT is what makes it so. */
+/* Recorded first: the format takes effect when FORMAT is written. */
 static enum err format_reach(struct mig_datadir *d, uint32_t format, enum mig_reached how,
                              struct errbuf *eb)
 {
@@ -290,6 +291,6 @@ void mig_datadir_close(struct mig_datadir *d)
 {
     if (d == NULL || d->lock_fd < 0)
         return;
-    (void)close(d->lock_fd); /* gives the lock back */
+    (void)close(d->lock_fd); /* releases the lock */
     d->lock_fd = -1;
 }

@@ -1,5 +1,5 @@
 /*
- * migrations/format_history.c - a few lines of text, for people too.
+ * migrations/format_history.c - a few lines of text, readable for people too.
  */
 #include "migrations/format_history.h"
 
@@ -27,7 +27,7 @@ const char *mig_reached_name(enum mig_reached how)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* What stands in front of `end`, which is skipped; all of it when there is none. */
+/* Returns the text before `end`, and skips both; all of it when `end` is missing. */
 static struct slice take_until(struct slice *rest, char end)
 {
     const uint8_t *at = rest->len == 0 ? NULL : memchr(rest->ptr, end, rest->len);
@@ -63,7 +63,7 @@ static enum err file_read(const char *path, struct buf *out, struct errbuf *eb)
     struct errbuf why = {{0}};
     enum err rc = base_file_read(path, MIG_HISTORY_LINES * LINE_BYTES_MAX, out, &why);
     if (rc == ERR_NOT_FOUND)
-        return ERR_OK; /* of before there was one */
+        return ERR_OK; /* from before this file existed */
     return rc == ERR_OK ? rc : base_fail(eb, rc, "%s", why.text);
 }
 
@@ -91,9 +91,9 @@ enum err mig_format_states(const char *data, uint32_t format,
     return rc;
 }
 
-/* --- noting ----------------------------------------------------------------------------------- */
+/* --- recording -------------------------------------------------------------------------------- */
 
-/* At most so many lines less one, the newest ones. */
+/* Returns at most MIG_HISTORY_LINES - 1 lines, the newest ones. */
 static struct slice newest_lines(struct slice text)
 {
     size_t lines = 0;

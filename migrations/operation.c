@@ -94,7 +94,7 @@ enum err mig_operation_encode(const struct mig_operation *op, struct buf *out)
     return out->error;
 }
 
-/* Texts; false: another tag. */
+/* Reads the texts; false: another tag. */
 static bool take_text(struct mig_operation *op, const struct base_field *f, enum err *out_rc)
 {
     const struct {
@@ -164,7 +164,7 @@ static enum err take_field(void *ctx, const struct base_field *f)
         op->by_operator = number != 0;
         return rc;
     default:
-        return ERR_OK; /* of a later program */
+        return ERR_OK; /* from a later program */
     }
 }
 

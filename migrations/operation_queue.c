@@ -1,28 +1,27 @@
 /*
- * migrations/operation_queue.c - operations of tenants in turn: rounds of one operation for each
- * tenant and one for the operators.
+ * migrations/operation_queue.c - serves operations in rounds of one operation for each tenant and
+ * one for the operators.
  *
  * An operation that is appended belongs to the round after that of its tenant's last one in the
  * queue, and at least to the current round, which is that of the operation that started last. Lower
- * rounds are served first; within a round the operators' operation, then tenants' in the order
- * requested. So however many operations a tenant requests, others run between them, and operators'
- * next one waits for the one that is running and for the rest of a round.
+ * rounds run first; within a round the operators' operation, then tenants' in the order requested.
+ * So however many operations a tenant requests, others run between them, and the operators' next
+ * one waits for the running one and for the rest of a round.
  *
- * 1. The running operation is the first. One that was put off is appended, and is passed over
- *    until its time has come.
- * 2. The current round does not fall.
- * 3. A round has one operation of operators at most, also when they request one after the other:
- *    tenants are not passed over by them.
+ * 1. The running operation is the first. A postponed one is appended, and skipped until its time.
+ * 2. The current round never decreases.
+ * 3. A round has at most one operation of operators, also when they request one after the other: so
+ *    they cannot starve tenants.
  *
- * This is not storage/fair_queue.h: operations are looked up by ID, leave from the middle when they
- * are cancelled, and wait for a time when they are put off; they are few.
+ * This is not storage/fair_queue.h: operations are looked up by ID, removed from the middle when
+ * they are cancelled, and wait for a time when they are postponed; they are few.
  */
 #include "base/clock.h"
 #include "migrations/service_internal.h"
 
 #include "base/banned.h"
 
-#define DELAY_S     5 /* at first; then twice as long each time */
+#define DELAY_S     5 /* at first; then doubled each time */
 #define DELAY_MAX_S 60
 #define NS_PER_S    1000000000ULL
 
@@ -68,9 +67,9 @@ bool mig_queue_begin_switch(struct mig_service *s)
     return may;
 }
 
-/* --- whose turn it is ------------------------------------------------------------------------- */
+/* --- order ------------------------------------------------------------------------------------ */
 
-/* The first round that the tenant has no operation of its own in. */
+/* Returns the first round in which the tenant has no operation of its own. */
 static uint64_t tenant_round(const struct mig_queue *q, struct slice tenant)
 {
     uint64_t round = q->round;
@@ -84,7 +83,7 @@ static uint64_t tenant_round(const struct mig_queue *q, struct slice tenant)
 
 void mig_queue_append(struct mig_queue *q, const struct mig_operation *op)
 {
-    INVARIANT(q->count < LIM_OPERATIONS_WAITING); /* the control thread alone appends */
+    INVARIANT(q->count < LIM_OPERATIONS_WAITING); /* only the control thread appends */
     uint64_t round = tenant_round(q, base_slice_text(op->scope.tenant));
     if (op->by_operator) {
         round = q->operators_round > q->round ? q->operators_round : q->round;
@@ -100,7 +99,7 @@ static bool is_before(const struct mig_operation *a, const struct mig_operation 
     return a->round != b->round ? a->round < b->round : a->by_operator && !b->by_operator;
 }
 
-/* Under the lock. Index, or count. */
+/* Called with the lock held. Returns the index of the next operation that is due, or count. */
 static size_t find_ready(const struct mig_queue *q)
 {
     size_t found = q->count;

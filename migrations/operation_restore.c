@@ -1,6 +1,6 @@
 /*
- * migrations/operation_restore.c - tables out of a backup: begun hidden, filled by ordinary writes,
- * published together with the operation's end.
+ * migrations/operation_restore.c - restores tables from a backup: created hidden, filled by
+ * ordinary writes, published together with the operation's end.
  *
  * 1. A table that is not published is abandoned: its rows are removed like those of a deleted one.
  */
@@ -100,12 +100,12 @@ static void end_all(void *ctx)
             ten_table_restore_abandon(r->tables[i]);
     r->count = 0;
     if (r->result == ERR_OK && !is_table)
-        ten_tables_replace_end(r->tenant); /* what failed: operations.c */
+        ten_tables_replace_end(r->tenant); /* after a failure: operations.c */
 }
 
 enum err mig_restore_end(struct mig_restoring *r, enum err rc)
 {
-    /* Before the operation is seen to be done: from then on the backup may be deleted. */
+    /* Before the operation is visible as done: from then on the backup may be deleted. */
     mig_source_close(r->source);
     r->source = NULL;
     r->result = rc;
@@ -115,9 +115,10 @@ enum err mig_restore_end(struct mig_restoring *r, enum err rc)
     return r->result;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- the whole restore ------------------------------------------------------------------------ */
 
-/* What the table tells of it for good. One of everything is of no table, and has no name. */
+/* Writes the origin that the table keeps. A backup of the whole server is of no single table, and
+ * has no name. */
 static enum err tell_origin(struct mig_restoring *r, struct buf *out)
 {
     struct mig_backup_entry entry;

@@ -1,18 +1,19 @@
 /*
- * migrations/operation_switch.c - all tables of a backup in place of all that the tenant has.
+ * migrations/operation_switch.c - replaces all of a tenant's tables with all tables of a backup.
  *
- *   look     refuse what can be refused; read every row of the backup once, so that damage is
- *            found while nothing is lost
- *   hide     one batch: all tables that are there are being deleted, the operation is switching
- *   clear    their rows go: stored keys hold the table's name, so old and new cannot both be there
- *   fill     the tables of the backup, seen by nobody, with their views
+ *   look     refuses everything that can be refused; reads every row of the backup once, so that
+ *            damage is found while nothing is lost
+ *   hide     one batch: all present tables are being deleted, the operation is switching
+ *   clear    their rows are removed: stored keys contain the table's name, so old and new rows
+ *            cannot coexist
+ *   fill     the tables of the backup, hidden, with their views
  *   publish  one batch: all of them, and the operation is done (operation_restore.c)
  *
- * 1. Before `hide` the tenant has its old tables, behind `publish` its new ones, in between none,
- * and whoever asks for one is told to try again. There is never some of both.
- * 2. What is switching when the server ends, however that is, goes on with `clear` at the next
- *    start, and so does what was put off (operations.c). It is not cancelled while it runs, and its
- *    backup is not deleted meanwhile.
+ * 1. Before `hide` the tenant has its old tables, after `publish` its new ones, in between none,
+ *    and requests for a table are told to retry. There is never a mixture.
+ * 2. An operation that is switching when the server stops, for whatever reason, continues with
+ *    `clear` at the next start, and so does a postponed one (operations.c). It cannot be cancelled
+ *    while it runs, and its backup cannot be deleted until it ends.
  */
 #include <inttypes.h>
 #include <time.h>
@@ -28,7 +29,7 @@
 
 #define CLEAR_LOOK_MS 50
 
-/* --- what is in the way ----------------------------------------------------------------------- */
+/* --- obstacles -------------------------------------------------------------------------------- */
 
 /* Control thread. */
 static void check(void *ctx)
@@ -49,7 +50,7 @@ static void check(void *ctx)
 
 struct look {
     struct mig_restoring *r;
-    struct sto_usage usage; /* as it counts for quotas; cells of dropped families included */
+    struct sto_usage usage; /* as counted for quotas; includes cells of dropped families */
 };
 
 static enum err look_at_key(void *ctx, struct slice stored, struct slice value)
@@ -106,7 +107,7 @@ static enum err store_hidden(struct mig_restoring *r)
     return rc;
 }
 
-/* Control thread, which alone cancels. */
+/* Control thread, on which cancelling also runs. */
 static void hide(void *ctx)
 {
     struct mig_restoring *r = ctx;
@@ -122,7 +123,7 @@ static void hide(void *ctx)
     r->result = ten_audit_end(r->service->registry, store_hidden(r), r->eb);
 }
 
-/* Control thread. ERR_CONFLICT: not yet. */
+/* Control thread. ERR_CONFLICT: rows remain. */
 static void look_if_clear(void *ctx)
 {
     struct mig_restoring *r = ctx;
@@ -140,7 +141,7 @@ static enum err await_clear(struct mig_restoring *r)
             return ERR_OK;
         if (watch->stop(watch->ctx))
             return base_fail(r->eb, ERR_CANCELLED, "stopped while tables were removed");
-        (void)nanosleep(&pause, NULL); /* shorter is fine */
+        (void)nanosleep(&pause, NULL); /* may wake up early */
     }
 }
 
@@ -205,6 +206,6 @@ enum err mig_restore_tenant(struct mig_restoring *r)
     }
     if (rc == ERR_OK)
         rc = await_clear(r);
-    r->op->rows = 0; /* those of before a restart are gone */
+    r->op->rows = 0; /* rows from before a restart are gone */
     return rc == ERR_OK ? fill(r) : rc;
 }

@@ -1,19 +1,19 @@
 /*
- * migrations/operations.c - operations of tenants wait in a queue, and are documents all the time.
+ * migrations/operations.c - operations of tenants wait in a queue, and are stored as documents.
  *
  *   ask       control thread: the document, then the queue
- *   begin     RUNNING, stored; a tenant that is being purged has none any more
+ *   begin     RUNNING, stored; a tenant that is being purged has no operations any more
  *   do        on the service's thread
  *   end       stored, with a record of the audit trail; a restored table in the same batch
  *
- * 1. Documents are changed by the control thread, which alone begins purges: none is stored behind
+ * 1. Documents are changed by the control thread, which alone starts purges: none is stored after
  *    the purge that removes them all.
- * 2. When the server stops, what runs is left as it is stored. The next start makes backups and
- *    copies anew, goes on with a tenant's restore whose old tables are gone, and says of other
- *    restores that they were interrupted: their tables are removed then.
- * 3. What a tenant is told of a failure is its own affair; the rest goes to the log.
- * 4. A tenant's restore whose old tables are gone does not fail of what may pass (a suspension, a
- *    full disk, a quota): it waits, tells why, and is tried again.
+ * 2. When the server stops, a running operation stays as stored. The next start repeats backups and
+ *    copies, continues a tenant's restore whose old tables are gone, and marks other restores as
+ *    interrupted: their tables are removed then.
+ * 3. The error that a tenant sees concerns only its own data; all other details are logged.
+ * 4. A tenant's restore whose old tables are gone does not fail for temporary reasons (a
+ *    suspension, a full disk, a quota): it waits, reports why, and is retried.
  */
 #include "migrations/service_internal.h"
 
@@ -31,7 +31,7 @@
 #include "base/banned.h"
 
 #define IMAGE_TRIES_MS 1000
-#define IMAGE_TRIES    600 /* while another tenant is purged there is no image */
+#define IMAGE_TRIES    600 /* while another tenant is purged no image can be made */
 
 /* --- documents -------------------------------------------------------------------------------- */
 
@@ -69,7 +69,7 @@ enum err mig_operation_store(struct mig_service *s, const struct mig_operation *
     return rc;
 }
 
-/* The tenant, if operations of it may be stored. */
+/* Returns the tenant if its operations may be stored, otherwise NULL. */
 static struct ten_tenant *find_tenant(struct mig_service *s, const struct mig_operation *op)
 {
     struct ten_tenant *t = ten_tenant_find(s->registry, tenant_of(op));
@@ -79,7 +79,7 @@ static struct ten_tenant *find_tenant(struct mig_service *s, const struct mig_op
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-/* Operators have places of their own, which tenants do not fill. */
+/* Operators have places of their own, which tenants cannot fill. */
 static enum err queue_check(struct mig_service *s, const struct mig_operation *op,
                             struct errbuf *eb)
 {
@@ -117,7 +117,7 @@ static void queue_put(struct mig_service *s, const struct mig_operation *op)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- requesting ------------------------------------------------------------------------------- */
 
 struct keeping {
     size_t count;
@@ -200,7 +200,7 @@ static enum err load_one(void *ctx, struct slice key, uint64_t version, struct s
     return ERR_OK;
 }
 
-/* What became of it; WAITING: it is done again. */
+/* Decides the state of an operation after a restart; WAITING: it is repeated. */
 static void judge(struct mig_service *s, struct mig_operation *op)
 {
     struct mig_backup_entry entry;
@@ -228,7 +228,7 @@ static void settle_loaded(void *ctx)
         struct mig_operation *op = &l->items[i];
         struct ten_tenant *t = find_tenant(s, op);
         if (t == NULL)
-            continue; /* its purge takes it along */
+            continue; /* its purge removes the operation */
         judge(s, op);
         bool fits = s->queue.count < LIM_OPERATIONS_WAITING;
         if (op->is_switching && fits)
@@ -254,7 +254,7 @@ enum err mig_operations_load(struct mig_service *s, struct errbuf *eb)
     return l.result;
 }
 
-/* --- doing ------------------------------------------------------------------------------------ */
+/* --- executing -------------------------------------------------------------------------------- */
 
 struct step {
     struct mig_service *service;
@@ -276,7 +276,7 @@ static void begin(void *ctx)
     step->scope = ten_scope_tenant(step->tenant);
     op->state = MIG_OP_RUNNING;
     op->started_us = base_wall_us();
-    op->error[0] = '\0'; /* of a try before */
+    op->error[0] = '\0'; /* of a previous try */
     step->result = mig_operation_store(step->service, op, NULL, &step->eb);
 }
 
@@ -287,7 +287,7 @@ static void pause_ms(struct mig_service *s, long ms)
     until.tv_sec += ms / 1000;
     pthread_mutex_lock(&s->lock);
     if (!s->stopping)
-        (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* early is fine */
+        (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* may wake up early */
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -310,7 +310,7 @@ static enum err make(struct step *step)
         rc = mig_backups_make(s->backups, &wanted, &s->watch, &step->eb);
     }
     if (s->gone != NULL)
-        s->gone(s->registry); /* the image held everybody */
+        s->gone(s->registry); /* the image held all tenants */
     return rc;
 }
 
@@ -343,7 +343,7 @@ static enum err do_it(struct step *step)
 
 /* --- ending ----------------------------------------------------------------------------------- */
 
-/* Whether the failure is about the tenant's own data, names and limits. */
+/* Returns whether the failure concerns the tenant's own data, names and limits. */
 static bool is_own(const struct mig_operation *op, enum err rc)
 {
     bool is_restore = op->kind == MIG_OP_RESTORE_TABLE || op->kind == MIG_OP_RESTORE_TENANT;
@@ -360,14 +360,14 @@ void mig_operation_put_end(struct mig_operation *op, enum err rc, const char *wh
     if (rc == ERR_OK)
         return;
     if (is_own(op, rc) && why[0] != '\0')
-        (void)snprintf(op->error, sizeof op->error, "%s", why); /* cut is fine */
+        (void)snprintf(op->error, sizeof op->error, "%s", why); /* may be truncated */
     else
         (void)snprintf(op->error, sizeof op->error, "the server could not do it: %s",
                        base_err_name(rc));
 }
 
-/* A tenant's restore behind the deletion of its tables, and what is in the way may pass. GONE: it
- * may be undeleted; otherwise put_off drops the operation. */
+/* Returns whether a tenant's restore that has deleted its tables is postponed, because the obstacle
+ * may be temporary. GONE: the tenant may be undeleted; otherwise put_off drops the operation. */
 static bool is_put_off(const struct mig_operation *op, enum err rc)
 {
     return op->is_switching &&
@@ -393,16 +393,16 @@ static void tell_loss(struct step *step, enum err rc)
                     why.text); /* rc is known */
 }
 
-/* Control thread. It waits behind the others and is tried again; is_replacing stays. */
+/* Control thread. Makes it wait after the others for a retry; is_replacing stays set. */
 static void put_off(void *ctx)
 {
     struct step *step = ctx;
     struct mig_operation *op = step->op;
     op->state = MIG_OP_WAITING;
     if (find_tenant(step->service, op) == NULL)
-        return; /* its purge takes it along */
+        return; /* its purge removes the operation */
     step->result = mig_operation_store(step->service, op, NULL, NULL);
-    mig_queue_put_off(step->service, op); /* unstored, it is as it was stored: it goes on */
+    mig_queue_put_off(step->service, op); /* not stored: the stored state continues too */
 }
 
 static const char *const ENDED[] = {[MIG_OP_BACKUP] = "backup.finish",
@@ -437,13 +437,14 @@ bool mig_operation_run_next(struct mig_service *s)
     struct step step = {.service = s, .op = &op};
     if (!mig_queue_take(s, &op))
         return false;
-    char before[sizeof op.error]; /* why it was put off, and is known */
+    char before[sizeof op.error]; /* the reason of the last postponement, already reported */
     memcpy(before, op.error, sizeof before);
     ten_control_run(s->registry, begin, &step);
     enum err rc = step.result;
     if (rc == ERR_OK && step.tenant != NULL)
         rc = do_it(&step);
-    bool is_left = rc == ERR_CANCELLED && mig_service_is_stopping(s); /* for the next start */
+    /* the next start continues it */
+    bool is_left = rc == ERR_CANCELLED && mig_service_is_stopping(s);
     if (step.tenant != NULL && is_put_off(&op, rc)) {
         tell_delay(&step, rc);
         ten_control_run(s->registry, put_off, &step);
@@ -456,7 +457,7 @@ bool mig_operation_run_next(struct mig_service *s)
         mig_operation_put_end(&op, rc, step.eb.text);
         mig_queue_count_end(s, &op);
         ten_control_run(s->registry, end, &step);
-        (void)snprintf(told.error, sizeof told.error, "%s", step.eb.text); /* all of it */
+        (void)snprintf(told.error, sizeof told.error, "%s", step.eb.text); /* untruncated */
         told.state = op.state;
         told.finished_us = op.finished_us;
         told.result = op.result;
@@ -465,6 +466,6 @@ bool mig_operation_run_next(struct mig_service *s)
     } else if (step.tenant != NULL && !is_left && s->ended != NULL) {
         s->ended(&op);
     }
-    mig_queue_leave(s); /* if it is there still */
+    mig_queue_leave(s); /* if it is still there */
     return true;
 }

@@ -1,6 +1,6 @@
 /*
- * migrations/operations_look.c - what an operation is now: its document, and while it waits or runs
- * the queue, which knows how far it is.
+ * migrations/operations_look.c - the present state of an operation: its document and, while it
+ * waits or runs, the queue, which knows its progress.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -10,8 +10,8 @@
 
 #include "base/banned.h"
 
-/* What is in the queue has not ended, whatever its document says: a table that was restored is
- * stored a moment before requests find it. Under the lock. */
+/* Called with the lock held. An operation in the queue has not ended, whatever its document says: a
+ * restored table is stored a moment before requests can find it. */
 static void queue_look(struct mig_service *s, struct slice tenant, struct mig_operation *op)
 {
     size_t at = mig_queue_find(&s->queue, tenant, base_slice_text(op->id));
@@ -80,7 +80,7 @@ size_t mig_operation_list(struct mig_service *s, struct slice tenant, struct mig
     enum err rc = limit == 0 || sto_tenant_id_check(tenant, NULL) != ERR_OK
                       ? ERR_OK
                       : sto_docs_read(ten_registry_engine(s->registry), &page, list_one, &l, NULL);
-    (void)rc; /* those that could be read */
+    (void)rc; /* lists those that could be read */
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < l.count; i++)
         queue_look(s, tenant, &out[i]);
@@ -127,7 +127,7 @@ enum err mig_operation_cancel(struct mig_service *s, struct ten_tenant *t, struc
     }
     pthread_mutex_unlock(&s->lock);
     if (!is_waiting)
-        return rc; /* it ended, or will */
+        return rc; /* it has ended, or will end */
     mig_operation_put_end(&op, ERR_CANCELLED,
                           is_put_off ? "cancelled while it waited; the tenant has no tables now"
                                      : "cancelled before it began");

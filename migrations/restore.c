@@ -1,8 +1,8 @@
 /*
  * migrations/restore.c - in this order: the ledger is read, the backup's list is read, the
- * directory is taken, files, ledger, witness "adopting", FORMAT.
+ * directory is created; files, ledger, witness "adopting", FORMAT are written.
  *
- * 1. Everything that can be wrong before the directory is touched is found before.
+ * 1. Every error that can be found before the directory is touched is found before.
  * 2. Each file is on disk before the next one; directories before FORMAT.
  */
 #include "migrations/restore.h"
@@ -20,13 +20,13 @@
 
 #define LEDGER_BYTES_MAX (1024UL * MIB)
 
-/* --- before anything is touched --------------------------------------------------------------- */
+/* --- checks before anything is touched -------------------------------------------------------- */
 
 static enum err see_line(void *ctx, const struct ten_erasure *erasure, struct slice line)
 {
     (void)ctx;
     (void)erasure;
-    (void)line; /* that it is one is all that is asked */
+    (void)line; /* it only has to be well-formed */
     return ERR_OK;
 }
 
@@ -43,7 +43,7 @@ static enum err find_ledger(const struct mig_restore_options *o, char out[BASE_P
     return rc == ERR_OK ? ten_erasure_ledger_read(out, see_line, NULL, eb) : rc;
 }
 
-/* A damaged one counts as well: whoever wants the one before has to say so. */
+/* Also true for a damaged backup: to restore an earlier one, the operator must name it. */
 static bool is_of_everything(const char *lists, struct slice id)
 {
     struct mig_backup backup = {.files = NULL};
@@ -53,7 +53,7 @@ static bool is_of_everything(const char *lists, struct slice id)
     return !is_scoped;
 }
 
-/* The newest one of everything whose name is that of a list. */
+/* Finds the newest backup of the whole server whose name is that of a list. */
 static enum err find_newest(const char *lists, char out_id[MIG_BACKUP_ID + 1], struct errbuf *eb)
 {
     DIR *dir = opendir(lists);

@@ -1,9 +1,9 @@
 /*
- * migrations/salvage.c - in this order: both directories are taken, small files, the database, lost
- * ranges from backups, counters, the report, FORMAT.
+ * migrations/salvage.c - in this order: both directories are locked; then small files, the
+ * database, lost ranges from backups, counters, the report, FORMAT.
  *
- *   copied   everything but what follows: keys, certificates, the keystore, the ledger of erasures,
- *            by which tenants that left are removed at the next start
+ *   copied   everything not listed below: keys, certificates, the keystore, the ledger of erasures,
+ *            with which the next start removes erased tenants
  *   made     LOCK, FORMAT, witness, ballast
  *   left     db/ (storage/rocksdb/salvage.h), backups/, which stay where they are, and checkpoint/
  */
@@ -88,7 +88,7 @@ static enum err entry_copy(const char *from, const char *to, unsigned depth, str
     return rc == ERR_OK ? entries_copy(from, to, depth + 1, eb) : rc;
 }
 
-/* --- what is missing -------------------------------------------------------------------------- */
+/* --- missing ranges --------------------------------------------------------------------------- */
 
 static struct slice bytes_keep(struct slice from)
 {
@@ -158,7 +158,7 @@ void mig_salvaged_fini(struct mig_salvaged *s)
     *s = (struct mig_salvaged){.missing = NULL};
 }
 
-/* Each table once: they come in order. */
+/* Recounts each table once: they are in order. */
 static enum err tables_recount(struct sto_salvage *salvage, const struct mig_salvaged *s,
                                struct errbuf *eb)
 {
@@ -177,9 +177,9 @@ static enum err tables_recount(struct sto_salvage *salvage, const struct mig_sal
     return rc;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- the whole salvage ------------------------------------------------------------------------ */
 
-/* Tenants of two servers may have one name. */
+/* The backups must be this server's: tenants of two servers may have the same name. */
 static enum err owner_check(const struct mig_salvage_options *o, struct errbuf *eb)
 {
     char path[BASE_PATH_BYTES];
@@ -208,7 +208,7 @@ static enum err space_check(const struct mig_salvage_options *o, struct errbuf *
                      needed, free_bytes);
 }
 
-/* Nothing is written into the damaged directory. */
+/* Refuses a new directory inside the damaged one, where nothing may be written. */
 static enum err place_check(const struct mig_salvage_options *o, struct errbuf *eb)
 {
     char parent[BASE_PATH_BYTES], data[PATH_MAX], full[PATH_MAX];
@@ -231,7 +231,7 @@ static enum err place_check(const struct mig_salvage_options *o, struct errbuf *
     return ERR_OK;
 }
 
-/* Not in the new directory: it names keys, and no purge of the server looks at it. */
+/* The report is outside the new directory: it names keys, and no purge of the server checks it. */
 static enum err report_place(const struct mig_salvage_options *o, char out[BASE_PATH_BYTES],
                              struct errbuf *eb)
 {

@@ -3,7 +3,7 @@
  *
  * Does:     copies a data directory that no server has open, its database without the damaged parts
  *           (storage/rocksdb/salvage.h); fills lost ranges with rows from the newest backup that
- *           has them; recounts the tables; reports what is missing.
+ *           has them; recounts the tables; reports the missing data.
  * Owns:     nothing after the call, except the report until mig_salvaged_fini.
  * May use:  base/, storage/, tenancy/, migrations/.
  * Knows no: servers.

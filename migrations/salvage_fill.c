@@ -1,15 +1,15 @@
 /*
- * migrations/salvage_fill.c - lost ranges, from the newest backup to the oldest.
+ * migrations/salvage_fill.c - fills lost ranges, from the newest backup to the oldest.
  *
- *   backup   its database is laid out as links beside the copy, and opened; a tenant's: its parts
- *   table    as the copy has it and as the backup has it: the same families by the same numbers
+ *   backup   its database is linked beside the copy, and opened; of a tenant's backup, its parts
+ *   table    compared in the copy and in the backup: the same families must have the same numbers
  *   check    the rows of the range are read to the end
- *   fill     and again, into the copy
+ *   fill     they are read again, into the copy
  *
  * 1. Nothing is removed from the copy before all rows of the range were read from the backup.
- * 2. Cells are copied as they are stored, sealed ones sealed, under the same keys: so no master key
- *    is needed. Cells of families that were dropped since are left out.
- * 3. A range that is lost in the backup, too, is one for an older backup.
+ * 2. Cells are copied as they are stored, encrypted ones under the same keys: so no master key is
+ *    needed. Cells of families that were dropped since are left out.
+ * 3. A range that is lost in the backup too is left to an older backup.
  * 4. Ranges that overlap are filled together, from one backup.
  */
 #include <dirent.h>
@@ -36,9 +36,9 @@ struct filling {
     struct mig_salvaged *salvaged;
     struct errbuf *eb;
 
-    struct mig_backup backup; /* the one that is tried */
+    struct mig_backup backup; /* the one being tried */
     struct sto_image *image;  /* NULL: it is of a tenant, in parts */
-    struct mig_tables tables; /* of the tenant whose turn it is */
+    struct mig_tables tables; /* of the current tenant */
 };
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ struct filling {
 static enum err take_schema(void *ctx, struct slice key, struct slice body)
 {
     struct filling *f = ctx;
-    bool is_taken = false; /* one that was being deleted is not */
+    bool is_taken = false; /* false for a table that was being deleted */
     return mig_tables_take(&f->tables, key, body, &is_taken, NULL);
 }
 
@@ -64,7 +64,7 @@ static enum err part_visit(struct filling *f, const struct mig_backup_file *file
     return rc == ERR_OK ? sto_part_visit(path, visit, ctx, eb) : rc;
 }
 
-/* Those whose names begin so, in order. */
+/* Visits the files whose names start with `name`, in order. */
 static enum err parts_visit(struct filling *f, const char *name, sto_stored_visit *visit, void *ctx,
                             struct errbuf *eb)
 {
@@ -75,7 +75,7 @@ static enum err parts_visit(struct filling *f, const char *name, sto_stored_visi
     return rc;
 }
 
-/* The tenant's tables as the backup has them. tenant: outlives f->tables. */
+/* Loads the tenant's tables from the backup. tenant: must outlive f->tables. */
 static enum err tables_load(struct filling *f, struct slice tenant, struct errbuf *eb)
 {
     if (base_slice_equal(f->tables.tenant, tenant))
@@ -91,8 +91,9 @@ static enum err tables_load(struct filling *f, struct slice tenant, struct errbu
     return rc;
 }
 
-/* Numbers of families are never used again in a table: where they mean other families, or the
- * backup is ahead, the table was removed and made again. */
+/* Returns whether both schemas are of one table. Numbers of families are never used again in a
+ * table: if they mean other families, or the backup's schema is newer, the table was removed and
+ * recreated. */
 static bool is_same_table(const struct sto_schema *now, const struct sto_schema *then)
 {
     if (now->deleting || then->revision > now->revision)
@@ -107,7 +108,7 @@ static bool is_same_table(const struct sto_schema *now, const struct sto_schema 
     return true;
 }
 
-/* As the copy has it now. */
+/* Loads the schema from the copy. */
 static enum err schema_load(struct filling *f, const struct mig_missing *m, struct sto_schema **out)
 {
     struct buf body;
@@ -128,12 +129,12 @@ struct range_visit {
     struct sto_span span;
     const struct sto_schema *now;
     const struct sto_schema *then;
-    bool is_behind; /* the range ended */
+    bool is_behind; /* the range has ended */
     sto_stored_visit *visit;
     void *ctx;
 };
 
-/* Parts hold more than the range. */
+/* Filters by the range, because parts hold more than it. */
 static enum err range_take(void *ctx, struct slice key, struct slice value)
 {
     struct range_visit *r = ctx;
@@ -142,7 +143,7 @@ static enum err range_take(void *ctx, struct slice key, struct slice value)
         return ERR_OK;
     r->is_behind = base_slice_compare(key, r->span.end) >= 0;
     if (r->is_behind)
-        return ERR_CANCELLED; /* there is nothing more to see */
+        return ERR_CANCELLED; /* stops the visit: no more keys are needed */
     if (sto_key_decode(key, &parts) != ERR_OK)
         return ERR_CORRUPT;
     if (parts.family != 0 && (sto_schema_family_by_number(r->now, parts.family) == NULL ||
@@ -170,7 +171,7 @@ static enum err see_cell(void *ctx, struct slice key, struct slice value)
 {
     struct sto_stored_cell cell;
     struct sto_key parts;
-    (void)ctx; /* that it decodes is all that is asked */
+    (void)ctx; /* it only has to decode */
     if (sto_key_decode(key, &parts) != ERR_OK)
         return ERR_CORRUPT;
     return parts.family == 0 ? ERR_OK : sto_cell_decode(value, &cell);
@@ -184,7 +185,7 @@ static bool overlaps(const struct mig_missing *m, const char *tenant, const char
            base_slice_compare(span.begin, m->span.end) < 0;
 }
 
-/* Rule 4: the range, and whatever overlaps that. */
+/* Applies rule 4: returns the range extended by all ranges that overlap it. */
 static struct sto_span span_of_all(const struct filling *f, const struct mig_missing *m)
 {
     struct sto_span span = m->span;
@@ -222,7 +223,7 @@ static void restored_note(struct filling *f, struct mig_missing *first, struct s
     }
 }
 
-/* ERR_IO and so on of the copy end everything; what is wrong with the backup is told in m->why. */
+/* Errors of the copy (ERR_IO and so on) stop everything; errors of the backup go to m->why. */
 static enum err range_fill(struct filling *f, struct mig_missing *m, size_t table,
                            const struct sto_schema *now)
 {
@@ -253,14 +254,14 @@ static enum err range_try(struct filling *f, struct mig_missing *m)
     size_t at = 0;
     struct slice table = base_slice_text(m->table);
     enum err rc = schema_load(f, m, &now);
-    if (rc == ERR_NOT_FOUND) { /* counters without a schema: of a table that is being removed */
+    if (rc == ERR_NOT_FOUND) { /* counters without a schema: the table is being removed */
         f->eb->text[0] = '\0';
         (void)base_fail(&m->why, rc, "the table is being removed");
         return ERR_OK;
     }
     if (rc != ERR_OK)
         return rc;
-    if (tables_load(f, base_slice_text(m->tenant), &m->why) != ERR_OK) /* another may do */
+    if (tables_load(f, base_slice_text(m->tenant), &m->why) != ERR_OK) /* another backup may work */
         (void)base_fail(&m->why, ERR_CORRUPT, "the tables of backup %s cannot be read",
                         f->backup.id);
     else if (!mig_tables_find(&f->tables, table, &at))
@@ -291,7 +292,8 @@ static void all_fail(struct filling *f, const struct errbuf *why)
             f->salvaged->missing[i].why = *why;
 }
 
-/* A database: laid out and opened. False: it cannot be; why is told. */
+/* Opens the backup's database after linking its files. False: it cannot be opened; the reason is
+ * reported. */
 static bool backup_open(struct filling *f)
 {
     struct errbuf why = {{0}};
@@ -355,7 +357,7 @@ static enum err candidates_list(const char *lists, struct candidate *out, size_t
     }
     (void)closedir(dir); /* only read from */
     if (*out_count > 0)
-        qsort(out, *out_count, sizeof out[0], newest_first); /* IDs begin with the time */
+        qsort(out, *out_count, sizeof out[0], newest_first); /* IDs start with the time */
     return ERR_OK;
 }
 

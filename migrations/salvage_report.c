@@ -1,5 +1,6 @@
 /*
- * migrations/salvage_report.c - what is missing, as JSON for operators: it names keys of tenants.
+ * migrations/salvage_report.c - reports missing data, as JSON for operators: it names keys of
+ * tenants.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -30,8 +31,8 @@ static enum err byte_put(struct buf *out, uint8_t byte)
     return base_buf_printf(out, "\\x%02x", byte);
 }
 
-/* The escaped key up to its terminator. Behind a row ("00 02") no key of the row is meant: the next
- * possible row key. */
+/* Writes the escaped key up to its terminator. A bound after a row ("00 02") is no key of that row:
+ * writes the next possible row key. */
 static enum err row_put(struct slice key, struct buf *out)
 {
     enum err rc = ERR_OK;
@@ -131,7 +132,7 @@ static json_t *log_json(const struct mig_salvaged *s)
         return json_null();
     json_t *o = json_object();
     (void)snprintf(file, sizeof file, "%06" PRIu64 ".log", s->log);
-    (void)json_object_set_new(o, "file", json_string(file)); /* NULL shows in the size */
+    (void)json_object_set_new(o, "file", json_string(file)); /* a NULL value shows in the size */
     (void)json_object_set_new(o, "offset", number_json(s->log_offset));
     (void)json_object_set_new(o, "bytes", number_json(s->log_bytes));
     return json_object_size(o) == 3 ? o : NULL;

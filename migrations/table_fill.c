@@ -2,11 +2,11 @@
  * migrations/table_fill.c - a ring of writes, each with the cells of one row, or a part of them.
  *
  *   open       collects cells of the row that is being read
- *   under way  with the engine; its memory is left alone
+ *   under way  in flight; its memory is not touched
  *   again      the engine was overloaded: sent again when that makes sense
  *
- * 1. A row may take several writes. Nobody sees the table before its last one.
- * 2. After the first failure nothing more is sent; what is under way is waited for.
+ * 1. A row may take several writes. The table is hidden until the last one finished.
+ * 2. After the first failure nothing more is sent; writes in flight are awaited.
  */
 #include "migrations/table_fill.h"
 
@@ -18,7 +18,7 @@
 
 #include "base/banned.h"
 
-#define WAIT_MS     20 /* for an answer, or for the engine's overload to pass */
+#define WAIT_MS     20 /* for a result, or for the engine's overload to end */
 #define ARENA_BYTES (LIM_CELL_BYTES_HARD + 2 * MIB)
 
 enum write_state { WRITE_FREE, WRITE_UNDER_WAY, WRITE_AGAIN };
@@ -44,13 +44,13 @@ struct mig_fill {
     size_t mutations_max;
     struct sto_sealer sealer;
     struct buf plain;
-    struct buf row_prefix; /* of the row that is being read, as stored */
+    struct buf row_prefix; /* of the current row, as stored */
     struct buf row_key;
     struct buf qualifier; /* scratch */
     struct write *open;   /* NULL: none */
-    bool is_row_new;      /* nothing of the row was added yet */
+    bool is_row_new;      /* no cell of the row was added yet */
     uint64_t rows;
-    size_t under_way; /* with those to be sent again */
+    size_t under_way; /* in flight, including those to be sent again */
     enum err result;  /* the first failure */
     struct errbuf detail;
     struct write writes[MIG_FILL_WRITES];
@@ -157,7 +157,7 @@ static void look_at_mail(struct mig_fill *f)
     send_again(f);
 }
 
-/* Until none is under way. */
+/* Waits until none is in flight. */
 static void settle(struct mig_fill *f)
 {
     while (f->under_way > 0)
@@ -243,7 +243,7 @@ static enum err begin_row(struct mig_fill *f, const struct sto_key *key)
     return rc == ERR_OK ? f->result : corrupt(f, rc, "a stored key of the backup is too long");
 }
 
-/* By name; NULL: the table had dropped it. */
+/* Finds the family by name; NULL: the table had dropped it. */
 static const struct sto_family *find_family(const struct mig_fill *f, uint16_t number)
 {
     const struct sto_family *old = sto_schema_family_by_number(f->from, number);
@@ -309,12 +309,12 @@ enum err mig_fill_end(struct mig_fill *f, enum err taken, uint64_t *out_rows, st
 {
     if (f->open != NULL && taken == ERR_OK)
         submit(f);
-    if (f->open != NULL) { /* of a row that is not read to its end */
+    if (f->open != NULL) { /* of a row that was not read to its end */
         base_arena_fini(&f->open->arena);
         f->open = NULL;
     }
     if (taken != ERR_OK && f->result == ERR_OK)
-        f->result = taken; /* the reader has said why */
+        f->result = taken; /* the reader has reported the reason */
     settle(f);
     *out_rows = f->rows;
     if (f->detail.text[0] == '\0')

@@ -41,7 +41,7 @@ static enum err take_field(void *ctx, const struct base_field *f)
     case TAG_FINISHED:
         return base_field_time(f, &from->finished_us);
     default:
-        return ERR_OK; /* of a later program */
+        return ERR_OK; /* from a later program */
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * migrations/tenant_backup.c - backups of a tenant by name: those on the list, and those that
- * operations are about to make.
+ * migrations/tenant_backup.c - backups of a tenant by name: listed ones, and those that operations
+ * will make.
  */
 #include "migrations/tenant_backup.h"
 
@@ -36,7 +36,7 @@ enum err mig_backup_name_check(struct slice name, struct errbuf *eb)
                                LIM_BACKUP_NAME);
 }
 
-/* --- what there is ---------------------------------------------------------------------------- */
+/* --- state ------------------------------------------------------------------------------------ */
 
 static void describe(const struct mig_backup *backup, struct mig_tenant_backup *out)
 {
@@ -71,7 +71,8 @@ static bool is_there(const struct mig_tenant_backup *out, size_t count, const ch
     return false;
 }
 
-/* Operations first: one that ends between the two looks is seen once, or twice, never not. */
+/* Reads operations first: a backup whose operation ends between the two reads is found once or
+ * twice, never missed. */
 size_t mig_tenant_backup_list(struct mig_service *s, struct slice tenant,
                               struct mig_tenant_backup *out, size_t limit)
 {
@@ -123,11 +124,11 @@ static enum err get_ready(struct mig_service *s, const struct ten_tenant *t, str
     return rc;
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- requesting ------------------------------------------------------------------------------- */
 
 static void put(char *out, size_t size, struct slice text)
 {
-    INVARIANT(text.len < size); /* checked before */
+    INVARIANT(text.len < size); /* checked earlier */
     if (text.len > 0)
         memcpy(out, text.ptr, text.len);
     out[text.len] = '\0';
@@ -150,7 +151,7 @@ static enum err table_check(struct ten_tenant *t, struct slice table, struct err
     return rc;
 }
 
-/* A name that nobody has, and room for one more. */
+/* Checks that the name is unused, and that there is space for one more. */
 static enum err name_check(struct mig_service *s, const struct ten_tenant *t, struct slice name,
                            struct errbuf *eb)
 {
@@ -172,7 +173,7 @@ static uint64_t sum_until_most(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Of those that there are, and of those that are being made: as much as is stored now. */
+/* Returns the bytes of existing backups, plus, for each one being made, the bytes stored now. */
 static uint64_t bytes_held(struct mig_service *s, const struct ten_tenant *t)
 {
     struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS_SCOPED, sizeof entries[0]);
@@ -193,7 +194,7 @@ static uint64_t bytes_held(struct mig_service *s, const struct ten_tenant *t)
     return bytes;
 }
 
-/* Whether so many bytes more are within backup_bytes. */
+/* Checks whether `more` bytes are within backup_bytes. */
 static enum err bytes_check(struct mig_service *s, const struct ten_tenant *t, uint64_t more,
                             struct errbuf *eb)
 {
@@ -211,7 +212,7 @@ static enum err bytes_check(struct mig_service *s, const struct ten_tenant *t, u
                      held, more, q.backup_bytes);
 }
 
-/* What a backup of the table, or of all, takes at most, more or less: files are compressed. */
+/* Checks the approximate maximum size of a backup of the table, or of all: files are compressed. */
 static enum err room_check(struct mig_service *s, struct ten_tenant *t, struct slice table,
                            struct errbuf *eb)
 {
@@ -294,7 +295,7 @@ enum err mig_tenant_backup_copy(struct mig_service *s, struct ten_tenant *t, str
     return ask(s, &op, out_operation, eb);
 }
 
-/* The new table's name is looked at again when the operation begins. */
+/* The new table's name is checked again when the operation starts. */
 static enum err target_check(struct ten_tenant *t, struct slice target, struct errbuf *eb)
 {
     enum err rc = sto_table_id_check(target, eb);

@@ -31,13 +31,13 @@ uint64_t mig_upgrade_commit_ns(const char *dir)
     static const uint8_t zeros[PROBE_BYTES];
     int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
-        return 0; /* file systems need not have this */
+        return 0; /* not every file system supports this */
     uint64_t start_ns = base_monotonic_ns();
     int done = 0;
     while (done < PROBE_WRITES && write(fd, zeros, sizeof zeros) == (ssize_t)sizeof zeros &&
            fdatasync(fd) == 0)
         done++;
     uint64_t took_ns = base_monotonic_ns() - start_ns;
-    (void)close(fd); /* which removes it */
+    (void)close(fd); /* closing removes the file */
     return done == PROBE_WRITES ? took_ns / PROBE_WRITES : 0;
 }

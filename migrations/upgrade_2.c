@@ -1,9 +1,9 @@
 /*
- * migrations/upgrade_2.c - from the first format, which knew no certificates.
+ * migrations/upgrade_2.c - upgrades the first format, which had no certificates.
  *
- * Format 2 has canaries, states DELETE_REQUESTED and EXPIRED, holds and sealed values. A program of
- * format 1 would take sealed values for damage, write plain ones beside them, and forget holds: it
- * must not open such a directory. All but the canaries comes by itself.
+ * Format 2 has canaries, states DELETE_REQUESTED and EXPIRED, holds and encrypted values. A program
+ * of format 1 would take encrypted values for damage, write plain ones beside them, and drop holds:
+ * it must not open such a directory. Everything but the canaries needs no step.
  */
 #include <stdlib.h>
 
@@ -15,10 +15,10 @@
 
 #include "base/banned.h"
 
-/* With the canaries of a tenant: its document. */
+/* Keys written along with a tenant's canaries: its document. */
 #define WRITTEN_BESIDE 1
 
-/* Test tool: shorter parts, for directories of a few tenants. */
+/* Test tool: returns a smaller part, for directories of a few tenants. */
 static size_t part(void)
 {
     const char *text = getenv("BIGTENT_TEST_UPGRADE_PART");

@@ -1,13 +1,13 @@
 /*
- * tenancy/canary.h - markers that a new tenant gets, for the day it leaves.
+ * tenancy/canary.h - markers stored for a new tenant, which the search after its purge checks.
  *
- * Does:     make random canaries, have them stored among the tenant's keys, keep their hashes.
+ * Does:     makes random canaries, stores them among the tenant's keys, keeps their hashes.
  * Owns:     nothing.
  * May use:  base/, storage/, tenancy/.
- * Knows no: how they are looked for (storage/rocksdb/search.h).
+ * Knows no: how they are searched for (storage/rocksdb/search.h).
  * Threads:  control.
  * Blocks:   yes.
- * Fails by: what the engine fails with.
+ * Fails by: the engine's errors.
  * Limits:   STO_CANARIES.
  * Promises: 1. A canary's bytes are in the engine's files and nowhere else. 2. They are in the
  *              batch that creates the tenant.

@@ -2,7 +2,8 @@
  * tenancy/fair_worker.c - messages arrive in a mailbox, work items among them go into lines, and
  *                         after each item the mailbox is checked again.
  *
- * 1. Lines, queue and `stopping` belong to the thread; what others read of a line is atomic.
+ * 1. Lines, queue and `stopping` belong to the thread; fields of a line that other threads read are
+ *    atomic.
  * 2. An item counts as waiting from its submission until it starts to run.
  */
 #include "tenancy/fair_worker.h"

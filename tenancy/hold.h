@@ -7,8 +7,8 @@
  * Knows no: HTTP.
  * Threads:  control.
  * Blocks:   setting and releasing do, on the disk.
- * Fails by: ERR_HELD, ERR_INVALID (no reason), ERR_CONFLICT (its purge has begun; a release without
- *           a hold), engine errors.
+ * Fails by: ERR_HELD, ERR_INVALID (no reason), ERR_CONFLICT (its purge has started; a release
+ *           without a hold), engine errors.
  * Limits:   LIM_REASON. One hold per tenant: a second one replaces the text of the first.
  * Promises: 1. A held tenant does not become PURGING; its grace period may end, then its purge
  *              waits for the release. 2. A hold is durable before the call returns.

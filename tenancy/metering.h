@@ -3,7 +3,7 @@
  *
  * Does:     adds the differences of the tenants' meters to documents of the hour; keeps the
  *           integral of stored bytes; retains both for TEN_METERING_KEPT_H; reads them.
- * Owns:     the record of what is documented of each tenant (ten_tenant.documented,
+ * Owns:     the record of the documented part of each tenant (ten_tenant.documented,
  *           .documented_bytes).
  * May use:  base/, storage/, tenancy/.
  * Knows no: HTTP, prices.

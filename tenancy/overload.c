@@ -2,9 +2,9 @@
  * tenancy/overload.c - limits that shrink under pressure and grow without, by factors.
  *
  * Time is divided into windows. The first thread that comes in a new window closes the old one: it
- * decides whether small requests waited too long (the mean, against what is usual; one slow fsync
- * may cause one such window), how much all tenants did, and how many were seen. A tenant's own
- * limit changes when the tenant is first seen in a window:
+ * decides whether small requests waited too long (the mean, compared with the usual wait; one slow
+ * fsync may cause one such window), how much all tenants did, and how many were seen. A tenant's
+ * own limit changes when the tenant is first seen in a window:
  *
  *   pressed, above its share     SHRINK percent of its recent use, or of its limit if that is less
  *   pressed, otherwise           unchanged
@@ -137,7 +137,7 @@ static bool is_above_share(const struct ten_overload *o, uint64_t used, uint64_t
     return (double)used * (double)weights * parts > (double)load(&o->per_window) * (double)weight;
 }
 
-/* Unlike ten_rate_set, keeps what is owed. */
+/* Unlike ten_rate_set, keeps the debt. */
 static void limit_set(struct ten_rate *limit, uint64_t per_second)
 {
     store(&limit->burst, per_second / BURST_PARTS + 1);

@@ -17,8 +17,8 @@
  *              equal tenants none gets one.
  *           3. A limit never falls below LIM_OVERLOAD_LEAST per second, and without pressure grows
  *              until it is removed.
- *           4. All work is charged, however much it is: requests of a limited tenant wait for what
- *              the tenant owes.
+ *           4. All work is charged, however much it is: requests of a limited tenant wait until its
+ *              debt is paid off.
  */
 #ifndef TENANCY_OVERLOAD_H
 #define TENANCY_OVERLOAD_H

@@ -19,7 +19,7 @@
 
 #include "tenancy/internal.h"
 
-#define TEN_PURGE_TRIES 5 /* of a step that timed out, and of removing what remains */
+#define TEN_PURGE_TRIES 5 /* of a step that timed out, and of removing remaining data */
 
 struct ten_purge {
     struct base_msg msg;

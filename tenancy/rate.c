@@ -12,11 +12,11 @@
  *   arrival > now + burst - one unit  closed until time catches up
  *
  * 1. An operation is admitted when at least one unit is left, whatever its cost: so large
- *    operations do not starve while small ones run, and what they use beyond the burst is owed in
+ *    operations do not starve while small ones run, and their excess over the burst is owed in
  *    full.
  * 2. Products stop at 2^61 ns, 73 years; so does now_ns, so that no sum of five overflows.
  * 3. arrival moves back in ten_rate_set, and by the price of a take that is undone: takes and
- *    charges add up in any order, so the rest is what the others owe.
+ *    charges add up in any order, so the debts of the others remain.
  */
 #include "tenancy/rate.h"
 

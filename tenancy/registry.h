@@ -32,7 +32,7 @@ struct ten_registry;
 struct ten_certificates;
 struct ten_purge_failure;
 
-/* What auth/ does for a tenant that is being purged. */
+/* The part of a tenant's purge that auth/ does. */
 struct ten_key_holder {
     void *ctx;
     /* Control thread, blocking. Removes all names that people chose from the documents of the

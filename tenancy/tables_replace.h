@@ -25,7 +25,7 @@ enum err ten_tables_replace_check(const struct ten_tenant *t, struct errbuf *eb)
 enum err ten_tables_replace_begin(struct ten_registry *r, struct ten_tenant *t,
                                   const struct sto_doc_change *also, size_t also_count,
                                   struct errbuf *eb) MUST_CHECK;
-/* Restores the state after a start, for a replacement that had begun. */
+/* Restores the state after a start, for a replacement in progress. */
 void ten_tables_replace_resume(struct ten_tenant *t);
 /* Returns whether nothing of any deleted table of the tenant is left. Retries a removal that
  * failed. */

@@ -116,8 +116,8 @@ struct ten_tenant {
     _Atomic uint8_t levels[TEN_USED_COUNT]; /* tenancy/threshold.h */
     _Atomic uint64_t schema_bytes;          /* of memory: schemas and views; set by control */
 
-    /* control thread: usage that counts against its quotas besides what storage counts; types no
-     * larger than the limits require, because there are many tenants */
+    /* control thread: usage that counts against its quotas and that storage does not count; types
+     * no larger than the limits require, because there are many tenants */
     uint16_t tables_restoring; /* tenancy/table_restore.h: not visible yet */
     uint16_t keys;             /* API keys: tenancy/threshold.h */
     uint16_t keys_max;
