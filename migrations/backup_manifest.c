@@ -13,12 +13,11 @@
 
 #include "base/banned.h"
 
-#define DUMP_FLAGS       (JSON_COMPACT | JSON_SORT_KEYS)
-#define FORMAT_OF_ALL    1
-#define FORMAT_OF_TENANT 2
-#define FORMAT_OF_VIEWS  3 /* of a tenant, with authorized views */
-/* of the whole server: each table file has its number of entries */
-#define FORMAT_BY_ENTRIES MIG_BACKUP_FORMAT
+#define DUMP_FLAGS        (JSON_COMPACT | JSON_SORT_KEYS)
+#define FORMAT_OF_ALL     1
+#define FORMAT_OF_TENANT  2
+#define FORMAT_OF_VIEWS   3                 /* of a tenant, with authorized views */
+#define FORMAT_BY_ENTRIES MIG_BACKUP_FORMAT /* whole server; table files have entry counts */
 
 void mig_backup_fini(struct mig_backup *b)
 {
@@ -95,8 +94,7 @@ static json_t *inner_json(const struct mig_backup *b)
     json_t *counts = json_object();
     json_t *files = json_array();
     for (size_t i = 0; i < STO_IMAGE_FAMILIES; i++)
-        /* a NULL value is detected below */
-        (void)json_object_set_new(counts, sto_image_family_name(i),
+        (void)json_object_set_new(counts, sto_image_family_name(i), /* NULL: see below */
                                   json_integer((json_int_t)b->counts.keys[i]));
     for (size_t i = 0; i < b->file_count; i++)
         (void)json_array_append_new(files, file_json(&b->files[i])); /* counted below */

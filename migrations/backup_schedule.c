@@ -19,8 +19,7 @@
 #define US_PER_S 1000000LL
 #define NS_PER_S 1000000000ULL
 
-/* at most this often: mig_schedule_lag is called for each restored key */
-#define LAG_LOOK_NS 250000000ULL
+#define LAG_LOOK_NS 250000000ULL /* mig_schedule_lag is called as often as for each restored key */
 
 uint64_t mig_service_hurry(void)
 {

@@ -443,8 +443,7 @@ bool mig_operation_run_next(struct mig_service *s)
     enum err rc = step.result;
     if (rc == ERR_OK && step.tenant != NULL)
         rc = do_it(&step);
-    /* the next start continues it */
-    bool is_left = rc == ERR_CANCELLED && mig_service_is_stopping(s);
+    bool is_left = rc == ERR_CANCELLED && mig_service_is_stopping(s); /* for the next start */
     if (step.tenant != NULL && is_put_off(&op, rc)) {
         tell_delay(&step, rc);
         ten_control_run(s->registry, put_off, &step);

@@ -109,8 +109,9 @@ size_t mig_operation_list(struct mig_service *s, struct slice tenant, struct mig
                           size_t limit);
 /* Totals over all tenants. Any thread. */
 struct mig_operation_figures {
-    uint64_t counts[MIG_OP_KINDS][MIG_OP_STATES]; /* ended ones: since the service was opened */
-    uint64_t running_ns;                          /* since the running one started; 0: none */
+    uint64_t counts[MIG_OP_KINDS]
+                   [MIG_OP_STATES]; /* of ended operations: since the service was opened */
+    uint64_t running_ns;            /* since the running one started; 0: none */
 };
 void mig_operation_figures(struct mig_service *s, struct mig_operation_figures *out);
 /* Makes it end soon if it has not ended: CANCELLED, or DONE if it finished first. */

@@ -543,8 +543,7 @@ size_t ten_visit_standings(const struct ten_visit *v, struct ten_standing out[TE
         return 0;
     size_t count = rates_standing(v, &t->rates, false, out);
     uint32_t max = atomic_load_explicit(&t->under_way_max, memory_order_relaxed);
-    /* the default limit is not reported */
-    if (max != UINT32_MAX && max != LIM_CONCURRENT_STANDARD) {
+    if (max != UINT32_MAX && max != LIM_CONCURRENT_STANDARD) { /* the default is not reported */
         uint32_t now = atomic_load_explicit(&t->under_way, memory_order_relaxed) - v->under_way;
         out[count++] = (struct ten_standing){
             .name = ten_policy_name(TEN_POLICY_CONCURRENCY),

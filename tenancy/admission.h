@@ -27,8 +27,7 @@
 
 /* Bytes charged for each row that a read visits, besides its cells: finding a row is work. */
 #define TEN_ROW_VISITED_BYTES 64
-/* bytes charged per us of work; visiting a KiB takes 4 us or more */
-#define TEN_BYTES_PER_WORK_US 256
+#define TEN_BYTES_PER_WORK_US 256 /* a KiB takes 4 us to be visited, or more */
 /* The cost of a request (docs/api.md): a read costs 1, plus 1 for each TEN_COST_READ_BYTES; a
  * written row costs 2, plus 1 for each TEN_COST_WRITE_BYTES. */
 #define TEN_COST_READ        1

@@ -83,14 +83,12 @@ static struct base_audit_hash *hash_of(struct base_audit_record *r, uint32_t tag
 
 static void put_hash(struct buf *out, uint32_t tag, const struct base_audit_hash *h)
 {
-    /* errors latch in out */
-    (void)base_record_put_bytes(out, tag, base_slice(h->bytes, sizeof h->bytes));
+    (void)base_record_put_bytes(out, tag, base_slice(h->bytes, sizeof h->bytes)); /* latches */
 }
 
 static void put_salt(struct buf *out, uint32_t tag, const uint8_t salt[BASE_AUDIT_SALT])
 {
-    /* errors latch in out */
-    (void)base_record_put_bytes(out, tag, base_slice(salt, BASE_AUDIT_SALT));
+    (void)base_record_put_bytes(out, tag, base_slice(salt, BASE_AUDIT_SALT)); /* latches */
 }
 
 static void put_texts(struct buf *out, struct base_audit_record r, uint32_t from, uint32_t to)

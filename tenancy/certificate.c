@@ -338,7 +338,7 @@ static json_t *begin_line(const char *event, const char *tenant, const char *job
     return object;
 }
 
-/* Null for a tenant that was not encrypted. */
+/* Returns JSON null for a tenant that was not encrypted. */
 static json_t *key_destruction_of(const struct ten_job *job)
 {
     if (job->key_destroyed_us == 0)

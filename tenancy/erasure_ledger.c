@@ -238,7 +238,7 @@ static enum err open_file(struct ledger_file *f, const char *path, struct readin
     return rc == ERR_OK ? cut(f, r->bytes, eb) : rc;
 }
 
-/* Read exactly len bytes of f from at. */
+/* Reads exactly len bytes of f at offset `at`. */
 static enum err read_part(const struct ledger_file *f, uint64_t at, uint8_t *out, size_t len,
                           struct errbuf *eb)
 {

@@ -109,8 +109,7 @@ void ten_grace_tick(struct ten_registry *r)
         uint64_t now_ns = base_monotonic_ns();
         if (first->due_us > base_wall_us() || first->due_ns > now_ns || g->retry_ns > now_ns)
             return;
-        /* the audit trail has the error */
-        if (ten_offboard_grace_is_over(r, first->tenant, NULL) != ERR_OK) {
+        if (ten_offboard_grace_is_over(r, first->tenant, NULL) != ERR_OK) { /* is in the trail */
             g->retry_ns = now_ns + RETRY_NS;
             return;
         }

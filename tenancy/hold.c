@@ -30,7 +30,7 @@ static enum err state_check(const struct ten_tenant *t, struct errbuf *eb)
                      ten_state_name(state));
 }
 
-/* hold NULL: none. */
+/* Stores the hold; NULL: removes it. */
 static enum err commit(struct ten_registry *r, struct ten_tenant *t, const struct ten_hold *hold,
                        struct errbuf *eb)
 {

@@ -123,10 +123,9 @@ struct ten_registry {
     uint64_t last_job_ms;
     struct ten_grace grace;
     struct ten_purge_retries retries;
-    /* as in the options; may be NULL */
-    void (*purge_failed)(const struct ten_purge_failure *failure);
-    uint64_t activity_marked_ns; /* tenancy/activity.c */
-    uint64_t top_ns[2];          /* tenancy/top.c: when samples were made; 0: not yet */
+    void (*purge_failed)(const struct ten_purge_failure *failure); /* as in options; may be NULL */
+    uint64_t activity_marked_ns;                                   /* tenancy/activity.c */
+    uint64_t top_ns[2]; /* tenancy/top.c: when samples were made; 0: not yet */
     struct base_msg drain_msg;
     bool draining;
     sem_t drained; /* posted once no removal is running after draining was set */

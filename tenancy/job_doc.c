@@ -303,8 +303,7 @@ enum err ten_job_decode(struct slice id, struct slice body, struct ten_job *out)
 
 /* --- IDs -------------------------------------------------------------------------------------- */
 
-/* ascending, so that IDs sort as numbers */
-static const char DIGITS[] = "0123456789abcdefghjkmnpqrstvwxyz";
+static const char DIGITS[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* ascending: sorts as numbers */
 
 #define TIME_DIGITS 10
 

@@ -1,8 +1,8 @@
 /*
  * tenancy/job_doc.h - an offboarding job as a stored document, and its ID.
  *
- * Does:     encode and decode struct ten_job ("j/<job>", base/record.h); make job IDs, which sort
- *           by time.
+ * Does:     encodes and decodes struct ten_job ("j/<job>", base/record.h); makes job IDs, which
+ *           sort by time.
  * Owns:     nothing.
  * May use:  base/, tenancy/.
  * Knows no: what the steps do.

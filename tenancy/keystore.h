@@ -15,7 +15,7 @@
  * Limits:   STO_CIPHER_VERSIONS keys of a tenant.
  * Promises: 1. A key is on disk before it encrypts anything. 2. A file to destroy is overwritten,
  *              then unlinked, both durably. Destroy may be repeated; a kill between the two leaves
- *              noise (ERR_CORRUPT). 3. A file in the place of another tenant's is ERR_CORRUPT. 4.
+ *              noise (ERR_CORRUPT). 3. A tenant's file that is another tenant's is ERR_CORRUPT. 4.
  *              Remains of a file's replacement that a kill interrupted are destroyed by open.
  */
 #ifndef TENANCY_KEYSTORE_H
@@ -26,10 +26,9 @@
 #include "base/limits.h"
 #include "storage/cipher.h"
 
-#define TEN_KEYSTORE_DIR "keystore" /* in the data directory */
-#define TEN_MASTER_KEY   32
-/* hexadecimal digits of its SHA-256: identifies the key without revealing it */
-#define TEN_MASTER_KEY_ID 16
+#define TEN_KEYSTORE_DIR  "keystore" /* in the data directory */
+#define TEN_MASTER_KEY    32
+#define TEN_MASTER_KEY_ID 16 /* hexadecimal digits of its SHA-256, which does not reveal it */
 
 struct ten_keystore;
 

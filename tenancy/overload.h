@@ -13,8 +13,8 @@
  * Limits:   LIM_OVERLOAD_*.
  * Promises: 1. A tenant that was alone for the last second or two is not limited. One long wait
  *              limits no tenant: pressure starts after LIM_OVERLOAD_SLOW slow windows in a row.
- *           2. A tenant that uses no more than its share, by weight, gets no new limit; so among
- *              equal tenants none gets one.
+ *           2. A tenant that uses no more than its share, by weight, gets no new or lower limit; so
+ *              among equal tenants none gets one.
  *           3. A limit never falls below LIM_OVERLOAD_LEAST per second, and without pressure grows
  *              until it is removed.
  *           4. All work is charged, however much it is: requests of a limited tenant wait until its

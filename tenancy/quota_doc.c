@@ -9,8 +9,7 @@ void ten_quota_put(const struct ten_quota *q, struct buf *out)
 {
     for (size_t i = 0; i < TEN_QUOTA_FIELDS; i++) {
         if (ten_quota_is_given(q, i))
-            /* errors latch in out */
-            (void)base_record_put_u64(out, ten_quota_field(i).tag, q->each[i]);
+            (void)base_record_put_u64(out, ten_quota_field(i).tag, q->each[i]); /* latches */
     }
 }
 

@@ -20,8 +20,7 @@
 enum ten_access {
     TEN_READ,
     TEN_WRITE,
-    /* a write that returns stored cells: reads and writes must be open; charged as a write */
-    TEN_MODIFY,
+    TEN_MODIFY, /* a write that returns cells: both must be open; charged as a write */
     TEN_DEFINE, /* of tables, not rows: charged as a write; a busy server refuses it last */
 };
 

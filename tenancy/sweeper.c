@@ -377,11 +377,11 @@ static void *tick_main(void *arg)
     (void)pthread_mutex_lock(&s->lock);
     while (!s->idle) {
         struct timespec until;
-        (void)clock_gettime(CLOCK_MONOTONIC, &until); /* exists wherever this runs */
+        (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail on Linux */
         until.tv_nsec += s->options.tick_ms * NS_PER_MS;
         until.tv_sec += until.tv_nsec / NS_PER_S;
         until.tv_nsec %= NS_PER_S;
-        (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* woken early: ticks early */
+        (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* may tick early */
         if (!s->ticked && !s->stops) { /* the tick that set stops was the last */
             s->ticked = true;
             ten_control_post(s->registry, &s->tick_msg);

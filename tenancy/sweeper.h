@@ -33,8 +33,7 @@ struct ten_sweeper;
 #define TEN_SWEEP_TICK_MS    100
 #define TEN_SWEEP_KEY_NS     2000 /* a key that takes longer counts as several */
 #define TEN_SWEEP_REST_S     1    /* minimum between two passes over a table */
-/* the same for a table with ages, or a quarter of its shortest age */
-#define TEN_SWEEP_AGES_S 60
+#define TEN_SWEEP_AGES_S     60   /* with ages: this, or a quarter of the shortest age */
 
 /* Fields of 0 mean the values above; a server leaves all of them at 0. */
 struct ten_sweeper_options {

@@ -158,8 +158,7 @@ static enum err take_field(void *ctx, const struct base_field *f)
 
 enum err ten_tenant_decode(struct slice body, struct ten_tenant_doc *out)
 {
-    /* for documents from before this was a choice */
-    *out = (struct ten_tenant_doc){.details.closed = CLOSED_ALL};
+    *out = (struct ten_tenant_doc){.details.closed = CLOSED_ALL}; /* of older documents */
     ten_quota_default(&out->details.quota);
     struct decoding d = {.doc = out};
     enum err rc = base_record_visit(body, take_field, &d);
