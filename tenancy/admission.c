@@ -17,7 +17,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_US 1000
-/* Nobody knows when a request in flight will end; this is a guess that keeps clients from retrying
+/* The end of a request in flight is not known; this is a guess that keeps clients from retrying
  * at once. */
 #define CONCURRENCY_WAIT_NS (1000 * NS_PER_MS)
 
