@@ -78,13 +78,13 @@ void ten_visit_end(struct ten_visit *v);
  * ten_visit_turn_ns before it starts. */
 enum err ten_admit(struct ten_visit *v, enum ten_access access, struct ten_load load,
                    struct ten_refusal *out, struct errbuf *eb) MUST_CHECK;
-/* Charges the bytes of a request that was admitted without them; if they are refused, returns the
+/* Charges the bytes of a request that was admitted without them; if they are refused, refunds the
  * `ops` that were charged before. */
 enum err ten_admit_bytes(struct ten_visit *v, uint64_t bytes, uint64_t ops, struct ten_refusal *out,
                          struct errbuf *eb) MUST_CHECK;
 /* Checks an admitted write whose condition reads its row's cells, or a dry run of one, before its
  * bytes are charged. Its visited bytes are charged like a read's; so while read bytes are owed,
- * this refuses it and returns the `ops` that were charged before. */
+ * this refuses it and refunds the `ops` that were charged before. */
 enum err ten_admit_condition(struct ten_visit *v, uint64_t ops, struct ten_refusal *out,
                              struct errbuf *eb) MUST_CHECK;
 /* Charges the rates for many writes of an admitted request at once, on credit if necessary. The
