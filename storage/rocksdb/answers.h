@@ -1,10 +1,10 @@
 /*
- * storage/rocksdb/answers.h - operations on their way back to their makers.
+ * storage/rocksdb/answers.h - returns operations to the mailboxes of their callers.
  *
- * Does:     send operations that are done to the mailboxes named in them.
- * Owns:     nothing; an operation is its maker's again.
+ * Does:     sends finished operations to the mailboxes named in them.
+ * Owns:     nothing; a returned operation is its caller's again.
  * May use:  base/, storage/.
- * Knows no: what became of them.
+ * Knows no: their results.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: does not fail.
@@ -17,7 +17,7 @@
 #include "storage/engine.h"
 
 void sto_rdb_answer(struct sto_mutate_op *op);
-/* Those of a batch, together. */
+/* Returns the operations of a batch together. */
 void sto_rdb_answer_all(struct sto_mutate_op *const *ops, size_t count);
 
 #endif

@@ -1,18 +1,18 @@
 /*
- * storage/rocksdb/cache_sample.h - how often reads find their blocks in the block cache, and how
- * many removed keys a dear one passes.
+ * storage/rocksdb/cache_sample.h - samples block cache hits of reads, and counts removed keys that
+ * an expensive slice passes.
  *
- * Does:     have RocksDB count one slice of reads in RDB_CACHE_SAMPLE of each thread, and no other;
- *           add up what it counted. Have it count the removed keys of a slice that may pass many.
- * Owns:     how RocksDB counts on threads that read.
+ * Does:     has RocksDB count one slice of reads in RDB_CACHE_SAMPLE of each thread, and no other;
+ *           adds up the counts. Has RocksDB count the removed keys of a slice that may pass many.
+ * Owns:     the perf level of RocksDB on reading threads.
  * May use:  base/, storage/.
- * Knows no: what is read.
+ * Knows no: the data that is read.
  * Threads:  begin and end around a slice, on its thread; counts are read from any.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. A slice that is not counted pays for counting down; with the one that is, it is
- *              0.3 % of the instructions of a read from memory.
+ * Promises: 1. A slice that is not sampled costs one countdown; including the sampled one, the cost
+ *              is 0.3 % of the instructions of a read from memory.
  *           2. Outside of both pairs RocksDB counts nothing on this thread.
  */
 #ifndef STORAGE_ROCKSDB_CACHE_SAMPLE_H
@@ -23,24 +23,25 @@
 
 #include "storage/engine.h"
 
-/* RocksDB counts each comparison of keys as well, a tenth of a seek: so not always. A prime, so
- * that no rhythm of requests hides from it. */
+/* Not every slice, because RocksDB then counts each comparison of keys as well, which costs a tenth
+ * of a seek. A prime, so that no periodic pattern of requests hides from it. */
 #define RDB_CACHE_SAMPLE 61
 
 struct rdb_cache_sample {
-    _Atomic uint64_t hits;   /* blocks */
-    _Atomic uint64_t misses; /* read from a file */
+    _Atomic uint64_t hits;   /* blocks found in the cache */
+    _Atomic uint64_t misses; /* blocks read from a file */
     struct {
         _Atomic uint64_t slices;
-        _Atomic uint64_t removed; /* keys that they passed */
+        _Atomic uint64_t removed; /* removed keys that the slices passed */
     } reads[STO_READ_KINDS];
 };
 
 void sto_rdb_cache_sample_begin(void);
 void sto_rdb_cache_sample_end(struct rdb_cache_sample *sample, enum sto_read_kind kind);
 
-/* Inside a slice: how many keys its iterators passed that are removed, or older than others. */
+/* Inside a slice: count the keys that its iterators passed and that are removed, or hidden by newer
+ * versions. */
 uint64_t sto_rdb_passed_begin(void);
-uint64_t sto_rdb_passed_end(uint64_t before); /* before: what begin returned */
+uint64_t sto_rdb_passed_end(uint64_t before); /* before: the result of begin */
 
 #endif

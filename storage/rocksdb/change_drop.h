@@ -1,18 +1,19 @@
 /*
- * storage/rocksdb/change_drop.h - the changes of a table that ends, removed after its rows.
+ * storage/rocksdb/change_drop.h - removes the changes of a table that is being removed, after its
+ * rows.
  *
- * Does:     delete the first changes as points in bounded commits, and the rest, if there are many,
- *           as one range; leave a reclaim record of the table (reclaim_note.h).
- * Owns:     nothing after the operation was answered.
+ * Does:     deletes the first changes as points in bounded commits, and the rest, if there are
+ *           many, as one range; writes a reclaim record of the table (reclaim_note.h).
+ * Owns:     nothing after the operation has returned.
  * May use:  base/, storage/.
- * Knows no: why a table ends; how its bytes leave the files (reclaim.h).
+ * Knows no: why a table is removed; how its space is reclaimed (reclaim.h).
  * Threads:  starts and runs on the tenant's committer.
  * Blocks:   no more than a commit.
  * Fails by: as sto_drop_rows.
  * Limits:   LIM_CHANGES_PER_SWEEP a commit; options.drop_range_cells as points.
  * Promises: 1. A removal writes at most one range tombstone.
- *           2. Between two commits everybody else's operations have their turn.
- *           3. After a crash the changes that are left are found by the same operation.
+ *           2. Between two commits other operations are served.
+ *           3. After a crash the remaining changes are found by the same operation.
  */
 #ifndef STORAGE_ROCKSDB_CHANGE_DROP_H
 #define STORAGE_ROCKSDB_CHANGE_DROP_H
@@ -21,7 +22,7 @@
 
 struct rdb_engine;
 
-/* op->table_ends is set and the rows are gone; answers op. */
+/* op->table_ends is set and the rows are gone. Returns op to its caller at the end. */
 void sto_rdb_change_drop(struct rdb_engine *e, struct sto_drop_op *op);
 
 #endif

@@ -1,17 +1,18 @@
 /*
- * storage/rocksdb/change_log.h - what happens to a row, written down beside it.
+ * storage/rocksdb/change_log.h - records the changes of a row in the batch that makes them.
  *
- * Does:     collect what was done to the row under way; put it, as a change of the table's stream,
- *           into the batch that does it.
- * Owns:     the list, and copies where the bytes do not live as long.
+ * Does:     collects the changes of the row in progress; puts them, as one change of the table's
+ *           stream, into the batch that makes them.
+ * Owns:     the list, and copies of bytes that do not live as long.
  * May use:  base/, storage/.
  * Knows no: why the row changes, who reads the stream.
  * Threads:  one committer's.
  * Blocks:   no.
  * Fails by: ERR_NO_MEMORY.
  * Limits:   those of the operation; LIM_CHANGE_PART a stored part.
- * Promises: 1. A change is on disk exactly when what it tells of is. 2. Positions rise within a
- *              table, and are beyond all that readers were told is complete.
+ * Promises: 1. A change is on disk exactly when the mutations that it describes are.
+ *           2. Positions rise within a table, and are after every position that readers were told
+ *              is complete.
  *           3. A table without a stream costs one load for each row.
  */
 #ifndef STORAGE_ROCKSDB_CHANGE_LOG_H
@@ -23,15 +24,15 @@
 
 struct rdb_change_log {
     bool on;             /* the table has a stream */
-    bool changes;        /* something on the list does */
-    bool run_goes_on;    /* the next removed cell may be next to the last one */
-    struct buf list;     /* of struct sto_change_mutation */
-    struct arena copies; /* of qualifiers */
+    bool changes;        /* an entry of the list changes the row */
+    bool run_goes_on;    /* the next removed cell may be adjacent to the last one */
+    struct buf list;     /* array of struct sto_change_mutation */
+    struct arena copies; /* copies of qualifiers */
 };
 
 void sto_rdb_change_log_init(struct rdb_change_log *log);
 void sto_rdb_change_log_fini(struct rdb_change_log *log);
-/* A row of the table begins. */
+/* Starts a row of the table. */
 void sto_rdb_change_log_begin(struct rdb_change_log *log, const struct sto_table *table);
 
 static inline size_t sto_rdb_change_log_count(const struct rdb_change_log *log)
@@ -39,18 +40,18 @@ static inline size_t sto_rdb_change_log_count(const struct rdb_change_log *log)
     return log->list.len / sizeof(struct sto_change_mutation);
 }
 
-/* m was done. Its bytes live until the change is put. A set of the cell that the log's last set is
- * of takes its place. changes: the row is not what it was; without anything that does, what was
- * collected is no change. */
+/* Adds m, which was applied. Its bytes live until the change is put. A set of the same cell as the
+ * log's last set replaces that one. changes: the row differs afterwards; if no entry changes the
+ * row, nothing is recorded. */
 enum err sto_rdb_change_log_add(struct rdb_change_log *log, const struct sto_change_mutation *m,
                                 bool changes) MUST_CHECK;
-/* Cells of a row, in its order: this one was removed, family NULL: left. */
+/* Adds cells of a row, in order: this cell was removed, or kept (family NULL). */
 enum err sto_rdb_change_log_cell(struct rdb_change_log *log, const struct sto_family *family,
                                  struct slice qualifier_escaped, int64_t timestamp_us) MUST_CHECK;
-/* Nothing is left of the row: say so by families. */
+/* Records, family by family, that the whole row was deleted. */
 void sto_rdb_change_log_whole_row(struct rdb_change_log *log);
 
-/* What was collected, if anything, as one change of the row. */
+/* Puts the collected entries, if any, as one change of the row. */
 enum err sto_rdb_change_log_put(struct rdb_change_log *log, struct rdb_batch *batch,
                                 struct rdb_tally *tally, const struct sto_table_scope *scope,
                                 enum sto_change_type type, struct slice row_key,

@@ -1,19 +1,19 @@
 /*
  * storage/rocksdb/counted_range.h - rows that are counted on readers, then deleted as one range.
  *
- * Does:     read every row of a range against its header, slice by slice, and send a task to the
- *           tenant's committer; there, write one range tombstone, the counters without those rows
- *           and a note for reclaim.h in one batch.
- * Owns:     nothing; it is in the structure of whoever it belongs to.
+ * Does:     checks every row of a range against its header, slice by slice, and sends a task to the
+ *           tenant's committer; there, writes one range tombstone, the counters without those rows
+ *           and a reclaim record in one batch.
+ * Owns:     nothing; it is part of its owner's structure.
  * May use:  base/, storage/.
- * Knows no: who may write the rows meanwhile (drop.c, drop_table.c).
+ * Knows no: who may write the rows at the same time (drop.c, drop_table.c).
  * Threads:  begin from any; it runs on readers, one at a time; write on the tenant's committer.
  * Blocks:   no more than a slice and a commit.
- * Fails by: as sto_drop_rows; ERR_CORRUPT when a row is not what its header says.
+ * Fails by: as sto_drop_rows; ERR_CORRUPT if a row differs from its header.
  * Limits:   SLICE_KEYS keys, then it goes to the end of the readers' queue.
- * Promises: 1. It ends in front of a row, or behind the last one. 2. A crash leaves all of the rows
- *              and their counters, or none of both. 3. Between two slices everybody else's
- *              operations have their turn.
+ * Promises: 1. The counted range ends before a row, or after the last one.
+ *           2. A crash leaves all of the rows and their counters, or none of both.
+ *           3. Between two slices other operations are served.
  */
 #ifndef STORAGE_ROCKSDB_COUNTED_RANGE_H
 #define STORAGE_ROCKSDB_COUNTED_RANGE_H
@@ -26,15 +26,15 @@
 struct rdb_counted_range {
     struct base_msg msg; /* to a reader */
 
-    /* its maker's */
+    /* set by its owner */
     struct rdb_engine *engine;
     struct sto_drop_op *op; /* its steps are counted, its detail is written */
-    struct rdb_task *then;  /* sent when it has ended, whatever the result */
-    uint64_t cells_max;     /* it ends in front of the first row behind so many */
+    struct rdb_task *then;  /* sent when counting has ended, whatever the result */
+    uint64_t cells_max;     /* counting ends before the first row after this many */
 
-    /* what came of it */
+    /* the result */
     enum err result;
-    bool is_all; /* it came to its upper bound */
+    bool is_all; /* counting reached its upper bound */
     struct rdb_row_sum sum;
 
     struct sto_range table;
@@ -49,13 +49,13 @@ struct rdb_counted_range {
     uint8_t position[STO_KEY_MAX + 1];
 };
 
-/* By operations that have entered (shuttle.h). begin: a bound of rows or the key of a header;
- * upper: a bound of rows. Both are copied. */
+/* Called by operations that have entered (shuttle.h). begin: a bound of rows or the key of a
+ * header; upper: a bound of rows. Both are copied. */
 void sto_rdb_counted_begin(struct rdb_counted_range *n, struct slice begin, struct slice upper);
-/* The rows that were counted, when it ended well. */
+/* Returns the counted rows, if the result is ERR_OK. */
 struct sto_span sto_rdb_counted_span(const struct rdb_counted_range *n);
-/* Delete them. noted: what of the table is to be given back; NULL: all. The batch was empty and is
- * it again. */
+/* Deletes the rows. noted: the part of the table for the reclaim record; NULL: all. The batch is
+ * empty before and after. */
 enum err sto_rdb_counted_write(struct rdb_committer *c, struct rdb_counted_range *n,
                                const struct sto_key_bounds *noted) MUST_CHECK;
 

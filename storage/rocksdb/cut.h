@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/cut.h - keys at which compactions begin a new table file.
+ * storage/rocksdb/cut.h - keys at which compactions start a new table file.
  *
- * Does:     makes every compaction that starts while keys are set close its output file in front of
- *           each of them, so that the rows between two keys have table files of their own.
+ * Does:     makes every compaction that starts while keys are set close its output file before each
+ *           of them, so that the rows between two keys have table files of their own.
  * Owns:     a copy of the keys.
  * May use:  base/, RocksDB.
  * Knows no: whose rows they are, why they get files of their own (purge.c).
@@ -11,9 +11,9 @@
  * Fails by: does not fail.
  * Limits:   none.
  * Promises: 1. A compaction that started with the keys set writes no file with entries on both
- *              sides of one of them. Range tombstones are no entries: RocksDB 7.8.3 does not ask
- *              for them.
- *           2. No key set: compactions cost nothing more.
+ *              sides of one of them. Range tombstones do not count as entries: RocksDB 7.8.3 does
+ *              not call the partitioner for them.
+ *           2. Without keys, compactions cost nothing more.
  */
 #ifndef STORAGE_ROCKSDB_CUT_H
 #define STORAGE_ROCKSDB_CUT_H
@@ -25,7 +25,7 @@
 struct rdb_cuts;
 
 struct rdb_cuts *sto_rdb_cuts_new(void);
-/* After the database was closed. NULL is accepted. */
+/* Call after the database was closed. NULL is accepted. */
 void sto_rdb_cuts_free(struct rdb_cuts *cuts);
 void sto_rdb_cuts_install(struct rdb_cuts *cuts, rocksdb_options_t *options);
 

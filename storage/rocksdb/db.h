@@ -1,7 +1,7 @@
 /*
- * storage/rocksdb/db.h - the RocksDB handles and how they are set up.
+ * storage/rocksdb/db.h - the RocksDB handles and their options.
  *
- * Does:     choose options, open and close the column families, translate RocksDB's errors.
+ * Does:     chooses options, opens and closes the column families, translates RocksDB's errors.
  * Owns:     every RocksDB handle that lives as long as the engine.
  * May use:  base/, storage/, RocksDB.
  * Knows no: committers, readers, accounts.
@@ -9,7 +9,7 @@
  * Blocks:   yes.
  * Fails by: ERR_CORRUPT, ERR_IO, ERR_LOCKED, ERR_UNSUPPORTED.
  * Limits:   options are set at open and never changed later (7.8.3 loses changed ones).
- * Promises: 1. A log that is damaged is refused; log_check.h cut a torn end off before.
+ * Promises: 1. A damaged log is refused; log_check.h has cut off a torn end before.
  *           2. None of the features listed in README.md ("deliberately off") is on.
  */
 #ifndef STORAGE_ROCKSDB_DB_H
@@ -28,10 +28,11 @@ enum {
 };
 
 extern const char *const RDB_FAMILY_NAMES[RDB_CF_COUNT];
-/* The index of a family that has one of these names. */
+/* Returns the index of a family that has one of these names. */
 int sto_rdb_family_index(const char *name);
 
-/* A MANIFEST that is longer is followed by a new one. A plain number: it stands in an option. */
+/* A longer MANIFEST is followed by a new one. A plain number, because it becomes part of an
+ * option. */
 #define RDB_MANIFEST_BYTES 131072
 
 struct rdb_db {
@@ -45,39 +46,41 @@ struct rdb_db {
     rocksdb_writeoptions_t *synced;
     rocksdb_readoptions_t *point;  /* for gets */
     rocksdb_readoptions_t *memory; /* for gets that do not go to the disk */
-    struct rdb_cuts *cuts;         /* where compactions begin a new file */
+    struct rdb_cuts *cuts;         /* keys at which compactions start a new file */
     struct rdb_metadata_parts *metadata_parts;
     uint64_t whole_max; /* bytes of table files up to which filters and indexes are whole */
     struct rdb_tombstone_files *tombstone_files;
-    struct rdb_damage_io *damage_io; /* made by whoever opens; NULL: damage stops compactions */
+    struct rdb_damage_io *damage_io; /* set by the caller of open; NULL: damage stops compactions */
 };
 
 struct rdb_pace;
 
-/* pace: of compactions, outlives the database; NULL: they do not rest. */
+/* Opens the database. pace: limits compactions, outlives the database; NULL: they do not rest. */
 enum err sto_rdb_db_open(struct rdb_db *db, const char *path,
                          const struct sto_rocksdb_options *options, bool create,
                          struct rdb_pace *pace, struct errbuf *eb) MUST_CHECK;
 /* Accepts a zeroed or half-opened db. */
 void sto_rdb_db_close(struct rdb_db *db);
 
-/* Now and then: chooses the form of new files' filters and indexes by the size of the database. */
+/* Chooses the form of new files' filters and indexes by the size of the database. Called
+ * periodically. */
 void sto_rdb_db_choose_parts(struct rdb_db *db);
 
-/* What RocksDB's error text stands for; does not free it. */
+/* Returns the error that RocksDB's text stands for; does not free the text. */
 enum err sto_rdb_error_class(const char *error);
 bool sto_rdb_error_is_incomplete(const char *error);
-/* Incomplete because of max_skippable_internal_keys. */
+/* Returns whether the text says incomplete because of max_skippable_internal_keys. */
 bool sto_rdb_error_is_of_skips(const char *error);
-/* Whether an iterator that is not valid is so for that reason: a seek takes it on. */
+/* Returns whether the iterator is invalid for that reason: a seek can continue it. */
 bool sto_rdb_iterator_is_stuck(const rocksdb_iterator_t *it);
 
-/* Have RocksDB not count what the calling thread does: it counts each comparison of keys in memory
- * of the thread, a tenth of a seek or an insert, and nobody looks at it. */
+/* Turns RocksDB's perf counters off for the calling thread. RocksDB counts each comparison of keys
+ * in thread-local memory, which costs a tenth of a seek or an insert, and nothing reads these
+ * counters. */
 void sto_rdb_uncounted(void);
 
-/* Options for an iterator over many rows: whole order, no prefix filter. The bounds' memory must
- * outlive the iterator and the options. Free with rocksdb_readoptions_destroy. */
+/* Returns options for an iterator over many rows: total order, no prefix filter. The bounds' memory
+ * must outlive the iterator and the options. Free with rocksdb_readoptions_destroy. */
 rocksdb_readoptions_t *sto_rdb_scan_options(struct slice lower, struct slice upper);
 
 #endif

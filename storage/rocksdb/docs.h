@@ -4,7 +4,7 @@
  * Does:     compare-and-set of several documents in one synced batch; get, scan, counters.
  * Owns:     nothing.
  * May use:  base/, storage/.
- * Knows no: what documents say.
+ * Knows no: the contents of documents.
  * Threads:  any that may block.
  * Blocks:   on the disk, and on other changes of documents.
  * Fails by: ERR_CONFLICT, ERR_INVALID, ERR_TOO_BIG, ERR_NOT_FOUND, ERR_CORRUPT, ERR_IO,
@@ -22,15 +22,15 @@
 
 struct rdb_engine;
 
-/* Take a document as it is stored apart. ERR_CORRUPT. */
+/* Splits a stored document into version and body. ERR_CORRUPT. */
 enum err sto_rdb_doc_parse(struct slice stored, uint64_t *out_version,
                            struct slice *out_body) MUST_CHECK;
-/* Checks keys and sizes, and that no document is changed twice: linear when the keys rise, as those
+/* Checks keys and sizes, and that no document is changed twice: linear if the keys rise, as those
  * of scanned documents do, n log n otherwise. out_compared (may be NULL): comparisons of two keys.
  * ERR_INVALID, ERR_TOO_BIG. */
 enum err sto_rdb_docs_check(const struct sto_doc_change *changes, size_t count,
                             uint64_t *out_compared, struct errbuf *eb) MUST_CHECK;
-/* Under docs_lock: check the changes, compare all versions and put the changes into batch. */
+/* Under docs_lock: checks the changes, compares all versions and puts the changes into batch. */
 enum err sto_rdb_docs_stage(struct rdb_engine *e, rocksdb_writebatch_t *batch,
                             const struct sto_doc_change *changes, size_t count,
                             struct errbuf *eb) MUST_CHECK;

@@ -1,17 +1,18 @@
 /*
- * storage/rocksdb/drop_count.h - what a drop would remove, without removing it.
+ * storage/rocksdb/drop_count.h - counts the rows that a drop would remove, without removing them.
  *
- * Does:     add up the row headers of a range, a slice at a time; say where the next one begins.
+ * Does:     adds up the row headers of a range, a slice at a time; returns where the next one
+ *           starts.
  * Owns:     nothing between slices.
  * May use:  base/, storage/.
- * Knows no: what is done with the number.
+ * Knows no: the use of the number.
  * Threads:  submit from any; it runs on readers.
  * Blocks:   readers only.
  * Fails by: as sto_drop_rows, with ERR_TIMEOUT and ERR_CANCELLED also in the middle of a slice;
- *           ERR_INVALID when only some cells would go (family, expired_only).
+ *           ERR_INVALID if only some cells would be removed (family, expired_only).
  * Limits:   LIM_SLICE_ROWS, those of slice_clock.h.
- * Promises: 1. Rows that nobody writes meanwhile are counted exactly.
- *           2. What a slice read is in steps and bytes_seen, whatever it ended with.
+ * Promises: 1. Rows that are not written at the same time are counted exactly.
+ *           2. The amounts that a slice read are in steps and bytes_seen, whatever its result.
  */
 #ifndef STORAGE_ROCKSDB_DROP_COUNT_H
 #define STORAGE_ROCKSDB_DROP_COUNT_H

@@ -1,15 +1,15 @@
 /*
- * storage/rocksdb/engine_stats.h - what the parts of the engine count, added up.
+ * storage/rocksdb/engine_stats.h - collects the counts of the engine's parts.
  *
- * Does:     fill a struct sto_engine_stats.
+ * Does:     fills a struct sto_engine_stats.
  * Owns:     nothing.
  * May use:  storage/.
- * Knows no: who asks.
+ * Knows no: its caller.
  * Threads:  any.
  * Blocks:   for RocksDB's own locks at most.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. Asking costs the committers and readers nothing.
+ * Promises: 1. A call costs the committers and readers nothing.
  */
 #ifndef STORAGE_ROCKSDB_ENGINE_STATS_H
 #define STORAGE_ROCKSDB_ENGINE_STATS_H

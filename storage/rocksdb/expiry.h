@@ -1,11 +1,11 @@
 /*
- * storage/rocksdb/expiry.h - which of the cells that an iterator passes no read shows any more.
+ * storage/rocksdb/expiry.h - determines which cells under an iterator no read shows any more.
  *
- * Does:     count the newer cells of the column under way and ask the rules of its family.
+ * Does:     counts the newer cells of the column in progress and applies the rules of its family.
  * Owns:     the name of that column.
  * May use:  base/, storage/.
- * Knows no: who removes them.
- * Threads:  its maker's.
+ * Knows no: who removes the cells.
+ * Threads:  its creator's.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
@@ -20,19 +20,19 @@
 struct rdb_expiry {
     const struct sto_schema *schema;
     int64_t now_us;
-    int64_t first_us; /* when the first cell that was left is too old; STO_GC_NEVER */
+    int64_t first_us; /* when the first cell that was kept is too old; STO_GC_NEVER */
 
-    /* the column under way; column_len 0: none */
+    /* the column in progress; column_len 0: none */
     const struct sto_family *family; /* NULL: not in the schema */
-    uint64_t newer;                  /* stored cells of it that were passed */
+    uint64_t newer;                  /* stored cells of the column that were passed */
     size_t column_len;
     uint8_t column[STO_KEY_COLUMN_MAX];
 };
 
 void sto_rdb_expiry_init(struct rdb_expiry *x, const struct sto_schema *schema);
-/* The iterator was moved: no column is under way, and it is now. */
+/* Call after the iterator was moved: no column is in progress, and the current time is used. */
 void sto_rdb_expiry_begin(struct rdb_expiry *x);
-/* Whether no read of the schema shows this cell, the next one. */
+/* Returns whether no read under the schema shows this cell, the next one of the iterator. */
 bool sto_rdb_is_expired(struct rdb_expiry *x, const struct sto_key *cell);
 static inline struct slice sto_rdb_expiry_column(const struct rdb_expiry *x)
 {

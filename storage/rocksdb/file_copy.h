@@ -1,14 +1,14 @@
 /*
- * storage/rocksdb/file_copy.h - a copy of a file of which the disk may not return everything.
+ * storage/rocksdb/file_copy.h - copies a file that the disk may not return completely.
  *
  * Does:     copies a file; writes zeros where the disk returns an error, if the caller wants that.
  * Owns:     nothing after a call.
  * May use:  base/.
- * Knows no: what is in the file.
+ * Knows no: the contents of the file.
  * Threads:  any that may block.
  * Blocks:   yes, on the disk.
- * Fails by: ERR_NOT_FOUND (there is no such file), ERR_EXISTS (the copy is there),
- *           ERR_STORAGE_FULL, ERR_IO.
+ * Fails by: ERR_NOT_FOUND (there is no such file), ERR_EXISTS (the copy exists), ERR_STORAGE_FULL,
+ *           ERR_IO.
  * Limits:   none.
  * Promises: 1. The copy is on disk when the call returns ERR_OK.
  */
@@ -19,11 +19,11 @@
 
 #include "base/file.h"
 
-/* fills_gaps: bytes that cannot be read are zeros in the copy; else ERR_IO. */
+/* Copies a file. fills_gaps: unreadable bytes become zeros in the copy; else ERR_IO. */
 enum err sto_file_copy(const char *from, const char *to, mode_t mode, bool fills_gaps,
                        uint64_t *out_bytes, struct errbuf *eb) MUST_CHECK;
 
-/* Writes all of the bytes. path: for the text of an error. */
+/* Writes all of the bytes. path: for the error text. */
 enum err sto_bytes_write(int fd, const char *path, const uint8_t *bytes, size_t len,
                          uint64_t offset, struct errbuf *eb) MUST_CHECK;
 

@@ -1,10 +1,10 @@
 /*
- * storage/rocksdb/file_lock.h - the lock that RocksDB holds on an open database, for a while.
+ * storage/rocksdb/file_lock.h - the lock that RocksDB holds on an open database, held temporarily.
  *
  * Does:     takes the lock of a database directory as RocksDB does, and releases it.
- * Owns:     the lock, between both.
+ * Owns:     the lock, while it is held.
  * May use:  base/, RocksDB.
- * Knows no: why nobody else may open the database.
+ * Knows no: why the database may not be opened.
  * Threads:  any.
  * Blocks:   on the disk, never for the lock.
  * Fails by: ERR_LOCKED, ERR_IO.

@@ -1,16 +1,16 @@
 /*
- * storage/rocksdb/list_check.h - whether a table file's list of tenants is what its keys say.
+ * storage/rocksdb/list_check.h - checks that a table file's list of tenants agrees with its keys.
  *
  * Does:     compares the tenants of a file's keys, and their numbers of entries, with the list that
  *           the file holds (catalogue.h).
- * Owns:     the list, taken apart, from init to fini.
+ * Owns:     the decoded list, from init to fini.
  * May use:  base/, storage/.
  * Knows no: files, RocksDB, the code that made the list.
  * Threads:  one.
  * Blocks:   no.
  * Fails by: ERR_CORRUPT: the property is no list.
- * Limits:   a list of RDB_CATALOGUE_BYTES, taken apart: 24 bytes a tenant beside its ID.
- * Promises: 1. A tenant that a key names and the list does not is found, whatever else is right.
+ * Limits:   a list of RDB_CATALOGUE_BYTES, decoded: 24 bytes a tenant beside its ID.
+ * Promises: 1. A tenant that has a key and is not in the list is found, whatever else is right.
  */
 #ifndef STORAGE_ROCKSDB_LIST_CHECK_H
 #define STORAGE_ROCKSDB_LIST_CHECK_H
@@ -21,28 +21,28 @@
 struct rdb_listed_tenant {
     uint32_t offset; /* of its ID */
     uint32_t len;
-    uint64_t entries; /* that the list says */
+    uint64_t entries; /* according to the list */
     uint64_t seen;
 };
 
 struct rdb_list_check {
-    struct rdb_listed_tenant *of; /* in the order of their IDs */
+    struct rdb_listed_tenant *of; /* sorted by ID */
     size_t count;
-    size_t last; /* that a key named */
+    size_t last; /* tenant of the last key */
     struct buf ids;
     uint64_t entries;
     uint64_t seen;
-    bool too_many; /* tenants are not listed: only entries count */
+    bool too_many; /* tenants are not listed: only the number of entries is checked */
     bool is_wrong;
 };
 
-/* After ERR_OK: fini. */
+/* After ERR_OK, fini is needed. */
 enum err sto_rdb_list_check_init(struct rdb_list_check *c, struct slice property) MUST_CHECK;
 void sto_rdb_list_check_fini(struct rdb_list_check *c);
 
-/* An entry of the file: value is the end of a range tombstone, empty of any other entry. */
+/* Adds an entry of the file; range_end: the end of a range tombstone, empty for any other entry. */
 void sto_rdb_list_check_entry(struct rdb_list_check *c, struct slice key, struct slice range_end);
-/* After the last entry. */
+/* Returns the result, after the last entry. */
 bool sto_rdb_list_check_matches(const struct rdb_list_check *c);
 
 #endif

@@ -1,15 +1,16 @@
 /*
- * storage/rocksdb/live_files.h - the tables that the database uses now, found by their names.
+ * storage/rocksdb/live_files.h - the table files that the database uses now, by name.
  *
- * Does:     take RocksDB's list of live files; find one by its name; go through those of a family.
- * Owns:     the list, until it is closed, and with it names and keys.
+ * Does:     fetches RocksDB's list of live files; finds a file by its name; iterates over those of
+ *           a family.
+ * Owns:     the list with its names and keys, until it is closed.
  * May use:  base/, RocksDB.
  * Knows no: tenants, directories.
  * Threads:  any.
- * Blocks:   shortly: RocksDB's lock.
+ * Blocks:   briefly, on RocksDB's lock.
  * Fails by: does not fail.
  * Limits:   none: as many files as there are.
- * Promises: 1. Finding a name takes as many comparisons as the number of files has binary digits.
+ * Promises: 1. Finding a name takes O(log n) comparisons.
  */
 #ifndef STORAGE_ROCKSDB_LIVE_FILES_H
 #define STORAGE_ROCKSDB_LIVE_FILES_H
@@ -44,14 +45,14 @@ struct rdb_live_file {
 };
 
 void sto_rdb_live_files_open(rocksdb_t *db, struct rdb_live_files *out);
-/* The file's index in the list; negative: it is not live. */
+/* Returns the file's index in the list; negative: it is not live. */
 int sto_rdb_live_files_find(const struct rdb_live_files *files, const char *name);
-/* What the list says of the file with this index. */
+/* Returns the list's entry with this index. */
 void sto_rdb_live_files_get(const struct rdb_live_files *files, int index,
                             struct rdb_live_file *out);
 void sto_rdb_live_files_close(struct rdb_live_files *files);
 
-/* --- one after the other ---------------------------------------------------------------------- */
+/* --- iteration ------------------------------------------------------------------------------- */
 
 struct rdb_live_walk {
     const rocksdb_livefiles_t *list;
@@ -59,12 +60,12 @@ struct rdb_live_walk {
     int index;
 };
 
-/* The files of that family at the moment; NULL: of all. */
+/* Iterates over the present files of a family; NULL: of all. */
 void sto_rdb_live_walk_open(struct rdb_live_walk *w, rocksdb_t *db, const char *family);
 bool sto_rdb_live_walk_next(struct rdb_live_walk *w, struct rdb_live_file *out);
 void sto_rdb_live_walk_close(struct rdb_live_walk *w);
 
-/* The number of "000012.sst", "/000012.sst" or "000012.log"; 0: it has none. */
+/* Returns the number in "000012.sst", "/000012.sst" or "000012.log"; 0: it has none. */
 uint64_t sto_rdb_file_number(const char *name);
 
 #endif

@@ -1,17 +1,17 @@
 /*
- * storage/rocksdb/log_check.h - whether the logs hold all that was acknowledged.
+ * storage/rocksdb/log_check.h - checks that the logs hold all acknowledged writes.
  *
- * Does:     before RocksDB opens, reads all logs that it would read; tells an end that a crash tore
- *           from writes that are lost; cuts the former off.
+ * Does:     before RocksDB opens, reads all logs that it would read; distinguishes an end that a
+ *           crash tore from lost writes; cuts a torn end off.
  * Owns:     nothing.
  * May use:  base/, storage/.
- * Knows no: RocksDB, what a batch does.
+ * Knows no: RocksDB, the effect of a batch.
  * Threads:  one, before the database is open.
  * Blocks:   on the disk: all logs are read once.
  * Fails by: ERR_CORRUPT (acknowledged writes are lost), ERR_LOCKED, ERR_IO, ERR_UNSUPPORTED.
  * Limits:   memory: one block of a log, and the longest record of the MANIFEST.
  * Promises: 1. Nothing is changed when it fails.
- *           2. What is cut off was told to on_tear before.
+ *           2. Every tear is reported to on_tear before it is cut off.
  *           3. A change that the witness names is never cut off.
  */
 #ifndef STORAGE_ROCKSDB_LOG_CHECK_H

@@ -1,8 +1,8 @@
 /*
  * storage/rocksdb/log_file.h - the records of a RocksDB log or MANIFEST, read without RocksDB.
  *
- * Does:     returns record after record; says where the first one is that does not check out; finds
- *           a record that begins behind it; returns all that is in a file; appends records.
+ * Does:     returns record after record; reports the place of the first damaged one; finds a record
+ *           that starts after it; returns all bytes of a file; appends records.
  * Owns:     one block of 32 KiB and a descriptor for each open file.
  * May use:  base/, RocksDB's checksum.
  * Knows no: the database, witness, which file is the last.
@@ -11,9 +11,10 @@
  * Fails by: ERR_NOT_FOUND, ERR_IO; ERR_UNSUPPORTED (a record of a kind that this program never
  *           writes); ERR_TOO_BIG (a payload longer than its buffer's maximum).
  * Limits:   memory: one block, whatever the file's length.
- * Promises: 1. A record was written whole: its checksums match, its fragments follow.
+ * Promises: 1. A record was written completely: its checksums match, its fragments follow each
+ *              other.
  *           2. Zeros up to the end of the file are its end, not damage.
- *           3. The same bytes give the same records, whatever they are.
+ *           3. The same bytes always give the same records.
  */
 #ifndef STORAGE_ROCKSDB_LOG_FILE_H
 #define STORAGE_ROCKSDB_LOG_FILE_H
@@ -23,10 +24,10 @@
 struct rdb_log_file;
 
 struct rdb_log_record {
-    uint64_t offset;   /* of its first fragment; of the damage; of the end */
+    uint64_t offset;   /* of the record's first fragment; of the damage; of the end */
     uint64_t bytes;    /* payload */
-    uint64_t sequence; /* of a batch: its first change; 0 when the payload is too short for one */
-    uint32_t count;    /* of a batch: its changes */
+    uint64_t sequence; /* of a batch: its first change; 0 if the payload is too short for a batch */
+    uint32_t count;    /* of a batch: number of changes */
     bool is_cut;       /* damage: the file ends too early, which a crash explains */
 };
 
@@ -39,26 +40,27 @@ enum err sto_rdb_log_open(const char *path, struct rdb_log_file **out,
 void sto_rdb_log_close(struct rdb_log_file *f);
 uint64_t sto_rdb_log_bytes(const struct rdb_log_file *f);
 
-/* payload: NULL, or receives the record's bytes. Damage is where the record begins of which some
- * byte is wrong or missing; nothing is read behind it. */
+/* Reads the next record. payload: NULL, or receives the record's bytes. The offset of damage is the
+ * start of the record that has a wrong or missing byte; nothing is read after it. */
 enum err sto_rdb_log_next(struct rdb_log_file *f, struct buf *payload, enum rdb_log_found *out,
                           struct rdb_log_record *out_record, struct errbuf *eb) MUST_CHECK;
 
-/* The bytes of any file, run after run, in memory of f. RDB_LOG_RECORD: of a record, one fragment
- * of at most 32 KiB. RDB_LOG_DAMAGE: no fragment is there; the rest of the block as it is. The next
- * block is read as ever. Not to be mixed with sto_rdb_log_next. */
+/* Returns the bytes of any file, run after run, in memory of f. RDB_LOG_RECORD: one fragment of a
+ * record, at most 32 KiB. RDB_LOG_DAMAGE: no fragment; the rest of the block as it is, and the next
+ * block is read as usual. Do not mix with sto_rdb_log_next. */
 enum err sto_rdb_log_run(struct rdb_log_file *f, enum rdb_log_found *out, struct slice *out_bytes,
                          struct errbuf *eb) MUST_CHECK;
-/* Where the next run begins. */
+/* Returns the offset of the next run. */
 uint64_t sto_rdb_log_at(const struct rdb_log_file *f);
 
-/* Searches behind damage for the first fragment of a batch whose sequence is above `sequence`, that
- * of the last change before the damage; 0: not known. Its writer had the damaged record synced. */
+/* Searches after damage for the first fragment of a batch whose sequence is above `sequence`, the
+ * number of the last change before the damage; 0: not known. The writer of such a batch had the
+ * damaged record synced before. */
 enum err sto_rdb_log_find_later(struct rdb_log_file *f, uint64_t damage, uint64_t sequence,
                                 bool *out_found, struct rdb_log_record *out_record,
                                 struct errbuf *eb) MUST_CHECK;
 
-/* Cuts the file off at `end`, where no record goes on, and writes records there, synced. */
+/* Cuts the file off at `end`, where no record continues, and writes records there, synced. */
 enum err sto_rdb_log_append(const char *path, uint64_t end, const struct slice *records,
                             size_t count, struct errbuf *eb) MUST_CHECK;
 

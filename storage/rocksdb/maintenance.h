@@ -1,11 +1,10 @@
 /*
- * storage/rocksdb/maintenance.h - the thread that looks after the engine.
+ * storage/rocksdb/maintenance.h - the thread that monitors the engine.
  *
- * Does:     look four times a second how near RocksDB is to delaying writes (pressure.h) and how
- *           much of the disk is free, and write the witness when something was acknowledged; once
- *           a second get space back for deletes when it is low, ask RocksDB whether its background
- *           work failed or its writes stand still, remove expired tokens of idempotency and
- *           changes.
+ * Does:     four times a second checks how near RocksDB is to delaying writes (pressure.h) and how
+ *           much disk space is free, and writes the witness if a write was acknowledged; once a
+ *           second reclaims space of deletes when it is low, checks whether RocksDB's background
+ *           work failed or its writes are stalled, removes expired idempotency tokens and changes.
  * Owns:     its thread.
  * May use:  base/, storage/.
  * Knows no: operations.
@@ -14,9 +13,9 @@
  * Fails by: latching the engine.
  * Limits:   RDB_STALL_SECONDS, RDB_WITNESS_SECONDS, RDB_RECLAIM_SECONDS, RDB_SWEEPS_PER_SECOND,
  *           RDB_CHANGES_SWEEP_MS.
- * Promises: 1. The witness is about RDB_PRESSURE_LOOK_MS behind, longer only while a round waits
- *              for the disk; on a full disk RDB_WITNESS_SECONDS at most, and without a free
- *              descriptor RDB_DESCRIPTOR_SECONDS.
+ * Promises: 1. The witness lags by about RDB_PRESSURE_LOOK_MS, longer only while a round waits for
+ *              the disk; on a full disk by at most RDB_WITNESS_SECONDS, and without a free
+ *              descriptor by RDB_DESCRIPTOR_SECONDS.
  */
 #ifndef STORAGE_ROCKSDB_MAINTENANCE_H
 #define STORAGE_ROCKSDB_MAINTENANCE_H
@@ -26,20 +25,19 @@
 #include "storage/rocksdb/change_care.h"
 #include "storage/rocksdb/token.h"
 
-/* RocksDB 7.8.3 can stop writes and never schedule the compaction that would free them. */
+/* RocksDB 7.8.3 can stop writes and never schedule the compaction that would resume them. */
 #define RDB_STALL_SECONDS 120
-/* With the disk low: how often deletes are flushed, so that their space comes back. */
+/* With the disk low: seconds between flushes of deletes, so that their space is reclaimed. */
 #define RDB_RECLAIM_SECONDS 3
-/* Commits of LIM_TOKENS_PER_SWEEP: more than can be made in a second, so they do not pile up. */
+/* Commits of LIM_TOKENS_PER_SWEEP: more tokens than a second can create, so they do not pile up. */
 #define RDB_SWEEPS_PER_SECOND 16
-/* Changes are removed for so long in a second: the disk and the pressure wait meanwhile. */
+/* Time per second for removing changes; checks of disk and pressure wait during that time. */
 #define RDB_CHANGES_SWEEP_MS 200
-/* Between two walks over all changes: so many times as long as the last one took, at most a minute.
- * A walk steps over deletes that no compaction has removed yet. */
+/* Pause between two walks over all changes, as a multiple of the last walk's duration, and its
+ * maximum. A walk steps over deletes that no compaction has removed yet. */
 #define RDB_CHANGES_REST_FACTOR 50
 #define RDB_CHANGES_REST_S      60
-/* On a full disk: for so long the witness may be behind, before nothing is acknowledged any more.
- */
+/* On a full disk: longest lag of the witness before writes are no longer acknowledged. */
 #define RDB_WITNESS_SECONDS 5
 
 struct rdb_maintenance {
@@ -50,22 +48,24 @@ struct rdb_maintenance {
     bool started;
     bool stopping; /* under lock */
     uint64_t next_look_ns;
-    uint64_t witnessed;            /* its thread, then close */
-    uint64_t unwitnessed_since_ns; /* no space, or descriptor, for the witness; 0: it is written */
+    uint64_t witnessed; /* its thread; after stop, close */
+    /* no space, or descriptor, for the witness since then; 0: it is written */
+    uint64_t unwitnessed_since_ns;
     unsigned stalled_seconds;
     unsigned low_seconds;
     uint64_t reclaimed; /* acknowledged sequence number at the last reclaim */
     struct rdb_token_sweep tokens;
     struct rdb_change_sweep changes;
-    uint64_t changes_walk_ns; /* what the walk in progress took so far */
+    uint64_t changes_walk_ns; /* duration of the walk in progress, so far */
     uint64_t changes_next_ns; /* when the next one starts */
 };
 
 enum err sto_rdb_maintenance_start(struct rdb_maintenance *m, struct rdb_engine *e) MUST_CHECK;
 void sto_rdb_maintenance_stop(struct rdb_maintenance *m);
-/* Write the witness if it is behind; after stop, or from the thread itself. */
+/* Writes the witness if it lags; called after stop, or by the thread itself. */
 void sto_rdb_maintenance_witness(struct rdb_maintenance *m);
-/* A flush or compaction failed, of another reason than a damaged block: latches. */
+/* Returns whether a flush or compaction failed for another reason than a damaged block, and
+ * latches. */
 bool sto_rdb_background_failed(struct rdb_engine *e);
 
 #endif

@@ -1,13 +1,14 @@
 /*
- * storage/rocksdb/metadata_parts.h - whether new table files have their filter and index in parts.
+ * storage/rocksdb/metadata_parts.h - chooses whether new table files have their filter and index in
+ * parts.
  *
  * Does:     has new files written with one filter and one index, or with both in parts. A whole
- *           filter has an entry for each key beside those for prefixes; one in parts has what the
- *           options say.
+ *           filter has an entry for each key beside those for prefixes; a partitioned one follows
+ *           the options.
  * Owns:     the choice.
  * May use:  RocksDB.
- * Knows no: how large database and cache are.
- * Threads:  set from any; flushes and compactions ask from any.
+ * Knows no: the sizes of database and cache.
+ * Threads:  set from any; flushes and compactions read the choice from any.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
@@ -21,11 +22,11 @@
 
 struct rdb_metadata_parts;
 
-/* New files are in parts, at first. */
+/* At first, new files have parts. */
 struct rdb_metadata_parts *sto_rdb_metadata_parts_new(void);
-/* After the database was closed. NULL is accepted. */
+/* Call after the database was closed. NULL is accepted. */
 void sto_rdb_metadata_parts_free(struct rdb_metadata_parts *parts);
-/* Into options whose block-based table factory has parts. */
+/* Adds it to options whose block-based table factory has parts. */
 void sto_rdb_metadata_parts_install(struct rdb_metadata_parts *parts, rocksdb_options_t *options);
 
 void sto_rdb_metadata_parts_set(struct rdb_metadata_parts *parts, bool in_parts);

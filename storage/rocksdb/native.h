@@ -1,10 +1,11 @@
 /*
- * storage/rocksdb/native.h - the C++ objects inside RocksDB's C handles, for this room's .cc files.
+ * storage/rocksdb/native.h - the C++ objects inside RocksDB's C handles, for this directory's .cc
+ * files.
  *
  * Does:     returns the rocksdb::Options, DB and ColumnFamilyHandle of a C handle.
  * Owns:     nothing.
  * May use:  RocksDB.
- * Knows no: what its callers need of RocksDB that rocksdb/c.h does not offer.
+ * Knows no: which functions its callers need that rocksdb/c.h does not offer.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: does not fail.

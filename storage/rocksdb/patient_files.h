@@ -1,16 +1,17 @@
 /*
- * storage/rocksdb/patient_files.h - RocksDB's files, opened again while no descriptor is free.
+ * storage/rocksdb/patient_files.h - RocksDB's file system, with retries while no descriptor is
+ * free.
  *
- * Does:     makes a file system that opens files as RocksDB's own does, and tries again while no
- *           descriptor is free (descriptors.h): RocksDB takes that for a failure of the disk.
+ * Does:     creates a file system that opens files as RocksDB's own does, and retries while no
+ *           descriptor is free (descriptors.h): RocksDB would treat that as a failure of the disk.
  * Owns:     nothing.
  * May use:  storage/rocksdb/descriptors.h, RocksDB.
- * Knows no: which files those are.
+ * Knows no: the purpose of the files.
  * Threads:  any.
- * Blocks:   what opens a file, for RDB_DESCRIPTOR_SECONDS at most.
+ * Blocks:   calls that open a file, for at most RDB_DESCRIPTOR_SECONDS.
  * Fails by: as RocksDB's.
  * Limits:   RDB_DESCRIPTOR_SECONDS.
- * Promises: 1. No open fails for lack of a descriptor before that.
+ * Promises: 1. No open fails for lack of a descriptor before RDB_DESCRIPTOR_SECONDS.
  */
 #ifndef STORAGE_ROCKSDB_PATIENT_FILES_H
 #define STORAGE_ROCKSDB_PATIENT_FILES_H

@@ -1,21 +1,22 @@
 /*
- * storage/rocksdb/prefetch.h - what a write reads, read on another thread before its turn comes.
+ * storage/rocksdb/prefetch.h - reads the blocks that a write needs on another thread, before the
+ * write is served.
  *
- * Does:     say whether the blocks that an operation will read are in memory; have a reader thread
- *           read those that are not; notice when that is worth asking.
- * Owns:     a read from its start until its message is finished with.
+ * Does:     determines whether the blocks that an operation will read are in memory; has a reader
+ *           thread read those that are not; detects when that check is worth its cost.
+ * Owns:     a read from its start until sto_rdb_prefetch_finish.
  * May use:  base/, storage/.
- * Knows no: what the read values mean: nothing is decided by them.
- * Threads:  one committer's, but for the read itself.
+ * Knows no: the meaning of the values read: no decision depends on them.
+ * Threads:  one committer's, except the read itself.
  * Blocks:   no; the reader does.
  * Fails by: an operation that is not prefetched is read by the committer; so is one whose prefetch
  *           meets an error, which the committer meets then and reports.
  * Limits:   LIM_PREFETCH_OPS, LIM_PREFETCH_BYTES, LIM_PREFETCH_KEYS, and the tenant's part of the
  *           queue of points.
  * Promises: 1. An operation is prefetched at most once.
- *           2. While no read waits for a disk nothing is asked and nothing prefetched: being slow
- *              for want of a processor is not that.
- *           3. A prefetch counts in reads_open, and reads nothing behind a closed gate.
+ *           2. While no read waits for a disk there are no checks and no prefetches: slowness for
+ *              lack of processor time does not count.
+ *           3. A prefetch counts in reads_open, and reads nothing after the gate closed.
  *           4. The engine does not end its threads while a prefetch is in flight.
  */
 #ifndef STORAGE_ROCKSDB_PREFETCH_H
@@ -25,7 +26,7 @@
 
 struct rdb_committer;
 
-/* One operation's read; msg comes back to its committer's mailbox. */
+/* One operation's read; msg returns to its committer's mailbox. */
 struct rdb_prefetch {
     struct base_msg msg; /* first */
     void (*returned)(struct base_msg *msg);
@@ -34,26 +35,28 @@ struct rdb_prefetch {
     bool was_slow;
 };
 
-/* When to ask, of one committer. */
+/* One committer's state that decides when to check. */
 struct rdb_prefetch_watch {
-    unsigned left;       /* operations that are still asked about */
-    uint64_t applied_ns; /* when an operation began to be applied; 0: not timed */
-    uint64_t sleeps;     /* of this thread, up to the last look */
-    bool is_counted;     /* sleeps is known, and the thread has done nothing but apply since */
+    unsigned left;       /* operations that will still be checked */
+    uint64_t applied_ns; /* when the last operation started to be applied; 0: not timed */
+    uint64_t sleeps;     /* of this thread, at the last reading */
+    bool is_counted;     /* sleeps is known, and the thread has only applied operations since */
 };
 
-/* An operation will be applied: has it timed. */
+/* Starts the timing of an operation that will be applied. */
 void sto_rdb_prefetch_applies(struct rdb_prefetch_watch *w, uint64_t now_ns);
-/* It was. One that slept for LIM_PREFETCH_SLOW_US or more has the next ones asked about. */
+/* Ends the timing. After an operation that slept for LIM_PREFETCH_SLOW_US or more, the next ones
+ * are checked. */
 void sto_rdb_prefetch_applied(struct rdb_prefetch_watch *w, uint64_t now_ns);
-/* The thread does something else now, which may sleep. */
+/* Call before the thread does other work, which may sleep. */
 void sto_rdb_prefetch_pauses(struct rdb_prefetch_watch *w);
-/* Says whether to start a prefetch of op: it is worth asking, and something is not in memory. */
+/* Returns whether to start a prefetch of op: checks are worth their cost, and a block is not in
+ * memory. */
 bool sto_rdb_prefetch_is_wanted(struct rdb_committer *c, const struct sto_mutate_op *op) MUST_CHECK;
-/* Starts it. msg->run is `returned` when it is back; false: not started, op goes on without. */
+/* Starts it. On return, msg->run is `returned`; false: not started, op continues without it. */
 bool sto_rdb_prefetch_start(struct rdb_committer *c, struct sto_mutate_op *op,
                             void (*returned)(struct base_msg *msg)) MUST_CHECK;
-/* It came back, and op waits for it no more. */
+/* Call after its return, when op no longer waits for it. */
 void sto_rdb_prefetch_finish(struct rdb_prefetch *p);
 
 #endif

@@ -1,16 +1,17 @@
 /*
- * storage/rocksdb/pressure.h - how near RocksDB is to making every writer wait.
+ * storage/rocksdb/pressure.h - how near RocksDB is to delaying or stopping all writes.
  *
- * Does:     look at files of level 0, bytes to be compacted, memtables to be flushed, and delays
- *           that RocksDB imposes already; make one number of them.
+ * Does:     reads the number of level 0 files, bytes to be compacted, memtables to be flushed, and
+ *           delays that RocksDB already imposes; combines them into one number.
  * Owns:     nothing.
  * May use:  base/, storage/.
- * Knows no: who writes (admit.h).
+ * Knows no: the writers (admit.h).
  * Threads:  look on the maintenance thread; level from any.
- * Blocks:   look takes RocksDB's own mutex for a moment.
+ * Blocks:   look holds RocksDB's own mutex briefly.
  * Fails by: does not fail.
- * Limits:   RDB_LEVEL0_SLOW and the others below; db.c sets RocksDB's own by them.
- * Promises: 1. 0 as long as RocksDB is far from a delay, RDB_PRESSURE_FULL when it would begin one.
+ * Limits:   RDB_LEVEL0_SLOW and the others below; db.c derives RocksDB's own from them.
+ * Promises: 1. 0 while RocksDB is far from a delay, RDB_PRESSURE_FULL at the point where it would
+ *              delay.
  */
 #ifndef STORAGE_ROCKSDB_PRESSURE_H
 #define STORAGE_ROCKSDB_PRESSURE_H
@@ -25,14 +26,15 @@ struct rdb_engine;
 #define RDB_PRESSURE_FULL 1000
 
 /* Where RocksDB delays writes, and where it stops them. */
-#define RDB_LEVEL0_SLOW      20
-#define RDB_LEVEL0_STOP      36
-#define RDB_PENDING_SLOW     (64 * GIB)
-#define RDB_PENDING_STOP     (256 * GIB)
-#define RDB_MEMTABLES        4 /* of cells; one is written, the last but one full delays */
+#define RDB_LEVEL0_SLOW  20
+#define RDB_LEVEL0_STOP  36
+#define RDB_PENDING_SLOW (64 * GIB)
+#define RDB_PENDING_STOP (256 * GIB)
+/* of cells; one is written, and RocksDB delays when all but one are full */
+#define RDB_MEMTABLES        4
 #define RDB_PRESSURE_LOOK_MS 250
 
-/* What RocksDB says of the column family of cells. */
+/* RocksDB's properties of the column family of cells. */
 struct rdb_signs {
     uint64_t level0_files;
     uint64_t pending_bytes;
@@ -48,16 +50,17 @@ struct rdb_pressure {
     _Atomic uint64_t memtables_waiting;
     _Atomic uint64_t delayed_write_rate;
     _Atomic bool stopped;
-    _Atomic uint64_t delayed_ns; /* all together, since the start */
+    _Atomic uint64_t delayed_ns; /* total since the start */
     _Atomic uint64_t stopped_ns;
-    _Atomic uint64_t looked_ns; /* maintenance thread, and tests */
-    _Atomic uint32_t pretended; /* test tool: at least this */
+    _Atomic uint64_t looked_ns; /* last reading; maintenance thread, and tests */
+    _Atomic uint32_t pretended; /* test tool: lower bound of level */
 };
 
-/* 0 up to calm, RDB_PRESSURE_FULL from slow on, and in proportion in between. */
+/* Returns 0 up to calm, RDB_PRESSURE_FULL from slow on, and a proportional value in between. */
 uint32_t sto_rdb_sign(uint64_t value, uint64_t calm, uint64_t slow);
 uint32_t sto_rdb_pressure_of(const struct rdb_signs *signs);
-/* What was seen before held until now. */
+/* Adds the time since the last reading to the delayed and stopped totals, if that reading saw a
+ * delay or stop. */
 void sto_rdb_pressure_pass(struct rdb_pressure *p, uint64_t now_ns);
 void sto_rdb_pressure_look(struct rdb_engine *e);
 static inline uint32_t sto_rdb_pressure_level(const struct rdb_pressure *p)

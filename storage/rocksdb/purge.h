@@ -1,17 +1,17 @@
 /*
- * storage/rocksdb/purge.h - removing tenants' bytes from the files, and checking that.
+ * storage/rocksdb/purge.h - removes tenants' bytes from the files, and verifies that.
  *
- * Does:     purge.c: the physical steps of storage/engine.h in their order. audit.c: what is
- *           physically there, before and after them.
+ * Does:     purge.c: the physical steps of storage/engine.h in their order. audit.c: counts the
+ *           stored entries, before and after them.
  * Owns:     nothing.
  * May use:  base/, storage/.
- * Knows no: why a tenant leaves, who signs the certificate.
+ * Knows no: why a tenant is offboarded, who signs the certificate.
  * Threads:  job threads.
  * Blocks:   yes, for as long as a compaction takes.
  * Fails by: ERR_CONFLICT (gate is not GONE, or a document changed), ERR_TIMEOUT (reads still open),
  *           ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_OUTCOME_UNKNOWN.
- * Limits:   RDB_WAIT_SECONDS for reads of the tenant to end, for snapshots of before, and for
- *           replaced files to be let go.
+ * Limits:   RDB_WAIT_SECONDS each for reads of the tenant to end, for older snapshots, and for
+ *           replaced files to be released.
  * Promises: 1. No range tombstone is written among the rows: no other tenant's read is affected.
  *           2. Every step may be repeated.
  */
@@ -26,15 +26,15 @@
 #include "storage/rocksdb/reclaim_note.h"
 #include "storage/rocksdb/token.h"
 
-/* storage/places.h says what a purge does with each family and each kind of document: no list of
- * them is anywhere else. */
+/* storage/places.h defines what a purge does with each family and each kind of document; there is
+ * no other list of them. */
 static const enum sto_place_fate RDB_FAMILY_FATES[RDB_CF_COUNT] = {
 #define X(id, name, fate) STO_PLACE_##fate,
     STO_FAMILIES(X)
 #undef X
 };
 
-/* Families that hold a tenant's keys as range.h makes them. */
+/* Returns whether the family holds a tenant's keys as range.h makes them. */
 static inline bool sto_rdb_family_is_erased(int family)
 {
     return RDB_FAMILY_FATES[family] == STO_PLACE_ERASED;

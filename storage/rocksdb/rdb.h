@@ -1,7 +1,7 @@
 /*
- * storage/rocksdb/rdb.h - the embedded engine's own structure, for the files of this room.
+ * storage/rocksdb/rdb.h - the embedded engine's own structure, for the files of this directory.
  *
- * Does:     hold the parts together; latch the first failure; make synced writes.
+ * Does:     holds the parts together; latches the first failure; makes synced writes.
  * Owns:     all parts, from sto_rocksdb_open to sto_engine_close.
  * May use:  base/, storage/.
  * Knows no: what the parts do.
@@ -39,11 +39,11 @@
 #include "storage/rocksdb/scrub.h"
 #include "storage/rocksdb/tombstones.h"
 
-#define RDB_STEPS_PER_OP 64    /* an iterator goes so far for what one operation costs */
-#define RDB_NS_OF_A_STEP 512   /* of what a filter did */
-#define RDB_NS_PER_OP    10000 /* of a committer, as one operation in the fair queue */
+#define RDB_STEPS_PER_OP 64    /* iterator steps that cost as much as one operation */
+#define RDB_NS_OF_A_STEP 512   /* filter time that counts as one iterator step */
+#define RDB_NS_PER_OP    10000 /* committer time that counts as one operation in the fair queue */
 #define RDB_READS_FULL   "the read queue, or this tenant's part of it, is full; retry"
-#define RDB_WAIT_SECONDS 30 /* a purge step waits so long for readers, then ERR_TIMEOUT */
+#define RDB_WAIT_SECONDS 30 /* longest wait of a purge step for readers; then ERR_TIMEOUT */
 
 struct rdb_purging_tenant {
     char id[LIM_TENANT_ID + 1];
@@ -65,7 +65,7 @@ struct rdb_engine {
     int wait_seconds; /* RDB_WAIT_SECONDS; tests shorten it */
     int committer_count;
     struct rdb_committer *committers[RDB_COMMITTERS_MAX];
-    struct rdb_long_rows long_rows[RDB_COMMITTERS_MAX]; /* of each committer */
+    struct rdb_long_rows long_rows[RDB_COMMITTERS_MAX]; /* one list for each committer */
     struct rdb_pool pool;
 
     /* any thread */
@@ -74,8 +74,8 @@ struct rdb_engine {
     _Atomic uint64_t acked_sequence;
     _Atomic uint64_t erasing_since_ns;  /* shares.h */
     _Atomic unsigned old_state_waited;  /* deletions that wait for old snapshots or files */
-    _Atomic uint64_t reads_handed_over; /* tried on a loop, and not in memory */
-    _Atomic uint64_t compacted_bytes[RDB_CF_COUNT]; /* of files that ranges.c had compacted */
+    _Atomic uint64_t reads_handed_over; /* reads that a loop tried and did not find in memory */
+    _Atomic uint64_t compacted_bytes[RDB_CF_COUNT]; /* of files compacted by ranges.c */
     struct rdb_cache_sample cache_sample;
     struct rdb_tombstones tombstones;
     struct rdb_change_counts change_counts;
@@ -84,24 +84,24 @@ struct rdb_engine {
     struct rdb_lost lost;
     struct rdb_scrub scrub;
     struct rdb_file_lists file_lists;
-    _Atomic unsigned shuttles;     /* under way (shuttle.h) */
+    _Atomic unsigned shuttles; /* operations in flight between readers and committers (shuttle.h) */
     _Atomic uint64_t prefetches;   /* started */
-    _Atomic uint64_t plans;        /* the same */
+    _Atomic uint64_t plans;        /* started */
     _Atomic uint64_t apply_steps;  /* LIM_APPLY_STEPS, unless a test says otherwise */
-    _Atomic uint64_t held_free_ns; /* LIM_HELD_FREE_MS, likewise */
+    _Atomic uint64_t held_free_ns; /* LIM_HELD_FREE_MS, unless a test says otherwise */
     _Atomic int prefetch_when;     /* test tool: enum sto_test_prefetch */
     _Atomic int die_at;            /* test tool: enum sto_die_point */
-    _Atomic int hold_at;           /* test tool: the same */
-    _Atomic unsigned held;         /* test tool: threads that are there */
+    _Atomic int hold_at;           /* test tool: enum sto_die_point */
+    _Atomic unsigned held;         /* test tool: threads held at hold_at */
     _Atomic int fail_commit;       /* test tool: counts down, the write that reaches 0 fails */
     pthread_mutex_t reason_lock;
-    char reason[160]; /* under reason_lock, and what it says of the disk */
+    char reason[160]; /* under reason_lock, as is failed_disk */
     enum sto_disk failed_disk;
-    pthread_mutex_t docs_lock;     /* one change of documents at a time */
-    pthread_mutex_t compact_lock;  /* ranges.c: one range at a time */
-    pthread_mutex_t image_lock;    /* while an image is made, or a step of a purge begins */
+    pthread_mutex_t docs_lock;     /* held for one change of documents at a time */
+    pthread_mutex_t compact_lock;  /* ranges.c: held for one range at a time */
+    pthread_mutex_t image_lock;    /* held while an image is created or a purge step starts */
     struct rdb_purging purging;    /* under image_lock: tenants between two steps of a purge */
-    struct sto_progress *progress; /* job thread; NULL: nobody watches */
+    struct sto_progress *progress; /* job thread; NULL: no progress is reported */
 
     struct rdb_pace pace;
     struct rdb_pressure pressure;
@@ -122,29 +122,32 @@ static inline struct rdb_committer *sto_rdb_committer_of(struct rdb_engine *e,
     return e->committers[account->shard % (uint32_t)e->committer_count];
 }
 
-/* Also while the engine closes. */
+/* Returns the list of the account's committer, even while the engine closes. */
 static inline struct rdb_long_rows *sto_rdb_long_rows_of(struct rdb_engine *e,
                                                          const struct sto_account *account)
 {
     return &e->long_rows[account->shard % (uint32_t)e->options.committers];
 }
 
-/* Latch the engine; takes and frees RocksDB's error text. Returns what it stands for. */
+/* Latches the engine; takes over and frees RocksDB's error text. Returns the error that the text
+ * stands for. */
 enum err sto_rdb_fail(struct rdb_engine *e, const char *doing, char *rocksdb_error);
-/* The same for failures that RocksDB did not report. */
+/* Latches the engine for a failure that RocksDB did not report. */
 void sto_rdb_fail_text(struct rdb_engine *e, const char *reason);
 
-/* ERR_UNAVAILABLE with the reason when the engine has failed; usable: or when it is closing. */
+/* Return ERR_UNAVAILABLE with the reason if the engine has failed; usable also if it is closing. */
 enum err sto_rdb_sound(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 enum err sto_rdb_usable(struct rdb_engine *e, struct errbuf *eb) MUST_CHECK;
 
-/* One synced write. ERR_UNAVAILABLE: not attempted; ERR_OUTCOME_UNKNOWN: it failed, latched. */
+/* Makes one synced write. ERR_UNAVAILABLE: not attempted; ERR_OUTCOME_UNKNOWN: the write failed,
+ * and the engine is latched. */
 enum err sto_rdb_write(struct rdb_engine *e, rocksdb_writebatch_t *batch) MUST_CHECK;
-/* Test tool: ends the process, as kill -9 does, or waits, when it was asked to do so here. */
+/* Test tool: ends the process as kill -9 does, or waits, if the test requested that at this
+ * point. */
 void sto_rdb_test_point(struct rdb_engine *e, enum sto_die_point point);
-/* Flush all column families: afterwards no log holds what was written before. */
+/* Flushes all column families: afterwards no log holds data that was written before the call. */
 enum err sto_rdb_flush(struct rdb_engine *e) MUST_CHECK;
-/* One of RDB_CF_*. */
+/* Flushes one family; family: one of RDB_CF_*. */
 enum err sto_rdb_flush_family(struct rdb_engine *e, int family) MUST_CHECK;
 
 #endif

@@ -1,17 +1,17 @@
 /*
- * storage/rocksdb/reader.h - rows and ranges of rows, slice by slice.
+ * storage/rocksdb/reader.h - reads rows and ranges of rows, slice by slice.
  *
- * Does:     run read operations, on the caller's thread from memory or on a reader thread.
+ * Does:     runs read operations, on the caller's thread from memory or on a reader thread.
  * Owns:     cursors, until sto_read_finish.
  * May use:  base/, storage/.
- * Knows no: who reads.
+ * Knows no: the client.
  * Threads:  as storage/engine.h.
  * Blocks:   only on reader threads.
  * Fails by: ERR_SUSPENDED, ERR_GONE, ERR_OVERLOADED, ERR_UNAVAILABLE, ERR_CORRUPT, ERR_IO,
  *           ERR_INVALID, ERR_NO_MEMORY.
  * Limits:   LIM_READ_QUEUE_OPS, those of slice.h.
- * Promises: 1. A row is given from one state of it, however many slices it takes (long_row.h).
- *           2. A point read that memory can answer allocates nothing here.
+ * Promises: 1. A row is emitted from one state of it, however many slices it takes (long_row.h).
+ *           2. A point read that is served from memory allocates nothing here.
  */
 #ifndef STORAGE_ROCKSDB_READER_H
 #define STORAGE_ROCKSDB_READER_H

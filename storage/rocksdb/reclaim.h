@@ -1,30 +1,30 @@
 /*
- * storage/rocksdb/reclaim.h - what rows that were dropped leave in the files goes without waiting
- * for other writes.
+ * storage/rocksdb/reclaim.h - reclaims the space of dropped rows in the files, without waiting for
+ * other writes.
  *
- * Does:     flush, rewrite the files around the rows of notes that are due (around the changes as
- *           well, where a whole table was dropped) and take the notes away;
- *           look whether range tombstones are left, as long as there may be some; have stretches of
- *           removed keys rewritten that reads walk through (removed.h).
+ * Does:     flushes; rewrites the files around the rows of reclaim records that are due (around the
+ *           changes as well, if a whole table was dropped) and deletes the records; checks for
+ *           range tombstones as long as there may be some; has stretches of removed keys rewritten
+ *           that reads walk through (removed.h).
  * Owns:     its thread.
  * May use:  base/, storage/.
- * Knows no: why rows were dropped, or whether there are any in their place again.
+ * Knows no: why rows were dropped, or whether the range has new rows.
  * Threads:  wake, expect, is_idle and waiting from any; start and stop from one.
- * Blocks:   stop joins, after the compaction under way was told to end.
- * Fails by: latching the engine. Snapshots and reads that stay open: later again. A damaged file
+ * Blocks:   stop joins, after it told the compaction in progress to end.
+ * Fails by: latching the engine. Snapshots and reads that stay open: retried later. A damaged file
  *           that cannot be rewritten: see promise 5.
- * Limits:   RDB_NOTES_BYTES of notes a round, which share a flush; RDB_RECLAIM_RETRY_S;
- *           RDB_STUCK_FIRST_S to RDB_STUCK_MAX_S, and at most options.reclaim_after_s;
- *           how fast is pace.h's.
- * Promises: 1. A note that a crash left is found at the next open.
- *           2. A note goes when the rewriting is done; what it replaced, and what the note was, are
- *              gone from the disk when is_idle is true, and behind an open in any case.
- *           3. Whatever stands in the range anew stays: a rewriting removes nothing that a read
- *              would give.
- *           4. Notes for later are worked on together: a file is rewritten once for all of them.
- *           5. Where a damaged file cannot be rewritten, the notes of other files are worked on and
- *              forgotten; the note of that file, the rewriting of the notes' own bytes and that of
- *              range tombstones are tried again, after a pause that doubles.
+ * Limits:   RDB_NOTES_BYTES of reclaim records a round, which share a flush; RDB_RECLAIM_RETRY_S;
+ *           RDB_STUCK_FIRST_S to RDB_STUCK_MAX_S, and at most options.reclaim_after_s; the speed is
+ *           pace.h's.
+ * Promises: 1. A reclaim record that a crash left is found at the next open.
+ *           2. A record is deleted when the rewriting is done. The replaced files, and the record's
+ *              own bytes, are gone from the disk when is_idle is true, and in any case after an
+ *              open.
+ *           3. New rows in the range stay: a rewriting removes nothing that a read would return.
+ *           4. Records for later are processed together: a file is rewritten once for all of them.
+ *           5. If a damaged file cannot be rewritten, the records of other files are processed and
+ *              deleted. The record of that file, the rewriting of the records' own bytes and that
+ *              of range tombstones are retried after a pause that doubles.
  */
 #ifndef STORAGE_ROCKSDB_RECLAIM_H
 #define STORAGE_ROCKSDB_RECLAIM_H
@@ -43,17 +43,17 @@
 
 struct rdb_engine;
 
-/* What a damaged file may be in the way of. */
+/* Work that a damaged file can block. */
 enum rdb_stuck_work {
-    RDB_STUCK_READING,  /* the notes */
-    RDB_STUCK_KEPT,     /* rewriting around some of them */
-    RDB_STUCK_SETTLING, /* rewriting the notes' own bytes */
+    RDB_STUCK_READING,  /* reading the reclaim records */
+    RDB_STUCK_KEPT,     /* rewriting the ranges of some records */
+    RDB_STUCK_SETTLING, /* rewriting the records' own bytes */
     RDB_STUCK_CLEARING, /* rewriting files with range tombstones */
     RDB_STUCK_WORKS
 };
 struct rdb_stuck {
-    uint64_t pause_s; /* between two tries; 0: no file is in the way */
-    uint64_t next_ns; /* of base_monotonic_ns: not tried sooner */
+    uint64_t pause_s; /* between two attempts; 0: no file blocks the work */
+    uint64_t next_ns; /* of base_monotonic_ns: earliest next attempt */
 };
 
 struct rdb_reclaim {
@@ -63,22 +63,22 @@ struct rdb_reclaim {
     pthread_cond_t changed;
     bool started;
     bool stopping;     /* under lock */
-    bool wanted;       /* under lock: there may be a note that was not looked at */
-    uint64_t due_ns;   /* under lock: when one for later is due; UINT64_MAX: there is none */
+    bool wanted;       /* under lock: there may be a new reclaim record */
+    uint64_t due_ns;   /* under lock: when a record for later is due; UINT64_MAX: there is none */
     bool is_unsettled; /* its thread: replaced files may still be on the disk */
     struct rdb_stuck stuck[RDB_STUCK_WORKS]; /* its thread */
-    struct errbuf stuck_text;                /* under lock: which file it is; "": none */
-    _Atomic bool is_idle;                    /* it looked: nothing is due, no range tombstone */
-    _Atomic uint64_t waiting;                /* notes: when it looked last, and new ones since */
+    struct errbuf stuck_text;                /* under lock: names the damaged file; "": none */
+    _Atomic bool is_idle; /* at the last check nothing was due, and there was no range tombstone */
+    _Atomic uint64_t waiting; /* reclaim records at the last check, and new ones since */
 };
 
 enum err sto_rdb_reclaim_start(struct rdb_reclaim *r, struct rdb_engine *e) MUST_CHECK;
 void sto_rdb_reclaim_stop(struct rdb_reclaim *r);
-/* Behind the last batch with a note for now, and behind a purge. */
+/* Call after the last batch with a reclaim record for now, and after a purge. */
 void sto_rdb_reclaim_wake(struct rdb_reclaim *r);
-/* Behind the last batch with a note for later. */
+/* Call after the last batch with a reclaim record for later. */
 void sto_rdb_reclaim_expect(struct rdb_reclaim *r);
-/* Names a damaged file that keeps bytes of drops from leaving; "": there is none. */
+/* Names a damaged file that prevents space of drops from being reclaimed; "": there is none. */
 void sto_rdb_reclaim_stuck(struct rdb_reclaim *r, struct errbuf *out);
 
 #endif

@@ -1,18 +1,19 @@
 /*
- * storage/rocksdb/row_cursor.h - the cells of one row as the batch under way leaves them.
+ * storage/rocksdb/row_cursor.h - the cells of one row as the batch in progress leaves them.
  *
- * Does:     walk the database and the overlay as one order of cells, inside one row.
+ * Does:     walks over the database and the overlay in one order of cells, inside one row.
  * Owns:     its iterator, until close.
  * May use:  base/, storage/.
- * Knows no: what the cells are looked at for.
+ * Knows no: the purpose of the walk.
  * Threads:  one committer's.
  * Blocks:   on reads.
- * Fails by: ERR_CORRUPT (a stored cell), ERR_IO and what else latches the engine; ERR_CANCELLED:
- *           removed_max; a seek may go on then, to where the caller knows better.
+ * Fails by: ERR_CORRUPT (a stored cell), ERR_IO and other errors that latch the engine;
+ *           ERR_CANCELLED: removed_max was reached; the caller may continue with a seek to a key
+ *           that it knows.
  * Limits:   none.
  * Promises: 1. Cells come in the order of their keys, each once, deleted ones never.
- *           2. The cell it stands on, and any other, may be put or deleted before the next move;
- *              what is put behind it comes, if it was not there before.
+ *           2. The cell under the cursor, and any other, may be put or deleted before the next
+ *              move; a cell put after it is visited, if it is new.
  */
 #ifndef STORAGE_ROCKSDB_ROW_CURSOR_H
 #define STORAGE_ROCKSDB_ROW_CURSOR_H
@@ -21,43 +22,43 @@
 
 struct rdb_row_cursor {
     struct rdb_batch *batch;
-    struct slice row;     /* prefix of its keys */
-    uint64_t removed_max; /* of the iterator, from the first seek on: so many removed keys are
-                           * passed in one move; 0: any number */
-    bool in_db;           /* the database may hold cells of the row */
-    bool begun;           /* options and iterator are there, if the database is asked at all */
+    struct slice row; /* prefix of its keys */
+    /* removed keys that the iterator passes in one move, set at the first seek; 0: any number */
+    uint64_t removed_max;
+    bool in_db; /* the database may hold cells of the row */
+    bool begun; /* options and iterator exist, if the database is read at all */
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *iterator;
-    struct rdb_entry *pending; /* the overlay's next one at or behind the cell */
+    struct rdb_entry *pending; /* the overlay's next entry at or after the cell */
     bool on_pending;
-    bool hides_stored; /* on_pending: the iterator stands on the same key */
+    bool hides_stored; /* on_pending: the iterator is on the same key */
 
-    /* the cell it stands on; slices until the next move */
+    /* the cell under the cursor; slices are valid until the next move */
     bool at_end;
     bool cell_in_db;
     uint8_t family_name_len;
     struct slice key;
     struct slice value;
 
-    struct buf plain; /* of what was sealed */
+    struct buf plain; /* the decrypted value */
     uint8_t upper[STO_KEY_ROW_MAX];
 };
 
-/* row: its prefix, unchanged until close. Costs nothing before the first seek. */
+/* Opens the cursor; row: its prefix, unchanged until close. Costs nothing before the first seek. */
 void sto_rdb_row_cursor_open(struct rdb_row_cursor *c, struct rdb_batch *b, struct slice row,
                              bool in_db, uint64_t removed_max);
-/* Another removed_max, from the next seek on. Costs nothing if it is the same. */
+/* Changes removed_max for the next seek and later moves. Costs nothing if it is the same. */
 void sto_rdb_row_cursor_bound(struct rdb_row_cursor *c, uint64_t removed_max);
 /* Accepts a zeroed cursor. */
 void sto_rdb_row_cursor_close(struct rdb_row_cursor *c);
 
-/* To the first cell at or behind key, which begins with the row's prefix and lies behind its
+/* Moves to the first cell at or after key; key starts with the row's prefix and is after its
  * header. */
 enum err sto_rdb_row_cursor_seek(struct rdb_row_cursor *c, struct slice key) MUST_CHECK;
 enum err sto_rdb_row_cursor_next(struct rdb_row_cursor *c) MUST_CHECK;
 
-/* The cell it stands on, without its value, for who changes it. Released by the caller, after a
- * failure too. */
+/* Returns the cell under the cursor, without its value, for changes. The caller releases the view,
+ * after a failure too. */
 enum err sto_rdb_row_cursor_view(const struct rdb_row_cursor *c,
                                  struct rdb_cell_view *out) MUST_CHECK;
 

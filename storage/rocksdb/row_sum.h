@@ -1,16 +1,17 @@
 /*
- * storage/rocksdb/row_sum.h - stored keys in their order, added up, each row against its header.
+ * storage/rocksdb/row_sum.h - adds up stored keys in their order, and checks each row against its
+ * header.
  *
- * Does:     count rows, cells and bytes of keys that are given one by one.
+ * Does:     counts rows, cells and bytes of keys that are added one by one.
  * Owns:     nothing.
  * May use:  base/, storage/.
- * Knows no: where the keys come from, what is done with the sum.
+ * Knows no: the source of the keys, the use of the sum.
  * Threads:  one at a time.
  * Blocks:   no.
  * Fails by: ERR_CORRUPT: a key, header or cell that does not decode, a cell outside its row, a row
- *           whose cells are not what its header says.
+ *           whose cells differ from its header.
  * Limits:   none.
- * Promises: 1. After close, every row that was begun agreed with its header.
+ * Promises: 1. After close, every row that was started agreed with its header.
  */
 #ifndef STORAGE_ROCKSDB_ROW_SUM_H
 #define STORAGE_ROCKSDB_ROW_SUM_H
@@ -30,7 +31,7 @@ struct rdb_row_sum {
 
 enum err sto_rdb_row_sum_add(struct rdb_row_sum *s, struct slice stored_key, struct slice value,
                              struct errbuf *eb) MUST_CHECK;
-/* Behind the last key. */
+/* Call after the last key. */
 enum err sto_rdb_row_sum_close(struct rdb_row_sum *s, struct errbuf *eb) MUST_CHECK;
 
 #endif

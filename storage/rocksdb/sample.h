@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/sample.h - keys that divide a table into parts of about the same size, and those
- * it was split at when it was made.
+ * storage/rocksdb/sample.h - keys that divide a table into parts of about the same size, and its
+ * initial splits.
  *
- * Does:     find row keys of a table and how many of its bytes stand in front of each.
+ * Does:     finds row keys of a table and the number of its bytes before each.
  * Owns:     nothing between two calls.
  * May use:  base/, storage/.
  * Knows no: who divides work by them.
@@ -10,10 +10,10 @@
  * Blocks:   readers only.
  * Fails by: ERR_OVERLOADED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE, ERR_NO_MEMORY, ERR_CANCELLED,
  *           ERR_TIMEOUT, ERR_SUSPENDED, ERR_GONE, ERR_NOT_FOUND.
- * Limits:   FOUND_MAX samples beside LIM_SPLITS, WALK_ROWS_MAX rows gone through, and as many
- *           more as the table had when it began.
- * Promises: 1. Offsets count the table's own bytes only, and the last one is what the table holds.
- *           2. Every split is a sample; each costs no more than a look at the sizes of files.
+ * Limits:   FOUND_MAX samples beside LIM_SPLITS, WALK_ROWS_MAX rows visited, and as many more as
+ *           the table had at the start.
+ * Promises: 1. Offsets count the table's own bytes only, and the last one is the table's size.
+ *           2. Every split is a sample; each costs no more than reading the sizes of files.
  */
 #ifndef STORAGE_ROCKSDB_SAMPLE_H
 #define STORAGE_ROCKSDB_SAMPLE_H

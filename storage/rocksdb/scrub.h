@@ -1,20 +1,21 @@
 /*
- * storage/rocksdb/scrub.h - every table file is read again, before somebody needs what is in it.
+ * storage/rocksdb/scrub.h - rereads every table file periodically, to find damage before a read
+ * needs the data.
  *
- * Does:     reads the table files in use one after the other, first the one that waits longest,
- *           and with a file of the metadata its copy (meta_copies.h); compares checksums, and the
- *           tenants of keys with the file's list; hands damaged blocks to damage.h; remembers
- *           when each file was read (scrub_log.h).
- * Owns:     its thread and what it remembers.
+ * Does:     reads the table files in use one after the other, first the one that has waited
+ *           longest, and with a file of the metadata its copy (meta_copies.h); compares checksums,
+ *           and the tenants of keys with the file's list; reports damaged blocks to damage.h;
+ *           records when each file was read (scrub_log.h).
+ * Owns:     its thread and its records.
  * May use:  base/, storage/.
- * Knows no: what becomes of a damaged file. No tenant: files are numbers.
+ * Knows no: how damaged files are handled. No tenant: files are numbers.
  * Threads:  init, start, stop and fini from one; get any.
  * Blocks:   stop joins.
- * Fails by: findings, which are counted; a disk that fails to write what it remembers latches.
+ * Fails by: findings, which are counted; a disk that fails to write the records latches.
  * Limits:   bytes_per_s; RDB_SCRUB_REST_S, RDB_SCRUB_YOUNG_S.
  * Promises: 1. It reads at most bytes_per_s / RDB_SCRUB_QUANTA bytes in a quantum, and at most one
  *              read more before the next; a quantum lasts 1 s / RDB_SCRUB_QUANTA or longer.
- *           2. What it reads stays neither in the page cache nor in the block cache.
+ *           2. Data that it reads stays neither in the page cache nor in the block cache.
  *           3. A process that is killed has to read one file again, not more.
  */
 #ifndef STORAGE_ROCKSDB_SCRUB_H
@@ -26,15 +27,15 @@
 #include "storage/engine.h"
 #include "storage/rocksdb/scrub_log.h"
 
-#define RDB_SCRUB_QUANTA 4 /* a second */
-/* Least rate, and the time in which all data is read, if bytes_per_s is STO_SCRUB_AUTO. */
+#define RDB_SCRUB_QUANTA 4 /* per second */
+/* Lowest rate, and the time in which all data is read, if bytes_per_s is STO_SCRUB_AUTO. */
 #define RDB_SCRUB_LEAST_BYTES_PER_S (4 * MIB)
 #define RDB_SCRUB_PERIOD_S          (7UL * 24 * 3600)
-/* A file is read again after so long at the earliest. */
+/* Seconds after which a file is read again, at the earliest. */
 #define RDB_SCRUB_REST_S (24 * 3600)
-/* And for the first time: many are replaced by a compaction before. */
+/* Least age of a file for its first scrub: compactions replace many files sooner. */
 #define RDB_SCRUB_YOUNG_S 600
-/* With nothing to read: looked for new files so often. */
+/* Seconds between two checks for new files while there is nothing to read. */
 #define RDB_SCRUB_PLAN_S 60
 
 struct rdb_engine;
@@ -44,17 +45,17 @@ struct rdb_scrub {
     pthread_t thread;
     bool started;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* what follows, under lock */
+    pthread_cond_t changed; /* signals changes of the following fields, under lock */
     bool stopping;
-    bool is_resting; /* its thread, until a test lets it go on */
+    bool is_resting; /* its thread waits until a test releases it */
     uint64_t granted;
-    struct rdb_scrub_log log; /* also written by its thread alone */
+    struct rdb_scrub_log log; /* under lock; written by its thread only */
 
     /* its thread */
     bool by_hand; /* test tool */
     bool is_loaded;
     int64_t opened_us;
-    int64_t budget_bytes; /* of the quantum; negative: to be paid by the next ones */
+    int64_t budget_bytes; /* of the quantum; negative: deducted from the next quanta */
 
     _Atomic uint64_t bytes_per_s; /* 0: off */
     _Atomic uint64_t quanta;
@@ -67,25 +68,25 @@ struct rdb_scrub {
 
 void sto_rdb_scrub_init(struct rdb_scrub *s, struct rdb_engine *e);
 void sto_rdb_scrub_fini(struct rdb_scrub *s);
-/* is_new: the database was put there; what is remembered of another one is removed. */
+/* Loads the records. is_new: the database was placed there; records of another one are removed. */
 enum err sto_rdb_scrub_load(struct rdb_scrub *s, bool is_new, struct errbuf *eb) MUST_CHECK;
 enum err sto_rdb_scrub_start(struct rdb_scrub *s) MUST_CHECK;
 void sto_rdb_scrub_stop(struct rdb_scrub *s);
 
-/* Bytes a second for an option's value, with so many bytes of table files. */
+/* Returns bytes per second for an option's value, with all_bytes of table files. */
 uint64_t sto_rdb_scrub_rate(uint64_t option, uint64_t all_bytes);
 
-/* What is remembered of a file. False: it was never read to its end. */
+/* Returns the record of a file. False: it was never read to its end. */
 bool sto_rdb_scrub_find(struct rdb_scrub *s, uint64_t number, uint64_t bytes,
                         struct rdb_scrubbed *out);
 void sto_rdb_scrub_get(struct rdb_scrub *s, struct sto_scrub *out);
-/* Somebody else found that the file's list is wrong. */
+/* Records that another part found the file's list wrong. */
 void sto_rdb_scrub_doubt(struct rdb_scrub *s, uint64_t number, uint64_t bytes);
 
-/* Test tool, before an engine is opened: its scrub goes on only when it is told to, and reads new
- * files at once. */
+/* Test tool, before an engine is opened: its scrub continues only when sto_rdb_test_scrub is
+ * called, and reads new files at once. */
 void sto_rdb_test_scrub_by_hand(bool by_hand);
-/* Then: lets so many quanta pass; returns when they did, or when there was nothing left to read. */
+/* Then: lets `quanta` quanta pass; returns after them, or when nothing is left to read. */
 void sto_rdb_test_scrub(struct rdb_engine *e, uint64_t quanta);
 
 #endif

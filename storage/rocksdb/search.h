@@ -1,20 +1,21 @@
 /*
- * storage/rocksdb/search.h - is anything of some tenants in any file, by the bytes of the files.
+ * storage/rocksdb/search.h - searches the bytes of all files for anything of given tenants.
  *
- * Does:     plant canaries. Read the files of the database directory: tables block by block
- *           (table_file.h), unless they list their tenants (search_lists.h) and none of these is
- *           among them; logs and MANIFEST record by record; others as they are (search_bytes.h);
- *           find their keys, prefixes and canaries (search_match.h), of all of them in one pass.
+ * Does:     plants canaries. Reads the files of the database directory: tables block by block
+ *           (table_file.h), unless they list their tenants (search_lists.h) and none of the given
+ *           tenants is listed; logs and MANIFEST record by record; others as raw bytes
+ *           (search_bytes.h); finds the tenants' keys, prefixes and canaries (search_match.h), for
+ *           all tenants in one pass.
  * Owns:     nothing.
  * May use:  base/, storage/, OpenSSL's digests.
- * Knows no: what a certificate says.
- * Threads:  job threads; the disk serves others first until it lags (shares.h).
- * Blocks:   yes: a deep search reads all there is, another all logs.
- * Fails by: ERR_TIMEOUT (files that are not in use any more still hold something, or are held),
- *           ERR_CANCELLED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE.
+ * Knows no: the contents of a certificate.
+ * Threads:  job threads; the disk serves others first until the search lags (shares.h).
+ * Blocks:   yes: a deep search reads every file, another reads all logs.
+ * Fails by: ERR_TIMEOUT (files that are no longer in use still hold bytes of a tenant, or are held
+ *           open), ERR_CANCELLED, ERR_IO, ERR_CORRUPT, ERR_UNAVAILABLE.
  * Limits:   a block and RDB_SEARCH_CHUNK bytes in memory, and the names of all files, twice.
- * Promises: 1. What others wrote into their keys and values counts as outside, whatever it is:
- *              nobody can keep another tenant from being certified as gone.
+ * Promises: 1. Bytes that other tenants wrote into their keys and values count as outside, whatever
+ *              they are: no tenant can keep another one from being certified as erased.
  */
 #ifndef STORAGE_ROCKSDB_SEARCH_H
 #define STORAGE_ROCKSDB_SEARCH_H

@@ -1,16 +1,17 @@
 /*
- * storage/rocksdb/search_bytes.h - prefixes and canaries in files that are no tables.
+ * storage/rocksdb/search_bytes.h - counts prefixes and canaries in files that are not table files.
  *
- * Does:     counts what begins anywhere in a file, as it is; the same in the records of a log or a
- *           MANIFEST, which are cut in pieces in the file.
+ * Does:     counts matches that start anywhere in the raw bytes of a file; the same in the records
+ *           of a log or MANIFEST, which the file stores in fragments.
  * Owns:     one window of RDB_SEARCH_CHUNK bytes for each call.
  * May use:  base/, storage/.
- * Knows no: which files there are, what is found in them.
+ * Knows no: which files there are, what a match means.
  * Threads:  job threads.
  * Blocks:   on the disk.
- * Fails by: ERR_IO, and what the reader's callback returns. A file that is gone is read to its end.
+ * Fails by: ERR_IO, and errors that the caller's callback returns. A file that is gone counts as
+ *           read to its end.
  * Limits:   RDB_SEARCH_CHUNK.
- * Promises: 1. Each byte of a file is searched, whatever is in it, but for the heads of sound
+ * Promises: 1. Each byte of a file is searched, whatever its contents, except the heads of sound
  *              fragments and the zeros between them.
  */
 #ifndef STORAGE_ROCKSDB_SEARCH_BYTES_H
@@ -23,8 +24,8 @@
 struct rdb_byte_search {
     struct rdb_match *match;
     void *ctx;
-    /* After each window: what was searched, and how many bytes of the file that were. An error ends
-     * the search. */
+    /* Called after each window, with the searched bytes and the number of file bytes that they come
+     * from. An error ends the search. */
     enum err (*passed)(void *ctx, struct slice window, uint64_t file_bytes);
 };
 

@@ -1,11 +1,11 @@
 /*
- * storage/rocksdb/slice_clock.h - when a slice on a reader has had its time.
+ * storage/rocksdb/slice_clock.h - decides when a slice on a reader has used up its time.
  *
- * Does:     read the clock every few steps; compare steps and processor time with what a slice may
- *           take, which is less while others wait for a reader.
+ * Does:     reads the clock every few steps; compares steps and processor time with the limits of a
+ *           slice, which are lower while others wait for a reader.
  * Owns:     nothing.
  * May use:  base/, storage/.
- * Knows no: what the slice reads.
+ * Knows no: the data that the slice reads.
  * Threads:  the reader that runs the slice.
  * Blocks:   no.
  * Fails by: does not fail.
@@ -28,15 +28,15 @@ struct rdb_pool;
 
 struct rdb_slice_clock {
     uint64_t now_ns;       /* monotonic, at the last reading */
-    uint64_t steps_next;   /* at so many steps the clock is read again */
+    uint64_t steps_next;   /* number of steps at which the clock is read again */
     uint64_t began_cpu_ns; /* the thread's processor time at the start */
-    uint64_t due_ns;       /* the thread's processor time is not read before */
+    uint64_t due_ns;       /* earliest time of the next reading of the thread's processor time */
 };
 
-/* Before the first step of a slice. */
+/* Call before the first step of a slice. */
 void sto_rdb_slice_clock_start(struct rdb_slice_clock *k);
 
-/* After each step; steps: of the slice so far. */
+/* Call after each step; steps: of the slice so far. */
 static inline void sto_rdb_slice_clock_advance(struct rdb_slice_clock *k, uint64_t steps)
 {
     if (steps < k->steps_next)
@@ -52,7 +52,7 @@ static inline bool sto_rdb_slice_clock_is_late(const struct rdb_slice_clock *k,
 }
 
 /* Returns whether the slice has to end here: by its steps, by its time while others wait, or
- * because the watchdog says so. */
+ * because the watchdog reports it. */
 bool sto_rdb_slice_clock_is_over(struct rdb_slice_clock *k, const struct rdb_pool *pool,
                                  uint64_t steps);
 

@@ -1,9 +1,9 @@
 /*
- * storage/rocksdb/sweep.h - cells that no read shows any more go.
+ * storage/rocksdb/sweep.h - removes cells that no read shows any more.
  *
- * Does:     find such cells on readers, beside everybody else's work; remove them on the tenant's
- *           committer, judged again there, a few at a time.
- * Owns:     the operation's cursor and its list of what was found.
+ * Does:     finds such cells on readers, in parallel with other work; removes them on the tenant's
+ *           committer, which checks them again, a few at a time.
+ * Owns:     the operation's cursor and its list of found cells.
  * May use:  base/, storage/.
  * Knows no: when which table is swept, and at what rate (tenancy/sweeper.h).
  * Threads:  submit from any; runs on readers and the tenant's committer.
@@ -11,8 +11,9 @@
  * Fails by: as sto_drop_rows.
  * Limits:   LIM_SLICE_STEPS_SHARED keys a slice of a reader, LIM_SWEEP_SLICE_CELLS deletes a
  *           commit, LIM_SWEEP_FOUND_CELLS, LIM_SWEEP_FOUND_BYTES.
- * Promises: 1. The committer looks at no column in which nothing was found, and not behind the last
- *              cell that was. 2. After every commit headers and counters are exact.
+ * Promises: 1. The committer visits no column in which nothing was found, and nothing after the
+ *              last found cell.
+ *           2. After every commit headers and counters are exact.
  */
 #ifndef STORAGE_ROCKSDB_SWEEP_H
 #define STORAGE_ROCKSDB_SWEEP_H

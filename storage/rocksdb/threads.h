@@ -1,15 +1,15 @@
 /*
- * storage/rocksdb/threads.h - RocksDB's threads, by what they do.
+ * storage/rocksdb/threads.h - assigns RocksDB's threads to classes of work.
  *
- * Does:     put each of them into its class of work (base/share.h).
+ * Does:     puts each of them into its class of work (base/share.h).
  * Owns:     nothing.
  * May use:  base/, RocksDB.
- * Knows no: what the shares are.
+ * Knows no: the sizes of the shares.
  * Threads:  RocksDB's.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. A flush or compaction begins with the share of its class.
+ * Promises: 1. A flush or compaction starts with the share of its class.
  */
 #ifndef STORAGE_ROCKSDB_THREADS_H
 #define STORAGE_ROCKSDB_THREADS_H

@@ -1,7 +1,7 @@
 /*
- * storage/rocksdb/tombstone_files.h - which table files have range tombstones.
+ * storage/rocksdb/tombstone_files.h - the numbers of table files with range tombstones.
  *
- * Does:     keeps the numbers of table files with range tombstones, from the moment in which
+ * Does:     keeps the numbers of table files with range tombstones, from the moment at which
  *           RocksDB writes such a file until it unlinks it.
  * Owns:     the numbers.
  * May use:  base/, storage/, RocksDB.
@@ -10,7 +10,7 @@
  * Blocks:   load, on the properties of every file of a family.
  * Fails by: load: ERR_CORRUPT, ERR_IO: a file's properties cannot be read.
  * Limits:   none.
- * Promises: 1. A live file with a range tombstone is among the numbers, from load on.
+ * Promises: 1. After load, every live file with a range tombstone is among the numbers.
  */
 #ifndef STORAGE_ROCKSDB_TOMBSTONE_FILES_H
 #define STORAGE_ROCKSDB_TOMBSTONE_FILES_H
@@ -25,9 +25,9 @@
 struct rdb_tombstone_files;
 
 struct rdb_tombstone_files *sto_rdb_tombstone_files_new(void);
-/* After the database was closed. NULL is accepted. */
+/* Call after the database was closed. NULL is accepted. */
 void sto_rdb_tombstone_files_free(struct rdb_tombstone_files *files);
-/* Into the options of the database, before it is opened. */
+/* Adds it to the options of the database, before the database is opened. */
 void sto_rdb_tombstone_files_install(struct rdb_tombstone_files *files, rocksdb_options_t *options);
 
 /* Adds the files of a family that an earlier run wrote. */

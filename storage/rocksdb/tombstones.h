@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/tombstones.h - whose rows range tombstones may cover.
+ * storage/rocksdb/tombstones.h - tenants whose rows may be covered by range tombstones.
  *
- * Does:     counts batches with range tombstones among the rows, keeps whose they are, and has
- *           the files that hold them rewritten until none is left.
+ * Does:     counts batches with range tombstones among the rows, records the owners, and has the
+ *           files with range tombstones rewritten until none is left.
  * Owns:     the list of tenants with range tombstones of earlier runs.
  * May use:  base/, storage/.
  * Knows no: why rows were deleted as a range.
@@ -12,11 +12,11 @@
  * Fails by: ERR_UNAVAILABLE; ERR_CORRUPT (a damaged file cannot be rewritten); clear: ERR_TIMEOUT
  *           (some are left). A failed flush latches the engine.
  * Limits:   RDB_TOMBSTONE_EARLIER tenants with range tombstones of earlier runs: if there are more,
- *           those count as everybody's.
- * Promises: 1. Between a mark and still, both true, no iterator was made that could see a range
- *              tombstone of that tenant.
- *           2. From an open until load has asked the files, there may be some of anybody; whatever
- *              is written meanwhile and later does not prolong that.
+ *           those range tombstones count for every tenant.
+ * Promises: 1. If mark returned nonzero and still returned true, no iterator created between them
+ *              could see a range tombstone of that tenant.
+ *           2. From an open until load has read the files, any tenant may have some; writes during
+ *              and after that time do not prolong it.
  *           3. A range tombstone that no snapshot needs is gone after push.
  */
 #ifndef STORAGE_ROCKSDB_TOMBSTONES_H
@@ -39,28 +39,30 @@ struct rdb_tombstone_owner {
     uint8_t prefix[LIM_TENANT_ID + 1];
 };
 
-/* Numbers of batches with range tombstones, starting with those of earlier runs, which are one. An
- * account has the number of its own last one. */
+/* Batches with range tombstones have numbers in order. The first number is that of all earlier runs
+ * together. An account stores the number of its own last batch. */
 struct rdb_tombstones {
-    _Atomic uint64_t begun;              /* may be in the memtable */
-    _Atomic uint64_t flushed;            /* up to here they are in files, or gone */
-    _Atomic uint64_t gone;               /* up to here there is none any more */
-    _Atomic uint64_t anybody;            /* up to here the owners are not known */
-    struct rdb_tombstone_owner *earlier; /* of earlier runs, sorted; read when anybody is 0 */
+    _Atomic uint64_t begun;   /* last number started; its range tombstones may be in a memtable */
+    _Atomic uint64_t flushed; /* range tombstones up to this number are in files, or gone */
+    _Atomic uint64_t gone;    /* range tombstones up to this number are gone */
+    _Atomic uint64_t anybody; /* owners up to this number are not known */
+    /* owners of earlier runs, sorted; read when anybody is 0 */
+    struct rdb_tombstone_owner *earlier;
     size_t earlier_count;
-    bool is_loaded; /* reclaim thread: the files of earlier runs were asked */
+    bool is_loaded; /* reclaim thread: the files of earlier runs were read */
 };
 
-/* After recovery, which leaves nothing in memtables. */
+/* Call after recovery, which leaves nothing in memtables. */
 void sto_rdb_tombstones_init(struct rdb_tombstones *t);
 void sto_rdb_tombstones_fini(struct rdb_tombstones *t);
-/* The reclaim thread: asks the files of earlier runs, once, whether they have range tombstones, and
- * whose. False: not all of them could be asked; the same call tries again. */
+/* On the reclaim thread: reads, once, from the files of earlier runs whether they have range
+ * tombstones, and of which tenants. False: some files could not be read; the same call retries. */
 bool sto_rdb_tombstones_load(struct rdb_engine *e);
-/* Under docs_lock, which is held until the batch with it is written. owner NULL: anybody's. */
+/* Announces a batch with a range tombstone. Under docs_lock, which is held until the batch is
+ * written. owner NULL: any tenant's. */
 void sto_rdb_tombstones_begin(struct rdb_tombstones *t, struct sto_account *owner);
 
-/* For flushes: what is begun before one is in files after it. Takes docs_lock. */
+/* For flushes: batches started before the flush are in files after it. Takes docs_lock. */
 uint64_t sto_rdb_tombstones_before_flush(struct rdb_engine *e);
 void sto_rdb_tombstones_flushed(struct rdb_tombstones *t, uint64_t begun);
 
@@ -76,8 +78,8 @@ static inline bool sto_rdb_tombstones_cover(const struct rdb_tombstones *t,
            (gone == 0 && sto_rdb_tombstones_are_earlier(t, tenant));
 }
 
-/* Before an iterator over rows of the tenant is made; 0: it may meet range tombstones.
- * tenant NULL: over anybody's rows. */
+/* Call before creating an iterator over rows of the tenant; 0: the iterator may meet range
+ * tombstones. tenant NULL: over rows of any tenant. */
 static inline uint64_t sto_rdb_tombstones_mark(const struct rdb_tombstones *t,
                                                const struct sto_tenant_scope *tenant)
 {
@@ -87,24 +89,25 @@ static inline uint64_t sto_rdb_tombstones_mark(const struct rdb_tombstones *t,
     return tenant == NULL || sto_rdb_tombstones_cover(t, tenant) ? 0 : begun;
 }
 
-/* After it was made: none has come. */
+/* Call after creating the iterator. Returns whether no range tombstone was added since the mark. */
 static inline bool sto_rdb_tombstones_still(const struct rdb_tombstones *t, uint64_t mark)
 {
     return atomic_load(&t->begun) == mark;
 }
 
-/* Makes an iterator over rows of the tenant: one that reports each block that it cannot read,
+/* Creates an iterator over rows of the tenant. The iterator reports each block that it cannot read,
  * unless range tombstones may cover those rows. The options belong to the caller. */
 rocksdb_iterator_t *sto_rdb_rows_iterator(struct rdb_engine *e, rocksdb_readoptions_t *options,
                                           const struct sto_tenant_scope *tenant);
 
-/* Has files with range tombstones of the family that overlap the span, NULL: any, rewritten until
- * there is none, or only such as a snapshot needs. out_none: there is none. ERR_CORRUPT: a damaged
- * file is in the way; those of other files were rewritten once. */
+/* Has the family's files with range tombstones that overlap the span (NULL: all) rewritten until
+ * there is no such file, or only files with range tombstones that a snapshot needs. out_none: there
+ * is none. ERR_CORRUPT: a damaged file cannot be rewritten; those of other files were rewritten
+ * once. */
 enum err sto_rdb_tombstones_push(struct rdb_engine *e, int family, const struct sto_span *within,
                                  bool *out_none, struct errbuf *eb) MUST_CHECK;
-/* The reclaim thread: have those go that may be there. ERR_OK: there are none. out_rewrote: files
- * were replaced, and those before may still be on the disk. */
+/* On the reclaim thread: removes the range tombstones that may exist. ERR_OK: there are none.
+ * out_rewrote: files were replaced, and the replaced files may still be on the disk. */
 enum err sto_rdb_tombstones_clear(struct rdb_engine *e, bool *out_rewrote,
                                   struct errbuf *eb) MUST_CHECK;
 

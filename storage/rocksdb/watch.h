@@ -1,15 +1,16 @@
 /*
- * storage/rocksdb/watch.h - whether somebody wrote into a range while it was read elsewhere.
+ * storage/rocksdb/watch.h - detects writes into a range while it is read elsewhere.
  *
- * Does:     look at what each batch of a committer changes, keep the lowest such key of a range.
- * Owns:     nothing; a watch is its maker's, who also keeps the bounds.
+ * Does:     checks the changes of each batch of a committer, keeps the lowest changed key in a
+ *           range.
+ * Owns:     nothing; a watch is its creator's, who also keeps the bounds.
  * May use:  base/, storage/.
- * Knows no: who reads, and what for.
+ * Knows no: the reader and its purpose.
  * Threads:  the committer's of the range's tenant: all writes of the range are in its batches.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none; each watch costs a batch one search in its overlay.
- * Promises: 1. Between begin and end no write into the range stays unseen.
+ * Promises: 1. Every write into the range between begin and end is detected.
  */
 #ifndef STORAGE_ROCKSDB_WATCH_H
 #define STORAGE_ROCKSDB_WATCH_H
@@ -28,12 +29,12 @@ struct rdb_watch {
 void sto_rdb_watch_begin(struct rdb_watch **list, struct rdb_watch *w, struct sto_span span);
 void sto_rdb_watch_end(struct rdb_watch **list, struct rdb_watch *w);
 
-/* A batch is about to be written. */
+/* Call before a batch is written. */
 void sto_rdb_watches_see_batch(struct rdb_watch *list, struct rdb_overlay *o);
-/* Beside its overlay, a range of rows goes. */
+/* Call for a range of rows that is deleted in addition to the overlay's changes. */
 void sto_rdb_watches_see_span(struct rdb_watch *list, struct sto_span span);
 
-/* Whether something was written in front of `end`. */
+/* Returns whether there was a write before `end`. */
 bool sto_rdb_watch_saw(const struct rdb_watch *w, struct slice end);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/witness.h - the file that knows how much was acknowledged.
+ * storage/rocksdb/witness.h - the file with the last acknowledged sequence number.
  *
- * Does:     keep the last acknowledged sequence number outside the database, so that a database
- *           that lost acknowledged writes (a deleted log, an old copy) is noticed at open.
+ * Does:     keeps the last acknowledged sequence number outside the database, so that a database
+ *           that lost acknowledged writes (a deleted log, an old copy) is detected at open.
  * Owns:     nothing; the file is DIR/witness.
  * May use:  base/.
  * Knows no: RocksDB.
@@ -10,7 +10,7 @@
  * Blocks:   yes: file, fsync, rename, fsync of the directory.
  * Fails by: ERR_NOT_FOUND (no witness), ERR_CORRUPT (not a witness), ERR_IO.
  * Limits:   none.
- * Promises: 1. A witness read is one that was written whole.
+ * Promises: 1. A witness that is read was written completely.
  */
 #ifndef STORAGE_ROCKSDB_WITNESS_H
 #define STORAGE_ROCKSDB_WITNESS_H
@@ -18,7 +18,7 @@
 #include "base/err.h"
 
 struct rdb_witness {
-    bool adopting; /* any database is accepted: it is being made, or was restored on purpose */
+    bool adopting; /* any database is accepted: it is being created, or was restored on purpose */
     uint64_t sequence;
 };
 
