@@ -1,19 +1,21 @@
 /*
- * storage/rocksdb/apply.c - look, change, count; take all of it back when a limit says no.
+ * storage/rocksdb/apply.c - reads, changes, counts; undoes all of it when a limit refuses.
  *
  * 1. A row has a header exactly when it has a cell: no header in the database means that no cell of
- *    the row is there either, so a new row costs one Get that the filters answer. A cell replaced
- *    by one as long changes nothing that the header counts, so that costs one Get, too. Which of
- *    the two is looked at first is a guess by the row before.
- * 2. The header's byte and cell counts are those of the row after the operation; the difference to
- *    before is what the counters change by.
- * 3. A known token is answered before anything of the row may refuse: the first attempt decided.
- * 4. What can be undone comes first, the counters last.
- * 5. An operation that takes many steps is dear: it is undone, and worked out in a batch apart, on
- *    a reader, from the row as the database has it (plan.h). What only the committer knows comes
- *    when it is back: the gate and the quota of then, the token, counters, header and change.
+ *    the row is there either, so a new row costs one Get that the filters resolve. A cell replaced
+ *    by one of the same size changes nothing that the header counts, so that costs one Get, too.
+ *    Which of the two is read first is a guess based on the previous row.
+ * 2. The header's byte and cell counts are those of the row after the operation; the counters
+ *    change by the difference.
+ * 3. A known token returns its result before anything about the row can refuse: the first attempt
+ *    decided.
+ * 4. Steps that can be undone come first, the counters last.
+ * 5. An operation that takes many steps is expensive: it is undone, and computed in a batch apart,
+ *    on a reader, from the row as the database has it (plan.h). State that only the committer knows
+ *    is applied when the operation returns: the gate and the quota of that time, the token,
+ *    counters, header and change.
  *
- * 542 lines because committer and reader apply an operation with the same steps, in this order.
+ * 547 lines because committer and reader apply an operation with the same steps, in this order.
  */
 #include "storage/rocksdb/apply.h"
 
@@ -24,10 +26,10 @@
 
 #include "base/banned.h"
 
-#define STEPS_TO_SET    1 /* and of any other mutation: it reads a cell, or seeks one */
+#define STEPS_TO_SET    1 /* for each mutation: it reads a cell, or seeks one */
 #define STEPS_TO_ASK    4
 #define STEPS_OF_A_LOOK 2048 /* about a millisecond */
-/* Removed keys that one move of a committer passes: about a millisecond's. */
+/* Removed keys that one move of a committer passes: about a millisecond. */
 #define COMMIT_REMOVED_MAX 16384
 
 enum err sto_rdb_row_head(struct rdb_row *r)
@@ -46,7 +48,7 @@ enum err sto_rdb_row_head(struct rdb_row *r)
     return ERR_OK;
 }
 
-/* Whether it may be done at this moment. */
+/* Returns whether the operation may run at this moment. */
 static enum err op_check(struct sto_mutate_op *op)
 {
     enum err rc = sto_rdb_gate_check(op->scope.tenant.account, true, &op->detail);
@@ -58,7 +60,7 @@ static enum err op_check(struct sto_mutate_op *op)
     return rc;
 }
 
-/* Whether what takes long goes on; on a reader, others need not wait for it. */
+/* Returns whether a long operation may continue; on a reader, lets other scans run beside it. */
 static enum err look(struct rdb_row *r)
 {
     struct rdb_engine *e = r->batch->engine;
@@ -158,7 +160,7 @@ static enum err mutations_run(struct rdb_row *r, const struct rdb_todo *todo, st
     return ERR_OK;
 }
 
-/* The header, and the counters. */
+/* Writes the header and the counters. */
 static enum err row_count(struct rdb_row *r, struct rdb_tally *tally, const struct sto_delta *delta,
                           struct errbuf *eb)
 {
@@ -176,7 +178,7 @@ static enum err row_count(struct rdb_row *r, struct rdb_tally *tally, const stru
     return ERR_OK;
 }
 
-/* The same, and what happened beside it. */
+/* As row_count, and records the changes for the stream. */
 static enum err row_count_and_tell(struct rdb_row *r, struct rdb_tally *tally,
                                    const struct sto_delta *delta, struct errbuf *eb)
 {
@@ -203,7 +205,7 @@ static enum err row_count_and_tell(struct rdb_row *r, struct rdb_tally *tally,
     return rc;
 }
 
-/* Everything that can still refuse the operation after its changes are known, then the header. */
+/* Checks the limits that need the operation's changes, then writes the header. */
 static enum err row_close(struct rdb_row *r, struct errbuf *eb)
 {
     struct sto_delta delta = {
@@ -228,7 +230,7 @@ static enum err row_close(struct rdb_row *r, struct errbuf *eb)
     return row_count_and_tell(r, tally, &delta, eb);
 }
 
-/* A family may have been dropped after the writer looked at its schema. */
+/* Checks that no family was dropped after the writer read its schema. */
 static enum err families_check(const struct sto_table *table, const struct rdb_todo *todo,
                                struct errbuf *eb)
 {
@@ -241,7 +243,8 @@ static enum err families_check(const struct sto_table *table, const struct rdb_t
     return ERR_OK;
 }
 
-/* Nothing asks whether the row is there, and its first change may be one in place. */
+/* Returns whether no condition needs the header, and the first mutation may replace a cell in
+ * place. */
 static bool may_do_without_head(const struct rdb_batch *b, const struct sto_mutate_op *op)
 {
     return b->expects_known && op->check == NULL && !op->must_exist && !op->must_not_exist &&
@@ -265,7 +268,8 @@ static enum err row_open(struct rdb_row *r, struct rdb_batch *b, struct sto_muta
     if (rc != ERR_OK)
         return rc;
     sto_rdb_change_log_begin(&r->changes, op->scope.schema->table);
-    rc = sto_row_key_check(NULL, op->row_key, &op->detail); /* the account's was checked before */
+    /* the account's limit was checked before */
+    rc = sto_row_key_check(NULL, op->row_key, &op->detail);
     if (rc != ERR_OK)
         return rc;
     r->row_len = sto_key_row(&op->scope, op->row_key, r->key);
@@ -280,7 +284,7 @@ static enum err row_open(struct rdb_row *r, struct rdb_batch *b, struct sto_muta
     return ERR_OK;
 }
 
-/* Which mutations happen. */
+/* Selects the mutations that apply. */
 static enum err row_choose(struct rdb_row *r, struct sto_mutate_op *op, struct rdb_todo *out)
 {
     struct sto_check *check = op->check;
@@ -301,7 +305,7 @@ static enum err row_choose(struct rdb_row *r, struct sto_mutate_op *op, struct r
     return ERR_OK;
 }
 
-/* Whether they may happen, as far as others decide it. */
+/* Checks that they are allowed by conditions outside the row. */
 static enum err todo_check(struct rdb_row *r, struct sto_mutate_op *op)
 {
     enum err rc = families_check(op->scope.schema->table, &r->todo, &op->detail);
@@ -312,7 +316,7 @@ static enum err todo_check(struct rdb_row *r, struct sto_mutate_op *op)
     return rc;
 }
 
-/* Whether they may happen. */
+/* Checks that they are allowed. */
 static enum err row_decide(struct rdb_row *r, struct sto_mutate_op *op)
 {
     if (op->must_exist && !op->row_existed)
@@ -323,7 +327,7 @@ static enum err row_decide(struct rdb_row *r, struct sto_mutate_op *op)
     return rc == ERR_OK ? todo_check(r, op) : rc;
 }
 
-/* Only what op->mutations did is told. */
+/* Returns the cells that op->mutations changed, and no others. */
 static enum err row_tell(struct rdb_row *r, struct sto_mutate_op *op)
 {
     if (op->modified == NULL || (op->check != NULL && !op->check->matched))
@@ -331,7 +335,7 @@ static enum err row_tell(struct rdb_row *r, struct sto_mutate_op *op)
     return sto_rdb_row_modified(r, op->modified, &op->detail);
 }
 
-/* All that becomes of the row's cells. */
+/* Computes all changes of the row's cells. */
 static enum err row_work_out(struct rdb_row *r, struct sto_mutate_op *op)
 {
     enum err rc = row_decide(r, op);
@@ -359,7 +363,7 @@ static enum err row_change(struct rdb_row *r, struct sto_mutate_op *op)
     if (has_token)
         rc = sto_rdb_token_find(r->batch, op, r->server_us, &token, &op->repeated, &op->detail);
     if (rc == ERR_OK && op->repeated) {
-        r->removed_max = 0; /* a plan cannot know of the token, and would be stale */
+        r->removed_max = 0; /* a plan does not know the token, and would be stale */
         return row_tell(r, op);
     }
     if (rc == ERR_OK)
@@ -383,7 +387,7 @@ static void results_clear(struct sto_mutate_op *op, int64_t server_us)
     }
 }
 
-/* Whatever is written can be sealed. */
+/* Checks that every value to be written can be encrypted. */
 static enum err key_check(const struct rdb_batch *b, struct errbuf *eb)
 {
     if (b->cipher == NULL || sto_cipher_versions(b->cipher) > 0)
@@ -434,7 +438,7 @@ static enum err op_result(struct sto_mutate_op *op, enum err rc)
 enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t server_us,
                        struct rdb_effort *effort)
 {
-    struct rdb_row r; /* large: every part is set where it begins */
+    struct rdb_row r; /* large: each part is set where it is first used */
     struct rdb_undo *mark = sto_rdb_overlay_mark(&b->overlay);
     struct rdb_undo *token_mark = sto_rdb_overlay_mark(&b->tokens);
     results_clear(op, server_us);
@@ -456,7 +460,7 @@ enum err sto_rdb_apply(struct rdb_batch *b, struct sto_mutate_op *op, int64_t se
     return op_result(op, rc);
 }
 
-/* --- apart ------------------------------------------------------------------------------------ */
+/* --- in a batch apart ------------------------------------------------------------------------- */
 
 static enum err no_memory(const struct rdb_batch *apart, struct sto_mutate_op *op)
 {
@@ -489,12 +493,12 @@ enum err sto_rdb_apply_apart(struct rdb_row *r, struct rdb_batch *apart, struct 
     }
     if (rc == ERR_NO_MEMORY)
         rc = no_memory(apart, op);
-    sto_rdb_row_cursor_close(&r->cursor); /* nothing of the database is held on the way back */
+    sto_rdb_row_cursor_close(&r->cursor); /* holds nothing of the database on its way back */
     effort_tell(r, op);
     return op_result(op, rc);
 }
 
-/* What may have changed beside the row. */
+/* Checks state beside the row that may have changed. */
 static enum err planned_check(struct rdb_batch *b, struct rdb_row *r, struct sto_mutate_op *op)
 {
     enum err rc = op_check(op);
@@ -503,7 +507,7 @@ static enum err planned_check(struct rdb_batch *b, struct rdb_row *r, struct sto
     return rc == ERR_OK ? todo_check(r, op) : rc;
 }
 
-/* The row's header as the committer sees it; false: that is not what the plan was made of. */
+/* Reads the row's header as the committer sees it; false: the plan was made for another state. */
 static bool planned_head(struct rdb_batch *b, struct rdb_row *r)
 {
     struct rdb_head_view view;

@@ -1,12 +1,12 @@
 /*
- * storage/rocksdb/apply_check.c - whether a filter gives anything of a row.
+ * storage/rocksdb/apply_check.c - evaluates whether a filter emits anything of a row.
  *
- * 1. The row is walked as often as the filter asks (storage/visit.h), and left at its first cell.
- * 2. The walk is bounded: on a committer by what others can wait for, on a reader by
- *    LIM_CHECK_STEPS. A filter with regular expressions is for readers: nobody knows how long they
- *    take.
- * 3. On a committer it jumps over many removed keys, and is repeated without jumps if those may
- *    have missed a cell.
+ * 1. The row is walked as often as the filter requires (storage/visit.h), until it emits a cell.
+ * 2. The walk is bounded: on a committer by the time that others can wait for, on a reader by
+ *    LIM_CHECK_STEPS. A filter with regular expressions always runs on readers, because its time is
+ *    not known.
+ * 3. On a committer the walk jumps over many removed keys, and is repeated without jumps if those
+ *    may have missed a cell.
  */
 #include "storage/rocksdb/apply_row.h"
 #include "storage/rocksdb/rdb.h"
@@ -16,7 +16,7 @@
 #include "base/banned.h"
 
 #define BYTES_OF_A_STEP KIB
-#define NS_OF_A_LOOK    250000 /* of a cell's matches */
+#define NS_OF_A_LOOK    250000 /* time of a cell's matches between two checks */
 
 struct any_sink {
     struct sto_row_sink sink; /* first */
@@ -49,12 +49,12 @@ static bool any_is_full(struct sto_row_sink *sink)
 struct walk {
     struct rdb_row *row;
     struct sto_visit *visit;
-    uint64_t steps;     /* cells looked at, and large values */
-    uint64_t cost;      /* of a cell, in the row's steps; 0: what its filter reckons, and one */
-    uint64_t filter_ns; /* reckoned, and not yet a step */
+    uint64_t steps;     /* cells visited, and large values */
+    uint64_t cost;      /* of a cell, in the row's steps; 0: one, and the filter's estimate */
+    uint64_t filter_ns; /* estimated time that does not add up to a step yet */
     bool may_jump;
     bool has_jumped;
-    size_t column_len; /* of the column the cursor is in, a prefix of column; 0: none */
+    size_t column_len; /* of the column under the cursor, a prefix of column; 0: none */
     uint8_t column[STO_KEY_COLUMN_MAX];
     uint8_t qualifier[LIM_QUALIFIER * 2];
 };
@@ -72,7 +72,7 @@ static enum err seek_behind_column(struct walk *w)
 {
     memcpy(w->row->key, w->column, w->column_len);
     sto_key_after(w->row->key, w->column_len);
-    /* Only bytes behind the row's prefix changed: a column's terminator lies there. */
+    /* Only bytes after the row's prefix changed: a column's terminator is there. */
     return seek(w, w->column_len);
 }
 
@@ -82,7 +82,7 @@ static enum err seek_version(struct walk *w)
     return seek(w, sto_key_version(w->row->key, w->column_len, w->visit->seek_us));
 }
 
-/* From the cell under the cursor to where the visit goes on. */
+/* Moves from the cell under the cursor to where the visit continues. */
 static enum err go_on(struct walk *w, enum sto_visit_next next)
 {
     struct rdb_row *r = w->row;
@@ -105,16 +105,16 @@ static enum err go_on(struct walk *w, enum sto_visit_next next)
     return ERR_OK;
 }
 
-/* To where a pass begins. */
+/* Moves to where a pass starts. */
 static enum err start(struct walk *w, enum sto_visit_next next)
 {
     w->column_len = 0;
     if (next != STO_VISIT_NEXT)
         return go_on(w, next);
-    return seek(w, sto_key_family(w->row->key, w->row->row_len, 1)); /* behind the header */
+    return seek(w, sto_key_family(w->row->key, w->row->row_len, 1)); /* after the header */
 }
 
-/* What the filter did since the last time, in the row's steps. */
+/* Returns the filter's work since the last call, in the row's steps. */
 static uint64_t filter_steps(struct walk *w)
 {
     uint64_t ns = sto_filter_work(w->visit->run);
@@ -125,14 +125,14 @@ static uint64_t filter_steps(struct walk *w)
     return steps;
 }
 
-/* A cell was shown to the filter, with so many bytes of its value. */
+/* Counts a cell shown to the filter, with value_len bytes of its value. */
 static enum err cell_step(struct walk *w, size_t value_len)
 {
     uint64_t steps = w->cost == 0 ? 1 + filter_steps(w) : w->cost;
     return sto_rdb_row_step(w->row, steps + value_len / BYTES_OF_A_STEP);
 }
 
-/* Has the filter match what takes long of the cell, with looks in between. */
+/* Has the filter match the expensive parts of the cell, with checks in between. */
 static enum err cell_prepare(struct walk *w, int64_t timestamp_us, struct slice value)
 {
     enum err rc = ERR_OK;
@@ -142,7 +142,7 @@ static enum err cell_prepare(struct walk *w, int64_t timestamp_us, struct slice 
     return rc == ERR_OK ? sto_visit_error(w->visit, &w->row->op->detail) : rc;
 }
 
-/* The cursor stands on a cell: show it. */
+/* Shows the cell under the cursor to the filter. */
 static enum err visit_cell(struct walk *w, enum sto_visit_next *out_next)
 {
     const struct rdb_row_cursor *c = &w->row->cursor;
@@ -176,7 +176,7 @@ static enum err look_too_long(const struct walk *w)
                      LIM_CHECK_STEPS);
 }
 
-/* One pass; ends early when the sink was given something. */
+/* Runs one pass; ends early when the sink receives a cell. */
 static enum err pass(struct walk *w, const struct any_sink *sink, enum sto_visit_next next)
 {
     enum err rc = start(w, next);
@@ -202,7 +202,7 @@ static enum err walk_row(struct walk *w, struct any_sink *sink, bool may_jump)
     return rc;
 }
 
-/* On a committer. */
+/* Walks the row on a committer. */
 static enum err walk_row_with_jumps(struct walk *w, struct any_sink *sink)
 {
     bool miss_none = false;
@@ -231,7 +231,7 @@ enum err sto_rdb_row_matches(struct rdb_row *r, const struct sto_check *check, b
         .row_key = r->op->row_key, .view = check->view, .filter = check->predicate};
     uint64_t cost = check->predicate == NULL ? 1 : sto_filter_steps(check->predicate);
     if (cost == UINT32_MAX && r->steps_max != UINT64_MAX)
-        return sto_rdb_row_step(r, r->steps_max + 1); /* on a reader */
+        return sto_rdb_row_step(r, r->steps_max + 1); /* a reader computes it */
     struct sto_visit visit;
     enum err rc = sto_visit_open(&visit, r->op->scope.schema, &spec, &sink.sink, eb);
     if (rc != ERR_OK)

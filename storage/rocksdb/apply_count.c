@@ -1,10 +1,10 @@
 /*
- * storage/rocksdb/apply_count.c - the cells of a row that was changed often, without a walk through
- * what was removed of it.
+ * storage/rocksdb/apply_count.c - counts the cells of a row that was changed often, without a walk
+ * through its removed keys.
  *
- * Where many removed keys follow a cell, the next column is looked at instead. Nobody knows then
- * whether cells were jumped over, but the row's header has their number: if as many are found by
- * jumps, there are no others (docs/decisions/0060).
+ * Where many removed keys follow a cell, the next column is read instead. That may jump over cells,
+ * but the row's header has their number: if jumps find as many, there are no others
+ * (docs/decisions/0060).
  */
 #include "storage/rocksdb/apply_row.h"
 

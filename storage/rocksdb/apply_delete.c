@@ -1,11 +1,11 @@
 /*
- * storage/rocksdb/apply_delete.c - deletes of the cells that are there.
+ * storage/rocksdb/apply_delete.c - deletes of existing cells.
  *
- * Each of them is counted, and a row without cells is not looked through any further: what follows
- * may be as many removed keys as the row was written to. For the same reason a committer that meets
- * many of them in a part of a row counts the cells of the other parts: when those are all that the
- * row has left, nothing is left of this part. A batch apart has them deleted one by one
- * up to LIM_DELETE_POINTS; what one mutation deletes of the database beyond that goes as a range.
+ * Each deleted cell is counted, and the walk stops when the row has no cells left: as many removed
+ * keys may follow as the row had writes. For the same reason a committer that meets many removed
+ * keys in a part of a row counts the cells of the other parts: if those are all that the row has
+ * left, this part has none. A batch apart deletes cells one by one up to LIM_DELETE_POINTS; stored
+ * cells that one mutation deletes beyond that are deleted as a range.
  */
 #include "storage/rocksdb/apply_row.h"
 #include "storage/rocksdb/rdb.h"
@@ -15,15 +15,16 @@
 /* A walk over the cells that a mutation deletes. */
 struct walk {
     const struct sto_mutation *m;
-    bool may_range;    /* cells may go as a range */
-    size_t points_end; /* of r->deleted: from there on they do */
-    uint16_t told;     /* the last family; they come in the order of their numbers */
-    bool is_short;     /* ERR_CANCELLED: too many removed keys, but r is not dear for that */
-    bool may_jump;     /* the whole row goes: how many cells that are is known */
-    bool has_jumped;   /* over keys that may have been cells */
+    bool may_range;    /* cells may be deleted as a range */
+    size_t points_end; /* of r->deleted: later cells are deleted as a range */
+    uint16_t told;     /* the last family reported; they come in the order of their numbers */
+    bool is_short; /* ERR_CANCELLED means too many removed keys, which does not make r expensive */
+    bool may_jump; /* the whole row is deleted: the number of its cells is known */
+    bool has_jumped; /* over keys that may have been cells */
 };
 
-/* The cell under the cursor, and whose it was. ranged: a range of the batch will have it, too. */
+/* Deletes the cell under the cursor, and returns its key's parts. ranged: a range of the batch will
+ * contain it, too. */
 static enum err delete_one(struct rdb_row *r, bool ranged, struct sto_key *out_parts)
 {
     const struct rdb_row_cursor *c = &r->cursor;
@@ -45,7 +46,7 @@ static enum err delete_one(struct rdb_row *r, bool ranged, struct sto_key *out_p
     return sto_rdb_batch_delete_cell(r->batch, c->key, c->cell_in_db);
 }
 
-/* Bounds of what m deletes: lower in r->key, upper in r->upper. */
+/* Computes the bounds of the keys that m deletes: lower in r->key, upper in r->upper. */
 static void bounds_of(struct rdb_row *r, const struct sto_mutation *m, struct slice *lower,
                       struct slice *upper)
 {
@@ -60,7 +61,7 @@ static void bounds_of(struct rdb_row *r, const struct sto_mutation *m, struct sl
             sto_key_after(r->upper, n);
         *lower = base_slice(r->key, low);
     } else if (m->kind == STO_DELETE_FROM_FAMILY) {
-        (void)sto_key_family(r->key, r->row_len, m->family); /* two bytes behind the row */
+        (void)sto_key_family(r->key, r->row_len, m->family); /* two bytes after the row prefix */
         memcpy(r->upper, r->key, r->row_len);
         if (m->family == UINT16_MAX)
             sto_key_after(r->upper, n = r->row_len);
@@ -68,7 +69,7 @@ static void bounds_of(struct rdb_row *r, const struct sto_mutation *m, struct sl
             n = sto_key_family(r->upper, r->row_len, (uint16_t)(m->family + 1));
         *lower = base_slice(r->key, r->row_len + 2);
     } else {
-        size_t low = sto_key_family(r->key, r->row_len, 1); /* behind the header */
+        size_t low = sto_key_family(r->key, r->row_len, 1); /* after the header */
         memcpy(r->upper, r->key, n);
         sto_key_after(r->upper, n);
         *lower = base_slice(r->key, low);
@@ -76,9 +77,9 @@ static void bounds_of(struct rdb_row *r, const struct sto_mutation *m, struct sl
     *upper = base_slice(r->upper, n);
 }
 
-/* For the table's change stream: m was done in a family, where it removed something or did not. On
- * a low disk only what makes room may write about itself. A family that is not in the schema is no
- * one's to hear of. */
+/* Records for the table's change stream that m was applied to a family, and whether it removed
+ * anything. On a low disk only deletes that free space are recorded. A family that is not in the
+ * schema is not reported. */
 static enum err tell(struct rdb_row *r, const struct sto_mutation *m, uint16_t number, bool removed)
 {
     const struct sto_family *family = sto_schema_family_by_number(r->op->scope.schema, number);
@@ -105,7 +106,7 @@ static enum err walk_on(struct rdb_row *r, struct walk *w, struct slice column)
                        : sto_rdb_row_cursor_next(&r->cursor);
 }
 
-/* Whether the cells that the row has left all lie outside of what m deletes. */
+/* Returns in *out whether all remaining cells of the row are outside the range that m deletes. */
 static enum err all_are_outside(struct rdb_row *r, const struct sto_mutation *m, bool *out)
 {
     uint64_t count = 0;
@@ -153,8 +154,8 @@ static enum err walk(struct rdb_row *r, struct walk *w)
     return rc;
 }
 
-/* Deletes the whole row, on a committer. A second walk finds what the first one jumped over or did
- * not reach; a family may be reported to the change stream twice then. */
+/* Deletes the whole row, on a committer. A second walk finds cells that the first one jumped over
+ * or did not reach; a family may be reported to the change stream twice then. */
 static enum err walk_by_columns(struct rdb_row *r, struct walk *w)
 {
     w->is_short = w->may_jump = true;
@@ -186,7 +187,7 @@ enum err sto_rdb_row_delete(struct rdb_row *r, const struct sto_mutation *m)
     if (!is_row && m->family == 0)
         return ERR_NOT_FOUND;
     if (is_row && r->now.cells > r->steps_max - r->steps)
-        return sto_rdb_row_step(r, r->now.cells); /* all of them, and too many */
+        return sto_rdb_row_step(r, r->now.cells); /* all of them, which is too many */
     struct walk w = {.m = m,
                      .may_range = r->batch->is_apart && r->batch->range_count < LIM_DELETE_RANGES,
                      .points_end = r->deleted + LIM_DELETE_POINTS};

@@ -1,5 +1,6 @@
 /*
- * storage/rocksdb/apply_limits.c - gate, deadline, quota: what refuses an operation on any row.
+ * storage/rocksdb/apply_limits.c - gate, deadline, quota: limits that can refuse an operation on
+ * any row.
  */
 #include <inttypes.h>
 

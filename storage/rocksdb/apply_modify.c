@@ -4,7 +4,7 @@
  * 1. Only the newest cell can count: where a rule of the family collects it, it collects every
  *    older one as well (storage/gc_rule.h, promise 2).
  * 2. The new cell is not older than any of its column, so afterwards it is the newest, and "the
- *    cells that were made" are the newest ones of the columns that the rules name.
+ *    cells that were changed" are the newest ones of the columns that the rules name.
  */
 #include "storage/rocksdb/apply_row.h"
 
@@ -19,10 +19,10 @@ struct newest {
     bool there;
     int64_t timestamp_us;
     struct slice value; /* until the cursor moves */
-    bool is_stored;     /* the cursor stands on it; also of a cell that a rule hides */
+    bool is_stored;     /* the cursor is on it; also set for a cell that a rule hides */
 };
 
-/* The newest visible cell of a column. The column's prefix is left in r->key. */
+/* Finds the newest visible cell of a column. Leaves the column's prefix in r->key. */
 static enum err find_newest(struct rdb_row *r, const struct sto_family *family,
                             struct slice qualifier, size_t *out_column_len, struct newest *out)
 {
@@ -43,7 +43,7 @@ static enum err find_newest(struct rdb_row *r, const struct sto_family *family,
     return ERR_OK;
 }
 
-/* Wraps around beyond 64 bits, as Bigtable does. */
+/* Adds to the cell's number. Wraps around beyond 64 bits, as Bigtable does. */
 static enum err increment(const struct newest *newest, int64_t by, uint8_t out[INTEGER_BYTES],
                           struct errbuf *eb)
 {
@@ -62,11 +62,11 @@ static enum err increment(const struct newest *newest, int64_t by, uint8_t out[I
 struct place {
     struct slice key; /* in r->key */
     int64_t timestamp_us;
-    bool in_db;    /* it may be there */
+    bool in_db;    /* the cell may be stored */
     bool replaces; /* the cell under the cursor is the newest version before it */
 };
 
-/* Put head and tail together as that cell. */
+/* Puts head and tail together as that cell. */
 static enum err put(struct rdb_row *r, const struct sto_mutation *m,
                     const struct sto_family *family, const struct place *at, struct slice head,
                     struct slice tail)
@@ -126,8 +126,7 @@ enum err sto_rdb_row_modify(struct rdb_row *r, const struct sto_mutation *m, str
     return put(r, m, family, &at, head, tail);
 }
 
-/* --- what was made ------------------------------------------------------------------------------
- */
+/* --- changed cells --------------------------------------------------------------------------- */
 
 static int compare_columns(const void *a, const void *b)
 {
@@ -137,7 +136,7 @@ static int compare_columns(const void *a, const void *b)
     return base_slice_compare(x->qualifier, y->qualifier);
 }
 
-/* The columns that the rules name, in the order of the row, each once. */
+/* Fills cells with the columns that the rules name, in the order of the row, each once. */
 static size_t columns_of(const struct rdb_row *r, struct sto_cell *cells)
 {
     size_t count = 0, distinct = 0;

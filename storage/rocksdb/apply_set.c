@@ -1,23 +1,23 @@
 /*
  * storage/rocksdb/apply_set.c - cells at an exact timestamp: replaced, or added to.
  *
- * In a family of one version, a new version deletes the one before it in the same commit
- * (docs/decisions/0061, 0064). Where the batch does not know of one, one seek finds it, and the
- * cell itself if it is there. A table with a change stream leaves replaced versions to the sweeper,
- * which reports them.
+ * In a family of one version, a new version deletes the previous one in the same commit
+ * (docs/decisions/0061, 0064). If the batch does not know of one, one seek finds it, and the stored
+ * cell at the same key if there is one. A table with a change stream leaves replaced versions to
+ * the sweeper, which reports them.
  */
 #include "storage/rocksdb/apply_row.h"
 
 #include "base/banned.h"
 
-/* Whether a new cell deletes the version before it. */
+/* Returns whether a new cell deletes the previous version. */
 static bool replaces(const struct rdb_row *r, const struct sto_family *family)
 {
     return !r->changes.on && sto_gc_keeps_one(&family->gc);
 }
 
-/* What the database has in the cell's place, or else the version before it. One that many removed
- * keys come before is left to the sweeper; a cell in its place has none before it. */
+/* Finds the stored cell that is replaced, or else the previous version. A version that comes after
+ * many removed keys is left to the sweeper; a replaced cell has none before it. */
 static enum err put_seek(struct rdb_row *r, struct rdb_put *put)
 {
     struct slice key = put->view.entry->key;
@@ -37,7 +37,7 @@ static enum err put_seek(struct rdb_row *r, struct rdb_put *put)
     return sto_rdb_row_cursor_view(&r->cursor, &put->view);
 }
 
-/* is_known: r->upper is the key of the version before it. */
+/* Finds the older version. is_known: r->upper is its key. */
 static enum err put_older(struct rdb_row *r, struct rdb_put *put, bool is_known)
 {
     struct slice key = put->view.entry->key;
@@ -63,7 +63,7 @@ enum err sto_rdb_row_put_older_here(struct rdb_row *r, struct rdb_put *put)
     return sto_rdb_row_cursor_view(&r->cursor, &put->older);
 }
 
-/* Bytes of the cell that a view shows. */
+/* Returns the bytes of the cell in a view. */
 static uint64_t bytes_of(const struct rdb_row *r, const struct rdb_put *put,
                          const struct rdb_cell_view *view)
 {
@@ -103,7 +103,7 @@ static int64_t timestamp_of(const struct rdb_row *r, const struct sto_mutation *
     return m->timestamp_us == STO_TIMESTAMP_SERVER ? r->server_us : m->timestamp_us;
 }
 
-/* The family of m and, in r->key, the key of its cell. */
+/* Returns the family of m and, in r->key, the key of its cell. */
 static enum err address(struct rdb_row *r, const struct sto_mutation *m,
                         const struct sto_family **out_family, struct slice *out_key)
 {
@@ -131,7 +131,7 @@ enum err sto_rdb_row_tell_cell(struct rdb_row *r, enum sto_mutation_kind kind,
     return sto_rdb_change_log_add(&r->changes, &m, true);
 }
 
-/* What m does, when it is done. */
+/* Records m, after it was applied, for the change stream. */
 static enum err tell(struct rdb_row *r, const struct sto_mutation *m,
                      const struct sto_family *family)
 {
@@ -150,7 +150,7 @@ enum err sto_rdb_row_set(struct rdb_row *r, const struct sto_mutation *m)
     struct rdb_put put = {
         .family = family, .qualifier_len = m->qualifier.len, .value_len = m->value.len};
     bool is_known = older_is_known(r, family, key);
-    /* What the seek will find need not be asked for. */
+    /* A cell that the seek will find is not read here. */
     bool is_sought =
         replaces(r, family) && !is_known && r->has_head && !sto_rdb_batch_remembers(r->batch, key);
     rc = sto_rdb_batch_cell_size(r->batch, key, !is_sought && sto_rdb_row_may_have_more(r),

@@ -1,18 +1,18 @@
 /*
  * storage/rocksdb/committer.c - group commit.
  *
- * What comes into the mailbox goes into the fair queue, and from there, one by one, into the batch.
+ * Messages move from the mailbox into the fair queue, and from there, one by one, into the batch.
  *
- * 1. Messages are recognised by their run pointers: run_mutate is an operation, run_arrive a task
- *    that is to be queued, run_marker a task's place behind what was there; any other message ends
- *    the batch under way and runs alone, from the mailbox at once, from the queue in its turn.
- * 2. What arrives while a batch is written is the next batch. One that is built now and then yields
- *    and looks into the mailbox, so that whoever comes, to any thread, need not wait for all of it.
- * 3. An operation that would wait for the disk is read for on a reader first, while it waits, and
- *    counts, in held.c: run_prefetching marks it there, run_prefetched the read that came back.
- * 4. One that is dear (apply.h) is worked out on a reader (plan.h) and comes back as a batch of its
- *    own; what its tenant submitted later in the same priority waits in the fair queue.
- * 5. ops[] keeps the order in which operations take effect; answers go out in it, after the write.
+ * 1. Messages are recognized by their run pointers: run_mutate is an operation, run_arrive a task
+ *    to be queued, run_marker a task's place after earlier messages; any other message ends the
+ *    batch in progress and runs alone, from the mailbox at once, from the queue when it is served.
+ * 2. Messages that arrive while a batch is written form the next batch. A committer that builds one
+ *    yields and checks the mailbox periodically: no new message, to any thread, waits for all of it.
+ * 3. If an operation would wait for the disk, a reader first loads its blocks while it waits, and
+ *    counts, in held.c: run_prefetching marks it there, run_prefetched a returned read.
+ * 4. An expensive operation (apply.h) is computed on a reader (plan.h) and returns as a batch of
+ *    its own; later operations of its tenant in the same priority wait in the fair queue.
+ * 5. ops[] keeps the order in which operations take effect; they return in it, after the write.
  */
 #include "storage/rocksdb/committer.h"
 
@@ -49,7 +49,7 @@ int64_t sto_rdb_committer_us(struct rdb_committer *c)
     return c->last_us;
 }
 
-/* Told before the clock is read: who sees no batch knows that the next one is later than now. */
+/* Published before the clock is read: a reader that sees no batch knows the next one is later. */
 static void batch_opens(struct rdb_committer *c)
 {
     atomic_store(&c->open_us, 1);
@@ -71,14 +71,14 @@ static void refuse_unwritten(struct sto_mutate_op *op, enum err rc)
 
 static void count_in(struct rdb_buckets *b, uint64_t value)
 {
-    size_t i = value <= 1 ? 0 : 64 - (size_t)__builtin_clzll(value - 1); /* 2^i is not below it */
+    size_t i = value <= 1 ? 0 : 64 - (size_t)__builtin_clzll(value - 1); /* 2^i >= value */
     if (i >= STO_BUCKETS)
         i = STO_BUCKETS - 1;
     sto_rdb_count_own(&b->count[i], 1);
     sto_rdb_count_own(&b->sum, value);
 }
 
-/* An eighth of the way to the newest. */
+/* Exponentially weighted moving average, alpha = 1/8. */
 static uint64_t lately(uint64_t before, uint64_t newest)
 {
     return before == 0 ? newest : before - before / 8 + newest / 8;
@@ -100,7 +100,7 @@ static void held_count(struct rdb_committer *c, uint64_t ns)
         atomic_store_explicit(&c->held_ns_max, ns, memory_order_relaxed);
 }
 
-/* One operation took longer than others do: its tenant pays. Before it is answered. */
+/* Charges a tenant for a slow operation. Call before the operation returns. */
 static void held_charge(struct rdb_committer *c, struct sto_account *account, uint64_t began_ns,
                         uint64_t now_ns)
 {
@@ -119,7 +119,7 @@ static void commit(struct rdb_committer *c)
     uint64_t now_ns = base_monotonic_ns();
     if (c->planned != NULL) {
         held_charge(c, c->planned, c->batch_began_ns + c->sync_ns,
-                    now_ns); /* not the usual fsync */
+                    now_ns); /* without the usual fsync */
         c->planned = NULL;
     }
     measure(c, written_ns, now_ns);
@@ -134,7 +134,7 @@ static void commit(struct rdb_committer *c)
     sto_rdb_prefetch_pauses(&c->prefetch_watch); /* writing sleeps */
 }
 
-/* Whether the batch has enough; of several tenants, what takes as long to build as to write. */
+/* Returns whether the batch is full or, with several tenants, took as long to build as to write. */
 static bool is_enough(const struct rdb_committer *c, uint64_t now_ns)
 {
     if (c->op_count == LIM_BATCH_OPS || c->op_bytes >= LIM_BATCH_BYTES ||
@@ -158,20 +158,20 @@ static void batch_begin(struct rdb_committer *c, const struct sto_account *accou
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* Marks a plan that came back; never called. */
+/* Marks a plan that has returned; never called. */
 static void run_planned(struct base_msg *msg)
 {
     (void)msg;
     INVARIANT(false);
 }
 
-/* The operation, which is in no batch, goes to a reader; false: it does not. */
+/* Hands an operation that is in no batch to a reader; false: it stays here. */
 static bool plan_begins(struct rdb_committer *c, struct sto_mutate_op *op, unsigned tries)
 {
     struct sto_key_bounds row;
     sto_key_bounds_of_row(&op->scope, op->row_key, &row);
     if (c->op_count == 0) {
-        sto_rdb_batch_clear(&c->batch); /* what was only looked at */
+        sto_rdb_batch_clear(&c->batch); /* the batch only read */
         batch_closes(c);
     } else if (sto_rdb_overlay_has(&c->batch.overlay, base_slice(row.lower, row.lower_len))) {
         commit(c);
@@ -188,14 +188,14 @@ static void batch_add(struct rdb_committer *c, struct sto_mutate_op *op, uint64_
     c->ops[c->op_count++] = op;
 }
 
-/* tries: plans of it that were stale. */
+/* Applies the operation. tries: previous plans of it that were stale. */
 static void op_apply(struct rdb_committer *c, struct sto_mutate_op *op, unsigned tries,
                      uint64_t now_ns)
 {
     struct rdb_effort effort = {
         .steps_max = atomic_load_explicit(&c->engine->apply_steps, memory_order_relaxed)};
     batch_add(c, op, now_ns);
-    enum err rc = sto_rdb_sound(c->engine, &op->detail); /* closing finishes what is queued */
+    enum err rc = sto_rdb_sound(c->engine, &op->detail); /* closing finishes the queue */
     if (rc == ERR_OK)
         rc = sto_rdb_apply(&c->batch, op, sto_rdb_committer_us(c), &effort);
     if (effort.is_dear || effort.steps > RDB_STEPS_PER_OP)
@@ -243,14 +243,14 @@ static void plan_returns(struct rdb_committer *c, struct base_msg *msg)
     op->result = rc;
     struct sto_account *account = op->scope.tenant.account;
     c->planned = account;
-    commit(c); /* answers: op is not ours any more */
+    commit(c); /* returns op, which is no longer ours */
     sto_rdb_admit_held(c, account, base_thread_cpu_ns() - cpu_ns, now_ns);
     sto_rdb_plan_free(p);
 }
 
-/* --- what comes, and whose turn it is --------------------------------------------------------- */
+/* --- arriving messages, and the next one to run --------------------------------------------- */
 
-/* Marks mutations in mailbox and queue; never called, the committer looks at the pointer. */
+/* Marks mutations in mailbox and queue; never called, the committer checks the pointer. */
 static void run_mutate(struct base_msg *msg)
 {
     (void)msg;
@@ -264,14 +264,14 @@ static void run_prefetching(struct base_msg *msg)
     INVARIANT(false);
 }
 
-/* Marks a read that came back; never called. */
+/* Marks a read that has returned; never called. */
 static void run_prefetched(struct base_msg *msg)
 {
     (void)msg;
     INVARIANT(false);
 }
 
-/* To the fair queue, but not past what the tenant has waiting in front of it. */
+/* Adds msg to the fair queue, but not before earlier messages of the tenant that wait. */
 static void enqueue(struct rdb_committer *c, struct sto_account *account,
                     enum sto_priority priority, struct base_msg *msg, uint64_t now_ns)
 {
@@ -331,12 +331,12 @@ static void put_task(struct rdb_committer *c, struct rdb_task *task, uint64_t no
     sto_fair_put(&c->queue, &task->account->writes, task->priority, &task->msg, now_ns);
 }
 
-/* A task is queued now, or when a marker behind everything its tenant has there comes up. */
+/* Queues a task now, or when a marker after all earlier messages of its tenant is served. */
 static void run_arrive(struct base_msg *msg)
 {
     struct rdb_task *task = (struct rdb_task *)((char *)msg - offsetof(struct rdb_task, msg));
     struct sto_fair_line *line = &task->account->writes;
-    uint64_t now_ns = task->committer->looked_ns; /* what comes next asks the queue with this */
+    uint64_t now_ns = task->committer->looked_ns; /* the queue's time of this round */
     if (task->markers_left == 0 || (sto_fair_is_idle(line) && !task->account->writes_held)) {
         put_task(task->committer, task, now_ns);
         return;
@@ -350,12 +350,12 @@ static void run_arrive(struct base_msg *msg)
 static void run_alone(struct rdb_committer *c, struct base_msg *msg)
 {
     commit(c);
-    batch_opens(c); /* a drop's slice is one */
+    batch_opens(c); /* a drop's slice is a batch */
     msg->run(msg);
     batch_closes(c);
 }
 
-/* From the mailbox into the queue; false when nothing came. */
+/* Moves messages from the mailbox into the queue; false: there were none. */
 static bool look(struct rdb_committer *c)
 {
     if (c->op_count > 0)
@@ -377,7 +377,7 @@ static bool look(struct rdb_committer *c)
             run_alone(c, msg);
         }
     }
-    sto_rdb_prefetch_pauses(&c->prefetch_watch); /* looking may sleep */
+    sto_rdb_prefetch_pauses(&c->prefetch_watch); /* checking may sleep */
     return came;
 }
 
@@ -391,7 +391,7 @@ static void run_all(struct rdb_committer *c)
         sto_rdb_prefetch_applied(&c->prefetch_watch, now_ns);
         bool looks = now_ns - c->looked_ns >= LIM_BATCH_LOOK_US * NS_PER_US;
         if (looks) {
-            (void)look(c); /* the queue says what there is */
+            (void)look(c); /* the result is in the queue */
             now_ns = base_monotonic_ns();
         }
         struct base_msg *msg = sto_fair_take(&c->queue, now_ns, &line);
@@ -399,7 +399,7 @@ static void run_all(struct rdb_committer *c)
             break;
         base_watchdog_round("write");
         if (msg->run == run_mutate) {
-            if (!looks) /* else what that took would be timed */
+            if (!looks) /* else the time of that check would be measured */
                 sto_rdb_prefetch_applies(&c->prefetch_watch, now_ns);
             take_op(c, op_of(msg), now_ns);
         } else if (msg->run == run_marker) {
@@ -431,7 +431,7 @@ static void *thread_main(void *arg)
         base_mailbox_wait(&c->mailbox, -1);
         c->looked_ns = 0;
     }
-    /* What was sent to itself meanwhile; drops see that the engine is closing and end. */
+    /* Runs what the committer sent to itself; drops see that the engine is closing and end. */
     while (look(c))
         run_all(c);
     return NULL;
@@ -448,7 +448,7 @@ struct rdb_committer *sto_rdb_committer_start(struct rdb_engine *e, int index)
     }
     sto_rdb_batch_init(&c->batch, e, &e->long_rows[index]);
     sto_fair_queue_init(&c->queue);
-    char name[24]; /* base_thread_start checks that it is short */
+    char name[24]; /* short enough: base_thread_start checks it */
     (void)snprintf(name, sizeof(name), "commit-%d", index);
     if (base_thread_start(&c->thread, name, thread_main, c) != ERR_OK) {
         sto_rdb_batch_fini(&c->batch);

@@ -1,5 +1,6 @@
 /*
- * storage/rocksdb/committer_call.c - a function on the thread, and the wait; what a task cost.
+ * storage/rocksdb/committer_call.c - runs a function on the committer's thread and waits for it;
+ * charges the cost of tasks.
  */
 #include <stddef.h>
 

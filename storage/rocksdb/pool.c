@@ -4,21 +4,23 @@
  *   thread       takes
  *   first        points (when it is alone: both)
  *   the others   points, but a scan after every POINTS_RUN of them, unless scans_max of them run
- *                scans; they run at a lower priority of the processor, so that loops and committers
- *                are not held up by scans
+ *                scans; they run at lower priority, so that loops and committers are not delayed
+ *                by scans
  *
  * Points wait for the disk, so more threads than processors run them: a disk is fastest with many
- * requests in flight. Scans take processors.
+ * requests in flight. Scans need processors.
  *
- * A plan (plan.h) is a scan that cannot be left and resumed. When others wait for its place among
- * scans_max it gives that up and goes on beside them: they share the processors, as threads of one
- * priority do. No more plans run than can step aside, or a few tenants' plans would hold all places
- * of scans until they end. With too few threads for that, one runs.
+ * A plan (plan.h) is a scan that cannot be interrupted and resumed. When others wait for its place
+ * among scans_max, the plan gives up its place and continues beside them: they share the
+ * processors, as threads of one priority do. No more plans run than can step aside, or a few
+ * tenants' plans would hold all places of scans until they end. With too few threads for that, one
+ * runs.
  *
- * 1. waiting[] is what the queues hold. 2. A thread ends only when stopping and nothing it may take
- * is left.
+ * 1. waiting[] counts the messages in the queues.
+ * 2. A thread ends only when stopping and no message that it may take is left.
+ *
  * A scan that may not run yet is left to the threads that run scans: each takes another one, or
- * wakes one that waits, when it is done.
+ * wakes a waiting thread, when it is done.
  */
 #include "storage/rocksdb/pool.h"
 
@@ -40,7 +42,7 @@ static struct sto_fair_line *line_of(struct sto_account *account, enum rdb_pool_
     return queue == RDB_POINTS ? &account->points : &account->scans;
 }
 
-/* Which queue's turn it is; RDB_POOL_QUEUES: nothing to do. */
+/* Returns the queue to serve next; RDB_POOL_QUEUES: nothing to do. */
 static enum rdb_pool_queue queue_next(struct rdb_pool *p, bool scans_too)
 {
     bool points = p->queues[RDB_POINTS].waiting > 0;
@@ -53,7 +55,8 @@ static enum rdb_pool_queue queue_next(struct rdb_pool *p, bool scans_too)
     return scans ? RDB_SCANS : RDB_POOL_QUEUES;
 }
 
-/* What to signal for one thread that may take it; NULL: all of them look again before they wait. */
+/* Returns the condition to signal for one thread that may take the message; NULL: all threads check
+ * the queues again before they wait. */
 static pthread_cond_t *to_wake(struct rdb_pool *p, enum rdb_pool_queue queue)
 {
     if (queue == RDB_POINTS && p->idle[RDB_POINTS] == 0)
@@ -64,7 +67,8 @@ static pthread_cond_t *to_wake(struct rdb_pool *p, enum rdb_pool_queue queue)
     return &p->filled[queue];
 }
 
-/* *queue: which one the thread's last message was from; then the one of the result. */
+/* Waits for the next message. *queue: in, the queue of the thread's last message; out, that of the
+ * result. */
 static struct base_msg *pop(struct rdb_pool *p, bool scans_too, enum rdb_pool_queue *queue)
 {
     struct base_msg *msg = NULL;
@@ -83,7 +87,8 @@ static struct base_msg *pop(struct rdb_pool *p, bool scans_too, enum rdb_pool_qu
         sto_rdb_count_own(&p->waiting[*queue], UINT64_MAX); /* one less */
         sto_rdb_count_own(&line->queued, UINT64_MAX);
     }
-    /* A point went first: another thread takes the scan that was waiting for this one to end. */
+    /* A point was served first: another thread takes the scan that was waiting for this one to
+     * end. */
     bool passes_on = ended_scan && *queue != RDB_SCANS && p->queues[RDB_SCANS].waiting > 0;
     pthread_cond_t *idle = passes_on ? to_wake(p, RDB_SCANS) : NULL;
     pthread_mutex_unlock(&p->lock);
@@ -97,7 +102,7 @@ static void measure(struct rdb_pool *p, enum rdb_pool_queue queue, uint64_t bega
     uint64_t newest = base_monotonic_ns() - began_ns;
     uint64_t before = atomic_load_explicit(&p->ns_per_op[queue], memory_order_relaxed);
     atomic_store_explicit(&p->ns_per_op[queue], before - before / 8 + newest / 8,
-                          memory_order_relaxed); /* threads overwrite each other: it is a hint */
+                          memory_order_relaxed); /* a hint: threads overwrite each other */
 }
 
 static void *thread_main(void *arg)
@@ -150,7 +155,7 @@ bool sto_rdb_pool_push(struct rdb_pool *p, const struct rdb_pool_job *job, struc
         retry_after(p, job->queue, out_retry_ns);
     }
     pthread_mutex_unlock(&p->lock);
-    if (idle != NULL) /* without the lock, which is the first thing that the woken one takes */
+    if (idle != NULL) /* without the lock, which the woken thread takes first */
         pthread_cond_signal(idle);
     return taken;
 }
@@ -216,7 +221,7 @@ void sto_rdb_pool_step_back(struct rdb_pool *p)
 {
     pthread_mutex_lock(&p->lock);
     p->aside--;
-    p->scans_running++; /* which may be one too many, until the message has ended */
+    p->scans_running++; /* may exceed the limit by one until the message has ended */
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -234,7 +239,7 @@ enum err sto_rdb_pool_start(struct rdb_pool *p, int threads, int processors)
     }
     p->threads = base_new_array((size_t)threads, sizeof(p->threads[0]));
     for (int i = 0; i < threads; i++) {
-        char name[24]; /* base_thread_start checks that it is short */
+        char name[24]; /* short enough: base_thread_start checks it */
         (void)snprintf(name, sizeof(name), "read-%d", i);
         enum err rc = base_thread_start(&p->threads[i], name, thread_main, p);
         if (rc != ERR_OK) {

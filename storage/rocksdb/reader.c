@@ -1,15 +1,15 @@
 /*
- * storage/rocksdb/reader.c - who runs the next slice, and where its answer goes.
+ * storage/rocksdb/reader.c - selects the thread of the next slice, and returns its result.
  *
- *   asked with try_inline    slice says            what happens
- *   yes                      FULL or END           answered at once
- *   yes                      INCOMPLETE            a reader takes over, same slice
+ *   try_inline               slice returns         what happens
+ *   yes                      FULL or END           returned at once
+ *   yes                      INCOMPLETE            a reader continues the same slice
  *   no, or inside a row,     -                     a reader runs it
  *   or patterns too large
  *   for its key
  *
  * 1. The cursor is on the stack as long as the first slice may be the last one (point reads from
- *    memory never allocate), and on the heap from then on.
+ *    memory never allocate), and on the heap after that.
  */
 #include "storage/rocksdb/reader.h"
 
@@ -35,7 +35,7 @@ static void conclude(struct sto_read_op *op, enum rdb_slice_end rc)
                                     : STO_READ_MORE;
 }
 
-/* A row that turned out large is read like a scan. */
+/* Returns the queue of the read. A row that turned out to be large is read like a scan. */
 static enum rdb_pool_queue queue_of(const struct sto_read_op *op)
 {
     bool is_short = op->spec.row_key.len != 0 && !op->cursor->is_long &&
@@ -68,7 +68,7 @@ static bool answer_failure(struct sto_read_op *op, bool at_once)
     return false;
 }
 
-/* What would overrun memory; everything else was checked before (storage/row_set.h). */
+/* Checks keys that would overrun memory; everything else was checked before (storage/row_set.h). */
 static enum err spec_check(struct sto_read_op *op)
 {
     const struct sto_read_spec *spec = &op->spec;
@@ -81,14 +81,14 @@ static enum err spec_check(struct sto_read_op *op)
     return fits ? ERR_OK : base_fail(&op->detail, ERR_INVALID, "the rows asked for cannot exist");
 }
 
-/* Whether a loop may enter the row: its key may be matched before anything is looked at. */
+/* Returns whether a loop may enter the row: its key may be matched before any time check. */
 static bool is_light(const struct sto_read_spec *spec)
 {
     return spec->filter == NULL ||
            sto_filter_instructions(spec->filter) * spec->row_key.len <= LIM_INLINE_MATCHED;
 }
 
-/* A cursor on the heap, which lives until sto_read_finish. */
+/* Moves the cursor to the heap, where it lives until sto_read_finish. */
 static bool cursor_keep(struct sto_read_op *op, struct sto_read_cursor *from)
 {
     struct sto_read_cursor *kept = base_try_alloc(sizeof(*kept));
@@ -113,17 +113,17 @@ static bool to_reader(struct rdb_engine *e, struct sto_read_op *op, bool at_once
     return answer_failure(op, at_once);
 }
 
-/* It was tried here, and is not in memory. */
+/* Sends a read that was tried here, and is not in memory, to a reader. */
 static bool hand_over(struct rdb_engine *e, struct sto_read_op *op)
 {
     atomic_fetch_add_explicit(&e->reads_handed_over, 1, memory_order_relaxed);
     return to_reader(e, op, true);
 }
 
-/* The first slice, of which nobody knows yet whether it is the last. */
+/* Starts the first slice, which may also be the last. */
 static bool begin(struct rdb_engine *e, struct sto_read_op *op, bool try_inline)
 {
-    struct sto_read_cursor local; /* large: only what is used is ever touched */
+    struct sto_read_cursor local; /* large: only fields that are used are set */
     op->result = sto_rdb_usable(e, &op->detail);
     if (op->result == ERR_OK)
         op->result = spec_check(op);

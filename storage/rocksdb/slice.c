@@ -1,23 +1,23 @@
 /*
- * storage/rocksdb/slice.c - rows one after another, and where a slice of them ends.
+ * storage/rocksdb/slice.c - visits row after row, and decides where a slice ends.
  *
- *   where a slice ends                       what the next one begins with
- *   between rows (sink full, limits)         position behind the last row given
+ *   where a slice ends                       what the next one starts with
+ *   between rows (sink full, limits)         position after the last row emitted
  *   inside a small row, others before it     row undone, position at that row
- *   inside the first row, on the caller      row undone, a reader takes over in the same slice
- *   inside the first or a large row, on a    the key under the iterator; the row is watched from
- *   reader                                   then on (long_row.h)
+ *   inside the first row, on the caller      row undone, a reader continues the same slice
+ *   inside the first or a large row, on a    the key under the iterator; after that the row is
+ *   reader                                   watched (long_row.h)
  *
- * 1. A row is entered at its header, or, when it is the only one of its range and not asked for as
- *    a whole, where the columns asked for begin; anything else at the front of a row is damage.
- * 2. row[] is a copy of the row prefix, column[] of the column prefix under the iterator: what the
- *    iterator shows is compared with them, never with its own older memory.
- * 3. A reversed read finds the row before with one seek backwards, then goes through it forwards.
- * 4. reads_open counts slices that run; the gate is looked at after counting, so a purge that
- *    closed the gate and then sees 0 knows that nobody reads.
+ * 1. A row is entered at its header or, if it is the only one of its range and only some columns
+ *    are requested, where these columns start; anything else at the start of a row is damage.
+ * 2. row[] is a copy of the row prefix, column[] of the column prefix under the iterator: new keys
+ *    of the iterator are compared with these copies, never with its own older memory.
+ * 3. A reversed read finds the previous row with one seek backwards, then walks it forwards.
+ * 4. reads_open counts running slices; the gate is checked after counting, so a purge that closed
+ *    the gate and then sees 0 knows that there is no read.
  * 5. A row that turned out to need another slice, and may have been written to since the iterator
- *    was made, is restarted, watched: what it was before is not known.
- * 6. A row is over when the iterator has stood on as many cells as its header counts, in each pass.
+ *    was created, is restarted, watched: its earlier state is not known.
+ * 6. A row is over when the iterator has visited as many cells as its header counts, in each pass.
  *    After a jump (is_blind) a lower count shows that a cell was missed: the row is restarted.
  */
 #include "storage/rocksdb/slice.h"
@@ -32,7 +32,7 @@
 
 #include "base/banned.h"
 
-#define ROW_AGAIN_BYTES   (64 * KIB) /* a row up to this is rather read again than kept open */
+#define ROW_AGAIN_BYTES   (64 * KIB) /* rows up to this size are reread rather than kept open */
 #define ROW_BYTES_UNKNOWN UINT64_MAX
 #define BYTES_OF_A_STEP   KIB
 #define ROW_CHANGED                                                                                \
@@ -42,7 +42,7 @@ _Static_assert(LIM_ROW_SNAPSHOT_MS == 10000, "the text says so");
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-/* The current row gives nothing more to this slice and comes again in the next. */
+/* Undoes the output of the current row; the next slice starts with it. */
 static void row_put_back(struct sto_read_cursor *c)
 {
     if (c->row_len == 0)
@@ -62,7 +62,7 @@ static void row_put_back(struct sto_read_cursor *c)
     c->row_len = 0;
 }
 
-/* Reads the row from its start again in the same slice, with a new iterator. */
+/* Rereads the row from its start in the same slice, with a new iterator. */
 static enum rdb_slice_end row_again(struct sto_read_cursor *c)
 {
     row_put_back(c);
@@ -78,8 +78,8 @@ static enum rdb_slice_end row_restart(struct sto_read_cursor *c)
     return row_again(c);
 }
 
-/* Tries the next kind of moves: on the row from its start, or, if parts of it were already
- * returned, from the target on. */
+/* Tries the next kind of moves: on the row from its start or, if parts of it were already returned,
+ * from the target on. */
 static enum rdb_slice_end row_retry(struct sto_read_cursor *c)
 {
     bool was_blind = c->is_blind && c->moves == RDB_MOVES_BLIND;
@@ -92,7 +92,7 @@ static enum rdb_slice_end row_retry(struct sto_read_cursor *c)
     return goes_on ? SLICE_AGAIN : row_restart(c);
 }
 
-/* Why the iterator shows nothing; SLICE_FULL: it came to its end. */
+/* Returns why the iterator has no key; SLICE_FULL: it reached its end. */
 static enum rdb_slice_end iterator_status(struct sto_read_cursor *c)
 {
     char *error = NULL;
@@ -110,10 +110,10 @@ static enum rdb_slice_end iterator_status(struct sto_read_cursor *c)
 static void note_passed(struct buf *last_passed, struct slice row_key)
 {
     base_buf_truncate(last_passed, 0);
-    (void)base_buf_append(last_passed, row_key); /* latches, for whoever looks */
+    (void)base_buf_append(last_passed, row_key); /* latches; the caller checks */
 }
 
-/* What follows is read in its newest state. */
+/* Ends the watch: later rows are read in their newest state. */
 static void row_unwatch(struct sto_read_cursor *c)
 {
     if (!sto_rdb_long_row_is_open(&c->long_row))
@@ -122,7 +122,7 @@ static void row_unwatch(struct sto_read_cursor *c)
     sto_rdb_long_row_close(&c->long_row);
 }
 
-/* True when the row limit is reached. */
+/* Returns true when the row limit is reached. */
 static bool row_finish(struct sto_read_cursor *c)
 {
     struct sto_read_op *op = c->op;
@@ -149,12 +149,12 @@ static bool row_finish(struct sto_read_cursor *c)
     return op->spec.row_limit != 0 && op->rows_given >= op->spec.row_limit;
 }
 
-/* Length of the row prefix at the front of key; 0: it is not a key of this table. */
+/* Returns the length of the row prefix at the start of key; 0: it is not a key of this table. */
 static size_t row_prefix_of(const struct sto_read_cursor *c, struct slice key)
 {
     struct slice table = base_slice(c->bounds.lower, c->table_len);
     size_t row_len = base_slice_starts_with(key, table) ? sto_key_find_end(key, c->table_len) : 0;
-    size_t ends = c->table_len + 2; /* what is not the escaped row key */
+    size_t ends = c->table_len + 2; /* bytes beside the escaped row key */
     return row_len != 0 && row_len - ends <= sizeof(c->row_key_scratch) ? row_len : 0;
 }
 
@@ -167,7 +167,7 @@ static void note_row_seen(struct sto_read_cursor *c)
     c->op->bytes_seen += c->row_len - c->table_len;
 }
 
-/* The iterator stands on the first key of a row. */
+/* Enters the row whose first key is under the iterator. */
 static enum rdb_slice_end row_enter(struct sto_read_cursor *c)
 {
     struct slice key = sto_rdb_key_now(c);
@@ -197,7 +197,7 @@ static enum rdb_slice_end row_enter(struct sto_read_cursor *c)
     return SLICE_FULL;
 }
 
-/* The iterator stands somewhere in a row: go to its first key. */
+/* Enters the row that contains the key under the iterator, at its first key. */
 static enum rdb_slice_end row_enter_backwards(struct sto_read_cursor *c)
 {
     struct slice key = sto_rdb_key_now(c);
@@ -212,7 +212,7 @@ static enum rdb_slice_end row_enter_backwards(struct sto_read_cursor *c)
     return rc == SLICE_FULL ? sto_rdb_read_end(c, ERR_CORRUPT, "a stored row is damaged") : rc;
 }
 
-/* The only row of its range: begin where its columns asked for begin. */
+/* Enters the only row of its range where its requested columns start. */
 static void row_enter_point(struct sto_read_cursor *c)
 {
     memcpy(c->row, c->bounds.lower, c->bounds.lower_len);
@@ -233,9 +233,9 @@ static enum rdb_slice_end lost(struct sto_read_cursor *c)
 }
 
 /* Opens an iterator for the next range. SLICE_END: there is no further range; SLICE_INCOMPLETE:
- * memory alone cannot be trusted beside range tombstones (tombstones.h). Where there is none, the
- * iterator does not look for any: in some releases it reports a block that it could not read in
- * every case only then. */
+ * reads from memory alone are not reliable near range tombstones (tombstones.h). Where there are no
+ * range tombstones the iterator ignores them: in some releases it reports an unreadable block
+ * reliably only then. */
 static enum rdb_slice_end range_begin(struct sto_read_cursor *c)
 {
     const struct rdb_tombstones *t = &c->engine->tombstones;
@@ -252,7 +252,7 @@ static enum rdb_slice_end range_begin(struct sto_read_cursor *c)
     return sto_rdb_range_open(c, false) ? SLICE_FULL : SLICE_END;
 }
 
-/* The iterator of the next slice inside a row, at the key where the last one ended. */
+/* Opens the iterator of the next slice inside a row, at the key where the last one ended. */
 static enum rdb_slice_end row_resume(struct sto_read_cursor *c)
 {
     const struct rdb_tombstones *t = &c->engine->tombstones;
@@ -274,7 +274,7 @@ static bool goes_back(const struct sto_read_cursor *c)
     return c->op->spec.reversed && !c->is_point;
 }
 
-/* Enter the next row. SLICE_END: there is none. */
+/* Enters the next row. SLICE_END: there is none. */
 static enum rdb_slice_end row_find(struct sto_read_cursor *c)
 {
     for (;;) {
@@ -312,7 +312,7 @@ static enum rdb_slice_end row_find(struct sto_read_cursor *c)
 
 /* --- cells ---------------------------------------------------------------------------------- */
 
-/* A new column is under the iterator. False when its key is damaged. */
+/* Enters the column under the iterator. False: its key is damaged. */
 static bool column_enter(struct sto_read_cursor *c, struct slice key, enum sto_visit_next *out_next)
 {
     size_t column_len = sto_key_find_end(key, c->row_len + 2);
@@ -335,7 +335,7 @@ static bool same_column(const struct sto_read_cursor *c, struct slice key)
            memcmp(key.ptr + c->row_len, c->column + c->row_len, c->column_len - c->row_len) == 0;
 }
 
-/* Through a view there are no cells but those of columns that were entered. */
+/* Counts a visited cell. Through a view, only cells of columns that were entered exist. */
 static void note_seen(struct sto_read_cursor *c, enum sto_visit_next entered, struct slice key)
 {
     if (c->op->spec.view != NULL && entered != STO_VISIT_NEXT)
@@ -347,7 +347,7 @@ static void note_seen(struct sto_read_cursor *c, enum sto_visit_next entered, st
     note_row_seen(c);
 }
 
-/* The iterator stands on a cell of the current row. */
+/* Visits the cell of the current row under the iterator. */
 static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key)
 {
     struct sto_read_op *op = c->op;
@@ -370,7 +370,7 @@ static enum rdb_slice_end cell_visit(struct sto_read_cursor *c, struct slice key
         if (rc != ERR_OK)
             return sto_rdb_read_end(c, rc, sto_unseal_text(rc));
         if (!sto_rdb_cell_prepare(c, (int64_t)timestamp, cell.bytes))
-            return SLICE_FULL; /* it comes again */
+            return SLICE_FULL; /* it is visited again */
         next = sto_visit_version(&c->visit, (int64_t)timestamp, cell.bytes);
         c->steps += cell.bytes.len / BYTES_OF_A_STEP; /* a filter may have read it */
         c->full = c->visit.begun && op->sink->is_full(op->sink);
@@ -391,7 +391,7 @@ static bool is_watched(const struct sto_read_cursor *c)
            base_slice_equal(sto_rdb_long_row_key(&c->long_row), base_slice(c->row, c->row_len));
 }
 
-/* The next slice goes on at the key under the iterator; rule 5. */
+/* Lets the next slice continue at the key under the iterator; rule 5. */
 static enum rdb_slice_end row_leave(struct sto_read_cursor *c)
 {
     if (c->is_blind) /* a missed cell can be found only before parts of the row are returned */
@@ -406,7 +406,7 @@ static enum rdb_slice_end row_leave(struct sto_read_cursor *c)
     return row_restart(c);
 }
 
-/* The slice has to end here, inside a row. */
+/* Ends the slice here, inside a row. */
 static enum rdb_slice_end slice_break(struct sto_read_cursor *c)
 {
     if (c->rows > 0 && (!c->on_reader || c->row_bytes <= ROW_AGAIN_BYTES)) {
@@ -416,7 +416,7 @@ static enum rdb_slice_end slice_break(struct sto_read_cursor *c)
     return c->on_reader ? row_leave(c) : SLICE_INCOMPLETE;
 }
 
-/* Whether the iterator still stands in the row; rc when that cannot be said. */
+/* Returns whether the iterator is still in the row; rc: an error that makes this unknown. */
 static bool in_row(struct sto_read_cursor *c, enum rdb_slice_end *rc)
 {
     *rc = SLICE_FULL;
@@ -430,7 +430,7 @@ static bool in_row(struct sto_read_cursor *c, enum rdb_slice_end *rc)
     return key.len > c->row_len && memcmp(key.ptr, c->row, c->row_len) == 0;
 }
 
-/* Through the row under the iterator, until it is over (*out_over) or the slice is. */
+/* Walks through the row under the iterator, until it is over (*out_over) or the slice is. */
 static enum rdb_slice_end row_walk(struct sto_read_cursor *c, bool *out_over)
 {
     enum rdb_slice_end rc = SLICE_FULL;
@@ -460,7 +460,7 @@ static enum rdb_slice_end slice_rows(struct sto_read_cursor *c)
         bool over = false;
         enum rdb_slice_end rc = c->row_len != 0 ? row_resume(c) : row_find(c);
         if (rc == SLICE_FULL && sto_rdb_long_row_is_open(&c->long_row) && !is_watched(c)) {
-            row_put_back(c); /* the one that should have begun anew is gone */
+            row_put_back(c); /* the row that was to be restarted is gone */
             row_unwatch(c);
             continue;
         }
@@ -487,7 +487,7 @@ enum rdb_slice_end sto_rdb_slice_run(struct sto_read_cursor *c)
     c->steps = 0;
     c->rows = 0;
     c->full = false;
-    sto_rdb_cache_sample_begin(); /* loops come here, too */
+    sto_rdb_cache_sample_begin(); /* loops run this, too */
     enum rdb_slice_end rc = sto_rdb_look_begin(c);
     if (rc == SLICE_FULL)
         rc = slice_rows(c);

@@ -1,14 +1,14 @@
 /*
- * storage/rocksdb/slice_clock.c - when a slice on a reader has had its time.
+ * storage/rocksdb/slice_clock.c - decides when a slice on a reader has used up its time.
  *
- * Readers run behind others, so the time that passes says little: only when enough of it has, the
- * thread's own is asked for, which is a system call.
+ * Readers run at low priority, so elapsed time says little. Only after enough of it is the thread's
+ * processor time read, which is a system call.
  *
- * What the watchdog calls overdue ends the slice, not its request. One step may take longer than
- * BASE_WATCHDOG_MS for a good reason: a value of up to LIM_CELL_BYTES_HARD is read and written out
- * in one, and takes as long the next time. A request that ends with an error could never read such
- * a row; one that comes back for each slice is ended by its deadline, its client, its key or its
- * tenant, and waits for what its tenant owes.
+ * When the watchdog reports a thread as overdue, the slice ends, not its request. One step may take
+ * longer than BASE_WATCHDOG_MS for a good reason: a value of up to LIM_CELL_BYTES_HARD is read and
+ * written out in one step, and takes as long the next time. If the request ended with an error,
+ * such a row could never be read. A request that continues slice by slice is ended by its deadline,
+ * its client, its key or its tenant, and waits while its tenant is over its rate.
  */
 #include "storage/rocksdb/slice_clock.h"
 
@@ -28,7 +28,7 @@ void sto_rdb_slice_clock_start(struct rdb_slice_clock *k)
     k->due_ns = k->now_ns + SHARED_NS;
 }
 
-/* Whether the thread has worked for as long as a slice may, while others wait. */
+/* Returns whether the thread has worked for as long as a slice may while others wait. */
 static bool has_had_its_time(struct rdb_slice_clock *k, uint64_t steps)
 {
     if (steps >= LIM_SLICE_STEPS_SHARED)

@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/slice_cursor.c - the beginning and the end of a cursor.
+ * storage/rocksdb/slice_cursor.c - creates, moves and frees a cursor.
  */
 #include "storage/rocksdb/rdb.h"
 #include "storage/rocksdb/slice.h"

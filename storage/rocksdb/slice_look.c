@@ -1,16 +1,17 @@
 /*
- * storage/rocksdb/slice_look.c - whether a read goes on, and whether its slice does.
+ * storage/rocksdb/slice_look.c - decides whether a read continues, and whether its slice does.
  *
- *   where        the slice ends after                      looks at the clock
+ *   where        the slice ends after                      reads the clock
  *   a loop       LIM_INLINE_STEPS                          never
  *   a reader     LIM_SLICE_STEPS; when others wait,        every RDB_CLOCK_STEPS
  *                LIM_SLICE_STEPS_SHARED, or
- *                LIM_SLICE_SHARED_US of the processor, but
- *                not before RDB_CLOCK_STEPS: it gets on;
- *                when the watchdog says so, always
+ *                LIM_SLICE_SHARED_US of processor time,
+ *                but not before RDB_CLOCK_STEPS, so that
+ *                it makes progress;
+ *                when the watchdog reports it, always
  *
- * A step is one of the iterator, 1 KiB of a value, or RDB_NS_OF_A_STEP of what the filter did. The
- * last is reckoned (storage/pattern.h), so that it is the same for the same read.
+ * A step is one of the iterator, 1 KiB of a value, or RDB_NS_OF_A_STEP of the filter's work. The
+ * last is estimated (storage/pattern.h), so that it is the same for the same read.
  */
 #include "storage/rocksdb/slice_look.h"
 
@@ -19,7 +20,7 @@
 
 #include "base/banned.h"
 
-#define NS_OF_A_LOOK 250000 /* of a cell's matches */
+#define NS_OF_A_LOOK 250000 /* time of a cell's matches between two checks */
 
 enum rdb_slice_end sto_rdb_read_end(struct sto_read_cursor *c, enum err rc, const char *why)
 {
@@ -52,8 +53,8 @@ static void work_count(struct sto_read_cursor *c)
     c->work_ns %= RDB_NS_OF_A_STEP;
 }
 
-/* What would be read of a table that is being deleted are rows that are half gone, or, later, those
- * of a table made anew. */
+/* Refuses to read a table that is being deleted: its rows may be half removed or, later, those of a
+ * recreated table. */
 static enum err may_begin(struct sto_read_cursor *c)
 {
     struct sto_read_op *op = c->op;

@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/slice_move.c - an iterator's moves: seeks only where steps would be many.
+ * storage/rocksdb/slice_move.c - an iterator's moves: seeks only where many steps would be needed.
  *
- * Rows of a table are alike: where steps did not reach a target, they are not tried again for a
- * while, and the next time for twice as long.
+ * Rows of a table are alike: where steps did not reach a target, the next skips of that kind seek,
+ * and after another failure twice as many do.
  *
  * A step passes at most REMOVED_KEYS_MAX removed keys. Then the iterator is not valid, and a seek
  * replaces the step (docs/decisions/0060).
@@ -14,7 +14,7 @@
 #include "base/banned.h"
 
 #define STEPS_BEFORE_SEEK 6
-/* After steps did not reach it, so many skips of that kind only seek. */
+/* Number of skips of a kind that only seek after steps did not reach the target. */
 #define SEEKS_BEFORE_STEP     16
 #define SEEKS_BEFORE_STEP_MAX 256
 
@@ -30,7 +30,7 @@ static void step(struct sto_read_cursor *c)
     rocksdb_iter_next(c->iterator);
 }
 
-/* Whether the last move passed too many removed keys, and did not come to its end. */
+/* Returns whether the last move passed too many removed keys, and did not reach its end. */
 static bool is_stuck(struct sto_read_cursor *c)
 {
     if (rocksdb_iter_valid(c->iterator) || !sto_rdb_iterator_is_stuck(c->iterator))
@@ -85,7 +85,8 @@ void sto_rdb_skip_to(struct sto_read_cursor *c, enum rdb_skip kind, struct slice
     sto_rdb_seek(c, target);
 }
 
-/* Where the first column at or behind the one the visit asked for begins, in c->target. */
+/* Returns in c->target the start of the first column at or after the one that the visit
+ * requested. */
 static struct slice column_target(struct sto_read_cursor *c)
 {
     const struct sto_visit *v = &c->visit;
@@ -103,9 +104,9 @@ static void seek_next_column(struct sto_read_cursor *c)
     sto_rdb_seek(c, base_slice(c->target, c->column_len));
 }
 
-/* To the next stored cell, past too many removed keys: seeks the next column. Should that
- * jump over a cell, the row will end with fewer cells than its header counts. Where the count does
- * not help, seeks the next version: the removed keys may be older values of the same cell. */
+/* Moves to the next stored cell, past too many removed keys: seeks the next column. If that jumps
+ * over a cell, the row will end with fewer cells than its header counts. Where the count does not
+ * help, seeks the next version: the removed keys may be older values of the same cell. */
 static void move_past_removed(struct sto_read_cursor *c)
 {
     size_t len = c->column_len;
@@ -125,7 +126,7 @@ static void move_past_removed(struct sto_read_cursor *c)
     sto_rdb_seek(c, base_slice(c->target, len));
 }
 
-/* Whether everything that the column has after this cell is garbage. */
+/* Returns whether all later cells of the column are garbage. */
 static bool is_last_of_column(const struct sto_read_cursor *c)
 {
     return c->column_len != 0 && sto_gc_keeps_one(&c->visit.family->gc);

@@ -2,7 +2,7 @@
  * storage/rocksdb/slice_range.c - bounds of ranges, and the iterator's options.
  *
  * 1. A range of one row is read with the row's prefix filter; a longer one in total order.
- * 2. The bounds belong to the iterator as long as it lives; what is left of a range is in position.
+ * 2. The bounds belong to the iterator while it exists; the rest of a range is in position.
  */
 #include "storage/rocksdb/slice_range.h"
 
@@ -14,7 +14,7 @@
 
 #define CACHE_TIER_ONLY 1
 
-/* --- which range ---------------------------------------------------------------------------- */
+/* --- the current range -------------------------------------------------------------------- */
 
 static size_t range_count(const struct sto_read_spec *spec)
 {
@@ -76,7 +76,7 @@ static void reduce_upper(struct sto_key_bounds *b, struct slice to)
     b->upper_len = to.len;
 }
 
-/* Leave out rows whose keys cannot pass the filter. False: none is left. */
+/* Leaves out rows whose keys cannot pass the filter. False: none is left. */
 static bool cut_to_filter(struct sto_read_cursor *c)
 {
     struct sto_filter_program *filter = c->op->spec.filter;
@@ -99,7 +99,7 @@ static bool cut_to_filter(struct sto_read_cursor *c)
     return true;
 }
 
-/* Bounds of what is left of the current range. False: nothing. */
+/* Computes the bounds of the rest of the current range. False: nothing is left. */
 static bool bounds_make(struct sto_read_cursor *c)
 {
     struct sto_row_range range = range_now(c);
@@ -120,7 +120,7 @@ static bool bounds_make(struct sto_read_cursor *c)
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* Between the end that the iterator came from and the row it stands in. */
+/* Counts the removed keys between the end where the iterator started and its row. */
 static void removed_count(struct sto_read_cursor *c)
 {
     uint64_t passed = sto_rdb_passed_end(c->removed_before);
@@ -159,7 +159,7 @@ void sto_rdb_range_close(struct sto_read_cursor *c, bool finished)
     }
 }
 
-/* Leaves out what was lost and all behind it. False: nothing is left to read. */
+/* Leaves out the first lost keys and everything after them. False: nothing is left to read. */
 static bool cut_to_loss(struct sto_read_cursor *c)
 {
     struct sto_key_bounds *b = &c->bounds;
@@ -178,7 +178,8 @@ static bool cut_to_loss(struct sto_read_cursor *c)
     return !c->is_point && base_slice_compare(lower_of(b), upper_of(b)) < 0;
 }
 
-/* False: the row that is read over several slices has changed, and what it was is lost. */
+/* Creates the iterator. False: the row that is read over several slices has changed, and its
+ * earlier state is lost. */
 static bool iterator_open(struct sto_read_cursor *c, bool has_no_tombstones)
 {
     struct rdb_engine *e = c->engine;
@@ -212,7 +213,8 @@ bool sto_rdb_range_reopen(struct sto_read_cursor *c, bool has_no_tombstones)
     return iterator_open(c, has_no_tombstones);
 }
 
-/* A loss that is recorded while the iterator is made may be one that it does not see. */
+/* Retries if a loss is recorded while the iterator is created, because the iterator may not see
+ * it. */
 bool sto_rdb_range_open(struct sto_read_cursor *c, bool has_no_tombstones)
 {
     size_t count = range_count(&c->op->spec);
@@ -227,7 +229,7 @@ bool sto_rdb_range_open(struct sto_read_cursor *c, bool has_no_tombstones)
         if (c->range_index >= count)
             return false;
         if (cut_to_loss(c) && !iterator_open(c, has_no_tombstones)) {
-            sto_rdb_long_row_close(&c->long_row);      /* nothing of it was given: it begins anew */
+            sto_rdb_long_row_close(&c->long_row);      /* none of it was emitted: restart */
             (void)iterator_open(c, has_no_tombstones); /* cannot fail without a long row */
         }
     } while (changes != atomic_load(&c->engine->lost.changes));

@@ -26,7 +26,7 @@ bool sto_rdb_range_reopen(struct sto_read_cursor *c, bool has_no_tombstones);
 /* Closes the iterator; finished: the next range follows, else the same range is opened again. */
 void sto_rdb_range_close(struct sto_read_cursor *c, bool finished);
 
-/* Returns the row's stored key prefix; only if is_point. */
+/* Returns the row key; only if is_point. */
 struct slice sto_rdb_range_point(const struct sto_read_cursor *c);
 
 /* Returns the kind of the range that was opened last. */
