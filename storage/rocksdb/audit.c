@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/audit.c - what of a tenant is physically there, by RocksDB's own index.
+ * storage/rocksdb/audit.c - counts the physically stored keys of a tenant, by RocksDB's own index.
  *
  * Keys are counted whether a range tombstone covers them or not. The list of files costs in
  * proportion to all files, but reads none of them.
@@ -15,7 +15,7 @@
 
 #include "base/banned.h"
 
-#define KEYS_OF_TURN 128 /* that are counted before others go ahead */
+#define KEYS_OF_TURN 128 /* keys counted between two yields */
 
 static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, struct errbuf *eb)
 {
@@ -28,15 +28,15 @@ static enum err look_at_holders(struct rdb_engine *e, struct sto_audit *out, str
             continue;
         int failed =
             rocksdb_property_int_cf(e->db.handle, family, "rocksdb.num-live-versions", &versions);
-        INVARIANT(failed == 0 && versions > 0); /* the current one */
+        INVARIANT(failed == 0 && versions > 0); /* the current version */
         out->old_versions += versions - 1;
     }
     return sto_rdb_held_bytes(e, &out->obsolete_bytes, eb);
 }
 
-/* A file that cannot be rewritten is named, for whoever has to see to it; so is one that the disk
- * does not return. That is no failure of the engine: nobody but the purge waits for those bytes,
- * and it would read them again after each start, which uses the copy of a file of meta alone. */
+/* Names a file that cannot be rewritten, or that the disk does not return, for operators. Such a
+ * file does not latch the engine: only the purge waits for those bytes, and would read them again
+ * after each start, which replaces only a file of meta by its copy. */
 static enum err count_failed(struct rdb_engine *e, const struct sto_range *range, int family,
                              char *error, struct errbuf *eb)
 {

@@ -1,9 +1,9 @@
 /*
- * storage/rocksdb/batch.c - overlay above database; batch_write.c writes what came of it.
+ * storage/rocksdb/batch.c - overlay above database; batch_write.c writes the result.
  *
- * 1. Only this committer writes the rows of its tenants, so what a Get returned stays true until
+ * 1. Only this committer writes the rows of its tenants, so the result of a Get stays true until
  *    the batch is written.
- * 2. An entry of the overlay that is not live says nothing; the database is asked then.
+ * 2. An entry of the overlay that is not live has no information; the database is read then.
  */
 #include "storage/rocksdb/batch.h"
 
@@ -39,7 +39,7 @@ void sto_rdb_batch_init(struct rdb_batch *b, struct rdb_engine *e, struct rdb_lo
 
 void sto_rdb_batch_fini(struct rdb_batch *b)
 {
-    INVARIANT(b->watches == NULL); /* whoever reads a range ends before its committer */
+    INVARIANT(b->watches == NULL); /* the reader of a watched range ends before its committer */
     base_memory_give(b->overlay.arena.share, b->counted);
     sto_rdb_overlay_fini(&b->overlay);
     sto_rdb_overlay_fini(&b->tokens);
@@ -56,7 +56,7 @@ void sto_rdb_batch_charge(struct rdb_batch *b, struct base_memory_share *share)
     base_arena_charge(&b->overlay.arena, share);
 }
 
-/* --- looking -------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------- */
 
 const struct sto_span *sto_rdb_batch_range_of(const struct rdb_batch *b, struct slice key)
 {
@@ -67,7 +67,7 @@ const struct sto_span *sto_rdb_batch_range_of(const struct rdb_batch *b, struct 
     return NULL;
 }
 
-/* NULL with ERR_OK: not there. The caller destroys the result. */
+/* Reads a cell or header. NULL with ERR_OK: not stored. The caller destroys the result. */
 static enum err get(struct rdb_batch *b, struct slice key, rocksdb_pinnableslice_t **out,
                     struct slice *out_value)
 {
@@ -104,7 +104,7 @@ enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct
         return ERR_OK;
     }
     enum err rc = sto_rdb_lost_check_key(b->engine, RDB_CF_CELLS, header_key);
-    if (rc != ERR_OK) /* recent does not know of it */
+    if (rc != ERR_OK) /* recent does not know of the loss */
         return rc;
     struct rdb_size size;
     if (sto_rdb_recent_find(&b->recent, header_key, &size)) {
@@ -125,7 +125,7 @@ enum err sto_rdb_batch_head(struct rdb_batch *b, struct slice header_key, struct
     return rc;
 }
 
-/* Whether recent knows of the cell. */
+/* Returns whether recent knows the cell. */
 static bool cell_recent(const struct rdb_batch *b, struct slice key, struct rdb_size *out)
 {
     size_t n = key.len - STO_KEY_VERSION;
@@ -139,7 +139,7 @@ bool sto_rdb_batch_remembers(const struct rdb_batch *b, struct slice key)
     return cell_recent(b, key, &size);
 }
 
-/* True when the batch knows of the cell, or nobody has to ask. */
+/* Returns true if the batch knows the cell, or it cannot be stored. */
 static bool cell_is_seen(const struct rdb_change *now, bool row_in_db, struct rdb_cell_view *out)
 {
     if (!now->live)
@@ -196,7 +196,7 @@ enum err sto_rdb_batch_cell_size(struct rdb_batch *b, struct slice key, bool row
     if (!cell_recent(b, key, &size))
         return cell_get(b, key, false, out);
     enum err rc = sto_rdb_lost_check_key(b->engine, RDB_CF_CELLS, key);
-    if (rc != ERR_OK) /* recent does not know of it */
+    if (rc != ERR_OK) /* recent does not know of the loss */
         return rc;
     out->present = true;
     out->in_db = true;

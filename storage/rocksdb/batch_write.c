@@ -1,10 +1,11 @@
 /*
- * storage/rocksdb/batch_write.c - from the overlay into one synced write, and back to empty.
+ * storage/rocksdb/batch_write.c - writes the overlay in one synced write, and clears the batch.
  *
  * 1. A deleted entry that the database never held is not written.
- * 2. What is written is noted in recent on the way; when the write fails, recent is cleared.
- * 3. Values of a tenant with keys are sealed here, each once, however often the batch changed it.
- * 4. Ranges of a batch apart go in front of its entries, which stay.
+ * 2. recent is updated while entries are written; if the write fails, recent is cleared.
+ * 3. Values of a tenant with keys are encrypted here, each once, however often the batch changed
+ *    it.
+ * 4. Ranges of a batch apart are written before its entries, so that they do not delete them.
  */
 #include "storage/rocksdb/batch.h"
 
@@ -14,9 +15,10 @@
 
 #include "base/banned.h"
 
-/* Smaller values are copied behind their two leading bytes; larger ones are written gathered. */
+/* Smaller values are copied after their two leading bytes; larger ones are written as two parts. */
 #define COPY_BYTES_MAX 4096
-/* Of a change in RocksDB's batch, beside key and value: lengths, prefix, what sealing adds. */
+/* Bytes of a change in RocksDB's batch beside key and value: lengths, prefix, encryption
+ * overhead. */
 #define BYTES_OF_A_CHANGE 64
 
 /* --- clearing ------------------------------------------------------------------------------- */
@@ -29,7 +31,7 @@ static void overlays_clear(struct rdb_batch *b)
     sto_rdb_overlay_init(&b->tokens);
 }
 
-/* RocksDB's batch keeps its memory when it is cleared: one that became large is not kept. */
+/* Clears RocksDB's batch. It keeps its memory when it is cleared, so a large one is replaced. */
 static void writes_clear(struct rdb_batch *b)
 {
     size_t bytes = 0;
@@ -91,7 +93,7 @@ static void write_cell(struct rdb_batch *b, const struct rdb_entry *entry)
     rocksdb_writebatch_putv_cf(b->writes, cells, 1, &key, &entry->key.len, 2, parts, lengths);
 }
 
-/* What the database holds under the entry's key when the batch is written. */
+/* Updates recent to the entry's state after the batch is written. */
 static void note_entry(struct rdb_batch *b, const struct rdb_entry *entry)
 {
     const struct rdb_change *now = &entry->now;
@@ -111,7 +113,7 @@ static void note_entry(struct rdb_batch *b, const struct rdb_entry *entry)
         sto_rdb_recent_forget(&b->recent, key);
 }
 
-/* ERR_UNAVAILABLE: the tenant has no key to seal it with. */
+/* Writes an entry. ERR_UNAVAILABLE: the tenant has no key to encrypt it with. */
 static enum err write_entry(struct rdb_batch *b, const struct rdb_entry *entry)
 {
     const struct rdb_change *now = &entry->now;
@@ -137,7 +139,7 @@ static enum err write_entry(struct rdb_batch *b, const struct rdb_entry *entry)
     return ERR_OK;
 }
 
-/* Of what RocksDB's batch will hold. */
+/* Estimates the size of RocksDB's batch. */
 static size_t writes_bytes(const struct rdb_batch *b)
 {
     size_t bytes = 0;
@@ -198,7 +200,7 @@ static void table_publish(struct rdb_tally *tally)
                                   memory_order_relaxed);
 }
 
-/* Before the write: changes may be removed, and taken off, as soon as they are stored. */
+/* Call before the write: changes may be removed, and subtracted, as soon as they are stored. */
 static void changes_add(const struct rdb_batch *b)
 {
     for (size_t i = 0; i < b->account_count; i++)
@@ -222,13 +224,13 @@ enum err sto_rdb_batch_write(struct rdb_batch *b)
     sto_rdb_long_rows_write_begin(b->long_rows, &b->overlay, b->range);
     for (const struct rdb_entry *e = b->overlay.first[0]; e != NULL; e = e->next[0])
         if (write_entry(b, e) != ERR_OK)
-            INVARIANT(false); /* apply.c saw that there is a key */
+            INVARIANT(false); /* apply.c checked that there is a key */
     for (const struct rdb_entry *e = b->tokens.first[0]; e != NULL; e = e->next[0])
         write_token(b, e);
     for (size_t i = 0; i < b->tally_count; i++)
         if (b->tallies[i].changed)
             write_tally(b, &b->tallies[i]);
-    overlays_clear(b); /* copied; a giant needs the memory now */
+    overlays_clear(b); /* copied; a large batch needs the memory now */
     enum err rc = ERR_OK;
     changes_add(b);
     if (rocksdb_writebatch_count(b->writes) > 0)

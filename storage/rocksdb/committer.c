@@ -7,7 +7,7 @@
  *    to be queued, run_marker a task's place after earlier messages; any other message ends the
  *    batch in progress and runs alone, from the mailbox at once, from the queue when it is served.
  * 2. Messages that arrive while a batch is written form the next batch. A committer that builds one
- *    yields and checks the mailbox periodically: no new message, to any thread, waits for all of it.
+ *    yields and checks the mailbox periodically: no message, to any thread, waits for all of it.
  * 3. If an operation would wait for the disk, a reader first loads its blocks while it waits, and
  *    counts, in held.c: run_prefetching marks it there, run_prefetched a returned read.
  * 4. An expensive operation (apply.h) is computed on a reader (plan.h) and returns as a batch of

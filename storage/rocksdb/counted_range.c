@@ -1,9 +1,9 @@
 /*
  * storage/rocksdb/counted_range.c - readers, then the committer.
  *
- * 1. Each slice has an iterator of its own: that all saw one state is for the maker to know.
- * 2. The committer's memory of sizes holds rows that the tombstone covers: it is cleared with it.
- * 3. Others who count rows of the same range meanwhile learn of it as of any write.
+ * 1. Each slice has an iterator of its own: the owner checks that all of them saw one state.
+ * 2. The committer's cache of sizes holds rows that the tombstone covers: it is cleared with it.
+ * 3. Other counts of rows of the same range see this deletion as they see any write.
  */
 #include "storage/rocksdb/counted_range.h"
 
@@ -28,7 +28,7 @@ static void end_at(struct rdb_counted_range *n, struct slice end)
     n->end_len = end.len;
 }
 
-/* Whether key begins a row that is not to be counted any more. */
+/* Returns whether key starts a row after the limit. */
 static bool is_enough(struct rdb_counted_range *n, struct slice key)
 {
     struct sto_key parts;
@@ -65,7 +65,7 @@ static enum err slice_count(struct rdb_counted_range *n, rocksdb_iterator_t *it,
     return rc;
 }
 
-/* The slice behind position. */
+/* Counts the slice after position. */
 static enum err slice_run(struct rdb_counted_range *n, bool *out_end)
 {
     struct rdb_engine *e = n->engine;
@@ -73,12 +73,13 @@ static enum err slice_run(struct rdb_counted_range *n, bool *out_end)
     uint8_t lower[STO_KEY_MAX + 1]; /* the iterator's own: position moves on */
     if (n->position_len > 0) {
         memcpy(lower, n->position, n->position_len);
-        lower[n->position_len] = 0; /* no stored key begins another: the first one behind it */
+        /* no stored key is a prefix of another: this is the first key after it */
+        lower[n->position_len] = 0;
         begin = base_slice(lower, n->position_len + 1);
     }
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(begin, base_slice(n->upper, n->upper_len));
-    rocksdb_readoptions_set_fill_cache(options, 0); /* everything, once */
+    rocksdb_readoptions_set_fill_cache(options, 0); /* everything is read once */
     rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, &n->op->scope.tenant);
     enum err rc = sto_rdb_lost_check(e, RDB_CF_CELLS, begin, base_slice(n->upper, n->upper_len));
     if (rc == ERR_OK) {
@@ -128,16 +129,16 @@ static void run_on_reader(struct base_msg *msg)
     sto_rdb_committer_task(sto_rdb_committer_of(e, account), n->then, false);
 }
 
-/* A slice goes to the end of the readers' queue. */
+/* Continues at the end of the readers' queue. */
 static void count_on(struct rdb_counted_range *n)
 {
     const struct rdb_pool_job job = {.account = n->then->account,
                                      .queue = RDB_SCANS,
                                      .priority = n->then->priority,
-                                     .must = true}; /* the operation was taken before */
+                                     .must = true}; /* the operation was accepted before */
     n->msg.run = run_on_reader;
     bool taken = sto_rdb_pool_push(&n->engine->pool, &job, &n->msg, NULL);
-    INVARIANT(taken); /* what must be taken is */
+    INVARIANT(taken); /* `must` messages are accepted */
 }
 
 void sto_rdb_counted_begin(struct rdb_counted_range *n, struct slice begin, struct slice upper)

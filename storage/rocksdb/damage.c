@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/damage.c - what RocksDB says of a block, and which files it said that of.
+ * storage/rocksdb/damage.c - RocksDB's texts about damaged blocks, and the files that they name.
  *
  * RocksDB 7.8.3 compares the checksum of each block that it reads from a file:
  *
@@ -7,24 +7,25 @@
  *   truncated block read from DIR/000012.sst offset 3, expected 4 bytes, got 2
  *   Bad table magic number: expected 1, found 2 in DIR/000012.sst
  *
- * Such a block says nothing of the disk's others: everything else is served on. A call that the
- * disk did not carry out is another matter, and latches (rocksdb_engine.c), unless it is a read of
- * a compaction, which comes here as a text of the first form (damage_io.h).
+ * Such a block says nothing about other blocks on the disk: all other data is still served. A
+ * failed system call is different, and latches (rocksdb_engine.c), unless it is a read of a
+ * compaction, which arrives here as a text of the first form (damage_io.h).
  *
  *   met       a read or compaction adds the block to the list and wakes the thread
  *   examine   the thread reads the whole file; of each block that does not match
- *   record      its keys are recorded as lost: reads of them fail whatever becomes of the file
+ *   record      its keys are recorded as lost: reads of them fail whatever happens to the file
  *   replace     compactions read an empty block in its place (damage_io.h)
  *   rewrite   the file is compacted, so that backups, purges and searches, which read whole files,
  *             work again
  *
- * 1. A crash between any two of these leaves the file: who meets it next records the same keys.
- * 2. A file of which every block matches when it is read again is forgotten.
- * 3. Not replaced are blocks of meta without a sound copy, what a file needs to be opened at all,
- *    and what the disk does not return. Such a file is stuck: its compactions fail once a second,
- *    beside the others. The disk may return it again: it is examined again when it is met
- *    UNREAD_REST_NS later. A file of meta that the disk does not return latches the engine.
- * 4. The copies (meta_copies.h) are made by the thread, too, when it has nothing to examine.
+ * 1. A crash between any two of these leaves the file: the next read that meets it records the same
+ *    keys.
+ * 2. A file in which every block matches when it is reread leaves the list.
+ * 3. Not replaced are blocks of meta without a sound copy, blocks that are needed to open a file at
+ *    all, and blocks that the disk does not return. Such a file is stuck: its compactions fail once
+ *    a second, beside the others. The disk may return it later: it is examined again when it is met
+ *    after UNREAD_REST_NS. A file of meta that the disk does not return latches the engine.
+ * 4. The thread also creates the copies (meta_copies.h), when it has nothing to examine.
  */
 #include "storage/rocksdb/damage.h"
 
@@ -50,7 +51,7 @@
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-/* The decimal number at the front of the text; 0: there is none. */
+/* Returns the decimal number at the start of the text; 0: there is none. */
 static uint64_t number_at(const char *text)
 {
     size_t zeros = strspn(text, "0");
@@ -93,7 +94,7 @@ static void name_make(char out[NAME_BYTES], uint64_t number)
     (void)snprintf(out, NAME_BYTES, "%06llu" TABLE_ENDING, (unsigned long long)number); /* fits */
 }
 
-/* Moves the files that are in use to the front, and says of which family they are. Locked. */
+/* Moves the files that are in use to the front, and sets their families. With the lock. */
 static void list_refresh(struct rdb_damage *d)
 {
     struct rdb_live_files live;
@@ -125,7 +126,7 @@ static struct rdb_damaged_block *list_find(struct rdb_damage *d, uint64_t number
     return NULL;
 }
 
-/* With the lock. NULL: there are too many. */
+/* Adds a block. With the lock. NULL: there are too many. */
 static struct rdb_damaged_block *list_add(struct rdb_damage *d, const struct sto_damaged_file *at)
 {
     struct rdb_damaged_block *b = list_find(d, at->number, at->offset);
@@ -201,10 +202,10 @@ struct examination {
     int family;     /* negative: the file is not in use */
     struct buf low; /* first and last key of the file */
     struct buf high;
-    struct buf from; /* of what was recorded in it */
+    struct buf from; /* of the part to be rewritten */
     struct buf to;
     uint64_t found;
-    bool is_replaced; /* everything that was found */
+    bool is_replaced; /* every damaged block was replaced */
 };
 
 static enum err buf_set(struct buf *b, struct slice bytes)
@@ -234,30 +235,32 @@ static enum err file_find(struct examination *x)
     return rc;
 }
 
-/* Blocks come in the order of their keys: the first one's keys begin the range. */
+/* Extends the part to be rewritten. Blocks come in the order of their keys: it starts with the
+ * first. */
 static enum err rewrite_note(struct examination *x, struct slice from, struct slice to)
 {
     enum err rc = x->from.len == 0 ? buf_set(&x->from, from) : ERR_OK;
     return rc == ERR_OK ? buf_set(&x->to, to) : rc;
 }
 
-/* No key is lost. Of zeros, a part of a filter lets every key pass; without the list of its parts
- * RocksDB opens the file without a filter. To have the file rewritten its first key is enough: from
- * its first to its last one there may be the whole database, if it is in level 0. */
+/* Handles a damaged filter: no key is lost. If it reads as zeros, a part of a filter lets every key
+ * pass; without the index of its parts RocksDB opens the file without a filter. The file's first
+ * key is enough to have it rewritten: from its first to its last key there may be the whole
+ * database, if it is in level 0. */
 static enum err bad_filter(struct examination *x, const struct rdb_bad_block *block, bool is_mended)
 {
     if (block->kind == RDB_BLOCK_FILTER && !is_mended)
         sto_rdb_damage_io_replace(x->engine->db.damage_io, x->number, block->offset, block->bytes,
                                   block->checksum_type);
     if (x->to.len > 0)
-        return ERR_OK; /* it is rewritten for another block */
+        return ERR_OK; /* rewritten for another block */
     enum err rc = buf_set(&x->from, base_buf_slice(&x->low));
     if (rc == ERR_OK)
         rc = buf_set(&x->to, base_buf_slice(&x->low));
     return rc == ERR_OK ? base_buf_append_byte(&x->to, 0) : rc;
 }
 
-/* A separator may be far behind the last key of the file. */
+/* Handles a damaged block. Its separator may be far after the last key of the file. */
 static enum err bad_block(void *ctx, const struct rdb_bad_block *block)
 {
     struct examination *x = ctx;
@@ -311,7 +314,7 @@ static enum err file_examine(struct examination *x)
     return rc;
 }
 
-/* Rule 2, or what is known now. With the lock. */
+/* Updates the list by rule 2 or the result. With the lock. */
 static void list_settle(struct rdb_damage *d, const struct examination *x, enum err rc)
 {
     bool is_sound = rc == ERR_NOT_FOUND || (rc == ERR_OK && x->found == 0);
@@ -350,7 +353,7 @@ static void examine(struct rdb_damage *d, uint64_t number)
 
 /* --- thread ----------------------------------------------------------------------------------- */
 
-/* With the lock. 0: none. */
+/* Returns a file to examine; 0: none. With the lock. */
 static uint64_t number_pending(const struct rdb_damage *d)
 {
     for (size_t i = 0; i < d->count; i++)
@@ -359,7 +362,7 @@ static uint64_t number_pending(const struct rdb_damage *d)
     return 0;
 }
 
-/* With the lock. False: it is time to look after the copies. */
+/* Waits. False: it is time to check the copies. With the lock. */
 static bool wait_for_work(struct rdb_damage *d)
 {
     struct timespec until;
@@ -452,7 +455,7 @@ enum err sto_rdb_damage_blame(struct rdb_engine *e, uint64_t number, struct errb
     for (size_t i = 0; i < d->count && number == 0; i++)
         number = d->of[i].is_stuck ? d->of[i].at.number : 0;
     pthread_mutex_unlock(&d->lock);
-    if (number == 0) /* it was rewritten meanwhile, or there were too many of them for one call */
+    if (number == 0) /* rewritten before, or too many of them for one call */
         return base_fail(eb, ERR_CORRUPT, "a damaged table file was not rewritten");
     return base_fail(eb, ERR_CORRUPT,
                      "table file %06llu" TABLE_ENDING " is damaged and cannot be rewritten",
@@ -472,7 +475,7 @@ void sto_rdb_damage_init(struct rdb_damage *d, struct rdb_engine *e)
 
 void sto_rdb_damage_fini(struct rdb_damage *d)
 {
-    (void)pthread_cond_destroy(&d->changed); /* nobody waits */
+    (void)pthread_cond_destroy(&d->changed); /* no thread waits */
     (void)pthread_mutex_destroy(&d->lock);
 }
 

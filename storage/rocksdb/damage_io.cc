@@ -1,22 +1,22 @@
 /*
  * storage/rocksdb/damage_io.cc - a listener and a file system, which C cannot install.
  *
- * RocksDB 7.8.3 tries a compaction that failed again after a second, with the same files, which it
- * chooses by their sizes. So one damaged block stops all compactions of its level, and in level 0
- * that ends in a write stop for everybody. RocksDB has no way to leave a block out. But it reads
- * files through rocksdb::FileSystem, and a block of the form "no restart points" has no entries
- * (block.cc, NewDataIterator, NewIndexIterator): whatever its size, such a block is 0 throughout.
- * A compaction that reads one in the place of the damaged block writes all other entries of the
- * file, and the damaged file is deleted after it.
+ * RocksDB 7.8.3 retries a failed compaction after a second, with the same files, which it chooses
+ * by their sizes. So one damaged block stops all compactions of its level, and in level 0 that ends
+ * in a write stop for all tenants. RocksDB has no way to leave a block out. But it reads files
+ * through rocksdb::FileSystem, and a block of the form "no restart points" has no entries
+ * (block.cc, NewDataIterator, NewIndexIterator): whatever its size, such a block consists of zeros.
+ * A compaction that reads one in place of the damaged block writes all other entries of the file,
+ * and the damaged file is deleted after it.
  *
  * 1. A thread is in a compaction between OnSubcompactionBegin and OnSubcompactionCompleted, which
- *    RocksDB calls on it for every part of every compaction. Only there a block is empty. Mended
- *    bytes are those that were written: everybody reads them.
- *    There a read that the disk does not carry out is damage of the file as well: else RocksDB
- *    takes no writes any more, and after each start the same compaction meets it again. Nothing
- *    that was acknowledged depends on it.
+ *    RocksDB calls on it for every part of every compaction. Only there a replaced block is empty.
+ *    Mended bytes are those that were written: every read gets them. In a compaction, a failed read
+ *    of the disk counts as damage of the file as well: otherwise RocksDB accepts no more writes,
+ *    and after each start the same compaction meets the block again. No acknowledged write depends
+ *    on it.
  * 2. Compactions read with fill_cache off: a replacement never enters the block cache.
- * 3. OnBackgroundError may set the error to OK: RocksDB then goes on as if it were none.
+ * 3. OnBackgroundError may set the error to OK: RocksDB then continues as if there were none.
  */
 #include <algorithm>
 #include <atomic>
@@ -40,7 +40,7 @@ extern "C" {
 }
 
 namespace ROCKSDB_NAMESPACE {
-/* Of table/format.cc: exported by the library, in no public header. */
+/* From table/format.cc: exported by the library, in no public header. */
 uint32_t ComputeBuiltinChecksum(ChecksumType type, const char *data, size_t size);
 } // namespace ROCKSDB_NAMESPACE
 
@@ -50,7 +50,7 @@ thread_local int compactions_here = 0;
 
 constexpr size_t TRAILER_BYTES = 5;
 
-/* "/any/where/000123.sst" -> 123; 0: no table file's name. */
+/* Returns the file number: "/any/where/000123.sst" -> 123; 0: not the name of a table file. */
 uint64_t number_of(const std::string &path)
 {
     size_t end = path.size() < 4 ? 0 : path.size() - 4;
@@ -68,7 +68,7 @@ uint64_t number_of(const std::string &path)
 
 struct Block {
     std::string bytes; /* with its trailer */
-    bool is_mended;    /* as it was written; else it is an empty one */
+    bool is_mended;    /* the bytes as they were written; else an empty block */
 };
 
 /* Blocks by file and offset. */
@@ -95,7 +95,7 @@ class Replacements {
         return any_.load(std::memory_order_acquire);
     }
 
-    /* Writes what the replacements of the file have in common with [offset, offset + len). */
+    /* Writes the part of the file's replacements that overlaps [offset, offset + len). */
     void apply(uint64_t file, uint64_t offset, char *bytes, size_t len, bool for_compaction) const
     {
         std::lock_guard<std::mutex> held(lock_);
@@ -207,7 +207,7 @@ class Listener : public rocksdb::EventListener {
         replacements_->remove(number_of(info.file_path));
     }
 
-    /* A text without a file is no block's: that stops the database. */
+    /* A text without a file is not about a block: it stops the database. */
     void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status *error) override
     {
         std::string text = error->ToString();
@@ -233,7 +233,7 @@ class Listener : public rocksdb::EventListener {
     }
 
   private:
-    /* What stops the database: the first of it, for others may follow from that. */
+    /* Keeps the first error that stops the database, because others may follow from it. */
     void stops(const std::string &text)
     {
         std::lock_guard<std::mutex> held(lock_);

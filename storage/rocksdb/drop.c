@@ -4,19 +4,20 @@
  *   slice     on the committer: point deletes of some rows, one commit (drop_slice.c)
  *   stretch   rows counted on readers, then deleted as one range (counted_range.c)
  *
- * 1. A drop begins with slices. Behind drop_range_cells cells it goes on by stretches: what is
- *    small costs a few points, and nobody has to know before how much there is.
- * 2. While a stretch is counted others go on writing. A watch, set on the committer before the
- *    first read and looked at there by the task that writes, tells whether all readers saw one
- *    state. If they did not, the next drop_range_cells cells go as points, and the next stretch is
- *    half as long, down to drop_range_cells cells; each one that goes makes the next twice as long.
- * 3. A stretch of fewer than drop_range_cells cells goes as points too: range tombstones are never
- *    more than one for so many cells.
- * 4. Only drops of whole rows go by stretches, and not those that have to tell a change stream of
- *    each row. Whether there is one is asked by each task that writes.
- * 5. Each commit of a drop of whole rows has a note in it, of all that the drop is about: for
- *    later, from the first stretch on for now (reclaim.c). The points beside the ranges are given
- *    back with them, when it ends.
+ * 1. A drop starts with slices. After drop_range_cells cells it continues with stretches: a small
+ *    drop costs a few points, and the size need not be known before.
+ * 2. While a stretch is counted others continue to write. A watch, set on the committer before the
+ *    first read and checked there by the task that writes, shows whether all readers saw one state.
+ *    If they did not, the next drop_range_cells cells are deleted as points, and the next stretch
+ *    is half as long, down to drop_range_cells cells; each one that succeeds makes the next twice
+ *    as long.
+ * 3. A stretch of fewer than drop_range_cells cells is deleted as points too: there is never more
+ *    than one range tombstone for that many cells.
+ * 4. Only drops of whole rows use stretches, and not those that have to record each row in a change
+ *    stream. Each task that writes checks whether there is one.
+ * 5. Each commit of a drop of whole rows contains a reclaim record for all of the drop: for later,
+ *    after the first stretch for now (reclaim.c). The space of points beside the ranges is
+ *    reclaimed with them, when the drop ends.
  */
 #include "storage/rocksdb/drop.h"
 
@@ -35,7 +36,7 @@
 
 #include "base/banned.h"
 
-/* Rows that may go as one range. */
+/* Rows that may be deleted as one range. */
 struct stretch {
     struct rdb_counted_range rows;
     struct rdb_watch watch;
@@ -47,11 +48,11 @@ struct drop {
     struct sto_key_bounds bounds;
     bool begun;
 
-    uint64_t points_left;    /* cells, until a stretch is tried */
-    uint64_t stretch_cells;  /* of the next stretch */
+    uint64_t points_left;    /* cells to delete before a stretch is tried */
+    uint64_t stretch_cells;  /* cells of the next stretch */
     bool has_range;          /* a range was written */
     bool has_points;         /* a slice was written */
-    struct stretch *stretch; /* NULL: none was tried; else the engine knows of it (shuttle.h) */
+    struct stretch *stretch; /* NULL: none was tried; else the engine counts it (shuttle.h) */
 };
 
 static void run_done(struct base_msg *msg)
@@ -69,8 +70,8 @@ void sto_rdb_drop_answer(struct sto_drop_op *op, enum err rc)
     base_mailbox_push(op->reply_to, &op->msg);
 }
 
-/* Rows of a table that ends are left although none was found any more: an iterator has ended early,
- * at a damaged block while range tombstones may stand (docs/decisions/0038). */
+/* Returns whether rows of a removed table are left although no more were found: an iterator ended
+ * early, at a damaged block, while range tombstones may exist (docs/decisions/0038). */
 static bool has_rows_left(const struct sto_drop_op *op)
 {
     return op->table_ends && atomic_load(&op->scope.schema->table->counters.rows) != 0;
@@ -80,7 +81,7 @@ static void answer(struct drop *d, enum err rc)
 {
     struct rdb_engine *e = d->slice.engine;
     struct sto_drop_op *op = d->slice.op;
-    bool is_known = d->stretch != NULL; /* else the engine may be closed behind the answer */
+    bool is_known = d->stretch != NULL; /* else the engine may be closed after the return */
     if (d->has_range)
         sto_rdb_reclaim_wake(&e->reclaim);
     else if (d->has_points && op->family == 0)
@@ -93,17 +94,18 @@ static void answer(struct drop *d, enum err rc)
     if (rc == ERR_OK && op->table_ends)
         sto_rdb_change_drop(e, op);
     else if (rc == ERR_CORRUPT && op->table_ends)
-        sto_rdb_drop_table(e, op); /* its rows cannot all be read: they go as a range */
+        sto_rdb_drop_table(e, op); /* not all rows can be read: deletes them as a range */
     else
         sto_rdb_drop_answer(op, rc);
     if (is_known)
         sto_rdb_shuttle_leave(e);
 }
 
-/* --- whether it goes on ----------------------------------------------------------------------- */
+/* --- whether it continues -------------------------------------------------------------------- */
 
-/* A slice that passes this is over before the rows of a table that ends are counted, and a sweep's
- * before any write that was made under newer rules. Nobody drops rows of a table made anew. */
+/* Checks the table. A slice that passes this is over before the rows of a removed table are
+ * counted, and a sweep's before any write under newer rules. No drop removes rows of a recreated
+ * table. */
 static enum err table_check(struct sto_drop_op *op)
 {
     const struct sto_schema *schema = op->scope.schema;
@@ -174,7 +176,7 @@ static enum err slice_run(struct drop *d, struct rdb_batch *batch)
 
 static void run_slice(struct rdb_committer *c, struct rdb_task *task);
 
-/* Cells that go as points before a stretch is tried again; a step at least. */
+/* Returns the cells to delete as points before a stretch is tried again; at least one step. */
 static uint64_t points_between(const struct drop *d)
 {
     uint64_t cells = d->slice.engine->options.drop_range_cells;
@@ -204,8 +206,8 @@ static enum err stretch_write(struct drop *d, struct rdb_committer *c)
     return ERR_OK;
 }
 
-/* Whether others wrote to what was counted, as far as it came: what was added up then, or found
- * amiss in a row that changed between two slices, says nothing. */
+/* Returns whether others wrote to the counted rows, as far as the count came: then the sum, or an
+ * error found in a row that changed between two slices, is meaningless. */
 static bool stretch_is_stale(const struct stretch *s)
 {
     const struct rdb_counted_range *n = &s->rows;
@@ -245,8 +247,8 @@ static void run_stretch_end(struct rdb_committer *c, struct rdb_task *task)
     sto_rdb_committer_task(c, task, false);
 }
 
-/* The engine learns of the operation before it is asked whether it is closing: it is, or it waits.
- */
+/* Starts a stretch. The engine counts the operation before the check whether it is closing: either
+ * the check fails, or the close waits. */
 static enum err stretch_begin(struct drop *d, struct rdb_committer *c)
 {
     struct sto_drop_op *op = d->slice.op;

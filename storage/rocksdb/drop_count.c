@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/drop_count.c - from header to header; each knows the cells and bytes of its row.
+ * storage/rocksdb/drop_count.c - from header to header; each has the cells and bytes of its row.
  *
- * A slice is one submission: between two of them its maker charges the tenant for what was read,
- * and decides whether and when to go on.
+ * A slice is one submission: between two of them the caller charges the tenant for the keys read,
+ * and decides whether and when to continue.
  */
 #include "storage/rocksdb/drop_count.h"
 
@@ -48,7 +48,7 @@ static enum err row_count(struct count *c)
     return ERR_OK;
 }
 
-/* Between two rows. */
+/* Checks between two rows. */
 static enum err row_check(struct rdb_engine *e, struct count *c)
 {
     struct sto_drop_op *op = c->op;
@@ -62,7 +62,7 @@ static enum err row_check(struct rdb_engine *e, struct count *c)
     return ERR_OK;
 }
 
-/* The row under the iterator begins the next slice. */
+/* Ends the slice before the row under the iterator, where the next one starts. */
 static enum err slice_leave(struct count *c)
 {
     struct slice key;
@@ -72,7 +72,7 @@ static enum err slice_leave(struct count *c)
     if (sto_key_decode(key, &parts) != ERR_OK)
         return base_fail(&c->op->detail, ERR_CORRUPT, "a stored row is damaged");
     INVARIANT(base_buf_append(c->op->resume, sto_key_unescape(parts.row_escaped, scratch)) ==
-              ERR_OK); /* it has room for any row key */
+              ERR_OK); /* it has space for any row key */
     return ERR_OK;
 }
 

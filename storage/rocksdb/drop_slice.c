@@ -1,14 +1,14 @@
 /*
  * storage/rocksdb/drop_slice.c - point deletes of the cells that an iterator passes.
  *
- * 1. A slice is part of one commit: point deletes of a bounded number of cells, the headers of the
- *    rows they belonged to, the counters.
- * 2. position is the stored key where the next slice begins, in the middle of a row if need be.
+ * 1. A slice is part of one commit: point deletes of a bounded number of cells, the headers of
+ *    their rows, the counters.
+ * 2. position is the stored key where the next slice starts, in the middle of a row if necessary.
  *    The row's header is read again there: others may have changed the row in between.
  * 3. A row that was entered is closed (header written or deleted) before the slice ends.
  * 4. When only expired cells are dropped, versions are counted from the newest of a column, in one
- *    slice: a slice that ends inside a column begins again at the column's front. It ends there
- *    only after it deleted something, so it always gets on.
+ *    slice: a slice that ends inside a column restarts at the start of the column. It ends there
+ *    only after it deleted at least one cell, so it always makes progress.
  */
 #include "storage/rocksdb/drop_slice.h"
 
@@ -16,12 +16,12 @@
 
 #include "base/banned.h"
 
-/* Cells of other families are stepped over when one family is dropped: bound them too. */
+/* Cells of other families are stepped over when one family is dropped: they are bounded too. */
 #define STEPS_PER_SLICE (4 * LIM_DROP_SLICE_CELLS)
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-/* What went, for the table's change stream; a table that is being deleted has none any more. */
+/* Records the deleted cells for the table's change stream; a removed table no longer has one. */
 static enum err row_tell(struct rdb_drop_slice *d, struct rdb_batch *batch, struct rdb_tally *tally,
                          size_t row_len, bool to_its_end)
 {
@@ -41,7 +41,7 @@ static enum err row_tell(struct rdb_drop_slice *d, struct rdb_batch *batch, stru
                                   sto_rdb_committer_us(d->committer));
 }
 
-/* to_its_end: the iterator has passed the row. */
+/* Closes the row. to_its_end: the iterator has passed the row. */
 static enum err row_close(struct rdb_drop_slice *d, struct rdb_batch *batch, bool to_its_end)
 {
     struct sto_drop_op *op = d->op;
@@ -63,8 +63,8 @@ static enum err row_close(struct rdb_drop_slice *d, struct rdb_batch *batch, boo
     return rc == ERR_OK ? row_tell(d, batch, tally, row_len, to_its_end) : rc;
 }
 
-/* key is the first one of a row, its header, or, at the front of a slice, one in the middle of it.
- * The batch holds nothing of the row: the header under the iterator is the newest. */
+/* Opens a row. key is its first key, the header, or, at the start of a slice, one in the middle of
+ * it. The batch holds nothing of the row: the header under the iterator is the newest. */
 static enum err row_open(struct rdb_drop_slice *d, struct rdb_batch *batch, struct slice key,
                          struct slice value)
 {
@@ -103,7 +103,7 @@ static enum err cell_delete(struct rdb_drop_slice *d, struct rdb_batch *batch, s
         return ERR_CORRUPT;
     if (parts.family == 0 || (op->family != 0 && parts.family != op->family) ||
         (op->expired_only && !sto_rdb_is_expired(&d->expiry, &parts)))
-        return sto_rdb_change_log_cell(&d->changes, NULL, SLICE_EMPTY, 0); /* it is left */
+        return sto_rdb_change_log_cell(&d->changes, NULL, SLICE_EMPTY, 0); /* it is kept */
     if (sto_cell_decode(value, &cell) != ERR_OK)
         return ERR_CORRUPT;
     uint64_t bytes = sto_cell_bytes(d->row_key_len, cell.family_name_len,
@@ -117,7 +117,7 @@ static enum err cell_delete(struct rdb_drop_slice *d, struct rdb_batch *batch, s
     enum err rc = sto_rdb_batch_delete_cell(batch, key, true);
     if (rc != ERR_OK)
         return rc;
-    /* What goes of a family that was dropped is nothing that a reader of changes knows of. */
+    /* Cells of a dropped family are unknown to readers of changes. */
     return sto_rdb_change_log_cell(&d->changes,
                                    sto_schema_family_by_number(op->scope.schema, parts.family),
                                    parts.qualifier_escaped, parts.timestamp_us);
@@ -131,7 +131,7 @@ static bool is_row_front(struct slice key)
     return sto_key_decode(key, &parts) == ERR_OK && parts.family == 0;
 }
 
-/* True when the slice ends in front of key; position says where the next one begins. */
+/* Returns true when the slice ends before key; position is where the next one starts. */
 static bool slice_ends(struct rdb_drop_slice *d, struct slice key)
 {
     bool goes_otherwise = d->cells >= d->cells_wanted && is_row_front(key);
@@ -150,7 +150,7 @@ static bool slice_ends(struct rdb_drop_slice *d, struct slice key)
     return true;
 }
 
-/* From where the iterator is. */
+/* Collects from the iterator's position. */
 static enum err collect(struct rdb_drop_slice *d, struct rdb_batch *batch, rocksdb_iterator_t *it)
 {
     enum err rc = ERR_OK;
@@ -174,7 +174,7 @@ static enum err collect(struct rdb_drop_slice *d, struct rdb_batch *batch, rocks
         }
         if (rc == ERR_OK)
             rc = cell_delete(d, batch, key, value);
-        if (to_last == 0) /* deletes may stand behind it, thousands of them */
+        if (to_last == 0) /* thousands of deletes may follow it */
             break;
     }
     if (rc != ERR_OK)
@@ -232,7 +232,7 @@ enum err sto_rdb_drop_slice_write(struct rdb_drop_slice *d, struct rdb_batch *ba
     return ERR_OK;
 }
 
-/* --- life ----------------------------------------------------------------------------------- */
+/* --- creation -------------------------------------------------------------------------------- */
 
 void sto_rdb_drop_slice_init(struct rdb_drop_slice *d, struct rdb_engine *e, struct sto_drop_op *op)
 {

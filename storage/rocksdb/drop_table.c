@@ -1,16 +1,16 @@
 /*
  * storage/rocksdb/drop_table.c - committer, readers, committer.
  *
- *   begin   on the committer, behind all writes of the tenant: whatever comes later sees that the
- *           table is forgotten and is refused, so the rows stand still
+ *   begin   on the committer, after all writes of the tenant: later ones see that the table is
+ *           removed and are refused, so the rows do not change
  *   count   on readers, at background priority (counted_range.c)
- *   write   on the committer, when the sum is what the table counts
+ *   write   on the committer, if the sum equals the table's counters
  *
- * 1. Nothing is written before all was counted. A removal that was broken off counts again.
+ * 1. Nothing is written before everything was counted. An interrupted removal counts again.
  * 2. Rows that cannot be counted, because a block of them is damaged or lost, are removed with the
- *    others: the table's counters say what its tenant is relieved of.
- * 3. No change stream is told: that of a table that ends has no readers any more. Its changes are
- *    removed last (change_drop.c).
+ *    others: the tenant's usage is reduced by the table's counters.
+ * 3. Nothing is recorded in the change stream: that of a removed table has no readers any more. Its
+ *    changes are removed last (change_drop.c).
  */
 #include "storage/rocksdb/drop_table.h"
 
@@ -28,7 +28,7 @@
 #include "base/banned.h"
 
 struct table_drop {
-    struct rdb_task task; /* first: to the committer */
+    struct rdb_task task; /* first; sent to the committer */
     struct sto_drop_op *op;
     struct rdb_engine *engine;
     struct rdb_counted_range rows;
@@ -60,7 +60,7 @@ static enum err counters_check(const struct table_drop *d, struct errbuf *eb)
                      counted->bytes);
 }
 
-/* A table that ends goes whole: of one that is damaged, what its counters say. */
+/* A removed table is deleted completely: a damaged one counts as its counters say. */
 static void count_as_recorded(struct table_drop *d)
 {
     struct rdb_counted_range *n = &d->rows;
@@ -92,7 +92,7 @@ static void run_write(struct rdb_committer *c, struct rdb_task *task)
 static void run_begin(struct rdb_committer *c, struct rdb_task *task)
 {
     struct table_drop *d = (struct table_drop *)task;
-    (void)c; /* its thread is what matters: what was submitted before is written */
+    (void)c; /* its thread matters: earlier operations are written */
     enum err rc = sto_rdb_deadline_check(d->op->deadline_ns, &d->op->detail);
     if (rc != ERR_OK) {
         answer(d->op, rc);

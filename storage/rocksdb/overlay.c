@@ -1,25 +1,26 @@
 /*
  * storage/rocksdb/overlay.c - a skip list in an arena, and a chain of old states.
  *
- * 1. Entries are never unlinked; undo turns a new one into one that is not live.
- * 2. A value made by the operation under way may be changed where it lies: undo goes back to states
+ * 1. Entries are never unlinked; undo makes a new one not live.
+ * 2. A value created by the operation in progress may be changed in place: undo goes back to states
  *    from before the operation, and those have other memory.
- * 3. Level n holds every fourth entry of level n-1, by dice that start alike for every batch.
- * 4. links[] lead to the entry touched last, or, at the levels that it does not reach, to the first
- *    one behind it: the cells of a row are touched one behind the other, and behind the header.
+ * 3. Level n holds every fourth entry of level n-1, by a random sequence that is the same for every
+ *    batch.
+ * 4. links[] point to the entry touched last or, at levels that it does not reach, to the first one
+ *    after it: the cells of a row are touched one after the other, and after the header.
  */
 #include "storage/rocksdb/overlay.h"
 
 #include "base/banned.h"
 
-/* Spare room behind a value that grows: half of it, up to this. */
+/* Spare memory after a value that grows: half of its size, up to this. */
 #define OWN_SPARE_MAX (4 * MIB)
 
 struct rdb_undo {
     struct rdb_undo *before;
     struct rdb_entry *entry;
     bool was_live;
-    struct rdb_change old[]; /* when it was live */
+    struct rdb_change old[]; /* only if it was live */
 };
 
 void sto_rdb_overlay_init(struct rdb_overlay *o)
@@ -34,13 +35,13 @@ void sto_rdb_overlay_fini(struct rdb_overlay *o)
     base_arena_fini(&o->arena);
 }
 
-/* The links that lead to the first entry at or behind key, one per level. */
+/* Finds the first entry at or after key, and the links to it, one per level. */
 static struct rdb_entry *descend(struct rdb_overlay *o, struct slice key,
                                  struct rdb_entry **links[RDB_OVERLAY_LEVELS])
 {
     struct rdb_entry *from = NULL;
     struct rdb_entry *at = NULL;
-    struct rdb_entry *known_behind = NULL; /* compared one level above already */
+    struct rdb_entry *known_behind = NULL; /* already compared one level above */
     for (int level = RDB_OVERLAY_LEVELS - 1; level >= 0; level--) {
         struct rdb_entry **link = from != NULL ? &from->next[level] : &o->first[level];
         at = *link;
@@ -65,7 +66,7 @@ bool sto_rdb_overlay_has(struct rdb_overlay *o, struct slice prefix)
 {
     const struct rdb_entry *e = sto_rdb_overlay_seek(o, prefix);
     while (e != NULL && !e->now.live && base_slice_starts_with(e->key, prefix))
-        e = e->next[0]; /* was only looked at, or taken back */
+        e = e->next[0]; /* was only read, or undone */
     return e != NULL && base_slice_starts_with(e->key, prefix);
 }
 
@@ -80,7 +81,8 @@ static int roll_levels(struct rdb_overlay *o)
     return levels;
 }
 
-/* First entry at or behind key, and o->links to it; key may be right behind the last one. */
+/* Finds the first entry at or after key, and o->links to it; fast if key is right after the last
+ * one. */
 static struct rdb_entry *approach(struct rdb_overlay *o, struct slice key)
 {
     struct rdb_entry *last = o->touched;

@@ -1,16 +1,17 @@
 /*
- * storage/rocksdb/plan.c - there and back, and what became of the row meanwhile.
+ * storage/rocksdb/plan.c - sends an operation to a reader and back, and checks that its row did not
+ * change.
  *
- *   committer   apply.c finds that the operation is dear: holds, a watch of the row
- *   reader      apply.c once more, in a batch of its own, up to RocksDB's batch
- *   committer   the watch saw nothing: header, counters, token and change beside it, one write
- *               it saw something: from the beginning
+ *   committer   apply.c finds that the operation is expensive: holds, a watch of the row
+ *   reader      apply.c again, in a batch of its own, up to RocksDB's batch
+ *   committer   no write to the row: header, counters, token and change beside it, one write
+ *               a write to the row: everything again
  *
- * 1. Only the tenant's committer writes the row, and every batch of it is seen by the watch: a row
- *    that was not written is the row that the reader saw, whenever it looked.
- * 2. What may write the row is earlier operations of the tenant in another priority, and the
+ * 1. Only the tenant's committer writes the row, and the watch sees every batch of it: a row that
+ *    was not written is the row that the reader saw, at any time.
+ * 2. Other writers of the row are earlier operations of the tenant in another priority, and the
  *    engine's own work for it. After LIM_PLAN_TRIES all of that is held back too.
- * 3. The committer's memory of sizes does not know what the plan writes: it forgets the row.
+ * 3. The committer's cache of sizes does not know the plan's writes: it evicts the row.
  */
 #include "storage/rocksdb/plan.h"
 
@@ -28,16 +29,16 @@ static bool is_held(const struct rdb_plan *p, enum sto_priority priority)
     return priority == p->op->priority || p->tries >= LIM_PLAN_TRIES;
 }
 
-/* --- there ------------------------------------------------------------------------------------ */
+/* --- to the reader --------------------------------------------------------------------------- */
 
-/* And sends it back. */
+/* Computes the operation and sends it back. */
 static void work_out(struct rdb_plan *p)
 {
     struct rdb_engine *e = p->committer->engine;
     struct sto_account *account = p->op->scope.tenant.account;
     base_watchdog_round("write on a reader");
     sto_rdb_test_point(e, STO_DIE_PLANNING);
-    atomic_fetch_add(&account->reads_open, 1); /* before the gate is looked at: see slice.c */
+    atomic_fetch_add(&account->reads_open, 1); /* before the gate is checked: see slice.c */
     p->result = sto_rdb_apply_apart(&p->row, &p->batch, p->op, p->server_us);
     atomic_fetch_sub(&account->reads_open, 1);
     sto_rdb_pool_charge(&e->pool, account, RDB_SCANS, p->row.steps / RDB_STEPS_PER_OP);
@@ -48,7 +49,7 @@ static void work_out(struct rdb_plan *p)
     base_mailbox_push(&p->committer->mailbox, &p->msg);
 }
 
-/* Runs the plans that waited for this one to end as well. */
+/* Runs the plan, and the plans that waited for it to end. */
 static void run_on_reader(struct base_msg *msg)
 {
     struct rdb_pool *pool = &((struct rdb_plan *)msg)->committer->engine->pool;
@@ -63,7 +64,7 @@ bool sto_rdb_plan_start(struct rdb_committer *c, struct sto_mutate_op *op, unsig
 {
     struct rdb_engine *e = c->engine;
     struct sto_account *account = op->scope.tenant.account;
-    sto_rdb_shuttle_enter(e); /* before asking whether the engine is closing */
+    sto_rdb_shuttle_enter(e); /* before checking whether the engine is closing */
     struct rdb_plan *p = atomic_load(&e->closing) ? NULL : base_try_alloc(sizeof(*p));
     if (p == NULL) {
         sto_rdb_shuttle_leave(e);
@@ -90,11 +91,11 @@ bool sto_rdb_plan_start(struct rdb_committer *c, struct sto_mutate_op *op, unsig
     const struct rdb_pool_job job = {
         .account = account, .queue = RDB_SCANS, .priority = op->priority, .must = true};
     bool taken = sto_rdb_pool_push(&e->pool, &job, &p->msg, NULL);
-    INVARIANT(taken); /* what must be taken is */
+    INVARIANT(taken); /* `must` messages are accepted */
     return true;
 }
 
-/* --- and back --------------------------------------------------------------------------------- */
+/* --- and back -------------------------------------------------------------------------------- */
 
 bool sto_rdb_plan_finish(struct rdb_plan *p, uint64_t now_ns)
 {
@@ -106,7 +107,7 @@ bool sto_rdb_plan_finish(struct rdb_plan *p, uint64_t now_ns)
     return sto_rdb_watch_saw(&p->watch, p->span.end);
 }
 
-/* Cells go as ranges: what others have to know of that. */
+/* Adds the reclaim record of ranges, and announces them to readers. */
 static enum err ranges_put(struct rdb_plan *p, struct rdb_batch *b)
 {
     struct rdb_engine *e = b->engine;

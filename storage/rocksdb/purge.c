@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/purge.c - the steps that remove tenants from files; ranges.c makes them calls.
+ * storage/rocksdb/purge.c - the steps that remove tenants from files, with the calls of ranges.c.
  *
  *   step           what a crash right after it leaves            what the repeat does
  *   FENCE          nothing changed                               waits again
@@ -10,22 +10,23 @@
  *   COMPACT        files hold nothing of the tenants, old        compacts little, waits again
  *                  ones are gone from the disk
  *
- * 1. Cells are not deleted entry by entry, nor covered by a range tombstone, which would have to
- *    be rewritten away again. The gate hides them for good; a compaction gives them
- *    table files of their own, and those are deleted (sto_rdb_ranges_erase).
+ * 1. Cells are not deleted entry by entry, nor covered by a range tombstone, which would have to be
+ *    rewritten away afterwards. The gate hides them for good; a compaction gives them table files
+ *    of their own, and those are deleted (sto_rdb_ranges_erase).
  * 2. delete_file_in_range is end-inclusive: its limit is range.last_inside, never range.end.
  * 3. Counters and documents are deleted on the tenant's committer: no commit of the tenant can be
- *    in progress around it.
- * 4. Files are deleted beside the batches, whose memory of what is stored is cleared: at the fence,
- *    behind the gate, and again with the counters.
- * 5. A recount counts in reads_open: its snapshot would keep the bytes. One of another tenant's,
- *    which the compaction of the documents waits for, gives way (recount.c).
+ *    in progress at the same time.
+ * 4. Files are deleted outside the batches, so the batches' cache of stored sizes is cleared: at
+ *    the fence, after the gate closed, and again with the counters.
+ * 5. A recount counts in reads_open, because its snapshot would keep the bytes. A recount of
+ *    another tenant, which the compaction of the documents waits for, releases its snapshot
+ *    (recount.c).
  * 6. Tenants that are purged together share the flush, the compactions and the new MANIFEST.
- * 7. What a customer named stands in documents that stay as well, the tenant's own and those of its
- *    keys. They lose it before the flush (tenancy/purge.c), and their old versions leave the files
- *    with the compaction. Keys are stored by random IDs, and of one that was revoked nobody knows
- *    the ID any more: the documents of all keys are compacted, once for all tenants of a call.
- *    Those of 100,000 keys are 4.5 MB, less than the one table file that any range costs
+ * 7. Names given by a customer are also in documents that stay: the tenant's own and those of its
+ *    keys. tenancy/purge.c removes the names before the flush, and the compaction removes the old
+ *    versions from the files. Keys are stored by random IDs, and the ID of a revoked key is no
+ *    longer known: the documents of all keys are compacted, once for all tenants of a call. Those
+ *    of 100,000 keys are 4.5 MB, less than the one table file that any range costs
  *    (docs/decisions/0047).
  */
 #include "storage/rocksdb/purge.h"
@@ -54,7 +55,7 @@ static void recent_clear(struct rdb_committer *c, void *ctx)
 {
     (void)ctx;
     sto_rdb_recent_clear(&c->batch.recent);
-    sto_sealer_fini(&c->batch.sealer); /* which may be set up for the tenant's key */
+    sto_sealer_fini(&c->batch.sealer); /* may be set up for the tenant's key */
 }
 
 static bool gate_is_closed(const struct sto_tenant_scope *scope)
@@ -62,7 +63,7 @@ static bool gate_is_closed(const struct sto_tenant_scope *scope)
     return (atomic_load(&scope->account->gate) & STO_GATE_GONE) != 0;
 }
 
-/* Background work on the tenant's committer. */
+/* Runs background work on the tenant's committer. */
 static void call(struct rdb_engine *e, const struct sto_tenant_scope *scope,
                  void (*fn)(struct rdb_committer *c, void *ctx), void *ctx)
 {
@@ -80,7 +81,7 @@ static enum err fence(struct rdb_engine *e, const struct sto_tenant_scope *scope
             sto_rdb_removed_forget(e, sto_span_of(&range));
             return ERR_OK;
         }
-        (void)nanosleep(&pause, NULL); /* woken early: looks early */
+        (void)nanosleep(&pause, NULL); /* a wake-up only checks earlier */
     }
     return base_fail(eb, ERR_TIMEOUT, "%u reads of the tenant are still open after %d s",
                      atomic_load(&scope->account->reads_open), e->wait_seconds);
@@ -103,7 +104,8 @@ static void files_delete(void *ctx)
             d->result = sto_rdb_files_delete(d->engine, i, &d->range, d->eb);
 }
 
-/* Apart: it is a third of a second of the processor for a gigabyte, and the job's is not low. */
+/* Deletes the files on a thread of low priority: 1 GB takes a third of a second of processor time,
+ * and the job thread's priority is not low. */
 static enum err delete_files(struct rdb_engine *e, const struct sto_tenant_scope *scope,
                              struct errbuf *eb)
 {
@@ -124,7 +126,8 @@ static void tokens_delete_on_committer(struct rdb_committer *c, void *ctx)
     d->result = sto_rdb_tokens_purge(c->engine, d->scope, &d->more);
 }
 
-/* Any number of them: in commits of their own, others' between them. */
+/* Deletes the tokens, of which there may be any number, in commits of their own, so that others
+ * commit in between. */
 static enum err tokens_delete(struct rdb_engine *e, const struct sto_tenant_scope *scope,
                               struct errbuf *eb)
 {
@@ -143,15 +146,15 @@ struct range_delete {
     enum err result;
 };
 
-/* Point deletes of the tenant's keys of a kind: few (any number of tokens went before), and
- * meta stays free of range tombstones. */
+/* Adds point deletes of the tenant's keys of a kind: few (tokens were deleted before), so meta
+ * stays free of range tombstones. */
 static enum err kind_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
                             const struct sto_tenant_scope *scope, enum sto_doc_kind kind)
 {
     struct sto_range range = sto_range_of_docs(scope, kind);
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(sto_range_begin(&range), sto_range_end(&range));
-    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* there is none in meta */
+    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* meta has none */
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         size_t len = 0;
@@ -165,9 +168,10 @@ static enum err kind_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
     return error == NULL ? ERR_OK : sto_rdb_read_failed(e, error);
 }
 
-/* The sweep of old changes asks no gate: a range tombstone hides the tenant's from it, and has it
- * discard what it collected before (change_care.c). It is left out only if there is certainly
- * nothing to delete: an unreadable block may hold changes. */
+/* Deletes the tenant's changes as a range. The sweep of old changes checks no gate: a range
+ * tombstone hides the tenant's changes from it, and makes it discard those that it collected before
+ * (change_care.c). The range is left out only if there is certainly nothing to delete: an
+ * unreadable block may hold changes. */
 static void changes_delete(struct rdb_engine *e, rocksdb_writebatch_t *batch,
                            const struct sto_tenant_scope *scope)
 {
@@ -214,7 +218,7 @@ static void range_delete_on_committer(struct rdb_committer *c, void *ctx)
     rocksdb_writebatch_destroy(batch);
     if (d->result != ERR_OK)
         return;
-    recent_clear(c, NULL); /* what its drops wrote behind the fence */
+    recent_clear(c, NULL); /* clears the writes of its drops after the fence */
     d->result = lost_forget(e, d->scope);
     struct sto_counters *total = &d->scope->account->total;
     atomic_store(&total->bytes, 0);
@@ -245,8 +249,8 @@ struct erasure {
     size_t count;
     const struct sto_tenant_scope *const *scopes;
     struct sto_range *ranges;
-    const struct sto_range **order; /* sto_rdb_ranges_erase reorders it */
-    struct slice *ends;             /* of the ranges, both */
+    const struct sto_range **order; /* reordered by sto_rdb_ranges_erase */
+    struct slice *ends;             /* both ends of each range */
 };
 
 static void erasure_open(struct erasure *x, const struct sto_tenant_scope *const *scopes,
@@ -280,7 +284,7 @@ static uint64_t family_bytes(struct rdb_engine *e, int family, const struct eras
     return bytes;
 }
 
-/* With the cuts set. */
+/* Erases the ranges. Call with the cuts set. */
 static enum err rows_erase(struct rdb_engine *e, struct erasure *x, struct errbuf *eb)
 {
     uint64_t bytes[RDB_CF_COUNT] = {0};
@@ -301,8 +305,8 @@ static enum err rows_erase(struct rdb_engine *e, struct erasure *x, struct errbu
     return rc;
 }
 
-/* Where the tenant's documents of a kind are, or were. Reduced ones that are not keyed by the
- * tenant are anywhere in their kind. */
+/* Returns the span where the tenant's documents of a kind are, or were. Reduced ones that are not
+ * keyed by the tenant may be anywhere in their kind. */
 static struct sto_span docs_span(const struct sto_doc_place *place,
                                  const struct sto_tenant_scope *scope, struct sto_range *range)
 {
@@ -315,7 +319,8 @@ static struct sto_span docs_span(const struct sto_doc_place *place,
     return sto_span_of(range);
 }
 
-/* Documents and counters, which were deleted one by one; and those that lost their names. */
+/* Compacts documents and counters that were deleted one by one, and documents that lost their
+ * names. */
 static void docs_compact(struct rdb_engine *e, const struct erasure *x)
 {
     size_t kinds = 0;
@@ -349,7 +354,7 @@ static enum err compact_all(struct rdb_engine *e, const struct sto_tenant_scope 
     rc = rows_erase(e, &x, eb);
     sto_rdb_cuts_set(e->db.cuts, NULL, 0);
     for (size_t i = 0; rc == ERR_OK && i < count; i++)
-        rc = lost_forget(e, scopes[i]); /* of blocks that were met between two tries */
+        rc = lost_forget(e, scopes[i]); /* of blocks that were found between two attempts */
     if (rc == ERR_OK)
         docs_compact(e, &x);
     erasure_close(&x);

@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/ranges.c - the only file that deletes ranges, files and compacts.
+ * storage/rocksdb/ranges.c - the only file that deletes ranges and files, and compacts.
  *
  * 1. delete_file_in_range is end-inclusive: its limit is range.last_inside, never range.end.
- * 2. Waits end when the engine closes: nothing of it is lost, whoever waits tries again.
+ * 2. Waits end when the engine closes: nothing is lost, because the callers retry.
  */
 #include "storage/rocksdb/ranges.h"
 
@@ -19,13 +19,13 @@
 #include "base/banned.h"
 
 #define FORCE_BOTTOMMOST 2
-#define FORCE_OPTIMIZED  3 /* but not what this very call has written */
+#define FORCE_OPTIMIZED  3 /* but not the output of this very call */
 #define ROLL_TRIES       8
 #define ERASE_ROUNDS     8
 #define DEEPEST_ROUNDS   8
-#define DAMAGE_TRIES     8 /* of a compaction: each meets another damaged file, if any */
+#define DAMAGE_TRIES     8 /* attempts of a compaction: each meets another damaged file, if any */
 
-/* A compaction of this thread met damage that cannot be left out; until the next check. */
+/* A compaction of this thread met damage that cannot be left out; valid until the next check. */
 static _Thread_local bool is_damaged;
 
 /* --- deleting --------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static enum err wait_for_snapshots(struct rdb_engine *e, struct errbuf *eb)
         if (oldest == 0 || oldest >= sequence)
             return ERR_OK;
         sto_rdb_long_rows_expire(e, e->options.row_snapshot_waited_ms);
-        (void)nanosleep(&pause, NULL); /* woken early: looks early */
+        (void)nanosleep(&pause, NULL); /* a wake-up only checks earlier */
     }
     return base_fail(eb, ERR_TIMEOUT, "a snapshot of before the deletion is still open after %d s",
                      e->wait_seconds);
@@ -119,10 +119,10 @@ struct rdb_range_files sto_rdb_range_files(struct rdb_engine *e, int family, str
     return out;
 }
 
-/* RocksDB decides at the start which levels the range is in. A compaction of its own that moves
- * rows below those meanwhile may have started when a snapshot still saw them: they would stay,
- * covered by their tombstone or beneath it. So ours run one after the other, and after one of
- * RocksDB's own, which this one waited for, its output is rewritten, too. */
+/* RocksDB decides at the start which levels the range is in. Meanwhile, one of its own compactions
+ * may move rows below those levels; if that one started while a snapshot still saw the rows, they
+ * would stay, covered by their tombstone or below it. So our compactions run one after the other,
+ * and after a compaction of RocksDB's own, which ours waited for, its output is rewritten, too. */
 static void range_compact(struct rdb_engine *e, int family, struct slice begin, struct slice end,
                           int bottommost)
 {
@@ -134,7 +134,7 @@ static void range_compact(struct rdb_engine *e, int family, struct slice begin, 
         enum err rc = sto_rdb_compact_range(e->db.handle, e->db.cf[family], begin, end, bottommost);
         if (rc == ERR_CORRUPT && tries++ < DAMAGE_TRIES && sto_rdb_damage_wait(e) &&
             sto_rdb_damage_stuck(e, family, begin, end) == 0)
-            continue; /* what is damaged is left out from now on */
+            continue; /* the damaged block is left out now */
         is_damaged = is_damaged || rc == ERR_CORRUPT;
         before = now.lowest_level;
         now = sto_rdb_range_files(e, family, begin, end);
@@ -144,7 +144,8 @@ static void range_compact(struct rdb_engine *e, int family, struct slice begin, 
 
 /* --- erasing ---------------------------------------------------------------------------------- */
 
-/* Sorted, and those with little between them as one: a file is rewritten once for all of them. */
+/* Compacts sorted spans; spans with few bytes between them are compacted as one, so that a file is
+ * rewritten once for all of them. */
 static void spans_compact(struct rdb_engine *e, int family, const struct sto_span *spans,
                           size_t count, unsigned char bottommost)
 {
@@ -171,7 +172,8 @@ void sto_rdb_spans_compact(struct rdb_engine *e, int family, struct sto_span *sp
     spans_compact(e, family, spans, count, FORCE_BOTTOMMOST);
 }
 
-/* A file that starts or ends inside: all its keys are inside, or it holds a range tombstone. */
+/* Returns whether a file starts or ends inside the range: then all its keys are inside, or it holds
+ * a range tombstone. */
 static bool has_boundary_inside(struct rdb_engine *e, int family, const struct sto_range *range)
 {
     const struct sto_span span = sto_span_of(range);
@@ -185,8 +187,9 @@ static bool has_boundary_inside(struct rdb_engine *e, int family, const struct s
     return is_inside;
 }
 
-/* What cannot be read may be left: the compaction gets past it, or names its file. If no file
- * reaches over the range, it is one behind it that cannot be read, where the seek reads as well. */
+/* Returns whether keys of the range may be left. An unreadable block counts as left: the compaction
+ * gets past it, or names its file. If no file overlaps the range, the unreadable file is after the
+ * range, where the seek reads as well. */
 static bool is_left(struct rdb_engine *e, int family, const struct sto_range *range)
 {
     struct slice begin = sto_range_begin(range);
@@ -199,7 +202,7 @@ static bool is_left(struct rdb_engine *e, int family, const struct sto_range *ra
     return sto_rdb_range_files(e, family, begin, sto_range_end(range)).lowest_level >= 0;
 }
 
-/* Moves the ranges of which something is left to the front, and returns how many they are. */
+/* Moves the ranges that have keys left to the front, and returns their number. */
 static size_t ranges_left(struct rdb_engine *e, int family, const struct sto_range **ranges,
                           size_t count)
 {
@@ -221,14 +224,14 @@ static enum err ranges_erase_once(struct rdb_engine *e, int family, const struct
     for (size_t i = 0; i < count; i++)
         spans[i] = sto_span_of(ranges[i]);
     qsort(spans, count, sizeof spans[0], compare_spans);
-    spans_compact(e, family, spans, count, FORCE_OPTIMIZED); /* what is left is found */
+    spans_compact(e, family, spans, count, FORCE_OPTIMIZED); /* the rest is found afterwards */
     base_free(spans);
     enum err rc = sto_rdb_compactions_check(e, eb);
     for (size_t i = 0; rc == ERR_OK && i < count; i++) {
         struct sto_span within = sto_span_of(ranges[i]);
         bool is_none;
         rc = sto_rdb_files_delete(e, family, ranges[i], eb);
-        if (rc == ERR_OK) /* of its own drops, in files of its neighbours */
+        if (rc == ERR_OK) /* of the tenant's own drops, in files of its neighbours */
             rc = sto_rdb_tombstones_push(e, family, &within, &is_none, eb);
     }
     return rc;
@@ -257,8 +260,9 @@ void sto_rdb_range_compact(struct rdb_engine *e, int family, struct slice begin,
 
 /* --- to the deepest level --------------------------------------------------------------------- */
 
-/* The range may be inside one file of the deepest level that has any there, whose keys are all
- * others'. Returns that file's number and appends its first key to out_first; 0: there is none. */
+/* Finds the case that the range is inside one file of the deepest level with files there, and all
+ * keys of that file are outside the range. Returns the file's number and appends its first key to
+ * out_first; 0: there is no such file. */
 static uint64_t file_around(struct rdb_engine *e, int family, struct slice begin, struct slice end,
                             struct buf *out_first)
 {
@@ -295,16 +299,17 @@ static bool is_live(struct rdb_engine *e, int family, uint64_t number)
     return is_found;
 }
 
-/* RocksDB compacts down to the deepest level that has a key of the range when it begins. Below it,
- * a file of others' keys that reaches over the range keeps the deletions from going; and a
- * compaction of RocksDB's own may be moving what they delete into that level. So that file's first
- * key is compacted with the range, and it is done again if that file was replaced before. */
+/* RocksDB compacts down to the deepest level that has a key of the range when it starts. Below that
+ * level, a file of other keys that spans the range keeps the deletions from being dropped; and one
+ * of RocksDB's own compactions may be moving the deleted entries into that level. So that file's
+ * first key is compacted with the range, and the compaction is repeated if the file was replaced
+ * before. */
 void sto_rdb_range_compact_deepest(struct rdb_engine *e, int family, struct slice begin,
                                    struct slice end)
 {
     struct buf first;
     uint64_t around = 1;
-    base_buf_init(&first, MIB); /* no stored key is as long */
+    base_buf_init(&first, MIB); /* longer than any stored key */
     for (int i = 0; around != 0 && i < DEEPEST_ROUNDS && !atomic_load(&e->closing); i++) {
         around = file_around(e, family, begin, end, &first);
         range_compact(e, family, around == 0 ? begin : base_buf_slice(&first), end,
@@ -336,15 +341,16 @@ uint64_t sto_rdb_range_bytes(struct rdb_engine *e, int family, struct slice begi
                                  &end.len, &bytes, &error);
     if (error == NULL)
         return bytes;
-    rocksdb_free(error); /* a file cannot be read: whoever reads it will say so */
+    rocksdb_free(error); /* a file cannot be read: its next reader reports it */
     return UINT64_MAX;
 }
 
 /* --- manifest --------------------------------------------------------------------------------- */
 
-/* The MANIFEST tells the bounds of files that are long gone. A new one, which tells of live files
- * only, is begun with the first change of them behind RDB_MANIFEST_BYTES: so files with bounds that
- * long are made in the family that nobody uses, of deletions of what is not there. */
+/* The MANIFEST contains the bounds of files that are long gone. RocksDB starts a new one, which
+ * lists only live files, with the first edit after RDB_MANIFEST_BYTES. So this creates files with
+ * bounds of that length, by deleting keys that do not exist in a family that is otherwise
+ * unused. */
 static enum err lengthen_manifest(struct rdb_engine *e, const uint8_t *key, struct errbuf *eb)
 {
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
@@ -353,7 +359,7 @@ static enum err lengthen_manifest(struct rdb_engine *e, const uint8_t *key, stru
     enum err rc = sto_rdb_write(e, batch);
     rocksdb_writebatch_destroy(batch);
     if (rc == ERR_OK)
-        rc = sto_rdb_flush_family(e, RDB_CF_DEFAULT); /* not what others write meanwhile */
+        rc = sto_rdb_flush_family(e, RDB_CF_DEFAULT); /* without the writes of other families */
     return rc == ERR_OK ? rc : base_fail(eb, rc, "the MANIFEST cannot be written");
 }
 
@@ -380,7 +386,7 @@ static enum err roll_manifest(struct rdb_engine *e, struct errbuf *eb)
     }
     if (rc == ERR_OK && !is_new)
         rc = base_fail(eb, ERR_TIMEOUT, "no new MANIFEST was begun");
-    if (rc == ERR_OK) { /* nothing is deleted there: the files go */
+    if (rc == ERR_OK) { /* it has deletions only: the files are removed */
         rocksdb_compact_range_cf(e->db.handle, e->db.cf[RDB_CF_DEFAULT], NULL, 0, NULL, 0);
     }
     base_buf_fini(&before);

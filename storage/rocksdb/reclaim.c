@@ -1,22 +1,23 @@
 /*
- * storage/rocksdb/reclaim.c - a thread that empties a list of notes.
+ * storage/rocksdb/reclaim.c - a thread that empties a list of reclaim records.
  *
- *   step       what a crash right after it leaves           what the repeat does
- *   flush      tombstones in files, logs without the rows   flushes nothing
- *   compact    files without the rows, old ones about to go rewrites little
- *   forget     no note, but its bytes and old files         the open removes old files
- *   settle     nothing                                      there is none
+ *   step       what a crash right after it leaves            what the repeat does
+ *   flush      tombstones in files, logs without the rows    flushes nothing
+ *   compact    files without the rows, old ones about to go  rewrites little
+ *   forget     no record, but its bytes and old files        the open removes old files
+ *   settle     nothing                                       there is none
  *
- * 1. There is no deleting of files: it would have to come before the tombstone, that is before the
- *    counters said that the rows are gone, or else could bring rows back (ranges.h).
+ * 1. No files are deleted: that would have to happen before the tombstone, which is before the
+ *    counters say that the rows are gone, or else could bring rows back (ranges.h).
  * 2. The compactions run where all do, at low priority (db.c); this thread only waits.
- * 3. A large drop wants its bytes gone at once. Small ones wait for each other: the first of them
- *    that is due takes all of them along, and a large one takes none.
- * 4. Notes tell where rows were: their own bytes are rewritten away as well.
- * 5. The note of a whole table stands for its changes, too (change_drop.c).
- * 6. A damaged file that cannot be rewritten (damage.c, 3) stops only what needs that file. The
- *    notes of that file are kept as notes for later, due after a pause. Each step that fails for it
- *    is retried after a pause of its own, and the steps after it run all the same.
+ * 3. The space of a large drop is reclaimed at once. Small drops wait for each other: the first of
+ *    them that is due takes all of them along, and a large one takes none.
+ * 4. Records contain row keys: their own bytes are rewritten away as well.
+ * 5. The record of a whole table stands for its changes, too (change_drop.c).
+ * 6. A damaged file that cannot be rewritten (damage.c, 3) stops only the work that needs that
+ *    file. The records of that file are kept as records for later, due after a pause. Each step
+ *    that fails because of it is retried after a pause of its own, and the steps after it run all
+ *    the same.
  */
 #include "storage/rocksdb/reclaim.h"
 
@@ -40,11 +41,11 @@
 
 /* --- rewriting -------------------------------------------------------------------------------- */
 
-/* Stored keys between which files are rewritten, of one note or of many. */
+/* Stored keys between which files are rewritten, for one record or many. */
 struct stretch {
     bool is_set;
     struct sto_key_bounds bounds;
-    size_t from; /* positions of those notes */
+    size_t from; /* positions of those records */
     size_t to;
 };
 
@@ -77,7 +78,8 @@ static enum err bounds_rewrite(struct rdb_engine *e, int family, const struct st
     return rc == ERR_OK ? sto_rdb_compactions_check(e, eb) : rc;
 }
 
-/* A table that was removed may leave changes; a drop of rows leaves those of its table alone. */
+/* Returns whether a record applies to the family. A removed table may leave changes; a drop of rows
+ * keeps those of its table. */
 static bool concerns(const struct rdb_note *note, int family)
 {
     return family == RDB_CF_CELLS ||
@@ -85,9 +87,9 @@ static bool concerns(const struct rdb_note *note, int family)
             base_slice_equal(end_of(&note->bounds), sto_range_end(&note->table)));
 }
 
-/* A damaged file is in the way of a stretch: rewrites around each of its notes alone, and keeps
- * those for which that fails. RocksDB may take the damaged file into a compaction beside it, so
- * after a few failures the others are kept untried. */
+/* Handles a damaged file in a stretch: rewrites the range of each of its records alone, and keeps
+ * the records for which that fails. RocksDB may include the damaged file in a compaction beside it,
+ * so after a few failures the others are kept without an attempt. */
 static enum err notes_rewrite_each(struct rdb_engine *e, int family, struct rdb_notes *notes,
                                    const struct stretch *s, struct errbuf *eb)
 {
@@ -123,7 +125,7 @@ static enum err stretch_rewrite(struct rdb_engine *e, int family, struct rdb_not
     return rc == ERR_CORRUPT ? notes_rewrite_each(e, family, notes, s, eb) : rc;
 }
 
-/* Files that hold keys of many notes are rewritten once. */
+/* Rewrites the ranges of all records. A file with keys of many records is rewritten once. */
 static enum err family_rewrite(struct rdb_engine *e, int family, struct rdb_notes *notes,
                                struct errbuf *eb)
 {
@@ -156,8 +158,8 @@ static enum err family_rewrite(struct rdb_engine *e, int family, struct rdb_note
     return rc;
 }
 
-/* Of removed tables, whose changes went as ranges. Those of rows go when there is nothing else to
- * do. */
+/* Removes range tombstones of removed tables, whose changes were deleted as ranges. Those of rows
+ * are removed when there is nothing else to do. */
 static enum err changes_clear(struct rdb_engine *e, struct rdb_notes *notes, struct errbuf *eb)
 {
     bool has_none;
@@ -172,7 +174,7 @@ static enum err changes_clear(struct rdb_engine *e, struct rdb_notes *notes, str
     return ERR_OK;
 }
 
-/* The bytes of the notes themselves. */
+/* Rewrites the bytes of the records themselves. */
 static enum err note_bytes_rewrite(struct rdb_engine *e, struct errbuf *eb)
 {
     enum err rc = sto_rdb_flush(e);
@@ -191,7 +193,7 @@ static bool is_tried(const struct rdb_reclaim *r, enum rdb_stuck_work work)
     return base_monotonic_ns() >= r->stuck[work].next_ns;
 }
 
-/* A damaged file is in the way. eb: which. */
+/* Doubles the pause, because a damaged file blocks the work. eb: names the file. */
 static void pause_double(struct rdb_reclaim *r, enum rdb_stuck_work work, const struct errbuf *eb)
 {
     struct rdb_stuck *s = &r->stuck[work];
@@ -207,7 +209,7 @@ static void pause_double(struct rdb_reclaim *r, enum rdb_stuck_work work, const 
     pthread_mutex_unlock(&r->lock);
 }
 
-/* What the others do does not depend on a step that a damaged file is in the way of. */
+/* Ends a step. Other steps do not depend on one that a damaged file blocks. */
 static enum err step_end(struct rdb_reclaim *r, enum rdb_stuck_work work, enum err rc,
                          const struct errbuf *eb)
 {
@@ -269,18 +271,18 @@ static enum err due_work(struct rdb_reclaim *r, const struct rdb_notes_due *due,
     bool keeps_any = false;
     enum err rc = sto_rdb_notes_read(r->engine, due->takes_all, &notes);
     if (rc == ERR_OK && notes.stored.len == 0)
-        rc = ERR_TIMEOUT; /* no memory for them, or a purge took them */
+        rc = ERR_TIMEOUT; /* no memory for them, or a purge deleted them */
     if (rc == ERR_OK)
         rc = notes_work(r, &notes, &keeps_any, eb);
     if (rc == ERR_OK)
         r->is_unsettled = true;
     if (rc == ERR_OK && due->takes_all && !keeps_any)
-        r->stuck[RDB_STUCK_KEPT] = (struct rdb_stuck){0}; /* those that were kept are among all */
+        r->stuck[RDB_STUCK_KEPT] = (struct rdb_stuck){0}; /* the kept ones are among all */
     sto_rdb_notes_fini(&notes);
     return rc;
 }
 
-/* ERR_OK: some were worked on; ERR_NOT_FOUND: none is due. */
+/* Processes records. ERR_OK: some were processed; ERR_NOT_FOUND: none is due. */
 static enum err notes_run(struct rdb_reclaim *r, struct rdb_notes_due *due)
 {
     struct errbuf eb = {{0}};
@@ -291,12 +293,12 @@ static enum err notes_run(struct rdb_reclaim *r, struct rdb_notes_due *due)
             r->stuck[RDB_STUCK_KEPT] = (struct rdb_stuck){0};
         rc = due->now > 0 || due->takes_all ? due_work(r, due, &eb) : ERR_NOT_FOUND;
     }
-    if (rc == ERR_CORRUPT && eb.text[0] == '\0') /* the notes cannot be read */
+    if (rc == ERR_CORRUPT && eb.text[0] == '\0') /* the records cannot be read */
         rc = sto_rdb_damage_blame(r->engine, 0, &eb);
     return step_end(r, RDB_STUCK_READING, rc, &eb);
 }
 
-/* Behind the last note: what was replaced, and what the notes were. */
+/* Call after the last record: removes the replaced files, and the records' own bytes. */
 static enum err settle(struct rdb_reclaim *r, struct errbuf *eb)
 {
     enum err rc = note_bytes_rewrite(r->engine, eb);
@@ -308,7 +310,7 @@ static enum err settle(struct rdb_reclaim *r, struct errbuf *eb)
     return rc;
 }
 
-/* What is done when no note is due. */
+/* Does the work for times when no record is due. */
 static enum err idle_run(struct rdb_reclaim *r, struct rdb_notes_due *due)
 {
     struct rdb_engine *e = r->engine;
@@ -320,7 +322,7 @@ static enum err idle_run(struct rdb_reclaim *r, struct rdb_notes_due *due)
         if (rc != ERR_CORRUPT)
             return rc;
     }
-    /* Damage was told; what was not rewritten, reads will note again. */
+    /* Damage is reported elsewhere; reads will report stretches that were not rewritten again. */
     bool is_done = sto_rdb_removed_work(e, &removed_ns, &eb) == ERR_OK && removed_ns == NEVER;
     if (removed_ns != NEVER && removed_ns / NS_PER_US < due->wait_us)
         due->wait_us = removed_ns / NS_PER_US + 1;
@@ -335,7 +337,7 @@ static enum err idle_run(struct rdb_reclaim *r, struct rdb_notes_due *due)
     return is_done && !r->is_unsettled && cleared == ERR_OK ? ERR_NOT_FOUND : ERR_TIMEOUT;
 }
 
-/* ERR_NOT_FOUND: there is nothing to do; ERR_TIMEOUT: there may be, look again. */
+/* ERR_NOT_FOUND: there is nothing to do; ERR_TIMEOUT: there may be work, check again. */
 static enum err run_round(struct rdb_reclaim *r, struct rdb_notes_due *due)
 {
     enum err rc = sto_rdb_usable(r->engine, NULL);
@@ -350,7 +352,7 @@ static enum err run_round(struct rdb_reclaim *r, struct rdb_notes_due *due)
 
 /* --- thread ----------------------------------------------------------------------------------- */
 
-/* Until there is something to do, or for a while when it has to be tried again. False: end. */
+/* Waits until there is work, or for the retry interval. False: end the thread. */
 static bool wait_turn(struct rdb_reclaim *r, bool retries)
 {
     uint64_t retry_ns = retries ? base_monotonic_ns() + RDB_RECLAIM_RETRY_S * NS_PER_S : NEVER;
@@ -364,7 +366,7 @@ static bool wait_turn(struct rdb_reclaim *r, bool retries)
                                : pthread_cond_timedwait(&r->changed, &r->lock, &until);
     }
     r->wanted = false;
-    r->due_ns = NEVER; /* it looks now */
+    r->due_ns = NEVER; /* it checks now */
     atomic_store(&r->is_idle, false);
     bool goes_on = !r->stopping;
     pthread_mutex_unlock(&r->lock);
@@ -379,7 +381,7 @@ static void due_at(struct rdb_reclaim *r, uint64_t ns)
     }
 }
 
-/* What was looked at says when to look again; something may have come meanwhile. */
+/* Sets the time of the next check; new work may have arrived since the last one. */
 static void rest(struct rdb_reclaim *r, const struct rdb_notes_due *due, bool is_idle)
 {
     pthread_mutex_lock(&r->lock);
@@ -394,8 +396,8 @@ static void *thread_main(void *arg)
     struct rdb_reclaim *r = arg;
     enum err rc = ERR_OK;
     sto_rdb_uncounted();
-    (void)sto_rdb_tombstones_load(r->engine); /* first: until then everybody's reads wait; else the
-                                               * step that clears them tries again */
+    /* first, because all reads wait until then; on failure, clear retries */
+    (void)sto_rdb_tombstones_load(r->engine);
     while (rc == ERR_OK || wait_turn(r, rc == ERR_TIMEOUT)) {
         struct rdb_notes_due due = {.wait_us = UINT64_MAX};
         rc = run_round(r, &due);
@@ -445,9 +447,10 @@ void sto_rdb_reclaim_stop(struct rdb_reclaim *r)
     r->stopping = true;
     pthread_cond_signal(&r->changed);
     pthread_mutex_unlock(&r->lock);
-    rocksdb_disable_manual_compaction(r->engine->db.handle); /* the engine closes: nobody's else */
+    /* the engine closes: all manual compactions end */
+    rocksdb_disable_manual_compaction(r->engine->db.handle);
     INVARIANT(pthread_join(r->thread, NULL) == 0);
     r->started = false;
-    (void)pthread_cond_destroy(&r->changed); /* nobody waits */
+    (void)pthread_cond_destroy(&r->changed); /* no thread waits */
     (void)pthread_mutex_destroy(&r->lock);
 }

@@ -1,21 +1,22 @@
 /*
- * storage/rocksdb/reclaim_note.c - where rows were dropped, and when their bytes are to be gone.
+ * storage/rocksdb/reclaim_note.c - where rows were dropped, and when their space is to be
+ * reclaimed.
  *
  *   key     d/tenant/table/lower
  *   value   sequence (8, BE) | due (8, BE) | upper
- *   lower, upper: stored bounds of rows behind the table's prefix; empty: the table's own
+ *   lower, upper: stored bounds of rows without the table's prefix; empty: the table's own
  *   due: microseconds of the epoch; 0: now
  *
- *   earlier programs: r/tenant/table   sequence (8, BE) [ | length (2, BE) of lower | lower | upper
- * ]
+ *   earlier programs: r/tenant/table
+ *                     sequence (8, BE) [ | length (2, BE) of lower | lower | upper ]
  *
- * 1. The sequence number is the database's before the note's batch: two of one key are never the
- *    same.
- * 2. A note is compared and deleted under docs_lock, which whoever writes one holds, too; a purge
- *    that took it away meanwhile leaves nothing to delete, so no trace of the tenant is written
- *    behind its purge.
- * 3. The prefix is in the key already: no stored key of the family of rows stands in a value.
- * 4. A clock that was set back makes notes due early, never late: none is due later than a note
+ * 1. The sequence number is the database's before the record's batch: two records of one key never
+ *    have the same.
+ * 2. A record is compared and deleted under docs_lock, which is also held while one is written. If
+ *    a purge deleted the record before, nothing is left to delete, so no trace of the tenant is
+ *    written after its purge.
+ * 3. The prefix is in the key already: no value contains a stored key of the family of rows.
+ * 4. A clock that was set back makes records due early, never late: none is due later than a record
  *    that is written now.
  */
 #include "storage/rocksdb/reclaim_note.h"
@@ -29,7 +30,7 @@
 #define SEQUENCE_BYTES 8
 #define DUE_BYTES      8
 #define LENGTH_BYTES   2
-#define HEAD_BYTES     17 /* in struct rdb_notes: both lengths, and whether the note is kept */
+#define HEAD_BYTES     17 /* in struct rdb_notes: both lengths, and whether the record is kept */
 #define SUFFIX_MAX     (2 * LIM_ROW_KEY + 2)
 #define KEY_MAX        (RDB_COUNTER_KEY_MAX + 1 + SUFFIX_MAX)
 #define VALUE_MAX      (SEQUENCE_BYTES + DUE_BYTES + SUFFIX_MAX)
@@ -57,7 +58,8 @@ static struct sto_key_bounds bounds_of_table(const struct sto_range *table)
     return b;
 }
 
-/* Of what stands behind the table's prefix; empty suffixes: the table's own bounds. */
+/* Computes bounds from the parts without the table's prefix; empty parts: the table's own
+ * bounds. */
 static bool bounds_decode(const struct sto_range *table, struct slice lower, struct slice upper,
                           struct sto_key_bounds *out)
 {
@@ -76,7 +78,7 @@ static bool bounds_decode(const struct sto_range *table, struct slice lower, str
     return base_slice_compare(lower_of(out), upper_of(out)) < 0;
 }
 
-/* --- one -------------------------------------------------------------------------------------- */
+/* --- one record ------------------------------------------------------------------------------ */
 
 static bool old_decode(struct slice name, struct slice value, struct rdb_note *out)
 {
@@ -151,7 +153,7 @@ static enum err value_get(struct rdb_engine *e, struct slice key, rocksdb_pinnab
     return ERR_OK;
 }
 
-/* One that begins at the same row is there already: it reaches further, or is due earlier. */
+/* Merges an existing record that starts at the same row: its farther end, and its earlier time. */
 static enum err unite(struct rdb_engine *e, struct slice key, struct sto_key_bounds *bounds,
                       int64_t *due_us)
 {
@@ -190,7 +192,7 @@ static size_t key_make(const struct sto_table_scope *scope, struct slice lower,
     return n + lower.len;
 }
 
-/* Rule 4: not later than a note that is written now. */
+/* Rule 4: returns a time not later than that of a record written now. */
 static int64_t due_in(const struct rdb_engine *e, uint64_t seconds)
 {
     if (seconds > e->options.reclaim_after_s)
@@ -236,7 +238,7 @@ enum err sto_rdb_note_write(struct rdb_engine *e, rocksdb_writebatch_t *batch,
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Of each note; false: no further one. */
+/* Called for each record; false: no further one. */
 typedef bool (*note_fn)(const struct rdb_note *note, void *ctx);
 
 static enum err scan_kind(struct rdb_engine *e, enum sto_doc_kind kind, note_fn fn, void *ctx,
@@ -245,7 +247,7 @@ static enum err scan_kind(struct rdb_engine *e, enum sto_doc_kind kind, note_fn 
     struct rdb_note *note = base_new(sizeof *note);
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(sto_doc_prefix(kind), sto_doc_prefix_end(kind));
-    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* there is none in meta */
+    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* meta has none */
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     enum err rc = ERR_OK;
     for (rocksdb_iter_seek_to_first(it); rc == ERR_OK && *inout_more && rocksdb_iter_valid(it);
@@ -347,7 +349,7 @@ bool sto_rdb_notes_next(const struct rdb_notes *notes, size_t *position, struct 
     size_t value_len = sto_get_be64(rest.ptr + 8);
     struct slice key = base_slice(rest.ptr + HEAD_BYTES, key_len);
     bool is_sound = note_decode(key, base_slice(key.ptr + key_len, value_len), out);
-    INVARIANT(is_sound); /* it was when it was read */
+    INVARIANT(is_sound); /* it was sound when it was read */
     *position += HEAD_BYTES + key_len + value_len;
     return true;
 }
@@ -373,9 +375,10 @@ bool sto_rdb_notes_keep_any(const struct rdb_notes *notes)
     return is_any;
 }
 
-/* --- forgetting ------------------------------------------------------------------------------- */
+/* --- deleting -------------------------------------------------------------------------------- */
 
-/* One of an earlier program has no time when it is due: it becomes one that has. */
+/* Postpones a kept record. One of an earlier program has no due time, and is replaced by one that
+ * has. */
 static enum err postpone(struct rdb_engine *e, rocksdb_writebatch_t *batch, struct rdb_note *note,
                          int64_t due_us)
 {

@@ -1,30 +1,30 @@
 /*
  * storage/rocksdb/search.c - file after file, entry after entry, window after window.
  *
- *   file                       how it is read      a tenant's prefix there is
+ *   file                       how it is read      meaning of a tenant's prefix there
  *   *.sst, in use, its list    not at all: the list is read (catalogue.h)
  *     does not name the tenant
  *   *.sst, all others          every entry         a key of it; in others' keys and values: outside
  *   *.sst.copy, *.sst.part     as its file         the same (meta_copies.h)
  *   *.log, in use              its records         outside: after a flush only others write there
- *   *.log, not in use any more its records         something that has to go yet
+ *   *.log, no longer in use    its records         bytes that still have to go
  *   MANIFEST-*, the current    its records         outside: bounds of others' keys
- *   MANIFEST-*, others         its records         something that has to go yet
- *   LOG*, OPTIONS-*, the rest  as it is            a note: nothing there comes from keys or values
+ *   MANIFEST-*, others         its records         bytes that still have to go
+ *   LOG*, OPTIONS-*, the rest  as raw bytes        a note: nothing there comes from keys or values
  *
- * Bytes of a log or MANIFEST that are no record are read as they are (search_bytes.h).
+ * Bytes of a log or MANIFEST that are not in a record are read as raw bytes (search_bytes.h).
  *
- * A table without a list, with one that is damaged, wrong or too long to be kept, or that is not
- * in use, is read; a deep search reads all of them, whatever they list. A list that was not there,
- * or not believed, is made when the table is read, and kept in memory (file_lists.h).
+ * A table is read if it has no list, if its list is damaged, wrong or too long to be kept, or if it
+ * is not in use; a deep search reads all tables, whatever they list. A missing or untrusted list is
+ * created when the table is read, and kept in memory (file_lists.h).
  *
- * Over 500 lines because which files there are and what is found in them is one loop.
+ * Over 500 lines because finding the files and counting the matches in them is one loop.
  *
- * Tenants that are purged together are looked for together: every byte is read once.
+ * Tenants that are purged together are searched for together: every byte is read once.
  *
  * 1. A table that vanishes before it is read was compacted into others: tables that were not read
  *    yet are read then, and so on until none vanished.
- * 2. A table that is still being written is made of such as are in use, which are read, or vanish.
+ * 2. A table that is still being written is made of tables in use, which are read, or vanish.
  */
 #define _GNU_SOURCE
 
@@ -53,10 +53,10 @@
 #include "base/banned.h"
 
 #define NAME_BYTES      64
-#define FILES_FIRST     256 /* room for so many names, doubled as often as need be */
+#define FILES_FIRST     256 /* first capacity for names, doubled as needed */
 #define VERSION_LABEL   "rocksdb_version="
 #define PASSES          8
-#define ENTRIES_OF_TURN 64 /* that are looked through before others go ahead */
+#define ENTRIES_OF_TURN 64 /* entries searched between two yields */
 
 enum kind { TABLE, WRITE_LOG, MANIFEST, NOTES };
 
@@ -66,10 +66,10 @@ struct file {
     bool in_use;
     bool done;          /* read to its end */
     bool is_unfinished; /* a table that is being written */
-    bool is_apart;      /* a table whose bounds say that it holds nothing of any of them */
-    bool is_listed;     /* a table whose list says so; done by that */
-    bool has_no_list;   /* a table in use whose list is made when it is read */
-    int live_index;     /* in search.live, of a table that is in use, as those below */
+    bool is_apart;      /* a table whose bounds exclude all of the tenants */
+    bool is_listed;     /* a table whose list excludes all of the tenants; that makes it done */
+    bool has_no_list;   /* a table in use whose list is created when it is read */
+    int live_index;     /* in search.live, for a table in use, as are number and bytes */
     uint64_t number;
     uint64_t bytes;
 };
@@ -77,7 +77,7 @@ struct file {
 struct files {
     size_t count;
     size_t capacity;
-    struct file *of; /* by name */
+    struct file *of; /* sorted by name */
 };
 
 struct search {
@@ -85,7 +85,7 @@ struct search {
     const struct sto_search_spec *spec;
     struct rdb_match match;
     struct rdb_live_files live;     /* while a pass is prepared */
-    struct rdb_tenant_count *count; /* of the file that is read; NULL: it has a list */
+    struct rdb_tenant_count *count; /* of the file being read; NULL: it has a list */
     struct errbuf *eb;
     enum err result;
     uint32_t turn;
@@ -93,10 +93,10 @@ struct search {
     uint64_t bytes;
     uint64_t listed_files; /* in the last pass */
     uint64_t listed_bytes;
-    uint64_t scrubbed_files; /* of those */
+    uint64_t scrubbed_files; /* of the listed files */
     int64_t scrubbed_oldest_us;
     uint64_t list_bytes; /* of lists, read in this pass */
-    char version[32];    /* of RocksDB, as the files say */
+    char version[32];    /* of RocksDB, according to the files */
     char db_path[BASE_PATH_BYTES];
 };
 
@@ -118,7 +118,7 @@ static enum err visit_entry(void *ctx, enum rdb_entry_kind kind, struct slice ke
                             struct slice value)
 {
     struct search *s = ctx;
-    /* A key of a tenant's is one too many everywhere. */
+    /* A key of a tenant is one too many in any kind of entry. */
     sto_rdb_match_entry(&s->match, key, value);
     if (s->count != NULL && kind != RDB_ENTRY_INDEX)
         sto_rdb_tenant_count_entry(s->count, key, kind == RDB_ENTRY_RANGE ? value : SLICE_EMPTY);
@@ -151,7 +151,7 @@ static enum err log_passed(void *ctx, struct slice window, uint64_t file_bytes)
     return go_on(s);
 }
 
-/* Only here, where nobody's keys and values are: others' may say anything of the version. */
+/* Only in files without keys and values, because those could contain any version text. */
 static enum err notes_passed(void *ctx, struct slice window, uint64_t file_bytes)
 {
     take_version(ctx, window);
@@ -178,7 +178,7 @@ static bool ends_with(const char *name, const char *with)
     return len >= strlen(with) && strcmp(name + len - strlen(with), with) == 0;
 }
 
-/* Reading it makes one, for the searches after this. */
+/* Keeps the list that was created by reading the file, for later searches. */
 static void list_keep(struct search *s, const struct file *f)
 {
     struct buf list;
@@ -187,7 +187,7 @@ static void list_keep(struct search *s, const struct file *f)
     base_buf_fini(&list);
 }
 
-/* ERR_NOT_FOUND: it is gone. */
+/* ERR_NOT_FOUND: the file is gone. */
 static enum err search_table(struct search *s, struct file *f, const char *path, struct errbuf *eb)
 {
     uint64_t bytes = 0;
@@ -200,14 +200,14 @@ static enum err search_table(struct search *s, struct file *f, const char *path,
     s->count = NULL;
     f->is_unfinished = rc == ERR_CORRUPT && !f->in_use;
     if (rc == ERR_CORRUPT && f->in_use && ends_with(f->name, RDB_COPY_ENDING))
-        return unlink(path) == 0 ? ERR_NOT_FOUND : ERR_IO; /* another one is made */
-    if (rc == ERR_CORRUPT && f->in_use) /* examined, and rewritten before another try */
+        return unlink(path) == 0 ? ERR_NOT_FOUND : ERR_IO; /* another one is created */
+    if (rc == ERR_CORRUPT && f->in_use) /* examined, and rewritten before the next attempt */
         sto_rdb_damage_found(s->engine, &(struct sto_damaged_file){.number = f->number});
     passed_bytes(s, bytes);
     return rc == ERR_OK ? rc : base_fail(eb, rc, "table file %s: %s", f->name, why.text);
 }
 
-/* --- which files there are -------------------------------------------------------------------- */
+/* --- finding the files ----------------------------------------------------------------------- */
 
 static enum kind kind_of(const char *name)
 {
@@ -229,7 +229,7 @@ static int compare_files(const void *a, const void *b)
 static struct file *find_file(const struct files *files, const char *name)
 {
     struct file wanted = {.kind = NOTES};
-    memcpy(wanted.name, name, strlen(name) + 1); /* one of a list, or as short */
+    memcpy(wanted.name, name, strlen(name) + 1); /* a name from a list, or as short */
     return files->count == 0
                ? NULL
                : bsearch(&wanted, files->of, files->count, sizeof files->of[0], compare_files);
@@ -286,7 +286,8 @@ static bool is_apart(const struct search *s, const struct rdb_live_file *live)
     return result;
 }
 
-/* Of a table, or of the one whose copy it is. A copy that is being made is not in use. */
+/* Returns the index of a table, or of the one whose copy it is. A copy in progress is not in
+ * use. */
 static int live_index_of(const struct search *s, const struct file *f)
 {
     char name[NAME_BYTES];
@@ -313,14 +314,14 @@ static void mark_tables(const struct search *s, struct files *files)
     }
 }
 
-/* The current MANIFEST, and logs that are not older than what a start would read. */
+/* Marks the current MANIFEST, and logs that are not older than a start would read. */
 static void mark_others(const struct search *s, struct files *files)
 {
     char path[BASE_PATH_BYTES];
     struct buf current;
     uint64_t oldest = 0;
     (void)rocksdb_property_int(s->engine->db.handle, "rocksdb.min-log-number-to-keep",
-                               &oldest); /* 0: all are in use, so what they hold is outside */
+                               &oldest); /* 0: all are in use, so matches in them are outside */
     base_buf_init(&current, NAME_BYTES);
     enum err rc = base_path_join(path, s->db_path, "CURRENT", NULL);
     if (rc == ERR_OK)
@@ -338,7 +339,8 @@ static void mark_others(const struct search *s, struct files *files)
     base_buf_fini(&current);
 }
 
-/* What is going to be read, and the lists that were; what is done before it is not. */
+/* Starts the progress of the bytes to be read and the lists that were read; files that are done do
+ * not count. */
 static void measure(struct search *s, const struct files *files)
 {
     uint64_t total = s->list_bytes;
@@ -354,7 +356,7 @@ static void measure(struct search *s, const struct files *files)
     passed_bytes(s, s->list_bytes);
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- counting -------------------------------------------------------------------------------- */
 
 static void count_for(struct rdb_wanted *w, const struct file *f, bool is_there)
 {
@@ -434,7 +436,7 @@ static void count_listed(struct search *s, const struct file *f)
         s->scrubbed_oldest_us = scrubbed.at_us;
 }
 
-/* Marks what needs no reading in this pass. */
+/* Marks the files that need no reading in this pass. */
 static enum err mark_done(struct search *s, const struct files *before, struct files *files)
 {
     enum err rc = ERR_OK;
@@ -461,7 +463,7 @@ static enum err mark_done(struct search *s, const struct files *before, struct f
     return rc;
 }
 
-/* Read what is in files and was not read before; *out_missed: how many vanished. */
+/* Reads the files that were not read before; *out_missed: number of files that vanished. */
 static enum err pass(struct search *s, const struct files *before, struct files *files,
                      size_t *out_missed, struct errbuf *eb)
 {
@@ -504,7 +506,7 @@ static enum err search_all(struct search *s, struct errbuf *eb)
     return rc == ERR_OK ? rc : base_fail(eb, rc, "%s", why.text);
 }
 
-/* Not by the tenant's committer: before there is a tenant nobody else writes there. */
+/* Not on the tenant's committer: before the tenant exists nothing else writes there. */
 enum err sto_rdb_canaries_plant(struct sto_engine *engine, const struct sto_tenant_scope *scope,
                                 const uint8_t canaries[][STO_CANARY_BYTES], size_t count,
                                 const struct sto_doc_change *docs, size_t doc_count,

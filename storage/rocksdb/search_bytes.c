@@ -1,12 +1,12 @@
 /*
- * storage/rocksdb/search_bytes.c - window after window.
+ * storage/rocksdb/search_bytes.c - searches window after window.
  *
- * What begins in the last bytes of a window and does not end there is searched in the next one. Of
- * a log or a MANIFEST the windows hold what its records say, one fragment after the other: a
- * record longer than the rest of its block of 32 KiB goes on after the head of the next fragment,
- * which may be in the middle of a key. Keys are whole in both: neither abbreviates a key by the
- * one before it, as blocks of tables do, and logs are not compressed (README.md, "Deliberately
- * off").
+ * A match that starts in the last bytes of a window and does not end there is searched in the next
+ * one. Windows of a log or MANIFEST hold the contents of its records, one fragment after the other:
+ * a record longer than the rest of its block of 32 KiB continues after the head of the next
+ * fragment, which may be in the middle of a key. Keys are complete in both: neither abbreviates a
+ * key by the previous one, as blocks of tables do, and logs are not compressed (README.md,
+ * "Deliberately off").
  */
 #include "storage/rocksdb/search_bytes.h"
 
@@ -26,10 +26,10 @@ _Static_assert(LOG_RUN_MAX < RDB_SEARCH_CHUNK / 2, "it fits behind what a window
 struct window {
     const struct rdb_byte_search *search;
     uint8_t *bytes;
-    size_t kept; /* of the window before, at the begin */
+    size_t kept; /* bytes of the previous window, at the start */
 };
 
-/* n bytes were added behind those that were kept. */
+/* Searches a window; n bytes were added after the kept ones. */
 static enum err window_search(struct window *w, size_t n, bool is_last, uint64_t file_bytes)
 {
     size_t overlap = w->search->match->overlap;
@@ -82,7 +82,7 @@ static enum err log_read(struct window *w, struct rdb_log_file *f)
 {
     enum rdb_log_found found = RDB_LOG_RECORD;
     uint64_t passed = 0;
-    size_t added = 0; /* behind what the window kept: records may be short */
+    size_t added = 0; /* after the kept bytes: records may be short */
     enum err rc = ERR_OK;
     while (rc == ERR_OK && found != RDB_LOG_END) {
         struct slice run = SLICE_EMPTY;
@@ -97,7 +97,7 @@ static enum err log_read(struct window *w, struct rdb_log_file *f)
         if (!is_last && w->kept + added <= RDB_SEARCH_CHUNK - LOG_RUN_MAX)
             continue;
         uint64_t at = is_last ? sto_rdb_log_bytes(f) : sto_rdb_log_at(f);
-        at = at < passed ? passed : at; /* it grew behind the open */
+        at = at < passed ? passed : at; /* it grew after the open */
         rc = window_search(w, added, is_last, at - passed);
         passed = at;
         added = 0;

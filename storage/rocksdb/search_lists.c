@@ -1,8 +1,8 @@
 /*
  * storage/rocksdb/search_lists.c - the list in memory, else the file's own, else RocksDB's copy.
  *
- * A file whose list cannot be read any more must not keep everybody from being purged: RocksDB read
- * the list when it opened the file. Whoever is on it waits until the file can be read.
+ * A file whose list has become unreadable must not keep all tenants from being purged: RocksDB read
+ * the list when it opened the file. A tenant that is on the list waits until the file can be read.
  */
 #include "storage/rocksdb/search_lists.h"
 
@@ -78,11 +78,12 @@ enum rdb_listed sto_rdb_listed(struct rdb_engine *e, const struct rdb_listed_fil
     if (rc != ERR_OK && rc != ERR_NOT_FOUND &&
         sto_rdb_tenant_list_of_open(e->db.handle, e->db.cf[file->family], file->low, file->high,
                                     file->number, &property))
-        rc = ERR_OK; /* damaged, and open since before it was */
+        rc = ERR_OK; /* damaged, but RocksDB opened it before */
     enum rdb_listed result = rc != ERR_OK || is_wrong
                                  ? RDB_LISTED_UNKNOWN
                                  : listed_in(base_buf_slice(&property), file, match);
-    /* A file of an earlier version has no list. One that has, and is not believed, is a finding. */
+    /* A file of an earlier version has no list. A list that exists and is not trusted is a
+     * finding. */
     if (rc == ERR_OK && !is_made && !is_wrong && result == RDB_LISTED_UNKNOWN)
         sto_rdb_scrub_doubt(&e->scrub, file->number, file->bytes);
     base_buf_fini(&property);

@@ -1,9 +1,10 @@
 /*
- * storage/rocksdb/search_match.c - every '#' may end a prefix, every public head begin a canary.
+ * storage/rocksdb/search_match.c - every '#' may end a prefix, every public head may start a
+ * canary.
  *
- * 1. No tenant's ID holds '#' or '/': a key is of the tenant whose ID ends at the first '#', or of
- *    the one between the first two '/'.
- * 2. A canary is found by its public head and known by its hash, wherever it stands.
+ * 1. No tenant's ID contains '#' or '/': a key belongs to the tenant whose ID ends at the first
+ *    '#', or to the one between the first two '/'.
+ * 2. A canary is found by its public head and identified by its hash, at any place.
  */
 #define _GNU_SOURCE
 
@@ -100,7 +101,7 @@ static struct rdb_wanted *owner_of(struct rdb_match *m, struct slice key)
 
 /* --- runs of bytes ---------------------------------------------------------------------------- */
 
-/* end: where a '#' stands in bytes. */
+/* end: offset of a '#' in bytes. */
 static void count_ending_at(struct rdb_match *m, struct slice bytes, size_t end, size_t limit)
 {
     if (end == 0 || !m->ends[bytes.ptr[end - 1]])
@@ -170,7 +171,7 @@ void sto_rdb_match_entry(struct rdb_match *m, struct slice key, struct slice val
     sto_rdb_match_bytes(m, key, key.len);
     if (owner != NULL) {
         owner->keys_here++;
-        owner->prefixes_here = before; /* what its own key holds is no more than that key */
+        owner->prefixes_here = before; /* prefixes in its own key are that key itself */
     }
     sto_rdb_match_bytes(m, value, value.len);
 }

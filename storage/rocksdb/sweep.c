@@ -1,16 +1,18 @@
 /*
- * storage/rocksdb/sweep.c - look on a reader, remove on the committer, look on.
+ * storage/rocksdb/sweep.c - searches on a reader, removes on the committer, continues.
  *
- *   look      a slice of the range; columns with garbage are noted, with the last such cell
- *   remove    what was noted, a slice of it (drop_slice.c)
+ *   look      a slice of the range; columns with garbage are listed, with the last such cell
+ *   remove    cells of the list, a slice of it (drop_slice.c)
  *
- * 1. Most of what is looked at stays, and behind a cell that was replaced often stand the deletes
- *    of those before it: nobody who writes waits for that.
- * 2. What was found may have changed: on the committer a column is judged anew from its newest cell
- *    on. What became garbage meanwhile is found by the next sweep: it was an addition.
- * 3. A table in which nothing is garbage never reaches the committer.
- * 4. Where others leave no pause, background work has few turns (LIM_BACKGROUND_WAIT_MS): then it
- *    does more in one. In another priority it is the tenant's own work, and charged to it.
+ * 1. Most visited cells stay, and a cell that was replaced is often followed by the deletes of
+ *    previous ones: no writer waits for that.
+ * 2. Found cells may have changed: the committer judges a column again, from its newest cell. Cells
+ *    that became garbage in between are found by the next sweep, because the change was an
+ *    addition.
+ * 3. A table without garbage never reaches the committer.
+ * 4. Where other work leaves no pause, background work is rarely served (LIM_BACKGROUND_WAIT_MS):
+ *    then one batch does more. In another priority it is the tenant's own work, and charged to the
+ *    tenant.
  */
 #include "storage/rocksdb/sweep.h"
 
@@ -29,33 +31,33 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_US 1000ULL
 
-/* In the list, in front of the key of the last cell. */
+/* An entry of the list, before the key of the last cell. */
 struct found_column {
-    uint32_t column_len; /* of the key */
+    uint32_t column_len; /* length within the key */
     uint32_t key_len;
 };
 
 struct sweep {
-    struct rdb_task removal; /* first: to the committer */
-    struct base_msg look;    /* to a reader */
+    struct rdb_task removal; /* first; sent to the committer */
+    struct base_msg look;    /* sent to a reader */
     struct rdb_engine *engine;
     struct sto_drop_op *op;
 
-    /* looking */
+    /* searching */
     struct rdb_expiry expiry;
     struct sto_key_bounds bounds;
-    bool is_over;        /* the range, or what the operation may look at */
-    size_t position_len; /* where looking goes on */
+    bool is_over;        /* the range, or the operation's limit, was reached */
+    size_t position_len; /* where the search continues */
     uint8_t position[STO_KEY_MAX];
 
-    /* what was found */
+    /* the list */
     struct buf found;   /* found_column and key, one after the other */
-    size_t found_cells; /* at least */
-    size_t last_at;     /* of the newest entry */
+    size_t found_cells; /* lower bound */
+    size_t last_at;     /* offset of the newest entry */
 
     /* removing */
     uint64_t sent_ns;
-    size_t done; /* bytes of found */
+    size_t done; /* bytes of `found` that were processed */
     bool is_in_column;
     uint64_t cells_of_turn;
     struct rdb_drop_slice slice;
@@ -89,7 +91,7 @@ static struct slice found_key(const struct sweep *s, size_t at)
     return base_slice(s->found.ptr + at + sizeof(struct found_column), found_at(s, at).key_len);
 }
 
-/* Cells of a column come one after the other, and their keys are of one length. */
+/* Lists a cell. Cells of a column come one after the other, and their keys have the same length. */
 static void note(struct sweep *s, const struct sto_key *cell, struct slice key)
 {
     struct found_column c = {(uint32_t)cell->column_prefix.len, (uint32_t)key.len};
@@ -100,7 +102,7 @@ static void note(struct sweep *s, const struct sto_key *cell, struct slice key)
     }
     s->last_at = s->found.len;
     INVARIANT(base_buf_append(&s->found, base_slice(&c, sizeof c)) == ERR_OK &&
-              base_buf_append(&s->found, key) == ERR_OK); /* is_full leaves room for one */
+              base_buf_append(&s->found, key) == ERR_OK); /* is_full leaves space for one */
 }
 
 static bool is_full(const struct sweep *s)
@@ -108,9 +110,10 @@ static bool is_full(const struct sweep *s)
     return s->found_cells >= LIM_SWEEP_FOUND_CELLS || s->found.len >= LIM_SWEEP_FOUND_BYTES;
 }
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- searching ------------------------------------------------------------------------------- */
 
-/* In front of a row: whether the operation looked at enough. Says where the next one begins. */
+/* Called before a row: returns whether the operation's limit is reached, and where the next one
+ * starts. */
 static bool ends_early(struct sweep *s, const struct sto_key *header)
 {
     struct sto_drop_op *op = s->op;
@@ -118,7 +121,7 @@ static bool ends_early(struct sweep *s, const struct sto_key *header)
     if (op->steps_max == 0 || op->steps < op->steps_max)
         return false;
     INVARIANT(base_buf_append(op->resume, sto_key_unescape(header->row_escaped, scratch)) ==
-              ERR_OK); /* it has room for any row key */
+              ERR_OK); /* it has space for any row key */
     return true;
 }
 
@@ -174,7 +177,7 @@ static enum err look_slice(struct sweep *s)
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(base_slice(s->bounds.lower, s->bounds.lower_len),
                              base_slice(s->bounds.upper, s->bounds.upper_len));
-    rocksdb_readoptions_set_fill_cache(options, 0); /* everything, once */
+    rocksdb_readoptions_set_fill_cache(options, 0); /* everything is read once */
     rocksdb_iterator_t *it = sto_rdb_rows_iterator(e, options, &s->op->scope.tenant);
     enum err rc =
         sto_rdb_lost_check(e, RDB_CF_CELLS, base_slice(s->bounds.lower, s->bounds.lower_len),
@@ -212,27 +215,27 @@ static void run_look(struct base_msg *msg)
         look_on(s);
 }
 
-/* A slice goes to the end of the readers' queue. */
+/* Continues at the end of the readers' queue. */
 static void look_on(struct sweep *s)
 {
     const struct rdb_pool_job job = {.account = s->op->scope.tenant.account,
                                      .queue = RDB_SCANS,
                                      .priority = s->op->priority,
-                                     .must = true}; /* bounded by who sweeps */
+                                     .must = true}; /* bounded by the caller */
     s->look.run = run_look;
     bool taken = sto_rdb_pool_push(&s->engine->pool, &job, &s->look, NULL);
-    INVARIANT(taken); /* what must be taken is */
+    INVARIANT(taken); /* `must` messages are accepted */
 }
 
 /* --- removing --------------------------------------------------------------------------------- */
 
-/* What one commit may hold. */
+/* Limits of one commit. */
 struct turn {
     uint64_t cells;
-    uint64_t until_ns; /* then it ends with the column */
+    uint64_t until_ns; /* after this it ends with the column */
 };
 
-/* Columns of the list, until there is enough for one commit. */
+/* Collects columns of the list, until the commit is full. */
 static enum err collect(struct sweep *s, struct rdb_batch *batch, rocksdb_iterator_t *it,
                         struct turn turn)
 {
@@ -281,7 +284,7 @@ static void removal_send(struct sweep *s)
                            &s->removal, false);
 }
 
-/* Rule 4. */
+/* Returns the limits of rule 4. */
 static struct turn turn_of(const struct sweep *s)
 {
     uint64_t now_ns = base_monotonic_ns();
@@ -317,7 +320,7 @@ static void remove_on(struct sweep *s)
     removal_send(s);
 }
 
-/* --- beginning -------------------------------------------------------------------------------- */
+/* --- start ----------------------------------------------------------------------------------- */
 
 void sto_rdb_sweep(struct rdb_engine *e, struct sto_drop_op *op)
 {

@@ -1,5 +1,6 @@
 /*
- * storage/rocksdb/tombstone_files.cc - a listener, for RocksDB says of a new file what it holds.
+ * storage/rocksdb/tombstone_files.cc - a listener, because RocksDB reports the properties of a new
+ * file.
  *
  * 1. RocksDB reports a file when it is written, before it is live, and when it is unlinked, after
  *    it was live. So the numbers cover the live files, if the list of those is read first.
@@ -20,7 +21,7 @@ extern "C" {
 
 namespace {
 
-/* "/any/where/000123.sst" -> 123; 0: no table file's name. */
+/* Returns the file number: "/any/where/000123.sst" -> 123; 0: not the name of a table file. */
 uint64_t number_of(const std::string &path)
 {
     uint64_t number = 0;

@@ -1,26 +1,27 @@
 /*
- * storage/rocksdb/tombstones.c - why reads keep away from range tombstones, and how those go.
+ * storage/rocksdb/tombstones.c - keeps reads from memory away from range tombstones, and removes
+ * these.
  *
- * A read on a loop has RocksDB look in memory only, and RocksDB reports when a block is not there.
- * But its merging iterator forgets that report when it jumps over a range tombstone, or into the
- * next file after one (release 7.8.3, SeekImpl and SkipNextDeleted; repaired in 8.5.2, pull request
+ * A read on a loop has RocksDB search memory only, and RocksDB reports when a block is not there.
+ * But its merging iterator loses that report when it jumps over a range tombstone, or into the next
+ * file after one (release 7.8.3, SeekImpl and SkipNextDeleted; repaired in 8.5.2, pull request
  * 11786): rows are missing then, and no error is returned. An iterator that ignores range
- * tombstones reports everything. So the tenants whose rows they may cover are known: their reads go
- * to readers, which wait for blocks, unless the release is a repaired one (compat.h); all others
- * ignore range tombstones.
+ * tombstones reports everything. So the engine keeps track of the tenants whose rows they may
+ * cover: their reads go to readers, which wait for blocks, unless the release is a repaired one
+ * (compat.h); all others ignore range tombstones.
  *
- *   written in a batch   begun is one more, before the write; the tenant's account has that number
- *   flushed              flushed is what was begun before it
- *   gone from files      gone is what was flushed when the files were asked
+ *   written in a batch   begun rises by 1 before the write; the tenant's account gets that number
+ *   flushed              flushed is the value of begun before the flush
+ *   gone from files      gone is the value of flushed when the files were read
  *
- * Those of earlier runs are number 1. Accounts do not know it: until the files were asked whose
- * they are, they may be anybody's.
+ * Those of earlier runs have number 1. Accounts do not know it: until the files were read, any
+ * tenant may own them.
  *
- * A compaction drops a range tombstone only when no file is deeper than its output anywhere between
- * the smallest and the largest key of all its input files, which may be rows of others. So a
- * compaction of the deleted range alone may leave it where it is, for ever. Each round here
- * compacts from the smallest to the largest key of a file that holds one: it gets one level deeper
- * at least, and in the last level it is dropped.
+ * A compaction drops a range tombstone only if no file is deeper than its output anywhere between
+ * the smallest and the largest key of all its input files, which may include rows of other tenants.
+ * So a compaction of the deleted range alone may keep it forever. Each round here compacts from the
+ * smallest to the largest key of a file that holds one: it moves at least one level down, and in
+ * the last level it is dropped.
  */
 #include "storage/rocksdb/tombstones.h"
 
@@ -36,8 +37,8 @@
 
 #include "base/banned.h"
 
-#define PUSH_ROUNDS 16 /* more than there are levels: others write meanwhile */
-#define OWNER_TRIES 8  /* of files that compactions replace meanwhile */
+#define PUSH_ROUNDS 16 /* more than there are levels: others write at the same time */
+#define OWNER_TRIES 8  /* attempts, because compactions may replace the files */
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
@@ -57,7 +58,7 @@ void sto_rdb_tombstones_fini(struct rdb_tombstones *t)
     base_free(t->earlier);
 }
 
-/* The owner is known before the number is: a read that sees the number sees the owner, too. */
+/* Sets the owner before the number: a read that sees the number sees the owner, too. */
 void sto_rdb_tombstones_begin(struct rdb_tombstones *t, struct sto_account *owner)
 {
     uint64_t number = atomic_load(&t->begun) + 1;
@@ -102,7 +103,7 @@ rocksdb_iterator_t *sto_rdb_rows_iterator(struct rdb_engine *e, rocksdb_readopti
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* From the smallest to the largest key of each live file with range tombstones. */
+/* The smallest and the largest key of each live file with range tombstones. */
 struct bounds {
     struct buf low;
     struct buf high;
@@ -122,7 +123,7 @@ static void bounds_fini(struct bounds_list *list)
     base_free(list->of);
 }
 
-/* The list of live files is made before the numbers are asked for (tombstone_files.cc, 1). */
+/* Finds the files. The list of live files is read before the numbers (tombstone_files.cc, 1). */
 static void bounds_find(struct rdb_engine *e, int family, const struct sto_span *within,
                         struct bounds_list *out)
 {
@@ -158,7 +159,7 @@ enum err sto_rdb_tombstones_push(struct rdb_engine *e, int family, const struct 
             sto_rdb_range_compact(e, family, base_buf_slice(&list.of[i].low),
                                   base_buf_slice(&list.of[i].high));
             enum err one = sto_rdb_compactions_check(e, eb);
-            rc = one == ERR_OK ? rc : one; /* the files behind a damaged one are rewritten, too */
+            rc = one == ERR_OK ? rc : one; /* the files after a damaged one are rewritten, too */
         }
         bounds_fini(&list);
     }
@@ -200,7 +201,7 @@ static enum err owner_add(void *ctx, enum rdb_entry_kind kind, struct slice key,
     if (len == 0 || len > sizeof owner.prefix)
         return ERR_UNSUPPORTED;
     memcpy(owner.prefix, key.ptr, len);
-    owner.prefix[len - 1]++; /* where the tenant's range ends */
+    owner.prefix[len - 1]++; /* the end of the tenant's range */
     if (base_slice_compare(end, prefix_of(&owner)) > 0)
         return ERR_UNSUPPORTED;
     owner.prefix[len - 1]--;
@@ -213,7 +214,7 @@ static enum err owner_add(void *ctx, enum rdb_entry_kind kind, struct slice key,
     return ERR_OK;
 }
 
-/* ERR_NOT_FOUND: a compaction replaced one of the files meanwhile. */
+/* Finds the owners. ERR_NOT_FOUND: a compaction replaced one of the files. */
 static enum err owners_find(struct rdb_engine *e)
 {
     struct rdb_live_walk walk;
@@ -250,13 +251,14 @@ bool sto_rdb_tombstones_load(struct rdb_engine *e)
     for (int i = 0; rc == ERR_NOT_FOUND && i < OWNER_TRIES; i++)
         rc = owners_find(e);
     if (rc != ERR_OK)
-        return true; /* they stay everybody's until they are gone */
+        return true; /* they count for every tenant until they are gone */
     qsort(t->earlier, t->earlier_count, sizeof t->earlier[0], compare_owners);
-    (void)atomic_compare_exchange_strong(&t->anybody, &earlier, 0); /* or there are newer ones */
+    /* fails if there are newer ones */
+    (void)atomic_compare_exchange_strong(&t->anybody, &earlier, 0);
     return true;
 }
 
-/* --- until there is none --------------------------------------------------------------------- */
+/* --- removal --------------------------------------------------------------------------------- */
 
 enum err sto_rdb_tombstones_clear(struct rdb_engine *e, bool *out_rewrote, struct errbuf *eb)
 {
