@@ -1,12 +1,12 @@
 /*
  * storage/rocksdb/admit.c - one bound for the queue, one for each tenant in it, one under pressure.
  *
- * The bound of a tenant is what is free, so it needs no knowledge of how many others there are, and
- * there is always room for one more.
+ * The bound of a tenant is the number of free places, so it does not depend on the number of other
+ * tenants, and there is always a place for one more.
  *
- * Under pressure (pressure.h) a tenant may write, in each window, so much of its even share of what
- * all wrote in the window before as the level leaves. The committer counts, because only what is
- * written fills memtables; what waits meanwhile is bounded by a queue that is shorter then.
+ * Under pressure (pressure.h) a tenant may write, in each window, a part of its even share of all
+ * writes of the previous window; the pressure level sets the part. The committer counts, because
+ * only writes fill memtables; waiting operations are bounded by the queue, which is shorter then.
  */
 #include "storage/rocksdb/admit.h"
 
@@ -17,11 +17,11 @@
 #include "base/banned.h"
 
 #define NS_PER_MS    1000000ULL
-#define NS_PER_OP    25000ULL /* while nothing was measured */
-#define COST_BYTES   2048     /* an operation with so many bytes counts as one more */
+#define NS_PER_OP    25000ULL /* before anything was measured */
+#define COST_BYTES   2048     /* an operation with this many bytes counts as one more */
 #define USE_SCALE    1024     /* of use / weight */
-#define LEAST_QUEUE  64       /* this part of the queue is left under any pressure */
-#define PASSES_SHARE 10       /* this part of an even share passes under any pressure */
+#define LEAST_QUEUE  64       /* divisor: the part of the queue that is left under any pressure */
+#define PASSES_SHARE 10 /* divisor: the part of an even share that passes under any pressure */
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
@@ -42,8 +42,7 @@ static uint64_t op_bytes(const struct sto_mutate_op *op)
     return bytes;
 }
 
-/* --- when to come again ------------------------------------------------------------------------
- */
+/* --- retry hints ----------------------------------------------------------------------------- */
 
 uint64_t sto_rdb_retry_ns(uint64_t ahead, uint64_t ns_per_op)
 {
@@ -72,7 +71,7 @@ static bool grows(const struct sto_mutate_op *op)
             !sto_mutations_only_delete(op->check->otherwise, op->check->otherwise_count));
 }
 
-/* Whether the tenant has written all that it may in this window. */
+/* Returns whether the tenant has used its part of this window. */
 static bool is_over_share(const struct rdb_committer *c, const struct sto_account *account,
                           uint32_t level)
 {
@@ -122,7 +121,7 @@ static void window_count(struct rdb_committer *c, struct sto_account *account, u
     c->last_writer = account;
 }
 
-/* --- what holds others ------------------------------------------------------------------------ */
+/* --- operations that keep others waiting ----------------------------------------------------- */
 
 void sto_rdb_admit_held(struct rdb_committer *c, struct sto_account *account, uint64_t held_ns,
                         uint64_t now_ns)
@@ -151,8 +150,7 @@ enum err sto_rdb_admit_dear(struct rdb_committer *c, struct sto_mutate_op *op, u
                      LIM_APPLY_STEPS, op->retry_ns / NS_PER_MS + 1);
 }
 
-/* --- in and out --------------------------------------------------------------------------------
- */
+/* --- entering and leaving the queue ---------------------------------------------------------- */
 
 static void leave(struct rdb_committer *c, struct sto_account *account, uint64_t bytes)
 {
@@ -162,7 +160,7 @@ static void leave(struct rdb_committer *c, struct sto_account *account, uint64_t
     atomic_fetch_sub_explicit(&account->writes.queued_bytes, bytes, memory_order_relaxed);
 }
 
-/* Under pressure less may wait of what grows. */
+/* Returns the limit of the queue for growing operations at this pressure level. */
 static uint64_t bound(uint64_t limit, uint32_t level)
 {
     uint64_t least = limit / LEAST_QUEUE;
@@ -170,7 +168,7 @@ static uint64_t bound(uint64_t limit, uint32_t level)
     return left > least ? left : least;
 }
 
-/* A tenant has no more than what is free beside it. */
+/* Returns whether the tenant has fewer than the number of free places. */
 static bool fits(uint64_t all, uint64_t own, uint64_t limit)
 {
     return all < limit && own < limit - all;
@@ -180,7 +178,7 @@ enum err sto_rdb_admit(struct rdb_committer *c, struct sto_mutate_op *op)
 {
     struct sto_account *account = op->scope.tenant.account;
     op->retry_ns = 0;
-    op->bytes_seen = 0; /* it may be tried again, and was charged for the first time */
+    op->bytes_seen = 0; /* a retry starts at 0: the first attempt was charged */
     op->work_ns = 0;
     op->bytes_deleted = 0;
     enum err rc = sto_rdb_usable(c->engine, &op->detail);

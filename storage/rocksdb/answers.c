@@ -1,7 +1,7 @@
 /*
- * storage/rocksdb/answers.c - one wake-up for each thread that waits, not one for each operation.
+ * storage/rocksdb/answers.c - one wake-up for each waiting thread, not one for each operation.
  *
- * More threads than MAILBOXES get theirs in several rounds.
+ * If there are more than MAILBOXES mailboxes, their operations return in several rounds.
  */
 #include "storage/rocksdb/answers.h"
 
@@ -22,7 +22,7 @@ void sto_rdb_answer(struct sto_mutate_op *op)
     base_mailbox_push(op->reply_to, &op->msg);
 }
 
-/* Answers on their way to one mailbox, newest first. */
+/* Operations returning to one mailbox, newest first. */
 struct answers {
     struct base_mailbox *to;
     struct base_msg *newest;

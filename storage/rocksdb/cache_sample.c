@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/cache_sample.c - RocksDB's own counts of a thread, now and then.
+ * storage/rocksdb/cache_sample.c - samples RocksDB's own counts of a thread.
  */
 #include "storage/rocksdb/cache_sample.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/banned.h"
 
-/* Slices until the next one that is counted; the first one of a thread is. */
+/* Slices until the next one that is sampled; a thread's first one is. */
 static _Thread_local unsigned left;
 static _Thread_local bool is_counting;
 

@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/catalogue.c - the list's bytes.
+ * storage/rocksdb/catalogue.c - encodes and decodes the list.
  *
- * The check value is for damage, not for forgers: RocksDB writes the file. It is not OpenSSL's,
- * which keeps memory for each thread that it meets, and these threads are RocksDB's.
+ * The check value protects against damage, not against forgery: RocksDB writes the file. It is not
+ * OpenSSL's, which keeps memory for each thread that calls it, and these threads are RocksDB's.
  */
 #include "storage/rocksdb/catalogue.h"
 
@@ -35,7 +35,7 @@ struct rdb_key_tenants sto_rdb_key_tenants(struct slice key)
     return found;
 }
 
-/* --- making ----------------------------------------------------------------------------------- */
+/* --- creating -------------------------------------------------------------------------------- */
 
 static void varint_append(struct buf *out, uint64_t number)
 {

@@ -1,17 +1,19 @@
 /*
  * storage/rocksdb/change_care.c - a walk from table to table.
  *
- * 1. What a table keeps stands in its schema's document; who switches a stream off or deletes a
- *    table has nothing to remove. A document that is not there, or says that the table is being
- *    deleted, keeps nothing.
- * 2. The iterator is made before the document is read, and a stream begins behind everything that
- *    was recorded before: changes of a stream that is switched on meanwhile are not under it.
- * 3. Old changes are the first ones of a table: it is left at the first one that stays.
- * 4. A commit ends at a change that is still there, and the next one starts at it. Starting at the
+ * 1. A table's schema document defines what the table keeps, so switching a stream off or deleting
+ *    a table removes nothing itself. A table keeps nothing if its document does not exist, or is
+ *    marked as being deleted.
+ * 2. The iterator is created before the document is read, and a stream starts after everything that
+ *    was recorded before: the iterator does not contain changes of a stream that is switched on
+ *    later.
+ * 3. Old changes are the first ones of a table: the walk leaves the table at the first one that
+ *    stays.
+ * 4. A commit ends at a change that still exists, and the next one starts at it. Starting at the
  *    table's first key would step over all deletes so far, each time.
- * 5. A tenant may be purged, or a table's changes removed, between the making of the iterator and
+ * 5. A tenant may be purged, or a table's changes removed, between the creation of the iterator and
  *    the write. Both happen under the lock of documents and are counted (change_count.h): if the
- *    count has changed, the commit is thrown away, and the keys are read again.
+ *    count has changed, the commit is discarded, and the keys are read again.
  */
 #include "storage/rocksdb/change_care.h"
 
@@ -21,14 +23,14 @@
 #include "base/banned.h"
 
 #define US_PER_S  1000000
-#define DOC_BYTES 8 /* a document's version */
-/* Readers look at the clock a little earlier than the care does, and clocks are corrected. */
+#define DOC_BYTES 8 /* length of a document's version */
+/* Readers use a slightly earlier clock than the sweep does, and clocks are corrected. */
 #define GRACE_US (60LL * US_PER_S)
 
-/* --- what a table keeps ------------------------------------------------------------------------
- */
+/* --- what a table keeps ---------------------------------------------------------------------- */
 
-/* "<tenant>#<table>#" at the front of a key; 0: the key is not one of a change. */
+/* Returns the length of "<tenant>#<table>#" at the start of a key; 0: the key is not one of a
+ * change. */
 static size_t table_prefix_len(struct slice key, size_t *out_tenant_len)
 {
     const uint8_t *hash = memchr(key.ptr, '#', key.len);
@@ -43,7 +45,7 @@ static size_t table_prefix_len(struct slice key, size_t *out_tenant_len)
     return n <= STO_KEY_TABLE_MAX && key.len == n + 12 ? n : 0;
 }
 
-/* The first position that stays. */
+/* Returns the first position that stays. */
 static enum err keeps_from(struct rdb_engine *e, struct slice prefix, size_t tenant_len,
                            int64_t now_us, int64_t *out)
 {
@@ -77,8 +79,7 @@ static enum err keeps_from(struct rdb_engine *e, struct slice prefix, size_t ten
     return ERR_OK;
 }
 
-/* --- removing ----------------------------------------------------------------------------------
- */
+/* --- removing -------------------------------------------------------------------------------- */
 
 struct tenant_bytes {
     size_t id_len;
@@ -88,10 +89,10 @@ struct tenant_bytes {
 
 struct removal {
     struct rdb_engine *engine;
-    uint64_t removals; /* of others, counted before the iterator was made */
+    uint64_t removals; /* of others, counted before the iterator was created */
     rocksdb_iterator_t *it;
     rocksdb_writebatch_t *writes;
-    struct buf tenants; /* struct tenant_bytes: what each gets back */
+    struct buf tenants; /* of struct tenant_bytes: bytes subtracted for each tenant */
 };
 
 static struct slice key_now(const struct removal *r)
@@ -101,7 +102,7 @@ static struct slice key_now(const struct removal *r)
     return key;
 }
 
-/* In the commit, and for the tenant's sum behind it. */
+/* Adds removed bytes to the commit, and to the list for the tenants' sums afterwards. */
 static enum err bytes_collect(struct removal *r, struct slice prefix, size_t tenant_len,
                               uint64_t bytes)
 {
@@ -125,7 +126,7 @@ static uint64_t bytes_now(const struct removal *r)
     return key + value;
 }
 
-/* Of one table: what lies before `from`, and then the next table. */
+/* Deletes a table's changes before `from`, then moves to the next table. */
 static enum err table_collect(struct removal *r, struct slice prefix, int64_t from, int *steps,
                               uint64_t *out_bytes)
 {
@@ -150,7 +151,8 @@ static enum err table_collect(struct removal *r, struct slice prefix, int64_t fr
     return ERR_OK;
 }
 
-/* Leaves the key of the next change, or at_len 0 at the end of the walk. */
+/* Collects changes of all tables. Sets the key of the next change, or at_len 0 at the end of the
+ * walk. */
 static enum err tables_collect(struct removal *r, struct rdb_change_sweep *s, int64_t now_us)
 {
     int steps = 0;
@@ -189,7 +191,7 @@ static struct removal removal_open(struct rdb_engine *e, const rocksdb_readoptio
     return r;
 }
 
-/* Under docs_lock, which a recount needs to see both. */
+/* Subtracts the bytes, under docs_lock: a recount needs to see both or neither. */
 static void bytes_give_back(struct removal *r)
 {
     const struct tenant_bytes *t = (const struct tenant_bytes *)(const void *)r->tenants.ptr;
@@ -215,7 +217,7 @@ static enum err removal_write(struct removal *r, bool *out_is_stale)
     return rc;
 }
 
-/* Writes what was collected. */
+/* Writes the collected changes. */
 static enum err removal_close(struct removal *r, bool *out_is_stale)
 {
     char *error = NULL;

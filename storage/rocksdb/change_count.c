@@ -2,11 +2,11 @@
  * storage/rocksdb/change_count.c - two numbers that only rise, each with one writer at a time.
  *
  *   u/<tenant>/<table>   recorded, ever: the tenant's committer, which has no lock to wait for
- *   c/<tenant>/<table>   01, removed, ever (8): whoever deletes changes, under docs_lock
+ *   c/<tenant>/<table>   01, removed, ever (8): the code that deletes changes, under docs_lock
  *
- * 1. Who deletes reads keys before it has docs_lock. It notes `removals` before, and throws its
- *    batch away if they have risen since: no change is taken off twice.
- * 2. The sums are the engine's: accounts may be gone when the engine's threads still run.
+ * 1. Code that deletes changes reads keys before it has docs_lock. It reads `removals` first, and
+ *    discards its batch if they have risen since: no change is subtracted twice.
+ * 2. The sums belong to the engine: accounts may be freed while the engine's threads still run.
  */
 #include "storage/rocksdb/change_count.h"
 
@@ -20,8 +20,7 @@
 #define REMOVED_BYTES  9
 #define REMOVED_KEY    (2 + STO_KEY_TABLE_MAX)
 
-/* --- sums -------------------------------------------------------------------------------------
- */
+/* --- sums ------------------------------------------------------------------------------------ */
 
 void sto_rdb_change_counts_init(struct rdb_change_counts *c)
 {
@@ -43,7 +42,7 @@ void sto_rdb_change_counts_fini(struct rdb_change_counts *c)
     base_hashmap_walk(c->tenants, sum_free, NULL);
     base_hashmap_free(c->tenants);
     base_epoch_free(c->epoch);
-    (void)pthread_mutex_destroy(&c->lock); /* nobody holds it */
+    (void)pthread_mutex_destroy(&c->lock); /* no thread holds it */
 }
 
 struct sto_change_sum *sto_rdb_change_sum(struct rdb_engine *e,
@@ -75,8 +74,7 @@ void sto_rdb_changes_give_back(struct rdb_engine *e, struct slice tenant_id, uin
     pthread_mutex_unlock(&c->lock);
 }
 
-/* --- what was removed -------------------------------------------------------------------------
- */
+/* --- removed bytes --------------------------------------------------------------------------- */
 
 static size_t removed_key(struct slice prefix, uint8_t out[REMOVED_KEY])
 {
@@ -130,8 +128,7 @@ void sto_rdb_changes_removed_delete(struct rdb_engine *e, rocksdb_writebatch_t *
     rocksdb_writebatch_delete_cf(batch, e->db.meta, (const char *)key, removed_key(prefix, key));
 }
 
-/* --- loading ----------------------------------------------------------------------------------
- */
+/* --- loading --------------------------------------------------------------------------------- */
 
 static enum err changes_measure(struct rdb_engine *e, const struct sto_range *table, uint64_t *out)
 {

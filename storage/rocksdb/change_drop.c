@@ -5,13 +5,14 @@
  *   points       the later changes, a reclaim record            deletes the rest
  *   range        no changes, a reclaim record that is due now   finds none
  *
- * 1. Nobody adds changes: the table is forgotten, so the committer refuses its writes. Its name is
- *    free only after sto_table_forget, so a table made again under the name has records with newer
- *    sequence numbers, which the tombstone does not cover.
+ * 1. No changes are added: the table is marked `forgotten`, so the committer refuses its writes.
+ *    Its name is free only after sto_table_forget, so a table recreated under the name has records
+ *    with newer sequence numbers, which the tombstone does not cover.
  * 2. A commit continues at the last change the previous one deleted. Starting at the table's first
  *    key each time would walk over all deletes so far.
- * 3. What a commit deletes is taken off what the tenant stores, in the same batch, unless others
- *    deleted changes since its keys were read (change_count.h): then it is done again.
+ * 3. Bytes deleted by a commit are subtracted from the tenant's stored changes, in the same batch,
+ *    unless others deleted changes since its keys were read (change_count.h): then the commit is
+ *    repeated.
  * 4. A tenant with a removal in progress is not purged (tenancy/removal.c): no reclaim record is
  *    written after its purge.
  */
@@ -32,18 +33,18 @@
 #include "base/banned.h"
 
 struct change_drop {
-    struct rdb_task task; /* first: to the committer */
+    struct rdb_task task; /* first; sent to the committer */
     struct sto_drop_op *op;
     struct rdb_engine *engine;
     struct sto_range table;
-    uint64_t points_left; /* changes that may go as points */
+    uint64_t points_left; /* changes that may be deleted as points */
     uint64_t removals;    /* of the commit: rdb_change_counts.removals before it read */
     uint64_t count;       /* of the commit: changes as points */
     uint64_t bytes;       /* of the commit */
     bool has_points;
     bool has_range;
     size_t from_len;
-    uint8_t from[STO_CHANGE_KEY_MAX]; /* no change of the table is before it */
+    uint8_t from[STO_CHANGE_KEY_MAX]; /* the table has no change before it */
 };
 
 static void answer(struct change_drop *d, enum err rc)
@@ -61,7 +62,7 @@ static void answer(struct change_drop *d, enum err rc)
 
 /* --- one commit ------------------------------------------------------------------------------- */
 
-/* Deletes changes from the iterator's place on. */
+/* Deletes changes, starting at the iterator's position. */
 static void points_stage(struct change_drop *d, rocksdb_iterator_t *it, rocksdb_writebatch_t *batch)
 {
     uint64_t limit =
@@ -99,7 +100,7 @@ static enum err commit_stage(struct change_drop *d, rocksdb_writebatch_t *batch,
     return error == NULL ? ERR_OK : sto_rdb_read_failed(e, error);
 }
 
-/* What goes of the count; and the range. */
+/* Subtracts the removed bytes from the count, and adds the range. */
 static enum err counts_stage(struct change_drop *d, rocksdb_writebatch_t *batch)
 {
     struct rdb_engine *e = d->engine;
@@ -107,7 +108,7 @@ static enum err counts_stage(struct change_drop *d, rocksdb_writebatch_t *batch)
     enum err rc = sto_rdb_changes_removed(e, sto_range_begin(&d->table), &removed);
     if (rc != ERR_OK)
         return rc;
-    if (d->has_range) { /* nobody adds any: rule 1 */
+    if (d->has_range) { /* no change is added: rule 1 */
         d->bytes = atomic_load(&d->op->scope.schema->table->changes.bytes) - removed;
         sto_rdb_range_delete(e, batch, RDB_CF_CHANGES, sto_span_of(&d->table), NULL);
     }
@@ -115,7 +116,7 @@ static enum err counts_stage(struct change_drop *d, rocksdb_writebatch_t *batch)
     return ERR_OK;
 }
 
-/* With a reclaim record of the whole table. */
+/* Writes the commit with a reclaim record of the whole table. */
 static enum err commit_write(struct change_drop *d, rocksdb_writebatch_t *batch, bool *out_is_stale)
 {
     struct rdb_engine *e = d->engine;

@@ -1,10 +1,10 @@
 /*
- * storage/rocksdb/change_log.c - changes into the batch under way.
+ * storage/rocksdb/change_log.c - adds changes to the batch in progress.
  *
- * 1. Parts go into RocksDB's batch at once, not through the overlay: nobody reads them back before
- *    they are durable, and an operation that is refused later takes them back with a save point.
- * 2. Cells removed one by one are told as intervals of time of their column, as long as no stored
- *    cell was left between them: a later write inside such an interval comes later in the stream.
+ * 1. Parts go into RocksDB's batch at once, not through the overlay: nothing reads them back before
+ *    they are durable, and an operation that is refused later removes them with a save point.
+ * 2. Cells removed one by one are recorded as time intervals of their column, as long as no stored
+ *    cell was kept between them: a later write inside such an interval comes later in the stream.
  */
 #include "storage/rocksdb/change_log.h"
 
@@ -110,8 +110,7 @@ void sto_rdb_change_log_whole_row(struct rdb_change_log *log)
     base_buf_truncate(&log->list, kept * sizeof(list[0]));
 }
 
-/* --- putting -----------------------------------------------------------------------------------
- */
+/* --- adding to the batch --------------------------------------------------------------------- */
 
 struct place {
     struct rdb_batch *batch;
@@ -119,7 +118,8 @@ struct place {
     int64_t position;
 };
 
-/* Empty when the tenant's keys are gone: then it is too, and nobody will read its changes. */
+/* Encrypts a part. Empty if the tenant's keys are gone: then the tenant is, too, and its changes
+ * will not be read. */
 static struct slice seal_part(const struct place *p, struct slice key, struct slice bytes)
 {
     static const uint8_t head[] = {STO_CHANGE_SEALED};
@@ -149,8 +149,9 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Behind the last one, behind all that readers believe to be complete, not before the stream, the
- * committer's clock, or the microsecond in which somebody may have asked to read from now on. */
+/* Returns a position after the last one, after all that readers take as complete, and not before
+ * the stream, the committer's clock, or the microsecond in which a client may have requested to
+ * read from now. */
 static int64_t next_position(const struct rdb_tally *tally, int64_t committer_us)
 {
     const struct sto_change_stream *changes = &tally->table->changes;

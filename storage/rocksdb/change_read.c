@@ -1,12 +1,12 @@
 /*
- * storage/rocksdb/change_read.c - from a position to where the stream ends now.
+ * storage/rocksdb/change_read.c - reads from a position to the present end of the stream.
  *
- * 1. Up to where the stream is complete is found out before the iterator is made: first the table
- *    is told that readers have passed the time of now (change_log.c places what comes later behind
- *    it), then the committer is asked since when a batch is open. What it commits until the
- *    iterator is made is seen; what it commits later is at or behind the one time or the other.
- * 2. Whether something may have been removed is looked at after the iterator was made: removing is
- *    by the same clock, so what was removed before that is too old now as well.
+ * 1. The end of the complete part is determined before the iterator is created: first the table
+ *    records that readers have passed the present time (change_log.c places later changes after
+ *    it), then the committer's field shows since when a batch is open. Commits before the iterator
+ *    is created are visible; later ones are at or after one of the two times.
+ * 2. Whether changes may have been removed is checked after the iterator was created: removing uses
+ *    the same clock, so changes that were removed before are too old now as well.
  */
 #include "storage/rocksdb/change_read.h"
 
@@ -29,9 +29,9 @@ struct slice_run {
     rocksdb_iterator_t *it;
     uint64_t steps; /* parts, and KiB of them */
     struct rdb_slice_clock clock;
-    int64_t complete_us; /* up to here nothing is missing at the end of the iterator */
+    int64_t complete_us; /* up to here the iterator has all changes */
     struct sto_sealer sealer;
-    struct buf plain; /* the part under the iterator, if it was sealed */
+    struct buf plain; /* the decrypted part under the iterator */
     size_t lower_len;
     size_t upper_len;
     uint8_t lower[STO_CHANGE_KEY_MAX];
@@ -54,8 +54,7 @@ static void answer(struct sto_change_op *op, enum err rc)
     base_mailbox_push(op->reply_to, &op->msg);
 }
 
-/* --- what may be read --------------------------------------------------------------------------
- */
+/* --- checks ---------------------------------------------------------------------------------- */
 
 static enum err check_stream(const struct sto_change_op *op, struct errbuf *eb)
 {
@@ -84,7 +83,7 @@ static enum err check_age(const struct sto_change_op *op, struct errbuf *eb)
                      "change stream, or than what it retains");
 }
 
-/* See 1. above. */
+/* Returns the time of rule 1. */
 static int64_t complete_until(struct rdb_engine *e, const struct sto_change_op *op)
 {
     struct sto_change_stream *changes = &op->scope.schema->table->changes;
@@ -97,8 +96,7 @@ static int64_t complete_until(struct rdb_engine *e, const struct sto_change_op *
     return open_us != 0 && open_us - 1 < now_us ? open_us - 1 : now_us;
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 static bool holds(const struct sto_row_range *range, struct slice row)
 {
@@ -109,7 +107,8 @@ static bool holds(const struct sto_row_range *range, struct slice row)
     return end < 0 || (end == 0 && range->end_inclusive);
 }
 
-/* The first part of a change must be there before the others, and none may be missing. */
+/* Returns whether the part is the expected one: the first part of a change comes before the others,
+ * and none may be missing. */
 static bool is_next_part(const struct sto_change_op *op, int64_t position, uint32_t part,
                          const struct sto_change_part *p)
 {
@@ -143,7 +142,7 @@ static enum err unseal_part(struct slice_run *r, struct slice key, struct slice 
     return ERR_OK;
 }
 
-/* Counts a part that the iterator stands on, whether it will be given or passed over. */
+/* Counts the part under the iterator, whether it will be emitted or skipped. */
 static void part_count(struct slice_run *r, struct slice key, struct slice value)
 {
     r->steps += 1 + value.len / BYTES_OF_A_STEP;
@@ -151,7 +150,7 @@ static void part_count(struct slice_run *r, struct slice key, struct slice value
     r->op->bytes_seen += key.len + value.len;
 }
 
-/* The part under the iterator, which then stands behind it. */
+/* Emits the part under the iterator, and moves after it. */
 static enum err take_part(struct slice_run *r)
 {
     struct sto_change_op *op = r->op;
@@ -186,7 +185,7 @@ static enum err take_part(struct slice_run *r)
     return ERR_OK;
 }
 
-/* Whether the slice goes on in front of a part. */
+/* Checks before a part whether the read continues. */
 static enum err part_check(struct slice_run *r)
 {
     struct sto_change_op *op = r->op;
@@ -227,7 +226,7 @@ static enum err read_parts(struct slice_run *r)
     return ERR_OK;
 }
 
-/* False: nothing lies between. */
+/* Computes the slice's bounds. False: there is nothing between them. */
 static bool bounds_make(struct slice_run *r)
 {
     const struct sto_change_op *op = r->op;

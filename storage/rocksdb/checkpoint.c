@@ -1,14 +1,14 @@
 /*
- * storage/rocksdb/checkpoint.c - RocksDB's checkpoint, kept away from purges.
+ * storage/rocksdb/checkpoint.c - RocksDB's checkpoint, kept apart from purges.
  *
- *   image_lock   held while an image is made; a step of a purge takes it to say whose it is
+ *   image_lock   held while an image is created; a step of a purge takes it to add its tenant
  *   purging      the tenants between the start of their first step and the end of their last one,
- *                or of one that fails: the next try starts with the first step again
+ *                or of one that fails: the next attempt starts with the first step again
  *
- * 1. The checkpoint flushes first: the log it copies holds only what came meanwhile, and every
- *    write in it was synced before it was acknowledged.
- * 2. What acknowledged means is read before the flush, never behind it.
- * 3. The C API does not tell RocksDB's release; every database says it in its OPTIONS.
+ * 1. The checkpoint flushes first: the log that it copies holds only later writes, and every write
+ *    in it was synced before it was acknowledged.
+ * 2. The acknowledged sequence is read before the flush, never after it.
+ * 3. The C API does not return RocksDB's release; every database has it in its OPTIONS file.
  */
 #define _GNU_SOURCE
 #include "storage/rocksdb/checkpoint.h"
@@ -24,7 +24,7 @@
 
 #define OPTIONS_BYTES (512 * KIB)
 
-/* --- apart from purges ------------------------------------------------------------------------ */
+/* --- purges in progress ---------------------------------------------------------------------- */
 
 static size_t purging_find(const struct rdb_engine *e, struct slice id)
 {
@@ -78,7 +78,7 @@ void sto_rdb_purge_end(struct rdb_engine *e, const struct sto_tenant_scope *scop
     pthread_mutex_unlock(&e->image_lock);
 }
 
-/* --- making ----------------------------------------------------------------------------------- */
+/* --- creating -------------------------------------------------------------------------------- */
 
 static enum err checkpoint(struct rdb_engine *e, const char *dir, struct errbuf *eb)
 {
@@ -90,7 +90,7 @@ static enum err checkpoint(struct rdb_engine *e, const char *dir, struct errbuf 
         rocksdb_checkpoint_object_destroy(object);
     if (error == NULL)
         return ERR_OK;
-    /* Nothing was written to the database: it goes on, unless its own flush failed. */
+    /* Nothing was written to the database: it continues, unless its own flush failed. */
     (void)base_fail(eb, ERR_IO, "the database's image cannot be made: %s", error);
     rocksdb_free(error);
     return ERR_IO;
@@ -120,7 +120,7 @@ enum err sto_rocksdb_checkpoint(struct sto_engine *engine, const char *dir, uint
 
 enum err sto_rocksdb_checkpoint_remove(const char *dir, struct errbuf *eb)
 {
-    char unfinished[BASE_PATH_BYTES]; /* RocksDB's name for one that it still makes */
+    char unfinished[BASE_PATH_BYTES]; /* RocksDB's name for an image in progress */
     int len = snprintf(unfinished, sizeof(unfinished), "%s.tmp", dir);
     if (len < 0 || (size_t)len >= sizeof(unfinished))
         return base_fail(eb, ERR_TOO_BIG, "the path of the image is too long");
@@ -128,7 +128,7 @@ enum err sto_rocksdb_checkpoint_remove(const char *dir, struct errbuf *eb)
     return rc == ERR_OK ? base_dir_remove(dir, eb) : rc;
 }
 
-/* --- by which release ------------------------------------------------------------------------- */
+/* --- release --------------------------------------------------------------------------------- */
 
 static bool release_find(struct slice text, char out[STO_IMAGE_RELEASE])
 {

@@ -431,7 +431,7 @@ static void *thread_main(void *arg)
         base_mailbox_wait(&c->mailbox, -1);
         c->looked_ns = 0;
     }
-    /* Runs what the committer sent to itself; drops see that the engine is closing and end. */
+    /* Runs messages sent to itself; drops see that the engine is closing and end. */
     while (look(c))
         run_all(c);
     return NULL;

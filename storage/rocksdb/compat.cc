@@ -1,6 +1,6 @@
 /*
- * storage/rocksdb/compat.cc - see compat.h. The compiler chooses by the signature that is declared
- * where it can, so that no list of versions has to be kept.
+ * storage/rocksdb/compat.cc - see compat.h. Where possible, the compiler chooses by the declared
+ * signature, so that no list of versions is needed.
  */
 #include <rocksdb/version.h>
 
@@ -8,7 +8,7 @@ extern "C" {
 #include "storage/rocksdb/compat.h"
 }
 
-/* With `force`: whether it ends all of them. */
+/* With `force`: ends all of them. */
 [[maybe_unused]] static void enable(void (*f)(rocksdb_t *, unsigned char, char **), rocksdb_t *db,
                                     char **error)
 {
@@ -25,7 +25,8 @@ extern "C" void sto_rdb_enable_file_deletions(rocksdb_t *db, char **error)
     enable(rocksdb_enable_file_deletions, db, error);
 }
 
-/* 8.6 and later compare what a compaction processed with what its input files say they hold. */
+/* 8.6 and later compare the number of entries that a compaction processed with that of its input
+ * files. */
 extern "C" const char *sto_rdb_version_options(void)
 {
 #if ROCKSDB_MAJOR > 8 || (ROCKSDB_MAJOR == 8 && ROCKSDB_MINOR >= 6)

@@ -1,10 +1,11 @@
 /*
  * storage/rocksdb/cut.cc - RocksDB's partitioner of table files, which its C interface lacks.
  *
- * 1. RocksDB asks once for each key that a compaction writes, with the key before it. Keys come in
- *    ascending order, so one position in the sorted list is all a compaction has to keep.
+ * 1. RocksDB calls the partitioner once for each key that a compaction writes, with the previous
+ *    key. Keys come in ascending order, so one position in the sorted list is all that a compaction
+ *    has to keep.
  * 2. A compaction keeps the list that it started with, whatever is set later.
- * 3. A file that reaches over a key is not moved to another level as it is: it is rewritten.
+ * 3. A file that spans a key is not moved to another level as it is: it is rewritten.
  */
 #include <algorithm>
 #include <memory>

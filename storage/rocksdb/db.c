@@ -3,7 +3,7 @@
  *
  * 1. Everything is set here, at open. README.md lists what stays off and why.
  * 2. The prefix of a cell key is its row prefix (storage/keycodec.h), so that a read of one row
- * asks one filter; its name carries a number that changes when the rule does.
+ *    checks one filter; its name contains a number that changes when the rule does.
  * 3. Handles are destroyed before the database, options and cache after it.
  */
 #include "storage/rocksdb/db.h"
@@ -32,24 +32,24 @@
 #define META_MEMTABLE     (8 * MIB)
 #define INFO_LOG_BYTES    (4 * MIB)
 #define INFO_LOG_FILES    4
-#define WHOLE_PER_CACHE   2 /* data, of which filters and indexes are a tenth at most */
-#define COMPACTION_FILES  8 /* of input, where it can choose: a purge waits for it */
+#define WHOLE_PER_CACHE   2 /* data per cache byte; filters and indexes are at most a tenth of it */
+#define COMPACTION_FILES  8 /* of input, where RocksDB can choose: a purge waits for it */
 #define LOG_LEVEL_WARN    2
 #define MEMTABLE_BLOOM    0.05
 #define SYNC_STRIDE_BYTES MIB
 
-/* A file in which that many deletes stand that close together is compacted for its own sake, so
- * that what was dropped gives its space back without waiting for others to write. */
+/* A file in which this many deletes are this close together is compacted for its own sake, so that
+ * the space of dropped rows is reclaimed without waiting for other writes. */
 #define RDB_DELETES_WINDOW  4096
 #define RDB_DELETES_TRIGGER 2048
 
 #define RDB_TEXT_OF(x) #x
 #define RDB_TEXT(x)    RDB_TEXT_OF(x)
 
-/* Small manifests: what they remember of deleted keys goes with each roll, which a purge provokes
- * (purge.c); each has to be written at a stroke, a few hundred bytes for each file. No automatic
- * resume: an error of the engine stops it, the supervisor restarts it. Nothing is rewritten for its
- * age alone, which a filter of compactions (pace.h) would else bring about. */
+/* Small manifests: deleted keys in them disappear with each roll, which a purge provokes (purge.c);
+ * each has to be written in one go, a few hundred bytes for each file. No automatic resume: an
+ * error of the engine stops it, the supervisor restarts it. Nothing is rewritten for its age alone,
+ * which a compaction filter (pace.h) would otherwise cause. */
 static const char STRING_OPTIONS[] =
     "max_manifest_file_size=" RDB_TEXT(RDB_MANIFEST_BYTES) ";max_bgerror_resume_count=0"
                                                            ";periodic_compaction_seconds=0";
@@ -103,14 +103,15 @@ static void row_prefix_destroy(void *state)
 
 /* --- options --------------------------------------------------------------------------------- */
 
-/* A file system in memory takes what is reserved for a log, 74 MB at each open, and zeroes it. */
+/* Returns whether the file system is in memory: there, space reserved for a log (74 MB at each
+ * open) uses memory and is zeroed. */
 static bool is_in_memory(const char *dir)
 {
     struct statfs s;
     return statfs(dir, &s) == 0 && s.f_type == TMPFS_MAGIC;
 }
 
-/* Of fewer shards than RocksDB would take. */
+/* Creates the cache, with fewer shards than RocksDB's default. */
 static rocksdb_cache_t *cache_make(size_t bytes)
 {
     rocksdb_lru_cache_options_t *o = rocksdb_lru_cache_options_create();
@@ -122,11 +123,11 @@ static rocksdb_cache_t *cache_make(size_t bytes)
 }
 
 /* Indexes and filters are read in parts, of which only the list stays in memory: a read of one row
- * takes a part of each, not those of a whole file. (Files are written without parts while all of
- * them are a small part of the cache: sto_rdb_db_choose_parts.) Rows are asked for by their prefix,
+ * needs a part of each, not those of a whole file. (Files are written without parts while all of
+ * them are a small part of the cache: sto_rdb_db_choose_parts.) Rows are looked up by their prefix,
  * the other families by whole keys. RocksDB 7.8.3 can miss rows with prefixes alone in such filters
- * when it seeks backwards by one (its issue 12872): all our seeks backwards are in total order,
- * which asks no filter. */
+ * when it seeks backwards by one (its issue 12872): all our backward seeks are in total order,
+ * which uses no filter. */
 static rocksdb_block_based_table_options_t *table_options(const struct sto_rocksdb_options *options,
                                                           rocksdb_cache_t *cache, int family)
 {
@@ -159,12 +160,12 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     (void)snprintf(text, sizeof text, "%s%s%s", STRING_OPTIONS, sto_rdb_version_options(),
                    is_in_memory(options->dir) ? ";allow_fallocate=false" : "");
     rocksdb_get_options_from_string(plain, text, o, &error);
-    INVARIANT(error == NULL); /* constant texts, tested against these releases */
+    INVARIANT(error == NULL); /* constant texts, tested with these releases */
     rocksdb_options_destroy(plain);
 
     rocksdb_options_set_create_if_missing(o, create);
-    /* A database from before there were change streams gets its family; one that is not ours is
-     * refused by what it does not say of its layout. */
+    /* A database from before there were change streams gets their family; one that is not ours is
+     * refused because it has no layout record. */
     rocksdb_options_set_create_missing_column_families(o, 1);
     rocksdb_options_set_paranoid_checks(o, 1);
     rocksdb_options_set_wal_recovery_mode(o, rocksdb_tolerate_corrupted_tail_records_recovery);
@@ -174,7 +175,7 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     rocksdb_options_set_max_total_wal_size(o, 4 * options->memtable_bytes);
     rocksdb_options_set_keep_log_file_num(o, INFO_LOG_FILES);
     rocksdb_options_set_max_log_file_size(o, INFO_LOG_BYTES);
-    rocksdb_options_set_info_log_level(o, LOG_LEVEL_WARN); /* below it, keys are printed */
+    rocksdb_options_set_info_log_level(o, LOG_LEVEL_WARN); /* lower levels print keys */
     rocksdb_options_set_stats_dump_period_sec(o, 0);
     rocksdb_options_set_stats_persist_period_sec(o, 0);
     rocksdb_options_set_bytes_per_sync(o, SYNC_STRIDE_BYTES);
@@ -190,7 +191,7 @@ static rocksdb_options_t *family_options(const struct sto_rocksdb_options *optio
     if (family == RDB_CF_CELLS) {
         rocksdb_options_set_write_buffer_size(o, options->memtable_bytes);
         rocksdb_options_set_max_write_buffer_number(o, RDB_MEMTABLES);
-        /* RocksDB's own values, said here because pressure.c keeps away from them. */
+        /* RocksDB's own values, set explicitly because pressure.c stays below them. */
         rocksdb_options_set_level0_slowdown_writes_trigger(o, RDB_LEVEL0_SLOW);
         rocksdb_options_set_level0_stop_writes_trigger(o, RDB_LEVEL0_STOP);
         rocksdb_options_set_soft_pending_compaction_bytes_limit(o, RDB_PENDING_SLOW);
@@ -353,7 +354,7 @@ enum err sto_rdb_error_class(const char *error)
                    ? ERR_LOCKED
                    : ERR_IO;
     if (begins_with(error, "Invalid argument") || begins_with(error, "Not implemented"))
-        return ERR_CORRUPT; /* at open: column families or files that do not fit together */
+        return ERR_CORRUPT; /* at open: column families or files that do not match */
     return ERR_IO;
 }
 

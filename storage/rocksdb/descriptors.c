@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/descriptors.c - errors that pass, told from those of the disk.
+ * storage/rocksdb/descriptors.c - distinguishes temporary errors from those of the disk.
  */
 #include "storage/rocksdb/descriptors.h"
 
@@ -14,7 +14,7 @@
 #define NS_PER_MS 1000000L
 #define NS_PER_S  1000000000ULL
 
-static _Atomic uint64_t missed; /* of the process, as the descriptors are */
+static _Atomic uint64_t missed; /* of the process, like the descriptors */
 
 bool sto_rdb_descriptors_lack(int error)
 {
@@ -31,7 +31,7 @@ bool sto_rdb_descriptor_await(uint64_t *since_ns)
     }
     if (now_ns - *since_ns > RDB_DESCRIPTOR_SECONDS * NS_PER_S)
         return false;
-    (void)nanosleep(&moment, NULL); /* woken early: a try more */
+    (void)nanosleep(&moment, NULL); /* a wake-up only retries earlier */
     return true;
 }
 

@@ -2,10 +2,10 @@
  * storage/rocksdb/docs.c - key -> 8 bytes version, body.
  *
  * 1. Kinds that the engine writes (storage/places.h) and "!layout", the format of the database, are
- *    no documents: callers cannot name them, nor a letter that is no kind's.
- * 2. A table is forgotten on its committer, where no write of its rows can be under way, and only
- *    when it counts nothing; afterwards the committer refuses writes that still carry it. It has no
- *    changes any more: the drop that ended it removed them (change_drop.c).
+ *    not documents: callers can use neither their letters nor a letter without a kind.
+ * 2. A table is forgotten on its committer, where no write of its rows can be in progress, and only
+ *    when its counters are 0; afterwards the committer refuses writes that still refer to it. It
+ *    has no changes any more: the drop that removed it removed them (change_drop.c).
  */
 #define _GNU_SOURCE /* qsort_r */
 #include "storage/rocksdb/docs.h"
@@ -25,7 +25,7 @@
 
 #define VERSION_BYTES 8
 
-/* Whether documents may stand under this letter. */
+/* Returns whether the letter is that of a kind of documents. */
 static bool is_document_letter(uint8_t letter)
 {
     const struct sto_doc_place *place = sto_doc_place_of(letter);
@@ -81,7 +81,7 @@ static void stored_drop(struct stored *s)
     s->pinned = NULL;
 }
 
-/* STO_DOC_ABSENT when there is no such document. */
+/* Returns the version; STO_DOC_ABSENT if there is no such document. */
 static enum err version_get(struct rdb_engine *e, struct slice key, uint64_t *out,
                             struct errbuf *eb)
 {
@@ -122,7 +122,7 @@ enum err sto_rdb_doc_get(struct sto_engine *engine, struct slice key, uint64_t *
     return rc;
 }
 
-/* On the first document of the page. */
+/* Moves to the first document of the page. */
 static void seek(rocksdb_iterator_t *it, const struct sto_docs_page *page)
 {
     const char *from = (const char *)page->from.ptr;
@@ -178,8 +178,9 @@ enum err sto_rdb_docs_read(struct sto_engine *engine, const struct sto_docs_page
     uint8_t end[STO_DOC_KEY_MAX];
     struct sto_row_range range = sto_range_of_prefix(page->prefix, end);
     rocksdb_readoptions_t *options = sto_rdb_scan_options(range.start, range.end);
-    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* there is none in meta */
-    rocksdb_readoptions_set_fill_cache(options, page->limit != SIZE_MAX); /* all of them, once */
+    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* meta has none */
+    /* a full scan reads each once */
+    rocksdb_readoptions_set_fill_cache(options, page->limit != SIZE_MAX);
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     seek(it, page);
     for (size_t n = 0; rc == ERR_OK && n < page->limit && rocksdb_iter_valid(it); n++) {
@@ -219,7 +220,7 @@ static int key_compare(const void *a, const void *b, void *compared)
     return base_slice_compare(*left, *right);
 }
 
-/* True if two of the keys are equal. */
+/* Returns true if two of the keys are equal. */
 static bool keys_repeat(const struct sto_doc_change *changes, size_t count, uint64_t *compared)
 {
     struct slice *keys = base_new_array(count, sizeof keys[0]);
@@ -236,7 +237,7 @@ static bool keys_repeat(const struct sto_doc_change *changes, size_t count, uint
 enum err sto_rdb_docs_check(const struct sto_doc_change *changes, size_t count,
                             uint64_t *out_compared, struct errbuf *eb)
 {
-    bool is_sorted = true; /* as documents that were scanned are: no sorting, no memory */
+    bool is_sorted = true; /* as scanned documents are: no sorting, no memory */
     uint64_t compared = 0;
     enum err rc = ERR_OK;
     for (size_t i = 0; rc == ERR_OK && i < count; i++) {
@@ -353,7 +354,7 @@ struct forget {
     const struct sto_table_scope *scope;
     const struct sto_doc_change *docs;
     size_t doc_count;
-    uint64_t changes_left; /* bytes; 0, unless some were lost with a damaged block */
+    uint64_t changes_left; /* in bytes; 0, unless some were lost with a damaged block */
     struct errbuf *eb;
     enum err result;
 };
@@ -410,8 +411,8 @@ enum err sto_rdb_table_forget(struct sto_engine *engine, const struct sto_table_
         return rc;
     struct rdb_committer *c = sto_rdb_committer_of(e, scope->tenant.account);
     struct forget f = {.scope = scope, .docs = docs, .doc_count = doc_count, .eb = eb};
-    /* The drop ran behind all writes of the table, and later ones are refused: there is nothing to
-     * wait for, and the control thread must not stand behind what a tenant has queued. */
+    /* The drop ran after all writes of the table, and later ones are refused: there is nothing to
+     * wait for, and the control thread must not wait for a tenant's queue. */
     sto_rdb_committer_call(c, NULL, STO_PRIORITY_MEDIUM, forget_on_committer, &f);
     if (f.result != ERR_OK)
         return f.result;

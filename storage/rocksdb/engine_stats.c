@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/engine_stats.c - sums over committers, queues of readers, signs of pressure.
+ * storage/rocksdb/engine_stats.c - sums over committers, queues of readers, pressure.
  */
 #include "storage/rocksdb/engine_stats.h"
 
@@ -34,7 +34,7 @@ static void add_committer(struct sto_engine_stats *to, const struct rdb_committe
     add_buckets(&to->sync_us, &c->sync_us);
 }
 
-/* 0 when RocksDB does not tell. */
+/* Returns a property; 0 if RocksDB does not have it. */
 static uint64_t property(const struct rdb_engine *e, int cf, const char *name)
 {
     uint64_t value = 0;

@@ -1,10 +1,10 @@
 /*
- * storage/rocksdb/entries.cc - iterators show what a read would give; this shows what is stored.
+ * storage/rocksdb/entries.cc - iterators show visible entries; this shows all stored ones.
  *
  * GetAllKeyVersions ends at the first file that it cannot read, as if there were no more entries,
- * and returns no error. If it shows nothing, an iterator seeks the same key, and does return it.
- * That costs one seek in each level, in blocks that are in memory by then: where nothing is stored
- * between its bounds, it goes no further.
+ * and returns no error. If it shows nothing, an iterator seeks the same key, and does return the
+ * error. That costs one seek in each level, in blocks that are in memory by then: if nothing is
+ * stored between its bounds, it reads no further.
  */
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@ extern "C" {
 #include "storage/rocksdb/entries.h"
 }
 
-/* Beside range tombstones RocksDB 7.8.3 forgets errors, unless they are ignored
+/* Seeks with range tombstones ignored, because RocksDB 7.8.3 loses errors beside them
  * (docs/decisions/0038). */
 static rocksdb::Status seek(rocksdb::DB *db, rocksdb::ColumnFamilyHandle *family,
                             const rocksdb::Slice &first, const rocksdb::Slice &last)

@@ -21,8 +21,7 @@ void sto_rdb_expiry_begin(struct rdb_expiry *x)
     x->column_len = 0;
 }
 
-/* Numbers of families are never used again: one below next_number that is missing was removed for
- * good. */
+/* Numbers of families are never reused: a missing number below next_number was removed for good. */
 bool sto_rdb_is_expired(struct rdb_expiry *x, const struct sto_key *cell)
 {
     if (x->column_len == 0 || !base_slice_equal(cell->column_prefix, sto_rdb_expiry_column(x))) {

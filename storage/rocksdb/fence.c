@@ -1,9 +1,10 @@
 /*
  * storage/rocksdb/fence.c - see fence.h.
  *
- * Each operation and each slice of a drop looks at the gate on the committer, right before it goes
- * into a batch. A message that is neither has the batch under way written first: what comes behind
- * it was not looked at yet, and will find the gate closed. So it need not wait its tenant's turn.
+ * Each operation and each slice of a drop checks the gate on the committer, right before it goes
+ * into a batch. A message that is neither has the batch in progress written first: later operations
+ * were not checked yet, and will find the gate closed. So the fence need not wait until its tenant
+ * is served.
  */
 #include "storage/rocksdb/fence.h"
 

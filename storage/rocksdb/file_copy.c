@@ -23,7 +23,7 @@ static enum err fail_errno(struct errbuf *eb, const char *what, const char *path
                      strerrordesc_np(error));
 }
 
-/* False: the disk does not give these bytes. *out_len: less at the end of the file. */
+/* False: the disk does not return these bytes. *out_len: less at the end of the file. */
 static bool range_read(int fd, uint8_t *out, size_t len, uint64_t offset, size_t *out_len)
 {
     *out_len = 0;
@@ -83,7 +83,7 @@ static enum err contents_copy(int in, const char *from, int out, const char *to,
         if (rc == ERR_OK)
             rc = sto_bytes_write(out, to, block, got, at, eb);
         if (got < len)
-            break; /* it became shorter */
+            break; /* the file became shorter */
         at += len;
     }
     base_free(block);

@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/file_lists.c - an array by number: files of earlier versions become fewer.
+ * storage/rocksdb/file_lists.c - an array sorted by number: files of earlier versions become fewer.
  */
 #include "storage/rocksdb/file_lists.h"
 
@@ -23,10 +23,10 @@ void sto_rdb_file_lists_fini(struct rdb_file_lists *l)
     for (size_t i = 0; i < l->count; i++)
         base_free(l->of[i].bytes);
     base_free(l->of);
-    (void)pthread_mutex_destroy(&l->lock); /* nobody holds it */
+    (void)pthread_mutex_destroy(&l->lock); /* no thread holds it */
 }
 
-/* The first that is not below the number. Locked. */
+/* Returns the index of the first list that is not below the number. Locked. */
 static size_t place_of(const struct rdb_file_lists *l, uint64_t number)
 {
     size_t low = 0;

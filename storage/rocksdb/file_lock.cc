@@ -1,6 +1,6 @@
 /*
- * storage/rocksdb/file_lock.cc - RocksDB's own functions: closing a second descriptor of the file
- * would release the lock of a database that this process has open.
+ * storage/rocksdb/file_lock.cc - uses RocksDB's own functions: closing a second descriptor of the
+ * file would release the lock of a database that this process has open.
  */
 #include <string>
 
@@ -33,5 +33,5 @@ extern "C" void sto_rdb_file_unlock(struct rdb_file_lock *lock)
     if (lock != nullptr)
         rocksdb::Env::Default()
             ->UnlockFile(reinterpret_cast<rocksdb::FileLock *>(lock))
-            .PermitUncheckedError(); /* whoever opens the database next takes it again, or fails */
+            .PermitUncheckedError(); /* the next open takes the lock again, or fails */
 }

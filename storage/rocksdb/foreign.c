@@ -1,9 +1,9 @@
 /*
  * storage/rocksdb/foreign.c - see foreign.h.
  *
- * Read-only opening replays the log into memory and flushes nothing. RocksDB still wants to write
- * its info log: it gets a directory of its own for that, which is removed as soon as it has it
- * open.
+ * Opening read-only replays the log into memory and flushes nothing. RocksDB still wants to write
+ * its info log: it gets a directory of its own for that, which is removed as soon as RocksDB has
+ * opened it.
  */
 #define _GNU_SOURCE
 #include "storage/rocksdb/foreign.h"
@@ -39,7 +39,7 @@ struct sto_foreign {
     char *dir;
 };
 
-/* RocksDB's words for a comparator of another name do not say what to do. */
+/* Adds what failed: RocksDB's text for a comparator of another name does not say what to do. */
 static enum err failed(const struct sto_foreign *f, const char *doing, char *error,
                        struct errbuf *eb)
 {
@@ -69,7 +69,7 @@ static void make_options(struct sto_foreign *f, const char *log_dir)
                                           rocksdb_tolerate_corrupted_tail_records_recovery);
 }
 
-/* The default family belongs to every opening. */
+/* Every open has to include the default family. */
 static enum err open_families(struct sto_foreign *f, const char *family, struct errbuf *eb)
 {
     const char *const names[FAMILIES_MAX] = {DEFAULT_FAMILY, family};
@@ -117,7 +117,7 @@ enum err sto_foreign_open(const char *dir, const char *family, struct sto_foreig
     make_options(f, log_dir);
     rc = open_families(f, family, eb);
     enum err removed = base_dir_remove(log_dir, &ignored);
-    (void)removed; /* an empty log in /tmp harms nobody */
+    (void)removed; /* an empty log in /tmp does no harm */
     if (rc == ERR_OK)
         *out = f;
     else
@@ -138,7 +138,7 @@ void sto_foreign_close(struct sto_foreign *f)
     base_free(f);
 }
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- properties ------------------------------------------------------------------------------ */
 
 uint64_t sto_foreign_sequence(const struct sto_foreign *f)
 {
@@ -200,7 +200,7 @@ enum err sto_foreign_read(struct sto_foreign *f, bool is_after, struct slice aft
     rocksdb_iter_destroy(it);
     rocksdb_readoptions_destroy(options);
     if (error != NULL && rc != ERR_OK)
-        rocksdb_free(error); /* the first failure is the one to tell */
+        rocksdb_free(error); /* the first failure is reported */
     else if (error != NULL)
         rc = failed(f, "read", error, eb);
     return rc;

@@ -1,14 +1,14 @@
 /*
- * storage/rocksdb/headroom.c - statvfs, a flag with hysteresis, a file full of nothing.
+ * storage/rocksdb/headroom.c - statvfs, a flag with hysteresis, a file without data.
  *
  *   free            low    ballast
- *   >= 9/8 headroom clears made again when there is room for it on top
+ *   >= 9/8 headroom clears recreated if there is space for it in addition
  *   < headroom      sets   kept
- *   < headroom / 4  set    removed: what it held is for deletes, flushes and compactions
+ *   < headroom / 4  set    removed: its space is for deletes, flushes and compactions
  *
- * 1. Debian's RocksDB aborts when its log meets ENOSPC for good, so growth stops long before. For
- *    the same reason it is not opened on a disk that takes no writes.
- * 2. Between two looks at most an eighth of the headroom is written.
+ * 1. Debian's RocksDB aborts when its log meets ENOSPC permanently, so growth stops long before.
+ *    For the same reason the database is not opened on a disk that accepts no writes.
+ * 2. Between two checks at most an eighth of the headroom is written.
  */
 #define _GNU_SOURCE
 #include "storage/rocksdb/headroom.h"
@@ -27,7 +27,7 @@
 #define LOOK_AFTER_BYTES (16 * MIB)
 #define PROBE_BYTES      (64 * KIB)
 
-/* Bytes free. Some file systems have no table of inodes, and say 0 of 0. */
+/* Returns the free bytes. Some file systems have no inode table, and report 0 of 0. */
 static uint64_t look(struct rdb_headroom *h, bool *out_few_files)
 {
     uint64_t pretended = atomic_load(&h->pretended_bytes);
@@ -50,7 +50,7 @@ static void ballast_make(struct rdb_headroom *h)
     h->has_ballast = posix_fallocate(fd, 0, (off_t)h->ballast_bytes) == 0;
     (void)close(fd); /* nothing was written that could be lost */
     if (!h->has_ballast)
-        (void)unlink(h->ballast_path); /* a part of it would help nobody */
+        (void)unlink(h->ballast_path); /* a part of it would not help */
 }
 
 static void ballast_give(struct rdb_headroom *h)
@@ -92,7 +92,7 @@ void sto_rdb_headroom_wrote(struct rdb_headroom *h, uint64_t bytes)
         sto_rdb_headroom_check(h);
 }
 
-/* A small file, written and made durable as everything else is. */
+/* Writes a small file and syncs it, as everything else is written. */
 static enum err try_to_write(const struct rdb_headroom *h, struct errbuf *eb)
 {
     char path[BASE_PATH_BYTES];
@@ -118,7 +118,7 @@ static enum err try_to_write(const struct rdb_headroom *h, struct errbuf *eb)
 enum err sto_rdb_headroom_probe(struct rdb_headroom *h, uint64_t bytes_needed, struct errbuf *eb)
 {
     pthread_mutex_lock(&h->lock);
-    check_locked(h); /* the last look may have given the ballast up */
+    check_locked(h); /* the last check may have released the ballast */
     if (h->has_ballast && atomic_load(&h->free_bytes) < bytes_needed) {
         ballast_give(h);
         check_locked(h);
@@ -139,7 +139,7 @@ enum err sto_rdb_headroom_init(struct rdb_headroom *h, const char *dir, uint64_t
     memset(h, 0, sizeof(*h));
     enum err rc = base_path_join(h->dir, dir, "", eb);
     if (rc == ERR_OK)
-        h->dir[strlen(dir)] = '\0'; /* as it was given, for messages */
+        h->dir[strlen(dir)] = '\0'; /* as it was passed in, for messages */
     if (rc == ERR_OK)
         rc = base_path_join(h->ballast_path, dir, "ballast", eb);
     if (rc != ERR_OK)
@@ -156,6 +156,6 @@ enum err sto_rdb_headroom_init(struct rdb_headroom *h, const char *dir, uint64_t
 void sto_rdb_headroom_fini(struct rdb_headroom *h)
 {
     if (h->dir[0] != '\0')
-        (void)pthread_mutex_destroy(&h->lock); /* nobody holds it */
+        (void)pthread_mutex_destroy(&h->lock); /* no thread holds it */
     h->dir[0] = '\0';
 }

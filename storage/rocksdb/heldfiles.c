@@ -1,15 +1,17 @@
 /*
- * storage/rocksdb/heldfiles.c - what is on the disk, less what is live, until that is nothing.
+ * storage/rocksdb/heldfiles.c - compares the files on the disk with the live ones, until there are
+ * no others.
  *
- * 1. File numbers are never used again: a name that is gone stays gone.
- * 2. The output of a compaction under way is on the disk but not live yet; it becomes live or goes.
- * 3. A file whose last holder was a point read, or a superversion some thread kept, is let go of
- * but not removed: RocksDB removes at the end of flushes, compactions and iterators only. In a
- * quiet database nothing of that happens, so the removal is provoked here.
- * 4. The directory is listed before the live files are asked for: a file that becomes obsolete in
- *    between is waited for, one that is made in between is not.
- * 5. A log that an open found and had nothing to recover of is forgotten by RocksDB 7.8.3: it goes
- *    with the removal that is provoked, else within six hours.
+ * 1. File numbers are never reused: a name that is gone stays gone.
+ * 2. The output of a compaction in progress is on the disk but not live yet; it becomes live or is
+ *    removed.
+ * 3. A file whose last user was a point read, or a superversion cached by a thread, is released but
+ *    not removed: RocksDB removes files at the end of flushes, compactions and iterators only. In
+ *    an idle database none of these happens, so the removal is provoked here.
+ * 4. The directory is listed before the live files are read: a file that becomes obsolete in
+ *    between is waited for, one that is created in between is not.
+ * 5. RocksDB 7.8.3 loses track of a log that an open found with nothing to recover: it is removed
+ *    by the provoked removal, else within six hours.
  */
 #include "storage/rocksdb/heldfiles.h"
 
@@ -29,7 +31,7 @@
 #define TABLE         ".sst"
 #define WRITE_LOG     ".log"
 #define NAME_BYTES    32
-#define NAMES_FIRST   256 /* room for so many, doubled as often as need be */
+#define NAMES_FIRST   256 /* first capacity, doubled as needed */
 #define PROVOKE_EVERY 10  /* rounds of 10 ms */
 
 struct names {
@@ -70,14 +72,14 @@ static enum err list(const char *db_path, const char *ending, struct names *out,
     return ERR_OK;
 }
 
-/* A table of the current version, or a log that a start would read. */
+/* Returns whether the file is a table of the current version, or a log that a start would read. */
 static bool is_live(const struct rdb_live_files *live, uint64_t oldest_log, const char *name)
 {
     return has_ending(name, TABLE) ? sto_rdb_live_files_find(live, name) >= 0
                                    : sto_rdb_file_number(name) >= oldest_log;
 }
 
-/* Keep only the names that are still on the disk and not live. */
+/* Keeps only the names that are still on the disk and not live. */
 static void sift(struct rdb_engine *e, const char *db_path, struct names *names)
 {
     struct rdb_live_files live;
@@ -99,7 +101,7 @@ static void sift(struct rdb_engine *e, const char *db_path, struct names *names)
     sto_rdb_live_files_close(&live);
 }
 
-/* Letting deletions go on makes RocksDB look for every file that nobody holds. */
+/* Enables file deletions, which makes RocksDB search for every file that is not in use. */
 static void provoke_removal(struct rdb_engine *e)
 {
     char *error = NULL;
@@ -107,7 +109,7 @@ static void provoke_removal(struct rdb_engine *e)
     if (error == NULL)
         sto_rdb_enable_file_deletions(e->db.handle, &error);
     if (error != NULL)
-        rocksdb_free(error); /* the wait goes on, and says so when it was in vain */
+        rocksdb_free(error); /* the wait continues, and reports a timeout */
 }
 
 static enum err wait_for_held_files(struct rdb_engine *e, int seconds, struct errbuf *eb)
@@ -128,7 +130,7 @@ static enum err wait_for_held_files(struct rdb_engine *e, int seconds, struct er
             break;
         if (i % PROVOKE_EVERY == 0)
             provoke_removal(e);
-        (void)nanosleep(&pause, NULL); /* woken early: looks early */
+        (void)nanosleep(&pause, NULL); /* a wake-up only checks earlier */
     }
     if (rc == ERR_OK && names.count > 0)
         rc =
@@ -160,7 +162,7 @@ enum err sto_rdb_held_bytes(struct rdb_engine *e, uint64_t *out, struct errbuf *
         char path[BASE_PATH_BYTES];
         struct stat st;
         if (base_path_join(path, db_path, names.text[i], NULL) == ERR_OK && stat(path, &st) == 0)
-            bytes += (uint64_t)st.st_size; /* one that is gone holds none */
+            bytes += (uint64_t)st.st_size; /* a removed file counts nothing */
     }
     base_free(names.text);
     if (rc == ERR_OK)

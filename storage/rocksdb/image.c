@@ -1,9 +1,8 @@
 /*
- * storage/rocksdb/image.c - opened read-only, with options of its own: no cache, whole order.
+ * storage/rocksdb/image.c - opens an image read-only, with its own options: no cache, total order.
  *
- * 1. Every block that is read has its checksum compared: the image may be a copy of a copy.
- * 2. Bounds come from storage/keycodec.h, and a key that came all the same from elsewhere would not
- *    pass: RocksDB keeps to them.
+ * 1. The checksum of every block that is read is compared: the image may be a copy of a copy.
+ * 2. Bounds come from storage/keycodec.h, and RocksDB returns no key outside of them.
  */
 #include "storage/rocksdb/image.h"
 
@@ -36,7 +35,7 @@ const char *sto_image_family_name(size_t family)
 struct sto_image {
     rocksdb_options_t *options;
     rocksdb_t *handle;
-    size_t family_count; /* a database of an earlier format has not all of them */
+    size_t family_count; /* a database of an earlier format has fewer */
     rocksdb_column_family_handle_t *cf[STO_IMAGE_FAMILIES];
 };
 
@@ -48,7 +47,7 @@ static enum err image_failed(const char *doing, char *error, struct errbuf *eb)
     return rc;
 }
 
-/* The first of ours that are there. */
+/* Counts our leading families that exist. */
 static enum err count_families(struct sto_image *image, const char *dir, struct errbuf *eb)
 {
     char *error = NULL;
@@ -130,7 +129,7 @@ static void read_through(rocksdb_readoptions_t *options)
 struct counting {
     bool (*stop)(void *ctx);
     void *ctx;
-    struct slice doc_prefix; /* empty: not asked for in this family */
+    struct slice doc_prefix; /* empty: not requested in this family */
     uint64_t keys;
     uint64_t documents;
 };
@@ -208,7 +207,7 @@ static enum err count_pass(void *ctx, uint64_t bytes)
 static enum err count_bad(void *ctx, const struct rdb_bad_block *block)
 {
     (void)ctx;
-    (void)block; /* the file is named by who knows it */
+    (void)block; /* the caller names the file */
     return ERR_CORRUPT;
 }
 
@@ -259,7 +258,7 @@ enum err sto_image_visit_tables(struct sto_image *image, sto_image_table_visit *
     return rc;
 }
 
-/* An image is never written to, so nothing but what was replayed is in memory. */
+/* An image is never written to, so its memtables hold only the replayed logs. */
 enum err sto_image_count_logged(struct sto_image *image, size_t family, uint64_t *out,
                                 struct errbuf *eb)
 {
@@ -303,7 +302,7 @@ static enum err stop_at_lost(void *ctx, struct slice key, struct slice value)
     const struct sto_span *rows = ctx;
     struct sto_span span;
     int family;
-    (void)key; /* says where the block was */
+    (void)key; /* it has the place of the block */
     enum err rc = sto_rdb_lost_decode(value, &family, &span);
     if (rc == ERR_OK && family == RDB_CF_CELLS && base_slice_compare(span.begin, rows->end) < 0 &&
         base_slice_compare(rows->begin, span.end) < 0)
@@ -311,7 +310,8 @@ static enum err stop_at_lost(void *ctx, struct slice key, struct slice value)
     return rc;
 }
 
-/* Rows that were lost with a damaged block are missing without a trace but this one. */
+/* Checks the records of lost rows: rows that were lost with a damaged block leave no other
+ * trace. */
 static enum err lost_check(struct sto_image *image, struct slice tenant_id, struct sto_span rows,
                            struct errbuf *eb)
 {

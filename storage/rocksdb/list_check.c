@@ -1,7 +1,7 @@
 /*
- * storage/rocksdb/list_check.c - each tenant of the list counts what names it.
+ * storage/rocksdb/list_check.c - counts the keys of each tenant of the list.
  *
- * Keys arrive in order, so nearly each names the tenant that the one before named.
+ * Keys arrive in order, so nearly each has the same tenant as the previous one.
  */
 #include "storage/rocksdb/list_check.h"
 

@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-/* The only place where the list is read by index. */
+/* Returns an entry of the list; the only code that reads it by index. */
 static struct rdb_live_file file_at(const rocksdb_livefiles_t *list, int index)
 {
     const char *name = rocksdb_livefiles_name(list, index); /* "/000012.sst" */

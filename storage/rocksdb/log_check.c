@@ -1,21 +1,22 @@
 /*
- * storage/rocksdb/log_check.c - tear or loss.
+ * storage/rocksdb/log_check.c - distinguishes a torn end from lost writes.
  *
- * All writes are synced, one after the other: a write begins when the one before it is on disk. So
- * at most one record of all logs can be half written, and none is behind it.
+ * All writes are synced, one after the other: a write starts when the previous one is on disk. So
+ * at most one record of all logs can be incomplete, and no record comes after it.
  *
- *   the logs hold                                      what that means
- *   damage, and behind it the start of a batch         the damaged one was synced: lost, refuse
- *   damage, and a later log that does not go on        the same
+ *   the logs hold                                      meaning
+ *   damage, and after it the start of a batch          the damaged one was synced: lost, refuse
+ *   damage, and a later log that does not continue     the same
  *     with the next change
  *   changes that skip some                             a log or a part of one is missing: the same
- *   damage, and less than the witness names before it  an acknowledged write was there: the same
+ *   damage, and fewer changes before it than the       an acknowledged write was there: the same
+ *     witness names
  *   damage, and none of these                          a write that was never acknowledged: a tear
  *
  * 1. Everything is read before anything is cut, so that a refusal leaves all files as they are.
- * 2. A log that RocksDB does not read any more is not read here: its damage does not matter.
- * 3. While a database is adopted missing changes are accepted, damage before others is not:
- *    RocksDB would refuse it, or leave it out without a word.
+ * 2. A log that RocksDB no longer reads is not read here: its damage does not matter.
+ * 3. While a database is adopted, missing changes are accepted, but damage before other records is
+ *    not: RocksDB would refuse it, or silently leave it out.
  * 4. No copy of the cut bytes is kept: they may be a tenant's, and a purge would have to find them.
  */
 #define _GNU_SOURCE
@@ -51,14 +52,14 @@ struct walk {
     const char *db_path;
     const struct rdb_witness *witness;
     struct rdb_manifest manifest;
-    struct buf list; /* struct log, by number */
+    struct buf list; /* of struct log, sorted by number */
     size_t count;
-    bool is_torn;    /* one of them, so far */
+    bool is_torn;    /* one of the logs read so far is torn */
     bool is_reached; /* a change was found */
     uint64_t reached;
 };
 
-/* The last change that is there for sure. */
+/* Returns the last change that is certainly present. */
 static uint64_t reached(const struct walk *w)
 {
     return w->is_reached ? w->reached : w->manifest.sequence;
@@ -69,7 +70,7 @@ static struct log *logs_of(const struct walk *w)
     return (struct log *)(void *)w->list.ptr;
 }
 
-/* --- which logs there are --------------------------------------------------------------------- */
+/* --- finding the logs ------------------------------------------------------------------------ */
 
 static int compare_logs(const void *a, const void *b)
 {
@@ -78,7 +79,7 @@ static int compare_logs(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
-/* "000012.log" */
+/* Parses "000012.log". */
 static bool log_number(const char *name, uint64_t *out)
 {
     size_t digits = strspn(name, "0123456789");
@@ -119,7 +120,7 @@ static enum err log_path(const struct walk *w, const struct log *log, char out[B
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Changes are numbered without gaps, from log to log. */
+/* Checks that changes are numbered without gaps, from log to log. */
 static enum err changes_follow(struct walk *w, const struct log *log,
                                const struct rdb_log_record *record, struct errbuf *eb)
 {
@@ -180,7 +181,7 @@ static enum err log_read(struct walk *w, struct log *log, struct errbuf *eb)
     return rc;
 }
 
-/* RocksDB compares a database without damage with its witness when it is open. */
+/* Compares a torn database with the witness. RocksDB's open does that for one without damage. */
 static enum err witness_compare(const struct walk *w, struct errbuf *eb)
 {
     const struct log *torn = NULL;
@@ -217,7 +218,7 @@ static enum err logs_cut(const struct walk *w, const struct sto_rocksdb_tears *o
     return rc;
 }
 
-/* False: RocksDB says what is wrong with it. */
+/* Reads the MANIFEST. *out_is_known false: RocksDB will report what is wrong with it. */
 static enum err manifest_look(struct walk *w, bool *out_is_known, struct errbuf *eb)
 {
     struct errbuf detail = {{0}};
@@ -240,7 +241,7 @@ enum err sto_rdb_logs_check(const char *db_path, const struct rdb_witness *witne
         return rc; /* there is no list */
     base_buf_init(&w.list, LOGS_MAX * sizeof(struct log));
     rc = sto_rdb_file_lock(db_path, &lock, eb);
-    if (rc == ERR_OK) /* again: nobody changes it now */
+    if (rc == ERR_OK) /* again, because now it cannot change */
         rc = manifest_look(&w, &is_known, eb);
     if (rc == ERR_OK && is_known)
         rc = logs_list(&w, eb);

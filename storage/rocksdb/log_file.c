@@ -6,12 +6,12 @@
  *   fragment  checksum (4), length (2), kind (1), bytes; the checksum is of kind and bytes
  *   record    one whole fragment, or a first one, any number of middle ones, and a last one
  *
- * 1. A record begins at the start of a block, behind another record, or nowhere: what follows a
- *    damaged fragment in its block has no known start, so a later record is searched for at each
- *    byte. A match of 32 bits at one of so many places is made certain by the sequence number: a
- *    change takes at least a byte of the log, so a later one is less than the file's length ahead.
+ * 1. A record starts at the start of a block or after another record: the bytes after a damaged
+ *    fragment in its block have no known start, so a later record is searched for at each byte. A
+ *    match of 32 bits at one of that many places is made certain by the sequence number: a change
+ *    takes at least a byte of the log, so a later one is less than the file's length ahead.
  * 2. A fragment of a kind that only recycled or compressed logs have, with a matching checksum, is
- *    no damage: somebody switched on an option that this reader does not know.
+ *    no damage: an option that this reader does not know was switched on.
  */
 #define _GNU_SOURCE
 #include "storage/rocksdb/log_file.h"
@@ -32,7 +32,7 @@
 
 #define BLOCK_BYTES      32768u
 #define HEAD_BYTES       7u
-#define RECYCLABLE_BYTES 4u /* more in the head of these kinds */
+#define RECYCLABLE_BYTES 4u /* additional head bytes of these kinds */
 #define CHECKSUM_CRC     1  /* masked CRC-32C, as in table files */
 #define APPEND_MAX       (1024UL * MIB)
 #define SEQUENCE_BITS    56
@@ -52,8 +52,8 @@ struct rdb_log_file {
     uint64_t bytes;
     uint64_t block_offset;
     size_t block_bytes;
-    size_t at;      /* in the block */
-    char path[256]; /* the end of it, for messages */
+    size_t at;      /* position in the block */
+    char path[256]; /* its end, for messages */
     uint8_t block[BLOCK_BYTES];
 };
 
@@ -74,7 +74,8 @@ static uint64_t number_read(const uint8_t *bytes, unsigned count)
     return n;
 }
 
-/* head points to a fragment; checked is how many bytes behind the length the checksum covers. */
+/* Returns a fragment's checksum. head: its start; checked: number of bytes covered after the
+ * length. */
 static uint32_t crc_of(const uint8_t *head, size_t checked)
 {
     return sto_rdb_block_checksum(CHECKSUM_CRC, head + HEAD_BYTES - 1, checked);
@@ -125,7 +126,7 @@ uint64_t sto_rdb_log_bytes(const struct rdb_log_file *f)
     return f->bytes;
 }
 
-/* A file that was cut since it was opened ends earlier. */
+/* Loads a block. A file that was cut after it was opened ends earlier. */
 static enum err block_load(struct rdb_log_file *f, uint64_t offset, struct errbuf *eb)
 {
     f->block_offset = offset;
@@ -152,7 +153,8 @@ static bool is_zero(const uint8_t *bytes, size_t len)
     return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
 }
 
-/* From the present place. Leaves the block where the first other byte is, or the last one. */
+/* Checks for zeros up to the end of the file. Leaves the block at the first other byte, or the last
+ * block. */
 static enum err zeros_to_end(struct rdb_log_file *f, bool *out, struct errbuf *eb)
 {
     enum err rc = ERR_OK;
@@ -166,7 +168,8 @@ static enum err zeros_to_end(struct rdb_log_file *f, bool *out, struct errbuf *e
 
 /* --- fragments -------------------------------------------------------------------------------- */
 
-/* A head is at the present place. RDB_LOG_RECORD: the fragment is sound, and was passed. */
+/* Reads the fragment whose head is at the present position. RDB_LOG_RECORD: it is sound, and the
+ * position is after it. */
 static enum err fragment_read(struct rdb_log_file *f, enum rdb_log_found *out,
                               struct fragment *out_fragment, struct errbuf *eb)
 {
@@ -207,7 +210,7 @@ static enum err fragment_next(struct rdb_log_file *f, enum rdb_log_found *out,
         rc = block_load(f, 0, eb);
     while (rc == ERR_OK && f->block_bytes - f->at < HEAD_BYTES) {
         out_fragment->offset = f->block_offset + f->at;
-        if (f->block_bytes < BLOCK_BYTES) { /* the file ends; a head was cut, unless it is zeros */
+        if (f->block_bytes < BLOCK_BYTES) { /* the file ends: a cut head, unless all are zeros */
             out_fragment->is_cut = true;
             *out = is_zero(f->block + f->at, f->block_bytes - f->at) ? RDB_LOG_END : RDB_LOG_DAMAGE;
             return ERR_OK;
@@ -274,7 +277,7 @@ enum err sto_rdb_log_next(struct rdb_log_file *f, struct buf *payload, enum rdb_
     }
 }
 
-/* --- all of a file ---------------------------------------------------------------------------- */
+/* --- all bytes of a file --------------------------------------------------------------------- */
 
 uint64_t sto_rdb_log_at(const struct rdb_log_file *f)
 {
@@ -289,7 +292,7 @@ enum err sto_rdb_log_run(struct rdb_log_file *f, enum rdb_log_found *out, struct
     enum err rc;
     do {
         rc = fragment_next(f, out, &fragment, &why);
-        if (rc == ERR_UNSUPPORTED) { /* its bytes are read all the same */
+        if (rc == ERR_UNSUPPORTED) { /* its bytes are returned all the same */
             *out = RDB_LOG_DAMAGE;
             rc = ERR_OK;
         }
@@ -304,7 +307,7 @@ enum err sto_rdb_log_run(struct rdb_log_file *f, enum rdb_log_found *out, struct
     return ERR_OK;
 }
 
-/* --- behind damage ---------------------------------------------------------------------------- */
+/* --- after damage ---------------------------------------------------------------------------- */
 
 static bool sequence_is_later(const struct rdb_log_file *f, uint64_t found, uint64_t sequence)
 {
@@ -313,8 +316,8 @@ static bool sequence_is_later(const struct rdb_log_file *f, uint64_t found, uint
     return sequence == 0 || found - sequence <= f->bytes;
 }
 
-/* Whether a batch begins at this byte of the block. A first fragment fills its block, and may be
- * too short for a sequence number. */
+/* Returns whether a batch starts at this byte of the block. A first fragment fills its block, and
+ * may be too short for a sequence number. */
 static bool starts_batch(const struct rdb_log_file *f, size_t at, uint64_t sequence)
 {
     const uint8_t *head = f->block + at;
@@ -383,7 +386,7 @@ static enum err fragment_append(struct buf *out, enum kind kind, struct slice by
     return ERR_OK;
 }
 
-/* out will be written at `end`. */
+/* Appends a record's fragments; out will be written at `end`. */
 static enum err record_append(struct buf *out, uint64_t end, struct slice record)
 {
     bool is_first = true;

@@ -1,17 +1,17 @@
 /*
- * storage/rocksdb/long_row.c - a list of rows that committers look at before they write.
+ * storage/rocksdb/long_row.c - a list of rows that committers check before they write.
  *
- *   the row           an iterator of the next slice sees
- *   unchanged         the newest state, which is the one that the others saw
+ *   the row           what an iterator of the next slice sees
+ *   unchanged         the newest state, which is the one that previous slices saw
  *   changed           the snapshot that was taken before the change was written
  *   changed, lost     nothing: the read ends
  *
- * 1. A row that is opened waits for the batch that is being written. Each later one finds the row
- *    in the list before it is written.
- * 2. Iterators are made under the lock, so that no batch begins between the look at is_changed and
- *    the state that the iterator sees.
- * 3. RocksDB looks into the snapshot of an iterator whenever that enters another file: a snapshot
- *    is not released before its iterator is destroyed.
+ * 1. Opening a row waits for the batch that is being written. Each later batch finds the row in the
+ *    list before it is written.
+ * 2. Iterators are created under the lock, so that no batch starts between the check of is_changed
+ *    and the creation of the iterator.
+ * 3. RocksDB uses an iterator's snapshot whenever the iterator enters another file: a snapshot is
+ *    not released before its iterator is destroyed.
  */
 #include "storage/rocksdb/long_row.h"
 
@@ -142,7 +142,7 @@ void sto_rdb_long_rows_write_end(struct rdb_long_rows *rows)
     pthread_mutex_unlock(&rows->lock);
 }
 
-/* --- others ----------------------------------------------------------------------------------- */
+/* --- other callers --------------------------------------------------------------------------- */
 
 static void rows_expire(struct rdb_long_rows *rows, uint64_t now_ns, uint64_t age_ns)
 {

@@ -5,12 +5,12 @@
  *            length of begin (4), begin, end
  *   order    record on disk, range in memory, and only then a compaction may leave the block out
  *
- * 1. A block may have held keys of any table between its first key and its last one: each table
- *    that has counters, as each with rows has, gets a range of its own. So what is made later is
- *    never hit, and records go with their table or tenant. All counters are looked through: a
- *    second for a million tables, once for each block that is lost.
+ * 1. A block may have held keys of any table between its first and last key: each table that has
+ *    counters, as every table with rows has, gets a range of its own. So tables created later are
+ *    never affected, and records are removed with their table or tenant. All counters are scanned:
+ *    a second for a million tables, once for each lost block.
  * 2. Row keys are rounded outwards to whole rows: half of a row may be in the next block.
- * 3. Nearly always there is no range, which is one load of a counter.
+ * 3. Nearly always there is no range; a check then costs one load of a counter.
  */
 #include "storage/rocksdb/lost.h"
 
@@ -43,7 +43,7 @@ static void list_free(struct rdb_lost_range *of, uint64_t count)
 void sto_rdb_lost_fini(struct rdb_lost *l)
 {
     list_free(l->of, atomic_load(&l->count));
-    (void)pthread_mutex_destroy(&l->writing); /* nobody holds them */
+    (void)pthread_mutex_destroy(&l->writing); /* no thread holds them */
     (void)pthread_mutex_destroy(&l->lock);
 }
 
@@ -69,7 +69,7 @@ static struct rdb_lost_range range_make(int family, struct sto_span span)
     return r;
 }
 
-/* Grows by one: lost blocks are few. */
+/* Grows by one, because lost blocks are few. */
 static void list_append(struct rdb_lost_range **of, uint64_t count, int family,
                         struct sto_span span)
 {
@@ -133,7 +133,7 @@ bool sto_rdb_lost_first(struct rdb_engine *e, int family, struct sto_span span, 
     }
     if (found != NULL) {
         struct slice bound = backwards ? end_of(found) : begin_of(found);
-        if (bound.len > out_max) /* no key of ours is that long: nothing is read */
+        if (bound.len > out_max) /* longer than any of our keys: nothing is read */
             bound = backwards ? span.end : span.begin;
         memcpy(out, bound.ptr, bound.len);
         *out_len = bound.len;
@@ -188,7 +188,7 @@ static rocksdb_iterator_t *letter_open(struct rdb_engine *e, enum sto_doc_kind k
                                        rocksdb_readoptions_t **out_options)
 {
     *out_options = sto_rdb_scan_options(sto_doc_prefix(kind), sto_doc_prefix_end(kind));
-    rocksdb_readoptions_set_ignore_range_deletions(*out_options, 1); /* there is none in meta */
+    rocksdb_readoptions_set_ignore_range_deletions(*out_options, 1); /* meta has none */
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, *out_options, e->db.meta);
     rocksdb_iter_seek_to_first(it);
     return it;
@@ -204,7 +204,7 @@ static enum err letter_close(struct rdb_engine *e, rocksdb_iterator_t *it,
     return error == NULL ? ERR_OK : sto_rdb_read_failed(e, error);
 }
 
-/* With `writing` held. */
+/* Loads the list. With `writing` held. */
 static enum err list_load(struct rdb_engine *e)
 {
     struct rdb_lost *l = &e->lost;
@@ -237,7 +237,7 @@ static enum err list_load(struct rdb_engine *e)
     return rc;
 }
 
-/* Whether the table that a record is about has counters. */
+/* Returns in *out whether the table of a record has counters. */
 static enum err table_is_there(struct rdb_engine *e, struct slice record_key, bool *out)
 {
     uint8_t key[KEY_MAX];
@@ -257,7 +257,7 @@ static enum err table_is_there(struct rdb_engine *e, struct slice record_key, bo
     return ERR_OK;
 }
 
-/* A table was forgotten, and the program ended before its records were. */
+/* Removes records of a table that was forgotten, if the process ended before it removed them. */
 static enum err stale_remove(struct rdb_engine *e)
 {
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
@@ -292,7 +292,7 @@ enum err sto_rdb_lost_load(struct rdb_engine *e)
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
-/* What one block becomes: a batch of records. */
+/* The records that one block leads to: a batch. */
 struct adding {
     struct rdb_engine *engine;
     const struct rdb_lost_block *block;
@@ -306,7 +306,7 @@ static void put_be32(uint8_t *p, uint32_t v)
         p[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-/* name: "tenant/table". */
+/* Adds a record. name: "tenant/table". */
 static void record_put(const struct adding *a, struct slice name, struct sto_span span)
 {
     const struct rdb_lost_block *b = a->block;
@@ -331,7 +331,7 @@ static void record_put(const struct adding *a, struct slice name, struct sto_spa
                               (const char *)value, HEAD_BYTES + span.begin.len + span.end.len);
 }
 
-/* The block's range within the table's. name: of a counter's key, behind its letter. */
+/* Adds the part of the block's range in the table's. name: of a counter's key, after its letter. */
 static enum err table_add(struct adding *a, struct slice name)
 {
     struct sto_range table;
@@ -350,7 +350,7 @@ static enum err table_add(struct adding *a, struct slice name)
     return ERR_OK;
 }
 
-/* Rule 1: the tables that have counters. */
+/* Adds records for the tables that have counters; rule 1. */
 static enum err tables_add(struct adding *a)
 {
     rocksdb_readoptions_t *options;
@@ -365,7 +365,8 @@ static enum err tables_add(struct adding *a)
     return rc == ERR_OK ? closed : rc;
 }
 
-/* Rule 2. Keys that are no row's are separators that RocksDB shortened: they stand between rows. */
+/* Rule 2. Keys that are not of a row are separators that RocksDB shortened: they are between
+ * rows. */
 static void round_outwards(const struct rdb_lost_block *b, uint8_t begin[BOUND_MAX],
                            uint8_t end[BOUND_MAX], struct sto_span *out)
 {
@@ -401,7 +402,7 @@ enum err sto_rdb_lost_add(struct rdb_engine *e, const struct rdb_lost_block *blo
     return rc;
 }
 
-/* --- forgetting ------------------------------------------------------------------------------- */
+/* --- deleting -------------------------------------------------------------------------------- */
 
 static bool is_within(struct slice value, struct sto_span within)
 {
@@ -416,7 +417,7 @@ enum err sto_rdb_lost_forget(struct rdb_engine *e, const struct sto_tenant_scope
                              struct sto_span within)
 {
     struct sto_range range = sto_range_of_docs(scope, STO_DOC_LOST);
-    pthread_mutex_lock(&e->lost.writing); /* who adds may have seen counters that are no more */
+    pthread_mutex_lock(&e->lost.writing); /* an add may have seen counters that no longer exist */
     if (atomic_load(&e->lost.count) == 0) {
         pthread_mutex_unlock(&e->lost.writing);
         return ERR_OK;
@@ -424,7 +425,7 @@ enum err sto_rdb_lost_forget(struct rdb_engine *e, const struct sto_tenant_scope
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     rocksdb_readoptions_t *options =
         sto_rdb_scan_options(sto_range_begin(&range), sto_range_end(&range));
-    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* there is none in meta */
+    rocksdb_readoptions_set_ignore_range_deletions(options, 1); /* meta has none */
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(e->db.handle, options, e->db.meta);
     for (rocksdb_iter_seek_to_first(it); rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
         struct slice key, value;

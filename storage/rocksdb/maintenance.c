@@ -1,12 +1,13 @@
 /*
  * storage/rocksdb/maintenance.c - a loop around a timed wait.
  *
- * 1. A witness that cannot be written latches the engine: acknowledging on would let the file fall
- *    behind without bound. Want of space is borne for a while: deletes may end it. So is a lack of
- *    descriptors: connections and other files are closed again.
- * 2. On a disk that is low only deletes pass, and what they delete comes back with a compaction
+ * 1. A witness that cannot be written latches the engine: otherwise acknowledged writes would get
+ *    ahead of the file without a bound. Lack of space is tolerated for a limited time, because
+ *    deletes may end it. So is a lack of descriptors, because connections and other files are
+ *    closed again.
+ * 2. On a disk that is low only deletes are accepted, and their space is reclaimed by a compaction
  *    that nothing else would start: no growth, no flush. So deletes are flushed every few seconds;
- *    files full of them are compacted (RDB_DELETES_WINDOW), and growth goes on by itself.
+ *    files full of them are compacted (RDB_DELETES_WINDOW), and growth resumes by itself.
  */
 #include "storage/rocksdb/maintenance.h"
 
@@ -51,7 +52,8 @@ void sto_rdb_maintenance_witness(struct rdb_maintenance *m)
         sto_rdb_fail_text(m->engine, eb.text);
 }
 
-/* Both are of the whole database, but 7.8.3 keeps the first at the default column family. */
+/* Returns a property of the whole database; 7.8.3 keeps one of them at the default column
+ * family. */
 static uint64_t property(struct rdb_engine *e, const char *name)
 {
     uint64_t value = 0;
@@ -61,7 +63,7 @@ static uint64_t property(struct rdb_engine *e, const char *name)
 bool sto_rdb_background_failed(struct rdb_engine *e)
 {
     uint64_t errors = property(e, "rocksdb.background-errors");
-    if (errors <= sto_rdb_damage_io_failures(e->db.damage_io)) /* read later: never less */
+    if (errors <= sto_rdb_damage_io_failures(e->db.damage_io)) /* read after it: never less */
         return false;
     char text[sizeof e->reason] = "a flush or compaction failed: ";
     size_t len = strlen(text);
@@ -89,7 +91,7 @@ static void tokens_sweep(struct rdb_maintenance *m)
     bool more = true;
     for (int i = 0; more && i < RDB_SWEEPS_PER_SECOND; i++) {
         enum err rc = sto_rdb_tokens_sweep(m->engine, &m->tokens, base_wall_us(), &more);
-        if (rc == ERR_CORRUPT) /* they stay, and so do those behind them */
+        if (rc == ERR_CORRUPT) /* the tokens stay, and so do all after them */
             sto_rdb_damage_count(m->engine);
         if (rc != ERR_OK)
             return;
@@ -122,7 +124,7 @@ static void changes_sweep(struct rdb_maintenance *m)
     m->changes_walk_ns = 0;
 }
 
-/* What must not wait for a second. */
+/* Does the work that must not wait for a second. */
 static void look_often(struct rdb_maintenance *m)
 {
     struct rdb_engine *e = m->engine;
@@ -140,7 +142,7 @@ static void look(struct rdb_maintenance *m)
     struct rdb_engine *e = m->engine;
     if (atomic_load(&e->failed))
         return;
-    (void)sto_rdb_background_failed(e); /* the others look at the latch */
+    (void)sto_rdb_background_failed(e); /* the other threads check the latch */
     m->stalled_seconds = property(e, "rocksdb.is-write-stopped") != 0 ? m->stalled_seconds + 1 : 0;
     if (m->stalled_seconds >= RDB_STALL_SECONDS)
         sto_rdb_fail_text(e, "writes have been stopped for too long");
@@ -151,7 +153,7 @@ static void look(struct rdb_maintenance *m)
     reclaim(m);
 }
 
-/* True when it is time to end. */
+/* Waits. Returns true when the thread has to end. */
 static bool wait_moment(struct rdb_maintenance *m)
 {
     struct timespec until;
@@ -209,6 +211,6 @@ void sto_rdb_maintenance_stop(struct rdb_maintenance *m)
     pthread_mutex_unlock(&m->lock);
     INVARIANT(pthread_join(m->thread, NULL) == 0);
     m->started = false;
-    (void)pthread_cond_destroy(&m->changed); /* nobody waits */
+    (void)pthread_cond_destroy(&m->changed); /* no thread waits */
     (void)pthread_mutex_destroy(&m->lock);
 }

@@ -6,10 +6,10 @@
  *           (tag, length, bytes)* until tag 1; a key has its length before it, 8 bytes after it
  *
  * 1. A file that moves to another level is deleted and added in one edit, in this order. So the
- *    last word about a number decides.
- * 2. Edits of a group count when its last one is there. The first record of an unfinished group is
+ *    last event of a number decides.
+ * 2. Edits of a group count if its last one exists. The first record of an unfinished group is
  *    where the MANIFEST ends.
- * 3. A tag that is not known ends the reading: nothing is guessed.
+ * 3. An unknown tag ends the reading: nothing is guessed.
  */
 #include "storage/rocksdb/manifest.h"
 
@@ -59,7 +59,7 @@ struct chunk {
     uint8_t bytes[];
 };
 
-/* What an edit says of the whole database, or of all files of a family. */
+/* State of the whole database, or of all files of a family, as edits set it. */
 struct state {
     uint64_t logs[RDB_CF_COUNT];
     uint64_t least_log;
@@ -74,12 +74,12 @@ struct reading {
     size_t capacity;
     struct file_event *events;
     struct chunk *keys;
-    int family_of[RDB_CF_COUNT]; /* by RocksDB's number of the family */
+    int family_of[RDB_CF_COUNT]; /* index: RocksDB's number of the family */
     bool has_family[RDB_CF_COUNT];
     bool in_group;
     struct state before_group;
     size_t count_before_group;
-    uint64_t group_begin; /* its first record */
+    uint64_t group_begin; /* offset of its first record */
 };
 
 /* --- fields ----------------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static bool take_bytes(struct slice *in, struct slice *out)
     return true;
 }
 
-/* Without the sequence number behind it. */
+/* Takes a key, without the sequence number after it. */
 static bool take_key(struct slice *in, struct slice *out)
 {
     if (!take_bytes(in, out) || out->len < SEQUENCE_BYTES)
@@ -196,7 +196,7 @@ static bool take_deleted_file(struct reading *r, struct slice *in)
 
 struct edit {
     uint64_t family;
-    uint64_t log; /* 0: not said */
+    uint64_t log; /* 0: not set */
     uint64_t least_log;
     uint64_t sequence;
     bool is_added;
@@ -273,7 +273,7 @@ static uint64_t max_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* What the fields of an edit mean is known at its end: which family it is of. */
+/* Applies an edit at its end, because only then its family is known. */
 static enum err edit_apply(struct reading *r, const struct edit *e, size_t from, uint64_t offset)
 {
     enum err rc = e->is_added ? family_add(r, e) : ERR_OK;
@@ -315,7 +315,7 @@ static enum err edit_read(struct reading *r, uint64_t offset, struct slice recor
                      r->manifest->name, (unsigned long long)offset);
 }
 
-/* Up to the end, which a crash may have cut off. */
+/* Reads to the end, which a crash may have cut off. */
 static enum err edits_read(struct reading *r, struct rdb_log_file *f)
 {
     struct rdb_manifest *m = r->manifest;
@@ -350,7 +350,7 @@ static int event_compare(const void *left, const void *right)
     return a->order < b->order ? -1 : 1;
 }
 
-/* Rule 1. Keys move into memory of the list's own: one piece before the files' first. */
+/* Rule 1. Keys move into the list's own memory, allocated with the files. */
 static void list_make(struct reading *r)
 {
     struct rdb_manifest *m = r->manifest;

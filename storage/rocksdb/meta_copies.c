@@ -2,15 +2,15 @@
  * storage/rocksdb/meta_copies.c - files beside files, under names that RocksDB does not know.
  *
  *   000012.sst        RocksDB's
- *   000012.sst.part   a copy that is being made; one that a crash left is removed
- *   000012.sst.copy   the copy: synced, read again, then renamed
+ *   000012.sst.part   a copy in progress; one that a crash left is removed
+ *   000012.sst.copy   the copy: synced, reread, then renamed
  *
  * A table file never changes, so neither does its copy. RocksDB leaves names that it does not know
  * alone, and neither backups nor MANIFEST name them.
  *
- * 1. A directory is listed before the live files are asked for: a copy whose file is not live then
- *    is of a file that was replaced.
- * 2. A file is put in the place of another by a rename: backups may have a hard link to that.
+ * 1. A directory is listed before the live files are read: a copy whose file is not live then is of
+ *    a file that was replaced.
+ * 2. A file is replaced by a rename, because backups may have a hard link to the old one.
  */
 #define _GNU_SOURCE
 #include "storage/rocksdb/meta_copies.h"
@@ -43,7 +43,7 @@ static enum err fail_errno(struct errbuf *eb, const char *what, const char *path
                      strerrordesc_np(error));
 }
 
-/* "db/000012.sst" with the ending behind it. */
+/* Builds "db/000012.sst" with the suffix. */
 static enum err path_make(char out[BASE_PATH_BYTES], const char *db, uint64_t number,
                           const char *ending, struct errbuf *eb)
 {
@@ -67,7 +67,7 @@ static enum err any_block(void *ctx, const struct rdb_bad_block *block)
     return ERR_CORRUPT; /* one is enough */
 }
 
-/* bytes: as the MANIFEST says. */
+/* bytes: the size in the MANIFEST. */
 static bool is_sound(const char *path, uint64_t bytes)
 {
     struct stat st;
@@ -87,7 +87,7 @@ void sto_rdb_meta_copies_fini(struct rdb_meta_copies *c)
     (void)pthread_mutex_destroy(&c->lock);
 }
 
-/* True: cut off behind the table file's name. */
+/* Returns whether the name is a table file's with the suffix, and cuts the suffix off. */
 static bool ending_cut(char *name, const char *ending)
 {
     size_t len = strlen(name);
@@ -118,7 +118,7 @@ static void names_add(struct names *names, const char *name)
     memcpy(names->of[names->count++], name, strlen(name) + 1);
 }
 
-/* Parts are removed: the lock is held, so nobody makes one. */
+/* Lists copies and removes parts: the lock is held, so there is none in progress. */
 static enum err list(const char *db, struct names *out, struct errbuf *eb)
 {
     DIR *dir = opendir(db);
@@ -149,8 +149,9 @@ static bool names_have(const struct names *names, uint64_t number)
     return false;
 }
 
-/* False: there is none now. Damage of the file is told, so that it is examined; a file that is
- * replaced meanwhile needs none; a full disk or a lack of descriptors passes. */
+/* Creates a copy. False: there is none now. Damage of the file is reported, so that it is examined;
+ * a file that is replaced in the meantime needs no copy; a full disk or a lack of descriptors is
+ * temporary. */
 static bool copy_make(struct rdb_engine *e, const char *db, uint64_t number)
 {
     char from[BASE_PATH_BYTES], part[BASE_PATH_BYTES], to[BASE_PATH_BYTES];
@@ -165,7 +166,7 @@ static bool copy_make(struct rdb_engine *e, const char *db, uint64_t number)
         return true;
     if (rc == ERR_IO || (rc == ERR_OK && !is_right))
         sto_rdb_damage_found(e, &(struct sto_damaged_file){.number = number});
-    (void)unlink(part); /* else the next look removes it */
+    (void)unlink(part); /* else the next call removes it */
     return false;
 }
 
@@ -240,7 +241,7 @@ enum err sto_rdb_meta_copies_scrub(struct rdb_engine *e, uint64_t number, rdb_ta
     char db[BASE_PATH_BYTES], path[BASE_PATH_BYTES];
     if (base_path_join(db, e->dir, "db", NULL) != ERR_OK ||
         path_make(path, db, number, RDB_COPY_ENDING, NULL) != ERR_OK)
-        return ERR_OK; /* then none was made */
+        return ERR_OK; /* then there is no copy */
     enum err rc = sto_rdb_table_scrub(path, &how);
     if (rc == ERR_NOT_FOUND)
         return ERR_OK;
@@ -248,7 +249,7 @@ enum err sto_rdb_meta_copies_scrub(struct rdb_engine *e, uint64_t number, rdb_ta
         return rc;
     pthread_mutex_lock(&e->meta_copies.lock);
     if (!sto_rdb_headroom_is_low(&e->headroom))
-        (void)copy_make(e, db, number); /* else what is sound of it stays, for the next scrub */
+        (void)copy_make(e, db, number); /* else its sound parts stay, for the next scrub */
     pthread_mutex_unlock(&e->meta_copies.lock);
     return ERR_CORRUPT;
 }
@@ -295,7 +296,7 @@ bool sto_rdb_meta_copies_use(struct rdb_engine *e, uint64_t number,
     return is_sound;
 }
 
-/* --- while it is not -------------------------------------------------------------------------- */
+/* --- while the database is closed ------------------------------------------------------------ */
 
 enum err sto_rdb_meta_copies_take(const char *from_db, const char *to_db, uint64_t number,
                                   uint64_t bytes, bool *out_is_sound, struct errbuf *eb)
@@ -342,7 +343,7 @@ enum err sto_rdb_meta_copies_mend(const char *db, const struct sto_rocksdb_mende
 {
     struct rdb_manifest m;
     if (sto_rdb_manifest_read(db, &m, NULL) != ERR_OK)
-        return ERR_OK; /* there is no database yet, or the open says what is wrong with it */
+        return ERR_OK; /* there is no database yet, or the open reports what is wrong */
     enum err rc = ERR_OK;
     for (size_t i = 0; rc == ERR_OK && i < m.file_count; i++)
         if (m.files[i].family == RDB_CF_META)

@@ -1,9 +1,10 @@
 /*
  * storage/rocksdb/metadata_parts.cc - a table factory in front of two of RocksDB's.
  *
- * 1. A reader of RocksDB's takes from the file itself which form it has, and uses what the file
- *    and the factory's options have in common: so the factory with more in its filters reads all.
- * 2. To RocksDB the factory is its block-based one: it asks for that by name, and for its options.
+ * 1. RocksDB's reader determines the form from the file itself, and uses what the file and the
+ *    factory's options have in common: so the factory with more in its filters reads all files.
+ * 2. To RocksDB the factory is its block-based one: RocksDB identifies it by name, and reads its
+ *    options.
  */
 #include <atomic>
 #include <memory>
@@ -59,7 +60,7 @@ class Factory : public rocksdb::TableFactory {
         return whole_->ValidateOptions(db, family);
     }
 
-    /* Newer RocksDB (9.10) asks for it, 7.8 does not know it: so it is not called an override. */
+    /* Newer RocksDB (9.10) needs it, 7.8 does not know it: so it is not marked as an override. */
     std::unique_ptr<rocksdb::TableFactory> Clone() const
     {
         return std::make_unique<Factory>(parts_, whole_, in_parts_);

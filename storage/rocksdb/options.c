@@ -23,7 +23,7 @@
 #define OPEN_FILES_MOST  1000000
 #define JOBS_LEAST       3
 #define READERS_LEAST    8
-#define READERS_PER_CORE 4 /* one of them all for points only */
+#define READERS_PER_CORE 4 /* one of all readers is for points only */
 #define SHARD_BITS_MAX   6
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ void sto_rdb_options_of(const struct rdb_machine *machine, struct sto_rocksdb_op
         .cache_bytes = cache_default(machine->memory_bytes),
         .memtable_bytes = 64 * MIB,
         .background_jobs = at_least(cores + 1, JOBS_LEAST),
-        .file_bytes = 32 * MIB, /* a purge rewrites about one a level */
+        .file_bytes = 32 * MIB, /* a purge rewrites about one per level */
         .index_part_bytes = 4 * KIB,
         .level_bytes = 256 * MIB,
         .committers = at_most(at_least(cores / 2, 1), RDB_COMMITTERS_MAX),
@@ -120,7 +120,7 @@ void sto_rdb_options_complete(struct sto_rocksdb_options *o, const struct rdb_ma
         o->memtable_bytes = standard.memtable_bytes;
     if (o->open_files <= 0)
         o->open_files = open_files_default(
-            machine->descriptors); /* not earlier: a server raises its limit first */
+            machine->descriptors); /* not earlier, because a server raises its limit first */
     if (o->background_jobs <= 0)
         o->background_jobs = standard.background_jobs;
     if (o->index_part_bytes == 0)

@@ -1,12 +1,12 @@
 /*
- * storage/rocksdb/pace.c - a filter of compactions that filters nothing, and looks at the clock.
+ * storage/rocksdb/pace.c - a compaction filter that filters nothing, and checks the clock.
  *
- * 1. RocksDB's own limiter of rates stays off: in 7.8.3 it can forget a thread that waits.
+ * 1. RocksDB's own rate limiter stays off: in 7.8.3 it can lose a waiting thread.
  * 2. Each compaction has a filter of its own, which one thread uses.
- * 3. Whether somebody is served is told by what the engine counts already: writes, reads that went
- *    to a reader, and the samples of the block cache. A sign holds for RDB_PACE_BUSY_MS.
- * 4. due_ns is when the bytes so far should have passed, of all compactions: it may be ahead of now
- *    by what burst_bytes take. What passes while nobody is there does not move it.
+ * 3. Counters that the engine has anyway show whether requests are served: writes, reads that went
+ *    to a reader, and the samples of the block cache. A change counts for RDB_PACE_BUSY_MS.
+ * 4. due_ns is when the bytes processed so far are due, of all compactions: it may be ahead of now
+ *    by the time for burst_bytes. Bytes processed while no requests are served do not move it.
  */
 #include "storage/rocksdb/pace.h"
 
@@ -21,16 +21,16 @@
 
 #define NS_PER_S  1000000000ULL
 #define NS_PER_MS 1000000ULL
-#define REST_MS   10 /* at once; then it looks whether it may go on */
+#define REST_MS   10 /* one rest; then it checks whether it may continue */
 
 struct passing {
     struct rdb_pace *pace;
-    uint64_t bytes;   /* since the last look */
-    uint64_t signs;   /* of somebody, when it looked last */
-    uint64_t sign_ns; /* when there was a new one; 0: there was none */
+    uint64_t bytes;   /* since the last check */
+    uint64_t signs;   /* of requests, at the last check */
+    uint64_t sign_ns; /* of the last change; 0: there was none */
 };
 
-/* Grows when somebody is served. */
+/* Returns a number that grows when requests are served. */
 static uint64_t signs_of(struct rdb_engine *e)
 {
     return atomic_load_explicit(&e->acked_sequence, memory_order_relaxed) +
@@ -50,7 +50,7 @@ static bool is_busy(struct passing *p, uint64_t now_ns)
     return p->sign_ns != 0 && now_ns - p->sign_ns < RDB_PACE_BUSY_MS * NS_PER_MS;
 }
 
-/* Writers would wait for this compaction, or everybody does. */
+/* Returns whether writers would wait for this compaction, or the engine for its end. */
 static bool is_pressed(struct rdb_engine *e)
 {
     return atomic_load(&e->closing) || atomic_load(&e->failed) ||
@@ -74,17 +74,17 @@ static void look(struct passing *p)
         due_ns = now_ns;
     if (is_busy(p, now_ns))
         due_ns += ns_of(e, p->bytes);
-    atomic_store(&pace->due_ns, due_ns); /* two at once: one of them may be forgotten */
+    atomic_store(&pace->due_ns, due_ns); /* if two threads store at once, one may be lost */
     p->bytes = 0;
     while (now_ns + ahead_ns < due_ns && is_busy(p, now_ns) && !is_pressed(e)) {
         uint64_t begun_ns = now_ns;
-        (void)nanosleep(&pause, NULL); /* woken early: looks early */
+        (void)nanosleep(&pause, NULL); /* a wake-up only checks earlier */
         now_ns = base_monotonic_ns();
         atomic_fetch_add_explicit(&pace->rested_ns, now_ns - begun_ns, memory_order_relaxed);
     }
 }
 
-/* 0: it stays. */
+/* Filters an entry. 0: it stays. */
 static unsigned char pass(void *state, int level, const char *key, size_t key_len,
                           const char *value, size_t value_len, char **new_value,
                           size_t *new_value_len, unsigned char *value_changed)
@@ -122,7 +122,7 @@ static rocksdb_compactionfilter_t *filter_make(void *state,
 
 static void factory_drop(void *state)
 {
-    (void)state; /* the engine's */
+    (void)state; /* belongs to the engine */
 }
 
 void sto_rdb_pace_init(struct rdb_pace *p, struct rdb_engine *e)

@@ -1,9 +1,9 @@
 /*
  * storage/rocksdb/part_file.c - RocksDB writes the file, storage/rocksdb/table_file.c reads it.
  *
- * A part ends behind a key whose number, made of its bytes alone, falls below the size of its
- * entry, out of mean_bytes: one in mean_bytes of bytes, wherever it stands. A row that is added in
- * front moves no later end, but the one of the part it falls into.
+ * A part ends after a key whose hash, of its bytes alone, modulo mean_bytes is below the size of
+ * its entry: one end in mean_bytes bytes on average, at any position. A row that is added moves
+ * only the end of its own part, and no later one.
  */
 #include "storage/rocksdb/part_file.h"
 
@@ -88,7 +88,7 @@ void sto_part_abandon(struct sto_part_writer *w)
     base_free(w);
 }
 
-/* A length in front of each, so that no two lists of keys and values give the same bytes. */
+/* Hashes bytes after their length, so that no two lists of keys and values give the same bytes. */
 static void hash_one(struct sto_part_writer *w, struct slice bytes)
 {
     uint8_t len[8];
@@ -151,7 +151,7 @@ static void put_hash(struct sto_part_writer *w, struct sto_part *out)
 enum err sto_part_finish(struct sto_part_writer *w, struct sto_part *out, struct errbuf *eb)
 {
     char *error = NULL;
-    INVARIANT(w->keys > 0); /* RocksDB makes no empty one */
+    INVARIANT(w->keys > 0); /* RocksDB creates no empty one */
     rocksdb_sstfilewriter_finish(w->file, &error);
     if (error == NULL) {
         out->keys = w->keys;
@@ -173,7 +173,7 @@ static enum err visit_entry(void *ctx, enum rdb_entry_kind kind, struct slice ke
 {
     const struct reading *r = ctx;
     if (kind == RDB_ENTRY_RANGE)
-        return ERR_CORRUPT; /* a part holds none */
+        return ERR_CORRUPT; /* a part has none */
     return kind == RDB_ENTRY_DATA ? r->visit(r->ctx, key, value) : ERR_OK;
 }
 
@@ -185,5 +185,5 @@ enum err sto_part_visit(const char *path, sto_stored_visit *visit, void *ctx, st
     enum err rc = sto_rdb_table_visit(path, visit_entry, &r, &bytes, &detail);
     if (rc != ERR_OK && (eb == NULL || eb->text[0] == '\0'))
         return base_fail(eb, rc, "%s", detail.text);
-    return rc; /* the visit has said why */
+    return rc; /* the visit has set the text */
 }

@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/patient_files.cc - RocksDB has no errno, but its text ends with what errno means.
+ * storage/rocksdb/patient_files.cc - RocksDB returns no errno, but its text ends with errno's text.
  *
- * A failed open of a log, table or MANIFEST stops RocksDB's writes for good. Its own resumption is
- * switched off (README.md), so the error must not reach it.
+ * A failed open of a log, table or MANIFEST stops RocksDB's writes for good. Its automatic resume
+ * is switched off (README.md), so the error must not reach it.
  */
 #include <cerrno>
 #include <cstring>
@@ -15,7 +15,7 @@ extern "C" {
 
 namespace {
 
-/* The text of ENFILE begins with that of EMFILE. */
+/* The text of ENFILE starts with that of EMFILE. */
 bool lacks_descriptor(const rocksdb::IOStatus &status)
 {
     return status.IsIOError() &&

@@ -1,8 +1,8 @@
 /*
  * storage/rocksdb/pool.h - the reader threads: work that may wait for the disk.
  *
- * Does:     runs messages on a few threads, in fair order; keeps short work from waiting behind
- *           long work.
+ * Does:     runs messages on a few threads, in fair order; keeps long work from delaying
+ *           short work.
  * Owns:     its threads and queues.
  * May use:  base/, storage/.
  * Knows no: what the messages do.

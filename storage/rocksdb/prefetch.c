@@ -1,17 +1,17 @@
 /*
- * storage/rocksdb/prefetch.c - the reads of apply, made for the sake of the block cache.
+ * storage/rocksdb/prefetch.c - does the reads of apply to fill the block cache.
  *
  *   mutation                        what is read
  *   any                             the row's header; without one, nothing else
  *   set, add, merge at a timestamp  that cell
  *     in a family of one version    the newest cell of the column that is not newer
  *   append, increment               the newest cell of the column
- *   delete, predicate               the cells from the first that may be meant, up to a bound
+ *   delete, predicate               cells, starting at the first one affected, up to a bound
  *
- * 1. The same walk is made twice: first from memory alone, on the committer, up to the first block
+ * 1. The same walk is done twice: first from memory alone, on the committer, up to the first block
  *    that is not there; then with the disk, on a reader.
- * 2. Values are thrown away. The batch, whose changes this does not see, may make another outcome;
- *    then the committer reads what is missing.
+ * 2. Values are discarded. The batch, whose changes this does not see, may lead to another result;
+ *    then the committer reads the missing blocks.
  */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "storage/rocksdb/prefetch.h"
@@ -35,7 +35,7 @@
 
 enum found { FOUND, ABSENT, NOT_IN_MEMORY, READ_FAILED };
 
-/* A walk over what one operation reads. */
+/* A walk over the keys that one operation reads. */
 struct walk {
     struct rdb_engine *engine;
     const struct sto_mutate_op *op;
@@ -43,7 +43,7 @@ struct walk {
     uint64_t bytes; /* read so far */
     uint64_t keys;
     size_t row_len;
-    uint8_t key[STO_KEY_MAX]; /* begins with the row's prefix */
+    uint8_t key[STO_KEY_MAX]; /* starts with the row's prefix */
     uint8_t upper[STO_KEY_MAX];
 };
 
@@ -52,7 +52,8 @@ static bool is_enough(const struct walk *w)
     return w->bytes >= LIM_PREFETCH_BYTES || w->keys >= LIM_PREFETCH_KEYS;
 }
 
-/* Frees RocksDB's text. A failure is not told: the committer will meet it. */
+/* Classifies RocksDB's error and frees its text. A failure is not reported: the committer will meet
+ * it. */
 static enum found found_error(char *error)
 {
     bool is_of_skips = sto_rdb_error_is_of_skips(error);
@@ -80,8 +81,8 @@ static enum found key_read(struct walk *w, size_t key_len)
     return FOUND;
 }
 
-/* The cells from w->key on that begin like its first prefix_len bytes, at most cells_max, after at
- * most removed_max removed keys each (0: any number). */
+/* Reads the cells at and after w->key that have its first prefix_len bytes in common, at most
+ * cells_max, after at most removed_max removed keys each (0: any number). */
 static enum found cells_read(struct walk *w, size_t from_len, size_t prefix_len, uint64_t cells_max,
                              uint64_t removed_max)
 {
@@ -105,7 +106,7 @@ static enum found cells_read(struct walk *w, size_t from_len, size_t prefix_len,
         value.ptr = (const uint8_t *)rocksdb_iter_value(it, &value.len);
         w->bytes += key.len + value.len;
         w->keys++;
-        if (n + 1 >= cells_max || w->memory_only) /* that the first is there says enough */
+        if (n + 1 >= cells_max || w->memory_only) /* the first one suffices */
             break;
         rocksdb_iter_next(it);
     }
@@ -116,7 +117,7 @@ static enum found cells_read(struct walk *w, size_t from_len, size_t prefix_len,
     return error == NULL ? FOUND : found_error(error);
 }
 
-/* What a new cell replaces (apply_set.c). */
+/* Reads the cell that a new one replaces (apply_set.c). */
 static enum found cell_read(struct walk *w, const struct sto_mutation *m)
 {
     const struct sto_family *family = sto_schema_family_by_number(w->op->scope.schema, m->family);
@@ -189,9 +190,10 @@ static enum found op_read(struct walk *w, struct rdb_engine *e, const struct sto
     return found;
 }
 
-/* --- whether to ask --------------------------------------------------------------------------- */
+/* --- whether to check ------------------------------------------------------------------------ */
 
-/* How often this thread gave its processor up by itself: to wait for a disk, or a lock. */
+/* Returns how often this thread gave up its processor voluntarily: to wait for a disk, or a
+ * lock. */
 static uint64_t sleeps_count(void)
 {
     struct rusage usage;
@@ -256,10 +258,10 @@ static void run_on_reader(struct base_msg *msg)
     uint64_t sleeps = sleeps_count();
     struct walk w; /* large: not zeroed */
     w.keys = 0;
-    atomic_fetch_add(&account->reads_open, 1); /* before the gate is looked at: see slice.c */
+    atomic_fetch_add(&account->reads_open, 1); /* before the gate is checked: see slice.c */
     if (sto_rdb_gate_check(account, true, NULL) == ERR_OK &&
         !atomic_load_explicit(&op->scope.schema->table->forgotten, memory_order_relaxed))
-        (void)op_read(&w, e, op, false); /* a failure meets the committer as well */
+        (void)op_read(&w, e, op, false); /* the committer meets a failure as well */
     atomic_fetch_sub(&account->reads_open, 1);
     sto_rdb_pool_charge(&e->pool, account, RDB_POINTS, w.keys / RDB_STEPS_PER_OP);
     p->was_slow = is_slow(base_monotonic_ns() - began_ns) && sleeps_count() != sleeps;
@@ -278,7 +280,7 @@ bool sto_rdb_prefetch_start(struct rdb_committer *c, struct sto_mutate_op *op,
         .msg.run = run_on_reader, .returned = returned, .committer = c, .op = op};
     const struct rdb_pool_job job = {
         .account = op->scope.tenant.account, .queue = RDB_POINTS, .priority = op->priority};
-    sto_rdb_shuttle_enter(e); /* before asking whether the engine is closing */
+    sto_rdb_shuttle_enter(e); /* before checking whether the engine is closing */
     if (!atomic_load(&e->closing) && sto_rdb_pool_push(&e->pool, &job, &p->msg, NULL)) {
         atomic_fetch_add_explicit(&e->prefetches, 1, memory_order_relaxed);
         return true;

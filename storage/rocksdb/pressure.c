@@ -1,9 +1,10 @@
 /*
- * storage/rocksdb/pressure.c - the worst of several signs.
+ * storage/rocksdb/pressure.c - the maximum of several indicators.
  *
- * Each sign grows from 0 half way to where RocksDB begins to delay, to full there: what is refused
- * in between gives flushes and compactions the time that they need. A delay that is there counts
- * as full: it holds up everybody's writes, because all go through one log.
+ * Each indicator grows from 0, half way to the point where RocksDB starts to delay, to full at that
+ * point: refusing writes in between gives flushes and compactions the time that they need. An
+ * existing delay counts as full: it delays the writes of all tenants, because all go through one
+ * log.
  */
 #include "storage/rocksdb/pressure.h"
 
@@ -42,7 +43,7 @@ static uint64_t property(const struct rdb_engine *e, const char *name)
     return rocksdb_property_int_cf(e->db.handle, e->db.cells, name, &value) == 0 ? value : 0;
 }
 
-/* This one is not among those that are given as numbers. */
+/* RocksDB does not return this property as a number. */
 static uint64_t level0_files(const struct rdb_engine *e)
 {
     char *text =

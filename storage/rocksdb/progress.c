@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/progress.c - a few numbers that somebody may read.
+ * storage/rocksdb/progress.c - a few numbers that other threads may read.
  */
 #include "storage/rocksdb/progress.h"
 
@@ -18,7 +18,7 @@ void sto_rdb_progress_begin(struct rdb_engine *e, enum sto_progress_unit unit, u
     struct sto_progress *p = e->progress;
     if (p == NULL)
         return;
-    atomic_store(&p->unit, STO_PROGRESS_NONE); /* the others do not belong together now */
+    atomic_store(&p->unit, STO_PROGRESS_NONE); /* the other fields are inconsistent from here */
     atomic_store(&p->done, 0);
     atomic_store(&p->all, all);
     atomic_store(&p->since_ns, base_monotonic_ns());

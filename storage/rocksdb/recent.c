@@ -1,9 +1,9 @@
 /*
  * storage/rocksdb/recent.c - sets of RDB_RECENT_WAYS places; a key belongs to one set by its hash.
  *
- * 1. Marks stand together, so that a key that is not there costs one cache line. Keys are compared
- *    as well: the hash only finds them.
- * 2. A key stands in at most one place. A mark of 0 is a free place.
+ * 1. Marks are stored together, so that looking up a missing key costs one cache line. Keys are
+ *    compared as well: the hash only finds them.
+ * 2. A key is in at most one place. A mark of 0 is a free place.
  */
 #define _GNU_SOURCE
 
@@ -38,10 +38,10 @@ void sto_rdb_recent_init(struct rdb_recent *r)
 {
     size_t bytes = LIM_RECENT_SETS * sizeof(r->sets[0]);
     *r = (struct rdb_recent){.sets = base_new(bytes)};
-    /* A set is anywhere: with small pages each look-up misses the TLB as well. */
+    /* Lookups are random: with small pages each one misses the TLB as well. */
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t from = (uintptr_t)r->sets / page * page;
-    (void)madvise((void *)from, (uintptr_t)r->sets + bytes - from, MADV_HUGEPAGE); /* a wish */
+    (void)madvise((void *)from, (uintptr_t)r->sets + bytes - from, MADV_HUGEPAGE); /* a hint */
 }
 
 void sto_rdb_recent_fini(struct rdb_recent *r)
@@ -57,7 +57,7 @@ static struct spot spot_of(const struct rdb_recent *r, struct slice key)
     return (struct spot){&r->sets[hash % LIM_RECENT_SETS], mark == 0 ? 1 : mark};
 }
 
-/* The place of key, or RDB_RECENT_WAYS. */
+/* Returns the index of the key's place, or RDB_RECENT_WAYS. */
 static size_t way_of(struct spot spot, struct slice key)
 {
     size_t way = 0;
@@ -131,7 +131,7 @@ void sto_rdb_recent_clear(struct rdb_recent *r)
 {
     if (!r->used)
         return;
-    /* Not memset: the pages go back, and are zeroed as they are needed again. */
+    /* Not memset: the pages are freed, and zeroed when they are needed again. */
     sto_rdb_recent_fini(r);
     sto_rdb_recent_init(r);
 }

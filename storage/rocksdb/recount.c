@@ -1,17 +1,17 @@
 /*
- * storage/rocksdb/recount.c - a snapshot between two commits, then patience.
+ * storage/rocksdb/recount.c - takes a snapshot between two commits, then counts slice by slice.
  *
- * 1. The snapshot is taken on the tenant's committer while no batch is under way, together with the
- *    counters in memory: both are of that moment.
- * 2. It counts LIM_SLICE_STEPS_SHARED keys, then goes to the end of the readers' queue: reads have
- *    their turn.
- * 3. Rows come first, then the changes of streams. Other threads remove changes as well,
- *    under the lock of documents (change_count.h): the snapshot is taken under it.
+ * 1. The snapshot is taken on the tenant's committer while no batch is in progress, together with
+ *    the counters in memory: both are of that moment.
+ * 2. It counts LIM_SLICE_STEPS_SHARED keys, then goes to the end of the readers' queue, so that
+ *    reads are served.
+ * 3. Rows come first, then the changes of streams. Other threads remove changes as well, under the
+ *    lock of documents (change_count.h): the snapshot is taken under it.
  * 4. Every row's cells and bytes must add up to its header, and the stored counters of all tables
- *    to those in memory; what remains is the caller's comparison of counted with recorded.
- * 5. A deletion waits for every snapshot of before it, and for the files that an iterator holds.
- *    So what is waited for and as old as a row's may be (long_row.h) is given up, and counting
- *    begins anew behind the deletion.
+ *    to those in memory; the caller compares counted with recorded.
+ * 5. A deletion waits for every older snapshot, and for the files that an iterator holds. So a
+ *    recount that is waited for and as old as a row's snapshot may be (long_row.h) releases both,
+ *    and restarts after the deletion.
  */
 #include "storage/rocksdb/recount.h"
 
@@ -32,7 +32,7 @@
 #define NS_PER_MS 1000000ULL
 
 struct state {
-    struct rdb_task task; /* first: to the committer */
+    struct rdb_task task; /* first; sent to the committer */
     struct sto_recount_op *op;
     struct rdb_engine *engine;
     const rocksdb_snapshot_t *snapshot;
@@ -55,7 +55,7 @@ static void run_done(struct base_msg *msg)
     op->done(op);
 }
 
-/* Nothing is kept from deletions behind this. */
+/* Releases everything that deletions wait for. */
 static void let_go(struct state *s)
 {
     if (s->it != NULL) {
@@ -85,7 +85,7 @@ static void answer(struct sto_recount_op *op, enum err rc)
 
 /* --- cells ---------------------------------------------------------------------------------- */
 
-/* Steps over a lost range that begins here. */
+/* Steps over a lost range that starts at the key. Returns whether there is one. */
 static bool lost_skip(struct sto_recount_op *op, struct slice key)
 {
     uint8_t end[STO_KEY_MAX + 1];
@@ -105,7 +105,7 @@ static enum err key_visit(struct sto_recount_op *op, struct slice key, struct sl
         return ERR_OK;
     }
     if (sto_key_is_canary(&s->range, key))
-        return ERR_OK; /* nobody's row */
+        return ERR_OK; /* belongs to no row */
     return sto_rdb_row_sum_add(&s->sum, key, value, &op->detail);
 }
 
@@ -126,7 +126,7 @@ static rocksdb_iterator_t *iterate(struct state *s, const struct sto_range *rang
     *out_options = sto_rdb_scan_options(sto_range_begin(range), sto_range_end(range));
     rocksdb_readoptions_set_snapshot(*out_options, s->snapshot);
     rocksdb_readoptions_set_fill_cache(*out_options, 0);
-    if (family == s->engine->db.meta) /* there is no range tombstone in meta */
+    if (family == s->engine->db.meta) /* meta has no range tombstone */
         rocksdb_readoptions_set_ignore_range_deletions(*out_options, 1);
     rocksdb_iterator_t *it =
         family == s->engine->db.cells
@@ -136,7 +136,7 @@ static rocksdb_iterator_t *iterate(struct state *s, const struct sto_range *rang
     return it;
 }
 
-/* Begins with what is stored in s->family. */
+/* Starts with the keys of s->family. */
 static enum err family_open(struct sto_recount_op *op)
 {
     struct state *s = op->engine_state;
@@ -149,7 +149,7 @@ static enum err family_open(struct sto_recount_op *op)
     return rc == ERR_OK ? rc : base_fail(&op->detail, rc, "what is stored cannot be read");
 }
 
-/* Behind the last key of s->family; *out_end: there is no other. */
+/* Ends s->family after its last key; *out_end: there is no other family. */
 static enum err family_close(struct sto_recount_op *op, bool *out_end)
 {
     struct state *s = op->engine_state;
@@ -165,7 +165,7 @@ static enum err family_close(struct sto_recount_op *op, bool *out_end)
     return rc == ERR_OK ? opened : rc;
 }
 
-/* One slice; *out_end true when there is nothing more to count. */
+/* Counts one slice; *out_end true when there is nothing more to count. */
 static enum err count_keys(struct sto_recount_op *op, bool *out_end)
 {
     struct state *s = op->engine_state;
@@ -189,7 +189,7 @@ static enum err count_keys(struct sto_recount_op *op, bool *out_end)
 
 /* --- counters ------------------------------------------------------------------------------- */
 
-/* recorded: by tables' counters, ever. */
+/* recorded: bytes ever recorded, by the tables' counters. */
 static enum err check_stored_changes(struct sto_recount_op *op, uint64_t recorded)
 {
     struct state *s = op->engine_state;
@@ -257,7 +257,7 @@ static void begin(struct state *s)
     sto_rdb_committer_task(sto_rdb_committer_of(s->engine, s->op->scope.account), &s->task, true);
 }
 
-/* A full queue refuses no recount: it waits its turn, as operators send few. */
+/* Continues on a reader. A full queue refuses no recount, because operators send few. */
 static void go_on(struct state *s)
 {
     const struct rdb_pool_job job = {.account = s->op->scope.account,
@@ -325,7 +325,7 @@ static void run_on_committer(struct rdb_committer *c, struct rdb_task *task)
 {
     struct state *s = (struct state *)task;
     struct sto_recount_op *op = s->op;
-    (void)c; /* its thread is what matters: no write is under way */
+    (void)c; /* its thread matters: no write is in progress */
     enum err rc = sto_rdb_usable(s->engine, &op->detail);
     if (rc != ERR_OK) {
         answer(op, rc);

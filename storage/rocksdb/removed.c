@@ -18,7 +18,7 @@
 
 #define NS_PER_S    1000000000ULL
 #define BYTES_A_KEY 64
-#define DUE_FIRST   20000 /* a millisecond */
+#define DUE_FIRST   20000 /* about a millisecond */
 
 void sto_rdb_removed_init(struct rdb_removed *r)
 {
@@ -27,7 +27,7 @@ void sto_rdb_removed_init(struct rdb_removed *r)
 
 void sto_rdb_removed_fini(struct rdb_removed *r)
 {
-    (void)pthread_mutex_destroy(&r->lock); /* nobody holds it */
+    (void)pthread_mutex_destroy(&r->lock); /* no thread holds it */
 }
 
 static struct slice begin_of(const struct rdb_stretch *s)
@@ -52,21 +52,21 @@ static void end_at(struct rdb_stretch *s, struct slice key)
     s->bounds.upper_len = key.len;
 }
 
-/* Nothing of its keys stays in memory. */
+/* Removes a stretch, and its keys from memory. */
 static void drop(struct rdb_removed *r, size_t i)
 {
     r->of[i] = r->of[--r->count];
     OPENSSL_cleanse(&r->of[r->count], sizeof r->of[0]);
 }
 
-/* Whether two stored keys belong to one tenant. */
+/* Returns whether two stored keys belong to one tenant. */
 static bool is_of_same(struct slice a, struct slice b)
 {
     const uint8_t *end = memchr(a.ptr, '#', a.len);
     return end != NULL && base_slice_starts_with(b, base_slice(a.ptr, (size_t)(end - a.ptr) + 1));
 }
 
-/* Returns the one that fewer keys were passed in; either may be NULL. */
+/* Returns the stretch with fewer passed keys; either may be NULL. */
 static struct rdb_stretch *lesser(struct rdb_stretch *a, struct rdb_stretch *b)
 {
     return a == NULL || (b != NULL && b->passed < a->passed) ? b : a;
@@ -90,7 +90,7 @@ static struct rdb_stretch *stretch_of(struct rdb_removed *r, struct slice begin,
     struct rdb_stretch *s = count >= REMOVED_STRETCHES_OF_ONE ? own
                             : r->count < REMOVED_STRETCHES    ? &r->of[r->count++]
                                                               : least;
-    OPENSSL_cleanse(s, sizeof *s); /* the keys of another tenant, maybe */
+    OPENSSL_cleanse(s, sizeof *s); /* may have keys of another tenant */
     s->due = DUE_FIRST;
     begin_at(s, begin);
     end_at(s, end);
@@ -132,12 +132,12 @@ void sto_rdb_removed_forget(struct rdb_engine *e, struct sto_span span)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Copies the part of a stored key up to the next '#'; returns what is left of the key. */
+/* Copies the part of a stored key up to the next '#'; returns the rest of the key. */
 static struct slice part_copy(struct slice key, char *out, size_t len_max)
 {
     const uint8_t *end = memchr(key.ptr, '#', key.len);
     size_t n = end == NULL ? key.len : (size_t)(end - key.ptr);
-    INVARIANT(end != NULL && n <= len_max); /* a key of a row begins with both IDs */
+    INVARIANT(end != NULL && n <= len_max); /* a row's key starts with both IDs */
     memcpy(out, key.ptr, n);
     out[n] = '\0';
     return base_slice(end + 1, key.len - n - 1);
@@ -180,7 +180,8 @@ static bool take(struct rdb_removed *r, struct rdb_stretch *out, uint64_t *out_f
     return found;
 }
 
-/* Rewriting it costs too much so far. Since a forget, its tenant may be gone. */
+/* Adds a stretch again, because its rewriting costs too much so far. After a forget its tenant may
+ * be gone: it is dropped. */
 static void put_back(struct rdb_removed *r, const struct rdb_stretch *s, uint64_t due,
                      uint64_t forgets)
 {

@@ -3,10 +3,10 @@
  *
  *   db/      witness    what open does
  *   none     none       a new database: witness "adopting", create, witness "live"
- *   any      adopting   open whatever is there, creating it when missing; witness "live"
- *   some     live       open; refuse when its last sequence number is below the witness
- *   some     none       refuse: the witness was lost, or the files are not ours
- *   none     live       refuse: the database was lost
+ *   any      adopting   opens what is there, or creates it; witness "live"
+ *   some     live       opens; refuses if its last sequence number is below the witness
+ *   some     none       refuses: the witness was lost, or the files are not ours
+ *   none     live       refuses: the database was lost
  *
  * 1. Threads start after the database is open and checked, and end before it closes.
  * 2. The first failure stays: reason is written once, failed is never cleared.
@@ -47,13 +47,13 @@
 
 #include "base/banned.h"
 
-#define OPEN_BYTES   (8 * MIB) /* a new log, a new MANIFEST, and what follows at once */
+#define OPEN_BYTES   (8 * MIB) /* a new log, a new MANIFEST, and the first writes */
 #define LAYOUT_KEY   "!layout"
 #define LAYOUT_VALUE "1"
 
 /* --- failing -------------------------------------------------------------------------------- */
 
-/* RocksDB gives no errno, but its text. */
+/* Classifies the failure by its text, because RocksDB returns no errno. */
 static enum sto_disk disk_of(const struct rdb_engine *e, const char *reason)
 {
     if (strstr(reason, strerrordesc_np(ENOSPC)) != NULL ||
@@ -101,7 +101,7 @@ enum err sto_rdb_usable(struct rdb_engine *e, struct errbuf *eb)
 
 /* --- writing -------------------------------------------------------------------------------- */
 
-/* Raise acked_sequence to what is durable now. */
+/* Raises acked_sequence to the last durable change. */
 static void acknowledge(struct rdb_engine *e)
 {
     uint64_t now = rocksdb_get_latest_sequence_number(e->db.handle);
@@ -129,7 +129,7 @@ enum err sto_rdb_write(struct rdb_engine *e, rocksdb_writebatch_t *batch)
     (void)rocksdb_writebatch_data(batch, &bytes); /* only its size */
     rocksdb_write(e->db.handle, e->db.synced, batch, &error);
     if (error != NULL) {
-        (void)sto_rdb_fail(e, "write", error); /* whatever its class: it may be there or not */
+        (void)sto_rdb_fail(e, "write", error); /* any class: the write may be there or not */
         sto_rdb_headroom_check(&e->headroom);
         return ERR_OUTCOME_UNKNOWN;
     }
@@ -138,7 +138,7 @@ enum err sto_rdb_write(struct rdb_engine *e, rocksdb_writebatch_t *batch)
     return ERR_OK;
 }
 
-/* --- the operations that need no file of their own ------------------------------------------- */
+/* --- operations without a file of their own --------------------------------------------------- */
 
 static void mutate_row(struct sto_engine *engine, struct sto_mutate_op *op)
 {
@@ -185,7 +185,7 @@ enum err sto_rdb_flush(struct rdb_engine *e)
     return rc;
 }
 
-/* Accepts an engine of which only the first parts were made. */
+/* Accepts an engine that was created in part. */
 static void engine_free(struct rdb_engine *e)
 {
     for (int i = 0; i < e->committer_count; i++)
@@ -198,7 +198,7 @@ static void engine_free(struct rdb_engine *e)
     sto_rdb_db_close(&e->db);
     sto_rdb_headroom_fini(&e->headroom);
     base_free(e->purging.of);
-    (void)pthread_mutex_destroy(&e->reason_lock); /* nobody holds them */
+    (void)pthread_mutex_destroy(&e->reason_lock); /* no thread holds them */
     (void)pthread_mutex_destroy(&e->compact_lock);
     (void)pthread_mutex_destroy(&e->docs_lock);
     (void)pthread_mutex_destroy(&e->image_lock);
@@ -236,7 +236,7 @@ static void engine_close(struct sto_engine *engine)
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* Whether the directory is there and holds anything. */
+/* Returns in *out whether the directory exists and is not empty. */
 static enum err has_content(const char *path, bool *out, struct errbuf *eb)
 {
     *out = false;
@@ -251,7 +251,7 @@ static enum err has_content(const char *path, bool *out, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* What recovery turns into tables. */
+/* Returns the bytes that recovery turns into tables. */
 static enum err logs_measure(const char *path, uint64_t *out, struct errbuf *eb)
 {
     DIR *dir = opendir(path);
@@ -271,7 +271,7 @@ static enum err logs_measure(const char *path, uint64_t *out, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* The table at the top of this file, up to the database's opening. */
+/* Implements the table at the top of this file, up to the open of the database. */
 static enum err witness_prepare(struct rdb_engine *e, const char *db_path, struct rdb_witness *out,
                                 struct errbuf *eb)
 {
@@ -317,7 +317,8 @@ static enum err layout_check(struct rdb_engine *e, bool adopting, struct errbuf 
     }
     if (!adopting)
         return base_fail(eb, ERR_CORRUPT, "the database does not say which layout it has");
-    /* Also what must stand before the first snapshot: 7.8.3 mistakes a snapshot at sequence 0. */
+    /* This write also has to precede the first snapshot: 7.8.3 mistakes a snapshot at sequence
+     * 0. */
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     rocksdb_writebatch_put_cf(batch, e->db.meta, LAYOUT_KEY, sizeof(LAYOUT_KEY) - 1, LAYOUT_VALUE,
                               sizeof(LAYOUT_VALUE) - 1);

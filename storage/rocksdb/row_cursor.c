@@ -2,10 +2,10 @@
  * storage/rocksdb/row_cursor.c - two orders of keys, merged.
  *
  * 1. An entry of the overlay that is live hides the database's value of the same key; one that is
- *    not says nothing.
+ *    not live has no information.
  * 2. The iterator moves when the cursor does, not before: many removed keys may follow.
- * 3. pending stands at or after the cell under the cursor. Entries made in front of it are those
- * of cells that were passed, or of new ones the walk need not see.
+ * 3. pending is at or after the cell under the cursor. Entries added before it are those of cells
+ *    that were passed, or of new ones that the walk need not see.
  */
 #include "storage/rocksdb/row_cursor.h"
 
@@ -63,7 +63,7 @@ static enum err begin(struct rdb_row_cursor *c)
     return sto_rdb_lost_check_key(c->batch->engine, RDB_CF_CELLS, c->row);
 }
 
-/* The next one that no range of the batch hides. */
+/* Moves to the next key that no range of the batch hides. */
 static bool stored_key(const struct rdb_row_cursor *c, struct slice *out)
 {
     while (c->iterator != NULL && rocksdb_iter_valid(c->iterator)) {
@@ -114,7 +114,7 @@ static void skip_silent(struct rdb_row_cursor *c)
         c->pending = NULL;
 }
 
-/* The iterator shows nothing more of the row. */
+/* Returns why the iterator has no further key of the row. */
 static enum err stored_end(struct rdb_row_cursor *c)
 {
     char *error = NULL;
@@ -128,7 +128,7 @@ static enum err stored_end(struct rdb_row_cursor *c)
     return ERR_CANCELLED;
 }
 
-/* Both sides stand at or behind where the cursor is to be. */
+/* Chooses the next cell. Both sides are at or after the cursor's new position. */
 static enum err settle(struct rdb_row_cursor *c)
 {
     for (;;) {

@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/row_sum.c - a row is open from its header to the next one's.
+ * storage/rocksdb/row_sum.c - a row is open from its header to the next row's.
  */
 #include "storage/rocksdb/row_sum.h"
 

@@ -1,14 +1,14 @@
 /*
- * storage/rocksdb/salvage.c - the copy, opened: what is missing is recorded, filled and counted.
+ * storage/rocksdb/salvage.c - opens the copy; records, fills and counts the missing parts.
  *
- *   files    salvage_files.c; from here on the copy is a sound database
- *   open     what RocksDB still does not open is left out as well, and it is tried again
+ *   files    salvage_files.c; after that the copy is a sound database
+ *   open     files that RocksDB still does not open are left out as well, and the open is retried
  *   record   the keys of each piece that was left out become lost ranges
- *   orphans  a piece may have held the deletion of a table: rows without a table go again
+ *   orphans  a piece may have held the deletion of a table: rows without a table are removed again
  *
- * 1. Nobody else has the copy: neither committers nor readers are asked.
- * 2. Rows in lost ranges are not counted: nobody can read them. So counters and a recount that
- *    leaves them out agree (sto_recount_op.skip_lost).
+ * 1. Nothing else uses the copy: neither committers nor readers are involved.
+ * 2. Rows in lost ranges are not counted, because they cannot be read. So counters and a recount
+ *    that leaves them out agree (sto_recount_op.skip_lost).
  */
 #include "storage/rocksdb/salvage.h"
 
@@ -38,7 +38,7 @@ static enum err read_failed(struct rdb_engine *e, char *error, struct errbuf *eb
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-/* Leaves out the file that the error names. */
+/* Leaves the file out that the error names. */
 static enum err unopened_drop(struct sto_salvage *s, const char *to_db, struct errbuf *eb)
 {
     struct sto_damaged_file at;
@@ -70,7 +70,7 @@ static enum err copy_open(struct sto_salvage *s, const char *to, const char *to_
 
 /* --- orphans ---------------------------------------------------------------------------------- */
 
-/* The length of "tenant#table#" at the front; 0: no key of a table. */
+/* Returns the length of "tenant#table#" at the start of a key; 0: not a key of a table. */
 static size_t table_prefix_len(struct slice key)
 {
     const uint8_t *tenant = key.len == 0 ? NULL : memchr(key.ptr, '#', key.len);
@@ -81,7 +81,7 @@ static size_t table_prefix_len(struct slice key)
     return table == NULL ? 0 : (size_t)(table - key.ptr) + 1;
 }
 
-/* name: "tenant/table". */
+/* Reads a table's counters. name: "tenant/table". */
 static enum err counters_get(struct rdb_engine *e, struct slice name, bool *out_is_there,
                              struct sto_stored_counters *out, struct errbuf *eb)
 {
@@ -116,7 +116,7 @@ static enum err range_remove(struct rdb_engine *e, int family, struct sto_span s
     return rc == ERR_OK ? rc : base_fail(eb, rc, "the copy cannot be written: %s", e->reason);
 }
 
-/* The table whose key it is: all of it goes if it has no counters. */
+/* Finds the key's table, and removes all of it if it has no counters. */
 static enum err table_settle(struct rdb_engine *e, int family, struct slice key,
                              struct sto_range *out, struct errbuf *eb)
 {
@@ -140,7 +140,7 @@ static enum err table_settle(struct rdb_engine *e, int family, struct slice key,
     return rc;
 }
 
-/* Among the keys that the piece may have held the deletion of. */
+/* Removes orphans among the keys whose deletion the piece may have held. */
 static enum err orphans_remove(struct sto_salvage *s, const struct sto_salvage_piece *piece,
                                struct errbuf *eb)
 {
@@ -158,7 +158,7 @@ static enum err orphans_remove(struct sto_salvage *s, const struct sto_salvage_p
         if (base_slice_compare(key, piece->to) > 0)
             break;
         rc = table_settle(e, piece->family, key, &table, eb);
-        if (rc == ERR_NOT_FOUND) { /* a canary, or a key of nobody: left as it is */
+        if (rc == ERR_NOT_FOUND) { /* a canary, or a key without an owner: kept */
             rocksdb_iter_next(it);
             rc = ERR_OK;
         } else if (rc == ERR_OK) {
@@ -198,7 +198,7 @@ static enum err pieces_record(struct sto_salvage *s, struct errbuf *eb)
     return rc;
 }
 
-/* What the damaged database had acknowledged: less in the copy is told. */
+/* Returns the number of acknowledged changes: if the copy has fewer, this is reported. */
 static uint64_t witness_read(const char *dir)
 {
     struct rdb_witness witness;
@@ -310,9 +310,9 @@ enum err sto_salvage_visit_lost(struct sto_salvage *s, sto_salvage_visit *visit,
 struct sto_salvage_fill {
     struct rdb_engine *engine;
     rocksdb_writebatch_t *batch;
-    rocksdb_writebatch_t *last; /* removes the records */
+    rocksdb_writebatch_t *last; /* deletes the records */
     uint64_t rows;
-    struct sto_row_head head; /* of the row that is open; no cells: it has none yet */
+    struct sto_row_head head; /* of the open row; no cells: it has none yet */
     size_t row_len;
     size_t row_key_len;
     uint8_t row[STO_KEY_HEADER_MAX];
@@ -377,7 +377,7 @@ enum err sto_salvage_fill_take(void *ctx, struct slice key, struct slice value)
         f->row_key_len = sto_key_unescaped_len(parts.row_escaped);
     }
     if (parts.family == 0)
-        return ERR_OK; /* the header is made of what is taken */
+        return ERR_OK; /* the header is computed from the cells */
     if (sto_cell_decode(value, &cell) != ERR_OK)
         return ERR_CORRUPT;
     f->head.cells++;
@@ -412,7 +412,7 @@ enum err sto_salvage_fill_end(struct sto_salvage_fill *f, enum err rc, uint64_t 
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* Rule 2. */
+/* Counts the rows of a table; rule 2. */
 static enum err rows_count(struct rdb_engine *e, struct sto_span table, struct rdb_row_sum *sum,
                            struct errbuf *eb)
 {
@@ -468,7 +468,7 @@ enum err sto_salvage_recount(struct sto_salvage *s, struct slice name, struct st
     base_free(sum);
     if (rc != ERR_OK)
         return rc;
-    counters.additions++; /* the sweeper looks through the table again */
+    counters.additions++; /* the sweeper scans the table again */
     if (counters.last_change_us != 0)
         counters.change_bytes = STO_CHANGES_NOT_COUNTED;
     sto_counters_encode(&counters, value);

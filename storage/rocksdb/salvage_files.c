@@ -1,17 +1,18 @@
 /*
- * storage/rocksdb/salvage_files.c - files of a database, copied and made sound one by one.
+ * storage/rocksdb/salvage_files.c - copies the files of a database and makes them sound one by one.
  *
- *   MANIFEST  as it is; without it nobody knows which table files are in use: refused
- *   logs      up to the first damage, and none behind it: an earlier moment of the whole database.
- *             Refused when a table file holds writes from behind that place
+ *   MANIFEST  unchanged; without it the table files in use are not known: refused
+ *   logs      up to the first damage, and nothing after it: an earlier state of the database.
+ *             Refused when a table file holds writes from after that place
  *   tables    blocks that do not match their checksums are overwritten in the copy by empty ones;
  *             a file that cannot be opened, or is missing, leaves the copy's MANIFEST
  *
- * 1. What a disk does not read is zeros in the copy, and so damage of a block or log.
- * 2. Metadata must be whole: a block of it may have held the revocation of a key. A file of it that
- *    is not is taken from its copy (meta_copies.h). They come first, so that hours of copying do
- *    not end with that.
- * 3. A block of zeros has no entries (damage_io.h); of a part of a filter zeros let all keys pass.
+ * 1. Bytes that the disk does not return are zeros in the copy, and so damage of a block or log.
+ * 2. Metadata must be complete: a block of it may have held the revocation of a key. A damaged file
+ *    of it is replaced by its copy (meta_copies.h). These files come first, so that the refusal
+ *    does not come after hours of copying.
+ * 3. A block of zeros has no entries (damage_io.h); a part of a filter with zeros lets all keys
+ *    pass.
  */
 #define _GNU_SOURCE
 #include "storage/rocksdb/salvage.h"
@@ -57,7 +58,7 @@ struct places {
     struct errbuf *eb;
 };
 
-/* A file of the same name. */
+/* Copies a file under the same name. */
 static enum err name_copy(const struct places *p, const char *name, bool fills_gaps,
                           uint64_t *out_bytes)
 {
@@ -162,7 +163,7 @@ static enum err bad_block(void *ctx, const struct rdb_bad_block *block)
     return block->kind == RDB_BLOCK_FILTERS ? ERR_OK : block_empty(m, block);
 }
 
-/* *out_opens: RocksDB can open it. */
+/* Overwrites damaged blocks of the copy. *out_opens: RocksDB can open it. */
 static enum err table_mend(struct sto_salvage *s, const struct rdb_manifest_file *file,
                            const char *path, bool *out_opens, struct errbuf *eb)
 {
@@ -174,7 +175,7 @@ static enum err table_mend(struct sto_salvage *s, const struct rdb_manifest_file
     eb->text[0] = '\0';
     enum err rc = sto_rdb_table_check(path, bad_block, &m);
     *out_opens = rc == ERR_OK;
-    if (rc == ERR_CORRUPT && eb->text[0] == '\0') { /* its blocks' keys are in the file's */
+    if (rc == ERR_CORRUPT && eb->text[0] == '\0') { /* the file's range includes its blocks' keys */
         while (s->piece_count > before) {
             struct sto_salvage_piece *last = &s->pieces[--s->piece_count];
             base_free((void *)(uintptr_t)last->from.ptr);
@@ -191,7 +192,7 @@ static enum err table_mend(struct sto_salvage *s, const struct rdb_manifest_file
     return rc;
 }
 
-/* *out_stays: it is in the copy. */
+/* Copies and mends a table file. *out_stays: it is in the copy. */
 static enum err table_take(struct sto_salvage *s, const struct places *p,
                            const struct rdb_manifest_file *file, bool *out_stays)
 {
@@ -280,7 +281,7 @@ struct logs {
     size_t count;
     size_t capacity;
     uint64_t *numbers;
-    uint64_t sequence; /* of the last change that was read */
+    uint64_t sequence; /* of the last change read */
     bool is_any_read;
 };
 
@@ -324,7 +325,7 @@ static enum err logs_list(const struct places *p, uint64_t from, struct logs *ou
     return ERR_OK;
 }
 
-/* Of the copy, up to its end or to the first damage. */
+/* Reads the copy of a log, up to its end or to the first damage. */
 static enum err log_read(const char *path, struct logs *l, bool *out_is_damaged,
                          uint64_t *out_offset, struct errbuf *eb)
 {
@@ -345,7 +346,8 @@ static enum err log_read(const char *path, struct logs *l, bool *out_is_damaged,
     return rc;
 }
 
-/* Whether every table file is from before the damage: else families would be of several moments. */
+/* Checks that every table file is from before the damage: else families would be of different
+ * moments. */
 static enum err cut_check(const struct sto_salvage *s, const struct logs *l,
                           const struct rdb_manifest *m, struct errbuf *eb)
 {
@@ -439,7 +441,7 @@ static enum err head_copy(const struct places *p, const char *manifest)
         rc = name_copy(p, IDENTITY_NAME, false, &bytes);
     if (rc != ERR_NOT_FOUND)
         return rc;
-    p->eb->text[0] = '\0'; /* RocksDB makes it */
+    p->eb->text[0] = '\0'; /* RocksDB creates it */
     return ERR_OK;
 }
 
@@ -453,7 +455,7 @@ enum err sto_rdb_salvage_files(struct sto_salvage *s, const char *from_db, const
         return rc;
     rc = head_copy(&p, m.name);
     if (rc == ERR_OK)
-        rc = base_path_join(m.path, to_db, m.name, eb); /* what is changed is the copy */
+        rc = base_path_join(m.path, to_db, m.name, eb); /* changes go to the copy */
     if (rc == ERR_OK)
         rc = logs_take(s, &p, &m);
     if (rc == ERR_OK)

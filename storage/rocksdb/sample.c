@@ -1,19 +1,20 @@
 /*
  * storage/rocksdb/sample.c - small tables by their row headers, large ones by the sizes of files.
- * Where the table was split when it was made, there is a sample, whatever its rows are.
+ * There is a sample at each initial split of the table, whatever its rows are.
  *
- *   the table                                   how
- *   up to WALK_ROWS_MAX rows, or all in         from header to header; each says how many bytes its
- *   memory, where no file knows its size        row has
+ *   the table                                   method
+ *   up to WALK_ROWS_MAX rows, or all in         from header to header; each has its row's size
+ *   memory, so that no file has its size
  *   anything else                               sample_divide.c
  *
- * Ranges of rows are looked at one after another, as if nothing lay between them.
+ * Ranges of rows are sampled one after another, as if nothing were between them.
  *
- * 1. Samples are never closer than what makes FOUND_MAX of them, whatever the caller asks for.
- * 2. Each move of an iterator is counted, whichever way: the readers' share pays it slice by slice,
- *    the tenant's rates pay it when the operation is back.
- * 3. A slice ends as those of reads do, and the sampling waits for its next turn, without an
- *    iterator: one that was kept would keep deleted bytes.
+ * 1. Samples are never closer than a distance that leads to FOUND_MAX of them, whatever the caller
+ *    requests.
+ * 2. Each move of an iterator is counted, in either direction: the readers' share is charged slice
+ *    by slice, the tenant's rates when the operation returns.
+ * 3. A slice ends as those of reads do, and the sampling waits in the queue without an iterator:
+ *    one that was kept would keep deleted bytes.
  */
 #include "storage/rocksdb/sample.h"
 
@@ -30,13 +31,13 @@
 
 #define FOUND_MAX      4096 /* samples that are neither splits nor the end */
 #define WALK_ROWS_MAX  50000
-#define STEPS_OF_A_ROW 4  /* a seek, as of a mutation that seeks */
-#define ROWS_OF_A_LOOK 16 /* for whether it is still wanted */
-#define PARTS_WANTED   64 /* when the caller does not say how far apart */
+#define STEPS_OF_A_ROW 4  /* a seek, as for a mutation that seeks */
+#define ROWS_OF_A_LOOK 16 /* between two checks whether the sampling is still wanted */
+#define PARTS_WANTED   64 /* if the caller sets no distance */
 #define BYTES_BETWEEN  (4 * MIB)
 #define MEMORY_MAX     (64 * MIB) /* of cuts and splits as they are stored, in the tenant's share */
 
-/* --- answering ------------------------------------------------------------------------------ */
+/* --- returning ------------------------------------------------------------------------------- */
 
 static void run_done(struct base_msg *msg)
 {
@@ -63,7 +64,7 @@ enum err sto_rdb_sample_no_memory(struct sample_work *w)
                      base_memory_most(share));
 }
 
-/* What a row had when it was walked over may be gone from the counters. */
+/* Adds a sample. Bytes that a row had when it was visited may have left the counters since. */
 enum err sto_rdb_sample_add(struct sample_work *w, struct slice row_prefix, uint64_t offset)
 {
     struct sto_sample_op *op = w->op;
@@ -112,7 +113,7 @@ struct slice sto_rdb_sample_row_now(const struct sample_work *w)
     return len > STO_KEY_ROW_MAX ? SLICE_EMPTY : base_slice(key.ptr, len);
 }
 
-/* Whether the sampling goes on. */
+/* Checks whether the sampling continues. */
 static enum err look(struct sample_work *w)
 {
     struct sto_sample_op *op = w->op;
@@ -139,7 +140,7 @@ static enum err row_count(struct sample_work *w)
     sto_rdb_sample_count_steps(w);
     if (rocksdb_iter_valid(w->it)) {
         size_t key_len, value_len;
-        (void)rocksdb_iter_key(w->it, &key_len); /* their lengths alone */
+        (void)rocksdb_iter_key(w->it, &key_len); /* only their lengths */
         (void)rocksdb_iter_value(w->it, &value_len);
         op->bytes_seen += key_len + value_len;
     }
@@ -163,7 +164,7 @@ enum err sto_rdb_sample_seek_back(struct sample_work *w, struct slice target)
 
 /* --- small tables ----------------------------------------------------------------------------- */
 
-/* The range's splits up to this row; no row: those that are left. */
+/* Adds the range's splits up to this row; no row: all that are left. */
 static enum err splits_walk(struct sample_work *w, struct slice row, uint64_t offset)
 {
     enum err rc = ERR_OK;
@@ -185,7 +186,7 @@ static void walk_begin(struct sample_work *w)
     walk_to(w, base_slice(w->bounds.lower, w->bounds.lower_len));
 }
 
-/* One row. Rows that are written in front of it make no walk endless. */
+/* Visits one row. Rows that are written ahead of the walk do not make it endless. */
 static enum err walk_step(struct sample_work *w, bool *out_done)
 {
     *out_done = w->op->rows_seen >= w->usage.rows + WALK_ROWS_MAX;
@@ -280,7 +281,7 @@ static void choose_splits(struct sample_work *w)
         w->split_to++;
 }
 
-/* The next range; *out_done: there is none. */
+/* Starts the next range; *out_done: there is none. */
 static enum err range_begin(struct sample_work *w, bool *out_done)
 {
     static const struct sto_row_range all;
@@ -353,7 +354,7 @@ static enum err slice_run(struct sample_work *w, bool *out_done)
 
 static void run_on_reader(struct base_msg *msg);
 
-/* must: it was taken before. */
+/* must: it was accepted before. */
 static bool to_reader(struct sample_work *w, bool must)
 {
     struct sto_sample_op *op = w->op;

@@ -1,11 +1,11 @@
 /*
- * storage/rocksdb/sample_divide.c - a table cut at its splits; each part in two where half of its
- * key space lies, and again, until it is small enough by the sizes of files.
+ * storage/rocksdb/sample_divide.c - divides a table at its splits, and each part at the middle of
+ * its key space, again and again, until it is small enough by the sizes of files.
  *
- * 1. File sizes are compressed and rounded to blocks: they are scaled to what the table counts.
+ * 1. File sizes are compressed and rounded to blocks: they are scaled to the table's counters.
  * 2. Key space is rarely filled evenly: while a cut leaves nearly everything on one side, the next
- * is looked for there, between rows that exist, so that what they share costs no try. CUT_TRIES
- *    times at most.
+ *    cut is searched there, between rows that exist, so that their common prefix costs no attempt.
+ *    At most CUT_TRIES times.
  * 3. Offsets are sums of parts in the order of keys, so they never fall.
  */
 #include "storage/rocksdb/sample_work.h"
@@ -13,7 +13,7 @@
 #include "base/banned.h"
 
 #define CUT_TRIES  16
-#define CUT_BYTES  8 /* of a key, behind what both ends share */
+#define CUT_BYTES  8 /* bytes of a key after the common prefix of both ends */
 #define MIDDLE_MAX (STO_KEY_ROW_MAX + CUT_BYTES)
 
 static enum err size_between(struct sample_work *w, struct slice from, struct slice to,
@@ -35,7 +35,7 @@ static uint64_t scaled(const struct sample_work *w, uint64_t file_bytes)
     return (uint64_t)((double)file_bytes / (double)w->file_bytes * (double)w->usage.bytes);
 }
 
-/* Bytes of key behind what low and high share, as a number. */
+/* Returns the bytes of key after the first `shared` ones, as a number. */
 static uint64_t number_behind(struct slice key, size_t shared)
 {
     uint8_t bytes[CUT_BYTES] = {0};
@@ -45,7 +45,8 @@ static uint64_t number_behind(struct slice key, size_t shared)
     return sto_get_be64(bytes);
 }
 
-/* Halfway between two keys in the order of bytes; its length, 0: nothing between. */
+/* Computes the key halfway between two keys in the order of bytes. Returns its length; 0: none
+ * between. */
 static size_t halfway(struct slice low, struct slice high, uint8_t out[MIDDLE_MAX])
 {
     size_t shared = 0;
@@ -60,14 +61,14 @@ static size_t halfway(struct slice low, struct slice high, uint8_t out[MIDDLE_MA
     return shared + CUT_BYTES;
 }
 
-/* Where a part could be cut. */
+/* A place where a part can be cut. */
 struct cut {
-    uint8_t row[STO_KEY_ROW_MAX]; /* prefix of the row behind it */
-    size_t row_len;               /* 0: nowhere */
-    uint64_t left;                /* bytes in front of it */
+    uint8_t row[STO_KEY_ROW_MAX]; /* prefix of the row after the cut */
+    size_t row_len;               /* 0: no place */
+    uint64_t left;                /* bytes before it */
 };
 
-/* Between these a better cut may be. */
+/* The range in which a better cut may be. */
 struct search {
     uint8_t low[MIDDLE_MAX];
     uint8_t high[MIDDLE_MAX];
@@ -82,7 +83,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* What leaves nothing on one side is no cut. */
+/* Keeps the better cut. A cut must leave bytes on both sides. */
 static void cut_keep_better(struct cut *best, const struct sample_part *part, struct slice row,
                             uint64_t left)
 {
@@ -95,7 +96,7 @@ static void cut_keep_better(struct cut *best, const struct sample_part *part, st
     best->left = left;
 }
 
-/* Go on in front of the middle, up to the last row there; *out_more false: there is none. */
+/* Continues before the middle, up to the last row there; *out_more false: there is none. */
 static enum err search_left(struct sample_work *w, struct search *s, bool *out_more)
 {
     enum err rc = sto_rdb_sample_seek_back(w, base_slice(s->middle, s->middle_len));
@@ -108,7 +109,7 @@ static enum err search_left(struct sample_work *w, struct search *s, bool *out_m
     return row.len != 0 ? ERR_OK : sto_rdb_sample_iterator_error(w);
 }
 
-/* Go on behind the middle, from the first row there. */
+/* Continues after the middle, starting at the first row there. */
 static void search_right(struct search *s, struct slice row)
 {
     bool is_ahead = base_slice_compare(row, base_slice(s->low, s->low_len)) > 0;
@@ -116,7 +117,7 @@ static void search_right(struct search *s, struct slice row)
     memcpy(s->low, from.ptr, s->low_len = from.len);
 }
 
-/* The row that divides the part best, of those that were tried. */
+/* Finds the row that divides the part best, among those that were tried. */
 static enum err cut_find(struct sample_work *w, const struct sample_part *part, struct cut *best)
 {
     struct search s = {.low_len = part->low.len, .high_len = part->high.len};
@@ -168,7 +169,7 @@ void sto_rdb_divide_begin(struct sample_work *w)
     w->parts_open = 0;
 }
 
-/* What is between two splits of the range, or between one and the range's bounds. */
+/* Opens the part between two splits of the range, or between one and the range's bounds. */
 static enum err part_open(struct sample_work *w)
 {
     size_t i = w->split_next;
@@ -180,7 +181,7 @@ static enum err part_open(struct sample_work *w)
     return size_between(w, part->low, part->high, &part->bytes);
 }
 
-/* The leftmost part is small enough. */
+/* Emits the leftmost part, which is small enough. */
 static enum err part_done(struct sample_work *w, const struct sample_part *part, bool *out_done)
 {
     w->part_offset += part->bytes;

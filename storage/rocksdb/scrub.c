@@ -6,13 +6,14 @@
  *   read     scrub_file.h, past the page cache, in quanta
  *   record   in memory, appended to the file "scrub"
  *
- * 1. A damaged block goes to damage.c, which reads the whole file: the scrub leaves it there.
- * 2. A list that was found wrong is believed by no search any more (search_lists.c). A file that
- *    has none gets one in memory.
- * 3. A file that the disk does not return is a finding. Only a read that somebody waits for ends
- *    the process: nobody needs these bytes now.
- * 4. Only the scrub's own thread writes the file; others see the records in memory, so it holds the
- *    lock for changes of those alone.
+ * 1. A damaged block is reported to damage.c, which reads the whole file: the scrub stops reading
+ *    it.
+ * 2. No search trusts a list that was found wrong (search_lists.c). A file without a list gets one
+ *    in memory.
+ * 3. A file that the disk does not return is a finding. Only a read that a request waits for ends
+ *    the process: nothing needs these bytes now.
+ * 4. Only the scrub's own thread writes the file; other threads see the records in memory, so it
+ *    holds the lock only for changes of those.
  */
 #include "storage/rocksdb/scrub.h"
 
@@ -36,7 +37,7 @@
 #define NS_PER_MS     1000000L
 #define NS_PER_S      1000000000L
 #define NAME_BYTES    40
-#define RECORDS_SPARE 1024 /* of files that are gone, in the file, before it is rewritten */
+#define RECORDS_SPARE 1024 /* spare records of removed files, before the file is rewritten */
 
 static _Atomic bool test_by_hand;
 
@@ -53,7 +54,7 @@ static void wait_for_test(struct rdb_scrub *s)
         s->granted--;
 }
 
-/* False: it is time to end. */
+/* Waits. False: the thread has to end. */
 static bool wait_ms(struct rdb_scrub *s, uint64_t ms)
 {
     struct timespec until;
@@ -75,7 +76,7 @@ static bool wait_ms(struct rdb_scrub *s, uint64_t ms)
     return goes_on;
 }
 
-/* Until there may be new files. */
+/* Waits until there may be new files. */
 static bool wait_idle(struct rdb_scrub *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -92,7 +93,7 @@ static bool is_stopping(struct rdb_scrub *s)
     return stopping;
 }
 
-/* Before so many bytes are read. */
+/* Charges the budget before bytes are read. */
 static enum err pass_bytes(struct rdb_scrub *s, uint64_t bytes)
 {
     while (s->budget_bytes <= 0) {
@@ -132,11 +133,12 @@ static void record_add(struct rdb_scrub *s, const struct rdb_scrubbed *made)
     sto_rdb_scrub_log_set(&s->log, made);
     pthread_mutex_unlock(&s->lock);
     struct errbuf eb;
-    if (sto_rdb_scrub_log_append(&s->log, made, &eb) == ERR_IO) /* full: it stays in memory */
+    if (sto_rdb_scrub_log_append(&s->log, made, &eb) == ERR_IO) /* disk full: it stays in memory */
         sto_rdb_fail_text(s->engine, eb.text);
 }
 
-/* Of a file that is sound itself. False: it was not read to its end, as with a file. */
+/* Scrubs the copy of a sound file. False: it was not read to its end, for the same reasons as a
+ * file. */
 static bool copy_scrub(struct rdb_scrub *s, uint64_t number)
 {
     enum err rc = sto_rdb_meta_copies_scrub(s->engine, number, read_pass, s);
@@ -153,7 +155,7 @@ static void file_scrub(struct rdb_scrub *s, const struct planned *file)
         .number = file->number, .bytes = file->bytes, .at_us = base_wall_us()};
     enum err rc = sto_rdb_scrub_file(&read);
     if (rc == ERR_CANCELLED || rc == ERR_NOT_FOUND || rc == ERR_NO_MEMORY)
-        return; /* the engine closes; the file was replaced; the next plan has it again */
+        return; /* closing; replaced; planned again */
     if (rc == ERR_CORRUPT) {
         finding_count(s, STO_SCRUB_BLOCK, file->number);
         sto_rdb_damage_found(s->engine, &read.block);
@@ -202,11 +204,11 @@ static int64_t written_at(const struct rdb_scrub *s, const char *name)
     struct stat st;
     (void)snprintf(inside, sizeof inside, "db/%s", name);
     if (base_path_join(path, s->engine->dir, inside, NULL) != ERR_OK || stat(path, &st) != 0)
-        return 0; /* gone, which the scrub finds, or unreadable, which it says */
+        return 0; /* gone, which the scrub finds, or unreadable, which it reports */
     return (int64_t)st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / MS_PER_S;
 }
 
-/* A time in the future is a clock that was put back. */
+/* Returns whether the time is over. A time in the future means that the clock was set back. */
 static bool is_over(int64_t since_us, int64_t now_us, int64_t after_s)
 {
     return since_us > now_us || now_us - since_us >= after_s * US_PER_S;
@@ -233,7 +235,7 @@ uint64_t sto_rdb_scrub_rate(uint64_t option, uint64_t all_bytes)
     return weekly < RDB_SCRUB_LEAST_BYTES_PER_S ? RDB_SCRUB_LEAST_BYTES_PER_S : weekly;
 }
 
-/* Forgets files that are no more; once after the start, and when many are in the file. */
+/* Removes records of removed files; once after the start, and when the file has many. */
 static void log_tidy(struct rdb_scrub *s, const struct plan *plan)
 {
     struct buf bytes;
@@ -247,7 +249,7 @@ static void log_tidy(struct rdb_scrub *s, const struct plan *plan)
         return;
     if (rc == ERR_OK)
         rc = sto_rdb_scrub_log_rewrite(&s->log, base_buf_slice(&bytes), &eb);
-    s->is_loaded = rc == ERR_OK; /* a full disk: tried again with the next plan */
+    s->is_loaded = rc == ERR_OK; /* disk full: retried with the next plan */
     base_buf_fini(&bytes);
     if (rc == ERR_IO)
         sto_rdb_fail_text(s->engine, eb.text);
@@ -288,7 +290,8 @@ static void plan_free(struct plan *plan)
     base_free(plan->numbers);
 }
 
-/* The oldest that is not due stays that old; of those that are, the next one is the oldest. */
+/* Scrubs the plan. Files that are not due keep their age; of those that are due, the next one is
+ * the oldest. */
 static void plan_run(struct rdb_scrub *s, const struct plan *plan)
 {
     int64_t resting_us = base_wall_us();
@@ -321,7 +324,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* --- creation -------------------------------------------------------------------------------- */
 
 void sto_rdb_scrub_init(struct rdb_scrub *s, struct rdb_engine *e)
 {
@@ -337,7 +340,7 @@ void sto_rdb_scrub_init(struct rdb_scrub *s, struct rdb_engine *e)
 void sto_rdb_scrub_fini(struct rdb_scrub *s)
 {
     sto_rdb_scrub_log_close(&s->log);
-    (void)pthread_cond_destroy(&s->changed); /* nobody waits */
+    (void)pthread_cond_destroy(&s->changed); /* no thread waits */
     (void)pthread_mutex_destroy(&s->lock);
 }
 
@@ -371,7 +374,7 @@ void sto_rdb_scrub_stop(struct rdb_scrub *s)
     s->started = false;
 }
 
-/* --- what it knows ---------------------------------------------------------------------------- */
+/* --- records --------------------------------------------------------------------------------- */
 
 bool sto_rdb_scrub_find(struct rdb_scrub *s, uint64_t number, uint64_t bytes,
                         struct rdb_scrubbed *out)
@@ -401,7 +404,7 @@ void sto_rdb_scrub_doubt(struct rdb_scrub *s, uint64_t number, uint64_t bytes)
     const struct rdb_scrubbed made = {
         .number = number, .bytes = bytes, .at_us = base_wall_us(), .result = RDB_SCRUB_LIST_WRONG};
     pthread_mutex_lock(&s->lock);
-    sto_rdb_scrub_log_set(&s->log, &made); /* in memory: every search of it says the same */
+    sto_rdb_scrub_log_set(&s->log, &made); /* in memory: every search reports it again */
     pthread_mutex_unlock(&s->lock);
     finding_count(s, STO_SCRUB_LIST, number);
 }

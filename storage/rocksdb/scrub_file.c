@@ -15,7 +15,7 @@
 #include "base/banned.h"
 
 #define NAME_BYTES      40
-#define ENTRIES_OF_TURN 64 /* that are looked through before others go ahead */
+#define ENTRIES_OF_TURN 64 /* entries read between two yields */
 
 struct reading {
     struct rdb_scrub_file *file;
@@ -36,7 +36,7 @@ static enum err bad_block(void *ctx, const struct rdb_bad_block *block)
     struct reading *r = ctx;
     r->file->block.offset = block->offset;
     r->file->block.block_bytes = block->bytes;
-    return ERR_CORRUPT; /* what is behind it is examined by damage.c */
+    return ERR_CORRUPT; /* damage.c examines the rest */
 }
 
 static enum err entry_check(void *ctx, enum rdb_entry_kind kind, struct slice key,
@@ -52,7 +52,7 @@ static enum err entry_check(void *ctx, enum rdb_entry_kind kind, struct slice ke
     return ERR_OK;
 }
 
-/* A file of an earlier version has no list. */
+/* Opens the file's list. A file of an earlier version has none. */
 static enum err list_open(struct reading *r, const char *path)
 {
     struct buf property;
@@ -66,7 +66,7 @@ static enum err list_open(struct reading *r, const char *path)
     if (!r->has_check)
         r->count = sto_rdb_tenant_count_new();
     base_buf_fini(&property);
-    return read_pass(r, bytes); /* whatever rc is: reading the file says what is wrong */
+    return read_pass(r, bytes); /* whatever rc is: reading the file reports errors */
 }
 
 static void list_close(struct reading *r, enum err rc)
@@ -77,7 +77,7 @@ static void list_close(struct reading *r, enum err rc)
         sto_rdb_list_check_fini(&r->check);
     }
     if (rc == ERR_OK && r->count != NULL) {
-        if (sto_rdb_tenant_count_list(r->count, &list) == ERR_OK) /* else a search makes it */
+        if (sto_rdb_tenant_count_list(r->count, &list) == ERR_OK) /* else a search creates it */
             sto_rdb_file_lists_set(&r->file->engine->file_lists, r->file->number,
                                    base_buf_slice(&list));
         base_buf_fini(&list);

@@ -4,7 +4,7 @@
  *   record   number 8, bytes 8, wall clock in microseconds 8, result 8, check 8
  *
  * Numbers are big endian; the check is the SipHash-1-3 of the others with key 0. Records are
- * appended without fsync: one that is lost costs another scrub of that file.
+ * appended without fsync: a lost one costs another scrub of that file.
  */
 #define _GNU_SOURCE
 
@@ -58,7 +58,7 @@ static bool record_decode(const uint8_t *in, struct rdb_scrubbed *out)
 
 /* --- in memory -------------------------------------------------------------------------------- */
 
-/* The first record that is not below the number. */
+/* Returns the index of the first record that is not below the number. */
 static size_t place_of(const struct rdb_scrub_log *log, uint64_t number)
 {
     size_t low = 0;
@@ -134,7 +134,7 @@ enum err sto_rdb_scrub_log_open(struct rdb_scrub_log *log, const char *dir, stru
     base_buf_fini(&text);
     if (rc == ERR_IO)
         return base_fail(eb, rc, "the file of what was scrubbed cannot be read");
-    return ERR_OK; /* none, or one that is too long: everything is scrubbed again */
+    return ERR_OK; /* none, or too long: everything is scrubbed again */
 }
 
 void sto_rdb_scrub_log_close(struct rdb_scrub_log *log)
@@ -159,7 +159,7 @@ static enum err append_failed(const struct rdb_scrub_log *log, int error, struct
                      strerrordesc_np(error));
 }
 
-/* One write: a crash leaves all of it, or a part that does not match its check. */
+/* Appends with one write: a crash leaves all of it, or a part that does not match its check. */
 enum err sto_rdb_scrub_log_append(struct rdb_scrub_log *log, const struct rdb_scrubbed *record,
                                   struct errbuf *eb)
 {
@@ -169,10 +169,11 @@ enum err sto_rdb_scrub_log_append(struct rdb_scrub_log *log, const struct rdb_sc
     if (fd < 0)
         return append_failed(log, errno, eb);
     ssize_t n = write(fd, bytes, sizeof bytes);
-    bool is_whole = n == (ssize_t)sizeof bytes; /* a part of it: the disk became full */
+    bool is_whole = n == (ssize_t)sizeof bytes; /* a partial write: the disk became full */
     enum err rc = is_whole ? ERR_OK : append_failed(log, n < 0 ? errno : ENOSPC, eb);
-    (void)close(fd);                                     /* what the write returned counts */
-    log->stored = is_whole ? log->stored + 1 : SIZE_MAX; /* what follows a part is not read */
+    (void)close(fd); /* the write's result counts */
+    /* records after a partial one are not read */
+    log->stored = is_whole ? log->stored + 1 : SIZE_MAX;
     return rc;
 }
 
@@ -193,6 +194,6 @@ enum err sto_rdb_scrub_log_rewrite(struct rdb_scrub_log *log, struct slice bytes
 {
     enum err rc = base_file_replace(log->path, bytes, 0600, eb);
     if (rc == ERR_OK)
-        log->stored = bytes.len / RECORD_BYTES; /* the head is shorter than one */
+        log->stored = bytes.len / RECORD_BYTES; /* the head is shorter than a record */
     return rc;
 }

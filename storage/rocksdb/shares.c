@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/shares.c - lag as a number, four times a second.
+ * storage/rocksdb/shares.c - computes lag as a number, four times a second.
  */
 #include "storage/rocksdb/shares.h"
 

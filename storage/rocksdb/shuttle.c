@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/shuttle.c - a number.
+ * storage/rocksdb/shuttle.c - a counter.
  */
 #include "storage/rocksdb/shuttle.h"
 
@@ -23,5 +23,5 @@ void sto_rdb_shuttle_drain(struct rdb_engine *e)
 {
     const struct timespec pause = {.tv_nsec = 1000 * 1000};
     while (atomic_load(&e->shuttles) > 0) /* each ends with its slice */
-        (void)nanosleep(&pause, NULL);    /* woken early: looks early */
+        (void)nanosleep(&pause, NULL);    /* a wake-up only checks earlier */
 }

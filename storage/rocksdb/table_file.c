@@ -11,11 +11,12 @@
  *   handle: offset, size (varints)
  *   index:  one block, or, by the file's properties, a block that names the blocks of the index
  *
- * Over 500 lines because entries, properties and checksums are read by one knowledge of the form.
+ * Over 500 lines because reading entries, properties and checksums needs the same knowledge of the
+ * form.
  *
- * Pages are left in the system's cache: some of them others read all the time. A scrub reads past
- * it: it asks the disk, not the memory, and what it reads nobody else is going to.
- * What does not match its checksum or does not decode is damage.
+ * Pages stay in the system's cache, because other threads read some of them all the time. A scrub
+ * reads past the cache: it tests the disk, not the memory, and no other thread will read its pages.
+ * Bytes that do not match their checksum or do not decode are damage.
  */
 #define _GNU_SOURCE
 #include "storage/rocksdb/table_file.h"
@@ -40,7 +41,7 @@
 #define FORMAT         5
 #define TYPE_NONE      0
 #define TYPE_LZ4       4
-#define SEQUENCE_BYTES 8 /* behind a user's key: sequence number and kind */
+#define SEQUENCE_BYTES 8 /* after a user key: sequence number and kind */
 #define RANGE_BLOCK    "rocksdb.range_del"
 #define PROPERTY_BLOCK "rocksdb.properties"
 #define INDEX_TYPE     "rocksdb.block.based.table.index.type"
@@ -51,7 +52,8 @@
 #define VARINT_MAX     10
 #define FILTER_PARTS   "partitionedfilter.rocksdb.BuiltinBloomFilter"
 #define FILTER_WHOLE   "fullfilter.rocksdb.BuiltinBloomFilter"
-#define TAIL_BYTES     (16 * KIB) /* holds most files' footer, names of blocks and properties */
+/* includes the footer, names of blocks and properties of most files */
+#define TAIL_BYTES (16 * KIB)
 
 struct handle {
     uint64_t offset;
@@ -60,17 +62,18 @@ struct handle {
 
 struct block {
     struct buf raw;
-    struct buf plain; /* when it was compressed */
+    struct buf plain; /* the decompressed bytes */
     struct slice entries;
 };
 
-/* Of a file that is read past the page cache. Two: entries alternate with their index. */
+/* Windows into a file that is read past the page cache. Two, because entries alternate with their
+ * index. */
 #define WINDOW_BYTES (256 * KIB)
 #define WINDOW_COUNT 2
-#define DIRECT_BYTES 4096 /* direct reads begin at multiples of it, in the file and in memory */
+#define DIRECT_BYTES 4096 /* alignment of direct reads, in the file and in memory */
 
 struct window {
-    uint8_t *bytes; /* WINDOW_BYTES */
+    uint8_t *bytes; /* of size WINDOW_BYTES */
     uint64_t offset;
     size_t len;
     uint64_t last_use;
@@ -87,7 +90,7 @@ struct windows {
 struct table {
     int fd;
     bool is_direct;
-    struct windows *windows; /* NULL: reads are made as they come */
+    struct windows *windows; /* NULL: each read goes to the file */
     uint64_t bytes;
     uint64_t bytes_read;
     int checksum_type;
@@ -137,14 +140,15 @@ static void windows_init(struct windows *w, rdb_table_pass *pass, void *ctx)
         w->of[i].bytes = (uint8_t *)w->memory + (DIRECT_BYTES - past) + i * WINDOW_BYTES;
 }
 
-/* The next read of any byte is one of the disk. */
+/* Makes the next read of any byte go to the disk. */
 static void windows_clear(struct table *t)
 {
     for (size_t i = 0; t->windows != NULL && i < WINDOW_COUNT; i++)
         t->windows->of[i].len = 0;
 }
 
-/* A file system that wants another alignment gets plain reads. False: it was none of that. */
+/* Switches to plain reads, for a file system that requires another alignment. False: not
+ * applicable. */
 static bool direct_end(struct table *t)
 {
     int flags = t->is_direct ? fcntl(t->fd, F_GETFL) : -1;
@@ -154,7 +158,8 @@ static bool direct_end(struct table *t)
     return true;
 }
 
-/* At the end of the file there is less than a window; a block that reaches behind it is damaged. */
+/* Fills a window. At the end of the file it is shorter; a block that extends past the end is
+ * damaged. */
 static enum err window_fill(struct table *t, struct window *w, uint64_t offset)
 {
     struct windows *all = t->windows;
@@ -164,7 +169,7 @@ static enum err window_fill(struct table *t, struct window *w, uint64_t offset)
     enum err rc = all->pass(all->ctx, left < WINDOW_BYTES ? left : WINDOW_BYTES);
     if (rc != ERR_OK)
         return rc;
-    if (!t->is_direct) /* what is read is what the disk holds, as far as nobody else wants it */
+    if (!t->is_direct) /* drops the page, so that the disk is read unless others use it */
         (void)posix_fadvise(t->fd, (off_t)at, WINDOW_BYTES, POSIX_FADV_DONTNEED); /* advice */
     ssize_t n;
     do {
@@ -180,7 +185,7 @@ static enum err window_fill(struct table *t, struct window *w, uint64_t offset)
     return offset - at < w->len ? ERR_OK : ERR_CORRUPT;
 }
 
-/* The window that holds the byte: the one that was not used for longest is filled with it. */
+/* Returns the window that holds the byte; if none does, fills the least recently used one. */
 static enum err window_find(struct table *t, uint64_t offset, struct window **out)
 {
     struct windows *all = t->windows;
@@ -252,14 +257,14 @@ static enum err decompress(struct slice in, struct buf *out, struct slice *out_b
     return ERR_OK;
 }
 
-/* Cut off the restart offsets: entries are walked over from the first to the last. */
+/* Cuts off the restart offsets: entries are walked over from the first to the last. */
 static enum err cut_restarts(struct slice bytes, struct slice *out)
 {
     if (bytes.len < 4)
         return ERR_CORRUPT;
     uint64_t count = little_endian(bytes.ptr + bytes.len - 4, 4);
     if (count >> 31 != 0)
-        return ERR_UNSUPPORTED; /* a hash index behind the entries */
+        return ERR_UNSUPPORTED; /* a hash index after the entries */
     if (count > (bytes.len - 4) / 4)
         return ERR_CORRUPT;
     if (count == 0) { /* as RocksDB reads it: no entries, whatever the size (damage_io.h) */
@@ -308,7 +313,7 @@ static enum err block_read(struct table *t, struct handle h, struct block *b)
 /* --- entries ---------------------------------------------------------------------------------- */
 
 struct entry {
-    struct buf key; /* whole */
+    struct buf key; /* the whole key */
     struct slice value;
     bool is_shared;
 };
@@ -319,7 +324,8 @@ static void entry_init(struct entry *e)
     e->value = SLICE_EMPTY;
 }
 
-/* The next entry's key; its value, unless it is an index's, which the caller takes. */
+/* Reads the next entry's key, and its value unless it is an index entry's, which the caller
+ * reads. */
 static enum err entry_next(struct slice *in, bool is_index, struct entry *e)
 {
     uint64_t shared, rest, value_len = 0;
@@ -364,11 +370,12 @@ static bool index_value(struct slice *in, bool is_shared, struct handle *h)
     if (!take_varint(in, &zigzag))
         return false;
     h->offset += h->size + TRAILER_BYTES;
-    h->size += (zigzag >> 1) ^ (0 - (zigzag & 1)); /* a sum modulo 2^64 is a difference too */
+    /* a sum modulo 2^64 covers negative differences, too */
+    h->size += (zigzag >> 1) ^ (0 - (zigzag & 1));
     return true;
 }
 
-/* Of two levels, the first names the blocks of the second, which name the data. */
+/* Visits an index. Of two levels, the first names the blocks of the second, which name the data. */
 static enum err visit_index(struct table *t, struct handle at, int levels)
 {
     struct block index;
@@ -392,7 +399,7 @@ static enum err visit_index(struct table *t, struct handle at, int levels)
     return rc;
 }
 
-/* --- what the file says of itself ------------------------------------------------------------- */
+/* --- footer and properties ------------------------------------------------------------------- */
 
 static enum err read_footer(struct table *t, struct handle *out_metaindex, struct handle *out_index)
 {
@@ -412,7 +419,7 @@ static enum err read_footer(struct table *t, struct handle *out_metaindex, struc
                                                                                     : ERR_CORRUPT;
 }
 
-/* The value of one name in a block of names and values. ERR_NOT_FOUND: it is not there. */
+/* Returns the value of a name in a block of names and values. ERR_NOT_FOUND: it is not there. */
 static enum err find_named(struct table *t, struct handle h, const char *name, struct slice *out)
 {
     struct entry e;
@@ -513,7 +520,7 @@ enum err sto_rdb_table_property(const char *path, const char *name, struct buf *
     enum err rc = table_open(&t, path);
     if (rc != ERR_OK)
         return rc;
-    /* One read of the device instead of three, each with what follows it. */
+    /* One read of the device instead of three, each with its readahead. */
     uint64_t tail = t.bytes < TAIL_BYTES ? t.bytes : TAIL_BYTES;
     (void)posix_fadvise(t.fd, 0, 0, POSIX_FADV_RANDOM); /* advice, both */
     (void)posix_fadvise(t.fd, (off_t)(t.bytes - tail), (off_t)tail, POSIX_FADV_WILLNEED);
@@ -557,12 +564,13 @@ enum err sto_rdb_table_visit(const char *path, rdb_entry_visit *visit, void *ctx
 struct check {
     rdb_bad_block_visit *visit;
     void *ctx;
-    enum rdb_block_kind leaf; /* of the blocks that the lowest level of the index names */
+    enum rdb_block_kind leaf; /* kind of the blocks that the lowest index level names */
     bool has_user_keys;       /* the index's keys have no sequence numbers */
-    struct buf from;          /* the last key of the index that was passed */
+    struct buf from;          /* the last index key that was passed */
 };
 
-/* Read twice if need be: the page that the kernel keeps may be what is wrong. */
+/* Checks a block. Reads it twice if necessary, because the kernel's cached page may be the damaged
+ * one. */
 static enum err block_check(struct table *t, struct handle h, bool *out_matches)
 {
     struct block b;
@@ -596,7 +604,7 @@ static struct slice index_key(const struct check *c, const struct entry *e)
     return base_slice(e->key.ptr, len);
 }
 
-/* The block at h, below an index. */
+/* Checks the block at h, below an index. */
 static enum err check_below(struct table *t, struct check *c, enum rdb_block_kind kind,
                             struct handle h, struct slice to, bool *out_matches)
 {
@@ -642,7 +650,7 @@ static enum err check_index(struct table *t, struct check *c, struct handle at, 
     return rc;
 }
 
-/* The block that the metaindex names, if it does. */
+/* Checks the block that the metaindex names, if it names it. */
 static enum err check_named(struct table *t, struct handle metaindex, const char *name,
                             struct handle *out, bool *out_matches)
 {
@@ -657,8 +665,8 @@ static enum err check_named(struct table *t, struct handle metaindex, const char
     return rc == ERR_OK ? block_check(t, *out, out_matches) : rc;
 }
 
-/* RocksDB does without a filter of which the list of parts, or all, is damaged. Of one part it does
- * not: it reads all parts when it opens the file. */
+/* Checks the filters. RocksDB works without a filter whose index of parts, or whole block, is
+ * damaged. It needs every single part: it reads all parts when it opens the file. */
 static enum err check_filters(struct table *t, struct check *c, struct handle metaindex)
 {
     static const char *const names[] = {FILTER_PARTS, FILTER_WHOLE};
@@ -676,7 +684,7 @@ static enum err check_filters(struct table *t, struct check *c, struct handle me
     return rc;
 }
 
-/* What the file cannot be opened without. */
+/* Checks the blocks without which the file cannot be opened. */
 static enum err check_head(struct table *t, struct handle metaindex, struct handle index)
 {
     struct handle h;
@@ -727,7 +735,7 @@ enum err sto_rdb_table_check(const char *path, rdb_bad_block_visit *visit, void 
     return rc;
 }
 
-/* Without O_DIRECT where the file system has none (tmpfs). */
+/* Opens with O_DIRECT, or without it if the file system lacks it (tmpfs). */
 static enum err table_open_direct(struct table *t, const char *path)
 {
     enum err rc = table_open(t, path);

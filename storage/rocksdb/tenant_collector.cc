@@ -1,11 +1,12 @@
 /*
  * storage/rocksdb/tenant_collector.cc - a collector of table properties, which C cannot install.
  *
- * Mechanism: entries of a file arrive in the order of their keys, so nearly every key begins like
- * the one before: one comparison. Another key is looked up in a map. Range tombstones arrive after
- * all others.
+ * Mechanism: entries of a file arrive in the order of their keys, so nearly every key has the
+ * prefix of the previous one: one comparison. Other keys are looked up in a map. Range tombstones
+ * arrive after all others.
  *
- * Invariant: without memory a file that RocksDB writes gets no list, and no exception leaves here.
+ * Invariant: without memory a file that RocksDB writes gets no list, and no exception leaves this
+ * file.
  */
 #include <atomic>
 #include <map>
@@ -44,10 +45,10 @@ std::string text_of(struct slice s)
     return std::string(reinterpret_cast<const char *>(s.ptr), s.len);
 }
 
-/* The tenants of the keys of one file. */
+/* Counts the tenants of the keys of one file. */
 class TenantCount {
   public:
-    /* Throws std::bad_alloc. */
+    /* Counts an entry. Throws std::bad_alloc. */
     void entry(struct slice key, struct slice range_end)
     {
         entries_++;
@@ -58,7 +59,7 @@ class TenantCount {
             count(range_end);
     }
 
-    /* out: initialised here. */
+    /* Creates the list. out: initialized here. */
     enum err list(enum rdb_catalogue_test mode, struct buf *out) const
     {
         struct rdb_catalogue_maker m;
@@ -94,7 +95,7 @@ class TenantCount {
         ++*current_;
         prefix_.assign(reinterpret_cast<const char *>(key.ptr), found.of_row.len + 1);
         if (found.of_document.len > 0)
-            current_ = nullptr; /* two candidates: each key anew */
+            current_ = nullptr; /* two candidates: each key is looked up */
     }
 
     uint64_t *number_of(struct slice id)
@@ -109,7 +110,7 @@ class TenantCount {
     }
 
     std::map<std::string, uint64_t> tenants_;
-    std::string prefix_;          /* of the keys that *current_ counts */
+    std::string prefix_;          /* of the keys counted in *current_ */
     uint64_t *current_ = nullptr; /* in tenants_ */
     uint64_t entries_ = 0;
     uint64_t unlisted_ = 0;
@@ -151,7 +152,7 @@ class TenantCollector : public rocksdb::TablePropertiesCollector {
 
     rocksdb::UserCollectedProperties GetReadableProperties() const override
     {
-        return {}; /* they would be printed into the log */
+        return {}; /* RocksDB would print them into the log */
     }
 
     const char *Name() const override
@@ -168,7 +169,7 @@ class TenantCollectorFactory : public rocksdb::TablePropertiesCollectorFactory {
   public:
     rocksdb::TablePropertiesCollector *CreateTablePropertiesCollector(Context) override
     {
-        return new TenantCollector; /* RocksDB cannot do without; see docs/decisions/0001 */
+        return new TenantCollector; /* RocksDB cannot work without it; see docs/decisions/0001 */
     }
 
     const char *Name() const override
@@ -192,14 +193,14 @@ extern "C" bool sto_rdb_tenant_list_of_open(rocksdb_t *db, rocksdb_column_family
     rocksdb::TablePropertiesCollection all;
     rocksdb::Range range(rocksdb::Slice(reinterpret_cast<const char *>(low.ptr), low.len),
                          rocksdb::Slice(reinterpret_cast<const char *>(high.ptr), high.len));
-    /* An error is another file's, or means that this one is not there. */
+    /* An error is that of another file, or means that this file is not there. */
     (void)sto_rdb_native_db(db)->GetPropertiesOfTablesInRange(sto_rdb_native_family(family), &range,
                                                               1, &all);
     for (const auto &one : all) {
         const std::string &path = one.first;
         const auto &own = one.second->user_collected_properties;
         auto list = own.find(RDB_CATALOGUE_PROPERTY);
-        size_t name = path.find_last_of('/') + 1; /* 0 without one */
+        size_t name = path.find_last_of('/') + 1; /* 0 if there is none */
         if (sto_rdb_file_number(path.c_str() + name) == number && list != own.end())
             return base_buf_append(out,
                                    slice{reinterpret_cast<const uint8_t *>(list->second.data()),

@@ -1,5 +1,5 @@
 /*
- * storage/rocksdb/test_tools.c - how tests have the engine fail, stop or see what is not there.
+ * storage/rocksdb/test_tools.c - lets tests make the engine fail, stop or pretend.
  */
 #include <time.h>
 #include <unistd.h>
@@ -54,7 +54,7 @@ void sto_rdb_test_point(struct rdb_engine *e, enum sto_die_point point)
     const struct timespec pause = {.tv_nsec = 1000 * 1000};
     atomic_fetch_add(&e->held, 1);
     while (atomic_load(&e->hold_at) == (int)point)
-        (void)nanosleep(&pause, NULL); /* woken early: asks early */
+        (void)nanosleep(&pause, NULL); /* a wake-up only checks earlier */
     atomic_fetch_sub(&e->held, 1);
 }
 

@@ -1,8 +1,8 @@
 /*
- * storage/rocksdb/threads.cc - each thread of RocksDB joins its class when it begins to work.
+ * storage/rocksdb/threads.cc - each thread of RocksDB joins its class when it starts to work.
  *
- * RocksDB makes threads when it needs them, from whichever thread asks, and says nothing of them
- * before it calls its listeners.
+ * RocksDB creates threads when it needs them, from any calling thread, and reports them only when
+ * it calls its listeners.
  */
 #include <memory>
 

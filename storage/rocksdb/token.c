@@ -5,14 +5,15 @@
  *     -> 01, flags, start (8, BE), commit (8, BE), expiry (8, BE), digest (16)
  *
  * 1. A token expires LIM_IDEMPOTENCY_US after its commit or its start, whichever is later: as long
- *    as a retry's start is accepted. That is at most GENERATION_US away, so what has not expired
- *    lies in the generation of now or in the next one: two lookups.
- * 2. A generation that is over is never written again. Its keys can be deleted by any thread, and
- *    come first among the keys of their tenant.
- * 3. What is stored is counted for each generation, in memory: since the start, and one more for an
- *    operation that is refused behind its token.
- * 4. The digest is two chains of SipHash-1-3 over every field, each step keyed with what came
- *    before. It guards against mistakes: who makes two requests collide deceives nobody else.
+ *    as a retry's start is accepted. That is at most GENERATION_US away, so a token that has not
+ *    expired is in the present generation or in the next one: two lookups.
+ * 2. A past generation is never written again. Its keys can be deleted by any thread, and come
+ *    first among the keys of their tenant.
+ * 3. Stored tokens are counted for each generation, in memory: since the start, and one more for an
+ *    operation that is refused after its token was put.
+ * 4. The digest is two chains of SipHash-1-3 over every field, each step keyed with the previous
+ *    result. It guards against mistakes: a client that makes two requests collide harms only
+ *    itself.
  */
 #include "storage/rocksdb/token.h"
 
@@ -35,8 +36,7 @@ static uint64_t generation_of(int64_t us)
     return us < 0 ? 0 : (uint64_t)us / GENERATION_US;
 }
 
-/* --- how many -----------------------------------------------------------------------------------
- */
+/* --- counts ---------------------------------------------------------------------------------- */
 
 static struct sto_token_count *count_of(struct sto_account *account, uint64_t generation)
 {
@@ -46,7 +46,7 @@ static struct sto_token_count *count_of(struct sto_account *account, uint64_t ge
     return c;
 }
 
-/* Whether one more is within the quota: of those that may still be asked for. */
+/* Checks whether one more is within the quota, among those that may still be looked up. */
 static enum err count_check(struct sto_account *account, int64_t now_us, struct errbuf *eb)
 {
     uint64_t max = atomic_load_explicit(&account->tokens_max, memory_order_relaxed);
@@ -61,8 +61,7 @@ static enum err count_check(struct sto_account *account, int64_t now_us, struct 
                      count, max, (unsigned long long)(2 * GENERATION_US / 1000000));
 }
 
-/* --- keys and values ----------------------------------------------------------------------------
- */
+/* --- keys and values ------------------------------------------------------------------------- */
 
 static size_t key_make(const struct sto_mutate_op *op, uint64_t generation,
                        uint8_t out[RDB_TOKEN_KEY_MAX])
@@ -107,8 +106,7 @@ static enum err token_decode(struct slice bytes, struct stored_token *out)
     return ERR_OK;
 }
 
-/* --- what is asked for ---------------------------------------------------------------------------
- */
+/* --- digest of the request ------------------------------------------------------------------- */
 
 struct digest {
     uint64_t a;
@@ -151,8 +149,7 @@ static void digest_of(const struct sto_mutate_op *op, uint8_t out[RDB_TOKEN_DIGE
     sto_put_be64(out + 8, d.b);
 }
 
-/* --- finding and putting -------------------------------------------------------------------------
- */
+/* --- finding and storing --------------------------------------------------------------------- */
 
 static enum err idempotency_check(const struct sto_idempotency *i, int64_t now_us,
                                   struct errbuf *eb)
@@ -171,7 +168,7 @@ static enum err idempotency_check(const struct sto_idempotency *i, int64_t now_u
     return ERR_OK;
 }
 
-/* The token as the batch or the database has it. */
+/* Reads the token from the batch or the database. */
 static enum err token_get(struct rdb_batch *b, struct slice key, struct stored_token *out,
                           bool *out_there)
 {
@@ -260,8 +257,7 @@ enum err sto_rdb_token_put(struct rdb_batch *b, const struct sto_mutate_op *op,
     return ERR_OK;
 }
 
-/* --- removing ------------------------------------------------------------------------------------
- */
+/* --- removing -------------------------------------------------------------------------------- */
 
 struct removal {
     struct rdb_engine *engine;
@@ -270,11 +266,11 @@ struct removal {
     rocksdb_writebatch_t *writes;
 };
 
-/* Bounds must outlive it. */
+/* Opens a removal. The bounds must outlive it. */
 static struct removal removal_open(struct rdb_engine *e, struct slice lower, struct slice upper)
 {
     struct removal r = {.engine = e, .options = sto_rdb_scan_options(lower, upper)};
-    rocksdb_readoptions_set_ignore_range_deletions(r.options, 1); /* there is none in meta */
+    rocksdb_readoptions_set_ignore_range_deletions(r.options, 1); /* meta has none */
     r.it = rocksdb_create_iterator_cf(e->db.handle, r.options, e->db.meta);
     r.writes = rocksdb_writebatch_create();
     rocksdb_iter_seek_to_first(r.it);
@@ -293,7 +289,7 @@ static void removal_delete(struct removal *r, struct slice key)
     rocksdb_writebatch_delete_cf(r->writes, r->engine->db.meta, (const char *)key.ptr, key.len);
 }
 
-/* Write what was collected. */
+/* Writes the collected deletes. */
 static enum err removal_close(struct removal *r)
 {
     char *error = NULL;
@@ -309,7 +305,7 @@ static enum err removal_close(struct removal *r)
     return rc;
 }
 
-/* Length of "i/<tenant>/"; 0 when key does not begin like that and go on with a generation. */
+/* Returns the length of "i/<tenant>/"; 0 if the key does not start with that and a generation. */
 static size_t tenant_prefix_len(struct slice key)
 {
     const uint8_t *slash = key.len > 2 ? memchr(key.ptr + 2, '/', key.len - 2) : NULL;
@@ -317,7 +313,7 @@ static size_t tenant_prefix_len(struct slice key)
     return n > 0 && n <= 2 + LIM_TENANT_ID + 1 && key.len >= n + 8 ? n : 0;
 }
 
-/* Behind all tokens of the tenant whose prefix key begins with. */
+/* Moves after all tokens of the tenant whose prefix the key has. */
 static void skip_tenant(struct removal *r, struct slice key, size_t prefix_len)
 {
     uint8_t next[2 + LIM_TENANT_ID + 1];
@@ -326,7 +322,7 @@ static void skip_tenant(struct removal *r, struct slice key, size_t prefix_len)
     rocksdb_iter_seek(r->it, (const char *)next, prefix_len);
 }
 
-/* Steps over at most LIM_TOKENS_PER_SWEEP places. ERR_OK with at_len 0: the walk is at its end. */
+/* Steps over at most LIM_TOKENS_PER_SWEEP places. ERR_OK with at_len 0: the end of the walk. */
 static enum err sweep_collect(struct removal *r, struct rdb_token_sweep *s)
 {
     s->at_len = 0;
@@ -354,8 +350,7 @@ enum err sto_rdb_tokens_sweep(struct rdb_engine *e, struct rdb_token_sweep *swee
                               bool *out_more)
 {
     struct slice begin = sto_doc_prefix(STO_DOC_TOKEN);
-    /* What has just expired may still be looked up by a committer whose clock is a little behind.
-     */
+    /* A committer whose clock lags slightly may still look up tokens that have just expired. */
     uint64_t generation = generation_of(now_us - (int64_t)LIM_IDEMPOTENCY_AHEAD_US);
     *out_more = false;
     if (sweep->at_len == 0 && generation <= sweep->clean_below)

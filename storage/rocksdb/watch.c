@@ -1,7 +1,7 @@
 /*
  * storage/rocksdb/watch.c - a list that is nearly always empty.
  *
- * 1. An entry of the overlay that is not live was only looked at, or taken back.
+ * 1. An entry of the overlay that is not live was only read, or undone.
  */
 #include "storage/rocksdb/watch.h"
 
@@ -18,7 +18,7 @@ void sto_rdb_watch_begin(struct rdb_watch **list, struct rdb_watch *w, struct st
 void sto_rdb_watch_end(struct rdb_watch **list, struct rdb_watch *w)
 {
     while (*list != w) {
-        INVARIANT(*list != NULL); /* it is there from begin to end */
+        INVARIANT(*list != NULL); /* in the list from begin to end */
         list = &(*list)->next;
     }
     *list = w->next;

@@ -24,7 +24,7 @@ static uint64_t fnv(struct slice s)
     return h;
 }
 
-/* Cut one line off rest and give what stands behind `head` in it. */
+/* Cuts one line off rest and returns the text after `head` in it. */
 static bool take_line(struct slice *rest, const char *head, struct slice *out)
 {
     const uint8_t *end = rest->len == 0 ? NULL : memchr(rest->ptr, '\n', rest->len);
