@@ -86,7 +86,7 @@ struct sto_read_cursor {
     size_t range_index;      /* counted in the direction of the read */
     bool is_point;           /* the range is one row */
     enum rdb_moves moves;    /* for the rest of the row */
-    bool counts_removed;     /* this slice counts removed keys */
+    bool counts_removed;     /* the iterator counts removed keys */
     uint64_t removed_before; /* result of sto_rdb_passed_begin */
     bool ends_in_loss;       /* the keys after the iterator's bounds were lost (lost.h) */
     bool must_move; /* the iterator has to move to `position` before it shows the next row */
