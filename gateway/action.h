@@ -1,8 +1,9 @@
 /*
- * gateway/action.h - what a call means to the audit trail.
+ * gateway/action.h - the audit trail's view of a call.
  *
- * Does:     know the action a call's route or method is, until it was recorded; say who does what
- *           from where; record calls that were refused before they came to the control thread.
+ * Does:     holds the action of a call's route or method until the action is recorded; states
+ *           actor, address and subject of the call; records calls that were refused before they
+ *           reached the control thread.
  * Owns:     nothing; embedded in the call.
  * May use:  base/, tenancy/, auth/, gateway/.
  * Knows no: routes, methods: each protocol names tenant and target (struct gw_protocol).
@@ -11,8 +12,9 @@
  * Fails by: does not fail.
  * Limits:   GW_PEER_TEXT, LIM_AUDIT_TEXT.
  * Promises: 1. A call of a route with an action is recorded exactly once, if it was answered and
- *              the caller known: as handed to the control thread, or as refused before.
- *           2. What looks like an API key is in no record.
+ *              the caller known: either when it was handed to the control thread, or as refused
+ *              before that.
+ *           2. Text that looks like an API key is in no record.
  */
 #ifndef GATEWAY_ACTION_H
 #define GATEWAY_ACTION_H
@@ -24,26 +26,28 @@
 struct gw_call;
 
 struct gw_action {
-    const char *name;  /* of the route or method; NULL: it changes nothing */
-    bool is_taken;     /* handed to the control thread, which records it */
-    bool is_elsewhere; /* the control thread has it, and its words */
+    const char *name;  /* action of the route or method; NULL: the call changes nothing */
+    bool is_taken;     /* handed to the control thread, which records the action */
+    bool is_elsewhere; /* the control thread owns the action and its text */
     bool has_address;
     char address[GW_PEER_TEXT];
     char target[LIM_AUDIT_TEXT];
 };
 
-/* Who, from where, to whom; the words point into the call. On the loop once before elsewhere. */
+/* Returns actor, address and subject of the call; the text points into the call. Must be called on
+ * the loop once before another thread calls it. */
 struct ten_action gw_action_get(struct gw_call *call, const char *name);
-/* The call is about to be refused. */
+/* Records a call that is about to be refused. */
 void gw_action_refused(struct gw_call *call, int problem);
-/* The call turns out to change nothing. */
+/* Drops the action of a call that turns out to change nothing. */
 void gw_action_forget(struct gw_call *call);
-/* While the peer is there; later it may not have an address any more. */
+/* Stores the peer's address while the peer is there; later its address may be unknown. */
 void gw_action_note_address(struct gw_call *call);
-/* For work that is recorded by others than gw_task_on_control. */
+/* Returns the action of work that is recorded by code other than gw_task_on_control, and marks the
+ * action as handed over. */
 struct ten_action gw_action_take(struct gw_call *call);
 
-/* Where the action's words are; for protocols. */
+/* Appends an ID to the target of the action; for protocols. */
 void gw_action_target(struct gw_action *a, struct slice id);
 
 #endif

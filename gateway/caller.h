@@ -1,8 +1,8 @@
 /*
- * gateway/caller.h - who is calling, for which tenant, and whether now.
+ * gateway/caller.h - identifies the caller and the acting tenant, and admits the request.
  *
- * Does:     find and check the one credential of a request; find the tenant it acts for; have the
- *           request admitted, and charged.
+ * Does:     finds and checks the one credential of a request; finds the tenant that the request
+ *           acts for; has the request admitted and charged.
  * Owns:     nothing; fills in who and tenant of the call.
  * May use:  base/, storage/, tenancy/, auth/, gateway/.
  * Knows no: routes, methods, names of tables.
@@ -10,10 +10,10 @@
  * Blocks:   no.
  * Fails by: answering the call.
  * Limits:   those of tenant and key.
- * Promises: 1. A refusal says nothing about tenants the caller may not act for: they are refused
- *              alike, whether they exist or not.
- *           2. A key with a row prefix reaches nothing but rows that begin with it: what does not
- *              say that it looks at that is refused.
+ * Promises: 1. A refusal reveals nothing about tenants that the caller may not act for: the refusal
+ *              is the same whether they exist or not.
+ *           2. A key with a row prefix reaches only rows that start with the prefix: requests that
+ *              do not declare that they check it are refused.
  */
 #ifndef GATEWAY_CALLER_H
 #define GATEWAY_CALLER_H
@@ -23,45 +23,49 @@
 /* What a request does to the acting tenant. */
 enum gw_access {
     GW_ACCESS_NONE,   /* no acting tenant: health and administration */
-    GW_ACCESS_READ,   /* refused while the tenant may not be read */
-    GW_ACCESS_WRITE,  /* refused while it may not be written */
-    GW_ACCESS_MODIFY, /* a write that answers what is there: refused while either may not be */
+    GW_ACCESS_READ,   /* refused while the tenant is closed to reads */
+    GW_ACCESS_WRITE,  /* refused while the tenant is closed to writes */
+    GW_ACCESS_MODIFY, /* a write that returns stored data: refused while the tenant is closed to
+                         either */
     GW_ACCESS_DEFINE, /* a write of tables, views or backups, not of rows */
 };
 
-/* The caller's key with all of `scopes`, valid until this loop turn ends; NULL: answered. by_row:
- * whatever the request reads or changes is held against the key's prefix, with the two functions
- * below; another request is refused to keys that have one. */
+/* Returns the caller's key if it has all of `scopes`; valid until this iteration of the loop ends.
+ * NULL: answered. by_row: the two functions below check everything that the request reads or
+ * changes against the key's prefix; a request without by_row is refused to keys that have a
+ * prefix. */
 const struct auth_key *gw_caller_check(struct gw_call *call, uint64_t scopes, bool by_row);
-/* Make the tenant that `named` (ptr NULL: not named) means the acting one; false: answered. */
+/* Makes the tenant that `named` means (ptr NULL: not named) the acting tenant; false: answered. */
 bool gw_caller_act_for(struct gw_call *call, const struct auth_key *key, struct slice named);
-/* Whether the key may act for a tenant that a head names, in its state. False: answered. It does
- * not act for it yet. */
+/* Checks whether the key may act for the tenant that a head names, in that tenant's state. False:
+ * answered. Does not make it the acting tenant. */
 bool gw_caller_may_act_for(struct gw_call *call, const struct auth_key *key, struct slice named,
                            enum gw_access wanted);
-/* Whether `named` means the acting tenant, which stays what it is; false: answered. */
+/* Checks that `named` means the acting tenant, which does not change; false: answered. */
 bool gw_caller_check_tenant(struct gw_call *call, const struct auth_key *key, struct slice named);
-/* State of the acting tenant, its requests under way, rates (a load of nothing meets none). False:
- * answered. */
+/* Checks the acting tenant's state, its requests in flight and its rates (a load of zero meets no
+ * rate). False: answered. */
 bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_load load);
-/* A write of one row, which was admitted when its head came: its bytes, and that its condition may
- * look at the row. False: answered. Charges what compiling its predicate took, either way. */
+/* Admits the bytes of a write of one row, which was admitted when its head arrived, and its
+ * condition's read of the row. False: answered. Charges the compilation of its predicate in both
+ * cases. */
 bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op);
-/* One that reads many rows before it is answered, as scans do: refused while bytes read are owed.
- * False: answered. */
+/* Admits a call that reads many rows before it is answered, as scans do: refuses it while the
+ * tenant is over its rate of bytes read. False: answered. */
 bool gw_caller_admit_condition(struct gw_call *call);
-/* The charge of a predicate alone, for a write that goes no further. */
+/* Charges a predicate alone, for a write that goes no further. */
 void gw_caller_charge_predicate(struct gw_call *call, const struct sto_mutate_op *op);
-/* The same for many writes of one request: see ten_admit_entries. */
+/* Admits many writes of one request: see ten_admit_entries. False: answered. */
 bool gw_caller_admit_entries(struct gw_call *call, struct ten_load load);
-/* It is done, or was refused by the engine: what its condition looked at, and what it deleted. In
- * front of the answer. */
+/* Charges a write that is done or was refused by the engine: for the bytes that its condition read
+ * and the bytes that it deleted. Call before the response. */
 void gw_caller_charge_write(struct gw_call *call, const struct sto_mutate_op *op);
 
-/* ERR_FORBIDDEN for a row that the caller's key does not reach. */
+/* Returns ERR_FORBIDDEN for a row that the caller's key does not reach. */
 enum err gw_caller_check_row(const struct gw_call *call, struct slice row_key,
                              struct errbuf *eb) MUST_CHECK;
-/* Leave out the rows that the caller's key does not reach; ERR_FORBIDDEN for a single one. */
+/* Removes from spec the rows that the caller's key does not reach; ERR_FORBIDDEN for a single
+ * row. */
 enum err gw_caller_narrow(struct gw_call *call, struct sto_read_spec *spec,
                           struct errbuf *eb) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
- * gateway/drop_range.h - the rows that a request to drop many means.
+ * gateway/drop_range.h - the range of rows that a bulk drop request names.
  *
- * Does:     check a prefix, or the wish for all rows, against the table; make the range.
+ * Does:     checks a prefix, or the request for all rows, against the table; computes the range.
  * Owns:     nothing.
  * May use:  base/, storage/.
  * Knows no: protocols.
@@ -9,7 +9,7 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID (empty prefix), ERR_TOO_BIG, ERR_CONFLICT (deletion protection).
  * Limits:   LIM_ROW_KEY.
- * Promises: 1. All rows are never meant by an empty prefix.
+ * Promises: 1. An empty prefix never means all rows.
  */
 #ifndef GATEWAY_DROP_RANGE_H
 #define GATEWAY_DROP_RANGE_H
@@ -18,7 +18,8 @@
 #include "storage/read.h"
 #include "storage/schema.h"
 
-/* all: every row, and prefix does not matter. end_bytes: LIM_ROW_KEY, kept by the caller. */
+/* Computes the range to drop. all: every row, prefix is ignored. end_bytes: LIM_ROW_KEY bytes, kept
+ * by the caller. */
 enum err gw_drop_range(const struct sto_schema *schema, struct slice prefix, bool all,
                        uint8_t *end_bytes, struct sto_row_range *out, struct errbuf *eb) MUST_CHECK;
 

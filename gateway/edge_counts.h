@@ -1,7 +1,7 @@
 /*
- * gateway/edge_counts.h - what ended before it was a request of anybody.
+ * gateway/edge_counts.h - counts of connections and heads that ended before they became a request.
  *
- * Does:     count, for each loop, connections and heads that were refused; add up all loops.
+ * Does:     counts, for each loop, connections and heads that were refused; adds up all loops.
  * Owns:     nothing; embedded in the loops.
  * May use:  base/, gateway/problem.h.
  * Knows no: sockets, protocols.
@@ -9,7 +9,7 @@
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. A connection is accepted, and then refused for at most one reason.
+ * Promises: 1. A connection is counted as accepted, and then as refused for at most one reason.
  */
 #ifndef GATEWAY_EDGE_COUNTS_H
 #define GATEWAY_EDGE_COUNTS_H
@@ -19,23 +19,25 @@
 
 enum gw_edge_count {
     GW_EDGE_ACCEPTED,
-    GW_EDGE_CONNECTIONS, /* refused: there are as many as there may be */
-    GW_EDGE_ADDRESS,     /* refused: its address has as many as it may have */
-    GW_EDGE_HANDSHAKES,  /* refused: its address makes too many in a second */
-    GW_EDGE_ROOM,        /* broken off in its handshake: too many were, and a new one came */
-    GW_EDGE_ROOM_IDLE,   /* ended while idle: all were in use, and a new one came */
+    GW_EDGE_CONNECTIONS, /* refused: the server has its maximum of connections */
+    GW_EDGE_ADDRESS,     /* refused: its address has its maximum of connections */
+    GW_EDGE_HANDSHAKES,  /* refused: its address starts too many in a second */
+    GW_EDGE_ROOM,        /* aborted in its handshake: there were too many, and a new connection
+                            came */
+    GW_EDGE_ROOM_IDLE,   /* ended while idle: all places were in use, and a new connection came */
     GW_EDGE_ROOM_BUSY,   /* the same, with a request in flight */
     GW_EDGE_PROXY,       /* a proxy's header is bad */
-    GW_EDGE_DESCRIPTORS, /* the process has no more of them */
+    GW_EDGE_DESCRIPTORS, /* the process has no descriptors left */
     GW_EDGE_TLS,         /* its handshake failed */
     GW_EDGE_TLS_SLOW,    /* its handshake took too long */
     GW_EDGE_RESETS,      /* HTTP/2: too many streams that ended badly */
     GW_EDGE_PINGS,       /* HTTP/2: too many pings */
-    GW_EDGE_STREAMS,     /* not a connection: a stream refused, there are GW_LOOP_EXCHANGES_MAX */
+    GW_EDGE_STREAMS,     /* not a connection: a stream refused because there are
+                            GW_LOOP_EXCHANGES_MAX */
     GW_EDGE_COUNT
 };
 
-/* Refused heads: by the gate in front of HTTP/1, and over HTTP/2. */
+/* Transports that refuse heads: the gate in front of HTTP/1, and HTTP/2. */
 enum gw_edge_head { GW_EDGE_HTTP1, GW_EDGE_HTTP2, GW_EDGE_HEADS };
 
 struct gw_edge_counts {

@@ -1,18 +1,19 @@
 /*
  * gateway/exchange.h - one request and its response, whatever the transport.
  *
- * Does:     show a handler the request head and body; take status, headers and body from it, with
- *           backpressure; tell it when the peer went away.
- * Owns:     the response bytes given to it until the transport sent them. The exchange itself
+ * Does:     shows a handler the request head and body; accepts status, headers and body from it,
+ *           with backpressure; notifies it when the peer is gone.
+ * Owns:     the response bytes handed to it until the transport has sent them. The exchange itself
  *           belongs to the transport.
  * May use:  base/.
  * Knows no: h2o, nghttp2, routes, tenants.
- * Threads:  the loop thread it came from, only.
+ * Threads:  only the loop thread it came from.
  * Blocks:   no.
  * Fails by: sending to a peer that is gone does nothing.
  * Limits:   LIM_BODY_BYTES buffered, LIM_OUT_HIGH_BYTES queued, LIM_HEADERS, LIM_TARGET_BYTES.
  * Promises: 1. events->gone is called exactly once for every exchange, last of all: after the
- *              response was sent, or when the peer went away before. The exchange is invalid after.
+ *              response was sent, or when the peer vanished before that. The exchange is invalid
+ *              afterwards.
  *           2. Request slices are valid until gone.
  *           3. Header names are lower case; there is exactly one authority; the target passed the
  *              strict gate: origin-form, no NUL, no fragment.
@@ -34,38 +35,41 @@ struct gw_header {
     struct slice value;
 };
 
-/* What a handler wants to hear. Set by gw_exchange_listen; any may be NULL except gone. */
+/* The events that a handler receives. Set by gw_exchange_listen; any may be NULL except gone. */
 struct gw_events {
-    /* More of the body. With HTTP/1.1 the whole body comes at once. end: nothing follows. Comes
-     * after on_request returned, and only when has_body; then end comes exactly once (perhaps with
-     * no bytes) unless the peer vanishes or the response is complete before. NULL: thrown away. */
+    /* More of the body. With HTTP/1.1 the whole body arrives at once. end: nothing follows. Called
+     * after on_request returned, and only if has_body; then end comes exactly once (perhaps with no
+     * bytes) unless the peer vanishes or the response is complete before. NULL: the body is
+     * discarded. */
     void (*body)(struct gw_exchange *ex, void *user, struct slice bytes, bool end);
-    /* Queued output fell below half of LIM_OUT_HIGH_BYTES after gw_exchange_is_full was true.
-     * Never called from within a call of the listener's own. */
+    /* Queued output fell below half of LIM_OUT_HIGH_BYTES after gw_exchange_is_full was true. Never
+     * called from inside a call that the listener itself makes. */
     void (*drained)(struct gw_exchange *ex, void *user);
-    /* Finished or vanished; forget the exchange. */
+    /* The exchange finished or vanished; drop every pointer to it. */
     void (*gone)(struct gw_exchange *ex, void *user);
 };
 
-/* What a transport implements. */
+/* The functions that a transport implements. */
 struct gw_transport {
     void (*start)(struct gw_exchange *ex); /* head is complete in ex: status, headers, length */
     void (*more)(struct gw_exchange *ex);  /* output was queued, or ended */
-    void (*abort)(struct gw_exchange *ex); /* break off: RST_STREAM or close */
+    void (*abort)(struct gw_exchange *ex); /* abort: RST_STREAM or close */
     void (*read_more)(struct gw_exchange *ex, size_t consumed); /* body window */
     const char *(*peer)(struct gw_exchange *ex);                /* see gw_exchange_peer */
-    void (*act_for)(struct gw_exchange *ex, const void *user);  /* whose turns it takes; or NULL */
+    void (*act_for)(struct gw_exchange *ex, const void *user);  /* sets the user for whom the
+                                                                   connection is scheduled; or
+                                                                   NULL */
 };
 
-/* An IPv6 address with a scope, and NUL. */
+/* Size of the text of an IPv6 address with a scope, and NUL. */
 #define GW_PEER_TEXT 64
 
 #define GW_RESPONSE_HEADERS      24
 #define GW_RESPONSE_HEADER_BYTES 3072 /* names and values of headers and trailers together */
-#define GW_TRAILERS_BYTES        1024 /* of which a head leaves so much: a refusal's status */
+#define GW_TRAILERS_BYTES        1024 /* of these, what a head leaves free: a refusal's status */
 #define GW_TRAILERS              4
 
-/* Those whose values differ from answer to answer. */
+/* Headers whose values differ from response to response. */
 #define GW_HEADER_RATE_LIMIT "ratelimit"
 #define GW_HEADER_COST       "bigtent-cost"
 
@@ -73,7 +77,7 @@ struct gw_out_chunk {
     struct gw_out_chunk *next;
     struct buf bytes;
     size_t sent;
-    bool is_borrowed; /* somebody else frees the bytes */
+    bool is_borrowed; /* another owner frees the bytes */
 };
 
 struct gw_exchange {
@@ -103,18 +107,18 @@ struct gw_exchange {
     /* response */
     int status;
     int64_t response_length; /* -1: streamed */
-    uint64_t queued_bytes;   /* ever */
+    uint64_t queued_bytes;   /* in total, ever */
     bool started;
-    bool ended;          /* nothing will be queued any more */
-    bool was_full;       /* owes a drained */
-    bool body_is_silent; /* HEAD, 204, 304: body bytes are thrown away */
+    bool ended;          /* nothing more will be queued */
+    bool was_full;       /* drained must be called */
+    bool body_is_silent; /* HEAD, 204, 304: body bytes are discarded */
     struct gw_out_chunk *out_head;
     struct gw_out_chunk **out_tail;
-    size_t out_bytes; /* queued and not yet taken by the transport */
+    size_t out_bytes; /* queued and not yet accepted by the transport */
     size_t response_header_count;
     size_t response_header_used;
     size_t trailer_count;
-    struct buf long_value;           /* of one header or trailer; mostly there is none */
+    struct buf long_value;           /* of one header or trailer; usually empty */
     struct gw_out_chunk first_chunk; /* most responses have one; used when the list is empty */
 
     /* not cleared by gw_exchange_init */
@@ -123,41 +127,44 @@ struct gw_exchange {
     char response_header_bytes[GW_RESPONSE_HEADER_BYTES];
 };
 
-/* First header of that (lower-case) name; ptr NULL when absent. *out_count (may be NULL) gets how
- * many there are, for headers that must come once. */
+/* Returns the value of the first header of that (lower-case) name; ptr NULL when absent. *out_count
+ * (may be NULL) receives the number of such headers, for headers that must come once. */
 struct slice gw_exchange_header(const struct gw_exchange *ex, const char *name, size_t *out_count);
 
-/* The peer's address, without port; "" when the transport does not know it. */
+/* Returns the peer's address, without port; "" when the transport does not know it. */
 void gw_exchange_peer(struct gw_exchange *ex, char out[GW_PEER_TEXT]);
 
 void gw_exchange_listen(struct gw_exchange *ex, const struct gw_events *events, void *user);
-/* Tell the transport that n bytes of body were dealt with, so that the peer may send more. */
+/* Notifies the transport that n bytes of body were consumed, so that the peer may send more. */
 void gw_exchange_consumed(struct gw_exchange *ex, size_t n);
 
-/* Whose memory the body takes while the transport holds it, and whose turns on the loop the
- * connection takes from now on. */
+/* Sets the share that is charged for the body while the transport holds it, and the user for whom
+ * the loop schedules the connection afterwards. */
 void gw_exchange_charge(struct gw_exchange *ex, struct base_memory_share *share);
 
-/* Before start. Copies both; name must be lower case; control characters become spaces. Too many or
- * too long: broken invariant. */
+/* Adds a header; before start. Copies both; name must be lower case; control characters become
+ * spaces. Too many or too long: broken invariant. */
 void gw_exchange_add_header(struct gw_exchange *ex, const char *name, struct slice value);
-/* Before the end. Sent after the body on HTTP/2, which gRPC needs; HTTP/1.1 leaves them out. */
+/* Adds a trailer; before the end. Sent after the body on HTTP/2, which gRPC needs; HTTP/1.1 leaves
+ * it out. */
 void gw_exchange_add_trailer(struct gw_exchange *ex, const char *name, struct slice value);
-/* The same for one value of the response that GW_RESPONSE_HEADER_BYTES may not hold: takes its
- * memory. A second one: broken invariant. */
+/* Adds one header or trailer of the response whose value may be too large for
+ * GW_RESPONSE_HEADER_BYTES; becomes the owner of the value's memory. A second one: broken
+ * invariant. */
 void gw_exchange_add_header_take(struct gw_exchange *ex, const char *name, struct buf *value);
 void gw_exchange_add_trailer_take(struct gw_exchange *ex, const char *name, struct buf *value);
-/* length -1: streamed; otherwise exactly as many bytes must be queued. Exactly once. The wire may
- * wait for the first bytes or the end. */
+/* Starts the response; exactly once. length -1: streamed; otherwise exactly that many bytes must be
+ * queued. The transport may send the head only with the first bytes or the end. */
 void gw_exchange_start(struct gw_exchange *ex, int status, int64_t length);
-/* Queue body bytes; takes b's memory (b is empty afterwards, with the same max). end: the last
- * ones (b may be empty). */
+/* Queues body bytes; becomes the owner of b's memory (b is empty afterwards, with the same max).
+ * end: the last ones (b may be empty). */
 void gw_exchange_send_take(struct gw_exchange *ex, struct buf *b, bool end);
-/* The same for bytes that outlive the exchange: nothing is copied, however many peers ask. */
+/* Queues bytes that outlive the exchange: nothing is copied, however many peers request them. */
 void gw_exchange_send_static(struct gw_exchange *ex, struct slice bytes, bool end);
-/* True: stop producing until drained is called. */
+/* Returns true if the handler must stop producing until drained is called. */
 bool gw_exchange_is_full(struct gw_exchange *ex);
-/* A response cannot go on: the peer must not take it for complete. gone follows. */
+/* Aborts a response that cannot continue: the peer must not mistake it for complete. gone
+ * follows. */
 void gw_exchange_abort(struct gw_exchange *ex);
 
 /* --- for transports ------------------------------------------------------------------------------
@@ -165,16 +172,17 @@ void gw_exchange_abort(struct gw_exchange *ex);
 
 void gw_exchange_init(struct gw_exchange *ex, struct gw_loop *loop,
                       const struct gw_transport *transport);
-/* Next bytes to send (at most max, from one buffer), or empty. */
+/* Returns the next bytes to send (at most max, from one buffer), or an empty slice. */
 struct slice gw_exchange_peek(struct gw_exchange *ex, size_t max);
-/* Copy the next n queued bytes out and drop them; n is at most out_bytes. */
+/* Copies the next n queued bytes out and removes them; n is at most out_bytes. */
 void gw_exchange_copy_out(struct gw_exchange *ex, uint8_t *out, size_t n);
-/* Drop n bytes that were peeked. */
+/* Removes n bytes that were peeked. */
 void gw_exchange_took(struct gw_exchange *ex, size_t n);
-/* The listener waits for drained and may have it; then tell it, at a moment that is safe. */
+/* Returns whether the listener waits for drained and it is due; then call gw_exchange_tell_drained
+ * at a safe moment. */
 bool gw_exchange_is_drained(const struct gw_exchange *ex);
 void gw_exchange_tell_drained(struct gw_exchange *ex);
-/* Tell the listener, free queued output. The transport frees the exchange afterwards. */
+/* Calls the listener's gone, frees queued output. The transport frees the exchange afterwards. */
 void gw_exchange_fini(struct gw_exchange *ex);
 
 #endif

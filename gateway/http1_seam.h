@@ -1,14 +1,15 @@
 /*
- * gateway/http1_seam.h - our foot in the door between h2o's HTTP/1 code and its sockets.
+ * gateway/http1_seam.h - puts the gate between h2o's HTTP/1 code and its sockets.
  *
- * Does:     stand in for h2o_socket_read_start and h2o_socket_read_stop by symbol interposition, so
- *           that bytes reach h2o's parser only through the gate; prove at start that this works.
+ * Does:     replaces h2o_socket_read_start and h2o_socket_read_stop by symbol interposition, so
+ *           that bytes reach h2o's parser only through the gate; proves at startup that this works.
  * Owns:     nothing.
  * May use:  base/, gateway/http1_internal.h, h2o.
  * Knows no: HTTP.
  * Threads:  check from main before loops start; the rest from any loop.
  * Blocks:   no.
- * Fails by: ERR_UNSUPPORTED when the library does not call us; nothing may be served then.
+ * Fails by: ERR_UNSUPPORTED when the library does not call our functions; the server must not serve
+ *           then.
  * Limits:   none.
  * Promises: 1. A socket whose on_close callback is gw_http1_socket_gone is read by the gate only.
  *           2. All other sockets behave as if the seam were not there.

@@ -2,11 +2,11 @@
  * gateway/loop_internal.h - the inside of a loop, for loop.c, listener.c, reaper.c and
  * connection.c.
  *
- * Does:     hold what belongs to one loop thread and what all loops share.
+ * Does:     holds the state that belongs to one loop thread and the state that all loops share.
  * Owns:     see the fields.
  * May use:  base/, gateway/connection.h, gateway/loop.h, gateway/timer.h, h2o.
  * Knows no: requests.
- * Threads:  fields of gw_loop: its own thread, but where said otherwise.
+ * Threads:  fields of gw_loop: its own thread, except where stated otherwise.
  * Blocks:   no.
  * Fails by: see the functions.
  * Limits:   gw_loop_options.connections_max.
@@ -31,12 +31,12 @@ struct gw_stop_msg {
     struct gw_loop *loop;
 };
 
-/* Of one endpoint, on one loop. */
+/* The listener of one endpoint, on one loop. */
 struct gw_listener {
     struct gw_loop *loop;
     enum gw_endpoint_id endpoint;
-    int fd;             /* until the thread has made sock of it; -1: none */
-    h2o_socket_t *sock; /* NULL when not listening, or not any more */
+    int fd;             /* until the thread has created sock from it; -1: none */
+    h2o_socket_t *sock; /* NULL when not listening, or no longer */
 };
 
 struct gw_loop {
@@ -54,14 +54,14 @@ struct gw_loop {
 
     struct gw_conn *conns;
     struct gw_holders holders;
-    struct base_list retired; /* connections that were told to end, the oldest first */
+    struct base_list retired; /* connections that were asked to end, the oldest first */
     struct gw_conn *deferred;
-    struct gw_turns turns; /* connections with input that has to wait */
+    struct gw_turns turns; /* connections whose input has to wait */
     uint64_t next_tick_ns;
     struct gw_timers timers;
     size_t open_exchanges;
 
-    int spare_fd;             /* given up for a moment when descriptors run out */
+    int spare_fd;             /* closed for a moment when descriptors run out */
     uint64_t accept_again_ns; /* 0, or when to listen again */
 
     bool is_draining;
@@ -91,18 +91,19 @@ struct gw_loops {
     h2o_globalconf_t config;
     struct gw_loop *loops;
     int count;
-    uint16_t ports[GW_ENDPOINT_COUNT]; /* really listened on */
+    uint16_t ports[GW_ENDPOINT_COUNT]; /* actually listened on */
     struct gw_addresses addresses;
     _Atomic(size_t) connections; /* of all loops, and descriptors on their way between them */
-    _Atomic(size_t) established; /* of them, those whose handshake is over and that do not end */
-    /* start-up: threads tell how thread_begin went */
+    _Atomic(size_t) established; /* of these, those whose handshake is over and that are not
+                                    ending */
+    /* start-up: threads report the result of thread_begin */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     enum gw_loop_phase *phase;
     enum err *begin_error;
 };
 
-/* Whether the limits of addresses are for that one. */
+/* Returns whether the limits of addresses apply to this address. */
 static inline bool gw_address_is_limited(const struct gw_address_limits *limits,
                                          const struct sockaddr *address)
 {
@@ -116,29 +117,31 @@ void gw_listeners_close(struct gw_loop *loop);
 void gw_listeners_tick(struct gw_loop *loop, uint64_t now_ns);
 
 /* room.c */
-/* The loop that takes one more: self, unless another one has a holder of far more handshakes, or
- * established connections. */
+/* Returns the loop that should handle one more connection: self, unless another loop has a holder
+ * of far more handshakes or established connections. */
 struct gw_loop *gw_room_loop(struct gw_loop *self, bool for_handshake);
-/* One more came from that address, and another handshake is broken off. False: none gives way. */
+/* Aborts a handshake because one more connection arrived from that address. False: none gives
+ * way. */
 bool gw_room_greet(struct gw_loop *loop, const struct gw_accepted *coming);
-/* Its handshake is over, and another one ends when all places are taken. False: none gives way. */
+/* Gives a place to a connection whose handshake is over, and ends another one when all places are
+ * in use. False: none gives way. */
 bool gw_room_enter(struct gw_conn *c);
-/* At each tick: what was told to end and has not is broken off. */
+/* Called at each tick: aborts connections that were asked to end and have not. */
 void gw_room_tick(struct gw_loop *loop, uint64_t now_ns);
 
 /* reaper.c */
 void gw_reaper_tick(struct gw_loop *loop, uint64_t now_ns);
-/* Called often while draining; true when nothing is left. */
+/* Called often while draining; returns true when nothing is left. */
 bool gw_reaper_drain(struct gw_loop *loop, uint64_t now_ns);
 
 /* connection.c */
 void gw_conn_run_deferred(struct gw_loop *loop);
-/* Call the callbacks of writes that are over, before each run of h2o's event loop. */
+/* Calls the callbacks of finished writes, before each run of h2o's event loop. */
 void gw_conn_end_writes(struct gw_loop *loop);
 void gw_conn_run_events(struct gw_loop *loop, int32_t wait_ms);
 void gw_conn_run_again(struct gw_loop *loop);
 
-/* loop.c: the Date header of now, 29 bytes. */
+/* loop.c: returns the current value of the Date header, 29 bytes. */
 struct slice gw_loop_date(struct gw_loop *loop);
 
 #endif

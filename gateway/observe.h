@@ -1,20 +1,20 @@
 /*
- * gateway/observe.h - every call counted once, when it has ended.
+ * gateway/observe.h - counts every call once, when it has ended.
  *
- * Does:     count a call by protocol, by route or method, and by how it ended: requests, bytes,
- *           duration, reasons of failures, also of single entries; meter it for its tenant. Add up
- *           what all loops counted.
+ * Does:     counts a call by protocol, by route or method, and by how it ended: requests, bytes,
+ *           duration, reasons of failures, also of single entries; meters it for its tenant. Adds
+ *           up the counts of all loops.
  * Owns:     a struct gw_observer for each loop, as long as the API lives.
  * May use:  base/, tenancy/, gateway/problem.h.
  * Knows no: names of routes and methods: a protocol has numbers for them.
  * Threads:  each observer is written by its loop; sums on any thread.
  * Blocks:   no.
  * Fails by: does not fail.
- * Limits:   a table of routes and methods for each loop, made when it starts.
- * Promises: 1. A call is counted when it is freed, exactly once, whatever became of it.
- *           2. Counting takes no lock, and no atomic read-modify-write but those of
+ * Limits:   a table of routes and methods for each loop, allocated when it starts.
+ * Promises: 1. A call is counted when it is freed, exactly once, however it ended.
+ *           2. Counting takes no lock, and no atomic read-modify-write except those of
  *              tenancy/meter.h.
- *           3. A refusal is throttling of one policy, once, wherever it came from.
+ *           3. A refusal counts as throttling by one policy, once, wherever it came from.
  */
 #ifndef GATEWAY_OBSERVE_H
 #define GATEWAY_OBSERVE_H
@@ -28,24 +28,24 @@ struct gw_call;
 enum gw_protocol_id { GW_PROTOCOL_JSON, GW_PROTOCOL_GRPC, GW_PROTOCOL_COUNT };
 
 /* How a call ended: the class of its status, 2 to 5, or its gRPC code, 0 to 16. */
-#define GW_CODE_GONE 17 /* its peer has no complete answer */
+#define GW_CODE_GONE 17 /* its peer did not receive a complete response */
 #define GW_CODES     18
 
-/* What is known of the exchange of a call when it is gone. */
+/* Facts about a call's exchange, known when it is gone. */
 struct gw_seen {
     uint64_t took_ns; /* from the head to the last byte handed over */
     uint64_t bytes_in;
     uint64_t bytes_out;
-    int status;        /* 0: the answer is not complete */
+    int status;        /* 0: the response is not complete */
     int problem;       /* 0, an enum err or an enum gw_problem_http */
-    uint64_t retry_ns; /* when it should be tried again; 0: not known */
-    bool is_throttled; /* by tenancy/admission.h, which has metered that */
+    uint64_t retry_ns; /* time until a retry makes sense; 0: unknown */
+    bool is_throttled; /* by tenancy/admission.h, which has metered it */
 };
 
-/* What a protocol calls it. */
+/* A protocol's label of a call. */
 struct gw_label {
-    size_t what;  /* route or method; one behind the last: none that is known */
-    uint8_t code; /* of an answer that is complete */
+    size_t what;  /* route or method; the number after the last one: unknown */
+    uint8_t code; /* of a complete response */
     bool is_data; /* it reads or writes rows */
 };
 
@@ -56,7 +56,7 @@ struct gw_observed {
     struct base_histogram took;
 };
 
-/* Why a caller was not let in. */
+/* Reasons for rejecting a caller. */
 enum gw_stranger {
     GW_STRANGER_NO_KEY,
     GW_STRANGER_SEVERAL, /* more than one credential */
@@ -75,25 +75,27 @@ struct gw_observer {
     _Atomic uint64_t strangers[GW_PROTOCOL_COUNT][GW_STRANGERS];
 };
 
-/* All that there are; starts zeroed. */
+/* All observers; starts zeroed. */
 struct gw_observers {
     _Atomic(struct gw_observer *) first;
-    size_t counts[GW_PROTOCOL_COUNT]; /* what a protocol has, and one more; before the first */
+    size_t counts[GW_PROTOCOL_COUNT]; /* number of routes or methods of a protocol, plus one; set
+                                         before the first */
 };
 
 struct gw_observer *gw_observer_new(struct gw_observers *all);
 void gw_observers_free(struct gw_observers *all);
 
-/* The call's exchange is going. */
+/* Stores the facts of gw_seen when the call's exchange is about to go. */
 void gw_observe_gone(struct gw_call *call, const struct gw_exchange *ex);
-/* It was refused, or broke off. The last one counts. */
+/* Records that the call was refused or aborted. The last record counts. */
 void gw_observe_problem(struct gw_call *call, int problem, uint64_t retry_ns);
-/* One row of many was refused, or failed, and the call goes on. is_throttled: as in gw_seen. */
+/* Records that one row of many was refused, or failed, and the call continues. is_throttled: as in
+ * gw_seen. */
 void gw_observe_entry(const struct gw_call *call, int problem, uint64_t retry_ns,
                       bool is_throttled);
-/* Its caller is not let in; the refusal counts beside that. */
+/* Counts a rejected caller; the refusal is counted in addition. */
 void gw_observe_stranger(const struct gw_call *call, enum gw_stranger why);
-/* It has ended; its visit has not. */
+/* Counts a call that has ended; its ten_visit has not. */
 void gw_observe(const struct gw_call *call);
 
 /* --- sums --------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 /*
- * gateway/page_token.h - where a list goes on, in a token only its own query accepts.
+ * gateway/page_token.h - tokens that continue a list, accepted only by their own query.
  *
- * Does:     make and open base64url(mac | last key); the mac covers everything the list depends on.
+ * Does:     creates and verifies base64url(mac | last key); the mac covers everything the list
+ *           depends on.
  * Owns:     nothing.
  * May use:  base/, OpenSSL.
  * Knows no: HTTP, tenants' rows.
@@ -9,7 +10,7 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID for a token that was changed or belongs to another query.
  * Limits:   LIM_ROW_KEY in the last key.
- * Promises: 1. A token works for the same purpose, tenant, table and bounds only.
+ * Promises: 1. A token is valid for the same purpose, tenant, table and bounds only.
  *           2. HMAC-SHA-256 cut to 16 bytes, compared in constant time.
  */
 #ifndef GATEWAY_PAGE_TOKEN_H
@@ -26,19 +27,19 @@ struct gw_page_key {
     uint8_t bytes[GW_PAGE_KEY_BYTES];
 };
 
-/* What the list depends on: purpose, tenant, table, bounds; at most GW_PAGE_PARTS. */
+/* Everything the list depends on: purpose, tenant, table, bounds; at most GW_PAGE_PARTS. */
 struct gw_page_context {
     struct slice parts[GW_PAGE_PARTS];
     size_t count;
 };
 
-/* Derive the key of tokens from the server's secret. */
+/* Derives the key of tokens from the server's secret. */
 enum err gw_page_key_derive(struct slice secret, struct gw_page_key *out) MUST_CHECK;
 
-/* Token appended to out. */
+/* Appends a token to out. */
 enum err gw_page_token_make(const struct gw_page_key *key, const struct gw_page_context *context,
                             struct slice last_key, struct buf *out) MUST_CHECK;
-/* Last key appended to out. */
+/* Verifies a token and appends its last key to out. */
 enum err gw_page_token_open(const struct gw_page_key *key, const struct gw_page_context *context,
                             struct slice token, struct buf *out, struct errbuf *eb) MUST_CHECK;
 

@@ -1,15 +1,15 @@
 /*
  * gateway/priority.h - the header `Bigtent-Priority`, which is gRPC's metadata `bigtent-priority`.
  *
- * Does:     read high, medium or low; nothing means medium.
+ * Does:     reads high, medium or low; no header means medium.
  * Owns:     nothing.
  * May use:  base/, storage/, gateway/exchange.h.
- * Knows no: what a priority does (storage/fair_queue.h).
+ * Knows no: effect of a priority (storage/fair_queue.h).
  * Threads:  the loop.
  * Blocks:   no.
  * Fails by: ERR_INVALID: another word, or more than one header.
  * Limits:   none.
- * Promises: 1. Background work cannot be asked for: it is the engine's own.
+ * Promises: 1. Requests cannot select background priority: it is reserved for the engine.
  */
 #ifndef GATEWAY_PRIORITY_H
 #define GATEWAY_PRIORITY_H

@@ -1,8 +1,8 @@
 /*
  * gateway/problem.h - every refusal of the HTTP edge, in one table.
  *
- * Does:     map enum err, and the few refusals only HTTP has, to status, code, title and whether a
- *           retry may help; send them as application/problem+json (RFC 9457).
+ * Does:     maps enum err, and the few refusals only HTTP has, to status, code, title and whether a
+ *           retry may help; sends them as application/problem+json (RFC 9457).
  * Owns:     nothing.
  * May use:  base/, gateway/exchange.h, gateway/api/json_out.h.
  * Knows no: routes, tenants.
@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "gateway/exchange.h"
 
-/* Refusals that only HTTP knows; numbered behind enum err. */
+/* Refusals that exist only in HTTP; numbered after enum err. */
 enum gw_problem_http {
     GW_PROBLEM_METHOD = ERR_COUNT, /* 405 */
     GW_PROBLEM_MEDIA_TYPE,         /* 415 */
@@ -37,19 +37,19 @@ struct gw_problem {
     bool retry;             /* the same request may succeed later */
 };
 
-/* problem: an enum err or one of the above. */
+/* Returns the entry of a problem: an enum err or one of the above. */
 const struct gw_problem *gw_problem_get(int problem);
 
 struct gw_problem_extra {
     uint64_t retry_ns;  /* when known; rounded up to whole seconds */
     const char *allow;  /* for 405 */
-    const char *policy; /* for 429: the name of the one that refused */
+    const char *policy; /* for 429: the name of the policy that refused */
 };
 
-/* The body alone. detail and extra may be NULL. */
+/* Writes only the body. detail and extra may be NULL. */
 void gw_problem_write(struct buf *out, int problem, const char *detail,
                       const struct gw_problem_extra *extra);
-/* Answer the exchange; extra may be NULL. Only before gw_exchange_start. */
+/* Answers the exchange with a problem; extra may be NULL. Only before gw_exchange_start. */
 void gw_problem_send(struct gw_exchange *ex, int problem, const char *detail,
                      const struct gw_problem_extra *extra);
 

@@ -1,5 +1,5 @@
 /*
- * gateway/proxy_protocol.h - the header with which a proxy says whose connection it passes on.
+ * gateway/proxy_protocol.h - the header in which a proxy names the client of a connection.
  *
  * Does:     reads PROXY protocol version 1 (a line) and 2 (binary); reads and matches the networks
  *           of trusted proxies.
@@ -11,7 +11,7 @@
  * Fails by: GW_PROXY_BAD; ERR_INVALID for networks.
  * Limits:   LIM_PROXY_HEADER_BYTES, LIM_PROXY_NETS.
  * Promises: 1. A header is complete, bad, or a prefix of a good one, at every length of input.
- *           2. No byte behind the header is read.
+ *           2. No byte after the header is read.
  */
 #ifndef GATEWAY_PROXY_PROTOCOL_H
 #define GATEWAY_PROXY_PROTOCOL_H
@@ -29,7 +29,7 @@ struct gw_proxy_header {
     struct sockaddr_in6 peer; /* IPv4 is mapped; family 0: the connection is the proxy's own */
 };
 
-/* out is written for GW_PROXY_DONE only. */
+/* Parses a header; out is written for GW_PROXY_DONE only. */
 enum gw_proxy_state gw_proxy_parse(struct slice in, struct gw_proxy_header *out);
 
 struct gw_proxy_net {
@@ -42,10 +42,10 @@ struct gw_proxy_nets {
     struct gw_proxy_net nets[LIM_PROXY_NETS];
 };
 
-/* "10.0.0.0/8,2001:db8::/32,192.0.2.1" */
+/* Parses a list like "10.0.0.0/8,2001:db8::/32,192.0.2.1". */
 enum err gw_proxy_nets_parse(const char *text, struct gw_proxy_nets *out,
                              struct errbuf *eb) MUST_CHECK;
-/* nets may be NULL: none. */
+/* Returns whether peer is in one of the networks; nets may be NULL: none. */
 bool gw_proxy_nets_have(const struct gw_proxy_nets *nets, const struct sockaddr *peer);
 
 #endif

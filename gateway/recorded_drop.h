@@ -1,8 +1,8 @@
 /*
- * gateway/recorded_drop.h - dropping many rows, recorded before it begins and when it has ended.
+ * gateway/recorded_drop.h - drops many rows, recorded before the start and after the end.
  *
- * Does:     put the action into the audit trail, have the engine drop the rows, record the end; or
- *           have the engine count them, slice by slice.
+ * Does:     writes the action to the audit trail, has the engine drop the rows, records the end; or
+ *           has the engine count the rows, slice by slice.
  * Owns:     nothing; works on the state of its call.
  * May use:  base/, storage/, tenancy/, gateway/.
  * Knows no: protocols.
@@ -10,11 +10,11 @@
  * Blocks:   no.
  * Fails by: refusing the call.
  * Limits:   LIM_ROW_KEY of a prefix.
- * Promises: 1. No row goes before a record says that rows go. 2. Of a prefix only its length is
- *              recorded. 3. What went is charged as bytes written, when it went. 4. A dry run
- *              changes nothing and is not recorded. It is charged for the rows that it reads as a
- *              scan is, refused and paused by the same rates, and ends when its client, its key or
- *              its tenant does.
+ * Promises: 1. No row is dropped before a record announces the drop. 2. Of a prefix only its length
+ *              is recorded. 3. Dropped bytes are charged as bytes written, once they were dropped.
+ *              4. A dry run changes nothing and is not recorded. It is charged for the rows that it
+ *              reads as a scan is, refused and paused by the same rates, and ends when its client
+ *              is gone or its key or tenant becomes invalid.
  */
 #ifndef GATEWAY_RECORDED_DROP_H
 #define GATEWAY_RECORDED_DROP_H
@@ -25,14 +25,15 @@ struct gw_drop {
     struct sto_drop_op op;
     uint8_t end_bytes[LIM_ROW_KEY];
     size_t prefix_bytes; /* 0: all rows */
-    /* of a dry run */
+    /* only for a dry run */
     struct sto_usage counted; /* by the slices so far */
-    struct buf resume;        /* where the next one begins, as the last one says */
+    struct buf resume;        /* start of the next slice, as the last one returned it */
     uint8_t start_bytes[LIM_ROW_KEY];
     void (*answer)(struct gw_call *call, const struct sto_drop_op *op);
 };
 
-/* The state of call; range, dry_run and deadline of op are set, and answer, for success. */
+/* Starts the drop. d is the state of call; range, dry_run and deadline of op are set, and answer,
+ * which is called on success. */
 void gw_drop_start(struct gw_call *call, struct gw_drop *d);
 
 #endif

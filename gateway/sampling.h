@@ -1,14 +1,14 @@
 /*
- * gateway/sampling.h - keys that divide a call's table, asked of storage.
+ * gateway/sampling.h - keys that divide a call's table, requested from storage.
  *
- * Does:     sample the table of a call, charge what that visits, and try again while the server is
- *           busy and the call may wait.
+ * Does:     samples the table of a call, charges the rows and bytes that the sampling visits, and
+ *           retries while the server is busy and the call may wait.
  * Owns:     nothing; its state is in the call's arena.
  * May use:  gateway/call.h, storage/, tenancy/.
- * Knows no: how the samples are answered.
+ * Knows no: format of the response.
  * Threads:  the call's loop.
  * Blocks:   no.
- * Fails by: the operation's result, for which the handler answers.
+ * Fails by: the operation's result, which the handler turns into a response.
  * Limits:   none of its own.
  * Promises: 1. done is called once, unless the call ends first.
  */
@@ -17,14 +17,14 @@
 
 #include "gateway/call.h"
 
-/* Of a call that samples, at the beginning of its state. Filled in by the handler before the start:
- * op.rows, op.bytes_between and op.deadline_ns. */
+/* State of a call that samples; the first member of the call's state. The handler fills in op.rows,
+ * op.bytes_between and op.deadline_ns before the start. */
 struct gw_sampling {
     struct sto_sample_op op;
     void (*done)(struct gw_call *call, const struct sto_sample_op *op);
 };
 
-/* done answers the call, whatever op.result is. */
+/* Starts sampling. done answers the call, whatever op.result is. */
 void gw_sampling_start(struct gw_call *call,
                        void (*done)(struct gw_call *call, const struct sto_sample_op *op));
 

@@ -1,14 +1,14 @@
 /*
- * gateway/store.h - everything behind the gateway, opened in order and closed in reverse.
+ * gateway/store.h - everything below the gateway, opened in order and closed in reverse.
  *
- * Does:     open the engine, the backups, the registry and the keyring of a locked data directory;
- *           run one piece of work on the control thread and wait for it; wait for an operation.
+ * Does:     opens the engine, the backups, the registry and the keyring of a locked data directory;
+ *           runs one piece of work on the control thread and waits for it; waits for an operation.
  * Owns:     engine, epoch, backups, keystore, registry, keyring, pepper; not the data directory.
  * May use:  base/, storage/, tenancy/, auth/, migrations/.
  * Knows no: HTTP, loops.
  * Threads:  main.
  * Blocks:   yes.
- * Fails by: what the rooms below say.
+ * Fails by: the errors of the lower modules.
  * Limits:   none here.
  * Promises: 1. Nothing is left open when open failed.
  */
@@ -32,29 +32,32 @@ struct gw_store {
     uint8_t pepper[AUTH_PEPPER_BYTES];
 };
 
-/* What lies elsewhere. */
+/* Parts that are outside the data directory. */
 struct gw_store_places {
     const char *backups; /* a directory; NULL: "backups" in the data directory */
-    const struct gw_master_key_source *master_key; /* NULL, or none given: there is no keystore */
+    const struct gw_master_key_source *master_key; /* NULL, or no key found: there is no keystore */
     struct base_memory *memory;                    /* of requests; NULL: not counted */
-    bool accept_lost_ledger; /* lines that the ledger of erasures lost are written again */
+    bool accept_lost_ledger; /* lines that the ledger of erasures lost are rewritten */
 };
 
-/* An event in the log for each torn end of one of the engine's logs. */
+/* Logs an event for each torn end of one of the engine's logs. */
 extern const struct sto_rocksdb_tears GW_STORE_TEARS;
 
-/* places NULL: nothing does. options: dir and tears are set here. The pepper file must be there. */
+/* Opens everything. places NULL: all defaults. options: dir and tears are set here. The pepper file
+ * must exist. */
 enum err gw_store_open(struct gw_store *s, const struct mig_datadir *datadir,
                        const struct gw_store_places *places, struct sto_rocksdb_options *options,
                        struct errbuf *eb) MUST_CHECK;
 void gw_store_close(struct gw_store *s);
-/* When the engine failed while something was opened: its reason is the one behind all others. */
+/* If the engine failed while something was opened, replaces the error by the engine's reason, which
+ * caused all others. */
 void gw_store_explain(const struct gw_store *s, struct errbuf *eb);
 
-/* What tells the data directory's server from others in its backups (mig_backups_options.owner). */
+/* Returns the ID that distinguishes the data directory's server from other servers in its backups
+ * (mig_backups_options.owner). */
 enum err gw_store_owner(const char *data, char out[MIG_OWNER + 1], struct errbuf *eb) MUST_CHECK;
 
-/* Run work(ctx) on the control thread and wait until it returned. */
+/* Runs work(ctx) on the control thread and waits until it has returned. */
 void gw_store_on_control(struct gw_store *s, void (*work)(void *ctx), void *ctx);
 
 #endif

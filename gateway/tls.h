@@ -1,7 +1,7 @@
 /*
  * gateway/tls.h - the TLS context: certificate, protocols, ALPN; reloadable.
  *
- * Does:     load a certificate chain and key, harden the context, choose h2 or http/1.1.
+ * Does:     loads a certificate chain and key, hardens the context, selects h2 or http/1.1.
  * Owns:     SSL_CTX objects; an old one lives while connections use it (OpenSSL ref-counts).
  * May use:  base/, gateway/tickets.h.
  * Knows no: h2o, requests.
@@ -25,7 +25,7 @@ enum err gw_tls_open(const char *cert_path, const char *key_path, struct gw_tls 
                      struct errbuf *eb) MUST_CHECK;
 enum err gw_tls_reload(struct gw_tls *tls, struct errbuf *eb) MUST_CHECK;
 void gw_tls_close(struct gw_tls *tls);
-/* A referenced context: SSL_CTX_free after SSL_new. */
+/* Returns a referenced context: SSL_CTX_free after SSL_new. */
 SSL_CTX *gw_tls_current(struct gw_tls *tls);
 /* Overwrites keys of session tickets whose time has come at now_ns of the monotonic clock. */
 void gw_tls_rotate(struct gw_tls *tls, uint64_t now_ns);
