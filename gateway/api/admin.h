@@ -1,10 +1,10 @@
 /*
- * gateway/api/admin.h - what the administration handlers share.
+ * gateway/api/admin.h - helpers shared by the administration handlers.
  *
- * Does:     find the tenant of the path; parse bodies; describe a tenant.
+ * Does:     finds the tenant of the path; parses bodies; describes a tenant.
  * Owns:     nothing.
  * May use:  gateway/api/rest.h.
- * Knows no: what is done with it.
+ * Knows no: effect of the requests.
  * Threads:  the loop of the call.
  * Blocks:   no.
  * Fails by: answering the call.
@@ -17,17 +17,18 @@
 #include "gateway/api/json_out.h"
 #include "gateway/api/rest.h"
 
-/* The tenant of the first path parameter; NULL when the call was answered with 404. */
+/* Returns the tenant of the first path parameter; NULL when the call was answered with 404. */
 struct ten_tenant *gw_admin_tenant(struct gw_call *call);
-/* Parse the body (empty is {} when optional) and allow these fields only; false when answered. */
+/* Parses the body (an empty optional body is {}) and allows only these fields; false when
+ * answered. */
 bool gw_admin_parse(struct gw_call *call, const char *const *names);
-/* A text field of the parsed body; false when the call was answered. */
+/* Reads a text field of the parsed body; false when the call was answered. */
 bool gw_admin_get_text(struct gw_call *call, const char *name, bool needed, struct slice *out);
 struct mig_backup_entry;
-/* A backup, of everything or of one tenant, as an object. */
+/* Writes a backup, of everything or of one tenant, as an object. */
 void gw_admin_describe_backup(struct gw_call *call, struct gw_json *j,
                               const struct mig_backup_entry *entry);
-/* Write the answer: the tenant. */
+/* Writes the response: the tenant. */
 void gw_admin_describe(struct gw_call *call, const struct ten_tenant *t);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * gateway/api/bulk_line.h - one line of a bulk write: from its text to an operation, to a verdict.
+ * gateway/api/bulk_line.h - one line of a bulk write: from its text to an operation to a verdict.
  *
- * Does:     parse and check a line into a ready sto_mutate_op; write its verdict.
+ * Does:     parses and checks a line into a ready sto_mutate_op; writes its verdict.
  * Owns:     the line's memory (arena, copy of its text, JSON) and table scope, until clear.
  * May use:  base/, storage/, tenancy/, gateway/problem.h, gateway/api/.
- * Knows no: where lines come from, in which order they are answered.
+ * Knows no: source of lines, order of the verdicts.
  * Threads:  one at a time: the loop or the helper.
  * Blocks:   no.
  * Fails by: the errors of input, table and mutations, with detail in op.detail.
@@ -43,13 +43,14 @@ struct gw_bulk_line {
 void gw_bulk_line_init(struct gw_bulk_line *l, struct gw_bulk *bulk, uint64_t number, size_t bytes);
 void gw_bulk_line_clear(struct gw_bulk_line *l);
 
-/* (Re)take the scope of the table. */
+/* Acquires the scope of the table; releases the scope that the line had. */
 enum err gw_bulk_line_enter(struct gw_bulk_line *l, struct ten_tenant *t,
                             struct slice table) MUST_CHECK;
-/* Text to a checked operation; the scope must be taken, and the text must live until clear. */
+/* Turns text into a checked operation; the line must have a scope, and the text must live until
+ * clear. */
 enum err gw_bulk_line_build(struct gw_bulk_line *l, const struct sto_account *account,
                             struct slice text) MUST_CHECK;
-/* {"line":N,"status":S,...} and a line feed; the buf latches. */
+/* Appends {"line":N,"status":S,...} and a line feed; the buf latches. */
 void gw_bulk_line_put_verdict(struct buf *out, const struct gw_bulk_line *l);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * gateway/api/describe.h - usage, quotas, tables, tenants and keys as JSON.
  *
- * Does:     write the objects that several answers share.
+ * Does:     writes the objects that several responses share.
  * Owns:     nothing.
  * May use:  base/, storage/, tenancy/, auth/, gateway/api/json_out.h, quota_json.h.
  * Knows no: calls, HTTP.
@@ -20,32 +20,32 @@
 #include "storage/schema.h"
 #include "tenancy/registry.h"
 
-/* {"stored_bytes":N,"rows":N,"cells":N} */
+/* Writes {"stored_bytes":N,"rows":N,"cells":N}. */
 void gw_describe_usage(struct gw_json *j, const struct sto_usage *usage);
-/* The three members alone, inside an open object. */
+/* Writes only the three members, inside an open object. */
 void gw_describe_usage_members(struct gw_json *j, const struct sto_usage *usage);
-/* Of a tenant alone: uncollected_bytes, change_bytes, schema_bytes. */
+/* Writes the members that only a tenant has: uncollected_bytes, change_bytes, schema_bytes. */
 void gw_describe_growth_members(struct gw_json *j, const struct ten_tenant *t);
-/* {"id","version","families","deletion_protection","row_key_notes","usage"}; usage also says
- * uncollected_bytes */
+/* Writes {"id","version","families","deletion_protection","row_key_notes","usage"}; usage includes
+ * uncollected_bytes. */
 void gw_describe_table(struct gw_json *j, const struct sto_schema *schema);
 /* {"id","display_name","state","suspended","reason","created","state_since","usage","plan","quota",
  * "job"} */
 void gw_describe_departure(struct gw_json *j, const struct ten_details *details);
 struct ten_copies;
-/* "backups":{"count":N,"listed":[{"id","created","expires"}]}, inside an open object. */
+/* Writes "backups":{"count":N,"listed":[{"id","created","expires"}]}, inside an open object. */
 void gw_describe_copies(struct gw_json *j, const struct ten_copies *copies);
 void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
                         const struct ten_details *details);
-/* ["data.read",...] */
+/* Writes ["data.read",...]. */
 void gw_describe_scopes(struct gw_json *j, uint64_t scopes);
-/* "tenants":["a",...], or null without a list, inside an open object. */
+/* Writes "tenants":["a",...], or null without a list, inside an open object. */
 void gw_describe_allowed(struct gw_json *j, struct ten_tenant *const *allowed, size_t count);
-/* "limits":{"read_ops_per_s":N|null,...}, inside an open object. */
+/* Writes "limits":{"read_ops_per_s":N|null,...}, inside an open object. */
 void gw_describe_limits(struct gw_json *j, const struct auth_limits *limits);
-/* "row_prefix": null, text, or "row_prefix_b64". */
+/* Writes "row_prefix": null, text, or "row_prefix_b64". */
 void gw_describe_row_prefix(struct gw_json *j, struct slice prefix);
-/* {"id","kind","scopes","label","tenants","limits","created"} */
+/* Writes {"id","kind","scopes","label","tenants","limits","created"}. */
 void gw_describe_key(struct gw_json *j, const struct auth_key *key);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * gateway/api/handlers.h - what the route table names; one .c per subject.
+ * gateway/api/handlers.h - the handlers that the route table names; one .c per subject.
  *
- * Does:     declare the handlers and the query parameters they take.
+ * Does:     declares the handlers and the query parameters they accept.
  * Owns:     nothing.
  * May use:  gateway/api/rest.h.
- * Knows no: matching, credentials: a handler runs when all of that is settled.
+ * Knows no: matching, credentials: a handler runs after all checks.
  * Threads:  the loop of the call.
  * Blocks:   no.
  * Fails by: answering the call with a problem.

@@ -1,7 +1,7 @@
 /*
  * gateway/api/mutation_json.h - changes to one row as JSON, with the names of the Bigtable API.
  *
- * Does:     turn lists of mutations into struct sto_mutation:
+ * Does:     turns lists of mutations into struct sto_mutation:
  *             {"set_cell":{"family":"f","qualifier":"q","value":"v","timestamp":"1000"}}
  *               (or "number":5, in a family of type int64)
  *             {"delete_from_column":{"family":"f","qualifier":"q","start":"0","end":"1000"}}
@@ -10,8 +10,8 @@
  *             {"merge_to_cell":{"family":"f","qualifier":"q","state_b64":"..","timestamp":"0"}}
  *           and lists of rules of read-modify-write:
  *             {"family":"f","qualifier":"q","append":"x"}    {..,"increment":5}
- *           Bytes that are not text stand in members whose names end in "_b64".
- * Owns:     nothing; lists lie in the arena, their bytes in arena and JSON.
+ *           Bytes that are not text are in members whose names end in "_b64".
+ * Owns:     nothing; lists are in the arena, their bytes in arena and JSON.
  * May use:  base/, storage/, gateway/api/json_in.h, gateway/api/cell_scan.h,
  *           gateway/api/time_unit.h, gateway/cell_fields.h.
  * Knows no: HTTP, which row.
@@ -33,24 +33,24 @@ struct gw_mutations {
     size_t count;
 };
 
-/* The member of object that has that name; absent or null is an empty list. unit_us: of timestamps
- * (time_unit.h). The JSON must outlive the mutations. */
+/* Parses the list in the member `name` of object; absent or null is an empty list. unit_us: of
+ * timestamps (time_unit.h). The JSON must outlive the mutations. */
 enum err gw_mutations_from_json(const json_t *object, const char *name,
                                 const struct sto_schema *schema, int64_t unit_us,
                                 struct arena *arena, struct gw_mutations *out,
                                 struct errbuf *eb) MUST_CHECK;
-/* The same for rules. */
+/* Parses a list of rules in the same way. */
 enum err gw_rules_from_json(const json_t *object, const char *name, const struct sto_schema *schema,
                             struct arena *arena, struct gw_mutations *out,
                             struct errbuf *eb) MUST_CHECK;
 
-/* sto_mutations_check; errors name a mutation that is wrong by its path in the body: "then[2]: ..",
+/* Calls sto_mutations_check; errors name the wrong mutation by its path in the body: "then[2]: ..",
  * or with name NULL, for a body of cells, "family.qualifier: ..". */
 enum err gw_mutations_check(const struct sto_schema *schema, const struct sto_account *account,
                             struct slice row_key, const struct sto_mutation *list, size_t count,
                             const char *name, struct errbuf *eb) MUST_CHECK;
 
-/* Whether the row exists once the list was done: the last of it adds a cell. */
+/* Returns whether the row exists after the list was applied: the last mutation adds a cell. */
 bool gw_mutations_end_with_a_cell(const struct sto_mutation *list, size_t count);
 
 #endif

@@ -1,20 +1,20 @@
 /*
- * gateway/api/openapi.h - the API's description of itself: OpenAPI 3.1, from the route table.
+ * gateway/api/openapi.h - the API's own description: OpenAPI 3.1, from the route table.
  *
- * Does:     put together the files of gateway/api/openapi/ (one per subject, each a fragment of an
- *           OpenAPI document) and complete every operation with what the route table knows:
- *           summary, credential and scope, parameters, limits, refusals.
+ * Does:     combines the files of gateway/api/openapi/ (one per subject, each a fragment of an
+ *           OpenAPI document) and completes every operation from the route table: summary,
+ *           credential and scope, parameters, limits, refusals.
  * Owns:     the text.
  * May use:  base/, auth/scopes.h, gateway/api/routes.h, gateway/api/json_in.h, jansson.
  * Knows no: requests, tenants.
  * Threads:  built by one; read by any.
  * Blocks:   no.
- * Fails by: ERR_INVALID naming the route, or the file, and what is missing or does not fit;
+ * Fails by: ERR_INVALID naming the route, or the file, and what is missing or does not match;
  *           ERR_NO_MEMORY.
  * Limits:   GW_OPENAPI_BYTES.
  * Promises: 1. Every route has an operation, and every operation a route.
  *           2. Parameters and media types of an operation are those of its route.
- *           3. The same program always makes the same text.
+ *           3. The same program always produces the same text.
  */
 #ifndef GATEWAY_API_OPENAPI_H
 #define GATEWAY_API_OPENAPI_H
@@ -36,7 +36,7 @@ enum err gw_openapi_build(const struct gw_route *routes, size_t count, struct gw
                           struct errbuf *eb) MUST_CHECK;
 void gw_openapi_fini(struct gw_openapi *doc);
 
-/* The files, as openapi/embed.awk made text of them; ends with an entry whose name is NULL. */
+/* The files, converted to text by openapi/embed.awk; ends with an entry whose name is NULL. */
 struct gw_openapi_part {
     const char *name;
     const char *text;

@@ -1,7 +1,8 @@
 /*
- * gateway/api/precondition.h - If-Match and If-None-Match: change a thing only as it was last seen.
+ * gateway/api/precondition.h - If-Match and If-None-Match: changes that depend on the current
+ * version.
  *
- * Does:     read the two headers of a request that changes a table; make the ETag of one.
+ * Does:     reads the two headers of a request that changes a table; writes the ETag of a table.
  * Owns:     nothing.
  * May use:  base/, tenancy/, gateway/exchange.h.
  * Knows no: routes; the comparison itself is tenancy's.
@@ -9,7 +10,7 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID naming the header.
  * Limits:   none.
- * Promises: 1. What is accepted: If-Match: "<version>" or *, If-None-Match: *, and not both.
+ * Promises: 1. Accepted are If-Match: "<version>" or *, If-None-Match: *, and not both.
  *           2. A well-formed tag that is no version matches nothing (RFC 9110, 13.1.1).
  */
 #ifndef GATEWAY_API_PRECONDITION_H
@@ -20,7 +21,7 @@
 
 enum err gw_precondition_parse(const struct gw_exchange *ex, struct ten_expect *out,
                                struct errbuf *eb) MUST_CHECK;
-/* Only before the answer began. */
+/* Adds the ETag; only before the response has started. */
 void gw_etag_add(struct gw_exchange *ex, uint64_t version);
 
 #endif

@@ -1,10 +1,11 @@
 /*
  * gateway/api/query.h - the query part of a target, strictly.
  *
- * Does:     split name=value pairs, percent-decode values, refuse what a route does not know.
- * Owns:     nothing; values lie in the arena.
+ * Does:     splits name=value pairs, percent-decodes values, refuses parameters that a route does
+ *           not know.
+ * Owns:     nothing; values are in the arena.
  * May use:  base/.
- * Knows no: what the parameters mean.
+ * Knows no: meaning of the parameters.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_INVALID naming the parameter; ERR_NO_MEMORY.
@@ -22,14 +23,14 @@
 
 struct gw_query {
     const char *const *names;             /* NULL-terminated */
-    struct slice values[GW_QUERY_PARAMS]; /* ptr NULL: not given */
+    struct slice values[GW_QUERY_PARAMS]; /* ptr NULL: absent */
 };
 
 enum err gw_query_parse(struct slice raw, const char *const *names, struct arena *arena,
                         struct gw_query *out, struct errbuf *eb) MUST_CHECK;
-/* Value of a name in the list; ptr NULL when it was not given. */
+/* Returns the value of a name in the list; ptr NULL when it is absent. */
 struct slice gw_query_get(const struct gw_query *q, const char *name);
-/* Number within [min, max]; fallback when not given. */
+/* Reads a number within [min, max]; fallback when it is absent. */
 enum err gw_query_number(const struct gw_query *q, const char *name, uint64_t min, uint64_t max,
                          uint64_t fallback, uint64_t *out, struct errbuf *eb) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
- * gateway/api/router.h - which route a method and a raw path mean.
+ * gateway/api/router.h - finds the route of a method and a raw path.
  *
- * Does:     compile a route table; split a raw path, match, percent-decode its parameters.
+ * Does:     compiles a route table; splits a raw path, matches it, percent-decodes its parameters.
  * Owns:     the compiled table.
  * May use:  base/, gateway/api/routes.h.
  * Knows no: handlers, tenants.
@@ -11,9 +11,9 @@
  * Limits:   GW_PATH_SEGMENTS, GW_PATH_PARAMS.
  * Promises: 1. The path is split before it is decoded: an encoded slash is part of its segment.
  *           2. Parameters may hold any byte, %00 and %2F included. 3. Only {qualifier} may be
- * empty.
+ *              empty.
  *           4. HEAD finds the route of GET.
- *           5. A ':' splits a verb off only where some route has that very verb; in {key} and
+ *           5. A ':' separates a verb only where some route has that very verb; in {key} and
  *              {qualifier} it is an ordinary byte.
  */
 #ifndef GATEWAY_API_ROUTER_H
@@ -36,9 +36,10 @@ void gw_router_free(struct gw_router *r);
 enum gw_matched {
     GW_MATCHED,
     GW_MATCHED_NO_PATH,   /* 404 */
-    GW_MATCHED_LONG_PATH, /* 404: a route's, and more behind its {key} or {qualifier} */
+    GW_MATCHED_LONG_PATH, /* 404: a route's path with more segments after its {key} or
+                             {qualifier} */
     GW_MATCHED_NO_METHOD, /* 405; allow is filled in */
-    GW_MATCHED_BAD_PATH,  /* 400: an empty or dot segment where a name must stand */
+    GW_MATCHED_BAD_PATH,  /* 400: an empty or dot segment where a name is required */
 };
 
 struct gw_match {
@@ -50,7 +51,7 @@ struct gw_match {
 
 enum gw_matched gw_router_match(const struct gw_router *r, struct slice method, struct slice path,
                                 struct gw_match *out);
-/* Decode the parameters into the arena. */
+/* Decodes the parameters into the arena. */
 enum err gw_match_decode(struct gw_match *m, struct arena *arena, struct errbuf *eb) MUST_CHECK;
 
 #endif

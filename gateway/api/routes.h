@@ -1,11 +1,11 @@
 /*
  * gateway/api/routes.h - the one table of routes.
  *
- * Does:     say for every route its method, pattern, needed scope, whose data it touches, what body
- *           and query it takes, who handles it, and one line of documentation.
+ * Does:     lists for every route its method, pattern, required scope, the data it touches, the
+ *           body and query it accepts, its handler, and one line of documentation.
  * Owns:     nothing; static data.
  * May use:  base/, auth/scopes.h, gateway/caller.h.
- * Knows no: how requests arrive or are matched.
+ * Knows no: arrival and matching of requests.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: does not fail.
@@ -24,10 +24,10 @@
 
 enum gw_body {
     GW_BODY_NONE,     /* a body is refused */
-    GW_BODY_JSON,     /* collected; an object is expected by the handler */
-    GW_BODY_OPTIONAL, /* like JSON, and may be left out */
+    GW_BODY_JSON,     /* collected; the handler expects an object */
+    GW_BODY_OPTIONAL, /* like JSON, and may be absent */
     GW_BODY_RAW,      /* collected; any bytes */
-    GW_BODY_LINES,    /* streamed to the handler; one JSON object a line */
+    GW_BODY_LINES,    /* streamed to the handler; one JSON object per line */
 };
 
 struct gw_route {
@@ -36,12 +36,12 @@ struct gw_route {
     uint64_t scope;      /* all of these bits */
     enum gw_access access;
     uint8_t cost;      /* operations charged when admitted; 0: the handler charges */
-    const char *audit; /* the action it is recorded as; NULL: it changes nothing but rows */
+    const char *audit; /* the action it is recorded as; NULL: it changes at most rows */
     bool in_table;     /* the first parameter is a table of the acting tenant */
-    bool by_row;       /* as gw_caller_check wants it */
+    bool by_row;       /* passed to gw_caller_check */
     enum gw_body body;
     size_t body_max;
-    const char *const *query; /* parameters it takes; NULL: none */
+    const char *const *query; /* accepted parameters; NULL: none */
     void (*handler)(struct gw_call *call);
     const char *doc;
 };

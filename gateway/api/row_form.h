@@ -1,7 +1,7 @@
 /*
- * gateway/api/row_form.h - how an answer shows the cells of its rows: with what, and as what.
+ * gateway/api/row_form.h - the form in which a response shows the cells of its rows.
  *
- * Does:     read "form" and "values", of a query or of a body.
+ * Does:     reads "form" and "values", of a query or of a body.
  * Owns:     nothing.
  * May use:  base/, gateway/api/json_in.h, gateway/api/query.h.
  * Knows no: cells; gateway/api/row_sink.h writes them.
@@ -9,7 +9,7 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID naming the parameter or member.
  * Limits:   none of its own.
- * Promises: 1. What is left out is the full form, with text where a value is text.
+ * Promises: 1. The defaults are the full form, with text where a value is text.
  */
 #ifndef GATEWAY_API_ROW_FORM_H
 #define GATEWAY_API_ROW_FORM_H
@@ -17,12 +17,12 @@
 #include "gateway/api/json_in.h"
 #include "gateway/api/query.h"
 
-/* The names, for a route's list of parameters and for gw_json_only. */
+/* Names of the fields, for a route's list of parameters and for gw_json_only. */
 #define GW_ROW_FORM_FIELDS "form", "values"
 
 struct gw_row_form {
-    bool flat;   /* of each column the newest value alone, as row bodies have it */
-    bool base64; /* every value in base64, and no number beside it */
+    bool flat;   /* only the newest value of each column, as in row bodies */
+    bool base64; /* every value in base64, without a number beside it */
 };
 
 enum err gw_row_form_from_query(const struct gw_query *query, struct gw_row_form *out,

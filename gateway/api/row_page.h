@@ -1,11 +1,12 @@
 /*
- * gateway/api/row_page.h - rows as a JSON page that tells how to go on, or as lines.
+ * gateway/api/row_page.h - rows as a JSON page with a token for the next page, or as lines.
  *
- * Does:     begin and end the answer of a read of many rows: {"rows":[...],"next_page_token":...},
- *           or NDJSON when the request accepts it; with what the read went through, if asked for.
+ * Does:     starts and ends the response to a read of many rows:
+ *           {"rows":[...],"next_page_token":...}, or NDJSON when the request accepts it; with
+ *           counts of what the read scanned, if requested.
  * Owns:     nothing; works on a row stream.
  * May use:  base/, storage/, gateway/api/.
- * Knows no: how the rows were asked for.
+ * Knows no: syntax of the request.
  * Threads:  the loop of the call.
  * Blocks:   no.
  * Fails by: ERR_INVALID for a token of another read, ERR_NO_MEMORY.
@@ -17,19 +18,19 @@
 
 #include "gateway/api/row_answer.h"
 
-/* True when the answer will be lines: then there are no tokens. */
+/* Returns whether the response will be lines: then there are no tokens. */
 bool gw_row_page_is_stream(const struct gw_call *call);
-/* A stream of that form. */
+/* Allocates a stream of that form. */
 struct gw_row_answer *gw_row_page_new(struct gw_call *call);
 
-/* limit: as asked for; UINT64_MAX: not. Sets spec.row_limit. */
+/* Sets spec.row_limit. limit: as requested; UINT64_MAX: none was requested. */
 enum err gw_row_page_limit(struct gw_row_answer *s, uint64_t limit, struct errbuf *eb) MUST_CHECK;
-/* Go on behind the last row of the page that gave token (ptr NULL: begin). ranges: those of
+/* Continues after the last row of the page that returned token (ptr NULL: starts). ranges: those of
  * spec.rows, at least one. context: what the token is bound to, in the call's arena. */
 enum err gw_row_page_continue(struct gw_row_answer *s, const struct gw_page_context *context,
                               struct slice token, struct sto_row_range *ranges,
                               struct errbuf *eb) MUST_CHECK;
-/* Everything of spec is set. */
+/* Starts the read; everything of spec must be set. */
 void gw_row_page_start(struct gw_row_answer *s, bool with_stats);
 
 #endif

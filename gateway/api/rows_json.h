@@ -1,12 +1,12 @@
 /*
  * gateway/api/rows_json.h - a set of rows as JSON: keys, ranges, prefixes.
  *
- * Does:     turn {"keys":["a"],"ranges":[{"prefix":"b"},{"start":"c","end":"d"}]} into a row set.
- *           A range has "start" or "start_open", "end" or "end_closed"; bytes that are not text
- *           stand in members whose names end in "_b64" ("keys_b64" for keys).
- * Owns:     nothing; ranges lie in the arena, their bytes in arena and JSON.
+ * Does:     turns {"keys":["a"],"ranges":[{"prefix":"b"},{"start":"c","end":"d"}]} into a row set.
+ *           A range has "start" or "start_open", "end" or "end_closed"; bytes that are not text are
+ *           in members whose names end in "_b64" ("keys_b64" for keys).
+ * Owns:     nothing; ranges are in the arena, their bytes in arena and JSON.
  * May use:  base/, storage/row_set.h, gateway/api/json_in.h.
- * Knows no: filters, what is done with the rows.
+ * Knows no: filters, use of the rows.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_INVALID, ERR_TOO_BIG naming the element; ERR_NO_MEMORY.
@@ -22,7 +22,7 @@
 /* Member names, for gw_json_only. */
 #define GW_ROWS_FIELDS "keys", "keys_b64", "ranges"
 
-/* out_ranges: those of the set, at least one. */
+/* Parses a row set. out_ranges: those of the set, at least one. */
 enum err gw_rows_from_json(const json_t *object, struct arena *arena, struct sto_row_set *out,
                            struct sto_row_range **out_ranges, struct errbuf *eb) MUST_CHECK;
 

@@ -1,11 +1,11 @@
 /*
- * gateway/api/table_body.h - families and tables as JSON: what is asked for.
+ * gateway/api/table_body.h - parses tables and families from JSON.
  *
- * Does:     turn the documents of PUT /v1/tables/{t} and POST /v1/tables/{t}:families into what
- *           tenancy takes.
- * Owns:     nothing; lists and decoded keys live in the arena, names and notes in the JSON tree.
+ * Does:     turns the documents of PUT /v1/tables/{t} and POST /v1/tables/{t}:families into
+ *           tenancy's structures.
+ * Owns:     nothing; lists and decoded keys are in the arena, names and notes in the JSON tree.
  * May use:  base/, storage/, tenancy/, gateway/api/json_in.h.
- * Knows no: calls, the table as it is.
+ * Knows no: calls, current table.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_INVALID, ERR_TOO_BIG, ERR_NO_MEMORY, naming family and member.
@@ -26,7 +26,7 @@
 #include "base/arena.h"
 #include "tenancy/registry.h"
 
-/* expect is the caller's to fill in, in both. */
+/* Parse a table, or a change of families. The caller fills in expect, in both. */
 enum err gw_table_body_parse(const json_t *json, struct arena *arena, struct ten_table_wanted *out,
                              struct errbuf *eb) MUST_CHECK;
 enum err gw_families_body_parse(const json_t *json, struct arena *arena,

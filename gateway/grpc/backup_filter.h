@@ -1,7 +1,7 @@
 /*
- * gateway/grpc/backup_filter.h - which backups a list wants: ListBackupsRequest.filter.
+ * gateway/grpc/backup_filter.h - selects the backups of a list: ListBackupsRequest.filter.
  *
- * Does:     read `(name:daily) AND NOT size_bytes > 1000`; say whether a backup is meant.
+ * Does:     parses `(name:daily) AND NOT size_bytes > 1000`; evaluates whether a backup matches.
  * Owns:     nothing; values stay in the text, which must live as long.
  * May use:  base/, gateway/grpc/.
  * Knows no: lists, tenants.
@@ -10,7 +10,7 @@
  * Fails by: ERR_INVALID saying what is wrong and where; ERR_TOO_BIG.
  * Limits:   GW_BACKUP_FILTER_TERMS comparisons, and as many words and brackets open at once.
  * Promises: 1. No recursion, however deep the brackets.
- *           2. A filter that was taken has a value for every backup; an empty one means all.
+ *           2. An accepted filter has a value for every backup; an empty filter matches all.
  */
 #ifndef GATEWAY_GRPC_BACKUP_FILTER_H
 #define GATEWAY_GRPC_BACKUP_FILTER_H
@@ -21,9 +21,9 @@
 #define GW_BACKUP_FILTER_STEPS (4 * GW_BACKUP_FILTER_TERMS)
 
 enum gw_backup_step_kind {
-    GW_BACKUP_STEP_COMPARE, /* push whether it holds */
-    GW_BACKUP_STEP_NOT,     /* the top becomes its opposite */
-    GW_BACKUP_STEP_AND,     /* the two on top become one */
+    GW_BACKUP_STEP_COMPARE, /* push whether the comparison holds */
+    GW_BACKUP_STEP_NOT,     /* replace the top by its opposite */
+    GW_BACKUP_STEP_AND,     /* replace the two on top by their conjunction */
     GW_BACKUP_STEP_OR,
 };
 
@@ -45,7 +45,7 @@ struct gw_backup_step {
     struct gw_backup_value value;
 };
 
-/* A program for a stack of truths. */
+/* A program for a stack of truth values. */
 struct gw_backup_filter {
     size_t count;
     struct gw_backup_step steps[GW_BACKUP_FILTER_STEPS];

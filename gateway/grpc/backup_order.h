@@ -1,7 +1,7 @@
 /*
- * gateway/grpc/backup_order.h - in which order backups are listed: ListBackupsRequest.order_by.
+ * gateway/grpc/backup_order.h - the order in which backups are listed: ListBackupsRequest.order_by.
  *
- * Does:     read `expire_time desc, name`; compare two backups.
+ * Does:     parses `expire_time desc, name`; compares two backups.
  * Owns:     nothing.
  * May use:  base/, gateway/grpc/.
  * Knows no: lists, tenants.
@@ -9,8 +9,8 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID naming the word.
  * Limits:   each field once.
- * Promises: 1. Two backups with different names are never equal: a page can go on behind one that
- *              is gone.
+ * Promises: 1. Two backups with different names are never equal: a page can continue after a backup
+ *              that no longer exists.
  */
 #ifndef GATEWAY_GRPC_BACKUP_ORDER_H
 #define GATEWAY_GRPC_BACKUP_ORDER_H
@@ -25,7 +25,7 @@ struct gw_backup_order {
     } by[GW_BACKUP_FIELDS];
 };
 
-/* "": the newest first. */
+/* Parses an order. "": the newest first. */
 enum err gw_backup_order_read(struct slice text, struct gw_backup_order *out,
                               struct errbuf *eb) MUST_CHECK;
 int gw_backup_order_compare(const struct gw_backup_order *order, const Bta__Backup *a,

@@ -1,7 +1,7 @@
 /*
- * gateway/grpc/change_token.h - where a reader of a change stream goes on.
+ * gateway/grpc/change_token.h - the position at which a reader continues a change stream.
  *
- * Does:     make and open continuation tokens of one partition of one table's stream.
+ * Does:     creates and verifies continuation tokens of one partition of one table's stream.
  * Owns:     nothing.
  * May use:  base/, storage/, gateway/page_token.h.
  * Knows no: messages, calls.
@@ -9,8 +9,9 @@
  * Blocks:   no.
  * Fails by: ERR_INVALID for a token that was changed, or is of another tenant, table or partition.
  * Limits:   GW_CHANGE_TOKEN_MAX characters.
- * Promises: 1. A token stays good over restarts, for as long as the stream keeps what is behind it.
- *           2. It tells nothing but times of the tenant's own stream.
+ * Promises: 1. A token stays valid over restarts, for as long as the stream keeps the changes after
+ *              it.
+ *           2. A token reveals only times of the tenant's own stream.
  */
 #ifndef GATEWAY_GRPC_CHANGE_TOKEN_H
 #define GATEWAY_GRPC_CHANGE_TOKEN_H
@@ -20,7 +21,7 @@
 
 #define GW_CHANGE_TOKEN_MAX 64
 
-/* Whose tokens they are; slices live as long as it is used. */
+/* Identity of the stream that tokens belong to; its slices must live as long as it is used. */
 struct gw_change_stream_id {
     const struct gw_page_key *key;
     struct slice tenant;
@@ -29,11 +30,11 @@ struct gw_change_stream_id {
 };
 
 struct gw_change_place {
-    int64_t since_us;  /* the stream's */
-    int64_t passed_us; /* all changes up to here were given */
+    int64_t since_us;  /* start of the stream */
+    int64_t passed_us; /* all changes up to here were emitted */
 };
 
-/* Appended to out. */
+/* Appends a token to out. */
 enum err gw_change_token_make(const struct gw_change_stream_id *id,
                               const struct gw_change_place *place, struct buf *out) MUST_CHECK;
 enum err gw_change_token_open(const struct gw_change_stream_id *id, struct slice token,

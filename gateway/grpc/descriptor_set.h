@@ -1,8 +1,8 @@
 /*
- * gateway/grpc/descriptor_set.h - the .proto files of this server, as reflection tells them.
+ * gateway/grpc/descriptor_set.h - this server's .proto files, for reflection.
  *
- * Does:     name the serialized google.protobuf.FileDescriptorSet made from gateway/grpc/proto/ at
- *           build time (embed.sh), imported files first.
+ * Does:     declares the serialized google.protobuf.FileDescriptorSet built from
+ *           gateway/grpc/proto/ at build time (embed.sh), imported files first.
  * Owns:     nothing; static data.
  * May use:  nothing.
  * Knows no: messages.
@@ -10,7 +10,7 @@
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. Every file comes behind those it imports.
+ * Promises: 1. Every file comes after the files that it imports.
  */
 #ifndef GATEWAY_GRPC_DESCRIPTOR_SET_H
 #define GATEWAY_GRPC_DESCRIPTOR_SET_H

@@ -1,16 +1,16 @@
 /*
- * gateway/grpc/descriptors.h - which file of a FileDescriptorSet holds what.
+ * gateway/grpc/descriptors.h - an index of the files of a FileDescriptorSet.
  *
- * Does:     find files by their name, by a symbol in them, and with what they import.
+ * Does:     finds files by their name or by a symbol in them, together with their imports.
  * Owns:     the index; the set's bytes are borrowed.
  * May use:  base/.
- * Knows no: gRPC, which services there are.
- * Threads:  any, once made.
+ * Knows no: gRPC, list of services.
+ * Threads:  any, once built.
  * Blocks:   no.
- * Fails by: ERR_CORRUPT (bytes that are no such set), ERR_TOO_BIG, ERR_NO_MEMORY.
+ * Fails by: ERR_CORRUPT (the bytes are no such set), ERR_TOO_BIG, ERR_NO_MEMORY.
  * Limits:   GW_DESCRIPTOR_FILES.
  * Promises: 1. Symbols are messages, enums, services and methods, by their full names.
- *           2. Imports of a file are complete, imports of imports too.
+ *           2. Imports of a file are complete, including imports of imports.
  */
 #ifndef GATEWAY_GRPC_DESCRIPTORS_H
 #define GATEWAY_GRPC_DESCRIPTORS_H
@@ -25,20 +25,21 @@ struct gw_descriptors;
 struct gw_descriptor_file {
     struct slice name;
     struct slice bytes; /* a serialized FileDescriptorProto */
-    uint64_t needs;     /* bit n: file n, by gw_descriptors_file; itself too */
+    uint64_t needs;     /* bit n: file n, by gw_descriptors_file; includes the file itself */
 };
 
-/* Files of the set stand behind those they import. */
+/* Builds the index. Files of the set must come after the files that they import. */
 enum err gw_descriptors_new(struct slice set, struct gw_descriptors **out,
                             struct errbuf *eb) MUST_CHECK;
 void gw_descriptors_free(struct gw_descriptors *d);
 
 size_t gw_descriptors_count(const struct gw_descriptors *d);
 const struct gw_descriptor_file *gw_descriptors_file(const struct gw_descriptors *d, size_t n);
-/* NULL: there is none. */
+/* Returns the file of that name; NULL: there is none. */
 const struct gw_descriptor_file *gw_descriptors_by_name(const struct gw_descriptors *d,
                                                         struct slice name);
-/* symbol: "google.bigtable.v2.RowFilter.Chain"; NULL: there is none. */
+/* Returns the file with that symbol, like "google.bigtable.v2.RowFilter.Chain"; NULL: there is
+ * none. */
 const struct gw_descriptor_file *gw_descriptors_by_symbol(const struct gw_descriptors *d,
                                                           struct slice symbol);
 

@@ -1,15 +1,15 @@
 /*
- * gateway/grpc/features.h - what a client says it understands.
+ * gateway/grpc/features.h - the features that a client declares.
  *
- * Does:     read the header bigtable-features: FeatureFlags in base64url.
- * Owns:     nothing; the message lies in the arena.
+ * Does:     reads the header bigtable-features: FeatureFlags in base64url.
+ * Owns:     nothing; the message is in the arena.
  * May use:  base/, gateway/exchange.h, gateway/grpc/decode.h.
- * Knows no: what the flags are good for.
+ * Knows no: use of the flags.
  * Threads:  the loop of the exchange.
  * Blocks:   no.
- * Fails by: does not fail; a header that cannot be read promises nothing.
+ * Fails by: does not fail; an unreadable header declares nothing.
  * Limits:   the arena's.
- * Promises: 1. NULL exactly when the client said nothing that can be read.
+ * Promises: 1. Returns NULL exactly when the client declared nothing that can be read.
  */
 #ifndef GATEWAY_GRPC_FEATURES_H
 #define GATEWAY_GRPC_FEATURES_H

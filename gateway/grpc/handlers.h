@@ -1,10 +1,10 @@
 /*
- * gateway/grpc/handlers.h - what the method table names; one .c per subject.
+ * gateway/grpc/handlers.h - the handlers that the method table names; one .c per subject.
  *
- * Does:     declare the handlers.
+ * Does:     declares the handlers.
  * Owns:     nothing.
  * May use:  gateway/grpc/rpc.h.
- * Knows no: matching, credentials: a handler runs when all of that is settled.
+ * Knows no: matching, credentials: a handler runs after all checks.
  * Threads:  the loop of the call.
  * Blocks:   no.
  * Fails by: ending the call with a status.
@@ -29,7 +29,7 @@ void gw_check_and_mutate_row(struct gw_call *call);
 void gw_read_modify_write_row(struct gw_call *call);
 /* mutate_rows.c */
 void gw_mutate_rows(struct gw_call *call);
-/* client_start.c: what clients ask before they begin */
+/* client_start.c: requests that clients send first */
 void gw_ping_and_warm(struct gw_call *call);
 void gw_get_client_configuration(struct gw_call *call);
 
@@ -47,7 +47,7 @@ void gw_admin_list_views(struct gw_call *call);
 void gw_admin_get_view(struct gw_call *call);
 void gw_admin_update_view(struct gw_call *call);
 void gw_admin_delete_view(struct gw_call *call);
-/* backup_work.c: what is answered with an operation */
+/* backup_work.c: methods that return an operation */
 void gw_admin_create_backup(struct gw_call *call);
 void gw_admin_copy_backup(struct gw_call *call);
 void gw_admin_restore_table(struct gw_call *call);
@@ -70,7 +70,7 @@ void gw_admin_get_cluster(struct gw_call *call);
 void gw_admin_list_clusters(struct gw_call *call);
 void gw_admin_get_app_profile(struct gw_call *call);
 void gw_admin_list_app_profiles(struct gw_call *call);
-/* instance_work.c: at the emulator's listener, as the next two */
+/* instance_work.c: only at the emulator's listener, like the next two */
 enum err gw_admin_check_instance(const ProtobufCMessage *request, struct errbuf *eb) MUST_CHECK;
 void gw_admin_create_instance(struct gw_call *call);
 void gw_admin_update_instance(struct gw_call *call);

@@ -1,18 +1,18 @@
 /*
  * gateway/grpc/instance_state.h - an instance with its clusters and application profiles.
  *
- * Does:     read what clients of the emulator's listener made of an instance, change it in memory,
- *           write it back; describe each part under its full name. An instance that nobody made is
- *           described as what a tenant is: one cluster, one profile.
- * Owns:     nothing; messages are in the call's arena. Their names are IDs there.
+ * Does:     reads the settings that clients of the emulator's listener gave an instance, changes
+ *           them in memory, writes them back; describes each part under its full name. An instance
+ *           that no client created is described as its tenant: one cluster, one profile.
+ * Owns:     nothing; messages are in the call's arena. Names in them are IDs.
  * May use:  base/, tenancy/, gateway/grpc/.
  * Knows no: methods.
- * Threads:  the control thread, but for tenants with keys, of which nothing is stored: any thread
+ * Threads:  the control thread; for tenants with keys, of which nothing is stored, any thread
  *           joined to the epoch.
  * Blocks:   on the disk, for a keyless tenant.
- * Fails by: as said per function.
+ * Fails by: see the functions.
  * Limits:   LIM_CLUSTERS, LIM_APP_PROFILES, LIM_INSTANCE_DOC.
- * Promises: 1. What is written is read again by later programs: tags and messages only grow.
+ * Promises: 1. Later programs can read what is written: tags and messages only grow.
  */
 #ifndef GATEWAY_GRPC_INSTANCE_STATE_H
 #define GATEWAY_GRPC_INSTANCE_STATE_H
@@ -30,55 +30,58 @@ struct gw_instance {
     size_t cluster_count;
     Bta__AppProfile *profiles[LIM_APP_PROFILES];
     size_t profile_count;
-    bool is_stored;   /* a client made it, or changed it */
+    bool is_stored;   /* a client created it, or changed it */
     uint64_t version; /* of the stored document; 0: none */
 };
 
-/* ERR_NO_MEMORY, ERR_CORRUPT, errors of the disk. An instance that nobody made is there as its
- * tenant is; one that was deleted, when it has a table again. */
+/* Reads an instance. ERR_NO_MEMORY, ERR_CORRUPT, errors of the disk. An instance that no client
+ * created exists with its tenant; a deleted instance exists again when it has a table again. */
 enum err gw_instance_read(struct gw_call *call, struct ten_tenant *tenant, struct gw_instance *out,
                           struct errbuf *eb) MUST_CHECK;
-/* The same of the call's tenant; ERR_NOT_FOUND when there is no instance. */
+/* Reads the instance of the call's tenant; ERR_NOT_FOUND when there is no instance. */
 enum err gw_instance_get(struct gw_call *call, struct gw_instance *out,
                          struct errbuf *eb) MUST_CHECK;
-/* As tenancy/instance_doc.h; is_stored is true then. Without an instance: it was deleted. */
+/* Writes an instance, as tenancy/instance_doc.h says; is_stored is true afterwards. Without an
+ * instance: writes that it was deleted. */
 enum err gw_instance_write(struct gw_call *call, struct gw_instance *in,
                            struct errbuf *eb) MUST_CHECK;
 
-/* An ID that a client gives to an instance, a cluster or a profile. ERR_INVALID. */
+/* Checks an ID that a client chose for an instance, a cluster or a profile. ERR_INVALID. */
 enum err gw_instance_id_check(const char *what, const char *id, struct errbuf *eb) MUST_CHECK;
 
-/* The index of the first whose ID is not before that one; *out_found: it is that one. */
+/* Returns the index of the first part whose ID is not less than that ID; *out_found: the IDs are
+ * equal. */
 size_t gw_instance_cluster_at(const struct gw_instance *in, struct slice id, bool *out_found);
 size_t gw_instance_profile_at(const struct gw_instance *in, struct slice id, bool *out_found);
-/* ERR_NOT_FOUND. */
+/* Finds a part; ERR_NOT_FOUND. */
 enum err gw_instance_cluster(const struct gw_instance *in, struct slice id, size_t *out_at,
                              struct errbuf *eb) MUST_CHECK;
 enum err gw_instance_profile(const struct gw_instance *in, struct slice id, size_t *out_at,
                              struct errbuf *eb) MUST_CHECK;
-/* ERR_EXISTS; ERR_QUOTA over the limit. */
+/* Adds a part; ERR_EXISTS; ERR_QUOTA over the limit. */
 enum err gw_instance_add_cluster(struct gw_instance *in, Bta__Cluster *cluster,
                                  struct errbuf *eb) MUST_CHECK;
 enum err gw_instance_add_profile(struct gw_instance *in, Bta__AppProfile *profile,
                                  struct errbuf *eb) MUST_CHECK;
 
-/* Copies under their full names; NULL: no memory. */
+/* Return copies under their full names; NULL: no memory. */
 Bta__Instance *gw_instance_describe(struct gw_call *call, const struct gw_instance *in);
 Bta__Cluster *gw_instance_describe_cluster(struct gw_call *call, const struct gw_instance *in,
                                            size_t at);
 Bta__AppProfile *gw_instance_describe_profile(struct gw_call *call, const struct gw_instance *in,
                                               size_t at);
-/* The text that a profile's etag is as long as it says the same; NULL: no memory. */
+/* Returns the etag of a profile, the same text as long as the profile's content is the same; NULL:
+ * no memory. */
 char *gw_instance_etag(struct gw_call *call, const Bta__AppProfile *profile);
-/* ERR_NO_MEMORY. */
+/* Returns ERR_NO_MEMORY, with its text. */
 enum err gw_instance_no_memory(struct errbuf *eb);
 
-/* What a call is about, when it is done: an instance, a cluster or a profile, by its ID (of an
- * instance: ""), becomes the call's state. ERR_NOT_FOUND. */
+/* Makes the subject of a finished call its state: an instance, a cluster or a profile, by its ID
+ * (of an instance: ""). ERR_NOT_FOUND. */
 enum err gw_instance_part(struct gw_call *call, enum gw_resource_kind kind, struct slice id,
                           struct errbuf *eb) MUST_CHECK;
 
-/* Run work where it may read what is stored, then reply. */
+/* Runs work on a thread that may read the stored settings, then reply. */
 void gw_instance_run(struct gw_call *call,
                      enum err (*work)(struct gw_call *call, struct errbuf *eb),
                      void (*reply)(struct gw_call *call));

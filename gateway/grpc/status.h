@@ -1,8 +1,8 @@
 /*
- * gateway/grpc/status.h - how a call went, in gRPC's words.
+ * gateway/grpc/status.h - the result of a call as a gRPC status.
  *
- * Does:     map enum err to status codes; put grpc-status, grpc-message and grpc-status-details-bin
- *           into heads and trailers; make google.rpc.Status messages.
+ * Does:     maps enum err to status codes; adds grpc-status, grpc-message and
+ *           grpc-status-details-bin to heads and trailers; builds google.rpc.Status messages.
  * Owns:     nothing.
  * May use:  base/, gateway/exchange.h, gateway/problem.h.
  * Knows no: methods, tenants.
@@ -11,10 +11,10 @@
  * Fails by: does not fail; details that do not fit are left out.
  * Limits:   ERRBUF_BYTES of message, GW_STATUS_DETAILS of details, GW_STATUS_INFO_VALUE besides.
  * Promises: 1. Messages are percent-encoded as the gRPC specification says.
- *           2. RetryInfo stands exactly where a retry may help and nothing was done; a quota that
- *              is full comes with QuotaFailure and without RetryInfo, a rate with both.
- *           3. ErrorInfo carries base_err_name as its reason, in the domain "bigtent", unless what
- *              it says is given. There is one ErrorInfo: clients look at the first.
+ *           2. RetryInfo is present exactly where a retry may help and nothing was done; a full
+ *              quota comes with QuotaFailure and without RetryInfo, a rate with both.
+ *           3. ErrorInfo carries base_err_name as its reason, in the domain "bigtent", unless the
+ *              caller passes an info. There is one ErrorInfo: clients read the first.
  */
 #ifndef GATEWAY_GRPC_STATUS_H
 #define GATEWAY_GRPC_STATUS_H
@@ -25,8 +25,8 @@
 #include "gateway/problem.h"
 
 #define GW_STATUS_DETAILS 1024 /* bytes of google.rpc.Status, before base64 */
-/* A row key in base64. All of the status then still fits into the 8 KiB of heads and trailers that
- * Java's and C's clients take. */
+/* A row key in base64. The whole status then still fits into the 8 KiB of heads and trailers that
+ * Java's and C's clients accept. */
 #define GW_STATUS_INFO_VALUE ((LIM_ROW_KEY + 2) / 3 * 4)
 
 enum gw_status_code {
@@ -49,30 +49,30 @@ enum gw_status_code {
     GW_STATUS_UNAUTHENTICATED = 16,
 };
 
-/* problem: an enum err or an enum gw_problem_http. */
+/* Returns the code of a problem: an enum err or an enum gw_problem_http. */
 enum gw_status_code gw_status_code_of(int problem);
 
 enum gw_status_place { GW_STATUS_IN_HEAD, GW_STATUS_IN_TRAILERS };
 
-/* What ErrorInfo says of a failure that clients know by a name of its own. */
+/* Content of ErrorInfo for a failure that clients know by a name of its own. */
 struct gw_status_info {
     const char *reason;
     const char *domain;
-    const char *name;  /* of its one piece of metadata */
+    const char *name;  /* of its only metadata entry */
     const char *value; /* at most GW_STATUS_INFO_VALUE */
 };
 
-/* Put the status of a failure where it belongs; extra and info may be NULL. */
+/* Adds the status of a failure to head or trailers; extra and info may be NULL. */
 void gw_status_put(struct gw_exchange *ex, enum gw_status_place place, int problem,
                    const char *detail, const struct gw_problem_extra *extra,
                    const struct gw_status_info *info);
-/* Code and message alone, without details. */
+/* Adds only code and message, without details. */
 void gw_status_put_bare(struct gw_exchange *ex, enum gw_status_place place, int problem,
                         const char *detail);
-/* grpc-status: 0, as a trailer. */
+/* Adds grpc-status: 0, as a trailer. */
 void gw_status_put_ok(struct gw_exchange *ex);
 
-/* A google.rpc.Status as protobuf, at the end of out; detail and extra may be NULL. Errors latch in
+/* Appends a google.rpc.Status as protobuf to out; detail and extra may be NULL. Errors latch in
  * out. */
 void gw_status_write(struct buf *out, int problem, const char *detail,
                      const struct gw_problem_extra *extra);

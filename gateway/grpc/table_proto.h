@@ -1,9 +1,9 @@
 /*
- * gateway/grpc/table_proto.h - Table messages as what tenancy is asked for, and tables as messages.
+ * gateway/grpc/table_proto.h - Table messages as requests to tenancy, and tables as messages.
  *
- * Does:     translate families, deletion protection, change streams, views of a table; tell the
- *           backup it was restored from.
- * Owns:     nothing; what is made lies in the arena.
+ * Does:     translates families, deletion protection, change streams, views of a table; names the
+ *           backup that a table was restored from.
+ * Owns:     nothing; new structures are in the arena.
  * May use:  base/, storage/, tenancy/, gateway/grpc/.
  * Knows no: calls.
  * Threads:  any.
@@ -21,16 +21,17 @@
 #include "gateway/grpc/resource.h"
 #include "tenancy/registry.h"
 
-/* What a tenant's one cluster is called. */
+/* Name of a tenant's only cluster. */
 #define GW_CLUSTER "main"
 
-/* message NULL: a table without families. */
+/* Translates a table. message NULL: a table without families. */
 enum err gw_table_from_proto(const Bta__Table *message, struct arena *arena,
                              struct ten_table_wanted *out, struct errbuf *eb) MUST_CHECK;
-/* message NULL: 0, no stream. Whether it keeps changes long enough is for storage to say. */
+/* Translates the retention. message NULL: 0, no stream. Storage checks whether it is long
+ * enough. */
 enum err gw_change_retention_from_proto(const Bta__ChangeStreamConfig *message, uint64_t *out_s,
                                         struct errbuf *eb) MUST_CHECK;
-/* instance: whose project and instance stand in the name. */
+/* Describes a table. instance: project and instance for the name. */
 enum err gw_table_to_proto(const struct sto_schema *schema, const struct gw_resource *instance,
                            Bta__Table__View view, struct arena *arena, Bta__Table **out,
                            struct errbuf *eb) MUST_CHECK;

@@ -1,15 +1,15 @@
 /*
  * gateway/grpc/time_proto.h - protobuf's Timestamp and Duration as microseconds.
  *
- * Does:     translate in both directions.
+ * Does:     translates in both directions.
  * Owns:     nothing.
  * May use:  base/, protobuf-c.
  * Knows no: messages around them.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: false for what is out of range; parts of a microsecond are cut off.
+ * Fails by: false for values out of range; parts of a microsecond are cut off.
  * Limits:   those of int64.
- * Promises: 1. A duration that is taken is not negative.
+ * Promises: 1. An accepted duration is not negative.
  */
 #ifndef GATEWAY_GRPC_TIME_PROTO_H
 #define GATEWAY_GRPC_TIME_PROTO_H
@@ -39,7 +39,7 @@ static inline bool gw_duration_from_proto(const Google__Protobuf__Duration *mess
     return message->seconds >= 0 && gw_seconds_to_us(message->seconds, message->nanos, out_us);
 }
 
-/* us is not negative. */
+/* Translates a time; us must not be negative. */
 static inline void gw_time_to_proto(int64_t us, Google__Protobuf__Timestamp *out)
 {
     google__protobuf__timestamp__init(out);

@@ -1,13 +1,14 @@
 /*
  * gateway/grpc/view_proto.h - AuthorizedView messages as storage's views, and back.
  *
- * Does:     translate row prefixes, families, qualifiers; as much of a view as a response asks for.
- * Owns:     nothing; lists lie in the arena, bytes stay in the message or the view.
+ * Does:     translates row prefixes, families, qualifiers; returns as much of a view as the request
+ *           wants.
+ * Owns:     nothing; lists are in the arena, bytes stay in the message or the view.
  * May use:  base/, storage/, tenancy/, gateway/grpc/.
- * Knows no: calls; what is too much or wrong, which storage/view.h says.
+ * Knows no: calls; limits and errors of views, which storage/view.h checks.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: ERR_INVALID naming the field, ERR_TOO_BIG before memory is taken; ERR_NO_MEMORY.
+ * Fails by: ERR_INVALID naming the field, ERR_TOO_BIG before memory is allocated; ERR_NO_MEMORY.
  * Limits:   LIM_VIEW_PARTS, LIM_FAMILIES.
  * Promises: 1. from(to(x)) = x.
  */
@@ -20,10 +21,10 @@
 #include "gateway/grpc/resource.h"
 #include "storage/view.h"
 
-/* message NULL, or one without a subset_view: ERR_INVALID. */
+/* Translates a view. message NULL, or one without a subset_view: ERR_INVALID. */
 enum err gw_view_from_proto(const Bta__AuthorizedView *message, struct arena *arena,
                             struct sto_view_spec *out, struct errbuf *eb) MUST_CHECK;
-/* of: whose project, instance and table stand in the name. */
+/* Describes a view. of: project, instance and table for the name. */
 enum err gw_view_to_proto(const struct sto_view *view, const struct gw_resource *of,
                           Bta__AuthorizedView__ResponseView wanted, struct arena *arena,
                           Bta__AuthorizedView **out, struct errbuf *eb) MUST_CHECK;

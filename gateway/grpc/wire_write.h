@@ -1,17 +1,17 @@
 /*
  * gateway/grpc/wire_write.h - protobuf's wire format, written by hand.
  *
- * Does:     put varints and fields into memory that is there, or at the end of a buf; say how many
- *           bytes they take.
+ * Does:     writes varints and fields into existing memory, or to the end of a buf; computes how
+ *           many bytes they need.
  * Owns:     nothing.
  * May use:  base/.
  * Knows no: messages: field numbers are the caller's.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: the buf's latched error; what writes to a pointer trusts the room behind it.
+ * Fails by: the buf's latched error; functions that write to a pointer rely on enough memory there.
  * Limits:   the buf's max.
- * Promises: 1. Varints are as short as they can be.
- *           2. A field of a size function's result is exactly as long.
+ * Promises: 1. Varints are as short as possible.
+ *           2. A written field is exactly as long as its size function says.
  */
 #ifndef GATEWAY_GRPC_WIRE_WRITE_H
 #define GATEWAY_GRPC_WIRE_WRITE_H
@@ -64,7 +64,7 @@ static inline uint8_t *gw_wire_varint(uint8_t *to, uint64_t value)
     return to;
 }
 
-/* A field of bytes that follow: `len` of them, or a message that long. */
+/* Writes the head of a field of `len` bytes, or of a message that long. */
 static inline uint8_t *gw_wire_head(uint8_t *to, uint32_t field, size_t len)
 {
     return gw_wire_varint(gw_wire_varint(to, gw_wire_tag_bytes(field)), len);
@@ -88,7 +88,7 @@ static inline uint8_t *gw_wire_int(uint8_t *to, uint32_t field, uint64_t value)
 
 void gw_wire_put_varint(struct buf *out, uint64_t value);
 void gw_wire_put_bytes(struct buf *out, uint32_t field, struct slice bytes);
-/* Negative numbers of int32 and int64 fields are their 64 bits. */
+/* Negative numbers of int32 and int64 fields are passed as their 64 bits. */
 void gw_wire_put_int(struct buf *out, uint32_t field, uint64_t value);
 
 #endif
