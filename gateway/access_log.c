@@ -1,9 +1,9 @@
 /*
- * gateway/access_log.c - lines gathered by each loop, written by a thread of their own.
+ * gateway/access_log.c - lines collected by each loop and written by a separate thread.
  *
- * A loop fills a chunk and hands it to the writer when it is full, and each tick. Chunks that wait
- * are counted; when there are too many, lines are counted instead of kept, until the writer comes
- * along: a disk that is slow, or full, costs lines and never a request.
+ * A loop fills a chunk and hands it to the writer when it is full, and at each tick. Waiting chunks
+ * are counted. While there are too many, lines are only counted as lost, until the writer has
+ * caught up: a slow or full disk costs lines and never a request.
  *
  * Nothing in a line needs an escape: IDs, names of routes, codes, numbers and numeric addresses.
  */
@@ -48,7 +48,7 @@ struct gw_access_log {
 
 struct gw_access_lines {
     struct gw_access_log *log;
-    struct chunk *chunk; /* NULL: no line since the last was handed over */
+    struct chunk *chunk; /* NULL: no line since the last chunk was handed over */
 };
 
 /* --- the writer --------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ static void run_reopen(struct base_msg *msg)
 {
     struct gw_access_log *log =
         (struct gw_access_log *)((char *)msg - offsetof(struct gw_access_log, reopen_msg));
-    atomic_store(&log->is_reopening, false); /* who asks from here on is heard */
+    atomic_store(&log->is_reopening, false); /* requests from here on cause another reopen */
     int fd = open_path(log->path);
     if (fd < 0) {
         base_log(BASE_LOG_ERROR, "access_log_kept", "errno=%d", errno);
@@ -187,7 +187,7 @@ void gw_access_lines_tick(struct gw_access_lines *lines)
     hand_over(lines);
 }
 
-/* One with room for a line; NULL when too many wait. */
+/* Returns a chunk that has memory for a line; NULL when too many wait. */
 static struct chunk *chunk_of(struct gw_access_lines *lines)
 {
     struct gw_access_log *log = lines->log;
@@ -234,7 +234,7 @@ static void put_what(struct buf *out, const struct gw_call *call, const struct g
     put_text(out, "protocol", base_slice_text(gw_protocol_name(protocol)));
     put_text(out, "request", base_slice_text(request));
     if (seen->status == 0)
-        put_text(out, "status", SLICE_EMPTY); /* the peer has no complete answer */
+        put_text(out, "status", SLICE_EMPTY); /* the peer did not receive a complete response */
     else
         (void)base_buf_printf(out, "\"status\":%d,", /* errors latch in out */
                               protocol == GW_PROTOCOL_GRPC ? label->code : seen->status);

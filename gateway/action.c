@@ -1,8 +1,9 @@
 /*
- * gateway/action.c - what a call means to the audit trail.
+ * gateway/action.c - the audit trail's view of a call.
  *
- * Until the caller may act for the tenant it names, what it does is its own affair: a refusal is
- * filed under the tenant of its key, so that nobody reads of others in his own trail.
+ * Until the caller may act for the tenant that it names, a refusal is recorded in the trail of the
+ * tenant that the caller's key belongs to, so that no tenant finds other tenants' callers in its
+ * trail.
  */
 #include "gateway/action.h"
 
@@ -25,7 +26,7 @@ void gw_action_note_address(struct gw_call *call)
     a->has_address = true;
 }
 
-/* An ID; a key that stands where an ID belongs is not written down. */
+/* Appends an ID; an API key in the place of an ID is not recorded. */
 void gw_action_target(struct gw_action *a, struct slice id)
 {
     struct auth_key_parts parts;
@@ -85,7 +86,8 @@ void gw_action_refused(struct gw_call *call, int problem)
     struct slice named = action.tenant;
     const struct ten_tenant *home = call->who.home;
     bool is_elsewhere = call->tenant == NULL && call->who.kind != AUTH_OPERATOR;
-    if (is_elsewhere && home == NULL) /* of a tenant that is not known: nobody would erase it */
+    if (is_elsewhere && home == NULL) /* of an unknown tenant: nothing would ever erase the
+                                         record */
         action.target = SLICE_EMPTY;
     if (is_elsewhere)
         action.tenant = home == NULL ? SLICE_EMPTY : ten_tenant_id(home);

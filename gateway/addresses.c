@@ -1,5 +1,5 @@
 /*
- * gateway/addresses.c - two slots for each address; what both say is what it has at most.
+ * gateway/addresses.c - two slots for each address; its count is at most the smaller one.
  */
 #include "gateway/addresses.h"
 
@@ -26,7 +26,8 @@ void gw_addresses_init(struct gw_addresses *a, uint64_t handshakes_per_s, uint64
     }
 }
 
-/* The bytes that an address is known by: all of IPv4, also where it is written as IPv6. */
+/* Returns the bytes that identify an address: all of an IPv4 address, also if it is written as
+ * IPv6. */
 static struct slice known_by(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET) {
@@ -90,7 +91,7 @@ uint32_t gw_address_connections(const struct gw_addresses *a, struct gw_address_
     return n[0] < n[1] ? n[0] : n[1];
 }
 
-/* Both are charged: of two that share a slot, the other one's slot tells them apart. */
+/* Charges both slots: if two addresses share one slot, their other slots tell them apart. */
 bool gw_address_may_shake_hands(struct gw_addresses *a, struct gw_address_slots where,
                                 uint64_t now_ns)
 {

@@ -1,8 +1,8 @@
 /*
- * gateway/budget.c - what a caller is told of his limits, and what a request has cost.
+ * gateway/budget.c - reports a caller's limits and the cost of a request.
  *
- * The text of the policies is the same from one answer to the next, so that HTTP/2 sends it as a
- * single byte; gateway/http2_response.c keeps what always changes out of that table.
+ * The text of the policies is the same in every response, so HTTP/2 sends it as a single byte;
+ * gateway/http2_response.c keeps headers that always change out of that table.
  */
 #include "gateway/budget.h"
 
@@ -24,7 +24,7 @@ struct text {
 static void put(struct text *t, const char *literal)
 {
     size_t len = strlen(literal);
-    INVARIANT(len <= sizeof t->bytes - t->len); /* only our own words come here */
+    INVARIANT(len <= sizeof t->bytes - t->len); /* only literals of ours are passed */
     memcpy(t->bytes + t->len, literal, len);
     t->len += len;
 }

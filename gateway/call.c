@@ -1,12 +1,12 @@
 /*
- * gateway/call.c - one request of any protocol, from its head until nothing refers to it any more.
+ * gateway/call.c - one request of any protocol, from its head until nothing refers to it.
  *
  * Invariants:
  *   1. A call is freed exactly when ex is NULL and holds is 0. Functions entered from outside (an
  *      event, a completion) hold it while they run, because sending may end the exchange.
- *   2. answered is set before the first byte of an answer; nothing is sent when it is set or ex is
+ *   2. answered is set before the first byte of a response; nothing is sent when it is set or ex is
  *      NULL.
- *   3. The struct is recycled; everything it points to is given back first.
+ *   3. The struct is recycled; everything it points to is released first.
  *   4. A timer holds a call that outlives its peer; another call's timer stops with its exchange.
  */
 #include "gateway/call.h"
@@ -21,9 +21,9 @@
 #include "base/banned.h"
 
 #define SPARES_MAX 256
-#define YOUNG_NS   250000000           /* a read that takes longer is no small one */
+#define YOUNG_NS   250000000           /* a read that takes longer is not small */
 #define OUT_MAX    (2 * LIM_ROW_BYTES) /* a slice holds one cell more than LIM_SLICE_BYTES */
-#define TIMER_NS   10000000            /* those that are due within it are so together */
+#define TIMER_NS   10000000            /* timers that are due within it become due together */
 
 /* --- life --------------------------------------------------------------------------------------
  */
@@ -71,7 +71,7 @@ struct gw_call *gw_call_new(const struct gw_protocol *protocol, struct gw_api_th
     return call;
 }
 
-/* As base_new made it. */
+/* Resets everything that a recycled call could carry over from another tenant. */
 static void reset(struct gw_call *call)
 {
     call->protocol->reset(call);
@@ -257,7 +257,8 @@ bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call
     return ns > 0;
 }
 
-/* What is answered at once ends by itself. */
+/* Returns whether the tick has to check the call; a call that is answered at once ends by
+ * itself. */
 static bool lives_long(const struct gw_call *call, uint64_t now_ns)
 {
     if (call->ex == NULL)
@@ -268,7 +269,8 @@ static bool lives_long(const struct gw_call *call, uint64_t now_ns)
            (call->visit.tenant != NULL && now_ns - call->ex->received_ns > YOUNG_NS);
 }
 
-/* May it go on? The key is looked for when one was revoked since. */
+/* Returns whether key and tenant still allow the call to continue. Searches for the key only if a
+ * key was revoked recently. */
 static enum err standing_check(const struct gw_call *call, bool looks_at_keys, struct errbuf *eb)
 {
     bool has_key = call->who.key_id[0] != '\0';
@@ -289,7 +291,8 @@ bool gw_call_may_begin(struct gw_call *call)
     return e == ERR_OK;
 }
 
-/* An answer that has begun is cut at the next tick if its key or tenant fell. */
+/* Retries the operation. A response that has started is cut at the next tick if its key or tenant
+ * has become invalid. */
 static void try_again(struct gw_call *call)
 {
     if (!call->ex->ended && (call->answered || gw_call_may_begin(call)))
@@ -324,13 +327,13 @@ static void cut_if_fallen(struct gw_call *call, bool looks_at_keys)
         gw_call_give_up(call);
     else if (call->answered || call->visit.access == TEN_READ)
         call->protocol->cut(call, e, eb.text);
-    else /* in the middle of a change, of which it is not known whether it is done: it says so */
+    else /* a change in progress, whose outcome is unknown: its operation reports it */
         atomic_store_explicit(&call->unwanted, true, memory_order_relaxed);
 }
 
-/* What one of them does may end others, never itself: it is held until the next one is known. A key
- * that is counted as revoked is gone already; those who were young at one tick are not at the
- * next. */
+/* A tick of one call may end other calls, never the call itself: it is held until the next call is
+ * known. A key that is counted as revoked is already gone; calls that were young at one tick are no
+ * longer young at the next. */
 void gw_calls_tick(struct gw_api_thread *thread, uint64_t now_ns)
 {
     uint64_t revoked = auth_revocations(thread->verifier);
@@ -443,7 +446,7 @@ void gw_call_refuse(struct gw_call *call, enum err code, const char *format, ...
     char text[ERRBUF_BYTES];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args); /* a cut text is good enough */
+    (void)vsnprintf(text, sizeof text, format, args); /* a truncated text is good enough */
     va_end(args);
     gw_call_problem(call, (int)code, text);
 }

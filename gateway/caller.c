@@ -1,5 +1,5 @@
 /*
- * gateway/caller.c - who is calling, for which tenant, and whether now.
+ * gateway/caller.c - identifies the caller and the acting tenant, and admits the request.
  */
 #include "gateway/caller.h"
 
@@ -29,7 +29,7 @@ static bool is_bearer(struct slice value)
     return value.ptr[sizeof scheme - 2] == ' ';
 }
 
-/* The credential is not good, or there is none. */
+/* Refuses a call whose credential is invalid or missing. */
 static void refuse_stranger(struct gw_call *call, enum err code, const char *detail)
 {
     char peer[GW_PEER_TEXT];
@@ -43,7 +43,7 @@ static void refuse_stranger(struct gw_call *call, enum err code, const char *det
         gw_call_problem(call, (int)code, detail);
 }
 
-/* The one credential of the request; ptr NULL when the call was answered. */
+/* Returns the one credential of the request; ptr NULL when the call was answered. */
 static struct slice find_credential(struct gw_call *call)
 {
     size_t bearers = 0;
@@ -81,7 +81,7 @@ static void count_mismatch(const struct gw_call *call)
     gw_observe_stranger(call, WHY[auth_verifier_why(call->thread->verifier)]);
 }
 
-/* A copy of the key's prefix; false: answered. */
+/* Copies the key's prefix into the call; false: answered. */
 static bool keep_prefix(struct gw_call *call, const struct auth_key *key, bool by_row)
 {
     call->who.row_prefix = SLICE_EMPTY;
@@ -193,18 +193,18 @@ bool gw_caller_check_tenant(struct gw_call *call, const struct auth_key *key, st
 {
     const struct ten_tenant *before = call->tenant;
     bool is_found = tenant_find(call, key, named);
-    INVARIANT(!is_found || call->tenant == before); /* a key of another kind was not admitted yet */
+    INVARIANT(!is_found || call->tenant == before); /* a key of another kind was not admitted */
     return is_found;
 }
 
-/* True when it passed; else the call was answered. */
+/* Answers a call that was not admitted. Returns whether it was admitted. */
 static bool passed(struct gw_call *call, enum err e, const struct ten_refusal *why,
                    const struct errbuf *eb)
 {
     const struct gw_problem_extra extra = {.retry_ns = why->wait_ns,
                                            .policy = e == ERR_OVERLOADED ? NULL : why->name};
     call->seen.is_throttled = why->name != NULL;
-    if (call->seen.is_throttled) /* else refusals would use up what the rate lets through */
+    if (call->seen.is_throttled) /* otherwise refusals would use up what the rate admits */
         call->handled_bytes = 0;
     if (e != ERR_OK)
         gw_call_problem_with(call, (int)e, eb->text, &extra);
@@ -217,9 +217,9 @@ bool gw_caller_admit(struct gw_call *call, enum gw_access wanted, struct ten_loa
     struct errbuf eb;
     eb.text[0] = '\0';
     enum err e = ERR_OK;
-    if (call->ex != NULL) /* else it stays what the head said */
+    if (call->ex != NULL) /* otherwise the priority from the head stays */
         e = gw_priority_of(call->ex, &call->priority, &eb);
-    if (call->visit.tenant == NULL) /* it came without a key */
+    if (call->visit.tenant == NULL) /* the call came without a key */
         ten_visit_begin(&call->visit, call->tenant, NULL);
     if (e == ERR_OK)
         e = ten_admit(&call->visit, access_of(wanted), load, &why, &eb);
@@ -235,7 +235,8 @@ bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op)
     enum err e = looks ? ten_admit_condition(&call->visit, 1, &why, &eb) : ERR_OK;
     if (e == ERR_OK)
         e = ten_admit_bytes(&call->visit, gw_budget_bytes_of(op), 1, &why, &eb);
-    gw_caller_charge_predicate(call, op); /* not before: it would be refused for itself */
+    gw_caller_charge_predicate(call, op); /* not earlier: the call would be refused because of its
+                                             own cost */
     return passed(call, e, &why, &eb);
 }
 

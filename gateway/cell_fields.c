@@ -1,5 +1,6 @@
 /*
- * gateway/cell_fields.c - parts of a cell as strangers write them, whatever they came in.
+ * gateway/cell_fields.c - untrusted parts of a cell, independent of the format that they arrived
+ * in.
  */
 #include "gateway/cell_fields.h"
 

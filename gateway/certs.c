@@ -73,7 +73,7 @@ enum err gw_cert_host_check(const char *host, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* "DNS:localhost,IP:127.0.0.1,...": every host was checked, so none can hold a comma. */
+/* Writes "DNS:localhost,IP:127.0.0.1,...": every host was checked, so none can hold a comma. */
 static enum err alternative_names(const char *const *hosts, size_t count, struct buf *out,
                                   struct errbuf *eb)
 {
@@ -121,7 +121,7 @@ static bool add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
     return ok;
 }
 
-/* Everything but extensions and signature. */
+/* Creates a certificate with everything but extensions and signature. */
 static X509 *begin_cert(EVP_PKEY *key, const char *common_name, long days)
 {
     X509 *cert = X509_new();
@@ -169,7 +169,8 @@ static X509 *make_server(EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key, const char *
 /* --- files -------------------------------------------------------------------------------------
  */
 
-/* Write what stands in bio, then free it; a memory BIO's bytes are wiped when it is freed. */
+/* Writes the contents of bio to a file, then frees it; a memory BIO's bytes are wiped when it is
+ * freed. */
 static enum err write_bio(BIO *bio, const char *dir, const char *name, mode_t mode,
                           struct errbuf *eb)
 {

@@ -1,12 +1,13 @@
 /*
- * gateway/check.c - bigtentd check: count what every tenant stores and compare with the counters.
+ * gateway/check.c - bigtentd check: counts what every tenant stores and compares it with the
+ * counters.
  *
  * Opening the engine is half of the check: a database that lost acknowledged writes or is damaged
- * does not open. It also resumes what a crash interrupted, as a start would, and cuts a torn
- * end of the log off. With --logs the logs are read, and nothing is opened or changed.
+ * does not open. Opening also resumes work that a crash interrupted, as a start would, and cuts off
+ * a torn end of the log. With --logs the logs are read, and nothing is opened or changed.
  *
- * Who waits for the end of a grace period has everything, and whoever was purged has nothing: both
- * are counted. In the middle of a purge there is nothing to compare.
+ * A tenant in its grace period still has all its data, and a purged tenant has none: both are
+ * counted. In the middle of a purge there is nothing to compare.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ static void recount(struct gw_store *store, struct ten_tenant *t, struct sto_rec
     sto_recount(store->engine, op);
     while (!is_done) {
         base_mailbox_wait(mailbox, -1);
-        (void)base_mailbox_run(mailbox); /* how many does not matter: there is one */
+        (void)base_mailbox_run(mailbox); /* the number does not matter: there is one message */
     }
 }
 
@@ -71,7 +72,7 @@ static enum ten_state state_of(const struct ten_tenant *t)
     return (enum ten_state)atomic_load(&t->state);
 }
 
-/* Who is being purged, or was while it was counted. */
+/* Returns whether the tenant is being purged, or was purged while it was counted. */
 static bool is_in_between(enum ten_state before, enum ten_state behind)
 {
     return before == TEN_PURGING || behind == TEN_PURGING ||
@@ -88,7 +89,7 @@ static enum verdict verdict_of(const struct sto_recount_op *op, enum ten_state b
     return is_right ? COUNTED_RIGHT : COUNTED_WRONG;
 }
 
-/* One line of the table. */
+/* Counts one tenant and prints its line of the table. */
 static enum verdict check_tenant(struct gw_store *store, struct ten_tenant *t,
                                  struct base_mailbox *mailbox)
 {
@@ -100,16 +101,18 @@ static enum verdict check_tenant(struct gw_store *store, struct ten_tenant *t,
     if (verdict != NOT_COUNTED && op->result == ERR_OK)
         (void)printf("%-32s %-16s %16" PRIu64 " %12" PRIu64 " %12" PRIu64 "  %s\n", t->id, state,
                      op->counted.bytes, op->counted.rows, op->counted.cells,
-                     verdict == COUNTED_RIGHT ? "ok" : "DRIFT"); /* the exit code is what counts */
+                     verdict == COUNTED_RIGHT ? "ok" : "DRIFT"); /* printing may fail: the exit code
+                                                                    is the result */
     else
         (void)printf("%-32s %-16s %16s %12s %12s  %s\n", t->id, state, "-", "-", "-",
                      verdict == NOT_COUNTED ? "not counted: it is being purged"
-                                            : op->detail.text); /* likewise */
+                                            : op->detail.text); /* the same */
     base_free(op);
     return verdict;
 }
 
-/* Their counters are right when bigtentd salvage recounted them. */
+/* Prints the number of lost ranges. Their tenants' counters are right once bigtentd salvage has
+ * recounted them. */
 static void say_lost(const struct gw_store *store)
 {
     struct sto_damage *damage = base_new(sizeof *damage);
@@ -117,7 +120,7 @@ static void say_lost(const struct gw_store *store)
     if (damage->lost_ranges > 0)
         (void)printf("%" PRIu64 " ranges of rows or changes were lost with damaged blocks: they "
                      "are errors, and not counted\n",
-                     damage->lost_ranges); /* likewise */
+                     damage->lost_ranges); /* the same */
     base_free(damage);
 }
 
@@ -128,7 +131,7 @@ static int check_all(struct gw_store *store, struct base_mailbox *mailbox)
     size_t of[VERDICTS] = {0};
     b->store = store;
     (void)printf("%-32s %-16s %16s %12s %12s  %s\n", "tenant", "state", "stored bytes", "rows",
-                 "cells", "counters"); /* the exit code is what counts */
+                 "cells", "counters"); /* printing may fail: the exit code is the result */
     do {
         gw_store_on_control(store, list_tenants, b);
         for (size_t i = 0; i < b->count; i++)
@@ -138,7 +141,7 @@ static int check_all(struct gw_store *store, struct base_mailbox *mailbox)
             memcpy(b->after, b->tenants[b->count - 1]->id, sizeof b->after);
     } while (b->count == TENANTS_AT_ONCE);
     (void)printf("%zu tenants, %zu with wrong counters, %zu not counted\n", tenants,
-                 of[COUNTED_WRONG], of[NOT_COUNTED]); /* likewise */
+                 of[COUNTED_WRONG], of[NOT_COUNTED]); /* the same */
     say_lost(store);
     base_free(b);
     return of[COUNTED_WRONG] == 0 ? GW_EXIT_OK : GW_EXIT_FAILED;
@@ -161,14 +164,14 @@ static int check_datadir(const struct mig_datadir *datadir, const char *backups)
         return gw_command_failed(e, &eb);
     }
     (void)printf("%s: format %" PRIu32 ", the database opens\n", datadir->path,
-                 datadir->format); /* likewise */
+                 datadir->format); /* the same */
     int exit_code = check_all(&store, &mailbox);
     gw_store_close(&store);
     base_mailbox_fini(&mailbox);
     return exit_code;
 }
 
-/* What a start would cut off, or refuse, and nothing else. */
+/* Reports what a start would cut off, or refuse, and nothing else. */
 static int check_logs(const struct mig_datadir *datadir)
 {
     struct errbuf eb = {{0}};
@@ -176,7 +179,7 @@ static int check_logs(const struct mig_datadir *datadir)
     if (e != ERR_OK)
         return gw_command_failed(e, &eb);
     (void)printf("%s: the logs hold all that was acknowledged\n",
-                 datadir->path); /* the exit code is what counts */
+                 datadir->path); /* printing may fail: the exit code is the result */
     return GW_EXIT_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * gateway/command.c - what the commands of bigtentd share: exit codes, messages, option values.
+ * gateway/command.c - shared by the commands of bigtentd: exit codes, messages, option values.
  */
 #include "gateway/command.h"
 
@@ -16,14 +16,15 @@ int gw_command_usage(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)fprintf(stderr, "bigtentd: "); /* nobody to tell when stderr is closed */
+    (void)fprintf(stderr, "bigtentd: "); /* nothing can be reported when stderr is closed */
     (void)vfprintf(stderr, format, args);
     (void)fprintf(stderr, "; see bigtentd --help\n");
     va_end(args);
     return GW_EXIT_USAGE;
 }
 
-/* A value that a later one replaced without a word would be missed when it matters. */
+/* Refuses a repeated option: an earlier value that is silently replaced would be missed when it
+ * matters. */
 static bool was_given(struct gw_options *o, int option)
 {
     if (option >= GW_OPTION_REPEATED || o->table[o->index].has_arg != required_argument)

@@ -1,10 +1,10 @@
 /*
- * A connection is born with its descriptor and dies twice: h2o tells that the socket is gone
- * (gw_conn_socket_gone), and the structure is freed at the loop's next deferred run, so that
- * whoever is on the stack may still look at c->sock == NULL.
+ * A connection is created with its descriptor and ends in two steps: h2o reports that the socket is
+ * gone (gw_conn_socket_gone), and the structure is freed at the loop's next deferred run, so that
+ * functions on the stack may still check c->sock == NULL.
  *
  *   handshake (HANDSHAKE_OPS) -> HTTP/1 or HTTP/2 by ALPN -> closing -> gone
- *   of a proxy: its header, then the same
+ *   from a proxy: its header, then the same
  *   plaintext endpoint           -> HTTP/2                -> closing -> gone
  */
 #define _GNU_SOURCE /* POLLRDHUP */
@@ -28,14 +28,14 @@
 
 #include "base/banned.h"
 
-/* A line of connections is busy that has more than one part in so many of a loop's time; for at
- * most so long after it was. */
+/* A line of connections is busy if it uses more than 1/LOOP_SHARE of a loop's time; it stays busy
+ * for at most BUSY_NS_MAX after that. */
 #define LOOP_SHARE  16
 #define BUSY_NS_MAX (100 * NS_PER_MS)
 #define NS_PER_US   1000ULL
 
-/* To a client that speaks http:// where https:// is spoken; of its input, at most so many pieces
- * are read. */
+/* Response to a client that speaks http:// on an https:// port, and the number of pieces of its
+ * input that are read at most. */
 #define PLAIN_HTTP_ANSWER                                                                          \
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"            \
     "This port speaks TLS, and got plain HTTP: use https:// instead of http://.\n"
@@ -69,10 +69,10 @@ void gw_conn_act_for(struct gw_conn *c, const void *user)
 
 /* --- events ------------------------------------------------------------------------------------
  *
- * h2o polls a socket for writing when it looks at it while a write is under way, be it that all
- * bytes left at once and only the callback was not called yet: so it is of writes that were made
- * between two runs. An event of such a poll, when nobody waits for it any more, aborts the process.
- * So callbacks that wait are called before h2o looks. */
+ * When h2o checks a socket while a write is in flight, it polls the socket for writing, even if all
+ * bytes were sent at once and only the callback has not been called yet, as after writes between
+ * two runs. If such a poll reports an event and nothing waits for it any more, the process aborts.
+ * So waiting callbacks are called before h2o checks its sockets. */
 
 void gw_conn_end_writes(struct gw_loop *loop)
 {
@@ -82,18 +82,18 @@ void gw_conn_end_writes(struct gw_loop *loop)
 void gw_conn_run_events(struct gw_loop *loop, int32_t wait_ms)
 {
     if (h2o_evloop_run(loop->evloop, wait_ms) != 0)
-        INVARIANT(errno == EINTR); /* else epoll has lost sockets: nothing works any more */
+        INVARIANT(errno == EINTR); /* otherwise epoll has lost sockets: nothing works any more */
 }
 
-/* As many as wait now, and not for longer than a turn may take: sockets of others may be readable.
- */
+/* Runs the connections that wait now, for at most LIM_TURN_US, because other sockets may be
+ * readable. */
 void gw_conn_run_again(struct gw_loop *loop)
 {
     uint64_t until_ns = base_monotonic_ns() + LIM_TURN_US * NS_PER_US;
     for (size_t n = loop->turns.waiting; n > 0 && base_monotonic_ns() < until_ns; n--) {
         struct gw_turn *turn = gw_turns_take(&loop->turns);
         if (turn == NULL)
-            return; /* others were closed meanwhile */
+            return; /* the others were closed in the meantime */
         struct gw_conn *c = BASE_LIST_ITEM(turn, struct gw_conn, turn);
         c->ops->run_again(c);
     }
@@ -120,7 +120,7 @@ void gw_conn_socket_gone(void *data)
     c->sock = NULL;
     gw_turns_leave(&c->loop->turns, &c->turn);
     gw_conn_retire(c);
-    base_list_remove(&c->held.link); /* of the retired ones */
+    base_list_remove(&c->held.link); /* from loop->retired */
     if (c->is_counted)
         gw_address_leave(&c->loop->all->addresses, c->address);
     *c->link = c->next;
@@ -177,7 +177,7 @@ bool gw_conn_peer_left(const struct gw_conn *c)
 
 bool gw_conn_is_sending(const struct gw_conn *c)
 {
-    int bytes = 0; /* stays so when the connection is broken */
+    int bytes = 0; /* stays 0 when the connection is broken */
     (void)ioctl(h2o_socket_get_fd(c->sock), SIOCOUTQ, &bytes);
     return h2o_socket_is_writing(c->sock) || bytes > 0;
 }
@@ -266,7 +266,8 @@ static const struct gw_conn_ops HANDSHAKE_OPS = {
     .free_protocol = handshake_nothing,
 };
 
-/* Whether OpenSSL saw a request of HTTP/1 where a handshake should begin. Empties its queue. */
+/* Returns whether OpenSSL saw a request of HTTP/1 in place of a handshake. Empties its error
+ * queue. */
 static bool was_plain_http(void)
 {
     bool found = false;
@@ -277,8 +278,9 @@ static bool was_plain_http(void)
     return found;
 }
 
-/* Nothing was sent before, so the socket's buffer takes it. What else the client sent is read away:
- * a socket that is closed with unread input resets the connection, and the answer is lost. */
+/* Answers a plain HTTP request. Nothing was sent before, so the response fits into the socket's
+ * buffer. Reads and discards the client's remaining input, because closing a socket with unread
+ * input resets the connection, and the response is lost. */
 static void answer_plain_http(struct gw_conn *c)
 {
     char rest[4 * KIB];
@@ -321,11 +323,11 @@ static void handshake_begin(struct gw_conn *c)
     h2o_socket_ssl_handshake(c->sock, c->tls_context, NULL, on_handshake);
 }
 
-/* --- behind a proxy ----------------------------------------------------------------------------
+/* --- connections from a proxy ------------------------------------------------------------------
  *
- * The header is the first of the input; what came with it is left there for the handshake. */
+ * The header is the first part of the input; the bytes after it stay there for the handshake. */
 
-/* An IPv4 address is written as one. */
+/* Stores the client's address as the peer; an IPv4 address in IPv4 form. */
 static void proxied_peer_write(struct gw_conn *c, const struct sockaddr_in6 *peer)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -337,7 +339,8 @@ static void proxied_peer_write(struct gw_conn *c, const struct sockaddr_in6 *pee
     peer_write(c, (const struct sockaddr *)&v4, sizeof v4);
 }
 
-/* The proxy's own connections, which check whether the server is well, have no limits. */
+/* Admits the connection by its client's address. The proxy's own connections, its health checks,
+ * have no limits. */
 static bool proxied_admit(struct gw_conn *c, const struct gw_proxy_header *header)
 {
     const struct sockaddr *peer = (const struct sockaddr *)&header->peer;
@@ -361,7 +364,8 @@ static void on_proxy_bytes(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->data;
     struct gw_proxy_header header = {.bytes = 0};
-    if (err != NULL || c->is_retired) { /* of one that is shut, what came before is still read */
+    if (err != NULL || c->is_retired) { /* bytes that arrived before a socket was shut are still
+                                           read */
         gw_conn_close(c);
         return;
     }

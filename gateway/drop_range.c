@@ -1,5 +1,5 @@
 /*
- * gateway/drop_range.c - the rows that a request to drop many means.
+ * gateway/drop_range.c - the range of rows that a bulk drop request names.
  */
 #include "gateway/drop_range.h"
 

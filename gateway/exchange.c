@@ -1,10 +1,9 @@
 /*
- * Response bytes are a list of buffers taken over from the handler; the transport looks at the
- * front (peek) and says how much left for the wire (took). Nothing is copied here but header
- * values.
+ * Response bytes are a list of buffers taken over from the handler; the transport reads the front
+ * (peek) and reports how many bytes it has accepted (took). Only header values are copied here.
  *
  * Invariants: 1. out_bytes is the sum of bytes.len - sent over the list.
- *             2. A listener that met is_full hears drained once the queue fell below half.
+ *             2. A listener that saw is_full gets drained once the queue fell below half.
  *             3. After ended nothing is queued.
  */
 #include "gateway/exchange.h"
@@ -63,7 +62,7 @@ void gw_exchange_charge(struct gw_exchange *ex, struct base_memory_share *share)
         ex->transport->act_for(ex, share);
 }
 
-/* A line end in a value would be another header. */
+/* Replaces control characters: a line end in a value would start another header. */
 static struct slice clean(uint8_t *text, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -133,20 +132,20 @@ void gw_exchange_start(struct gw_exchange *ex, int status, int64_t length)
     ex->transport->start(ex);
 }
 
-/* Count bytes that are to go out; true when they really will. */
+/* Counts bytes for the response; returns whether they will really be sent. */
 static bool admit(struct gw_exchange *ex, size_t len, bool end)
 {
     INVARIANT(ex->started && !ex->ended);
     ex->ended = end;
     ex->queued_bytes += len;
-    /* One byte more or less and the next response on the connection would be misread. */
+    /* With one byte more or less the next response on the connection would be misread. */
     INVARIANT(ex->response_length < 0 || ex->body_is_silent ||
               (end ? ex->queued_bytes == (uint64_t)ex->response_length
                    : ex->queued_bytes <= (uint64_t)ex->response_length));
     return len > 0 && !ex->body_is_silent;
 }
 
-/* A chunk of that many bytes, at the end of the queue; the caller fills it. */
+/* Appends a chunk of that many bytes to the queue; the caller fills it. */
 static struct gw_out_chunk *add_chunk(struct gw_exchange *ex, size_t len)
 {
     struct gw_out_chunk *chunk = ex->out_head == NULL ? &ex->first_chunk : base_new(sizeof *chunk);

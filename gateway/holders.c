@@ -2,8 +2,8 @@
  * gateway/holders.c - a list of connections for each kind in each holder, and lists of holders by
  * level.
  *
- * A holder's level is the number of bits of its count, so a connection that comes or goes moves its
- * holder to a neighbouring level at most, and the highest level in use is one instruction away.
+ * A holder's level is the number of bits of its count. So a connection that opens or closes moves
+ * its holder to a neighbouring level at most, and one instruction finds the highest level in use.
  *
  * 1. A holder is in the list of its level, for a kind, exactly while it has a connection of that
  *    kind.
@@ -41,7 +41,7 @@ unsigned gw_holder_level(uint32_t count)
 /* --- levels ------------------------------------------------------------------------------------
  */
 
-/* Only the loop writes. */
+/* Marks a level as used. Only the loop writes. */
 static void used_set(struct gw_holders *t, enum gw_held_kind kind, unsigned level)
 {
     uint32_t bit = 1U << (level - 1);
@@ -68,7 +68,7 @@ static void level_enter(struct gw_holders *t, struct gw_holder *holder, enum gw_
     used_set(t, kind, level);
 }
 
-/* Its count or its lists changed. */
+/* Moves a holder to its levels after its count or its lists changed. */
 static void levels_update(struct gw_holders *t, struct gw_holder *holder)
 {
     for (enum gw_held_kind kind = 0; kind < GW_HELD_KINDS; kind++) {
@@ -135,7 +135,8 @@ void gw_held_mark(struct gw_holders *t, struct gw_held *held, enum gw_held_kind 
     if (holder == NULL)
         return;
     base_list_remove(&held->link);
-    levels_update(t, holder); /* so that a holder of this one alone becomes the last of its level */
+    levels_update(t, holder); /* so that a holder that has only this connection becomes the last of
+                                 its level */
     base_list_append(&holder->lists[kind], &held->link);
     levels_update(t, holder);
 }

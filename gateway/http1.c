@@ -1,15 +1,16 @@
 /*
- * From h2o's request to the exchange and back. h2o calls on_request with a complete request. Its
- * pool's disposal is the one sign of the end that h2o always gives (response sent, peer gone,
+ * From h2o's request to the exchange and back. h2o calls on_request with a complete request. The
+ * disposal of its pool is the only sign of the end that h2o always gives (response sent, peer gone,
  * connection closed) and becomes `gone`.
  *
- * A request whose body did not come with its head is begun before h2o has it, from the head alone:
- * who may not send it is told so before the body. What is answered then is written by the intake,
- * and the connection closed behind it.
+ * A request whose body did not arrive with its head is started before h2o has it, from the head
+ * alone, so that a client that may not send the body is refused before it sends it. The intake
+ * writes such an early response and closes the connection after it.
  *
- * h2o takes one piece of output at a time and asks for the next by calling proceed; the bytes stay
- * in the exchange until then. Two of h2o's calls would free the request under the caller's feet (a
- * last piece without bytes, and an error without bytes): they are made from a deferred run.
+ * h2o accepts one piece of output at a time and requests the next by calling proceed; the bytes
+ * stay in the exchange until then. Two calls of h2o would free the request while the caller still
+ * uses it (a last piece without bytes, and an error without bytes): they are made from a deferred
+ * run.
  *
  *   idle -> (more) -> in flight -> proceed -> idle ... -> final, nothing may be sent any more
  */
@@ -29,11 +30,11 @@ struct gw_http1_request {
     h2o_generator_t generator;
     h2o_req_t *req; /* NULL: h2o does not have it yet */
     struct gw_http1 *h;
-    uint8_t *head; /* of one that was begun before h2o had it */
+    uint8_t *head; /* of a request that was started before h2o had it */
     bool is_begun; /* h2o has the response head */
-    bool is_final; /* h2o was given the last piece */
+    bool is_final; /* h2o has the last piece */
     bool is_aborted;
-    size_t in_flight; /* bytes h2o is sending */
+    size_t in_flight; /* bytes that h2o is sending */
     struct gw_header headers[LIM_HEADERS];
 };
 
@@ -95,14 +96,14 @@ static void begin(struct gw_http1_request *r)
                               header->name.len, 1, NULL, (const char *)header->value.ptr,
                               header->value.len);
     }
-    /* Without a length HTTP/1.0 knows the end of a body only by the end of the connection. */
+    /* Without a length, only the end of the connection marks the end of a body in HTTP/1.0. */
     bool ends_by_close = req->version < 0x101 && !has_length && !ex->body_is_silent;
     if (r->h->conn->loop->is_draining || ends_by_close)
         req->http1_is_persistent = 0;
     h2o_start_response(req, &r->generator);
 }
 
-/* Give h2o the next pieces, unless it still has some. */
+/* Hands the next pieces to h2o, unless it still has some. */
 static void push(struct gw_http1_request *r)
 {
     struct gw_exchange *ex = &r->ex;
@@ -154,7 +155,7 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *req)
 
 static void on_start(struct gw_exchange *ex)
 {
-    (void)ex; /* the head goes out with the first bytes */
+    (void)ex; /* the head is sent with the first bytes */
 }
 
 static void on_more(struct gw_exchange *ex)
@@ -166,14 +167,15 @@ static void on_abort(struct gw_exchange *ex)
 {
     struct gw_http1_request *r = of_exchange(ex);
     r->is_aborted = true;
-    /* Cut off below TLS: without close_notify even a body that ends by close is not whole. */
+    /* Cut below TLS: without close_notify even a body that ends by close is recognized as
+     * incomplete. */
     gw_conn_shut(r->h->conn);
     gw_conn_defer(r->h->conn);
 }
 
 static void on_read_more(struct gw_exchange *ex, size_t consumed)
 {
-    (void)ex; /* the body was delivered whole */
+    (void)ex; /* the body was delivered in one piece */
     (void)consumed;
 }
 
@@ -243,7 +245,7 @@ void gw_http1_request_end(struct gw_http1 *h)
     h->early = NULL;
     h->conn->loop->open_exchanges--;
     gw_conn_mark(h->conn, GW_HELD_IDLE);
-    if (r->is_final) /* h2o has it all, and does not ask for more */
+    if (r->is_final) /* h2o has all bytes, and does not call proceed again */
         gw_exchange_took(&r->ex, r->in_flight);
     gw_exchange_fini(&r->ex);
     base_free(r->head);
@@ -345,7 +347,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     *sign = h;
     r->req = req;
     if (r->is_aborted)
-        gw_conn_defer(c); /* the deferred run may have been before h2o had it */
+        gw_conn_defer(c); /* the deferred run may have happened before h2o had the request */
     h->early = NULL;
     if (!is_begun)
         fill_exchange(r, req);
@@ -355,7 +357,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     if (r->ex.has_body && r->ex.events->body != NULL && !r->ex.ended && !r->is_aborted)
         r->ex.events->body(&r->ex, r->ex.user, of_iovec(req->entity), true);
     else if (is_begun)
-        push(r); /* what was answered before the body was there */
+        push(r); /* output from before the body arrived */
     return 0;
 }
 
@@ -363,7 +365,7 @@ void gw_http1_configure(h2o_globalconf_t *config)
 {
     config->server_name = h2o_iovec_init(NULL, 0); /* no banner */
     config->http1.upgrade_to_http2 = 0;
-    /* Wall-clock timers: long enough that ours decide, also after a clock was set. */
+    /* Timers on the wall clock: so long that our own decide, even after the clock was set. */
     config->http1.req_timeout = ONE_YEAR_MS;
     config->max_request_entity_size = LIM_BODY_BYTES + 64 * KIB; /* the gate is stricter */
     h2o_hostconf_t *host =

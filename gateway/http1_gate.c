@@ -64,7 +64,8 @@ static bool is_value(uint8_t c)
     return c == '\t' || (c >= 0x20 && c != 0x7f);
 }
 
-/* Host is a registered name or an address with an optional port; no userinfo, no path. */
+/* Returns whether c may be in a Host: a registered name or an address with an optional port; no
+ * userinfo, no path. */
 static bool is_host(uint8_t c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -211,7 +212,7 @@ static void on_name(struct gw_http1_gate *g, uint8_t c)
     }
 }
 
-/* A digit of Content-Length, or of anything else that hides in it. */
+/* Accepts a digit of Content-Length and refuses any other byte. */
 static void on_length_digit(struct gw_http1_gate *g, uint8_t c)
 {
     if (c < '0' || c > '9')
@@ -233,7 +234,7 @@ static void on_value(struct gw_http1_gate *g, uint8_t c)
     if (g->special == ORDINARY || g->special == AUTHORIZATION)
         return;
     if (c == ' ' || c == '\t') {
-        g->matched = 1; /* white space: fine only if nothing but white space follows */
+        g->matched = 1; /* white space: allowed only if nothing but white space follows */
         return;
     }
     if (g->matched != 0) {
@@ -437,7 +438,7 @@ static void on_chunk(struct gw_http1_gate *g, uint8_t c)
 /* --- the loop ----------------------------------------------------------------------------------
  */
 
-/* How many of the next bytes cannot change the state; they need no step of their own. */
+/* Returns how many of the next bytes cannot change the state; they need no step of their own. */
 static size_t run_length(struct gw_http1_gate *g, const uint8_t *at, size_t n)
 {
     size_t i = 0;

@@ -1,8 +1,8 @@
 /*
- * gateway/http1_head.c - the head of an HTTP/1 request, taken apart before its body is there.
+ * gateway/http1_head.c - parses the head of an HTTP/1 request before its body has arrived.
  *
- * The gate has seen to it that lines end with CR LF, that there is one space on either side of the
- * target and a colon behind each name, and that nothing is folded.
+ * The gate has checked that lines end with CR LF, that there is one space on either side of the
+ * target and a colon after each name, and that nothing is folded.
  */
 #include "gateway/http1_head.h"
 
@@ -19,7 +19,7 @@ static struct slice take_until(struct slice *rest, uint8_t end)
     return part;
 }
 
-/* Without the CR. */
+/* Returns the next line, without the CR. */
 static struct slice take_line(struct slice *rest)
 {
     struct slice line = take_until(rest, '\n');

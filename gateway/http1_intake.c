@@ -1,18 +1,20 @@
 /*
- * Between the socket and h2o's parser. h2o asks for bytes (gw_http1_h2o_reads, through the seam);
- * the gate reads instead, validates, and calls h2o's callback when there are bytes it may see.
+ * Between the socket and h2o's parser. h2o requests bytes (gw_http1_h2o_reads, through the seam);
+ * the gate reads instead, validates, and calls h2o's callback when there are bytes that h2o may
+ * see.
  *
- * sock->input holds, in this order: bytes shown to h2o, then - only while a request head is not
- * complete - bytes it was not told of. What follows the current request goes to `held` and comes
- * back, in the loop's next turn, when h2o asks for the next request. While something is held the
- * socket is not read, so what a client can make us keep is what one read brought in. Of a user who
- * has much of the loop's time, what was read waits for its turn before the gate sees it (`fresh`).
+ * sock->input holds, in this order: bytes that h2o has seen, then - only while a request head is
+ * not complete - bytes that h2o has not been notified of. Bytes after the current request go to
+ * `held` and return, in a later iteration of the loop, when h2o requests bytes of the next request.
+ * While something is held the socket is not read, so a client can make us keep at most the bytes of
+ * one read. Input of a user that has used much of the loop's time waits in `fresh` for its
+ * scheduling turn before the gate sees it.
  *
  *   READING --whole request--> BUSY --h2o reads again--> READING
  *   READING --refused--> REFUSING --written--> LINGERING --peer closed or time is up--> gone
  *
- * Refusing: the reply is written by us, the way out is h2o's: its callback is told that the socket
- * was closed, upon which it frees its connection and closes the socket.
+ * Refusing: we write the reply, and h2o closes: its callback is called as if the socket was closed,
+ * upon which h2o frees its connection and closes the socket.
  */
 #include <h2o.h>
 #include <h2o/http1.h>
@@ -27,9 +29,9 @@
 
 #define LINGER_NS         (2 * NS_PER_S)
 #define REFUSAL_BYTES_MAX 2048
-#define ANSWER_BYTES_MAX  (8 * KIB) /* beside its body */
+#define ANSWER_BYTES_MAX  (8 * KIB) /* besides its body */
 
-/* Let h2o free its connection and close the socket. */
+/* Makes h2o free its connection and close the socket. */
 static void close_by_h2o(struct gw_http1 *h)
 {
     h2o_socket_cb reader = h->h2o_reader;
@@ -46,7 +48,8 @@ static void close_by_h2o(struct gw_http1 *h)
 /* --- refusing ----------------------------------------------------------------------------------
  */
 
-/* Closing with unread input would reset the connection and take the reply with it. */
+/* Discards input: closing with unread input would reset the connection, and the reply would be
+ * lost. */
 static void on_linger_read(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->on_close.data;
@@ -67,7 +70,7 @@ static void on_refusal_written(h2o_socket_t *sock, const char *err)
     h->phase = GW_HTTP1_LINGERING;
     h->linger_until_ns = base_monotonic_ns() + LINGER_NS;
     h2o_buffer_consume(&sock->input, sock->input->size);
-    (void)shutdown(h2o_socket_get_fd(sock), SHUT_WR); /* ENOTCONN: the next read tells */
+    (void)shutdown(h2o_socket_get_fd(sock), SHUT_WR); /* ENOTCONN: the next read reports it */
     gw_http1_real_read_start(sock, on_linger_read);
 }
 
@@ -87,8 +90,8 @@ static int problem_of(int status)
     }
 }
 
-/* reply's bytes, then nothing more on this connection. The request is over, but until the peer has
- * read the reply the connection is as busy as with it. */
+/* Sends reply's bytes, then nothing more on this connection. The request is over, but the
+ * connection counts as busy until the peer has read the reply. */
 static void reply_and_close(struct gw_http1 *h, struct buf *reply)
 {
     h2o_socket_t *sock = h->conn->sock;
@@ -121,7 +124,7 @@ static void refuse(struct gw_http1 *h, int status, const char *detail)
     reply_and_close(h, &reply);
 }
 
-/* A request was answered before its body was there. */
+/* Answers a request before its body has arrived. */
 static void answer_early(struct gw_http1 *h)
 {
     struct gw_exchange *ex = h->early;
@@ -151,8 +154,8 @@ static void answer_early(struct gw_http1 *h)
 /* --- letting bytes through ---------------------------------------------------------------------
  */
 
-/* Begin a request whose body is still to come, and have its memory counted as the bytes come, or at
- * once when it is known how many there will be. */
+/* Counts the memory of a body that is still arriving: of the bytes so far, or at once of all of
+ * them if the length is known. False: there is not enough. */
 static bool take_body(struct gw_http1 *h)
 {
     struct gw_exchange *ex = h->early;
@@ -172,7 +175,8 @@ static bool is_early(const struct gw_http1 *h, enum gw_gate_verdict verdict)
     return verdict == GW_GATE_MORE && h->request == NULL;
 }
 
-/* The gate has judged what is in sock->input by now: refuse it, or call h2o if it may look. */
+/* Acts on the gate's verdict on the bytes in sock->input: refuses the request, or calls h2o if it
+ * may see them. */
 static void act_on(struct gw_http1 *h, enum gw_gate_verdict verdict)
 {
     h2o_socket_t *sock = h->conn->sock;
@@ -200,7 +204,7 @@ static void note_input(struct gw_http1 *h)
         h->begun_ns = h->input_ns;
 }
 
-/* Those of the current request stay in sock->input. */
+/* Passes fresh bytes through the gate; bytes of the current request stay in sock->input. */
 static void take_fresh(struct gw_http1 *h)
 {
     h2o_socket_t *sock = h->conn->sock;
@@ -219,12 +223,14 @@ static void take_fresh(struct gw_http1 *h)
     act_on(h, verdict);
 }
 
-/* The last bytes of sock->input are new. Of those who use much of the loop's time they wait. */
+/* Handles new bytes, which are the last of sock->input. Those of a line that uses much of the
+ * loop's time wait. */
 static void on_read(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->on_close.data;
     struct gw_http1 *h = c->protocol;
-    if (err != NULL && h->fresh > 0) { /* the peer has said all: it is told again behind that */
+    if (err != NULL && h->fresh > 0) { /* the peer has sent all: the error is reported again after
+                                          these bytes */
         gw_http1_real_read_stop(sock);
         return;
     }
@@ -246,7 +252,7 @@ static void on_read(h2o_socket_t *sock, const char *err)
     gw_conn_used(c, h->input_ns); /* closed or not: it is freed later */
 }
 
-/* Its turn has come: what was read meanwhile. */
+/* Handles the bytes read so far, once the connection's scheduling turn has come. */
 static void resume(struct gw_http1 *h)
 {
     struct gw_conn *c = h->conn;
@@ -257,7 +263,7 @@ static void resume(struct gw_http1 *h)
     gw_conn_used(c, began_ns);
 }
 
-/* Give h2o's next request what was held back; read on when that was not all of it. */
+/* Passes held bytes to h2o's next request; reads on when the request needs more. */
 static void pump(struct gw_http1 *h)
 {
     h2o_socket_t *sock = h->conn->sock;
@@ -302,7 +308,7 @@ void gw_http1_h2o_reads(h2o_socket_t *sock, h2o_socket_cb h2o_reader)
     if (h->early != NULL && h->early->ended)
         gw_conn_defer(c);
     if (h->held.len > 0)
-        gw_conn_again(c); /* one request a turn of the loop: others wait, too */
+        gw_conn_again(c); /* one request per iteration of the loop: other connections wait, too */
     else
         gw_http1_real_read_start(sock, on_read);
 }
@@ -384,12 +390,12 @@ static void kill_handler(struct gw_conn *c)
 {
     struct gw_http1 *h = c->protocol;
     if (h->request == NULL && h->phase == GW_HTTP1_READING)
-        close_by_h2o(h); /* else a request that is in the socket would begin */
+        close_by_h2o(h); /* otherwise a request that is already in the socket would start */
     else
         gw_http1_request_kill(h);
 }
 
-/* Between requests as an idle one; a request in flight is broken off. */
+/* Closes the connection like an idle one between requests; aborts a request in flight. */
 static void end(struct gw_conn *c)
 {
     struct gw_http1 *h = c->protocol;

@@ -2,8 +2,8 @@
  * Debian 12 ships libh2o as a shared library only, and its calls to its own exported functions go
  * through the procedure linkage table. The dynamic linker resolves them to the first definition in
  * search order, which is the executable's: ours. In the static library that deps/h2o builds, the
- * two functions are weak, so the linker prefers ours, and each has a second name that we call.
- * Should a later build of the library bind these calls inside, the check at start says so and the
+ * two functions are weak, so the linker prefers ours, and each has a second name that we call. If a
+ * later build of the library binds these calls internally, the check at startup reports it and the
  * program refuses to serve.
  */
 #define _GNU_SOURCE
@@ -27,7 +27,8 @@ extern read_stop_fn h2o_socket_read_stop_original __attribute__((weak));
 static read_start_fn *real_start;
 static read_stop_fn *real_stop;
 
-/* What the check saw; the only sockets with this on_close callback are its own. */
+/* The callback that the check saw; the only sockets with this on_close callback are the check's
+ * own. */
 static h2o_socket_cb probe_reader;
 
 static void probe_gone(void *unused)
@@ -83,7 +84,7 @@ __attribute__((visibility("default"))) void h2o_socket_read_stop(h2o_socket_t *s
     gw_http1_real_read_stop(sock);
 }
 
-/* Let h2o's HTTP/1 code take a socket and see whether its first read_start comes to us. */
+/* Hands a socket to h2o's HTTP/1 code and checks that its first read_start reaches our function. */
 enum err gw_http1_seam_check(h2o_globalconf_t *config, struct errbuf *eb)
 {
     int fds[2];

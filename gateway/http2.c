@@ -1,18 +1,18 @@
 /*
- * One nghttp2 session per connection, driven by h2o's socket: what was read goes into
- * nghttp2_session_mem_recv, what nghttp2 and the responses have to say is gathered into one buffer
- * (up to GW_WRITE_BYTES) and written at once; the next write starts when that one has left.
+ * One nghttp2 session per connection, driven by h2o's socket: bytes read go into
+ * nghttp2_session_mem_recv; the output of nghttp2 and of the responses is gathered into one buffer
+ * (up to GW_WRITE_BYTES) and written at once; the next write starts when that one is finished.
  *
  * The buffer is the loop's, not the connection's: a TLS socket encrypts, and thereby copies, before
- * h2o_socket_write returns. A plaintext socket goes on writing from what it was given, so it is
- * given a copy, which lives until all of it has left.
+ * h2o_socket_write returns. A plaintext socket continues to write from the buffer passed to it, so
+ * it gets a copy, which lives until all of it is sent.
  *
  * Bounds: a slow reader costs one gathered write plus what its handlers queued (LIM_OUT_HIGH_BYTES
- * each); frames that wait are bounded by not reading above GW_HTTP2_BACKLOG; bodies by the windows.
+ * each); waiting frames are bounded by not reading above GW_HTTP2_BACKLOG; bodies by the windows.
  *
- * Resets: what a rapid reset costs us is counted where a stream ends before its response did
- * (count_reset). nghttp2 counts every RST_STREAM frame, also those libcurl sends behind finished
- * streams, one per request; its limit is there for floods of frames alone.
+ * Resets: the cost of rapid resets is counted where a stream ends before its response did
+ * (count_reset). nghttp2 counts every RST_STREAM frame, including those that libcurl sends after
+ * finished streams, one per request; nghttp2's limit only protects against floods of frames.
  *
  * Closing, always through close_now at the top of the stack, never inside nghttp2:
  *   open -> (idle or drain) notice -> GOAWAY -> no streams -> everything acknowledged -> closed
@@ -26,10 +26,10 @@
 
 #include "base/banned.h"
 
-#define RECEIVE_STEP  (16 * KIB) /* the backlog is looked at after each */
+#define RECEIVE_STEP  (16 * KIB) /* the backlog is checked after each */
 #define SMALL_STEP    512
 #define NOTICE_NS     (100 * NS_PER_MS)
-#define RESET_BURST   100000 /* of frames: see below */
+#define RESET_BURST   100000 /* of frames: see above */
 #define RESET_RATE    50000
 #define CONTINUATIONS 8
 /* More than one step can add to a full backlog: a peer that reads nothing is paused, not closed. */
@@ -48,7 +48,8 @@ static void close_now(struct gw_http2 *h)
     gw_conn_close(h->conn);
 }
 
-/* Both sides are done; asked again whenever bytes come, at ticks and while draining. */
+/* Closes the connection when both sides are done; called again whenever bytes arrive, at ticks and
+ * while draining. */
 static void finish(struct gw_http2 *h)
 {
     if (h->is_ended || !gw_conn_is_sending(h->conn))
@@ -58,7 +59,7 @@ static void finish(struct gw_http2 *h)
 /* --- writing -----------------------------------------------------------------------------------
  */
 
-/* Fill the loop's buffer; false when the session cannot go on. */
+/* Fills the loop's buffer; false when the session cannot continue. */
 static bool gather(struct gw_http2 *h)
 {
     h->out_len = 0;
@@ -84,7 +85,7 @@ static void tell_drained(struct gw_http2 *h)
             gw_exchange_tell_drained(&s->ex);
 }
 
-/* What was gathered, where it stays until on_written. */
+/* Returns the gathered bytes, in memory that is valid until on_written. */
 static h2o_iovec_t gathered(struct gw_http2 *h)
 {
     uint8_t *bytes = h->conn->loop->out;
@@ -103,7 +104,7 @@ static void release_plain(struct gw_http2 *h)
     h->plain_out = NULL;
 }
 
-/* Write what there is, unless a write is under way; close when both sides are done. */
+/* Writes the pending output, unless a write is in flight; closes when both sides are done. */
 static void flush(struct gw_http2 *h)
 {
     if (h->session == NULL || h->is_writing)
@@ -136,15 +137,15 @@ static bool turn_is_over(const struct gw_http2 *h)
     return h->turn_requests >= LIM_TURN_REQUESTS || h->turn_bytes >= RECEIVE_STEP;
 }
 
-/* Of a peer with many requests at once, few bytes at a time: they are counted in between. */
+/* Returns the size of the next step: small for a peer with many requests at once, because requests
+ * are counted between steps. */
 static size_t step_of(const struct gw_http2 *h)
 {
     bool has_many = h->turn_requests > 1 || h->last_requests >= LIM_TURN_REQUESTS / 2;
     return has_many ? SMALL_STEP : RECEIVE_STEP;
 }
 
-/* Not to read costs a call of the system, and so does to read again: for a little it is not worth
- * it. */
+/* Pauses or resumes reading. Both cost a system call, which is not worth it for a little input. */
 static void pause_or_resume(struct gw_http2 *h)
 {
     h2o_socket_t *sock = h->conn->sock;
@@ -155,8 +156,8 @@ static void pause_or_resume(struct gw_http2 *h)
         h2o_socket_read_start(sock, on_read);
 }
 
-/* Feed what the socket has; stop, and stop reading, when too much waits to be sent, or when the
- * connection had enough in this turn of the loop. */
+/* Feeds nghttp2 from the socket; stops, and stops reading, when too much waits to be sent, or when
+ * the connection has used its part of this iteration of the loop. */
 static void receive(struct gw_http2 *h)
 {
     h2o_socket_t *sock = h->conn->sock;
@@ -202,7 +203,7 @@ static void receive_in_turn(struct gw_http2 *h)
     gw_conn_used(c, began_ns); /* closed or not: it is freed later */
 }
 
-/* Those who come seldom go first. */
+/* Lets connections that come seldom go first. */
 static void wait_for_turn(struct gw_http2 *h)
 {
     h->is_held = true;
@@ -252,7 +253,7 @@ static void run_again(struct gw_conn *c)
     receive_in_turn(c->protocol);
 }
 
-/* Tell the peer, give its requests on the way a moment to arrive, then take no more. */
+/* Notifies the peer, leaves its requests on the way a moment to arrive, then accepts no more. */
 static void go_away(struct gw_http2 *h, uint64_t now_ns)
 {
     int rc = 0;
@@ -274,8 +275,8 @@ static void go_away(struct gw_http2 *h, uint64_t now_ns)
         flush(h);
 }
 
-/* The peer does not send the body it owes, or does not open its window for what it asked. When
- * memory is scarce it has less time for both. */
+/* Returns whether the peer fails to send the rest of its body, or to open its window for its
+ * response. While memory is scarce it has less time for both. */
 static bool is_stuck(struct gw_http2_stream *s, uint64_t now_ns)
 {
     bool owes_body = !s->request_ended && s->unconsumed == 0;
@@ -307,7 +308,7 @@ static void tick(struct gw_conn *c, uint64_t now_ns)
             s->progress_ns = now_ns;
             rc = nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
         }
-        INVARIANT(rc == 0); /* it fails for want of memory only */
+        INVARIANT(rc == 0); /* it fails only for lack of memory */
     }
     bool is_idle = h->stream_count == 0 && now_ns > h->idle_since_ns + c->loop->all->idle_ns;
     if (is_idle || h->notice_ns != 0)
@@ -326,7 +327,8 @@ static void kill_streams(struct gw_conn *c)
     close_now(c->protocol);
 }
 
-/* What is in flight is not: GOAWAY says which requests were never seen. */
+/* Ends the connection. Requests in flight do not finish: GOAWAY says which requests were never
+ * seen. */
 static void end(struct gw_conn *c)
 {
     struct gw_http2 *h = c->protocol;
@@ -351,7 +353,7 @@ static void free_protocol(struct gw_conn *c)
 {
     struct gw_http2 *h = c->protocol;
     INVARIANT(h->session == NULL);
-    release_plain(h); /* the socket is closed: a write that was under way is over */
+    release_plain(h); /* the socket is closed: a write that was in flight is over */
     base_free(h);
 }
 

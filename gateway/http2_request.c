@@ -1,7 +1,7 @@
 /*
- * nghttp2 checks the protocol (frames, HPACK, pseudo headers, Content-Length against DATA); here
- * are the checks HTTP/1 requests get from the gate, the caps on heads, and the way into the
- * exchange.
+ * nghttp2 checks the protocol (frames, HPACK, pseudo headers, Content-Length against DATA). This
+ * file has the checks that the gate does for HTTP/1 requests, the caps on heads, and the conversion
+ * into the exchange.
  *
  * A head over a limit is still decoded, as HPACK demands, but no longer kept; when it is complete
  * the refusal is sent as the response. Callbacks run inside nghttp2_session_mem_recv or mem_send.
@@ -90,7 +90,8 @@ void gw_http2_free_spares(struct gw_loop *loop)
     }
 }
 
-/* Requests that end badly cost the client little and us much; too many end the connection. */
+/* Counts requests that end badly, which cost the client little and us much; too many end the
+ * connection. */
 static void count_reset(struct gw_http2 *h)
 {
     uint64_t refill = (h->read_ns - h->reset_refill_ns) * GW_HTTP2_RESETS_PER_S / NS_PER_S;
@@ -107,7 +108,7 @@ static void count_reset(struct gw_http2 *h)
         gw_edge_count(&h->conn->loop->counts, GW_EDGE_RESETS);
     h->is_refused = true;
     int rc = nghttp2_session_terminate_session(h->session, NGHTTP2_ENHANCE_YOUR_CALM);
-    INVARIANT(rc == 0); /* it fails for want of memory only */
+    INVARIANT(rc == 0); /* it fails only for lack of memory */
 }
 
 static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *user)
@@ -162,7 +163,7 @@ static struct slice keep(struct gw_http2_stream *s, const uint8_t *bytes, size_t
     } else {
         if (s->more == NULL)
             s->more = base_new(LIM_HEAD_BYTES);
-        at = s->more + s->more_used; /* head_bytes was checked: all of it fits */
+        at = s->more + s->more_used; /* head_bytes was checked: there is enough memory */
         s->more_used += len;
     }
     memcpy(at, bytes, len);
@@ -309,13 +310,14 @@ static void dispatch(struct gw_http2_stream *s)
     INVARIANT(ex->events != NULL);
 }
 
-/* The listener wants the body: it is there and the response is not complete. */
+/* Returns whether the listener wants the body: there is a listener and the response is not
+ * complete. */
 static bool wants_body(const struct gw_http2_stream *s)
 {
     return s->is_dispatched && s->ex.events->body != NULL && !s->ex.ended;
 }
 
-/* So many bytes are worth so much time at the least speed. */
+/* Credits bytes with the time that they take at the least speed. */
 void gw_http2_progress(struct gw_http2_stream *s, size_t bytes)
 {
     uint64_t now_ns = s->h->read_ns;
@@ -324,7 +326,8 @@ void gw_http2_progress(struct gw_http2_stream *s, size_t bytes)
     s->progress_ns = is_more ? s->progress_ns + worth_ns : now_ns;
 }
 
-/* A bulk upload may pause, and send little, while nobody needs the memory. */
+/* Records progress of a body. A bulk upload may pause, and send little, while memory is not
+ * scarce. */
 static void body_came(struct gw_http2_stream *s, size_t bytes)
 {
     if (base_memory_is_scarce(s->ex.memory))
@@ -369,10 +372,11 @@ static void forgive_pings(struct gw_http2 *h)
     h->ping_refill_ns = h->read_ns;
 }
 
-/* Calls under way go on to their end, but no new one is taken. */
+/* Counts a PING. If there are too many, calls in flight continue to their end, but no new one is
+ * accepted. */
 static int on_ping(struct gw_http2 *h)
 {
-    static const char TOO_MANY[] = "too_many_pings"; /* gRPC clients look for it */
+    static const char TOO_MANY[] = "too_many_pings"; /* gRPC clients recognize it */
     refill_pings(h);
     if (h->ping_tokens > 0) {
         h->ping_tokens--;
@@ -389,7 +393,7 @@ static int on_ping(struct gw_http2 *h)
     int32_t last = nghttp2_session_get_last_proc_stream_id(h->session);
     int rc = nghttp2_submit_goaway(h->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_ENHANCE_YOUR_CALM,
                                    (const uint8_t *)TOO_MANY, sizeof TOO_MANY - 1);
-    INVARIANT(rc == 0); /* it fails for want of memory only */
+    INVARIANT(rc == 0); /* it fails only for lack of memory */
     h->goaway_sent = true;
     h->notice_ns = h->read_ns;
     return 0;
@@ -419,8 +423,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
 }
 
-/* Many clients, libcurl among them, lose a response whose stream is reset while they still send; so
- * the rest of a body is taken and thrown away for a while before the peer is told to stop. */
+/* Many clients, libcurl among them, lose a response whose stream is reset while they still send. So
+ * the rest of a body is accepted and discarded for a while before the peer is asked to stop. */
 bool gw_http2_lingers_too_long(const struct gw_http2_stream *s, uint64_t now_ns)
 {
     return s->response_ended && !s->request_ended && !s->stop_sent &&

@@ -1,5 +1,5 @@
 /*
- * The response head is given to nghttp2 together with the first body bytes or the end, so that a
+ * The response head is passed to nghttp2 together with the first body bytes or the end, so that a
  * small response is one HEADERS and one DATA frame in one write. Body bytes go from the handler's
  * buffers straight into the buffer that is about to be written (no-copy mode of nghttp2).
  */
@@ -17,7 +17,8 @@ static struct gw_http2_stream *of_exchange(struct gw_exchange *ex)
     return H2O_STRUCT_FROM_MEMBER(struct gw_http2_stream, ex, ex);
 }
 
-/* What differs from answer to answer would push out of the peer's table what does not. */
+/* Keeps headers that differ from response to response out of the peer's table, where they would
+ * displace headers that do not change. */
 static uint8_t flags_of(struct slice name)
 {
     bool is_fleeting =
@@ -43,7 +44,7 @@ static int submit_trailers(struct gw_http2_stream *s)
     return nghttp2_submit_trailer(s->h->session, s->id, nv, s->ex.trailer_count);
 }
 
-/* How much of the next DATA frame there is; the bytes themselves are fetched by send_data. */
+/* Returns the size of the next DATA frame; send_data fetches the bytes themselves. */
 static ssize_t on_body_wanted(nghttp2_session *session, int32_t id, uint8_t *unused, size_t max,
                               uint32_t *flags, nghttp2_data_source *source, void *user)
 {
@@ -106,12 +107,12 @@ static void submit(struct gw_http2_stream *s)
     nghttp2_data_provider body = {.source.ptr = s, .read_callback = on_body_wanted};
     s->has_submitted = true;
     int rc = nghttp2_submit_response(s->h->session, s->id, nv, count, has_body ? &body : NULL);
-    INVARIANT(rc == 0); /* it fails for want of memory only */
+    INVARIANT(rc == 0); /* it fails only for lack of memory */
 }
 
 static void on_start(struct gw_exchange *ex)
 {
-    (void)ex; /* the head goes out with the first bytes */
+    (void)ex; /* the head is sent with the first bytes */
 }
 
 static void on_more(struct gw_exchange *ex)
@@ -122,7 +123,8 @@ static void on_more(struct gw_exchange *ex)
     if (!s->has_submitted)
         submit(s);
     else
-        (void)nghttp2_session_resume_data(s->h->session, s->id); /* not deferred: it will look */
+        (void)nghttp2_session_resume_data(s->h->session, s->id); /* not deferred: nghttp2 will ask
+                                                                    for data anyway */
     gw_conn_defer(s->h->conn);
 }
 
@@ -131,7 +133,7 @@ static void on_abort(struct gw_exchange *ex)
     struct gw_http2_stream *s = of_exchange(ex);
     int rc =
         nghttp2_submit_rst_stream(s->h->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_INTERNAL_ERROR);
-    INVARIANT(rc == 0); /* it fails for want of memory only */
+    INVARIANT(rc == 0); /* it fails only for lack of memory */
     gw_conn_defer(s->h->conn);
 }
 
@@ -140,7 +142,7 @@ static void on_read_more(struct gw_exchange *ex, size_t consumed)
     struct gw_http2_stream *s = of_exchange(ex);
     size_t n = consumed < s->unconsumed ? consumed : s->unconsumed;
     s->unconsumed -= n;
-    (void)nghttp2_session_consume(s->h->session, s->id, n); /* NOMEM: the window stays shut */
+    (void)nghttp2_session_consume(s->h->session, s->id, n); /* NOMEM: the window stays closed */
     gw_conn_defer(s->h->conn);
 }
 

@@ -1,5 +1,5 @@
 /*
- * gateway/init.c - a new data directory, ready to serve.
+ * gateway/init.c - creates a new data directory, ready to serve.
  */
 #include "gateway/init.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/banned.h"
 
-#define INIT_CACHE_BYTES (8 * MIB) /* hardly anything is read */
+#define INIT_CACHE_BYTES (8 * MIB) /* almost nothing is read */
 
 static enum err write_secret(const char *dir, const char *name, struct slice bytes,
                              struct errbuf *eb)
@@ -117,7 +117,7 @@ static void say_what_was_made(const char *dir)
                  "  server.pem    the server's certificate, signed by it\n"
                  "  operator.key  the first operator key: keep it secret\n"
                  "now run: bigtentd serve --data %s\n",
-                 dir, dir); /* nothing depends on it */
+                 dir, dir); /* printing may fail: nothing depends on it */
 }
 
 int gw_command_init(int argc, char **argv)

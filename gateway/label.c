@@ -1,5 +1,5 @@
 /*
- * gateway/label.c - what a route or method is called where requests are counted or listed.
+ * gateway/label.c - names of routes and methods for counters and lists.
  */
 #include "gateway/label.h"
 

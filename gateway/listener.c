@@ -1,11 +1,11 @@
 /*
- * Every loop has its own SO_REUSEPORT socket, so all of them accept; but a connection is given to
+ * Every loop has its own SO_REUSEPORT socket, so all of them accept; but a connection is handed to
  * the loop that has the fewest, because the kernel's hash spreads a handful of busy HTTP/2
- * connections badly. The descriptor travels in a message.
+ * connections badly. The descriptor is passed in a message.
  *
- * At the descriptor limit a listener stays readable for ever: it is not watched for a while then,
- * and one pending connection is refused by way of the spare descriptor. Options that accepted
- * sockets inherit are set on the listener.
+ * At the descriptor limit a listener stays readable for ever: then it is not polled for a while,
+ * and one pending connection is refused with the help of the spare descriptor. Options that
+ * accepted sockets inherit are set on the listener.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -26,10 +26,8 @@
 #define ACCEPTS_PER_EVENT  64
 #define ACCEPTS_WHEN_FULL  8
 #define ACCEPT_BACK_OFF_NS (200 * NS_PER_MS)
-#define NOT_SENT_YET_BYTES                                                                         \
-    (128 *                                                                                         \
-     1024) /* of kernel memory for what a slow reader has not taken                          \
-                  */
+/* Kernel memory for output that a slow reader has not received. */
+#define NOT_SENT_YET_BYTES (128 * 1024)
 
 struct handed_over {
     struct base_msg msg;
@@ -73,7 +71,8 @@ static enum err cannot_listen(const struct gw_loops *all, enum gw_endpoint_id id
                      all->ports[id]);
 }
 
-/* share: with the sockets of the other loops. Without, bind fails when anybody listens there. */
+/* Opens one listening socket. share: it shares the port with the sockets of the other loops.
+ * Without share, bind fails when another process listens there. */
 static enum err bind_one(const struct gw_loops *all, enum gw_endpoint_id id, bool share,
                          int *out_fd, struct errbuf *eb)
 {
@@ -116,7 +115,7 @@ static enum err bind_endpoint(struct gw_loops *all, enum gw_endpoint_id id, stru
         enum err e = bind_one(all, id, false, &probe, eb);
         if (e != ERR_OK)
             return e;
-        (void)close(probe); /* it was bound, that is all we wanted to know */
+        (void)close(probe); /* it could be bound, and nothing more was to be checked */
     }
     for (int i = 0; i < all->count; i++) {
         struct gw_listener *listener = &all->loops[i].listeners[id];
@@ -250,7 +249,8 @@ static void back_off(struct gw_listener *listener, int why)
              atomic_load_explicit(&loop->all->connections, memory_order_relaxed));
 }
 
-/* Those that make room close their descriptors behind this event. */
+/* Returns how many connections to accept per event. Connections that give way close their
+ * descriptors only after this event. */
 static int accepts_in_a_row(const struct gw_loops *all)
 {
     return atomic_load_explicit(&all->connections, memory_order_relaxed) >=
@@ -262,7 +262,7 @@ static int accepts_in_a_row(const struct gw_loops *all)
 static void on_accept(h2o_socket_t *sock, const char *err)
 {
     struct gw_listener *listener = sock->data;
-    (void)err; /* DONT_READ sockets report none; accept4 tells */
+    (void)err; /* DONT_READ sockets report none; accept4 does */
     for (int i = 0; i < accepts_in_a_row(listener->loop->all); i++) {
         struct sockaddr_storage from = {0};
         socklen_t len = sizeof from;

@@ -1,13 +1,13 @@
 /*
- * A loop iteration, or turn: h2o's event loop once (sockets, then its timers), connections that are
- * busy for at most LIM_TURN_US, work deferred by connections, an epoch mark, and
- * twice a second the reaper. h2o's own timers follow the wall clock, so nothing of ours uses them;
- * our times come from the monotonic clock between iterations.
+ * An iteration of a loop: h2o's event loop once (sockets, then its timers), waiting connections for
+ * at most LIM_TURN_US, work deferred by connections, an epoch mark, and twice a second the reaper.
+ * h2o's own timers follow the wall clock, so nothing of ours uses them; our times come from the
+ * monotonic clock between iterations.
  *
  *   STARTING -> RUNNING -> (stop message) draining -> ENDED
  *   STARTING -> FAILED when thread_begin refuses
  *
- * Invariants: 1. No socket callback is pending in h2o when it begins to wait.
+ * Invariants: 1. No socket callback is pending in h2o when it starts to wait.
  *             2. A loop ends only when it has no connection.
  *             3. Messages still in the mailbox of an ended loop are run by gw_loops_stop.
  */
@@ -252,7 +252,7 @@ static void loops_free(struct gw_loops *all)
 {
     for (int i = 0; i < all->count; i++) {
         struct gw_loop *loop = &all->loops[i];
-        base_mailbox_run(&loop->mailbox); /* descriptors that were on their way */
+        base_mailbox_run(&loop->mailbox); /* descriptors that were being handed over */
         base_mailbox_fini(&loop->mailbox);
         for (int k = 0; k < GW_ENDPOINT_COUNT; k++)
             if (loop->listeners[k].fd >= 0)
@@ -303,7 +303,7 @@ static enum err loops_new(const struct gw_loop_options *options, struct gw_loops
     return ERR_OK;
 }
 
-/* Stop and join the first `started` threads; those that failed to begin have ended already. */
+/* Stops and joins the first `started` threads; those that failed to start have ended already. */
 static void stop_threads(struct gw_loops *all, int started)
 {
     for (int i = 0; i < started; i++)

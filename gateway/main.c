@@ -1,5 +1,5 @@
 /*
- * gateway/main.c - bigtentd: choose the command.
+ * gateway/main.c - bigtentd: selects the command.
  */
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +118,7 @@ static int say(const char *text)
 
 int main(int argc, char **argv)
 {
-    (void)umask(S_IRWXG | S_IRWXO); /* what is written holds tenants' rows */
+    (void)umask(S_IRWXG | S_IRWXO); /* files of this process hold tenants' rows */
     if (argc < 2)
         return gw_command_usage("a command is needed: init, serve, check, upgrade, rekey, "
                                 "restore, salvage or read-database");

@@ -1,5 +1,5 @@
 /*
- * gateway/master_key.c - sixty-four digits from one of three places.
+ * gateway/master_key.c - reads sixty-four digits from one of three sources.
  */
 #define _GNU_SOURCE
 
@@ -64,7 +64,7 @@ static enum err from_file(const char *path, uint8_t out[TEN_MASTER_KEY], struct 
     return rc;
 }
 
-/* The child: the command's output into fd. */
+/* Runs in the child: sends the command's output to fd. */
 _Noreturn static void run_shell(const char *command, int fd)
 {
     if (dup2(fd, STDOUT_FILENO) >= 0)
@@ -116,7 +116,7 @@ static enum err from_command(const char *command, uint8_t out[TEN_MASTER_KEY], s
 static enum err from_variable(char *value, uint8_t out[TEN_MASTER_KEY], struct errbuf *eb)
 {
     enum err rc = parse(base_slice_text(value), GW_MASTER_KEY_VARIABLE, out, eb);
-    OPENSSL_cleanse(value, strlen(value));  /* as /proc shows it */
+    OPENSSL_cleanse(value, strlen(value));  /* /proc shows it */
     (void)unsetenv(GW_MASTER_KEY_VARIABLE); /* a constant name: cannot fail */
     return rc;
 }

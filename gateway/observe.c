@@ -1,8 +1,8 @@
 /*
- * gateway/observe.c - every call counted once, when it has ended.
+ * gateway/observe.c - counts every call once, when it has ended.
  *
- * Observers are a list that only grows: a loop adds its own when it starts, and readers walk along
- * it without a lock.
+ * Observers form a list that only grows: a loop adds its own when it starts, and readers walk along
+ * the list without a lock.
  */
 #include "gateway/observe.h"
 
@@ -59,7 +59,8 @@ void gw_observe_problem(struct gw_call *call, int problem, uint64_t retry_ns)
     call->seen.retry_ns = retry_ns;
 }
 
-/* Who is to blame: the server, or whoever asked. A share that is used up is the caller's. */
+/* Returns whether a failure is attributed to the server or to the caller. A memory share that is
+ * used up is the caller's fault. */
 static enum ten_metered blame_of(int problem)
 {
     bool of_caller = gw_problem_get(problem)->status < 500 || problem == ERR_OVERLOADED ||
@@ -96,7 +97,7 @@ static void meter(struct ten_tenant *t, const struct gw_call *call, bool is_data
     ten_meter_add(t, TEN_METER_BYTES_IN, seen->bytes_in);
     ten_meter_add(t, TEN_METER_BYTES_OUT, seen->bytes_out);
     meter_problem(t, seen->problem, seen->retry_ns, seen->is_throttled);
-    if (!call->visit.under_way) /* it was not admitted */
+    if (!call->visit.under_way) /* the call was not admitted */
         return;
     if (!is_data) {
         ten_meter_add(t, TEN_METER_OTHER_OPS, 1);

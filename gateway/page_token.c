@@ -1,8 +1,8 @@
 /*
- * gateway/page_token.c - where a list goes on, in a token only its own query accepts.
+ * gateway/page_token.c - tokens that continue a list, accepted only by their own query.
  *
- * Mechanism: the mac is taken over a text in which every part is preceded by its length, so that no
- * two different lists of parts give the same text.
+ * Mechanism: the mac is computed over a text in which every part is preceded by its length, so that
+ * no two different lists of parts have the same text.
  */
 #include "gateway/page_token.h"
 
@@ -76,7 +76,7 @@ enum err gw_page_token_make(const struct gw_page_key *key, const struct gw_page_
     return e;
 }
 
-/* bytes: mac and last key. */
+/* Verifies bytes, which are mac and last key, and appends the last key. */
 static enum err check_token(const struct gw_page_key *key, const struct gw_page_context *context,
                             struct slice bytes, struct buf *out)
 {

@@ -8,7 +8,7 @@
 #include "base/banned.h"
 
 #define TYPE_PREFIX "https://bigtent.dev/problems/"
-/* Types that others know as well (draft-ietf-httpapi-ratelimit-headers-10). */
+/* Problem types from a public registry (draft-ietf-httpapi-ratelimit-headers-10). */
 #define TYPE_REGISTERED   "https://iana.org/assignments/http-problem-types#"
 #define PROBLEM_MAX_BYTES (8 * KIB) /* a detail of ERRBUF_BYTES, every byte escaped, fits */
 #define NS_PER_S          1000000000U
@@ -53,7 +53,7 @@ const struct gw_problem *gw_problem_get(int problem)
 
 static void write_type(struct buf *out, int problem)
 {
-    /* all of it latches */
+    /* errors latch in out */
     if (problem == ERR_RATE_LIMITED)
         (void)base_buf_append(out, SLICE_LIT("\"" TYPE_REGISTERED "quota-exceeded\""));
     else if (problem == ERR_OVERLOADED)
@@ -104,7 +104,7 @@ void gw_problem_send(struct gw_exchange *ex, int problem, const char *detail,
     struct buf body;
     base_buf_init(&body, PROBLEM_MAX_BYTES);
     gw_problem_write(&body, problem, detail, extra);
-    if (body.error != ERR_OK) /* out of memory: the status alone must do */
+    if (body.error != ERR_OK) /* out of memory: sends the status alone */
         base_buf_truncate(&body, 0);
 
     gw_exchange_add_header(ex, "content-type", SLICE_LIT("application/problem+json"));

@@ -1,6 +1,6 @@
 /*
  * Strict: version 1 has single spaces, canonical ports and at most 107 bytes; version 2 has command
- * LOCAL or PROXY over TCP, or over nothing that is known. TLVs of version 2 are skipped unread.
+ * LOCAL or PROXY over TCP, or over an unspecified protocol. TLVs of version 2 are skipped unread.
  * Addresses of UDP and of Unix sockets are refused: no connection here is one of those.
  */
 #include "gateway/proxy_protocol.h"
@@ -59,7 +59,7 @@ static void peer_set(struct gw_proxy_header *h, const struct in6_addr *address, 
 /* --- version 1 ---------------------------------------------------------------------------------
  */
 
-/* Takes the next field off, up to a space or the end. */
+/* Returns the next field, up to a space or the end, and removes it from the line. */
 static struct slice field_take(struct slice *line)
 {
     const uint8_t *space = line->len == 0 ? NULL : memchr(line->ptr, ' ', line->len);

@@ -1,8 +1,8 @@
 /*
  * gateway/read_database.c - bigtentd read-database: a foreign RocksDB database to standard output.
  *
- * bigtent move-in starts it, because bigtent itself does not link RocksDB. What goes wrong is told
- * in the stream, where the reader looks for it, and on stderr for people.
+ * bigtent move-in starts this command, because bigtent itself does not link RocksDB. Errors are
+ * reported in the stream, where the reader expects them, and on stderr for people.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define AFTER_MAX  (16UL * 1024 * 1024)
 #define AFTER_STEP 4096UL
 
-/* A key is the customer's: it does not stand on a command line, where everybody can see it. */
+/* A key is the customer's: it is not passed on the command line, which other users can see. */
 enum { COLUMN_FAMILY = GW_OPTION_FIRST, AFTER };
 
 static const struct option OPTIONS[] = {
@@ -93,7 +93,7 @@ static enum err put_end(uint64_t pairs, struct errbuf *eb)
     return rc;
 }
 
-/* Where nobody listens any more there is nothing to tell. */
+/* Writes a failure to the stream. If the reader is gone, nothing can be reported. */
 static void put_failure(const struct errbuf *eb)
 {
     struct errbuf ignored = {0};
@@ -105,7 +105,7 @@ static void put_failure(const struct errbuf *eb)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-/* All of standard input. */
+/* Reads all of standard input. */
 static enum err read_after(struct buf *out, struct errbuf *eb)
 {
     while (base_buf_reserve(out, AFTER_STEP) == ERR_OK) {
@@ -166,11 +166,11 @@ int gw_command_read_database(int argc, char **argv)
     int exit_code = parse(argc, argv, &q);
     if (exit_code == GW_EXIT_OK) {
         char *buffer = base_new(OUT_BYTES);
-        (void)setvbuf(stdout, buffer, _IOFBF, OUT_BYTES); /* slower without, not wrong */
+        (void)setvbuf(stdout, buffer, _IOFBF, OUT_BYTES); /* works without it, but slower */
         enum err rc = stream(&q, &eb);
         if (rc != ERR_OK)
             exit_code = gw_command_failed(rc, &eb);
-        (void)fflush(stdout); /* the end of the stream was flushed, or is not there */
+        (void)fflush(stdout); /* the end of the stream was flushed, or does not exist */
         (void)setvbuf(stdout, NULL, _IONBF, 0);
         base_free(buffer);
     }

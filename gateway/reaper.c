@@ -1,10 +1,10 @@
 /*
  * The reaper walks a loop's connections twice a second by the monotonic clock and lets each
- * protocol judge its own: what an idle, slow or stalled peer is differs. While draining it walks
- * more often.
+ * protocol judge its own connections: idle, slow and stalled mean different things in each. While
+ * draining it walks more often.
  *
- * Draining: protocols finish what is running (drain); after LIM_DRAIN_TIMEOUT_MS the sockets are
- * shut and the handlers let go (kill). What is left then is only h2o's own closing.
+ * Draining: protocols finish requests in flight (drain); after LIM_DRAIN_TIMEOUT_MS the sockets are
+ * shut and the handlers detached (kill). After that only h2o's own closing remains.
  */
 #include "gateway/loop_internal.h"
 

@@ -1,9 +1,10 @@
 /*
- * gateway/recorded_drop.c - begin on the control thread, the drop in the engine, end on the control
- * thread. A crash in between leaves a beginning without an end: rows may be gone.
+ * gateway/recorded_drop.c - a start record on the control thread, the drop in the engine, an end
+ * record on the control thread. A crash in between leaves a start without an end: rows may be gone.
  *
- * A dry run is slices of the engine, and pauses on a timer while its tenant, or its key, owes for
- * what it read. One that is unwanted ends in the slice that is in flight, or in front of the next.
+ * A dry run consists of slices in the engine, and of pauses on a timer while its tenant or its key
+ * is over its rate of bytes read. An unwanted dry run ends in the slice in flight, or before the
+ * next.
  */
 #include "gateway/recorded_drop.h"
 
@@ -21,7 +22,7 @@ static void answer(struct gw_call *call, enum err result, const char *detail)
         d->answer(call, &d->op);
 }
 
-/* Control thread. */
+/* Records the end; on the control thread. */
 static enum err record_end(struct gw_call *call, struct errbuf *eb)
 {
     const struct gw_drop *d = call->state;
@@ -40,7 +41,7 @@ static void end_recorded(struct gw_call *call)
 static void drop_done(struct sto_drop_op *op)
 {
     struct gw_call *call = op->user;
-    ten_charge_deleted(&call->visit, op->removed.bytes); /* whatever it ended with */
+    ten_charge_deleted(&call->visit, op->removed.bytes); /* whatever the result */
     gw_task_as(call, call->action.name, record_end, end_recorded);
     gw_call_drop(call);
 }
@@ -52,11 +53,11 @@ static void drop(struct gw_call *call)
     sto_drop_rows(call->api->engine, &d->op);
 }
 
-/* Control thread. */
+/* Records the start; on the control thread. */
 static enum err record_begin(struct gw_call *call, struct errbuf *eb)
 {
     const struct gw_drop *d = call->state;
-    (void)eb; /* nothing can go wrong yet */
+    (void)eb; /* nothing can fail yet */
     if (d->prefix_bytes == 0)
         ten_audit_set_detail("begin all");
     else
@@ -82,7 +83,8 @@ static void slice_submit(struct gw_call *call)
     sto_drop_rows(call->api->engine, &d->op);
 }
 
-/* One that is unwanted does not pause: the engine ends it. */
+/* Submits the next slice, after a pause if necessary. An unwanted call does not pause: the engine
+ * ends it. */
 static void slice_next(struct gw_call *call)
 {
     uint64_t pause_ns = sto_is_unwanted(&call->unwanted) ? 0 : ten_visit_pause_ns(&call->visit);
@@ -108,7 +110,7 @@ static void slice_counted(struct gw_call *call, struct gw_drop *d)
     slice_next(call);
 }
 
-/* Slices are charged when they are over, whatever becomes of them. */
+/* Charges each slice when it is over, whatever its result. */
 static void slice_done(struct sto_drop_op *op)
 {
     struct gw_call *call = op->user;

@@ -1,7 +1,8 @@
 /*
- * gateway/rekey.c - bigtentd rekey: another master key wraps the tenants' data keys.
+ * gateway/rekey.c - bigtentd rekey: wraps the tenants' data keys with another master key.
  *
- * Data keys, and what they sealed, stay as they are. The directory is locked: no server has it.
+ * Data keys, and data encrypted with them, do not change. The directory is locked: no server uses
+ * it.
  */
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ static bool take_options(struct rekey *r, int argc, char **argv)
 static enum err read_keys(struct rekey *r, struct errbuf *eb)
 {
     bool given = false;
-    /* The variable names the old one, and is gone behind it. */
+    /* The variable holds the old key, and is removed from the environment here. */
     enum err e = gw_master_key_read(&r->from, r->old, &given, eb);
     if (e == ERR_OK && !given)
         e = base_fail(eb, ERR_INVALID,
@@ -81,7 +82,7 @@ static enum err rewrap(const struct rekey *r, const char *dir, struct errbuf *eb
         e = ten_keystore_rewrap(path, r->old, r->new, &count, eb);
     if (e == ERR_OK)
         (void)printf("%zu tenants' keys are wrapped by the new master key\n",
-                     count); /* the exit code is what counts */
+                     count); /* printing may fail: the exit code is the result */
     return e;
 }
 

@@ -60,6 +60,6 @@ int gw_command_restore(int argc, char **argv)
     (void)printf("restored the backup %s of %s into %s: %" PRIu64 " tenants, %" PRIu64 " bytes\n"
                  "now run: bigtentd serve --data %s\n",
                  backup.id, created, options.data, backup.counts.documents, backup.bytes,
-                 options.data); /* nothing depends on it */
+                 options.data); /* printing may fail: nothing depends on it */
     return GW_EXIT_OK;
 }

@@ -1,27 +1,28 @@
 /*
- * gateway/room.c - which connection gives way to a new one when all are in use.
+ * gateway/room.c - selects the connection that gives way to a new one when all places are in use.
  *
  * A connection takes a place when its handshake is over. When all places are taken, another
- * connection ends: of the holder that holds most (gateway/holders.h), and of that one's
- *   1. the one that has been idle longest, unless its last response is still on its way; if it has
- *      none
- *   2. one with a request that has been in flight for LONG_NS; if it has none
- *   3. the one that has not been idle for longest, LONG_NS at least; if it has none
- *   4. an idle one whose last response has been on its way for LONG_NS; if it has none
- * the next holder's. The third is for those who overlap short requests, the fourth for those who
- * take their responses slowly: without them, they could hold all places for ever.
+ * connection ends. It is chosen from the holder with the most connections (gateway/holders.h):
+ *   1. the one that has been idle longest, unless its last response is still on its way; if there
+ *      is none,
+ *   2. one with a request that has been in flight for LONG_NS; if there is none,
+ *   3. the one that has been busy without a break for longest, at least LONG_NS; if there is none,
+ *   4. an idle one whose last response has been on its way for LONG_NS; if there is none,
+ * from the holder with the next most. The third rule is for clients that overlap short requests,
+ * the fourth for clients that receive their responses slowly: without these rules, such clients
+ * could hold all places for ever.
  *
  * An idle connection with input in its socket is spared once, because its next request may have
- * come. A newcomer whose address holds more than those who could give way is refused; so is one
- * whose address holds as many, where only requests of users could be broken off. "More" and "most"
- * are levels, exact to a factor of two; of several loops, one whose most is in the next lower level
- * is as good. Operators' connections are nobody's, and never give way.
+ * arrived. A new connection is refused if its address holds more connections than every holder that
+ * could give way, and also if it holds as many and only requests of users could be aborted. "More"
+ * and "most" compare levels, which are exact to a factor of two; among loops, one whose highest
+ * level is one lower counts as equal. Operators' connections have no holder, and never give way.
  *
- * Handshakes take no place. When too many are there, one is broken off for the next: of the address
- * that holds most, the oldest.
+ * Handshakes take no place. When there are too many, one is aborted for the next one: the oldest of
+ * the address that holds most.
  *
- * A connection that was told to end is out of its holder's lists. It is told so if its peer takes
- * what it is sent, and broken off otherwise, as is one that has not ended GOODBYE_NS later.
+ * A connection that was asked to end is not in its holder's lists. It is asked politely if its peer
+ * accepts output, and aborted otherwise, as is a connection that has not ended after GOODBYE_NS.
  */
 #include <sys/ioctl.h>
 
@@ -32,18 +33,19 @@
 
 #define LONG_NS    (2 * NS_PER_S)
 #define GOODBYE_NS NS_PER_S
-/* Connections that are checked of one level and rank, at most. */
+/* Maximum number of connections that are checked per level and rule. */
 #define LOOKS_MAX 16
-/* Of all connections there may be, one in SPARE_PART more in handshakes, within these bounds. */
+/* Additional connections in handshakes: 1/SPARE_PART of the maximum of connections, within these
+ * bounds. */
 #define SPARE_PART  32
 #define SPARE_LEAST 4
 #define SPARE_MOST  64
 
-/* A newcomer, and who could give way to it. */
+/* A search for a connection that could give way to a new one. */
 struct search {
     struct gw_loop *loop;
     uint64_t now_ns;
-    unsigned newcomer; /* level of its address without it */
+    unsigned newcomer; /* level of the new connection's address, without that connection */
 };
 
 typedef bool may_end(const struct search *s, struct gw_conn *c);
@@ -146,7 +148,7 @@ void gw_room_tick(struct gw_loop *loop, uint64_t now_ns)
 /* --- handshakes --------------------------------------------------------------------------------
  */
 
-/* Without a handshake here, those that are too many end already. */
+/* If there is no handshake on this loop, the excess handshakes are already ending. */
 bool gw_room_greet(struct gw_loop *loop, const struct gw_accepted *coming)
 {
     struct gw_holders *holders = &loop->holders;
@@ -167,22 +169,23 @@ bool gw_room_greet(struct gw_loop *loop, const struct gw_accepted *coming)
 /* --- places ------------------------------------------------------------------------------------
  */
 
-/* For so long it has been idle, or has not been; known to a tick. */
+/* Returns whether the connection has been idle, or busy, for LONG_NS; exact to a tick. */
 static bool is_marked_long(const struct gw_conn *c)
 {
     return c->loop->next_tick_ns >= c->mark_tick_ns + LONG_NS + c->loop->all->tick_ns;
 }
 
-/* What is not read because its peer takes no answers is none. */
+/* Returns whether the connection has input. Input that is not read, because the peer accepts no
+ * responses, does not count. */
 static bool has_input(const struct gw_conn *c)
 {
-    int bytes = 0; /* stays so when the connection is broken */
+    int bytes = 0; /* stays 0 when the connection is broken */
     if (h2o_socket_is_reading(c->sock))
         (void)ioctl(h2o_socket_get_fd(c->sock), FIONREAD, &bytes);
     return bytes > 0 || c->sock->input->size > 0 || gw_turn_waits(&c->turn);
 }
 
-/* Its peer has taken nothing for long, though there is something to take. */
+/* Returns whether the peer has accepted nothing for LONG_NS, although there is output for it. */
 static bool is_deaf(const struct search *s, const struct gw_conn *c)
 {
     return gw_conn_is_sending(c) && s->now_ns - c->progress_ns > LONG_NS;
@@ -204,7 +207,7 @@ static bool is_users(const struct search *s, const struct gw_conn *c)
     return gw_holder_is_user(&s->loop->holders, c->held.holder);
 }
 
-/* Its request or response is broken off. */
+/* Returns whether the connection may end although a request or response of it is aborted. */
 static bool long_may_end(const struct search *s, struct gw_conn *c)
 {
     unsigned own = gw_holder_level(c->held.holder->count);

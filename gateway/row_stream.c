@@ -4,16 +4,17 @@
  * States of a stream, all on the loop:
  *
  *     reading   a slice is with the engine; the call is held
- *     waiting   the peer's queue is full; drained goes on with the next slice
- *     paused    the tenant, or the key, owes for what was visited, or its memory is scarce, or the
- *               engine is busy; a timer goes on. Nothing holds the call, and the engine holds
- *               nothing but a place in the table.
- *     ended     the answer is complete, broken off, or its peer is gone
+ *     waiting   the peer's queue is full; drained continues with the next slice
+ *     paused    the tenant or the key is over its rate of visited bytes, or its memory is scarce,
+ *               or the engine is busy; a timer continues. Nothing holds the call, and the engine
+ *               holds only a position in the table.
+ *     ended     the response is complete or aborted, or its peer is gone
  *
  * Compiling the filter is charged before the first slice.
  *
- * The peer may vanish in any of them: while reading, the reader is told and the completion notices;
- * while waiting or paused, the call is simply freed and its cleanup gives the cursor back.
+ * The peer may vanish in any state. While reading, the reader is notified, and the completion
+ * checks for it; while waiting or paused, the call is simply freed and its cleanup releases the
+ * cursor.
  */
 #include "gateway/row_stream.h"
 
@@ -37,7 +38,7 @@ static void fail(struct gw_row_stream *s, enum err code, const char *detail)
     s->format->fail(s, code, detail);
 }
 
-/* Slices are charged when they are over, whatever becomes of them. */
+/* Charges a slice when it is over, whatever its result. */
 static void charge(struct gw_row_stream *s)
 {
     const struct sto_read_op *op = &s->op;
@@ -49,7 +50,8 @@ static void charge(struct gw_row_stream *s)
     s->work_charged_ns = op->work_ns;
 }
 
-/* Others of its tenant may give some back: it waits for them, but not for ever. */
+/* Returns how long to pause for memory, which other calls of the tenant may release; 0 after
+ * LIM_MEMORY_WAIT_MS. */
 static uint64_t memory_pause_ns(struct gw_row_stream *s)
 {
     uint64_t now_ns = base_monotonic_ns();
@@ -65,7 +67,7 @@ static uint64_t memory_pause_ns(struct gw_row_stream *s)
 
 static void pause_is_over(struct gw_call *call);
 
-/* True: a timer goes on later. */
+/* Returns true if the stream pauses; a timer then continues it. */
 static bool pauses(struct gw_row_stream *s)
 {
     uint64_t pause_ns = ten_visit_pause_ns(&s->call->visit);
@@ -87,7 +89,7 @@ static void fail_late(struct gw_row_stream *s)
     fail(s, ERR_TIMEOUT, "the deadline passed before everything was read");
 }
 
-/* What a slice brought has been looked at; true when the next one is to be read now. */
+/* Handles a finished slice; returns true when the next one is to be read now. */
 static bool slice_done(struct gw_row_stream *s)
 {
     struct gw_call *call = s->call;
@@ -148,7 +150,8 @@ static void read_done(struct sto_read_op *op)
     struct gw_row_stream *s = op->user;
     struct gw_call *call = s->call;
     charge(s);
-    ten_visit_waited(&call->visit); /* charged first: a slice of many rows is no small request */
+    ten_visit_waited(&call->visit); /* after the charge: a slice of many rows is not a small
+                                       request */
     if (slice_done(s))
         read_slices(s, false);
     gw_call_drop(call);

@@ -1,5 +1,6 @@
 /*
- * gateway/salvage.c - bigtentd salvage: a new data directory with what a damaged one still gives.
+ * gateway/salvage.c - bigtentd salvage: a new data directory with the data that is still readable
+ * in a damaged one.
  *
  * Standard output names keys of tenants, as the report does: it is for operators.
  */
@@ -49,7 +50,7 @@ static int parse(int argc, char **argv, struct mig_salvage_options *o)
     return GW_EXIT_OK;
 }
 
-/* The exit code is what counts, not what is printed, here and below. */
+/* Prints a bound. Printing may fail, here and below: the exit code is the result. */
 static void say_bound(const struct mig_missing *m, bool is_end)
 {
     struct buf text;

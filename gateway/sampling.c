@@ -1,5 +1,5 @@
 /*
- * gateway/sampling.c - one operation of storage, submitted again while it is refused for overload.
+ * gateway/sampling.c - one operation of storage, resubmitted while it is refused for overload.
  */
 #include "gateway/sampling.h"
 

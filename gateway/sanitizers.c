@@ -1,11 +1,11 @@
 /*
- * gateway/sanitizers.c - what the checkers of `make asan` and `make tsan` are told to overlook.
+ * gateway/sanitizers.c - suppressions for the sanitizers of `make asan` and `make tsan`.
  *
- * libh2o keeps freed request buffers in lists of each thread and gives neither them nor its queues
- * back when a loop ends; both are bounded by the number of loops. librocksdb is not built with
- * ThreadSanitizer, which therefore cannot see how it orders its memory between threads; nor can it
- * see RocksDB's frame when the bytes are a std::string's or LZ4's, which nothing else here uses.
- * Nothing of ours is listed here.
+ * libh2o keeps freed request buffers in lists of each thread and frees neither them nor its queues
+ * when a loop ends; both are bounded by the number of loops. librocksdb is not built with
+ * ThreadSanitizer, which therefore cannot see how RocksDB orders its memory accesses between
+ * threads; nor can it see RocksDB's frame when the bytes belong to a std::string or to LZ4, which
+ * nothing else here uses. No code of ours is listed here.
  */
 #include "base/banned.h"
 

@@ -1,7 +1,7 @@
 /*
- * gateway/serve.c - the server: open everything, answer requests, watch, stop.
+ * gateway/serve.c - the server: opens everything, answers requests, monitors, stops.
  *
- * The main thread waits for signals, and once a second looks at the engine's health. Opening and
+ * The main thread waits for signals, and checks the engine's health once a second. Opening and
  * closing are strictly nested; a failed engine is not closed: its files are as a crash would leave
  * them, and the next start recovers from the log.
  */
@@ -69,8 +69,9 @@ void gw_serve_options_default(struct gw_serve_options *o)
 {
     *o = (struct gw_serve_options){.listen = {DEFAULT_HOST, DEFAULT_PORT}};
     sto_rocksdb_options_default(&o->engine);
-    o->engine.scrub_bytes_per_s = STO_SCRUB_AUTO; /* only what serves has the time for it */
-    o->request_bytes = o->engine.cache_bytes / 2; /* an eighth of the memory: half is left free */
+    o->engine.scrub_bytes_per_s = STO_SCRUB_AUTO; /* only a server has the time for it */
+    o->request_bytes = o->engine.cache_bytes / 2; /* an eighth of the memory: half of the cache's
+                                                     size, which leaves half of the memory free */
     if (o->request_bytes < LIM_REQUEST_BYTES_MIN)
         o->request_bytes = LIM_REQUEST_BYTES_MIN;
     o->address_connections = UINT64_MAX;
@@ -128,9 +129,9 @@ enum err gw_serve_parse_loopback(const char *text, struct gw_address *out, struc
 /* --- opening -----------------------------------------------------------------------------------
  */
 
-/* Of the descriptors that the process may have, the database takes half for table files
- * (storage/rocksdb/options.c). Connections take the other, but for a part that is always left for
- * files that are being written: without a descriptor for the witness the server would end. */
+/* Divides the descriptors that the process may have. The database uses half for table files
+ * (storage/rocksdb/options.c). Connections use the rest, except a reserve for files that are being
+ * written: without a descriptor for the witness the server would end. */
 static enum err descriptors_divide(struct server *s, struct errbuf *eb)
 {
     struct rlimit limit;
@@ -154,7 +155,8 @@ static enum err descriptors_divide(struct server *s, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* Nor does another process of the same user look into the memory. LeakSanitizer has to. */
+/* Refuses core dumps; it also keeps other processes of the same user from reading the memory.
+ * LeakSanitizer has to read it. */
 static void refuse_core_dumps(void)
 {
 #ifndef __SANITIZE_ADDRESS__
@@ -177,7 +179,8 @@ static enum err open_tls(struct server *s, struct errbuf *eb)
                        eb);
 }
 
-/* Limits that were asked for are for everybody; those of the standard not for this machine. */
+/* Returns the limits per address. Limits set by options apply to all addresses; default limits do
+ * not apply to this machine. */
 static struct gw_address_limits address_limits(const struct server *s)
 {
     const struct gw_serve_options *o = s->options;
@@ -214,7 +217,7 @@ static enum err open_loops(struct server *s, struct errbuf *eb)
     return gw_loops_start(&o, &s->loops, eb);
 }
 
-/* The end of a backup, or of a verification. */
+/* Logs the end of a backup, or of a verification. */
 static void log_backup(const struct mig_work *work)
 {
     const char *event = work->kind == MIG_WORK_CREATE ? "backup" : "backup_verify";
@@ -225,7 +228,7 @@ static void log_backup(const struct mig_work *work)
         base_log(BASE_LOG_ERROR, event, "id=%s reason=\"%s\"", work->id, work->error);
 }
 
-/* The end of an operation on a tenant's backups, with what it is not told. */
+/* Logs the end of an operation on a tenant's backups, with details that the tenant does not see. */
 static void log_operation(const struct mig_operation *op)
 {
     int64_t ms = (op->finished_us - op->started_us) / 1000;
@@ -244,7 +247,7 @@ struct expiry_look {
     struct ten_registry *registry;
 };
 
-/* Control thread. */
+/* Runs the check; on the control thread. */
 static void look_for_expiry(struct base_msg *msg)
 {
     struct expiry_look *look = (struct expiry_look *)(void *)msg;
@@ -254,7 +257,8 @@ static void look_for_expiry(struct base_msg *msg)
     base_free(look);
 }
 
-/* Maybe it was the last that held somebody who left. */
+/* Has the registry check for expiry: the deleted backup may have been the last copy of an erased
+ * tenant's data. */
 static void backup_is_gone(struct ten_registry *registry)
 {
     struct expiry_look *look = base_new(sizeof *look);
@@ -296,7 +300,7 @@ struct start_record {
     struct errbuf *eb;
 };
 
-/* Control thread. */
+/* Records the start; on the control thread. */
 static void record_start(void *ctx)
 {
     struct start_record *s = ctx;
@@ -307,7 +311,7 @@ static void record_start(void *ctx)
     s->result = ten_audit_end(registry, ERR_OK, s->eb);
 }
 
-/* Before the first request. */
+/* Records the start, before the first request. */
 static enum err say_started(struct server *s, struct errbuf *eb)
 {
     struct start_record record = {.server = s, .eb = eb};
@@ -315,7 +319,7 @@ static enum err say_started(struct server *s, struct errbuf *eb)
     return record.result;
 }
 
-/* In reverse; a part that was not opened is NULL. */
+/* Closes everything in reverse order; a part that was not opened is NULL. */
 static void close_all(struct server *s)
 {
     base_watchdog_stop();
@@ -336,7 +340,8 @@ static enum err open_store(struct server *s, struct errbuf *eb)
     return gw_store_open(&s->store, &s->datadir, &places, &s->options->engine, eb);
 }
 
-/* Behind the lock. The certificate is looked at first: it is the likeliest to be wrong. */
+/* Opens everything, while the directory is locked. The certificate is loaded first: it is the most
+ * likely to be wrong. */
 static enum err open_all(struct server *s, struct errbuf *eb)
 {
     enum err e = open_tls(s, eb);
@@ -366,7 +371,8 @@ static void say_one(const struct server *s, const struct gw_address *address, co
 {
     bool is_v6 = strchr(address->host, ':') != NULL;
     (void)printf("%s%s%s%s:%u\n", text, is_v6 ? "[" : "", address->host, is_v6 ? "]" : "",
-                 gw_loops_port(s->loops, id)); /* whoever waits reads it or not */
+                 gw_loops_port(s->loops, id)); /* printing may fail: a waiting script reads it or
+                                                  not */
     base_log(BASE_LOG_INFO, "listening", "host=%s port=%u plaintext=%d version=%s", address->host,
              gw_loops_port(s->loops, id), id == GW_ENDPOINT_PLAIN, BIGTENT_VERSION);
 }
@@ -374,10 +380,11 @@ static void say_one(const struct server *s, const struct gw_address *address, co
 static void look_at_nice(void *ctx)
 {
     int *out = ctx;
-    *out = getpriority(PRIO_PROCESS, 0); /* Linux: of the calling thread */
+    *out = getpriority(PRIO_PROCESS, 0); /* on Linux, of the calling thread */
 }
 
-/* How far those who answer go ahead of others is up to who started the server. */
+/* Logs the nice values of serving threads and of other threads: how far they differ depends on the
+ * privileges of the user that started the server. */
 static void say_nice(void)
 {
     int others, answering = 0;
@@ -386,7 +393,7 @@ static void say_nice(void)
     base_log(BASE_LOG_INFO, "threads", "nice=%d answering=%d", others, answering);
 }
 
-/* The line scripts wait for comes last. */
+/* Prints the addresses; the line that scripts wait for comes last. */
 static void say_listening(const struct server *s)
 {
     if (s->options->emulator.host[0] != '\0')
@@ -409,7 +416,7 @@ static void reload(struct server *s)
         gw_access_log_reopen(s->access_log);
 }
 
-/* Until told to stop (GW_EXIT_OK) or the engine failed (GW_EXIT_ENGINE). */
+/* Runs until asked to stop (GW_EXIT_OK) or the engine failed (GW_EXIT_ENGINE). */
 static int watch(struct server *s)
 {
     const struct timespec second = {.tv_sec = 1};
@@ -437,7 +444,7 @@ static int watch(struct server *s)
     }
 }
 
-/* From now on a second signal ends the process the default way, at once. */
+/* Restores the default signal actions: a second signal ends the process at once. */
 static void let_signals_through(const struct server *s)
 {
     (void)signal(SIGTERM, SIG_DFL);

@@ -12,7 +12,7 @@
 #define MB_MAX      (1024UL * 1024UL) /* a tebibyte */
 #define THREADS_MAX 256
 #define ADDRESS_MAX 1000000
-/* More often, a server would do little else. */
+/* With shorter intervals a server would do little else. */
 #define BACKUP_SECONDS_MIN 60
 
 enum serve_option {
@@ -110,7 +110,7 @@ static bool take_address_limit(const char *name, const char *text, uint64_t *out
     return gw_command_number(name, text, false, ADDRESS_MAX, out);
 }
 
-/* bounds: least_s and most_s in words. */
+/* Parses a number of seconds. bounds: least_s and most_s as text. */
 static bool take_seconds(const char *name, const char *text, uint64_t least_s, uint64_t most_s,
                          const char *bounds, uint64_t *out)
 {
@@ -130,7 +130,7 @@ static bool take_backup_seconds(const char *name, const char *text, uint64_t *ou
     return take_seconds(name, text, BACKUP_SECONDS_MIN, LIM_BACKUP_KEEP_S, "of 1m or more", out);
 }
 
-/* One option; false after saying what is wrong. */
+/* Applies one option; false after printing an error. */
 static bool take(struct gw_serve_options *o, int option, int index)
 {
     struct errbuf eb = {{0}};

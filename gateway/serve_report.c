@@ -1,5 +1,5 @@
 /*
- * gateway/serve_report.c - what a server notices about itself, as lines of its log.
+ * gateway/serve_report.c - logs events that a server detects about itself.
  */
 #include "gateway/serve_report.h"
 
@@ -13,8 +13,8 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* One line for each damaged block, when it is met first, and for each file that keeps bytes of
- * drops from leaving. */
+/* Logs one line for each damaged block, when it is first detected, and one for each new reason why
+ * the space of drops cannot be reclaimed. */
 void gw_report_damage(struct sto_engine *engine, struct sto_damage *seen)
 {
     struct sto_damage now;
@@ -35,7 +35,7 @@ void gw_report_damage(struct sto_engine *engine, struct sto_damage *seen)
     *seen = now;
 }
 
-/* One line for each kind of finding that there are more of. Blocks have a line of their own. */
+/* Logs one line for each kind of finding whose count has grown. Blocks have a line of their own. */
 void gw_report_scrub(struct sto_engine *engine, struct sto_scrub *seen)
 {
     struct sto_engine_stats stats;
@@ -48,10 +48,10 @@ void gw_report_scrub(struct sto_engine *engine, struct sto_scrub *seen)
     *seen = stats.scrub;
 }
 
-/* A line a second at most, as one tenant might cause many: /metrics counts them all. */
+/* Logs at most one line per second, as one tenant might cause many; /metrics counts all of them. */
 void gw_report_slow(const char *name, const char *what, uint64_t ms)
 {
-    static uint64_t next_ns; /* the watchdog's thread only */
+    static uint64_t next_ns; /* used only by the watchdog's thread */
     uint64_t now_ns = base_monotonic_ns();
     if (now_ns < next_ns)
         return;

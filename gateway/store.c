@@ -1,5 +1,5 @@
 /*
- * gateway/store.c - everything behind the gateway, opened in order and closed in reverse.
+ * gateway/store.c - everything below the gateway, opened in order and closed in reverse.
  */
 #include "gateway/store.h"
 
@@ -39,7 +39,8 @@ static enum err read_pepper(struct gw_store *s, const char *dir, struct errbuf *
     return e;
 }
 
-/* Upwards the line says what was reached, downwards below what it fell. */
+/* Logs a threshold. When usage rises, percent is the threshold that was reached; when it falls, the
+ * one that it fell below. */
 static void log_threshold(const struct ten_threshold_event *event)
 {
     bool rises = event->to > event->from;
@@ -90,8 +91,8 @@ static enum err open_keystore(struct gw_store *s, const char *dir,
     return e;
 }
 
-/* Before anybody reads a tenant. The copy beside the backups may know more: the data directory may
- * have been put there by hand. */
+/* Replays the ledger of erasures before any tenant is read. The copy beside the backups may have
+ * more lines: the data directory may have been put in place by hand. */
 static enum err replay_erasures(struct gw_store *s, const char *dir, const char *mirror_dir,
                                 struct errbuf *eb)
 {
@@ -109,7 +110,8 @@ static enum err replay_erasures(struct gw_store *s, const char *dir, const char 
     return e;
 }
 
-/* The pepper is what no other directory has, but those that were restored from it. */
+/* Computes the owner's ID from the pepper, which only directories restored from the same one
+ * share. */
 static void owner_of(const struct gw_store *s, char out[MIG_OWNER + 1])
 {
     static const char label[] = "bigtent backups of";
@@ -118,7 +120,7 @@ static void owner_of(const struct gw_store *s, char out[MIG_OWNER + 1])
     struct buf hex;
     memcpy(input, label, sizeof label);
     memcpy(input + sizeof label, s->pepper, AUTH_PEPPER_BYTES);
-    (void)SHA256(input, sizeof input, digest); /* gives digest */
+    (void)SHA256(input, sizeof input, digest); /* returns digest */
     OPENSSL_cleanse(input, sizeof input);
     base_buf_init(&hex, MIG_OWNER);
     enum err e = base_hex_encode(base_slice(digest, sizeof digest), &hex);

@@ -1,5 +1,5 @@
 /*
- * gateway/task.c - a piece of a call that runs on another thread and comes back.
+ * gateway/task.c - a part of a call that runs on another thread and returns.
  */
 #include "gateway/task.h"
 
@@ -11,9 +11,9 @@
 
 #include "base/banned.h"
 
-#define RETRY_NS 1000000000 /* a second of the tenant's share is several changes */
+#define RETRY_NS 1000000000 /* in a second, a tenant's share is enough for several changes */
 
-/* Who does one of these has a reason not to wait. */
+/* Actions that must not wait. */
 static const char *const URGENT[] = {"key.revoke", "tenant.suspend", "tenant.hold"};
 
 static struct gw_call *call_of(struct ten_work *turn)
@@ -69,10 +69,10 @@ static void prepare(struct gw_call *call, enum err (*work)(struct gw_call *, str
     task->detail.text[0] = '\0';
 }
 
-/* --- whose turn it is -------------------------------------------------------------------------
+/* --- scheduling --------------------------------------------------------------------------------
  */
 
-/* NULL: it acts for no tenant. */
+/* Returns the tenant whose share the call uses; NULL: it acts for no tenant. */
 static struct ten_tenant *tenant_of(const struct gw_call *call)
 {
     if (call->who.kind == AUTH_OPERATOR)
@@ -90,7 +90,7 @@ static enum ten_lane lane_of(const struct gw_call *call, const char *action)
     return TEN_LANE_OPERATORS;
 }
 
-/* How many may wait; a call that has begun is finished. */
+/* Returns how many calls may wait; a call that has started is finished. */
 static uint64_t most_of(const struct gw_call *call)
 {
     if (call->task.is_begun)
@@ -129,7 +129,7 @@ void gw_task_as(struct gw_call *call, const char *action,
     prepare(call, work, done);
     call->task.action = action;
     if (action != NULL)
-        (void)gw_action_get(call, action); /* what only the loop knows is noted */
+        (void)gw_action_get(call, action); /* stores the facts that only the loop knows */
     call->action.is_elsewhere = action != NULL;
     uint64_t most = most_of(call);
     call->task.is_begun = true;
@@ -149,5 +149,5 @@ void gw_task_on_helper(struct gw_call *call,
         t != NULL ? &t->helper : ten_fair_lane(helper, lane_of(call, NULL));
     call->task.is_begun = true;
     bool is_queued = ten_fair_worker_submit(helper, &call->task.turn, line, UINT64_MAX);
-    INVARIANT(is_queued); /* one for each request under way, and those are bounded */
+    INVARIANT(is_queued); /* one for each request in flight, and those are bounded */
 }

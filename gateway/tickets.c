@@ -1,10 +1,9 @@
 /*
  * Two keys: the newer one encrypts, both decrypt. A ticket is valid for LIM_TICKET_KEY_S, so its
- * key is there for as long as it is valid. Keys are renewed by whoever uses them, and by the
- * server's watch once a second, so that an old key does not stay in an idle server's memory.
+ * key exists for as long as the ticket is valid. Keys are renewed at their next use, and by the
+ * server's check once a second, so that an old key does not stay in an idle server's memory.
  *
- * What a ticket holds, and that it is not changed, is OpenSSL's affair: it asks for a cipher and a
- * MAC with their keys.
+ * OpenSSL fills tickets and detects changed ones: it requests a cipher and a MAC with their keys.
  */
 #include "gateway/tickets.h"
 
@@ -20,7 +19,7 @@
 
 #include "base/banned.h"
 
-#define NAME_BYTES 16 /* OpenSSL's */
+#define NAME_BYTES 16 /* size required by OpenSSL */
 #define KEY_BYTES  32
 #define KEYS       2
 #define KEY_NS     (LIM_TICKET_KEY_S * 1000000000ULL)
@@ -70,7 +69,8 @@ static bool key_make(struct key *key)
     return key->is_set;
 }
 
-/* Without random bytes there is no key, hence no ticket, until the next time. */
+/* Renews the keys. Without random bytes there is no key, hence no ticket, until the next
+ * renewal. */
 static void keys_renew(struct tickets *t, uint64_t now_ns)
 {
     if (now_ns < t->renewed_ns + KEY_NS)
@@ -80,11 +80,12 @@ static void keys_renew(struct tickets *t, uint64_t now_ns)
     else
         OPENSSL_cleanse(&t->keys[1], sizeof t->keys[1]);
     OPENSSL_cleanse(&t->keys[0], sizeof t->keys[0]);
-    (void)key_make(&t->keys[0]); /* is_set says it */
+    (void)key_make(&t->keys[0]); /* is_set says whether it succeeded */
     t->renewed_ns = now_ns;
 }
 
-/* The key of that name, or the newest for NULL; its age in keys, or -1 when there is none. */
+/* Copies the key of that name, or the newest for NULL; returns its index, 0 for the newest, or -1
+ * when there is none. */
 static int key_copy(struct tickets *t, const uint8_t *name, struct key *out)
 {
     int found = -1;
@@ -154,7 +155,7 @@ enum err gw_tickets_attach(SSL_CTX *ctx, struct errbuf *eb)
         return base_fail(eb, ERR_IO, "no random bytes for session tickets");
     if (SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, on_ticket) != 1)
         return base_fail(eb, ERR_UNSUPPORTED, "TLS library lacks session tickets");
-    (void)SSL_CTX_set_timeout(ctx, (long)LIM_TICKET_KEY_S); /* returns the former one */
+    (void)SSL_CTX_set_timeout(ctx, (long)LIM_TICKET_KEY_S); /* returns the previous timeout */
     return ERR_OK;
 }
 

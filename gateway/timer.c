@@ -1,8 +1,9 @@
 /*
- * gateway/timer.c - a list without order, looked through when its first one is due.
+ * gateway/timer.c - an unordered list, searched when its first timer is due.
  *
- * What is due moves to a list of its own before any of it runs: a timer that is started meanwhile
- * waits for the next turn, one that is stopped meanwhile leaves whichever list it is in.
+ * Timers that are due move to a list of their own before any of them runs: a timer started in the
+ * meantime waits for the next iteration, and a timer stopped in the meantime is removed from
+ * whichever list it is in.
  */
 #include "gateway/timer.h"
 

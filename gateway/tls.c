@@ -1,9 +1,10 @@
 /*
- * The context is built anew for every load; the running one is swapped under a short mutex and
- * lives on in the connections that use it. Nothing of a failed load is kept.
+ * The context is rebuilt for every load; the running one is swapped under a short mutex and lives
+ * on in the connections that use it. Nothing of a failed load is kept.
  *
- * Sessions are resumed by tickets (tickets.h), never from a cache. A ticket stands for no identity:
- * each request brings its key. Resuming keeps the key exchange, and there is no early data.
+ * Sessions are resumed by tickets (tickets.h), never from a cache. A ticket does not identify a
+ * caller: each request carries its key. Resuming keeps the key exchange, and there is no early
+ * data.
  */
 #include "gateway/tls.h"
 
@@ -25,7 +26,7 @@
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
 #define CIPHERS_TLS13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
-#define TICKETS 1 /* after a handshake: a client may use one for several connections */
+#define TICKETS 1 /* after a handshake: a client may use one ticket for several connections */
 
 struct gw_tls {
     pthread_mutex_t mutex; /* guards current */
@@ -34,15 +35,15 @@ struct gw_tls {
     char *key_path;
 };
 
-/* The last reason OpenSSL noted, for people. */
+/* Returns the last reason that OpenSSL recorded, for people. */
 static const char *reason(void)
 {
     const char *text = ERR_reason_error_string(ERR_peek_last_error());
     return text != NULL ? text : "unknown reason";
 }
 
-/* h2 before http/1.1; a client that offers neither is turned away (RFC 7301, and no cross-protocol
- * tricks). */
+/* Selects h2 before http/1.1; a client that offers neither is refused (RFC 7301, and no
+ * cross-protocol attacks). */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                            const unsigned char *in, unsigned int in_len, void *unused)
 {
@@ -108,7 +109,8 @@ static enum err load(SSL_CTX *ctx, const char *cert_path, const char *key_path, 
     if (SSL_CTX_use_certificate_chain_file(ctx, cert_path) != 1)
         return base_fail(eb, ERR_INVALID, "%s is not a usable PEM certificate chain: %s", cert_path,
                          reason());
-    /* A key that does not fit is reported by check_private_key, not by use: load order matters. */
+    /* A key that does not match is reported by check_private_key, not when it is used: load order
+     * matters. */
     if (SSL_CTX_use_PrivateKey_file(ctx, key_path, SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(ctx) != 1) {
         unsigned long code = ERR_peek_last_error();

@@ -1,8 +1,8 @@
 /*
- * gateway/turns.c - a ring of lines, and a list of turns in each.
+ * gateway/turns.c - a ring of lines, and a list of waiting connections in each.
  *
  * Lines are found by a hash of the user's address, as in stochastic fair queueing: no table has to
- * grow, and no line has to be given back when a user is gone.
+ * grow, and no line has to be released when a user is gone.
  *
  * 1. A line is in the ring exactly while something waits in it.
  */

@@ -1,8 +1,8 @@
 /*
- * gateway/upgrade.c - bigtentd upgrade: bring a data directory to this program's format.
+ * gateway/upgrade.c - bigtentd upgrade: upgrades a data directory to this program's format.
  *
- * 1. FORMAT rises behind each step, so a run that is killed is repeated from the step it was in.
- * 2. How much there is to do is measured before each step, whether it is done then or not.
+ * 1. FORMAT is increased after each step, so a killed run is repeated from the step it was in.
+ * 2. The amount of work is measured before each step, whether the step is then executed or not.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ struct upgrade {
     struct gw_store store;
     const struct mig_upgrade *step;
     struct mig_upgrade_amount amount; /* of the step */
-    uint64_t start_ns;                /* when it began */
+    uint64_t start_ns;                /* when the step started */
     size_t left;
     enum err result;
     struct errbuf *eb;
@@ -69,7 +69,7 @@ static enum err measure(struct upgrade *u, const struct mig_upgrade *step)
     return e == ERR_OK ? step->measure(db, &u->amount, u->eb) : e;
 }
 
-/* The exit code is what counts, not what is printed, here and below. */
+/* Prints the amount. Printing may fail, here and below: the exit code is the result. */
 static void say_amount(const struct upgrade *u)
 {
     const struct mig_upgrade_amount *a = &u->amount;

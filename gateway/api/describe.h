@@ -26,15 +26,16 @@ void gw_describe_usage(struct gw_json *j, const struct sto_usage *usage);
 void gw_describe_usage_members(struct gw_json *j, const struct sto_usage *usage);
 /* Writes the members that only a tenant has: uncollected_bytes, change_bytes, schema_bytes. */
 void gw_describe_growth_members(struct gw_json *j, const struct ten_tenant *t);
-/* Writes {"id","version","families","deletion_protection","row_key_notes","usage"}; usage includes
- * uncollected_bytes. */
+/* Writes {"id","version","families","deletion_protection","row_key_notes",
+ * "change_stream_retention","usage"}; usage includes uncollected_bytes. */
 void gw_describe_table(struct gw_json *j, const struct sto_schema *schema);
-/* {"id","display_name","state","suspended","reason","created","state_since","usage","plan","quota",
- * "job"} */
+/* Writes "delete_at" and "hold": null, or {"reason","by","since"}, inside an open object. */
 void gw_describe_departure(struct gw_json *j, const struct ten_details *details);
 struct ten_copies;
 /* Writes "backups":{"count":N,"listed":[{"id","created","expires"}]}, inside an open object. */
 void gw_describe_copies(struct gw_json *j, const struct ten_copies *copies);
+/* Writes {"id","display_name","state","suspended","reason","created","state_since","usage","plan",
+ * "quota","own_quota","job","delete_at","hold","keyless","encrypted","key_versions","instance"}. */
 void gw_describe_tenant(struct gw_json *j, const struct ten_tenant *t,
                         const struct ten_details *details);
 /* Writes ["data.read",...]. */
