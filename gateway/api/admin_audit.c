@@ -1,16 +1,16 @@
 /*
  * gateway/api/admin_audit.c - the audit trail: a page as JSON, or as lines until its end; its head.
  *
- * Records are read on the helper, a portion at a time. Lines end at what was the newest record when
- * the reading began: who reads while others act comes to an end.
+ * Records are read on the helper, a portion at a time. Lines end at the record that was the newest
+ * when the reading started, so that reading ends even while new records are written.
  *
- * A trail whose oldest records were removed begins with a statement of the last of them, sealed
+ * A trail whose oldest records were removed starts with a sealed statement of the last of them
  * (tenancy/audit_cut.h): "cut" of a page, the first line of lines.
  *
- * What a tenant reads is its own chain: records are numbered and hashed within it. Number, before
- * and hash of the whole trail are left out: they count what others do. Key, address and salt are
- * left out where it was not a key of the tenant's that acted: who runs the server, and from where,
- * is not the tenant's affair.
+ * A tenant reads its own chain: records are numbered and hashed within it. Number, before and hash
+ * of the whole trail are left out, because they count the actions of others. Key, address and salt
+ * are left out where the acting key was not one of the tenant's: who runs the server, and from
+ * where, is not disclosed to tenants.
  */
 #include "gateway/api/admin.h"
 #include "gateway/api/handlers.h"
@@ -22,7 +22,9 @@
 #include "base/banned.h"
 
 #define PORTION_RECORDS 500
-#define BEGINNINGS      16 /* of a first portion; a batch of removals lasts longer than one */
+#define BEGINNINGS                                                                                 \
+    16 /* attempts at a first portion; a batch of removals lasts longer than
+                              one */
 
 const char *const gw_audit_query[] = {"tenant", "from", "limit", NULL};
 const char *const gw_own_audit_query[] = {"from", "limit", NULL};
@@ -34,11 +36,11 @@ struct audit {
     bool is_own;         /* the tenant's view */
     bool as_lines;
     uint64_t next;
-    uint64_t last; /* not behind this one */
+    uint64_t last; /* the last record to read */
     struct ten_audit_cut cut;
-    bool tells_cut; /* what is asked for was removed, or some of it */
-    uint64_t left;  /* records that may still be given */
-    size_t given;   /* in this portion */
+    bool tells_cut; /* some or all of the requested records were removed */
+    uint64_t left;  /* records that may still be written */
+    size_t given;   /* written in this portion */
     struct gw_json json;
 };
 
@@ -74,7 +76,7 @@ static void put_actor(struct gw_json *j, const struct base_audit_record *r, bool
     put_text(j, "salt", is_withheld ? SLICE_EMPTY : base_slice_text(salt));
 }
 
-/* Null where it went with the tenant; the hash stays. */
+/* Writes the subject; null where it was erased with its tenant; the hash stays. */
 static void put_subject(struct gw_json *j, const struct base_audit_record *r)
 {
     char salt[BASE_AUDIT_SALT_HEX + 1];
@@ -111,8 +113,8 @@ static void put_record(struct gw_json *j, const struct base_audit_record *r, boo
 /* --- reading -----------------------------------------------------------------------------------
  */
 
-/* The next record is not there. ERR_CONFLICT: it was removed since the reading began, and what is
- * left must not look whole. */
+/* Handles a missing next record. ERR_CONFLICT: it was removed since the reading started, and the
+ * remaining records must not look complete. */
 static enum err check_removed(struct gw_call *call)
 {
     const struct audit *a = call->state;
@@ -142,7 +144,7 @@ static enum err visit(void *ctx, const struct base_audit_record *r)
     return call->out.error;
 }
 
-/* Helper. */
+/* Reads a portion; on the helper. */
 static enum err read_portion(struct gw_call *call, struct errbuf *eb)
 {
     struct audit *a = call->state;
@@ -162,7 +164,7 @@ static enum err put_cut(struct gw_call *call, struct errbuf *eb)
     return ten_audit_cut_seal(call->api->registry, a->tenant, &a->cut, &call->out, eb);
 }
 
-/* Helper. */
+/* Reads a portion of lines; on the helper. */
 static enum err read_lines(struct gw_call *call, struct errbuf *eb)
 {
     const struct audit *a = call->state;
@@ -172,7 +174,7 @@ static enum err read_lines(struct gw_call *call, struct errbuf *eb)
     return e == ERR_OK ? read_portion(call, eb) : e;
 }
 
-/* Helper. */
+/* Reads a page; on the helper. */
 static enum err read_page(struct gw_call *call, struct errbuf *eb)
 {
     struct audit *a = call->state;
@@ -195,7 +197,7 @@ static enum err read_page(struct gw_call *call, struct errbuf *eb)
     return e;
 }
 
-/* The newest there is, and the oldest. */
+/* Finds the newest record, and the oldest. */
 static enum err find_ends(struct gw_call *call, struct errbuf *eb)
 {
     struct audit *a = call->state;
@@ -226,8 +228,8 @@ static enum err read_beginning(struct gw_call *call, struct errbuf *eb)
     return a->as_lines ? read_lines(call, eb) : read_page(call, eb);
 }
 
-/* Helper. The first portion comes with the head, so that a failure has a status. What was removed
- * while it was read is no failure: it begins anew, behind that. */
+/* Reads the first portion before the head is sent, so that a failure has a status; on the helper.
+ * Records removed during the reading are no failure: it restarts after them. */
 static enum err read_first(struct gw_call *call, struct errbuf *eb)
 {
     struct audit *a = call->state;
@@ -243,7 +245,7 @@ static enum err read_first(struct gw_call *call, struct errbuf *eb)
     return e;
 }
 
-/* Helper. */
+/* Reads the next portion; on the helper. */
 static enum err work(struct gw_call *call, struct errbuf *eb)
 {
     struct audit *a = call->state;
@@ -297,13 +299,13 @@ void gw_own_audit_list(struct gw_call *call)
     start(call, a);
 }
 
-/* Helper: the head is locked while a record becomes durable. */
+/* Describes the head; on the helper, because the head is locked while a record becomes durable. */
 static enum err describe_head(struct gw_call *call, struct errbuf *eb)
 {
     struct base_audit_head head;
     char time[BASE_TIME_TEXT];
     struct gw_json j = gw_json_start(&call->out);
-    (void)eb; /* it is in memory */
+    (void)eb; /* no failure: it is in memory */
     ten_audit_head(call->api->registry, &head, time);
     gw_json_open(&j, '{');
     gw_json_name_u64(&j, "number", head.number);

@@ -1,8 +1,8 @@
 /*
- * gateway/api/admin_backups.c - backups of everything: begin, list; any: describe, verify, delete.
+ * gateway/api/admin_backups.c - backups of everything: create, list; any: describe, verify, delete.
  *
- * A backup that is being made, or that failed last, is shown beside those on the list. One that is
- * listed, but whose end is not recorded yet, is still being made.
+ * A backup that is in progress, or the last one that failed, is shown beside those on the list. A
+ * backup that is listed, but whose end is not recorded yet, is still in progress.
  */
 #include "base/alloc.h"
 #include "gateway/api/admin.h"
@@ -43,7 +43,8 @@ static void put_progress(struct gw_json *j, const struct mig_work *work)
     gw_json_close(j, '}');
 }
 
-/* As the catalogue remembers it, but for one that is under way, or came to no end. */
+/* Returns the verification that the catalogue recorded, unless one is in progress or did not
+ * finish. */
 static struct mig_work verified_work(const struct mig_verified *found)
 {
     struct mig_work work = {
@@ -119,7 +120,7 @@ void gw_admin_describe_backup(struct gw_call *call, struct gw_json *j,
     describe(j, entry, &verify);
 }
 
-/* One that is no backup yet, or was to be one. */
+/* Describes a backup that is not complete yet, or that failed. */
 static void describe_work(struct gw_json *j, const struct mig_work *work)
 {
     gw_json_open(j, '{');
@@ -188,7 +189,7 @@ static enum err list_work(struct gw_call *call, struct errbuf *eb)
     struct mig_backup_entry *entries = base_new_array(LIM_BACKUPS, sizeof entries[0]);
     struct mig_work create, verify;
     struct gw_json j = gw_json_start(&call->out);
-    (void)eb; /* it does not fail */
+    (void)eb; /* cannot fail */
     mig_service_work(service, MIG_WORK_CREATE, &create);
     mig_service_work(service, MIG_WORK_VERIFY, &verify);
     size_t count =

@@ -1,7 +1,7 @@
 /*
  * gateway/api/admin_certificates.c - certificates of erasure, as signed or as a page; the key.
  *
- * They are read on the helper: they lie in a file, and no tenant is changed.
+ * They are read on the helper: they are in a file, and no tenant is changed.
  */
 #include "gateway/api/admin.h"
 #include "gateway/api/handlers.h"

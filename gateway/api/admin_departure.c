@@ -1,5 +1,5 @@
 /*
- * gateway/api/admin_departure.c - how a tenant leaves: offboard, undelete, hold, release.
+ * gateway/api/admin_departure.c - offboarding of tenants: offboard, undelete, hold, release.
  */
 #include "base/alloc.h"
 #include "gateway/api/admin.h"
@@ -23,7 +23,7 @@ struct departure {
     bool deep; /* every table is searched */
 };
 
-/* State of a call about the path's tenant; NULL when it was answered. */
+/* Allocates the state of a call about the path's tenant; NULL when it was answered. */
 static struct departure *begin(struct gw_call *call, const char *const *names)
 {
     struct ten_tenant *t = gw_admin_tenant(call);
@@ -50,7 +50,7 @@ static enum err offboard_work(struct gw_call *call, struct errbuf *eb)
         return e;
     enum ten_state state = (enum ten_state)atomic_load(&d->tenant->state);
     if (state == TEN_PURGED || state == TEN_EXPIRED)
-        gw_rest(call)->status = 200; /* it was done before */
+        gw_rest(call)->status = 200; /* it was requested before */
     struct gw_json j = gw_json_start(&call->out);
     gw_json_open(&j, '{');
     gw_json_name_text(&j, "job", job);
@@ -69,7 +69,7 @@ static size_t count_keys(struct gw_call *call, const struct ten_tenant *t)
     return count;
 }
 
-/* What would go, what stands in the way, and what would stay. */
+/* Reports what would be deleted, what prevents it, and what would stay. */
 static enum err look_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct departure *d = call->state;
@@ -97,7 +97,7 @@ static enum err look_work(struct gw_call *call, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* "grace"; false when the call was answered. */
+/* Reads "grace"; false when the call was answered. */
 static bool get_grace(struct gw_call *call, uint64_t *out_us)
 {
     struct slice text;

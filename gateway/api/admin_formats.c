@@ -1,7 +1,8 @@
 /*
- * gateway/api/admin_formats.c - which formats the data directory has had, and this program knows.
+ * gateway/api/admin_formats.c - the formats that the data directory has had, and that this program
+ * knows.
  *
- * Read on the helper: it is a file, and no tenant is changed.
+ * Read on the helper: they are in a file, and no tenant is changed.
  */
 #include "gateway/api/admin.h"
 #include "gateway/api/handlers.h"

@@ -1,5 +1,5 @@
 /*
- * gateway/api/admin_jobs.c - offboarding jobs: how far they are, and what the audit found.
+ * gateway/api/admin_jobs.c - offboarding jobs: their progress, and the findings of the audit.
  */
 #include "base/alloc.h"
 #include "gateway/api/describe.h"
@@ -98,7 +98,7 @@ static void put_progress(struct gw_json *j, struct ten_registry *registry,
                          const struct ten_job *job)
 {
     struct ten_job_progress p;
-    bool is_ended = job->finished_us != 0; /* the others of its group may go on */
+    bool is_ended = job->finished_us != 0; /* other jobs of its group may continue */
     gw_json_name(j, "progress");
     if (!is_ended && ten_job_progress_get(registry, job->id, &p))
         put_progress_members(j, &p);
@@ -106,7 +106,7 @@ static void put_progress(struct gw_json *j, struct ten_registry *registry,
         gw_json_null(j);
 }
 
-/* null unless it waits for the purges that run now. */
+/* Writes the queue: null unless the job waits for the purges that run now. */
 static void put_queue(struct gw_json *j, struct ten_registry *registry, const struct ten_job *job)
 {
     struct ten_job_place p;
@@ -126,7 +126,7 @@ static void put_queue(struct gw_json *j, struct ten_registry *registry, const st
     gw_json_close(j, '}');
 }
 
-/* null for one that was cancelled: its tenant is there, and so is everything. */
+/* Writes the backups: null for a cancelled job, whose tenant still has all its data. */
 static void put_backups(struct gw_json *j, const struct ten_job *job,
                         const struct ten_copies *copies)
 {
@@ -138,7 +138,7 @@ static void put_backups(struct gw_json *j, const struct ten_job *job,
     gw_json_null(j);
 }
 
-/* Its members, without the end. */
+/* Writes the members of a job, without closing it. */
 static void put_job_members(struct gw_json *j, struct ten_registry *registry,
                             const struct ten_job *job)
 {
@@ -175,7 +175,7 @@ struct job_list {
     struct gw_portions portions;
     struct gw_json json;
     char last[TEN_JOB_ID + 1]; /* the job before the next; "": none */
-    size_t given;              /* in this portion */
+    size_t given;              /* written in this portion */
     size_t left;
 };
 
@@ -191,7 +191,7 @@ static enum err put_job(void *ctx, const struct ten_job *job)
     return call->out.error;
 }
 
-/* Helper. */
+/* Lists jobs; on the helper. */
 static enum err list_work(struct gw_call *call, struct errbuf *eb)
 {
     struct job_list *l = call->state;
@@ -220,7 +220,7 @@ void gw_job_list(struct gw_call *call)
     gw_portions_start(call);
 }
 
-/* --- one ---------------------------------------------------------------------------------------
+/* --- one job -----------------------------------------------------------------------------------
  */
 
 static enum err get_work(struct gw_call *call, struct errbuf *eb)
@@ -235,7 +235,7 @@ static enum err get_work(struct gw_call *call, struct errbuf *eb)
         struct gw_json j = gw_json_start(&call->out);
         gw_json_open(&j, '{');
         put_job_members(&j, call->api->registry, job);
-        /* of one job alone: both look at all others */
+        /* only for a single job: both scan all others */
         put_queue(&j, call->api->registry, job);
         put_backups(&j, job, &copies);
         gw_json_close(&j, '}');

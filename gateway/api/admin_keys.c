@@ -2,8 +2,8 @@
  * gateway/api/admin_keys.c - API keys: create, list, revoke; of a tenant, or of services and
  * operators.
  *
- * All of it runs on the control thread, which owns the keyring. The last key that may change
- * anything is not revoked: without it nobody could make another.
+ * All of it runs on the control thread, which owns the keyring. The last key with write access to
+ * administration cannot be revoked: without it no key could create another.
  */
 #include <openssl/crypto.h>
 
@@ -65,7 +65,7 @@ static enum err parse_scope(const json_t *item, uint64_t *scopes, struct errbuf 
     return ERR_OK;
 }
 
-/* Scopes left out: all of the kind, or all that a key can have that is limited to rows. */
+/* Reads the scopes. Absent: all of the kind, or all that a key limited to rows can have. */
 static enum err parse_scopes(const json_t *body, struct auth_key_wanted *c, struct errbuf *eb)
 {
     const json_t *list = json_object_get(body, "scopes");
@@ -117,7 +117,7 @@ static enum err parse_limits(const json_t *body, struct auth_limits *out, struct
     return base_fail_at(eb, e, "limits");
 }
 
-/* "tenants" of a service key; left out, or null: all. */
+/* Reads "tenants" of a service key; absent or null: all. */
 static enum err parse_allowed(struct gw_call *call, struct auth_key_wanted *w, struct errbuf *eb)
 {
     const json_t *list = json_object_get(gw_rest(call)->json, "tenants");
@@ -238,7 +238,7 @@ void gw_admin_key_list(struct gw_call *call)
 /* --- revoke ------------------------------------------------------------------------------------
  */
 
-/* True when `id` is the only operator key left that may change anything. */
+/* Returns whether `id` is the only operator key left that may change anything. */
 static bool is_last_writer(struct gw_call *call, struct slice id)
 {
     const struct auth_key **keys = base_new_array(KEYS_SHOWN_MAX, sizeof keys[0]);

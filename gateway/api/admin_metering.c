@@ -1,8 +1,8 @@
 /*
  * gateway/api/admin_metering.c - bills by tenant and hour, as NDJSON or CSV.
  *
- * Bills are read on the helper, a portion at a time, each when the peer has taken enough of the one
- * before.
+ * Bills are read on the helper, a portion at a time, each when the peer has consumed enough of the
+ * previous one.
  */
 #include <stdio.h>
 
@@ -27,8 +27,8 @@ const char *const gw_own_metering_query[] = {"from", "until", "format", NULL};
 struct metering {
     struct ten_bills *bills;
     bool as_csv;
-    bool is_begun;   /* the line of names is there */
-    bool is_waiting; /* for the peer to take what it has */
+    bool is_begun;   /* the line of names was written */
+    bool is_waiting; /* until the peer accepts the output */
     bool is_last;
 };
 
@@ -49,7 +49,7 @@ static void hour_text(uint64_t hour, char out[HOUR_TEXT])
     memcpy(out + HOUR_TEXT - 2, "Z", 2);
 }
 
-/* Errors latch in out. */
+/* Appends text; errors latch in out. */
 static void put_text(struct buf *out, const char *text)
 {
     (void)base_buf_append(out, base_slice_text(text));
@@ -61,7 +61,7 @@ static void put_number(struct buf *out, uint64_t number)
     (void)base_buf_append(out, base_slice(digits, gw_json_digits(digits, number)));
 }
 
-/* Seconds with three digits behind the point. */
+/* Appends seconds with three decimals. */
 static void put_seconds(struct buf *out, uint64_t ns)
 {
     char text[4];
@@ -97,7 +97,7 @@ static void put_csv_names(struct buf *out)
     put_text(out, "\r\n");
 }
 
-/* No field needs quotes: an ID holds letters, digits and hyphens. */
+/* Appends a bill as CSV. No field needs quotes: an ID consists of letters, digits and hyphens. */
 static void put_csv(struct buf *out, const struct ten_bill *bill)
 {
     const struct ten_metering_doc *d = &bill->doc;
@@ -174,7 +174,7 @@ static enum err visit(void *ctx, const struct ten_bill *bill)
 /* --- reading -----------------------------------------------------------------------------------
  */
 
-/* Helper. */
+/* Reads a portion; on the helper. */
 static enum err read_portion(struct gw_call *call, struct errbuf *eb)
 {
     struct metering *m = call->state;
@@ -206,10 +206,10 @@ static void portion_read(struct gw_call *call)
     if (call->ex == NULL)
         return;
     if (call->task.result != ERR_OK) {
-        gw_exchange_abort(call->ex); /* bills that are cut must not look whole */
+        gw_exchange_abort(call->ex); /* truncated bills must not look complete */
         return;
     }
-    bool is_last = m->is_last; /* nothing of m may be read behind the last byte */
+    bool is_last = m->is_last; /* nothing of m may be read after the last byte is sent */
     if (is_last)
         gw_budget_put_cost_trailer(call);
     if (is_last || call->out.len > 0)

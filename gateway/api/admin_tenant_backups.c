@@ -1,6 +1,6 @@
 /*
- * gateway/api/admin_tenant_backups.c - backups of one tenant, what is restored from them, and the
- * operations that do it.
+ * gateway/api/admin_tenant_backups.c - backups of one tenant, restores from them, and the
+ * operations that execute both.
  */
 #include "base/alloc.h"
 #include "gateway/api/admin.h"
@@ -24,7 +24,8 @@ struct wanted {
     bool dry_run;
 };
 
-/* State of a call about the path's tenant; NULL when it was answered. names: NULL: no body. */
+/* Allocates the state of a call about the path's tenant; NULL when it was answered. names: NULL: no
+ * body. */
 static struct wanted *begin(struct gw_call *call, const char *const *names)
 {
     struct ten_tenant *t = gw_admin_tenant(call);
@@ -36,7 +37,7 @@ static struct wanted *begin(struct gw_call *call, const char *const *names)
     return w;
 }
 
-/* Left out or null: empty. An empty text is refused: it must not stand for everything. */
+/* Reads a name. Absent or null: empty. An empty text is refused: it must not mean everything. */
 static bool get_name(struct gw_call *call, const char *name, bool required, struct slice *out)
 {
     if (!gw_admin_get_text(call, name, required, out))
@@ -100,7 +101,7 @@ static enum err list_operations(struct gw_call *call, struct errbuf *eb)
     size_t count =
         mig_operation_list(call->api->backups, ten_tenant_id(w->tenant), ops, LIM_OPERATIONS_KEPT);
     struct gw_json j = gw_json_start(&call->out);
-    (void)eb; /* those that there are */
+    (void)eb; /* lists the existing ones, which cannot fail */
     gw_json_open(&j, '{');
     gw_json_name(&j, "operations");
     gw_json_open(&j, '[');
@@ -182,7 +183,7 @@ static enum err list_work(struct gw_call *call, struct errbuf *eb)
     size_t count = mig_backups_list_of(mig_service_backups(call->api->backups),
                                        ten_tenant_id(w->tenant), entries, LIM_BACKUPS_SCOPED);
     struct gw_json j = gw_json_start(&call->out);
-    (void)eb; /* it does not fail */
+    (void)eb; /* cannot fail */
     gw_json_open(&j, '{');
     gw_json_name(&j, "backups");
     gw_json_open(&j, '[');
@@ -213,7 +214,7 @@ static enum err restore_work(struct gw_call *call, struct errbuf *eb)
     return e == ERR_OK ? describe_id(call, base_slice_text(id), eb) : e;
 }
 
-/* Which tables would go. */
+/* Reports which tables would be replaced. */
 static enum err look_work(struct gw_call *call, struct errbuf *eb)
 {
     const struct wanted *w = call->state;

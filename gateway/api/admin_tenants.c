@@ -2,7 +2,7 @@
  * gateway/api/admin_tenants.c - tenants: create, describe, change, suspend, resume, quota.
  *
  * Changes run on the control thread: the handler checks the input on the loop and posts a task
- * whose work does the change and writes the answer.
+ * whose work does the change and writes the response.
  */
 #include "gateway/api/admin.h"
 #include "gateway/api/describe.h"
@@ -62,7 +62,8 @@ void gw_admin_describe(struct gw_call *call, const struct ten_tenant *t)
 /* --- create ------------------------------------------------------------------------------------
  */
 
-/* "display_name", "plan" and "quota" of the body. Null takes a plan away, and is nothing else. */
+/* Reads "display_name", "plan" and "quota" of the body. Null removes a plan, and is allowed nowhere
+ * else. */
 static bool get_wanted(struct gw_call *call, struct tenant_change *c)
 {
     const json_t *body = gw_rest(call)->json;
@@ -127,7 +128,7 @@ void gw_tenant_get(struct gw_call *call)
     gw_rest_send_json(call, 200);
 }
 
-/* State of a change to the path's tenant; NULL when the call was answered. */
+/* Allocates the state of a change to the path's tenant; NULL when the call was answered. */
 static struct tenant_change *begin_change(struct gw_call *call, const char *const *names)
 {
     struct ten_tenant *t = gw_admin_tenant(call);
@@ -174,8 +175,8 @@ static void fence_done(struct sto_fence_op *op)
     gw_call_drop(call);
 }
 
-/* A write that was let pass before is on its way to the disk: who is told that writes are suspended
- * may count on it that none comes behind the answer. */
+/* Answers a suspension. A write admitted earlier may still be in flight; a caller that receives the
+ * response can rely on no write following it. */
 static void answer_suspended(struct gw_call *call)
 {
     struct tenant_change *c = call->state;
@@ -191,7 +192,7 @@ static void answer_suspended(struct gw_call *call)
     sto_fence(call->api->engine, &c->fence);
 }
 
-/* "access": what is refused; false when the call was answered. */
+/* Reads "access": what is refused; false when the call was answered. */
 static bool get_closed(struct gw_call *call, uint32_t *out)
 {
     struct slice access;
@@ -253,7 +254,7 @@ void gw_tenant_rotate_key(struct gw_call *call)
 /* --- quota -------------------------------------------------------------------------------------
  */
 
-/* {all fields, "plan", "own"} */
+/* Writes {all fields, "plan", "own"}. */
 static void describe_quota(struct gw_call *call, const struct ten_tenant *t)
 {
     const struct ten_details *d = ten_tenant_details(t);

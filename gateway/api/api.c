@@ -1,5 +1,5 @@
 /*
- * gateway/api/api.c - the JSON API, and beside it gRPC, as the loops see them.
+ * gateway/api/api.c - the interface of the JSON API, and beside it gRPC, to the loops.
  */
 #include "gateway/api/api.h"
 
@@ -99,7 +99,8 @@ enum err gw_api_thread_begin(struct gw_loop *loop, void *user, void **out_thread
     return ERR_OK;
 }
 
-/* Every exchange is gone by now; operations under way still answer into this loop's mailbox. */
+/* Ends a loop's part of the API. Every exchange is gone by now; operations in flight still reply to
+ * this loop's mailbox. */
 void gw_api_thread_end(struct gw_loop *loop, void *thread_state)
 {
     (void)loop; /* the thread knows it */
@@ -109,7 +110,7 @@ void gw_api_thread_end(struct gw_loop *loop, void *thread_state)
     gw_calls_give_up(thread);
     while (thread->live > 0) {
         base_mailbox_wait(thread->mailbox, WAIT_MS);
-        (void)base_mailbox_run(thread->mailbox); /* how many does not matter */
+        (void)base_mailbox_run(thread->mailbox); /* the number does not matter */
     }
     gw_call_free_spares(thread);
     gw_access_lines_end(thread->access);
@@ -117,7 +118,8 @@ void gw_api_thread_end(struct gw_loop *loop, void *thread_state)
     base_free(thread);
 }
 
-/* gRPC needs HTTP/2: its status comes in trailers. In plaintext nothing else is spoken. */
+/* Dispatches a request. gRPC needs HTTP/2: its status is in the trailers. In plaintext only gRPC is
+ * served. */
 void gw_api_on_request(struct gw_exchange *ex, void *thread_state)
 {
     if (ex->is_plain || (ex->http_major == 2 && gw_metadata_is_grpc(ex)))

@@ -1,8 +1,8 @@
 /*
- * gateway/api/bulk_line.c - one line of a bulk write: from its text to an operation, to a verdict.
+ * gateway/api/bulk_line.c - one line of a bulk write: from its text to an operation to a verdict.
  *
  * Lines of cells are read in one pass, without a tree. At a member "mutations" that pass stops, and
- * the line is read again with one.
+ * the line is read again with a tree.
  */
 #include "gateway/api/bulk_line.h"
 
@@ -46,7 +46,7 @@ enum err gw_bulk_line_enter(struct gw_bulk_line *l, struct ten_tenant *t, struct
     return e;
 }
 
-/* The members of a line; each ptr NULL until it was seen. */
+/* The members of a line; each ptr is NULL until the member was seen. */
 struct members {
     struct slice op;
     struct slice key;
@@ -54,7 +54,7 @@ struct members {
     struct slice start;
     struct gw_row_cells cells;
     bool has_cells;
-    bool has_mutations; /* nothing behind it was read */
+    bool has_mutations; /* nothing after it was read */
     unsigned seen;
 };
 
@@ -191,7 +191,7 @@ static enum err build_cells(struct gw_bulk_line *l, struct members *m)
     return base_fail(&l->op.detail, ERR_INVALID, "\"op\" must be \"patch\", \"put\" or \"delete\"");
 }
 
-/* {"key":..,"mutations":[..]} */
+/* Builds the mutations of {"key":..,"mutations":[..]}. */
 static enum err build_mutations(struct gw_bulk_line *l, struct slice text, struct members *m)
 {
     static const char *const names[] = {"key",       "key_b64",   "mutations",

@@ -1,5 +1,5 @@
 /*
- * gateway/api/cell_scan.c - one cell of a row's JSON body, straight from its text.
+ * gateway/api/cell_scan.c - parses one cell of a row's JSON body, straight from its text.
  */
 #include "gateway/api/cell_scan.h"
 
@@ -23,7 +23,7 @@ static enum err refuse_both(struct reader *r, const char *name)
     return base_fail(r->eb, ERR_INVALID, "give \"%s\" or \"%s_b64\", once", name, name);
 }
 
-/* A text member into *out; null counts as absent. */
+/* Reads a text member into *out; null counts as absent. */
 static enum err take_text(struct reader *r, const char *name, struct slice *out)
 {
     if (gw_scan_null(r->scan))
@@ -73,7 +73,7 @@ static enum err take_input(struct reader *r)
     return take_text(r, "input", &r->f->input);
 }
 
-/* Reads the number that reads show beside a value or state, as 8 bytes. */
+/* Reads the number that reads return beside a value or state, as 8 bytes. */
 static enum err take_reading(struct reader *r, const char *name, struct slice *out)
 {
     int64_t number = 0;
@@ -117,7 +117,7 @@ static enum err take_member(struct reader *r, struct slice name, bool is_entry)
     return unknown_field(r, name);
 }
 
-/* A bit for each name a cell may have, to find duplicates. */
+/* Returns a bit for each name that a cell may have, to find duplicates. */
 static unsigned member_bit(struct slice name)
 {
     static const char *const names[] = {"value",     "value_b64",     "timestamp", "family",
@@ -130,7 +130,7 @@ static unsigned member_bit(struct slice name)
     return 0;
 }
 
-/* Behind '{'. */
+/* Reads the members, after '{'. */
 static enum err take_members(struct reader *r, bool is_entry)
 {
     unsigned seen = 0;
@@ -221,7 +221,7 @@ static enum err aggregate_mutation(const struct gw_cell_fields *f, const struct 
     out->value = is_input ? f->input : f->value;
     enum err e = gw_time_parse(f->timestamp, "timestamp", unit_us, GW_AGGREGATE_TIMESTAMP,
                                &out->timestamp_us, eb);
-    /* Bytes may be an integer's: sto_mutations_check looks at them. */
+    /* Bytes may encode an integer: sto_mutations_check checks them. */
     if (e == ERR_OK && is_input && (f->input_is_integer || f->input_is_text))
         e = gw_input_check(family, f->input_is_integer, eb);
     return e;

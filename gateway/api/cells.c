@@ -33,7 +33,7 @@ static struct cell_read *of(struct sto_row_sink *sink)
 
 static void row_begin(struct sto_row_sink *sink, struct slice row_key)
 {
-    (void)sink; /* the key is known: one row was asked for */
+    (void)sink; /* the key is known: the read is of one row */
     (void)row_key;
 }
 
@@ -44,7 +44,7 @@ static void take_cell(struct sto_row_sink *sink, const struct sto_cell *cell)
         return;
     r->found = true;
     r->timestamp_us = cell->timestamp_us;
-    (void)base_buf_append(&r->call->out, cell->value); /* latches; gw_rest_send looks */
+    (void)base_buf_append(&r->call->out, cell->value); /* latches; gw_rest_send checks it */
 }
 
 static void row_end(struct sto_row_sink *sink)
@@ -94,7 +94,7 @@ static void answer_cell(struct cell_read *r)
 
 static void read_on(struct gw_call *call);
 
-/* What a slice brought has been looked at; true when the next one is to be read now. */
+/* Handles a finished slice; returns true when the next one is to be read now. */
 static bool slice_done(struct cell_read *r)
 {
     bool has_failed = r->op.state == STO_READ_FAILED;
@@ -106,7 +106,7 @@ static bool slice_done(struct cell_read *r)
     return more;
 }
 
-/* A sparse row may need several slices until its one cell is found. */
+/* Reads slices: a sparse row may need several until its one cell is found. */
 static void read_cell(struct cell_read *r, bool try_inline)
 {
     struct gw_call *call = r->call;
@@ -135,8 +135,8 @@ static void cell_done(struct sto_read_op *op)
     gw_call_drop(call);
 }
 
-/* Key, family and qualifier of the path, as reads and deletes may name them; false when the call
- * was answered. */
+/* Checks key, family and qualifier of the path for reads and deletes; false when the call was
+ * answered. */
 static bool check_cell_path(struct gw_call *call, const struct sto_family **out_family)
 {
     struct errbuf eb;

@@ -1,9 +1,9 @@
 /*
- * gateway/api/check_and_mutate.c - POST :check, one of two lists of mutations, by what the row is.
+ * gateway/api/check_and_mutate.c - POST :check, one of two lists of mutations, selected by the row.
  *
  *     {"predicate":FILTER,"then":[MUTATION,..],"else":[MUTATION,..]}
  *
- * Without a predicate it asks whether the row exists.
+ * Without a predicate the condition is that the row exists.
  */
 #include "gateway/api/filter_json.h"
 #include "gateway/api/handlers.h"

@@ -1,5 +1,5 @@
 /*
- * gateway/api/columns.c - the everyday questions about a row: family, column, versions, time.
+ * gateway/api/columns.c - the common parameters of a read of a row: family, column, versions, time.
  */
 #include "gateway/api/columns.h"
 

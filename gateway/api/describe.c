@@ -27,7 +27,7 @@ void gw_describe_usage(struct gw_json *j, const struct sto_usage *usage)
     gw_json_close(j, '}');
 }
 
-/* Seconds with as many decimals as they need. */
+/* Writes seconds with as many decimals as needed. */
 static void put_age(struct gw_json *j, const char *name, uint64_t age_us)
 {
     char text[48];
@@ -50,7 +50,8 @@ static void put_leaf(struct gw_json *j, const struct sto_gc_node *n)
         put_age(j, "max_age", n->max_age_us);
 }
 
-/* One object, {"max_versions":N,"max_age":"Ns"}, says it (table_body.h, promise 1). */
+/* Returns whether one object, {"max_versions":N,"max_age":"Ns"}, expresses the rule (table_body.h,
+ * promise 1). */
 static bool is_short_union(const struct sto_gc *gc, size_t i)
 {
     const struct sto_gc_node *n = &gc->nodes[i];
@@ -58,7 +59,7 @@ static bool is_short_union(const struct sto_gc *gc, size_t i)
            n[2].kind == STO_GC_MAX_AGE;
 }
 
-/* The rule as gateway/api/table_body.h reads it. */
+/* Writes the rule in the form that gateway/api/table_body.h parses. */
 static void put_gc(struct gw_json *j, const struct sto_gc *gc)
 {
     uint32_t missing[LIM_FILTER_DEPTH]; /* members, on each level */
@@ -133,7 +134,7 @@ void gw_describe_table(struct gw_json *j, const struct sto_schema *schema)
     gw_json_close(j, '}');
 }
 
-/* What of a tenant's requests is refused; NULL: none. */
+/* Returns which of a tenant's requests are refused; NULL: none. */
 static const char *suspended(enum ten_state state, const struct ten_details *d)
 {
     if (state != TEN_SUSPENDED)
@@ -143,7 +144,7 @@ static const char *suspended(enum ten_state state, const struct ten_details *d)
                                              : "all";
 }
 
-/* "delete_at" and "hold". */
+/* Writes "delete_at" and "hold". */
 void gw_describe_departure(struct gw_json *j, const struct ten_details *details)
 {
     gw_json_name_time(j, "delete_at", details->delete_at_us);
@@ -272,7 +273,8 @@ void gw_describe_row_prefix(struct gw_json *j, struct slice prefix)
     gw_json_name_bytes(j, "row_prefix", prefix);
 }
 
-/* Of one that is stripped, memory may have label, prefix and limits (auth/departed_keys.c). */
+/* Writes a key. A stripped key may still have label, prefix and limits in memory
+ * (auth/departed_keys.c). */
 void gw_describe_key(struct gw_json *j, const struct auth_key *key)
 {
     static const struct auth_limits none = {0};

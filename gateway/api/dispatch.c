@@ -1,12 +1,13 @@
 /*
  * gateway/api/dispatch.c - from a request's head to its handler, through every check, in one order.
  *
- * Each check either passes (true) or has answered the call (false). What costs the caller something
- * (rate) comes before what tells him something (table), and both behind who he is.
+ * Each check either passes (true) or has answered the call (false). The caller is identified first;
+ * then come checks that cost the caller something (rate), and then checks that reveal something to
+ * the caller (table).
  *
- * A table's scope is taken when the head arrives, so that a missing table is refused before a long
- * body is sent, and again when the body is complete: the table may have been deleted meanwhile, and
- * nothing must be written to one that is.
+ * A table's scope is acquired when the head arrives, so that a missing table is refused before a
+ * long body is sent, and again when the body is complete: the table may have been deleted in the
+ * meantime, and nothing must be written to a deleted table.
  */
 #include "gateway/api/dispatch.h"
 
@@ -94,7 +95,8 @@ static bool check_table(struct gw_call *call)
 /* --- input -------------------------------------------------------------------------------------
  */
 
-/* Types a body may be declared as. curl's default for -d is let pass: nobody means a form. */
+/* Returns whether a body may be declared as this type. curl's default for -d is accepted: no client
+ * means a form. */
 static bool is_media_type_fine(enum gw_body body, struct slice type)
 {
     static const char *const json[] = {"application/json", "text/json", "text/plain",
@@ -174,8 +176,8 @@ static void refuse_memory(struct gw_call *call)
     gw_call_problem(call, ERR_NO_MEMORY, eb.text);
 }
 
-/* Memory for all of it, when its length is known: it is refused now, or fits. One that a transport
- * gives as a whole is in its memory already. */
+/* Allocates memory for the whole body, when its length is known: it is refused now, or fits. A body
+ * that the transport passes in one piece is in the transport's memory already. */
 static void begin_body(struct gw_call *call)
 {
     struct buf *body = &gw_rest(call)->body_bytes;
@@ -187,7 +189,7 @@ static void begin_body(struct gw_call *call)
         refuse_memory(call);
 }
 
-/* What was given with an event is gone after it. */
+/* Copies a body that the transport passed with an event, and that is invalid after the event. */
 static void keep_body(struct gw_call *call)
 {
     struct buf *kept = &gw_rest(call)->body_bytes;
@@ -215,7 +217,7 @@ static void turn_came(struct gw_call *call)
         begin(call);
 }
 
-/* Lines wait for their turn one by one, in their handler. */
+/* Runs the handler. Lines wait for their scheduling turn one by one, in their handler. */
 static void run_handler(struct gw_call *call)
 {
     gw_rest(call)->running = true;
@@ -223,7 +225,7 @@ static void run_handler(struct gw_call *call)
         begin(call);
         return;
     }
-    gw_call_leave_table(call); /* it may be deleted meanwhile */
+    gw_call_leave_table(call); /* the table may be deleted in the meantime */
     keep_body(call);
 }
 

@@ -1,5 +1,5 @@
 /*
- * gateway/api/drop.c - delete all rows with a prefix, or all rows of a table; or say what would go.
+ * gateway/api/drop.c - deletes all rows with a prefix, or all rows of a table; or counts them.
  */
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"

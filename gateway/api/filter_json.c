@@ -18,7 +18,7 @@ struct pending {
     struct pending *next;
     const struct pending *parent; /* NULL: the outermost filter */
     const char *member;
-    size_t index; /* in the list that the member is; SIZE_MAX: it is none */
+    size_t index; /* in the list that the member is; SIZE_MAX: the member is no list */
     const json_t *json;
     struct sto_filter *out;
     size_t depth;
@@ -29,7 +29,7 @@ struct reader {
     struct pending *pending;
     const json_t *object;     /* the filter being read: {"kind":value} */
     const json_t *value;      /* value of its one member */
-    const struct pending *at; /* what it waited as; NULL: the outermost one */
+    const struct pending *at; /* its entry while it waited; NULL: the outermost one */
     size_t depth;
     struct errbuf *eb;
 };
@@ -72,7 +72,7 @@ static enum err members_make(struct reader *r, struct sto_filter *f, size_t coun
 static enum err read_members(struct reader *r, struct sto_filter *f)
 {
     const char *name = sto_filter_kind_name(f->kind);
-    /* {"chain":[..]} and, as the API has it, {"chain":{"filters":[..]}} */
+    /* {"chain":[..]} and, as in Bigtable's API, {"chain":{"filters":[..]}} */
     static const char *const names[] = {"filters", NULL};
     const json_t *list = r->value;
     if (json_is_object(list)) {
@@ -142,10 +142,10 @@ static enum err read_probability(struct reader *r, struct sto_filter *f)
     return ERR_OK;
 }
 
-/* Text or base64, told by the name of the filter's only member. */
+/* Reads text or base64, depending on the name of the filter's only member. */
 static enum err read_bytes(struct reader *r, struct sto_filter *f)
 {
-    void *only = json_object_iter((json_t *)(uintptr_t)r->object); /* jansson only looks */
+    void *only = json_object_iter((json_t *)(uintptr_t)r->object); /* jansson only reads */
     struct slice name = gw_json_member_name(only);
     if (!json_is_string(r->value))
         return base_fail(r->eb, ERR_INVALID, "filter \"%s\" must be text",
@@ -167,7 +167,7 @@ static enum err read_mask(struct reader *r, struct sto_filter *f)
     return e == ERR_OK ? gw_json_get_bytes(r->value, "mask", r->arena, &f->bytes, r->eb) : e;
 }
 
-/* One bound, closed or open; `which` is "start_qualifier" and the like. */
+/* Reads one bound, closed or open; `which` is "start_qualifier" and the like. */
 static enum err read_bound(struct reader *r, const char *which, struct slice *out, bool *out_closed,
                            bool *out_given)
 {
@@ -236,7 +236,7 @@ static enum err read_column_range(struct reader *r, struct sto_filter *f)
     return e == ERR_OK ? read_bounds(r, "start_qualifier", "end_qualifier", &f->range) : e;
 }
 
-/* Decimal text, as timestamps are everywhere, or a number. */
+/* Reads decimal text, as timestamps are everywhere, or a number. */
 static enum err read_micros(struct reader *r, const char *name, int64_t *out)
 {
     const json_t *value = json_object_get(r->value, name);
@@ -300,7 +300,7 @@ static bool takes_bytes(enum sto_filter_kind kind)
     return READERS[kind] == read_bytes;
 }
 
-/* NONE: there is no such filter. */
+/* Returns the kind of that name; NONE: there is no such filter. */
 static enum sto_filter_kind kind_of(struct slice name)
 {
     struct slice text = without_ending(name, "_b64");
@@ -322,7 +322,7 @@ static enum err read_one(struct reader *r, struct sto_filter *out)
     if (r->depth > LIM_FILTER_DEPTH)
         return base_fail(r->eb, ERR_INVALID, "filters are nested deeper than %d levels",
                          LIM_FILTER_DEPTH);
-    void *only = json_object_iter((json_t *)(uintptr_t)r->object); /* jansson only looks */
+    void *only = json_object_iter((json_t *)(uintptr_t)r->object); /* jansson only reads */
     struct slice name = gw_json_member_name(only);
     r->value = json_object_iter_value(only);
     out->kind = kind_of(name);
@@ -333,7 +333,8 @@ static enum err read_one(struct reader *r, struct sto_filter *out)
     return READERS[out->kind](r, out);
 }
 
-/* "condition.true_filter.chain[2]: sentence", of the filter that was read last. */
+/* Prepends the path of the filter that was read last: "condition.true_filter.chain[2]:
+ * sentence". */
 static enum err fail_in_filter(const struct reader *r, enum err code)
 {
     const struct pending *steps[LIM_FILTER_DEPTH + 1];
@@ -341,7 +342,8 @@ static enum err fail_in_filter(const struct reader *r, enum err code)
     size_t count = 0;
     for (const struct pending *p = r->at; p != NULL; p = p->parent)
         steps[count++] = p;
-    INVARIANT(count <= LIM_FILTER_DEPTH); /* read_one refuses what is deeper, before its members */
+    INVARIANT(count <= LIM_FILTER_DEPTH); /* read_one refuses deeper filters before it reads their
+                                             members */
     for (size_t i = count; i > 0; i--)
         gw_json_path_add(path, steps[i - 1]->member, steps[i - 1]->index);
     return count == 0 ? code : base_fail_at(r->eb, code, "%s", path);

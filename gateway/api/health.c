@@ -1,14 +1,14 @@
 /*
- * gateway/api/health.c - does the process answer, can the service work.
+ * gateway/api/health.c - whether the process answers, and whether the service works.
  *
- *   storage     status             what goes on
+ *   storage     status             served
  *   ok          200 ready          everything
- *   full        200 ready          reads and deletes: taking the server away would help nobody
+ *   full        200 ready          reads and deletes: taking the server away would not help
  *   full        503 not_ready      nothing: a write met the end of the disk; the server ends
  *   read_only   503 not_ready      nothing; the server ends
  *   failed      503 not_ready      nothing; the server ends
  *
- * Whoever asks shows no key: the reason says what it is, not where. The log says that.
+ * Callers need no key: the reason names the problem, but not its place. The log does.
  */
 #include "gateway/api/handlers.h"
 #include "gateway/api/json_out.h"
@@ -27,7 +27,7 @@ static const char *const REASONS[STO_DISK_STATES] = {
     [STO_DISK_FAILED] = "the storage engine failed; the server ends",
 };
 
-/* reason: NULL: it is ready. */
+/* Writes the response. reason: NULL: the server is ready. */
 static void answer(struct gw_call *call, enum sto_disk disk, const char *reason)
 {
     struct gw_json j = gw_json_start(&call->out);

@@ -1,5 +1,5 @@
 /*
- * gateway/api/idempotency.c - requests that may be sent again without being done again.
+ * gateway/api/idempotency.c - requests that may be resent without being executed again.
  */
 #include "gateway/api/idempotency.h"
 
@@ -24,8 +24,8 @@ enum err gw_idempotency_make(struct slice token, struct slice start, const char 
     return gw_time_parse(start, "idempotency start", 1, base_wall_us(), &out->start_us, eb);
 }
 
-/* The draft of the header has it as a string of structured fields; most clients leave the quotes
- * out. */
+/* Removes quotes. The draft of the header defines it as a string of structured fields; most clients
+ * leave the quotes out. */
 static struct slice unquoted(struct slice s)
 {
     if (s.len < 2 || s.ptr[0] != '"' || s.ptr[s.len - 1] != '"')
@@ -42,7 +42,7 @@ enum err gw_idempotency_of_request(const struct gw_exchange *ex, struct arena *a
     if (tokens > 1 || starts > 1)
         return base_fail(eb, ERR_INVALID,
                          "give \"idempotency-key\" and \"idempotency-start\" once each");
-    /* A header without a value is there all the same. */
+    /* A header without a value is still present. */
     token.ptr = tokens == 1 && token.ptr == NULL ? (const uint8_t *)"" : token.ptr;
     start.ptr = starts == 1 && start.ptr == NULL ? (const uint8_t *)"" : start.ptr;
     enum err e = gw_idempotency_make(token, start, "idempotency-key", out, eb);

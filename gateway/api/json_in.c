@@ -1,9 +1,9 @@
 /*
- * gateway/api/json_in.c - read JSON that strangers wrote.
+ * gateway/api/json_in.c - parses untrusted JSON.
  *
- * Mechanism: a scan over the raw text counts nesting and values without allocating; only what
- * passes reaches jansson. jansson's own error text quotes the input and is never used: its code and
- * position are turned into sentences of ours.
+ * Mechanism: a scan over the raw text counts nesting and values without allocating; only text that
+ * passes the scan reaches jansson. jansson's own error text quotes the input and is never used: its
+ * code and position are turned into sentences of ours.
  */
 #include "gateway/api/json_in.h"
 
@@ -13,7 +13,7 @@
 
 #include "base/banned.h"
 
-/* Index behind the string that begins at text[at] == '"', or the end. */
+/* Returns the index after the string that starts at text[at] == '"', or the end. */
 static size_t skip_string(struct slice text, size_t at)
 {
     for (at++; at < text.len; at++) {
@@ -25,7 +25,7 @@ static size_t skip_string(struct slice text, size_t at)
     return text.len;
 }
 
-/* Values are counted by what must stand between or before them: '[', '{', ',' and ':'. */
+/* Counts values by the characters between or before them: '[', '{', ',' and ':'. */
 static enum err check_cost(struct slice text, size_t *out_values, struct errbuf *eb)
 {
     size_t depth = 0;
@@ -118,7 +118,7 @@ enum err gw_json_parse(struct slice text, struct gw_json_charge *charge, json_t 
     size_t values = 0;
     if (text.len == 0)
         return base_fail(eb, ERR_INVALID, "the body is empty; a JSON object is expected");
-    /* jansson passes over one behind a number */
+    /* jansson ignores one after a number */
     if (memchr(text.ptr, '\0', text.len) != NULL)
         return base_fail(eb, ERR_INVALID, "not valid JSON: there is a zero byte in it");
     enum err e = check_cost(text, &values, eb);
@@ -171,7 +171,7 @@ void gw_json_path_add(char path[GW_JSON_PATH_BYTES], const char *member, size_t 
 {
     size_t len = strlen(path);
     const char *gap = len > 0 ? "." : "";
-    /* A path that is cut still says where to begin. */
+    /* A path that is cut still shows its start. */
     if (index == SIZE_MAX)
         (void)snprintf(path + len, GW_JSON_PATH_BYTES - len, "%s%s", gap, member);
     else
@@ -180,7 +180,7 @@ void gw_json_path_add(char path[GW_JSON_PATH_BYTES], const char *member, size_t 
 
 enum err gw_json_only(const json_t *object, const char *const *names, struct errbuf *eb)
 {
-    /* jansson's iterators take a mutable object but only look */
+    /* jansson's iterators require a mutable object but only read */
     json_t *o = (json_t *)(uintptr_t)object;
     for (void *i = json_object_iter(o); i != NULL; i = json_object_iter_next(o, i)) {
         struct slice name = gw_json_member_name(i);
@@ -191,7 +191,7 @@ enum err gw_json_only(const json_t *object, const char *const *names, struct err
     return ERR_OK;
 }
 
-/* The member, NULL when absent or null. */
+/* Returns the member, NULL when absent or null. */
 static const json_t *member(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
@@ -212,14 +212,15 @@ enum err gw_json_get_text(const json_t *object, const char *name, struct slice *
     return ERR_OK;
 }
 
-/* 5.0 is 5: JSON knows one kind of number. Above 2^53 a real number is no longer exact. */
+/* Reads a whole number. 5.0 is 5: JSON has one kind of number. Above 2^53 a real number is no
+ * longer exact. */
 static bool take_whole(const json_t *value, uint64_t *out)
 {
     if (json_is_integer(value) && json_integer_value(value) >= 0) {
         *out = (uint64_t)json_integer_value(value);
         return true;
     }
-    double real = json_real_value(value); /* 0 for what is none */
+    double real = json_real_value(value); /* 0 if it is not a real number */
     if (!json_is_real(value) || !(real >= 0 && real <= (double)(1ULL << 53)))
         return false;
     *out = (uint64_t)real;
@@ -303,7 +304,7 @@ enum err gw_json_list_bytes(const json_t *list, size_t index, const char *name, 
 /* --- durations -------------------------------------------------------------------------------- */
 
 #define US_PER_S       1000000U
-#define DURATION_S_MAX (UINT64_MAX / US_PER_S / 4) /* any longer is a slip of the pen */
+#define DURATION_S_MAX (UINT64_MAX / US_PER_S / 4) /* anything longer is a mistake */
 
 enum err gw_json_parse_duration(struct slice text, uint64_t *out_us)
 {

@@ -1,8 +1,8 @@
 /*
- * gateway/api/json_out.c - write JSON straight into a buf.
+ * gateway/api/json_out.c - writes JSON straight into a buf.
  *
- * Mechanism: text is looked at sixteen bytes at a time. Most of it is printable ASCII without '"'
- * and '\' and is copied whole. What is left is written in runs between the characters that need an
+ * Mechanism: text is checked sixteen bytes at a time. Most of it is printable ASCII without '"' and
+ * '\' and is copied in one piece. Other text is written in runs between the characters that need an
  * escape.
  */
 #include "gateway/api/json_out.h"
@@ -15,7 +15,7 @@
 #define EACH_BYTE(b) ((uint64_t)(b)*0x0101010101010101U)
 #define HIGH_BITS    EACH_BYTE(0x80)
 
-/* Non-zero when some byte of x is zero. Exact as a test for "none". */
+/* Returns non-zero when some byte of x is zero. Exact as a test for "none". */
 static uint64_t has_zero(uint64_t x)
 {
     return (x - EACH_BYTE(1)) & ~x & HIGH_BITS;
@@ -28,7 +28,8 @@ static uint64_t load_word(const uint8_t *p)
     return word;
 }
 
-/* Some byte is a control character, '"' or '\'. Bytes from 0x80 on do not count. */
+/* Returns non-zero when some byte is a control character, '"' or '\'. Bytes from 0x80 on do not
+ * count. */
 static uint64_t word_escapes(uint64_t w)
 {
     uint64_t control = (w - EACH_BYTE(0x20)) & ~w & HIGH_BITS;
@@ -40,7 +41,7 @@ static bool byte_escapes(uint8_t c)
     return c < 0x20 || c == '"' || c == '\\';
 }
 
-/* Sixteen bytes at once, in whatever vector registers the machine has. */
+/* Sixteen bytes, in whatever vector registers the machine has. */
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
 static bool is_plain(struct slice s)
@@ -71,7 +72,7 @@ enum gw_text_class gw_text_classify(struct slice s)
     return base_utf8_is_valid(s) ? GW_TEXT_ESCAPE : GW_TEXT_BINARY;
 }
 
-/* How many bytes from `at` on need no escape. */
+/* Returns how many bytes from `at` on need no escape. */
 static size_t clean_run(struct slice s, size_t at)
 {
     size_t from = at;
@@ -119,7 +120,8 @@ static void put_valid(struct buf *out, struct slice s)
     }
 }
 
-/* Length of the longest valid UTF-8 beginning of s, found by looking at growing sequences. */
+/* Returns the length of the longest valid UTF-8 prefix of s, found by checking growing
+ * sequences. */
 static size_t valid_beginning(struct slice s)
 {
     size_t at = 0;

@@ -1,8 +1,8 @@
 /*
- * gateway/api/json_scan.c - read JSON of a known shape straight from its text, without a tree.
+ * gateway/api/json_scan.c - reads JSON of a known shape straight from its text, without a tree.
  *
  * Mechanism: most strings are printable ASCII without escapes. One memchr finds the closing quote,
- * one look at the bytes between proves that they are plain, and the string is a slice of the text.
+ * one check of the bytes between proves that they are plain, and the string is a slice of the text.
  * All others are walked: without an escape they are still slices, with one they are decoded into
  * the arena.
  */
@@ -62,7 +62,7 @@ bool gw_scan_next(struct gw_scan *s, uint8_t closing, bool *out_more)
 /* --- strings with escapes or beyond ASCII ------------------------------------------------------
  */
 
-/* The closing quote of a string whose first byte is at `at`; NULL when there is none. */
+/* Returns the closing quote of a string whose first byte is at `at`; NULL when there is none. */
 static const uint8_t *closing_quote(const uint8_t *at, const uint8_t *end, bool *out_escapes)
 {
     *out_escapes = false;
@@ -79,7 +79,7 @@ static const uint8_t *closing_quote(const uint8_t *at, const uint8_t *end, bool 
     return NULL;
 }
 
-/* Four hexadecimal digits at p; -1 when they are none. */
+/* Parses four hexadecimal digits at p; -1 when they are not. */
 static int hex4(const uint8_t *p, const uint8_t *end)
 {
     int value = 0;
@@ -118,7 +118,7 @@ static uint8_t *put_utf8(uint8_t *to, uint32_t c)
     return to;
 }
 
-/* \uXXXX, or a pair of them for what lies behind U+FFFF; *from stands behind the 'u'. */
+/* Decodes \uXXXX, or a pair of them for characters above U+FFFF; *from is after the 'u'. */
 static bool unicode_escape(const uint8_t **from, const uint8_t *end, uint8_t **to)
 {
     int high = hex4(*from, end);
@@ -139,7 +139,7 @@ static bool unicode_escape(const uint8_t **from, const uint8_t *end, uint8_t **t
     return true;
 }
 
-/* *from stands behind the backslash. */
+/* Decodes an escape; *from is after the backslash. */
 static bool escape(const uint8_t **from, const uint8_t *end, uint8_t **to)
 {
     static const char letters[] = "\"\\/bfnrt";
@@ -154,7 +154,8 @@ static bool escape(const uint8_t **from, const uint8_t *end, uint8_t **to)
     return true;
 }
 
-/* raw is valid UTF-8 in which a byte follows every backslash. No escape grows by decoding. */
+/* Decodes raw, which is valid UTF-8 in which a byte follows every backslash. No escape grows by
+ * decoding. */
 static bool decode(struct gw_scan *s, struct slice raw, struct slice *out)
 {
     uint8_t *bytes = base_arena_alloc(s->arena, raw.len);
@@ -199,7 +200,7 @@ bool gw_scan_string(struct gw_scan *s, struct slice *out)
 
 bool gw_scan_integer(struct gw_scan *s, int64_t *out)
 {
-    (void)gw_scan_peek(s); /* stands behind white space now */
+    (void)gw_scan_peek(s); /* skips white space */
     const uint8_t *at = s->at;
     while (at < s->end && ((*at >= '0' && *at <= '9') || *at == '-'))
         at++;

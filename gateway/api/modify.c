@@ -3,7 +3,7 @@
  *
  *     {"rules":[{"family":"f","qualifier":"q","append":"x"},{..,"increment":5}]}
  *
- * The cells that were made are answered like a row that was read.
+ * The response contains the new cells in the form of a row that was read.
  */
 #include "gateway/api/handlers.h"
 #include "gateway/api/mutation_json.h"
@@ -39,7 +39,8 @@ static enum err read_body(struct gw_call *call, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* Errors latch in the buffers; the sink's own are told through the output's. */
+/* Appends the row. Errors latch in the buffers; the sink's own are reported through the
+ * output's. */
 static void put_row(struct buf *out, struct slice key, const struct sto_modified *modified)
 {
     struct gw_row_sink row;

@@ -93,7 +93,7 @@ static enum err read_delete_from_column(struct reader *r)
         e = take_time(r, "end", 0, &r->out->end_us);
     if (e != ERR_OK)
         return e;
-    struct sto_mutation sent = *r->out; /* an empty range is named in the unit that was sent */
+    struct sto_mutation sent = *r->out; /* an empty range is reported in the unit of the request */
     sent.start_us /= r->unit_us;
     sent.end_us /= r->unit_us;
     return sto_mutation_check(r->schema, NULL, &sent, r->eb);
@@ -101,11 +101,11 @@ static enum err read_delete_from_column(struct reader *r)
 
 static enum err read_delete_from_row(struct reader *r)
 {
-    (void)r; /* nothing more to say */
+    (void)r; /* no fields to read */
     return ERR_OK;
 }
 
-/* "input": 5 or "input":"text" or "input_b64". */
+/* Reads "input": 5 or "input":"text" or "input_b64". */
 static enum err take_input(struct reader *r)
 {
     const json_t *input = json_object_get(r->fields, "input");
@@ -121,7 +121,7 @@ static enum err take_input(struct reader *r)
     if (input != NULL && !json_is_null(input) && !json_is_string(input))
         return base_fail(r->eb, ERR_INVALID, "\"input\" must be a whole number or text");
     enum err e = take_bytes(r, "input", &r->out->value);
-    /* Bytes may be an integer's: sto_mutations_check looks at them. */
+    /* Bytes may encode an integer: sto_mutations_check checks them. */
     return e == ERR_OK && json_is_string(input) ? gw_input_check(r->family, false, r->eb) : e;
 }
 
@@ -181,7 +181,7 @@ static const struct kind *find_kind(struct slice name)
 
 static enum err read_mutation(struct reader *r, const json_t *json)
 {
-    json_t *object = (json_t *)(uintptr_t)json; /* jansson's iterators only look */
+    json_t *object = (json_t *)(uintptr_t)json; /* jansson's iterators only read */
     if (json_object_size(json) != 1)
         return base_fail(r->eb, ERR_INVALID,
                          "a mutation is an object of one member, such as {\"set_cell\":{..}}");
@@ -297,7 +297,7 @@ enum err gw_rules_from_json(const json_t *object, const char *name, const struct
     return read_list(&(struct source){object, name, schema, 1, arena}, &shape, out, eb);
 }
 
-/* Puts the path of m in front of eb's sentence. */
+/* Prepends the path of m to eb's sentence. */
 static enum err mutation_fail_at(const struct sto_schema *schema, const struct sto_mutation *m,
                                  const char *name, size_t index, enum err rc, struct errbuf *eb)
 {
@@ -319,7 +319,7 @@ enum err gw_mutations_check(const struct sto_schema *schema, const struct sto_ac
         *eb = why;
         return mutation_fail_at(schema, &list[i], name, i, rc, eb);
     }
-    return rc; /* of the row key or the list as a whole */
+    return rc; /* an error of the row key or the list as a whole */
 }
 
 bool gw_mutations_end_with_a_cell(const struct sto_mutation *list, size_t count)

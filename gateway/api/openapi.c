@@ -1,10 +1,10 @@
 /*
- * gateway/api/openapi.c - the API's description of itself: OpenAPI 3.1, from the route table.
+ * gateway/api/openapi.c - the API's own description: OpenAPI 3.1, from the route table.
  *
- * The files say what the table cannot: schemas, examples, what an answer means. All else is added
- * here, so that it cannot differ from what dispatch does. Parameters are found by their names: that
- * of a path is components/parameters/path_NAME, that of a query query_NAME, unless the operation
- * describes it itself.
+ * The files contain what the table cannot express: schemas, examples, the meaning of responses.
+ * Everything else is added here, so that it cannot differ from what dispatch does. Parameters are
+ * found by their names: a path's is components/parameters/path_NAME, a query's query_NAME, unless
+ * the operation describes it itself.
  */
 #include "gateway/api/openapi.h"
 
@@ -34,8 +34,8 @@ static enum err fail(const struct builder *b, const char *what, const char *name
 
 /* --- the files -------------------------------------------------------------------------------- */
 
-/* Members of `from` that `into` does not have; where both are objects, theirs, `levels` deep:
- * paths/PATTERN/METHOD and components/KIND/NAME. */
+/* Adds the members of `from` that `into` does not have; where both are objects, merges them,
+ * `levels` deep: paths/PATTERN/METHOD and components/KIND/NAME. */
 static enum err merge(json_t *into, json_t *from, unsigned levels, const char *file,
                       struct errbuf *eb)
 {
@@ -87,7 +87,7 @@ static json_t *reference(const char *kind, const char *prefix, const char *name)
     return json_pack("{s:o}", "$ref", json_sprintf("#/components/%s/%s%s", kind, prefix, name));
 }
 
-/* Credential, and the scopes it needs, all of them. */
+/* Adds the credential, and all scopes that it needs. */
 static enum err add_security(struct builder *b)
 {
     uint64_t left = b->route->scope;
@@ -103,7 +103,7 @@ static enum err add_security(struct builder *b)
     return e;
 }
 
-/* Whether the operation describes the parameter itself. */
+/* Returns whether the operation describes the parameter itself. */
 static bool has_parameter(const json_t *list, const char *place, const char *name)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -144,7 +144,7 @@ static enum err add_path_parameters(struct builder *b, json_t *list)
     return e;
 }
 
-/* What the operation describes itself must be what the route takes. */
+/* Checks that the parameters that the operation describes itself are the route's. */
 static enum err check_query(const struct builder *b, const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -266,11 +266,11 @@ static enum err add_refusals(struct builder *b)
     return e;
 }
 
-/* --- headers of answers to tenants --------------------------------------------------------------
+/* --- headers of responses to tenants ------------------------------------------------------------
  */
 
-/* Of the answers that the files describe for this operation alone; refusals that all share have
- * theirs in common.json. */
+/* Adds headers to the responses that the files describe for this operation alone; refusals that all
+ * operations share have their headers in common.json. */
 static enum err add_headers(struct builder *b)
 {
     static const char *const all[][2] = {{"RateLimit-Policy", "RateLimitPolicy"},
@@ -298,7 +298,8 @@ static enum err add_headers(struct builder *b)
 
 /* --- the document ----------------------------------------------------------------------------- */
 
-/* Also marks it: an operation without a summary has no route. */
+/* Completes an operation. Its summary also marks it: an operation without a summary has no
+ * route. */
 static enum err complete(struct builder *b, json_t *paths)
 {
     char method[NAME_MAX_BYTES];
@@ -358,7 +359,7 @@ static enum err assemble(const struct gw_route *routes, size_t count, json_t *do
                : e;
 }
 
-/* A name for the text, so that copies can be checked; nobody gains by a collision. */
+/* Computes an ETag of the text, so that copies can be checked; a collision benefits no attacker. */
 static void name_text(struct gw_openapi *doc)
 {
     struct base_siphash_key no_secret = {0, 0};

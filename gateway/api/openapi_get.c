@@ -1,5 +1,5 @@
 /*
- * gateway/api/openapi_get.c - the API's description of itself, to whoever asks.
+ * gateway/api/openapi_get.c - returns the API's own description, to any client.
  */
 #include "gateway/api/handlers.h"
 #include "gateway/api/openapi.h"

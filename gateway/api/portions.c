@@ -1,5 +1,5 @@
 /*
- * gateway/api/portions.c - there and back for each portion.
+ * gateway/api/portions.c - runs a task for each portion and sends its result.
  */
 #include "gateway/api/portions.h"
 
@@ -49,7 +49,7 @@ static void fail(struct gw_call *call)
     gw_exchange_abort(call->ex);
 }
 
-/* Back on the loop. */
+/* Sends a portion, once the call is back on the loop. */
 static void portion_send(struct gw_call *call)
 {
     struct gw_portions *p = call->state;

@@ -12,7 +12,8 @@
 
 #define NO_SUCH_VERSION UINT64_MAX
 
-/* Characters of an entity tag: visible ones without the quote, and bytes from 0x80 on. */
+/* Returns whether quoted is an entity tag: visible characters without the quote, and bytes from
+ * 0x80 on. */
 static bool is_tag(struct slice quoted)
 {
     if (quoted.len < 2 || quoted.ptr[0] != '"' || quoted.ptr[quoted.len - 1] != '"')

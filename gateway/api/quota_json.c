@@ -13,7 +13,7 @@ enum err gw_quota_read(const json_t *object, struct ten_quota *out, struct errbu
     enum err e = gw_json_only(object, names, eb);
     ten_quota_default(out);
     for (size_t i = 0; e == ERR_OK && i < TEN_QUOTA_FIELDS; i++) {
-        uint64_t value = UINT64_MAX; /* of null */
+        uint64_t value = UINT64_MAX; /* the value of null */
         if (json_object_get(object, names[i]) == NULL)
             continue;
         e = gw_json_get_u64(object, names[i], &value, eb);

@@ -4,8 +4,8 @@
  *     {"keys":[..],"ranges":[..],"filter":{..},"order":"desc","limit":N,"stats":true,
  *      "form":"flat","values":"base64","page_token":".."}
  *
- * A page's token is bound to everything else of the body: it is the body without the token, written
- * again with its members sorted, that goes into the token's context.
+ * A page's token is bound to everything else in the body: the token's context contains the body
+ * without the token, rewritten with its members sorted.
  */
 #include "gateway/api/filter_json.h"
 #include "gateway/api/handlers.h"
@@ -46,7 +46,7 @@ static enum err context_make(struct gw_call *call, const struct gw_page_context 
     return ERR_OK;
 }
 
-/* Take the token out of the body, so that what is left is what it is bound to. */
+/* Removes the token from the body, so that the rest is what the token is bound to. */
 static enum err take_token(struct gw_call *call, struct slice *out, struct errbuf *eb)
 {
     struct slice text;
@@ -55,7 +55,7 @@ static enum err take_token(struct gw_call *call, struct slice *out, struct errbu
     if (e != ERR_OK || text.ptr == NULL)
         return e;
     *out = text.len == 0 ? base_slice("", 0) : base_arena_copy(&call->arena, text);
-    (void)json_object_del(gw_rest(call)->json, "page_token"); /* it is there */
+    (void)json_object_del(gw_rest(call)->json, "page_token"); /* it exists */
     return out->ptr != NULL ? ERR_OK : base_fail(eb, ERR_NO_MEMORY, "out of memory for the token");
 }
 
@@ -95,7 +95,7 @@ static enum err take_paging(struct gw_row_answer *s, struct read *r, struct errb
     return e;
 }
 
-/* On the loop or the helper. */
+/* Builds the spec from the body; on the loop or the helper. */
 static enum err build(struct gw_call *call, struct errbuf *eb)
 {
     static const char *const names[] = {
@@ -134,7 +134,8 @@ static void start(struct gw_call *call)
         gw_row_page_start(s, r->stats);
 }
 
-/* On the loop or the helper: the call, and with it the table's schema, is held meanwhile. */
+/* Compiles the filter on the loop or the helper: the call, and with it the table's schema, is held
+ * in the meantime. */
 static enum err compile(struct gw_call *call, struct errbuf *eb)
 {
     struct gw_row_answer *s = call->state;
@@ -150,7 +151,7 @@ static void compiled_on_helper(struct gw_call *call)
         start(call);
 }
 
-/* On the loop, for the schema that the read will use. */
+/* Compiles for the schema that the read will use; starts on the loop. */
 static void prepare(struct gw_call *call)
 {
     struct gw_row_answer *s = call->state;
@@ -168,7 +169,7 @@ static void prepare(struct gw_call *call)
         start(call);
 }
 
-/* The table may have changed, or gone, while the helper worked. */
+/* Continues after the helper; the table may have changed, or been deleted, in the meantime. */
 static void built_on_helper(struct gw_call *call)
 {
     enum err e = call->task.result;

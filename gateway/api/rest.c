@@ -1,5 +1,6 @@
 /*
- * gateway/api/rest.c - a call of the JSON API: what was read of its head and body, and its answers.
+ * gateway/api/rest.c - a call of the JSON API: the parsed parts of its head and body, and its
+ * responses.
  */
 #define _GNU_SOURCE
 #include "gateway/api/rest.h"
@@ -37,7 +38,7 @@ static void charge(struct gw_call *call)
     base_buf_charge(&gw_rest(call)->body_bytes, call->memory);
 }
 
-/* The large arrays are only ever read behind their counts. */
+/* Resets the protocol's part. The large arrays are only ever read up to their counts. */
 static void reset(struct gw_call *call)
 {
     struct gw_rest *rest = gw_rest(call);
@@ -52,7 +53,8 @@ static void reset(struct gw_call *call)
     rest->on_body = NULL;
 }
 
-/* Parameters are, by their names, a tenant and the other IDs. */
+/* States tenant and target from the parameters, which are, by their names, a tenant and other
+ * IDs. */
 static void name_action(struct gw_call *call, struct slice *out_tenant)
 {
     const struct gw_rest *rest = gw_rest(call);
@@ -65,10 +67,11 @@ static void name_action(struct gw_call *call, struct slice *out_tenant)
     }
 }
 
-/* Whether it has begun or not: handlers know how to lose their peer. */
+/* Aborts the response, whether it has started or not: handlers can handle the loss of their
+ * peer. */
 static void cut(struct gw_call *call, enum err why, const char *detail)
 {
-    (void)detail; /* there is no place for it */
+    (void)detail; /* an aborted response has no place for it */
     gw_observe_problem(call, (int)why, 0);
     gw_exchange_abort(call->ex);
 }
@@ -146,7 +149,7 @@ static bool equal_fold(struct slice a, const char *b)
     return i == a.len && b[i] == '\0';
 }
 
-/* The bytes before `stop`, without blanks around them; *rest goes behind it. */
+/* Returns the bytes before `stop`, without blanks around them; *rest continues after it. */
 static struct slice take_until(struct slice *rest, uint8_t stop)
 {
     const uint8_t *at = rest->len == 0 ? NULL : memchr(rest->ptr, stop, rest->len);
@@ -218,7 +221,8 @@ void gw_rest_send_json(struct gw_call *call, int status)
     gw_rest_send(call, status, "application/json");
 }
 
-/* An ETag is quoted, so that it cannot be found inside another one. */
+/* Returns whether the client has a copy. An ETag is quoted, so that it cannot be found inside
+ * another one. */
 static bool has_copy(const struct gw_call *call, const char *etag)
 {
     struct slice known = gw_exchange_header(call->ex, "if-none-match", NULL);

@@ -1,8 +1,8 @@
 /*
- * gateway/api/router.c - which route a method and a raw path mean.
+ * gateway/api/router.c - finds the route of a method and a raw path.
  *
  * Mechanism: patterns are cut into segments once. A request path is cut the same way and compared
- * with each pattern of as many segments; the table is short and its busiest routes stand first.
+ * with each pattern of as many segments; the table is short and its busiest routes come first.
  */
 #include "gateway/api/router.h"
 
@@ -34,11 +34,11 @@ struct gw_router {
     struct compiled routes[];
 };
 
-/* --- making ------------------------------------------------------------------------------------
+/* --- creating ----------------------------------------------------------------------------------
  */
 
-/* Cut `path` behind its leading '/' at every '/'. The number of segments, of which the first
- * GW_PATH_SEGMENTS are in out; 0: there is no leading '/'. */
+/* Cuts `path` after its leading '/' at every '/'. Returns the number of segments, of which the
+ * first GW_PATH_SEGMENTS are in out; 0: there is no leading '/'. */
 static size_t split(struct slice path, struct slice *out)
 {
     size_t count = 0;
@@ -57,7 +57,7 @@ static size_t split(struct slice path, struct slice *out)
     }
 }
 
-/* Index of the last ':' or s.len. */
+/* Returns the index of the last ':' or s.len. */
 static size_t last_colon(struct slice s)
 {
     for (size_t i = s.len; i > 0; i--) {
@@ -167,8 +167,8 @@ static enum fit fit(const struct compiled *c, const struct slice *parts, size_t 
     return all;
 }
 
-/* Whether the path is that of a route and goes on behind it, as it does when a slash that belongs
- * to a key is not percent-encoded. */
+/* Returns whether the path is that of a route followed by more segments, as it is when a slash that
+ * belongs to a key is not percent-encoded. */
 static bool goes_on(const struct compiled *c, const struct slice *parts, size_t count,
                     struct gw_match *out)
 {
@@ -222,7 +222,7 @@ enum gw_matched gw_router_match(const struct gw_router *r, struct slice method, 
 /* --- decoding ----------------------------------------------------------------------------------
  */
 
-/* Only visible ASCII may stand in a target as it is. */
+/* Returns whether raw is visible ASCII; other bytes may not be in a target unencoded. */
 static bool is_visible(struct slice raw)
 {
     for (size_t i = 0; i < raw.len; i++) {

@@ -1,7 +1,7 @@
 /*
  * gateway/api/routes.c - the one table of routes.
  *
- * The routes that carry the load stand first: matching walks the table from the top.
+ * The routes that carry the load come first: matching walks the table from the top.
  */
 #include "gateway/api/routes.h"
 
@@ -15,7 +15,8 @@
 #define WRITE  AUTH_DATA_WRITE, GW_ACCESS_WRITE, 1, NULL
 #define MODIFY AUTH_DATA_READ | AUTH_DATA_WRITE, GW_ACCESS_MODIFY, 1, NULL
 #define BULK   AUTH_DATA_WRITE, GW_ACCESS_WRITE, 0, NULL /* the handler charges line by line */
-/* What changes more than rows is an action: it cannot be in the table without a name. */
+/* Routes that change more than rows are actions: macros like this one make the name of the action
+ * mandatory. */
 #define TABLE_W(action) AUTH_TABLE_ADMIN, GW_ACCESS_DEFINE, 1, action
 #define TABLE_R         AUTH_TABLE_ADMIN, GW_ACCESS_READ, 1, NULL
 #define ADMIN_R         AUTH_ADMIN_READ, GW_ACCESS_NONE, 0, NULL
@@ -23,7 +24,7 @@
 #define OPS_R           AUTH_OPS_READ, GW_ACCESS_NONE, 0, NULL
 #define OPEN            0, GW_ACCESS_NONE, 0, NULL
 
-#define IN_ROWS  true, true /* rows with a key's prefix, and nothing else, when it has one */
+#define IN_ROWS  true, true /* only rows with the key's prefix, when the key has one */
 #define IN_TABLE true, false
 #define NO_TABLE false, false
 
@@ -31,7 +32,7 @@
 #define ROW_BODY   GW_BODY_JSON, LIM_BODY_BYTES
 #define RAW_BODY   GW_BODY_RAW, LIM_BODY_BYTES
 #define ADMIN_BODY GW_BODY_JSON, LIM_JSON_ADMIN_BYTES
-/* With all splits a table may have, in base64. */
+/* Large enough for all splits that a table may have, in base64. */
 #define TABLE_BODY GW_BODY_JSON, LIM_JSON_ADMIN_BYTES + 2 * LIM_SPLIT_BYTES
 #define MAYBE_BODY GW_BODY_OPTIONAL, LIM_JSON_ADMIN_BYTES
 #define LINES_BODY GW_BODY_LINES, 0

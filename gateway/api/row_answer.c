@@ -1,5 +1,6 @@
 /*
- * gateway/api/row_answer.c - rows as JSON: whole when they fit into one slice, streamed otherwise.
+ * gateway/api/row_answer.c - rows as JSON: in one piece when they fit into one slice, streamed
+ * otherwise.
  */
 #include "gateway/api/row_answer.h"
 

@@ -2,14 +2,14 @@
  * gateway/api/row_body.c - the JSON body of a row, as a list of mutations.
  *
  * Mechanism: the shape is fixed and four levels deep, so the text is read in one pass, without a
- * tree: a tree of jansson's costs ten times the rest of the request and up to 80 bytes a byte. What
- * this pass does not understand it refuses; then jansson reads the text once more and decides
- * whether it was malformed (its error is reported) or only meant nothing (ours is).
+ * tree: jansson's tree costs ten times the rest of the request and up to 80 bytes per byte. This
+ * pass refuses everything that it does not understand; then jansson reads the text once more and
+ * decides whether the text was malformed (its error is reported) or only meaningless (ours is).
  *
  * Duplicate names: families are few and compared one by one; columns of a family are collected and
  * sorted when the family ends.
  *
- * The order of the list is the order of the body, "$binary" where it stands.
+ * The order of the list is the order of the body, with "$binary" in its place.
  */
 #include "gateway/api/row_body.h"
 
@@ -37,7 +37,7 @@ struct builder {
     int64_t unit_us; /* of timestamps */
     struct gw_row_cells *out;
     struct names columns;
-    bool seen[LIM_FAMILIES + 1]; /* by place in the schema; the last one is "$binary" */
+    bool seen[LIM_FAMILIES + 1]; /* by index in the schema; the last one is "$binary" */
     struct errbuf *eb;
 };
 
@@ -49,7 +49,7 @@ static enum err no_memory(struct builder *b)
     return base_fail(b->eb, ERR_NO_MEMORY, "out of memory for the changes to one row");
 }
 
-/* Room for one more of `each` bytes behind count; *list and *room change. */
+/* Makes space for one more element of `each` bytes after count; *list and *room change. */
 static enum err grow(struct builder *b, void **list, size_t *room, size_t count, size_t each)
 {
     if (count < *room)
@@ -161,7 +161,7 @@ static enum err add_column(struct builder *b, const struct sto_family *family,
     return ERR_OK;
 }
 
-/* Mark what stands at place i of the schema; false when it was there before. */
+/* Marks index i of the schema; false when it was marked before. */
 static bool is_first(struct builder *b, size_t i)
 {
     INVARIANT(i <= LIM_FAMILIES);
@@ -200,7 +200,7 @@ static enum err add_family(struct builder *b, struct slice name)
     return check_column_names(b);
 }
 
-/* One entry of "$binary": {"family","qualifier_b64" or "qualifier","value".., "timestamp"}. */
+/* Adds one entry of "$binary": {"family","qualifier_b64" or "qualifier","value".., "timestamp"}. */
 static enum err add_binary(struct builder *b)
 {
     struct gw_cell_fields f;

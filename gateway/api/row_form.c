@@ -1,11 +1,11 @@
 /*
- * gateway/api/row_form.c - two words of two values each.
+ * gateway/api/row_form.c - two fields of two values each.
  */
 #include "gateway/api/row_form.h"
 
 #include "base/banned.h"
 
-/* Reads a word with two values. An absent one (ptr NULL) is the usual value. */
+/* Reads a field with two values. An absent one (ptr NULL) has the usual value. */
 static enum err take_word(struct slice text, const char *name, const char *usual, const char *other,
                           bool *out, struct errbuf *eb)
 {

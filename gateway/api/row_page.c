@@ -1,8 +1,8 @@
 /*
- * gateway/api/row_page.c - rows as a JSON page that tells how to go on, or as lines.
+ * gateway/api/row_page.c - rows as a JSON page with a token for the next page, or as lines.
  *
- * A page asks the engine for one row more than it shows: that row tells whether there is another
- * page, so that a missing token means "that was all".
+ * A page requests one row more than it shows: that row shows whether there is another page, so that
+ * a missing token means that there are no more rows.
  */
 #include "gateway/api/row_page.h"
 
@@ -25,7 +25,7 @@ struct gw_row_answer *gw_row_page_new(struct gw_call *call)
                              is_stream ? NDJSON : "application/json");
 }
 
-/* --- the end of the answer ------------------------------------------------------------------- */
+/* --- the end of the response ----------------------------------------------------------------- */
 
 static void put_stats(struct gw_row_answer *s)
 {
@@ -40,7 +40,7 @@ static void put_stats(struct gw_row_answer *s)
     gw_json_close(&j, '}');
 }
 
-/* The rest of {"rows":[...]; the out buf begins with the rows of the last slice. */
+/* Writes the rest of {"rows":[...]; the out buf starts with the rows of the last slice. */
 static enum err finish_page(struct gw_call *call, bool cut, struct errbuf *eb)
 {
     struct gw_row_answer *s = call->state;
@@ -62,7 +62,7 @@ static enum err finish_page(struct gw_call *call, bool cut, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* A last line that is no row. */
+/* Writes a last line that is no row. */
 static enum err finish_lines(struct gw_call *call, bool cut, struct errbuf *eb)
 {
     struct gw_row_answer *s = call->state;
@@ -76,7 +76,7 @@ static enum err finish_lines(struct gw_call *call, bool cut, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* --- what is asked for ----------------------------------------------------------------------- */
+/* --- the request ----------------------------------------------------------------------------- */
 
 enum err gw_row_page_limit(struct gw_row_answer *s, uint64_t limit, struct errbuf *eb)
 {

@@ -1,7 +1,7 @@
 /*
- * gateway/api/row_sink.c - rows, as the engine gives them, become JSON in a buf.
+ * gateway/api/row_sink.c - converts rows from the engine into JSON in a buf.
  *
- * Mechanism: a small state machine over what is open in the output.
+ * Mechanism: a small state machine over the open brackets of the output.
  *
  *     row begun:      {"key":K,"cells":{
  *     family opens:   ,"F":{          when the family number changes
@@ -9,10 +9,10 @@
  *     cell:           ,{"value":V,"timestamp":"T","label":"L"}
  *     row ended:      ] } ,"$binary":[..] }}
  *
- * In the flat form a column is ,"Q":V and its older cells are passed over.
+ * In the flat form a column is ,"Q":V and its older cells are skipped.
  *
  * Cells of columns that cannot be member names are collected in `binary` and follow at the end of
- * the row. The usual cell, plain text in a plain column, takes one reserve and a few memcpy.
+ * the row. The usual cell, plain text in a plain column, needs one reserve and a few memcpy.
  *
  * Invariants:
  *   1. column_open implies family != 0; qualifier holds the open column's name, or in the flat
@@ -28,8 +28,8 @@
 
 #include "base/banned.h"
 
-/* The literal parts around one cell, the timestamp's sign and digits, and brackets that close what
- * stood before: an upper bound. */
+/* Upper bound of the literal parts around one cell, the timestamp's sign and digits, and the
+ * brackets that close earlier levels. */
 #define CELL_OVERHEAD (128 + LIM_LABEL)
 #define BINARY_MAX    (2 * LIM_ROW_BYTES)
 
@@ -76,7 +76,7 @@ static void row_begin(struct sto_row_sink *sink, struct slice row_key)
     (void)base_buf_append(s->out, SLICE_LIT(",\"cells\":{"));
 }
 
-/* Brackets of the open column and family. */
+/* Writes the closing brackets of the open column and family. */
 static uint8_t *close_open(struct gw_row_sink *s, uint8_t *to)
 {
     if (s->column_open && !s->form.flat)
@@ -150,7 +150,8 @@ static size_t timestamp_text(uint8_t *to, int64_t timestamp_us)
     return sign + gw_json_digits(to + sign, magnitude);
 }
 
-/* ,"timestamp":"T","label":"L"} with the label only when there is one: [a-z0-9-], no escapes. */
+/* Writes ,"timestamp":"T","label":"L"} with the label only when there is one: [a-z0-9-], no
+ * escapes. */
 static uint8_t *put_rest(uint8_t *to, const struct sto_cell *cell)
 {
     to = PUT(to, ",\"timestamp\":\"");
@@ -169,7 +170,7 @@ static void append_rest(struct buf *out, const struct sto_cell *cell)
     (void)base_buf_append(out, base_slice(text, (size_t)(end - text))); /* latches */
 }
 
-/* How the bytes of a cell are shown. */
+/* Forms in which the bytes of a cell are shown. */
 enum reading { READ_TEXT, READ_BYTES, READ_NUMBER, READ_ESTIMATE };
 
 /* Returns how a cell is shown. A filter may have replaced a state or number by other bytes. */
@@ -235,7 +236,7 @@ static void put_flat(struct gw_row_sink *s, const struct sto_cell *cell)
     }
 }
 
-/* A cell whose qualifier cannot be a member name; everything here latches in s->binary. */
+/* Appends a cell whose qualifier cannot be a member name; everything here latches in s->binary. */
 static void binary_cell(struct gw_row_sink *s, const struct sto_cell *cell)
 {
     struct buf *out = &s->binary;
@@ -258,7 +259,8 @@ static bool same_column(const struct gw_row_sink *s, const struct sto_cell *cell
            base_slice_equal(base_buf_slice(&s->qualifier), cell->qualifier);
 }
 
-/* Everything from the end of the previous cell up to the opening bracket of this one's family. */
+/* Writes everything from the end of the previous cell up to the opening bracket of this one's
+ * family. */
 static uint8_t *put_family(struct gw_row_sink *s, uint8_t *to, const struct sto_family *family)
 {
     if (s->family == family->number) {
@@ -287,7 +289,7 @@ static void remember_column(struct gw_row_sink *s, struct slice qualifier)
         s->out->error = s->qualifier.error;
 }
 
-/* Returns whether a newer cell of the column was shown (flat form), and notes the column. */
+/* Returns whether a newer cell of the column was shown (flat form), and stores the column. */
 static bool column_is_shown(struct gw_row_sink *s, const struct sto_cell *cell)
 {
     if (s->column_of == cell->family->number &&
@@ -298,7 +300,7 @@ static bool column_is_shown(struct gw_row_sink *s, const struct sto_cell *cell)
     return false;
 }
 
-/* Column and value are plain: one reserve for all of it. */
+/* Writes a cell whose column and value are plain: one reserve for all of it. */
 static void plain_cell(struct gw_row_sink *s, const struct sto_cell *cell, bool same)
 {
     size_t need = CELL_OVERHEAD + cell->family->name_len + cell->qualifier.len + cell->value.len;
@@ -322,7 +324,7 @@ static void plain_cell(struct gw_row_sink *s, const struct sto_cell *cell, bool 
     s->out->len = (size_t)(to - s->out->ptr);
 }
 
-/* Any column that can be a member name, any value; every append latches. */
+/* Writes a cell of any column that can be a member name, with any value; every append latches. */
 static void text_cell(struct gw_row_sink *s, const struct sto_cell *cell, bool same)
 {
     struct buf *out = s->out;

@@ -1,9 +1,9 @@
 /*
- * gateway/api/row_write.c - one change to one row, from a request to its answer.
+ * gateway/api/row_write.c - one change to one row, from a request to its response.
  *
- * A body that takes long to read is read on the helper thread, so that it holds up no loop. The
- * table may have changed, or gone, meanwhile: numbers of families stay, and everything is checked
- * against the table as it is when the operation leaves.
+ * A body that takes long to parse is parsed on the helper thread, so that it holds up no loop. The
+ * table may change, or be deleted, in the meantime: numbers of families stay, and everything is
+ * checked against the current table when the operation is submitted.
  */
 #include "gateway/api/row_write.h"
 
@@ -60,7 +60,7 @@ static void write_done(struct sto_mutate_op *op)
     gw_call_drop(call);
 }
 
-/* --- the way there ---------------------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 static void apply(struct gw_call *call)
 {
@@ -170,7 +170,8 @@ void gw_row_write_start(struct gw_call *call, struct gw_row_write *w)
     eb.text[0] = '\0';
     w->unit_us = 1;
     enum err e = take_conditions(call, &w->op, &eb);
-    if (e == ERR_OK && gw_rest(call)->route->query != NULL) /* else it takes no timestamps */
+    if (e == ERR_OK && gw_rest(call)->route->query != NULL) /* otherwise the route accepts no
+                                                               timestamps */
         e = gw_time_unit_read(&gw_rest(call)->query, &w->unit_us, &eb);
     if (e == ERR_OK)
         e = gw_idempotency_of_request(call->ex, &call->arena, &w->op.idempotency, &eb);

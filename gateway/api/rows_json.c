@@ -40,7 +40,7 @@ static enum err add_keys(struct list *list, const json_t *keys, const char *name
 
 /* --- ranges --------------------------------------------------------------------------------- */
 
-/* Either of two members; *out_second: it was the other one. */
+/* Reads one of two members; *out_second: it was the second one. */
 static enum err one_of(struct list *list, const json_t *range, const char *first,
                        const char *second, struct slice *out, bool *out_second)
 {

@@ -1,5 +1,5 @@
 /*
- * gateway/api/scan.c - GET of many rows: a prefix or a range, and what of each row.
+ * gateway/api/scan.c - GET of many rows: a prefix or a range, and a projection of each row.
  */
 #include "gateway/api/columns.h"
 #include "gateway/api/handlers.h"
@@ -12,7 +12,7 @@ const char *const gw_scan_query[] = {"prefix",           "start", "end",   "limi
                                      "page_token",       "order", "stats", GW_COLUMNS_QUERY,
                                      GW_ROW_FORM_FIELDS, NULL};
 
-/* Everything that says which rows there are. */
+/* Builds a token's context from everything that determines the rows. */
 static enum err context_make(struct gw_call *call, const struct gw_page_context **out)
 {
     static const char *const bound[] = {"prefix", "start", "end", "order", GW_COLUMNS_QUERY, NULL};

@@ -1,8 +1,8 @@
 /*
- * gateway/api/table_body.c - families and tables as JSON: what is asked for.
+ * gateway/api/table_body.c - parses tables and families from JSON.
  *
- * A gc rule is walked from its root with the arrays that are still being read on a stack, and
- * written down node by node in the order of the walk.
+ * A gc rule is walked from its root, with the arrays that are still being read on a stack, and
+ * written node by node in the order of the walk.
  */
 #include "gateway/api/table_body.h"
 
@@ -34,7 +34,7 @@ static enum err put_node(struct gc_walk *w, struct sto_gc_node node, struct errb
     return ERR_OK;
 }
 
-/* max_versions, max_age, or both. */
+/* Writes max_versions, max_age, or both. */
 static enum err put_leaves(struct gc_walk *w, const json_t *rule, struct errbuf *eb)
 {
     uint64_t versions = UINT64_MAX;
@@ -103,7 +103,7 @@ static enum err put_rule(struct gc_walk *w, const json_t *rule, struct errbuf *e
     return put_leaves(w, rule, eb);
 }
 
-/* "gc.union[1].intersection[0]: sentence", of the rule that was read last. */
+/* Prepends the path of the rule that was read last: "gc.union[1].intersection[0]: sentence". */
 static enum err fail_in_gc(const struct gc_walk *w, enum err code, struct errbuf *eb)
 {
     char path[GW_JSON_PATH_BYTES] = "gc";
@@ -169,7 +169,7 @@ static enum err parse_family(const json_t *family, struct arena *arena, struct s
     return ERR_OK;
 }
 
-/* The families of an object: {"name":family,...}. */
+/* Parses the families of an object: {"name":family,...}. */
 static enum err parse_families(json_t *object, const char *member, struct arena *arena,
                                const struct sto_family_spec **out, size_t *out_count,
                                struct errbuf *eb)
@@ -200,7 +200,7 @@ static enum err parse_families(json_t *object, const char *member, struct arena 
 
 /* --- documents -------------------------------------------------------------------------------- */
 
-/* null switches the stream off. */
+/* Parses the retention; null switches the stream off. */
 static enum err parse_retention(const json_t *json, struct ten_table_wanted *out, struct errbuf *eb)
 {
     struct slice text = SLICE_EMPTY;
@@ -293,7 +293,7 @@ static enum err parse_drop(const json_t *names, struct arena *arena,
     if (!json_is_array(names))
         return base_fail(eb, ERR_INVALID, "\"drop\" must be an array of names");
     size_t count = json_array_size(names);
-    if (count > 2 * LIM_FAMILIES) /* those that are there and those just created */
+    if (count > 2 * LIM_FAMILIES) /* existing families and those created by the same request */
         return base_fail(eb, ERR_TOO_BIG, "\"drop\" names %zu families; the limit is %d", count,
                          2 * LIM_FAMILIES);
     struct slice *list = base_arena_alloc(arena, (count + 1) * sizeof *list);

@@ -1,9 +1,9 @@
 /*
  * gateway/api/table_list.c - the list of a tenant's tables.
  *
- * A thousand tables with a hundred families each are 25 MB of text. What is not small is described
- * on the helper, in portions. Between two of them tables may come and go: the list goes on behind
- * the last ID.
+ * A thousand tables with a hundred families each are 25 MB of text. Lists that are not small are
+ * described on the helper, in portions. Between two portions tables may be created and deleted: the
+ * list continues after the last ID.
  */
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
@@ -19,7 +19,7 @@ struct table_list {
     struct gw_json json;
     char last[LIM_TABLE_ID]; /* the table before the next */
     size_t last_len;
-    bool is_whole; /* no table comes behind the portion */
+    bool is_whole; /* no table follows the portion */
     size_t taken;
     size_t described;
     struct sto_schema *schemas[PORTION_TABLES]; /* the portion: a reference each */
@@ -34,7 +34,7 @@ static void portion_release(struct gw_call *call)
     l->described = 0;
 }
 
-/* The tables behind the last. */
+/* Acquires the schemas of the tables after the last one. */
 static void portion_take(struct gw_call *call)
 {
     struct table_list *l = call->state;
@@ -47,7 +47,7 @@ static void portion_take(struct gw_call *call)
     l->is_whole = at == tables->count;
 }
 
-/* Any thread: of what was taken, until there is as much text. */
+/* Describes acquired schemas until there is that much text; on any thread. */
 static void portion_describe(struct gw_call *call, size_t bytes)
 {
     struct table_list *l = call->state;
@@ -65,10 +65,10 @@ static void portion_describe(struct gw_call *call, size_t bytes)
     gw_json_close(&l->json, '}');
 }
 
-/* Helper. */
+/* Describes a portion; on the helper. */
 static enum err portion_work(struct gw_call *call, struct errbuf *eb)
 {
-    (void)eb; /* cannot fail but for memory */
+    (void)eb; /* fails only for lack of memory */
     portion_describe(call, GW_PORTION_BYTES);
     return ERR_OK;
 }

@@ -1,7 +1,7 @@
 /*
  * gateway/api/tables.c - tables: create and change, describe, delete.
  *
- * A table's version is in its document and, as ETag, in the head of every answer that shows it.
+ * A table's version is in its document and, as ETag, in the head of every response that shows it.
  */
 #include "gateway/api/describe.h"
 #include "gateway/api/handlers.h"
@@ -35,7 +35,7 @@ void gw_table_get(struct gw_call *call)
 /* --- create and change -------------------------------------------------------------------------
  */
 
-/* Control thread: the table as it is now. */
+/* Describes the table as it is now; on the control thread. */
 static enum err describe_changed(struct gw_call *call, struct errbuf *eb)
 {
     enum err e = gw_rest_enter_table(call, eb);
@@ -52,7 +52,7 @@ static void answer_changed(struct gw_call *call)
         send_table(call, gw_rest(call)->status);
 }
 
-/* Control thread. */
+/* Creates or changes the table; on the control thread. */
 static enum err put_table(struct gw_call *call, struct errbuf *eb)
 {
     bool created = false;
@@ -80,7 +80,7 @@ void gw_table_put(struct gw_call *call)
         gw_task_on_control(call, put_table, answer_changed);
 }
 
-/* Control thread. */
+/* Changes the families; on the control thread. */
 static enum err change_families(struct gw_call *call, struct errbuf *eb)
 {
     enum err e = ten_table_change_families(call->api->registry, call->tenant,

@@ -1,10 +1,11 @@
 /*
  * gateway/api/tenant_list.c - the list of tenants: filters, orders, pages.
  *
- * A page token holds the place behind which the next page begins: what the order goes by, 8 bytes,
- * and the ID of the last tenant shown. It belongs to the filters and the order it was made with.
+ * A page token holds the position after which the next page starts: the value that the list is
+ * sorted by, 8 bytes, and the ID of the last tenant shown. It is bound to the filters and the order
+ * it was made with.
  *
- * Who is on a page is found in one go; they are described in portions.
+ * The tenants of a page are found in one step, and described in portions.
  */
 #include "tenancy/tenant_list.h"
 #include "gateway/api/describe.h"
@@ -28,8 +29,8 @@ struct list {
     struct slice state;
     struct ten_list_wanted wanted;
     struct ten_listed *found; /* limit and one more */
-    bool is_begun;            /* what follows is known */
-    bool has_more;            /* behind the page */
+    bool is_begun;            /* the fields after it are set */
+    bool has_more;            /* after the page */
     size_t count;             /* on it */
     size_t shown;
     struct gw_json json;
@@ -41,7 +42,7 @@ static void cleanup(struct gw_call *call)
     base_buf_fini(&l->place);
 }
 
-/* What was not given and what was given empty are two different filters. */
+/* Returns the context of the token. An absent filter and an empty one are two different filters. */
 static struct gw_page_context context_of(const struct list *l)
 {
     return (struct gw_page_context){
@@ -51,7 +52,7 @@ static struct gw_page_context context_of(const struct list *l)
     };
 }
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 static enum err parse_order(struct slice text, struct ten_list_wanted *w, struct errbuf *eb)
 {
@@ -94,7 +95,7 @@ static enum err open_token(struct gw_call *call, struct list *l, struct slice to
     enum err e = gw_page_token_open(&call->api->page_key, &context, token, &l->place, eb);
     if (e != ERR_OK)
         return e;
-    INVARIANT(l->place.len > VALUE_BYTES); /* it is one that was made here */
+    INVARIANT(l->place.len > VALUE_BYTES); /* the token was made here */
     l->wanted.has_after = true;
     l->wanted.after_value = sto_get_be64(l->place.ptr);
     l->wanted.after_id = base_slice_skip(base_buf_slice(&l->place), VALUE_BYTES);
@@ -126,7 +127,7 @@ static enum err parse(struct gw_call *call, struct list *l, struct errbuf *eb)
     return l->found == NULL ? base_fail(eb, ERR_NO_MEMORY, "out of memory for the list") : ERR_OK;
 }
 
-/* --- the answer ------------------------------------------------------------------------------- */
+/* --- the response ----------------------------------------------------------------------------- */
 
 static enum err put_token(struct gw_call *call, const struct list *l, const struct ten_listed *last)
 {
@@ -142,7 +143,7 @@ static enum err put_token(struct gw_call *call, const struct list *l, const stru
     return e;
 }
 
-/* Who is on the page. */
+/* Finds the tenants of the page. */
 static enum err find(struct gw_call *call, struct list *l, struct errbuf *eb)
 {
     if (l->plan.ptr != NULL) {
@@ -163,7 +164,7 @@ static enum err find(struct gw_call *call, struct list *l, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* Control thread. */
+/* Finds the page once, then describes a portion; on the control thread. */
 static enum err work(struct gw_call *call, struct errbuf *eb)
 {
     struct list *l = call->state;

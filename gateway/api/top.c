@@ -1,8 +1,8 @@
 /*
- * gateway/api/top.c - what tenants do at this moment.
+ * gateway/api/top.c - the most active tenants at this moment.
  *
- * When nobody looked for a while there is nothing to compare with: then the answer comes a second
- * later.
+ * If no request came for a while there are no earlier counts to compare with: then the response
+ * follows a second later.
  */
 #include "tenancy/top.h"
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #define NS_PER_MS     1000000u
 #define NS_PER_S      1000000000u
 #define SHOWN_DEFAULT 20
-#define TRIES         5 /* others may look in between */
+#define TRIES         5 /* other requests may come in between */
 
 const char *const gw_top_query[] = {"order", "limit", NULL};
 
@@ -89,7 +89,7 @@ static enum err work(struct gw_call *call, struct errbuf *eb)
     struct top *t = call->state;
     size_t count = 0;
     struct ten_top_sum sum;
-    (void)eb; /* it cannot fail */
+    (void)eb; /* cannot fail */
     t->is_there = ten_top_look(call->api->registry, base_monotonic_ns(), t->order, t->found,
                                (size_t)t->limit, &count, &sum);
     if (!t->is_there)
@@ -120,7 +120,7 @@ static void done(struct gw_call *call)
     if (t->is_there) {
         gw_rest_send_json(call, 200);
     } else if (call->ex == NULL) {
-        return; /* nobody waits */
+        return; /* the peer is gone */
     } else if (++t->tries == TRIES) {
         gw_call_problem(call, ERR_OVERLOADED, "there was nothing to compare with");
     } else {

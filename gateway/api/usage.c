@@ -1,5 +1,5 @@
 /*
- * gateway/api/usage.c - what a tenant stores: its own view, the operator's, and a recount.
+ * gateway/api/usage.c - a tenant's stored data: its own view, the operator's, and a recount.
  */
 #include "gateway/api/admin.h"
 #include "gateway/api/describe.h"
@@ -10,7 +10,7 @@
 
 const char *const gw_admin_usage_query[] = {"recount", NULL};
 
-/* The members every answer begins with; the object stays open. */
+/* Writes the members that every response starts with; the object stays open. */
 static void begin_usage(struct gw_json *j, const struct ten_tenant *t)
 {
     struct sto_usage usage = sto_counters_read(&t->account.total);

@@ -1,19 +1,19 @@
 /*
- * gateway/api/write.c - many writes: NDJSON in, a verdict a line out, in order, in flat memory.
+ * gateway/api/write.c - many writes: NDJSON in, a verdict per line out, in order, in flat memory.
  *
- * Lines become operations as they arrive and stand in a list in their order. At most
- * LIM_BULK_INFLIGHT lines, or LIM_BODY_BYTES of them, stand in it; beyond that, or while the peer
- * does not take verdicts, nothing more is read: bytes that came anyway wait in `pending` and are
- * not reported as consumed, so that the peer's window closes. Reading goes on when half of it is
- * free, in order that commits stay large. While the tenant has more than its share of a busy
- * server, nothing more is read either.
+ * Lines become operations as they arrive and are kept in a list in their order. The list holds at
+ * most LIM_BULK_INFLIGHT lines, or LIM_BODY_BYTES of them; beyond that, or while the peer does not
+ * accept verdicts, nothing more is read: bytes that arrive anyway wait in `pending` and are not
+ * reported as consumed, so that the peer's window closes. Reading continues when half of the list
+ * is free, so that commits stay large. While the tenant has more than its share of a busy server,
+ * nothing more is read either.
  *
- * A line that takes long to parse goes to the helper thread; nothing behind it is read until it is
- * back, because lines of one row must be applied in order.
+ * A line that takes long to parse goes to the helper thread; nothing after it is read until it
+ * returns, because lines of one row must be applied in order.
  *
  * Invariants:
  *   1. Every line in the list is done, or its operation or the helper has it (undone counts those).
- *   2. Verdicts leave from the head of the list only.
+ *   2. Verdicts are sent only from the head of the list.
  *   3. The call is held once per operation, and by the helper's task.
  */
 #include "base/alloc.h"
@@ -41,12 +41,12 @@ struct gw_bulk {
     size_t in_list;
     size_t in_list_bytes;
     size_t undone;
-    struct buf partial; /* the beginning of a line whose end has not come */
-    struct buf pending; /* came while paused; not consumed */
-    size_t pending_at;  /* what stands before it has been taken */
+    struct buf partial; /* the start of a line whose end has not arrived */
+    struct buf pending; /* arrived while paused; not consumed */
+    size_t pending_at;  /* bytes before it were consumed */
     bool skipping;      /* inside a line that is too long */
     bool paused;
-    bool waits; /* for the tenant's turn */
+    bool waits; /* for the tenant's scheduling turn */
     bool input_ended;
     bool finished;
     uint64_t lines;
@@ -152,7 +152,7 @@ static void put_summary(struct gw_bulk *b)
     gw_json_name_u64(&j, "failed", b->failed);
     gw_json_name_u64(&j, "cost", ten_visit_cost(&b->call->visit));
     gw_json_close(&j, '}');
-    (void)base_buf_append_byte(&b->call->out, '\n'); /* latches; send_verdicts looks */
+    (void)base_buf_append_byte(&b->call->out, '\n'); /* latches; send_verdicts checks it */
 }
 
 /* --- one line becomes an operation -------------------------------------------------------------
@@ -170,7 +170,7 @@ static void write_done(struct sto_mutate_op *op)
     gw_call_drop(call);
 }
 
-/* Into the engine, when the bytes pass as well. */
+/* Submits the line to the engine, if its bytes are admitted as well. */
 static enum err submit(struct gw_bulk_line *l)
 {
     struct gw_bulk *b = l->bulk;
@@ -199,7 +199,7 @@ static enum err enter(struct gw_bulk_line *l)
 
 static enum err work_on_helper(struct gw_call *call, struct errbuf *eb)
 {
-    (void)eb; /* the line has its own detail */
+    (void)eb; /* the line has an error buffer of its own */
     struct gw_bulk *b = call->state;
     return gw_bulk_line_build(b->with_helper, &call->tenant->account,
                               base_buf_slice(&b->with_helper->text));
@@ -213,7 +213,7 @@ static void back_from_helper(struct gw_call *call)
     b->with_helper = NULL;
     b->undone--;
     if (e == ERR_OK)
-        e = enter(l); /* it may have been deleted meanwhile */
+        e = enter(l); /* the table may have been deleted in the meantime */
     if (e == ERR_OK && call->ex != NULL)
         e = submit(l);
     if (e != ERR_OK)
@@ -235,7 +235,7 @@ static enum err give_to_helper(struct gw_bulk_line *l, struct slice text)
     return ERR_OK;
 }
 
-/* The text goes with the bytes it stands in: the line keeps a copy. */
+/* Builds a line whose input bytes will be gone: it keeps a copy of its text. */
 static enum err keep_and_build(struct gw_bulk_line *l, struct slice text)
 {
     struct slice copy = base_arena_copy(&l->arena, text);
@@ -253,7 +253,8 @@ static bool is_blank(struct slice text)
     return true;
 }
 
-/* In the order of every other request: state and rate, table, input. */
+/* Handles a line, with the checks in the order of every other request: state and rate, table,
+ * input. */
 static void take_line(struct gw_bulk *b, struct slice text)
 {
     b->lines++;
@@ -295,7 +296,7 @@ static bool is_full(const struct gw_bulk *b, size_t divisor)
            (b->call->ex != NULL && gw_exchange_is_full(b->call->ex));
 }
 
-/* The end of a line: what stands in partial, then tail. */
+/* Ends a line, which consists of `partial` and tail. */
 static void end_line(struct gw_bulk *b, struct slice tail)
 {
     if (!b->skipping && b->partial.len + tail.len > LIM_BULK_LINE_BYTES)
@@ -325,7 +326,7 @@ static void keep_partial(struct gw_bulk *b, struct slice bytes)
         break_off(b, ERR_NO_MEMORY, "out of memory for a line");
 }
 
-/* Take lines until the bytes end or the list is full; returns how many bytes were taken. */
+/* Handles lines until the bytes end or the list is full; returns how many bytes were consumed. */
 static size_t take_lines(struct gw_bulk *b, struct slice bytes)
 {
     size_t at = 0;
@@ -360,11 +361,11 @@ static void take_pending(struct gw_bulk *b)
     size_t taken = take_lines(b, base_slice_skip(base_buf_slice(&b->pending), b->pending_at));
     b->pending_at += taken;
     consumed(b, taken);
-    if (pending_bytes(b) == 0) { /* give its memory back */
+    if (pending_bytes(b) == 0) { /* frees its memory */
         base_buf_clear(&b->pending);
         b->pending_at = 0;
     } else if (b->pending_at >
-               pending_bytes(b)) { /* moves less than was taken since the last time */
+               pending_bytes(b)) { /* moves fewer bytes than were consumed since the last move */
         base_buf_consume(&b->pending, b->pending_at);
         b->pending_at = 0;
     }
@@ -375,7 +376,7 @@ static bool is_input_left(const struct gw_bulk *b)
     return !b->input_ended || b->pending.len > 0 || b->partial.len > 0 || b->skipping;
 }
 
-/* The last line may come without its line feed. */
+/* Handles the last line, which may come without its line feed. */
 static void take_rest(struct gw_bulk *b)
 {
     bool is_last = b->input_ended && b->pending.len == 0;
@@ -383,7 +384,7 @@ static void take_rest(struct gw_bulk *b)
         end_line(b, SLICE_EMPTY);
 }
 
-/* Send verdicts in pieces of some size, or what there is when nothing else is coming. */
+/* Sends verdicts in pieces of some size, or all output when nothing else is coming. */
 static void send_verdicts(struct gw_bulk *b)
 {
     struct gw_call *call = b->call;
@@ -420,8 +421,8 @@ static void pump_once(struct gw_bulk *b)
         send_verdicts(b);
 }
 
-/* Whatever can go on goes on. Lines that are refused at once fill the list and leave it without any
- * completion, so the next lines must be taken here: nobody would call again. */
+/* Continues whatever can continue. Lines that are refused at once enter and leave the list without
+ * any completion, so the next lines must be read here: nothing would call this function again. */
 static void pump(struct gw_bulk *b)
 {
     while (!b->finished && b->call->ex != NULL) {
@@ -469,7 +470,7 @@ void gw_bulk_write(struct gw_call *call)
     base_buf_init(&b->pending, PENDING_MAX);
     base_buf_charge(&b->partial, call->memory);
     base_buf_charge(&b->pending, call->memory);
-    gw_call_leave_table(call); /* every line takes it anew */
+    gw_call_leave_table(call); /* every line acquires it again */
     gw_rest(call)->on_body = on_body;
     call->on_drained = on_drained;
     if (tokens > 0) {

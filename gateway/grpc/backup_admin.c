@@ -31,7 +31,7 @@ static void reply_backup(struct gw_call *call)
     gw_rpc_reply(call, &backup->base);
 }
 
-/* Control thread: the backup becomes the call's state. */
+/* Makes the backup the call's state; on the control thread. */
 static enum err describe(struct gw_call *call, struct errbuf *eb)
 {
     const struct gw_resource own = gw_backup_instance(call);
@@ -71,7 +71,7 @@ static struct gw_page_context list_context(const struct gw_call *call,
                                     .count = 4};
 }
 
-/* Those that the filter means, in order. */
+/* Collects the backups that match the filter, in order. */
 static enum err collect(struct gw_call *call, struct list *l, struct errbuf *eb)
 {
     const struct gw_resource own = gw_backup_instance(call);
@@ -99,8 +99,8 @@ static enum err collect(struct gw_call *call, struct list *l, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* A token holds the last backup that was given, as it was: the page goes on behind it even when it
- * is gone. */
+/* Returns where the page starts. A token holds the last backup of the previous page, as it was
+ * then: the page continues after it even if it no longer exists. */
 static enum err find_start(struct gw_call *call, const struct list *l,
                            const Bta__ListBackupsRequest *request, size_t *out, struct errbuf *eb)
 {
@@ -130,7 +130,7 @@ static enum err end_page(struct gw_call *call, const Bta__ListBackupsRequest *re
                             out_token, eb);
 }
 
-/* Control thread. */
+/* Fills the page; on the control thread. */
 static enum err fill_page(struct gw_call *call, struct errbuf *eb)
 {
     const Bta__ListBackupsRequest *request = (const void *)gw_rpc(call)->request;
@@ -192,7 +192,7 @@ static enum err read_mask(const Google__Protobuf__FieldMask *mask, struct errbuf
     return ERR_OK;
 }
 
-/* Control thread. */
+/* Changes the backup; on the control thread. */
 static enum err update(struct gw_call *call, struct errbuf *eb)
 {
     const Bta__UpdateBackupRequest *request = (const void *)gw_rpc(call)->request;
@@ -224,7 +224,7 @@ void gw_admin_update_backup(struct gw_call *call)
 /* --- delete -------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Deletes the backup; on the control thread. */
 static enum err remove_backup(struct gw_call *call, struct errbuf *eb)
 {
     return mig_tenant_backup_delete(call->api->backups, call->tenant, gw_rpc(call)->resource.leaf,

@@ -17,7 +17,7 @@ static const char *const NAMES[GW_BACKUP_FIELDS] = {
     [GW_BACKUP_SIZE_BYTES] = "size_bytes",
 };
 
-#define FIELD_TEXT_MAX 40 /* of a stranger's text, in a refusal */
+#define FIELD_TEXT_MAX 40 /* of untrusted text in an error */
 
 int gw_backup_text_compare(struct slice a, struct slice b)
 {

@@ -1,10 +1,10 @@
 /*
- * gateway/grpc/backup_filter.c - which backups a list wants: ListBackupsRequest.filter.
+ * gateway/grpc/backup_filter.c - selects the backups of a list: ListBackupsRequest.filter.
  *
- * Mechanism: the words of the text go into a program in postfix order; NOT, AND, OR and open
- * brackets wait on a stack until what binds tighter is written (Dijkstra's shunting yard). As
- * AIP-160 has it, NOT binds tightest, then OR, then AND; two terms side by side mean AND. Case
- * matters nowhere.
+ * Mechanism: the words of the text become a program in postfix order; NOT, AND, OR and open
+ * brackets wait on a stack until operators that bind tighter are written (Dijkstra's shunting
+ * yard). As in AIP-160, NOT binds tightest, then OR, then AND; two adjacent terms mean AND. Case
+ * never matters.
  */
 #include "gateway/grpc/backup_filter.h"
 
@@ -14,7 +14,7 @@
 
 #define WAITING_MAX GW_BACKUP_FILTER_TERMS
 
-enum waiting { W_OPEN, W_AND, W_OR, W_NOT }; /* in the order of how tight they bind */
+enum waiting { W_OPEN, W_AND, W_OR, W_NOT }; /* from loosest to tightest binding */
 
 struct parser {
     struct slice rest;
@@ -45,7 +45,7 @@ static void skip_spaces(struct parser *p)
         p->rest = base_slice_skip(p->rest, 1);
 }
 
-/* Letters, digits, underscores, from here; nothing is taken. */
+/* Returns the word that starts here: letters, digits, underscores. Does not advance. */
 static struct slice next_word(const struct parser *p)
 {
     size_t len = 0;
@@ -83,8 +83,8 @@ static enum err wrong(const struct parser *p, const char *expected)
 /* --- the program --------------------------------------------------------------------------------
  */
 
-/* Every step is a term, or comes from the stack and takes terms together or, as NOT, waited there:
- * bounded by the terms and by what may wait behind each of them. */
+/* Appends a step. A step is a term, or comes from the stack and combines terms or, as NOT, waited
+ * there: so the steps are bounded by the terms and by what may wait after each of them. */
 static enum err add(struct parser *p, struct gw_backup_step step)
 {
     if (p->out->count == GW_BACKUP_FILTER_STEPS)
@@ -103,7 +103,7 @@ static enum err wait_with(struct parser *p, enum waiting what)
     return ERR_OK;
 }
 
-/* Everything that binds at least as tight as `what` goes into the program. */
+/* Moves every waiting operator that binds at least as tight as `what` to the program. */
 static enum err write_waiting(struct parser *p, enum waiting what)
 {
     static const enum gw_backup_step_kind KINDS[] = {
@@ -134,7 +134,7 @@ static enum err read_operator(struct parser *p, enum gw_backup_operator *out)
     return wrong(p, "one of : = != < <= > >=");
 }
 
-/* A quoted text, or everything up to a space or a bracket. */
+/* Reads a quoted text, or everything up to a space or a bracket. */
 static enum err read_value(struct parser *p, struct slice *out, bool *out_quoted)
 {
     skip_spaces(p);
@@ -185,7 +185,7 @@ static enum err read_comparison(struct parser *p)
 /* --- the whole ----------------------------------------------------------------------------------
  */
 
-/* Up to and with the next comparison. */
+/* Reads up to and including the next comparison. */
 static enum err read_term(struct parser *p)
 {
     enum err e = ERR_OK;
@@ -217,7 +217,7 @@ static enum err read_conjunction(struct parser *p)
 {
     bool is_or = take_word(p, "OR");
     if (!is_or)
-        (void)take_word(p, "AND"); /* said or not, it is meant */
+        (void)take_word(p, "AND"); /* optional */
     enum waiting what = is_or ? W_OR : W_AND;
     enum err e = write_waiting(p, what);
     return e == ERR_OK ? wait_with(p, what) : e;
@@ -247,7 +247,7 @@ enum err gw_backup_filter_read(struct slice text, struct gw_backup_filter *out, 
     return e;
 }
 
-/* --- asking -------------------------------------------------------------------------------------
+/* --- evaluation ---------------------------------------------------------------------------------
  */
 
 static bool contains(struct slice text, struct slice part)
@@ -258,7 +258,7 @@ static bool contains(struct slice text, struct slice part)
     return false;
 }
 
-/* The last part of projects/P/.../backups/ID. */
+/* Returns the last part of projects/P/.../backups/ID. */
 static struct slice id_of(struct slice name)
 {
     for (size_t i = name.len; i > 0; i--)
@@ -267,7 +267,8 @@ static struct slice id_of(struct slice name)
     return name;
 }
 
-/* What is no name is looked for in the ID alone: all names have "projects" in them. */
+/* Evaluates HAS. A text that is not a name is searched in the ID only: all names contain
+ * "projects". */
 static bool has(const struct gw_backup_step *step, struct slice text)
 {
     bool is_name = contains(step->value.text, SLICE_LIT("/"));

@@ -1,9 +1,9 @@
 /*
  * gateway/grpc/backup_operation.c - work on backups as google.longrunning.Operation.
  *
- * What an operation made, or read, is told as it is now, if it is still there; else as far as the
- * operation remembers it. Work that Bigtable has no method for, on all tables of a tenant, has no
- * metadata and an empty response.
+ * A backup or table that an operation created or read is described as it is now, if it still
+ * exists; otherwise as far as the operation recorded it. Work that Bigtable has no method for, on
+ * all tables of a tenant, has no metadata and an empty response.
  */
 #include "gateway/grpc/backup_operation.h"
 
@@ -33,7 +33,7 @@ struct gw_resource gw_backup_instance(const struct gw_call *call)
                                 .is_exact = named->is_exact};
 }
 
-/* --- what it is about ---------------------------------------------------------------------------
+/* --- subject ------------------------------------------------------------------------------------
  */
 
 static bool is_of_table(const struct mig_operation *op)
@@ -42,7 +42,7 @@ static bool is_of_table(const struct mig_operation *op)
            (op->kind == MIG_OP_RESTORE_TABLE || op->scope.name[0] != '\0');
 }
 
-/* The backup with that name, if it is the one with that ID. */
+/* Finds the backup with that name, if its ID is that ID. */
 static bool find(struct gw_call *call, const char *name, const char *id,
                  struct mig_tenant_backup *out)
 {
@@ -52,7 +52,7 @@ static bool find(struct gw_call *call, const char *name, const char *id,
            strcmp(out->id, id) == 0;
 }
 
-/* Of BACKUP and COPY. */
+/* Returns the backup that BACKUP or COPY created. */
 static struct mig_tenant_backup made_by(struct gw_call *call, const struct mig_operation *op)
 {
     struct mig_tenant_backup backup;
@@ -65,7 +65,7 @@ static struct mig_tenant_backup made_by(struct gw_call *call, const struct mig_o
                                       .expires_us = op->expires_us};
 }
 
-/* Of COPY and RESTORE. */
+/* Returns the backup that COPY or RESTORE read. */
 static struct mig_tenant_backup read_by(struct gw_call *call, const struct mig_operation *op)
 {
     struct mig_tenant_backup backup;
@@ -154,7 +154,8 @@ static enum err describe_copy(struct gw_call *call, const struct mig_operation *
     return ERR_OK;
 }
 
-/* The new table as it is now; by its name alone when it was deleted since, or is not there yet. */
+/* Describes the new table as it is now; only by its name if it was deleted since, or does not exist
+ * yet. */
 static enum err describe_table(struct gw_call *call, const struct mig_operation *op,
                                Bta__BackupInfo *source, Bta__Table **out, struct errbuf *eb)
 {
@@ -208,13 +209,14 @@ static enum err describe_restore(struct gw_call *call, const struct mig_operatio
 /* --- the operation ------------------------------------------------------------------------------
  */
 
-/* FAILED because the server stopped is not what a client calls cancelled. */
+/* Returns the result. An operation that FAILED because the server stopped is not what clients call
+ * cancelled. */
 static enum err result_of(const struct mig_operation *op)
 {
     return op->state == MIG_OP_FAILED && op->result == ERR_CANCELLED ? ERR_UNAVAILABLE : op->result;
 }
 
-/* What is said of it is about files and disks of the server. */
+/* Returns whether the error's text is about files and disks of the server. */
 static bool is_servers(enum err result)
 {
     return result == ERR_IO || result == ERR_CORRUPT || result == ERR_STORAGE_FULL ||

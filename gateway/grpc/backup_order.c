@@ -1,5 +1,5 @@
 /*
- * gateway/grpc/backup_order.c - in which order backups are listed: ListBackupsRequest.order_by.
+ * gateway/grpc/backup_order.c - the order in which backups are listed: ListBackupsRequest.order_by.
  */
 #include "gateway/grpc/backup_order.h"
 
@@ -7,7 +7,7 @@
 
 static const char form[] = "order_by: it must be like \"expire_time desc, name\"";
 
-/* The next word, and the spaces around it. */
+/* Returns the next word; skips the spaces around it. */
 static struct slice take_word(struct slice *rest)
 {
     while (rest->len > 0 && rest->ptr[0] == ' ')

@@ -59,7 +59,7 @@ enum err gw_backup_info_to_proto(const struct mig_tenant_backup *backup,
     Bta__BackupInfo *info = gw_proto_new(arena, &bta__backup_info__descriptor);
     if (info == NULL)
         return no_memory(eb);
-    if (scope->name[0] != '\0') /* one of everything has none */
+    if (scope->name[0] != '\0') /* a backup of everything has no name */
         info->backup = backup_name(arena, instance, scope->name);
     info->source_table = table_name(arena, instance, scope->table);
     info->start_time = time_to_proto(arena, backup->started_us);

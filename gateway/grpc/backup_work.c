@@ -1,9 +1,9 @@
 /*
- * gateway/grpc/backup_work.c - BigtableTableAdmin: what begins work on backups: create, copy,
- * restore.
+ * gateway/grpc/backup_work.c - BigtableTableAdmin: methods that start work on backups: create,
+ * copy, restore.
  *
- * The work is done by migrations' thread, one piece at a time; the answer is its operation, waiting
- * or under way.
+ * migrations' thread does the work, one piece at a time; the response is its operation, waiting or
+ * in progress.
  */
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 
@@ -33,8 +33,8 @@ static void reply_operation(struct gw_call *call)
     gw_rpc_reply(call, &operation->base);
 }
 
-/* Control thread: what was begun, or why not. A bound that is reached is no fault of the message.
- */
+/* Makes the started operation the call's state, or returns why there is none; on the control
+ * thread. Reaching a limit is not an error of the message. */
 static enum err begun(struct gw_call *call, enum err result, const char *id, struct errbuf *eb)
 {
     if (result == ERR_TOO_BIG)
@@ -42,7 +42,7 @@ static enum err begun(struct gw_call *call, enum err result, const char *id, str
     return result == ERR_OK ? gw_backup_operation_get(call, base_slice_text(id), eb) : result;
 }
 
-/* The request's leaf is what is made, for the audit trail. */
+/* Allocates the state. Sets the request's leaf to the object being created, for the audit trail. */
 static struct work *begin(struct gw_call *call, const char *made)
 {
     struct work *w = gw_call_new_state(call, sizeof *w, NULL);

@@ -1,11 +1,12 @@
 /*
  * gateway/grpc/change_partitions.c - GenerateInitialChangeStreamPartitions: the ranges of rows that
- *                                    clients read a change stream by, side by side.
+ *                                    clients read a change stream by, in parallel.
  *
- * The table's splits, and keys that divide what it holds into parts of PARTITION_BYTES; of more
- * than LIM_CHANGE_PARTITIONS parts, some are put together. Nothing is remembered: a reader may read
- * any range, and a table that grows is divided further for whoever asks then. They are few because
- * each reader goes through all changes of the table for those of its range (docs/decisions/0070).
+ * Partitions are bounded by the table's splits, and by keys that divide its contents into parts of
+ * PARTITION_BYTES; if there are more than LIM_CHANGE_PARTITIONS parts, some are merged. Nothing is
+ * stored: a reader may read any range, and a table that grows is divided further for later
+ * requests. There are few partitions because each reader scans all changes of the table for those
+ * of its range (docs/decisions/0070).
  */
 #include <google/bigtable/v2/bigtable.pb-c.h>
 
@@ -16,7 +17,7 @@
 
 #define PARTITION_BYTES (256 * MIB)
 
-/* The last of them ends with the table. */
+/* Sends one partition; the last one ends with the table. */
 static void send_partition(struct gw_call *call, struct slice start, struct slice end)
 {
     Bt__RowRange range = BT__ROW_RANGE__INIT;
@@ -32,7 +33,7 @@ static void send_partition(struct gw_call *call, struct slice start, struct slic
     gw_rpc_send(call, &reply.base);
 }
 
-/* The last sample is the end of the table. */
+/* Sends all partitions; the last sample is the end of the table. */
 static void send_partitions(struct gw_call *call, const struct sto_sample *samples, size_t count)
 {
     size_t partitions = count < LIM_CHANGE_PARTITIONS ? count : LIM_CHANGE_PARTITIONS;

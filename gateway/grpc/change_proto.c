@@ -39,7 +39,7 @@ enum { TIME_SECONDS = 1, TIME_NANOS = 2 };
 /* --- mutations ---------------------------------------------------------------------------------
  */
 
-/* A mutation and the lengths of what it is made of. */
+/* A mutation and the lengths of its parts. */
 struct shape {
     const struct sto_change_mutation *m;
     uint32_t field; /* in Mutation */
@@ -66,7 +66,8 @@ static uint32_t field_of(enum sto_mutation_kind kind)
     return kind == STO_ADD_TO_CELL ? ADD_TO_CELL : MERGE_TO_CELL;
 }
 
-/* Inputs of sums, minima and maxima are integers; the others, and all states, are raw. */
+/* Returns whether an input is an integer: inputs of sums, minima and maxima are; others, and all
+ * states, are raw. */
 static bool input_is_int(const struct sto_schema *schema, const struct sto_change_mutation *m)
 {
     const struct sto_family *family = sto_schema_family(schema, m->family);
@@ -155,7 +156,7 @@ static uint8_t *write_time_range(uint8_t *to, const struct shape *s)
     return s->m->end_us != 0 ? gw_wire_int(to, RANGE_END, (uint64_t)s->m->end_us) : to;
 }
 
-/* Qualifier, timestamp and input as Values. */
+/* Writes qualifier, timestamp and input as Values. */
 static uint8_t *write_input(uint8_t *to, const struct shape *s)
 {
     const struct sto_change_mutation *m = s->m;
@@ -191,7 +192,7 @@ static void put_mutation(struct gw_change_writer *w, const struct sto_change_mut
     struct shape s = shape_of(w->schema, m);
     size_t bytes = gw_wire_bytes_size(CHANGE_CHUNKS, s.chunk);
     if (base_buf_reserve(&w->change, bytes) != ERR_OK)
-        return; /* it latches */
+        return; /* the error latches */
     uint8_t *to = gw_wire_head(base_buf_end(&w->change), CHANGE_CHUNKS, s.chunk);
     if (s.is_piece)
         to = write_info(to, &s);

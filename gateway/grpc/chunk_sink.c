@@ -1,22 +1,22 @@
 /*
- * gateway/grpc/chunk_sink.c - rows, as the engine gives them, become ReadRowsResponse messages.
+ * gateway/grpc/chunk_sink.c - converts rows from the engine into ReadRowsResponse messages.
  *
  * Mechanism: chunks are fields of the response, so a message grows by appending; only its frame's
  * length is filled in at its end. The size of a chunk is computed first, then it is written once,
  * in its place.
  *
- * A chunk may not say commit_row before it is known that no cell follows, and a chunk that says
- * nothing else is one cell too many for clients. Therefore the newest chunk of a row is the last
- * thing that was written, and is lengthened by commit_row when the row ends; its length varint is
- * one byte short for that at 126, 16382 and 2097150 bytes, then the chunk moves.
+ * A chunk may not say commit_row before it is known that no cell follows, and a chunk that contains
+ * only commit_row is an extra cell for clients. Therefore the newest chunk of a row is always at
+ * the end of the output, and is lengthened by commit_row when the row ends; its length varint is
+ * one byte too short for that at 126, 16382 and 2097150 bytes, and then the chunk moves.
  *
- * The Go client refuses a message that ends inside a row, the Python client one that begins inside.
- * So a row that is not whole when its slice ends leaves the output and is carried on in a buffer of
- * its own, which becomes the output when the row is whole: it is copied once at most, and only the
- * part that its first slice brought.
+ * The Go client refuses a message that ends inside a row, the Python client one that starts inside
+ * a row. So a row that is incomplete when its slice ends is moved from the output to a buffer of
+ * its own ("carried"), which becomes the output when the row is complete: at most the part from its
+ * first slice is copied, and only once.
  *
  * Invariants:
- *   1. in_row implies that the row is the end of the output behind row_start, or, carried, `row`.
+ *   1. in_row implies that the row is the end of the output after row_start, or, carried, `row`.
  *   2. carried implies that the output is empty while a slice runs.
  *   3. is_open implies that the message has at least one chunk, or is about to get it.
  *   4. row.error is ERR_TOO_BIG exactly when the row that row_key names is too large, wherever it
@@ -47,20 +47,20 @@ enum {
 #define WRAPPED 1 /* the field of StringValue and BytesValue */
 
 #define COMMIT_BYTES 2 /* tag and true */
-/* Everything of a chunk but its value, tags and lengths included, and the frame's head: an upper
- * bound. */
+/* Upper bound of a chunk without its value: all other fields with tags and lengths, and the frame's
+ * head. */
 #define CHUNK_OVERHEAD (LIM_ROW_KEY + LIM_FAMILY_NAME + LIM_QUALIFIER + LIM_LABEL + 256)
 #define VALUE_MAX      (GW_RPC_REPLY_BYTES - CHUNK_OVERHEAD)
-#define PIECE_OVERHEAD 64 /* of a chunk that goes on with a value */
+#define PIECE_OVERHEAD 64 /* of a chunk that continues a value */
 /* A full slice and the cell that filled it, when cells are of the usual size. */
 #define SLICE_ROOM (LIM_SLICE_BYTES + LIM_SLICE_BYTES / 4)
 
 /* One chunk about to be written. */
 struct chunk {
     const struct sto_cell *cell;
-    struct slice value; /* the part of it */
+    struct slice value; /* the part of the value in this chunk */
     bool is_first;      /* of its cell */
-    bool is_last;       /* the same */
+    bool is_last;       /* of its cell */
     bool new_family;
     bool new_qualifier;
 };
@@ -80,7 +80,7 @@ static void message_end(struct gw_chunk_sink *s)
     s->is_open = false;
 }
 
-/* What the row under way is written to. */
+/* Returns the buffer that the current row is written to. */
 static struct buf *target(struct gw_chunk_sink *s)
 {
     return s->carried ? &s->row : s->out;
@@ -101,7 +101,7 @@ static size_t wrapped_size(uint32_t field, size_t len)
     return gw_wire_bytes_size(field, len == 0 ? 0 : gw_wire_bytes_size(WRAPPED, len));
 }
 
-/* Present even when there is nothing in it. */
+/* Writes the field even if its content is empty. */
 static uint8_t *put_wrapped(uint8_t *to, uint32_t field, struct slice bytes)
 {
     if (bytes.len == 0)
@@ -151,20 +151,21 @@ static uint8_t *put_chunk_fields(const struct gw_chunk_sink *s, const struct chu
     return to;
 }
 
-/* Where the row under way begins in the output, behind the head of its message. */
+/* Returns where the current row starts in the output, after the head of its message. */
 static size_t row_head(const struct gw_chunk_sink *s)
 {
     return s->row_start.is_open ? s->row_start.len : s->message + GW_FRAME_HEAD;
 }
 
-/* Memory for a chunk of that size; where it is written, NULL: there is none. */
+/* Reserves memory for a chunk of that size; returns where to write it, or NULL if there is none. */
 static uint8_t *chunk_begin(struct gw_chunk_sink *s, size_t size)
 {
     struct buf *out = target(s);
     size_t whole = gw_wire_bytes_size(RESPONSE_CHUNK, size + COMMIT_BYTES);
     size_t before = s->carried ? 0 : row_head(s) - GW_FRAME_HEAD;
     if (s->row.error == ERR_OK && out->len - before + whole > GW_CHUNK_ROW_BYTES)
-        s->row.error = ERR_TOO_BIG; /* one slice can bring that much: a filter's copies of a cell */
+        s->row.error = ERR_TOO_BIG; /* one slice can produce that much: a filter's copies of a
+                                       cell */
     if (gw_chunk_sink_error(s) != ERR_OK || base_buf_reserve(out, whole) != ERR_OK)
         return NULL;
     s->chunk = out->len;
@@ -183,7 +184,7 @@ static void put_chunk(struct gw_chunk_sink *s, const struct chunk *c)
     s->key_due = false;
 }
 
-/* The newest chunk gets commit_row; chunk_begin left room for it. */
+/* Adds commit_row to the newest chunk; chunk_begin reserved space for it. */
 static void commit(struct gw_chunk_sink *s)
 {
     struct buf *out = target(s);
@@ -198,7 +199,7 @@ static void commit(struct gw_chunk_sink *s)
     out->len = (size_t)(end - out->ptr);
 }
 
-/* --- what the engine calls ---------------------------------------------------------------------
+/* --- called by the engine ----------------------------------------------------------------------
  */
 
 static void row_begin(struct sto_row_sink *sink, struct slice row_key)
@@ -217,7 +218,7 @@ static void row_begin(struct sto_row_sink *sink, struct slice row_key)
     (void)base_buf_append(&s->row_key, row_key); /* latches */
 }
 
-/* Whether the column changes with this cell; remembers it. */
+/* Sets whether the column changes with this cell, and stores the new column. */
 static void note_column(struct gw_chunk_sink *s, struct chunk *c)
 {
     const struct sto_cell *cell = c->cell;
@@ -258,7 +259,7 @@ static void take_cell(struct sto_row_sink *sink, const struct sto_cell *cell)
         put_chunk(s, &c);
 }
 
-/* The carried row is whole: it is the output now, which was empty. */
+/* Makes the completed carried row the output, which was empty. */
 static void deliver_carried(struct gw_chunk_sink *s)
 {
     INVARIANT(s->out->len == 0 && !s->is_open);
@@ -289,7 +290,7 @@ static void row_undo(struct sto_row_sink *sink)
     s->in_row = false;
     if (!s->carried)
         go_back(s, &s->row_start);
-    base_buf_truncate(&s->row, 0); /* it is not too large any more, either */
+    base_buf_truncate(&s->row, 0); /* also clears ERR_TOO_BIG */
     s->carried = false;
 }
 
@@ -303,11 +304,11 @@ static bool is_full(struct sto_row_sink *sink)
 /* --- slices ------------------------------------------------------------------------------------
  */
 
-/* The row under way leaves the output for a buffer of its own. */
+/* Moves the current row from the output to a buffer of its own. */
 static void carry_row(struct gw_chunk_sink *s)
 {
     size_t head = row_head(s);
-    size_t moved = head - GW_FRAME_HEAD; /* what its places change by */
+    size_t moved = head - GW_FRAME_HEAD; /* the change of its positions */
     if (s->row_start.len == 0) {
         base_buf_fini(&s->row);
         base_buf_take(&s->row, s->out);

@@ -1,8 +1,8 @@
 /*
- * gateway/grpc/client_start.c - what clients ask before they begin.
+ * gateway/grpc/client_start.c - requests that clients send before their first real one.
  *
- * Some refuse to start without an answer: PingAndWarm while a channel is opened, the configuration
- * before the first request.
+ * Some clients refuse to start without a response: to PingAndWarm while a channel is opened, to the
+ * configuration before the first request.
  */
 #include <google/bigtable/v2/bigtable.pb-c.h>
 
@@ -16,7 +16,7 @@ void gw_ping_and_warm(struct gw_call *call)
     gw_rpc_reply(call, &reply.base);
 }
 
-/* Nobody is to speak sessions, nor to ask again whether he may. */
+/* Answers that clients must not use sessions, and need not request the configuration again. */
 void gw_get_client_configuration(struct gw_call *call)
 {
     Bt__SessionClientConfiguration sessions = BT__SESSION_CLIENT_CONFIGURATION__INIT;

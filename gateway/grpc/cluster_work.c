@@ -1,8 +1,8 @@
 /*
- * gateway/grpc/cluster_work.c - BigtableInstanceAdmin at the emulator's listener: clusters are
- * made, changed and deleted.
+ * gateway/grpc/cluster_work.c - BigtableInstanceAdmin at the emulator's listener: creates, changes
+ * and deletes clusters.
  *
- * They are what is said of them and nothing else: rows are where the server has them.
+ * Clusters are stored descriptions and nothing else: they do not affect where rows are stored.
  */
 #include <google/protobuf/empty.pb-c.h>
 
@@ -24,7 +24,7 @@ static const char *const CREATED[] = {"location",
                                       NULL};
 static const char *const CHANGEABLE[] = {"serve_nodes", "cluster_config", NULL};
 
-/* What a task makes, for the answer. */
+/* The result of a task, for the response. */
 struct change {
     struct gw_instance in;
     int64_t began_us;
@@ -37,7 +37,7 @@ static void change_new(struct gw_call *call)
     c->began_us = base_wall_us();
 }
 
-/* What a client may leave out. */
+/* Fills in fields that a client may leave out. */
 static void complete(Bta__Cluster *cluster)
 {
     bool scales = cluster->config_case == BTA__CLUSTER__CONFIG_CLUSTER_CONFIG &&
@@ -51,7 +51,7 @@ static void complete(Bta__Cluster *cluster)
     cluster->state = BTA__CLUSTER__STATE__READY;
 }
 
-/* The instance as it is, and where in it the cluster is that the call names. */
+/* Reads the instance, and finds in it the cluster that the call names. */
 static enum err cluster_get(struct gw_call *call, struct change *c, size_t *out_at,
                             struct errbuf *eb)
 {
@@ -88,7 +88,7 @@ enum err gw_cluster_add(struct gw_call *call, struct gw_instance *in, const char
     return gw_instance_add_cluster(in, cluster, eb);
 }
 
-/* Control thread. */
+/* Creates the cluster; on the control thread. */
 static enum err create(struct gw_call *call, struct errbuf *eb)
 {
     const Bta__CreateClusterRequest *request = (const void *)gw_rpc(call)->request;
@@ -130,7 +130,7 @@ void gw_admin_create_cluster(struct gw_call *call)
 /* --- change ------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Replaces the cluster's settings; on the control thread. */
 static enum err update(struct gw_call *call, struct errbuf *eb)
 {
     struct change *c = call->state;
@@ -161,7 +161,7 @@ void gw_admin_update_cluster(struct gw_call *call)
     gw_rpc_on_control(call, update, reply_update);
 }
 
-/* Control thread. */
+/* Changes the fields that the mask names; on the control thread. */
 static enum err patch(struct gw_call *call, struct errbuf *eb)
 {
     const Bta__PartialUpdateClusterRequest *request = (const void *)gw_rpc(call)->request;
@@ -214,7 +214,7 @@ static enum err check_unused(const struct gw_instance *in, const char *cluster, 
     return ERR_OK;
 }
 
-/* Control thread. */
+/* Deletes the cluster; on the control thread. */
 static enum err take_out(struct gw_call *call, struct errbuf *eb)
 {
     struct change *c = call->state;

@@ -1,8 +1,8 @@
 /*
- * gateway/grpc/consistency.c - tokens that ask whether writes have arrived everywhere.
+ * gateway/grpc/consistency.c - tokens for the check that writes are replicated everywhere.
  *
- * There is one copy: what was acknowledged has arrived. A token is still a promise of this server
- * about this table, so it is signed, and good for ninety days.
+ * There is one copy, so every acknowledged write has arrived. A token is still a statement of this
+ * server about this table, so it is signed, and valid for ninety days.
  */
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 

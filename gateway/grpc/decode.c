@@ -1,18 +1,18 @@
 /*
- * gateway/grpc/decode.c - protobuf messages of strangers.
+ * gateway/grpc/decode.c - decodes untrusted protobuf messages.
  *
- * Mechanism: one walk over the bytes fills in messages as protobuf-c lays them out, by protobuf-c's
- * own descriptors. protobuf_c_message_unpack is not used, because of what hostile bytes can do with
- * it: it recurses without a bound, keeps copies of unknown fields and 32 bytes for every field of
- * a message while it reads it, copies all that came before when a message is said again, refuses to
- * merge messages with an empty oneof, does not look at the wire type of a bool or into text, and
- * needs a second copy of every cell.
+ * Mechanism: one walk over the bytes fills in messages in protobuf-c's layout, by protobuf-c's own
+ * descriptors. protobuf_c_message_unpack is not used, because hostile bytes can abuse it: it
+ * recurses without a bound, keeps copies of unknown fields and 32 bytes for every field of a
+ * message while it reads the message, copies all earlier content when a message is repeated,
+ * refuses to merge messages with an empty oneof, checks neither the wire type of a bool nor the
+ * contents of text, and needs a second copy of every cell.
  *
  * Invariants:
  *   1. levels[0] is the whole message, levels[depth - 1] the one that `at` is in; `at` never passes
  *      the end of any of them, since an inner end is checked against the outer one.
- *   2. A list of n elements has room for the smallest power of two that is not below n: it moves
- *      when n is a power of two, and all its moves together cost no more than twice its length.
+ *   2. A list of n elements has memory for the smallest power of two that is not less than n: it
+ *      moves when n is a power of two, and all its moves together cost at most twice its length.
  */
 #include "gateway/grpc/decode.h"
 
@@ -35,12 +35,12 @@ struct walk {
     const uint8_t *at;
     struct arena *arena;
     struct errbuf *eb;
-    size_t fields; /* and elements of packed lists, that were begun */
+    size_t fields; /* fields and elements of packed lists that were started */
     size_t depth;
     struct level levels[GW_PROTO_DEPTH];
 };
 
-/* A field as it is in the bytes. */
+/* A field as it is encoded. */
 struct taken {
     uint32_t id;
     uint8_t wire;
@@ -79,7 +79,7 @@ static enum err refuse_memory(struct walk *w, size_t bytes)
 /* --- bytes --------------------------------------------------------------------------------------
  */
 
-/* False when [*at, end) does not begin with a varint of at most 64 bits. */
+/* Reads a varint; false when [*at, end) does not start with one of at most 64 bits. */
 static bool take_varint(const uint8_t **at, const uint8_t *end, uint64_t *out)
 {
     uint64_t value = 0;
@@ -98,7 +98,7 @@ static bool take_varint(const uint8_t **at, const uint8_t *end, uint64_t *out)
     return false;
 }
 
-/* Little-endian, width at most 8; the caller knows that they are there. */
+/* Reads `width` bytes, little-endian, at most 8; the caller has checked that they exist. */
 static uint64_t take_fixed(const uint8_t **at, unsigned width)
 {
     uint64_t value = 0;
@@ -149,7 +149,7 @@ static enum err take_value(struct walk *w, struct taken *t)
         t->bytes = base_slice(w->at, (size_t)t->number);
         w->at += t->bytes.len;
         return ERR_OK;
-    default: /* groups, and what has no meaning */
+    default: /* groups, and undefined wire types */
         return refuse(w, t, "has a wire type that is not supported");
     }
 }
@@ -218,7 +218,7 @@ size_t gw_proto_value_size(ProtobufCType type)
 static void put_number(ProtobufCType type, void *member, uint64_t number)
 {
     protobuf_c_boolean truth = number != 0;
-    uint32_t low = (uint32_t)number; /* numbers of 32 bits are cut, as protobuf says */
+    uint32_t low = (uint32_t)number; /* 32-bit numbers are truncated, as protobuf specifies */
     if (type == PROTOBUF_C_TYPE_SINT32)
         low = low >> 1 ^ (0 - (low & 1));
     if (type == PROTOBUF_C_TYPE_SINT64)
@@ -235,7 +235,8 @@ static enum err put_text(struct walk *w, const struct taken *t, char **member)
 {
     if (!base_utf8_is_valid(t->bytes))
         return refuse(w, t, "is not valid UTF-8");
-    /* protobuf-c takes a pointer to its own empty string for "absent" where that can be told. */
+    /* Where absence can be represented, protobuf-c uses a pointer to its own empty string for
+     * it. */
     bool has_presence = (t->field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 ||
                         t->field->label == PROTOBUF_C_LABEL_OPTIONAL;
     if (t->bytes.len == 0 && !has_presence) {
@@ -251,7 +252,7 @@ static enum err put_text(struct walk *w, const struct taken *t, char **member)
     return ERR_OK;
 }
 
-/* Go on inside the message at *member, which is made if it is not yet there. */
+/* Continues inside the message at *member, which is created if it does not exist yet. */
 static enum err enter(struct walk *w, const struct taken *t, ProtobufCMessage **member)
 {
     const ProtobufCMessageDescriptor *type = t->field->descriptor;
@@ -317,7 +318,7 @@ static enum err put_single(struct walk *w, const struct taken *t)
     void *member = at_offset(message, field->offset);
     if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
         uint32_t *which = at_offset(message, field->quantifier_offset);
-        if (*which != field->id) /* what was there, if anything, was of another type */
+        if (*which != field->id) /* a member that was set before, if any, was of another type */
             memset(member, 0, gw_proto_value_size(field->type));
         *which = field->id;
     } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->quantifier_offset != 0) {
@@ -326,7 +327,7 @@ static enum err put_single(struct walk *w, const struct taken *t)
     return put(w, t, member);
 }
 
-/* A zeroed element at the end of the list, which the caller fills in. */
+/* Appends a zeroed element to the list, which the caller fills in. */
 static enum err add_element(struct walk *w, const ProtobufCFieldDescriptor *field, void **out)
 {
     ProtobufCMessage *message = top(w)->message;

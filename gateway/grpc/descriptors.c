@@ -1,10 +1,10 @@
 /*
- * gateway/grpc/descriptors.c - which file of a FileDescriptorSet holds what.
+ * gateway/grpc/descriptors.c - an index of the files of a FileDescriptorSet.
  *
- * Mechanism: one walk over the set, breadth first: a scope is a message of the set in which names
- * are said, with the name that stands in front of them. A file's scopes are its messages, enums and
- * services; a message's are those inside it; a service's its methods. Each makes a symbol. Symbols
- * are sorted at the end.
+ * Mechanism: one walk over the set, breadth first. A scope is a message of the set in which names
+ * are declared, together with the prefix of those names. A file's scopes are its messages, enums
+ * and services; a message's are those inside it; a service's its methods. Each scope makes a
+ * symbol. Symbols are sorted at the end.
  */
 #include "gateway/grpc/descriptors.h"
 
@@ -47,7 +47,7 @@ struct gw_descriptors {
 
 struct field {
     uint32_t number;
-    struct slice bytes; /* ptr NULL: of another wire type */
+    struct slice bytes; /* ptr NULL: a field of another wire type */
 };
 
 static bool take_varint(struct slice *rest, uint64_t *out)
@@ -73,7 +73,7 @@ static bool skip(struct slice *rest, size_t count)
     return true;
 }
 
-/* rest is not empty. */
+/* Reads one field; rest must not be empty. */
 static bool take_field(struct slice *rest, struct field *out)
 {
     uint64_t tag = 0, number = 0;
@@ -103,7 +103,7 @@ static enum err damaged(struct errbuf *eb)
     return base_fail(eb, ERR_CORRUPT, "the set of descriptors is damaged");
 }
 
-/* The last field of that number; empty when there is none. */
+/* Returns the last field of that number; empty when there is none. */
 static struct slice find_field(struct slice body, uint32_t number)
 {
     struct slice found = SLICE_EMPTY;
@@ -117,7 +117,7 @@ static struct slice find_field(struct slice body, uint32_t number)
 /* --- names -------------------------------------------------------------------------------------
  */
 
-/* What a field of a scope is the beginning of, by descriptor.proto. */
+/* Returns the kind of scope that a field of a scope starts, by descriptor.proto. */
 static enum scope_kind kind_of(enum scope_kind in, uint32_t field)
 {
     switch (in) {
@@ -138,7 +138,7 @@ static enum scope_kind kind_of(enum scope_kind in, uint32_t field)
     }
 }
 
-/* "outer.inner", or "inner" when nothing is around it; ptr NULL: out of memory. */
+/* Returns "outer.inner", or "inner" when outer is empty; ptr NULL: out of memory. */
 static struct slice join(struct arena *arena, struct slice outer, struct slice inner)
 {
     if (outer.len == 0)
@@ -202,7 +202,7 @@ static void put_symbols(struct gw_descriptors *d, const struct scope *scopes, si
     qsort(d->symbols, d->symbol_count, sizeof *d->symbols, by_name);
 }
 
-/* scopes: those of the files; it grows by what is in them. */
+/* Walks over all scopes. scopes: initially those of the files; inner scopes are appended. */
 static enum err walk(struct gw_descriptors *d, struct buf *scopes, struct errbuf *eb)
 {
     enum err e = ERR_OK;
@@ -294,7 +294,7 @@ void gw_descriptors_free(struct gw_descriptors *d)
     base_free(d);
 }
 
-/* --- asking ------------------------------------------------------------------------------------
+/* --- queries -----------------------------------------------------------------------------------
  */
 
 size_t gw_descriptors_count(const struct gw_descriptors *d)

@@ -1,16 +1,16 @@
 /*
  * gateway/grpc/dispatch.c - from a gRPC request's head to its handler, through every check.
  *
- * Each check either passes (true) or has ended the call (false). Who is calling is settled before a
- * byte of the message is kept, and for a tenant's key whether it may call now: state, requests
- * under way, rates. Whom he means is in the message: projects/TENANT/...; a tenant's key names its
- * own tenant or is refused. Of a service key's call the head may say so already
- * (x-goog-request-params), and that is held against the key. Key and state are looked at again
- * then, unless the turn of the loop in which they were checked is still the same: most messages
- * come in one piece with their head.
+ * Each check either passes (true) or has ended the call (false). The caller is checked before a
+ * byte of the message is kept, and for a tenant's key also whether it may call now: state, requests
+ * in flight, rates. The message names the tenant: projects/TENANT/...; a tenant's key names its own
+ * tenant or is refused. The head of a service key's call may already name the tenant
+ * (x-goog-request-params), which is then checked against the key. Once the message has arrived, key
+ * and state are checked again, unless the loop's turn number is still that of the first check: most
+ * messages arrive in one piece with their head.
  *
- * From its message on, a call of a method that outlives its peer may have no exchange any more: its
- * key is found by its ID then.
+ * Once its message is complete, a call of a method that outlives its peer may have no exchange any
+ * more: then its key is found by its ID.
  * Over 500 lines because all checks of a call are here, in their order.
  */
 #include "gateway/grpc/dispatch.h"
@@ -22,9 +22,9 @@
 
 #include "base/banned.h"
 
-#define INFLATE_ON_LOOP_MAX (1 * KIB) /* becomes a megabyte at most */
-/* Each byte that was sent pays for so many that it is inflated to: gzip makes small cells four
- * times shorter. */
+#define INFLATE_ON_LOOP_MAX (1 * KIB) /* inflates to a megabyte at most */
+/* The charge of one sent byte covers the inflation to this many bytes: gzip shortens small cells to
+ * a fourth. */
 #define INFLATED_PAID 8
 
 /* --- the head ----------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ static bool check_method(struct gw_rpc *rpc)
     return true;
 }
 
-/* What its head paid for is not charged again. */
+/* Admits the call. Operations that were charged when its head arrived are not charged again. */
 static bool admit(struct gw_rpc *rpc)
 {
     const struct ten_load load = {rpc->is_paid ? 0 : rpc->method->cost, 0};
@@ -72,7 +72,8 @@ static bool admit(struct gw_rpc *rpc)
     return rpc->is_admitted;
 }
 
-/* For whom a service key calls is in the message; most clients say so in the head as well. */
+/* Checks the tenant that the head names. The message of a service key's call names the tenant; most
+ * clients name it in the head as well. */
 static bool check_address(struct gw_rpc *rpc, const struct auth_key *key)
 {
     struct slice project = gw_metadata_project(rpc->call.ex);
@@ -125,7 +126,8 @@ static bool check_caller(struct gw_rpc *rpc)
 /* --- the message -------------------------------------------------------------------------------
  */
 
-/* A text field of the message, or of one in it: "table.name". "" when that is not there. */
+/* Returns a text field of the message, or of a message in it: "table.name". "" when it is
+ * absent. */
 static const char *text_field(const ProtobufCMessage *message, const char *name)
 {
     const char *dot = strchr(name, '.');
@@ -201,7 +203,8 @@ static const struct auth_key *key_again(struct gw_rpc *rpc)
     return gw_caller_check(call, rpc->method->scope, rpc->method->by_row);
 }
 
-/* Whose data the request touches; false: refused, or a new tenant is being made first. */
+/* Finds the tenant whose data the request touches; false: refused, or a new tenant is being created
+ * first. */
 static bool find_tenant(struct gw_rpc *rpc)
 {
     struct gw_call *call = &rpc->call;
@@ -216,7 +219,7 @@ static bool find_tenant(struct gw_rpc *rpc)
     struct ten_load charged = call->visit.charged;
     if (!gw_caller_act_for(call, key, rpc->resource.project))
         return false;
-    call->visit.charged = charged; /* by its head */
+    call->visit.charged = charged; /* when its head arrived */
     rpc->is_admitted = false;
     return true;
 }
@@ -225,7 +228,7 @@ static bool check_instance(struct gw_rpc *rpc)
 {
     struct slice own = ten_tenant_instance(rpc->call.tenant);
     struct slice named = rpc->resource.instance;
-    if (rpc->resource.is_exact) /* the tenant is the one of that instance */
+    if (rpc->resource.is_exact) /* the tenant is that of this instance */
         return true;
     if (named.len == 0 || gw_resource_is_own_instance(named, own))
         return true;
@@ -234,7 +237,7 @@ static bool check_instance(struct gw_rpc *rpc)
     return false;
 }
 
-/* The table, and the view of it that is named. */
+/* Checks the table, and the view of it that the request names. */
 static bool check_table(struct gw_rpc *rpc)
 {
     struct gw_call *call = &rpc->call;
@@ -268,13 +271,15 @@ static void turn_came(struct gw_call *call)
         call_handler(gw_rpc(call));
 }
 
-/* From the tenant to the handler. Of a stream of messages none is kept: it does not wait. */
+/* Continues from the tenant to the handler. Messages of a stream are not kept: such a call does not
+ * wait. */
 static void go_on(struct gw_rpc *rpc)
 {
     bool is_stream = rpc->method->client_streaming;
     if (!check_instance(rpc) || ((is_stream || !rpc->is_admitted) && !admit(rpc)))
         return;
-    if (rpc->method->access == GW_ACCESS_READ) /* it brings no bytes that pay for it */
+    if (rpc->method->access == GW_ACCESS_READ) /* a read has no message bytes that pay for
+                                                  handling */
         gw_call_pay_handling(&rpc->call);
     if (is_stream || !gw_call_waits_turn(&rpc->call, turn_came))
         call_handler(rpc);
@@ -294,7 +299,7 @@ static void run_handler(struct gw_rpc *rpc)
 /* --- from bytes to a message -------------------------------------------------------------------
  */
 
-/* ERR_NO_MEMORY is told with what the caller may have. */
+/* Fails the call; for ERR_NO_MEMORY the text says how much memory the caller may use. */
 static void fail(struct gw_rpc *rpc, enum err e, const char *detail)
 {
     struct errbuf eb;
@@ -305,7 +310,7 @@ static void fail(struct gw_rpc *rpc, enum err e, const char *detail)
     gw_rpc_fail(&rpc->call, e, detail);
 }
 
-/* On the loop or the helper. */
+/* Inflates and decodes the message; on the loop or the helper. */
 static enum err unpack(struct gw_call *call, struct errbuf *eb)
 {
     struct gw_rpc *rpc = gw_rpc(call);
@@ -318,7 +323,8 @@ static enum err unpack(struct gw_call *call, struct errbuf *eb)
     return e;
 }
 
-/* Inflating and decoding what the bytes that were sent do not pay for, whatever becomes of it. */
+/* Counts the part of inflating and decoding that the charge of the sent bytes does not cover,
+ * whatever the result. */
 static void count_inflated(struct gw_rpc *rpc)
 {
     size_t paid = gw_frame_sent_bytes(&rpc->in) * INFLATED_PAID;
@@ -327,8 +333,8 @@ static void count_inflated(struct gw_rpc *rpc)
         gw_call_handled(&rpc->call, bytes - paid);
 }
 
-/* The message stays where it is for as long as the call lives, because the request points into it;
- * of a stream of messages, until its handler returns. */
+/* Continues with an unpacked message. The message stays in place for as long as the call lives,
+ * because the request points into it; in a stream of messages, until its handler returns. */
 static void unpacked(struct gw_rpc *rpc, enum err result, const char *detail)
 {
     count_inflated(rpc);
@@ -357,7 +363,8 @@ static void unpacked_on_helper(struct gw_call *call)
     resume(rpc);
 }
 
-/* Few compressed bytes may stand for a thousand times as many. */
+/* Returns whether the loop may unpack the message. A few compressed bytes may inflate to a thousand
+ * times as many. */
 static bool is_small(const struct gw_rpc *rpc)
 {
     size_t max = gw_frame_is_compressed(&rpc->in) ? INFLATE_ON_LOOP_MAX : LIM_SLICE_BYTES;
@@ -384,16 +391,18 @@ static void on_message(struct gw_rpc *rpc)
 /* --- events ------------------------------------------------------------------------------------
  */
 
-/* A stream of requests is read as fast as its answers leave. */
+/* Returns whether reading must wait: a stream of requests is read only as fast as its responses are
+ * sent. */
 static bool must_wait(const struct gw_rpc *rpc)
 {
     return rpc->is_unpacking ||
            (rpc->method->client_streaming && gw_exchange_is_full(rpc->call.ex));
 }
 
-/* A single message is begun with when its client has said all. If it were answered before, a client
- * that ends its side with a frame of its own may reset the stream and send that frame behind it
- * (grpc-java does): by HTTP/2 that is an error of the whole connection. */
+/* Ends the input. A single message is handled only after its client has ended its side. If it were
+ * answered earlier, a client that ends its side with a separate frame might reset the stream and
+ * then send that frame (grpc-java does), which HTTP/2 treats as an error of the whole
+ * connection. */
 static void on_end(struct gw_rpc *rpc)
 {
     if (rpc->method->client_streaming && gw_frame_is_between(&rpc->in))
@@ -404,7 +413,7 @@ static void on_end(struct gw_rpc *rpc)
         on_message(rpc);
 }
 
-/* Messages, until one must be waited for; returns the bytes behind them. */
+/* Handles messages, until one must be waited for; returns the bytes after them. */
 static struct slice take(struct gw_rpc *rpc, struct slice bytes)
 {
     struct errbuf eb;
@@ -444,7 +453,7 @@ static void put_by(struct gw_rpc *rpc, struct slice bytes)
         gw_rpc_fail(&rpc->call, rpc->waiting.error, "too many requests wait");
 }
 
-/* Go on with what was put by. */
+/* Continues with the bytes in rpc->waiting. */
 static void resume(struct gw_rpc *rpc)
 {
     struct buf before = {.ptr = NULL};

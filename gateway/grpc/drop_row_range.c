@@ -1,7 +1,8 @@
 /*
  * gateway/grpc/drop_row_range.c - BigtableTableAdmin.DropRowRange: rows by prefix, or all rows.
  *
- * Any number may run at once, beside any reads and writes, and none needs a long deadline.
+ * Any number of drops may run at once, in parallel with any reads and writes, and none needs a long
+ * deadline.
  */
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 
@@ -14,7 +15,7 @@
 static void answer(struct gw_call *call, const struct sto_drop_op *op)
 {
     Google__Protobuf__Empty nothing = GOOGLE__PROTOBUF__EMPTY__INIT;
-    (void)op; /* nobody asks how many */
+    (void)op; /* the response has no count */
     gw_rpc_reply(call, &nothing.base);
 }
 

@@ -2,10 +2,10 @@
  * gateway/grpc/emulator.c - tenants of the plaintext listener, which takes the emulator's place.
  *
  * Each instance of a project is a tenant. The instance of a project that is named first has the
- * project's name as its ID, if that is a tenant ID (emulator_id.h): what is there by the name of
- * the project stays what it is. All others have an ID that is made of both names. A purge erases
- * the name of the tenant's instance: a purged tenant with the project's name as its ID is that of
- * no instance any more.
+ * project's name as its ID, if that is a tenant ID (emulator_id.h), so that an existing tenant with
+ * the project's name stays the same. All others have an ID computed from both names. A purge erases
+ * the name of the tenant's instance: a purged tenant with the project's name as its ID no longer
+ * belongs to any instance.
  */
 #include "gateway/grpc/emulator.h"
 
@@ -23,11 +23,11 @@
     "this project cannot be used without a key; those made at this listener can, each by its "     \
     "first use"
 
-/* The tenant of an instance, or where it is to be made. */
+/* The tenant of an instance, or the ID under which to create it. */
 struct place {
     char id[LIM_TENANT_ID + 1];
     struct slice instance;
-    bool is_made_id;           /* else it is the project's name */
+    bool is_made_id;           /* false: it is the project's name */
     struct ten_tenant *tenant; /* NULL: there is none yet */
 };
 
@@ -74,7 +74,7 @@ static void act_for(struct gw_call *call, struct ten_tenant *tenant)
     call->who.scopes = AUTH_SCOPES_TENANT;
 }
 
-/* --- all of a project --------------------------------------------------------------------------
+/* --- all instances of a project ----------------------------------------------------------------
  */
 
 #define PAGE_TENANTS 64
@@ -89,7 +89,8 @@ static bool is_left(const struct ten_tenant *tenant)
     return ten_access_check(tenant, TEN_READ, NULL) != ERR_GONE;
 }
 
-/* Digests of projects are short: that of the instance says whose it is. */
+/* Returns whether the tenant belongs to the project. The project's digest in the ID is short, so
+ * the digest of the instance is compared. */
 static bool is_of_project(const struct ten_tenant *tenant, struct slice project)
 {
     char id[LIM_TENANT_ID + 1];
@@ -133,7 +134,7 @@ enum err gw_emulator_tenants(struct gw_call *call, struct ten_tenant ***out, siz
     return ERR_OK;
 }
 
-/* --- made, or found ----------------------------------------------------------------------------
+/* --- creating or finding -----------------------------------------------------------------------
  */
 
 static enum err check_room(struct gw_call *call, struct errbuf *eb)
@@ -149,7 +150,8 @@ static enum err check_room(struct gw_call *call, struct errbuf *eb)
     return e;
 }
 
-/* Operators find by it whose tenant an ID is that was made. */
+/* Creates the tenant. If its ID is computed, its display name tells operators which project and
+ * instance it belongs to. */
 static enum err create(struct gw_call *call, const struct place *place, struct ten_tenant **out,
                        struct errbuf *eb)
 {
@@ -170,7 +172,7 @@ static enum err create(struct gw_call *call, const struct place *place, struct t
         place->is_made_id ? base_slice_text(name) : SLICE_EMPTY, out, eb);
 }
 
-/* Control thread. Another request may have been first. */
+/* Creates the tenant, unless another request was faster; on the control thread. */
 static enum err make(struct gw_call *call, struct errbuf *eb)
 {
     struct gw_rpc *rpc = gw_rpc(call);
@@ -198,7 +200,7 @@ static void made(struct gw_call *call)
         rpc->then(rpc);
 }
 
-/* Control thread: the first that can be read, or else any. */
+/* Selects the first tenant that can be read, or else any; on the control thread. */
 static enum err find_any(struct gw_call *call, struct errbuf *eb)
 {
     struct ten_tenant **tenants;

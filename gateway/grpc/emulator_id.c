@@ -1,8 +1,8 @@
 /*
  * gateway/grpc/emulator_id.c - digests, in hexadecimal digits.
  *
- * Names of resources are separated by '/', so no project and no instance holds one: what is hashed
- * for an instance, PROJECT/INSTANCE, is of no other pair.
+ * Names of resources are separated by '/', so no project and no instance contains one: the input
+ * of an instance's digest, PROJECT/INSTANCE, belongs to no other pair.
  */
 #include "gateway/grpc/emulator_id.h"
 
@@ -51,7 +51,7 @@ void gw_emulator_id_make(struct slice project, struct slice instance, char out[L
     char of_project[BASE_AUDIT_HEX + 1], of_instance[BASE_AUDIT_HEX + 1];
     struct buf both;
     base_buf_init(&both, project.len + instance.len + 1);
-    (void)base_buf_append(&both, project); /* latches, as the next two */
+    (void)base_buf_append(&both, project); /* latches, like the next two */
     (void)base_buf_append_byte(&both, '/');
     (void)base_buf_append(&both, instance);
     INVARIANT(both.error == ERR_OK);

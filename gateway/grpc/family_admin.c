@@ -1,8 +1,9 @@
 /*
  * gateway/grpc/family_admin.c - BigtableTableAdmin.ModifyColumnFamilies: all or nothing.
  *
- * Tenancy creates, then updates, then drops. That is the order of the request, too, as long as
- * nothing follows the drop of the same family; such a request is refused.
+ * Tenancy creates, then updates, then drops. That order has the same result as the request's order,
+ * as long as nothing follows the drop of the same family; a request in which something does is
+ * refused.
  */
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
 
@@ -21,7 +22,7 @@ struct change {
     Bta__Table *table;
 };
 
-/* The lists of the change, each with room for all steps. */
+/* The lists of the change, each with space for all steps. */
 struct lists {
     struct sto_family_spec *create;
     struct sto_family_spec *update;
@@ -112,7 +113,7 @@ static enum err read_steps(const Bta__ModifyColumnFamiliesRequest *request, stru
     return e;
 }
 
-/* Control thread. */
+/* Applies the change; on the control thread. */
 static enum err apply(struct gw_call *call, struct errbuf *eb)
 {
     struct change *c = call->state;

@@ -1,8 +1,9 @@
 /*
  * gateway/grpc/family_proto.c - ColumnFamily messages as storage's families, and back.
  *
- * A gc rule is a tree here and a list in prefix order there. Going there, the lists that are still
- * being read stand on a stack; coming back, the lists that are still being filled.
+ * A gc rule is a tree in the message and a list in prefix order in storage. Conversion from a
+ * message keeps the lists that are still being read on a stack; conversion to a message, the lists
+ * that are still being filled.
  */
 #include "gateway/grpc/family_proto.h"
 
@@ -85,7 +86,7 @@ static enum err put_rule(struct gc_walk *w, const Bta__GcRule *rule, struct errb
     }
 }
 
-/* An absent or empty rule: nothing is garbage. */
+/* Reads a gc rule. An absent or empty rule: nothing is garbage. */
 static enum err read_gc(const Bta__GcRule *rule, struct gc_walk *w, struct errbuf *eb)
 {
     w->depth = 0;
@@ -198,7 +199,7 @@ enum err gw_family_from_proto(struct slice name, const Bta__ColumnFamily *messag
     return ERR_OK;
 }
 
-/* --- back ---------------------------------------------------------------------------------------
+/* --- to messages --------------------------------------------------------------------------------
  */
 
 static bool write_age(Bta__GcRule *rule, uint64_t age_us, struct arena *arena)
@@ -213,7 +214,7 @@ static bool write_age(Bta__GcRule *rule, uint64_t age_us, struct arena *arena)
     return true;
 }
 
-/* *out_members: where the members go. */
+/* Adds a list of members to the rule. *out_members: where the members go. */
 static bool write_members(Bta__GcRule *rule, const struct sto_gc_node *n, struct arena *arena,
                           Bta__GcRule ***out_members)
 {

@@ -1,5 +1,5 @@
 /*
- * gateway/grpc/features.c - what a client says it understands.
+ * gateway/grpc/features.c - the features that a client declares.
  */
 #include "gateway/grpc/features.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-/* Clients pad; the decoder takes the canonical form, which has none. */
+/* Removes padding: clients pad, but the decoder accepts only the canonical form, which has none. */
 static struct slice without_padding(struct slice text)
 {
     while (text.len > 0 && text.ptr[text.len - 1] == '=')
@@ -20,7 +20,7 @@ const Bt__FeatureFlags *gw_features_of(const struct gw_exchange *ex, struct aren
 {
     struct slice text = without_padding(gw_exchange_header(ex, "bigtable-features", NULL));
     ProtobufCMessage *message = NULL;
-    struct errbuf ignored; /* nobody is told: see the header */
+    struct errbuf ignored; /* errors are not reported: see the header */
     struct buf bytes;
     if (text.len == 0)
         return NULL;

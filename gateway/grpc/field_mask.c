@@ -1,5 +1,5 @@
 /*
- * gateway/grpc/field_mask.c - from name to name of a path, then a copy of the member.
+ * gateway/grpc/field_mask.c - follows the names of a path, then copies the member.
  */
 #include "gateway/grpc/field_mask.h"
 
@@ -9,7 +9,7 @@
 
 #define NAME_BYTES 64
 
-/* The field that a path begins with; NULL: the message has none. */
+/* Returns the field that a path starts with; NULL: the message has none. */
 static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessage *message, const char *path)
 {
     char name[NAME_BYTES];
@@ -57,7 +57,7 @@ static void member_copy(ProtobufCMessage *to, const ProtobufCMessage *from,
                sizeof(size_t));
 }
 
-/* The message in that field; NULL: it is not there. */
+/* Returns the message in that field; NULL: it is absent. */
 static ProtobufCMessage *inner_of(const ProtobufCMessage *message,
                                   const ProtobufCFieldDescriptor *field)
 {

@@ -39,7 +39,7 @@ static enum err wait(struct reader *r, const Bt__RowFilter *message, struct sto_
     return ERR_OK;
 }
 
-/* Members that are NULL stay STO_FILTER_NONE. */
+/* Reads members; those that are NULL stay STO_FILTER_NONE. */
 static enum err read_members(struct reader *r, struct sto_filter *f, Bt__RowFilter *const *messages,
                              size_t count)
 {

@@ -2,13 +2,13 @@
  * gateway/grpc/frame.c - gRPC's length-prefixed messages.
  *
  * Mechanism: bytes are collected in a buf of the announced length. A compressed message is inflated
- * when all of it is there and somebody has time for it, into another buf that doubles until it has
- * one byte more than max: that byte is how a message that is too long is noticed.
+ * when it is complete and a thread has time for it, into another buf that doubles until it has one
+ * byte more than max: that byte reveals a message that is too long.
  *
  * Invariants:
  *   1. head_len < GW_FRAME_HEAD: bytes is empty. Otherwise the head is one that was checked.
  *   2. A message is complete exactly when bytes.len is the announced length; a compressed one is
- *      in `inflated` when is_inflated says so.
+ *      in `inflated` if is_inflated is true.
  */
 #include "gateway/grpc/frame.h"
 
@@ -62,7 +62,8 @@ static bool is_complete(const struct gw_frame_reader *r)
     return r->head_len == GW_FRAME_HEAD && r->bytes.len == announced(r);
 }
 
-/* What a message may become: a few bytes could stand for a thousand times as many. */
+/* Returns the maximum size of the inflated message: a few bytes could inflate to a thousand times
+ * as many. */
 static size_t inflated_max(const struct gw_frame_reader *r)
 {
     size_t most = r->bytes.len * LIM_INFLATE_RATIO;
@@ -103,7 +104,7 @@ static enum err check_head(struct gw_frame_reader *r, struct errbuf *eb)
     return ERR_OK;
 }
 
-/* zlib's memory comes from where ours comes from, and fails in the same tests. */
+/* Allocates zlib's memory like ours, so that it fails in the same tests. */
 static void *allocate(void *unused, uInt count, uInt bytes_each)
 {
     (void)unused;
@@ -152,7 +153,7 @@ static enum err inflate_message(struct gw_frame_reader *r, struct errbuf *eb)
     z.next_in = r->bytes.ptr;
     z.avail_in = (uInt)r->bytes.len;
     enum err e = inflate_with(&z, r, eb);
-    (void)inflateEnd(&z); /* fails for broken streams alone, of which nothing is kept */
+    (void)inflateEnd(&z); /* fails only for broken streams, of which nothing is kept */
     return e;
 }
 
@@ -216,7 +217,7 @@ struct slice gw_frame_message(const struct gw_frame_reader *r)
     return base_buf_slice(r->is_inflated ? &r->inflated : &r->bytes);
 }
 
-/* Large memory is given back, small memory kept for the next message. */
+/* Empties a buf: frees large memory, keeps small memory for the next message. */
 static void empty(struct buf *b)
 {
     if (b->capacity >= LIM_KEPT_BLOCK_BYTES)
@@ -264,7 +265,7 @@ void gw_frame_end(struct buf *out, size_t begin)
         put_head(out, begin, 0);
 }
 
-/* *out_len 0: it would not become shorter. */
+/* Deflates a message. *out_len 0: it would not become shorter. */
 static enum err deflate_into(uint8_t *to, struct slice message, size_t *out_len)
 {
     z_stream z = {.zalloc = allocate, .zfree = release};
@@ -276,7 +277,7 @@ static enum err deflate_into(uint8_t *to, struct slice message, size_t *out_len)
     z.next_out = to;
     z.avail_out = (uInt)(message.len - 1);
     *out_len = deflate(&z, Z_FINISH) == Z_STREAM_END ? message.len - 1 - z.avail_out : 0;
-    (void)deflateEnd(&z); /* Z_DATA_ERROR: there was no room to finish */
+    (void)deflateEnd(&z); /* Z_DATA_ERROR: there was no space to finish */
     return ERR_OK;
 }
 

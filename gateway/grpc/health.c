@@ -1,9 +1,9 @@
 /*
- * gateway/grpc/health.c - grpc.health.v1: can the server work, asked once or watched.
+ * gateway/grpc/health.c - grpc.health.v1: whether the server can work, checked once or watched.
  *
- * All services share one engine, so that what is true of the server is true of each. A watch looks
- * at the tick of its loop, and ends when it has told that the server stops: whoever watched asks
- * again elsewhere, and nothing holds up the end.
+ * All services share one engine, so the server's status is that of each service. A watch checks the
+ * status at the tick of its loop, and ends when it has reported that the server stops: its client
+ * then watches another server, and nothing delays the end.
  *
  * No credential is needed, and so watches are counted: they stay open, and each takes the place of
  * a request.
@@ -36,7 +36,7 @@ static Health__HealthCheckResponse__ServingStatus status_now(const struct gw_cal
                : HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING;
 }
 
-/* "" is the server as a whole. */
+/* Returns whether the service exists. "" is the server as a whole. */
 static bool is_known(const struct gw_call *call)
 {
     const Health__HealthCheckRequest *request =

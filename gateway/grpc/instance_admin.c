@@ -2,9 +2,9 @@
  * gateway/grpc/instance_admin.c - BigtableInstanceAdmin: instances, clusters and application
  * profiles, read.
  *
- * A tenant with a key has one instance with one cluster and the default profile; nothing of it can
- * be changed. At the emulator's listener a project has as many as clients made (instance_work.c,
- * cluster_work.c, profile_work.c). Any profile may be named in a request, none makes a difference.
+ * A tenant with a key has one instance with one cluster and the default profile; none of them can
+ * be changed. At the emulator's listener a project has as many as clients created (instance_work.c,
+ * cluster_work.c, profile_work.c). A request may name any profile; it makes no difference.
  */
 #include "gateway/grpc/emulator.h"
 #include "gateway/grpc/handlers.h"
@@ -12,7 +12,7 @@
 
 #include "base/banned.h"
 
-/* Lists come whole: what there may be of each is little. */
+/* Lists are not paged: there are few entries of each kind. */
 struct list {
     Bta__ListInstancesResponse instances;
     Bta__ListClustersResponse clusters;
@@ -25,7 +25,7 @@ static void reply_message(struct gw_call *call)
     gw_rpc_reply(call, message);
 }
 
-/* --- one ---------------------------------------------------------------------------------------
+/* --- single objects ----------------------------------------------------------------------------
  */
 
 static enum err get_instance(struct gw_call *call, struct errbuf *eb)
@@ -64,7 +64,7 @@ void gw_admin_get_app_profile(struct gw_call *call)
 typedef enum err list_one(struct gw_call *call, const struct gw_instance *in, struct list *list,
                           struct errbuf *eb);
 
-/* The instances that the call's resource names: one, or all of the project. */
+/* Lists the instances that the call's resource names: one, or all of the project. */
 static enum err list_each(struct gw_call *call, list_one *add, struct errbuf *eb)
 {
     struct list *list = call->state;
@@ -80,12 +80,12 @@ static enum err list_each(struct gw_call *call, list_one *add, struct errbuf *eb
         if (e == ERR_OK && in->instance != NULL)
             e = add(call, in, list, eb);
         else if (e == ERR_OK && !is_all)
-            e = gw_instance_get(call, in, eb); /* says that there is none */
+            e = gw_instance_get(call, in, eb); /* returns the error that there is none */
     }
     return e;
 }
 
-/* Room for more messages at the end of a list; NULL: no memory. */
+/* Returns the list with space for more messages at its end; NULL: no memory. */
 static void *list_room(struct gw_call *call, void *list, size_t count, size_t more)
 {
     void **longer = base_arena_alloc(&call->arena, (count + more + 1) * sizeof *longer);

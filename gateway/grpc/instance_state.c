@@ -1,8 +1,9 @@
 /*
  * gateway/grpc/instance_state.c - messages in one document of the tenant.
  *
- * The document of an instance that was deleted says so and nothing else: without one the instance
- * is there, as its tenant is. A table that is made afterwards makes it again.
+ * The document of a deleted instance says that it was deleted and nothing else; an instance without
+ * a document exists, with its tenant. A table that is created later makes a deleted instance exist
+ * again.
  *
  * 1. Tags are stored: append only.
  */
@@ -129,7 +130,7 @@ enum err gw_instance_add_profile(struct gw_instance *in, Bta__AppProfile *profil
     return ERR_OK;
 }
 
-/* --- one that nobody made ----------------------------------------------------------------------
+/* --- an instance that no client created --------------------------------------------------------
  */
 
 static bool has_table(const struct ten_tenant *tenant)
@@ -145,7 +146,7 @@ static char *display_name(struct gw_call *call, const struct ten_tenant *tenant)
 {
     const char *name = ten_tenant_details(tenant)->display_name;
     struct slice text = name[0] != '\0' ? base_slice_text(name) : gw_rpc(call)->resource.project;
-    return base_arena_text(&call->arena, text); /* clients refuse an instance without */
+    return base_arena_text(&call->arena, text); /* clients refuse an instance without it */
 }
 
 static enum err make_up(struct gw_call *call, struct gw_instance *out, struct errbuf *eb)
@@ -253,7 +254,7 @@ enum err gw_instance_get(struct gw_call *call, struct gw_instance *out, struct e
     return e;
 }
 
-/* Latches in out. */
+/* Appends a message; errors latch in out. */
 static void put(struct buf *out, uint32_t tag, const ProtobufCMessage *message)
 {
     struct buf packed;
@@ -268,7 +269,7 @@ static void put(struct buf *out, uint32_t tag, const ProtobufCMessage *message)
 enum err gw_instance_write(struct gw_call *call, struct gw_instance *in, struct errbuf *eb)
 {
     struct buf body;
-    base_buf_init(&body, 2 * LIM_INSTANCE_DOC); /* tenancy says what is too much */
+    base_buf_init(&body, 2 * LIM_INSTANCE_DOC); /* tenancy checks the limit */
     if (in->instance == NULL)
         (void)base_record_put_u64(&body, TAG_DELETED, 1); /* latches */
     else

@@ -1,10 +1,10 @@
 /*
- * gateway/grpc/instance_work.c - BigtableInstanceAdmin at the emulator's listener: instances are
- * made, changed and deleted.
+ * gateway/grpc/instance_work.c - BigtableInstanceAdmin at the emulator's listener: creates, changes
+ * and deletes instances.
  *
- * The tenant is there when a handler runs (emulator.c). An instance that came by its first use may
- * be made: it keeps its tables. One is deleted table by table, then what is said of it: when
- * something fails between, it is there still, and can be deleted again. Its tenant stays, empty.
+ * The tenant exists when a handler runs (emulator.c). An instance that exists by its first use may
+ * be created: it keeps its tables. An instance is deleted table by table, and its settings last: if
+ * a step fails, the instance still exists, and can be deleted again. Its tenant remains, empty.
  */
 #include <google/protobuf/empty.pb-c.h>
 
@@ -20,7 +20,7 @@
 
 static const char *const CHANGEABLE[] = {"display_name", "type", "labels", "edition", NULL};
 
-/* What a task makes, for the answer. */
+/* The result of a task, for the response. */
 struct change {
     struct gw_instance in;
     int64_t began_us;
@@ -34,14 +34,14 @@ static struct change *change_new(struct gw_call *call)
     return c;
 }
 
-/* Control thread. What a client may leave out is filled in. */
+/* Fills in fields that a client may leave out, and stores the instance; on the control thread. */
 static enum err finish(struct gw_call *call, struct change *c, struct errbuf *eb)
 {
     static char nothing[] = "";
     Bta__Instance *instance = c->in.instance;
     instance->name = nothing;
     instance->state = BTA__INSTANCE__STATE__READY;
-    instance->n_tags = 0; /* are given, and never answered */
+    instance->n_tags = 0; /* accepted, and never returned */
     if (instance->type == BTA__INSTANCE__TYPE__TYPE_UNSPECIFIED)
         instance->type = BTA__INSTANCE__TYPE__PRODUCTION;
     if (instance->display_name[0] == '\0')
@@ -77,7 +77,7 @@ static enum err add_clusters(struct gw_call *call, const Bta__CreateInstanceRequ
     return e == ERR_OK ? gw_profile_add_default(call, in, eb) : e;
 }
 
-/* Control thread. */
+/* Creates the instance; on the control thread. */
 static enum err create(struct gw_call *call, struct errbuf *eb)
 {
     const Bta__CreateInstanceRequest *request = (const void *)gw_rpc(call)->request;
@@ -126,7 +126,7 @@ void gw_admin_create_instance(struct gw_call *call)
 /* --- change ------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Replaces the instance's settings; on the control thread. */
 static enum err update(struct gw_call *call, struct errbuf *eb)
 {
     struct change *c = call->state;
@@ -149,7 +149,7 @@ void gw_admin_update_instance(struct gw_call *call)
     gw_rpc_on_control(call, update, reply_update);
 }
 
-/* Control thread. */
+/* Changes the fields that the mask names; on the control thread. */
 static enum err patch(struct gw_call *call, struct errbuf *eb)
 {
     const Bta__PartialUpdateInstanceRequest *request = (const void *)gw_rpc(call)->request;
@@ -185,13 +185,14 @@ void gw_admin_patch_instance(struct gw_call *call)
  */
 
 struct deletion {
-    struct ten_table_delete_op op; /* of one table after the other */
+    struct ten_table_delete_op op; /* for one table after the other */
     size_t tables;                 /* deleted */
 };
 
 static void delete_next(struct gw_call *call);
 
-/* Control thread: what forbids it, before anything of the instance is gone. */
+/* Checks whether anything forbids the deletion, before any part of the instance is gone; on the
+ * control thread. */
 static enum err check_deletable(struct gw_call *call, struct errbuf *eb)
 {
     const struct ten_tables *tables = ten_tenant_tables(call->tenant);
@@ -213,7 +214,7 @@ static enum err check_deletable(struct gw_call *call, struct errbuf *eb)
     return e;
 }
 
-/* Control thread. */
+/* Deletes the settings; on the control thread. */
 static enum err forget(struct gw_call *call, struct errbuf *eb)
 {
     struct gw_instance *in = base_arena_alloc(&call->arena, sizeof *in);
@@ -234,14 +235,15 @@ static void reply_nothing(struct gw_call *call)
 static void table_gone(struct ten_table_delete_op *op)
 {
     struct gw_call *call = op->user;
-    if (op->result == ERR_OK || op->result == ERR_NOT_FOUND) /* or another request was first */
+    if (op->result == ERR_OK || op->result == ERR_NOT_FOUND) /* or another request was faster */
         delete_next(call);
     else
         gw_call_problem(call, (int)op->result, op->detail.text);
     gw_call_drop(call);
 }
 
-/* The tables that are there now: one that is made meanwhile goes too, if it comes in time. */
+/* Deletes the next table that exists now: a table created in the meantime is deleted too, if it is
+ * in time. */
 static void delete_next(struct gw_call *call)
 {
     struct deletion *d = call->state;

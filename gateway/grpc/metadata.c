@@ -1,5 +1,5 @@
 /*
- * gateway/grpc/metadata.c - what a gRPC request says in its headers.
+ * gateway/grpc/metadata.c - parses the headers of a gRPC request.
  */
 #include "gateway/grpc/metadata.h"
 
@@ -14,7 +14,7 @@ static uint8_t lower(uint8_t c)
     return c >= 'A' && c <= 'Z' ? (uint8_t)(c - 'A' + 'a') : c;
 }
 
-/* *rest goes on behind the word, which is in lower case, if it begins with it in any case. */
+/* Skips the word, which is in lower case, if *rest starts with it in any case. */
 static bool skip_word(struct slice *rest, const char *word)
 {
     size_t len = strlen(word);
@@ -42,15 +42,15 @@ bool gw_metadata_is_grpc(const struct gw_exchange *ex)
     struct slice rest = trim(gw_exchange_header(ex, "content-type", &count));
     if (count != 1 || !skip_word(&rest, "application/grpc"))
         return false;
-    (void)skip_word(&rest, "+proto"); /* the same thing */
+    (void)skip_word(&rest, "+proto"); /* means the same */
     rest = trim(rest);
     return rest.len == 0 || rest.ptr[0] == ';';
 }
 
-/* --- headers that come once ----------------------------------------------------------------------
+/* --- headers that must come once -----------------------------------------------------------------
  */
 
-/* ptr NULL: absent. */
+/* Finds a header that must come once. ptr NULL: absent. */
 static enum err find_once(const struct gw_exchange *ex, const char *name, struct slice *out,
                           struct errbuf *eb)
 {
@@ -93,7 +93,7 @@ static enum err read_timeout(const struct gw_exchange *ex, uint64_t *out, struct
         return base_fail(eb, ERR_INVALID,
                          "header grpc-timeout must be 1 to %d digits and one of H M S m u n",
                          TIMEOUT_DIGITS);
-    if (amount == 0) /* clients whose deadline has passed say 0 */
+    if (amount == 0) /* clients whose deadline has passed send 0 */
         *out = 1;
     else
         *out = amount > INT64_MAX / unit_ns ? INT64_MAX : amount * unit_ns;
@@ -118,8 +118,7 @@ static enum err read_encoding(const struct gw_exchange *ex, enum gw_encoding *ou
     return ERR_OK;
 }
 
-/* --- the header that is a list
- * --------------------------------------------------------------------
+/* --- the header that is a list -------------------------------------------------------------------
  */
 
 static bool list_has_gzip(struct slice list)
@@ -157,10 +156,10 @@ enum err gw_metadata_read(const struct gw_exchange *ex, struct gw_metadata *out,
     return ERR_OK;
 }
 
-/* --- where a call is about to go ---------------------------------------------------------------
+/* --- the tenant that a call is about -----------------------------------------------------------
  */
 
-/* A slash, as it is or as clients escape it. */
+/* Skips a slash, plain or escaped as clients do. */
 static bool skip_slash(struct slice *rest)
 {
     return skip_word(rest, "/") || skip_word(rest, "%2f");
@@ -174,7 +173,7 @@ static size_t id_length(struct slice text)
     return len;
 }
 
-/* projects/ID, of which ID ends with the name or with a slash. */
+/* Returns the project of projects/ID, where ID ends with the name or with a slash. */
 static struct slice project_of(struct slice name)
 {
     struct slice rest = name;

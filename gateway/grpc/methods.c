@@ -1,7 +1,7 @@
 /*
  * gateway/grpc/methods.c - the one table of gRPC methods.
  *
- * Those that carry the load stand first.
+ * Methods that carry the load come first.
  */
 #include <google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h>
 #include <google/bigtable/admin/v2/bigtable_table_admin.pb-c.h>
@@ -42,11 +42,12 @@
 #define NAMES(kind, field) .resource = GW_RESOURCE_##kind, .name_field = (field)
 #define OPEN               .access = GW_ACCESS_NONE
 #define ANY_KEY            .access = GW_ACCESS_READ, .cost = 1
-/* What changes more than rows is an action: it cannot be in the table without a name. */
+/* Methods that change more than rows are actions: macros like this one make the name of the action
+ * mandatory. */
 #define TABLE_W(action)                                                                            \
     .scope = AUTH_TABLE_ADMIN, .access = GW_ACCESS_DEFINE, .cost = 1, .audit = (action)
 
-/* Why not. */
+/* Reasons why methods are not implemented. */
 #define NO_SNAPSHOTS "snapshots are deprecated; nothing uses them"
 #define NO_SQL       "there is no SQL here: read rows with ReadRows and a filter"
 #define NO_SESSIONS  "sessions are not spoken: use the plain RPCs, as GetClientConfiguration says"
@@ -262,7 +263,8 @@ const struct gw_method gw_methods[] = {
     {INSTANCES, "UpdateMaterializedView", .doc = NO_VIEWS},
     {INSTANCES, "DeleteMaterializedView", .doc = NO_VIEWS},
 
-    /* Clients send their own metrics where their data is; only this refusal makes them stop. */
+    /* Clients send their own metrics to the server of their data; only this refusal makes them
+     * stop. */
     {METRICS, "CreateServiceTimeSeries", .refusal = ERR_FORBIDDEN, .doc = NO_METRICS},
     {METRICS, "CreateTimeSeries", .refusal = ERR_FORBIDDEN, .doc = NO_METRICS},
     {0},

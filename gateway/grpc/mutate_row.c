@@ -2,8 +2,8 @@
  * gateway/grpc/mutate_row.c - one change to one row: MutateRow, CheckAndMutateRow,
  * ReadModifyWriteRow.
  *
- * Whatever an answer needs memory for is taken before the row is changed: afterwards there is no
- * refusing, and the last two are never sent again by a client.
+ * The memory that a response needs is allocated before the row is changed: afterwards the call
+ * cannot be refused, and clients never retry the last two.
  */
 #include "gateway/budget.h"
 #include "gateway/caller.h"
@@ -13,16 +13,16 @@
 
 #include "base/banned.h"
 
-/* The beginning of each handler's state. */
+/* The first member of each handler's state. */
 struct row_change {
     struct sto_mutate_op op;
-    /* Make the operation of the request; on the loop or the helper. */
+    /* Builds the operation of the request; on the loop or the helper. */
     enum err (*read)(struct gw_call *call, struct errbuf *eb);
-    /* It was done. */
+    /* Answers a change that was done. */
     void (*answer)(struct gw_call *call);
 };
 
-/* --- the way there and back ------------------------------------------------------------------- */
+/* --- submit and complete ---------------------------------------------------------------------- */
 
 static void apply(struct gw_call *call);
 
@@ -65,7 +65,7 @@ static enum err check_list(const struct gw_call *call, const struct sto_mutation
     return e;
 }
 
-/* One list of a conditional change may be empty. */
+/* Checks the lists; one list of a conditional change may be empty. */
 static enum err check_lists(const struct gw_call *call, const struct sto_mutate_op *op,
                             struct errbuf *eb)
 {
@@ -94,7 +94,8 @@ static void submit(struct gw_call *call)
     apply(call);
 }
 
-/* The call, and with it the tenant and the table's schema, is held meanwhile. */
+/* Builds the operation. The call, and with it the tenant and the table's schema, is held in the
+ * meantime. */
 static enum err prepare(struct gw_call *call, struct errbuf *eb)
 {
     struct row_change *change = call->state;
@@ -124,7 +125,7 @@ static void run(struct gw_call *call, bool is_small)
         return;
     }
     enum err e = prepare(call, &eb);
-    if (e == ERR_OK) /* what is small compiles in no time that is charged */
+    if (e == ERR_OK) /* the compile time of a small predicate is too short to be charged */
         submit(call);
     else
         gw_rpc_fail(call, e, eb.text);
@@ -236,12 +237,12 @@ struct answered_cell {
 struct row_modify {
     struct row_change change; /* first */
     struct sto_modified modified;
-    struct answered_cell *cells; /* as many as rules, of which none makes two cells */
+    struct answered_cell *cells; /* one per rule: no rule creates two cells */
     Bt__Column **columns;
     Bt__Family **families;
 };
 
-/* A cell as a column of its own: each column was modified once. */
+/* Describes a cell as a column of its own: each column was modified once. */
 static void fill_column(struct answered_cell *to, const struct sto_cell *from)
 {
     bt__cell__init(&to->cell);
@@ -254,7 +255,8 @@ static void fill_column(struct answered_cell *to, const struct sto_cell *from)
     to->column.n_cells = 1;
 }
 
-/* Cells come in the order of the row, so those of a family stand together. */
+/* Describes the families; returns their number. Cells are in the order of the row, so those of a
+ * family are adjacent. */
 static size_t fill_families(const struct row_modify *m)
 {
     size_t families = 0;
@@ -266,7 +268,7 @@ static size_t fill_families(const struct row_modify *m)
         if (i == 0 || cell->family->number != m->modified.cells[i - 1].family->number) {
             Bt__Family *family = &m->cells[i].family;
             bt__family__init(family);
-            family->name = (char *)(uintptr_t)cell->family->name; /* as gw_proto_data */
+            family->name = (char *)(uintptr_t)cell->family->name; /* as in gw_proto_data */
             family->columns = &m->columns[i];
             m->families[families++] = family;
         }

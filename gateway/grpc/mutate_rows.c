@@ -1,17 +1,17 @@
 /*
- * gateway/grpc/mutate_rows.c - MutateRows: many rows, each for itself, verdicts as they come.
+ * gateway/grpc/mutate_rows.c - MutateRows: many independent rows, verdicts as they become known.
  *
  * Entries become operations in their order, at most LIM_BULK_INFLIGHT of them or LIM_BODY_BYTES at
- * a time, and none while the peer does not take verdicts or the tenant has more than its share of a
- * busy server. All are applied even if the peer disconnects: clients drop the stream of a request
- * that they do not wait for. A verdict is written when its operation comes back, or at once when
- * there is none; messages leave when they have some size, or when nothing is under way.
+ * a time, and none while the peer does not accept verdicts or the tenant has more than its share of
+ * a busy server. All are applied even if the peer disconnects: clients drop the stream of a request
+ * that they do not wait for. A verdict is written when its operation returns, or at once when there
+ * is none; messages are sent when they have some size, or when nothing is in flight.
  *
  * Invariants:
- *   1. An entry has its verdict written, or an operation under way, or is not begun (begun counts
+ *   1. An entry has its verdict written, or an operation in flight, or is not started (begun counts
  *      the others): so each index is reported once.
- *   2. The call is held once per operation under way.
- *   3. A slot is in the list of spare ones, or has an operation under way.
+ *   2. The call is held once per operation in flight.
+ *   3. A slot is in the list of spare ones, or has an operation in flight.
  */
 #include "gateway/budget.h"
 #include "gateway/caller.h"
@@ -30,9 +30,9 @@
 /* Field numbers of MutateRowsResponse and MutateRowsResponse.Entry. */
 enum { RESPONSE_ENTRIES = 1, RESPONSE_RATE = 3, ENTRY_INDEX = 1, ENTRY_STATUS = 2 };
 
-/* How a client should change its speed: from the floor of clients when nothing is left of the
- * tenant's rates (or the key's) to their ceiling when nothing is used; and not again before this
- * time, which is what they take when nobody tells them. */
+/* Advice to a client to change its rate: from the minimum factor that clients accept when nothing
+ * is left of the tenant's rates (or the key's) to their maximum when nothing is used; with
+ * RATE_PERIOD_S until the next change, which is the clients' default. */
 #define RATE_PERIOD_S   10
 #define RATE_FACTOR_MIN 0.7
 #define RATE_FACTOR_MAX 1.3
@@ -42,7 +42,7 @@ struct mutate_rows;
 struct slot {
     struct sto_mutate_op op;
     struct mutate_rows *rows;
-    struct slot *next; /* spare */
+    struct slot *next; /* while spare */
     size_t index;      /* of the entry */
     size_t bytes;
     struct arena arena;
@@ -58,9 +58,9 @@ struct mutate_rows {
     size_t under_way;
     size_t under_way_bytes;
     bool wants_rate;
-    bool waits;      /* for the tenant's turn */
-    bool in_message; /* call->out ends in one that is open */
-    size_t message;  /* where it begins */
+    bool waits;      /* for the tenant's scheduling turn */
+    bool in_message; /* call->out ends in an open message */
+    size_t message;  /* start of that message */
     struct buf status;
     struct buf entry;
 };
@@ -96,7 +96,8 @@ static void put_verdict(struct mutate_rows *m, size_t index, enum err result, co
         gw_status_write(&m->status, (int)result, detail, &extra);
     if (index != 0)
         gw_wire_put_int(&m->entry, ENTRY_INDEX, index);
-    /* Also when it is empty, which is OK: some clients look into it unasked. */
+    /* Written even when it is empty, which is OK: some clients read it without checking that it is
+     * there. */
     gw_wire_put_bytes(&m->entry, ENTRY_STATUS, base_buf_slice(&m->status));
     gw_wire_put_bytes(out, RESPONSE_ENTRIES, base_buf_slice(&m->entry));
     if (m->status.error != ERR_OK || m->entry.error != ERR_OK)
@@ -127,7 +128,7 @@ static bool is_all_done(const struct mutate_rows *m)
     return m->begun == m->request->n_entries && m->under_way == 0;
 }
 
-/* Send messages of some size, or what there is when nothing else is coming. */
+/* Sends messages of some size, or all output when nothing else is coming. */
 static void send_verdicts(struct mutate_rows *m)
 {
     struct gw_call *call = m->call;
@@ -145,7 +146,7 @@ static void send_verdicts(struct mutate_rows *m)
         gw_rpc_send_out(call);
 }
 
-/* Of an entry that was not done: also when nobody is there any more to hear of it. */
+/* Writes the verdict of an entry that was not executed, also if the peer is already gone. */
 static void refuse_entry(struct slot *s, enum err e)
 {
     struct mutate_rows *m = s->rows;
@@ -283,8 +284,8 @@ static bool may_begin(const struct mutate_rows *m)
            (ex == NULL || !gw_exchange_is_full(ex));
 }
 
-/* Whatever can go on goes on. Entries that are refused at once have no completion that would call
- * again: their verdicts are sent here. */
+/* Starts every entry that may start. Entries that are refused at once have no completion that would
+ * call this function again: their verdicts are sent here. */
 static void pump(struct mutate_rows *m)
 {
     while (may_begin(m)) {
@@ -312,7 +313,8 @@ static void turn_came(struct gw_call *call)
 /* --- the request -------------------------------------------------------------------------------
  */
 
-/* An entry without mutations is refused, but it is one to answer. */
+/* Checks the number of mutations. An entry without mutations is refused on its own, with a
+ * verdict. */
 static enum err check_count(const Bt__MutateRowsRequest *request, struct errbuf *eb)
 {
     size_t count = 0;
@@ -359,8 +361,8 @@ void gw_mutate_rows(struct gw_call *call)
         gw_rpc_fail(call, e, eb.text);
         return;
     }
-    /* All entries at once, on credit if need be: clients wait for a whole call as RetryInfo says,
-     * but not for entries of one. */
+    /* All entries are charged at once, on credit if necessary: clients wait as RetryInfo says for a
+     * whole call, but not for single entries. */
     const struct ten_load load = {m->request->n_entries, bytes_of_request(m->request)};
     if (!gw_caller_admit_entries(call, load))
         return;

@@ -36,7 +36,7 @@ static enum err take_column(struct reader *r, const char *family, ProtobufCBinar
     return take_family(r, family);
 }
 
-/* Where a column is named by a Value. */
+/* Reads a column that is named by a Value. */
 static enum err take_raw_column(struct reader *r, const char *family, const Bt__Value *qualifier)
 {
     if (qualifier == NULL || qualifier->kind_case != BT__VALUE__KIND_RAW_VALUE)
@@ -58,8 +58,8 @@ static enum err take_typed(struct reader *r, struct slice bytes)
     return gw_input_check(r->family, false, r->eb);
 }
 
-/* An input or a state. Raw bytes are of whatever type the family has: sto_mutations_check looks at
- * them, and at whether a state is one. */
+/* Reads an input or a state. Raw bytes have the type of the family: sto_mutations_check checks
+ * them, and whether a state is valid. */
 static enum err take_input(struct reader *r, const Bt__Value *input)
 {
     Bt__Value__KindCase kind = input == NULL ? BT__VALUE__KIND__NOT_SET : input->kind_case;
@@ -234,7 +234,7 @@ enum err gw_idempotency_from_proto(const Bt__Idempotency *message, struct sto_id
     *out = (struct sto_idempotency){.token = SLICE_EMPTY};
     if (message == NULL)
         return ERR_OK;
-    /* Other lengths are for the engine to refuse; an empty one would mean none to it. */
+    /* The engine refuses other lengths; it would treat an empty token as none. */
     if (message->token.len == 0)
         return base_fail(eb, ERR_INVALID, "the idempotency token is empty; it needs %d to %d bytes",
                          LIM_IDEMPOTENCY_TOKEN_MIN, LIM_IDEMPOTENCY_TOKEN);
@@ -246,10 +246,10 @@ enum err gw_idempotency_from_proto(const Bt__Idempotency *message, struct sto_id
     return ERR_OK;
 }
 
-/* --- what they would store ---------------------------------------------------------------------
+/* --- bytes to be stored ------------------------------------------------------------------------
  */
 
-/* An integer is stored as one of 64 bits. */
+/* Returns the bytes of a value; an integer is stored in 64 bits. */
 static uint64_t value_bytes(const Bt__Value *value)
 {
     Bt__Value__KindCase kind = value == NULL ? BT__VALUE__KIND__NOT_SET : value->kind_case;

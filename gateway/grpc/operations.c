@@ -1,10 +1,10 @@
 /*
- * gateway/grpc/operations.c - google.longrunning.Operations: what was done, and what is being done.
+ * gateway/grpc/operations.c - google.longrunning.Operations: finished work, and work in progress.
  *
- * Of what is done when it is answered nothing is kept: the ID says what it was about,
- * "update-table:devices", "create-view:devices:public" or "create-instance", and asking for it
- * again answers with that thing as it is now. Work on backups has an ID of migrations', is kept
- * there, and is told by gateway/grpc/backup_operation.c.
+ * Nothing is stored about work that is finished when it is answered: the ID names its subject,
+ * "update-table:devices", "create-view:devices:public" or "create-instance", and a request for the
+ * operation returns that object as it is now. Work on backups has an ID from migrations/, is stored
+ * there, and is described by gateway/grpc/backup_operation.c.
  */
 #include "gateway/grpc/operation.h"
 
@@ -81,7 +81,7 @@ void gw_operation_reply(struct gw_call *call, const char *kind, const ProtobufCM
     struct slice first = about->kind == GW_RESOURCE_CLUSTER       ? about->cluster
                          : about->kind == GW_RESOURCE_APP_PROFILE ? about->leaf
                                                                   : about->table;
-    (void)base_buf_append_text(&id, kind); /* latches, as the next two */
+    (void)base_buf_append_text(&id, kind); /* latches, like the next two */
     if (about->kind != GW_RESOURCE_INSTANCE)
         (void)base_buf_printf(&id, "%c%.*s", SEPARATOR, SLICE_ARGS(first));
     if (about->kind == GW_RESOURCE_VIEW)
@@ -95,10 +95,10 @@ void gw_operation_reply(struct gw_call *call, const char *kind, const ProtobufCM
         gw_call_problem(call, ERR_NO_MEMORY, no_memory);
 }
 
-/* --- asking again ------------------------------------------------------------------------------
+/* --- later requests for an operation -----------------------------------------------------------
  */
 
-/* What an ID is about. */
+/* The subject of an ID. */
 struct subject {
     enum gw_resource_kind kind; /* NONE: no operation of this server has such an ID */
     struct slice id;            /* of the table, cluster or profile */
@@ -116,7 +116,8 @@ static const struct {
 };
 #define KIND_COUNT (sizeof KINDS / sizeof KINDS[0])
 
-/* What lies before the next separator, which is skipped; all when there is none. */
+/* Returns the part before the next separator, and skips the separator; everything when there is
+ * none. */
 static struct slice take_part(struct slice *rest)
 {
     const uint8_t *end = rest->len == 0 ? NULL : memchr(rest->ptr, SEPARATOR, rest->len);
@@ -146,7 +147,7 @@ static struct subject subject_of(struct slice id)
     return is_one ? s : none;
 }
 
-/* Of an instance, or what is in it. */
+/* Returns whether the subject is an instance, or a part of one. */
 static bool is_of_instance(const struct subject *s)
 {
     return s->kind == GW_RESOURCE_INSTANCE || s->kind == GW_RESOURCE_CLUSTER ||
@@ -182,7 +183,7 @@ static enum err describe_table(struct gw_call *call, const ProtobufCMessage **ou
     return e;
 }
 
-/* Control thread. */
+/* Reads the part; on the control thread. */
 static enum err get_part(struct gw_call *call, struct errbuf *eb)
 {
     struct subject s = subject_of(gw_rpc(call)->resource.leaf);
@@ -228,7 +229,7 @@ static void reply_operation(struct gw_call *call)
     gw_rpc_reply(call, &operation->base);
 }
 
-/* Control thread. */
+/* Reads the operation; on the control thread. */
 static enum err get_work(struct gw_call *call, struct errbuf *eb)
 {
     return gw_backup_operation_get(call, gw_rpc(call)->resource.leaf, eb);
@@ -253,7 +254,7 @@ static void reply_nothing(struct gw_call *call)
     gw_rpc_reply(call, &nothing.base);
 }
 
-/* Control thread. */
+/* Cancels the operation; on the control thread. */
 static enum err cancel_work(struct gw_call *call, struct errbuf *eb)
 {
     return mig_operation_cancel(call->api->backups, call->tenant, gw_rpc(call)->resource.leaf, eb);
@@ -264,7 +265,8 @@ static enum err forget_work(struct gw_call *call, struct errbuf *eb)
     return mig_operation_forget(call->api->backups, call->tenant, gw_rpc(call)->resource.leaf, eb);
 }
 
-/* Of what has ended, with nothing kept, there is nothing to stop or to forget. */
+/* Cancels or deletes an operation. Of finished work nothing is stored, so there is nothing to
+ * cancel or delete. */
 static void change(struct gw_call *call, enum err (*work)(struct gw_call *, struct errbuf *))
 {
     if (is_work(call)) {
@@ -291,7 +293,7 @@ void gw_operation_forget(struct gw_call *call)
 /* --- the list -----------------------------------------------------------------------------------
  */
 
-/* Newest first; IDs grow with time. Control thread. */
+/* Lists operations, newest first, because IDs grow with time; on the control thread. */
 static enum err list_work(struct gw_call *call, struct errbuf *eb)
 {
     const Lro__ListOperationsRequest *request = (const void *)gw_rpc(call)->request;

@@ -1,9 +1,9 @@
 /*
- * gateway/grpc/permissions.c - TestIamPermissions: what the caller's key may do, in the words of
- * Bigtable's permissions.
+ * gateway/grpc/permissions.c - TestIamPermissions: the rights of the caller's key, as Bigtable's
+ * permissions.
  *
- * A permission stands for a method, and is granted to a key with that method's scopes. Permissions
- * that stand for nothing here (of provisioning and policies, say) are granted to no key.
+ * A permission belongs to a method, and is granted to a key with that method's scopes. Permissions
+ * that have no method here (of provisioning and policies, say) are granted to no key.
  */
 #include <google/iam/v1/iam_policy.pb-c.h>
 
@@ -17,7 +17,7 @@
 #define INSTANCES "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 
 static const struct {
-    const char *name; /* behind "bigtable." */
+    const char *name; /* after "bigtable." */
     const char *method;
 } PERMISSIONS[] = {
     {"tables.readRows", DATA "ReadRows"},
@@ -71,7 +71,7 @@ static bool is_granted(uint64_t scopes, struct slice permission)
     return false;
 }
 
-/* Of a table or view; other resources are not looked for. */
+/* Returns whether the table or view exists; other resources are not checked. */
 static bool exists(struct gw_call *call)
 {
     struct gw_rpc *rpc = gw_rpc(call);

@@ -1,6 +1,6 @@
 /*
- * gateway/grpc/profile_work.c - BigtableInstanceAdmin at the emulator's listener: application
- * profiles are made, changed and deleted.
+ * gateway/grpc/profile_work.c - BigtableInstanceAdmin at the emulator's listener: creates, changes
+ * and deletes application profiles.
  */
 #include <google/protobuf/empty.pb-c.h>
 
@@ -22,7 +22,7 @@ static const char *const CHANGEABLE[] = {"description",
                                          "data_boost_isolation_read_only",
                                          NULL};
 
-/* What a task makes, for the answer. */
+/* The result of a task, for the response. */
 struct change {
     struct gw_instance in;
     Bta__AppProfile *described;
@@ -33,7 +33,7 @@ static void change_new(struct gw_call *call)
     (void)gw_call_new_state(call, sizeof(struct change), NULL);
 }
 
-/* --- what a profile says -----------------------------------------------------------------------
+/* --- settings of a profile ---------------------------------------------------------------------
  */
 
 static enum err check_routing(const struct gw_instance *in, const Bta__AppProfile *profile,
@@ -54,7 +54,7 @@ static enum err check_routing(const struct gw_instance *in, const Bta__AppProfil
     return e;
 }
 
-/* Without a word about isolation it is the standard one, of high priority. */
+/* Fills in the isolation: the default is the standard one, of high priority. */
 static enum err complete(struct gw_call *call, Bta__AppProfile *profile, struct errbuf *eb)
 {
     if (profile->isolation_case != BTA__APP_PROFILE__ISOLATION__NOT_SET)
@@ -108,7 +108,7 @@ static enum err finish(struct gw_call *call, struct change *c, size_t at, struct
 /* --- create ------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Creates the profile; on the control thread. */
 static enum err create(struct gw_call *call, struct errbuf *eb)
 {
     const Bta__CreateAppProfileRequest *request = (const void *)gw_rpc(call)->request;
@@ -166,7 +166,7 @@ static enum err check_etag(struct gw_call *call, const Bta__AppProfile *said,
                            "etag any more");
 }
 
-/* Control thread. */
+/* Changes the profile; on the control thread. */
 static enum err update(struct gw_call *call, struct errbuf *eb)
 {
     const Bta__UpdateAppProfileRequest *request = (const void *)gw_rpc(call)->request;
@@ -199,7 +199,7 @@ void gw_admin_update_profile(struct gw_call *call)
 /* --- delete ------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Deletes the profile; on the control thread. */
 static enum err take_out(struct gw_call *call, struct errbuf *eb)
 {
     struct change *c = call->state;

@@ -4,14 +4,14 @@
  * States of a stream, all on the loop:
  *
  *     reading   a slice is with the engine; the call is held
- *     full      the peer's queue is full; drained goes on with the next slice
- *     paused    the tenant, or the key, owes for what was looked at; a timer goes on
- *     idle      everything there is was given; a timer looks whether there is more, which costs a
- *               few loads, and sees to heartbeats. Nothing holds the call.
- *     ended     the answer is complete, broken off, or its peer is gone
+ *     full      the peer's queue is full; drained continues with the next slice
+ *     paused    the tenant or the key is over its rate of visited bytes; a timer continues
+ *     idle      all existing changes were emitted; a timer checks for more, which costs a few
+ *               loads, and sends heartbeats. Nothing holds the call.
+ *     ended     the response is complete or aborted, or its peer is gone
  *
  * Any range of rows is a partition, and stays one: no stream is ever closed because of a split or a
- * merge. Which ones to begin with: change_partitions.c.
+ * merge. change_partitions.c selects the initial partitions.
  */
 #include <google/bigtable/v2/bigtable.pb-c.h>
 
@@ -25,11 +25,11 @@
 
 #define NS_PER_US        1000ULL
 #define US_PER_S         1000000LL
-#define POLL_NS          (20 * 1000000ULL) /* how long a commit may wait to be looked for */
+#define POLL_NS          (20 * 1000000ULL) /* longest time until a commit is noticed */
 #define HEARTBEAT_US     (5 * US_PER_S)
 #define HEARTBEAT_US_MIN (US_PER_S / 10)
 #define HEARTBEAT_US_MAX (24 * 3600 * US_PER_S)
-/* Of a start in the future: the clocks of clients differ. */
+/* How far a start may be in the future: the clocks of clients differ. */
 #define START_AHEAD_US ((int64_t)LIM_IDEMPOTENCY_AHEAD_US)
 
 struct change_stream {
@@ -39,7 +39,7 @@ struct change_stream {
     struct gw_change_stream_id id;
     Bt__StreamPartition *partition; /* as the client named it */
     uint64_t heartbeat_ns;
-    uint64_t sent_ns; /* when something was sent last */
+    uint64_t sent_ns; /* when the last message was sent */
     bool full;
     bool ended;
 };
@@ -92,7 +92,7 @@ static void send_heartbeat(struct change_stream *s)
     base_buf_fini(&text);
 }
 
-/* Everything up to the end that was asked for was given. */
+/* Ends a stream whose requested end time has been reached. */
 static void close_stream(struct change_stream *s)
 {
     Rpc__Status ok = RPC__STATUS__INIT;
@@ -121,7 +121,7 @@ static bool heartbeat_is_due(const struct change_stream *s)
     return s->op.at_us == 0 && base_monotonic_ns() - s->sent_ns >= s->heartbeat_ns;
 }
 
-/* True when the stream ended for a reason of its own. */
+/* Returns true if the stream ended because its deadline passed or the server stops. */
 static bool ends(struct change_stream *s)
 {
     uint64_t deadline_ns = gw_rpc(s->call)->deadline_ns;
@@ -139,7 +139,7 @@ static void wait_for_more(struct change_stream *s)
     gw_call_later(s->call, POLL_NS, look_for_more);
 }
 
-/* True: what was looked at is owed for, and a timer goes on later. */
+/* Returns true if the tenant or key is over its rate; a timer then continues. */
 static bool pauses(struct change_stream *s)
 {
     uint64_t pause_ns = ten_visit_pause_ns(&s->call->visit);
@@ -160,8 +160,8 @@ static void look_for_more(struct gw_call *call)
         wait_for_more(s);
 }
 
-/* Send what a slice brought, and charge what it looked at, of other partitions as well; true when
- * the next one is to be read now. */
+/* Sends the output of a slice, and charges all that it scanned, changes of other partitions as
+ * well; returns true when the next slice is to be read now. */
 static bool slice_done(struct change_stream *s)
 {
     struct gw_call *call = s->call;
@@ -233,7 +233,7 @@ static void cleanup(struct gw_call *call)
     gw_change_writer_fini(&s->writer);
 }
 
-/* --- what is asked for -------------------------------------------------------------------------
+/* --- the request -------------------------------------------------------------------------------
  */
 
 static enum err take_partition(struct change_stream *s, struct errbuf *eb)
@@ -288,7 +288,7 @@ static enum err take_start(struct change_stream *s, struct errbuf *eb)
         return base_fail(eb, ERR_INVALID, "start_time is out of range");
     if (start_us > now_us + START_AHEAD_US)
         return base_fail(eb, ERR_INVALID, "start_time is in the future");
-    if (start_us < s->op.since_us) /* before the stream there was nothing to be missed */
+    if (start_us < s->op.since_us) /* before the stream existed there were no changes to miss */
         start_us = s->op.since_us;
     s->op.passed_us = start_us - 1;
     return ERR_OK;

@@ -1,10 +1,10 @@
 /*
  * gateway/grpc/read_rows.c - ReadRows: any set of rows, through a filter, as a stream of messages.
  *
- * A slice of which nothing was given still tells its client how far the read has come, in
- * last_scanned_row_key: a client that has to try again begins there, and one that watches sees that
- * the stream lives. It stands in a message of its own, only between rows, and always beyond every
- * row and key sent before.
+ * A slice that emitted nothing still reports to the client how far the read has come, in
+ * last_scanned_row_key: a client that has to retry starts there, and a client that monitors the
+ * stream sees that it is alive. The field has a message of its own, only between rows, and is
+ * always beyond every row and key sent before.
  */
 #include <google/bigtable/v2/bigtable.pb-c.h>
 
@@ -19,15 +19,15 @@
 
 #include "base/banned.h"
 
-#define SORT_ON_LOOP_MAX 1024 /* more is sorted on the helper's thread */
+#define SORT_ON_LOOP_MAX 1024 /* more ranges are sorted on the helper's thread */
 
-#define STATS_MAX 128 /* of a RequestStats: six numbers, and what is around them */
+#define STATS_MAX 128 /* of a RequestStats: six numbers, and their envelope */
 
 struct read_rows {
     struct gw_row_stream stream; /* first */
     struct gw_chunk_sink sink;
     struct buf last_passed;
-    uint64_t rows_before; /* given before the slice that was looked at last */
+    uint64_t rows_before; /* emitted before the slice that was inspected last */
     bool with_stats;
 };
 
@@ -54,8 +54,8 @@ static void put_last_scanned(struct read_rows *r)
     base_buf_truncate(&r->last_passed, 0);
 }
 
-/* Clients that are told which row was too large skip it. Memory that is not there is a client that
- * is told less. */
+/* Returns the info that names the row that was too large; clients that know it skip the row.
+ * Without memory for it, clients only learn less. */
 static const struct gw_status_info *large_row_info(struct gw_call *call, struct slice row_key)
 {
     struct gw_status_info *info = base_arena_alloc(&call->arena, sizeof *info);
@@ -87,7 +87,7 @@ static enum err fail_large_row(struct read_rows *r, struct errbuf *eb)
 static enum err look(struct gw_row_stream *s, bool *out_is_last, bool *out_cut, struct errbuf *eb)
 {
     struct read_rows *r = of(s);
-    (void)out_cut; /* a stream ends where its rows do */
+    (void)out_cut; /* a stream ends where its rows end */
     gw_chunk_sink_end_slice(&r->sink);
     if (!*out_is_last)
         put_last_scanned(r);
@@ -154,10 +154,10 @@ static void fail(struct gw_row_stream *s, enum err code, const char *detail)
 
 static const struct gw_row_format FORMAT = {look, send_slice, end, fail};
 
-/* --- what is asked for -------------------------------------------------------------------------
+/* --- the request -------------------------------------------------------------------------------
  */
 
-/* Only rows that the view shows. */
+/* Restricts the read to rows that the view shows. */
 static enum err narrow_rows(struct gw_call *call, struct sto_read_spec *spec, struct errbuf *eb)
 {
     spec->view = gw_rpc(call)->view;
@@ -199,13 +199,14 @@ static enum err take_rows(struct gw_call *call, struct sto_read_spec *spec, stru
     if (e == ERR_OK)
         e = narrow_rows(call, spec, eb);
     if (e == ERR_OK)
-        e = gw_caller_narrow(call, spec, eb); /* before one key is asked for as a row */
+        e = gw_caller_narrow(call, spec, eb); /* before a single key becomes a point read */
     if (e == ERR_OK && is_one_key(&spec->rows))
         spec->row_key = spec->rows.ranges[0].start;
     return e;
 }
 
-/* On the loop or the helper: the call, and with it the table's schema, is held meanwhile. */
+/* Builds the spec on the loop or the helper: the call, and with it the table's schema, is held in
+ * the meantime. */
 static enum err build(struct gw_call *call, struct errbuf *eb)
 {
     struct read_rows *r = call->state;

@@ -1,8 +1,8 @@
 /*
- * gateway/grpc/reflection.c - grpc.reflection: what a client can ask of this server.
+ * gateway/grpc/reflection.c - grpc.reflection: the services that this server offers.
  *
- * A file is told with the files it needs, but each of those once in a stream, as other servers do:
- * a client that asks for every file gets each import once.
+ * A file is returned together with the files it needs, but each of those once per stream, as other
+ * servers do: a client that requests every file gets each import once.
  */
 #include <grpc/reflection/v1/reflection.pb-c.h>
 
@@ -108,13 +108,13 @@ static void answer_services(struct gw_call *call)
 /* --- the call ----------------------------------------------------------------------------------
  */
 
-/* For each message of the stream. */
+/* Handles each message of the stream. */
 void gw_reflection(struct gw_call *call)
 {
     const Refl__ServerReflectionRequest *request = request_of(call);
     const struct gw_descriptors *d = call->api->descriptors;
     if (call->state == NULL)
-        (void)gw_call_new_state(call, sizeof(struct reflection), NULL); /* is call->state */
+        (void)gw_call_new_state(call, sizeof(struct reflection), NULL); /* sets call->state */
     switch (request->message_request_case) {
     case REFL__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_BY_FILENAME:
         answer_file(call, gw_descriptors_by_name(d, base_slice_text(request->file_by_filename)));

@@ -1,7 +1,7 @@
 /*
  * gateway/grpc/resource.c - names like projects/acme/instances/main/tables/devices.
  *
- * Mechanism: a kind is a list of collections; a name is each collection and an ID in turn.
+ * Mechanism: a kind is a list of collections; a name alternates collections and IDs.
  */
 #include "gateway/grpc/resource.h"
 
@@ -15,7 +15,7 @@
 enum part { PART_PROJECT, PART_INSTANCE, PART_CLUSTER, PART_TABLE, PART_LEAF, PART_COUNT };
 
 struct collection {
-    const char *name; /* NULL: behind the last */
+    const char *name; /* NULL: after the last */
     enum part part;
 };
 
@@ -67,7 +67,7 @@ static const struct form FORMS[] = {
     [GW_RESOURCE_ANY] = {"", {{0}}, "projects/PROJECT/instances/INSTANCE, or of what is in it"},
 };
 
-/* The bytes before the next '/', which is skipped; *rest.ptr NULL: there was none. */
+/* Returns the bytes before the next '/', and skips it; *rest.ptr NULL: there was none. */
 static struct slice take_segment(struct slice *rest)
 {
     const uint8_t *slash = rest->len == 0 ? NULL : memchr(rest->ptr, '/', rest->len);

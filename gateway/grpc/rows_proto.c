@@ -1,8 +1,8 @@
 /*
- * gateway/grpc/rows_proto.c - keys and ranges of a message, in the terms of storage.
+ * gateway/grpc/rows_proto.c - converts keys and ranges of a message to storage's.
  *
- * A bound that is there but empty is no bound: no row key is empty, so nothing lies before the
- * first one, and clients write the end of the table so.
+ * A bound that is present but empty is no bound: no row key is empty, so nothing sorts before the
+ * first one, and clients write the end of the table like this.
  */
 #include "gateway/grpc/rows_proto.h"
 
@@ -41,7 +41,7 @@ static struct sto_row_range bounds_of(const Bt__RowRange *message)
 enum err gw_range_from_proto(const Bt__RowRange *message, struct arena *arena,
                              struct sto_row_range *out, struct errbuf *eb)
 {
-    (void)arena; /* storage takes open and closed bounds: they point into the message */
+    (void)arena; /* storage accepts open and closed bounds: they point into the message */
     struct sto_row_range range = bounds_of(message);
     struct sto_row_range only = range;
     struct sto_row_set set;

@@ -1,8 +1,8 @@
 /*
- * gateway/grpc/rpc.c - a gRPC call: its method, its one request message, its answers.
+ * gateway/grpc/rpc.c - a gRPC call: its method, its one request message, its responses.
  *
  * A refusal before anything was sent is one HEADERS frame that ends the stream (trailers-only);
- * afterwards it is the trailers.
+ * later it is the trailers.
  */
 #define _GNU_SOURCE
 #include "gateway/grpc/rpc.h"
@@ -15,7 +15,7 @@
 
 #define PYTHON "gl-python/"
 
-/* Bytes that are charged for each one that is deflated: 16 ns, of the 2 to 21 that it takes. */
+/* Bytes that are charged for each deflated byte: 16 ns, of the 2 to 21 that it takes. */
 #define DEFLATED_PRICE 4
 
 static const char *method_name(const struct gw_rpc *rpc)
@@ -45,7 +45,8 @@ static void end_exchange(struct gw_rpc *rpc)
     gw_exchange_send_take(rpc->call.ex, &nothing, true);
 }
 
-/* The classic Python client raises a TypeError of its own over details of these methods. */
+/* Returns whether the client accepts details: the classic Python client raises a TypeError of its
+ * own over details of these methods. */
 static bool takes_details(const struct gw_rpc *rpc)
 {
     if (rpc->method == NULL || !rpc->method->bare_for_python)
@@ -57,8 +58,8 @@ static bool takes_details(const struct gw_rpc *rpc)
 static void put_status(const struct gw_rpc *rpc, enum gw_status_place place, int problem,
                        const char *detail, const struct gw_problem_extra *extra)
 {
-    /* A client's own clock may write over the status, but not over its details, when a deadline
-     * passes, and Python's raises a ValueError over two texts that differ. */
+    /* When a deadline passes, a client's own clock may overwrite the status, but not its details,
+     * and Python's client raises a ValueError if the two texts differ. */
     if (problem != ERR_TIMEOUT && takes_details(rpc))
         gw_status_put(rpc->call.ex, place, problem, detail, extra, rpc->info);
     else
@@ -148,7 +149,7 @@ const struct gw_protocol gw_rpc_protocol = {
 /* --- answers -----------------------------------------------------------------------------------
  */
 
-/* The head, once; false when nothing can be sent any more. */
+/* Sends the head, once; false when nothing can be sent any more. */
 static bool begin(struct gw_rpc *rpc)
 {
     struct gw_call *call = &rpc->call;
@@ -171,7 +172,7 @@ void gw_rpc_end_message(struct gw_call *call, size_t begin)
     if (gw_rpc(call)->metadata.reply != GW_ENCODING_GZIP || out->error != ERR_OK)
         return;
     size_t bytes = out->len - begin - GW_FRAME_HEAD;
-    if (bytes > LIM_SLICE_BYTES) /* would hold up the loop: sent as it is */
+    if (bytes > LIM_SLICE_BYTES) /* deflating it would hold up the loop: sent uncompressed */
         return;
     out->error = gw_frame_deflate(out, begin);
     if (bytes > GW_FRAME_SMALL_BYTES)
@@ -254,7 +255,8 @@ void gw_rpc_fail(struct gw_call *call, enum err code, const char *detail)
 /* --- deadlines ---------------------------------------------------------------------------------
  */
 
-/* The status waits behind what the peer has not taken yet. */
+/* Ends the call when its deadline has passed. The status waits behind output that the peer has not
+ * accepted yet. */
 void gw_rpc_tick(struct gw_call *call, uint64_t now_ns)
 {
     const struct gw_rpc *rpc = gw_rpc(call);

@@ -53,7 +53,7 @@ struct gw_rpc {
     unsigned *unaddressed; /* the counter of its thread that counts it; NULL: not counted */
     struct gw_frame_reader in;
     bool has_message;
-    bool is_begun;     /* its response has started, with a message */
+    bool is_begun;     /* handling of a message has started */
     bool is_unpacking; /* the helper has the message */
     bool body_ended;
     bool ended;

@@ -2,11 +2,11 @@
  * gateway/grpc/sample_row_keys.c - SampleRowKeys: keys that divide a table, or a range of it, into
  * parts of about the same size.
  *
- * Through a view there are no rows but those with its prefixes, as if the table had no others;
- * whole rows, because nothing is read of them. The samples of a range are those of the table that
- * lie inside it; the last one is the end of what was asked for, as it was asked for, or the end of
- * the view's last prefix where that comes first. Its offset is that of the table's first sample
- * that is not before it, which is at most one part too far.
+ * Through a view only the rows with its prefixes count, as if the table had no others; whole rows,
+ * because no cell is read. The samples of a range are the table's samples inside it; the last one
+ * is the end of the requested range, in the form in which it was requested, or the end of the
+ * view's last prefix where that comes first. Its offset is that of the table's first sample that is
+ * not before it, which is at most one part too far.
  */
 #include <google/bigtable/v2/bigtable.pb-c.h>
 
@@ -23,7 +23,7 @@ enum { SAMPLE_ROW_KEY = 1, SAMPLE_OFFSET_BYTES = 2 };
 struct samples {
     struct gw_sampling sampling; /* first */
     struct sto_row_range range;
-    size_t next;  /* to be sent */
+    size_t next;  /* next sample to send */
     bool waiting; /* for drained */
 };
 
@@ -32,7 +32,7 @@ static const Bt__SampleRowKeysRequest *request_of(const struct gw_call *call)
     return (const Bt__SampleRowKeysRequest *)gw_rpc(call)->request;
 }
 
-/* Where no key of the range follows. */
+/* Returns whether no key of the range follows. */
 static bool is_at_end(const struct samples *s, struct slice key)
 {
     return key.len == 0 || (s->range.end.len != 0 && base_slice_compare(key, s->range.end) >= 0);
@@ -49,7 +49,7 @@ static void put_sample(struct buf *out, struct slice row_key, uint64_t offset_by
         gw_frame_end(out, message);
 }
 
-/* One slice of messages; true: the last one is among them. */
+/* Appends one slice of messages; true: the last one is among them. */
 static bool put_slice(struct samples *s, struct buf *out)
 {
     while (out->len < LIM_SLICE_BYTES && out->error == ERR_OK) {
@@ -65,7 +65,7 @@ static bool put_slice(struct samples *s, struct buf *out)
     return false;
 }
 
-/* Until the peer has enough for now. */
+/* Sends samples until the peer has enough output for now. */
 static void send_samples(struct gw_call *call)
 {
     struct samples *s = call->state;
@@ -99,7 +99,7 @@ static void samples_answer(struct gw_call *call, const struct sto_sample_op *op)
         send_samples(call);
 }
 
-/* Ends the range with the view's last prefix, unless the range lies behind it. */
+/* Ends the range with the view's last prefix, unless the range starts after it. */
 static void end_with_view(struct samples *s)
 {
     const struct sto_row_set *rows = &s->sampling.op.rows;

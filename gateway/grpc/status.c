@@ -1,13 +1,13 @@
 /*
- * gateway/grpc/status.c - how a call went, in gRPC's words.
+ * gateway/grpc/status.c - the result of a call as a gRPC status.
  *
- * Mechanism: gateway/problem.c says whether a retry may help, and after how long; the table here
- * adds the code, and whether a failure means that nothing was done. Both must say yes for
- * RetryInfo, since clients repeat whatever carries it, increments too.
+ * Mechanism: gateway/problem.c determines whether a retry may help, and after how long; the table
+ * here adds the code, and whether a failure means that nothing was done. RetryInfo is sent only if
+ * both are true, since clients repeat every request that gets it, increments too.
  *
- * Room for heads and trailers is short (GW_RESPONSE_HEADER_BYTES): the code goes first, the details
- * next, because programs act on them, and the message, which the details hold too, is cut to what
- * is left. Details with an info of their own are too long for it, and bring their memory.
+ * Space in heads and trailers is short (GW_RESPONSE_HEADER_BYTES): the code goes first, the details
+ * next, because programs act on them, and the message, which the details contain too, is cut to the
+ * remaining space. Details with an info are too long for this space, and have their own memory.
  */
 #include "gateway/grpc/status.h"
 
@@ -29,22 +29,22 @@
 #define UTF8_BYTES    4
 #define DETAILS_COUNT 3
 
-/* Who is told a few microseconds comes back before anything has changed for all he was refused. */
+/* A retry hint of a few microseconds is useless: the retry would be refused again. */
 #define RETRY_NS_MIN (100 * 1000000ULL)
 
 struct meaning {
     uint8_t code;
-    bool nothing_done; /* always, wherever it comes from */
+    bool nothing_done; /* always, wherever the error comes from */
 };
 
-/* Choices that are not plain from the names:
- * - TOO_BIG is not RESOURCE_EXHAUSTED, which some clients repeat as it is.
+/* Choices that are not obvious from the names:
+ * - TOO_BIG is not RESOURCE_EXHAUSTED, which some clients repeat unchanged.
  * - CONFLICT: a value that cannot be incremented, a token of another request, a state that does not
- *   allow it. A retry is refused alike, so not ABORTED, which clients repeat.
+ *   allow it. A retry would be refused, too, so not ABORTED, which clients repeat.
  * - PRECONDITION: an etag that is not the stored one; ABORTED says to read again and decide.
- * - OUTCOME_UNKNOWN: clients repeat after UNAVAILABLE what may be repeated, and nothing else
- *   without RetryInfo.
- * - TIMEOUT, CANCELLED: the work may have been done when they are noticed. */
+ * - OUTCOME_UNKNOWN: after UNAVAILABLE clients repeat requests that may be repeated, and nothing
+ *   else without RetryInfo.
+ * - TIMEOUT, CANCELLED: the work may have been done before they were noticed. */
 static const struct meaning MEANINGS[GW_PROBLEM_COUNT] = {
     [ERR_OK] = {GW_STATUS_INTERNAL, false},
     [ERR_INVALID] = {GW_STATUS_INVALID_ARGUMENT, true},
@@ -87,7 +87,7 @@ enum gw_status_code gw_status_code_of(int problem)
     return (enum gw_status_code)meaning_of(problem).code;
 }
 
-/* Nanoseconds to wait; 0: no RetryInfo. */
+/* Returns nanoseconds to wait; 0: no RetryInfo. */
 static uint64_t retry_delay(int problem, uint64_t retry_ns)
 {
     const struct gw_problem *p = gw_problem_get(problem);
@@ -110,8 +110,8 @@ static size_t utf8_length(struct slice s)
     return 0;
 }
 
-/* The detail, or the problem's title, as UTF-8 that ends with a whole character: an errbuf may have
- * been cut within one, and clients cannot read a Status that holds half of it. */
+/* Writes the detail, or the problem's title, as UTF-8 that ends with a whole character: an errbuf
+ * may have been cut inside one, and clients cannot parse a Status that contains half of it. */
 static void write_text(char out[ERRBUF_BYTES], int problem, const char *detail)
 {
     bool has_detail = detail != NULL && detail[0] != '\0';
@@ -128,8 +128,8 @@ static void write_text(char out[ERRBUF_BYTES], int problem, const char *detail)
     out[len] = '\0';
 }
 
-/* Percent-encode what fits into max bytes; returns how many were written. A space at either end
- * would not survive HTTP. */
+/* Percent-encodes as much as fits into max bytes; returns how many bytes were written. A space at
+ * either end would not survive HTTP. */
 static size_t encode_message(const char *text, size_t max, char *out)
 {
     static const char HEX[] = "0123456789ABCDEF";
@@ -148,7 +148,7 @@ static size_t encode_message(const char *text, size_t max, char *out)
         }
         len += count;
     }
-    while (len > 0 && out[len - 1] == ' ') /* it was cut behind one */
+    while (len > 0 && out[len - 1] == ' ') /* the text was cut after one */
         len--;
     return len;
 }
@@ -177,7 +177,7 @@ static void add_detail(struct details *d, const char *type_url, const ProtobufCM
     d->list[d->count++] = next;
 }
 
-/* What is given is only read. */
+/* Adds ErrorInfo; `given` is only read. */
 static void add_error_info(struct details *d, int problem, const struct gw_status_info *given)
 {
     Rpc__ErrorInfo info = RPC__ERROR_INFO__INIT;
@@ -299,13 +299,14 @@ static void add_details(struct gw_exchange *ex, enum gw_status_place place, int 
     base_buf_init(&base64, BASE64_BYTES);
     write_status(&status, problem, text, extra, info);
     if (status.error == ERR_OK && base_base64_encode(base_buf_slice(&status), &base64) == ERR_OK) {
-        while (base64.len > 0 && base64.ptr[base64.len - 1] == '=') /* as gRPC wants it */
+        while (base64.len > 0 && base64.ptr[base64.len - 1] == '=') /* gRPC requires it without
+                                                                       padding */
             base64.len--;
         if (info == NULL)
             add(ex, place, NAME, base_buf_slice(&base64));
         else
             add_take(ex, place, NAME, &base64);
-    } /* out of memory: code and message must do */
+    } /* out of memory: sends only code and message */
     base_buf_fini(&base64);
     base_buf_fini(&status);
 }

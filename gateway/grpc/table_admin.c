@@ -14,7 +14,7 @@
 
 #define PAGE_TABLES LIM_TABLES
 
-/* What a task makes, for the answer. */
+/* The result of a task, for the response. */
 struct change {
     struct slice table_id;
     struct ten_table_wanted wanted;
@@ -22,7 +22,7 @@ struct change {
     int64_t began_us;
 };
 
-/* Control thread: the table as it is now. */
+/* Describes the table as it is now; on the control thread. */
 static enum err describe(struct gw_call *call, struct change *c, struct errbuf *eb)
 {
     enum err e = gw_call_enter_table(call, c->table_id, eb);
@@ -48,7 +48,7 @@ static bool refused(struct gw_call *call, enum err code, const struct errbuf *eb
 /* --- create ------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Creates the table; on the control thread. */
 static enum err create(struct gw_call *call, struct errbuf *eb)
 {
     struct change *c = call->state;
@@ -60,7 +60,7 @@ static enum err create(struct gw_call *call, struct errbuf *eb)
     return e == ERR_OK ? describe(call, c, eb) : e;
 }
 
-/* Their keys stay in the request; tenancy checks them. */
+/* Reads the splits. Their keys stay in the request; tenancy checks them. */
 static enum err read_splits(struct gw_call *call, const Bta__CreateTableRequest *request,
                             struct ten_table_wanted *out, struct errbuf *eb)
 {
@@ -84,7 +84,7 @@ void gw_admin_create_table(struct gw_call *call)
     c->table_id = base_slice_text(request->table_id);
     enum err e = sto_table_id_check(c->table_id, &eb);
     if (e == ERR_OK)
-        gw_rpc(call)->resource.table = c->table_id; /* the parent's name has none */
+        gw_rpc(call)->resource.table = c->table_id; /* the parent's name has no table */
     if (e == ERR_OK)
         e = gw_table_from_proto(request->table, &call->arena, &c->wanted, &eb);
     if (e == ERR_OK)
@@ -121,7 +121,7 @@ static struct gw_page_context list_context(const struct gw_call *call)
                                     .count = 2};
 }
 
-/* The index of the first table of the page. */
+/* Returns the index of the first table of the page. */
 static enum err find_start(struct gw_call *call, const char *token, const struct ten_tables *tables,
                            size_t *out, struct errbuf *eb)
 {
@@ -179,7 +179,7 @@ void gw_admin_list_tables(struct gw_call *call)
 /* --- change ------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Changes the table; on the control thread. */
 static enum err update(struct gw_call *call, struct errbuf *eb)
 {
     struct change *c = call->state;
@@ -226,7 +226,7 @@ static enum err read_path(const char *path, const Bta__Table *table, struct ten_
     if (is_period || strcmp(path, "change_stream_config") == 0) {
         const Bta__ChangeStreamConfig *config = table->change_stream_config;
         if (is_period && config != NULL && config->retention_period == NULL)
-            config = NULL; /* the period is cleared, and the stream with it */
+            config = NULL; /* clearing the period removes the stream */
         out->has_change_retention = true;
         return gw_change_retention_from_proto(config, &out->change_retention_s, eb);
     }

@@ -1,5 +1,5 @@
 /*
- * gateway/grpc/table_proto.c - Table messages as what tenancy is asked for, and tables as messages.
+ * gateway/grpc/table_proto.c - Table messages as requests to tenancy, and tables as messages.
  */
 #include "gateway/grpc/table_proto.h"
 
@@ -128,7 +128,7 @@ static enum err put_families(Bta__Table *table, const struct sto_schema *schema,
     return put_change_stream(table, schema, arena, eb);
 }
 
-/* One cluster, which is always ready. */
+/* Adds the only cluster, which is always ready. */
 static enum err put_clusters(Bta__Table *table, struct arena *arena, struct errbuf *eb)
 {
     static char name[] = GW_CLUSTER;

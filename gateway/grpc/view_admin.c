@@ -14,7 +14,7 @@
 
 #include "base/banned.h"
 
-/* What a task changes, and what it makes for the answer. */
+/* The change of a task, and its result for the response. */
 struct change {
     struct sto_view_spec spec;
     struct ten_view_change update;
@@ -36,7 +36,7 @@ static struct change *change_new(struct gw_call *call)
     return c;
 }
 
-/* Control thread: the view as it is now; its ref is given back. */
+/* Describes the view as it is now, and releases its ref; on the control thread. */
 static enum err describe(struct gw_call *call, struct sto_view *view_take, struct errbuf *eb)
 {
     struct change *c = call->state;
@@ -50,7 +50,7 @@ static enum err describe(struct gw_call *call, struct sto_view *view_take, struc
 /* --- create ------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Creates the view; on the control thread. */
 static enum err create(struct gw_call *call, struct errbuf *eb)
 {
     const struct change *c = call->state;
@@ -95,8 +95,8 @@ void gw_admin_create_view(struct gw_call *call)
 /* --- describe ----------------------------------------------------------------------------------
  */
 
-/* Asked for nothing in particular, a view comes whole: the Go and Java clients ask so and look for
- * the subset, although the request's description says BASIC. */
+/* Describes a view. A request without a specific form gets the whole view: the Go and Java clients
+ * send such requests and expect the subset, although the request's description says BASIC. */
 void gw_admin_get_view(struct gw_call *call)
 {
     struct gw_rpc *rpc = gw_rpc(call);
@@ -168,7 +168,7 @@ void gw_admin_list_views(struct gw_call *call)
 /* --- change ------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Changes the view; on the control thread. */
 static enum err update(struct gw_call *call, struct errbuf *eb)
 {
     const struct change *c = call->state;
@@ -198,7 +198,7 @@ struct wanted {
     bool protected;
 };
 
-/* Without a mask, whatever is set in the message. */
+/* Reads the mask. Without a mask, every field that is set in the message counts. */
 static enum err read_mask(const Bta__UpdateAuthorizedViewRequest *request, struct wanted *out,
                           struct errbuf *eb)
 {
@@ -248,7 +248,7 @@ void gw_admin_update_view(struct gw_call *call)
 /* --- delete ------------------------------------------------------------------------------------
  */
 
-/* Control thread. */
+/* Deletes the view; on the control thread. */
 static enum err remove_view(struct gw_call *call, struct errbuf *eb)
 {
     const struct gw_rpc *rpc = gw_rpc(call);

@@ -1,5 +1,5 @@
 /*
- * gateway/grpc/view_proto.c - lists of bytes, there and back.
+ * gateway/grpc/view_proto.c - lists of bytes, in both directions.
  */
 #include "gateway/grpc/view_proto.h"
 
@@ -82,7 +82,8 @@ static bool put_slices(const struct slice *slices, size_t count, struct arena *a
     if (*out == NULL)
         return false;
     for (size_t i = 0; i < count; i++) {
-        struct slice copy = base_arena_copy(arena, slices[i]); /* the view may go first */
+        struct slice copy = base_arena_copy(arena, slices[i]); /* the view may be freed before the
+                                                                  message */
         if (copy.len != slices[i].len || (copy.len != 0 && copy.ptr == NULL))
             return false;
         /* protobuf-c only reads what it packs. */

@@ -1,5 +1,5 @@
 /*
- * gateway/metrics/backups.c - backups: how many, the newest, failures; operations of tenants.
+ * gateway/metrics/backups.c - backups: their number, the newest, failures; operations of tenants.
  */
 #include <stdio.h>
 
@@ -26,7 +26,8 @@ static void put_states(const struct gw_metric *m, const struct mig_operation_fig
     }
 }
 
-/* Of all tenants together: a label with a name would tell one what the other does. */
+/* Writes the operations of all tenants together: a label with a tenant's name would show one
+ * tenant's actions to others. */
 static void put_operations(struct buf *out, struct mig_service *backups)
 {
     static const enum mig_op_state PENDING[] = {MIG_OP_WAITING, MIG_OP_RUNNING};

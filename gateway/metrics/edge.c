@@ -1,6 +1,6 @@
 /*
- * gateway/metrics/edge.c - connections, and what was refused before it was a call, or had no
- * caller.
+ * gateway/metrics/edge.c - connections, and requests that were refused before they became a call or
+ * because of their caller.
  */
 #include <stdio.h>
 

@@ -84,7 +84,7 @@ static const char *label_of(const struct base_class_now *c, char out[LABEL_BYTES
     return out;
 }
 
-/* Of the whole server: tenants are not told apart here. */
+/* Writes the shares of the whole server: tenants are not distinguished here. */
 static void put_shares(struct buf *out)
 {
     struct base_class_now now[BASE_CLASSES];
@@ -141,7 +141,7 @@ static void put_reclaim(struct buf *out, const struct sto_engine_stats *s)
     gw_metric_put_fraction(&m, "", s->reclaim_rested_ns, GW_NS_DECIMALS);
 }
 
-/* Tombstones, and versions that newer ones hide. */
+/* Writes counts of tombstones, and of versions that newer ones hide. */
 static void put_removed(struct buf *out, const struct sto_engine_stats *s)
 {
     static const char *const kinds[STO_READ_KINDS] = {[STO_READ_ROW] = "read=\"row\"",
@@ -168,12 +168,12 @@ static void put_removed(struct buf *out, const struct sto_engine_stats *s)
     for (size_t i = 0; i < s->removed_table_count; i++) {
         char labels[LIM_TENANT_ID + LIM_TABLE_ID + 32];
         (void)snprintf(labels, sizeof labels, "tenant=\"%s\",table=\"%s\"",
-                       s->removed_tables[i].tenant, s->removed_tables[i].table); /* it fits */
+                       s->removed_tables[i].tenant, s->removed_tables[i].table); /* fits */
         gw_metric_put(&m, labels, s->removed_tables[i].passed);
     }
 }
 
-/* Files by their numbers: a key would be a tenant's. */
+/* Writes damaged files by their numbers: a key would be a tenant's data. */
 static void put_damage(struct buf *out, const struct sto_engine_stats *s,
                        const struct sto_damage *damage)
 {
@@ -197,7 +197,7 @@ static void put_damage(struct buf *out, const struct sto_engine_stats *s,
         char labels[96];
         (void)snprintf(labels, sizeof labels,
                        "file=\"%06" PRIu64 "\",family=\"%s\",offset=\"%" PRIu64 "\"", f->number,
-                       f->family, f->offset); /* it fits */
+                       f->family, f->offset); /* fits */
         gw_metric_put(&m, labels, f->block_bytes);
     }
 }
@@ -216,11 +216,11 @@ static void put_scrub(struct buf *out, const struct sto_scrub *s)
                                          "copies of files of the metadata.");
     for (enum sto_scrub_kind k = STO_SCRUB_BLOCK; k < STO_SCRUB_KINDS; k++) {
         char label[32];
-        (void)snprintf(label, sizeof label, "kind=\"%s\"", sto_scrub_kind_name(k)); /* it fits */
+        (void)snprintf(label, sizeof label, "kind=\"%s\"", sto_scrub_kind_name(k)); /* fits */
         gw_metric_put(&m, label, s->findings[k]);
     }
     int64_t age_us = base_wall_us() - s->oldest_us;
-    if (s->oldest_us != 0) /* else a file of 1970 would raise an alarm */
+    if (s->oldest_us != 0) /* otherwise a file of 1970 would raise an alarm */
         gw_metric_one(out, "bigtent_scrub_oldest_seconds", GW_GAUGE,
                       "Since the table file that waits longest was read, or written.",
                       age_us > 0 ? (uint64_t)age_us / US_PER_S : 0);
@@ -241,7 +241,7 @@ static void put_disk(struct buf *out, const struct sto_health *health)
                                          "1 for the state that storage is in, 0 for the others.");
     for (enum sto_disk disk = STO_DISK_OK; disk < STO_DISK_STATES; disk++) {
         char label[32];
-        (void)snprintf(label, sizeof label, "state=\"%s\"", sto_disk_name(disk)); /* it fits */
+        (void)snprintf(label, sizeof label, "state=\"%s\"", sto_disk_name(disk)); /* fits */
         gw_metric_put(&m, label, disk == health->disk);
     }
 }

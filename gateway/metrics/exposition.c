@@ -19,7 +19,7 @@ static const char *const TYPES[] = {
     [GW_SUMMARY] = "summary",
 };
 
-/* Appends latch their errors in the buf; whoever sends it looks there. */
+/* Writes the head. Appends latch their errors in the buf; the code that sends it checks them. */
 struct gw_metric gw_metric_begin(struct buf *out, const char *name, enum gw_metric_type type,
                                  const char *help)
 {
@@ -27,7 +27,7 @@ struct gw_metric gw_metric_begin(struct buf *out, const char *name, enum gw_metr
     return (struct gw_metric){out, name};
 }
 
-/* value / 10^decimals, without zeros at the end. */
+/* Returns value / 10^decimals, without zeros at the end. */
 static const char *fraction(char text[NUMBER_BYTES], uint64_t value, unsigned decimals)
 {
     uint64_t unit = 1;
@@ -43,7 +43,7 @@ static const char *fraction(char text[NUMBER_BYTES], uint64_t value, unsigned de
     return text;
 }
 
-/* more: a label that comes behind the others, or "". */
+/* Writes a sample. more: a label after the others, or "". */
 static void put(const struct gw_metric *m, const char *suffix, const char *labels, const char *more,
                 const char *value)
 {
@@ -66,7 +66,7 @@ void gw_metric_put_fraction(const struct gw_metric *m, const char *labels, uint6
     put(m, "", labels, "", fraction(text, value, decimals));
 }
 
-/* count: of this bucket and all before. */
+/* Writes a bucket. count: of this bucket and all previous ones. */
 static void put_bucket(const struct gw_metric *m, const char *labels, const char *bound,
                        uint64_t count)
 {

@@ -1,5 +1,5 @@
 /*
- * gateway/metrics/metrics.c - GET /metrics: everything, written on the control thread.
+ * gateway/metrics/metrics.c - GET /metrics: all metrics, written on the control thread.
  */
 #include "gateway/access_log.h"
 #include "gateway/api/handlers.h"

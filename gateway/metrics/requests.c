@@ -1,7 +1,7 @@
 /*
  * gateway/metrics/requests.c - requests, their durations, bytes and failures.
  *
- * A route or method that was never asked for has no samples.
+ * A route or method that was never requested has no samples.
  */
 #include <stdio.h>
 
@@ -44,7 +44,7 @@ static void label_of(enum gw_protocol_id protocol, size_t what, char out[LABEL_B
 typedef void put_samples(const struct gw_metric *m, enum gw_protocol_id protocol,
                          const char *labels, const struct gw_observed_now *now);
 
-/* put for each route and method that was asked for. */
+/* Calls put for each route and method that was requested. */
 static void each(const struct gw_metric *m, const struct gw_observers *observers, put_samples *put)
 {
     for (size_t p = 0; p < GW_PROTOCOL_COUNT; p++) {
@@ -101,7 +101,7 @@ static void put_bytes_out(const struct gw_metric *m, enum gw_protocol_id protoco
     gw_metric_put(m, labels, now->bytes_out);
 }
 
-/* Several problems may have one code. */
+/* Returns whether no earlier problem has the same code: several may share one. */
 static bool is_first_of_code(int problem)
 {
     for (int before = 1; before < problem; before++)

@@ -1,8 +1,8 @@
 /*
- * gateway/metrics/tenants.c - how many tenants there are, throttling, and the most active by name.
+ * gateway/metrics/tenants.c - number of tenants, throttling, and the most active ones by name.
  *
- * A label of its own for each of 100,000 tenants would be the end of whoever stores the samples: so
- * only those that did something lately have one, and of them only the most active.
+ * A label for each of 100,000 tenants would overload every system that stores the samples. So only
+ * recently active tenants have one, and of them only the most active.
  */
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ struct shown {
     struct ten_quota quota;
 };
 
-/* --- all together ------------------------------------------------------------------------------
+/* --- all tenants together ----------------------------------------------------------------------
  */
 
 static void put_states(struct buf *out, const struct ten_activity *sum)
@@ -91,8 +91,8 @@ static enum err count_job(void *ctx, const struct ten_job *job)
     return ERR_OK;
 }
 
-/* A tenant that is leaving has one job that is not done: without one the disk is not asked. False:
- * it cannot be read. */
+/* Counts jobs by state. A tenant that is being offboarded has one job that is not done: without
+ * such a tenant the disk is not read. False: the jobs cannot be read. */
 static bool count_jobs(struct ten_registry *registry, const struct ten_activity *sum,
                        uint64_t counts[TEN_JOB_CANCELLED + 1])
 {
@@ -103,7 +103,8 @@ static bool count_jobs(struct ten_registry *registry, const struct ten_activity 
     return ten_job_list(registry, SLICE_EMPTY, JOBS_COUNTED_MAX, count_job, counts, NULL) == ERR_OK;
 }
 
-/* Not there when they cannot be read: a storage engine that failed says so by all other metrics. */
+/* Writes the jobs; no samples if they cannot be read: all other metrics show that a storage engine
+ * failed. */
 static void put_jobs(struct buf *out, struct ten_registry *registry, const struct ten_activity *sum)
 {
     uint64_t counts[TEN_JOB_CANCELLED + 1] = {0};
@@ -163,7 +164,7 @@ static void put_sweeps(struct buf *out, const struct ten_registry *registry)
 /* --- by name -----------------------------------------------------------------------------------
  */
 
-/* Samples of one tenant. labels: its own, for others to be put behind. */
+/* Writes samples of one tenant. labels: the tenant's own; others may be appended. */
 typedef void put_tenant(const struct gw_metric *m, const char *labels, const struct shown *t);
 
 static void put_operations(const struct gw_metric *m, const char *labels, const struct shown *t)
@@ -243,7 +244,7 @@ static void put_schemas(const struct gw_metric *m, const char *labels, const str
     gw_metric_put(m, labels, atomic_load_explicit(&t->tenant->schema_bytes, memory_order_relaxed));
 }
 
-/* No limit: no sample. */
+/* Writes the limit; no limit: no sample. */
 static void put_bytes_max(const struct gw_metric *m, const char *labels, const struct shown *t)
 {
     if (t->quota.stored_bytes != UINT64_MAX)
