@@ -63,7 +63,8 @@ const char *gw_http1_reason(int status);
 /* http1.c, too: runs deferred work of the request at a safe moment, and detaches the handler. */
 void gw_http1_request_deferred(struct gw_http1 *h);
 void gw_http1_request_kill(struct gw_http1 *h);
-/* Called at a tick, while nothing reads: detects peers that left before the response started. */
+/* Called at a tick, while nothing reads: detaches the handler if the peer left before the response
+ * started. */
 void gw_http1_request_tick(struct gw_http1 *h);
 /* Returns when the request in flight, or the refused one, arrived. */
 uint64_t gw_http1_request_since_ns(const struct gw_http1 *h);

@@ -1,5 +1,5 @@
 /*
- * gateway/http1_seam.h - puts the gate between h2o's HTTP/1 code and its sockets.
+ * gateway/http1_seam.h - places the gate between h2o's HTTP/1 code and its sockets.
  *
  * Does:     replaces h2o_socket_read_start and h2o_socket_read_stop by symbol interposition, so
  *           that bytes reach h2o's parser only through the gate; proves at startup that this works.

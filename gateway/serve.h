@@ -37,11 +37,11 @@ struct gw_serve_options {
     const char *key;
     struct gw_master_key_source master_key;
     const char *access_log;  /* a file; NULL: none */
-    const char *backups;     /* 0: only on request */
-    uint64_t backup_every_s; /* 0: only when asked */
-    uint64_t backup_keep_s;  /* of erasures: rewrite the lines that it lost */
-    bool accept_lost_ledger; /* of memory that contains keys and rows */
-    bool allow_core_dumps;   /* of memory with keys and rows in it */
+    const char *backups;     /* a directory; NULL: "backups" in the data directory */
+    uint64_t backup_every_s; /* 0: only on request */
+    uint64_t backup_keep_s;  /* 0: for ever */
+    bool accept_lost_ledger; /* of erasures: rewrite the lines that it lost */
+    bool allow_core_dumps;   /* of memory that contains keys and rows */
     int loops;
     uint64_t address_connections; /* UINT64_MAX: half of the server's maximum; 0: no limit */
     uint64_t address_handshakes;  /* per second; UINT64_MAX: the default; 0: no limit */

@@ -40,7 +40,7 @@ struct gw_store_places {
     bool accept_lost_ledger; /* lines that the ledger of erasures lost are rewritten */
 };
 
-/* Logs an event for each torn end of one of the engine's logs. */
+/* Callbacks that log an event for each torn end of one of the engine's logs. */
 extern const struct sto_rocksdb_tears GW_STORE_TEARS;
 
 /* Opens everything. places NULL: all defaults. options: dir and tears are set here. The pepper file

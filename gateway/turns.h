@@ -3,7 +3,8 @@
  * other.
  *
  * Does:     keeps waiting connections in the line of the user that they act for; returns the next
- *           connection, from each line in turn; records which line used much of the loop's time.
+ *           connection, from the lines in rotation; records which line used much of the loop's
+ *           time.
  * Owns:     a line for each of GW_TURN_LINES users; a connection that acts for no user yet has a
  *           line of its own.
  * May use:  base/.
@@ -28,7 +29,7 @@
 
 #define GW_TURN_LINES 256
 
-/* A connection's entry in a line. Zeroed at first. */
+/* A connection's entry in a line. This structure and the next two are zeroed at first. */
 struct gw_turn {
     struct base_link link; /* in `turns` of the line in which it waits */
 };

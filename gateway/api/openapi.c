@@ -220,7 +220,7 @@ enum {
     KEYED = 2,   /* needs a credential */
     ACTING = 4,  /* acts for a tenant */
     NAMING = 8,  /* has parameters in its path */
-    BODIED = 16, /* takes a body */
+    BODIED = 16, /* accepts a body */
     TYPED = 32,  /* of a media type */
     WRITING = 64,
 };

@@ -9,7 +9,7 @@
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_INVALID naming the parameter; ERR_NO_MEMORY.
- * Limits:   GW_QUERY_PARAMS names a route may take; LIM_TARGET_BYTES bounds the text.
+ * Limits:   GW_QUERY_PARAMS names a route may accept; LIM_TARGET_BYTES bounds the text.
  * Promises: 1. Unknown and repeated parameters are refused. 2. "+" is a plus sign.
  */
 #ifndef GATEWAY_API_QUERY_H

@@ -5,7 +5,7 @@
  * Owns:     nothing; mutations are in the arena, their bytes in the text or the arena.
  * May use:  base/, storage/, gateway/api/cell_scan.h, gateway/api/json_scan.h,
  *           gateway/api/json_in.h, gateway/cell_fields.h.
- * Knows no: HTTP, writer.
+ * Knows no: HTTP, callers.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ERR_INVALID, ERR_NOT_FOUND (family), ERR_TOO_BIG, ERR_NO_MEMORY.

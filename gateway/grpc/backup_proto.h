@@ -46,8 +46,8 @@ enum err gw_restore_info_to_proto(struct slice origin, const struct gw_resource 
                                   struct arena *arena, Bta__RestoreInfo **out,
                                   struct errbuf *eb) MUST_CHECK;
 
-/* Reads an expiry. made_us: creation of the backup; a time before now_us is refused. message NULL:
- * ERR_INVALID. */
+/* Reads an expiry. made_us: creation of the backup; a time that has passed at now_us is refused.
+ * message NULL: ERR_INVALID. */
 enum err gw_backup_expiry_from_proto(const Google__Protobuf__Timestamp *message, int64_t made_us,
                                      int64_t now_us, int64_t *out_us, struct errbuf *eb) MUST_CHECK;
 

@@ -59,7 +59,7 @@ struct gw_chunk_sink {
     struct buf row;   /* in the form of the final message, head included */
     size_t row_slice; /* length of `row` when this slice started */
 
-    size_t chunk;      /* start of the newest chunk of the row, which ends where the row ends */
+    size_t chunk;      /* start of the row's newest chunk; the chunk ends where the row ends */
     size_t chunk_body; /* start of the chunk after its tag and length */
     bool key_due;      /* the next chunk is the first of its row */
     struct buf row_key;

@@ -39,7 +39,7 @@ struct gw_resource {
     struct slice cluster; /* also of a backup */
     struct slice table;
     struct slice leaf; /* of a profile, view, backup, operation */
-    bool is_exact;     /* "main" has no alias: at the emulator's listener */
+    bool is_exact;     /* the instance has no alias: at the emulator's listener */
 };
 
 enum err gw_resource_parse(struct slice name, enum gw_resource_kind kind, struct gw_resource *out,

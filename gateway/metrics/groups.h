@@ -5,7 +5,7 @@
  *           tenants.
  * Owns:     nothing.
  * May use:  base/, tenancy/, gateway/call.h.
- * Knows no: client.
+ * Knows no: clients.
  * Threads:  the control thread.
  * Blocks:   no.
  * Fails by: latching an error in the buf.
