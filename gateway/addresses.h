@@ -1,11 +1,11 @@
 /*
  * gateway/addresses.h - counts per address: connections, and handshakes and failures per second.
  *
- * Does:     counts, for each IPv4 address and each IPv6 network of 64 bits, in a table of fixed
- *           size.
+ * Does:     counts connections, handshakes and failures of each IPv4 address and each IPv6 network
+ *           of 64 bits, in a table of fixed size.
  * Owns:     nothing; embedded in the loops.
  * May use:  base/, tenancy/rate.h.
- * Knows no: life of sockets, keys, measures against addresses with too high counts.
+ * Knows no: the life of sockets, keys, measures against addresses that exceed their limits.
  * Threads:  any, lock-free.
  * Blocks:   no.
  * Fails by: does not fail.

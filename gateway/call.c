@@ -220,7 +220,7 @@ static void time_came(struct gw_timer *timer)
 {
     struct gw_call *call =
         (struct gw_call *)(void *)((char *)timer - offsetof(struct gw_call, timer));
-    if (!call->outlives_peer) /* else the timer held it */
+    if (!call->outlives_peer) /* otherwise the timer held it */
         gw_call_hold(call);
     call->on_time(call);
     gw_call_drop(call);

@@ -212,8 +212,8 @@ void gw_call_give_up(struct gw_call *call);
  * of a call that has many. */
 bool gw_call_waits_turn(struct gw_call *call, void (*go_on)(struct gw_call *call));
 
-/* Call with the result of each of the call's operations. Returns true if the operation was refused
- * for overload and may wait; `again` must then submit the operation. It is called in retry_ns,
+/* Handles the result of each of the call's operations. Returns true if the operation was refused
+ * for overload and may wait: then `again`, which must submit the operation, is called in retry_ns,
  * unless key or tenant become invalid before. A client with one request in flight is not sent away
  * for overload; a flood is. */
 bool gw_call_tries_again(struct gw_call *call, enum err result, uint64_t retry_ns,

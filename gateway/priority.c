@@ -1,5 +1,5 @@
 /*
- * gateway/priority.c - three words.
+ * gateway/priority.c - parses three words.
  */
 #include "gateway/priority.h"
 

@@ -297,7 +297,7 @@ static void pump(struct mutate_rows *m)
         send_verdicts(m);
 }
 
-/* The peer has consumed verdicts, or is gone. */
+/* Continues when the peer has consumed verdicts, or is gone. */
 static void on_room(struct gw_call *call)
 {
     pump(call->state);
