@@ -86,8 +86,7 @@ void gw_action_refused(struct gw_call *call, int problem)
     struct slice named = action.tenant;
     const struct ten_tenant *home = call->who.home;
     bool is_elsewhere = call->tenant == NULL && call->who.kind != AUTH_OPERATOR;
-    if (is_elsewhere && home == NULL) /* of an unknown tenant: nothing would ever erase the
-                                         record */
+    if (is_elsewhere && home == NULL) /* of an unknown tenant: nothing would erase it */
         action.target = SLICE_EMPTY;
     if (is_elsewhere)
         action.tenant = home == NULL ? SLICE_EMPTY : ten_tenant_id(home);

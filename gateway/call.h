@@ -172,8 +172,7 @@ struct gw_call {
     void (*on_tick)(struct gw_call *call, uint64_t now_ns); /* NULL before gw_call_tick */
     void (*on_time)(struct gw_call *call);                  /* of timer */
     void (*again)(struct gw_call *call);                    /* from gw_call_tries_again */
-    uint64_t refused_ns; /* when the engine started to refuse the call for overload; 0: it does
-                            not */
+    uint64_t refused_ns; /* time since which the engine refuses it for overload; 0: none */
     struct gw_timer timer;
 };
 

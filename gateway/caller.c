@@ -235,8 +235,7 @@ bool gw_caller_admit_write(struct gw_call *call, const struct sto_mutate_op *op)
     enum err e = looks ? ten_admit_condition(&call->visit, 1, &why, &eb) : ERR_OK;
     if (e == ERR_OK)
         e = ten_admit_bytes(&call->visit, gw_budget_bytes_of(op), 1, &why, &eb);
-    gw_caller_charge_predicate(call, op); /* not earlier: the call would be refused because of its
-                                             own cost */
+    gw_caller_charge_predicate(call, op); /* earlier it would be refused for its own cost */
     return passed(call, e, &why, &eb);
 }
 

@@ -25,8 +25,7 @@ enum gw_access {
     GW_ACCESS_NONE,   /* no acting tenant: health and administration */
     GW_ACCESS_READ,   /* refused while the tenant is closed to reads */
     GW_ACCESS_WRITE,  /* refused while the tenant is closed to writes */
-    GW_ACCESS_MODIFY, /* a write that returns stored data: refused while the tenant is closed to
-                         either */
+    GW_ACCESS_MODIFY, /* a write that returns stored data: refused while closed to either */
     GW_ACCESS_DEFINE, /* a write of tables, views or backups, not of rows */
 };
 

@@ -101,8 +101,7 @@ static enum verdict check_tenant(struct gw_store *store, struct ten_tenant *t,
     if (verdict != NOT_COUNTED && op->result == ERR_OK)
         (void)printf("%-32s %-16s %16" PRIu64 " %12" PRIu64 " %12" PRIu64 "  %s\n", t->id, state,
                      op->counted.bytes, op->counted.rows, op->counted.cells,
-                     verdict == COUNTED_RIGHT ? "ok" : "DRIFT"); /* printing may fail: the exit code
-                                                                    is the result */
+                     verdict == COUNTED_RIGHT ? "ok" : "DRIFT"); /* the exit code is the result */
     else
         (void)printf("%-32s %-16s %16s %12s %12s  %s\n", t->id, state, "-", "-", "-",
                      verdict == NOT_COUNTED ? "not counted: it is being purged"
@@ -131,7 +130,7 @@ static int check_all(struct gw_store *store, struct base_mailbox *mailbox)
     size_t of[VERDICTS] = {0};
     b->store = store;
     (void)printf("%-32s %-16s %16s %12s %12s  %s\n", "tenant", "state", "stored bytes", "rows",
-                 "cells", "counters"); /* printing may fail: the exit code is the result */
+                 "cells", "counters"); /* the exit code is the result */
     do {
         gw_store_on_control(store, list_tenants, b);
         for (size_t i = 0; i < b->count; i++)
@@ -179,7 +178,7 @@ static int check_logs(const struct mig_datadir *datadir)
     if (e != ERR_OK)
         return gw_command_failed(e, &eb);
     (void)printf("%s: the logs hold all that was acknowledged\n",
-                 datadir->path); /* printing may fail: the exit code is the result */
+                 datadir->path); /* the exit code is the result */
     return GW_EXIT_OK;
 }
 

@@ -364,8 +364,7 @@ static void on_proxy_bytes(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->data;
     struct gw_proxy_header header = {.bytes = 0};
-    if (err != NULL || c->is_retired) { /* bytes that arrived before a socket was shut are still
-                                           read */
+    if (err != NULL || c->is_retired) { /* bytes from before a shutdown are still read */
         gw_conn_close(c);
         return;
     }

@@ -22,8 +22,7 @@ enum gw_edge_count {
     GW_EDGE_CONNECTIONS, /* refused: the server has its maximum of connections */
     GW_EDGE_ADDRESS,     /* refused: its address has its maximum of connections */
     GW_EDGE_HANDSHAKES,  /* refused: its address starts too many in a second */
-    GW_EDGE_ROOM,        /* aborted in its handshake: there were too many, and a new connection
-                            came */
+    GW_EDGE_ROOM,        /* aborted in its handshake for a new one: there were too many */
     GW_EDGE_ROOM_IDLE,   /* ended while idle: all places were in use, and a new connection came */
     GW_EDGE_ROOM_BUSY,   /* the same, with a request in flight */
     GW_EDGE_PROXY,       /* a proxy's header is bad */
@@ -32,8 +31,7 @@ enum gw_edge_count {
     GW_EDGE_TLS_SLOW,    /* its handshake took too long */
     GW_EDGE_RESETS,      /* HTTP/2: too many streams that ended badly */
     GW_EDGE_PINGS,       /* HTTP/2: too many pings */
-    GW_EDGE_STREAMS,     /* not a connection: a stream refused because there are
-                            GW_LOOP_EXCHANGES_MAX */
+    GW_EDGE_STREAMS,     /* not a connection: a stream refused by GW_LOOP_EXCHANGES_MAX */
     GW_EDGE_COUNT
 };
 

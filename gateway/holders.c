@@ -135,8 +135,8 @@ void gw_held_mark(struct gw_holders *t, struct gw_held *held, enum gw_held_kind 
     if (holder == NULL)
         return;
     base_list_remove(&held->link);
-    levels_update(t, holder); /* so that a holder that has only this connection becomes the last of
-                                 its level */
+    /* A holder that has only this connection becomes the last of its level. */
+    levels_update(t, holder);
     base_list_append(&holder->lists[kind], &held->link);
     levels_update(t, holder);
 }

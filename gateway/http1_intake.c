@@ -229,8 +229,7 @@ static void on_read(h2o_socket_t *sock, const char *err)
 {
     struct gw_conn *c = sock->on_close.data;
     struct gw_http1 *h = c->protocol;
-    if (err != NULL && h->fresh > 0) { /* the peer has sent all: the error is reported again after
-                                          these bytes */
+    if (err != NULL && h->fresh > 0) { /* the peer has sent all: it is reported again */
         gw_http1_real_read_stop(sock);
         return;
     }

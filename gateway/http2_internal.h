@@ -50,13 +50,10 @@ struct gw_http2 {
     size_t stream_count;
     size_t in_flight; /* streams for which gw_http2_is_in_flight is true */
     bool is_writing;
-    bool is_held; /* some input waits: for frames to be sent, or for the connection's scheduling
-                     turn */
-    unsigned turn_requests; /* dispatched since the loop started to handle this connection's
-                               input */
+    bool is_held; /* some input waits: for frames to be sent, or for its scheduling turn */
+    unsigned turn_requests; /* dispatched since the loop started on its input */
     unsigned last_requests; /* turn_requests of the previous time */
-    size_t turn_bytes;      /* bytes accepted since the loop started to handle this connection's
-                               input */
+    size_t turn_bytes;      /* bytes accepted since the loop started on its input */
     bool got_settings;
     bool has_drained; /* a listener's drained must be called */
     bool goaway_sent;
@@ -94,8 +91,7 @@ struct gw_http2_stream {
     size_t unconsumed;    /* body bytes passed to the listener and not consumed yet */
     size_t lingered;      /* body bytes discarded after the response */
     uint64_t ended_ns;    /* when the response ended */
-    uint64_t progress_ns; /* last time either side moved, or had nothing to move; see
-                             gw_http2_progress */
+    uint64_t progress_ns; /* last time either side moved or was idle; see gw_http2_progress */
     size_t header_count;
     size_t head_bytes; /* with 32 per field, as RFC 9113 counts */
     size_t used;

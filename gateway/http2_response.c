@@ -123,8 +123,7 @@ static void on_more(struct gw_exchange *ex)
     if (!s->has_submitted)
         submit(s);
     else
-        (void)nghttp2_session_resume_data(s->h->session, s->id); /* not deferred: nghttp2 will ask
-                                                                    for data anyway */
+        (void)nghttp2_session_resume_data(s->h->session, s->id); /* not deferred: it will ask */
     gw_conn_defer(s->h->conn);
 }
 

@@ -94,8 +94,7 @@ struct gw_loops {
     uint16_t ports[GW_ENDPOINT_COUNT]; /* actually listened on */
     struct gw_addresses addresses;
     _Atomic(size_t) connections; /* of all loops, and descriptors on their way between them */
-    _Atomic(size_t) established; /* of these, those whose handshake is over and that are not
-                                    ending */
+    _Atomic(size_t) established; /* of these, those past their handshake and not ending */
     /* start-up: threads report the result of thread_begin */
     pthread_mutex_t mutex;
     pthread_cond_t changed;

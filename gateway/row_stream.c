@@ -150,8 +150,7 @@ static void read_done(struct sto_read_op *op)
     struct gw_row_stream *s = op->user;
     struct gw_call *call = s->call;
     charge(s);
-    ten_visit_waited(&call->visit); /* after the charge: a slice of many rows is not a small
-                                       request */
+    ten_visit_waited(&call->visit); /* after the charge: many rows are no small request */
     if (slice_done(s))
         read_slices(s, false);
     gw_call_drop(call);

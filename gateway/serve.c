@@ -70,8 +70,7 @@ void gw_serve_options_default(struct gw_serve_options *o)
     *o = (struct gw_serve_options){.listen = {DEFAULT_HOST, DEFAULT_PORT}};
     sto_rocksdb_options_default(&o->engine);
     o->engine.scrub_bytes_per_s = STO_SCRUB_AUTO; /* only a server has the time for it */
-    o->request_bytes = o->engine.cache_bytes / 2; /* an eighth of the memory: half of the cache's
-                                                     size, which leaves half of the memory free */
+    o->request_bytes = o->engine.cache_bytes / 2; /* an eighth of the memory: half stays free */
     if (o->request_bytes < LIM_REQUEST_BYTES_MIN)
         o->request_bytes = LIM_REQUEST_BYTES_MIN;
     o->address_connections = UINT64_MAX;
@@ -371,8 +370,7 @@ static void say_one(const struct server *s, const struct gw_address *address, co
 {
     bool is_v6 = strchr(address->host, ':') != NULL;
     (void)printf("%s%s%s%s:%u\n", text, is_v6 ? "[" : "", address->host, is_v6 ? "]" : "",
-                 gw_loops_port(s->loops, id)); /* printing may fail: a waiting script reads it or
-                                                  not */
+                 gw_loops_port(s->loops, id)); /* a failed print is ignored */
     base_log(BASE_LOG_INFO, "listening", "host=%s port=%u plaintext=%d version=%s", address->host,
              gw_loops_port(s->loops, id), id == GW_ENDPOINT_PLAIN, BIGTENT_VERSION);
 }

@@ -22,9 +22,8 @@
 #include "base/banned.h"
 
 #define PORTION_RECORDS 500
-#define BEGINNINGS                                                                                 \
-    16 /* attempts at a first portion; a batch of removals lasts longer than
-                              one */
+/* Attempts at a first portion; a batch of removals lasts longer than one. */
+#define BEGINNINGS 16
 
 const char *const gw_audit_query[] = {"tenant", "from", "limit", NULL};
 const char *const gw_own_audit_query[] = {"from", "limit", NULL};

@@ -342,8 +342,7 @@ static enum err fail_in_filter(const struct reader *r, enum err code)
     size_t count = 0;
     for (const struct pending *p = r->at; p != NULL; p = p->parent)
         steps[count++] = p;
-    INVARIANT(count <= LIM_FILTER_DEPTH); /* read_one refuses deeper filters before it reads their
-                                             members */
+    INVARIANT(count <= LIM_FILTER_DEPTH); /* read_one refuses deeper filters */
     for (size_t i = count; i > 0; i--)
         gw_json_path_add(path, steps[i - 1]->member, steps[i - 1]->index);
     return count == 0 ? code : base_fail_at(r->eb, code, "%s", path);

@@ -24,8 +24,7 @@
 
 struct gw_portions {
     enum err (*work)(struct gw_call *call, struct errbuf *eb); /* appends to out, sets is_last */
-    void (*prepare)(struct gw_call *call);                     /* called before each; NULL:
-                                                                  nothing */
+    void (*prepare)(struct gw_call *call);                     /* before each; NULL: nothing */
     const char *content_type;
     bool on_control; /* false: on the helper */
     bool is_last;

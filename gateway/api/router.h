@@ -36,8 +36,7 @@ void gw_router_free(struct gw_router *r);
 enum gw_matched {
     GW_MATCHED,
     GW_MATCHED_NO_PATH,   /* 404 */
-    GW_MATCHED_LONG_PATH, /* 404: a route's path with more segments after its {key} or
-                             {qualifier} */
+    GW_MATCHED_LONG_PATH, /* 404: more segments after a route's {key} or {qualifier} */
     GW_MATCHED_NO_METHOD, /* 405; allow is filled in */
     GW_MATCHED_BAD_PATH,  /* 400: an empty or dot segment where a name is required */
 };

@@ -170,8 +170,7 @@ void gw_row_write_start(struct gw_call *call, struct gw_row_write *w)
     eb.text[0] = '\0';
     w->unit_us = 1;
     enum err e = take_conditions(call, &w->op, &eb);
-    if (e == ERR_OK && gw_rest(call)->route->query != NULL) /* otherwise the route accepts no
-                                                               timestamps */
+    if (e == ERR_OK && gw_rest(call)->route->query != NULL) /* else it has no timestamps */
         e = gw_time_unit_read(&gw_rest(call)->query, &w->unit_us, &eb);
     if (e == ERR_OK)
         e = gw_idempotency_of_request(call->ex, &call->arena, &w->op.idempotency, &eb);

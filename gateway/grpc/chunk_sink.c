@@ -164,8 +164,7 @@ static uint8_t *chunk_begin(struct gw_chunk_sink *s, size_t size)
     size_t whole = gw_wire_bytes_size(RESPONSE_CHUNK, size + COMMIT_BYTES);
     size_t before = s->carried ? 0 : row_head(s) - GW_FRAME_HEAD;
     if (s->row.error == ERR_OK && out->len - before + whole > GW_CHUNK_ROW_BYTES)
-        s->row.error = ERR_TOO_BIG; /* one slice can produce that much: a filter's copies of a
-                                       cell */
+        s->row.error = ERR_TOO_BIG; /* possible in one slice: a filter's copies of a cell */
     if (gw_chunk_sink_error(s) != ERR_OK || base_buf_reserve(out, whole) != ERR_OK)
         return NULL;
     s->chunk = out->len;

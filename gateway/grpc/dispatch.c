@@ -278,8 +278,7 @@ static void go_on(struct gw_rpc *rpc)
     bool is_stream = rpc->method->client_streaming;
     if (!check_instance(rpc) || ((is_stream || !rpc->is_admitted) && !admit(rpc)))
         return;
-    if (rpc->method->access == GW_ACCESS_READ) /* a read has no message bytes that pay for
-                                                  handling */
+    if (rpc->method->access == GW_ACCESS_READ) /* a read has no bytes that pay for it */
         gw_call_pay_handling(&rpc->call);
     if (is_stream || !gw_call_waits_turn(&rpc->call, turn_came))
         call_handler(rpc);

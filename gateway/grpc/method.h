@@ -38,8 +38,7 @@ struct gw_method {
     enum gw_resource_kind resource; /* kind of the resource that the request names */
     const char *name_field;         /* the text field of the request with that name */
     const char *view_field;         /* the field with the name of a view instead; NULL: none */
-    const char *id_field;           /* of a method on a project: the field with the ID of an
-                                       instance to be created */
+    const char *id_field;           /* of a method on a project: the ID of an instance to create */
     /* Refuses requests before that instance has a tenant; NULL: nothing to check. */
     enum err (*check)(const ProtobufCMessage *request, struct errbuf *eb);
     const char *missing_field; /* a text field that names something not supported: UNIMPLEMENTED */

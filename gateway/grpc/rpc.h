@@ -68,8 +68,7 @@ struct gw_rpc {
                                           call.tenant, at the emulator's listener together with the
                                           instance */
     char tenant_id[LIM_TENANT_ID + 1]; /* of the tenant that is being created there; "": none */
-    struct sto_view *view;             /* the view that the request names, one ref; NULL: it names a
-                                          table */
+    struct sto_view *view;             /* the named view, one ref; NULL: a table is named */
     const struct gw_status_info *info; /* for the status of a failure; lives as long as the call */
 };
 

@@ -299,8 +299,7 @@ static void add_details(struct gw_exchange *ex, enum gw_status_place place, int 
     base_buf_init(&base64, BASE64_BYTES);
     write_status(&status, problem, text, extra, info);
     if (status.error == ERR_OK && base_base64_encode(base_buf_slice(&status), &base64) == ERR_OK) {
-        while (base64.len > 0 && base64.ptr[base64.len - 1] == '=') /* gRPC requires it without
-                                                                       padding */
+        while (base64.len > 0 && base64.ptr[base64.len - 1] == '=') /* gRPC wants no padding */
             base64.len--;
         if (info == NULL)
             add(ex, place, NAME, base_buf_slice(&base64));

@@ -82,8 +82,7 @@ static bool put_slices(const struct slice *slices, size_t count, struct arena *a
     if (*out == NULL)
         return false;
     for (size_t i = 0; i < count; i++) {
-        struct slice copy = base_arena_copy(arena, slices[i]); /* the view may be freed before the
-                                                                  message */
+        struct slice copy = base_arena_copy(arena, slices[i]); /* the view may be freed first */
         if (copy.len != slices[i].len || (copy.len != 0 && copy.ptr == NULL))
             return false;
         /* protobuf-c only reads what it packs. */
