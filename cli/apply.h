@@ -1,7 +1,7 @@
 /*
- * cli/apply.h - what files of `bigtent apply` ask for: things, each with its place.
+ * cli/apply.h - the things that files of `bigtent apply` describe, each with its place.
  *
- * Does:     hold what was read, what the server has of it, and what to do about the difference.
+ * Does:     hold each described thing, its state on the server, and how to resolve the difference.
  * Owns:     the items and their documents, until cli_apply_fini.
  * May use:  base/, cli/.
  * Knows no: YAML, requests.
@@ -9,7 +9,8 @@
  * Blocks:   no.
  * Fails by: does not fail; errors in files are collected.
  * Limits:   CLI_APPLY_ERRORS are kept, all are counted.
- * Promises: 1. Items stand in the order in which they are made: plans, tenants, tables, keys.
+ * Promises: 1. Items are sorted in the order in which they are created: plans, tenants, tables,
+ *              keys.
  */
 #ifndef CLI_APPLY_H
 #define CLI_APPLY_H
@@ -39,18 +40,18 @@ struct cli_apply_place {
 struct cli_apply_item {
     enum cli_apply_kind kind;
     enum cli_apply_verb verb;
-    bool absent; /* it is to be removed */
-    bool unseen; /* the tenant is suspended: nobody knows */
-    bool waits;  /* unseen, and the next run will see it */
+    bool absent; /* the file requests its removal */
+    bool unseen; /* unknown on the server: the tenant is suspended */
+    bool waits;  /* unseen, but visible to the next run */
     struct cli_apply_place at;
-    size_t number;      /* of all items, as they were read */
-    const char *tenant; /* of tables and keys; in doc */
-    const char *id;     /* or label; in doc */
-    json_t *doc;        /* what the file says, in the API's words; nothing it leaves out */
-    json_t *present;    /* what the server has; NULL: nothing */
-    json_t *body;       /* what to send */
-    json_t *changes;    /* [{"field","from","to"}]; no "from": it had none */
-    const char *unlike; /* of a key: what differs and stays so */
+    size_t number;      /* position among all items, in the order in which they were read */
+    const char *tenant; /* of tables and keys; points into doc */
+    const char *id;     /* or label; points into doc */
+    json_t *doc;        /* the file's description, in the API's words, without defaults */
+    json_t *present;    /* the server's state; NULL: not there */
+    json_t *body;       /* of the request to send */
+    json_t *changes;    /* [{"field","from","to"}]; no "from": the field had no value */
+    const char *unlike; /* of a key: a difference that apply cannot resolve */
 };
 
 struct cli_apply_error {
@@ -69,15 +70,16 @@ struct cli_apply {
 void cli_apply_init(struct cli_apply *a);
 void cli_apply_fini(struct cli_apply *a);
 
-/* Takes doc, which has "id", and "tenant" when it belongs to one. The item moves with the next. */
+/* Appends an item and takes doc, which has "id", and "tenant" when it belongs to one. The next call
+ * invalidates the returned pointer. */
 struct cli_apply_item *cli_apply_add(struct cli_apply *a, enum cli_apply_kind kind,
                                      struct cli_apply_place at, json_t *doc);
-/* Put items in their order; what is described twice is an error. */
+/* Sorts the items; a thing that is described twice is an error. */
 void cli_apply_sort(struct cli_apply *a);
 
 void cli_apply_complain(struct cli_apply *a, struct cli_apply_place at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Say the errors. CLI_USAGE when there are any. */
+/* Prints the errors. Returns CLI_USAGE when there are any. */
 enum cli_exit cli_apply_say_errors(const struct cli_apply *a);
 
 /* "tenant", "service key", ... */

@@ -1,27 +1,27 @@
 /*
- * cli/apply_compare.h - what is to be done so that the server is as the file says.
+ * cli/apply_compare.h - determines the changes that make the server match the file.
  *
- * Does:     give each item its verb, its changes and the body to send.
+ * Does:     set each item's verb, its changes and the body to send.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: requests.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: complaints about what the file wants and nobody can have.
+ * Fails by: complaints about requests in the file that cannot be fulfilled.
  * Limits:   none.
- * Promises: 1. What the file does not name stays as it is. 2. What is as the file says is kept:
- *              nothing is sent for it.
+ * Promises: 1. Things that the file does not name stay unchanged. 2. A thing that matches the file
+ *              is kept: nothing is sent for it.
  *
- *   body: of plans, new tenants, new tables and keys the request's; of tenants that change
- *         {"patch":{},"quota":{}}, of tables that change {"families":{},"settings":{}}, each only
- *         when there is something in it.
+ *   body: for plans, new tenants, new tables and keys, the body of the request; for tenants that
+ *         change, {"patch":{},"quota":{}}; for tables that change, {"families":{},"settings":{}}.
+ *         Empty members are left out.
  */
 #ifndef CLI_APPLY_COMPARE_H
 #define CLI_APPLY_COMPARE_H
 
 #include "cli/apply.h"
 
-/* plans: those of the server, by ID; NULL: it was not asked for tenants and plans. */
+/* plans: the server's plans by ID; NULL: tenants and plans were not requested from the server. */
 void cli_apply_compare(struct cli_apply *a, const json_t *plans);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * cli/apply_families.h - column families of a file for `bigtent apply`.
  *
- * Does:     read families, as a mapping in the API's words or as a list of the command line's; give
- *           rules the one form in which the server shows them.
+ * Does:     read families, as a mapping in the API's words or as a list of the command line's
+ *           words; convert rules to the one form in which the server shows them.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: requests.
@@ -19,7 +19,8 @@
 
 void cli_apply_families(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                         const char *name);
-/* "30d", "1.5s", "86400" as the server writes it; NULL when it is none. */
+/* Returns an age such as "30d", "1.5s" or "86400" in the server's form; NULL when text is not
+ * one. */
 json_t *cli_apply_age(const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * cli/apply_send.h - doing what `bigtent apply` has planned.
+ * cli/apply_send.h - executes the plan of `bigtent apply`.
  *
- * Does:     send the requests of all items that are not kept, in an order in which each finds what
- *           it needs.
+ * Does:     send the requests of all items that are not kept, in an order that satisfies their
+ *           dependencies.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: what differs.
@@ -10,9 +10,9 @@
  * Blocks:   on the network and the disk.
  * Fails by: what cli/http.h reports; CLI_CHECK_FAILED when something changed since it was compared.
  * Limits:   none.
- * Promises: 1. It ends at the first failure; what was done until then stays, and the rest is what
- *              the next run finds to do. 2. A new key is in the file before anything else is sent;
- *              one that cannot be written there is revoked.
+ * Promises: 1. It stops at the first failure. Changes made until then remain; the next run finds
+ *              the rest. 2. A new key is in the file before the next request is sent; a key that
+ *              cannot be written there is revoked.
  */
 #ifndef CLI_APPLY_SEND_H
 #define CLI_APPLY_SEND_H

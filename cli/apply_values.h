@@ -1,10 +1,10 @@
 /*
- * cli/apply_values.h - values of a file for `bigtent apply`: checked and put into documents.
+ * cli/apply_values.h - checks values of a file for `bigtent apply` and adds them to documents.
  *
  * Does:     read mappings by a table of their fields; text, flags, limits, rates, lists of names.
  * Owns:     nothing.
  * May use:  base/, cli/.
- * Knows no: which fields a thing has.
+ * Knows no: which fields each kind of thing has.
  * Threads:  one.
  * Blocks:   no.
  * Fails by: complaints with line and column; the document then lacks the value.
@@ -21,8 +21,8 @@
 struct cli_apply_reader {
     struct cli_apply *apply;
     const char *file;
-    const char *tenant;  /* whose tables and keys are being read */
-    struct errbuf about; /* what is being read, for complaints; may be empty */
+    const char *tenant;  /* tenant whose tables and keys are being read */
+    struct errbuf about; /* the thing that is being read, for complaints; may be empty */
 };
 
 struct cli_apply_field {
@@ -36,29 +36,29 @@ struct cli_apply_place cli_apply_place(const struct cli_apply_reader *r,
 void cli_apply_wrong(struct cli_apply_reader *r, const struct cli_yaml_node *n, const char *format,
                      ...) __attribute__((format(printf, 3, 4)));
 
-/* False, with a complaint, when it is not of this kind. */
+/* Returns false, with a complaint, when n is not of this kind. */
 bool cli_apply_expect(struct cli_apply_reader *r, const struct cli_yaml_node *n,
                       enum cli_yaml_kind kind, const char *name);
 void cli_apply_read_map(struct cli_apply_reader *r, const struct cli_yaml_node *map,
                         const struct cli_apply_field *fields, json_t *doc);
-/* The value of a key of a mapping; NULL when it is none, or has no such key. */
+/* Returns the value of a key of a mapping; NULL when map is no mapping or has no such key. */
 const struct cli_yaml_node *cli_apply_member(const struct cli_yaml_node *map, const char *name);
 
-/* NUL-terminated; NULL, with a complaint, when it is not a single value that is there. */
+/* Returns a scalar's text, NUL-terminated; NULL, with a complaint, when n is no scalar or empty. */
 const char *cli_apply_scalar(struct cli_apply_reader *r, const struct cli_yaml_node *n,
                              const char *name);
-/* Text without control characters, of at most max bytes. */
+/* Reads text without control characters, of at most max bytes. */
 void cli_apply_text(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                     const char *name, size_t max);
 void cli_apply_flag(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                     const char *name);
-/* A mapping of fields of a quota. "none" is null; "inherit" stands as such. */
+/* Reads a mapping of fields of a quota. "none" becomes null; "inherit" is kept as text. */
 void cli_apply_quota(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                      const char *name);
-/* A mapping of the rates of a key. */
+/* Reads a mapping of the rates of a key. */
 void cli_apply_rates(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                      const char *name);
-/* A list of texts, 1 to max; check may be NULL. */
+/* Reads a list of 1 to max texts; check may be NULL. */
 void cli_apply_names(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                      const char *name, size_t max,
                      enum err (*check)(struct slice name, struct errbuf *eb));

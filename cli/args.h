@@ -1,18 +1,18 @@
 /*
- * cli/args.h - the command line taken apart.
+ * cli/args.h - parses the command line.
  *
- * Does:     find the command, its positional words and its options; global options may stand
- *           anywhere, "--" ends options, "--name=value" and "--name value" are the same,
- *           as are "-f" and "--file".
+ * Does:     find the command, its positional words and its options. Global options are allowed
+ *           anywhere, "--" ends the options, "--name=value" equals "--name value", and "-f" equals
+ *           "--file".
  * Owns:     two arrays of pointers into argv, until cli_args_fini.
  * May use:  base/, cli/.
  * Knows no: what options mean.
  * Threads:  one.
  * Blocks:   no.
- * Fails by: CLI_USAGE, said on stderr.
+ * Fails by: CLI_USAGE, reported on stderr.
  * Limits:   none; argv is bounded by the system.
  * Promises: 1. After CLI_OK without help or version: the command is known, the number of words
- *              fits, every required option is there, no single option came twice.
+ *              fits, every required option is present, and only repeatable options occur twice.
  */
 #ifndef CLI_ARGS_H
 #define CLI_ARGS_H
@@ -25,8 +25,8 @@ struct cli_given {
 };
 
 struct cli_args {
-    const struct cli_group *group;     /* what was found before the line ended */
-    const struct cli_command *command; /* or help was asked for */
+    const struct cli_group *group;     /* found before the line ended */
+    const struct cli_command *command; /* or before help was requested */
     const char **words;
     size_t word_count;
     struct cli_given *given;
@@ -38,7 +38,7 @@ struct cli_args {
 enum cli_exit cli_args_parse(int argc, char **argv, struct cli_args *out);
 void cli_args_fini(struct cli_args *a);
 
-/* The option's value; NULL when it was not given. */
+/* Returns the option's value; NULL when the line does not have the option. */
 const char *cli_args_value(const struct cli_args *a, const char *name);
 bool cli_args_flag(const struct cli_args *a, const char *name);
 

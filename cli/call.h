@@ -1,26 +1,26 @@
 /*
- * cli/call.h - calls of gRPC, by hand: one message there, messages back.
+ * cli/call.h - gRPC calls without a gRPC library: one request message, a stream of replies.
  *
- * Does:     send the message, cut what comes into messages, say how the call ended.
+ * Does:     send the message, split the response into messages, return the call's status.
  * Owns:     its buffers, between init and fini; connection and configuration are borrowed.
  * May use:  base/, cli/.
  * Knows no: methods, what messages mean.
  * Threads:  one for each.
  * Blocks:   on the network.
- * Fails by: as cli/http.h, without what a status says; CLI_REFUSED (what comes is no stream of
- *           messages, or one is too long), said; what on_message returned.
+ * Fails by: as cli/http.h, except for gRPC statuses; CLI_REFUSED (the response is not a stream of
+ *           messages, or a message is too long), reported; the result of on_message.
  * Limits:   message_max.
- * Promises: 1. on_message sees whole messages, in order.
- *           2. A stream that ended inside of a message is never CLI_OK.
+ * Promises: 1. on_message receives complete messages, in order.
+ *           2. A stream that ended inside a message is never CLI_OK.
  */
 #ifndef CLI_CALL_H
 #define CLI_CALL_H
 
 #include "cli/http.h"
 
-/* The statuses that are told apart here. */
+/* The statuses that the command line distinguishes. */
 enum cli_call_status {
-    CLI_CALL_NONE = -1, /* none came: the stream broke off */
+    CLI_CALL_NONE = -1, /* none arrived: the stream was broken */
     CLI_CALL_DONE = 0,
     CLI_CALL_DEADLINE = 4,
     CLI_CALL_NOT_FOUND = 5,
@@ -35,41 +35,41 @@ enum cli_call_status {
 
 struct cli_call {
     struct cli_http *http;
-    const char *what; /* of messages, for messages: "a change" */
+    const char *what; /* name of a received message in error messages: "a change" */
     size_t message_max;
-    struct buf bytes; /* of messages, not yet whole */
+    struct buf bytes; /* received bytes of an incomplete message */
     bool (*goes_on)(void *ctx);
     void *ctx; /* of goes_on */
-    /* Anything but CLI_OK breaks the call off. */
+    /* Any result but CLI_OK aborts the call. */
     enum cli_exit (*on_message)(void *message_ctx, struct slice message);
     void *message_ctx;
-    struct cli_answer answer; /* of the call under way, or the last one */
+    struct cli_answer answer; /* of the call in flight, or the last one */
 };
 
-/* A message of no more than this is sent. */
+/* Limit of a request message. */
 #define CLI_CALL_REQUEST_BYTES (LIM_CELL_BYTES_HARD + 1 * MIB)
 
-/* Nor is an answer of one message that is longer taken. */
+/* Limit of the reply of cli_call_ask. */
 #define CLI_CALL_REPLY_BYTES (4 * MIB)
 
 struct cli_call_request {
     const char *method;   /* "/service/Method" */
     const char *resource; /* "table_name=.."; NULL: none */
     struct slice message;
-    uint64_t timeout_ms; /* 0: as long as bytes come */
+    uint64_t timeout_ms; /* 0: unbounded while bytes arrive */
 };
 
-/* The fields of *call but bytes and answer were set before, or are set behind it. */
+/* Initializes bytes and answer. The caller sets the other fields, before or after. */
 void cli_call_init(struct cli_call *call, size_t message_max);
 void cli_call_fini(struct cli_call *call);
-/* CLI_OK: it came to an end, which answer.grpc_status says. */
+/* Runs a call. CLI_OK: the call ended, with the status in answer.grpc_status. */
 enum cli_exit cli_call_run(struct cli_call *call, const struct cli_call_request *request);
-/* A call on a connection that is answered with one message, which *out_reply becomes; tried again
- * when the server says that nothing was done. CLI_OK: with CLI_CALL_DONE, or with `also`; what else
- * the server said is CLI_REFUSED, and said. */
+/* Runs a call whose reply is one message, and stores it in *out_reply. Retries when the server
+ * reports that nothing was done. CLI_OK: the status is CLI_CALL_DONE or `also`; any other status is
+ * CLI_REFUSED, and is reported. */
 enum cli_exit cli_call_ask(struct cli_http *http, const char *method, struct slice message,
                            enum cli_call_status also, struct buf *out_reply);
-/* What comes, in pieces of any size; on_message is called from here. */
+/* Appends received bytes, in pieces of any size, and calls on_message for each complete message. */
 enum cli_exit cli_call_take(struct cli_call *call, struct slice bytes);
 
 #endif

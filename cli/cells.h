@@ -1,7 +1,7 @@
 /*
  * cli/cells.h - rows as the JSON API writes them.
  *
- * Does:     take FAMILY:QUAL=VALUE words apart, build request bodies from them; print cells.
+ * Does:     parse FAMILY:QUAL=VALUE words, build request bodies from them; print cells.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: requests.
@@ -9,7 +9,7 @@
  * Blocks:   on stdout.
  * Fails by: CLI_USAGE for words that are not cells, CLI_REFUSED for documents that are not rows.
  * Limits:   CLI_ANSWER_BYTES for one row.
- * Promises: 1. Any bytes the command line can carry are sent unchanged: text as text, the rest in
+ * Promises: 1. All bytes that a command line can hold are sent unchanged: text as text, others in
  *              base64.
  */
 #ifndef CLI_CELLS_H
@@ -28,19 +28,19 @@ struct cli_word {
     bool has_qualifier;
 };
 
-/* FAMILY:QUAL=VALUE, or without a value FAMILY:QUAL or FAMILY. Points into text. */
+/* Splits FAMILY:QUAL=VALUE or, without a value, FAMILY:QUAL or FAMILY. *out points into text. */
 enum cli_exit cli_word_split(struct slice text, bool with_value, struct cli_word *out);
 
-/* FAMILY:QUAL=VALUE words; the qualifier ends at the first "=". json_decref *out. */
+/* Converts FAMILY:QUAL=VALUE words; the qualifier ends at the first "=". json_decref *out. */
 enum cli_exit cli_cells_from_words(const char *const *words, size_t count, json_t **out);
-/* FAMILY:QUAL or FAMILY words as a PATCH body that deletes them. */
+/* Converts FAMILY:QUAL or FAMILY words to a PATCH body that deletes them. */
 enum cli_exit cli_cells_deletion(const char *const *words, size_t count, json_t **out);
 
-/* A table for cells: KEY COLUMN TIMESTAMP VALUE. */
+/* Starts a table of cells: KEY COLUMN TIMESTAMP VALUE. */
 void cli_cells_begin(struct cli_table *t);
-/* Every cell of one row document; *cell_count grows by how many. */
+/* Prints every cell of one row document; adds their number to *cell_count. */
 enum cli_exit cli_cells_print(struct cli_table *t, const json_t *row, size_t *cell_count);
-/* One row document, as JSON or as a table. */
+/* Prints one row document, as JSON or as a table. */
 enum cli_exit cli_cells_show(bool as_json, const json_t *row);
 
 #endif

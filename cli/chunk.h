@@ -1,16 +1,16 @@
 /*
- * cli/chunk.h - lines of a file or pipe, a bounded piece at a time.
+ * cli/chunk.h - lines of a file or pipe, a bounded chunk at a time.
  *
- * Does:     read, cut into lines, keep a piece of them until it is dealt with.
- * Owns:     the bytes read and not yet taken, the piece, its list of lines.
+ * Does:     read, split into lines, keep a chunk of lines until it is processed.
+ * Owns:     the bytes read and not yet consumed, the chunk, its list of lines.
  * May use:  base/, cli/.
- * Knows no: requests; what lines hold, but for their keys.
+ * Knows no: requests; the contents of lines, except for their keys.
  * Threads:  one.
  * Blocks:   on the input, not longer than CLI_INPUT_WAIT_MS once there is a line to send.
- * Fails by: CLI_USAGE (cannot open), CLI_INTERRUPTED, CLI_CHECK_FAILED (cannot read on, a line
- *           over the limit): the lines before it are handed out first.
+ * Fails by: CLI_USAGE (cannot open), CLI_INTERRUPTED, CLI_CHECK_FAILED (a read error, a line over
+ *           the limit): earlier lines are returned first.
  * Limits:   CLI_CHUNK_BYTES, CLI_CHUNK_LINES, LIM_BULK_LINE_BYTES.
- * Promises: 1. Every line but empty ones is handed out once, in order, with its number.
+ * Promises: 1. Every line that is not empty is returned once, in order, with its number.
  */
 #ifndef CLI_CHUNK_H
 #define CLI_CHUNK_H
@@ -21,12 +21,12 @@
 struct cli_input {
     int fd;
     const char *name;     /* for messages */
-    uint64_t total_bytes; /* 0: a pipe, not known */
-    struct buf bytes;     /* read, not yet taken */
-    size_t scanned;       /* of them hold no line feed */
-    uint64_t line_number; /* of the last line taken */
+    uint64_t total_bytes; /* 0: unknown, a pipe */
+    struct buf bytes;     /* read, not yet consumed */
+    size_t scanned;       /* leading bytes known to hold no line feed */
+    uint64_t line_number; /* of the last line returned */
     bool ended;
-    enum cli_exit failed; /* why it ended before its end */
+    enum cli_exit failed; /* the error that ended the input early */
 };
 
 enum cli_line_state {
@@ -54,11 +54,12 @@ void cli_input_close(struct cli_input *in);
 
 void cli_chunk_init(struct cli_chunk *c);
 void cli_chunk_fini(struct cli_chunk *c);
-/* Replace the piece by the next one; count 0 at the end of the input. */
+/* Replaces the chunk by the next one; count is 0 at the end of the input. */
 enum cli_exit cli_chunk_fill(struct cli_chunk *c, struct cli_input *in);
 
 struct slice cli_chunk_line(const struct cli_chunk *c, size_t index);
-/* A number that is the same for lines about the same row key; false when a line has no key. */
+/* Outputs a number that is equal for lines about the same row key; false when the line has no
+ * key. */
 bool cli_chunk_row(const struct cli_chunk *c, size_t index, uint64_t *out);
 
 #endif

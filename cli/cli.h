@@ -1,5 +1,5 @@
 /*
- * cli/cli.h - what a running command has at hand.
+ * cli/cli.h - the context of a running command.
  *
  * Does:     hold the parsed line, the configuration and the connection.
  * Owns:     all three, from main to its end.

@@ -1,16 +1,17 @@
 /*
- * cli/complete.h - what could stand where somebody pressed Tab.
+ * cli/complete.h - the possible completions of an unfinished command line.
  *
- * Does:     follow an unfinished command line through the command table; say what fits its last
- *           word.
+ * Does:     match an unfinished command line with the command table; list the completions of its
+ *           last word.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: shells, servers.
  * Threads:  one.
  * Blocks:   no.
- * Fails by: does not fail: where nothing is known, nothing fits.
+ * Fails by: does not fail: an unknown command has no completions.
  * Limits:   none; the line is bounded by the system.
- * Promises: 1. Only what the table has is proposed, and an option that may not come twice once.
+ * Promises: 1. Only entries of the table are proposed; an option that may not repeat is not
+ *              proposed when the line already has it.
  */
 #ifndef CLI_COMPLETE_H
 #define CLI_COMPLETE_H
@@ -27,20 +28,20 @@ enum cli_complete_ids {
 };
 
 struct cli_complete {
-    struct buf *lines; /* what fits: a word, a tab and what it is (may be missing), a line feed */
-    bool files;        /* names of files do, too */
-    enum cli_complete_ids ids; /* these do, too */
-    const char *typed;         /* the front part that the IDs must have */
-    struct slice before;       /* stands in front of the ID in its word: "--tenant=" */
-    const char *tenant;        /* of --tenant; NULL: not on the line */
-    bool elsewhere;            /* the line names a server or key of its own */
+    struct buf *lines; /* completions: a word, optionally a tab and a description, a line feed */
+    bool files;        /* file names are completions, too */
+    enum cli_complete_ids ids; /* kind of IDs that are completions, too */
+    const char *typed;         /* prefix that the IDs must have */
+    struct slice before;       /* text before the ID in its word: "--tenant=" */
+    const char *tenant;        /* value of --tenant; NULL: not on the line */
+    bool elsewhere;            /* the line names its own server or key */
 };
 
-/* words: those behind the program's name, the last of which is being typed. count > 0. The result
- * points into them. */
+/* Completes a line. words: the words after the program's name; the user is typing the last one.
+ * count > 0. *out points into words. */
 void cli_complete(const char *const *words, size_t count, struct buf *lines,
                   struct cli_complete *out);
-/* Add a word when it begins as what is typed. */
+/* Appends a word when it starts with the typed prefix. */
 void cli_complete_put(struct cli_complete *c, struct slice word, const char *what);
 
 #endif

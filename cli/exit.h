@@ -1,10 +1,10 @@
 /*
- * cli/exit.h - how bigtent ends: the exit codes scripts rely on.
+ * cli/exit.h - bigtent's exit codes, on which scripts rely.
  *
  * Does:     name the codes.
  * Owns:     nothing.
  * May use:  nothing.
- * Knows no: what failed.
+ * Knows no: the cause of a failure.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: does not fail.
@@ -16,13 +16,13 @@
 
 enum cli_exit {
     CLI_OK = 0,
-    CLI_REFUSED = 1,      /* the server said no, or its answer made no sense */
+    CLI_REFUSED = 1,      /* the server refused, or its answer was not valid */
     CLI_USAGE = 2,        /* the command line is wrong; nothing was sent */
-    CLI_UNREACHABLE = 3,  /* no connection, no trust, or the connection broke */
-    CLI_NOT_FOUND = 4,    /* the server said 404 */
-    CLI_CHECK_FAILED = 5, /* drift, failed job, failed bulk lines, server not ready, or not as the
-                             files of apply say */
-    /* Inside the program only: main ends by the signal itself. */
+    CLI_UNREACHABLE = 3,  /* no connection, an untrusted one, or a broken one */
+    CLI_NOT_FOUND = 4,    /* the server returned 404 */
+    CLI_CHECK_FAILED = 5, /* drift, failed job, failed bulk lines, server not ready, or a server
+                             that differs from the files of apply */
+    /* Inside the program only: main exits by raising the signal itself. */
     CLI_INTERRUPTED = 130,
     CLI_BROKEN_PIPE = 141,
 };

@@ -1,7 +1,7 @@
 /*
- * cli/families.h - column families as one word each: stats:max_versions=3, hits:type=sum.
+ * cli/families.h - column families written as one word each: stats:max_versions=3, hits:type=sum.
  *
- * Does:     turn words into the JSON the server takes, and the server's JSON into words; tell
+ * Does:     convert words to the server's JSON, and the server's JSON to words; distinguish
  *           aggregates from plain cells.
  * Owns:     nothing.
  * May use:  base/, cli/.
@@ -10,7 +10,7 @@
  * Blocks:   no.
  * Fails by: CLI_USAGE, ERR_INVALID.
  * Limits:   LIM_FILTER_DEPTH levels of rules.
- * Promises: 1. What is shown can be given again.
+ * Promises: 1. Printed words are accepted as input.
  *
  *   FAMILY[:TERM]...   TERM is type=T, max_versions=N, max_age=Ns (also m, h, d),
  *                      union(RULE,...) or intersection(RULE,...); RULE is TERM[:TERM]...
@@ -23,13 +23,13 @@
 #include "base/buf.h"
 #include "cli/exit.h"
 
-/* Add the family of a word to an object of families. cli_families_add says what is wrong. */
+/* Adds the family of a word to an object of families. cli_families_add also reports errors. */
 enum err cli_families_parse(json_t *families, const char *word, struct errbuf *eb) MUST_CHECK;
 enum cli_exit cli_families_add(json_t *families, const char *word);
 /* Returns the type of a family of aggregates, NULL for one of plain cells. */
 const char *cli_family_aggregate(const json_t *family);
 bool cli_families_have_aggregates(json_t *families);
-/* Append all families of an object, commas between. */
+/* Appends all families of an object, separated by commas. */
 void cli_families_put(struct buf *out, json_t *families);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * cli/fields.h - which parts of a JSON document to show, and how.
+ * cli/fields.h - the fields of a JSON document to show, and their format.
  *
- * Does:     turn documents into tables: one line per element of a list, or one line per field.
+ * Does:     print documents as tables: one line per element of a list, or one line per field.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: routes.
  * Threads:  one.
  * Blocks:   on stdout and, for lists, on the network.
- * Fails by: what cli/http.h and cli/out.h report.
+ * Fails by: as cli/http.h and cli/out.h.
  * Limits:   CLI_TABLE_COLUMNS for lists.
- * Promises: 1. A field that is missing or empty is "-" in a list and left out when shown alone.
- *           2. Lists are printed page by page; no more than one page is held.
+ * Promises: 1. A missing or empty field is "-" in a list, and is left out of a single document.
+ *           2. Lists are printed page by page; at most one page is in memory.
  */
 #ifndef CLI_FIELDS_H
 #define CLI_FIELDS_H
@@ -38,24 +38,24 @@ struct cli_field {
     const char *label; /* on a terminal; NULL ends a list */
     const char *path;  /* in the document; also the name off a terminal */
     enum cli_field_kind kind;
-    const char *limit_path; /* what of: "1.0 MiB of 2.0 MiB (50%)"; may be NULL */
+    const char *limit_path; /* field of the limit, as in "1.0 MiB of 2.0 MiB (50%)"; may be NULL */
 };
 
-/* The document's field as text; empty when it is missing. */
+/* Appends the document's field as text; nothing when the field is missing. */
 void cli_field_text(struct buf *out, const json_t *doc, const struct cli_field *field);
 
-/* One document as JSON or as lines of label and value. Takes doc; NULL is allowed. */
+/* Prints one document as JSON or as lines of label and value. Takes doc; NULL is allowed. */
 void cli_fields_show(const struct cli *cli, const struct cli_field *fields, json_t *doc);
 
-/* The array's documents as a table; not for --json. */
+/* Prints the array's documents as a table; not for --json. */
 void cli_fields_table(const struct cli *cli, const struct cli_field *fields, const json_t *array);
 
-/* GET target (freed) and print the array called name as a table or as JSON, following
- * next_page_token to the end. */
+/* Sends GET target (which is freed) and prints the array called name as a table or as JSON,
+ * following next_page_token to the end. */
 enum cli_exit cli_fields_list(const struct cli *cli, const struct cli_field *fields,
                               struct buf *target, const char *name);
 
-/* Steps of a job that are done; *out_total gets how many there are. */
+/* Returns the number of completed steps of a job; *out_total: the number of all its steps. */
 size_t cli_field_steps_done(const json_t *steps, size_t *out_total);
 
 #endif
