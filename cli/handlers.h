@@ -1,5 +1,5 @@
 /*
- * cli/handlers.h - what the commands of the table run; cmd_<group>.c holds each.
+ * cli/handlers.h - the handlers of the commands in the table, defined in cmd_<group>.c.
  *
  * Does:     declare one function per command.
  * Owns:     nothing.
@@ -78,7 +78,7 @@ enum cli_exit cli_backup_delete(struct cli *cli);
 /* cmd_restore.c */
 enum cli_exit cli_backup_restore(struct cli *cli);
 enum cli_exit cli_backup_operations(struct cli *cli);
-/* backup create with --tenant. Takes body. */
+/* Runs backup create with --tenant. Takes body. */
 struct json_t;
 enum cli_exit cli_restore_begin_backup(struct cli *cli, struct json_t *body);
 enum cli_exit cli_migrate_status(struct cli *cli);
@@ -91,12 +91,12 @@ enum cli_exit cli_health(struct cli *cli);
 /* Needs neither configuration nor connection. */
 enum cli_exit cli_completion(struct cli *cli);
 
-/* Follow a job to its end with a bar over its steps, then print it. CLI_CHECK_FAILED when it
- * failed. */
+/* Follows a job to its end with a bar over its steps, then prints the job. Returns CLI_CHECK_FAILED
+ * when the job failed. */
 enum cli_exit cli_job_follow(struct cli *cli, const char *job_id);
-/* Whether the server has the job. */
+/* Checks whether the server has the job. */
 enum cli_exit cli_job_is_known(struct cli *cli, const char *job_id, bool *out);
-/* The pattern with table and key, the first two words, in it. */
+/* Fills the pattern with table and key, the first two words. */
 enum cli_exit cli_row_target(const struct cli *cli, const char *pattern, struct buf *target);
 
 #endif

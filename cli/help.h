@@ -1,5 +1,5 @@
 /*
- * cli/help.h - help at every level, made from the command table.
+ * cli/help.h - help at every level, generated from the command table.
  *
  * Does:     print the overview, a group's page, a command's page, the version.
  * Owns:     nothing.
@@ -16,9 +16,9 @@
 
 #include "cli/args.h"
 
-/* The page that fits what was found on the command line: command, group or overview. */
+/* Prints the help of the command or group on the command line, or the overview. */
 void cli_help_print(const struct cli_args *a);
-/* `bigtent help [GROUP] [COMMAND]` */
+/* Runs `bigtent help [GROUP] [COMMAND]`. */
 enum cli_exit cli_help_run(struct cli *cli);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * cli/large_cell.h - cells that no request of the JSON API may hold, over gRPC.
+ * cli/large_cell.h - writes cells over gRPC that are too large for requests of the JSON API.
  *
- * Does:     find out what a tenant's instance is called; write a cell with MutateRow.
+ * Does:     request the name of a tenant's instance; write a cell with MutateRow.
  * Owns:     its buffers, between init and fini; the connection is borrowed.
  * May use:  base/, cli/.
- * Knows no: where cells come from.
+ * Knows no: the source of cells.
  * Threads:  one for each.
  * Blocks:   on the network.
- * Fails by: CLI_UNREACHABLE (another try may help), CLI_REFUSED, said; as cli/http.h.
+ * Fails by: CLI_UNREACHABLE (a retry may help), CLI_REFUSED, reported; as cli/http.h.
  * Limits:   LIM_CELL_BYTES_HARD.
  * Promises: 1. Writing the same cell again changes nothing.
  */
@@ -17,12 +17,12 @@
 #include "cli/call.h"
 #include "cli/transfer_cell.h"
 
-/* Values from this size on go this way; smaller ones may be a request of their own. */
+/* Values of at least this size are sent over gRPC; a smaller one fits into a JSON request. */
 #define CLI_LARGE_CELL_BYTES (LIM_BODY_BYTES + 1)
 
 struct cli_large_cell {
     struct cli_call call;
-    char instance[CLI_SERVICE_NAME]; /* "projects/T/instances/I"; empty: not asked yet */
+    char instance[CLI_SERVICE_NAME]; /* "projects/T/instances/I"; empty: not requested yet */
 };
 
 void cli_large_cell_init(struct cli_large_cell *l, struct cli_http *http,

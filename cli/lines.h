@@ -1,16 +1,16 @@
 /*
- * cli/lines.h - lines out of a stream that arrives in pieces.
+ * cli/lines.h - splits a stream that arrives in pieces into lines.
  *
- * Does:     cut at line feeds; keep an unfinished line until its end comes.
- * Owns:     the unfinished line.
+ * Does:     split at line feeds; keep an incomplete line until its end arrives.
+ * Owns:     the incomplete line.
  * May use:  base/.
- * Knows no: what lines hold.
+ * Knows no: the contents of lines.
  * Threads:  one.
  * Blocks:   no.
- * Fails by: ERR_TOO_BIG for a line over max; whatever take returned.
- * Limits:   max given at init.
- * Promises: 1. take sees each line once, without its line feed, in order.
- *           2. At most one line is held.
+ * Fails by: CLI_REFUSED for a line over max; the result of take.
+ * Limits:   max, an argument of init.
+ * Promises: 1. take receives each line once, without its line feed, in order.
+ *           2. At most one line is buffered.
  */
 #ifndef CLI_LINES_H
 #define CLI_LINES_H
@@ -28,10 +28,11 @@ void cli_lines_init(struct cli_lines *l, size_t max,
                     enum cli_exit (*take)(void *ctx, struct slice line), void *ctx);
 void cli_lines_fini(struct cli_lines *l);
 
-/* CLI_OK, or what take returned; CLI_REFUSED (said) for a line over max. */
+/* Appends bytes and calls take for each complete line. Returns CLI_OK, the first other result of
+ * take, or CLI_REFUSED (reported) for a line over max. */
 enum cli_exit cli_lines_feed(struct cli_lines *l, struct slice bytes);
-/* All of a file, or of standard input ("-"); what is behind the last line feed stays pending.
- * CLI_USAGE (said) when it cannot be read. */
+/* Reads a whole file, or standard input ("-"); bytes after the last line feed stay pending. Returns
+ * CLI_USAGE (reported) when the file cannot be read. */
 enum cli_exit cli_lines_read(struct cli_lines *l, const char *path);
 
 #endif

@@ -1,17 +1,17 @@
 /*
- * cli/millis.h - timestamps that look like milliseconds where microseconds are meant.
+ * cli/millis.h - detects timestamps in milliseconds where microseconds are expected.
  *
- * Does:     tell such a number from others, find one in a line of row load, warn about it.
+ * Does:     recognize such a number, find one in a line of row load, warn about it.
  * Owns:     nothing.
  * May use:  base/, cli/out.h.
- * Knows no: where cells go.
+ * Knows no: the cells' destination.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: false.
  * Limits:   none.
- * Promises: 1. Only numbers that are January or February 1970 in microseconds, and 2001 to 2099 in
- *              milliseconds, are suspected: small numbers that are versions are not.
- *           2. A qualifier or a value that is called timestamp is none.
+ * Promises: 1. Only numbers that mean January or February 1970 in microseconds, and 2001 to 2099 in
+ *              milliseconds, are suspected; small numbers that serve as versions are not.
+ *           2. A qualifier or value with the name "timestamp" is not taken for a timestamp.
  */
 #ifndef CLI_MILLIS_H
 #define CLI_MILLIS_H
@@ -19,9 +19,9 @@
 #include "base/slice.h"
 
 bool cli_millis_suspected(int64_t micros);
-/* The first suspected timestamp of a line; lines that are no JSON have none. */
+/* Finds the first suspected timestamp of a line; false for a line without one, or not in JSON. */
 bool cli_millis_find(struct slice line, int64_t *out);
-/* To stderr; where: what has the timestamp. */
+/* Prints a warning on stderr; where: the thing that has the timestamp. */
 void cli_millis_warn(const char *where, int64_t micros);
 
 #endif
