@@ -1,10 +1,10 @@
 /*
- * cli/nearest.h - did you mean: the known word nearest to a mistyped one.
+ * cli/nearest.h - finds the known word nearest to a mistyped one ("did you mean").
  *
- * Does:     compare words by the edits between them.
+ * Does:     compare words by edit distance.
  * Owns:     nothing.
  * May use:  nothing.
- * Knows no: what the words are.
+ * Knows no: the meaning of the words.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: best stays NULL when nothing is near.

@@ -1,8 +1,8 @@
 /*
- * cli/problem.h - why it did not work, in one or two lines.
+ * cli/problem.h - explains failures in one or two lines.
  *
- * Does:     explain problem+json refusals, answers that are not Bigtent's, and failures to
- *           connect; choose the exit code.
+ * Does:     explain problem+json refusals, answers of other servers, and failures to connect;
+ *           choose the exit code.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: requests.
@@ -10,8 +10,8 @@
  * Blocks:   on stderr.
  * Fails by: does not fail; returns the exit code of the failure it explains.
  * Limits:   CLI_PROBLEM_BYTES.
- * Promises: 1. A refusal says whether trying again helps. 2. A connection failure names the URL
- *              and the CA.
+ * Promises: 1. A refusal says whether a retry helps. 2. A connection failure names the URL and the
+ *              CA.
  */
 #ifndef CLI_PROBLEM_H
 #define CLI_PROBLEM_H
@@ -22,7 +22,8 @@
 #include "cli/config.h"
 
 enum cli_exit cli_problem_answer(const struct cli_config *config, long status, struct slice body);
-/* detail: curl's own sentence, may be empty. began: the answer's head had arrived. */
+/* Explains a transport error. detail: curl's message, may be empty. began: the answer's head had
+ * arrived. */
 enum cli_exit cli_problem_transport(const struct cli_config *config, CURLcode code,
                                     const char *detail, bool began);
 

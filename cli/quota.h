@@ -1,14 +1,15 @@
 /*
- * cli/quota.h - the fields of a quota, once for options, help and every table that shows one.
+ * cli/quota.h - the fields of a quota, listed once for options, help and every table that shows
+ * one.
  *
- * Does:     list option, member of the server's JSON, label, kind of number, help; make members of
- *           the options of a line.
+ * Does:     list option, member of the server's JSON, label, kind of number, help; convert the
+ *           options of a line to members.
  * Owns:     nothing.
  * May use:  cli/fields.h.
- * Knows no: what the server does with them.
+ * Knows no: how the server applies them.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: CLI_USAGE, said on stderr.
+ * Fails by: CLI_USAGE, reported on stderr.
  * Limits:   none.
  * Promises: 1. Fields are shown in this order.
  */
@@ -63,9 +64,10 @@
 /* Entry of a struct cli_option list. */
 #define CLI_QUOTA_OPTION(option, member, label, kind, help) {option, "N", help, false, false},
 
-/* The options of the line, put into the members of a quota: "none" is null, "inherit" none. */
+/* Sets the members of a quota from the line's options: "none" becomes null, "inherit" removes the
+ * member. */
 enum cli_exit cli_quota_apply(const struct cli *cli, json_t *quota);
-/* The line has at least one of them. */
+/* Returns whether the line has at least one option of a quota. */
 bool cli_quota_is_given(const struct cli *cli);
 
 #endif

@@ -1,19 +1,19 @@
 /*
- * cli/row_chunks.h - rows out of the chunks of cells that ReadRows sends.
+ * cli/row_chunks.h - assembles rows from the cell chunks that ReadRows sends.
  *
- * Does:     take messages apart, put cells together, hold a row until it is committed.
- * Owns:     the row that is open, between init and fini.
+ * Does:     parse messages, assemble cells, hold a row until it is committed.
+ * Owns:     the open row, between init and fini.
  * May use:  base/, cli/.
- * Knows no: connections, what becomes of rows.
+ * Knows no: connections, the use of rows.
  * Threads:  one for each.
  * Blocks:   no.
- * Fails by: CLI_REFUSED (a chunk that breaks the protocol's rules, a row over the limit), said;
- *           what on_cell and on_row returned.
+ * Fails by: CLI_REFUSED (a chunk that breaks the protocol's rules, a row over the limit), reported;
+ *           the results of on_cell and on_row.
  * Limits:   LIM_ROW_KEY, LIM_ROW_BYTES, LIM_CELL_BYTES_HARD.
- * Promises: 1. Nothing of a row is told before it is committed; a reset, and a stream that broke
- *              off, leave nothing of it.
- *           2. Rows come in strictly rising order, from start on and before end.
- *           3. Memory is bounded by a row, however many messages it comes in.
+ * Promises: 1. No cell of a row is emitted before the row is committed; a reset, or a broken
+ *              stream, discards the open row.
+ *           2. Rows are emitted in strictly increasing order, from start on and before end.
+ *           3. Memory is bounded by the size of a row, not by its number of messages.
  */
 #ifndef CLI_ROW_CHUNKS_H
 #define CLI_ROW_CHUNKS_H
@@ -26,29 +26,29 @@ enum cli_chunks_state { CLI_CHUNKS_BETWEEN, CLI_CHUNKS_IN_ROW, CLI_CHUNKS_IN_CEL
 
 struct cli_row_chunks {
     enum cli_exit (*on_cell)(void *ctx, const struct cli_cell *cell);
-    enum cli_exit (*on_row)(void *ctx, struct slice key); /* behind its cells */
+    enum cli_exit (*on_row)(void *ctx, struct slice key); /* called after its cells */
     void *ctx;
     struct slice start; /* inclusive; borrowed, like end */
     struct slice end;   /* exclusive; empty: no bound */
-    struct buf last;    /* up to here all was told, or has nothing; empty: nothing was */
+    struct buf last;    /* key up to which all rows were emitted; empty: none were */
     enum cli_chunks_state state;
     struct buf key;   /* of the open row */
     struct buf bytes; /* its families, qualifiers and values */
-    struct buf cells; /* where they lie in there */
-    size_t family_at; /* of the cell that came last */
+    struct buf cells; /* positions of the cells' parts in bytes */
+    size_t family_at; /* of the last cell */
     size_t family_len;
     size_t qualifier_at;
     size_t qualifier_len;
-    size_t value_size; /* of the open cell, as its first chunk says */
+    size_t value_size; /* of the open cell, as its first chunk states */
 };
 
 void cli_row_chunks_init(struct cli_row_chunks *c);
 void cli_row_chunks_fini(struct cli_row_chunks *c);
-/* A new stream, from behind `last` on. */
+/* Starts a new stream that continues after `last`. */
 void cli_row_chunks_begin(struct cli_row_chunks *c);
-/* A ReadRowsResponse. */
+/* Handles a ReadRowsResponse. */
 enum cli_exit cli_row_chunks_take(struct cli_row_chunks *c, struct slice message);
-/* The stream ended: false where a row is open. */
+/* Returns, after the end of the stream, false when a row is open. */
 bool cli_row_chunks_is_whole(const struct cli_row_chunks *c);
 
 #endif
