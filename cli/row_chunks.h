@@ -30,7 +30,7 @@ struct cli_row_chunks {
     void *ctx;
     struct slice start; /* inclusive; borrowed, like end */
     struct slice end;   /* exclusive; empty: no bound */
-    struct buf last;    /* key up to which all rows were emitted; empty: none were */
+    struct buf last;    /* key up to which the range is complete; empty: none */
     enum cli_chunks_state state;
     struct buf key;   /* of the open row */
     struct buf bytes; /* its families, qualifiers and values */

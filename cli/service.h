@@ -1,19 +1,19 @@
 /*
- * cli/service.h - tables of a Bigtable-compatible service, through its API.
+ * cli/service.h - reads tables of a Bigtable-compatible service through its API.
  *
- * Does:     read a range of a table, however often the connection breaks; a table's families and
- *           their rules.
+ * Does:     read a range of a table, across broken connections; read a table's families and their
+ *           rules.
  * Owns:     connection, credential and buffers of a scan, between init and fini.
  * May use:  base/, cli/.
- * Knows no: what becomes of rows.
+ * Knows no: the use of rows.
  * Threads:  one for each scan; several scans may run at a time.
  * Blocks:   on the network, and between tries.
- * Fails by: as cli/http.h; CLI_NOT_FOUND, CLI_REFUSED with what the service says; what on_cell and
- *           on_row returned; CLI_INTERRUPTED when *stop is set; said.
+ * Fails by: as cli/http.h; CLI_NOT_FOUND, CLI_REFUSED with the service's message; the results of
+ *           on_cell and on_row; CLI_INTERRUPTED when *stop is set; reported.
  * Limits:   CLI_SERVICE_*, CLI_TRANSFER_TRIES.
  * Promises: 1. Nothing is ever written: ReadRows and GetTable are the only methods called.
- *           2. on_row sees each row of the range once, in order, behind on_cell for its cells.
- *           3. The credential is in no message, also where the service repeats it.
+ *           2. on_row receives each row of the range once, in order, after on_cell for its cells.
+ *           3. No message contains the credential, even if the service's text does.
  */
 #ifndef CLI_SERVICE_H
 #define CLI_SERVICE_H
@@ -25,10 +25,10 @@
 #include "cli/row_chunks.h"
 
 struct cli_service {
-    char *url;            /* NULL: there is none */
+    char *url;            /* NULL: no service is used */
     char *admin_url;      /* of GetTable */
     const char *cacert;   /* NULL: the system's certificates */
-    const char *key_path; /* the credential's file, read again when it ends; NULL: none */
+    const char *key_path; /* the credential's file, reread when it expires; NULL: none */
 };
 
 enum cli_exit cli_service_init(struct cli_service *s, const char *url, const char *admin_url,
@@ -39,42 +39,43 @@ struct cli_service_scan {
     const struct cli_service *service;
     struct cli_config config; /* its key is the scan's own */
     struct cli_call call;
-    struct cli_row_chunks chunks; /* on_cell, on_row and ctx are the caller's to set */
+    struct cli_row_chunks chunks; /* the caller sets on_cell, on_row and ctx */
     const atomic_bool *stop;
-    bool is_renewed; /* the credential, since the last row */
+    bool is_renewed; /* the credential was renewed since the last row */
 };
 
-/* Call it, and fini, in the main thread. stop lasts as long as the scan does. */
+/* Initializes s; call it, and fini, in the main thread. stop must live as long as s. */
 enum cli_exit cli_service_scan_init(struct cli_service_scan *s, const struct cli_service *service,
                                     const atomic_bool *stop);
 void cli_service_scan_fini(struct cli_service_scan *s);
-/* table: its whole name. start inclusive, end exclusive, empty: no bound; after, when not empty:
- * begin behind this row. */
+/* Scans a range. table: its full name. start is inclusive, end exclusive; empty: no bound. after,
+ * if not empty: start after this row. */
 enum cli_exit cli_service_scan_run(struct cli_service_scan *s, const char *table,
                                    struct slice start, struct slice end, struct slice after);
 
-/* {"family":{"gc":{..},"type":".."},..} as the API has it, the caller's. NULL with CLI_OK: nobody
- * is told, which was said. */
+/* Reads a table's families as {"family":{"gc":{..},"type":".."},..}, in the API's form, owned by
+ * the caller. NULL with CLI_OK: the service does not disclose them, which was reported. */
 enum cli_exit cli_service_schema(const struct cli_service *service, const char *table,
                                  json_t **out);
-/* The same of a message Table; NULL, with a reason, where it is none or has what no table here can
- * have. */
+/* Returns the families of a Table message in the same form; NULL, with a reason, when the message
+ * is not valid or has features that Bigtent's tables do not support. */
 json_t *cli_service_families(struct slice message, struct errbuf *why);
 
 /* --- service_call.c ----------------------------------------------------------------------------
  */
 
-/* The configuration of a connection to it, with a credential of its own. */
+/* Creates the configuration of a connection to the service, with its own copy of the credential. */
 enum cli_exit cli_service_config(const struct cli_service *service, bool is_admin,
                                  struct cli_config *out);
 void cli_service_config_fini(struct cli_config *config);
-/* The file's credential is another one by now; *config has it. False: nothing changed. */
+/* Rereads the credential's file. Returns true when the credential changed and *config has the new
+ * one. */
 bool cli_service_renew(const struct cli_service *service, struct cli_config *config);
-/* What a call came to that did not end well: CLI_UNREACHABLE when another try may help, which is
- * not said. */
+/* Converts the status of a failed call: CLI_UNREACHABLE when a retry may help, which is not
+ * reported; other codes are reported. */
 enum cli_exit cli_service_judge(const struct cli_config *config, const struct cli_answer *answer,
                                 const char *table);
-/* "table_name=projects%2F.." */
+/* Appends a routing parameter such as "table_name=projects%2F..". */
 void cli_service_resource(const char *field, const char *table, struct buf *out);
 
 #endif

@@ -1,17 +1,17 @@
 /*
- * cli/table.h - rows of text under each other.
+ * cli/table.h - prints tables of text.
  *
- * Does:     on a terminal: a header and aligned columns, widths learnt from the first rows, long
- *           texts cut; elsewhere: one space between columns, no header, nothing cut.
+ * Does:     on a terminal: a header and aligned columns, widths derived from the first rows, long
+ *           texts truncated; elsewhere: one space between columns, no header, nothing truncated.
  * Owns:     the first rows until their widths are known.
  * May use:  base/, cli/.
- * Knows no: what the texts mean.
+ * Knows no: the meaning of the texts.
  * Threads:  one.
  * Blocks:   on stdout.
- * Fails by: cli_out_state tells.
+ * Fails by: cli_out_state reports errors.
  * Limits:   CLI_TABLE_COLUMNS, CLI_TABLE_WINDOW_ROWS, CLI_TABLE_WINDOW_BYTES, CLI_CELL_COLUMNS.
  * Promises: 1. Cells are escaped (cli/text.h promise 1); off a terminal also spaces, in every
- *              column but the last, so that splitting at spaces gives the columns back.
+ *              column but the last, so that splitting at spaces returns the columns.
  *           2. An empty cell is "-".
  */
 #ifndef CLI_TABLE_H
@@ -36,9 +36,9 @@ struct cli_table {
 };
 
 void cli_table_begin(struct cli_table *t, const struct cli_column *columns, size_t column_count);
-/* One raw text per column. */
+/* Appends a row; cells: one raw text per column. */
 void cli_table_row(struct cli_table *t, const struct slice *cells);
-/* Print what is held. Must be called also after a failure. */
+/* Prints the held rows. Must be called also after a failure. */
 void cli_table_end(struct cli_table *t);
 
 #endif

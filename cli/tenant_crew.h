@@ -1,16 +1,16 @@
 /*
- * cli/tenant_crew.h - tables of a tenant that moves, several at a time.
+ * cli/tenant_crew.h - worker pool of a tenant's move: several tables at a time.
  *
- * Does:     give numbered pieces of work to the members of a crew; each member has its connections
- *           to both servers for as long as the move lasts.
- * Owns:     the members and their connections, from open to close.
+ * Does:     assign numbered pieces of work to workers; each worker keeps its connections to both
+ *           servers for the whole move.
+ * Owns:     the workers and their connections, from open to close.
  * May use:  base/, cli/.
- * Knows no: what the work is.
- * Threads:  a member is used by one at a time; what members share lies under the move's lock.
+ * Knows no: the work.
+ * Threads:  one thread at a time uses a worker; the move's lock guards shared state.
  * Blocks:   until all pieces are done.
- * Fails by: what the first failing piece returned; CLI_INTERRUPTED.
- * Limits:   CLI_TRANSFER_STREAMS; memory does not grow with tables or rows.
- * Promises: 1. Each piece is done once, unless one failed before.
+ * Fails by: the result of the first failing piece; CLI_INTERRUPTED.
+ * Limits:   CLI_TRANSFER_STREAMS; memory use is independent of the sizes of tables and rows.
+ * Promises: 1. Each piece is done once, unless an earlier piece failed.
  */
 #ifndef CLI_TENANT_CREW_H
 #define CLI_TENANT_CREW_H
@@ -25,23 +25,23 @@ struct cli_moving_hand {
     struct cli_tenant_move *m;
     struct cli_transfer_scan here;
     struct cli_transfer_scan there;
-    struct cli_writer *writer; /* over there */
-    struct cli_feed feed;      /* of here */
+    struct cli_writer *writer; /* to the destination */
+    struct cli_feed feed;      /* of the source */
 
-    /* of the piece under way */
+    /* of the piece in progress */
     struct cli_tenant_table *table;
     struct cli_tally tally;
     bool is_writing;
-    bool is_noted; /* rows come in their order, and what was copied is noted */
+    bool is_noted; /* rows arrive in order, and the copy's progress is recorded */
     uint64_t noted_bytes;
 };
 
 typedef enum cli_exit cli_moving_work(struct cli_moving_hand *h, size_t piece);
 
-/* In the main thread; both servers' configurations must stay. */
+/* Starts the workers; call it in the main thread. Both servers' configurations must stay valid. */
 enum cli_exit cli_moving_crew_open(struct cli_tenant_move *m);
 void cli_moving_crew_close(struct cli_tenant_move *m);
-/* Pieces 0 to count - 1. */
+/* Runs work for pieces 0 to count - 1. */
 enum cli_exit cli_moving_each(struct cli_tenant_move *m, const char *verb, size_t count,
                               cli_moving_work *work);
 

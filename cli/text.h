@@ -1,8 +1,8 @@
 /*
- * cli/text.h - bytes and numbers as text that is safe and pleasant to look at.
+ * cli/text.h - bytes and numbers as safe, readable text.
  *
- * Does:     escape what could act on a terminal, measure and cut by columns, format sizes and
- *           counts, read sizes and durations from the command line.
+ * Does:     escape terminal control sequences, measure and cut by columns, format sizes and counts,
+ *           parse sizes and durations of the command line.
  * Owns:     nothing.
  * May use:  base/, cli/bounds.h.
  * Knows no: where the text goes.
@@ -11,7 +11,7 @@
  * Fails by: false for text that is not a size or duration; appends latch in the buf.
  * Limits:   CLI_CELL_COLUMNS.
  * Promises: 1. Escaped text holds no control character (C0, DEL, C1), no text-direction mark and
- *              no invalid UTF-8: those bytes stand as \n, \t, \r or \xNN.
+ *              no invalid UTF-8: those bytes are written as \n, \t, \r or \xNN.
  *           2. cli_text_json_safe keeps JSON valid and its meaning unchanged.
  */
 #ifndef CLI_TEXT_H
@@ -22,29 +22,29 @@
 
 enum cli_escape {
     CLI_ESCAPE_CONTROLS = 0,  /* messages: controls only */
-    CLI_ESCAPE_BACKSLASH = 1, /* data: "\" is doubled, so that the text can be read back */
-    CLI_ESCAPE_SPACE = 2,     /* columns split at spaces: " " stands as \x20 */
+    CLI_ESCAPE_BACKSLASH = 1, /* data: "\" is doubled, so that the text can be parsed */
+    CLI_ESCAPE_SPACE = 2,     /* columns split at spaces: " " becomes \x20 */
 };
 
-/* Character widths work after this; output is taken to be UTF-8. */
+/* Enables character widths; output is assumed to be UTF-8. */
 void cli_text_init(void);
 
-/* how: a sum of enum cli_escape. */
+/* Appends in, escaped. how: a sum of enum cli_escape. */
 void cli_text_escape(struct buf *out, struct slice in, unsigned how);
-/* JSON text for a terminal: what JSON allows raw but a terminal obeys becomes \uNNNN. */
+/* Appends JSON text for a terminal: raw characters that a terminal interprets become \uNNNN. */
 void cli_text_json_safe(struct buf *out, struct slice json);
 
-/* Columns that escaped text takes on a terminal. */
+/* Returns the number of columns that escaped text needs on a terminal. */
 size_t cli_text_columns(struct slice escaped);
-/* The longest front part of escaped text that takes at most columns. */
+/* Returns the longest prefix of escaped text that needs at most columns. */
 struct slice cli_text_cut(struct slice escaped, size_t columns);
 
 void cli_text_put_bytes(struct buf *out, uint64_t bytes); /* 1.2 MiB */
 void cli_text_put_count(struct buf *out, uint64_t count); /* 12,345 */
 
-/* N, NK, NM, NG, NT (powers of 1024). */
+/* Parses N, NK, NM, NG or NT (powers of 1024). */
 bool cli_text_parse_size(const char *text, uint64_t *out_bytes);
-/* N or Ns, Nm, Nh, Nd. */
+/* Parses N, Ns, Nm, Nh or Nd. */
 bool cli_text_parse_seconds(const char *text, uint64_t *out_seconds);
 
 #endif

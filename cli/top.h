@@ -1,15 +1,15 @@
 /*
- * cli/top.h - what tenants do at this moment: one answer of /v1/admin/top, as numbers and as cells.
+ * cli/top.h - current load of tenants: one answer of /v1/admin/top, as numbers and as cells.
  *
- * Does:     read an answer, order its tenants, make cells: rates a second, latencies, sizes.
+ * Does:     parse an answer, sort its tenants, format cells: rates per second, latencies, sizes.
  * Owns:     the answer's document, until cli_top_fini.
  * May use:  base/, cli/.
  * Knows no: screens, tables.
  * Threads:  any.
  * Blocks:   no.
- * Fails by: false for a document that is no such answer.
+ * Fails by: false for a document that is not such an answer.
  * Limits:   LIM_TOP_TENANTS.
- * Promises: 1. Orders are the server's: most first, ties by ID.
+ * Promises: 1. Tenants are sorted as by the server: largest first, ties by ID.
  */
 #ifndef CLI_TOP_H
 #define CLI_TOP_H
@@ -24,7 +24,7 @@ enum cli_top_order { CLI_TOP_OPS, CLI_TOP_BYTES, CLI_TOP_THROTTLED, CLI_TOP_LATE
 
 struct cli_top_row {
     const char *id; /* not escaped */
-    uint64_t value; /* what they were sorted by */
+    uint64_t value; /* sort key */
     uint64_t read_ops;
     uint64_t write_ops;
     uint64_t bytes_in;
@@ -63,17 +63,17 @@ enum {
 };
 extern const struct cli_column CLI_TOP_HEADERS[CLI_TOP_COLUMNS];
 
-/* The word for an order, as the server and --order know it; NULL behind the last one. */
+/* Returns the name of an order, as the server and --order use it; NULL after the last order. */
 const char *cli_top_order_word(enum cli_top_order order);
 bool cli_top_order_parse(const char *word, enum cli_top_order *out);
 
-/* Take doc, also when it is refused; what was there is freed. */
+/* Parses doc and takes it, also when it returns false; frees the previous document. */
 bool cli_top_read(struct cli_top *top, json_t *doc);
 void cli_top_fini(struct cli_top *top);
 void cli_top_sort(struct cli_top *top, enum cli_top_order order);
 
-/* One cell, not escaped; empty: there is nothing to tell. readable: with units, else plain numbers,
- * rates with one decimal, latencies in microseconds. */
+/* Appends one cell, not escaped; nothing when there is no value. readable: with units; else plain
+ * numbers, rates with one decimal, latencies in microseconds. */
 void cli_top_cell(struct buf *out, const struct cli_top *top, const struct cli_top_row *row,
                   size_t column, bool readable);
 

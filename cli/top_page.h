@@ -1,8 +1,8 @@
 /*
  * cli/top_page.h - the page that `bigtent top` shows.
  *
- * Does:     lay out an answer for a window: which server, what all do, how fresh it is, and a table
- *           of those columns that fit.
+ * Does:     format an answer for a window: the server, the total load, the answer's age, and a
+ *           table of the columns that fit.
  * Owns:     nothing.
  * May use:  base/, cli/.
  * Knows no: terminals, requests.
@@ -26,8 +26,8 @@ struct cli_top_page {
     int64_t wall_us;
     uint64_t age_s; /* of the answer */
     bool is_paused;
-    bool is_stale;        /* there should be a fresher one */
-    struct slice trouble; /* why there is not, escaped */
+    bool is_stale;        /* a newer answer is overdue */
+    struct slice trouble; /* the reason why it is missing, escaped */
 };
 
 /* Lines above the tenants. */

@@ -1,18 +1,19 @@
 /*
- * cli/transfer_cell.h - a cell as exports hold it, and what a set of cells amounts to.
+ * cli/transfer_cell.h - a cell of an export, and the counts and hash of a set of cells.
  *
- * Does:     count rows, cells and bytes; a content hash that no division into files, no order and
- *           no encoding changes.
+ * Does:     count rows, cells and bytes; compute a content hash that does not depend on division
+ *           into files, order or encoding.
  * Owns:     a digest context, between init and fini.
  * May use:  base/, cli/bounds.h.
  * Knows no: files, requests.
  * Threads:  one for each tally.
  * Blocks:   no.
- * Fails by: does not fail; a digest that the library refuses aborts.
+ * Fails by: does not fail; aborts when the library cannot compute a digest.
  * Limits:   none.
  * Promises: 1. Content of a set of cells = the sum modulo 2^256 of the SHA-256 of each cell, as
- *              docs/export-format.md writes it: sets that are read apart add up.
- *           2. bytes is what the server counts as stored: key, family, qualifier, value, and 8.
+ *              docs/export-format.md encodes it: contents of disjoint sets add up.
+ *           2. bytes equals the server's count of stored bytes: key, family, qualifier, value, and
+ *              8.
  */
 #ifndef CLI_TRANSFER_CELL_H
 #define CLI_TRANSFER_CELL_H
@@ -48,13 +49,13 @@ struct cli_tally {
 
 void cli_tally_init(struct cli_tally *t);
 void cli_tally_fini(struct cli_tally *t);
-/* Rows are counted by whoever knows where one ends. */
+/* Adds a cell. The caller counts rows, because only the caller knows where a row ends. */
 void cli_tally_add(struct cli_tally *t, const struct cli_cell *cell);
 
 void cli_content_merge(struct cli_content *to, const struct cli_content *from);
 bool cli_content_equal(const struct cli_content *a, const struct cli_content *b);
 
-/* 32 bytes as hexadecimal digits, and back. */
+/* Convert 32 bytes to hexadecimal digits, and back. */
 void cli_hash_text(const uint8_t hash[CLI_CONTENT_BYTES], char out[CLI_HASH_TEXT]);
 bool cli_hash_parse(struct slice text, uint8_t out[CLI_CONTENT_BYTES]);
 

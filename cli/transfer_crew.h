@@ -1,16 +1,16 @@
 /*
- * cli/transfer_crew.h - a few streams at work side by side.
+ * cli/transfer_crew.h - a worker pool of a few parallel streams.
  *
- * Does:     run a function in several threads, draw progress meanwhile, stop all when one fails or
- *           a signal comes.
- * Owns:     the threads, while cli_crew_run runs; a lock for what they share.
+ * Does:     run a function in several threads, draw progress during the run, stop all threads when
+ *           one fails or a signal arrives.
+ * Owns:     the threads, while cli_crew_run runs; a lock for their shared state.
  * May use:  base/, cli/.
- * Knows no: what the work is.
- * Threads:  made here; signals go to the main thread alone.
- * Blocks:   until all are done.
- * Fails by: what the first failing thread returned; CLI_INTERRUPTED.
+ * Knows no: the work.
+ * Threads:  creates them; only the main thread receives signals.
+ * Blocks:   until all threads are done.
+ * Fails by: the result of the first failing thread; CLI_INTERRUPTED.
  * Limits:   CLI_TRANSFER_STREAMS.
- * Promises: 1. When cli_crew_run returns no thread of it runs.
+ * Promises: 1. No worker thread runs after cli_crew_run returned.
  */
 #ifndef CLI_TRANSFER_CREW_H
 #define CLI_TRANSFER_CREW_H
@@ -21,7 +21,7 @@
 #include "cli/exit.h"
 
 struct cli_crew {
-    pthread_mutex_t lock; /* of what the members share, and of the fields below */
+    pthread_mutex_t lock; /* guards the workers' shared state, and the fields below */
     pthread_cond_t ended;
     atomic_bool stop;
     enum cli_exit result;
@@ -32,8 +32,8 @@ struct cli_crew {
 void cli_crew_init(struct cli_crew *crew);
 void cli_crew_fini(struct cli_crew *crew);
 
-/* work runs once for each of CLI_TRANSFER_STREAMS members; draw, in this thread, ten times a
- * second. */
+/* Runs work once for each of CLI_TRANSFER_STREAMS members, and calls draw in the calling thread ten
+ * times a second. */
 enum cli_exit cli_crew_run(struct cli_crew *crew, enum cli_exit (*work)(void *member),
                            void *const members[], void (*draw)(void *ctx), void *ctx);
 

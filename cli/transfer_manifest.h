@@ -1,17 +1,18 @@
 /*
- * cli/transfer_manifest.h - what an export holds: manifest.json.
+ * cli/transfer_manifest.h - manifest.json, the table of contents of an export.
  *
- * Does:     write it so that it is there or the one before is; read it, trusting nothing in it.
+ * Does:     replace the manifest atomically; read it as untrusted input.
  * Owns:     everything in struct cli_manifest, until fini.
  * May use:  base/, cli/.
  * Knows no: requests, contents of files.
  * Threads:  one at a time.
  * Blocks:   on the disk.
- * Fails by: CLI_CHECK_FAILED (not a manifest of this version), CLI_REFUSED (cannot write), said.
+ * Fails by: CLI_CHECK_FAILED (not a manifest of this version), CLI_REFUSED (cannot write),
+ *           reported.
  * Limits:   CLI_MANIFEST_BYTES, CLI_MANIFEST_FILES, LIM_TABLES.
- * Promises: 1. After reading: table IDs are such, each once; file names are of the form
- *              TABLE/NUMBER.ENCODING[.zst] and rise; counts and hashes of tables are the sums of
- *              their files.
+ * Promises: 1. After reading: table IDs are valid and unique; file names have the form
+ *              TABLE/NUMBER.ENCODING[.zst] and increase; counts and hashes of tables are the sums
+ *              of their files.
  */
 #ifndef CLI_TRANSFER_MANIFEST_H
 #define CLI_TRANSFER_MANIFEST_H
@@ -33,10 +34,10 @@ struct cli_manifest_file {
     uint8_t sha256[CLI_CONTENT_BYTES];
 };
 
-/* A part of a table that is read in one go; only while the export is under way. */
+/* A part of a table that one stream reads; only while the export is in progress. */
 struct cli_manifest_range {
     struct slice start; /* inclusive, empty: the first row; owned, like the others */
-    struct slice end;   /* exclusive, empty: behind the last row */
+    struct slice end;   /* exclusive, empty: after the last row */
     struct slice after; /* the last row that is in a file; empty: none */
     bool done;
 };
@@ -59,7 +60,7 @@ struct cli_manifest {
     enum cli_encoding encoding;
     bool packed;
     bool complete;
-    struct slice start; /* the rows asked for, as in a range */
+    struct slice start; /* the requested rows, as in a range */
     struct slice end;
     struct cli_manifest_table *tables;
     size_t table_count;
@@ -67,18 +68,18 @@ struct cli_manifest {
 
 void cli_manifest_fini(struct cli_manifest *m);
 
-/* A copy that cli_manifest_fini frees. */
+/* Returns a copy that cli_manifest_fini frees. */
 struct slice cli_slice_copy(struct slice bytes);
 void cli_slice_free(struct slice *bytes);
 
-/* file's slices are taken. */
+/* Appends a file to the table, and takes its slices. */
 void cli_manifest_add_file(struct cli_manifest_table *t, const struct cli_manifest_file *file);
 
-/* dir/manifest.json; *m is made here, and must be fini'd only after CLI_OK. */
+/* Reads dir/manifest.json into *m, which must be fini'd only after CLI_OK. */
 enum cli_exit cli_manifest_read(const char *dir, struct cli_manifest *m);
 enum cli_exit cli_manifest_write(const char *dir, const struct cli_manifest *m);
 
-/* The reader by itself; *why is where to put what is wrong. */
+/* Parses a manifest's text; *why receives the reason of a failure. */
 bool cli_manifest_parse(struct slice text, struct cli_manifest *m, struct errbuf *why);
 
 #endif
