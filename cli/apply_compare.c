@@ -13,13 +13,14 @@
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-/* from NULL: it had none. */
+/* Records a change of a field. from NULL: the field had no value. */
 static void note(struct cli_apply_item *item, const char *group, const char *field,
                  const json_t *from, const json_t *to)
 {
     char name[FIELD_BYTES];
     (void)snprintf(name, sizeof name, "%s%s%s", group != NULL ? group : "",
-                   group != NULL ? "." : "", field); /* fits: fields are ours, families short */
+                   group != NULL ? "." : "",
+                   field); /* fits: field names are constants, families short */
     json_t *change = json_object();
     json_object_set_new(change, "field", json_string(name));
     if (from != NULL)
@@ -33,7 +34,7 @@ static bool is_same(const json_t *x, const json_t *y)
     return x != NULL && y != NULL && json_equal(x, y);
 }
 
-/* A member of the document that is to go into body when the server's is another. */
+/* Adds a member of the document to body when the server's value differs. */
 static void take(struct cli_apply_item *item, const char *name, json_t *body)
 {
     json_t *wanted = json_object_get(item->doc, name);
@@ -44,7 +45,7 @@ static void take(struct cli_apply_item *item, const char *name, json_t *body)
     json_object_set(body, name, wanted);
 }
 
-/* What is wanted of a quota, put into what there is. */
+/* Returns the tenant's own quota with the document's members merged in. */
 static json_t *merge_quota(struct cli_apply_item *item, const json_t *own)
 {
     json_t *merged = own != NULL ? json_copy((json_t *)(uintptr_t)own) : json_object();
@@ -84,7 +85,7 @@ static void compare_plan(struct cli_apply_item *item)
         item->verb = CLI_APPLY_CHANGE;
 }
 
-/* false, or {reason, access}, against what the server shows. */
+/* Compares the document's suspension (false, or {reason, access}) with the server's. */
 static void compare_suspension(struct cli_apply_item *item)
 {
     json_t *wanted = json_object_get(item->doc, "suspended");
@@ -108,7 +109,8 @@ static void new_tenant(struct cli_apply_item *item)
     item->body = json_pack("{s:s}", "id", item->id);
     take(item, "display_name", item->body);
     if (json_is_null(json_object_get(item->doc, "plan")))
-        json_object_set_new(item->body, "plan", json_null()); /* else it gets the standard one */
+        json_object_set_new(item->body, "plan",
+                            json_null()); /* else the server assigns the standard plan */
     else
         take(item, "plan", item->body);
     if (json_is_true(json_object_get(item->doc, "encrypted")))
@@ -289,7 +291,8 @@ static bool has_text(const json_t *list, const json_t *text)
     return false;
 }
 
-/* The same texts, in any order; what the file leaves out is no difference. */
+/* Returns whether both lists hold the same texts, in any order; a list missing in the file never
+ * differs. */
 static bool are_same_texts(const json_t *wanted, const json_t *present)
 {
     size_t i;
@@ -322,7 +325,7 @@ static const char *unlike(const json_t *doc, const json_t *key)
         return "scopes";
     if (!are_same_texts(json_object_get(doc, "tenants"), json_object_get(key, "tenants")))
         return "tenants";
-    /* one that reaches more, or less, than the file says is never the same */
+    /* a key with a wider or narrower prefix than the file's always differs */
     const json_t *prefix = json_object_get(doc, "row_prefix");
     const json_t *there = json_object_get(key, "row_prefix");
     bool is_limited = json_is_string(there) || json_object_get(key, "row_prefix_b64") != NULL;
@@ -354,7 +357,7 @@ static void compare_key(struct cli_apply_item *item)
         json_object_set(item->body, "kind", json_object_get(item->doc, "kind"));
 }
 
-/* Tables nobody could see, of tenants that this run resumes, are left to the next one. */
+/* Marks unseen tables of tenants that this run resumes: the next run applies them. */
 static void mark_waiting(struct cli_apply *a)
 {
     json_t *resumed = json_object();
@@ -373,7 +376,8 @@ static void mark_waiting(struct cli_apply *a)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-/* Plans a tenant can have when all is done: the server's and the file's; false: one that goes. */
+/* Returns the plans that exist after the run, the server's and the file's; false: a removed
+ * plan. */
 static json_t *plans_then(const struct cli_apply *a, const json_t *plans)
 {
     json_t *all = json_copy((json_t *)(uintptr_t)plans);

@@ -1,8 +1,8 @@
 /*
  * cli/apply_families.c - see apply_families.h.
  *
- * Rules are walked with the lists that are open on a stack, first in the file's tree, then, for the
- * server's form, in the JSON that was made of it.
+ * Rules are traversed with a stack of open lists: first in the file's tree, then, to convert them
+ * to the server's form, in the resulting JSON.
  */
 #include "cli/apply_families.h"
 
@@ -22,7 +22,7 @@
 
 /* --- ages ------------------------------------------------------------------------------------- */
 
-/* "1.500s": seconds with decimals, without the zeros at their end. */
+/* Parses an age such as "1.500s": seconds with decimals, from which it removes trailing zeros. */
 static json_t *decimal_age(const char *text, size_t len)
 {
     const char *dot = memchr(text, '.', len);
@@ -61,7 +61,8 @@ static void put_age_in_form(json_t *rule)
         json_object_set_new(rule, "max_age", same);
 }
 
-/* {"union":[{"max_versions":N},{"max_age":"Ns"}]} is shown as {"max_versions":N,"max_age":"Ns"}. */
+/* Shortens {"union":[{"max_versions":N},{"max_age":"Ns"}]} to {"max_versions":N,"max_age":"Ns"},
+ * the form that the server shows. */
 static void shorten_union(json_t *rule)
 {
     json_t *members = json_object_get(rule, "union");
@@ -106,7 +107,7 @@ static void put_in_form(json_t *rule)
 /* --- rules in the file ------------------------------------------------------------------------ */
 
 struct level {
-    const struct cli_yaml_node *next; /* member to be read */
+    const struct cli_yaml_node *next; /* next member to read */
     json_t *list;
 };
 

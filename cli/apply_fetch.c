@@ -52,7 +52,7 @@ static enum cli_exit fetch_plans(struct cli_apply_server *s, json_t *plans)
 
 /* --- tenants ---------------------------------------------------------------------------------- */
 
-/* One page: those of wanted (id: null) get their documents. */
+/* Requests one page, and sets the documents of tenants in wanted (id: null). */
 static enum cli_exit fetch_page(struct cli_apply_server *s, struct buf *target, json_t *wanted,
                                 json_t **out_token)
 {
@@ -89,7 +89,8 @@ static enum cli_exit fetch_list(struct cli_apply_server *s, json_t *wanted)
     return e;
 }
 
-/* The first of those whose ID begins so is the one whose ID is no longer. */
+/* Requests each tenant by prefix: the first ID with the prefix is the tenant's own, as the
+ * shortest. */
 static enum cli_exit fetch_each(struct cli_apply_server *s, json_t *wanted)
 {
     const char *id;
@@ -123,7 +124,7 @@ static enum cli_exit fetch_tenants(struct cli_apply_server *s, struct cli_apply 
 
 /* --- tables and keys -------------------------------------------------------------------------- */
 
-/* Of all keys those with the item's label, and kind. */
+/* Returns the keys with the item's label and kind. */
 static json_t *keys_of(const struct cli_apply_item *item, const json_t *keys)
 {
     json_t *same = json_array();
@@ -176,8 +177,8 @@ static bool are_together(const struct cli_apply_item *x, const struct cli_apply_
     return x->kind == y->kind && (x->tenant == NULL || strcmp(x->tenant, y->tenant) == 0);
 }
 
-/* A tenant that is not there has nothing; the tables of one whose reads are suspended
- * cannot be seen. */
+/* Returns false for a missing tenant, which has nothing, and for tables of a tenant with suspended
+ * reads, which cannot be read. */
 static bool can_look(const struct cli_apply_server *s, struct cli_apply_item *item,
                      const json_t *tenants)
 {
@@ -191,7 +192,7 @@ static bool can_look(const struct cli_apply_server *s, struct cli_apply_item *it
     return !item->unseen;
 }
 
-/* Tables and keys of a tenant stand together: one answer serves them all. */
+/* Fetches tables and keys. Items of one tenant are adjacent, so one answer serves all of them. */
 static enum cli_exit fetch_rest(struct cli_apply_server *s, struct cli_apply *a, json_t *tenants)
 {
     const struct cli_apply_item *last = NULL;

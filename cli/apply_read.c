@@ -1,8 +1,8 @@
 /*
  * cli/apply_read.c - see apply_read.h.
  *
- * What a thing may say is a table of its fields; tables and keys inside a tenant become items of
- * their own.
+ * A table lists the fields of each kind of thing; tables and keys inside a tenant become separate
+ * items.
  */
 #include "cli/apply_read.h"
 
@@ -19,11 +19,12 @@
 
 #include "base/banned.h"
 
-#define SCOPES_MAX 64 /* there are fewer, and naming one twice is no harm */
+#define SCOPES_MAX 64 /* more than exist; duplicates are harmless */
 
 /* --- a thing with a name ---------------------------------------------------------------------- */
 
-/* The ID under `field`, put into doc as "id"; false, with a complaint, when there is none. */
+/* Stores the ID under `field` in doc as "id"; returns false, with a complaint, when there is
+ * none. */
 static bool read_id(struct cli_apply_reader *r, const struct cli_yaml_node *n, const char *what,
                     const char *field, enum err (*check)(struct slice, struct errbuf *),
                     json_t *doc)
@@ -50,7 +51,7 @@ static void set_about(struct cli_apply_reader *r, const struct errbuf *outer, co
 {
     char inner[200];
     (void)snprintf(inner, sizeof inner, "%s \"%.130s\"", what,
-                   json_string_value(json_object_get(doc, "id"))); /* cut is fine */
+                   json_string_value(json_object_get(doc, "id"))); /* may be truncated */
     (void)snprintf(r->about.text, sizeof r->about.text, "%.160s%s%s", outer->text,
                    outer->text[0] != '\0' ? ", " : "", inner);
 }
@@ -78,7 +79,8 @@ static void read_thing(struct cli_apply_reader *r, const struct cli_yaml_node *n
     if (read_id(r, n, t->what, t->id_field, t->check, doc)) {
         set_about(r, &outer, t->what, doc);
         cli_apply_read_map(r, n, t->fields, doc);
-        (void)cli_apply_add(r->apply, t->kind, cli_apply_place(r, n), doc); /* nothing to add */
+        (void)cli_apply_add(r->apply, t->kind, cli_apply_place(r, n),
+                            doc); /* the item needs no more fields */
     } else {
         json_decref(doc);
     }
@@ -157,7 +159,7 @@ static void read_access(struct cli_apply_reader *r, const struct cli_yaml_node *
         cli_apply_wrong(r, n, "%s must be reads, writes or all, not \"%.64s\"", name, text);
 }
 
-/* false, or {reason, access}. */
+/* Reads a suspension: false, or {reason, access}. */
 static void read_suspended(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                            const char *name)
 {
@@ -289,7 +291,7 @@ static const struct cli_apply_field TABLE_FIELDS[] = {
     {NULL, NULL},
 };
 
-/* Never none: a key without a prefix leaves the field out. */
+/* Reads a prefix, which may not be "none": a key without a prefix omits the field. */
 static void read_row_prefix(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                             const char *name)
 {
@@ -333,7 +335,7 @@ static const struct thing SERVICE_KEY = {CLI_APPLY_SHARED_KEY, "service key",   
 static const struct thing OPERATOR_KEY = {CLI_APPLY_SHARED_KEY, "operator key", "label",
                                           label_check,          KEY_FIELDS,     "operator"};
 
-/* Inside a tenant: what is read belongs to it. */
+/* Reads things inside a tenant, which belong to that tenant. */
 static void read_inside(struct cli_apply_reader *r, const struct cli_yaml_node *n,
                         const json_t *tenant, const struct thing *t, const char *name)
 {

@@ -15,7 +15,7 @@
 
 #define LINE_BYTES (4 * KIB)
 
-/* The new name is on the disk as well. */
+/* Makes the new file's name durable. */
 static enum cli_exit sync_directory(const char *path)
 {
     char directory[BASE_PATH_BYTES] = ".";
@@ -49,7 +49,7 @@ void cli_apply_secrets_close(struct cli_apply_secrets *s)
         return;
     (void)close(s->fd); /* every line was synced */
     if (s->count == 0)
-        (void)unlink(s->path); /* it is ours, and an empty one is no harm */
+        (void)unlink(s->path); /* this process created it, and an empty file is harmless */
     s->fd = -1;
 }
 

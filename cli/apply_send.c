@@ -1,9 +1,9 @@
 /*
  * cli/apply_send.c - see apply_send.h.
  *
- * A phase goes over all items: plans before the tenants that have them, tenants before their tables
- * and keys, suspensions behind everything they would stop, plans that go when no tenant has them
- * any more.
+ * Each phase iterates over all items: plans precede the tenants that use them, tenants precede
+ * their tables and keys, suspensions follow everything that they would block, and plans are removed
+ * after no tenant uses them.
  */
 #include "cli/apply_send.h"
 
@@ -34,7 +34,7 @@ static enum cli_exit changed_meanwhile(const struct sending *s)
                     s->server->about);
 }
 
-/* pattern takes the item's ID. Takes body. */
+/* Sends a request; the item's ID fills pattern. Takes body. */
 static enum cli_exit send_admin(struct sending *s, const char *method, const char *pattern,
                                 json_t *body, bool repeatable)
 {
@@ -76,7 +76,7 @@ static enum cli_exit delete_plan(struct sending *s)
 
 /* --- tenants ---------------------------------------------------------------------------------- */
 
-/* What changes of a tenant's suspension; NULL: nothing. */
+/* Returns the change of a tenant's suspension; NULL: no change. */
 static json_t *suspension_of(const struct cli_apply_item *item)
 {
     size_t i;
@@ -89,7 +89,7 @@ static json_t *suspension_of(const struct cli_apply_item *item)
     return NULL;
 }
 
-/* PUT replaces all that is the tenant's own: it must be what it was. */
+/* Checks that the tenant's own quota is unchanged, because PUT replaces all of it. */
 static enum cli_exit put_quota(struct sending *s, json_t *quota)
 {
     struct buf target;
@@ -127,7 +127,7 @@ static enum cli_exit suspend_tenant(struct sending *s)
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* On the condition that the table is as it was; *table becomes what it is then. Takes body. */
+/* Changes the table if it is unchanged since *table was read; updates *table. Takes body. */
 static enum cli_exit change_table(struct sending *s, const char *method, const char *pattern,
                                   json_t *body, json_t **table)
 {
@@ -151,7 +151,7 @@ static enum cli_exit put_families(struct sending *s, json_t **table)
     return change_table(s, "POST", TABLE ":families", json_incref(families), table);
 }
 
-/* PUT names every family there is, as it is. */
+/* Sends the settings. PUT must repeat every existing family unchanged. */
 static enum cli_exit put_settings(struct sending *s, json_t **table)
 {
     json_t *settings = json_object_get(s->item->body, "settings");
@@ -180,7 +180,7 @@ static enum cli_exit put_table(struct sending *s)
         return create_table(s);
     json_t *table = json_incref(item->present);
     enum cli_exit e = CLI_OK;
-    /* A protected table gives up no family. */
+    /* Families of a protected table cannot be removed. */
     bool opens = json_is_false(
         json_object_get(json_object_get(item->body, "settings"), "deletion_protection"));
     if (item->verb == CLI_APPLY_REMOVE) {

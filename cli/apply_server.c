@@ -9,7 +9,7 @@
 
 #include "base/banned.h"
 
-/* A tenant that is named for its tables alone. */
+/* Returns whether the file names the tenant only as the owner of its tables. */
 static bool is_only_a_place(const struct cli_apply_item *item)
 {
     return item->kind == CLI_APPLY_TENANT && json_object_size(item->doc) == 1;
@@ -77,7 +77,7 @@ void cli_apply_server_close(struct cli_apply_server *s)
         return;
     cli_apply_server_about(s, NULL);
     cli_http_close(s->own_http);
-    s->own_config.url = NULL; /* the first one's */
+    s->own_config.url = NULL; /* borrowed from the first configuration */
     cli_config_fini(&s->own_config);
 }
 

@@ -25,7 +25,7 @@ struct cli_apply_counts cli_apply_count(const struct cli_apply *a)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* As it would be written in the file. */
+/* Formats a number as in the file. */
 static void put_number(struct buf *out, const char *field, json_int_t number)
 {
     static const char UNITS[] = "KMGT";
@@ -48,10 +48,10 @@ static void put_value(struct buf *out, const char *field, const json_t *value)
     else if (json_is_null(value))
         base_buf_append_text(out, "none");
     else
-        (void)cli_json_append(out, value, 0); /* the caller looks at the buf's error */
+        (void)cli_json_append(out, value, 0); /* the caller checks the buf's error */
 }
 
-/* "stats:max_versions=3" */
+/* Appends a family as "stats:max_versions=3". */
 static void put_family(struct buf *out, const char *name, const json_t *family)
 {
     if (!json_is_object(family)) {
@@ -64,7 +64,7 @@ static void put_family(struct buf *out, const char *name, const json_t *family)
     json_decref(families);
 }
 
-/* "writes: unpaid" */
+/* Appends a suspension as "writes: unpaid". */
 static void put_suspension(struct buf *out, const json_t *value)
 {
     const char *access = json_string_value(json_object_get(value, "access"));
@@ -75,7 +75,7 @@ static void put_suspension(struct buf *out, const json_t *value)
         base_buf_printf(out, "%s: %s", access, reason != NULL ? reason : "");
 }
 
-/* A value of this field. */
+/* Appends a value of this field. */
 static void put_field(struct buf *out, const char *field, const json_t *value)
 {
     bool is_family = strncmp(field, FAMILIES, strlen(FAMILIES)) == 0;

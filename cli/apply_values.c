@@ -47,7 +47,7 @@ bool cli_apply_expect(struct cli_apply_reader *r, const struct cli_yaml_node *n,
 
 /* --- mappings --------------------------------------------------------------------------------- */
 
-/* A field of a quota as its option is called. */
+/* Returns the member of a quota that has this option's name. */
 static const char *member_of_option(const char *word)
 {
 #define IS_OPTION(option, member, label, kind, help)                                               \
@@ -63,7 +63,7 @@ static void unknown_field(struct cli_apply_reader *r, const struct cli_yaml_node
 {
     const char *word = (const char *)key->text.ptr;
     if (r->apply->error_count >= CLI_APPLY_ERRORS) {
-        cli_apply_wrong(r, key, "unknown field"); /* counted, never said */
+        cli_apply_wrong(r, key, "unknown field"); /* counted, not printed */
         return;
     }
     struct cli_nearest near = cli_nearest_to(word);
@@ -144,7 +144,7 @@ static bool is_none(const struct cli_yaml_node *n)
     return cli_yaml_is_null(n) || base_slice_is(n->text, "none");
 }
 
-/* A limit, or null. */
+/* Reads a limit, or null. */
 static void read_number(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                         const char *name, bool may_inherit)
 {

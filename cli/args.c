@@ -1,8 +1,8 @@
 /*
  * cli/args.c - see args.h.
  *
- * One pass from left to right. Until the command's words are known only global options can be
- * told from their values; that is why a command's own options stand behind it.
+ * One pass from left to right. Until the command is known, only global options can be distinguished
+ * from their values; therefore a command's own options must follow the command.
  */
 #include "cli/args.h"
 

@@ -17,7 +17,8 @@ bool cli_ask_possible(void)
     return isatty(STDIN_FILENO) == 1 && cli_err_is_terminal();
 }
 
-/* False when interrupted: also by a signal that came before there was anything to interrupt. */
+/* Waits for a line; returns false when interrupted, also by a signal that arrived before the
+ * wait. */
 static bool wait_for_line(void)
 {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -1,4 +1,4 @@
-/* cli/audit_chain.c - is an audit trail whole: record after record, of all and of each tenant. */
+/* cli/audit_chain.c - verifies that an audit trail is complete, overall and for each tenant. */
 #include "cli/audit_chain.h"
 
 #include <inttypes.h>
@@ -78,8 +78,8 @@ static bool take_entry(const json_t *record, struct base_audit_record *r)
            take_hash(record, "entry", &r->entry);
 }
 
-/* What the trail's own tenant is not told. Operators are told everything: there, nothing that is
- * missing is believed. */
+/* Reads the actor, which is withheld from the trail's own tenant. Operators see everything, so in
+ * their trails a missing actor is an error. */
 static bool take_actor(const json_t *record, bool is_own, struct base_audit_record *r)
 {
     struct slice salt;
@@ -94,8 +94,8 @@ static bool take_actor(const json_t *record, bool is_own, struct base_audit_reco
     return r->is_withheld || base_audit_salt_unhex(salt, r->salt) == ERR_OK;
 }
 
-/* Behind the actor. What is erased has no salt either: whoever leaves one of the three out has to
- * leave out all. */
+/* Reads the subject, after the actor. An erased subject has neither target, detail nor salt: a
+ * record may omit only all three together. */
 static bool take_subject(const json_t *record, struct base_audit_record *r)
 {
     struct slice salt;
@@ -114,7 +114,7 @@ static bool take_place(const json_t *record, struct base_audit_record *r)
            take_hash(record, "hash", &r->hash);
 }
 
-/* Members that no hash covers are not the server's. */
+/* Returns false when the record has members that no hash covers: they are not from the server. */
 static bool is_exact(const json_t *record, const struct base_audit_record *r, bool is_own)
 {
     enum { OWN_MEMBERS = 12, PLACE_MEMBERS = 3, FORM_MEMBERS = 2 }; /* each form adds two */
@@ -133,7 +133,8 @@ bool cli_audit_is_cut(const json_t *line)
     return format != NULL && strcmp(format, CUT_FORMAT) == 0;
 }
 
-/* By the key that was given, or else the one it names: then whoever has noted that one knows. */
+/* Checks the cut's signature with the given key, or else with the key that the cut names, which
+ * only readers who recorded that key earlier can judge. */
 static enum err seal_check(const struct cli_audit_chain *c, struct slice line, struct errbuf *eb)
 {
     struct slice text;
@@ -165,7 +166,7 @@ enum cli_exit cli_audit_chain_begin(struct cli_audit_chain *c, struct slice line
     c->cut = head.number;
     cli_say("records up to %" PRIu64 " were removed when they were old enough", c->cut);
     if (c->tenant != NULL && tenant.len == 0) {
-        c->from = 0; /* where that leaves this one's, the trail does not say */
+        c->from = 0; /* the cut does not state where this tenant's chain continues */
         return CLI_OK;
     }
     c->head = head;
@@ -192,7 +193,8 @@ static enum cli_exit broken(const struct cli_audit_chain *c, const struct base_a
                     what);
 }
 
-/* A part of a trail begins with what its first record says of the one before. */
+/* Returns the previous head of the tenant's chain. A part of a trail starts with the head that its
+ * first record names. */
 static void tenant_head_get(const struct cli_audit_chain *c, const struct base_audit_record *r,
                             struct base_audit_head *out)
 {
@@ -259,7 +261,8 @@ static enum cli_exit compare_noted(struct cli_audit_chain *c, const struct base_
     return broken(c, r, "it is not the one whose hash was noted: the trail was written anew");
 }
 
-/* Whether it says that its tenant goes, or went: what its records name goes with it. */
+/* Returns whether the record states its tenant's offboarding, which erases subjects of its
+ * records. */
 static bool is_departure(const struct base_audit_record *r)
 {
     static const char *const ACTIONS[] = {"tenant.offboard", "purge.start", "tenant.tombstone"};
@@ -281,7 +284,7 @@ static void note_erasure(struct cli_audit_chain *c, const struct base_audit_reco
         set_of_tenant(c->erased_tenants, r->tenant, json_integer((json_int_t)place));
 }
 
-/* In a part of a trail the record of the departure may be missing. */
+/* Returns whether the trail is a part, in which the record of an offboarding may be missing. */
 static bool is_part(const struct cli_audit_chain *c)
 {
     return c->cut > 0 || c->first > 1;
@@ -306,7 +309,7 @@ static enum cli_exit check_erasures(const struct cli_audit_chain *c)
     return CLI_OK;
 }
 
-/* Where a trail begins is said by whoever verifies it, not by the trail. */
+/* Checks the trail's first record: the verifier determines the start, not the trail. */
 static enum cli_exit begin(struct cli_audit_chain *c, const struct base_audit_record *r,
                            uint64_t place)
 {

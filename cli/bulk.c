@@ -1,16 +1,17 @@
 /*
  * cli/bulk.c - see bulk.h.
  *
- * A chunk's lines are kept until each has its verdict. Lines the server was too busy for (429,
- * 503) stay pending and are sent again after the pause the server asked for, so a rate limit
+ * A chunk's lines are kept until each has its verdict. Lines that the server was too busy for (429,
+ * 503) stay pending and are sent again after the pause that the server requested, so a rate limit
  * slows a load down but loses nothing:
  *
- *   1. Pending lines are sent in the order of the chunk. When a line was throttled and a later one
- *      about the same row passed, that one is pending again: the row ends as the lines say.
- *   2. How many lines are sent at once (the window) is halved after a round with refusals, but
- *      not below what passed in it, and doubles while nothing is refused. The pause is never under
- *      CLI_LINE_WAIT_MIN_MS, in which the server saves up what passes next.
- *   3. A round in which nothing passes counts against the retries.
+ *   1. Pending lines are sent in the order of the chunk. When a line was throttled and a later line
+ *      about the same row was written, the later line becomes pending again: the final row is that
+ *      of the lines in order.
+ *   2. The number of lines per request (the window) is halved after a round with refusals, but not
+ *      below the number of lines admitted in that round, and doubles while none is refused. The
+ *      pause is at least CLI_LINE_WAIT_MIN_MS, in which the tenant's rate limit admits more.
+ *   3. A round in which no line is admitted counts against the retries.
  */
 #include "cli/bulk.h"
 
@@ -128,7 +129,7 @@ static enum cli_exit send_round(struct cli_bulk *b)
         .body = base_buf_slice(&b->body),
         .content_type = NDJSON,
         .accept = NDJSON,
-        .repeatable = true, /* asked only for refusals before the first verdict */
+        .repeatable = true, /* matters only for refusals before the first verdict */
         .goes_on = b->goes_on != NULL ? goes_on : NULL,
         .on_bytes = take_bytes,
         .ctx = b,
@@ -148,7 +149,7 @@ static enum cli_exit send_round(struct cli_bulk *b)
     return e;
 }
 
-/* Is row in the set, or put it there. */
+/* Returns whether row is in the set; insert: adds it. */
 static bool find_row(uint64_t *slots, uint64_t row, bool insert)
 {
     row |= 1; /* 0 marks a free slot */
@@ -163,7 +164,7 @@ static bool find_row(uint64_t *slots, uint64_t row, bool insert)
     }
 }
 
-/* Rule 1: lines that overtook a throttled one of the same row go again. */
+/* Rule 1: makes lines pending that overtook a throttled line of the same row. */
 static void undo_overtaking(struct cli_bulk *b)
 {
     uint64_t *rows = base_new_array(ROW_SLOTS, sizeof *rows);

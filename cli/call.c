@@ -1,4 +1,4 @@
-/* cli/call.c - see call.h. A message has a head of five bytes: whether it is packed, its length. */
+/* cli/call.c - see call.h. A message has a head of five bytes: a compression flag, its length. */
 #include "cli/call.h"
 
 #include <stdio.h>
@@ -67,7 +67,7 @@ static bool goes_on(void *ctx)
     return call->goes_on == NULL || call->goes_on(call->ctx);
 }
 
-/* What a proxy, or a server of something else, answers: the status that gRPC has for it. */
+/* Returns gRPC's status for an HTTP status of a proxy or another kind of server. */
 static int status_of_http(long status)
 {
     switch (status) {

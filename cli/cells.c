@@ -37,7 +37,7 @@ enum cli_exit cli_word_split(struct slice text, bool with_value, struct cli_word
     return CLI_OK;
 }
 
-/* Text as it is, bytes as {"value_b64":..}. */
+/* Returns text unchanged, and other bytes as {"value_b64":..}. */
 static json_t *value_of(struct slice value)
 {
     json_t *object = json_object();
@@ -49,7 +49,7 @@ static json_t *value_of(struct slice value)
     return text;
 }
 
-/* {"family":..,"qualifier_b64":..,"value":..} in the body's "$binary" list. */
+/* Appends {"family":..,"qualifier_b64":..,"value":..} to the body's "$binary" list. */
 static bool add_binary(json_t *body, const struct cli_word *w)
 {
     json_t *list = json_object_get(body, "$binary");
@@ -68,7 +68,7 @@ static bool add_binary(json_t *body, const struct cli_word *w)
     return false;
 }
 
-/* The family's object in body, made when it is not there. */
+/* Returns the family's object in body, which it creates if missing. */
 static json_t *family_of(json_t *body, struct slice family)
 {
     json_t *object = json_object_getn(body, (const char *)family.ptr, family.len);
@@ -161,7 +161,7 @@ struct printer {
     size_t cells;
 };
 
-/* What the cell is for people: the number of an aggregate, or its value. */
+/* Returns the cell's printed content: the number of an aggregate, or the value. */
 static struct slice shown_of(const json_t *cell, struct buf *holder)
 {
     const json_t *number = json_object_get(cell, "number");

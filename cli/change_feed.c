@@ -1,9 +1,9 @@
 /*
  * cli/change_feed.c - see change_feed.h.
  *
- * A heartbeat says that everything up to its token was given, and comes when there was nothing to
- * give for a tenth of a second. A stream that is never idle is broken off behind a change that was
- * made when the stream had begun, by the server's clock for both: the Date of its answer.
+ * A heartbeat states that every change up to its token was sent; the server sends one after 100 ms
+ * without changes. A stream that is never idle is closed after the first change that was committed
+ * after the stream's start, both by the server's clock (the Date of its answer).
  */
 #include "cli/change_feed.h"
 
@@ -66,7 +66,7 @@ void cli_feed_fini(struct cli_feed *f)
     memset(f, 0, sizeof *f);
 }
 
-/* Each part is short; they fit. */
+/* Appends the request; all parts are short and fit. */
 static void put_request(const struct cli_feed *f, const char *name, struct buf *out)
 {
     struct buf inner;
@@ -87,7 +87,7 @@ static void put_request(const struct cli_feed *f, const char *name, struct buf *
     INVARIANT(out->error == ERR_OK);
 }
 
-/* --- what comes -------------------------------------------------------------------------------
+/* --- messages ---------------------------------------------------------------------------------
  */
 
 static bool find_seconds(struct slice message, uint64_t tag, uint64_t *out)
@@ -109,8 +109,8 @@ static bool keep_token(struct cli_feed *f, struct slice token)
     return true;
 }
 
-/* A part of a change that goes on in the next message has no token, and only the first has a key.
- * What is garbage is shown to nobody: that it was removed changes nothing. */
+/* Handles a part of a change. A part that continues in the next message has no token, and only the
+ * first part has a key. Garbage collection is ignored, because no read shows garbage. */
 static enum cli_exit take_change(struct cli_feed *f, struct slice change, bool *is_bad)
 {
     struct cli_wire_field key;
@@ -149,7 +149,7 @@ static bool take_heartbeat(struct cli_feed *f, struct slice heartbeat)
            cli_wire_find(token.bytes, BYTES(TOKEN_TEXT), &text) && keep_token(f, text.bytes);
 }
 
-/* CLI_BROKEN_PIPE breaks the call off: there is enough. */
+/* Returns CLI_BROKEN_PIPE, which ends the call, when the read is complete. */
 enum cli_exit cli_feed_take(struct cli_feed *f, struct slice message)
 {
     struct cli_wire_field record;
@@ -176,7 +176,7 @@ static enum cli_exit judge(const struct cli_answer *answer, const char *table)
     case CLI_CALL_DONE:
     case CLI_CALL_UNAVAILABLE:
     case CLI_CALL_EXHAUSTED:
-        return CLI_UNREACHABLE; /* cut, the server is stopping, or the tenant has read too much */
+        return CLI_UNREACHABLE; /* broken, the server is stopping, or the tenant is over its read rate */
     default:
         return cli_fail(CLI_CHECK_FAILED, "the change stream of the table %s: %s (status %d)",
                         table, answer->grpc_message, answer->grpc_status);

@@ -66,7 +66,7 @@ static void fail_input(struct cli_input *in)
     in->ended = true;
 }
 
-/* Wait for input; *out_ready false when it paused. */
+/* Waits for input; *out_ready is false when the input paused. */
 static enum cli_exit wait_for(struct cli_input *in, bool may_pause, bool *out_ready)
 {
     for (;;) {
@@ -88,7 +88,7 @@ static void refuse_line(struct cli_input *in)
     fail_input(in);
 }
 
-/* Called when no whole line is left in what was read. */
+/* Reads more bytes; called when the buffer holds no complete line. */
 static enum cli_exit read_some(struct cli_input *in)
 {
     if (in->bytes.len > LIM_BULK_LINE_BYTES) {
@@ -99,7 +99,7 @@ static enum cli_exit read_some(struct cli_input *in)
         return cli_fail(CLI_CHECK_FAILED, "out of memory");
     ssize_t n = read(in->fd, base_buf_end(&in->bytes), CLI_READ_BYTES);
     if (n < 0 && errno == EINTR)
-        return CLI_OK; /* the caller waits again and sees the signal */
+        return CLI_OK; /* the caller waits again and detects the signal */
     if (n < 0) {
         cli_say("cannot read on from %s: %s", in->name, strerror(errno));
         fail_input(in);
@@ -127,7 +127,8 @@ static void add_line(struct cli_chunk *c, struct cli_input *in, struct slice lin
     INVARIANT(c->bytes.error == ERR_OK);
 }
 
-/* Move whole lines over; at the end of the input also the last one without a line feed. */
+/* Moves complete lines to the chunk; at the end of the input also a last line without a line
+ * feed. */
 static void take_lines(struct cli_chunk *c, struct cli_input *in)
 {
     size_t taken = 0;

@@ -1,4 +1,4 @@
-/* cli/cmd_apply.c - apply: files that say what plans, tenants, tables and keys there are. */
+/* cli/cmd_apply.c - apply: files that declare plans, tenants, tables and keys. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static enum cli_exit carry_out(struct cli *cli, struct cli_apply_server *s, stru
     if (keys > 0 && path == NULL)
         return cli_fail(CLI_USAGE,
                         "new keys (%zu) need a place: --keys-out FILE; nothing was changed", keys);
-    enum cli_exit e = cli_out_flush(); /* the plan is seen before anything happens */
+    enum cli_exit e = cli_out_flush(); /* the plan is printed before anything is changed */
     if (e == CLI_OK)
         e = ask(cli);
     if (e != CLI_OK)
@@ -138,7 +138,7 @@ static enum cli_exit plan_and_apply(struct cli *cli, struct cli_apply_server *s,
 
 enum cli_exit cli_apply_run(struct cli *cli)
 {
-    static struct cli_apply a; /* large for a stack */
+    static struct cli_apply a; /* too large for a stack */
     struct cli_apply_server server = {0};
     cli_apply_init(&a);
     enum cli_exit e = read_files(cli, &a);

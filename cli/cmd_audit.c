@@ -1,7 +1,7 @@
 /*
  * cli/cmd_audit.c - the audit trail: GET /v1/admin/audit, or /v1/audit with a tenant's key; NDJSON.
  *
- * Lines are printed or checked as they come; the trail is never held.
+ * Lines are printed or checked as they arrive; the trail is never held in memory.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static enum cli_exit take_bytes(void *ctx, struct slice bytes)
     return cli_lines_feed(ctx, bytes);
 }
 
-/* *out stays as it is when the option is not given. */
+/* Reads a number option; leaves *out unchanged when the option is missing. */
 static enum cli_exit get_number(const struct cli *cli, const char *name, uint64_t *out)
 {
     const char *text = option(cli, name);
@@ -102,7 +102,7 @@ static enum cli_exit print_row(void *ctx, struct slice line)
         const char *text = json_string_value(json_object_get(record, NAMES[i]));
         cells[i] = base_slice_text(text != NULL ? text : "-");
     }
-    if (json_is_null(json_object_get(record, "key"))) /* the server itself, or nobody's key */
+    if (json_is_null(json_object_get(record, "key"))) /* the server itself, or an unknown key */
         cells[KEY_COLUMN] = kind_of(record);
     if (record != NULL)
         cli_table_row(ctx, cells);

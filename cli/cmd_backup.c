@@ -71,7 +71,7 @@ static enum cli_exit get_backup(struct cli *cli, const char *id, json_t **out)
     return cli_http_get(cli->http, &target, out);
 }
 
-/* Its own state, or that of its verification. */
+/* Returns the backup's state, or its verification's. */
 static const char *state_of(const json_t *backup, bool of_verifying)
 {
     const json_t *at = of_verifying ? json_object_get(backup, "verified") : backup;
@@ -79,7 +79,7 @@ static const char *state_of(const json_t *backup, bool of_verifying)
     return state == NULL ? "" : state;
 }
 
-/* Print it; one that failed is a failed check. Takes backup. */
+/* Prints the backup; a failed one is a failed check. Takes backup. */
 static enum cli_exit show(struct cli *cli, json_t *backup)
 {
     bool is_bad = strcmp(state_of(backup, false), "failed") == 0 ||
@@ -108,7 +108,7 @@ static void draw(const json_t *backup, bool of_verifying)
     base_buf_fini(&text);
 }
 
-/* To the end of the work, with a bar over its bytes; then print what became of it. */
+/* Follows the job to its end with a bar over its bytes, then prints the result. */
 static enum cli_exit follow(struct cli *cli, const char *id, bool of_verifying)
 {
     const char *under_way = of_verifying ? "running" : "creating";
@@ -136,7 +136,7 @@ static enum cli_exit follow(struct cli *cli, const char *id, bool of_verifying)
     }
 }
 
-/* The answer to what began it: shown, or followed. Takes backup. */
+/* Prints the answer to the request that started the job, or follows the job. Takes backup. */
 static enum cli_exit began(struct cli *cli, json_t *backup, bool of_verifying)
 {
     char id[32];
@@ -145,7 +145,8 @@ static enum cli_exit began(struct cli *cli, json_t *backup, bool of_verifying)
         return CLI_OK;
     }
     const char *text = json_string_value(json_object_get(backup, "id"));
-    (void)snprintf(id, sizeof id, "%s", text == NULL ? "" : text); /* cut: the server's matter */
+    (void)snprintf(id, sizeof id, "%s",
+                   text == NULL ? "" : text); /* a truncated ID is refused by the server */
     json_decref(backup);
     return follow(cli, id, of_verifying);
 }

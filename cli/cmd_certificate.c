@@ -1,5 +1,5 @@
 /*
- * cli/cmd_certificate.c - certificates of erasure: fetched from the server, checked without it.
+ * cli/cmd_certificate.c - certificates of erasure: fetched from the server, verified offline.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 /* --- from the server --------------------------------------------------------------------------
  */
 
-/* GET target (which is freed); print the body as it is, with a line feed at its end. */
+/* Sends GET target (which is freed) and prints the body unchanged, with a trailing line feed. */
 static enum cli_exit print_answer(struct cli *cli, struct buf *target, const char *accept)
 {
     struct cli_answer answer;
@@ -57,7 +57,7 @@ enum cli_exit cli_certificate_key(struct cli *cli)
 /* --- from a file ------------------------------------------------------------------------------
  */
 
-/* Every line of the file, the last one with or without its line feed. */
+/* Calls take for every line of the file; the last line feed is optional. */
 static enum cli_exit each_line(const char *path,
                                enum cli_exit (*take)(void *ctx, struct slice line), void *ctx)
 {
@@ -72,19 +72,19 @@ static enum cli_exit each_line(const char *path,
 
 struct checking {
     EVP_PKEY *key;
-    struct base_audit_hash head; /* of the line before */
+    struct base_audit_hash head; /* of the previous line */
     size_t count;
-    bool from_first; /* the first one names none before it */
+    bool from_first; /* the first certificate names no predecessor */
 };
 
-/* Printed escaped, for who knows who wrote the file. */
+/* Returns a text that is printed escaped, because the file is not trusted. */
 static struct slice text_of(struct slice line, const char *name)
 {
     struct slice text;
     return base_line_text(line, name, &text) == ERR_OK ? text : SLICE_LIT("-");
 }
 
-/* A part of a chain begins where it begins. */
+/* Accepts the first certificate's predecessor, because the file may hold a part of the chain. */
 static void take_beginning(struct checking *c, struct slice line)
 {
     struct slice text;
@@ -92,7 +92,7 @@ static void take_beginning(struct checking *c, struct slice line)
     static const struct base_audit_hash NOTHING;
     if (base_line_text(line, "previous", &text) != ERR_OK ||
         base_audit_unhex(text, &before) != ERR_OK)
-        return; /* following it says so */
+        return; /* the check of the chain reports it */
     c->head = before;
     c->from_first = memcmp(&before, &NOTHING, sizeof before) == 0;
 }

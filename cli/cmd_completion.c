@@ -1,8 +1,9 @@
 /*
- * cli/cmd_completion.c - completion of words in shells: the scripts, and what they ask for.
+ * cli/cmd_completion.c - completion of words in shells: the scripts, and the command that they run.
  *
- * The scripts know how their shell is told, this program what fits: they never have to change with
- * the table. They run the bigtent that is in PATH, not whatever the line begins with.
+ * The scripts pass completions to their shell, and this program computes them, so that the scripts
+ * do not depend on the command table. They run the bigtent in PATH, not the program that the line
+ * names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static const char FISH[] =
 /* --- IDs of the server ---------------------------------------------------------------------------
  */
 
-/* The line is typed into a shell: nothing that could mean more than itself there. */
+/* Returns whether the ID has no character that is special in a shell, where it will be inserted. */
 static bool is_plain_id(struct slice id)
 {
     for (size_t i = 0; i < id.len; i++) {
@@ -166,7 +167,7 @@ static void put_ids(struct cli *cli, struct cli_complete *c)
     json_decref(doc);
 }
 
-/* Whatever goes wrong is nothing to propose, and nothing to say: somebody is typing. */
+/* Adds the server's IDs. On an error it proposes none and prints nothing, as the user is typing. */
 static void ask_server(struct cli *cli, struct cli_complete *c)
 {
     struct buf unsaid;

@@ -1,4 +1,4 @@
-/* cli/cmd_export.c - export: options in, a summary out; the work is in export.c. */
+/* cli/cmd_export.c - export: parses options, prints a summary; export.c does the work. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ static enum cli_exit take_rows_per_file(const struct cli *cli, uint64_t *out)
     return CLI_OK;
 }
 
-/* The first key behind all that begin with prefix; empty: there is none. */
+/* Returns the first key after all keys with prefix; empty: there is none. */
 static struct slice behind_prefix(struct slice prefix)
 {
     size_t len = prefix.len;

@@ -1,4 +1,4 @@
-/* cli/cmd_health.c - does it answer, is it ready: /healthz and /readyz, without a key. */
+/* cli/cmd_health.c - health and readiness: /healthz and /readyz, without a key. */
 #include "cli/fields.h"
 #include "cli/handlers.h"
 #include "cli/http.h"
@@ -17,7 +17,7 @@ static const struct cli_field HEALTH_FIELDS[] = {
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
-/* GET path; *out_doc is NULL when the answer is not JSON. */
+/* Sends GET path; *out_doc is NULL when the answer is not JSON. */
 static enum cli_exit ask(struct cli *cli, const char *path, struct cli_answer *out,
                          json_t **out_doc)
 {

@@ -1,4 +1,4 @@
-/* cli/cmd_import.c - import: options in, stages in their order, a summary out. */
+/* cli/cmd_import.c - import: parses options, runs the stages, prints a summary. */
 #include "base/clock.h"
 #include "cli/fields.h"
 #include "cli/handlers.h"
@@ -40,7 +40,8 @@ static void print_summary(const struct cli_import *m, uint64_t started_ns)
                               (json_int_t)((base_monotonic_ns() - started_ns) / 1000000)));
 }
 
-/* The server is looked at first: a table that is not there is said before hours of hashing. */
+/* Runs the stages. The server is checked first, so that a missing table is reported before hours of
+ * hashing. */
 static enum cli_exit import(struct cli_import *m)
 {
     enum cli_exit e = cli_import_look(m, flag(m, "create"));

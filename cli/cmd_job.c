@@ -1,4 +1,4 @@
-/* cli/cmd_job.c - long work of the server: /v1/admin/jobs. */
+/* cli/cmd_job.c - long-running jobs of the server: /v1/admin/jobs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ static bool is_state(const json_t *job, const char *state)
     return text != NULL && strcmp(text, state) == 0;
 }
 
-/* Print the job; a failed one is a failed check. Takes job. */
+/* Prints the job; a failed one is a failed check. Takes job. */
 static enum cli_exit show(struct cli *cli, json_t *job)
 {
     bool failed = is_state(job, "failed");
@@ -107,7 +107,7 @@ static enum cli_exit show(struct cli *cli, json_t *job)
     return failed ? cli_fail(CLI_CHECK_FAILED, "the job failed") : CLI_OK;
 }
 
-/* 0 where there is none. */
+/* Returns the number; 0 when it is missing. */
 static uint64_t number_of(const json_t *object, const char *name)
 {
     json_int_t value = json_integer_value(json_object_get(object, name));
@@ -122,7 +122,7 @@ static void add_amount(struct buf *out, bool is_bytes, uint64_t amount)
         base_buf_append_u64(out, amount);
 }
 
-/* " 1.5 GiB of 20.0 GiB, 120.0 MiB/s, 158 s left": of what the step counts now. */
+/* Appends the step's progress: " 1.5 GiB of 20.0 GiB, 120.0 MiB/s, 158 s left". */
 static void add_amounts(struct buf *out, const json_t *progress)
 {
     uint64_t done = number_of(progress, "done");
@@ -150,7 +150,7 @@ static void add_amounts(struct buf *out, const json_t *progress)
         base_buf_printf(out, ", %" JSON_INTEGER_FORMAT " s left", json_integer_value(left));
 }
 
-/* "  waits, place 2 of 3, 14 s left" */
+/* Appends the job's place in its queue: "  waits, place 2 of 3, 14 s left". */
 static void add_place(struct buf *out, const json_t *queue)
 {
     const json_t *left = json_object_get(queue, "seconds_left");
@@ -164,7 +164,7 @@ static void add_place(struct buf *out, const json_t *queue)
         base_buf_printf(out, ", %" JSON_INTEGER_FORMAT " s left", json_integer_value(left));
 }
 
-/* The bar is over what the step counts, where it knows how much there is; else over the steps. */
+/* Draws a bar over the step's progress, if its total is known; else over the steps. */
 static void draw_steps(const json_t *job)
 {
     const json_t *steps = json_object_get(job, "steps");
@@ -179,7 +179,7 @@ static void draw_steps(const json_t *job)
                     name != NULL ? name : "");
     add_amounts(&text, progress);
     add_place(&text, json_object_get(job, "queue"));
-    base_buf_append_byte(&text, '\0'); /* all of it is short: nothing is lost */
+    base_buf_append_byte(&text, '\0'); /* the text is short and fits */
     if (all > 0)
         cli_progress_draw(number_of(progress, "done"), all, (const char *)text.ptr);
     else

@@ -13,7 +13,7 @@
 #define TENANT_KEYS "/v1/admin/tenants/{}/keys"
 #define OTHER_KEYS  "/v1/admin/keys"
 
-/* The one place where a key is shown. */
+/* The only fields that show a key. */
 static const struct cli_field NEW_KEY_FIELDS[] = {
     {"id", "id", CLI_FIELD_TEXT, NULL},          {"kind", "kind", CLI_FIELD_TEXT, NULL},
     {"scopes", "scopes", CLI_FIELD_NAMES, NULL}, {"key", "key", CLI_FIELD_TEXT, NULL},
@@ -37,7 +37,7 @@ static void keys_target(const struct cli *cli, struct buf *target)
     cli_target1(target, tenant != NULL ? TENANT_KEYS : OTHER_KEYS, tenant);
 }
 
-/* The values of a repeated option as a list, put into body unless there are none. */
+/* Adds the values of a repeated option to body as a list, unless there are none. */
 static bool add_list(const struct cli *cli, const char *option, json_t *body, const char *member)
 {
     json_t *list = json_array();
@@ -53,7 +53,7 @@ static bool add_list(const struct cli *cli, const char *option, json_t *body, co
     return ok;
 }
 
-/* Rates of the key alone. */
+/* Adds rate limits of the key itself. */
 static enum cli_exit add_limits(const struct cli *cli, json_t *body)
 {
     static const struct {
@@ -81,8 +81,8 @@ static enum cli_exit add_limits(const struct cli *cli, json_t *body)
     return e;
 }
 
-/* {"kind":..,"scopes":[..],"tenants":[..],"label":..,"row_prefix":..}; NULL when a text is not
- * UTF-8. */
+/* Returns {"kind":..,"scopes":[..],"tenants":[..],"label":..,"row_prefix":..}; NULL when a text is
+ * not UTF-8. */
 static json_t *creation_body(const struct cli *cli, const char *kind)
 {
     const char *label = cli_args_value(&cli->args, "label");

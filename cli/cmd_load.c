@@ -1,7 +1,7 @@
 /*
  * cli/cmd_load.c - many rows from NDJSON: POST /v1/tables/{table}:write, a chunk per request.
  *
- * Chunks are sent one after the other; the next begins when the last has no pending line (bulk.h).
+ * Chunks are sent one after the other; the next starts when the last has no pending line (bulk.h).
  */
 #include <stdio.h>
 #include <string.h>
@@ -102,7 +102,7 @@ static void take_state(void *ctx, const struct cli_line *line, enum cli_line_sta
 /* --- the command ------------------------------------------------------------------------------
  */
 
-/* Where a load that did not finish can go on. */
+/* Reports the line at which an unfinished load can continue. */
 static void say_where(const struct load *l, enum cli_exit why)
 {
     const struct cli_line *pending = NULL;
@@ -185,7 +185,7 @@ enum cli_exit cli_row_load(struct cli *cli)
     l.bulk.table = cli->args.words[0];
     l.bulk.retries = cli->config.retries;
     l.bulk.timestamps = unit;
-    l.has_warned = unit != NULL; /* nobody is in doubt who says the unit */
+    l.has_warned = unit != NULL; /* an explicit unit is not ambiguous */
     l.bulk.on_state = take_state;
     l.bulk.ctx = &l;
     cli_chunk_init(&l.chunk);

@@ -1,7 +1,7 @@
 /*
  * cli/cmd_metering.c - bills: GET /v1/admin/metering, or /v1/metering with a tenant's key.
  *
- * Lines are printed as they come.
+ * Lines are printed as they arrive.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 static enum cli_exit print_bytes(void *ctx, struct slice bytes)
 {
-    (void)ctx; /* as they are */
+    (void)ctx; /* unchanged */
     cli_out_bytes(bytes);
     return cli_out_state();
 }

@@ -1,4 +1,4 @@
-/* cli/cmd_move_in.c - move-in: options in, stages in their order, what came of it out. */
+/* cli/cmd_move_in.c - move-in: parses options, runs the stages, prints the results. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ static bool flag(const struct cli_move_in *m, const char *name)
     return cli_args_flag(&m->cli->args, name);
 }
 
-/* --- what came of it --------------------------------------------------------------------------
+/* --- results ----------------------------------------------------------------------------------
  */
 
 static json_t *sources_json(const struct cli_move_in *m)
@@ -89,10 +89,10 @@ static void print_summary(const struct cli_move_in *m, uint64_t started_ns)
                                   (json_int_t)((base_monotonic_ns() - started_ns) / 1000000)));
 }
 
-/* --- a rehearsal ------------------------------------------------------------------------------
+/* --- dry run ----------------------------------------------------------------------------------
  */
 
-/* All that would come to the tenant of a source, against its quota. */
+/* Checks all data to import into the source's tenant against the tenant's quota. */
 static enum cli_exit check_quota(const struct cli_move_in *m, const struct cli_move *v)
 {
     struct cli_content all = {0};
@@ -100,7 +100,7 @@ static enum cli_exit check_quota(const struct cli_move_in *m, const struct cli_m
         if (strcmp(m->moves[i].source->tenant, v->source->tenant) != 0)
             continue;
         if (&m->moves[i] < v)
-            return CLI_OK; /* it was said */
+            return CLI_OK; /* reported already */
         cli_content_merge(&all, &m->moves[i].content);
     }
     if (all.bytes > v->free_bytes)

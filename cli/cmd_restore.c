@@ -1,5 +1,5 @@
-/* cli/cmd_restore.c - backups of one tenant, what is restored from them, and the operations that do
- * it: /v1/admin/tenants/{id}/backups, :restore, /operations. */
+/* cli/cmd_restore.c - backups and restores of one tenant, and their operations:
+ * /v1/admin/tenants/{id}/backups, :restore, /operations. */
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static const char *text_of(const json_t *object, const char *name)
 
 /* --- following -------------------------------------------------------------------------------- */
 
-/* Print it; one that did not come to a good end is a failed check. Takes operation. */
+/* Prints the operation; a failed or cancelled one is a failed check. Takes operation. */
 static enum cli_exit show(struct cli *cli, json_t *operation)
 {
     const char *state = text_of(operation, "state");
@@ -127,7 +127,7 @@ static enum cli_exit follow(struct cli *cli, const char *id)
     }
 }
 
-/* The answer to what began it: shown, or followed. Takes operation. */
+/* Prints the answer to the request that started the operation, or follows it. Takes operation. */
 static enum cli_exit began(struct cli *cli, json_t *operation)
 {
     char id[32];
@@ -135,7 +135,8 @@ static enum cli_exit began(struct cli *cli, json_t *operation)
         cli_fields_show(cli, OPERATION_FIELDS, operation);
         return CLI_OK;
     }
-    (void)snprintf(id, sizeof id, "%s", text_of(operation, "id")); /* cut: the server's matter */
+    (void)snprintf(id, sizeof id, "%s",
+                   text_of(operation, "id")); /* a truncated ID is refused by the server */
     json_decref(operation);
     return follow(cli, id);
 }
@@ -149,7 +150,8 @@ enum cli_exit cli_restore_begin_backup(struct cli *cli, json_t *body)
     const char *table = cli_args_value(&cli->args, "table");
     const char *name = cli_args_value(&cli->args, "name");
     if (table != NULL)
-        (void)json_object_set_new(body, "table", json_string(table)); /* ASCII, or refused */
+        (void)json_object_set_new(body, "table",
+                                  json_string(table)); /* other than ASCII is refused */
     if (name != NULL)
         (void)json_object_set_new(body, "name", json_string(name));
     cli_target1(&target, TENANT "/backups", cli->config.tenant);

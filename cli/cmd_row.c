@@ -22,7 +22,7 @@ enum cli_exit cli_row_target(const struct cli *cli, const char *pattern, struct 
     return CLI_OK;
 }
 
-/* The one row of POST :read. */
+/* Reads one row with POST :read. */
 static enum cli_exit get_filtered(struct cli *cli, json_t **out)
 {
     struct buf target;
@@ -70,7 +70,7 @@ enum cli_exit cli_row_get(struct cli *cli)
     return e;
 }
 
-/* Send the row and show its timestamp. Takes body. */
+/* Sends the row and prints its timestamp. Takes body. */
 static enum cli_exit write_row(struct cli *cli, const char *method, json_t *body)
 {
     static const struct cli_field fields[] = {

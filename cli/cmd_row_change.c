@@ -1,4 +1,4 @@
-/* cli/cmd_row_change.c - changes of a row beside put and set: :mutate, :modify, :check. */
+/* cli/cmd_row_change.c - changes of a row other than put and set: :mutate, :modify, :check. */
 #include "cli/cells.h"
 #include "cli/fields.h"
 #include "cli/handlers.h"
@@ -13,7 +13,8 @@
 
 #define ROW "/v1/tables/{}/rows/{}"
 
-/* Takes body. None of these may be done twice: a lost answer is not asked for again. */
+/* Sends a change without retries after a lost answer, because none of these is idempotent. Takes
+ * body. */
 static enum cli_exit post(struct cli *cli, const char *pattern, json_t *body, json_t **out)
 {
     struct buf target;
@@ -26,7 +27,7 @@ static enum cli_exit post(struct cli *cli, const char *pattern, json_t *body, js
     return e;
 }
 
-/* The words behind table and key as a list. */
+/* Converts the words after table and key to a list. */
 static enum cli_exit list_of_words(const struct cli *cli,
                                    enum cli_exit (*take)(const char *word, json_t *list),
                                    json_t **out)
@@ -74,7 +75,7 @@ enum cli_exit cli_row_modify(struct cli *cli)
 /* --- check ------------------------------------------------------------------------------------
  */
 
-/* Every --name of the command line, as a list in body. */
+/* Adds every --name of the command line to body as a list. */
 static enum cli_exit take_list(const struct cli *cli, const char *name, json_t *body)
 {
     json_t *list = json_array();

@@ -2,7 +2,7 @@
  * cli/cmd_scan.c - rows in key order: GET /v1/tables/{table}/rows, with a filter POST :read;
  * NDJSON.
  *
- * Lines are printed as they come; the stream is never held.
+ * Lines are printed as they arrive; the stream is never held in memory.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void pass_line(struct slice line)
     cli_out_text("\n");
 }
 
-/* The last line of a read with stats; rows begin with "key". */
+/* Returns whether the line is the last one of a read with stats; rows start with "key". */
 static bool is_stats(struct slice line)
 {
     static const char begin[] = "{\"stats\":";
@@ -121,7 +121,7 @@ static void make_query(const struct cli *cli, struct buf *target)
     cli_reads_query(cli, target);
 }
 
-/* {"prefix":..} or {"start":..,"end":..}: one range; nothing given is every row. */
+/* Adds one range, {"prefix":..} or {"start":..,"end":..}; without options, all rows. */
 static bool put_range(const struct cli *cli, json_t *body)
 {
     static const char *const bounds[] = {"prefix", "start", "end"};

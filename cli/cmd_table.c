@@ -49,7 +49,7 @@ enum cli_exit cli_table_list(struct cli *cli)
     return cli_fields_list(cli, TABLE_COLUMNS, &target, "tables");
 }
 
-/* Take body, show the table that comes back. */
+/* Sends body, which it takes, and prints the returned table. */
 static enum cli_exit send_table(struct cli *cli, const char *method, const char *path, json_t *body,
                                 bool repeatable)
 {
@@ -71,7 +71,7 @@ static enum cli_exit add_split(json_t *body, struct slice key)
     return CLI_OK;
 }
 
-/* A row key a line, taken as its bytes are; empty lines are nothing. */
+/* Adds a row key for each line, byte by byte; skips empty lines. */
 static enum cli_exit add_splits_file(json_t *body, const char *path)
 {
     struct cli_input in;
@@ -108,7 +108,7 @@ static enum cli_exit add_splits(const struct cli *cli, json_t *body)
     return e;
 }
 
-/* null switches the stream off. */
+/* Adds the retention; null disables the stream. */
 static enum cli_exit add_retention(const struct cli *cli, json_t *body)
 {
     const char *text = cli_args_value(&cli->args, "change-stream-retention");
@@ -155,13 +155,13 @@ enum cli_exit cli_table_create(struct cli *cli)
         json_decref(body);
         return e;
     }
-    /* A table is split once: a second attempt would be refused for what the first one did. */
+    /* A table is split once: a retry would be refused because of the first attempt. */
     bool is_split =
         json_object_get(body, "splits") != NULL || json_object_get(body, "splits_b64") != NULL;
     return send_table(cli, "PUT", TABLE, body, !is_split);
 }
 
-/* One --create, --update or --drop. */
+/* Adds one --create, --update or --drop. */
 static enum cli_exit add_change(json_t *body, const char *option, const char *value)
 {
     bool is_drop = strcmp(option, "drop") == 0;

@@ -44,7 +44,7 @@ static const struct cli_field TENANT_FIELDS[] = {
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
-/* The name may hold spaces, so it stands last. */
+/* The name may hold spaces, so it is the last column. */
 static const struct cli_field TENANT_COLUMNS[] = {
     {"TENANT", "id", CLI_FIELD_TEXT, NULL},
     {"STATE", "state", CLI_FIELD_TEXT, NULL},
@@ -62,7 +62,7 @@ static const struct cli_field QUOTA_FIELDS[] = {
     CLI_QUOTA(CLI_QUOTA_FIELD){NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
-/* Send a change of one tenant and show the tenant. */
+/* Sends a change of one tenant and prints the tenant. */
 static enum cli_exit change(struct cli *cli, const char *method, const char *pattern, json_t *body,
                             bool repeatable)
 {
@@ -147,7 +147,7 @@ enum cli_exit cli_tenant_rotate_key(struct cli *cli)
     return change(cli, "POST", TENANT ":rotate-key", NULL, false);
 }
 
-/* --- leaving ----------------------------------------------------------------------------------
+/* --- offboarding ------------------------------------------------------------------------------
  */
 
 static const struct cli_field STARTED_FIELDS[] = {
@@ -168,7 +168,8 @@ static const struct cli_field WOULD_GO_FIELDS[] = {
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
-/* The body of --confirm, --grace and --reason; NULL when one of them is wrong, which is said. */
+/* Returns the body of --confirm, --grace and --reason; NULL, with a message, when one is
+ * invalid. */
 static json_t *departure_wanted(struct cli *cli, enum cli_exit *out)
 {
     const char *id = cli->args.words[0];
@@ -197,8 +198,8 @@ static json_t *departure_wanted(struct cli *cli, enum cli_exit *out)
     return body;
 }
 
-/* Waits for the job's end and shows it. After a restore, the job of a tenant that was purged before
- * is known by its ID alone: then shows the answer. Takes answer. */
+/* Waits for the job's end and prints it. After a restore, the server knows the job of an earlier
+ * purged tenant by its ID only; then prints the answer. Takes answer. */
 static enum cli_exit follow(struct cli *cli, const char *job, json_t *answer)
 {
     const char *state = json_string_value(json_object_get(answer, "state"));
@@ -273,7 +274,7 @@ enum cli_exit cli_tenant_hold(struct cli *cli)
 
 enum cli_exit cli_tenant_release(struct cli *cli)
 {
-    return change(cli, "POST", TENANT ":release", NULL, false); /* a second one is refused */
+    return change(cli, "POST", TENANT ":release", NULL, false); /* a second release is refused */
 }
 
 /* --- quota ------------------------------------------------------------------------------------
@@ -286,8 +287,8 @@ static enum cli_exit get_quota(struct cli *cli, json_t **out)
     return cli_http_get(cli->http, &target, out);
 }
 
-/* PUT replaces all that is the tenant's own, so what the line does not name is taken from what it
- * has now. */
+/* Sends the quota. PUT replaces the tenant's whole own quota, so members that the line does not
+ * name keep their current values. */
 static enum cli_exit put_quota(struct cli *cli, bool none)
 {
     json_t *present = NULL;
@@ -317,7 +318,7 @@ enum cli_exit cli_tenant_quota(struct cli *cli)
     enum cli_exit e = CLI_OK;
     if (none && given)
         e = cli_fail(CLI_USAGE, "--none takes back every limit; it goes with no other option");
-    json_t *tried = json_object(); /* a wrong line sends nothing */
+    json_t *tried = json_object(); /* an invalid line sends nothing */
     if (e == CLI_OK)
         e = cli_quota_apply(cli, tried);
     json_decref(tried);

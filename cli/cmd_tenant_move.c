@@ -1,4 +1,4 @@
-/* cli/cmd_tenant_move.c - tenant move: four keys and two servers in, what came of it out. */
+/* cli/cmd_tenant_move.c - tenant move: opens two servers with four keys, prints the result. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const char *value(const struct cli_tenant_move *m, const char *name)
 /* --- sides ------------------------------------------------------------------------------------
  */
 
-/* url: of config, a copy. */
+/* Opens one connection; config gets a copy of url. */
 static enum cli_exit open_one(struct cli_config *config, const struct cli_config *like,
                               const char *url, const char *key_file, struct cli_http **out)
 {
@@ -41,7 +41,7 @@ static enum cli_exit open_from(struct cli_tenant_move *m)
 {
     const struct cli_config *own = &m->cli->config;
     m->from.admin = m->cli->http;
-    m->from.admin_config = *own; /* borrowed: only looked at */
+    m->from.admin_config = *own; /* borrowed: read-only */
     enum cli_exit e =
         open_one(&m->from.data_config, own, own->url, value(m, "data-key-file"), &m->from.data);
     m->from.data_config.tenant = m->tenant;
@@ -161,7 +161,8 @@ enum cli_exit cli_tenant_move_command(struct cli *cli)
                           : snprintf(state, sizeof state, "%s.move", m.tenant);
     if (n < 0 || (size_t)n >= sizeof state)
         return cli_fail(CLI_USAGE, "the path of the notes is too long");
-    (void)snprintf(m.reason, sizeof m.reason, "moved to %s", value(&m, "to")); /* cut is fine */
+    (void)snprintf(m.reason, sizeof m.reason, "moved to %s",
+                   value(&m, "to")); /* may be truncated */
     m.state_path = state;
     m.keys_dir = value(&m, "issue-keys");
     enum cli_exit e = open_from(&m);

@@ -1,10 +1,11 @@
 /*
- * cli/cmd_top.c - who does most at this moment: GET /v1/admin/top, as a screen, a table or JSON.
+ * cli/cmd_top.c - the busiest tenants at this moment: GET /v1/admin/top, as a screen, a table or
+ * JSON.
  *
- * The screen is taken when the first answer is there: whatever is wrong from the start is said like
- * by any command. Later a server that is gone, busy or silent leaves the last answer on the screen,
- * marked; a refusal ends it. Messages are held meanwhile. Keys are looked at also while an answer
- * is awaited.
+ * Full-screen mode starts after the first answer, so that earlier errors are reported as by any
+ * command. Later, when the server is unreachable, busy or silent, the last answer stays on the
+ * screen, marked; a refusal ends the program. Messages are held while the screen is shown. Keys are
+ * also read while a request waits for its answer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,19 +27,19 @@
 
 #define NS_PER_MS   UINT64_C(1000000)
 #define NS_PER_S    UINT64_C(1000000000)
-#define CLOCK_MS    1000 /* the time on the screen goes on */
+#define CLOCK_MS    1000 /* interval at which the screen's clock is redrawn */
 #define STATUS_BUSY 429
-#define STATUS_OURS 500 /* from here on it is the server's fault */
+#define STATUS_OURS 500 /* statuses from here on are errors of the server */
 
 struct watch {
     struct cli *cli;
     struct cli_top top;
     enum cli_top_order order;
     uint64_t interval_s;
-    uint64_t count;     /* rows wanted; 0: what fits */
-    struct buf trouble; /* messages held, about the last try */
-    uint64_t answer_ns; /* when the last good answer came */
-    uint64_t due_ns;    /* when the next one is wanted */
+    uint64_t count;     /* requested rows; 0: as many as fit */
+    struct buf trouble; /* held messages about the last try */
+    uint64_t answer_ns; /* time of the last good answer */
+    uint64_t due_ns;    /* time of the next request */
     bool has_screen;
     bool is_stale;
     bool is_paused;
@@ -138,7 +139,7 @@ static enum cli_exit print_json(struct watch *w, bool once)
             return e;
         cli_json_print(doc);
         json_decref(doc);
-        e = cli_out_flush(); /* whoever reads it wants it now */
+        e = cli_out_flush(); /* a reader of the output wants each answer at once */
         if (e != CLI_OK || once)
             return e;
         if (!cli_sleep_ms(w->interval_s * (NS_PER_S / NS_PER_MS)))
@@ -149,7 +150,7 @@ static enum cli_exit print_json(struct watch *w, bool once)
 /* --- the screen ---------------------------------------------------------------------------------
  */
 
-/* The first message, without "bigtent: ". */
+/* Returns the first message, without "bigtent: ". */
 static struct slice first_trouble(const struct watch *w)
 {
     static const char prefix[] = "bigtent: ";
@@ -184,7 +185,7 @@ static enum cli_exit draw(const struct watch *w)
 static void order_by(struct watch *w, enum cli_top_order order)
 {
     w->order = order;
-    w->due_ns = 0; /* others may belong in the list */
+    w->due_ns = 0; /* the new order may list other tenants */
     cli_top_sort(&w->top, order);
 }
 
@@ -211,11 +212,11 @@ static void take_key(struct watch *w, int key)
         order_by(w, CLI_TOP_LATENCY);
         break;
     default:
-        break; /* a new size is seen when the page is drawn */
+        break; /* drawing the page reads the new size */
     }
 }
 
-/* While an answer is awaited. */
+/* Handles keys while a request waits for its answer. */
 static bool goes_on(void *ctx)
 {
     struct watch *w = ctx;
@@ -225,7 +226,7 @@ static bool goes_on(void *ctx)
     return !w->is_over && (!changed || draw(w) == CLI_OK);
 }
 
-/* Anything but CLI_OK ends the screen. */
+/* Requests a new answer; any result but CLI_OK ends the screen. */
 static enum cli_exit look_again(struct watch *w)
 {
     struct buf target;
@@ -238,7 +239,7 @@ static enum cli_exit look_again(struct watch *w)
                                   .timeout_ms = CLI_TOP_WAIT_MS,
                                   .goes_on = goes_on,
                                   .ctx = w};
-    size_t old = w->trouble.len; /* is shown as long as the answer is awaited */
+    size_t old = w->trouble.len; /* shown until the answer arrives */
     w->due_ns = base_monotonic_ns() + w->interval_s * NS_PER_S;
     enum cli_exit e = cli_http_run(w->cli->http, &request, &answer);
     base_buf_fini(&target);
@@ -275,12 +276,12 @@ static enum cli_exit watch(struct watch *w)
         if (e == CLI_OK && !w->is_over)
             e = draw(w);
     }
-    if (e == CLI_INTERRUPTED && !cli_interrupted()) /* goes_on broke off a request */
+    if (e == CLI_INTERRUPTED && !cli_interrupted()) /* goes_on aborted a request */
         e = w->is_over ? CLI_OK : cli_out_state();
     return e;
 }
 
-/* What was held is said now that it can be read. */
+/* Prints the held messages after the screen is closed. */
 static void say_trouble(struct watch *w)
 {
     while (w->trouble.len > 0) {

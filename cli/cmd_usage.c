@@ -1,4 +1,4 @@
-/* cli/cmd_usage.c - what a tenant stores: /v1/usage, /v1/admin/tenants/{id}/usage. */
+/* cli/cmd_usage.c - usage of a tenant: /v1/usage, /v1/admin/tenants/{id}/usage. */
 #include "cli/handlers.h"
 #include "cli/http.h"
 #include "cli/json_text.h"
@@ -27,7 +27,7 @@ static const struct cli_field USAGE_FIELDS[] = {
     CLI_QUOTA(CLI_QUOTA_MEMBER_FIELD){NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
-/* 0 only when the document says so of each. */
+/* Returns false only when the document has 0 for each member. */
 static bool has_drift(const json_t *usage)
 {
     static const char *const members[] = {"drift.stored_bytes", "drift.rows", "drift.cells",

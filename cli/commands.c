@@ -1,7 +1,7 @@
 /*
- * cli/commands.c - the command table: what exists, what it takes, what help says about it.
+ * cli/commands.c - the command table: commands, their arguments, their help.
  *
- * Dispatch, argument checks and every help page are made from this file. Over 500 lines because it
+ * Dispatch, argument checks and every help page use this file. Over 500 lines because it
  * is one table, and help is text.
  */
 #include "cli/command.h"

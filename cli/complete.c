@@ -1,8 +1,8 @@
 /*
  * cli/complete.c - see complete.h.
  *
- * One pass over the words in front of the last one, as in args.c, but nothing is refused: a word
- * that is in no table leaves a line about which nothing is known.
+ * One pass over the words before the last one, as in args.c, but nothing is refused: after a word
+ * that is in no table, the line has no completions.
  */
 #include "cli/complete.h"
 
@@ -15,12 +15,12 @@
 struct line {
     struct cli_complete *out;
     const char *const *words;
-    size_t count; /* of the words in front of the last one */
+    size_t count; /* of the words before the last one */
     const struct cli_group *group;
     const struct cli_command *command;
-    const struct cli_option *pending; /* its value comes next */
-    size_t word_count;                /* behind the command */
-    const char *first_word;           /* of these */
+    const struct cli_option *pending; /* option whose value is next */
+    size_t word_count;                /* of words after the command */
+    const char *first_word;           /* after the command */
     bool options_ended;
     bool is_lost; /* a word is in no table */
 };
@@ -36,7 +36,7 @@ void cli_complete_put(struct cli_complete *c, struct slice word, const char *wha
     base_buf_append_byte(c->lines, '\n');
 }
 
-/* --- the words in front ------------------------------------------------------------------------
+/* --- the words before the last one -------------------------------------------------------------
  */
 
 static bool is_option(const struct line *l, const char *word)
@@ -114,7 +114,7 @@ static void follow(struct line *l)
     }
 }
 
-/* --- the last one ------------------------------------------------------------------------------
+/* --- the last word -----------------------------------------------------------------------------
  */
 
 static void put_commands(struct cli_complete *c, const char *group)
@@ -153,7 +153,7 @@ static void put_options(const struct line *l, const struct cli_option *list)
     }
 }
 
-/* takes: one alternative of what the table says, e.g. "FILE" or "all". */
+/* Adds completions for one alternative in the table, e.g. "FILE" or "all". */
 static void put_alternative(const struct line *l, struct slice takes, enum cli_complete_ids ids)
 {
     struct cli_complete *c = l->out;
@@ -180,7 +180,7 @@ static void put_values(const struct line *l, struct slice takes, enum cli_comple
     }
 }
 
-/* What the table says of the word number `at` behind the command, without brackets. */
+/* Returns the table's entry for word number `at` after the command, without brackets. */
 static struct slice positional(const struct cli_command *command, size_t at)
 {
     struct slice rest = base_slice_text(command->words);

@@ -1,4 +1,5 @@
-/* cli/config.c - see config.h. Options win over the environment, an empty variable is none. */
+/* cli/config.c - see config.h. Options override the environment; an empty variable counts as
+ * unset. */
 #include "cli/config.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static const char *setting(const struct cli_args *args, const char *option, cons
     return value != NULL ? value : from_environment(variable);
 }
 
-/* Header values: visible ASCII, so that nothing can be smuggled into the request head. */
+/* Checks header values: only visible ASCII, so that a value cannot add headers to the request. */
 static bool is_visible_ascii(const char *text)
 {
     for (const char *p = text; *p != '\0'; p++) {
@@ -39,7 +40,7 @@ static bool is_visible_ascii(const char *text)
     return text[0] != '\0';
 }
 
-/* NULL: it is no URL of a server. */
+/* Returns a copy of the URL; NULL when it is not a server's URL. */
 static char *new_url(const char *url, const char *scheme)
 {
     size_t len = strlen(url);
@@ -88,7 +89,7 @@ enum cli_exit cli_config_read_key(const char *path, struct cli_config *out)
     return CLI_OK;
 }
 
-/* Overwrite the value of --key in argv with stars: it was visible long enough. */
+/* Overwrites the value of --key in argv with stars, so that the process list no longer shows it. */
 static void hide_key(int argc, char **argv, const char *key)
 {
     for (int i = 1; i < argc; i++) {
