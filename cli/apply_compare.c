@@ -19,8 +19,7 @@ static void note(struct cli_apply_item *item, const char *group, const char *fie
 {
     char name[FIELD_BYTES];
     (void)snprintf(name, sizeof name, "%s%s%s", group != NULL ? group : "",
-                   group != NULL ? "." : "",
-                   field); /* fits: field names are constants, families short */
+                   group != NULL ? "." : "", field); /* fits: fields are ours, families short */
     json_t *change = json_object();
     json_object_set_new(change, "field", json_string(name));
     if (from != NULL)
@@ -109,8 +108,7 @@ static void new_tenant(struct cli_apply_item *item)
     item->body = json_pack("{s:s}", "id", item->id);
     take(item, "display_name", item->body);
     if (json_is_null(json_object_get(item->doc, "plan")))
-        json_object_set_new(item->body, "plan",
-                            json_null()); /* else the server assigns the standard plan */
+        json_object_set_new(item->body, "plan", json_null()); /* else: the standard plan */
     else
         take(item, "plan", item->body);
     if (json_is_true(json_object_get(item->doc, "encrypted")))

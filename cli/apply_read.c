@@ -79,8 +79,7 @@ static void read_thing(struct cli_apply_reader *r, const struct cli_yaml_node *n
     if (read_id(r, n, t->what, t->id_field, t->check, doc)) {
         set_about(r, &outer, t->what, doc);
         cli_apply_read_map(r, n, t->fields, doc);
-        (void)cli_apply_add(r->apply, t->kind, cli_apply_place(r, n),
-                            doc); /* the item needs no more fields */
+        (void)cli_apply_add(r->apply, t->kind, cli_apply_place(r, n), doc); /* already complete */
     } else {
         json_decref(doc);
     }

@@ -176,7 +176,7 @@ static enum cli_exit judge(const struct cli_answer *answer, const char *table)
     case CLI_CALL_DONE:
     case CLI_CALL_UNAVAILABLE:
     case CLI_CALL_EXHAUSTED:
-        return CLI_UNREACHABLE; /* broken, the server is stopping, or the tenant is over its read rate */
+        return CLI_UNREACHABLE; /* broken, server stopping, or tenant over its read rate */
     default:
         return cli_fail(CLI_CHECK_FAILED, "the change stream of the table %s: %s (status %d)",
                         table, answer->grpc_message, answer->grpc_status);

@@ -145,8 +145,7 @@ static enum cli_exit began(struct cli *cli, json_t *backup, bool of_verifying)
         return CLI_OK;
     }
     const char *text = json_string_value(json_object_get(backup, "id"));
-    (void)snprintf(id, sizeof id, "%s",
-                   text == NULL ? "" : text); /* a truncated ID is refused by the server */
+    (void)snprintf(id, sizeof id, "%s", text == NULL ? "" : text); /* truncated: not found */
     json_decref(backup);
     return follow(cli, id, of_verifying);
 }

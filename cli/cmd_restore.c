@@ -135,8 +135,7 @@ static enum cli_exit began(struct cli *cli, json_t *operation)
         cli_fields_show(cli, OPERATION_FIELDS, operation);
         return CLI_OK;
     }
-    (void)snprintf(id, sizeof id, "%s",
-                   text_of(operation, "id")); /* a truncated ID is refused by the server */
+    (void)snprintf(id, sizeof id, "%s", text_of(operation, "id")); /* truncated: not found */
     json_decref(operation);
     return follow(cli, id);
 }
@@ -150,8 +149,7 @@ enum cli_exit cli_restore_begin_backup(struct cli *cli, json_t *body)
     const char *table = cli_args_value(&cli->args, "table");
     const char *name = cli_args_value(&cli->args, "name");
     if (table != NULL)
-        (void)json_object_set_new(body, "table",
-                                  json_string(table)); /* other than ASCII is refused */
+        (void)json_object_set_new(body, "table", json_string(table)); /* ASCII, or refused */
     if (name != NULL)
         (void)json_object_set_new(body, "name", json_string(name));
     cli_target1(&target, TENANT "/backups", cli->config.tenant);

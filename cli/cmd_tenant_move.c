@@ -161,8 +161,7 @@ enum cli_exit cli_tenant_move_command(struct cli *cli)
                           : snprintf(state, sizeof state, "%s.move", m.tenant);
     if (n < 0 || (size_t)n >= sizeof state)
         return cli_fail(CLI_USAGE, "the path of the notes is too long");
-    (void)snprintf(m.reason, sizeof m.reason, "moved to %s",
-                   value(&m, "to")); /* may be truncated */
+    (void)snprintf(m.reason, sizeof m.reason, "moved to %s", value(&m, "to")); /* truncated: fine */
     m.state_path = state;
     m.keys_dir = value(&m, "issue-keys");
     enum cli_exit e = open_from(&m);
