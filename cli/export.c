@@ -1,9 +1,10 @@
 /*
  * cli/export.c - see export.h.
  *
- * Each stream takes a range, reads it, and writes its rows into files of its own, so a file holds
- * rows of one range in their order. What a stream has in hand when it stops is a .part file and is
- * read again by the next run; behind each finished file the manifest says so, under the lock.
+ * Each stream takes a range, reads it, and writes its rows into its own files, so a file holds rows
+ * of one range in order. A stream that stops leaves its current file as a .part file, whose rows
+ * the next run reads again. After each finished file the stream updates the manifest under the
+ * lock.
  */
 #include "cli/export.h"
 
@@ -27,7 +28,7 @@ struct stream {
     struct cli_out_file file;
     uint32_t number;
     bool is_open;
-    struct buf block; /* records on their way into the file */
+    struct buf block; /* records to be written to the file */
     struct buf first; /* keys of the file's rows */
     struct buf last;
     struct cli_tally tally;
@@ -139,11 +140,11 @@ static enum cli_exit run_range(struct stream *s)
         cli_out_file_abandon(&s->file);
     s->is_open = false;
     base_buf_truncate(&s->block, 0);
-    (void)close(s->table_fd); /* what matters in it was synced */
+    (void)close(s->table_fd); /* its files were synced */
     return e;
 }
 
-/* The next range that is not done; false: there is none. */
+/* Takes the next range that is not done; false: there is none. */
 static bool take_range(struct stream *s)
 {
     struct cli_export *x = s->x;

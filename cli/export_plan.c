@@ -1,6 +1,5 @@
 /*
- * cli/export_plan.c - what an export has to do: tables, their schemas, ranges to read; see
- * export.h.
+ * cli/export_plan.c - plans an export: tables, their schemas, ranges to read; see export.h.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -80,7 +79,7 @@ enum cli_exit cli_export_open(struct cli_export *x, struct cli *cli, const char 
 void cli_export_fini(struct cli_export *x)
 {
     if (x->dir_fd >= 0)
-        (void)close(x->dir_fd); /* gives the lock back */
+        (void)close(x->dir_fd); /* releases the lock */
     cli_crew_fini(&x->crew);
     cli_manifest_fini(&x->manifest);
 }
@@ -94,7 +93,7 @@ static bool is_inside(const struct cli_manifest *m, struct slice key)
            (m->end.len == 0 || base_slice_compare(key, m->end) < 0);
 }
 
-/* The range of the plan is cut in two at key, its last range being the second. */
+/* Splits the plan's last range at key; the second part becomes the last range. */
 static void cut_at(struct cli_manifest_table *t, struct slice key)
 {
     struct cli_manifest_range *last = &t->ranges[t->range_count - 1];
@@ -157,7 +156,7 @@ json_t *cli_export_schema(const json_t *table)
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         json_t *value = json_object_get(table, kept[i]);
         if (value != NULL && !json_is_null(value))
-            (void)json_object_set(schema, kept[i], value); /* checked by whoever makes the table */
+            (void)json_object_set(schema, kept[i], value); /* the creator of the table checks it */
     }
     return schema;
 }
@@ -240,12 +239,12 @@ enum cli_exit cli_export_plan(struct cli_export *x, const char *const *tables, s
         int fd = -1;
         e = cli_table_dir(x->dir_fd, x->manifest.tables[i].id, true, &fd);
         if (e == CLI_OK)
-            (void)close(fd); /* it was only made */
+            (void)close(fd); /* only its creation matters */
     }
     return e == CLI_OK ? cli_manifest_write(x->dir, &x->manifest) : e;
 }
 
-/* --- going on -----------------------------------------------------------------------------------
+/* --- resuming -----------------------------------------------------------------------------------
  */
 
 struct sweep {
@@ -254,7 +253,7 @@ struct sweep {
     int fd;
 };
 
-/* A file of an export that the manifest does not name was not finished before the cut. */
+/* Removes a file that the manifest does not name: an interrupted run did not finish it. */
 static bool sweep_name(void *ctx, const char *name)
 {
     const struct sweep *s = ctx;
@@ -274,7 +273,7 @@ static bool sweep_name(void *ctx, const char *name)
         named = strcmp(wanted, name) == 0;
     }
     if (!named)
-        (void)unlinkat(s->fd, name, 0); /* what stays is written over, or in nobody's way */
+        (void)unlinkat(s->fd, name, 0); /* a remaining file is overwritten, or harmless */
     return true;
 }
 
@@ -300,7 +299,7 @@ enum cli_exit cli_export_resume(struct cli_export *x)
         if (e != CLI_OK)
             break;
         e = each_name(s.fd, t->id, sweep_name, &s);
-        (void)close(s.fd); /* it was only looked into */
+        (void)close(s.fd); /* it was only read */
         atomic_fetch_add(&x->rows, t->content.rows);
         atomic_fetch_add(&x->bytes, t->content.bytes);
     }

@@ -1,8 +1,8 @@
 /*
  * cli/families.c - column families as one word each.
  *
- * Rules are read and shown level by level, without recursion: a level is the list of members of a
- * union or intersection, and the member that is being filled or shown.
+ * Rules are read and printed level by level, without recursion: a level is the list of members of a
+ * union or intersection, and the member that is being filled or printed.
  */
 #include "cli/families.h"
 
@@ -25,7 +25,7 @@
 struct reading {
     json_t *family;
     json_t *lists[LIM_FILTER_DEPTH + 1]; /* [0]: none */
-    json_t *rules[LIM_FILTER_DEPTH + 1]; /* what is being filled; [0]: the family's gc */
+    json_t *rules[LIM_FILTER_DEPTH + 1]; /* rules being filled; [0]: the family's gc */
     size_t depth;
 };
 
@@ -42,12 +42,12 @@ static json_t *age_value(const char *text)
     char seconds[32];
     uint64_t number = 0;
     if (!cli_text_parse_seconds(text, &number))
-        return strchr(text, '.') != NULL ? json_string(text) : NULL; /* the server looks at it */
+        return strchr(text, '.') != NULL ? json_string(text) : NULL; /* the server checks it */
     (void)snprintf(seconds, sizeof seconds, "%llus", (unsigned long long)number); /* fits */
     return json_string(seconds);
 }
 
-/* type=T, max_versions=N or max_age=Ns. */
+/* Reads type=T, max_versions=N or max_age=Ns. */
 static bool read_leaf(struct reading *r, const char *text, size_t len)
 {
     char term[TERM_BYTES];
@@ -86,7 +86,7 @@ static bool open_list(struct reading *r, const char *name, size_t len)
     return next_member(r) != NULL;
 }
 
-/* The terms behind "FAMILY:". */
+/* Reads the terms after "FAMILY:". */
 static bool read_terms(struct reading *r, const char *at)
 {
     for (;;) {
@@ -113,7 +113,7 @@ static bool read_terms(struct reading *r, const char *at)
     }
 }
 
-/* NULL when the terms are none. */
+/* Returns the family; NULL when the terms are invalid. */
 static json_t *read_family(const char *terms)
 {
     struct reading r = {.family = json_object(), .rules = {json_object()}};
@@ -180,7 +180,7 @@ bool cli_families_have_aggregates(json_t *families)
 
 /* --- showing ---------------------------------------------------------------------------------- */
 
-/* On a terminal whole days, hours and minutes as such. */
+/* Appends an age; on a terminal in whole days, hours or minutes if possible. */
 static void put_age(struct buf *out, const char *text)
 {
     static const struct {
@@ -199,7 +199,7 @@ static void put_age(struct buf *out, const char *text)
     base_buf_append_text(out, text);
 }
 
-/* The terms of one rule. Returns the members that follow when it is a union or intersection. */
+/* Appends the terms of one rule. Returns the members if the rule is a union or intersection. */
 static const json_t *put_terms(struct buf *out, json_t *rule)
 {
     const char *name;
@@ -211,13 +211,13 @@ static const json_t *put_terms(struct buf *out, json_t *rule)
         is_first = false;
         if (json_is_array(bound)) {
             base_buf_append_byte(out, '(');
-            return bound; /* it stands alone in its rule */
+            return bound; /* it is the rule's only member */
         }
         base_buf_append_byte(out, '=');
         if (json_is_string(bound))
             put_age(out, json_string_value(bound));
         else
-            (void)cli_json_append(out, bound, 0); /* the caller looks at the buf's error */
+            (void)cli_json_append(out, bound, 0); /* the caller checks the buf's error */
     }
     return NULL;
 }

@@ -22,7 +22,7 @@ static void put_text(struct buf *out, const json_t *value)
     if (json_is_string(value))
         base_buf_append(out, base_slice(json_string_value(value), json_string_length(value)));
     else if (value != NULL && !json_is_null(value))
-        (void)cli_json_append(out, value, 0); /* the buf's error is looked at once, by the caller */
+        (void)cli_json_append(out, value, 0); /* the caller checks the buf's error once */
 }
 
 static void put_number(struct buf *out, const json_t *value, bool is_bytes)
@@ -98,7 +98,7 @@ static void put_steps(struct buf *out, const json_t *value)
         base_buf_printf(out, "%zu/%zu", done, total);
 }
 
-/* "ID until TIME, ID without an end, and 3 more"; "none". */
+/* Appends "ID until TIME, ID without an end, and 3 more", or "none". */
 static void put_backups(struct buf *out, const json_t *value)
 {
     const json_t *listed = json_object_get(value, "listed");

@@ -48,7 +48,7 @@ static const char OUTRO[] =
     "\n"
     "More: bigtent help COMMAND, for instance: bigtent help row load\n";
 
-/* "tenant suspend ID --reason R" */
+/* Appends a synopsis such as "tenant suspend ID --reason R". */
 static void synopsis(struct buf *out, const struct cli_command *c, bool with_optional)
 {
     if (c->group != NULL)
@@ -75,7 +75,7 @@ static void print_usage_line(const struct cli_command *c)
     base_buf_fini(&line);
 }
 
-/* One line of a list of commands: what must be given, and the summary. */
+/* Prints one line of a list of commands: the required arguments, and the summary. */
 static void print_entry(const struct cli_command *c)
 {
     struct buf line;

@@ -1,9 +1,9 @@
 /*
  * cli/http.c - see http.h.
  *
- * One curl handle for the life of the program keeps the connection; its options are set anew for
- * each request. Bytes of an answer go to the caller's on_bytes only when the status is 2xx:
- * refusals are always collected, to be explained.
+ * One curl handle keeps the connection for the life of the program; each request sets all its
+ * options. The caller's on_bytes receives an answer's bytes only when the status is 2xx: refusals
+ * are always collected, to be explained.
  */
 #include "cli/http.h"
 
@@ -23,8 +23,8 @@
 #include "base/banned.h"
 
 #define HEADER_BYTES 4096
-/* From there on a body goes over HTTP/1.1: while a stream's window is closed libcurl 7.88 asks, as
- * fast as it can, whether the socket takes more. gRPC has no other way. */
+/* Size from which a body is sent over HTTP/1.1: while a stream's window is closed, libcurl 7.88
+ * polls the socket in a busy loop. gRPC has no alternative to HTTP/2. */
 #define HTTP_1_BYTES (16 * KIB)
 #define BACKOFF_MS   1000
 #define ADMIN_PREFIX "/v1/admin"
@@ -41,9 +41,9 @@ struct transfer {
     CURL *curl;
     const struct cli_request *request;
     struct cli_answer *answer;
-    enum cli_exit stop; /* why a callback broke off */
+    enum cli_exit stop; /* reason why a callback aborted */
     bool too_big;
-    bool is_over; /* a call of gRPC was refused */
+    bool is_over; /* a gRPC call was refused */
 };
 
 enum cli_exit cli_http_open(const struct cli_config *config, struct cli_http **out)
@@ -83,14 +83,14 @@ static size_t on_write(char *bytes, size_t size, size_t count, void *user)
     }
     struct buf *body = &t->answer->body;
     if (!good && body->len + len > CLI_PROBLEM_BYTES)
-        return len; /* what there is will do to explain it */
+        return len; /* the part so far is enough to explain it */
     if (base_buf_append(body, base_slice(bytes, len)) == ERR_OK)
         return len;
     t->too_big = true;
     return 0;
 }
 
-/* What stands behind "name:" in a line of the head; false: it is another one. */
+/* Outputs the value after "name:" in a line of the head; false: the line has another name. */
 static bool header_is(struct slice line, const char *name, char out[CLI_GRPC_MESSAGE])
 {
     size_t len = strlen(name);
@@ -102,11 +102,11 @@ static bool header_is(struct slice line, const char *name, char out[CLI_GRPC_MES
     while (line.len > 0 && line.ptr[line.len - 1] <= ' ')
         line.len--;
     (void)snprintf(out, CLI_GRPC_MESSAGE, "%.*s", (int)line.len,
-                   (const char *)line.ptr); /* cut at its end */
+                   (const char *)line.ptr); /* truncated */
     return true;
 }
 
-/* A line of the head, or of the trailers; what the message has percent-encoded stays so. */
+/* Handles a line of the head or the trailers; the message stays percent-encoded. */
 static size_t on_header(char *bytes, size_t size, size_t count, void *user)
 {
     struct transfer *t = user;
@@ -127,13 +127,13 @@ static int on_progress(void *user, curl_off_t down_total, curl_off_t down, curl_
                        curl_off_t up)
 {
     struct transfer *t = user;
-    (void)down_total; /* how far it is does not matter here */
+    (void)down_total; /* progress is not needed here */
     (void)down;
     (void)up_total;
     (void)up;
     if (t->request->goes_on != NULL && !t->request->goes_on(t->request->ctx))
         t->stop = CLI_INTERRUPTED;
-    /* Behind a refusal that came before the request was read libcurl 7.88 waits for ever. */
+    /* After a refusal that arrived before the request was read, libcurl 7.88 waits forever. */
     t->is_over = t->request->grpc && t->answer->grpc_status > 0;
     return cli_interrupted() || t->stop == CLI_INTERRUPTED || t->is_over ? 1 : 0;
 }
@@ -235,10 +235,10 @@ static void set_options(struct cli_http *http, struct transfer *t, const char *u
     (void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, rq->method);
 }
 
-/* What a try came to, for the one after it. */
+/* The result of a try, for the next one. */
 struct attempt {
     CURLcode code;
-    bool stale; /* it went over a connection that was used before */
+    bool stale; /* it used an existing connection */
 };
 
 static void note_answer(CURL *curl, struct cli_answer *out, struct attempt *attempt)
@@ -258,7 +258,8 @@ static void note_answer(CURL *curl, struct cli_answer *out, struct attempt *atte
     attempt->stale = connects == 0;
 }
 
-/* One try. CLI_OK when a whole answer came, whatever its status; CLI_UNREACHABLE is not said. */
+/* Tries once. Returns CLI_OK when a complete answer arrived, with any status; does not report
+ * CLI_UNREACHABLE. */
 static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq, bool fresh,
                              struct cli_answer *out, struct attempt *attempt)
 {
@@ -295,7 +296,7 @@ static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq
     return CLI_UNREACHABLE;
 }
 
-/* Milliseconds until another try makes sense. */
+/* Returns the wait before the next try in ms. */
 static uint64_t retry_wait_ms(const struct cli_http *http, unsigned tries)
 {
     curl_off_t seconds = 0;
@@ -314,7 +315,7 @@ enum cli_exit cli_http_run(struct cli_http *http, struct cli_request *request,
         struct attempt attempt = {0};
         enum cli_exit e = perform(http, request, fresh, out, &attempt);
         if (e == CLI_UNREACHABLE && request->repeatable && attempt.stale && !out->began && !fresh) {
-            fresh = true; /* the server closed the connection meanwhile: once more, on a new one */
+            fresh = true; /* the server had closed the connection: retry on a new one */
             e = perform(http, request, fresh, out, &attempt);
         }
         if (e == CLI_UNREACHABLE)
@@ -361,7 +362,7 @@ enum cli_exit cli_http_get(struct cli_http *http, struct buf *target, json_t **o
     return e;
 }
 
-/* Takes body and target. */
+/* Sends a JSON body. Takes body and target. */
 static enum cli_exit send_json(struct cli_http *http, struct cli_request *request,
                                struct buf *target, json_t *body, json_t **out)
 {

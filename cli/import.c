@@ -1,8 +1,8 @@
 /*
  * cli/import.c - see import.h.
  *
- * An import has stages, and each is a crew going through a list: files to hash, files to read,
- * files to write, tables to read back.
+ * In each stage of an import a worker pool processes a list: files to hash, files to read, files to
+ * write, tables to read back.
  */
 #include "cli/import.h"
 
@@ -79,7 +79,7 @@ void cli_import_fini(struct cli_import *m)
     }
     base_free(m->tables);
     if (m->dir_fd >= 0)
-        (void)close(m->dir_fd); /* gives the lock back */
+        (void)close(m->dir_fd); /* releases the lock */
     cli_crew_fini(&m->crew);
     cli_manifest_fini(&m->manifest);
 }
@@ -109,8 +109,8 @@ void cli_import_draw(void *ctx)
     base_buf_fini(&text);
 }
 
-/* What a stage has before it; of_files: bytes as they lie on the disk, else as the server counts.
- */
+/* Starts a stage and computes its total; of_files: bytes on disk, else bytes as the server counts
+ * them. */
 static void begin_stage(struct cli_import *m, const char *verb, bool of_files)
 {
     m->verb = verb;
@@ -130,7 +130,7 @@ static void begin_stage(struct cli_import *m, const char *verb, bool of_files)
     }
 }
 
-/* The next file that is not done; false: there is none. */
+/* Takes the next file that is not done; false: there is none. */
 static bool take_file(struct cli_import *m, struct cli_import_table **out_table, size_t *out_file)
 {
     bool found = false;
@@ -149,7 +149,7 @@ static bool take_file(struct cli_import *m, struct cli_import_table **out_table,
     return found;
 }
 
-/* Every member of the crew is the import itself, or a stream of it. */
+/* Runs a stage whose workers all use the import itself, without streams. */
 static enum cli_exit run_alike(struct cli_import *m, enum cli_exit (*work)(void *member))
 {
     void *members[CLI_TRANSFER_STREAMS];
@@ -210,7 +210,7 @@ enum cli_exit cli_import_check(struct cli_import *m)
 struct writer {
     struct cli_import *m;
     struct cli_import_stream *stream;
-    bool notes; /* what is done */
+    bool notes; /* record finished files */
 };
 
 static enum cli_exit note_done(struct cli_import *m, struct cli_import_table *t, size_t file)
@@ -287,7 +287,7 @@ static enum cli_exit note_tenant(struct cli_import *m)
     return e;
 }
 
-/* *out NULL: there is no such table. */
+/* Requests a table; *out NULL: there is no such table. */
 static enum cli_exit find_table(struct cli_import *m, const char *id, json_t **out)
 {
     struct buf target;
@@ -398,7 +398,7 @@ static enum cli_exit count_cell(void *ctx, const struct cli_cell *cell)
 static enum cli_exit count_row(void *ctx, struct slice key)
 {
     struct reader *r = ctx;
-    (void)key; /* the scan remembers it */
+    (void)key; /* the scan stores it */
     r->tally.content.rows++;
     atomic_fetch_add(&r->m->rows, 1);
     return CLI_OK;

@@ -1,5 +1,5 @@
 /*
- * cli/import_rows.c - records of a file into a table; see import.h.
+ * cli/import_rows.c - imports the records of a file into a table; see import.h.
  */
 #include "base/alloc.h"
 #include "cli/import.h"
@@ -12,7 +12,7 @@
 struct cli_import_stream {
     struct cli_import *m;
     struct cli_writer *writer;
-    bool is_open; /* false: a rehearsal */
+    bool is_open; /* false: a dry run */
     struct cli_in_file in;
     struct buf holder;
     struct cli_tally tally;

@@ -1,10 +1,10 @@
 /*
- * cli/import_state.c - which files of an import are done; see import.h.
+ * cli/import_state.c - records which files of an import are done; see import.h.
  *
  *     {"format":"bigtent-import","version":1,"tenant":"acme","created":"..","content":"..",
  *      "tables":{"phone":{"into":"phone2","files":[0,1,4]}}}
  *
- * created and content are the export's: the notes of another import are not believed.
+ * created and content are the export's: the state file of another import is refused.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -83,10 +83,10 @@ static bool take_table(struct cli_import_table *t, const json_t *doc)
 {
     const json_t *files = json_object_get(doc, "files");
     if (doc == NULL)
-        return true; /* it was not asked for then */
+        return true; /* that run did not include it */
     if (!is_same(doc, "into", t->into))
         return false;
-    size_t at = 0; /* both rise */
+    size_t at = 0; /* both lists are in increasing order */
     for (size_t i = 0; i < t->source->file_count; i++) {
         json_int_t number = (json_int_t)t->source->files[i].number;
         while (at < json_array_size(files) &&
@@ -108,7 +108,7 @@ enum cli_exit cli_import_load_state(struct cli_import *m)
         return cli_fail(CLI_USAGE, "the path of the notes of progress is too long");
     enum err read = base_file_read(path, CLI_MANIFEST_BYTES, &text, &eb);
     if (read == ERR_NOT_FOUND)
-        return CLI_OK; /* cut before anything was done */
+        return CLI_OK; /* interrupted before any file was done */
     if (read != ERR_OK)
         return cli_fail(CLI_CHECK_FAILED, "%s", eb.text);
     json_t *doc = cli_json_parse(base_buf_slice(&text));
@@ -133,5 +133,5 @@ void cli_import_drop_state(const struct cli_import *m)
 {
     char path[BASE_PATH_BYTES];
     if (state_path(m, path))
-        (void)unlink(path); /* notes that everything is done do no harm */
+        (void)unlink(path); /* a state file in which all is done is harmless */
 }

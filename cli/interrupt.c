@@ -1,10 +1,10 @@
 /*
  * cli/interrupt.c - see interrupt.h.
  *
- * The handler sets a flag and wipes the bar with one write(2); everything else happens where the
- * flag is looked at. SA_RESETHAND makes the second signal deadly; no SA_RESTART, so that reads and
- * sleeps return. Over a terminal that was taken the handler is armed once more, to give it back
- * before the second signal ends the process.
+ * The handler sets a flag and erases the bar with one write(2); the rest happens where the flag is
+ * checked. SA_RESETHAND makes the second signal fatal; without SA_RESTART, reads and sleeps return.
+ * In full-screen mode the handler is installed again, so that it restores the terminal before the
+ * second signal ends the process.
  */
 #include "cli/interrupt.h"
 
@@ -23,7 +23,7 @@
 static volatile sig_atomic_t caught_signal;
 static volatile sig_atomic_t bar_drawn;
 static const struct termios *volatile screen_before;
-static const char *volatile screen_text; /* NULL: the terminal is not taken */
+static const char *volatile screen_text; /* NULL: not in full-screen mode */
 
 static void arm(int number);
 static void give_back(bool may_wait);
@@ -33,7 +33,7 @@ static void on_signal(int number)
     int saved = errno;
     if (screen_text != NULL && caught_signal != 0) {
         give_back(false);
-        (void)raise(number); /* deadly by now, as soon as this returns */
+        (void)raise(number); /* fatal as soon as the handler returns */
     } else if (screen_text != NULL) {
         arm(number);
     }
@@ -62,7 +62,7 @@ void cli_interrupt_install(void)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct sigaction old;
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
-            continue; /* nohup and background jobs asked for that */
+            continue; /* nohup and background jobs ignore it on purpose */
         arm(numbers[i]);
     }
     (void)signal(SIGPIPE, SIG_IGN); /* cannot fail; writes report EPIPE instead */
@@ -84,16 +84,16 @@ void cli_interrupt_screen(const struct termios *before, const char *text)
     screen_text = text;
 }
 
-/* A terminal that takes nothing must not keep a process that is to end. */
+/* Writes to the terminal; a blocked terminal must not keep a process from ending. */
 static void write_now(const char *text, bool may_wait)
 {
     int flags = fcntl(STDOUT_FILENO, F_GETFL);
     if (!may_wait && flags >= 0)
-        (void)fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK); /* else it may wait */
+        (void)fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK); /* else the write may block */
     ssize_t n = write(STDOUT_FILENO, text, strlen(text));
     (void)n; /* nothing to do about a terminal that is gone, or full */
     if (!may_wait && flags >= 0)
-        (void)fcntl(STDOUT_FILENO, F_SETFL, flags); /* others have it, too */
+        (void)fcntl(STDOUT_FILENO, F_SETFL, flags); /* other processes share the descriptor */
 }
 
 static void give_back(bool may_wait)
@@ -103,9 +103,9 @@ static void give_back(bool may_wait)
         return;
     screen_text = NULL;
     if (caught_signal != 0)
-        (void)signal((int)caught_signal, SIG_DFL); /* cannot fail; it was armed once more */
+        (void)signal((int)caught_signal, SIG_DFL); /* cannot fail; the handler was reinstalled */
     if (screen_before != NULL)
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, screen_before); /* a terminal that is gone */
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, screen_before); /* fails when the terminal is gone */
     write_now(text, may_wait);
 }
 
@@ -116,7 +116,8 @@ void cli_interrupt_give_back(void)
 
 bool cli_sleep_ms(uint64_t ms)
 {
-    /* In naps: a signal wakes the main thread, and others may sleep here. */
+    /* Sleeps in steps, because a signal wakes only the main thread, and other threads sleep,
+     * too. */
     for (uint64_t left = ms; left > 0 && !cli_interrupted();) {
         uint64_t nap = left < NAP_MS ? left : NAP_MS;
         struct timespec time = {.tv_nsec = (long)nap * 1000000L};

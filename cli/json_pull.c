@@ -1,9 +1,8 @@
 /*
  * cli/json_pull.c - see json_pull.h.
  *
- * Texts without a backslash, nearly all, are found by memchr and stay where they are. What goes
- * into a holder is at most twice as long as the line: cli_pull_start reserves that, and it never
- * moves.
+ * Texts without a backslash, which are nearly all, are found by memchr and not copied. The holder
+ * needs at most twice the length of the line: cli_pull_start reserves that, so it never moves.
  */
 #include "cli/json_pull.h"
 
@@ -66,7 +65,7 @@ static int hex_value(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Four digits at p->at. */
+/* Reads four hexadecimal digits at p->at. */
 static bool take_unit(struct cli_pull *p, uint32_t *out)
 {
     *out = 0;
@@ -110,7 +109,7 @@ static void put_utf8(struct buf *out, uint32_t c)
         base_buf_append_byte(out, (uint8_t)(0x80 | (c >> (6 * more) & 0x3F)));
 }
 
-/* Behind a backslash. */
+/* Decodes the escape after a backslash. */
 static bool take_escape(struct cli_pull *p, struct buf *out)
 {
     static const char names[] = "\"\\/bfnrt";
@@ -132,7 +131,7 @@ static bool take_escape(struct cli_pull *p, struct buf *out)
     return true;
 }
 
-/* raw is what stands between the quotes. */
+/* Decodes raw, the bytes between the quotes. */
 static bool undo_escapes(struct slice raw, struct buf *holder, struct slice *out)
 {
     struct cli_pull in = {raw.ptr, raw.ptr + raw.len};
@@ -155,7 +154,7 @@ static bool undo_escapes(struct slice raw, struct buf *holder, struct slice *out
 /* --- texts ------------------------------------------------------------------------------------
  */
 
-/* The quote that ends the text; *out_escaped: there is a backslash in front of it. */
+/* Finds the quote that ends the text; *out_escaped: the text contains a backslash. */
 static const uint8_t *find_quote(const struct cli_pull *p, bool *out_escaped)
 {
     const uint8_t *quote = memchr(p->at, '"', (size_t)(p->end - p->at));

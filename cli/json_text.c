@@ -41,7 +41,7 @@ bool cli_json_append(struct buf *out, const json_t *value, size_t flags)
                               flags | (flags == 0 ? JSON_COMPACT : 0) | JSON_ENCODE_ANY) == 0;
 }
 
-/* deeper: spaces in front of every line but the first. */
+/* Prints a value. deeper: the number of spaces before every line but the first. */
 static void print_value(const json_t *value, unsigned deeper)
 {
     bool terminal = cli_out_is_terminal();
@@ -103,7 +103,7 @@ void cli_json_list_end(bool was_empty)
         cli_out_printf("\n%*s]\n}\n", INDENT, "");
 }
 
-/* The bytes as a JSON text, NULL when they do not fit; which of the two members it belongs to. */
+/* Returns the bytes as a JSON text, NULL when they do not fit; out_name: name or name_b64. */
 static json_t *bytes_text(const char *name, struct slice bytes, char out_name[PATH_LENGTH])
 {
     struct buf text;
@@ -133,7 +133,7 @@ bool cli_json_append_bytes(json_t *object, const char *name, struct slice bytes)
     json_t *list = json_object_get(object, member);
     if (list == NULL) {
         list = json_array();
-        (void)json_object_set_new(object, member, list); /* the append below says */
+        (void)json_object_set_new(object, member, list); /* the append below reports a failure */
     }
     return json_array_append_new(list, value) == 0;
 }

@@ -31,13 +31,13 @@ static enum cli_exit take_instance(void *ctx, struct slice message)
         !cli_wire_find(instance.bytes, INSTANCE_NAME, &name))
         return cli_fail(CLI_REFUSED, "the server sent something that is not an instance");
     (void)snprintf(l->instance, sizeof l->instance, "%.*s",
-                   SLICE_ARGS(name.bytes)); /* what is cut is not found */
+                   SLICE_ARGS(name.bytes)); /* a truncated name is not found */
     return CLI_OK;
 }
 
 static enum cli_exit take_nothing(void *ctx, struct slice message)
 {
-    (void)ctx; /* the status says it */
+    (void)ctx; /* the status is enough */
     (void)message;
     return CLI_OK;
 }
@@ -103,7 +103,8 @@ static enum cli_exit find_instance(struct cli_large_cell *l, const char *tenant)
     return e;
 }
 
-/* The value stands last in all that it is in: it is copied once. */
+/* Appends the request. The value is the last field at every level, so that it is copied only
+ * once. */
 static void put_request(const struct cli_large_cell *l, const char *table,
                         const struct cli_cell *cell, struct buf *out)
 {

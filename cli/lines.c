@@ -1,4 +1,4 @@
-/* cli/lines.c - see lines.h. Lines that lie whole in a piece are handed on without a copy. */
+/* cli/lines.c - see lines.h. Lines that are complete in one piece are passed on without a copy. */
 #include "cli/lines.h"
 
 #include <errno.h>
